@@ -1,0 +1,133 @@
+#pragma once
+/// Logical shapes of up to six dimensions. A dimension is a constant, or a maximum whose actual size is a per-step scalar.
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+
+#include "text.hpp"
+
+namespace isotope {
+
+inline constexpr int max_rank = 6;
+using extents = std::array<std::int64_t, max_rank>;
+
+/// A dimension that is known late: `limit` is what layout plans for, `slot` the index of the step scalar that holds the actual size.
+struct scalar_dim {
+  std::int64_t limit = 0;
+  int slot = 0;
+};
+
+/// One entry of a shape: a number, or a `scalar_dim`.
+struct dim {
+  std::int64_t size = 0;
+  std::int8_t slot = -1;
+  constexpr dim(std::integral auto n) : size(std::int64_t(n)) {}
+  constexpr dim(scalar_dim d) : size(d.limit), slot(std::int8_t(d.slot)) {}
+};
+
+/// (d0, d1, ...), outermost first. Sizes are 64-bit; a scalar dimension counts with its maximum.
+struct shape {
+  extents d{1, 1, 1, 1, 1, 1};
+  std::array<std::int8_t, max_rank> slots{-1, -1, -1, -1, -1, -1};
+  std::int8_t rank = 0;
+  bool too_deep = false;  // more than max_rank dimensions were asked for: reported by whoever takes the shape
+
+  constexpr shape() = default;
+  constexpr shape(std::initializer_list<dim> l) {
+    for (const dim& x : l) push(x);
+  }
+  constexpr void push(dim x) {
+    if (rank == max_rank) {
+      too_deep = true;
+      return;
+    }
+    d[std::size_t(rank)] = x.size;
+    slots[std::size_t(rank)] = x.slot;
+    ++rank;
+  }
+  /// Size of axis i; negative i counts from the end, as in NumPy.
+  constexpr std::int64_t operator[](int i) const { return d[std::size_t(i < 0 ? i + rank : i)]; }
+  constexpr dim axis(int i) const {
+    dim r(d[std::size_t(i < 0 ? i + rank : i)]);
+    r.slot = slots[std::size_t(i < 0 ? i + rank : i)];
+    return r;
+  }
+  constexpr void set(int i, dim x) {
+    d[std::size_t(i < 0 ? i + rank : i)] = x.size;
+    slots[std::size_t(i < 0 ? i + rank : i)] = x.slot;
+  }
+  constexpr std::int64_t count() const {
+    std::int64_t n = 1;
+    for (int i = 0; i < rank; ++i) n *= d[std::size_t(i)];
+    return n;
+  }
+  constexpr std::int64_t cols() const { return rank == 0 ? 1 : d[std::size_t(rank - 1)]; }
+  constexpr std::int64_t rows() const { return cols() == 0 ? 0 : count() / cols(); }
+  constexpr shape with_cols(dim n) const {
+    shape s = *this;
+    s.set(-1, n);
+    return s;
+  }
+  constexpr bool has_scalar() const {
+    for (int i = 0; i < rank; ++i)
+      if (slots[std::size_t(i)] >= 0) return true;
+    return false;
+  }
+  friend constexpr bool operator==(const shape& a, const shape& b) {
+    if (a.rank != b.rank) return false;
+    for (int i = 0; i < a.rank; ++i)
+      if (a.d[std::size_t(i)] != b.d[std::size_t(i)] || a.slots[std::size_t(i)] != b.slots[std::size_t(i)]) return false;
+    return true;
+  }
+};
+
+/// Strides, in elements, of a dense row-major tensor.
+constexpr extents dense_strides(const shape& s) {
+  extents r{};
+  std::int64_t n = 1;
+  for (int i = s.rank - 1; i >= 0; --i) {
+    r[std::size_t(i)] = n;
+    n *= s.d[std::size_t(i)];
+  }
+  return r;
+}
+/// Whether the elements follow one another in row-major order (axes of size 1 do not matter).
+constexpr bool is_dense(const shape& s, const extents& strides) {
+  std::int64_t n = 1;
+  for (int i = s.rank - 1; i >= 0; --i) {
+    if (s.d[std::size_t(i)] != 1 && strides[std::size_t(i)] != n) return false;
+    n *= s.d[std::size_t(i)];
+  }
+  return true;
+}
+
+/// The NumPy broadcast of two shapes: aligned at the last axis, sizes equal or 1. `ok` is false where they do not fit.
+struct broadcast_result {
+  shape s;
+  bool ok = true;
+};
+constexpr broadcast_result broadcast(const shape& a, const shape& b) {
+  broadcast_result r;
+  const int rank = a.rank > b.rank ? a.rank : b.rank;
+  for (int i = 0; i < rank; ++i) {
+    const int ia = i - (rank - a.rank), ib = i - (rank - b.rank);
+    const dim x = ia < 0 ? dim(1) : a.axis(ia), y = ib < 0 ? dim(1) : b.axis(ib);
+    if (x.size != y.size && x.size != 1 && y.size != 1) r.ok = false;
+    r.s.push(x.size == 1 ? y : x);
+  }
+  return r;
+}
+
+/// Prints [4,1024,768]; a scalar dimension prints as <=1024.
+template <std::size_t N> constexpr text<N>& operator<<(text<N>& t, const shape& s) {
+  t << '[';
+  for (int i = 0; i < s.rank; ++i) {
+    if (i != 0) t << ',';
+    if (s.slots[std::size_t(i)] >= 0) t << "<=";
+    t << s.d[std::size_t(i)];
+  }
+  return t << ']';
+}
+
+}  // namespace isotope

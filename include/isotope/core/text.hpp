@@ -1,0 +1,61 @@
+#pragma once
+/// Text of fixed capacity that a constant expression can build, keep and use as a template argument.
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace isotope {
+
+/// Up to N characters. Appending more sets `overflow`: the text is cut, and whoever needs it whole reports an error.
+/// Characters past the end are zero, so equal texts have equal bytes.
+template <std::size_t N> struct text {
+  char chars[N]{};
+  std::uint32_t length = 0;
+  bool overflow = false;
+
+  constexpr text() = default;
+  constexpr text(std::string_view s) { *this << s; }
+  constexpr text(const char* s) { *this << std::string_view(s); }
+
+  constexpr std::size_t size() const { return length; }
+  constexpr const char* data() const { return chars; }
+  constexpr bool empty() const { return length == 0; }
+  constexpr std::string_view view() const { return {chars, length}; }
+  constexpr operator std::string_view() const { return view(); }
+
+  constexpr text& operator<<(std::string_view s) {
+    for (char c : s) put(c);
+    return *this;
+  }
+  constexpr text& operator<<(const char* s) { return *this << std::string_view(s); }
+  constexpr text& operator<<(char c) {
+    put(c);
+    return *this;
+  }
+  constexpr text& operator<<(std::int64_t v) {
+    if (v < 0) put('-');
+    std::uint64_t rest = v < 0 ? std::uint64_t(0) - std::uint64_t(v) : std::uint64_t(v);
+    char digits[20]{};
+    int n = 0;
+    do {
+      digits[n++] = char('0' + rest % 10);
+      rest /= 10;
+    } while (rest != 0);
+    while (n > 0) put(digits[--n]);
+    return *this;
+  }
+  constexpr text& operator<<(int v) { return *this << std::int64_t(v); }
+
+  friend constexpr bool operator==(const text& a, const text& b) { return a.view() == b.view(); }
+
+ private:
+  constexpr void put(char c) {
+    if (length < N) chars[length++] = c;
+    else overflow = true;
+  }
+};
+
+using message = text<320>;  // one diagnostic line
+using name = text<96>;      // a parameter's path, e.g. bert.encoder.layer.11.attention.output.LayerNorm.weight
+
+}  // namespace isotope
