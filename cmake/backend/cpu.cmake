@@ -1,0 +1,7 @@
+# The processor itself: own thread pool, no device and no driver. Always usable, and the lowest rank.
+isotope_backend(
+  RANK 0
+  PRECISIONS f32 bf16
+  DEFAULT_PRECISION f32
+  USABLE TRUE
+  REASON "no other backend is available in this version")

@@ -1,0 +1,18 @@
+# Writes the facts of this build that the compiler cannot know into OUT, and touches the file only when one changes:
+#   cmake -DOUT=... -DSOURCE=... -DVERSION=... -DARCH=... -DCOMPILER=... -DBUILD_TYPE=... -DOPTIONS=... -P build_facts.cmake
+execute_process(
+  COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12 --exclude=*
+  OUTPUT_VARIABLE sha OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE rc)
+if(NOT rc EQUAL 0)
+  set(sha unknown)
+endif()
+file(
+  CONFIGURE OUTPUT ${OUT}
+  CONTENT [[#define ISOTOPE_GIT_SHA "@sha@"
+#define ISOTOPE_VERSION "@VERSION@"
+#define ISOTOPE_CPU_ARCH "@ARCH@"
+#define ISOTOPE_COMPILER "@COMPILER@"
+#define ISOTOPE_BUILD_TYPE "@BUILD_TYPE@"
+#define ISOTOPE_OPTIONS "@OPTIONS@"
+]]
+  @ONLY NEWLINE_STYLE UNIX)

@@ -1,0 +1,68 @@
+# Functions for the programs, tests and benchmarks of this repository; consumers use isotope::isotope alone.
+include_guard(GLOBAL)
+
+# What our own targets are compiled with and consumers are not.
+add_library(isotope_own INTERFACE)
+target_compile_options(isotope_own INTERFACE -Wall -Wextra -Wconversion -Wshadow -Werror)
+if(isotope_cpu_arch)
+  target_compile_options(isotope_own INTERFACE -march=${isotope_cpu_arch})
+endif()
+if(isotope_option_SANITIZE)
+  string(REPLACE ";" "," sanitize "${isotope_option_SANITIZE}")
+  target_compile_options(isotope_own INTERFACE -fsanitize=${sanitize} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(isotope_own INTERFACE -fsanitize=${sanitize})
+endif()
+target_link_libraries(isotope_own INTERFACE isotope::isotope)
+
+# isotope_program_libraries(<target>): the packages that programs and tests may use, all as SYSTEM includes.
+function(isotope_program_libraries target)
+  isotope_find(Eigen3)
+  isotope_find(tomlplusplus)
+  isotope_find(CLI11)
+  isotope_find(xxhash xxhash.h)
+  target_link_libraries(${target} PRIVATE isotope_own isotope_dep_Eigen3 isotope_dep_tomlplusplus isotope_dep_CLI11 isotope_dep_xxhash)
+endfunction()
+
+# The header <isotope_build_facts.hpp>, which include/isotope/build_info.hpp takes when it is there. It is looked at in every build, so
+# the commit it names is the commit that is built.
+set(isotope_facts_dir ${PROJECT_BINARY_DIR}/facts)
+set(isotope_options_text
+    "BACKEND=${isotope_backend} PRECISION=${isotope_precision} KERNELS=${isotope_kernels} CPU_ARCH=${isotope_cpu_arch} SANITIZE=${isotope_option_SANITIZE}")
+string(REPLACE ";" "," isotope_options_text "${isotope_options_text}")
+string(TOUPPER "${CMAKE_BUILD_TYPE}" isotope_build_type_upper)
+add_custom_target(
+  isotope_build_facts
+  COMMAND
+    ${CMAKE_COMMAND} -DOUT=${isotope_facts_dir}/isotope_build_facts.hpp -DSOURCE=${PROJECT_SOURCE_DIR} -DVERSION=${PROJECT_VERSION}
+    -DARCH=${isotope_cpu_arch} "-DCOMPILER=${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}" -DBUILD_TYPE=${CMAKE_BUILD_TYPE}
+    "-DOPTIONS=${isotope_options_text}" -P ${PROJECT_SOURCE_DIR}/cmake/build_facts.cmake
+  BYPRODUCTS ${isotope_facts_dir}/isotope_build_facts.hpp
+  VERBATIM)
+
+function(isotope_use_build_facts target)
+  add_dependencies(${target} isotope_build_facts)
+  target_include_directories(${target} PRIVATE ${isotope_facts_dir})
+endfunction()
+
+# isotope_embed(<target> <symbol> <file>...): adds `extern const char symbol[]` and `extern const std::size_t symbol_size` to a target,
+# the files' bytes one after another in the order given, made anew when one of them changes.
+function(isotope_embed target symbol)
+  set(list ${CMAKE_CURRENT_BINARY_DIR}/${symbol}.files)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/${symbol}.cpp)
+  list(JOIN ARGN "\n" lines)
+  file(GENERATE OUTPUT ${list} CONTENT "${lines}\n")
+  add_custom_command(
+    OUTPUT ${source}
+    COMMAND ${CMAKE_COMMAND} -DLIST=${list} -DOUT=${source} -DSYMBOL=${symbol} -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    DEPENDS ${list} ${ARGN} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    VERBATIM)
+  target_sources(${target} PRIVATE ${source})
+endfunction()
+
+# The default corpus of isotope-train: this library's own headers, in sorted order.
+function(isotope_embed_corpus target)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include/*.hpp ${PROJECT_SOURCE_DIR}/kernels/*.hpp)
+  list(SORT headers)
+  list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/)
+  isotope_embed(${target} isotope_corpus ${headers})
+endfunction()

@@ -1,0 +1,84 @@
+# Tests that are not GoogleTest programs: compile-fail, compile-time, header self-containment, consumers, repository rules; each is a
+# ctest test. Exit code 77 is a skip and is counted as one.
+find_program(ISOTOPE_PYTHON python3)
+mark_as_advanced(ISOTOPE_PYTHON)
+if(NOT ISOTOPE_PYTHON)
+  isotope_dependency_row(python3 minimum packages)
+  isotope_missing(python3 ${minimum} ${packages})
+endif()
+
+# The flags of a consumer of isotope::isotope, and with them our warnings, for the checks that call the compiler themselves.
+set(consumer_flags
+    -std=c++20 ${isotope_flags_${CMAKE_CXX_COMPILER_ID}} -I${PROJECT_SOURCE_DIR}/include -DISOTOPE_BACKEND=${isotope_backend}
+    -DISOTOPE_PRECISION=${isotope_precision} -DISOTOPE_KERNELS=${isotope_kernels})
+foreach(package Boost::headers Eigen3::Eigen tomlplusplus::tomlplusplus)
+  if(TARGET ${package})
+    get_target_property(directories ${package} INTERFACE_INCLUDE_DIRECTORIES)
+    foreach(directory IN LISTS directories)
+      get_filename_component(directory ${directory} REALPATH)
+      if(NOT directory IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
+        list(APPEND consumer_flags -isystem ${directory})
+      endif()
+    endforeach()
+  endif()
+endforeach()
+set(warning_flags -Wall -Wextra -Wconversion -Wshadow -Werror)
+if(isotope_cpu_arch)
+  set(arch_flags -march=${isotope_cpu_arch})
+else()
+  set(arch_flags "")
+endif()
+
+# tests/compile_fail/*.cpp must not compile, and one `error:` line must match the regex of the first line, `// expect: <regex>`.
+file(GLOB sources CONFIGURE_DEPENDS compile_fail/*.cpp)
+foreach(source IN LISTS sources)
+  get_filename_component(stem ${source} NAME_WE)
+  add_test(NAME compile_fail.${stem} COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/compile_fail/run.sh ${source} ${CMAKE_CXX_COMPILER} ${consumer_flags})
+  set_tests_properties(compile_fail.${stem} PROPERTIES LABELS compile_fail TIMEOUT 300)
+endforeach()
+
+# tests/compile_time/*.cpp must compile within the CPU time and memory of the first line, `// limit: seconds=10 megabytes=1500 flags=-O2`.
+if(NOT isotope_option_SANITIZE)
+  file(GLOB sources CONFIGURE_DEPENDS compile_time/*.cpp)
+  foreach(source IN LISTS sources)
+    get_filename_component(stem ${source} NAME_WE)
+    add_test(NAME compile_time.${stem} COMMAND ${ISOTOPE_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/compile_time/run.py ${source} ${CMAKE_CXX_COMPILER}
+                                               ${consumer_flags})
+    set_tests_properties(compile_time.${stem} PROPERTIES LABELS compile_time TIMEOUT 300 RUN_SERIAL TRUE)
+  endforeach()
+endif()
+
+# Every public header compiles alone, with our warnings.
+if(NOT isotope_option_SANITIZE)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include/*.hpp ${PROJECT_SOURCE_DIR}/kernels/*.hpp)
+  foreach(header IN LISTS headers)
+    string(REGEX REPLACE "^include/" "" path ${header})
+    string(REGEX REPLACE "^kernels/" "isotope/kernels/" path ${path})
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/headers/${path}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "#include <${path}>\n")
+    add_test(NAME headers.${path} COMMAND ${CMAKE_CXX_COMPILER} ${consumer_flags} ${warning_flags} ${arch_flags} -fsyntax-only ${source})
+    set_tests_properties(headers.${path} PROPERTIES LABELS headers TIMEOUT 120)
+  endforeach()
+endif()
+
+# A user's project, in the four ways there are to take the library.
+if(NOT isotope_option_SANITIZE)
+  foreach(way find_package add_subdirectory fetch_content plain)
+    add_test(
+      NAME consumer.${way}
+      COMMAND
+        ${CMAKE_COMMAND} -DWAY=${way} -DSOURCE=${PROJECT_SOURCE_DIR} -DBUILD=${PROJECT_BINARY_DIR} -DCXX=${CMAKE_CXX_COMPILER}
+        -DWORK=${CMAKE_CURRENT_BINARY_DIR}/consumer/${way} -DBACKEND=${isotope_backend} -DPRECISION=${isotope_precision} -P
+        ${CMAKE_CURRENT_SOURCE_DIR}/consumer/run.cmake)
+    set_tests_properties(consumer.${way} PROPERTIES LABELS consumer TIMEOUT 600)
+  endforeach()
+endif()
+
+# Rules of the repository, and the checkers' own tests: tests/repo/*_test.sh SOURCE_DIR BINARY_DIR.
+file(GLOB sources CONFIGURE_DEPENDS repo/*_test.sh)
+foreach(source IN LISTS sources)
+  get_filename_component(stem ${source} NAME_WE)
+  string(REGEX REPLACE "_test$" "" stem ${stem})
+  add_test(NAME repo.${stem} COMMAND sh ${source} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER})
+  set_tests_properties(repo.${stem} PROPERTIES LABELS repo TIMEOUT 300 SKIP_RETURN_CODE 77)
+endforeach()
