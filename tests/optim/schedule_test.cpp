@@ -11,7 +11,9 @@ namespace {
 // Every value below is a short sum and product of f64 numbers: a few roundings of 2^-53 relative to the peak.
 constexpr double tolerance = 1e-15;
 
-void expect_rate(double got, double want) { EXPECT_TRUE(std::fabs(got - want) <= tolerance * std::fmax(1.0, std::fabs(want))) << got << " vs " << want; }
+void expect_rate(double got, double want) {
+  EXPECT_TRUE(std::fabs(got - want) <= tolerance * std::fmax(1.0, std::fabs(want))) << got << " vs " << want;
+}
 
 TEST(schedule, constant_is_the_same_at_every_step) {
   for (std::int64_t t : {-1, 0, 1, 1000000}) EXPECT_EQ(rate(optim::constant{3e-4}, t), 3e-4);
@@ -106,8 +108,15 @@ TEST(schedule, warmup_then_cosine_is_the_nanogpt_curve) {
     std::int64_t step;
     double rate;
   };
-  const row table[] = {{0, 9.900990099009901e-06}, {49, 4.950495049504950e-04},  {99, 9.900990099009901e-04},   {100, 1.0e-3}, {575, 8.681980515339464e-04},
-                       {1050, 5.5e-4},             {1525, 2.318019484660536e-04}, {2000, 1e-4}, {5000, 1e-4}};
+  const row table[] = {{0, 9.900990099009901e-06},
+                       {49, 4.950495049504950e-04},
+                       {99, 9.900990099009901e-04},
+                       {100, 1.0e-3},
+                       {575, 8.681980515339464e-04},
+                       {1050, 5.5e-4},
+                       {1525, 2.318019484660536e-04},
+                       {2000, 1e-4},
+                       {5000, 1e-4}};
   for (const row& r : table) EXPECT_TRUE(std::fabs(rate(s, r.step) - r.rate) <= 1e-17) << r.step << ": " << rate(s, r.step);
 }
 

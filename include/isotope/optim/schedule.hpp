@@ -7,7 +7,10 @@
 namespace isotope::optim {
 
 /// A schedule maps a step count to a learning rate; steps outside its range continue its first or last value.
-template <class S> concept Schedule = requires(const S& s, std::int64_t t) { { rate(s, t) } -> std::convertible_to<double>; };
+template <class S>
+concept Schedule = requires(const S& s, std::int64_t t) {
+  { rate(s, t) } -> std::convertible_to<double>;
+};
 
 namespace detail {
 

@@ -43,6 +43,12 @@ inline ticks ticks_in(double low, double high, int wanted) {
   return t;
 }
 
+/// The label of one tick: decimal while it is short, else with an exponent.
+inline std::string tick_text(double v, const ticks& t) {
+  const bool plain = std::abs(v) < 1e9 && t.digits <= 6;
+  return plain ? fixed(v, t.digits) : scientific(v, 2);
+}
+
 /// At most `most` points: each the mean of equally many neighbours. Points that are not finite are left out.
 inline std::vector<point> thinned(const std::vector<point>& curve, std::size_t most) {
   std::vector<point> finite;
@@ -82,15 +88,19 @@ inline std::string loss_plot(const loss_curves& curves) {
   const double inf = std::numeric_limits<double>::infinity();
   double x0 = inf, x1 = -inf, y0 = inf, y1 = -inf;
   for (const auto* curve : {&train, &validation})
-    for (const point& p : *curve) x0 = std::min(x0, p.step), x1 = std::max(x1, p.step), y0 = std::min(y0, p.loss), y1 = std::max(y1, p.loss);
+    for (const point& p : *curve)
+      x0 = std::min(x0, p.step), x1 = std::max(x1, p.step), y0 = std::min(y0, p.loss), y1 = std::max(y1, p.loss);
   const bool empty = !(x0 <= x1);
   if (empty) x0 = 0, x1 = 1, y0 = 0, y1 = 1;
   if (x1 - x0 < 1) x1 = x0 + 1;
-  const double margin = y1 > y0 ? (y1 - y0) * 0.05 : 0.5;
+  // A range below the resolution of its numbers counts as flat: its ticks would not differ.
+  const double largest = std::max(std::abs(y0), std::abs(y1));
+  const double margin = y1 - y0 > 1e-9 * largest ? (y1 - y0) * 0.05 : std::max(0.5, 0.05 * largest);
   y0 -= margin, y1 += margin;
 
   const auto px = [&](double x) { return fixed(left + (x - x0) / (x1 - x0) * (width - left - right), 1); };
-  const auto py = [&](double y) { return fixed(height - bottom - (y - y0) / (y1 - y0) * (height - top - bottom), 1); };
+  const auto row = [&](double y) { return height - bottom - (y - y0) / (y1 - y0) * (height - top - bottom); };
+  const auto py = [&](double y) { return fixed(row(y), 1); };
   const std::string x_left = fixed(left, 1), x_right = fixed(width - right, 1), y_top = fixed(top, 1), y_bottom = fixed(height - bottom, 1);
   const auto line = [](std::string_view kind, const std::string& ax, const std::string& ay, const std::string& bx, const std::string& by) {
     return "<line class=\"" + std::string(kind) + "\" x1=\"" + ax + "\" y1=\"" + ay + "\" x2=\"" + bx + "\" y2=\"" + by + "\"/>\n";
@@ -123,11 +133,11 @@ inline std::string loss_plot(const loss_curves& curves) {
   const detail::ticks xs = detail::ticks_in(x0, x1, 8), ys = detail::ticks_in(y0, y1, 6);
   for (double y : ys.at) {
     svg += line("grid", x_left, py(y), x_right, py(y));
-    svg += label(fixed(left - 8, 1), fixed(std::stod(py(y)) + 4.5, 1), "end", fixed(y, ys.digits));
+    svg += label(fixed(left - 8, 1), fixed(row(y) + 4.5, 1), "end", detail::tick_text(y, ys));
   }
   for (double x : xs.at) {
     svg += line("axis", px(x), y_bottom, px(x), fixed(height - bottom + 5, 1));
-    svg += label(px(x), fixed(height - bottom + 20, 1), "middle", fixed(x, xs.digits));
+    svg += label(px(x), fixed(height - bottom + 20, 1), "middle", detail::tick_text(x, xs));
   }
   svg += line("axis", x_left, y_bottom, x_right, y_bottom) + line("axis", x_left, y_top, x_left, y_bottom);
   svg += label(fixed((left + width - right) / 2, 1), fixed(height - 10, 1), "middle", "step");
