@@ -1,0 +1,124 @@
+#pragma once
+/// A folder of checkpoints: `step-00000500.safetensors` by step, the newest few kept, and `best.safetensors`.
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <isotope/core/error.hpp>
+#include <isotope/io/checkpoint.hpp>
+
+namespace isotope::io {
+
+class checkpoint_folder {
+ public:
+  struct entry {
+    std::int64_t step = 0;
+    std::string path;
+  };
+  /// The newest checkpoint that reads, and why each newer one did not.
+  struct found {
+    std::string path;
+    checkpoint contents;
+    std::vector<failure> skipped;
+  };
+
+  /// Creates the folder if it is missing and removes what a killed writer left in it.
+  ///
+  /// @param keep  how many step files stay after a save, at least 1
+  /// @error invalid_argument: keep < 1; write_failed: the folder cannot be made
+  static result<checkpoint_folder> open(const std::string& path, int keep = 3) {
+    if (keep < 1) return fail(errc::invalid_argument, "keeping " + std::to_string(keep) + " checkpoints", path, "keep at least 1");
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (error || !std::filesystem::is_directory(path, error))
+      return fail(errc::write_failed, "cannot make the checkpoint folder: " + (error ? error.message() : "a file has its name"), path,
+                  "check the path and its permissions");
+    const checkpoint_folder folder(path, keep);
+    for (const std::string& file : folder.names())
+      if (const auto mark = file.find(temporary_mark);
+          mark != file.npos && (step_of(file.substr(0, mark)) >= 0 || file.substr(0, mark) == best_name))
+        std::filesystem::remove(folder.path_ / file, error);
+    return folder;
+  }
+
+  std::string path_of(std::int64_t step) const {
+    const std::string digits = std::to_string(step);
+    return path_ / ("step-" + std::string(8 - std::min<std::size_t>(8, digits.size()), '0') + digits + std::string(extension));
+  }
+  std::string best_path() const { return path_ / best_name; }
+
+  /// Saves under the step's name, then removes all but the `keep` newest of the steps up to it. Later steps, of an abandoned run, stay.
+  ///
+  /// @error as save_checkpoint; nothing is removed then
+  result<void> save(const checkpoint_view& view, const file_calls& calls = {}) const {
+    if (auto saved = save_checkpoint(path_of(view.state.step), view, calls); !saved) return saved;
+    auto old = list();
+    std::erase_if(old, [&](const entry& e) { return e.step > view.state.step; });
+    std::error_code ignored;
+    for (std::size_t i = 0; i + static_cast<std::size_t>(keep_) < old.size(); ++i) std::filesystem::remove(old[i].path, ignored);
+    return {};
+  }
+
+  /// Saves as the best so far. @error as save_checkpoint
+  result<void> save_best(const checkpoint_view& view, const file_calls& calls = {}) const {
+    return save_checkpoint(best_path(), view, calls);
+  }
+
+  /// The step files, oldest first.
+  std::vector<entry> list() const {
+    std::vector<entry> out;
+    for (const std::string& file : names())
+      if (const std::int64_t step = step_of(file); step >= 0) out.push_back({step, path_ / file});
+    std::sort(out.begin(), out.end(), [](const entry& a, const entry& b) { return a.step < b.step; });
+    return out;
+  }
+
+  /// The newest step file that is valid.
+  ///
+  /// @error not_found: there is none; the text says how many were damaged, and the first reason
+  result<found> latest() const {
+    auto files = list();
+    std::vector<failure> skipped;
+    for (auto file = files.rbegin(); file != files.rend(); ++file) {
+      auto loaded = load_checkpoint(file->path);
+      if (loaded) return found{file->path, *std::move(loaded), std::move(skipped)};
+      skipped.push_back(std::move(loaded).error());
+    }
+    if (skipped.empty()) return fail(errc::not_found, "no checkpoint in the folder", path_.string(), "train without resuming first");
+    return fail(errc::not_found,
+                "none of the " + std::to_string(skipped.size()) + " checkpoints can be read; the newest: " + skipped[0].what,
+                path_.string(), "resume from another folder, or train from the start");
+  }
+
+ private:
+  static constexpr std::string_view prefix = "step-", extension = ".safetensors", best_name = "best.safetensors";
+
+  checkpoint_folder(std::filesystem::path path, int keep) : path_(std::move(path)), keep_(keep) {}
+
+  /// The step in a file's name, -1 for other files.
+  static std::int64_t step_of(std::string_view file) {
+    if (!file.starts_with(prefix) || !file.ends_with(extension)) return -1;
+    const std::string_view digits = file.substr(prefix.size(), file.size() - prefix.size() - extension.size());
+    std::int64_t step = -1;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+    return digits.size() >= 8 && error == std::errc() && end == digits.data() + digits.size() ? step : -1;
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    std::error_code error;
+    for (std::filesystem::directory_iterator it(path_, error), end; !error && it != end; it.increment(error))
+      out.push_back(it->path().filename().string());
+    return out;
+  }
+
+  std::filesystem::path path_;
+  int keep_;
+};
+
+}  // namespace isotope::io

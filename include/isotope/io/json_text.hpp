@@ -1,0 +1,45 @@
+#pragma once
+/// C++ values as JSON text: the shortest form that reads back to the same value, so equal values give equal bytes.
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <string>
+#include <string_view>
+
+#include <isotope/io/utf8.hpp>
+
+namespace isotope::io {
+
+/// The shortest decimal text that reads back to x. Locale plays no part.
+template <class T> requires std::integral<T> || std::floating_point<T> std::string number_text(T x) {
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof digits, x).ptr;
+  return {digits, end};
+}
+
+/// A JSON string in quotes. Bytes that are not UTF-8 become U+FFFD: JSON cannot hold them.
+inline std::string json_string(std::string_view s) {
+  constexpr std::string_view hex = "0123456789abcdef";
+  std::string out = "\"";
+  for (std::size_t at = 0; at < s.size();) {
+    const auto [code, bytes] = decode_utf8(s, at);
+    if (bytes == 0) {
+      append_utf8(out, 0xfffd);
+      ++at;
+      continue;
+    }
+    if (code == '"' || code == '\\') out += {'\\', static_cast<char>(code)};
+    else if (code == '\n') out += "\\n";
+    else if (code == '\t') out += "\\t";
+    else if (code == '\r') out += "\\r";
+    else if (code < 0x20) out += {'\\', 'u', '0', '0', hex[code >> 4], hex[code & 15]};
+    else out.append(s, at, bytes);
+    at += bytes;
+  }
+  return out + '"';
+}
+
+/// A JSON number, or the strings "inf", "-inf", "nan" that JSON numbers cannot express.
+inline std::string json_number(double x) { return std::isfinite(x) ? number_text(x) : json_string(number_text(x)); }
+
+}  // namespace isotope::io
