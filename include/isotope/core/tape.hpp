@@ -1,0 +1,304 @@
+#pragma once
+/// The recorder: applies shape rules, keeps the graph, keeps the first error as text. Never throws.
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "graph.hpp"
+#include "tensor.hpp"
+
+namespace isotope {
+
+class tape;
+
+/// Hears of each node as it is recorded; `eager` runs it there and then.
+class node_observer {
+ public:
+  constexpr virtual void recorded(tape& t, std::int32_t node) = 0;
+
+ protected:
+  constexpr ~node_observer() = default;
+};
+
+/// What a shape rule sees: the inputs' shapes and formats, the attributes; it yields outputs or fails.
+class inference {
+ public:
+  struct output {
+    shape dims;
+    dtype type{};
+    bool view = false;
+    std::int64_t offset = 0;  // of a view, in elements of the input
+    extents strides{};
+  };
+  constexpr inference(const graph& g, std::span<const std::int32_t> in, const attributes& a) : attr(a), g_(g), in_(in) {}
+
+  attributes attr;  // a rule may fill in derived entries
+
+  constexpr int inputs() const { return int(in_.size()); }
+  constexpr const value& in(int k) const { return g_.values[std::size_t(in_[std::size_t(k)])]; }
+  constexpr const shape& dims(int k) const { return in(k).dims; }
+  constexpr dtype type(int k) const { return in(k).type; }
+  constexpr dtype program() const { return g_.program; }
+  constexpr dtype accum() const { return accum_of(g_.program); }
+
+  constexpr void yield(const shape& s, dtype t) {
+    if (outs_ < max_outputs) {
+      auto& o = out_[std::size_t(outs_++)];
+      o.dims = s;
+      o.type = t;
+    }
+  }
+  /// An output that looks at the bytes of input 0.
+  constexpr void yield_view(const shape& s, std::int64_t offset, const extents& strides) {
+    yield(s, type(0));
+    auto& o = out_[std::size_t(outs_ - 1)];
+    o.view = true;
+    o.offset = offset;
+    o.strides = strides;
+  }
+  /// Fails with `what`, followed by the shapes of the inputs. True where the condition holds.
+  constexpr bool require(bool condition, std::string_view what) {
+    if (condition || failed()) return condition;
+    error_ << what << ": ";
+    for (int k = 0; k < inputs(); ++k) error_ << (k != 0 ? " vs " : "") << dims(k);
+    return false;
+  }
+  constexpr void fail(const message& m) {
+    if (!failed()) error_ = m;
+  }
+  constexpr bool failed() const { return !error_.empty(); }
+  constexpr const message& error() const { return error_; }
+  constexpr int outputs() const { return outs_; }
+  constexpr const output& out(int k) const { return out_[std::size_t(k)]; }
+
+ private:
+  const graph& g_;
+  std::span<const std::int32_t> in_;
+  std::array<output, max_outputs> out_{};
+  int outs_ = 0;
+  message error_;
+};
+
+struct untargeted {};
+
+/// A Machine that records. `graph_machine<Target>` and `eager<Target>` derive from it; gradient rules run on it directly.
+class tape {
+ public:
+  using target = untargeted;
+
+  constexpr explicit tape(dtype program) { g.program = program; }
+
+  graph g;
+  node_observer* observer = nullptr;
+  std::int32_t block = -1;  // values recorded here belong to it
+  bool training = true;     // false: dropout is the identity
+
+  constexpr dtype program() const { return g.program; }
+  constexpr const value& describe(std::int32_t id) const { return g.values[std::size_t(id)]; }
+  constexpr bool ok() const { return g.error.empty(); }
+
+  constexpr std::int32_t input(const name& label, const shape& s, dtype t, place at) {
+    if (!ok()) return -1;
+    if (!good_shape(s, label, at)) return -1;
+    for (const auto& i : g.inputs)
+      if (i.label == label) {
+        const value& v = describe(i.value);
+        if (v.dims == s && v.type == t) return i.value;
+        message m;
+        fail(m << "input '" << label << "' is declared twice, as " << v.dims << " and " << s, at);
+        return -1;
+      }
+    const auto id = g.add_value(s, t, value_kind::input);
+    g.inputs.push_back({label, id});
+    return id;
+  }
+
+  constexpr std::int32_t param(const name& path, const shape& s, const param_options& o, place at) {
+    if (!ok()) return -1;
+    last_path_ = path;
+    message m;
+    if (path.overflow) {
+      fail(m << "parameter name longer than 96 characters: '" << path << "...': shorten a scope", at);
+      return -1;
+    }
+    if (!good_shape(s, path, at)) return -1;
+    for (const auto& p : g.params)
+      if (p.path == path) {
+        if (describe(p.value).dims == s) return p.value;
+        fail(m << "parameter '" << path << "' is tied with another shape: " << describe(p.value).dims << " vs " << s, at);
+        return -1;
+      }
+    const auto id = g.add_value(s, g.program, value_kind::param);
+    g.values[std::size_t(id)].wants_gradient = o.trainable;
+    parameter p;
+    p.path = path;
+    p.value = id;
+    p.init = o.init;
+    p.decay = o.decay < 0 ? s.rank >= 2 : o.decay != 0;
+    p.trainable = o.trainable;
+    g.params.push_back(p);
+    return id;
+  }
+
+  constexpr applied apply(const op_info& op, std::span<const std::int32_t> in, const attributes& a, place at) {
+    return record(op, in, a, at, next_ordinal());
+  }
+
+  /// As `apply`, with the random-number stream of the op that it repeats.
+  constexpr applied record(const op_info& op, std::span<const std::int32_t> given, const attributes& a, place at, std::uint32_t ordinal) {
+    if (!ok()) return {};
+    std::array<std::int32_t, max_inputs> in{-1, -1, -1, -1, -1, -1, -1, -1};
+    if (given.size() > std::size_t(max_inputs)) {
+      message m;
+      fail(m << op.name << ": " << std::int64_t(given.size()) << " operands, at most " << max_inputs, at);
+      return {};
+    }
+    for (std::size_t k = 0; k < given.size(); ++k) {
+      if (given[k] < 0) return {};
+      in[k] = legal(op.layout, given[k], at);
+    }
+    const std::span<const std::int32_t> ins(in.data(), given.size());
+    inference r(g, ins, a);
+    op.infer(r);
+    if (r.failed()) {
+      message m;
+      fail(m << op.name << ": " << r.error(), at);
+      return {};
+    }
+    node n;
+    n.op = &op;
+    n.in = in;
+    n.attr = r.attr;
+    n.block = block;
+    n.ordinal = ordinal;
+    bool wants = false;
+    for (auto v : ins) wants = wants || describe(v).wants_gradient;
+    applied result;
+    const auto id = std::int32_t(g.nodes.size());
+    for (int k = 0; k < r.outputs(); ++k) {
+      const auto& o = r.out(k);
+      const auto v = g.add_value(o.dims, o.type, value_kind::temp);
+      value& y = g.values[std::size_t(v)];
+      y.producer = id;
+      y.block = block;
+      y.wants_gradient = wants && op.gradient != nullptr && is_floating(o.type);
+      if (o.view) {
+        y.base = in[0];
+        y.offset = o.offset;
+        y.strides = o.strides;
+      } else if ((op.inout >> k) & 1) {
+        y.base = in[std::size_t(k)];
+        y.strides = describe(y.base).strides;
+      }
+      n.out[std::size_t(k)] = v;
+      result.out[std::size_t(k)] = v;
+    }
+    g.nodes.push_back(n);
+    if (observer != nullptr) observer->recorded(*this, id);
+    return result;
+  }
+
+  /// Keeps the first error: `file:line text in path.`
+  constexpr void fail(const message& text, place at) {
+    if (!ok()) return;
+    message m;
+    m << file_of(at) << ':' << std::int64_t(at.line()) << ' ' << text;
+    std::string_view p = last_path_.view();
+    const auto dot = p.rfind('.');
+    if (dot != p.npos) m << " in " << p.substr(0, dot + 1);
+    g.error = m;
+  }
+  constexpr std::uint32_t next_ordinal() { return ordinal_++; }
+
+ private:
+  name last_path_;
+  std::uint32_t ordinal_ = 0;
+
+  constexpr bool good_shape(const shape& s, const name& what, place at) {
+    message m;
+    if (s.too_deep) {
+      fail(m << '\'' << what << "' has more than " << max_rank << " dimensions", at);
+      return false;
+    }
+    for (int i = 0; i < s.rank; ++i)
+      if (s[i] < 0) {
+        fail(m << '\'' << what << "' has a negative dimension: " << s, at);
+        return false;
+      }
+    return true;
+  }
+  /// v, or a dense copy of it where the op cannot read v's strides.
+  constexpr std::int32_t legal(operand_layout layout, std::int32_t v, place at);
+};
+
+/// What a gradient rule sees: the node's inputs x, outputs y, the gradients dy of its outputs; it gives the gradients of the inputs.
+class pullback {
+ public:
+  using T = tensor<tape>;
+
+  constexpr pullback(tape& t, const node& n) : attr(n.attr), ordinal(n.ordinal), t_(t), n_(n) {}
+
+  attributes attr;
+  std::uint32_t ordinal;
+
+  constexpr tape& machine() const { return t_; }
+  constexpr int inputs() const { return n_.inputs(); }
+  constexpr T x(int k) const { return {&t_, n_.in[std::size_t(k)]}; }
+  constexpr T y(int k = 0) const { return {&t_, n_.out[std::size_t(k)]}; }
+  constexpr T dy(int k = 0) const { return {&t_, dy_[std::size_t(k)]}; }
+  constexpr bool has_dy(int k) const { return dy_[std::size_t(k)] >= 0; }
+  /// Whether anybody wants the gradient of input k: rules skip the work where not.
+  constexpr bool wants(int k) const { return k < inputs() && t_.describe(n_.in[std::size_t(k)]).wants_gradient; }
+  /// The format of input k's gradient: accumulation format for parameters, its own for activations.
+  constexpr dtype grad_type(int k) const {
+    const auto v = n_.in[std::size_t(k)];
+    const value& root = t_.describe(t_.g.root(v));
+    return root.kind == value_kind::param ? accum_of(t_.program()) : t_.describe(v).type;
+  }
+  /// The gradient of input k collected so far (invalid: none yet), for ops that add to it in place.
+  constexpr T collected(int k) const { return {&t_, collected_[std::size_t(k)]}; }
+
+  /// Adds g to the gradient of input k.
+  constexpr void give(int k, T g) { given_[std::size_t(k)] = g.id; }
+  /// g takes the place of the gradient of input k: it holds `collected(k)` already.
+  constexpr void replace(int k, T g) {
+    given_[std::size_t(k)] = g.id;
+    replaces_[std::size_t(k)] = true;
+  }
+
+  // for differentiate
+  std::array<std::int32_t, max_outputs> dy_{-1, -1, -1, -1, -1, -1};
+  std::array<std::int32_t, max_inputs> collected_{-1, -1, -1, -1, -1, -1, -1, -1};
+  std::array<std::int32_t, max_inputs> given_{-1, -1, -1, -1, -1, -1, -1, -1};
+  std::array<bool, max_inputs> replaces_{};
+
+ private:
+  tape& t_;
+  node n_;
+};
+
+namespace op {
+/// y[i] = x[i], dense: the one op that the recorder itself emits, where an op cannot read an operand's strides.
+struct copy {
+  static constexpr std::string_view name = "copy";
+  static constexpr operand_layout layout = operand_layout::any;
+  static constexpr void infer(inference& r) { r.yield(r.dims(0), r.type(0)); }
+  static constexpr void gradient(pullback& g) { g.give(0, g.dy()); }
+};
+}  // namespace op
+
+constexpr std::int32_t tape::legal(operand_layout layout, std::int32_t v, place at) {
+  const value& x = describe(v);
+  const auto stride = [&](int i) { return x.dims[i] == 1 ? std::int64_t(1) : x.strides[std::size_t(i < 0 ? i + x.dims.rank : i)]; };
+  bool fits = true;
+  switch (layout) {
+    case operand_layout::any: break;
+    case operand_layout::rows: fits = x.dims.rank == 0 || stride(-1) == 1; break;
+    case operand_layout::matrix: fits = x.dims.rank < 2 ? g.dense(v) : stride(-1) == 1 || stride(-2) == 1; break;
+    case operand_layout::dense: fits = g.dense(v); break;
+  }
+  if (fits) return v;
+  return record(info<op::copy>, std::span<const std::int32_t>(&v, 1), {}, at, next_ordinal()).out[0];
+}
+
+}  // namespace isotope

@@ -1,0 +1,112 @@
+#pragma once
+#include "../core/tape.hpp"
+#include "copy.hpp"
+
+namespace isotope {
+namespace op {
+/// Operands, packed: qkv (B, S, (H + 2 G) D): queries, keys, values side by side; else q (B, S, H D), k (B, T, G D), v (B, T, G D);
+/// then, with a mask, mask (B, T). Outputs y (B, S, H D), lse (B, H, S) in accumulation format: the log of each softmax denominator.
+/// attributes: i[0] H heads, i[1] G key-value heads, i[2] causal, i[3] packed, i[4] has a mask; f[0] scale of the scores.
+struct attention_shape {
+  static constexpr operand_layout layout = operand_layout::rows;
+  static constexpr int operands(const attributes& a) { return (a.i[3] != 0 ? 1 : 3) + (a.i[4] != 0 ? 1 : 0); }
+};
+/// Operands of the forward, then y, lse, dy; outputs dqkv, or dq, dk, dv. With P = exp(scale q k^T + mask - lse):
+/// dv = P^T dy,  dS = P (dy v^T - rowsum(dy y)),  dq = scale dS k,  dk = scale dS^T q. The mask has no gradient.
+struct attention_grad : attention_shape {
+  static constexpr std::string_view name = "attention_grad";
+  static constexpr void infer(inference& r) {
+    for (int k = 0; k < (r.attr.i[3] != 0 ? 1 : 3); ++k) r.yield(r.dims(k), r.type(k));
+  }
+};
+struct attention : attention_shape {
+  static constexpr std::string_view name = "attention";
+  static constexpr void infer(inference& r) {
+    const auto H = r.attr.i[0], G = r.attr.i[1];
+    const bool packed = r.attr.i[3] != 0;
+    const shape& q = r.dims(0);
+    message m;
+    if (H <= 0 || G <= 0 || H % G != 0) {
+      r.fail(m << "heads " << H << " must be a positive multiple of key-value heads " << G);
+      return;
+    }
+    const auto parts = packed ? H + 2 * G : H;
+    if (q.rank != 3 || q[2] % parts != 0) {
+      r.fail(m << "width of " << q << " is not a multiple of " << parts << (packed ? " (heads + 2 x key-value heads)" : " heads"));
+      return;
+    }
+    const auto D = q[2] / parts;
+    const dim T = packed ? q.axis(1) : r.dims(1).axis(1);
+    if (!packed && !r.require(r.dims(1) == shape{q.axis(0), T, G * D} && r.dims(2) == r.dims(1), "keys and values must be [B,T,heads x head size]")) return;
+    if (r.attr.i[4] != 0 && !r.require(r.dims(packed ? 1 : 3) == shape{q.axis(0), T}, "mask must be [B,T]")) return;
+    if (r.attr.i[2] != 0 && !r.require(q[1] <= T.size, "causal attention has more queries than keys")) return;
+    if (r.attr.f[0] == 0) r.attr.f[0] = 1.0 / root(double(D));
+    r.yield({q.axis(0), q.axis(1), H * D}, r.type(0));
+    r.yield({q.axis(0), H, q.axis(1)}, r.accum());
+  }
+  static constexpr void gradient(pullback& g) {
+    std::array<std::int32_t, max_inputs> in{};
+    const int n = operands(g.attr), grads = g.attr.i[3] != 0 ? 1 : 3;
+    for (int k = 0; k < n; ++k) in[std::size_t(k)] = g.x(k).id;
+    in[std::size_t(n)] = g.y(0).id;
+    in[std::size_t(n + 1)] = g.y(1).id;
+    in[std::size_t(n + 2)] = g.dy().id;
+    const auto r = g.machine().apply(info<attention_grad>, {in.data(), std::size_t(n + 3)}, g.attr, place::current());
+    for (int k = 0; k < grads; ++k)
+      if (g.wants(k)) g.give(k, {&g.machine(), r.out[std::size_t(k)]});
+  }
+
+ private:
+  /// sqrt by Newton's iteration: the same bits in a constant expression and at run time.
+  static constexpr double root(double x) {
+    double r = x > 1 ? x : 1;
+    for (int i = 0; i < 64; ++i) r = 0.5 * (r + x / r);
+    return r;
+  }
+};
+}  // namespace op
+
+struct attention_options {
+  bool causal = true;
+  int kv_heads = 0;  // 0: as many as heads; fewer: grouped-query attention
+  double scale = 0;  // 0: 1 / sqrt(head size)
+};
+
+/// y = softmax(scale q k^T + mask) v for each head, in O(S) memory; queries, keys and values packed in one tensor.
+///
+/// @param qkv    (B, S, (H + 2 G) D)
+/// @param heads  H; G key-value heads serve H / G query heads each
+/// @return       (B, S, H D)
+/// @error        a width that is no multiple of the heads
+/// Causal: query s sees keys 0..s (+ T - S where there are more keys). Source: Vaswani et al. 2017, arXiv:1706.03762; Dao 2023, arXiv:2307.08691.
+template <Machine M> constexpr tensor<M> attention(tensor<M> qkv, int heads, attention_options o = {}, place at = place::current()) {
+  attributes a;
+  a.i = {heads, o.kv_heads == 0 ? heads : o.kv_heads, o.causal ? 1 : 0, 1, 0};
+  a.f[0] = o.scale;
+  return apply<op::attention>(at, a, qkv);
+}
+/// As above with an additive key mask (B, S), e.g. 0 and -infinity. A query whose keys are all masked gives zeros.
+template <Machine M>
+constexpr tensor<M> attention(tensor<M> qkv, tensor<M> mask, int heads, attention_options o = {}, place at = place::current()) {
+  attributes a;
+  a.i = {heads, o.kv_heads == 0 ? heads : o.kv_heads, o.causal ? 1 : 0, 1, 1};
+  a.f[0] = o.scale;
+  return apply<op::attention>(at, a, qkv, mask);
+}
+/// As above from q (B, S, H D), k and v (B, T, G D).
+template <Machine M>
+constexpr tensor<M> attention(tensor<M> q, tensor<M> k, tensor<M> v, int heads, attention_options o = {}, place at = place::current()) {
+  attributes a;
+  a.i = {heads, o.kv_heads == 0 ? heads : o.kv_heads, o.causal ? 1 : 0, 0, 0};
+  a.f[0] = o.scale;
+  return apply<op::attention>(at, a, q, k, v);
+}
+/// As above with an additive key mask (B, T).
+template <Machine M>
+constexpr tensor<M> attention(tensor<M> q, tensor<M> k, tensor<M> v, tensor<M> mask, int heads, attention_options o = {}, place at = place::current()) {
+  attributes a;
+  a.i = {heads, o.kv_heads == 0 ? heads : o.kv_heads, o.causal ? 1 : 0, 0, 1};
+  a.f[0] = o.scale;
+  return apply<op::attention>(at, a, q, k, v, mask);
+}
+}  // namespace isotope

@@ -1,0 +1,30 @@
+#pragma once
+/// The shape rule of element-wise ops of two operands: NumPy broadcasting, mixed formats widen.
+#include "sum.hpp"
+
+namespace isotope::op {
+
+/// The format of a mixed expression: equal formats keep theirs, bf16 with f32 gives f32.
+constexpr bool promote(dtype a, dtype b, dtype& r) {
+  r = a;
+  if (a == b) return true;
+  const auto half = [](dtype t) { return t == dtype::bf16 || t == dtype::f16; };
+  if (a == dtype::f32 && half(b)) return true;
+  r = b;
+  return b == dtype::f32 && half(a);
+}
+
+struct binary_elementwise {
+  static constexpr op_kind kind = op_kind::elementwise;
+  static constexpr void infer(inference& r) {
+    const auto b = broadcast(r.dims(0), r.dims(1));
+    dtype t{};
+    if (r.require(b.ok, "shapes do not broadcast") &&
+        r.require(promote(r.type(0), r.type(1), t) && is_floating(t), "operands have different formats; cast one"))
+      r.yield(b.s, t);
+  }
+  /// The gradient of operand k: g summed over the axes along which the operand was repeated.
+  static constexpr void give(pullback& p, int k, tensor<tape> g) { p.give(k, sum_to(g, p.x(k).dims(), p.grad_type(k))); }
+};
+
+}  // namespace isotope::op

@@ -1,0 +1,91 @@
+#pragma once
+#include <array>
+
+#include "fill.hpp"
+#include "view.hpp"
+
+namespace isotope {
+namespace op {
+/// attributes: i[0] axis.
+struct concat {
+  static constexpr std::string_view name = "concat";
+  static constexpr operand_layout layout = operand_layout::any;
+  static constexpr void infer(inference& r) {
+    shape y = r.dims(0);
+    const auto axis = int(r.attr.i[0]);
+    if (!r.require(axis >= 0 && axis < y.rank, "the axis is outside the tensors")) return;
+    std::int64_t n = 0;
+    for (int k = 0; k < r.inputs(); ++k) {
+      shape s = r.dims(k);
+      if (!r.require(s.rank == y.rank && r.type(k) == r.type(0), "tensors differ in rank or format")) return;
+      n += s[axis];
+      s.set(axis, y.axis(axis));
+      if (!r.require(s == y, "tensors differ outside the axis")) return;
+    }
+    y.set(axis, n);
+    r.yield(y, r.type(0));
+  }
+  static constexpr void gradient(pullback& g) {
+    std::int64_t first = 0;
+    for (int k = 0; k < g.inputs(); ++k) {
+      const auto n = g.x(k)[int(g.attr.i[0])];
+      if (g.wants(k)) g.give(k, isotope::narrow(g.dy(), int(g.attr.i[0]), first, n));
+      first += n;
+    }
+  }
+};
+/// Equal parts of an axis, all views of x. attributes: i[0] axis, i[1] parts.
+struct split {
+  static constexpr std::string_view name = "split";
+  static constexpr op_kind kind = op_kind::view;
+  static constexpr void infer(inference& r) {
+    const value& x = r.in(0);
+    const auto axis = r.attr.i[0], parts = r.attr.i[1];
+    message m;
+    if (axis < 0 || axis >= x.dims.rank || parts < 1 || parts > max_outputs || x.dims[int(axis)] % parts != 0) {
+      r.fail(m << "axis " << axis << " of " << x.dims << " does not divide into " << parts << " parts (at most " << max_outputs << ')');
+      return;
+    }
+    shape y = x.dims;
+    const auto n = x.dims[int(axis)] / parts;
+    y.set(int(axis), n);
+    for (std::int64_t k = 0; k < parts; ++k) r.yield_view(y, k * n * x.strides[std::size_t(axis)], x.strides);
+  }
+  static constexpr void gradient(pullback& g) {
+    std::array<std::int32_t, max_inputs> in{};
+    for (int k = 0; k < g.attr.i[1]; ++k)
+      in[std::size_t(k)] = g.has_dy(k) ? g.dy(k).id : isotope::fill(g.machine(), g.y(k).dims(), g.y(k).type()).id;
+    attributes a;
+    a.i[0] = g.attr.i[0];
+    g.give(0, {&g.machine(), g.machine().apply(info<concat>, {in.data(), std::size_t(g.attr.i[1])}, a, place::current()).out[0]});
+  }
+};
+}  // namespace op
+
+/// The tensors one after another along an axis; up to 8.
+/// @error  shapes differ outside the axis, or formats differ
+template <Machine M> constexpr tensor<M> concat(std::initializer_list<tensor<M>> parts, int axis, place at = place::current()) {
+  std::array<std::int32_t, max_inputs + 1> in{};
+  std::size_t n = 0;
+  M* machine = nullptr;
+  for (const auto& t : parts)
+    if (n <= std::size_t(max_inputs)) {
+      in[n++] = t.id;
+      machine = t.machine;
+    }
+  attributes a;
+  a.i[0] = axis < 0 && n > 0 ? axis + parts.begin()->rank() : axis;
+  return machine == nullptr ? tensor<M>{} : tensor<M>{machine, machine->apply(info<op::concat>, {in.data(), n}, a, at).out[0]};
+}
+/// N equal parts of an axis, as views.
+/// @error  the axis does not divide
+template <int N, Machine M> constexpr std::array<tensor<M>, std::size_t(N)> split(tensor<M> x, int axis = -1, place at = place::current()) {
+  static_assert(N >= 1 && N <= max_outputs, "split gives 1 to 6 parts");
+  attributes a;
+  a.i = {axis < 0 ? axis + x.rank() : axis, N};
+  const auto r = apply_op<op::split>(x.machine, {x.id}, a, at);
+  std::array<tensor<M>, std::size_t(N)> parts{};
+  for (std::size_t k = 0; k < std::size_t(N); ++k) parts[k] = {x.machine, r.out[k]};
+  return parts;
+}
+}  // namespace isotope

@@ -1,0 +1,39 @@
+#pragma once
+#include "../core/tape.hpp"
+
+namespace isotope {
+namespace op {
+/// Operands logits, targets, lse, dloss; output dlogits = dloss (softmax(logits) - onehot(target)) / counted rows, 0 in rows that do not count.
+struct cross_entropy_grad {
+  static constexpr std::string_view name = "cross_entropy_grad";
+  static constexpr void infer(inference& r) { r.yield(r.dims(0), r.type(0)); }
+};
+/// Operands logits (..., V), targets (...) i32; outputs loss () and lse (...) in accumulation format.
+struct cross_entropy {
+  static constexpr std::string_view name = "cross_entropy";
+  static constexpr void infer(inference& r) {
+    const shape& x = r.dims(0);
+    shape rows;
+    for (int i = 0; i + 1 < x.rank; ++i) rows.push(x.axis(i));
+    if (!r.require(x.rank >= 1 && r.dims(1) == rows, "targets must have the shape of the logits without the last axis") ||
+        !r.require(r.type(1) == dtype::i32, "targets must be i32"))
+      return;
+    r.yield({}, r.accum());
+    r.yield(rows, r.accum());
+  }
+  static constexpr void gradient(pullback& g) {
+    g.give(0, apply<cross_entropy_grad>(place::current(), g.attr, g.x(0), g.x(1), g.y(1), g.dy()));
+  }
+};
+}  // namespace op
+
+/// loss = avg over rows of (logsumexp(logits[row]) - logits[row, target[row]]), in nats; probabilities are never stored.
+///
+/// @param logits   (..., V)
+/// @param targets  (...)  i32; a target outside [0, V), e.g. -1, leaves its row out of loss and gradient
+/// @return         ()     accumulation format; 0 where no row counts
+/// @error          targets of another shape or format
+template <Machine M> constexpr tensor<M> cross_entropy(tensor<M> logits, tensor<M> targets, place at = place::current()) {
+  return apply<op::cross_entropy>(at, {}, logits, targets);
+}
+}  // namespace isotope

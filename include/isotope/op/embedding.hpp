@@ -1,0 +1,38 @@
+#pragma once
+#include "fill.hpp"
+
+namespace isotope {
+namespace op {
+/// Operands into (V, C) in accumulation format, dy (..., C), ids (...): into[ids[i]] += dy[i], in place, rows in ascending i: the same bits always.
+struct embedding_grad {
+  static constexpr std::string_view name = "embedding_grad";
+  static constexpr std::uint8_t inout = 1;
+  static constexpr void infer(inference& r) { r.yield(r.dims(0), r.type(0)); }
+};
+/// Operands table (V, C), ids (...) i32.
+struct embedding {
+  static constexpr std::string_view name = "embedding";
+  static constexpr void infer(inference& r) {
+    if (!r.require(r.dims(0).rank == 2, "the table must be [V,C]") || !r.require(r.type(1) == dtype::i32, "ids must be i32")) return;
+    shape y = r.dims(1);
+    y.push(r.dims(0).axis(1));
+    if (r.require(!y.too_deep, "too many dimensions")) r.yield(y, r.type(0));
+  }
+  static constexpr void gradient(pullback& g) {
+    auto into = g.collected(0);
+    if (!into.valid()) into = isotope::fill(g.machine(), g.x(0).dims(), accum_of(g.machine().program()));
+    g.replace(0, apply<embedding_grad>(place::current(), {}, into, g.dy(), g.x(1)));
+  }
+};
+}  // namespace op
+
+/// y[..., c] = table[ids[...], c]. An id outside [0, V) gives a row of NaN, and no gradient.
+///
+/// @param table  (V, C)
+/// @param ids    (...)  i32
+/// @return       (..., C)
+/// @error        ids of another format, a table of another rank
+template <Machine M> constexpr tensor<M> embedding(tensor<M> table, tensor<M> ids, place at = place::current()) {
+  return apply<op::embedding>(at, {}, table, ids);
+}
+}  // namespace isotope

@@ -1,0 +1,63 @@
+#pragma once
+/// Maximum, minimum and argmax over axes.
+#include "div.hpp"
+#include "select.hpp"
+#include "sum.hpp"
+
+namespace isotope {
+namespace op {
+struct extremum : reduction {
+  static constexpr void infer(inference& r) {
+    if (r.require(terms(r.dims(0), r.attr.i[0]) > 0 || r.attr.i[0] < 0, "no elements to choose from")) reduction::infer(r);
+  }
+  /// dx[i] = dy / (number of elements that attain the extremum) where x[i] attains it, else 0: ties share.
+  static constexpr void gradient(pullback& g) {
+    const auto hit = isotope::equal(g.x(0), repeated(g, g.y()));
+    const auto full = repeated(g, g.dy());
+    const auto zero = isotope::scale(full, 0.0), one = isotope::shift(isotope::scale(g.x(0), 0.0), 1.0);
+    attributes a;
+    a.i = {g.attr.i[0], 1};
+    const auto ties = apply<sum>(place::current(), a, isotope::where(hit, one, zero));
+    g.give(0, isotope::where(hit, isotope::div(full, isotope::expand(ties, full.dims())), zero));
+  }
+};
+struct max : extremum {
+  static constexpr std::string_view name = "max";
+};
+struct min : extremum {
+  static constexpr std::string_view name = "min";
+};
+/// attributes: i[0] axis. The result is i32.
+struct argmax {
+  static constexpr std::string_view name = "argmax";
+  static constexpr operand_layout layout = operand_layout::any;
+  static constexpr void infer(inference& r) {
+    const shape& x = r.dims(0);
+    if (!r.require(r.attr.i[0] >= 0 && r.attr.i[0] < x.rank, "the axis is outside the tensor") ||
+        !r.require(x[int(r.attr.i[0])] > 0, "no elements to choose from"))
+      return;
+    shape y;
+    for (int i = 0; i < x.rank; ++i)
+      if (i != r.attr.i[0]) y.push(x.axis(i));
+    r.yield(y, dtype::i32);
+  }
+};
+}  // namespace op
+
+/// y[...] = largest x over the axes; NaN if any is NaN. The gradient is shared among ties.
+/// @error  an axis outside the tensor, or no elements
+template <Machine M> constexpr tensor<M> max(tensor<M> x, std::initializer_list<int> over = {}, bool keep = false, place at = place::current()) {
+  return reduce<op::max>(x, over, keep, at);
+}
+/// y[...] = smallest x over the axes; NaN if any is NaN. The gradient is shared among ties.
+/// @error  an axis outside the tensor, or no elements
+template <Machine M> constexpr tensor<M> min(tensor<M> x, std::initializer_list<int> over = {}, bool keep = false, place at = place::current()) {
+  return reduce<op::min>(x, over, keep, at);
+}
+/// y[...] = index of the largest x along the axis, the first of equals; the first NaN if there is one. i32, not differentiable.
+template <Machine M> constexpr tensor<M> argmax(tensor<M> x, int axis = -1, place at = place::current()) {
+  attributes a;
+  a.i[0] = axis < 0 ? axis + x.rank() : axis;
+  return apply<op::argmax>(at, a, x);
+}
+}  // namespace isotope

@@ -1,0 +1,37 @@
+#pragma once
+#include "binary.hpp"
+#include "unary.hpp"
+
+namespace isotope {
+namespace op {
+/// Operands x, dy: dx[i] = dy[i] (0.5 (1 + t) + 0.5 x[i] (1 - t^2) sqrt(2/pi) (1 + 3 * 0.044715 x[i]^2)), t the tanh of the forward.
+struct gelu_tanh_grad : binary_elementwise {
+  static constexpr std::string_view name = "gelu_tanh_grad";
+};
+struct gelu_tanh : unary_elementwise {
+  static constexpr std::string_view name = "gelu_tanh";
+  static constexpr void gradient(pullback& g) { g.give(0, apply<gelu_tanh_grad>(place::current(), {}, g.x(0), g.dy())); }
+};
+/// Operands x, dy: dx[i] = dy[i] (0.5 (1 + erf(x[i]/sqrt(2))) + x[i] exp(-x[i]^2/2) / sqrt(2 pi)).
+struct gelu_erf_grad : binary_elementwise {
+  static constexpr std::string_view name = "gelu_erf_grad";
+};
+struct gelu_erf : unary_elementwise {
+  static constexpr std::string_view name = "gelu_erf";
+  static constexpr void gradient(pullback& g) { g.give(0, apply<gelu_erf_grad>(place::current(), {}, g.x(0), g.dy())); }
+};
+}  // namespace op
+
+/// The forms of GELU, chosen by type: `gelu<op::gelu_erf>(x)`.
+///
+/// gelu_tanh: y[i] = 0.5 x[i] (1 + tanh(sqrt(2/pi) (x[i] + 0.044715 x[i]^3)))     used by GPT-2
+/// gelu_erf:  y[i] = 0.5 x[i] (1 + erf(x[i] / sqrt(2)))                           used by BERT
+///
+/// @param x  (...)  any shape
+/// @return   (...)  the shape of x
+/// @error    none; NaN in, NaN out
+/// Source: Hendrycks & Gimpel 2016, arXiv:1606.08415.
+template <class Form = op::gelu_tanh, Machine M> constexpr tensor<M> gelu(tensor<M> x, place at = place::current()) {
+  return apply<Form>(at, {}, x);
+}
+}  // namespace isotope

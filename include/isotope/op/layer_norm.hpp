@@ -1,0 +1,49 @@
+#pragma once
+#include "../core/tape.hpp"
+
+namespace isotope {
+namespace op {
+/// Operands x, weight, bias, mean, rstd, dy; outputs dx, dweight, dbias (accumulation format).
+/// With h = (x - mean) rstd and e = dy weight:  dx = rstd (e - avg(e) - h avg(e h)),  dweight = sum_rows dy h,  dbias = sum_rows dy.
+struct layer_norm_grad {
+  static constexpr std::string_view name = "layer_norm_grad";
+  static constexpr void infer(inference& r) {
+    r.yield(r.dims(0), r.type(0));
+    r.yield(r.dims(1), r.accum());
+    r.yield(r.dims(2), r.accum());
+  }
+};
+/// Operands x (..., C), weight (C), bias (C); outputs y, mean (...), rstd (...) in accumulation format. attributes: f[0] epsilon.
+struct layer_norm {
+  static constexpr std::string_view name = "layer_norm";
+  static constexpr void infer(inference& r) {
+    const shape& x = r.dims(0);
+    if (!r.require(x.rank >= 1 && r.dims(1) == shape{x.axis(-1)} && r.dims(2) == shape{x.axis(-1)}, "weight and bias must have the width of x")) return;
+    shape rows;
+    for (int i = 0; i + 1 < x.rank; ++i) rows.push(x.axis(i));
+    r.yield(x, r.type(0));
+    r.yield(rows, r.accum());
+    r.yield(rows, r.accum());
+  }
+  static constexpr void gradient(pullback& g) {
+    const auto r = apply_op<layer_norm_grad>(&g.machine(), {g.x(0).id, g.x(1).id, g.x(2).id, g.y(1).id, g.y(2).id, g.dy().id}, g.attr, place::current());
+    for (int k = 0; k < 3; ++k)
+      if (g.wants(k)) g.give(k, {&g.machine(), r.out[std::size_t(k)]});
+  }
+};
+}  // namespace op
+
+/// y[i] = (x[i] - mean) / sqrt(var + epsilon) weight[i] + bias[i], mean and (biased) variance over the last axis.
+///
+/// @param x             (..., C)
+/// @param weight, bias  (C)
+/// @return              (..., C)
+/// @error               weight or bias of another width
+/// Statistics in f32 (f64 for f64), two passes: mean >> deviation loses nothing. Source: Ba et al. 2016, arXiv:1607.06450.
+template <Machine M>
+constexpr tensor<M> layer_norm(tensor<M> x, tensor<M> weight, tensor<M> bias, double epsilon = 1e-5, place at = place::current()) {
+  attributes a;
+  a.f[0] = epsilon;
+  return apply<op::layer_norm>(at, a, x, weight, bias);
+}
+}  // namespace isotope

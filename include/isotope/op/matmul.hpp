@@ -1,0 +1,88 @@
+#pragma once
+#include "binary.hpp"
+#include "scale.hpp"
+
+namespace isotope {
+namespace op {
+/// Operands a (..., M, K), b (..., K, N) [, c (..., M, N)]; the last two axes in either memory order: NN, NT, TN and TT need no copy.
+/// attributes: i[0] 1 + dtype of the product (0: promoted), f[0] alpha, f[1] beta.
+/// A fused epilogue (node body) works on the product, rounded to the product's dtype.
+struct matmul {
+  static constexpr std::string_view name = "matmul";
+  static constexpr operand_layout layout = operand_layout::matrix;
+  static constexpr bool accumulates = true;
+
+  static constexpr void infer(inference& r) {
+    const shape &a = r.dims(0), &b = r.dims(1);
+    dtype t{};
+    if (!r.require(a.rank >= 2 && b.rank >= 2, "operands need two axes") ||
+        !r.require(a[-1] == b[-2], "inner dimensions differ") ||
+        !r.require(promote(r.type(0), r.type(1), t) && is_floating(t), "operands have different formats; cast one"))
+      return;
+    shape batch_a, batch_b;
+    for (int i = 0; i + 2 < a.rank; ++i) batch_a.push(a.axis(i));
+    for (int i = 0; i + 2 < b.rank; ++i) batch_b.push(b.axis(i));
+    const auto batch = broadcast(batch_a, batch_b);
+    if (!r.require(batch.ok, "batch dimensions do not broadcast")) return;
+    shape y = batch.s;
+    y.push(a.axis(-2));
+    y.push(b.axis(-1));
+    if (r.inputs() == 3 && !r.require(r.dims(2) == y, "c has another shape than the product")) return;
+    if (r.attr.i[0] == 0) r.attr.i[0] = 1 + std::int64_t(t);
+    r.yield(y, dtype(r.attr.i[0] - 1));
+  }
+
+  static constexpr tensor<tape> product(tensor<tape> a, tensor<tape> b, dtype t, double alpha) {
+    attributes at;
+    at.i[0] = 1 + std::int64_t(t);
+    at.f[0] = alpha;
+    return apply<matmul>(place::current(), at, a, b);
+  }
+  static constexpr bool column_major(tensor<tape> x) {
+    const value& v = x.machine->describe(x.id);
+    return v.strides[std::size_t(v.dims.rank - 1)] != 1 && v.strides[std::size_t(v.dims.rank - 2)] == 1;
+  }
+  /// da = alpha dy b^T, db = alpha a^T dy; a gradient is made in its operand's memory order. Batches that were repeated are summed:
+  /// for one matrix b, by one product over all rows.
+  static constexpr void gradient(pullback& g) {
+    auto a = g.x(0), b = g.x(1), dy = g.dy();
+    const double alpha = g.attr.f[0];
+    if (g.wants(2)) g.give(2, isotope::scale(dy, g.attr.f[1]));
+    if (g.wants(0)) {
+      const bool flip = column_major(a) && a.rank() == 2 && b.rank() == 2;
+      auto da = flip ? isotope::transpose(product(b, isotope::transpose(dy), g.grad_type(0), alpha)) : product(dy, isotope::transpose(b), g.grad_type(0), alpha);
+      g.give(0, sum_to(da, a.dims(), g.grad_type(0)));
+    }
+    if (g.wants(1)) {
+      const bool flip = column_major(b);
+      if (b.rank() == 2 && a.rank() > 2) {
+        a = isotope::reshape(a, {a.dims().rows(), a.cols()});
+        dy = isotope::reshape(dy, {dy.dims().rows(), dy.cols()});
+      }
+      auto db = flip ? isotope::transpose(product(isotope::transpose(dy), a, g.grad_type(1), alpha)) : product(isotope::transpose(a), dy, g.grad_type(1), alpha);
+      g.give(1, sum_to(db, b.dims(), g.grad_type(1)));
+    }
+  }
+};
+}  // namespace op
+
+/// y = alpha a b: y[..., m, n] = alpha sum_k a[..., m, k] b[..., k, n], summed in f32 (f64 for f64).
+///
+/// @param a  (..., M, K)
+/// @param b  (..., K, N)  leading axes broadcast; `matmul(x, transpose(w))` reads w (N, K) as it lies
+/// @return   (..., M, N)
+/// @error    inner dimensions differ; batches do not broadcast; fewer than two axes
+/// K = 0 gives zeros.
+template <Machine M> constexpr tensor<M> matmul(tensor<M> a, tensor<M> b, double alpha = 1, place at = place::current()) {
+  attributes r;
+  r.f[0] = alpha;
+  return apply<op::matmul>(at, r, a, b);
+}
+/// y = alpha a b + beta c, c (..., M, N); beta = 0 ignores NaN in c.
+template <Machine M>
+constexpr tensor<M> matmul(tensor<M> a, tensor<M> b, tensor<M> c, double alpha, double beta, place at = place::current()) {
+  attributes r;
+  r.f = {alpha, beta};
+  return apply<op::matmul>(at, r, a, b, c);
+}
+}  // namespace isotope

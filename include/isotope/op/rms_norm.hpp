@@ -1,0 +1,42 @@
+#pragma once
+#include "../core/tape.hpp"
+
+namespace isotope {
+namespace op {
+/// Operands x, weight, rstd, dy; outputs dx, dweight (accumulation format).
+/// With h = x rstd and e = dy weight:  dx = rstd (e - h avg(e h)),  dweight = sum_rows dy h.
+struct rms_norm_grad {
+  static constexpr std::string_view name = "rms_norm_grad";
+  static constexpr void infer(inference& r) {
+    r.yield(r.dims(0), r.type(0));
+    r.yield(r.dims(1), r.accum());
+  }
+};
+/// Operands x (..., C), weight (C); outputs y, rstd (...) in accumulation format. attributes: f[0] epsilon.
+struct rms_norm {
+  static constexpr std::string_view name = "rms_norm";
+  static constexpr void infer(inference& r) {
+    const shape& x = r.dims(0);
+    if (!r.require(x.rank >= 1 && r.dims(1) == shape{x.axis(-1)}, "weight must have the width of x")) return;
+    shape rows;
+    for (int i = 0; i + 1 < x.rank; ++i) rows.push(x.axis(i));
+    r.yield(x, r.type(0));
+    r.yield(rows, r.accum());
+  }
+  static constexpr void gradient(pullback& g) {
+    const auto r = apply_op<rms_norm_grad>(&g.machine(), {g.x(0).id, g.x(1).id, g.y(1).id, g.dy().id}, g.attr, place::current());
+    for (int k = 0; k < 2; ++k)
+      if (g.wants(k)) g.give(k, {&g.machine(), r.out[std::size_t(k)]});
+  }
+};
+}  // namespace op
+
+/// y[i] = x[i] / sqrt(avg(x^2) + epsilon) weight[i] over the last axis. x (..., C), weight (C).
+/// @error  weight of another width
+/// Source: Zhang & Sennrich 2019, arXiv:1910.07467.
+template <Machine M> constexpr tensor<M> rms_norm(tensor<M> x, tensor<M> weight, double epsilon = 1e-5, place at = place::current()) {
+  attributes a;
+  a.f[0] = epsilon;
+  return apply<op::rms_norm>(at, a, x, weight);
+}
+}  // namespace isotope

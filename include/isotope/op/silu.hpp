@@ -1,0 +1,20 @@
+#pragma once
+#include "binary.hpp"
+#include "unary.hpp"
+
+namespace isotope {
+namespace op {
+/// dx[i] = dy[i] s (1 + x[i] (1 - s)), s = 1 / (1 + exp(-x[i])).  Operands x, dy.
+struct silu_grad : binary_elementwise {
+  static constexpr std::string_view name = "silu_grad";
+};
+struct silu : unary_elementwise {
+  static constexpr std::string_view name = "silu";
+  static constexpr void gradient(pullback& g) { g.give(0, apply<silu_grad>(place::current(), {}, g.x(0), g.dy())); }
+};
+}  // namespace op
+
+/// y[i] = x[i] / (1 + exp(-x[i])). Any shape; NaN in, NaN out.
+/// Source: Elfwing et al. 2017, arXiv:1702.03118.
+template <Machine M> constexpr tensor<M> silu(tensor<M> x, place at = place::current()) { return apply<op::silu>(at, {}, x); }
+}  // namespace isotope

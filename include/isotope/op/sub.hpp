@@ -1,0 +1,19 @@
+#pragma once
+#include "binary.hpp"
+#include "scale.hpp"
+
+namespace isotope {
+namespace op {
+struct sub : binary_elementwise {
+  static constexpr std::string_view name = "sub";
+  static constexpr void gradient(pullback& g) {
+    if (g.wants(0)) give(g, 0, g.dy());
+    if (g.wants(1)) give(g, 1, isotope::scale(g.dy(), -1.0));
+  }
+};
+}  // namespace op
+
+/// y[i] = a[i] - b[i]; a and b broadcast as in NumPy, aligned at the last axis.
+/// @error  sizes differ and neither is 1; formats that do not mix (bf16 with f32 gives f32)
+template <Machine M> constexpr tensor<M> sub(tensor<M> a, tensor<M> b, place at = place::current()) { return apply<op::sub>(at, {}, a, b); }
+}  // namespace isotope

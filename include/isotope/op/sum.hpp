@@ -1,0 +1,98 @@
+#pragma once
+/// Sum and mean over any axes.
+#include "../core/tape.hpp"
+#include "scale.hpp"
+#include "view.hpp"
+
+namespace isotope {
+namespace op {
+
+/// attributes: i[0] bit mask of the axes, i[1] 1 to keep them with size 1, i[2] 1 + dtype of the result (0: that of x).
+struct reduction {
+  static constexpr operand_layout layout = operand_layout::any;
+  static constexpr void infer(inference& r) {
+    const shape& x = r.dims(0);
+    if (!r.require(is_floating(r.type(0)), "needs a floating-point tensor; cast it first") ||
+        !r.require(r.attr.i[0] >= 0 && r.attr.i[0] < (std::int64_t(1) << x.rank), "an axis is outside the tensor"))
+      return;
+    shape y;
+    for (int i = 0; i < x.rank; ++i)
+      if (((r.attr.i[0] >> i) & 1) == 0)
+        y.push(x.axis(i));
+      else if (r.attr.i[1] != 0)
+        y.push(1);
+    r.yield(y, r.attr.i[2] != 0 ? dtype(r.attr.i[2] - 1) : r.type(0));
+  }
+  /// dy with the reduced axes back in place, repeated over them: a view.
+  static constexpr tensor<tape> repeated(pullback& g, tensor<tape> reduced) {
+    shape kept = g.x(0).dims();
+    for (int i = 0; i < kept.rank; ++i)
+      if ((g.attr.i[0] >> i) & 1) kept.set(i, 1);
+    return isotope::expand(isotope::reshape(reduced, kept), g.x(0).dims());
+  }
+  /// Elements that go into one result.
+  static constexpr std::int64_t terms(const shape& x, std::int64_t axes) {
+    std::int64_t n = 1;
+    for (int i = 0; i < x.rank; ++i)
+      if ((axes >> i) & 1) n *= x[i];
+    return n;
+  }
+};
+struct sum : reduction {
+  static constexpr std::string_view name = "sum";
+  static constexpr void gradient(pullback& g) { g.give(0, repeated(g, g.dy())); }
+};
+struct mean : reduction {
+  static constexpr std::string_view name = "mean";
+  static constexpr void gradient(pullback& g) {
+    g.give(0, isotope::scale(repeated(g, g.dy()), 1.0 / double(terms(g.x(0).dims(), g.attr.i[0]))));
+  }
+};
+}  // namespace op
+
+/// The gradient dy of a repeated operand, summed to the operand's shape and stored as t.
+constexpr tensor<tape> sum_to(tensor<tape> dy, const shape& s, dtype t) {
+  const shape from = dy.dims();
+  attributes a;
+  a.i[2] = 1 + int(t);
+  for (int i = 0; i < from.rank; ++i) {
+    const int k = i - (from.rank - s.rank);
+    if (k < 0 || (s[k] == 1 && from[i] != 1)) a.i[0] |= std::int64_t(1) << i;
+  }
+  return a.i[0] == 0 ? dy : reshape(apply<op::sum>(place::current(), a, dy), s);
+}
+constexpr void op::expand::gradient(pullback& g) { g.give(0, sum_to(g.dy(), g.x(0).dims(), g.grad_type(0))); }
+
+/// Axes of a reduction: {0, -1} names the first and the last.
+struct axes {
+  std::int64_t mask = 0;
+  constexpr static axes of(std::initializer_list<int> l, int rank) {
+    axes r;
+    for (int i : l) {
+      const int k = i < 0 ? i + rank : i;
+      r.mask |= k >= 0 && k < rank ? std::int64_t(1) << k : std::int64_t(-1);  // an axis outside fails in the shape rule
+    }
+    return r;
+  }
+};
+template <class Op, Machine M> constexpr tensor<M> reduce(tensor<M> x, std::initializer_list<int> over, bool keep, place at) {
+  attributes a;
+  a.i = {over.size() == 0 ? (std::int64_t(1) << x.rank()) - 1 : axes::of(over, x.rank()).mask, keep ? 1 : 0};
+  return apply<Op>(at, a, x);
+}
+
+/// y[...] = sum of x over the axes; accumulated in f32 (f64 for f64), pairwise or in fixed blocks: |error| <= log2(n) u sum|x| + O(block u)
+///
+/// @param x     (...)       any floating-point tensor
+/// @param over  the axes, negative ones from the end; none: all
+/// @param keep  keep reduced axes with size 1
+/// @return      (...)       x without the axes
+/// @error       an axis outside the tensor
+template <Machine M> constexpr tensor<M> sum(tensor<M> x, std::initializer_list<int> over = {}, bool keep = false, place at = place::current()) {
+  return reduce<op::sum>(x, over, keep, at);
+}
+/// y[...] = sum of x over the axes / number of terms. Shapes and errors as `sum`; the mean of no terms is NaN.
+template <Machine M> constexpr tensor<M> mean(tensor<M> x, std::initializer_list<int> over = {}, bool keep = false, place at = place::current()) {
+  return reduce<op::mean>(x, over, keep, at);
+}
+}  // namespace isotope

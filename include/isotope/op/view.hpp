@@ -1,0 +1,179 @@
+#pragma once
+/// Views: transpose, permute, reshape, narrow, split, expand. They cost no launch and no bytes; where the memory order
+/// does not allow a reshape, the recorder copies first.
+#include "../core/tape.hpp"
+
+namespace isotope {
+namespace op {
+
+/// Axes in another order. attributes: i[k] = the axis of x that becomes axis k.
+struct permute {
+  static constexpr std::string_view name = "permute";
+  static constexpr op_kind kind = op_kind::view;
+  static constexpr void infer(inference& r) {
+    const value& x = r.in(0);
+    shape y;
+    extents strides{};
+    std::int64_t seen = 0;
+    for (int k = 0; k < x.dims.rank; ++k) {
+      const auto from = r.attr.i[std::size_t(k)];
+      if (!r.require(from >= 0 && from < x.dims.rank && ((seen >> from) & 1) == 0, "not a permutation of the axes")) return;
+      seen |= std::int64_t(1) << from;
+      y.push(x.dims.axis(int(from)));
+      strides[std::size_t(k)] = x.strides[std::size_t(from)];
+    }
+    r.yield_view(y, 0, strides);
+  }
+  static constexpr void gradient(pullback& g) {
+    attributes a;
+    for (int k = 0; k < g.x(0).rank(); ++k) a.i[std::size_t(g.attr.i[std::size_t(k)])] = k;
+    g.give(0, apply<permute>(place::current(), a, g.dy()));
+  }
+};
+
+/// The same elements in another shape. attributes: i[k] = dimension k, i[6] = rank, i[7] = slots of scalar dimensions, five bits each.
+struct reshape {
+  static constexpr std::string_view name = "reshape";
+  static constexpr op_kind kind = op_kind::view;
+  static constexpr operand_layout layout = operand_layout::dense;
+  static constexpr attributes pack(const shape& s) {
+    attributes a;
+    for (int k = 0; k < s.rank; ++k) {
+      a.i[std::size_t(k)] = s[k];
+      a.i[7] |= std::int64_t(s.slots[std::size_t(k)] + 1) << (5 * k);
+    }
+    a.i[6] = s.rank;
+    return a;
+  }
+  static constexpr shape unpack(const attributes& a) {
+    shape s;
+    for (int k = 0; k < a.i[6]; ++k) {
+      const int slot = int((a.i[7] >> (5 * k)) & 31) - 1;
+      s.push(slot < 0 ? dim(a.i[std::size_t(k)]) : dim(scalar_dim{a.i[std::size_t(k)], slot}));
+    }
+    return s;
+  }
+  static constexpr void infer(inference& r) {
+    const shape y = unpack(r.attr);
+    message m;
+    if (y.count() != r.dims(0).count())
+      r.fail(m << "element counts differ: " << r.dims(0) << " has " << r.dims(0).count() << ", " << y << " has " << y.count());
+    r.yield_view(y, 0, dense_strides(y));
+  }
+  static constexpr void gradient(pullback& g) { g.give(0, apply<reshape>(place::current(), pack(g.x(0).dims()), g.dy())); }
+};
+
+/// A range of one axis. attributes: i[0] axis, i[1] first, i[2] length.
+struct narrow {
+  static constexpr std::string_view name = "narrow";
+  static constexpr op_kind kind = op_kind::view;
+  static constexpr void infer(inference& r) {
+    const value& x = r.in(0);
+    const auto axis = r.attr.i[0], first = r.attr.i[1], length = r.attr.i[2];
+    message m;
+    if (axis < 0 || axis >= x.dims.rank || first < 0 || length < 0 || first + length > x.dims[int(axis)]) {
+      r.fail(m << "range [" << first << ',' << first + length << ") of axis " << axis << " is outside " << x.dims);
+      return;
+    }
+    shape y = x.dims;
+    y.set(int(axis), length);
+    r.yield_view(y, first * x.strides[std::size_t(axis)], x.strides);
+  }
+  static constexpr void gradient(pullback& g);
+};
+
+/// dx = zeros of the shape of x with dy in a range: the gradient of narrow. attributes: i[0] axis, i[1] first, i[2] size of the axis.
+struct pad {
+  static constexpr std::string_view name = "pad";
+  static constexpr operand_layout layout = operand_layout::any;
+  static constexpr void infer(inference& r) {
+    shape y = r.dims(0);
+    if (!r.require(r.attr.i[0] >= 0 && r.attr.i[0] < y.rank && r.attr.i[1] >= 0 && r.attr.i[1] + y[int(r.attr.i[0])] <= r.attr.i[2],
+                   "range is outside the padded axis"))
+      return;
+    y.set(int(r.attr.i[0]), r.attr.i[2]);
+    r.yield(y, r.type(0));
+  }
+  static constexpr void gradient(pullback& g) {
+    attributes a;
+    a.i = {g.attr.i[0], g.attr.i[1], g.x(0)[int(g.attr.i[0])]};
+    g.give(0, apply<narrow>(place::current(), a, g.dy()));
+  }
+};
+constexpr void narrow::gradient(pullback& g) {
+  attributes a;
+  a.i = {g.attr.i[0], g.attr.i[1], g.x(0)[int(g.attr.i[0])]};
+  g.give(0, apply<pad>(place::current(), a, g.dy()));
+}
+
+/// Repeats axes of size 1. attributes: the shape, as reshape.
+struct expand {
+  static constexpr std::string_view name = "expand";
+  static constexpr op_kind kind = op_kind::view;
+  static constexpr void infer(inference& r) {
+    const shape y = reshape::unpack(r.attr);
+    const value& x = r.in(0);
+    const auto b = broadcast(x.dims, y);
+    message m;
+    if (!b.ok || !(b.s == y)) {
+      r.fail(m << "cannot repeat " << x.dims << " to " << y << ": only axes of size 1 repeat");
+      return;
+    }
+    extents strides{};
+    for (int i = 0; i < y.rank; ++i) {
+      const int k = i - (y.rank - x.dims.rank);
+      strides[std::size_t(i)] = k < 0 || (x.dims[k] == 1 && y[i] != 1) ? 0 : x.strides[std::size_t(k)];
+    }
+    r.yield_view(y, 0, strides);
+  }
+  static constexpr void gradient(pullback& g);
+};
+}  // namespace op
+
+/// y[..., j, i] = x[..., i, j]: the last two axes exchanged.
+/// @error  x has fewer than two axes
+template <Machine M> constexpr tensor<M> transpose(tensor<M> x, place at = place::current()) {
+  attributes a;
+  const int rank = x.rank();
+  for (int k = 0; k < rank; ++k) a.i[std::size_t(k)] = k;
+  if (rank >= 2) {
+    a.i[std::size_t(rank - 1)] = rank - 2;
+    a.i[std::size_t(rank - 2)] = rank - 1;
+  } else {
+    a.i[0] = -1;
+  }
+  return apply<op::permute>(at, a, x);
+}
+/// Axis k of y is axis order[k] of x.
+/// @error  `order` is not a permutation of the axes of x
+template <Machine M> constexpr tensor<M> permute(tensor<M> x, std::initializer_list<int> order, place at = place::current()) {
+  attributes a;
+  int k = 0;
+  for (int i : order)
+    if (k < max_rank) a.i[std::size_t(k++)] = i < 0 ? i + x.rank() : i;
+  if (k != x.rank()) a.i[0] = -1;
+  return apply<op::permute>(at, a, x);
+}
+/// The same elements, row-major, in another shape.
+/// @error  the element counts differ
+template <Machine M> constexpr tensor<M> reshape(tensor<M> x, const shape& s, place at = place::current()) {
+  return x.valid() && x.dims() == s ? x : apply<op::reshape>(at, op::reshape::pack(s), x);
+}
+/// y = x[first : first + length] along an axis.
+/// @error  the range is outside the axis
+template <Machine M>
+constexpr tensor<M> narrow(tensor<M> x, int axis, std::int64_t first, std::int64_t length, place at = place::current()) {
+  if (axis < 0) axis += x.rank();
+  if (x.valid() && axis >= 0 && axis < x.rank() && first == 0 && length == x[axis]) return x;
+  attributes a;
+  a.i = {axis, first, length};
+  return apply<op::narrow>(at, a, x);
+}
+/// Axes of size 1, and missing leading axes, repeated to the shape.
+/// @error  an axis of another size than 1 would have to repeat
+template <Machine M> constexpr tensor<M> expand(tensor<M> x, const shape& s, place at = place::current()) {
+  return x.valid() && x.dims() == s ? x : apply<op::expand>(at, op::reshape::pack(s), x);
+}
+}  // namespace isotope
+
+#include "sum.hpp"  // the gradient of expand is a sum
