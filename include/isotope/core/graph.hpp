@@ -61,9 +61,9 @@ struct node {
   attributes attr;
   std::int32_t body = 0, body_size = 0;  // range of graph::micros
   std::int32_t block = -1;
-  std::uint32_t ordinal = 0;       // trace ordinal: the stream of random numbers, kept by recomputation
+  std::uint32_t ordinal = 0;  // trace ordinal: the stream of random numbers, kept by recomputation
   std::uint8_t phases = phase_always;
-  std::uint8_t accumulate = 0;     // bit k: output k adds in later phases
+  std::uint8_t accumulate = 0;  // bit k: output k adds in later phases
   bool dead = false;
   constexpr int inputs() const { return int(count(in)); }
   constexpr int outputs() const { return int(count(out)); }

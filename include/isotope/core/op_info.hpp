@@ -48,10 +48,16 @@ struct op_info {
 };
 
 /// An op is a tag with a name and a shape rule; the rest has defaults.
-template <class Op> concept HasOpName = requires { { Op::name } -> std::convertible_to<std::string_view>; };
-template <class Op> concept HasShapeRule = requires(inference& r) { Op::infer(r); };
-template <class Op> concept IsOp = HasOpName<Op> && HasShapeRule<Op>;
-template <class Op> concept HasGradientRule = requires(pullback& g) { Op::gradient(g); };
+template <class Op>
+concept HasOpName = requires {
+  { Op::name } -> std::convertible_to<std::string_view>;
+};
+template <class Op>
+concept HasShapeRule = requires(inference& r) { Op::infer(r); };
+template <class Op>
+concept IsOp = HasOpName<Op> && HasShapeRule<Op>;
+template <class Op>
+concept HasGradientRule = requires(pullback& g) { Op::gradient(g); };
 
 template <IsOp Op> constexpr op_info describe() {
   op_info r{.name = Op::name, .infer = &Op::infer};

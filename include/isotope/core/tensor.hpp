@@ -20,25 +20,30 @@ struct param_options {
 };
 
 /// A Machine evaluates model code: it records (`graph_machine`) or runs (`eager`) each op. Values are ids that it hands out.
-template <class M> concept HasTarget = requires { typename M::target; };
-template <class M> concept AppliesOps = requires(M& m, const op_info& op, std::span<const std::int32_t> in, const attributes& a, place at) {
+template <class M>
+concept HasTarget = requires { typename M::target; };
+template <class M>
+concept AppliesOps = requires(M& m, const op_info& op, std::span<const std::int32_t> in, const attributes& a, place at) {
   { m.apply(op, in, a, at) } -> std::same_as<applied>;
 };
-template <class M> concept DeclaresParams = requires(M& m, const name& n, const shape& s, const param_options& o, place at) {
+template <class M>
+concept DeclaresParams = requires(M& m, const name& n, const shape& s, const param_options& o, place at) {
   { m.param(n, s, o, at) } -> std::same_as<std::int32_t>;
 };
-template <class M> concept DeclaresInputs = requires(M& m, const name& n, const shape& s, dtype t, place at) {
+template <class M>
+concept DeclaresInputs = requires(M& m, const name& n, const shape& s, dtype t, place at) {
   { m.input(n, s, t, at) } -> std::same_as<std::int32_t>;
 };
-template <class M> concept DescribesValues = requires(const M& m, std::int32_t id) {
+template <class M>
+concept DescribesValues = requires(const M& m, std::int32_t id) {
   { m.describe(id) } -> std::same_as<const value&>;
   { m.program() } -> std::same_as<dtype>;
 };
-template <class M> concept Machine = HasTarget<M> && AppliesOps<M> && DeclaresParams<M> && DeclaresInputs<M> && DescribesValues<M>;
+template <class M>
+concept Machine = HasTarget<M> && AppliesOps<M> && DeclaresParams<M> && DeclaresInputs<M> && DescribesValues<M>;
 
 /// A tensor of a machine. Cheap to copy; after an error in the trace its id is -1 and every op passes the error on.
-template <class M>
-struct tensor {
+template <class M> struct tensor {
   M* machine = nullptr;
   std::int32_t id = -1;
 
@@ -73,14 +78,12 @@ template <class Op, class M> constexpr applied apply_op(M* m, std::initializer_l
     if (v < 0) return {};
   return m->apply(info<Op>, std::span<const std::int32_t>(in.begin(), in.size()), a, at);
 }
-template <class Op, class M, class... Rest>
-constexpr tensor<M> apply(place at, const attributes& a, tensor<M> first, Rest... rest) {
+template <class Op, class M, class... Rest> constexpr tensor<M> apply(place at, const attributes& a, tensor<M> first, Rest... rest) {
   return {first.machine, apply_op<Op>(first.machine, {first.id, rest.id...}, a, at).out[0]};
 }
 
 /// A place in the model: a path and a machine. `s / "h" / 3` names parameters such as `h.3.attn.c_attn.weight`.
-template <Machine M>
-struct scope {
+template <Machine M> struct scope {
   M* machine = nullptr;
   name path;
 

@@ -37,7 +37,9 @@ struct attention : attention_shape {
     }
     const auto D = q[2] / parts;
     const dim T = packed ? q.axis(1) : r.dims(1).axis(1);
-    if (!packed && !r.require(r.dims(1) == shape{q.axis(0), T, G * D} && r.dims(2) == r.dims(1), "keys and values must be [B,T,heads x head size]")) return;
+    if (!packed &&
+        !r.require(r.dims(1) == shape{q.axis(0), T, G * D} && r.dims(2) == r.dims(1), "keys and values must be [B,T,heads x head size]"))
+      return;
     if (r.attr.i[4] != 0 && !r.require(r.dims(packed ? 1 : 3) == shape{q.axis(0), T}, "mask must be [B,T]")) return;
     if (r.attr.i[2] != 0 && !r.require(q[1] <= T.size, "causal attention has more queries than keys")) return;
     if (r.attr.f[0] == 0) r.attr.f[0] = 1.0 / root(double(D));
@@ -103,7 +105,8 @@ constexpr tensor<M> attention(tensor<M> q, tensor<M> k, tensor<M> v, int heads, 
 }
 /// As above with an additive key mask (B, T).
 template <Machine M>
-constexpr tensor<M> attention(tensor<M> q, tensor<M> k, tensor<M> v, tensor<M> mask, int heads, attention_options o = {}, place at = place::current()) {
+constexpr tensor<M> attention(tensor<M> q, tensor<M> k, tensor<M> v, tensor<M> mask, int heads, attention_options o = {},
+                              place at = place::current()) {
   attributes a;
   a.i = {heads, o.kv_heads == 0 ? heads : o.kv_heads, o.causal ? 1 : 0, 0, 1};
   a.f[0] = o.scale;

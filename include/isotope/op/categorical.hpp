@@ -8,7 +8,8 @@ struct categorical {
   static constexpr std::string_view name = "categorical";
   static constexpr void infer(inference& r) {
     const shape& x = r.dims(0);
-    if (!r.require(x.rank >= 1 && x[-1] > 0, "needs at least one class") || !r.require(r.attr.f[0] > 0, "the temperature must be positive")) return;
+    if (!r.require(x.rank >= 1 && x[-1] > 0, "needs at least one class") || !r.require(r.attr.f[0] > 0, "the temperature must be positive"))
+      return;
     shape y;
     for (int i = 0; i + 1 < x.rank; ++i) y.push(x.axis(i));
     r.yield(y, dtype::i32);

@@ -46,12 +46,14 @@ struct argmax {
 
 /// y[...] = largest x over the axes; NaN if any is NaN. The gradient is shared among ties.
 /// @error  an axis outside the tensor, or no elements
-template <Machine M> constexpr tensor<M> max(tensor<M> x, std::initializer_list<int> over = {}, bool keep = false, place at = place::current()) {
+template <Machine M>
+constexpr tensor<M> max(tensor<M> x, std::initializer_list<int> over = {}, bool keep = false, place at = place::current()) {
   return reduce<op::max>(x, over, keep, at);
 }
 /// y[...] = smallest x over the axes; NaN if any is NaN. The gradient is shared among ties.
 /// @error  an axis outside the tensor, or no elements
-template <Machine M> constexpr tensor<M> min(tensor<M> x, std::initializer_list<int> over = {}, bool keep = false, place at = place::current()) {
+template <Machine M>
+constexpr tensor<M> min(tensor<M> x, std::initializer_list<int> over = {}, bool keep = false, place at = place::current()) {
   return reduce<op::min>(x, over, keep, at);
 }
 /// y[...] = index of the largest x along the axis, the first of equals; the first NaN if there is one. i32, not differentiable.

@@ -18,7 +18,9 @@ struct layer_norm {
   static constexpr std::string_view name = "layer_norm";
   static constexpr void infer(inference& r) {
     const shape& x = r.dims(0);
-    if (!r.require(x.rank >= 1 && r.dims(1) == shape{x.axis(-1)} && r.dims(2) == shape{x.axis(-1)}, "weight and bias must have the width of x")) return;
+    if (!r.require(x.rank >= 1 && r.dims(1) == shape{x.axis(-1)} && r.dims(2) == shape{x.axis(-1)},
+                   "weight and bias must have the width of x"))
+      return;
     shape rows;
     for (int i = 0; i + 1 < x.rank; ++i) rows.push(x.axis(i));
     r.yield(x, r.type(0));
@@ -26,7 +28,8 @@ struct layer_norm {
     r.yield(rows, r.accum());
   }
   static constexpr void gradient(pullback& g) {
-    const auto r = apply_op<layer_norm_grad>(&g.machine(), {g.x(0).id, g.x(1).id, g.x(2).id, g.y(1).id, g.y(2).id, g.dy().id}, g.attr, place::current());
+    const auto r = apply_op<layer_norm_grad>(&g.machine(), {g.x(0).id, g.x(1).id, g.x(2).id, g.y(1).id, g.y(2).id, g.dy().id}, g.attr,
+                                             place::current());
     for (int k = 0; k < 3; ++k)
       if (g.wants(k)) g.give(k, {&g.machine(), r.out[std::size_t(k)]});
   }

@@ -5,8 +5,8 @@
 namespace isotope {
 namespace op {
 /// Operands a (..., M, K), b (..., K, N) [, c (..., M, N)]; the last two axes in either memory order: NN, NT, TN and TT need no copy.
-/// attributes: i[0] 1 + dtype of the product (0: promoted), f[0] alpha, f[1] beta.
-/// A fused epilogue (node body) works on the product, rounded to the product's dtype.
+/// attributes: i[0] 1 + dtype of the product (0: promoted), i[1] how many operands are its own (2 or 3), f[0] alpha, f[1] beta.
+/// A fused epilogue (node body) works on the product, rounded to its dtype; the epilogue's further operands follow its own.
 struct matmul {
   static constexpr std::string_view name = "matmul";
   static constexpr operand_layout layout = operand_layout::matrix;
@@ -15,8 +15,7 @@ struct matmul {
   static constexpr void infer(inference& r) {
     const shape &a = r.dims(0), &b = r.dims(1);
     dtype t{};
-    if (!r.require(a.rank >= 2 && b.rank >= 2, "operands need two axes") ||
-        !r.require(a[-1] == b[-2], "inner dimensions differ") ||
+    if (!r.require(a.rank >= 2 && b.rank >= 2, "operands need two axes") || !r.require(a[-1] == b[-2], "inner dimensions differ") ||
         !r.require(promote(r.type(0), r.type(1), t) && is_floating(t), "operands have different formats; cast one"))
       return;
     shape batch_a, batch_b;
@@ -29,6 +28,7 @@ struct matmul {
     y.push(b.axis(-1));
     if (r.inputs() == 3 && !r.require(r.dims(2) == y, "c has another shape than the product")) return;
     if (r.attr.i[0] == 0) r.attr.i[0] = 1 + std::int64_t(t);
+    r.attr.i[1] = r.inputs();
     r.yield(y, dtype(r.attr.i[0] - 1));
   }
 
@@ -50,7 +50,8 @@ struct matmul {
     if (g.wants(2)) g.give(2, isotope::scale(dy, g.attr.f[1]));
     if (g.wants(0)) {
       const bool flip = column_major(a) && a.rank() == 2 && b.rank() == 2;
-      auto da = flip ? isotope::transpose(product(b, isotope::transpose(dy), g.grad_type(0), alpha)) : product(dy, isotope::transpose(b), g.grad_type(0), alpha);
+      auto da = flip ? isotope::transpose(product(b, isotope::transpose(dy), g.grad_type(0), alpha))
+                     : product(dy, isotope::transpose(b), g.grad_type(0), alpha);
       g.give(0, sum_to(da, a.dims(), g.grad_type(0)));
     }
     if (g.wants(1)) {
@@ -59,7 +60,8 @@ struct matmul {
         a = isotope::reshape(a, {a.dims().rows(), a.cols()});
         dy = isotope::reshape(dy, {dy.dims().rows(), dy.cols()});
       }
-      auto db = flip ? isotope::transpose(product(isotope::transpose(dy), a, g.grad_type(1), alpha)) : product(isotope::transpose(a), dy, g.grad_type(1), alpha);
+      auto db = flip ? isotope::transpose(product(isotope::transpose(dy), a, g.grad_type(1), alpha))
+                     : product(isotope::transpose(a), dy, g.grad_type(1), alpha);
       g.give(1, sum_to(db, b.dims(), g.grad_type(1)));
     }
   }

@@ -42,9 +42,13 @@ struct select {
 }  // namespace op
 
 /// y[i] = a[i] < b[i], a boolean; false where either is NaN. Broadcasts as in NumPy.
-template <Machine M> constexpr tensor<M> less(tensor<M> a, tensor<M> b, place at = place::current()) { return apply<op::less>(at, {}, a, b); }
+template <Machine M> constexpr tensor<M> less(tensor<M> a, tensor<M> b, place at = place::current()) {
+  return apply<op::less>(at, {}, a, b);
+}
 /// y[i] = a[i] == b[i], a boolean; false where either is NaN. Broadcasts as in NumPy.
-template <Machine M> constexpr tensor<M> equal(tensor<M> a, tensor<M> b, place at = place::current()) { return apply<op::equal>(at, {}, a, b); }
+template <Machine M> constexpr tensor<M> equal(tensor<M> a, tensor<M> b, place at = place::current()) {
+  return apply<op::equal>(at, {}, a, b);
+}
 /// y[i] = c[i] ? a[i] : b[i]; c boolean; all three broadcast as in NumPy.
 /// @error  c is not boolean; shapes do not broadcast
 template <Machine M> constexpr tensor<M> where(tensor<M> c, tensor<M> a, tensor<M> b, place at = place::current()) {

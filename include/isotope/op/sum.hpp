@@ -17,10 +17,8 @@ struct reduction {
       return;
     shape y;
     for (int i = 0; i < x.rank; ++i)
-      if (((r.attr.i[0] >> i) & 1) == 0)
-        y.push(x.axis(i));
-      else if (r.attr.i[1] != 0)
-        y.push(1);
+      if (((r.attr.i[0] >> i) & 1) == 0) y.push(x.axis(i));
+      else if (r.attr.i[1] != 0) y.push(1);
     r.yield(y, r.attr.i[2] != 0 ? dtype(r.attr.i[2] - 1) : r.type(0));
   }
   /// dy with the reduced axes back in place, repeated over them: a view.
@@ -88,11 +86,13 @@ template <class Op, Machine M> constexpr tensor<M> reduce(tensor<M> x, std::init
 /// @param keep  keep reduced axes with size 1
 /// @return      (...)       x without the axes
 /// @error       an axis outside the tensor
-template <Machine M> constexpr tensor<M> sum(tensor<M> x, std::initializer_list<int> over = {}, bool keep = false, place at = place::current()) {
+template <Machine M>
+constexpr tensor<M> sum(tensor<M> x, std::initializer_list<int> over = {}, bool keep = false, place at = place::current()) {
   return reduce<op::sum>(x, over, keep, at);
 }
 /// y[...] = sum of x over the axes / number of terms. Shapes and errors as `sum`; the mean of no terms is NaN.
-template <Machine M> constexpr tensor<M> mean(tensor<M> x, std::initializer_list<int> over = {}, bool keep = false, place at = place::current()) {
+template <Machine M>
+constexpr tensor<M> mean(tensor<M> x, std::initializer_list<int> over = {}, bool keep = false, place at = place::current()) {
   return reduce<op::mean>(x, over, keep, at);
 }
 }  // namespace isotope

@@ -57,11 +57,16 @@ struct done_event {
   std::int64_t measured_bytes = 0;  // arena and the library's counted allocations
 };
 
-template <class S> concept TakesSteps = requires(S& s, const step_event& e) { s(e); };
-template <class S> concept TakesEvals = requires(S& s, const eval_event& e) { s(e); };
-template <class S> concept TakesCheckpoints = requires(S& s, const checkpoint_event& e) { s(e); };
-template <class S> concept TakesEnding = requires(S& s, const done_event& e) { s(e); };
-template <class S> concept EventSink = TakesSteps<S> && TakesEvals<S> && TakesCheckpoints<S> && TakesEnding<S>;
+template <class S>
+concept TakesSteps = requires(S& s, const step_event& e) { s(e); };
+template <class S>
+concept TakesEvals = requires(S& s, const eval_event& e) { s(e); };
+template <class S>
+concept TakesCheckpoints = requires(S& s, const checkpoint_event& e) { s(e); };
+template <class S>
+concept TakesEnding = requires(S& s, const done_event& e) { s(e); };
+template <class S>
+concept EventSink = TakesSteps<S> && TakesEvals<S> && TakesCheckpoints<S> && TakesEnding<S>;
 
 /// Listens to nothing.
 struct silent {

@@ -1,0 +1,55 @@
+#pragma once
+/// What a cpu kernel receives, and how one is declared.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "../../core/op_info.hpp"
+#include "../../core/scalars.hpp"
+#include "../../core/target.hpp"
+
+namespace isotope::cpu {
+
+class thread_pool;
+
+/// A strided tensor in memory. `dims` are the actual sizes, `strides` count elements.
+struct view {
+  void* data = nullptr;
+  shape dims;
+  extents strides{};
+  dtype type = dtype::f32;
+  template <class T> T* as() const { return static_cast<T*>(data); }
+};
+
+/// out[i] = f(in[0][i], in[1][i], ...) for i < n, in the compute type (float; double in f64 programs): one element-wise op.
+/// `scalar` is attributes::f[0]. `out` may be one of the inputs. The result of an element may not depend on its position.
+using block_function = void (*)(const void* const* in, void* out, std::int64_t n, double scalar);
+
+/// `micro`, with its op looked up.
+struct instruction {
+  block_function run = nullptr;
+  std::int8_t arg[3]{-1, -1, -1};  // as in micro
+  std::int8_t args = 0;
+  std::int8_t store = -1;
+  dtype type = dtype::f32;
+  double scalar = 0;
+};
+
+struct launch {
+  std::span<const view> in, out;
+  const attributes* attr = nullptr;
+  std::span<const instruction>
+      body;  // fused element-wise instructions; operands of elementwise steps have the output's dims, strides 0 where repeated
+  void* scratch = nullptr;
+  thread_pool* pool = nullptr;
+  const step_scalars* scalars = nullptr;
+  std::uint32_t ordinal = 0;    // stream of random numbers
+  std::uint8_t accumulate = 0;  // bit k: add to output k (already decided for the running phase)
+};
+
+/// The kernel of Op in precision P of a kernel set. A kernel op's specialisation has `static void run(const launch&)`; an element-wise
+/// op's has `static void block(const void* const* in, void* out, std::int64_t n, double scalar)`. Optional: `inplace`, `epilogue`,
+/// `scratch(const step_shapes&)` as in kernel_info.
+template <class Op, class P, class Set> struct kernel;
+
+}  // namespace isotope::cpu

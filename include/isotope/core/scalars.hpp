@@ -1,0 +1,29 @@
+#pragma once
+/// What a step reads besides tensors, and what it reports.
+#include <array>
+#include <cstdint>
+
+namespace isotope {
+
+/// Filled by the caller before each step; kept at the head of the arena.
+struct step_scalars {
+  std::uint64_t seed = 0;           // Philox key
+  std::uint64_t counter = 0;        // Philox step: optimiser step x micro-batches + micro-batch
+  std::int64_t optimizer_step = 1;  // t of the bias correction: 1 for the first update
+  float learning_rate = 1e-3f;
+  float beta1 = 0.9f, beta2 = 0.999f;
+  float epsilon = 1e-8f;
+  float weight_decay = 0;
+  float momentum = 0;
+  float clip_norm = 0;                   // <= 0: no clipping
+  float gradient_scale = 1;              // 1 / micro-batches
+  std::array<std::int32_t, 16> sizes{};  // actual sizes of scalar dimensions, by slot
+};
+
+struct step_report {
+  double loss = 0;       // mean over the micro-batches
+  double grad_norm = 0;  // before clipping
+  bool skipped = false;  // loss or norm was not finite: nothing was updated
+};
+
+}  // namespace isotope

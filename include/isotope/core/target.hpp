@@ -1,0 +1,86 @@
+#pragma once
+/// A target is a backend, a precision and a kernel set; kernel tables say what a backend can run.
+#include <boost/mp11/list.hpp>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "graph.hpp"
+
+namespace isotope {
+
+namespace kernels {
+struct reference {  // plain loops, the oracle
+  static constexpr std::string_view name = "reference";
+  static constexpr int rank = 0;
+};
+struct portable {  // no special hardware
+  static constexpr std::string_view name = "portable";
+  static constexpr int rank = 1;
+};
+struct native {  // what the hardware has
+  static constexpr std::string_view name = "native";
+  static constexpr int rank = 2;
+};
+}  // namespace kernels
+
+/// The shapes of one step, for a kernel's scratch bound.
+struct step_shapes {
+  std::span<const shape> in, out;
+  const attributes* attr = nullptr;
+};
+
+/// One kernel as the planner sees it. Tables list the wanted kernel set first, then the sets below it: the first match runs.
+struct kernel_info {
+  const op_info* op = nullptr;
+  dtype precision = dtype::f32;
+  std::string_view set;                                   // reference, portable, native
+  std::uint32_t inplace = 0;                              // bit k: output 0 may take the bytes of input k when it dies there
+  bool epilogue = false;                                  // takes a fused body on its product
+  std::int64_t (*scratch)(const step_shapes&) = nullptr;  // bytes of workspace, a bound for every device
+};
+
+template <class B>
+concept HasBackendName = requires {
+  { B::name } -> std::convertible_to<std::string_view>;
+};
+template <class B>
+concept HasPreference = requires {
+  { B::preference } -> std::convertible_to<int>;
+};
+template <class B>
+concept HasChunks = requires {
+  { B::chunk_bytes } -> std::convertible_to<std::int64_t>;
+};
+template <class B>
+concept HasKernels = requires { typename B::kernels; };
+template <class B>
+concept HasDevice = requires { typename B::device; };
+/// Where programs run. `preference` ranks backends (higher wins), `chunk_bytes` is the largest allocation (0: no limit),
+/// `kernels` the mp_list of its kernels, `device` opens and loads.
+template <class B>
+concept Backend = HasBackendName<B> && HasPreference<B> && HasChunks<B> && HasKernels<B> && HasDevice<B>;
+
+/// What a program is compiled for. `Extra` kernels, of ops defined outside the library, are found first.
+template <class B, class P, class K = kernels::native, class Extra = boost::mp11::mp_list<>> struct target {
+  using backend = B;
+  using precision = P;
+  using kernel_set = K;
+  using extra_kernels = Extra;
+};
+template <class T>
+concept HasBackend = requires { typename T::backend; };
+template <class T>
+concept HasPrecision = requires {
+  typename T::precision;
+  requires Precision<typename T::precision>;
+};
+template <class T>
+concept HasKernelSet = requires {
+  typename T::kernel_set;
+  { T::kernel_set::rank } -> std::convertible_to<int>;
+};
+template <class T>
+concept Target = HasBackend<T> && HasPrecision<T> && HasKernelSet<T>;
+
+}  // namespace isotope

@@ -1,0 +1,56 @@
+#pragma once
+/// What the planner and the optimisers emit beside the model's own ops.
+#include "../core/tape.hpp"
+
+namespace isotope::op {
+
+/// A step made of a fused body alone: every element-wise op runs through it.
+struct elementwise {
+  static constexpr std::string_view name = "elementwise";
+  static constexpr operand_layout layout = operand_layout::any;
+  static constexpr void infer(inference& r) { r.yield(r.dims(0), r.type(0)); }
+};
+
+/// Operands into, x: into[i] += x[i] in place; in the first phase of an accumulated step, into[i] = x[i].
+struct accumulate {
+  static constexpr std::string_view name = "accumulate";
+  static constexpr operand_layout layout = operand_layout::any;
+  static constexpr bool accumulates = true;
+  static constexpr std::uint8_t inout = 1;
+  static constexpr void infer(inference& r) {
+    if (r.require(r.dims(0) == r.dims(1), "shapes differ")) r.yield(r.dims(0), r.type(0));
+  }
+};
+
+/// Operand g (N) in accumulation format; output norm (): sqrt(sum_i (k g[i])^2), k = step_scalars::gradient_scale, summed in f64 in fixed blocks.
+struct global_norm {
+  static constexpr std::string_view name = "global_norm";
+  static constexpr void infer(inference& r) { r.yield({}, r.accum()); }
+};
+
+/// Operands w (N), m (N), v (N) [, shadow (N)], g (N), norm (), loss (), all in place but the last three. attributes: i[0] elements
+/// that decay (they come first), i[1] 1 with a shadow. Skipped whole where norm or loss is not finite. With the scalars of the step,
+/// t = optimizer_step and c = gradient_scale min(1, clip_norm / (norm + 1e-6)) (clip_norm <= 0: gradient_scale):
+///   m = beta1 m + (1 - beta1) c g,   v = beta2 v + (1 - beta2) (c g)^2
+///   w = w - lr decay w (first i[0] elements) - lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon),   shadow = w rounded
+/// Source: Loshchilov & Hutter 2017, arXiv:1711.05101, algorithm 2; clipping: Pascanu et al. 2012, arXiv:1211.5063.
+struct adamw {
+  static constexpr std::string_view name = "adamw";
+  static constexpr std::uint8_t inout = 0b1111;
+  static constexpr void infer(inference& r) {
+    for (int k = 0; k < r.inputs() - 3; ++k) r.yield(r.dims(k), r.type(k));
+  }
+};
+
+/// Operands w (N), m (N) [, shadow (N)], g (N), norm (), loss (); attributes and skipping as adamw. With c as there:
+///   m = momentum m + c g + decay w (decay on the first i[0] elements),   w = w - lr m,   shadow = w rounded
+/// Source: Sutskever et al. 2013; the form of PyTorch's SGD.
+struct sgd {
+  static constexpr std::string_view name = "sgd";
+  static constexpr std::uint8_t inout = 0b111;
+  static constexpr void infer(inference& r) {
+    for (int k = 0; k < r.inputs() - 3; ++k) r.yield(r.dims(k), r.type(k));
+  }
+};
+
+}  // namespace isotope::op
