@@ -1,0 +1,43 @@
+#pragma once
+/// What a program was built from: version, choices, compiler and commit, as one constant for --version, reports and bug reports.
+#include <string_view>
+
+#if __has_include(<isotope_build_facts.hpp>)
+#include <isotope_build_facts.hpp>  // written by our own CMake for our own programs; a consumer's program has none
+#else
+#define ISOTOPE_VERSION "0.1.0"
+#define ISOTOPE_GIT_SHA "unknown"
+#define ISOTOPE_CPU_ARCH "unknown"
+#define ISOTOPE_COMPILER __VERSION__
+#define ISOTOPE_BUILD_TYPE "unknown"
+#define ISOTOPE_OPTIONS "unknown"
+#endif
+
+namespace isotope {
+
+struct build {
+  std::string_view version;  // of the library
+  std::string_view backend;  // names of the target's parts
+  std::string_view precision;
+  std::string_view kernels;
+  std::string_view cpu_arch;    // the -march of the program
+  std::string_view compiler;    // name and version
+  std::string_view build_type;  // CMake's
+  std::string_view git_sha;     // of the commit, with -dirty when files differ from it
+  std::string_view options;     // every build option as NAME=value
+};
+
+/// The facts of this translation unit for a program of backend `B`, precision `P` and kernel set `K`.
+/// Internal linkage: two targets, compilers or flags in one program each keep their own.
+template <class B, class P, class K>
+static constexpr build build_info_of{ISOTOPE_VERSION,    B::name,         P::name,        K::name, ISOTOPE_CPU_ARCH, ISOTOPE_COMPILER,
+                                     ISOTOPE_BUILD_TYPE, ISOTOPE_GIT_SHA, ISOTOPE_OPTIONS};
+
+}  // namespace isotope
+
+#undef ISOTOPE_VERSION
+#undef ISOTOPE_GIT_SHA
+#undef ISOTOPE_CPU_ARCH
+#undef ISOTOPE_COMPILER
+#undef ISOTOPE_BUILD_TYPE
+#undef ISOTOPE_OPTIONS

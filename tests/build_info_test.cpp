@@ -1,0 +1,25 @@
+// The facts of the build reach a program as constants.
+#include <gtest/gtest.h>
+
+#include <isotope/build_info.hpp>
+#include <isotope/core/precision.hpp>
+
+namespace {
+struct some_backend {
+  static constexpr std::string_view name = "some";
+};
+struct some_kernels {
+  static constexpr std::string_view name = "plain";
+};
+constexpr auto& info = isotope::build_info_of<some_backend, isotope::precision::bf16, some_kernels>;
+static_assert(info.backend == "some" && info.precision == "bf16" && info.kernels == "plain");
+
+TEST(build_info, names_the_commit_the_compiler_and_every_option) {
+  EXPECT_EQ(info.version, "0.1.0");
+  EXPECT_GE(info.git_sha.size(), 7u) << info.git_sha;
+  EXPECT_FALSE(info.compiler.empty());
+  for (const char* option : {"BACKEND=", "PRECISION=", "KERNELS=", "CPU_ARCH=", "SANITIZE="}) {
+    EXPECT_NE(info.options.find(option), std::string_view::npos) << option << " is not in " << info.options;
+  }
+}
+}  // namespace

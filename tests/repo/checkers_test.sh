@@ -1,0 +1,83 @@
+#!/bin/sh
+# The checkers fail when they must: compile-fail and compile-time runners, the count of test results, the list of jobs.
+set -u
+source=$1
+compiler=$3
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+failed=0
+claim() {  # claim TEXT EXPECTED ACTUAL
+  [ "$2" = "$3" ] && return
+  echo "$1: expected '$2', got '$3'"
+  failed=1
+}
+
+compile_fail() {
+  printf '%b\n' "$1" >"$work/a.cpp"
+  sh "$source/tests/compile_fail/run.sh" "$work/a.cpp" "$compiler" -std=c++20 >/dev/null 2>&1
+  echo $?
+}
+claim 'the message asked for' 0 "$(compile_fail '// expect: need a [0-9]+\nstatic_assert(false, "need a 7");')"
+claim 'another message' 1 "$(compile_fail '// expect: need a 8\nstatic_assert(false, "need a 7");')"
+claim 'a file that compiles' 1 "$(compile_fail '// expect: .\nint main() {}')"
+claim 'no expectation' 1 "$(compile_fail 'static_assert(false, "need a 7");')"
+claim 'the text of a note is not enough' 1 "$(compile_fail '// expect: wanted_name\nvoid f(int wanted_name);\nint main() { f("x"); }')"
+claim 'an error inside a template used late' 0 \
+  "$(compile_fail '// expect: late\ntemplate <class T> void f() { static_assert(sizeof(T) == 0, "late"); }\nint main() { f<int>(); }')"
+
+compile_time() {
+  printf '%b\n' "$1" >"$work/a.cpp"
+  python3 "$source/tests/compile_time/run.py" "$work/a.cpp" "$compiler" -std=c++20 >/dev/null 2>&1
+  echo $?
+}
+claim 'within the limits' 0 "$(compile_time '// limit: seconds=60 megabytes=4000 flags=-O2 -g\nint main() {}')"
+claim 'too slow' 1 "$(compile_time '// limit: seconds=0.001 megabytes=4000\nint main() {}')"
+claim 'too large' 1 "$(compile_time '// limit: seconds=60 megabytes=1\nint main() {}')"
+claim 'does not compile' 1 "$(compile_time '// limit: seconds=60 megabytes=4000\nint main() { x; }')"
+claim 'no limit' 1 "$(compile_time 'int main() {}')"
+
+# A project with a test of every outcome: its count is what ctest reports.
+mkdir "$work/project"
+cat >"$work/project/CMakeLists.txt" <<'CMAKE'
+cmake_minimum_required(VERSION 3.22)
+project(outcomes NONE)
+enable_testing()
+add_test(NAME good COMMAND ${CMAKE_COMMAND} -E true)
+add_test(NAME also_good COMMAND ${CMAKE_COMMAND} -E echo "<failure> <skipped>")
+add_test(NAME skips COMMAND sh -c "exit 77")
+set_tests_properties(skips PROPERTIES SKIP_RETURN_CODE 77)
+add_test(NAME says_skipped COMMAND sh -c "echo '[  SKIPPED ] a.b'")
+set_tests_properties(says_skipped PROPERTIES SKIP_REGULAR_EXPRESSION "SKIPPED")
+add_test(NAME disabled COMMAND ${CMAKE_COMMAND} -E true)
+set_tests_properties(disabled PROPERTIES DISABLED TRUE)
+if(BROKEN)
+  add_test(NAME bad COMMAND ${CMAKE_COMMAND} -E false)
+  add_test(NAME missing COMMAND ${CMAKE_CURRENT_BINARY_DIR}/no-such-program)
+endif()
+CMAKE
+results() {
+  cmake -S "$work/project" -B "$work/build" -DBROKEN="$1" >/dev/null
+  ctest --test-dir "$work/build" --output-junit "$work/tests.xml" >/dev/null 2>&1
+}
+results OFF
+claim 'passed and skipped' '2 passed, 0 failed, 3 skipped' "$("$source/.ci/summary" "$work/tests.xml" $?)"
+claim 'ctest failed without a failed test' '2 passed, 1 failed, 3 skipped' "$("$source/.ci/summary" "$work/tests.xml" 8)"
+results ON
+claim 'a failed test and a missing program' '2 passed, 2 failed, 3 skipped' "$("$source/.ci/summary" "$work/tests.xml" $?)"
+claim 'failed tests fail the summary' 1 "$("$source/.ci/summary" "$work/tests.xml" 0 >/dev/null; echo $?)"
+claim 'no result file' 1 "$("$source/.ci/summary" "$work/none.xml" 0 >/dev/null; echo $?)"
+
+# The list of jobs: the sum, and the exit status.
+cat >"$work/jobs" <<'JOBS'
+# comment
+one     -      echo 5 passed, 0 failed, 1 skipped
+two     watch  true
+three   -      false
+four    -      echo 3 passed, 2 failed, 0 skipped
+JOBS
+run() { "$source/.ci/run" --no-deps --logs "$work/logs" --jobs "$work/jobs" "$@"; }
+claim 'the sum of the jobs' '9 passed, 3 failed, 1 skipped' "$(run | tail -n 1)"
+claim 'jobs that fail' 1 "$(run >/dev/null; echo $?)"
+claim 'jobs that pass' 0 "$(run one two >/dev/null; echo $?)"
+claim 'an unknown job' 2 "$(run five 2>/dev/null; echo $?)"
+exit $failed

@@ -1,0 +1,65 @@
+#!/bin/sh
+# rules.sh ROOT: the conventions of the source that no compiler checks, each a search that must find nothing. Prints
+# `file:line: rule: text` for every breach and exits 1 when there is one. Comments are not searched.
+set -u
+cd "$1" || exit 2
+found=$(mktemp) || exit 2
+trap 'rm -f "$found" "$found.files"' EXIT
+
+# code FOLDER...: every line of the C++ files below, as file:line:text, without comments.
+code() {
+  for folder in "$@"; do [ -d "$folder" ] && find "$folder" -type f \( -name '*.hpp' -o -name '*.cpp' \); done | sort |
+    xargs -r grep -nH '' /dev/null | sed 's|//.*||'
+}
+# breach RULE REGEX: keeps the lines from stdin whose text matches, named by the rule.
+breach() { sed -nE "s#^([^:]*:[0-9]+):(.*($2).*)\$#\1: $1: \2#p" >>"$found"; }
+
+# directive RULE REGEX FOLDER...: the same for preprocessor lines.
+directive() {
+  rule=$1 regex=$2
+  shift 2
+  code "$@" | sed -nE 's/^([^:]*:[0-9]+:)[[:space:]]*[#][[:space:]]*/\1/p' | sed -nE "s~^([^:]*:[0-9]+):(($regex).*)\$~\1: $rule: #\2~p" >>"$found"
+}
+
+functions='\<(getenv|secure_getenv|setenv|exit|_Exit|quick_exit|abort|printf|fprintf|puts|fputs|perror|system)\>[[:space:]]*\('
+code include kernels | breach 'the library never reads the environment, prints or exits' "$functions|\<environ\>|std::(cout|cerr|clog)"
+code include kernels | breach 'the library throws nothing: return a result<T>' '\<throw\>'
+
+platforms='__GNUC__|__clang__|_MSC_VER|__NVCC__|__CUDACC__|__linux__|__unix__|_WIN32|__APPLE__|__x86_64__|__aarch64__'
+directive 'conditions on the compiler or platform belong in core/config.hpp and backend/' "(el)?if.*($platforms)" include kernels examples
+sed -i -e '/^include\/isotope\/core\/config.hpp:.*conditions on the compiler/d' -e '/^include\/isotope\/backend\/.*conditions on the compiler/d' "$found"
+
+code include kernels examples | grep -v '^include/isotope/selected.hpp:' |
+  breach 'selected.hpp alone reads the choice macros' '\<ISOTOPE_(BACKEND|PRECISION|KERNELS)\>'
+directive 'one model source: no conditional compilation' '(el)?if' include/isotope/model examples
+
+code tests | breach 'a test that cannot run says so with GTEST_SKIP' '\<if[[:space:]]*\(.*\)[[:space:]]*(\{[[:space:]]*)?return;'
+code tests | breach 'tests leave environment, folder and locale alone' '\<(getenv|setenv|putenv|unsetenv|chdir|setlocale)\>[[:space:]]*\(|locale::global|current_path\([^)]'
+code tests | breach 'tests have no clocks and do not sleep' '\<(sleep_for|sleep_until|usleep|nanosleep|steady_clock|system_clock|high_resolution_clock)\>'
+code tests | breach 'tests have unique folders, no fixed paths' '"/(tmp|home|var)/'
+
+directive 'a heavy header in the core costs every user compile time' \
+  'include[[:space:]]*<(iostream|regex|chrono|random|functional|ranges|Eigen/[A-Za-z]*)>' \
+  include/isotope/core include/isotope/op include/isotope/plan include/isotope/nn include/isotope/optim include/isotope/model
+
+# Includes point inwards: core <- op <- plan <- nn, optim <- model, and core, op, plan <- backend <- kernels.
+inwards() { directive "$1 may not include that: includes point inwards" "include[[:space:]]*[<\"]isotope/($2)/" "$1"; }
+outer='io|train|config|conform|calibrate|worker'
+inwards include/isotope/core "op|plan|nn|optim|model|backend|kernels|$outer"
+inwards include/isotope/op "plan|nn|optim|model|backend|kernels|$outer"
+inwards include/isotope/plan "nn|optim|model|backend|kernels|$outer"
+inwards include/isotope/nn "model|backend|kernels|$outer"
+inwards include/isotope/optim "model|backend|kernels|$outer"
+inwards include/isotope/model "backend|kernels|$outer"
+inwards include/isotope/backend "nn|optim|model|$outer"
+inwards kernels "nn|optim|model|$outer"
+
+# In these, comments count.
+for folder in include kernels examples tests bench cmake; do [ -d $folder ] && find $folder -type f ! -path 'tests/repo/*'; done | sort >"$found.files"
+xargs -r grep -nHE '\<(TODO|FIXME|XXX)\>' /dev/null <"$found.files" | sed 's|\(:[0-9]*\):|\1: an open end belongs in the issue list:|' >>"$found"
+grep -E '\.(hpp|cpp)$' "$found.files" | xargs -r awk 'FNR == 401 { print FILENAME ":401: a file has at most 400 lines: split it" }' >>"$found"
+
+if [ -s "$found" ]; then
+  cat "$found"
+  exit 1
+fi
