@@ -1,0 +1,57 @@
+#pragma once
+/// What the training loop needs of a loaded model, whatever backend, precision or model it is.
+#include <isotope/core/error.hpp>
+#include <isotope/core/scalars.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace isotope::train {
+
+/// `parameters()` is the state dict: one entry per tensor, in the order that `read` and `write` count.
+template <class S>
+concept HasParameters = requires(const S& s) { s.parameters().size(); };
+
+/// `initialize(seed)` sets every parameter from its initializer and every moment to zero: the same bits for the same seed.
+template <class S>
+concept CanInitialize = requires(S& s, std::uint64_t seed) { s.initialize(seed); };
+
+/// `step(micro-batches, scalars)` is one optimizer step over one or more micro-batches; a loss or norm that is not finite updates nothing
+/// and is reported as skipped.
+template <class S>
+concept CanStep = requires(S& s, std::span<const batch> b, const step_scalars& x) {
+  { s.step(b, x) } -> std::convertible_to<step_report>;
+};
+
+/// `evaluate(batch)` is the mean loss over the targets of one batch that are not negative: forward only, no dropout, nothing changes.
+template <class S>
+concept CanEvaluate = requires(S& s, const batch& b) {
+  { s.evaluate(b) } -> std::convertible_to<double>;
+};
+
+/// `read` and `write` copy the logical f32 values of one tensor, so that a checkpoint knows no layout of any device.
+template <class S>
+concept CanRead = requires(S& s, std::span<float> out) {
+  { s.read(tensor_kind::parameter, std::size_t{}, out) } -> std::same_as<result<void>>;
+};
+template <class S>
+concept CanWrite = requires(S& s, std::span<const float> in) {
+  { s.write(tensor_kind::parameter, std::size_t{}, in) } -> std::same_as<result<void>>;
+};
+
+/// Bytes that the plan promised, and the arena with the library's counted allocations.
+template <class S>
+concept CountsBytes = requires(const S& s) {
+  { s.planned_bytes() } -> std::convertible_to<std::int64_t>;
+  { s.measured_bytes() } -> std::convertible_to<std::int64_t>;
+};
+
+template <class S>
+concept TrainingSession =
+    HasParameters<S> && CanInitialize<S> && CanStep<S> && CanEvaluate<S> && CanRead<S> && CanWrite<S> && CountsBytes<S>;
+
+static_assert(!TrainingSession<int>);
+
+}  // namespace isotope::train

@@ -1,0 +1,202 @@
+#pragma once
+/// The training loop: steps, validation, checkpoints, early stopping, interruption. It prints nothing, reads no clock, opens no file:
+/// time, data, storage and the listener are handed in.
+#include <isotope/core/error.hpp>
+#include <isotope/train/decimal.hpp>
+#include <isotope/train/event.hpp>
+#include <isotope/train/session.hpp>
+#include <isotope/train/state.hpp>
+#include <isotope/train/validation.hpp>
+
+#include <atomic>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace isotope::train {
+
+/// What to do when a loss or gradient norm is not finite. The session has updated nothing.
+enum class non_finite : std::uint8_t {
+  stop,  // the run fails, naming the step; no checkpoint is written, so the last good one stays the last
+  skip,  // go on with the next batch, at most `skip_limit` times in a row
+};
+
+struct trainer_options {
+  std::int64_t steps = 1000;          // in all, those before a resume included
+  std::int64_t batch = 1;             // rows B of one micro-batch
+  std::int64_t length = 1;            // columns S
+  std::int64_t accumulate = 1;        // micro-batches per step
+  std::int64_t eval_every = 0;        // 0: at the end only
+  std::int64_t patience = 0;          // evaluations without a better loss; 0: never stop early
+  std::int64_t checkpoint_every = 0;  // 0: at the end only
+  std::int64_t stop_after = 0;        // finish this step, save, end; 0: no such step
+  non_finite on_non_finite = non_finite::stop;
+  std::int64_t skip_limit = 10;
+  step_scalars scalars;  // seed, betas, epsilon, decay, clip, momentum; the loop fills in counter, step, rate and scale
+};
+
+/// `data.training_batch(seed, k, length, tokens, targets)` writes micro-batch k: a pure function of seed and k, so a step count is all the
+/// position that there is.
+template <class D>
+concept HasTrainingBatches =
+    requires(const D& d, std::uint64_t seed, std::int64_t k, std::span<std::int32_t> out) { d.training_batch(seed, k, k, out, out); };
+template <class D>
+concept TrainingData = HasTrainingBatches<D> && ValidationData<D>;
+
+/// `store.save(session, state, best)` returns the path once the checkpoint is safely kept (empty: nothing is kept). `best`: the state was
+/// just found the best and is to be kept as such, whatever comes later.
+template <class C, class S>
+concept CheckpointStore = requires(C& c, S& s, const run_state& r) {
+  { c.save(s, r, true) } -> std::same_as<result<std::string>>;
+};
+
+/// Keeps nothing.
+struct no_checkpoints {
+  template <class S> result<std::string> save(S&, const run_state&, bool) { return std::string(); }
+};
+
+/// Seconds from any fixed moment.
+template <class F>
+concept Clock = requires(F& now) {
+  { now() } -> std::convertible_to<double>;
+};
+/// Learning rate from the number of finished steps.
+template <class F>
+concept RateFunction = requires(const F& f, std::int64_t t) {
+  { f(t) } -> std::convertible_to<double>;
+};
+
+template <TrainingSession Session, TrainingData Data, class Store, EventSink Sink, RateFunction Rate, Clock Now>
+requires CheckpointStore<Store, Session> class trainer {
+ public:
+  trainer(Session& session, const Data& data, Store& store, Sink& sink, Rate learning_rate, Now now, const std::atomic<bool>& interrupted,
+          trainer_options options, run_state state = {})
+      : session_(session),
+        data_(data),
+        store_(store),
+        sink_(sink),
+        rate_(std::move(learning_rate)),
+        now_(std::move(now)),
+        interrupted_(interrupted),
+        options_(options),
+        state_(state),
+        saved_at_(state.step > 0 ? state.step : -1) {
+    const auto elems = std::size_t(options.batch * options.length);
+    tokens_.resize(elems * std::size_t(options.accumulate));
+    targets_.resize(tokens_.size());
+    for (std::size_t i = 0; i < std::size_t(options.accumulate); ++i)
+      micro_batches_.push_back({std::span<const std::int32_t>(tokens_).subspan(i * elems, elems),
+                                std::span<const std::int32_t>(targets_).subspan(i * elems, elems)});
+  }
+
+  /// Trains until a reason to end: the last step, `stop_after`, an interruption, exhausted patience. The end is evaluated where a whole
+  /// run would be, so a stopped and resumed run takes the same decisions as an uninterrupted one.
+  /// @error non_finite (the step and what to do), or whatever the store or session reports
+  result<done_event> run() {
+    const double start = now_();
+    const std::int64_t last = options_.stop_after > 0 && options_.stop_after < options_.steps ? options_.stop_after : options_.steps;
+    while (state_.step < last && !interrupted_.load(std::memory_order_relaxed) && !state_.best.exhausted(options_.patience)) {
+      if (auto r = one_step(); !r) return std::move(r).error();
+      const bool at_end = state_.step == options_.steps;
+      if (at_end || due(options_.eval_every))
+        if (auto r = evaluate(); !r) return std::move(r).error();
+      if (at_end || due(options_.checkpoint_every))
+        if (auto r = save(false); !r) return std::move(r).error();
+    }
+    if (state_.step != saved_at_ && state_.step > 0)
+      if (auto r = save(false); !r) return std::move(r).error();
+
+    done_event done;
+    done.steps = state_.step;
+    done.why = state_.step >= options_.steps                  ? ending::finished
+               : state_.best.exhausted(options_.patience)     ? ending::early
+               : interrupted_.load(std::memory_order_relaxed) ? ending::interrupted
+                                                              : ending::stopped;
+    done.val_loss = state_.val_loss;
+    if (std::isfinite(state_.best.value)) done.best_val_loss = state_.best.value;
+    done.seconds = now_() - start;
+    done.planned_bytes = session_.planned_bytes();
+    done.measured_bytes = session_.measured_bytes();
+    sink_(done);
+    return done;
+  }
+
+  const run_state& state() const { return state_; }
+
+ private:
+  bool due(std::int64_t every) const { return every > 0 && state_.step % every == 0; }
+
+  result<void> one_step() {
+    const double before = now_();
+    step_scalars scalars = options_.scalars;
+    const auto micro = std::uint64_t(options_.accumulate);
+    const std::uint64_t first = std::uint64_t(state_.step) * micro;
+    const std::size_t elems = std::size_t(options_.batch * options_.length);
+    for (std::size_t i = 0; i < micro; ++i)
+      data_.training_batch(scalars.seed, std::int64_t(first + i), options_.length, std::span(tokens_).subspan(i * elems, elems),
+                           std::span(targets_).subspan(i * elems, elems));
+
+    scalars.counter = first;
+    scalars.optimizer_step = state_.step - state_.skipped + 1;  // updates made, not steps tried: the bias correction counts moments
+    scalars.learning_rate = float(rate_(state_.step));
+    scalars.gradient_scale = 1.0f / float(options_.accumulate);
+    const step_report report = session_.step(micro_batches_, scalars);
+
+    ++state_.step;
+    const bool bad = report.skipped || !std::isfinite(report.loss) || !std::isfinite(report.grad_norm);
+    state_.skipped += bad;
+    state_.skipped_in_a_row = bad ? state_.skipped_in_a_row + 1 : 0;
+    const double seconds = now_() - before;
+    const double tokens = double(tokens_.size());
+    sink_(step_event{state_.step, options_.steps, report.loss, report.grad_norm, double(scalars.learning_rate), seconds * 1000,
+                     seconds > 0 ? tokens / seconds : 0.0, bad});
+    if (bad && (options_.on_non_finite == non_finite::stop || state_.skipped_in_a_row > options_.skip_limit)) return not_finite(report);
+    return {};
+  }
+
+  failure not_finite(const step_report& report) const {
+    const std::int64_t first_bad = state_.step - state_.skipped_in_a_row + 1;
+    std::string what = "loss " + shortest(report.loss) + ", gradient norm " + shortest(report.grad_norm);
+    if (state_.skipped_in_a_row > 1) what += " after " + std::to_string(state_.skipped_in_a_row) + " skipped steps in a row";
+    if (saved_at_ > 0) what += "; the checkpoint of step " + std::to_string(saved_at_) + " is the last good one";
+    return fail(errc::non_finite, std::move(what), "step " + std::to_string(first_bad),
+                "lower the learning rate, lengthen the warm-up or clip the gradient");
+  }
+
+  result<void> evaluate() {
+    const auto loss = validation_loss(session_, data_, options_.batch, options_.length);
+    if (!loss) return {};
+    state_.val_loss = *loss;
+    state_.evaluated_at = state_.step;
+    const bool best = state_.best.take(*loss, state_.step);
+    sink_(eval_event{state_.step, *loss, best});
+    return best ? save(true) : result<void>();
+  }
+
+  result<void> save(bool best) {
+    auto path = store_.save(session_, state_, best);
+    if (!path) return std::move(path).error();
+    if (!best) saved_at_ = state_.step;
+    if (!path->empty()) sink_(checkpoint_event{state_.step, *path, best});
+    return {};
+  }
+
+  Session& session_;
+  const Data& data_;
+  Store& store_;
+  Sink& sink_;
+  Rate rate_;
+  Now now_;
+  const std::atomic<bool>& interrupted_;
+  trainer_options options_;
+  run_state state_;
+  std::int64_t saved_at_;                       // step of the latest checkpoint of the run, -1: none
+  std::vector<std::int32_t> tokens_, targets_;  // (micro-batches,B,S)
+  std::vector<batch> micro_batches_;
+};
+
+}  // namespace isotope::train

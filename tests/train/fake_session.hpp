@@ -1,0 +1,97 @@
+#pragma once
+/// A session without a model, for tests of the training loop: two tensors, losses from a script or from its own arithmetic.
+#include <isotope/train/session.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace fake {
+
+struct slot {
+  std::string path;
+  std::vector<std::int64_t> dims;
+};
+
+/// Parameters move by a function of every token seen and of every scalar of the step, so that any slip in data order, counters or restored
+/// state changes the bits. `losses(step)` and `val_losses(evaluation)` replace the reported figures.
+struct session {
+  std::vector<slot> slots{{"a.weight", {3}}, {"b.bias", {2}}};
+  std::vector<std::vector<float>> values[4] = {{{0, 0, 0}, {0, 0}}, {{0, 0, 0}, {0, 0}}, {{0, 0, 0}, {0, 0}}, {{0, 0, 0}, {0, 0}}};
+  std::function<double(std::int64_t)> losses;
+  std::function<double(std::int64_t)> val_losses;
+  std::vector<isotope::step_scalars> seen;
+  std::int64_t steps = 0, evaluations = 0;
+
+  const std::vector<slot>& parameters() const { return slots; }
+  void initialize(std::uint64_t seed) {
+    for (auto& kind : values)
+      for (auto& tensor : kind) tensor.assign(tensor.size(), 0.0f);
+    for (auto& tensor : values[0])
+      for (float& v : tensor) v = float(seed) * 0.25f + 1;
+  }
+  isotope::step_report step(std::span<const isotope::batch> micro, const isotope::step_scalars& s) {
+    seen.push_back(s);
+    ++steps;
+    const double scripted = losses ? losses(steps) : 1.0 / double(steps);
+    if (!std::isfinite(scripted)) return {scripted, scripted, true};
+    for (std::size_t t = 0; t < slots.size(); ++t)
+      for (std::size_t i = 0; i < values[0][t].size(); ++i) {
+        float g = 0;
+        for (const isotope::batch& b : micro)
+          for (std::size_t j = 0; j < b.tokens.size(); ++j)
+            g += float((b.tokens[j] * 7 + b.targets[j] * 3 + std::int32_t(i + j)) % 11) * s.gradient_scale;
+        float &p = values[0][t][i], &m = values[2][t][i], &v = values[3][t][i];
+        m = s.beta1 * m + (1 - s.beta1) * g;
+        v = s.beta2 * v + (1 - s.beta2) * g * g;
+        p -= s.learning_rate * m / (std::sqrt(v) + 0.1f) + float(s.counter % 5) * 1e-3f + float(s.optimizer_step) * 1e-4f;
+      }
+    return {scripted, 0.5, false};
+  }
+  double evaluate(const isotope::batch&) {
+    ++evaluations;
+    return val_losses ? val_losses(evaluations) : double(values[0][0][0]);
+  }
+  isotope::result<void> read(isotope::tensor_kind kind, std::size_t i, std::span<float> out) {
+    const auto& from = values[int(kind)][i];
+    for (std::size_t j = 0; j < out.size(); ++j) out[j] = from[j];
+    return {};
+  }
+  isotope::result<void> write(isotope::tensor_kind kind, std::size_t i, std::span<const float> in) {
+    values[int(kind)][i].assign(in.begin(), in.end());
+    return {};
+  }
+  std::int64_t planned_bytes() const { return 1000; }
+  std::int64_t measured_bytes() const { return 1024; }
+};
+
+static_assert(isotope::train::TrainingSession<session>);
+
+/// Counting tokens, so that each micro-batch is different; by default nine validation tokens.
+struct data {
+  std::vector<std::int32_t> split{0, 1, 2, 3, 4, 5, 6, 7, 8};
+  void training_batch(std::uint64_t seed, std::int64_t k, std::int64_t, std::span<std::int32_t> tokens,
+                      std::span<std::int32_t> targets) const {
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      tokens[i] = std::int32_t((seed + std::uint64_t(k) * 13 + i) % 29);
+      targets[i] = std::int32_t((seed + std::uint64_t(k) * 13 + i + 1) % 29);
+    }
+  }
+  std::int64_t validation_windows(std::int64_t length) const { return (std::int64_t(split.size()) - 1) / length; }
+  std::int64_t validation_batch(std::int64_t first, std::int64_t length, std::span<std::int32_t> tokens,
+                                std::span<std::int32_t> targets) const {
+    const std::int64_t rows = std::min(validation_windows(length) - first, std::int64_t(tokens.size()) / length);
+    for (std::int64_t i = 0; i < std::int64_t(tokens.size()); ++i) {
+      const bool used = i < rows * length;
+      tokens[std::size_t(i)] = used ? split[std::size_t(first * length + i)] : 0;
+      targets[std::size_t(i)] = used ? split[std::size_t(first * length + i) + 1] : -1;
+    }
+    return rows;
+  }
+};
+
+}  // namespace fake
