@@ -1,5 +1,6 @@
 #pragma once
 /// A session without a model, for tests of the training loop: two tensors, losses from a script or from its own arithmetic.
+#include <isotope/core/shape.hpp>
 #include <isotope/train/session.hpp>
 
 #include <algorithm>
@@ -14,13 +15,13 @@ namespace fake {
 
 struct slot {
   std::string path;
-  std::vector<std::int64_t> dims;
+  isotope::shape dims;
 };
 
 /// Parameters move by a function of every token seen and of every scalar of the step, so that any slip in data order, counters or restored
 /// state changes the bits. `losses(step)` and `val_losses(evaluation)` replace the reported figures.
 struct session {
-  std::vector<slot> slots{{"a.weight", {3}}, {"b.bias", {2}}};
+  std::vector<slot> slots{{"a.weight", {3, 1}}, {"b.bias", {2}}};
   std::vector<std::vector<float>> values[4] = {{{0, 0, 0}, {0, 0}}, {{0, 0, 0}, {0, 0}}, {{0, 0, 0}, {0, 0}}, {{0, 0, 0}, {0, 0}}};
   std::function<double(std::int64_t)> losses;
   std::function<double(std::int64_t)> val_losses;

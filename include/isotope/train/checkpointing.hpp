@@ -1,0 +1,169 @@
+#pragma once
+/// A session and its run state, to and from a folder of checkpoints.
+#include <isotope/core/error.hpp>
+#include <isotope/io/checkpoint_folder.hpp>
+#include <isotope/train/session.hpp>
+#include <isotope/train/state.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace isotope::train {
+
+/// What is the same in every checkpoint of a run.
+struct run_identity {
+  std::string model;  // canonical JSON of the model's configuration
+  std::string run;    // canonical JSON of the run's
+  std::uint64_t seed = 0;
+  std::int64_t micro_batches = 1;  // per step
+  io::vocabulary vocab = io::vocabulary::of_bytes();
+};
+
+namespace detail {
+
+struct saved_kind {
+  tensor_kind kind;
+  std::string_view prefix;
+};
+inline constexpr saved_kind saved_kinds[] = {
+    {tensor_kind::parameter, ""}, {tensor_kind::moment1, io::adam_m}, {tensor_kind::moment2, io::adam_v}};
+
+template <class Slot> std::vector<std::int64_t> dims_of(const Slot& slot) {
+  std::vector<std::int64_t> dims;
+  for (int i = 0; i < slot.dims.rank; ++i) dims.push_back(slot.dims[i]);
+  return dims;
+}
+
+template <class Slot> std::string name_in(const saved_kind& k, const Slot& slot) {
+  return std::string(k.prefix) + std::string(std::string_view(slot.path));
+}
+
+inline io::training_state state_to_save(const run_identity& id, const run_state& r) {
+  io::training_state s;
+  s.model = id.model;
+  s.run = id.run;
+  s.step = r.step;
+  s.optimizer_step = r.step - r.skipped;
+  s.seed = id.seed;
+  s.cursor = r.step * id.micro_batches;
+  s.best_validation_loss = r.best.value;
+  s.vocab = id.vocab;
+  s.extra = {{"skipped_in_a_row", std::to_string(r.skipped_in_a_row)},
+             {"evaluated_at", std::to_string(r.evaluated_at)},
+             {"best_step", std::to_string(r.best.step)},
+             {"evals_since_best", std::to_string(r.best.evals_since)}};
+  if (r.val_loss) s.extra.emplace_back("val_loss", io::number_text(*r.val_loss));
+  return s;
+}
+
+template <class T> bool parse_extra(const io::training_state& s, std::string_view key, T& out) {
+  for (const auto& [name, text] : s.extra) {
+    if (name != key) continue;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    return error == std::errc() && end == text.data() + text.size();
+  }
+  return false;
+}
+
+inline result<run_state> state_from(const io::training_state& s, const std::string& where) {
+  run_state r;
+  r.step = s.step;
+  r.skipped = s.step - s.optimizer_step;
+  r.best.value = s.best_validation_loss;
+  if (!parse_extra(s, "skipped_in_a_row", r.skipped_in_a_row) || !parse_extra(s, "evaluated_at", r.evaluated_at) ||
+      !parse_extra(s, "best_step", r.best.step) || !parse_extra(s, "evals_since_best", r.best.evals_since))
+    return fail(errc::bad_format, "the trainer's counters are not complete", where, "train from the start");
+  if (double loss = 0; parse_extra(s, "val_loss", loss)) r.val_loss = loss;
+  return r;
+}
+
+}  // namespace detail
+
+/// The checkpoint store of a run that keeps its checkpoints in a folder.
+class folder_store {
+ public:
+  folder_store(io::checkpoint_folder folder, run_identity identity) : folder_(std::move(folder)), identity_(std::move(identity)) {}
+
+  /// @error non_finite: a parameter is NaN or infinite, nothing is written, so the last good checkpoint stays the newest; write_failed
+  template <TrainingSession S> result<std::string> save(S& session, const run_state& state, bool best) {
+    io::checkpoint_view view{detail::state_to_save(identity_, state), {}};
+    const auto& slots = session.parameters();
+    if (values_.empty()) values_.resize(std::size(detail::saved_kinds) * slots.size());
+    std::size_t at = 0;
+    for (const detail::saved_kind& k : detail::saved_kinds)
+      for (std::size_t i = 0; i < slots.size(); ++i, ++at) {
+        std::vector<float>& values = values_[at];
+        values.resize(std::size_t(slots[i].dims.count()));
+        if (auto r = session.read(k.kind, i, values); !r) return std::move(r).error();
+        const auto bad = std::find_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); });
+        if (bad != values.end())
+          return fail(errc::non_finite,
+                      "element " + std::to_string(bad - values.begin()) + " of '" + detail::name_in(k, slots[i]) +
+                          "' is not finite: this state is not saved",
+                      "step " + std::to_string(state.step), "lower the learning rate; resume from the last checkpoint");
+        view.tensors.push_back(io::f32_tensor(detail::name_in(k, slots[i]), detail::dims_of(slots[i]), values));
+      }
+    if (auto r = best ? folder_.save_best(view) : folder_.save(view); !r) return std::move(r).error();
+    return best ? folder_.best_path() : folder_.path_of(state.step);
+  }
+
+ private:
+  io::checkpoint_folder folder_;
+  run_identity identity_;
+  std::vector<std::vector<float>> values_;  // reused from save to save
+};
+
+/// Parameters alone from a checkpoint: enough to evaluate and to sample.
+///
+/// @error model_mismatch: a tensor is missing or has another size; what the session's write reports
+template <class S> result<void> restore_parameters(S& session, const io::checkpoint& from) {
+  std::vector<float> values;
+  const auto& slots = session.parameters();
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    values.resize(std::size_t(slots[i].dims.count()));
+    if (auto r = from.read(std::string_view(slots[i].path), values); !r) return r;
+    if (auto r = session.write(tensor_kind::parameter, i, values); !r) return r;
+  }
+  return {};
+}
+
+/// Everything that the next step depends on: parameters, moments, counters.
+///
+/// @param where  the checkpoint's path, for failures
+/// @error model_mismatch: model, vocabulary or micro-batches differ from the run's, with both; a tensor missing or of another size
+template <TrainingSession S>
+result<run_state> restore(S& session, const io::checkpoint& from, const run_identity& identity, const std::string& where) {
+  const char* fix = "resume with the options of the run that wrote it, or train from the start in another folder";
+  if (from.state.model != identity.model)
+    return fail(errc::model_mismatch, "the checkpoint's model is " + from.state.model + ", this run's is " + identity.model, where, fix);
+  if (from.state.vocab != identity.vocab)
+    return fail(errc::model_mismatch,
+                "the checkpoint's vocabulary (" + std::to_string(from.state.vocab.size()) + " " +
+                    std::string(io::name_of(from.state.vocab.unit())) + ") is not this text's (" + std::to_string(identity.vocab.size()) +
+                    " " + std::string(io::name_of(identity.vocab.unit())) + ")",
+                where, "resume with the text that was trained on");
+  if (from.state.cursor != from.state.step * identity.micro_batches)
+    return fail(errc::model_mismatch,
+                "the checkpoint drew " + std::to_string(from.state.cursor) + " micro-batches in " + std::to_string(from.state.step) +
+                    " steps, this run draws " + std::to_string(identity.micro_batches) + " per step",
+                where, fix);
+  std::vector<float> values;
+  const auto& slots = session.parameters();
+  for (const detail::saved_kind& k : detail::saved_kinds)
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      values.resize(std::size_t(slots[i].dims.count()));
+      if (auto r = from.read(detail::name_in(k, slots[i]), values); !r) return std::move(r).error();
+      if (auto r = session.write(k.kind, i, values); !r) return std::move(r).error();
+    }
+  return detail::state_from(from.state, where);
+}
+
+}  // namespace isotope::train
