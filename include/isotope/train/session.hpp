@@ -1,5 +1,6 @@
 #pragma once
 /// What the training loop needs of a loaded model, whatever backend, precision or model it is.
+#include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
 #include <isotope/core/scalars.hpp>
 
