@@ -1,0 +1,98 @@
+#pragma once
+/// The one place, apart from backend/, that asks which compiler and processor a translation unit is compiled for.
+///
+/// ISOTOPE_CPU_NAMESPACE   `inline namespace <arch>`: cpu kernels stand in `namespace isotope::cpu { ISOTOPE_CPU_NAMESPACE { ... } }`, so that
+///                         objects compiled with different -march may be linked together without sharing an inline function
+/// ISOTOPE_CPU_ARCH        the same name as a string, for reports
+/// ISOTOPE_IVDEP           before a loop: its iterations touch no element of another iteration (y == x is fine, y == x + 1 is not)
+/// ISOTOPE_RESTRICT        a pointer that nothing else in the function aliases
+/// ISOTOPE_INLINE          inlined even where the compiler's own cost estimate says no
+/// ISOTOPE_NOINLINE        a function of its own: keeps register allocation and symbols separate
+/// ISOTOPE_NO_ERRNO        a function whose mathematical calls need not set errno, so that g++ vectorises sqrt
+/// ISOTOPE_SQRT            sqrt of a float or double as one instruction where ISOTOPE_NO_ERRNO stands on the function
+/// ISOTOPE_PAUSE           tells the processor that this is a spin loop
+
+#define ISOTOPE_TEXT_(x) #x
+#define ISOTOPE_TEXT(x) ISOTOPE_TEXT_(x)
+#define ISOTOPE_NAMESPACE_(x) inline namespace x
+
+// A generation of processors per name. What a compiler may use on its own account (AVX-512 extensions included) has to separate two names.
+#if defined(__x86_64__)
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512CD__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__)
+#define ISOTOPE_CPU_ARCH_ x86_64_v4_amx
+#elif defined(__AVX512FP16__)
+#define ISOTOPE_CPU_ARCH_ x86_64_v4_fp16
+#elif defined(__AVX512BF16__)
+#define ISOTOPE_CPU_ARCH_ x86_64_v4_bf16
+#elif defined(__AVX512VNNI__)
+#define ISOTOPE_CPU_ARCH_ x86_64_v4_vnni
+#else
+#define ISOTOPE_CPU_ARCH_ x86_64_v4
+#endif
+#elif defined(__AVX2__) && defined(__FMA__) && defined(__BMI2__) && defined(__F16C__)
+#if defined(__AVXVNNI__)
+#define ISOTOPE_CPU_ARCH_ x86_64_v3_vnni
+#else
+#define ISOTOPE_CPU_ARCH_ x86_64_v3
+#endif
+#elif defined(__AVX__)
+#define ISOTOPE_CPU_ARCH_ x86_64_avx
+#elif defined(__SSE4_2__)
+#define ISOTOPE_CPU_ARCH_ x86_64_v2
+#else
+#define ISOTOPE_CPU_ARCH_ x86_64
+#endif
+#elif defined(__aarch64__)
+#if defined(__ARM_FEATURE_SVE2)
+#define ISOTOPE_CPU_ARCH_ aarch64_sve2
+#elif defined(__ARM_FEATURE_SVE)
+#define ISOTOPE_CPU_ARCH_ aarch64_sve
+#else
+#define ISOTOPE_CPU_ARCH_ aarch64
+#endif
+#else
+#define ISOTOPE_CPU_ARCH_ generic_cpu
+#endif
+#define ISOTOPE_CPU_NAMESPACE_(x) ISOTOPE_NAMESPACE_(x)
+#define ISOTOPE_CPU_NAMESPACE ISOTOPE_CPU_NAMESPACE_(ISOTOPE_CPU_ARCH_)
+#define ISOTOPE_CPU_ARCH ISOTOPE_TEXT(ISOTOPE_CPU_ARCH_)
+
+#if defined(__clang__)
+#define ISOTOPE_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#define ISOTOPE_NO_ERRNO
+#define ISOTOPE_SQRT(x) __builtin_elementwise_sqrt(x)
+#else
+#define ISOTOPE_IVDEP _Pragma("GCC ivdep")
+#define ISOTOPE_NO_ERRNO __attribute__((optimize("no-math-errno")))
+#define ISOTOPE_SQRT(x) std::sqrt(x)
+#endif
+#define ISOTOPE_RESTRICT __restrict__
+#define ISOTOPE_INLINE inline __attribute__((always_inline))
+#define ISOTOPE_NOINLINE __attribute__((noinline))
+
+#if defined(__x86_64__)
+#define ISOTOPE_PAUSE() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define ISOTOPE_PAUSE() asm volatile("yield" ::: "memory")
+#else
+#define ISOTOPE_PAUSE() static_cast<void>(0)
+#endif
+
+namespace isotope::config {
+
+/// Whether a fused multiply-add is one instruction: only then do kernels ask for it, since it is a library call elsewhere.
+#if defined(__FMA__) || defined(__aarch64__)
+inline constexpr bool has_fma = true;
+#else
+inline constexpr bool has_fma = false;
+#endif
+
+/// Whether the compiler may reassociate arithmetic and assume that no NaN exists; the kernels cannot work so.
+#if defined(__FAST_MATH__)
+inline constexpr bool fast_math = true;
+#else
+inline constexpr bool fast_math = false;
+#endif
+
+}  // namespace isotope::config

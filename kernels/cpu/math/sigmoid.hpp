@@ -1,0 +1,23 @@
+#pragma once
+/// y = 1 / (1 + e^-x).
+#include <isotope/kernels/cpu/math/exp.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace math {
+
+/// Error: 2 ULP, subnormal results included. sigmoid -inf = 0, sigmoid inf = 1, NaN stays NaN.
+ISOTOPE_INLINE float sigmoid(float x) {
+  const float e = exp(-magnitude(x));  // never overflows
+  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+}
+inline double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
+
+/// y[i] = sigmoid x[i]; y may be x.
+template <class T> void sigmoid(const T* x, T* y, std::int64_t n) {
+  map(n, y, [](auto v) { return sigmoid(v); }, x);
+}
+
+}  // namespace math
+}  // namespace arch
+}  // namespace isotope::cpu
