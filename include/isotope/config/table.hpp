@@ -1,0 +1,47 @@
+#pragma once
+/// Text for --print-config and --help.
+#include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <isotope/config/arguments.hpp>
+#include <isotope/config/load.hpp>
+#include <isotope/config/reflect.hpp>
+
+namespace isotope::config {
+
+/// Columns padded to their widest cell, two blanks between; no blanks at the end of a line.
+inline std::string columns(std::span<const std::vector<std::string>> rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  }
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c) line += row[c] + std::string(widths[c] - row[c].size() + 2, ' ');
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+/// One line per field: key, value as JSON, the layer that set it.
+template <class C> std::string table(const loaded<C>& configuration) {
+  std::vector<std::vector<std::string>> rows = {{"field", "value", "layer"}};
+  for (const setting& s : configuration.settings) rows.push_back({s.key, s.value, s.origin});
+  return columns(rows);
+}
+
+/// One line per flag with its kind and default, then the sizes.
+template <class C> std::string flag_help(std::span<const named_size<C>> sizes) {
+  std::vector<std::vector<std::string>> rows;
+  for (const field& f : fields_of(C{})) rows.push_back({"  " + flag_of(f.key), std::string(name_of(f.kind)), "default " + f.value});
+  rows.push_back({"  --size", "text", size_list(sizes)});
+  rows.push_back({"  --config", "text", "a .toml or .json file with any of these"});
+  return columns(rows);
+}
+
+}  // namespace isotope::config
