@@ -50,15 +50,21 @@ endif()
 
 # Every public header compiles alone, with our warnings.
 if(NOT isotope_option_SANITIZE)
+  set(all_headers "")
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include/*.hpp ${PROJECT_SOURCE_DIR}/kernels/*.hpp)
   foreach(header IN LISTS headers)
     string(REGEX REPLACE "^include/" "" path ${header})
     string(REGEX REPLACE "^kernels/" "isotope/kernels/" path ${path})
     set(source ${CMAKE_CURRENT_BINARY_DIR}/headers/${path}.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "#include <${path}>\n")
+    string(APPEND all_headers "#include <${path}>\n")
     add_test(NAME headers.${path} COMMAND ${CMAKE_CXX_COMPILER} ${consumer_flags} ${warning_flags} ${arch_flags} -fsyntax-only ${source})
     set_tests_properties(headers.${path} PROPERTIES LABELS headers TIMEOUT 120)
   endforeach()
+  # All of them in one translation unit: what .ci/lint tidy reads.
+  file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/all_headers.cpp CONTENT "${all_headers}")
+  add_library(isotope_all_headers OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/all_headers.cpp)
+  isotope_program_libraries(isotope_all_headers)
 endif()
 
 # A user's project, in the four ways there are to take the library.
