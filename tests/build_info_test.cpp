@@ -2,17 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <isotope/build_info.hpp>
-#include <isotope/core/precision.hpp>
+#include <isotope/core/target.hpp>
 
 namespace {
 struct some_backend {
   static constexpr std::string_view name = "some";
 };
-struct some_kernels {
-  static constexpr std::string_view name = "plain";
-};
-constexpr auto& info = isotope::build_info_of<some_backend, isotope::precision::bf16, some_kernels>;
-static_assert(info.backend == "some" && info.precision == "bf16" && info.kernels == "plain");
+constexpr auto& info = isotope::build_info<isotope::target<some_backend, isotope::precision::bf16, isotope::kernels::portable>>;
+static_assert(info.backend == "some" && info.precision == "bf16" && info.kernels == "portable");
 
 TEST(build_info, names_the_commit_the_compiler_and_every_option) {
   EXPECT_EQ(info.version, "0.1.0");

@@ -5,12 +5,12 @@
 #if __has_include(<isotope_build_facts.hpp>)
 #include <isotope_build_facts.hpp>  // written by our own CMake for our own programs; a consumer's program has none
 #else
-#define ISOTOPE_VERSION "0.1.0"
-#define ISOTOPE_GIT_SHA "unknown"
-#define ISOTOPE_CPU_ARCH "unknown"
-#define ISOTOPE_COMPILER __VERSION__
-#define ISOTOPE_BUILD_TYPE "unknown"
-#define ISOTOPE_OPTIONS "unknown"
+#define ISOTOPE_FACT_VERSION "0.1.0"
+#define ISOTOPE_FACT_GIT_SHA "unknown"
+#define ISOTOPE_FACT_CPU_ARCH "unknown"
+#define ISOTOPE_FACT_COMPILER __VERSION__
+#define ISOTOPE_FACT_BUILD_TYPE "unknown"
+#define ISOTOPE_FACT_OPTIONS "unknown"
 #endif
 
 namespace isotope {
@@ -27,17 +27,18 @@ struct build {
   std::string_view options;     // every build option as NAME=value
 };
 
-/// The facts of this translation unit for a program of backend `B`, precision `P` and kernel set `K`.
+/// The facts of this translation unit for a program of target `T`: `build_info<iso::selected>`.
 /// Internal linkage: two targets, compilers or flags in one program each keep their own.
-template <class B, class P, class K>
-static constexpr build build_info_of{ISOTOPE_VERSION,    B::name,         P::name,        K::name, ISOTOPE_CPU_ARCH, ISOTOPE_COMPILER,
-                                     ISOTOPE_BUILD_TYPE, ISOTOPE_GIT_SHA, ISOTOPE_OPTIONS};
+template <class T>
+static constexpr build build_info{ISOTOPE_FACT_VERSION,    T::backend::name,      T::precision::name,
+                                  T::kernel_set::name,     ISOTOPE_FACT_CPU_ARCH, ISOTOPE_FACT_COMPILER,
+                                  ISOTOPE_FACT_BUILD_TYPE, ISOTOPE_FACT_GIT_SHA,  ISOTOPE_FACT_OPTIONS};
 
 }  // namespace isotope
 
-#undef ISOTOPE_VERSION
-#undef ISOTOPE_GIT_SHA
-#undef ISOTOPE_CPU_ARCH
-#undef ISOTOPE_COMPILER
-#undef ISOTOPE_BUILD_TYPE
-#undef ISOTOPE_OPTIONS
+#undef ISOTOPE_FACT_VERSION
+#undef ISOTOPE_FACT_GIT_SHA
+#undef ISOTOPE_FACT_CPU_ARCH
+#undef ISOTOPE_FACT_COMPILER
+#undef ISOTOPE_FACT_BUILD_TYPE
+#undef ISOTOPE_FACT_OPTIONS

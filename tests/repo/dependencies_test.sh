@@ -22,5 +22,5 @@ pinned=$(grep -nE 'find_package\((Boost|Eigen3|GTest|benchmark|CLI11|tomlplusplu
 [ -z "$pinned" ] || say "a version outside $list: $pinned"
 version=$(sed -n 's/^  VERSION //p' CMakeLists.txt)
 grep -q "^## $version" CHANGELOG.md || say "CHANGELOG.md has no section for version $version"
-grep -q "ISOTOPE_VERSION \"$version\"" include/isotope/build_info.hpp || say "include/isotope/build_info.hpp does not say version $version"
+grep -q "ISOTOPE_FACT_VERSION \"$version\"" include/isotope/build_info.hpp || say "include/isotope/build_info.hpp does not say version $version"
 exit $failed

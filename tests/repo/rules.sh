@@ -43,7 +43,7 @@ directive 'a heavy header in the core costs every user compile time' \
   include/isotope/core include/isotope/op include/isotope/plan include/isotope/nn include/isotope/optim include/isotope/model
 
 # Includes point inwards: core <- op <- plan <- nn, optim <- model, and core, op, plan <- backend <- kernels.
-inwards() { directive "$1 may not include that: includes point inwards" "include[[:space:]]*[<\"]isotope/($2)/" "$1"; }
+inwards() { directive "$1 may not include that: includes point inwards" "include[[:space:]]*[<\"](isotope/|(\.\./)+)($2)/" "$1"; }
 outer='io|train|config|conform|calibrate|worker'
 inwards include/isotope/core "op|plan|nn|optim|model|backend|kernels|$outer"
 inwards include/isotope/op "plan|nn|optim|model|backend|kernels|$outer"
