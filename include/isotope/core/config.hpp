@@ -8,8 +8,7 @@
 /// ISOTOPE_RESTRICT        a pointer that nothing else in the function aliases
 /// ISOTOPE_INLINE          inlined even where the compiler's own cost estimate says no
 /// ISOTOPE_NOINLINE        a function of its own: keeps register allocation and symbols separate
-/// ISOTOPE_NO_ERRNO        a function whose mathematical calls need not set errno, so that g++ vectorises sqrt
-/// ISOTOPE_SQRT            sqrt of a float or double as one instruction where ISOTOPE_NO_ERRNO stands on the function
+/// ISOTOPE_SQRT_QUAD       the square roots of a config::float_quad
 /// ISOTOPE_PAUSE           tells the processor that this is a spin loop
 
 #define ISOTOPE_TEXT_(x) #x
@@ -60,12 +59,15 @@
 
 #if defined(__clang__)
 #define ISOTOPE_IVDEP _Pragma("clang loop vectorize(assume_safety)")
-#define ISOTOPE_NO_ERRNO
-#define ISOTOPE_SQRT(x) __builtin_elementwise_sqrt(x)
+#define ISOTOPE_SQRT_QUAD(v) __builtin_elementwise_sqrt(v)
 #else
 #define ISOTOPE_IVDEP _Pragma("GCC ivdep")
-#define ISOTOPE_NO_ERRNO __attribute__((optimize("no-math-errno")))
-#define ISOTOPE_SQRT(x) std::sqrt(x)
+#if defined(__x86_64__)
+#define ISOTOPE_SQRT_QUAD(v) __builtin_ia32_sqrtps(v)
+#else
+#define ISOTOPE_SQRT_QUAD(v) \
+  config::float_quad { __builtin_sqrtf(v[0]), __builtin_sqrtf(v[1]), __builtin_sqrtf(v[2]), __builtin_sqrtf(v[3]) }
+#endif
 #endif
 #define ISOTOPE_RESTRICT __restrict__
 #define ISOTOPE_INLINE inline __attribute__((always_inline))
@@ -94,5 +96,7 @@ inline constexpr bool fast_math = true;
 #else
 inline constexpr bool fast_math = false;
 #endif
+
+using float_quad __attribute__((vector_size(16))) = float;
 
 }  // namespace isotope::config

@@ -34,15 +34,28 @@ template <class T, std::size_t N> ISOTOPE_INLINE T polynomial(T x, const T (&c)[
   return y;
 }
 
-/// The smaller or larger of x and a bound; NaN stays NaN.
-template <class T> ISOTOPE_INLINE T at_most(T x, T bound) { return x > bound ? bound : x; }
-template <class T> ISOTOPE_INLINE T at_least(T x, T bound) { return x < bound ? bound : x; }
+// No conditional operator on floats: g++ moves the arithmetic around one into its branches, where it might trap, and leaves the loop scalar.
+// Choices are made by masks on the bits, which order like integers: as signed ones for x >= 0, as unsigned ones for x < 0.
+ISOTOPE_INLINE std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
+ISOTOPE_INLINE float from_bits(std::uint32_t u) { return std::bit_cast<float>(u); }
+/// All ones if i < 0, else zero.
+ISOTOPE_INLINE std::uint32_t mask_negative(std::uint32_t i) { return std::uint32_t(std::int32_t(i) >> 31); }
+/// All ones where the sign bit of x is set (-0 and negative NaN too), where x is +-0, where x is NaN.
+ISOTOPE_INLINE std::uint32_t mask_sign(float x) { return mask_negative(bits(x)); }
+ISOTOPE_INLINE std::uint32_t mask_zero(float x) { return mask_negative((bits(x) & 0x7fff'ffffu) - 1u); }
+ISOTOPE_INLINE std::uint32_t mask_nan(float x) { return mask_negative(0x7f80'0000u - (bits(x) & 0x7fff'ffffu)); }
+/// All ones if a < b, for a and b not negative.
+ISOTOPE_INLINE std::uint32_t mask_less(float a, float b) { return mask_negative(bits(a) - bits(b)); }
+ISOTOPE_INLINE float select(std::uint32_t mask, float yes, float no) { return from_bits((bits(yes) & mask) | (bits(no) & ~mask)); }
 
-ISOTOPE_INLINE float magnitude(float x) { return std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0x7fff'ffffu); }
+ISOTOPE_INLINE float magnitude(float x) { return from_bits(bits(x) & 0x7fff'ffffu); }
 /// y >= 0 with the sign of x.
-ISOTOPE_INLINE float with_sign(float y, float x) {
-  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(y) | (std::bit_cast<std::uint32_t>(x) & 0x8000'0000u));
-}
+ISOTOPE_INLINE float with_sign(float y, float x) { return from_bits(bits(y) | (bits(x) & 0x8000'0000u)); }
+/// The larger of x and -bound; x brought into [-bound, bound]; bound > 0. NaN may become a bound: see keep_nan.
+ISOTOPE_INLINE float bounded_below(float x, float bound) { return select(mask_less(bound, magnitude(x)) & mask_sign(x), -bound, x); }
+ISOTOPE_INLINE float bounded(float x, float bound) { return select(mask_less(bound, magnitude(x)), with_sign(bound, x), x); }
+/// y, or NaN if x is NaN.
+ISOTOPE_INLINE float keep_nan(float y, float x) { return from_bits(bits(y) | mask_nan(x)); }
 /// 2^k for -126 <= k <= 127.
 ISOTOPE_INLINE float power_of_two(std::int32_t k) { return std::bit_cast<float>(std::uint32_t(k + 127) << 23); }
 

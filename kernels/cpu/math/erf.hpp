@@ -15,11 +15,11 @@ ISOTOPE_INLINE float erf(float x) {
   constexpr float far[] = {-0.00032013804967769884f, 1.1302334348419940f,      0.63182605155916301f,
                            0.11008008294882025f,     -0.026421136005663897f,   0.0047595962932662646f,
                            -0.00059680562566077970f, 0.000046058042689189779f, -1.6371514145936436e-6f};
-  const float a = at_most(magnitude(x), 4.0f);  // erf 4 rounds to 1
+  const float a = bounded(magnitude(x), 4.0f);  // erf 4 rounds to 1
   const float inner = a * polynomial(a * a, near);
   const split_exp e = split(-polynomial(a, far));
   const float outer = 1.0f - madd(power_of_two(e.k), e.expm1_r, power_of_two(e.k));
-  return with_sign(a < 1.0f ? inner : outer, x);
+  return keep_nan(with_sign(select(mask_less(a, 1.0f), inner, outer), x), x);
 }
 inline double erf(double x) { return std::erf(x); }
 

@@ -27,9 +27,9 @@ ISOTOPE_INLINE split_exp split(float x) {
 
 /// Error: 1 ULP. +-inf, NaN, overflow and subnormal results are right.
 ISOTOPE_INLINE float exp(float x) {
-  const split_exp e = split(at_most(at_least(x, -105.0f), 89.0f));
+  const split_exp e = split(bounded(x, 105.0f));
   const std::int32_t half = e.k >> 1;
-  return (1.0f + e.expm1_r) * power_of_two(half) * power_of_two(e.k - half);
+  return keep_nan((1.0f + e.expm1_r) * power_of_two(half) * power_of_two(e.k - half), x);
 }
 inline double exp(double x) { return std::exp(x); }
 

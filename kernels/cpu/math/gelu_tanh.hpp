@@ -4,6 +4,8 @@
 /// Calculated in f64 and rounded once: e^-2u of f32 arguments loses 2u ULP for negative x, and the derivative near its root needs more than
 /// f32. Bound by the f64 division.
 /// Source: Hendrycks & Gimpel 2016, arXiv:1606.08415, the tanh form used by GPT-2.
+#include <algorithm>
+
 #include <isotope/kernels/cpu/math/exp.hpp>
 
 namespace isotope::cpu {
@@ -15,24 +17,24 @@ inline constexpr double gelu_cubic = 0.044715 * gelu_slope;
 
 /// Error: 1 ULP. gelu -inf = -0 (the limit), gelu inf = inf, NaN stays NaN.
 ISOTOPE_INLINE float gelu_tanh(float x) {
-  const double v = at_least(double(x), -12.0);  // rounds to -0
-  const double u2 = v * madd(v * v, gelu_cubic, gelu_slope);
-  return float(v / (1.0 + exp_within_700<6>(at_least(-u2, -200.0))));
+  const float above = bounded_below(x, 12.0f);  // where gelu rounds to -0
+  const double v = bounded(x, 12.0f), u2 = v * madd(v * v, gelu_cubic, gelu_slope);
+  return keep_nan(float(double(above) / (1.0 + exp_within_700<6>(-u2))), x);
 }
 inline double gelu_tanh(double x) {
-  const double v = at_least(x, -30.0);
+  const double v = std::max(x, -30.0);
   return v / (1.0 + std::exp(-v * (gelu_slope + gelu_cubic * (v * v))));
 }
 
 /// s (1 + x (1 - s) du2) with s = 1 / (1 + e^-2u) and du2 = d(2u)/dx.
 /// Error: 1 ULP, near the root at -0.7525 too. 0 at -inf, 1 at inf, NaN stays NaN.
 ISOTOPE_INLINE float gelu_tanh_derivative(float x) {
-  const double v = at_most(at_least(double(x), -12.0), 12.0), v2 = v * v;
+  const double v = bounded(x, 12.0f), v2 = v * v;
   const double e = exp_within_700<10>(-v * madd(v2, gelu_cubic, gelu_slope)), s = 1.0 / (1.0 + e);
-  return float(s * madd(v * madd(v2, 3.0 * gelu_cubic, gelu_slope) * e, s, 1.0));  // e s = 1 - s without its cancellation
+  return keep_nan(float(s * madd(v * madd(v2, 3.0 * gelu_cubic, gelu_slope) * e, s, 1.0)), x);  // e s = 1 - s without its cancellation
 }
 inline double gelu_tanh_derivative(double x) {
-  const double v = at_most(at_least(x, -15.0), 15.0), v2 = v * v;
+  const double v = std::min(std::max(x, -15.0), 15.0), v2 = v * v;
   const double e = std::exp(-v * (gelu_slope + gelu_cubic * v2)), s = 1.0 / (1.0 + e);
   return s * (1.0 + v * (gelu_slope + 3.0 * gelu_cubic * v2) * e * s);
 }

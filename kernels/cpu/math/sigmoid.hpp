@@ -9,7 +9,7 @@ namespace math {
 /// Error: 2 ULP, subnormal results included. sigmoid -inf = 0, sigmoid inf = 1, NaN stays NaN.
 ISOTOPE_INLINE float sigmoid(float x) {
   const float e = exp(-magnitude(x));  // never overflows
-  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+  return select(mask_sign(x), e, 1.0f) / (1.0f + e);
 }
 inline double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 

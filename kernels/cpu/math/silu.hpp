@@ -4,6 +4,8 @@
 /// Calculated in f64 and rounded once: x e^x for very negative x and the derivative near its root need more than f32, and f64 needs no select.
 /// Bound by the f64 division.
 /// Source: Elfwing, Uchibe & Doya 2017, arXiv:1702.03118.
+#include <algorithm>
+
 #include <isotope/kernels/cpu/math/exp.hpp>
 
 namespace isotope::cpu {
@@ -12,22 +14,23 @@ namespace math {
 
 /// Error: 1 ULP. silu -inf = -0 (the limit), silu inf = inf, NaN stays NaN.
 ISOTOPE_INLINE float silu(float x) {
-  const double v = at_least(double(x), -128.0);  // rounds to -0
-  return float(v / (1.0 + exp_within_700<6>(at_least(-v, -128.0))));
+  const float above = bounded_below(x, 128.0f);  // where silu rounds to -0
+  const double v = bounded(x, 128.0f);
+  return keep_nan(float(double(above) / (1.0 + exp_within_700<6>(-v))), x);
 }
 inline double silu(double x) {
-  const double v = at_least(x, -1000.0);
+  const double v = std::max(x, -1000.0);
   return v / (1.0 + std::exp(-v));
 }
 
 /// Error: 1 ULP, near the root at -1.278 too. 0 at -inf, 1 at inf, NaN stays NaN.
 ISOTOPE_INLINE float silu_derivative(float x) {
-  const double v = at_most(at_least(double(x), -128.0), 128.0);
+  const double v = bounded(x, 128.0f);
   const double e = exp_within_700<10>(-v), s = 1.0 / (1.0 + e);
-  return float(s * madd(v * e, s, 1.0));  // e s = 1 - s without its cancellation
+  return keep_nan(float(s * madd(v * e, s, 1.0)), x);  // e s = 1 - s without its cancellation
 }
 inline double silu_derivative(double x) {
-  const double v = at_most(at_least(x, -350.0), 350.0);
+  const double v = std::min(std::max(x, -350.0), 350.0);
   const double e = std::exp(-v), s = 1.0 / (1.0 + e);
   return s * (1.0 + v * e * s);
 }

@@ -1,8 +1,10 @@
 #pragma once
 /// y = sqrt x: the processor's own instruction, correctly rounded.
 ///
-/// g++ calls the library for negative numbers (errno) and so leaves a loop over std::sqrt scalar, unless the function says otherwise; a caller
-/// that writes its own loop over math::sqrt(float) needs ISOTOPE_NO_ERRNO or -fno-math-errno for speed, not for its result.
+/// g++ leaves a loop over std::sqrt scalar, because errno has to be set below zero, unless it is given -fno-math-errno; hence the vectors of
+/// four, which lose nothing: the square root unit does four elements in the time of a wider vector's four.
+#include <cstring>
+
 #include <isotope/kernels/cpu/math/arithmetic.hpp>
 #include <isotope/kernels/cpu/math/map.hpp>
 
@@ -11,12 +13,22 @@ ISOTOPE_CPU_NAMESPACE {
 namespace math {
 
 /// Error: 0.5 ULP. sqrt +-0 = +-0, NaN below zero.
-inline float sqrt(float x) { return ISOTOPE_SQRT(x); }
-inline double sqrt(double x) { return ISOTOPE_SQRT(x); }
+inline float sqrt(float x) { return std::sqrt(x); }
+inline double sqrt(double x) { return std::sqrt(x); }
 
 /// y[i] = sqrt x[i]; y may be x.
-template <class T> ISOTOPE_NO_ERRNO void sqrt(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) ISOTOPE_NO_ERRNO { return ISOTOPE_SQRT(v); }, x);
+template <class T> void sqrt(const T* x, T* y, std::int64_t n) {
+  map(n, y, [](auto v) { return sqrt(v); }, x);
+}
+inline void sqrt(const float* x, float* y, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    config::float_quad v;
+    std::memcpy(&v, x + i, sizeof v);
+    v = ISOTOPE_SQRT_QUAD(v);
+    std::memcpy(y + i, &v, sizeof v);
+  }
+  for (; i < n; ++i) y[i] = sqrt(x[i]);
 }
 
 }  // namespace math

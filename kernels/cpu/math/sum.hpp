@@ -8,6 +8,7 @@
 /// of the exact sum of the rounded terms, to first order in u: 32 additions in a lane, 6 folds, the tree. NaN and infinities come through.
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include <isotope/core/precision.hpp>
 #include <isotope/kernels/cpu/math/arithmetic.hpp>
@@ -40,16 +41,16 @@ ISOTOPE_INLINE void load(const bfloat16* x, lanes<float>& v) {
   std::memcpy(&v, &wide, sizeof v);
 }
 
-/// Lane i of the result is combine(lane i, lane i + half) for each half in turn; the answer is lane 0.
+/// Lane i becomes combine(lane i, lane i + half) for each half in turn; the answer is lane 0.
+template <int Half, class V, class Combine, std::size_t... I>
+ISOTOPE_INLINE void fold_halves(V& v, const Combine& combine, std::index_sequence<I...> all) {
+  const V upper = __builtin_shufflevector(v, v, int((I + Half) % sizeof...(I))...);
+  combine(v, upper);
+  if constexpr (Half > 1) fold_halves<Half / 2>(v, combine, all);
+}
 template <class T, class Combine> ISOTOPE_INLINE T fold(lanes<T> v, const Combine& combine) {
   constexpr int count = lanes_of<T>::count;
-#pragma GCC unroll 4
-  for (int half = count / 2; half > 0; half /= 2) {
-    lanes<T> upper = v;
-#pragma GCC unroll 16
-    for (int i = 0; i < half; ++i) upper[i] = v[i + half];
-    combine(v, upper);
-  }
+  fold_halves<count / 2>(v, combine, std::make_index_sequence<std::size_t(count)>{});
   return v[0];
 }
 

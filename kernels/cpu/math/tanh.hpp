@@ -9,10 +9,10 @@ namespace math {
 /// Error: 3 ULP. tanh +-0 = +-0, tanh +-inf = +-1, NaN stays NaN.
 /// e^2|x| - 1 is put together as 2^k (e^r - 1) + (2^k - 1), which cancels nothing for small x.
 ISOTOPE_INLINE float tanh(float x) {
-  const split_exp e = split(2.0f * at_most(magnitude(x), 10.0f));  // tanh 10 rounds to 1
+  const split_exp e = split(2.0f * bounded(magnitude(x), 10.0f));  // tanh 10 rounds to 1
   const float scale = power_of_two(e.k);
   const float expm1 = madd(scale, e.expm1_r, scale - 1.0f);
-  return with_sign(expm1 / (expm1 + 2.0f), x);
+  return keep_nan(with_sign(expm1 / (expm1 + 2.0f), x), x);
 }
 inline double tanh(double x) { return std::tanh(x); }
 
