@@ -88,3 +88,10 @@ foreach(source IN LISTS sources)
   add_test(NAME repo.${stem} COMMAND sh ${source} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER})
   set_tests_properties(repo.${stem} PROPERTIES LABELS repo TIMEOUT 300 SKIP_RETURN_CODE 77)
 endforeach()
+
+# The programs stay small: a static training program for cpu is at most 3 MB without symbols.
+if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT isotope_option_SANITIZE)
+  add_test(NAME size.programs COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/repo/size.sh 3072 ${PROJECT_BINARY_DIR}/examples/isotope-train
+                                      ${PROJECT_BINARY_DIR}/examples/isotope-generate ${PROJECT_BINARY_DIR}/examples/quickstart)
+  set_tests_properties(size.programs PROPERTIES LABELS size SKIP_RETURN_CODE 77)
+endif()

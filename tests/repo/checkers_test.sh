@@ -36,6 +36,16 @@ claim 'too large' 1 "$(compile_time '// limit: seconds=60 megabytes=1\nint main(
 claim 'does not compile' 1 "$(compile_time '// limit: seconds=60 megabytes=4000\nint main() { x; }')"
 claim 'no limit' 1 "$(compile_time 'int main() {}')"
 
+size() {
+  sh "$source/tests/repo/size.sh" "$@" >/dev/null 2>&1
+  echo $?
+}
+printf 'int main() {}' >"$work/a.cpp"
+"$compiler" "$work/a.cpp" -o "$work/a"
+claim 'a small program' 0 "$(size 1000 "$work/a")"
+claim 'a large program' 1 "$(size 1 "$work/a")"
+claim 'no program' 77 "$(size 1 "$work/none")"
+
 # A project with a test of every outcome: its count is what ctest reports.
 mkdir "$work/project"
 cat >"$work/project/CMakeLists.txt" <<'CMAKE'
@@ -76,8 +86,12 @@ three   -      false
 four    -      echo 3 passed, 2 failed, 0 skipped
 JOBS
 run() { "$source/.ci/run" --no-deps --logs "$work/logs" --jobs "$work/jobs" "$@"; }
+monitor() { "$source/.ci/monitor" --once --logs "$work/logs" --jobs "$work/jobs" "$@"; }
 claim 'the sum of the jobs' '9 passed, 3 failed, 1 skipped' "$(run | tail -n 1)"
 claim 'jobs that fail' 1 "$(run >/dev/null; echo $?)"
 claim 'jobs that pass' 0 "$(run one two >/dev/null; echo $?)"
 claim 'an unknown job' 2 "$(run five 2>/dev/null; echo $?)"
+claim 'the monitor runs the watched jobs' 'two' "$(monitor | sed -n '1s/ .*//p')"
+claim 'the monitor passes' 0 "$(monitor >/dev/null; echo $?)"
+claim 'the monitor fails' 1 "$(monitor three >/dev/null; echo $?)"
 exit $failed
