@@ -1,0 +1,47 @@
+#pragma once
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace isotope {
+
+/// A folder of this test alone, gone at the end.
+class scratch_folder {
+ public:
+  scratch_folder() {
+    std::string name = ::testing::TempDir() + "/isotope-XXXXXX";
+    if (::mkdtemp(name.data()) != nullptr) path_ = name;
+    EXPECT_FALSE(path_.empty()) << "no scratch folder at " << name;
+  }
+  scratch_folder(const scratch_folder&) = delete;
+  scratch_folder& operator=(const scratch_folder&) = delete;
+  ~scratch_folder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+
+  std::string at(std::string_view name) const { return path_ / name; }
+  std::string put(std::string_view name, std::string_view text) const {
+    std::ofstream(at(name), std::ios::binary) << text;
+    return at(name);
+  }
+  std::string read(std::string_view name) const {
+    std::ifstream file(at(name), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace isotope
