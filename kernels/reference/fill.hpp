@@ -1,0 +1,16 @@
+#pragma once
+/// One number everywhere.
+#include <isotope/op/fill.hpp>
+
+#include "cast.hpp"
+
+namespace isotope::cpu {
+
+template <class P> struct kernel<op::fill, P, kernels::reference> {
+  static void run(const launch& l) {
+    const view& y = l.out[0];
+    for (reference::index i(y.dims); i.valid(); i.next()) reference::store_cast(y, i.in(y.strides), l.attr->f[0]);
+  }
+};
+
+}  // namespace isotope::cpu
