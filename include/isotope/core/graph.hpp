@@ -15,7 +15,9 @@ namespace isotope {
 
 using place = std::source_location;
 
-enum class value_kind : std::uint8_t { input, output, param, grad, state, temp };
+/// Where a value lives. `param` holds what the ops read, `master` the wide copy that bf16 programs update, `state` the optimiser's moments.
+enum class value_kind : std::uint8_t { input, output, param, master, grad, state, temp };
+inline constexpr int value_kinds = 7;
 
 /// How a parameter starts: zeros, ones, or N(0, scale^2).
 struct initializer {
@@ -65,13 +67,12 @@ struct node {
   std::uint8_t phases = phase_always;
   std::uint8_t accumulate = 0;  // bit k: output k adds in later phases
   bool dead = false;
-  constexpr int inputs() const { return int(count(in)); }
-  constexpr int outputs() const { return int(count(out)); }
-
- private:
-  template <std::size_t N> static constexpr std::size_t count(const std::array<std::int32_t, N>& a) {
-    std::size_t n = 0;
-    while (n < N && a[n] >= 0) ++n;
+  bool effect = false;  // kept though nobody reads its outputs
+  constexpr int inputs() const { return used(in.data(), max_inputs); }
+  constexpr int outputs() const { return used(out.data(), max_outputs); }
+  static constexpr int used(const std::int32_t* ids, int limit) {
+    int n = 0;
+    while (n < limit && ids[n] >= 0) ++n;
     return n;
   }
 };
@@ -87,7 +88,7 @@ struct named_input {
   std::int32_t value = -1;
 };
 
-struct graph {
+struct trace {
   std::vector<value> values;
   std::vector<node> nodes;
   std::vector<micro> micros;

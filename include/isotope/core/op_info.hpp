@@ -21,8 +21,8 @@ struct attributes {
   friend constexpr bool operator==(const attributes&, const attributes&) = default;
 };
 
-class inference;  // core/tape.hpp: what a shape rule sees
-class pullback;   // core/tape.hpp: what a gradient rule sees
+class shape_rule;  // core/tape.hpp: what a shape rule sees
+class pullback;    // core/tape.hpp: what a gradient rule sees
 
 enum class op_kind : std::uint8_t {
   kernel,       // one launch
@@ -43,7 +43,7 @@ struct op_info {
   operand_layout layout = operand_layout::dense;
   bool accumulates = false;  // kernels honour `accumulate`: they add to the output instead of overwriting it
   std::uint8_t inout = 0;    // bit k: output k is input k, updated in place
-  void (*infer)(inference&) = nullptr;
+  void (*infer)(shape_rule&) = nullptr;
   void (*gradient)(pullback&) = nullptr;  // none: not differentiable
 };
 
@@ -53,7 +53,7 @@ concept HasOpName = requires {
   { Op::name } -> std::convertible_to<std::string_view>;
 };
 template <class Op>
-concept HasShapeRule = requires(inference& r) { Op::infer(r); };
+concept HasShapeRule = requires(shape_rule& r) { Op::infer(r); };
 template <class Op>
 concept IsOp = HasOpName<Op> && HasShapeRule<Op>;
 template <class Op>

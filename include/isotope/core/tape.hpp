@@ -21,7 +21,7 @@ class node_observer {
 };
 
 /// What a shape rule sees: the inputs' shapes and formats, the attributes; it yields outputs or fails.
-class inference {
+class shape_rule {
  public:
   struct output {
     shape dims;
@@ -30,7 +30,7 @@ class inference {
     std::int64_t offset = 0;  // of a view, in elements of the input
     extents strides{};
   };
-  constexpr inference(const graph& g, std::span<const std::int32_t> in, const attributes& a) : attr(a), g_(g), in_(in) {}
+  constexpr shape_rule(const trace& g, std::span<const std::int32_t> in, const attributes& a) : attr(a), g_(g), in_(in) {}
 
   attributes attr;  // a rule may fill in derived entries
 
@@ -72,7 +72,7 @@ class inference {
   constexpr const output& out(int k) const { return out_[std::size_t(k)]; }
 
  private:
-  const graph& g_;
+  const trace& g_;
   std::span<const std::int32_t> in_;
   std::array<output, max_outputs> out_{};
   int outs_ = 0;
@@ -88,7 +88,7 @@ class tape {
 
   constexpr explicit tape(dtype program) { g.program = program; }
 
-  graph g;
+  trace g;
   node_observer* observer = nullptr;
   std::int32_t block = -1;  // values recorded here belong to it
   bool training = true;     // false: dropout is the identity
@@ -158,7 +158,7 @@ class tape {
       in[k] = legal(op.layout, given[k], at);
     }
     const std::span<const std::int32_t> ins(in.data(), given.size());
-    inference r(g, ins, a);
+    shape_rule r(g, ins, a);
     op.infer(r);
     if (r.failed()) {
       message m;
@@ -282,7 +282,7 @@ namespace op {
 struct copy {
   static constexpr std::string_view name = "copy";
   static constexpr operand_layout layout = operand_layout::any;
-  static constexpr void infer(inference& r) { r.yield(r.dims(0), r.type(0)); }
+  static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), r.type(0)); }
   static constexpr void gradient(pullback& g) { g.give(0, g.dy()); }
 };
 }  // namespace op

@@ -15,13 +15,13 @@ struct attention_shape {
 /// dv = P^T dy,  dS = P (dy v^T - rowsum(dy y)),  dq = scale dS k,  dk = scale dS^T q. The mask has no gradient.
 struct attention_grad : attention_shape {
   static constexpr std::string_view name = "attention_grad";
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     for (int k = 0; k < (r.attr.i[3] != 0 ? 1 : 3); ++k) r.yield(r.dims(k), r.type(k));
   }
 };
 struct attention : attention_shape {
   static constexpr std::string_view name = "attention";
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     const auto H = r.attr.i[0], G = r.attr.i[1];
     const bool packed = r.attr.i[3] != 0;
     const shape& q = r.dims(0);

@@ -16,7 +16,7 @@ constexpr bool promote(dtype a, dtype b, dtype& r) {
 
 struct binary_elementwise {
   static constexpr op_kind kind = op_kind::elementwise;
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     const auto b = broadcast(r.dims(0), r.dims(1));
     dtype t{};
     if (r.require(b.ok, "shapes do not broadcast") &&

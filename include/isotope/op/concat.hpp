@@ -10,7 +10,7 @@ namespace op {
 struct concat {
   static constexpr std::string_view name = "concat";
   static constexpr operand_layout layout = operand_layout::any;
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     shape y = r.dims(0);
     const auto axis = int(r.attr.i[0]);
     if (!r.require(axis >= 0 && axis < y.rank, "the axis is outside the tensors")) return;
@@ -38,7 +38,7 @@ struct concat {
 struct split {
   static constexpr std::string_view name = "split";
   static constexpr op_kind kind = op_kind::view;
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     const value& x = r.in(0);
     const auto axis = r.attr.i[0], parts = r.attr.i[1];
     message m;

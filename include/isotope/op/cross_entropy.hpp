@@ -6,12 +6,12 @@ namespace op {
 /// Operands logits, targets, lse, dloss; output dlogits = dloss (softmax(logits) - onehot(target)) / counted rows, 0 in rows that do not count.
 struct cross_entropy_grad {
   static constexpr std::string_view name = "cross_entropy_grad";
-  static constexpr void infer(inference& r) { r.yield(r.dims(0), r.type(0)); }
+  static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), r.type(0)); }
 };
 /// Operands logits (..., V), targets (...) i32; outputs loss () and lse (...) in accumulation format.
 struct cross_entropy {
   static constexpr std::string_view name = "cross_entropy";
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
     shape rows;
     for (int i = 0; i + 1 < x.rank; ++i) rows.push(x.axis(i));

@@ -7,12 +7,12 @@ namespace op {
 struct embedding_grad {
   static constexpr std::string_view name = "embedding_grad";
   static constexpr std::uint8_t inout = 1;
-  static constexpr void infer(inference& r) { r.yield(r.dims(0), r.type(0)); }
+  static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), r.type(0)); }
 };
 /// Operands table (V, C), ids (...) i32.
 struct embedding {
   static constexpr std::string_view name = "embedding";
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     if (!r.require(r.dims(0).rank == 2, "the table must be [V,C]") || !r.require(r.type(1) == dtype::i32, "ids must be i32")) return;
     shape y = r.dims(1);
     y.push(r.dims(0).axis(1));

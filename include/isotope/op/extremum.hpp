@@ -7,7 +7,7 @@
 namespace isotope {
 namespace op {
 struct extremum : reduction {
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     if (r.require(terms(r.dims(0), r.attr.i[0]) > 0 || r.attr.i[0] < 0, "no elements to choose from")) reduction::infer(r);
   }
   /// dx[i] = dy / (number of elements that attain the extremum) where x[i] attains it, else 0: ties share.
@@ -31,7 +31,7 @@ struct min : extremum {
 struct argmax {
   static constexpr std::string_view name = "argmax";
   static constexpr operand_layout layout = operand_layout::any;
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
     if (!r.require(r.attr.i[0] >= 0 && r.attr.i[0] < x.rank, "the axis is outside the tensor") ||
         !r.require(x[int(r.attr.i[0])] > 0, "no elements to choose from"))

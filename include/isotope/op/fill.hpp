@@ -6,7 +6,7 @@ namespace op {
 /// No operands. attributes: i[0..5] dimensions, i[6] rank, i[7] dtype; f[0] the value.
 struct fill {
   static constexpr std::string_view name = "fill";
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     shape s;
     for (int k = 0; k < r.attr.i[6]; ++k) s.push(r.attr.i[std::size_t(k)]);
     r.yield(s, dtype(r.attr.i[7]));

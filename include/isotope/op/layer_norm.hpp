@@ -7,7 +7,7 @@ namespace op {
 /// With h = (x - mean) rstd and e = dy weight:  dx = rstd (e - avg(e) - h avg(e h)),  dweight = sum_rows dy h,  dbias = sum_rows dy.
 struct layer_norm_grad {
   static constexpr std::string_view name = "layer_norm_grad";
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     r.yield(r.dims(0), r.type(0));
     r.yield(r.dims(1), r.accum());
     r.yield(r.dims(2), r.accum());
@@ -16,7 +16,7 @@ struct layer_norm_grad {
 /// Operands x (..., C), weight (C), bias (C); outputs y, mean (...), rstd (...) in accumulation format. attributes: f[0] epsilon.
 struct layer_norm {
   static constexpr std::string_view name = "layer_norm";
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
     if (!r.require(x.rank >= 1 && r.dims(1) == shape{x.axis(-1)} && r.dims(2) == shape{x.axis(-1)},
                    "weight and bias must have the width of x"))

@@ -12,7 +12,7 @@ struct matmul {
   static constexpr operand_layout layout = operand_layout::matrix;
   static constexpr bool accumulates = true;
 
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     const shape &a = r.dims(0), &b = r.dims(1);
     dtype t{};
     if (!r.require(a.rank >= 2 && b.rank >= 2, "operands need two axes") || !r.require(a[-1] == b[-2], "inner dimensions differ") ||

@@ -7,7 +7,7 @@ namespace op {
 /// With h = x rstd and e = dy weight:  dx = rstd (e - h avg(e h)),  dweight = sum_rows dy h.
 struct rms_norm_grad {
   static constexpr std::string_view name = "rms_norm_grad";
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     r.yield(r.dims(0), r.type(0));
     r.yield(r.dims(1), r.accum());
   }
@@ -15,7 +15,7 @@ struct rms_norm_grad {
 /// Operands x (..., C), weight (C); outputs y, rstd (...) in accumulation format. attributes: f[0] epsilon.
 struct rms_norm {
   static constexpr std::string_view name = "rms_norm";
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
     if (!r.require(x.rank >= 1 && r.dims(1) == shape{x.axis(-1)}, "weight must have the width of x")) return;
     shape rows;

@@ -6,7 +6,7 @@ namespace op {
 /// attributes: i[0] first position, i[1] -1 for the inverse rotation, else 1; f[0] base.
 struct rope {
   static constexpr std::string_view name = "rope";
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
     if (r.require(x.rank == 4 && x[3] % 2 == 0, "x must be [B,S,heads,head size] with an even head size")) r.yield(x, r.type(0));
   }

@@ -6,7 +6,7 @@ namespace isotope {
 namespace op {
 struct comparison {
   static constexpr op_kind kind = op_kind::elementwise;
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     const auto b = broadcast(r.dims(0), r.dims(1));
     dtype t{};
     if (r.require(b.ok, "shapes do not broadcast") &&
@@ -24,7 +24,7 @@ struct equal : comparison {
 struct select {
   static constexpr std::string_view name = "select";
   static constexpr op_kind kind = op_kind::elementwise;
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     const auto ab = broadcast(r.dims(1), r.dims(2));
     const auto all = broadcast(r.dims(0), ab.s);
     dtype t{};

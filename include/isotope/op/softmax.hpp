@@ -5,7 +5,7 @@ namespace isotope {
 namespace op {
 /// attributes: i[0] axis.
 struct softmax_shape {
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     if (r.require(r.attr.i[0] >= 0 && r.attr.i[0] < r.dims(0).rank, "the axis is outside the tensor") &&
         r.require(is_floating(r.type(0)), "needs a floating-point tensor; cast it first"))
       r.yield(r.dims(0), r.type(0));

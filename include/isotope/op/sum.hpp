@@ -10,7 +10,7 @@ namespace op {
 /// attributes: i[0] bit mask of the axes, i[1] 1 to keep them with size 1, i[2] 1 + dtype of the result (0: that of x).
 struct reduction {
   static constexpr operand_layout layout = operand_layout::any;
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
     if (!r.require(is_floating(r.type(0)), "needs a floating-point tensor; cast it first") ||
         !r.require(r.attr.i[0] >= 0 && r.attr.i[0] < (std::int64_t(1) << x.rank), "an axis is outside the tensor"))

@@ -8,7 +8,7 @@ namespace isotope::op {
 struct elementwise {
   static constexpr std::string_view name = "elementwise";
   static constexpr operand_layout layout = operand_layout::any;
-  static constexpr void infer(inference& r) { r.yield(r.dims(0), r.type(0)); }
+  static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), r.type(0)); }
 };
 
 /// Operands into, x: into[i] += x[i] in place; in the first phase of an accumulated step, into[i] = x[i].
@@ -17,7 +17,7 @@ struct accumulate {
   static constexpr operand_layout layout = operand_layout::any;
   static constexpr bool accumulates = true;
   static constexpr std::uint8_t inout = 1;
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     if (r.require(r.dims(0) == r.dims(1), "shapes differ")) r.yield(r.dims(0), r.type(0));
   }
 };
@@ -25,7 +25,7 @@ struct accumulate {
 /// Operand g (N) in accumulation format; output norm (): sqrt(sum_i (k g[i])^2), k = step_scalars::gradient_scale, summed in f64 in fixed blocks.
 struct global_norm {
   static constexpr std::string_view name = "global_norm";
-  static constexpr void infer(inference& r) { r.yield({}, r.accum()); }
+  static constexpr void infer(shape_rule& r) { r.yield({}, r.accum()); }
 };
 
 /// Operands w (N), m (N), v (N) [, shadow (N)], g (N), norm (), loss (), all in place but the last three. attributes: i[0] elements
@@ -37,7 +37,7 @@ struct global_norm {
 struct adamw {
   static constexpr std::string_view name = "adamw";
   static constexpr std::uint8_t inout = 0b1111;
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     for (int k = 0; k < r.inputs() - 3; ++k) r.yield(r.dims(k), r.type(k));
   }
 };
@@ -48,7 +48,7 @@ struct adamw {
 struct sgd {
   static constexpr std::string_view name = "sgd";
   static constexpr std::uint8_t inout = 0b111;
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     for (int k = 0; k < r.inputs() - 3; ++k) r.yield(r.dims(k), r.type(k));
   }
 };

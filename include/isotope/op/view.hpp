@@ -10,7 +10,7 @@ namespace op {
 struct permute {
   static constexpr std::string_view name = "permute";
   static constexpr op_kind kind = op_kind::view;
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     const value& x = r.in(0);
     shape y;
     extents strides{};
@@ -53,7 +53,7 @@ struct reshape {
     }
     return s;
   }
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     const shape y = unpack(r.attr);
     message m;
     if (y.count() != r.dims(0).count())
@@ -67,7 +67,7 @@ struct reshape {
 struct narrow {
   static constexpr std::string_view name = "narrow";
   static constexpr op_kind kind = op_kind::view;
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     const value& x = r.in(0);
     const auto axis = r.attr.i[0], first = r.attr.i[1], length = r.attr.i[2];
     message m;
@@ -86,7 +86,7 @@ struct narrow {
 struct pad {
   static constexpr std::string_view name = "pad";
   static constexpr operand_layout layout = operand_layout::any;
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     shape y = r.dims(0);
     if (!r.require(r.attr.i[0] >= 0 && r.attr.i[0] < y.rank && r.attr.i[1] >= 0 && r.attr.i[1] + y[int(r.attr.i[0])] <= r.attr.i[2],
                    "range is outside the padded axis"))
@@ -110,7 +110,7 @@ constexpr void narrow::gradient(pullback& g) {
 struct expand {
   static constexpr std::string_view name = "expand";
   static constexpr op_kind kind = op_kind::view;
-  static constexpr void infer(inference& r) {
+  static constexpr void infer(shape_rule& r) {
     const shape y = reshape::unpack(r.attr);
     const value& x = r.in(0);
     const auto b = broadcast(x.dims, y);

@@ -1,0 +1,85 @@
+#pragma once
+/// Plan errors as one line each, and their way into the compiler's `error:` line.
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "plan.hpp"
+
+namespace isotope {
+
+/// Empty, or: which kernel the backend lacks for this plan, and what to do.
+constexpr message missing_kernel(const plan_view& p, std::string_view backend, std::span<const kernel_info> target,
+                                 std::span<const kernel_info> all) {
+  const auto lacks = [&](const op_info* op) {
+    message m;
+    if (find_kernel(target, op, p.totals.program) >= 0) return m;
+    m << backend << " has no " << name_of(p.totals.program) << " kernel for " << op->name << ": ";
+    for (const dtype other : {dtype::f32, dtype::bf16})
+      if (find_kernel(all, op, other) >= 0) return m << "use -DPRECISION=" << name_of(other);
+    return m << "use another -DBACKEND or add kernels/" << backend << '/' << op->name << ".hpp";
+  };
+  for (const auto& s : p.steps) {
+    if (auto m = lacks(s.op); !m.empty()) return m;
+    for (std::int32_t k = 0; k < s.body_size; ++k)
+      if (auto m = lacks(p.micros[std::size_t(s.body + k)].op); !m.empty()) return m;
+  }
+  return {};
+}
+
+/// Empty, or: by how much the plan exceeds a budget in bytes (0: none).
+constexpr message over_budget(const plan_view& p, std::int64_t budget) {
+  message m;
+  constexpr std::int64_t mib = 1 << 20;
+  if (budget > 0 && p.totals.bytes > budget)
+    m << "plan needs " << (p.totals.bytes + mib - 1) / mib << " MiB, budget is " << budget / mib
+      << " MiB: lower the batch, recompute blocks or raise the budget";
+  return m;
+}
+
+/// Never defined: its name is the message, cut into phrases that every compiler prints whole.
+template <auto... Phrases> struct error;
+template <> struct error<> {
+  static constexpr bool absent = true;
+};
+
+namespace plan_detail {
+inline constexpr std::size_t phrase_limit = 30;  // clang prints longer texts in template arguments as numbers
+
+/// Length of the first phrase: cut at a blank, else after `. / _ ,`, else hard.
+constexpr std::size_t phrase_length(std::string_view m) {
+  if (m.size() <= phrase_limit) return m.size();
+  for (std::size_t n = phrase_limit; n > 1; --n)
+    if (m[n - 1] == ' ') return n;
+  for (std::size_t n = phrase_limit; n > 1; --n)
+    if (m[n - 1] == '.' || m[n - 1] == '/' || m[n - 1] == '_' || m[n - 1] == ',') return n;
+  return phrase_limit;
+}
+constexpr std::size_t phrase_count(std::string_view m) {
+  std::size_t k = 0;
+  for (; !m.empty(); ++k) m.remove_prefix(phrase_length(m));
+  return k;
+}
+constexpr std::string_view phrase_at(std::string_view m, std::size_t k) {
+  while (k-- > 0) m.remove_prefix(phrase_length(m));
+  m = m.substr(0, phrase_length(m));
+  while (!m.empty() && m.back() == ' ') m.remove_suffix(1);
+  return m;
+}
+template <std::size_t N> struct phrase {
+  char chars[N + 1]{};
+  constexpr explicit phrase(std::string_view v) {
+    for (std::size_t i = 0; i < N; ++i) chars[i] = v[i];
+  }
+};
+template <const message& M, std::size_t... I>
+auto spell(std::index_sequence<I...>) -> error<phrase<phrase_at(M.view(), I).size()>(phrase_at(M.view(), I))...>;
+}  // namespace plan_detail
+
+/// `static_assert(diagnosis<m>::absent)`: nothing for an empty message, else an error whose text is the message.
+template <const message& M>
+using diagnosis = decltype(plan_detail::spell<M>(std::make_index_sequence<plan_detail::phrase_count(M.view())>{}));
+
+}  // namespace isotope

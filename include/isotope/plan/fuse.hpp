@@ -1,0 +1,181 @@
+#pragma once
+/// Element-wise fusion: a producer whose outputs are first read by an element-wise op joins it, as one step with a small body.
+/// A matmul takes the body as its epilogue. Every intermediate keeps its own rounding, so fused equals unfused bit for bit.
+#include <cstdint>
+#include <vector>
+
+#include "../core/graph.hpp"
+#include "../op/matmul.hpp"
+#include "../op/update.hpp"
+
+namespace isotope {
+namespace plan_detail {
+
+class fusion {
+ public:
+  constexpr fusion(trace& g, bool epilogues) : g_(g), epilogues_(epilogues), first_(g.values.size(), -1), last_(g.values.size(), -1) {}
+
+  /// Gives every element-wise node a body of one instruction.
+  constexpr void lower() {
+    for (auto& n : g_.nodes) {
+      if (n.dead || n.op->kind != op_kind::elementwise) continue;
+      micro m;
+      m.op = n.op;
+      for (int k = 0; k < n.inputs() && k < 3; ++k) m.arg[std::size_t(k)] = std::int8_t(k);
+      m.store = 0;
+      m.type = g_.values[std::size_t(n.out[0])].type;
+      m.scalar = n.attr.f[0];
+      n.op = &info<op::elementwise>;
+      n.body = std::int32_t(g_.micros.size());
+      n.body_size = 1;
+      g_.micros.push_back(m);
+    }
+  }
+
+  constexpr void run() {
+    find_readers();
+    for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
+      if (!is_body(i)) continue;
+      for (bool again = true; again;) {
+        again = false;
+        for (int k = 0; k < g_.nodes[i].inputs() && !again; ++k) again = join(i, g_.nodes[i].in[std::size_t(k)]);
+        if (g_.nodes[i].op == &info<op::matmul>) break;  // a product takes no second host
+      }
+    }
+  }
+
+ private:
+  trace& g_;
+  bool epilogues_;
+  std::vector<std::int32_t> first_, last_;  // first reader of each root, and the last
+
+  constexpr bool is_body(std::size_t i) const { return !g_.nodes[i].dead && g_.nodes[i].op == &info<op::elementwise>; }
+
+  constexpr void find_readers() {
+    for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
+      const node& n = g_.nodes[i];
+      if (n.dead || n.op->kind == op_kind::view) continue;
+      for (int k = 0; k < n.inputs(); ++k) note(g_.root(n.in[std::size_t(k)]), std::int32_t(i));
+    }
+    for (const auto& o : g_.outputs) last_[std::size_t(g_.root(o.value))] = std::int32_t(g_.nodes.size());
+  }
+  constexpr void note(std::int32_t root, std::int32_t reader) {
+    if (first_[std::size_t(root)] < 0) first_[std::size_t(root)] = reader;
+    if (last_[std::size_t(root)] < reader) last_[std::size_t(root)] = reader;
+  }
+
+  /// Lets the producer of v join node i. True where it did.
+  constexpr bool join(std::size_t i, std::int32_t v) {
+    const value& x = g_.values[std::size_t(v)];
+    if (x.base >= 0 || x.producer < 0 || std::size_t(x.producer) >= i) return false;
+    const auto j = std::size_t(x.producer);
+    const node& a = g_.nodes[j];
+    const node b = g_.nodes[i];
+    const bool host = a.op == &info<op::matmul> && epilogues_ && a.accumulate == 0;
+    if (a.dead || (!is_body(j) && !host) || a.phases != b.phases || a.block != b.block) return false;
+    if (!(x.dims == g_.values[std::size_t(b.out[0])].dims)) return false;
+    if (host)
+      for (int k = 0; k < b.outputs(); ++k)
+        if (!(g_.values[std::size_t(b.out[std::size_t(k)])].dims == x.dims)) return false;
+    for (int k = 0; k < a.outputs(); ++k) {  // whoever reads the producer's results comes after i
+      const auto out = a.out[std::size_t(k)];
+      if (g_.values[std::size_t(out)].base >= 0 || (first_[std::size_t(out)] >= 0 && first_[std::size_t(out)] < std::int32_t(i)))
+        return false;
+      if (g_.values[std::size_t(out)].kind != value_kind::temp) return false;
+    }
+    node f = host ? a : b;
+    if (!merge(a, b, i, host, f)) return false;
+    g_.nodes[j].dead = true;
+    g_.nodes[i] = f;
+    for (int k = 0; k < f.outputs(); ++k) g_.values[std::size_t(f.out[std::size_t(k)])].producer = std::int32_t(i);
+    for (int k = 0; k < a.inputs(); ++k) {
+      const auto root = g_.root(a.in[std::size_t(k)]);
+      if (first_[std::size_t(root)] == std::int32_t(j)) first_[std::size_t(root)] = next_reader(root);
+      if (last_[std::size_t(root)] < std::int32_t(i)) last_[std::size_t(root)] = std::int32_t(i);
+    }
+    return true;
+  }
+  constexpr std::int32_t next_reader(std::int32_t root) const {
+    for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
+      const node& n = g_.nodes[i];
+      if (n.dead || n.op->kind == op_kind::view) continue;
+      for (int k = 0; k < n.inputs(); ++k)
+        if (g_.root(n.in[std::size_t(k)]) == root) return std::int32_t(i);
+    }
+    return -1;
+  }
+
+  /// f = a, then b. False where it does not fit into the limits.
+  constexpr bool merge(const node& a, const node& b, std::size_t i, bool host, node& f) {
+    std::array<std::int32_t, max_inputs> in{-1, -1, -1, -1, -1, -1, -1, -1};
+    std::array<std::int32_t, max_outputs> out{-1, -1, -1, -1, -1, -1};
+    std::array<std::int8_t, max_outputs> a_store{-1, -1, -1, -1, -1, -1};  // new output index of each output of a
+    int ins = 0, outs = 0;
+    for (; ins < a.inputs(); ++ins) in[std::size_t(ins)] = a.in[std::size_t(ins)];
+    const auto produced = [&](std::int32_t v) {
+      for (int k = 0; k < a.outputs(); ++k)
+        if (a.out[std::size_t(k)] == v) return k;
+      return -1;
+    };
+    const int own = host ? int(a.attr.i[1]) : 0;
+    std::array<std::int8_t, max_inputs> b_arg{};  // operand of b -> operand of f, or -10 - output of a
+    for (int k = 0; k < b.inputs(); ++k) {
+      const auto v = b.in[std::size_t(k)];
+      if (const int o = produced(v); o >= 0) {
+        b_arg[std::size_t(k)] = std::int8_t(-10 - o);
+        continue;
+      }
+      for (int o = 0; o < a.outputs(); ++o)
+        if (g_.root(v) == a.out[std::size_t(o)]) return false;  // b also looks at the result in another order
+      int at = own;
+      while (at < ins && in[std::size_t(at)] != v) ++at;
+      if (at == ins) {
+        if (ins == max_inputs) return false;
+        in[std::size_t(ins++)] = v;
+      }
+      b_arg[std::size_t(k)] = std::int8_t(at);
+    }
+    for (int k = 0; k < b.outputs(); ++k) out[std::size_t(outs++)] = b.out[std::size_t(k)];
+    for (int k = 0; k < a.outputs(); ++k)  // results that others read too are stored as well
+      if (last_[std::size_t(a.out[std::size_t(k)])] > std::int32_t(i)) {
+        if (outs == max_outputs || (host && a.body_size == 0)) return false;  // the bare product is no instruction: nothing could store it
+        a_store[std::size_t(k)] = std::int8_t(outs);
+        out[std::size_t(outs++)] = a.out[std::size_t(k)];
+      }
+    if (a.body_size + b.body_size > max_micros) return false;
+    f.in = in;
+    f.out = out;
+    std::array<std::int8_t, max_outputs> result{};  // output of a -> operand that holds it
+    f.body = std::int32_t(g_.micros.size());
+    f.body_size = a.body_size + b.body_size;
+    if (host && a.body_size == 0) result[0] = product;
+    for (int k = 0; k < a.body_size; ++k) {
+      micro m = g_.micros[std::size_t(a.body + k)];
+      if (m.store >= 0) {
+        result[std::size_t(m.store)] = std::int8_t(max_inputs + k);
+        m.store = a_store[std::size_t(m.store)];
+      }
+      g_.micros.push_back(m);
+    }
+    for (int k = 0; k < b.body_size; ++k) {
+      micro m = g_.micros[std::size_t(b.body + k)];
+      for (auto& arg : m.arg) {
+        if (arg < 0) continue;
+        if (arg >= max_inputs) arg = std::int8_t(arg + a.body_size);
+        else arg = b_arg[std::size_t(arg)] <= -10 ? result[std::size_t(-10 - b_arg[std::size_t(arg)])] : b_arg[std::size_t(arg)];
+      }
+      g_.micros.push_back(m);
+    }
+    return true;
+  }
+};
+}  // namespace plan_detail
+
+/// Lowers element-wise nodes to bodies and, if asked to, fuses them; `epilogues`: also into matmuls.
+constexpr void fuse(trace& g, bool on, bool epilogues) {
+  plan_detail::fusion f(g, epilogues);
+  f.lower();
+  if (on) f.run();
+}
+
+}  // namespace isotope

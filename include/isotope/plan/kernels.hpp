@@ -1,0 +1,77 @@
+#pragma once
+/// Kernel tables: a backend's list of kernel types as the planner and the executor see it.
+#include <array>
+#include <boost/mp11/algorithm.hpp>
+#include <boost/mp11/list.hpp>
+#include <type_traits>
+
+#include "../core/target.hpp"
+
+namespace isotope {
+
+/// Takes `kernel<Op, P, Set>` apart, whatever backend's template it is.
+template <class K> struct kernel_parts;
+template <template <class, class, class> class K, class Op, class P, class Set> struct kernel_parts<K<Op, P, Set>> {
+  using op = Op;
+  using precision = P;
+  using set = Set;
+};
+template <class K> constexpr kernel_info describe_kernel() {
+  using parts = kernel_parts<K>;
+  kernel_info r{.op = &info<typename parts::op>, .precision = parts::precision::type, .set = parts::set::name};
+  if constexpr (requires { K::inplace; }) r.inplace = K::inplace;
+  if constexpr (requires { K::epilogue; }) r.epilogue = K::epilogue;
+  if constexpr (requires(const step_shapes& s) { K::scratch(s); }) r.scratch = &K::scratch;
+  return r;
+}
+
+namespace plan_detail {
+template <class Set> struct in_set {
+  template <class K> using fn = std::is_same<typename kernel_parts<K>::set, Set>;
+};
+template <class P> struct of_precision {
+  template <class K> using fn = std::is_same<typename kernel_parts<K>::precision, P>;
+};
+template <class L, class Set, class T>
+using only = std::conditional_t<(Set::rank <= T::kernel_set::rank), boost::mp11::mp_copy_if_q<L, in_set<Set>>, boost::mp11::mp_list<>>;
+template <class L, class P> using precise = boost::mp11::mp_copy_if_q<L, of_precision<P>>;
+}  // namespace plan_detail
+
+/// The kernels that a target may run, best first: its own additions, then native, portable, reference as far as the target goes.
+template <Target T>
+using target_kernels = boost::mp11::mp_append<
+    plan_detail::precise<typename T::extra_kernels, typename T::precision>,
+    plan_detail::only<plan_detail::precise<typename T::backend::kernels, typename T::precision>, kernels::native, T>,
+    plan_detail::only<plan_detail::precise<typename T::backend::kernels, typename T::precision>, kernels::portable, T>,
+    plan_detail::only<plan_detail::precise<typename T::backend::kernels, typename T::precision>, kernels::reference, T>>;
+
+/// The same as a table; plan::step::kernel indexes it.
+template <Target T>
+inline constexpr auto kernel_table = []<class... K>(boost::mp11::mp_list<K...>) {
+  return std::array<kernel_info, sizeof...(K)>{describe_kernel<K>()...};
+}(target_kernels<T>{});
+
+/// Everything a backend has, in every precision: for messages that say what would work.
+template <class B>
+inline constexpr auto all_kernels = []<class... K>(boost::mp11::mp_list<K...>) {
+  return std::array<kernel_info, sizeof...(K)>{describe_kernel<K>()...};
+}(typename B::kernels{});
+
+namespace plan_detail {
+template <class Op, class P> struct runs {
+  template <class K>
+  using fn = std::bool_constant<std::is_same_v<typename kernel_parts<K>::op, Op> && std::is_same_v<typename kernel_parts<K>::precision, P>>;
+};
+}  // namespace plan_detail
+/// Backend B has a kernel of Op in precision P.
+template <class B, class Op, class P>
+concept Supports = boost::mp11::mp_any_of_q<typename B::kernels, plan_detail::runs<Op, P>>::value;
+
+/// Whether every matmul kernel that the table would choose takes a fused epilogue.
+constexpr bool takes_epilogues(std::span<const kernel_info> table, const op_info* matmul, dtype precision) {
+  for (const auto& k : table)
+    if (k.op == matmul && k.precision == precision) return k.epilogue;
+  return false;
+}
+
+}  // namespace isotope

@@ -1,0 +1,203 @@
+#pragma once
+/// Memory: each region's offsets; temporaries by liveness, best fit, blocks of 256 bytes.
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "../core/graph.hpp"
+#include "../core/target.hpp"
+#include "../op/update.hpp"
+
+namespace isotope {
+
+inline constexpr std::int64_t block_bytes = 256;
+
+/// Byte offsets of root values in their regions, of scratch in the temporary region, and the kernel of each node.
+struct memory_layout {
+  std::vector<std::int64_t> at;       // by value, roots only
+  std::vector<std::int64_t> scratch;  // by node; -1: none
+  std::vector<std::int64_t> scratch_bytes;
+  std::vector<std::int32_t> kernel;  // by node: index into the kernel table; -1: none (dead, view)
+  std::array<std::int64_t, value_kinds> bytes{};
+  std::int64_t lower_bound = 0;  // most bytes of temporaries alive at once
+};
+
+/// Position of the kernel for an op in a table; -1 where there is none.
+constexpr std::int32_t find_kernel(std::span<const kernel_info> table, const op_info* op, dtype precision) {
+  for (std::size_t i = 0; i < table.size(); ++i)
+    if (table[i].op == op && table[i].precision == precision) return std::int32_t(i);
+  return -1;
+}
+
+namespace plan_detail {
+
+constexpr std::int64_t blocks(std::int64_t bytes) { return (bytes + block_bytes - 1) / block_bytes; }
+
+/// Free blocks of the temporary region, by address. The top grows when nothing fits.
+class free_list {
+ public:
+  constexpr explicit free_list(std::int64_t chunk) : chunk_(chunk) {}
+  constexpr std::int64_t peak() const { return peak_; }
+
+  constexpr std::int64_t take(std::int64_t n) {
+    int best = -1;
+    for (int k = 0; k < count_; ++k)
+      if (f_[std::size_t(k)].n >= n && fits(f_[std::size_t(k)].at, n) && (best < 0 || f_[std::size_t(k)].n < f_[std::size_t(best)].n))
+        best = k;
+    if (best >= 0) {
+      auto& b = f_[std::size_t(best)];
+      const auto at = b.at;
+      b.at += n;
+      b.n -= n;
+      if (b.n == 0) drop(best);
+      return at;
+    }
+    std::int64_t at = top_;
+    if (count_ > 0 && f_[std::size_t(count_ - 1)].at + f_[std::size_t(count_ - 1)].n == top_ && fits(f_[std::size_t(count_ - 1)].at, n)) {
+      at = f_[std::size_t(count_ - 1)].at;  // the last hole touches the top: grow it
+      --count_;
+    } else if (!fits(at, n)) {
+      const auto boundary = (at / chunk_ + 1) * chunk_;
+      give(at, boundary - at);
+      at = boundary;
+    }
+    top_ = at + n;
+    if (top_ > peak_) peak_ = top_;
+    return at;
+  }
+
+  constexpr void give(std::int64_t at, std::int64_t n) {
+    if (n == 0) return;
+    int k = 0;
+    while (k < count_ && f_[std::size_t(k)].at < at) ++k;
+    const bool low = k > 0 && f_[std::size_t(k - 1)].at + f_[std::size_t(k - 1)].n == at;
+    const bool high = k < count_ && f_[std::size_t(k)].at == at + n;
+    if (low && high) {
+      f_[std::size_t(k - 1)].n += n + f_[std::size_t(k)].n;
+      drop(k);
+    } else if (low) {
+      f_[std::size_t(k - 1)].n += n;
+    } else if (high) {
+      f_[std::size_t(k)] = {at, n + f_[std::size_t(k)].n};
+    } else if (count_ < int(f_.size())) {
+      for (int j = count_++; j > k; --j) f_[std::size_t(j)] = f_[std::size_t(j - 1)];
+      f_[std::size_t(k)] = {at, n};
+    }  // a full list forgets the hole: the arena may be larger than need be, never wrong
+  }
+
+ private:
+  struct hole {
+    std::int64_t at = 0, n = 0;
+  };
+  std::array<hole, 256> f_{};
+  int count_ = 0;
+  std::int64_t top_ = 0, peak_ = 0, chunk_;
+
+  constexpr bool fits(std::int64_t at, std::int64_t n) const { return chunk_ == 0 || n > chunk_ || at / chunk_ == (at + n - 1) / chunk_; }
+  constexpr void drop(int k) {
+    for (--count_; k < count_; ++k) f_[std::size_t(k)] = f_[std::size_t(k + 1)];
+  }
+};
+
+constexpr std::int64_t value_blocks(const value& v) { return blocks(v.dims.count() * size_of(v.type)); }
+
+/// Whether output `y` may take the bytes of input `x` of a node.
+constexpr bool may_replace(const trace& g, std::int32_t x, std::int32_t y) {
+  const value &a = g.values[std::size_t(x)], &b = g.values[std::size_t(y)];
+  return a.base < 0 && a.kind == value_kind::temp && a.dims.count() == b.dims.count() && a.dims == b.dims && g.dense(x) &&
+         size_of(a.type) == size_of(b.type);
+}
+}  // namespace plan_detail
+
+/// Lays out a pruned, fused graph. Values that outlive a node keep their bytes until their last reader, in any view, is done.
+constexpr memory_layout lay_out(const trace& g, std::span<const kernel_info> table, std::int64_t chunk_bytes) {
+  using namespace plan_detail;
+  memory_layout r;
+  const std::size_t values = g.values.size(), nodes = g.nodes.size();
+  r.at.resize(values, 0);
+  r.scratch.resize(nodes, -1);
+  r.scratch_bytes.resize(nodes, 0);
+  r.kernel.resize(nodes, -1);
+  std::vector<std::int32_t> roots(values, -1), last(values, -1);
+  for (std::size_t v = 0; v < values; ++v) roots[v] = g.root(std::int32_t(v));
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const node& n = g.nodes[i];
+    if (n.dead || n.op->kind == op_kind::view) continue;
+    r.kernel[i] = find_kernel(table, n.op, g.program);
+    for (auto v : n.in)
+      if (v >= 0) last[std::size_t(roots[std::size_t(v)])] = std::int32_t(i);
+    for (auto v : n.out)
+      if (v >= 0 && last[std::size_t(roots[std::size_t(v)])] < std::int32_t(i)) last[std::size_t(roots[std::size_t(v)])] = std::int32_t(i);
+  }
+  for (std::size_t v = 0; v < values; ++v) {
+    const value& x = g.values[v];
+    if (x.base >= 0 || x.kind == value_kind::temp) continue;
+    auto& end = r.bytes[std::size_t(x.kind)];
+    r.at[v] = end;
+    end += value_blocks(x) * block_bytes;
+  }
+  free_list free(chunk_bytes / block_bytes);
+  std::vector<std::uint8_t> placed(values, 0);
+  std::int64_t live = 0;
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const node& n = g.nodes[i];
+    if (n.dead || n.op->kind == op_kind::view) continue;
+    const kernel_info* kernel = r.kernel[i] < 0 ? nullptr : &table[std::size_t(r.kernel[i])];
+    std::uint32_t taken = 0;
+    for (int o = 0; o < n.outputs(); ++o) {
+      const auto y = n.out[std::size_t(o)];
+      const value& v = g.values[std::size_t(y)];
+      if (v.base >= 0 || v.kind != value_kind::temp || placed[std::size_t(y)] != 0) continue;
+      placed[std::size_t(y)] = 1;
+      int donor = -1;
+      if (kernel != nullptr && (o == 0 || n.body_size > 0))
+        for (int k = 0; k < n.inputs() && donor < 0; ++k) {
+          const auto x = n.in[std::size_t(k)];
+          if (((kernel->inplace >> k) & 1) == 0 || ((taken >> k) & 1) != 0 || last[std::size_t(x)] != std::int32_t(i)) continue;
+          if (n.body_size > 0 && n.op != &info<op::elementwise> && k < n.attr.i[1]) continue;  // a product's own operands stay readable
+          int uses = 0;
+          for (auto other : n.in) uses += other >= 0 && roots[std::size_t(other)] == x;
+          if (uses == 1 && may_replace(g, x, y)) donor = k;
+        }
+      if (donor >= 0) {
+        taken |= std::uint32_t(1) << donor;
+        const auto x = std::size_t(n.in[std::size_t(donor)]);
+        r.at[std::size_t(y)] = r.at[x];
+        last[x] = -1;  // its bytes live on as y
+      } else {
+        r.at[std::size_t(y)] = free.take(value_blocks(v)) * block_bytes;
+        live += value_blocks(v);
+      }
+    }
+    std::int64_t workspace = 0;
+    if (kernel != nullptr && kernel->scratch != nullptr) {
+      std::array<shape, max_inputs> in{};
+      std::array<shape, max_outputs> out{};
+      for (int k = 0; k < n.inputs(); ++k) in[std::size_t(k)] = g.values[std::size_t(n.in[std::size_t(k)])].dims;
+      for (int k = 0; k < n.outputs(); ++k) out[std::size_t(k)] = g.values[std::size_t(n.out[std::size_t(k)])].dims;
+      r.scratch_bytes[i] = kernel->scratch({{in.data(), std::size_t(n.inputs())}, {out.data(), std::size_t(n.outputs())}, &n.attr});
+      workspace = blocks(r.scratch_bytes[i]);
+    }
+    const std::int64_t scratch_at = workspace > 0 ? free.take(workspace) : -1;
+    if (workspace > 0) r.scratch[i] = scratch_at * block_bytes;
+    if (live + workspace > r.lower_bound) r.lower_bound = live + workspace;
+    if (workspace > 0) free.give(scratch_at, workspace);
+    const auto release = [&](std::int32_t v) {
+      if (v < 0) return;
+      const auto root = std::size_t(roots[std::size_t(v)]);
+      const value& x = g.values[root];
+      if (x.kind != value_kind::temp || last[root] != std::int32_t(i)) return;
+      last[root] = -1;
+      live -= value_blocks(x);
+      free.give(r.at[root] / block_bytes, value_blocks(x));
+    };
+    for (auto v : n.in) release(v);
+    for (auto v : n.out) release(v);
+  }
+  r.bytes[std::size_t(value_kind::temp)] = free.peak() * block_bytes;
+  r.lower_bound *= block_bytes;
+  return r;
+}
+
+}  // namespace isotope

@@ -1,0 +1,232 @@
+#pragma once
+/// The finished plan: flat tables, all that an executor ever sees.
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "../core/graph.hpp"
+#include "layout.hpp"
+
+namespace isotope {
+
+/// A tensor of a step: `at` bytes into its region, `bytes` from the first element to the last.
+struct operand {
+  std::int64_t at = 0, bytes = 0;
+  shape dims;
+  extents strides{};
+  dtype type = dtype::f32;
+  value_kind region = value_kind::temp;
+};
+
+/// One launch. Operands lie in plan_view::operands from `operands` on: inputs, then outputs.
+struct step {
+  const op_info* op = nullptr;
+  attributes attr;
+  std::int64_t scratch = -1, scratch_bytes = 0;  // in the temporary region
+  std::int32_t kernel = -1;                      // index into the target's kernel table
+  std::int32_t operands = 0, body = 0, block = -1;
+  std::uint32_t ordinal = 0;
+  std::uint8_t inputs = 0, outputs = 0, body_size = 0;
+  std::uint8_t phases = phase_always, accumulate = 0;
+};
+
+/// How a slot is spread over devices: `parts` pieces along `axis`. One device holds all of it.
+struct shard {
+  std::int8_t axis = -1;
+  std::int16_t parts = 1;
+};
+/// One parameter: the state dict. `at` and `grad` count elements from the start of the parameter and gradient regions; the same `at`
+/// holds in the master and moment regions.
+struct slot {
+  name path;
+  shape dims;
+  std::int64_t at = 0;
+  std::int64_t grad = -1;  // -1: frozen
+  initializer init;
+  shard pieces;
+  bool decay = true;
+};
+/// An input or output by name.
+struct port {
+  name label;
+  operand where;
+};
+
+struct plan_sizes {
+  std::size_t steps = 0, operands = 0, micros = 0, slots = 0, inputs = 0, outputs = 0;
+};
+
+/// Facts about a plan that is not part of its tables.
+struct plan_totals {
+  std::array<std::int64_t, value_kinds> region{};  // bytes
+  std::int64_t bytes = 0;                          // of the arena: the sum of the regions
+  std::int64_t lower_bound = 0;                    // temporaries alive at once, at least
+  std::int64_t parameters = 0;                     // numbers in all slots
+  std::int64_t trained = 0;                        // elements of the gradient region
+  std::uint8_t moments = 0;                        // moment regions of `trained` elements each
+  dtype program = dtype::f32;
+};
+
+/// Spans over a plan, static or made at run time.
+struct plan_view {
+  std::span<const step> steps;
+  std::span<const operand> operands;
+  std::span<const micro> micros;
+  std::span<const slot> slots;
+  std::span<const port> inputs, outputs;
+  plan_totals totals;
+  message error;
+};
+
+/// A plan as a constant: sizes fixed, no pointers but to op descriptions.
+template <plan_sizes S> struct plan {
+  std::array<step, S.steps> steps{};
+  std::array<operand, S.operands> operands{};
+  std::array<micro, S.micros> micros{};
+  std::array<slot, S.slots> slots{};
+  std::array<port, S.inputs> inputs{};
+  std::array<port, S.outputs> outputs{};
+  plan_totals totals;
+  message error;
+  constexpr operator plan_view() const { return {steps, operands, micros, slots, inputs, outputs, totals, error}; }
+};
+
+/// A plan made at run time.
+struct dynamic_plan {
+  std::vector<step> steps;
+  std::vector<operand> operands;
+  std::vector<micro> micros;
+  std::vector<slot> slots;
+  std::vector<port> inputs, outputs;
+  plan_totals totals;
+  message error;
+  operator plan_view() const { return {steps, operands, micros, slots, inputs, outputs, totals, error}; }
+};
+
+namespace plan_detail {
+
+constexpr operand operand_of(const trace& g, const memory_layout& l, std::int32_t v) {
+  const value& x = g.values[std::size_t(v)];
+  const std::int32_t root = g.root(v);
+  const auto size = size_of(x.type);
+  operand r;
+  r.dims = x.dims;
+  r.strides = x.strides;
+  r.type = x.type;
+  r.region = g.values[std::size_t(root)].kind;
+  r.at = l.at[std::size_t(root)] + g.root_offset(v) * size;
+  std::int64_t span = x.dims.count() == 0 ? 0 : 1;
+  for (int i = 0; i < x.dims.rank && span > 0; ++i) span += (x.dims[i] - 1) * x.strides[std::size_t(i)];
+  r.bytes = span * size;
+  return r;
+}
+/// An operand of a fused body: the dimensions of the output, strides 0 along axes that repeat.
+constexpr void repeat_to(operand& x, const shape& y) {
+  extents strides{};
+  for (int i = 0; i < y.rank; ++i) {
+    const int k = i - (y.rank - x.dims.rank);
+    strides[std::size_t(i)] = k < 0 || (x.dims[k] == 1 && y[i] != 1) ? 0 : x.strides[std::size_t(k)];
+  }
+  x.dims = y;
+  x.strides = strides;
+}
+
+template <class Plan> constexpr void fill_tables(const trace& g, const memory_layout& l, Plan& p) {
+  std::size_t s = 0, o = 0, m = 0;
+  for (std::size_t i = 0; i < g.nodes.size(); ++i) {
+    const node& n = g.nodes[i];
+    if (n.dead || n.op->kind == op_kind::view) continue;
+    step& t = p.steps[s++];
+    t.op = n.op;
+    t.attr = n.attr;
+    t.scratch = l.scratch[i];
+    t.scratch_bytes = l.scratch_bytes[i];
+    t.kernel = l.kernel[i];
+    t.operands = std::int32_t(o);
+    t.body = std::int32_t(m);
+    t.block = n.block;
+    t.ordinal = n.ordinal;
+    t.inputs = std::uint8_t(n.inputs());
+    t.outputs = std::uint8_t(n.outputs());
+    t.body_size = std::uint8_t(n.body_size);
+    t.phases = n.phases;
+    t.accumulate = n.accumulate;
+    const int own = n.body_size == 0 ? n.inputs() : n.op == &info<op::elementwise> ? 0 : int(n.attr.i[1]);
+    for (int k = 0; k < n.inputs(); ++k) {
+      p.operands[o] = operand_of(g, l, n.in[std::size_t(k)]);
+      if (k >= own) repeat_to(p.operands[o], g.values[std::size_t(n.out[0])].dims);
+      ++o;
+    }
+    for (int k = 0; k < n.outputs(); ++k) p.operands[o++] = operand_of(g, l, n.out[std::size_t(k)]);
+    for (std::int32_t k = 0; k < n.body_size; ++k) p.micros[m++] = g.micros[std::size_t(n.body + k)];
+  }
+  for (std::size_t k = 0; k < g.params.size(); ++k) {
+    const parameter& q = g.params[k];
+    slot& t = p.slots[k];
+    t.path = q.path;
+    t.dims = g.values[std::size_t(q.value)].dims;
+    t.at = g.root_offset(q.value);
+    t.grad = q.trainable && p.totals.trained > 0 ? t.at : -1;
+    t.init = q.init;
+    t.decay = q.decay;
+  }
+  for (std::size_t k = 0; k < g.inputs.size(); ++k) p.inputs[k] = {g.inputs[k].label, operand_of(g, l, g.inputs[k].value)};
+  for (std::size_t k = 0; k < g.outputs.size(); ++k) p.outputs[k] = {g.outputs[k].label, operand_of(g, l, g.outputs[k].value)};
+}
+
+constexpr plan_totals totals_of(const trace& g, const memory_layout& l) {
+  plan_totals t;
+  t.region = l.bytes;
+  for (auto b : l.bytes) t.bytes += b;
+  t.lower_bound = l.lower_bound;
+  t.program = g.program;
+  for (const auto& p : g.params) t.parameters += g.values[std::size_t(p.value)].dims.count();
+  for (const auto& v : g.values) {
+    if (v.base < 0 && v.kind == value_kind::grad) t.trained = v.dims.count();
+    t.moments = std::uint8_t(t.moments + (v.base < 0 && v.kind == value_kind::state ? 1 : 0));
+  }
+  return t;
+}
+}  // namespace plan_detail
+
+/// The table sizes of a laid-out graph.
+constexpr plan_sizes measure(const trace& g) {
+  plan_sizes s;
+  s.slots = g.params.size();
+  s.inputs = g.inputs.size();
+  s.outputs = g.outputs.size();
+  for (const auto& n : g.nodes)
+    if (!n.dead && n.op->kind != op_kind::view) {
+      ++s.steps;
+      s.operands += std::size_t(n.inputs() + n.outputs());
+      s.micros += std::size_t(n.body_size);
+    }
+  return s;
+}
+template <plan_sizes S> constexpr plan<S> freeze(const trace& g, const memory_layout& l) {
+  plan<S> p;
+  p.error = g.error;
+  if (g.error.empty()) {
+    p.totals = plan_detail::totals_of(g, l);
+    plan_detail::fill_tables(g, l, p);
+  }
+  return p;
+}
+inline dynamic_plan freeze(const trace& g, const memory_layout& l) {
+  dynamic_plan p;
+  p.error = g.error;
+  if (!g.error.empty()) return p;
+  const auto s = measure(g);
+  p.steps.resize(s.steps);
+  p.operands.resize(s.operands);
+  p.micros.resize(s.micros);
+  p.slots.resize(s.slots);
+  p.inputs.resize(s.inputs);
+  p.outputs.resize(s.outputs);
+  p.totals = plan_detail::totals_of(g, l);
+  plan_detail::fill_tables(g, l, p);
+  return p;
+}
+
+}  // namespace isotope

@@ -1,0 +1,119 @@
+#pragma once
+/// From model source to plan, at compile time (`training`, `inference`) and at run time (`plan_training`, `plan_inference`), by the same functions.
+#include <cstdint>
+#include <string>
+
+#include "../core/error.hpp"
+#include "../core/machine.hpp"
+#include "diagnose.hpp"
+#include "differentiate.hpp"
+#include "fuse.hpp"
+#include "kernels.hpp"
+#include "layout.hpp"
+#include "plan.hpp"
+#include "regions.hpp"
+
+namespace isotope {
+
+namespace plan_detail {
+
+template <Target T> constexpr void lower(tape& t, bool fused) {
+  if (!t.ok()) return;
+  fuse(t.g, fused, takes_epilogues(kernel_table<T>, &info<op::matmul>, t.program()));
+}
+/// A loss model, differentiated, with its optimiser, fused.
+template <Target T, class Model> constexpr trace trace_training(const Model& model, const training_options& o) {
+  graph<T> machine;
+  const auto loss = model(scope<graph<T>>{&machine, {}});
+  differentiate(machine, loss.id, o.recompute);
+  distribute(machine);
+  append_optimizer(machine, loss.id, o);
+  lower<T>(machine, o.fuse);
+  return static_cast<trace&&>(machine.g);
+}
+/// A forward model: no gradient, no optimiser state, nothing kept for a backward pass.
+template <Target T, class Model> constexpr trace trace_inference(const Model& model, bool fused) {
+  graph<T> machine;
+  machine.training = false;
+  auto y = model(scope<graph<T>>{&machine, {}});
+  if (machine.ok() && y.valid()) {
+    const auto& g = machine.g;
+    if (g.values[std::size_t(y.id)].base >= 0 || g.values[std::size_t(y.id)].kind != value_kind::temp) y = contiguous(y);
+    machine.g.values[std::size_t(y.id)].kind = value_kind::output;
+    machine.g.outputs.push_back({name("output"), y.id});
+    prune(machine.g);
+    gather_params(machine);
+  }
+  lower<T>(machine, fused);
+  return static_cast<trace&&>(machine.g);
+}
+template <Target T> constexpr memory_layout lay_out_for(const trace& g) {
+  if (!g.error.empty()) return {};  // not `?:`: g++ 12 destroys its operand twice in constant expressions
+  return lay_out(g, kernel_table<T>, T::backend::chunk_bytes);
+}
+
+template <class Make, Target T> constexpr auto make_static() {  // measured first, then filled: sizes are template arguments
+  constexpr plan_sizes s = measure(Make{}());
+  trace g = Make{}();
+  return freeze<s>(g, lay_out_for<T>(g));
+}
+template <Target T> result<dynamic_plan> make_dynamic(const trace& g, std::int64_t budget) {
+  auto p = freeze(g, lay_out_for<T>(g));
+  const auto text = [](const message& m) { return std::string(m.view()); };
+  if (!p.error.empty()) return fail(errc::invalid_model, text(p.error));
+  if (auto m = missing_kernel(p, T::backend::name, kernel_table<T>, all_kernels<typename T::backend>); !m.empty())
+    return fail(errc::invalid_model, text(m));
+  if (auto m = over_budget(p, budget); !m.empty()) return fail(errc::over_budget, text(m));
+  return p;
+}
+}  // namespace plan_detail
+
+/// The diagnoses of a static plan as compile errors.
+template <const auto& Plan, Target T, std::int64_t Budget> struct checked {
+  static constexpr message model = Plan.error;
+  static constexpr message kernel = missing_kernel(Plan, T::backend::name, kernel_table<T>, all_kernels<typename T::backend>);
+  static constexpr message memory = over_budget(Plan, Budget);
+  static_assert(diagnosis<model>::absent);
+  static_assert(diagnosis<kernel>::absent);
+  static_assert(diagnosis<memory>::absent);
+  static constexpr bool ok = true;
+};
+
+/// A training step of a loss model, planned by the compiler. Errors of the model, missing kernels and an exceeded budget
+/// (bytes; 0: none) are compile errors. Name a program in one translation unit only; others take a `plan_view`.
+template <class Model, Target T, training_options Options = training_options{}, std::int64_t Budget = 0> struct training {
+  using target = T;
+  struct make {
+    constexpr trace operator()() const { return plan_detail::trace_training<T>(Model{}, Options); }
+  };
+  static constexpr auto plan = plan_detail::make_static<make, T>();
+  static_assert(checked<plan, T, Budget>::ok);
+  static constexpr std::int64_t bytes = plan.totals.bytes;
+  static constexpr std::int64_t parameters = plan.totals.parameters;
+  static constexpr plan_view view() { return plan; }
+};
+
+/// The forward pass of a model, planned by the compiler: parameters and activations only.
+template <class Model, Target T, std::int64_t Budget = 0> struct inference {
+  using target = T;
+  struct make {
+    constexpr trace operator()() const { return plan_detail::trace_inference<T>(Model{}, true); }
+  };
+  static constexpr auto plan = plan_detail::make_static<make, T>();
+  static_assert(checked<plan, T, Budget>::ok);
+  static constexpr std::int64_t bytes = plan.totals.bytes;
+  static constexpr std::int64_t parameters = plan.totals.parameters;
+  static constexpr plan_view view() { return plan; }
+};
+
+/// As `training`, for a model with sizes known at run time. @error what would have been a compile error, as one line
+template <Target T, class Model>
+result<dynamic_plan> plan_training(const Model& model, const training_options& o = {}, std::int64_t budget = 0) {
+  return plan_detail::make_dynamic<T>(plan_detail::trace_training<T>(model, o), budget);
+}
+/// As `inference`, for a model with sizes known at run time. @error what would have been a compile error, as one line
+template <Target T, class Model> result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true) {
+  return plan_detail::make_dynamic<T>(plan_detail::trace_inference<T>(model, fused), budget);
+}
+
+}  // namespace isotope
