@@ -1,6 +1,5 @@
 # Tests that are not GoogleTest programs: compile-fail, compile-time, header self-containment, consumers, repository rules; each is a
 # ctest test. Exit code 77 is a skip and is counted as one.
-# Projects configured inside a test use the generator of this build: it is known to be there.
 find_program(ISOTOPE_PYTHON python3)
 mark_as_advanced(ISOTOPE_PYTHON)
 if(NOT ISOTOPE_PYTHON)
@@ -68,7 +67,8 @@ if(NOT isotope_option_SANITIZE)
   isotope_program_libraries(isotope_all_headers)
 endif()
 
-# A user's project, in the four ways there are to take the library.
+# A user's project, in the four ways there are to take the library. Projects that a test configures use the generator of this build: it is
+# known to be there.
 if(NOT isotope_option_SANITIZE)
   foreach(way find_package add_subdirectory fetch_content plain)
     add_test(
