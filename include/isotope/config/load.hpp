@@ -23,11 +23,13 @@ template <class C> struct named_size {
   C value;
 };
 
-/// What the program was given. A program fills `variables` from its environment, once, in main.
+/// What the program was given. A program fills `variables` from its environment, once, in main. `base` is the weakest layer over the
+/// named size: what a resumed run was started with.
 struct sources {
   std::string file;                              // path; empty: --config or ISOTOPE_CONFIG may name one
   std::map<std::string, std::string> variables;  // only ISOTOPE_* is read
   std::vector<std::string> arguments;            // without the program's name
+  layer base = {};
 };
 
 /// What the program knows besides its configuration struct.
@@ -146,7 +148,7 @@ template <class C> result<loaded<C>> load(const sources& given, std::span<const 
     if (!read) return std::move(read).error();
     file = *std::move(read);
   }
-  auto merged = merge<C>(sizes, {std::move(file), *std::move(variables), std::move(flags->entries)}, rule);
+  auto merged = merge<C>(sizes, {given.base, std::move(file), *std::move(variables), std::move(flags->entries)}, rule);
   if (merged) merged->switches = std::move(flags->switches);
   return merged;
 }
