@@ -26,6 +26,14 @@ TEST(decimal, numbers_scale_to_three_digits_and_carry_into_the_next_unit) {
   EXPECT_EQ(train::scaled(-1), "-");
 }
 
+TEST(decimal, figures_take_an_exponent_from_a_million_on) {
+  EXPECT_EQ(train::figure(1.5, 4), "1.5000");
+  EXPECT_EQ(train::figure(999999, 1), "999999.0");
+  EXPECT_EQ(train::figure(-9.25e28, 2), "-9.25e+28");
+  EXPECT_EQ(train::figure(nan, 4), "nan");
+  EXPECT_EQ(train::figure(inf, 4), "inf");
+}
+
 TEST(decimal, durations_round_to_seconds_and_carry) {
   EXPECT_EQ(train::clock_text(0), "0:00");
   EXPECT_EQ(train::clock_text(7.4), "0:07");

@@ -27,6 +27,11 @@ inline std::string scientific(double v, int digits) {
   return {buffer, end.ptr};
 }
 
+/// A loss or norm for reading: `digits` digits after the point, an exponent from a million on, where decimals say nothing.
+inline std::string figure(double v, int digits) {
+  return std::abs(v) < 1e6 || !std::isfinite(v) ? fixed(v, digits) : scientific(v, digits);
+}
+
 /// Three significant digits with a unit letter: 950, 15.3k, 1.25M; "-" for what is no number.
 inline std::string scaled(double v) {
   if (!std::isfinite(v) || v < 0) return "-";

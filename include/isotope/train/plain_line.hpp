@@ -16,13 +16,13 @@ inline std::string right(std::string s, std::size_t width) { return s.size() < w
 /// step   10/2000  loss 3.2041  norm 1.204  lr 1.00e-04  ms 51.2  tok/s 15.0k
 inline std::string plain_line(const step_event& e) {
   const std::string steps = std::to_string(e.steps);
-  return "step " + detail::right(std::to_string(e.step), steps.size()) + "/" + steps + "  loss " + fixed(e.loss, 4) + "  norm " +
-         fixed(e.grad_norm, 3) + "  lr " + scientific(e.learning_rate, 2) + "  ms " + fixed(e.ms, 1) + "  tok/s " + scaled(e.tokens_per_s) +
-         (e.skipped ? "  skipped: not finite" : "");
+  return "step " + detail::right(std::to_string(e.step), steps.size()) + "/" + steps + "  loss " + figure(e.loss, 4) + "  norm " +
+         figure(e.grad_norm, 3) + "  lr " + scientific(e.learning_rate, 2) + "  ms " + fixed(e.ms, 1) + "  tok/s " +
+         scaled(e.tokens_per_s) + (e.skipped ? "  skipped: not finite" : "");
 }
 
 inline std::string plain_line(const eval_event& e) {
-  return "eval at step " + std::to_string(e.step) + "  val loss " + fixed(e.val_loss, 4) + (e.best ? "  best" : "");
+  return "eval at step " + std::to_string(e.step) + "  val loss " + figure(e.val_loss, 4) + (e.best ? "  best" : "");
 }
 
 inline std::string plain_line(const checkpoint_event& e) {
@@ -31,8 +31,8 @@ inline std::string plain_line(const checkpoint_event& e) {
 
 inline std::string plain_line(const done_event& e) {
   std::string line = std::string(name_of(e.why)) + " after step " + std::to_string(e.steps);
-  if (e.val_loss) line += "  val loss " + fixed(*e.val_loss, 4);
-  if (e.best_val_loss) line += "  best " + fixed(*e.best_val_loss, 4);
+  if (e.val_loss) line += "  val loss " + figure(*e.val_loss, 4);
+  if (e.best_val_loss) line += "  best " + figure(*e.best_val_loss, 4);
   return line + "  time " + clock_text(e.seconds) + "  memory " + fixed(double(e.measured_bytes) / (1 << 20), 1) + " MiB";
 }
 

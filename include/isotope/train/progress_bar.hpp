@@ -41,8 +41,8 @@ inline std::string progress_bar(const progress& p, int width) {
   std::string percent = std::to_string(int(part * 100)) + "%";
   percent.insert(0, 4 - std::min<std::size_t>(percent.size(), 4), ' ');
 
-  const std::string count = " " + std::to_string(p.step) + "/" + std::to_string(p.steps) + "  loss " + fixed(p.loss, 4);
-  const std::string val = p.val_loss ? "  val " + fixed(*p.val_loss, 4) : "";
+  const std::string count = " " + std::to_string(p.step) + "/" + std::to_string(p.steps) + "  loss " + figure(p.loss, 4);
+  const std::string val = p.val_loss ? "  val " + figure(*p.val_loss, 4) : "";
   const std::string rate = "  " + scaled(p.tokens_per_s) + " tok/s";
   const std::string eta = "  ETA " + clock_text(p.seconds_left);
 
