@@ -1,0 +1,98 @@
+#pragma once
+/// What no single field can say: ranges, and how the settings must fit together. Checked before anything is opened.
+#include "settings.hpp"
+
+#include <isotope/config/load.hpp>
+#include <isotope/core/error.hpp>
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace train_program {
+
+/// @error invalid_argument naming the layer that set the value, the field, the value and the range
+inline isotope::result<void> check(const isotope::config::loaded<settings>& loaded) {
+  using isotope::errc, isotope::fail;
+  const settings& s = loaded.value;
+  isotope::failure f{};
+  bool ok = true;
+  const auto refuse = [&](std::string_view key, std::string what, std::string fix) {
+    if (!ok) return;
+    ok = false;
+    f = fail(errc::invalid_argument, std::move(what), std::string(key), std::move(fix));
+    for (const isotope::config::setting& set : loaded.settings)
+      if (set.key == key) f.where = set.origin + ": " + set.key;
+  };
+  const auto at_least = [&](std::string_view key, std::int64_t value, std::int64_t least) {
+    constexpr std::int64_t most = 1'000'000'000;
+    if (value < least) refuse(key, "is " + std::to_string(value), "give at least " + std::to_string(least));
+    if (value > most) refuse(key, "is " + std::to_string(value), "give at most " + std::to_string(most));
+  };
+  const auto within = [&](std::string_view key, double value, double low, double high, std::string_view range) {
+    if (!(value >= low && value < high)) refuse(key, "is " + isotope::io::number_text(value), "give a number in " + std::string(range));
+  };
+  const auto one_of = [&](std::string_view key, const std::string& value, std::initializer_list<std::string_view> known) {
+    std::string all;
+    for (std::string_view k : known) {
+      if (k == value) return;
+      all += (all.empty() ? "" : ", ") + std::string(k);
+    }
+    refuse(key, "is '" + value + "'", "give one of " + all);
+  };
+
+  const model_settings& m = s.model;
+  at_least("model.layers", m.layers, 1);
+  at_least("model.heads", m.heads, 1);
+  at_least("model.width", m.width, 1);
+  at_least("model.context", m.context, 1);
+  within("model.dropout", m.dropout, 0, 1, "[0, 1)");
+  if (ok && m.width % m.heads != 0)
+    refuse("model.heads", "is " + std::to_string(m.heads) + ", which does not divide the width " + std::to_string(m.width),
+           "change one of them");
+
+  const training_settings& t = s.training;
+  at_least("training.steps", t.steps, 1);
+  at_least("training.batch", t.batch, 1);
+  at_least("training.length", t.length, 1);
+  at_least("training.accumulate", t.accumulate, 1);
+  if (ok && t.length > m.context)
+    refuse("training.length", "is " + std::to_string(t.length) + ", the model's context is " + std::to_string(m.context),
+           "shorten the length or widen --context");
+  one_of("training.schedule", t.schedule, {"cosine", "linear", "constant", "wsd"});
+  within("training.learning_rate", t.learning_rate, 0, 1e30, "[0, 1e30)");
+  within("training.min_learning_rate", t.min_learning_rate, 0, 1e30, "[0, 1e30)");
+  at_least("training.warmup", t.warmup, 0);
+  within("training.beta1", t.beta1, 0, 1, "[0, 1)");
+  within("training.beta2", t.beta2, 0, 1, "[0, 1)");
+  if (ok && !(t.epsilon > 0)) refuse("training.epsilon", "is " + isotope::io::number_text(t.epsilon), "give a positive number");
+  within("training.weight_decay", t.weight_decay, 0, 1e30, "[0, 1e30)");
+  within("training.clip", t.clip, 0, 1e30, "[0, 1e30); 0 does not clip");
+  at_least("training.eval_every", t.eval_every, 0);
+  at_least("training.patience", t.patience, 0);
+  one_of("training.non_finite", t.non_finite, {"stop", "skip"});
+
+  one_of("input.data", s.input.data, {"char", "byte", "tokens"});
+  if (ok && s.input.data == "tokens" && s.input.text.empty())
+    refuse("input.data", "is 'tokens', the built-in text is not", "give a token file with --text");
+  if (s.input.data == "tokens") at_least("input.vocab", s.input.vocab, 1);
+  at_least("checkpoint.keep", s.checkpoint.keep, 1);
+  at_least("checkpoint.every", s.checkpoint.every, 0);
+  at_least("checkpoint.stop_after", s.checkpoint.stop_after, 0);
+  if (ok && s.checkpoint.dir.empty() && s.checkpoint.resume)
+    refuse("checkpoint.resume", "has no folder to resume from", "give --checkpoint-dir");
+  if (ok && s.checkpoint.dir.empty() && s.checkpoint.every > 0)
+    refuse("checkpoint.every", "has no folder to save in", "give --checkpoint-dir");
+  at_least("machine.threads", s.machine.threads, 0);
+  at_least("machine.memory_mib", s.machine.memory_mib, 0);
+  // Tokens of one step are counted in memory before any plan exists.
+  if (ok && t.batch * t.length > (std::int64_t(1) << 31) / t.accumulate)
+    refuse("training.batch",
+           "of " + std::to_string(t.batch) + " x " + std::to_string(t.length) + " tokens x " + std::to_string(t.accumulate) +
+               " micro-batches is more than 2^31 tokens a step",
+           "lower one of them");
+  if (!ok) return f;
+  return {};
+}
+
+}  // namespace train_program

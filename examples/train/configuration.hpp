@@ -1,0 +1,92 @@
+#pragma once
+/// The settings of this process from all layers; a resumed run starts from what its checkpoint was trained with.
+#include "check.hpp"
+#include "settings.hpp"
+#include "sizes.hpp"
+
+#include <isotope/config/canonical.hpp>
+#include <isotope/config/load.hpp>
+#include <isotope/config/table.hpp>
+#include <isotope/core/error.hpp>
+#include <isotope/io/checkpoint_folder.hpp>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace train_program {
+
+/// The checkpoint that a resumed run goes on from.
+struct configuration {
+  isotope::config::loaded<settings> loaded;
+  std::optional<isotope::io::checkpoint_folder> folder;
+  std::optional<isotope::io::checkpoint_folder::found> from;
+};
+
+inline isotope::config::rules flag_rules(std::string size) { return {std::move(size), {}, {"help", "version", "print-config"}, {}}; }
+
+/// What a checkpoint keeps of the settings, as text.
+inline std::string kept_text(const isotope::config::loaded<settings>& s) {
+  return isotope::config::to_json(kept_settings{s.size, s.value.model, s.value.training});
+}
+
+/// Opens the folder of checkpoints, if one is named.
+///
+/// @error invalid_argument: a fresh run in a folder that holds another's checkpoints; as checkpoint_folder
+inline isotope::result<void> open_folder(configuration& c, const checkpoint_settings& s) {
+  auto folder = isotope::io::checkpoint_folder::open(s.dir, s.keep);
+  if (!folder) return std::move(folder).error();
+  if (s.resume) {
+    auto latest = folder->latest();
+    if (!latest) return std::move(latest).error();
+    c.from = *std::move(latest);
+  } else if (const auto old = folder->list(); !old.empty()) {
+    return isotope::fail(isotope::errc::invalid_argument, "already holds a checkpoint of step " + std::to_string(old.back().step), s.dir,
+                         "add --resume to go on from it, or name another folder");
+  }
+  c.folder = *std::move(folder);
+  return {};
+}
+
+/// Reads every layer and checks the outcome. --help, --version and --print-config open nothing but a checkpoint to resume from.
+///
+/// @error as config::load, check and open_folder; model_mismatch: a size that is not the checkpoint's
+inline isotope::result<configuration> configure(isotope::config::sources given) {
+  const auto sizes = named_sizes();
+  configuration c;
+  // First without a default size: only what was really asked for can contradict a checkpoint.
+  auto first = isotope::config::load<settings>(given, sizes, flag_rules(""));
+  if (!first) return std::move(first).error();
+  if (first->has_switch("help") || first->has_switch("version")) {
+    c.loaded = *std::move(first);
+    return c;
+  }
+  const checkpoint_settings& checkpoint = first->value.checkpoint;
+  const bool resumes = checkpoint.resume && !checkpoint.dir.empty();
+  const auto open = [&]() -> isotope::result<void> {
+    if (checkpoint.keep < 1) return check(*first);
+    return open_folder(c, checkpoint);
+  };
+  if (resumes) {
+    if (auto r = open(); !r) return std::move(r).error();
+    auto base = isotope::config::parse_file(c.from->contents.state.run, "checkpoint.json");
+    if (!base) return std::move(base).error();
+    for (auto& entry : *base) {
+      if (entry.key == "size" && !first->size.empty() && entry.value != first->size)
+        return isotope::fail(isotope::errc::model_mismatch,
+                             "was trained as size '" + entry.value + "', this run asks for '" + first->size + "'", c.from->path,
+                             "leave --size out, or resume from another folder");
+      entry.where = "checkpoint " + c.from->path;
+    }
+    given.base = *std::move(base);
+  }
+  auto loaded = isotope::config::load<settings>(given, sizes, flag_rules(default_size));
+  if (!loaded) return std::move(loaded).error();
+  if (auto r = check(*loaded); !r) return std::move(r).error();
+  c.loaded = *std::move(loaded);
+  if (!resumes && !checkpoint.dir.empty() && !c.loaded.has_switch("print-config"))
+    if (auto r = open(); !r) return std::move(r).error();
+  return c;
+}
+
+}  // namespace train_program

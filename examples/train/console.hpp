@@ -1,0 +1,93 @@
+#pragma once
+/// Where a run's events go: a progress bar or plain lines on stdout, JSON lines in a file, the points of the plot.
+#include "../support/clock.hpp"
+#include "../support/line_file.hpp"
+
+#include <isotope/train/event.hpp>
+#include <isotope/train/json_line.hpp>
+#include <isotope/train/plain_line.hpp>
+#include <isotope/train/plot.hpp>
+#include <isotope/train/progress_bar.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace train_program {
+
+class console {
+ public:
+  /// @param width  of the terminal; 0: plain lines
+  /// @param json   may be null
+  console(int width, support::line_file* json) : width_(width), json_(json) {}
+
+  void operator()(const isotope::train::step_event& e) {
+    if (json_ != nullptr) json_->write(json_line(e));
+    curves.train.push_back({double(e.step), e.loss});
+    pace_.add(e.ms / 1000);
+    if (width_ == 0) {
+      // About a hundred lines a run, whatever its length; the first and last steps and the skipped ones always.
+      const std::int64_t every = std::max<std::int64_t>(1, e.steps / 100);
+      if (e.step % every == 0 || e.step == e.steps || pace_.samples == 1 || e.skipped) print(plain_line(e));
+      return;
+    }
+    if (e.skipped) print(plain_line(e));
+    bar_ = {e.step, e.steps, e.loss, bar_.val_loss, e.tokens_per_s, pace_.seconds_left(e.steps - e.step)};
+    if (pace_.seconds_per_step > 0 && e.ms > 0) bar_.tokens_per_s = e.tokens_per_s * e.ms / 1000 / pace_.seconds_per_step;
+    // A terminal is slow: ten pictures a second are enough.
+    if (const double now = support::seconds_now(); now - drawn_ >= 0.1 || e.step == e.steps) {
+      drawn_ = now;
+      draw();
+    }
+  }
+  void operator()(const isotope::train::eval_event& e) {
+    if (json_ != nullptr) json_->write(json_line(e));
+    curves.validation.push_back({double(e.step), e.val_loss});
+    bar_.val_loss = e.val_loss;
+    print(plain_line(e));
+  }
+  void operator()(const isotope::train::checkpoint_event& e) { print(plain_line(e)); }
+  void operator()(const isotope::train::done_event& e) {
+    if (json_ != nullptr) json_->write(json_line(e));
+    clear();
+    bar_ = {};
+    print(plain_line(e));
+  }
+
+  void print(std::string_view line) {
+    clear();
+    std::fwrite(line.data(), 1, line.size(), stdout);
+    std::fputc('\n', stdout);
+    std::fflush(stdout);
+    if (width_ > 0 && bar_.steps > 0) draw();
+  }
+
+  /// Takes the bar off the screen.
+  void clear() {
+    if (shown_) std::fputs("\r\x1b[K", stdout), std::fflush(stdout);
+    shown_ = false;
+  }
+
+  isotope::train::loss_curves curves;
+
+ private:
+  void draw() {
+    // One column stays free: a full line would wrap on some terminals.
+    const std::string line = "\r" + isotope::train::progress_bar(bar_, width_ - 1) + "\x1b[K";
+    std::fwrite(line.data(), 1, line.size(), stdout);
+    std::fflush(stdout);
+    shown_ = true;
+  }
+
+  int width_;
+  support::line_file* json_;
+  isotope::train::pace pace_;
+  isotope::train::progress bar_;
+  double drawn_ = 0;
+  bool shown_ = false;
+};
+
+}  // namespace train_program

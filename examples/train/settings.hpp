@@ -1,0 +1,74 @@
+#pragma once
+/// Everything that isotope-train can be told, by a named size, a file, a variable or a flag.
+#include "../support/model_settings.hpp"
+
+#include <isotope/config/reflect.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace train_program {
+
+using support::model_settings;
+
+struct training_settings {
+  std::int64_t steps = 2000;
+  std::uint64_t seed = 1;
+  std::int64_t batch = 12, length = 64, accumulate = 1;
+  std::string schedule = "cosine";
+  double learning_rate = 1e-3, min_learning_rate = 1e-4;
+  std::int64_t warmup = 100;
+  double beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8, weight_decay = 0.1, clip = 1;
+  std::int64_t eval_every = 250, patience = 0;
+  std::string non_finite = "stop";
+};
+
+struct input_settings {
+  std::string text;           // a path; empty: the embedded corpus
+  std::string data = "char";  // char, byte or tokens
+  std::int32_t vocab = 0;     // of a token file
+};
+
+struct checkpoint_settings {
+  std::string dir;
+  std::int32_t keep = 3;
+  std::int64_t every = 0;
+  bool resume = false;
+  std::int64_t stop_after = 0;
+};
+
+struct output_settings {
+  std::string json, plot;
+};
+
+struct machine_settings {
+  std::int32_t threads = 0;  // 0: as many as the machine has
+  std::int64_t memory_mib = 0;
+};
+
+struct settings {
+  model_settings model;
+  training_settings training;
+  input_settings input;
+  checkpoint_settings checkpoint;
+  output_settings output;
+  machine_settings machine;
+};
+
+/// What a checkpoint keeps of the settings: what the next step depends on, and no path or option of one process.
+struct kept_settings {
+  std::string size;
+  model_settings model;
+  training_settings training;
+};
+
+}  // namespace train_program
+
+BOOST_HANA_ADAPT_STRUCT(train_program::training_settings, steps, seed, batch, length, accumulate, schedule, learning_rate,
+                        min_learning_rate, warmup, beta1, beta2, epsilon, weight_decay, clip, eval_every, patience, non_finite);
+BOOST_HANA_ADAPT_STRUCT(train_program::input_settings, text, data, vocab);
+BOOST_HANA_ADAPT_STRUCT(train_program::checkpoint_settings, dir, keep, every, resume, stop_after);
+BOOST_HANA_ADAPT_STRUCT(train_program::output_settings, json, plot);
+BOOST_HANA_ADAPT_STRUCT(train_program::machine_settings, threads, memory_mib);
+BOOST_HANA_ADAPT_STRUCT(train_program::settings, model, training, input, checkpoint, output, machine);
+BOOST_HANA_ADAPT_STRUCT(train_program::kept_settings, size, model, training);
