@@ -1,0 +1,56 @@
+"""A full disk or a killed process never costs the checkpoint that was there before."""
+
+import resource
+import signal
+
+from program import main
+
+RUN = ["--steps", "12", "--checkpoint-every", "1", "--warmup", "2", "--keep", "2", "--checkpoint-dir"]
+
+
+def test_a_full_disk_leaves_the_previous_checkpoint_valid(f):
+    f.train(*RUN, "whole").succeeded()
+    f.train(*RUN, "run", "--stop-after", "4").succeeded()
+    before = {name: f.read(f"run/{name}") for name in f.names("run") if name.endswith(".safetensors")}
+
+    # A limit on the size of files stands for the full disk: the write that crosses it fails, once its signal is ignored.
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    f.train(*RUN, "run", "--resume", preexec_fn=limit, restore_signals=False).refused(1, "run/step-00000005.safetensors", "previous")
+    after = {name: f.read(f"run/{name}") for name in f.names("run") if name != "loss.svg"}
+    assert after == before, (sorted(before), sorted(after))
+    f.train(*RUN, "run", "--resume").succeeded()
+    assert f.checkpoint("run", 12) == f.checkpoint("whole", 12)
+
+
+def test_a_process_killed_while_saving_can_be_resumed(f):
+    f.train(*RUN, "whole").succeeded()
+    for saves in (1, 2, 4, 7):
+        folder = f"killed-{saves}"
+        process = f.start(*RUN, folder)
+        seen = 0
+        for line in process.stdout:
+            seen += line.startswith("saved step")
+            if seen == saves:
+                break
+        process.kill()
+        process.communicate()
+        done = f.train(*RUN, folder, "--resume")
+        assert done.code == 0 and done.err == "", (saves, done.code, done.err)
+        assert f.checkpoint(folder, 12) == f.checkpoint("whole", 12), saves
+        left = [name for name in f.names(folder) if "writing" in name]
+        assert left == [], left
+
+
+def test_a_torn_temporary_of_a_killed_writer_is_ignored_and_removed(f):
+    f.train(*RUN, "run", "--stop-after", "3").succeeded()
+    f.write("run/step-00000004.safetensors.writing-1-0", f.checkpoint("run", 3)[:100])
+    done = f.train(*RUN, "run", "--resume").succeeded()
+    assert "resumed after step 3" in done.out, done.out
+    assert not [name for name in f.names("run") if "writing" in name]
+
+
+if __name__ == "__main__":
+    main(globals())
