@@ -67,7 +67,8 @@ if(NOT isotope_option_SANITIZE)
   isotope_program_libraries(isotope_all_headers)
 endif()
 
-# A user's project, in the four ways there are to take the library.
+# A user's project, in the four ways there are to take the library. Projects that a test configures use the generator of this build: it is
+# known to be there.
 if(NOT isotope_option_SANITIZE)
   foreach(way find_package add_subdirectory fetch_content plain)
     add_test(
@@ -76,7 +77,7 @@ if(NOT isotope_option_SANITIZE)
         ${CMAKE_COMMAND} -DWAY=${way} -DSOURCE=${PROJECT_SOURCE_DIR} -DBUILD=${PROJECT_BINARY_DIR} -DCXX=${CMAKE_CXX_COMPILER}
         -DWORK=${CMAKE_CURRENT_BINARY_DIR}/consumer/${way} -DBACKEND=${isotope_backend} -DPRECISION=${isotope_precision} -P
         ${CMAKE_CURRENT_SOURCE_DIR}/consumer/run.cmake)
-    set_tests_properties(consumer.${way} PROPERTIES LABELS consumer TIMEOUT 600)
+    set_tests_properties(consumer.${way} PROPERTIES LABELS consumer TIMEOUT 600 ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR}")
   endforeach()
 endif()
 
@@ -86,7 +87,7 @@ foreach(source IN LISTS sources)
   get_filename_component(stem ${source} NAME_WE)
   string(REGEX REPLACE "_test$" "" stem ${stem})
   add_test(NAME repo.${stem} COMMAND sh ${source} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER})
-  set_tests_properties(repo.${stem} PROPERTIES LABELS repo TIMEOUT 300 SKIP_RETURN_CODE 77)
+  set_tests_properties(repo.${stem} PROPERTIES LABELS repo TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR}")
 endforeach()
 
 # The programs stay small: a static training program for cpu is at most 3 MB without symbols.
