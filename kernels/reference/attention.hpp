@@ -54,7 +54,7 @@ struct attention_operands {
 
 template <class P> struct kernel<op::attention, P, kernels::reference> {
   /// One probability per key.
-  static std::int64_t scratch(const step_shapes& s) { return 8 * s.in[s.attr->i[3] != 0 ? 0 : 1][1]; }
+  static constexpr std::int64_t scratch(const step_shapes& s) { return 8 * s.in[s.attr->i[3] != 0 ? 0 : 1][1]; }
 
   static void run(const launch& l) {
     const reference::attention_operands x(*l.attr, l.in);
@@ -85,7 +85,7 @@ template <class P> struct kernel<op::attention, P, kernels::reference> {
 
 template <class P> struct kernel<op::attention_grad, P, kernels::reference> {
   /// One row of dq, or of dk and dv.
-  static std::int64_t scratch(const step_shapes& s) { return 16 * s.in[0][2]; }
+  static constexpr std::int64_t scratch(const step_shapes& s) { return 16 * s.in[0][2]; }
 
   static void run(const launch& l) {
     const auto n = std::size_t(op::attention_shape::operands(*l.attr));

@@ -40,6 +40,13 @@ struct kernel_info {
   std::int64_t (*scratch)(const step_shapes&) = nullptr;  // bytes of workspace, a bound for every device
 };
 
+/// What a program is compiled for. `Extra` kernels, of ops defined outside the library, are found first.
+template <class B, class P, class K = kernels::native, class Extra = boost::mp11::mp_list<>> struct target {
+  using backend = B;
+  using precision = P;
+  using kernel_set = K;
+  using extra_kernels = Extra;
+};
 template <class B>
 concept HasBackendName = requires {
   { B::name } -> std::convertible_to<std::string_view>;
@@ -55,21 +62,17 @@ concept HasChunks = requires {
 template <class B>
 concept HasKernels = requires { typename B::kernels; };
 template <class B>
-concept HasDevice = requires { typename B::device; };
+concept HasDevice = requires { typename B::template device<target<B, precision::f32, kernels::reference>>; };
 /// Where programs run. `preference` ranks backends (higher wins), `chunk_bytes` is the largest allocation (0: no limit),
-/// `kernels` the mp_list of its kernels, `device` opens and loads.
+/// `kernels` the mp_list of its kernels, `device<Target>` opens and loads.
 template <class B>
 concept Backend = HasBackendName<B> && HasPreference<B> && HasChunks<B> && HasKernels<B> && HasDevice<B>;
 
-/// What a program is compiled for. `Extra` kernels, of ops defined outside the library, are found first.
-template <class B, class P, class K = kernels::native, class Extra = boost::mp11::mp_list<>> struct target {
-  using backend = B;
-  using precision = P;
-  using kernel_set = K;
-  using extra_kernels = Extra;
-};
 template <class T>
-concept HasBackend = requires { typename T::backend; };
+concept HasBackend = requires {
+  typename T::backend;
+  requires HasBackendName<typename T::backend> && HasKernels<typename T::backend>;  // not Backend: its devices are named for targets
+};
 template <class T>
 concept HasPrecision = requires {
   typename T::precision;

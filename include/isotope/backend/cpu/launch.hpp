@@ -50,7 +50,7 @@ struct launch {
 
 /// The kernel of Op in precision P of a kernel set. A kernel op's specialisation has `static void run(const launch&)`; an element-wise
 /// op's has `static void block(const void* const* in, void* out, std::int64_t n, double scalar)`. Optional: `inplace`, `epilogue`,
-/// `scratch(const step_shapes&)` as in kernel_info. Declared per architecture, so that specialisations, wherever in isotope::cpu they are
+/// constexpr `scratch(const step_shapes&)` as in kernel_info. Declared per architecture, so that specialisations, wherever in isotope::cpu they are
 /// written, have their own symbols in objects of another -march.
 ISOTOPE_CPU_NAMESPACE {
 template <class Op, class P, class Set> struct kernel;

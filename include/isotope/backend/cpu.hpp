@@ -1,0 +1,30 @@
+#pragma once
+/// The cpu backend: every machine has it; the other backends are checked against it.
+#include <boost/mp11/list.hpp>
+#include <string_view>
+
+#include "../core/device.hpp"
+#include "cpu/device.hpp"
+#include "cpu/eager.hpp"
+
+#include <isotope/kernels/cpu/all.hpp>
+#include <isotope/kernels/reference/all.hpp>
+
+namespace isotope::backend {
+
+struct cpu {
+  static constexpr std::string_view name = "cpu";
+  static constexpr int preference = 0;
+  using default_precision = precision::f32;
+  static constexpr std::int64_t chunk_bytes = 0;
+  /// Why the native kernel set falls through to portable.
+  static constexpr std::string_view native_reason = "no native cpu kernels yet: portable runs in their place";
+  using kernels = boost::mp11::mp_append<isotope::cpu::portable_kernels<precision::f32>, isotope::cpu::portable_kernels<precision::bf16>,
+                                         isotope::cpu::reference_kernels<precision::f32>, isotope::cpu::reference_kernels<precision::bf16>,
+                                         isotope::cpu::reference_kernels<precision::f64>>;
+  template <class T> using device = isotope::cpu::device<T>;
+  template <class T> using eager = isotope::cpu::eager<T>;
+};
+static_assert(Backend<cpu>);
+
+}  // namespace isotope::backend

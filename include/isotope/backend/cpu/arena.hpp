@@ -1,0 +1,49 @@
+#pragma once
+/// The one allocation of a session: zeroed pages, taken from the system when first touched.
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "../../core/error.hpp"
+
+namespace isotope::cpu {
+
+class arena {
+ public:
+  arena() = default;
+  arena(arena&& o) noexcept : data_(std::exchange(o.data_, nullptr)), bytes_(std::exchange(o.bytes_, 0)) {}
+  arena& operator=(arena&& o) noexcept {
+    std::swap(data_, o.data_);
+    std::swap(bytes_, o.bytes_);
+    return *this;
+  }
+  ~arena() {
+    if (data_ != nullptr) munmap(data_, std::size_t(bytes_));
+  }
+
+  /// @error out_of_memory, with the bytes asked for
+  static result<arena> allocate(std::int64_t bytes) {
+    arena a;
+    a.bytes_ = bytes < 4096 ? 4096 : bytes;
+    void* p = mmap(nullptr, std::size_t(a.bytes_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) {
+      a.bytes_ = 0;
+      return fail(errc::out_of_memory, "the system refused an arena of " + std::to_string(bytes) + " bytes", "cpu",
+                  "use a smaller batch or model, or recompute blocks");
+    }
+    a.data_ = static_cast<std::byte*>(p);
+    madvise(a.data_, std::size_t(a.bytes_), MADV_HUGEPAGE);  // a wish: without it pages are small
+    return a;
+  }
+  std::byte* data() const { return data_; }
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+};
+
+}  // namespace isotope::cpu

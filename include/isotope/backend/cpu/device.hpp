@@ -1,0 +1,44 @@
+#pragma once
+/// The host processor as a device: its threads, and the programs loaded onto it.
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "../../core/device.hpp"
+#include "session.hpp"
+#include "thread_pool.hpp"
+
+namespace isotope::cpu {
+
+/// Devices of a target: `auto d = iso::device<iso::selected>::open();`
+template <Target T> class device {
+ public:
+  using session = cpu::session<T>;
+
+  /// @error unknown_device for a name that is not `cpu`, invalid_argument for a number of threads out of range
+  static result<device> open(const device_options& o = {}) {
+    if (!o.name.empty() && o.name != "cpu" && o.name != "0")
+      return fail(errc::unknown_device, "no device '" + std::string(o.name) + "'", "cpu", "there is one: 0 cpu");
+    if (o.threads < 0 || o.threads > cpu::thread_pool::max_threads)
+      return fail(errc::invalid_argument, std::to_string(o.threads) + " threads", "cpu",
+                  "0 (all processors) to " + std::to_string(cpu::thread_pool::max_threads));
+    device d;
+    d.pool_ = std::make_shared<cpu::thread_pool>(o.threads);
+    return d;
+  }
+
+  /// Loads a static program, with an evaluation program of the same parameters if one is named.
+  template <class Program> result<session> load() const { return session::load(Program::view(), {}, pool_); }
+  template <class Program, class Evaluation> result<session> load() const { return session::load(Program::view(), Evaluation::view(), pool_); }
+  /// Loads plans made at run time; the session keeps them.
+  result<session> load(dynamic_plan plan, dynamic_plan evaluation = {}) const { return session::load(std::move(plan), std::move(evaluation), pool_); }
+
+  int threads() const { return pool_->size(); }
+  device_info info() const { return {.name = "cpu", .backend = "cpu", .kind = device_kind::cpu, .index = 0, .units = pool_->size()}; }
+
+ private:
+  std::shared_ptr<cpu::thread_pool> pool_;
+};
+
+}  // namespace isotope::cpu

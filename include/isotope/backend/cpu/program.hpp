@@ -1,0 +1,85 @@
+#pragma once
+/// A plan bound to memory: the list of launches that a step walks.
+#include <array>
+#include <vector>
+
+#include "../../plan/plan.hpp"
+#include "table.hpp"
+#include "thread_pool.hpp"
+
+namespace isotope::cpu {
+
+/// Where each region starts.
+using region_bases = std::array<std::byte*, value_kinds>;
+
+class program {
+ public:
+  program() = default;
+  program(const plan_view& p, const region_bases& base, std::span<const kernel_info> table, std::span<const entry> code, thread_pool* pool,
+          const step_scalars* scalars)
+      : plan_(p), scalars_(scalars) {
+    views_.reserve(p.operands.size());
+    for (const auto& o : p.operands) {
+      views_.push_back({base[std::size_t(o.region)] + o.at, o.dims, o.strides, o.type});
+      dynamic_ = dynamic_ || o.dims.has_scalar();
+    }
+    body_.reserve(p.micros.size());
+    for (const auto& m : p.micros) body_.push_back(resolve(m, table, code, p.totals.program));
+    launches_.reserve(p.steps.size());
+    for (const auto& s : p.steps) {
+      launch l;
+      const auto* first = views_.data() + s.operands;
+      l.in = {first, s.inputs};
+      l.out = {first + s.inputs, s.outputs};
+      l.attr = &s.attr;
+      l.body = {body_.data() + s.body, s.body_size};
+      l.scratch = s.scratch < 0 ? nullptr : base[std::size_t(value_kind::temp)] + s.scratch;
+      l.pool = pool;
+      l.scalars = scalars;
+      l.ordinal = s.ordinal;
+      launches_.push_back({l, code[std::size_t(s.kernel)].run});
+    }
+  }
+
+  /// Runs the steps of the active phases; allocates nothing.
+  void run(std::uint8_t active) {
+    if (dynamic_) resolve_sizes();
+    for (std::size_t i = 0; i < launches_.size(); ++i) {
+      const step& s = plan_.steps[i];
+      if ((s.phases & active) == 0) continue;
+      auto& [l, code] = launches_[i];
+      l.accumulate = (active & phase_first) != 0 ? std::uint8_t(0) : s.accumulate;
+      code(l);
+    }
+  }
+  const plan_view& plan() const { return plan_; }
+  const view& operand(std::size_t k) const { return views_[k]; }
+  /// Bytes of the tables, beside the arena.
+  std::int64_t table_bytes() const {
+    return std::int64_t(views_.capacity() * sizeof(view) + body_.capacity() * sizeof(instruction) + launches_.capacity() * sizeof(bound));
+  }
+
+ private:
+  struct bound {
+    launch args;
+    void (*code)(const launch&);
+  };
+  plan_view plan_;
+  const step_scalars* scalars_ = nullptr;
+  std::vector<view> views_;
+  std::vector<instruction> body_;
+  std::vector<bound> launches_;
+  bool dynamic_ = false;
+
+  /// Scalar dimensions take the sizes of this step; strides stay those of the maximum.
+  void resolve_sizes() {
+    for (std::size_t k = 0; k < views_.size(); ++k)
+      for (int i = 0; i < views_[k].dims.rank; ++i)
+        if (const auto slot = plan_.operands[k].dims.slots[std::size_t(i)]; slot >= 0) {
+          const std::int64_t limit = plan_.operands[k].dims[i], size = scalars_->sizes[std::size_t(slot)];
+          views_[k].dims.d[std::size_t(i)] = size < 0 ? 0 : size < limit ? size : limit;
+        }
+  }
+};
+
+}  // namespace isotope::cpu

@@ -1,0 +1,248 @@
+#pragma once
+/// A loaded program: parameters, optimiser state and activations in one arena, and the steps that work on them.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../../core/batch.hpp"
+#include "../../core/error.hpp"
+#include "arena.hpp"
+#include "initialize.hpp"
+#include "program.hpp"
+
+namespace isotope::cpu {
+
+template <Target T>
+class session {
+ public:
+  using target = T;
+
+  /// Plans must outlive the session, or be handed over as dynamic plans. `evaluation`, if it has steps, is a forward plan of the same
+  /// parameters; it works in the temporaries of `plan`.
+  static result<session> load(const plan_view& plan, const plan_view& evaluation, std::shared_ptr<thread_pool> pool) {
+    session s;
+    s.pool_ = std::move(pool);
+    s.plan_ = plan;
+    if (auto r = same_parameters(plan, evaluation); !r) return r.error();
+    auto total = plan.totals.region;
+    const auto kind = [](value_kind k) { return std::size_t(k); };
+    total[kind(value_kind::temp)] = std::max(total[kind(value_kind::temp)], evaluation.totals.region[kind(value_kind::temp)]);
+    std::int64_t bytes = block_bytes;  // the step scalars
+    for (auto b : total) bytes += b;
+    const std::int64_t extra = evaluation.totals.region[kind(value_kind::input)] + evaluation.totals.region[kind(value_kind::output)];
+    auto memory = arena::allocate(bytes + extra);
+    if (!memory) return memory.error();
+    s.arena_ = std::move(*memory);
+    s.planned_ = bytes + extra;
+    s.scalars_ = new (s.arena_.data()) step_scalars{};
+    static_assert(sizeof(step_scalars) <= std::size_t(block_bytes));
+    std::byte* at = s.arena_.data() + block_bytes;
+    for (std::size_t k = 0; k < total.size(); ++k) {
+      s.base_[k] = at;
+      at += total[k];
+    }
+    s.train_ = program(plan, s.base_, kernel_table<T>, entries<T>, s.pool_.get(), s.scalars_);
+    if (!evaluation.steps.empty()) {
+      s.eval_base_ = s.base_;
+      s.eval_base_[kind(value_kind::input)] = at;
+      s.eval_base_[kind(value_kind::output)] = at + evaluation.totals.region[kind(value_kind::input)];
+      s.eval_ = program(evaluation, s.eval_base_, kernel_table<T>, entries<T>, s.pool_.get(), s.scalars_);
+    }
+    return s;
+  }
+  static result<session> load(dynamic_plan plan, dynamic_plan evaluation, std::shared_ptr<thread_pool> pool) {
+    auto owned = std::make_unique<std::array<dynamic_plan, 2>>(std::array<dynamic_plan, 2>{std::move(plan), std::move(evaluation)});
+    auto s = load(plan_view((*owned)[0]), plan_view((*owned)[1]), std::move(pool));
+    if (s) s->owned_ = std::move(owned);
+    return s;
+  }
+
+  /// The state dict, in the order that `read` and `write` count.
+  std::span<const slot> parameters() const { return plan_.slots; }
+
+  /// Sets every parameter from its initializer, the same bits for the same seed on any machine with the same libm; moments to zero.
+  void initialize(std::uint64_t seed) {
+    for (std::size_t k = 0; k < plan_.slots.size(); ++k) {
+      const slot& s = plan_.slots[k];
+      for (std::int64_t i = 0; i < s.dims.count(); ++i)
+        put_parameter(s.at + i, initial_value(s.init, seed, std::uint32_t(k), std::uint64_t(i)));
+    }
+    std::memset(base_[std::size_t(value_kind::state)], 0, std::size_t(plan_.totals.region[std::size_t(value_kind::state)]));
+    std::memset(base_[std::size_t(value_kind::grad)], 0, std::size_t(plan_.totals.region[std::size_t(value_kind::grad)]));
+  }
+
+  /// The bytes of an input, to be filled before a step. @error not_found, with the names there are
+  template <class E> result<std::span<E>> input(std::string_view label) { return port_span<E>(plan_.inputs, base_, label, "input"); }
+  /// The bytes of an output after a step. @error not_found, with the names there are
+  template <class E> result<std::span<E>> output(std::string_view label) { return port_span<E>(plan_.outputs, base_, label, "output"); }
+
+  /// One optimiser step on what the inputs hold; `active` is the set of phases, for callers that accumulate by hand.
+  step_report run(const step_scalars& x, std::uint8_t active = phase_first | phase_last) {
+    *scalars_ = x;
+    train_.run(active);
+    ++steps_;
+    step_report r;
+    r.loss = number(plan_.outputs, base_, "loss");
+    r.grad_norm = number(plan_.outputs, base_, "grad_norm");
+    r.skipped = !std::isfinite(r.loss) || !std::isfinite(r.grad_norm);
+    return r;
+  }
+
+  /// One optimiser step over one or more micro-batches of token ids. More than one needs a plan with training_options::accumulate;
+  /// without it, or with a batch of another size than the plan's, nothing runs and the report is skipped with a loss of NaN.
+  step_report step(std::span<const batch> batches, const step_scalars& given) {
+    step_report r{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN(), true};
+    bool accumulates = false;
+    for (const auto& s : plan_.steps) accumulates = accumulates || s.accumulate != 0;
+    if (batches.empty() || (batches.size() > 1 && !accumulates)) return r;
+    step_scalars x = given;
+    x.gradient_scale = given.gradient_scale / float(batches.size());
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      if (!fill_inputs(plan_.inputs, base_, batches[i])) return r;
+      x.counter = given.counter + i;
+      const bool last = i + 1 == batches.size();
+      const auto active = std::uint8_t((i == 0 ? phase_first : phase_later) | (last ? phase_last : 0));
+      const auto one = run(x, active);
+      if (last) r = one;
+    }
+    r.loss /= double(batches.size());
+    return r;
+  }
+
+  /// Mean loss of one batch by the evaluation plan; NaN without one.
+  double evaluate(const batch& b) {
+    const auto& p = eval_.plan();
+    if (p.steps.empty() || !fill_inputs(p.inputs, eval_base_, b)) return std::numeric_limits<double>::quiet_NaN();
+    eval_.run(phase_always);
+    return number(p.outputs, eval_base_, "output");
+  }
+
+  /// Copies the logical f32 values of one tensor. @error not_found (no such slot, or nothing of that kind), invalid_argument (length)
+  result<void> read(tensor_kind what, std::size_t k, std::span<float> out) const {
+    auto at = locate(what, k, std::int64_t(out.size()));
+    if (!at) return at.error();
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = at->wide ? float(static_cast<const double*>(at->data)[i]) : static_cast<const float*>(at->data)[i];
+    return {};
+  }
+  result<void> write(tensor_kind what, std::size_t k, std::span<const float> in) {
+    auto at = locate(what, k, std::int64_t(in.size()));
+    if (!at) return at.error();
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      if (what == tensor_kind::parameter)
+        put_parameter(plan_.slots[k].at + std::int64_t(i), double(in[i]));
+      else if (at->wide)
+        static_cast<double*>(at->data)[i] = double(in[i]);
+      else
+        static_cast<float*>(at->data)[i] = in[i];
+    }
+    return {};
+  }
+
+  std::int64_t planned_bytes() const { return planned_; }
+  /// The arena and the tables that the session keeps beside it.
+  std::int64_t measured_bytes() const { return arena_.bytes() + train_.table_bytes() + eval_.table_bytes(); }
+  std::int64_t steps() const { return steps_; }
+  const plan_view& plan() const { return plan_; }
+
+ private:
+  struct place_of {
+    void* data = nullptr;
+    bool wide = false;
+  };
+  static constexpr dtype accum = accum_of(T::precision::type);
+  static constexpr bool mixed = accum != T::precision::type;
+
+  std::shared_ptr<thread_pool> pool_;
+  std::unique_ptr<std::array<dynamic_plan, 2>> owned_;
+  plan_view plan_;
+  arena arena_;
+  step_scalars* scalars_ = nullptr;
+  region_bases base_{}, eval_base_{};
+  program train_, eval_;
+  std::int64_t planned_ = 0, steps_ = 0;
+
+  std::byte* region(value_kind k) const { return base_[std::size_t(k)]; }
+  bool has_master() const { return plan_.totals.region[std::size_t(value_kind::master)] > 0; }
+
+  void put_parameter(std::int64_t element, double x) {
+    if constexpr (mixed) {
+      reinterpret_cast<typename T::precision::storage*>(region(value_kind::param))[element] = typename T::precision::storage(float(x));
+      if (has_master()) reinterpret_cast<float*>(region(value_kind::master))[element] = float(x);
+    } else {
+      reinterpret_cast<typename T::precision::storage*>(region(value_kind::param))[element] = typename T::precision::storage(x);
+    }
+  }
+
+  result<place_of> locate(tensor_kind what, std::size_t k, std::int64_t length) const {
+    if (k >= plan_.slots.size())
+      return fail(errc::not_found, "slot " + std::to_string(k) + " of " + std::to_string(plan_.slots.size()), "session");
+    const slot& s = plan_.slots[k];
+    const std::string path(s.path.view());
+    if (s.dims.count() != length)
+      return fail(errc::invalid_argument, path + " has " + std::to_string(s.dims.count()) + " numbers, not " + std::to_string(length), "session");
+    const bool wide = accum == dtype::f64;
+    const auto at = std::size_t(s.at) * (wide ? 8 : 4);
+    const auto in = [&](value_kind kind, std::int64_t skip) { return place_of{region(kind) + at + std::size_t(skip), wide}; };
+    if (what == tensor_kind::parameter) {
+      if (!mixed) return in(value_kind::param, 0);
+      if (has_master()) return in(value_kind::master, 0);
+      return fail(errc::not_found, "a bf16 inference program keeps no f32 parameters", path, "read them from the checkpoint");
+    }
+    const int moment = what == tensor_kind::moment1 ? 1 : what == tensor_kind::moment2 ? 2 : 0;
+    if (s.grad < 0 || moment > plan_.totals.moments) return fail(errc::not_found, "the program keeps no such tensor for " + path, "session");
+    if (moment == 0) return in(value_kind::grad, 0);
+    const auto stride = plan_.totals.region[std::size_t(value_kind::state)] / plan_.totals.moments;
+    return in(value_kind::state, (moment - 1) * stride);
+  }
+
+  static result<void> same_parameters(const plan_view& a, const plan_view& b) {
+    if (b.steps.empty()) return {};
+    bool same = a.slots.size() == b.slots.size();
+    for (std::size_t i = 0; same && i < a.slots.size(); ++i)
+      same = a.slots[i].path == b.slots[i].path && a.slots[i].dims == b.slots[i].dims && a.slots[i].at == b.slots[i].at;
+    if (same) return {};
+    return fail(errc::model_mismatch, "the evaluation plan has other parameters than the training plan", "session", "plan both from one model");
+  }
+
+  static const port* find(std::span<const port> ports, std::string_view label) {
+    for (const auto& p : ports)
+      if (p.label.view() == label) return &p;
+    return nullptr;
+  }
+  static double number(std::span<const port> ports, const region_bases& base, std::string_view label) {
+    const port* p = find(ports, label);
+    if (p == nullptr) return 0;
+    const void* at = base[std::size_t(p->where.region)] + p->where.at;
+    return p->where.type == dtype::f64 ? *static_cast<const double*>(at) : double(*static_cast<const float*>(at));
+  }
+  template <class E> static result<std::span<E>> port_span(std::span<const port> ports, const region_bases& base, std::string_view label, const char* what) {
+    const port* p = find(ports, label);
+    if (p == nullptr) {
+      std::string names;
+      for (const auto& q : ports) names += (names.empty() ? "" : ", ") + std::string(q.label.view());
+      return fail(errc::not_found, std::string("no ") + what + " '" + std::string(label) + "'", "session", "there are: " + names);
+    }
+    if (size_of(p->where.type) != std::int64_t(sizeof(E)))
+      return fail(errc::invalid_argument, std::string(label) + " holds " + std::string(name_of(p->where.type)), "session", "ask for that type");
+    return std::span<E>(reinterpret_cast<E*>(base[std::size_t(p->where.region)] + p->where.at), std::size_t(p->where.dims.count()));
+  }
+  static bool fill_inputs(std::span<const port> ports, const region_bases& base, const batch& b) {
+    const auto copy = [&](std::string_view label, std::span<const std::int32_t> from) {
+      const port* p = find(ports, label);
+      if (p == nullptr) return true;
+      if (p->where.type != dtype::i32 || p->where.dims.count() != std::int64_t(from.size())) return false;
+      if (!from.empty()) std::memcpy(base[std::size_t(p->where.region)] + p->where.at, from.data(), from.size_bytes());
+      return true;
+    };
+    return copy("tokens", b.tokens) && copy("targets", b.targets);
+  }
+};
+
+}  // namespace isotope::cpu

@@ -1,0 +1,42 @@
+#pragma once
+/// The code behind a target's kernel table: what to call for each entry.
+#include <array>
+#include <boost/mp11/list.hpp>
+
+#include "../../plan/kernels.hpp"
+#include "launch.hpp"
+
+namespace isotope::cpu {
+
+struct entry {
+  void (*run)(const launch&) = nullptr;
+  block_function block = nullptr;
+};
+template <class K> constexpr entry entry_of() {
+  entry e;
+  if constexpr (requires { K::run; }) e.run = &K::run;
+  if constexpr (requires { K::block; }) e.block = &K::block;
+  return e;
+}
+/// Indexed as kernel_table<T>.
+template <Target T>
+inline constexpr auto entries = []<class... K>(boost::mp11::mp_list<K...>) {
+  return std::array<entry, sizeof...(K)>{entry_of<K>()...};
+}(target_kernels<T>{});
+
+/// A fused instruction with its code; `table` and `code` are of one target.
+inline instruction resolve(const micro& m, std::span<const kernel_info> table, std::span<const entry> code, dtype program) {
+  instruction r;
+  const auto k = find_kernel(table, m.op, program);
+  if (k >= 0) r.run = code[std::size_t(k)].block;
+  for (std::size_t i = 0; i < 3; ++i) {
+    r.arg[i] = m.arg[i];
+    r.args = std::int8_t(r.args + (m.arg[i] != -1 ? 1 : 0));
+  }
+  r.store = m.store;
+  r.type = m.type;
+  r.scalar = m.scalar;
+  return r;
+}
+
+}  // namespace isotope::cpu

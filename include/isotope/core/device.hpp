@@ -1,0 +1,29 @@
+#pragma once
+/// How programs choose and describe devices, on every backend.
+#include <string>
+#include <string_view>
+
+#include "target.hpp"
+
+namespace isotope {
+
+enum class device_kind : std::uint8_t { cpu, integrated, discrete };
+
+struct device_info {
+  std::string name;
+  std::string_view backend;
+  device_kind kind = device_kind::cpu;
+  int index = 0;
+  int units = 0;  // threads of a cpu, multiprocessors of a gpu
+};
+
+/// What `device<T>::open` chooses by. Injected by the application: nothing here is read from the environment.
+struct device_options {
+  int threads = 0;        // cpu: 0 is one per processor that this process may use
+  std::string name = {};  // part of a device's name, or its index; empty: the fastest
+};
+
+/// The device of a target's backend: `auto d = iso::device<iso::selected>::open();`
+template <Target T> using device = typename T::backend::template device<T>;
+
+}  // namespace isotope

@@ -1,0 +1,14 @@
+#pragma once
+/// isotope: transformers written once, planned by the C++ compiler. The public headers, in reading order.
+#include "core/precision.hpp"
+#include "core/shape.hpp"
+#include "core/error.hpp"
+#include "core/tensor.hpp"
+#include "core/tape.hpp"
+#include "core/target.hpp"
+#include "core/machine.hpp"
+#include "core/device.hpp"
+#include "op/all.hpp"
+#include "nn/nn.hpp"
+#include "model/all.hpp"
+#include "plan/program.hpp"

@@ -1,0 +1,3 @@
+#pragma once
+#include "gpt.hpp"
+#include "mlp.hpp"

@@ -1,0 +1,101 @@
+#pragma once
+/// GPT-2: pre-norm decoder with learned positions and a head tied to the token table. Names are those of the Hugging Face state dict
+/// without the `transformer.` prefix. Source: Radford et al. 2019; openai/gpt-2 src/model.py.
+#include <array>
+#include <string_view>
+
+#include "../nn/nn.hpp"
+#include "../op/attention.hpp"
+#include "../op/cross_entropy.hpp"
+#include "../op/dropout.hpp"
+#include "../op/embedding.hpp"
+
+namespace isotope::model {
+
+/// Sizes of a GPT. Structural: usable as a template argument.
+struct gpt {
+  int layers = 12, heads = 12, width = 768, vocab = 50257, context = 1024;
+  double dropout = 0;
+  friend constexpr bool operator==(const gpt&, const gpt&) = default;
+};
+
+/// The published sizes, and small ones for characters and tests.
+struct named_gpt {
+  std::string_view name;
+  gpt size;
+};
+inline constexpr std::array<named_gpt, 7> gpt_sizes{{
+    {"gpt2-124m", {12, 12, 768, 50257, 1024}},
+    {"gpt2-355m", {24, 16, 1024, 50257, 1024}},
+    {"gpt2-774m", {36, 20, 1280, 50257, 1024}},
+    {"gpt2-1558m", {48, 25, 1600, 50257, 1024}},
+    {"char-gpt", {6, 6, 384, 65, 256, 0.2}},
+    {"char-gpt-cpu", {4, 4, 128, 65, 64}},
+    {"debug-tiny", {2, 2, 32, 65, 32}},
+}};
+
+/// Empty, or one line that says what is wrong with the sizes; a constant expression, so `static_assert(validate(g).empty())` works.
+constexpr message validate(const gpt& g) {
+  message m;
+  if (g.layers < 1 || g.heads < 1 || g.width < 1 || g.vocab < 1 || g.context < 1)
+    return m << "gpt: layers " << g.layers << ", heads " << g.heads << ", width " << g.width << ", vocab " << g.vocab << ", context " << g.context
+             << ": every size must be at least 1";
+  if (g.width % g.heads != 0) return m << "gpt: width " << g.width << " is not a multiple of heads " << g.heads << ": choose " << g.width - g.width % g.heads + (g.width < g.heads ? g.heads : 0);
+  if (!(g.dropout >= 0 && g.dropout < 1)) return m << "gpt: dropout must be in [0,1)";
+  return m;
+}
+
+/// Parameters of the model: 124,439,808 for gpt2-124m.
+constexpr std::int64_t parameter_count(const gpt& g) {
+  const std::int64_t C = g.width;
+  return (std::int64_t(g.vocab) + g.context) * C + g.layers * (12 * C * C + 13 * C) + 2 * C;
+}
+
+/// x = x + c_proj(attention(c_attn(ln_1(x)))), then x = x + mlp(ln_2(x)).  x (B, S, C); the last linear layer of each branch starts
+/// smaller by sqrt(2 layers), as the residual stream sums that many.
+template <Machine M> constexpr tensor<M> gpt_block(scope<M> s, const gpt& g, tensor<M> x, double residual_deviation) {
+  const auto qkv = nn::linear(s / "attn.c_attn", nn::layer_norm(s / "ln_1", x), 3 * g.width);
+  const auto a = nn::linear(s / "attn.c_proj", attention(qkv, g.heads), g.width, residual_deviation);
+  x = x + dropout(a, g.dropout);
+  return x + dropout(nn::mlp(s / "mlp", nn::layer_norm(s / "ln_2", x), 4 * g.width, residual_deviation), g.dropout);
+}
+
+/// Logits (B, S, V) of token ids (B, S), S <= context.
+template <Machine M> constexpr tensor<M> gpt_logits(scope<M> s, const gpt& g, tensor<M> tokens, place at = place::current()) {
+  if (const auto wrong = validate(g); !wrong.empty() && s.machine != nullptr) s.machine->fail(wrong, at);
+  const auto wte = s.param("wte.weight", {g.vocab, g.width}, init::normal(0.02));
+  const auto wpe = s.param("wpe.weight", {g.context, g.width}, init::normal(0.02));
+  auto x = dropout(embedding(wte, tokens) + narrow(wpe, 0, 0, tokens[-1]), g.dropout);
+  double layers = 1;  // sqrt(2 layers) by Newton's iteration, for constant expressions
+  for (int i = 0; i < 40; ++i) layers = 0.5 * (layers + 2.0 * g.layers / layers);
+  for (int l = 0; l < g.layers; ++l)
+    x = nn::block(s / "h" / l, x, [&](scope<M> h, tensor<M> y) { return gpt_block(h, g, y, 0.02 / layers); });
+  return matmul(nn::layer_norm(s / "ln_f", x), transpose(wte));
+}
+
+/// The training loss as a function of sizes known at run time: inputs `tokens` and `targets` (batch, length), i32; cross-entropy in nats.
+struct gpt_loss_of {
+  gpt size;
+  int batch = 1, length = 1;
+  template <Machine M> constexpr tensor<M> operator()(scope<M> s) const {
+    const auto tokens = s.input("tokens", {batch, length}, dtype::i32), targets = s.input("targets", {batch, length}, dtype::i32);
+    return cross_entropy(gpt_logits(s, size, tokens), targets);
+  }
+};
+/// Next-token logits (batch, length, V) as a function of sizes known at run time: input `tokens`.
+struct gpt_logits_of {
+  gpt size;
+  int batch = 1, length = 1;
+  template <Machine M> constexpr tensor<M> operator()(scope<M> s) const {
+    return gpt_logits(s, size, s.input("tokens", {batch, length}, dtype::i32));
+  }
+};
+/// The same with sizes in the type, for programs planned by the compiler: `training<gpt_loss<gpt{}, 4, 1024>, target>`.
+template <gpt Size, int Batch, int Length> struct gpt_loss : gpt_loss_of {
+  constexpr gpt_loss() : gpt_loss_of{Size, Batch, Length} {}
+};
+template <gpt Size, int Batch, int Length> struct gpt_forward : gpt_logits_of {
+  constexpr gpt_forward() : gpt_logits_of{Size, Batch, Length} {}
+};
+
+}  // namespace isotope::model

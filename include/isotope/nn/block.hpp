@@ -1,0 +1,16 @@
+#pragma once
+#include "../core/tape.hpp"
+
+namespace isotope::nn {
+
+/// Evaluates f(s, x) as one block: a unit of activation recomputation (training_options::recompute). Its values carry the block's number.
+template <Machine M, class F> constexpr tensor<M> block(scope<M> s, tensor<M> x, const F& f) {
+  if (s.machine == nullptr) return x;
+  const auto outer = s.machine->block;
+  s.machine->block = s.machine->g.blocks++;
+  const auto y = f(s, x);
+  s.machine->block = outer;
+  return y;
+}
+
+}  // namespace isotope::nn

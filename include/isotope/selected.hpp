@@ -1,0 +1,33 @@
+#pragma once
+/// What -DBACKEND, -DPRECISION and -DKERNELS chose. Only programs include this, and only this reads the choice macros:
+/// ISOTOPE_BACKEND, ISOTOPE_PRECISION, ISOTOPE_KERNELS, bare words; without them cpu, the backend's default precision, native.
+#include "core/config.hpp"
+#include "core/target.hpp"
+
+#if !defined(ISOTOPE_BACKEND)
+#define ISOTOPE_BACKEND cpu
+#endif
+#if !defined(ISOTOPE_KERNELS)
+#define ISOTOPE_KERNELS native
+#endif
+#define ISOTOPE_HEADER_OF(backend) <isotope/backend/backend.hpp>
+#define ISOTOPE_HEADER(backend) ISOTOPE_HEADER_OF(backend)
+#if __has_include(ISOTOPE_HEADER(ISOTOPE_BACKEND))
+#include ISOTOPE_HEADER(ISOTOPE_BACKEND)
+#else
+#error "ISOTOPE_BACKEND names no backend of this version; there is: cpu. A backend is a file include/isotope/backend/<name>.hpp"
+#endif
+
+namespace isotope {
+
+using selected_backend = backend::ISOTOPE_BACKEND;
+#if defined(ISOTOPE_PRECISION)
+using selected = target<selected_backend, precision::ISOTOPE_PRECISION, kernels::ISOTOPE_KERNELS>;
+#else
+using selected = target<selected_backend, selected_backend::default_precision, kernels::ISOTOPE_KERNELS>;
+#endif
+
+}  // namespace isotope
+
+#undef ISOTOPE_HEADER
+#undef ISOTOPE_HEADER_OF
