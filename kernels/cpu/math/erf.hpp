@@ -8,7 +8,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace math {
 
-/// Error: 2 ULP. erf +-0 = +-0, erf +-inf = +-1, NaN stays NaN.
+/// Error: 3 ULP. erf +-0 = +-0, erf +-inf = +-1, NaN stays NaN.
 ISOTOPE_INLINE float erf(float x) {
   constexpr float near[] = {1.1283791658483509f,    -0.37612626666720331f,    0.11283594715160218f,    -0.026854212010626412f,
                             0.0051890874234339740f, -0.00080168642871658695f, 0.000078758750626854883f};

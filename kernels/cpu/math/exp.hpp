@@ -25,7 +25,7 @@ ISOTOPE_INLINE split_exp split(float x) {
   return {integer, madd(r * r, polynomial(r, c), r)};
 }
 
-/// Error: 1 ULP. +-inf, NaN, overflow and subnormal results are right.
+/// Error: 1.25 ULP. +-inf, NaN, overflow and subnormal results are right.
 ISOTOPE_INLINE float exp(float x) {
   const split_exp e = split(bounded(x, 105.0f));
   const std::int32_t half = e.k >> 1;

@@ -6,7 +6,7 @@
 /// Source: Hendrycks & Gimpel 2016, arXiv:1606.08415, the tanh form used by GPT-2.
 #include <algorithm>
 
-#include <isotope/kernels/cpu/math/exp.hpp>
+#include <isotope/kernels/cpu/math/sigmoid.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
@@ -34,9 +34,8 @@ ISOTOPE_INLINE float gelu_tanh_derivative(float x) {
   return keep_nan(float(s * madd(v * madd(v2, 3.0 * gelu_cubic, gelu_slope) * e, s, 1.0)), x);  // e s = 1 - s without its cancellation
 }
 inline double gelu_tanh_derivative(double x) {
-  const double v = std::min(std::max(x, -15.0), 15.0), v2 = v * v;
-  const double e = std::exp(-v * (gelu_slope + gelu_cubic * v2)), s = 1.0 / (1.0 + e);
-  return s * (1.0 + v * (gelu_slope + 3.0 * gelu_cubic * v2) * e * s);
+  const double v = std::min(std::max(x, -30.0), 30.0), v2 = v * v, s = sigmoid(v * (gelu_slope + gelu_cubic * v2));
+  return s * (1.0 + v * (gelu_slope + 3.0 * gelu_cubic * v2) * (1.0 - s));
 }
 
 /// y[i] = gelu_tanh(x[i]); y may be x.

@@ -6,7 +6,7 @@
 /// Source: Elfwing, Uchibe & Doya 2017, arXiv:1702.03118.
 #include <algorithm>
 
-#include <isotope/kernels/cpu/math/exp.hpp>
+#include <isotope/kernels/cpu/math/sigmoid.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
@@ -30,9 +30,8 @@ ISOTOPE_INLINE float silu_derivative(float x) {
   return keep_nan(float(s * madd(v * e, s, 1.0)), x);  // e s = 1 - s without its cancellation
 }
 inline double silu_derivative(double x) {
-  const double v = std::min(std::max(x, -350.0), 350.0);
-  const double e = std::exp(-v), s = 1.0 / (1.0 + e);
-  return s * (1.0 + v * e * s);
+  const double v = std::min(std::max(x, -1000.0), 1000.0), s = sigmoid(v);
+  return s * (1.0 + v * (1.0 - s));
 }
 
 /// y[i] = silu x[i]; y may be x.
