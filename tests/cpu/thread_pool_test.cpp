@@ -3,22 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
 #include <thread>
 #include <vector>
-
-namespace {
-std::atomic<std::int64_t> allocations{0};
-}
-// Not inlined: g++ would take free() for a mismatch with the operator new of the library.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* p = std::malloc(bytes != 0 ? bytes : 1)) return p;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace {
 
@@ -162,22 +148,6 @@ TEST(thread_pool, takes_its_default_size_from_the_affinity_mask) {
   EXPECT_GE(thread_pool::available_cpus(), 1);
   EXPECT_EQ(thread_pool(-5).size(), thread_pool::available_cpus());
   EXPECT_FALSE(thread_pool(thread_pool::available_cpus() + 1).pinned()) << "there is no cpu for each";
-}
-
-TEST(thread_pool, allocates_nothing_per_call) {
-  thread_pool pool(3);
-  std::atomic<std::int64_t> sum{0};
-  auto call = [&] {
-    pool.parallel(100, [&](std::int64_t t, int) { sum.fetch_add(t, std::memory_order_relaxed); });
-    pool.parallel_dynamic(100, [&](std::int64_t t, int) { sum.fetch_add(t, std::memory_order_relaxed); });
-  };
-  call();
-  const auto before = allocations.load();
-  for (int i = 0; i < 100; ++i) call();
-  EXPECT_EQ(allocations.load(), before);
-  auto* counted = new int(1);
-  EXPECT_GT(allocations.load(), before) << "the counter has to count";
-  delete counted;
 }
 
 float half_of_the_smallest_normal() {

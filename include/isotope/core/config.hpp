@@ -4,9 +4,11 @@
 /// ISOTOPE_CPU_NAMESPACE   `inline namespace <arch>`: cpu kernels stand in `namespace isotope::cpu { ISOTOPE_CPU_NAMESPACE { ... } }`, so that
 ///                         objects compiled with different -march may be linked together without sharing an inline function
 /// ISOTOPE_CPU_ARCH        the same name as a string, for reports
-/// ISOTOPE_IVDEP           before a loop: its iterations touch no element of another iteration (y == x is fine, y == x + 1 is not)
+/// ISOTOPE_IVDEP           before a loop: its iterations touch no element of another iteration (y == x is fine, y == x + 1 is not);
+///                         clang checks for itself at run time
 /// ISOTOPE_RESTRICT        a pointer that nothing else in the function aliases
 /// ISOTOPE_INLINE          inlined even where the compiler's own cost estimate says no
+/// ISOTOPE_INLINE_LAMBDA   the same after a lambda's parameters: [](float x) ISOTOPE_INLINE_LAMBDA { ... }
 /// ISOTOPE_NOINLINE        a function of its own: keeps register allocation and symbols separate
 /// ISOTOPE_SQRT_QUAD       the square roots of a config::float_quad
 /// ISOTOPE_PAUSE           tells the processor that this is a spin loop
@@ -58,7 +60,7 @@
 #define ISOTOPE_CPU_ARCH ISOTOPE_TEXT(ISOTOPE_CPU_ARCH_)
 
 #if defined(__clang__)
-#define ISOTOPE_IVDEP _Pragma("clang loop vectorize(assume_safety)")
+#define ISOTOPE_IVDEP
 #define ISOTOPE_SQRT_QUAD(v) __builtin_elementwise_sqrt(v)
 #else
 #define ISOTOPE_IVDEP _Pragma("GCC ivdep")
@@ -71,6 +73,7 @@
 #endif
 #define ISOTOPE_RESTRICT __restrict__
 #define ISOTOPE_INLINE inline __attribute__((always_inline))
+#define ISOTOPE_INLINE_LAMBDA __attribute__((always_inline))
 #define ISOTOPE_NOINLINE __attribute__((noinline))
 
 #if defined(__x86_64__)

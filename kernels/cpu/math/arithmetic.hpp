@@ -26,12 +26,13 @@ template <class T> ISOTOPE_INLINE T madd(T a, T b, T c) {
   }
 }
 
-/// c[0] + c[1] x + ... + c[N-1] x^(N-1), by Horner's rule.
-template <class T, std::size_t N> ISOTOPE_INLINE T polynomial(T x, const T (&c)[N]) {
-  T y = c[N - 1];
-#pragma GCC unroll 16
-  for (std::size_t i = N - 1; i > 0; --i) y = madd(y, x, c[i - 1]);
-  return y;
+/// c[I] + c[I+1] x + ... + c[N-1] x^(N-1-I), by Horner's rule. A recursion, because g++ -O2 leaves a loop this long rolled.
+template <std::size_t I = 0, class T, std::size_t N> ISOTOPE_INLINE T polynomial(T x, const T (&c)[N]) {
+  if constexpr (I + 1 == N) {
+    return c[I];
+  } else {
+    return madd(polynomial<I + 1>(x, c), x, c[I]);
+  }
 }
 
 // No conditional operator on floats: g++ moves the arithmetic around one into its branches, where it might trap, and leaves the loop scalar.

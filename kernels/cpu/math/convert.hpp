@@ -8,7 +8,7 @@ namespace math {
 
 /// y[i] = x[i] in the format of y. x and y do not overlap, unless they are the same array of the same type.
 template <class From, class To> void convert(const From* x, To* y, std::int64_t n) {
-  map(n, y, [](auto v) { return v; }, x);
+  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return v; }, x);
 }
 
 }  // namespace math

@@ -25,7 +25,7 @@ inline double erf(double x) { return std::erf(x); }
 
 /// y[i] = erf x[i]; y may be x.
 template <class T> void erf(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) { return erf(v); }, x);
+  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return erf(v); }, x);
 }
 
 }  // namespace math

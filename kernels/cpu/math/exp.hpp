@@ -58,7 +58,7 @@ template <int Terms> ISOTOPE_INLINE double exp_within_700(double x) {
 
 /// y[i] = e^x[i]; y may be x.
 template <class T> void exp(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) { return exp(v); }, x);
+  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return exp(v); }, x);
 }
 
 }  // namespace math

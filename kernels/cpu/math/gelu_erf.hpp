@@ -49,11 +49,11 @@ inline double gelu_erf_derivative(double x) {
 
 /// y[i] = gelu_erf(x[i]); y may be x.
 template <class T> void gelu_erf(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) { return gelu_erf(v); }, x);
+  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return gelu_erf(v); }, x);
 }
 /// y[i] = gelu_erf'(x[i]); y may be x.
 template <class T> void gelu_erf_derivative(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) { return gelu_erf_derivative(v); }, x);
+  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return gelu_erf_derivative(v); }, x);
 }
 
 }  // namespace math

@@ -40,11 +40,11 @@ inline double gelu_tanh_derivative(double x) {
 
 /// y[i] = gelu_tanh(x[i]); y may be x.
 template <class T> void gelu_tanh(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) { return gelu_tanh(v); }, x);
+  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return gelu_tanh(v); }, x);
 }
 /// y[i] = gelu_tanh'(x[i]); y may be x.
 template <class T> void gelu_tanh_derivative(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) { return gelu_tanh_derivative(v); }, x);
+  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return gelu_tanh_derivative(v); }, x);
 }
 
 }  // namespace math

@@ -28,7 +28,7 @@ inline double log(double x) { return std::log(x); }
 
 /// y[i] = ln x[i]; y may be x.
 template <class T> void log(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) { return log(v); }, x);
+  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return log(v); }, x);
 }
 
 }  // namespace math

@@ -31,12 +31,13 @@ template <class T> struct padded_block {
 };
 
 template <class Out, class F, class... In> ISOTOPE_INLINE void map_one_block(Out* y, const F& f, const In*... x) {
-  ISOTOPE_IVDEP
-  for (int j = 0; j < map_block; ++j) y[j] = narrow<Out>(f(widen(x[j])...));
+  Out out[map_block];  // stays in registers; without it, y might be any x and the loop could not be vectorised without a check
+  for (int j = 0; j < map_block; ++j) out[j] = narrow<Out>(f(widen(x[j])...));
+  for (int j = 0; j < map_block; ++j) y[j] = out[j];
 }
 
 /// y[i] = f(x0[i], x1[i], ...) for 0 <= i < n. f takes and gives the widened numbers; a bf16 result is rounded once.
-/// y may be one of the inputs, but may not overlap one otherwise. f sees zeros past the end, never memory past the end.
+/// y may be one of the inputs, but may not overlap one otherwise. A long f is a lambda with ISOTOPE_INLINE_LAMBDA, or -O2 leaves it a call. f sees zeros past the end, never memory past the end.
 template <class Out, class F, class... In> ISOTOPE_INLINE void map(std::int64_t n, Out* y, const F& f, const In*... x) {
   std::int64_t i = 0;
   for (; i + map_block <= n; i += map_block) map_one_block(y + i, f, (x + i)...);

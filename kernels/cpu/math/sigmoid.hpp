@@ -15,7 +15,7 @@ inline double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
 /// y[i] = sigmoid x[i]; y may be x.
 template <class T> void sigmoid(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) { return sigmoid(v); }, x);
+  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return sigmoid(v); }, x);
 }
 
 }  // namespace math

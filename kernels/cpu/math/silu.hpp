@@ -36,11 +36,11 @@ inline double silu_derivative(double x) {
 
 /// y[i] = silu x[i]; y may be x.
 template <class T> void silu(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) { return silu(v); }, x);
+  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return silu(v); }, x);
 }
 /// y[i] = silu'(x[i]); y may be x.
 template <class T> void silu_derivative(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) { return silu_derivative(v); }, x);
+  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return silu_derivative(v); }, x);
 }
 
 }  // namespace math

@@ -18,7 +18,7 @@ inline double sqrt(double x) { return std::sqrt(x); }
 
 /// y[i] = sqrt x[i]; y may be x.
 template <class T> void sqrt(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) { return sqrt(v); }, x);
+  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return sqrt(v); }, x);
 }
 inline void sqrt(const float* x, float* y, std::int64_t n) {
   std::int64_t i = 0;

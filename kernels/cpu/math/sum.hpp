@@ -48,7 +48,7 @@ ISOTOPE_INLINE void fold_halves(V& v, const Combine& combine, std::index_sequenc
   combine(v, upper);
   if constexpr (Half > 1) fold_halves<Half / 2>(v, combine, all);
 }
-template <class T, class Combine> ISOTOPE_INLINE T fold(lanes<T> v, const Combine& combine) {
+template <class T, class Combine> ISOTOPE_INLINE T fold(lanes<T>& v, const Combine& combine) {
   constexpr int count = lanes_of<T>::count;
   fold_halves<count / 2>(v, combine, std::make_index_sequence<std::size_t(count)>{});
   return v[0];
@@ -74,11 +74,11 @@ template <class X> struct padded_lanes {
   }
 };
 
-template <class T, class Term, class... X> ISOTOPE_INLINE void apply_term(const Term& term, lanes<T>& t, const X*... x) {
-  [&](auto... v) {
-    (load(x, v), ...);
-    term(t, v...);
-  }(lanes<sum_t<X>>{}...);
+template <class T, class Term, std::size_t... I, class... X>
+ISOTOPE_INLINE void apply_term(const Term& term, lanes<T>& t, std::index_sequence<I...>, const X*... x) {
+  lanes<T> v[sizeof...(X)];  // passed by reference: the calling convention of wide vectors depends on the processor
+  (load(x, v[I]), ...);
+  term(t, v[I]...);
 }
 
 /// Reduces term(x0[i], x1[i], ...) over 0 <= i < n in the order above; every x has the same sum type T.
@@ -88,6 +88,7 @@ ISOTOPE_INLINE T reduce(std::int64_t n, const Combine& combine, const Term& term
   constexpr int count = lanes_of<T>::count, group = 4 * count;
   constexpr std::int64_t chunk = std::int64_t(Combine::chunk_vectors) * count;
   constexpr T start = Combine::template start<T>;
+  constexpr auto each = std::index_sequence_for<X...>{};
   T tree[64];  // bit b of `done` set: the slot of level b holds 2^b chunks
   std::uint64_t done = 0;
   for (std::int64_t begin = 0; begin < n; begin += chunk) {
@@ -95,14 +96,14 @@ ISOTOPE_INLINE T reduce(std::int64_t n, const Combine& combine, const Term& term
     lanes<T> a0 = lanes<T>{} + start, a1 = a0, a2 = a0, a3 = a0, t;
     std::int64_t i = begin;
     for (; i + group <= end; i += group) {
-      apply_term<T>(term, t, (x + i)...), combine(a0, t);
-      apply_term<T>(term, t, (x + i + count)...), combine(a1, t);
-      apply_term<T>(term, t, (x + i + 2 * count)...), combine(a2, t);
-      apply_term<T>(term, t, (x + i + 3 * count)...), combine(a3, t);
+      apply_term<T>(term, t, each, (x + i)...), combine(a0, t);
+      apply_term<T>(term, t, each, (x + i + count)...), combine(a1, t);
+      apply_term<T>(term, t, each, (x + i + 2 * count)...), combine(a2, t);
+      apply_term<T>(term, t, each, (x + i + 3 * count)...), combine(a3, t);
     }
     for (int part = 0; i < end; i += count, ++part) {
       const int rest = int(end - i < count ? end - i : count);
-      apply_term<T>(term, t, padded_lanes<X>(x + i, rest).at...);
+      apply_term<T>(term, t, each, padded_lanes<X>(x + i, rest).at...);
       for (int j = rest; j < count; ++j) t[j] = start;
       combine(part == 0 ? a0 : part == 1 ? a1 : part == 2 ? a2 : a3, t);
     }

@@ -18,7 +18,7 @@ inline double tanh(double x) { return std::tanh(x); }
 
 /// y[i] = tanh x[i]; y may be x.
 template <class T> void tanh(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) { return tanh(v); }, x);
+  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return tanh(v); }, x);
 }
 
 }  // namespace math
