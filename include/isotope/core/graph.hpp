@@ -61,9 +61,9 @@ struct node {
   std::array<std::int32_t, max_inputs> in{-1, -1, -1, -1, -1, -1, -1, -1};
   std::array<std::int32_t, max_outputs> out{-1, -1, -1, -1, -1, -1};
   attributes attr;
-  std::int32_t body = 0, body_size = 0;  // range of graph::micros
+  std::int32_t body = 0, body_size = 0;  // range of trace::micros
   std::int32_t block = -1;
-  std::uint32_t ordinal = 0;  // trace ordinal: the stream of random numbers, kept by recomputation
+  std::uint32_t ordinal = 0;  // of random ops, in trace order before fusion: the stream of random numbers, kept by recomputation
   std::uint8_t phases = phase_always;
   std::uint8_t accumulate = 0;  // bit k: output k adds in later phases
   bool dead = false;

@@ -42,6 +42,7 @@ struct op_info {
   op_kind kind = op_kind::kernel;
   operand_layout layout = operand_layout::dense;
   bool accumulates = false;  // kernels honour `accumulate`: they add to the output instead of overwriting it
+  bool random = false;       // draws random numbers: its nodes are numbered, each number a stream
   std::uint8_t inout = 0;    // bit k: output k is input k, updated in place
   void (*infer)(shape_rule&) = nullptr;
   void (*gradient)(pullback&) = nullptr;  // none: not differentiable
@@ -65,6 +66,7 @@ template <IsOp Op> constexpr op_info describe() {
   r.layout = r.kind == op_kind::kernel ? operand_layout::dense : operand_layout::any;
   if constexpr (requires { Op::layout; }) r.layout = Op::layout;
   if constexpr (requires { Op::accumulates; }) r.accumulates = Op::accumulates;
+  if constexpr (requires { Op::random; }) r.random = Op::random;
   if constexpr (requires { Op::inout; }) r.inout = Op::inout;
   if constexpr (HasGradientRule<Op>) r.gradient = &Op::gradient;
   return r;

@@ -141,7 +141,7 @@ class tape {
   }
 
   constexpr applied apply(const op_info& op, std::span<const std::int32_t> in, const attributes& a, place at) {
-    return record(op, in, a, at, next_ordinal());
+    return record(op, in, a, at, op.random ? ordinal_++ : 0);
   }
 
   /// As `apply`, with the random-number stream of the op that it repeats.
@@ -208,7 +208,6 @@ class tape {
     if (dot != p.npos) m << " in " << p.substr(0, dot + 1);
     g.error = m;
   }
-  constexpr std::uint32_t next_ordinal() { return ordinal_++; }
 
  private:
   name last_path_;
@@ -298,7 +297,7 @@ constexpr std::int32_t tape::legal(operand_layout layout, std::int32_t v, place 
     case operand_layout::dense: fits = g.dense(v); break;
   }
   if (fits) return v;
-  return record(info<op::copy>, std::span<const std::int32_t>(&v, 1), {}, at, next_ordinal()).out[0];
+  return record(info<op::copy>, std::span<const std::int32_t>(&v, 1), {}, at, 0).out[0];
 }
 
 }  // namespace isotope

@@ -38,9 +38,11 @@ inline constexpr std::array<named_gpt, 7> gpt_sizes{{
 constexpr message validate(const gpt& g) {
   message m;
   if (g.layers < 1 || g.heads < 1 || g.width < 1 || g.vocab < 1 || g.context < 1)
-    return m << "gpt: layers " << g.layers << ", heads " << g.heads << ", width " << g.width << ", vocab " << g.vocab << ", context " << g.context
-             << ": every size must be at least 1";
-  if (g.width % g.heads != 0) return m << "gpt: width " << g.width << " is not a multiple of heads " << g.heads << ": choose " << g.width - g.width % g.heads + (g.width < g.heads ? g.heads : 0);
+    return m << "gpt: layers " << g.layers << ", heads " << g.heads << ", width " << g.width << ", vocab " << g.vocab << ", context "
+             << g.context << ": every size must be at least 1";
+  if (g.width % g.heads != 0)
+    return m << "gpt: width " << g.width << " is not a multiple of heads " << g.heads << ": choose "
+             << g.width - g.width % g.heads + (g.width < g.heads ? g.heads : 0);
   if (!(g.dropout >= 0 && g.dropout < 1)) return m << "gpt: dropout must be in [0,1)";
   return m;
 }
@@ -65,7 +67,8 @@ template <Machine M> constexpr tensor<M> gpt_logits(scope<M> s, const gpt& g, te
   if (const auto wrong = validate(g); !wrong.empty() && s.machine != nullptr) s.machine->fail(wrong, at);
   const auto wte = s.param("wte.weight", {g.vocab, g.width}, init::normal(0.02));
   const auto wpe = s.param("wpe.weight", {g.context, g.width}, init::normal(0.02));
-  auto x = dropout(embedding(wte, tokens) + narrow(wpe, 0, 0, tokens[-1]), g.dropout);
+  const auto words = embedding(wte, tokens), positions = narrow(wpe, 0, 0, tokens[-1]);
+  auto x = dropout(words + positions, g.dropout);
   double layers = 1;  // sqrt(2 layers) by Newton's iteration, for constant expressions
   for (int i = 0; i < 40; ++i) layers = 0.5 * (layers + 2.0 * g.layers / layers);
   for (int l = 0; l < g.layers; ++l)

@@ -6,7 +6,8 @@ namespace isotope::nn {
 
 /// y = x weight^T + bias.  x (..., in), weight (out, in) ~ N(0, deviation^2), bias (out) = 0; y (..., out).
 template <Machine M>
-constexpr tensor<M> linear(scope<M> s, tensor<M> x, std::int64_t out, double deviation = 0.02, bool bias = true, place at = place::current()) {
+constexpr tensor<M> linear(scope<M> s, tensor<M> x, std::int64_t out, double deviation = 0.02, bool bias = true,
+                           place at = place::current()) {
   const auto y = matmul(x, transpose(s.param("weight", {out, x.cols()}, init::normal(deviation), at), at), 1, at);
   return bias ? add(y, s.param("bias", {out}, init::zeros, at), at) : y;
 }

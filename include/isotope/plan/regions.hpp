@@ -27,9 +27,43 @@ inline constexpr std::int64_t param_alignment = 128;
 
 namespace plan_detail {
 
+/// Paths in the order of people: digits as numbers (h.2 before h.10), else by character.
+constexpr bool path_before(std::string_view a, std::string_view b) {
+  const auto digit = [](std::string_view s, std::size_t i) { return i < s.size() && s[i] >= '0' && s[i] <= '9'; };
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (digit(a, i) && digit(b, j)) {
+      std::uint64_t x = 0, y = 0;
+      while (digit(a, i)) x = x * 10 + std::uint64_t(a[i++] - '0');
+      while (digit(b, j)) y = y * 10 + std::uint64_t(b[j++] - '0');
+      if (x != y) return x < y;
+    } else {
+      if (a[i] != b[j]) return a[i] < b[j];
+      ++i;
+      ++j;
+    }
+  }
+  return i == a.size() && j < b.size();
+}
+/// Parameters by path. Trace order would not do: C++ leaves the order of a call's arguments open, and compilers use the freedom.
+constexpr void sort_params(trace& g) {
+  std::vector<std::int32_t> index;
+  for (std::size_t i = 0; i < g.params.size(); ++i) {
+    std::size_t at = index.size();
+    index.push_back(0);
+    for (; at > 0 && path_before(g.params[i].path.view(), g.params[std::size_t(index[at - 1])].path.view()); --at)
+      index[at] = index[at - 1];
+    index[at] = std::int32_t(i);
+  }
+  std::vector<parameter> sorted;
+  sorted.reserve(index.size());
+  for (auto i : index) sorted.push_back(g.params[std::size_t(i)]);
+  g.params = static_cast<std::vector<parameter>&&>(sorted);
+}
+
 struct param_order {
-  std::vector<std::int32_t> order;   // of graph::params: decaying, not decaying, frozen; each in trace order
-  std::vector<std::int64_t> offset;  // elements, by position in graph::params
+  std::vector<std::int32_t> order;   // of trace::params: decaying, not decaying, frozen; each by path
+  std::vector<std::int64_t> offset;  // elements, by position in trace::params
   std::int64_t decayed = 0, trained = 0, total = 0;
 };
 constexpr param_order arrange(const trace& g) {
@@ -85,13 +119,13 @@ constexpr void place_gradient(tape& t, const parameter& p, std::int32_t region, 
   rebase(g, slot, region, offset);
   if (accumulate) {
     const std::int32_t in[2] = {slot, p.grad};
-    const auto out = t.record(info<op::accumulate>, in, {}, place::current(), t.next_ordinal());
+    const auto out = t.record(info<op::accumulate>, in, {}, place::current(), 0);
     if (out.out[0] >= 0) {
       g.nodes.back().accumulate = 1;
       g.nodes.back().effect = true;
     }
   } else {
-    const auto out = t.record(info<op::copy>, {&p.grad, 1}, {}, place::current(), t.next_ordinal());
+    const auto out = t.record(info<op::copy>, {&p.grad, 1}, {}, place::current(), 0);
     if (out.out[0] >= 0) {
       rebase(g, out.out[0], region, offset);
       g.nodes.back().effect = true;
@@ -102,6 +136,7 @@ constexpr void place_gradient(tape& t, const parameter& p, std::int32_t region, 
 
 /// Parameters become parts of one region, in the order: decaying, not decaying, frozen.
 constexpr plan_detail::param_order gather_params(tape& t) {
+  plan_detail::sort_params(t.g);
   const auto order = plan_detail::arrange(t.g);
   if (order.total == 0) return order;
   const auto region = t.g.add_value({order.total}, t.program(), value_kind::param);
@@ -124,7 +159,7 @@ constexpr void append_optimizer(tape& t, std::int32_t loss, const training_optio
   if (o.accumulate) {
     const auto sum = g.add_value({}, accum, value_kind::output);
     const std::int32_t in[2] = {sum, loss};
-    total = t.record(info<op::accumulate>, in, {}, place::current(), t.next_ordinal()).out[0];
+    total = t.record(info<op::accumulate>, in, {}, place::current(), 0).out[0];
     g.nodes.back().accumulate = 1;
     g.nodes.back().effect = true;
   } else {
@@ -133,7 +168,7 @@ constexpr void append_optimizer(tape& t, std::int32_t loss, const training_optio
   g.outputs.push_back({name("loss"), total});
   if (order.trained == 0 || o.optimizer == optimizer_kind::none) return;
 
-  const auto norm = t.record(info<op::global_norm>, {&grads, 1}, {}, place::current(), t.next_ordinal()).out[0];
+  const auto norm = t.record(info<op::global_norm>, {&grads, 1}, {}, place::current(), 0).out[0];
   g.nodes.back().phases = phase_last;
   g.values[std::size_t(norm)].kind = value_kind::output;
   g.outputs.push_back({name("grad_norm"), norm});
@@ -158,7 +193,7 @@ constexpr void append_optimizer(tape& t, std::int32_t loss, const training_optio
   attributes a;
   a.i = {order.decayed, mixed ? 1 : 0};
   const op_info& op = o.optimizer == optimizer_kind::adamw ? info<op::adamw> : info<op::sgd>;
-  t.record(op, {in.data(), n}, a, place::current(), t.next_ordinal());
+  t.record(op, {in.data(), n}, a, place::current(), 0);
   g.nodes.back().phases = phase_last;
   g.nodes.back().effect = true;
 }

@@ -30,9 +30,13 @@ template <Target T> class device {
 
   /// Loads a static program, with an evaluation program of the same parameters if one is named.
   template <class Program> result<session> load() const { return session::load(Program::view(), {}, pool_); }
-  template <class Program, class Evaluation> result<session> load() const { return session::load(Program::view(), Evaluation::view(), pool_); }
+  template <class Program, class Evaluation> result<session> load() const {
+    return session::load(Program::view(), Evaluation::view(), pool_);
+  }
   /// Loads plans made at run time; the session keeps them.
-  result<session> load(dynamic_plan plan, dynamic_plan evaluation = {}) const { return session::load(std::move(plan), std::move(evaluation), pool_); }
+  result<session> load(dynamic_plan plan, dynamic_plan evaluation = {}) const {
+    return session::load(std::move(plan), std::move(evaluation), pool_);
+  }
 
   int threads() const { return pool_->size(); }
   device_info info() const { return {.name = "cpu", .backend = "cpu", .kind = device_kind::cpu, .index = 0, .units = pool_->size()}; }

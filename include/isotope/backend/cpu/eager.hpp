@@ -21,8 +21,7 @@ namespace isotope::cpu {
 /// A Machine that records as `graph<T>` does and runs every node at once, views included, gradients included: after
 /// `differentiate(machine, loss.id)` the values named by parameter::grad hold the gradients.
 /// Parameters and inputs take the data given by `set`; a parameter without data starts from its initializer.
-template <Target T>
-class eager : public tape, private node_observer {
+template <Target T> class eager : public tape, private node_observer {
  public:
   using target = T;
   using oracle = isotope::target<typename T::backend, typename T::precision, kernels::reference, typename T::extra_kernels>;
@@ -94,8 +93,9 @@ class eager : public tape, private node_observer {
     const auto bytes = std::size_t(v.dims.count() * size_of(v.type));
     message m;
     if (found == given_.end() || found->second.size() != bytes) {
-      fail(m << "'" << label << "' needs " << std::int64_t(bytes) << " bytes of data, " << (found == given_.end() ? "none" : "another number")
-             << " were given: call set first", at);
+      fail(m << "'" << label << "' needs " << std::int64_t(bytes) << " bytes of data, "
+             << (found == given_.end() ? "none" : "another number") << " were given: call set first",
+           at);
       return false;
     }
     std::memcpy(make(id).data(), found->second.data(), bytes);

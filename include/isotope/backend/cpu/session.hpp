@@ -19,8 +19,7 @@
 
 namespace isotope::cpu {
 
-template <Target T>
-class session {
+template <Target T> class session {
  public:
   using target = T;
 
@@ -128,19 +127,17 @@ class session {
   result<void> read(tensor_kind what, std::size_t k, std::span<float> out) const {
     auto at = locate(what, k, std::int64_t(out.size()));
     if (!at) return at.error();
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = at->wide ? float(static_cast<const double*>(at->data)[i]) : static_cast<const float*>(at->data)[i];
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = at->wide ? float(static_cast<const double*>(at->data)[i]) : static_cast<const float*>(at->data)[i];
     return {};
   }
   result<void> write(tensor_kind what, std::size_t k, std::span<const float> in) {
     auto at = locate(what, k, std::int64_t(in.size()));
     if (!at) return at.error();
     for (std::size_t i = 0; i < in.size(); ++i) {
-      if (what == tensor_kind::parameter)
-        put_parameter(plan_.slots[k].at + std::int64_t(i), double(in[i]));
-      else if (at->wide)
-        static_cast<double*>(at->data)[i] = double(in[i]);
-      else
-        static_cast<float*>(at->data)[i] = in[i];
+      if (what == tensor_kind::parameter) put_parameter(plan_.slots[k].at + std::int64_t(i), double(in[i]));
+      else if (at->wide) static_cast<double*>(at->data)[i] = double(in[i]);
+      else static_cast<float*>(at->data)[i] = in[i];
     }
     return {};
   }
@@ -186,7 +183,8 @@ class session {
     const slot& s = plan_.slots[k];
     const std::string path(s.path.view());
     if (s.dims.count() != length)
-      return fail(errc::invalid_argument, path + " has " + std::to_string(s.dims.count()) + " numbers, not " + std::to_string(length), "session");
+      return fail(errc::invalid_argument, path + " has " + std::to_string(s.dims.count()) + " numbers, not " + std::to_string(length),
+                  "session");
     const bool wide = accum == dtype::f64;
     const auto at = std::size_t(s.at) * (wide ? 8 : 4);
     const auto in = [&](value_kind kind, std::int64_t skip) { return place_of{region(kind) + at + std::size_t(skip), wide}; };
@@ -196,7 +194,8 @@ class session {
       return fail(errc::not_found, "a bf16 inference program keeps no f32 parameters", path, "read them from the checkpoint");
     }
     const int moment = what == tensor_kind::moment1 ? 1 : what == tensor_kind::moment2 ? 2 : 0;
-    if (s.grad < 0 || moment > plan_.totals.moments) return fail(errc::not_found, "the program keeps no such tensor for " + path, "session");
+    if (s.grad < 0 || moment > plan_.totals.moments)
+      return fail(errc::not_found, "the program keeps no such tensor for " + path, "session");
     if (moment == 0) return in(value_kind::grad, 0);
     const auto stride = plan_.totals.region[std::size_t(value_kind::state)] / plan_.totals.moments;
     return in(value_kind::state, (moment - 1) * stride);
@@ -208,7 +207,8 @@ class session {
     for (std::size_t i = 0; same && i < a.slots.size(); ++i)
       same = a.slots[i].path == b.slots[i].path && a.slots[i].dims == b.slots[i].dims && a.slots[i].at == b.slots[i].at;
     if (same) return {};
-    return fail(errc::model_mismatch, "the evaluation plan has other parameters than the training plan", "session", "plan both from one model");
+    return fail(errc::model_mismatch, "the evaluation plan has other parameters than the training plan", "session",
+                "plan both from one model");
   }
 
   static const port* find(std::span<const port> ports, std::string_view label) {
@@ -222,7 +222,8 @@ class session {
     const void* at = base[std::size_t(p->where.region)] + p->where.at;
     return p->where.type == dtype::f64 ? *static_cast<const double*>(at) : double(*static_cast<const float*>(at));
   }
-  template <class E> static result<std::span<E>> port_span(std::span<const port> ports, const region_bases& base, std::string_view label, const char* what) {
+  template <class E>
+  static result<std::span<E>> port_span(std::span<const port> ports, const region_bases& base, std::string_view label, const char* what) {
     const port* p = find(ports, label);
     if (p == nullptr) {
       std::string names;
@@ -230,7 +231,8 @@ class session {
       return fail(errc::not_found, std::string("no ") + what + " '" + std::string(label) + "'", "session", "there are: " + names);
     }
     if (size_of(p->where.type) != std::int64_t(sizeof(E)))
-      return fail(errc::invalid_argument, std::string(label) + " holds " + std::string(name_of(p->where.type)), "session", "ask for that type");
+      return fail(errc::invalid_argument, std::string(label) + " holds " + std::string(name_of(p->where.type)), "session",
+                  "ask for that type");
     return std::span<E>(reinterpret_cast<E*>(base[std::size_t(p->where.region)] + p->where.at), std::size_t(p->where.dims.count()));
   }
   static bool fill_inputs(std::span<const port> ports, const region_bases& base, const batch& b) {

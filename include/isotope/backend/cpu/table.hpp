@@ -20,9 +20,8 @@ template <class K> constexpr entry entry_of() {
 }
 /// Indexed as kernel_table<T>.
 template <Target T>
-inline constexpr auto entries = []<class... K>(boost::mp11::mp_list<K...>) {
-  return std::array<entry, sizeof...(K)>{entry_of<K>()...};
-}(target_kernels<T>{});
+inline constexpr auto entries =
+    []<class... K>(boost::mp11::mp_list<K...>) { return std::array<entry, sizeof...(K)>{entry_of<K>()...}; }(target_kernels<T>{});
 
 /// A fused instruction with its code; `table` and `code` are of one target.
 inline instruction resolve(const micro& m, std::span<const kernel_info> table, std::span<const entry> code, dtype program) {
