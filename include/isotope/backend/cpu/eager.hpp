@@ -53,7 +53,7 @@ template <Target T> class eager : public tape, private node_observer {
     auto& bytes = make(id);
     using E = typename T::precision::storage;
     for (std::int64_t i = 0; i < s.count(); ++i) {
-      const E x = E(typename T::precision::accum(initial_value(o.init, seed_, std::uint32_t(g.params.size() - 1), std::uint64_t(i))));
+      const E x = E(typename T::precision::accum(initial_value(o.init, seed_, stream_of(path.view()), std::uint64_t(i))));
       std::memcpy(bytes.data() + std::size_t(i) * sizeof(E), &x, sizeof(E));
     }
     return id;

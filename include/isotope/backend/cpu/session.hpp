@@ -70,8 +70,9 @@ template <Target T> class session {
   void initialize(std::uint64_t seed) {
     for (std::size_t k = 0; k < plan_.slots.size(); ++k) {
       const slot& s = plan_.slots[k];
+      const auto stream = stream_of(s.path.view());
       for (std::int64_t i = 0; i < s.dims.count(); ++i)
-        put_parameter(s.at + i, initial_value(s.init, seed, std::uint32_t(k), std::uint64_t(i)));
+        put_parameter(s.at + i, initial_value(s.init, seed, stream, std::uint64_t(i)));
     }
     std::memset(base_[std::size_t(value_kind::state)], 0, std::size_t(plan_.totals.region[std::size_t(value_kind::state)]));
     std::memset(base_[std::size_t(value_kind::grad)], 0, std::size_t(plan_.totals.region[std::size_t(value_kind::grad)]));
