@@ -45,7 +45,7 @@ struct session {
         float g = 0;
         for (const isotope::batch& b : micro)
           for (std::size_t j = 0; j < b.tokens.size(); ++j)
-            g += float((b.tokens[j] * 7 + b.targets[j] * 3 + std::int32_t(i + j)) % 11) * s.gradient_scale;
+            g += float((b.tokens[j] * 7 + b.targets[j] * 3 + std::int32_t(i + j)) % 11) * s.gradient_scale / float(micro.size());
         float &p = values[0][t][i], &m = values[2][t][i], &v = values[3][t][i];
         m = s.beta1 * m + (1 - s.beta1) * g;
         v = s.beta2 * v + (1 - s.beta2) * g * g;

@@ -94,7 +94,7 @@ TEST(trainer, runs_every_step_and_reports_rate_counter_and_time) {
   for (std::size_t i = 0; i < 10; ++i) {
     EXPECT_EQ(r.session.seen[i].optimizer_step, std::int64_t(i) + 1);
     EXPECT_EQ(r.session.seen[i].counter, i * 3);
-    EXPECT_EQ(r.session.seen[i].gradient_scale, 1.0f / 3);
+    EXPECT_EQ(r.session.seen[i].gradient_scale, 1.0f);
     EXPECT_EQ(r.sink.steps[i].step, std::int64_t(i) + 1);
     EXPECT_EQ(r.sink.steps[i].ms, 250);
     EXPECT_EQ(r.sink.steps[i].tokens_per_s, 2 * 2 * 3 / 0.25);

@@ -36,7 +36,7 @@ struct trainer_options {
   std::int64_t stop_after = 0;        // finish this step, save, end; 0: no such step
   non_finite on_non_finite = non_finite::stop;
   std::int64_t skip_limit = 10;
-  step_scalars scalars;  // seed, betas, epsilon, decay, clip, momentum; the loop fills in counter, step, rate and scale
+  step_scalars scalars;  // seed, betas, epsilon, decay, clip, momentum; the loop fills in counter, step and rate
 };
 
 /// `data.training_batch(seed, k, length, tokens, targets)` writes micro-batch k: a pure function of seed and k, so a step count is all the
@@ -143,7 +143,6 @@ requires CheckpointStore<Store, Session> class trainer {
     scalars.counter = first;
     scalars.optimizer_step = state_.step - state_.skipped + 1;  // updates made, not steps tried: the bias correction counts moments
     scalars.learning_rate = float(rate_(state_.step));
-    scalars.gradient_scale = 1.0f / float(options_.accumulate);
     const step_report report = session_.step(micro_batches_, scalars);
 
     ++state_.step;
