@@ -10,8 +10,8 @@
 #if !defined(ISOTOPE_KERNELS)
 #define ISOTOPE_KERNELS native
 #endif
-#define ISOTOPE_HEADER_OF(backend) <isotope/backend/backend.hpp>
-#define ISOTOPE_HEADER(backend) ISOTOPE_HEADER_OF(backend)
+#define ISOTOPE_HEADER_OF(name) <isotope/backend/name.hpp>
+#define ISOTOPE_HEADER(name) ISOTOPE_HEADER_OF(name)
 #if __has_include(ISOTOPE_HEADER(ISOTOPE_BACKEND))
 #include ISOTOPE_HEADER(ISOTOPE_BACKEND)
 #else
