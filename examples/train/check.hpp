@@ -24,8 +24,7 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
     for (const isotope::config::setting& set : loaded.settings)
       if (set.key == key) f.where = set.origin + ": " + set.key;
   };
-  const auto at_least = [&](std::string_view key, std::int64_t value, std::int64_t least) {
-    constexpr std::int64_t most = 1'000'000'000;
+  const auto at_least = [&](std::string_view key, std::int64_t value, std::int64_t least, std::int64_t most = 1'000'000'000) {
     if (value < least) refuse(key, "is " + std::to_string(value), "give at least " + std::to_string(least));
     if (value > most) refuse(key, "is " + std::to_string(value), "give at most " + std::to_string(most));
   };
@@ -42,10 +41,10 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
   };
 
   const model_settings& m = s.model;
-  at_least("model.layers", m.layers, 1);
-  at_least("model.heads", m.heads, 1);
-  at_least("model.width", m.width, 1);
-  at_least("model.context", m.context, 1);
+  at_least("model.layers", m.layers, 1, 1000);
+  at_least("model.heads", m.heads, 1, 10000);
+  at_least("model.width", m.width, 1, 1000000);
+  at_least("model.context", m.context, 1, 1000000);
   within("model.dropout", m.dropout, 0, 1, "[0, 1)");
   if (ok && m.width % m.heads != 0)
     refuse("model.heads", "is " + std::to_string(m.heads) + ", which does not divide the width " + std::to_string(m.width),
@@ -75,7 +74,7 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
   one_of("input.data", s.input.data, {"char", "byte", "tokens"});
   if (ok && s.input.data == "tokens" && s.input.text.empty())
     refuse("input.data", "is 'tokens', the built-in text is not", "give a token file with --text");
-  if (s.input.data == "tokens") at_least("input.vocab", s.input.vocab, 1);
+  if (s.input.data == "tokens") at_least("input.vocab", s.input.vocab, 1, 65536);
   at_least("checkpoint.keep", s.checkpoint.keep, 1);
   at_least("checkpoint.every", s.checkpoint.every, 0);
   at_least("checkpoint.stop_after", s.checkpoint.stop_after, 0);
@@ -83,7 +82,7 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
     refuse("checkpoint.resume", "has no folder to resume from", "give --checkpoint-dir");
   if (ok && s.checkpoint.dir.empty() && s.checkpoint.every > 0)
     refuse("checkpoint.every", "has no folder to save in", "give --checkpoint-dir");
-  at_least("machine.threads", s.machine.threads, 0);
+  at_least("machine.threads", s.machine.threads, 0, 1024);
   at_least("machine.memory_mib", s.machine.memory_mib, 0);
   // Tokens of one step are counted in memory before any plan exists.
   if (ok && t.batch * t.length > (std::int64_t(1) << 31) / t.accumulate)

@@ -80,7 +80,7 @@ inline isotope::result<configuration> configure(isotope::config::sources given) 
     }
     given.base = *std::move(base);
   }
-  auto loaded = isotope::config::load<settings>(given, sizes, flag_rules(default_size));
+  auto loaded = isotope::config::load<settings>(given, sizes, flag_rules(std::string(default_size)));
   if (!loaded) return std::move(loaded).error();
   if (auto r = check(*loaded); !r) return std::move(r).error();
   c.loaded = *std::move(loaded);

@@ -1,0 +1,39 @@
+/// isotope-train: trains a GPT on text, on whatever backend the program was compiled for. See --help.
+#include "../support/environment.hpp"
+#include "../support/exit_code.hpp"
+#include "../support/output.hpp"
+#include "../support/version.hpp"
+#include "configuration.hpp"
+#include "help.hpp"
+#include "run.hpp"
+
+#include <isotope/isotope.hpp>
+#include <isotope/selected.hpp>
+
+#include <string>
+#include <utility>
+
+namespace {
+
+int guarded_main(int argc, char** argv) {
+  isotope::config::sources given;
+  given.variables = support::captured_environment();
+  for (int i = 1; i < argc; ++i) given.arguments.emplace_back(argv[i]);
+  // Help is there whatever else is wrong.
+  for (const std::string& argument : given.arguments)
+    if (argument == "--help" || argument == "-h") return support::print(train_program::help_text()), support::success;
+
+  int code = support::success;
+  auto configured = train_program::configure(std::move(given));
+  if (support::failed(train_program::program, configured, code)) return code;
+  if (configured->loaded.has_switch("version"))
+    return support::print(support::version_text(train_program::program, isotope::build_info<isotope::selected>)), support::success;
+  if (configured->loaded.has_switch("print-config")) return support::print(isotope::config::table(configured->loaded)), support::success;
+  return train_program::run(*std::move(configured));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return support::guarded(train_program::program, [&] { return guarded_main(argc, argv); });
+}

@@ -1,0 +1,150 @@
+#pragma once
+/// One training run: data, session, checkpoints and the loop put together.
+#include "../support/clock.hpp"
+#include "../support/corpus.hpp"
+#include "../support/exit_code.hpp"
+#include "../support/gpt_session.hpp"
+#include "../support/interrupt.hpp"
+#include "../support/line_file.hpp"
+#include "../support/output.hpp"
+#include "../support/terminal.hpp"
+#include "configuration.hpp"
+#include "console.hpp"
+#include "rate.hpp"
+#include "settings.hpp"
+
+#include <isotope/io/dataset.hpp>
+#include <isotope/train/checkpointing.hpp>
+#include <isotope/train/trainer.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace train_program {
+
+inline constexpr std::string_view program = "isotope-train";
+
+inline isotope::result<isotope::io::dataset> open_data(const input_settings& s, std::int64_t length) {
+  using isotope::io::text_unit;
+  const text_unit unit = s.data == "byte" ? text_unit::bytes : s.data == "tokens" ? text_unit::tokens : text_unit::characters;
+  auto data = s.text.empty() ? isotope::io::text_dataset(support::embedded_corpus(), unit, "the built-in text")
+                             : isotope::io::load_dataset(s.text, unit, s.vocab);
+  if (!data) return data;
+  if (auto r = data->check(length); !r) {
+    isotope::failure f = std::move(r).error();
+    if (!s.text.empty()) f.where = s.text;
+    return f;
+  }
+  return data;
+}
+
+inline isotope::train::trainer_options trainer_options_of(const settings& s) {
+  const training_settings& t = s.training;
+  isotope::train::trainer_options o;
+  o.steps = t.steps, o.batch = t.batch, o.length = t.length, o.accumulate = t.accumulate;
+  o.eval_every = t.eval_every, o.patience = t.patience;
+  o.checkpoint_every = s.checkpoint.every, o.stop_after = s.checkpoint.stop_after;
+  o.on_non_finite = t.non_finite == "skip" ? isotope::train::non_finite::skip : isotope::train::non_finite::stop;
+  o.scalars.seed = t.seed;
+  o.scalars.beta1 = float(t.beta1), o.scalars.beta2 = float(t.beta2), o.scalars.epsilon = float(t.epsilon);
+  o.scalars.weight_decay = float(t.weight_decay), o.scalars.clip_norm = float(t.clip);
+  return o;
+}
+
+/// The picture's path: --plot, or loss.svg beside the checkpoints, or none.
+inline std::string plot_path(const settings& s) {
+  if (!s.output.plot.empty()) return s.output.plot;
+  return s.checkpoint.dir.empty() ? std::string() : s.checkpoint.dir + "/loss.svg";
+}
+
+/// A path whose folder is missing would lose its file at the end of a long run.
+inline isotope::result<void> check_folder_of(const std::string& path) {
+  const auto folder = std::filesystem::path(path).parent_path();
+  std::error_code ignored;
+  if (path.empty() || folder.empty() || std::filesystem::is_directory(folder, ignored)) return {};
+  return isotope::fail(isotope::errc::invalid_argument, "its folder does not exist", path, "make the folder first");
+}
+
+template <class Session, class Store>
+isotope::result<isotope::train::done_event> train_and_draw(Session& session, const isotope::io::dataset& data, Store& store, console& sink,
+                                                           const settings& s, isotope::train::run_state state) {
+  isotope::train::trainer loop(session, data, store, sink, rate_of(s.training), support::seconds_now, support::interrupt_requested,
+                               trainer_options_of(s), state);
+  auto done = loop.run();
+  sink.clear();
+  if (const std::string path = plot_path(s); !path.empty() && !sink.curves.train.empty()) {
+    auto drawn = isotope::io::write_file(path, loss_plot(sink.curves));
+    if (done && !drawn) return std::move(drawn).error();
+    if (drawn) sink.print("plot " + path);
+  }
+  return done;
+}
+
+/// Trains as configured; returns the process's exit code.
+inline int run(configuration c) {
+  int code = support::success;
+  const settings& s = c.loaded.value;
+  if (auto r = check_folder_of(s.output.plot); support::failed(program, r, code)) return code;
+  auto data = open_data(s.input, s.training.length);
+  if (support::failed(program, data, code)) return code;
+
+  const isotope::model::gpt model{s.model.layers, s.model.heads, s.model.width, data->vocab().size(), s.model.context, s.model.dropout};
+  auto session = support::open_gpt(model, {s.training.batch, s.training.length, s.training.accumulate > 1}, s.machine.threads,
+                                   s.machine.memory_mib << 20);
+  if (support::failed(program, session, code)) return code;
+
+  isotope::train::run_identity identity;
+  identity.model = isotope::config::to_json(s.model);
+  identity.run = kept_text(c.loaded);
+  identity.seed = s.training.seed;
+  identity.micro_batches = s.training.accumulate;
+  identity.vocab = data->vocab();
+
+  isotope::train::run_state state;
+  if (c.from) {
+    for (const isotope::failure& f : c.from->skipped)
+      static_cast<void>(support::report(program, isotope::fail(f.code, "skipped: " + f.what, f.where)));
+    auto restored = isotope::train::restore(*session, c.from->contents, identity, c.from->path);
+    if (support::failed(program, restored, code)) return code;
+    state = *restored;
+    c.from.reset();  // its tensors are in the session
+  } else {
+    session->initialize(s.training.seed);
+  }
+
+  std::optional<support::line_file> json;
+  if (!s.output.json.empty()) {
+    auto file = support::line_file::open(s.output.json, s.checkpoint.resume);
+    if (support::failed(program, file, code)) return code;
+    json = *std::move(file);
+  }
+
+  console sink(support::terminal_width(), json ? &*json : nullptr);
+  sink.curves.title = "isotope-train, size " + c.loaded.size;
+  sink.print("size " + c.loaded.size + ": " + isotope::train::scaled(double(parameter_count(model))) + " parameters, " +
+             std::to_string(data->tokens().size()) + " " + std::string(isotope::io::name_of(data->vocab().unit())) + ", vocabulary " +
+             std::to_string(data->vocab().size()) + ", " + isotope::train::fixed(double(session->planned_bytes()) / (1 << 20), 1) +
+             " MiB planned");
+  if (state.step > 0) sink.print("resumed after step " + std::to_string(state.step));
+
+  support::install_interrupt_handler();
+  isotope::result<isotope::train::done_event> done = isotope::train::done_event{};
+  if (c.folder) {
+    isotope::train::folder_store store(*c.folder, std::move(identity));
+    done = train_and_draw(*session, *data, store, sink, s, state);
+  } else {
+    isotope::train::no_checkpoints store;
+    done = train_and_draw(*session, *data, store, sink, s, state);
+  }
+  if (json) {
+    auto closed = json->close();
+    if (done && support::failed(program, closed, code)) return code;
+  }
+  if (support::failed(program, done, code)) return code;
+  return done->why == isotope::train::ending::interrupted ? support::interrupted : support::success;
+}
+
+}  // namespace train_program
