@@ -36,6 +36,11 @@ def test_json_lines_have_the_documented_keys_in_order(f):
     done = seen[-1]
     assert done["event"] == "done" and done["steps"] == 12
     assert done["val_loss"] == evals[-1]["val_loss"] and done["best_val_loss"] == min(e["val_loss"] for e in evals)
+
+
+def test_planned_bytes_are_what_is_measured(f):
+    f.run("train", "--size", "char-gpt-cpu", "--text", "text", "--steps", "1", "--batch", "2", "--json", "out.jsonl").succeeded()
+    done = events(f, "out.jsonl")[-1]
     assert abs(done["planned_bytes"] / done["measured_bytes"] - 1) <= 0.05, done
 
 
