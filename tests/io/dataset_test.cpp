@@ -80,7 +80,7 @@ TEST(dataset, a_missing_file_is_not_found) {
 }
 
 TEST(dataset, the_last_tenth_validates) {
-  for (const std::size_t n : {0, 1, 9, 10, 11, 99, 100, 101, 1003}) {
+  for (const std::size_t n : {0u, 1u, 9u, 10u, 11u, 99u, 100u, 101u, 1003u}) {
     const dataset data = counting(static_cast<std::uint16_t>(n));
     EXPECT_EQ(data.training().size(), n * 9 / 10) << n;
     EXPECT_EQ(data.training().size() + data.validation().size(), n);

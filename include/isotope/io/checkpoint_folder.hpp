@@ -38,7 +38,7 @@ class checkpoint_folder {
     if (error || !std::filesystem::is_directory(path, error))
       return fail(errc::write_failed, "cannot make the checkpoint folder: " + (error ? error.message() : "a file has its name"), path,
                   "check the path and its permissions");
-    const checkpoint_folder folder(path, keep);
+    checkpoint_folder folder(path, keep);
     for (const std::string& file : folder.names())
       if (const auto mark = file.find(temporary_mark);
           mark != file.npos && (step_of(file.substr(0, mark)) >= 0 || file.substr(0, mark) == best_name))
