@@ -100,6 +100,15 @@ inline constexpr bool fast_math = true;
 inline constexpr bool fast_math = false;
 #endif
 
+/// The widest vector that the compiler was told of.
+#if defined(__AVX512F__)
+inline constexpr int vector_bytes = 64;
+#elif defined(__AVX__)
+inline constexpr int vector_bytes = 32;
+#else
+inline constexpr int vector_bytes = 16;
+#endif
+
 using float_quad __attribute__((vector_size(16))) = float;
 
 }  // namespace isotope::config

@@ -1,11 +1,11 @@
 #pragma once
 /// Reductions of contiguous rows in an order that depends on n alone: not on the address, the processor's vector width or the threads.
 ///
-/// Bound by reading. Four vectors of running sums hide the latency of an addition; after every chunk of 2048 elements (1024 in f64) they are
-/// folded in halves, and chunk sums are added in a binary tree. bf16 rows are summed in f32. With u = 2^-24 (f64: 2^-53), a sum of terms t[i] is
-/// within
+/// Bound by reading. 64 running sums (32 in f64) hide the latency of an addition; after every chunk of 2048 elements (1024) they are folded in
+/// halves, and chunk sums are added in a binary tree. bf16 rows are summed in f32. With u = 2^-24 (f64: 2^-53), a sum of terms t[i] is within
 ///     (40 + ceil(log2(n / 2048 + 1))) u (|t[0]| + ... + |t[n-1]|)
 /// of the exact sum of the rounded terms, to first order in u: 32 additions in a lane, 6 folds, the tree. NaN and infinities come through.
+/// Tried and lost: 64-byte vectors everywhere, which g++ keeps in memory where the processor's are narrower (4.4 elements per ns with AVX2).
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -17,10 +17,10 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace math {
 
-/// 64 bytes of T that are calculated with together, lane by lane. Narrower processors use several registers.
+/// One vector register of T, calculated with lane by lane.
 template <class T> struct lanes_of {
-  using type __attribute__((vector_size(64))) = T;
-  static constexpr int count = 64 / sizeof(T);
+  using type __attribute__((vector_size(config::vector_bytes))) = T;
+  static constexpr int count = config::vector_bytes / int(sizeof(T));
 };
 template <class T> using lanes = typename lanes_of<T>::type;
 template <class T> struct sum_type {
@@ -34,11 +34,16 @@ template <class T> using sum_t = typename sum_type<T>::type;
 ISOTOPE_INLINE void load(const float* x, lanes<float>& v) { std::memcpy(&v, x, sizeof v); }
 ISOTOPE_INLINE void load(const double* x, lanes<double>& v) { std::memcpy(&v, x, sizeof v); }
 ISOTOPE_INLINE void load(const bfloat16* x, lanes<float>& v) {
-  using half __attribute__((vector_size(32))) = std::uint16_t;
+  using half __attribute__((vector_size(config::vector_bytes / 2))) = std::uint16_t;
   half h;
   std::memcpy(&h, x, sizeof h);
   const lanes<std::uint32_t> wide = __builtin_convertvector(h, lanes<std::uint32_t>) << 16;
   std::memcpy(&v, &wide, sizeof v);
+}
+
+/// f(0), f(1), ... with constants, so that an array indexed by them can stay in registers.
+template <std::size_t... P, class F> ISOTOPE_INLINE void unrolled(std::index_sequence<P...>, const F& f) {
+  (f(std::integral_constant<std::size_t, P>{}), ...);
 }
 
 /// Lane i becomes combine(lane i, lane i + half) for each half in turn; the answer is lane 0.
@@ -54,16 +59,22 @@ template <class T, class Combine> ISOTOPE_INLINE T fold(lanes<T>& v, const Combi
   return v[0];
 }
 
+/// The same for vectors: the answer is a[0].
+template <std::size_t Half, class V, class Combine> ISOTOPE_INLINE void fold_parts(V* a, const Combine& combine) {
+  unrolled(std::make_index_sequence<Half>{}, [&](auto p) ISOTOPE_INLINE_LAMBDA { combine(a[p], a[p + Half]); });
+  if constexpr (Half > 1) fold_parts<Half / 2>(a, combine);
+}
+
 /// What a reduction is made of: where it starts, how two partial results are joined, the most elements between two folds.
 struct addition {
   template <class T> static constexpr T start = T(0);
-  static constexpr int chunk_vectors = 128;
+  static constexpr std::int64_t chunk_groups = 32;
   template <class V> ISOTOPE_INLINE void operator()(V& a, const V& b) const { a += b; }
 };
 /// The larger, or NaN if either is NaN.
 struct larger {
   template <class T> static constexpr T start = -std::numeric_limits<T>::infinity();
-  static constexpr int chunk_vectors = 1 << 20;
+  static constexpr std::int64_t chunk_groups = std::int64_t(1) << 40;
   template <class V> ISOTOPE_INLINE void operator()(V& a, const V& b) const { a = ((b > a) | (b != b)) ? b : a; }
 };
 
@@ -85,30 +96,35 @@ ISOTOPE_INLINE void apply_term(const Term& term, lanes<T>& t, std::index_sequenc
 /// @param term  void(lanes<T>& t, const lanes<T>& x0, ...): writes its result to t
 template <class T, class Combine, class Term, class... X>
 ISOTOPE_INLINE T reduce(std::int64_t n, const Combine& combine, const Term& term, const X*... x) {
-  constexpr int count = lanes_of<T>::count, group = 4 * count;
-  constexpr std::int64_t chunk = std::int64_t(Combine::chunk_vectors) * count;
-  constexpr T start = Combine::template start<T>;
+  constexpr std::int64_t count = lanes_of<T>::count, group = 256 / int(sizeof(T)), chunk = Combine::chunk_groups * group;
+  constexpr auto parts = std::make_index_sequence<std::size_t(group / count)>{};
   constexpr auto each = std::index_sequence_for<X...>{};
+  constexpr T start = Combine::template start<T>;
   T tree[64];  // bit b of `done` set: the slot of level b holds 2^b chunks
   std::uint64_t done = 0;
   for (std::int64_t begin = 0; begin < n; begin += chunk) {
-    const std::int64_t end = begin + chunk < n ? begin + chunk : n;
-    lanes<T> a0 = lanes<T>{} + start, a1 = a0, a2 = a0, a3 = a0, t;
+    const std::int64_t end = n - begin > chunk ? begin + chunk : n;
+    lanes<T> a[parts.size()];
+    unrolled(parts, [&](auto p) ISOTOPE_INLINE_LAMBDA { a[p] = lanes<T>{} + start; });
     std::int64_t i = begin;
     for (; i + group <= end; i += group) {
-      apply_term<T>(term, t, each, (x + i)...), combine(a0, t);
-      apply_term<T>(term, t, each, (x + i + count)...), combine(a1, t);
-      apply_term<T>(term, t, each, (x + i + 2 * count)...), combine(a2, t);
-      apply_term<T>(term, t, each, (x + i + 3 * count)...), combine(a3, t);
+      unrolled(parts, [&](auto p) ISOTOPE_INLINE_LAMBDA {
+        lanes<T> t;
+        apply_term<T>(term, t, each, (x + i + std::int64_t(p) * count)...);
+        combine(a[p], t);
+      });
     }
-    for (int part = 0; i < end; i += count, ++part) {
-      const int rest = int(end - i < count ? end - i : count);
-      apply_term<T>(term, t, each, padded_lanes<X>(x + i, rest).at...);
+    unrolled(parts, [&](auto p) ISOTOPE_INLINE_LAMBDA {
+      const std::int64_t at = i + std::int64_t(p) * count;
+      if (at >= end) return;
+      const int rest = int(end - at < count ? end - at : count);
+      lanes<T> t;
+      apply_term<T>(term, t, each, padded_lanes<X>(x + at, rest).at...);
       for (int j = rest; j < count; ++j) t[j] = start;
-      combine(part == 0 ? a0 : part == 1 ? a1 : part == 2 ? a2 : a3, t);
-    }
-    combine(a0, a2), combine(a1, a3), combine(a0, a1);
-    T value = fold<T>(a0, combine);
+      combine(a[p], t);
+    });
+    fold_parts<parts.size() / 2>(a, combine);
+    T value = fold<T>(a[0], combine);
     int level = 0;
     for (; (done >> level) & 1u; ++level) {
       T earlier = tree[level];
