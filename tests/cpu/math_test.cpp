@@ -1,3 +1,4 @@
+// labels: slow
 #include <isotope/kernels/cpu/math/all.hpp>
 
 #include <gtest/gtest.h>
