@@ -43,6 +43,8 @@ template <class P> using reference_kernels = boost::mp11::mp_list<
     kernel<op::elementwise, P, kernels::reference>,
     kernel<op::accumulate, P, kernels::reference>,
     kernel<op::global_norm, P, kernels::reference>,
+    kernel<op::clip_value, P, kernels::reference>,
+    kernel<op::clip_norm, P, kernels::reference>,
     kernel<op::adamw, P, kernels::reference>,
     kernel<op::sgd, P, kernels::reference>,
     kernel<op::matmul, P, kernels::reference>,

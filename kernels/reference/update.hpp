@@ -43,6 +43,28 @@ template <class P> struct kernel<op::global_norm, P, kernels::reference> {
   }
 };
 
+template <class P> struct kernel<op::clip_value, P, kernels::reference> {
+  static void run(const launch& l) {
+    const double c = double(l.scalars->clip_value) / double(l.scalars->gradient_scale);
+    if (!(l.scalars->clip_value > 0)) return;
+    for (std::int64_t i = 0; i < l.out[0].dims.count(); ++i) {
+      const double g = reference::load(l.out[0], i);
+      reference::store(l.out[0], i, g < -c ? -c : g > c ? c : g);
+    }
+  }
+};
+
+template <class P> struct kernel<op::clip_norm, P, kernels::reference> {
+  static void run(const launch& l) {
+    const double k = double(l.scalars->gradient_scale), c = double(l.scalars->clip_norm);
+    double sum = 0;
+    for (std::int64_t i = 0; i < l.out[0].dims.count(); ++i) sum += (k * reference::load(l.out[0], i)) * (k * reference::load(l.out[0], i));
+    const double factor = c / (std::sqrt(sum) + 1e-6);
+    if (!(c > 0) || !(factor < 1)) return;
+    for (std::int64_t i = 0; i < l.out[0].dims.count(); ++i) reference::store(l.out[0], i, reference::load(l.out[0], i) * factor);
+  }
+};
+
 ISOTOPE_CPU_NAMESPACE {
 namespace reference {
 /// What adamw and sgd share: the gradient's factor, and whether the step counts. Arithmetic in the accumulation format.
@@ -54,7 +76,7 @@ template <class A> struct update_operands {
   explicit update_operands(const launch& l) : g(l.in[l.in.size() - 3]), factor(A(l.scalars->gradient_scale)), decaying(l.attr->i[0]) {
     const A norm = A(load(l.in[l.in.size() - 2], 0)), loss = A(load(l.in[l.in.size() - 1], 0)), clip = A(l.scalars->clip_norm);
     skipped = !std::isfinite(norm) || !std::isfinite(loss);
-    if (clip > 0 && clip / (norm + A(1e-6)) < 1) factor *= clip / (norm + A(1e-6));
+    if (l.attr->i[2] != 0 && clip > 0 && clip / (norm + A(1e-6)) < 1) factor *= clip / (norm + A(1e-6));
   }
 };
 }  // namespace reference
@@ -66,7 +88,7 @@ template <class P> struct kernel<op::adamw, P, kernels::reference> {
     const reference::update_operands<A> u(l);
     if (u.skipped) return;
     const step_scalars& s = *l.scalars;
-    const A beta1 = A(s.beta1), beta2 = A(s.beta2), rate = A(s.learning_rate), epsilon = A(s.epsilon), decay = A(s.weight_decay);
+    const A beta1 = A(s.beta1), beta2 = A(s.beta2), rate = A(s.learning_rate) * A(l.attr->f[0]), epsilon = A(s.epsilon), decay = A(s.weight_decay);
     const double t = double(s.optimizer_step);
     const A correction1 = A(1 - std::pow(double(s.beta1), t)), correction2 = A(1 - std::pow(double(s.beta2), t));
     const view &w = l.out[0], &m = l.out[1], &v = l.out[2];
@@ -89,7 +111,7 @@ template <class P> struct kernel<op::sgd, P, kernels::reference> {
     using A = typename P::accum;
     const reference::update_operands<A> u(l);
     if (u.skipped) return;
-    const A rate = A(l.scalars->learning_rate), momentum = A(l.scalars->momentum), decay = A(l.scalars->weight_decay);
+    const A rate = A(l.scalars->learning_rate) * A(l.attr->f[0]), momentum = A(l.scalars->momentum), decay = A(l.scalars->weight_decay);
     const view &w = l.out[0], &m = l.out[1];
     for (std::int64_t i = 0; i < w.dims.count(); ++i) {
       const A w0 = A(reference::load(w, i)), g = u.factor * A(reference::load(u.g, i));

@@ -82,6 +82,7 @@ struct parameter {
   std::int32_t value = -1, grad = -1;
   initializer init;
   bool decay = true, trainable = true;
+  double rate_scale = 1;  // factor on the learning rate
 };
 struct named_input {
   name label;

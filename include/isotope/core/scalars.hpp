@@ -16,6 +16,7 @@ struct step_scalars {
   float weight_decay = 0;
   float momentum = 0;
   float clip_norm = 0;                   // <= 0: no clipping
+  float clip_value = 0;                  // <= 0: no clipping
   float gradient_scale = 1;              // 1 / micro-batches
   std::array<std::int32_t, 16> sizes{};  // actual sizes of scalar dimensions, by slot
 };

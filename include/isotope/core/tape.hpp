@@ -136,6 +136,7 @@ class tape {
     p.init = o.init;
     p.decay = o.decay < 0 ? s.rank >= 2 : o.decay != 0;
     p.trainable = o.trainable;
+    p.rate_scale = o.rate_scale;
     g.params.push_back(p);
     return id;
   }

@@ -17,6 +17,7 @@ struct param_options {
   initializer init = init::zeros;
   int decay = -1;         // 1, 0, or -1: matrices decay, vectors do not (the GPT-2 rule)
   bool trainable = true;  // false: no gradient, no optimiser state
+  double rate_scale = 1;  // factor on the learning rate
 };
 
 /// A Machine evaluates model code: it records (`graph_machine`) or runs (`eager`) each op. Values are ids that it hands out.

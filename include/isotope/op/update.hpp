@@ -28,9 +28,25 @@ struct global_norm {
   static constexpr void infer(shape_rule& r) { r.yield({}, r.accum()); }
 };
 
+/// Operand g, in place: g[i] = min(max(g[i], -c), c), c = step_scalars::clip_value / gradient_scale; c <= 0: unchanged. NaN stays.
+struct clip_value {
+  static constexpr std::string_view name = "clip_value";
+  static constexpr std::uint8_t inout = 1;
+  static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), r.type(0)); }
+};
+
+/// Operand g, in place: g[i] = g[i] min(1, c / (n + 1e-6)), n = sqrt(sum (k g[i])^2), k = gradient_scale, c = step_scalars::clip_norm;
+/// c <= 0: unchanged.
+struct clip_norm {
+  static constexpr std::string_view name = "clip_norm";
+  static constexpr std::uint8_t inout = 1;
+  static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), r.type(0)); }
+};
+
 /// Operands w (N), m (N), v (N) [, shadow (N)], g (N), norm (), loss (), all in place but the last three. attributes: i[0] elements
-/// that decay (they come first), i[1] 1 with a shadow. Skipped whole where norm or loss is not finite. With the scalars of the step,
-/// t = optimizer_step and c = gradient_scale min(1, clip_norm / (norm + 1e-6)) (clip_norm <= 0: gradient_scale):
+/// that decay (they come first), i[1] 1 with a shadow, i[2] 1 to clip by the global norm, f[0] factor on the learning rate lr.
+/// Skipped whole where norm or loss is not finite. With the scalars of the step,
+/// t = optimizer_step and c = gradient_scale min(1, clip_norm / (norm + 1e-6)) (clip_norm <= 0 or i[2] = 0: gradient_scale):
 ///   m = beta1 m + (1 - beta1) c g,   v = beta2 v + (1 - beta2) (c g)^2
 ///   w = w - lr decay w (first i[0] elements) - lr (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon),   shadow = w rounded
 /// Source: Loshchilov & Hutter 2017, arXiv:1711.05101, algorithm 2; clipping: Pascanu et al. 2012, arXiv:1211.5063.

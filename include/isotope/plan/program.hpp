@@ -25,6 +25,7 @@ template <Target T> constexpr void lower(tape& t, bool fused) {
 template <Target T, class Model> constexpr trace trace_training(const Model& model, const training_options& o) {
   graph<T> machine;
   const auto loss = model(scope<graph<T>>{&machine, {}});
+  regroup(machine, o.group);
   differentiate(machine, loss.id, o.recompute);
   distribute(machine);
   append_optimizer(machine, loss.id, o);

@@ -14,10 +14,24 @@ namespace isotope {
 
 enum class optimizer_kind : std::uint8_t { none, adamw, sgd };
 
+/// How gradients are clipped before the update: all together (step_scalars::clip_norm on the global norm), each tensor's norm to
+/// clip_norm, or each number to [-clip_value, clip_value]. The last two run before the global norm is taken, which then scales nothing.
+enum class clipping : std::uint8_t { global_norm, tensor_norm, value };
+
+/// What the optimiser does with one parameter.
+struct param_group {
+  bool decay = true, trainable = true;
+  double rate_scale = 1;
+};
+/// Chooses a group by path and shape; `given` is what the model said.
+using grouping = param_group (*)(std::string_view path, const shape& dims, param_group given);
+
 /// How a training program is put together. Hyperparameters are step scalars, not part of the plan.
 struct training_options {
   optimizer_kind optimizer = optimizer_kind::adamw;
-  bool accumulate = false;  // several micro-batches per step
+  clipping clip = clipping::global_norm;
+  grouping group = nullptr;  // none: as the model says
+  bool accumulate = false;   // several micro-batches per step
   recompute_policy recompute{};
   bool fuse = true;
 };
@@ -61,25 +75,42 @@ constexpr void sort_params(trace& g) {
   g.params = static_cast<std::vector<parameter>&&>(sorted);
 }
 
+/// Parameters of one learning rate: elements [first, decayed) decay, [decayed, end) do not.
+struct rate_group {
+  double scale = 1;
+  std::int64_t first = 0, decayed = 0, end = 0;
+};
 struct param_order {
-  std::vector<std::int32_t> order;   // of trace::params: decaying, not decaying, frozen; each by path
+  std::vector<std::int32_t> order;   // of trace::params: by learning rate, decaying before not decaying, by path; frozen ones last
   std::vector<std::int64_t> offset;  // elements, by position in trace::params
-  std::int64_t decayed = 0, trained = 0, total = 0;
+  std::vector<rate_group> rates;
+  std::int64_t trained = 0, total = 0;
 };
 constexpr param_order arrange(const trace& g) {
   param_order r;
   r.offset.resize(g.params.size(), 0);
-  for (int group = 0; group < 3; ++group) {
+  const auto append = [&](auto&& chosen) {
     for (std::size_t i = 0; i < g.params.size(); ++i) {
       const auto& p = g.params[i];
-      if ((p.trainable ? (p.decay ? 0 : 1) : 2) != group) continue;
+      if (!chosen(p)) continue;
       r.order.push_back(std::int32_t(i));
       r.offset[i] = r.total;
       r.total += (g.values[std::size_t(p.value)].dims.count() + param_alignment - 1) / param_alignment * param_alignment;
     }
-    if (group == 0) r.decayed = r.total;
-    if (group == 1) r.trained = r.total;
+  };
+  for (const auto& p : g.params) {
+    bool known = !p.trainable;
+    for (const auto& x : r.rates) known = known || x.scale == p.rate_scale;
+    if (known) continue;
+    rate_group x{p.rate_scale, r.total, 0, 0};
+    append([&](const parameter& q) { return q.trainable && q.decay && q.rate_scale == x.scale; });
+    x.decayed = r.total;
+    append([&](const parameter& q) { return q.trainable && !q.decay && q.rate_scale == x.scale; });
+    x.end = r.total;
+    r.rates.push_back(x);
   }
+  r.trained = r.total;
+  append([](const parameter& q) { return !q.trainable; });
   return r;
 }
 constexpr void rebase(trace& g, std::int32_t v, std::int32_t region, std::int64_t offset) {
@@ -132,9 +163,73 @@ constexpr void place_gradient(tape& t, const parameter& p, std::int32_t region, 
     }
   }
 }
+
+constexpr std::int32_t part_of(trace& g, std::int32_t region, std::int64_t first, const shape& dims) {
+  const auto v = g.add_value(dims, g.values[std::size_t(region)].type, g.values[std::size_t(region)].kind);
+  rebase(g, v, region, first);
+  return v;
+}
+
+/// Clipping by value or by each tensor's norm, in place in the gradient region.
+constexpr void clip_each(tape& t, const param_order& order, std::int32_t grads, clipping how) {
+  const auto clip = [&](const op_info& op, std::int32_t v) {
+    t.record(op, {&v, 1}, {}, place::current(), 0);
+    t.g.nodes.back().phases = phase_last;
+    t.g.nodes.back().effect = true;
+  };
+  if (how == clipping::value) clip(info<op::clip_value>, grads);
+  if (how == clipping::tensor_norm)
+    for (auto i : order.order)
+      if (const auto& p = t.g.params[std::size_t(i)]; p.trainable)
+        clip(info<op::clip_norm>, part_of(t.g, grads, order.offset[std::size_t(i)], {t.g.values[std::size_t(p.value)].dims.count()}));
+}
+
+struct update_inputs {
+  std::int32_t grads, norm, loss;
+};
+/// One launch of the optimiser per learning rate.
+constexpr void update(tape& t, const param_order& order, update_inputs in, const training_options& o) {
+  trace& g = t.g;
+  const dtype accum = accum_of(t.program());
+  const bool mixed = accum != t.program();
+  const auto params = g.root(g.params[std::size_t(order.order[0])].value);
+  const auto weights = mixed ? g.add_value({order.total}, accum, value_kind::master) : params;
+  const int moments = o.optimizer == optimizer_kind::adamw ? 2 : 1;
+  std::array<std::int32_t, 2> moment{};
+  for (int k = 0; k < moments; ++k) moment[std::size_t(k)] = g.add_value({order.trained}, accum, value_kind::state);
+  for (const auto& x : order.rates) {
+    const shape n{x.end - x.first};
+    std::array<std::int32_t, max_inputs> operands{};
+    std::size_t k = 0;
+    operands[k++] = part_of(g, weights, x.first, n);
+    for (int m = 0; m < moments; ++m) operands[k++] = part_of(g, moment[std::size_t(m)], x.first, n);
+    if (mixed) operands[k++] = part_of(g, params, x.first, n);
+    operands[k++] = part_of(g, in.grads, x.first, n);
+    operands[k++] = in.norm;
+    operands[k++] = in.loss;
+    attributes a;
+    a.i = {x.decayed - x.first, mixed ? 1 : 0, o.clip == clipping::global_norm ? 1 : 0};
+    a.f[0] = x.scale;
+    t.record(o.optimizer == optimizer_kind::adamw ? info<op::adamw> : info<op::sgd>, {operands.data(), k}, a, place::current(), 0);
+    g.nodes.back().phases = phase_last;
+    g.nodes.back().effect = true;
+  }
+}
 }  // namespace plan_detail
 
-/// Parameters become parts of one region, in the order: decaying, not decaying, frozen.
+/// Regroups parameters before they are differentiated.
+constexpr void regroup(tape& t, grouping group) {
+  if (group == nullptr) return;
+  for (auto& p : t.g.params) {
+    value& v = t.g.values[std::size_t(p.value)];
+    const auto r = group(p.path.view(), v.dims, {p.decay, p.trainable, p.rate_scale});
+    p.decay = r.decay;
+    p.trainable = r.trainable;
+    p.rate_scale = r.rate_scale;
+  }
+}
+
+/// Parameters become parts of one region, in the order of plan_detail::param_order.
 constexpr plan_detail::param_order gather_params(tape& t) {
   plan_detail::sort_params(t.g);
   const auto order = plan_detail::arrange(t.g);
@@ -168,34 +263,12 @@ constexpr void append_optimizer(tape& t, std::int32_t loss, const training_optio
   g.outputs.push_back({name("loss"), total});
   if (order.trained == 0 || o.optimizer == optimizer_kind::none) return;
 
+  plan_detail::clip_each(t, order, grads, o.clip);
   const auto norm = t.record(info<op::global_norm>, {&grads, 1}, {}, place::current(), 0).out[0];
   g.nodes.back().phases = phase_last;
   g.values[std::size_t(norm)].kind = value_kind::output;
   g.outputs.push_back({name("grad_norm"), norm});
-
-  const bool mixed = accum != t.program();
-  const auto params = g.root(g.params[std::size_t(order.order[0])].value);
-  const auto part = [&](std::int32_t region) {  // frozen parameters lie behind the trained ones
-    const auto v = g.add_value({order.trained}, g.values[std::size_t(region)].type, g.values[std::size_t(region)].kind);
-    plan_detail::rebase(g, v, region, 0);
-    return v;
-  };
-  const auto weights = part(mixed ? g.add_value({order.total}, accum, value_kind::master) : params);
-  std::array<std::int32_t, max_inputs> in{};
-  std::size_t n = 0;
-  in[n++] = weights;
-  const int moments = o.optimizer == optimizer_kind::adamw ? 2 : 1;
-  for (int k = 0; k < moments; ++k) in[n++] = g.add_value({order.trained}, accum, value_kind::state);
-  if (mixed) in[n++] = part(params);
-  in[n++] = grads;
-  in[n++] = norm;
-  in[n++] = total;
-  attributes a;
-  a.i = {order.decayed, mixed ? 1 : 0};
-  const op_info& op = o.optimizer == optimizer_kind::adamw ? info<op::adamw> : info<op::sgd>;
-  t.record(op, {in.data(), n}, a, place::current(), 0);
-  g.nodes.back().phases = phase_last;
-  g.nodes.back().effect = true;
+  plan_detail::update(t, order, {grads, norm, total}, o);
 }
 
 /// Shards, collectives: tensor parallelism and ZeRO insert them here, between differentiation and fusion. One device needs none.
