@@ -21,8 +21,9 @@ struct attributes {
   friend constexpr bool operator==(const attributes&, const attributes&) = default;
 };
 
-class shape_rule;  // core/tape.hpp: what a shape rule sees
-class pullback;    // core/tape.hpp: what a gradient rule sees
+class shape_rule;     // core/tape.hpp: what a shape rule sees
+class decomposition;  // core/tape.hpp: what a lowering to other ops sees
+class pullback;       // core/tape.hpp: what a gradient rule sees
 
 enum class op_kind : std::uint8_t {
   kernel,       // one launch
@@ -45,7 +46,8 @@ struct op_info {
   bool random = false;       // draws random numbers: its nodes are numbered, each number a stream
   std::uint8_t inout = 0;    // bit k: output k is input k, updated in place
   void (*infer)(shape_rule&) = nullptr;
-  void (*gradient)(pullback&) = nullptr;  // none: not differentiable
+  void (*gradient)(pullback&) = nullptr;        // none: not differentiable
+  void (*decompose)(decomposition&) = nullptr;  // the same in terms of simpler ops, for backends without a kernel
 };
 
 /// An op is a tag with a name and a shape rule; the rest has defaults.
@@ -60,6 +62,9 @@ concept IsOp = HasOpName<Op> && HasShapeRule<Op>;
 template <class Op>
 concept HasGradientRule = requires(pullback& g) { Op::gradient(g); };
 
+template <class Op>
+concept HasDecomposition = requires(decomposition& d) { Op::decompose(d); };
+
 template <IsOp Op> constexpr op_info describe() {
   op_info r{.name = Op::name, .infer = &Op::infer};
   if constexpr (requires { Op::kind; }) r.kind = Op::kind;
@@ -69,6 +74,7 @@ template <IsOp Op> constexpr op_info describe() {
   if constexpr (requires { Op::random; }) r.random = Op::random;
   if constexpr (requires { Op::inout; }) r.inout = Op::inout;
   if constexpr (HasGradientRule<Op>) r.gradient = &Op::gradient;
+  if constexpr (HasDecomposition<Op>) r.decompose = &Op::decompose;
   return r;
 }
 /// The one address by which graphs, plans and kernel tables name an op.

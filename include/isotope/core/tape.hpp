@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "graph.hpp"
+#include "target.hpp"
 #include "tensor.hpp"
 
 namespace isotope {
@@ -90,8 +91,10 @@ class tape {
 
   trace g;
   node_observer* observer = nullptr;
-  std::int32_t block = -1;  // values recorded here belong to it
-  bool training = true;     // false: dropout is the identity
+  std::int32_t block = -1;               // values recorded here belong to it
+  bool training = true;                  // false: dropout is the identity
+  std::span<const kernel_info> kernels;  // of the target, if known: ops without a kernel are decomposed where they can be
+  bool common = false;                   // decompose whatever can be
 
   constexpr dtype program() const { return g.program; }
   constexpr const value& describe(std::int32_t id) const { return g.values[std::size_t(id)]; }
@@ -166,8 +169,10 @@ class tape {
       fail(m << op.name << ": " << r.error(), at);
       return {};
     }
+    if (op.decompose != nullptr && (common || !has_kernel(op))) return decomposed(op, ins, r.attr, at);
     node n;
     n.op = &op;
+    n.common = inside_;
     n.in = in;
     n.attr = r.attr;
     n.block = block;
@@ -213,6 +218,14 @@ class tape {
  private:
   name last_path_;
   std::uint32_t ordinal_ = 0;
+  bool inside_ = false;  // a decomposition
+
+  constexpr bool has_kernel(const op_info& op) const {
+    for (const auto& k : kernels)
+      if (k.op == &op && k.precision == g.program) return true;
+    return kernels.empty();
+  }
+  constexpr applied decomposed(const op_info& op, std::span<const std::int32_t> in, const attributes& a, place at);
 
   constexpr bool good_shape(const shape& s, const name& what, place at) {
     message m;
@@ -230,6 +243,35 @@ class tape {
   /// v, or a dense copy of it where the op cannot read v's strides.
   constexpr std::int32_t legal(operand_layout layout, std::int32_t v, place at);
 };
+
+/// What a decomposition sees: the operands x and the attributes of the op that it stands for; it gives the outputs.
+class decomposition {
+ public:
+  constexpr decomposition(tape& t, std::span<const std::int32_t> in, const attributes& a, place where)
+      : attr(a), at(where), t_(t), in_(in) {}
+
+  attributes attr;
+  place at;
+
+  constexpr tape& machine() const { return t_; }
+  constexpr tensor<tape> x(int k) const { return {&t_, in_[std::size_t(k)]}; }
+  constexpr void give(int k, tensor<tape> y) { outputs.out[std::size_t(k)] = y.id; }
+
+  applied outputs;
+
+ private:
+  tape& t_;
+  std::span<const std::int32_t> in_;
+};
+
+constexpr applied tape::decomposed(const op_info& op, std::span<const std::int32_t> in, const attributes& a, place at) {
+  const bool outer = inside_;
+  inside_ = true;
+  decomposition d(*this, in, a, at);
+  op.decompose(d);
+  inside_ = outer;
+  return d.outputs;
+}
 
 /// What a gradient rule sees: the node's inputs x, outputs y, the gradients dy of its outputs; it gives the gradients of the inputs.
 class pullback {

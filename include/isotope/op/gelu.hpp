@@ -1,5 +1,9 @@
 #pragma once
+#include "add.hpp"
 #include "binary.hpp"
+#include "mul.hpp"
+#include "scale.hpp"
+#include "tanh.hpp"
 #include "unary.hpp"
 
 namespace isotope {
@@ -10,6 +14,11 @@ struct gelu_tanh_grad : binary_elementwise {
 };
 struct gelu_tanh : unary_elementwise {
   static constexpr std::string_view name = "gelu_tanh";
+  static constexpr void decompose(decomposition& d) {
+    const auto x = d.x(0), cube = isotope::mul(isotope::mul(x, x, d.at), x, d.at);
+    const auto inner = isotope::scale(isotope::add(x, isotope::scale(cube, 0.044715, d.at), d.at), 0.79788456080286535588, d.at);
+    d.give(0, isotope::mul(isotope::scale(x, 0.5, d.at), isotope::shift(isotope::tanh(inner, d.at), 1.0, d.at), d.at));
+  }
   static constexpr void gradient(pullback& g) { g.give(0, apply<gelu_tanh_grad>(place::current(), {}, g.x(0), g.dy())); }
 };
 /// Operands x, dy: dx[i] = dy[i] (0.5 (1 + erf(x[i]/sqrt(2))) + x[i] exp(-x[i]^2/2) / sqrt(2 pi)).

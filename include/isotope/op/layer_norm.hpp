@@ -1,5 +1,11 @@
 #pragma once
-#include "../core/tape.hpp"
+#include "add.hpp"
+#include "div.hpp"
+#include "mul.hpp"
+#include "scale.hpp"
+#include "sqrt.hpp"
+#include "sub.hpp"
+#include "sum.hpp"
 
 namespace isotope {
 namespace op {
@@ -16,6 +22,14 @@ struct layer_norm_grad {
 /// Operands x (..., C), weight (C), bias (C); outputs y, mean (...), rstd (...) in accumulation format. attributes: f[0] epsilon.
 struct layer_norm {
   static constexpr std::string_view name = "layer_norm";
+  static constexpr void decompose(decomposition& d) {
+    const auto x = d.x(0);
+    const auto mean = isotope::mean(x, {-1}, true, d.at), h = isotope::sub(x, mean, d.at);
+    const auto variance = isotope::mean(isotope::mul(h, h, d.at), {-1}, true, d.at);
+    const auto deviation = isotope::sqrt(isotope::shift(variance, d.attr.f[0], d.at), d.at);
+    const auto scaled = isotope::mul(isotope::div(h, deviation, d.at), d.x(1), d.at);
+    d.give(0, isotope::add(scaled, d.x(2), d.at));
+  }
   static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
     if (!r.require(x.rank >= 1 && r.dims(1) == shape{x.axis(-1)} && r.dims(2) == shape{x.axis(-1)},

@@ -1,5 +1,9 @@
 #pragma once
-#include "../core/tape.hpp"
+#include "div.hpp"
+#include "mul.hpp"
+#include "scale.hpp"
+#include "sqrt.hpp"
+#include "sum.hpp"
 
 namespace isotope {
 namespace op {
@@ -15,6 +19,11 @@ struct rms_norm_grad {
 /// Operands x (..., C), weight (C); outputs y, rstd (...) in accumulation format. attributes: f[0] epsilon.
 struct rms_norm {
   static constexpr std::string_view name = "rms_norm";
+  static constexpr void decompose(decomposition& d) {
+    const auto x = d.x(0), power = isotope::mean(isotope::mul(x, x, d.at), {-1}, true, d.at);
+    const auto root = isotope::sqrt(isotope::shift(power, d.attr.f[0], d.at), d.at);
+    d.give(0, isotope::mul(isotope::div(x, root, d.at), d.x(1), d.at));
+  }
   static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
     if (!r.require(x.rank >= 1 && r.dims(1) == shape{x.axis(-1)}, "weight must have the width of x")) return;

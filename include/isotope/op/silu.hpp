@@ -1,5 +1,8 @@
 #pragma once
 #include "binary.hpp"
+#include "div.hpp"
+#include "exp.hpp"
+#include "scale.hpp"
 #include "unary.hpp"
 
 namespace isotope {
@@ -10,6 +13,9 @@ struct silu_grad : binary_elementwise {
 };
 struct silu : unary_elementwise {
   static constexpr std::string_view name = "silu";
+  static constexpr void decompose(decomposition& d) {
+    d.give(0, isotope::div(d.x(0), isotope::shift(isotope::exp(isotope::scale(d.x(0), -1.0, d.at), d.at), 1.0, d.at), d.at));
+  }
   static constexpr void gradient(pullback& g) { g.give(0, apply<silu_grad>(place::current(), {}, g.x(0), g.dy())); }
 };
 }  // namespace op

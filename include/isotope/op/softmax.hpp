@@ -1,5 +1,10 @@
 #pragma once
-#include "../core/tape.hpp"
+#include "div.hpp"
+#include "exp.hpp"
+#include "extremum.hpp"
+#include "log.hpp"
+#include "sub.hpp"
+#include "sum.hpp"
 
 namespace isotope {
 namespace op {
@@ -11,12 +16,26 @@ struct softmax_shape {
       r.yield(r.dims(0), r.type(0));
   }
 };
+/// Pieces of the decompositions: x less its maximum, and the sum of the exponentials, along the axis.
+struct shifted {
+  tensor<tape> z, total;
+  static constexpr shifted of(decomposition& d) {
+    attributes a;
+    a.i = {std::int64_t(1) << d.attr.i[0], 1};
+    const auto z = isotope::sub(d.x(0), apply<max>(d.at, a, d.x(0)), d.at);
+    return {z, apply<sum>(d.at, a, isotope::exp(z, d.at))};
+  }
+};
 /// Operands y, dy: dx[i] = y[i] (dy[i] - sum_j y[j] dy[j]).
 struct softmax_grad : softmax_shape {
   static constexpr std::string_view name = "softmax_grad";
 };
 struct softmax : softmax_shape {
   static constexpr std::string_view name = "softmax";
+  static constexpr void decompose(decomposition& d) {
+    const auto s = shifted::of(d);
+    d.give(0, isotope::div(isotope::exp(s.z, d.at), s.total, d.at));
+  }
   static constexpr void gradient(pullback& g) { g.give(0, apply<softmax_grad>(place::current(), g.attr, g.y(), g.dy())); }
 };
 /// Operands y, dy: dx[i] = dy[i] - exp(y[i]) sum_j dy[j].
@@ -25,6 +44,10 @@ struct log_softmax_grad : softmax_shape {
 };
 struct log_softmax : softmax_shape {
   static constexpr std::string_view name = "log_softmax";
+  static constexpr void decompose(decomposition& d) {
+    const auto s = shifted::of(d);
+    d.give(0, isotope::sub(s.z, isotope::log(s.total, d.at), d.at));
+  }
   static constexpr void gradient(pullback& g) { g.give(0, apply<log_softmax_grad>(place::current(), g.attr, g.y(), g.dy())); }
 };
 template <class Op, Machine M> constexpr tensor<M> along(tensor<M> x, int axis, place at) {

@@ -7,6 +7,7 @@ namespace isotope {
 namespace op {
 struct square : unary_elementwise {
   static constexpr std::string_view name = "square";
+  static constexpr void decompose(decomposition& d) { d.give(0, isotope::mul(d.x(0), d.x(0), d.at)); }
   static constexpr void gradient(pullback& g) { g.give(0, isotope::scale(isotope::mul(g.dy(), g.x(0)), 2.0)); }
 };
 }  // namespace op

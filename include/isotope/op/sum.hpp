@@ -42,6 +42,10 @@ struct sum : reduction {
 };
 struct mean : reduction {
   static constexpr std::string_view name = "mean";
+  static constexpr void decompose(decomposition& d) {
+    const double n = double(terms(d.x(0).dims(), d.attr.i[0]));
+    d.give(0, isotope::scale(apply<sum>(d.at, d.attr, d.x(0)), 1.0 / n, d.at));
+  }
   static constexpr void gradient(pullback& g) {
     g.give(0, isotope::scale(repeated(g, g.dy()), 1.0 / double(terms(g.x(0).dims(), g.attr.i[0]))));
   }

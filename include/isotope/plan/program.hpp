@@ -24,6 +24,8 @@ template <Target T> constexpr void lower(tape& t, bool fused) {
 /// A loss model, differentiated, with its optimiser, fused.
 template <Target T, class Model> constexpr trace trace_training(const Model& model, const training_options& o) {
   graph<T> machine;
+  machine.kernels = kernel_table<T>;
+  machine.common = o.common;
   const auto loss = model(scope<graph<T>>{&machine, {}});
   regroup(machine, o.group);
   differentiate(machine, loss.id, o.recompute);
@@ -35,6 +37,7 @@ template <Target T, class Model> constexpr trace trace_training(const Model& mod
 /// A forward model: no gradient, no optimiser state, nothing kept for a backward pass.
 template <Target T, class Model> constexpr trace trace_inference(const Model& model, bool fused) {
   graph<T> machine;
+  machine.kernels = kernel_table<T>;
   machine.training = false;
   auto y = model(scope<graph<T>>{&machine, {}});
   if (machine.ok() && y.valid()) {

@@ -34,6 +34,7 @@ struct training_options {
   bool accumulate = false;   // several micro-batches per step
   recompute_policy recompute{};
   bool fuse = true;
+  bool common = false;  // decompose every op that can be
 };
 
 /// Parameters start at multiples of 128 elements: 256-byte blocks in bf16, and the same element offsets in every region.
