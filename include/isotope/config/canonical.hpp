@@ -28,7 +28,7 @@ template <class C> std::string to_json(const C& values) {
 ///
 /// @error bad_format, unknown_key, missing_value
 template <class C> result<C> from_json(std::string_view text, const std::string& where) {
-  auto entries = detail::parse_json_layer(text, where);
+  auto entries = parse_json(text, where);
   if (!entries) return std::move(entries).error();
   loaded<C> out;
   for (const field& f : fields_of(out.value)) out.settings.push_back({f.key, f.value, {}});
