@@ -53,7 +53,8 @@ template <Target T> class eager : public tape, private node_observer {
     auto& bytes = make(id);
     using E = typename T::precision::storage;
     for (std::int64_t i = 0; i < s.count(); ++i) {
-      const E x = E(typename T::precision::accum(initial_value(o.init, seed_, stream_of(path.view()), std::uint64_t(i))));
+      const auto four = initial_values(o.init, seed_, stream_of(path.view()), std::uint64_t(i) / 4);
+      const E x = E(typename T::precision::accum(four[std::size_t(i % 4)]));
       std::memcpy(bytes.data() + std::size_t(i) * sizeof(E), &x, sizeof(E));
     }
     return id;

@@ -1,5 +1,6 @@
 #pragma once
 /// Parameter initialisation: Philox by (seed, path, element), so that it depends on nothing else.
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
@@ -17,13 +18,20 @@ constexpr std::uint32_t stream_of(std::string_view path) {
   return h;
 }
 
-/// Element i of a parameter. normal: scale sqrt(-2 ln u1) cos(2 pi u2), words 0 and 1 of one Philox block (Box & Muller 1958), u = (word + 0.5) / 2^32.
-inline double initial_value(const initializer& how, std::uint64_t seed, std::uint32_t stream, std::uint64_t element) {
-  if (how.how == initializer::kind::zeros) return 0;
-  if (how.how == initializer::kind::ones) return 1;
-  const auto w = philox(seed, element, 0xffff'ffffu, stream);
-  const double u1 = (double(w[0]) + 0.5) * 0x1p-32, u2 = (double(w[1]) + 0.5) * 0x1p-32;
-  return how.scale * std::sqrt(-2 * std::log(u1)) * std::cos(2 * std::numbers::pi * u2);
+/// Elements 4 block to 4 block + 3 of a parameter. normal, from the words w of one Philox block, u = (w + 0.5) / 2^32:
+///   scale sqrt(-2 ln u0) (cos, sin)(2 pi u1),  scale sqrt(-2 ln u2) (cos, sin)(2 pi u3)          (Box & Muller 1958)
+inline std::array<double, 4> initial_values(const initializer& how, std::uint64_t seed, std::uint32_t stream, std::uint64_t block) {
+  if (how.how == initializer::kind::zeros) return {};
+  if (how.how == initializer::kind::ones) return {1, 1, 1, 1};
+  const auto w = philox(seed, block, 0xffff'ffffu, stream);
+  std::array<double, 4> r{};
+  for (std::size_t k = 0; k < 4; k += 2) {
+    const double length = how.scale * std::sqrt(-2 * std::log((double(w[k]) + 0.5) * 0x1p-32));
+    const double angle = 2 * std::numbers::pi * (double(w[k + 1]) + 0.5) * 0x1p-32;
+    r[k] = length * std::cos(angle);
+    r[k + 1] = length * std::sin(angle);
+  }
+  return r;
 }
 
 }  // namespace isotope::cpu

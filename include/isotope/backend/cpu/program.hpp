@@ -41,16 +41,19 @@ class program {
     }
   }
 
-  /// Runs the steps of the active phases; allocates nothing.
-  void run(std::uint8_t active) {
+  /// Runs the steps of the active phases; allocates nothing. Returns how many kernels it started.
+  std::int64_t run(std::uint8_t active) {
     if (dynamic_) resolve_sizes();
+    std::int64_t started = 0;
     for (std::size_t i = 0; i < launches_.size(); ++i) {
       const step& s = plan_.steps[i];
       if ((s.phases & active) == 0) continue;
       auto& [l, code] = launches_[i];
       l.accumulate = (active & phase_first) != 0 ? std::uint8_t(0) : s.accumulate;
       code(l);
+      ++started;
     }
+    return started;
   }
   const plan_view& plan() const { return plan_; }
   const view& operand(std::size_t k) const { return views_[k]; }

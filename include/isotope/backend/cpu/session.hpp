@@ -19,6 +19,15 @@
 
 namespace isotope::cpu {
 
+/// What a session did since it was loaded; differences between two readings describe the steps between them.
+struct session_counters {
+  std::int64_t steps = 0;        // runs of the training plan
+  std::int64_t evaluations = 0;  // runs of the evaluation plan
+  std::int64_t launches = 0;     // kernels started
+  std::int64_t bytes_in = 0;     // copied into inputs, scalars included
+  std::int64_t bytes_out = 0;    // loss and norm
+};
+
 template <Target T> class session {
  public:
   using target = T;
@@ -68,11 +77,16 @@ template <Target T> class session {
 
   /// Sets every parameter from its initializer, the same bits for the same seed on any machine with the same libm; moments to zero.
   void initialize(std::uint64_t seed) {
-    for (std::size_t k = 0; k < plan_.slots.size(); ++k) {
-      const slot& s = plan_.slots[k];
+    constexpr std::int64_t blocks = 4096;  // of 4 elements, in one task
+    for (const slot& s : plan_.slots) {
       const auto stream = stream_of(s.path.view());
-      for (std::int64_t i = 0; i < s.dims.count(); ++i)
-        put_parameter(s.at + i, initial_value(s.init, seed, stream, std::uint64_t(i)));
+      const std::int64_t n = s.dims.count(), all = (n + 3) / 4;
+      pool_->parallel((all + blocks - 1) / blocks, [&](std::int64_t task, int) {
+        for (std::int64_t b = task * blocks; b < std::min(all, (task + 1) * blocks); ++b) {
+          const auto x = initial_values(s.init, seed, stream, std::uint64_t(b));
+          for (std::int64_t i = 4 * b; i < std::min(n, 4 * b + 4); ++i) put_parameter(s.at + i, x[std::size_t(i - 4 * b)]);
+        }
+      });
     }
     std::memset(base_[std::size_t(value_kind::state)], 0, std::size_t(plan_.totals.region[std::size_t(value_kind::state)]));
     std::memset(base_[std::size_t(value_kind::grad)], 0, std::size_t(plan_.totals.region[std::size_t(value_kind::grad)]));
@@ -86,8 +100,10 @@ template <Target T> class session {
   /// One optimiser step on what the inputs hold; `active` is the set of phases, for callers that accumulate by hand.
   step_report run(const step_scalars& x, std::uint8_t active = phase_first | phase_last) {
     *scalars_ = x;
-    train_.run(active);
-    ++steps_;
+    counters_.launches += train_.run(active);
+    ++counters_.steps;
+    counters_.bytes_in += std::int64_t(sizeof(step_scalars));
+    counters_.bytes_out += 2 * size_of(accum);
     step_report r;
     r.loss = number(plan_.outputs, base_, "loss");
     r.grad_norm = number(plan_.outputs, base_, "grad_norm");
@@ -106,6 +122,7 @@ template <Target T> class session {
     x.gradient_scale = given.gradient_scale / float(batches.size());
     for (std::size_t i = 0; i < batches.size(); ++i) {
       if (!fill_inputs(plan_.inputs, base_, batches[i])) return r;
+      counters_.bytes_in += std::int64_t(batches[i].tokens.size_bytes() + batches[i].targets.size_bytes());
       x.counter = given.counter + i;
       const bool last = i + 1 == batches.size();
       const auto active = std::uint8_t((i == 0 ? phase_first : phase_later) | (last ? phase_last : 0));
@@ -120,7 +137,10 @@ template <Target T> class session {
   double evaluate(const batch& b) {
     const auto& p = eval_.plan();
     if (p.steps.empty() || !fill_inputs(p.inputs, eval_base_, b)) return std::numeric_limits<double>::quiet_NaN();
-    eval_.run(phase_always);
+    counters_.bytes_in += std::int64_t(b.tokens.size_bytes() + b.targets.size_bytes());
+    counters_.launches += eval_.run(phase_always);
+    ++counters_.evaluations;
+    counters_.bytes_out += size_of(accum);
     return number(p.outputs, eval_base_, "output");
   }
 
@@ -146,7 +166,7 @@ template <Target T> class session {
   std::int64_t planned_bytes() const { return planned_; }
   /// The arena and the tables that the session keeps beside it.
   std::int64_t measured_bytes() const { return arena_.bytes() + train_.table_bytes() + eval_.table_bytes(); }
-  std::int64_t steps() const { return steps_; }
+  const session_counters& counters() const { return counters_; }
   const plan_view& plan() const { return plan_; }
 
  private:
@@ -164,7 +184,8 @@ template <Target T> class session {
   step_scalars* scalars_ = nullptr;
   region_bases base_{}, eval_base_{};
   program train_, eval_;
-  std::int64_t planned_ = 0, steps_ = 0;
+  std::int64_t planned_ = 0;
+  session_counters counters_;
 
   std::byte* region(value_kind k) const { return base_[std::size_t(k)]; }
   bool has_master() const { return plan_.totals.region[std::size_t(value_kind::master)] > 0; }
