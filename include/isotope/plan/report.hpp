@@ -1,0 +1,74 @@
+#pragma once
+/// A plan as text: one tab-separated line per step, for people and for scripts.
+#include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plan.hpp"
+
+namespace isotope {
+
+/// How well a plan shares memory, in bytes of temporaries.
+struct sharing {
+  std::int64_t unshared = 0;     // each result in bytes of its own
+  std::int64_t planned = 0;      // the temporary region
+  std::int64_t lower_bound = 0;  // alive at once
+  std::int64_t saved() const { return unshared - planned; }
+};
+inline sharing sharing_of(const plan_view& p) {
+  sharing r{0, p.totals.region[std::size_t(value_kind::temp)], p.totals.lower_bound};
+  for (const auto& s : p.steps)
+    for (int k = 0; k < s.outputs; ++k)
+      if (const auto& o = p.operands[std::size_t(s.operands + s.inputs + k)]; o.region == value_kind::temp) r.unshared += o.bytes;
+  return r;
+}
+
+namespace plan_detail {
+inline std::string text_of(const shape& s) {
+  text<128> t;
+  t << s;
+  return std::string(t.view());
+}
+inline std::string body_of(const plan_view& p, const step& s) {
+  std::string r;
+  for (std::int32_t k = 0; k < s.body_size; ++k) r += (k == 0 ? "" : "+") + std::string(p.micros[std::size_t(s.body + k)].op->name);
+  return r.empty() ? "-" : r;
+}
+}  // namespace plan_detail
+
+/// Columns: step, op, fused body, kernel set, why not the wanted one (-: it is), common or -, shape and format of the first output, its region,
+/// offset and bytes, scratch bytes. Lines that start with # hold totals. `table` is the target's, `wanted` its kernel set, `reason` the
+/// backend's word on why it has no native kernel.
+inline std::string dispatch_report(const plan_view& p, std::span<const kernel_info> table, std::string_view wanted,
+                                   std::string_view reason) {
+  constexpr std::string_view regions[value_kinds] = {"input", "output", "param", "master", "grad", "state", "temp"};
+  std::string r = "# step\top\tbody\tkernels\treason\tcommon\tshape\tformat\tregion\toffset\tbytes\tscratch\n";
+  std::vector<std::pair<std::string_view, int>> counts;
+  int common = 0;
+  for (std::size_t i = 0; i < p.steps.size(); ++i) {
+    const step& s = p.steps[i];
+    const auto& o = p.operands[std::size_t(s.operands + s.inputs)];
+    const std::string_view set = s.kernel < 0 ? "none" : table[std::size_t(s.kernel)].set;
+    const auto known = std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == set; });
+    known == counts.end() ? void(counts.push_back({set, 1})) : void(++known->second);
+    common += s.common ? 1 : 0;
+    r += std::to_string(i) + '\t' + std::string(s.op->name) + '\t' + plan_detail::body_of(p, s) + '\t' + std::string(set) + '\t';
+    r += std::string(set == wanted        ? "-"
+                     : set == "reference" ? "no portable kernel"
+                                          : reason) +
+         '\t' + (s.common ? "common" : "-") + '\t' + plan_detail::text_of(o.dims) + '\t';
+    r += std::string(name_of(o.type)) + '\t' + std::string(regions[std::size_t(o.region)]) + '\t' + std::to_string(o.at) + '\t' +
+         std::to_string(o.bytes);
+    r += '\t' + std::to_string(s.scratch_bytes) + '\n';
+  }
+  r += "# launches";
+  for (const auto& [set, n] : counts) r += '\t' + std::string(set) + ' ' + std::to_string(n);
+  r += "\tcommon " + std::to_string(common) + "\thost 0\n";
+  const auto m = sharing_of(p);
+  r += "# temporaries\tunshared " + std::to_string(m.unshared) + "\tplanned " + std::to_string(m.planned) + "\tlower bound " +
+       std::to_string(m.lower_bound) + "\tsaved " + std::to_string(m.saved()) + '\n';
+  return r + "# arena\t" + std::to_string(p.totals.bytes) + "\tparameters " + std::to_string(p.totals.parameters) + '\n';
+}
+
+}  // namespace isotope
