@@ -187,5 +187,13 @@ def test_generate_is_a_function_of_seed_and_options(f):
     assert f.run("generate", "--checkpoint", "run/best.safetensors", "--tokens", "3").succeeded().out
 
 
+def test_the_mlp_learns_the_spirals(f):
+    out = f.run("mlp").succeeded().out
+    losses = [float(loss) for loss in re.findall(r"loss (\S+)", out)]
+    assert losses[-1] < 0.1 * losses[0], out
+    assert float(re.search(r"accuracy (\S+) %", out).group(1)) >= 98, out
+    f.run("mlp", "--fast").refused(2, "--fast")
+
+
 if __name__ == "__main__":
     main(globals())

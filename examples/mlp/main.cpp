@@ -1,0 +1,102 @@
+/// isotope-mlp: a small classifier on generated data, planned by the compiler. Prints the loss and the share of unseen points it gets right.
+#include "../support/exit_code.hpp"
+#include "../support/output.hpp"
+#include "spirals.hpp"
+
+#include <isotope/isotope.hpp>
+#include <isotope/optim/schedule.hpp>
+#include <isotope/selected.hpp>
+#include <isotope/train/decimal.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace {
+
+namespace iso = isotope;
+using target = iso::selected;
+using number = target::precision::storage;
+
+constexpr std::string_view program = "isotope-mlp";
+constexpr int batch = 128, steps = 400;
+constexpr iso::model::mlp size{.inputs = 2, .hidden = 48, .layers = 3, .classes = 2};
+constexpr iso::optim::warmup schedule{iso::optim::cosine{1e-2, 1e-4, steps - 20}, 20};
+
+using step = iso::training<iso::model::mlp_loss<size, batch>, target>;
+using forward = iso::inference<iso::model::mlp_forward<size, batch>, target>;
+static_assert(step::parameters == parameter_count(size));
+static_assert(step::bytes <= 4 << 20, "the training step fits in 4 MiB, or this does not compile");
+
+/// Points first, first + 1, ... of the spirals: x (B,2), arms (B).
+void fill(std::uint64_t first, std::span<number> x, std::span<std::int32_t> arms) {
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    const auto p = mlp_program::spiral_point(1, first + i);
+    x[2 * i] = number(p.x), x[2 * i + 1] = number(p.y), arms[i] = p.arm;
+  }
+}
+
+/// The share of `points` unseen points whose larger logit (B,2) is that of their arm.
+template <class Trained, class Forward> iso::result<double> accuracy(Trained& trained, Forward& model, int points) {
+  std::vector<float> values;
+  for (std::size_t k = 0; k < trained.parameters().size(); ++k) {
+    values.resize(std::size_t(trained.parameters()[k].dims.count()));
+    if (auto r = trained.read(iso::tensor_kind::parameter, k, values); !r) return std::move(r).error();
+    if (auto r = model.write(iso::tensor_kind::parameter, k, values); !r) return std::move(r).error();
+  }
+  auto x = model.template input<number>("x");
+  auto logits = model.template output<number>("output");
+  if (!x) return std::move(x).error();
+  if (!logits) return std::move(logits).error();
+  std::vector<std::int32_t> arms(batch);
+  int right = 0;
+  for (int first = 0; first < points; first += batch) {
+    fill(std::uint64_t(1'000'000'000 + first), *x, arms);
+    model.run({}, iso::phase_always);
+    for (std::size_t i = 0; i < arms.size(); ++i) right += (float((*logits)[2 * i + 1]) > float((*logits)[2 * i])) == (arms[i] == 1);
+  }
+  return double(right) / points;
+}
+
+int train() {
+  int code = support::success;
+  auto device = iso::device<target>::open();
+  if (support::failed(program, device, code)) return code;
+  auto session = device->load<step>();
+  if (support::failed(program, session, code)) return code;
+  auto model = device->load<forward>();
+  if (support::failed(program, model, code)) return code;
+  auto x = session->input<number>("x");
+  if (support::failed(program, x, code)) return code;
+  auto arms = session->input<std::int32_t>("targets");
+  if (support::failed(program, arms, code)) return code;
+
+  session->initialize(1);
+  iso::step_scalars scalars{.weight_decay = 0.01f, .clip_norm = 1};
+  for (int i = 0; i < steps; ++i) {
+    fill(std::uint64_t(i) * batch, *x, *arms);
+    scalars.learning_rate = float(rate(schedule, i));
+    scalars.optimizer_step = i + 1;
+    const iso::step_report r = session->run(scalars);
+    if (i % 40 == 0 || i + 1 == steps) support::print("step " + std::to_string(i + 1) + "  loss " + iso::train::figure(r.loss, 4) + "\n");
+  }
+  const auto share = accuracy(*session, *model, 32 * batch);
+  if (support::failed(program, share, code)) return code;
+  support::print("accuracy " + iso::train::fixed(100 * *share, 1) + " % of " + std::to_string(32 * batch) + " unseen points\n");
+  return support::success;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view argument = argc > 1 ? argv[1] : "";
+  if (argument == "--help" || argument == "-h")
+    return support::print("usage: isotope-mlp\n\nTrains a small classifier on two spirals; takes no options.\n"), 0;
+  if (argc > 1)
+    return support::report(program,
+                           iso::fail(iso::errc::unknown_key, "takes no options", "flag " + std::string(argument), "run it without"));
+  return support::guarded(program, train);
+}
