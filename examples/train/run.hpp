@@ -10,6 +10,7 @@
 #include "../support/terminal.hpp"
 #include "configuration.hpp"
 #include "console.hpp"
+#include "earlier_log.hpp"
 #include "rate.hpp"
 #include "settings.hpp"
 
@@ -116,13 +117,20 @@ inline int run(configuration c) {
   }
 
   std::optional<support::line_file> json;
+  isotope::train::loss_curves earlier;
   if (!s.output.json.empty()) {
-    auto file = support::line_file::open(s.output.json, s.checkpoint.resume);
+    if (state.step > 0) {
+      auto log = cut_log(s.output.json, state.step);
+      if (support::failed(program, log, code)) return code;
+      earlier = *std::move(log);
+    }
+    auto file = support::line_file::open(s.output.json, state.step > 0);
     if (support::failed(program, file, code)) return code;
     json = *std::move(file);
   }
 
   console sink(support::terminal_width(), json ? &*json : nullptr);
+  sink.curves = std::move(earlier);
   sink.curves.title = "isotope-train, size " + c.loaded.size;
   sink.print("size " + c.loaded.size + ": " + isotope::train::scaled(double(parameter_count(model))) + " parameters, " +
              std::to_string(data->tokens().size()) + " " + std::string(isotope::io::name_of(data->vocab().unit())) + ", vocabulary " +

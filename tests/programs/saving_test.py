@@ -1,5 +1,6 @@
 """A full disk or a killed process never costs the checkpoint that was there before."""
 
+import json
 import resource
 import signal
 
@@ -25,11 +26,17 @@ def test_a_full_disk_leaves_the_previous_checkpoint_valid(f):
     assert f.checkpoint("run", 12) == f.checkpoint("whole", 12)
 
 
+def figures(f, log):
+    """The losses of a log by step, and how it ends."""
+    events = [json.loads(line) for line in f.read(log).decode().splitlines()]
+    return [(e["event"], e["step"], e.get("loss", e.get("val_loss"))) for e in events[:-1]], events[-1]["event"]
+
+
 def test_a_process_killed_while_saving_can_be_resumed(f):
-    f.train(*RUN, "whole").succeeded()
+    f.train(*RUN, "whole", "--json", "whole.jsonl").succeeded()
     for saves in (1, 2, 4, 7):
         folder = f"killed-{saves}"
-        process = f.start(*RUN, folder)
+        process = f.start(*RUN, folder, "--json", f"{folder}.jsonl")
         seen = 0
         for line in process.stdout:
             seen += line.startswith("saved step")
@@ -37,9 +44,10 @@ def test_a_process_killed_while_saving_can_be_resumed(f):
                 break
         process.kill()
         process.communicate()
-        done = f.train(*RUN, folder, "--resume")
+        done = f.train(*RUN, folder, "--resume", "--json", f"{folder}.jsonl")
         assert done.code == 0 and done.err == "", (saves, done.code, done.err)
         assert f.checkpoint(folder, 12) == f.checkpoint("whole", 12), saves
+        assert figures(f, f"{folder}.jsonl") == figures(f, "whole.jsonl"), saves
         left = [name for name in f.names(folder) if "writing" in name]
         assert left == [], left
 

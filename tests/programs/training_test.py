@@ -64,6 +64,7 @@ def test_a_stopped_and_resumed_run_has_the_bytes_of_an_uninterrupted_one(f):
             assert f.read(f"{name}/{file}") == f.read(f"whole/{file}"), (stop, file)
         figures = lambda log: [(e["step"], e["loss"], e["grad_norm"], e["lr"]) for e in events(f, log) if e["event"] == "step"]
         assert figures(f"{name}.jsonl") == figures("whole.jsonl"), stop
+        assert f.read(f"{name}/loss.svg") == f.read("whole/loss.svg"), stop
 
 
 def test_a_resumed_run_needs_no_flag_but_the_folder_and_the_text(f):

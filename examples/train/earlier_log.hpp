@@ -1,0 +1,56 @@
+#pragma once
+/// The JSON lines of the part of a run that a resumed one goes on from.
+#include <isotope/core/error.hpp>
+#include <isotope/io/file.hpp>
+#include <isotope/io/json.hpp>
+#include <isotope/train/plot.hpp>
+
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace train_program {
+
+namespace detail {
+
+/// A number of an event; NaN for null and for what is no number.
+inline double number_in(const isotope::io::json& event, std::string_view key) {
+  double v = std::numeric_limits<double>::quiet_NaN();
+  if (const auto* found = event.find(key); found != nullptr && found->is == isotope::io::json::kind::number)
+    std::from_chars(found->text.data(), found->text.data() + found->text.size(), v);
+  return v;
+}
+
+}  // namespace detail
+
+/// Cuts the log back to the steps that the checkpoint holds: a killed run may have logged some more, which are made again, and `done` was not
+/// the end. The log of a resumed run is then that of an uninterrupted one. Lines that are no events, such as one cut short, go too.
+///
+/// @param step  of the checkpoint
+/// @return      the losses of the lines that stay; none without a log
+/// @error       unreadable, write_failed (the log is unchanged)
+inline isotope::result<isotope::train::loss_curves> cut_log(const std::string& path, std::int64_t step) {
+  isotope::train::loss_curves curves;
+  const auto file = isotope::io::read_file(path);
+  if (!file && file.error().code == isotope::errc::not_found) return curves;
+  if (!file) return file.error();
+  std::string kept;
+  const std::string_view text = file->text();
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = text.substr(at, end - at);
+    const auto event = isotope::io::parse_json(line, path);
+    const auto* kind = event ? event->find("event") : nullptr;
+    if (kind == nullptr || !(detail::number_in(*event, "step") <= double(step))) continue;
+    const isotope::train::point p{detail::number_in(*event, "step"), detail::number_in(*event, kind->text == "step" ? "loss" : "val_loss")};
+    (kind->text == "step" ? curves.train : curves.validation).push_back(p);
+    kept.append(line) += '\n';
+  }
+  if (auto r = isotope::io::write_file(path, kept); !r) return std::move(r).error();
+  return curves;
+}
+
+}  // namespace train_program
