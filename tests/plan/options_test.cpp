@@ -1,0 +1,168 @@
+/// What training_options change in a plan, and what they must not change in its results.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <isotope/backend/cpu.hpp>
+#include <isotope/isotope.hpp>
+#include <isotope/plan/report.hpp>
+
+namespace iso = isotope;
+using target = iso::target<iso::backend::cpu, iso::precision::f64, iso::kernels::reference>;
+using iso::tensor_kind;
+
+namespace {
+
+constexpr iso::model::gpt tiny{.layers = 2, .heads = 2, .width = 16, .vocab = 11, .context = 8};
+constexpr iso::model::gpt_loss_of loss{tiny, 2, 8};
+
+struct data {
+  std::vector<std::int32_t> tokens, targets;
+  data() {
+    for (int i = 0; i < 16; ++i) {
+      tokens.push_back((7 * i + 3) % 11);
+      targets.push_back((5 * i + 1) % 11);
+    }
+  }
+  iso::batch batch() const { return {tokens, targets}; }
+};
+
+using session = iso::cpu::session<target>;
+
+session load(const iso::training_options& o) {
+  auto device = iso::device<target>::open({.threads = 1, .name = {}});
+  auto plan = iso::plan_training<target>(loss, o);
+  EXPECT_TRUE(plan.ok()) << plan.error().line();
+  auto s = device->load(std::move(*plan));
+  EXPECT_TRUE(s.ok());
+  s->initialize(3);
+  return std::move(*s);
+}
+
+std::vector<float> read(const session& s, tensor_kind what, std::size_t k) {
+  std::vector<float> v(std::size_t(s.parameters()[k].dims.count()));
+  EXPECT_TRUE(s.read(what, k, v).ok());
+  return v;
+}
+
+iso::param_group slow_embeddings(std::string_view path, const iso::shape&, iso::param_group given) {
+  if (path.starts_with("wte") || path.starts_with("wpe")) given.rate_scale = 0.5;
+  if (path.ends_with("ln_f.bias")) given.trainable = false;
+  return given;
+}
+
+TEST(TrainingOptions, DecomposedOpsGiveTheSameLossAndNorm) {
+  const data d;
+  const auto batch = d.batch();
+  auto whole = load({}), parts = load({.common = true});
+  int common = 0;
+  for (const auto& s : parts.plan().steps) common += s.common ? 1 : 0;
+  EXPECT_GT(common, 10);
+  for (const auto& s : parts.plan().steps) EXPECT_NE(s.op, &iso::info<iso::op::layer_norm>) << "a decomposable op was left whole";
+  const auto a = whole.step({&batch, 1}, {}), b = parts.step({&batch, 1}, {});
+  // f64 throughout: a decomposition reorders a few hundred operations of relative error 2^-53 each
+  EXPECT_LE(std::abs(a.loss - b.loss), 1e-12 * std::abs(a.loss));
+  EXPECT_LE(std::abs(a.grad_norm - b.grad_norm), 1e-11 * a.grad_norm);
+}
+
+TEST(TrainingOptions, TheReportCountsDecomposedLaunches) {
+  auto s = load({.common = true});
+  const auto report = iso::dispatch_report(s.plan(), iso::kernel_table<target>, "reference", "");
+  EXPECT_EQ(report.find("\tcommon 0"), std::string::npos);
+  EXPECT_NE(report.find("\thost 0"), std::string::npos);
+  EXPECT_NE(report.find("# temporaries\tunshared "), std::string::npos);
+}
+
+TEST(TrainingOptions, AGroupScalesTheLearningRateOfItsParameters) {
+  const data d;
+  const auto batch = d.batch();
+  auto plain = load({}), grouped = load({.group = &slow_embeddings});
+  const iso::step_scalars x{.learning_rate = 1e-2f};
+  const auto start = load({});
+  static_cast<void>(plain.step({&batch, 1}, x));
+  static_cast<void>(grouped.step({&batch, 1}, x));
+  ASSERT_EQ(plain.parameters().size(), grouped.parameters().size());
+  for (std::size_t k = 0; k < plain.parameters().size(); ++k) {
+    const auto path = plain.parameters()[k].path.view();
+    ASSERT_EQ(path, grouped.parameters()[k].path.view());
+    const auto w0 = read(start, tensor_kind::parameter, k), w1 = read(plain, tensor_kind::parameter, k),
+               w2 = read(grouped, tensor_kind::parameter, k);
+    for (std::size_t i = 0; i < w0.size(); ++i) {
+      const double full = double(w1[i]) - double(w0[i]), got = double(w2[i]) - double(w0[i]);
+      const double want = path == "ln_f.bias" ? 0 : path.starts_with("w") ? 0.5 * full : full;
+      // weights below 2 read back as f32: three roundings of at most 2^-24 each
+      EXPECT_LE(std::abs(got - want), 4e-7) << path << ' ' << i;
+    }
+  }
+}
+
+TEST(TrainingOptions, AFrozenParameterHasNoGradientAndNoState) {
+  auto s = load({.group = &slow_embeddings});
+  for (std::size_t k = 0; k < s.parameters().size(); ++k)
+    if (s.parameters()[k].path.view() == "ln_f.bias") {
+      std::vector<float> v(16);
+      const auto gradient = s.read(tensor_kind::gradient, k, v);
+      ASSERT_FALSE(gradient.ok());
+      EXPECT_EQ(gradient.error().code, iso::errc::not_found);
+    }
+}
+
+TEST(TrainingOptions, ClippingByValueBoundsEveryGradient) {
+  const data d;
+  const auto batch = d.batch();
+  auto free = load({}), clipped = load({.clip = iso::clipping::value});
+  const double bound = 1e-3;
+  static_cast<void>(free.step({&batch, 1}, {}));
+  iso::step_scalars x;
+  x.clip_value = float(bound);
+  static_cast<void>(clipped.step({&batch, 1}, x));
+  int cut = 0;
+  for (std::size_t k = 0; k < free.parameters().size(); ++k) {
+    const auto a = read(free, tensor_kind::gradient, k), b = read(clipped, tensor_kind::gradient, k);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      const float limit = float(double(x.clip_value)), want = std::min(std::max(a[i], -limit), limit);
+      EXPECT_EQ(b[i], want);
+      cut += a[i] != want ? 1 : 0;
+    }
+  }
+  EXPECT_GT(cut, 0) << "the bound never bit: the test shows nothing";
+}
+
+TEST(TrainingOptions, ClippingByTensorNormScalesEachTensorAlone) {
+  const data d;
+  const auto batch = d.batch();
+  auto free = load({}), clipped = load({.clip = iso::clipping::tensor_norm});
+  static_cast<void>(free.step({&batch, 1}, {}));
+  iso::step_scalars x;
+  x.clip_norm = 0.05f;
+  static_cast<void>(clipped.step({&batch, 1}, x));
+  int scaled = 0, kept = 0;
+  for (std::size_t k = 0; k < free.parameters().size(); ++k) {
+    const auto a = read(free, tensor_kind::gradient, k), b = read(clipped, tensor_kind::gradient, k);
+    double sum = 0;
+    for (float g : a) sum += double(g) * double(g);
+    const double factor = std::min(1.0, double(x.clip_norm) / (std::sqrt(sum) + 1e-6));
+    (factor < 1 ? scaled : kept) += 1;
+    for (std::size_t i = 0; i < a.size(); ++i)  // read back as f32 twice: 2^-23 relative, and the norm from f32 values as much again
+      EXPECT_LE(std::abs(double(b[i]) - factor * double(a[i])), 4e-7 * std::abs(double(a[i])) + 1e-30);
+  }
+  EXPECT_GT(scaled, 0);
+  EXPECT_GT(kept, 0);
+}
+
+TEST(Counters, AStepMovesTheBatchAndTheScalarsInAndLossAndNormOut) {
+  const data d;
+  const auto batch = d.batch();
+  auto s = load({});
+  static_cast<void>(s.step({&batch, 1}, {}));
+  const auto before = s.counters();
+  static_cast<void>(s.step({&batch, 1}, {}));
+  const auto& after = s.counters();
+  EXPECT_EQ(after.bytes_in - before.bytes_in, 2 * 16 * 4 + std::int64_t(sizeof(iso::step_scalars)));
+  EXPECT_EQ(after.bytes_out - before.bytes_out, 2 * 8);
+  EXPECT_EQ(after.launches - before.launches, std::int64_t(s.plan().steps.size()));
+}
+
+}  // namespace
