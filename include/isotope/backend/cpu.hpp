@@ -2,6 +2,7 @@
 /// The cpu backend: every machine has it; the other backends are checked against it.
 #include <boost/mp11/list.hpp>
 #include <string_view>
+#include <vector>
 
 #include "../core/device.hpp"
 #include "cpu/device.hpp"
@@ -23,6 +24,10 @@ struct cpu {
                                          isotope::cpu::reference_kernels<precision::f32>, isotope::cpu::reference_kernels<precision::bf16>,
                                          isotope::cpu::reference_kernels<precision::f64>>;
   template <class T> using device = isotope::cpu::device<T>;
+  /// Every device that programs of this backend can open, the fastest first.
+  static std::vector<device_info> devices() {
+    return {{.name = "cpu", .backend = name, .kind = device_kind::cpu, .index = 0, .units = isotope::cpu::thread_pool::available_cpus()}};
+  }
   template <class T> using eager = isotope::cpu::eager<T>;
 };
 static_assert(Backend<cpu>);

@@ -2,6 +2,7 @@
 /// How programs choose and describe devices, on every backend.
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "target.hpp"
 
@@ -22,6 +23,9 @@ struct device_options {
   int threads = 0;        // cpu: 0 is one per processor that this process may use
   std::string name = {};  // part of a device's name, or its index; empty: the fastest
 };
+
+/// Every device of a backend: `for (const auto& d : iso::devices<iso::backend::cpu>()) ...`
+template <Backend B> std::vector<device_info> devices() { return B::devices(); }
 
 /// The device of a target's backend: `auto d = iso::device<iso::selected>::open();`
 template <Target T> using device = typename T::backend::template device<T>;

@@ -38,6 +38,9 @@ template <Target T> class device {
     return session::load(std::move(plan), std::move(evaluation), pool_);
   }
 
+  /// Zeroed memory of this device. @error out_of_memory
+  template <class E> result<buffer<E>> allocate(std::int64_t length) const { return buffer<E>::allocate(length, pool_); }
+
   int threads() const { return pool_->size(); }
   device_info info() const { return {.name = "cpu", .backend = "cpu", .kind = device_kind::cpu, .index = 0, .units = pool_->size()}; }
 

@@ -14,6 +14,7 @@
 #include "../../core/batch.hpp"
 #include "../../core/error.hpp"
 #include "arena.hpp"
+#include "buffer.hpp"
 #include "initialize.hpp"
 #include "program.hpp"
 
@@ -96,6 +97,21 @@ template <Target T> class session {
   template <class E> result<std::span<E>> input(std::string_view label) { return port_span<E>(plan_.inputs, base_, label, "input"); }
   /// The bytes of an output after a step. @error not_found, with the names there are
   template <class E> result<std::span<E>> output(std::string_view label) { return port_span<E>(plan_.outputs, base_, label, "output"); }
+
+  /// Fills an input from a buffer of the same device. @error wrong_device, not_found, invalid_argument (another type or length)
+  template <class E> result<void> upload(std::string_view label, const buffer<E>& from) {
+    if (!from.on(pool_))
+      return fail(errc::wrong_device, "the buffer belongs to another device", std::string(label), "allocate it on the session's device");
+    auto to = input<E>(label);
+    if (!to) return to.error();
+    if (to->size() != from.span().size())
+      return fail(errc::invalid_argument,
+                  "the buffer has " + std::to_string(from.span().size()) + " elements, the input " + std::to_string(to->size()),
+                  std::string(label));
+    std::copy(from.span().begin(), from.span().end(), to->begin());
+    counters_.bytes_in += std::int64_t(to->size_bytes());
+    return {};
+  }
 
   /// One optimiser step on what the inputs hold; `active` is the set of phases, for callers that accumulate by hand.
   step_report run(const step_scalars& x, std::uint8_t active = phase_first | phase_last) {
