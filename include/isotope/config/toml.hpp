@@ -172,7 +172,8 @@ class toml_reader {
       e.value = word;
       return true;
     }
-    if (word.size() > 4 && (word[2] == ':' || word[4] == '-') && word.find_first_not_of("0123456789-+:.TtZz") == word.npos) {
+    if (word.size() > 4 && digit(word[0]) && digit(word[1]) && (word[2] == ':' || word[4] == '-') &&
+        word.find_first_not_of("0123456789-+:.TtZz") == word.npos) {
       e.value = "a date or time";
       return true;
     }
