@@ -244,6 +244,7 @@ constexpr plan_detail::param_order gather_params(tape& t) {
 constexpr void append_optimizer(tape& t, std::int32_t loss, const training_options& o) {
   if (!t.ok()) return;
   trace& g = t.g;
+  g.outputs.push_back({name("loss"), loss});  // before pruning: gradients alone need not keep the loss
   prune(g);
   const auto order = gather_params(t);
   const dtype accum = accum_of(t.program());
@@ -261,7 +262,7 @@ constexpr void append_optimizer(tape& t, std::int32_t loss, const training_optio
   } else {
     g.values[std::size_t(g.root(loss))].kind = value_kind::output;
   }
-  g.outputs.push_back({name("loss"), total});
+  g.outputs.back().value = total;
   if (order.trained == 0 || o.optimizer == optimizer_kind::none) return;
 
   plan_detail::clip_each(t, order, grads, o.clip);
