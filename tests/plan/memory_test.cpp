@@ -1,0 +1,122 @@
+#include "memory_checker.hpp"
+#include "property.hpp"
+#include "random_model.hpp"
+#include "targets.hpp"
+
+using namespace plan_test;
+using isotope::value_kind;
+
+namespace {
+
+template <class T> struct planned_memory {
+  isotope::trace g;
+  isotope::dynamic_plan p;
+  memory_facts facts;
+};
+template <class T, class Model> planned_memory<T> plan_memory(const Model& model, const isotope::training_options& o = {}) {
+  planned_memory<T> r;
+  r.g = isotope::plan_detail::trace_training<T>(model, o);
+  EXPECT_TRUE(r.g.error.empty()) << r.g.error.view();
+  r.p = isotope::freeze(r.g, isotope::plan_detail::lay_out_for<T>(r.g));
+  r.facts = check_memory(r.g, r.p, isotope::kernel_table<T>);
+  return r;
+}
+std::int64_t temporaries(const isotope::dynamic_plan& p) { return p.totals.region[std::size_t(value_kind::temp)]; }
+
+template <class T> struct memory : testing::Test {};
+TYPED_TEST_SUITE(memory, every_target, target_name);
+
+TYPED_TEST(memory, no_two_tensors_alive_overlap_on_random_graphs) {
+  check_property(20240603, 300, 60, [] {
+    const auto model = *random_models();
+    isotope::training_options o;
+    o.fuse = *rc::gen::arbitrary<bool>();
+    o.accumulate = *rc::gen::arbitrary<bool>();
+    if (*rc::gen::arbitrary<bool>()) o.recompute = isotope::recompute::all;
+    const auto r = plan_memory<TypeParam>(model, o);
+    RC_ASSERT(r.facts.fault == "");
+    RC_ASSERT(r.facts.peak_bytes == r.p.totals.lower_bound);
+    RC_ASSERT(temporaries(r.p) >= r.p.totals.lower_bound);
+    RC_ASSERT(temporaries(r.p) <= 2 * r.p.totals.lower_bound);  // first-come placement of blocks of similar size
+  });
+}
+
+TYPED_TEST(memory, of_gpt2_is_within_five_percent_of_the_bytes_alive) {
+  const auto r = plan_memory<TypeParam>(isotope::model::gpt_loss_of{isotope::model::gpt_sizes[0].size, 4, 1024});
+  EXPECT_EQ(r.facts.fault, "");
+  EXPECT_EQ(r.facts.peak_bytes, r.p.totals.lower_bound);
+  EXPECT_LE(double(temporaries(r.p)), 1.05 * double(r.facts.peak_bytes));
+}
+
+// The checker must catch what it is for.
+
+struct memory_checker : testing::Test {
+  using T = reference_f32;
+  planned_memory<T> good = plan_memory<T>(isotope::model::gpt_loss_of{{2, 2, 16, 11, 6, 0.1}, 2, 5});
+  std::string fault() const { return check_memory(good.g, good.p, isotope::kernel_table<T>).fault; }
+};
+
+TEST_F(memory_checker, accepts_the_plan_that_the_others_break) { EXPECT_EQ(fault(), ""); }
+
+TEST_F(memory_checker, catches_every_temporary_that_moves_onto_a_live_one) {
+  int moved = 0;
+  const auto steps = good.p.steps;
+  for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+    auto& y = good.p.operands[std::size_t(steps[i].operands + steps[i].inputs)];
+    const auto& next = good.p.operands[std::size_t(steps[i + 1].operands)];
+    if (y.region != value_kind::temp || y.at == 0 || next.region != value_kind::temp || next.at != y.at) continue;
+    const auto at = y.at;
+    y.at = at - 256;  // its reader still looks at the old place
+    EXPECT_NE(fault(), "") << "step " << i;
+    y.at = at;
+    ++moved;
+  }
+  EXPECT_GT(moved, 5);
+}
+
+TEST_F(memory_checker, catches_an_output_over_an_operand) {
+  for (const auto& s : good.p.steps) {
+    if (s.op != &isotope::info<isotope::op::attention>) continue;
+    const auto at = good.p.operands[std::size_t(s.operands)].at;
+    good.p.operands[std::size_t(s.operands + s.inputs)].at = at;
+    break;
+  }
+  EXPECT_NE(fault().find("an output over operand"), std::string::npos) << fault();
+}
+
+TEST_F(memory_checker, catches_scratch_over_an_operand) {
+  auto& s = good.p.steps[0];
+  const auto& y = good.p.operands[std::size_t(s.operands + s.inputs)];
+  ASSERT_EQ(y.region, value_kind::temp);
+  s.scratch = y.at;
+  s.scratch_bytes = 1;
+  EXPECT_NE(fault().find("scratch over operand"), std::string::npos) << fault();
+}
+
+TEST_F(memory_checker, catches_parameters_in_one_place) {
+  good.p.slots[1].at = good.p.slots[0].at;
+  EXPECT_EQ(fault(), "parameters overlap");
+}
+
+TEST_F(memory_checker, catches_a_step_that_runs_before_its_operand_is_made) {
+  std::size_t k = 0;  // the first two steps that follow one another
+  while (good.p.steps[k].op != &isotope::info<isotope::op::attention>) ++k;
+  std::swap(good.p.steps[k], good.p.steps[k - 1]);
+  std::vector<isotope::node*> live;
+  for (auto& n : good.g.nodes)
+    if (!n.dead && n.op->kind != isotope::op_kind::view) live.push_back(&n);
+  std::swap(*live[k], *live[k - 1]);
+  EXPECT_NE(fault().find("none has written"), std::string::npos) << fault();
+}
+
+TEST(shadow_memory, knows_the_holder_of_every_byte) {
+  shadow s;
+  s.write(0, 100, 1);
+  s.write(40, 20, 2);
+  EXPECT_TRUE(s.holds(0, 40, 1) && s.holds(40, 20, 2) && s.holds(60, 40, 1));
+  EXPECT_FALSE(s.holds(39, 2, 1) || s.holds(0, 100, 1) || s.holds(99, 2, 1) || s.holds(100, 1, 1));
+  s.write(30, 50, 1);
+  EXPECT_TRUE(s.holds(0, 100, 1));
+}
+
+}  // namespace

@@ -1,0 +1,104 @@
+#pragma once
+/// Models made of numbers: a list of (op, operands) over tensors of one shape, for property tests of the planner.
+#include <isotope/model/all.hpp>
+#include <isotope/op/all.hpp>
+
+#include <rapidcheck.h>
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace plan_test {
+
+/// One line of a random model. The operands count back from the newest tensor, `choice` picks among parameters or variants.
+struct random_line {
+  int op = 0, a = 0, b = 0, choice = 0;
+  friend std::ostream& operator<<(std::ostream& out, const random_line& l) {
+    return out << '{' << l.op << ',' << l.a << ',' << l.b << ',' << l.choice << '}';
+  }
+};
+inline constexpr int random_ops = 28;
+
+/// A loss over x (R, C) and parameters that several lines may share. Every tensor of the pool is (R, C), so any line fits any operands;
+/// inside, lines use other shapes, views, broadcasts along every axis, casts, ties, blocks and random numbers.
+struct random_model {
+  static constexpr int R = 6, C = 8, V = 5;
+  std::vector<random_line> lines;
+
+  template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
+    using namespace isotope;
+    std::vector<tensor<M>> pool{s.input("x", {R, C}), s.param("start", {R, C}, init::normal(0.5))};
+    for (const auto& l : lines) {
+      const auto a = pool[pool.size() - 1 - std::size_t(l.a) % pool.size()], b = pool[pool.size() - 1 - std::size_t(l.b) % pool.size()];
+      pool.push_back(line(s, l, a, b));
+    }
+    const auto targets = s.input("targets", {R}, dtype::i32);
+    const auto last = pool.back(), other = pool[pool.size() / 2];
+    return cross_entropy(last, targets) + cast(mean(square(other)), accum_of(s.machine->program()));
+  }
+
+ private:
+  template <isotope::Machine M>
+  static isotope::tensor<M> line(isotope::scope<M> s, const random_line& l, isotope::tensor<M> a, isotope::tensor<M> b) {
+    using namespace isotope;
+    const auto w = [&](int k) { return (s / "w" / (k % 3)).param("weight", {C, C}, init::normal(0.3)); };
+    const auto bias = [&] { return (s / "bias" / (l.choice % 3)).param("bias", {C}, init::normal(0.3)); };
+    const auto ids = [&] { return s.input("ids", {R}, dtype::i32); };
+    switch (l.op % random_ops) {
+      case 0: return a + b;
+      case 1: return a * tanh(b);
+      case 2: return a - b;
+      case 3: return gelu(a);
+      case 4: return tanh(a);
+      case 5: return a * 0.5;
+      case 6: return a + bias();
+      case 7: return a * s.param("column", {R, 1}, init::ones);  // repeats along the last axis
+      case 8: return matmul(a, w(l.choice));
+      case 9: return matmul(a, transpose(w(l.choice)));
+      case 10: return matmul(matmul(a, transpose(b), 0.1), a);
+      case 11: return nn::layer_norm(s / "norm" / (l.choice % 2), a);
+      case 12: return softmax(a);
+      case 13: {
+        const auto [left, right] = split<2>(a, -1);
+        return concat<M>({right, left}, -1);
+      }
+      case 14: return reshape(transpose(a), {R, C});  // the memory order asks for a copy
+      case 15: return concat<M>({narrow(a, 1, 2, C - 2), narrow(b, 1, 0, 2)}, 1);
+      case 16: {
+        const auto packed = reshape(concat<M>({a, b, a}, 1), {2, R / 2, 3 * C});
+        return reshape(attention(packed, 2, {.causal = l.choice % 2 == 0}), {R, C});
+      }
+      case 17: return dropout(a, 0.25);
+      case 18: return a + sum(b, {1}, true) * 0.1;
+      case 19: return a * mean(b, {0});
+      case 20: return embedding(a, ids());  // scatters its gradient into an activation's
+      case 21: return a + embedding((s / "table").param("weight", {V, C}, init::normal(0.3)), ids());
+      case 22: return where(less(a, b), b, a);
+      case 23:
+        return nn::block(s / "mlp" / (l.choice % 2), a,
+                         [&](scope<M> h, tensor<M> x) { return x + dropout(nn::mlp(h, nn::layer_norm(h / "ln", x), 2 * C), 0.25); });
+      case 24: return a * expand(sum(b * 0.1, {0}, true), {R, C});
+      case 25: return matmul(a, w(0) + w(1));  // two parameters, one gradient
+      case 26: return silu(a) * sigmoid(b);
+      default: return cast(cast(a, dtype::f32) * cast(exp(tanh(b)), dtype::f32), s.machine->program());
+    }
+  }
+};
+
+/// Models of up to `size` lines; they shrink to few lines with small numbers.
+inline rc::Gen<random_model> random_models() {
+  const auto number = [](int limit) { return rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, limit)); };  // not scaled by size
+  const auto line =
+      rc::gen::build<random_line>(rc::gen::set(&random_line::op, number(random_ops)), rc::gen::set(&random_line::a, number(6)),
+                                  rc::gen::set(&random_line::b, number(6)), rc::gen::set(&random_line::choice, number(6)));
+  return rc::gen::map(rc::gen::container<std::vector<random_line>>(line),
+                      [](std::vector<random_line> lines) { return random_model{std::move(lines)}; });
+}
+inline std::ostream& operator<<(std::ostream& out, const random_model& m) {
+  for (const auto& l : m.lines) out << l << ' ';
+  return out;
+}
+
+}  // namespace plan_test
