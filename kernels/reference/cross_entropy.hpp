@@ -27,11 +27,10 @@ template <class P> struct kernel<op::cross_entropy, P, kernels::reference> {
         if (x > top) top = x;
       }
       for (std::int64_t c = 0; c < V; ++c) total += std::exp(reference::load(logits, from + c * step) - top);
-      const double sum = top + std::log(total);
-      reference::store(lse, row.in(lse.strides), sum);
+      reference::store(lse, row.in(lse.strides), top + std::log(total));
       const std::int64_t target = targets.as<const std::int32_t>()[row.in(targets.strides)];
       if (!reference::counts(target, V)) continue;
-      loss += sum - reference::load(logits, from + target * step);
+      loss += (top - reference::load(logits, from + target * step)) + std::log(total);
       ++rows;
     }
     reference::store(l.out[0], 0, rows == 0 ? 0.0 : loss / double(rows));

@@ -1,0 +1,171 @@
+#include "harness.hpp"
+
+namespace isotope::op_test {
+namespace {
+
+template <class C> class elementwise : public op_test<C> {
+ public:
+  using base = op_test<C>;
+
+  /// Kernels may be a few units in the last place off, the reference is correctly rounded but for the rounding of f64 itself. In f64
+  /// the formulas cancel near their roots: 2^-50 absolute.
+  static auto error(const std::vector<double>& expected) {
+    return [&expected](std::size_t i) {
+      const double ulps = base::type == dtype::f64 ? 32 : base::exact ? 0.5 : 8;
+      const double size = std::isfinite(expected[i]) ? std::fabs(expected[i]) : 0;
+      return ulps * size * 2 * roundoff(base::accum) + (base::type == dtype::f64 ? 0x1p-50 : 4 * least(base::accum));
+    };
+  }
+  static host values() {  // every bf16: exact in each format
+    std::vector<double> x;
+    for (std::uint32_t i = 0; i < 0x10000; ++i) x.push_back(decode(dtype::bf16, reinterpret_cast<const std::byte*>(&i)));
+    return {{std::int64_t(x.size())}, base::type, std::move(x)};
+  }
+  template <class Op, class F> static void check(F f, double k = 0) {
+    const host x = values();
+    attributes a;
+    a.f[0] = k;
+    const auto y = base::template run<Op>({x}, a);
+    std::vector<double> expected;
+    for (double v : x.at) expected.push_back(double(f(static_cast<long double>(v))));
+    ASSERT_EQ(y.size(), 1u);
+    EXPECT_TRUE(near(y[0], expected, error(expected))) << info<Op>.name;
+  }
+  /// f of all pairs of awkward numbers.
+  template <class Op, class F> static void check_pairs(F f) {
+    std::vector<double> some = {0.0,
+                                -0.0,
+                                1,
+                                -1,
+                                infinity,
+                                -infinity,
+                                nan,
+                                rounded(base::type, 1e-40),
+                                rounded(base::type, -1e-40),
+                                rounded(base::type, 3e38),
+                                rounded(base::type, 3e-38)};
+    for (double v : random({50}, base::type, 7, -6, 6).at) some.push_back(v);
+    const auto n = std::int64_t(some.size());
+    const host a({n, 1}, base::type, some), b({n}, base::type, some);
+    const auto y = base::template run<Op>({a, b});
+    std::vector<double> expected;
+    for (double u : some)
+      for (double v : some) expected.push_back(double(f(static_cast<long double>(u), static_cast<long double>(v))));
+    ASSERT_EQ(y.size(), 1u);
+    EXPECT_TRUE(near(y[0], expected, error(expected))) << info<Op>.name;
+  }
+};
+TYPED_TEST_SUITE(elementwise, everywhere);
+
+using real = long double;
+constexpr real root2pi = 0.797884560802865355879892119868763737L, root2 = 1.414213562373095048801688724209698079L;
+real logistic(real x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+real gated(real x, real gate) { return gate == 0 && !std::isnan(x) ? 0 : x * gate; }  // the limit at -infinity
+
+TYPED_TEST(elementwise, exp_log_sqrt_square_match_the_formula_on_every_bf16) {
+  TestFixture::template check<op::exp>([](real x) { return std::exp(x); });
+  TestFixture::template check<op::log>([](real x) { return std::log(x); });
+  TestFixture::template check<op::sqrt>([](real x) { return std::sqrt(x); });
+  TestFixture::template check<op::square>([](real x) { return x * x; });
+}
+TYPED_TEST(elementwise, relu_tanh_sigmoid_silu_match_the_formula_on_every_bf16) {
+  TestFixture::template check<op::relu>([](real x) { return std::isnan(x) ? x : x > 0 ? x : 0; });
+  TestFixture::template check<op::tanh>([](real x) { return std::tanh(x); });
+  TestFixture::template check<op::sigmoid>([](real x) { return logistic(x); });
+  TestFixture::template check<op::silu>([](real x) { return gated(x, logistic(x)); });
+}
+TYPED_TEST(elementwise, both_forms_of_gelu_match_the_formula_on_every_bf16) {
+  TestFixture::template check<op::gelu_tanh>([](real x) { return gated(x, logistic(2 * root2pi * (x + 0.044715L * x * x * x))); });
+  TestFixture::template check<op::gelu_erf>([](real x) { return gated(x, std::erfc(-x / root2) / 2); });
+}
+TYPED_TEST(elementwise, scale_and_shift_round_their_constant_first) {
+  const real k = real(rounded(TestFixture::accum, 0.1));
+  TestFixture::template check<op::scale>([=](real x) { return k * x; }, 0.1);
+  TestFixture::template check<op::shift>([=](real x) { return x + k; }, 0.1);
+}
+TYPED_TEST(elementwise, arithmetic_matches_on_pairs_of_awkward_numbers) {
+  TestFixture::template check_pairs<op::add>([](real a, real b) { return a + b; });
+  TestFixture::template check_pairs<op::sub>([](real a, real b) { return a - b; });
+  TestFixture::template check_pairs<op::mul>([](real a, real b) { return a * b; });
+  TestFixture::template check_pairs<op::div>([](real a, real b) { return a / b; });
+}
+TYPED_TEST(elementwise, comparisons_are_false_on_nan) {
+  TestFixture::template check_pairs<op::less>([](real a, real b) { return a < b ? 1 : 0; });
+  TestFixture::template check_pairs<op::equal>([](real a, real b) { return a == b ? 1 : 0; });
+}
+TYPED_TEST(elementwise, backward_formulas_match_on_pairs) {
+  TestFixture::template check_pairs<op::relu_grad>([](real x, real dy) { return x > 0 ? dy : 0; });
+  TestFixture::template check_pairs<op::tanh_grad>([](real y, real dy) { return dy * (1 - y * y); });
+  TestFixture::template check_pairs<op::sigmoid_grad>([](real y, real dy) { return dy * y * (1 - y); });
+  TestFixture::template check_pairs<op::sqrt_grad>([](real y, real dy) { return dy / (2 * y); });
+}
+TYPED_TEST(elementwise, backward_gates_match_on_pairs_and_have_their_limits) {
+  TestFixture::template check_pairs<op::silu_grad>([](real x, real dy) {
+    const real s = logistic(x);
+    return dy * (std::isinf(x) ? s : s * (1 + x * (1 - s)));
+  });
+  TestFixture::template check_pairs<op::gelu_tanh_grad>([](real x, real dy) {
+    const real u = root2pi * (x + 0.044715L * x * x * x);
+    const real slope = 2 * logistic(2 * u) * logistic(-2 * u) * root2pi * (1 + 3 * 0.044715L * x * x);
+    return dy * (logistic(2 * u) + (std::fabs(x) > 1000 ? 0 : x * slope));
+  });
+  TestFixture::template check_pairs<op::gelu_erf_grad>([](real x, real dy) {
+    return dy * (std::erfc(-x / root2) / 2 + (std::fabs(x) > 1000 ? 0 : x * std::exp(-x * x / 2) * root2pi / 2));
+  });
+}
+TYPED_TEST(elementwise, select_takes_all_three_operands_broadcast_in_the_middle) {
+  const dtype t = TestFixture::type;
+  const host c({3, 1, 2}, dtype::boolean, {1, 0, 0, 1, 1, 1}), a = random({3, 5, 1}, t, 1), b = random({5, 2}, t, 2);
+  const auto y = TestFixture::template run<op::select>({c, a, b});
+  std::vector<double> expected;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 5; ++j)
+      for (int k = 0; k < 2; ++k) expected.push_back(c[i * 2 + k] != 0 ? a[i * 5 + j] : b[j * 2 + k]);
+  EXPECT_TRUE(same(y.at(0), expected));
+}
+TYPED_TEST(elementwise, operands_of_any_memory_order_and_size_are_read_in_place) {
+  const dtype t = TestFixture::type;
+  for (std::int64_t n : {0, 1, 7, 64, 65, 257}) {
+    const host a = laid_out(random({n, 3}, t, 1), {1, 0}), b = laid_out(random({n, 3}, t, 2), {0, 1}, 5);
+    const auto y = TestFixture::template run<op::add>({a, b});
+    std::vector<double> expected;
+    for (std::int64_t i = 0; i < 3 * n; ++i) expected.push_back(rounded(t, a[i] + b[i]));
+    EXPECT_TRUE(same(y.at(0), expected));
+  }
+}
+TYPED_TEST(elementwise, a_fused_body_gives_the_bits_of_its_instructions_run_one_by_one) {
+  using F = TestFixture;
+  const dtype t = F::type;
+  const host x = random({13, 19}, t, 1), b = random({19}, t, 2), s = random({13, 1}, t, 3);
+  settings fused;
+  fused.body = {F::template step<op::add>({0, 1}, t), F::template step<op::gelu_tanh>({8}, t, 1), F::template step<op::mul>({9, 2}, t, 0),
+                F::template step<op::scale>({10}, t, 2, 0.3)};
+  fused.body_outputs = {t, t, t};
+  const auto y = F::template run<op::elementwise>({x, b, s}, {}, fused);
+  attributes k;
+  k.f[0] = 0.3;
+  const auto sum = F::template run<op::add>({x, b}), gate = F::template run<op::gelu_tanh>({sum[0]}),
+             scaled = F::template run<op::mul>({gate[0], s}), last = F::template run<op::scale>({scaled[0]}, k);
+  ASSERT_EQ(y.size(), 3u);
+  EXPECT_TRUE(same(y[0], scaled[0].at));
+  EXPECT_TRUE(same(y[1], gate[0].at));
+  EXPECT_TRUE(same(y[2], last[0].at));
+}
+
+TEST(near_itself, rejects_a_wrong_number_a_nan_and_a_missing_element) {
+  const host y({3}, dtype::f32, {1, 2, 3});
+  EXPECT_TRUE(near(y, {1, 2, 3}, 0.0));
+  EXPECT_FALSE(near(y, {1, 2, 3.001}, 1e-4));
+  EXPECT_FALSE(near(y, {1, nan, 3}, 1e9));
+  EXPECT_FALSE(near(y, {1, infinity, 3}, 1e9));
+  EXPECT_FALSE(near(y, {1, 2}, 1e9));
+}
+TEST(memory_itself, notices_a_write_outside) {
+  memory m(12);
+  EXPECT_TRUE(m.guarded());
+  m.data()[12] = std::byte{0};
+  EXPECT_FALSE(m.guarded());
+}
+
+}  // namespace
+}  // namespace isotope::op_test

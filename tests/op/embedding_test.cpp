@@ -1,0 +1,53 @@
+#include "harness.hpp"
+
+namespace isotope::op_test {
+namespace {
+
+template <class C> class embedding : public op_test<C> {};
+TYPED_TEST_SUITE(embedding, everywhere);
+
+TYPED_TEST(embedding, rows_are_copied_and_ids_outside_give_nan) {
+  using F = TestFixture;
+  for (std::int64_t C : {1, 5, 64, 67}) {
+    const host table = random({11, C}, F::type, 1), ids({2, 4}, dtype::i32, {0, 10, 3, 3, -1, 11, 2147483647, -2147483648.0});
+    const auto y = F::template run<op::embedding>({table, ids});
+    std::vector<double> expected;
+    for (double id : ids.at)
+      for (std::int64_t c = 0; c < C; ++c) expected.push_back(id < 0 || id > 10 ? nan : table[std::int64_t(id) * C + c]);
+    ASSERT_EQ(y.at(0).dims, (shape{2, 4, C}));
+    EXPECT_TRUE(same(y[0], expected));
+  }
+}
+TYPED_TEST(embedding, no_ids_an_empty_table_and_no_columns_are_legal) {
+  using F = TestFixture;
+  EXPECT_TRUE(same(F::template run<op::embedding>({random({3, 4}, F::type, 1), full({0}, dtype::i32, 0)}).at(0), {}));
+  EXPECT_TRUE(same(F::template run<op::embedding>({full({0, 2}, F::type, 0), full({1}, dtype::i32, 0)}).at(0), {nan, nan}));
+  EXPECT_TRUE(same(F::template run<op::embedding>({full({3, 0}, F::type, 0), full({2}, dtype::i32, 0)}).at(0), {}));
+}
+TYPED_TEST(embedding, gradient_adds_rows_in_ascending_order_bit_for_bit) {
+  using F = TestFixture;
+  for (std::int64_t C : {1, 7, 64}) {
+    const host into = random({5, C}, F::accum, 1), dy = random({40, C}, F::type, 2, -1000, 1000);
+    host ids = full({40}, dtype::i32, 0);
+    for (std::size_t i = 0; i < 40; ++i) ids.at[i] = double((i * i) % 7) - 1;  // -1 and 5 are outside
+    auto expected = into.at;
+    for (std::int64_t i = 0; i < 40; ++i)
+      for (std::int64_t c = 0; c < C; ++c)
+        if (ids[i] >= 0 && ids[i] < 5) {
+          double& e = expected[std::size_t(std::int64_t(ids[i]) * C + c)];
+          e = rounded(F::accum, e + dy[i * C + c]);
+        }
+    EXPECT_TRUE(same(F::template run<op::embedding_grad>({into, dy, ids}).at(0), expected));
+  }
+}
+TYPED_TEST(embedding, special_numbers_pass_through) {
+  using F = TestFixture;
+  const double tiny = rounded(F::type, 0x1p-130);
+  const host table({2, 3}, F::type, {infinity, -infinity, nan, -0.0, tiny, 0});
+  const auto y = F::template run<op::embedding>({table, host({2}, dtype::i32, {1, 0})});
+  EXPECT_TRUE(same(y.at(0), {-0.0, tiny, 0, infinity, -infinity, nan}));
+  EXPECT_TRUE(std::signbit(y[0][0]));
+}
+
+}  // namespace
+}  // namespace isotope::op_test

@@ -1,0 +1,65 @@
+#include "harness.hpp"
+
+namespace isotope::op_test {
+namespace {
+
+template <class C> class extremum : public op_test<C> {};
+TYPED_TEST_SUITE(extremum, everywhere);
+
+attributes over(std::int64_t axes, bool keep = false) {
+  attributes a;
+  a.i = {axes, keep ? 1 : 0};
+  return a;
+}
+TYPED_TEST(extremum, max_and_min_take_the_extremes_of_any_axes_and_strides) {
+  using F = TestFixture;
+  const std::int64_t sizes[][3] = {{1, 1, 1}, {3, 5, 2}, {7, 65, 1}, {2, 3, 131}};
+  for (const auto& [A, B, C] : sizes) {
+    for (bool keep : {false, true}) {
+      const host x = laid_out(random({A, B, C}, F::type, 1), {1, 0, 2}, 1);
+      std::vector<double> high(std::size_t(B), -infinity), low(std::size_t(B), infinity), rows;
+      for (std::int64_t i = 0; i < A * B * C; ++i) {
+        const auto b = std::size_t(i / C % B);
+        high[b] = std::max(high[b], x[i]);
+        low[b] = std::min(low[b], x[i]);
+        if (i % C == 0) rows.push_back(x[i]);
+        rows.back() = std::max(rows.back(), x[i]);
+      }
+      EXPECT_TRUE(same(F::template run<op::max>({x}, over(0b101, keep)).at(0), high));
+      EXPECT_TRUE(same(F::template run<op::min>({x}, over(0b101, keep)).at(0), low));
+      EXPECT_TRUE(same(F::template run<op::max>({x}, over(0b100, keep)).at(0), rows));
+    }
+  }
+}
+TYPED_TEST(extremum, nan_wins_wherever_it_stands) {
+  using F = TestFixture;
+  const host x({3, 3}, F::type, {nan, 1, 2, 1, nan, infinity, -infinity, 1, nan});
+  EXPECT_TRUE(same(F::template run<op::max>({x}, over(2)).at(0), {nan, nan, nan}));
+  EXPECT_TRUE(same(F::template run<op::min>({x}, over(2)).at(0), {nan, nan, nan}));
+}
+TYPED_TEST(extremum, rows_of_one_infinity_give_it) {
+  using F = TestFixture;
+  const host x({2, 2}, F::type, {infinity, infinity, -infinity, -infinity});
+  EXPECT_TRUE(same(F::template run<op::max>({x}, over(2)).at(0), {infinity, -infinity}));
+  EXPECT_TRUE(same(F::template run<op::min>({x}, over(2)).at(0), {infinity, -infinity}));
+}
+TYPED_TEST(extremum, argmax_takes_the_first_of_equals_and_the_first_nan) {
+  using F = TestFixture;
+  const host x({5, 4}, F::type,
+               {1, 3, 3, 2, -0.0, 0, -1, 0, 1, nan, 5, nan, -infinity, -infinity, -infinity, -infinity, 0, 1, 2, infinity});
+  EXPECT_TRUE(same(F::template run<op::argmax>({x}, over(1)).at(0), {1, 0, 1, 0, 3}));
+}
+TYPED_TEST(extremum, argmax_works_along_any_axis_at_awkward_sizes) {
+  using F = TestFixture;
+  for (std::int64_t n : {1, 2, 63, 67}) {
+    const host x = laid_out(random({n, 3}, F::type, 1), {1, 0});
+    std::vector<double> expected(3, 0);
+    for (std::int64_t i = 0; i < n; ++i)
+      for (std::int64_t c = 0; c < 3; ++c)
+        if (x[i * 3 + c] > x[std::int64_t(expected[std::size_t(c)]) * 3 + c]) expected[std::size_t(c)] = double(i);
+    EXPECT_TRUE(same(F::template run<op::argmax>({x}, over(0)).at(0), expected));
+  }
+}
+
+}  // namespace
+}  // namespace isotope::op_test

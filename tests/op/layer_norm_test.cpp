@@ -1,0 +1,86 @@
+#include "harness.hpp"
+
+namespace isotope::op_test {
+namespace {
+
+template <class C> class layer_norm : public op_test<C> {};
+TYPED_TEST_SUITE(layer_norm, everywhere);
+
+attributes epsilon(double x) {
+  attributes a;
+  a.f[0] = x;
+  return a;
+}
+struct statistics {
+  double mean = 0, rstd = 0;
+};
+statistics of_row(const host& x, std::int64_t row, double eps) {
+  const auto C = x.dims[-1];
+  long double mean = 0, variance = 0;
+  for (std::int64_t c = 0; c < C; ++c) mean += x[row * C + c];
+  mean /= static_cast<long double>(C);
+  for (std::int64_t c = 0; c < C; ++c) variance += (x[row * C + c] - mean) * (x[row * C + c] - mean);
+  return {double(mean), double(1 / std::sqrt(variance / static_cast<long double>(C) + eps))};
+}
+constexpr std::int64_t sizes[][2] = {{1, 1}, {2, 3}, {5, 16}, {3, 17}, {7, 64}, {2, 131}, {33, 5}, {0, 8}};
+
+TYPED_TEST(layer_norm, forward_matches_the_definition_at_awkward_sizes) {
+  using F = TestFixture;
+  for (const auto& [rows, C] : sizes) {
+    const host x = random({rows, C}, F::type, 1), w = random({C}, F::type, 2), b = random({C}, F::type, 3);
+    const auto y = F::template run<op::layer_norm>({x, w, b}, epsilon(1e-2));
+    std::vector<double> expected, means, rstds;
+    for (std::int64_t i = 0; i < rows * C; ++i) {
+      const auto s = of_row(x, i / C, 1e-2);
+      expected.push_back((x[i] - s.mean) * s.rstd * w[i % C] + b[i % C]);
+      if (i % C == 0) means.push_back(s.mean), rstds.push_back(s.rstd);
+    }
+    ASSERT_EQ(y.size(), 3u);
+    // rstd <= 10 by epsilon; |x - mean| <= 4, |w| <= 2; C + 4 roundings in the statistics and 4 in the formula
+    EXPECT_TRUE(near(y[0], expected, F::roundings(double(C + 8)) * 4 * 10 * 2 * 2)) << C;
+    EXPECT_TRUE(near(y[1], means, F::roundings(double(C)) * 2)) << C;
+    EXPECT_TRUE(near(y[2], rstds, F::roundings(double(2 * C + 4)) * 10 * 16)) << C;
+  }
+}
+TYPED_TEST(layer_norm, a_mean_far_above_the_deviation_loses_nothing) {
+  using F = TestFixture;
+  const double far = F::type == dtype::bf16 ? 128 : 4096;  // 128 and 129 are bf16 numbers
+  const host x({1, 4}, F::type, {far, far + 1, far, far + 1}), w = full({4}, F::type, 1), b = full({4}, F::type, 0);
+  const auto y = F::template run<op::layer_norm>({x, w, b}, epsilon(0));
+  EXPECT_TRUE(near(y.at(0), {-1, 1, -1, 1}, F::roundings(16)));  // mean and deviations are exact
+}
+TYPED_TEST(layer_norm, equal_elements_give_the_bias_and_nan_or_infinity_give_nan) {
+  using F = TestFixture;
+  const host x({3, 2}, F::type, {5, 5, 1, nan, infinity, 0}), w = full({2}, F::type, 3), b({2}, F::type, {1, 2});
+  EXPECT_TRUE(same(F::template run<op::layer_norm>({x, w, b}, epsilon(1e-5)).at(0), {1, 2, nan, nan, nan, nan}));
+}
+TYPED_TEST(layer_norm, gradient_matches_the_formula) {
+  using F = TestFixture;
+  for (const auto& [rows, C] : sizes) {
+    const host x = random({rows, C}, F::type, 1), w = random({C}, F::type, 2), b = random({C}, F::type, 3),
+               dy = random({rows, C}, F::type, 4);
+    const auto y = F::template run<op::layer_norm>({x, w, b}, epsilon(1e-2));
+    const auto d = F::template run<op::layer_norm_grad>({x, w, b, y.at(1), y.at(2), dy}, epsilon(1e-2));
+    std::vector<double> dx, dw(std::size_t(C), 0), db(std::size_t(C), 0);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const double mean = y[1][r], rstd = y[2][r];  // as the kernel reads them: rounded
+      double avg_e = 0, avg_eh = 0;
+      for (std::int64_t c = 0; c < C; ++c) {
+        const double h = (x[r * C + c] - mean) * rstd, e = dy[r * C + c] * w[c];
+        dw[std::size_t(c)] += dy[r * C + c] * h;
+        db[std::size_t(c)] += dy[r * C + c];
+        avg_e += e / double(C);
+        avg_eh += e * h / double(C);
+      }
+      for (std::int64_t c = 0; c < C; ++c) dx.push_back(rstd * (dy[r * C + c] * w[c] - avg_e - (x[r * C + c] - mean) * rstd * avg_eh));
+    }
+    ASSERT_EQ(d.size(), 3u);
+    // |h| <= 40 (rstd <= 10), |e| <= 4, so each of the three terms is at most 40 x 160 x 10
+    EXPECT_TRUE(near(d[0], dx, F::roundings(double(C + 8)) * 64000)) << C;
+    EXPECT_TRUE(near(d[1], dw, F::roundings(double(rows + 4)) * 80 * double(rows))) << C;
+    EXPECT_TRUE(near(d[2], db, F::roundings(double(rows)) * 2 * double(rows))) << C;
+  }
+}
+
+}  // namespace
+}  // namespace isotope::op_test

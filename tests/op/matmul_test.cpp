@@ -1,0 +1,114 @@
+#include "harness.hpp"
+
+namespace isotope::op_test {
+namespace {
+
+template <class C> class matmul : public op_test<C> {};
+TYPED_TEST_SUITE(matmul, everywhere);
+
+attributes times(double alpha = 1, double beta = 0, int type = 0) {
+  attributes a;
+  a.i[0] = type;
+  a.f = {alpha, beta};
+  return a;
+}
+/// alpha a b + beta c for a (batch, M, K), b (batch, K, N), c (batch, M, N); a batch of 1 repeats.
+std::vector<double> expected(const host& a, const host& b, double alpha = 1, double beta = 0, const host* c = nullptr) {
+  const auto M = a.dims[-2], K = a.dims[-1], N = b.dims[-1];
+  const auto batch_a = M * K == 0 ? 1 : a.dims.count() / (M * K), batch_b = K * N == 0 ? 1 : b.dims.count() / (K * N);
+  const auto batch = std::max(batch_a, batch_b);
+  std::vector<double> y;
+  for (std::int64_t p = 0; p < batch; ++p)
+    for (std::int64_t m = 0; m < M; ++m)
+      for (std::int64_t n = 0; n < N; ++n) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < K; ++k)
+          sum += a[(batch_a == 1 ? 0 : p) * M * K + m * K + k] * b[(batch_b == 1 ? 0 : p) * K * N + k * N + n];
+        y.push_back(alpha * sum + (beta == 0 ? 0 : beta * (*c)[std::int64_t(y.size())]));
+      }
+  return y;
+}
+
+TYPED_TEST(matmul, every_memory_order_matches_the_definition_at_awkward_sizes) {
+  using F = TestFixture;
+  const std::int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 5}, {7, 1, 4}, {1, 13, 1}, {17, 33, 9}, {65, 31, 67}, {5, 129, 3}};
+  for (const auto& [M, K, N] : sizes)
+    for (int order = 0; order < 4; ++order) {
+      host a = random({M, K}, F::type, 1), b = random({K, N}, F::type, 2);
+      if (order & 1) a = laid_out(a, {1, 0}, 3);
+      if (order & 2) b = laid_out(b, {1, 0}, 1);
+      // K products of at most 2 x 2, each added with one rounding
+      EXPECT_TRUE(near(F::template run<op::matmul>({a, b}, times()).at(0), expected(a, b), F::roundings(double(K)) * 4 * double(K)))
+          << M << ' ' << K << ' ' << N << " order " << order;
+    }
+}
+TYPED_TEST(matmul, nothing_to_sum_gives_zeros_and_nothing_to_write_gives_nothing) {
+  using F = TestFixture;
+  const dtype t = F::type;
+  EXPECT_TRUE(same(F::template run<op::matmul>({full({2, 0}, t, 0), full({0, 3}, t, 0)}, times()).at(0), {0, 0, 0, 0, 0, 0}));
+  EXPECT_TRUE(same(F::template run<op::matmul>({full({0, 4}, t, 0), random({4, 3}, t, 1)}, times()).at(0), {}));
+  EXPECT_TRUE(same(F::template run<op::matmul>({random({2, 4}, t, 1), full({4, 0}, t, 0)}, times()).at(0), {}));
+}
+TYPED_TEST(matmul, batches_broadcast_in_the_middle) {
+  using F = TestFixture;
+  const host a = random({3, 1, 4, 5}, F::type, 1), b = random({2, 5, 6}, F::type, 2);
+  std::vector<double> y;
+  for (int p = 0; p < 3; ++p)
+    for (int q = 0; q < 2; ++q) {
+      const host x({4, 5}, F::type, {a.at.begin() + p * 20, a.at.begin() + p * 20 + 20});
+      const host w({5, 6}, F::type, {b.at.begin() + q * 30, b.at.begin() + q * 30 + 30});
+      for (double v : expected(x, w)) y.push_back(v);
+    }
+  EXPECT_TRUE(near(F::template run<op::matmul>({a, b}, times()).at(0), y, F::roundings(5) * 20));
+}
+TYPED_TEST(matmul, alpha_and_beta_scale_and_beta_zero_ignores_nan) {
+  using F = TestFixture;
+  const host a = random({4, 7}, F::type, 1), b = random({7, 3}, F::type, 2), c = random({4, 3}, F::type, 3);
+  // two more roundings: alpha times the sum, beta times c
+  EXPECT_TRUE(near(F::template run<op::matmul>({a, b, c}, times(0.5, -2)).at(0), expected(a, b, 0.5, -2, &c), F::roundings(9) * 32));
+  const host poison = full({4, 3}, F::type, nan);
+  EXPECT_TRUE(near(F::template run<op::matmul>({a, b, poison}, times(0.5, 0)).at(0), expected(a, b, 0.5), F::roundings(8) * 28));
+}
+TYPED_TEST(matmul, the_product_may_have_the_accumulation_format_and_adds_to_its_output) {
+  using F = TestFixture;
+  const host a = random({5, 11}, F::type, 1), b = random({11, 6}, F::type, 2), into = random({5, 6}, F::accum, 3);
+  settings s;
+  s.accumulate = 1;
+  s.into = {into};
+  auto y = expected(a, b);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] += into.at[i];
+  const auto r = F::template run<op::matmul>({a, b}, times(1, 0, 1 + int(F::accum)), s);
+  ASSERT_EQ(r.at(0).type, F::accum);
+  EXPECT_TRUE(near(r[0], y, F::roundings(12) * 46 + 46 * roundoff(F::accum)));  // the product is rounded before it is added
+}
+TYPED_TEST(matmul, an_epilogue_gives_the_bits_of_the_ops_it_replaces) {
+  using F = TestFixture;
+  const dtype t = F::type;
+  const host x = random({9, 21}, t, 1), w = laid_out(random({21, 10}, t, 2), {1, 0}), bias = random({10}, t, 3),
+             residual = random({9, 10}, t, 4);
+  settings fused;
+  fused.body = {F::template step<op::add>({isotope::product, 2}, t), F::template step<op::gelu_tanh>({8}, t, 1),
+                F::template step<op::add>({9, 3}, t, 0)};
+  fused.body_outputs = {t, t};
+  attributes a = times();
+  a.i[1] = 2;
+  const auto y = F::template run<op::matmul>({x, w, bias, residual}, a, fused);
+  const auto plain = F::template run<op::matmul>({x, w}, times()), sum = F::template run<op::add>({plain[0], bias}),
+             gate = F::template run<op::gelu_tanh>({sum[0]}), last = F::template run<op::add>({gate[0], residual});
+  ASSERT_EQ(y.size(), 2u);
+  EXPECT_TRUE(same(y[0], last[0].at));
+  EXPECT_TRUE(same(y[1], gate[0].at));
+}
+TYPED_TEST(matmul, infinities_nan_and_subnormals_follow_the_arithmetic) {
+  using F = TestFixture;
+  const dtype t = F::type;
+  const double tiny = rounded(t, 0x1p-120);
+  const host a({4, 2}, t, {infinity, 1, nan, 1, tiny, tiny, -0.0, 0.0}), b({2, 1}, t, {1, -1});
+  const auto y = F::template run<op::matmul>({a, b}, times());
+  EXPECT_TRUE(same(y.at(0), {infinity, nan, 0, 0}));
+  const host c({1, 2}, t, {infinity, infinity});
+  EXPECT_TRUE(same(F::template run<op::matmul>({c, b}, times()).at(0), {nan}));
+}
+
+}  // namespace
+}  // namespace isotope::op_test

@@ -1,0 +1,63 @@
+#include "harness.hpp"
+
+namespace isotope::op_test {
+namespace {
+
+template <class C> class rms_norm : public op_test<C> {};
+TYPED_TEST_SUITE(rms_norm, everywhere);
+
+attributes epsilon(double x) {
+  attributes a;
+  a.f[0] = x;
+  return a;
+}
+constexpr std::int64_t sizes[][2] = {{1, 1}, {2, 3}, {5, 16}, {3, 17}, {7, 64}, {2, 131}, {33, 5}, {0, 8}};
+
+TYPED_TEST(rms_norm, forward_matches_the_definition_at_awkward_sizes) {
+  using F = TestFixture;
+  for (const auto& [rows, C] : sizes) {
+    const host x = random({rows, C}, F::type, 1), w = random({C}, F::type, 2);
+    const auto y = F::template run<op::rms_norm>({x, w}, epsilon(1e-2));
+    std::vector<double> expected, rstds;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      double squares = 0;
+      for (std::int64_t c = 0; c < C; ++c) squares += x[r * C + c] * x[r * C + c];
+      rstds.push_back(1 / std::sqrt(squares / double(C) + 1e-2));
+      for (std::int64_t c = 0; c < C; ++c) expected.push_back(x[r * C + c] * rstds.back() * w[c]);
+    }
+    ASSERT_EQ(y.size(), 2u);
+    // rstd <= 10, |x|, |w| <= 2; the relative error of rstd is half that of the sum of squares, which are all positive
+    EXPECT_TRUE(near(y[0], expected, F::roundings(double(C + 8)) * 40)) << C;
+    EXPECT_TRUE(near(y[1], rstds, F::roundings(double(C + 4)) * 10)) << C;
+  }
+}
+TYPED_TEST(rms_norm, zeros_stay_zeros_and_nan_or_infinity_give_nan) {
+  using F = TestFixture;
+  const host x({3, 2}, F::type, {0, -0.0, 1, nan, infinity, infinity}), w = full({2}, F::type, 3);
+  EXPECT_TRUE(same(F::template run<op::rms_norm>({x, w}, epsilon(1e-5)).at(0), {0, 0, nan, nan, nan, nan}));
+}
+TYPED_TEST(rms_norm, gradient_matches_the_formula) {
+  using F = TestFixture;
+  for (const auto& [rows, C] : sizes) {
+    const host x = random({rows, C}, F::type, 1), w = random({C}, F::type, 2), dy = random({rows, C}, F::type, 4);
+    const auto y = F::template run<op::rms_norm>({x, w}, epsilon(1e-2));
+    const auto d = F::template run<op::rms_norm_grad>({x, w, y.at(1), dy}, epsilon(1e-2));
+    std::vector<double> dx, dw(std::size_t(C), 0);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const double rstd = y[1][r];  // as the kernel reads it: rounded
+      double avg_eh = 0;
+      for (std::int64_t c = 0; c < C; ++c) {
+        dw[std::size_t(c)] += dy[r * C + c] * x[r * C + c] * rstd;
+        avg_eh += dy[r * C + c] * w[c] * x[r * C + c] * rstd / double(C);
+      }
+      for (std::int64_t c = 0; c < C; ++c) dx.push_back(rstd * (dy[r * C + c] * w[c] - x[r * C + c] * rstd * avg_eh));
+    }
+    ASSERT_EQ(d.size(), 2u);
+    // |h| <= 20 (rstd <= 10), |e| <= 4, so each of the two terms is at most 20 x 80 x 10
+    EXPECT_TRUE(near(d[0], dx, F::roundings(double(C + 8)) * 16000)) << C;
+    EXPECT_TRUE(near(d[1], dw, F::roundings(double(rows + 4)) * 40 * double(rows))) << C;
+  }
+}
+
+}  // namespace
+}  // namespace isotope::op_test

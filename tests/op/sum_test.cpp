@@ -1,0 +1,78 @@
+#include "harness.hpp"
+
+namespace isotope::op_test {
+namespace {
+
+template <class C> class sum : public op_test<C> {};
+TYPED_TEST_SUITE(sum, everywhere);
+
+attributes over(std::int64_t axes, bool keep = false, int type = 0) {
+  attributes a;
+  a.i = {axes, keep ? 1 : 0, type};
+  return a;
+}
+/// Sums of x and of |x| over the axes of a mask, in the order of the kept axes.
+std::vector<double> total(const host& x, std::int64_t axes) {
+  std::vector<double> y;
+  std::int64_t kept = 1;
+  for (int k = 0; k < x.dims.rank; ++k)
+    if (((axes >> k) & 1) == 0) kept *= x.dims[k];
+  y.assign(std::size_t(kept), 0);
+  for (std::int64_t i = 0; i < x.dims.count(); ++i) {
+    std::int64_t rest = i, to = 0, stride = 1;
+    for (int k = x.dims.rank - 1; k >= 0; --k) {
+      if (((axes >> k) & 1) == 0) to += rest % x.dims[k] * stride, stride *= x.dims[k];
+      rest /= x.dims[k];
+    }
+    y[std::size_t(to)] += x[i];
+  }
+  return y;
+}
+const shape shapes[] = {{1}, {67}, {3, 5}, {65, 2}, {2, 3, 4}, {2, 1, 3, 7}, {4, 0, 3}, {}};
+
+TYPED_TEST(sum, sum_and_mean_match_on_every_set_of_axes_and_any_strides) {
+  using F = TestFixture;
+  for (const shape& s : shapes)
+    for (std::int64_t axes = 0; axes < (std::int64_t(1) << s.rank); ++axes)
+      for (bool keep : {false, true}) {
+        host x = random(s, F::type, 1);
+        if (s.rank == 3) x = laid_out(x, {2, 0, 1}, 2);
+        const auto expected = total(x, axes);
+        const double n = expected.empty() ? 0 : double(s.count()) / double(expected.size());
+        auto means = expected;
+        for (double& m : means) m /= n;
+        const auto y = F::template run<op::sum>({x}, over(axes, keep)), m = F::template run<op::mean>({x}, over(axes, keep));
+        // n terms of at most 2; the mean divides sum and error by n
+        EXPECT_TRUE(near(y.at(0), expected, F::roundings(n) * 2 * n)) << axes;
+        EXPECT_TRUE(near(m.at(0), means, F::roundings(n + 2) * 2)) << axes;
+        if (keep) { EXPECT_EQ(y[0].dims.rank, s.rank); }
+      }
+}
+TYPED_TEST(sum, the_sum_of_nothing_is_zero_and_the_mean_of_nothing_is_nan) {
+  using F = TestFixture;
+  const host x = full({2, 0}, F::type, 0);
+  EXPECT_TRUE(same(F::template run<op::sum>({x}, over(2)).at(0), {0, 0}));
+  EXPECT_TRUE(same(F::template run<op::mean>({x}, over(2)).at(0), {nan, nan}));
+}
+TYPED_TEST(sum, the_result_may_have_another_format) {
+  using F = TestFixture;
+  const host x = random({100, 3}, F::type, 1);
+  const auto y = F::template run<op::sum>({x}, over(1, false, 1 + int(F::accum)));
+  ASSERT_EQ(y.at(0).type, F::accum);
+  EXPECT_TRUE(near(y[0], total(x, 1), F::roundings(100) * 200));
+}
+TYPED_TEST(sum, many_equal_terms_do_not_drift) {
+  using F = TestFixture;
+  const double v = rounded(F::type, 0.1);
+  const auto y = F::template run<op::sum>({full({100000}, F::type, v)}, over(1));
+  EXPECT_TRUE(
+      near(y.at(0), {100000 * v}, (F::exact ? 100000 * 0x1p-53 : 64 * 0x1p-24) * 100000 * v));  // ascending in f64, or blocks and a tree
+}
+TYPED_TEST(sum, infinities_and_nan_show) {
+  using F = TestFixture;
+  const host x({4, 2}, F::type, {infinity, 1, infinity, -infinity, nan, 1, -0.0, 0});
+  EXPECT_TRUE(same(F::template run<op::sum>({x}, over(2)).at(0), {infinity, nan, nan, 0}));
+}
+
+}  // namespace
+}  // namespace isotope::op_test

@@ -1,0 +1,141 @@
+#include "harness.hpp"
+
+namespace isotope::op_test {
+namespace {
+
+template <class C> class update : public op_test<C> {};
+TYPED_TEST_SUITE(update, everywhere);
+
+constexpr std::int64_t sizes[] = {0, 1, 7, 64, 1031};
+
+TYPED_TEST(update, accumulate_adds_or_overwrites_by_phase) {
+  using F = TestFixture;
+  for (std::int64_t n : sizes) {
+    const host into = random({n}, F::accum, 1), x = random({n}, F::type, 2);
+    EXPECT_TRUE(same(F::template run<op::accumulate>({into, x}).at(0), x.at));
+    settings later;
+    later.accumulate = 1;
+    std::vector<double> sum;
+    for (std::int64_t i = 0; i < n; ++i) sum.push_back(rounded(F::accum, into[i] + x[i]));
+    EXPECT_TRUE(same(F::template run<op::accumulate>({into, x}, {}, later).at(0), sum));
+  }
+  const host nothing = full({2}, F::accum, nan), x = full({2}, F::type, 1);
+  EXPECT_TRUE(same(F::template run<op::accumulate>({nothing, x}).at(0), {1, 1}));
+}
+TYPED_TEST(update, global_norm_is_the_root_of_the_scaled_squares) {
+  using F = TestFixture;
+  for (std::int64_t n : sizes) {
+    const host g = random({n}, F::accum, 1, -3, 3);
+    settings s;
+    s.scalars.gradient_scale = 0.25f;
+    double sum = 0;
+    for (double v : g.at) sum += 0.0625 * v * v;
+    // summed in f64 by every kernel set
+    EXPECT_TRUE(near(F::template run<op::global_norm>({g}, {}, s).at(0), {std::sqrt(sum)}, double(n + 4) * 0x1p-52 * std::sqrt(sum)));
+  }
+  EXPECT_TRUE(same(F::template run<op::global_norm>({host({3}, F::accum, {1, nan, 2})}).at(0), {nan}));
+  EXPECT_TRUE(same(F::template run<op::global_norm>({host({2}, F::accum, {infinity, 1})}).at(0), {infinity}));
+  EXPECT_TRUE(same(F::template run<op::global_norm>({host({2}, F::accum, {0x1p100, 0})}).at(0), {0x1p100}));  // its square overflows f32
+}
+
+struct moments {
+  host w, m, v, g;
+};
+template <class F> moments make(std::int64_t n) {
+  return {random({n}, F::accum, 1), random({n}, F::accum, 2, -0.1, 0.1), random({n}, F::accum, 3, 0.5, 1), random({n}, F::accum, 4)};
+}
+settings step_of(float clip, std::int64_t t) {
+  settings s;
+  s.scalars.learning_rate = 0.01f;
+  s.scalars.beta1 = 0.9f;
+  s.scalars.beta2 = 0.99f;
+  s.scalars.epsilon = 1e-8f;
+  s.scalars.weight_decay = 0.1f;
+  s.scalars.momentum = 0.9f;
+  s.scalars.clip_norm = clip;
+  s.scalars.gradient_scale = 0.5f;
+  s.scalars.optimizer_step = t;
+  return s;
+}
+double factor(const step_scalars& s, double norm) {
+  const double k = double(s.gradient_scale), clip = double(s.clip_norm);
+  return clip <= 0 ? k : k * std::min(1.0, clip / (norm + 1e-6));
+}
+attributes decaying(std::int64_t n, bool shadow) {
+  attributes a;
+  a.i = {n, shadow ? 1 : 0};
+  return a;
+}
+/// Numbers of order 1 after some 12 roundings in the accumulation format.
+template <class F> double few_roundings() { return 12 * 2 * roundoff(F::accum) * 4; }
+
+TYPED_TEST(update, adamw_follows_the_formula_with_decay_clipping_and_shadow) {
+  using F = TestFixture;
+  for (std::int64_t n : sizes)
+    for (float clip : {0.0f, 1.0f, 1e6f})
+      for (bool shadow : {false, true}) {
+        const auto x = make<F>(n);
+        const settings s = step_of(clip, 3);
+        const host norm({}, F::accum, {5}), loss({}, F::accum, {1});
+        std::vector<host> in = {x.w, x.m, x.v};
+        if (shadow) in.push_back(full({n}, F::type, 0));
+        in.insert(in.end(), {x.g, norm, loss});
+        const auto y = F::template run<op::adamw>(in, decaying(n / 2, shadow), s);
+        const double b1 = double(0.9f), b2 = double(0.99f), c = factor(s.scalars, 5), lr = double(0.01f);
+        std::vector<double> w, m, v;
+        for (std::int64_t i = 0; i < n; ++i) {
+          m.push_back(b1 * x.m[i] + (1 - b1) * c * x.g[i]);
+          v.push_back(b2 * x.v[i] + (1 - b2) * c * x.g[i] * c * x.g[i]);
+          w.push_back(x.w[i] - (i < n / 2 ? lr * double(0.1f) * x.w[i] : 0) -
+                      lr * (m.back() / (1 - std::pow(b1, 3))) / (std::sqrt(v.back() / (1 - std::pow(b2, 3))) + double(1e-8f)));
+        }
+        ASSERT_EQ(y.size(), shadow ? 4u : 3u);
+        EXPECT_TRUE(near(y[0], w, few_roundings<F>()));
+        EXPECT_TRUE(near(y[1], m, few_roundings<F>()));
+        EXPECT_TRUE(near(y[2], v, few_roundings<F>()));
+        if (shadow) {
+          std::vector<double> r;
+          for (double e : y[0].at) r.push_back(rounded(F::type, e));
+          EXPECT_TRUE(same(y[3], r));
+        }
+      }
+}
+TYPED_TEST(update, sgd_follows_the_formula) {
+  using F = TestFixture;
+  for (std::int64_t n : sizes)
+    for (bool shadow : {false, true}) {
+      const auto x = make<F>(n);
+      const settings s = step_of(2, 1);
+      std::vector<host> in = {x.w, x.m};
+      if (shadow) in.push_back(full({n}, F::type, 0));
+      in.insert(in.end(), {x.g, host({}, F::accum, {5}), host({}, F::accum, {1})});
+      const auto y = F::template run<op::sgd>(in, decaying(n / 3, shadow), s);
+      std::vector<double> w, m;
+      for (std::int64_t i = 0; i < n; ++i) {
+        m.push_back(double(0.9f) * x.m[i] + factor(s.scalars, 5) * x.g[i] + (i < n / 3 ? double(0.1f) * x.w[i] : 0));
+        w.push_back(x.w[i] - double(0.01f) * m.back());
+      }
+      ASSERT_EQ(y.size(), shadow ? 3u : 2u);
+      EXPECT_TRUE(near(y[0], w, few_roundings<F>()));
+      EXPECT_TRUE(near(y[1], m, few_roundings<F>()));
+    }
+}
+TYPED_TEST(update, a_norm_or_loss_that_is_not_finite_changes_nothing) {
+  using F = TestFixture;
+  const auto x = make<F>(9);
+  for (double norm : {1.0, nan, infinity})
+    for (double loss : {1.0, nan, -infinity}) {
+      const host scalars[] = {host({}, F::accum, {norm}), host({}, F::accum, {loss})};
+      const auto y = F::template run<op::adamw>({x.w, x.m, x.v, x.g, scalars[0], scalars[1]}, decaying(4, false), step_of(1, 1));
+      const auto z = F::template run<op::sgd>({x.w, x.m, x.g, scalars[0], scalars[1]}, decaying(4, false), step_of(1, 1));
+      const bool counts = std::isfinite(norm) && std::isfinite(loss);
+      EXPECT_EQ(bool(same(y.at(0), x.w.at)), !counts);
+      EXPECT_EQ(bool(same(y.at(1), x.m.at)), !counts);
+      EXPECT_EQ(bool(same(y.at(2), x.v.at)), !counts);
+      EXPECT_EQ(bool(same(z.at(0), x.w.at)), !counts);
+      EXPECT_EQ(bool(same(z.at(1), x.m.at)), !counts);
+    }
+}
+
+}  // namespace
+}  // namespace isotope::op_test
