@@ -16,8 +16,7 @@ template <class Row> void each_row(const shape& s, int axis, Row row) {
   std::int64_t inner = 1;
   for (int k = axis + 1; k < s.rank; ++k) inner *= s[k];
   const std::int64_t n = s[axis];
-  if (s.count() == 0) return;
-  for (std::int64_t o = 0; o < s.count() / (inner * n); ++o)
+  for (std::int64_t o = 0; o < (s.count() == 0 ? 0 : s.count() / (inner * n)); ++o)
     for (std::int64_t i = 0; i < inner; ++i) row([=](std::int64_t k) { return std::size_t((o * n + k) * inner + i); });
 }
 const shape shapes[] = {{1}, {7}, {3, 1}, {2, 65}, {4, 3, 5}, {1, 131}, {0, 4}, {2, 17, 2}};
