@@ -14,8 +14,8 @@ struct entry {
 };
 template <class K> constexpr entry entry_of() {
   entry e;
-  if constexpr (requires { K::run; }) e.run = &K::run;
-  if constexpr (requires { K::block; }) e.block = &K::block;
+  if constexpr (requires(const launch& l) { K::run(l); }) e.run = &K::run;
+  if constexpr (requires { { &K::block } -> std::convertible_to<block_function>; }) e.block = &K::block;
   return e;
 }
 /// Indexed as kernel_table<T>.
