@@ -24,8 +24,20 @@ if(isotope_option_SANITIZE)
 endif()
 target_link_libraries(isotope_own INTERFACE isotope::isotope)
 
+# The cpu kernels of one precision, compiled once for all programs and tests: include/isotope/backend/cpu/compiled.hpp.
+file(GLOB compiled CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/compiled/cpu_*.cpp)
+foreach(source IN LISTS compiled)
+  get_filename_component(library ${source} NAME_WE)
+  string(REPLACE "cpu_" "" kernel_precision ${library})
+  string(TOUPPER ${kernel_precision} upper)
+  add_library(isotope_${library} STATIC EXCLUDE_FROM_ALL ${source})
+  target_link_libraries(isotope_${library} PRIVATE isotope_own)
+  target_compile_definitions(isotope_${library} INTERFACE ISOTOPE_COMPILED_${upper})
+endforeach()
+
 # isotope_program_libraries(<target>): the packages that programs and tests may use, all as SYSTEM includes.
 function(isotope_program_libraries target)
+  target_link_libraries(${target} PRIVATE isotope_cpu_${isotope_precision})
   isotope_find(Eigen3)
   isotope_find(tomlplusplus)
   isotope_find(CLI11)

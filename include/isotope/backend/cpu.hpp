@@ -33,3 +33,5 @@ struct cpu {
 static_assert(Backend<cpu>);
 
 }  // namespace isotope::backend
+
+#include "cpu/compiled.hpp"  // names the standard targets, so it comes last

@@ -10,6 +10,7 @@
 #include "thread_pool.hpp"
 
 namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {  // calls kernels: objects of another -march have their own
 
 /// Devices of a target: `auto d = iso::device<iso::selected>::open();`
 template <Target T> class device {
@@ -48,4 +49,5 @@ template <Target T> class device {
   std::shared_ptr<cpu::thread_pool> pool_;
 };
 
+}  // namespace arch
 }  // namespace isotope::cpu

@@ -17,6 +17,7 @@
 #include "thread_pool.hpp"
 
 namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {  // calls kernels: objects of another -march have their own
 
 /// A Machine that records as `graph<T>` does and runs every node at once, views included, gradients included: after
 /// `differentiate(machine, loss.id)` the values named by parameter::grad hold the gradients.
@@ -140,7 +141,7 @@ template <Target T> class eager : public tape, private node_observer {
       m.store = 0;
       m.type = describe(n.out[0]).type;
       m.scalar = n.attr.f[0];
-      one = resolve(m, kernel_table<oracle>, entries<oracle>, g.program);
+      one = resolve(m, kernel_table<oracle>, code_of<oracle>(), g.program);
     }
     if (kernel < 0 || (fused && one.run == nullptr)) {
       message m;
@@ -169,7 +170,7 @@ template <Target T> class eager : public tape, private node_observer {
       scratch_.resize(std::size_t(info.scratch({{si.data(), l.in.size()}, {so.data(), l.out.size()}, &n.attr})));
       l.scratch = scratch_.data();
     }
-    entries<oracle>[std::size_t(kernel)].run(l);
+    code_of<oracle>()[std::size_t(kernel)].run(l);
   }
   static void repeat_to(view& x, const shape& y) {
     operand o;
@@ -181,4 +182,5 @@ template <Target T> class eager : public tape, private node_observer {
   }
 };
 
+}  // namespace arch
 }  // namespace isotope::cpu

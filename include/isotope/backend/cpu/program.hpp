@@ -8,6 +8,7 @@
 #include "thread_pool.hpp"
 
 namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {  // calls kernels: objects of another -march have their own
 
 /// Where each region starts.
 using region_bases = std::array<std::byte*, value_kinds>;
@@ -85,4 +86,5 @@ class program {
   }
 };
 
+}  // namespace arch
 }  // namespace isotope::cpu

@@ -19,6 +19,7 @@
 #include "program.hpp"
 
 namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {  // calls kernels: objects of another -march have their own
 
 /// What a session did since it was loaded; differences between two readings describe the steps between them.
 struct session_counters {
@@ -57,12 +58,12 @@ template <Target T> class session {
       s.base_[k] = at;
       at += total[k];
     }
-    s.train_ = program(plan, s.base_, kernel_table<T>, entries<T>, s.pool_.get(), s.scalars_);
+    s.train_ = program(plan, s.base_, kernel_table<T>, code_of<T>(), s.pool_.get(), s.scalars_);
     if (!evaluation.steps.empty()) {
       s.eval_base_ = s.base_;
       s.eval_base_[kind(value_kind::input)] = at;
       s.eval_base_[kind(value_kind::output)] = at + evaluation.totals.region[kind(value_kind::input)];
-      s.eval_ = program(evaluation, s.eval_base_, kernel_table<T>, entries<T>, s.pool_.get(), s.scalars_);
+      s.eval_ = program(evaluation, s.eval_base_, kernel_table<T>, code_of<T>(), s.pool_.get(), s.scalars_);
     }
     return s;
   }
@@ -285,4 +286,5 @@ template <Target T> class session {
   }
 };
 
+}  // namespace arch
 }  // namespace isotope::cpu

@@ -2,11 +2,14 @@
 /// The code behind a target's kernel table: what to call for each entry.
 #include <array>
 #include <boost/mp11/list.hpp>
+#include <concepts>
+#include <span>
 
 #include "../../plan/kernels.hpp"
 #include "launch.hpp"
 
 namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
 
 struct entry {
   void (*run)(const launch&) = nullptr;
@@ -15,13 +18,20 @@ struct entry {
 template <class K> constexpr entry entry_of() {
   entry e;
   if constexpr (requires(const launch& l) { K::run(l); }) e.run = &K::run;
-  if constexpr (requires { { &K::block } -> std::convertible_to<block_function>; }) e.block = &K::block;
+  if constexpr (requires {
+                  { &K::block } -> std::convertible_to<block_function>;
+                })
+    e.block = &K::block;
   return e;
 }
-/// Indexed as kernel_table<T>.
-template <Target T>
-inline constexpr auto entries =
-    []<class... K>(boost::mp11::mp_list<K...>) { return std::array<entry, sizeof...(K)>{entry_of<K>()...}; }(target_kernels<T>{});
+/// The code of a target's kernels, indexed as kernel_table<T>. Never inlined: where the build has compiled it once (compiled.hpp), every
+/// other translation unit calls that one.
+template <Target T> ISOTOPE_NOINLINE std::span<const entry> code_of() {
+  static constexpr auto entries = []<class... K>(boost::mp11::mp_list<K...>) {
+    return std::array<entry, sizeof...(K)>{entry_of<K>()...};
+  }(target_kernels<T>{});
+  return entries;
+}
 
 /// A fused instruction with its code; `table` and `code` are of one target.
 inline instruction resolve(const micro& m, std::span<const kernel_info> table, std::span<const entry> code, dtype program) {
@@ -38,4 +48,5 @@ inline instruction resolve(const micro& m, std::span<const kernel_info> table, s
   return r;
 }
 
+}  // namespace arch
 }  // namespace isotope::cpu
