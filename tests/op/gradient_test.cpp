@@ -1,0 +1,239 @@
+#include "gradient.hpp"
+
+#include <isotope/kernels/reference/all.hpp>
+
+namespace isotope::op_test {
+namespace {
+
+using T = real_tensor;
+
+const differentiable functions[] = {
+    // element-wise, broadcast in front, in the middle and from scalars
+    {"add", [](source& in) { return in("a", {2, 3, 4}) + in("b", {3, 1}); }},
+    {"add_mid_axis", [](source& in) { return in("a", {2, 1, 4}) + in("b", {2, 3, 1}); }},
+    {"sub", [](source& in) { return in("a", {3, 1, 2}) - in("b", {1, 4, 2}); }},
+    {"mul", [](source& in) { return in("a", {2, 3}) * in("b", {5, 1, 3}); }},
+    {"mul_scalar_tensor", [](source& in) { return in("a", {2, 3}) * in("b", {}); }},
+    {"div", [](source& in) { return in("a", {2, 1, 3}) / in("b", {4, 1}); }, 0.5, 2},
+    {"one_tensor_on_both_sides",
+     [](source& in) {
+       const T a = in("a", {2, 3});
+       return a * a / (a + 3.0) - a;
+     }},
+    {"scale_and_shift", [](source& in) { return (in("a", {5}) * 0.3 + 2.0) / 4.0; }},
+    {"where",
+     [](source& in) {
+       const T a = in("a", {3, 1, 4}), b = in("b", {2, 1});
+       return where(less(a, b), a * b, b - a);
+     }},
+    {"where_broadcast_operands",
+     [](source& in) {
+       const T a = in("a", {4}, false);
+       return where(less(a, in("b", {3, 1}, false)), in("c", {3, 1}), in("d", {2, 1, 4}));
+     }},
+    {"exp", [](source& in) { return exp(in("a", {7})); }},
+    {"log", [](source& in) { return log(in("a", {7})); }, 0.3, 3},
+    {"sqrt", [](source& in) { return sqrt(in("a", {7})); }, 0.3, 3},
+    {"square", [](source& in) { return square(in("a", {7})); }},
+    {"tanh", [](source& in) { return tanh(in("a", {7})); }, -2, 2},
+    {"sigmoid", [](source& in) { return sigmoid(in("a", {7})); }, -3, 3},
+    {"relu", [](source& in) { return relu(in("a", {11})); }},
+    {"silu", [](source& in) { return silu(in("a", {11})); }, -4, 4},
+    {"gelu_tanh", [](source& in) { return gelu<op::gelu_tanh>(in("a", {11})); }, -4, 4},
+    {"gelu_erf", [](source& in) { return gelu<op::gelu_erf>(in("a", {11})); }, -4, 4},
+    // reductions
+    {"sum_middle", [](source& in) { return sum(in("a", {2, 3, 4}), {1}); }},
+    {"sum_kept", [](source& in) { return square(sum(in("a", {2, 3, 4}), {0, 2}, true)); }},
+    {"mean", [](source& in) { return square(mean(in("a", {2, 3, 4}), {0, -1})); }},
+    {"mean_of_a_transpose", [](source& in) { return square(mean(transpose(in("a", {3, 4})), {0})); }},
+    {"max", [](source& in) { return max(in("a", {3, 5, 2}), {1}); }},
+    {"min", [](source& in) { return min(in("a", {3, 5, 2}), {0, 2}, true); }},
+    // views, views of views, one tensor seen in several ways
+    {"transpose", [](source& in) { return transpose(in("a", {2, 3, 4})) * in("b", {3}); }},
+    {"permute_narrow_reshape",
+     [](source& in) { return reshape(narrow(permute(in("a", {2, 3, 4}), {2, 0, 1}), 0, 1, 2), {3, 4}) * in("b", {4}); }},
+    {"narrow_of_narrow", [](source& in) { return square(narrow(narrow(in("a", {5, 6}), 1, 1, 4), 0, 2, 2)); }},
+    {"overlapping_narrows",
+     [](source& in) {
+       const T a = in("a", {6});
+       return narrow(a, 0, 0, 4) * narrow(a, 0, 2, 4);
+     }},
+    {"expand", [](source& in) { return square(expand(in("a", {3, 1}), {2, 3, 4})) * in("b", {4}); }},
+    {"expand_of_a_sum",
+     [](source& in) {
+       const T a = in("a", {2, 3});
+       return a * expand(sum(a, {1}, true), {2, 3});
+     }},
+    {"contiguous", [](source& in) { return contiguous(transpose(in("a", {3, 4}))) * in("b", {3}); }},
+    {"concat",
+     [](source& in) {
+       const T a = in("a", {2, 3});
+       return square(concat({a, in("b", {2, 1}), transpose(in("c", {2, 2})), a}, 1));
+     }},
+    {"split",
+     [](source& in) {
+       const auto [a, b, c] = split<3>(in("a", {2, 6}), 1);
+       return a * c + b;
+     }},
+    {"split_of_a_transpose_part_unused",
+     [](source& in) {
+       const auto p = split<2>(transpose(in("a", {4, 3})), 1);
+       return square(p[1]);
+     }},
+    // products
+    {"matmul", [](source& in) { return matmul(in("a", {3, 4}), in("b", {4, 2})); }},
+    {"matmul_nt", [](source& in) { return matmul(in("a", {3, 4}), transpose(in("b", {2, 4})), 0.5); }},
+    {"matmul_tn", [](source& in) { return matmul(transpose(in("a", {4, 3})), in("b", {4, 2})); }},
+    {"matmul_tt", [](source& in) { return matmul(transpose(in("a", {4, 3})), transpose(in("b", {2, 4}))); }},
+    {"matmul_one_matrix_for_all_batches", [](source& in) { return matmul(in("a", {2, 3, 4}), in("b", {4, 2})); }},
+    {"matmul_transposed_matrix_for_all_batches", [](source& in) { return matmul(in("a", {2, 3, 4}), transpose(in("b", {2, 4})), -1.5); }},
+    {"matmul_repeated_on_the_left", [](source& in) { return matmul(in("a", {3, 4}), in("b", {2, 4, 2})); }},
+    {"matmul_batches_broadcast_in_the_middle", [](source& in) { return matmul(in("a", {2, 1, 3, 2}), in("b", {3, 2, 4})); }},
+    {"matmul_transposed_batches", [](source& in) { return matmul(transpose(in("a", {2, 4, 3})), transpose(in("b", {2, 2, 4}))); }},
+    {"matmul_alpha_beta", [](source& in) { return matmul(in("a", {3, 4}), in("b", {4, 2}), in("c", {3, 2}), 0.7, -0.4); }},
+    {"matmul_with_itself",
+     [](source& in) {
+       const T a = in("a", {3, 3});
+       return matmul(a, matmul(transpose(a), a));
+     }},
+    // rows
+    {"softmax_last", [](source& in) { return softmax(in("a", {3, 4})); }, -2, 2},
+    {"softmax_middle", [](source& in) { return softmax(in("a", {2, 4, 3}), 1); }, -2, 2},
+    {"log_softmax_last", [](source& in) { return log_softmax(in("a", {3, 4})); }, -2, 2},
+    {"log_softmax_first", [](source& in) { return log_softmax(in("a", {4, 3}), 0); }, -2, 2},
+    {"layer_norm", [](source& in) { return layer_norm(in("x", {2, 3, 5}), in("w", {5}), in("b", {5})); }},
+    {"layer_norm_of_a_transpose",
+     [](source& in) { return square(layer_norm(transpose(in("x", {5, 3})), in("w", {5}), in("b", {5}), 0.1)); }},
+    {"rms_norm", [](source& in) { return rms_norm(in("x", {2, 3, 5}), in("w", {5})); }},
+    {"rope", [](source& in) { return rope(in("x", {2, 3, 2, 4}), 100, 2); }},
+    {"dropout",
+     [](source& in) {
+       const T a = in("a", {4, 5});
+       return dropout(a * a, 0.4);
+     }},
+    {"cast_to_the_same_format", [](source& in) { return square(cast(in("a", {5}), dtype::f64)); }},
+    {"embedding", [](source& in) { return square(embedding(in("table", {6, 3}), argmax(in("scores", {2, 4, 6}, false)))); }},
+    {"embedding_tied_with_the_output_matrix",
+     [](source& in) {
+       const T table = in("table", {6, 3}), x = embedding(table, argmax(in("scores", {2, 4, 6}, false)));
+       return matmul(x * in("w", {3}), transpose(table));
+     }},
+    {"embedding_looked_up_twice",
+     [](source& in) {
+       const T table = in("table", {6, 3}), id = argmax(in("scores", {4, 6}, false)), other = argmax(in("more scores", {4, 6}, false));
+       return embedding(table, id) * embedding(table, other) + embedding(table * 2.0, id);
+     }},
+    {"cross_entropy", [](source& in) { return cross_entropy(in("logits", {2, 6, 5}), in.ids({2, 6}, 5)); }, -2, 2},
+    {"cross_entropy_of_a_tied_head",
+     [](source& in) {
+       const T w = in("w", {5, 3});
+       return cross_entropy(matmul(matmul(in("x", {8, 5}), w), transpose(w)), in.ids({8}, 5));
+     }},
+    // attention: causal and not, masks, grouped heads, more keys than queries
+    {"attention_packed", [](source& in) { return attention(in("qkv", {2, 3, 12}), 2); }},
+    {"attention_packed_grouped", [](source& in) { return attention(in("qkv", {1, 4, 16}), 4, {.kv_heads = 2}); }},
+    {"attention_packed_both_ways", [](source& in) { return attention(in("qkv", {2, 3, 12}), 2, {.causal = false, .scale = 0.3}); }},
+    {"attention_masked",
+     [](source& in) {
+       const T mask = in("mask", {2, 3}, false);
+       return attention(in("qkv", {2, 3, 12}), where(less(mask, in("edge", {1}, false)), mask, mask * 1e9 - 1e10), 2, {.causal = false});
+     }},
+    {"attention_separate", [](source& in) { return attention(in("q", {2, 2, 4}), in("k", {2, 4, 4}), in("v", {2, 4, 4}), 2); }},
+    {"attention_separate_grouped_masked",
+     [](source& in) {
+       return attention(in("q", {1, 3, 8}), in("k", {1, 5, 2}), in("v", {1, 5, 2}), in("mask", {1, 5}, false), 4,
+                        {.causal = false, .kv_heads = 1});
+     }},
+    {"attention_of_one_tensor",
+     [](source& in) {
+       const T x = in("x", {2, 3, 4});
+       return attention(x, x, x, 2);
+     }},
+    {"attention_of_views",
+     [](source& in) {
+       const auto [q, k, v] = split<3>(matmul(in("x", {2, 3, 4}), in("w", {4, 12})), -1);
+       return attention(q, k, v, 2);
+     }},
+    // several together
+    {"transformer_block",
+     [](source& in) {
+       T x = in("x", {1, 3, 4});
+       const T w = in("ln.w", {4}), b = in("ln.b", {4});
+       x = x + matmul(attention(matmul(layer_norm(x, w, b), transpose(in("qkv", {12, 4}))), 2), transpose(in("proj", {4, 4})));
+       return x + matmul(gelu(matmul(layer_norm(x, w, b), transpose(in("up", {8, 4})))), transpose(in("down", {4, 8})));
+     }},
+};
+
+class gradient : public ::testing::TestWithParam<differentiable> {};
+INSTANTIATE_TEST_SUITE_P(of, gradient, ::testing::ValuesIn(functions), [](const auto& p) { return p.param.name; });
+
+TEST_P(gradient, is_the_slope_by_central_differences) { EXPECT_EQ(gradient_check(GetParam()).difference(), ""); }
+
+template <class... K> std::set<std::string_view> differentiable_ops(boost::mp11::mp_list<K...>) {
+  std::set<std::string_view> r = {"permute", "reshape", "narrow", "split", "expand"};  // views have no kernels
+  const auto add = [&](const op_info& op) {
+    if (op.gradient != nullptr) r.insert(op.name);
+  };
+  (add(*describe_kernel<K>().op), ...);
+  return r;
+}
+TEST(gradient_of_every_op, is_among_the_functions_checked) {
+  std::set<std::string_view> checked = {"cast", "pad"};  // by tests below
+  for (const auto& d : functions) checked.merge(gradient_check(d).ops());
+  for (auto name : differentiable_ops(cpu::reference_kernels<precision::f64>{})) EXPECT_EQ(checked.count(name), 1u) << name;
+}
+
+/// The identity, with a rule that says 2.
+struct wrong {
+  static constexpr std::string_view name = "wrong";
+  static constexpr op_kind kind = op_kind::view;
+  static constexpr void infer(shape_rule& r) { r.yield_view(r.dims(0), 0, r.in(0).strides); }
+  static constexpr void gradient(pullback& g) { g.give(0, scale(g.dy(), 2)); }
+};
+TEST(gradient_itself, of_a_wrong_rule_is_caught) {
+  const differentiable d{"wrong", [](source& in) { return apply<wrong>(place::current(), {}, in("a", {3})); }};
+  EXPECT_NE(gradient_check(d).difference(), "");
+}
+
+/// The gradient of sum(w f(x)), and x.
+struct derivative {
+  std::vector<double> x, dx;
+};
+template <class P, class F> derivative of(const std::vector<double>& x, const shape& dims, F f) {
+  using M = cpu::eager<target<backend::cpu, P, kernels::reference>>;
+  M m;
+  std::vector<typename P::storage> stored;
+  for (double v : x) stored.push_back(typename P::storage(typename P::accum(v)));
+  m.set("x", std::span<const typename P::storage>(stored));
+  const auto p = scope<M>{&m, {}}.param("x", dims);
+  const auto loss = f(p);
+  differentiate(m, loss.id);
+  EXPECT_TRUE(m.ok()) << std::string(m.g.error.view());
+  return {m.read(p), m.ok() ? m.read(m.g.params[0].grad) : std::vector<double>{}};
+}
+TEST(gradient_of_ties, is_shared_by_the_elements_that_attain_the_extremum) {
+  EXPECT_EQ(of<precision::f64>({3, 1, 3, 3}, {4}, [](auto x) { return max(x); }).dx, (std::vector<double>{1. / 3, 0, 1. / 3, 1. / 3}));
+  EXPECT_EQ(of<precision::f64>({3, 1, 1, 3}, {4}, [](auto x) { return min(x); }).dx, (std::vector<double>{0, .5, .5, 0}));
+}
+TEST(gradient_of_kinks, is_zero_at_zero) {
+  EXPECT_EQ(of<precision::f64>({0.0, -0.0, 1}, {3}, [](auto x) { return sum(relu(x)); }).dx, (std::vector<double>{0, 0, 1}));
+}
+TEST(gradient_of_cast, passes_through_in_the_accumulation_format_of_parameters) {
+  const auto d = of<precision::bf16>({1, 2}, {2}, [](auto x) { return sum(cast(cast(x, dtype::f32), dtype::bf16) * 3.0); });
+  EXPECT_EQ(d.dx, (std::vector<double>{3, 3}));
+}
+TEST(gradient_of_pad, is_the_range_that_was_padded) {
+  const auto padded = [](auto x) {
+    attributes a;
+    a.i = {0, 1, 4};
+    return sum(square(apply<op::pad>(place::current(), a, x)));
+  };
+  EXPECT_EQ(of<precision::f64>({3, -2}, {2}, padded).dx, (std::vector<double>{6, -4}));
+}
+TEST(gradient_of_where, leaves_out_the_branch_that_was_not_taken) {
+  const auto guarded = [](auto x) { return sum(where(less(x * 0.0, x), x * 2.0, x * 5.0)); };
+  EXPECT_EQ(of<precision::f64>({1, -1}, {2}, guarded).dx, (std::vector<double>{2, 5}));
+}
+
+}  // namespace
+}  // namespace isotope::op_test
