@@ -90,13 +90,13 @@ class fusion {
     for (int k = 0; k < f.outputs(); ++k) g_.values[std::size_t(f.out[std::size_t(k)])].producer = std::int32_t(i);
     for (int k = 0; k < a.inputs(); ++k) {
       const auto root = g_.root(a.in[std::size_t(k)]);
-      if (first_[std::size_t(root)] == std::int32_t(j)) first_[std::size_t(root)] = next_reader(root);
+      if (first_[std::size_t(root)] == std::int32_t(j)) first_[std::size_t(root)] = next_reader(root, j + 1);
       if (last_[std::size_t(root)] < std::int32_t(i)) last_[std::size_t(root)] = std::int32_t(i);
     }
     return true;
   }
-  constexpr std::int32_t next_reader(std::int32_t root) const {
-    for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
+  constexpr std::int32_t next_reader(std::int32_t root, std::size_t from) const {
+    for (std::size_t i = from; i < g_.nodes.size(); ++i) {
       const node& n = g_.nodes[i];
       if (n.dead || n.op->kind == op_kind::view) continue;
       for (int k = 0; k < n.inputs(); ++k)

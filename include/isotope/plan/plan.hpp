@@ -192,9 +192,10 @@ constexpr plan_totals totals_of(const trace& g, const memory_layout& l) {
 }
 }  // namespace plan_detail
 
-/// The table sizes of a laid-out graph.
+/// The table sizes of a laid-out graph; none of one with an error.
 constexpr plan_sizes measure(const trace& g) {
   plan_sizes s;
+  if (!g.error.empty()) return s;
   s.slots = g.params.size();
   s.inputs = g.inputs.size();
   s.outputs = g.outputs.size();
@@ -206,19 +207,35 @@ constexpr plan_sizes measure(const trace& g) {
     }
   return s;
 }
-template <plan_sizes S> constexpr plan<S> freeze(const trace& g, const memory_layout& l) {
-  plan<S> p;
+constexpr bool fits(const plan_sizes& s, const plan_sizes& room) {
+  return s.steps <= room.steps && s.operands <= room.operands && s.micros <= room.micros && s.slots <= room.slots &&
+         s.inputs <= room.inputs && s.outputs <= room.outputs;
+}
+/// Fills the tables of a plan that has room for them, and its facts.
+template <class Plan> constexpr void freeze_into(Plan& p, const trace& g, const memory_layout& l) {
   p.error = g.error;
-  if (g.error.empty()) {
-    p.totals = plan_detail::totals_of(g, l);
-    plan_detail::fill_tables(g, l, p);
-  }
+  if (!g.error.empty()) return;
+  p.totals = plan_detail::totals_of(g, l);
+  plan_detail::fill_tables(g, l, p);
+}
+/// A plan without the unused ends of its tables.
+template <plan_sizes S, plan_sizes Room> constexpr plan<S> cut(const plan<Room>& from) {
+  plan<S> p;
+  p.totals = from.totals;
+  p.error = from.error;
+  const auto copy = [](const auto& x, auto& y) {
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = x[i];
+  };
+  copy(from.steps, p.steps);
+  copy(from.operands, p.operands);
+  copy(from.micros, p.micros);
+  copy(from.slots, p.slots);
+  copy(from.inputs, p.inputs);
+  copy(from.outputs, p.outputs);
   return p;
 }
 inline dynamic_plan freeze(const trace& g, const memory_layout& l) {
   dynamic_plan p;
-  p.error = g.error;
-  if (!g.error.empty()) return p;
   const auto s = measure(g);
   p.steps.resize(s.steps);
   p.operands.resize(s.operands);
@@ -226,8 +243,7 @@ inline dynamic_plan freeze(const trace& g, const memory_layout& l) {
   p.slots.resize(s.slots);
   p.inputs.resize(s.inputs);
   p.outputs.resize(s.outputs);
-  p.totals = plan_detail::totals_of(g, l);
-  plan_detail::fill_tables(g, l, p);
+  freeze_into(p, g, l);
   return p;
 }
 

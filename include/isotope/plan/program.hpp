@@ -56,10 +56,27 @@ template <Target T> constexpr memory_layout lay_out_for(const trace& g) {
   return lay_out(g, kernel_table<T>, T::backend::chunk_bytes);
 }
 
-template <class Make, Target T> constexpr auto make_static() {  // measured first, then filled: sizes are template arguments
-  constexpr plan_sizes s = measure(Make{}());
-  trace g = Make{}();
-  return freeze<s>(g, lay_out_for<T>(g));
+/// Table sizes that hold most models. A constant cannot keep a vector, so tables have a size before they have contents: with room to
+/// spare one evaluation of the model fills them, where measuring first takes two.
+inline constexpr plan_sizes usual_room{.steps = 640, .operands = 2560, .micros = 320, .slots = 320, .inputs = 8, .outputs = 8};
+
+template <plan_sizes Room> struct draft {
+  plan<Room> tables;
+  plan_sizes used;  // larger than Room: the tables are empty
+};
+template <plan_sizes Room, class Make, Target T> constexpr draft<Room> draw() {
+  const trace g = Make{}();
+  draft<Room> d;
+  d.used = measure(g);
+  if (fits(d.used, Room)) freeze_into(d.tables, g, lay_out_for<T>(g));
+  return d;
+}
+/// Not a local of `make_static`: clang would evaluate it again there.
+template <class Make, Target T> inline constexpr auto first_draft = draw<usual_room, Make, T>();
+template <class Make, Target T> constexpr auto make_static() {
+  constexpr plan_sizes s = first_draft<Make, T>.used;
+  if constexpr (fits(s, usual_room)) return cut<s>(first_draft<Make, T>.tables);
+  else return draw<s, Make, T>().tables;
 }
 template <Target T> result<dynamic_plan> make_dynamic(const trace& g, std::int64_t budget) {
   auto p = freeze(g, lay_out_for<T>(g));

@@ -1,0 +1,12 @@
+// limit: seconds=10 megabytes=1500 flags=-O2
+// A training step of GPT-2 124M, planned by the compiler.
+#include <isotope/isotope.hpp>
+#include <isotope/backend/cpu.hpp>
+
+namespace iso = isotope;
+
+using step = iso::training<iso::model::gpt_loss<iso::model::gpt{}, 4, 1024>,
+                           iso::target<iso::backend::cpu, iso::precision::f32, iso::kernels::reference>>;
+static_assert(step::parameters == iso::model::parameter_count(iso::model::gpt{}));
+
+iso::plan_view gpt2_step() { return step::view(); }
