@@ -1,7 +1,7 @@
 // limit: seconds=10 megabytes=1500 flags=-O2
 // A training step of GPT-2 124M, planned by the compiler.
-#include <isotope/isotope.hpp>
 #include <isotope/backend/cpu.hpp>
+#include <isotope/isotope.hpp>
 
 namespace iso = isotope;
 

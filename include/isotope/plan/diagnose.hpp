@@ -39,11 +39,13 @@ constexpr message over_budget(const plan_view& p, std::int64_t budget) {
   return m;
 }
 
+/// A part of a message as a template argument.
+template <int N> struct phrase {
+  char text[N + 1]{};
+};
 /// Never defined: its name is the message, cut into phrases that every compiler prints whole.
 template <auto... Phrases> struct error;
-template <> struct error<> {
-  static constexpr bool absent = true;
-};
+template <> struct error<> {};
 
 namespace plan_detail {
 inline constexpr std::size_t phrase_limit = 30;  // clang prints longer texts in template arguments as numbers
@@ -68,18 +70,23 @@ constexpr std::string_view phrase_at(std::string_view m, std::size_t k) {
   while (!m.empty() && m.back() == ' ') m.remove_suffix(1);
   return m;
 }
-template <std::size_t N> struct phrase {
-  char chars[N + 1]{};
-  constexpr explicit phrase(std::string_view v) {
-    for (std::size_t i = 0; i < N; ++i) chars[i] = v[i];
-  }
-};
+template <int N> constexpr phrase<N> spelled(std::string_view v) {
+  phrase<N> p;
+  for (int i = 0; i < N; ++i) p.text[i] = v[std::size_t(i)];
+  p.text[N] = 0;  // clang prints a text only where the zero at its end was written
+  return p;
+}
 template <const message& M, std::size_t... I>
-auto spell(std::index_sequence<I...>) -> error<phrase<phrase_at(M.view(), I).size()>(phrase_at(M.view(), I))...>;
+auto spell(std::index_sequence<I...>) -> error<spelled<int(phrase_at(M.view(), I).size())>(phrase_at(M.view(), I))...>;
 }  // namespace plan_detail
 
-/// `static_assert(diagnosis<m>::absent)`: nothing for an empty message, else an error whose text is the message.
+/// error<> for an empty message, else the error that is named for it.
 template <const message& M>
 using diagnosis = decltype(plan_detail::spell<M>(std::make_index_sequence<plan_detail::phrase_count(M.view())>{}));
+
+/// Whatever instantiates `report<diagnosis<m>>` does not compile unless m is empty; the one error line has the message.
+template <class Diagnosis> struct report {
+  static_assert(sizeof(Diagnosis) > 0);
+};
 
 }  // namespace isotope

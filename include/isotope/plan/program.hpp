@@ -94,9 +94,9 @@ template <const auto& Plan, Target T, std::int64_t Budget> struct checked {
   static constexpr message model = Plan.error;
   static constexpr message kernel = missing_kernel(Plan, T::backend::name, kernel_table<T>, all_kernels<typename T::backend>);
   static constexpr message memory = over_budget(Plan, Budget);
-  static_assert(diagnosis<model>::absent);
-  static_assert(diagnosis<kernel>::absent);
-  static_assert(diagnosis<memory>::absent);
+  static_assert(sizeof(report<diagnosis<model>>) > 0);
+  static_assert(sizeof(report<diagnosis<kernel>>) > 0);
+  static_assert(sizeof(report<diagnosis<memory>>) > 0);
   static constexpr bool ok = true;
 };
 
@@ -112,6 +112,12 @@ template <class Model, Target T, training_options Options = training_options{}, 
   static constexpr std::int64_t bytes = plan.totals.bytes;
   static constexpr std::int64_t parameters = plan.totals.parameters;
   static constexpr plan_view view() { return plan; }
+  /// Where the gradient of a parameter starts, in elements of the gradient region; -1: no such parameter, or it is frozen.
+  static constexpr std::int64_t gradient(std::string_view path) {
+    for (const auto& s : plan.slots)
+      if (s.path.view() == path) return s.grad;
+    return -1;
+  }
 };
 
 /// The forward pass of a model, planned by the compiler: parameters and activations only.
@@ -125,6 +131,11 @@ template <class Model, Target T, std::int64_t Budget = 0> struct inference {
   static constexpr std::int64_t bytes = plan.totals.bytes;
   static constexpr std::int64_t parameters = plan.totals.parameters;
   static constexpr plan_view view() { return plan; }
+  /// Does not compile: there is none.
+  template <class Asked = T> static constexpr std::int64_t gradient(std::string_view) {
+    static_assert(sizeof(Asked) == 0, "an inference program keeps no gradients: plan a loss with isotope::training");
+    return -1;
+  }
 };
 
 /// As `training`, for a model with sizes known at run time. @error what would have been a compile error, as one line

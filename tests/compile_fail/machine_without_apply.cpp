@@ -1,0 +1,14 @@
+// expect: static.assert
+// note: satisf.*AppliesOps
+// never: satisf.*(HasTarget|DeclaresParams|DeclaresInputs|DescribesValues)
+// A machine without `apply`: that part of the concept is pointed at, and no other.
+#include <isotope/core/tape.hpp>
+
+struct machine : private isotope::tape {
+  using target = tape::target;
+  using tape::describe;
+  using tape::input;
+  using tape::param;
+  using tape::program;
+};
+static_assert(isotope::Machine<machine>);

@@ -1,0 +1,17 @@
+// expect: error<.*"small has no bf16 kernel for".*"attention_grad: use".*"-DPRECISION=f32"
+// A plan that needs a kernel its backend lacks names the op, the backend and what would work.
+#include <isotope/backend/cpu.hpp>
+#include <isotope/isotope.hpp>
+namespace iso = isotope;
+
+struct small : iso::backend::cpu {
+  static constexpr std::string_view name = "small";
+  using kernels = boost::mp11::mp_remove<iso::cpu::reference_kernels<iso::precision::bf16>,
+                                         iso::cpu::kernel<iso::op::attention_grad, iso::precision::bf16, iso::kernels::reference>>;
+  using all = boost::mp11::mp_append<kernels, iso::cpu::reference_kernels<iso::precision::f32>>;
+};
+struct small_of_both : small {
+  using kernels = small::all;
+};
+using loss = iso::model::gpt_loss<iso::model::gpt{1, 1, 8, 16, 8}, 1, 8>;
+template struct iso::training<loss, iso::target<small_of_both, iso::precision::bf16, iso::kernels::reference>>;

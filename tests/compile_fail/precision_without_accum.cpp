@@ -1,0 +1,12 @@
+// expect: static.assert
+// note: satisf.*HasAccum
+// never: satisf.*(HasStorage|HasPrecisionName)
+// A precision without `accum`.
+#include <isotope/core/precision.hpp>
+
+struct incomplete {
+  using storage = float;
+  static constexpr std::string_view name = "tf32";
+  static constexpr isotope::dtype type = isotope::dtype::f32, accum_type = isotope::dtype::f32;
+};
+static_assert(isotope::Precision<incomplete>);

@@ -1,0 +1,12 @@
+// expect: (static assertion|static_assert).*this launch needs an f64 kernel of adamw on small
+// note: Supports
+// A launch outside any plan asserts its kernel.
+#include <isotope/backend/cpu.hpp>
+#include <isotope/isotope.hpp>
+namespace iso = isotope;
+
+struct small : iso::backend::cpu {
+  using kernels = iso::cpu::reference_kernels<iso::precision::f32>;
+};
+static_assert(iso::Supports<small, iso::op::adamw, iso::precision::f32>);
+static_assert(iso::Supports<small, iso::op::adamw, iso::precision::f64>, "this launch needs an f64 kernel of adamw on small");

@@ -1,0 +1,15 @@
+// expect: static.assert
+// note: satisf.*HasPrecision
+// never: satisf.*(HasBackend|HasKernelSet)
+// A target without its precision.
+#include <isotope/core/target.hpp>
+
+struct toy {
+  static constexpr std::string_view name = "toy";
+  using kernels = boost::mp11::mp_list<>;
+};
+struct incomplete {
+  using backend = toy;
+  using kernel_set = isotope::kernels::reference;
+};
+static_assert(isotope::Target<incomplete>);

@@ -1,0 +1,5 @@
+// expect: ISOTOPE_BACKEND names no backend of this version; there is: cpu
+// The choice macros are read by selected.hpp alone.
+#undef ISOTOPE_BACKEND
+#define ISOTOPE_BACKEND metal
+#include <isotope/selected.hpp>
