@@ -22,8 +22,11 @@ claim 'another message' 1 "$(compile_fail '// expect: need a 8\nstatic_assert(fa
 claim 'a file that compiles' 1 "$(compile_fail '// expect: .\nint main() {}')"
 claim 'no expectation' 1 "$(compile_fail 'static_assert(false, "need a 7");')"
 claim 'the text of a note is not enough' 1 "$(compile_fail '// expect: wanted_name\nvoid f(int wanted_name);\nint main() { f("x"); }')"
+claim 'a note asked for' 0 "$(compile_fail '// expect: need\n// note: need a 7\n// never: need a 8\nstatic_assert(false, "need a 7");')"
 claim 'an error inside a template used late' 0 \
   "$(compile_fail '// expect: late\ntemplate <class T> void f() { static_assert(sizeof(T) == 0, "late"); }\nint main() { f<int>(); }')"
+claim 'a note that is missing' 1 "$(compile_fail '// expect: need\n// note: wanted_name\nstatic_assert(false, "need a 7");')"
+claim 'a line that must not be there' 1 "$(compile_fail '// expect: need\n// never: need a 7\nstatic_assert(false, "need a 7");')"
 
 compile_time() {
   printf '%b\n' "$1" >"$work/a.cpp"
