@@ -169,7 +169,7 @@ requires CheckpointStore<Store, Session> class trainer {
   result<void> evaluate() {
     const auto loss = validation_loss(session_, data_, options_.batch, options_.length);
     if (!loss) return {};
-    state_.val_loss = *loss;
+    state_.val_loss = loss;
     state_.evaluated_at = state_.step;
     const bool best = state_.best.take(*loss, state_.step);
     sink_(eval_event{state_.step, *loss, best});
