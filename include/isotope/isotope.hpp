@@ -1,5 +1,6 @@
 #pragma once
 /// isotope: transformers written once, planned by the C++ compiler. The public headers, in reading order.
+// clang-format off
 #include "core/precision.hpp"
 #include "core/shape.hpp"
 #include "core/error.hpp"
