@@ -11,6 +11,9 @@
 /// ISOTOPE_INLINE_LAMBDA   the same after a lambda's parameters: [](float x) ISOTOPE_INLINE_LAMBDA { ... }
 /// ISOTOPE_NOINLINE        a function of its own: keeps register allocation and symbols separate
 /// ISOTOPE_SQRT_QUAD       the square roots of a config::float_quad
+/// ISOTOPE_CONTRACT        on a function: its products and sums may become fused multiply-adds, whatever the flags say, and its
+///                         vectors take the widest registers, whatever the processor's tuning prefers
+/// ISOTOPE_CONTRACT_HERE   the same for clang, as the function's first statement
 /// ISOTOPE_PAUSE           tells the processor that this is a spin loop
 
 #define ISOTOPE_TEXT_(x) #x
@@ -61,9 +64,13 @@
 
 #if defined(__clang__)
 #define ISOTOPE_IVDEP
+#define ISOTOPE_CONTRACT __attribute__((min_vector_width(512)))
+#define ISOTOPE_CONTRACT_HERE _Pragma("clang fp contract(fast)")
 #define ISOTOPE_SQRT_QUAD(v) __builtin_elementwise_sqrt(v)
 #else
 #define ISOTOPE_IVDEP _Pragma("GCC ivdep")
+#define ISOTOPE_CONTRACT __attribute__((optimize("fp-contract=fast")))
+#define ISOTOPE_CONTRACT_HERE
 #if defined(__x86_64__)
 #define ISOTOPE_SQRT_QUAD(v) __builtin_ia32_sqrtps(v)
 #else
@@ -107,6 +114,13 @@ inline constexpr int vector_bytes = 64;
 inline constexpr int vector_bytes = 32;
 #else
 inline constexpr int vector_bytes = 16;
+#endif
+
+/// How many of them there are: what a kernel can keep at hand.
+#if defined(__AVX512F__) || defined(__aarch64__)
+inline constexpr int vector_registers = 32;
+#else
+inline constexpr int vector_registers = 16;
 #endif
 
 using float_quad __attribute__((vector_size(16))) = float;

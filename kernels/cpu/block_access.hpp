@@ -1,0 +1,112 @@
+#pragma once
+/// Strided tensors read and written as f32 blocks of the flat (row-major) index.
+///
+/// Bound by bytes. Axes that lie one behind the other are merged first, so that most operands are one run; a run in f32 is used where it lies.
+#include <array>
+#include <cstring>
+#include <span>
+
+#include <isotope/backend/cpu/launch.hpp>
+#include <isotope/kernels/cpu/math/convert.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace portable {
+
+/// y[i] = x[i stride] as f32.
+template <class T> void widen_run(const T* x, std::int64_t stride, float* y, std::int64_t n) {
+  if (stride == 0) {
+    const auto value = float(*x);
+    for (std::int64_t i = 0; i < n; ++i) y[i] = value;
+  } else if (stride == 1) {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = float(x[i]);
+  } else {
+    for (std::int64_t i = 0; i < n; ++i) y[i] = float(x[i * stride]);
+  }
+}
+inline void widen_run(const void* x, dtype t, std::int64_t offset, std::int64_t stride, float* y, std::int64_t n) {
+  switch (t) {
+    case dtype::f32:
+      if (stride == 1) {
+        std::memcpy(y, static_cast<const float*>(x) + offset, std::size_t(n) * 4);
+      } else {
+        widen_run(static_cast<const float*>(x) + offset, stride, y, n);
+      }
+      break;
+    case dtype::bf16: widen_run(static_cast<const bfloat16*>(x) + offset, stride, y, n); break;
+    case dtype::f16: widen_run(static_cast<const float16*>(x) + offset, stride, y, n); break;
+    case dtype::boolean:
+    case dtype::u8: widen_run(static_cast<const std::uint8_t*>(x) + offset, stride, y, n); break;
+    case dtype::i32: widen_run(static_cast<const std::int32_t*>(x) + offset, stride, y, n); break;
+    default: break;
+  }
+}
+/// y[i] = x[i], rounded to y's format.
+inline void narrow_run(const float* x, void* y, dtype t, std::int64_t offset, std::int64_t n) {
+  switch (t) {
+    case dtype::f32: std::memcpy(static_cast<float*>(y) + offset, x, std::size_t(n) * 4); break;
+    case dtype::bf16: math::convert(x, static_cast<bfloat16*>(y) + offset, n); break;
+    case dtype::f16: math::convert(x, static_cast<float16*>(y) + offset, n); break;
+    case dtype::boolean:
+      for (std::int64_t i = 0; i < n; ++i) static_cast<std::uint8_t*>(y)[offset + i] = x[i] != 0.0f;
+      break;
+    default: break;
+  }
+}
+
+/// The axes of several operands with the same dims, those merged that follow one another in all of them.
+struct merged_axes {
+  int rank = 0;
+  extents dims{};
+  std::array<extents, max_inputs> strides{};  // by operand
+
+  /// `operands` of one shape; strides are per operand, 0 where it repeats.
+  merged_axes(const shape& s, std::span<const view> operands) {
+    for (int i = 0; i < s.rank; ++i) {
+      if (s[i] == 1) continue;
+      bool joins = rank > 0;
+      for (std::size_t k = 0; k < operands.size() && joins; ++k)
+        joins = strides[k][std::size_t(rank - 1)] == operands[k].strides[std::size_t(i)] * s[i];
+      if (!joins) ++rank;
+      const auto at = std::size_t(rank - 1);
+      dims[at] = joins ? dims[at] * s[i] : s[i];
+      for (std::size_t k = 0; k < operands.size(); ++k) strides[k][at] = operands[k].strides[std::size_t(i)];
+    }
+    if (rank == 0) {
+      rank = 1;
+      dims[0] = 1;
+    }
+  }
+  std::int64_t inner() const { return dims[std::size_t(rank - 1)]; }
+  /// Whether the operand's elements follow one another over the whole flat index.
+  bool one_run(std::size_t k) const { return rank == 1 && (strides[k][0] == 1 || dims[0] == 1); }
+
+  /// Calls run(offset of the operand, inner stride, position in the range, length) for each run of the flat range [first, first + n).
+  template <class F> void runs(std::size_t k, std::int64_t first, std::int64_t n, const F& run) const {
+    extents at{};
+    std::int64_t offset = 0, rest = first;
+    for (int i = rank - 1; i >= 0; --i) {
+      const auto a = std::size_t(i);
+      at[a] = i == 0 ? rest : rest % dims[a];
+      rest /= dims[a];
+      offset += at[a] * strides[k][a];
+    }
+    const auto last = std::size_t(rank - 1);
+    for (std::int64_t done = 0; done < n;) {
+      const std::int64_t left = dims[last] - at[last], length = left < n - done ? left : n - done;
+      run(offset, strides[k][last], done, length);
+      done += length;
+      offset += length * strides[k][last];
+      at[last] += length;
+      for (std::size_t a = last; a > 0 && at[a] == dims[a]; --a) {
+        offset += strides[k][a - 1] - dims[a] * strides[k][a];
+        at[a] = 0;
+        ++at[a - 1];
+      }
+    }
+  }
+};
+
+}  // namespace portable
+}  // namespace arch
+}  // namespace isotope::cpu

@@ -1,0 +1,21 @@
+#pragma once
+/// Bound by bytes in memory, by the division in cache.
+#include <isotope/kernels/cpu/each.hpp>
+#include <isotope/op/div.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace portable {
+
+struct div {
+  static void block(const void* const* in, void* out, std::int64_t n, double) {
+    each<2>(in, out, n, [](float a, float b) { return a / b; });
+  }
+};
+
+}  // namespace portable
+}  // namespace arch
+
+template <VectorProgram P> struct kernel<op::div, P, kernels::portable> : portable::div {};
+
+}  // namespace isotope::cpu

@@ -1,0 +1,49 @@
+#pragma once
+/// How kernels share work: tasks cut by shape alone, and one slice of scratch memory for each of at most `max_workers` workers.
+#include <cstdint>
+
+#include <isotope/backend/cpu/launch.hpp>
+#include <isotope/backend/cpu/thread_pool.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace portable {
+
+inline constexpr int max_workers = 64;      // more threads than this do not take part: it bounds scratch memory
+inline constexpr double worth_nsec = 10e3;  // work that pays for waking a thread, about five times the cost of a barrier
+
+constexpr std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+constexpr std::int64_t larger_of(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
+
+/// Tasks per thread at least, for tasks that take `nsec` all together on one thread.
+inline std::int64_t grain_of(const thread_pool& pool, std::int64_t tasks, double nsec) {
+  const double each = nsec / double(tasks);
+  const std::int64_t paying = each >= worth_nsec ? 1 : each <= 0 ? tasks : std::int64_t(worth_nsec / each) + 1;
+  return larger_of(paying, pool.size() > max_workers ? divide_up(tasks, max_workers) : 1);
+}
+
+/// fn(task, slice) for each task in [0, tasks); slice < min(tasks, max_workers) belongs to the calling worker alone.
+template <class F> void for_tasks(const launch& l, std::int64_t tasks, double nsec, const F& fn) {
+  if (tasks <= 0) return;
+  if (l.pool == nullptr || l.pool->size() == 1 || nsec < 2 * worth_nsec) {
+    for (std::int64_t t = 0; t < tasks; ++t) fn(t, 0);
+    return;
+  }
+  const int slices = int(smaller(tasks, max_workers));
+  l.pool->parallel(tasks, [&fn, slices](std::int64_t t, int worker) { fn(t, worker % slices); }, grain_of(*l.pool, tasks, nsec));
+}
+/// As for_tasks, for tasks of unequal cost: a free worker takes the next one.
+template <class F> void for_uneven_tasks(const launch& l, std::int64_t tasks, double nsec, const F& fn) {
+  if (tasks <= 0) return;
+  if (l.pool == nullptr || l.pool->size() == 1 || nsec < 2 * worth_nsec) {
+    for (std::int64_t t = 0; t < tasks; ++t) fn(t, 0);
+    return;
+  }
+  const int slices = int(smaller(tasks, max_workers));
+  l.pool->parallel_dynamic(tasks, [&fn, slices](std::int64_t t, int worker) { fn(t, worker % slices); }, grain_of(*l.pool, tasks, nsec));
+}
+
+}  // namespace portable
+}  // namespace arch
+}  // namespace isotope::cpu
