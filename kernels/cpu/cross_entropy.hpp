@@ -1,0 +1,97 @@
+#pragma once
+/// Bound by exp, and by bytes once the logits leave the caches: a row is read twice forward, once backward. Rows are shared out in chunks; the
+/// rows' losses are kept and summed in row order.
+#include <cmath>
+
+#include <isotope/kernels/cpu/math/exp.hpp>
+#include <isotope/kernels/cpu/math/sum.hpp>
+#include <isotope/kernels/cpu/programs.hpp>
+#include <isotope/kernels/cpu/rows.hpp>
+#include <isotope/op/cross_entropy.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace portable {
+
+/// sum_i e^(x[i] - m), in blocks of 512.
+inline float sum_exp(const float* x, std::int64_t n, float m) {
+  constexpr std::int64_t block = 512;
+  alignas(64) float e[block];
+  float total = 0;
+  for (std::int64_t i = 0; i < n; i += block) {
+    const std::int64_t some = smaller(block, n - i);
+    math::map(some, e, [m](float v) { return math::exp(v - m); }, x + i);
+    total += math::sum(e, some);
+  }
+  return total;
+}
+inline bool counts(std::int32_t target, std::int64_t V) { return target >= 0 && target < V; }
+
+struct cross_entropy {
+  static std::int64_t scratch(const step_shapes& s) {
+    const std::int64_t rows = s.in[1].count();
+    return 4 * (rows + s.in[0].cols() * row_chunks::limit(rows));
+  }
+  static void run(const launch& l) {
+    const std::int64_t V = l.in[0].dims.cols(), rows = l.in[1].dims.count();
+    const auto* targets = l.in[1].as<const std::int32_t>();
+    auto* losses = static_cast<float*>(l.scratch);
+    float* buffers = losses + rows;
+    const row_chunks chunks(rows);
+    for_tasks(l, chunks.count, double(rows * V) * 0.4, [&](std::int64_t t, int slice) {
+      for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
+        const float* x = read_row(l.in[0], r, V, buffers + slice * V);
+        const float top = math::max(x, V), base = top == -std::numeric_limits<float>::infinity() ? 0.0f : top;
+        const float lse = base + std::log(sum_exp(x, V, base));
+        l.out[1].as<float>()[r] = lse;
+        losses[r] = counts(targets[r], V) ? lse - x[targets[r]] : 0.0f;
+      }
+    });
+    double total = 0, counted = 0;
+    for (std::int64_t r = 0; r < rows; ++r)
+      if (counts(targets[r], V)) {
+        total += double(losses[r]);
+        counted += 1;
+      }
+    *l.out[0].as<float>() = counted == 0 ? 0.0f : float(total / counted);
+  }
+};
+
+struct cross_entropy_grad {
+  static constexpr std::uint32_t inplace = 1;
+
+  static std::int64_t scratch(const step_shapes& s) { return 8 * s.in[0].cols() * row_chunks::limit(s.in[1].count()); }
+  static void run(const launch& l) {
+    const std::int64_t V = l.in[0].dims.cols(), rows = l.in[1].dims.count();
+    const auto* targets = l.in[1].as<const std::int32_t>();
+    auto* buffers = static_cast<float*>(l.scratch);
+    std::int64_t counted = 0;
+    for (std::int64_t r = 0; r < rows; ++r) counted += counts(targets[r], V) ? 1 : 0;
+    const float k = scalar(l.in[3]) / float(larger_of(1, counted));
+    const row_chunks chunks(rows);
+    for_tasks(l, chunks.count, double(rows * V) * 0.35, [&](std::int64_t t, int slice) {
+      float* own = buffers + 2 * slice * V;
+      for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
+        const bool in = counts(targets[r], V);
+        float* d = target_row(l.out[0], r, V, own + V);
+        if (in) {
+          const float* x = read_row(l.in[0], r, V, own);
+          const float lse = l.in[2].as<const float>()[r], hit = k * (math::exp(x[targets[r]] - lse) - 1.0f);
+          math::map(V, d, [k, lse](float v) { return k * math::exp(v - lse); }, x);
+          d[targets[r]] = hit;
+        } else {
+          std::memset(d, 0, std::size_t(V) * 4);
+        }
+        finish_row(l.out[0], r, V, d);
+      }
+    });
+  }
+};
+
+}  // namespace portable
+}  // namespace arch
+
+template <VectorProgram P> struct kernel<op::cross_entropy, P, kernels::portable> : portable::cross_entropy {};
+template <VectorProgram P> struct kernel<op::cross_entropy_grad, P, kernels::portable> : portable::cross_entropy_grad {};
+
+}  // namespace isotope::cpu

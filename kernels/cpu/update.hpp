@@ -1,0 +1,175 @@
+#pragma once
+/// Accumulation, the gradient norm and the optimisers: one pass over the region, bound by bytes.
+#include <cmath>
+#include <limits>
+
+#include <isotope/kernels/cpu/block_access.hpp>
+#include <isotope/kernels/cpu/math/sqrt.hpp>
+#include <isotope/kernels/cpu/parallel.hpp>
+#include <isotope/kernels/cpu/programs.hpp>
+#include <isotope/kernels/cpu/rows.hpp>
+#include <isotope/op/update.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace portable {
+
+struct accumulate {
+  static constexpr std::int64_t task = 1 << 14, block = 1024;
+
+  static void run(const launch& l) {
+    const view &into = l.out[0], &x = l.in[1];
+    const std::int64_t n = into.dims.count();
+    const merged_axes axes(into.dims, {&l.in[1], 1});
+    const bool add = (l.accumulate & 1u) != 0, lies = x.type == dtype::f32 && axes.one_run(0);
+    for_tasks(l, divide_up(n, task), double(n) * 0.2, [&](std::int64_t t, int) {
+      alignas(64) float buffer[block], old[block];
+      const std::int64_t end = smaller(n, (t + 1) * task);
+      for (std::int64_t i = t * task; i < end; i += block) {
+        const std::int64_t some = smaller(block, end - i);
+        const float* from = buffer;
+        if (lies) {
+          from = x.as<const float>() + i;
+        } else {
+          axes.runs(0, i, some, [&](std::int64_t offset, std::int64_t stride, std::int64_t at, std::int64_t length) {
+            widen_run(x.data, x.type, offset, stride, buffer + at, length);
+          });
+        }
+        if (!add) {
+          narrow_run(from, into.data, into.type, i, some);
+        } else if (into.type == dtype::f32) {
+          float* y = into.as<float>() + i;
+          ISOTOPE_IVDEP
+          for (std::int64_t j = 0; j < some; ++j) y[j] += from[j];
+        } else {
+          widen_run(into.data, into.type, i, 1, old, some);
+          for (std::int64_t j = 0; j < some; ++j) old[j] += from[j];
+          narrow_run(old, into.data, into.type, i, some);
+        }
+      }
+    });
+  }
+};
+
+/// Blocks of 16384 elements: their sums in f64, one after another.
+struct global_norm {
+  static constexpr std::int64_t task = 1 << 14;
+
+  static std::int64_t scratch(const step_shapes& s) { return 8 * divide_up(s.in[0].count(), task); }
+  static void run(const launch& l) {
+    const auto* g = l.in[0].as<const float>();
+    const std::int64_t n = l.in[0].dims.count(), tasks = divide_up(n, task);
+    auto* partial = static_cast<double*>(l.scratch);
+    for_tasks(l, tasks, double(n) * 0.25, [&](std::int64_t t, int) {
+      constexpr int width = 32;
+      double sum[width] = {};
+      const std::int64_t end = smaller(n, (t + 1) * task);
+      std::int64_t i = t * task;
+      for (; i + width <= end; i += width)
+        for (int j = 0; j < width; ++j) sum[j] += double(g[i + j]) * double(g[i + j]);
+      for (int j = 0; i + j < end; ++j) sum[j] += double(g[i + j]) * double(g[i + j]);
+      for (int half = width / 2; half > 0; half /= 2)
+        for (int j = 0; j < half; ++j) sum[j] += sum[j + half];
+      partial[t] = sum[0];
+    });
+    double total = 0;
+    for (std::int64_t t = 0; t < tasks; ++t) total += partial[t];
+    *l.out[0].as<float>() = float(std::sqrt(total) * double(l.scalars->gradient_scale));
+  }
+};
+
+/// What the optimisers share: the skip rule, the clipping factor, the part of the region that decays.
+struct optimizer_step {
+  static constexpr std::int64_t task = 1 << 13, block = 512;
+  float norm, loss, clip;
+  explicit optimizer_step(const launch& l) : norm(scalar(l.in[l.in.size() - 2])), loss(scalar(l.in[l.in.size() - 1])) {
+    const step_scalars& s = *l.scalars;
+    clip = s.gradient_scale;
+    if (s.clip_norm > 0) clip *= std::fmin(1.0f, s.clip_norm / (norm + 1e-6f));
+  }
+  bool skipped() const { return !std::isfinite(norm) || !std::isfinite(loss); }
+
+  /// update(first, n, decays) for blocks of at most 512 elements that decay as a whole or not at all.
+  template <class F> void blocks(const launch& l, double nsec, const F& update) const {
+    const std::int64_t n = l.out[0].dims.count(), decays = l.attr->i[0];
+    for_tasks(l, divide_up(n, task), double(n) * nsec, [&](std::int64_t t, int) {
+      const std::int64_t end = smaller(n, (t + 1) * task);
+      for (std::int64_t i = t * task; i < end;) {
+        const std::int64_t limit = i < decays ? smaller(end, decays) : end, some = smaller(block, limit - i);
+        update(i, some, i < decays);
+        i += some;
+      }
+    });
+  }
+};
+
+struct adamw {
+  static void run(const launch& l) {
+    const optimizer_step step(l);
+    if (step.skipped()) return;
+    const step_scalars& s = *l.scalars;
+    const bool has_shadow = l.attr->i[1] != 0;
+    const view& g = l.in[has_shadow ? 4 : 3];
+    const double t = double(s.optimizer_step);
+    const float b1 = s.beta1, b2 = s.beta2, a1 = 1.0f - b1, a2 = 1.0f - b2, c = step.clip, epsilon = s.epsilon;
+    const auto correct2 = float(1.0 / (1.0 - std::pow(double(b2), t)));
+    const auto rate = float(double(s.learning_rate) / (1.0 - std::pow(double(b1), t)));
+    step.blocks(l, 0.6, [&](std::int64_t i, std::int64_t n, bool decays) {
+      alignas(64) float root[optimizer_step::block], buffer[optimizer_step::block];
+      float *w = l.out[0].as<float>() + i, *m = l.out[1].as<float>() + i, *v = l.out[2].as<float>() + i;
+      const float* gradient = g.as<const float>() + i;
+      if (g.type != dtype::f32) {
+        widen_run(g.data, g.type, i, 1, buffer, n);
+        gradient = buffer;
+      }
+      const float keep = decays ? 1.0f - s.learning_rate * s.weight_decay : 1.0f;
+      ISOTOPE_IVDEP
+      for (std::int64_t j = 0; j < n; ++j) {
+        const float x = c * gradient[j];
+        m[j] = b1 * m[j] + a1 * x;
+        v[j] = b2 * v[j] + a2 * (x * x);
+        root[j] = v[j] * correct2;
+      }
+      math::sqrt(root, root, n);
+      ISOTOPE_IVDEP
+      for (std::int64_t j = 0; j < n; ++j) w[j] = w[j] * keep - rate * m[j] / (root[j] + epsilon);
+      if (has_shadow) narrow_run(w, l.out[3].data, l.out[3].type, i, n);
+    });
+  }
+};
+
+struct sgd {
+  static void run(const launch& l) {
+    const optimizer_step step(l);
+    if (step.skipped()) return;
+    const step_scalars& s = *l.scalars;
+    const bool has_shadow = l.attr->i[1] != 0;
+    const view& g = l.in[has_shadow ? 3 : 2];
+    step.blocks(l, 0.4, [&](std::int64_t i, std::int64_t n, bool decays) {
+      alignas(64) float buffer[optimizer_step::block];
+      float *w = l.out[0].as<float>() + i, *m = l.out[1].as<float>() + i;
+      const float* gradient = g.as<const float>() + i;
+      if (g.type != dtype::f32) {
+        widen_run(g.data, g.type, i, 1, buffer, n);
+        gradient = buffer;
+      }
+      const float decay = decays ? s.weight_decay : 0.0f, momentum = s.momentum, rate = s.learning_rate, c = step.clip;
+      ISOTOPE_IVDEP
+      for (std::int64_t j = 0; j < n; ++j) {
+        m[j] = momentum * m[j] + c * gradient[j] + decay * w[j];
+        w[j] -= rate * m[j];
+      }
+      if (has_shadow) narrow_run(w, l.out[2].data, l.out[2].type, i, n);
+    });
+  }
+};
+
+}  // namespace portable
+}  // namespace arch
+
+template <VectorProgram P> struct kernel<op::accumulate, P, kernels::portable> : portable::accumulate {};
+template <VectorProgram P> struct kernel<op::global_norm, P, kernels::portable> : portable::global_norm {};
+template <VectorProgram P> struct kernel<op::adamw, P, kernels::portable> : portable::adamw {};
+template <VectorProgram P> struct kernel<op::sgd, P, kernels::portable> : portable::sgd {};
+
+}  // namespace isotope::cpu
