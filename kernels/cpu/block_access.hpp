@@ -60,22 +60,26 @@ struct merged_axes {
   extents dims{};
   std::array<extents, max_inputs> strides{};  // by operand
 
-  /// `operands` of one shape; strides are per operand, 0 where it repeats.
+  /// Operands that broadcast to s: aligned at the last axis, repeated where an axis has size 1 or is missing.
   merged_axes(const shape& s, std::span<const view> operands) {
     for (int i = 0; i < s.rank; ++i) {
       if (s[i] == 1) continue;
       bool joins = rank > 0;
       for (std::size_t k = 0; k < operands.size() && joins; ++k)
-        joins = strides[k][std::size_t(rank - 1)] == operands[k].strides[std::size_t(i)] * s[i];
+        joins = strides[k][std::size_t(rank - 1)] == stride(operands[k], i - s.rank) * s[i];
       if (!joins) ++rank;
       const auto at = std::size_t(rank - 1);
       dims[at] = joins ? dims[at] * s[i] : s[i];
-      for (std::size_t k = 0; k < operands.size(); ++k) strides[k][at] = operands[k].strides[std::size_t(i)];
+      for (std::size_t k = 0; k < operands.size(); ++k) strides[k][at] = stride(operands[k], i - s.rank);
     }
     if (rank == 0) {
       rank = 1;
       dims[0] = 1;
     }
+  }
+  static std::int64_t stride(const view& x, int from_end) {
+    const int i = x.dims.rank + from_end;
+    return i < 0 || x.dims[i] == 1 ? 0 : x.strides[std::size_t(i)];
   }
   std::int64_t inner() const { return dims[std::size_t(rank - 1)]; }
   /// Whether the operand's elements follow one another over the whole flat index.

@@ -20,7 +20,7 @@ inline float sum_exp(const float* x, std::int64_t n, float m) {
   float total = 0;
   for (std::int64_t i = 0; i < n; i += block) {
     const std::int64_t some = smaller(block, n - i);
-    math::map(some, e, [m](float v) { return math::exp(v - m); }, x + i);
+    math::map(some, e, [m](float v) ISOTOPE_INLINE_LAMBDA { return math::exp(v - m); }, x + i);
     total += math::sum(e, some);
   }
   return total;
@@ -28,7 +28,7 @@ inline float sum_exp(const float* x, std::int64_t n, float m) {
 inline bool counts(std::int32_t target, std::int64_t V) { return target >= 0 && target < V; }
 
 struct cross_entropy {
-  static std::int64_t scratch(const step_shapes& s) {
+  static constexpr std::int64_t scratch(const step_shapes& s) {
     const std::int64_t rows = s.in[1].count();
     return 4 * (rows + s.in[0].cols() * row_chunks::limit(rows));
   }
@@ -60,7 +60,7 @@ struct cross_entropy {
 struct cross_entropy_grad {
   static constexpr std::uint32_t inplace = 1;
 
-  static std::int64_t scratch(const step_shapes& s) { return 8 * s.in[0].cols() * row_chunks::limit(s.in[1].count()); }
+  static constexpr std::int64_t scratch(const step_shapes& s) { return 8 * s.in[0].cols() * row_chunks::limit(s.in[1].count()); }
   static void run(const launch& l) {
     const std::int64_t V = l.in[0].dims.cols(), rows = l.in[1].dims.count();
     const auto* targets = l.in[1].as<const std::int32_t>();
@@ -77,7 +77,7 @@ struct cross_entropy_grad {
         if (in) {
           const float* x = read_row(l.in[0], r, V, own);
           const float lse = l.in[2].as<const float>()[r], hit = k * (math::exp(x[targets[r]] - lse) - 1.0f);
-          math::map(V, d, [k, lse](float v) { return k * math::exp(v - lse); }, x);
+          math::map(V, d, [k, lse](float v) ISOTOPE_INLINE_LAMBDA { return k * math::exp(v - lse); }, x);
           d[targets[r]] = hit;
         } else {
           std::memset(d, 0, std::size_t(V) * 4);

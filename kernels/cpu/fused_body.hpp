@@ -34,10 +34,18 @@ class fused_body {
       for (int a = 0; a < i.args; ++a) args[a] = i.arg[a] == isotope::product ? product : values[i.arg[a]];
       float* to = direct_[j] ? l_.out[std::size_t(i.store)].as<float>() + first : buffer[max_inputs + j].at;
       i.run(args, to, n, i.scalar);
-      if (i.type == dtype::bf16) math::map(n, to, [](float x) { return float(bfloat16(x)); }, to);
+      if (i.type == dtype::bf16) math::map(n, to, [](float x) ISOTOPE_INLINE_LAMBDA { return float(bfloat16(x)); }, to);
+      if (i.type == dtype::f16) math::map(n, to, [](float x) ISOTOPE_INLINE_LAMBDA { return float(float16(x)); }, to);
       if (i.store >= 0 && !direct_[j]) {
         const view& y = l_.out[std::size_t(i.store)];
-        narrow_run(to, y.data, y.type, first, n);
+        if (((l_.accumulate >> i.store) & 1u) != 0) {
+          slot old;
+          widen_run(y.data, y.type, first, 1, old.at, n);
+          for (std::int64_t e = 0; e < n; ++e) old.at[e] += to[e];
+          narrow_run(old.at, y.data, y.type, first, n);
+        } else {
+          narrow_run(to, y.data, y.type, first, n);
+        }
       }
       values[max_inputs + j] = to;
     }
@@ -52,7 +60,7 @@ class fused_body {
     const instruction& w = l_.body[j];
     if (w.store < 0) return false;
     const view& y = l_.out[std::size_t(w.store)];
-    if (y.type != dtype::f32) return false;
+    if (y.type != dtype::f32 || ((l_.accumulate >> w.store) & 1u) != 0) return false;
     for (std::size_t later = j + 1; later < l_.body.size(); ++later)
       for (int a = 0; a < l_.body[later].args; ++a) {
         const auto from = l_.body[later].arg[a];

@@ -11,25 +11,25 @@ namespace portable {
 
 struct gelu_tanh {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<1>(in, out, n, [](float x) { return math::gelu_tanh(x); });
+    each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return math::gelu_tanh(x); });
   }
 };
 
 struct gelu_tanh_grad {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float x, float dy) { return dy * math::gelu_tanh_derivative(x); });
+    each<2>(in, out, n, [](float x, float dy) ISOTOPE_INLINE_LAMBDA { return dy * math::gelu_tanh_derivative(x); });
   }
 };
 
 struct gelu_erf {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<1>(in, out, n, [](float x) { return math::gelu_erf(x); });
+    each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return math::gelu_erf(x); });
   }
 };
 
 struct gelu_erf_grad {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float x, float dy) { return dy * math::gelu_erf_derivative(x); });
+    each<2>(in, out, n, [](float x, float dy) ISOTOPE_INLINE_LAMBDA { return dy * math::gelu_erf_derivative(x); });
   }
 };
 

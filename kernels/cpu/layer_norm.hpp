@@ -15,7 +15,7 @@ namespace portable {
 struct layer_norm {
   static constexpr std::uint32_t inplace = 1;
 
-  static std::int64_t scratch(const step_shapes& s) {
+  static constexpr std::int64_t scratch(const step_shapes& s) {
     const std::int64_t C = s.in[0].cols();
     return 4 * C * (2 + 2 * row_chunks::limit(s.in[0].rows()));
   }
@@ -47,7 +47,7 @@ struct layer_norm {
 struct layer_norm_grad {
   static constexpr std::uint32_t inplace = 0b100001;  // x or dy: a row is read before its dx is written
 
-  static std::int64_t scratch(const step_shapes& s) {
+  static constexpr std::int64_t scratch(const step_shapes& s) {
     const std::int64_t C = s.in[0].cols();
     return 4 * C * (1 + 5 * row_chunks::limit(s.in[0].rows()));
   }

@@ -10,7 +10,7 @@ namespace portable {
 
 struct log {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<1>(in, out, n, [](float x) { return math::log(x); });
+    each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return math::log(x); });
   }
 };
 

@@ -22,7 +22,7 @@ class matmul {
   static constexpr std::uint32_t inplace = 0xfc;
   static constexpr bool epilogue = true;
 
-  static std::int64_t scratch(const step_shapes& s) {
+  static constexpr std::int64_t scratch(const step_shapes& s) {
     const shape& y = s.out[0];
     const std::int64_t N = y[-1], K = s.in[0][-1], batches = N == 0 || y[-2] == 0 ? 0 : y.count() / (N * y[-2]);
     return 4 * larger_of(K * micro_tile::cols, smaller(batches * K * divide_up(N, micro_tile::cols) * micro_tile::cols, chunk_floats));

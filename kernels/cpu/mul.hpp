@@ -9,7 +9,7 @@ namespace portable {
 
 struct mul {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float a, float b) { return a * b; });
+    each<2>(in, out, n, [](float a, float b) ISOTOPE_INLINE_LAMBDA { return a * b; });
   }
 };
 

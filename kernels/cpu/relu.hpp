@@ -9,13 +9,13 @@ namespace portable {
 
 struct relu {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<1>(in, out, n, [](float x) { return x < 0.0f ? 0.0f : x; });
+    each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return x < 0.0f ? 0.0f : x; });
   }
 };
 
 struct relu_grad {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float x, float dy) { return x > 0.0f ? dy : 0.0f; });
+    each<2>(in, out, n, [](float x, float dy) ISOTOPE_INLINE_LAMBDA { return x > 0.0f ? dy : 0.0f; });
   }
 };
 

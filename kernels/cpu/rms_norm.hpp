@@ -14,7 +14,7 @@ namespace portable {
 struct rms_norm {
   static constexpr std::uint32_t inplace = 1;
 
-  static std::int64_t scratch(const step_shapes& s) { return 4 * s.in[0].cols() * (1 + 2 * row_chunks::limit(s.in[0].rows())); }
+  static constexpr std::int64_t scratch(const step_shapes& s) { return 4 * s.in[0].cols() * (1 + 2 * row_chunks::limit(s.in[0].rows())); }
   static void run(const launch& l) {
     const std::int64_t C = l.in[0].dims.cols(), rows = l.in[0].dims.rows();
     if (C == 0 || rows == 0) return;
@@ -40,7 +40,7 @@ struct rms_norm {
 struct rms_norm_grad {
   static constexpr std::uint32_t inplace = 0b1001;  // x or dy: a row is read before its dx is written
 
-  static std::int64_t scratch(const step_shapes& s) { return 4 * s.in[0].cols() * (1 + 4 * row_chunks::limit(s.in[0].rows())); }
+  static constexpr std::int64_t scratch(const step_shapes& s) { return 4 * s.in[0].cols() * (1 + 4 * row_chunks::limit(s.in[0].rows())); }
   static void run(const launch& l) {
     const view& dx = l.out[0];
     const std::int64_t C = dx.dims.cols(), rows = dx.dims.rows();

@@ -33,7 +33,7 @@ struct row_chunks {
   explicit row_chunks(std::int64_t n)
       : rows(n), each(larger_of(least_rows, divide_up(n, most))), count(divide_up(n, each)) {}
   /// A bound of `count` for every number of rows up to n.
-  static std::int64_t limit(std::int64_t n) { return smaller(most, divide_up(n, least_rows)); }
+  static constexpr std::int64_t limit(std::int64_t n) { return smaller(most, divide_up(n, least_rows)); }
   std::int64_t begin(std::int64_t chunk) const { return chunk * each; }
   std::int64_t end(std::int64_t chunk) const { return smaller(rows, (chunk + 1) * each); }
 };

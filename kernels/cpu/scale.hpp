@@ -9,13 +9,13 @@ namespace portable {
 
 struct scale {
   static void block(const void* const* in, void* out, std::int64_t n, double scalar) {
-    each<1>(in, out, n, [k = float(scalar)](float x) { return k * x; });
+    each<1>(in, out, n, [k = float(scalar)](float x) ISOTOPE_INLINE_LAMBDA { return k * x; });
   }
 };
 
 struct shift {
   static void block(const void* const* in, void* out, std::int64_t n, double scalar) {
-    each<1>(in, out, n, [k = float(scalar)](float x) { return x + k; });
+    each<1>(in, out, n, [k = float(scalar)](float x) ISOTOPE_INLINE_LAMBDA { return x + k; });
   }
 };
 

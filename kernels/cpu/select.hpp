@@ -9,19 +9,19 @@ namespace portable {
 
 struct less {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float a, float b) { return a < b ? 1.0f : 0.0f; });
+    each<2>(in, out, n, [](float a, float b) ISOTOPE_INLINE_LAMBDA { return a < b ? 1.0f : 0.0f; });
   }
 };
 
 struct equal {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float a, float b) { return a == b ? 1.0f : 0.0f; });
+    each<2>(in, out, n, [](float a, float b) ISOTOPE_INLINE_LAMBDA { return a == b ? 1.0f : 0.0f; });
   }
 };
 
 struct select {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<3>(in, out, n, [](float c, float a, float b) { return c != 0.0f ? a : b; });
+    each<3>(in, out, n, [](float c, float a, float b) ISOTOPE_INLINE_LAMBDA { return c != 0.0f ? a : b; });
   }
 };
 

@@ -10,13 +10,13 @@ namespace portable {
 
 struct sigmoid {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<1>(in, out, n, [](float x) { return math::sigmoid(x); });
+    each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return math::sigmoid(x); });
   }
 };
 
 struct sigmoid_grad {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float y, float dy) { return dy * y * (1.0f - y); });
+    each<2>(in, out, n, [](float y, float dy) ISOTOPE_INLINE_LAMBDA { return dy * y * (1.0f - y); });
   }
 };
 

@@ -10,13 +10,13 @@ namespace portable {
 
 struct silu {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<1>(in, out, n, [](float x) { return math::silu(x); });
+    each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return math::silu(x); });
   }
 };
 
 struct silu_grad {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float x, float dy) { return dy * math::silu_derivative(x); });
+    each<2>(in, out, n, [](float x, float dy) ISOTOPE_INLINE_LAMBDA { return dy * math::silu_derivative(x); });
   }
 };
 

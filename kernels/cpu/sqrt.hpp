@@ -16,7 +16,7 @@ struct sqrt {
 
 struct sqrt_grad {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float y, float dy) { return dy / (2.0f * y); });
+    each<2>(in, out, n, [](float y, float dy) ISOTOPE_INLINE_LAMBDA { return dy / (2.0f * y); });
   }
 };
 

@@ -9,7 +9,7 @@ namespace portable {
 
 struct square {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<1>(in, out, n, [](float x) { return x * x; });
+    each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return x * x; });
   }
 };
 

@@ -10,13 +10,13 @@ namespace portable {
 
 struct tanh {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<1>(in, out, n, [](float x) { return math::tanh(x); });
+    each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return math::tanh(x); });
   }
 };
 
 struct tanh_grad {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float y, float dy) { return dy * (1.0f - y * y); });
+    each<2>(in, out, n, [](float y, float dy) ISOTOPE_INLINE_LAMBDA { return dy * (1.0f - y * y); });
   }
 };
 

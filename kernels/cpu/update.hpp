@@ -51,41 +51,89 @@ struct accumulate {
   }
 };
 
-/// Blocks of 16384 elements: their sums in f64, one after another.
-struct global_norm {
+/// Sums of squares in f64: blocks of 16384 elements, whose sums are added in order.
+struct square_sums {
   static constexpr std::int64_t task = 1 << 14;
+  static constexpr std::int64_t scratch(const step_shapes& s) { return 8 * divide_up(s.in[0].count(), task); }
 
-  static std::int64_t scratch(const step_shapes& s) { return 8 * divide_up(s.in[0].count(), task); }
-  static void run(const launch& l) {
-    const auto* g = l.in[0].as<const float>();
-    const std::int64_t n = l.in[0].dims.count(), tasks = divide_up(n, task);
+  static double run(const launch& l) {
+    const view& x = l.in[0];
+    const std::int64_t n = x.dims.count(), tasks = divide_up(n, task);
     auto* partial = static_cast<double*>(l.scratch);
     for_tasks(l, tasks, double(n) * 0.25, [&](std::int64_t t, int) {
       constexpr int width = 32;
+      constexpr std::int64_t block = 512;
+      alignas(64) float buffer[block];
       double sum[width] = {};
       const std::int64_t end = smaller(n, (t + 1) * task);
-      std::int64_t i = t * task;
-      for (; i + width <= end; i += width)
-        for (int j = 0; j < width; ++j) sum[j] += double(g[i + j]) * double(g[i + j]);
-      for (int j = 0; i + j < end; ++j) sum[j] += double(g[i + j]) * double(g[i + j]);
+      for (std::int64_t first = t * task; first < end; first += block) {
+        const std::int64_t some = smaller(block, end - first);
+        const float* g = x.type == dtype::f32 ? x.as<const float>() + first : buffer;
+        if (g == buffer) widen_run(x.data, x.type, first, 1, buffer, some);
+        std::int64_t i = 0;
+        for (; i + width <= some; i += width)
+          for (int j = 0; j < width; ++j) sum[j] += double(g[i + j]) * double(g[i + j]);
+        for (int j = 0; i + j < some; ++j) sum[j] += double(g[i + j]) * double(g[i + j]);
+      }
       for (int half = width / 2; half > 0; half /= 2)
         for (int j = 0; j < half; ++j) sum[j] += sum[j + half];
       partial[t] = sum[0];
     });
     double total = 0;
     for (std::int64_t t = 0; t < tasks; ++t) total += partial[t];
-    *l.out[0].as<float>() = float(std::sqrt(total) * double(l.scalars->gradient_scale));
+    return total;
+  }
+};
+
+struct global_norm {
+  static constexpr std::int64_t scratch(const step_shapes& s) { return square_sums::scratch(s); }
+  static void run(const launch& l) { *l.out[0].as<float>() = float(std::sqrt(square_sums::run(l)) * double(l.scalars->gradient_scale)); }
+};
+
+/// g[i] = f(g[i]), in place.
+template <class F> void rewrite(const launch& l, const F& f) {
+  constexpr std::int64_t task = 1 << 14, block = 512;
+  const view& g = l.out[0];
+  const std::int64_t n = g.dims.count();
+  for_tasks(l, divide_up(n, task), double(n) * 0.15, [&](std::int64_t t, int) {
+    alignas(64) float buffer[block];
+    const std::int64_t end = smaller(n, (t + 1) * task);
+    for (std::int64_t i = t * task; i < end; i += block) {
+      const std::int64_t some = smaller(block, end - i);
+      widen_run(g.data, g.type, i, 1, buffer, some);
+      math::map(some, buffer, f, buffer);
+      narrow_run(buffer, g.data, g.type, i, some);
+    }
+  });
+}
+
+struct clip_value {
+  static void run(const launch& l) {
+    if (!(l.scalars->clip_value > 0)) return;
+    const float c = l.scalars->clip_value / l.scalars->gradient_scale;
+    rewrite(l, [c](float g) ISOTOPE_INLINE_LAMBDA { return g < -c ? -c : g > c ? c : g; });
+  }
+};
+
+struct clip_norm {
+  static constexpr std::int64_t scratch(const step_shapes& s) { return square_sums::scratch(s); }
+  static void run(const launch& l) {
+    const double c = double(l.scalars->clip_norm);
+    if (!(c > 0)) return;
+    const double factor = c / (std::sqrt(square_sums::run(l)) * double(l.scalars->gradient_scale) + 1e-6);
+    if (factor < 1) rewrite(l, [k = float(factor)](float g) ISOTOPE_INLINE_LAMBDA { return g * k; });
   }
 };
 
 /// What the optimisers share: the skip rule, the clipping factor, the part of the region that decays.
 struct optimizer_step {
   static constexpr std::int64_t task = 1 << 13, block = 512;
-  float norm, loss, clip;
-  explicit optimizer_step(const launch& l) : norm(scalar(l.in[l.in.size() - 2])), loss(scalar(l.in[l.in.size() - 1])) {
-    const step_scalars& s = *l.scalars;
-    clip = s.gradient_scale;
-    if (s.clip_norm > 0) clip *= std::fmin(1.0f, s.clip_norm / (norm + 1e-6f));
+  float norm, loss, factor, rate;
+  explicit optimizer_step(const launch& l)
+      : norm(scalar(l.in[l.in.size() - 2])), loss(scalar(l.in[l.in.size() - 1])), factor(l.scalars->gradient_scale),
+        rate(l.scalars->learning_rate * float(l.attr->f[0])) {
+    const float share = l.scalars->clip_norm / (norm + 1e-6f);
+    if (l.attr->i[2] != 0 && l.scalars->clip_norm > 0 && share < 1) factor *= share;
   }
   bool skipped() const { return !std::isfinite(norm) || !std::isfinite(loss); }
 
@@ -111,9 +159,9 @@ struct adamw {
     const bool has_shadow = l.attr->i[1] != 0;
     const view& g = l.in[has_shadow ? 4 : 3];
     const double t = double(s.optimizer_step);
-    const float b1 = s.beta1, b2 = s.beta2, a1 = 1.0f - b1, a2 = 1.0f - b2, c = step.clip, epsilon = s.epsilon;
+    const float b1 = s.beta1, b2 = s.beta2, a1 = 1.0f - b1, a2 = 1.0f - b2, c = step.factor, epsilon = s.epsilon;
     const auto correct2 = float(1.0 / (1.0 - std::pow(double(b2), t)));
-    const auto rate = float(double(s.learning_rate) / (1.0 - std::pow(double(b1), t)));
+    const auto rate = float(double(step.rate) / (1.0 - std::pow(double(b1), t)));
     step.blocks(l, 0.6, [&](std::int64_t i, std::int64_t n, bool decays) {
       alignas(64) float root[optimizer_step::block], buffer[optimizer_step::block];
       float *w = l.out[0].as<float>() + i, *m = l.out[1].as<float>() + i, *v = l.out[2].as<float>() + i;
@@ -122,7 +170,7 @@ struct adamw {
         widen_run(g.data, g.type, i, 1, buffer, n);
         gradient = buffer;
       }
-      const float keep = decays ? 1.0f - s.learning_rate * s.weight_decay : 1.0f;
+      const float keep = decays ? 1.0f - step.rate * s.weight_decay : 1.0f;
       ISOTOPE_IVDEP
       for (std::int64_t j = 0; j < n; ++j) {
         const float x = c * gradient[j];
@@ -153,7 +201,7 @@ struct sgd {
         widen_run(g.data, g.type, i, 1, buffer, n);
         gradient = buffer;
       }
-      const float decay = decays ? s.weight_decay : 0.0f, momentum = s.momentum, rate = s.learning_rate, c = step.clip;
+      const float decay = decays ? s.weight_decay : 0.0f, momentum = s.momentum, rate = step.rate, c = step.factor;
       ISOTOPE_IVDEP
       for (std::int64_t j = 0; j < n; ++j) {
         m[j] = momentum * m[j] + c * gradient[j] + decay * w[j];
@@ -169,6 +217,8 @@ struct sgd {
 
 template <VectorProgram P> struct kernel<op::accumulate, P, kernels::portable> : portable::accumulate {};
 template <VectorProgram P> struct kernel<op::global_norm, P, kernels::portable> : portable::global_norm {};
+template <VectorProgram P> struct kernel<op::clip_value, P, kernels::portable> : portable::clip_value {};
+template <VectorProgram P> struct kernel<op::clip_norm, P, kernels::portable> : portable::clip_norm {};
 template <VectorProgram P> struct kernel<op::adamw, P, kernels::portable> : portable::adamw {};
 template <VectorProgram P> struct kernel<op::sgd, P, kernels::portable> : portable::sgd {};
 
