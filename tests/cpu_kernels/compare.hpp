@@ -1,0 +1,85 @@
+#pragma once
+/// Compares a portable kernel with the reference kernel of the same op, and with itself on 2 and 3 threads.
+#include <gtest/gtest.h>
+#include <isotope/kernels/cpu/all.hpp>
+#include <isotope/kernels/reference/all.hpp>
+
+#include <cmath>
+#include <cstring>
+
+#include "call.hpp"
+
+namespace isotope_test {
+
+inline cpu::thread_pool& pool_of(int threads) {
+  static cpu::thread_pool one(1), two(2), three(3);
+  return threads == 1 ? one : threads == 2 ? two : three;
+}
+
+/// What a kernel is run on. `out` gives shapes and formats; bits of `inout` say that output k starts as input k and lies in its place.
+struct op_case {
+  std::vector<cpu::view> in;
+  std::vector<array> out;
+  attributes attr;
+  std::vector<cpu::instruction> body;
+  step_scalars scalars;
+  std::uint8_t inout = 0, accumulate = 0;
+  std::uint32_t ordinal = 0;
+
+  op_case(std::vector<cpu::view> inputs, std::vector<array>&& outputs, attributes a = {})
+      : in(std::move(inputs)), out(std::move(outputs)), attr(a) {}
+
+  template <class Kernel> std::vector<array> run(cpu::thread_pool* pool) const {
+    std::vector<array> results;
+    call c;
+    c.in = in;
+    for (std::size_t k = 0; k < out.size(); ++k) {
+      results.emplace_back(out[k].v.dims, out[k].v.type);
+      std::memcpy(results[k].bytes.data(), out[k].bytes.data(), out[k].bytes.size());
+      results[k].v.data = results[k].bytes.data();
+      if ((inout >> k) & 1) {
+        for (std::int64_t i = 0; i < out[k].count(); ++i) results[k].set(i, value(in[k], i));
+        c.in[k].data = results[k].v.data;
+      }
+      c.out.push_back(results[k].v);
+    }
+    c.attr = attr;
+    c.body = body;
+    c.scalars = scalars;
+    c.ordinal = ordinal;
+    c.accumulate = accumulate;
+    c.run<Kernel>(pool);
+    EXPECT_TRUE(c.scratch_kept) << "wrote behind its scratch memory";
+    return results;
+  }
+  static double value(const cpu::view& v, std::int64_t i) {
+    return v.type == dtype::bf16 ? double(float(v.as<bfloat16>()[i])) : double(v.as<float>()[i]);
+  }
+};
+
+/// |portable - reference| <= tolerance (|reference| + the largest |reference| of the output), NaN and infinities at the same places;
+/// and the same bits from 1, 2 and 3 threads.
+template <class Op, class P> void expect_matches(const op_case& c, std::vector<double> tolerance) {
+  const auto wanted = c.run<cpu::kernel<Op, P, kernels::reference>>(nullptr);
+  const auto given = c.run<cpu::kernel<Op, P, kernels::portable>>(&pool_of(1));
+  for (std::size_t k = 0; k < wanted.size(); ++k) {
+    double largest = 0;
+    for (std::int64_t i = 0; i < wanted[k].count(); ++i)
+      if (std::isfinite(wanted[k].at(i))) largest = std::fmax(largest, std::fabs(wanted[k].at(i)));
+    for (std::int64_t i = 0; i < wanted[k].count(); ++i) {
+      const double w = wanted[k].at(i), g = given[k].at(i);
+      if (std::isnan(w) ? std::isnan(g) : w == g) continue;
+      ASSERT_TRUE(std::fabs(g - w) <= tolerance[k] * (std::fabs(w) + largest))
+          << Op::name << " output " << k << " element " << i << " of " << wanted[k].count() << ": " << g << ", reference " << w << ", largest "
+          << largest;
+    }
+  }
+  for (int threads = 2; threads <= 3; ++threads) {
+    const auto again = c.run<cpu::kernel<Op, P, kernels::portable>>(&pool_of(threads));
+    for (std::size_t k = 0; k < given.size(); ++k)
+      ASSERT_EQ(0, std::memcmp(given[k].bytes.data(), again[k].bytes.data(), given[k].bytes.size()))
+          << Op::name << " output " << k << " differs with " << threads << " threads";
+  }
+}
+
+}  // namespace isotope_test
