@@ -27,7 +27,8 @@ inline void pack_transposed(const head_rows& x, std::int64_t rows, std::int64_t 
 class attention {
  public:
   static constexpr std::int64_t scratch(const step_shapes& s) {
-    const std::int64_t H = s.attr->i[0], D = H == 0 ? 0 : s.out[0][2] / H, tasks = s.out[0][0] * H * divide_up(s.out[0][1], attention_heads::block);
+    const std::int64_t H = s.attr->i[0], D = H == 0 ? 0 : s.out[0][2] / H,
+                       tasks = s.out[0][0] * H * divide_up(s.out[0][1], attention_heads::block);
     return 4 * slice_floats(D) * smaller(tasks, max_workers);
   }
   static void run(const launch& l) {
@@ -81,8 +82,8 @@ class attention {
   }
 
   /// scores = exp(scale scores + mask - new maximum); what was summed under the old maximum is scaled down.
-  static void softmax(const attention_heads& h, std::int64_t q0, std::int64_t k0, std::int64_t keys, float* scores, const float* mask, float* top,
-                      float* sum, float* result, std::int64_t width) {
+  static void softmax(const attention_heads& h, std::int64_t q0, std::int64_t k0, std::int64_t keys, float* scores, const float* mask,
+                      float* top, float* sum, float* result, std::int64_t width) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
     alignas(64) float base[block], shrink[block];
     std::memcpy(base, top, sizeof base);

@@ -39,8 +39,16 @@ struct attention_heads {
   float scale;
 
   explicit attention_heads(const launch& l)
-      : B(l.in[0].dims[0]), S(l.in[0].dims[1]), T(0), H(l.attr->i[0]), G(l.attr->i[1]), D(0), causal(l.attr->i[2] != 0), packed(l.attr->i[3] != 0),
-        masked(l.attr->i[4] != 0), scale(float(l.attr->f[0])) {
+      : B(l.in[0].dims[0]),
+        S(l.in[0].dims[1]),
+        T(0),
+        H(l.attr->i[0]),
+        G(l.attr->i[1]),
+        D(0),
+        causal(l.attr->i[2] != 0),
+        packed(l.attr->i[3] != 0),
+        masked(l.attr->i[4] != 0),
+        scale(float(l.attr->f[0])) {
     T = packed ? S : l.in[1].dims[1];
     D = l.in[0].dims[2] / (packed ? H + 2 * G : H);
   }

@@ -18,7 +18,8 @@ template <class T> void copy_run(const T* x, std::int64_t stride, T* y, std::int
   }
 }
 /// y[at + i] = x[offset + i stride], of elements of `bytes` bytes.
-inline void copy_run(const void* x, std::int64_t offset, std::int64_t stride, void* y, std::int64_t at, std::int64_t n, std::int64_t bytes) {
+inline void copy_run(const void* x, std::int64_t offset, std::int64_t stride, void* y, std::int64_t at, std::int64_t n,
+                     std::int64_t bytes) {
   const auto typed = [&]<class T>(T) { copy_run(static_cast<const T*>(x) + offset, stride, static_cast<T*>(y) + at, n); };
   switch (bytes) {
     case 1: typed(std::uint8_t{}); break;

@@ -41,8 +41,7 @@ struct cross_entropy {
     for_tasks(l, chunks.count, double(rows * V) * 0.4, [&](std::int64_t t, int slice) {
       for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
         const float* x = read_row(l.in[0], r, V, buffers + slice * V);
-        const float top = math::max(x, V), base = top == -std::numeric_limits<float>::infinity() ? 0.0f : top;
-        const float lse = base + std::log(sum_exp(x, V, base));
+        const float top = math::max(x, V), lse = top + std::log(sum_exp(x, V, top));
         l.out[1].as<float>()[r] = lse;
         losses[r] = counts(targets[r], V) ? lse - x[targets[r]] : 0.0f;
       }

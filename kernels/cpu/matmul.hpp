@@ -38,8 +38,13 @@ class matmul {
   static constexpr std::int64_t chunk_floats = 1 << 20;
 
   explicit matmul(const launch& l)
-      : l_(l), s_(l), own_(l.attr->i[1] == 3 ? 3u : 2u), alpha_(float(l.attr->f[0])), beta_(own_ == 3 ? float(l.attr->f[1]) : 0.0f),
-        type_(dtype(l.attr->i[0] - 1)), add_((l.accumulate & 1u) != 0) {
+      : l_(l),
+        s_(l),
+        own_(l.attr->i[1] == 3 ? 3u : 2u),
+        alpha_(float(l.attr->f[0])),
+        beta_(own_ == 3 ? float(l.attr->f[1]) : 0.0f),
+        type_(dtype(l.attr->i[0] - 1)),
+        add_((l.accumulate & 1u) != 0) {
     direct_ = l.body.empty() && type_ == dtype::f32 && l.out[0].type == dtype::f32 && alpha_ == 1.0f && beta_ == 0.0f;
   }
 

@@ -61,8 +61,8 @@ template <class T> ISOTOPE_INLINE void transpose_16x16(const T* x, std::int64_t 
 
 /// y[k ldy + j] = x[k k_stride + j col_stride] for k < rows, j < cols, and 0 for cols <= j < width.
 template <class T>
-void pack_panel(const T* x, std::int64_t k_stride, std::int64_t col_stride, std::int64_t rows, std::int64_t cols, std::int64_t width, float* y,
-                std::int64_t ldy) {
+void pack_panel(const T* x, std::int64_t k_stride, std::int64_t col_stride, std::int64_t rows, std::int64_t cols, std::int64_t width,
+                float* y, std::int64_t ldy) {
   if (col_stride == 1) {
     for (std::int64_t k = 0; k < rows; ++k) {
       const T* from = x + k * k_stride;

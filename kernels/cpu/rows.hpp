@@ -30,8 +30,7 @@ inline float scalar(const view& x) {
 struct row_chunks {
   static constexpr std::int64_t most = 64, least_rows = 16;
   std::int64_t rows, each, count;
-  explicit row_chunks(std::int64_t n)
-      : rows(n), each(larger_of(least_rows, divide_up(n, most))), count(divide_up(n, each)) {}
+  explicit row_chunks(std::int64_t n) : rows(n), each(larger_of(least_rows, divide_up(n, most))), count(divide_up(n, each)) {}
   /// A bound of `count` for every number of rows up to n.
   static constexpr std::int64_t limit(std::int64_t n) { return smaller(most, divide_up(n, least_rows)); }
   std::int64_t begin(std::int64_t chunk) const { return chunk * each; }

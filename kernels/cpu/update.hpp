@@ -130,7 +130,9 @@ struct optimizer_step {
   static constexpr std::int64_t task = 1 << 13, block = 512;
   float norm, loss, factor, rate;
   explicit optimizer_step(const launch& l)
-      : norm(scalar(l.in[l.in.size() - 2])), loss(scalar(l.in[l.in.size() - 1])), factor(l.scalars->gradient_scale),
+      : norm(scalar(l.in[l.in.size() - 2])),
+        loss(scalar(l.in[l.in.size() - 1])),
+        factor(l.scalars->gradient_scale),
         rate(l.scalars->learning_rate * float(l.attr->f[0])) {
     const float share = l.scalars->clip_norm / (norm + 1e-6f);
     if (l.attr->i[2] != 0 && l.scalars->clip_norm > 0 && share < 1) factor *= share;

@@ -29,8 +29,7 @@ struct array {
   /// Values in [low, high), the same for the same seed.
   static array random(const shape& s, dtype t, std::uint64_t seed, double low = -1, double high = 1) {
     array r(s, t);
-    for (std::int64_t i = 0; i < s.count(); ++i)
-      r.set(i, low + (high - low) * double(philox(seed, std::uint64_t(i), 0, 7)[0]) * 0x1p-32);
+    for (std::int64_t i = 0; i < s.count(); ++i) r.set(i, low + (high - low) * double(philox(seed, std::uint64_t(i), 0, 7)[0]) * 0x1p-32);
     return r;
   }
   /// The element at an offset in memory, whatever the shape.

@@ -70,8 +70,8 @@ template <class Op, class P> void expect_matches(const op_case& c, std::vector<d
       const double w = wanted[k].at(i), g = given[k].at(i);
       if (std::isnan(w) ? std::isnan(g) : w == g) continue;
       ASSERT_TRUE(std::fabs(g - w) <= tolerance[k] * (std::fabs(w) + largest))
-          << Op::name << " output " << k << " element " << i << " of " << wanted[k].count() << ": " << g << ", reference " << w << ", largest "
-          << largest;
+          << Op::name << " output " << k << " element " << i << " of " << wanted[k].count() << ": " << g << ", reference " << w
+          << ", largest " << largest;
     }
   }
   for (int threads = 2; threads <= 3; ++threads) {

@@ -30,7 +30,8 @@ template <class P> void all_orders(std::int64_t M, std::int64_t N, std::int64_t 
 }
 
 TEST(matmul, every_memory_order_and_awkward_size_matches_the_reference) {
-  for (auto [M, N, K] : {std::array{1, 1, 1}, {1, 65, 7}, {13, 17, 31}, {12, 32, 256}, {97, 33, 257}, {768, 65, 128}, {5, 300, 513}, {31, 15, 64}})
+  for (auto [M, N, K] :
+       {std::array{1, 1, 1}, {1, 65, 7}, {13, 17, 31}, {12, 32, 256}, {97, 33, 257}, {768, 65, 128}, {5, 300, 513}, {31, 15, 64}})
     all_orders<precision::f32>(M, N, K, dtype::f32);
 }
 TEST(matmul, bf16_operands_give_bf16_and_f32_products) {
@@ -78,7 +79,8 @@ TEST(matmul, beta_zero_ignores_nan) {
 TEST(matmul, fused_epilogues_match_and_may_take_the_place_of_their_operand) {
   const auto check = [&]<class P>(P) {
     const std::int64_t M = 101, N = 300;
-    const array a = make({M, 40}, P::type, 1), b = make({40, N}, P::type, 2), bias = make({N}, P::type, 3), residual = make({M, N}, P::type, 4);
+    const array a = make({M, 40}, P::type, 1), b = make({40, N}, P::type, 2), bias = make({N}, P::type, 3),
+                residual = make({M, N}, P::type, 4);
     for (bool narrow : {false, true}) {
       op_case c({a.v, b.v, bias.v, residual.v}, {}, product(P::type));
       if (narrow) c.in[3] = bias.v;

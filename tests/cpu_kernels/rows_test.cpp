@@ -1,0 +1,260 @@
+// Norms, attention, cross-entropy, embedding, sums, copies, updates against the reference kernels.
+#include "compare.hpp"
+
+#include <limits>
+
+namespace {
+using namespace isotope_test;
+using precision::bf16;
+using precision::f32;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+/// One rounding to 8 bits on top of f32 arithmetic.
+template <class P> constexpr double step = P::type == dtype::bf16 ? 0x1p-8 : 3e-6;
+
+template <class... A> std::vector<array> outputs(A&&... a) {
+  std::vector<array> r;
+  (r.push_back(std::forward<A>(a)), ...);
+  return r;
+}
+array make(const shape& s, dtype t, std::uint64_t seed, double low = -1, double high = 1) { return array::random(s, t, seed, low, high); }
+array ids(const shape& s, std::int64_t limit, std::uint64_t seed) {
+  array r(s, dtype::i32);
+  for (std::int64_t i = 0; i < r.count(); ++i) r.set(i, double(std::int64_t(philox(seed, std::uint64_t(i), 0, 3)[0]) % limit));
+  return r;
+}
+
+template <class P> void norms(std::int64_t rows, std::int64_t C) {
+  const dtype t = P::type;
+  const array x = make({rows, C}, t, 1, 3, 5), w = make({C}, t, 2), b = make({C}, t, 3), dy = make({rows, C}, t, 4);
+  attributes a;
+  a.f[0] = 1e-5;
+  op_case forward({x.v, w.v, b.v}, outputs(array({rows, C}, t), array({rows}, dtype::f32), array({rows}, dtype::f32)), a);
+  expect_matches<op::layer_norm, P>(forward, {step<P>, 1e-6, 1e-5});
+  const auto stats = forward.run<cpu::kernel<op::layer_norm, P, kernels::reference>>(nullptr);
+  op_case back({x.v, w.v, b.v, stats[1].v, stats[2].v, dy.v}, outputs(array({rows, C}, t), array({C}, dtype::f32), array({C}, dtype::f32)),
+               a);
+  expect_matches<op::layer_norm_grad, P>(back, {2 * step<P>, 1e-5, 1e-5});
+  op_case rms({x.v, w.v}, outputs(array({rows, C}, t), array({rows}, dtype::f32)), a);
+  expect_matches<op::rms_norm, P>(rms, {step<P>, 1e-6});
+  const auto root = rms.run<cpu::kernel<op::rms_norm, P, kernels::reference>>(nullptr);
+  op_case rms_back({x.v, w.v, root[1].v, dy.v}, outputs(array({rows, C}, t), array({C}, dtype::f32)), a);
+  expect_matches<op::rms_norm_grad, P>(rms_back, {2 * step<P>, 1e-5});
+}
+TEST(norms, match_the_reference) {
+  for (auto [rows, C] : {std::array{1, 5}, {3, 17}, {40, 128}, {200, 65}, {2100, 33}}) {
+    SCOPED_TRACE(testing::Message() << rows << " x " << C);
+    norms<f32>(rows, C);
+    norms<bf16>(rows, C);
+  }
+}
+
+struct heads {
+  std::int64_t B, S, T, H, G, D;
+  bool causal, packed, masked;
+};
+template <class P> void attend(heads h) {
+  SCOPED_TRACE(testing::Message() << "B " << h.B << " S " << h.S << " T " << h.T << " H " << h.H << " G " << h.G << " D " << h.D
+                                  << " causal " << h.causal << " packed " << h.packed << " masked " << h.masked);
+  const dtype t = P::type;
+  attributes a;
+  a.i = {h.H, h.G, h.causal, h.packed, h.masked};
+  a.f[0] = 1 / std::sqrt(double(h.D));
+  const array qkv = make({h.B, h.S, (h.H + 2 * h.G) * h.D}, t, 1, -2, 2), q = make({h.B, h.S, h.H * h.D}, t, 2, -2, 2),
+              k = make({h.B, h.T, h.G * h.D}, t, 3, -2, 2), v = make({h.B, h.T, h.G * h.D}, t, 4), dy = make({h.B, h.S, h.H * h.D}, t, 5);
+  array mask = make({h.B, h.T}, t, 6);
+  for (std::int64_t i = 0; i < mask.count(); i += 3) mask.set(i, -infinity);
+  for (std::int64_t i = 0; i < h.T; ++i) mask.set(i, h.B > 1 ? -infinity : mask.at(i));  // the first of several batches sees nothing
+  std::vector<cpu::view> in = h.packed ? std::vector{qkv.v} : std::vector{q.v, k.v, v.v};
+  if (h.masked) in.push_back(mask.v);
+  op_case forward(in, outputs(array({h.B, h.S, h.H * h.D}, t), array({h.B, h.H, h.S}, dtype::f32)), a);
+  expect_matches<op::attention, P>(forward, {2 * step<P>, 1e-5});
+  const auto r = forward.run<cpu::kernel<op::attention, P, kernels::reference>>(nullptr);
+  in.push_back(r[0].v);
+  in.push_back(r[1].v);
+  in.push_back(dy.v);
+  std::vector<array> out;
+  for (int i = 0; i < (h.packed ? 1 : 3); ++i) out.emplace_back(in[std::size_t(i)].dims, t);
+  op_case back(in, std::move(out), a);
+  expect_matches<op::attention_grad, P>(back, std::vector<double>(3, 4 * step<P>));
+}
+TEST(attention, matches_the_reference_in_every_form) {
+  for (const heads& h : {heads{2, 64, 64, 4, 4, 32, true, true, false}, heads{1, 1, 1, 1, 1, 4, true, true, false},
+                         heads{2, 65, 65, 2, 1, 16, true, true, true}, heads{1, 130, 130, 2, 2, 20, false, true, false},
+                         heads{2, 63, 150, 4, 2, 24, true, false, true}, heads{1, 33, 70, 3, 3, 64, false, false, false},
+                         heads{1, 1, 129, 4, 4, 32, true, false, false}}) {
+    attend<f32>(h);
+    attend<bf16>(h);
+  }
+}
+
+template <class P> void classify(std::int64_t rows, std::int64_t V, bool ignored) {
+  const array x = make({rows, V}, P::type, 1, -5, 5);
+  array targets = ids({rows}, V, 2);
+  for (std::int64_t i = 0; i < rows; i += ignored ? 1 : 5) targets.set(i, i % 2 == 0 ? -1 : double(V));
+  const array dloss({}, dtype::f32, 1.7);
+  op_case forward({x.v, targets.v}, outputs(array({}, dtype::f32), array({rows}, dtype::f32)));
+  expect_matches<op::cross_entropy, P>(forward, {1e-5, 1e-5});
+  const auto r = forward.run<cpu::kernel<op::cross_entropy, P, kernels::reference>>(nullptr);
+  op_case back({x.v, targets.v, r[1].v, dloss.v}, outputs(array({rows, V}, P::type)));
+  expect_matches<op::cross_entropy_grad, P>(back, {step<P>});
+}
+TEST(cross_entropy, matches_the_reference) {
+  for (auto [rows, V] : {std::array{1, 1}, {7, 65}, {768, 65}, {33, 1500}}) {
+    classify<f32>(rows, V, false);
+    classify<bf16>(rows, V, false);
+    classify<f32>(rows, V, true);
+  }
+}
+TEST(cross_entropy, infinite_and_missing_logits_come_through) {
+  array x = make({3, 40}, dtype::f32, 1);
+  x.set(5, -infinity);
+  x.set(45, std::nan(""));
+  for (int i = 80; i < 120; ++i) x.set(i, -infinity);
+  const array targets = ids({3}, 5, 2);
+  expect_matches<op::cross_entropy, f32>({{x.v, targets.v}, outputs(array({}, dtype::f32), array({3}, dtype::f32))}, {1e-5, 1e-5});
+}
+
+template <class P> void look_up(std::int64_t V, std::int64_t C, std::int64_t rows) {
+  const array table = make({V, C}, P::type, 1), dy = make({rows, C}, P::type, 2), into = make({V, C}, dtype::f32, 3);
+  array at = ids({rows}, V, 4);
+  if (rows > 3) {
+    at.set(1, -1);
+    at.set(2, double(V));
+  }
+  expect_matches<op::embedding, P>({{table.v, at.v}, outputs(array({rows, C}, P::type))}, {0});
+  op_case back({into.v, dy.v, at.v}, outputs(array({V, C}, dtype::f32)));
+  back.inout = 1;
+  expect_matches<op::embedding_grad, P>(back, {1e-5});
+}
+TEST(embedding, matches_the_reference) {
+  for (auto [V, C, rows] : {std::array{65, 128, 768}, {1, 3, 10}, {300, 70, 1}, {10, 200, 2000}}) {
+    look_up<f32>(V, C, rows);
+    look_up<bf16>(V, C, rows);
+  }
+}
+
+template <class P> void reduce(const cpu::view& x, const shape& y, std::int64_t mask, dtype t) {
+  attributes a;
+  a.i = {mask, 0, 1 + std::int64_t(t)};
+  SCOPED_TRACE(testing::Message() << "axes " << mask);
+  expect_matches<op::sum, P>({{x}, outputs(array(y, t)), a}, {t == dtype::bf16 ? 0x1p-8 : 2e-5});
+  expect_matches<op::mean, P>({{x}, outputs(array(y, t)), a}, {t == dtype::bf16 ? 0x1p-8 : 2e-5});
+}
+TEST(sum, matches_the_reference_over_any_axes) {
+  const auto check = [&]<class P>(P) {
+    const array x = make({5, 70, 33}, P::type, 1);
+    for (std::int64_t mask = 0; mask < 8; ++mask) {
+      shape y;
+      for (int i = 0; i < 3; ++i)
+        if (((mask >> i) & 1) == 0) y.push(x.v.dims[i]);
+      reduce<P>(x.v, y, mask, P::type);
+      reduce<P>(x.v, y, mask, dtype::f32);
+    }
+    reduce<P>(x.transposed(), {5, 33}, 4, P::type);
+    reduce<P>(x.transposed(), {33, 70}, 1, dtype::f32);
+    const array tall = make({3000, 40}, P::type, 2), wide = make({2, 40000}, P::type, 3);
+    reduce<P>(tall.v, {40}, 1, dtype::f32);
+    reduce<P>(wide.v, {2}, 2, dtype::f32);
+    reduce<P>(wide.v, {40000}, 1, dtype::f32);
+    reduce<P>(wide.v, {}, 3, dtype::f32);
+  };
+  check(f32{});
+  check(bf16{});
+}
+
+TEST(copies, match_the_reference_bit_for_bit) {
+  const auto check = [&]<class P>(P) {
+    const dtype t = P::type;
+    const array x = make({4, 50, 90}, t, 1), y = make({4, 7, 90}, t, 2), bias = make({90}, t, 3);
+    expect_matches<op::copy, P>({{x.v}, outputs(array({4, 50, 90}, t))}, {0});
+    expect_matches<op::copy, P>({{x.transposed()}, outputs(array({4, 90, 50}, t))}, {0});
+    attributes a;
+    a.i = {1};
+    expect_matches<op::concat, P>({{x.v, y.v}, outputs(array({4, 57, 90}, t)), a}, {0});
+    expect_matches<op::concat, P>({{x.transposed(), x.transposed()}, outputs(array({4, 180, 50}, t)), a}, {0});
+    a.i = {1, 3, 60};
+    expect_matches<op::pad, P>({{x.v}, outputs(array({4, 60, 90}, t, 5)), a}, {0});
+    a.i = {2, 0, 50};
+    expect_matches<op::pad, P>({{x.transposed()}, outputs(array({4, 90, 50}, t, 5)), a}, {0});
+    for (dtype to : {dtype::f32, dtype::bf16, dtype::f64, dtype::i32, dtype::boolean}) {
+      a = {};
+      a.i[0] = std::int64_t(to);
+      expect_matches<op::cast, P>({{x.transposed()}, outputs(array({4, 90, 50}, to)), a}, {0});
+      attributes f;
+      f.i = {3, 1000, 0, 0, 0, 0, 2, std::int64_t(to)};
+      f.f[0] = 1.75;
+      expect_matches<op::fill, P>({{}, outputs(array({3, 1000}, to)), f}, {0});
+    }
+  };
+  check(f32{});
+  check(bf16{});
+}
+TEST(copies, casts_from_wide_numbers_round_once) {
+  array wide({6}, dtype::f64), whole({6}, dtype::i32);
+  const double values[] = {1 + 0x1p-8 + 0x1p-40, 1 + 0x1p-8 - 0x1p-40, -3e38, 1e300, -0.0, 0x1p-140};
+  const double integers[] = {16777217, -2147483648.0, 2147483647, 0x1010001, 0x10101, 3};
+  for (int i = 0; i < 6; ++i) {
+    wide.set(i, values[i]);
+    whole.set(i, integers[i]);
+  }
+  for (dtype to : {dtype::f32, dtype::bf16, dtype::i32}) {
+    attributes a;
+    a.i[0] = std::int64_t(to);
+    expect_matches<op::cast, f32>({{wide.v}, outputs(array({6}, to)), a}, {0});
+    expect_matches<op::cast, f32>({{whole.v}, outputs(array({6}, to)), a}, {0});
+  }
+}
+
+TEST(updates, match_the_reference) {
+  const std::int64_t n = 40123;
+  for (bool shadow : {false, true})
+    for (double clip : {0.0, 0.5}) {
+      const array w = make({n}, dtype::f32, 1), m = make({n}, dtype::f32, 2), v = make({n}, dtype::f32, 3, 0, 1),
+                  g = make({n}, dtype::f32, 4), s({n}, dtype::bf16);
+      const array norm({}, dtype::f32, 3.5), loss({}, dtype::f32, 1);
+      attributes a;
+      a.i = {30000, shadow, 1};
+      a.f[0] = 0.5;
+      op_case adam({w.v, m.v, v.v}, outputs(array({n}, dtype::f32), array({n}, dtype::f32), array({n}, dtype::f32)), a);
+      op_case plain({w.v, m.v}, outputs(array({n}, dtype::f32), array({n}, dtype::f32)), a);
+      for (op_case* c : {&adam, &plain}) {
+        c->inout = c == &adam ? 7 : 3;
+        if (shadow) {
+          c->inout = std::uint8_t(c->inout * 2 + 1);
+          c->in.push_back(s.v);
+          c->out.emplace_back(shape{n}, dtype::bf16);
+        }
+        for (const array* x : {&g, &norm, &loss}) c->in.push_back(x->v);
+        c->scalars.clip_norm = float(clip);
+        c->scalars.weight_decay = 0.1f;
+        c->scalars.momentum = 0.9f;
+        c->scalars.optimizer_step = 3;
+        c->scalars.gradient_scale = 0.25f;
+      }
+      expect_matches<op::adamw, f32>(adam, {2e-6, 2e-6, 2e-6, 0x1p-8});
+      expect_matches<op::sgd, f32>(plain, {2e-6, 2e-6, 0x1p-8});
+      const array bad({}, dtype::f32, std::nan(""));
+      adam.in[adam.in.size() - 2] = bad.v;
+      expect_matches<op::adamw, f32>(adam, {0, 0, 0, 0});
+    }
+  const array g = make({n}, dtype::f32, 4, -2, 2);
+  op_case c({g.v}, outputs(array({}, dtype::f32)));
+  c.scalars.gradient_scale = 0.5f;
+  expect_matches<op::global_norm, f32>(c, {1e-7});
+  op_case clip({g.v}, outputs(array({n}, dtype::f32)));
+  clip.inout = 1;
+  clip.scalars.gradient_scale = 0.5f;
+  clip.scalars.clip_norm = 1;
+  clip.scalars.clip_value = 0.3f;
+  expect_matches<op::clip_norm, f32>(clip, {1e-6});
+  expect_matches<op::clip_value, f32>(clip, {1e-7});
+  const array x = make({100, 70}, dtype::bf16, 5), into = make({70, 100}, dtype::f32, 6);
+  for (const bool add : {false, true}) {
+    op_case a({into.v, x.transposed()}, outputs(array({70, 100}, dtype::f32)));
+    a.inout = 1;
+    a.accumulate = add ? 1 : 0;
+    expect_matches<op::accumulate, bf16>(a, {1e-7});
+  }
+}
+}  // namespace
