@@ -58,7 +58,7 @@ template <class Number> void convert_exactly(Number x, void* y, dtype t, std::in
 }
 
 struct cast {
-  static constexpr std::int64_t task = 1 << 14, block = 1024;
+  static constexpr std::int64_t task = 1 << 14, piece = 1024;
 
   static constexpr bool narrow(dtype t) { return t == dtype::f32 || t == dtype::bf16 || t == dtype::f16; }
 
@@ -69,9 +69,9 @@ struct cast {
     const bool fast = narrow(x.type) && narrow(y.type);
     for_tasks(l, divide_up(n, task), double(n) * (fast ? 0.2 : 2.0), [&](std::int64_t t, int) {
       const std::int64_t end = smaller(n, (t + 1) * task);
-      for (std::int64_t i = t * task; i < end; i += block) {
-        const std::int64_t some = smaller(block, end - i);
-        alignas(64) float buffer[block];
+      for (std::int64_t i = t * task; i < end; i += piece) {
+        const std::int64_t some = smaller(piece, end - i);
+        alignas(64) float buffer[piece];
         axes.runs(0, i, some, [&](std::int64_t offset, std::int64_t stride, std::int64_t at, std::int64_t length) {
           if (fast) widen_run(x.data, x.type, offset, stride, buffer + at, length);
           else each(x, offset, stride, y, i + at, length);

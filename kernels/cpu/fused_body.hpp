@@ -36,19 +36,11 @@ class fused_body {
       i.run(args, to, n, i.scalar);
       if (i.type == dtype::bf16) math::map(n, to, [](float x) ISOTOPE_INLINE_LAMBDA { return float(bfloat16(x)); }, to);
       if (i.type == dtype::f16) math::map(n, to, [](float x) ISOTOPE_INLINE_LAMBDA { return float(float16(x)); }, to);
-      if (i.store >= 0 && !direct_[j]) {
-        const view& y = l_.out[std::size_t(i.store)];
-        if (((l_.accumulate >> i.store) & 1u) != 0) {
-          slot old;
-          widen_run(y.data, y.type, first, 1, old.at, n);
-          for (std::int64_t e = 0; e < n; ++e) old.at[e] += to[e];
-          narrow_run(old.at, y.data, y.type, first, n);
-        } else {
-          narrow_run(to, y.data, y.type, first, n);
-        }
-      }
       values[max_inputs + j] = to;
     }
+    // Only now: an output may lie where an operand lies that was read in place.
+    for (std::size_t j = 0; j < l_.body.size(); ++j)
+      if (l_.body[j].store >= 0 && !direct_[j]) store(l_.body[j].store, first, n, values[max_inputs + j]);
   }
 
  private:
@@ -67,6 +59,18 @@ class fused_body {
         if (from >= 0 && from < max_inputs && l_.in[std::size_t(from)].data == y.data) return false;
       }
     return true;
+  }
+
+  void store(int output, std::int64_t first, std::int64_t n, const float* x) const {
+    const view& y = l_.out[std::size_t(output)];
+    if (((l_.accumulate >> output) & 1u) != 0) {
+      slot sum;
+      widen_run(y.data, y.type, first, 1, sum.at, n);
+      for (std::int64_t e = 0; e < n; ++e) sum.at[e] += x[e];
+      narrow_run(sum.at, y.data, y.type, first, n);
+    } else {
+      narrow_run(x, y.data, y.type, first, n);
+    }
   }
 
   const float* fetch(std::size_t k, std::int64_t first, std::int64_t n, float* buffer) const {

@@ -15,7 +15,7 @@ ISOTOPE_CPU_NAMESPACE {
 namespace portable {
 
 struct accumulate {
-  static constexpr std::int64_t task = 1 << 14, block = 1024;
+  static constexpr std::int64_t task = 1 << 14, piece = 1024;
 
   static void run(const launch& l) {
     const view &into = l.out[0], &x = l.in[1];
@@ -23,10 +23,10 @@ struct accumulate {
     const merged_axes axes(into.dims, {&l.in[1], 1});
     const bool add = (l.accumulate & 1u) != 0, lies = x.type == dtype::f32 && axes.one_run(0);
     for_tasks(l, divide_up(n, task), double(n) * 0.2, [&](std::int64_t t, int) {
-      alignas(64) float buffer[block], old[block];
+      alignas(64) float buffer[piece], old[piece];
       const std::int64_t end = smaller(n, (t + 1) * task);
-      for (std::int64_t i = t * task; i < end; i += block) {
-        const std::int64_t some = smaller(block, end - i);
+      for (std::int64_t i = t * task; i < end; i += piece) {
+        const std::int64_t some = smaller(piece, end - i);
         const float* from = buffer;
         if (lies) {
           from = x.as<const float>() + i;
