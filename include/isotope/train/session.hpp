@@ -20,8 +20,7 @@ template <class S>
 concept CanInitialize = requires(S& s, std::uint64_t seed) { s.initialize(seed); };
 
 /// `step(micro-batches, scalars)` is one optimizer step over the mean gradient of one or more micro-batches, of which the k-th draws its
-/// random numbers with scalars.counter + k; a loss or norm that is not finite updates nothing
-/// and is reported as skipped.
+/// random numbers with scalars.counter + k; a loss or norm that is not finite updates nothing and is reported as skipped.
 template <class S>
 concept CanStep = requires(S& s, std::span<const batch> b, const step_scalars& x) {
   { s.step(b, x) } -> std::convertible_to<step_report>;
