@@ -141,7 +141,9 @@ constexpr void place_gradient(tape& t, const parameter& p, std::int32_t region, 
     const bool zeros = producer.op == &info<op::fill> && producer.attr.f[0] == 0;
     int inplace = 0;  // a chain of in-place additions reads its own bytes
     for (const auto& n : g.nodes) inplace += !n.dead && n.op->inout == 1 && n.in[0] >= 0 && g.root(n.in[0]) == root;
-    if ((zeros || producer.op->accumulates) && readers(g, root) == inplace) {
+    int owners = 0;  // one tensor may be the gradient of several parameters: sums in place would be added to each of them again
+    for (const auto& q : g.params) owners += q.grad >= 0 && g.root(q.grad) == root;
+    if ((zeros || producer.op->accumulates) && readers(g, root) == inplace && owners == 1) {
       if (zeros) producer.phases = phase_first;
       else producer.accumulate = 1;
       return rebase(g, root, region, offset);
