@@ -259,7 +259,12 @@ template <Target T> class session {
     const port* p = find(ports, label);
     if (p == nullptr) return 0;
     const void* at = base[std::size_t(p->where.region)] + p->where.at;
-    return p->where.type == dtype::f64 ? *static_cast<const double*>(at) : double(*static_cast<const float*>(at));
+    switch (p->where.type) {
+      case dtype::f64: return *static_cast<const double*>(at);
+      case dtype::bf16: return double(float(*static_cast<const bfloat16*>(at)));
+      case dtype::f16: return double(float(*static_cast<const float16*>(at)));
+      default: return double(*static_cast<const float*>(at));
+    }
   }
   template <class E>
   static result<std::span<E>> port_span(std::span<const port> ports, const region_bases& base, std::string_view label, const char* what) {
