@@ -1,2 +1,0 @@
-// limit: seconds=0.6 megabytes=300 flags=-O0
-#include <isotope/isotope.hpp>

@@ -1,0 +1,26 @@
+#!/bin/sh
+# CMake and the headers agree about every backend: its name, rank and default precision.
+set -u
+cd "$1" || exit 1
+failed=0
+say() {
+  echo "$1"
+  failed=1
+}
+for file in cmake/backend/*.cmake; do
+  name=$(basename "$file" .cmake)
+  header=include/isotope/backend/$name.hpp
+  [ -f "$header" ] || {
+    say "$file has no $header"
+    continue
+  }
+  rank=$(sed -n 's/^ *RANK //p' "$file")
+  precision=$(sed -n 's/^ *DEFAULT_PRECISION //p' "$file")
+  grep -q "name = \"$name\"" "$header" || say "$header does not say name = \"$name\""
+  grep -q "preference = $rank;" "$header" || say "$header: preference is not the RANK $rank of $file"
+  grep -q "default_precision = precision::$precision;" "$header" || say "$header: default_precision is not the $precision of $file"
+done
+for header in include/isotope/backend/*.hpp; do
+  [ -f "cmake/backend/$(basename "$header" .hpp).cmake" ] || say "$header has no file in cmake/backend"
+done
+exit $failed
