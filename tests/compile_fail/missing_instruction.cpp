@@ -1,4 +1,4 @@
-// expect: error<.*"small has no f32 kernel for".*"gelu_tanh: use another".*"-DBACKEND or add".*"kernels/small/gelu_tanh.hpp"
+// expect: error<.*"small has no f32 kernel for".*"relu: use another -DBACKEND".*"or add kernels/small/relu.hpp"
 // An element-wise op inside a fused step is missed like any other; no precision of this backend has it.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
@@ -7,7 +7,11 @@ namespace iso = isotope;
 struct small : iso::backend::cpu {
   static constexpr std::string_view name = "small";
   using kernels = boost::mp11::mp_remove<iso::cpu::reference_kernels<iso::precision::f32>,
-                                         iso::cpu::kernel<iso::op::gelu_tanh, iso::precision::f32, iso::kernels::reference>>;
+                                         iso::cpu::kernel<iso::op::relu, iso::precision::f32, iso::kernels::reference>>;
 };
-using logits = iso::model::mlp_forward<iso::model::mlp{}, 4>;
-template struct iso::inference<logits, iso::target<small, iso::precision::f32, iso::kernels::reference>>;
+struct rectified {
+  template <iso::Machine M> constexpr iso::tensor<M> operator()(iso::scope<M> s) const {
+    return relu(matmul(s.input("x", {4, 8}), s.param("w", {8, 2})) + s.param("b", {2}));
+  }
+};
+template struct iso::inference<rectified, iso::target<small, iso::precision::f32, iso::kernels::reference>>;

@@ -1,0 +1,44 @@
+// A backend outside the library trains; the library knows nothing of it.
+#include "toy_backend.hpp"
+
+#include <gtest/gtest.h>
+
+namespace {
+namespace iso = isotope;
+
+struct xor_loss {
+  template <iso::Machine M> constexpr iso::tensor<M> operator()(iso::scope<M> s) const {
+    const auto h = tanh(iso::nn::linear(s / "hidden", s.input("x", {4, 2}), 8, 1.0));  // (4, 8)
+    return mean(square(iso::nn::linear(s / "out", h, 1, 0.5) - s.input("y", {4, 1})));
+  }
+};
+using toy_target = iso::target<toy::backend, iso::precision::f32, iso::kernels::reference>;
+using step = iso::training<xor_loss, toy_target, iso::training_options{.optimizer = iso::optimizer_kind::sgd}>;
+
+TEST(toy_backend, trains_exclusive_or) {
+  auto device = iso::device<toy_target>::open();
+  ASSERT_TRUE(device);
+  auto session = device->load<step>();
+  const float x[] = {0, 0, 0, 1, 1, 0, 1, 1}, y[] = {0, 1, 1, 0};
+  std::copy(std::begin(x), std::end(x), session.port("x").at);
+  std::copy(std::begin(y), std::end(y), session.port("y").at);
+  iso::step_scalars scalars;
+  scalars.learning_rate = 0.1f;
+  scalars.momentum = 0.9f;
+  const float before = session.step(scalars);
+  float loss = before;
+  for (int i = 0; i < 500; ++i) loss = session.step(scalars);
+  EXPECT_GT(before, 0.1f);  // no answer at all, y = 1/2, has 0.25
+  EXPECT_LT(loss, 0.01f);   // the worst of four answers is then off by less than sqrt(4 * 0.01) = 0.2: every one rounds to the right bit
+}
+
+struct relu_loss {
+  template <iso::Machine M> constexpr iso::tensor<M> operator()(iso::scope<M> s) const { return mean(relu(s.param("w", {4}))); }
+};
+TEST(toy_backend, refuses_a_model_whose_kernels_it_lacks) {
+  const auto plan = iso::plan_training<toy_target>(relu_loss{});
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, iso::errc::invalid_model);
+  EXPECT_EQ(plan.error().line(), "toy has no f32 kernel for relu: use another -DBACKEND or add kernels/toy/relu.hpp");
+}
+}  // namespace

@@ -1,0 +1,41 @@
+#pragma once
+/// An op with a launch of its own as a user of the library adds one.
+#include <isotope/backend/cpu/launch.hpp>
+#include <isotope/core/tape.hpp>
+
+namespace user {
+/// attributes: i[0] 1 to sum from the end.
+struct cumsum_op {
+  static constexpr std::string_view name = "cumsum";
+  static constexpr void infer(isotope::shape_rule& r) {
+    if (r.require(r.dims(0).rank >= 1, "needs an axis to sum along") && r.require(isotope::is_floating(r.type(0)), "needs numbers"))
+      r.yield(r.dims(0), r.type(0));
+  }
+  static constexpr void gradient(isotope::pullback& g) {
+    isotope::attributes a;
+    a.i[0] = 1 - g.attr.i[0];
+    g.give(0, isotope::apply<cumsum_op>(isotope::place::current(), a, g.dy()));
+  }
+};
+/// y[..., i] = sum of x[..., j] for j <= i.  x, y (..., N). @error a scalar
+template <isotope::Machine M> constexpr isotope::tensor<M> cumsum(isotope::tensor<M> x, isotope::place at = isotope::place::current()) {
+  return isotope::apply<cumsum_op>(at, {}, x);
+}
+}  // namespace user
+
+template <class P> struct isotope::cpu::kernel<user::cumsum_op, P, isotope::kernels::reference> {
+  static void run(const launch& l) {
+    using E = typename P::storage;
+    const auto N = l.out[0].dims.cols();
+    for (std::int64_t row = 0; row < l.out[0].dims.rows(); ++row) {
+      const E* x = l.in[0].template as<const E>() + row * N;
+      E* y = l.out[0].template as<E>() + row * N;
+      double sum = 0;
+      for (std::int64_t k = 0; k < N; ++k) {
+        const auto i = l.attr->i[0] != 0 ? N - 1 - k : k;
+        sum += double(typename P::accum(x[i]));
+        y[i] = E(typename P::accum(sum));
+      }
+    }
+  }
+};
