@@ -1,0 +1,35 @@
+#pragma once
+/// The backends that a program was built with, by name: what a command line or a configuration file asks for.
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "error.hpp"
+#include "target.hpp"
+
+namespace isotope {
+
+/// What is known of a backend without opening a device.
+struct backend_info {
+  std::string_view name;
+  int preference = 0;
+};
+
+/// `backend_list<backend::cpu, backend::vulkan>::find("cuda")` is not_compiled_in.
+template <Backend... B> struct backend_list {
+  static constexpr std::array<backend_info, sizeof...(B)> all{backend_info{B::name, B::preference}...};
+
+  /// @error not_compiled_in: the program has no backend of that name; the fix names the option and those it has
+  static result<backend_info> find(std::string_view name) {
+    std::string names;
+    for (const auto& b : all) {
+      if (b.name == name) return b;
+      names += (names.empty() ? "" : ", ") + std::string(b.name);
+    }
+    const std::string asked(name);
+    return fail(errc::not_compiled_in, "this program was built without the backend '" + asked + "'", {},
+                "configure with -DBACKEND=" + asked + ", or choose one that it has: " + names);
+  }
+};
+
+}  // namespace isotope

@@ -1,0 +1,22 @@
+#pragma once
+/// A machine around a machine: notes the name of every op that the model applies and hands it on.
+#include <isotope/core/tensor.hpp>
+
+#include <string>
+#include <vector>
+
+namespace user {
+
+/// Works over `graph<T>` and `eager<T>` alike, and over another `logging`.
+template <isotope::Machine Base> struct logging : Base {
+  using Base::Base;
+  std::vector<std::string> log;
+
+  constexpr isotope::applied apply(const isotope::op_info& op, std::span<const std::int32_t> in, const isotope::attributes& a,
+                                   isotope::place at) {
+    log.push_back(std::string(op.name));
+    return Base::apply(op, in, a, at);
+  }
+};
+
+}  // namespace user
