@@ -61,6 +61,9 @@ if(NOT isotope_option_SANITIZE)
     add_test(NAME headers.${path} COMMAND ${CMAKE_CXX_COMPILER} ${consumer_flags} ${warning_flags} ${arch_flags} -fsyntax-only ${source})
     set_tests_properties(headers.${path} PROPERTIES LABELS headers TIMEOUT 120)
   endforeach()
+  add_test(NAME headers.no_exceptions COMMAND ${CMAKE_CXX_COMPILER} ${consumer_flags} ${warning_flags} -fno-exceptions -fno-rtti -S -o /dev/null
+                                              ${CMAKE_CURRENT_SOURCE_DIR}/extend/no_exceptions.cpp)
+  set_tests_properties(headers.no_exceptions PROPERTIES LABELS headers TIMEOUT 120)
   # All of them in one translation unit: what .ci/lint tidy reads.
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/all_headers.cpp CONTENT "${all_headers}")
   add_library(isotope_all_headers OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/all_headers.cpp)
@@ -89,6 +92,13 @@ foreach(source IN LISTS sources)
   add_test(NAME repo.${stem} COMMAND sh ${source} ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR} ${CMAKE_CXX_COMPILER})
   set_tests_properties(repo.${stem} PROPERTIES LABELS repo TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR}")
 endforeach()
+
+# kernels/README.md says what the kernel lists say.
+add_executable(kernel_table extend/kernel_table.cpp)
+isotope_find(Eigen3)
+target_link_libraries(kernel_table PRIVATE isotope_own isotope_dep_Eigen3)
+add_test(NAME repo.kernel_table COMMAND sh -c "'$<TARGET_FILE:kernel_table>' | diff -u '${PROJECT_SOURCE_DIR}/kernels/README.md' -")
+set_tests_properties(repo.kernel_table PROPERTIES LABELS repo TIMEOUT 60)
 
 # The programs stay small: a static training program for cpu is at most 3 MB without symbols.
 if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT isotope_option_SANITIZE)

@@ -37,7 +37,8 @@ TEST(coverage, without_one_kernel_the_plans_that_need_it_fail_and_no_other) {
       if (needed(*plan).count(kernel.op) == 0) {
         EXPECT_TRUE(message.empty()) << message.view();
       } else {
-        EXPECT_NE(message.view().find("toy has no f32 kernel for " + std::string(kernel.op->name) + ':'), std::string::npos) << message.view();
+        EXPECT_NE(message.view().find("toy has no f32 kernel for " + std::string(kernel.op->name) + ':'), std::string::npos)
+            << message.view();
       }
     }
 }

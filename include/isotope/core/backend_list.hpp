@@ -20,13 +20,13 @@ template <Backend... B> struct backend_list {
   static constexpr std::array<backend_info, sizeof...(B)> all{backend_info{B::name, B::preference}...};
 
   /// @error not_compiled_in: the program has no backend of that name; the fix names the option and those it has
-  static result<backend_info> find(std::string_view name) {
+  static result<backend_info> find(std::string_view wanted) {
     std::string names;
     for (const auto& b : all) {
-      if (b.name == name) return b;
+      if (b.name == wanted) return b;
       names += (names.empty() ? "" : ", ") + std::string(b.name);
     }
-    const std::string asked(name);
+    const std::string asked(wanted);
     return fail(errc::not_compiled_in, "this program was built without the backend '" + asked + "'", {},
                 "configure with -DBACKEND=" + asked + ", or choose one that it has: " + names);
   }

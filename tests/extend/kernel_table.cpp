@@ -1,0 +1,59 @@
+// Writes kernels/README.md from the backends' kernel lists: kernel_table > kernels/README.md
+#include <isotope/backend/cpu.hpp>
+
+#include <iostream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+namespace iso = isotope;
+
+using row = std::map<std::string, std::string>;  // column -> kernel sets
+struct registry {
+  std::vector<std::string> columns;
+  std::map<std::string, row> rows;  // by op
+};
+
+template <iso::Backend B> void add(registry& r) {
+  for (const auto precision : {iso::dtype::f32, iso::dtype::bf16, iso::dtype::f64}) {
+    const std::string column = std::string(B::name) + ' ' + std::string(iso::name_of(precision));
+    r.columns.push_back(column);
+    for (const std::string_view set : {"native", "portable", "reference"})
+      for (const auto& k : iso::all_kernels<B>) {
+        if (k.precision != precision || k.set != set) continue;
+        auto& cell = r.rows[std::string(k.op->name)][column];
+        cell += (cell.empty() ? "" : ", ") + std::string(set);
+      }
+  }
+}
+}  // namespace
+
+int main() {
+  registry r;
+  add<iso::backend::cpu>(r);
+  std::cout << R"(# Kernels
+
+A folder per backend and kernel set, a file per op, the same names in every folder, so that `ls` shows what is missing. A kernel is a
+specialisation of the backend's `kernel<Op, Precision, Set>`, named by one line in the folder's `all.hpp`. A program of a kernel set takes
+the kernel of its own set, else the one below it: native, portable, reference. An op without a kernel is replaced by simpler ops where it
+knows how, else the program does not compile. Views (reshape, transpose, narrow, ...) need no kernel.
+
+`reference/` is the oracle: plain loops over the definition in f64 arithmetic, sharing no code with the others.
+
+The table is written from the kernel lists by `tests/extend/kernel_table.cpp`, and a test compares them:
+`cmake --build build/dev --target kernel_table && build/dev/tests/kernel_table > kernels/README.md`.
+
+)";
+  std::cout << "| op |";
+  for (const auto& c : r.columns) std::cout << ' ' << c << " |";
+  std::cout << "\n|---|";
+  for (std::size_t i = 0; i < r.columns.size(); ++i) std::cout << "---|";
+  std::cout << '\n';
+  for (const auto& [op, cells] : r.rows) {
+    std::cout << "| " << op << " |";
+    for (const auto& c : r.columns) std::cout << ' ' << (cells.count(c) != 0 ? cells.at(c) : "-") << " |";
+    std::cout << '\n';
+  }
+}

@@ -1,0 +1,23 @@
+// Core, ops, planner, layers and models compile without exceptions and run-time type information, and so does a backend made of them.
+#include "toy_backend.hpp"
+
+#include <isotope/core/backend_list.hpp>
+#include <isotope/core/batch.hpp>
+#include <isotope/core/philox.hpp>
+#include <isotope/core/preference.hpp>
+#include <isotope/core/scalars.hpp>
+
+namespace iso = isotope;
+using here = iso::target<toy::backend, iso::precision::f32, iso::kernels::reference>;
+
+struct loss {
+  template <iso::Machine M> constexpr iso::tensor<M> operator()(iso::scope<M> s) const {
+    return mean(square(tanh(iso::nn::linear(s, s.input("x", {4, 2}), 1))));
+  }
+};
+using step = iso::training<loss, here, iso::training_options{.optimizer = iso::optimizer_kind::sgd}>;
+
+bool trains() {
+  auto device = iso::device<here>::open();
+  return device && device->load<step>().step({}) > 0 && iso::plan_training<here>(loss{}) && iso::backend_list<toy::backend>::find("toy");
+}
