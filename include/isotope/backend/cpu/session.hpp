@@ -170,11 +170,15 @@ template <Target T> class session {
     return {};
   }
   result<void> write(tensor_kind what, std::size_t k, std::span<const float> in) {
+    if (what == tensor_kind::parameter) {  // every program takes them, also one that keeps no f32 master to read back
+      if (auto r = has_slot(k, std::int64_t(in.size())); !r) return r;
+      for (std::size_t i = 0; i < in.size(); ++i) put_parameter(plan_.slots[k].at + std::int64_t(i), double(in[i]));
+      return {};
+    }
     auto at = locate(what, k, std::int64_t(in.size()));
     if (!at) return at.error();
     for (std::size_t i = 0; i < in.size(); ++i) {
-      if (what == tensor_kind::parameter) put_parameter(plan_.slots[k].at + std::int64_t(i), double(in[i]));
-      else if (at->wide) static_cast<double*>(at->data)[i] = double(in[i]);
+      if (at->wide) static_cast<double*>(at->data)[i] = double(in[i]);
       else static_cast<float*>(at->data)[i] = in[i];
     }
     return {};
@@ -216,14 +220,20 @@ template <Target T> class session {
     }
   }
 
-  result<place_of> locate(tensor_kind what, std::size_t k, std::int64_t length) const {
+  result<void> has_slot(std::size_t k, std::int64_t length) const {
     if (k >= plan_.slots.size())
       return fail(errc::not_found, "slot " + std::to_string(k) + " of " + std::to_string(plan_.slots.size()), "session");
     const slot& s = plan_.slots[k];
+    if (s.dims.count() == length) return {};
+    return fail(errc::invalid_argument,
+                std::string(s.path.view()) + " has " + std::to_string(s.dims.count()) + " numbers, not " + std::to_string(length),
+                "session");
+  }
+
+  result<place_of> locate(tensor_kind what, std::size_t k, std::int64_t length) const {
+    if (auto r = has_slot(k, length); !r) return r.error();
+    const slot& s = plan_.slots[k];
     const std::string path(s.path.view());
-    if (s.dims.count() != length)
-      return fail(errc::invalid_argument, path + " has " + std::to_string(s.dims.count()) + " numbers, not " + std::to_string(length),
-                  "session");
     const bool wide = accum == dtype::f64;
     const auto at = std::size_t(s.at) * (wide ? 8 : 4);
     const auto in = [&](value_kind kind, std::int64_t skip) { return place_of{region(kind) + at + std::size_t(skip), wide}; };
