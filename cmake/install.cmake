@@ -10,4 +10,6 @@ endif()
 install(EXPORT isotopeTargets NAMESPACE isotope:: DESTINATION ${package_dir} COMPONENT headers)
 configure_package_config_file(cmake/isotopeConfig.cmake.in ${PROJECT_BINARY_DIR}/isotopeConfig.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/isotopeConfigVersion.cmake COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
-install(FILES ${PROJECT_BINARY_DIR}/isotopeConfig.cmake ${PROJECT_BINARY_DIR}/isotopeConfigVersion.cmake DESTINATION ${package_dir} COMPONENT headers)
+install(FILES ${PROJECT_BINARY_DIR}/isotopeConfig.cmake ${PROJECT_BINARY_DIR}/isotopeConfigVersion.cmake cmake/io.cmake cmake/dependencies.cmake
+              cmake/dependencies.txt
+        DESTINATION ${package_dir} COMPONENT headers)

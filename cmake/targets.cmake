@@ -24,6 +24,9 @@ if(isotope_option_SANITIZE)
 endif()
 target_link_libraries(isotope_own INTERFACE isotope::isotope)
 
+include(${CMAKE_CURRENT_LIST_DIR}/io.cmake)
+target_link_libraries(isotope_json PRIVATE isotope_own)
+
 # The cpu kernels of one precision, compiled once for all programs and tests: include/isotope/backend/cpu/compiled.hpp.
 file(GLOB compiled CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/compiled/cpu_*.cpp)
 foreach(source IN LISTS compiled)
@@ -39,10 +42,7 @@ endforeach()
 function(isotope_program_libraries target)
   target_link_libraries(${target} PRIVATE isotope_cpu_${isotope_precision})
   isotope_find(Eigen3)
-  isotope_find(tomlplusplus)
-  isotope_find(CLI11)
-  isotope_find(xxhash xxhash.h)
-  target_link_libraries(${target} PRIVATE isotope_own isotope_dep_Eigen3 isotope_dep_tomlplusplus isotope_dep_CLI11 isotope_dep_xxhash)
+  target_link_libraries(${target} PRIVATE isotope_own isotope_dep_Eigen3 isotope_io)
 endfunction()
 
 # The header <isotope_build_facts.hpp>, which include/isotope/build_info.hpp takes when it is there. It is looked at in every build, so

@@ -44,16 +44,16 @@ TEST(toml, lines_are_counted_through_strings_and_continuations) {
 
 TEST(toml, numbers_are_normalised) {
   const std::vector<std::pair<const char*, const char*>> cases = {{"0", "0"},
-                                                                  {"-0", "-0"},
+                                                                  {"-0", "0"},
                                                                   {"+7", "7"},
                                                                   {"1_000_000", "1000000"},
                                                                   {"0xDEAD_beef", "3735928559"},
                                                                   {"0o17", "15"},
                                                                   {"0b1010", "10"},
                                                                   {"1.5", "1.5"},
-                                                                  {"-3.14e-2", "-3.14e-2"},
+                                                                  {"-3.14e-2", "-0.0314"},
                                                                   {"1e+06", "1e+06"},
-                                                                  {"6.6_2E3", "6.62E3"},
+                                                                  {"6.6_2E3", "6620.0"},
                                                                   {"64.0", "64.0"},
                                                                   {"inf", "inf"},
                                                                   {"-inf", "-inf"},
@@ -122,7 +122,8 @@ TEST(toml, dates_are_recognised_as_no_number) {
 }
 
 TEST(toml, a_name_has_one_meaning) {
-  EXPECT_EQ(flat("a = 1\na = 2"), "c:2: not TOML: 'a' is defined twice (fix: correct the line)");
+  EXPECT_EQ(flat("a = 1\na = 2"),
+            "c:2: not TOML: Error while parsing key-value pair: cannot redefine existing integer 'a' (fix: correct the line)");
   for (const char* bad :
        {"a = 1\na.b = 2", "a.b = 1\na = 2", "[a]\n[a]", "[a]\nb = 1\n[a.b]", "a = 1\n[a]", "a = 1\n[a.b]", "a.b = 1\n[a]", "a.b = 1\n[a.b]",
         "x = {a = 1, a = 2}", "x = {}\nx.a = 1", "x = {}\n[x]", "x = {a = 1}\n[x.b]", "[a.b]\n[a]\nb.c = 1", "[a]\nb.c = 1\n[a.b]"})

@@ -1,15 +1,20 @@
 #pragma once
-/// JSON (RFC 8259), strict: what headers, checkpoints and configuration need. Own code rather than Boost.JSON because a safetensors header
-/// must not repeat a key (Boost's parser keeps the last silently), messages need line numbers, and a header-only library has no
-/// translation unit to put a compiled parser in.
+/// JSON (RFC 8259), strict: what headers, checkpoints and configuration need. Boost.JSON parses; this keeps what its own value drops: the
+/// digits of numbers, line numbers, and that no key stands twice. A program that includes this links isotope::io, or has
+/// `#include <boost/json/src.hpp>` in one source file.
+#include <boost/json/basic_parser_impl.hpp>
+#include <boost/json/parse_options.hpp>
+
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <isotope/core/error.hpp>
-#include <isotope/io/utf8.hpp>
 
 namespace isotope::io {
 
@@ -53,174 +58,79 @@ constexpr std::string_view name_of(json::kind k) {
 
 namespace detail {
 
-class json_reader {
+/// What boost::json::basic_parser calls, in the order of the text. A member that returns false has set `ec`, which ends the parse.
+class json_builder {
  public:
-  json_reader(std::string_view text, std::string_view where) : text_(text), where_(where) {}
+  static constexpr std::size_t max_object_size = SIZE_MAX, max_array_size = SIZE_MAX, max_key_size = SIZE_MAX, max_string_size = SIZE_MAX;
+  using error_code = boost::system::error_code;
+  using part = boost::json::string_view;
 
-  result<json> document() {
-    json root;
-    if (value(root, 0)) {
-      blanks();
-      if (at_ == text_.size()) return root;
-      refuse("something follows the value");
+  json root;
+  int line = 1;         // of the text that is being parsed
+  std::string problem;  // why this refused; empty: it did not
+
+  bool on_document_begin(error_code&) { return true; }
+  bool on_document_end(error_code&) { return true; }
+  bool on_object_begin(error_code&) { return open(json::kind::object); }
+  bool on_object_end(std::size_t, error_code&) { return close(); }
+  bool on_array_begin(error_code&) { return open(json::kind::array); }
+  bool on_array_end(std::size_t, error_code&) { return close(); }
+  bool on_key_part(part s, std::size_t, error_code&) { return keep(s); }
+  bool on_key(part s, std::size_t, error_code& ec) {
+    keep(s);
+    level& in = levels_.back();
+    if (!in.keys.insert(text_).second) {
+      problem = "the key '" + text_ + "' stands twice";
+      ec = boost::json::error::syntax;
+      return false;
     }
-    return fail(errc::bad_format, "not JSON: " + problem_, std::string(where_) + ":" + std::to_string(line_));
+    in.key = std::exchange(text_, {});
+    return true;
   }
+  bool on_string_part(part s, std::size_t, error_code&) { return keep(s); }
+  bool on_string(part s, std::size_t, error_code&) { return keep(s) && scalar(json::kind::string); }
+  bool on_number_part(part s, error_code&) { return keep(s); }
+  bool on_int64(std::int64_t, part s, error_code&) { return keep(s) && scalar(json::kind::number); }
+  bool on_uint64(std::uint64_t, part s, error_code&) { return keep(s) && scalar(json::kind::number); }
+  bool on_double(double, part s, error_code&) { return keep(s) && scalar(json::kind::number); }
+  bool on_bool(bool b, error_code&) { return scalar(json::kind::boolean, b); }
+  bool on_null(error_code&) { return scalar(json::kind::null); }
+  bool on_comment_part(part, error_code&) { return true; }
+  bool on_comment(part, error_code&) { return true; }
 
  private:
-  static constexpr int max_depth = 32;  // bounds the recursion on hostile text
+  /// An object or array that is not closed yet.
+  struct level {
+    json value;
+    std::string key;  // of the member that is being read
+    std::set<std::string> keys;
+  };
 
-  bool refuse(std::string problem) {
-    if (problem_.empty()) problem_ = std::move(problem);
-    return false;
-  }
-  bool more() const { return at_ < text_.size(); }
-  char peek() const { return more() ? text_[at_] : '\0'; }
-  void blanks() {
-    while (more() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t')) line_ += text_[at_++] == '\n';
-  }
-  bool take(char c) {
-    blanks();
-    if (peek() != c || !more()) return false;
-    ++at_;
+  bool keep(part s) {
+    text_.append(s.data(), s.size());
     return true;
   }
-  bool word(std::string_view w) {
-    if (text_.substr(at_, w.size()) != w) return refuse("unknown word");
-    at_ += w.size();
+  bool open(json::kind kind) {
+    level& in = levels_.emplace_back();
+    in.value.is = kind;
+    in.value.line = line;
     return true;
   }
-
-  bool value(json& out, int depth) {
-    blanks();
-    out.line = line_;
-    if (depth > max_depth) return refuse("nested deeper than " + std::to_string(max_depth));
-    if (!more()) return refuse("the text ends where a value should be");
-    switch (peek()) {
-      case '{': return object(out, depth);
-      case '[': return array(out, depth);
-      case '"': out.is = json::kind::string; return string(out.text);
-      case 't': out.is = json::kind::boolean; return out.boolean = true, word("true");
-      case 'f': out.is = json::kind::boolean; return word("false");
-      case 'n': return word("null");
-      default: out.is = json::kind::number; return number(out.text);
-    }
+  bool close() {
+    json done = std::move(levels_.back().value);
+    levels_.pop_back();
+    return put(std::move(done));
   }
-
-  bool object(json& out, int depth) {
-    out.is = json::kind::object;
-    ++at_;
-    if (take('}')) return true;
-    do {
-      blanks();
-      auto& [key, member] = out.members.emplace_back();
-      if (!string(key)) return false;
-      if (!take(':')) return refuse("':' expected after a key");
-      if (!value(member, depth + 1)) return false;
-    } while (take(','));
-    return take('}') ? unique_keys(out) : refuse("',' or '}' expected");
-  }
-
-  bool unique_keys(const json& out) {
-    std::vector<std::string_view> keys;
-    for (const auto& member : out.members) keys.push_back(member.key);
-    std::sort(keys.begin(), keys.end());
-    const auto twice = std::adjacent_find(keys.begin(), keys.end());
-    return twice == keys.end() || refuse("the key '" + std::string(*twice) + "' stands twice");
-  }
-
-  bool array(json& out, int depth) {
-    out.is = json::kind::array;
-    ++at_;
-    if (take(']')) return true;
-    do {
-      if (!value(out.items.emplace_back(), depth + 1)) return false;
-    } while (take(','));
-    return take(']') || refuse("',' or ']' expected");
-  }
-
-  static bool digit(char c) { return c >= '0' && c <= '9'; }
-  bool digits() {
-    if (!digit(peek())) return refuse("a digit expected");
-    while (digit(peek())) ++at_;
-    return true;
-  }
-  bool number(std::string& out) {
-    const std::size_t start = at_;
-    if (peek() == '-') ++at_;
-    if (peek() == '0') ++at_;
-    else if (!digit(peek())) return refuse("a value expected");
-    else digits();
-    if (peek() == '.') {
-      ++at_;
-      if (!digits()) return false;
-    }
-    if (peek() == 'e' || peek() == 'E') {
-      ++at_;
-      if (peek() == '+' || peek() == '-') ++at_;
-      if (!digits()) return false;
-    }
-    out = text_.substr(start, at_ - start);
+  bool scalar(json::kind kind, bool boolean = false) { return put({kind, boolean, line, std::exchange(text_, {}), {}, {}}); }
+  bool put(json value) {
+    if (levels_.empty()) root = std::move(value);
+    else if (level& in = levels_.back(); in.value.is == json::kind::array) in.value.items.push_back(std::move(value));
+    else in.value.members.push_back({std::move(in.key), std::move(value)});
     return true;
   }
 
-  bool string(std::string& out) {
-    if (peek() != '"') return refuse("a string in double quotes expected");
-    ++at_;
-    while (more()) {
-      const char c = text_[at_];
-      if (c == '"') return ++at_, true;
-      if (static_cast<unsigned char>(c) < 0x20) return refuse("a control character in a string");
-      if (c == '\\') {
-        if (!escape(out)) return false;
-        continue;
-      }
-      const std::size_t bytes = decode_utf8(text_, at_).bytes;
-      if (bytes == 0) return refuse("invalid UTF-8 in a string");
-      out.append(text_, at_, bytes);
-      at_ += bytes;
-    }
-    return refuse("the text ends inside a string");
-  }
-
-  bool escape(std::string& out) {
-    constexpr std::string_view letters = "\"\\/bfnrt", meanings = "\"\\/\b\f\n\r\t";
-    ++at_;
-    if (const auto which = letters.find(peek()); more() && which != std::string_view::npos) {
-      out += meanings[which];
-      ++at_;
-      return true;
-    }
-    std::uint32_t code = 0, low = 0;
-    if (!unit(code)) return false;
-    if (code >= 0xdc00 && code <= 0xdfff) return refuse("a low surrogate without its high one");
-    if (code >= 0xd800 && code <= 0xdbff) {
-      if (!more() || text_[at_] != '\\') return refuse("a high surrogate without its low one");
-      ++at_;
-      if (!unit(low)) return false;
-      if (low < 0xdc00 || low > 0xdfff) return refuse("a high surrogate without its low one");
-      code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-    }
-    append_utf8(out, code);
-    return true;
-  }
-
-  /// The four hexadecimal digits after `u`.
-  bool unit(std::uint32_t& code) {
-    if (peek() != 'u' || text_.size() - at_ < 5) return refuse("unknown escape");
-    for (++at_; const char c : text_.substr(at_, 4)) {
-      const int nibble = digit(c) ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-      if (nibble < 0) return refuse("unknown escape");
-      code = code * 16 + static_cast<std::uint32_t>(nibble);
-    }
-    at_ += 4;
-    return true;
-  }
-
-  std::string_view text_, where_;
-  std::size_t at_ = 0;
-  int line_ = 1;
-  std::string problem_;
+  std::vector<level> levels_;
+  std::string text_;  // of the key, string or number that is being read
 };
 
 }  // namespace detail
@@ -228,6 +138,24 @@ class json_reader {
 /// Parses one JSON document. `where` names it in failures.
 ///
 /// @error bad_format with the line: a syntax error, a repeated key, invalid UTF-8, more than 32 levels
-inline result<json> parse_json(std::string_view text, std::string_view where) { return detail::json_reader(text, where).document(); }
+inline result<json> parse_json(std::string_view text, std::string_view where) {
+  boost::json::parse_options options;
+  options.max_depth = 32;
+  boost::json::basic_parser<detail::json_builder> parser(options);
+  detail::json_builder& built = parser.handler();
+  boost::system::error_code ec;
+  // Line by line: no token spans a line end, so the builder always knows its line.
+  for (std::size_t at = 0;;) {
+    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1, size = end - at;
+    const bool more = end < text.size();
+    if (parser.write_some(more, text.data() + at, size, ec) < size && !ec) ec = boost::json::error::extra_data;
+    if (ec || !more) break;
+    at = end;
+    ++built.line;
+  }
+  if (!ec) return std::move(built.root);
+  return fail(errc::bad_format, "not JSON: " + (built.problem.empty() ? ec.message() : built.problem),
+              std::string(where) + ":" + std::to_string(built.line));
+}
 
 }  // namespace isotope::io

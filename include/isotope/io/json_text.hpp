@@ -1,5 +1,8 @@
 #pragma once
-/// C++ values as JSON text: the shortest form that reads back to the same value, so equal values give equal bytes.
+/// C++ values as JSON text: the shortest form that reads back to the same value, so equal values give equal bytes. Boost.JSON writes
+/// strings; its numbers have an exponent always (1E-1), so those are written here.
+#include <boost/json/serialize.hpp>
+
 #include <charconv>
 #include <cmath>
 #include <concepts>
@@ -19,24 +22,13 @@ template <class T> requires std::integral<T> || std::floating_point<T> std::stri
 
 /// A JSON string in quotes. Bytes that are not UTF-8 become U+FFFD: JSON cannot hold them.
 inline std::string json_string(std::string_view s) {
-  constexpr std::string_view hex = "0123456789abcdef";
-  std::string out = "\"";
+  std::string valid;
   for (std::size_t at = 0; at < s.size();) {
     const auto [code, bytes] = decode_utf8(s, at);
-    if (bytes == 0) {
-      append_utf8(out, 0xfffd);
-      ++at;
-      continue;
-    }
-    if (code == '"' || code == '\\') out += {'\\', static_cast<char>(code)};
-    else if (code == '\n') out += "\\n";
-    else if (code == '\t') out += "\\t";
-    else if (code == '\r') out += "\\r";
-    else if (code < 0x20) out += {'\\', 'u', '0', '0', hex[code >> 4], hex[code & 15]};
-    else out.append(s, at, bytes);
-    at += bytes;
+    append_utf8(valid, bytes == 0 ? 0xfffd : code);
+    at += bytes == 0 ? 1 : bytes;
   }
-  return out + '"';
+  return boost::json::serialize(boost::json::string_view(valid));
 }
 
 /// A JSON number, or the strings "inf", "-inf", "nan" that JSON numbers cannot express.

@@ -1,5 +1,7 @@
 #pragma once
-/// UTF-8 text to code points and back, strictly: no overlong forms, surrogates or values past U+10FFFF.
+/// UTF-8 text to code points and back, strictly: no overlong forms, surrogates or values past U+10FFFF. Decoded and encoded by utf8proc.
+#include <utf8proc.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,41 +16,19 @@ struct decoded {
 };
 
 /// Decodes the code point at `at` (at < text.size()).
-/// Source: Unicode 15, table 3-7, "Well-Formed UTF-8 Byte Sequences".
-constexpr decoded decode_utf8(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return std::uint32_t(static_cast<unsigned char>(text[at + i])); };
-  const std::uint32_t first = byte(0);
-  if (first < 0x80) return {first, 1};
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() - at < length) return {};
-  std::uint32_t code = first & (0x7fu >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0u) != 0x80u) return {};
-    code = (code << 6) | (byte(i) & 0x3fu);
-  }
-  if (length == 3 && (code < 0x800 || (code >= 0xd800 && code <= 0xdfff))) return {};
-  if (length == 4 && (code < 0x10000 || code > 0x10ffff)) return {};
-  return {code, length};
+inline decoded decode_utf8(std::string_view text, std::size_t at) {
+  const auto* first = reinterpret_cast<const utf8proc_uint8_t*>(text.data() + at);
+  utf8proc_int32_t code = 0;
+  const utf8proc_ssize_t bytes = utf8proc_iterate(first, static_cast<utf8proc_ssize_t>(text.size() - at), &code);
+  if (bytes <= 0) return {};
+  return {static_cast<std::uint32_t>(code), static_cast<std::size_t>(bytes)};
 }
 
 /// Appends a code point (at most U+10FFFF, not a surrogate).
 inline void append_utf8(std::string& out, std::uint32_t code) {
-  const auto put = [&](std::uint32_t b) { out += static_cast<char>(static_cast<unsigned char>(b)); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xc0 | (code >> 6));
-    put(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    put(0xe0 | (code >> 12));
-    put(0x80 | ((code >> 6) & 0x3f));
-    put(0x80 | (code & 0x3f));
-  } else {
-    put(0xf0 | (code >> 18));
-    put(0x80 | ((code >> 12) & 0x3f));
-    put(0x80 | ((code >> 6) & 0x3f));
-    put(0x80 | (code & 0x3f));
-  }
+  utf8proc_uint8_t bytes[4];
+  const utf8proc_ssize_t count = utf8proc_encode_char(static_cast<utf8proc_int32_t>(code), bytes);
+  out.append(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(count));
 }
 
 }  // namespace isotope::io

@@ -1,0 +1,22 @@
+# isotope::io: what include/isotope/io and include/isotope/config need besides isotope::isotope; the core needs none of it. Included by
+# our own build and, for find_package(isotope COMPONENTS io), by the installed package; as a subproject, include it after add_subdirectory.
+include_guard(GLOBAL)
+include(${CMAKE_CURRENT_LIST_DIR}/dependencies.cmake)
+
+isotope_find(CLI11)
+# By their headers: the packages' own targets name shared libraries that these two do not need.
+isotope_find(tomlplusplus toml++/toml.h)
+isotope_find(xxhash xxhash.h)
+isotope_find(utf8proc utf8proc.h utf8proc)
+
+# Boost's headers hold the source of Boost.JSON: compiled here, it needs no package of its own and has the flags of this build.
+set(isotope_json_source ${CMAKE_CURRENT_BINARY_DIR}/isotope_json.cpp)
+file(CONFIGURE OUTPUT ${isotope_json_source} CONTENT "#include <boost/json/src.hpp>\n")
+add_library(isotope_json STATIC ${isotope_json_source})
+target_compile_features(isotope_json PUBLIC cxx_std_20)
+target_link_libraries(isotope_json PUBLIC Boost::headers)
+
+add_library(isotope_io INTERFACE)
+add_library(isotope::io ALIAS isotope_io)
+target_link_libraries(isotope_io INTERFACE isotope::isotope isotope_json isotope_dep_CLI11 isotope_dep_tomlplusplus isotope_dep_xxhash
+                                           isotope_dep_utf8proc)
