@@ -88,7 +88,8 @@ template <class P> struct kernel<op::adamw, P, kernels::reference> {
     const reference::update_operands<A> u(l);
     if (u.skipped) return;
     const step_scalars& s = *l.scalars;
-    const A beta1 = A(s.beta1), beta2 = A(s.beta2), rate = A(s.learning_rate) * A(l.attr->f[0]), epsilon = A(s.epsilon), decay = A(s.weight_decay);
+    const A beta1 = A(s.beta1), beta2 = A(s.beta2), rate = A(s.learning_rate) * A(l.attr->f[0]), epsilon = A(s.epsilon),
+            decay = A(s.weight_decay);
     const double t = double(s.optimizer_step);
     const A correction1 = A(1 - std::pow(double(s.beta1), t)), correction2 = A(1 - std::pow(double(s.beta2), t));
     const view &w = l.out[0], &m = l.out[1], &v = l.out[2];
