@@ -16,7 +16,7 @@ template <class P> struct kernel<op::tanh, P, kernels::reference> {
 };
 template <class P> struct kernel<op::tanh_grad, P, kernels::reference> {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n, [](double y, double dy) { return dy * (1 - y * y); });
+    reference::each<typename P::accum>(in, out, n, [](double y, double dy) { return dy * ((1 - y) * (1 + y)); });
   }
 };
 

@@ -15,7 +15,7 @@ TYPED_TEST_SUITE(cast, everywhere);
 
 host every(dtype half) {
   std::vector<double> x;
-  for (std::uint32_t i = 0; i < 0x10000; ++i) x.push_back(decode(half, reinterpret_cast<const std::byte*>(&i)));
+  for (std::uint64_t i = 0; i < 0x10000; ++i) x.push_back(decode(half, reinterpret_cast<const std::byte*>(&i)));
   return {{0x10000}, half, std::move(x)};
 }
 TYPED_TEST(cast, every_16_bit_number_widens_exactly_and_comes_back) {
@@ -29,7 +29,7 @@ TYPED_TEST(cast, every_16_bit_number_widens_exactly_and_comes_back) {
 }
 /// The nearest number of the format to x, ties to the even one, by bisection over the bit patterns of non-negative numbers.
 double nearest(dtype half, double x) {
-  const auto at = [&](std::uint32_t i) { return decode(half, reinterpret_cast<const std::byte*>(&i)); };
+  const auto at = [&](std::uint64_t i) { return decode(half, reinterpret_cast<const std::byte*>(&i)); };
   const std::uint32_t top = half == dtype::bf16 ? 0x7f80 : 0x7c00;  // infinity
   std::uint32_t low = 0, high = top;
   while (high - low > 1) {

@@ -2,6 +2,7 @@
 /// Runs one kernel on given numbers, without planner or executor: shapes by the op's own rule, views and launch by hand. Every run
 /// checks that nothing outside the outputs was written, and repeats itself in place wherever the kernel says that this is safe.
 #include <isotope/backend/cpu/thread_pool.hpp>
+#include <isotope/kernels/cpu/all.hpp>
 #include <isotope/kernels/reference/all.hpp>
 #include <isotope/op/all.hpp>
 #include <isotope/op/update.hpp>
@@ -15,8 +16,17 @@ template <class P, class Set> struct on {
   using precision = P;
   using set = Set;
 };
-using everywhere = ::testing::Types<on<precision::f32, kernels::reference>, on<precision::bf16, kernels::reference>,
-                                    on<precision::f64, kernels::reference>>;
+using everywhere =
+    ::testing::Types<on<precision::f32, kernels::reference>, on<precision::bf16, kernels::reference>,
+                     on<precision::f64, kernels::reference>, on<precision::f32, kernels::portable>, on<precision::bf16, kernels::portable>>;
+
+/// The kernel that a target with this set runs: the set's own, or the reference where it has none.
+template <class Op, class P, class Set> struct chosen {
+  using type = cpu::kernel<Op, P, kernels::reference>;
+};
+template <class Op, class P, class Set> requires requires { sizeof(cpu::kernel<Op, P, Set>); } struct chosen<Op, P, Set> {
+  using type = cpu::kernel<Op, P, Set>;
+};
 
 struct settings {
   step_scalars scalars;
@@ -30,7 +40,7 @@ struct settings {
 template <class C> class op_test : public ::testing::Test {
  public:
   using P = typename C::precision;
-  template <class Op> using kernel = cpu::kernel<Op, P, typename C::set>;
+  template <class Op> using kernel = typename chosen<Op, P, typename C::set>::type;
   static constexpr dtype type = P::type, accum = P::accum_type;
   static constexpr bool exact = std::is_same_v<typename C::set, kernels::reference> || accum == dtype::f64;
   /// Error of n roundings in a row, relative to the sum of the magnitudes: in f64 for the reference kernels, else in the accumulation

@@ -38,6 +38,39 @@ TYPED_TEST(update, global_norm_is_the_root_of_the_scaled_squares) {
   EXPECT_TRUE(same(F::template run<op::global_norm>({host({2}, F::accum, {0x1p100, 0})}).at(0), {0x1p100}));  // its square overflows f32
 }
 
+TYPED_TEST(update, clip_value_bounds_the_scaled_gradient_and_keeps_nan) {
+  using F = TestFixture;
+  settings s;
+  s.scalars.gradient_scale = 0.25f;
+  s.scalars.clip_value = 0.5f;
+  const host g({7}, F::accum, {0, 1.5, -1.5, 2, 3, -infinity, nan});
+  EXPECT_TRUE(same(F::template run<op::clip_value>({g}, {}, s).at(0), {0, 1.5, -1.5, 2, 2, -2, nan}));
+  for (std::int64_t n : sizes) {
+    const host x = random({n}, F::accum, 1, -4, 4);
+    std::vector<double> y;
+    for (double v : x.at) y.push_back(std::min(std::max(v, -2.0), 2.0));
+    EXPECT_TRUE(same(F::template run<op::clip_value>({x}, {}, s).at(0), y));
+  }
+  EXPECT_TRUE(same(F::template run<op::clip_value>({g}).at(0), g.at));
+}
+TYPED_TEST(update, clip_norm_scales_the_tensor_down_to_the_norm) {
+  using F = TestFixture;
+  for (std::int64_t n : sizes)
+    for (float clip : {0.0f, 0.5f, 1e6f}) {
+      settings s;
+      s.scalars.gradient_scale = 0.25f;
+      s.scalars.clip_norm = clip;
+      const host g = random({n}, F::accum, 1, -3, 3);
+      double sum = 0;
+      for (double v : g.at) sum += 0.0625 * v * v;
+      const double k = clip > 0 ? std::min(1.0, double(clip) / (std::sqrt(sum) + 1e-6)) : 1;
+      auto y = g.at;
+      for (double& v : y) v *= k;
+      // the factor may be rounded to the accumulation format
+      EXPECT_TRUE(near(F::template run<op::clip_norm>({g}, {}, s).at(0), y, 3 * 2 * roundoff(F::accum)));
+    }
+}
+
 struct moments {
   host w, m, v, g;
 };
@@ -57,13 +90,14 @@ settings step_of(float clip, std::int64_t t) {
   s.scalars.optimizer_step = t;
   return s;
 }
-double factor(const step_scalars& s, double norm) {
+double factor(const step_scalars& s, double norm, bool clipped = true) {
   const double k = double(s.gradient_scale), clip = double(s.clip_norm);
-  return clip <= 0 ? k : k * std::min(1.0, clip / (norm + 1e-6));
+  return clip <= 0 || !clipped ? k : k * std::min(1.0, clip / (norm + 1e-6));
 }
-attributes decaying(std::int64_t n, bool shadow) {
+attributes decaying(std::int64_t n, bool shadow, bool clipped = true, double rate = 1) {
   attributes a;
-  a.i = {n, shadow ? 1 : 0};
+  a.i = {n, shadow ? 1 : 0, clipped ? 1 : 0};
+  a.f[0] = rate;
   return a;
 }
 /// Numbers of order 1 after some 12 roundings in the accumulation format.
@@ -74,14 +108,15 @@ TYPED_TEST(update, adamw_follows_the_formula_with_decay_clipping_and_shadow) {
   for (std::int64_t n : sizes)
     for (float clip : {0.0f, 1.0f, 1e6f})
       for (bool shadow : {false, true}) {
+        const bool clipped = n != 64;
         const auto x = make<F>(n);
         const settings s = step_of(clip, 3);
         const host norm({}, F::accum, {5}), loss({}, F::accum, {1});
         std::vector<host> in = {x.w, x.m, x.v};
         if (shadow) in.push_back(full({n}, F::type, 0));
         in.insert(in.end(), {x.g, norm, loss});
-        const auto y = F::template run<op::adamw>(in, decaying(n / 2, shadow), s);
-        const double b1 = double(0.9f), b2 = double(0.99f), c = factor(s.scalars, 5), lr = double(0.01f);
+        const auto y = F::template run<op::adamw>(in, decaying(n / 2, shadow, clipped, 0.5), s);
+        const double b1 = double(0.9f), b2 = double(0.99f), c = factor(s.scalars, 5, clipped), lr = 0.5 * double(0.01f);
         std::vector<double> w, m, v;
         for (std::int64_t i = 0; i < n; ++i) {
           m.push_back(b1 * x.m[i] + (1 - b1) * c * x.g[i]);
@@ -109,11 +144,11 @@ TYPED_TEST(update, sgd_follows_the_formula) {
       std::vector<host> in = {x.w, x.m};
       if (shadow) in.push_back(full({n}, F::type, 0));
       in.insert(in.end(), {x.g, host({}, F::accum, {5}), host({}, F::accum, {1})});
-      const auto y = F::template run<op::sgd>(in, decaying(n / 3, shadow), s);
+      const auto y = F::template run<op::sgd>(in, decaying(n / 3, shadow, true, 2), s);
       std::vector<double> w, m;
       for (std::int64_t i = 0; i < n; ++i) {
         m.push_back(double(0.9f) * x.m[i] + factor(s.scalars, 5) * x.g[i] + (i < n / 3 ? double(0.1f) * x.w[i] : 0));
-        w.push_back(x.w[i] - double(0.01f) * m.back());
+        w.push_back(x.w[i] - 2 * double(0.01f) * m.back());
       }
       ASSERT_EQ(y.size(), shadow ? 3u : 2u);
       EXPECT_TRUE(near(y[0], w, few_roundings<F>()));
