@@ -16,7 +16,7 @@ struct tanh {
 
 struct tanh_grad {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float y, float dy) ISOTOPE_INLINE_LAMBDA { return dy * (1.0f - y * y); });
+    each<2>(in, out, n, [](float y, float dy) ISOTOPE_INLINE_LAMBDA { return dy * ((1.0f - y) * (1.0f + y)); });
   }
 };
 

@@ -17,7 +17,7 @@ struct cast {
 }  // namespace op
 
 /// y[i] = x[i] in another format. To a narrower float: round to nearest, ties to even, NaN kept. Float to integer: toward
-/// zero, NaN to 0, out of range to the nearest end. To boolean: x != 0. The same format gives x itself.
+/// zero, NaN to 0. Out of range of an integer format: the nearest end. To boolean: x != 0. The same format gives x itself.
 template <Machine M> constexpr tensor<M> cast(tensor<M> x, dtype to, place at = place::current()) {
   if (x.valid() && x.type() == to) return x;
   attributes a;

@@ -14,7 +14,7 @@ struct extremum : reduction {
   static constexpr void gradient(pullback& g) {
     const auto hit = isotope::equal(g.x(0), repeated(g, g.y()));
     const auto full = repeated(g, g.dy());
-    const auto zero = isotope::scale(full, 0.0), one = isotope::shift(isotope::scale(g.x(0), 0.0), 1.0);
+    const auto zero = isotope::fill(g.machine(), full.dims(), full.type()), one = isotope::fill(g.machine(), full.dims(), full.type(), 1.0);
     attributes a;
     a.i = {g.attr.i[0], 1};
     const auto ties = apply<sum>(place::current(), a, isotope::where(hit, one, zero));

@@ -1,6 +1,7 @@
 #pragma once
 /// Comparisons and choice by condition.
 #include "binary.hpp"
+#include "fill.hpp"
 
 namespace isotope {
 namespace op {
@@ -34,7 +35,7 @@ struct select {
       r.yield(all.s, t);
   }
   static constexpr void gradient(pullback& g) {
-    const auto zero = apply<scale>(place::current(), {}, g.dy());  // keeps NaN of dy visible, else 0
+    const auto zero = isotope::fill(g.machine(), g.dy().dims(), g.dy().type());
     if (g.wants(1)) binary_elementwise::give(g, 1, apply<select>(place::current(), {}, g.x(0), g.dy(), zero));
     if (g.wants(2)) binary_elementwise::give(g, 2, apply<select>(place::current(), {}, g.x(0), zero, g.dy()));
   }
