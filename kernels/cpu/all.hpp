@@ -9,6 +9,7 @@
 #include <isotope/kernels/cpu/copy.hpp>
 #include <isotope/kernels/cpu/cross_entropy.hpp>
 #include <isotope/kernels/cpu/div.hpp>
+#include <isotope/kernels/cpu/dropout.hpp>
 #include <isotope/kernels/cpu/elementwise.hpp>
 #include <isotope/kernels/cpu/embedding.hpp>
 #include <isotope/kernels/cpu/exp.hpp>
@@ -20,10 +21,12 @@
 #include <isotope/kernels/cpu/mul.hpp>
 #include <isotope/kernels/cpu/relu.hpp>
 #include <isotope/kernels/cpu/rms_norm.hpp>
+#include <isotope/kernels/cpu/rope.hpp>
 #include <isotope/kernels/cpu/scale.hpp>
 #include <isotope/kernels/cpu/select.hpp>
 #include <isotope/kernels/cpu/sigmoid.hpp>
 #include <isotope/kernels/cpu/silu.hpp>
+#include <isotope/kernels/cpu/softmax.hpp>
 #include <isotope/kernels/cpu/sqrt.hpp>
 #include <isotope/kernels/cpu/square.hpp>
 #include <isotope/kernels/cpu/sub.hpp>
@@ -69,6 +72,12 @@ template <VectorProgram P> using vector_kernels = boost::mp11::mp_list<
     kernel<op::gelu_tanh_grad, P, kernels::portable>,
     kernel<op::gelu_erf, P, kernels::portable>,
     kernel<op::gelu_erf_grad, P, kernels::portable>,
+    kernel<op::softmax, P, kernels::portable>,
+    kernel<op::softmax_grad, P, kernels::portable>,
+    kernel<op::log_softmax, P, kernels::portable>,
+    kernel<op::log_softmax_grad, P, kernels::portable>,
+    kernel<op::dropout, P, kernels::portable>,
+    kernel<op::rope, P, kernels::portable>,
     kernel<op::layer_norm, P, kernels::portable>,
     kernel<op::layer_norm_grad, P, kernels::portable>,
     kernel<op::rms_norm, P, kernels::portable>,

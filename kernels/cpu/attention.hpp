@@ -6,9 +6,9 @@
 #include <limits>
 
 #include <isotope/kernels/cpu/attention_heads.hpp>
-#include <isotope/kernels/cpu/math/exp.hpp>
 #include <isotope/kernels/cpu/pack.hpp>
 #include <isotope/kernels/cpu/programs.hpp>
+#include <isotope/kernels/cpu/weight.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
@@ -102,13 +102,13 @@ class attention {
       const float old = top[q];
       top[q] = base[q];
       base[q] = base[q] == -infinity ? 0.0f : base[q];
-      shrink[q] = math::exp(old - base[q]);
+      shrink[q] = weight(old - base[q]);
       sum[q] *= shrink[q];
     }
     for (std::int64_t k = 0; k < keys; ++k) {
       float* s = scores + k * block;
       alignas(64) float e[block];
-      for (int q = 0; q < block; ++q) e[q] = math::exp(s[q] - base[q]);
+      for (int q = 0; q < block; ++q) e[q] = weight(s[q] - base[q]);
       for (int q = 0; q < block; ++q) {
         s[q] = e[q];
         sum[q] += e[q];

@@ -2,11 +2,24 @@
 /// Bound by multiply-adds: five products of 64 x 64 tiles. One task per batch and key-value head owns its dk and dv and walks the queries of its
 /// heads in order, so that no sum depends on the threads; dk and dv grow in the output where it is f32, else in scratch memory.
 #include <isotope/kernels/cpu/attention.hpp>
-#include <isotope/kernels/cpu/math/sum.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace portable {
+
+/// sum_i a[i] b[i] over whole vectors.
+inline float padded_dot(const float* a, const float* b, std::int64_t n) {
+  vector sum = {};
+  for (std::int64_t i = 0; i < n; i += lanes) {
+    vector x, y;
+    __builtin_memcpy(&x, a + i, sizeof x);
+    __builtin_memcpy(&y, b + i, sizeof y);
+    sum += x * y;
+  }
+  for (std::int64_t half = lanes / 2; half > 0; half /= 2)
+    for (std::int64_t i = 0; i < half; ++i) sum[i] += sum[i + half];
+  return sum[0];
+}
 
 class attention_grad {
  public:
@@ -73,7 +86,7 @@ class attention_grad {
     const auto query = q.padded(n, h_.D, room_), dy = g.padded(n, h_.D, room_ + rows);
     const auto y = h_.rows(l_.in[first_], b_, head).from_row(q0).padded(n, h_.D, room_ + 2 * rows);
     for (std::int64_t i = 0; i < n; ++i) {
-      delta[i] = math::dot(dy.data + i * dy.row_stride, y.data + i * y.row_stride, h_.D);
+      delta[i] = padded_dot(dy.data + i * dy.row_stride, y.data + i * y.row_stride, width_);
       lse[i] = l_.in[first_ + 1].as<const float>()[(b_ * h_.H + head) * h_.S + q0 + i];
     }
     pack_transposed(q, n, h_.D, query_t_);
@@ -106,7 +119,7 @@ class attention_grad {
       alignas(64) float e[block], x[block];
       for (int q = 0; q < block; ++q) {
         const float v = lse[q] == -infinity ? -infinity : s[q] * scale + add - lse[q];
-        e[q] = math::exp(v);
+        e[q] = weight(v);
       }
       if (h_.causal) {
         const std::int64_t blind = smaller(block, k0 + k - (h_.T - h_.S) - q0);

@@ -1,7 +1,7 @@
 #pragma once
 /// Bound by flops: 2 M N K at the rate of the multiply-adds (measured: bench/op_bench.cpp).
 ///
-/// B is packed once into panels of whole vectors, a chunk of at most 4 MB at a time, by all threads; then tasks of up to 96 x 256 elements of C
+/// B is packed once into panels of whole vectors, a chunk of at most 1 MB at a time, by all threads; then tasks of up to 96 x 256 elements of C
 /// run over K in blocks of 256, so that one panel (32 KB) stays in L1 while the rows of A pass. A is read where it lies unless its stride would
 /// put all rows of a block into the same cache sets. The cut into tasks follows from the shape alone. A fused body works on a finished task while
 /// it is in L2. Eigen's products were tried: they allocate, repack both operands in every task and take no epilogue.
@@ -35,7 +35,7 @@ class matmul {
   }
 
  private:
-  static constexpr std::int64_t chunk_floats = 1 << 20;
+  static constexpr std::int64_t chunk_floats = 1 << 18;
 
   explicit matmul(const launch& l)
       : l_(l),

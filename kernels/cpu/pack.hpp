@@ -4,6 +4,7 @@
 /// Bound by bytes where B's rows are contiguous, by shuffles (16 x 16 transposes in registers) where its columns are. Each element is moved once
 /// per product and multiplied with every row of A.
 #include <cstring>
+#include <type_traits>
 
 #include <isotope/core/precision.hpp>
 #include <isotope/kernels/cpu/micro_product.hpp>
@@ -67,8 +68,8 @@ void pack_panel(const T* x, std::int64_t k_stride, std::int64_t col_stride, std:
     for (std::int64_t k = 0; k < rows; ++k) {
       const T* from = x + k * k_stride;
       float* to = y + k * ldy;
-      if (cols == 32) {  // a constant length is a handful of vector moves
-        for (int j = 0; j < 32; ++j) to[j] = float(from[j]);
+      if (std::is_same_v<T, float> && cols == micro_tile::cols) {
+        __builtin_memcpy(to, from, sizeof(float) * micro_tile::cols);  // a constant length: two vector moves
       } else {
         for (std::int64_t j = 0; j < cols; ++j) to[j] = float(from[j]);
       }

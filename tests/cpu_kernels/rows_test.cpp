@@ -163,6 +163,67 @@ TEST(sum, matches_the_reference_over_any_axes) {
   check(bf16{});
 }
 
+TEST(softmax, matches_the_reference_along_any_axis) {
+  const auto check = [&]<class P>(P) {
+    for (const shape& s : {shape{7, 65}, shape{40, 130}, shape{3, 1500}, shape{5, 20, 33}})
+      for (int axis = 0; axis < s.rank; ++axis) {
+        attributes a;
+        a.i[0] = axis;
+        array x = make(s, P::type, 1, -4, 4);
+        x.set(3, -infinity);
+        const array dy = make(s, P::type, 2);
+        op_case forward({x.v}, outputs(array(s, P::type)), a), logarithm({x.v}, outputs(array(s, P::type)), a);
+        expect_matches<op::softmax, P>(forward, {step<P>});
+        expect_matches<op::log_softmax, P>(logarithm, {step<P>});
+        const auto y = forward.run<cpu::kernel<op::softmax, P, kernels::reference>>(nullptr);
+        expect_matches<op::softmax_grad, P>({{y[0].v, dy.v}, outputs(array(s, P::type)), a}, {2 * step<P>});
+        const array logs = make(s, P::type, 3, -6, 0);
+        expect_matches<op::log_softmax_grad, P>({{logs.v, dy.v}, outputs(array(s, P::type)), a}, {2 * step<P>});
+      }
+  };
+  check(f32{});
+  check(bf16{});
+}
+TEST(softmax, rows_without_a_finite_number_give_nan) {
+  array x({2, 40}, dtype::f32, -infinity);
+  x.set(50, std::nan(""));
+  attributes a;
+  a.i[0] = 1;
+  expect_matches<op::softmax, f32>({{x.v}, outputs(array({2, 40}, dtype::f32)), a}, {0});
+  expect_matches<op::log_softmax, f32>({{x.v}, outputs(array({2, 40}, dtype::f32)), a}, {0});
+}
+
+TEST(dropout, draws_the_mask_of_the_reference) {
+  const auto check = [&]<class P>(P) {
+    for (double p : {0.1, 0.25, 0.999}) {
+      const array x = make({50, 331}, P::type, 1);
+      attributes a;
+      a.f[0] = p;
+      op_case c({x.v}, outputs(array({50, 331}, P::type)), a);
+      c.ordinal = 12;
+      c.scalars.seed = 0x123456789abcdef0u;
+      c.scalars.counter = 77;
+      expect_matches<op::dropout, P>(c, {step<P>});
+    }
+  };
+  check(f32{});
+  check(bf16{});
+}
+
+TEST(rope, matches_the_reference) {
+  const auto check = [&]<class P>(P) {
+    for (std::int64_t direction : {1, -1}) {
+      const array x = make({3, 50, 2, 24}, P::type, 1);
+      attributes a;
+      a.i = {5, direction};
+      a.f[0] = 10000;
+      expect_matches<op::rope, P>({{x.v}, outputs(array({3, 50, 2, 24}, P::type)), a}, {step<P>});
+    }
+  };
+  check(f32{});
+  check(bf16{});
+}
+
 TEST(copies, match_the_reference_bit_for_bit) {
   const auto check = [&]<class P>(P) {
     const dtype t = P::type;
