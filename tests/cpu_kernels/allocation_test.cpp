@@ -1,0 +1,68 @@
+#include <isotope/backend/cpu.hpp>
+#include <isotope/model/gpt.hpp>
+#include <isotope/plan/program.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+// Sanitizers bring their own operator new.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define COUNTS_ALLOCATIONS 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#define COUNTS_ALLOCATIONS 0
+#endif
+#endif
+#ifndef COUNTS_ALLOCATIONS
+#define COUNTS_ALLOCATIONS 1
+#endif
+
+#if COUNTS_ALLOCATIONS
+namespace {
+std::atomic<std::int64_t> allocations{0};
+}
+// Not inlined: g++ would take free() for a mismatch with the operator new of the library.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* p = std::malloc(bytes != 0 ? bytes : 1)) return p;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+#endif
+
+namespace {
+using namespace isotope;
+
+template <class P> void steps_allocate_nothing() {
+#if !COUNTS_ALLOCATIONS
+  GTEST_SKIP() << "a sanitizer has replaced operator new";
+#else
+  using T = target<backend::cpu, P, kernels::portable>;
+  const model::gpt_loss_of model{{2, 2, 64, 65, 70, 0.1}, 3, 70};
+  auto plan = plan_training<T>(model, {});
+  ASSERT_TRUE(plan.ok());
+  const auto device = cpu::device<T>::open({.threads = 3});
+  ASSERT_TRUE(device.ok());
+  auto session = device->load(std::move(*plan));
+  ASSERT_TRUE(session.ok());
+  session->initialize(1);
+  std::vector<std::int32_t> tokens(210), targets(210);
+  for (int i = 0; i < 210; ++i) tokens[std::size_t(i)] = targets[std::size_t(i)] = i * 17 % 65;
+  const batch b{tokens, targets};
+  const auto step = [&] { return session->step({&b, 1}, {.optimizer_step = 1, .clip_norm = 1}); };
+  step();
+  const auto before = allocations.load();
+  ASSERT_FALSE(step().skipped);
+  EXPECT_EQ(allocations.load() - before, 0);
+  int* volatile kept = new int(3);  // a compiler may drop a pair of new and delete that it sees
+  delete kept;
+  EXPECT_GT(allocations.load() - before, 0);  // the counter counts
+#endif
+}
+TEST(portable_kernels, allocate_nothing_in_a_training_step_f32) { steps_allocate_nothing<precision::f32>(); }
+TEST(portable_kernels, allocate_nothing_in_a_training_step_bf16) { steps_allocate_nothing<precision::bf16>(); }
+}  // namespace

@@ -1,0 +1,135 @@
+#include "compare.hpp"
+
+#include <limits>
+
+namespace {
+using namespace isotope_test;
+using precision::bf16;
+using precision::f32;
+
+template <class... A> std::vector<array> outputs(A&&... a) {
+  std::vector<array> r;
+  (r.push_back(std::forward<A>(a)), ...);
+  return r;
+}
+cpu::instruction instruct(cpu::block_function f, dtype t, std::vector<int> args, int store = -1, double scalar = 0) {
+  cpu::instruction i;
+  i.run = f;
+  for (std::size_t k = 0; k < args.size(); ++k) i.arg[k] = std::int8_t(args[k]);
+  i.args = std::int8_t(args.size());
+  i.store = std::int8_t(store);
+  i.type = t;
+  i.scalar = scalar;
+  return i;
+}
+/// One instruction on its own block: the portable body against the reference body.
+template <class Op, class P> void instruction_matches(std::vector<array>& x, double tolerance, dtype result, double scalar = 0) {
+  const std::int64_t n = x[0].count();
+  std::vector<cpu::view> in;
+  std::vector<int> args;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    in.push_back(x[k].v);
+    args.push_back(int(k));
+  }
+  op_case wanted(in, outputs(array({n}, result))), given(in, outputs(array({n}, result)));
+  wanted.body = {instruct(&cpu::kernel<Op, P, kernels::reference>::block, result, args, 0, scalar)};
+  given.body = {instruct(&cpu::kernel<Op, P, kernels::portable>::block, result, args, 0, scalar)};
+  const auto w = wanted.run<cpu::kernel<op::elementwise, P, kernels::reference>>(nullptr);
+  for (int threads = 1; threads <= 3; ++threads) {
+    const auto g = given.run<cpu::kernel<op::elementwise, P, kernels::portable>>(&pool_of(threads));
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double a = w[0].at(i), b = g[0].at(i);
+      if (std::isnan(a) ? std::isnan(b) : a == b) continue;
+      ASSERT_TRUE(std::fabs(a - b) <= tolerance * std::fabs(a) + (tolerance > 0 ? 0x1p-19 : 0))
+          << Op::name << " of " << x[0].at(i) << ": " << b << ", reference " << a;
+    }
+  }
+}
+/// f32: the functions are within a few units in the last place, GELU within 2^-21; gradients cancel near their roots, where what counts is
+/// 2^-21 times |dy| <= 3, below 2^-19. bf16 results differ by one rounding.
+template <class P> void every_instruction() {
+  const dtype t = P::type;
+  const double tolerance = t == dtype::bf16 ? 0x1p-7 : 0x1p-20;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  std::vector<array> one, two, choice;
+  one.push_back(array::random({10007}, t, 1, -6, 6));
+  const double edges[] = {0.0, -0.0, infinity, -infinity, std::nan(""), 1e-30, -1e-30, 20, -20, 100, -100};
+  for (std::size_t i = 0; i < std::size(edges); ++i) one[0].set(std::int64_t(i) * 37, edges[i]);
+  two.push_back(array::random({10007}, t, 2, -3, 3));
+  two.push_back(array::random({10007}, t, 3, -3, 3));
+  two[1].set(5, two[0].at(5));
+  instruction_matches<op::scale, P>(one, 0, t, -0.37);
+  instruction_matches<op::shift, P>(one, 0, t, 0.37);
+  instruction_matches<op::square, P>(one, 0, t);
+  instruction_matches<op::relu, P>(one, 0, t);
+  instruction_matches<op::sqrt, P>(one, 0, t);
+  instruction_matches<op::exp, P>(one, tolerance, t);
+  instruction_matches<op::log, P>(one, tolerance, t);
+  instruction_matches<op::tanh, P>(one, tolerance, t);
+  instruction_matches<op::sigmoid, P>(one, tolerance, t);
+  instruction_matches<op::silu, P>(one, tolerance, t);
+  instruction_matches<op::gelu_tanh, P>(one, tolerance, t);
+  instruction_matches<op::gelu_erf, P>(one, tolerance, t);
+  instruction_matches<op::add, P>(two, 0, t);
+  instruction_matches<op::sub, P>(two, 0, t);
+  instruction_matches<op::mul, P>(two, 0, t);
+  instruction_matches<op::div, P>(two, 0, t);
+  instruction_matches<op::less, P>(two, 0, dtype::boolean);
+  instruction_matches<op::equal, P>(two, 0, dtype::boolean);
+  instruction_matches<op::relu_grad, P>(two, 0, t);
+  instruction_matches<op::tanh_grad, P>(two, tolerance, t);
+  instruction_matches<op::sigmoid_grad, P>(two, tolerance, t);
+  instruction_matches<op::silu_grad, P>(two, tolerance, t);
+  instruction_matches<op::sqrt_grad, P>(two, tolerance, t);
+  instruction_matches<op::gelu_tanh_grad, P>(two, 4 * tolerance, t);
+  instruction_matches<op::gelu_erf_grad, P>(two, tolerance, t);
+  choice.push_back(array::random({10007}, dtype::boolean, 4, 0, 2));
+  for (std::int64_t i = 0; i < 10007; ++i) choice[0].set(i, i % 3 == 0);
+  choice.push_back(std::move(two[0]));
+  choice.push_back(std::move(two[1]));
+  instruction_matches<op::select, P>(choice, 0, t);
+}
+TEST(elementwise, every_instruction_matches_the_reference_in_f32) { every_instruction<f32>(); }
+TEST(elementwise, every_instruction_matches_the_reference_in_bf16) { every_instruction<bf16>(); }
+
+/// y0 = (a + b) c, y1 = a + b: the same instructions in both interpreters, so the same bits.
+template <class P> void broadcasts(const shape& s, const cpu::view& a, const cpu::view& b, const cpu::view& c, std::uint8_t inout = 0) {
+  op_case k({a, b, c}, outputs(array(s, P::type), array(s, dtype::f32)));
+  k.body = {instruct(&cpu::kernel<op::add, P, kernels::portable>::block, dtype::f32, {0, 1}, 1),
+            instruct(&cpu::kernel<op::mul, P, kernels::portable>::block, P::type, {8, 2}, 0)};
+  k.inout = inout;
+  expect_matches<op::elementwise, P>(k, {0, 0});
+}
+TEST(elementwise, repeats_operands_along_any_axis) {
+  const auto check = [&]<class P>(P) {
+    for (const shape& s : {shape{4, 30, 50}, shape{3, 1, 1100}, shape{70, 5, 3}, shape{1, 1, 1}}) {
+      const array whole = array::random(s, P::type, 1), last = array::random({s[2]}, P::type, 2),
+                  middle = array::random({s[1], 1}, P::type, 3), first = array::random({s[0], 1, 1}, dtype::f32, 4),
+                  one = array::random({1}, P::type, 5), turned = array::random({s[0], s[2], s[1]}, P::type, 6);
+      broadcasts<P>(s, whole.v, last.v, middle.v);
+      broadcasts<P>(s, first.v, whole.v, one.v);
+      broadcasts<P>(s, turned.transposed(), middle.v, whole.v);
+      broadcasts<P>(s, middle.v, last.v, first.v);
+      cpu::view expanded = last.v;  // strides 0, as the planner hands repeated operands over
+      expanded.dims = s;
+      expanded.strides = {0, 0, 1};
+      broadcasts<P>(s, whole.v, expanded, one.v);
+    }
+  };
+  check(f32{});
+  check(bf16{});
+}
+TEST(elementwise, an_output_may_take_the_place_of_any_operand) {
+  const shape s{3, 2000};
+  const array a = array::random(s, dtype::f32, 1), b = array::random(s, dtype::f32, 2), c = array::random(s, dtype::f32, 3);
+  // output 0 = (x + y) z is stored first and z read last, so that z is both the place of the result and an operand of a later instruction
+  for (int place = 0; place < 3; ++place) {
+    op_case k({a.v, b.v, c.v}, outputs(array(s, dtype::f32), array(s, dtype::f32)));
+    std::swap(k.in[0], k.in[std::size_t(place)]);
+    k.body = {instruct(&cpu::kernel<op::add, f32, kernels::portable>::block, dtype::f32, {1, 2}, 0),
+              instruct(&cpu::kernel<op::mul, f32, kernels::portable>::block, dtype::f32, {8, 0}, 1)};
+    k.inout = 1;
+    expect_matches<op::elementwise, f32>(k, {0, 0});
+  }
+}
+}  // namespace
