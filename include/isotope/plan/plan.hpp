@@ -102,7 +102,12 @@ struct dynamic_plan {
   std::vector<port> inputs, outputs;
   plan_totals totals;
   message error;
-  operator plan_view() const { return {steps, operands, micros, slots, inputs, outputs, totals, error}; }
+  operator plan_view() const {
+    return {table(steps), table(operands), table(micros), table(slots), table(inputs), table(outputs), totals, error};
+  }
+
+ private:  // span's constructor from a vector checks a dozen concepts for each element type: 0.1 s in every translation unit
+  template <class E> static constexpr std::span<const E> table(const std::vector<E>& v) { return {v.data(), v.size()}; }
 };
 
 namespace plan_detail {
@@ -234,8 +239,8 @@ template <plan_sizes S, plan_sizes Room> constexpr plan<S> cut(const plan<Room>&
   copy(from.outputs, p.outputs);
   return p;
 }
-inline dynamic_plan freeze(const trace& g, const memory_layout& l) {
-  dynamic_plan p;
+template <class Plan = dynamic_plan> Plan freeze(const trace& g, const memory_layout& l) {
+  Plan p;
   const auto s = measure(g);
   p.steps.resize(s.steps);
   p.operands.resize(s.operands);

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "../../plan/kernels.hpp"
+#include "../../plan/layout.hpp"
 #include "launch.hpp"
 
 namespace isotope::cpu {
