@@ -9,6 +9,8 @@
 #include "core/target.hpp"
 #include "core/machine.hpp"
 #include "core/device.hpp"
+#include "core/scalars.hpp"
+#include "core/batch.hpp"
 #include "op/all.hpp"
 #include "nn/nn.hpp"
 #include "model/all.hpp"
