@@ -1,5 +1,6 @@
 # Builds and runs the consumer's program in one WAY: find_package, add_subdirectory, fetch_content or plain.
 # cmake -DWAY= -DSOURCE= -DBUILD= -DCXX= -DWORK= -DBACKEND= -DPRECISION= -P run.cmake
+# These tests are about finding and building, so nothing is optimised: that would take five times as long.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE rc OUTPUT_VARIABLE out ERROR_VARIABLE out)
   if(NOT rc EQUAL 0)
@@ -14,10 +15,9 @@ file(MAKE_DIRECTORY ${WORK})
 set(app ${SOURCE}/tests/consumer/app.cpp)
 if(WAY STREQUAL plain)
   set(program ${WORK}/app)
-  # A user's line, without our CMake: the flag is the one that the error text of deep models names.
-  run(${CXX} -std=c++20 -O2 -I ${SOURCE}/include ${app} -o ${program} -pthread)
+  run(${CXX} -std=c++20 -I ${SOURCE}/include ${app} -o ${program} -pthread)
 else()
-  set(arguments -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Release -DAPP=${app})
+  set(arguments -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Debug -DAPP=${app})
   if(WAY STREQUAL find_package)
     run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --component headers)
     list(APPEND arguments -DCMAKE_PREFIX_PATH=${WORK}/prefix -DFORBIDDEN=${SOURCE} -DIO=${SOURCE}/tests/consumer/io.cpp)
