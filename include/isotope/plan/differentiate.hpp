@@ -116,7 +116,7 @@ class backward {
 }  // namespace plan_detail
 
 /// Records the gradients of `loss`, a tensor of one element, with respect to every trainable parameter: parameter::grad.
-/// A loss of more elements is an error in the trace.
+/// A loss of more elements is an error in the trace, and so is an input with a scalar dimension.
 constexpr void differentiate(tape& t, std::int32_t loss, recompute_policy policy = {}) {
   if (!t.ok() || loss < 0) return;
   if (t.describe(loss).dims.count() != 1 || !is_floating(t.describe(loss).type)) {
@@ -125,6 +125,13 @@ constexpr void differentiate(tape& t, std::int32_t loss, recompute_policy policy
            place::current());
     return;
   }
+  for (const auto& i : t.g.inputs)
+    if (const shape& s = t.describe(i.value).dims; s.has_scalar()) {
+      message m;  // gradient rules sum over, and divide by, the sizes that layout plans for
+      t.fail(m << "differentiate: input '" << i.label << "' " << s << " has a size known late: train with constant sizes",
+             place::current());
+      return;
+    }
   t.block = -1;
   plan_detail::backward(t, policy).run(loss);
 }
