@@ -48,6 +48,22 @@ TYPED_TEST(memory, of_gpt2_is_within_five_percent_of_the_bytes_alive) {
   EXPECT_LE(double(temporaries(r.p)), 1.05 * double(r.facts.peak_bytes));
 }
 
+// A backend whose allocations are limited gets the arena in chunks.
+TEST(memory_chunks, are_not_straddled_by_any_temporary) {
+  constexpr std::int64_t chunk = 1 << 16;
+  const auto g = isotope::plan_detail::trace_training<reference_f32>(isotope::model::gpt_loss_of{{2, 2, 32, 65, 32}, 4, 32}, {});
+  const auto p = isotope::freeze(g, isotope::lay_out(g, isotope::kernel_table<reference_f32>, chunk));
+  EXPECT_EQ(check_memory(g, p, isotope::kernel_table<reference_f32>).fault, "");
+  EXPECT_GT(temporaries(p), 4 * chunk);
+  const auto count = [](const isotope::dynamic_plan& plan) {
+    int n = 0;
+    for (const auto& o : plan.operands) n += o.region == value_kind::temp && o.bytes > 0 && o.at / chunk != (o.at + o.bytes - 1) / chunk;
+    return n;
+  };
+  EXPECT_EQ(count(p), 0);
+  EXPECT_GT(count(isotope::freeze(g, isotope::lay_out(g, isotope::kernel_table<reference_f32>, 0))), 0);
+}
+
 // The checker must catch what it is for.
 
 struct memory_checker : testing::Test {

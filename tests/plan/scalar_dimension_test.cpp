@@ -88,4 +88,15 @@ TEST(scalar_dimension_layout, stops_at_the_limit_when_more_is_asked) {
   EXPECT_TRUE(same_bytes<float>(*dynamic.output<float>("output"), *fixed.output<float>("output")));
 }
 
+struct rows_loss {
+  template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
+    return mean(square(rows_model{isotope::scalar_dim{limit, 2}}(s)));
+  }
+};
+TEST(scalar_dimension_layout, is_refused_in_training) {
+  const auto plan = isotope::plan_training<reference_f32>(rows_loss{});
+  ASSERT_FALSE(plan.ok());  // gradients sum over all rows: those behind the actual size would count
+  EXPECT_NE(plan.error().line().find("has a size known late: train with constant sizes"), std::string::npos) << plan.error().line();
+}
+
 }  // namespace
