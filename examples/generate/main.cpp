@@ -27,24 +27,6 @@ namespace generate_program {
 
 inline constexpr std::string_view program = "isotope-generate";
 
-inline constexpr std::string_view help = R"(usage: isotope-generate --checkpoint DIR|FILE [--prompt TEXT] [flags]
-
-Continues a prompt with a model that isotope-train has trained.
-
-  --checkpoint DIR|FILE  a folder (its newest checkpoint is taken) or one file, such as DIR/best.safetensors
-  --prompt TEXT          what to continue; default: a line end
-  --tokens N             how many tokens to add, default 500
-  --temperature T        below 1 sharper, above 1 flatter, 0 always the likeliest; default 0.8
-  --top-k K              draw among the K likeliest; 0, the default: all
-  --top-p P              draw among the fewest that reach probability P; default 1
-  --seed N               the same seed gives the same text; default 1
-  --threads N            0, the default: as many as the machine has
-  --version              what the program was built from
-  --help                 this text
-
-exit codes: 0 done, 1 failed while running, 2 bad usage or checkpoint, 130 interrupted
-)";
-
 struct settings {
   std::string checkpoint;
   std::string prompt;
@@ -61,6 +43,26 @@ struct settings {
 BOOST_HANA_ADAPT_STRUCT(generate_program::settings, checkpoint, prompt, tokens, temperature, top_k, top_p, seed, threads);
 
 namespace generate_program {
+
+const std::vector<std::string> switches = {"version", "help"};
+
+std::string help_text() {
+  isotope::config::help_words words;
+  words.program = program;
+  words.opening = "Continues a prompt with a model that isotope-train has trained.";
+  words.closing = "exit codes: 0 done, 1 failed while running, 2 bad usage or checkpoint, 130 interrupted";
+  words.meanings = {{"checkpoint", "a folder (its newest checkpoint is taken) or one file, such as DIR/best.safetensors"},
+                    {"prompt", "what to continue; without: a line end"},
+                    {"tokens", "how many tokens to add"},
+                    {"temperature", "below 1 sharper, above 1 flatter, 0 always the likeliest"},
+                    {"top_k", "draw among the K likeliest; 0: all"},
+                    {"top_p", "draw among the fewest that reach probability P"},
+                    {"seed", "the same seed gives the same text"},
+                    {"threads", "0: as many as the machine has"},
+                    {"version", "what the program was built from"},
+                    {"help", "this text"}};
+  return isotope::config::flag_help(isotope::config::fields_of(settings{}), switches, words);
+}
 
 isotope::result<void> check(const settings& s) {
   const auto refuse = [](std::string flag, std::string fix) {
@@ -131,12 +133,12 @@ int guarded_main(int argc, char** argv) {
   isotope::config::sources given;
   for (int i = 1; i < argc; ++i) given.arguments.emplace_back(argv[i]);
   for (const std::string& argument : given.arguments)
-    if (argument == "--help" || argument == "-h") return support::print(help), support::success;
-    else if (argument == "--version")
-      return support::print(support::version_text(program, isotope::build_info<isotope::selected>)), support::success;
+    if (argument == "--help" || argument == "-h") return support::print(help_text()), support::success;
   int code = support::success;
-  auto loaded = isotope::config::load<settings>(given, {}, {});
+  auto loaded = isotope::config::load<settings>(given, {}, {{}, {}, switches, {}});
   if (support::failed(program, loaded, code)) return code;
+  if (loaded->has_switch("version"))
+    return support::print(support::version_text(program, isotope::build_info<isotope::selected>)), support::success;
   return run(loaded->value);
 }
 

@@ -4,7 +4,7 @@
 #include "../support/output.hpp"
 #include "../support/version.hpp"
 
-#include <isotope/config/suggest.hpp>
+#include <isotope/config/flags.hpp>
 #include <isotope/config/table.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
@@ -17,14 +17,15 @@
 namespace {
 
 constexpr std::string_view program = "isotope-info";
-constexpr std::string_view help = R"(usage: isotope-info [--kernels]
+const std::vector<std::string> switches = {"kernels", "version", "help"};
 
-Prints what the program was built from, the device and the machine that it runs on, and the kernels of its target.
-
-  --kernels   every kernel: op, precision, set
-  --version   what the program was built from
-  --help      this text
-)";
+std::string help_text() {
+  isotope::config::help_words words;
+  words.program = program;
+  words.opening = "Prints what the program was built from, the device and the machine that it runs on, and the kernels of its target.";
+  words.meanings = {{"kernels", "every kernel: op, precision, set"}, {"version", "what the program was built from"}, {"help", "this text"}};
+  return isotope::config::flag_help({}, switches, words);
+}
 
 using target = isotope::selected;
 using table = std::vector<std::vector<std::string>>;
@@ -72,21 +73,22 @@ int guarded_main(int argc, char** argv) {
   using support::print;
   const isotope::build& build = isotope::build_info<target>;
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  const std::vector<std::string> known = {"--help", "--version", "--kernels"};
-  for (const std::string& argument : arguments)
-    if (argument != "-h" && std::find(known.begin(), known.end(), argument) == known.end())
-      return support::report(program, isotope::fail(isotope::errc::unknown_key, "unknown flag", "flag " + argument,
-                                                    isotope::config::did_you_mean(argument, known, "--help lists the flags")));
-  const auto has = [&](std::string_view flag) { return std::find(arguments.begin(), arguments.end(), flag) != arguments.end(); };
-  if (has("--help") || has("-h")) return print(help), support::success;
+  if (std::find_if(arguments.begin(), arguments.end(), [](const auto& a) { return a == "--help" || a == "-h"; }) != arguments.end())
+    return print(help_text()), support::success;
+  int code = support::success;
+  const auto flags = isotope::config::read_flags(arguments, {}, switches);
+  if (support::failed(program, flags, code)) return code;
+  const auto has = [&](std::string_view name) {
+    return std::find(flags->switches.begin(), flags->switches.end(), name) != flags->switches.end();
+  };
   print(support::version_text(program, build));
-  if (has("--version")) return support::success;
+  if (has("version")) return support::success;
 
   table rows;
   rows_of_device(rows);
   rows_of_machine(rows);
   print("\n" + isotope::config::columns(rows));
-  print("\n" + isotope::config::columns(has("--kernels") ? all_kernel_rows() : kernel_summary()));
+  print("\n" + isotope::config::columns(has("kernels") ? all_kernel_rows() : kernel_summary()));
   if constexpr (requires { target::backend::native_reason; })
     if (std::string_view(target::kernel_set::name) == "native") print("\nnative: " + std::string(target::backend::native_reason) + "\n");
   return support::success;

@@ -23,7 +23,7 @@ struct configuration {
   std::optional<isotope::io::checkpoint_folder::found> from;
 };
 
-inline isotope::config::rules flag_rules(std::string size) { return {std::move(size), {}, {"help", "version", "print-config"}, {}}; }
+inline isotope::config::rules flag_rules(std::string size) { return {std::move(size), {}, switches, {}}; }
 
 /// What a checkpoint keeps of the settings, as text.
 inline std::string kept_text(const isotope::config::loaded<settings>& s) {

@@ -1,21 +1,25 @@
 #pragma once
-/// The text of --help: every setting by its shortest flag, grouped as in the configuration file.
+/// The text of --help: what every setting means.
 #include "settings.hpp"
 #include "sizes.hpp"
 
-#include <isotope/config/arguments.hpp>
-#include <isotope/config/table.hpp>
+#include <isotope/config/flags.hpp>
+#include <isotope/config/reflect.hpp>
 
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 namespace train_program {
 
-/// What a field means; empty for a field that nobody described.
-inline std::string_view meaning_of(std::string_view key) {
-  static constexpr std::pair<std::string_view, std::string_view> meanings[] = {
+inline isotope::config::help_words words_of_help() {
+  isotope::config::help_words words;
+  words.program = program;
+  words.opening = "Trains a GPT on text: prints losses, keeps checkpoints, resumes bit for bit.";
+  words.meanings = {
+      {"size", "a named size, below; it sets [model] and [training]"},
+      {"config", "a .toml or .json file with any of these fields"},
+      {"print-config", "every field, its value and the layer that set it; trains nothing"},
+      {"version", "what the program was built from"},
+      {"help", "this text"},
       {"model.layers", "transformer blocks"},
       {"model.heads", "attention heads"},
       {"model.width", "channels"},
@@ -51,43 +55,22 @@ inline std::string_view meaning_of(std::string_view key) {
       {"machine.threads", "0: as many as the machine has"},
       {"machine.memory_mib", "most memory that the plan may need; 0: what the machine has"},
   };
-  for (const auto& [name, meaning] : meanings)
-    if (name == key) return meaning;
-  return {};
+  // `checkpoint.dir` is --checkpoint-dir in full: --dir alone would not say of what.
+  words.in_full = {"checkpoint.dir", "checkpoint.every"};
+  words.closing = "The defaults are those of " + std::string(default_size) +
+                  ". In a file, [groups] are tables and dashes are underscores; as variables, ISOTOPE_MODEL_WIDTH.\n"
+                  "A size is weakest, then the file, variables, flags.\n\nsizes:\n";
+  for (const auto& s : named_sizes()) words.closing += "  " + s.name + (s.name == default_size ? " (default)\n" : "\n");
+  words.closing +=
+      "\nexit codes: 0 done, 1 failed while running, 2 bad usage, configuration or data, 130 interrupted (the step is finished and saved)";
+  return words;
 }
 
 inline std::string help_text() {
-  const auto fields = isotope::config::fields_of(settings{});
-  std::vector<std::vector<std::string>> rows;
-  std::string group;
-  for (const auto& f : fields) {
-    const auto dot = f.key.find('.');
-    if (f.key.substr(0, dot) != group) {
-      group = f.key.substr(0, dot);
-      rows.push_back({"[" + group + "]"});
-    }
-    const std::string leaf = isotope::config::flag_of(f.key.substr(dot + 1));
-    // `checkpoint.dir` is --checkpoint-dir in full: --dir alone would not say of what.
-    const bool full = f.key == "checkpoint.dir" || f.key == "checkpoint.every";
-    rows.push_back(
-        {"  " + (full ? isotope::config::flag_of(f.key) : leaf), f.value == "\"\"" ? "" : f.value, std::string(meaning_of(f.key))});
-  }
-  std::string sizes;
-  for (const auto& s : named_sizes()) sizes += (s.name == default_size ? "  " + s.name + " (default)\n" : "  " + s.name + "\n");
-  return "usage: isotope-train [--size NAME] [--text FILE] [--steps N] [flags]\n\n"
-         "Trains a GPT on text: prints losses, keeps checkpoints, resumes bit for bit.\n\n"
-         "  --size NAME      a named size, below; it sets [model] and [training]\n"
-         "  --config FILE    a .toml or .json file with any of the fields below\n"
-         "  --print-config   every field, its value and the layer that set it; trains nothing\n"
-         "  --version        what the program was built from\n"
-         "  --help           this text\n\n"
-         "Fields as flags, with the defaults of " +
-         std::string(default_size) +
-         ". In a file, [groups] are tables and dashes are underscores; as variables,\n"
-         "ISOTOPE_MODEL_WIDTH. A size is weakest, then the file, variables, flags.\n\n" +
-         isotope::config::columns(rows) + "\nsizes:\n" + sizes +
-         "\nexit codes: 0 done, 1 failed while running, 2 bad usage, configuration or data, 130 interrupted (the step is finished and "
-         "saved)\n";
+  using isotope::config::field_kind;
+  auto fields = isotope::config::fields_of(settings{});
+  fields.insert(fields.begin(), {{"size", field_kind::text, {}}, {"config", field_kind::text, {}}});
+  return isotope::config::flag_help(fields, switches, words_of_help());
 }
 
 }  // namespace train_program

@@ -26,8 +26,6 @@
 
 namespace train_program {
 
-inline constexpr std::string_view program = "isotope-train";
-
 inline isotope::result<isotope::io::dataset> open_data(const input_settings& s, std::int64_t length) {
   using isotope::io::text_unit;
   const text_unit unit = s.data == "byte" ? text_unit::bytes : s.data == "tokens" ? text_unit::tokens : text_unit::characters;

@@ -6,10 +6,15 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace train_program {
 
 using support::model_settings;
+
+inline constexpr std::string_view program = "isotope-train";
+inline const std::vector<std::string> switches = {"print-config", "version", "help"};
 
 struct training_settings {
   std::int64_t steps = 2000;

@@ -63,12 +63,5 @@ TEST(table, every_field_stands_with_value_and_layer) {
             "tied           true   default\n");
 }
 
-TEST(table, help_lists_flags_defaults_and_sizes) {
-  const std::vector<config::named_size<run_config>> sizes = {{"tiny", {}}, {"gpt2-124m", {}}};
-  const std::string help = config::flag_help<run_config>(sizes);
-  EXPECT_NE(help.find("  --learning-rate  a number        default 0.001\n"), std::string::npos) << help;
-  EXPECT_NE(help.find("tiny, gpt2-124m\n"), std::string::npos) << help;
-}
-
 }  // namespace
 }  // namespace isotope

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <isotope/config/arguments.hpp>
+#include <isotope/config/flags.hpp>
 #include <string>
 #include <vector>
 
@@ -63,6 +63,45 @@ TEST(flags, a_missing_value_and_a_bare_word_are_refused) {
   EXPECT_EQ(read({"--"}).error().code, errc::invalid_argument);
   EXPECT_EQ(read({"-s"}).error().code, errc::invalid_argument);
   EXPECT_EQ(read({""}).error().code, errc::invalid_argument);
+}
+
+TEST(flags, the_last_of_equal_flags_stands_last_whatever_its_spelling) {
+  const auto got = read({"--train-tie-all", "--steps", "1", "--no-tie-all", "--steps=2", "--text=", "--tie-all=x"});
+  ASSERT_TRUE(got.ok()) << got.error().line();
+  std::string all;
+  for (const auto& e : got->entries) all += e.where + "=" + e.value + ";";
+  EXPECT_EQ(all, "flag --train-tie-all=true;flag --steps=1;flag --no-tie-all=false;flag --steps=2;flag --text=;flag --tie-all=x;");
+}
+
+TEST(flags, switches_take_no_value_and_are_kept_apart) {
+  const std::vector<std::string> switches = {"help", "version"};
+  const auto got = config::read_flags(std::vector<std::string>{"--version", "--steps", "3"}, fields, switches);
+  ASSERT_TRUE(got.ok()) << got.error().line();
+  EXPECT_EQ(got->switches, std::vector<std::string>{"version"});
+  EXPECT_EQ(got->entries.size(), 1u);
+  EXPECT_EQ(config::read_flags(std::vector<std::string>{"--help=1"}, fields, switches).error().line(),
+            "flag --help: takes no value (fix: give --help alone)");
+}
+
+TEST(flags, odd_words_are_refused_and_dashes_may_be_attached) {
+  EXPECT_EQ(read({"--text=--steps"})->entries[0].value, "--steps");
+  for (const char* odd : {"--=1", "--!", "++", "-", "[a]", "{}", "/steps"}) EXPECT_FALSE(read({odd}).ok()) << odd;
+  EXPECT_EQ(read({"--steps", "1", "2"}).error().line(), "'2' is not a flag (fix: flags begin with two dashes, e.g. --steps 100)");
+  EXPECT_EQ(read({"--text", "[a,b]", "--text", "{}"})->entries.size(), 2u);
+}
+
+TEST(flags, help_lists_flags_kinds_defaults_and_meanings_in_groups) {
+  const std::vector<field> described = {{"model.width", field_kind::integer, "64"},
+                                        {"data.text", field_kind::text, "\"a\""},
+                                        {"data.tie_all", field_kind::boolean, "false"},
+                                        {"size", field_kind::text, "\"\""}};
+  const std::vector<std::string> switches = {"help"};
+  const std::string help = config::flag_help(
+      described, switches, {"prog", "What it does.", "The end.", {{"model.width", "channels"}, {"help", "this text"}}, {"data.text"}});
+  for (const char* part : {"What it does.\nUsage: prog", "\n[model]:\n  --width N=64 ", " channels\n", "\n[data]:\n  --data-text TEXT=a",
+                           "\n  --tie-all  ", "\n  --size TEXT", "\n  --help ", " this text\n", "\nThe end.\n"})
+    EXPECT_NE(help.find(part), std::string::npos) << part << " in\n" << help;
+  EXPECT_EQ(help.find("\n\n\n"), std::string::npos) << help;
 }
 
 TEST(flags, names_are_made_from_keys) {

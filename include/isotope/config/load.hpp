@@ -11,6 +11,7 @@
 #include <isotope/config/arguments.hpp>
 #include <isotope/config/entry.hpp>
 #include <isotope/config/file.hpp>
+#include <isotope/config/flags.hpp>
 #include <isotope/config/reflect.hpp>
 #include <isotope/config/suggest.hpp>
 #include <isotope/core/error.hpp>

@@ -1,13 +1,11 @@
 #pragma once
-/// Text for --print-config and --help.
+/// Text for --print-config, in columns.
 #include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
 
-#include <isotope/config/arguments.hpp>
 #include <isotope/config/load.hpp>
-#include <isotope/config/reflect.hpp>
 
 namespace isotope::config {
 
@@ -32,15 +30,6 @@ inline std::string columns(std::span<const std::vector<std::string>> rows) {
 template <class C> std::string table(const loaded<C>& configuration) {
   std::vector<std::vector<std::string>> rows = {{"field", "value", "layer"}};
   for (const setting& s : configuration.settings) rows.push_back({s.key, s.value, s.origin});
-  return columns(rows);
-}
-
-/// One line per flag with its kind and default, then the sizes.
-template <class C> std::string flag_help(std::span<const named_size<C>> sizes) {
-  std::vector<std::vector<std::string>> rows;
-  for (const field& f : fields_of(C{})) rows.push_back({"  " + flag_of(f.key), std::string(name_of(f.kind)), "default " + f.value});
-  rows.push_back({"  --size", "text", size_list(sizes)});
-  rows.push_back({"  --config", "text", "a .toml or .json file with any of these"});
   return columns(rows);
 }
 
