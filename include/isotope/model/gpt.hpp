@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "../core/square_root.hpp"
 #include "../nn/nn.hpp"
 #include "../op/attention.hpp"
 #include "../op/cross_entropy.hpp"
@@ -53,13 +54,21 @@ constexpr std::int64_t parameter_count(const gpt& g) {
   return (std::int64_t(g.vocab) + g.context) * C + g.layers * (12 * C * C + 13 * C) + 2 * C;
 }
 
-/// x = x + c_proj(attention(c_attn(ln_1(x)))), then x = x + mlp(ln_2(x)).  x (B, S, C); the last linear layer of each branch starts
-/// smaller by sqrt(2 layers), as the residual stream sums that many.
-template <Machine M> constexpr tensor<M> gpt_block(scope<M> s, const gpt& g, tensor<M> x, double residual_deviation) {
-  const auto qkv = nn::linear(s / "attn.c_attn", nn::layer_norm(s / "ln_1", x), 3 * g.width);
-  const auto a = nn::linear(s / "attn.c_proj", attention(qkv, g.heads), g.width, residual_deviation);
+/// Deviations of the initial linear weights. GPT-2 has 0.02 at width 768; other widths keep the size of a layer's outputs, by 1/sqrt(width).
+/// The last linear layer of each branch starts smaller by sqrt(2 layers), as the residual stream sums that many.
+struct gpt_deviations {
+  double linear, residual;
+  constexpr explicit gpt_deviations(const gpt& g)
+      : linear(0.02 * square_root(768.0 / g.width)), residual(linear / square_root(2.0 * g.layers)) {}
+};
+
+/// x = x + c_proj(attention(c_attn(ln_1(x)))), then x = x + mlp(ln_2(x)).  x (B, S, C).
+template <Machine M> constexpr tensor<M> gpt_block(scope<M> s, const gpt& g, tensor<M> x) {
+  const gpt_deviations d(g);
+  const auto qkv = nn::linear(s / "attn.c_attn", nn::layer_norm(s / "ln_1", x), 3 * g.width, d.linear);
+  const auto a = nn::linear(s / "attn.c_proj", attention(qkv, g.heads), g.width, d.residual);
   x = x + dropout(a, g.dropout);
-  return x + dropout(nn::mlp(s / "mlp", nn::layer_norm(s / "ln_2", x), 4 * g.width, residual_deviation), g.dropout);
+  return x + dropout(nn::mlp(s / "mlp", nn::layer_norm(s / "ln_2", x), 4 * g.width, d.linear, d.residual), g.dropout);
 }
 
 /// Logits (B, S, V) of token ids (B, S), S <= context.
@@ -69,10 +78,7 @@ template <Machine M> constexpr tensor<M> gpt_logits(scope<M> s, const gpt& g, te
   const auto wpe = s.param("wpe.weight", {g.context, g.width}, init::normal(0.02));
   const auto words = embedding(wte, tokens), positions = narrow(wpe, 0, 0, tokens[-1]);
   auto x = dropout(words + positions, g.dropout);
-  double layers = 1;  // sqrt(2 layers) by Newton's iteration, for constant expressions
-  for (int i = 0; i < 40; ++i) layers = 0.5 * (layers + 2.0 * g.layers / layers);
-  for (int l = 0; l < g.layers; ++l)
-    x = nn::block(s / "h" / l, x, [&](scope<M> h, tensor<M> y) { return gpt_block(h, g, y, 0.02 / layers); });
+  for (int l = 0; l < g.layers; ++l) x = nn::block(s / "h" / l, x, [&](scope<M> h, tensor<M> y) { return gpt_block(h, g, y); });
   return matmul(nn::layer_norm(s / "ln_f", x), transpose(wte));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 /// A multi-layer perceptron classifier.
+#include "../core/square_root.hpp"
 #include "../nn/nn.hpp"
 #include "../op/cross_entropy.hpp"
 
@@ -17,13 +18,8 @@ constexpr std::int64_t parameter_count(const mlp& m) {
 
 /// Logits (B, classes) of features x (B, inputs): `layers` hidden layers with GELU. Weights ~ N(0, 2 / fan-in).
 template <Machine M> constexpr tensor<M> mlp_logits(scope<M> s, const mlp& m, tensor<M> x) {
-  const auto root = [](double v) {
-    double r = 1;
-    for (int i = 0; i < 40; ++i) r = 0.5 * (r + v / r);
-    return r;
-  };
-  for (int l = 0; l < m.layers; ++l) x = gelu(nn::linear(s / "hidden" / l, x, m.hidden, root(2.0 / double(x.cols()))));
-  return nn::linear(s / "out", x, m.classes, root(1.0 / m.hidden));
+  for (int l = 0; l < m.layers; ++l) x = gelu(nn::linear(s / "hidden" / l, x, m.hidden, square_root(2.0 / double(x.cols()))));
+  return nn::linear(s / "out", x, m.classes, square_root(1.0 / m.hidden));
 }
 
 /// Loss: inputs `x` (batch, inputs) in the program's precision and `targets` (batch), i32.

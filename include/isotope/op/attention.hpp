@@ -1,4 +1,5 @@
 #pragma once
+#include "../core/square_root.hpp"
 #include "../core/tape.hpp"
 #include "copy.hpp"
 
@@ -42,7 +43,7 @@ struct attention : attention_shape {
       return;
     if (r.attr.i[4] != 0 && !r.require(r.dims(packed ? 1 : 3) == shape{q.axis(0), T}, "mask must be [B,T]")) return;
     if (r.attr.i[2] != 0 && !r.require(q[1] <= T.size, "causal attention has more queries than keys")) return;
-    if (r.attr.f[0] == 0) r.attr.f[0] = 1.0 / root(double(D));
+    if (r.attr.f[0] == 0) r.attr.f[0] = 1.0 / square_root(double(D));
     r.yield({q.axis(0), q.axis(1), H * D}, r.type(0));
     r.yield({q.axis(0), H, q.axis(1)}, r.accum());
   }
@@ -56,14 +57,6 @@ struct attention : attention_shape {
     const auto r = g.machine().apply(info<attention_grad>, {in.data(), std::size_t(n + 3)}, g.attr, place::current());
     for (int k = 0; k < grads; ++k)
       if (g.wants(k)) g.give(k, {&g.machine(), r.out[std::size_t(k)]});
-  }
-
- private:
-  /// sqrt by Newton's iteration: the same bits in a constant expression and at run time.
-  static constexpr double root(double x) {
-    double r = x > 1 ? x : 1;
-    for (int i = 0; i < 64; ++i) r = 0.5 * (r + x / r);
-    return r;
   }
 };
 }  // namespace op
