@@ -138,6 +138,15 @@ TEST(toml, malformed_keys_and_lines_are_refused_with_their_line) {
     EXPECT_EQ(flat("\n" + std::string(bad)).substr(0, 14), "c:2: not TOML:") << bad;
 }
 
+TEST(toml, characters_outside_ascii_pass_in_strings_and_comments_alone) {
+  EXPECT_EQ(flat("'\u00e9' = \"\"\"\n\u00e9\\\n  x\u00e9\"\"\" # \u00e9"), "\u00e9=\u00e9x\u00e9;");
+  for (const char* bad :
+       {"x = 0\"\u00e9\"", "x = 0{\"\u00e9\" = 1}", "x = 0=\"\u00e9\"", "x = 1979-05-27 0\"\u00e9\"", "x = 1979-05-27 0 = 2",
+        "x = \"\"\"\\\u00e9\"\"\"", "x = \"\"\"\\ \u00e9\"\"\"", "x = true\u00e9", "x = \"a\"\u00e9"})
+    EXPECT_EQ(flat("\n" + std::string(bad)).substr(0, 14), "c:2: not TOML:") << bad;
+  EXPECT_EQ(flat("x = \"\"\"a\\\n \u00e9\"\"\"").substr(0, 64), "c:1: not TOML: a character outside ASCII right after a backslash");
+}
+
 TEST(toml, control_characters_and_invalid_utf8_are_refused_everywhere) {
   for (const std::string bad :
        {"a = 1\x01", "# \x7f", "a = '\x02'", "a = '''\x1f'''", "# \xff", "a = '\xc0\x80'", "a = 1\rb = 2", "a = '''\r'''"})

@@ -1,6 +1,7 @@
 #pragma once
-/// What toml++ 3.3 does not survive, refused before it sees the text: it asserts that a key or value begins as one (`[=`, `a=[[}`), has
-/// undefined behaviour for unquoted characters outside ASCII, and frees `a.a.a...` by recursion. No field is an array, so none passes.
+/// What toml++ 3.3 does not survive, refused before it sees the text. It asserts that a key or value begins as one (`[=`, `a=[[}`), it asks
+/// of characters outside ASCII whether they are blank, which has undefined behaviour for some, and it frees `a.a.a...` by recursion. No
+/// field is an array, so none passes.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -18,21 +19,45 @@ struct toml_problem {
 
 namespace detail {
 
-/// Just past the string that opens at `at`; 0 if it does not close.
-inline std::size_t end_of_toml_string(std::string_view text, std::size_t at) {
+inline constexpr std::string_view toml_bare = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+inline bool outside_ascii(std::string_view text, std::size_t at) {
+  return at < text.size() && static_cast<unsigned char>(text[at]) >= 0x80;
+}
+
+/// Just past the string that opens at `at`; 0 if it must not pass, and why.
+inline std::size_t end_of_toml_string(std::string_view text, std::size_t at, std::string& why) {
   const char quote = text[at];
   const std::string three(3, quote);
   const bool block = text.substr(at).starts_with(three);
   for (at += block ? 3 : 1; at < text.size() && (block || text[at] != '\n'); ++at) {
-    if (quote == '"' && text[at] == '\\') ++at;
-    else if (!block && text[at] == quote) return at + 1;
-    else if (block && text.substr(at).starts_with(three)) {
+    if (quote == '"' && text[at] == '\\') {
+      // The parser asks of what follows a backslash and blanks whether it is blank.
+      if (block && outside_ascii(text, text.find_first_not_of(" \t\r\n", at + 1))) {
+        why = "a character outside ASCII right after a backslash";
+        return 0;
+      }
+      ++at;
+    } else if (!block && text[at] == quote) {
+      return at + 1;
+    } else if (block && text.substr(at).starts_with(three)) {
       at += 3;  // up to two more quotes belong to the string
       for (int more = 0; more < 2 && at < text.size() && text[at] == quote; ++more) ++at;
       return at;
     }
   }
+  why = "a string without its closing quotes";
   return 0;
+}
+
+/// Just past the number or word at `at`; 0 if what follows does not end it: the parser reads on to a blank, through strings, and past a
+/// blank between a date and a time, where it asserts. No field is a date.
+inline std::size_t end_of_toml_word(std::string_view text, std::size_t at) {
+  const std::string inside = std::string(toml_bare) + "+.:";
+  if (inside.find(text[at]) == inside.npos || text[at] == '_') return 0;
+  at = std::min(text.find_first_not_of(inside, at), text.size());
+  if (at + 1 < text.size() && text[at] == ' ' && text[at + 1] >= '0' && text[at + 1] <= '9') return 0;
+  return at == text.size() || std::string_view(" \t\r\n,}#").find(text[at]) != std::string_view::npos ? at : 0;
 }
 
 }  // namespace detail
@@ -50,7 +75,6 @@ inline toml_problem guard_toml(std::string_view text) {
     at += bytes;
   }
   line = 1;
-  constexpr std::string_view bare = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
   int parts = 1, braces = 0;
   char before = '\n';  // the last character that is no blank: after a line end, '[' opens a header
   for (std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0; at < text.size(); ++at) {
@@ -58,14 +82,21 @@ inline toml_problem guard_toml(std::string_view text) {
     const bool quote = c == '"' || c == '\'';
     if (c == ' ' || c == '\t') continue;
     if (c == '[' && before != '\n') return {"an array: no field is one", line};
-    if (before == '[' && !quote && bare.find(c) == bare.npos) return {"a table's name expected", line};
-    if (before == '=' && !quote && (c == '_' || (bare.find(c) == bare.npos && c != '+' && c != '{'))) return {"a value expected", line};
+    if (before == '[' && !quote && detail::toml_bare.find(c) == detail::toml_bare.npos) return {"a table's name expected", line};
+    if (c == '{' && before != '=') return {"a table where no value stands", line};
     if (c == '#') at = std::min(text.find('\n', at), text.size()) - 1;
     if (quote) {
-      const std::size_t end = detail::end_of_toml_string(text, at);
-      if (end == 0) return {"a string without its closing quotes", line};
+      std::string why;
+      const std::size_t end = detail::end_of_toml_string(text, at, why);
+      if (end == 0) return {why, line};
       line += static_cast<std::size_t>(std::count(&text[at], &text[at] + (end - at), '\n'));
       at = end - 1;
+    } else if (before == '=' && c != '{') {
+      const std::size_t end = detail::end_of_toml_word(text, at);
+      if (end == 0) return {"a value expected: text needs quotes", line};
+      at = end - 1;
+      before = 'x';
+      continue;
     }
     if (static_cast<unsigned char>(c) >= 0x80) return {"a character outside ASCII without quotes", line};
     if (c == '.' && ++parts > most_parts) return {"a key of more than " + std::to_string(most_parts) + " parts", line};
