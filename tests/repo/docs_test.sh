@@ -27,4 +27,7 @@ for file in README.md CONTRIBUTING.md; do
     [ -e "$link" ] || say "$file: links to '$link', which is not there"
   done
 done
+# The program that README.md shows is the one that is built.
+shown=$(sed -n '/^```cpp$/,/^```$/p' README.md | sed '1d;$d')
+[ "$shown" = "$(sed 1d examples/quickstart/main.cpp)" ] || say "README.md: its program differs from examples/quickstart/main.cpp"
 exit $failed
