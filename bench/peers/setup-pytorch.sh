@@ -29,7 +29,7 @@ command -v apt-get >/dev/null || fail "apt-get is not here. fix: run on Debian o
 
 mirror=${ISOTOPE_DEBIAN_MIRROR:-$(apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI)' 'Created-By: Packages' |
     awk -F'|' '$1 == "Debian" && $2 == "Debian" && $3 == "main" && !uri { uri = $4 } END { print uri }')}
-[ -n "$mirror" ] || fail "apt knows no Debian repository. fix: set ISOTOPE_DEBIAN_MIRROR, for example to http://deb.debian.org/debian"
+[ -n "$mirror" ] || fail "apt knows no Debian repository. fix: set ISOTOPE_DEBIAN_MIRROR to one"
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 [ -f "$keyring" ] || fail "'$keyring' is missing. fix: apt-get install debian-archive-keyring"
 
