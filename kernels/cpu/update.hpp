@@ -172,7 +172,7 @@ struct adamw {
         widen_run(g.data, g.type, i, 1, buffer, n);
         gradient = buffer;
       }
-      const float keep = decays ? 1.0f - step.rate * s.weight_decay : 1.0f;
+      const float decay = decays ? step.rate * s.weight_decay : 0.0f;  // not as the factor 1 - decay, whose rounding adds up over the steps
       ISOTOPE_IVDEP
       for (std::int64_t j = 0; j < n; ++j) {
         const float x = c * gradient[j];
@@ -182,7 +182,7 @@ struct adamw {
       }
       math::sqrt(root, root, n);
       ISOTOPE_IVDEP
-      for (std::int64_t j = 0; j < n; ++j) w[j] = w[j] * keep - rate * m[j] / (root[j] + epsilon);
+      for (std::int64_t j = 0; j < n; ++j) w[j] = w[j] - decay * w[j] - rate * m[j] / (root[j] + epsilon);
       if (has_shadow) narrow_run(w, l.out[3].data, l.out[3].type, i, n);
     });
   }
