@@ -152,6 +152,35 @@ TEST(TrainingOptions, ClippingByTensorNormScalesEachTensorAlone) {
   EXPECT_GT(kept, 0);
 }
 
+TEST(StepCount, TheSessionCountsUpdatesAndStartsOverOnRequest) {
+  const data d;
+  const auto batch = d.batch();
+  auto counted = load({}), told = load({});
+  iso::step_scalars x{.optimizer_step = 0, .learning_rate = 1e-2f};
+  EXPECT_EQ(counted.step_count(), 0);
+  for (int t = 1; t <= 3; ++t) {
+    const auto a = counted.step({&batch, 1}, x), b = told.step({&batch, 1}, {.optimizer_step = t, .learning_rate = 1e-2f});
+    EXPECT_EQ(a.loss, b.loss);
+    EXPECT_EQ(counted.step_count(), t);
+  }
+  for (std::size_t k = 0; k < told.parameters().size(); ++k)
+    EXPECT_EQ(read(counted, tensor_kind::parameter, k), read(told, tensor_kind::parameter, k));
+  counted.reset_step();
+  EXPECT_EQ(counted.step_count(), 0);
+  static_cast<void>(counted.step({&batch, 1}, x));
+  EXPECT_EQ(counted.step_count(), 1);
+}
+
+TEST(StepCount, ASkippedStepDoesNotCount) {
+  const data d;
+  const auto batch = d.batch();
+  auto s = load({});
+  std::vector<float> w(std::size_t(s.parameters()[0].dims.count()), std::nanf(""));
+  ASSERT_TRUE(s.write(tensor_kind::parameter, 0, w).ok());
+  EXPECT_TRUE(s.step({&batch, 1}, {.optimizer_step = 0}).skipped);
+  EXPECT_EQ(s.step_count(), 0);
+}
+
 TEST(Counters, AStepMovesTheBatchAndTheScalarsInAndLossAndNormOut) {
   const data d;
   const auto batch = d.batch();

@@ -9,7 +9,7 @@ namespace isotope {
 struct step_scalars {
   std::uint64_t seed = 0;           // Philox key
   std::uint64_t counter = 0;        // Philox step: optimiser step x micro-batches + micro-batch
-  std::int64_t optimizer_step = 1;  // t of the bias correction: 1 for the first update
+  std::int64_t optimizer_step = 1;  // t of the bias correction: 1 for the first update; 0: the session counts
   float learning_rate = 1e-3f;
   float beta1 = 0.9f, beta2 = 0.999f;
   float epsilon = 1e-8f;

@@ -117,6 +117,7 @@ template <Target T> class session {
   /// One optimiser step on what the inputs hold; `active` is the set of phases, for callers that accumulate by hand.
   step_report run(const step_scalars& x, std::uint8_t active = phase_first | phase_last) {
     *scalars_ = x;
+    if (x.optimizer_step <= 0) scalars_->optimizer_step = step_count_ + 1;
     counters_.launches += train_.run(active);
     ++counters_.steps;
     counters_.bytes_in += std::int64_t(sizeof(step_scalars));
@@ -125,6 +126,7 @@ template <Target T> class session {
     r.loss = number(plan_.outputs, base_, "loss");
     r.grad_norm = number(plan_.outputs, base_, "grad_norm");
     r.skipped = !std::isfinite(r.loss) || !std::isfinite(r.grad_norm);
+    if ((active & phase_last) != 0 && !r.skipped) step_count_ = scalars_->optimizer_step;
     return r;
   }
 
@@ -188,6 +190,11 @@ template <Target T> class session {
   /// The arena and the tables that the session keeps beside it.
   std::int64_t measured_bytes() const { return arena_.bytes() + train_.table_bytes() + eval_.table_bytes(); }
   const session_counters& counters() const { return counters_; }
+
+  /// The optimiser step of the last update, skipped ones not counted; `step_scalars::optimizer_step = 0` asks for the next one.
+  std::int64_t step_count() const { return step_count_; }
+  /// Starts the bias correction over, e.g. after the moments were cleared.
+  void reset_step() { step_count_ = 0; }
   const plan_view& plan() const { return plan_; }
 
  private:
@@ -205,7 +212,7 @@ template <Target T> class session {
   step_scalars* scalars_ = nullptr;
   region_bases base_{}, eval_base_{};
   program train_, eval_;
-  std::int64_t planned_ = 0;
+  std::int64_t planned_ = 0, step_count_ = 0;
   session_counters counters_;
 
   std::byte* region(value_kind k) const { return base_[std::size_t(k)]; }
