@@ -1,14 +1,13 @@
 #pragma once
-/// isotope: transformers written once, planned by the C++ compiler. The public headers, in reading order.
+/// isotope: transformers written once, planned by the C++ compiler. The public headers of model code, in reading order. Devices, failures and
+/// plans made at run time come with a backend: selected.hpp, or backend/cpu.hpp.
 // clang-format off
 #include "core/precision.hpp"
 #include "core/shape.hpp"
-#include "core/error.hpp"
 #include "core/tensor.hpp"
 #include "core/tape.hpp"
 #include "core/target.hpp"
 #include "core/machine.hpp"
-#include "core/device.hpp"
 #include "core/scalars.hpp"
 #include "core/batch.hpp"
 #include "op/all.hpp"

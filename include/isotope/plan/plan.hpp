@@ -93,23 +93,6 @@ template <plan_sizes S> struct plan {
   constexpr operator plan_view() const { return {steps, operands, micros, slots, inputs, outputs, totals, error}; }
 };
 
-/// A plan made at run time.
-struct dynamic_plan {
-  std::vector<step> steps;
-  std::vector<operand> operands;
-  std::vector<micro> micros;
-  std::vector<slot> slots;
-  std::vector<port> inputs, outputs;
-  plan_totals totals;
-  message error;
-  operator plan_view() const {
-    return {table(steps), table(operands), table(micros), table(slots), table(inputs), table(outputs), totals, error};
-  }
-
- private:  // span's constructor from a vector checks a dozen concepts for each element type: 0.1 s in every translation unit
-  template <class E> static constexpr std::span<const E> table(const std::vector<E>& v) { return {v.data(), v.size()}; }
-};
-
 namespace plan_detail {
 
 constexpr operand operand_of(const trace& g, const memory_layout& l, std::int32_t v) {
@@ -237,18 +220,6 @@ template <plan_sizes S, plan_sizes Room> constexpr plan<S> cut(const plan<Room>&
   copy(from.slots, p.slots);
   copy(from.inputs, p.inputs);
   copy(from.outputs, p.outputs);
-  return p;
-}
-template <class Plan = dynamic_plan> Plan freeze(const trace& g, const memory_layout& l) {
-  Plan p;
-  const auto s = measure(g);
-  p.steps.resize(s.steps);
-  p.operands.resize(s.operands);
-  p.micros.resize(s.micros);
-  p.slots.resize(s.slots);
-  p.inputs.resize(s.inputs);
-  p.outputs.resize(s.outputs);
-  freeze_into(p, g, l);
   return p;
 }
 

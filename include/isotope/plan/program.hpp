@@ -1,9 +1,7 @@
 #pragma once
-/// From model source to plan, at compile time (`training`, `inference`) and at run time (`plan_training`, `plan_inference`), by the same functions.
+/// From model source to plan: `training` and `inference`, planned by the compiler. plan/dynamic.hpp does the same at run time.
 #include <cstdint>
-#include <string>
 
-#include "../core/error.hpp"
 #include "../core/machine.hpp"
 #include "diagnose.hpp"
 #include "differentiate.hpp"
@@ -78,15 +76,6 @@ template <class Make, Target T> constexpr auto make_static() {
   if constexpr (fits(s, usual_room)) return cut<s>(first_draft<Make, T>.tables);
   else return draw<s, Make, T>().tables;
 }
-template <Target T> result<dynamic_plan> make_dynamic(const trace& g, std::int64_t budget) {
-  auto p = freeze(g, lay_out_for<T>(g));
-  const auto text = [](const message& m) { return std::string(m.view()); };
-  if (!p.error.empty()) return fail(errc::invalid_model, text(p.error));
-  if (auto m = missing_kernel(p, T::backend::name, kernel_table<T>, all_kernels<typename T::backend>); !m.empty())
-    return fail(errc::invalid_model, text(m));
-  if (auto m = over_budget(p, budget); !m.empty()) return fail(errc::over_budget, text(m));
-  return p;
-}
 }  // namespace plan_detail
 
 /// The diagnoses of a static plan as compile errors.
@@ -137,15 +126,5 @@ template <class Model, Target T, std::int64_t Budget = 0> struct inference {
     return -1;
   }
 };
-
-/// As `training`, for a model with sizes known at run time. @error what would have been a compile error, as one line
-template <Target T, class Model>
-result<dynamic_plan> plan_training(const Model& model, const training_options& o = {}, std::int64_t budget = 0) {
-  return plan_detail::make_dynamic<T>(plan_detail::trace_training<T>(model, o), budget);
-}
-/// As `inference`, for a model with sizes known at run time. @error what would have been a compile error, as one line
-template <Target T, class Model> result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true) {
-  return plan_detail::make_dynamic<T>(plan_detail::trace_inference<T>(model, fused), budget);
-}
 
 }  // namespace isotope

@@ -13,6 +13,7 @@
 
 #include "../../core/batch.hpp"
 #include "../../core/error.hpp"
+#include "../../plan/dynamic.hpp"
 #include "arena.hpp"
 #include "buffer.hpp"
 #include "initialize.hpp"

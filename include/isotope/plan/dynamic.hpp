@@ -1,0 +1,66 @@
+#pragma once
+/// Plans made at run time, by the functions that the compiler evaluates for static ones, with the same bits: for models read from a file and
+/// sizes known late. A header of its own, since failures and vectors cost every reader of isotope.hpp compile time.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../core/error.hpp"
+#include "program.hpp"
+
+namespace isotope {
+
+/// A plan made at run time.
+struct dynamic_plan {
+  std::vector<step> steps;
+  std::vector<operand> operands;
+  std::vector<micro> micros;
+  std::vector<slot> slots;
+  std::vector<port> inputs, outputs;
+  plan_totals totals;
+  message error;
+  operator plan_view() const {
+    return {table(steps), table(operands), table(micros), table(slots), table(inputs), table(outputs), totals, error};
+  }
+
+ private:  // span's constructor from a vector checks a dozen concepts for each element type: 0.1 s in every translation unit
+  template <class E> static constexpr std::span<const E> table(const std::vector<E>& v) { return {v.data(), v.size()}; }
+};
+
+/// A trace with its layout as a run-time plan.
+inline dynamic_plan freeze(const trace& g, const memory_layout& l) {
+  dynamic_plan p;
+  const auto s = measure(g);
+  p.steps.resize(s.steps);
+  p.operands.resize(s.operands);
+  p.micros.resize(s.micros);
+  p.slots.resize(s.slots);
+  p.inputs.resize(s.inputs);
+  p.outputs.resize(s.outputs);
+  freeze_into(p, g, l);
+  return p;
+}
+
+namespace plan_detail {
+template <Target T> result<dynamic_plan> make_dynamic(const trace& g, std::int64_t budget) {
+  auto p = freeze(g, lay_out_for<T>(g));
+  const auto text = [](const message& m) { return std::string(m.view()); };
+  if (!p.error.empty()) return fail(errc::invalid_model, text(p.error));
+  if (auto m = missing_kernel(p, T::backend::name, kernel_table<T>, all_kernels<typename T::backend>); !m.empty())
+    return fail(errc::invalid_model, text(m));
+  if (auto m = over_budget(p, budget); !m.empty()) return fail(errc::over_budget, text(m));
+  return p;
+}
+}  // namespace plan_detail
+
+/// As `training`, for a model with sizes known at run time. @error what would have been a compile error, as one line
+template <Target T, class Model>
+result<dynamic_plan> plan_training(const Model& model, const training_options& o = {}, std::int64_t budget = 0) {
+  return plan_detail::make_dynamic<T>(plan_detail::trace_training<T>(model, o), budget);
+}
+/// As `inference`, for a model with sizes known at run time. @error what would have been a compile error, as one line
+template <Target T, class Model> result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true) {
+  return plan_detail::make_dynamic<T>(plan_detail::trace_inference<T>(model, fused), budget);
+}
+
+}  // namespace isotope
