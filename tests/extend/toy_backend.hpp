@@ -1,9 +1,12 @@
 #pragma once
 /// A backend outside the library, small enough to read: f32 alone, one float at a time, no threads. What a backend has to bring:
 /// a list of kernels, a device that opens, and a session that walks the plan.
+#include <isotope/core/device.hpp>
+#include <isotope/core/error.hpp>
 #include <isotope/core/philox.hpp>
 #include <isotope/core/scalars.hpp>
 #include <isotope/isotope.hpp>
+#include <isotope/plan/dynamic.hpp>
 
 #include <cmath>
 #include <vector>
