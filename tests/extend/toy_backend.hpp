@@ -2,7 +2,6 @@
 /// A backend outside the library, small enough to read: f32 alone, one float at a time, no threads. What a backend has to bring:
 /// a list of kernels, a device that opens, and a session that walks the plan.
 #include <isotope/core/device.hpp>
-#include <isotope/core/error.hpp>
 #include <isotope/core/philox.hpp>
 #include <isotope/core/scalars.hpp>
 #include <isotope/isotope.hpp>
