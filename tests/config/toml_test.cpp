@@ -113,12 +113,16 @@ TEST(toml, malformed_strings_are_refused) {
     EXPECT_FALSE(parse_toml("x = " + std::string(bad), "c").ok()) << bad;
 }
 
-TEST(toml, dates_are_recognised_as_no_number) {
-  for (const char* date : {"1979-05-27", "1979-05-27T07:32:00Z", "07:32:00", "1979-05-27T00:32:00.99-07:00"}) {
-    const auto got = parse_toml("x = " + std::string(date), "c");
-    ASSERT_TRUE(got.ok()) << date;
-    EXPECT_EQ((*got)[0].form, written_as::other);
+TEST(toml, dates_and_what_resembles_them_are_refused) {
+  for (const char* date :
+       {"1979-05-27", "1979-05-27T07:32:00Z", "07:32:00", "1979-05-27T00:32:00.99-07:00", "1979-05-27T:0:30702", "12-3"}) {
+    const auto got = parse_toml("a = 1\nx = " + std::string(date) + "\n", "c");
+    ASSERT_FALSE(got.ok()) << date;
+    EXPECT_NE(got.error().line().find("date or time"), std::string::npos) << got.error().line();
+    EXPECT_EQ(got.error().where, "c:2");
   }
+  EXPECT_TRUE(parse_toml("x = 1e-5\n", "c").ok());
+  EXPECT_TRUE(parse_toml("x = -5\n", "c").ok());
 }
 
 TEST(toml, a_name_has_one_meaning) {

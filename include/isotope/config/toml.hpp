@@ -36,8 +36,6 @@ inline entry entry_of(const toml::node& node, std::string key, const std::string
     e.form = written_as::number;
     e.value = io::number_text(number->get());
     if (e.value.find_first_not_of("-0123456789") == e.value.npos) e.value += ".0";  // 64.0 is not a whole number
-  } else {
-    e.value = "a date or time";
   }
   return e;
 }

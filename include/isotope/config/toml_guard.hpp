@@ -50,14 +50,21 @@ inline std::size_t end_of_toml_string(std::string_view text, std::size_t at, std
   return 0;
 }
 
-/// Just past the number or word at `at`; 0 if what follows does not end it: the parser reads on to a blank, through strings, and past a
-/// blank between a date and a time, where it asserts. No field is a date.
+/// Just past the number or word at `at`; 0 if what follows does not end it: the parser reads on to a blank, through strings.
 inline std::size_t end_of_toml_word(std::string_view text, std::size_t at) {
   const std::string inside = std::string(toml_bare) + "+.:";
   if (inside.find(text[at]) == inside.npos || text[at] == '_') return 0;
   at = std::min(text.find_first_not_of(inside, at), text.size());
-  if (at + 1 < text.size() && text[at] == ' ' && text[at + 1] >= '0' && text[at + 1] <= '9') return 0;
   return at == text.size() || std::string_view(" \t\r\n,}#").find(text[at]) != std::string_view::npos ? at : 0;
+}
+
+/// Whether a word is a date or time, or would be taken for one: with a colon, or a hyphen after a digit. The parser asserts in the midst of
+/// malformed ones, and no field is one.
+inline bool like_toml_date(std::string_view word) {
+  if (word.find(':') != word.npos) return true;
+  for (std::size_t i = 1; i < word.size(); ++i)
+    if (word[i] == '-' && word[i - 1] >= '0' && word[i - 1] <= '9') return true;
+  return false;
 }
 
 }  // namespace detail
@@ -94,6 +101,7 @@ inline toml_problem guard_toml(std::string_view text) {
     } else if (before == '=' && c != '{') {
       const std::size_t end = detail::end_of_toml_word(text, at);
       if (end == 0) return {"a value expected: text needs quotes", line};
+      if (detail::like_toml_date(text.substr(at, end - at))) return {"a date or time: no field is one", line};
       at = end - 1;
       before = 'x';
       continue;
