@@ -1,38 +1,10 @@
+#include "../allocation_counter.hpp"
+
 #include <isotope/backend/cpu.hpp>
 #include <isotope/model/gpt.hpp>
 #include <isotope/plan/program.hpp>
 
 #include <gtest/gtest.h>
-
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
-// Sanitizers bring their own operator new.
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define COUNTS_ALLOCATIONS 0
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-#define COUNTS_ALLOCATIONS 0
-#endif
-#endif
-#ifndef COUNTS_ALLOCATIONS
-#define COUNTS_ALLOCATIONS 1
-#endif
-
-#if COUNTS_ALLOCATIONS
-namespace {
-std::atomic<std::int64_t> allocations{0};
-}
-// Not inlined: g++ would take free() for a mismatch with the operator new of the library.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* p = std::malloc(bytes != 0 ? bytes : 1)) return p;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-#endif
 
 namespace {
 using namespace isotope;
