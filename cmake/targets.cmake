@@ -38,9 +38,17 @@ foreach(source IN LISTS compiled)
   target_compile_definitions(isotope_${library} INTERFACE ISOTOPE_COMPILED_${upper})
 endforeach()
 
+# So are the vulkan kernels' modules.
+if(TARGET isotope_shader_words)
+  target_link_libraries(isotope_shader_words PRIVATE isotope_own)
+endif()
+
 # isotope_program_libraries(<target>): the packages that programs and tests may use, all as SYSTEM includes.
 function(isotope_program_libraries target)
   target_link_libraries(${target} PRIVATE isotope_cpu_${isotope_precision})
+  if(TARGET isotope_shader_words)
+    target_link_libraries(${target} PRIVATE isotope_shader_words)
+  endif()
   isotope_find(Eigen3)
   target_link_libraries(${target} PRIVATE isotope_own isotope_dep_Eigen3 isotope_io)
 endfunction()

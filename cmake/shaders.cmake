@@ -1,0 +1,128 @@
+# The GLSL kernels of the vulkan backend: finds a compiler, probes what it can, makes each kernels/vulkan/**.comp a C++ header.
+include_guard(GLOBAL)
+
+# Sets isotope_shader_tools_found, and the compiler in ISOTOPE_GLSLANG, a validator (if any) in ISOTOPE_SPIRV_VAL, headers in ISOTOPE_VULKAN_HEADERS.
+# `./quickstart --backend vulkan` unpacks a current compiler into build/glslang; one there is preferred, since it knows all extensions.
+function(isotope_find_shader_tools)
+  find_program(ISOTOPE_GLSLANG NAMES glslang glslangValidator HINTS ${PROJECT_SOURCE_DIR}/build/glslang/bin DOC "compiler of the vulkan kernels")
+  find_program(ISOTOPE_SPIRV_VAL NAMES spirv-val HINTS ${PROJECT_SOURCE_DIR}/build/glslang/bin DOC "validator of the vulkan kernels")
+  find_path(ISOTOPE_VULKAN_HEADERS NAMES vulkan/vulkan_core.h DOC "the Vulkan C headers")
+  mark_as_advanced(ISOTOPE_GLSLANG ISOTOPE_SPIRV_VAL ISOTOPE_VULKAN_HEADERS)
+  if(ISOTOPE_GLSLANG AND ISOTOPE_VULKAN_HEADERS)
+    set(isotope_shader_tools_found TRUE PARENT_SCOPE)
+  else()
+    set(isotope_shader_tools_found FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
+# isotope_probe_shader(<ability>): ISOTOPE_SHADER_<ABILITY> says whether the compiler takes cmake/probe/<ability>.comp. A crash counts as no.
+function(isotope_probe_shader ability)
+  string(TOUPPER ${ability} upper)
+  set(stamp ${PROJECT_BINARY_DIR}/shaders/probe/${ability}.stamp)
+  file(TIMESTAMP ${ISOTOPE_GLSLANG} compiler)
+  set(key "${ISOTOPE_GLSLANG} ${compiler}")
+  if(EXISTS ${stamp})
+    file(READ ${stamp} known)
+  endif()
+  if(NOT DEFINED CACHE{ISOTOPE_SHADER_${upper}} OR NOT known STREQUAL key)
+    file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/shaders/probe)
+    execute_process(
+      COMMAND ${ISOTOPE_GLSLANG} -V --target-env vulkan1.3 -o ${PROJECT_BINARY_DIR}/shaders/probe/${ability}.spv
+              ${PROJECT_SOURCE_DIR}/cmake/probe/${ability}.comp
+      RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
+    if(status STREQUAL "0")
+      set(ISOTOPE_SHADER_${upper} TRUE CACHE INTERNAL "")
+    else()
+      set(ISOTOPE_SHADER_${upper} FALSE CACHE INTERNAL "")
+    endif()
+    file(WRITE ${stamp} "${key}")
+  endif()
+endfunction()
+
+set(isotope_shader_abilities bda coopmat coopmat_bf16 coopmat2)
+
+# isotope_add_shaders(): the target isotope_shaders makes <build>/shaders/isotope/shaders/<module>.hpp for every module. A source makes one
+# module, or one for each line `// variant NAME: -D... [needs ABILITY]`, called <stem>_NAME; sources in reference/ start with reference_.
+# Modules that need an ability which the compiler lacks are made without words.
+function(isotope_add_shaders)
+  if(NOT ISOTOPE_GLSLANG)
+    isotope_refuse("BACKEND=vulkan needs a GLSL compiler, and neither glslang nor glslangValidator was found. fix: apt-get install glslang-tools, or cmake/get-glslang.sh build/glslang.")
+  endif()
+  if(NOT ISOTOPE_VULKAN_HEADERS)
+    isotope_refuse("BACKEND=vulkan needs the Vulkan headers, and vulkan/vulkan_core.h was not found. fix: apt-get install libvulkan-dev.")
+  endif()
+  set(lacks "")
+  foreach(ability IN LISTS isotope_shader_abilities)
+    isotope_probe_shader(${ability})
+    string(TOUPPER ${ability} upper)
+    if(NOT ISOTOPE_SHADER_${upper})
+      list(APPEND lacks ${ability})
+    endif()
+  endforeach()
+  if("bda" IN_LIST lacks)
+    isotope_refuse("BACKEND=vulkan: ${ISOTOPE_GLSLANG} cannot compile buffer references. fix: glslang 12 or later, or cmake/get-glslang.sh build/glslang.")
+  endif()
+  if(lacks)
+    list(JOIN lacks ", " text)
+    message(STATUS "isotope: ${ISOTOPE_GLSLANG} lacks ${text}: kernels for matrix units are left out; cmake/get-glslang.sh build/glslang brings a compiler that has them")
+  endif()
+
+  set(root ${PROJECT_SOURCE_DIR}/kernels/vulkan)
+  set(out ${PROJECT_BINARY_DIR}/shaders/isotope/shaders)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.comp)
+  file(GLOB_RECURSE parts CONFIGURE_DEPENDS ${root}/*.glsl)
+  set(outputs "")
+  set(compiled "")
+  foreach(source IN LISTS sources)
+    file(RELATIVE_PATH stem ${root} ${source})
+    string(REGEX REPLACE "\\.comp$" "" stem ${stem})
+    string(REPLACE "/" "_" stem ${stem})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+    file(STRINGS ${source} variants REGEX "^// variant [a-z0-9_]+:")
+    if(NOT variants)
+      set(variants "// variant :")
+    endif()
+    foreach(variant IN LISTS variants)
+      string(REGEX MATCH "^// variant ([a-z0-9_]*):([^#]*)$" _ "${variant}")
+      set(module ${stem})
+      set(flags "${CMAKE_MATCH_2}")
+      if(CMAKE_MATCH_1)
+        set(module ${stem}_${CMAKE_MATCH_1})
+      endif()
+      set(missing "")
+      if(flags MATCHES "needs ([a-z0-9_]+)")
+        if(CMAKE_MATCH_1 IN_LIST lacks)
+          set(missing ${CMAKE_MATCH_1})
+        endif()
+        string(REGEX REPLACE "needs [a-z0-9_]+" "" flags "${flags}")
+      endif()
+      string(STRIP "${flags}" flags)
+      add_custom_command(
+        OUTPUT ${out}/${module}.hpp ${out}/${module}.words.hpp
+        COMMAND ${CMAKE_COMMAND} -DGLSLANG=${ISOTOPE_GLSLANG} -DVALIDATOR=${ISOTOPE_SPIRV_VAL} -DSOURCE=${source} -DMODULE=${module} -DOUT=${out}
+                "-DFLAGS=${flags} -I${root}" "-DMISSING=${missing}" -P ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake
+        DEPENDS ${source} ${parts} ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake
+        COMMENT "Compiling shader ${module}"
+        VERBATIM)
+      list(APPEND outputs ${out}/${module}.hpp)
+      string(APPEND compiled "#include <isotope/shaders/${module}.words.hpp>
+namespace isotope::vulkan::shaders {
+extern const shader ${module};
+const shader ${module}{\"${module}\", ${module}_words, \"${missing}\"};
+}
+")
+    endforeach()
+  endforeach()
+  add_custom_target(isotope_shaders DEPENDS ${outputs})
+  target_include_directories(isotope INTERFACE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/shaders>)
+  target_include_directories(isotope SYSTEM INTERFACE $<BUILD_INTERFACE:${ISOTOPE_VULKAN_HEADERS}>)
+  target_link_libraries(isotope INTERFACE ${CMAKE_DL_LIBS})
+  add_dependencies(isotope isotope_shaders)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/shaders/isotope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+
+  # The words of all modules compiled once: where ISOTOPE_COMPILED_SHADERS is defined, headers only declare them.
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/shaders/words.cpp CONTENT "${compiled}")
+  add_library(isotope_shader_words STATIC EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/shaders/words.cpp)
+  target_link_libraries(isotope_shader_words PRIVATE isotope)
+  target_compile_definitions(isotope_shader_words INTERFACE ISOTOPE_COMPILED_SHADERS)
+endfunction()

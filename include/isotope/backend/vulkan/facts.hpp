@@ -1,0 +1,42 @@
+#pragma once
+/// What kernels may know of the device that they are recorded for.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../../core/precision.hpp"
+
+namespace isotope::vulkan {
+
+/// One entry of the device's cooperative matrix list: an MxK times KxN product at subgroup scope.
+struct matrix_shape {
+  std::uint32_t m = 0, n = 0, k = 0;
+  dtype type = dtype::bf16, accumulator = dtype::f32;  // of A and B; of C and the result
+};
+
+/// Switches that change which kernels run; programs fill them from flags and ISOTOPE_* variables.
+struct kernel_switches {
+  bool no_matrix_units = false;      // never use cooperative matrices
+  bool no_workgroup_matrices = false;  // never use VK_NV_cooperative_matrix2
+  std::uint32_t split_k = 0;         // 0: chosen by size
+};
+
+struct facts {
+  std::uint32_t subgroup = 32, least_subgroup = 32, most_subgroup = 32;  // sizes that pipelines may require lie between the last two
+  std::uint32_t shared_bytes = 32768;
+  std::uint32_t invocations = 1024;  // of a workgroup
+  std::uint32_t units = 64;          // multiprocessors, where the device tells
+  bool float16 = false;              // f16 arithmetic
+  bool matrix2 = false;              // VK_NV_cooperative_matrix2 at workgroup scope
+  std::vector<matrix_shape> matrices;
+  kernel_switches switches;
+
+  const matrix_shape* matrix(dtype t) const {
+    if (switches.no_matrix_units) return nullptr;
+    for (const auto& m : matrices)
+      if (m.type == t && m.accumulator == dtype::f32) return &m;
+    return nullptr;
+  }
+};
+
+}  // namespace isotope::vulkan

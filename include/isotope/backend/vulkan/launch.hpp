@@ -1,0 +1,187 @@
+#pragma once
+/// What a vulkan kernel receives, and what it hands back: dispatches. Nothing here touches a device, so recordings can be made and checked anywhere.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../../core/op_info.hpp"
+#include "../../core/scalars.hpp"
+#include "../../core/target.hpp"
+#include "facts.hpp"
+
+namespace isotope::vulkan {
+
+/// A compiled module. Without words: the shader compiler of the build lacks an ability that the source needs, `missing` says which.
+struct shader {
+  std::string_view name;
+  std::span<const std::uint32_t> words;
+  std::string_view missing;
+  bool there() const { return !words.empty(); }
+};
+
+/// A strided tensor in device memory: `at` is the address of its first element, `strides` count elements.
+struct view {
+  std::uint64_t at = 0;
+  std::int64_t bytes = 0;  // from the first element to the last
+  shape dims;
+  extents strides{};
+  dtype type = dtype::f32;
+};
+
+/// Bytes of device memory that a dispatch reads or writes.
+struct range {
+  std::uint64_t first = 0, end = 0;
+  range() = default;
+  range(std::uint64_t at, std::int64_t bytes) : first(at), end(at + std::uint64_t(bytes)) {}
+  range(const view& v) : range(v.at, v.bytes) {}
+  bool overlaps(const range& o) const { return first < o.end && o.first < end; }
+};
+
+struct groups {
+  std::uint32_t x = 1, y = 1, z = 1;
+};
+/// Workgroups for n work items, `per` in each, over x and y so that no axis passes 65,535: `group_index()` counts them in shaders, which
+/// must leave where it is past the end.
+inline groups cover(std::int64_t n, std::int64_t per) {
+  const std::int64_t all = (n + per - 1) / per, limit = 65535;
+  if (all <= limit) return {std::uint32_t(all < 1 ? 1 : all), 1, 1};
+  const std::int64_t rows = (all + limit - 1) / limit;
+  return {std::uint32_t((all + rows - 1) / rows), std::uint32_t(rows), 1};
+}
+
+/// Specialization constants by id: 0 is the number of invocations in a workgroup, 1 the subgroup size, the rest is the shader's own.
+class constants {
+ public:
+  constants() = default;
+  constants(std::initializer_list<std::uint32_t> l) : words_(l) {}
+  constants& add(std::uint32_t x) { return words_.push_back(x), *this; }
+  constants& add(std::int64_t x) { return add(std::uint32_t(x)); }
+  constants& add(int x) { return add(std::uint32_t(x)); }
+  constants& add(bool x) { return add(std::uint32_t(x)); }
+  constants& add(dtype x) { return add(std::uint32_t(x)); }
+  constants& add(float x) {
+    std::uint32_t u = 0;
+    std::memcpy(&u, &x, sizeof u);
+    return add(u);
+  }
+  const std::vector<std::uint32_t>& words() const { return words_; }
+
+ private:
+  std::vector<std::uint32_t> words_;
+};
+
+/// One vkCmdDispatch. Barriers are derived from the ranges; a range that is left out is a race.
+struct dispatch {
+  static constexpr std::size_t push_limit = 128;  // bytes that every device takes
+  const shader* code = nullptr;
+  constants specialization;
+  std::uint32_t subgroup = 0;  // required size with full subgroups; 0: whatever the device takes
+  std::array<std::byte, push_limit> push{};
+  std::uint32_t push_bytes = 0;
+  groups count;
+  std::vector<range> reads, writes;
+  std::string_view tier;      // kernel set that runs
+  std::string_view reason{};  // why not a better one; empty: it is the best
+  std::int32_t step = -1;     // of the plan
+};
+
+/// Words that the host computes once and shaders read: tables of addresses, twiddle factors, cosines.
+class word_store {
+ public:
+  virtual ~word_store() = default;
+  /// The device address of a copy of `words`; equal contents may share one.
+  virtual std::uint64_t keep(std::span<const std::uint32_t> words) = 0;
+};
+/// Modules made at run time: fused bodies. Equal words give the same shader.
+class shader_store {
+ public:
+  virtual ~shader_store() = default;
+  virtual const shader* keep(std::string_view name, std::vector<std::uint32_t> words) = 0;
+};
+
+/// Collects the dispatches of a program.
+class recording {
+ public:
+  recording(word_store& words, shader_store& shaders) : words_(words), shaders_(shaders) {}
+
+  /// A dispatch of `code`. `push` is a struct laid out as the shader's push constants (scalar layout), at most 128 bytes.
+  template <class Push>
+  dispatch& add(const shader& code, constants specialization, const Push& push, groups count, std::vector<range> reads,
+                std::vector<range> writes) {
+    static_assert(std::is_trivially_copyable_v<Push> && sizeof(Push) <= dispatch::push_limit, "push constants hold 128 bytes");
+    dispatch d;
+    d.code = &code;
+    d.specialization = std::move(specialization);
+    std::memcpy(d.push.data(), &push, sizeof push);
+    d.push_bytes = std::uint32_t((sizeof push + 3) / 4 * 4);
+    d.count = count;
+    d.reads = std::move(reads);
+    d.writes = std::move(writes);
+    d.tier = tier;
+    d.reason = reason;
+    d.step = step;
+    dispatches.push_back(std::move(d));
+    return dispatches.back();
+  }
+
+  std::uint64_t keep(std::span<const std::uint32_t> words) { return words_.keep(words); }
+  std::uint64_t keep(std::span<const float> numbers) {
+    std::vector<std::uint32_t> w(numbers.size());
+    if (!w.empty()) std::memcpy(w.data(), numbers.data(), numbers.size_bytes());
+    return words_.keep(w);
+  }
+  std::uint64_t keep(std::span<const std::uint64_t> addresses) {
+    std::vector<std::uint32_t> w(2 * addresses.size());
+    if (!w.empty()) std::memcpy(w.data(), addresses.data(), addresses.size_bytes());
+    return words_.keep(w);
+  }
+  const shader* keep_module(std::string_view name, std::vector<std::uint32_t> words) { return shaders_.keep(name, std::move(words)); }
+
+  std::vector<dispatch> dispatches;
+  std::string_view tier, reason;  // of what is added next
+  std::int32_t step = -1;
+
+ private:
+  word_store& words_;
+  shader_store& shaders_;
+};
+
+struct launch {
+  std::span<const view> in, out;
+  const attributes* attr = nullptr;
+  std::span<const micro> body;   // operands of elementwise steps have the output's dims, strides 0 where repeated
+  std::uint64_t scratch = 0;     // device address
+  std::int64_t scratch_bytes = 0;
+  std::uint64_t scalars = 0;     // device address of device_scalars
+  std::uint32_t ordinal = 0;     // stream of random numbers
+  std::uint8_t accumulate = 0;   // bit k: add to output k (already decided for the running phase)
+  const facts* device = nullptr;
+};
+
+/// step_scalars as shaders see them, with what only the host computes accurately.
+struct device_scalars {
+  step_scalars given;
+  float correction1 = 1, correction2 = 1;  // 1 - beta^t
+};
+static_assert(sizeof(step_scalars) == 128 && sizeof(device_scalars) == 136);
+
+/// The kernel of Op in precision P of a kernel set: `static void record(const launch&, recording&)` adds its dispatches. Instructions of fused
+/// bodies have a kernel without `record`: it says that bodies may hold them. Optional: `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)`
+/// as in kernel_info; a native kernel that may fall through at run time states bounds that hold for the kernels below it too.
+template <class Op, class P, class Set> struct kernel;
+
+/// What specialization a set inherits: the fields `tier` and `reason` of a recording while a kernel of that set records.
+inline void tier_of(recording& r, std::string_view set, std::string_view why = {}) {
+  r.tier = set;
+  r.reason = why;
+}
+
+}  // namespace isotope::vulkan

@@ -1,0 +1,21 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// One invocation an element of the result. Bound by bytes.
+#include "access.glsl"
+
+layout(constant_id = 2) const uint TABLE = F32;  // format of table and y
+
+layout(push_constant, scalar) uniform push {
+  uint64_t table;  // (V, C)
+  uint64_t ids;    // (rows) i32
+  uint64_t y;      // (rows, C)
+  uint rows, V, C;
+};
+
+void main() {
+  const uint i = item_index();
+  if (i >= rows * C) return;
+  const int id = load_int(ids, i / C);
+  const bool known = id >= 0 && uint(id) < V;
+  store(y, i, TABLE, known ? load(table, uint(id) * C + i % C, TABLE) : NOT_A_NUMBER);
+}
