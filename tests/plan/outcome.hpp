@@ -19,7 +19,7 @@ inline constexpr std::uint64_t data_seed = 7;
 
 /// Element i of the input `label`: in [-1, 1) for floating types, in [0, 4) for ids.
 template <class E> E input_value(std::string_view label, std::uint64_t i) {
-  const auto word = isotope::philox(data_seed, i, 0, isotope::cpu::stream_of(label))[0];
+  const auto word = isotope::philox(data_seed, i, 0, isotope::stream_of(label))[0];
   if constexpr (std::is_integral_v<E>) return E(word % 4);
   else if constexpr (std::is_same_v<E, isotope::bfloat16>) return E(2 * isotope::unit_interval(word) - 1);
   else return E(2 * isotope::unit_interval(word) - 1);

@@ -32,6 +32,8 @@ enum class errc : std::uint8_t {
   write_failed,      // disk full or no permission
   non_finite,        // NaN or infinity where a number is needed
   interrupted,       // stopped by a signal or a limit
+  device_lost,       // the driver gave the device up; it must be opened again
+  timeout,           // the device did not finish in the time allowed
 };
 
 constexpr std::string_view name_of(errc c) {
@@ -57,6 +59,8 @@ constexpr std::string_view name_of(errc c) {
     case errc::write_failed: return "write failed";
     case errc::non_finite: return "non-finite value";
     case errc::interrupted: return "interrupted";
+    case errc::device_lost: return "device lost";
+    case errc::timeout: return "timeout";
   }
   return "unknown error";
 }

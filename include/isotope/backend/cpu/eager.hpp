@@ -12,7 +12,7 @@
 #include "../../core/machine.hpp"
 #include "../../op/update.hpp"
 #include "../../plan/plan.hpp"
-#include "initialize.hpp"
+#include "../../core/initialize.hpp"
 #include "table.hpp"
 #include "thread_pool.hpp"
 

@@ -14,9 +14,10 @@
 #include "../../core/batch.hpp"
 #include "../../core/error.hpp"
 #include "../../plan/dynamic.hpp"
+#include "../state_dict.hpp"
 #include "arena.hpp"
 #include "buffer.hpp"
-#include "initialize.hpp"
+#include "../../core/initialize.hpp"
 #include "program.hpp"
 
 namespace isotope::cpu {
@@ -166,7 +167,7 @@ template <Target T> class session {
 
   /// Copies the logical f32 values of one tensor. @error not_found (no such slot, or nothing of that kind), invalid_argument (length)
   result<void> read(tensor_kind what, std::size_t k, std::span<float> out) const {
-    auto at = locate(what, k, std::int64_t(out.size()));
+    auto at = find(what, k, std::int64_t(out.size()));
     if (!at) return at.error();
     for (std::size_t i = 0; i < out.size(); ++i)
       out[i] = at->wide ? float(static_cast<const double*>(at->data)[i]) : static_cast<const float*>(at->data)[i];
@@ -174,11 +175,11 @@ template <Target T> class session {
   }
   result<void> write(tensor_kind what, std::size_t k, std::span<const float> in) {
     if (what == tensor_kind::parameter) {  // every program takes them, also one that keeps no f32 master to read back
-      if (auto r = has_slot(k, std::int64_t(in.size())); !r) return r;
+      if (auto r = has_slot(plan_, k, std::int64_t(in.size())); !r) return r;
       for (std::size_t i = 0; i < in.size(); ++i) put_parameter(plan_.slots[k].at + std::int64_t(i), double(in[i]));
       return {};
     }
-    auto at = locate(what, k, std::int64_t(in.size()));
+    auto at = find(what, k, std::int64_t(in.size()));
     if (!at) return at.error();
     for (std::size_t i = 0; i < in.size(); ++i) {
       if (at->wide) static_cast<double*>(at->data)[i] = double(in[i]);
@@ -228,84 +229,33 @@ template <Target T> class session {
     }
   }
 
-  result<void> has_slot(std::size_t k, std::int64_t length) const {
-    if (k >= plan_.slots.size())
-      return fail(errc::not_found, "slot " + std::to_string(k) + " of " + std::to_string(plan_.slots.size()), "session");
-    const slot& s = plan_.slots[k];
-    if (s.dims.count() == length) return {};
-    return fail(errc::invalid_argument,
-                std::string(s.path.view()) + " has " + std::to_string(s.dims.count()) + " numbers, not " + std::to_string(length),
-                "session");
+  result<place_of> find(tensor_kind what, std::size_t k, std::int64_t length) const {
+    if (auto r = has_slot(plan_, k, length); !r) return r.error();
+    auto at = locate(plan_, what, k);
+    if (!at) return at.error();
+    return place_of{region(at->region) + at->at, accum == dtype::f64};
   }
 
-  result<place_of> locate(tensor_kind what, std::size_t k, std::int64_t length) const {
-    if (auto r = has_slot(k, length); !r) return r.error();
-    const slot& s = plan_.slots[k];
-    const std::string path(s.path.view());
-    const bool wide = accum == dtype::f64;
-    const auto at = std::size_t(s.at) * (wide ? 8 : 4);
-    const auto in = [&](value_kind kind, std::int64_t skip) { return place_of{region(kind) + at + std::size_t(skip), wide}; };
-    if (what == tensor_kind::parameter) {
-      if (!mixed) return in(value_kind::param, 0);
-      if (has_master()) return in(value_kind::master, 0);
-      return fail(errc::not_found, "a bf16 inference program keeps no f32 parameters", path, "read them from the checkpoint");
-    }
-    const int moment = what == tensor_kind::moment1 ? 1 : what == tensor_kind::moment2 ? 2 : 0;
-    if (s.grad < 0 || moment > plan_.totals.moments)
-      return fail(errc::not_found, "the program keeps no such tensor for " + path, "session");
-    if (moment == 0) return in(value_kind::grad, 0);
-    const auto stride = plan_.totals.region[std::size_t(value_kind::state)] / plan_.totals.moments;
-    return in(value_kind::state, (moment - 1) * stride);
-  }
-
-  static result<void> same_parameters(const plan_view& a, const plan_view& b) {
-    if (b.steps.empty()) return {};
-    bool same = a.slots.size() == b.slots.size();
-    for (std::size_t i = 0; same && i < a.slots.size(); ++i)
-      same = a.slots[i].path == b.slots[i].path && a.slots[i].dims == b.slots[i].dims && a.slots[i].at == b.slots[i].at;
-    if (same) return {};
-    return fail(errc::model_mismatch, "the evaluation plan has other parameters than the training plan", "session",
-                "plan both from one model");
-  }
-
-  static const port* find(std::span<const port> ports, std::string_view label) {
-    for (const auto& p : ports)
-      if (p.label.view() == label) return &p;
-    return nullptr;
-  }
   static double number(std::span<const port> ports, const region_bases& base, std::string_view label) {
-    const port* p = find(ports, label);
-    if (p == nullptr) return 0;
-    const void* at = base[std::size_t(p->where.region)] + p->where.at;
-    switch (p->where.type) {
-      case dtype::f64: return *static_cast<const double*>(at);
-      case dtype::bf16: return double(float(*static_cast<const bfloat16*>(at)));
-      case dtype::f16: return double(float(*static_cast<const float16*>(at)));
-      default: return double(*static_cast<const float*>(at));
-    }
+    const port* p = find_port(ports, label);
+    return p == nullptr ? 0 : number_at(base[std::size_t(p->where.region)] + p->where.at, p->where.type);
   }
   template <class E>
   static result<std::span<E>> port_span(std::span<const port> ports, const region_bases& base, std::string_view label, const char* what) {
-    const port* p = find(ports, label);
-    if (p == nullptr) {
-      std::string names;
-      for (const auto& q : ports) names += (names.empty() ? "" : ", ") + std::string(q.label.view());
-      return fail(errc::not_found, std::string("no ") + what + " '" + std::string(label) + "'", "session", "there are: " + names);
-    }
-    if (size_of(p->where.type) != std::int64_t(sizeof(E)))
-      return fail(errc::invalid_argument, std::string(label) + " holds " + std::string(name_of(p->where.type)), "session",
-                  "ask for that type");
-    return std::span<E>(reinterpret_cast<E*>(base[std::size_t(p->where.region)] + p->where.at), std::size_t(p->where.dims.count()));
+    auto p = typed_port(ports, label, std::int64_t(sizeof(E)), what);
+    if (!p) return p.error();
+    const operand& x = (*p)->where;
+    return std::span<E>(reinterpret_cast<E*>(base[std::size_t(x.region)] + x.at), std::size_t(x.dims.count()));
   }
   static bool fill_inputs(std::span<const port> ports, const region_bases& base, const batch& b) {
+    if (!fits(ports, b)) return false;
     const auto copy = [&](std::string_view label, std::span<const std::int32_t> from) {
-      const port* p = find(ports, label);
-      if (p == nullptr) return true;
-      if (p->where.type != dtype::i32 || p->where.dims.count() != std::int64_t(from.size())) return false;
-      if (!from.empty()) std::memcpy(base[std::size_t(p->where.region)] + p->where.at, from.data(), from.size_bytes());
-      return true;
+      const port* p = find_port(ports, label);
+      if (p != nullptr && !from.empty()) std::memcpy(base[std::size_t(p->where.region)] + p->where.at, from.data(), from.size_bytes());
     };
-    return copy("tokens", b.tokens) && copy("targets", b.targets);
+    copy("tokens", b.tokens);
+    copy("targets", b.targets);
+    return true;
   }
 };
 

@@ -6,10 +6,10 @@
 #include <numbers>
 #include <string_view>
 
-#include "../../core/graph.hpp"
-#include "../../core/philox.hpp"
+#include "graph.hpp"
+#include "philox.hpp"
 
-namespace isotope::cpu {
+namespace isotope {
 
 /// The random stream of a parameter: FNV-1a of its path (Fowler, Noll & Vo 1991), 32 bits.
 constexpr std::uint32_t stream_of(std::string_view path) {
@@ -34,4 +34,4 @@ inline std::array<double, 4> initial_values(const initializer& how, std::uint64_
   return r;
 }
 
-}  // namespace isotope::cpu
+}  // namespace isotope

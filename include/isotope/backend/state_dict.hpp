@@ -1,0 +1,87 @@
+#pragma once
+/// What sessions of every backend ask of a plan: its slots and ports by name.
+#include <string>
+#include <string_view>
+
+#include "../core/batch.hpp"
+#include "../core/error.hpp"
+#include "../plan/plan.hpp"
+
+namespace isotope {
+
+inline const port* find_port(std::span<const port> ports, std::string_view label) {
+  for (const auto& p : ports)
+    if (p.label.view() == label) return &p;
+  return nullptr;
+}
+/// @error not_found, with the names there are; invalid_argument for elements of another size
+inline result<const port*> typed_port(std::span<const port> ports, std::string_view label, std::int64_t element_bytes, const char* what) {
+  const port* p = find_port(ports, label);
+  if (p == nullptr) {
+    std::string names;
+    for (const auto& q : ports) names += (names.empty() ? "" : ", ") + std::string(q.label.view());
+    return fail(errc::not_found, std::string("no ") + what + " '" + std::string(label) + "'", "session", "there are: " + names);
+  }
+  if (size_of(p->where.type) != element_bytes)
+    return fail(errc::invalid_argument, std::string(label) + " holds " + std::string(name_of(p->where.type)), "session", "ask for that type");
+  return p;
+}
+/// Whether a batch has the ids that a plan's inputs hold.
+inline bool fits(std::span<const port> ports, const batch& b) {
+  const auto same = [&](std::string_view label, std::span<const std::int32_t> from) {
+    const port* p = find_port(ports, label);
+    return p == nullptr || (p->where.type == dtype::i32 && p->where.dims.count() == std::int64_t(from.size()));
+  };
+  return same("tokens", b.tokens) && same("targets", b.targets);
+}
+/// A number of any floating-point format.
+inline double number_at(const void* at, dtype t) {
+  switch (t) {
+    case dtype::f64: return *static_cast<const double*>(at);
+    case dtype::bf16: return double(float(*static_cast<const bfloat16*>(at)));
+    case dtype::f16: return double(float(*static_cast<const float16*>(at)));
+    default: return double(*static_cast<const float*>(at));
+  }
+}
+
+/// @error model_mismatch where an evaluation plan has other parameters
+inline result<void> same_parameters(const plan_view& a, const plan_view& b) {
+  if (b.steps.empty()) return {};
+  bool same = a.slots.size() == b.slots.size();
+  for (std::size_t i = 0; same && i < a.slots.size(); ++i)
+    same = a.slots[i].path == b.slots[i].path && a.slots[i].dims == b.slots[i].dims && a.slots[i].at == b.slots[i].at;
+  if (same) return {};
+  return fail(errc::model_mismatch, "the evaluation plan has other parameters than the training plan", "session", "plan both from one model");
+}
+/// @error not_found, invalid_argument for another length
+inline result<void> has_slot(const plan_view& p, std::size_t k, std::int64_t length) {
+  if (k >= p.slots.size()) return fail(errc::not_found, "slot " + std::to_string(k) + " of " + std::to_string(p.slots.size()), "session");
+  const slot& s = p.slots[k];
+  if (s.dims.count() == length) return {};
+  return fail(errc::invalid_argument,
+              std::string(s.path.view()) + " has " + std::to_string(s.dims.count()) + " numbers, not " + std::to_string(length), "session");
+}
+/// Where the f32 (f64) numbers of a tensor lie: a region, and a byte offset into it.
+struct stored_tensor {
+  value_kind region{};
+  std::int64_t at = 0;
+};
+/// @error not_found where the program keeps no such tensor
+inline result<stored_tensor> locate(const plan_view& p, tensor_kind what, std::size_t k) {
+  const slot& s = p.slots[k];
+  const dtype accum = accum_of(p.totals.program);
+  const auto at = s.at * size_of(accum);
+  if (what == tensor_kind::parameter) {
+    if (accum == p.totals.program) return stored_tensor{value_kind::param, at};
+    if (p.totals.region[std::size_t(value_kind::master)] > 0) return stored_tensor{value_kind::master, at};
+    return fail(errc::not_found, "a " + std::string(name_of(p.totals.program)) + " inference program keeps no f32 parameters",
+                std::string(s.path.view()), "read them from the checkpoint");
+  }
+  const int moment = what == tensor_kind::moment1 ? 1 : what == tensor_kind::moment2 ? 2 : 0;
+  if (s.grad < 0 || moment > p.totals.moments)
+    return fail(errc::not_found, "the program keeps no such tensor for " + std::string(s.path.view()), "session");
+  if (moment == 0) return stored_tensor{value_kind::grad, at};
+  return stored_tensor{value_kind::state, at + (moment - 1) * (p.totals.region[std::size_t(value_kind::state)] / p.totals.moments)};
+}
+
+}  // namespace isotope

@@ -1,0 +1,61 @@
+#pragma once
+/// Where barriers stand between dispatches, and an independent check that they stand everywhere they must.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "launch.hpp"
+
+namespace isotope::vulkan {
+
+/// Element i is 1 where a barrier stands before dispatch i: where it reads or writes what was written since the last barrier, or writes what was
+/// read since. Barriers are global, so sets start empty after each.
+inline std::vector<std::uint8_t> plan_barriers(std::span<const dispatch> all) {
+  std::vector<std::uint8_t> before(all.size(), 0);
+  std::vector<range> reads, writes;
+  const auto touches = [](const std::vector<range>& a, const std::vector<range>& b) {
+    for (const auto& x : a)
+      for (const auto& y : b)
+        if (x.overlaps(y)) return true;
+    return false;
+  };
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& d = all[i];
+    if (touches(d.reads, writes) || touches(d.writes, writes) || touches(d.writes, reads)) {
+      before[i] = 1;
+      reads.clear();
+      writes.clear();
+    }
+    reads.insert(reads.end(), d.reads.begin(), d.reads.end());
+    writes.insert(writes.end(), d.writes.begin(), d.writes.end());
+  }
+  return before;
+}
+
+/// Two dispatches that need an order and have none.
+struct hazard {
+  std::size_t first = 0, second = 0;
+  const char* kind = "";  // read after write, write after read, write after write
+};
+/// Every pair of dispatches is compared: of two that touch the same bytes, one of them writing, a barrier must stand between.
+inline std::vector<hazard> find_hazards(std::span<const dispatch> all, std::span<const std::uint8_t> before) {
+  std::vector<std::size_t> epoch(all.size(), 0);  // barriers seen up to dispatch i
+  for (std::size_t i = 0; i < all.size(); ++i) epoch[i] = (i == 0 ? 0 : epoch[i - 1]) + (before[i] != 0 ? 1 : 0);
+  std::vector<hazard> found;
+  const auto meet = [](const std::vector<range>& a, const std::vector<range>& b) {
+    for (const auto& x : a)
+      for (const auto& y : b)
+        if (x.first < y.end && y.first < x.end) return true;
+    return false;
+  };
+  for (std::size_t j = 0; j < all.size(); ++j)
+    for (std::size_t i = 0; i < j; ++i) {
+      if (epoch[i] != epoch[j]) continue;
+      if (meet(all[i].writes, all[j].reads)) found.push_back({i, j, "read after write"});
+      else if (meet(all[i].writes, all[j].writes)) found.push_back({i, j, "write after write"});
+      else if (meet(all[i].reads, all[j].writes)) found.push_back({i, j, "write after read"});
+    }
+  return found;
+}
+
+}  // namespace isotope::vulkan

@@ -1,0 +1,262 @@
+#pragma once
+/// One opened device: its queue, the one place where work is submitted and waited for, and what went wrong.
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../core/text_case.hpp"
+#include "instance.hpp"
+
+namespace isotope::vulkan {
+
+/// Objects of an application that isotope is to use: created with Vulkan 1.3 and the features of device_facts::features, alive longer than every
+/// object made from them. `queue` must not be used by another thread while a session runs.
+struct native_handles {
+  PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
+  VkInstance instance = nullptr;
+  VkPhysicalDevice physical_device = nullptr;
+  VkDevice device = nullptr;
+  VkQueue queue = nullptr;
+  std::uint32_t queue_family = 0;
+};
+
+/// What was done to a device since it was opened.
+struct context_counters {
+  std::atomic<std::int64_t> submits = 0, allocations = 0, objects = 0;
+};
+
+class context {
+ public:
+  context() = default;
+  context(const context&) = delete;
+  context& operator=(const context&) = delete;
+  ~context() {
+    if (device_ == nullptr) return;
+    if (!lost_) f().DeviceWaitIdle(device_);
+    if (timeline_ != VK_NULL_HANDLE) f().DestroySemaphore(device_, timeline_, nullptr);
+    if (layout_ != VK_NULL_HANDLE) f().DestroyPipelineLayout(device_, layout_, nullptr);
+    if (owned_) f().DestroyDevice(device_, nullptr);
+  }
+
+  /// @error no_device, unknown_device with the devices seen, missing_feature with the features' names
+  static result<std::shared_ptr<context>> open(const device_options& o) {
+    auto i = instance::open(o.diagnose);
+    if (!i) return i.error();
+    auto chosen = choose((*i)->devices(), o.name);
+    if (!chosen) return chosen.error();
+    auto c = std::make_shared<context>();
+    c->instance_ = *i;
+    c->options = o;
+    c->what_ = (*i)->devices()[*chosen];
+    c->index_ = int(*chosen);
+    if (auto r = c->create(); !r) return r.error();
+    if (auto r = c->prepare(); !r) return r.error();
+    return c;
+  }
+  /// @error no_device where the physical device is not among the instance's; missing_feature
+  static result<std::shared_ptr<context>> adopt(const native_handles& h, const device_options& o) {
+    auto i = instance::adopt(h.instance, h.get_instance_proc_addr);
+    if (!i) return i.error();
+    auto c = std::make_shared<context>();
+    c->instance_ = *i;
+    c->options = o;
+    c->owned_ = false;
+    const auto& all = (*i)->devices();
+    for (std::size_t k = 0; k < all.size(); ++k)
+      if (all[k].handle == h.physical_device) c->what_ = all[k], c->index_ = int(k);
+    if (c->what_.handle == nullptr) return fail(errc::no_device, "the adopted physical device is not one of the instance's", "vulkan");
+    if (!c->what_.missing.empty()) return lacks(c->what_);
+    c->device_ = h.device;
+    c->queue_ = h.queue;
+    c->what_.family = h.queue_family;
+    c->f().take_device(h.device);
+    if (auto r = c->prepare(); !r) return r.error();
+    return c;
+  }
+
+  const functions& f() const { return instance_->table(); }
+  functions& f() { return instance_->table(); }
+  VkDevice handle() const { return device_; }
+  VkPipelineLayout layout() const { return layout_; }
+  const physical& what() const { return what_; }
+  const message_log& messages() const { return instance_->log; }
+  native_handles handles() const {
+    return {f().GetInstanceProcAddr, instance_->handle(), what_.handle, device_, queue_, what_.family};
+  }
+  device_info info() const {
+    return {.name = what_.name, .backend = "vulkan", .kind = what_.kind, .index = index_, .units = int(what_.what.units)};
+  }
+  bool lost() const { return lost_; }
+
+  /// Submits recorded commands; returns the value of the timeline that says they are done. @error device_lost, out_of_memory
+  result<std::uint64_t> submit(VkCommandBuffer commands) {
+    const std::lock_guard lock(mutex_);
+    if (lost_) return failed(VK_ERROR_DEVICE_LOST, "submitting to a lost device");
+    const auto fault = options.diagnose.fault;
+    if (fault != injected_fault::none && counters.submits >= options.diagnose.fault_after) {
+      if (fault == injected_fault::out_of_memory) return failed(VK_ERROR_OUT_OF_DEVICE_MEMORY, "submitting work (injected)");
+      if (fault == injected_fault::device_lost) return dead(VK_ERROR_DEVICE_LOST, "submitting work (injected)");
+    }
+    VkCommandBufferSubmitInfo buffer{VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO, nullptr, commands, 0};
+    VkSemaphoreSubmitInfo signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO, nullptr, timeline_, ++submitted_, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, 0};
+    const VkSubmitInfo2 info{VK_STRUCTURE_TYPE_SUBMIT_INFO_2, nullptr, 0, 0, nullptr, 1, &buffer, 1, &signal};
+    if (const auto s = f().QueueSubmit2(queue_, 1, &info, VK_NULL_HANDLE); s != VK_SUCCESS) return dead(s, "submitting work");
+    ++counters.submits;
+    return submitted_;
+  }
+  /// Waits until the timeline has reached `value`. @error device_lost, timeout (the device is given up in both cases)
+  result<void> wait(std::uint64_t value) {
+    if (lost_) return failed(VK_ERROR_DEVICE_LOST, "waiting for a lost device");
+    if (options.diagnose.fault == injected_fault::hung && counters.submits > options.diagnose.fault_after)
+      return dead(VK_TIMEOUT, "waiting for work (injected)");
+    VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, nullptr, 0, 1, &timeline_, &value};
+    const auto s = f().WaitSemaphores(device_, &info, std::uint64_t(options.timeout_seconds * 1e9));
+    if (s == VK_SUCCESS) return {};
+    return dead(s, s == VK_TIMEOUT ? "work did not finish within " + std::to_string(options.timeout_seconds) + " s" : "waiting for work");
+  }
+  /// Binds memory to parts of a sparse buffer and waits for it.
+  result<void> bind(const VkSparseBufferMemoryBindInfo& what) {
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t value = ++submitted_;
+    VkTimelineSemaphoreSubmitInfo times{VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO, nullptr, 0, nullptr, 1, &value};
+    VkBindSparseInfo info{VK_STRUCTURE_TYPE_BIND_SPARSE_INFO, &times, 0, nullptr, 1, &what, 0, nullptr, 0, nullptr, 1, &timeline_};
+    if (const auto s = f().QueueBindSparse(queue_, 1, &info, VK_NULL_HANDLE); s != VK_SUCCESS) return dead(s, "binding sparse memory");
+    return wait(value);
+  }
+
+  /// Names an object for debuggers and validation messages, where names were asked for.
+  template <class Handle> void name(VkObjectType type, Handle handle, const std::string& text) {
+    ++counters.objects;
+    if (f().SetDebugUtilsObjectNameEXT == nullptr || !owned_) return;
+    const VkDebugUtilsObjectNameInfoEXT info{VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT, nullptr, type,
+                                             std::uint64_t(handle), text.c_str()};
+    f().SetDebugUtilsObjectNameEXT(device_, &info);
+  }
+
+  /// The first memory type with all of `wanted`, and of those the one with most of `liked`; -1: none.
+  int memory_type(std::uint32_t allowed, VkMemoryPropertyFlags wanted, VkMemoryPropertyFlags liked, VkMemoryPropertyFlags disliked) const {
+    int best = -1, best_score = -1000;
+    for (std::uint32_t i = 0; i < what_.memory.memoryTypeCount; ++i) {
+      const auto flags = what_.memory.memoryTypes[i].propertyFlags;
+      if (((allowed >> i) & 1u) == 0 || (flags & wanted) != wanted) continue;
+      const int score = 2 * __builtin_popcount(flags & liked) - __builtin_popcount(flags & disliked);
+      if (score > best_score) best = int(i), best_score = score;
+    }
+    return best;
+  }
+
+  context_counters counters;
+  device_options options;
+
+ private:
+  std::shared_ptr<instance> instance_;
+  physical what_;
+  int index_ = 0;
+  VkDevice device_ = nullptr;
+  VkQueue queue_ = nullptr;
+  VkSemaphore timeline_ = VK_NULL_HANDLE;
+  VkPipelineLayout layout_ = VK_NULL_HANDLE;
+  std::uint64_t submitted_ = 0;
+  std::mutex mutex_;
+  bool owned_ = true;
+  std::atomic<bool> lost_ = false;
+
+  failure dead(VkResult s, std::string asked) {
+    if (s == VK_ERROR_DEVICE_LOST || s == VK_TIMEOUT) lost_ = true;
+    return failed(s, std::move(asked), what_.name);
+  }
+  static failure lacks(const physical& p) {
+    return fail(errc::missing_feature, p.name + " lacks " + p.missing, "vulkan", "update its driver, choose another device, or rebuild with -DBACKEND=cpu");
+  }
+
+  static result<std::size_t> choose(const std::vector<physical>& all, const std::string& asked) {
+    std::string seen;
+    for (std::size_t i = 0; i < all.size(); ++i) seen += (i == 0 ? "" : ", ") + std::to_string(i) + " " + all[i].name;
+    if (all.empty())
+      return fail(errc::no_device, "the Vulkan loader found no device", "vulkan",
+                  "install the driver of the GPU, or apt-get install mesa-vulkan-drivers for the processor");
+    const auto matches = [&](std::size_t i) {
+      constexpr std::string_view kinds[] = {"cpu", "integrated", "discrete"};
+      return asked.empty() || asked == std::to_string(i) || asked == kinds[int(all[i].kind)] || contains_ignoring_case(all[i].name, asked);
+    };
+    const physical* unfit = nullptr;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (matches(i)) {
+        if (all[i].missing.empty()) return i;
+        if (unfit == nullptr) unfit = &all[i];
+      }
+    if (unfit != nullptr) return lacks(*unfit);
+    return fail(errc::unknown_device, "no device '" + asked + "'", "vulkan", "there are: " + seen);
+  }
+
+  result<void> create() {
+    const float priority = 1;
+    VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, nullptr, 0, what_.family, 1, &priority};
+    VkPhysicalDeviceFeatures2 base{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, nullptr, {}};
+    base.features.shaderInt64 = 1;
+    base.features.sparseBinding = what_.sparse ? 1 : 0;
+    VkPhysicalDeviceVulkan11Features v11{};
+    v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
+    v11.storageBuffer16BitAccess = 1;
+    VkPhysicalDeviceVulkan12Features v12{};
+    v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
+    v12.storageBuffer8BitAccess = v12.bufferDeviceAddress = v12.scalarBlockLayout = v12.timelineSemaphore = v12.vulkanMemoryModel =
+        v12.vulkanMemoryModelDeviceScope = 1;
+    v12.shaderFloat16 = what_.what.float16 ? 1 : 0;
+    VkPhysicalDeviceVulkan13Features v13{};
+    v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
+    v13.synchronization2 = v13.subgroupSizeControl = v13.computeFullSubgroups = v13.maintenance4 = 1;
+    base.pNext = &v11;
+    v11.pNext = &v12;
+    v12.pNext = &v13;
+    void** end = &v13.pNext;
+    std::vector<const char*> extensions;
+    const auto append = [&](auto& s, const char* extension) {
+      *end = &s;
+      end = &s.next;
+      extensions.push_back(extension);
+    };
+    cooperative_matrix_features matrix;
+    matrix.cooperative_matrix = 1;
+    if (what_.has_matrix) append(matrix, "VK_KHR_cooperative_matrix");
+    bfloat16_features bfloat;
+    bfloat.bfloat16 = bfloat.cooperative_matrix = 1;
+    if (what_.has_bfloat16) append(bfloat, "VK_KHR_shader_bfloat16");
+    cooperative_matrix2_features matrix2;
+    matrix2.workgroup_scope = matrix2.flexible_dimensions = matrix2.reductions = matrix2.conversions = matrix2.per_element =
+        matrix2.tensor_addressing = 1;
+    if (what_.has_matrix2) append(matrix2, "VK_NV_cooperative_matrix2");
+    for (const auto& name : device_facts::extensions(f(), what_.handle))
+      if (name == "VK_KHR_portability_subset") extensions.push_back("VK_KHR_portability_subset");
+    const VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &base, 0, 1, &queue, 0, nullptr,
+                                  std::uint32_t(extensions.size()), extensions.data(), nullptr};
+    if (const auto s = f().CreateDevice(what_.handle, &info, nullptr, &device_); s != VK_SUCCESS) {
+      device_ = nullptr;
+      return failed(s, "opening " + what_.name);
+    }
+    f().take_device(device_);
+    f().GetDeviceQueue(device_, what_.family, 0, &queue_);
+    return {};
+  }
+  result<void> prepare() {
+    auto& switches = what_.what.switches;
+    switches.no_matrix_units = options.diagnose.no_matrix_units;
+    switches.no_workgroup_matrices = options.diagnose.no_workgroup_matrices;
+    if (switches.no_workgroup_matrices || switches.no_matrix_units) what_.what.matrix2 = false;
+    VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr, VK_SEMAPHORE_TYPE_TIMELINE, 0};
+    const VkSemaphoreCreateInfo semaphore{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type, 0};
+    if (const auto s = f().CreateSemaphore(device_, &semaphore, nullptr, &timeline_); s != VK_SUCCESS) return failed(s, "creating a semaphore");
+    name(VK_OBJECT_TYPE_SEMAPHORE, timeline_, "isotope timeline");
+    const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0, 128};
+    const VkPipelineLayoutCreateInfo layout{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, nullptr, 0, 0, nullptr, 1, &push};
+    if (const auto s = f().CreatePipelineLayout(device_, &layout, nullptr, &layout_); s != VK_SUCCESS) return failed(s, "creating a pipeline layout");
+    name(VK_OBJECT_TYPE_PIPELINE_LAYOUT, layout_, "isotope layout");
+    return {};
+  }
+};
+
+}  // namespace isotope::vulkan

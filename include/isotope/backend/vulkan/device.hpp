@@ -1,0 +1,54 @@
+#pragma once
+/// A Vulkan device for programs of one target.
+#include <memory>
+#include <utility>
+
+#include "session.hpp"
+
+namespace isotope::vulkan {
+
+/// Devices of a target: `auto d = iso::device<iso::selected>::open();`
+template <Target T> class device {
+ public:
+  using session = vulkan::session<T>;
+
+  /// @error no_device (no loader, driver or device), unknown_device with the devices seen, missing_feature with the features' names
+  static result<device> open(const device_options& o = {}) { return with(context::open(o)); }
+  /// Uses objects of the application; see native_handles. @error no_device, missing_feature
+  static result<device> adopt(const native_handles& h, const device_options& o = {}) { return with(context::adopt(h, o)); }
+
+  /// Loads a static program, with an evaluation program of the same parameters if one is named.
+  template <class Program> result<session> load() const { return session::load(Program::view(), {}, context_, pipelines_); }
+  template <class Program, class Evaluation> result<session> load() const {
+    return session::load(Program::view(), Evaluation::view(), context_, pipelines_);
+  }
+  /// Loads plans made at run time; the session keeps them.
+  result<session> load(dynamic_plan plan, dynamic_plan evaluation = {}) const {
+    return session::load(std::move(plan), std::move(evaluation), context_, pipelines_);
+  }
+
+  /// Zeroed memory of this device. @error out_of_memory
+  template <class E> result<buffer<E>> allocate(std::int64_t length) const { return buffer<E>::allocate(length, context_); }
+
+  device_info info() const { return context_->info(); }
+  const facts& what() const { return context_->what().what; }
+  native_handles handles() const { return context_->handles(); }
+  /// Threads do not apply; programs that print them print one.
+  int threads() const { return 1; }
+  const std::shared_ptr<vulkan::context>& shared() const { return context_; }
+  const std::shared_ptr<vulkan::pipelines>& shared_pipelines() const { return pipelines_; }
+
+ private:
+  std::shared_ptr<vulkan::context> context_;
+  std::shared_ptr<vulkan::pipelines> pipelines_;
+
+  static result<device> with(result<std::shared_ptr<vulkan::context>> c) {
+    if (!c) return c.error();
+    device d;
+    d.context_ = std::move(*c);
+    d.pipelines_ = std::make_shared<vulkan::pipelines>(d.context_);
+    return d;
+  }
+};
+
+}  // namespace isotope::vulkan

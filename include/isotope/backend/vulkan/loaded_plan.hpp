@@ -1,0 +1,113 @@
+#pragma once
+/// A plan on a device: its dispatches recorded once for each set of phases, with the outputs brought to the host at the end.
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commands.hpp"
+#include "record.hpp"
+#include "word_memory.hpp"
+
+#include <isotope/shaders/readback.hpp>
+
+namespace isotope::vulkan {
+
+/// What a session and its plans share.
+struct session_parts {
+  std::shared_ptr<context> device;
+  std::shared_ptr<pipelines> made;
+  std::unique_ptr<word_memory> words;
+  command_pool commands;
+};
+
+/// One plan for one lane of a session.
+class loaded_plan {
+ public:
+  struct variant {
+    std::uint8_t active = 0;
+    VkCommandBuffer commands = nullptr;
+    std::vector<dispatch> dispatches;
+    std::int64_t barriers = 0;
+  };
+
+  loaded_plan() = default;
+  /// `readback` is where the outputs go, 0: nowhere.
+  loaded_plan(const plan_view& p, const kernel_set& kernels, const region_addresses& base, std::uint64_t readback, session_parts& parts)
+      : plan_(p), kernels_(kernels), base_(base), readback_(readback), parts_(&parts) {
+    for (const auto& o : p.operands) dynamic_ = dynamic_ || o.dims.has_scalar();
+  }
+
+  const plan_view& plan() const { return plan_; }
+  void move_to(session_parts& parts) { parts_ = &parts; }
+
+  /// The commands of a set of phases; recorded at the first call, and again where the sizes of a plan with scalar dimensions change.
+  /// @error out_of_memory, missing_feature
+  result<const variant*> prepare(std::uint8_t active, const std::array<std::int32_t, 16>& sizes) {
+    variant* v = nullptr;
+    for (auto& x : variants_)
+      if (x.active == active) v = &x;
+    if (v != nullptr && (!dynamic_ || sizes == sizes_)) return v;
+    if (dynamic_ && sizes != sizes_)
+      for (auto& x : variants_) x.active = 0;  // recorded for other sizes
+    sizes_ = sizes;
+    if (v == nullptr)
+      for (auto& x : variants_)
+        if (x.active == 0) v = &x;
+    if (v == nullptr) {
+      auto b = parts_->commands.buffer();
+      if (!b) return b.error();
+      variants_.push_back({0, *b, {}, 0});
+      v = &variants_.back();
+    }
+    v->dispatches = dispatches(active);
+    if (!parts_->words->error().what.empty()) return parts_->words->error();
+    if (auto r = parts_->made->make(v->dispatches); !r) return r.error();
+    auto before = plan_barriers(v->dispatches);
+    drop(before);
+    v->barriers = 0;
+    for (auto b : before) v->barriers += b;
+    if (auto r = record_commands(*parts_->device, *parts_->made, v->commands, v->dispatches, before); !r) return r.error();
+    v->active = active;
+    return v;
+  }
+
+  /// As `prepare` lists them, for those who look into a plan.
+  std::vector<dispatch> dispatches(std::uint8_t active) const {
+    auto all = record(plan_, kernels_, base_, sizes_, parts_->device->what().what, active, *parts_->words, *parts_->made);
+    const auto bytes = plan_.totals.region[std::size_t(value_kind::output)];
+    if (readback_ != 0 && bytes > 0 && !parts_->device->options.diagnose.no_readback) {
+      const std::uint64_t from = base_.at[std::size_t(value_kind::output)];
+      const struct {
+        std::uint64_t from, to;
+        std::uint32_t blocks;
+      } push{from, readback_, std::uint32_t(bytes / 16)};
+      recording r(*parts_->words, *parts_->made);
+      r.add(shaders::readback, constants{64u, parts_->device->what().what.subgroup}, push, cover(bytes / 16, 64), {range(from, bytes)},
+            {range(readback_, bytes)});
+      all.push_back(std::move(r.dispatches.back()));
+    }
+    return all;
+  }
+  const region_addresses& base() const { return base_; }
+
+ private:
+  plan_view plan_;
+  kernel_set kernels_;
+  region_addresses base_;
+  std::uint64_t readback_ = 0;
+  session_parts* parts_ = nullptr;
+  std::vector<variant> variants_;
+  std::array<std::int32_t, 16> sizes_{};
+  bool dynamic_ = false;
+
+  void drop(std::vector<std::uint8_t>& before) const {
+    auto k = parts_->device->options.diagnose.drop_barrier;
+    if (k < 0) return;
+    for (auto& b : before)
+      if (b != 0 && k-- == 0) b = 0;
+  }
+};
+
+}  // namespace isotope::vulkan

@@ -1,0 +1,146 @@
+#pragma once
+/// Device memory with an address: one buffer over one allocation, or over several where one allocation may not be that large.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "context.hpp"
+
+namespace isotope::vulkan {
+
+enum class memory_use : std::uint8_t {
+  device,    // kernels alone
+  upload,    // written by the host, read by kernels: in device memory where the host reaches it
+  readback,  // written by kernels, read by the host: cached
+};
+
+class memory {
+ public:
+  memory() = default;
+  memory(memory&& o) noexcept { swap(o); }
+  memory& operator=(memory&& o) noexcept {
+    swap(o);
+    return *this;
+  }
+  ~memory() {
+    if (context_ == nullptr) return;
+    const auto& f = context_->f();
+    if (buffer_ != VK_NULL_HANDLE) f.DestroyBuffer(context_->handle(), buffer_, nullptr);
+    for (auto m : pieces_) f.FreeMemory(context_->handle(), m, nullptr);
+  }
+
+  /// `chunk` is the most bytes of one allocation; 0: what the device allows. @error out_of_memory with the sizes asked for and allowed
+  static result<memory> allocate(std::shared_ptr<context> c, std::int64_t bytes, memory_use use, const std::string& label, std::int64_t chunk = 0) {
+    memory m;
+    m.context_ = std::move(c);
+    m.bytes_ = std::max<std::int64_t>(bytes, 256);
+    const physical& p = m.context_->what();
+    if (m.bytes_ > p.buffer_limit) return too_large(m.bytes_, p, "a buffer of at most " + std::to_string(p.buffer_limit));
+    const std::int64_t limit = chunk > 0 ? std::min(chunk, p.allocation_limit) : p.allocation_limit;
+    const bool sparse = m.bytes_ > limit;
+    if (sparse && (!p.sparse || use != memory_use::device))
+      return too_large(m.bytes_, p, "allocations of at most " + std::to_string(limit) + " and no sparse buffers");
+    if (auto r = m.create(sparse, use, label, limit); !r) return r.error();
+    return m;
+  }
+
+  std::uint64_t address() const { return address_; }
+  std::int64_t bytes() const { return bytes_; }
+  std::byte* mapped() const { return mapped_; }
+  VkBuffer buffer() const { return buffer_; }
+  std::int64_t pieces() const { return std::int64_t(pieces_.size()); }
+  /// Makes what kernels wrote visible to the host.
+  void pull() const {
+    if (coherent_ || mapped_ == nullptr) return;
+    const VkMappedMemoryRange all{VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE, nullptr, pieces_[0], 0, VK_WHOLE_SIZE};
+    context_->f().InvalidateMappedMemoryRanges(context_->handle(), 1, &all);
+  }
+
+ private:
+  std::shared_ptr<context> context_;
+  VkBuffer buffer_ = VK_NULL_HANDLE;
+  std::vector<VkDeviceMemory> pieces_;
+  std::uint64_t address_ = 0;
+  std::int64_t bytes_ = 0;
+  std::byte* mapped_ = nullptr;
+  bool coherent_ = true;
+
+  void swap(memory& o) noexcept {
+    std::swap(context_, o.context_);
+    std::swap(buffer_, o.buffer_);
+    std::swap(pieces_, o.pieces_);
+    std::swap(address_, o.address_);
+    std::swap(bytes_, o.bytes_);
+    std::swap(mapped_, o.mapped_);
+    std::swap(coherent_, o.coherent_);
+  }
+  static failure too_large(std::int64_t bytes, const physical& p, const std::string& allowed) {
+    return fail(errc::out_of_memory, std::to_string(bytes) + " bytes were asked for, " + p.name + " has " + allowed, "vulkan",
+                "use a smaller batch or model, or recompute blocks");
+  }
+
+  result<void> create(bool sparse, memory_use use, const std::string& label, std::int64_t limit) {
+    const auto& f = context_->f();
+    const VkDevice d = context_->handle();
+    const VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, nullptr,
+                                  sparse ? VkBufferCreateFlags(VK_BUFFER_CREATE_SPARSE_BINDING_BIT) : VkBufferCreateFlags(0), VkDeviceSize(bytes_),
+                                  VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                                      VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                                  VK_SHARING_MODE_EXCLUSIVE, 0, nullptr};
+    const std::string what = label + " of " + std::to_string(bytes_) + " bytes";
+    if (const auto s = f.CreateBuffer(d, &info, nullptr, &buffer_); s != VK_SUCCESS) return failed(s, "a buffer for " + what);
+    context_->name(VK_OBJECT_TYPE_BUFFER, buffer_, label);
+    VkMemoryRequirements need{};
+    f.GetBufferMemoryRequirements(d, buffer_, &need);
+    const int type = type_for(use, need.memoryTypeBits);
+    if (type < 0) return fail(errc::out_of_memory, "no memory type for " + what, "vulkan", "another device");
+    const auto flags = context_->what().memory.memoryTypes[type].propertyFlags;
+    coherent_ = (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0;
+    const VkDeviceSize piece = sparse ? VkDeviceSize(limit) / need.alignment * need.alignment : need.size;
+    if (piece == 0) return fail(errc::invalid_argument, "chunks of " + std::to_string(limit) + " bytes are below the device's granularity of " + std::to_string(need.alignment), "vulkan", "larger chunks");
+    std::vector<VkSparseMemoryBind> binds;
+    for (VkDeviceSize at = 0; at < need.size; at += piece) {
+      const VkDeviceSize size = std::min(piece, need.size - at);
+      const VkMemoryAllocateFlagsInfo address{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO, nullptr, VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT, 0};
+      const VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, &address, size, std::uint32_t(type)};
+      VkDeviceMemory m = VK_NULL_HANDLE;
+      if (const auto s = f.AllocateMemory(d, &allocate, nullptr, &m); s != VK_SUCCESS)
+        return failed(s, "memory for " + what + " (" + std::to_string(at) + " bytes were given)", context_->what().name);
+      ++context_->counters.allocations;
+      pieces_.push_back(m);
+      context_->name(VK_OBJECT_TYPE_DEVICE_MEMORY, m, label + " memory");
+      binds.push_back({at, size, m, 0, 0});
+    }
+    if (sparse) {
+      const VkSparseBufferMemoryBindInfo all{buffer_, std::uint32_t(binds.size()), binds.data()};
+      if (auto r = context_->bind(all); !r) return r;
+    } else if (const auto s = f.BindBufferMemory(d, buffer_, pieces_[0], 0); s != VK_SUCCESS) {
+      return failed(s, "binding " + what);
+    }
+    if (use != memory_use::device) {
+      void* p = nullptr;
+      if (const auto s = f.MapMemory(d, pieces_[0], 0, VK_WHOLE_SIZE, 0, &p); s != VK_SUCCESS) return failed(s, "mapping " + what);
+      mapped_ = static_cast<std::byte*>(p);
+    }
+    const VkBufferDeviceAddressInfo ask{VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, nullptr, buffer_};
+    address_ = f.GetBufferDeviceAddress(d, &ask);
+    return {};
+  }
+  int type_for(memory_use use, std::uint32_t allowed) const {
+    constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
+                                    cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT, coherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    switch (use) {
+      case memory_use::device: return context_->memory_type(allowed, local, 0, host);
+      case memory_use::upload: return context_->memory_type(allowed, host | coherent, local, cached);
+      case memory_use::readback: {
+        const int t = context_->memory_type(allowed, host | cached, coherent, local);
+        return t >= 0 ? t : context_->memory_type(allowed, host | coherent, 0, local);
+      }
+    }
+    return -1;
+  }
+};
+
+}  // namespace isotope::vulkan

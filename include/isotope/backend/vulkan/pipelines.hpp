@@ -1,0 +1,155 @@
+#pragma once
+/// Compute pipelines of a device: one per (module, constants, subgroup size), made by several threads, kept for the device's life and on disk.
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "context.hpp"
+#include "launch.hpp"
+#include "pipeline_file.hpp"
+
+namespace isotope::vulkan {
+
+class pipelines : public shader_store {
+ public:
+  explicit pipelines(std::shared_ptr<context> c) : context_(std::move(c)) {
+    std::vector<char> blob;
+    if (!context_->options.cache.empty()) blob = pipeline_file::read(context_->options.cache, context_->what());
+    warm_ = !blob.empty();
+    const VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, nullptr, 0, blob.size(), blob.data()};
+    if (context_->f().CreatePipelineCache(context_->handle(), &info, nullptr, &cache_) != VK_SUCCESS) cache_ = VK_NULL_HANDLE;
+    if (cache_ != VK_NULL_HANDLE) context_->name(VK_OBJECT_TYPE_PIPELINE_CACHE, cache_, "isotope pipelines");
+  }
+  pipelines(const pipelines&) = delete;
+  pipelines& operator=(const pipelines&) = delete;
+  ~pipelines() override {
+    const auto& f = context_->f();
+    for (auto& [k, p] : made_) f.DestroyPipeline(context_->handle(), p, nullptr);
+    if (cache_ != VK_NULL_HANDLE) f.DestroyPipelineCache(context_->handle(), cache_, nullptr);
+  }
+
+  /// Makes what the dispatches need and is not there yet. @error out_of_memory, missing_feature, with the module's name
+  result<void> make(std::span<const dispatch> all) {
+    std::vector<const dispatch*> wanted;
+    {
+      const std::lock_guard lock(mutex_);
+      std::map<key, bool> seen;
+      for (const auto& d : all)
+        if (auto k = key_of(d); made_.find(k) == made_.end() && seen.emplace(std::move(k), true).second) wanted.push_back(&d);
+    }
+    if (wanted.empty()) return {};
+    std::atomic<std::size_t> next = 0;
+    std::mutex first;
+    failure broken;
+    std::atomic<bool> failed_any = false;
+    const auto work = [&] {
+      for (std::size_t i = next++; i < wanted.size() && !failed_any; i = next++) {
+        auto p = create(*wanted[i]);
+        if (!p) {
+          const std::lock_guard lock(first);
+          if (!failed_any) broken = p.error();
+          failed_any = true;
+          return;
+        }
+        const std::lock_guard lock(mutex_);
+        made_.emplace(key_of(*wanted[i]), *p);
+      }
+    };
+    const std::size_t threads = std::min<std::size_t>({wanted.size(), std::max(1u, std::thread::hardware_concurrency()), 16});
+    std::vector<std::thread> helpers;
+    for (std::size_t t = 1; t < threads; ++t) helpers.emplace_back(work);
+    work();
+    for (auto& t : helpers) t.join();
+    if (failed_any) return broken;
+    changed_ = true;
+    return {};
+  }
+  VkPipeline of(const dispatch& d) const {
+    const std::lock_guard lock(mutex_);
+    const auto at = made_.find(key_of(d));
+    return at == made_.end() ? VK_NULL_HANDLE : at->second;
+  }
+  /// Writes the driver's blob where a path was given and pipelines were made since. False where it could not be written.
+  bool save() {
+    if (context_->options.cache.empty() || !changed_ || cache_ == VK_NULL_HANDLE) return true;
+    std::size_t n = 0;
+    if (context_->f().GetPipelineCacheData(context_->handle(), cache_, &n, nullptr) != VK_SUCCESS) return false;
+    std::vector<char> blob(n);
+    if (context_->f().GetPipelineCacheData(context_->handle(), cache_, &n, blob.data()) != VK_SUCCESS) return false;
+    blob.resize(n);
+    changed_ = false;
+    return pipeline_file::write(context_->options.cache, context_->what(), blob);
+  }
+  std::size_t count() const {
+    const std::lock_guard lock(mutex_);
+    return made_.size();
+  }
+  bool warm() const { return warm_; }
+
+  const shader* keep(std::string_view name, std::vector<std::uint32_t> words) override {
+    const std::lock_guard lock(mutex_);
+    for (const auto& m : modules_)
+      if (m->words == words) return &m->description;
+    modules_.push_back(std::make_unique<own_module>());
+    auto& m = *modules_.back();
+    m.name = name;
+    m.words = std::move(words);
+    m.description = {m.name, m.words, {}};
+    return &m.description;
+  }
+
+ private:
+  using key = std::tuple<const std::uint32_t*, std::uint32_t, std::vector<std::uint32_t>>;
+  struct own_module {
+    std::string name;
+    std::vector<std::uint32_t> words;
+    shader description;
+  };
+  std::shared_ptr<context> context_;
+  VkPipelineCache cache_ = VK_NULL_HANDLE;
+  mutable std::mutex mutex_;
+  std::map<key, VkPipeline> made_;
+  std::vector<std::unique_ptr<own_module>> modules_;
+  bool changed_ = false, warm_ = false;
+
+  static key key_of(const dispatch& d) { return {d.code->words.data(), d.subgroup, d.specialization.words()}; }
+
+  result<VkPipeline> create(const dispatch& d) {
+    const auto& f = context_->f();
+    const std::string name(d.code->name);
+    if (!d.code->there())
+      return fail(errc::missing_feature, "module " + name + " was built without words", "vulkan", "a shader compiler with " + std::string(d.code->missing));
+    const VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, nullptr, 0, d.code->words.size_bytes(), d.code->words.data()};
+    VkShaderModule module = VK_NULL_HANDLE;
+    if (const auto s = f.CreateShaderModule(context_->handle(), &module_info, nullptr, &module); s != VK_SUCCESS) return failed(s, "module " + name);
+    const auto& words = d.specialization.words();
+    std::vector<VkSpecializationMapEntry> entries;
+    for (std::size_t i = 0; i < words.size(); ++i) entries.push_back({std::uint32_t(i), std::uint32_t(4 * i), 4});
+    const VkSpecializationInfo specialization{std::uint32_t(entries.size()), entries.data(), 4 * words.size(), words.data()};
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size{VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, nullptr,
+                                                             d.subgroup};
+    VkPipelineShaderStageCreateInfo stage{VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, nullptr, 0, VK_SHADER_STAGE_COMPUTE_BIT, module, "main",
+                                          &specialization};
+    if (d.subgroup != 0) {
+      const auto& facts = context_->what().what;
+      stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+      if (facts.least_subgroup != facts.most_subgroup) stage.pNext = &size;
+    }
+    const VkComputePipelineCreateInfo info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, nullptr, 0, stage, context_->layout(), VK_NULL_HANDLE, -1};
+    VkPipeline p = VK_NULL_HANDLE;
+    const auto s = f.CreateComputePipelines(context_->handle(), cache_, 1, &info, nullptr, &p);
+    f.DestroyShaderModule(context_->handle(), module, nullptr);
+    if (s != VK_SUCCESS) return failed(s, "a pipeline of " + name);
+    context_->name(VK_OBJECT_TYPE_PIPELINE, p, name);
+    return p;
+  }
+};
+
+}  // namespace isotope::vulkan

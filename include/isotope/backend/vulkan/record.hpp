@@ -1,0 +1,65 @@
+#pragma once
+/// A plan bound to addresses, as a list of dispatches. Pure: no device is touched.
+#include <array>
+#include <string>
+#include <vector>
+
+#include "../../plan/plan.hpp"
+#include "launch.hpp"
+#include "table.hpp"
+
+namespace isotope::vulkan {
+
+/// Where each region starts, and the scalars of the step.
+struct region_addresses {
+  std::array<std::uint64_t, value_kinds> at{};
+  std::uint64_t scalars = 0;
+};
+
+/// The kernels of a target: what the planner saw, and what records.
+struct kernel_set {
+  std::span<const kernel_info> table;
+  std::span<const recorder> code;
+};
+
+/// Operand k of a plan at its address. Scalar dimensions take the sizes of `sizes`; strides stay those of the maximum.
+inline view bind(const operand& o, const region_addresses& base, const std::array<std::int32_t, 16>& sizes) {
+  view v{base.at[std::size_t(o.region)] + std::uint64_t(o.at), o.bytes, o.dims, o.strides, o.type};
+  for (int i = 0; i < o.dims.rank; ++i)
+    if (const auto slot = o.dims.slots[std::size_t(i)]; slot >= 0) {
+      const std::int64_t size = sizes[std::size_t(slot)];
+      v.dims.d[std::size_t(i)] = size < 0 ? 0 : size < o.dims[i] ? size : o.dims[i];
+    }
+  return v;
+}
+
+/// The dispatches of the steps whose phases meet `active`, in order.
+inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernels, const region_addresses& base,
+                                    const std::array<std::int32_t, 16>& sizes, const facts& device, std::uint8_t active, word_store& words,
+                                    shader_store& shaders) {
+  recording r(words, shaders);
+  std::vector<view> views;
+  for (std::size_t i = 0; i < p.steps.size(); ++i) {
+    const step& s = p.steps[i];
+    if ((s.phases & active) == 0) continue;
+    views.clear();
+    for (int k = 0; k < s.inputs + s.outputs; ++k) views.push_back(bind(p.operands[std::size_t(s.operands + k)], base, sizes));
+    launch l;
+    l.in = std::span<const view>(views.data(), s.inputs);
+    l.out = std::span<const view>(views.data() + s.inputs, s.outputs);
+    l.attr = &s.attr;
+    l.body = p.micros.subspan(std::size_t(s.body), s.body_size);
+    l.scratch = s.scratch < 0 ? 0 : base.at[std::size_t(value_kind::temp)] + std::uint64_t(s.scratch);
+    l.scratch_bytes = s.scratch < 0 ? 0 : s.scratch_bytes;
+    l.scalars = base.scalars;
+    l.ordinal = s.ordinal;
+    l.accumulate = (active & phase_first) != 0 ? std::uint8_t(0) : s.accumulate;
+    l.device = &device;
+    r.step = std::int32_t(i);
+    tier_of(r, kernels.table[std::size_t(s.kernel)].set);
+    kernels.code[std::size_t(s.kernel)](l, r);
+  }
+  return std::move(r.dispatches);
+}
+
+}  // namespace isotope::vulkan

@@ -1,0 +1,433 @@
+#pragma once
+/// A loaded program: parameters, optimiser state and activations in one arena, the steps recorded as command buffers.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "../../core/batch.hpp"
+#include "../../core/initialize.hpp"
+#include "../../plan/dynamic.hpp"
+#include "../state_dict.hpp"
+#include "buffer.hpp"
+#include "loaded_plan.hpp"
+#include "transfer.hpp"
+
+namespace isotope::vulkan {
+
+/// What a session did since it was loaded; differences between two readings describe the steps between them.
+struct session_counters {
+  std::int64_t steps = 0;        // runs of the training plan
+  std::int64_t evaluations = 0;  // runs of the evaluation plan
+  std::int64_t launches = 0;     // kernels started
+  std::int64_t submits = 0;      // queue submissions
+  std::int64_t barriers = 0;
+  std::int64_t bytes_in = 0;   // written for the device, scalars included
+  std::int64_t bytes_out = 0;  // read back: loss and norm
+};
+
+/// A step that was submitted and may still run. Collect it with session::collect, in the order of submission.
+struct pending_step {
+  std::uint64_t value = 0;  // of the device's timeline
+  std::size_t lane = 0;
+  std::uint8_t active = 0;
+  std::int64_t optimizer_step = 0;
+  bool asynchronous = false;
+};
+
+template <Target T> class session {
+ public:
+  using target = T;
+
+  /// Plans must outlive the session, or be handed over as dynamic plans. `evaluation`, if it has steps, is a forward plan of the same
+  /// parameters; it works in the temporaries of `plan`. @error out_of_memory, missing_feature, model_mismatch, device_lost
+  static result<session> load(const plan_view& plan, const plan_view& evaluation, std::shared_ptr<context> device, std::shared_ptr<pipelines> made) {
+    if (auto r = same_parameters(plan, evaluation); !r) return r.error();
+    session s;
+    s.parts_ = std::make_unique<session_parts>();
+    s.parts_->device = std::move(device);
+    s.parts_->made = std::move(made);
+    s.parts_->words = std::make_unique<word_memory>(s.parts_->device);
+    s.plan_ = plan;
+    auto pool = command_pool::create(s.parts_->device);
+    if (!pool) return pool.error();
+    s.parts_->commands = std::move(*pool);
+    auto moving = transfer::create(s.parts_->commands);
+    if (!moving) return moving.error();
+    s.transfer_ = std::move(*moving);
+    if (auto r = s.allocate(evaluation); !r) return r.error();
+    if (auto r = s.transfer_.clear(s.arena_, 0, s.arena_.bytes() / 4 * 4); !r) return r.error();
+    if (auto r = s.bind(evaluation); !r) return r.error();
+    s.parts_->made->save();
+    return s;
+  }
+  static result<session> load(dynamic_plan plan, dynamic_plan evaluation, std::shared_ptr<context> device, std::shared_ptr<pipelines> made) {
+    auto owned = std::make_unique<std::array<dynamic_plan, 2>>(std::array<dynamic_plan, 2>{std::move(plan), std::move(evaluation)});
+    auto s = load(plan_view((*owned)[0]), plan_view((*owned)[1]), std::move(device), std::move(made));
+    if (s) s->owned_ = std::move(owned);
+    return s;
+  }
+
+  session(session&&) = default;
+  session& operator=(session&& o) noexcept {
+    if (this == &o) return *this;
+    std::destroy_at(this);
+    return *std::construct_at(this, std::move(o));
+  }
+  ~session() { drain(); }
+
+  /// The state dict, in the order that `read` and `write` count.
+  std::span<const slot> parameters() const { return plan_.slots; }
+
+  /// Sets every parameter from its initializer, the same bits for the same seed on any machine with the same libm; moments to zero.
+  void initialize(std::uint64_t seed) {
+    drain();
+    std::vector<float> x;
+    for (std::size_t k = 0; k < plan_.slots.size(); ++k) {
+      const slot& s = plan_.slots[k];
+      x.resize(std::size_t(s.dims.count()));
+      fill_initial(s, seed, x);
+      keep(put_parameter(s, x));
+    }
+    keep(transfer_.clear(arena_, offset_[std::size_t(value_kind::state)], plan_.totals.region[std::size_t(value_kind::state)]));
+    keep(transfer_.clear(arena_, offset_[std::size_t(value_kind::grad)], plan_.totals.region[std::size_t(value_kind::grad)]));
+  }
+
+  /// The bytes of an input, in memory that the device reads: to be filled before `run`, best in ascending order and never read.
+  /// @error not_found, with the names there are
+  template <class E> result<std::span<E>> input(std::string_view label) {
+    auto p = typed_port(plan_.inputs, label, std::int64_t(sizeof(E)), "input");
+    if (!p) return p.error();
+    lanes_[0].shadow.clear();  // the caller writes past it
+    return std::span<E>(reinterpret_cast<E*>(lanes_[0].upload.mapped() + head + (*p)->where.at), std::size_t((*p)->where.dims.count()));
+  }
+  /// The bytes of an output after a step. @error not_found, with the names there are
+  template <class E> result<std::span<E>> output(std::string_view label) {
+    auto p = typed_port(plan_.outputs, label, std::int64_t(sizeof(E)), "output");
+    if (!p) return p.error();
+    return std::span<E>(reinterpret_cast<E*>(lanes_[0].readback.mapped() + (*p)->where.at), std::size_t((*p)->where.dims.count()));
+  }
+  /// Fills an input from a buffer of the same device. @error wrong_device, not_found, invalid_argument (another type or length)
+  template <class E> result<void> upload(std::string_view label, const buffer<E>& from) {
+    if (!from.on(parts_->device))
+      return fail(errc::wrong_device, "the buffer belongs to another device", std::string(label), "allocate it on the session's device");
+    auto to = input<E>(label);
+    if (!to) return to.error();
+    if (to->size() != from.span().size())
+      return fail(errc::invalid_argument,
+                  "the buffer has " + std::to_string(from.span().size()) + " elements, the input " + std::to_string(to->size()), std::string(label));
+    std::copy(from.span().begin(), from.span().end(), to->begin());
+    counters_.bytes_in += std::int64_t(to->size_bytes());
+    return {};
+  }
+
+  /// One optimiser step on what the inputs hold; `active` is the set of phases, for callers that accumulate by hand.
+  step_report run(const step_scalars& x, std::uint8_t active = phase_first | phase_last) { return collect(start(0, x, active)); }
+
+  /// One optimiser step over one or more micro-batches of token ids, one submission each. More than one needs a plan with
+  /// training_options::accumulate; without it, or with a batch of another size than the plan's, nothing runs and the report is skipped with a loss of
+  /// NaN; so it is when the device failed: `status` says how.
+  step_report step(std::span<const batch> batches, const step_scalars& given) {
+    if (batches.empty() || (batches.size() > 1 && !accumulates())) return nothing();
+    step_report r = nothing();
+    std::array<std::optional<pending_step>, 2> flying;
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      const bool last = i + 1 == batches.size();
+      step_scalars x = given;
+      x.gradient_scale = given.gradient_scale / float(batches.size());
+      x.counter = given.counter + i;
+      const std::size_t lane = i % lanes_.size();
+      if (flying[lane]) r = collect(*flying[lane]);
+      if (!fill(lane, batches[i], plan_.inputs, head)) return nothing();
+      flying[lane] = start(lane, x, std::uint8_t((i == 0 ? phase_first : phase_later) | (last ? phase_last : 0)));
+    }
+    const std::size_t end = (batches.size() - 1) % lanes_.size();
+    if (flying[end ^ 1]) collect(*flying[end ^ 1]);
+    r = collect(*flying[end]);
+    r.loss /= double(batches.size());
+    return r;
+  }
+
+  /// Submits a step over one batch and returns at once; two may be in flight. The report comes from `collect`.
+  pending_step submit(const batch& b, const step_scalars& x) {
+    next_lane_ ^= 1;
+    auto& lane = lanes_[next_lane_];
+    if (lane.pending != 0) keep(parts_->device->wait(std::exchange(lane.pending, 0)));
+    if (!fill(next_lane_, b, plan_.inputs, head)) return {};
+    auto p = start(next_lane_, x, phase_first | phase_last);
+    p.asynchronous = p.value != 0;
+    in_flight_ += p.asynchronous ? 1 : 0;
+    return p;
+  }
+  /// Waits for a step and reads its loss and norm.
+  step_report collect(const pending_step& p) {
+    if (p.value == 0 || !keep(parts_->device->wait(p.value))) return nothing();
+    auto& lane = lanes_[p.lane];
+    if (lane.pending == p.value) lane.pending = 0;
+    if (p.asynchronous) --in_flight_;
+    step_report r;
+    if (parts_->device->options.diagnose.no_readback) return nothing();
+    lane.readback.pull();
+    r.loss = number(lane, "loss");
+    r.grad_norm = number(lane, "grad_norm");
+    counters_.bytes_out += 2 * size_of(accum);
+    r.skipped = !std::isfinite(r.loss) || !std::isfinite(r.grad_norm);
+    if ((p.active & phase_last) != 0 && !r.skipped) step_count_ = p.optimizer_step;
+    return r;
+  }
+
+  /// Mean loss of one batch by the evaluation plan; NaN without one.
+  double evaluate(const batch& b) {
+    auto& lane = lanes_[0];
+    if (lane.evaluate.plan().steps.empty() || !settle(lane) || !fill(0, b, lane.evaluate.plan().inputs, eval_input_))
+      return std::numeric_limits<double>::quiet_NaN();
+    auto v = lane.evaluate.prepare(phase_always, {});
+    if (!v) return keep(v.error()), std::numeric_limits<double>::quiet_NaN();
+    auto value = parts_->device->submit((*v)->commands);
+    if (!value) return keep(value.error()), std::numeric_limits<double>::quiet_NaN();
+    note(**v);
+    ++counters_.evaluations;
+    if (!keep(parts_->device->wait(*value))) return std::numeric_limits<double>::quiet_NaN();
+    lane.readback.pull();
+    counters_.bytes_out += size_of(accum);
+    const port* p = find_port(lane.evaluate.plan().outputs, "output");
+    return p == nullptr ? 0 : number_at(lane.readback.mapped() + eval_output_ + p->where.at, p->where.type);
+  }
+
+  /// Copies the logical f32 values of one tensor. @error not_found (no such slot, or nothing of that kind), invalid_argument (length), device_lost
+  result<void> read(tensor_kind what, std::size_t k, std::span<float> out) const {
+    if (auto r = has_slot(plan_, k, std::int64_t(out.size())); !r) return r;
+    auto at = locate(plan_, what, k);
+    if (!at) return at.error();
+    return transfer_.download(arena_, offset_[std::size_t(at->region)] + at->at, std::as_writable_bytes(out));
+  }
+  result<void> write(tensor_kind what, std::size_t k, std::span<const float> in) {
+    drain();
+    if (auto r = has_slot(plan_, k, std::int64_t(in.size())); !r) return r;
+    if (what == tensor_kind::parameter) return put_parameter(plan_.slots[k], in);
+    auto at = locate(plan_, what, k);
+    if (!at) return at.error();
+    return transfer_.upload(arena_, offset_[std::size_t(at->region)] + at->at, std::as_bytes(in));
+  }
+
+  std::int64_t planned_bytes() const { return planned_; }
+  /// All memory taken from the device for this session.
+  std::int64_t measured_bytes() const {
+    std::int64_t n = arena_.bytes() + parts_->words->bytes() + transfer_.bytes();
+    for (const auto& l : lanes_) n += l.upload.bytes() + l.readback.bytes();
+    return n;
+  }
+  const session_counters& counters() const { return counters_; }
+  /// What the device as a whole did: allocations, submissions, objects made.
+  const context_counters& device_counters() const { return parts_->device->counters; }
+  /// The optimiser step of the last update, skipped ones not counted; `step_scalars::optimizer_step = 0` asks for the next one.
+  std::int64_t step_count() const { return step_count_; }
+  /// Starts the bias correction over, e.g. after the moments were cleared.
+  void reset_step() { step_count_ = 0; }
+  const plan_view& plan() const { return plan_; }
+  /// The first failure of the device: after it nothing runs. @error device_lost, timeout, out_of_memory
+  result<void> status() const {
+    if (broken_.what.empty()) return {};
+    return broken_;
+  }
+
+  /// The dispatches of a step as they are recorded, and what tells them apart from a device: for reports and checkers.
+  std::vector<dispatch> dispatches(std::uint8_t active = phase_first | phase_last) const { return lanes_[0].train.dispatches(active); }
+  session_parts& parts() { return *parts_; }
+  memory& arena() { return arena_; }
+  transfer& staging() { return transfer_; }
+  /// Writes the scalars that the next dispatches of lane 0 read, for those who start them one by one.
+  void set_scalars(const step_scalars& x) { put_scalars(lanes_[0], x); }
+
+ private:
+  static constexpr dtype accum = accum_of(T::precision::type);
+  static constexpr bool mixed = accum != T::precision::type;
+  static constexpr std::int64_t head = 256;  // bytes of the scalars at the front of the upload memory
+  static_assert(sizeof(device_scalars) <= std::size_t(head));
+
+  /// What one step in flight needs of its own.
+  struct lane_state {
+    memory upload;    // scalars, inputs, inputs of the evaluation
+    memory readback;  // outputs, outputs of the evaluation
+    loaded_plan train, evaluate;
+    std::vector<std::byte> shadow;  // the inputs as they were written last; empty: unknown
+    std::uint64_t pending = 0;
+  };
+
+  std::unique_ptr<session_parts> parts_;
+  std::unique_ptr<std::array<dynamic_plan, 2>> owned_;
+  plan_view plan_;
+  memory arena_;
+  mutable transfer transfer_;
+  std::array<std::int64_t, value_kinds> offset_{};  // of each region in the arena
+  std::int64_t eval_input_ = 0, eval_output_ = 0, eval_output_arena_ = 0;
+  std::array<lane_state, 2> lanes_;
+  std::size_t next_lane_ = 0;
+  int in_flight_ = 0;
+  std::int64_t planned_ = 0, step_count_ = 0;
+  session_counters counters_;
+  failure broken_;
+
+  session() = default;
+
+  bool keep(const result<void>& r) {
+    if (!r && broken_.what.empty()) broken_ = r.error();
+    return bool(r);
+  }
+  void keep(const failure& e) {
+    if (broken_.what.empty()) broken_ = e;
+  }
+  bool settle(lane_state& l) { return l.pending == 0 || keep(parts_->device->wait(std::exchange(l.pending, 0))); }
+  /// Nothing of this session runs afterwards.
+  void drain() {
+    if (parts_ == nullptr) return;
+    for (auto& l : lanes_) settle(l);
+  }
+  static step_report nothing() { return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN(), true}; }
+  bool accumulates() const {
+    return std::any_of(plan_.steps.begin(), plan_.steps.end(), [](const auto& s) { return s.accumulate != 0; });
+  }
+
+  result<void> allocate(const plan_view& evaluation) {
+    const auto region = [](const plan_view& p, value_kind k) { return p.totals.region[std::size_t(k)]; };
+    std::int64_t at = 0;
+    for (int k = 1; k < value_kinds; ++k) {  // inputs are in upload memory
+      offset_[std::size_t(k)] = at;
+      at += std::max(region(plan_, value_kind(k)), k == int(value_kind::temp) ? region(evaluation, value_kind::temp) : 0);
+    }
+    eval_output_arena_ = at;
+    at += region(evaluation, value_kind::output);
+    auto m = memory::allocate(parts_->device, at, memory_use::device, "isotope arena", parts_->device->options.diagnose.chunk_bytes);
+    if (!m) return m.error();
+    arena_ = std::move(*m);
+    eval_input_ = head + region(plan_, value_kind::input);
+    eval_output_ = region(plan_, value_kind::output);
+    planned_ = at;
+    for (auto& l : lanes_) {
+      auto up = memory::allocate(parts_->device, eval_input_ + region(evaluation, value_kind::input), memory_use::upload, "isotope inputs");
+      if (!up) return up.error();
+      auto down = memory::allocate(parts_->device, eval_output_ + region(evaluation, value_kind::output), memory_use::readback, "isotope outputs");
+      if (!down) return down.error();
+      l.upload = std::move(*up);
+      l.readback = std::move(*down);
+      std::memset(l.upload.mapped(), 0, std::size_t(l.upload.bytes()));
+      std::memset(l.readback.mapped(), 0, std::size_t(l.readback.bytes()));
+      planned_ += l.upload.bytes() + l.readback.bytes();
+    }
+    return {};
+  }
+  result<void> bind(const plan_view& evaluation) {
+    const kernel_set kernels{kernel_table<T>, code_of<T>()};
+    for (auto& l : lanes_) {
+      region_addresses base;
+      for (int k = 1; k < value_kinds; ++k) base.at[std::size_t(k)] = arena_.address() + std::uint64_t(offset_[std::size_t(k)]);
+      base.at[std::size_t(value_kind::input)] = l.upload.address() + head;
+      base.scalars = l.upload.address();
+      l.train = loaded_plan(plan_, kernels, base, l.readback.address(), *parts_);
+      base.at[std::size_t(value_kind::input)] = l.upload.address() + std::uint64_t(eval_input_);
+      base.at[std::size_t(value_kind::output)] = arena_.address() + std::uint64_t(eval_output_arena_);
+      l.evaluate = loaded_plan(evaluation, kernels, base, l.readback.address() + std::uint64_t(eval_output_), *parts_);
+    }
+    // What every caller needs is recorded at once; the second lane and the other phases when they are first used.
+    const std::array<std::int32_t, 16> sizes{};
+    const bool dynamic = std::any_of(plan_.operands.begin(), plan_.operands.end(), [](const auto& o) { return o.dims.has_scalar(); });
+    if (!dynamic)
+      if (auto v = lanes_[0].train.prepare(phase_first | phase_last, sizes); !v) return v.error();
+    if (!evaluation.steps.empty())
+      if (auto v = lanes_[0].evaluate.prepare(phase_always, sizes); !v) return v.error();
+    return {};
+  }
+
+  void put_scalars(lane_state& l, const step_scalars& x) {
+    device_scalars s;
+    s.given = x;
+    if (x.optimizer_step <= 0) s.given.optimizer_step = step_count_ + in_flight_ + 1;
+    const double t = double(s.given.optimizer_step);
+    s.correction1 = float(1 - std::pow(double(x.beta1), t));
+    s.correction2 = float(1 - std::pow(double(x.beta2), t));
+    std::memcpy(l.upload.mapped(), &s, sizeof s);
+    counters_.bytes_in += std::int64_t(sizeof s);
+    last_step_ = s.given.optimizer_step;
+  }
+  std::int64_t last_step_ = 0;
+
+  void note(const loaded_plan::variant& v) {
+    counters_.launches += std::int64_t(v.dispatches.size());
+    counters_.barriers += v.barriers;
+    ++counters_.submits;
+  }
+  pending_step start(std::size_t k, const step_scalars& x, std::uint8_t active) {
+    auto& l = lanes_[k];
+    if (!broken_.what.empty() || !settle(l)) return {};
+    auto v = l.train.prepare(active, x.sizes);
+    if (!v) return keep(v.error()), pending_step{};
+    put_scalars(l, x);
+    auto value = parts_->device->submit((*v)->commands);
+    if (!value) return keep(value.error()), pending_step{};
+    l.pending = *value;
+    note(**v);
+    ++counters_.steps;
+    return {*value, k, active, last_step_, false};
+  }
+
+  /// Writes a batch where it differs from what is there. False where its size is not the plan's.
+  bool fill(std::size_t k, const batch& b, std::span<const port> ports, std::int64_t first) {
+    auto& l = lanes_[k];
+    if (!fits(ports, b) || !settle(l)) return false;
+    if (l.shadow.empty()) l.shadow.assign(std::size_t(l.upload.bytes()), std::byte{0xa5});
+    const auto put = [&](std::string_view label, std::span<const std::int32_t> from) {
+      const port* p = find_port(ports, label);
+      if (p == nullptr || from.empty()) return;
+      const auto at = std::size_t(first + p->where.at);
+      if (!parts_->device->options.diagnose.force_upload && std::memcmp(l.shadow.data() + at, from.data(), from.size_bytes()) == 0) return;
+      std::memcpy(l.shadow.data() + at, from.data(), from.size_bytes());
+      std::memcpy(l.upload.mapped() + at, from.data(), from.size_bytes());
+      counters_.bytes_in += std::int64_t(from.size_bytes());
+    };
+    put("tokens", b.tokens);
+    put("targets", b.targets);
+    return true;
+  }
+  double number(const lane_state& l, std::string_view label) const {
+    const port* p = find_port(plan_.outputs, label);
+    return p == nullptr ? 0 : number_at(l.readback.mapped() + p->where.at, p->where.type);
+  }
+
+  static void fill_initial(const slot& s, std::uint64_t seed, std::span<float> x) {
+    const auto stream = stream_of(s.path.view());
+    const std::int64_t n = std::int64_t(x.size()), all = (n + 3) / 4;
+    const auto part = [&](std::int64_t first, std::int64_t end) {
+      for (std::int64_t b = first; b < end; ++b) {
+        const auto four = initial_values(s.init, seed, stream, std::uint64_t(b));
+        for (std::int64_t i = 4 * b; i < std::min(n, 4 * b + 4); ++i) x[std::size_t(i)] = float(four[std::size_t(i - 4 * b)]);
+      }
+    };
+    const std::int64_t threads = std::clamp<std::int64_t>(std::min<std::int64_t>(std::thread::hardware_concurrency(), all >> 14), 1, 16);
+    std::vector<std::thread> helpers;
+    for (std::int64_t t = 1; t < threads; ++t) helpers.emplace_back(part, all * t / threads, all * (t + 1) / threads);
+    part(0, all / threads);
+    for (auto& t : helpers) t.join();
+  }
+  result<void> put_parameter(const slot& s, std::span<const float> x) {
+    const auto at = [&](value_kind k, std::int64_t element_bytes) { return offset_[std::size_t(k)] + s.at * element_bytes; };
+    if constexpr (!mixed) {
+      return transfer_.upload(arena_, at(value_kind::param, 4), std::as_bytes(x));
+    } else {
+      std::vector<typename T::precision::storage> narrow(x.size());
+      for (std::size_t i = 0; i < x.size(); ++i) narrow[i] = typename T::precision::storage(x[i]);
+      if (auto r = transfer_.upload(arena_, at(value_kind::param, 2), std::as_bytes(std::span(narrow))); !r) return r;
+      if (plan_.totals.region[std::size_t(value_kind::master)] == 0) return {};
+      return transfer_.upload(arena_, at(value_kind::master, 4), std::as_bytes(x));
+    }
+  }
+};
+
+}  // namespace isotope::vulkan

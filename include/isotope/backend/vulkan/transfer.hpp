@@ -1,0 +1,125 @@
+#pragma once
+/// Bytes between host and device memory outside of steps: parameters, checkpoints. Two staging halves in turn, so that the host fills or empties one
+/// while the device works on the other.
+#include <array>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "commands.hpp"
+
+namespace isotope::vulkan {
+
+class transfer {
+ public:
+  static constexpr std::int64_t half = 16 << 20;
+
+  transfer() = default;
+  static result<transfer> create(const command_pool& pool) {
+    transfer t;
+    t.context_ = pool.owner();
+    for (auto& s : t.stages_) {
+      auto b = pool.buffer();
+      if (!b) return b.error();
+      s.commands = *b;
+    }
+    return t;
+  }
+
+  result<void> upload(const memory& to, std::int64_t at, std::span<const std::byte> from) {
+    std::size_t turn = 0;
+    for (std::int64_t done = 0; done < std::int64_t(from.size()); turn ^= 1) {
+      const std::int64_t n = std::min(half, std::int64_t(from.size()) - done);
+      auto& s = stages_[turn];
+      if (auto r = ready(s); !r) return r;
+      std::memcpy(s.store.mapped(), from.data() + done, std::size_t(n));
+      if (auto r = copy(s, s.store.buffer(), 0, to.buffer(), at + done, n); !r) return r;
+      done += n;
+    }
+    return finish();
+  }
+  result<void> download(const memory& from, std::int64_t at, std::span<std::byte> to) {
+    struct part {
+      std::int64_t at = 0, bytes = 0;
+    };
+    std::array<part, 2> flying{};
+    std::size_t turn = 0;
+    const auto collect = [&](std::size_t k) -> result<void> {
+      if (flying[k].bytes == 0) return {};
+      if (auto r = ready(stages_[k]); !r) return r;
+      stages_[k].store.pull();
+      std::memcpy(to.data() + flying[k].at, stages_[k].store.mapped(), std::size_t(flying[k].bytes));
+      flying[k] = {};
+      return {};
+    };
+    for (std::int64_t done = 0; done < std::int64_t(to.size()); turn ^= 1) {
+      if (auto r = collect(turn); !r) return r;
+      auto& s = stages_[turn];
+      if (auto r = ready(s); !r) return r;
+      const std::int64_t n = std::min(half, std::int64_t(to.size()) - done);
+      if (auto r = copy(s, from.buffer(), at + done, s.store.buffer(), 0, n); !r) return r;
+      flying[turn] = {done, n};
+      done += n;
+    }
+    if (auto r = collect(turn); !r) return r;
+    return collect(turn ^ 1);
+  }
+  /// Sets bytes, a multiple of four, to zero.
+  result<void> clear(const memory& what, std::int64_t at, std::int64_t bytes) {
+    if (bytes <= 0) return {};
+    auto& s = stages_[0];
+    if (auto r = ready(s); !r) return r;
+    return run(s, [&](VkCommandBuffer b) { context_->f().CmdFillBuffer(b, what.buffer(), VkDeviceSize(at), VkDeviceSize(bytes), 0); }, true);
+  }
+
+  std::int64_t bytes() const { return stages_[0].store.bytes() + stages_[1].store.bytes(); }
+
+ private:
+  struct stage {
+    memory store;
+    VkCommandBuffer commands = nullptr;
+    std::uint64_t pending = 0;
+  };
+  std::shared_ptr<context> context_;
+  std::array<stage, 2> stages_;
+
+  /// The stage's memory, and the device done with it.
+  result<void> ready(stage& s) {
+    if (s.store.bytes() == 0) {
+      auto m = memory::allocate(context_, half, memory_use::readback, "isotope staging");
+      if (!m) return m.error();
+      s.store = std::move(*m);
+    }
+    const auto value = std::exchange(s.pending, 0);
+    if (value == 0) return {};
+    return context_->wait(value);
+  }
+  result<void> finish() {
+    for (auto& s : stages_)
+      if (s.pending != 0)
+        if (auto r = ready(s); !r) return r;
+    return {};
+  }
+  result<void> copy(stage& s, VkBuffer from, std::int64_t from_at, VkBuffer to, std::int64_t to_at, std::int64_t n) {
+    const VkBufferCopy region{VkDeviceSize(from_at), VkDeviceSize(to_at), VkDeviceSize(n)};
+    return run(s, [&](VkCommandBuffer b) { context_->f().CmdCopyBuffer(b, from, to, 1, &region); }, false);
+  }
+  template <class Commands> result<void> run(stage& s, Commands commands, bool wait) {
+    const auto& f = context_->f();
+    constexpr auto all = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
+    constexpr auto any = VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT;
+    const VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT, nullptr};
+    if (const auto r = f.BeginCommandBuffer(s.commands, &begin); r != VK_SUCCESS) return failed(r, "recording a copy");
+    barrier(*context_, s.commands, all, any, all, any);
+    commands(s.commands);
+    barrier(*context_, s.commands, all, any, all | VK_PIPELINE_STAGE_2_HOST_BIT, any | VK_ACCESS_2_HOST_READ_BIT);
+    if (const auto r = f.EndCommandBuffer(s.commands); r != VK_SUCCESS) return failed(r, "recording a copy");
+    auto value = context_->submit(s.commands);
+    if (!value) return value.error();
+    s.pending = *value;
+    return wait ? finish() : result<void>{};
+  }
+};
+
+}  // namespace isotope::vulkan
