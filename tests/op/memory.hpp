@@ -4,7 +4,8 @@
 
 #include <cmath>
 #include <cstring>
-#include <isotope/backend/cpu/launch.hpp>
+#include <isotope/core/shape.hpp>
+#include <isotope/core/precision.hpp>
 #include <isotope/core/philox.hpp>
 #include <limits>
 #include <vector>
@@ -102,7 +103,6 @@ class memory {
     const auto at = reinterpret_cast<std::uintptr_t>(store_.data());
     return store_.data() + ((at + guard + 63) / 64 * 64 - at);
   }
-  cpu::view view(const host& x) { return {data(), x.dims, x.strides, x.type}; }
   /// Reads the elements back into x.
   void read(host& x) {
     x.at.assign(std::size_t(x.dims.count()), 0);
