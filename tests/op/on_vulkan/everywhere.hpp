@@ -55,7 +55,7 @@ template <class P, class Set> struct on {
     for (std::size_t k = 0; k < out.size(); ++k) out_at.push_back(shared[k] >= 0 ? in_at[std::size_t(shared[k])] : place(std::int64_t(outs[k].bytes().size())));
     const std::int64_t scratch_at = place(scratch_bytes);
     auto allocated = vulkan::memory::allocate(device.context, at + 256, vulkan::memory_use::readback, "operands");
-    EXPECT_TRUE(bool(allocated)) << (allocated ? "" : allocated.error().line());
+    EXPECT_TRUE(bool(allocated)) << ((allocated ? std::string() : allocated.error().line()));
     if (!allocated) return {};
     vulkan::memory& all = *allocated;
     std::byte* base = all.mapped();
@@ -98,7 +98,9 @@ template <class P, class Set> struct on {
     for (int run = 0; run < 2; ++run) {  // the same bits twice
       std::memcpy(base, first.data(), first.size());
       execute(device, r.dispatches);
-      if (run == 1) EXPECT_TRUE(std::memcmp(result.data(), base, result.size()) == 0) << op.name << " gives other bits in its second run";
+      if (run == 1) {
+        EXPECT_TRUE(std::memcmp(result.data(), base, result.size()) == 0) << op.name << " gives other bits in its second run";
+      }
       result.assign(base, base + at);
     }
     check_writes<Op>(r.dispatches, all.address(), first, result);
