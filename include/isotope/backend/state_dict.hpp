@@ -2,6 +2,7 @@
 /// What sessions of every backend ask of a plan: its slots and ports by name.
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "../core/batch.hpp"
 #include "../core/error.hpp"
@@ -42,6 +43,30 @@ inline double number_at(const void* at, dtype t) {
     case dtype::f16: return double(float(*static_cast<const float16*>(at)));
     default: return double(*static_cast<const float*>(at));
   }
+}
+/// The elements of an operand in row-major order; `first` is its first element in host memory.
+inline std::vector<float> numbers_of(const std::byte* first, const operand& o) {
+  std::vector<float> r(std::size_t(o.dims.count()));
+  extents index{};
+  for (float& x : r) {
+    std::int64_t at = 0;
+    for (int k = 0; k < o.dims.rank; ++k) at += index[std::size_t(k)] * o.strides[std::size_t(k)];
+    const std::byte* p = first + at * size_of(o.type);
+    switch (o.type) {
+      case dtype::i32: x = float(*reinterpret_cast<const std::int32_t*>(p)); break;
+      case dtype::u32: x = float(*reinterpret_cast<const std::uint32_t*>(p)); break;
+      case dtype::i64: x = float(*reinterpret_cast<const std::int64_t*>(p)); break;
+      case dtype::u16: x = float(*reinterpret_cast<const std::uint16_t*>(p)); break;
+      case dtype::u8:
+      case dtype::boolean: x = float(*reinterpret_cast<const std::uint8_t*>(p)); break;
+      default: x = float(number_at(p, o.type));
+    }
+    for (int k = o.dims.rank - 1; k >= 0; --k) {
+      if (++index[std::size_t(k)] < o.dims[k]) break;
+      index[std::size_t(k)] = 0;
+    }
+  }
+  return r;
 }
 
 /// @error model_mismatch where an evaluation plan has other parameters

@@ -44,6 +44,10 @@ class program {
 
   /// Runs the steps of the active phases; allocates nothing. Returns how many kernels it started.
   std::int64_t run(std::uint8_t active) {
+    return run(active, [](std::size_t) {});
+  }
+  /// The same, with after(step) called after each step.
+  template <class After> std::int64_t run(std::uint8_t active, const After& after) {
     if (dynamic_) resolve_sizes();
     std::int64_t started = 0;
     for (std::size_t i = 0; i < launches_.size(); ++i) {
@@ -53,6 +57,7 @@ class program {
       l.accumulate = (active & phase_first) != 0 ? std::uint8_t(0) : s.accumulate;
       code(l);
       ++started;
+      after(i);
     }
     return started;
   }

@@ -118,9 +118,14 @@ template <Target T> class session {
 
   /// One optimiser step on what the inputs hold; `active` is the set of phases, for callers that accumulate by hand.
   step_report run(const step_scalars& x, std::uint8_t active = phase_first | phase_last) {
+    return observe(x, [](std::size_t) {}, active);
+  }
+  /// As `run`, with after(step of the plan) called after each step, when `numbers` gives what it wrote.
+  template <class After>
+  step_report observe(const step_scalars& x, const After& after, std::uint8_t active = phase_first | phase_last) {
     *scalars_ = x;
     if (x.optimizer_step <= 0) scalars_->optimizer_step = step_count_ + 1;
-    counters_.launches += train_.run(active);
+    counters_.launches += train_.run(active, after);
     ++counters_.steps;
     counters_.bytes_in += std::int64_t(sizeof(step_scalars));
     counters_.bytes_out += 2 * size_of(accum);
@@ -186,6 +191,14 @@ template <Target T> class session {
       else static_cast<float*>(at->data)[i] = in[i];
     }
     return {};
+  }
+
+  /// The elements of an operand of the plan, as they are.
+  result<std::vector<float>> numbers(const operand& o) const { return numbers_of(region(o.region) + o.at, o); }
+  /// Copies a batch into the inputs, for `run` and `observe`. @error invalid_argument for another size than the plan's
+  result<void> put(const batch& b) {
+    if (fill_inputs(plan_.inputs, base_, b)) return {};
+    return fail(errc::invalid_argument, "the batch has another size than the plan's inputs", "session");
   }
 
   std::int64_t planned_bytes() const { return planned_; }

@@ -18,6 +18,7 @@
 #include "../../plan/dynamic.hpp"
 #include "../state_dict.hpp"
 #include "buffer.hpp"
+#include "launch_times.hpp"
 #include "loaded_plan.hpp"
 #include "transfer.hpp"
 
@@ -131,6 +132,54 @@ template <Target T> class session {
 
   /// One optimiser step on what the inputs hold; `active` is the set of phases, for callers that accumulate by hand.
   step_report run(const step_scalars& x, std::uint8_t active = phase_first | phase_last) { return collect(start(0, x, active)); }
+
+  /// As `run`, a step of the plan at a time, with after(step) called after each, when `numbers` gives what it wrote.
+  template <class After>
+  step_report observe(const step_scalars& x, const After& after, std::uint8_t active = phase_first | phase_last) {
+    drain();
+    const auto all = lanes_[0].train.dispatches(active);
+    if (!broken_.what.empty() || !keep(parts_->made->make(all))) return nothing();
+    put_scalars(lanes_[0], x);
+    auto commands = parts_->commands.buffer();
+    if (!commands) return keep(commands.error()), nothing();
+    std::uint64_t done = 0;
+    for (std::size_t i = 0; i < all.size();) {
+      std::size_t end = i + 1;
+      while (end < all.size() && all[end].step == all[i].step) ++end;
+      const auto part = std::span(all).subspan(i, end - i);
+      if (!keep(record_commands(*parts_->device, *parts_->made, *commands, part, plan_barriers(part)))) return nothing();
+      auto value = parts_->device->submit(*commands);
+      if (!value) return keep(value.error()), nothing();
+      if (!keep(parts_->device->wait(*value))) return nothing();
+      done = *value;
+      if (all[i].step >= 0) after(std::size_t(all[i].step));
+      i = end;
+    }
+    ++counters_.steps;
+    return collect({done, 0, active, last_step_, false});
+  }
+  /// The elements of an operand of the plan, as they are. @error device_lost
+  result<std::vector<float>> numbers(const operand& o) const {
+    std::vector<std::byte> bytes(std::size_t(o.bytes));
+    if (o.region == value_kind::input) return fail(errc::invalid_argument, "inputs are written by the host and not read back", "session");
+    if (auto r = transfer_.download(arena_, offset_[std::size_t(o.region)] + o.at, bytes); !r) return r.error();
+    return numbers_of(bytes.data(), o);
+  }
+  /// Copies a batch into the inputs, for `run` and `observe`. @error invalid_argument for another size than the plan's
+  result<void> put(const batch& b) {
+    if (fill(0, b, plan_.inputs, head)) return {};
+    return fail(errc::invalid_argument, "the batch has another size than the plan's inputs", "session");
+  }
+  /// One run with a clock around each launch, which keeps them from overlapping. @error missing_feature where the queue has no clock
+  result<std::vector<launch_time>> profile(const step_scalars& x, std::uint8_t active = phase_first | phase_last) {
+    drain();
+    const auto all = lanes_[0].train.dispatches(active);
+    if (auto r = parts_->made->make(all); !r) return r.error();
+    put_scalars(lanes_[0], x);
+    auto r = time_launches(parts_->commands, *parts_->made, all, plan_barriers(all));
+    if (r) ++counters_.steps;
+    return r;
+  }
 
   /// One optimiser step over one or more micro-batches of token ids, one submission each. More than one needs a plan with
   /// training_options::accumulate; without it, or with a batch of another size than the plan's, nothing runs and the report is skipped with a loss of

@@ -1,0 +1,53 @@
+#pragma once
+/// How long each dispatch takes, by the device's own clock.
+#include <string_view>
+#include <vector>
+
+#include "commands.hpp"
+
+namespace isotope::vulkan {
+
+struct launch_time {
+  std::int32_t step = -1;  // of the plan
+  std::string_view shader, tier, reason;
+  double usec = 0;
+  std::int64_t bytes = 0;  // in the ranges read and written
+};
+
+/// Runs recorded dispatches once with timestamps around each. @error missing_feature where the queue has no clock, device_lost
+inline result<std::vector<launch_time>> time_launches(const command_pool& pool, const pipelines& made, std::span<const dispatch> all,
+                                                      std::span<const std::uint8_t> before) {
+  context& c = *pool.owner();
+  if (c.what().timestamp_bits == 0) return fail(errc::missing_feature, c.what().name + " has no timestamps", "vulkan", "time whole steps instead");
+  const VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0, VK_QUERY_TYPE_TIMESTAMP, std::uint32_t(2 * all.size()), 0};
+  VkQueryPool queries = VK_NULL_HANDLE;
+  if (const auto s = c.f().CreateQueryPool(c.handle(), &info, nullptr, &queries); s != VK_SUCCESS) return failed(s, "timestamps");
+  c.name(VK_OBJECT_TYPE_QUERY_POOL, queries, "isotope clock");
+  const auto run = [&]() -> result<std::vector<launch_time>> {
+    auto commands = pool.buffer();
+    if (!commands) return commands.error();
+    if (auto r = record_commands(c, made, *commands, all, before, {queries}); !r) return r.error();
+    auto value = c.submit(*commands);
+    if (!value) return value.error();
+    if (auto r = c.wait(*value); !r) return r.error();
+    std::vector<std::uint64_t> ticks(2 * all.size());
+    const auto s = c.f().GetQueryPoolResults(c.handle(), queries, 0, std::uint32_t(ticks.size()), ticks.size() * 8, ticks.data(), 8,
+                                             VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
+    if (s != VK_SUCCESS) return failed(s, "reading timestamps");
+    const double period = double(c.what().properties.limits.timestampPeriod) * 1e-3;
+    std::vector<launch_time> times;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const dispatch& d = all[i];
+      std::int64_t bytes = 0;
+      for (const auto& r : d.reads) bytes += std::int64_t(r.end - r.first);
+      for (const auto& r : d.writes) bytes += std::int64_t(r.end - r.first);
+      times.push_back({d.step, d.code->name, d.tier, d.reason, double(ticks[2 * i + 1] - ticks[2 * i]) * period, bytes});
+    }
+    return times;
+  };
+  auto r = run();
+  c.f().DestroyQueryPool(c.handle(), queries, nullptr);
+  return r;
+}
+
+}  // namespace isotope::vulkan
