@@ -2,10 +2,15 @@
 /// The portable and native kernels of the vulkan backend. An op that is missing here has no faster kernel than its reference.
 #include <boost/mp11/list.hpp>
 
+#include <isotope/kernels/vulkan/attention.hpp>
+#include <isotope/kernels/vulkan/attention_grad.hpp>
+
 namespace isotope::vulkan {
 
 // clang-format off
-template <class P> using portable_kernels = boost::mp11::mp_list<>;
+template <class P> using portable_kernels = boost::mp11::mp_list<
+    kernel<op::attention, P, kernels::portable>,
+    kernel<op::attention_grad, P, kernels::portable>>;
 template <class P> using native_kernels = boost::mp11::mp_list<>;
 // clang-format on
 

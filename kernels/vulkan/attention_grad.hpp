@@ -16,8 +16,8 @@ struct attention_delta {
   static void record(const attention_heads& h, const launch& l, recording& r) {
     constexpr std::int64_t invocations = 128, rows = invocations / attention_tiles::across;
     const auto n = std::size_t(op::attention_shape::operands(*l.attr));
-    r.add(shaders::attention_delta, h.specialization(invocations, l.device->subgroup, h.aligned(4), {32, 32, 8}), h.push(), cover(h.rows(), rows),
-          {l.in[n], l.in[n + 2]}, {written(h)});
+    r.add(shaders::attention_delta, h.specialization(invocations, l.device->subgroup, h.aligned(4), {32, 32, 8}), h.push(),
+          cover(h.rows(), rows), {l.in[n], l.in[n + 2]}, {written(h)});
   }
 };
 
@@ -34,13 +34,14 @@ template <class P> struct kernel<op::attention_grad, P, kernels::portable> {
     const bool wide = h.aligned(4);
     if (h.T > 0) {
       const auto t = keys_tiles(h, l.device->shared_bytes);
-      r.add(shaders::attention_grad_keys, h.specialization(t.invocations, l.device->subgroup, wide, {t.queries, t.keys, t.pieces}), h.push(),
-            cover(h.B * h.G * ((h.T + t.keys - 1) / t.keys), 1), reads, h.packed ? std::vector<range>{l.out[0]} : std::vector<range>{l.out[1], l.out[2]});
+      r.add(shaders::attention_grad_keys, h.specialization(t.invocations, l.device->subgroup, wide, {t.queries, t.keys, t.pieces}),
+            h.push(), cover(h.B * h.G * ((h.T + t.keys - 1) / t.keys), 1), reads,
+            h.packed ? std::vector<range>{l.out[0]} : std::vector<range>{l.out[1], l.out[2]});
     }
     if (h.S > 0) {
       const auto t = queries_tiles(h, l.device->shared_bytes);
-      r.add(shaders::attention_grad_queries, h.specialization(t.invocations, l.device->subgroup, wide, {t.queries, t.keys, t.pieces}), h.push(),
-            cover(h.B * h.H * ((h.S + t.queries - 1) / t.queries), 1), reads, {l.out[0]});
+      r.add(shaders::attention_grad_queries, h.specialization(t.invocations, l.device->subgroup, wide, {t.queries, t.keys, t.pieces}),
+            h.push(), cover(h.B * h.H * ((h.S + t.queries - 1) / t.queries), 1), reads, {l.out[0]});
     }
   }
 

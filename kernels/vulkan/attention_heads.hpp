@@ -60,7 +60,8 @@ class attention_heads {
   std::int64_t rows() const { return B * H * S; }
 
   attention_push push() const {
-    return {q.at, k.at, v.at, mask.at, y.at, lse, dy.at, delta, dq.at, dk.at, dv.at, std::uint32_t(B), std::uint32_t(S), std::uint32_t(T), scale};
+    return {q.at, k.at, v.at, mask.at, y.at, lse, dy.at, delta, dq.at, dk.at, dv.at, std::uint32_t(B), std::uint32_t(S), std::uint32_t(T),
+            scale};
   }
   /// `tiles` are the shader's own numbers 8 to 13.
   constants specialization(std::int64_t invocations, std::uint32_t subgroup, bool wide, std::array<std::int64_t, 6> tiles) const {
