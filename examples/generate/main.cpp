@@ -2,6 +2,7 @@
 #include "../support/exit_code.hpp"
 #include "../support/gpt_session.hpp"
 #include "../support/interrupt.hpp"
+#include "../support/machine_settings.hpp"
 #include "../support/model_settings.hpp"
 #include "../support/output.hpp"
 #include "../support/version.hpp"
@@ -35,12 +36,12 @@ struct settings {
   std::int64_t top_k = 0;
   double top_p = 1;
   std::uint64_t seed = 1;
-  std::int32_t threads = 0;
+  support::machine_settings machine;
 };
 
 }  // namespace generate_program
 
-BOOST_HANA_ADAPT_STRUCT(generate_program::settings, checkpoint, prompt, tokens, temperature, top_k, top_p, seed, threads);
+BOOST_HANA_ADAPT_STRUCT(generate_program::settings, checkpoint, prompt, tokens, temperature, top_k, top_p, seed, machine);
 
 namespace generate_program {
 
@@ -58,9 +59,9 @@ std::string help_text() {
                     {"top_k", "draw among the K likeliest; 0: all"},
                     {"top_p", "draw among the fewest that reach probability P"},
                     {"seed", "the same seed gives the same text"},
-                    {"threads", "0: as many as the machine has"},
                     {"version", "what the program was built from"},
                     {"help", "this text"}};
+  words.meanings.insert(support::machine_meanings().begin(), support::machine_meanings().end());
   return isotope::config::flag_help(isotope::config::fields_of(settings{}), switches, words);
 }
 
@@ -74,7 +75,7 @@ isotope::result<void> check(const settings& s) {
   if (!(s.temperature >= 0)) return refuse("temperature", "give 0 or more");
   if (s.top_k < 0) return refuse("top-k", "give 0 or more");
   if (!(s.top_p > 0 && s.top_p <= 1)) return refuse("top-p", "give a number in (0, 1]");
-  if (s.threads < 0) return refuse("threads", "give 0 or more");
+  if (s.machine.threads < 0) return refuse("threads", "give 0 or more");
   return {};
 }
 
@@ -107,7 +108,8 @@ int run(const settings& s) {
   if (support::failed(program, prompt, code)) return code;
   std::vector<std::int32_t> tokens = *std::move(prompt);
 
-  auto session = support::gpt_reader::open({model->layers, model->heads, model->width, vocab.size(), model->context, 0}, s.threads);
+  auto session = support::gpt_reader::open({model->layers, model->heads, model->width, vocab.size(), model->context, 0},
+                                           support::options_of(s.machine));
   if (support::failed(program, session, code)) return code;
   if (auto r = isotope::train::restore_parameters(*session, *checkpoint); support::failed(program, r, code)) return code;
 

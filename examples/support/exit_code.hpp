@@ -21,6 +21,8 @@ constexpr int exit_code_of(isotope::errc code) {
     case errc::over_budget:
     case errc::write_failed:
     case errc::non_finite:
+    case errc::device_lost:
+    case errc::timeout:
     case errc::wrong_device: return runtime_failure;
     case errc::interrupted: return interrupted;
     default: return usage_failure;

@@ -27,7 +27,7 @@ struct training_shape {
 ///
 /// @param budget_bytes  0: the machine's memory
 /// @error over_budget, invalid_model, and as the device reports
-inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const training_shape& shape, int threads,
+inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const training_shape& shape, const isotope::device_options& options,
                                          std::int64_t budget_bytes) {
   const isotope::model::gpt_loss_of loss{size, int(shape.batch), int(shape.length)};
   const std::int64_t budget = budget_bytes > 0 ? budget_bytes : memory_bytes();
@@ -35,7 +35,7 @@ inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const 
   if (!plan) return std::move(plan).error();
   auto evaluation = isotope::plan_inference<target>(loss, budget);
   if (!evaluation) return std::move(evaluation).error();
-  auto device = isotope::device<target>::open({.threads = threads});
+  auto device = isotope::device<target>::open(options);
   if (!device) return std::move(device).error();
   return device->load(*std::move(plan), *std::move(evaluation));
 }
@@ -44,10 +44,10 @@ inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const 
 class gpt_reader {
  public:
   /// @error as open_gpt
-  static isotope::result<gpt_reader> open(const isotope::model::gpt& size, int threads) {
+  static isotope::result<gpt_reader> open(const isotope::model::gpt& size, const isotope::device_options& options) {
     auto plan = isotope::plan_inference<target>(isotope::model::gpt_logits_of{size, 1, size.context}, memory_bytes());
     if (!plan) return std::move(plan).error();
-    auto device = isotope::device<target>::open({.threads = threads});
+    auto device = isotope::device<target>::open(options);
     if (!device) return std::move(device).error();
     auto loaded = device->load(*std::move(plan));
     if (!loaded) return std::move(loaded).error();

@@ -52,9 +52,8 @@ inline isotope::config::help_words words_of_help() {
       {"checkpoint.stop_after", "finish this step, save and end; 0: do not"},
       {"output.json", "file for JSON lines: step, eval, done"},
       {"output.plot", "file for an SVG picture of the loss"},
-      {"machine.threads", "0: as many as the machine has"},
-      {"machine.memory_mib", "most memory that the plan may need; 0: what the machine has"},
   };
+  words.meanings.insert(support::machine_meanings().begin(), support::machine_meanings().end());
   // `checkpoint.dir` is --checkpoint-dir in full: --dir alone would not say of what.
   words.in_full = {"checkpoint.dir", "checkpoint.every"};
   words.closing = "The defaults are those of " + std::string(default_size) +

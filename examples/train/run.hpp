@@ -91,7 +91,7 @@ inline int run(configuration c) {
   if (support::failed(program, data, code)) return code;
 
   const isotope::model::gpt model{s.model.layers, s.model.heads, s.model.width, data->vocab().size(), s.model.context, s.model.dropout};
-  auto session = support::open_gpt(model, {s.training.batch, s.training.length, s.training.accumulate > 1}, s.machine.threads,
+  auto session = support::open_gpt(model, {s.training.batch, s.training.length, s.training.accumulate > 1}, support::options_of(s.machine),
                                    s.machine.memory_mib << 20);
   if (support::failed(program, session, code)) return code;
 

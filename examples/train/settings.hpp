@@ -1,5 +1,6 @@
 #pragma once
 /// Everything that isotope-train can be told, by a named size, a file, a variable or a flag.
+#include "../support/machine_settings.hpp"
 #include "../support/model_settings.hpp"
 
 #include <isotope/config/reflect.hpp>
@@ -11,6 +12,7 @@
 
 namespace train_program {
 
+using support::machine_settings;
 using support::model_settings;
 
 inline constexpr std::string_view program = "isotope-train";
@@ -46,11 +48,6 @@ struct output_settings {
   std::string json, plot;
 };
 
-struct machine_settings {
-  std::int32_t threads = 0;  // 0: as many as the machine has
-  std::int64_t memory_mib = 0;
-};
-
 struct settings {
   model_settings model;
   training_settings training;
@@ -74,6 +71,5 @@ BOOST_HANA_ADAPT_STRUCT(train_program::training_settings, steps, seed, batch, le
 BOOST_HANA_ADAPT_STRUCT(train_program::input_settings, text, data, vocab);
 BOOST_HANA_ADAPT_STRUCT(train_program::checkpoint_settings, dir, keep, every, resume, stop_after);
 BOOST_HANA_ADAPT_STRUCT(train_program::output_settings, json, plot);
-BOOST_HANA_ADAPT_STRUCT(train_program::machine_settings, threads, memory_mib);
 BOOST_HANA_ADAPT_STRUCT(train_program::settings, model, training, input, checkpoint, output, machine);
 BOOST_HANA_ADAPT_STRUCT(train_program::kept_settings, size, model, training);

@@ -31,6 +31,17 @@ inline std::string flag_of(std::string_view key) {
   return out;
 }
 
+/// The field that a variable names: the one with this full key, else the only one whose last part it is. Null: none, or several.
+inline const field* named_by(std::string_view variable, std::span<const field> fields) {
+  const field* short_of = nullptr;
+  int matches = 0;
+  for (const field& f : fields) {
+    if (variable_of(f.key) == variable) return &f;
+    if (variable_of(std::string_view(f.key).substr(f.key.rfind('.') + 1)) == variable) short_of = &f, ++matches;
+  }
+  return matches == 1 ? short_of : nullptr;
+}
+
 /// Variables that begin with ISOTOPE_ as a layer; others are not looked at.
 ///
 /// @param known  variables that something else reads, by full name
@@ -42,12 +53,12 @@ inline result<layer> variable_layer(const std::map<std::string, std::string>& va
   for (const field& f : fields) names.push_back(variable_of(f.key));
   for (const auto& [name, value] : variables) {
     if (!name.starts_with(variable_prefix) || std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const auto at = std::find(names.begin(), names.end(), name);
-    if (at == names.end()) {
+    const field* meant = named_by(name, fields);
+    if (meant == nullptr) {
       names.insert(names.end(), known.begin(), known.end());
       return fail(errc::unknown_key, "no configuration field has this variable", "variable " + name, did_you_mean(name, names, "unset it"));
     }
-    out.push_back({fields[static_cast<std::size_t>(at - names.begin())].key, value, written_as::raw, "variable " + name});
+    out.push_back({meant->key, value, written_as::raw, "variable " + name});
   }
   return out;
 }

@@ -1,0 +1,182 @@
+/// isotope-parity: does a backend train as another does? See --help.
+#include "../support/corpus.hpp"
+#include "../support/environment.hpp"
+#include "../support/exit_code.hpp"
+#include "../support/machine.hpp"
+#include "../support/output.hpp"
+#include "../support/version.hpp"
+#include "settings.hpp"
+
+#include <isotope/backend/cpu.hpp>
+#include <isotope/config/load.hpp>
+#include <isotope/core/backend_list.hpp>
+#include <isotope/io/dataset.hpp>
+#include <isotope/io/file.hpp>
+#include <isotope/isotope.hpp>
+#include <isotope/selected.hpp>
+#include <isotope/train/decimal.hpp>
+#include <isotope/train/parity.hpp>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace parity_program {
+
+namespace iso = isotope;
+using iso::train::parity_step;
+
+/// The same precision and kernel set on a backend of this program.
+template <class B> using on = iso::target<B, iso::selected::precision, iso::selected::kernel_set>;
+using backends = std::conditional_t<std::is_same_v<iso::selected_backend, iso::backend::cpu>, iso::backend_list<iso::backend::cpu>,
+                                    iso::backend_list<iso::backend::cpu, iso::selected_backend>>;
+
+struct outcome {
+  std::vector<parity_step> steps;
+  std::optional<std::int64_t> failed;  // index of the first step outside the gate
+  std::optional<iso::train::divergence> where;
+};
+
+iso::result<iso::model::gpt> size_of(const std::string& name, int vocab) {
+  if (name == "gpt2-2-layers") return iso::model::gpt{2, 12, 768, vocab, 1024};
+  std::string names = "gpt2-2-layers";
+  for (const auto& [known, size] : iso::model::gpt_sizes) {
+    if (known == name) {
+      auto g = size;
+      g.vocab = vocab;
+      return g;
+    }
+    names += ", " + std::string(known);
+  }
+  return iso::fail(iso::errc::invalid_argument, "no size '" + name + "'", "flag --size", "there are: " + names);
+}
+
+template <class T> iso::result<typename iso::device<T>::session> open(const iso::model::gpt& size, const settings& s) {
+  auto plan = iso::plan_training<T>(iso::model::gpt_loss_of{size, int(s.batch), int(s.length)}, {}, support::memory_bytes());
+  if (!plan) return plan.error();
+  iso::device_options o = support::options_of(s.machine);
+  if (T::backend::name == "cpu") o.name.clear();  // --device chooses among those of the other backend
+  auto device = iso::device<T>::open(o);
+  if (!device) return device.error();
+  auto session = device->load(*std::move(plan));
+  if (session) session->initialize(s.seed);
+  return session;
+}
+
+template <class A, class B> iso::result<outcome> compare(const settings& s, const iso::train::parity_gate& gate) {
+  auto data = s.text.empty() ? iso::io::text_dataset(support::embedded_corpus(), iso::io::text_unit::characters, "the built-in text")
+                             : iso::io::load_dataset(s.text, iso::io::text_unit::characters, 0);
+  if (!data) return data.error();
+  if (auto r = data->check(s.length); !r) return r.error();
+  auto size = size_of(s.size, data->vocab().size());
+  if (!size) return size.error();
+  if (s.length > size->context)
+    return iso::fail(iso::errc::invalid_argument, std::to_string(s.length) + " tokens, the model reads " + std::to_string(size->context),
+                     "flag --length", "a shorter window");
+  auto a = open<A>(*size, s);
+  if (!a) return a.error();
+  auto b = open<B>(*size, s);
+  if (!b) return b.error();
+  iso::train::parity both(*a, *b, gate);
+  if (auto r = both.same_plans(); !r) return r.error();
+
+  outcome out;
+  std::vector<std::int32_t> tokens(std::size_t(s.batch * s.length)), targets(tokens.size());
+  for (std::int64_t i = 0; i < s.steps; ++i) {
+    data->training_batch(s.seed, i, s.length, tokens, targets);
+    const iso::batch batch{tokens, targets};
+    const iso::step_scalars x{.seed = s.seed,
+                              .counter = std::uint64_t(i),
+                              .optimizer_step = i + 1,
+                              .learning_rate = float(s.learning_rate),
+                              .weight_decay = 0.1f,
+                              .clip_norm = 1};
+    out.steps.push_back(both.step(batch, x));
+    const parity_step& p = out.steps.back();
+    const bool fine = p.within(gate);
+    support::print("step " + std::to_string(p.step) + "  loss " + iso::train::fixed(p.loss_a, 6) + " " + iso::train::fixed(p.loss_b, 6) + " (" +
+                   iso::train::shortest(float(p.loss_apart())) + ")  norm " + iso::train::fixed(p.norm_a, 6) + " " + iso::train::fixed(p.norm_b, 6) +
+                   " (" + iso::train::shortest(float(p.norm_apart())) + ")" + (fine ? "\n" : "  outside the gate\n"));
+    if (fine) continue;
+    out.failed = i;
+    auto where = both.locate(batch, x);
+    if (!where) return where.error();
+    out.where = *where;
+    break;
+  }
+  return out;
+}
+
+std::string json_of(const settings& s, const iso::train::parity_gate& gate, const outcome& o) {
+  using iso::io::json_number, iso::io::json_string;
+  std::string r = "{\"a\":" + json_string(s.a) + ",\"b\":" + json_string(s.b) + ",\"size\":" + json_string(s.size) +
+                  ",\"precision\":" + json_string(iso::selected::precision::name) + ",\"loss_gate\":" + json_number(gate.loss) +
+                  ",\"norm_gate\":" + json_number(gate.norm) + ",\"passed\":" + (o.failed ? "false" : "true") + ",\"steps\":[";
+  for (std::size_t i = 0; i < o.steps.size(); ++i) {
+    const auto& p = o.steps[i];
+    r += std::string(i == 0 ? "" : ",") + "{\"step\":" + std::to_string(p.step) + ",\"loss_a\":" + json_number(p.loss_a) +
+         ",\"loss_b\":" + json_number(p.loss_b) + ",\"norm_a\":" + json_number(p.norm_a) + ",\"norm_b\":" + json_number(p.norm_b) +
+         ",\"loss_apart\":" + json_number(p.loss_apart()) + ",\"norm_apart\":" + json_number(p.norm_apart()) + "}";
+  }
+  r += "],\"divergence\":";
+  if (!o.where) return r + "null}\n";
+  return r + "{\"step\":" + std::to_string(o.where->step) + ",\"op\":" + json_string(o.where->op) + ",\"shape\":" + json_string(o.where->shape) +
+         ",\"output\":" + std::to_string(o.where->output) + ",\"apart\":" + json_number(o.where->apart) + ",\"near\":" + json_string(o.where->near) +
+         "}}\n";
+}
+
+int run(settings s) {
+  int code = support::success;
+  if (s.b.empty()) s.b = iso::selected_backend::name;
+  for (const std::string* name : {&s.a, &s.b})
+    if (auto r = backends::find(*name); support::failed(program, r, code)) return code;
+  if (s.steps < 1 || s.batch < 1 || s.length < 1)
+    return support::report(program, iso::fail(iso::errc::invalid_argument, "steps, batch and length must be at least 1", "flags"));
+  iso::train::parity_gate gate = iso::train::gate_of(iso::selected::precision::type);
+  if (s.loss_gate > 0) gate.loss = s.loss_gate;
+  if (s.norm_gate > 0) gate.norm = s.norm_gate;
+  using cpu = on<iso::backend::cpu>;
+  using built = on<iso::selected_backend>;
+  const bool a_cpu = s.a == "cpu", b_cpu = s.b == "cpu";
+  auto o = a_cpu && b_cpu ? compare<cpu, cpu>(s, gate)
+           : a_cpu        ? compare<cpu, built>(s, gate)
+           : b_cpu        ? compare<built, cpu>(s, gate)
+                          : compare<built, built>(s, gate);
+  if (support::failed(program, o, code)) return code;
+  if (!s.json.empty())
+    if (auto r = iso::io::write_file(s.json, json_of(s, gate, *o)); support::failed(program, r, code)) return code;
+  double loss = 0, norm = 0;
+  for (const auto& p : o->steps) loss = std::max(loss, p.loss_apart()), norm = std::max(norm, p.norm_apart());
+  if (!o->failed) {
+    support::print(s.a + " and " + s.b + " agree over " + std::to_string(o->steps.size()) + " steps: losses within " + iso::train::shortest(float(loss)) +
+                   ", gradient norms within " + iso::train::shortest(float(norm)) + "\n");
+    return support::success;
+  }
+  if (o->where)
+    support::print("first apart in plan step " + std::to_string(o->where->step) + ": " + o->where->op + " " + o->where->shape + ", output " +
+                   std::to_string(o->where->output) + ", by " + iso::train::shortest(float(o->where->apart)) + " (steps before: " +
+                   iso::train::shortest(float(o->where->worst_before)) + "), near " + o->where->near + "\n");
+  else
+    support::print("no single step is apart by more than " + iso::train::shortest(float(gate.value)) + ": the difference builds up\n");
+  return support::runtime_failure;
+}
+
+int guarded_main(int argc, char** argv) {
+  iso::config::sources given;
+  given.variables = support::captured_environment();
+  for (int i = 1; i < argc; ++i) given.arguments.emplace_back(argv[i]);
+  for (const std::string& argument : given.arguments)
+    if (argument == "--help" || argument == "-h") return support::print(help_text()), support::success;
+  int code = support::success;
+  auto loaded = iso::config::load<settings>(given, {}, {{}, {}, switches, {}});
+  if (support::failed(program, loaded, code)) return code;
+  if (loaded->has_switch("version")) return support::print(support::version_text(program, iso::build_info<iso::selected>)), support::success;
+  return run(loaded->value);
+}
+
+}  // namespace parity_program
+
+int main(int argc, char** argv) {
+  return support::guarded(parity_program::program, [&] { return parity_program::guarded_main(argc, argv); });
+}

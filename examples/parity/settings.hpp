@@ -1,0 +1,54 @@
+#pragma once
+/// What isotope-parity can be told.
+#include "../support/machine_settings.hpp"
+
+#include <isotope/config/flags.hpp>
+#include <isotope/config/reflect.hpp>
+#include <isotope/model/gpt.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace parity_program {
+
+inline constexpr std::string_view program = "isotope-parity";
+inline const std::vector<std::string> switches = {"version", "help"};
+
+struct settings {
+  std::string a = "cpu", b;  // backends; b defaults to the one that the program was built for
+  std::string size = "char-gpt-cpu";
+  std::int64_t steps = 16, batch = 2, length = 32;
+  std::uint64_t seed = 1;
+  double learning_rate = 1e-3;
+  double loss_gate = 0, norm_gate = 0;  // 0: those of the precision
+  std::string text, json;
+  support::machine_settings machine;
+};
+
+inline std::string help_text() {
+  isotope::config::help_words words;
+  words.program = program;
+  words.opening = "Trains one model from one seed on two backends at once and compares losses and gradient norms at every step.";
+  words.meanings = {{"a", "the backend that is trusted"},
+                    {"b", "the backend that is compared with it; default: the one that the program was built for"},
+                    {"size", "a named size of isotope-train, or gpt2-2-layers: two layers of GPT-2's width"},
+                    {"steps", "optimizer steps"},
+                    {"batch", "windows per step"},
+                    {"length", "tokens per window"},
+                    {"seed", "of weights, windows and dropout"},
+                    {"learning_rate", "of every step"},
+                    {"loss_gate", "largest relative difference of losses; 0: 1e-4 in f32, 2e-2 in bf16"},
+                    {"norm_gate", "largest relative difference of gradient norms; 0: 1e-3 in f32, 2e-2 in bf16"},
+                    {"text", "file to train on; default: this library's headers"},
+                    {"json", "file for a report"},
+                    {"version", "what the program was built from"},
+                    {"help", "this text"}};
+  words.meanings.insert(support::machine_meanings().begin(), support::machine_meanings().end());
+  words.closing = "exit codes: 0 within the gates at every step, 1 not, or failed while running, 2 bad usage";
+  return isotope::config::flag_help(isotope::config::fields_of(settings{}), switches, words);
+}
+
+}  // namespace parity_program
+
+BOOST_HANA_ADAPT_STRUCT(parity_program::settings, a, b, size, steps, batch, length, seed, learning_rate, loss_gate, norm_gate, text, json, machine);
