@@ -86,6 +86,18 @@ TYPED_TEST(cast, integers_become_floats_rounded_once) {
   // 2^24 + 2^16 + 1 is above the tie between bf16 neighbours 2^24 and 2^24 + 2^17; by way of f32 it would fall on the tie
   EXPECT_TRUE(same(F::to(dtype::bf16, host({1}, dtype::i32, {16777216 + 65537})), {16777216 + 131072}));
 }
+TYPED_TEST(cast, integers_of_other_formats_take_the_nearest_end) {
+  using F = TestFixture;
+  const host x({6}, dtype::i64, {-7, 300, 0x1p40, -0x1p40, 0x1p62, -0x1p63});
+  EXPECT_TRUE(same(F::to(dtype::f64, x), x.at));
+  EXPECT_TRUE(same(F::to(dtype::f32, x), x.at));
+  EXPECT_TRUE(same(F::to(dtype::i32, x), {-7, 300, 2147483647, -2147483648.0, 2147483647, -2147483648.0}));
+  EXPECT_TRUE(same(F::to(dtype::u8, x), {0, 255, 255, 0, 255, 0}));
+  EXPECT_TRUE(same(F::to(dtype::u32, x), {0, 300, 4294967295.0, 0, 4294967295.0, 0}));
+  EXPECT_TRUE(same(F::to(dtype::boolean, x), {1, 1, 1, 1, 1, 1}));
+  EXPECT_TRUE(same(F::to(dtype::i64, host({5}, dtype::f64, {-7.9, 0x1p62, -0x1p63, -infinity, nan})), {-7, 0x1p62, -0x1p63, -0x1p63, 0}));
+  EXPECT_TRUE(same(F::to(dtype::i64, host({3}, dtype::i32, {-1, 5, -2147483648.0})), {-1, 5, -2147483648.0}));
+}
 TYPED_TEST(cast, any_strides_and_sizes) {
   using F = TestFixture;
   for (std::int64_t n : {0, 1, 17, 64, 65}) {

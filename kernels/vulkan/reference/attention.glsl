@@ -1,0 +1,27 @@
+// What the attention kernels share: formats, head sizes, dot products of rows.
+layout(constant_id = 2) const uint Q = F32;
+layout(constant_id = 3) const uint K = F32;
+layout(constant_id = 4) const uint V = F32;
+layout(constant_id = 5) const uint MASK = F32;
+layout(constant_id = 6) const bool MASKED = false;
+layout(constant_id = 7) const bool CAUSAL = true;
+layout(constant_id = 8) const uint H = 1;  // heads
+layout(constant_id = 9) const uint G = 1;  // key-value heads
+layout(constant_id = 10) const uint D = 64;
+
+const uint CHUNK = 32;  // columns of a result that an invocation keeps in registers; scores are computed anew for each chunk
+
+// Strides, in elements, of a tensor (B, rows, ...) whose last axis is contiguous.
+struct rows {
+  uint batch, row;
+};
+uint at(rows r, uint b, uint row, uint head) { return b * r.batch + row * r.row + head * D; }
+
+// Keys that query s may see: the first n.
+uint seen(uint s, uint S, uint T) { return CAUSAL ? s + 1 + T - S : T; }
+
+float dot_of(uint64_t a, uint ia, uint ta, uint64_t b, uint ib, uint tb) {
+  float sum = 0.0;
+  for (uint d = 0; d < D; ++d) sum += load(a, ia + d, ta) * load(b, ib + d, tb);
+  return sum;
+}

@@ -1,0 +1,32 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// dx = dloss (exp(x - lse) - onehot(target)) / rows that count, 0 in rows that do not; one invocation an element, dx may take the place of
+// the logits. Bound by bytes.
+#include "access.glsl"
+#include "math.glsl"
+
+layout(constant_id = 2) const uint X = F32;
+layout(constant_id = 3) const uint DX = F32;
+
+layout(push_constant, scalar) uniform push {
+  uint64_t logits;   // (rows, V)
+  uint64_t targets;  // (rows) i32
+  uint64_t lse;      // (rows) f32
+  uint64_t dloss;    // () f32
+  uint64_t counted;  // () f32
+  uint64_t dx;       // (rows, V)
+  uint rows, V;
+};
+
+void main() {
+  const uint i = item_index();
+  if (i >= rows * V) return;
+  const uint row = i / V;
+  const int target = load_int(targets, row);
+  float d = 0.0;
+  if (target >= 0 && uint(target) < V) {
+    const float p = exp_accurate(load(logits, i, X) - f32_ref(lse).at[row]);
+    d = f32_ref(dloss).at[0] * (p - (i % V == uint(target) ? 1.0 : 0.0)) / f32_ref(counted).at[0];
+  }
+  store(dx, i, DX, d);
+}

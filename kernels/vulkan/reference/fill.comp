@@ -1,0 +1,20 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// One number everywhere, its bits made by the host; one invocation an element. Bound by bytes.
+#include "access.glsl"
+
+layout(constant_id = 2) const uint BYTES = 4;  // of an element
+
+layout(push_constant, scalar) uniform push {
+  uint64_t y, bits;
+  uint count;
+};
+
+void main() {
+  const uint i = item_index();
+  if (i >= count) return;
+  if (BYTES == 8) u64_ref(y).at[i] = bits;
+  else if (BYTES == 4) u32_ref(y).at[i] = uint(bits);
+  else if (BYTES == 2) u16_ref(y).at[i] = uint16_t(bits);
+  else u8_ref(y).at[i] = uint8_t(bits);
+}

@@ -1,0 +1,37 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Matrix product by the definition, one invocation an element: bound by reading a and b, once for each product.
+#include "access.glsl"
+#include "axes.glsl"
+
+layout(constant_id = 2) const uint A = F32;
+layout(constant_id = 3) const uint B = F32;
+layout(constant_id = 4) const uint C = F32;
+layout(constant_id = 5) const uint Y = F32;
+layout(constant_id = 6) const uint PRODUCT = F32;  // format that the product is rounded to
+layout(constant_id = 7) const bool PLUS_C = false;
+layout(constant_id = 8) const bool ADD = false;  // to what y holds
+
+// Of y, then strides of each operand along the axes of y: 0 where it repeats.
+layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer shape_ref { uint dims[6], a[6], b[6], c[6]; };
+
+layout(push_constant, scalar) uniform push {
+  uint64_t a, b, c;      // (..., M, K), (..., K, N), (..., M, N); any strides
+  uint64_t y;            // (..., M, N), dense
+  uint64_t shape;
+  uint count, K, a_step, b_step;  // elements of y; along K
+  float alpha, beta;
+};
+
+void main() {
+  const uint i = item_index();
+  if (i >= count) return;
+  shape_ref s = shape_ref(shape);
+  const uint ia = offset_of(i, s.dims, s.a, 0, 6), ib = offset_of(i, s.dims, s.b, 0, 6);
+  float sum = 0.0;
+  for (uint k = 0; k < K; ++k) sum += load(a, ia + k * a_step, A) * load(b, ib + k * b_step, B);
+  sum *= alpha;
+  if (PLUS_C) sum += beta * load(c, offset_of(i, s.dims, s.c, 0, 6), C);
+  const float product = rounded(sum, PRODUCT);
+  store(y, i, Y, ADD ? product + load(y, i, Y) : product);
+}

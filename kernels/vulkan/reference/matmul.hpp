@@ -1,0 +1,65 @@
+#pragma once
+/// Matrix product by the definition.
+#include <isotope/op/matmul.hpp>
+#include <isotope/shaders/reference_matmul.hpp>
+
+#include "items.hpp"
+
+namespace isotope::vulkan {
+namespace reference {
+
+/// Strides of v along `rank` axes, aligned at the last one: 0 along axes that repeat.
+inline extents repeated(const view& v, int rank) {
+  extents r{};
+  for (int k = 0; k < v.dims.rank; ++k)
+    if (v.dims[k] != 1) r[std::size_t(k + rank - v.dims.rank)] = v.strides[std::size_t(k)];
+  return r;
+}
+
+}  // namespace reference
+
+template <class P> struct kernel<op::matmul, P, kernels::reference> {
+  static void record(const launch& l, recording& r) {
+    using reference::word;
+    const view &a = l.in[0], &b = l.in[1], &y = l.out[0];
+    const auto n = y.dims.count();
+    if (n == 0) return;
+    const int rank = y.dims.rank;
+    extents a_rows = reference::repeated(a, rank), b_cols = reference::repeated(b, rank);  // (..., M, 0), (..., 0, N)
+    a_rows[std::size_t(rank - 1)] = b_cols[std::size_t(rank - 2)] = 0;
+    const double beta = l.attr->f[1];
+    const view* c = l.attr->i[1] == 3 && beta != 0 ? &l.in[2] : nullptr;
+
+    std::vector<std::uint32_t> words;
+    const auto add = [&](const std::array<std::uint32_t, max_rank>& six) { words.insert(words.end(), six.begin(), six.end()); };
+    add(reference::axes(y).dims);
+    add(reference::axes(y.dims, a_rows).strides);
+    add(reference::axes(y.dims, b_cols).strides);
+    add(c != nullptr ? reference::axes(*c).strides : std::array<std::uint32_t, max_rank>{});
+
+    const struct {
+      std::uint64_t a, b, c, y, shape;
+      std::uint32_t count, K, a_step, b_step;
+      float alpha, beta;
+    } push{a.at,
+           b.at,
+           c != nullptr ? c->at : 0,
+           y.at,
+           r.keep(std::span<const std::uint32_t>(words)),
+           word(n),
+           word(a.dims[-1]),
+           word(a.strides[std::size_t(a.dims.rank - 1)]),
+           word(b.strides[std::size_t(b.dims.rank - 2)]),
+           float(l.attr->f[0]),
+           float(beta)};
+    const bool more = (l.accumulate & 1) != 0;
+    auto s = reference::plain(l);
+    s.add(a.type).add(b.type).add(c != nullptr ? c->type : dtype::f32).add(y.type).add(dtype(l.attr->i[0] - 1)).add(c != nullptr).add(more);
+    std::vector<range> reads{a, b};
+    if (c != nullptr) reads.push_back(*c);
+    if (more) reads.push_back(y);
+    r.add(shaders::reference_matmul, s, push, reference::per_item(n), reads, {y});
+  }
+};
+
+}  // namespace isotope::vulkan

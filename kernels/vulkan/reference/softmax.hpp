@@ -1,0 +1,60 @@
+#pragma once
+/// Softmax and its logarithm along one axis, and their gradients.
+#include <isotope/op/softmax.hpp>
+#include <isotope/shaders/reference_softmax.hpp>
+#include <isotope/shaders/reference_softmax_grad.hpp>
+
+#include "items.hpp"
+
+namespace isotope::vulkan {
+namespace reference {
+
+/// A dense tensor as (rows / inner, n, inner) around an axis.
+struct axis_rows {
+  std::uint32_t rows = 0, n = 0, inner = 1;
+  axis_rows(const shape& s, std::int64_t axis) : n(word(s[int(axis)])) {
+    for (int k = int(axis) + 1; k < s.rank; ++k) inner *= word(s[k]);
+    rows = n == 0 ? 0 : word(s.count() / s[int(axis)]);
+  }
+};
+inline void softmax(const launch& l, recording& r, bool log) {
+  const view &x = l.in[0], &y = l.out[0];
+  const axis_rows a(x.dims, l.attr->i[0]);
+  if (a.rows == 0) return;
+  const struct {
+    std::uint64_t x, y;
+    axis_rows a;
+  } push{x.at, y.at, a};
+  r.add(shaders::reference_softmax, plain(l).add(x.type).add(y.type).add(log), push, per_item(a.rows), {x}, {y});
+}
+inline void softmax_grad(const launch& l, recording& r, bool log) {
+  const view &y = l.in[0], &dy = l.in[1], &dx = l.out[0];
+  const axis_rows a(y.dims, l.attr->i[0]);
+  if (a.rows == 0) return;
+  const struct {
+    std::uint64_t y, dy, dx;
+    axis_rows a;
+  } push{y.at, dy.at, dx.at, a};
+  r.add(shaders::reference_softmax_grad, plain(l).add(y.type).add(dy.type).add(dx.type).add(log), push, per_item(a.rows), {y, dy}, {dx});
+}
+
+}  // namespace reference
+
+template <class P> struct kernel<op::softmax, P, kernels::reference> {
+  static constexpr std::uint32_t inplace = 1;
+  static void record(const launch& l, recording& r) { reference::softmax(l, r, false); }
+};
+template <class P> struct kernel<op::log_softmax, P, kernels::reference> {
+  static constexpr std::uint32_t inplace = 1;
+  static void record(const launch& l, recording& r) { reference::softmax(l, r, true); }
+};
+template <class P> struct kernel<op::softmax_grad, P, kernels::reference> {
+  static constexpr std::uint32_t inplace = 0b11;
+  static void record(const launch& l, recording& r) { reference::softmax_grad(l, r, false); }
+};
+template <class P> struct kernel<op::log_softmax_grad, P, kernels::reference> {
+  static constexpr std::uint32_t inplace = 0b11;
+  static void record(const launch& l, recording& r) { reference::softmax_grad(l, r, true); }
+};
+
+}  // namespace isotope::vulkan

@@ -1,0 +1,15 @@
+// A sum of squares as reference/squares.comp leaves it: the bits of the largest magnitude, then (high, low) in units of 2^-(2 (unit - 127)).
+#include "two_float.glsl"
+
+// Exponent field of the factor that brings the largest magnitude into [1, 4); a normal number in any case.
+uint unit_of(uint top) { return uint(clamp(254 - int(top >> 23), 1, 253)); }
+
+// sqrt(sum) k, rounded once, for k >= 0.
+float norm_of(uint64_t part, float k) {
+  const uint top = u32_ref(part).at[0];
+  if (top >= 0x7f800000u) return uintBitsToFloat(top > 0x7f800000u ? 0x7fc00000u : top);
+  const vec2 r = root(vec2(f32_ref(part).at[1], f32_ref(part).at[2]));
+  vec2 scaled = product(r.x, k);
+  scaled.y += r.y * k;
+  return value_of(scaled) * uintBitsToFloat((254 - unit_of(top)) << 23);
+}

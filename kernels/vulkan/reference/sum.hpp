@@ -1,0 +1,32 @@
+#pragma once
+/// Sums and means over any axes.
+#include <isotope/op/sum.hpp>
+
+#include "total.hpp"
+
+namespace isotope::vulkan {
+namespace reference {
+
+struct reduction {
+  static constexpr std::int64_t scratch(const step_shapes& s) {
+    return total_bytes(s.out[0].count(), op::reduction::terms(s.in[0], s.attr->i[0]));
+  }
+  static void record(const launch& l, recording& r, bool mean) {
+    const view& x = l.in[0];
+    const sum_result to{l.out[0], mean, op::reduction::terms(x.dims, l.attr->i[0])};
+    total(l, r, x, axes_apart(x, l.attr->i[0]), l.scratch, to);
+  }
+};
+
+}  // namespace reference
+
+template <class P> struct kernel<op::sum, P, kernels::reference> {
+  static constexpr std::int64_t scratch(const step_shapes& s) { return reference::reduction::scratch(s); }
+  static void record(const launch& l, recording& r) { reference::reduction::record(l, r, false); }
+};
+template <class P> struct kernel<op::mean, P, kernels::reference> {
+  static constexpr std::int64_t scratch(const step_shapes& s) { return reference::reduction::scratch(s); }
+  static void record(const launch& l, recording& r) { reference::reduction::record(l, r, true); }
+};
+
+}  // namespace isotope::vulkan
