@@ -5,8 +5,9 @@
 //   fma, sqrt, /          the target's: one or two roundings, about 3 ULP, 2.5 ULP
 //   floatBitsToUint, uintBitsToFloat, choose(flag, yes, no)
 //
-// All are branch-free. NaN is told by bits, for drivers may assume that there is none. Where fma rounds twice, results stay within the stated
-// errors unless said otherwise. Results below 2^-126 may be flushed to zero. Errors are in units of the last place of an f32 result.
+// All are branch-free. NaN is told by bits, for drivers may assume that there is none. fma is for speed alone: some drivers round it twice and reassociate
+// what it is made of, so where order matters stand products and sums. Results below 2^-126 may be flushed to zero. Errors are in units of the last
+// place of an f32 result.
 
 FORMULA flag nan_bits(word u) { return (u & 0x7fffffffu) > 0x7f800000u; }
 FORMULA number keep_nan(number y, number x) { return choose(nan_bits(floatBitsToUint(x)), x, y); }
@@ -37,16 +38,18 @@ struct exp_split {
   number p;
   word k;
 };
-FORMULA exp_split split_exp(number x) {
-  const number shifted = fma(x, 1.44269504f, 12582912.0f);  // 1.5 2^23: leaves the nearest integer in the low bits
-  const number k = shifted - 12582912.0f;
-  const number r = fma(k, 2.12194440e-4f, fma(k, -0.693359375f, x));  // k 0.693359375 is exact
+FORMULA number expm1_near_zero(number r) {
   number c = fma(r, 0.00139263261f, 0.00836329274f);
   c = fma(r, c, 0.0416665547f);
   c = fma(r, c, 0.166665763f);
   c = fma(r, c, 0.5f);
+  return fma(r * r, c, r);
+}
+FORMULA exp_split split_exp(number x) {
+  const number shifted = x * 1.44269504f + 12582912.0f;  // 1.5 2^23: leaves the nearest integer in the low bits
+  const number k = shifted - 12582912.0f;
   exp_split s;
-  s.p = fma(r * r, c, r);
+  s.p = expm1_near_zero((x - k * 0.693359375f) + k * 2.12194440e-4f);  // the first product is exact
   s.k = floatBitsToUint(shifted) - 0x4b400000u;
   return s;
 }
@@ -74,8 +77,8 @@ FORMULA number log_accurate(number x) {
   c = fma(f, c, 0.200007157f);
   c = fma(f, c, -0.24999997f);
   c = fma(f, c, 0.333333312f);
-  const number tail = fma(-0.5f, f2, fma(e, -2.12194440e-4f, f * f2 * c));
-  const number y = fma(e, 0.693359375f, f + tail);  // e 0.693359375 is exact
+  const number tail = (f * f2 * c - e * 2.12194440e-4f) - 0.5f * f2;
+  const number y = e * 0.693359375f + (f + tail);  // the first product is exact
   const number special = choose((u & 0x7fffffffu) == 0u, uintBitsToFloat(0xff800000u),
                                 choose(u == 0x7f800000u, x, choose(nan_bits(u), x, uintBitsToFloat(0x7fc00000u))));
   return choose(u - 1u < 0x7f7fffffu, y, special);
@@ -117,4 +120,189 @@ FORMULA number erf_accurate(number x) {
 FORMULA number sigmoid_accurate(number x) {
   const number e = exp_accurate(-magnitude(x));
   return quotient(choose(sign_of(x), e, 1.0f), 1.0f + e);
+}
+
+// 3 ULP: x / (1 + e^-x), from e^-|x| = 2^k (1 + p). At -inf: -0, the limit.
+FORMULA number silu_accurate(number x) {
+  const number least = at_least(x, -120.0f);
+  const exp_split s = split_exp(-at_most(magnitude(x), 120.0f));
+  const number q = quotient(choose(sign_of(x), 1.0f + s.p, 1.0f), 1.0f + scaled(1.0f + s.p, s.k));
+  return keep_nan(scaled(least * q, choose(sign_of(x), s.k, 0u)), x);
+}
+
+// s (1 + x (1 - s)), s = 1 / (1 + e^-x). With e = e^-|x| = 2^k (1 + p) and d = 1 + e: (d + x e) / d^2 above zero, e (d + x) / d^2 below, where
+// the sum is ordered so that beside the root, -1.2784645, nothing but the error of 2^k p is left of it.
+FORMULA number silu_derivative(number x) {
+  const number v = at_least(at_most(x, 120.0f), -120.0f);
+  const exp_split s = split_exp(-magnitude(v));
+  const number scale = scaled(1.0f, s.k), e = scaled(1.0f + s.p, s.k), d = 1.0f + e;
+  const number above = fma(v, e, d), below = ((1.0f + v) + scale) + scale * s.p;
+  const number q = quotient(quotient(choose(sign_of(x), below * (1.0f + s.p), above), d), d);
+  return keep_nan(scaled(q, choose(sign_of(x), s.k, 0u)), x);
+}
+
+// A number of more than 24 bits as high + low.
+struct two_words {
+  number high, low;
+};
+// x (c1 + c3 x^2) within 2^-28 for |x| <= 12, by exact products of short factors: c1 and c3 have 8 bits, the rests of them come apart.
+FORMULA two_words cubic(number x, number c1, number c1_rest, number c3, number c3_rest) {
+  const number top = uintBitsToFloat(floatBitsToUint(x) & 0xffff0000u), rest = x - top;  // 8 bits, 16 bits
+  const number top2 = top * top, y = c3 * top2, y_top = uintBitsToFloat(floatBitsToUint(y) & 0xffff0000u);
+  const number w_rest = fma(c3_rest, top2, (y - y_top) + c1_rest), slope = fma(c3 + c3_rest, fma(x, x + top, top2), c1 + c1_rest);
+  two_words r;
+  r.high = top * (c1 + y_top);
+  r.low = fma(rest, slope, top * w_rest);
+  return r;
+}
+// e^(high + low).
+FORMULA exp_split split_exp_two(two_words x) {
+  const number shifted = (x.high + x.low) * 1.44269504f + 12582912.0f;
+  const number k = shifted - 12582912.0f;
+  exp_split s;
+  s.p = expm1_near_zero((x.high - k * 0.693359375f) + (k * 2.12194440e-4f + x.low));
+  s.k = floatBitsToUint(shifted) - 0x4b400000u;
+  return s;
+}
+
+// 0.5 (1 + tanh u) = 1 / (1 + e^-2u) with 2u = 2 sqrt(2/pi) (x + 0.044715 x^3), as silu. At -inf: -0, the limit.
+FORMULA exp_split gelu_gate(number x) {  // e^2u for x <= 0
+  return split_exp_two(cubic(x, 1.59375f, 0.00201912161f, 0.0712890625f, 6.57537726e-5f));
+}
+FORMULA number gelu_tanh(number x) {
+  const number least = at_least(x, -12.0f);  // gelu -12 rounds to -0
+  const exp_split s = gelu_gate(-at_most(magnitude(x), 12.0f));
+  const number q = quotient(choose(sign_of(x), 1.0f + s.p, 1.0f), 1.0f + scaled(1.0f + s.p, s.k));
+  return keep_nan(scaled(least * q, choose(sign_of(x), s.k, 0u)), x);
+}
+// As silu_derivative, with v = x d(2u)/dx in the place of x; the root is at -0.7524614.
+FORMULA number gelu_tanh_derivative(number x) {
+  const number least = at_least(at_most(x, 12.0f), -12.0f);
+  const two_words v = cubic(least, 1.59375f, 0.00201912161f, 0.213867188f, 0.000197261318f);
+  const exp_split s = gelu_gate(-magnitude(least));
+  const number scale = scaled(1.0f, s.k), e = scaled(1.0f + s.p, s.k), d = 1.0f + e;
+  const number above = fma(v.high + v.low, e, d), below = ((1.0f + v.high) + scale) + fma(scale, s.p, v.low);
+  const number q = quotient(quotient(choose(sign_of(x), below * (1.0f + s.p), above), d), d);
+  return keep_nan(scaled(q, choose(sign_of(x), s.k, 0u)), x);
+}
+
+// The normal distribution at -a, a = |x| <= 15: Phi(-a) = E r R(t) and its slope Phi(-a) - a phi(a) = E (root - a) H(t), with E = e^(-a^2/2),
+// r = 1 / (1 + 0.3 a) and t = r less the middle of its range. Source: Hendrycks & Gimpel 2016, arXiv:1606.08415, the form used by BERT.
+FORMULA exp_split bell(number a) {
+  const number top = uintBitsToFloat(floatBitsToUint(a) & 0xfffff000u);  // 12 bits: its square is exact
+  two_words x;
+  x.high = -0.5f * (top * top);
+  x.low = -0.5f * ((a - top) * (a + top));
+  return split_exp_two(x);
+}
+FORMULA number gelu_erf(number x) {
+  const number a = at_most(magnitude(x), 15.0f);
+  const number t = quotient(fma(-0.177272722f, a, 0.409090936f), fma(0.3f, a, 1.0f));
+  number c = fma(t, 0.00360589288f, -0.02048246f);
+  c = fma(t, c, 0.00127981568f);
+  c = fma(t, c, 0.0440029725f);
+  c = fma(t, c, -0.0101521108f);
+  c = fma(t, c, -0.0905498639f);
+  c = fma(t, c, -0.00970419217f);
+  c = fma(t, c, 0.225782931f);
+  c = fma(t, c, 0.407592803f);
+  c = fma(t, c, 0.397670031f);
+  c = fma(t, c, 0.254923642f);
+  const exp_split s = bell(a);
+  const number below = (1.0f + s.p) * ((t + 0.590909064f) * c);
+  const number phi = choose(sign_of(x), below, 1.0f - scaled(below, s.k));
+  return keep_nan(scaled(at_least(x, -15.0f) * phi, choose(sign_of(x), s.k, 0u)), x);
+}
+FORMULA number gelu_erf_derivative(number x) {
+  const number a = at_most(magnitude(x), 15.0f);
+  const number t = quotient(fma(-0.177272722f, a, 0.409090936f), fma(0.3f, a, 1.0f));
+  number c = fma(t, 0.00653079897f, 0.00990560465f);
+  c = fma(t, c, -0.0184124615f);
+  c = fma(t, c, -0.0333447456f);
+  c = fma(t, c, 0.0371451937f);
+  c = fma(t, c, 0.172612771f);
+  c = fma(t, c, 0.273411483f);
+  c = fma(t, c, 0.273820728f);
+  c = fma(t, c, 0.494889736f);
+  const exp_split s = bell(a);
+  const number below = (1.0f + s.p) * (((0.751791537f - a) - 1.21144495e-8f) * c);
+  const number slope = choose(sign_of(x), below, 1.0f - scaled(below, s.k));
+  return keep_nan(scaled(slope, choose(sign_of(x), s.k, 0u)), x);
+}
+
+// x as an integer's worth of float, normal: x 2^149 where x is subnormal, else x. For x >= 0.
+FORMULA flag subnormal_bits(word u) { return (u & 0x7fffffffu) < 0x00800000u; }
+
+// Any a / b, 1.6 ULP: mantissas in [1, 2) are divided, so that no device leaves the range in which its division is good.
+FORMULA number divide(number a, number b) {
+  const word u = floatBitsToUint(a) & 0x7fffffffu, v = floatBitsToUint(b) & 0x7fffffffu;
+  const word m = choose(subnormal_bits(u), floatBitsToUint(number(u)), u), n = choose(subnormal_bits(v), floatBitsToUint(number(v)), v);
+  const word shift = choose(subnormal_bits(u), 0u, 149u) - choose(subnormal_bits(v), 0u, 149u);
+  const word k = (m >> 23) - (n >> 23) + shift + 1024u;
+  const word within = choose(k < 772u, 772u, choose(k > 1278u, 1278u, k)) - 1024u;
+  number y = scaled(quotient(uintBitsToFloat((m & 0x7fffffu) | 0x3f800000u), uintBitsToFloat((n & 0x7fffffu) | 0x3f800000u)), within);
+  const number infinity = uintBitsToFloat(0x7f800000u), not_a_number = uintBitsToFloat(0x7fc00000u);
+  y = choose(u == 0u, 0.0f, y);
+  y = choose(v == 0x7f800000u, 0.0f, y);
+  y = choose(v == 0u, choose(u == 0u, not_a_number, infinity), y);
+  y = choose(u == 0x7f800000u, choose(v == 0x7f800000u, not_a_number, infinity), y);
+  y = uintBitsToFloat(floatBitsToUint(y) | ((floatBitsToUint(a) ^ floatBitsToUint(b)) & 0x80000000u));
+  return keep_nan(keep_nan(y, b), a);
+}
+
+// 1 ULP. sqrt +-0 = +-0, NaN below zero.
+FORMULA number square_root(number x) {
+  const word u = floatBitsToUint(x);
+  const flag subnormal = subnormal_bits(u);
+  const number v = choose(subnormal, 2.0f * number(u), x);  // x 2^150
+  const number s = sqrt(v);
+  const number y = fma(fma(-s, s, v), 0.5f / s, s) * choose(subnormal, 2.64697796e-23f, 1.0f);
+  const number special = choose((u & 0x7fffffffu) == 0u, x, choose(u == 0x7f800000u, x, uintBitsToFloat(0x7fc00000u)));
+  return keep_nan(choose(u - 1u < 0x7f7fffffu, y, special), x);
+}
+
+// Bits in the order of the numbers, both zeros as one.
+FORMULA word order_of(word u) {
+  return choose((u & 0x7fffffffu) == 0u, 0x80000000u, choose(u > 0x7fffffffu, u ^ 0xffffffffu, u | 0x80000000u));
+}
+
+// Instructions of fused bodies by number, as instructions.hpp names them: f of up to three operands and the constant k. Comparisons go by bits,
+// for a device may take subnormal numbers for zero.
+FORMULA number result_of(code instruction, number a, number b, number c, number k) {
+  const number one = 1.0f, zero = 0.0f;
+  switch (instruction) {
+    case 0u: return a + b;
+    case 1u: return a - b;
+    case 2u: return a * b;
+    case 3u: return divide(a, b);
+    case 4u: return k * a;  // scale
+    case 5u: return a + k;  // shift
+    case 6u: {              // less
+      const number ordered = choose(order_of(floatBitsToUint(a)) < order_of(floatBitsToUint(b)), one, zero);
+      return choose(nan_bits(floatBitsToUint(a)), zero, choose(nan_bits(floatBitsToUint(b)), zero, ordered));
+    }
+    case 7u: {  // equal
+      const number same = choose(order_of(floatBitsToUint(a)) == order_of(floatBitsToUint(b)), one, zero);
+      return choose(nan_bits(floatBitsToUint(a)), zero, same);
+    }
+    case 8u: return choose((floatBitsToUint(a) & 0x7fffffffu) == 0u, c, b);  // select
+    case 9u: return exp_accurate(a);
+    case 10u: return log_accurate(a);
+    case 11u: return square_root(a);
+    case 12u: return divide(b, 2.0f * a);  // sqrt_grad
+    case 13u: return a * a;                // square
+    case 14u: return tanh_accurate(a);
+    case 15u: return b * ((1.0f - a) * (1.0f + a));  // tanh_grad
+    case 16u: return sigmoid_accurate(a);
+    case 17u: return b * a * (1.0f - a);                                                // sigmoid_grad
+    case 18u: return choose(floatBitsToUint(a) - 0x80000001u < 0x7f800000u, zero, a);  // relu: below zero, NaN is not
+    case 19u: return choose(floatBitsToUint(a) - 1u < 0x7f800000u, b, zero);           // relu_grad: above zero, NaN is not
+    case 20u: return silu_accurate(a);
+    case 21u: return b * silu_derivative(a);
+    case 22u: return gelu_tanh(a);
+    case 23u: return b * gelu_tanh_derivative(a);
+    case 24u: return gelu_erf(a);
+    case 25u: return b * gelu_erf_derivative(a);
+    default: return a;
+  }
 }

@@ -1,13 +1,16 @@
 #pragma once
 /// The reference kernels of the vulkan backend: plain, one invocation an element or a row; what the other sets are compared with on a device.
+#include <boost/mp11/algorithm.hpp>
 #include <boost/mp11/list.hpp>
 
+#include <isotope/kernels/vulkan/instructions.hpp>
 #include <isotope/kernels/vulkan/reference/attention.hpp>
 #include <isotope/kernels/vulkan/reference/cast.hpp>
 #include <isotope/kernels/vulkan/reference/categorical.hpp>
 #include <isotope/kernels/vulkan/reference/copy.hpp>
 #include <isotope/kernels/vulkan/reference/cross_entropy.hpp>
 #include <isotope/kernels/vulkan/reference/dropout.hpp>
+#include <isotope/kernels/vulkan/reference/elementwise.hpp>
 #include <isotope/kernels/vulkan/reference/embedding.hpp>
 #include <isotope/kernels/vulkan/reference/extremum.hpp>
 #include <isotope/kernels/vulkan/reference/fill.hpp>
@@ -22,7 +25,8 @@
 namespace isotope::vulkan {
 
 // clang-format off
-template <class P> using reference_kernels = boost::mp11::mp_list<
+template <class P> using reference_kernels = boost::mp11::mp_append<instruction_kernels<P, kernels::reference>, boost::mp11::mp_list<
+    kernel<op::elementwise, P, kernels::reference>,
     kernel<op::accumulate, P, kernels::reference>,
     kernel<op::global_norm, P, kernels::reference>,
     kernel<op::clip_value, P, kernels::reference>,
@@ -56,7 +60,7 @@ template <class P> using reference_kernels = boost::mp11::mp_list<
     kernel<op::concat, P, kernels::reference>,
     kernel<op::pad, P, kernels::reference>,
     kernel<op::cast, P, kernels::reference>,
-    kernel<op::fill, P, kernels::reference>>;
+    kernel<op::fill, P, kernels::reference>>>;
 // clang-format on
 
 }  // namespace isotope::vulkan

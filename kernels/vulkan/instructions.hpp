@@ -1,0 +1,61 @@
+#pragma once
+/// The element-wise ops as instructions of fused bodies. Formulas stand in formulas.glsl, once for the interpreter and once for the emitter of
+/// SPIR-V; an instruction's number is its place in this list.
+#include <boost/mp11/algorithm.hpp>
+#include <boost/mp11/list.hpp>
+#include <concepts>
+
+#include <isotope/backend/vulkan/launch.hpp>
+#include <isotope/op/add.hpp>
+#include <isotope/op/div.hpp>
+#include <isotope/op/exp.hpp>
+#include <isotope/op/gelu.hpp>
+#include <isotope/op/log.hpp>
+#include <isotope/op/mul.hpp>
+#include <isotope/op/relu.hpp>
+#include <isotope/op/scale.hpp>
+#include <isotope/op/select.hpp>
+#include <isotope/op/sigmoid.hpp>
+#include <isotope/op/silu.hpp>
+#include <isotope/op/sqrt.hpp>
+#include <isotope/op/square.hpp>
+#include <isotope/op/sub.hpp>
+#include <isotope/op/tanh.hpp>
+
+namespace isotope::vulkan {
+
+using instruction_ops =
+    boost::mp11::mp_list<op::add, op::sub, op::mul, op::div, op::scale, op::shift, op::less, op::equal, op::select, op::exp, op::log, op::sqrt,
+                         op::sqrt_grad, op::square, op::tanh, op::tanh_grad, op::sigmoid, op::sigmoid_grad, op::relu, op::relu_grad, op::silu,
+                         op::silu_grad, op::gelu_tanh, op::gelu_tanh_grad, op::gelu_erf, op::gelu_erf_grad>;
+
+inline constexpr auto instructions = []<class... Op>(boost::mp11::mp_list<Op...>) {
+  return std::array<const op_info*, sizeof...(Op)>{&info<Op>...};
+}(instruction_ops{});
+/// The number of an instruction, -1 for an op that is none.
+constexpr int instruction_number(const op_info* op) {
+  for (std::size_t i = 0; i < instructions.size(); ++i)
+    if (instructions[i] == op) return int(i);
+  return -1;
+}
+static_assert(instruction_number(&info<op::relu_grad>) == 19, "the numbers in formulas.glsl are those of this list");
+
+template <class Op>
+concept Instruction = boost::mp11::mp_contains<instruction_ops, Op>::value;
+/// What shaders calculate in f32.
+template <class P>
+concept ShaderPrecision = std::same_as<P, precision::f32> || std::same_as<P, precision::bf16>;
+
+/// Bodies of the element-wise kernels and the epilogues of matmul may hold these.
+template <Instruction Op, ShaderPrecision P> struct kernel<Op, P, kernels::reference> {
+  static constexpr int instruction = instruction_number(&info<Op>);
+};
+template <Instruction Op, ShaderPrecision P> struct kernel<Op, P, kernels::portable> : kernel<Op, P, kernels::reference> {};
+
+template <class P, class Set> struct instruction_of {
+  template <class Op> using fn = kernel<Op, P, Set>;
+};
+/// For the tables: one entry an op.
+template <class P, class Set> using instruction_kernels = boost::mp11::mp_transform_q<instruction_of<P, Set>, instruction_ops>;
+
+}  // namespace isotope::vulkan

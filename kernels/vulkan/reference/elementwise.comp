@@ -1,0 +1,17 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// A step made of a fused body alone: the interpreter, one invocation an element. Bound by bytes, or by the formulas.
+#include "access.glsl"
+#define BODY_FIRST_ID 2
+#include "body.glsl"
+
+layout(push_constant, scalar) uniform push {
+  uint64_t body;   // addresses: 8 operands, then the outputs
+  uint elements;   // of each output
+};
+
+void main() {
+  const uint i = item_index();
+  if (i >= elements) return;
+  body_run(body, i, 0.0);
+}

@@ -1,0 +1,28 @@
+#pragma once
+/// A step made of a fused body alone, interpreted.
+#include <isotope/kernels/vulkan/body.hpp>
+#include <isotope/op/update.hpp>
+#include <isotope/shaders/reference_elementwise.hpp>
+
+namespace isotope::vulkan {
+
+template <ShaderPrecision P> struct kernel<op::elementwise, P, kernels::reference> {
+  static constexpr std::uint32_t inplace = 0xff;
+  static void record(const launch& l, recording& r) {
+    const std::int64_t n = l.out[0].dims.count();
+    if (n == 0) return;
+    const fused_body body(l);
+    constants c{64, l.device->subgroup};
+    body.add_to(c);
+    std::vector<range> reads, writes;
+    body.add_ranges(reads, writes);
+    const struct {
+      std::uint64_t body;
+      std::uint32_t elements;
+      std::uint32_t padding = 0;
+    } push{body.table(r), std::uint32_t(n)};
+    r.add(shaders::reference_elementwise, c, push, cover(n, 64), reads, writes);
+  }
+};
+
+}  // namespace isotope::vulkan
