@@ -1,0 +1,125 @@
+# Sourced by get-glslang.sh and get-lavapipe.sh: packages of another Debian suite, with all that they depend on down to the C library, in a
+# folder of their own. The system's packages, its apt sources and lists are only read; maintainer scripts are not run; no root rights needed.
+# The mirror, its key, proxies and passwords are those of the system's apt; ISOTOPE_DEBIAN_MIRROR=URI names another mirror.
+#
+# The folder is made beside its place and takes it in the end, so a failure leaves what was there:
+#   open_root ROOT; unpack SUITE PACKAGE...; the caller arranges and tries $new; close_root
+
+# shellcheck shell=sh disable=SC2154
+me=$(basename -- "$0" .sh)
+mark=.made-by-isotope  # only a folder that holds this file is ever replaced
+work=
+new=
+
+# fail WHAT FIX: one line, exit 1. $instead, set by the caller, says what to do where none of this can work.
+fail() {
+  echo "$me: $1. fix: $2" >&2
+  exit 1
+}
+
+open_root() {
+  root=$(realpath -m -- "$1")
+  if [ -e "$root" ] && [ ! -f "$root/$mark" ] && [ -n "$(ls -A -- "$root" 2>/dev/null || echo file)" ]; then
+    fail "'$root' is there and was not made by $me" "name another folder, or remove it"
+  fi
+  for tool in apt-get dpkg dpkg-deb; do
+    command -v $tool >/dev/null 2>&1 || fail "$tool is not here, this takes Debian packages" "$instead"
+  done
+  trap 'rm -rf "$work" "$new"' EXIT
+  trap 'exit 1' HUP INT TERM
+  work=$(mktemp -d) || exit 1
+  mkdir -p "$(dirname "$root")" && new=$(mktemp -d "$root.new.XXXXXX") && chmod 755 "$new" ||
+    fail "'$(dirname "$root")' cannot be written" "name another folder"
+}
+
+# Prints `URI FILE:N` of apt's first entry for Debian itself; N counts stanzas in FILE.sources and lines in FILE.list.
+debian_entry() {
+  # shellcheck disable=SC2016
+  entry=$(apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI) $(SOURCESENTRY)' 'Created-By: Packages' 2>/dev/null |
+    sed -n 's/^Debian|Debian|main|//p' | sed -n 1p)
+  if [ -z "$entry" ] && grep -qx 'ID=debian' /etc/os-release 2>/dev/null; then  # before the first apt-get update an entry has no origin
+    codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+    # shellcheck disable=SC2016
+    entry=$(apt-get indextargets --no-release-info --format '$(RELEASE)|$(COMPONENT)|$(REPO_URI) $(SOURCESENTRY)' 'Created-By: Packages' 2>/dev/null |
+      sed -n "s/^$codename|main|//p" | sed -n 1p)
+  fi
+  echo "$entry"
+}
+
+# The keys that may sign: those that apt's entry FILE:N names by file, and Debian's own. Without any, apt takes all that it trusts.
+signing_keys() {
+  number=${1##*:}
+  case ${1%:*} in
+  *.sources) awk -v n="$number" 'BEGIN { RS = "" } NR == n' "${1%:*}" | sed -n 's/^[Ss]igned-[Bb]y: *//p' ;;
+  *.list) sed -n "${number}s/.*signed-by=\([^] ]*\).*/\1/p" "${1%:*}" | tr ',' '\n' ;;
+  esac 2>/dev/null | tr ' ' '\n' | grep '^/'
+  ls /usr/share/keyrings/debian-archive-keyring.gpg /usr/share/keyrings/debian-archive-keyring.pgp 2>/dev/null
+}
+
+# unpack SUITE PACKAGE...: fills $new.
+unpack() {
+  suite=$1
+  shift
+  entry=$(debian_entry)
+  mirror=${ISOTOPE_DEBIAN_MIRROR:-${entry%% *}}
+  [ -n "$mirror" ] || fail "apt knows no Debian archive here" "$instead"
+  keys=$(signing_keys "${entry##* }" | sort -u | tr '\n' ' ')
+  mkdir -p "$work/sources" "$work/preferences" "$work/lists/partial" "$work/archives/partial"
+  {
+    printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nArchitectures: %s\nTargets: Packages\n' "$mirror" "$suite" "$(dpkg --print-architecture)"
+    [ -z "$keys" ] || echo "Signed-By: $keys"
+  } >"$work/sources/suite.sources"
+  : >"$work/status"  # no package is installed, so apt brings everything, the C library too
+  cat >"$work/apt.conf" <<CONF
+Dir::Etc::SourceList "/dev/null";
+Dir::Etc::SourceParts "$work/sources";
+Dir::Etc::Preferences "/dev/null";
+Dir::Etc::PreferencesParts "$work/preferences";
+Dir::State "$work";
+Dir::State::Lists "$work/lists";
+Dir::State::status "$work/status";
+Dir::Cache "$work";
+Dir::Cache::archives "$work/archives";
+APT::Default-Release "";
+APT::Install-Recommends "false";
+APT::Sandbox::User "$(id -un)";
+Acquire::Retries "3";
+Debug::NoLocking "true";
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear DPkg::Pre-Install-Pkgs;
+CONF
+  apt-get -c "$work/apt.conf" -qq -o APT::Update::Error-Mode=any update >"$work/log" 2>&1 || {
+    tail -n 5 "$work/log" >&2
+    fail "apt cannot read suite '$suite' at $mirror" "see whether the network is there and the mirror has the suite; ISOTOPE_DEBIAN_MIRROR=URI names another"
+  }
+  apt-get -c "$work/apt.conf" -qq install -y --download-only "$@" >"$work/log" 2>&1 || {
+    tail -n 5 "$work/log" >&2
+    fail "apt cannot fetch $* from suite '$suite'" "try again, or another suite (forky, sid)"
+  }
+  # Where a suite still keeps /lib apart, its files join those of /usr/lib.
+  mkdir -p "$new/usr/lib" "$new/usr/lib64"
+  ln -s usr/lib "$new/lib"
+  ln -s usr/lib64 "$new/lib64"
+  for package in "$work"/archives/*.deb; do
+    dpkg-deb --fsys-tarfile "$package" | tar -x -C "$new" --keep-directory-symlink --no-same-owner --no-same-permissions ||
+      fail "'$(basename "$package")' cannot be unpacked" "see whether the disk is full"
+  done
+  libc=$(find "$new/usr/lib" -name libc.so.6 | sed -n 1p)
+  libraries=$(dirname "${libc#"$new"/}")
+  loader=$(find "$new/$libraries" -name 'ld-linux*.so.*' | sed -n 1p)
+  [ -n "$libc" ] && [ -n "$loader" ] || fail "suite '$suite' brought no C library" "try another suite (forky, sid)"
+  loader=${loader#"$new"/}
+  echo "$suite: $*" >"$new/$mark"
+}
+
+close_root() {
+  rm -rf "$root.old.$$"
+  [ ! -e "$root" ] || mv "$root" "$root.old.$$" || exit 1
+  mv "$new" "$root" || {
+    [ ! -e "$root.old.$$" ] || mv "$root.old.$$" "$root"
+    exit 1
+  }
+  rm -rf "$root.old.$$"
+}

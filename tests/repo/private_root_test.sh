@@ -1,0 +1,113 @@
+#!/bin/sh
+# cmake/get-glslang.sh, get-lavapipe.sh and run-in-root.sh without a network: what they refuse, that a failure leaves what was there, and, with
+# packages made here and an apt that pretends, that the tools they unpack run from any folder.
+set -u
+scripts=$1/cmake
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+failed=0
+claim() {  # claim TEXT EXPECTED ACTUAL
+  [ "$2" = "$3" ] && return
+  echo "$1: expected '$2', got '$3'"
+  failed=1
+}
+# refuses STATUS WORDS COMMAND...: that exit status, and a last line with the words.
+refuses() {
+  expected=$1 words=$2
+  shift 2
+  out=$("$@" 2>&1 </dev/null)
+  status=$?
+  if [ $status != "$expected" ] || ! echo "$out" | tail -n 1 | grep -qF -e "$words"; then
+    echo "$*: exit $status, expected $expected and a last line with '$words': $out"
+    failed=1
+  fi
+}
+program() {  # program NAME BODY: a shell script of that name
+  rm -f "$1"
+  printf '#!/bin/sh\n%s\n' "$2" >"$1"
+  chmod +x "$1"
+}
+
+for script in get-glslang get-lavapipe; do
+  refuses 2 'About ' "$scripts/$script.sh"
+  refuses 2 'About ' "$scripts/$script.sh" --help
+  refuses 2 'About ' "$scripts/$script.sh" a b c
+  mkdir -p "$work/foreign" && : >"$work/foreign/file"
+  refuses 1 "was not made by $script. fix: name another folder" "$scripts/$script.sh" "$work/foreign"
+  refuses 1 "was not made by $script. fix: name another folder" "$scripts/$script.sh" "$work/foreign/file"
+done
+claim 'a folder that was refused' file "$(ls "$work/foreign")"
+
+refuses 2 'PROGRAM is an executable' "$scripts/run-in-root.sh"
+refuses 2 'PROGRAM is an executable' "$scripts/run-in-root.sh" "$work"
+refuses 2 'PROGRAM is an executable' "$scripts/run-in-root.sh" "$work" --validate
+refuses 2 "holds no lavapipe with its loader and validation layer. fix: cmake/get-lavapipe.sh $work" "$scripts/run-in-root.sh" "$work" true
+
+# Programs that the scripts use, without apt.
+mkdir "$work/bin"
+for tool in sh dirname basename realpath readlink ls rm mkdir mktemp chmod mv cp ln cat tail sed awk grep sort tr id tar find sleep; do
+  ln -s "$(command -v $tool)" "$work/bin/$tool"
+done
+without_debian() { env PATH="$work/bin" ISOTOPE_DEBIAN_MIRROR= "$@"; }
+refuses 1 'apt-get is not here, this takes Debian packages. fix: put glslang' without_debian "$scripts/get-glslang.sh" "$work/prefix"
+refuses 1 'apt-get is not here, this takes Debian packages. fix: install a Mesa' without_debian "$scripts/get-lavapipe.sh" "$work/root"
+# An apt that knows other archives only, as Ubuntu's.
+program "$work/bin/apt-get" ':'
+program "$work/bin/dpkg" 'echo amd64'
+program "$work/bin/dpkg-deb" 'exit 1'
+program "$work/bin/grep" 'case "$*" in *os-release*) exit 1 ;; esac; exec '"$(command -v grep)"' "$@"'
+refuses 1 'apt knows no Debian archive here. fix: put glslang' without_debian "$scripts/get-glslang.sh" "$work/prefix"
+refuses 1 'apt knows no Debian archive here. fix: install a Mesa' without_debian "$scripts/get-lavapipe.sh" "$work/root"
+claim 'what a refusal leaves behind' "bin foreign" "$(ls "$work" | tr '\n' ' ' | sed 's/ $//')"
+
+command -v dpkg-deb >/dev/null 2>&1 && command -v readelf >/dev/null 2>&1 || exit $failed
+
+# An archive of one package: a program that prints its arguments, under the names of the tools, with the C library that runs it.
+echo_program=$(command -v /bin/echo)
+loader=$(readelf -lW "$echo_program" | sed -n 's/.*interpreter: \(.*\)\]/\1/p')
+libc=$(ldd "$echo_program" | sed -n 's/.*libc\.so\.6 => \([^ ]*\).*/\1/p')
+libraries=usr/lib/$(basename "$(dirname "$libc")")
+package=$work/package
+mkdir -p "$package/DEBIAN" "$package/usr/bin" "$package/$libraries" "$package/usr/share/doc" "$work/archive"
+printf 'Package: glslang-tools\nVersion: 1\nArchitecture: all\nMaintainer: none\nDescription: none\n' >"$package/DEBIAN/control"
+for tool in glslang spirv-val spirv-opt spirv-as spirv-dis; do cp "$echo_program" "$package/usr/bin/$tool"; done
+cp -L "$libc" "$package/$libraries/libc.so.6"
+cp -L "$loader" "$package/$libraries/$(basename "$loader")"
+dpkg-deb --build "$package" "$work/archive/tools.deb" >/dev/null || exit 1
+rm "$work/bin/dpkg-deb" && ln -s "$(command -v dpkg-deb)" "$work/bin/dpkg-deb"
+# It logs its calls; `update` fails without a network, `install` copies the archive.
+apt() {
+  program "$work/bin/apt-get" "case \"\$*\" in
+*indextargets*) echo 'Debian|Debian|main|http://mirror.invalid/debian/ /etc/apt/none.sources:1' ;;
+*update) $1 ;;
+*install*) for word; do [ \"\$last\" = -c ] && folder=\$(dirname \"\$word\"); last=\$word; done; cp $work/archive/*.deb \"\$folder/archives\" ;;
+esac"
+}
+get() { without_debian "$scripts/get-glslang.sh" "$work/deep/prefix"; }
+apt true
+get >"$work/log" 2>&1 || {
+  cat "$work/log"
+  failed=1
+}
+run() { "$1/bin/glslang" one 'two  three'; }
+claim 'the tool' 'one two  three' "$(run "$work/deep/prefix")"
+claim 'what is left of the system' '' "$(find "$work/deep/prefix/usr" -path '*/share/*' -o -path '*/usr/bin/*')"
+: >"$work/deep/prefix/kept"
+apt 'echo "E: no network"; exit 100'
+refuses 1 "apt cannot read suite 'forky' at http://mirror.invalid/debian/" get
+rm "$work"/archive/*.deb
+apt true
+refuses 1 'apt cannot fetch glslang-tools' get
+rm "$package/usr/bin/spirv-dis"
+dpkg-deb --build "$package" "$work/archive/tools.deb" >/dev/null
+refuses 1 'the suite has no spirv-dis' get
+claim 'a prefix after failures' kept "$(ls "$work/deep/prefix" | grep kept)"
+claim 'folders beside it' prefix "$(ls "$work/deep")"
+mv "$work/deep/prefix" "$work/moved"
+claim 'a tool that was moved' 'one two  three' "$(run "$work/moved")"
+cp "$echo_program" "$package/usr/bin/spirv-dis"
+dpkg-deb --build "$package" "$work/archive/tools.deb" >/dev/null
+mv "$work/moved" "$work/deep/prefix"
+get >/dev/null 2>&1 || failed=1
+claim 'a prefix made again' '' "$(ls "$work/deep/prefix" | grep kept)"
+exit $failed
