@@ -2,10 +2,26 @@
 include_guard(GLOBAL)
 
 # Sets isotope_shader_tools_found, and the compiler in ISOTOPE_GLSLANG, a validator (if any) in ISOTOPE_SPIRV_VAL, headers in ISOTOPE_VULKAN_HEADERS.
-# `./quickstart --backend vulkan` unpacks a current compiler into build/glslang; one there is preferred, since it knows all extensions.
+# `./quickstart --backend vulkan` unpacks a current compiler into build/glslang; one there is preferred, since it knows all extensions. What an
+# earlier run found is looked for again, so that a compiler that came since is taken; what the user set stays.
 function(isotope_find_shader_tools)
-  find_program(ISOTOPE_GLSLANG NAMES glslang glslangValidator HINTS ${PROJECT_SOURCE_DIR}/build/glslang/bin DOC "compiler of the vulkan kernels")
-  find_program(ISOTOPE_SPIRV_VAL NAMES spirv-val HINTS ${PROJECT_SOURCE_DIR}/build/glslang/bin DOC "validator of the vulkan kernels")
+  foreach(variable ISOTOPE_GLSLANG ISOTOPE_SPIRV_VAL)
+    if(DEFINED CACHE{${variable}_FOUND} AND "$CACHE{${variable}}" STREQUAL "$CACHE{${variable}_FOUND}")
+      unset(${variable} CACHE)
+    endif()
+    set(${variable}_given FALSE)
+    if(DEFINED CACHE{${variable}})
+      set(${variable}_given TRUE)
+    endif()
+  endforeach()
+  set(private ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../build/glslang/bin)
+  find_program(ISOTOPE_GLSLANG NAMES glslang glslangValidator NAMES_PER_DIR HINTS ${private} DOC "compiler of the vulkan kernels")
+  find_program(ISOTOPE_SPIRV_VAL NAMES spirv-val HINTS ${private} DOC "validator of the vulkan kernels")
+  foreach(variable ISOTOPE_GLSLANG ISOTOPE_SPIRV_VAL)
+    if(NOT ${variable}_given)
+      set(${variable}_FOUND "${${variable}}" CACHE INTERNAL "")
+    endif()
+  endforeach()
   find_path(ISOTOPE_VULKAN_HEADERS NAMES vulkan/vulkan_core.h DOC "the Vulkan C headers")
   mark_as_advanced(ISOTOPE_GLSLANG ISOTOPE_SPIRV_VAL ISOTOPE_VULKAN_HEADERS)
   if(ISOTOPE_GLSLANG AND ISOTOPE_VULKAN_HEADERS)
@@ -46,10 +62,13 @@ set(isotope_shader_abilities bda coopmat coopmat_bf16 coopmat2)
 # Modules that need an ability which the compiler lacks are made without words.
 function(isotope_add_shaders)
   if(NOT ISOTOPE_GLSLANG)
-    isotope_refuse("BACKEND=vulkan needs a GLSL compiler, and neither glslang nor glslangValidator was found. fix: apt-get install glslang-tools, or cmake/get-glslang.sh build/glslang.")
+    isotope_refuse("${isotope_prefix}BACKEND=vulkan needs a GLSL compiler, and neither glslang nor glslangValidator was found. fix: sudo apt-get install glslang-tools, or cmake/get-glslang.sh build/glslang (no root rights needed), or ./quickstart deps --backend vulkan.")
+  endif()
+  if(NOT EXISTS "${ISOTOPE_GLSLANG}")
+    isotope_refuse("ISOTOPE_GLSLANG='${ISOTOPE_GLSLANG}' is not there. fix: -UISOTOPE_GLSLANG looks for glslang and glslangValidator.")
   endif()
   if(NOT ISOTOPE_VULKAN_HEADERS)
-    isotope_refuse("BACKEND=vulkan needs the Vulkan headers, and vulkan/vulkan_core.h was not found. fix: apt-get install libvulkan-dev.")
+    isotope_refuse("${isotope_prefix}BACKEND=vulkan needs the Vulkan headers, and vulkan/vulkan_core.h was not found. fix: sudo apt-get install libvulkan-dev, or ./quickstart deps --backend vulkan.")
   endif()
   set(lacks "")
   foreach(ability IN LISTS isotope_shader_abilities)
@@ -60,7 +79,7 @@ function(isotope_add_shaders)
     endif()
   endforeach()
   if("bda" IN_LIST lacks)
-    isotope_refuse("BACKEND=vulkan: ${ISOTOPE_GLSLANG} cannot compile buffer references. fix: glslang 12 or later, or cmake/get-glslang.sh build/glslang.")
+    isotope_refuse("${isotope_prefix}BACKEND=vulkan: ${ISOTOPE_GLSLANG} cannot compile buffer references. fix: glslang 12 or later, or cmake/get-glslang.sh build/glslang.")
   endif()
   if(lacks)
     list(JOIN lacks ", " text)
@@ -101,7 +120,7 @@ function(isotope_add_shaders)
         OUTPUT ${out}/${module}.hpp ${out}/${module}.words.hpp
         COMMAND ${CMAKE_COMMAND} -DGLSLANG=${ISOTOPE_GLSLANG} -DVALIDATOR=${ISOTOPE_SPIRV_VAL} -DSOURCE=${source} -DMODULE=${module} -DOUT=${out}
                 "-DFLAGS=${flags} -I${root}" "-DMISSING=${missing}" -P ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake
-        DEPENDS ${source} ${parts} ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake
+        DEPENDS ${source} ${parts} ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake ${PROJECT_BINARY_DIR}/shaders/probe/bda.stamp
         COMMENT "Compiling shader ${module}"
         VERBATIM)
       list(APPEND outputs ${out}/${module}.hpp)

@@ -4,4 +4,4 @@ isotope_backend(
   PRECISIONS f32 bf16
   DEFAULT_PRECISION f32
   USABLE TRUE
-  REASON "no other backend is available in this version")
+  REASON "no other backend is usable on this machine")

@@ -16,11 +16,12 @@ for file in cmake/backend/*.cmake; do
   }
   rank=$(sed -n 's/^ *RANK //p' "$file")
   precision=$(sed -n 's/^ *DEFAULT_PRECISION //p' "$file")
+  grep -qE '^ *USABLE (TRUE|"\$\{[a-z_]+\}")$' "$file" || say "$file does not say whether it is USABLE"
   grep -q "name = \"$name\"" "$header" || say "$header does not say name = \"$name\""
   grep -q "preference = $rank;" "$header" || say "$header: preference is not the RANK $rank of $file"
   grep -q "default_precision = precision::$precision;" "$header" || say "$header: default_precision is not the $precision of $file"
 done
-for header in include/isotope/backend/*.hpp; do
+for header in $(grep -lE 'preference = [0-9]+;' include/isotope/backend/*.hpp); do
   [ -f "cmake/backend/$(basename "$header" .hpp).cmake" ] || say "$header has no file in cmake/backend"
 done
 exit $failed
