@@ -7,6 +7,13 @@ if(NOT ISOTOPE_PYTHON)
   isotope_missing(python3 ${minimum} ${packages})
 endif()
 
+# The gate builds these whether or not a test has the label.
+foreach(label vulkan vulkan_subgroups matrices)
+  if(NOT TARGET tests_${label})
+    add_custom_target(tests_${label})
+  endif()
+endforeach()
+
 # The flags of a consumer of isotope::isotope, and with them our warnings, for the checks that call the compiler themselves.
 set(consumer_flags
     -std=c++20 ${isotope_flags_${CMAKE_CXX_COMPILER_ID}} -I${PROJECT_SOURCE_DIR}/include -DISOTOPE_BACKEND=${isotope_backend}
@@ -48,19 +55,36 @@ if(NOT isotope_option_SANITIZE)
   endforeach()
 endif()
 
-# Every public header compiles alone, with our warnings.
+# Every public header compiles alone, with our warnings. Those of the vulkan backend, which name compiled shaders, are seen in its own builds,
+# where they have the label `vulkan` too.
 if(NOT isotope_option_SANITIZE)
   set(all_headers "")
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include/*.hpp ${PROJECT_SOURCE_DIR}/kernels/*.hpp)
   foreach(header IN LISTS headers)
     string(REGEX REPLACE "^include/" "" path ${header})
     string(REGEX REPLACE "^kernels/" "isotope/kernels/" path ${path})
+    set(labels headers)
+    set(own_flags "")
+    if(path MATCHES "/vulkan[/.]")
+      if(NOT isotope_backend STREQUAL vulkan)
+        continue()
+      endif()
+      list(APPEND labels vulkan)
+      set(own_flags -I${PROJECT_BINARY_DIR}/shaders)
+      if(NOT ISOTOPE_VULKAN_HEADERS IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
+        list(APPEND own_flags -isystem ${ISOTOPE_VULKAN_HEADERS})
+      endif()
+    endif()
     set(source ${CMAKE_CURRENT_BINARY_DIR}/headers/${path}.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "#include <${path}>\n")
     string(APPEND all_headers "#include <${path}>\n")
-    add_test(NAME headers.${path} COMMAND ${CMAKE_CXX_COMPILER} ${consumer_flags} ${warning_flags} ${arch_flags} -fsyntax-only ${source})
-    set_tests_properties(headers.${path} PROPERTIES LABELS headers TIMEOUT 120)
+    add_test(NAME headers.${path} COMMAND ${CMAKE_CXX_COMPILER} ${consumer_flags} ${own_flags} ${warning_flags} ${arch_flags} -fsyntax-only
+                                         ${source})
+    set_tests_properties(headers.${path} PROPERTIES LABELS "${labels}" TIMEOUT 120)
   endforeach()
+  if(TARGET isotope_shaders)
+    add_dependencies(tests_vulkan isotope_shaders)
+  endif()
   add_test(NAME headers.no_exceptions COMMAND ${CMAKE_CXX_COMPILER} ${consumer_flags} ${warning_flags} -fno-exceptions -fno-rtti -S -o /dev/null
                                               ${CMAKE_CURRENT_SOURCE_DIR}/extend/no_exceptions.cpp)
   set_tests_properties(headers.no_exceptions PROPERTIES LABELS headers TIMEOUT 120)
@@ -106,6 +130,12 @@ if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT isotope_option_SANITIZE)
                                       ${PROJECT_BINARY_DIR}/examples/isotope-generate ${PROJECT_BINARY_DIR}/examples/quickstart)
   set_tests_properties(size.programs PROPERTIES LABELS size SKIP_RETURN_CODE 77)
 endif()
+
+# Programs link no driver: they open one when they run, and say what to install where there is none.
+add_test(NAME links.programs COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/repo/links.sh ${PROJECT_BINARY_DIR}/examples/isotope-train
+                                     ${PROJECT_BINARY_DIR}/examples/isotope-generate ${PROJECT_BINARY_DIR}/examples/isotope-info
+                                     ${PROJECT_BINARY_DIR}/examples/isotope-mlp ${PROJECT_BINARY_DIR}/examples/quickstart)
+set_tests_properties(links.programs PROPERTIES LABELS selected SKIP_RETURN_CODE 77)
 
 # The programs as a user meets them: exit codes, messages, files.
 add_subdirectory(programs)

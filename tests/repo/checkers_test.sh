@@ -1,5 +1,5 @@
 #!/bin/sh
-# The checkers fail when they must: compile-fail and compile-time runners, the count of test results, the list of jobs.
+# The checkers fail when they must: compile-fail and compile-time runners, limits on programs, the count of test results, the list of jobs.
 set -u
 source=$1
 compiler=$3
@@ -48,6 +48,18 @@ printf 'int main() {}' >"$work/a.cpp"
 claim 'a small program' 0 "$(size 1000 "$work/a")"
 claim 'a large program' 1 "$(size 1 "$work/a")"
 claim 'no program' 77 "$(size 1 "$work/none")"
+
+links() {
+  sh "$source/tests/repo/links.sh" "$@" >/dev/null 2>&1
+  echo $?
+}
+printf 'int f() { return 0; }' >"$work/f.cpp"
+"$compiler" -shared -fPIC -Wl,-soname,libvulkan.so.1 "$work/f.cpp" -o "$work/libf.so"
+printf 'int f();\nint main() { return f(); }' >"$work/b.cpp"
+"$compiler" "$work/b.cpp" "$work/libf.so" -o "$work/b"
+claim 'a program without a driver' 0 "$(links "$work/a")"
+claim 'a program that links a driver' 1 "$(links "$work/a" "$work/b")"
+claim 'no program to look at' 77 "$(links "$work/none")"
 
 # A project with a test of every outcome: its count is what ctest reports.
 mkdir "$work/project"

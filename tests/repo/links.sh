@@ -1,0 +1,20 @@
+#!/bin/sh
+# links.sh PROGRAM...: passes when no program names a driver's library in its dynamic section. No program built is a skip.
+set -u
+seen=0
+failed=0
+for program in "$@"; do
+  [ -f "$program" ] || continue
+  seen=$((seen + 1))
+  libraries=$(readelf -dW "$program") || exit 1
+  drivers=$(echo "$libraries" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -E '^lib(vulkan|cuda|cudart|nvidia|nvrtc|cublas|OpenCL|GL)[.-]')
+  if [ -n "$drivers" ]; then
+    echo "$(basename "$program") links" $drivers
+    failed=1
+  fi
+done
+if [ $seen = 0 ]; then
+  echo "skipped: none of the programs is built"
+  exit 77
+fi
+exit $failed
