@@ -71,6 +71,29 @@ struct session {
 };
 
 static_assert(isotope::train::TrainingSession<session>);
+static_assert(!isotope::train::HasStatus<session>);
+
+/// The same on a device that fails: from step `lost_step`, or from validation batch `lost_evaluation` on.
+struct mortal_session : session {
+  std::int64_t lost_step = 0, lost_evaluation = 0;  // 0: never
+  isotope::errc how = isotope::errc::device_lost;
+
+  bool lost() const { return (lost_step > 0 && steps >= lost_step) || (lost_evaluation > 0 && evaluations >= lost_evaluation); }
+  isotope::step_report step(std::span<const isotope::batch> micro, const isotope::step_scalars& s) {
+    const auto report = session::step(micro, s);
+    return lost() ? isotope::step_report{std::nan(""), std::nan(""), true} : report;
+  }
+  double evaluate(const isotope::batch& b) {
+    const double loss = session::evaluate(b);
+    return lost() ? std::nan("") : loss;
+  }
+  isotope::result<void> status() const {
+    if (lost()) return isotope::fail(how, "the device is gone", "fake", "open it again");
+    return {};
+  }
+};
+
+static_assert(isotope::train::TrainingSession<mortal_session> && isotope::train::HasStatus<mortal_session>);
 
 /// Counting tokens, so that each micro-batch is different; by default nine validation tokens.
 struct data {

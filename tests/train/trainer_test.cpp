@@ -31,7 +31,7 @@ struct memory_store {
   std::vector<std::vector<float>> values[4];
   train::run_state state;
   std::int64_t fail_at = -1;
-  isotope::result<std::string> save(fake::session& s, const train::run_state& r, bool best) {
+  isotope::result<std::string> save(const fake::session& s, const train::run_state& r, bool best) {
     if (r.step == fail_at) return isotope::fail(isotope::errc::write_failed, "disk full");
     saves.push_back({r.step, best});
     if (!best) {
@@ -57,8 +57,8 @@ struct recorder {
   void operator()(const train::done_event& e) { ends.push_back(e); }
 };
 
-struct rig {
-  fake::session session;
+template <class Session> struct rig_of {
+  Session session;
   fake::data data;
   memory_store store;
   recorder sink;
@@ -67,7 +67,7 @@ struct rig {
   train::run_state state;
   double time = 0;
 
-  rig() {
+  rig_of() {
     options.steps = 10;
     options.batch = 2;
     options.length = 2;
@@ -85,6 +85,8 @@ struct rig {
     return r;
   }
 };
+
+using rig = rig_of<fake::session>;
 
 TEST(trainer, runs_every_step_and_reports_rate_counter_and_time) {
   rig r;
@@ -186,6 +188,37 @@ TEST(trainer, a_non_finite_loss_stops_the_run_naming_the_step_and_keeps_the_last
   EXPECT_EQ(r.store.saves.back(), (kept{6, false}));
   EXPECT_TRUE(r.sink.steps.back().skipped);
   EXPECT_TRUE(r.sink.ends.empty());
+}
+
+TEST(trainer, a_failed_device_ends_the_run_with_its_failure_and_keeps_the_checkpoints) {
+  for (const auto how : {isotope::errc::device_lost, isotope::errc::timeout, isotope::errc::out_of_memory})
+    for (const auto policy : {train::non_finite::stop, train::non_finite::skip}) {
+      rig_of<fake::mortal_session> r;
+      r.options.checkpoint_every = 3;
+      r.options.on_non_finite = policy;
+      r.session.lost_step = 8;
+      r.session.how = how;
+      const auto done = r.run();
+      ASSERT_FALSE(done);
+      EXPECT_EQ(done.error().code, how);
+      EXPECT_EQ(done.error().where, "step 8, fake");
+      EXPECT_EQ(done.error().what, "the device is gone; the checkpoint of step 6 is the last one");
+      EXPECT_EQ(r.state.step, 7) << "the lost step does not count";
+      EXPECT_EQ(r.sink.steps.size(), 7u);
+      EXPECT_EQ(r.store.saves, (std::vector<kept>{{3, false}, {6, false}}));
+      EXPECT_TRUE(r.sink.ends.empty());
+    }
+}
+
+TEST(trainer, a_device_that_fails_while_validating_leaves_no_best_checkpoint) {
+  rig_of<fake::mortal_session> r;
+  r.options.eval_every = 4;
+  r.session.lost_evaluation = 3;  // each validation asks twice
+  const auto done = r.run();
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().where, "step 8, fake");
+  EXPECT_EQ(r.sink.evals.size(), 1u);
+  EXPECT_EQ(r.store.saves, (std::vector<kept>{{4, true}}));
 }
 
 TEST(trainer, skipping_goes_on_without_counting_an_update) {

@@ -49,6 +49,16 @@ concept CountsBytes = requires(const S& s) {
   { s.measured_bytes() } -> std::convertible_to<std::int64_t>;
 };
 
+/// `status()` is the first failure of the device behind the session; after it nothing runs. Sessions that cannot lose their device have none.
+template <class S>
+concept HasStatus = requires(const S& s) {
+  { s.status() } -> std::same_as<result<void>>;
+};
+template <class S> result<void> status_of(const S& session) {
+  if constexpr (HasStatus<S>) return session.status();
+  else return {};
+}
+
 template <class S>
 concept TrainingSession =
     HasParameters<S> && CanInitialize<S> && CanStep<S> && CanEvaluate<S> && CanRead<S> && CanWrite<S> && CountsBytes<S>;

@@ -95,7 +95,8 @@ requires CheckpointStore<Store, Session> class trainer {
 
   /// Trains until a reason to end: the last step, `stop_after`, an interruption, exhausted patience. The end is evaluated where a whole
   /// run would be, so a stopped and resumed run takes the same decisions as an uninterrupted one.
-  /// @error non_finite (the step and what to do), or whatever the store or session reports
+  /// A session whose device failed ends the run before the step counts: the checkpoints written so far stay as they are.
+  /// @error non_finite (the step and what to do), device_lost, timeout, or whatever else the store or session reports
   result<done_event> run() {
     const double start = now_();
     const std::int64_t last = options_.stop_after > 0 && options_.stop_after < options_.steps ? options_.stop_after : options_.steps;
@@ -144,6 +145,7 @@ requires CheckpointStore<Store, Session> class trainer {
     scalars.optimizer_step = state_.step - state_.skipped + 1;  // updates made, not steps tried: the bias correction counts moments
     scalars.learning_rate = float(rate_(state_.step));
     const step_report report = session_.step(micro_batches_, scalars);
+    if (auto r = alive(state_.step + 1); !r) return r;
 
     ++state_.step;
     const bool bad = report.skipped || !std::isfinite(report.loss) || !std::isfinite(report.grad_norm);
@@ -155,6 +157,16 @@ requires CheckpointStore<Store, Session> class trainer {
                      seconds > 0 ? tokens / seconds : 0.0, bad});
     if (bad && (options_.on_non_finite == non_finite::stop || state_.skipped_in_a_row > options_.skip_limit)) return not_finite(report);
     return {};
+  }
+
+  /// The session's failure, if it has one, with the step that met it.
+  result<void> alive(std::int64_t step) const {
+    auto r = status_of(session_);
+    if (r) return {};
+    failure f = std::move(r).error();
+    f.where = "step " + std::to_string(step) + (f.where.empty() ? "" : ", " + f.where);
+    if (saved_at_ > 0) f.what += "; the checkpoint of step " + std::to_string(saved_at_) + " is the last one";
+    return f;
   }
 
   failure not_finite(const step_report& report) const {
@@ -169,6 +181,7 @@ requires CheckpointStore<Store, Session> class trainer {
   result<void> evaluate() {
     const auto loss = validation_loss(session_, data_, options_.batch, options_.length);
     if (!loss) return {};
+    if (auto r = alive(state_.step); !r) return r;
     state_.val_loss = loss;
     state_.evaluated_at = state_.step;
     const bool best = state_.best.take(*loss, state_.step);
