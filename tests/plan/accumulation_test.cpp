@@ -3,7 +3,6 @@
 #include "exposed.hpp"
 #include "property.hpp"
 #include "random_model.hpp"
-#include "targets.hpp"
 
 using namespace plan_test;
 using isotope::phase_first;
@@ -19,8 +18,8 @@ template <class T> struct both_ways {
   static constexpr int rows = 4, length = 5;
   using E = typename T::precision::accum;
   static constexpr isotope::model::gpt size{2, 2, 16, 11, 6};
-  isotope::cpu::session<T> parts = loaded<T>(exposed<T>(planned<T>(isotope::model::gpt_loss_of{size, 1, length}, accumulating)));
-  isotope::cpu::session<T> whole = loaded<T>(exposed<T>(planned<T>(isotope::model::gpt_loss_of{size, rows, length})));
+  session_of<T> parts = loaded<T>(exposed<T>(planned<T>(isotope::model::gpt_loss_of{size, 1, length}, accumulating)));
+  session_of<T> whole = loaded<T>(exposed<T>(planned<T>(isotope::model::gpt_loss_of{size, rows, length})));
   isotope::step_report by_parts, at_once;
 
   both_ways() {

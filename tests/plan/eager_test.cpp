@@ -1,7 +1,6 @@
 #include "outcome.hpp"
 #include "property.hpp"
 #include "random_model.hpp"
-#include "targets.hpp"
 
 using namespace plan_test;
 

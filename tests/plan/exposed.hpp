@@ -25,13 +25,26 @@ template <isotope::Target T> isotope::dynamic_plan exposed(isotope::dynamic_plan
   return p;
 }
 
-/// An exposed tensor.
-template <class E, isotope::Target T> std::span<E> values(isotope::cpu::session<T>& s, const char* label, std::string_view path) {
-  auto r = s.template output<E>(std::string(label) + ' ' + std::string(path));
-  EXPECT_TRUE(r.ok()) << (r.ok() ? "" : r.error().line());
-  return r.ok() ? *r : std::span<E>();
+/// An exposed tensor: in place where the host reaches it, else a copy.
+template <class E, class Session> auto values(Session& s, const char* label, std::string_view path) {
+  const std::string name = std::string(label) + ' ' + std::string(path);
+  if constexpr (std::is_same_v<typename Session::target::backend, isotope::backend::cpu>) {
+    auto r = s.template output<E>(name);
+    EXPECT_TRUE(r.ok()) << (r.ok() ? "" : r.error().line());
+    return r.ok() ? *r : std::span<E>();
+  } else {
+    std::vector<E> r;
+    for (const auto& p : s.plan().outputs) {
+      if (p.label.view() != name) continue;
+      auto x = s.numbers(p.where);
+      EXPECT_TRUE(x.ok()) << (x.ok() ? "" : x.error().line());
+      if (x)
+        for (const float y : *x) r.push_back(E(y));
+    }
+    return r;
+  }
 }
-template <class E, isotope::Target T> std::map<std::string, std::vector<E>> all_values(isotope::cpu::session<T>& s, const char* label) {
+template <class E, class Session> std::map<std::string, std::vector<E>> all_values(Session& s, const char* label) {
   std::map<std::string, std::vector<E>> r;
   for (const auto& slot : s.parameters())
     if (slot.grad >= 0 || std::string_view(label) == "param") {

@@ -1,5 +1,4 @@
 #include "exposed.hpp"
-#include "targets.hpp"
 
 #include <isotope/model/all.hpp>
 
@@ -10,7 +9,7 @@ using namespace plan_test;
 namespace {
 
 /// Fills every parameter with numbers of size 1/2, so that no gradient is small by its initial value.
-void randomize(isotope::cpu::session<reference_f64>& s) {
+void randomize(session_of<reference_f64>& s) {
   for (std::size_t k = 0; k < s.parameters().size(); ++k) {
     const auto& slot = s.parameters()[k];
     std::vector<float> v = input_values<float>(slot.path.view(), slot.dims.count());

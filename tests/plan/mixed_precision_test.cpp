@@ -1,5 +1,4 @@
 #include "exposed.hpp"
-#include "targets.hpp"
 
 #include <isotope/model/all.hpp>
 #include <isotope/op/all.hpp>

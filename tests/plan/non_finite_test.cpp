@@ -1,5 +1,4 @@
 #include "exposed.hpp"
-#include "targets.hpp"
 
 #include <isotope/op/all.hpp>
 
@@ -21,7 +20,7 @@ struct kinked {
 
 template <class T> struct non_finite : testing::Test {
   using E = typename T::precision::storage;
-  isotope::cpu::session<T> s = loaded<T>(planned<T>(kinked{}));
+  session_of<T> s = loaded<T>(planned<T>(kinked{}));
 
   void fill(float v) {
     auto x = *s.template input<E>("x");

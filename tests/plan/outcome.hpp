@@ -1,7 +1,8 @@
 #pragma once
 /// What one step of a program leaves behind, and the data it is given: a pure function of names and positions.
-#include <isotope/backend/cpu.hpp>
 #include <isotope/plan/program.hpp>
+
+#include "targets.hpp"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +31,10 @@ template <class E> std::vector<E> input_values(std::string_view label, std::int6
   return r;
 }
 
-template <isotope::Target T> void fill_inputs(isotope::cpu::session<T>& s) {
+template <class T> using session_of = typename isotope::device<T>::session;
+
+template <class Session> void fill_inputs(Session& s) {
+  using T = typename Session::target;
   const auto fill = [&]<class E>(std::string_view label, E) {
     const auto to = s.template input<E>(label);
     ASSERT_TRUE(to.ok());
@@ -70,7 +74,7 @@ inline std::string difference(const outcome& a, const outcome& b) {
   return gradients.empty() ? compare(a.parameters, b.parameters, "parameters") : gradients;
 }
 
-template <isotope::Target T> tensors read_all(const isotope::cpu::session<T>& s, isotope::tensor_kind what) {
+template <class Session> tensors read_all(const Session& s, isotope::tensor_kind what) {
   tensors r;
   for (std::size_t k = 0; k < s.parameters().size(); ++k) {
     std::vector<float> values(std::size_t(s.parameters()[k].dims.count()));
@@ -79,9 +83,9 @@ template <isotope::Target T> tensors read_all(const isotope::cpu::session<T>& s,
   return r;
 }
 
-/// A session over a plan, on one thread, with parameters of seed 3 and the inputs filled.
-template <isotope::Target T> isotope::cpu::session<T> loaded(isotope::dynamic_plan plan, isotope::dynamic_plan evaluation = {}) {
-  auto device = isotope::cpu::device<T>::open({.threads = 1});
+/// A session over a plan, with parameters of seed 3 and the inputs filled.
+template <isotope::Target T> session_of<T> loaded(isotope::dynamic_plan plan, isotope::dynamic_plan evaluation = {}) {
+  auto device = opened<T>(1);
   auto s = device->load(std::move(plan), std::move(evaluation));
   EXPECT_TRUE(s.ok()) << (s.ok() ? "" : s.error().line());
   s->initialize(3);
@@ -100,7 +104,7 @@ inline isotope::step_scalars scalars() {
 }
 
 /// One step of a session, read back.
-template <isotope::Target T> outcome step(isotope::cpu::session<T>& s, const isotope::step_scalars& x = scalars()) {
+template <class Session> outcome step(Session& s, const isotope::step_scalars& x = scalars()) {
   outcome r;
   const auto report = s.run(x);
   r.loss = report.loss;

@@ -1,5 +1,4 @@
 #include "outcome.hpp"
-#include "targets.hpp"
 
 #include <isotope/model/all.hpp>
 #include <isotope/op/all.hpp>
@@ -34,7 +33,7 @@ struct batch_model {
 
 template <class T> using element = typename T::precision::storage;
 
-template <class T> isotope::cpu::session<T> forward(const auto& model) {
+template <class T> session_of<T> forward(const auto& model) {
   auto p = isotope::plan_inference<T>(model);
   EXPECT_TRUE(p.ok()) << (p.ok() ? "" : p.error().line());
   return loaded<T>(std::move(*p));
@@ -44,7 +43,7 @@ template <class E> bool same_bytes(std::span<const E> a, std::span<const E> b) {
 }
 
 /// The dynamic plan at `rows` rows gives the bits of the plan of that size, and touches no row behind them.
-template <class T, class Model> void compare_at(isotope::cpu::session<T>& dynamic, int rows, int slot) {
+template <class T, class Model> void compare_at(session_of<T>& dynamic, int rows, int slot) {
   using E = element<T>;
   auto fixed = forward<T>(Model{rows});
   auto x = scalars();

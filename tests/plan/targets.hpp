@@ -1,5 +1,5 @@
 #pragma once
-/// The targets that plans are tested on, as a typed suite: both kernel sets, both precisions.
+/// The targets that plans are tested on, as a typed suite: every kernel set and precision of the backend that the tests are built for.
 #include <isotope/backend/cpu.hpp>
 
 #include <gtest/gtest.h>
@@ -9,17 +9,23 @@
 namespace plan_test {
 
 template <class P, class K> using on_cpu = isotope::target<isotope::backend::cpu, P, K>;
-using reference_f32 = on_cpu<isotope::precision::f32, isotope::kernels::reference>;
-using reference_bf16 = on_cpu<isotope::precision::bf16, isotope::kernels::reference>;
 using reference_f64 = on_cpu<isotope::precision::f64, isotope::kernels::reference>;
-using portable_f32 = on_cpu<isotope::precision::f32, isotope::kernels::portable>;
-using portable_bf16 = on_cpu<isotope::precision::bf16, isotope::kernels::portable>;
-
-using every_target = ::testing::Types<reference_f32, reference_bf16, portable_f32, portable_bf16>;
-using reference_targets = ::testing::Types<reference_f32, reference_bf16>;
 
 struct target_name {
   template <class T> static std::string GetName(int) { return std::string(T::kernel_set::name) + '_' + std::string(T::precision::name); }
 };
+
+}  // namespace plan_test
+
+// tests/plan/on_<backend>/: on<P, K>, every_target, and opened<T>(threads), a device of any target.
+#include <every_target.hpp>
+
+namespace plan_test {
+
+using reference_f32 = on<isotope::precision::f32, isotope::kernels::reference>;
+using reference_bf16 = on<isotope::precision::bf16, isotope::kernels::reference>;
+using portable_f32 = on<isotope::precision::f32, isotope::kernels::portable>;
+using portable_bf16 = on<isotope::precision::bf16, isotope::kernels::portable>;
+using reference_targets = ::testing::Types<reference_f32, reference_bf16>;
 
 }  // namespace plan_test

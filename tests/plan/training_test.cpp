@@ -1,5 +1,4 @@
 #include "outcome.hpp"
-#include "targets.hpp"
 
 #include <isotope/model/all.hpp>
 
@@ -13,7 +12,7 @@ constexpr isotope::model::gpt small{1, 2, 16, 12, 8};
 constexpr isotope::model::gpt_loss_of model{small, 4, 8};
 
 /// Sequences in which each token fixes the next: t -> 5 t + 1 mod 12, from four starts.
-template <class T> void fill_with_a_rule(isotope::cpu::session<T>& s) {
+template <class Session> void fill_with_a_rule(Session& s) {
   const auto tokens = *s.template input<std::int32_t>("tokens"), targets = *s.template input<std::int32_t>("targets");
   for (std::size_t row = 0; row < 4; ++row) {
     auto t = std::int32_t(3 * row + 1);
@@ -33,7 +32,7 @@ isotope::step_scalars at(int step) {
 }
 
 template <class T> struct training : testing::Test {
-  isotope::cpu::session<T> s = loaded<T>(planned<T>(model));
+  session_of<T> s = loaded<T>(planned<T>(model));
 };
 TYPED_TEST_SUITE(training, every_target, target_name);
 

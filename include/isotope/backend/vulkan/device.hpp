@@ -16,6 +16,13 @@ template <Target T> class device {
   static result<device> open(const device_options& o = {}) { return with(context::open(o)); }
   /// Uses objects of the application; see native_handles. @error no_device, missing_feature
   static result<device> adopt(const native_handles& h, const device_options& o = {}) { return with(context::adopt(h, o)); }
+  /// A device of another target that shares what is opened already: programs of several precisions, one set of pipelines.
+  static device over(std::shared_ptr<vulkan::context> c, std::shared_ptr<vulkan::pipelines> p) {
+    device d;
+    d.context_ = std::move(c);
+    d.pipelines_ = std::move(p);
+    return d;
+  }
 
   /// Loads a static program, with an evaluation program of the same parameters if one is named.
   template <class Program> result<session> load() const { return session::load(Program::view(), {}, context_, pipelines_); }

@@ -4,6 +4,7 @@
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan_core.h>
 
+#include <initializer_list>
 #include <memory>
 #include <string>
 
@@ -72,10 +73,11 @@ class library {
   }
 
   /// @error no_device where there is no loader, with the names that were tried
-  static result<std::shared_ptr<library>> open() {
+  static result<std::shared_ptr<library>> open(std::initializer_list<const char*> names = {"libvulkan.so.1", "libvulkan.so", "libvulkan.1.dylib",
+                                                                                           "libMoltenVK.dylib"}) {
     auto l = std::make_shared<library>();
     std::string tried;
-    for (const char* name : {"libvulkan.so.1", "libvulkan.so", "libvulkan.1.dylib", "libMoltenVK.dylib"}) {
+    for (const char* name : names) {
       tried += std::string(tried.empty() ? "" : ", ") + name;
       l->handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
       if (l->handle_ != nullptr) break;

@@ -114,6 +114,8 @@ template <Target T> class session {
   template <class E> result<std::span<E>> output(std::string_view label) {
     auto p = typed_port(plan_.outputs, label, std::int64_t(sizeof(E)), "output");
     if (!p) return p.error();
+    if ((*p)->where.region != value_kind::output)
+      return fail(errc::invalid_argument, std::string(label) + " stays on the device", "session", "read it with `read` or `numbers`");
     return std::span<E>(reinterpret_cast<E*>(lanes_[0].readback.mapped() + (*p)->where.at), std::size_t((*p)->where.dims.count()));
   }
   /// Fills an input from a buffer of the same device. @error wrong_device, not_found, invalid_argument (another type or length)

@@ -1,0 +1,23 @@
+#pragma once
+#include <isotope/backend/vulkan.hpp>
+
+#include "../../vulkan/device.hpp"
+
+namespace plan_test {
+
+template <class P, class K> using on = isotope::target<isotope::backend::vulkan, P, K>;
+using every_target = ::testing::Types<on<isotope::precision::f32, isotope::kernels::reference>, on<isotope::precision::bf16, isotope::kernels::reference>,
+                                      on<isotope::precision::f32, isotope::kernels::portable>, on<isotope::precision::bf16, isotope::kernels::portable>,
+                                      on<isotope::precision::f32, isotope::kernels::native>, on<isotope::precision::bf16, isotope::kernels::native>>;
+
+/// All targets of a program on one device, so that its pipelines are made once. f64 is the processor's.
+template <isotope::Target T> auto opened(int threads) {
+  if constexpr (std::is_same_v<typename T::backend, isotope::backend::vulkan>) {
+    auto& d = isotope::vulkan_test::test_device();
+    return isotope::result<isotope::device<T>>(isotope::device<T>::over(d.context, d.pipelines));
+  } else {
+    return isotope::device<T>::open({.threads = threads});
+  }
+}
+
+}  // namespace plan_test

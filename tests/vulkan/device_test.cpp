@@ -1,0 +1,70 @@
+/// Opening devices: choice, refusals, faults. What runs on them is in session_test.
+#include "device.hpp"
+
+#include <isotope/backend/vulkan.hpp>
+#include <isotope/core/backend_list.hpp>
+
+namespace isotope::vulkan {
+namespace {
+
+using target_f32 = target<backend::vulkan, precision::f32>;
+
+TEST(vulkan_device, the_best_is_listed_first_and_opens_by_index_name_part_and_kind) {
+  const auto all = devices<backend::vulkan>();
+  ASSERT_FALSE(all.empty());
+  for (std::size_t i = 1; i < all.size(); ++i) EXPECT_GE(int(all[i - 1].kind), int(all[i].kind));
+  constexpr const char* kinds[] = {"cpu", "integrated", "discrete"};
+  std::string upper = all[0].name.substr(0, 5);
+  for (char& c : upper) c = char(std::toupper(c));
+  for (const std::string& name : {std::string(), std::string("0"), upper, std::string(kinds[int(all[0].kind)])}) {
+    const auto d = device<target_f32>::open({.name = name});
+    ASSERT_TRUE(d.ok()) << name << ": " << d.error().line();
+    EXPECT_EQ(d->info().name, all[0].name);
+    EXPECT_EQ(d->info().backend, "vulkan");
+  }
+}
+TEST(vulkan_device, an_unknown_name_is_an_error_that_lists_what_there_is) {
+  const auto d = device<target_f32>::open({.name = "voodoo"});
+  ASSERT_FALSE(d.ok());
+  EXPECT_EQ(d.error().code, errc::unknown_device);
+  EXPECT_NE(d.error().line().find("voodoo"), std::string::npos);
+  EXPECT_NE(d.error().line().find("0 " + devices<backend::vulkan>()[0].name), std::string::npos);
+}
+TEST(vulkan_device, without_a_loader_there_is_an_error_that_says_what_was_looked_for) {
+  const auto l = library::open({"libno-such-loader.so.9", "libnor-this.so"});
+  ASSERT_FALSE(l.ok());
+  EXPECT_EQ(l.error().code, errc::no_device);
+  EXPECT_NE(l.error().line().find("libno-such-loader.so.9, libnor-this.so"), std::string::npos);
+  EXPECT_NE(l.error().line().find("apt-get install"), std::string::npos);
+}
+TEST(vulkan_device, memory_that_the_device_cannot_give_is_refused_with_the_sizes) {
+  auto& d = vulkan_test::test_device();
+  const std::int64_t huge = std::int64_t(1) << 52;
+  const auto m = memory::allocate(d.context, huge, memory_use::device, "huge");
+  ASSERT_FALSE(m.ok());
+  EXPECT_EQ(m.error().code, errc::out_of_memory);
+  EXPECT_NE(m.error().line().find(std::to_string(huge)), std::string::npos);
+}
+TEST(vulkan_device, an_application_may_bring_its_own_device_and_take_it_back) {
+  auto own = context::open(vulkan_test::test_options());
+  ASSERT_TRUE(own.ok()) << own.error().line();
+  {
+    auto d = device<target_f32>::adopt((*own)->handles());
+    ASSERT_TRUE(d.ok()) << d.error().line();
+    EXPECT_EQ(d->handles().device, (*own)->handle());
+    auto b = d->allocate<float>(100);
+    ASSERT_TRUE(b.ok()) << b.error().line();
+    EXPECT_EQ(b->span()[99], 0.0f);
+  }
+  EXPECT_EQ((*own)->messages().errors(), 0);
+  auto again = memory::allocate(*own, 1000, memory_use::upload, "still usable");
+  EXPECT_TRUE(again.ok());
+}
+TEST(vulkan_device, two_backends_live_in_one_program) {
+  using both = backend_list<backend::vulkan>;
+  EXPECT_TRUE(both::find("vulkan").ok());
+  EXPECT_EQ(both::find("cuda").error().code, errc::not_compiled_in);
+}
+
+}  // namespace
+}  // namespace isotope::vulkan
