@@ -31,6 +31,20 @@ TYPED_TEST(extremum, max_and_min_take_the_extremes_of_any_axes_and_strides) {
     }
   }
 }
+TYPED_TEST(extremum, long_rows_lose_nothing) {
+  using F = TestFixture;
+  host x = random({2, 2500, 2}, F::type, 1);
+  std::vector<double> high(2, -infinity), low(2, infinity);
+  for (std::int64_t i = 0; i < x.dims.count(); ++i) {
+    high[std::size_t(i % 2)] = std::max(high[std::size_t(i % 2)], x[i]);
+    low[std::size_t(i % 2)] = std::min(low[std::size_t(i % 2)], x[i]);
+  }
+  EXPECT_TRUE(same(F::template run<op::max>({x}, over(0b011)).at(0), high));
+  EXPECT_TRUE(same(F::template run<op::min>({x}, over(0b011)).at(0), low));
+  x.at[4321] = nan;
+  EXPECT_TRUE(same(F::template run<op::max>({x}, over(0b011)).at(0), {high[0], nan}));
+  EXPECT_TRUE(same(F::template run<op::min>({x}, over(0b011)).at(0), {low[0], nan}));
+}
 TYPED_TEST(extremum, nan_wins_wherever_it_stands) {
   using F = TestFixture;
   const host x({3, 3}, F::type, {nan, 1, 2, 1, nan, infinity, -infinity, 1, nan});

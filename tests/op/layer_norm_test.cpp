@@ -22,7 +22,7 @@ statistics of_row(const host& x, std::int64_t row, double eps) {
   for (std::int64_t c = 0; c < C; ++c) variance += (x[row * C + c] - mean) * (x[row * C + c] - mean);
   return {double(mean), double(1 / std::sqrt(variance / static_cast<long double>(C) + eps))};
 }
-constexpr std::int64_t sizes[][2] = {{1, 1}, {2, 3}, {5, 16}, {3, 17}, {7, 64}, {2, 131}, {33, 5}, {0, 8}};
+constexpr std::int64_t sizes[][2] = {{1, 1}, {2, 3}, {5, 16}, {3, 17}, {7, 64}, {2, 131}, {33, 5}, {2100, 3}, {0, 8}};
 
 TYPED_TEST(layer_norm, forward_matches_the_definition_at_awkward_sizes) {
   using F = TestFixture;

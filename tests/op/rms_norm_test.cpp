@@ -11,7 +11,7 @@ attributes epsilon(double x) {
   a.f[0] = x;
   return a;
 }
-constexpr std::int64_t sizes[][2] = {{1, 1}, {2, 3}, {5, 16}, {3, 17}, {7, 64}, {2, 131}, {33, 5}, {0, 8}};
+constexpr std::int64_t sizes[][2] = {{1, 1}, {2, 3}, {5, 16}, {3, 17}, {7, 64}, {2, 131}, {33, 5}, {2100, 3}, {0, 8}};
 
 TYPED_TEST(rms_norm, forward_matches_the_definition_at_awkward_sizes) {
   using F = TestFixture;

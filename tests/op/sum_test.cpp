@@ -68,6 +68,15 @@ TYPED_TEST(sum, many_equal_terms_do_not_drift) {
   EXPECT_TRUE(
       near(y.at(0), {100000 * v}, (F::exact ? 100000 * 0x1p-53 : 64 * 0x1p-24) * 100000 * v));  // ascending in f64, or blocks and a tree
 }
+TYPED_TEST(sum, long_rows_and_columns_lose_nothing) {
+  using F = TestFixture;
+  const host x = random({2, 2500, 3}, F::type, 1);
+  for (std::int64_t axes : {2, 3, 6}) {
+    const auto y = F::template run<op::sum>({x}, over(axes));
+    const double n = double(x.dims.count()) / double(y.at(0).dims.count());
+    EXPECT_TRUE(near(y[0], total(x, axes), F::roundings(std::log2(n) + 64) * 2 * n)) << axes;  // blocks and a tree
+  }
+}
 TYPED_TEST(sum, infinities_and_nan_show) {
   using F = TestFixture;
   const host x({4, 2}, F::type, {infinity, 1, infinity, -infinity, nan, 1, -0.0, 0});

@@ -33,6 +33,13 @@ TYPED_TEST(update, global_norm_is_the_root_of_the_scaled_squares) {
     // summed in f64 by every kernel set
     EXPECT_TRUE(near(F::template run<op::global_norm>({g}, {}, s).at(0), {std::sqrt(sum)}, double(n + 4) * 0x1p-52 * std::sqrt(sum)));
   }
+  host wide = random({3000}, F::accum, 1, -3, 3);  // magnitudes from 2^-90 to 2^90
+  double sum = 0;
+  for (std::size_t i = 0; i < wide.at.size(); ++i) {
+    wide.at[i] *= std::ldexp(1.0, int(i * 37 % 181) - 90);
+    sum += wide.at[i] * wide.at[i];
+  }
+  EXPECT_TRUE(near(F::template run<op::global_norm>({wide}).at(0), {std::sqrt(sum)}, 3004 * 0x1p-52 * std::sqrt(sum)));
   EXPECT_TRUE(same(F::template run<op::global_norm>({host({3}, F::accum, {1, nan, 2})}).at(0), {nan}));
   EXPECT_TRUE(same(F::template run<op::global_norm>({host({2}, F::accum, {infinity, 1})}).at(0), {infinity}));
   EXPECT_TRUE(same(F::template run<op::global_norm>({host({2}, F::accum, {0x1p100, 0})}).at(0), {0x1p100}));  // its square overflows f32
