@@ -2,6 +2,8 @@
 #extension GL_GOOGLE_include_directive : require
 // Matrix product by the definition, one invocation an element: bound by reading a and b, once for each product.
 #include "access.glsl"
+#define BODY_FIRST_ID 9
+#include "body.glsl"
 #include "axes.glsl"
 
 layout(constant_id = 2) const uint A = F32;
@@ -19,6 +21,7 @@ layout(push_constant, scalar) uniform push {
   uint64_t a, b, c;      // (..., M, K), (..., K, N), (..., M, N); any strides
   uint64_t y;            // (..., M, N), dense
   uint64_t shape;
+  uint64_t body;         // table of addresses of the epilogue
   uint count, K, a_step, b_step;  // elements of y; along K
   float alpha, beta;
 };
@@ -33,5 +36,6 @@ void main() {
   sum *= alpha;
   if (PLUS_C) sum += beta * load(c, offset_of(i, s.dims, s.c, 0, 6), C);
   const float product = rounded(sum, PRODUCT);
-  store(y, i, Y, ADD ? product + load(y, i, Y) : product);
+  if (BODY_COUNT == 0u) store(y, i, Y, ADD ? product + load(y, i, Y) : product);
+  else body_run(body, i, product);
 }

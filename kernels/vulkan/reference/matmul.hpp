@@ -1,5 +1,6 @@
 #pragma once
-/// Matrix product by the definition.
+/// Matrix product by the definition, with a fused epilogue.
+#include <isotope/kernels/vulkan/body.hpp>
 #include <isotope/op/matmul.hpp>
 #include <isotope/shaders/reference_matmul.hpp>
 
@@ -19,6 +20,7 @@ inline extents repeated(const view& v, int rank) {
 }  // namespace reference
 
 template <class P> struct kernel<op::matmul, P, kernels::reference> {
+  static constexpr bool epilogue = true;
   static void record(const launch& l, recording& r) {
     using reference::word;
     const view &a = l.in[0], &b = l.in[1], &y = l.out[0];
@@ -30,6 +32,7 @@ template <class P> struct kernel<op::matmul, P, kernels::reference> {
     const double beta = l.attr->f[1];
     const view* c = l.attr->i[1] == 3 && beta != 0 ? &l.in[2] : nullptr;
 
+    const fused_body body(l, int(l.attr->i[1]));
     std::vector<std::uint32_t> words;
     const auto add = [&](const std::array<std::uint32_t, max_rank>& six) { words.insert(words.end(), six.begin(), six.end()); };
     add(reference::axes(y).dims);
@@ -38,7 +41,7 @@ template <class P> struct kernel<op::matmul, P, kernels::reference> {
     add(c != nullptr ? reference::axes(*c).strides : std::array<std::uint32_t, max_rank>{});
 
     const struct {
-      std::uint64_t a, b, c, y, shape;
+      std::uint64_t a, b, c, y, shape, body;
       std::uint32_t count, K, a_step, b_step;
       float alpha, beta;
     } push{a.at,
@@ -46,6 +49,7 @@ template <class P> struct kernel<op::matmul, P, kernels::reference> {
            c != nullptr ? c->at : 0,
            y.at,
            r.keep(std::span<const std::uint32_t>(words)),
+           body.table(r),
            word(n),
            word(a.dims[-1]),
            word(a.strides[std::size_t(a.dims.rank - 1)]),
@@ -55,10 +59,16 @@ template <class P> struct kernel<op::matmul, P, kernels::reference> {
     const bool more = (l.accumulate & 1) != 0;
     auto s = reference::plain(l);
     s.add(a.type).add(b.type).add(c != nullptr ? c->type : dtype::f32).add(y.type).add(dtype(l.attr->i[0] - 1)).add(c != nullptr).add(more);
-    std::vector<range> reads{a, b};
+    body.add_to(s);
+    std::vector<range> reads{a, b}, writes;
     if (c != nullptr) reads.push_back(*c);
-    if (more) reads.push_back(y);
-    r.add(shaders::reference_matmul, s, push, reference::per_item(n), reads, {y});
+    if (body.empty()) {
+      writes.push_back(y);
+      if (more) reads.push_back(y);
+    } else {
+      body.add_ranges(reads, writes);
+    }
+    r.add(shaders::reference_matmul, s, push, reference::per_item(n), reads, writes);
   }
 };
 
