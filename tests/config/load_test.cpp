@@ -143,6 +143,38 @@ TEST(load, an_unknown_variable_is_refused_with_a_suggestion_unless_something_els
   EXPECT_TRUE(load(misspelt, {.default_size = {}, .required = {}, .switches = {}, .known_variables = {"ISOTOPE_MODEL_WIDTHH"}}).ok());
 }
 
+TEST(load, a_suggestion_may_be_a_short_name) {
+  const failure f = refused({.file = {}, .variables = {{"ISOTOPE_CHANNLES", "1"}}, .arguments = {}});
+  EXPECT_NE(f.line().find("did you mean 'ISOTOPE_CHANNELS'?"), std::string::npos) << f.line();
+}
+
+TEST(load, an_alias_comes_before_what_its_name_spells) {
+  rules with = {.default_size = {}, .required = {}, .switches = {}, .known_variables = {}};
+  with.aliases = {{"ISOTOPE_STEPS", "data.channels"}, {"ISOTOPE_SHADES", "data.channels"}};
+  const auto got = load({.file = {}, .variables = {{"ISOTOPE_STEPS", "7"}}, .arguments = {"--steps", "3"}}, with);
+  ASSERT_TRUE(got.ok()) << got.error().line();
+  EXPECT_EQ(got->value.data.channels, 7);
+  EXPECT_EQ(got->value.steps, 3) << "flags have no aliases";
+  EXPECT_EQ(origin(*got, "data.channels"), "variable ISOTOPE_STEPS");
+  EXPECT_EQ(load({.file = {}, .variables = {{"ISOTOPE_SHADES", "8"}}, .arguments = {}}, with)->value.data.channels, 8);
+  EXPECT_NE(refused({.file = {}, .variables = {{"ISOTOPE_SHADE", "8"}}, .arguments = {}}, with).line().find("'ISOTOPE_SHADES'"), std::string::npos);
+}
+
+TEST(load, a_variable_that_others_read_too_still_sets_a_field_of_its_name) {
+  const rules with = {.default_size = {}, .required = {}, .switches = {}, .known_variables = {"ISOTOPE_STEPS", "ISOTOPE_TOP_K"}};
+  const auto got = load({.file = {}, .variables = {{"ISOTOPE_STEPS", "7"}, {"ISOTOPE_TOP_K", "x"}}, .arguments = {}}, with);
+  ASSERT_TRUE(got.ok()) << got.error().line();
+  EXPECT_EQ(got->value.steps, 7);
+}
+
+TEST(load, one_and_zero_are_booleans_in_variables_and_nowhere_else) {
+  EXPECT_TRUE(load({.file = {}, .variables = {{"ISOTOPE_RESUME", "1"}}, .arguments = {}})->value.resume);
+  EXPECT_FALSE(load({.file = {}, .variables = {{"ISOTOPE_TIED", "0"}}, .arguments = {}})->value.tied);
+  EXPECT_EQ(refused({.file = {}, .variables = {{"ISOTOPE_RESUME", "2"}}, .arguments = {}}).code, errc::bad_format);
+  const scratch_folder folder;
+  EXPECT_EQ(refused({.file = folder.put("c.toml", "resume = 1\n"), .variables = {}, .arguments = {}}).code, errc::bad_format);
+}
+
 TEST(load, switches_are_reported_and_take_no_value) {
   const rules with = {.default_size = {}, .required = {}, .switches = {"help", "print-config"}, .known_variables = {}};
   const auto got = load({.file = {}, .variables = {}, .arguments = {"--print-config", "--steps", "3"}}, with);

@@ -2,10 +2,12 @@
 /// The names of fields as variables and flags, and the variable layer. Nothing here reads the process environment: programs capture it once and pass a map.
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <isotope/config/entry.hpp>
@@ -42,19 +44,35 @@ inline const field* named_by(std::string_view variable, std::span<const field> f
   return matches == 1 ? short_of : nullptr;
 }
 
+/// Variables that mean another field than their name says, or that no field's key spells: ISOTOPE_SCHEDULE -> diagnose.step_list.
+using variable_aliases = std::map<std::string, std::string, std::less<>>;
+
+/// The variables of a field, the full name first: its key, its last part where that is unambiguous, its aliases.
+inline std::vector<std::string> variables_of(const field& f, std::span<const field> fields, const variable_aliases& aliases = {}) {
+  std::vector<std::string> out = {variable_of(f.key)};
+  const std::string last = variable_of(std::string_view(f.key).substr(f.key.rfind('.') + 1));
+  if (last != out[0] && named_by(last, fields) == &f && !aliases.contains(last)) out.push_back(last);
+  for (const auto& [name, key] : aliases)
+    if (key == f.key) out.push_back(name);
+  return out;
+}
+
 /// Variables that begin with ISOTOPE_ as a layer; others are not looked at.
 ///
 /// @param known  variables that something else reads, by full name
 /// @error unknown_key, with a suggestion
 inline result<layer> variable_layer(const std::map<std::string, std::string>& variables, std::span<const field> fields,
-                                    std::span<const std::string> known) {
+                                    std::span<const std::string> known, const variable_aliases& aliases = {}) {
   layer out;
-  std::vector<std::string> names;
-  for (const field& f : fields) names.push_back(variable_of(f.key));
   for (const auto& [name, value] : variables) {
-    if (!name.starts_with(variable_prefix) || std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const field* meant = named_by(name, fields);
+    if (!name.starts_with(variable_prefix)) continue;
+    const auto alias = aliases.find(name);
+    const field* meant = named_by(alias == aliases.end() ? name : variable_of(alias->second), fields);
+    if (meant == nullptr && std::find(known.begin(), known.end(), name) != known.end()) continue;
     if (meant == nullptr) {
+      std::vector<std::string> names;
+      for (const field& f : fields)
+        for (std::string& spelling : variables_of(f, fields, aliases)) names.push_back(std::move(spelling));
       names.insert(names.end(), known.begin(), known.end());
       return fail(errc::unknown_key, "no configuration field has this variable", "variable " + name, did_you_mean(name, names, "unset it"));
     }

@@ -38,8 +38,11 @@ template <Field T> result<void> assign(T& member, const entry& e) {
     if (e.form != written_as::raw && e.form != written_as::string) return refuse();
     member = e.value;
   } else if constexpr (std::same_as<T, bool>) {
-    if ((e.form != written_as::raw && e.form != written_as::boolean) || (e.value != "true" && e.value != "false")) return refuse();
-    member = e.value == "true";
+    const bool raw = e.form == written_as::raw;  // where ISOTOPE_VERBOSE=1 is how people write it
+    if (!raw && e.form != written_as::boolean) return refuse();
+    const bool yes = e.value == "true" || (raw && e.value == "1");
+    if (!yes && e.value != "false" && !(raw && e.value == "0")) return refuse();
+    member = yes;
   } else {
     if (e.form != written_as::raw && e.form != written_as::number) return refuse();
     const char *first = e.value.data(), *last = first + e.value.size();

@@ -38,7 +38,8 @@ struct rules {
   std::string default_size;                  // when no layer names one; empty: the default initialisers
   std::vector<std::string> required;         // keys that some layer above the default initialisers must set
   std::vector<std::string> switches;         // flags without value: help, version, print-config
-  std::vector<std::string> known_variables;  // ISOTOPE_* names that something else reads
+  std::vector<std::string> known_variables;  // ISOTOPE_* names that something else reads too
+  variable_aliases aliases = {};             // ISOTOPE_* names of fields whose keys spell otherwise
 };
 
 /// Where a field's value comes from: "default", "size char-gpt", "run.toml:3", "variable ISOTOPE_STEPS", "flag --steps".
@@ -138,7 +139,7 @@ template <class C> result<loaded<C>> load(const sources& given, std::span<const 
   fields.push_back({"config", field_kind::text, {}});
   auto flags = read_flags(given.arguments, fields, rule.switches);
   if (!flags) return std::move(flags).error();
-  auto variables = variable_layer(given.variables, fields, rule.known_variables);
+  auto variables = variable_layer(given.variables, fields, rule.known_variables, rule.aliases);
   if (!variables) return std::move(variables).error();
 
   const entry by_variable = detail::take(*variables, "config"), by_flag = detail::take(flags->entries, "config");
