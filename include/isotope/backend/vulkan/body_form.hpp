@@ -76,7 +76,7 @@ constexpr body_form form_of(std::span<const View> in, std::span<const View> out,
   }
   f.rank = rank > 0 ? rank : 1;
   f.wide = f.dims[0] % 4 == 0;
-  const auto aligned = [](const View& x) { return x.at % (4 * size_of(x.type)) == 0; };
+  const auto aligned = [](const View& x) { return std::int64_t(x.at) % (4 * size_of(x.type)) == 0; };
   for (const View& y : out) f.wide = f.wide && aligned(y);
   for (int k = 0; k < f.inputs; ++k) {
     const View& x = in[std::size_t(k)];

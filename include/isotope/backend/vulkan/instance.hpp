@@ -78,12 +78,14 @@ inline void matrices(const functions& f, physical& p) {
   if (get == nullptr || get(p.handle, &n, nullptr) != VK_SUCCESS) return;
   std::vector<cooperative_matrix_properties> all(n);
   if (get(p.handle, &n, all.data()) != VK_SUCCESS) return;
+  std::vector<matrix_shape>& found = p.what.matrices;  // the largest first, else in the driver's order
+  const auto larger = [](const matrix_shape& a, const matrix_shape& b) { return a.m * a.n * a.k > b.m * b.n * b.k; };
+  const auto add = [&](const matrix_shape& x) { found.insert(std::upper_bound(found.begin(), found.end(), x, larger), x); };
   for (const auto& m : all) {
     if (m.scope != scope_subgroup || m.a != m.b || m.c != m.result || m.c != component_f32) continue;
-    if (m.a == component_f16) p.what.matrices.push_back({m.m, m.n, m.k, dtype::f16, dtype::f32});
-    if (m.a == component_bf16 && p.has_bfloat16) p.what.matrices.push_back({m.m, m.n, m.k, dtype::bf16, dtype::f32});
+    if (m.a == component_f16) add({m.m, m.n, m.k, dtype::f16, dtype::f32});
+    if (m.a == component_bf16 && p.has_bfloat16) add({m.m, m.n, m.k, dtype::bf16, dtype::f32});
   }
-  std::stable_sort(p.what.matrices.begin(), p.what.matrices.end(), [](const auto& a, const auto& b) { return a.m * a.n * a.k > b.m * b.n * b.k; });
 }
 
 inline void features(const functions& f, physical& p) {
@@ -300,9 +302,9 @@ class instance {
       VkPhysicalDeviceMemoryProperties2 m{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, nullptr, {}};
       table().GetPhysicalDeviceMemoryProperties2(h, &m);
       p.memory = m.memoryProperties;
-      devices_.push_back(std::move(p));
+      const auto place = std::upper_bound(devices_.begin(), devices_.end(), p, [](const auto& a, const auto& b) { return int(a.kind) > int(b.kind); });
+      devices_.insert(place, std::move(p));
     }
-    std::stable_sort(devices_.begin(), devices_.end(), [](const physical& a, const physical& b) { return int(a.kind) > int(b.kind); });
   }
   static VKAPI_ATTR VkBool32 VKAPI_CALL heard(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT,
                                               const VkDebugUtilsMessengerCallbackDataEXT* data, void* log) {
