@@ -59,8 +59,18 @@ result<dynamic_plan> plan_training(const Model& model, const training_options& o
   return plan_detail::make_dynamic<T>(plan_detail::trace_training<T>(model, o), budget);
 }
 /// As `inference`, for a model with sizes known at run time. @error what would have been a compile error, as one line
-template <Target T, class Model> result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true) {
-  return plan_detail::make_dynamic<T>(plan_detail::trace_inference<T>(model, fused), budget);
+template <Target T, class Model>
+result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true, bool common = false) {
+  return plan_detail::make_dynamic<T>(plan_detail::trace_inference<T>(model, fused, common), budget);
+}
+
+/// What plan_training lays out, for reports: plan/trace_text.hpp, plan/fusion_report.hpp.
+template <Target T, class Model> trace traced_training(const Model& model, const training_options& o = {}) {
+  return plan_detail::trace_training<T>(model, o);
+}
+/// What plan_inference lays out, for reports.
+template <Target T, class Model> trace traced_inference(const Model& model, bool fused = true, bool common = false) {
+  return plan_detail::trace_inference<T>(model, fused, common);
 }
 
 }  // namespace isotope

@@ -2,6 +2,7 @@
 /// Element-wise fusion: a producer whose outputs are first read by an element-wise op joins it, as one step with a small body.
 /// A matmul takes the body as its epilogue. Every intermediate keeps its own rounding, so fused equals unfused bit for bit.
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "../core/graph.hpp"
@@ -9,6 +10,48 @@
 #include "../op/update.hpp"
 
 namespace isotope {
+
+/// What keeps the producer of a value out of the element-wise step that reads it.
+enum class fusion_bar : std::uint8_t {
+  none,
+  no_producer,
+  through_view,
+  not_elementwise,
+  host_without_epilogue,
+  phase,
+  block,
+  shape,
+  output_shape,
+  read_before,
+  kept,
+  reordered,
+  inputs,
+  outputs,
+  bare_product_kept,
+  length,
+};
+constexpr std::string_view text_of(fusion_bar b) {
+  switch (b) {
+    case fusion_bar::none: return "could join";
+    case fusion_bar::no_producer: return "is a parameter, an input or a result of a later step";
+    case fusion_bar::through_view: return "is read through a view";
+    case fusion_bar::not_elementwise: return "comes from a kernel that takes no fused body";
+    case fusion_bar::host_without_epilogue: return "comes from a product that accumulates, or whose kernel takes no epilogue";
+    case fusion_bar::phase: return "is computed in other phases of the step";
+    case fusion_bar::block: return "is computed in another block";
+    case fusion_bar::shape: return "has another shape than the result";
+    case fusion_bar::output_shape: return "is a product, and the reader has an output of another shape";
+    case fusion_bar::read_before: return "is read by a step in between";
+    case fusion_bar::kept: return "is kept in memory of its own: a gradient, a parameter or an output";
+    case fusion_bar::reordered: return "is read a second time in another order";
+    case fusion_bar::inputs: return "would make more inputs than a step has";
+    case fusion_bar::outputs: return "would make more outputs than a step has";
+    case fusion_bar::bare_product_kept: return "is a product that others read too, and no instruction could store it";
+    case fusion_bar::length: return "would make a longer body than a step has";
+  }
+  return "";
+}
+
 namespace plan_detail {
 
 class fusion {
@@ -44,11 +87,16 @@ class fusion {
     }
   }
 
- private:
-  trace& g_;
-  bool epilogues_;
-  std::vector<std::int32_t> first_, last_;  // first reader of each root, and the last
-
+  /// What keeps the producer of v out of node i, in a trace that `run` has left; find_readers() comes first.
+  constexpr fusion_bar why(std::size_t i, std::int32_t v) {
+    if (const auto met = bar(i, v); met != fusion_bar::none) return met;
+    const node a = g_.nodes[std::size_t(g_.values[std::size_t(v)].producer)], b = g_.nodes[i];
+    node f = b;
+    const auto used = g_.micros.size();
+    const auto met = merge(a, b, i, is_host(a), f);
+    while (g_.micros.size() > used) g_.micros.pop_back();
+    return met;
+  }
   constexpr bool is_body(std::size_t i) const { return !g_.nodes[i].dead && g_.nodes[i].op == &info<op::elementwise>; }
 
   constexpr void find_readers() {
@@ -59,32 +107,53 @@ class fusion {
     }
     for (const auto& o : g_.outputs) last_[std::size_t(g_.root(o.value))] = std::int32_t(g_.nodes.size());
   }
+
+ private:
+  trace& g_;
+  bool epilogues_;
+  std::vector<std::int32_t> first_, last_;  // first reader of each root, and the last
+
   constexpr void note(std::int32_t root, std::int32_t reader) {
     if (first_[std::size_t(root)] < 0) first_[std::size_t(root)] = reader;
     if (last_[std::size_t(root)] < reader) last_[std::size_t(root)] = reader;
   }
 
-  /// Lets the producer of v join node i. True where it did.
-  constexpr bool join(std::size_t i, std::int32_t v) {
+  constexpr bool is_host(const node& a) const { return a.op == &info<op::matmul> && epilogues_ && a.accumulate == 0; }
+
+  /// What keeps the producer of v from joining node i, before the limits of a step are asked.
+  constexpr fusion_bar bar(std::size_t i, std::int32_t v) const {
     const value& x = g_.values[std::size_t(v)];
-    if (x.base >= 0 || x.producer < 0 || std::size_t(x.producer) >= i) return false;
+    if (x.base >= 0) return fusion_bar::through_view;
+    if (x.producer < 0 || std::size_t(x.producer) >= i) return fusion_bar::no_producer;
     const auto j = std::size_t(x.producer);
     const node& a = g_.nodes[j];
-    const node b = g_.nodes[i];
-    const bool host = a.op == &info<op::matmul> && epilogues_ && a.accumulate == 0;
-    if (a.dead || (!is_body(j) && !host) || a.phases != b.phases || a.block != b.block) return false;
-    if (!(x.dims == g_.values[std::size_t(b.out[0])].dims)) return false;
+    const node& b = g_.nodes[i];
+    const bool host = is_host(a);
+    if (a.dead) return fusion_bar::no_producer;
+    if (!is_body(j) && !host) return a.op == &info<op::matmul> ? fusion_bar::host_without_epilogue : fusion_bar::not_elementwise;
+    if (a.phases != b.phases) return fusion_bar::phase;
+    if (a.block != b.block) return fusion_bar::block;
+    if (!(x.dims == g_.values[std::size_t(b.out[0])].dims)) return fusion_bar::shape;
     if (host)
       for (int k = 0; k < b.outputs(); ++k)
-        if (!(g_.values[std::size_t(b.out[std::size_t(k)])].dims == x.dims)) return false;
+        if (!(g_.values[std::size_t(b.out[std::size_t(k)])].dims == x.dims)) return fusion_bar::output_shape;
     for (int k = 0; k < a.outputs(); ++k) {  // whoever reads the producer's results comes after i
       const auto out = a.out[std::size_t(k)];
-      if (g_.values[std::size_t(out)].base >= 0 || (first_[std::size_t(out)] >= 0 && first_[std::size_t(out)] < std::int32_t(i)))
-        return false;
-      if (g_.values[std::size_t(out)].kind != value_kind::temp) return false;
+      if (first_[std::size_t(out)] >= 0 && first_[std::size_t(out)] < std::int32_t(i)) return fusion_bar::read_before;
+      if (g_.values[std::size_t(out)].base >= 0 || g_.values[std::size_t(out)].kind != value_kind::temp) return fusion_bar::kept;
     }
+    return fusion_bar::none;
+  }
+
+  /// Lets the producer of v join node i. True where it did.
+  constexpr bool join(std::size_t i, std::int32_t v) {
+    if (bar(i, v) != fusion_bar::none) return false;
+    const auto j = std::size_t(g_.values[std::size_t(v)].producer);
+    const node& a = g_.nodes[j];
+    const node b = g_.nodes[i];
+    const bool host = is_host(a);
     node f = host ? a : b;
-    if (!merge(a, b, i, host, f)) return false;
+    if (merge(a, b, i, host, f) != fusion_bar::none) return false;
     g_.nodes[j].dead = true;
     g_.nodes[i] = f;
     for (int k = 0; k < f.outputs(); ++k) g_.values[std::size_t(f.out[std::size_t(k)])].producer = std::int32_t(i);
@@ -105,8 +174,8 @@ class fusion {
     return -1;
   }
 
-  /// f = a, then b. False where it does not fit into the limits.
-  constexpr bool merge(const node& a, const node& b, std::size_t i, bool host, node& f) {
+  /// f = a, then b, where that fits into the limits.
+  constexpr fusion_bar merge(const node& a, const node& b, std::size_t i, bool host, node& f) {
     std::array<std::int32_t, max_inputs> in{-1, -1, -1, -1, -1, -1, -1, -1};
     std::array<std::int32_t, max_outputs> out{-1, -1, -1, -1, -1, -1};
     std::array<std::int8_t, max_outputs> a_store{-1, -1, -1, -1, -1, -1};  // new output index of each output of a
@@ -126,11 +195,11 @@ class fusion {
         continue;
       }
       for (int o = 0; o < a.outputs(); ++o)
-        if (g_.root(v) == a.out[std::size_t(o)]) return false;  // b also looks at the result in another order
+        if (g_.root(v) == a.out[std::size_t(o)]) return fusion_bar::reordered;  // b also looks at the result in another order
       int at = own;
       while (at < ins && in[std::size_t(at)] != v) ++at;
       if (at == ins) {
-        if (ins == max_inputs) return false;
+        if (ins == max_inputs) return fusion_bar::inputs;
         in[std::size_t(ins++)] = v;
       }
       b_arg[std::size_t(k)] = std::int8_t(at);
@@ -138,11 +207,12 @@ class fusion {
     for (int k = 0; k < b.outputs(); ++k) out[std::size_t(outs++)] = b.out[std::size_t(k)];
     for (int k = 0; k < a.outputs(); ++k)  // results that others read too are stored as well
       if (last_[std::size_t(a.out[std::size_t(k)])] > std::int32_t(i)) {
-        if (outs == max_outputs || (host && a.body_size == 0)) return false;  // the bare product is no instruction: nothing could store it
+        if (outs == max_outputs) return fusion_bar::outputs;
+        if (host && a.body_size == 0) return fusion_bar::bare_product_kept;
         a_store[std::size_t(k)] = std::int8_t(outs);
         out[std::size_t(outs++)] = a.out[std::size_t(k)];
       }
-    if (a.body_size + b.body_size > max_micros) return false;
+    if (a.body_size + b.body_size > max_micros) return fusion_bar::length;
     f.in = in;
     f.out = out;
     std::array<std::int8_t, max_outputs> result{};  // output of a -> operand that holds it
@@ -166,7 +236,7 @@ class fusion {
       }
       g_.micros.push_back(m);
     }
-    return true;
+    return fusion_bar::none;
   }
 };
 }  // namespace plan_detail

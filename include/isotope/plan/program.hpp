@@ -33,9 +33,10 @@ template <Target T, class Model> constexpr trace trace_training(const Model& mod
   return static_cast<trace&&>(machine.g);
 }
 /// A forward model: no gradient, no optimiser state, nothing kept for a backward pass.
-template <Target T, class Model> constexpr trace trace_inference(const Model& model, bool fused) {
+template <Target T, class Model> constexpr trace trace_inference(const Model& model, bool fused, bool common = false) {
   graph<T> machine;
   machine.kernels = kernel_table<T>;
+  machine.common = common;
   machine.training = false;
   auto y = model(scope<graph<T>>{&machine, {}});
   if (machine.ok() && y.valid()) {

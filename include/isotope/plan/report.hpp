@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "plan.hpp"
+#include "words.hpp"
 
 namespace isotope {
 
@@ -24,25 +24,11 @@ inline sharing sharing_of(const plan_view& p) {
   return r;
 }
 
-namespace plan_detail {
-inline std::string text_of(const shape& s) {
-  text<128> t;
-  t << s;
-  return std::string(t.view());
-}
-inline std::string body_of(const plan_view& p, const step& s) {
-  std::string r;
-  for (std::int32_t k = 0; k < s.body_size; ++k) r += (k == 0 ? "" : "+") + std::string(p.micros[std::size_t(s.body + k)].op->name);
-  return r.empty() ? "-" : r;
-}
-}  // namespace plan_detail
-
 /// Columns: step, op, fused body, kernel set, why not the wanted one (-: it is), common or -, shape and format of the first output, its region,
 /// offset and bytes, scratch bytes. Lines that start with # hold totals. `table` is the target's, `wanted` its kernel set, `reason` the
 /// backend's word on why it has no native kernel.
 inline std::string dispatch_report(const plan_view& p, std::span<const kernel_info> table, std::string_view wanted,
                                    std::string_view reason) {
-  constexpr std::string_view regions[value_kinds] = {"input", "output", "param", "master", "grad", "state", "temp"};
   std::string r = "# step\top\tbody\tkernels\treason\tcommon\tshape\tformat\tregion\toffset\tbytes\tscratch\n";
   std::vector<std::pair<std::string_view, int>> counts;
   int common = 0;
@@ -53,12 +39,12 @@ inline std::string dispatch_report(const plan_view& p, std::span<const kernel_in
     const auto known = std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == set; });
     known == counts.end() ? void(counts.push_back({set, 1})) : void(++known->second);
     common += s.common ? 1 : 0;
-    r += std::to_string(i) + '\t' + std::string(s.op->name) + '\t' + plan_detail::body_of(p, s) + '\t' + std::string(set) + '\t';
+    r += std::to_string(i) + '\t' + std::string(s.op->name) + '\t' + plan_words::of_body(p, s) + '\t' + std::string(set) + '\t';
     r += std::string(set == wanted        ? "-"
                      : set == "reference" ? "no portable kernel"
                                           : reason) +
-         '\t' + (s.common ? "common" : "-") + '\t' + plan_detail::text_of(o.dims) + '\t';
-    r += std::string(name_of(o.type)) + '\t' + std::string(regions[std::size_t(o.region)]) + '\t' + std::to_string(o.at) + '\t' +
+         '\t' + (s.common ? "common" : "-") + '\t' + plan_words::of(o.dims) + '\t';
+    r += std::string(name_of(o.type)) + '\t' + std::string(plan_words::name_of(o.region)) + '\t' + std::to_string(o.at) + '\t' +
          std::to_string(o.bytes);
     r += '\t' + std::to_string(s.scratch_bytes) + '\n';
   }

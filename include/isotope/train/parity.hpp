@@ -3,7 +3,7 @@
 #include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
 #include <isotope/core/scalars.hpp>
-#include <isotope/plan/plan.hpp>
+#include <isotope/plan/words.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -113,9 +113,7 @@ template <class A, class B> class parity {
           worst = std::max(worst, apart);
           return;
         }
-        text<128> dims;
-        dims << o.dims;
-        found = divergence{i, std::string(b_.plan().steps[i].op->name), std::string(dims.view()), k, apart, worst, parameters_near(i)};
+        found = divergence{i, std::string(b_.plan().steps[i].op->name), plan_words::of(o.dims), k, apart, worst, plan_words::parameters_near(b_.plan(), i)};
       });
     });
     if (broken) return *broken;
@@ -143,20 +141,6 @@ template <class A, class B> class parity {
       size += double(x[i]) * double(x[i]);
     }
     return apart == 0 ? 0 : std::sqrt(apart / std::max(size, 1e-60));
-  }
-  std::string parameters_near(std::size_t i) const {
-    const auto& p = b_.plan();
-    for (std::size_t s = i + 1; s-- > 0;) {
-      std::string names;
-      for (int k = 0; k < p.steps[s].inputs; ++k) {
-        const operand& o = p.operands[std::size_t(p.steps[s].operands + k)];
-        if (o.region != value_kind::param) continue;
-        for (const auto& slot : p.slots)
-          if (slot.at * size_of(o.type) == o.at) names += (names.empty() ? "" : ", ") + std::string(slot.path.view());
-      }
-      if (!names.empty()) return names;
-    }
-    return "";
   }
 };
 
