@@ -38,20 +38,6 @@ struct outcome {
   std::optional<iso::train::divergence> where;
 };
 
-iso::result<iso::model::gpt> size_of(const std::string& name, int vocab) {
-  if (name == "gpt2-2-layers") return iso::model::gpt{2, 12, 768, vocab, 1024};
-  std::string names = "gpt2-2-layers";
-  for (const auto& [known, size] : iso::model::gpt_sizes) {
-    if (known == name) {
-      auto g = size;
-      g.vocab = vocab;
-      return g;
-    }
-    names += ", " + std::string(known);
-  }
-  return iso::fail(iso::errc::invalid_argument, "no size '" + name + "'", "flag --size", "there are: " + names);
-}
-
 template <class T> iso::result<typename iso::device<T>::session> open(const iso::model::gpt& size, const settings& s) {
   auto plan = iso::plan_training<T>(iso::model::gpt_loss_of{size, int(s.batch), int(s.length)}, {}, support::memory_bytes());
   if (!plan) return plan.error();
@@ -64,19 +50,18 @@ template <class T> iso::result<typename iso::device<T>::session> open(const iso:
   return session;
 }
 
-template <class A, class B> iso::result<outcome> compare(const settings& s, const iso::train::parity_gate& gate) {
+template <class A, class B> iso::result<outcome> compare(const settings& s, const std::string& name, const iso::train::parity_gate& gate) {
   auto data = s.text.empty() ? iso::io::text_dataset(support::embedded_corpus(), iso::io::text_unit::characters, "the built-in text")
                              : iso::io::load_dataset(s.text, iso::io::text_unit::characters, 0);
   if (!data) return data.error();
   if (auto r = data->check(s.length); !r) return r.error();
-  auto size = size_of(s.size, data->vocab().size());
-  if (!size) return size.error();
-  if (s.length > size->context)
-    return iso::fail(iso::errc::invalid_argument, std::to_string(s.length) + " tokens, the model reads " + std::to_string(size->context),
+  const iso::model::gpt size = model_of(name, data->vocab().size());
+  if (s.length > size.context)
+    return iso::fail(iso::errc::invalid_argument, std::to_string(s.length) + " tokens, the model reads " + std::to_string(size.context),
                      "flag --length", "a shorter window");
-  auto a = open<A>(*size, s);
+  auto a = open<A>(size, s);
   if (!a) return a.error();
-  auto b = open<B>(*size, s);
+  auto b = open<B>(size, s);
   if (!b) return b.error();
   iso::train::parity both(*a, *b, gate);
   if (auto r = both.same_plans(); !r) return r.error();
@@ -108,9 +93,9 @@ template <class A, class B> iso::result<outcome> compare(const settings& s, cons
   return out;
 }
 
-std::string json_of(const settings& s, const iso::train::parity_gate& gate, const outcome& o) {
+std::string json_of(const settings& s, const std::string& name, const iso::train::parity_gate& gate, const outcome& o) {
   using iso::io::json_number, iso::io::json_string;
-  std::string r = "{\"a\":" + json_string(s.a) + ",\"b\":" + json_string(s.b) + ",\"size\":" + json_string(s.size) +
+  std::string r = "{\"a\":" + json_string(s.a) + ",\"b\":" + json_string(s.b) + ",\"size\":" + json_string(name) +
                   ",\"precision\":" + json_string(iso::selected::precision::name) + ",\"loss_gate\":" + json_number(gate.loss) +
                   ",\"norm_gate\":" + json_number(gate.norm) + ",\"passed\":" + (o.failed ? "false" : "true") + ",\"steps\":[";
   for (std::size_t i = 0; i < o.steps.size(); ++i) {
@@ -126,7 +111,7 @@ std::string json_of(const settings& s, const iso::train::parity_gate& gate, cons
          "}}\n";
 }
 
-int run(settings s) {
+int run(settings s, const std::string& name) {
   int code = support::success;
   if (s.b.empty()) s.b = iso::selected_backend::name;
   for (const std::string* name : {&s.a, &s.b})
@@ -139,13 +124,13 @@ int run(settings s) {
   using cpu = on<iso::backend::cpu>;
   using built = on<iso::selected_backend>;
   const bool a_cpu = s.a == "cpu", b_cpu = s.b == "cpu";
-  auto o = a_cpu && b_cpu ? compare<cpu, cpu>(s, gate)
-           : a_cpu        ? compare<cpu, built>(s, gate)
-           : b_cpu        ? compare<built, cpu>(s, gate)
-                          : compare<built, built>(s, gate);
+  auto o = a_cpu && b_cpu ? compare<cpu, cpu>(s, name, gate)
+           : a_cpu        ? compare<cpu, built>(s, name, gate)
+           : b_cpu        ? compare<built, cpu>(s, name, gate)
+                          : compare<built, built>(s, name, gate);
   if (support::failed(program, o, code)) return code;
   if (!s.json.empty())
-    if (auto r = iso::io::write_file(s.json, json_of(s, gate, *o)); support::failed(program, r, code)) return code;
+    if (auto r = iso::io::write_file(s.json, json_of(s, name, gate, *o)); support::failed(program, r, code)) return code;
   double loss = 0, norm = 0;
   for (const auto& p : o->steps) loss = std::max(loss, p.loss_apart()), norm = std::max(norm, p.norm_apart());
   if (!o->failed) {
@@ -169,10 +154,10 @@ int guarded_main(int argc, char** argv) {
   for (const std::string& argument : given.arguments)
     if (argument == "--help" || argument == "-h") return support::print(help_text()), support::success;
   int code = support::success;
-  auto loaded = iso::config::load<settings>(given, {}, {{}, {}, switches, {}});
+  auto loaded = iso::config::load<settings>(given, named_sizes(), {std::string(default_size), {}, switches, {}});
   if (support::failed(program, loaded, code)) return code;
   if (loaded->has_switch("version")) return support::print(support::version_text(program, iso::build_info<iso::selected>)), support::success;
-  return run(loaded->value);
+  return run(loaded->value, loaded->size);
 }
 
 }  // namespace parity_program

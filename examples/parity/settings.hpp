@@ -3,6 +3,7 @@
 #include "../support/machine_settings.hpp"
 
 #include <isotope/config/flags.hpp>
+#include <isotope/config/load.hpp>
 #include <isotope/config/reflect.hpp>
 #include <isotope/model/gpt.hpp>
 
@@ -17,7 +18,6 @@ inline const std::vector<std::string> switches = {"version", "help"};
 
 struct settings {
   std::string a = "cpu", b;  // backends; b defaults to the one that the program was built for
-  std::string size = "char-gpt-cpu";
   std::int64_t steps = 16, batch = 2, length = 32;
   std::uint64_t seed = 1;
   double learning_rate = 1e-3;
@@ -26,6 +26,23 @@ struct settings {
   support::machine_settings machine;
 };
 
+inline constexpr std::string_view default_size = "char-gpt-cpu";
+inline constexpr isotope::model::gpt two_layers_of_gpt2{2, 12, 768, 65, 1024};
+
+/// The library's sizes, and two layers of GPT-2's width: what fits beside another backend.
+inline std::vector<isotope::config::named_size<settings>> named_sizes() {
+  std::vector<isotope::config::named_size<settings>> all = {{"gpt2-2-layers", settings{}}};
+  for (const auto& [name, size] : isotope::model::gpt_sizes) all.push_back({std::string(name), settings{}});
+  return all;
+}
+inline isotope::model::gpt model_of(std::string_view size, int vocab) {
+  isotope::model::gpt g = two_layers_of_gpt2;
+  for (const auto& [name, known] : isotope::model::gpt_sizes)
+    if (name == size) g = known;
+  g.vocab = vocab;
+  return g;
+}
+
 inline std::string help_text() {
   isotope::config::help_words words;
   words.program = program;
@@ -33,6 +50,7 @@ inline std::string help_text() {
   words.meanings = {{"a", "the backend that is trusted"},
                     {"b", "the backend that is compared with it; default: the one that the program was built for"},
                     {"size", "a named size of isotope-train, or gpt2-2-layers: two layers of GPT-2's width"},
+                    {"config", "a .toml or .json file with any of these fields"},
                     {"steps", "optimizer steps"},
                     {"batch", "windows per step"},
                     {"length", "tokens per window"},
@@ -46,9 +64,11 @@ inline std::string help_text() {
                     {"help", "this text"}};
   words.meanings.insert(support::machine_meanings().begin(), support::machine_meanings().end());
   words.closing = "exit codes: 0 within the gates at every step, 1 not, or failed while running, 2 bad usage";
-  return isotope::config::flag_help(isotope::config::fields_of(settings{}), switches, words);
+  auto fields = isotope::config::fields_of(settings{});
+  fields.insert(fields.begin(), {{"size", isotope::config::field_kind::text, {}}, {"config", isotope::config::field_kind::text, {}}});
+  return isotope::config::flag_help(fields, switches, words);
 }
 
 }  // namespace parity_program
 
-BOOST_HANA_ADAPT_STRUCT(parity_program::settings, a, b, size, steps, batch, length, seed, learning_rate, loss_gate, norm_gate, text, json, machine);
+BOOST_HANA_ADAPT_STRUCT(parity_program::settings, a, b, steps, batch, length, seed, learning_rate, loss_gate, norm_gate, text, json, machine);

@@ -16,9 +16,9 @@ namespace isotope {
 class scratch_folder {
  public:
   scratch_folder() {
-    std::string name = ::testing::TempDir() + "/isotope-XXXXXX";
-    if (::mkdtemp(name.data()) != nullptr) path_ = name;
-    EXPECT_FALSE(path_.empty()) << "no scratch folder at " << name;
+    std::string made = ::testing::TempDir() + "/isotope-XXXXXX";
+    if (::mkdtemp(made.data()) != nullptr) path_ = made;
+    EXPECT_FALSE(path_.empty()) << "no scratch folder at " << made;
   }
   scratch_folder(const scratch_folder&) = delete;
   scratch_folder& operator=(const scratch_folder&) = delete;
@@ -27,14 +27,14 @@ class scratch_folder {
     if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
   }
 
-  std::string at(std::string_view name) const { return path_ / name; }
-  std::string put(std::string_view name, std::string_view text) const {
-    std::ofstream(at(name), std::ios::binary) << text;
-    return at(name);
+  std::string at(std::string_view file) const { return path_ / file; }
+  std::string put(std::string_view file, std::string_view text) const {
+    std::ofstream(at(file), std::ios::binary) << text;
+    return at(file);
   }
-  std::string read(std::string_view name) const {
-    std::ifstream file(at(name), std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+  std::string read(std::string_view file) const {
+    std::ifstream in(at(file), std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
   }
   std::size_t files() const {
     return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));

@@ -16,7 +16,8 @@ struct vulkan {
   static constexpr std::string_view name = "vulkan";
   static constexpr int preference = 1;
   using default_precision = precision::f32;
-  static constexpr std::int64_t chunk_bytes = 0;  // one buffer over as many allocations as it takes
+  static constexpr std::int64_t tensor_bytes = std::int64_t(1) << 32;  // shaders index one tensor with 32 bits
+  static constexpr std::int64_t chunk_bytes = 0;                       // one buffer over as many allocations as it takes
   /// Why a native kernel is not used where the planner has none; kernels say why they fall through on a device when they are recorded.
   static constexpr std::string_view native_reason = "needs no matrix units: portable is the fastest there is";
   using kernels = boost::mp11::mp_append<isotope::vulkan::native_kernels<precision::f32>, isotope::vulkan::native_kernels<precision::bf16>,
