@@ -1,0 +1,106 @@
+/// bench_step SIZE BATCH LENGTH [STEPS] [--profile]: one training step of a GPT on the backend of this build, on random tokens: median milliseconds,
+/// tokens per second, time to the first finished step, memory, and with --profile the time of each kernel by the device's clock.
+#include <isotope/isotope.hpp>
+#include <isotope/selected.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+namespace iso = isotope;
+using target = iso::selected;
+
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+int fail(const iso::failure& f) { return std::fprintf(stderr, "bench_step: %s\n", f.line().c_str()), 1; }
+
+/// Sums of launch times by kernel, the slowest first.
+template <class Session> void profile(Session& s, const iso::step_scalars& x) {
+  if constexpr (requires { s.profile(x); }) {
+    s.profile(x);
+    auto times = s.profile(x);
+    if (!times) return void(fail(times.error()));
+    struct row {
+      double usec = 0;
+      std::int64_t bytes = 0;
+      int launches = 0;
+    };
+    std::map<std::string, row> rows;
+    double total = 0;
+    for (const auto& t : *times) {
+      row& r = rows[std::string(t.shader) + " (" + std::string(t.tier) + (t.reason.empty() ? "" : ": " + std::string(t.reason)) + ")"];
+      r.usec += t.usec;
+      r.bytes += t.bytes;
+      ++r.launches;
+      total += t.usec;
+    }
+    std::vector<std::pair<std::string, row>> sorted(rows.begin(), rows.end());
+    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.usec > b.second.usec; });
+    std::printf("kernels, %.3f ms in all:\n", total / 1000);
+    for (const auto& [name, r] : sorted)
+      std::printf("  %8.1f us %5.1f %%  %4d launches  %7.0f GB/s  %s\n", r.usec, 100 * r.usec / total, r.launches, double(r.bytes) / r.usec / 1000, name.c_str());
+  }
+}
+/// The failure of a session's device, where sessions of the backend can have one.
+template <class Session> iso::result<void> status_of(const Session& s) {
+  if constexpr (requires { s.status(); }) return s.status();
+  else return {};
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  const double start = seconds();
+  if (argc < 4) return std::fprintf(stderr, "usage: bench_step SIZE BATCH LENGTH [STEPS] [--profile]\n"), 2;
+  iso::model::gpt size;
+  bool known = false;
+  for (const auto& [name, g] : iso::model::gpt_sizes)
+    if (name == argv[1]) size = g, known = true;
+  if (!known) return std::fprintf(stderr, "bench_step: no size '%s'\n", argv[1]), 2;
+  const int batch = std::atoi(argv[2]), length = std::atoi(argv[3]), steps = argc > 4 ? std::max(1, std::atoi(argv[4])) : 20;
+  const bool profiled = std::string_view(argv[argc - 1]) == "--profile";
+
+  auto plan = iso::plan_training<target>(iso::model::gpt_loss_of{size, batch, length});
+  if (!plan) return fail(plan.error());
+  auto device = iso::device<target>::open({.cache = std::getenv("ISOTOPE_CACHE") != nullptr ? std::getenv("ISOTOPE_CACHE") : ""});
+  if (!device) return fail(device.error());
+  const double opened = seconds();
+  auto session = device->load(*std::move(plan));
+  if (!session) return fail(session.error());
+  const double loaded = seconds();
+  session->initialize(1);
+  const double ready = seconds();
+
+  std::vector<std::int32_t> tokens(std::size_t(batch * length)), targets(tokens.size());
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i] = std::int32_t(iso::philox(1, i, 0, 0)[0] % std::uint32_t(size.vocab));
+    targets[i] = std::int32_t(iso::philox(2, i, 0, 0)[0] % std::uint32_t(size.vocab));
+  }
+  const iso::batch data{tokens, targets};
+  iso::step_scalars x;
+  x.learning_rate = 1e-4f, x.weight_decay = 0.1f, x.clip_norm = 1;
+  std::vector<double> times;
+  double loss = 0, first = 0;
+  const double warm = 0.3;
+  for (double began = seconds(); int(times.size()) < steps;) {
+    const double at = seconds();
+    loss = session->step({&data, 1}, x).loss;
+    const double now = seconds();
+    if (first == 0) first = now;
+    if (now - began > warm || steps < 3) times.push_back(now - at);
+    ++x.counter, ++x.optimizer_step;
+    if (auto r = status_of(*session); !r) return fail(r.error());
+  }
+  std::sort(times.begin(), times.end());
+  const double ms = 1000 * times[times.size() / 2];
+  std::printf("%s %s %s B=%d T=%d: %.3f ms/step (least %.3f), %.0f tokens/s, loss %.4f, %.2f GiB planned; start to first step %.2f s (open %.2f, load %.2f, weights %.2f)\n",
+              std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], batch, length, ms, 1000 * times[0],
+              double(tokens.size()) / ms * 1000, loss, double(session->planned_bytes()) / (1 << 30), first - start, opened - start, loaded - opened,
+              ready - loaded);
+  if (profiled) profile(*session, x);
+}
