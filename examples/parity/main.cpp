@@ -114,8 +114,8 @@ std::string json_of(const settings& s, const std::string& name, const iso::train
 int run(settings s, const std::string& name) {
   int code = support::success;
   if (s.b.empty()) s.b = iso::selected_backend::name;
-  for (const std::string* name : {&s.a, &s.b})
-    if (auto r = backends::find(*name); support::failed(program, r, code)) return code;
+  for (const std::string* asked : {&s.a, &s.b})
+    if (auto r = backends::find(*asked); support::failed(program, r, code)) return code;
   if (s.steps < 1 || s.batch < 1 || s.length < 1)
     return support::report(program, iso::fail(iso::errc::invalid_argument, "steps, batch and length must be at least 1", "flags"));
   iso::train::parity_gate gate = iso::train::gate_of(iso::selected::precision::type);
