@@ -11,6 +11,7 @@
 #include <limits>
 #include <ostream>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace train = isotope::train;
@@ -66,6 +67,7 @@ template <class Session> struct rig_of {
   train::trainer_options options;
   train::run_state state;
   double time = 0;
+  int readings = 0;  // of the clock
 
   rig_of() {
     options.steps = 10;
@@ -75,11 +77,12 @@ template <class Session> struct rig_of {
     options.scalars.beta2 = 0.99f;
     session.initialize(3);
   }
-  isotope::result<train::done_event> run() {
+  isotope::result<train::done_event> run() { return run(train::nothing_measured); }
+  template <class Profile> isotope::result<train::done_event> run(Profile& profile) {
     const isotope::optim::warmup schedule{isotope::optim::cosine{1e-2, 1e-3, 8}, 2};
+    const auto clock = [this] { return ++readings, time += 0.25; };
     train::trainer t(
-        session, data, store, sink, [=](std::int64_t step) { return rate(schedule, step); }, [this] { return time += 0.25; }, interrupted,
-        options, state);
+        session, data, store, sink, [=](std::int64_t step) { return rate(schedule, step); }, clock, interrupted, options, state, profile);
     auto r = t.run();
     state = t.state();
     return r;
@@ -219,6 +222,37 @@ TEST(trainer, a_device_that_fails_while_validating_leaves_no_best_checkpoint) {
   EXPECT_EQ(done.error().where, "step 8, fake");
   EXPECT_EQ(r.sink.evals.size(), 1u);
   EXPECT_EQ(r.store.saves, (std::vector<kept>{{4, true}}));
+}
+
+TEST(profile, off_it_reads_the_clock_twice_a_step_and_twice_a_run) {
+  static_assert(std::is_empty_v<train::unprofiled>);
+  rig r;
+  r.options.eval_every = 5;
+  r.options.checkpoint_every = 5;
+  ASSERT_TRUE(r.run());
+  EXPECT_EQ(r.readings, 2 * 10 + 2);
+}
+
+TEST(profile, on_it_counts_and_times_every_phase_and_asks_the_session_nothing_more) {
+  rig plain, r;
+  for (rig* x : {&plain, &r}) x->options.eval_every = 5, x->options.checkpoint_every = 4;
+  train::loop_profile profile;
+  ASSERT_TRUE(plain.run());
+  ASSERT_TRUE(r.run(profile));
+  const auto of = [&](train::loop_phase p) { return profile.phases[std::size_t(p)]; };
+  EXPECT_EQ(of(train::loop_phase::data).times, 10);
+  EXPECT_EQ(of(train::loop_phase::step).times, 10);
+  EXPECT_EQ(of(train::loop_phase::evaluate).times, 2);
+  EXPECT_EQ(of(train::loop_phase::save).times, std::int64_t(r.store.saves.size()));
+  for (const auto& f : profile.phases) {  // a phase lies between two readings of a clock that moves a quarter each time
+    EXPECT_EQ(f.seconds, 0.25 * double(f.times));
+    EXPECT_EQ(f.longest, 0.25);
+  }
+  EXPECT_EQ(r.session.steps, plain.session.steps);
+  EXPECT_EQ(r.session.evaluations, plain.session.evaluations);
+  EXPECT_EQ(r.session.values[0], plain.session.values[0]);
+  const std::string text = text_of(profile);
+  EXPECT_NE(text.find("step\t10\t250.000\t250.000\t"), text.npos) << text;
 }
 
 TEST(trainer, skipping_goes_on_without_counting_an_update) {

@@ -1,6 +1,6 @@
 #pragma once
-/// What an application may switch on or off to look into a run. The library reads no environment variable: programs fill this from flags and
-/// ISOTOPE_* variables (core/diagnostics_names.hpp lists the names) and hand it to `device<T>::open`.
+/// What an application may switch on or off to look into a run. The library reads no environment variable and prints nothing: programs fill
+/// this from flags and ISOTOPE_* variables (docs/FLAGS.md), hand it to `device<T>::open`, and write reports of plan/ and train/ themselves.
 #include <cstdint>
 
 namespace isotope {
@@ -10,19 +10,19 @@ enum class injected_fault : std::uint8_t { none, device_lost, out_of_memory, hun
 
 struct diagnostics {
   bool validate = false;               // vulkan: load VK_LAYER_KHRONOS_validation and count its messages
-  bool names = false;                  // give every device object a name for debuggers (always on with `validate`)
-  bool timestamps = false;             // measure each launch; launches no longer overlap
-  bool nan_trace = false;              // after each launch, look for the first that wrote NaN or infinity; slow
-  bool force_upload = false;           // upload inputs also when they have not changed
-  bool no_readback = false;            // leave loss and norm on the device: for timing launches alone
+  bool names = false;                  // vulkan: give every object a name for debuggers (always on with `validate`)
+  bool force_upload = false;           // vulkan: upload inputs also when they have not changed; cpu always copies them
+  bool no_readback = false;            // leave loss and norm where they are, for timing launches alone: every step reports NaN, skipped
   bool red_zones = false;              // vulkan: keep and check a margin around every value; slow
   bool no_self_test = false;           // vulkan: trust every kernel variant
   bool no_matrix_units = false;        // vulkan: no cooperative matrices at all
+  bool no_f16_matrices = false;        // vulkan: no cooperative matrices for f16 operands; bf16 is not affected
   bool no_workgroup_matrices = false;  // vulkan: no VK_NV_cooperative_matrix2
+  std::uint32_t split_k = 0;           // vulkan: parts of K in products that fill the device badly; 0: chosen by size
   std::int64_t chunk_bytes = 0;        // vulkan: largest single allocation; 0: the device's own limit
   std::int32_t drop_barrier = -1;      // vulkan: leave out barrier k, to see that checkers notice
-  injected_fault fault = injected_fault::none;
-  std::int64_t fault_after = 0;  // submissions that still succeed before `fault`
+  injected_fault fault = injected_fault::none;  // vulkan
+  std::int64_t fault_after = 0;                 // submissions that still succeed before `fault`
 };
 
 }  // namespace isotope

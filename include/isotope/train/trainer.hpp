@@ -4,6 +4,7 @@
 #include <isotope/core/error.hpp>
 #include <isotope/train/decimal.hpp>
 #include <isotope/train/event.hpp>
+#include <isotope/train/profile.hpp>
 #include <isotope/train/session.hpp>
 #include <isotope/train/state.hpp>
 #include <isotope/train/validation.hpp>
@@ -70,11 +71,13 @@ concept RateFunction = requires(const F& f, std::int64_t t) {
   { f(t) } -> std::convertible_to<double>;
 };
 
-template <TrainingSession Session, TrainingData Data, class Store, EventSink Sink, RateFunction Rate, Clock Now>
+/// `Profile` is `unprofiled`, which costs nothing, or a loop_profile that outlives the trainer.
+template <TrainingSession Session, TrainingData Data, class Store, EventSink Sink, RateFunction Rate, Clock Now,
+          class Profile = const unprofiled>
 requires CheckpointStore<Store, Session> class trainer {
  public:
   trainer(Session& session, const Data& data, Store& store, Sink& sink, Rate learning_rate, Now now, const std::atomic<bool>& interrupted,
-          trainer_options options, run_state state = {})
+          trainer_options options, run_state state = {}, Profile& profile = nothing_measured)
       : session_(session),
         data_(data),
         store_(store),
@@ -84,6 +87,7 @@ requires CheckpointStore<Store, Session> class trainer {
         interrupted_(interrupted),
         options_(options),
         state_(state),
+        profile_(profile),
         saved_at_(state.step > 0 ? state.step : -1) {
     const auto elems = std::size_t(options.batch * options.length);
     tokens_.resize(elems * std::size_t(options.accumulate));
@@ -129,6 +133,16 @@ requires CheckpointStore<Store, Session> class trainer {
   const run_state& state() const { return state_; }
 
  private:
+  template <class F> auto timed(loop_phase phase, F&& f) {
+    if constexpr (Profile::on) {
+      const double before = now_();
+      auto r = f();
+      profile_.add(phase, now_() - before);
+      return r;
+    } else {
+      return f();
+    }
+  }
   bool due(std::int64_t every) const { return every > 0 && state_.step % every == 0; }
 
   result<void> one_step() {
@@ -137,14 +151,17 @@ requires CheckpointStore<Store, Session> class trainer {
     const auto micro = std::uint64_t(options_.accumulate);
     const std::uint64_t first = std::uint64_t(state_.step) * micro;
     const std::size_t elems = std::size_t(options_.batch * options_.length);
-    for (std::size_t i = 0; i < micro; ++i)
-      data_.training_batch(scalars.seed, std::int64_t(first + i), options_.length, std::span(tokens_).subspan(i * elems, elems),
-                           std::span(targets_).subspan(i * elems, elems));
+    timed(loop_phase::data, [&] {
+      for (std::size_t i = 0; i < micro; ++i)
+        data_.training_batch(scalars.seed, std::int64_t(first + i), options_.length, std::span(tokens_).subspan(i * elems, elems),
+                             std::span(targets_).subspan(i * elems, elems));
+      return true;
+    });
 
     scalars.counter = first;
     scalars.optimizer_step = state_.step - state_.skipped + 1;  // updates made, not steps tried: the bias correction counts moments
     scalars.learning_rate = float(rate_(state_.step));
-    const step_report report = session_.step(micro_batches_, scalars);
+    const step_report report = timed(loop_phase::step, [&] { return session_.step(micro_batches_, scalars); });
     if (auto r = alive(state_.step + 1); !r) return r;
 
     ++state_.step;
@@ -179,7 +196,7 @@ requires CheckpointStore<Store, Session> class trainer {
   }
 
   result<void> evaluate() {
-    const auto loss = validation_loss(session_, data_, options_.batch, options_.length);
+    const auto loss = timed(loop_phase::evaluate, [&] { return validation_loss(session_, data_, options_.batch, options_.length); });
     if (!loss) return {};
     if (auto r = alive(state_.step); !r) return r;
     state_.val_loss = loss;
@@ -190,7 +207,7 @@ requires CheckpointStore<Store, Session> class trainer {
   }
 
   result<void> save(bool best) {
-    auto path = store_.save(session_, state_, best);
+    auto path = timed(loop_phase::save, [&] { return store_.save(session_, state_, best); });
     if (!path) return std::move(path).error();
     if (!best) saved_at_ = state_.step;
     if (!path->empty()) sink_(checkpoint_event{state_.step, *path, best});
@@ -206,6 +223,7 @@ requires CheckpointStore<Store, Session> class trainer {
   const std::atomic<bool>& interrupted_;
   trainer_options options_;
   run_state state_;
+  Profile& profile_;
   std::int64_t saved_at_;                       // step of the latest checkpoint of the run, -1: none
   std::vector<std::int32_t> tokens_, targets_;  // (micro-batches,B,S)
   std::vector<batch> micro_batches_;

@@ -17,26 +17,29 @@ template <Target T> class device {
  public:
   using session = cpu::session<T>;
 
-  /// @error unknown_device for a name that is not `cpu`, invalid_argument for a number of threads out of range
+  /// @error unknown_device for a name that is not `cpu`, invalid_argument for a number of threads out of range or a fault to inject
   static result<device> open(const device_options& o = {}) {
     if (!o.name.empty() && o.name != "cpu" && o.name != "0")
       return fail(errc::unknown_device, "no device '" + std::string(o.name) + "'", "cpu", "there is one: 0 cpu");
     if (o.threads < 0 || o.threads > cpu::thread_pool::max_threads)
       return fail(errc::invalid_argument, std::to_string(o.threads) + " threads", "cpu",
                   "0 (all processors) to " + std::to_string(cpu::thread_pool::max_threads));
+    if (o.diagnose.fault != injected_fault::none)
+      return fail(errc::invalid_argument, "the processor has no faults to inject", "cpu", "choose a gpu backend");
     device d;
     d.pool_ = std::make_shared<cpu::thread_pool>(o.threads);
+    d.diagnose_ = o.diagnose;
     return d;
   }
 
   /// Loads a static program, with an evaluation program of the same parameters if one is named.
-  template <class Program> result<session> load() const { return session::load(Program::view(), {}, pool_); }
+  template <class Program> result<session> load() const { return session::load(Program::view(), {}, pool_, diagnose_); }
   template <class Program, class Evaluation> result<session> load() const {
-    return session::load(Program::view(), Evaluation::view(), pool_);
+    return session::load(Program::view(), Evaluation::view(), pool_, diagnose_);
   }
   /// Loads plans made at run time; the session keeps them.
   result<session> load(dynamic_plan plan, dynamic_plan evaluation = {}) const {
-    return session::load(std::move(plan), std::move(evaluation), pool_);
+    return session::load(std::move(plan), std::move(evaluation), pool_, diagnose_);
   }
 
   /// Zeroed memory of this device. @error out_of_memory
@@ -47,6 +50,7 @@ template <Target T> class device {
 
  private:
   std::shared_ptr<cpu::thread_pool> pool_;
+  diagnostics diagnose_;
 };
 
 }  // namespace arch

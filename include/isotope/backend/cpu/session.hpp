@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "../../core/batch.hpp"
+#include "../../core/diagnostics.hpp"
 #include "../../core/error.hpp"
+#include "../../core/initialize.hpp"
 #include "../../plan/dynamic.hpp"
 #include "../state_dict.hpp"
 #include "arena.hpp"
 #include "buffer.hpp"
-#include "../../core/initialize.hpp"
 #include "program.hpp"
 
 namespace isotope::cpu {
@@ -38,9 +39,11 @@ template <Target T> class session {
 
   /// Plans must outlive the session, or be handed over as dynamic plans. `evaluation`, if it has steps, is a forward plan of the same
   /// parameters; it works in the temporaries of `plan`.
-  static result<session> load(const plan_view& plan, const plan_view& evaluation, std::shared_ptr<thread_pool> pool) {
+  static result<session> load(const plan_view& plan, const plan_view& evaluation, std::shared_ptr<thread_pool> pool,
+                              const diagnostics& diagnose = {}) {
     session s;
     s.pool_ = std::move(pool);
+    s.no_readback_ = diagnose.no_readback;
     s.plan_ = plan;
     if (auto r = same_parameters(plan, evaluation); !r) return r.error();
     auto total = plan.totals.region;
@@ -69,9 +72,10 @@ template <Target T> class session {
     }
     return s;
   }
-  static result<session> load(dynamic_plan plan, dynamic_plan evaluation, std::shared_ptr<thread_pool> pool) {
+  static result<session> load(dynamic_plan plan, dynamic_plan evaluation, std::shared_ptr<thread_pool> pool,
+                              const diagnostics& diagnose = {}) {
     auto owned = std::make_unique<std::array<dynamic_plan, 2>>(std::array<dynamic_plan, 2>{std::move(plan), std::move(evaluation)});
-    auto s = load(plan_view((*owned)[0]), plan_view((*owned)[1]), std::move(pool));
+    auto s = load(plan_view((*owned)[0]), plan_view((*owned)[1]), std::move(pool), diagnose);
     if (s) s->owned_ = std::move(owned);
     return s;
   }
@@ -121,15 +125,15 @@ template <Target T> class session {
     return observe(x, [](std::size_t) {}, active);
   }
   /// As `run`, with after(step of the plan) called after each step, when `numbers` gives what it wrote.
-  template <class After>
-  step_report observe(const step_scalars& x, const After& after, std::uint8_t active = phase_first | phase_last) {
+  template <class After> step_report observe(const step_scalars& x, const After& after, std::uint8_t active = phase_first | phase_last) {
     *scalars_ = x;
     if (x.optimizer_step <= 0) scalars_->optimizer_step = step_count_ + 1;
     counters_.launches += train_.run(active, after);
     ++counters_.steps;
     counters_.bytes_in += std::int64_t(sizeof(step_scalars));
+    step_report r{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN(), true};
+    if (no_readback_) return r;
     counters_.bytes_out += 2 * size_of(accum);
-    step_report r;
     r.loss = number(plan_.outputs, base_, "loss");
     r.grad_norm = number(plan_.outputs, base_, "grad_norm");
     r.skipped = !std::isfinite(r.loss) || !std::isfinite(r.grad_norm);
@@ -166,6 +170,7 @@ template <Target T> class session {
     counters_.bytes_in += std::int64_t(b.tokens.size_bytes() + b.targets.size_bytes());
     counters_.launches += eval_.run(phase_always);
     ++counters_.evaluations;
+    if (no_readback_) return std::numeric_limits<double>::quiet_NaN();
     counters_.bytes_out += size_of(accum);
     return number(p.outputs, eval_base_, "output");
   }
@@ -229,6 +234,7 @@ template <Target T> class session {
   program train_, eval_;
   std::int64_t planned_ = 0, step_count_ = 0;
   session_counters counters_;
+  bool no_readback_ = false;
 
   std::byte* region(value_kind k) const { return base_[std::size_t(k)]; }
   bool has_master() const { return plan_.totals.region[std::size_t(value_kind::master)] > 0; }

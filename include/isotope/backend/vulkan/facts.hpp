@@ -17,6 +17,7 @@ struct matrix_shape {
 /// Switches that change which kernels run; programs fill them from flags and ISOTOPE_* variables.
 struct kernel_switches {
   bool no_matrix_units = false;      // never use cooperative matrices
+  bool no_f16_matrices = false;      // nor those of f16 operands
   bool no_workgroup_matrices = false;  // never use VK_NV_cooperative_matrix2
   std::uint32_t split_k = 0;         // 0: chosen by size
 };
@@ -32,7 +33,7 @@ struct facts {
   kernel_switches switches;
 
   const matrix_shape* matrix(dtype t) const {
-    if (switches.no_matrix_units) return nullptr;
+    if (switches.no_matrix_units || (switches.no_f16_matrices && t == dtype::f16)) return nullptr;
     for (const auto& m : matrices)
       if (m.type == t && m.accumulator == dtype::f32) return &m;
     return nullptr;

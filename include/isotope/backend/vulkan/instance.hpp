@@ -223,7 +223,7 @@ class instance {
                     "apt-get install vulkan-validationlayers");
       layers.push_back("VK_LAYER_KHRONOS_validation");
     }
-    const bool debug = (d.validate || d.names || d.timestamps) && r->has_extension("VK_EXT_debug_utils");
+    const bool debug = (d.validate || d.names) && r->has_extension("VK_EXT_debug_utils");
     if (debug || (d.validate)) extensions.push_back("VK_EXT_debug_utils");  // the layer offers it where the driver does not
     if (r->has_extension("VK_KHR_portability_enumeration")) extensions.push_back("VK_KHR_portability_enumeration");
     VkApplicationInfo app{VK_STRUCTURE_TYPE_APPLICATION_INFO, nullptr, "isotope", 1, "isotope", 1, VK_API_VERSION_1_3};

@@ -14,6 +14,12 @@ struct launch_time {
   std::int64_t bytes = 0;  // in the ranges read and written
 };
 
+/// One run of a plan, launch by launch.
+struct timed_step {
+  std::vector<launch_time> launches;
+  step_report report;
+};
+
 /// Runs recorded dispatches once with timestamps around each. @error missing_feature where the queue has no clock, device_lost
 inline result<std::vector<launch_time>> time_launches(const command_pool& pool, const pipelines& made, std::span<const dispatch> all,
                                                       std::span<const std::uint8_t> before) {

@@ -172,15 +172,19 @@ template <Target T> class session {
     if (fill(0, b, plan_.inputs, head)) return {};
     return fail(errc::invalid_argument, "the batch has another size than the plan's inputs", "session");
   }
-  /// One run with a clock around each launch, which keeps them from overlapping. @error missing_feature where the queue has no clock
-  result<std::vector<launch_time>> profile(const step_scalars& x, std::uint8_t active = phase_first | phase_last) {
+  /// As `run`, with a clock around each launch, which keeps them from overlapping. @error missing_feature where the queue has no clock
+  result<timed_step> profile(const step_scalars& x, std::uint8_t active = phase_first | phase_last) {
     drain();
     const auto all = lanes_[0].train.dispatches(active);
     if (auto r = parts_->made->make(all); !r) return r.error();
     put_scalars(lanes_[0], x);
     auto r = time_launches(parts_->commands, *parts_->made, all, plan_barriers(all));
-    if (r) ++counters_.steps;
-    return r;
+    if (!r) {
+      if (r.error().code != errc::missing_feature) keep(r.error());
+      return r.error();
+    }
+    ++counters_.steps;
+    return timed_step{*std::move(r), read_report({1, 0, active, last_step_, false})};
   }
 
   /// One optimiser step over one or more micro-batches of token ids, one submission each. More than one needs a plan with
@@ -224,15 +228,7 @@ template <Target T> class session {
     auto& lane = lanes_[p.lane];
     if (lane.pending == p.value) lane.pending = 0;
     if (p.asynchronous) --in_flight_;
-    step_report r;
-    if (parts_->device->options.diagnose.no_readback) return nothing();
-    lane.readback.pull();
-    r.loss = number(lane, "loss");
-    r.grad_norm = number(lane, "grad_norm");
-    counters_.bytes_out += 2 * size_of(accum);
-    r.skipped = !std::isfinite(r.loss) || !std::isfinite(r.grad_norm);
-    if ((p.active & phase_last) != 0 && !r.skipped) step_count_ = p.optimizer_step;
-    return r;
+    return read_report(p);
   }
 
   /// Mean loss of one batch by the evaluation plan; NaN without one.
@@ -246,7 +242,7 @@ template <Target T> class session {
     if (!value) return keep(value.error()), std::numeric_limits<double>::quiet_NaN();
     note(**v);
     ++counters_.evaluations;
-    if (!keep(parts_->device->wait(*value))) return std::numeric_limits<double>::quiet_NaN();
+    if (!keep(parts_->device->wait(*value)) || parts_->device->options.diagnose.no_readback) return std::numeric_limits<double>::quiet_NaN();
     lane.readback.pull();
     counters_.bytes_out += size_of(accum);
     const port* p = find_port(lane.evaluate.plan().outputs, "output");
@@ -446,6 +442,19 @@ template <Target T> class session {
     put("tokens", b.tokens);
     put("targets", b.targets);
     return true;
+  }
+  /// Loss and norm of a step that is done.
+  step_report read_report(const pending_step& p) {
+    if (parts_->device->options.diagnose.no_readback) return nothing();
+    auto& lane = lanes_[p.lane];
+    lane.readback.pull();
+    step_report r;
+    r.loss = number(lane, "loss");
+    r.grad_norm = number(lane, "grad_norm");
+    counters_.bytes_out += 2 * size_of(accum);
+    r.skipped = !std::isfinite(r.loss) || !std::isfinite(r.grad_norm);
+    if ((p.active & phase_last) != 0 && !r.skipped) step_count_ = p.optimizer_step;
+    return r;
   }
   double number(const lane_state& l, std::string_view label) const {
     const port* p = find_port(plan_.outputs, label);
