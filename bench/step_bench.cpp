@@ -33,7 +33,7 @@ template <class Session> void profile(Session& s, const iso::step_scalars& x) {
     };
     std::map<std::string, row> rows;
     double total = 0;
-    for (const auto& t : *times) {
+    for (const auto& t : times->launches) {
       row& r = rows[std::string(t.shader) + " (" + std::string(t.tier) + (t.reason.empty() ? "" : ": " + std::string(t.reason)) + ")"];
       r.usec += t.usec;
       r.bytes += t.bytes;

@@ -1,0 +1,137 @@
+/// What the switches of isotope::diagnostics change on a device, and what the dispatch report says of it.
+#include "device.hpp"
+
+#include <isotope/backend/vulkan.hpp>
+#include <isotope/backend/vulkan/dispatch_report.hpp>
+#include <isotope/isotope.hpp>
+#include <isotope/plan/dynamic.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace isotope::vulkan {
+namespace {
+
+using f32 = target<backend::vulkan, precision::f32, kernels::native>;
+constexpr model::gpt tiny{1, 2, 16, 20, 8};
+
+session<f32> loaded(const device_options& o = vulkan_test::test_options()) {
+  auto d = device<f32>::open(o);
+  EXPECT_TRUE(d.ok()) << (d ? std::string() : d.error().line());
+  auto s = d->load(*plan_training<f32>(model::gpt_loss_of{tiny, 2, 8}), *plan_inference<f32>(model::gpt_loss_of{tiny, 2, 8}));
+  EXPECT_TRUE(s.ok()) << (s ? std::string() : s.error().line());
+  s->initialize(3);
+  return *std::move(s);
+}
+struct data {
+  std::vector<std::int32_t> tokens, targets;
+  data() {
+    for (int i = 0; i < 16; ++i) tokens.push_back(i * 5 % 20), targets.push_back(i * 3 % 20);
+  }
+  operator batch() const { return {tokens, targets}; }
+};
+std::vector<std::vector<std::string>> rows_of(const std::string& report) {
+  std::vector<std::vector<std::string>> rows(1, std::vector<std::string>(1));
+  for (const char c : report)
+    if (c == '\n') rows.push_back({""});
+    else if (c == '\t') rows.back().emplace_back();
+    else rows.back().back() += c;
+  rows.pop_back();
+  return rows;
+}
+
+TEST(vulkan_diagnostics, the_dispatch_report_has_a_line_for_every_dispatch_and_none_for_the_host) {
+  const auto s = loaded();
+  const auto all = s.dispatches();
+  const auto rows = rows_of(dispatch_report(s.plan(), all, "native", "no matrix units needed"));
+  ASSERT_EQ(rows.size(), all.size() + 2);
+  std::int64_t launches = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& row = rows[i + 1];
+    const dispatch& d = all[i];
+    ASSERT_EQ(row.size(), 13u);
+    EXPECT_EQ(row[8], d.code->name);
+    EXPECT_EQ(row[9], std::to_string(d.count.x) + "," + std::to_string(d.count.y) + "," + std::to_string(d.count.z));
+    EXPECT_EQ(row[10], std::to_string(d.specialization.words()[0]));
+    if (d.step < 0) {
+      EXPECT_EQ(row[0], "-");
+      continue;
+    }
+    ++launches;
+    EXPECT_EQ(row[0], std::to_string(d.step));
+    EXPECT_EQ(row[1], s.plan().steps[std::size_t(d.step)].op->name);
+    EXPECT_TRUE(row[3] == "native" || row[3] == "portable" || row[3] == "reference") << row[3];
+    EXPECT_EQ(row[3] == "native", row[4] == "-") << "a fall-through has a reason, and nothing else has: " << row[1] << ' ' << row[4];
+  }
+  std::int64_t counted = 0;
+  for (const auto& cell : rows.back())
+    for (const char* set : {"native ", "portable ", "reference "})
+      if (cell.starts_with(set)) counted += std::stoll(cell.substr(cell.find(' ')));
+  EXPECT_EQ(counted, launches);
+  EXPECT_EQ(rows.back().back(), "host 0");
+}
+
+TEST(vulkan_diagnostics, fall_throughs_are_the_reasons_of_the_report_with_their_counts) {
+  const auto s = loaded();
+  const auto all = s.dispatches();
+  const auto rows = rows_of(dispatch_report(s.plan(), all, "native", "no matrix units needed"));
+  std::int64_t with_reason = 0, counted = 0;
+  for (const auto& row : rows) with_reason += row.size() == 13 && row[0] != "# step" && row[4] != "-" ? 1 : 0;
+  for (const auto& f : fall_throughs(s.plan(), all, "native", "no matrix units needed")) {
+    EXPECT_FALSE(f.reason.empty());
+    counted += f.launches;
+  }
+  EXPECT_EQ(counted, with_reason);
+}
+
+TEST(vulkan_diagnostics, without_readback_nothing_comes_to_the_host_and_the_step_is_made_all_the_same) {
+  auto o = vulkan_test::test_options();
+  o.diagnose.no_readback = true;
+  auto silent = loaded(o), plain = loaded();
+  const batch b = data();
+  for (int i = 1; i <= 3; ++i) {
+    step_scalars x;
+    x.optimizer_step = i;
+    EXPECT_TRUE(std::isnan(silent.step({&b, 1}, x).loss));
+    EXPECT_FALSE(std::isnan(plain.step({&b, 1}, x).loss));
+  }
+  EXPECT_TRUE(std::isnan(silent.evaluate(b)));
+  EXPECT_EQ(silent.counters().bytes_out, 0);
+  EXPECT_GT(plain.counters().bytes_out, 0);
+  EXPECT_EQ(silent.dispatches().size() + 1, plain.dispatches().size());
+  EXPECT_TRUE(silent.status().ok());
+  std::vector<float> x(16), y(16);
+  for (std::size_t k = 0; k < plain.parameters().size(); ++k) {
+    x.resize(std::size_t(plain.parameters()[k].dims.count()));
+    y.resize(x.size());
+    ASSERT_TRUE(silent.read(tensor_kind::parameter, k, x).ok());
+    ASSERT_TRUE(plain.read(tensor_kind::parameter, k, y).ok());
+    EXPECT_EQ(x, y) << plain.parameters()[k].path.view();
+  }
+}
+
+TEST(vulkan_diagnostics, switches_reach_the_kernels) {
+  auto o = vulkan_test::test_options();
+  o.diagnose.split_k = 3;
+  o.diagnose.no_f16_matrices = true;
+  const auto d = device<f32>::open(o);
+  ASSERT_TRUE(d.ok());
+  EXPECT_EQ(d->what().switches.split_k, 3u);
+  EXPECT_EQ(d->what().matrix(dtype::f16), nullptr);
+}
+
+TEST(vulkan_diagnostics, f16_matrices_are_switched_off_apart_from_bf16_ones) {
+  facts f;
+  f.matrices = {{16, 16, 16, dtype::f16, dtype::f32}, {16, 16, 16, dtype::bf16, dtype::f32}};
+  EXPECT_NE(f.matrix(dtype::f16), nullptr);
+  f.switches.no_f16_matrices = true;
+  EXPECT_EQ(f.matrix(dtype::f16), nullptr);
+  EXPECT_NE(f.matrix(dtype::bf16), nullptr);
+  f.switches.no_matrix_units = true;
+  EXPECT_EQ(f.matrix(dtype::bf16), nullptr);
+}
+
+}  // namespace
+}  // namespace isotope::vulkan
