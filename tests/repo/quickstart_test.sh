@@ -114,5 +114,5 @@ program build/vulkan-f32/examples/isotope-info 'echo "device     0 GeForce, 80 t
 says 'trains --size char-gpt-cpu --steps 2000 ' ./quickstart
 says 'trains --size char-gpt-cpu --steps 2000 ' ./quickstart --backend vulkan
 program build/vulkan-f32/examples/isotope-info 'echo "device     0 llvmpipe (LLVM 15.0.6, 256 bits), 2 threads"'
-says '--steps 300 ' ./quickstart --backend vulkan
+says 'trains --size debug-tiny --steps 600 ' ./quickstart --backend vulkan
 exit $failed
