@@ -3,6 +3,7 @@
 #include "../allocation_counter.hpp"
 #include "device.hpp"
 
+#include <isotope/backend/cpu.hpp>
 #include <isotope/backend/vulkan.hpp>
 #include <isotope/isotope.hpp>
 
