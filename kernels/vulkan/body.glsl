@@ -6,8 +6,8 @@
 //   uint64_t body;                // in the push constants: the table of addresses (fused_body::table)
 //   if (BODY_COUNT == 0u) store(...); else body_run(body, element, product);
 //   if (BODY_WIDE) body_run4(body, element, products);  // where it may, four at a time: element a multiple of 4
-// A module carries the code of every op in each of its 16 places, and drivers read it all before they fold it: where most bodies are short, compile
-// a variant with -DBODY_MICROS=4 for bodies of up to 4 instructions, and one without any epilogue.
+// A module carries the code of every op in each of its 16 places, and drivers read it all before they fold it (0.3 s in lavapipe): compile variants
+// with -DBODY_MICROS=1 and 4 for bodies of so many instructions at most, and one without any epilogue.
 // `element` is the row-major index of the element in the outputs, which are dense; `product` the element of the host's result, rounded to its format
 // already. Every result is rounded to its format before the next instruction reads it, and nothing is contracted: fused equals unfused.
 // All operands are read before the first result is stored, so outputs may take the place of operands.
@@ -57,9 +57,11 @@ void body_evaluate(float x[8], float product, out float y[6]) {
   [[unroll]] for (uint k = 0u; k < 8u; ++k) v[k] = x[k];
   v[24] = product;
   BODY_STEP(0, BODY_I0, BODY_K0)
+#if BODY_MICROS > 1
   BODY_STEP(1, BODY_I1, BODY_K1)
   BODY_STEP(2, BODY_I2, BODY_K2)
   BODY_STEP(3, BODY_I3, BODY_K3)
+#endif
 #if BODY_MICROS > 4
   BODY_STEP(4, BODY_I4, BODY_K4)
   BODY_STEP(5, BODY_I5, BODY_K5)

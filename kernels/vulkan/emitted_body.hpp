@@ -84,12 +84,12 @@ class body_emitter {
     const id index = b_.constant_word(member), at = b_.code(65, b_.pointer(9, type), {push_, index});  // AccessChain
     return b_.code(61, type, {at});                                                                   // Load
   }
-  constexpr id built_in(std::uint32_t number, std::uint32_t axis, std::uint32_t* variable = nullptr) {
+  constexpr id built_in(std::uint32_t what, std::uint32_t axis, std::uint32_t* variable = nullptr) {
     const id three = b_.vector(b_.word(), 3);
     id v = variable != nullptr ? *variable : 0;
     if (v == 0) {
       v = b_.variable(1, three);
-      b_.decorate(v, 11, number);  // BuiltIn
+      b_.decorate(v, 11, what);  // BuiltIn
       if (variable != nullptr) *variable = v;
     }
     return b_.extract(b_.word(), b_.code(61, three, {v}), axis);

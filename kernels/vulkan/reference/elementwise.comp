@@ -1,5 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
+// variant one: -DBODY_MICROS=1
+// variant few: -DBODY_MICROS=4
+// variant many: -DBODY_MICROS=16
 // A step made of a fused body alone: the interpreter, one invocation an element. Bound by bytes, or by the formulas.
 #include "access.glsl"
 #define BODY_FIRST_ID 2

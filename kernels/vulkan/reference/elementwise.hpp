@@ -2,7 +2,9 @@
 /// A step made of a fused body alone, interpreted.
 #include <isotope/kernels/vulkan/body.hpp>
 #include <isotope/op/update.hpp>
-#include <isotope/shaders/reference_elementwise.hpp>
+#include <isotope/shaders/reference_elementwise_few.hpp>
+#include <isotope/shaders/reference_elementwise_many.hpp>
+#include <isotope/shaders/reference_elementwise_one.hpp>
 
 namespace isotope::vulkan {
 
@@ -21,7 +23,10 @@ template <ShaderPrecision P> struct kernel<op::elementwise, P, kernels::referenc
       std::uint32_t elements;
       std::uint32_t padding = 0;
     } push{body.table(r), std::uint32_t(n)};
-    r.add(shaders::reference_elementwise, c, push, cover(n, 64), reads, writes);
+    const shader& code = l.body.size() <= 1   ? shaders::reference_elementwise_one
+                         : l.body.size() <= 4 ? shaders::reference_elementwise_few
+                                              : shaders::reference_elementwise_many;
+    r.add(code, c, push, cover(n, 64), reads, writes);
   }
 };
 

@@ -8,35 +8,27 @@
 
 namespace isotope::vulkan::spirv {
 
-enum class value_type { number, word, flag };
-
-/// A value, or the bits of a literal where `in` is null.
-template <value_type T> struct lane_value {
+/// A value's name in its module, or the bits of a literal where `in` is null.
+struct lane_value {
   builder* in = nullptr;
   std::uint32_t bits = 0;
-
-  constexpr lane_value() = default;
-  constexpr lane_value(builder& b, id i) : in(&b), bits(i) {}
-  template <class X>
-    requires(T == value_type::number && std::same_as<X, float>)
-  constexpr lane_value(X x) : bits(std::bit_cast<std::uint32_t>(x)) {}
-  template <class X>
-    requires(T == value_type::word && (std::same_as<X, std::uint32_t> || std::same_as<X, int>))
-  constexpr lane_value(X x) : bits(std::uint32_t(x)) {}
-  /// The number that a word counts.
-  template <class X>
-    requires(T == value_type::number && std::same_as<X, lane_value<value_type::word>>)
-  constexpr explicit lane_value(const X& w) : in(w.in), bits(w.in->code(112, w.in->lane_number(), {w.bits})) {}  // ConvertUToF
-
-  /// The value's name in b.
-  constexpr id of(builder& b) const {
-    if (in != nullptr) return bits;
-    return b.lane_constant(T == value_type::number ? b.number() : b.word(), bits);
-  }
 };
-using number = lane_value<value_type::number>;
-using word = lane_value<value_type::word>;
-using flag = lane_value<value_type::flag>;
+struct word : lane_value {
+  constexpr word() = default;
+  constexpr word(builder& b, id i) : lane_value{&b, i} {}
+  template <std::integral X> constexpr word(X x) : lane_value{nullptr, std::uint32_t(x)} {}
+  constexpr id of(builder& b) const { return in != nullptr ? bits : b.lane_constant(b.word(), bits); }
+};
+struct number : lane_value {
+  constexpr number() = default;
+  constexpr number(builder& b, id i) : lane_value{&b, i} {}
+  template <std::same_as<float> X> constexpr number(X x) : lane_value{nullptr, std::bit_cast<std::uint32_t>(x)} {}
+  constexpr explicit number(const word& w) : lane_value{w.in, w.in->code(112, w.in->lane_number(), {w.bits})} {}  // ConvertUToF
+  constexpr id of(builder& b) const { return in != nullptr ? bits : b.lane_constant(b.number(), bits); }
+};
+struct flag : lane_value {
+  constexpr flag(builder& b, id i) : lane_value{&b, i} {}
+};
 
 constexpr builder& module_of(const auto&... v) {
   builder* b = nullptr;
@@ -53,7 +45,7 @@ constexpr word operate(std::uint32_t op, const word& a, const word& b) {
   const id x = a.of(m), y = b.of(m);
   return {m, m.code(op, m.lane_word(), {x, y})};
 }
-template <value_type T> constexpr flag compare(std::uint32_t op, const lane_value<T>& a, const lane_value<T>& b) {
+template <class T> constexpr flag compare(std::uint32_t op, const T& a, const T& b) {
   builder& m = module_of(a, b);
   const id x = a.of(m), y = b.of(m);
   return {m, m.code(op, m.lane_truth(), {x, y})};
