@@ -1,3 +1,4 @@
+// labels: vulkan_subgroups
 #include "harness.hpp"
 
 namespace isotope::op_test {
