@@ -1,0 +1,98 @@
+#pragma once
+/// Matrix products of 16-bit operands on matrix units (matmul_khr.comp). Whatever these do not take runs as in matmul.hpp, with the reason recorded.
+#include <isotope/kernels/vulkan/matmul.hpp>
+#include <isotope/kernels/vulkan/matmul_khr_tile.hpp>
+#include <isotope/shaders/matmul_khr_bf16.hpp>
+#include <isotope/shaders/matmul_khr_bf16_fused.hpp>
+#include <isotope/shaders/matmul_khr_f16.hpp>
+#include <isotope/shaders/matmul_khr_f16_fused.hpp>
+
+namespace isotope::vulkan {
+
+template <class P> struct kernel<op::matmul, P, kernels::native> {
+  using below = kernel<op::matmul, P, kernels::portable>;
+  static constexpr std::uint32_t inplace = below::inplace;
+  static constexpr bool epilogue = true;
+  static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_split::scratch(s); }
+
+  static void record(const launch& l, recording& r) {
+    if (l.out[0].dims.count() == 0) return;
+    const matmul_job j(l);
+    if (const auto why = obstacle(j); !why.empty()) {
+      tier_of(r, kernels::portable::name, why);
+      below::record(l, r);
+    } else {
+      record_tiles(j, r);
+    }
+  }
+
+ private:
+  static const shader& code(dtype t) { return t == dtype::bf16 ? shaders::matmul_khr_bf16 : shaders::matmul_khr_f16; }
+
+  /// Why the matrix units cannot take this product; empty: they can.
+  static std::string_view obstacle(const matmul_job& j) {
+    const matmul_shape& s = j.s;
+    const facts& d = *j.given->device;
+    if (s.a.type != s.b.type) return "operands have different formats";
+    if (s.a.type != dtype::bf16 && s.a.type != dtype::f16) return "no matrix type for f32 operands";
+    if (s.M <= below::few_rows) return "few rows are bound by bytes";
+    if (d.switches.no_matrix_units) return "matrix units are switched off";
+    if (d.matrix(s.a.type) == nullptr) return "the device has no matrices of this format with f32 sums";
+    if (!code(s.a.type).there()) return "the shader compiler of this build knows no such matrices";
+    if (best(j).tile == nullptr) return "the device's matrices, subgroups or shared memory fit no tile";
+    return {};
+  }
+
+  struct choice {
+    const matmul_khr_tile* tile = nullptr;
+    matmul_split::choice split;
+  };
+  /// The cheapest tile, with its split of K.
+  static choice best(const matmul_job& j) {
+    const matmul_shape& s = j.s;
+    const facts& d = *j.given->device;
+    choice r;
+    for (const auto& t : matmul_khr_tile::all) {
+      if (!t.fits(*d.matrix(s.a.type), d)) continue;
+      const matmul_split::machine m{std::int64_t(t.resident) * d.units, matmul_khr_tile::flops_per_byte, t.efficiency};
+      const auto split =
+          matmul_split::choose(t.count(s.M, s.N) * s.batches(), t.area(), s.batches() * s.M * s.N, s.K, t.slab, m, d.switches.split_k);
+      if (r.tile == nullptr || split.cost < r.split.cost) r = {&t, split};
+    }
+    return r;
+  }
+
+  static void record_tiles(const matmul_job& j, recording& r) {
+    const matmul_shape& s = j.s;
+    const facts& d = *j.given->device;
+    const auto [tile, split] = best(j);
+    const matrix_shape unit = *d.matrix(s.a.type);
+    const bool a_skewed = skewed(j, s.a, 0), b_skewed = skewed(j, s.b, 1);
+    const bool a_whole = s.a.length % 8 == 0, b_whole = s.b.length % 8 == 0;
+    matmul_dispatches::form f;
+    f.plain = &code(s.a.type);
+    f.fused = s.a.type == dtype::bf16 ? &shaders::matmul_khr_bf16_fused : &shaders::matmul_khr_f16_fused;
+    f.invocations = tile->subgroups() * d.subgroup;
+    f.subgroup = d.subgroup;
+    f.own.add(tile->m)
+        .add(tile->n)
+        .add(tile->slab)
+        .add(tile->teams_m)
+        .add(tile->teams_n)
+        .add(unit.m)
+        .add(unit.n)
+        .add(unit.k)
+        .add(a_skewed)
+        .add(b_skewed);
+    f.own.add(tile->light ? unit.k : tile->slab);
+    f.tiles = cover(tile->count(s.M, s.N), 1);
+    f.edge = a_skewed || b_skewed || !a_whole || !b_whole || s.M % tile->m != 0 || s.N % tile->n != 0 || s.K % tile->slab != 0;
+    matmul_dispatches(j, r).add(f, split);
+  }
+  /// Whether some line of operand k starts elsewhere than at a multiple of 16 bytes.
+  static bool skewed(const matmul_job& j, const matmul_operand& x, std::size_t k) {
+    return x.line % 8 != 0 || x.at % 16 != 0 || !j.batches_whole(k, 8);
+  }
+};
+
+}  // namespace isotope::vulkan

@@ -1,0 +1,57 @@
+#pragma once
+/// Split-K: where tiles are too few to fill the device, several workgroups share a tile, each a part of K; a second dispatch adds the parts.
+#include <algorithm>
+#include <isotope/core/target.hpp>
+
+namespace isotope::vulkan {
+
+class matmul_split {
+ public:
+  static constexpr std::int64_t most = 16;          // parts: beyond, reading them costs more than what an idle device loses
+  static constexpr std::int64_t least_depth = 256;  // of K in a part: sixteen slabs of the f32 tile, four of the widest matrix tile
+  static constexpr std::int64_t room = 1 << 24;     // f32 partial sums, 64 MiB: enough for 4 parts of 2048 x 2048
+
+  /// Parts of K that scratch has room for, at most.
+  static constexpr std::int64_t limit(std::int64_t elements, std::int64_t K) {
+    if (elements == 0) return 1;
+    return std::clamp<std::int64_t>(std::min(room / elements, K / least_depth), 1, most);
+  }
+  /// Bytes of partial sums of any choice of parts.
+  static constexpr std::int64_t scratch(const step_shapes& s) {
+    const std::int64_t elements = s.out[0].count(), parts = limit(elements, s.in[0][-1]);
+    return parts == 1 ? 0 : 4 * elements * parts;
+  }
+
+  /// How a device takes a kind of tile: `slots` workgroups run at a time; `rate` is the flops, by the fastest tile, in the time of one byte of memory
+  /// traffic, `efficiency` this tile's part of that speed.
+  struct machine {
+    std::int64_t slots = 1;
+    double rate = 10, efficiency = 1;
+  };
+  struct choice {
+    std::int64_t parts = 1, depth = 0;  // depth: of K in a part, a multiple of `slab`
+    double cost = 0;                    // flops, by the fastest tile
+  };
+  /// The cheapest split of `tiles` tiles of `area` elements. `wanted`: that many parts where they fit; 0: by cost.
+  static constexpr choice choose(std::int64_t tiles, std::int64_t area, std::int64_t elements, std::int64_t K, std::int64_t slab, machine d,
+                                 std::int64_t wanted = 0) {
+    const std::int64_t top = limit(elements, K);
+    choice best;
+    for (std::int64_t s = 1; s <= top; ++s) {
+      if (wanted != 0 && s != std::min(wanted, top)) continue;
+      const std::int64_t depth = std::max<std::int64_t>(1, (K + s * slab - 1) / (s * slab)) * slab;
+      if (s > 1 && (s - 1) * depth >= K) continue;  // the last part would be empty
+      const double waves = double((tiles * s + d.slots - 1) / d.slots);
+      const double work = waves * 2 * double(area) * double(depth) * double(d.slots) / d.efficiency;
+      const double reduction = s == 1 ? 0 : (8 * double(s) * double(elements) + barrier_bytes) * d.rate;
+      if (best.depth == 0 || work + reduction < best.cost) best = {s, depth, work + reduction};
+    }
+    if (best.depth == 0) return choose(tiles, area, elements, K, slab, d, 1);
+    return best;
+  }
+
+ private:
+  static constexpr double barrier_bytes = 8e6;  // what memory moves during a barrier of 2 us
+};
+
+}  // namespace isotope::vulkan
