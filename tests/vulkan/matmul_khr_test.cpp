@@ -1,0 +1,112 @@
+#include "matrix_product.hpp"
+
+using namespace isotope;
+using namespace isotope::vulkan_test;
+
+namespace {
+
+using native = vulkan::kernel<op::matmul, precision::f32, kernels::native>;
+
+class vulkan_matrix_units : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (here().matrix(dtype::f16) == nullptr) GTEST_SKIP() << "the device has no f16 matrices";
+    if (!vulkan::shaders::matmul_khr_f16.there()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
+  }
+  /// Runs p and expects that matrix units took it.
+  static host product(const matrix_product& p, const vulkan::facts& f = here()) {
+    auto r = run<native>(p, f);
+    EXPECT_TRUE(ran(r, "matmul_khr_f16"));
+    for (const auto& d : r.dispatches) EXPECT_EQ(d.tier, "native");
+    return r.y;
+  }
+};
+TEST_F(vulkan_matrix_units, whole_and_ragged_tiles_in_every_memory_order) {
+  const std::int64_t sizes[][3] = {{64, 64, 64}, {72, 40, 136}, {65, 33, 63}, {9, 8, 1000}};
+  for (const auto& [M, K, N] : sizes)
+    for (int order = 0; order < 4; ++order)
+      for (const dtype out : {dtype::f16, dtype::f32}) {
+        const auto p = two_matrices(M, K, N, order, dtype::f16, out);
+        EXPECT_TRUE(right(p, product(p))) << described(p, order);
+      }
+}
+TEST_F(vulkan_matrix_units, lines_that_start_anywhere) {
+  for (const std::int64_t gap : {1, 4, 8})
+    for (const std::int64_t skip : {0, 3, 8})
+      for (int order = 0; order < 4; order += 3) {
+        matrix_product p = two_matrices(40, 48, 64, order, dtype::f16, dtype::f32, gap);
+        p.skip = skip;
+        EXPECT_TRUE(right(p, product(p))) << described(p, order) << " gap " << gap << " skip " << skip;
+      }
+}
+TEST_F(vulkan_matrix_units, parts_of_k_add_up) {
+  for (const std::uint32_t parts : {1u, 3u})
+    for (int order = 0; order < 4; ++order)
+      for (const std::int64_t more : {0, 5}) {
+        vulkan::facts f = here();
+        f.switches.split_k = parts;
+        matrix_product p = two_matrices(64 + more, 800 + more, 64 + more, order, dtype::f16, dtype::f32);
+        p.into = op_test::random(p.dims(), dtype::f32, 5);
+        p.alpha = 0.5;
+        EXPECT_TRUE(right(p, product(p, f))) << described(p, order) << " in " << parts;
+      }
+}
+TEST_F(vulkan_matrix_units, batches_of_every_kind) {
+  for (const auto& [a, b] : batch_axes)
+    for (const bool with_c : {false, true}) {
+      const auto p = batched(a, b, 10, dtype::f16, with_c);
+      EXPECT_TRUE(right(p, product(p))) << described(p);
+    }
+}
+TEST_F(vulkan_matrix_units, sums_that_cancel_at_widths_of_models) {
+  for (const std::int64_t N : {768, 769, 1024, 3072, 50257}) {
+    const auto p = alternating(12, 8, N, 2, dtype::f16);
+    EXPECT_TRUE(right(p, product(p))) << described(p, 2);
+  }
+}
+TEST_F(vulkan_matrix_units, long_sums_that_cancel) {
+  for (const std::int64_t K : {768, 769, 1024, 3072, 50257})
+    for (int order = 0; order < 4; order += 3) {
+      const auto p = alternating(10, K, 12, order, dtype::f16);
+      EXPECT_TRUE(right(p, product(p))) << described(p, order);
+    }
+}
+// Drivers may truncate where a matrix of sums becomes one of 16 bits; one product a sum leaves no doubt what nearest is.
+TEST_F(vulkan_matrix_units, results_of_16_bits_are_the_nearest) {
+  const auto p = two_matrices(64, 1, 64, 0, dtype::f16, dtype::f16);
+  const host y = product(p);
+  for (std::int64_t m = 0; m < 64; ++m)
+    for (std::int64_t n = 0; n < 64; ++n) EXPECT_EQ(y[m * 64 + n], op_test::rounded(dtype::f16, p.a[m] * p.b[n]));
+}
+TEST_F(vulkan_matrix_units, garbage_behind_an_operand_stays_out) {
+  for (int order = 0; order < 4; ++order) {  // the memory around operands, and in the gaps between their lines, is NaN
+    const auto p = two_matrices(33, 31, 30, order, dtype::f16, dtype::f32, 2);
+    EXPECT_TRUE(right(p, product(p))) << described(p, order);
+  }
+}
+
+TEST(vulkan_matmul_native, what_matrix_units_do_not_take_runs_as_portable_and_says_why) {
+  const auto reason = [](const matrix_product& p, const vulkan::facts& f) {
+    const auto r = run<native>(p, f);
+    EXPECT_TRUE(right(p, r.y));
+    EXPECT_EQ(r.dispatches.at(0).tier, "portable");
+    return std::string(r.dispatches.at(0).reason);
+  };
+  const auto half = two_matrices(16, 16, 16, 0, dtype::f16, dtype::f16);
+  vulkan::facts none = here();
+  none.matrices.clear();
+  EXPECT_EQ(reason(two_matrices(16, 16, 16, 0, dtype::f32, dtype::f32), here()), "no matrix type for f32 operands");
+  EXPECT_EQ(reason(two_matrices(4, 16, 16, 0, dtype::f16, dtype::f16), here()), "few rows are bound by bytes");
+  EXPECT_EQ(reason(half, none), "the device has no matrices of this format with f32 sums");
+  vulkan::facts off = here();
+  off.switches.no_matrix_units = true;
+  EXPECT_EQ(reason(half, off), "matrix units are switched off");
+  if (vulkan::shaders::matmul_khr_f16.there()) {
+    vulkan::facts narrow = here();
+    narrow.matrices = {{8, 8, 8, dtype::f16, dtype::f32}};
+    narrow.shared_bytes = 1024;
+    EXPECT_EQ(reason(half, narrow), "the device's matrices, subgroups or shared memory fit no tile");
+  }
+}
+
+}  // namespace

@@ -1,0 +1,100 @@
+#include "matrix_product.hpp"
+
+using namespace isotope;
+using namespace isotope::vulkan_test;
+
+namespace {
+
+using portable = vulkan::kernel<op::matmul, precision::f32, kernels::portable>;
+using vulkan::matmul_split;
+
+TEST(vulkan_matmul, whole_and_ragged_tiles_in_every_memory_order_and_format) {
+  const std::int64_t sizes[][3] = {{64, 64, 64}, {65, 33, 63}, {9, 100, 70}};
+  for (const auto& [M, K, N] : sizes)
+    for (int order = 0; order < 4; ++order)
+      for (const dtype in : {dtype::f32, dtype::bf16, dtype::f16}) {
+        if (in == dtype::f16 && order % 3 != 0) continue;
+        const auto p = two_matrices(M, K, N, order, in, in);
+        const auto r = run<portable>(p, here());
+        EXPECT_TRUE(ran(r, "matmul_plain"));
+        EXPECT_TRUE(right(p, r.y)) << described(p, order);
+      }
+}
+TEST(vulkan_matmul, operands_of_two_formats) {
+  matrix_product p = two_matrices(20, 40, 24, 2, dtype::f32, dtype::f32);
+  p.b.type = dtype::bf16;
+  for (double& x : p.b.at) x = op_test::rounded(dtype::bf16, x);
+  EXPECT_TRUE(right(p, run<portable>(p, here()).y));
+}
+TEST(vulkan_matmul, the_wide_tile) {
+  vulkan::facts one = here();
+  one.units = 1;
+  for (int order = 0; order < 4; ++order)
+    for (const std::int64_t ragged : {0, 1}) {
+      const auto p = two_matrices(128 + ragged, 48, 128 + ragged, order, dtype::f32, dtype::f32);
+      EXPECT_TRUE(right(p, run<portable>(p, one).y)) << described(p, order);
+    }
+}
+TEST(vulkan_matmul, few_rows) {
+  for (const std::int64_t M : {1, 2, 3, 5, 8})
+    for (int order = 0; order < 4; ++order)
+      for (const std::int64_t N : {64, 37}) {
+        const auto p = two_matrices(M, N + 100, N, order, M == 2 ? dtype::bf16 : dtype::f32, dtype::f32);
+        const auto r = run<portable>(p, here());
+        EXPECT_TRUE(ran(r, "matmul_skinny"));
+        EXPECT_TRUE(right(p, r.y)) << described(p, order);
+      }
+}
+TEST(vulkan_matmul, parts_of_k_add_up) {
+  for (const std::uint32_t parts : {1u, 2u, 3u})
+    for (int order = 0; order < 4; ++order)
+      for (const std::int64_t more : {0, 5}) {
+        vulkan::facts f = here();
+        f.switches.split_k = parts;
+        matrix_product p = two_matrices(64 + more, 800 + more, 64 + more, order, dtype::f32, dtype::f32);
+        p.into = op_test::random(p.dims(), dtype::f32, 5);
+        p.alpha = 0.5;
+        const auto r = run<portable>(p, f);
+        EXPECT_EQ(ran(r, "matmul_reduce"), parts > 1);
+        EXPECT_TRUE(right(p, r.y)) << described(p, order) << " in " << parts;
+      }
+}
+TEST(vulkan_matmul, batches_of_every_kind) {
+  for (const auto& [a, b] : batch_axes)
+    for (const std::int64_t M : {2, 10})
+      for (const bool with_c : {false, true}) {
+        const auto p = batched(a, b, M, dtype::f32, with_c);
+        EXPECT_TRUE(right(p, run<portable>(p, here()).y)) << described(p);
+      }
+}
+TEST(vulkan_matmul, sums_that_cancel_at_widths_of_models) {
+  for (const std::int64_t N : {768, 769, 1024, 3072, 50257})
+    for (const std::int64_t M : {3, 12})
+      for (const dtype t : {dtype::f32, dtype::bf16}) {
+        const auto p = alternating(M, 8, N, 2, t);
+        EXPECT_TRUE(right(p, run<portable>(p, here()).y)) << described(p, 2);
+      }
+}
+TEST(vulkan_matmul, long_sums_that_cancel) {
+  for (const std::int64_t K : {768, 769, 1024, 3072, 50257}) {
+    const auto p = alternating(10, K, 12, 2, dtype::f32);
+    EXPECT_TRUE(right(p, run<portable>(p, here()).y)) << described(p, 2);
+  }
+}
+
+// Splits of K: no part is empty, all have room, and the room is what the plan set aside.
+TEST(vulkan_matmul, parts_fit_their_scratch) {
+  for (const std::int64_t elements : {64, 4096, 768 * 768, 2304 * 768, 1 << 22, 1 << 25})
+    for (const std::int64_t K : {0, 1, 255, 512, 768, 4097, 50257, 32768})
+      for (const std::int64_t slab : {16, 32, 64})
+        for (const std::int64_t wanted : {0, 1, 3, 100}) {
+          const auto c = matmul_split::choose((elements + 16383) / 16384, 16384, elements, K, slab, {264, 69, 1}, wanted);
+          EXPECT_GE(c.parts * c.depth, K);
+          EXPECT_TRUE(c.parts == 1 || (c.parts - 1) * c.depth < K);
+          EXPECT_EQ(c.depth % slab, 0);
+          const shape in[] = {{elements, K}}, out[] = {{elements, 1}};
+          EXPECT_LE(c.parts == 1 ? 0 : 4 * elements * c.parts, matmul_split::scratch({in, out, nullptr}));
+        }
+}
+
+}  // namespace
