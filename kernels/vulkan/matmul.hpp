@@ -1,6 +1,7 @@
 #pragma once
 /// Matrix products without matrix units: tiles in f32 (matmul.comp), products of few rows (matmul_skinny.comp), and the sum of split-K's parts.
 #include <isotope/kernels/vulkan/body.hpp>
+#include <isotope/kernels/vulkan/matmul_epilogue.hpp>
 #include <isotope/kernels/vulkan/matmul_push.hpp>
 #include <isotope/kernels/vulkan/matmul_split.hpp>
 #include <isotope/shaders/matmul_fused.hpp>
@@ -89,8 +90,9 @@ template <class P> struct kernel<op::matmul, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
     if (l.out[0].dims.count() == 0) return;
     const matmul_job j(l);
-    if (j.s.M <= few_rows) record_few_rows(j, r);
-    else record_tiles(j, r);
+    if (j.s.M <= few_rows) return record_few_rows(j, r);
+    if (const matmul_epilogue<P> apart(l); apart.possible()) return apart.record(r, record);
+    record_tiles(j, r);
   }
 
   static constexpr std::int64_t few_rows = 8;  // a subgroup of 32 keeps the sums of 8 rows and 4 columns in registers

@@ -11,7 +11,7 @@ namespace isotope::vulkan {
 
 template <class P> struct kernel<op::matmul, P, kernels::native> {
   using below = kernel<op::matmul, P, kernels::portable>;
-  static constexpr std::uint32_t inplace = below::inplace;
+  static constexpr std::uint32_t inplace = 0;  // an output of its own can hold the product while the body runs
   static constexpr bool epilogue = true;
   static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_split::scratch(s); }
 
@@ -21,6 +21,8 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     if (const auto why = obstacle(j); !why.empty()) {
       tier_of(r, kernels::portable::name, why);
       below::record(l, r);
+    } else if (const matmul_epilogue<P> apart(l); apart.possible()) {
+      apart.record(r, record);
     } else {
       record_tiles(j, r);
     }
@@ -37,6 +39,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     if (s.a.type != dtype::bf16 && s.a.type != dtype::f16) return "no matrix type for f32 operands";
     if (s.M <= below::few_rows) return "few rows are bound by bytes";
     if (d.switches.no_matrix_units) return "matrix units are switched off";
+    if (!d.distrusted.empty()) return d.distrusted;
     if (d.matrix(s.a.type) == nullptr) return "the device has no matrices of this format with f32 sums";
     if (!code(s.a.type).there()) return "the shader compiler of this build knows no such matrices";
     if (best(j).tile == nullptr) return "the device's matrices, subgroups or shared memory fit no tile";

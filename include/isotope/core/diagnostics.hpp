@@ -15,6 +15,7 @@ struct diagnostics {
   bool no_readback = false;            // leave loss and norm where they are, for timing launches alone: every step reports NaN, skipped
   bool red_zones = false;              // vulkan: keep and check a margin around every value; slow
   bool no_self_test = false;           // vulkan: trust every kernel variant
+  bool distrust_matrix_units = false;  // vulkan: let the self-test of matrix units fail
   bool no_matrix_units = false;        // vulkan: no cooperative matrices at all
   bool no_f16_matrices = false;        // vulkan: no cooperative matrices for f16 operands; bf16 is not affected
   bool no_workgroup_matrices = false;  // vulkan: no VK_NV_cooperative_matrix2

@@ -91,6 +91,8 @@ class context {
     return {.name = what_.name, .backend = "vulkan", .kind = what_.kind, .index = index_, .units = int(what_.what.units)};
   }
   bool lost() const { return lost_; }
+  /// Matrix units are not used from here on: `why` goes into reports. For whoever opens the device, before kernels are recorded.
+  void distrust(std::string why) { what_.what.distrusted = std::move(why); }
 
   /// Submits recorded commands; returns the value of the timeline that says they are done. @error device_lost, out_of_memory
   result<std::uint64_t> submit(VkCommandBuffer commands) {

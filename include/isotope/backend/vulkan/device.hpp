@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "self_test.hpp"
 #include "session.hpp"
 
 namespace isotope::vulkan {
@@ -13,9 +14,9 @@ template <Target T> class device {
   using session = vulkan::session<T>;
 
   /// @error no_device (no loader, driver or device), unknown_device with the devices seen, missing_feature with the features' names
-  static result<device> open(const device_options& o = {}) { return with(context::open(o)); }
+  static result<device> open(const device_options& o = {}) { return with(context::open(o), o); }
   /// Uses objects of the application; see native_handles. @error no_device, missing_feature
-  static result<device> adopt(const native_handles& h, const device_options& o = {}) { return with(context::adopt(h, o)); }
+  static result<device> adopt(const native_handles& h, const device_options& o = {}) { return with(context::adopt(h, o), o); }
   /// A device of another target that shares what is opened already: programs of several precisions, one set of pipelines.
   static device over(std::shared_ptr<vulkan::context> c, std::shared_ptr<vulkan::pipelines> p) {
     device d;
@@ -49,11 +50,17 @@ template <Target T> class device {
   std::shared_ptr<vulkan::context> context_;
   std::shared_ptr<vulkan::pipelines> pipelines_;
 
-  static result<device> with(result<std::shared_ptr<vulkan::context>> c) {
+  static result<device> with(result<std::shared_ptr<vulkan::context>> c, const device_options& o) {
     if (!c) return c.error();
     device d;
     d.context_ = std::move(*c);
     d.pipelines_ = std::make_shared<vulkan::pipelines>(d.context_);
+    if constexpr (std::is_same_v<typename T::precision, precision::bf16> && T::kernel_set::rank == kernels::native::rank) {
+      const bool tried = !o.diagnose.no_self_test && d.what().matrix(dtype::bf16) != nullptr;
+      using units = matrix_self_test<kernel<op::matmul, precision::bf16, kernels::native>>;
+      if (tried)
+        if (auto why = units(d.context_, *d.pipelines_).run(dtype::bf16); !why.empty()) d.context_->distrust(std::move(why));
+    }
     return d;
   }
 };

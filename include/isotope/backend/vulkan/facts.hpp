@@ -31,6 +31,7 @@ struct facts {
   bool matrix2 = false;              // VK_NV_cooperative_matrix2 at workgroup scope
   std::vector<matrix_shape> matrices;
   kernel_switches switches;
+  std::string distrusted;  // why matrix units are not used though they are there: what the self-test found
 
   const matrix_shape* matrix(dtype t) const {
     if (switches.no_matrix_units || (switches.no_f16_matrices && t == dtype::f16)) return nullptr;
