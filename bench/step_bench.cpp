@@ -44,7 +44,8 @@ template <class Session> void profile(Session& s, const iso::step_scalars& x) {
     std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.usec > b.second.usec; });
     std::printf("kernels, %.3f ms in all:\n", total / 1000);
     for (const auto& [name, r] : sorted)
-      std::printf("  %8.1f us %5.1f %%  %4d launches  %7.0f GB/s  %s\n", r.usec, 100 * r.usec / total, r.launches, double(r.bytes) / r.usec / 1000, name.c_str());
+      std::printf("  %8.1f us %5.1f %%  %4d launches  %7.0f GB/s  %s\n", r.usec, 100 * r.usec / total, r.launches,
+                  double(r.bytes) / r.usec / 1000, name.c_str());
   }
 }
 /// The failure of a session's device, where sessions of the backend can have one.
@@ -98,9 +99,11 @@ int main(int argc, char** argv) {
   }
   std::sort(times.begin(), times.end());
   const double ms = 1000 * times[times.size() / 2];
-  std::printf("%s %s %s B=%d T=%d: %.3f ms/step (least %.3f), %.0f tokens/s, loss %.4f, %.2f GiB planned; start to first step %.2f s (open %.2f, load %.2f, weights %.2f)\n",
-              std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], batch, length, ms, 1000 * times[0],
-              double(tokens.size()) / ms * 1000, loss, double(session->planned_bytes()) / (1 << 30), first - start, opened - start, loaded - opened,
-              ready - loaded);
+  std::printf(
+      "%s %s %s B=%d T=%d: %.3f ms/step (least %.3f), %.0f tokens/s, loss %.4f, %.2f GiB planned; start to first step %.2f s (open %.2f, "
+      "load %.2f, weights %.2f)\n",
+      std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], batch, length, ms, 1000 * times[0],
+      double(tokens.size()) / ms * 1000, loss, double(session->planned_bytes()) / (1 << 30), first - start, opened - start, loaded - opened,
+      ready - loaded);
   if (profiled) profile(*session, x);
 }

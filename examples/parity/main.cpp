@@ -80,9 +80,10 @@ template <class A, class B> iso::result<outcome> compare(const settings& s, cons
     out.steps.push_back(both.step(batch, x));
     const parity_step& p = out.steps.back();
     const bool fine = p.within(gate);
-    support::print("step " + std::to_string(p.step) + "  loss " + iso::train::fixed(p.loss_a, 6) + " " + iso::train::fixed(p.loss_b, 6) + " (" +
-                   iso::train::shortest(float(p.loss_apart())) + ")  norm " + iso::train::fixed(p.norm_a, 6) + " " + iso::train::fixed(p.norm_b, 6) +
-                   " (" + iso::train::shortest(float(p.norm_apart())) + ")" + (fine ? "\n" : "  outside the gate\n"));
+    support::print("step " + std::to_string(p.step) + "  loss " + iso::train::fixed(p.loss_a, 6) + " " + iso::train::fixed(p.loss_b, 6) +
+                   " (" + iso::train::shortest(float(p.loss_apart())) + ")  norm " + iso::train::fixed(p.norm_a, 6) + " " +
+                   iso::train::fixed(p.norm_b, 6) + " (" + iso::train::shortest(float(p.norm_apart())) + ")" +
+                   (fine ? "\n" : "  outside the gate\n"));
     if (fine) continue;
     out.failed = i;
     auto where = both.locate(batch, x);
@@ -106,9 +107,9 @@ std::string json_of(const settings& s, const std::string& name, const iso::train
   }
   r += "],\"divergence\":";
   if (!o.where) return r + "null}\n";
-  return r + "{\"step\":" + std::to_string(o.where->step) + ",\"op\":" + json_string(o.where->op) + ",\"shape\":" + json_string(o.where->shape) +
-         ",\"output\":" + std::to_string(o.where->output) + ",\"apart\":" + json_number(o.where->apart) + ",\"near\":" + json_string(o.where->near) +
-         "}}\n";
+  return r + "{\"step\":" + std::to_string(o.where->step) + ",\"op\":" + json_string(o.where->op) +
+         ",\"shape\":" + json_string(o.where->shape) + ",\"output\":" + std::to_string(o.where->output) +
+         ",\"apart\":" + json_number(o.where->apart) + ",\"near\":" + json_string(o.where->near) + "}}\n";
 }
 
 int run(settings s, const std::string& name) {
@@ -134,16 +135,15 @@ int run(settings s, const std::string& name) {
   double loss = 0, norm = 0;
   for (const auto& p : o->steps) loss = std::max(loss, p.loss_apart()), norm = std::max(norm, p.norm_apart());
   if (!o->failed) {
-    support::print(s.a + " and " + s.b + " agree over " + std::to_string(o->steps.size()) + " steps: losses within " + iso::train::shortest(float(loss)) +
-                   ", gradient norms within " + iso::train::shortest(float(norm)) + "\n");
+    support::print(s.a + " and " + s.b + " agree over " + std::to_string(o->steps.size()) + " steps: losses within " +
+                   iso::train::shortest(float(loss)) + ", gradient norms within " + iso::train::shortest(float(norm)) + "\n");
     return support::success;
   }
   if (o->where)
-    support::print("first apart in plan step " + std::to_string(o->where->step) + ": " + o->where->op + " " + o->where->shape + ", output " +
-                   std::to_string(o->where->output) + ", by " + iso::train::shortest(float(o->where->apart)) + " (steps before: " +
-                   iso::train::shortest(float(o->where->worst_before)) + "), near " + o->where->near + "\n");
-  else
-    support::print("no single step is apart by more than " + iso::train::shortest(float(gate.value)) + ": the difference builds up\n");
+    support::print("first apart in plan step " + std::to_string(o->where->step) + ": " + o->where->op + " " + o->where->shape +
+                   ", output " + std::to_string(o->where->output) + ", by " + iso::train::shortest(float(o->where->apart)) +
+                   " (steps before: " + iso::train::shortest(float(o->where->worst_before)) + "), near " + o->where->near + "\n");
+  else support::print("no single step is apart by more than " + iso::train::shortest(float(gate.value)) + ": the difference builds up\n");
   return support::runtime_failure;
 }
 
@@ -156,7 +156,8 @@ int guarded_main(int argc, char** argv) {
   int code = support::success;
   auto loaded = iso::config::load<settings>(given, named_sizes(), {std::string(default_size), {}, switches, {}});
   if (support::failed(program, loaded, code)) return code;
-  if (loaded->has_switch("version")) return support::print(support::version_text(program, iso::build_info<iso::selected>)), support::success;
+  if (loaded->has_switch("version"))
+    return support::print(support::version_text(program, iso::build_info<iso::selected>)), support::success;
   return run(loaded->value, loaded->size);
 }
 

@@ -71,4 +71,5 @@ inline std::string help_text() {
 
 }  // namespace parity_program
 
-BOOST_HANA_ADAPT_STRUCT(parity_program::settings, a, b, steps, batch, length, seed, learning_rate, loss_gate, norm_gate, text, json, machine);
+BOOST_HANA_ADAPT_STRUCT(parity_program::settings, a, b, steps, batch, length, seed, learning_rate, loss_gate, norm_gate, text, json,
+                        machine);

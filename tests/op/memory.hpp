@@ -4,9 +4,9 @@
 
 #include <cmath>
 #include <cstring>
-#include <isotope/core/shape.hpp>
-#include <isotope/core/precision.hpp>
 #include <isotope/core/philox.hpp>
+#include <isotope/core/precision.hpp>
+#include <isotope/core/shape.hpp>
 #include <limits>
 #include <vector>
 

@@ -32,7 +32,8 @@ namespace isotope::train {
 namespace {
 
 using sound = target<backend::cpu, precision::f32, kernels::reference>;
-using faulty = target<backend::cpu, precision::f32, kernels::reference, boost::mp11::mp_list<cpu::kernel<op::attention, precision::f32, broken>>>;
+using faulty =
+    target<backend::cpu, precision::f32, kernels::reference, boost::mp11::mp_list<cpu::kernel<op::attention, precision::f32, broken>>>;
 constexpr model::gpt size{3, 2, 16, 20, 8};
 
 template <class T> auto loaded() {
@@ -42,7 +43,8 @@ template <class T> auto loaded() {
   s->initialize(1);
   return *std::move(s);
 }
-const std::vector<std::int32_t> tokens = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, targets = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
+const std::vector<std::int32_t> tokens = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16},
+                                targets = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
 const batch data{tokens, targets};
 
 TEST(parity, of_a_backend_with_itself_is_exact) {

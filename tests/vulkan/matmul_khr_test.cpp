@@ -1,3 +1,4 @@
+// labels: matrices
 #include "matrix_product.hpp"
 
 using namespace isotope;

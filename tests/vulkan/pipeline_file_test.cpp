@@ -1,11 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <sys/wait.h>
+#include <unistd.h>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <isotope/backend/vulkan/pipeline_file.hpp>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "../io/scratch_folder.hpp"
 
@@ -76,7 +76,8 @@ TEST(pipeline_file, a_writer_that_is_killed_leaves_an_old_file_a_new_one_or_none
     if (child == 0) {
       for (std::size_t n = 1;; ++n) pipeline_file::write(path, some_device(), some_blob(50'000 + n % 7));
     }
-    usleep(unsigned(500 + 700 * round));
+    // Killed at another point of its work each time: after it has been scheduled `round` times more.
+    for (volatile int spin = 0; spin < 20'000 * (round + 1);) spin = spin + 1;
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
     if (!std::filesystem::exists(path)) continue;

@@ -24,7 +24,8 @@ inline result<const port*> typed_port(std::span<const port> ports, std::string_v
     return fail(errc::not_found, std::string("no ") + what + " '" + std::string(label) + "'", "session", "there are: " + names);
   }
   if (size_of(p->where.type) != element_bytes)
-    return fail(errc::invalid_argument, std::string(label) + " holds " + std::string(name_of(p->where.type)), "session", "ask for that type");
+    return fail(errc::invalid_argument, std::string(label) + " holds " + std::string(name_of(p->where.type)), "session",
+                "ask for that type");
   return p;
 }
 /// Whether a batch has the ids that a plan's inputs hold.
@@ -34,6 +35,12 @@ inline bool fits(std::span<const port> ports, const batch& b) {
     return p == nullptr || (p->where.type == dtype::i32 && p->where.dims.count() == std::int64_t(from.size()));
   };
   return same("tokens", b.tokens) && same("targets", b.targets);
+}
+/// Whether steps of the plan add to what earlier micro-batches left.
+inline bool accumulates(const plan_view& p) {
+  for (const auto& s : p.steps)
+    if (s.accumulate != 0) return true;
+  return false;
 }
 /// A number of any floating-point format.
 inline double number_at(const void* at, dtype t) {
@@ -76,7 +83,8 @@ inline result<void> same_parameters(const plan_view& a, const plan_view& b) {
   for (std::size_t i = 0; same && i < a.slots.size(); ++i)
     same = a.slots[i].path == b.slots[i].path && a.slots[i].dims == b.slots[i].dims && a.slots[i].at == b.slots[i].at;
   if (same) return {};
-  return fail(errc::model_mismatch, "the evaluation plan has other parameters than the training plan", "session", "plan both from one model");
+  return fail(errc::model_mismatch, "the evaluation plan has other parameters than the training plan", "session",
+              "plan both from one model");
 }
 /// @error not_found, invalid_argument for another length
 inline result<void> has_slot(const plan_view& p, std::size_t k, std::int64_t length) {

@@ -37,9 +37,9 @@ struct divergence {
   std::size_t step = 0;  // of the plan
   std::string op, shape;
   int output = 0;
-  double apart = 0;        // |a - b| / |a|, L2 over the output
-  double worst_before = 0; // the largest among the steps before
-  std::string near;        // the parameters that the step reads, or that were read last before it
+  double apart = 0;         // |a - b| / |a|, L2 over the output
+  double worst_before = 0;  // the largest among the steps before
+  std::string near;         // the parameters that the step reads, or that were read last before it
 };
 
 template <class A, class B> class parity {
@@ -52,8 +52,10 @@ template <class A, class B> class parity {
     const std::size_t n = std::min(p.steps.size(), q.steps.size());
     for (std::size_t i = 0; i < n; ++i)
       if (p.steps[i].op != q.steps[i].op)
-        return fail(errc::model_mismatch, "step " + std::to_string(i) + " is " + std::string(p.steps[i].op->name) + " in one plan and " +
-                                              std::string(q.steps[i].op->name) + " in the other", "parity");
+        return fail(errc::model_mismatch,
+                    "step " + std::to_string(i) + " is " + std::string(p.steps[i].op->name) + " in one plan and " +
+                        std::string(q.steps[i].op->name) + " in the other",
+                    "parity");
     if (p.steps.size() == q.steps.size()) return {};
     return fail(errc::model_mismatch, std::to_string(p.steps.size()) + " steps against " + std::to_string(q.steps.size()), "parity");
   }
@@ -113,7 +115,8 @@ template <class A, class B> class parity {
           worst = std::max(worst, apart);
           return;
         }
-        found = divergence{i, std::string(b_.plan().steps[i].op->name), plan_words::of(o.dims), k, apart, worst, plan_words::parameters_near(b_.plan(), i)};
+        found = divergence{i,     std::string(b_.plan().steps[i].op->name), plan_words::of(o.dims), k, apart,
+                           worst, plan_words::parameters_near(b_.plan(), i)};
       });
     });
     if (broken) return *broken;

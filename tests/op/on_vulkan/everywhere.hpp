@@ -52,7 +52,8 @@ template <class P, class Set> struct on {
     };
     std::vector<std::int64_t> in_at, out_at;
     for (auto& m : ins) in_at.push_back(place(std::int64_t(m.bytes().size())));
-    for (std::size_t k = 0; k < out.size(); ++k) out_at.push_back(shared[k] >= 0 ? in_at[std::size_t(shared[k])] : place(std::int64_t(outs[k].bytes().size())));
+    for (std::size_t k = 0; k < out.size(); ++k)
+      out_at.push_back(shared[k] >= 0 ? in_at[std::size_t(shared[k])] : place(std::int64_t(outs[k].bytes().size())));
     const std::int64_t scratch_at = place(scratch_bytes);
     auto allocated = vulkan::memory::allocate(device.context, at + 256, vulkan::memory_use::readback, "operands");
     EXPECT_TRUE(bool(allocated)) << ((allocated ? std::string() : allocated.error().line()));
@@ -60,8 +61,7 @@ template <class P, class Set> struct on {
     vulkan::memory& all = *allocated;
     std::byte* base = all.mapped();
     std::vector<std::byte> first(std::size_t(at), std::byte{0xff});
-    vulkan::device_scalars scalars{s.scalars, float(1 - std::pow(double(s.scalars.beta1), double(s.scalars.optimizer_step))),
-                                   float(1 - std::pow(double(s.scalars.beta2), double(s.scalars.optimizer_step)))};
+    const auto scalars = vulkan::device_scalars::of(s.scalars, s.scalars.optimizer_step);
     std::memcpy(first.data(), &scalars, sizeof scalars);
     const auto write = [&](std::int64_t to, memory& m) {
       const auto b = m.bytes();
@@ -154,8 +154,8 @@ template <class P, class Set> struct on {
       }
   }
 };
-using everywhere = ::testing::Types<on<precision::f32, kernels::reference>, on<precision::bf16, kernels::reference>,
-                                    on<precision::f32, kernels::portable>, on<precision::bf16, kernels::portable>,
-                                    on<precision::f32, kernels::native>, on<precision::bf16, kernels::native>>;
+using everywhere =
+    ::testing::Types<on<precision::f32, kernels::reference>, on<precision::bf16, kernels::reference>, on<precision::f32, kernels::portable>,
+                     on<precision::bf16, kernels::portable>, on<precision::f32, kernels::native>, on<precision::bf16, kernels::native>>;
 
 }  // namespace isotope::op_test

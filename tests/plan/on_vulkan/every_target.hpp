@@ -6,9 +6,10 @@
 namespace plan_test {
 
 template <class P, class K> using on = isotope::target<isotope::backend::vulkan, P, K>;
-using every_target = ::testing::Types<on<isotope::precision::f32, isotope::kernels::reference>, on<isotope::precision::bf16, isotope::kernels::reference>,
-                                      on<isotope::precision::f32, isotope::kernels::portable>, on<isotope::precision::bf16, isotope::kernels::portable>,
-                                      on<isotope::precision::f32, isotope::kernels::native>, on<isotope::precision::bf16, isotope::kernels::native>>;
+using every_target =
+    ::testing::Types<on<isotope::precision::f32, isotope::kernels::reference>, on<isotope::precision::bf16, isotope::kernels::reference>,
+                     on<isotope::precision::f32, isotope::kernels::portable>, on<isotope::precision::bf16, isotope::kernels::portable>,
+                     on<isotope::precision::f32, isotope::kernels::native>, on<isotope::precision::bf16, isotope::kernels::native>>;
 
 /// All targets of a program on one device, so that its pipelines are made once. f64 is the processor's.
 template <isotope::Target T> auto opened(int threads) {

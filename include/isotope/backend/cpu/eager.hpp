@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "../../core/error.hpp"
+#include "../../core/initialize.hpp"
 #include "../../core/machine.hpp"
 #include "../../op/update.hpp"
 #include "../../plan/plan.hpp"
-#include "../../core/initialize.hpp"
 #include "table.hpp"
 #include "thread_pool.hpp"
 

@@ -145,9 +145,7 @@ template <Target T> class session {
   /// without it, or with a batch of another size than the plan's, nothing runs and the report is skipped with a loss of NaN.
   step_report step(std::span<const batch> batches, const step_scalars& given) {
     step_report r{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN(), true};
-    bool accumulates = false;
-    for (const auto& s : plan_.steps) accumulates = accumulates || s.accumulate != 0;
-    if (batches.empty() || (batches.size() > 1 && !accumulates)) return r;
+    if (batches.empty() || (batches.size() > 1 && !accumulates(plan_))) return r;
     step_scalars x = given;
     x.gradient_scale = given.gradient_scale / float(batches.size());
     for (std::size_t i = 0; i < batches.size(); ++i) {

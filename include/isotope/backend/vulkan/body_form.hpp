@@ -43,7 +43,8 @@ template <class View> constexpr std::int64_t stride_along(const View& x, int i, 
 /// The form of a body over tensors with members at (bytes), dims, strides, type: views of a launch, operands of a plan. The outputs are dense,
 /// of the same dims; the body's operands broadcast to them. The first `own` operands belong to the body's host.
 template <class View>
-constexpr body_form form_of(std::span<const View> in, std::span<const View> out, std::span<const micro> body, std::uint8_t accumulate, int own = 0) {
+constexpr body_form form_of(std::span<const View> in, std::span<const View> out, std::span<const micro> body, std::uint8_t accumulate,
+                            int own = 0) {
   body_form f;
   f.instructions = int(body.size());
   f.inputs = int(in.size());
@@ -64,7 +65,9 @@ constexpr body_form form_of(std::span<const View> in, std::span<const View> out,
     if (s[i] == 1) continue;
     bool joins = rank > 0;
     for (int k = 0; k < f.inputs && joins; ++k)
-      if (f.read(k)) joins = stride_along(in[std::size_t(k)], i, s.rank) == f.strides[std::size_t(k)][std::size_t(rank - 1)] * f.dims[std::size_t(rank - 1)];
+      if (f.read(k))
+        joins =
+            stride_along(in[std::size_t(k)], i, s.rank) == f.strides[std::size_t(k)][std::size_t(rank - 1)] * f.dims[std::size_t(rank - 1)];
     if (joins) {
       f.dims[std::size_t(rank - 1)] *= s[i];
       continue;

@@ -35,9 +35,11 @@ class command_pool {
     return p;
   }
   result<VkCommandBuffer> buffer() const {
-    const VkCommandBufferAllocateInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, nullptr, pool_, VK_COMMAND_BUFFER_LEVEL_PRIMARY, 1};
+    const VkCommandBufferAllocateInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, nullptr, pool_, VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                                           1};
     VkCommandBuffer b = nullptr;
-    if (const auto s = context_->f().AllocateCommandBuffers(context_->handle(), &info, &b); s != VK_SUCCESS) return failed(s, "a command buffer");
+    if (const auto s = context_->f().AllocateCommandBuffers(context_->handle(), &info, &b); s != VK_SUCCESS)
+      return failed(s, "a command buffer");
     context_->name(VK_OBJECT_TYPE_COMMAND_BUFFER, b, "isotope step");
     return b;
   }

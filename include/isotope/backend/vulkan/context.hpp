@@ -84,9 +84,7 @@ class context {
   VkPipelineLayout layout() const { return layout_; }
   const physical& what() const { return what_; }
   const message_log& messages() const { return instance_->log; }
-  native_handles handles() const {
-    return {f().GetInstanceProcAddr, instance_->handle(), what_.handle, device_, queue_, what_.family};
-  }
+  native_handles handles() const { return {f().GetInstanceProcAddr, instance_->handle(), what_.handle, device_, queue_, what_.family}; }
   device_info info() const {
     return {.name = what_.name, .backend = "vulkan", .kind = what_.kind, .index = index_, .units = int(what_.what.units)};
   }
@@ -104,7 +102,8 @@ class context {
       if (fault == injected_fault::device_lost) return dead(VK_ERROR_DEVICE_LOST, "submitting work (injected)");
     }
     VkCommandBufferSubmitInfo buffer{VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO, nullptr, commands, 0};
-    VkSemaphoreSubmitInfo signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO, nullptr, timeline_, ++submitted_, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, 0};
+    VkSemaphoreSubmitInfo signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO, nullptr, timeline_, ++submitted_,
+                                 VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,    0};
     const VkSubmitInfo2 info{VK_STRUCTURE_TYPE_SUBMIT_INFO_2, nullptr, 0, 0, nullptr, 1, &buffer, 1, &signal};
     if (const auto s = f().QueueSubmit2(queue_, 1, &info, VK_NULL_HANDLE); s != VK_SUCCESS) return dead(s, "submitting work");
     ++counters.submits;
@@ -134,8 +133,8 @@ class context {
   template <class Handle> void name(VkObjectType type, Handle handle, const std::string& text) {
     ++counters.objects;
     if (f().SetDebugUtilsObjectNameEXT == nullptr || !owned_) return;
-    const VkDebugUtilsObjectNameInfoEXT info{VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT, nullptr, type,
-                                             std::uint64_t(handle), text.c_str()};
+    const VkDebugUtilsObjectNameInfoEXT info{VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT, nullptr, type, std::uint64_t(handle),
+                                             text.c_str()};
     f().SetDebugUtilsObjectNameEXT(device_, &info);
   }
 
@@ -172,7 +171,8 @@ class context {
     return failed(s, std::move(asked), what_.name);
   }
   static failure lacks(const physical& p) {
-    return fail(errc::missing_feature, p.name + " lacks " + p.missing, "vulkan", "update its driver, choose another device, or rebuild with -DBACKEND=cpu");
+    return fail(errc::missing_feature, p.name + " lacks " + p.missing, "vulkan",
+                "update its driver, choose another device, or rebuild with -DBACKEND=cpu");
   }
 
   static result<std::size_t> choose(const std::vector<physical>& all, const std::string& asked) {
@@ -234,8 +234,16 @@ class context {
     if (what_.has_matrix2) append(matrix2, "VK_NV_cooperative_matrix2");
     for (const auto& name : device_facts::extensions(f(), what_.handle))
       if (name == "VK_KHR_portability_subset") extensions.push_back("VK_KHR_portability_subset");
-    const VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &base, 0, 1, &queue, 0, nullptr,
-                                  std::uint32_t(extensions.size()), extensions.data(), nullptr};
+    const VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                  &base,
+                                  0,
+                                  1,
+                                  &queue,
+                                  0,
+                                  nullptr,
+                                  std::uint32_t(extensions.size()),
+                                  extensions.data(),
+                                  nullptr};
     if (const auto s = f().CreateDevice(what_.handle, &info, nullptr, &device_); s != VK_SUCCESS) {
       device_ = nullptr;
       return failed(s, "opening " + what_.name);
@@ -253,11 +261,13 @@ class context {
     if (switches.no_workgroup_matrices || switches.no_matrix_units) what_.what.matrix2 = false;
     VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr, VK_SEMAPHORE_TYPE_TIMELINE, 0};
     const VkSemaphoreCreateInfo semaphore{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type, 0};
-    if (const auto s = f().CreateSemaphore(device_, &semaphore, nullptr, &timeline_); s != VK_SUCCESS) return failed(s, "creating a semaphore");
+    if (const auto s = f().CreateSemaphore(device_, &semaphore, nullptr, &timeline_); s != VK_SUCCESS)
+      return failed(s, "creating a semaphore");
     name(VK_OBJECT_TYPE_SEMAPHORE, timeline_, "isotope timeline");
     const VkPushConstantRange push{VK_SHADER_STAGE_COMPUTE_BIT, 0, 128};
     const VkPipelineLayoutCreateInfo layout{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, nullptr, 0, 0, nullptr, 1, &push};
-    if (const auto s = f().CreatePipelineLayout(device_, &layout, nullptr, &layout_); s != VK_SUCCESS) return failed(s, "creating a pipeline layout");
+    if (const auto s = f().CreatePipelineLayout(device_, &layout, nullptr, &layout_); s != VK_SUCCESS)
+      return failed(s, "creating a pipeline layout");
     name(VK_OBJECT_TYPE_PIPELINE_LAYOUT, layout_, "isotope layout");
     return {};
   }

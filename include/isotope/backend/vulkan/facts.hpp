@@ -16,10 +16,10 @@ struct matrix_shape {
 
 /// Switches that change which kernels run; programs fill them from flags and ISOTOPE_* variables.
 struct kernel_switches {
-  bool no_matrix_units = false;      // never use cooperative matrices
-  bool no_f16_matrices = false;      // nor those of f16 operands
+  bool no_matrix_units = false;        // never use cooperative matrices
+  bool no_f16_matrices = false;        // nor those of f16 operands
   bool no_workgroup_matrices = false;  // never use VK_NV_cooperative_matrix2
-  std::uint32_t split_k = 0;         // 0: chosen by size
+  std::uint32_t split_k = 0;           // 0: chosen by size
 };
 
 struct facts {

@@ -73,8 +73,8 @@ class library {
   }
 
   /// @error no_device where there is no loader, with the names that were tried
-  static result<std::shared_ptr<library>> open(std::initializer_list<const char*> names = {"libvulkan.so.1", "libvulkan.so", "libvulkan.1.dylib",
-                                                                                           "libMoltenVK.dylib"}) {
+  static result<std::shared_ptr<library>> open(std::initializer_list<const char*> names = {"libvulkan.so.1", "libvulkan.so",
+                                                                                           "libvulkan.1.dylib", "libMoltenVK.dylib"}) {
     auto l = std::make_shared<library>();
     std::string tried;
     for (const char* name : names) {
@@ -84,7 +84,8 @@ class library {
     }
     if (l->handle_ == nullptr)
       return fail(errc::no_device, "no Vulkan loader: looked for " + tried, "vulkan",
-                  "apt-get install libvulkan1 and the driver of the GPU (mesa-vulkan-drivers runs on the processor), or rebuild with -DBACKEND=cpu");
+                  "apt-get install libvulkan1 and the driver of the GPU (mesa-vulkan-drivers runs on the processor), or rebuild with "
+                  "-DBACKEND=cpu");
     l->table.GetInstanceProcAddr = reinterpret_cast<PFN_vkGetInstanceProcAddr>(dlsym(l->handle_, "vkGetInstanceProcAddr"));
     if (l->table.GetInstanceProcAddr == nullptr)
       return fail(errc::no_device, "the Vulkan loader has no vkGetInstanceProcAddr", "vulkan", "reinstall libvulkan1");

@@ -169,7 +169,8 @@ inline void limits(const functions& f, physical& p) {
   p.buffer_limit = std::int64_t(std::min<VkDeviceSize>(v13.maxBufferSize, VkDeviceSize(1) << 62));
   std::memcpy(p.cache_uuid, base.properties.pipelineCacheUUID, VK_UUID_SIZE);
   if (base.properties.apiVersion < VK_API_VERSION_1_3)
-    p.missing += std::string(p.missing.empty() ? "" : ", ") + "Vulkan 1.3 (it has 1." + std::to_string(VK_API_VERSION_MINOR(base.properties.apiVersion)) + ")";
+    p.missing += std::string(p.missing.empty() ? "" : ", ") + "Vulkan 1.3 (it has 1." +
+                 std::to_string(VK_API_VERSION_MINOR(base.properties.apiVersion)) + ")";
 }
 
 inline void queues(const functions& f, physical& p) {
@@ -214,8 +215,8 @@ class instance {
     std::uint32_t version = VK_API_VERSION_1_0;
     if (f.EnumerateInstanceVersion != nullptr) f.EnumerateInstanceVersion(&version);
     if (version < VK_API_VERSION_1_3)
-      return fail(errc::no_device, "the Vulkan loader is of version 1." + std::to_string(VK_API_VERSION_MINOR(version)) + ", 1.3 is needed", "vulkan",
-                  "update libvulkan1");
+      return fail(errc::no_device, "the Vulkan loader is of version 1." + std::to_string(VK_API_VERSION_MINOR(version)) + ", 1.3 is needed",
+                  "vulkan", "update libvulkan1");
     std::vector<const char*> layers, extensions;
     if (d.validate) {
       if (!r->has_layer("VK_LAYER_KHRONOS_validation"))
@@ -227,15 +228,24 @@ class instance {
     if (debug || (d.validate)) extensions.push_back("VK_EXT_debug_utils");  // the layer offers it where the driver does not
     if (r->has_extension("VK_KHR_portability_enumeration")) extensions.push_back("VK_KHR_portability_enumeration");
     VkApplicationInfo app{VK_STRUCTURE_TYPE_APPLICATION_INFO, nullptr, "isotope", 1, "isotope", 1, VK_API_VERSION_1_3};
-    VkDebugUtilsMessengerCreateInfoEXT listen{VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT, nullptr, 0,
-                                              VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
-                                              VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT,
-                                              &instance::heard, &r->log};
+    VkDebugUtilsMessengerCreateInfoEXT listen{
+        VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT,
+        nullptr,
+        0,
+        VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
+        VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT,
+        &instance::heard,
+        &r->log};
     const VkValidationFeatureEnableEXT enabled[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
     VkValidationFeaturesEXT validation{VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT, &listen, 1, enabled, 0, nullptr};
-    VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, d.validate ? static_cast<const void*>(&validation) : nullptr,
-                              r->has_extension("VK_KHR_portability_enumeration") ? VkInstanceCreateFlags(1) : 0, &app,
-                              std::uint32_t(layers.size()), layers.data(), std::uint32_t(extensions.size()), extensions.data()};
+    VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+                              d.validate ? static_cast<const void*>(&validation) : nullptr,
+                              r->has_extension("VK_KHR_portability_enumeration") ? VkInstanceCreateFlags(1) : 0,
+                              &app,
+                              std::uint32_t(layers.size()),
+                              layers.data(),
+                              std::uint32_t(extensions.size()),
+                              extensions.data()};
     if (const auto s = f.CreateInstance(&info, nullptr, &r->handle_); s != VK_SUCCESS) {
       r->handle_ = nullptr;
       if (s == VK_ERROR_INCOMPATIBLE_DRIVER)
@@ -244,7 +254,8 @@ class instance {
       return failed(s, "creating a Vulkan instance");
     }
     f.take_instance(r->handle_);
-    if (d.validate && f.CreateDebugUtilsMessengerEXT != nullptr) f.CreateDebugUtilsMessengerEXT(r->handle_, &listen, nullptr, &r->messenger_);
+    if (d.validate && f.CreateDebugUtilsMessengerEXT != nullptr)
+      f.CreateDebugUtilsMessengerEXT(r->handle_, &listen, nullptr, &r->messenger_);
     r->look();
     return r;
   }
@@ -302,7 +313,8 @@ class instance {
       VkPhysicalDeviceMemoryProperties2 m{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, nullptr, {}};
       table().GetPhysicalDeviceMemoryProperties2(h, &m);
       p.memory = m.memoryProperties;
-      const auto place = std::upper_bound(devices_.begin(), devices_.end(), p, [](const auto& a, const auto& b) { return int(a.kind) > int(b.kind); });
+      const auto place =
+          std::upper_bound(devices_.begin(), devices_.end(), p, [](const auto& a, const auto& b) { return int(a.kind) > int(b.kind); });
       devices_.insert(place, std::move(p));
     }
   }

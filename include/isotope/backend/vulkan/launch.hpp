@@ -1,6 +1,7 @@
 #pragma once
 /// What a vulkan kernel receives, and what it hands back: dispatches. Nothing here touches a device, so recordings can be made and checked anywhere.
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -157,12 +158,12 @@ class recording {
 struct launch {
   std::span<const view> in, out;
   const attributes* attr = nullptr;
-  std::span<const micro> body;   // operands of elementwise steps have the output's dims, strides 0 where repeated
-  std::uint64_t scratch = 0;     // device address
+  std::span<const micro> body;  // operands of elementwise steps have the output's dims, strides 0 where repeated
+  std::uint64_t scratch = 0;    // device address
   std::int64_t scratch_bytes = 0;
-  std::uint64_t scalars = 0;     // device address of device_scalars
-  std::uint32_t ordinal = 0;     // stream of random numbers
-  std::uint8_t accumulate = 0;   // bit k: add to output k (already decided for the running phase)
+  std::uint64_t scalars = 0;    // device address of device_scalars
+  std::uint32_t ordinal = 0;    // stream of random numbers
+  std::uint8_t accumulate = 0;  // bit k: add to output k (already decided for the running phase)
   const facts* device = nullptr;
 };
 
@@ -170,6 +171,13 @@ struct launch {
 struct device_scalars {
   step_scalars given;
   float correction1 = 1, correction2 = 1;  // 1 - beta^t
+
+  static device_scalars of(const step_scalars& x, std::int64_t optimizer_step) {
+    device_scalars s{x, float(1 - std::pow(double(x.beta1), double(optimizer_step))),
+                     float(1 - std::pow(double(x.beta2), double(optimizer_step)))};
+    s.given.optimizer_step = optimizer_step;
+    return s;
+  }
 };
 static_assert(sizeof(step_scalars) == 128 && sizeof(device_scalars) == 136);
 

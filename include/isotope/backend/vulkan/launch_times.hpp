@@ -24,8 +24,10 @@ struct timed_step {
 inline result<std::vector<launch_time>> time_launches(const command_pool& pool, const pipelines& made, std::span<const dispatch> all,
                                                       std::span<const std::uint8_t> before) {
   context& c = *pool.owner();
-  if (c.what().timestamp_bits == 0) return fail(errc::missing_feature, c.what().name + " has no timestamps", "vulkan", "time whole steps instead");
-  const VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0, VK_QUERY_TYPE_TIMESTAMP, std::uint32_t(2 * all.size()), 0};
+  if (c.what().timestamp_bits == 0)
+    return fail(errc::missing_feature, c.what().name + " has no timestamps", "vulkan", "time whole steps instead");
+  const VkQueryPoolCreateInfo info{
+      VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0, VK_QUERY_TYPE_TIMESTAMP, std::uint32_t(2 * all.size()), 0};
   VkQueryPool queries = VK_NULL_HANDLE;
   if (const auto s = c.f().CreateQueryPool(c.handle(), &info, nullptr, &queries); s != VK_SUCCESS) return failed(s, "timestamps");
   c.name(VK_OBJECT_TYPE_QUERY_POOL, queries, "isotope clock");

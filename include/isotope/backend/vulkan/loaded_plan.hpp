@@ -40,7 +40,8 @@ class loaded_plan {
   }
 
   const plan_view& plan() const { return plan_; }
-  void move_to(session_parts& parts) { parts_ = &parts; }
+  /// Whether some size is known only when a step runs.
+  bool dynamic() const { return dynamic_; }
 
   /// The commands of a set of phases; recorded at the first call, and again where the sizes of a plan with scalar dimensions change.
   /// @error out_of_memory, missing_feature
@@ -110,5 +111,26 @@ class loaded_plan {
       if (b != 0 && k-- == 0) b = 0;
   }
 };
+
+/// Runs dispatches, those of one plan step in a submission of their own, with after(step) when each is done. Returns the last submission.
+/// @error device_lost, out_of_memory, timeout
+template <class After> result<std::uint64_t> run_one_by_one(session_parts& parts, std::span<const dispatch> all, const After& after) {
+  auto commands = parts.commands.buffer();
+  if (!commands) return commands.error();
+  std::uint64_t done = 0;
+  for (std::size_t i = 0; i < all.size();) {
+    std::size_t end = i + 1;
+    while (end < all.size() && all[end].step == all[i].step) ++end;
+    const auto part = all.subspan(i, end - i);
+    if (auto r = record_commands(*parts.device, *parts.made, *commands, part, plan_barriers(part)); !r) return r.error();
+    auto value = parts.device->submit(*commands);
+    if (!value) return value;
+    if (auto r = parts.device->wait(*value); !r) return r.error();
+    done = *value;
+    if (all[i].step >= 0) after(std::size_t(all[i].step));
+    i = end;
+  }
+  return done;
+}
 
 }  // namespace isotope::vulkan

@@ -32,7 +32,8 @@ class memory {
   }
 
   /// `chunk` is the most bytes of one allocation; 0: what the device allows. @error out_of_memory with the sizes asked for and allowed
-  static result<memory> allocate(std::shared_ptr<context> c, std::int64_t bytes, memory_use use, const std::string& label, std::int64_t chunk = 0) {
+  static result<memory> allocate(std::shared_ptr<context> c, std::int64_t bytes, memory_use use, const std::string& label,
+                                 std::int64_t chunk = 0) {
     memory m;
     m.context_ = std::move(c);
     m.bytes_ = std::max<std::int64_t>(bytes, 256);
@@ -84,11 +85,15 @@ class memory {
   result<void> create(bool sparse, memory_use use, const std::string& label, std::int64_t limit) {
     const auto& f = context_->f();
     const VkDevice d = context_->handle();
-    const VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, nullptr,
-                                  sparse ? VkBufferCreateFlags(VK_BUFFER_CREATE_SPARSE_BINDING_BIT) : VkBufferCreateFlags(0), VkDeviceSize(bytes_),
-                                  VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                                      VK_BUFFER_USAGE_TRANSFER_DST_BIT,
-                                  VK_SHARING_MODE_EXCLUSIVE, 0, nullptr};
+    const VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                  nullptr,
+                                  sparse ? VkBufferCreateFlags(VK_BUFFER_CREATE_SPARSE_BINDING_BIT) : VkBufferCreateFlags(0),
+                                  VkDeviceSize(bytes_),
+                                  VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT | VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                                      VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+                                  VK_SHARING_MODE_EXCLUSIVE,
+                                  0,
+                                  nullptr};
     const std::string what = label + " of " + std::to_string(bytes_) + " bytes";
     if (const auto s = f.CreateBuffer(d, &info, nullptr, &buffer_); s != VK_SUCCESS) return failed(s, "a buffer for " + what);
     context_->name(VK_OBJECT_TYPE_BUFFER, buffer_, label);
@@ -99,11 +104,15 @@ class memory {
     const auto flags = context_->what().memory.memoryTypes[type].propertyFlags;
     coherent_ = (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0;
     const VkDeviceSize piece = sparse ? VkDeviceSize(limit) / need.alignment * need.alignment : need.size;
-    if (piece == 0) return fail(errc::invalid_argument, "chunks of " + std::to_string(limit) + " bytes are below the device's granularity of " + std::to_string(need.alignment), "vulkan", "larger chunks");
+    if (piece == 0)
+      return fail(errc::invalid_argument,
+                  "chunks of " + std::to_string(limit) + " bytes are below the device's granularity of " + std::to_string(need.alignment),
+                  "vulkan", "larger chunks");
     std::vector<VkSparseMemoryBind> binds;
     for (VkDeviceSize at = 0; at < need.size; at += piece) {
       const VkDeviceSize size = std::min(piece, need.size - at);
-      const VkMemoryAllocateFlagsInfo address{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO, nullptr, VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT, 0};
+      const VkMemoryAllocateFlagsInfo address{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO, nullptr, VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
+                                              0};
       const VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, &address, size, std::uint32_t(type)};
       VkDeviceMemory m = VK_NULL_HANDLE;
       if (const auto s = f.AllocateMemory(d, &allocate, nullptr, &m); s != VK_SUCCESS)

@@ -125,24 +125,28 @@ class pipelines : public shader_store {
     const auto& f = context_->f();
     const std::string name(d.code->name);
     if (!d.code->there())
-      return fail(errc::missing_feature, "module " + name + " was built without words", "vulkan", "a shader compiler with " + std::string(d.code->missing));
-    const VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, nullptr, 0, d.code->words.size_bytes(), d.code->words.data()};
+      return fail(errc::missing_feature, "module " + name + " was built without words", "vulkan",
+                  "a shader compiler with " + std::string(d.code->missing));
+    const VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, nullptr, 0, d.code->words.size_bytes(),
+                                               d.code->words.data()};
     VkShaderModule module = VK_NULL_HANDLE;
-    if (const auto s = f.CreateShaderModule(context_->handle(), &module_info, nullptr, &module); s != VK_SUCCESS) return failed(s, "module " + name);
+    if (const auto s = f.CreateShaderModule(context_->handle(), &module_info, nullptr, &module); s != VK_SUCCESS)
+      return failed(s, "module " + name);
     const auto& words = d.specialization.words();
     std::vector<VkSpecializationMapEntry> entries;
     for (std::size_t i = 0; i < words.size(); ++i) entries.push_back({std::uint32_t(i), std::uint32_t(4 * i), 4});
     const VkSpecializationInfo specialization{std::uint32_t(entries.size()), entries.data(), 4 * words.size(), words.data()};
-    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size{VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, nullptr,
-                                                             d.subgroup};
-    VkPipelineShaderStageCreateInfo stage{VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, nullptr, 0, VK_SHADER_STAGE_COMPUTE_BIT, module, "main",
-                                          &specialization};
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size{VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
+                                                             nullptr, d.subgroup};
+    VkPipelineShaderStageCreateInfo stage{
+        VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, nullptr, 0, VK_SHADER_STAGE_COMPUTE_BIT, module, "main", &specialization};
     if (d.subgroup != 0) {
       const auto& facts = context_->what().what;
       stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
       if (facts.least_subgroup != facts.most_subgroup) stage.pNext = &size;
     }
-    const VkComputePipelineCreateInfo info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, nullptr, 0, stage, context_->layout(), VK_NULL_HANDLE, -1};
+    const VkComputePipelineCreateInfo info{
+        VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, nullptr, 0, stage, context_->layout(), VK_NULL_HANDLE, -1};
     VkPipeline p = VK_NULL_HANDLE;
     const auto s = f.CreateComputePipelines(context_->handle(), cache_, 1, &info, nullptr, &p);
     f.DestroyShaderModule(context_->handle(), module, nullptr);

@@ -61,9 +61,8 @@ template <class Kernel> class matrix_self_test {
     std::memcpy(m->mapped() + 256, a.data(), std::size_t(a_bytes));
     std::memcpy(m->mapped() + 256 + a_bytes, b.data(), std::size_t(b_bytes));
     const std::uint64_t at = m->address() + 256;
-    const std::array<view, 2> in{
-        view{at, a_bytes, in_dims[0], o.a_cross ? extents{1, M} : extents{K, 1}, t},
-        view{at + std::uint64_t(a_bytes), b_bytes, in_dims[1], o.b_cross ? extents{N, 1} : extents{1, K}, t}};
+    const std::array<view, 2> in{view{at, a_bytes, in_dims[0], o.a_cross ? extents{1, M} : extents{K, 1}, t},
+                                 view{at + std::uint64_t(a_bytes), b_bytes, in_dims[1], o.b_cross ? extents{N, 1} : extents{1, K}, t}};
     const view out{at + std::uint64_t(a_bytes + b_bytes), y_bytes, out_dims, extents{N, 1}, t};
     launch l;
     l.in = in;
@@ -82,7 +81,8 @@ template <class Kernel> class matrix_self_test {
     if (auto done = made_.make(r.dispatches); !done) return done.error().line();
     auto commands = pool->buffer();
     if (!commands) return commands.error().line();
-    if (auto done = record_commands(*context_, made_, *commands, r.dispatches, plan_barriers(r.dispatches)); !done) return done.error().line();
+    if (auto done = record_commands(*context_, made_, *commands, r.dispatches, plan_barriers(r.dispatches)); !done)
+      return done.error().line();
     for (int turn = 0; turn < 2; ++turn) {
       std::memset(m->mapped() + 256 + a_bytes + b_bytes, 0xff, std::size_t(y_bytes));
       auto value = context_->submit(*commands);

@@ -10,39 +10,20 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "../../core/batch.hpp"
-#include "../../core/initialize.hpp"
 #include "../../plan/dynamic.hpp"
+#include "../initial_tensor.hpp"
 #include "../state_dict.hpp"
+#include "arena_layout.hpp"
 #include "buffer.hpp"
+#include "lane.hpp"
 #include "launch_times.hpp"
-#include "loaded_plan.hpp"
+#include "session_counters.hpp"
 #include "transfer.hpp"
 
 namespace isotope::vulkan {
-
-/// What a session did since it was loaded; differences between two readings describe the steps between them.
-struct session_counters {
-  std::int64_t steps = 0;        // runs of the training plan
-  std::int64_t evaluations = 0;  // runs of the evaluation plan
-  std::int64_t launches = 0;     // kernels started
-  std::int64_t submits = 0;      // queue submissions
-  std::int64_t barriers = 0;
-  std::int64_t bytes_in = 0;   // written for the device, scalars included
-  std::int64_t bytes_out = 0;  // read back: loss and norm
-};
-
-/// A step that was submitted and may still run. Collect it with session::collect, in the order of submission.
-struct pending_step {
-  std::uint64_t value = 0;  // of the device's timeline
-  std::size_t lane = 0;
-  std::uint8_t active = 0;
-  std::int64_t optimizer_step = 0;
-  bool asynchronous = false;
-};
 
 template <Target T> class session {
  public:
@@ -50,7 +31,8 @@ template <Target T> class session {
 
   /// Plans must outlive the session, or be handed over as dynamic plans. `evaluation`, if it has steps, is a forward plan of the same
   /// parameters; it works in the temporaries of `plan`. @error out_of_memory, missing_feature, model_mismatch, device_lost
-  static result<session> load(const plan_view& plan, const plan_view& evaluation, std::shared_ptr<context> device, std::shared_ptr<pipelines> made) {
+  static result<session> load(const plan_view& plan, const plan_view& evaluation, std::shared_ptr<context> device,
+                              std::shared_ptr<pipelines> made) {
     if (auto r = same_parameters(plan, evaluation); !r) return r.error();
     session s;
     s.parts_ = std::make_unique<session_parts>();
@@ -70,7 +52,8 @@ template <Target T> class session {
     s.parts_->made->save();
     return s;
   }
-  static result<session> load(dynamic_plan plan, dynamic_plan evaluation, std::shared_ptr<context> device, std::shared_ptr<pipelines> made) {
+  static result<session> load(dynamic_plan plan, dynamic_plan evaluation, std::shared_ptr<context> device,
+                              std::shared_ptr<pipelines> made) {
     auto owned = std::make_unique<std::array<dynamic_plan, 2>>(std::array<dynamic_plan, 2>{std::move(plan), std::move(evaluation)});
     auto s = load(plan_view((*owned)[0]), plan_view((*owned)[1]), std::move(device), std::move(made));
     if (s) s->owned_ = std::move(owned);
@@ -95,11 +78,11 @@ template <Target T> class session {
     for (std::size_t k = 0; k < plan_.slots.size(); ++k) {
       const slot& s = plan_.slots[k];
       x.resize(std::size_t(s.dims.count()));
-      fill_initial(s, seed, x);
+      fill_initial(s.init, seed, stream_of(s.path.view()), x);
       keep(put_parameter(s, x));
     }
-    keep(transfer_.clear(arena_, offset_[std::size_t(value_kind::state)], plan_.totals.region[std::size_t(value_kind::state)]));
-    keep(transfer_.clear(arena_, offset_[std::size_t(value_kind::grad)], plan_.totals.region[std::size_t(value_kind::grad)]));
+    keep(transfer_.clear(arena_, layout_[value_kind::state], plan_.totals.region[std::size_t(value_kind::state)]));
+    keep(transfer_.clear(arena_, layout_[value_kind::grad], plan_.totals.region[std::size_t(value_kind::grad)]));
   }
 
   /// The bytes of an input, in memory that the device reads: to be filled before `run`, best in ascending order and never read.
@@ -126,7 +109,8 @@ template <Target T> class session {
     if (!to) return to.error();
     if (to->size() != from.span().size())
       return fail(errc::invalid_argument,
-                  "the buffer has " + std::to_string(from.span().size()) + " elements, the input " + std::to_string(to->size()), std::string(label));
+                  "the buffer has " + std::to_string(from.span().size()) + " elements, the input " + std::to_string(to->size()),
+                  std::string(label));
     std::copy(from.span().begin(), from.span().end(), to->begin());
     counters_.bytes_in += std::int64_t(to->size_bytes());
     return {};
@@ -136,35 +120,21 @@ template <Target T> class session {
   step_report run(const step_scalars& x, std::uint8_t active = phase_first | phase_last) { return collect(start(0, x, active)); }
 
   /// As `run`, a step of the plan at a time, with after(step) called after each, when `numbers` gives what it wrote.
-  template <class After>
-  step_report observe(const step_scalars& x, const After& after, std::uint8_t active = phase_first | phase_last) {
+  template <class After> step_report observe(const step_scalars& x, const After& after, std::uint8_t active = phase_first | phase_last) {
     drain();
     const auto all = lanes_[0].train.dispatches(active);
     if (!broken_.what.empty() || !keep(parts_->made->make(all))) return nothing();
     put_scalars(lanes_[0], x);
-    auto commands = parts_->commands.buffer();
-    if (!commands) return keep(commands.error()), nothing();
-    std::uint64_t done = 0;
-    for (std::size_t i = 0; i < all.size();) {
-      std::size_t end = i + 1;
-      while (end < all.size() && all[end].step == all[i].step) ++end;
-      const auto part = std::span(all).subspan(i, end - i);
-      if (!keep(record_commands(*parts_->device, *parts_->made, *commands, part, plan_barriers(part)))) return nothing();
-      auto value = parts_->device->submit(*commands);
-      if (!value) return keep(value.error()), nothing();
-      if (!keep(parts_->device->wait(*value))) return nothing();
-      done = *value;
-      if (all[i].step >= 0) after(std::size_t(all[i].step));
-      i = end;
-    }
+    auto done = run_one_by_one(*parts_, all, after);
+    if (!done) return keep(done.error()), nothing();
     ++counters_.steps;
-    return collect({done, 0, active, last_step_, false});
+    return collect({*done, 0, active, last_step_, false});
   }
   /// The elements of an operand of the plan, as they are. @error device_lost
   result<std::vector<float>> numbers(const operand& o) const {
     std::vector<std::byte> bytes(std::size_t(o.bytes));
     if (o.region == value_kind::input) return fail(errc::invalid_argument, "inputs are written by the host and not read back", "session");
-    if (auto r = transfer_.download(arena_, offset_[std::size_t(o.region)] + o.at, bytes); !r) return r.error();
+    if (auto r = transfer_.download(arena_, layout_[o.region] + o.at, bytes); !r) return r.error();
     return numbers_of(bytes.data(), o);
   }
   /// Copies a batch into the inputs, for `run` and `observe`. @error invalid_argument for another size than the plan's
@@ -191,7 +161,7 @@ template <Target T> class session {
   /// training_options::accumulate; without it, or with a batch of another size than the plan's, nothing runs and the report is skipped with a loss of
   /// NaN; so it is when the device failed: `status` says how.
   step_report step(std::span<const batch> batches, const step_scalars& given) {
-    if (batches.empty() || (batches.size() > 1 && !accumulates())) return nothing();
+    if (batches.empty() || (batches.size() > 1 && !accumulates(plan_))) return nothing();
     step_report r = nothing();
     std::array<std::optional<pending_step>, 2> flying;
     for (std::size_t i = 0; i < batches.size(); ++i) {
@@ -199,10 +169,10 @@ template <Target T> class session {
       step_scalars x = given;
       x.gradient_scale = given.gradient_scale / float(batches.size());
       x.counter = given.counter + i;
-      const std::size_t lane = i % lanes_.size();
-      if (flying[lane]) r = collect(*flying[lane]);
-      if (!fill(lane, batches[i], plan_.inputs, head)) return nothing();
-      flying[lane] = start(lane, x, std::uint8_t((i == 0 ? phase_first : phase_later) | (last ? phase_last : 0)));
+      const std::size_t turn = i % lanes_.size();
+      if (flying[turn]) r = collect(*flying[turn]);
+      if (!fill(turn, batches[i], plan_.inputs, head)) return nothing();
+      flying[turn] = start(turn, x, std::uint8_t((i == 0 ? phase_first : phase_later) | (last ? phase_last : 0)));
     }
     const std::size_t end = (batches.size() - 1) % lanes_.size();
     if (flying[end ^ 1]) collect(*flying[end ^ 1]);
@@ -214,8 +184,8 @@ template <Target T> class session {
   /// Submits a step over one batch and returns at once; two may be in flight. The report comes from `collect`.
   pending_step submit(const batch& b, const step_scalars& x) {
     next_lane_ ^= 1;
-    auto& lane = lanes_[next_lane_];
-    if (lane.pending != 0) keep(parts_->device->wait(std::exchange(lane.pending, 0)));
+    auto& l = lanes_[next_lane_];
+    if (l.pending != 0) keep(parts_->device->wait(std::exchange(l.pending, 0)));
     if (!fill(next_lane_, b, plan_.inputs, head)) return {};
     auto p = start(next_lane_, x, phase_first | phase_last);
     p.asynchronous = p.value != 0;
@@ -225,28 +195,28 @@ template <Target T> class session {
   /// Waits for a step and reads its loss and norm.
   step_report collect(const pending_step& p) {
     if (p.value == 0 || !keep(parts_->device->wait(p.value))) return nothing();
-    auto& lane = lanes_[p.lane];
-    if (lane.pending == p.value) lane.pending = 0;
+    auto& l = lanes_[p.lane];
+    if (l.pending == p.value) l.pending = 0;
     if (p.asynchronous) --in_flight_;
     return read_report(p);
   }
 
   /// Mean loss of one batch by the evaluation plan; NaN without one.
   double evaluate(const batch& b) {
-    auto& lane = lanes_[0];
-    if (lane.evaluate.plan().steps.empty() || !settle(lane) || !fill(0, b, lane.evaluate.plan().inputs, eval_input_))
+    auto& l = lanes_[0];
+    if (l.evaluate.plan().steps.empty() || !settle(l) || !fill(0, b, l.evaluate.plan().inputs, eval_input_))
       return std::numeric_limits<double>::quiet_NaN();
-    auto v = lane.evaluate.prepare(phase_always, {});
+    auto v = l.evaluate.prepare(phase_always, {});
     if (!v) return keep(v.error()), std::numeric_limits<double>::quiet_NaN();
     auto value = parts_->device->submit((*v)->commands);
     if (!value) return keep(value.error()), std::numeric_limits<double>::quiet_NaN();
     note(**v);
     ++counters_.evaluations;
-    if (!keep(parts_->device->wait(*value)) || parts_->device->options.diagnose.no_readback) return std::numeric_limits<double>::quiet_NaN();
-    lane.readback.pull();
+    if (!keep(parts_->device->wait(*value)) || parts_->device->options.diagnose.no_readback)
+      return std::numeric_limits<double>::quiet_NaN();
+    l.readback.pull();
     counters_.bytes_out += size_of(accum);
-    const port* p = find_port(lane.evaluate.plan().outputs, "output");
-    return p == nullptr ? 0 : number_at(lane.readback.mapped() + eval_output_ + p->where.at, p->where.type);
+    return l.number(l.evaluate.plan().outputs, "output", eval_output_);
   }
 
   /// Copies the logical f32 values of one tensor. @error not_found (no such slot, or nothing of that kind), invalid_argument (length), device_lost
@@ -254,7 +224,7 @@ template <Target T> class session {
     if (auto r = has_slot(plan_, k, std::int64_t(out.size())); !r) return r;
     auto at = locate(plan_, what, k);
     if (!at) return at.error();
-    return transfer_.download(arena_, offset_[std::size_t(at->region)] + at->at, std::as_writable_bytes(out));
+    return transfer_.download(arena_, layout_[at->region] + at->at, std::as_writable_bytes(out));
   }
   result<void> write(tensor_kind what, std::size_t k, std::span<const float> in) {
     drain();
@@ -262,7 +232,7 @@ template <Target T> class session {
     if (what == tensor_kind::parameter) return put_parameter(plan_.slots[k], in);
     auto at = locate(plan_, what, k);
     if (!at) return at.error();
-    return transfer_.upload(arena_, offset_[std::size_t(at->region)] + at->at, std::as_bytes(in));
+    return transfer_.upload(arena_, layout_[at->region] + at->at, std::as_bytes(in));
   }
 
   std::int64_t planned_bytes() const { return planned_; }
@@ -300,23 +270,14 @@ template <Target T> class session {
   static constexpr std::int64_t head = 256;  // bytes of the scalars at the front of the upload memory
   static_assert(sizeof(device_scalars) <= std::size_t(head));
 
-  /// What one step in flight needs of its own.
-  struct lane_state {
-    memory upload;    // scalars, inputs, inputs of the evaluation
-    memory readback;  // outputs, outputs of the evaluation
-    loaded_plan train, evaluate;
-    std::vector<std::byte> shadow;  // the inputs as they were written last; empty: unknown
-    std::uint64_t pending = 0;
-  };
-
   std::unique_ptr<session_parts> parts_;
   std::unique_ptr<std::array<dynamic_plan, 2>> owned_;
   plan_view plan_;
   memory arena_;
   mutable transfer transfer_;
-  std::array<std::int64_t, value_kinds> offset_{};  // of each region in the arena
-  std::int64_t eval_input_ = 0, eval_output_ = 0, eval_output_arena_ = 0;
-  std::array<lane_state, 2> lanes_;
+  arena_layout layout_;
+  std::int64_t eval_input_ = 0, eval_output_ = 0;  // of the evaluation, in the lanes' memory
+  std::array<vulkan::lane, 2> lanes_;
   std::size_t next_lane_ = 0;
   int in_flight_ = 0;
   std::int64_t planned_ = 0, step_count_ = 0;
@@ -332,41 +293,29 @@ template <Target T> class session {
   void keep(const failure& e) {
     if (broken_.what.empty()) broken_ = e;
   }
-  bool settle(lane_state& l) { return l.pending == 0 || keep(parts_->device->wait(std::exchange(l.pending, 0))); }
+  bool settle(vulkan::lane& l) { return l.pending == 0 || keep(parts_->device->wait(std::exchange(l.pending, 0))); }
   /// Nothing of this session runs afterwards.
   void drain() {
     if (parts_ == nullptr) return;
     for (auto& l : lanes_) settle(l);
   }
   static step_report nothing() { return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN(), true}; }
-  bool accumulates() const {
-    return std::any_of(plan_.steps.begin(), plan_.steps.end(), [](const auto& s) { return s.accumulate != 0; });
-  }
 
   result<void> allocate(const plan_view& evaluation) {
     const auto region = [](const plan_view& p, value_kind k) { return p.totals.region[std::size_t(k)]; };
-    std::int64_t at = 0;
-    for (int k = 1; k < value_kinds; ++k) {  // inputs are in upload memory
-      offset_[std::size_t(k)] = at;
-      at += std::max(region(plan_, value_kind(k)), k == int(value_kind::temp) ? region(evaluation, value_kind::temp) : 0);
-    }
-    eval_output_arena_ = at;
-    at += region(evaluation, value_kind::output);
-    auto m = memory::allocate(parts_->device, at, memory_use::device, "isotope arena", parts_->device->options.diagnose.chunk_bytes);
+    layout_ = arena_layout::of(plan_, evaluation);
+    auto m =
+        memory::allocate(parts_->device, layout_.bytes, memory_use::device, "isotope arena", parts_->device->options.diagnose.chunk_bytes);
     if (!m) return m.error();
     arena_ = std::move(*m);
     eval_input_ = head + region(plan_, value_kind::input);
     eval_output_ = region(plan_, value_kind::output);
-    planned_ = at;
+    planned_ = layout_.bytes;
     for (auto& l : lanes_) {
-      auto up = memory::allocate(parts_->device, eval_input_ + region(evaluation, value_kind::input), memory_use::upload, "isotope inputs");
-      if (!up) return up.error();
-      auto down = memory::allocate(parts_->device, eval_output_ + region(evaluation, value_kind::output), memory_use::readback, "isotope outputs");
-      if (!down) return down.error();
-      l.upload = std::move(*up);
-      l.readback = std::move(*down);
-      std::memset(l.upload.mapped(), 0, std::size_t(l.upload.bytes()));
-      std::memset(l.readback.mapped(), 0, std::size_t(l.readback.bytes()));
+      auto made = lane::allocate(parts_->device, eval_input_ + region(evaluation, value_kind::input),
+                                 eval_output_ + region(evaluation, value_kind::output));
+      if (!made) return made.error();
+      l = std::move(*made);
       planned_ += l.upload.bytes() + l.readback.bytes();
     }
     return {};
@@ -374,32 +323,24 @@ template <Target T> class session {
   result<void> bind(const plan_view& evaluation) {
     const kernel_set kernels{kernel_table<T>, code_of<T>()};
     for (auto& l : lanes_) {
-      region_addresses base;
-      for (int k = 1; k < value_kinds; ++k) base.at[std::size_t(k)] = arena_.address() + std::uint64_t(offset_[std::size_t(k)]);
-      base.at[std::size_t(value_kind::input)] = l.upload.address() + head;
-      base.scalars = l.upload.address();
-      l.train = loaded_plan(plan_, kernels, base, l.readback.address(), *parts_);
-      base.at[std::size_t(value_kind::input)] = l.upload.address() + std::uint64_t(eval_input_);
-      base.at[std::size_t(value_kind::output)] = arena_.address() + std::uint64_t(eval_output_arena_);
-      l.evaluate = loaded_plan(evaluation, kernels, base, l.readback.address() + std::uint64_t(eval_output_), *parts_);
+      const auto addresses = [&](std::int64_t inputs, bool evaluates) {
+        return layout_.addresses(arena_.address(), l.upload.address(), inputs, evaluates);
+      };
+      l.train = loaded_plan(plan_, kernels, addresses(head, false), l.readback.address(), *parts_);
+      l.evaluate =
+          loaded_plan(evaluation, kernels, addresses(eval_input_, true), l.readback.address() + std::uint64_t(eval_output_), *parts_);
     }
     // What every caller needs is recorded at once; the second lane and the other phases when they are first used.
     const std::array<std::int32_t, 16> sizes{};
-    const bool dynamic = std::any_of(plan_.operands.begin(), plan_.operands.end(), [](const auto& o) { return o.dims.has_scalar(); });
-    if (!dynamic)
+    if (!lanes_[0].train.dynamic())
       if (auto v = lanes_[0].train.prepare(phase_first | phase_last, sizes); !v) return v.error();
     if (!evaluation.steps.empty())
       if (auto v = lanes_[0].evaluate.prepare(phase_always, sizes); !v) return v.error();
     return {};
   }
 
-  void put_scalars(lane_state& l, const step_scalars& x) {
-    device_scalars s;
-    s.given = x;
-    if (x.optimizer_step <= 0) s.given.optimizer_step = step_count_ + in_flight_ + 1;
-    const double t = double(s.given.optimizer_step);
-    s.correction1 = float(1 - std::pow(double(x.beta1), t));
-    s.correction2 = float(1 - std::pow(double(x.beta2), t));
+  void put_scalars(vulkan::lane& l, const step_scalars& x) {
+    const auto s = device_scalars::of(x, x.optimizer_step > 0 ? x.optimizer_step : step_count_ + in_flight_ + 1);
     std::memcpy(l.upload.mapped(), &s, sizeof s);
     counters_.bytes_in += std::int64_t(sizeof s);
     last_step_ = s.given.optimizer_step;
@@ -429,55 +370,24 @@ template <Target T> class session {
   bool fill(std::size_t k, const batch& b, std::span<const port> ports, std::int64_t first) {
     auto& l = lanes_[k];
     if (!fits(ports, b) || !settle(l)) return false;
-    if (l.shadow.empty()) l.shadow.assign(std::size_t(l.upload.bytes()), std::byte{0xa5});
-    const auto put = [&](std::string_view label, std::span<const std::int32_t> from) {
-      const port* p = find_port(ports, label);
-      if (p == nullptr || from.empty()) return;
-      const auto at = std::size_t(first + p->where.at);
-      if (!parts_->device->options.diagnose.force_upload && std::memcmp(l.shadow.data() + at, from.data(), from.size_bytes()) == 0) return;
-      std::memcpy(l.shadow.data() + at, from.data(), from.size_bytes());
-      std::memcpy(l.upload.mapped() + at, from.data(), from.size_bytes());
-      counters_.bytes_in += std::int64_t(from.size_bytes());
-    };
-    put("tokens", b.tokens);
-    put("targets", b.targets);
+    counters_.bytes_in += l.put(ports, first, b, parts_->device->options.diagnose.force_upload);
     return true;
   }
   /// Loss and norm of a step that is done.
   step_report read_report(const pending_step& p) {
     if (parts_->device->options.diagnose.no_readback) return nothing();
-    auto& lane = lanes_[p.lane];
-    lane.readback.pull();
+    const auto& l = lanes_[p.lane];
+    l.readback.pull();
     step_report r;
-    r.loss = number(lane, "loss");
-    r.grad_norm = number(lane, "grad_norm");
+    r.loss = l.number(plan_.outputs, "loss");
+    r.grad_norm = l.number(plan_.outputs, "grad_norm");
     counters_.bytes_out += 2 * size_of(accum);
     r.skipped = !std::isfinite(r.loss) || !std::isfinite(r.grad_norm);
     if ((p.active & phase_last) != 0 && !r.skipped) step_count_ = p.optimizer_step;
     return r;
   }
-  double number(const lane_state& l, std::string_view label) const {
-    const port* p = find_port(plan_.outputs, label);
-    return p == nullptr ? 0 : number_at(l.readback.mapped() + p->where.at, p->where.type);
-  }
-
-  static void fill_initial(const slot& s, std::uint64_t seed, std::span<float> x) {
-    const auto stream = stream_of(s.path.view());
-    const std::int64_t n = std::int64_t(x.size()), all = (n + 3) / 4;
-    const auto part = [&](std::int64_t first, std::int64_t end) {
-      for (std::int64_t b = first; b < end; ++b) {
-        const auto four = initial_values(s.init, seed, stream, std::uint64_t(b));
-        for (std::int64_t i = 4 * b; i < std::min(n, 4 * b + 4); ++i) x[std::size_t(i)] = float(four[std::size_t(i - 4 * b)]);
-      }
-    };
-    const std::int64_t threads = std::clamp<std::int64_t>(std::min<std::int64_t>(std::thread::hardware_concurrency(), all >> 14), 1, 16);
-    std::vector<std::thread> helpers;
-    for (std::int64_t t = 1; t < threads; ++t) helpers.emplace_back(part, all * t / threads, all * (t + 1) / threads);
-    part(0, all / threads);
-    for (auto& t : helpers) t.join();
-  }
   result<void> put_parameter(const slot& s, std::span<const float> x) {
-    const auto at = [&](value_kind k, std::int64_t element_bytes) { return offset_[std::size_t(k)] + s.at * element_bytes; };
+    const auto at = [&](value_kind k, std::int64_t element_bytes) { return layout_[k] + s.at * element_bytes; };
     if constexpr (!mixed) {
       return transfer_.upload(arena_, at(value_kind::param, 4), std::as_bytes(x));
     } else {

@@ -70,7 +70,8 @@ class transfer {
     if (bytes <= 0) return {};
     auto& s = stages_[0];
     if (auto r = ready(s); !r) return r;
-    return run(s, [&](VkCommandBuffer b) { context_->f().CmdFillBuffer(b, what.buffer(), VkDeviceSize(at), VkDeviceSize(bytes), 0); }, true);
+    return run(
+        s, [&](VkCommandBuffer b) { context_->f().CmdFillBuffer(b, what.buffer(), VkDeviceSize(at), VkDeviceSize(bytes), 0); }, true);
   }
 
   std::int64_t bytes() const { return stages_[0].store.bytes() + stages_[1].store.bytes(); }
@@ -109,7 +110,8 @@ class transfer {
     const auto& f = context_->f();
     constexpr auto all = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
     constexpr auto any = VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT;
-    const VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT, nullptr};
+    const VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
+                                         nullptr};
     if (const auto r = f.BeginCommandBuffer(s.commands, &begin); r != VK_SUCCESS) return failed(r, "recording a copy");
     barrier(*context_, s.commands, all, any, all, any);
     commands(s.commands);

@@ -110,12 +110,12 @@ class builder {
     std::vector<std::uint32_t> w;
     w.reserve(globals_.size() + code_.size() + decorations_.size() + 128);
     for (const std::uint32_t x : {0x07230203u, 0x00010600u, 0u, 0u, 0u}) w.push_back(x);  // SPIR-V 1.6
-    append(w, 17, {1});                                                                    // Shader
-    append(w, 17, {11});                                                                   // Int64
-    if (halves_) append(w, 17, {4433});                                                    // StorageBuffer16BitAccess
-    if (bytes_) append(w, 17, {4448});                                                     // StorageBuffer8BitAccess
-    append(w, 17, {5345});                                                                 // VulkanMemoryModel
-    append(w, 17, {5347});                                                                 // PhysicalStorageBufferAddresses
+    append(w, 17, {1});                                                                   // Shader
+    append(w, 17, {11});                                                                  // Int64
+    if (halves_) append(w, 17, {4433});                                                   // StorageBuffer16BitAccess
+    if (bytes_) append(w, 17, {4448});                                                    // StorageBuffer8BitAccess
+    append(w, 17, {5345});                                                                // VulkanMemoryModel
+    append(w, 17, {5347});                                                                // PhysicalStorageBufferAddresses
     named(w, 11, {set_}, "GLSL.std.450", {});
     append(w, 14, {5348, 3});  // PhysicalStorageBuffer64, Vulkan
     named(w, 15, {5, main}, "main", interface_);
@@ -144,20 +144,22 @@ class builder {
     to.push_back(std::uint32_t(operands.size() + 1) << 16 | op);
     for (const auto x : operands) to.push_back(x);
   }
-  constexpr static void append(std::vector<std::uint32_t>& to, std::uint32_t op, id type, id result, std::initializer_list<std::uint32_t> operands) {
+  constexpr static void append(std::vector<std::uint32_t>& to, std::uint32_t op, id type, id result,
+                               std::initializer_list<std::uint32_t> operands) {
     to.push_back(std::uint32_t(operands.size() + 3) << 16 | op);
     to.push_back(type);
     to.push_back(result);
     for (const auto x : operands) to.push_back(x);
   }
-  constexpr static void named(std::vector<std::uint32_t>& to, std::uint32_t op, std::initializer_list<std::uint32_t> before, std::string_view name,
-                              const std::vector<id>& after) {
+  constexpr static void named(std::vector<std::uint32_t>& to, std::uint32_t op, std::initializer_list<std::uint32_t> before,
+                              std::string_view name, const std::vector<id>& after) {
     const auto words = name.size() / 4 + 1;  // with the terminating zero
     to.push_back(std::uint32_t(1 + before.size() + words + after.size()) << 16 | op);
     for (const auto x : before) to.push_back(x);
     for (std::size_t i = 0; i < words; ++i) {
       std::uint32_t word = 0;
-      for (std::size_t j = 0; j < 4 && 4 * i + j < name.size(); ++j) word |= std::uint32_t(static_cast<unsigned char>(name[4 * i + j])) << (8 * j);
+      for (std::size_t j = 0; j < 4 && 4 * i + j < name.size(); ++j)
+        word |= std::uint32_t(static_cast<unsigned char>(name[4 * i + j])) << (8 * j);
       to.push_back(word);
     }
     for (const auto x : after) to.push_back(x);
@@ -167,7 +169,8 @@ class builder {
     for (std::size_t i = 0; i < known_.size(); ++i) {
       const shared& k = all[i];
       if (k.op != wanted.op || k.type != wanted.type || k.n != wanted.n) continue;
-      if (k.operand[0] == wanted.operand[0] && k.operand[1] == wanted.operand[1] && k.operand[2] == wanted.operand[2] && k.operand[3] == wanted.operand[3])
+      if (k.operand[0] == wanted.operand[0] && k.operand[1] == wanted.operand[1] && k.operand[2] == wanted.operand[2] &&
+          k.operand[3] == wanted.operand[3])
         return k.result;
     }
     return 0;
@@ -189,7 +192,9 @@ class builder {
     return s.result;
   }
   constexpr id global(std::uint32_t op, std::initializer_list<std::uint32_t> operands) { return remembered(op, 0, operands); }
-  constexpr id typed_global(std::uint32_t op, id type, std::initializer_list<std::uint32_t> operands) { return remembered(op, type, operands); }
+  constexpr id typed_global(std::uint32_t op, id type, std::initializer_list<std::uint32_t> operands) {
+    return remembered(op, type, operands);
+  }
 };
 
 }  // namespace isotope::vulkan::spirv
