@@ -1,6 +1,7 @@
 #include "memory_checker.hpp"
 #include "property.hpp"
 #include "random_model.hpp"
+#include "targets.hpp"
 
 using namespace plan_test;
 using isotope::value_kind;

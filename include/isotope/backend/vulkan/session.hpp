@@ -286,12 +286,10 @@ template <Target T> class session {
 
   session() = default;
 
+  /// Keeps the first failure.
   bool keep(const result<void>& r) {
     if (!r && broken_.what.empty()) broken_ = r.error();
-    return bool(r);
-  }
-  void keep(const failure& e) {
-    if (broken_.what.empty()) broken_ = e;
+    return r.ok();
   }
   bool settle(vulkan::lane& l) { return l.pending == 0 || keep(parts_->device->wait(std::exchange(l.pending, 0))); }
   /// Nothing of this session runs afterwards.
