@@ -286,7 +286,6 @@ template <Target T> class session {
 
   session() = default;
 
-  /// Keeps the first failure.
   bool keep(const result<void>& r) {
     if (!r && broken_.what.empty()) broken_ = r.error();
     return r.ok();
