@@ -40,6 +40,25 @@ TYPED_TEST(embedding, gradient_adds_rows_in_ascending_order_bit_for_bit) {
     EXPECT_TRUE(same(F::template run<op::embedding_grad>({into, dy, ids}).at(0), expected));
   }
 }
+TYPED_TEST(embedding, gradient_keeps_the_order_of_ids_that_are_frequent_and_of_many_that_are_not) {
+  using F = TestFixture;
+  const std::int64_t V = 700, rows = 3001;
+  for (std::int64_t C : {3, 36}) {
+    const host into = random({V, C}, F::accum, 1), dy = random({rows, C}, F::type, 2, -1000, 1000);
+    host ids = full({rows}, dtype::i32, 0);
+    // 5 has a third of the rows, 699 more than a hundred at the end, all others a few; some are outside
+    for (std::int64_t i = 0; i < rows; ++i)
+      ids.at[std::size_t(i)] = i % 3 == 0 ? 5 : i > rows - 300 ? 699 : i % 97 == 0 ? -double(i) : double((i * i * 31 + i) % (V + 20));
+    auto expected = into.at;
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t c = 0; c < C; ++c)
+        if (ids[i] >= 0 && ids[i] < double(V)) {
+          double& e = expected[std::size_t(std::int64_t(ids[i]) * C + c)];
+          e = rounded(F::accum, e + dy[i * C + c]);
+        }
+    EXPECT_TRUE(same(F::template run<op::embedding_grad>({into, dy, ids}).at(0), expected)) << C;
+  }
+}
 TYPED_TEST(embedding, special_numbers_pass_through) {
   using F = TestFixture;
   const double tiny = rounded(F::type, 0x1p-130);

@@ -1,0 +1,50 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+// lse[row] = ln sum_c e^logits[row, c], and the row's loss. One read of the logits, bound by bytes: a team keeps a running maximum and a sum
+// scaled to it, four blocks an invocation in the air. The exponentials of 16-bit logits are the driver's exp2, whose error of 3 + 2 |z| ULP at
+// e^z matters little where it is large: weighted with e^z, z <= 0, it stays below 9 ULP of the sum, less than rounding lse to f32 may cost.
+#include "rows.glsl"
+#include "exponential.glsl"
+
+layout(constant_id = 5) const uint X = F32;
+
+layout(push_constant, scalar) uniform push {
+  uint64_t logits;   // (rows, V)
+  uint64_t targets;  // (rows) i32
+  uint64_t lse;      // (rows) f32
+  uint64_t losses;   // (rows) f32; of rows that do not count: 0
+  uint rows, V;
+};
+
+const uint FLIGHT = 4;
+const float LOWEST = -3.40282347e38;
+
+void main() {
+  const uint row = group_index() * TEAMS + team_index(), lane = lane_index();
+  if (row >= rows) return;
+  const uint begin = row * V, end = begin + V, first = begin / 4, blocks = blocks_of(begin, end);
+  float top = LOWEST, total = 0.0;
+  vec4 poison = vec4(0.0);  // NaN where the row has one, which max may lose
+  for (uint b = lane; b < blocks; b += FLIGHT * TEAM) {
+    vec4 v[FLIGHT];
+    [[unroll]] for (uint k = 0; k < FLIGHT; ++k)
+      v[k] = b + k * TEAM < blocks ? load_elements(logits, first + b + k * TEAM, begin, end, X, -INFINITY) : vec4(-INFINITY);
+    float most = top;
+    [[unroll]] for (uint k = 0; k < FLIGHT; ++k) {
+      most = max(most, max_of(v[k]));
+      poison += v[k] * 1.52587891e-5;  // 2^-16 keeps finite sums finite
+    }
+    total *= exponential(top - most, X);
+    top = most;
+    [[unroll]] for (uint k = 0; k < FLIGHT; ++k)
+      total += sum_of(exponential(v[k] - top, X));
+  }
+  const float all = team_max(top);
+  total = team_sum(is_nan(sum_of(poison)) ? NOT_A_NUMBER : total * exponential(top - all, X));
+  if (lane != 0) return;
+  const float rest = log_accurate(total);  // a row of -infinity has the sum 0: NaN, as the definition gives
+  f32_ref(lse).at[row] = total == 0.0 ? NOT_A_NUMBER : all + rest;
+  const int target = load_int(targets, row);
+  f32_ref(losses).at[row] = target >= 0 && uint(target) < V ? (all - load(logits, begin + uint(target), X)) + rest : 0.0;
+}

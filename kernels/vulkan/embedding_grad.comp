@@ -1,0 +1,143 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// into[id] += dy[position] over pairs (id, position) sorted by id, then position: rows of one id are added one after another, so that the sum
+// has the bits of a loop. Bound by bytes, and for frequent ids by the latency of a long sum. A workgroup owns the runs of equal ids that start in
+// its window of pairs, eight rows in the air; runs longer than LONG go to workgroups of their own, a strip of 32 columns each: all
+// invocations fetch rows into a tile while 32 of them add the tile before it. Found in windows of SEARCH pairs.
+#include "access.glsl"
+
+layout(constant_id = 2) const uint C = 64;
+layout(constant_id = 3) const bool WIDE = true;  // C is a multiple of four, and all lies on multiples of that
+layout(constant_id = 4) const uint DY = F32;
+
+layout(push_constant, scalar) uniform push {
+  uint64_t into;   // (V, C) f32
+  uint64_t dy;     // (n, C)
+  uint64_t pairs;  // (n)
+  uint n, V;
+  uint searches;   // workgroups for long runs, a strip of columns each
+};
+
+const uint WINDOW = 16, FLIGHT = 8, LONG = 128, SEARCH = 512, STRIP = 32;
+const uint BLOCKS = (C + 3) / 4, CHUNKS = (BLOCKS + WG - 1) / WG, STRIPS = (C + STRIP - 1) / STRIP;
+const uint DOWN = WG / 8, AIR = 4, ROWS = AIR * DOWN;  // of a tile
+const uint NONE = 0xffffffffu;                         // no id
+
+shared uvec2 near[WINDOW + 2];  // from the pair before a window to the one behind it
+shared uint ahead[WINDOW];      // the ids LONG pairs on
+shared float tile[ROWS * STRIP];
+shared uint runs[SEARCH / LONG], found, run_end;
+
+uvec2 pair_at(uint i) { return i < n ? u32x2_ref(pairs).at[i] : uvec2(NONE, 0); }
+vec4 row_block(uint64_t base, uint row, uint b, uint t) {
+  if (WIDE) return load4(base, row * (C / 4) + b, t);
+  vec4 x = vec4(0.0);
+  [[unroll]] for (uint j = 0; j < 4; ++j)
+    if (4 * b + j < C) x[j] = load(base, row * C + 4 * b + j, t);
+  return x;
+}
+void store_block(uint row, uint b, vec4 x) {
+  if (WIDE) store4(into, row * (C / 4) + b, F32, x);
+  else
+    [[unroll]] for (uint j = 0; j < 4; ++j)
+      if (4 * b + j < C) f32_ref(into).at[row * C + 4 * b + j] = x[j];
+}
+
+void short_runs(uint window, uint b) {
+  const uint lane = gl_LocalInvocationID.x, start = window * WINDOW;
+  const bool there = b < BLOCKS;
+  vec4 sum = vec4(0.0);
+  bool mine = true;  // whether the last run started in this window and is short: it may go on in the next ones
+  for (uint from = start; mine; from += WINDOW) {
+    if (from == start) mine = false;
+    for (uint k = lane; k < WINDOW + 2; k += WG) near[k] = from + k > 0 ? pair_at(from + k - 1) : uvec2(NONE, 0);
+    for (uint k = lane; k < WINDOW; k += WG) ahead[k] = pair_at(from + k + LONG).x;
+    barrier();
+    for (uint k = 0; k < WINDOW; k += FLIGHT) {
+      vec4 g[FLIGHT], old[FLIGHT];
+      bool taken[FLIGHT];
+      [[unroll]] for (uint j = 0; j < FLIGHT; ++j) {
+        const uvec2 pair = near[k + j + 1];
+        const bool begins = near[k + j].x != pair.x;
+        if (begins) mine = from == start && pair.x < V && ahead[k + j] != pair.x;
+        taken[j] = mine && there;
+        if (taken[j]) g[j] = row_block(dy, pair.y, b, DY);
+        if (taken[j] && begins) old[j] = row_block(into, pair.x, b, F32);
+      }
+      [[unroll]] for (uint j = 0; j < FLIGHT; ++j) {
+        if (!taken[j]) continue;
+        const uint id = near[k + j + 1].x;
+        if (near[k + j].x != id) sum = old[j];
+        sum += g[j];
+        if (near[k + j + 2].x != id) store_block(id, b, sum);
+      }
+    }
+    barrier();
+  }
+}
+
+void add_long_run(uint first, uint strip) {
+  const uint lane = gl_LocalInvocationID.x, across = lane % 8, down = lane / 8, b = strip * 8 + across, c = strip * STRIP + lane;
+  const uint id = pair_at(first).x;
+  vec4 g[AIR];
+  uvec2 pair[AIR], next[AIR];
+  [[unroll]] for (uint q = 0; q < AIR; ++q) {
+    pair[q] = pair_at(first + q * DOWN + down);
+    next[q] = pair_at(first + ROWS + q * DOWN + down);
+  }
+  [[unroll]] for (uint q = 0; q < AIR; ++q)
+    if (pair[q].x == id && b < BLOCKS) g[q] = row_block(dy, pair[q].y, b, DY);
+  const bool adds = lane < STRIP && c < C;
+  float sum = adds ? f32_ref(into).at[id * C + c] : 0.0;
+  if (lane == 0) run_end = NONE;
+  barrier();
+  for (uint from = first;; from += ROWS) {
+    [[unroll]] for (uint q = 0; q < AIR; ++q) {
+      const uint row = q * DOWN + down;
+      if (pair[q].x != id) atomicMin(run_end, from + row);
+      [[unroll]] for (uint j = 0; j < 4; ++j) tile[row * STRIP + 4 * across + j] = g[q][j];
+    }
+    barrier();
+    const uint rows = min(ROWS, run_end - from);
+    const bool goes_on = run_end > from + ROWS;
+    if (goes_on) {
+      [[unroll]] for (uint q = 0; q < AIR; ++q) {
+        pair[q] = next[q];
+        if (pair[q].x == id && b < BLOCKS) g[q] = row_block(dy, pair[q].y, b, DY);
+        next[q] = pair_at(from + 2 * ROWS + q * DOWN + down);
+      }
+    }
+    if (lane < STRIP)
+      for (uint row = 0; row < ROWS; row += AIR) {  // the same number of steps for every invocation
+        float v[AIR];
+        [[unroll]] for (uint j = 0; j < AIR; ++j) v[j] = tile[(row + j) * STRIP + lane];
+        [[unroll]] for (uint j = 0; j < AIR; ++j) sum = row + j < rows ? sum + v[j] : sum;
+      }
+    barrier();
+    if (!goes_on) break;
+  }
+  if (adds) f32_ref(into).at[id * C + c] = sum;
+}
+
+void long_runs(uint search, uint strip) {
+  const uint lane = gl_LocalInvocationID.x;
+  if (lane == 0) found = 0;
+  barrier();
+  for (uint k = search * SEARCH + lane; k < min(n, (search + 1) * SEARCH); k += WG) {
+    const uint id = pair_at(k).x;
+    if (id < V && pair_at(k + LONG).x == id && (k == 0 || pair_at(k - 1).x != id)) runs[atomicAdd(found, 1)] = k;
+  }
+  barrier();
+  const uint all = found;
+  for (uint r = 0; r < all; ++r) add_long_run(runs[r], strip);  // runs of different ids: any order
+}
+
+void main() {
+  const uint group = group_index();
+  if (group < searches) {
+    long_runs(group / STRIPS, group % STRIPS);
+  } else {
+    const uint window = (group - searches) / CHUNKS;
+    if (window * WINDOW < n) short_runs(window, (group - searches) % CHUNKS * WG + gl_LocalInvocationID.x);
+  }
+}

@@ -1,0 +1,60 @@
+#pragma once
+/// The axes of a reduction with neighbours put together, so that few shapes remain: rows (kept, summed), columns (kept, summed, kept).
+#include <array>
+#include <optional>
+
+#include "rows.hpp"
+
+namespace isotope::vulkan {
+namespace portable {
+
+struct merged_reduction {
+  struct axis {
+    std::int64_t size = 1, stride = 0;
+    bool summed = false;
+  };
+  std::array<axis, max_rank> axes{};
+  int rank = 0;
+
+  /// Axes of x from the outermost on; those of a bit mask are summed.
+  merged_reduction(const view& x, std::int64_t mask) {
+    for (int k = 0; k < x.dims.rank; ++k) {
+      const axis a{x.dims[k], x.strides[std::size_t(k)], ((mask >> k) & 1) != 0};
+      if (a.size == 1) continue;
+      axis* last = rank > 0 ? &axes[std::size_t(rank - 1)] : nullptr;
+      if (last != nullptr && last->summed == a.summed && last->stride == a.size * a.stride) *last = {last->size * a.size, a.stride, a.summed};
+      else axes[std::size_t(rank++)] = a;
+    }
+  }
+  const axis& operator[](int k) const { return axes[std::size_t(k)]; }
+
+  struct row_shape {
+    std::int64_t rows = 1, n = 1, pitch = 0;
+  };
+  /// Rows whose elements lie side by side, summed each.
+  std::optional<row_shape> rows() const {
+    if (rank == 0) return row_shape{1, 1, 1};
+    const axis& last = axes[std::size_t(rank - 1)];
+    if (rank > 2 || !last.summed || last.stride != 1) return {};
+    if (rank == 1) return row_shape{1, last.size, last.size};
+    if (axes[0].summed || axes[0].stride < last.size) return {};
+    return row_shape{axes[0].size, last.size, axes[0].stride};
+  }
+  /// Nothing to add up, and no gaps.
+  bool copies() const { return rank == 1 && !axes[0].summed && axes[0].stride == 1; }
+  struct column_shape {
+    std::int64_t batch = 1, rows = 1, cols = 1, pitch = 0, batch_pitch = 0;
+  };
+  /// Columns that lie side by side, summed over rows, in a batch of such.
+  std::optional<column_shape> columns() const {
+    if (rank < 2 || rank > 3) return {};
+    const axis &last = axes[std::size_t(rank - 1)], &middle = axes[std::size_t(rank - 2)];
+    if (last.summed || last.stride != 1 || !middle.summed || (rank == 3 && axes[0].summed)) return {};
+    column_shape c{1, middle.size, last.size, middle.stride, 0};
+    if (rank == 3) c.batch = axes[0].size, c.batch_pitch = axes[0].stride;
+    return c;
+  }
+};
+
+}  // namespace portable
+}  // namespace isotope::vulkan

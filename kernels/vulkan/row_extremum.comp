@@ -1,0 +1,69 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+// The largest (LEAST: smallest) element of each row, NaN if there is one, or where it stands first. Bound by bytes: a team a row. Numbers are
+// compared as words in their order, with NaN above all, so that drivers' ideas of NaN do not matter.
+#include "rows.glsl"
+
+layout(constant_id = 5) const uint X = F32;
+layout(constant_id = 6) const uint Y = F32;
+layout(constant_id = 7) const bool LEAST = false;
+layout(constant_id = 8) const bool PLACE = false;  // y is i32: the index of the first of equals
+
+layout(push_constant, scalar) uniform push {
+  uint64_t x;  // (rows, pitch), n elements of a row
+  uint64_t y;  // (rows)
+  uint rows, n, pitch;
+};
+
+const uint FLIGHT = 4;
+shared uint parts[WG / SUBGROUP];
+
+uint team_max_word(uint x) {
+  x = subgroupMax(x);
+  if (TEAM == SUBGROUP) return x;
+  if (subgroupElect()) parts[gl_SubgroupID] = x;
+  barrier();
+  x = 0;
+  for (uint i = gl_SubgroupInvocationID; i < WG / SUBGROUP; i += SUBGROUP) x = max(x, parts[i]);
+  x = subgroupMax(x);
+  barrier();
+  return x;
+}
+// Words above zero in the order of the numbers, both zeros one word; NaN is the largest.
+uint order_of(float v) {
+  const uint u = floatBitsToUint(v), a = u & 0x7fffffffu;
+  if (a > 0x7f800000u) return 0xffffffffu;
+  const uint up = u > 0x80000000u ? 0x80000000u - a : 0x80000000u + a;
+  return LEAST ? 0u - up : up;
+}
+float number_of(uint w) {
+  if (w == 0xffffffffu) return NOT_A_NUMBER;
+  const uint up = LEAST ? 0u - w : w;
+  return up < 0x80000000u ? uintBitsToFloat(0x80000000u | (0x80000000u - up)) : uintBitsToFloat(up - 0x80000000u);
+}
+
+void main() {
+  const uint row = group_index() * TEAMS + team_index(), lane = lane_index();
+  if (row >= rows) return;
+  const uint begin = row * pitch, end = begin + n, first = begin / 4, blocks = blocks_of(begin, end);
+  uint best = 0, place = 0;
+  for (uint b = lane; b < blocks; b += FLIGHT * TEAM) {
+    vec4 v[FLIGHT];
+    [[unroll]] for (uint k = 0; k < FLIGHT; ++k)
+      if (b + k * TEAM < blocks) v[k] = load4(x, first + b + k * TEAM, X);
+    [[unroll]] for (uint k = 0; k < FLIGHT; ++k) {
+      if (b + k * TEAM >= blocks) continue;
+      [[unroll]] for (uint j = 0; j < 4; ++j) {
+        const uint i = 4 * (first + b + k * TEAM) + j, w = i >= begin && i < end ? order_of(v[k][j]) : 0;
+        place = w > best ? i - begin : place;
+        best = max(best, w);
+      }
+    }
+  }
+  const uint all = team_max_word(best);
+  if (PLACE) place = ~team_max_word(best == all ? ~place : 0u);
+  if (lane != 0) return;
+  if (PLACE) u32_ref(y).at[row] = place;
+  else store(y, row, Y, number_of(all));
+}
