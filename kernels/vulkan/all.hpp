@@ -5,6 +5,8 @@
 
 #include <isotope/kernels/vulkan/attention.hpp>
 #include <isotope/kernels/vulkan/attention_grad.hpp>
+#include <isotope/kernels/vulkan/attention_grad_khr.hpp>
+#include <isotope/kernels/vulkan/attention_khr.hpp>
 #include <isotope/kernels/vulkan/cast.hpp>
 #include <isotope/kernels/vulkan/copy.hpp>
 #include <isotope/kernels/vulkan/cross_entropy.hpp>
@@ -60,6 +62,8 @@ template <class P> using portable_kernels = boost::mp11::mp_append<instruction_k
     kernel<op::cast, P, kernels::portable>,
     kernel<op::fill, P, kernels::portable>>>;
 template <class P> using native_kernels = boost::mp11::mp_list<
+    kernel<op::attention, P, kernels::native>,
+    kernel<op::attention_grad, P, kernels::native>,
     kernel<op::matmul, P, kernels::native>>;
 // clang-format on
 

@@ -26,8 +26,8 @@ struct column_sum_options {
 };
 
 namespace column_sum_detail {
-inline void pass(const launch& l, recording& r, const columns& c, const view& x, const view& y, std::int64_t each, std::int64_t across, bool add,
-                 float terms) {
+inline void pass(const launch& l, recording& r, const columns& c, const view& x, const view& y, std::int64_t each, std::int64_t across,
+                 bool add, float terms) {
   const struct {
     std::uint64_t x, y;
     std::uint32_t rows, cols, pitch, each, x_batch, y_batch;

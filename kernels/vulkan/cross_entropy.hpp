@@ -13,13 +13,15 @@ namespace isotope::vulkan {
 namespace portable {
 
 /// One workgroup over the targets: y = mean of x over the rows that count or, for the gradient, x divided by their number.
-inline void record_counted_rows(const launch& l, recording& r, const view& targets, std::int64_t V, const view& x, const view& y, bool gradient) {
+inline void record_counted_rows(const launch& l, recording& r, const view& targets, std::int64_t V, const view& x, const view& y,
+                                bool gradient) {
   const struct {
     std::uint64_t targets, x, y;
     std::uint32_t rows, V;
   } push{targets.at, x.at, y.at, word(targets.dims.count()), word(V)};
   const bool wide = targets.dims.count() % 4 == 0 && all_aligned(targets, x);
-  r.add(shaders::cross_entropy_rows, of_rows(l, team::alone(*l.device), wide).add(gradient), push, groups{}, {targets, x}, {y}).subgroup = l.device->subgroup;
+  r.add(shaders::cross_entropy_rows, of_rows(l, team::alone(*l.device), wide).add(gradient), push, groups{}, {targets, x}, {y}).subgroup =
+      l.device->subgroup;
 }
 
 }  // namespace portable
@@ -44,7 +46,8 @@ template <class P> struct kernel<op::cross_entropy, P, kernels::portable> {
       } push{logits.at, targets.at, lse.at, losses.at, word(rows), word(V)};
       const bool wide = V % 4 == 0;
       const auto t = portable::team::streaming(*l.device, portable::blocks_of_row(V, wide), 8);
-      r.add(shaders::cross_entropy, portable::of_rows(l, t, wide).add(logits.type), push, cover(rows, t.rows()), {logits, targets}, {lse, losses})
+      r.add(shaders::cross_entropy, portable::of_rows(l, t, wide).add(logits.type), push, cover(rows, t.rows()), {logits, targets},
+            {lse, losses})
           .subgroup = l.device->subgroup;
     }
     portable::record_counted_rows(l, r, targets, V, losses, loss, false);
@@ -75,8 +78,8 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::portable> {
       std::uint64_t logits, targets, lse, k, dlogits;
       std::uint32_t rows, V, pieces;
     } push{logits.at, targets.at, lse.at, k.at, dlogits.at, word(rows), word(V), word(pieces)};
-    r.add(shaders::cross_entropy_grad, portable::of_rows(l, t, wide).add(logits.type), push, cover(rows * pieces, 1), {logits, targets, lse, k},
-          {dlogits})
+    r.add(shaders::cross_entropy_grad, portable::of_rows(l, t, wide).add(logits.type), push, cover(rows * pieces, 1),
+          {logits, targets, lse, k}, {dlogits})
         .subgroup = l.device->subgroup;
   }
 };

@@ -24,7 +24,8 @@ template <class P> struct kernel<op::dropout, P, kernels::portable> {
       std::uint32_t count, stream, last;
       float factor;
     } push{x.at, y.at, l.scalars, portable::word(n), l.ordinal, std::uint32_t(least - 1), float(1 / (1 - p))};
-    r.add(shaders::dropout, portable::flat(l).add(x.type).add(y.type).add(least == 0), push, portable::per_four(n), {x, portable::scalars_of(l)}, {y});
+    r.add(shaders::dropout, portable::flat(l).add(x.type).add(y.type).add(least == 0), push, portable::per_four(n),
+          {x, portable::scalars_of(l)}, {y});
   }
 };
 

@@ -55,7 +55,8 @@ struct id_sort {
 /// Workgroups of embedding_grad.comp, whose constants these are.
 struct id_runs {
   static constexpr std::int64_t window = 16, long_run = 128, search = 512, strip = 32;
-  static constexpr std::int64_t widest = 192;  // the tile of a workgroup of 256 would take all 16 KiB of shared memory that devices guarantee
+  static constexpr std::int64_t widest =
+      192;  // the tile of a workgroup of 256 would take all 16 KiB of shared memory that devices guarantee
 };
 
 }  // namespace portable
@@ -74,7 +75,8 @@ template <class P> struct kernel<op::embedding, P, kernels::portable> {
       std::uint64_t table, ids, y;
       std::uint32_t units, V;
     } push{table.at, ids.at, y.at, portable::word(units), portable::word(table.dims[0])};
-    r.add(shaders::embedding, constants{256, l.device->subgroup}.add(unit).add(row / unit).add(nan), push, cover(units, 256), {table, ids}, {y});
+    r.add(shaders::embedding, constants{256, l.device->subgroup}.add(unit).add(row / unit).add(nan), push, cover(units, 256), {table, ids},
+          {y});
   }
 };
 
@@ -96,8 +98,8 @@ template <class P> struct kernel<op::embedding_grad, P, kernels::portable> {
       std::uint64_t into, dy, pairs;
       std::uint32_t n, V, searches;
     } push{into.at, dy.at, pairs.first, word(n), word(V), word(searches)};
-    r.add(shaders::embedding_grad, constants{word(workgroup), l.device->subgroup}.add(C).add(wide).add(dy.type), push, cover(searches + windows, 1),
-          {dy, pairs, into}, {into});
+    r.add(shaders::embedding_grad, constants{word(workgroup), l.device->subgroup}.add(C).add(wide).add(dy.type), push,
+          cover(searches + windows, 1), {dy, pairs, into}, {into});
   }
 };
 

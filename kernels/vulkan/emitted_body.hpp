@@ -82,7 +82,7 @@ class body_emitter {
   }
   constexpr id push_member(id type, std::uint32_t member) {
     const id index = b_.constant_word(member), at = b_.code(65, b_.pointer(9, type), {push_, index});  // AccessChain
-    return b_.code(61, type, {at});                                                                   // Load
+    return b_.code(61, type, {at});                                                                    // Load
   }
   constexpr id built_in(std::uint32_t what, std::uint32_t axis, std::uint32_t* variable = nullptr) {
     const id three = b_.vector(b_.word(), 3);
@@ -128,7 +128,7 @@ class body_emitter {
   constexpr id place(std::uint32_t member, id at, dtype t, id type) {
     const id wide = b_.integer(64), base = push_member(wide, member);
     const id bytes = b_.code(132, wide, {b_.code(113, wide, {at}), b_.constant_long(std::uint64_t(size_of(t)))});  // IMul, UConvert
-    return b_.code(120, b_.pointer(5349, type), {b_.code(128, wide, {base, bytes})});                               // ConvertUToPtr, PhysicalStorageBuffer
+    return b_.code(120, b_.pointer(5349, type), {b_.code(128, wide, {base, bytes})});  // ConvertUToPtr, PhysicalStorageBuffer
   }
   constexpr id read(std::uint32_t member, id at, dtype t, id type, std::uint32_t alignment) {
     return b_.code(61, type, {place(member, at, t, type), 2, alignment});  // Aligned
@@ -153,7 +153,8 @@ class body_emitter {
   constexpr id read_four(std::uint32_t member, id at, dtype t) {
     if (t == dtype::f32) return b_.code(124, b_.lane_word(), {read(member, at, t, b_.vector(b_.number(), 4), 16)});
     const id pair = read(member, at, t, b_.vector(b_.word(), 2), 8);
-    const id x = b_.extract(b_.word(), pair, 0), y = b_.extract(b_.word(), pair, 1), low = b_.constant_word(0xffff), shift = b_.constant_word(16);
+    const id x = b_.extract(b_.word(), pair, 0), y = b_.extract(b_.word(), pair, 1), low = b_.constant_word(0xffff),
+             shift = b_.constant_word(16);
     return four(word_code(199, x, low), word_code(194, x, shift), word_code(199, y, low), word_code(194, y, shift));
   }
   constexpr number value_of(id bits, dtype t) {
@@ -202,7 +203,9 @@ class body_emitter {
       write(member, element_, t, type, f_.wide ? 16 : 4, y.bits);
       return;
     }
-    const word bits = t == dtype::bf16 ? bf16_bits(y) : t == dtype::f16 ? f16_bits(y) : choose((floatBitsToUint(y) & 0x7fffffffu) == 0u, word(0u), word(1u));
+    const word bits = t == dtype::bf16  ? bf16_bits(y)
+                      : t == dtype::f16 ? f16_bits(y)
+                                        : choose((floatBitsToUint(y) & 0x7fffffffu) == 0u, word(0u), word(1u));
     if (!f_.wide) return write_one(member, element_, t, bits.bits);
     std::array<id, 4> x{};
     for (std::uint32_t e = 0; e < 4; ++e) x[e] = b_.extract(b_.word(), bits.bits, e);

@@ -22,8 +22,8 @@ inline bool record_norm(const launch& l, recording& r, const norm_operands& o) {
     std::uint64_t x, weight, bias, y, means, rstds;
     std::uint32_t rows;
     float epsilon;
-  } push{o.x->at,   o.weight->at, o.bias == nullptr ? 0 : o.bias->at, o.y->at, o.means == nullptr ? 0 : o.means->at,
-         o.rstds->at, word(rows),   float(l.attr->f[0])};
+  } push{o.x->at,    o.weight->at,       o.bias == nullptr ? 0 : o.bias->at, o.y->at, o.means == nullptr ? 0 : o.means->at, o.rstds->at,
+         word(rows), float(l.attr->f[0])};
   std::vector<range> reads{*o.x, *o.weight}, writes{*o.y, *o.rstds};
   if (o.bias != nullptr) reads.push_back(*o.bias);
   if (o.means != nullptr) writes.push_back(*o.means);

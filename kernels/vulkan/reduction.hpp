@@ -22,7 +22,8 @@ struct merged_reduction {
       const axis a{x.dims[k], x.strides[std::size_t(k)], ((mask >> k) & 1) != 0};
       if (a.size == 1) continue;
       axis* last = rank > 0 ? &axes[std::size_t(rank - 1)] : nullptr;
-      if (last != nullptr && last->summed == a.summed && last->stride == a.size * a.stride) *last = {last->size * a.size, a.stride, a.summed};
+      if (last != nullptr && last->summed == a.summed && last->stride == a.size * a.stride)
+        *last = {last->size * a.size, a.stride, a.summed};
       else axes[std::size_t(rank++)] = a;
     }
   }

@@ -14,7 +14,8 @@ template <class P> struct kernel<op::rope, P, kernels::portable> {
     const view &x = l.in[0], &y = l.out[0];
     const std::int64_t S = x.dims[1], H = x.dims[2], D = x.dims[3], count = x.dims.count() / 8;
     if (x.dims.count() == 0) return;
-    if (D % 8 != 0 || !portable::all_aligned(x, y)) return portable::fall_through<op::rope, P>(l, r, "rope: half heads are no whole vectors");
+    if (D % 8 != 0 || !portable::all_aligned(x, y))
+      return portable::fall_through<op::rope, P>(l, r, "rope: half heads are no whole vectors");
     const std::vector<float> rotations = reference::rotations(*l.attr, S, D);
     const std::uint64_t table = r.keep(std::span<const float>(rotations));
     const struct {

@@ -22,7 +22,9 @@ template <class... V> bool all_aligned(const V&... v) { return (aligned(v) && ..
 inline std::int64_t blocks_of_row(std::int64_t n, bool wide) { return wide ? n / 4 : divide_up(n + 3, 4); }
 
 /// The largest workgroup of full subgroups: devices guarantee few more than 32 subgroups in one.
-inline std::int64_t largest_workgroup(const facts& d) { return std::min({std::int64_t(1024), std::int64_t(d.invocations), std::int64_t(32 * d.subgroup)}); }
+inline std::int64_t largest_workgroup(const facts& d) {
+  return std::min({std::int64_t(1024), std::int64_t(d.invocations), std::int64_t(32 * d.subgroup)});
+}
 /// `wanted` invocations or what the device takes, in whole subgroups.
 inline std::int64_t workgroup(const facts& d, std::int64_t wanted) {
   return std::min(largest_workgroup(d), round_up(std::max<std::int64_t>(wanted, 1), d.subgroup));

@@ -29,7 +29,8 @@ template <class Op, class P, bool Logs, bool Gradient> struct along_axis {
         std::uint64_t x, dy, y;
         std::uint32_t cols, n, inner;
       } push{x.at, dy.at, y.at, word(outer * inner), word(n), word(inner)};
-      r.add(shaders::softmax_columns, flat(l).add(x.type).add(Logs).add(Gradient), push, cover(outer * inner, flat_group), std::move(reads), {y});
+      r.add(shaders::softmax_columns, flat(l).add(x.type).add(Logs).add(Gradient), push, cover(outer * inner, flat_group), std::move(reads),
+            {y});
       return;
     }
     if (!all_aligned(x, dy, y)) return fall_through<Op, P>(l, r, "softmax: the rows are no whole vectors");

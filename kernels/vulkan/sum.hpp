@@ -29,7 +29,11 @@ struct sums {
     if (any && m.copies() && all_aligned(x, y)) return record_flat(l, r, x, y, false);
     if (any && aligned(x) && rows) return by_rows(l, r, *rows, x, y, mean);
     if (any && cols && cols->batch <= 65535) {
-      const columns c{.rows = cols->rows, .cols = cols->cols, .pitch = cols->pitch, .batch = cols->batch, .x_batch = cols->batch_pitch,
+      const columns c{.rows = cols->rows,
+                      .cols = cols->cols,
+                      .pitch = cols->pitch,
+                      .batch = cols->batch,
+                      .x_batch = cols->batch_pitch,
                       .y_batch = cols->cols};
       return record_column_sum(l, r, c, x, y, l.scratch, {.mean = mean});
     }

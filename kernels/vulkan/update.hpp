@@ -31,7 +31,8 @@ struct square_sums {
       const std::int64_t some = divide_up(n, part_elems);
       const std::uint64_t to = l.scratch + std::uint64_t(part_bytes * (first / part_elems));
       r.add(shaders::squares, constants{word(workgroup), l.device->subgroup}.add(x.type).add(false).add(false).add(aligned(x)),
-            push{offset(x, first), to, 0, word(n)}, cover(some, 1), {elements(offset(x, first), n, x.type)}, {range(to, part_bytes * some)});
+            push{offset(x, first), to, 0, word(n)}, cover(some, 1), {elements(offset(x, first), n, x.type)},
+            {range(to, part_bytes * some)});
     });
     std::int64_t together = workgroup;  // a power of two for the tree
     while (2 * together <= std::min<std::int64_t>(1024, l.device->invocations)) together *= 2;
@@ -54,18 +55,24 @@ template <int Moments> void record_optimizer(const launch& l, recording& r, cons
       std::uint64_t w, m, v, shadow, g, norm, loss, scalars;
       std::uint32_t count, decaying;
       float rate;
-    } push{at(w),    at(m),   Moments == 2 ? at(l.out[2]) : 0,
+    } push{at(w),
+           at(m),
+           Moments == 2 ? at(l.out[2]) : 0,
            shadow ? at(l.out[1 + Moments]) : 0,
-           at(g),    norm.at, loss.at,
-           l.scalars, word(n), word(std::clamp<std::int64_t>(l.attr->i[0] - first, 0, n)),
+           at(g),
+           norm.at,
+           loss.at,
+           l.scalars,
+           word(n),
+           word(std::clamp<std::int64_t>(l.attr->i[0] - first, 0, n)),
            float(l.attr->f[0])};
     std::vector<range> writes{elements(push.w, n, w.type), elements(push.m, n, m.type)};
     if (Moments == 2) writes.push_back(elements(push.v, n, m.type));
     std::vector<range> reads = writes;
     reads.insert(reads.end(), {elements(push.g, n, g.type), norm, loss, scalars_of(l)});
     if (shadow) writes.push_back(elements(push.shadow, n, l.out[1 + Moments].type));
-    r.add(code, flat(l).add(w.type).add(shadow ? l.out[1 + Moments].type : dtype::f32).add(shadow).add(l.attr->i[2] != 0), push, per_four(n),
-          std::move(reads), std::move(writes));
+    r.add(code, flat(l).add(w.type).add(shadow ? l.out[1 + Moments].type : dtype::f32).add(shadow).add(l.attr->i[2] != 0), push,
+          per_four(n), std::move(reads), std::move(writes));
   });
 }
 

@@ -37,7 +37,8 @@ template <class C> class op_test : public ::testing::Test {
   using P = typename C::precision;
   template <class Op> using kernel = typename C::template kernel<Op>;
   static constexpr dtype type = P::type, accum = P::accum_type;
-  static constexpr bool exact = C::exact;  // arithmetic in f64
+  static constexpr bool exact = C::exact;                        // arithmetic in f64
+  static constexpr double rounded_weights = C::rounded_weights;  // roundoff of attention's probabilities
   /// Error of n roundings in a row, relative to the sum of the magnitudes: in f64 for the reference kernels, else in the accumulation
   /// format; twice the roundoff per operation covers the higher-order terms and the test's own arithmetic.
   static double roundings(double n) { return n * 2 * (exact ? 0x1p-53 : 0x1p-24); }

@@ -44,6 +44,7 @@ class listener : public ::testing::EmptyTestEventListener {
 inline device_options test_options() {
   device_options o;
   o.diagnose.validate = true;
+  o.timeout_seconds = 600;  // software drivers compile at the first dispatch, matrices for many seconds
   return o;
 }
 

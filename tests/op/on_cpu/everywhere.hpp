@@ -18,6 +18,7 @@ template <class P, class Set> struct on {
   using precision = P;
   using set = Set;
   template <class Op> using kernel = typename chosen<Op, P, Set>::type;
+  static constexpr double rounded_weights = 0;
   static constexpr bool exact = std::is_same_v<Set, kernels::reference> || P::accum_type == dtype::f64;
   template <class Op> static constexpr cpu::block_function code() {
     if constexpr (requires { &kernel<Op>::block; }) return &kernel<Op>::block;

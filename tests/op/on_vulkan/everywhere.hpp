@@ -16,11 +16,15 @@ template <class Op, class P, class Set> requires requires { sizeof(vulkan::kerne
   using type = vulkan::kernel<Op, P, Set>;
 };
 
+/// Devices may take subnormal numbers for zero, as operands and as results.
+inline const bool flushes = (flushed_below = 0x1p-126, true);
+
 template <class P, class Set> struct on {
   using precision = P;
   using set = Set;
   template <class Op> using kernel = typename chosen<Op, P, Set>::type;
   static constexpr bool exact = false;
+  static constexpr double rounded_weights = std::is_same_v<Set, kernels::native> && P::type == dtype::bf16 ? 0x1p-8 : 0;
   template <class Op> static constexpr decltype(body_step::code) code() { return nullptr; }
 
   /// `over`: the input whose bytes output 0 takes, or -1.

@@ -1,0 +1,126 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// variant bf16: -DCOOPMAT=1 -DBFLOAT16=1 needs coopmat_bf16
+// variant f16: -DCOOPMAT=1 needs coopmat
+// dv = P^T dy, dk = scale dS^T q with P and dS as in attention_grad_khr_queries.comp, all transposed. Four products; bound by the exchange between
+// the first two and the others. A subgroup owns keys and walks the queries of all heads that they serve, in order: no atomics, the same sums
+// every run. Sums start at -lse and -delta of the tile's queries; P and dS each cross a strip.
+#include "access.glsl"
+#include "attention_operands.glsl"
+#include "attention_matrix.glsl"
+
+shared uvec4 query_tile[BC * PITCH];
+shared uvec4 gradient_tile[BC * PITCH];   // dy
+shared uvec4 strips[SUBGROUPS * 2 * STRIP];
+shared float less_lse[BC], less_delta[BC];  // of the tile's queries; -lse in units of raw scores
+shared float bias[BR];                    // of each key, likewise
+
+#define KEPT(row) true
+
+void main() {
+  const uint blocks = (T + BR - 1) / BR, heads = B * GROUPS;
+  if (group_index() >= blocks * heads) return;
+  const uvec2 at = block_and_head(group_index(), blocks, heads);  // the first keys have the most queries
+  const uint b = at.y / GROUPS, g = at.y % GROUPS;
+  const uint t = gl_LocalInvocationID.x, lane = gl_SubgroupInvocationID;
+  const uint own = gl_SubgroupID * M, strip = gl_SubgroupID * 2 * STRIP, second = strip + STRIP;
+  const uint k0 = at.x * BR, row0 = k0 + own;
+  const uint64_t key = element(k, b * K_BATCH + g * D, K_TYPE), value = element(v, b * V_BATCH + g * D, V_TYPE),
+                 to_k = element(dk, b * DK_BATCH + g * D, K_TYPE), to_v = element(dv, b * DV_BATCH + g * D, V_TYPE),
+                 mask0 = element(mask, b * MASK_BATCH, MASK_TYPE);
+  const float two = scale * LOG2E;
+
+  if (CAUSAL) fill_aside();
+  LEFT_MATRIX k_left[FD], v_left[FD];
+  LOAD_STRIP(k_left, strip, key, K_ROW, row0, T)
+  LOAD_STRIP(v_left, strip, value, V_ROW, row0, T)
+  SUM_MATRIX add;
+  if (BIASED) {
+    for (uint r = lane; r < M; r += SUBGROUP) {
+      const float x = MASKED && row0 + r < T ? load(mask0, (row0 + r) * MASK_KEY, MASK_TYPE) / scale : 0.0;
+      bias[own + r] = x < HIDDEN ? HIDDEN : x;
+    }
+    subgroup_fence();
+    coopMatLoad(add, bias, own, 0, COLUMNS);
+  }
+  SUM_MATRIX dk_sums[FD], dv_sums[FD];
+  UNROLL for (uint d = 0; d < FD; ++d) dk_sums[d] = dv_sums[d] = SUM_MATRIX(0.0);
+
+  // Tiles of all query heads, one after another.
+  const uint start = first_query(k0) / BC * BC, tiles = start < S ? (S - start + BC - 1) / BC : 0, all = tiles * (HEADS / GROUPS);
+  uvec4 held_queries[FETCHES], held_gradients[FETCHES];
+  if (all > 0) {
+    const uint h = g * (HEADS / GROUPS);
+    FETCH(held_queries, element(q, b * Q_BATCH + h * D, Q_TYPE), Q_ROW, start, S)
+    FETCH(held_gradients, element(dy, b * DY_BATCH + h * D, DY_TYPE), DY_ROW, start, S)
+  }
+  for (uint n = 0; n < all; ++n) {
+    const uint h = g * (HEADS / GROUPS) + n / tiles, q0 = start + n % tiles * BC;
+    if (n > 0) barrier();  // everybody has read the last tile
+    PUT(query_tile, held_queries)
+    PUT(gradient_tile, held_gradients)
+    for (uint c = t; c < BC; c += WG) {
+      const uint row = (b * HEADS + h) * S + q0 + c;
+      const bool there = q0 + c < S;
+      const float denominator = there ? f32_ref(lse).at[row] : -INFINITY;
+      less_lse[c] = floatBitsToUint(denominator) == 0xff800000u ? HIDDEN : -denominator / scale;
+      less_delta[c] = there ? -f32_ref(delta).at[row] : 0.0;
+    }
+    barrier();
+    if (n + 1 < all) {
+      const uint next = n + 1, head = g * (HEADS / GROUPS) + next / tiles, first = start + next % tiles * BC;
+      FETCH(held_queries, element(q, b * Q_BATCH + head * D, Q_TYPE), Q_ROW, first, S)
+      FETCH(held_gradients, element(dy, b * DY_BATCH + head * D, DY_TYPE), DY_ROW, first, S)
+    }
+    const bool sees = !CAUSAL || row0 + S <= q0 + BC - 1 + T;  // some query of the tile, the strip
+
+    const bool crosses = CAUSAL && row0 + M - 1 + S > q0 + T;
+    if (sees)
+      UNROLL for (uint f = 0; f < FC; ++f) {
+        SUM_MATRIX p, ds;
+        coopMatLoad(p, less_lse, f * M, 0, ROWS);
+        coopMatLoad(ds, less_delta, f * M, 0, ROWS);
+        if (BIASED) p = p + add;
+        UNROLL for (uint d = 0; d < FD; ++d) {
+          RIGHT_MATRIX right;
+          coopMatLoad(right, query_tile, f * M * PITCH + d * (M / 8), PITCH, COLUMNS);
+          p = coopMatMulAdd(k_left[d], right, p);
+          coopMatLoad(right, gradient_tile, f * M * PITCH + d * (M / 8), PITCH, COLUMNS);
+          ds = coopMatMulAdd(v_left[d], right, ds);
+        }
+        if (crosses) {  // key row0 + r, query q0 + f M + c
+          SUM_MATRIX apart;
+          coopMatLoad(apart, aside, 0, M, ROWS);
+          const float least = float(int(row0) - int(q0 + f * M + T - S));
+          UNROLL for (uint e = 0; e < apart.length(); ++e)
+            if (apart[e] < least) p[e] = HIDDEN;
+        }
+        UNROLL for (uint e = 0; e < p.length(); ++e) {
+          const float weight = exp2(p[e] * two);
+          p[e] = product_operand(weight);
+          ds[e] = product_operand(weight * ds[e]);
+        }
+        coopMatStore(RESULT_MATRIX(p), strips, strip + f * (M / 8), STRIP_PITCH, ROWS);
+        coopMatStore(RESULT_MATRIX(ds), strips, second + f * (M / 8), STRIP_PITCH, ROWS);
+      }
+    subgroup_fence();
+    if (sees)
+      UNROLL for (uint f = 0; f < FC; ++f) {
+        LEFT_MATRIX p, ds;
+        coopMatLoad(p, strips, strip + f * (M / 8), STRIP_PITCH, ROWS);
+        coopMatLoad(ds, strips, second + f * (M / 8), STRIP_PITCH, ROWS);
+        UNROLL for (uint d = 0; d < FD; ++d) {
+          RIGHT_MATRIX right;
+          coopMatLoad(right, gradient_tile, f * M * PITCH + d * (M / 8), PITCH, ROWS);
+          dv_sums[d] = coopMatMulAdd(p, right, dv_sums[d]);
+          coopMatLoad(right, query_tile, f * M * PITCH + d * (M / 8), PITCH, ROWS);
+          dk_sums[d] = coopMatMulAdd(ds, right, dk_sums[d]);
+        }
+      }
+    subgroup_fence();
+  }
+  UNROLL for (uint d = 0; d < FD; ++d)
+    UNROLL for (uint e = 0; e < dk_sums[d].length(); ++e) dk_sums[d][e] *= scale;
+  STORE_STRIP(dv_sums, strip, to_v, DV_ROW, row0, T, KEPT)
+  STORE_STRIP(dk_sums, second, to_k, DK_ROW, row0, T, KEPT)
+}

@@ -1,0 +1,112 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// variant bf16: -DCOOPMAT=1 -DBFLOAT16=1 needs coopmat_bf16
+// variant f16: -DCOOPMAT=1 needs coopmat
+// dq = scale dS k with P = exp(scale q k^T + mask - lse), dS = P (dy v^T - delta). Three products; bound by the exchange between the first two and
+// the third. A subgroup owns queries: the sums of both products start at -lse and -delta, so that P and dS follow element by element, and
+// dS alone crosses the strip.
+#include "access.glsl"
+#include "attention_operands.glsl"
+#include "attention_matrix.glsl"
+
+shared uvec4 key_tile[BC * PITCH];
+shared uvec4 value_tile[BC * PITCH];
+shared uvec4 strips[SUBGROUPS * STRIP];
+shared float bias[BC];  // of the tile's keys, in units of raw scores
+shared float row_a[BR], row_b[BR];
+
+#define KEPT(row) true
+
+void main() {
+  const uint blocks = (S + BR - 1) / BR, heads = B * HEADS;
+  if (group_index() >= blocks * heads) return;
+  const uvec2 at = block_and_head(group_index(), blocks, heads);
+  const uint b = at.y / HEADS, h = at.y % HEADS, g = key_head(h);
+  const uint t = gl_LocalInvocationID.x, lane = gl_SubgroupInvocationID;
+  const uint own = gl_SubgroupID * M, strip = gl_SubgroupID * STRIP;
+  const uint q0 = (blocks - 1 - at.x) * BR, row0 = q0 + own;
+  const uint64_t key = element(k, b * K_BATCH + g * D, K_TYPE), value = element(v, b * V_BATCH + g * D, V_TYPE),
+                 query = element(q, b * Q_BATCH + h * D, Q_TYPE), gradient = element(dy, b * DY_BATCH + h * D, DY_TYPE),
+                 result = element(dq, b * DQ_BATCH + h * D, Q_TYPE), mask0 = element(mask, b * MASK_BATCH, MASK_TYPE);
+  const float two = scale * LOG2E;
+
+  uvec4 held_keys[FETCHES], held_values[FETCHES];
+  FETCH(held_keys, key, K_ROW, 0, T)
+  FETCH(held_values, value, V_ROW, 0, T)
+  if (CAUSAL) fill_aside();
+  LEFT_MATRIX q_left[FD], dy_left[FD];
+  LOAD_STRIP(q_left, strip, query, Q_ROW, row0, S)
+  LOAD_STRIP(dy_left, strip, gradient, DY_ROW, row0, S)
+  for (uint r = lane; r < M; r += SUBGROUP) {
+    const uint row = at.y * S + row0 + r;
+    const bool there = row0 + r < S;
+    const float denominator = there ? f32_ref(lse).at[row] : -INFINITY;
+    row_a[own + r] = floatBitsToUint(denominator) == 0xff800000u ? HIDDEN : -denominator / scale;
+    row_b[own + r] = there ? -f32_ref(delta).at[row] : 0.0;
+  }
+  subgroup_fence();
+  SUM_MATRIX less_lse, less_delta, sums[FD];
+  coopMatLoad(less_lse, row_a, own, 0, COLUMNS);
+  coopMatLoad(less_delta, row_b, own, 0, COLUMNS);
+  UNROLL for (uint d = 0; d < FD; ++d) sums[d] = SUM_MATRIX(0.0);
+
+  const uint end = visible_keys(q0 + BR), own_end = visible_keys(row0 + M);
+  for (uint k0 = 0; k0 < end; k0 += BC) {
+    if (k0 > 0) barrier();  // everybody has read the last tile
+    PUT(key_tile, held_keys)
+    PUT(value_tile, held_values)
+    if (BIASED)
+      for (uint c = t; c < BC; c += WG) {
+        const float add = k0 + c >= T ? HIDDEN : MASKED ? load(mask0, (k0 + c) * MASK_KEY, MASK_TYPE) / scale : 0.0;
+        bias[c] = add < HIDDEN ? HIDDEN : add;
+      }
+    barrier();
+    if (k0 + BC < end) {
+      FETCH(held_keys, key, K_ROW, k0 + BC, T)
+      FETCH(held_values, value, V_ROW, k0 + BC, T)
+    }
+    const bool sees = k0 < own_end;
+
+    const bool crosses = CAUSAL && k0 + BC > row0 + T - S + 1;
+    if (sees)
+      UNROLL for (uint f = 0; f < FC; ++f) {
+        SUM_MATRIX p = less_lse, ds = less_delta;
+        if (BIASED) {
+          SUM_MATRIX add;
+          coopMatLoad(add, bias, f * M, 0, ROWS);
+          p = p + add;
+        }
+        UNROLL for (uint d = 0; d < FD; ++d) {
+          RIGHT_MATRIX right;
+          coopMatLoad(right, key_tile, f * M * PITCH + d * (M / 8), PITCH, COLUMNS);
+          p = coopMatMulAdd(q_left[d], right, p);
+          coopMatLoad(right, value_tile, f * M * PITCH + d * (M / 8), PITCH, COLUMNS);
+          ds = coopMatMulAdd(dy_left[d], right, ds);
+        }
+        if (crosses) {
+          SUM_MATRIX apart;
+          coopMatLoad(apart, aside, 0, M, ROWS);
+          const float last = float(int(row0 + T - S) - int(k0 + f * M));
+          UNROLL for (uint e = 0; e < apart.length(); ++e)
+            if (apart[e] > last) p[e] = HIDDEN;
+        }
+        UNROLL for (uint e = 0; e < p.length(); ++e) ds[e] = product_operand(exp2(p[e] * two) * ds[e]);
+        coopMatStore(RESULT_MATRIX(ds), strips, strip + f * (M / 8), STRIP_PITCH, ROWS);
+      }
+    subgroup_fence();
+    if (sees)
+      UNROLL for (uint f = 0; f < FC; ++f) {
+        LEFT_MATRIX weights;
+        coopMatLoad(weights, strips, strip + f * (M / 8), STRIP_PITCH, ROWS);
+        UNROLL for (uint d = 0; d < FD; ++d) {
+          RIGHT_MATRIX right;
+          coopMatLoad(right, key_tile, f * M * PITCH + d * (M / 8), PITCH, ROWS);
+          sums[d] = coopMatMulAdd(weights, right, sums[d]);
+        }
+      }
+    subgroup_fence();
+  }
+  UNROLL for (uint d = 0; d < FD; ++d)
+    UNROLL for (uint e = 0; e < sums[d].length(); ++e) sums[d][e] *= scale;
+  STORE_STRIP(sums, strip, result, DQ_ROW, row0, S, KEPT)
+}

@@ -1,0 +1,110 @@
+// Attention on matrix units: what its shaders share. Every subgroup owns strips of M rows (queries in the forward and for dq, keys for dk and dv)
+// and walks tiles of BC rows of the others, which the whole workgroup brings to shared memory, one vector a read. Which invocation holds which
+// element of a matrix is the driver's secret: values of one row or column enter as matrices loaded with stride 0, and what leaves one product to
+// enter another goes through the subgroup's own strip of shared memory.
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_shader_subgroup_basic : require
+#ifdef BFLOAT16
+#extension GL_EXT_bfloat16 : require
+#define E bfloat16_t
+#define UNROLL [[unroll]]  // matrices in registers must be told apart by constants
+#else
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#define E float16_t
+#define UNROLL  // f16 serves tests on processors, whose compilers take a minute for what unrolls
+#endif
+
+layout(constant_id = 8) const uint BC = 64;      // rows of a tile, at least 2 M
+layout(constant_id = 9) const uint M = 16;       // side of all matrices
+layout(constant_id = 10) const uint STRIPS = 1;  // of a subgroup
+layout(constant_id = 11) const bool BIASED = false;  // something is added to the scores of a key: a mask, or that it lies behind the last one
+
+const uint SUBGROUPS = WG / SUBGROUP;
+const uint BR = SUBGROUPS * STRIPS * M;  // rows of a workgroup
+const uint FD = D / M, FC = BC / M;      // matrices along a row, and along a tile
+// Rows in shared memory are counted in vectors of eight elements; one vector of padding keeps eight rows in different banks.
+const uint VECTORS = D / 8, PITCH = VECTORS + 1, STRIP_PITCH = BC / 8 + 1, STRIP = M * STRIP_PITCH;
+const uint FLOAT_PITCH = M / 4 + 1;      // of an f32 matrix in a strip, in 16 bytes
+const uint TILE = BC * VECTORS, FETCHES = (TILE + WG - 1) / WG;
+
+#define SUM_MATRIX coopmat<float, gl_ScopeSubgroup, M, M, gl_MatrixUseAccumulator>
+#define RESULT_MATRIX coopmat<E, gl_ScopeSubgroup, M, M, gl_MatrixUseAccumulator>
+#define LEFT_MATRIX coopmat<E, gl_ScopeSubgroup, M, M, gl_MatrixUseA>
+#define RIGHT_MATRIX coopmat<E, gl_ScopeSubgroup, M, M, gl_MatrixUseB>
+const int ROWS = gl_CooperativeMatrixLayoutRowMajor, COLUMNS = gl_CooperativeMatrixLayoutColumnMajor;
+
+const float HIDDEN = -1e30;  // a score that nobody sees; finite, for infinities of one sign meet and give NaN
+
+// All subgroups meet every fence, whatever they skip between them: to llvmpipe a barrier is one of the workgroup, whatever its scope.
+void subgroup_fence() { controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared, gl_SemanticsAcquireRelease); }
+
+// x rounded to what E stores, before a driver converts it: some cut bf16 off instead of rounding. Three operations (Veltkamp's splitting), nearest;
+// NaN stays NaN, magnitudes beyond 2^111 become NaN. For values that enter another product.
+float product_operand(float x) {
+#ifdef BFLOAT16
+  precise const float far = x * 65537.0;
+  precise const float rest = x - far;
+  precise const float y = far + rest;
+  return y;
+#else
+  return x;
+#endif
+}
+// The same for results: ties to even, infinities stay.
+float result_value(float x) {
+#ifdef BFLOAT16
+  return bf16_value(bf16_bits(x));
+#else
+  return x;
+#endif
+}
+
+// Vector c of a row of a tensor, zeros behind the last one.
+uvec4 vector(uint64_t base, uint stride, uint row, uint rows, uint c) { return row < rows ? u32x4_ref(base).at[row * (stride / 8u) + c] : uvec4(0u); }
+
+// A tile on its way from the tensor to shared memory, in registers meanwhile.
+#define FETCH(held, base, stride, first, rows)                                                       \
+  UNROLL for (uint i = 0; i < FETCHES; ++i) {                                                    \
+    const uint n = gl_LocalInvocationID.x + i * WG;                                                  \
+    if (TILE % WG == 0 || n < TILE) held[i] = vector(base, stride, first + n / VECTORS, rows, n % VECTORS); \
+  }
+#define PUT(tile, held)                                                                              \
+  UNROLL for (uint i = 0; i < FETCHES; ++i) {                                                    \
+    const uint n = gl_LocalInvocationID.x + i * WG;                                                  \
+    if (TILE % WG == 0 || n < TILE) tile[n / VECTORS * PITCH + n % VECTORS] = held[i];               \
+  }
+// Rows `first` to first + M - 1 of a tensor as FD left operands, through the strip at `strip`.
+#define LOAD_STRIP(left, strip, base, stride, first, rows)                                           \
+  UNROLL for (uint piece = 0; piece < FD; piece += FC) {                                         \
+    const uint wide = min(FC, FD - piece) * (M / 8);                                                 \
+    for (uint n = gl_SubgroupInvocationID; n < M * wide; n += SUBGROUP)                              \
+      strips[strip + n / wide * STRIP_PITCH + n % wide] =                                            \
+          vector(base, stride, first + n / wide, rows, piece * (M / 8) + n % wide);                  \
+    subgroup_fence();                                                                                \
+    UNROLL for (uint f = 0; f < min(FC, FD - piece); ++f)                                        \
+      coopMatLoad(left[piece + f], strips, strip + f * (M / 8), STRIP_PITCH, ROWS);                  \
+    subgroup_fence();                                                                                \
+  }
+// The opposite, of FD sums. `SHOWN(row)`: whether a row's values count, else it is zeros.
+#define STORE_STRIP(sums, strip, base, stride, first, rows, SHOWN)                                   \
+  UNROLL for (uint piece = 0; piece < FD; piece += FC) {                                         \
+    const uint wide = min(FC, FD - piece) * (M / 8);                                                 \
+    UNROLL for (uint f = 0; f < min(FC, FD - piece); ++f) {                                      \
+      UNROLL for (uint e = 0; e < sums[piece + f].length(); ++e) sums[piece + f][e] = result_value(sums[piece + f][e]); \
+      coopMatStore(RESULT_MATRIX(sums[piece + f]), strips, strip + f * (M / 8), STRIP_PITCH, ROWS);  \
+    }                                                                                                \
+    subgroup_fence();                                                                                \
+    for (uint n = gl_SubgroupInvocationID; n < M * wide; n += SUBGROUP) {                            \
+      const uint row = n / wide;                                                                     \
+      if (first + row < rows)                                                                        \
+        u32x4_ref(base).at[(first + row) * (stride / 8u) + piece * (M / 8) + n % wide] =             \
+            SHOWN(row) ? strips[strip + row * STRIP_PITCH + n % wide] : uvec4(0u);                   \
+    }                                                                                                \
+    subgroup_fence();                                                                                \
+  }
+
+// Column less row of every element, by which the diagonal is told.
+shared float aside[M * M];
+void fill_aside() {
+  for (uint i = gl_LocalInvocationID.x; i < M * M; i += WG) aside[i] = float(i % M) - float(i / M);
+}

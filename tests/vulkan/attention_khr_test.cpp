@@ -1,0 +1,161 @@
+/// Attention on matrix units, in f16 on whatever device has such matrices, against f64.
+#include "../op/harness.hpp"
+
+#include "../op/attention_problem.hpp"
+
+namespace isotope::op_test {
+namespace {
+
+using native = on<precision::bf16, kernels::native>;  // kernels look at the format of the operands, not at the program's
+using sizes = attention_problem::sizes;
+
+const vulkan::facts& here() { return vulkan_test::test_device().context->what().what; }
+
+struct run_result {
+  std::vector<host> y, dx;
+};
+run_result run(const attention_problem& p, const host& dy, bool packed = false, std::int64_t gap = 0) {
+  const auto& z = p.z;
+  attributes a = p.attr;
+  a.i[3] = packed ? 1 : 0;
+  a.f[0] = p.scale;
+  std::vector<host> in = p.operands();
+  if (packed) in.erase(in.begin(), in.begin() + 3), in.insert(in.begin(), laid_out(p.packed(), {0, 1, 2}, gap));
+  run_result r;
+  r.y = native::launch<op::attention>(in, {full({z.B, z.S, z.H * z.D}, p.q.type, nan), full({z.B, z.H, z.S}, dtype::f32, nan)}, a, {}, -1);
+  std::vector<host> dx;
+  for (std::size_t k = 0; k < (packed ? 1u : 3u); ++k) dx.push_back(full(in[k].dims, in[k].type, nan));
+  in.insert(in.end(), {r.y[0], r.y[1], dy});
+  r.dx = native::launch<op::attention_grad>(in, dx, a, {}, -1);
+  return r;
+}
+
+/// Mean square error over the mean square of what is expected; NaN where anything is not a number.
+double relative_square_error(const host& y, const std::vector<double>& expected) {
+  double error = 0, size = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    error += (y.at[i] - expected[i]) * (y.at[i] - expected[i]);
+    size += expected[i] * expected[i];
+  }
+  return error / size;
+}
+/// Rounding to f16 errs by at most 2^-11 of a number, its mean square is below 2^-22 / 3 of the number's. The weights, y, dS and the result are
+/// rounded, each by itself; dP - delta may cancel half of its size, which doubles the part of y in it: (1 + 4 + 1 + 1) 2^-22 / 3.
+constexpr double bound = 7 * 0x1p-22 / 3;
+
+void expect_right(const sizes& z, bool packed = false, std::int64_t gap = 0) {
+  const attention_problem p(z, dtype::f16, dtype::f32);
+  const host dy = random({z.B, z.S, z.H * z.D}, dtype::f16, 4);
+  const auto r = run(p, dy, packed, gap);
+  const auto e = attention_by_definition(p, &dy);
+  EXPECT_LE(relative_square_error(r.y.at(0), e.y), bound);
+  // Scores of at most 4 D scale are sums of D products, with a rounding each inside of the units and one outside.
+  EXPECT_TRUE(near(r.y.at(1), e.lse, 4 * double(z.D) * p.scale * double(2 * z.D + 8) * 0x1p-24));
+  if (packed) {
+    attention_problem g = p;
+    g.q.at = e.dq, g.k.at = e.dk, g.v.at = e.dv;
+    EXPECT_LE(relative_square_error(r.dx.at(0), g.packed().at), bound);
+  } else {
+    EXPECT_LE(relative_square_error(r.dx.at(0), e.dq), bound);
+    EXPECT_LE(relative_square_error(r.dx.at(1), e.dk), bound);
+    EXPECT_LE(relative_square_error(r.dx.at(2), e.dv), bound);
+  }
+}
+
+/// The dispatches of a step on operands that are nowhere.
+std::vector<vulkan::dispatch> recorded(const sizes& z, dtype t, const vulkan::facts& f, std::int64_t misplaced = 0, double scale = 0.25) {
+  const attention_problem p(z, t, dtype::f32);
+  attributes a = p.attr;
+  a.f[0] = scale;
+  const auto view = [&](std::uint64_t at, const host& x) {
+    return vulkan::view{(at << 32) + std::uint64_t(misplaced), x.span() * size_of(x.type), x.dims, x.strides, x.type};
+  };
+  const std::vector<vulkan::view> in = {view(1, p.q), view(2, p.k), view(3, p.v)},
+                                  out = {view(4, p.q), view(5, full({z.B, z.H, z.S}, dtype::f32, 0))};
+  auto& d = vulkan_test::test_device();
+  vulkan::word_memory words(d.context);
+  vulkan::recording r(words, *d.pipelines);
+  vulkan::launch l;
+  l.in = in, l.out = out, l.attr = &a, l.device = &f;
+  vulkan::tier_of(r, kernels::native::name);
+  native::kernel<op::attention>::record(l, r);
+  return r.dispatches;
+}
+
+class vulkan_matrix_attention : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (vulkan::matrix_side(here(), dtype::f16) == 0) GTEST_SKIP() << "the device has no square f16 matrices";
+    if (!vulkan::shaders::attention_khr_f16.there()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
+    const auto all = recorded({1, 64, 64, 1, 1, 32, true, false}, dtype::f16, here());
+    ASSERT_EQ(all.size(), 1u);
+    ASSERT_EQ(all[0].tier, "native");
+    ASSERT_EQ(all[0].code, &vulkan::shaders::attention_khr_f16);
+  }
+};
+TEST_F(vulkan_matrix_attention, packed_causal_heads_that_share_keys_over_ragged_tiles) {
+  expect_right({2, 70, 70, 2, 1, 32, true, false}, true, 8);
+}
+TEST_F(vulkan_matrix_attention, masked_keys_and_more_of_them_than_queries) { expect_right({2, 40, 75, 2, 2, 16, false, true}); }
+TEST_F(vulkan_matrix_attention, a_few_last_queries_of_many_keys) { expect_right({1, 3, 130, 2, 2, 16, true, false}); }
+TEST_F(vulkan_matrix_attention, rows_wider_than_a_strip_and_no_multiple_of_it) { expect_right({1, 20, 20, 1, 1, 40, true, false}, true); }
+
+TEST_F(vulkan_matrix_attention, a_query_whose_keys_are_all_masked_gives_zeros_and_no_gradient) {
+  attention_problem p({2, 10, 20, 1, 1, 16, false, true}, dtype::f16, dtype::f32);
+  for (std::size_t i = 0; i < p.mask.at.size(); ++i) p.mask.at[i] = i < 20 ? -infinity : 0;
+  const auto r = run(p, random({2, 10, 16}, dtype::f16, 4));
+  for (std::int64_t i = 0; i < 160; ++i) ASSERT_EQ(r.y.at(0)[i], 0);
+  for (std::int64_t i = 0; i < 10; ++i) EXPECT_EQ(r.y.at(1)[i], -infinity);
+  for (std::size_t k = 0; k < 3; ++k)
+    for (std::int64_t i = 0; i < (k == 0 ? 160 : 320); ++i) ASSERT_EQ(r.dx.at(k)[i], 0) << k;
+}
+/// One query and key element: scores are q k, rising by 40 from tile to tile, after a first tile that lies far below zero.
+TEST_F(vulkan_matrix_attention, maxima_that_come_late_and_nan_stay_in_their_rows) {
+  const std::int64_t T = 150, D = 16;
+  attention_problem p({1, 24, T, 1, 1, D, false, false}, dtype::f16, dtype::f32, 1);
+  std::fill(p.q.at.begin(), p.q.at.end(), 0);
+  std::fill(p.k.at.begin(), p.k.at.end(), 0);
+  for (std::int64_t s = 0; s < 24; ++s) p.q.at[std::size_t(s * D)] = s == 5 ? nan : s % 2 == 0 ? 16 : -16;
+  for (std::int64_t t = 0; t < T; ++t) p.k.at[std::size_t(t * D)] = -64 + double(t) * 0.5;
+  const auto r = run(p, full({1, 24, D}, dtype::f16, 0));
+  for (std::int64_t s = 0; s < 24; ++s)
+    for (std::int64_t d = 0; d < D; ++d) {
+      const double y = r.y.at(0)[s * D + d];
+      if (s == 5) ASSERT_TRUE(std::isnan(y));
+      else {  // the weight of the best key is 1 - e^-8 or more
+        ASSERT_NEAR(y, p.v[(s % 2 == 0 ? T - 1 : 0) * D + d], 4 * std::exp(-8.0) + 0x1p-9) << s;
+      }
+    }
+  EXPECT_TRUE(std::isnan(r.y.at(1)[5]));
+}
+
+TEST(vulkan_matrix_attention_check, finds_rows_that_changed_places) {
+  const attention_problem p({1, 20, 20, 1, 1, 16, true, false}, dtype::f16, dtype::f32);
+  auto e = attention_by_definition(p);
+  host y(p.q.dims, dtype::f16, e.y);
+  EXPECT_LE(relative_square_error(y, e.y), bound);
+  for (std::size_t d = 0; d < 16; ++d) std::swap(y.at[18 * 16 + d], y.at[19 * 16 + d]);
+  EXPECT_GT(relative_square_error(y, e.y), bound);
+}
+
+TEST(vulkan_attention_native, says_why_it_runs_as_portable) {
+  vulkan::facts f = here();
+  f.matrices = {{8, 8, 8, dtype::f16, dtype::f32}};
+  const sizes z{1, 8, 8, 1, 1, 32, true, false};
+  const auto reason = [&](const sizes& s, dtype t, std::int64_t misplaced = 0, double scale = 0.25) {
+    const auto all = recorded(s, t, f, misplaced, scale);
+    EXPECT_EQ(all.at(0).tier, "portable");
+    return std::string(all.at(0).reason);
+  };
+  EXPECT_EQ(reason(z, dtype::f32), "matrix units multiply no f32");
+  EXPECT_EQ(reason(z, dtype::bf16), "the device has no square matrix product of this format");
+  EXPECT_EQ(reason({1, 8, 8, 1, 1, 20, true, false}, dtype::f16), "the head size is not a multiple of the matrix side up to 128");
+  EXPECT_EQ(reason({1, 8, 8, 1, 1, 136, true, false}, dtype::f16), "the head size is not a multiple of the matrix side up to 128");
+  EXPECT_EQ(reason(z, dtype::f16, 2), "rows do not start at multiples of 16 bytes");
+  EXPECT_EQ(reason(z, dtype::f16, 0, -1), "the scale of the scores is not positive");
+  f.switches.no_matrix_units = true;
+  EXPECT_EQ(reason(z, dtype::f16), "matrix units are switched off");
+}
+
+}  // namespace
+}  // namespace isotope::op_test
