@@ -27,8 +27,8 @@ struct training_shape {
 ///
 /// @param budget_bytes  0: the machine's memory
 /// @error over_budget, invalid_model, and as the device reports
-inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const training_shape& shape, const isotope::device_options& options,
-                                         std::int64_t budget_bytes) {
+inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const training_shape& shape,
+                                         const isotope::device_options& options, std::int64_t budget_bytes) {
   const isotope::model::gpt_loss_of loss{size, int(shape.batch), int(shape.length)};
   const std::int64_t budget = budget_bytes > 0 ? budget_bytes : memory_bytes();
   auto plan = isotope::plan_training<target>(loss, {.accumulate = shape.accumulate}, budget);

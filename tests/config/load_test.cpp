@@ -157,7 +157,8 @@ TEST(load, an_alias_comes_before_what_its_name_spells) {
   EXPECT_EQ(got->value.steps, 3) << "flags have no aliases";
   EXPECT_EQ(origin(*got, "data.channels"), "variable ISOTOPE_STEPS");
   EXPECT_EQ(load({.file = {}, .variables = {{"ISOTOPE_SHADES", "8"}}, .arguments = {}}, with)->value.data.channels, 8);
-  EXPECT_NE(refused({.file = {}, .variables = {{"ISOTOPE_SHADE", "8"}}, .arguments = {}}, with).line().find("'ISOTOPE_SHADES'"), std::string::npos);
+  EXPECT_NE(refused({.file = {}, .variables = {{"ISOTOPE_SHADE", "8"}}, .arguments = {}}, with).line().find("'ISOTOPE_SHADES'"),
+            std::string::npos);
 }
 
 TEST(load, a_variable_that_others_read_too_still_sets_a_field_of_its_name) {

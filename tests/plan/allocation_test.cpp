@@ -26,7 +26,7 @@ TYPED_TEST(steady_state, allocates_nothing_per_step_and_stays_in_its_memory) {
 #endif
   using T = TypeParam;
   constexpr isotope::model::gpt size{2, 2, 32, 65, 16, 0.1};
-  auto device = opened<T>(2);
+  auto device = opened_bare<T>(2);
   ASSERT_TRUE(device.ok());
   auto evaluation = isotope::plan_inference<T>(isotope::model::gpt_loss_of{size, 2, 16});
   ASSERT_TRUE(evaluation.ok());

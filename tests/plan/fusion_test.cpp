@@ -11,7 +11,7 @@ TYPED_TEST_SUITE(fusion, every_target, target_name);
 
 // No tolerance: a fused body rounds each intermediate as the separate steps do.
 TYPED_TEST(fusion, gives_the_bits_of_separate_steps_on_random_graphs) {
-  check_property(20240601, 300, 60, [] {
+  check_property(20240601, affordable(300), 60, [] {
     const auto model = *random_models();
     const auto fused = planned<TypeParam>(model), separate = planned<TypeParam>(model, {.fuse = false});
     RC_ASSERT(difference(step<TypeParam>(fused), step<TypeParam>(separate)) == "");

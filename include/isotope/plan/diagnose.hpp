@@ -45,7 +45,8 @@ constexpr message over_tensor_limit(const plan_view& p, std::string_view backend
   message m;
   if (limit <= 0) return m;
   const auto refuse = [&](std::string_view what, const shape& dims, std::int64_t bytes) {
-    m << what << ' ' << dims << " has " << bytes << " bytes, " << backend << " takes at most " << limit << " per tensor: lower the batch or split it";
+    m << what << ' ' << dims << " has " << bytes << " bytes, " << backend << " takes at most " << limit
+      << " per tensor: lower the batch or split it";
     return m;
   };
   for (const auto& s : p.slots)
@@ -53,7 +54,8 @@ constexpr message over_tensor_limit(const plan_view& p, std::string_view backend
   for (const auto& s : p.steps)
     for (int k = 0; k < s.inputs + s.outputs; ++k) {
       const operand& o = p.operands[std::size_t(s.operands + k)];
-      const bool flat = o.region == value_kind::param || o.region == value_kind::master || o.region == value_kind::grad || o.region == value_kind::state;
+      const bool flat =
+          o.region == value_kind::param || o.region == value_kind::master || o.region == value_kind::grad || o.region == value_kind::state;
       if (!flat && o.bytes > limit) return refuse(s.op->name, o.dims, o.bytes);
     }
   return m;

@@ -6,6 +6,12 @@ using every_target =
     ::testing::Types<on<isotope::precision::f32, isotope::kernels::reference>, on<isotope::precision::bf16, isotope::kernels::reference>,
                      on<isotope::precision::f32, isotope::kernels::portable>, on<isotope::precision::bf16, isotope::kernels::portable>>;
 
+/// How many of so many random programs a backend can afford.
+constexpr int affordable(int cases) { return cases; }
+
 template <isotope::Target T> auto opened(int threads) { return isotope::device<T>::open({.threads = threads}); }
+
+/// A device on which nothing but the library allocates.
+template <isotope::Target T> auto opened_bare(int threads) { return opened<T>(threads); }
 
 }  // namespace plan_test

@@ -11,6 +11,9 @@ using every_target =
                      on<isotope::precision::f32, isotope::kernels::portable>, on<isotope::precision::bf16, isotope::kernels::portable>,
                      on<isotope::precision::f32, isotope::kernels::native>, on<isotope::precision::bf16, isotope::kernels::native>>;
 
+/// Every random program makes pipelines of its own, 10 to 50 ms each on a driver for processors.
+constexpr int affordable(int cases) { return cases < 100 ? 2 : cases / 50; }
+
 /// All targets of a program on one device, so that its pipelines are made once. f64 is the processor's.
 template <isotope::Target T> auto opened(int threads) {
   if constexpr (std::is_same_v<typename T::backend, isotope::backend::vulkan>) {
@@ -20,5 +23,8 @@ template <isotope::Target T> auto opened(int threads) {
     return isotope::device<T>::open({.threads = threads});
   }
 }
+
+/// Without the validation layer, which allocates at every step.
+template <isotope::Target T> auto opened_bare(int) { return isotope::device<T>::open(); }
 
 }  // namespace plan_test
