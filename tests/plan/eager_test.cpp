@@ -68,8 +68,9 @@ TYPED_TEST(eager, gives_the_bits_of_the_plan_on_mlp) {
 }
 
 TEST(eager_errors, an_input_without_data_is_named) {
-  isotope::cpu::eager<reference_f32> machine;
-  const auto x = isotope::scope<isotope::cpu::eager<reference_f32>>{&machine, {}}.input("x", {2, 2});
+  isotope::cpu::eager<on_cpu<isotope::precision::f32, isotope::kernels::reference>> machine;
+  const auto x =
+      isotope::scope<isotope::cpu::eager<on_cpu<isotope::precision::f32, isotope::kernels::reference>>>{&machine, {}}.input("x", {2, 2});
   EXPECT_FALSE(x.valid());
   EXPECT_NE(machine.g.error.view().find("'x' needs 16 bytes of data"), std::string_view::npos) << machine.g.error.view();
 }
