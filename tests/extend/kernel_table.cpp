@@ -1,5 +1,6 @@
-// Writes kernels/README.md from the backends' kernel lists: kernel_table > kernels/README.md
+// Writes kernels/README.md from the kernel lists of every backend, in a build for vulkan, which has them all: kernel_table > kernels/README.md
 #include <isotope/backend/cpu.hpp>
+#include <isotope/selected.hpp>
 
 #include <iostream>
 #include <map>
@@ -18,6 +19,9 @@ struct registry {
 
 template <iso::Backend B> void add(registry& r) {
   for (const auto precision : {iso::dtype::f32, iso::dtype::bf16, iso::dtype::f64}) {
+    bool any = false;
+    for (const auto& k : iso::all_kernels<B>) any = any || k.precision == precision;
+    if (!any) continue;
     const std::string column = std::string(B::name) + ' ' + std::string(iso::name_of(precision));
     r.columns.push_back(column);
     for (const std::string_view set : {"native", "portable", "reference"})
@@ -33,6 +37,7 @@ template <iso::Backend B> void add(registry& r) {
 int main() {
   registry r;
   add<iso::backend::cpu>(r);
+  if constexpr (!std::is_same_v<iso::selected_backend, iso::backend::cpu>) add<iso::selected_backend>(r);
   std::cout << R"(# Kernels
 
 A folder per backend and kernel set, a file per op, the same names in every folder, so that `ls` shows what is missing. A kernel is a
@@ -40,10 +45,12 @@ specialisation of the backend's `kernel<Op, Precision, Set>`, named by one line 
 the kernel of its own set, else the one below it: native, portable, reference. An op without a kernel is replaced by simpler ops where it
 knows how, else the program does not compile. Views (reshape, transpose, narrow, ...) need no kernel.
 
-`reference/` is the oracle: plain loops over the definition in f64 arithmetic, sharing no code with the others.
+`reference/` is the oracle: plain loops over the definition in f64 arithmetic, sharing no code with the others. `vulkan/reference/` is the
+oracle on a device: one invocation an element or a row. `vulkan/` holds portable kernels, `<op>.comp` with its host twin `<op>.hpp`, and the
+native ones for matrix units in `<op>_khr`; a native kernel that a device or a shape does not allow runs the portable one, and reports say why.
 
 The table is written from the kernel lists by `tests/extend/kernel_table.cpp`, and a test compares them:
-`cmake --build build/dev --target kernel_table && build/dev/tests/kernel_table > kernels/README.md`.
+`cmake --build build/vulkan-f32 --target kernel_table && build/vulkan-f32/tests/kernel_table > kernels/README.md`.
 
 )";
   std::cout << "| op |";
