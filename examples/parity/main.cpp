@@ -17,6 +17,7 @@
 #include <isotope/train/decimal.hpp>
 #include <isotope/train/parity.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,6 +32,9 @@ using iso::train::parity_step;
 template <class B> using on = iso::target<B, iso::selected::precision, iso::selected::kernel_set>;
 using backends = std::conditional_t<std::is_same_v<iso::selected_backend, iso::backend::cpu>, iso::backend_list<iso::backend::cpu>,
                                     iso::backend_list<iso::backend::cpu, iso::selected_backend>>;
+
+/// Steps over which the learning rate rises, as isotope-train's does: without it the first updates are so large that rounding errors double at every step.
+constexpr double warm_up = 100;
 
 struct outcome {
   std::vector<parity_step> steps;
@@ -74,7 +78,7 @@ template <class A, class B> iso::result<outcome> compare(const settings& s, cons
     const iso::step_scalars x{.seed = s.seed,
                               .counter = std::uint64_t(i),
                               .optimizer_step = i + 1,
-                              .learning_rate = float(s.learning_rate),
+                              .learning_rate = float(s.learning_rate * std::min(1.0, double(i + 1) / warm_up)),
                               .weight_decay = 0.1f,
                               .clip_norm = 1};
     out.steps.push_back(both.step(batch, x));

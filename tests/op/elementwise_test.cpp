@@ -35,6 +35,7 @@ template <class C> class elementwise : public op_test<C> {
   /// the second that no cancellation of the first hides.
   template <class Op, class F, class Range = double (*)(double)>
   static void check_pairs(F f, Range range = [](double x) { return x; }, double cancels = 0) {
+    const double smallest = flushed_below > 0 ? 3e-38 : 1e-40;  // what a device takes for zero is no test of arithmetic
     std::vector<double> some = {0.0,
                                 -0.0,
                                 1,
@@ -42,8 +43,8 @@ template <class C> class elementwise : public op_test<C> {
                                 infinity,
                                 -infinity,
                                 nan,
-                                rounded(base::type, 1e-40),
-                                rounded(base::type, -1e-40),
+                                rounded(base::type, smallest),
+                                rounded(base::type, -smallest),
                                 rounded(base::type, 3e38),
                                 rounded(base::type, 3e-38)};
     for (double v : random({50}, base::type, 7, -6, 6).at) some.push_back(v);

@@ -34,7 +34,7 @@ struct facts {
   std::string distrusted;  // why matrix units are not used though they are there: what the self-test found
 
   const matrix_shape* matrix(dtype t) const {
-    if (switches.no_matrix_units || (switches.no_f16_matrices && t == dtype::f16)) return nullptr;
+    if (!distrusted.empty() || switches.no_matrix_units || (switches.no_f16_matrices && t == dtype::f16)) return nullptr;
     for (const auto& m : matrices)
       if (m.type == t && m.accumulator == dtype::f32) return &m;
     return nullptr;
