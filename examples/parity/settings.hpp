@@ -55,7 +55,7 @@ inline std::string help_text() {
                     {"batch", "windows per step"},
                     {"length", "tokens per window"},
                     {"seed", "of weights, windows and dropout"},
-                    {"learning_rate", "of every step"},
+                    {"learning_rate", "after a warm-up of 100 steps"},
                     {"loss_gate", "largest relative difference of losses; 0: 1e-4 in f32, 2e-2 in bf16"},
                     {"norm_gate", "largest relative difference of gradient norms; 0: 1e-3 in f32, 2e-2 in bf16"},
                     {"text", "file to train on; default: this library's headers"},
