@@ -23,7 +23,7 @@ int fail(const iso::failure& f) { return std::fprintf(stderr, "bench_step: %s\n"
 /// Sums of launch times by kernel, the slowest first.
 template <class Session> void profile(Session& s, const iso::step_scalars& x) {
   if constexpr (requires { s.profile(x); }) {
-    s.profile(x);
+    static_cast<void>(s.profile(x));
     auto times = s.profile(x);
     if (!times) return void(fail(times.error()));
     struct row {

@@ -3,6 +3,8 @@
 #include "../support/machine.hpp"
 #include "../support/output.hpp"
 #include "../support/version.hpp"
+#include "flag_table.hpp"
+#include "settings.hpp"
 
 #include <isotope/config/flags.hpp>
 #include <isotope/config/table.hpp>
@@ -16,28 +18,27 @@
 
 namespace {
 
-constexpr std::string_view program = "isotope-info";
-const std::vector<std::string> switches = {"kernels", "version", "help"};
-
-std::string help_text() {
-  isotope::config::help_words words;
-  words.program = program;
-  words.opening = "Prints what the program was built from, the device and the machine that it runs on, and the kernels of its target.";
-  words.meanings = {{"kernels", "every kernel: op, precision, set"}, {"version", "what the program was built from"}, {"help", "this text"}};
-  return isotope::config::flag_help({}, switches, words);
-}
+using info_program::program, info_program::switches;
 
 using target = isotope::selected;
 using table = std::vector<std::vector<std::string>>;
 
-void rows_of_device(table& rows) {
-  auto device = isotope::device<target>::open();
-  if (!device) {
-    rows.push_back({"device", support::one_line(device.error().line())});
-    return;
+/// Every device of the backend, with what keeps programs from using it; the failure to open any, with what to install.
+void rows_of_devices(table& rows) {
+  auto all = isotope::devices<target::backend>();
+  const auto device = isotope::device<target>::open();
+  // The one that programs take has been tried out by now.
+  for (isotope::device_info& d : all)
+    if (device && device->info().index == d.index) d = device->info();
+  for (const isotope::device_info& d : all) {
+    rows.push_back({"device " + std::to_string(d.index), d.name + ", " + std::string(name_of(d.kind)) + ", " + std::to_string(d.units) +
+                                                             (target::backend::name == "cpu" ? " threads" : " units")});
+    if (!d.problem.empty()) rows.push_back({"  problem", d.problem});
+    if (!d.driver.empty()) rows.push_back({"  driver", d.driver});
+    for (const auto& f : d.facts) rows.push_back({"  " + f.name, f.value});
   }
-  const isotope::device_info info = device->info();
-  rows.push_back({"device", std::to_string(info.index) + " " + info.name + ", " + std::to_string(info.units) + " threads"});
+  if (device) rows.push_back({"default", "device " + std::to_string(device->info().index)});
+  else rows.push_back({all.empty() ? "devices" : "default", support::one_line(device.error().line())});
 }
 
 void rows_of_machine(table& rows) {
@@ -74,18 +75,19 @@ int guarded_main(int argc, char** argv) {
   const isotope::build& build = isotope::build_info<target>;
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (std::find_if(arguments.begin(), arguments.end(), [](const auto& a) { return a == "--help" || a == "-h"; }) != arguments.end())
-    return print(help_text()), support::success;
+    return print(isotope::config::flag_help({}, switches, info_program::words_of_help())), support::success;
   int code = support::success;
   const auto flags = isotope::config::read_flags(arguments, {}, switches);
   if (support::failed(program, flags, code)) return code;
   const auto has = [&](std::string_view name) {
     return std::find(flags->switches.begin(), flags->switches.end(), name) != flags->switches.end();
   };
+  if (has("flags")) return print(info_program::flag_table()), support::success;
   print(support::version_text(program, build));
   if (has("version")) return support::success;
 
   table rows;
-  rows_of_device(rows);
+  rows_of_devices(rows);
   rows_of_machine(rows);
   print("\n" + isotope::config::columns(rows));
   print("\n" + isotope::config::columns(has("kernels") ? all_kernel_rows() : kernel_summary()));

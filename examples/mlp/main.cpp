@@ -1,12 +1,20 @@
 /// isotope-mlp: a small classifier on generated data, planned by the compiler. Prints the loss and the share of unseen points it gets right.
+#include "../support/command_line.hpp"
 #include "../support/exit_code.hpp"
 #include "../support/output.hpp"
+#include "../support/plan_reports.hpp"
+#include "../support/run_options.hpp"
+#include "../support/version.hpp"
+#include "settings.hpp"
 #include "spirals.hpp"
 
+#include <isotope/config/load.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/optim/schedule.hpp>
+#include <isotope/plan/dynamic.hpp>
 #include <isotope/selected.hpp>
 #include <isotope/train/decimal.hpp>
+#include <isotope/train/session.hpp>
 
 #include <cstdint>
 #include <span>
@@ -21,7 +29,7 @@ namespace iso = isotope;
 using target = iso::selected;
 using number = target::precision::storage;
 
-constexpr std::string_view program = "isotope-mlp";
+using mlp_program::program, mlp_program::settings;
 constexpr int batch = 128, steps = 400;
 constexpr iso::model::mlp size{.inputs = 2, .hidden = 48, .layers = 3, .classes = 2};
 constexpr iso::optim::warmup schedule{iso::optim::cosine{1e-2, 1e-4, steps - 20}, 20};
@@ -61,14 +69,32 @@ template <class Trained, class Forward> iso::result<double> accuracy(Trained& tr
   return double(right) / points;
 }
 
-int train() {
+/// What a plan made by the compiler cannot do.
+iso::result<void> check(const settings& s) {
+  const auto refuse = [](std::string what, std::string flag, std::string fix) {
+    return iso::fail(iso::errc::invalid_argument, std::move(what), "flag --" + std::move(flag), std::move(fix));
+  };
+  if (s.diagnose.common())
+    return refuse("the compiler has made the plan, whole ops and all", "kernel-dispatch", "isotope-train plans at run time");
+  if (s.machine.memory_mib > 0 && step::bytes > s.machine.memory_mib << 20)
+    return refuse("the compiler has made a plan of " + std::to_string(step::bytes) + " bytes", "memory-mib", "give more");
+  return {};
+}
+
+int train(const settings& s) {
   int code = support::success;
-  auto device = iso::device<target>::open();
+  if (auto r = check(s); support::failed(program, r, code)) return code;
+  const support::run_options run{program, s.machine, s.diagnose};
+  const auto trace = [] { return iso::traced_training<target>(iso::model::mlp_loss<size, batch>{}); };
+  if (auto r = support::write_trace_reports<target>(s.diagnose, trace); support::failed(program, r, code)) return code;
+  auto device = iso::device<target>::open(run.device());
   if (support::failed(program, device, code)) return code;
   auto session = device->load<step>();
   if (support::failed(program, session, code)) return code;
   auto model = device->load<forward>();
   if (support::failed(program, model, code)) return code;
+  support::describe_load(program, s.diagnose, *device, *session);
+  if (auto r = support::write_plan_reports(program, s.diagnose, *session); support::failed(program, r, code)) return code;
   auto x = session->input<number>("x");
   if (support::failed(program, x, code)) return code;
   auto arms = session->input<std::int32_t>("targets");
@@ -81,22 +107,32 @@ int train() {
     scalars.learning_rate = float(rate(schedule, i));
     scalars.optimizer_step = i + 1;
     const iso::step_report r = session->run(scalars);
+    if (auto alive = iso::train::status_of(*session); support::failed(program, alive, code)) return code;
     if (i % 40 == 0 || i + 1 == steps) support::print("step " + std::to_string(i + 1) + "  loss " + iso::train::figure(r.loss, 4) + "\n");
   }
   const auto share = accuracy(*session, *model, 32 * batch);
   if (support::failed(program, share, code)) return code;
+  support::describe_end(program, s.diagnose, *session);
   support::print("accuracy " + iso::train::fixed(100 * *share, 1) + " % of " + std::to_string(32 * batch) + " unseen points\n");
   return support::success;
+}
+
+int guarded_main(int argc, char** argv) {
+  const auto given = support::command_line(argc, argv);
+  if (support::asks_for_help(given))
+    return support::print(iso::config::flag_help(iso::config::fields_of(settings{}), mlp_program::switches, mlp_program::words_of_help())),
+           support::success;
+  int code = support::success;
+  if (auto r = support::check_variables(given); support::failed(program, r, code)) return code;
+  auto loaded = iso::config::load<settings>(given, {}, support::rules_for(mlp_program::switches));
+  if (support::failed(program, loaded, code)) return code;
+  if (loaded->has_switch("version")) return support::print(support::version_text(program, iso::build_info<target>)), support::success;
+  if (auto r = support::check_run(*loaded); support::failed(program, r, code)) return code;
+  return train(loaded->value);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view argument = argc > 1 ? argv[1] : "";
-  if (argument == "--help" || argument == "-h")
-    return support::print("usage: isotope-mlp\n\nTrains a small classifier on two spirals; takes no options.\n"), 0;
-  if (argc > 1)
-    return support::report(program,
-                           iso::fail(iso::errc::unknown_key, "takes no options", "flag " + std::string(argument), "run it without"));
-  return support::guarded(program, train);
+  return support::guarded(program, [&] { return guarded_main(argc, argv); });
 }

@@ -1,9 +1,10 @@
 /// isotope-parity: does a backend train as another does? See --help.
+#include "../support/command_line.hpp"
 #include "../support/corpus.hpp"
-#include "../support/environment.hpp"
 #include "../support/exit_code.hpp"
-#include "../support/machine.hpp"
 #include "../support/output.hpp"
+#include "../support/plan_reports.hpp"
+#include "../support/run_options.hpp"
 #include "../support/version.hpp"
 #include "settings.hpp"
 
@@ -16,6 +17,7 @@
 #include <isotope/selected.hpp>
 #include <isotope/train/decimal.hpp>
 #include <isotope/train/parity.hpp>
+#include <isotope/train/session.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -42,15 +44,27 @@ struct outcome {
   std::optional<iso::train::divergence> where;
 };
 
-template <class T> iso::result<typename iso::device<T>::session> open(const iso::model::gpt& size, const settings& s) {
-  auto plan = iso::plan_training<T>(iso::model::gpt_loss_of{size, int(s.batch), int(s.length)}, {}, support::memory_bytes());
+/// `watched`: the session that [diagnose] reports on.
+template <class T> iso::result<typename iso::device<T>::session> open(const iso::model::gpt& size, const settings& s, bool watched) {
+  const support::run_options run{program, s.machine, s.diagnose};
+  const iso::training_options options{.common = s.diagnose.common()};
+  const iso::model::gpt_loss_of loss{size, int(s.batch), int(s.length)};
+  auto plan = iso::plan_training<T>(loss, options, run.budget());
   if (!plan) return plan.error();
-  iso::device_options o = support::options_of(s.machine);
-  if (T::backend::name == "cpu") o.name.clear();  // --device chooses among those of the other backend
+  iso::device_options o = run.device();
+  // --device and --inject-fault are for the other backend.
+  if (T::backend::name == "cpu" && !std::is_same_v<iso::selected_backend, iso::backend::cpu>) o.name.clear(), o.diagnose = {};
+  if (watched)
+    if (auto r = support::write_trace_reports<T>(s.diagnose, [&] { return iso::traced_training<T>(loss, options); }); !r) return r.error();
   auto device = iso::device<T>::open(o);
   if (!device) return device.error();
   auto session = device->load(*std::move(plan));
-  if (session) session->initialize(s.seed);
+  if (!session) return session;
+  if (watched) {
+    support::describe_load(program, s.diagnose, *device, *session);
+    if (auto r = support::write_plan_reports(program, s.diagnose, *session); !r) return r.error();
+  }
+  session->initialize(s.seed);
   return session;
 }
 
@@ -63,9 +77,9 @@ template <class A, class B> iso::result<outcome> compare(const settings& s, cons
   if (s.length > size.context)
     return iso::fail(iso::errc::invalid_argument, std::to_string(s.length) + " tokens, the model reads " + std::to_string(size.context),
                      "flag --length", "a shorter window");
-  auto a = open<A>(size, s);
+  auto a = open<A>(size, s, false);
   if (!a) return a.error();
-  auto b = open<B>(size, s);
+  auto b = open<B>(size, s, true);
   if (!b) return b.error();
   iso::train::parity both(*a, *b, gate);
   if (auto r = both.same_plans(); !r) return r.error();
@@ -82,6 +96,8 @@ template <class A, class B> iso::result<outcome> compare(const settings& s, cons
                               .weight_decay = 0.1f,
                               .clip_norm = 1};
     out.steps.push_back(both.step(batch, x));
+    if (auto r = iso::train::status_of(*a); !r) return r.error();
+    if (auto r = iso::train::status_of(*b); !r) return r.error();
     const parity_step& p = out.steps.back();
     const bool fine = p.within(gate);
     support::print("step " + std::to_string(p.step) + "  loss " + iso::train::fixed(p.loss_a, 6) + " " + iso::train::fixed(p.loss_b, 6) +
@@ -95,6 +111,7 @@ template <class A, class B> iso::result<outcome> compare(const settings& s, cons
     out.where = *where;
     break;
   }
+  support::describe_end(program, s.diagnose, *b);
   return out;
 }
 
@@ -152,16 +169,15 @@ int run(settings s, const std::string& name) {
 }
 
 int guarded_main(int argc, char** argv) {
-  iso::config::sources given;
-  given.variables = support::captured_environment();
-  for (int i = 1; i < argc; ++i) given.arguments.emplace_back(argv[i]);
-  for (const std::string& argument : given.arguments)
-    if (argument == "--help" || argument == "-h") return support::print(help_text()), support::success;
+  const auto given = support::command_line(argc, argv);
+  if (support::asks_for_help(given)) return support::print(help_text()), support::success;
   int code = support::success;
-  auto loaded = iso::config::load<settings>(given, named_sizes(), {std::string(default_size), {}, switches, {}});
+  if (auto r = support::check_variables(given); support::failed(program, r, code)) return code;
+  auto loaded = iso::config::load<settings>(given, named_sizes(), support::rules_for(switches, std::string(default_size)));
   if (support::failed(program, loaded, code)) return code;
   if (loaded->has_switch("version"))
     return support::print(support::version_text(program, iso::build_info<iso::selected>)), support::success;
+  if (auto r = support::check_run(*loaded); support::failed(program, r, code)) return code;
   return run(loaded->value, loaded->size);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 /// What isotope-parity can be told.
+#include "../support/diagnose_settings.hpp"
 #include "../support/machine_settings.hpp"
 
 #include <isotope/config/flags.hpp>
@@ -24,6 +25,7 @@ struct settings {
   double loss_gate = 0, norm_gate = 0;  // 0: those of the precision
   std::string text, json;
   support::machine_settings machine;
+  support::diagnose_settings diagnose;  // of b
 };
 
 inline constexpr std::string_view default_size = "char-gpt-cpu";
@@ -43,7 +45,7 @@ inline isotope::model::gpt model_of(std::string_view size, int vocab) {
   return g;
 }
 
-inline std::string help_text() {
+inline isotope::config::help_words words_of_help() {
   isotope::config::help_words words;
   words.program = program;
   words.opening = "Trains one model from one seed on two backends at once and compares losses and gradient norms at every step.";
@@ -63,13 +65,19 @@ inline std::string help_text() {
                     {"version", "what the program was built from"},
                     {"help", "this text"}};
   words.meanings.insert(support::machine_meanings().begin(), support::machine_meanings().end());
+  words.meanings.insert(support::diagnose_meanings().begin(), support::diagnose_meanings().end());
   words.closing = "exit codes: 0 within the gates at every step, 1 not, or failed while running, 2 bad usage";
-  auto fields = isotope::config::fields_of(settings{});
-  fields.insert(fields.begin(), {{"size", isotope::config::field_kind::text, {}}, {"config", isotope::config::field_kind::text, {}}});
-  return isotope::config::flag_help(fields, switches, words);
+  return words;
 }
+inline std::vector<isotope::config::field> all_fields() {
+  using isotope::config::field_kind;
+  auto fields = isotope::config::fields_of(settings{});
+  fields.insert(fields.begin(), {{"size", field_kind::text, {}}, {"config", field_kind::text, {}}});
+  return fields;
+}
+inline std::string help_text() { return isotope::config::flag_help(all_fields(), switches, words_of_help()); }
 
 }  // namespace parity_program
 
 BOOST_HANA_ADAPT_STRUCT(parity_program::settings, a, b, steps, batch, length, seed, learning_rate, loss_gate, norm_gate, text, json,
-                        machine);
+                        machine, diagnose);

@@ -1,9 +1,11 @@
 #pragma once
 /// A GPT of any size on the device that the program was compiled for, planned when the program runs: a text's vocabulary is known then.
-#include "machine.hpp"
+#include "plan_reports.hpp"
+#include "run_options.hpp"
 
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
+#include <isotope/train/session.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -23,34 +25,44 @@ struct training_shape {
   bool accumulate = false;  // several micro-batches per step
 };
 
-/// Plans first, so that a model that does not fit is refused before anything is allocated or opened.
+/// Plans first, so that a model that does not fit is refused before anything is allocated or opened. Reports are on the training plan.
 ///
-/// @param budget_bytes  0: the machine's memory
-/// @error over_budget, invalid_model, and as the device reports
-inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const training_shape& shape,
-                                         const isotope::device_options& options, std::int64_t budget_bytes) {
+/// @error over_budget, invalid_model, write_failed for a report, and as the device reports
+inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const training_shape& shape, const run_options& run) {
   const isotope::model::gpt_loss_of loss{size, int(shape.batch), int(shape.length)};
-  const std::int64_t budget = budget_bytes > 0 ? budget_bytes : memory_bytes();
-  auto plan = isotope::plan_training<target>(loss, {.accumulate = shape.accumulate}, budget);
+  const isotope::training_options options{.accumulate = shape.accumulate, .common = run.diagnose.common()};
+  auto plan = isotope::plan_training<target>(loss, options, run.budget());
   if (!plan) return std::move(plan).error();
-  auto evaluation = isotope::plan_inference<target>(loss, budget);
+  auto evaluation = isotope::plan_inference<target>(loss, run.budget(), true, options.common);
   if (!evaluation) return std::move(evaluation).error();
-  auto device = isotope::device<target>::open(options);
+  if (auto r = write_trace_reports<target>(run.diagnose, [&] { return isotope::traced_training<target>(loss, options); }); !r)
+    return r.error();
+  auto device = isotope::device<target>::open(run.device());
   if (!device) return std::move(device).error();
-  return device->load(*std::move(plan), *std::move(evaluation));
+  auto loaded = device->load(*std::move(plan), *std::move(evaluation));
+  if (!loaded) return loaded;
+  describe_load(run.program, run.diagnose, *device, *loaded);
+  if (auto r = write_plan_reports(run.program, run.diagnose, *loaded); !r) return r.error();
+  return loaded;
 }
 
 /// Next-token logits of one window at a time.
 class gpt_reader {
  public:
   /// @error as open_gpt
-  static isotope::result<gpt_reader> open(const isotope::model::gpt& size, const isotope::device_options& options) {
-    auto plan = isotope::plan_inference<target>(isotope::model::gpt_logits_of{size, 1, size.context}, memory_bytes());
+  static isotope::result<gpt_reader> open(const isotope::model::gpt& size, const run_options& run) {
+    const isotope::model::gpt_logits_of logits{size, 1, size.context};
+    const bool common = run.diagnose.common();
+    auto plan = isotope::plan_inference<target>(logits, run.budget(), true, common);
     if (!plan) return std::move(plan).error();
-    auto device = isotope::device<target>::open(options);
+    if (auto r = write_trace_reports<target>(run.diagnose, [&] { return isotope::traced_inference<target>(logits, true, common); }); !r)
+      return r.error();
+    auto device = isotope::device<target>::open(run.device());
     if (!device) return std::move(device).error();
     auto loaded = device->load(*std::move(plan));
     if (!loaded) return std::move(loaded).error();
+    describe_load(run.program, run.diagnose, *device, *loaded);
+    if (auto r = write_plan_reports(run.program, run.diagnose, *loaded); !r) return r.error();
     return gpt_reader(*std::move(loaded), size);
   }
 
@@ -59,12 +71,15 @@ class gpt_reader {
     return session_.write(kind, slot, in);
   }
 
+  void describe_end(const run_options& run) { support::describe_end(run.program, run.diagnose, session_); }
+
   /// Logits (V) after the last of 1 to `context` tokens. The tail of the window is filled up; a causal model's earlier rows do not see it.
   isotope::result<std::span<const float>> logits(std::span<const std::int32_t> tokens) {
     auto window = session_.input<std::int32_t>("tokens");
     if (!window) return std::move(window).error();
     std::fill(std::copy(tokens.begin(), tokens.end(), window->begin()), window->end(), 0);
     session_.run({}, isotope::phase_always);
+    if (auto r = isotope::train::status_of(session_); !r) return r.error();
     auto rows = session_.output<target::precision::storage>("output");  // (1,S,V)
     if (!rows) return std::move(rows).error();
     const auto row = rows->subspan((tokens.size() - 1) * logits_.size(), logits_.size());

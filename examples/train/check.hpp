@@ -82,8 +82,12 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
     refuse("checkpoint.resume", "has no folder to resume from", "give --checkpoint-dir");
   if (ok && s.checkpoint.dir.empty() && s.checkpoint.every > 0)
     refuse("checkpoint.every", "has no folder to save in", "give --checkpoint-dir");
-  at_least("machine.threads", s.machine.threads, 0, 1024);
-  at_least("machine.memory_mib", s.machine.memory_mib, 0);
+  if (const auto o = objection_to(s.machine)) refuse(o->key, o->what, o->fix);
+  if (const auto o = objection_to(s.diagnose)) refuse(o->key, o->what, o->fix);
+  if (ok && s.watch.bench_dispatch_only && (s.watch.steps() || !s.watch.profile.empty()))
+    refuse("watch.bench_dispatch_only", "reads nothing back, and other reports on steps are asked for", "ask for one of them");
+  if (ok && s.watch.bench_dispatch_only && (!s.checkpoint.dir.empty() || !s.output.json.empty()))
+    refuse("watch.bench_dispatch_only", "trains for the clock alone, and checkpoints or a log are asked for", "leave them out");
   // Tokens of one step are counted in memory before any plan exists.
   if (ok && t.batch * t.length > (std::int64_t(1) << 31) / t.accumulate)
     refuse("training.batch",

@@ -1,5 +1,6 @@
 #pragma once
 /// The settings of this process from all layers; a resumed run starts from what its checkpoint was trained with.
+#include "../support/command_line.hpp"
 #include "check.hpp"
 #include "settings.hpp"
 #include "sizes.hpp"
@@ -22,8 +23,6 @@ struct configuration {
   std::optional<isotope::io::checkpoint_folder> folder;
   std::optional<isotope::io::checkpoint_folder::found> from;
 };
-
-inline isotope::config::rules flag_rules(std::string size) { return {std::move(size), {}, switches, {}}; }
 
 /// What a checkpoint keeps of the settings, as text.
 inline std::string kept_text(const isotope::config::loaded<settings>& s) {
@@ -54,8 +53,9 @@ inline isotope::result<void> open_folder(configuration& c, const checkpoint_sett
 inline isotope::result<configuration> configure(isotope::config::sources given) {
   const auto sizes = named_sizes();
   configuration c;
+  if (auto r = support::check_variables(given); !r) return std::move(r).error();
   // First without a default size: only what was really asked for can contradict a checkpoint.
-  auto first = isotope::config::load<settings>(given, sizes, flag_rules(""));
+  auto first = isotope::config::load<settings>(given, sizes, support::rules_for(switches));
   if (!first) return std::move(first).error();
   if (first->has_switch("help") || first->has_switch("version")) {
     c.loaded = *std::move(first);
@@ -80,7 +80,7 @@ inline isotope::result<configuration> configure(isotope::config::sources given) 
     }
     given.base = *std::move(base);
   }
-  auto loaded = isotope::config::load<settings>(given, sizes, flag_rules(std::string(default_size)));
+  auto loaded = isotope::config::load<settings>(given, sizes, support::rules_for(switches, std::string(default_size)));
   if (!loaded) return std::move(loaded).error();
   if (auto r = check(*loaded); !r) return std::move(r).error();
   c.loaded = *std::move(loaded);

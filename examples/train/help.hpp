@@ -7,6 +7,7 @@
 #include <isotope/config/reflect.hpp>
 
 #include <string>
+#include <vector>
 
 namespace train_program {
 
@@ -52,8 +53,14 @@ inline isotope::config::help_words words_of_help() {
       {"checkpoint.stop_after", "finish this step, save and end; 0: do not"},
       {"output.json", "file for JSON lines: step, eval, done"},
       {"output.plot", "file for an SVG picture of the loss"},
+      {"watch.dump_nodes", "file, or - for stderr: largest magnitude, mean and NaNs of every node, in the first step of this process"},
+      {"watch.trace", "file for the launches of the second step, for chrome://tracing and ui.perfetto.dev"},
+      {"watch.profile", "file, or - for stderr: times of batches, steps, validations and saves"},
+      {"watch.nan_trace", "after a step that is not finite, find the first node that wrote such a number; on stderr"},
+      {"watch.bench_dispatch_only", "time the steps alone: no loss is read back, nothing is validated or saved"},
   };
   words.meanings.insert(support::machine_meanings().begin(), support::machine_meanings().end());
+  words.meanings.insert(support::diagnose_meanings().begin(), support::diagnose_meanings().end());
   // `checkpoint.dir` is --checkpoint-dir in full: --dir alone would not say of what.
   words.in_full = {"checkpoint.dir", "checkpoint.every"};
   words.closing = "The defaults are those of " + std::string(default_size) +
@@ -65,11 +72,12 @@ inline isotope::config::help_words words_of_help() {
   return words;
 }
 
-inline std::string help_text() {
+inline std::vector<isotope::config::field> all_fields() {
   using isotope::config::field_kind;
   auto fields = isotope::config::fields_of(settings{});
   fields.insert(fields.begin(), {{"size", field_kind::text, {}}, {"config", field_kind::text, {}}});
-  return isotope::config::flag_help(fields, switches, words_of_help());
+  return fields;
 }
+inline std::string help_text() { return isotope::config::flag_help(all_fields(), switches, words_of_help()); }
 
 }  // namespace train_program

@@ -1,5 +1,5 @@
 /// isotope-train: trains a GPT on text, on whatever backend the program was compiled for. See --help.
-#include "../support/environment.hpp"
+#include "../support/command_line.hpp"
 #include "../support/exit_code.hpp"
 #include "../support/output.hpp"
 #include "../support/version.hpp"
@@ -16,12 +16,8 @@
 namespace {
 
 int guarded_main(int argc, char** argv) {
-  isotope::config::sources given;
-  given.variables = support::captured_environment();
-  for (int i = 1; i < argc; ++i) given.arguments.emplace_back(argv[i]);
-  // Help is there whatever else is wrong.
-  for (const std::string& argument : given.arguments)
-    if (argument == "--help" || argument == "-h") return support::print(train_program::help_text()), support::success;
+  auto given = support::command_line(argc, argv);
+  if (support::asks_for_help(given)) return support::print(train_program::help_text()), support::success;
 
   int code = support::success;
   auto configured = train_program::configure(std::move(given));

@@ -7,19 +7,24 @@
 #include "../support/interrupt.hpp"
 #include "../support/line_file.hpp"
 #include "../support/output.hpp"
+#include "../support/plan_reports.hpp"
+#include "../support/report_file.hpp"
+#include "../support/run_options.hpp"
 #include "../support/terminal.hpp"
 #include "configuration.hpp"
 #include "console.hpp"
+#include "dispatch_bench.hpp"
 #include "earlier_log.hpp"
 #include "rate.hpp"
 #include "settings.hpp"
+#include "watched_session.hpp"
 
 #include <isotope/io/dataset.hpp>
 #include <isotope/train/checkpointing.hpp>
+#include <isotope/train/profile.hpp>
 #include <isotope/train/trainer.hpp>
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -59,21 +64,37 @@ inline std::string plot_path(const settings& s) {
   return s.checkpoint.dir.empty() ? std::string() : s.checkpoint.dir + "/loss.svg";
 }
 
-/// A path whose folder is missing would lose its file at the end of a long run.
-inline isotope::result<void> check_folder_of(const std::string& path) {
-  const auto folder = std::filesystem::path(path).parent_path();
-  std::error_code ignored;
-  if (path.empty() || folder.empty() || std::filesystem::is_directory(folder, ignored)) return {};
-  return isotope::fail(isotope::errc::invalid_argument, "its folder does not exist", path, "make the folder first");
+/// What a file is to be written to at the end must be there at the start.
+inline isotope::result<void> check_folders(const settings& s) {
+  for (const std::string* path : {&s.output.plot, &s.watch.dump_nodes, &s.watch.trace, &s.watch.profile})
+    if (auto r = support::check_folder_of(*path == "-" ? "" : *path); !r) return r;
+  return support::check_report_folders(s.diagnose);
+}
+
+/// Trains, with a profile of the loop where one is wanted. @error as trainer::run, write_failed
+template <class Session, class Store>
+isotope::result<isotope::train::done_event> train(Session& session, const isotope::io::dataset& data, Store& store, console& sink,
+                                                  const settings& s, isotope::train::run_state state) {
+  const auto run = [&](auto& profile) {
+    isotope::train::trainer loop(session, data, store, sink, rate_of(s.training), support::seconds_now, support::interrupt_requested,
+                                 trainer_options_of(s), state, profile);
+    auto done = loop.run();
+    sink.clear();
+    return done;
+  };
+  if (s.watch.profile.empty()) return run(isotope::train::nothing_measured);
+  isotope::train::loop_profile profile;
+  auto done = run(profile);
+  if (auto r = support::write_report(s.watch.profile, text_of(profile)); done && !r) return std::move(r).error();
+  return done;
 }
 
 template <class Session, class Store>
 isotope::result<isotope::train::done_event> train_and_draw(Session& session, const isotope::io::dataset& data, Store& store, console& sink,
                                                            const settings& s, isotope::train::run_state state) {
-  isotope::train::trainer loop(session, data, store, sink, rate_of(s.training), support::seconds_now, support::interrupt_requested,
-                               trainer_options_of(s), state);
-  auto done = loop.run();
-  sink.clear();
+  const std::int64_t steps = trainer_options_of(s).steps - state.step;
+  watched_session<Session> watched(session, s.watch, steps);
+  auto done = s.watch.steps() ? train(watched, data, store, sink, s, state) : train(session, data, store, sink, s, state);
   if (const std::string path = plot_path(s); !path.empty() && !sink.curves.train.empty()) {
     auto drawn = isotope::io::write_file(path, loss_plot(sink.curves));
     if (done && !drawn) return std::move(drawn).error();
@@ -86,13 +107,13 @@ isotope::result<isotope::train::done_event> train_and_draw(Session& session, con
 inline int run(configuration c) {
   int code = support::success;
   const settings& s = c.loaded.value;
-  if (auto r = check_folder_of(s.output.plot); support::failed(program, r, code)) return code;
+  if (auto r = check_folders(s); support::failed(program, r, code)) return code;
   auto data = open_data(s.input, s.training.length);
   if (support::failed(program, data, code)) return code;
 
   const isotope::model::gpt model{s.model.layers, s.model.heads, s.model.width, data->vocab().size(), s.model.context, s.model.dropout};
-  auto session = support::open_gpt(model, {s.training.batch, s.training.length, s.training.accumulate > 1}, support::options_of(s.machine),
-                                   s.machine.memory_mib << 20);
+  const support::run_options options{program, s.machine, s.diagnose, s.watch.bench_dispatch_only};
+  auto session = support::open_gpt(model, {s.training.batch, s.training.length, s.training.accumulate > 1}, options);
   if (support::failed(program, session, code)) return code;
 
   isotope::train::run_identity identity;
@@ -112,6 +133,15 @@ inline int run(configuration c) {
     c.from.reset();  // its tensors are in the session
   } else {
     session->initialize(s.training.seed);
+  }
+
+  if (s.watch.bench_dispatch_only) {
+    support::install_interrupt_handler();
+    auto line = bench_dispatches(*session, *data, trainer_options_of(s));
+    if (support::failed(program, line, code)) return code;
+    support::print(*line + "\n");
+    support::describe_end(program, s.diagnose, *session);
+    return support::interrupt_requested ? support::interrupted : support::success;
   }
 
   std::optional<support::line_file> json;
@@ -145,6 +175,7 @@ inline int run(configuration c) {
     isotope::train::no_checkpoints store;
     done = train_and_draw(*session, *data, store, sink, s, state);
   }
+  support::describe_end(program, s.diagnose, *session);
   if (json) {
     auto closed = json->close();
     if (done && support::failed(program, closed, code)) return code;

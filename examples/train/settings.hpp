@@ -1,5 +1,6 @@
 #pragma once
 /// Everything that isotope-train can be told, by a named size, a file, a variable or a flag.
+#include "../support/diagnose_settings.hpp"
 #include "../support/machine_settings.hpp"
 #include "../support/model_settings.hpp"
 
@@ -48,13 +49,25 @@ struct output_settings {
   std::string json, plot;
 };
 
+/// What a run shows of its steps. Reports are paths, `-` for stderr.
+struct watch_settings {
+  std::string dump_nodes;  // of the first step of this process
+  std::string trace;       // of its second step, which no first use slows down; of the first, if there is one alone
+  std::string profile;     // of the loop
+  bool nan_trace = false;
+  bool bench_dispatch_only = false;
+  bool steps() const { return !dump_nodes.empty() || !trace.empty() || nan_trace; }
+};
+
 struct settings {
   model_settings model;
   training_settings training;
   input_settings input;
   checkpoint_settings checkpoint;
   output_settings output;
+  watch_settings watch;
   machine_settings machine;
+  support::diagnose_settings diagnose;
 };
 
 /// What a checkpoint keeps of the settings: what the next step depends on, and no path or option of one process.
@@ -71,5 +84,6 @@ BOOST_HANA_ADAPT_STRUCT(train_program::training_settings, steps, seed, batch, le
 BOOST_HANA_ADAPT_STRUCT(train_program::input_settings, text, data, vocab);
 BOOST_HANA_ADAPT_STRUCT(train_program::checkpoint_settings, dir, keep, every, resume, stop_after);
 BOOST_HANA_ADAPT_STRUCT(train_program::output_settings, json, plot);
-BOOST_HANA_ADAPT_STRUCT(train_program::settings, model, training, input, checkpoint, output, machine);
+BOOST_HANA_ADAPT_STRUCT(train_program::watch_settings, dump_nodes, trace, profile, nan_trace, bench_dispatch_only);
+BOOST_HANA_ADAPT_STRUCT(train_program::settings, model, training, input, checkpoint, output, watch, machine, diagnose);
 BOOST_HANA_ADAPT_STRUCT(train_program::kept_settings, size, model, training);

@@ -39,6 +39,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     if (s.a.type != dtype::bf16 && s.a.type != dtype::f16) return "no matrix type for f32 operands";
     if (s.M <= below::few_rows) return "few rows are bound by bytes";
     if (d.switches.no_matrix_units) return "matrix units are switched off";
+    if (d.switches.no_f16_matrices && s.a.type == dtype::f16) return "matrix units are switched off for f16";
     if (!d.distrusted.empty()) return d.distrusted;
     if (d.matrix(s.a.type) == nullptr) return "the device has no matrices of this format with f32 sums";
     if (!code(s.a.type).there()) return "the shader compiler of this build knows no such matrices";

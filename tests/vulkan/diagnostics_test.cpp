@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -131,6 +132,58 @@ TEST(vulkan_diagnostics, f16_matrices_are_switched_off_apart_from_bf16_ones) {
   EXPECT_NE(f.matrix(dtype::bf16), nullptr);
   f.switches.no_matrix_units = true;
   EXPECT_EQ(f.matrix(dtype::bf16), nullptr);
+}
+
+/// Words and modules that nobody runs.
+struct no_words : word_store {
+  std::uint64_t keep(std::span<const std::uint32_t>) override { return 4096; }
+};
+struct no_modules : shader_store {
+  std::vector<std::unique_ptr<shader>> kept;
+  const shader* keep(std::string_view, std::vector<std::uint32_t>) override {
+    static const std::uint32_t words[1] = {0};
+    kept.push_back(std::make_unique<shader>(shader{"made at run time", words, {}}));
+    return kept.back().get();
+  }
+};
+/// The report on a bf16 training step, recorded for a device that is described and not there.
+std::string recorded_report(const kernel_switches& switches, const std::string& distrusted = {}) {
+  using bf16 = target<backend::vulkan, precision::bf16, kernels::native>;
+  static const dynamic_plan plan = *plan_training<bf16>(model::gpt_loss_of{{1, 2, 64, 256, 64}, 8, 64});
+  facts f;
+  f.shared_bytes = 49152;
+  f.units = 132;
+  f.matrices = {{16, 16, 16, dtype::bf16, dtype::f32}, {16, 16, 16, dtype::f16, dtype::f32}};
+  f.switches = switches;
+  f.distrusted = distrusted;
+  region_addresses base;
+  for (std::size_t k = 0; k < base.at.size(); ++k) base.at[k] = (k + 1) << 32;
+  base.scalars = 256;
+  no_words words;
+  no_modules modules;
+  const kernel_set kernels{kernel_table<bf16>, code_of<bf16>()};
+  const auto all = record(plan, kernels, base, {}, f, phase_first | phase_last, words, modules);
+  return dispatch_report(plan, all, "native", backend::vulkan::native_reason);
+}
+/// Kernel set and reason of every product in a report.
+std::vector<std::string> products_of(const std::string& report) {
+  std::vector<std::string> r;
+  for (const auto& row : rows_of(report))
+    if (row.size() > 8 && row[1] == "matmul") r.push_back(row[3] + ": " + row[4]);
+  return r;
+}
+
+TEST(vulkan_diagnostics, every_switch_changes_the_report_as_it_says) {
+  const auto plain = recorded_report({});
+  const std::string wanted =
+      shaders::matmul_khr_bf16.there() ? "native: -" : "portable: the shader compiler of this build knows no such matrices";
+  ASSERT_GT(products_of(plain).size(), 10u);
+  EXPECT_GT(std::ranges::count(products_of(plain), wanted), 0) << plain;
+  for (const auto& p : products_of(recorded_report({.no_matrix_units = true}))) EXPECT_EQ(p, "portable: matrix units are switched off");
+  for (const auto& p : products_of(recorded_report({}, "the self-test says so"))) EXPECT_EQ(p, "portable: the self-test says so");
+  EXPECT_EQ(recorded_report({.no_f16_matrices = true}), plain) << "bf16 programs do not use them";
+  EXPECT_EQ(recorded_report({.split_k = 1}).find("matmul_reduce"), std::string::npos);
+  EXPECT_NE(recorded_report({.split_k = 2}).find("matmul_reduce"), std::string::npos);
 }
 
 }  // namespace

@@ -30,8 +30,7 @@ struct vulkan {
     std::vector<device_info> all;
     auto i = isotope::vulkan::instance::open({});
     if (!i) return all;
-    for (const auto& p : (*i)->devices())
-      all.push_back({.name = p.name, .backend = name, .kind = p.kind, .index = int(all.size()), .units = int(p.what.units)});
+    for (const auto& p : (*i)->devices()) all.push_back(isotope::vulkan::describe(p, int(all.size())));
     return all;
   }
 };

@@ -1,5 +1,6 @@
 #pragma once
 /// How programs choose and describe devices, on every backend.
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,13 +11,25 @@
 namespace isotope {
 
 enum class device_kind : std::uint8_t { cpu, integrated, discrete };
+constexpr std::string_view name_of(device_kind k) {
+  constexpr std::string_view names[] = {"cpu", "integrated", "discrete"};
+  return names[std::size_t(k)];
+}
+
+/// A limit or an ability of a device, as text for people.
+struct device_fact {
+  std::string name, value;
+};
 
 struct device_info {
   std::string name;
   std::string_view backend;
   device_kind kind = device_kind::cpu;
   int index = 0;
-  int units = 0;  // threads of a cpu, multiprocessors of a gpu
+  int units = 0;                        // threads of a cpu, multiprocessors of a gpu
+  std::string driver = {};              // with its version; empty: none
+  std::string problem = {};             // why programs cannot use it; empty: they can
+  std::vector<device_fact> facts = {};  // gpu: limits and abilities
 };
 
 /// What `device<T>::open` chooses by. Injected by the application: nothing here is read from the environment.

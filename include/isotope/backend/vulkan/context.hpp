@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "../../core/text_case.hpp"
-#include "instance.hpp"
+#include "describe.hpp"
 
 namespace isotope::vulkan {
 
@@ -85,9 +85,7 @@ class context {
   const physical& what() const { return what_; }
   const message_log& messages() const { return instance_->log; }
   native_handles handles() const { return {f().GetInstanceProcAddr, instance_->handle(), what_.handle, device_, queue_, what_.family}; }
-  device_info info() const {
-    return {.name = what_.name, .backend = "vulkan", .kind = what_.kind, .index = index_, .units = int(what_.what.units)};
-  }
+  device_info info() const { return describe(what_, index_); }
   bool lost() const { return lost_; }
   /// Matrix units are not used from here on: `why` goes into reports. For whoever opens the device, before kernels are recorded.
   void distrust(std::string why) { what_.what.distrusted = std::move(why); }
@@ -182,8 +180,7 @@ class context {
       return fail(errc::no_device, "the Vulkan loader found no device", "vulkan",
                   "install the driver of the GPU, or apt-get install mesa-vulkan-drivers for the processor");
     const auto matches = [&](std::size_t i) {
-      constexpr std::string_view kinds[] = {"cpu", "integrated", "discrete"};
-      return asked.empty() || asked == std::to_string(i) || asked == kinds[int(all[i].kind)] || contains_ignoring_case(all[i].name, asked);
+      return asked.empty() || asked == std::to_string(i) || asked == name_of(all[i].kind) || contains_ignoring_case(all[i].name, asked);
     };
     const physical* unfit = nullptr;
     for (std::size_t i = 0; i < all.size(); ++i)

@@ -1,0 +1,52 @@
+#pragma once
+/// What isotope-generate can be told.
+#include "../support/diagnose_settings.hpp"
+#include "../support/machine_settings.hpp"
+
+#include <isotope/config/flags.hpp>
+#include <isotope/config/reflect.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace generate_program {
+
+inline constexpr std::string_view program = "isotope-generate";
+inline const std::vector<std::string> switches = {"version", "help"};
+
+struct settings {
+  std::string checkpoint;
+  std::string prompt;
+  std::int64_t tokens = 500;
+  double temperature = 0.8;
+  std::int64_t top_k = 0;
+  double top_p = 1;
+  std::uint64_t seed = 1;
+  support::machine_settings machine;
+  support::diagnose_settings diagnose;
+};
+
+inline isotope::config::help_words words_of_help() {
+  isotope::config::help_words words;
+  words.program = program;
+  words.opening = "Continues a prompt with a model that isotope-train has trained.";
+  words.closing = "exit codes: 0 done, 1 failed while running, 2 bad usage or checkpoint, 130 interrupted";
+  words.meanings = {{"checkpoint", "a folder (its newest checkpoint is taken) or one file, such as DIR/best.safetensors"},
+                    {"prompt", "what to continue; without: a line end"},
+                    {"tokens", "how many tokens to add"},
+                    {"temperature", "below 1 sharper, above 1 flatter, 0 always the likeliest"},
+                    {"top_k", "draw among the K likeliest; 0: all"},
+                    {"top_p", "draw among the fewest that reach probability P"},
+                    {"seed", "the same seed gives the same text"},
+                    {"version", "what the program was built from"},
+                    {"help", "this text"}};
+  words.meanings.insert(support::machine_meanings().begin(), support::machine_meanings().end());
+  words.meanings.insert(support::diagnose_meanings().begin(), support::diagnose_meanings().end());
+  return words;
+}
+
+}  // namespace generate_program
+
+BOOST_HANA_ADAPT_STRUCT(generate_program::settings, checkpoint, prompt, tokens, temperature, top_k, top_p, seed, machine, diagnose);

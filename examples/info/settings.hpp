@@ -1,0 +1,26 @@
+#pragma once
+/// What isotope-info can be told: switches alone.
+#include <isotope/config/flags.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace info_program {
+
+inline constexpr std::string_view program = "isotope-info";
+inline const std::vector<std::string> switches = {"flags", "kernels", "version", "help"};
+
+inline isotope::config::help_words words_of_help() {
+  isotope::config::help_words words;
+  words.program = program;
+  words.opening =
+      "Prints what the program was built from, every device of its backend and what it can do, the machine, and the kernels of its target.";
+  words.meanings = {{"flags", "every flag and variable of every program, as in docs/FLAGS.md"},
+                    {"kernels", "every kernel: op, precision, set"},
+                    {"version", "what the program was built from"},
+                    {"help", "this text"}};
+  return words;
+}
+
+}  // namespace info_program

@@ -1,0 +1,108 @@
+#pragma once
+/// The reports of diagnose_settings, on whatever backend the program was compiled for.
+#include "diagnose_settings.hpp"
+#include "exit_code.hpp"
+#include "report_file.hpp"
+
+#include <isotope/core/device.hpp>
+#include <isotope/plan/dynamic.hpp>
+#include <isotope/plan/fusion_report.hpp>
+#include <isotope/plan/report.hpp>
+#include <isotope/plan/step_list.hpp>
+#include <isotope/plan/trace_text.hpp>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace support {
+
+/// The backend's word on why it has no native kernel of an op.
+template <isotope::Target T> constexpr std::string_view native_reason_of() {
+  if constexpr (requires { T::backend::native_reason; }) return T::backend::native_reason;
+  else return "no native kernel";
+}
+
+/// @error invalid_argument: a report's folder does not exist
+inline isotope::result<void> check_report_folders(const diagnose_settings& s) {
+  for (const std::string* path : {&s.dispatch_report, &s.step_list, &s.ir_dump, &s.fusion_report})
+    if (auto r = check_folder_of(*path == "-" ? "" : *path); !r) return r;
+  return {};
+}
+
+/// The reports on a trace, which `trace()` makes when one is wanted. @error as write_report
+template <isotope::Target T, class Trace> isotope::result<void> write_trace_reports(const diagnose_settings& s, const Trace& trace) {
+  if (s.ir_dump.empty() && s.fusion_report.empty()) return {};
+  const isotope::trace g = trace();
+  if (!s.ir_dump.empty())
+    if (auto r = write_report(s.ir_dump, trace_text(g)); !r) return r;
+  if (s.fusion_report.empty()) return {};
+  const bool epilogues = isotope::takes_epilogues(isotope::kernel_table<T>, &isotope::info<isotope::op::matmul>, g.program);
+  return write_report(s.fusion_report, fusion_report(g, epilogues));
+}
+
+namespace detail {
+
+template <class Session> std::string dispatch_report_of(const Session& session) {
+  using target = typename Session::target;
+  constexpr std::string_view wanted = target::kernel_set::name, reason = native_reason_of<target>();
+  if constexpr (requires { session.dispatches(); }) return dispatch_report(session.plan(), session.dispatches(), wanted, reason);
+  else return dispatch_report(session.plan(), isotope::kernel_table<target>, wanted, reason);
+}
+template <class Session> std::vector<isotope::fall_through> fall_throughs_of(const Session& session) {
+  using target = typename Session::target;
+  constexpr std::string_view wanted = target::kernel_set::name, reason = native_reason_of<target>();
+  if constexpr (requires { session.dispatches(); }) return fall_throughs(session.plan(), session.dispatches(), wanted, reason);
+  else return fall_throughs(session.plan(), isotope::kernel_table<target>, wanted, reason);
+}
+
+}  // namespace detail
+
+/// The reports on a loaded plan. @error as write_report
+template <class Session>
+isotope::result<void> write_plan_reports(std::string_view program, const diagnose_settings& s, const Session& session) {
+  if (!s.step_list.empty())
+    if (auto r = write_report(s.step_list, step_list(session.plan())); !r) return r;
+  if (!s.dispatch_report.empty())
+    if (auto r = write_report(s.dispatch_report, detail::dispatch_report_of(session)); !r) return r;
+  if (s.log_fallback)
+    for (const auto& f : detail::fall_throughs_of(session))
+      remark(program, std::string(f.op) + " runs " + std::string(f.set) + ": " + f.reason + " (" + std::to_string(f.launches) +
+                          (f.launches == 1 ? " launch)" : " launches)"));
+  return {};
+}
+
+/// A line on the device, and one on the plan that was loaded onto it.
+template <class Device, class Session>
+void describe_load(std::string_view program, const diagnose_settings& s, const Device& device, const Session& session) {
+  if (!s.verbose) return;
+  const isotope::device_info info = device.info();
+  remark(program, std::string(info.backend) + " device " + std::to_string(info.index) + ", " + info.name + ", " +
+                      std::string(name_of(info.kind)) + ", " + std::to_string(info.units) + " units" +
+                      (info.driver.empty() ? "" : ", driver " + info.driver));
+  const isotope::plan_view& p = session.plan();
+  remark(program, "plan of " + std::to_string(p.steps.size()) + " steps, " + std::to_string(p.totals.parameters) + " parameters, arena " +
+                      std::to_string(p.totals.bytes) + " bytes, temporaries " +
+                      std::to_string(p.totals.region[std::size_t(isotope::value_kind::temp)]) + ", planned in all " +
+                      std::to_string(session.planned_bytes()) + ", measured " + std::to_string(session.measured_bytes()));
+}
+
+/// What a session did, and what the validation layer said, at the end of a program.
+template <class Session> void describe_end(std::string_view program, const diagnose_settings& s, Session& session) {
+  if (s.verbose) {
+    const auto& c = session.counters();
+    std::string line = std::to_string(c.steps) + " steps, " + std::to_string(c.evaluations) + " evaluations, " +
+                       std::to_string(c.launches) + " launches, " + std::to_string(c.bytes_in) + " bytes in, " +
+                       std::to_string(c.bytes_out) + " bytes out";
+    if constexpr (requires { c.submits; })
+      line += ", " + std::to_string(c.submits) + " submissions, " + std::to_string(c.barriers) + " barriers";
+    remark(program, line);
+    if constexpr (requires { session.device_counters().submits; })
+      remark(program, "device: " + std::to_string(session.device_counters().submits.load()) + " submissions, " +
+                          std::to_string(session.device_counters().allocations.load()) + " allocations");
+  }
+  if constexpr (requires { session.parts().device->messages().texts(); })
+    for (const std::string& text : session.parts().device->messages().texts()) remark(program, "validation: " + one_line(text));
+}
+
+}  // namespace support

@@ -1,0 +1,97 @@
+#pragma once
+/// A session whose steps are looked into, for [watch]. Everything else is the session's own, and so are the bits of every step.
+#include "../support/clock.hpp"
+#include "../support/report_file.hpp"
+#include "settings.hpp"
+
+#include <isotope/core/batch.hpp>
+#include <isotope/core/error.hpp>
+#include <isotope/train/decimal.hpp>
+#include <isotope/train/node_dump.hpp>
+#include <isotope/train/non_finite_node.hpp>
+#include <isotope/train/session.hpp>
+#include <isotope/train/step_trace.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace train_program {
+
+template <isotope::train::ObservableSession Session> class watched_session {
+ public:
+  /// @param steps  that this process is to make
+  watched_session(Session& session, const watch_settings& watch, std::int64_t steps)
+      : session_(session), watch_(watch), traced_(steps < 2 ? 1 : 2) {}
+
+  isotope::step_report step(std::span<const isotope::batch> batches, const isotope::step_scalars& x) {
+    ++steps_;
+    isotope::step_report r = look(batches, x);
+    if (r.skipped && watch_.nan_trace && isotope::train::status_of(session_)) explain(batches, x);
+    return r;
+  }
+  /// A report that could not be written ends the run as a failed device does.
+  isotope::result<void> status() const {
+    if (!failed_.what.empty()) return failed_;
+    return isotope::train::status_of(session_);
+  }
+
+  auto parameters() const { return session_.parameters(); }
+  void initialize(std::uint64_t seed) { session_.initialize(seed); }
+  double evaluate(const isotope::batch& b) { return session_.evaluate(b); }
+  isotope::result<void> read(isotope::tensor_kind kind, std::size_t slot, std::span<float> out) { return session_.read(kind, slot, out); }
+  isotope::result<void> write(isotope::tensor_kind kind, std::size_t slot, std::span<const float> in) {
+    return session_.write(kind, slot, in);
+  }
+  std::int64_t planned_bytes() const { return session_.planned_bytes(); }
+  std::int64_t measured_bytes() const { return session_.measured_bytes(); }
+
+ private:
+  Session& session_;
+  const watch_settings& watch_;
+  std::int64_t traced_, steps_ = 0;
+  isotope::failure failed_;
+
+  isotope::step_report look(std::span<const isotope::batch> batches, const isotope::step_scalars& x) {
+    if (steps_ == 1 && !watch_.dump_nodes.empty()) {
+      if (traced_ == 1) traced_ = 2;  // a step is looked into once
+      return reported(isotope::train::dump_nodes(session_, batches, x),
+                      [&](const auto& dump) { return support::write_report(watch_.dump_nodes, text_of(dump, session_.plan())); });
+    }
+    if (steps_ == traced_ && !watch_.trace.empty())
+      return reported(isotope::train::trace_step(session_, batches, x, support::seconds_now), [&](const auto& trace) {
+        return support::write_report(
+            watch_.trace, trace_json(trace, session_.plan(), std::string(program) + " step " + std::to_string(number_of(x, batches))));
+      });
+    return session_.step(batches, x);
+  }
+  /// The report of a step that was looked into, once write(looked) has put it down.
+  template <class Looked, class Write> isotope::step_report reported(isotope::result<Looked> looked, const Write& write) {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    if (!looked) return keep(std::move(looked).error()), isotope::step_report{nan, nan, true};
+    if (auto r = write(*looked); !r) keep(std::move(r).error());
+    return looked->report;
+  }
+  /// Tries a step that changed nothing again, and says where it went wrong.
+  void explain(std::span<const isotope::batch> batches, const isotope::step_scalars& x) {
+    auto found = isotope::train::find_non_finite(session_, batches, x);
+    if (!found) return keep(std::move(found).error());
+    const std::string where =
+        *found ? "first number that is not finite: " + text_of(**found, session_.plan()) : "the step tried again was finite";
+    support::remark(program, "step " + std::to_string(number_of(x, batches)) + ": " + where);
+  }
+  void keep(isotope::failure f) {
+    if (failed_.what.empty()) failed_ = std::move(f);
+  }
+  /// The number of the step in the run, from the number of its first micro-batch.
+  static std::int64_t number_of(const isotope::step_scalars& x, std::span<const isotope::batch> batches) {
+    return std::int64_t(x.counter / batches.size()) + 1;
+  }
+};
+
+}  // namespace train_program
