@@ -138,14 +138,8 @@ void body_run4(uint64_t table, uint element, vec4 product) {
       if (((BODY_QUADS >> k) & 1u) != 0u) in4[k] = load4(from, at[k] / 4u, t);
       else if (((BODY_QUADS >> (8u + k)) & 1u) != 0u) in4[k] = vec4(load(from, at[k], t));
       else {
-        uint next[8];
-        in4[k].x = load(from, at[k], t);
-        body_offsets(element + 1u, next);
-        in4[k].y = load(from, next[k], t);
-        body_offsets(element + 2u, next);
-        in4[k].z = load(from, next[k], t);
-        body_offsets(element + 3u, next);
-        in4[k].w = load(from, next[k], t);
+        const uint inner[8] = uint[](BODY_S00, BODY_S10, BODY_S20, BODY_S30, BODY_S40, BODY_S50, BODY_S60, BODY_S70);
+        [[unroll]] for (uint e = 0u; e < 4u; ++e) in4[k][e] = load(from, at[k] + e * inner[k], t);
       }
     }
   [[unroll]] for (uint e = 0u; e < 4u; ++e) {

@@ -1,9 +1,11 @@
 #pragma once
 /// A SPIR-V module under construction: one compute entry point of one invocation an item, types and constants made once, words at the end.
 /// Works in constant expressions. Names are those of the specification; numbers of instructions and enumerants stand beside them.
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -28,12 +30,12 @@ class builder {
   constexpr id nothing() { return global(19, {}); }
   constexpr id truth() { return global(20, {}); }
   constexpr id integer(std::uint32_t bits) { return global(21, {bits, 0}); }
-  constexpr id word() { return integer(32); }
-  constexpr id number() { return global(22, {32}); }
+  constexpr id word() { return word_ != 0 ? word_ : word_ = integer(32); }
+  constexpr id number() { return number_ != 0 ? number_ : number_ = global(22, {32}); }
   constexpr id vector(id of, std::uint32_t n) { return n == 1 ? of : global(23, {of, n}); }
-  constexpr id lane_truth() { return vector(truth(), std::uint32_t(lanes_)); }
-  constexpr id lane_word() { return vector(word(), std::uint32_t(lanes_)); }
-  constexpr id lane_number() { return vector(number(), std::uint32_t(lanes_)); }
+  constexpr id lane_truth() { return lane_truth_ != 0 ? lane_truth_ : lane_truth_ = vector(truth(), std::uint32_t(lanes_)); }
+  constexpr id lane_word() { return lane_word_ != 0 ? lane_word_ : lane_word_ = vector(word(), std::uint32_t(lanes_)); }
+  constexpr id lane_number() { return lane_number_ != 0 ? lane_number_ : lane_number_ = vector(number(), std::uint32_t(lanes_)); }
   constexpr id function_type() { return global(33, {nothing()}); }
   constexpr id pointer(std::uint32_t storage, id to) { return global(32, {storage, to}); }
 
@@ -47,20 +49,23 @@ class builder {
   }
 
   // Instructions of the function.
-  constexpr id code(std::uint32_t op, id type, std::initializer_list<std::uint32_t> operands) {
+  constexpr id code(std::uint32_t op, id type, std::span<const std::uint32_t> operands) {
     const id r = fresh();
     append(code_, op, type, r, operands);
     return r;
   }
+  constexpr id code(std::uint32_t op, id type, std::initializer_list<std::uint32_t> operands) {
+    return code(op, type, std::span(operands.begin(), operands.size()));
+  }
   constexpr void code(std::uint32_t op, std::initializer_list<std::uint32_t> operands) { append(code_, op, operands); }
   /// Floating-point arithmetic that may not be contracted with what comes before or after it.
-  constexpr id arithmetic(std::uint32_t op, id type, std::initializer_list<std::uint32_t> operands) {
+  constexpr id arithmetic(std::uint32_t op, id type, std::span<const std::uint32_t> operands) {
     const id r = code(op, type, operands);
     append(decorations_, 71, {r, 42});  // NoContraction
     return r;
   }
   /// An instruction of GLSL.std.450.
-  constexpr id extended(std::uint32_t op, id type, std::initializer_list<std::uint32_t> operands) {
+  constexpr id extended(std::uint32_t op, id type, std::span<const std::uint32_t> operands) {
     const id r = fresh();
     code_.push_back(std::uint32_t(operands.size() + 5) << 16 | 12);
     for (const std::uint32_t x : {type, r, set_, op}) code_.push_back(x);
@@ -71,14 +76,15 @@ class builder {
 
   /// Opens the function `main` with its first block.
   constexpr void code_function(id main) {
-    append(code_, 54, nothing(), main, {0, function_type()});
+    const id result = nothing(), type = function_type();
+    append(code_, 54, result, main, std::array<id, 2>{0, type});
     code(248, {fresh()});
   }
 
   // The module's interface.
   constexpr id variable(std::uint32_t storage, id type) {
     const id r = fresh();
-    append(globals_, 59, pointer(storage, type), r, {storage});
+    append(globals_, 59, pointer(storage, type), r, std::array<id, 1>{storage});
     interface_.push_back(r);
     return r;
   }
@@ -98,7 +104,7 @@ class builder {
   /// The specialization constant `number`, the size of a workgroup.
   constexpr id specialized_word(std::uint32_t constant_id, std::uint32_t otherwise) {
     const id r = fresh();
-    append(globals_, 50, word(), r, {otherwise});
+    append(globals_, 50, word(), r, std::array<id, 1>{otherwise});
     decorate(r, 1, constant_id);  // SpecId
     return r;
   }
@@ -135,6 +141,7 @@ class builder {
   };
   int lanes_;
   id next_ = 1, set_ = 0;
+  id word_ = 0, number_ = 0, lane_word_ = 0, lane_number_ = 0, lane_truth_ = 0;  // asked for by every instruction
   bool bytes_ = false, halves_ = false;
   std::vector<std::uint32_t> decorations_, globals_, code_;
   std::vector<shared> known_;
@@ -145,7 +152,7 @@ class builder {
     for (const auto x : operands) to.push_back(x);
   }
   constexpr static void append(std::vector<std::uint32_t>& to, std::uint32_t op, id type, id result,
-                               std::initializer_list<std::uint32_t> operands) {
+                               std::span<const std::uint32_t> operands) {
     to.push_back(std::uint32_t(operands.size() + 3) << 16 | op);
     to.push_back(type);
     to.push_back(result);
@@ -186,7 +193,7 @@ class builder {
       globals_.push_back(s.result);
       for (const auto x : operands) globals_.push_back(x);
     } else {
-      append(globals_, op, type, s.result, operands);
+      append(globals_, op, type, s.result, std::span(operands.begin(), operands.size()));
     }
     known_.push_back(s);
     return s.result;

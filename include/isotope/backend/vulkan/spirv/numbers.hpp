@@ -1,54 +1,51 @@
 #pragma once
-/// Values of a module as C++ sees them: arithmetic on them appends instructions. What kernels/vulkan/formulas.glsl needs of C++.
+/// Values of a module as C++ sees them: arithmetic on them describes instructions. What kernels/vulkan/formulas.glsl needs of C++.
 ///
 /// A literal has no module until it meets a value that has one. Floating-point arithmetic is never contracted.
 #include <concepts>
 
-#include "builder.hpp"
+#include "expressions.hpp"
 
 namespace isotope::vulkan::spirv {
 
-/// A value's name in its module, or the bits of a literal where `in` is null.
+/// A node of `in`, or the bits of a literal where `in` is null.
 struct lane_value {
-  builder* in = nullptr;
+  expressions* in = nullptr;
   std::uint32_t bits = 0;
 };
 struct word : lane_value {
   constexpr word() = default;
-  constexpr word(builder& b, id i) : lane_value{&b, i} {}
+  constexpr word(expressions& e, node_index n) : lane_value{&e, n} {}
   template <std::integral X> constexpr word(X x) : lane_value{nullptr, std::uint32_t(x)} {}
-  constexpr id of(builder& b) const { return in != nullptr ? bits : b.lane_constant(b.word(), bits); }
+  constexpr node_index of(expressions& e) const { return in != nullptr ? bits : e.literal(lane_kind::word, bits); }
 };
 struct number : lane_value {
   constexpr number() = default;
-  constexpr number(builder& b, id i) : lane_value{&b, i} {}
+  constexpr number(expressions& e, node_index n) : lane_value{&e, n} {}
   template <std::same_as<float> X> constexpr number(X x) : lane_value{nullptr, std::bit_cast<std::uint32_t>(x)} {}
-  constexpr explicit number(const word& w) : lane_value{w.in, w.in->code(112, w.in->lane_number(), {w.bits})} {}  // ConvertUToF
-  constexpr id of(builder& b) const { return in != nullptr ? bits : b.lane_constant(b.number(), bits); }
+  constexpr explicit number(const word& w) : lane_value{w.in, w.in->apply(112, lane_kind::number, w.bits)} {}  // ConvertUToF
+  constexpr node_index of(expressions& e) const { return in != nullptr ? bits : e.literal(lane_kind::number, bits); }
 };
 struct flag : lane_value {
-  constexpr flag(builder& b, id i) : lane_value{&b, i} {}
+  constexpr flag(expressions& e, node_index n) : lane_value{&e, n} {}
 };
 
-constexpr builder& module_of(const auto&... v) {
-  builder* b = nullptr;
-  ((b = b == nullptr ? v.in : b), ...);
-  return *b;
+constexpr expressions& owner_of(const auto&... v) {
+  expressions* e = nullptr;
+  ((e = e == nullptr ? v.in : e), ...);
+  return *e;
 }
 constexpr number operate(std::uint32_t op, const number& a, const number& b) {
-  builder& m = module_of(a, b);
-  const id x = a.of(m), y = b.of(m);
-  return {m, m.arithmetic(op, m.lane_number(), {x, y})};
+  expressions& e = owner_of(a, b);
+  return {e, e.arithmetic(op, a.of(e), b.of(e))};
 }
 constexpr word operate(std::uint32_t op, const word& a, const word& b) {
-  builder& m = module_of(a, b);
-  const id x = a.of(m), y = b.of(m);
-  return {m, m.code(op, m.lane_word(), {x, y})};
+  expressions& e = owner_of(a, b);
+  return {e, e.apply(op, lane_kind::word, a.of(e), b.of(e))};
 }
 template <class T> constexpr flag compare(std::uint32_t op, const T& a, const T& b) {
-  builder& m = module_of(a, b);
-  const id x = a.of(m), y = b.of(m);
-  return {m, m.code(op, m.lane_truth(), {x, y})};
+  expressions& e = owner_of(a, b);
+  return {e, e.apply(op, lane_kind::flag, a.of(e), b.of(e))};
 }
 
 constexpr number operator+(const number& a, const number& b) {
@@ -58,7 +55,7 @@ constexpr number operator+(const number& a, const number& b) {
 constexpr number operator-(const number& a, const number& b) { return operate(131, a, b); }
 constexpr number operator*(const number& a, const number& b) { return operate(133, a, b); }
 constexpr number operator/(const number& a, const number& b) { return operate(136, a, b); }
-constexpr number operator-(const number& a) { return {*a.in, a.in->arithmetic(127, a.in->lane_number(), {a.bits})}; }
+constexpr number operator-(const number& a) { return {*a.in, a.in->arithmetic(127, a.bits)}; }
 constexpr word operator+(const word& a, const word& b) { return operate(128, a, b); }
 constexpr word operator-(const word& a, const word& b) { return operate(130, a, b); }
 constexpr word operator&(const word& a, const word& b) { return operate(199, a, b); }
@@ -73,27 +70,24 @@ constexpr flag operator>(const word& a, const word& b) { return compare(172, a, 
 constexpr flag operator==(const word& a, const word& b) { return compare(170, a, b); }
 
 constexpr number choose(const flag& c, const number& yes, const number& no) {
-  const id x = yes.of(*c.in), y = no.of(*c.in);
-  return {*c.in, c.in->code(169, c.in->lane_number(), {c.bits, x, y})};
+  return {*c.in, c.in->apply(169, lane_kind::number, c.bits, yes.of(*c.in), no.of(*c.in))};
 }
 constexpr word choose(const flag& c, const word& yes, const word& no) {
-  const id x = yes.of(*c.in), y = no.of(*c.in);
-  return {*c.in, c.in->code(169, c.in->lane_word(), {c.bits, x, y})};
+  return {*c.in, c.in->apply(169, lane_kind::word, c.bits, yes.of(*c.in), no.of(*c.in))};
 }
 constexpr number fma(const number& a, const number& b, const number& c) {
-  builder& m = module_of(a, b, c);
-  const id x = a.of(m), y = b.of(m), z = c.of(m);
-  return {m, m.extended(50, m.lane_number(), {x, y, z})};
+  expressions& e = owner_of(a, b, c);
+  return {e, e.extended(50, a.of(e), b.of(e), c.of(e))};
 }
-constexpr number sqrt(const number& x) { return {*x.in, x.in->extended(31, x.in->lane_number(), {x.bits})}; }
+constexpr number sqrt(const number& x) { return {*x.in, x.in->extended(31, x.bits)}; }
 // The names of GLSL, by which formulas.glsl calls them.
 constexpr word floatBitsToUint(const number& x) {
   if (x.in == nullptr) return x.bits;
-  return {*x.in, x.in->code(124, x.in->lane_word(), {x.bits})};
+  return {*x.in, x.in->apply(124, lane_kind::word, x.bits)};
 }
 constexpr number uintBitsToFloat(const word& x) {
   if (x.in == nullptr) return std::bit_cast<float>(x.bits);
-  return {*x.in, x.in->code(124, x.in->lane_number(), {x.bits})};
+  return {*x.in, x.in->apply(124, lane_kind::number, x.bits)};
 }
 
 }  // namespace isotope::vulkan::spirv
