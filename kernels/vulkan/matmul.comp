@@ -1,7 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // variant plain:
-// variant fused: -DBODY
+// variant few: -DBODY -DBODY_MICROS=4
+// variant many: -DBODY
 //
 // Bound by flops: fused multiply-adds in f32, whatever the operands' format. A tile of 128 x 128 by 256 invocations, 8 x 8 sums each as four
 // blocks of 4 x 4; 64 x 64 with one block where tiles are few. Slabs of 16 along K in two stages of shared memory (32 KiB), both operands K-major;

@@ -1,9 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// variant bf16: -DELEMENT=bfloat16_t needs coopmat_bf16
-// variant bf16_fused: -DELEMENT=bfloat16_t -DBODY needs coopmat_bf16
-// variant f16: -DELEMENT=float16_t needs coopmat
-// variant f16_fused: -DELEMENT=float16_t -DBODY needs coopmat
+// variant bf16_plain: -DELEMENT=bfloat16_t needs coopmat_bf16
+// variant bf16_few: -DELEMENT=bfloat16_t -DBODY -DBODY_MICROS=4 needs coopmat_bf16
+// variant bf16_many: -DELEMENT=bfloat16_t -DBODY needs coopmat_bf16
+// variant f16_plain: -DELEMENT=float16_t needs coopmat
+// variant f16_few: -DELEMENT=float16_t -DBODY -DBODY_MICROS=4 needs coopmat
+// variant f16_many: -DELEMENT=float16_t -DBODY needs coopmat
 //
 // Bound by flops on matrix units (VK_KHR_cooperative_matrix, subgroup scope), 16-bit operands, f32 sums. A tile of 128 x 128 by 4 x 2 subgroups of
 // 32 x 64 sums: 64 registers an invocation, more spill. Slabs of 64 along K, a whole line of 128 bytes, in one stage of shared memory; the next slab

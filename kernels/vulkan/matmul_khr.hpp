@@ -2,10 +2,12 @@
 /// Matrix products of 16-bit operands on matrix units (matmul_khr.comp). Whatever these do not take runs as in matmul.hpp, with the reason recorded.
 #include <isotope/kernels/vulkan/matmul.hpp>
 #include <isotope/kernels/vulkan/matmul_khr_tile.hpp>
-#include <isotope/shaders/matmul_khr_bf16.hpp>
-#include <isotope/shaders/matmul_khr_bf16_fused.hpp>
-#include <isotope/shaders/matmul_khr_f16.hpp>
-#include <isotope/shaders/matmul_khr_f16_fused.hpp>
+#include <isotope/shaders/matmul_khr_bf16_few.hpp>
+#include <isotope/shaders/matmul_khr_bf16_many.hpp>
+#include <isotope/shaders/matmul_khr_bf16_plain.hpp>
+#include <isotope/shaders/matmul_khr_f16_few.hpp>
+#include <isotope/shaders/matmul_khr_f16_many.hpp>
+#include <isotope/shaders/matmul_khr_f16_plain.hpp>
 
 namespace isotope::vulkan {
 
@@ -29,7 +31,10 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
   }
 
  private:
-  static const shader& code(dtype t) { return t == dtype::bf16 ? shaders::matmul_khr_bf16 : shaders::matmul_khr_f16; }
+  static matmul_modules code(dtype t) {
+    if (t == dtype::bf16) return {&shaders::matmul_khr_bf16_plain, &shaders::matmul_khr_bf16_few, &shaders::matmul_khr_bf16_many};
+    return {&shaders::matmul_khr_f16_plain, &shaders::matmul_khr_f16_few, &shaders::matmul_khr_f16_many};
+  }
 
   /// Why the matrix units cannot take this product; empty: they can.
   static std::string_view obstacle(const matmul_job& j) {
@@ -42,7 +47,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     if (d.switches.no_f16_matrices && s.a.type == dtype::f16) return "matrix units are switched off for f16";
     if (!d.distrusted.empty()) return d.distrusted;
     if (d.matrix(s.a.type) == nullptr) return "the device has no matrices of this format with f32 sums";
-    if (!code(s.a.type).there()) return "the shader compiler of this build knows no such matrices";
+    if (!code(s.a.type).plain->there()) return "the shader compiler of this build knows no such matrices";
     if (best(j).tile == nullptr) return "the device's matrices, subgroups or shared memory fit no tile";
     return {};
   }
@@ -60,7 +65,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
       if (!t.fits(*d.matrix(s.a.type), d)) continue;
       const matmul_split::machine m{std::int64_t(t.resident) * d.units, matmul_khr_tile::flops_per_byte, t.efficiency};
       const auto split =
-          matmul_split::choose(t.count(s.M, s.N) * s.batches(), t.area(), s.batches() * s.M * s.N, s.K, t.slab, m, d.switches.split_k);
+          matmul_split::choose(t.count(s.M, s.N) * s.batches(), t.area(), j.y().dims.count(), s.K, t.slab, m, d.switches.split_k);
       if (r.tile == nullptr || split.cost < r.split.cost) r = {&t, split};
     }
     return r;
@@ -74,8 +79,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     const bool a_skewed = skewed(j, s.a, 0), b_skewed = skewed(j, s.b, 1);
     const bool a_whole = s.a.length % 8 == 0, b_whole = s.b.length % 8 == 0;
     matmul_dispatches::form f;
-    f.plain = &code(s.a.type);
-    f.fused = s.a.type == dtype::bf16 ? &shaders::matmul_khr_bf16_fused : &shaders::matmul_khr_f16_fused;
+    f.code = code(s.a.type);
     f.invocations = tile->subgroups() * d.subgroup;
     f.subgroup = d.subgroup;
     f.own.add(tile->m)

@@ -1,6 +1,5 @@
 #pragma once
 /// Push constants and specialization that all shaders of a matrix product share; mirrors matmul_launch.glsl.
-#include <algorithm>
 #include <isotope/kernels/vulkan/matmul_shape.hpp>
 
 namespace isotope::vulkan {
@@ -23,17 +22,19 @@ struct matmul_job {
   explicit matmul_job(const launch& l) : given(&l), s(l) {}
 
   int own_operands() const { return given->attr->i[1] == 3 ? 3 : 2; }
-  /// Every batch of operand k (a, b) starts at a multiple of `elems` elements from the first.
+  /// Whether all batches of operand k (a, b) start at multiples of `elems` elements from its address.
   bool batches_whole(std::size_t k, std::int64_t elems) const {
     const auto w = s.walked();
     bool whole = w.inner_stride[k] % elems == 0 && w.outer_stride[k] % elems == 0;
     for (std::int64_t p = 0; p < s.pieces(); ++p) whole = whole && s.offset(p, k) % elems == 0;
     return whole;
   }
+  /// Whether reads of `elems` adjacent elements of operand k are aligned and stay inside its lines.
+  bool whole(const matmul_operand& x, std::size_t k, std::int64_t elems) const { return x.whole(elems) && batches_whole(k, elems); }
   bool accumulates() const { return (given->accumulate & 1u) != 0 && given->body.empty(); }
   const view& y() const { return given->out[0]; }
-  /// Rows of y are whole, aligned groups of `elems` elements.
-  bool whole_rows(std::int64_t elems) const { return s.N % elems == 0 && y().at % std::uint64_t(elems * size_of(y().type)) == 0; }
+  /// Rows of y are whole, aligned quads.
+  bool whole_rows() const { return s.N % 4 == 0 && y().at % std::uint64_t(4 * size_of(y().type)) == 0; }
 
   /// Constants 0 to 18. `partial`: sums go to scratch; `edge` and `quads` as the shaders' EDGE and Y_WHOLE.
   constants shared(std::uint32_t invocations, bool edge, bool partial, bool quads) const {
@@ -70,13 +71,6 @@ struct matmul_job {
     r.elements = std::uint32_t(y().dims.count());
     return r;
   }
-  range partial_sums(std::int64_t parts) const { return {given->scratch, 4 * parts * y().dims.count()}; }
 };
-
-/// Workgroups of one dispatch: tiles in x and y, batches and parts of K in z, as many at a time as z takes.
-template <class Emit> void each_batch_range(std::int64_t batches, std::int64_t parts, const Emit& emit) {
-  const std::int64_t some = 65535 / parts;
-  for (std::int64_t first = 0; first < batches; first += some) emit(first, std::min(some, batches - first) * parts);
-}
 
 }  // namespace isotope::vulkan

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // variant plain:
-// variant fused: -DBODY
+// variant many: -DBODY
 //
 // The second half of split-K: one invocation adds the parts of four neighbouring sums, in the order of K. Bound by bytes.
 #include "access.glsl"

@@ -1,7 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // variant plain:
-// variant fused: -DBODY
+// variant few: -DBODY -DBODY_MICROS=4
+// variant many: -DBODY
 //
 // Products of at most 8 rows, as in decoding: bound by the bytes of B, which are read once.
 // Where B's lines run along K, a subgroup has COLS columns: its lanes read neighbouring quads of a line, and their sums are added across lanes.

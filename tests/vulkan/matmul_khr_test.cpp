@@ -12,7 +12,7 @@ class vulkan_matrix_units : public ::testing::Test {
  protected:
   void SetUp() override {
     if (here().matrix(dtype::f16) == nullptr) GTEST_SKIP() << "the device has no f16 matrices";
-    if (!vulkan::shaders::matmul_khr_f16.there()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
+    if (!vulkan::shaders::matmul_khr_f16_plain.there()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
   }
   /// Runs p and expects that matrix units took it.
   static host product(const matrix_product& p, const vulkan::facts& f = here()) {
@@ -72,6 +72,12 @@ TEST_F(vulkan_matrix_units, long_sums_that_cancel) {
       EXPECT_TRUE(right(p, product(p))) << described(p, order);
     }
 }
+TEST_F(vulkan_matrix_units, an_epilogue_gives_the_bits_of_separate_ops) {
+  vulkan::facts f = here();
+  compare_fused<native>(two_matrices(40, 48, 64, 2, dtype::f16, dtype::f16), f);
+  f.switches.split_k = 2;
+  compare_fused<native>(two_matrices(40, 512, 37, 2, dtype::f16, dtype::f32), f);
+}
 // Drivers may truncate where a matrix of sums becomes one of 16 bits; one product a sum leaves no doubt what nearest is.
 TEST_F(vulkan_matrix_units, results_of_16_bits_are_the_nearest) {
   const auto p = two_matrices(64, 1, 64, 0, dtype::f16, dtype::f16);
@@ -102,7 +108,7 @@ TEST(vulkan_matmul_native, what_matrix_units_do_not_take_runs_as_portable_and_sa
   vulkan::facts off = here();
   off.switches.no_matrix_units = true;
   EXPECT_EQ(reason(half, off), "matrix units are switched off");
-  if (vulkan::shaders::matmul_khr_f16.there()) {
+  if (vulkan::shaders::matmul_khr_f16_plain.there()) {
     vulkan::facts narrow = here();
     narrow.matrices = {{8, 8, 8, dtype::f16, dtype::f32}};
     narrow.shared_bytes = 1024;

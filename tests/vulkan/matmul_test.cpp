@@ -30,9 +30,11 @@ TEST(vulkan_matmul, the_wide_tile) {
   vulkan::facts one = here();
   one.units = 1;
   for (int order = 0; order < 4; ++order)
-    for (const std::int64_t ragged : {0, 1}) {
-      const auto p = two_matrices(128 + ragged, 48, 128 + ragged, order, dtype::f32, dtype::f32);
-      EXPECT_TRUE(right(p, run<portable>(p, one).y)) << described(p, order);
+    for (const std::int64_t ragged : {0, 6}) {
+      const auto p = two_matrices(256 - ragged, 48, 256 - ragged, order, dtype::f32, dtype::f32);
+      const auto r = run<portable>(p, one);
+      EXPECT_EQ(r.dispatches.at(0).specialization.words().at(19), 128u);
+      EXPECT_TRUE(right(p, r.y)) << described(p, order);
     }
 }
 TEST(vulkan_matmul, few_rows) {
@@ -66,6 +68,16 @@ TEST(vulkan_matmul, batches_of_every_kind) {
         const auto p = batched(a, b, M, dtype::f32, with_c);
         EXPECT_TRUE(right(p, run<portable>(p, here()).y)) << described(p);
       }
+}
+TEST(vulkan_matmul, an_epilogue_gives_the_bits_of_separate_ops) {
+  for (const std::int64_t M : {3, 20})
+    for (const std::int64_t N : {64, 37}) {
+      vulkan::facts f = here();
+      f.switches.split_k = N == 37 ? 2 : 1;  // of few rows, always 1
+      matrix_product p = two_matrices(M, 512, N, 2, dtype::bf16, dtype::bf16);
+      p.alpha = 0.3;
+      compare_fused<portable>(p, f);
+    }
 }
 TEST(vulkan_matmul, sums_that_cancel_at_widths_of_models) {
   for (const std::int64_t N : {768, 769, 1024, 3072, 50257})

@@ -3,6 +3,7 @@
 #include <isotope/backend/vulkan/commands.hpp>
 #include <isotope/backend/vulkan/word_memory.hpp>
 #include <isotope/kernels/vulkan/matmul_khr.hpp>
+#include <isotope/op/all.hpp>
 #include <isotope/plan/kernels.hpp>
 
 #include "../op/memory.hpp"
@@ -19,8 +20,11 @@ struct matrix_product {
   double alpha = 1, beta = 0;
   host into;              // what y holds before; with elements: the product is added to it
   std::int64_t skip = 0;  // elements between an aligned address and each operand
+  // An epilogue: relu(product + bias), and as a second result the sum of that and the residual.
+  host bias, residual;  // (N), (M, N)
 
   bool has_c() const { return c.dims.rank >= 2; }
+  bool fused() const { return bias.dims.rank == 1; }
   shape dims() const {
     shape pa, pb;
     for (int i = 0; i + 2 < a.dims.rank; ++i) pa.push(a.dims.axis(i));
@@ -32,7 +36,7 @@ struct matrix_product {
   }
 };
 struct product_run {
-  host y;
+  host y, second;
   std::vector<vulkan::dispatch> dispatches;
 };
 
@@ -47,6 +51,18 @@ template <class K> product_run run(const matrix_product& p, const vulkan::facts&
 
   std::vector<const host*> in{&p.a, &p.b};
   if (p.has_c()) in.push_back(&p.c);
+  std::vector<micro> body;
+  std::vector<host*> outs{&r.y};
+  if (p.fused()) {
+    const auto own = std::int8_t(in.size());
+    in.push_back(&p.bias);
+    in.push_back(&p.residual);
+    r.second = r.y;
+    outs.push_back(&r.second);
+    body = {{&info<op::add>, {isotope::product, own, -1}, -1, p.type, 0},
+            {&info<op::relu>, {8, -1, -1}, 0, p.type, 0},
+            {&info<op::add>, {9, std::int8_t(own + 1), -1}, 1, p.type, 0}};
+  }
   std::vector<shape> in_dims, out_dims{r.y.dims};
   for (const host* x : in) in_dims.push_back(x->dims);
   const std::int64_t scratch_bytes = K::scratch(step_shapes{in_dims, out_dims, &attr});
@@ -59,7 +75,8 @@ template <class K> product_run run(const matrix_product& p, const vulkan::facts&
   };
   std::vector<std::int64_t> at;
   for (const host* x : in) at.push_back(place(x->span() * size_of(x->type), p.skip * size_of(x->type)));
-  const std::int64_t y_bytes = r.y.span() * size_of(p.type), y_at = place(y_bytes), scratch_at = place(scratch_bytes);
+  const std::int64_t y_bytes = r.y.span() * size_of(p.type), y_at = place(y_bytes), second_at = place(p.fused() ? y_bytes : 0),
+                     scratch_at = place(scratch_bytes);
   auto allocated = vulkan::memory::allocate(d.context, end, vulkan::memory_use::readback, "operands");
   EXPECT_TRUE(bool(allocated));
   if (!allocated) return r;
@@ -75,13 +92,15 @@ template <class K> product_run run(const matrix_product& p, const vulkan::facts&
   for (std::size_t k = 0; k < in.size(); ++k)
     views.push_back(
         {allocated->address() + std::uint64_t(at[k]), in[k]->span() * size_of(in[k]->type), in[k]->dims, in[k]->strides, in[k]->type});
-  const std::vector<vulkan::view> out{{allocated->address() + std::uint64_t(y_at), y_bytes, r.y.dims, r.y.strides, p.type}};
+  std::vector<vulkan::view> out{{allocated->address() + std::uint64_t(y_at), y_bytes, r.y.dims, r.y.strides, p.type}};
+  if (p.fused()) out.push_back({allocated->address() + std::uint64_t(second_at), y_bytes, r.y.dims, r.y.strides, p.type});
   vulkan::word_memory words(d.context);
   vulkan::recording rec(words, *d.pipelines);
   vulkan::launch l;
   l.in = views;
   l.out = out;
   l.attr = &attr;
+  l.body = body;
   l.scratch = allocated->address() + std::uint64_t(scratch_at);
   l.scratch_bytes = scratch_bytes;
   l.accumulate = adds ? 1 : 0;
@@ -107,15 +126,33 @@ template <class K> product_run run(const matrix_product& p, const vulkan::facts&
   }
   if (result.empty()) return r;
   for (std::int64_t i = 0; i < end; ++i) {
-    const bool own = (i >= y_at && i < y_at + y_bytes) || (i >= scratch_at && i < scratch_at + scratch_bytes);
+    const bool own = (i >= y_at && i < y_at + y_bytes) || (p.fused() && i >= second_at && i < second_at + y_bytes) ||
+                     (i >= scratch_at && i < scratch_at + scratch_bytes);
     if (!own && first[std::size_t(i)] != result[std::size_t(i)]) {
       ADD_FAILURE() << "byte " << i << " outside y was written";
       break;
     }
   }
-  r.y.at.clear();
-  for (std::int64_t i = 0; i < r.y.dims.count(); ++i) r.y.at.push_back(op_test::decode(p.type, result.data() + y_at + i * size_of(p.type)));
+  for (std::size_t k = 0; k < outs.size(); ++k)
+    for (std::int64_t i = 0; i < r.y.dims.count(); ++i)
+      outs[k]->at[std::size_t(i)] = op_test::decode(p.type, result.data() + (k == 0 ? y_at : second_at) + i * size_of(p.type));
   return r;
+}
+
+/// The epilogue gives the bits of separate ops on the product's bits.
+template <class K> void compare_fused(matrix_product p, const vulkan::facts& device) {
+  const host plain = run<K>(p, device).y;
+  p.bias = op_test::random({plain.dims[-1]}, p.type, 6);
+  p.residual = op_test::random(plain.dims, p.type, 7);
+  const auto r = run<K>(p, device);
+  for (std::int64_t i = 0; i < plain.dims.count(); ++i) {
+    const auto sum = [&](double a, double b) { return op_test::rounded(p.type, double(float(a) + float(b))); };
+    const double first = std::max(sum(plain[i], p.bias[i % plain.dims[-1]]), 0.0), second = sum(first, p.residual[i]);
+    if (r.y[i] != first || r.second[i] != second) {
+      ADD_FAILURE() << "element " << i << " is " << r.y[i] << ", " << r.second[i] << ", expected " << first << ", " << second;
+      return;
+    }
+  }
 }
 
 inline vulkan::facts here() { return test_device().context->what().what; }
@@ -177,7 +214,6 @@ inline ::testing::AssertionResult right(const matrix_product& p, const host& y) 
       }
     return at * rows * cols;
   };
-  if (y.at.size() != std::size_t(y.dims.count())) return ::testing::AssertionFailure() << "nothing was written";
   for (std::int64_t b = 0; b < batches; ++b) {
     const std::int64_t a0 = matrix(p.a, b, M, K), b0 = matrix(p.b, b, K, N);
     for (std::int64_t m = 0; m < M; ++m)
