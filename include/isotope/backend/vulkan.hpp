@@ -6,6 +6,7 @@
 
 #include "../core/device.hpp"
 #include "vulkan/device.hpp"
+#include "vulkan/dispatch_report.hpp"
 
 #include <isotope/kernels/vulkan/all.hpp>
 #include <isotope/kernels/vulkan/reference/all.hpp>
