@@ -176,7 +176,7 @@ std::vector<std::string> products_of(const std::string& report) {
 TEST(vulkan_diagnostics, every_switch_changes_the_report_as_it_says) {
   const auto plain = recorded_report({});
   const std::string wanted =
-      shaders::matmul_khr_bf16.there() ? "native: -" : "portable: the shader compiler of this build knows no such matrices";
+      shaders::matmul_khr_bf16_plain.there() ? "native: -" : "portable: the shader compiler of this build knows no such matrices";
   ASSERT_GT(products_of(plain).size(), 10u);
   EXPECT_GT(std::ranges::count(products_of(plain), wanted), 0) << plain;
   for (const auto& p : products_of(recorded_report({.no_matrix_units = true}))) EXPECT_EQ(p, "portable: matrix units are switched off");
