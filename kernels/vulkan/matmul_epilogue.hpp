@@ -46,7 +46,6 @@ template <class P> class matmul_epilogue {
     launch rest = given_;
     rest.in = std::span<const view>(in.data(), given_.in.size());
     rest.body = std::span<const micro>(body.data(), given_.body.size());
-    tier_of(r, kernels::portable::name);
     kernel<op::elementwise, P, kernels::portable>::record(rest, r);
   }
 

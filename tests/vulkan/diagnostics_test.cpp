@@ -91,7 +91,8 @@ TEST(vulkan_diagnostics, without_readback_nothing_comes_to_the_host_and_the_step
   auto o = vulkan_test::test_options();
   o.diagnose.no_readback = true;
   auto silent = loaded(o), plain = loaded();
-  const batch b = data();
+  const data d;
+  const batch b = d;
   for (int i = 1; i <= 3; ++i) {
     step_scalars x;
     x.optimizer_step = i;

@@ -1,5 +1,6 @@
 #pragma once
 /// What a plan became on a device: one line per dispatch, for people and for scripts.
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>

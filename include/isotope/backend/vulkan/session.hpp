@@ -307,7 +307,7 @@ template <Target T> class session {
     arena_ = std::move(*m);
     eval_input_ = head + region(plan_, value_kind::input);
     eval_output_ = region(plan_, value_kind::output);
-    planned_ = layout_.bytes;
+    planned_ = layout_.bytes + transfer_.bytes() + word_memory::chunk;
     for (auto& l : lanes_) {
       auto made = lane::allocate(parts_->device, eval_input_ + region(evaluation, value_kind::input),
                                  eval_output_ + region(evaluation, value_kind::output));

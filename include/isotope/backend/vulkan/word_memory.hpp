@@ -13,6 +13,8 @@ namespace isotope::vulkan {
 
 class word_memory : public word_store {
  public:
+  static constexpr std::int64_t chunk = 256 << 10;  // bytes of one allocation, at least
+
   explicit word_memory(std::shared_ptr<context> c) : context_(std::move(c)) {}
 
   std::uint64_t keep(std::span<const std::uint32_t> words) override {
@@ -20,7 +22,7 @@ class word_memory : public word_store {
     if (const auto at = known_.find(copy); at != known_.end()) return at->second;
     const auto bytes = std::int64_t((words.size_bytes() + 63) / 64 * 64);
     if (chunks_.empty() || used_ + bytes > chunks_.back().bytes()) {
-      auto m = memory::allocate(context_, std::max<std::int64_t>(bytes, 256 << 10), memory_use::upload, "isotope words");
+      auto m = memory::allocate(context_, std::max(bytes, chunk), memory_use::upload, "isotope words");
       if (!m) {
         if (error_.what.empty()) error_ = m.error();
         return 0;
