@@ -55,8 +55,9 @@ template <class T, class Model> void compare_at(session_of<T>& dynamic, int rows
   dynamic.run(x, isotope::phase_always);
   fixed.run(scalars(), isotope::phase_always);
   EXPECT_TRUE(same_bytes<E>(y.first(want.size()), want)) << rows << " rows";
-  if constexpr (std::is_same_v<typename T::backend, isotope::backend::cpu>)  // elsewhere `output` is a copy of all there is
+  if constexpr (std::is_same_v<typename T::backend, isotope::backend::cpu>) {  // elsewhere `output` is a copy of all there is
     for (const auto& e : y.subspan(want.size())) EXPECT_TRUE(e == untouched) << rows << " rows";
+  }
 }
 
 template <class T> struct scalar_dimension : testing::Test {};
