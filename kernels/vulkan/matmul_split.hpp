@@ -41,8 +41,8 @@ class matmul_split {
       if (wanted != 0 && s != std::min(wanted, top)) continue;
       const std::int64_t depth = std::max<std::int64_t>(1, (K + s * slab - 1) / (s * slab)) * slab;
       if (s > 1 && (s - 1) * depth >= K) continue;  // the last part would be empty
-      const double waves = double((tiles * s + d.slots - 1) / d.slots);
-      const double work = waves * 2 * double(area) * double(depth) * double(d.slots) / d.efficiency;
+      const std::int64_t waves = (tiles * s + d.slots - 1) / d.slots;
+      const double work = double(waves) * 2 * double(area) * double(depth) * double(d.slots) / d.efficiency;
       const double reduction = s == 1 ? 0 : (8 * double(s) * double(elements) + barrier_bytes) * d.rate;
       if (best.depth == 0 || work + reduction < best.cost) best = {s, depth, work + reduction};
     }
