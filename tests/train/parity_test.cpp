@@ -9,7 +9,6 @@ namespace {
 /// A kernel set of one kernel: attention that errs in its n-th call.
 struct broken {
   static constexpr std::string_view name = "broken";
-  static constexpr int rank = 0;
   static inline int calls = 0, errs_in = -1;
 };
 

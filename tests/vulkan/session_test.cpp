@@ -251,6 +251,22 @@ TEST(vulkan_session, a_device_lost_out_of_memory_or_hung_is_a_typed_error_and_an
     EXPECT_FALSE(other.step({&b, 1}, at(2)).skipped);
   }
 }
+TEST(vulkan_session, a_device_that_is_still_at_work_when_it_is_given_up_keeps_what_it_uses) {
+  const data d(1);
+  const batch b = d;
+  {
+    auto opened = device<f32>::open(vulkan_test::test_options());
+    ASSERT_TRUE(opened.ok());
+    auto s = loaded(*opened);
+    opened->shared()->options.timeout_seconds = 0;
+    for (int t = 1; t < 10000 && s.status().ok(); ++t) s.step({&b, 1}, at(t));
+    ASSERT_FALSE(s.status().ok());
+    EXPECT_EQ(s.status().error().code, errc::timeout) << s.status().error().line();
+    EXPECT_TRUE(opened->shared()->f().abandoned);
+  }
+  auto other = loaded(shared());
+  EXPECT_FALSE(other.step({&b, 1}, at(1)).skipped);
+}
 TEST(vulkan_session, an_adopted_device_trains_to_the_same_bits_and_stays_the_applications) {
   auto own = context::open(vulkan_test::test_options());
   ASSERT_TRUE(own.ok());

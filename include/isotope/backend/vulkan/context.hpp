@@ -97,7 +97,7 @@ class context {
     const auto fault = options.diagnose.fault;
     if (fault != injected_fault::none && counters.submits >= options.diagnose.fault_after) {
       if (fault == injected_fault::out_of_memory) return failed(VK_ERROR_OUT_OF_DEVICE_MEMORY, "submitting work (injected)");
-      if (fault == injected_fault::device_lost) return dead(VK_ERROR_DEVICE_LOST, "submitting work (injected)");
+      if (fault == injected_fault::device_lost) return struck(VK_ERROR_DEVICE_LOST, "submitting work (injected)");
     }
     VkCommandBufferSubmitInfo buffer{VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO, nullptr, commands, 0};
     VkSemaphoreSubmitInfo signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO, nullptr, timeline_, ++submitted_,
@@ -111,11 +111,13 @@ class context {
   result<void> wait(std::uint64_t value) {
     if (lost_) return failed(VK_ERROR_DEVICE_LOST, "waiting for a lost device");
     if (options.diagnose.fault == injected_fault::hung && counters.submits > options.diagnose.fault_after)
-      return dead(VK_TIMEOUT, "waiting for work (injected)");
+      return struck(VK_TIMEOUT, "waiting for work (injected)");
     VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, nullptr, 0, 1, &timeline_, &value};
     const auto s = f().WaitSemaphores(device_, &info, std::uint64_t(options.timeout_seconds * 1e9));
     if (s == VK_SUCCESS) return {};
-    return dead(s, s == VK_TIMEOUT ? "work did not finish within " + std::to_string(options.timeout_seconds) + " s" : "waiting for work");
+    if (s != VK_TIMEOUT) return dead(s, "waiting for work");
+    f().abandon();
+    return dead(s, "work did not finish within " + std::to_string(options.timeout_seconds) + " s");
   }
   /// Binds memory to parts of a sparse buffer and waits for it.
   result<void> bind(const VkSparseBufferMemoryBindInfo& what) {
@@ -167,6 +169,11 @@ class context {
   failure dead(VkResult s, std::string asked) {
     if (s == VK_ERROR_DEVICE_LOST || s == VK_TIMEOUT) lost_ = true;
     return failed(s, std::move(asked), what_.name);
+  }
+  /// An injected fault: the device itself is well and may be at work still, on what is freed once the fault is known.
+  failure struck(VkResult s, std::string asked) {
+    f().DeviceWaitIdle(device_);
+    return dead(s, std::move(asked));
   }
   static failure lacks(const physical& p) {
     return fail(errc::missing_feature, p.name + " lacks " + p.missing, "vulkan",

@@ -60,6 +60,16 @@ struct functions {
     ISOTOPE_VULKAN_DEVICE(ISOTOPE_VULKAN_TAKE)
 #undef ISOTOPE_VULKAN_TAKE
   }
+  /// For a device that hangs: its work may run on and use all that it was given, so from here on nothing is destroyed or freed.
+  void abandon() {
+    const auto nothing = [](auto...) {};
+    DestroyInstance = nothing, DestroyDebugUtilsMessengerEXT = nothing, DestroyDevice = nothing;
+    DestroyBuffer = nothing, FreeMemory = nothing, DestroyPipeline = nothing, DestroyPipelineCache = nothing,
+    DestroyPipelineLayout = nothing;
+    DestroyCommandPool = nothing, DestroyQueryPool = nothing, DestroySemaphore = nothing;
+    abandoned = true;
+  }
+  bool abandoned = false;
 };
 
 /// The loader library, open as long as the object lives.
@@ -69,7 +79,7 @@ class library {
   library(const library&) = delete;
   library& operator=(const library&) = delete;
   ~library() {
-    if (handle_ != nullptr) dlclose(handle_);
+    if (handle_ != nullptr && !table.abandoned) dlclose(handle_);
   }
 
   /// @error no_device where there is no loader, with the names that were tried
