@@ -22,12 +22,6 @@ struct emitted_push {
 
 namespace spirv {
 
-/// An element-wise op from outside the library: its result from up to three operands and its constant, written like those in formulas.glsl.
-struct own_instruction {
-  const op_info* op = nullptr;
-  number (*result)(const number& a, const number& b, const number& c, const number& k) = nullptr;
-};
-
 class body_emitter {
  public:
   constexpr explicit body_emitter(const body_form& f, std::span<const own_instruction> own)

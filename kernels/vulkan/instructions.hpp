@@ -1,7 +1,7 @@
 #pragma once
 /// The element-wise ops as instructions of fused bodies. Formulas stand in formulas.glsl, once for the interpreter and once for the emitter of
-/// SPIR-V; an instruction's number is its place in this list. An op from outside the library has no number: it joins emitted bodies by a
-/// spirv::own_instruction (emitted_body.hpp), and no interpreted ones.
+/// SPIR-V; an instruction's number is its place in this list. An op from outside the library has no number: it joins emitted bodies by an
+/// emitted_instruction (launch.hpp), and no interpreted ones.
 #include <boost/mp11/algorithm.hpp>
 #include <boost/mp11/list.hpp>
 #include <concepts>

@@ -160,7 +160,7 @@ TEST(fusion_report, says_what_joined_what_and_why_the_rest_did_not) {
   iso::model::gpt with_dropout = size;
   with_dropout.dropout = 0.1;
   const auto g = iso::traced_training<target>(iso::model::gpt_loss_of{with_dropout, 2, 4});
-  const auto report = lines_of(iso::fusion_report(g, true));
+  const auto report = lines_of(iso::fusion_report(g, {.bodies = true}));
   const auto has = [&](std::string_view line) { return std::find(report.begin(), report.end(), line) != report.end(); };
   EXPECT_EQ(report[0], "# 11 element-wise ops: 5 bodies fused into products, 5 steps of their own");
   EXPECT_TRUE(has("10\tadd+gelu_tanh\tmatmul\t-\t-\t-"));
@@ -182,19 +182,19 @@ struct chain {
 
 TEST(fusion_report, names_the_limit_that_a_long_chain_meets) {
   const auto g = iso::traced_inference<target>(chain{});
-  const std::string report = iso::fusion_report(g, false);
+  const std::string report = iso::fusion_report(g, {});
   EXPECT_NE(report.find("would make a longer body than a step has"), report.npos) << report;
 }
 
 TEST(fusion_report, names_the_view_that_keeps_a_producer_apart) {
   const auto g = iso::traced_inference<target>(chain{2, true});
-  const std::string report = iso::fusion_report(g, false);
+  const std::string report = iso::fusion_report(g, {});
   EXPECT_NE(report.find("is read through a view"), report.npos) << report;
 }
 
 TEST(fusion_report, without_fusion_every_pair_could_join) {
   const auto g = iso::traced_inference<target>(chain{3}, false);
-  const auto report = lines_of(iso::fusion_report(g, false));
+  const auto report = lines_of(iso::fusion_report(g, {}));
   EXPECT_EQ(report[0], "# 3 element-wise ops: 0 bodies fused into products, 3 steps of their own");
   EXPECT_EQ(report[2], "0\ttanh\t-\t-\t-\treads parameters and inputs alone");
   EXPECT_EQ(report[3], "1\ttanh\t-\t0\ttanh\tcould join");

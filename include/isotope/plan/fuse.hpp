@@ -8,6 +8,7 @@
 #include "../core/graph.hpp"
 #include "../op/matmul.hpp"
 #include "../op/update.hpp"
+#include "kernels.hpp"
 
 namespace isotope {
 
@@ -18,6 +19,7 @@ enum class fusion_bar : std::uint8_t {
   through_view,
   not_elementwise,
   host_without_epilogue,
+  apart,
   phase,
   block,
   shape,
@@ -37,6 +39,7 @@ constexpr std::string_view text_of(fusion_bar b) {
     case fusion_bar::through_view: return "is read through a view";
     case fusion_bar::not_elementwise: return "comes from a kernel that takes no fused body";
     case fusion_bar::host_without_epilogue: return "comes from a product that accumulates, or whose kernel takes no epilogue";
+    case fusion_bar::apart: return "is a product, and the reader holds an op that no epilogue takes";
     case fusion_bar::phase: return "is computed in other phases of the step";
     case fusion_bar::block: return "is computed in another block";
     case fusion_bar::shape: return "has another shape than the result";
@@ -56,7 +59,8 @@ namespace plan_detail {
 
 class fusion {
  public:
-  constexpr fusion(trace& g, bool epilogues) : g_(g), epilogues_(epilogues), first_(g.values.size(), -1), last_(g.values.size(), -1) {}
+  constexpr fusion(trace& g, const epilogue_rule& epilogues)
+      : g_(g), epilogues_(epilogues), first_(g.values.size(), -1), last_(g.values.size(), -1) {}
 
   /// Gives every element-wise node a body of one instruction.
   constexpr void lower() {
@@ -110,7 +114,7 @@ class fusion {
 
  private:
   trace& g_;
-  bool epilogues_;
+  epilogue_rule epilogues_;
   std::vector<std::int32_t> first_, last_;  // first reader of each root, and the last
 
   constexpr void note(std::int32_t root, std::int32_t reader) {
@@ -118,7 +122,7 @@ class fusion {
     if (last_[std::size_t(root)] < reader) last_[std::size_t(root)] = reader;
   }
 
-  constexpr bool is_host(const node& a) const { return a.op == &info<op::matmul> && epilogues_ && a.accumulate == 0; }
+  constexpr bool is_host(const node& a) const { return a.op == &info<op::matmul> && epilogues_.bodies && a.accumulate == 0; }
 
   /// What keeps the producer of v from joining node i, before the limits of a step are asked.
   constexpr fusion_bar bar(std::size_t i, std::int32_t v) const {
@@ -134,6 +138,9 @@ class fusion {
     if (a.phases != b.phases) return fusion_bar::phase;
     if (a.block != b.block) return fusion_bar::block;
     if (!(x.dims == g_.values[std::size_t(b.out[0])].dims)) return fusion_bar::shape;
+    if (host)
+      for (int k = 0; k < b.body_size; ++k)
+        if (!epilogues_.takes(g_.micros[std::size_t(b.body + k)].op)) return fusion_bar::apart;
     if (host)
       for (int k = 0; k < b.outputs(); ++k)
         if (!(g_.values[std::size_t(b.out[std::size_t(k)])].dims == x.dims)) return fusion_bar::output_shape;
@@ -241,8 +248,8 @@ class fusion {
 };
 }  // namespace plan_detail
 
-/// Lowers element-wise nodes to bodies and, if asked to, fuses them; `epilogues`: also into matmuls.
-constexpr void fuse(trace& g, bool on, bool epilogues) {
+/// Lowers element-wise nodes to bodies and, if asked to, fuses them, also into matmuls as far as `epilogues` lets them.
+constexpr void fuse(trace& g, bool on, const epilogue_rule& epilogues) {
   plan_detail::fusion f(g, epilogues);
   f.lower();
   if (on) f.run();

@@ -21,6 +21,7 @@ template <class K> constexpr kernel_info describe_kernel() {
   kernel_info r{.op = &info<typename parts::op>, .precision = parts::precision::type, .set = parts::set::name};
   if constexpr (requires { K::inplace; }) r.inplace = K::inplace;
   if constexpr (requires { K::epilogue; }) r.epilogue = K::epilogue;
+  if constexpr (requires { K::apart; }) r.apart = K::apart;
   if constexpr (requires(const step_shapes& s) { K::scratch(s); }) r.scratch = &K::scratch;
   return r;
 }
@@ -67,11 +68,22 @@ template <class Op, class P> struct runs {
 template <class B, class Op, class P>
 concept Supports = boost::mp11::mp_any_of_q<typename B::kernels, plan_detail::runs<Op, P>>::value;
 
-/// Whether every matmul kernel that the table would choose takes a fused epilogue.
-constexpr bool takes_epilogues(std::span<const kernel_info> table, const op_info* matmul, dtype precision) {
+/// What the products of a target take as epilogues.
+struct epilogue_rule {
+  bool bodies = false;                        // the kernel of matmul takes fused bodies
+  std::span<const kernel_info> kernels = {};  // says which instructions stay apart; none: no instruction does
+
+  constexpr bool takes(const op_info* instruction) const {
+    for (const auto& k : kernels)
+      if (k.op == instruction) return !k.apart;
+    return true;
+  }
+};
+/// The rule of kernel_table<T>.
+constexpr epilogue_rule epilogues_of(std::span<const kernel_info> table, const op_info* matmul, dtype precision) {
   for (const auto& k : table)
-    if (k.op == matmul && k.precision == precision) return k.epilogue;
-  return false;
+    if (k.op == matmul && k.precision == precision) return {k.epilogue, table};
+  return {};
 }
 
 }  // namespace isotope

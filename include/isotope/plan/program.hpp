@@ -17,7 +17,7 @@ namespace plan_detail {
 
 template <Target T> constexpr void lower(tape& t, bool fused) {
   if (!t.ok()) return;
-  fuse(t.g, fused, takes_epilogues(kernel_table<T>, &info<op::matmul>, t.program()));
+  fuse(t.g, fused, epilogues_of(kernel_table<T>, &info<op::matmul>, t.program()));
 }
 /// A loss model, differentiated, with its optimiser, fused.
 template <Target T, class Model> constexpr trace trace_training(const Model& model, const training_options& o) {

@@ -1,6 +1,7 @@
 #pragma once
 /// A step made of a fused body alone, interpreted.
 #include <isotope/kernels/vulkan/body.hpp>
+#include <isotope/kernels/vulkan/elementwise.hpp>
 #include <isotope/op/update.hpp>
 #include <isotope/shaders/reference_elementwise_few.hpp>
 #include <isotope/shaders/reference_elementwise_many.hpp>
@@ -13,6 +14,11 @@ template <ShaderPrecision P> struct kernel<op::elementwise, P, kernels::referenc
   static void record(const launch& l, recording& r) {
     const std::int64_t n = l.out[0].dims.count();
     if (n == 0) return;
+    for (const micro& m : l.body)
+      if (instruction_number(m.op) < 0) {
+        tier_of(r, kernels::portable::name, "the interpreter does not know an op from outside the library");
+        return kernel<op::elementwise, P, kernels::portable>::record(l, r);
+      }
     const fused_body body(l);
     constants c{64, l.device->subgroup};
     body.add_to(c);

@@ -155,6 +155,22 @@ class recording {
   shader_store& shaders_;
 };
 
+namespace spirv {
+struct number;
+/// An element-wise op from outside the library: its result from up to three operands and its constant, written like those in formulas.glsl.
+struct own_instruction {
+  const op_info* op = nullptr;
+  number (*result)(const number& a, const number& b, const number& c, const number& k) = nullptr;
+};
+}  // namespace spirv
+
+/// What the kernel of an element-wise op from outside the library derives from; it has
+/// `static constexpr spirv::number formula(const spirv::number& a, const spirv::number& b, const spirv::number& c, const spirv::number& k)`:
+/// the result from up to three operands and the op's constant, in the arithmetic of spirv/numbers.hpp and emitted_formulas.hpp.
+struct emitted_instruction {
+  static constexpr bool apart = true;  // epilogues that stay inside a product's kernel are interpreted, and its shader does not know the op
+};
+
 struct launch {
   std::span<const view> in, out;
   const attributes* attr = nullptr;
@@ -165,6 +181,7 @@ struct launch {
   std::uint32_t ordinal = 0;    // stream of random numbers
   std::uint8_t accumulate = 0;  // bit k: add to output k (already decided for the running phase)
   const facts* device = nullptr;
+  std::span<const spirv::own_instruction> own;  // what bodies may hold beside the library's
 };
 
 /// step_scalars as shaders see them, with what only the host computes accurately.
@@ -182,7 +199,7 @@ struct device_scalars {
 static_assert(sizeof(step_scalars) == 128 && sizeof(device_scalars) == 136);
 
 /// The kernel of Op in precision P of a kernel set: `static void record(const launch&, recording&)` adds its dispatches. Instructions of fused
-/// bodies have a kernel without `record`: it says that bodies may hold them. Optional: `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)`
+/// bodies have a kernel without `record`: it says that bodies may hold them (see emitted_instruction). Optional: `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)`
 /// as in kernel_info; a native kernel that may fall through at run time states bounds that hold for the kernels below it too.
 template <class Op, class P, class Set> struct kernel;
 

@@ -20,6 +20,7 @@ struct region_addresses {
 struct kernel_set {
   std::span<const kernel_info> table;
   std::span<const recorder> code;
+  std::span<const spirv::own_instruction> own = {};
 };
 
 /// Operand k of a plan at its address. Scalar dimensions take the sizes of `sizes`; strides stay those of the maximum.
@@ -55,6 +56,7 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
     l.ordinal = s.ordinal;
     l.accumulate = (active & phase_first) != 0 ? std::uint8_t(0) : s.accumulate;
     l.device = &device;
+    l.own = kernels.own;
     r.step = std::int32_t(i);
     tier_of(r, kernels.table[std::size_t(s.kernel)].set);
     kernels.code[std::size_t(s.kernel)](l, r);

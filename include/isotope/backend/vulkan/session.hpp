@@ -318,7 +318,7 @@ template <Target T> class session {
     return {};
   }
   result<void> bind(const plan_view& evaluation) {
-    const kernel_set kernels{kernel_table<T>, code_of<T>()};
+    const kernel_set kernels{kernel_table<T>, code_of<T>(), own_instructions_of<T>()};
     for (auto& l : lanes_) {
       const auto addresses = [&](std::int64_t inputs, bool evaluates) {
         return layout_.addresses(arena_.address(), l.upload.address(), inputs, evaluates);

@@ -1,6 +1,7 @@
 #pragma once
 /// The code behind a target's kernel table: what records each entry.
 #include <array>
+#include <boost/mp11/algorithm.hpp>
 #include <boost/mp11/list.hpp>
 #include <span>
 
@@ -22,6 +23,15 @@ template <Target T> ISOTOPE_NOINLINE std::span<const recorder> code_of() {
     return std::array<recorder, sizeof...(K)>{recorder_of<K>()...};
   }(target_kernels<T>{});
   return entries;
+}
+
+template <class K> using is_emitted = std::is_base_of<emitted_instruction, K>;
+/// The instructions that a target adds to those of the library.
+template <Target T> std::span<const spirv::own_instruction> own_instructions_of() {
+  static constexpr auto all = []<class... K>(boost::mp11::mp_list<K...>) {
+    return std::array<spirv::own_instruction, sizeof...(K)>{spirv::own_instruction{&info<typename kernel_parts<K>::op>, &K::formula}...};
+  }(boost::mp11::mp_copy_if<typename T::extra_kernels, is_emitted>{});
+  return all;
 }
 
 }  // namespace isotope::vulkan
