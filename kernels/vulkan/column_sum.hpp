@@ -13,6 +13,8 @@ struct columns {
 
   /// One pass up to 1024 rows; longer ones in at most 512 chunks of whole hundreds of rows first.
   static constexpr std::int64_t one_pass = 1024, most_chunks = 512, least_rows = 128;
+  /// What one dispatch covers on every device.
+  static constexpr std::int64_t most_cols = 65535 * 32, most_batch = 65535;
   static constexpr std::int64_t rows_of_chunk(std::int64_t rows) { return round_up(divide_up(rows, most_chunks), least_rows); }
   static constexpr std::int64_t chunks(std::int64_t rows) { return rows <= one_pass ? 1 : divide_up(rows, rows_of_chunk(rows)); }
   /// Elements of f32 scratch.
@@ -35,6 +37,7 @@ inline void pass(const launch& l, recording& r, const columns& c, const view& x,
   } push{x.at, y.at, word(c.rows), word(c.cols), word(c.pitch), word(each), word(c.x_batch), word(c.y_batch), terms};
   const bool wide = c.cols % 4 == 0 && c.pitch % 4 == 0 && c.x_batch % 4 == 0 && c.y_batch % 4 == 0 && all_aligned(x, y);
   const std::int64_t blocks = wide ? c.cols / 4 : c.cols;
+  if (blocks > 8192) across = 32;  // columns alone fill a device
   while (across > 1 && across / 2 >= blocks) across /= 2;
   std::int64_t workgroup = 32;  // a power of two for the tree
   while (workgroup < 256 && 2 * workgroup <= largest_workgroup(*l.device)) workgroup *= 2;

@@ -47,9 +47,9 @@ void short_runs(uint window, uint b) {
   const uint lane = gl_LocalInvocationID.x, start = window * WINDOW;
   const bool there = b < BLOCKS;
   vec4 sum = vec4(0.0);
-  bool mine = true;  // whether the last run started in this window and is short: it may go on in the next ones
-  for (uint from = start; mine; from += WINDOW) {
-    if (from == start) mine = false;
+  bool mine = false;  // whether the last run started in this window and is short: it may go on in the next ones
+  uint from = start;
+  do {
     for (uint k = lane; k < WINDOW + 2; k += WG) near[k] = from + k > 0 ? pair_at(from + k - 1) : uvec2(NONE, 0);
     for (uint k = lane; k < WINDOW; k += WG) ahead[k] = pair_at(from + k + LONG).x;
     barrier();
@@ -72,8 +72,9 @@ void short_runs(uint window, uint b) {
         if (near[k + j + 2].x != id) store_block(id, b, sum);
       }
     }
+    from += WINDOW;
     barrier();
-  }
+  } while (mine);
 }
 
 void add_long_run(uint first, uint strip) {

@@ -32,6 +32,7 @@ inline std::int64_t workgroup(const facts& d, std::int64_t wanted) {
 
 /// Rows of `blocks` blocks: a team of `size` invocations a row, each with `hold` blocks of it in registers.
 struct team {
+  static constexpr std::int64_t whole = 64;  // workgroups are multiples of this: whole subgroups of any device
   std::int64_t workgroup = 0, size = 0, hold = 0;
 
   std::int64_t rows() const { return workgroup / size; }  // of a workgroup
@@ -41,7 +42,7 @@ struct team {
     const std::int64_t subgroup = d.subgroup;
     if (blocks <= few * subgroup) return {portable::workgroup(d, 256), subgroup, std::max<std::int64_t>(1, divide_up(blocks, subgroup))};
     for (std::int64_t w = std::min<std::int64_t>(256, largest_workgroup(d)); w <= largest_workgroup(d); w *= 2) {
-      const std::int64_t hold = divide_up(blocks, w), size = round_up(divide_up(blocks, hold), subgroup);
+      const std::int64_t hold = divide_up(blocks, w), size = round_up(divide_up(blocks, hold), whole);
       if (hold <= most) return {size, size, hold};
     }
     return {};
@@ -50,7 +51,7 @@ struct team {
   static team streaming(const facts& d, std::int64_t blocks, std::int64_t few) {
     const std::int64_t subgroup = d.subgroup, w = portable::workgroup(d, 256);
     if (blocks <= few * subgroup) return {w, subgroup, 1};
-    const std::int64_t size = std::min(w, round_up(std::max<std::int64_t>(1, blocks), subgroup));
+    const std::int64_t size = std::min(w, round_up(std::max<std::int64_t>(1, blocks), whole));
     return {size, size, 1};
   }
   /// One workgroup for everything.

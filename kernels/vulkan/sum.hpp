@@ -28,7 +28,7 @@ struct sums {
     const bool any = x.dims.count() > 0 && loads_as_f32(x.type);
     if (any && m.copies() && all_aligned(x, y)) return record_flat(l, r, x, y, false);
     if (any && aligned(x) && rows) return by_rows(l, r, *rows, x, y, mean);
-    if (any && cols && cols->batch <= 65535) {
+    if (any && cols && cols->batch <= columns::most_batch && cols->cols <= columns::most_cols) {
       const columns c{.rows = cols->rows,
                       .cols = cols->cols,
                       .pitch = cols->pitch,
