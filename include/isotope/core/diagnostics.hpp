@@ -13,7 +13,6 @@ struct diagnostics {
   bool names = false;                  // vulkan: give every object a name for debuggers (always on with `validate`)
   bool force_upload = false;           // vulkan: upload inputs also when they have not changed; cpu always copies them
   bool no_readback = false;            // leave loss and norm where they are, for timing launches alone: every step reports NaN, skipped
-  bool red_zones = false;              // vulkan: keep and check a margin around every value; slow
   bool no_self_test = false;           // vulkan: trust every kernel variant
   bool distrust_matrix_units = false;  // vulkan: let the self-test of matrix units fail
   bool no_matrix_units = false;        // vulkan: no cooperative matrices at all
