@@ -43,11 +43,13 @@ struct op_info {
   op_kind kind = op_kind::kernel;
   operand_layout layout = operand_layout::dense;
   bool accumulates = false;  // kernels honour `accumulate`: they add to the output instead of overwriting it
-  bool random = false;       // draws random numbers: its nodes are numbered, each number a stream
-  std::uint8_t inout = 0;    // bit k: output k is input k, updated in place
+  bool (*random)(const attributes&) =
+      nullptr;             // where it draws random numbers: such nodes are numbered, each number a stream; none: nowhere
+  std::uint8_t inout = 0;  // bit k: output k is input k, updated in place
   void (*infer)(shape_rule&) = nullptr;
   void (*gradient)(pullback&) = nullptr;        // none: not differentiable
   void (*decompose)(decomposition&) = nullptr;  // the same in terms of simpler ops, for backends without a kernel
+  constexpr bool draws(const attributes& a) const { return random != nullptr && random(a); }
 };
 
 /// An op is a tag with a name and a shape rule; the rest has defaults.
@@ -71,7 +73,7 @@ template <IsOp Op> constexpr op_info describe() {
   r.layout = r.kind == op_kind::kernel ? operand_layout::dense : operand_layout::any;
   if constexpr (requires { Op::layout; }) r.layout = Op::layout;
   if constexpr (requires { Op::accumulates; }) r.accumulates = Op::accumulates;
-  if constexpr (requires { Op::random; }) r.random = Op::random;
+  if constexpr (requires { &Op::random; }) r.random = &Op::random;
   if constexpr (requires { Op::inout; }) r.inout = Op::inout;
   if constexpr (HasGradientRule<Op>) r.gradient = &Op::gradient;
   if constexpr (HasDecomposition<Op>) r.decompose = &Op::decompose;

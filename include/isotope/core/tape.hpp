@@ -92,7 +92,7 @@ class tape {
   trace g;
   node_observer* observer = nullptr;
   std::int32_t block = -1;               // values recorded here belong to it
-  bool training = true;                  // false: dropout is the identity
+  bool training = true;                  // false: nothing is dropped
   std::span<const kernel_info> kernels;  // of the target, if known: ops without a kernel are decomposed where they can be
   bool common = false;                   // decompose whatever can be
 
@@ -145,7 +145,7 @@ class tape {
   }
 
   constexpr applied apply(const op_info& op, std::span<const std::int32_t> in, const attributes& a, place at) {
-    return record(op, in, a, at, op.random ? ordinal_++ : 0);
+    return record(op, in, a, at, op.draws(a) ? ordinal_++ : 0);
   }
 
   /// As `apply`, with the random-number stream of the op that it repeats.

@@ -45,6 +45,19 @@ template <std::size_t N> struct text {
     return *this;
   }
   constexpr text& operator<<(int v) { return *this << std::int64_t(v); }
+  /// To six decimals, without zeros at the end; magnitudes of 1e12 and more as `inf`.
+  constexpr text& operator<<(double v) {
+    if (v != v) return *this << "nan";
+    if (v < 0) put('-');
+    const double size = v < 0 ? -v : v;
+    if (!(size < 1e12)) return *this << "inf";
+    const auto millionths = std::int64_t(size * 1e6 + 0.5);
+    *this << millionths / 1000000;
+    std::int64_t rest = millionths % 1000000;
+    if (rest != 0) put('.');
+    for (std::int64_t unit = 100000; rest != 0; rest %= unit, unit /= 10) put(char('0' + rest / unit));
+    return *this;
+  }
 
   friend constexpr bool operator==(const text& a, const text& b) { return a.view() == b.view(); }
 

@@ -6,7 +6,7 @@ namespace op {
 /// attributes: f[0] temperature. The random stream is the node's ordinal.
 struct categorical {
   static constexpr std::string_view name = "categorical";
-  static constexpr bool random = true;
+  static constexpr bool random(const attributes&) { return true; }
   static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
     if (!r.require(x.rank >= 1 && x[-1] > 0, "needs at least one class") || !r.require(r.attr.f[0] > 0, "the temperature must be positive"))

@@ -6,7 +6,7 @@ namespace op {
 /// attributes: f[0] p. The random stream is the node's ordinal.
 struct dropout {
   static constexpr std::string_view name = "dropout";
-  static constexpr bool random = true;
+  static constexpr bool random(const attributes&) { return true; }
   static constexpr void infer(shape_rule& r) {
     if (r.require(r.attr.f[0] >= 0 && r.attr.f[0] < 1, "the probability must be in [0,1)") &&
         r.require(is_floating(r.type(0)), "needs a floating-point tensor; cast it first"))

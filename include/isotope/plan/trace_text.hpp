@@ -62,7 +62,7 @@ inline std::string trace_text(const trace& g) {
     if (n.phases != phase_always) r += ", phases " + std::string(plan_words::of_phases(n.phases));
     if (n.accumulate != 0) r += ", accumulates";
     if (n.common) r += ", common";
-    if (n.op->random) r += ", stream " + std::to_string(n.ordinal);
+    if (n.op->draws(n.attr)) r += ", stream " + std::to_string(n.ordinal);
     r += '\n';
   }
   for (const auto& o : g.outputs) r += "output " + typed(g, o.value) + ' ' + std::string(o.label.view()) + '\n';
