@@ -35,7 +35,7 @@ class attention {
     const attention_heads h(l);
     const std::int64_t blocks = divide_up(h.S, block), heads = h.B * h.H;
     const double pairs = double(heads) * double(h.S) * double(h.T) * (h.causal ? 0.6 : 1.0);
-    for_uneven_tasks(l, blocks * heads, pairs * (double(h.D) / 25.0 + 0.8), [&](std::int64_t t, int slice) {
+    for_uneven_tasks(l, blocks * heads, pairs * (double(h.D) / 25.0 + 0.8 + h.dropout_cost()), [&](std::int64_t t, int slice) {
       const std::int64_t i = blocks - 1 - t / heads, b = t % heads / h.H, head = t % h.H;  // the longest rows first
       queries(l, h, b, head, i * block, static_cast<float*>(l.scratch) + slice * slice_floats(h.D));
     });
@@ -68,16 +68,28 @@ class attention {
       block_product(key, keys, query, block, n, scores, block, h.D, false);
       h.mask(l, b, k0, keys, mask);
       softmax(h, q0, k0, keys, scores, mask, top, sum, result, width);
+      if (h.dropout.on) drop(l, h, (b * h.H + head) * h.S + q0, k0, keys, scores);
       block_product({scores, 1, block}, n, value.data, value.row_stride, h.D, result, width, keys, true);
     }
     const auto y = h.rows(l.out[0], b, head).from_row(q0);
     float* lse = l.out[1].as<float>() + (b * h.H + head) * h.S + q0;
     for (std::int64_t q = 0; q < n; ++q) {
       float* row = result + q * width;
-      const float k = sum[q] == 0 ? 0.0f : 1.0f / sum[q];
+      const float k = sum[q] == 0 ? 0.0f : h.dropout.factor / sum[q];
       for (std::int64_t d = 0; d < h.D; ++d) row[d] *= k;
       y.store(q, row, h.D);
       lse[q] = sum[q] == 0 ? -std::numeric_limits<float>::infinity() : top[q] + std::log(sum[q]);
+    }
+  }
+
+  /// Zeros the dropped weights of a tile; what is kept grows with the result.
+  static void drop(const launch& l, const attention_heads& h, std::int64_t row, std::int64_t k0, std::int64_t keys, float* scores) {
+    alignas(64) std::uint32_t kept[4 * block];
+    for (std::int64_t k = 0; k < keys; ++k) {
+      if (k % 4 == 0) h.dropout.draw(l, row, (k0 + k) / 4, block, kept);
+      float* s = scores + k * block;
+      const std::uint32_t* keep = kept + k % 4 * block;
+      for (int q = 0; q < block; ++q) s[q] = math::from_bits(math::bits(s[q]) & keep[q]);
     }
   }
 

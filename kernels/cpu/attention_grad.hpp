@@ -32,7 +32,7 @@ class attention_grad {
   static void run(const launch& l) {
     const attention_heads h(l);
     const double pairs = double(h.B * h.H) * double(h.S) * double(h.T) * (h.causal ? 0.6 : 1.0);
-    for_uneven_tasks(l, h.B * h.G, pairs * (double(h.D) / 10.0 + 1.0), [&](std::int64_t t, int slice) {
+    for_uneven_tasks(l, h.B * h.G, pairs * (double(h.D) / 10.0 + 1.0 + h.dropout_cost()), [&](std::int64_t t, int slice) {
       const attention_grad task(l, h, t / h.G, t % h.G, static_cast<float*>(l.scratch) + slice * slice_floats(h.D, h.T));
       task.all();
     });
@@ -100,7 +100,7 @@ class attention_grad {
       block_product(key, keys, query_t_, block, n, p_, block, h_.D, false);
       block_product(value, keys, dy_t_, block, n, ds_, block, h_.D, false);
       h_.mask(l_, b_, k0, keys, mask);
-      probabilities(q0, k0, keys, mask, lse, delta);
+      probabilities((b_ * h_.H + head) * h_.S + q0, q0, k0, keys, mask, lse, delta);
       block_product({p_, block, 1}, keys, dy.data, dy.row_stride, h_.D, dv_ + k0 * dv_stride_, dv_stride_, n, true);
       block_product({ds_, block, 1}, keys, query.data, query.row_stride, h_.D, dk_ + k0 * dk_stride_, dk_stride_, n, true);
       block_product({ds_, 1, block}, n, key.data, key.row_stride, h_.D, dq_, width_, keys, true);
@@ -110,9 +110,12 @@ class attention_grad {
   }
 
   /// p = exp(scale s + mask - lse), ds = scale p (dp - delta); both keys by queries. A query that sees nothing has lse -inf and p 0.
-  void probabilities(std::int64_t q0, std::int64_t k0, std::int64_t keys, const float* mask, const float* lse, const float* delta) const {
+  /// Dropped: p = 0 and dp = 0, else both grow by the factor. `row`: of the first query among all of (B,H,S).
+  void probabilities(std::int64_t row, std::int64_t q0, std::int64_t k0, std::int64_t keys, const float* mask, const float* lse,
+                     const float* delta) const {
     constexpr float infinity = std::numeric_limits<float>::infinity();
-    const float scale = h_.scale;
+    const float scale = h_.scale, factor = h_.dropout.factor;
+    alignas(64) std::uint32_t kept[4 * block];
     for (std::int64_t k = 0; k < keys; ++k) {
       float *s = p_ + k * block, *d = ds_ + k * block;
       const float add = mask[k];
@@ -125,7 +128,17 @@ class attention_grad {
         const std::int64_t blind = smaller(block, k0 + k - (h_.T - h_.S) - q0);
         for (std::int64_t q = 0; q < blind; ++q) e[q] = 0;
       }
-      for (int q = 0; q < block; ++q) x[q] = scale * (e[q] * (d[q] - delta[q]));
+      if (h_.dropout.on) {
+        if (k % 4 == 0) h_.dropout.draw(l_, row, (k0 + k) / 4, block, kept);
+        const std::uint32_t* keep = kept + k % 4 * block;
+        for (int q = 0; q < block; ++q) {
+          d[q] = math::from_bits(math::bits(d[q] * factor) & keep[q]);
+          x[q] = scale * (e[q] * (d[q] - delta[q]));
+          e[q] = math::from_bits(math::bits(e[q] * factor) & keep[q]);
+        }
+      } else {
+        for (int q = 0; q < block; ++q) x[q] = scale * (e[q] * (d[q] - delta[q]));
+      }
       std::memcpy(s, e, sizeof e);
       std::memcpy(d, x, sizeof x);
     }

@@ -1,6 +1,7 @@
 #pragma once
 /// Where attention finds the queries, keys and values of one head, and which keys a block of queries sees.
 #include <isotope/backend/cpu/launch.hpp>
+#include <isotope/kernels/cpu/attention_dropout.hpp>
 #include <isotope/kernels/cpu/block_access.hpp>
 #include <isotope/kernels/cpu/block_product.hpp>
 #include <isotope/kernels/cpu/parallel.hpp>
@@ -37,6 +38,7 @@ struct attention_heads {
   std::int64_t B, S, T, H, G, D;
   bool causal, packed, masked;
   float scale;
+  attention_dropout dropout;
 
   explicit attention_heads(const launch& l)
       : B(l.in[0].dims[0]),
@@ -48,7 +50,8 @@ struct attention_heads {
         causal(l.attr->i[2] != 0),
         packed(l.attr->i[3] != 0),
         masked(l.attr->i[4] != 0),
-        scale(float(l.attr->f[0])) {
+        scale(float(l.attr->f[0])),
+        dropout(*l.attr) {
     T = packed ? S : l.in[1].dims[1];
     D = l.in[0].dims[2] / (packed ? H + 2 * G : H);
   }
@@ -71,6 +74,8 @@ struct attention_heads {
   }
   /// Keys that query `s` sees come before this one.
   std::int64_t visible(std::int64_t s) const { return causal ? s + 1 + T - S : T; }
+  /// What drawing costs for a pair of query and key, in the unit of for_tasks.
+  double dropout_cost() const { return dropout.on ? 1.5 : 0.0; }
   std::int64_t padded_width() const { return whole_vectors(D); }
 };
 

@@ -1,8 +1,8 @@
 #pragma once
 /// Bound by the integer multiplications of Philox: four elements a call, 16 calls side by side.
-#include <isotope/core/philox.hpp>
 #include <isotope/kernels/cpu/block_access.hpp>
 #include <isotope/kernels/cpu/parallel.hpp>
+#include <isotope/kernels/cpu/philox_words.hpp>
 #include <isotope/kernels/cpu/programs.hpp>
 #include <isotope/op/dropout.hpp>
 
@@ -39,34 +39,22 @@ struct dropout {
  private:
   /// words[4 c + k] = word k of call first + c.
   static void draw(const step_scalars& s, std::uint32_t stream, std::uint64_t first, std::uint32_t* words) {
-    constexpr int width = 16;
-    for (int group = 0; group < piece / 4; group += width) {
-      std::uint32_t c0[width], c1[width], c2[width], c3[width];
-      for (int j = 0; j < width; ++j) {
+    for (int group = 0; group < piece / 4; group += philox_words::width) {
+      philox_words w;
+      for (int j = 0; j < w.width; ++j) {
         const std::uint64_t at = first + std::uint64_t(group + j);
-        c0[j] = std::uint32_t(at);
-        c1[j] = std::uint32_t(at >> 32);
-        c2[j] = std::uint32_t(s.counter);
-        c3[j] = stream;
+        w.c0[j] = std::uint32_t(at);
+        w.c1[j] = std::uint32_t(at >> 32);
+        w.c2[j] = std::uint32_t(s.counter);
+        w.c3[j] = stream;
       }
-      auto k0 = std::uint32_t(s.seed), k1 = std::uint32_t(s.seed >> 32);
-      for (int round = 0; round < 10; ++round) {
-        for (int j = 0; j < width; ++j) {
-          const std::uint64_t p0 = std::uint64_t(0xD2511F53u) * c0[j], p1 = std::uint64_t(0xCD9E8D57u) * c2[j];
-          c0[j] = std::uint32_t(p1 >> 32) ^ c1[j] ^ k0;
-          c2[j] = std::uint32_t(p0 >> 32) ^ c3[j] ^ k1;
-          c1[j] = std::uint32_t(p1);
-          c3[j] = std::uint32_t(p0);
-        }
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-      }
-      for (int j = 0; j < width; ++j) {
+      w.run(s.seed);
+      for (int j = 0; j < w.width; ++j) {
         std::uint32_t* to = words + 4 * (group + j);
-        to[0] = c0[j];
-        to[1] = c1[j];
-        to[2] = c2[j];
-        to[3] = c3[j];
+        to[0] = w.c0[j];
+        to[1] = w.c1[j];
+        to[2] = w.c2[j];
+        to[3] = w.c3[j];
       }
     }
   }

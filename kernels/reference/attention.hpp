@@ -26,11 +26,12 @@ struct head_columns {
 struct attention_operands {
   std::int64_t B, S, T, H, G, D;
   bool causal;
-  double scale;
+  double scale, dropout;
   head_columns q, k, v;
   const view* mask = nullptr;  // (B,T)
 
-  attention_operands(const attributes& a, std::span<const view> x) : H(a.i[0]), G(a.i[1]), causal(a.i[2] != 0), scale(a.f[0]) {
+  attention_operands(const attributes& a, std::span<const view> x)
+      : H(a.i[0]), G(a.i[1]), causal(a.i[2] != 0), scale(a.f[0]), dropout(a.f[1]) {
     const bool packed = a.i[3] != 0;
     B = x[0].dims[0], S = x[0].dims[1], T = packed ? S : x[1].dims[1];
     D = x[0].dims[2] / (packed ? H + 2 * G : H);
@@ -46,6 +47,13 @@ struct attention_operands {
     double dot = 0;
     for (std::int64_t d = 0; d < D; ++d) dot += q.get(b, s, h, d) * k.get(b, t, group(h), d);
     return scale * dot + (mask != nullptr ? load(*mask, b * mask->strides[0] + t * mask->strides[1]) : 0.0);
+  }
+  /// What dropout multiplies a probability by: 0 or 1 / (1 - dropout).
+  double share(const launch& l, std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) const {
+    if (dropout == 0) return 1;
+    const auto words = op::attention_shape::words(l.scalars->seed, std::uint32_t((b * H + h) * S + s), std::uint32_t(t / 4),
+                                                  std::uint32_t(l.scalars->counter), l.ordinal);
+    return double(words[std::size_t(t % 4)]) * 0x1p-32 >= dropout ? 1 / (1 - dropout) : 0.0;
   }
 };
 
@@ -72,7 +80,10 @@ template <class P> struct kernel<op::attention, P, kernels::reference> {
             if (p[t] > top || std::isnan(p[t])) top = p[t];  // NaN stays
           }
           const bool blind = top == -infinity;
-          for (std::int64_t t = 0; t < n; ++t) total += p[t] = blind ? 0.0 : std::exp(p[t] - top);
+          for (std::int64_t t = 0; t < n; ++t) {
+            total += p[t] = blind ? 0.0 : std::exp(p[t] - top);
+            if (const double share = x.share(l, b, h, s, t); share != 1) p[t] = share == 0 ? 0.0 : p[t] * share;  // a dropped NaN is 0
+          }
           for (std::int64_t d = 0; d < x.D; ++d) {
             double sum = 0;
             for (std::int64_t t = 0; t < n; ++t) sum += p[t] * x.v.get(b, t, x.group(h), d);
@@ -95,7 +106,7 @@ template <class P> struct kernel<op::attention_grad, P, kernels::reference> {
     double* sums = static_cast<double*>(l.scratch);  // (2,D)
 
     struct pair {
-      double p, ds;
+      double p, ds;  // what meets dy; the derivative by the score
     };
     const auto at = [&](std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) -> pair {
       const double denominator = reference::load(lse, b * lse.strides[0] + h * lse.strides[1] + s * lse.strides[2]);
@@ -106,8 +117,9 @@ template <class P> struct kernel<op::attention_grad, P, kernels::reference> {
         dp += dy.get(b, s, h, d) * x.v.get(b, t, x.group(h), d);
         mean += dy.get(b, s, h, d) * y.get(b, s, h, d);
       }
-      const double p = std::exp(score - denominator);
-      return {p, p * (dp - mean)};
+      const double p = std::exp(score - denominator), share = x.share(l, b, h, s, t);
+      if (share == 0) return {0, p * -mean};
+      return {p * share, p * (dp * share - mean)};
     };
 
     for (std::int64_t b = 0; b < x.B; ++b) {

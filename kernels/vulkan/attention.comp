@@ -65,6 +65,9 @@ void main() {
       [[unroll]] for (uint i = 0; i < RQ; ++i)
         s[i * RK + j] = hidden(q0 + down + i * DOWN, n) ? -INFINITY : fma(s[i * RK + j], scale, add);
     }
+    if (DROPPED)
+      for (uint e = t; e < BQ * (BK / 4); e += WG)
+        weights[e / (BK / 4) * WEIGHT_PITCH + e % (BK / 4)] = marks(at.y * S + q0 + e / (BK / 4), k0 + e % (BK / 4) * 4);
     [[unroll]] for (uint i = 0; i < RQ; ++i) {
       float m = s[i * RK];
       [[unroll]] for (uint j = 1; j < RK; ++j) m = s[i * RK + j] > m ? s[i * RK + j] : m;
@@ -81,7 +84,8 @@ void main() {
       [[unroll]] for (uint j = 0; j < RK; ++j) {
         const float w = weight(s[i * RK + j] - top[i]);
         total[i] += w;
-        weights[row * WEIGHT_PITCH + (across + j * ACROSS) / 4][across % 4] = w;
+        const uint place = row * WEIGHT_PITCH + (across + j * ACROSS) / 4;
+        weights[place][across % 4] = DROPPED && weights[place][across % 4] == 0.0 ? 0.0 : w;
       }
     }
     [[unroll]] for (uint chunk = 0; chunk < CHUNKS; ++chunk) {
@@ -103,7 +107,7 @@ void main() {
     const vec4 two = partial[row * 2] + partial[row * 2 + 1];
     const float all = (two.x + two.y) + (two.z + two.w);
     const bool blind = floatBitsToUint(all) == 0u;
-    const float inverse = 1.0 / all;
+    const float inverse = FACTOR / all;
     [[unroll]] for (uint chunk = 0; chunk < CHUNKS; ++chunk)
       [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
         const vec4 x = sums[(i * CHUNKS + chunk) * COLUMNS + j] * inverse;

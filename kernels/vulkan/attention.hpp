@@ -10,7 +10,7 @@ template <class P> struct kernel<op::attention, P, kernels::portable> {
     const auto h = attention_heads::forward(l);
     if (h.empty()) return;
     const auto t = tiles(h, l.device->shared_bytes);
-    auto reads = attention_heads::operands(l);
+    auto reads = h.reads(l);
     r.add(shaders::attention, h.specialization(t.invocations, l.device->subgroup, h.aligned(4), {t.queries, t.keys, t.pieces}), h.push(),
           cover(h.B * h.H * ((h.S + t.queries - 1) / t.queries), 1), std::move(reads), {l.out[0], l.out[1]});
   }

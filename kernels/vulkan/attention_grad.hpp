@@ -29,7 +29,7 @@ template <class P> struct kernel<op::attention_grad, P, kernels::portable> {
     if (h.B * h.G * h.D * (h.S + h.T) == 0) return;
     if (h.rows() > 0) attention_delta::record(h, l, r);
     const auto operands = std::size_t(op::attention_shape::operands(*l.attr));
-    auto reads = attention_heads::operands(l);
+    auto reads = h.reads(l);
     reads.insert(reads.end(), {l.in[operands + 1], l.in[operands + 2], attention_delta::written(h)});
     const bool wide = h.aligned(4);
     if (h.T > 0) {

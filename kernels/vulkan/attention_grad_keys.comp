@@ -57,6 +57,12 @@ void main() {
         barrier();
         ADD_SCORES(p, tile, IN_TILE, keys, IN_CHUNK)
       }
+      if (DROPPED)
+        for (uint e = t; e < BQ * (BK / 4); e += WG) {
+          const uint s = e % BQ, n = e / BQ * 4;
+          const vec4 mark = marks(row0 + q0 + s, k0 + n);
+          for (uint c = 0; c < 4; ++c) weights[(n + c) * WEIGHT_PITCH + s / 4][s % 4] = mark[c];
+        }
       for (uint chunk = 0; chunk < CHUNKS; ++chunk) {
         barrier();
         fill(gradient, DY_TYPE, DY_ROW, q0, chunk);
@@ -70,8 +76,11 @@ void main() {
         [[unroll]] for (uint j = 0; j < RK; ++j) {
           const bool none = blind || hidden(s, k0 + across + j * ACROSS);
           const float w = none ? 0.0 : weight(fma(p[i * RK + j], scale, add[j]) - denominator);
-          ds[i * RK + j] = none ? 0.0 : w * (ds[i * RK + j] - mean) * scale;
-          weights[(across + j * ACROSS) * WEIGHT_PITCH + (down + i * DOWN) / 4][down % 4] = w;
+          const uint place = (across + j * ACROSS) * WEIGHT_PITCH + (down + i * DOWN) / 4;
+          const bool drops = DROPPED && weights[place][down % 4] == 0.0;
+          const float dp = drops ? 0.0 : DROPPED ? ds[i * RK + j] * FACTOR : ds[i * RK + j];
+          ds[i * RK + j] = none ? 0.0 : w * (dp - mean) * scale;
+          weights[place][down % 4] = drops ? 0.0 : DROPPED ? w * FACTOR : w;
         }
       }
       [[unroll]] for (uint chunk = 0; chunk < CHUNKS; ++chunk) {

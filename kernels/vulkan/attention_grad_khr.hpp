@@ -28,7 +28,7 @@ struct attention_grad_khr {
   }
   static std::vector<range> reads(const attention_heads& h, const launch& l) {
     const auto n = std::size_t(op::attention_shape::operands(*l.attr));
-    auto r = attention_heads::operands(l);
+    auto r = h.reads(l);
     r.insert(r.end(), {l.in[n + 1], l.in[n + 2], attention_delta::written(h)});
     return r;
   }

@@ -75,11 +75,25 @@ void main() {
     const bool sees = !CAUSAL || row0 + S <= q0 + BC - 1 + T;  // some query of the tile, the strip
 
     const bool crosses = CAUSAL && row0 + M - 1 + S > q0 + T;
+    RESULT_MATRIX marks[FC];  // 1 where a probability is kept, else 0
+    if (DROPPED) {
+      if (sees)
+        for (uint n = lane; n < M / 4 * (BC / 2); n += SUBGROUP) {  // four keys, two queries
+          const uint r = n % (M / 4) * 4, c = n / (M / 4), row = (b * HEADS + h) * S + q0 + 2 * c;
+          const bvec4 low = kept(row, (row0 + r) / 4), high = kept(row + 1, (row0 + r) / 4);
+          for (uint i = 0; i < 4; ++i) strips[strip + (r + i) * STRIP_PITCH + c / 4][c % 4] = two_halves(low[i], high[i], ONE);
+        }
+      subgroup_fence();
+      if (sees) UNROLL for (uint f = 0; f < FC; ++f) coopMatLoad(marks[f], strips, strip + f * (M / 8), STRIP_PITCH, ROWS);
+      subgroup_fence();
+    }
     if (sees)
       UNROLL for (uint f = 0; f < FC; ++f) {
-        SUM_MATRIX p, ds;
+        SUM_MATRIX p, ds, less;
         coopMatLoad(p, less_lse, f * M, 0, ROWS);
-        coopMatLoad(ds, less_delta, f * M, 0, ROWS);
+        coopMatLoad(less, less_delta, f * M, 0, ROWS);
+        if (DROPPED) ds = SUM_MATRIX(0.0);
+        else ds = less;
         if (BIASED) p = p + add;
         UNROLL for (uint d = 0; d < FD; ++d) {
           RIGHT_MATRIX right;
@@ -95,10 +109,20 @@ void main() {
           UNROLL for (uint e = 0; e < apart.length(); ++e)
             if (apart[e] < least) p[e] = HIDDEN;
         }
-        UNROLL for (uint e = 0; e < p.length(); ++e) {
-          const float weight = exp2(p[e] * two);
-          p[e] = product_operand(weight);
-          ds[e] = product_operand(weight * ds[e]);
+        if (DROPPED) {
+          const SUM_MATRIX mark = SUM_MATRIX(marks[f]);
+          UNROLL for (uint e = 0; e < p.length(); ++e) {
+            const bool keeps = mark[e] != 0.0;
+            const float weight = exp2(p[e] * two);
+            p[e] = product_operand(keeps ? weight * FACTOR : 0.0);
+            ds[e] = product_operand(weight * ((keeps ? ds[e] * FACTOR : 0.0) + less[e]));
+          }
+        } else {
+          UNROLL for (uint e = 0; e < p.length(); ++e) {
+            const float weight = exp2(p[e] * two);
+            p[e] = product_operand(weight);
+            ds[e] = product_operand(weight * ds[e]);
+          }
         }
         coopMatStore(RESULT_MATRIX(p), strips, strip + f * (M / 8), STRIP_PITCH, ROWS);
         coopMatStore(RESULT_MATRIX(ds), strips, second + f * (M / 8), STRIP_PITCH, ROWS);

@@ -68,9 +68,21 @@ void main() {
     const bool sees = k0 < own_end;
 
     const bool crosses = CAUSAL && k0 + BC > row0 + T - S + 1;
+    RESULT_MATRIX marks[FC];  // 1 where a probability is kept, else 0
+    if (DROPPED) {
+      if (sees)
+        for (uint n = lane; n < M * (BC / 8); n += SUBGROUP) {
+          const uint r = n / (BC / 8), c = n % (BC / 8);
+          strips[strip + r * STRIP_PITCH + c] = of_kept(at.y * S + row0 + r, k0 + 8 * c, ONE);
+        }
+      subgroup_fence();
+      if (sees) UNROLL for (uint f = 0; f < FC; ++f) coopMatLoad(marks[f], strips, strip + f * (M / 8), STRIP_PITCH, ROWS);
+      subgroup_fence();
+    }
     if (sees)
       UNROLL for (uint f = 0; f < FC; ++f) {
         SUM_MATRIX p = less_lse, ds = less_delta;
+        if (DROPPED) ds = SUM_MATRIX(0.0);
         if (BIASED) {
           SUM_MATRIX add;
           coopMatLoad(add, bias, f * M, 0, ROWS);
@@ -89,6 +101,10 @@ void main() {
           const float last = float(int(row0 + T - S) - int(k0 + f * M));
           UNROLL for (uint e = 0; e < apart.length(); ++e)
             if (apart[e] > last) p[e] = HIDDEN;
+        }
+        if (DROPPED) {
+          const SUM_MATRIX mark = SUM_MATRIX(marks[f]);
+          UNROLL for (uint e = 0; e < mark.length(); ++e) ds[e] = (mark[e] != 0.0 ? ds[e] * FACTOR : 0.0) + less_delta[e];
         }
         UNROLL for (uint e = 0; e < p.length(); ++e) ds[e] = product_operand(exp2(p[e] * two) * ds[e]);
         coopMatStore(RESULT_MATRIX(ds), strips, strip + f * (M / 8), STRIP_PITCH, ROWS);

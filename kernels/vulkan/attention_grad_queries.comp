@@ -55,6 +55,9 @@ void main() {
       barrier();
       ADD_SCORES(ds, gradients, IN_CHUNK, tile, IN_TILE)
     }
+    if (DROPPED)
+      for (uint e = t; e < BQ * (BK / 4); e += WG)
+        weights[e / (BK / 4) * WEIGHT_PITCH + e % (BK / 4)] = marks(at.y * S + q0 + e / (BK / 4), k0 + e % (BK / 4) * 4);
     for (uint chunk = 0; chunk < CHUNKS; ++chunk) {
       barrier();
       fill(key, K_TYPE, K_ROW, k0, chunk);
@@ -67,7 +70,9 @@ void main() {
       [[unroll]] for (uint i = 0; i < RQ; ++i) {
         const bool none = floatBitsToUint(denominator[i]) == 0xff800000u || hidden(q0 + down + i * DOWN, n);
         const float w = none ? 0.0 : weight(fma(p[i * RK + j], scale, add) - denominator[i]);
-        weights[(down + i * DOWN) * WEIGHT_PITCH + (across + j * ACROSS) / 4][across % 4] = none ? 0.0 : w * (ds[i * RK + j] - mean[i]) * scale;
+        const uint place = (down + i * DOWN) * WEIGHT_PITCH + (across + j * ACROSS) / 4;
+        const float dp = !DROPPED ? ds[i * RK + j] : weights[place][across % 4] == 0.0 ? 0.0 : ds[i * RK + j] * FACTOR;
+        weights[place][across % 4] = none ? 0.0 : w * (dp - mean[i]) * scale;
       }
     }
     [[unroll]] for (uint chunk = 0; chunk < CHUNKS; ++chunk) {

@@ -1,6 +1,7 @@
 #pragma once
 /// The operands of attention as the shaders see them: attention_operands.glsl mirrors the constants and the push constants made here.
 #include <isotope/backend/vulkan/launch.hpp>
+#include <isotope/kernels/vulkan/attention_dropout.hpp>
 #include <isotope/op/attention.hpp>
 
 namespace isotope::vulkan {
@@ -22,11 +23,12 @@ struct head_rows {
 };
 
 struct attention_push {
-  std::uint64_t q = 0, k = 0, v = 0, mask = 0, y = 0, lse = 0, dy = 0, delta = 0, dq = 0, dk = 0, dv = 0;
+  std::uint64_t q = 0, k = 0, v = 0, mask = 0, y = 0, lse = 0, dy = 0, delta = 0, dq = 0, dk = 0, dv = 0, scalars = 0;
   std::uint32_t B = 0, S = 0, T = 0;
   float scale = 0;
+  std::uint32_t stream = 0;
 };
-static_assert(sizeof(attention_push) == 104);
+static_assert(sizeof(attention_push) == 120);
 
 class attention_heads {
  public:
@@ -35,7 +37,9 @@ class attention_heads {
   float scale;
   head_rows q, k, v, y, dy, dq, dk, dv;
   view mask;
-  std::uint64_t lse = 0, delta = 0;
+  std::uint64_t lse = 0, delta = 0, scalars;
+  std::uint32_t stream;
+  attention_dropout dropout;
 
   /// A step of the forward: outputs y and lse.
   static attention_heads forward(const launch& l) {
@@ -60,8 +64,23 @@ class attention_heads {
   std::int64_t rows() const { return B * H * S; }
 
   attention_push push() const {
-    return {q.at, k.at, v.at, mask.at, y.at, lse, dy.at, delta, dq.at, dk.at, dv.at, std::uint32_t(B), std::uint32_t(S), std::uint32_t(T),
-            scale};
+    return {q.at,
+            k.at,
+            v.at,
+            mask.at,
+            y.at,
+            lse,
+            dy.at,
+            delta,
+            dq.at,
+            dk.at,
+            dv.at,
+            scalars,
+            std::uint32_t(B),
+            std::uint32_t(S),
+            std::uint32_t(T),
+            scale,
+            stream};
   }
   /// `tiles` are the shader's own numbers 8 to 13.
   constants specialization(std::int64_t invocations, std::uint32_t subgroup, bool wide, std::array<std::int64_t, 6> tiles) const {
@@ -72,6 +91,7 @@ class attention_heads {
     for (const head_rows* x : {&q, &k, &v}) c.add(x->batch).add(x->row);
     c.add(mask.strides[0]).add(mask.strides[1]);
     for (const head_rows* x : {&y, &dy, &dq, &dk, &dv}) c.add(x->batch).add(x->row);
+    dropout.add_to(c);
     return c;
   }
   /// Whether all rows that a shader touches start at multiples of n elements; tensors that the step lacks do not count.
@@ -81,9 +101,10 @@ class attention_heads {
     return true;
   }
   /// What the forward's kernels read, or the gradient's beside y, lse, dy and delta.
-  static std::vector<range> operands(const launch& l) {
-    const auto n = std::size_t(op::attention_shape::operands(*l.attr));
-    return {l.in.begin(), l.in.begin() + std::ptrdiff_t(n)};
+  std::vector<range> reads(const launch& l) const {
+    std::vector<range> r(l.in.begin(), l.in.begin() + op::attention_shape::operands(*l.attr));
+    dropout.add_reads(l, r);
+    return r;
   }
 
  private:
@@ -97,7 +118,10 @@ class attention_heads {
         causal(l.attr->i[2] != 0),
         packed(l.attr->i[3] != 0),
         masked(l.attr->i[4] != 0),
-        scale(float(l.attr->f[0])) {
+        scale(float(l.attr->f[0])),
+        scalars(l.scalars),
+        stream(l.ordinal),
+        dropout(*l.attr) {
     T = packed ? S : l.in[1].dims[1];
     D = l.in[0].dims[2] / (packed ? H + 2 * G : H);
     split(l.in, q, k, v);

@@ -148,6 +148,14 @@ void main() {
           coopMatStore(RESULT_MATRIX(scores[s * FC + f]), strips, strip0 + s * STRIP + f * (M / 8), STRIP_PITCH, ROWS);
         }
     subgroup_fence();
+    if (DROPPED) {
+      if (sees)
+        for (uint n = lane; n < STRIPS * M * (BC / 8); n += SUBGROUP) {
+          const uint r = n / (BC / 8), c = n % (BC / 8), place = strip0 + r / M * STRIP + r % M * STRIP_PITCH + c;
+          strips[place] = strips[place] & of_kept(at.y * S + row0 + r, k0 + 8 * c, 0xffffu);
+        }
+      subgroup_fence();
+    }
     if (sees)
       UNROLL for (uint f = 0; f < FC; ++f) {
         LEFT_MATRIX weights[STRIPS];
@@ -168,7 +176,7 @@ void main() {
     for (uint c = 0; c < M / 4; ++c) four += uintBitsToFloat(strips[strip0 + r / M * STRIP + r % M * FLOAT_PITCH + c]);
     const float all = (four.x + four.y) + (four.z + four.w);
     const bool blind = reference[own + r] == HIDDEN && !is_nan(all);
-    row_a[own + r] = blind ? 0.0 : 1.0 / all;
+    row_a[own + r] = blind ? 0.0 : FACTOR / all;
     if (row0 + r < S) f32_ref(lse).at[at.y * S + row0 + r] = blind ? -INFINITY : reference[own + r] * scale + log_accurate(all);
   }
   subgroup_fence();

@@ -18,7 +18,7 @@ struct attention_khr {
     const auto subgroup = l.device->subgroup;
     const bool biased = h.masked || (!h.causal && h.T % t.columns != 0);
     auto& d = r.add(code(h.q.type), h.specialization(t.subgroups * subgroup, subgroup, true, {t.columns, t.side, t.strips, biased}),
-                    h.push(), cover(h.B * h.H * ((h.S + t.rows() - 1) / t.rows()), 1), attention_heads::operands(l), {l.out[0], l.out[1]});
+                    h.push(), cover(h.B * h.H * ((h.S + t.rows() - 1) / t.rows()), 1), h.reads(l), {l.out[0], l.out[1]});
     d.subgroup = subgroup;
   }
 };

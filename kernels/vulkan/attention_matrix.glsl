@@ -103,6 +103,19 @@ uvec4 vector(uint64_t base, uint stride, uint row, uint rows, uint c) { return r
     subgroup_fence();                                                                                \
   }
 
+// Dropout. Random words are drawn where it is known whose they are, in a strip; nobody knows that of the elements of a matrix.
+#ifdef BFLOAT16
+const uint ONE = 0x3f80u;
+#else
+const uint ONE = 0x3c00u;
+#endif
+uint two_halves(bool low, bool high, uint x) { return (low ? x : 0u) | (high ? x << 16 : 0u); }
+// x of eight neighbouring keys from `key` on that query row `row` keeps, 0 of the others.
+uvec4 of_kept(uint row, uint key, uint x) {
+  const bvec4 a = kept(row, key / 4), b = kept(row, key / 4 + 1);
+  return uvec4(two_halves(a.x, a.y, x), two_halves(a.z, a.w, x), two_halves(b.x, b.y, x), two_halves(b.z, b.w, x));
+}
+
 // Column less row of every element, by which the diagonal is told.
 shared float aside[M * M];
 void fill_aside() {

@@ -30,6 +30,9 @@ layout(constant_id = 34) const uint DK_BATCH = 64;
 layout(constant_id = 35) const uint DK_ROW = 64;
 layout(constant_id = 36) const uint DV_BATCH = 64;
 layout(constant_id = 37) const uint DV_ROW = 64;
+layout(constant_id = 38) const bool DROPPED = false;  // some probabilities are
+layout(constant_id = 39) const uint LAST = 0;         // the largest word that drops its probability
+layout(constant_id = 40) const float FACTOR = 1.0;    // of those kept: 1 / (1 - p), or 1
 
 layout(push_constant, scalar) uniform push {
   uint64_t q;      // (B, S, H, D) with strides
@@ -43,9 +46,15 @@ layout(push_constant, scalar) uniform push {
   uint64_t dq;     // as q, k, v
   uint64_t dk;
   uint64_t dv;
+  uint64_t scalars;
   uint B, S, T;
   float scale;
+  uint stream;
 };
+
+#include "attention_dropout.glsl"
+// Of keys 4 k to 4 k + 3 of query row (b H + h) S + s, those that are kept.
+bvec4 kept(uint row, uint k) { return greaterThan(words_of(scalars, stream, row, k), uvec4(LAST)); }
 
 const float LOG2E = 1.44269504;
 

@@ -40,6 +40,10 @@ float weight(float x) {
   return is_nan(two) ? two : two < -126.0 ? 0.0 : exp2(two);
 }
 
+// Which probabilities of a tile are kept, 1 or 0, goes to where the weights will be before they are: four neighbouring keys share their random
+// words, but lie in four invocations. The one that will write a weight reads it back there; a barrier lies between.
+vec4 marks(uint row, uint key) { return mix(vec4(0.0), vec4(1.0), kept(row, key / 4)); }
+
 // Shared arrays cannot be passed to functions, hence macros. sum[i * RK + j] += row i of `left` times row j of `right`, over one chunk of the
 // rows; LEFT(i) and RIGHT(j) say where they start.
 #define ADD_SCORES(sum, left, LEFT, right, RIGHT)                                   \

@@ -52,14 +52,21 @@ TEST(norms, match_the_reference) {
 struct heads {
   std::int64_t B, S, T, H, G, D;
   bool causal, packed, masked;
+  double dropout = 0;
 };
 template <class P> void attend(heads h) {
   SCOPED_TRACE(testing::Message() << "B " << h.B << " S " << h.S << " T " << h.T << " H " << h.H << " G " << h.G << " D " << h.D
-                                  << " causal " << h.causal << " packed " << h.packed << " masked " << h.masked);
+                                  << " causal " << h.causal << " packed " << h.packed << " masked " << h.masked << " dropout "
+                                  << h.dropout);
   const dtype t = P::type;
   attributes a;
   a.i = {h.H, h.G, h.causal, h.packed, h.masked};
-  a.f[0] = 1 / std::sqrt(double(h.D));
+  a.f = {1 / std::sqrt(double(h.D)), h.dropout};
+  const auto drawing = [](op_case& c) {
+    c.ordinal = 12;
+    c.scalars.seed = 0x123456789abcdef0u;
+    c.scalars.counter = 77;
+  };
   const array qkv = make({h.B, h.S, (h.H + 2 * h.G) * h.D}, t, 1, -2, 2), q = make({h.B, h.S, h.H * h.D}, t, 2, -2, 2),
               k = make({h.B, h.T, h.G * h.D}, t, 3, -2, 2), v = make({h.B, h.T, h.G * h.D}, t, 4), dy = make({h.B, h.S, h.H * h.D}, t, 5);
   array mask = make({h.B, h.T}, t, 6);
@@ -68,6 +75,7 @@ template <class P> void attend(heads h) {
   std::vector<cpu::view> in = h.packed ? std::vector{qkv.v} : std::vector{q.v, k.v, v.v};
   if (h.masked) in.push_back(mask.v);
   op_case forward(in, outputs(array({h.B, h.S, h.H * h.D}, t), array({h.B, h.H, h.S}, dtype::f32)), a);
+  drawing(forward);
   expect_matches<op::attention, P>(forward, {2 * step<P>, 1e-5});
   const auto r = forward.run<cpu::kernel<op::attention, P, kernels::reference>>(nullptr);
   in.push_back(r[0].v);
@@ -76,13 +84,15 @@ template <class P> void attend(heads h) {
   std::vector<array> out;
   for (int i = 0; i < (h.packed ? 1 : 3); ++i) out.emplace_back(in[std::size_t(i)].dims, t);
   op_case back(in, std::move(out), a);
+  drawing(back);
   expect_matches<op::attention_grad, P>(back, std::vector<double>(3, 4 * step<P>));
 }
 TEST(attention, matches_the_reference_in_every_form) {
   for (const heads& h : {heads{2, 64, 64, 4, 4, 32, true, true, false}, heads{1, 1, 1, 1, 1, 4, true, true, false},
                          heads{2, 65, 65, 2, 1, 16, true, true, true}, heads{1, 130, 130, 2, 2, 20, false, true, false},
                          heads{2, 63, 150, 4, 2, 24, true, false, true}, heads{1, 33, 70, 3, 3, 64, false, false, false},
-                         heads{1, 1, 129, 4, 4, 32, true, false, false}}) {
+                         heads{1, 1, 129, 4, 4, 32, true, false, false}, heads{2, 65, 65, 2, 1, 16, true, true, true, 0.25},
+                         heads{2, 63, 150, 4, 2, 24, true, false, true, 0.1}, heads{1, 130, 130, 2, 2, 20, false, true, false, 0.5}}) {
     attend<f32>(h);
     attend<bf16>(h);
   }

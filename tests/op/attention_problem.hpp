@@ -1,8 +1,9 @@
 #pragma once
 /// Operands of attention, and what it is by the definition.
+#include <isotope/core/philox.hpp>
 #include <isotope/op/attention.hpp>
 
-#include "memory.hpp"
+#include "harness.hpp"
 
 namespace isotope::op_test {
 
@@ -13,7 +14,9 @@ struct attention_problem {
   } z;
   host q, k, v, mask;
   attributes attr;
-  double scale;
+  double scale, dropout = 0;
+  std::uint64_t seed = 0x0123456789abcdef;
+  std::uint32_t step = 77, stream = 5;
 
   attention_problem(const sizes& s, dtype type, dtype accum, double given_scale = 0)
       : z(s),
@@ -25,6 +28,17 @@ struct attention_problem {
     for (std::size_t i = 0; i < mask.at.size(); ++i) mask.at[i] = i % 3 == 1 ? -infinity : i % 3 == 2 ? 0.25 : 0;
     attr.i = {z.H, z.G, z.causal ? 1 : 0, 0, z.masked ? 1 : 0};
     attr.f[0] = given_scale;
+  }
+  attention_problem& dropping(double p) {
+    attr.f[1] = dropout = p;
+    return *this;
+  }
+  /// What the probability of key t for query s of head h is multiplied by, as the documentation of attention says.
+  double share(std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) const {
+    if (dropout == 0) return 1;
+    const auto row = std::uint32_t((b * z.H + h) * z.S + s);
+    const auto words = philox4x32({std::uint32_t(t / 4), row, step, stream}, {std::uint32_t(seed), std::uint32_t(seed >> 32)});
+    return double(words[std::size_t(t % 4)]) / 4294967296.0 >= dropout ? 1 / (1 - dropout) : 0;
   }
   std::vector<host> operands() const {
     std::vector<host> in = {q, k, v};
@@ -41,10 +55,19 @@ struct attention_problem {
   }
 };
 
+/// The step in which a problem's probabilities are dropped.
+inline settings drawing(const attention_problem& p) {
+  settings s;
+  s.scalars.seed = p.seed;
+  s.scalars.counter = p.step;
+  s.ordinal = p.stream;
+  return s;
+}
+
 struct attention_results {
   std::vector<double> y, lse, dq, dk, dv;
 };
-/// The whole matrix of probabilities, and the derivative of sum(y dy) by the chain rule through it.
+/// The whole matrix of probabilities and what dropout leaves of it, and the derivative of sum(y dy) by the chain rule through both.
 inline attention_results attention_by_definition(const attention_problem& p, const host* dy = nullptr) {
   const auto& [B, S, T, H, G, D, causal, masked] = p.z;
   attention_results r;
@@ -71,15 +94,16 @@ inline attention_results attention_by_definition(const attention_problem& p, con
         r.lse.push_back(top + std::log(sum));
         if (sum == 0) continue;
         double mean = 0;
-        std::vector<double> dp(std::size_t(T), 0);
+        std::vector<double> dp(std::size_t(T), 0), share;
+        for (std::int64_t t = 0; t < T; ++t) share.push_back(p.share(b, h, s, t));
         for (std::int64_t t = 0; t < T; ++t)
           for (std::int64_t d = 0; d < D; ++d) {
-            const double share = e[std::size_t(t)] / sum;
-            r.y[at_q(d)] += share * p.v.at[at_k(t, d)];
+            const double probability = e[std::size_t(t)] / sum, left = probability * share[std::size_t(t)];
+            r.y[at_q(d)] += left * p.v.at[at_k(t, d)];
             if (dy == nullptr) continue;
-            dp[std::size_t(t)] += dy->at[at_q(d)] * p.v.at[at_k(t, d)];
-            r.dv[at_k(t, d)] += share * dy->at[at_q(d)];
-            mean += share * dy->at[at_q(d)] * p.v.at[at_k(t, d)];
+            dp[std::size_t(t)] += share[std::size_t(t)] * dy->at[at_q(d)] * p.v.at[at_k(t, d)];
+            r.dv[at_k(t, d)] += left * dy->at[at_q(d)];
+            mean += left * dy->at[at_q(d)] * p.v.at[at_k(t, d)];
           }
         for (std::int64_t t = 0; t < T; ++t)
           for (std::int64_t d = 0; d < D; ++d) {

@@ -15,10 +15,44 @@ constexpr sizes cases[] = {{1, 1, 1, 1, 1, 1, true, false},  {2, 7, 7, 3, 3, 5, 
                            {1, 3, 8, 4, 1, 2, true, false},  {2, 4, 9, 2, 2, 8, false, true},   {1, 65, 65, 2, 1, 16, true, false},
                            {3, 33, 33, 2, 2, 7, true, true}, {1, 1, 130, 2, 2, 4, true, false}, {1, 9, 11, 2, 1, 67, true, false}};
 
+constexpr sizes dropping_cases[] = {{2, 7, 7, 3, 3, 5, true, false},  {2, 5, 5, 4, 2, 3, false, false},
+                                    {2, 4, 9, 2, 2, 8, false, true},  {1, 65, 65, 2, 1, 16, true, false},
+                                    {3, 33, 33, 2, 2, 7, true, true}, {1, 9, 11, 2, 1, 67, true, false}};
+
 /// A score sums D products of at most 4; its error passes through exp as a relative error of the weights, of values of at most 2.
 /// Beside the roundings of scores and sums: matrix units take the weights rounded to 16 bits. Weights sum to 1, values are at most 2.
 template <class F> double forward_error(const sizes& z) {
   return F::roundings(double(2 * z.D + z.T + 8)) * 4 * double(z.D + 2) + 2 * F::rounded_weights;
+}
+/// Runs the gradient on what the forward left, all of it against the definition, packed operands too where there are as many queries as keys.
+template <class F> void expect_gradient(const attention_problem& p) {
+  const sizes& z = p.z;
+  const host dy = random({z.B, z.S, z.H * z.D}, F::type, 4);
+  std::vector<host> in = p.operands();
+  const auto y = F::template run<op::attention>(in, p.attr, drawing(p));
+  attributes a = p.attr;
+  a.f[0] = p.scale;
+  in.insert(in.end(), {y.at(0), y.at(1), dy});
+  const auto dx = F::template run<op::attention_grad>(in, a, drawing(p));
+  const auto expected = attention_by_definition(p, &dy);
+  ASSERT_EQ(dx.size(), 3u);
+  // y and lse come in rounded: y to its format, in the mean of D products with dy <= 2; lse to the accumulation format, in every weight.
+  // Dropout multiplies by 1 / (1 - p) at most: dP, what dv sums, y, and so every error.
+  const double D = double(z.D), S = double(z.S * z.H / z.G), grown = 1 / (1 - p.dropout);
+  const double ds = grown * (2 * D * 2 * roundoff(F::type) + (4 * D) * (forward_error<F>(z) + 8 * roundoff(F::accum) + F::rounded_weights));
+  const double dv = grown * 2 * S * (forward_error<F>(z) + 8 * roundoff(F::accum));
+  EXPECT_TRUE(near(dx[0], expected.dq, 2 * ds)) << z.S;  // weights sum to 1
+  EXPECT_TRUE(near(dx[1], expected.dk, 2 * S * ds)) << z.S;
+  EXPECT_TRUE(near(dx[2], expected.dv, dv)) << z.S;
+  if (z.S != z.T) return;
+  std::vector<host> packed = {p.packed()};
+  if (z.masked) packed.push_back(p.mask);
+  packed.insert(packed.end(), {y[0], y[1], dy});
+  a.i[3] = 1;
+  const auto d = F::template run<op::attention_grad>(packed, a, drawing(p));
+  attention_problem g = p;
+  g.q = dx[0], g.k = dx[1], g.v = dx[2];
+  EXPECT_TRUE(same(d.at(0), g.packed().at));
 }
 
 TYPED_TEST(attention, forward_matches_the_definition) {
@@ -48,35 +82,7 @@ TYPED_TEST(attention, packed_operands_give_the_bits_of_separate_ones) {
 }
 TYPED_TEST(attention, gradient_matches_the_chain_rule_through_the_whole_matrix) {
   using F = TestFixture;
-  for (const sizes& z : cases) {
-    const auto p = make<F>(z);
-    const host dy = random({z.B, z.S, z.H * z.D}, F::type, 4);
-    std::vector<host> in = p.operands();
-    const auto y = F::template run<op::attention>(in, p.attr);
-    attributes a = p.attr;
-    a.f[0] = p.scale;
-    in.insert(in.end(), {y.at(0), y.at(1), dy});
-    const auto dx = F::template run<op::attention_grad>(in, a);
-    const auto expected = attention_by_definition(p, &dy);
-    ASSERT_EQ(dx.size(), 3u);
-    // y and lse come in rounded: y to its format, in the mean of D products with dy <= 2; lse to the accumulation format, in every weight.
-    const double D = double(z.D), S = double(z.S * z.H / z.G);
-    const double ds = 2 * D * 2 * roundoff(F::type) + (4 * D) * (forward_error<F>(z) + 8 * roundoff(F::accum) + F::rounded_weights);
-    const double dv = 2 * S * (forward_error<F>(z) + 8 * roundoff(F::accum));
-    EXPECT_TRUE(near(dx[0], expected.dq, 2 * ds)) << z.S;  // weights sum to 1
-    EXPECT_TRUE(near(dx[1], expected.dk, 2 * S * ds)) << z.S;
-    EXPECT_TRUE(near(dx[2], expected.dv, dv)) << z.S;
-    if (z.S == z.T) {
-      std::vector<host> packed = {p.packed()};
-      if (z.masked) packed.push_back(p.mask);
-      packed.insert(packed.end(), {y[0], y[1], dy});
-      a.i[3] = 1;
-      const auto d = F::template run<op::attention_grad>(packed, a);
-      attention_problem g = p;
-      g.q = dx[0], g.k = dx[1], g.v = dx[2];
-      EXPECT_TRUE(same(d.at(0), g.packed().at));
-    }
-  }
+  for (const sizes& z : cases) expect_gradient<F>(make<F>(z));
 }
 TYPED_TEST(attention, a_query_whose_keys_are_all_masked_gives_zeros_and_no_gradient) {
   using F = TestFixture;
@@ -106,6 +112,85 @@ TYPED_TEST(attention, no_queries_or_no_batch_is_nothing_to_do) {
   for (const sizes& z : {sizes{1, 0, 4, 2, 2, 3, true, false}, sizes{0, 4, 4, 2, 2, 3, true, false}}) {
     const auto p = make<F>(z);
     EXPECT_TRUE(same(F::template run<op::attention>({p.q, p.k, p.v}, p.attr).at(0), {}));
+  }
+}
+
+// Words decide alike in every kernel, so no probability may be dropped in one and kept in another: errors are those of what dropout multiplies.
+TYPED_TEST(attention, dropped_probabilities_are_those_of_the_documented_words) {
+  using F = TestFixture;
+  for (const sizes& z : dropping_cases) {
+    const auto p = make<F>(z).dropping(0.3);
+    const auto y = F::template run<op::attention>(p.operands(), p.attr, drawing(p));
+    const auto expected = attention_by_definition(p);
+    EXPECT_TRUE(near(y.at(0), expected.y, forward_error<F>(z) / (1 - p.dropout))) << z.S << ' ' << z.T;
+    EXPECT_TRUE(near(y.at(1), expected.lse, forward_error<F>(z)));  // of the whole softmax
+  }
+}
+TYPED_TEST(attention, gradient_with_dropout_matches_the_chain_rule_through_the_same_words) {
+  using F = TestFixture;
+  for (const sizes& z : dropping_cases) expect_gradient<F>(make<F>(z).dropping(0.3));
+}
+/// Equal scores and values that tell the keys apart: y (s, h, t) is 0 where key t is dropped, else 1 / (T (1 - p)).
+template <class F> std::vector<double> shares(const attention_problem& p) {
+  return F::template run<op::attention>(p.operands(), p.attr, drawing(p)).at(0).at;
+}
+template <class F> attention_problem telling_keys_apart(double dropout) {
+  auto p = make<F>({2, 64, 64, 2, 2, 64, false, false}).dropping(dropout);
+  std::fill(p.q.at.begin(), p.q.at.end(), 0);
+  for (std::size_t i = 0; i < p.v.at.size(); ++i) p.v.at[i] = i / 128 % 64 == i % 64 ? 1 : 0;
+  return p;
+}
+TYPED_TEST(attention, drops_a_share_of_p_and_the_same_keys_every_time) {
+  using F = TestFixture;
+  auto p = telling_keys_apart<F>(0.25);
+  const auto y = shares<F>(p);
+  EXPECT_EQ(shares<F>(p), y);
+  double zeros = 0;
+  for (std::int64_t b = 0; b < 2; ++b)
+    for (std::int64_t s = 0; s < 64; ++s)
+      for (std::int64_t h = 0; h < 2; ++h)
+        for (std::int64_t t = 0; t < 64; ++t) {
+          const double got = y[std::size_t(((b * 64 + s) * 2 + h) * 64 + t)], share = p.share(b, h, s, t);
+          ASSERT_EQ(got == 0, share == 0) << b << ' ' << s << ' ' << h << ' ' << t;
+          ASSERT_NEAR(got * 64, share, 0.01);  // bf16 keeps 8 bits
+          zeros += share == 0 ? 1 : 0;
+        }
+  const double n = double(y.size());
+  EXPECT_NEAR(zeros, n * 0.25, 5 * std::sqrt(n * 0.25 * 0.75));  // five standard deviations of a binomial count
+  for (auto change : {+[](attention_problem& x) { x.seed ^= 1; }, +[](attention_problem& x) { x.seed ^= 1ull << 40; },
+                      +[](attention_problem& x) { ++x.step; }, +[](attention_problem& x) { ++x.stream; }}) {
+    auto other = p;
+    change(other);
+    EXPECT_NE(shares<F>(other), y);
+  }
+}
+TYPED_TEST(attention, dropping_nearly_all_leaves_nothing) {
+  using F = TestFixture;
+  const auto p = telling_keys_apart<F>(1 - 0x1p-40);  // every word of 32 bits drops
+  for (const double y : shares<F>(p)) ASSERT_EQ(y, 0);
+}
+
+const attributes& attributes_of(const tape& t) { return t.g.nodes.back().attr; }
+TEST(attention_dropout, is_of_training_programs_alone_and_takes_a_stream_there) {
+  for (const bool training : {true, false}) {
+    tape t(dtype::f32);
+    t.training = training;
+    const tensor<tape> x{&t, t.g.add_value({1, 3, 12}, dtype::f32, value_kind::input)};
+    isotope::dropout(isotope::attention(x, 2), 0.5);
+    EXPECT_EQ(t.g.nodes.back().ordinal, 0u) << "attention that drops nothing took a stream";
+    isotope::attention(x, 2, {.dropout = 0.5});
+    ASSERT_TRUE(t.ok());
+    EXPECT_EQ(attributes_of(t).f[1], training ? 0.5 : 0.0);
+    EXPECT_EQ(t.g.nodes.back().ordinal, training ? 1u : 0u);
+  }
+}
+TEST(attention_dropout, outside_of_its_range_is_an_error_with_the_number) {
+  for (const auto& [p, text] :
+       {std::pair{1.5, "attention: dropout 1.5 is not in [0,1)"}, std::pair{1.0, "attention: dropout 1 is not in [0,1)"},
+        std::pair{-0.25, "attention: dropout -0.25 is not in [0,1)"}, std::pair{nan, "attention: dropout nan is not in [0,1)"}}) {
+    tape t(dtype::f32);
+    isotope::attention(tensor<tape>{&t, t.g.add_value({1, 3, 12}, dtype::f32, value_kind::input)}, 2, {.dropout = p});
+    EXPECT_NE(std::string(t.g.error.view()).find(text), std::string::npos) << t.g.error.view();
   }
 }
 

@@ -14,19 +14,24 @@ const vulkan::facts& here() { return vulkan_test::test_device().context->what().
 struct run_result {
   std::vector<host> y, dx;
 };
-run_result run(const attention_problem& p, const host& dy, bool packed = false, std::int64_t gap = 0) {
+std::vector<host> forward(const attention_problem& p, const std::vector<host>& in, attributes a) {
   const auto& z = p.z;
+  a.f[0] = p.scale;
+  const std::vector<host> out = {full({z.B, z.S, z.H * z.D}, p.q.type, nan), full({z.B, z.H, z.S}, dtype::f32, nan)};
+  return native::launch<op::attention>(in, out, a, drawing(p), -1);
+}
+run_result run(const attention_problem& p, const host& dy, bool packed = false, std::int64_t gap = 0) {
   attributes a = p.attr;
   a.i[3] = packed ? 1 : 0;
   a.f[0] = p.scale;
   std::vector<host> in = p.operands();
   if (packed) in.erase(in.begin(), in.begin() + 3), in.insert(in.begin(), laid_out(p.packed(), {0, 1, 2}, gap));
   run_result r;
-  r.y = native::launch<op::attention>(in, {full({z.B, z.S, z.H * z.D}, p.q.type, nan), full({z.B, z.H, z.S}, dtype::f32, nan)}, a, {}, -1);
+  r.y = forward(p, in, a);
   std::vector<host> dx;
   for (std::size_t k = 0; k < (packed ? 1u : 3u); ++k) dx.push_back(full(in[k].dims, in[k].type, nan));
   in.insert(in.end(), {r.y[0], r.y[1], dy});
-  r.dx = native::launch<op::attention_grad>(in, dx, a, {}, -1);
+  r.dx = native::launch<op::attention_grad>(in, dx, a, drawing(p), -1);
   return r;
 }
 
@@ -43,8 +48,9 @@ double relative_square_error(const host& y, const std::vector<double>& expected)
 /// rounded, each by itself; dP - delta may cancel half of its size, which doubles the part of y in it: (1 + 4 + 1 + 1) 2^-22 / 3.
 constexpr double bound = 7 * 0x1p-22 / 3;
 
-void expect_right(const sizes& z, bool packed = false, std::int64_t gap = 0) {
-  const attention_problem p(z, dtype::f16, dtype::f32);
+/// Dropout scales what it keeps, errors and all, and where it drops dP nothing cancels.
+void expect_right(const sizes& z, bool packed = false, std::int64_t gap = 0, double dropout = 0) {
+  const auto p = attention_problem(z, dtype::f16, dtype::f32).dropping(dropout);
   const host dy = random({z.B, z.S, z.H * z.D}, dtype::f16, 4);
   const auto r = run(p, dy, packed, gap);
   const auto e = attention_by_definition(p, &dy);
@@ -63,8 +69,9 @@ void expect_right(const sizes& z, bool packed = false, std::int64_t gap = 0) {
 }
 
 /// The dispatches of a step on operands that are nowhere.
-std::vector<vulkan::dispatch> recorded(const sizes& z, dtype t, const vulkan::facts& f, std::int64_t misplaced = 0, double scale = 0.25) {
-  const attention_problem p(z, t, dtype::f32);
+std::vector<vulkan::dispatch> recorded(const sizes& z, dtype t, const vulkan::facts& f, std::int64_t misplaced = 0, double scale = 0.25,
+                                       double dropout = 0) {
+  const auto p = attention_problem(z, t, dtype::f32).dropping(dropout);
   attributes a = p.attr;
   a.f[0] = scale;
   const auto view = [&](std::uint64_t at, const host& x) {
@@ -100,6 +107,28 @@ TEST_F(vulkan_matrix_attention, masked_keys_and_more_of_them_than_queries) { exp
 TEST_F(vulkan_matrix_attention, a_few_last_queries_of_many_keys) { expect_right({1, 3, 130, 2, 2, 16, true, false}); }
 TEST_F(vulkan_matrix_attention, rows_wider_than_a_strip_and_no_multiple_of_it) { expect_right({1, 20, 20, 1, 1, 40, true, false}, true); }
 
+TEST_F(vulkan_matrix_attention, drops_the_documented_probabilities_on_matrix_units) {
+  const auto all = recorded({1, 64, 64, 1, 1, 32, true, false}, dtype::f16, here(), 0, 0.25, 0.3);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].code, &vulkan::shaders::attention_khr_f16);
+  EXPECT_EQ(all[0].reads.size(), 4u) << "seed and counter are read";
+  expect_right({2, 70, 70, 2, 1, 32, true, false}, true, 8, 0.3);
+  expect_right({2, 40, 75, 2, 2, 16, false, true}, false, 0, 0.3);
+  expect_right({1, 3, 130, 2, 2, 16, true, false}, false, 0, 0.6);
+  expect_right({1, 20, 20, 1, 1, 40, true, false}, true, 0, 0.1);
+}
+/// Equal scores and values that tell the keys apart: what y shows is which of them are dropped.
+TEST_F(vulkan_matrix_attention, drops_no_other_probability) {
+  const std::int64_t n = 40;
+  auto p = attention_problem({1, n, n, 1, 1, n, false, false}, dtype::f16, dtype::f32).dropping(0.25);
+  std::fill(p.q.at.begin(), p.q.at.end(), 0);
+  for (std::int64_t t = 0; t < n; ++t)
+    for (std::int64_t d = 0; d < n; ++d) p.v.at[std::size_t(t * n + d)] = t == d ? 1 : 0;
+  const auto y = forward(p, p.operands(), p.attr);
+  for (std::int64_t s = 0; s < n; ++s)
+    for (std::int64_t t = 0; t < n; ++t) ASSERT_NEAR(y.at(0)[s * n + t] * double(n), p.share(0, 0, s, t), 0x1p-9) << s << ' ' << t;
+}
+
 TEST_F(vulkan_matrix_attention, a_query_whose_keys_are_all_masked_gives_zeros_and_no_gradient) {
   attention_problem p({2, 10, 20, 1, 1, 16, false, true}, dtype::f16, dtype::f32);
   for (std::size_t i = 0; i < p.mask.at.size(); ++i) p.mask.at[i] = i < 20 ? -infinity : 0;
@@ -129,6 +158,12 @@ TEST_F(vulkan_matrix_attention, maxima_that_come_late_and_nan_stay_in_their_rows
   EXPECT_TRUE(std::isnan(r.y.at(1)[5]));
 }
 
+TEST(vulkan_matrix_attention_check, finds_a_probability_dropped_that_should_not_be) {
+  auto p = attention_problem({1, 20, 20, 1, 1, 16, true, false}, dtype::f16, dtype::f32).dropping(0.3);
+  const auto e = attention_by_definition(p);
+  ++p.stream;
+  EXPECT_GT(relative_square_error(host(p.q.dims, dtype::f16, attention_by_definition(p).y), e.y), bound);
+}
 TEST(vulkan_matrix_attention_check, finds_rows_that_changed_places) {
   const attention_problem p({1, 20, 20, 1, 1, 16, true, false}, dtype::f16, dtype::f32);
   auto e = attention_by_definition(p);

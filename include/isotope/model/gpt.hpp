@@ -62,11 +62,11 @@ struct gpt_deviations {
       : linear(0.02 * square_root(768.0 / g.width)), residual(linear / square_root(2.0 * g.layers)) {}
 };
 
-/// x = x + c_proj(attention(c_attn(ln_1(x)))), then x = x + mlp(ln_2(x)).  x (B, S, C).
+/// x = x + c_proj(attention(c_attn(ln_1(x)))), then x = x + mlp(ln_2(x)).  x (B, S, C). Dropped: probabilities of attention, both branches.
 template <Machine M> constexpr tensor<M> gpt_block(scope<M> s, const gpt& g, tensor<M> x) {
   const gpt_deviations d(g);
   const auto qkv = nn::linear(s / "attn.c_attn", nn::layer_norm(s / "ln_1", x), 3 * g.width, d.linear);
-  const auto a = nn::linear(s / "attn.c_proj", attention(qkv, g.heads), g.width, d.residual);
+  const auto a = nn::linear(s / "attn.c_proj", attention(qkv, g.heads, {.dropout = g.dropout}), g.width, d.residual);
   x = x + dropout(a, g.dropout);
   return x + dropout(nn::mlp(s / "mlp", nn::layer_norm(s / "ln_2", x), 4 * g.width, d.linear, d.residual), g.dropout);
 }

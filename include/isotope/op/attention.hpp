@@ -1,4 +1,5 @@
 #pragma once
+#include "../core/philox.hpp"
 #include "../core/square_root.hpp"
 #include "../core/tape.hpp"
 #include "copy.hpp"
@@ -7,13 +8,26 @@ namespace isotope {
 namespace op {
 /// Operands, packed: qkv (B, S, (H + 2 G) D): queries, keys, values side by side; else q (B, S, H D), k (B, T, G D), v (B, T, G D);
 /// then, with a mask, mask (B, T). Outputs y (B, S, H D), lse (B, H, S) in accumulation format: the log of each softmax denominator.
-/// attributes: i[0] H heads, i[1] G key-value heads, i[2] causal, i[3] packed, i[4] has a mask; f[0] scale of the scores.
+/// attributes: i[0] H heads, i[1] G key-value heads, i[2] causal, i[3] packed, i[4] has a mask; f[0] scale of the scores, f[1] dropout.
+/// Where something is dropped, the node's ordinal is its random stream, and the gradient's too.
 struct attention_shape {
   static constexpr operand_layout layout = operand_layout::rows;
   static constexpr int operands(const attributes& a) { return (a.i[3] != 0 ? 1 : 3) + (a.i[4] != 0 ? 1 : 0); }
+  static constexpr bool random(const attributes& a) { return a.f[1] > 0; }
+  /// Words of keys 4 k to 4 k + 3 of a query: row (b H + h) S + s. Four neighbours share a call; no counter depends on the number of keys.
+  static constexpr std::array<std::uint32_t, 4> words(std::uint64_t seed, std::uint32_t row, std::uint32_t k, std::uint32_t step,
+                                                      std::uint32_t stream) {
+    return philox(seed, std::uint64_t(row) << 32 | k, step, stream);
+  }
+  /// A probability is dropped where its word is at most this: p 2^32 rounded up, less one. 0 < p < 1.
+  static constexpr std::uint32_t last_dropped(double p) {
+    const double least = p * 0x1p32;
+    const auto whole = std::uint64_t(least);
+    return std::uint32_t(double(whole) < least ? whole : whole - 1);
+  }
 };
-/// Operands of the forward, then y, lse, dy; outputs dqkv, or dq, dk, dv. With P = exp(scale q k^T + mask - lse):
-/// dv = P^T dy,  dS = P (dy v^T - rowsum(dy y)),  dq = scale dS k,  dk = scale dS^T q. The mask has no gradient.
+/// Operands of the forward, then y, lse, dy; outputs dqkv, or dq, dk, dv. With P = exp(scale q k^T + mask - lse) and K = kept / (1 - p), or 1:
+/// dv = (K P)^T dy,  dS = P (K (dy v^T) - rowsum(dy y)),  dq = scale dS k,  dk = scale dS^T q. The mask has no gradient.
 struct attention_grad : attention_shape {
   static constexpr std::string_view name = "attention_grad";
   static constexpr void infer(shape_rule& r) {
@@ -43,6 +57,10 @@ struct attention : attention_shape {
       return;
     if (r.attr.i[4] != 0 && !r.require(r.dims(packed ? 1 : 3) == shape{q.axis(0), T}, "mask must be [B,T]")) return;
     if (r.attr.i[2] != 0 && !r.require(q[1] <= T.size, "causal attention has more queries than keys")) return;
+    if (!(r.attr.f[1] >= 0 && r.attr.f[1] < 1)) {
+      r.fail(m << "dropout " << r.attr.f[1] << " is not in [0,1)");
+      return;
+    }
     if (r.attr.f[0] == 0) r.attr.f[0] = 1.0 / square_root(double(D));
     r.yield({q.axis(0), q.axis(1), H * D}, r.type(0));
     r.yield({q.axis(0), H, q.axis(1)}, r.accum());
@@ -54,7 +72,7 @@ struct attention : attention_shape {
     in[std::size_t(n)] = g.y(0).id;
     in[std::size_t(n + 1)] = g.y(1).id;
     in[std::size_t(n + 2)] = g.dy().id;
-    const auto r = g.machine().apply(info<attention_grad>, {in.data(), std::size_t(n + 3)}, g.attr, place::current());
+    const auto r = g.machine().record(info<attention_grad>, {in.data(), std::size_t(n + 3)}, g.attr, place::current(), g.ordinal);
     for (int k = 0; k < grads; ++k)
       if (g.wants(k)) g.give(k, {&g.machine(), r.out[std::size_t(k)]});
   }
@@ -63,46 +81,47 @@ struct attention : attention_shape {
 
 struct attention_options {
   bool causal = true;
-  int kv_heads = 0;  // 0: as many as heads; fewer: grouped-query attention
-  double scale = 0;  // 0: 1 / sqrt(head size)
+  int kv_heads = 0;    // 0: as many as heads; fewer: grouped-query attention
+  double scale = 0;    // 0: 1 / sqrt(head size)
+  double dropout = 0;  // probability to drop a probability, in [0, 1); evaluation programs drop nothing
+
+  /// Of attention whose first operand is x.
+  template <Machine M> constexpr attributes of(const tensor<M>& x, int heads, bool packed, bool masked) const {
+    attributes a;
+    a.i = {heads, kv_heads == 0 ? heads : kv_heads, causal ? 1 : 0, packed ? 1 : 0, masked ? 1 : 0};
+    a.f[0] = scale;
+    a.f[1] = x.machine == nullptr || x.machine->training ? dropout : 0;
+    return a;
+  }
 };
 
-/// y = softmax(scale q k^T + mask) v for each head, in O(S) memory; queries, keys and values packed in one tensor.
+/// y = dropout(softmax(scale q k^T + mask)) v for each head, in O(S) memory; queries, keys and values packed in one tensor.
 ///
 /// @param qkv    (B, S, (H + 2 G) D)
 /// @param heads  H; G key-value heads serve H / G query heads each
 /// @return       (B, S, H D)
-/// @error        a width that is no multiple of the heads
-/// Causal: query s sees keys 0..s (+ T - S where there are more keys). Source: Vaswani et al. 2017, arXiv:1706.03762; Dao 2023, arXiv:2307.08691.
+/// @error        a width that is no multiple of the heads; dropout outside [0, 1)
+/// Causal: query s sees keys 0..s (+ T - S where there are more keys).
+/// Dropout: the probability of key t for query s of head h is kept and scaled by 1 / (1 - dropout) where u >= dropout, else 0; u = word t % 4 of
+/// Philox 4x32-10(key = seed, counter = (t / 4, (b H + h) S + s, step, stream)) as u32 / 2^32. The softmax itself sums what is dropped too.
+/// Source: Vaswani et al. 2017, arXiv:1706.03762; Radford et al. 2018, section 4.1 (dropout); Dao 2023, arXiv:2307.08691.
 template <Machine M> constexpr tensor<M> attention(tensor<M> qkv, int heads, attention_options o = {}, place at = place::current()) {
-  attributes a;
-  a.i = {heads, o.kv_heads == 0 ? heads : o.kv_heads, o.causal ? 1 : 0, 1, 0};
-  a.f[0] = o.scale;
-  return apply<op::attention>(at, a, qkv);
+  return apply<op::attention>(at, o.of(qkv, heads, true, false), qkv);
 }
 /// As above with an additive key mask (B, S), e.g. 0 and -infinity. A query whose keys are all masked gives zeros.
 template <Machine M>
 constexpr tensor<M> attention(tensor<M> qkv, tensor<M> mask, int heads, attention_options o = {}, place at = place::current()) {
-  attributes a;
-  a.i = {heads, o.kv_heads == 0 ? heads : o.kv_heads, o.causal ? 1 : 0, 1, 1};
-  a.f[0] = o.scale;
-  return apply<op::attention>(at, a, qkv, mask);
+  return apply<op::attention>(at, o.of(qkv, heads, true, true), qkv, mask);
 }
 /// As above from q (B, S, H D), k and v (B, T, G D).
 template <Machine M>
 constexpr tensor<M> attention(tensor<M> q, tensor<M> k, tensor<M> v, int heads, attention_options o = {}, place at = place::current()) {
-  attributes a;
-  a.i = {heads, o.kv_heads == 0 ? heads : o.kv_heads, o.causal ? 1 : 0, 0, 0};
-  a.f[0] = o.scale;
-  return apply<op::attention>(at, a, q, k, v);
+  return apply<op::attention>(at, o.of(q, heads, false, false), q, k, v);
 }
 /// As above with an additive key mask (B, T).
 template <Machine M>
 constexpr tensor<M> attention(tensor<M> q, tensor<M> k, tensor<M> v, tensor<M> mask, int heads, attention_options o = {},
                               place at = place::current()) {
-  attributes a;
-  a.i = {heads, o.kv_heads == 0 ? heads : o.kv_heads, o.causal ? 1 : 0, 0, 1};
-  a.f[0] = o.scale;
-  return apply<op::attention>(at, a, q, k, v, mask);
+  return apply<op::attention>(at, o.of(q, heads, false, true), q, k, v, mask);
 }
 }  // namespace isotope

@@ -10,15 +10,16 @@
 layout(push_constant, scalar) uniform push {
   uint64_t q, k, v, mask;  // (B, S, H D), (B, T, G D), (B, T, G D), (B, T)
   uint64_t y, lse;         // (B, S, H D), (B, H, S) f32
+  uint64_t scalars;
   rows q_at, k_at, v_at, y_at, lse_at;
-  uint mask_batch;
   uint B, S, T;
   float scale;
+  uint stream;
 };
 
 float score(uint b, uint h, uint s, uint t) {
   const float x = scale * dot_of(q, at(q_at, b, s, h), Q, k, at(k_at, b, t, h / (H / G)), K);
-  return MASKED ? x + load(mask, b * mask_batch + t, MASK) : x;
+  return MASKED ? x + load(mask, b * MASK_BATCH + t, MASK) : x;
 }
 
 void main() {
@@ -45,7 +46,11 @@ void main() {
     [[unroll]] for (uint d = 0; d < CHUNK; ++d) y_part[d] = 0.0;
     if (defined)
       for (uint t = 0; t < n; ++t) {
-        const float p = exp_accurate(score(b, h, s, t) - top);
+        float p = exp_accurate(score(b, h, s, t) - top);
+        if (DROPPED) {
+          const float share = share_of(scalars, stream, i, t);
+          p = share == 0.0 ? 0.0 : p * share;
+        }
         const uint from = at(v_at, b, t, h / (H / G)) + first;
         [[unroll]] for (uint d = 0; d < CHUNK; ++d)
           if (first + d < D) y_part[d] += p * load(v, from + d, V);

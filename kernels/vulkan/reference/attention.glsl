@@ -1,4 +1,6 @@
-// What the attention kernels share: formats, head sizes, dot products of rows.
+// What the attention kernels share: formats, head sizes, dropout, dot products of rows.
+#include "attention_dropout.glsl"
+
 layout(constant_id = 2) const uint Q = F32;
 layout(constant_id = 3) const uint K = F32;
 layout(constant_id = 4) const uint V = F32;
@@ -8,6 +10,10 @@ layout(constant_id = 7) const bool CAUSAL = true;
 layout(constant_id = 8) const uint H = 1;  // heads
 layout(constant_id = 9) const uint G = 1;  // key-value heads
 layout(constant_id = 10) const uint D = 64;
+layout(constant_id = 11) const uint MASK_BATCH = 0;
+layout(constant_id = 12) const bool DROPPED = false;  // some probabilities are
+layout(constant_id = 13) const uint LAST = 0;         // the largest word that drops its probability
+layout(constant_id = 14) const float FACTOR = 1.0;    // of those kept: 1 / (1 - p)
 
 const uint CHUNK = 32;  // columns of a result that an invocation keeps in registers; scores are computed anew for each chunk
 
@@ -16,6 +22,9 @@ struct rows {
   uint batch, row;
 };
 uint at(rows r, uint b, uint row, uint head) { return b * r.batch + row * r.row + head * D; }
+
+// What dropout multiplies the probability of key t by for query row (b H + h) S + s.
+float share_of(uint64_t scalars, uint stream, uint row, uint t) { return words_of(scalars, stream, row, t / 4)[t % 4] > LAST ? FACTOR : 0.0; }
 
 // Keys that query s may see: the first n.
 uint seen(uint s, uint S, uint T) { return CAUSAL ? s + 1 + T - S : T; }

@@ -1,5 +1,6 @@
 #pragma once
 /// Attention by the definition; the gradient recomputes each probability from the stored log-denominators.
+#include <isotope/kernels/vulkan/attention_dropout.hpp>
 #include <isotope/op/attention.hpp>
 #include <isotope/shaders/reference_attention.hpp>
 #include <isotope/shaders/reference_attention_dkv.hpp>
@@ -25,6 +26,7 @@ struct attention_operands {
   float scale;
   view q, k, v;                // packed: of the same bytes, each from its first column on
   const view* mask = nullptr;  // (B,T)
+  attention_dropout dropout;
 
   attention_operands(const attributes& a, std::span<const view> x)
       : H(a.i[0]),
@@ -34,7 +36,8 @@ struct attention_operands {
         scale(float(a.f[0])),
         q(x[0]),
         k(x[packed ? 0 : 1]),
-        v(x[packed ? 0 : 2]) {
+        v(x[packed ? 0 : 2]),
+        dropout(a) {
     B = q.dims[0], S = q.dims[1], T = k.dims[1];
     D = q.dims[2] / (packed ? H + 2 * G : H);
     if (a.i[4] != 0 && x.size() > (packed ? 1u : 3u)) mask = &x[packed ? 1 : 3];
@@ -42,18 +45,20 @@ struct attention_operands {
     skip(k, H * D);
     skip(v, (H + G) * D);
   }
-  std::vector<range> reads() const {
+  std::vector<range> reads(const launch& l) const {
     std::vector<range> r{q, k, v};
     if (mask != nullptr) r.push_back(*mask);
+    dropout.add_reads(l, r);
     return r;
   }
   constants specialization(const launch& l) const {
     auto c = plain(l);
     c.add(q.type).add(k.type).add(v.type).add(mask != nullptr ? mask->type : dtype::f32).add(mask != nullptr).add(causal);
-    return c.add(H).add(G).add(D);
+    c.add(H).add(G).add(D).add(mask != nullptr ? word(mask->strides[0]) : 0u);
+    dropout.add_to(c);
+    return c;
   }
   std::uint64_t mask_at() const { return mask != nullptr ? mask->at : 0; }
-  std::uint32_t mask_batch() const { return mask != nullptr ? word(mask->strides[0]) : 0; }
 
  private:
   static void skip(view& x, std::int64_t columns) {
@@ -72,13 +77,15 @@ template <class P> struct kernel<op::attention, P, kernels::reference> {
     const auto n = x.B * x.H * x.S;
     if (n == 0) return;
     const struct {
-      std::uint64_t q, k, v, mask, y, lse;
+      std::uint64_t q, k, v, mask, y, lse, scalars;
       row_strides q_at, k_at, v_at, y_at, lse_at;
-      std::uint32_t mask_batch, B, S, T;
+      std::uint32_t B, S, T;
       float scale;
-    } push{x.q.at,           x.k.at,         x.v.at,           x.mask_at(),    y.at,      lse.at,    row_strides(x.q), row_strides(x.k),
-           row_strides(x.v), row_strides(y), row_strides(lse), x.mask_batch(), word(x.B), word(x.S), word(x.T),        x.scale};
-    r.add(shaders::reference_attention, x.specialization(l), push, reference::per_item(n), x.reads(), {y, lse});
+      std::uint32_t stream;
+    } push{x.q.at,    x.k.at,           x.v.at,           x.mask_at(),      y.at,           lse.at,
+           l.scalars, row_strides(x.q), row_strides(x.k), row_strides(x.v), row_strides(y), row_strides(lse),
+           word(x.B), word(x.S),        word(x.T),        x.scale,          l.ordinal};
+    r.add(shaders::reference_attention, x.specialization(l), push, reference::per_item(n), x.reads(l), {y, lse});
   }
 };
 
@@ -107,16 +114,14 @@ template <class P> struct kernel<op::attention_grad, P, kernels::reference> {
     }
 
     struct operands {
-      std::uint64_t q, k, v, mask, dy, means;
+      std::uint64_t q, k, v, mask, dy, means, scalars;
       row_strides q_at, k_at, v_at, dy_at;
-      std::uint32_t mask_batch, B, S, T;
+      std::uint32_t B, S, T;
       float scale;
-      std::uint32_t padding = 0;  // the struct that holds this one goes on at a multiple of 8
     };
-    const operands o{x.q.at,         x.k.at,           x.v.at,           x.mask_at(),      dy.at,
-                     l.scratch,      row_strides(x.q), row_strides(x.k), row_strides(x.v), row_strides(dy),
-                     x.mask_batch(), word(x.B),        word(x.S),        word(x.T),        x.scale};
-    auto reads = x.reads();
+    const operands o{x.q.at,           x.k.at,           x.v.at,          x.mask_at(), dy.at,     l.scratch, l.scalars, row_strides(x.q),
+                     row_strides(x.k), row_strides(x.v), row_strides(dy), word(x.B),   word(x.S), word(x.T), x.scale};
+    auto reads = x.reads(l);
     reads.insert(reads.end(), {dy, means});
     auto c = x.specialization(l);
     c.add(dy.type);
@@ -124,16 +129,16 @@ template <class P> struct kernel<op::attention_grad, P, kernels::reference> {
       const struct {
         operands o;
         std::uint64_t dq;
-        std::uint32_t dq_row;
-      } push{o, dx.q.at, word(dx.q.dims[2])};
+        std::uint32_t dq_row, stream;
+      } push{o, dx.q.at, word(dx.q.dims[2]), l.ordinal};
       r.add(shaders::reference_attention_dq, c, push, reference::per_item(queries), reads, {dx.q});
     }
     if (keys == 0) return;
     const struct {
       operands o;
       std::uint64_t dk, dv;
-      std::uint32_t dk_row;
-    } push{o, dx.k.at, dx.v.at, word(dx.k.dims[2])};
+      std::uint32_t dk_row, stream;
+    } push{o, dx.k.at, dx.v.at, word(dx.k.dims[2]), l.ordinal};
     r.add(shaders::reference_attention_dkv, c, push, reference::per_item(keys), reads, {dx.k, dx.v});
   }
 };

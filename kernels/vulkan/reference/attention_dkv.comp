@@ -10,6 +10,7 @@ layout(push_constant, scalar) uniform push {
   attention_operands o;
   uint64_t dk, dv;  // (B, T, ...), dense
   uint dk_row;      // of both
+  uint stream;
 };
 
 void main() {
@@ -23,7 +24,7 @@ void main() {
     for (uint h = g * (H / G); h < (g + 1) * (H / G); ++h)
       for (uint s = 0; s < o.S; ++s) {
         if (t >= seen(s, o.S, o.T)) continue;
-        const probability x = probability_of(o, b, h, s, t);
+        const probability x = probability_of(o, stream, b, h, s, t);
         const uint q_from = at(o.q_at, b, s, h) + first, dy_from = at(o.dy_at, b, s, h) + first;
         [[unroll]] for (uint d = 0; d < CHUNK; ++d)
           if (first + d < D) {

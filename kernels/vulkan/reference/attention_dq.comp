@@ -9,7 +9,7 @@
 layout(push_constant, scalar) uniform push {
   attention_operands o;
   uint64_t dq;  // (B, S, ...), dense
-  uint dq_row;
+  uint dq_row, stream;
 };
 
 void main() {
@@ -21,7 +21,7 @@ void main() {
     float sums[CHUNK];
     [[unroll]] for (uint d = 0; d < CHUNK; ++d) sums[d] = 0.0;
     for (uint t = 0; t < n; ++t) {
-      const float ds = probability_of(o, b, h, s, t).ds;
+      const float ds = probability_of(o, stream, b, h, s, t).ds;
       const uint from = at(o.k_at, b, t, g) + first;
       [[unroll]] for (uint d = 0; d < CHUNK; ++d)
         if (first + d < D) sums[d] += ds * load(o.k, from + d, K);

@@ -1,0 +1,41 @@
+#pragma once
+/// Which probabilities of attention are dropped: op::attention_shape::words for a block of queries, four keys a call.
+#include <isotope/kernels/cpu/philox_words.hpp>
+#include <isotope/op/attention.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace portable {
+
+struct attention_dropout {
+  bool on;
+  std::uint32_t last;  // the largest word that drops its probability
+  float factor;        // 1 / (1 - p), of those kept
+
+  explicit attention_dropout(const attributes& a)
+      : on(a.f[1] > 0), last(on ? op::attention_shape::last_dropped(a.f[1]) : 0), factor(float(1 / (1 - a.f[1]))) {}
+
+  /// kept[n i + q] = all ones or 0: key 4 k + i, query row first + q. n queries, a multiple of 16.
+  void draw(const launch& l, std::int64_t first, std::int64_t k, int n, std::uint32_t* kept) const {
+    for (int q0 = 0; q0 < n; q0 += philox_words::width) {
+      philox_words w;
+      for (int j = 0; j < w.width; ++j) {
+        w.c0[j] = std::uint32_t(k);
+        w.c1[j] = std::uint32_t(first + q0 + j);
+        w.c2[j] = std::uint32_t(l.scalars->counter);
+        w.c3[j] = l.ordinal;
+      }
+      w.run(l.scalars->seed);
+      for (int j = 0; j < w.width; ++j) {
+        kept[q0 + j] = w.c0[j] > last ? ~0u : 0u;
+        kept[n + q0 + j] = w.c1[j] > last ? ~0u : 0u;
+        kept[2 * n + q0 + j] = w.c2[j] > last ? ~0u : 0u;
+        kept[3 * n + q0 + j] = w.c3[j] > last ? ~0u : 0u;
+      }
+    }
+  }
+};
+
+}  // namespace portable
+}  // namespace arch
+}  // namespace isotope::cpu

@@ -1,0 +1,34 @@
+#pragma once
+/// Philox 4x32-10, 16 calls side by side: its integer products fill vectors.
+#include <cstdint>
+
+#include <isotope/backend/cpu/launch.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace portable {
+
+/// Sixteen counters of one seed; words after `run`.
+struct philox_words {
+  static constexpr int width = 16;
+  std::uint32_t c0[width], c1[width], c2[width], c3[width];
+
+  void run(std::uint64_t seed) {
+    auto k0 = std::uint32_t(seed), k1 = std::uint32_t(seed >> 32);
+    for (int round = 0; round < 10; ++round) {
+      for (int j = 0; j < width; ++j) {
+        const std::uint64_t p0 = std::uint64_t(0xD2511F53u) * c0[j], p1 = std::uint64_t(0xCD9E8D57u) * c2[j];
+        c0[j] = std::uint32_t(p1 >> 32) ^ c1[j] ^ k0;
+        c2[j] = std::uint32_t(p0 >> 32) ^ c3[j] ^ k1;
+        c1[j] = std::uint32_t(p1);
+        c3[j] = std::uint32_t(p0);
+      }
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
+    }
+  }
+};
+
+}  // namespace portable
+}  // namespace arch
+}  // namespace isotope::cpu
