@@ -1,6 +1,7 @@
 /// Attention of the vulkan backend by the device's own clock, forward and backward, with two heads checked against f64.
 ///
-///   bench_vulkan_attention [--device NAME] [--type bf16|f16|f32] [--portable] [--full] [--sweep] [--times N] [BATCHxHEADSxLENGTHxWIDTH]...
+///   bench_vulkan_attention [--device NAME] [--type bf16|f16|f32] [--portable] [--full] [--dropout P] [--sweep] [--times N]
+///     [BATCHxHEADSxLENGTHxWIDTH]...
 ///
 /// Without shapes: 32x12x1024x64 and 4x12x1024x64, packed as the model has them, causal unless --full. Medians of --times runs (20) after 300 ms of
 /// warm-up; TFLOP/s count the products that a causal triangle needs, 2 forward and 5 backward. --sweep times other tiles of the matrix kernels:
@@ -84,6 +85,7 @@ struct square_error {
 class program {
  public:
   int times = 20;
+  double dropout = 0;
   bool causal = true, portable = false;
   dtype type = dtype::bf16;
 
@@ -102,10 +104,12 @@ class program {
   struct problem {
     sizes z;
     numbers qkv, dy;
-    vulkan::memory qkv_on, dy_on, y_on, lse_on, dqkv_on, scratch;
+    vulkan::memory qkv_on, dy_on, y_on, lse_on, dqkv_on, scratch, scalars_on;
     attributes attr;
     std::vector<vulkan::view> forward_in, forward_out, backward_in, backward_out;
     vulkan::launch forward, backward;
+
+    problem(const sizes& s, dtype t) : z(s), qkv(t, z.B * z.S * 3 * z.H * z.D), dy(t, z.B * z.S * z.H * z.D) {}
   };
   void set(problem& p) {
     const auto& [B, H, S, D] = p.z;
@@ -122,7 +126,9 @@ class program {
     put(p.lse_on, heads.count() * 4, {});
     put(p.dqkv_on, packed.count() * size_of(type), {});
     p.attr.i = {H, H, causal ? 1 : 0, 1, 0};
-    p.attr.f = {1 / std::sqrt(double(D))};
+    p.attr.f = {1 / std::sqrt(double(D)), dropout};
+    auto scalars = vulkan::device_scalars::of({}, 1);
+    put(p.scalars_on, sizeof scalars, std::as_writable_bytes(std::span(&scalars, 1)));
     const auto view = [](const vulkan::memory& m, const shape& s, dtype t) {
       return vulkan::view{m.address(), s.count() * size_of(t), s, dense_strides(s), t};
     };
@@ -140,6 +146,7 @@ class program {
       l.attr = &p.attr;
       l.scratch = p.scratch.address();
       l.scratch_bytes = scratch_bytes;
+      l.scalars = p.scalars_on.address();
       l.device = &context_->what().what;
       return l;
     };
@@ -148,9 +155,7 @@ class program {
   }
 
   void row(const sizes& z) {
-    problem p{
-        z, numbers(type, z.B * z.S * 3 * z.H * z.D), numbers(type, z.B * z.S * z.H * z.D), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
-        {}};
+    problem p(z, type);
     set(p);
     using P = precision::bf16;
     const auto forward = recorded([&](vulkan::recording& r) { record<op::attention, P>(p.forward, r); });
@@ -166,9 +171,7 @@ class program {
   }
 
   void sweep(const sizes& z) {
-    problem p{
-        z, numbers(type, z.B * z.S * 3 * z.H * z.D), numbers(type, z.B * z.S * z.H * z.D), {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {},
-        {}};
+    problem p(z, type);
     set(p);
     const auto f = vulkan::attention_heads::forward(p.forward), b = vulkan::attention_heads::gradient(p.backward);
     const std::int64_t side = vulkan::matrix_side(context_->what().what, type);
@@ -254,6 +257,13 @@ class program {
   struct head {
     std::vector<double> q, k, v, dy, y, dq, dk, dv;
   };
+  /// What dropout multiplies a probability by: stream, step and seed are 0.
+  static double share(const problem& p, std::int64_t row, std::size_t t) {
+    const double drops = p.attr.f[1];
+    if (drops == 0) return 1;
+    const auto words = op::attention_shape::words(0, std::uint32_t(row), std::uint32_t(t / 4), 0, 0);
+    return words[t % 4] > op::attention_shape::last_dropped(drops) ? 1 / (1 - drops) : 0;
+  }
   head by_definition(const problem& p, std::int64_t b, std::int64_t h) const {
     const auto& [B, H, S, D] = p.z;
     const double scale = p.attr.f[0];
@@ -282,12 +292,12 @@ class program {
         top = std::max(top, w[t]);
       }
       for (std::size_t t = 0; t < end; ++t) sum += w[t] = std::exp(w[t] - top);
-      for (std::size_t t = 0; t < end; ++t) mean += (w[t] /= sum) * dp[t];
+      for (std::size_t t = 0; t < end; ++t) mean += (w[t] /= sum) * (dp[t] *= share(p, (b * H + h) * S + std::int64_t(s), t));
       for (std::size_t t = 0; t < end; ++t) {
-        const double ds = scale * w[t] * (dp[t] - mean);
+        const double ds = scale * w[t] * (dp[t] - mean), left = w[t] * share(p, (b * H + h) * S + std::int64_t(s), t);
         for (std::size_t d = 0; d < n; ++d) {
-          x.y[s * n + d] += w[t] * x.v[t * n + d];
-          x.dv[t * n + d] += w[t] * x.dy[s * n + d];
+          x.y[s * n + d] += left * x.v[t * n + d];
+          x.dv[t * n + d] += left * x.dy[s * n + d];
           x.dq[s * n + d] += ds * x.k[t * n + d];
           x.dk[t * n + d] += ds * x.q[s * n + d];
         }
@@ -351,6 +361,7 @@ int main(int argc, char** argv) {
   std::vector<sizes> all;
   dtype type = dtype::bf16;
   bool causal = true, portable = false, sweep = false;
+  double dropout = 0;
   int times = 20;
   for (int i = 1; i < argc; ++i) {
     const std::string s = argv[i];
@@ -358,6 +369,7 @@ int main(int argc, char** argv) {
     if (s == "--device") o.name = value();
     else if (s == "--times") times = std::max(1, std::atoi(value().c_str()));
     else if (s == "--full") causal = false;
+    else if (s == "--dropout") dropout = std::atof(value().c_str());
     else if (s == "--portable") portable = true;
     else if (s == "--sweep") sweep = true;
     else if (s == "--type") {
@@ -369,6 +381,7 @@ int main(int argc, char** argv) {
   program p(o);
   p.times = times;
   p.causal = causal;
+  p.dropout = dropout;
   p.portable = portable;
   p.type = type;
   for (const auto& z : all) sweep ? p.sweep(z) : p.row(z);
