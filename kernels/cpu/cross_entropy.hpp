@@ -33,14 +33,14 @@ struct cross_entropy {
     return 4 * (rows + s.in[0].cols() * row_chunks::limit(rows));
   }
   static void run(const launch& l) {
-    const std::int64_t V = l.in[0].dims.cols(), rows = l.in[1].dims.count();
+    const std::int64_t N = l.in[0].dims.cols(), V = l.attr->i[0], rows = l.in[1].dims.count();
     const auto* targets = l.in[1].as<const std::int32_t>();
     auto* losses = static_cast<float*>(l.scratch);
     float* buffers = losses + rows;
     const row_chunks chunks(rows);
     for_tasks(l, chunks.count, double(rows * V) * 0.4, [&](std::int64_t t, int slice) {
       for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
-        const float* x = read_row(l.in[0], r, V, buffers + slice * V);
+        const float* x = read_row(l.in[0], r, N, buffers + slice * N);
         const float top = math::max(x, V), lse = top + std::log(sum_exp(x, V, top));
         l.out[1].as<float>()[r] = lse;
         losses[r] = counts(targets[r], V) ? lse - x[targets[r]] : 0.0f;
@@ -61,7 +61,7 @@ struct cross_entropy_grad {
 
   static constexpr std::int64_t scratch(const step_shapes& s) { return 8 * s.in[0].cols() * row_chunks::limit(s.in[1].count()); }
   static void run(const launch& l) {
-    const std::int64_t V = l.in[0].dims.cols(), rows = l.in[1].dims.count();
+    const std::int64_t N = l.in[0].dims.cols(), V = l.attr->i[0], rows = l.in[1].dims.count();
     const auto* targets = l.in[1].as<const std::int32_t>();
     auto* buffers = static_cast<float*>(l.scratch);
     std::int64_t counted = 0;
@@ -69,19 +69,20 @@ struct cross_entropy_grad {
     const float k = scalar(l.in[3]) / float(larger_of(1, counted));
     const row_chunks chunks(rows);
     for_tasks(l, chunks.count, double(rows * V) * 0.35, [&](std::int64_t t, int slice) {
-      float* own = buffers + 2 * slice * V;
+      float* own = buffers + 2 * slice * N;
       for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
         const bool in = counts(targets[r], V);
-        float* d = target_row(l.out[0], r, V, own + V);
+        float* d = target_row(l.out[0], r, N, own + N);
         if (in) {
-          const float* x = read_row(l.in[0], r, V, own);
+          const float* x = read_row(l.in[0], r, N, own);
           const float lse = l.in[2].as<const float>()[r], hit = k * (math::exp(x[targets[r]] - lse) - 1.0f);
           math::map(V, d, [k, lse](float v) ISOTOPE_INLINE_LAMBDA { return k * math::exp(v - lse); }, x);
           d[targets[r]] = hit;
+          std::memset(d + V, 0, std::size_t(N - V) * 4);
         } else {
-          std::memset(d, 0, std::size_t(V) * 4);
+          std::memset(d, 0, std::size_t(N) * 4);
         }
-        finish_row(l.out[0], r, V, d);
+        finish_row(l.out[0], r, N, d);
       }
     });
   }

@@ -16,7 +16,7 @@ inline bool counts(std::int64_t target, std::int64_t V) { return target >= 0 && 
 template <class P> struct kernel<op::cross_entropy, P, kernels::reference> {
   static void run(const launch& l) {
     const view &logits = l.in[0], &targets = l.in[1], &lse = l.out[1];
-    const std::int64_t V = logits.dims[-1], step = reference::last_stride(logits);
+    const std::int64_t V = l.attr->i[0], step = reference::last_stride(logits);
     double loss = 0;
     std::int64_t rows = 0;
     for (reference::index row(targets.dims); row.valid(); row.next()) {
@@ -41,7 +41,7 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::reference> 
   static constexpr std::uint32_t inplace = 1;
   static void run(const launch& l) {
     const view &logits = l.in[0], &targets = l.in[1], &lse = l.in[2], &dx = l.out[0];
-    const std::int64_t V = logits.dims[-1];
+    const std::int64_t V = l.attr->i[0], N = logits.dims[-1];
     const auto target = [&](const reference::index& row) -> std::int64_t {
       return targets.as<const std::int32_t>()[row.in(targets.strides)];
     };
@@ -51,6 +51,7 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::reference> 
     for (reference::index row(targets.dims); row.valid(); row.next()) {
       const bool counted = reference::counts(target(row), V);
       const double sum = reference::load(lse, row.in(lse.strides));
+      for (std::int64_t c = V; c < N; ++c) reference::store(dx, row.in(dx.strides) + c * reference::last_stride(dx), 0);
       for (std::int64_t c = 0; c < V; ++c) {
         const double x = reference::load(logits, row.in(logits.strides) + c * reference::last_stride(logits));
         const double d = std::exp(x - sum) - (c == target(row) ? 1.0 : 0.0);

@@ -10,11 +10,11 @@
 layout(constant_id = 5) const uint X = F32;
 
 layout(push_constant, scalar) uniform push {
-  uint64_t logits;   // (rows, V)
+  uint64_t logits;   // (rows, N), the first V of each row classes
   uint64_t targets;  // (rows) i32
   uint64_t lse;      // (rows) f32
   uint64_t losses;   // (rows) f32; of rows that do not count: 0
-  uint rows, V;
+  uint rows, N, V;
 };
 
 const uint FLIGHT = 4;
@@ -23,13 +23,18 @@ const float LOWEST = -3.40282347e38;
 void main() {
   const uint row = group_index() * TEAMS + team_index(), lane = lane_index();
   if (row >= rows) return;
-  const uint begin = row * V, end = begin + V, first = begin / 4, blocks = blocks_of(begin, end);
+  const uint begin = row * N, end = begin + V, first = begin / 4, blocks = blocks_of(begin, end);
   float top = LOWEST, total = 0.0;
   vec4 poison = vec4(0.0);  // NaN where the row has one, which max may lose
   for (uint b = lane; b < blocks; b += FLIGHT * TEAM) {
     vec4 v[FLIGHT];
-    [[unroll]] for (uint k = 0; k < FLIGHT; ++k)
-      v[k] = b + k * TEAM < blocks ? load_elements(logits, first + b + k * TEAM, begin, end, X, -INFINITY) : vec4(-INFINITY);
+    [[unroll]] for (uint k = 0; k < FLIGHT; ++k) {
+      const uint at = first + b + k * TEAM;
+      v[k] = vec4(-INFINITY);
+      if (b + k * TEAM >= blocks) continue;
+      v[k] = load_elements(logits, at, begin, end, X, -INFINITY);
+      if (WIDE && 4 * at + 4 > end) v[k] = mix(vec4(-INFINITY), v[k], elements_inside(at, begin, end));  // rows are whole vectors, classes not
+    }
     float most = top;
     [[unroll]] for (uint k = 0; k < FLIGHT; ++k) {
       most = max(most, max_of(v[k]));

@@ -33,7 +33,7 @@ template <class P> struct kernel<op::cross_entropy, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
     using portable::word;
     const view &logits = l.in[0], &targets = l.in[1], &loss = l.out[0], &lse = l.out[1];
-    const std::int64_t V = logits.dims.cols(), rows = targets.dims.count();
+    const std::int64_t N = logits.dims.cols(), V = l.attr->i[0], rows = targets.dims.count();
     if (!portable::aligned(logits))
       return portable::fall_through<op::cross_entropy, P>(l, r, "cross_entropy: the logits are no whole vectors");
     view losses;
@@ -42,9 +42,9 @@ template <class P> struct kernel<op::cross_entropy, P, kernels::portable> {
     if (rows > 0) {
       const struct {
         std::uint64_t logits, targets, lse, losses;
-        std::uint32_t rows, V;
-      } push{logits.at, targets.at, lse.at, losses.at, word(rows), word(V)};
-      const bool wide = V % 4 == 0;
+        std::uint32_t rows, N, V;
+      } push{logits.at, targets.at, lse.at, losses.at, word(rows), word(N), word(V)};
+      const bool wide = N % 4 == 0;
       const auto t = portable::team::streaming(*l.device, portable::blocks_of_row(V, wide), 8);
       r.add(shaders::cross_entropy, portable::of_rows(l, t, wide).add(logits.type), push, cover(rows, t.rows()), {logits, targets},
             {lse, losses})
@@ -62,22 +62,22 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
     using portable::word;
     const view &logits = l.in[0], &targets = l.in[1], &lse = l.in[2], &dloss = l.in[3], &dlogits = l.out[0];
-    const std::int64_t V = logits.dims.cols(), rows = targets.dims.count();
-    if (rows * V == 0) return;
+    const std::int64_t N = logits.dims.cols(), V = l.attr->i[0], rows = targets.dims.count();
+    if (rows * N == 0) return;
     if (!portable::all_aligned(logits, dlogits))
       return portable::fall_through<op::cross_entropy_grad, P>(l, r, "cross_entropy_grad: the logits are no whole vectors");
     view k;
     k.at = l.scratch;
     k.bytes = 4;
     portable::record_counted_rows(l, r, targets, V, dloss, k, true);
-    const bool wide = V % 4 == 0;
-    auto t = portable::team::streaming(*l.device, portable::blocks_of_row(V, wide), 0);
+    const bool wide = N % 4 == 0;
+    auto t = portable::team::streaming(*l.device, portable::blocks_of_row(N, wide), 0);
     t.hold = 4;
-    const std::int64_t pieces = portable::divide_up(portable::blocks_of_row(V, wide), t.hold * t.workgroup);
+    const std::int64_t pieces = portable::divide_up(portable::blocks_of_row(N, wide), t.hold * t.workgroup);
     const struct {
       std::uint64_t logits, targets, lse, k, dlogits;
-      std::uint32_t rows, V, pieces;
-    } push{logits.at, targets.at, lse.at, k.at, dlogits.at, word(rows), word(V), word(pieces)};
+      std::uint32_t rows, N, V, pieces;
+    } push{logits.at, targets.at, lse.at, k.at, dlogits.at, word(rows), word(N), word(V), word(pieces)};
     r.add(shaders::cross_entropy_grad, portable::of_rows(l, t, wide).add(logits.type), push, cover(rows * pieces, 1),
           {logits, targets, lse, k}, {dlogits})
         .subgroup = l.device->subgroup;

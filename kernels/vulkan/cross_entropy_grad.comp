@@ -10,19 +10,19 @@
 layout(constant_id = 5) const uint X = F32;  // format of logits and dlogits
 
 layout(push_constant, scalar) uniform push {
-  uint64_t logits;   // (rows, V)
+  uint64_t logits;   // (rows, N), the first V of each row classes
   uint64_t targets;  // (rows) i32
   uint64_t lse;      // (rows) f32
   uint64_t k;        // () f32
-  uint64_t dlogits;  // (rows, V)
-  uint rows, V;
+  uint64_t dlogits;  // (rows, N), zeros behind the classes
+  uint rows, N, V;
   uint pieces;       // of a row, HOLD WG blocks each
 };
 
 void main() {
   const uint row = group_index() / pieces, piece = group_index() % pieces;
   if (row >= rows) return;
-  const uint begin = row * V, end = begin + V, first = begin / 4, blocks = blocks_of(begin, end);
+  const uint begin = row * N, end = begin + N, first = begin / 4, blocks = blocks_of(begin, end);
   const uint from = piece * HOLD * WG + gl_LocalInvocationID.x;
   const uint target = uint(load_int(targets, row));
   const bool counts = target < V;
@@ -40,6 +40,7 @@ void main() {
       const uint j = begin + target - 4 * b;
       if (j < 4) d -= mix(vec4(0.0), vec4(1.0), equal(uvec4(0, 1, 2, 3), uvec4(j)));
       d *= factor;
+      if (4 * b + 4 > begin + V) d = mix(vec4(0.0), d, lessThan(4 * b + uvec4(0, 1, 2, 3), uvec4(begin + V)));
     }
     store_elements(dlogits, b, begin, end, X, d);
   }

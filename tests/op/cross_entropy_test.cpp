@@ -54,6 +54,25 @@ TYPED_TEST(cross_entropy, gradient_matches_the_formula_and_is_zero_in_rows_that_
     EXPECT_TRUE(near(d.at(0), dx, F::roundings(24) / counted)) << V;  // the exponent's error is that of a number up to 16
   }
 }
+TYPED_TEST(cross_entropy, columns_behind_the_classes_may_hold_anything_and_get_no_gradient) {
+  using F = TestFixture;
+  constexpr std::int64_t padded_sizes[][3] = {{5, 8, 7}, {3, 64, 50}, {2, 67, 64}, {4, 512, 257}, {6, 9, 1}};
+  for (const auto& [rows, N, V] : padded_sizes) {
+    const host x = random({rows, V}, F::type, 1, -5, 5), t = targets_of(rows, V), dloss({}, F::accum, {0.75});
+    host padded = full({rows, N}, F::type, nan);
+    for (std::int64_t i = 0; i < rows * V; ++i) padded.at[std::size_t(i / V * N + i % V)] = x[i];
+    attributes classes;
+    classes.i[0] = V;
+    const auto y = F::template run<op::cross_entropy>({x, t}), z = F::template run<op::cross_entropy>({padded, t}, classes);
+    EXPECT_TRUE(near(z.at(0), y.at(0).at, F::roundings(double(V + rows + 20)) * 16)) << N;
+    EXPECT_TRUE(near(z.at(1), y.at(1).at, F::roundings(double(V + 20)) * 16)) << N;
+    const auto d = F::template run<op::cross_entropy_grad>({x, t, z.at(1), dloss});
+    const auto e = F::template run<op::cross_entropy_grad>({padded, t, z.at(1), dloss}, classes);
+    std::vector<double> wanted(std::size_t(rows * N), 0);
+    for (std::int64_t i = 0; i < rows * V; ++i) wanted[std::size_t(i / V * N + i % V)] = d.at(0)[i];
+    EXPECT_TRUE(same(e.at(0), wanted)) << N;
+  }
+}
 TYPED_TEST(cross_entropy, no_row_that_counts_gives_zero_loss_and_zero_gradient) {
   using F = TestFixture;
   const host x = random({3, 4}, F::type, 1), t({3}, dtype::i32, {-1, 4, -100});

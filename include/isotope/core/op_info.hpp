@@ -45,6 +45,7 @@ struct op_info {
   bool accumulates = false;  // kernels honour `accumulate`: they add to the output instead of overwriting it
   bool (*random)(const attributes&) =
       nullptr;             // where it draws random numbers: such nodes are numbered, each number a stream; none: nowhere
+  bool moves = false;      // its output holds elements of its first input as they are: a parameter's gradient passes in its own format
   std::uint8_t inout = 0;  // bit k: output k is input k, updated in place
   void (*infer)(shape_rule&) = nullptr;
   void (*gradient)(pullback&) = nullptr;        // none: not differentiable
@@ -74,6 +75,7 @@ template <IsOp Op> constexpr op_info describe() {
   if constexpr (requires { Op::layout; }) r.layout = Op::layout;
   if constexpr (requires { Op::accumulates; }) r.accumulates = Op::accumulates;
   if constexpr (requires { &Op::random; }) r.random = &Op::random;
+  if constexpr (requires { Op::moves; }) r.moves = Op::moves;
   if constexpr (requires { Op::inout; }) r.inout = Op::inout;
   if constexpr (HasGradientRule<Op>) r.gradient = &Op::gradient;
   if constexpr (HasDecomposition<Op>) r.decompose = &Op::decompose;

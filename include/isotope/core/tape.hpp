@@ -291,11 +291,17 @@ class pullback {
   constexpr bool has_dy(int k) const { return dy_[std::size_t(k)] >= 0; }
   /// Whether anybody wants the gradient of input k: rules skip the work where not.
   constexpr bool wants(int k) const { return k < inputs() && t_.describe(n_.in[std::size_t(k)]).wants_gradient; }
-  /// The format of input k's gradient: accumulation format for parameters, its own for activations.
+  /// The format of input k's gradient: accumulation format for parameters and what holds their elements, its own for activations.
   constexpr dtype grad_type(int k) const {
     const auto v = n_.in[std::size_t(k)];
-    const value& root = t_.describe(t_.g.root(v));
-    return root.kind == value_kind::param ? accum_of(t_.program()) : t_.describe(v).type;
+    for (auto from = t_.g.root(v); from >= 0;) {
+      const value& x = t_.describe(from);
+      if (x.kind == value_kind::param) return accum_of(t_.program());
+      if (x.producer < 0) break;
+      const node& by = t_.g.nodes[std::size_t(x.producer)];
+      from = by.op->moves ? t_.g.root(by.in[0]) : -1;
+    }
+    return t_.describe(v).type;
   }
   /// The gradient of input k collected so far (invalid: none yet), for ops that add to it in place.
   constexpr T collected(int k) const { return {&t_, collected_[std::size_t(k)]}; }
@@ -323,6 +329,7 @@ namespace op {
 /// y[i] = x[i], dense: the one op that the recorder itself emits, where an op cannot read an operand's strides.
 struct copy {
   static constexpr std::string_view name = "copy";
+  static constexpr bool moves = true;
   static constexpr operand_layout layout = operand_layout::any;
   static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), r.type(0)); }
   static constexpr void gradient(pullback& g) { g.give(0, g.dy()); }

@@ -87,4 +87,10 @@ concept HasKernelSet = requires {
 template <class T>
 concept Target = HasBackend<T> && HasPrecision<T> && HasKernelSet<T>;
 
+/// The length that a backend's kernels like the rows of matrices to be a multiple of, in elements; 1: any.
+template <Target T> constexpr std::int64_t row_multiple() {
+  if constexpr (requires { T::backend::row_multiple; }) return T::backend::row_multiple;
+  else return 1;
+}
+
 }  // namespace isotope

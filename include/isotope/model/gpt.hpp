@@ -7,7 +7,6 @@
 #include "../core/square_root.hpp"
 #include "../nn/nn.hpp"
 #include "../op/attention.hpp"
-#include "../op/cross_entropy.hpp"
 #include "../op/dropout.hpp"
 #include "../op/embedding.hpp"
 
@@ -71,15 +70,23 @@ template <Machine M> constexpr tensor<M> gpt_block(scope<M> s, const gpt& g, ten
   return x + dropout(nn::mlp(s / "mlp", nn::layer_norm(s / "ln_2", x), 4 * g.width, d.linear, d.residual), g.dropout);
 }
 
-/// Logits (B, S, V) of token ids (B, S), S <= context.
-template <Machine M> constexpr tensor<M> gpt_logits(scope<M> s, const gpt& g, tensor<M> tokens, place at = place::current()) {
+/// What the head multiplies: features (B, S, C) of token ids (B, S), S <= context, and the table of tokens (V, C) that it is tied to.
+template <Machine M> struct gpt_features {
+  tensor<M> x, wte;
+};
+template <Machine M> constexpr gpt_features<M> gpt_body(scope<M> s, const gpt& g, tensor<M> tokens, place at = place::current()) {
   if (const auto wrong = validate(g); !wrong.empty() && s.machine != nullptr) s.machine->fail(wrong, at);
   const auto wte = s.param("wte.weight", {g.vocab, g.width}, init::normal(0.02));
   const auto wpe = s.param("wpe.weight", {g.context, g.width}, init::normal(0.02));
   const auto words = embedding(wte, tokens), positions = narrow(wpe, 0, 0, tokens[-1]);
   auto x = dropout(words + positions, g.dropout);
   for (int l = 0; l < g.layers; ++l) x = nn::block(s / "h" / l, x, [&](scope<M> h, tensor<M> y) { return gpt_block(h, g, y); });
-  return matmul(nn::layer_norm(s / "ln_f", x), transpose(wte));
+  return {nn::layer_norm(s / "ln_f", x), wte};
+}
+/// Logits (B, S, V) of token ids (B, S), S <= context.
+template <Machine M> constexpr tensor<M> gpt_logits(scope<M> s, const gpt& g, tensor<M> tokens, place at = place::current()) {
+  const auto f = gpt_body(s, g, tokens, at);
+  return matmul(f.x, transpose(f.wte));
 }
 
 /// The training loss as a function of sizes known at run time: inputs `tokens` and `targets` (batch, length), i32; cross-entropy in nats.
@@ -88,7 +95,8 @@ struct gpt_loss_of {
   int batch = 1, length = 1;
   template <Machine M> constexpr tensor<M> operator()(scope<M> s) const {
     const auto tokens = s.input("tokens", {batch, length}, dtype::i32), targets = s.input("targets", {batch, length}, dtype::i32);
-    return cross_entropy(gpt_logits(s, size, tokens), targets);
+    const auto f = gpt_body(s, size, tokens);
+    return nn::classify(f.x, f.wte, targets);
   }
 };
 /// Next-token logits (batch, length, V) as a function of sizes known at run time: input `tokens`.

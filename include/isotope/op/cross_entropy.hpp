@@ -3,12 +3,24 @@
 
 namespace isotope {
 namespace op {
-/// Operands logits, targets, lse, dloss; output dlogits = dloss (softmax(logits) - onehot(target)) / counted rows, 0 in rows that do not count.
+/// Operands logits, targets, lse, dloss; output dlogits = dloss (softmax(logits) - onehot(target)) / counted rows, 0 in rows that do not count
+/// and in columns that are no classes. attributes: i[0] classes.
 struct cross_entropy_grad {
   static constexpr std::string_view name = "cross_entropy_grad";
-  static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), r.type(0)); }
+  static constexpr void infer(shape_rule& r) {
+    if (count_classes(r)) r.yield(r.dims(0), r.type(0));
+  }
+  static constexpr bool count_classes(shape_rule& r) {
+    const std::int64_t N = r.dims(0)[-1];
+    auto& classes = r.attr.i[0];
+    if (classes == 0) classes = N;
+    message m;
+    if (classes < 0 || classes > N) r.fail(m << classes << " classes in rows of " << N << " logits");
+    return m.empty();
+  }
 };
-/// Operands logits (..., V), targets (...) i32; outputs loss () and lse (...) in accumulation format.
+/// Operands logits (..., N), targets (...) i32; outputs loss () and lse (...) in accumulation format. attributes: i[0] classes V <= N, the first
+/// columns; the others are looked at by nobody.
 struct cross_entropy {
   static constexpr std::string_view name = "cross_entropy";
   static constexpr void infer(shape_rule& r) {
@@ -16,7 +28,7 @@ struct cross_entropy {
     shape rows;
     for (int i = 0; i + 1 < x.rank; ++i) rows.push(x.axis(i));
     if (!r.require(x.rank >= 1 && r.dims(1) == rows, "targets must have the shape of the logits without the last axis") ||
-        !r.require(r.type(1) == dtype::i32, "targets must be i32"))
+        !r.require(r.type(1) == dtype::i32, "targets must be i32") || !cross_entropy_grad::count_classes(r))
       return;
     r.yield({}, r.accum());
     r.yield(rows, r.accum());
@@ -29,11 +41,15 @@ struct cross_entropy {
 
 /// loss = avg over rows of (logsumexp(logits[row]) - logits[row, target[row]]), in nats; probabilities are never stored.
 ///
-/// @param logits   (..., V)
+/// @param logits   (..., N)
 /// @param targets  (...)  i32; a target outside [0, V), e.g. -1, leaves its row out of loss and gradient
+/// @param classes  V: the first columns of the logits; 0: all of them. The others pad rows to a length that kernels like, and may hold anything
 /// @return         ()     accumulation format; 0 where no row counts
-/// @error          targets of another shape or format
-template <Machine M> constexpr tensor<M> cross_entropy(tensor<M> logits, tensor<M> targets, place at = place::current()) {
-  return apply<op::cross_entropy>(at, {}, logits, targets);
+/// @error          targets of another shape or format; more classes than logits
+template <Machine M>
+constexpr tensor<M> cross_entropy(tensor<M> logits, tensor<M> targets, std::int64_t classes = 0, place at = place::current()) {
+  attributes a;
+  a.i[0] = classes;
+  return apply<op::cross_entropy>(at, a, logits, targets);
 }
 }  // namespace isotope

@@ -82,9 +82,10 @@ struct narrow {
   static constexpr void gradient(pullback& g);
 };
 
-/// dx = zeros of the shape of x with dy in a range: the gradient of narrow. attributes: i[0] axis, i[1] first, i[2] size of the axis.
+/// y = zeros with x in a range of one axis; the gradient of narrow, and the other way round. attributes: i[0] axis, i[1] first, i[2] size of the axis.
 struct pad {
   static constexpr std::string_view name = "pad";
+  static constexpr bool moves = true;
   static constexpr operand_layout layout = operand_layout::any;
   static constexpr void infer(shape_rule& r) {
     shape y = r.dims(0);
@@ -168,6 +169,15 @@ constexpr tensor<M> narrow(tensor<M> x, int axis, std::int64_t first, std::int64
   attributes a;
   a.i = {axis, first, length};
   return apply<op::narrow>(at, a, x);
+}
+/// y = zeros, but y[first : first + size of x] = x along an axis, which is `size` long.
+/// @error  the range is outside the axis
+template <Machine M> constexpr tensor<M> pad(tensor<M> x, int axis, std::int64_t first, std::int64_t size, place at = place::current()) {
+  if (axis < 0) axis += x.rank();
+  if (x.valid() && axis >= 0 && axis < x.rank() && first == 0 && size == x[axis]) return x;
+  attributes a;
+  a.i = {axis, first, size};
+  return apply<op::pad>(at, a, x);
 }
 /// Axes of size 1, and missing leading axes, repeated to the shape.
 /// @error  an axis of another size than 1 would have to repeat

@@ -9,22 +9,22 @@
 layout(constant_id = 2) const uint X = F32;
 
 layout(push_constant, scalar) uniform push {
-  uint64_t logits;   // (rows, V)
+  uint64_t logits;   // (rows, N), the first V of each row classes
   uint64_t targets;  // (rows) i32
   uint64_t lse;      // (rows) f32
   uint64_t losses;   // (2, rows) f32: of rows that count, 1 where a row counts
-  uint rows, V;
+  uint rows, N, V;
 };
 
 void main() {
   const uint row = item_index();
   if (row >= rows) return;
-  const denominator d = denominator_of(logits, row * V, 1, V, X);
+  const denominator d = denominator_of(logits, row * N, 1, V, X);
   f32_ref(lse).at[row] = d.defined ? d.top + d.log_total : V == 0 ? -INFINITY : NOT_A_NUMBER;
   const int target = load_int(targets, row);
   const bool counted = target >= 0 && uint(target) < V;
   float loss = 0.0;
-  if (counted) loss = d.defined ? (d.top - load(logits, row * V + uint(target), X)) + d.log_total : NOT_A_NUMBER;
+  if (counted) loss = d.defined ? (d.top - load(logits, row * N + uint(target), X)) + d.log_total : NOT_A_NUMBER;
   f32_ref(losses).at[row] = loss;
   f32_ref(losses).at[rows + row] = counted ? 1.0 : 0.0;
 }

@@ -45,8 +45,8 @@ template <class P> struct kernel<op::cross_entropy, P, kernels::reference> {
     if (rows > 0) {
       const struct {
         std::uint64_t logits, targets, lse, losses;
-        std::uint32_t rows, V;
-      } push{logits.at, targets.at, lse.at, each.at, word(rows), word(logits.dims[-1])};
+        std::uint32_t rows, N, V;
+      } push{logits.at, targets.at, lse.at, each.at, word(rows), word(logits.dims[-1]), word(l.attr->i[0])};
       r.add(shaders::reference_cross_entropy, reference::plain(l).add(logits.type), push, reference::per_item(rows), {logits, targets},
             {lse, each});
     }
@@ -64,8 +64,8 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::reference> 
   static void record(const launch& l, recording& r) {
     using reference::word;
     const view &logits = l.in[0], &targets = l.in[1], &lse = l.in[2], &dloss = l.in[3], &dx = l.out[0];
-    const auto rows = targets.dims.count(), V = logits.dims[-1];
-    if (rows * V == 0) return;
+    const auto rows = targets.dims.count(), N = logits.dims[-1], V = l.attr->i[0];
+    if (rows * N == 0) return;
     const reference::row_numbers flags{1, rows};
     const view each = flags.at(l.scratch), counted = flags.totals(l.scratch);
     const struct {
@@ -76,9 +76,9 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::reference> 
     flags.add_up(l, r);
     const struct {
       std::uint64_t logits, targets, lse, dloss, counted, dx;
-      std::uint32_t rows, V;
-    } push{logits.at, targets.at, lse.at, dloss.at, counted.at, dx.at, word(rows), word(V)};
-    r.add(shaders::reference_cross_entropy_grad, reference::plain(l).add(logits.type).add(dx.type), push, reference::per_item(rows * V),
+      std::uint32_t rows, N, V;
+    } push{logits.at, targets.at, lse.at, dloss.at, counted.at, dx.at, word(rows), word(N), word(V)};
+    r.add(shaders::reference_cross_entropy_grad, reference::plain(l).add(logits.type).add(dx.type), push, reference::per_item(rows * N),
           {logits, targets, lse, dloss, counted}, {dx});
   }
 };

@@ -9,24 +9,24 @@ layout(constant_id = 2) const uint X = F32;
 layout(constant_id = 3) const uint DX = F32;
 
 layout(push_constant, scalar) uniform push {
-  uint64_t logits;   // (rows, V)
+  uint64_t logits;   // (rows, N), the first V of each row classes
   uint64_t targets;  // (rows) i32
   uint64_t lse;      // (rows) f32
   uint64_t dloss;    // () f32
   uint64_t counted;  // () f32
-  uint64_t dx;       // (rows, V)
-  uint rows, V;
+  uint64_t dx;       // (rows, N), zeros behind the classes
+  uint rows, N, V;
 };
 
 void main() {
   const uint i = item_index();
-  if (i >= rows * V) return;
-  const uint row = i / V;
+  if (i >= rows * N) return;
+  const uint row = i / N, column = i % N;
   const int target = load_int(targets, row);
   float d = 0.0;
-  if (target >= 0 && uint(target) < V) {
+  if (target >= 0 && uint(target) < V && column < V) {
     const float p = exp_accurate(load(logits, i, X) - f32_ref(lse).at[row]);
-    d = f32_ref(dloss).at[0] * (p - (i % V == uint(target) ? 1.0 : 0.0)) / f32_ref(counted).at[0];
+    d = f32_ref(dloss).at[0] * (p - (column == uint(target) ? 1.0 : 0.0)) / f32_ref(counted).at[0];
   }
   store(dx, i, DX, d);
 }
