@@ -59,7 +59,7 @@ class fused_body {
  private:
   /// An instruction as body.glsl takes it apart. Values by number: operands 0 to 7, results from 8 on, 24 the product or nothing.
   static std::uint32_t word_of(const micro& m) {
-    std::uint32_t w = std::uint32_t(instruction_number(m.op)) | std::uint32_t(m.type) << 8 | std::uint32_t(m.store + 1) << 12;
+    std::uint32_t w = instruction_code(m.op, m.type) | std::uint32_t(m.type) << 8 | std::uint32_t(m.store + 1) << 12;
     for (int k = 0; k < 3; ++k) {
       const auto a = m.arg[std::size_t(k)];
       w |= std::uint32_t(a < 0 ? 24 : a) << (15 + 5 * k);

@@ -209,15 +209,16 @@ class body_emitter {
     std::array<number, 3> x{};
     for (std::size_t k = 0; k < 3; ++k)
       if (m.arg[k] >= 0) x[k] = values_[std::size_t(m.arg[k])];
-    const number y = rounded(result_of(m.op, x, float(m.scalar)), m.type);
+    const number y = rounded(result_of(m, x), m.type);
     e_.value(y.of(e_));  // in the order of the body
     values_[std::size_t(max_inputs + j)] = y;
     if (m.store >= 0) results_[std::size_t(m.store)] = y;
   }
-  constexpr number result_of(const op_info* op, const std::array<number, 3>& x, const number& k) const {
+  constexpr number result_of(const micro& m, const std::array<number, 3>& x) const {
+    const number k = float(m.scalar);
     for (const own_instruction& own : own_)
-      if (own.op == op) return own.result(x[0], x[1], x[2], k);
-    return formulas::result_of(std::uint32_t(instruction_number(op)), x[0], x[1], x[2], k);
+      if (own.op == m.op) return own.result(x[0], x[1], x[2], k);
+    return formulas::result_of(instruction_code(m.op, m.type), x[0], x[1], x[2], k);
   }
   constexpr void store(int k) {
     const dtype t = f_.out[std::size_t(k)];

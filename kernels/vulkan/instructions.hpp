@@ -41,6 +41,13 @@ constexpr int instruction_number(const op_info* op) {
 }
 static_assert(instruction_number(&info<op::relu_grad>) == 19, "the numbers in formulas.glsl are those of this list");
 
+/// What result_of takes: the number, or that of the shorter form where there is one and the result has 16 bits.
+constexpr std::uint32_t instruction_code(const op_info* op, dtype result) {
+  const bool shorter = size_of(result) == 2 && (op == &info<op::gelu_tanh> || op == &info<op::gelu_tanh_grad>);
+  return std::uint32_t(instruction_number(op)) + (shorter ? 32u : 0u);
+}
+static_assert(instruction_code(&info<op::gelu_tanh_grad>, dtype::bf16) == 55);
+
 template <class Op>
 concept Instruction = boost::mp11::mp_contains<instruction_ops, Op>::value;
 /// What shaders calculate in f32.

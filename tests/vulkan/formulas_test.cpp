@@ -15,6 +15,7 @@ inline float choose(bool c, float yes, float no) { return c ? yes : no; }
 inline std::uint32_t choose(bool c, std::uint32_t yes, std::uint32_t no) { return c ? yes : no; }
 inline std::uint32_t floatBitsToUint(float x) { return std::bit_cast<std::uint32_t>(x); }
 inline float uintBitsToFloat(std::uint32_t u) { return std::bit_cast<float>(u); }
+using std::exp2;
 using std::fma;
 using std::sqrt;
 #define FORMULA inline
@@ -130,6 +131,28 @@ TEST_P(element_functions, keep_their_stated_error_over_every_4099th_float_where_
 INSTANTIATE_TEST_SUITE_P(formulas, element_functions, testing::ValuesIn(functions),
                          [](const auto& p) { return std::string(p.param.op->name); });
 
+TEST(shorter_forms, are_the_exact_value_rounded_to_bf16_or_nearly) {
+  std::vector<float> x;
+  for (std::uint32_t i = 0; i < 0x10000; ++i) x.push_back(std::bit_cast<float>(i << 16));
+  for (const function& f : functions) {
+    if (f.op != &info<op::gelu_tanh> && f.op != &info<op::gelu_tanh_grad>) continue;
+    const bool derivative = f.op == &info<op::gelu_tanh_grad>;
+    std::vector<stored> in{row(x)};
+    if (derivative) in.push_back(row({1.0f}));
+    const auto body = instruction(*f.op, derivative ? std::initializer_list<int>{0, 1} : std::initializer_list<int>{0}, dtype::bf16, 0);
+    const auto y = floats(run_body<emitted>(in, {row(x)}, {body})[0]);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double truth = f.truth(double(x[i]));
+      if (!std::isfinite(truth)) {
+        EXPECT_TRUE(std::isnan(truth) ? std::isnan(y[i]) : double(y[i]) == truth) << f.op->name << "(" << x[i] << ") = " << y[i];
+        continue;
+      }
+      // the rounding to bf16, 2^-8, and the form's 2^-14; what is below 2^-126 may be flushed
+      const double bound = (0x1p-8 + 0x1p-14) * std::fabs(truth) + (derivative ? 0x1p-22 : 0) + 0x1p-126;
+      ASSERT_LE(std::fabs(double(y[i]) - truth), bound) << f.op->name << "(" << x[i] << ") = " << y[i] << ", not " << truth;
+    }
+  }
+}
 TEST(quotients, are_within_two_units_over_all_magnitudes_and_right_at_zero_and_infinity) {
   std::vector<float> a{0, 1, infinity, 0, infinity, 1, -1, nan, 1, 3e38f, 3e38f, 1e-40f, -6, 7},
       b{0, 0, infinity, 5, 5, infinity, 0, 1, nan, 3e38f, 3e-38f, 1e-40f, 3, 7};

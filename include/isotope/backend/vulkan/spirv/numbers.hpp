@@ -79,6 +79,7 @@ constexpr number fma(const number& a, const number& b, const number& c) {
   expressions& e = owner_of(a, b, c);
   return {e, e.extended(50, a.of(e), b.of(e), c.of(e))};
 }
+constexpr number exp2(const number& x) { return {*x.in, x.in->extended(29, x.bits)}; }
 constexpr number sqrt(const number& x) { return {*x.in, x.in->extended(31, x.bits)}; }
 // The names of GLSL, by which formulas.glsl calls them.
 constexpr word floatBitsToUint(const number& x) {
