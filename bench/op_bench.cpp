@@ -1,6 +1,9 @@
 /// Each op alone, at sizes of GPT-2 124M and of the small character model.
 #include "row.hpp"
 
+#include <cmath>
+#include <utility>
+
 namespace {
 
 using bench::cost;
@@ -69,6 +72,17 @@ void rows() {
   });
 }
 
+/// 5 N log2 N operations a row, as is customary: rows that fit in a cache, one that does not, and lengths that are no power of two.
+void transforms() {
+  for (const auto& [rows, N] : {std::pair<std::int64_t, std::int64_t>{1024, 1024}, {1, 1 << 20}, {1024, 1000}, {4, 100003}}) {
+    const double points = double(rows * N), operations = 5 * points * std::log2(double(N));
+    const auto label = std::to_string(rows) + "x" + std::to_string(N);
+    const iso::shape complex{rows, N, 2}, real{rows, N};
+    forward("fft/" + label, {operations, 4 * word * points}, [=]<class M>(iso::scope<M> s) { return fft(s.input("x", complex)); });
+    forward("rfft/" + label, {operations / 2, 2 * word * points}, [=]<class M>(iso::scope<M> s) { return rfft(s.input("x", real)); });
+  }
+}
+
 /// One AdamW step on 4 Mi parameters: reads and writes weight and moments, reads the gradient.
 void optimizer() {
   constexpr std::int64_t n = 4 << 20;
@@ -86,6 +100,7 @@ void optimizer() {
 int main(int argc, char** argv) {
   products();
   rows();
+  transforms();
   optimizer();
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

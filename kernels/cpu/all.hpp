@@ -13,6 +13,7 @@
 #include <isotope/kernels/cpu/elementwise.hpp>
 #include <isotope/kernels/cpu/embedding.hpp>
 #include <isotope/kernels/cpu/exp.hpp>
+#include <isotope/kernels/cpu/fft.hpp>
 #include <isotope/kernels/cpu/fill.hpp>
 #include <isotope/kernels/cpu/gelu.hpp>
 #include <isotope/kernels/cpu/layer_norm.hpp>
@@ -94,7 +95,10 @@ template <VectorProgram P> using vector_kernels = boost::mp11::mp_list<
     kernel<op::concat, P, kernels::portable>,
     kernel<op::pad, P, kernels::portable>,
     kernel<op::cast, P, kernels::portable>,
-    kernel<op::fill, P, kernels::portable>>;
+    kernel<op::fill, P, kernels::portable>,
+    kernel<op::fft, P, kernels::portable>,
+    kernel<op::rfft, P, kernels::portable>,
+    kernel<op::irfft, P, kernels::portable>>;
 // clang-format on
 
 /// The portable kernels of programs in P: none for f64, which falls through to the reference kernels.

@@ -14,6 +14,7 @@
 #include "embedding.hpp"
 #include "exp.hpp"
 #include "extremum.hpp"
+#include "fft.hpp"
 #include "fill.hpp"
 #include "gelu.hpp"
 #include "layer_norm.hpp"
@@ -100,7 +101,10 @@ template <class P> using reference_kernels = boost::mp11::mp_list<
     kernel<op::concat, P, kernels::reference>,
     kernel<op::pad, P, kernels::reference>,
     kernel<op::cast, P, kernels::reference>,
-    kernel<op::fill, P, kernels::reference>>;
+    kernel<op::fill, P, kernels::reference>,
+    kernel<op::fft, P, kernels::reference>,
+    kernel<op::rfft, P, kernels::reference>,
+    kernel<op::irfft, P, kernels::reference>>;
 // clang-format on
 
 }  // namespace isotope::cpu

@@ -14,6 +14,7 @@
 #include <isotope/kernels/vulkan/elementwise.hpp>
 #include <isotope/kernels/vulkan/embedding.hpp>
 #include <isotope/kernels/vulkan/extremum.hpp>
+#include <isotope/kernels/vulkan/fft.hpp>
 #include <isotope/kernels/vulkan/instructions.hpp>
 #include <isotope/kernels/vulkan/layer_norm.hpp>
 #include <isotope/kernels/vulkan/matmul_khr.hpp>
@@ -60,7 +61,10 @@ template <class P> using portable_kernels = boost::mp11::mp_append<instruction_k
     kernel<op::concat, P, kernels::portable>,
     kernel<op::pad, P, kernels::portable>,
     kernel<op::cast, P, kernels::portable>,
-    kernel<op::fill, P, kernels::portable>>>;
+    kernel<op::fill, P, kernels::portable>,
+    kernel<op::fft, P, kernels::portable>,
+    kernel<op::rfft, P, kernels::portable>,
+    kernel<op::irfft, P, kernels::portable>>>;
 template <class P> using native_kernels = boost::mp11::mp_list<
     kernel<op::attention, P, kernels::native>,
     kernel<op::attention_grad, P, kernels::native>,

@@ -234,6 +234,28 @@ TEST(rope, matches_the_reference) {
   check(bf16{});
 }
 
+// In powers of two, by convolution, in real rows of both kinds; rows enough for three threads.
+TEST(transforms, match_the_reference) {
+  const auto check = [&]<class P>(P) {
+    for (std::int64_t N : {7, 256, 500}) {
+      const dtype t = P::type;
+      const array x = make({400, N, 2}, t, 1), real = make({400, N}, t, 2), half = make({400, N / 2 + 1, 2}, t, 3);
+      attributes a;
+      for (std::int64_t direction : {-1, 1}) {
+        a.i[0] = direction;
+        a.f[0] = 0.5;
+        expect_matches<op::fft, P>({{x.v}, outputs(array({400, N, 2}, t)), a}, {step<P>});
+      }
+      a.i[0] = N;
+      a.f = {0.5, 2};
+      expect_matches<op::rfft, P>({{real.v}, outputs(array({400, N / 2 + 1, 2}, t)), a}, {step<P>});
+      expect_matches<op::irfft, P>({{half.v}, outputs(array({400, N}, t)), a}, {step<P>});
+    }
+  };
+  check(f32{});
+  check(bf16{});
+}
+
 TEST(copies, match_the_reference_bit_for_bit) {
   const auto check = [&]<class P>(P) {
     const dtype t = P::type;

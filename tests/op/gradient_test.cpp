@@ -106,6 +106,20 @@ const differentiable functions[] = {
      [](source& in) { return square(layer_norm(transpose(in("x", {5, 3})), in("w", {5}), in("b", {5}), 0.1)); }},
     {"rms_norm", [](source& in) { return rms_norm(in("x", {2, 3, 5}), in("w", {5})); }},
     {"rope", [](source& in) { return rope(in("x", {2, 3, 2, 4}), 100, 2); }},
+    // Fourier transforms: even and odd lengths, with and without a middle bin, along another axis, there and back
+    {"fft", [](source& in) { return fft(in("x", {2, 6, 2})); }},
+    {"fft_of_a_prime_length", [](source& in) { return square(fft(in("x", {5, 2}), fft_norm::ortho)); }},
+    {"ifft_of_another_axis", [](source& in) { return ifft(permute(in("x", {4, 3, 2}), {1, 0, 2})); }},
+    {"rfft_even", [](source& in) { return square(rfft(in("x", {2, 6}))); }},
+    {"rfft_odd", [](source& in) { return square(rfft(in("x", {2, 5}), fft_norm::forward)); }},
+    {"rfft_of_one_and_of_two_points", [](source& in) { return sum(rfft(in("x", {2, 1}))) * rfft(in("y", {2, 2})); }},
+    {"irfft_even", [](source& in) { return square(irfft(in("x", {2, 4, 2}), 6)); }},
+    {"irfft_odd", [](source& in) { return square(irfft(in("x", {2, 4, 2}), 7, fft_norm::ortho)); }},
+    {"rfft_and_irfft_around_a_filter",
+     [](source& in) {
+       const T x = in("x", {2, 8});
+       return square(irfft(rfft(x) * in("w", {5, 1}), 8)) + x;
+     }},
     {"dropout",
      [](source& in) {
        const T a = in("a", {4, 5});

@@ -13,6 +13,7 @@
 #include <isotope/kernels/vulkan/reference/elementwise.hpp>
 #include <isotope/kernels/vulkan/reference/embedding.hpp>
 #include <isotope/kernels/vulkan/reference/extremum.hpp>
+#include <isotope/kernels/vulkan/reference/fft.hpp>
 #include <isotope/kernels/vulkan/reference/fill.hpp>
 #include <isotope/kernels/vulkan/reference/layer_norm.hpp>
 #include <isotope/kernels/vulkan/reference/matmul.hpp>
@@ -60,7 +61,10 @@ template <class P> using reference_kernels = boost::mp11::mp_append<instruction_
     kernel<op::concat, P, kernels::reference>,
     kernel<op::pad, P, kernels::reference>,
     kernel<op::cast, P, kernels::reference>,
-    kernel<op::fill, P, kernels::reference>>>;
+    kernel<op::fill, P, kernels::reference>,
+    kernel<op::fft, P, kernels::reference>,
+    kernel<op::rfft, P, kernels::reference>,
+    kernel<op::irfft, P, kernels::reference>>>;
 // clang-format on
 
 }  // namespace isotope::vulkan

@@ -1,0 +1,134 @@
+#pragma once
+#include "../core/square_root.hpp"
+#include "../core/tape.hpp"
+
+namespace isotope {
+
+/// Which direction is divided by N, in NumPy's words: the inverse, each by sqrt(N), the forward one.
+enum class fft_norm : std::uint8_t { backward, ortho, forward };
+
+namespace op {
+/// What the transforms share: checks, and factors.
+struct fourier {
+  static constexpr bool floating(shape_rule& r) {
+    return r.require(is_floating(r.type(0)), "needs a floating-point tensor; cast it first");
+  }
+  /// Axis -k holds the points, or the bins.
+  static constexpr bool sized(shape_rule& r, int k) {
+    const shape& x = r.dims(0);
+    return r.require(x.axis(-k).slot < 0, "the axis of a transform needs a size that is known when the program is planned") &&
+           r.require(x[-k] >= 1, "a transform needs at least one point");
+  }
+  static constexpr bool pairs(shape_rule& r) {
+    const shape& x = r.dims(0);
+    return r.require(x.rank >= 2 && x[-1] == 2, "x must be [...,N,2]: complex numbers are pairs on the last axis") && sized(r, 2);
+  }
+  static constexpr double factor(fft_norm norm, bool inverse, std::int64_t N) {
+    if (N < 1) return 1;
+    if (norm == fft_norm::ortho) return 1 / square_root(double(N));
+    return (norm == fft_norm::backward) == inverse ? 1 / double(N) : 1;
+  }
+};
+/// attributes: i[0] direction, -1 forward, 1 inverse; f[0] factor.
+struct fft {
+  static constexpr std::string_view name = "fft";
+  static constexpr void infer(shape_rule& r) {
+    if (fourier::floating(r) && fourier::pairs(r)) r.yield(r.dims(0), r.type(0));
+  }
+  /// The conjugate transposed matrix is the transform in the other direction.
+  static constexpr void gradient(pullback& g) {
+    attributes a = g.attr;
+    a.i[0] = -a.i[0];
+    g.give(0, apply<fft>(place::current(), a, g.dy()));
+  }
+};
+/// attributes: i[0] N; f[0] factor, f[1] factor of the inner bins, those but 0 and N/2, besides. With the same attributes, rfft and irfft are
+/// each other's transposed matrix over the reals.
+struct rfft {
+  static constexpr std::string_view name = "rfft";
+  static constexpr void infer(shape_rule& r);
+  static constexpr void gradient(pullback& g);
+};
+struct irfft {
+  static constexpr std::string_view name = "irfft";
+  static constexpr void infer(shape_rule& r) {
+    const std::int64_t N = r.attr.i[0];
+    if (!fourier::floating(r) || !fourier::pairs(r)) return;
+    const shape& x = r.dims(0);
+    if (N < 1 || x[-2] != N / 2 + 1) {
+      message m;
+      r.fail(m << N << " points have " << (N < 1 ? 0 : N / 2 + 1) << " bins: " << x);
+      return;
+    }
+    shape y;
+    for (int i = 0; i + 2 < x.rank; ++i) y.push(x.axis(i));
+    y.push(N);
+    r.yield(y, r.type(0));
+  }
+  static constexpr void gradient(pullback& g) { g.give(0, apply<rfft>(place::current(), g.attr, g.dy())); }
+};
+constexpr void rfft::infer(shape_rule& r) {
+  if (!fourier::floating(r) || !r.require(r.dims(0).rank >= 1, "needs an axis of points") || !fourier::sized(r, 1) ||
+      !r.require(r.dims(0).rank < max_rank, "has no room for the axis of complex pairs"))
+    return;
+  const std::int64_t N = r.dims(0)[-1];
+  r.attr.i[0] = N;
+  shape y = r.dims(0).with_cols(N / 2 + 1);
+  y.push(2);
+  r.yield(y, r.type(0));
+}
+constexpr void rfft::gradient(pullback& g) { g.give(0, apply<irfft>(place::current(), g.attr, g.dy())); }
+
+template <Machine M> constexpr tensor<M> fft_of(tensor<M> x, std::int64_t direction, fft_norm norm, place at) {
+  attributes a;
+  a.i[0] = direction;
+  a.f[0] = fourier::factor(norm, direction > 0, x.rank() >= 2 ? x[-2] : 1);
+  return apply<fft>(at, a, x);
+}
+}  // namespace op
+
+// Complex numbers are pairs (real, imaginary) on the last axis; the transformed axis is the last one of the points. `permute` brings another
+// axis there. Any N; one that is no power of two takes three transforms of the next power of two from 2 N - 1 on.
+
+/// y[k] = f sum_n x[n] e^(-2 pi i n k / N), f = 1, 1/sqrt(N) or 1/N by the norm.
+///
+/// @param x  (..., N, 2)  N >= 1
+/// @return   (..., N, 2)
+/// @error    no pairs on the last axis, no points, N known late, integers
+/// Source: Cooley & Tukey 1965; Bluestein 1970 for lengths that are no power of two.
+template <Machine M> constexpr tensor<M> fft(tensor<M> x, fft_norm norm = fft_norm::backward, place at = place::current()) {
+  return op::fft_of(x, -1, norm, at);
+}
+/// y[n] = f sum_k x[k] e^(2 pi i n k / N), f = 1/N, 1/sqrt(N) or 1 by the norm: ifft(fft(x)) = x.
+///
+/// @param x  (..., N, 2)  N >= 1
+/// @return   (..., N, 2)
+/// @error    as fft
+template <Machine M> constexpr tensor<M> ifft(tensor<M> x, fft_norm norm = fft_norm::backward, place at = place::current()) {
+  return op::fft_of(x, 1, norm, at);
+}
+/// The bins 0 to N/2 of fft of a real tensor; the others are their conjugates.
+///
+/// @param x  (..., N)  N >= 1
+/// @return   (..., N/2 + 1, 2)
+/// @error    no points, N known late, six axes, integers
+template <Machine M> constexpr tensor<M> rfft(tensor<M> x, fft_norm norm = fft_norm::backward, place at = place::current()) {
+  attributes a;
+  a.f = {op::fourier::factor(norm, false, x.rank() >= 1 ? x[-1] : 1), 1};
+  return apply<op::rfft>(at, a, x);
+}
+/// The real tensor of N points whose bins 0 to N/2 are x: irfft(rfft(x), N) = x. The imaginary parts of bin 0, and of bin N/2 for even N,
+/// take no part.
+///
+/// @param x  (..., N/2 + 1, 2)
+/// @return   (..., N)
+/// @error    another number of bins, N < 1, integers
+template <Machine M>
+constexpr tensor<M> irfft(tensor<M> x, std::int64_t N, fft_norm norm = fft_norm::backward, place at = place::current()) {
+  attributes a;
+  a.i[0] = N;
+  a.f = {op::fourier::factor(norm, true, N), 2};
+  return apply<op::irfft>(at, a, x);
+}
+
+}  // namespace isotope

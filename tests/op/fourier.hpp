@@ -1,0 +1,193 @@
+#pragma once
+/// Fourier transforms by their definition, in f64 or wider, at chosen bins: what the kernels are compared with.
+#include "harness.hpp"
+
+#include <isotope/plan/kernels.hpp>
+
+namespace isotope::op_test {
+
+struct complex {
+  long double re = 0, im = 0;
+};
+using bins = std::vector<std::int64_t>;
+
+/// e^(-2 pi i t / N), t < N: angles within an eighth of a turn, so that each has its own rounding only. Valid until the next call.
+template <class Real> const std::vector<std::array<Real, 2>>& turns(std::int64_t N) {
+  static std::vector<std::array<Real, 2>> w;
+  if (std::int64_t(w.size()) == N) return w;
+  w.assign(static_cast<std::size_t>(N), {});
+  for (std::int64_t t = 0; t < N; ++t) {
+    const std::int64_t eighth = 8 * t / N, rest = 8 * t - eighth * N;
+    const bool back = eighth % 2 == 1;  // counted from the end of the quarter
+    const long double angle =
+        0.785398163397448309615660845819875721L * static_cast<long double>(back ? N - rest : rest) / static_cast<long double>(N);
+    complex z{std::cos(angle), std::sin(angle)};
+    if (back) z = {z.im, z.re};
+    for (std::int64_t q = 0; q < eighth / 2; ++q) z = {-z.im, z.re};
+    w[std::size_t(t)] = {Real(z.re), Real(-z.im)};
+  }
+  return w;
+}
+/// sum_n x[n] e^(direction 2 pi i n k / N) for the k asked for. In double it errs by some 2^-53 sqrt(N) of the norm: nothing beside f32; what
+/// was calculated in f64 is compared with long double.
+template <class Real> std::vector<complex> transformed(const std::vector<complex>& x, int direction, const bins& asked) {
+  const auto N = std::int64_t(x.size());
+  const auto& w = turns<Real>(N);
+  std::vector<Real> re, im;  // an inverse is the conjugate of the transform of conjugates
+  for (const complex& z : x) {
+    re.push_back(Real(z.re));
+    im.push_back(Real(direction < 0 ? z.im : -z.im));
+  }
+  std::vector<complex> y;
+  for (const std::int64_t k : asked) {
+    Real a = 0, b = 0;
+    std::size_t t = 0;
+    const auto n = std::size_t(N), step = std::size_t(k);
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto [c, s] = w[t];
+      a += re[i] * c - im[i] * s;
+      b += re[i] * s + im[i] * c;
+      t += step;
+      if (t >= n) t -= n;
+    }
+    y.push_back({a, direction < 0 ? b : -b});
+  }
+  return y;
+}
+
+/// Row r of a tensor of pairs, or of real numbers.
+inline std::vector<complex> row_of_pairs(const host& x, std::int64_t r) {
+  const std::int64_t N = x.dims[-2];
+  std::vector<complex> z;
+  for (std::int64_t n = 0; n < N; ++n) z.push_back({x[2 * (r * N + n)], x[2 * (r * N + n) + 1]});
+  return z;
+}
+inline std::vector<complex> row_of_numbers(const host& x, std::int64_t r) {
+  const std::int64_t N = x.dims[-1];
+  std::vector<complex> z;
+  for (std::int64_t n = 0; n < N; ++n) z.push_back({x[r * N + n], 0});
+  return z;
+}
+/// Row r of bins 0 to N/2 with all N bins: the inner ones half there and half at their mirror images, the imaginary parts of the outer ones
+/// left out.
+inline std::vector<complex> row_of_bins(const host& x, std::int64_t r, std::int64_t N) {
+  const auto half = row_of_pairs(x, r);
+  std::vector<complex> z(static_cast<std::size_t>(N));
+  for (std::int64_t k = 0; k <= N / 2; ++k) {
+    const complex& b = half[std::size_t(k)];
+    if (k == 0 || 2 * k == N) z[std::size_t(k)] = {b.re, 0};
+    else {
+      z[std::size_t(k)] = {b.re / 2, b.im / 2};
+      z[std::size_t(N - k)] = {b.re / 2, -b.im / 2};
+    }
+  }
+  return z;
+}
+
+/// All of n, or where they are more than `most` the ends, the middle and 20 others.
+inline bins some_of(std::int64_t n, std::int64_t most = 128) {
+  bins k;
+  if (n <= most) {
+    for (std::int64_t i = 0; i < n; ++i) k.push_back(i);
+    return k;
+  }
+  k = {0, 1, n / 2 - 1, n / 2, n / 2 + 1, n - 1};
+  for (std::uint64_t i = 0; i < 20; ++i) k.push_back(std::int64_t(philox(std::uint64_t(n), i, 0, 0)[0] % std::uint64_t(n)));
+  return k;
+}
+
+/// The first and the last of n.
+inline bins ends(std::int64_t n) { return n == 1 ? bins{0} : bins{0, n - 1}; }
+
+/// Whether the numbers differ from those expected by at most `error` times their norm, sqrt(sum |z|^2).
+inline ::testing::AssertionResult close(const std::vector<complex>& given, const std::vector<complex>& expected, double error) {
+  long double apart = 0, norm = 0;
+  if (given.size() != expected.size()) return ::testing::AssertionFailure() << given.size() << " numbers, expected " << expected.size();
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const complex &a = given[i], &e = expected[i];
+    apart += (a.re - e.re) * (a.re - e.re) + (a.im - e.im) * (a.im - e.im);
+    norm += e.re * e.re + e.im * e.im;
+  }
+  if (!(std::sqrt(apart) <= error * std::sqrt(norm)))
+    return ::testing::AssertionFailure() << "relative error " << double(std::sqrt(apart / norm)) << ", at most " << error;
+  return ::testing::AssertionSuccess();
+}
+inline std::vector<complex> at_bins(const std::vector<complex>& row, const bins& asked) {
+  std::vector<complex> y;
+  for (const std::int64_t k : asked) y.push_back(row[std::size_t(k)]);
+  return y;
+}
+
+template <class F> using kernel_set = typename kernel_parts<typename F::template kernel<op::fft>>::set;
+/// Whether the kernel is the plain sum over all points for every bin: the vulkan reference, on a device that is a program here.
+template <class F> inline constexpr bool takes_every_pair = !F::exact && std::is_same_v<kernel_set<F>, kernels::reference>;
+/// A fast kernel whose results show the error of its arithmetic: f32, and not the kernel of the next set below.
+template <class F>
+inline constexpr bool fast_f32 =
+    !F::exact && !takes_every_pair<F> && F::type == dtype::f32 && std::is_same_v<typename F::set, kernel_set<F>>;
+
+/// The relative error of a transform of N points: 4 u log2 N in the arithmetic of the kernel, u its roundoff, and the rounding of results that
+/// are stored in another format.
+///
+/// A pass of radix 2 adds the rounding of a factor, of a product and of a sum, each at most u sqrt(2) of the row's norm, which is 4.2 u if
+/// none were of opposite sign; they are, and log2 N passes of higher radix leave less than half of the bound. A convolution in place of the
+/// sum takes three transforms of up to 4 N points, each with that smaller error.
+template <class F> double error_of(double N) {
+  const double arithmetic = F::exact ? 0x1p-53 : 0x1p-24;
+  return 4 * arithmetic * std::log2(N) + (roundoff(F::type) > arithmetic ? 1.01 * roundoff(F::type) : 0);
+}
+
+inline attributes complex_transform(int direction, double factor = 1) {
+  attributes a;
+  a.i[0] = direction;
+  a.f[0] = factor;
+  return a;
+}
+inline attributes real_transform(std::int64_t N, double factor, double inner) {
+  attributes a;
+  a.i[0] = N;
+  a.f = {factor, inner};
+  return a;
+}
+
+template <class F> using comparing = std::conditional_t<F::type == dtype::f64, long double, double>;
+
+/// Complex rows of N points in both directions, at all bins up to `most`, else at some of them.
+template <class F> void expect_transforms(std::int64_t N, std::int64_t rows, std::int64_t most = 128) {
+  const host x = random({rows, N, 2}, F::type, std::uint64_t(N));
+  const bins k = some_of(N, most);
+  for (const int direction : {-1, 1}) {
+    const double factor = direction < 0 ? 1 : 1 / double(N);
+    const auto y = F::template run<op::fft>({x}, complex_transform(direction, factor));
+    for (const std::int64_t r : ends(rows)) {
+      auto expected = transformed<comparing<F>>(row_of_pairs(x, r), direction, k);
+      for (complex& z : expected) z = {factor * z.re, factor * z.im};
+      EXPECT_TRUE(close(at_bins(row_of_pairs(y.at(0), r), k), expected, error_of<F>(double(N)))) << N << " points, direction " << direction;
+    }
+  }
+}
+/// Real rows of N points there, and bins back: inner bins with the factor of the transform, 1 there and 2 back, and of the other's gradient.
+template <class F> void expect_real_transforms(std::int64_t N, std::int64_t rows, std::int64_t most = 128) {
+  const std::int64_t M = N / 2 + 1;
+  const host x = random({rows, N}, F::type, std::uint64_t(N)), z = random({rows, M, 2}, F::type, std::uint64_t(N) + 5000);
+  const bins k = some_of(M, most), n = some_of(N, most);
+  const auto scale = [N](complex& b, std::int64_t at, double inner) {
+    const double f = at == 0 || 2 * at == N ? 0.5 : 0.5 * inner;
+    b = {f * b.re, f * b.im};
+  };
+  for (const double inner : {1.0, 2.0}) {
+    const auto y = F::template run<op::rfft>({x}, real_transform(N, 0.5, inner));
+    const auto back = F::template run<op::irfft>({z}, real_transform(N, 0.5, inner));
+    for (const std::int64_t r : ends(rows)) {
+      auto expected = transformed<comparing<F>>(row_of_numbers(x, r), -1, k);
+      for (std::size_t i = 0; i < k.size(); ++i) scale(expected[i], k[i], inner);
+      EXPECT_TRUE(close(at_bins(row_of_pairs(y.at(0), r), k), expected, error_of<F>(double(N)))) << N << " points, inner " << inner;
+      auto all = row_of_bins(z, r, N);
+      for (std::int64_t i = 0; i < N; ++i) scale(all[std::size_t(i)], i, inner);
+      EXPECT_TRUE(close(at_bins(row_of_numbers(back.at(0), r), n), transformed<comparing<F>>(all, 1, n), error_of<F>(double(N))))
+          << N << " points back, inner " << inner;
+    }
+  }
+}
+
+}  // namespace isotope::op_test
