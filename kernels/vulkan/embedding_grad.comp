@@ -23,8 +23,8 @@ const uint BLOCKS = (C + 3) / 4, CHUNKS = (BLOCKS + WG - 1) / WG, STRIPS = (C + 
 const uint DOWN = WG / 8, AIR = 4, ROWS = AIR * DOWN;  // of a tile
 const uint NONE = 0xffffffffu;                         // no id
 
-shared uvec2 near[WINDOW + 2];  // from the pair before a window to the one behind it
-shared uint ahead[WINDOW];      // the ids LONG pairs on
+const uint NEAR = WINDOW + LONG + 2;
+shared uvec2 near[NEAR];  // from the pair before a window to the one behind the longest short run that starts there
 shared float tile[ROWS * STRIP];
 shared uint runs[SEARCH / LONG], found, run_end;
 
@@ -44,37 +44,31 @@ void store_block(uint row, uint b, vec4 x) {
 }
 
 void short_runs(uint window, uint b) {
-  const uint lane = gl_LocalInvocationID.x, start = window * WINDOW;
+  const uint start = window * WINDOW;
   const bool there = b < BLOCKS;
+  for (uint k = gl_LocalInvocationID.x; k < NEAR; k += WG) near[k] = start + k > 0 ? pair_at(start + k - 1) : uvec2(NONE, 0);
+  barrier();
   vec4 sum = vec4(0.0);
-  bool mine = false;  // whether the last run started in this window and is short: it may go on in the next ones
-  uint from = start;
-  do {
-    for (uint k = lane; k < WINDOW + 2; k += WG) near[k] = from + k > 0 ? pair_at(from + k - 1) : uvec2(NONE, 0);
-    for (uint k = lane; k < WINDOW; k += WG) ahead[k] = pair_at(from + k + LONG).x;
-    barrier();
-    for (uint k = 0; k < WINDOW; k += FLIGHT) {
-      vec4 g[FLIGHT], old[FLIGHT];
-      bool taken[FLIGHT];
-      [[unroll]] for (uint j = 0; j < FLIGHT; ++j) {
-        const uvec2 pair = near[k + j + 1];
-        const bool begins = near[k + j].x != pair.x;
-        if (begins) mine = from == start && pair.x < V && ahead[k + j] != pair.x;
-        taken[j] = mine && there;
-        if (taken[j]) g[j] = row_block(dy, pair.y, b, DY);
-        if (taken[j] && begins) old[j] = row_block(into, pair.x, b, F32);
-      }
-      [[unroll]] for (uint j = 0; j < FLIGHT; ++j) {
-        if (!taken[j]) continue;
-        const uint id = near[k + j + 1].x;
-        if (near[k + j].x != id) sum = old[j];
-        sum += g[j];
-        if (near[k + j + 2].x != id) store_block(id, b, sum);
-      }
+  bool mine = false;  // whether the last run started in this window and is short: it may go on behind it
+  for (uint k = 0; k < WINDOW || (k < WINDOW + LONG && mine); k += FLIGHT) {
+    vec4 g[FLIGHT], old[FLIGHT];
+    bool taken[FLIGHT];
+    [[unroll]] for (uint j = 0; j < FLIGHT; ++j) {
+      const uvec2 pair = near[k + j + 1];
+      const bool begins = near[k + j].x != pair.x;
+      if (begins) mine = k < WINDOW && pair.x < V && near[k + j + LONG + 1].x != pair.x;
+      taken[j] = mine && there;
+      if (taken[j]) g[j] = row_block(dy, pair.y, b, DY);
+      if (taken[j] && begins) old[j] = row_block(into, pair.x, b, F32);
     }
-    from += WINDOW;
-    barrier();
-  } while (mine);
+    [[unroll]] for (uint j = 0; j < FLIGHT; ++j) {
+      if (!taken[j]) continue;
+      const uint id = near[k + j + 1].x;
+      if (near[k + j].x != id) sum = old[j];
+      sum += g[j];
+      if (near[k + j + 2].x != id) store_block(id, b, sum);
+    }
+  }
 }
 
 void add_long_run(uint first, uint strip) {

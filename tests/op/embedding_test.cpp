@@ -59,6 +59,26 @@ TYPED_TEST(embedding, gradient_keeps_the_order_of_ids_that_are_frequent_and_of_m
     EXPECT_TRUE(same(F::template run<op::embedding_grad>({into, dy, ids}).at(0), expected)) << C;
   }
 }
+TYPED_TEST(embedding, gradient_adds_runs_of_every_length_up_to_some_hundred) {
+  using F = TestFixture;
+  const std::int64_t V = 40;
+  for (std::int64_t C : {4, 128}) {
+    host ids({0}, dtype::i32, {});
+    for (std::int64_t v = 0; v < V; ++v)
+      for (std::int64_t i = 0; i < v * v / 10 + (v % 7); ++i) ids.at.push_back(double(v));
+    const auto rows = std::int64_t(ids.at.size());
+    ids.dims = shape{rows};
+    for (std::int64_t i = 0; i < rows; ++i) std::swap(ids.at[std::size_t(i)], ids.at[std::size_t(i * 7919 % rows)]);
+    const host into = random({V, C}, F::accum, 1), dy = random({rows, C}, F::type, 2, -1000, 1000);
+    auto expected = into.at;
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t c = 0; c < C; ++c) {
+        double& e = expected[std::size_t(std::int64_t(ids[i]) * C + c)];
+        e = rounded(F::accum, e + dy[i * C + c]);
+      }
+    EXPECT_TRUE(same(F::template run<op::embedding_grad>({into, dy, ids}).at(0), expected)) << C;
+  }
+}
 TYPED_TEST(embedding, special_numbers_pass_through) {
   using F = TestFixture;
   const double tiny = rounded(F::type, 0x1p-130);
