@@ -1,5 +1,6 @@
 # Compiles one module: OUT/MODULE.hpp declares it, OUT/MODULE.words.hpp holds its SPIR-V. A module with MISSING has no words.
-# cmake -DGLSLANG= -DVALIDATOR= -DSOURCE= -DMODULE= -DOUT= -DFLAGS= -DMISSING= -P compile_shader.cmake
+# NEEDS is the ability that its source asks for.
+# cmake -DGLSLANG= -DVALIDATOR= -DSOURCE= -DMODULE= -DOUT= -DFLAGS= -DMISSING= -DNEEDS= -P compile_shader.cmake
 file(MAKE_DIRECTORY ${OUT})
 set(words "")
 if(NOT MISSING)
@@ -11,7 +12,7 @@ if(NOT MISSING)
   if(NOT status STREQUAL "0")
     message(FATAL_ERROR " ${SOURCE}: ${text}")
   endif()
-  if(VALIDATOR AND NOT FLAGS MATCHES "BFLOAT16|COOPMAT")  # older validators know neither; where the compiler is current, so is the validator
+  if(VALIDATOR AND NOT NEEDS MATCHES "coopmat")  # older validators know neither; where the compiler is current, so is the validator
     set(validate TRUE)
   elseif(VALIDATOR)
     execute_process(COMMAND ${VALIDATOR} --version OUTPUT_VARIABLE version)
@@ -64,7 +65,7 @@ extern const shader ${MODULE};
 #else
 #include \"${MODULE}.words.hpp\"
 namespace isotope::vulkan::shaders {
-inline constexpr shader ${MODULE}{\"${MODULE}\", ${MODULE}_words, \"${MISSING}\"};
+inline constexpr shader ${MODULE}{\"${MODULE}\", ${MODULE}_words, \"${MISSING}\", \"${NEEDS}\"};
 }
 #endif
 ")

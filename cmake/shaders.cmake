@@ -110,7 +110,9 @@ function(isotope_add_shaders)
         set(module ${stem}_${CMAKE_MATCH_1})
       endif()
       set(missing "")
+      set(needs "")
       if(flags MATCHES "needs ([a-z0-9_]+)")
+        set(needs ${CMAKE_MATCH_1})
         if(CMAKE_MATCH_1 IN_LIST lacks)
           set(missing ${CMAKE_MATCH_1})
         endif()
@@ -120,7 +122,7 @@ function(isotope_add_shaders)
       add_custom_command(
         OUTPUT ${out}/${module}.hpp ${out}/${module}.words.hpp
         COMMAND ${CMAKE_COMMAND} -DGLSLANG=${ISOTOPE_GLSLANG} -DVALIDATOR=${ISOTOPE_SPIRV_VAL} -DSOURCE=${source} -DMODULE=${module} -DOUT=${out}
-                "-DFLAGS=${flags} -I${root}" "-DMISSING=${missing}" -P ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake
+                "-DFLAGS=${flags} -I${root}" "-DMISSING=${missing}" -DNEEDS=${needs} -P ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake
         DEPENDS ${source} ${parts} ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake ${PROJECT_BINARY_DIR}/shaders/probe/bda.stamp
         COMMENT "Compiling shader ${module}"
         VERBATIM)
@@ -128,7 +130,7 @@ function(isotope_add_shaders)
       string(APPEND compiled "#include <isotope/shaders/${module}.words.hpp>
 namespace isotope::vulkan::shaders {
 extern const shader ${module};
-const shader ${module}{\"${module}\", ${module}_words, \"${missing}\"};
+const shader ${module}{\"${module}\", ${module}_words, \"${missing}\", \"${needs}\"};
 }
 ")
     endforeach()

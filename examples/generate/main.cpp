@@ -38,6 +38,9 @@ isotope::result<void> check(const settings& s) {
   if (s.tokens < 0) return refuse("tokens", "give 0 or more");
   if (!(s.temperature >= 0)) return refuse("temperature", "give 0 or more");
   if (s.top_k < 0) return refuse("top-k", "give 0 or more");
+  if (constexpr auto own = support::target::precision::type; s.diagnose.f16_weights && own != isotope::dtype::f32)
+    return isotope::fail(isotope::errc::invalid_argument, "is for f32 builds, this one stores weights in " + std::string(name_of(own)),
+                         "flag --f16-weights", "leave it out");
   if (!(s.top_p > 0 && s.top_p <= 1)) return refuse("top-p", "give a number in (0, 1]");
   return {};
 }
@@ -75,6 +78,7 @@ int run(const settings& s) {
   auto session = support::gpt_reader::open({model->layers, model->heads, model->width, vocab.size(), model->context, 0}, options);
   if (support::failed(program, session, code)) return code;
   if (auto r = isotope::train::restore_parameters(*session, *checkpoint); support::failed(program, r, code)) return code;
+  if (auto r = session->write_reports(options); support::failed(program, r, code)) return code;
 
   support::install_interrupt_handler();
   std::string text;
@@ -104,7 +108,7 @@ int guarded_main(int argc, char** argv) {
   if (support::failed(program, loaded, code)) return code;
   if (loaded->has_switch("version"))
     return support::print(support::version_text(program, isotope::build_info<isotope::selected>)), support::success;
-  if (auto r = support::check_run(*loaded); support::failed(program, r, code)) return code;
+  if (auto r = support::check_run(*loaded, true); support::failed(program, r, code)) return code;
   return run(loaded->value);
 }
 

@@ -50,9 +50,9 @@ inline isotope::result<void> check_variables(const isotope::config::sources& giv
 
 /// Ranges of [machine] and [diagnose], and the folders of their reports.
 /// @error invalid_argument naming the layer that set the value, the field, the value and the range
-template <class C> isotope::result<void> check_run(const isotope::config::loaded<C>& loaded) {
+template <class C> isotope::result<void> check_run(const isotope::config::loaded<C>& loaded, bool generates = false) {
   auto o = objection_to(loaded.value.machine);
-  if (!o) o = objection_to(loaded.value.diagnose);
+  if (!o) o = objection_to(loaded.value.diagnose, generates);
   if (!o) return check_report_folders(loaded.value.diagnose);
   std::string where = o->key;
   for (const auto& set : loaded.settings)

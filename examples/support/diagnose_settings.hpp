@@ -22,7 +22,10 @@ struct diagnose_settings {
 
   // What runs.
   std::string kernel_dispatch = "kernels";
+  bool f16_weights = false;
   bool no_coop = false, no_coop_f16 = false, no_workgroup_coop = false;
+  double coop_osc_thresh = 0.35;
+  bool coop_no_auto_wide = false, coop_force_wide = false;
   std::uint32_t split_k = 0;
   bool force_input_upload = false;
 
@@ -53,9 +56,15 @@ inline const std::map<std::string, std::string, std::less<>>& diagnose_meanings(
       {"diagnose.verbose", "device, plan and counters on stderr"},
       {"diagnose.log_fallback", "on stderr every op that runs on a lower kernel set than wanted, with the reason"},
       {"diagnose.kernel_dispatch", "kernels, or common: every op that can be is decomposed into simpler ones"},
+      {"diagnose.f16_weights",
+       "f32 builds, to generate alone: weights of products are stored in f16, half the bytes; activations stay f32"},
       {"diagnose.no_coop", "gpu: no matrix units"},
       {"diagnose.no_coop_f16", "gpu: no matrix units for f16 operands; bf16 keeps them"},
       {"diagnose.no_workgroup_coop", "gpu: no VK_NV_cooperative_matrix2"},
+      {"diagnose.coop_osc_thresh",
+       "gpu: f16 weights whose signs alternate along K by more (0 to 1) keep f32 activations, off the matrix units"},
+      {"diagnose.coop_no_auto_wide", "gpu: f16 weights take matrix units, with activations rounded to f16, however they alternate"},
+      {"diagnose.coop_force_wide", "gpu: f16 weights never take matrix units: activations stay f32"},
       {"diagnose.split_k", "gpu: parts of K in products that fill the device badly; 0: chosen by size"},
       {"diagnose.force_input_upload", "gpu: upload inputs also when they have not changed"},
       {"diagnose.validate", "gpu: load the validation layer; its messages come on stderr at the end"},
@@ -95,11 +104,13 @@ inline std::optional<fault_setting> parse_fault(std::string_view text) {
 struct objection {
   std::string key, what, fix;
 };
-inline std::optional<objection> objection_to(const diagnose_settings& s) {
+inline std::optional<objection> objection_to(const diagnose_settings& s, bool generates = false) {
+  if (s.f16_weights && !generates) return objection{"diagnose.f16_weights", "is for isotope-generate", "train in f32 or bf16"};
   if (s.kernel_dispatch != "kernels" && s.kernel_dispatch != "common")
     return objection{"diagnose.kernel_dispatch", "is '" + s.kernel_dispatch + "'", "give kernels or common"};
   if (!parse_fault(s.inject_fault))
     return objection{"diagnose.inject_fault", "is '" + s.inject_fault + "'", "give device_lost:N, out_of_memory:N or hung:N"};
+  if (!(s.coop_osc_thresh >= 0)) return objection{"diagnose.coop_osc_thresh", "is " + std::to_string(s.coop_osc_thresh), "give 0 to 1"};
   if (s.chunk_bytes < 0) return objection{"diagnose.chunk_bytes", "is " + std::to_string(s.chunk_bytes), "give 0 or more"};
   return std::nullopt;
 }
@@ -114,6 +125,9 @@ inline isotope::diagnostics diagnostics_of(const diagnose_settings& s) {
   d.no_matrix_units = s.no_coop;
   d.no_f16_matrices = s.no_coop_f16;
   d.no_workgroup_matrices = s.no_workgroup_coop;
+  d.oscillation_threshold = float(s.coop_osc_thresh);
+  d.no_auto_wide = s.coop_no_auto_wide;
+  d.force_wide = s.coop_force_wide;
   d.split_k = s.split_k;
   d.chunk_bytes = s.chunk_bytes;
   d.drop_barrier = s.drop_barrier;
@@ -124,5 +138,6 @@ inline isotope::diagnostics diagnostics_of(const diagnose_settings& s) {
 }  // namespace support
 
 BOOST_HANA_ADAPT_STRUCT(support::diagnose_settings, dispatch_report, step_list, ir_dump, fusion_report, verbose, log_fallback,
-                        kernel_dispatch, no_coop, no_coop_f16, no_workgroup_coop, split_k, force_input_upload, validate, names,
-                        no_self_test, distrust_coop, chunk_bytes, drop_barrier, inject_fault);
+                        kernel_dispatch, f16_weights, no_coop, no_coop_f16, no_workgroup_coop, coop_osc_thresh, coop_no_auto_wide,
+                        coop_force_wide, split_k, force_input_upload, validate, names, no_self_test, distrust_coop, chunk_bytes,
+                        drop_barrier, inject_fault);

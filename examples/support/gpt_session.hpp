@@ -53,16 +53,16 @@ class gpt_reader {
   static isotope::result<gpt_reader> open(const isotope::model::gpt& size, const run_options& run) {
     const isotope::model::gpt_logits_of logits{size, 1, size.context};
     const bool common = run.diagnose.common();
-    auto plan = isotope::plan_inference<target>(logits, run.budget(), true, common);
+    const isotope::weight_storage stored = run.diagnose.f16_weights ? isotope::weights::f16 : nullptr;
+    auto plan = isotope::plan_inference<target>(logits, run.budget(), true, common, stored);
     if (!plan) return std::move(plan).error();
-    if (auto r = write_trace_reports<target>(run.diagnose, [&] { return isotope::traced_inference<target>(logits, true, common); }); !r)
-      return r.error();
+    const auto trace = [&] { return isotope::traced_inference<target>(logits, true, common, stored); };
+    if (auto r = write_trace_reports<target>(run.diagnose, trace); !r) return r.error();
     auto device = isotope::device<target>::open(run.device());
     if (!device) return std::move(device).error();
     auto loaded = device->load(*std::move(plan));
     if (!loaded) return std::move(loaded).error();
     describe_load(run.program, run.diagnose, *device, *loaded);
-    if (auto r = write_plan_reports(run.program, run.diagnose, *loaded); !r) return r.error();
     return gpt_reader(*std::move(loaded), size);
   }
 
@@ -71,6 +71,8 @@ class gpt_reader {
     return session_.write(kind, slot, in);
   }
 
+  /// The reports on the plan, once it has its parameters: kernels may depend on them. @error as write_report
+  isotope::result<void> write_reports(const run_options& run) { return write_plan_reports(run.program, run.diagnose, session_); }
   void describe_end(const run_options& run) { support::describe_end(run.program, run.diagnose, session_); }
 
   /// Logits (V) after the last of 1 to `context` tokens. The tail of the window is filled up; a causal model's earlier rows do not see it.

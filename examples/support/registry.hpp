@@ -41,15 +41,11 @@ inline std::vector<registered_program> registered_programs() {
 /// would be taken for one that changes nothing.
 inline const std::map<std::string, std::string>& meaningless_variables() {
   static const std::map<std::string, std::string> all = {
-      {"ISOTOPE_COOP_OSC_THRESH", "weights get no score: matrix units take f16 and bf16 operands as they are stored, and add in f32"},
-      {"ISOTOPE_COOP_NO_AUTO_WIDE", "no product is widened for the sake of its weights"},
-      {"ISOTOPE_COOP_FORCE_WIDE", "ISOTOPE_NO_COOP takes every product off the matrix units"},
       {"ISOTOPE_COOP_NO_F32ACC", "matrix units always add in f32"},
       {"ISOTOPE_COOP_LARGE_N", "tiles are chosen by cost, for every N"},
       {"ISOTOPE_COOP_LOAD_T", "tiles are read in either memory order, without a transposed copy"},
       {"ISOTOPE_NO_COOP_F32", "f32 products never run on matrix units"},
       {"ISOTOPE_FORCE_COOP_F32", "no device has matrix units for f32 operands"},
-      {"ISOTOPE_F16_WEIGHTS", "weights have the format of the program, f32 or bf16"},
       {"ISOTOPE_NO_PACKED_ATTN", "models choose: attention(qkv, heads) or attention(q, k, v, heads); kernels read either by strides"},
       {"ISOTOPE_ARENA_ALIGN", "values start at multiples of 256 bytes, a constant of the planner"},
   };

@@ -162,6 +162,7 @@ class matmul {
   template <class F> static void with_type(const view& x, const F& f) {
     switch (x.type) {
       case dtype::bf16: f(x.as<const bfloat16>()); break;
+      case dtype::f16: f(x.as<const float16>()); break;
       default: f(x.as<const float>()); break;
     }
   }

@@ -23,6 +23,22 @@ ISOTOPE_INLINE void load_sixteen(const bfloat16* x, sixteen& v) {
   const bits wide = __builtin_convertvector(h, bits) << 16;
   std::memcpy(&v, &wide, sizeof v);
 }
+ISOTOPE_INLINE void load_sixteen(const float16* x, sixteen& v) {
+  using bits __attribute__((vector_size(64))) = std::uint32_t;
+  using whole __attribute__((vector_size(64))) = std::int32_t;
+  using half __attribute__((vector_size(32))) = std::uint16_t;
+  half h;
+  std::memcpy(&h, x, sizeof h);
+  const bits u = __builtin_convertvector(h, bits), sign = (u & 0x8000u) << 16, m = u & 0x7fffu;
+  // Rebiased; infinity and NaN get the largest exponent; numbers below the normal ones by their integer, since threads may flush such operands.
+  const bits normal = (m << 13) + 0x3800'0000u, beyond = (m << 13) | 0x7f80'0000u;
+  const sixteen tiny = __builtin_convertvector(whole(m), sixteen) * 0x1p-24f;
+  bits below;
+  std::memcpy(&below, &tiny, sizeof below);
+  const bits is_tiny = bits(m < 0x400u), is_beyond = bits(m >= 0x7c00u);
+  const bits wide = sign | (below & is_tiny) | (beyond & is_beyond) | (normal & ~(is_tiny | is_beyond));
+  std::memcpy(&v, &wide, sizeof v);
+}
 
 /// y[j ldy + i] = x[i ldx + j] for a 16 x 16 block.
 template <class T> ISOTOPE_INLINE void transpose_16x16(const T* x, std::int64_t ldx, float* y, std::int64_t ldy) {
@@ -71,7 +87,10 @@ void pack_panel(const T* x, std::int64_t k_stride, std::int64_t col_stride, std:
       if (std::is_same_v<T, float> && cols == micro_tile::cols) {
         __builtin_memcpy(to, from, sizeof(float) * micro_tile::cols);  // a constant length: two vector moves
       } else {
-        for (std::int64_t j = 0; j < cols; ++j) to[j] = float(from[j]);
+        std::int64_t j = 0;
+        if constexpr (std::is_same_v<T, float16>)  // whose conversion compilers do not vectorize
+          for (sixteen v; j + 16 <= cols; j += 16) load_sixteen(from + j, v), std::memcpy(to + j, &v, sizeof v);
+        for (; j < cols; ++j) to[j] = float(from[j]);
       }
       for (std::int64_t j = cols; j < width; ++j) to[j] = 0;
     }

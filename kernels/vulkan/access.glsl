@@ -96,7 +96,7 @@ vec4 load4(uint64_t base, uint i, uint t) {
   if (t == F32) return uintBitsToFloat(u32x4_ref(base).at[i]);
   const uvec2 u = u32x2_ref(base).at[i];
   if (t == BF16) return uintBitsToFloat(uvec4(u.x << 16, u.x & 0xffff0000u, u.y << 16, u.y & 0xffff0000u));
-  return vec4(f16_value(u.x & 0xffffu), f16_value(u.x >> 16), f16_value(u.y & 0xffffu), f16_value(u.y >> 16));
+  return vec4(unpackHalf2x16(u.x), unpackHalf2x16(u.y));  // one instruction where by bits it is ten: products of few rows would be bound by them
 }
 void store4(uint64_t base, uint i, uint t, vec4 x) {
   if (t == F32) u32x4_ref(base).at[i] = floatBitsToUint(x);

@@ -66,6 +66,7 @@ template <class P> struct kernel<op::embedding, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
     const view &table = l.in[0], &ids = l.in[1], &y = l.out[0];
     if (y.dims.count() == 0) return;
+    if (table.type != y.type) return portable::fall_through<op::embedding, P>(l, r, "embedding: the table has another format");
     const std::int64_t row = table.dims[1] * size_of(table.type);
     std::int64_t unit = 16;
     while (unit > 2 && (row % unit != 0 || table.at % std::uint64_t(unit) != 0 || y.at % std::uint64_t(unit) != 0)) unit /= 2;

@@ -2,6 +2,7 @@
 /// Matrix products of 16-bit operands on matrix units (matmul_khr.comp). Whatever these do not take runs as in matmul.hpp, with the reason recorded.
 #include <isotope/kernels/vulkan/matmul.hpp>
 #include <isotope/kernels/vulkan/matmul_khr_tile.hpp>
+#include <isotope/kernels/vulkan/matmul_narrowed.hpp>
 #include <isotope/shaders/matmul_khr_bf16_few.hpp>
 #include <isotope/shaders/matmul_khr_bf16_many.hpp>
 #include <isotope/shaders/matmul_khr_bf16_plain.hpp>
@@ -15,7 +16,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
   using below = kernel<op::matmul, P, kernels::portable>;
   static constexpr std::uint32_t inplace = 0;  // an output of its own can hold the product while the body runs
   static constexpr bool epilogue = true;
-  static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_split::scratch(s); }
+  static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_narrowed<P>::scratch(s); }
 
   static void record(const launch& l, recording& r) {
     if (l.out[0].dims.count() == 0) return;
@@ -25,6 +26,8 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
       below::record(l, r);
     } else if (const matmul_epilogue<P> apart(l); apart.possible()) {
       apart.record(r, record);
+    } else if (matmul_narrowed<P>::needed(j)) {
+      matmul_narrowed<P>::record(l, r, record_tiles);
     } else {
       record_tiles(j, r);
     }
@@ -40,15 +43,17 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
   static std::string_view obstacle(const matmul_job& j) {
     const matmul_shape& s = j.s;
     const facts& d = *j.given->device;
-    if (s.a.type != s.b.type) return "operands have different formats";
-    if (s.a.type != dtype::bf16 && s.a.type != dtype::f16) return "no matrix type for f32 operands";
+    const bool narrowed = matmul_narrowed<P>::needed(j);
+    if (s.a.type != s.b.type && !narrowed) return "operands have different formats";
+    if (s.b.type != dtype::bf16 && s.b.type != dtype::f16) return "no matrix type for f32 operands";
     if (s.M <= below::few_rows) return "few rows are bound by bytes";
     if (d.switches.no_matrix_units) return "matrix units are switched off";
-    if (d.switches.no_f16_matrices && s.a.type == dtype::f16) return "matrix units are switched off for f16";
+    if (d.switches.no_f16_matrices && s.b.type == dtype::f16) return "matrix units are switched off for f16";
     if (!d.distrusted.empty()) return d.distrusted;
-    if (d.matrix(s.a.type) == nullptr) return "the device has no matrices of this format with f32 sums";
-    if (!code(s.a.type).plain->there()) return "the shader compiler of this build knows no such matrices";
+    if (d.matrix(s.b.type) == nullptr) return "the device has no matrices of this format with f32 sums";
+    if (!code(s.b.type).plain->there()) return "the shader compiler of this build knows no such matrices";
     if (best(j).tile == nullptr) return "the device's matrices, subgroups or shared memory fit no tile";
+    if (narrowed) return matmul_narrowed<P>::obstacle(*j.given);
     return {};
   }
 
@@ -62,7 +67,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     const facts& d = *j.given->device;
     choice r;
     for (const auto& t : matmul_khr_tile::all) {
-      if (!t.fits(*d.matrix(s.a.type), d)) continue;
+      if (!t.fits(*d.matrix(s.b.type), d)) continue;
       const matmul_split::machine m{std::int64_t(t.resident) * d.units, matmul_khr_tile::flops_per_byte, t.efficiency};
       const auto split =
           matmul_split::choose(t.count(s.M, s.N) * s.batches(), t.area(), j.y().dims.count(), s.K, t.slab, m, d.switches.split_k);

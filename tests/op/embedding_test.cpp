@@ -18,6 +18,21 @@ TYPED_TEST(embedding, rows_are_copied_and_ids_outside_give_nan) {
     EXPECT_TRUE(same(y[0], expected));
   }
 }
+TYPED_TEST(embedding, tables_of_16_bits_give_rows_of_the_program) {
+  using F = TestFixture;
+  for (const dtype half : {dtype::f16, dtype::bf16})
+    for (std::int64_t C : {1, 64, 67}) {
+      const host table = random({11, C}, half, 1), ids({4}, dtype::i32, {10, 0, -1, 11});
+      attributes a;
+      a.i[0] = 1 + std::int64_t(dtype::f32);
+      const auto y = F::template run<op::embedding>({table, ids}, a);
+      std::vector<double> expected;
+      for (double id : ids.at)
+        for (std::int64_t c = 0; c < C; ++c) expected.push_back(id < 0 || id > 10 ? nan : table[std::int64_t(id) * C + c]);
+      ASSERT_EQ(y.at(0).type, dtype::f32);
+      EXPECT_TRUE(same(y[0], expected));
+    }
+}
 TYPED_TEST(embedding, no_ids_an_empty_table_and_no_columns_are_legal) {
   using F = TestFixture;
   EXPECT_TRUE(same(F::template run<op::embedding>({random({3, 4}, F::type, 1), full({0}, dtype::i32, 0)}).at(0), {}));

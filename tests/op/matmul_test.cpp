@@ -43,6 +43,34 @@ TYPED_TEST(matmul, every_memory_order_matches_the_definition_at_awkward_sizes) {
           << M << ' ' << K << ' ' << N << " order " << order;
     }
 }
+TYPED_TEST(matmul, weights_of_16_bits_meet_activations_of_the_program) {
+  using F = TestFixture;
+  const std::int64_t sizes[][3] = {{1, 1, 1}, {1, 129, 40}, {3, 70, 9}, {17, 33, 9}, {65, 31, 67}, {20, 64, 96}};
+  for (const auto& [M, K, N] : sizes)
+    for (int order = 0; order < 2; ++order)
+      for (const dtype half : {dtype::f16, dtype::bf16}) {
+        host a = random({M, K}, dtype::f16, 1);  // so that kernels which round activations change nothing
+        a.type = dtype::f32;
+        const host b = random({K, N}, half, 2);
+        const auto y = F::template run<op::matmul>({a, order == 1 ? laid_out(b, {1, 0}, 1) : b}, times()).at(0);
+        ASSERT_EQ(y.type, dtype::f32);
+        EXPECT_TRUE(near(y, expected(a, b), F::roundings(double(K)) * 4 * double(K))) << M << ' ' << K << ' ' << N << " order " << order;
+      }
+}
+TYPED_TEST(matmul, every_f16_number_is_read_as_it_is) {
+  using F = TestFixture;
+  // All finite numbers, subnormal ones among them, by 1: a sum with one term is exact. Columns of 16 numbers along N, then along K.
+  host b({16, 3968}, dtype::f16, {});
+  for (std::uint32_t i = 0; i < 65536; ++i) {
+    float16 x;
+    x.bits = std::uint16_t(i);
+    if ((i & 0x7c00u) != 0x7c00u) b.at.push_back(double(float(x)));
+  }
+  host picks({16, 16}, dtype::f32, std::vector<double>(256, 0));
+  for (std::size_t i = 0; i < 16; ++i) picks.at[17 * i] = 1;
+  for (const bool along_k : {false, true})
+    EXPECT_TRUE(same(F::template run<op::matmul>({picks, along_k ? laid_out(b, {1, 0}) : b}, times()).at(0), b.at)) << along_k;
+}
 TYPED_TEST(matmul, nothing_to_sum_gives_zeros_and_nothing_to_write_gives_nothing) {
   using F = TestFixture;
   const dtype t = F::type;

@@ -175,6 +175,25 @@ def test_version_says_what_was_built(f):
             assert re.search(rf"^{key}\s+\S", out, re.M), (name, key, out)
 
 
+def test_generate_stores_weights_in_f16_on_request_and_nothing_else_does(f):
+    f.train("--steps", "6", "--checkpoint-dir", "run").succeeded()
+    make = lambda *more, **kw: f.run("generate", "--checkpoint", "run", "--tokens", "20", "--prompt", "7 bottles", *more, **kw)
+    if "PRECISION=f32" not in f.run("info", "--version").out:
+        make("--f16-weights").refused(2, "--f16-weights", "f32 builds")
+        return
+    wide = make("--step-list", "wide").succeeded().out
+    narrow = make("--step-list", "narrow", "--dispatch-report", "report", env={"ISOTOPE_F16_WEIGHTS": "1"}).succeeded().out
+    assert len(wide) == len(narrow) and narrow.startswith("7 bottles")
+    size = lambda name: int(re.search(r"^region\tparam\t\d+\t(\d+)$", f.read(name).decode(), re.M).group(1))
+    formats = lambda name: re.findall(r"^in\t.*\tparam\t.*$", f.read(name).decode(), re.M)
+    assert size("narrow") < 0.75 * size("wide"), (size("narrow"), size("wide"))
+    assert sum("\tf16\t" in line for line in formats("narrow")) == 6, formats("narrow")  # four products of a block, the head, the embedding
+    assert not any("\tf16\t" in line for line in formats("wide"))
+    for name in ("train", "parity", "mlp"):
+        f.run(name, "--f16-weights").refused(2, "flag --f16-weights", "isotope-generate")
+        f.run(name, env={"ISOTOPE_F16_WEIGHTS": "1"}).refused(2, "variable ISOTOPE_F16_WEIGHTS", "isotope-generate")
+
+
 def test_generate_is_a_function_of_seed_and_options(f):
     f.train("--steps", "20", "--checkpoint-dir", "run").succeeded()
     make = lambda *more: f.run("generate", "--checkpoint", "run", "--tokens", "40", "--prompt", "7 bottles", *more).succeeded().out

@@ -52,7 +52,7 @@ TEST(vulkan_diagnostics, the_dispatch_report_has_a_line_for_every_dispatch_and_n
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& row = rows[i + 1];
     const dispatch& d = all[i];
-    ASSERT_EQ(row.size(), 13u);
+    ASSERT_EQ(row.size(), 15u);
     EXPECT_EQ(row[8], d.code->name);
     EXPECT_EQ(row[9], std::to_string(d.count.x) + "," + std::to_string(d.count.y) + "," + std::to_string(d.count.z));
     EXPECT_EQ(row[10], std::to_string(d.specialization.words()[0]));
@@ -79,7 +79,7 @@ TEST(vulkan_diagnostics, fall_throughs_are_the_reasons_of_the_report_with_their_
   const auto all = s.dispatches();
   const auto rows = rows_of(dispatch_report(s.plan(), all, "native", "no matrix units needed"));
   std::int64_t with_reason = 0, counted = 0;
-  for (const auto& row : rows) with_reason += row.size() == 13 && row[0] != "# step" && row[4] != "-" ? 1 : 0;
+  for (const auto& row : rows) with_reason += row.size() == 15 && row[0] != "# step" && row[4] != "-" ? 1 : 0;
   for (const auto& f : fall_throughs(s.plan(), all, "native", "no matrix units needed")) {
     EXPECT_FALSE(f.reason.empty());
     counted += f.launches;

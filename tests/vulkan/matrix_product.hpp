@@ -18,8 +18,9 @@ struct matrix_product {
   host a, b, c;
   dtype type = dtype::f32;  // of the product and y
   double alpha = 1, beta = 0;
-  host into;              // what y holds before; with elements: the product is added to it
-  std::int64_t skip = 0;  // elements between an aligned address and each operand
+  host into;               // what y holds before; with elements: the product is added to it
+  float oscillation = -1;  // of b
+  std::int64_t skip = 0;   // elements between an aligned address and each operand
   // An epilogue: relu(product + bias), and as a second result the sum of that and the residual.
   host bias, residual;  // (N), (M, N)
 
@@ -46,7 +47,7 @@ template <class K> product_run run(const matrix_product& p, const vulkan::facts&
   product_run r;
   r.y = op_test::full(p.dims(), p.type, op_test::nan);
   attributes attr;
-  attr.i = {1 + std::int64_t(p.type), p.has_c() ? 3 : 2};
+  attr.i = {1 + std::int64_t(p.type), p.has_c() ? 3 : 2, p.a.type == dtype::f32 && p.b.type == dtype::f16};
   attr.f = {p.alpha, p.beta};
 
   std::vector<const host*> in{&p.a, &p.b};
@@ -104,6 +105,7 @@ template <class K> product_run run(const matrix_product& p, const vulkan::facts&
   l.scratch = allocated->address() + std::uint64_t(scratch_at);
   l.scratch_bytes = scratch_bytes;
   l.accumulate = adds ? 1 : 0;
+  l.oscillation = p.oscillation;
   l.device = &device;
   vulkan::tier_of(rec, kernel_parts<K>::set::name);
   K::record(l, rec);

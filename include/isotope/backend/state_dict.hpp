@@ -1,5 +1,6 @@
 #pragma once
 /// What sessions of every backend ask of a plan: its slots and ports by name.
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,7 +82,8 @@ inline result<void> same_parameters(const plan_view& a, const plan_view& b) {
   if (b.steps.empty()) return {};
   bool same = a.slots.size() == b.slots.size();
   for (std::size_t i = 0; same && i < a.slots.size(); ++i)
-    same = a.slots[i].path == b.slots[i].path && a.slots[i].dims == b.slots[i].dims && a.slots[i].at == b.slots[i].at;
+    same = a.slots[i].path == b.slots[i].path && a.slots[i].dims == b.slots[i].dims && a.slots[i].at == b.slots[i].at &&
+           a.slots[i].type == b.slots[i].type;
   if (same) return {};
   return fail(errc::model_mismatch, "the evaluation plan has other parameters than the training plan", "session",
               "plan both from one model");
@@ -94,6 +96,21 @@ inline result<void> has_slot(const plan_view& p, std::size_t k, std::int64_t len
   return fail(errc::invalid_argument,
               std::string(s.path.view()) + " has " + std::to_string(s.dims.count()) + " numbers, not " + std::to_string(length), "session");
 }
+/// @error invalid_argument where a finite number would become infinite in the format that a slot is stored in
+inline result<void> within_range(const slot& s, std::span<const float> x) {
+  if (s.type != dtype::f16) return {};
+  for (const float v : x)
+    if (const float size = v < 0 ? -v : v; size >= 65520 && size <= std::numeric_limits<float>::max())
+      return fail(errc::invalid_argument, "holds " + std::to_string(v) + ", beyond the range of f16", std::string(s.path.view()),
+                  "store it in bf16 or f32");
+  return {};
+}
+/// x rounded to a 16-bit format, as bits.
+inline std::vector<std::uint16_t> stored_halves(dtype type, std::span<const float> x) {
+  std::vector<std::uint16_t> r(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) r[i] = type == dtype::f16 ? float16(x[i]).bits : bfloat16(x[i]).bits;
+  return r;
+}
 /// Where the f32 (f64) numbers of a tensor lie: a region, and a byte offset into it.
 struct stored_tensor {
   value_kind region{};
@@ -105,6 +122,9 @@ inline result<stored_tensor> locate(const plan_view& p, tensor_kind what, std::s
   const dtype accum = accum_of(p.totals.program);
   const auto at = s.at * size_of(accum);
   if (what == tensor_kind::parameter) {
+    if (s.type != p.totals.program)
+      return fail(errc::not_found, "stored in " + std::string(name_of(s.type)) + " only", std::string(s.path.view()),
+                  "read it from the checkpoint");
     if (accum == p.totals.program) return stored_tensor{value_kind::param, at};
     if (p.totals.region[std::size_t(value_kind::master)] > 0) return stored_tensor{value_kind::master, at};
     return fail(errc::not_found, "a " + std::string(name_of(p.totals.program)) + " inference program keeps no f32 parameters",

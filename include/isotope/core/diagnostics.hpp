@@ -19,8 +19,12 @@ struct diagnostics {
   bool no_f16_matrices = false;        // vulkan: no cooperative matrices for f16 operands; bf16 is not affected
   bool no_workgroup_matrices = false;  // vulkan: no VK_NV_cooperative_matrix2
   std::uint32_t split_k = 0;           // vulkan: parts of K in products that fill the device badly; 0: chosen by size
-  std::int64_t chunk_bytes = 0;        // vulkan: largest single allocation; 0: the device's own limit
-  std::int32_t drop_barrier = -1;      // vulkan: leave out barrier k, to see that checkers notice
+  // vulkan: products of f16 weights and f32 activations, which matrix units take rounded to f16
+  float oscillation_threshold = 0.35f;          // weights that oscillate more (backend/oscillation.hpp) keep f32 activations
+  bool no_auto_wide = false;                    // whatever the weights
+  bool force_wide = false;                      // activations are never rounded
+  std::int64_t chunk_bytes = 0;                 // vulkan: largest single allocation; 0: the device's own limit
+  std::int32_t drop_barrier = -1;               // vulkan: leave out barrier k, to see that checkers notice
   injected_fault fault = injected_fault::none;  // vulkan
   std::int64_t fault_after = 0;                 // submissions that still succeed before `fault`
 };

@@ -9,14 +9,15 @@ struct embedding_grad {
   static constexpr std::uint8_t inout = 1;
   static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), r.type(0)); }
 };
-/// Operands table (V, C), ids (...) i32.
+/// Operands table (V, C), ids (...) i32. attributes: i[0] 1 + dtype of the result (0: the table's).
 struct embedding {
   static constexpr std::string_view name = "embedding";
   static constexpr void infer(shape_rule& r) {
     if (!r.require(r.dims(0).rank == 2, "the table must be [V,C]") || !r.require(r.type(1) == dtype::i32, "ids must be i32")) return;
     shape y = r.dims(1);
     y.push(r.dims(0).axis(1));
-    if (r.require(!y.too_deep, "too many dimensions")) r.yield(y, r.type(0));
+    if (r.attr.i[0] == 0) r.attr.i[0] = 1 + std::int64_t(r.type(0));
+    if (r.require(!y.too_deep, "too many dimensions")) r.yield(y, dtype(r.attr.i[0] - 1));
   }
   static constexpr void gradient(pullback& g) {
     auto into = g.collected(0);

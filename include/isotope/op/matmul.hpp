@@ -5,7 +5,8 @@
 namespace isotope {
 namespace op {
 /// Operands a (..., M, K), b (..., K, N) [, c (..., M, N)]; the last two axes in either memory order: NN, NT, TN and TT need no copy.
-/// attributes: i[0] 1 + dtype of the product (0: promoted), i[1] how many operands are its own (2 or 3), f[0] alpha, f[1] beta.
+/// attributes: i[0] 1 + dtype of the product (0: promoted), i[1] how many operands are its own (2 or 3), i[2] whether a is f32 and b f16 (kernels
+/// may need room for a in f16), f[0] alpha, f[1] beta.
 /// A fused epilogue (node body) works on the product, rounded to its dtype; the epilogue's further operands follow its own.
 struct matmul {
   static constexpr std::string_view name = "matmul";
@@ -29,6 +30,7 @@ struct matmul {
     if (r.inputs() == 3 && !r.require(r.dims(2) == y, "c has another shape than the product")) return;
     if (r.attr.i[0] == 0) r.attr.i[0] = 1 + std::int64_t(t);
     r.attr.i[1] = r.inputs();
+    r.attr.i[2] = r.type(0) == dtype::f32 && r.type(1) == dtype::f16;
     r.yield(y, dtype(r.attr.i[0] - 1));
   }
 

@@ -62,8 +62,9 @@ result<dynamic_plan> plan_training(const Model& model, const training_options& o
 }
 /// As `inference`, for a model with sizes known at run time. @error what would have been a compile error, as one line
 template <Target T, class Model>
-result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true, bool common = false) {
-  return plan_detail::make_dynamic<T>(plan_detail::trace_inference<T>(model, fused, common), budget);
+result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true, bool common = false,
+                                    weight_storage stored = nullptr) {
+  return plan_detail::make_dynamic<T>(plan_detail::trace_inference<T>(model, fused, common, stored), budget);
 }
 
 /// What plan_training lays out, for reports: plan/trace_text.hpp, plan/fusion_report.hpp.
@@ -71,8 +72,9 @@ template <Target T, class Model> trace traced_training(const Model& model, const
   return plan_detail::trace_training<T>(model, o);
 }
 /// What plan_inference lays out, for reports.
-template <Target T, class Model> trace traced_inference(const Model& model, bool fused = true, bool common = false) {
-  return plan_detail::trace_inference<T>(model, fused, common);
+template <Target T, class Model>
+trace traced_inference(const Model& model, bool fused = true, bool common = false, weight_storage stored = nullptr) {
+  return plan_detail::trace_inference<T>(model, fused, common, stored);
 }
 
 }  // namespace isotope

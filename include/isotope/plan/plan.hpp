@@ -38,7 +38,7 @@ struct shard {
   std::int16_t parts = 1;
 };
 /// One parameter: the state dict. `at` and `grad` count elements from the start of the parameter and gradient regions; the same `at`
-/// holds in the master and moment regions.
+/// holds in the master and moment regions. `type` is what the parameter region holds; weights of inference programs may be stored narrower.
 struct slot {
   name path;
   shape dims;
@@ -47,6 +47,7 @@ struct slot {
   initializer init;
   shard pieces;
   bool decay = true;
+  dtype type = dtype::f32;
 };
 /// An input or output by name.
 struct port {
@@ -156,7 +157,8 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
     slot& t = p.slots[k];
     t.path = q.path;
     t.dims = g.values[std::size_t(q.value)].dims;
-    t.at = g.root_offset(q.value);
+    t.type = g.values[std::size_t(q.value)].type;
+    t.at = l.at[std::size_t(g.root(q.value))] / size_of(t.type) + g.root_offset(q.value);
     t.grad = q.trainable && p.totals.trained > 0 ? t.at : -1;
     t.init = q.init;
     t.decay = q.decay;

@@ -10,6 +10,7 @@
 #include "layout.hpp"
 #include "plan.hpp"
 #include "regions.hpp"
+#include "weight_storage.hpp"
 
 namespace isotope {
 
@@ -33,7 +34,8 @@ template <Target T, class Model> constexpr trace trace_training(const Model& mod
   return static_cast<trace&&>(machine.g);
 }
 /// A forward model: no gradient, no optimiser state, nothing kept for a backward pass.
-template <Target T, class Model> constexpr trace trace_inference(const Model& model, bool fused, bool common = false) {
+template <Target T, class Model>
+constexpr trace trace_inference(const Model& model, bool fused, bool common = false, weight_storage stored = nullptr) {
   graph<T> machine;
   machine.kernels = kernel_table<T>;
   machine.common = common;
@@ -45,6 +47,7 @@ template <Target T, class Model> constexpr trace trace_inference(const Model& mo
     machine.g.values[std::size_t(y.id)].kind = value_kind::output;
     machine.g.outputs.push_back({name("output"), y.id});
     prune(machine.g);
+    store_weights(machine, stored);
     gather_params(machine);
   }
   lower<T>(machine, fused);
@@ -112,11 +115,11 @@ template <class Model, Target T, training_options Options = training_options{}, 
   }
 };
 
-/// The forward pass of a model, planned by the compiler: parameters and activations only.
-template <class Model, Target T, std::int64_t Budget = 0> struct inference {
+/// The forward pass of a model, planned by the compiler: parameters and activations only. `Stored`: the format of weights, such as weights::f16.
+template <class Model, Target T, std::int64_t Budget = 0, weight_storage Stored = nullptr> struct inference {
   using target = T;
   struct make {
-    constexpr trace operator()() const { return plan_detail::trace_inference<T>(Model{}, true); }
+    constexpr trace operator()() const { return plan_detail::trace_inference<T>(Model{}, true, false, Stored); }
   };
   static constexpr auto plan = plan_detail::make_static<make, T>();
   static_assert(checked<plan, T, Budget>::ok);

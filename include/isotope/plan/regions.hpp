@@ -93,7 +93,7 @@ constexpr param_order arrange(const trace& g) {
   const auto append = [&](auto&& chosen) {
     for (std::size_t i = 0; i < g.params.size(); ++i) {
       const auto& p = g.params[i];
-      if (!chosen(p)) continue;
+      if (!chosen(p) || g.values[std::size_t(p.value)].base >= 0) continue;
       r.order.push_back(std::int32_t(i));
       r.offset[i] = r.total;
       r.total += (g.values[std::size_t(p.value)].dims.count() + param_alignment - 1) / param_alignment * param_alignment;
@@ -118,6 +118,23 @@ constexpr void rebase(trace& g, std::int32_t v, std::int32_t region, std::int64_
   value& x = g.values[std::size_t(v)];
   x.base = region;
   x.offset = offset;
+}
+/// The parameters of one format in a region of their own.
+constexpr void gather_stored(trace& g, dtype type) {
+  std::int64_t total = 0;
+  const auto end_of = [&](const parameter& p) {
+    return (g.values[std::size_t(p.value)].dims.count() + param_alignment - 1) / param_alignment * param_alignment;
+  };
+  for (const auto& p : g.params)
+    if (g.values[std::size_t(p.value)].type == type) total += end_of(p);
+  if (total == 0) return;
+  const auto region = g.add_value({total}, type, value_kind::param);
+  std::int64_t at = 0;
+  for (const auto& p : g.params)
+    if (g.values[std::size_t(p.value)].type == type) {
+      rebase(g, p.value, region, at);
+      at += end_of(p);
+    }
 }
 constexpr int readers(const trace& g, std::int32_t root) {
   int n = 0;
@@ -232,13 +249,17 @@ constexpr void regroup(tape& t, grouping group) {
   }
 }
 
-/// Parameters become parts of one region, in the order of plan_detail::param_order.
+/// Parameters become parts of one region, in the order of plan_detail::param_order; those of another format than the program's (inference alone)
+/// of one region for each format.
 constexpr plan_detail::param_order gather_params(tape& t) {
   plan_detail::sort_params(t.g);
+  for (const dtype type : {dtype::f16, dtype::bf16})
+    if (type != t.program()) plan_detail::gather_stored(t.g, type);
   const auto order = plan_detail::arrange(t.g);
   if (order.total == 0) return order;
   const auto region = t.g.add_value({order.total}, t.program(), value_kind::param);
-  for (std::size_t i = 0; i < t.g.params.size(); ++i) plan_detail::rebase(t.g, t.g.params[i].value, region, order.offset[i]);
+  for (std::size_t i = 0; i < t.g.params.size(); ++i)
+    if (t.g.values[std::size_t(t.g.params[i].value)].base < 0) plan_detail::rebase(t.g, t.g.params[i].value, region, order.offset[i]);
   return order;
 }
 

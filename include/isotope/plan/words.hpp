@@ -48,7 +48,7 @@ inline std::string parameters_near(const plan_view& p, std::size_t i) {
       const operand& o = p.operands[std::size_t(s.operands + j)];
       if (o.region != value_kind::param) continue;
       for (const auto& slot : p.slots)
-        if (slot.at * size_of(o.type) == o.at) names += (names.empty() ? "" : ", ") + std::string(slot.path.view());
+        if (slot.at * size_of(slot.type) == o.at) names += (names.empty() ? "" : ", ") + std::string(slot.path.view());
     }
     if (!names.empty()) return names;
   }

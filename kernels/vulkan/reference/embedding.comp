@@ -3,7 +3,8 @@
 // One invocation an element of the result. Bound by bytes.
 #include "access.glsl"
 
-layout(constant_id = 2) const uint TABLE = F32;  // format of table and y
+layout(constant_id = 2) const uint TABLE = F32;
+layout(constant_id = 3) const uint Y = F32;
 
 layout(push_constant, scalar) uniform push {
   uint64_t table;  // (V, C)
@@ -17,5 +18,5 @@ void main() {
   if (i >= rows * C) return;
   const int id = load_int(ids, i / C);
   const bool known = id >= 0 && uint(id) < V;
-  store(y, i, TABLE, known ? load(table, uint(id) * C + i % C, TABLE) : NOT_A_NUMBER);
+  store(y, i, Y, known ? load(table, uint(id) * C + i % C, TABLE) : NOT_A_NUMBER);
 }

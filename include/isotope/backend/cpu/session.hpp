@@ -92,7 +92,7 @@ template <Target T> class session {
       pool_->parallel((all + blocks - 1) / blocks, [&](std::int64_t task, int) {
         for (std::int64_t b = task * blocks; b < std::min(all, (task + 1) * blocks); ++b) {
           const auto x = initial_values(s.init, seed, stream, std::uint64_t(b));
-          for (std::int64_t i = 4 * b; i < std::min(n, 4 * b + 4); ++i) put_parameter(s.at + i, x[std::size_t(i - 4 * b)]);
+          for (std::int64_t i = 4 * b; i < std::min(n, 4 * b + 4); ++i) put_parameter(s, i, x[std::size_t(i - 4 * b)]);
         }
       });
     }
@@ -184,7 +184,8 @@ template <Target T> class session {
   result<void> write(tensor_kind what, std::size_t k, std::span<const float> in) {
     if (what == tensor_kind::parameter) {  // every program takes them, also one that keeps no f32 master to read back
       if (auto r = has_slot(plan_, k, std::int64_t(in.size())); !r) return r;
-      for (std::size_t i = 0; i < in.size(); ++i) put_parameter(plan_.slots[k].at + std::int64_t(i), double(in[i]));
+      if (auto r = within_range(plan_.slots[k], in); !r) return r;
+      for (std::size_t i = 0; i < in.size(); ++i) put_parameter(plan_.slots[k], std::int64_t(i), double(in[i]));
       return {};
     }
     auto at = find(what, k, std::int64_t(in.size()));
@@ -237,7 +238,14 @@ template <Target T> class session {
   std::byte* region(value_kind k) const { return base_[std::size_t(k)]; }
   bool has_master() const { return plan_.totals.region[std::size_t(value_kind::master)] > 0; }
 
-  void put_parameter(std::int64_t element, double x) {
+  void put_parameter(const slot& s, std::int64_t i, double x) {
+    const std::int64_t element = s.at + i;
+    if (s.type != T::precision::type) {  // a weight stored in 16 bits
+      std::byte* to = region(value_kind::param) + 2 * element;
+      if (s.type == dtype::f16) *reinterpret_cast<float16*>(to) = float16(float(x));
+      else *reinterpret_cast<bfloat16*>(to) = bfloat16(float(x));
+      return;
+    }
     if constexpr (mixed) {
       reinterpret_cast<typename T::precision::storage*>(region(value_kind::param))[element] = typename T::precision::storage(float(x));
       if (has_master()) reinterpret_cast<float*>(region(value_kind::master))[element] = float(x);

@@ -261,6 +261,9 @@ class context {
     switches.no_matrix_units = options.diagnose.no_matrix_units;
     switches.no_f16_matrices = options.diagnose.no_f16_matrices;
     switches.split_k = options.diagnose.split_k;
+    switches.oscillation_threshold = options.diagnose.oscillation_threshold;
+    switches.no_auto_wide = options.diagnose.no_auto_wide;
+    switches.force_wide = options.diagnose.force_wide;
     switches.no_workgroup_matrices = options.diagnose.no_workgroup_matrices;
     if (switches.no_workgroup_matrices || switches.no_matrix_units) what_.what.matrix2 = false;
     VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr, VK_SEMAPHORE_TYPE_TIMELINE, 0};

@@ -20,16 +20,23 @@ inline std::string_view reason_of(const dispatch& d, std::string_view wanted, st
   return d.reason.empty() ? reason_for(d.tier, wanted, native_reason) : d.reason;
 }
 
+/// The formats that a dispatch gives to matrix units; "-": it uses none.
+inline std::string_view matrices_of(const dispatch& d) {
+  return d.code->needs == "coopmat_bf16" ? "bf16xbf16->f32" : d.code->needs == "coopmat" ? "f16xf16->f32" : "-";
+}
+
 /// Columns: step of the plan (-: the copy of the outputs to the host), op, fused body, kernel set, why not the wanted one (-: it is), common
 /// or -, shape and format of the step's first output, shader, workgroups, invocations of each, required subgroup size (-: any), bytes in the
-/// ranges read and written. Lines that start with # hold totals; nothing is computed on the host.
+/// ranges read and written, formats of operands and sums on matrix units (-: not used), oscillation of the weight (-: no score). Lines that start
+/// with # hold totals; nothing is computed on the host.
 ///
 /// @param all     session::dispatches
 /// @param wanted  the target's kernel set
 /// @param native_reason  the backend's word on why it has no native kernel of an op
 inline std::string dispatch_report(const plan_view& p, std::span<const dispatch> all, std::string_view wanted,
                                    std::string_view native_reason) {
-  std::string r = "# step\top\tbody\tkernels\treason\tcommon\tshape\tformat\tshader\tgroups\tinvocations\tsubgroup\tbytes\n";
+  std::string r =
+      "# step\top\tbody\tkernels\treason\tcommon\tshape\tformat\tshader\tgroups\tinvocations\tsubgroup\tbytes\tmatrices\toscillation\n";
   std::vector<std::pair<std::string_view, int>> counts;
   int common = 0;
   for (const auto& d : all) {
@@ -52,7 +59,8 @@ inline std::string dispatch_report(const plan_view& p, std::span<const dispatch>
     for (const auto& x : d.writes) bytes += std::int64_t(x.end - x.first);
     r += std::string(d.code->name) + '\t' + std::to_string(d.count.x) + ',' + std::to_string(d.count.y) + ',' + std::to_string(d.count.z) +
          '\t' + (words.empty() ? "-" : std::to_string(words[0])) + '\t' + (d.subgroup == 0 ? "-" : std::to_string(d.subgroup)) + '\t' +
-         std::to_string(bytes) + '\n';
+         std::to_string(bytes) + '\t' + std::string(matrices_of(d)) + '\t' + (d.oscillation < 0 ? "-" : std::to_string(d.oscillation)) +
+         '\n';
   }
   r += "# launches";
   for (const auto& [set, n] : counts) r += '\t' + std::string(set) + ' ' + std::to_string(n);

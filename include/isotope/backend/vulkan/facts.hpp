@@ -20,6 +20,10 @@ struct kernel_switches {
   bool no_f16_matrices = false;        // nor those of f16 operands
   bool no_workgroup_matrices = false;  // never use VK_NV_cooperative_matrix2
   std::uint32_t split_k = 0;           // 0: chosen by size
+  // Products of f16 weights and f32 activations, which matrix units take rounded to f16.
+  float oscillation_threshold = 0.35f;  // weights that oscillate more keep f32 activations
+  bool no_auto_wide = false;            // whatever the weights
+  bool force_wide = false;              // never round activations
 };
 
 struct facts {

@@ -33,6 +33,10 @@ struct lane {
     return l;
   }
 
+  void forget() {
+    train.forget();
+    evaluate.forget();
+  }
   /// Writes a batch into the inputs that start `first` bytes into the upload memory, where it differs from what is there or `always`. Returns the
   /// bytes written.
   std::int64_t put(std::span<const port> ports, std::int64_t first, const batch& b, bool always) {

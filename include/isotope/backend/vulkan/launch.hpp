@@ -24,7 +24,7 @@ namespace isotope::vulkan {
 struct shader {
   std::string_view name;
   std::span<const std::uint32_t> words;
-  std::string_view missing;
+  std::string_view missing, needs{};  // needs: that ability, also where the build has it
   bool there() const { return !words.empty(); }
 };
 
@@ -92,6 +92,7 @@ struct dispatch {
   std::string_view tier;      // kernel set that runs
   std::string_view reason{};  // why not a better one; empty: it is the best
   std::int32_t step = -1;     // of the plan
+  float oscillation = -1;     // of the step's weight; -1: it has no score
 };
 
 /// Words that the host computes once and shaders read: tables of addresses, twiddle factors, cosines.
@@ -129,6 +130,7 @@ class recording {
     d.tier = tier;
     d.reason = reason;
     d.step = step;
+    d.oscillation = oscillation;
     dispatches.push_back(std::move(d));
     return dispatches.back();
   }
@@ -149,6 +151,7 @@ class recording {
   std::vector<dispatch> dispatches;
   std::string_view tier, reason;  // of what is added next
   std::int32_t step = -1;
+  float oscillation = -1;
 
  private:
   word_store& words_;
@@ -180,6 +183,7 @@ struct launch {
   std::uint64_t scalars = 0;    // device address of device_scalars
   std::uint32_t ordinal = 0;    // stream of random numbers
   std::uint8_t accumulate = 0;  // bit k: add to output k (already decided for the running phase)
+  float oscillation = -1;       // of a product's weight, for those stored in f16; -1: unknown
   const facts* device = nullptr;
   std::span<const spirv::own_instruction> own;  // what bodies may hold beside the library's
 };

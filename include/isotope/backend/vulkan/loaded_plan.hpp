@@ -20,6 +20,7 @@ struct session_parts {
   std::shared_ptr<pipelines> made;
   std::unique_ptr<word_memory> words;
   command_pool commands;
+  weight_scores scores;
 };
 
 /// One plan for one lane of a session.
@@ -50,8 +51,7 @@ class loaded_plan {
     for (auto& x : variants_)
       if (x.active == active) v = &x;
     if (v != nullptr && (!dynamic_ || sizes == sizes_)) return v;
-    if (dynamic_ && sizes != sizes_)
-      for (auto& x : variants_) x.active = 0;  // recorded for other sizes
+    if (dynamic_ && sizes != sizes_) forget();
     sizes_ = sizes;
     if (v == nullptr)
       for (auto& x : variants_)
@@ -74,9 +74,14 @@ class loaded_plan {
     return v;
   }
 
+  /// Commands are recorded again when they are next prepared: what kernels choose by has changed.
+  void forget() {
+    for (auto& x : variants_) x.active = 0;
+  }
+
   /// As `prepare` lists them, for those who look into a plan.
   std::vector<dispatch> dispatches(std::uint8_t active) const {
-    auto all = record(plan_, kernels_, base_, sizes_, parts_->device->what().what, active, *parts_->words, *parts_->made);
+    auto all = record(plan_, kernels_, base_, sizes_, parts_->device->what().what, active, *parts_->words, *parts_->made, &parts_->scores);
     const auto bytes = plan_.totals.region[std::size_t(value_kind::output)];
     if (readback_ != 0 && bytes > 0 && !parts_->device->options.diagnose.no_readback) {
       const std::uint64_t from = base_.at[std::size_t(value_kind::output)];

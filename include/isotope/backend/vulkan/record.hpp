@@ -7,6 +7,7 @@
 #include "../../plan/plan.hpp"
 #include "launch.hpp"
 #include "table.hpp"
+#include "weight_scores.hpp"
 
 namespace isotope::vulkan {
 
@@ -37,7 +38,7 @@ inline view bind(const operand& o, const region_addresses& base, const std::arra
 /// The dispatches of the steps whose phases meet `active`, in order.
 inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernels, const region_addresses& base,
                                     const std::array<std::int32_t, 16>& sizes, const facts& device, std::uint8_t active, word_store& words,
-                                    shader_store& shaders) {
+                                    shader_store& shaders, const weight_scores* scores = nullptr) {
   recording r(words, shaders);
   std::vector<view> views;
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
@@ -57,6 +58,8 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
     l.accumulate = (active & phase_first) != 0 ? std::uint8_t(0) : s.accumulate;
     l.device = &device;
     l.own = kernels.own;
+    l.oscillation = scores == nullptr || s.inputs < 2 ? -1.0f : scores->of(p.operands[std::size_t(s.operands + 1)]);
+    r.oscillation = l.oscillation;
     r.step = std::int32_t(i);
     tier_of(r, kernels.table[std::size_t(s.kernel)].set);
     kernels.code[std::size_t(s.kernel)](l, r);

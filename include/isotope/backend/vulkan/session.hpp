@@ -266,7 +266,6 @@ template <Target T> class session {
 
  private:
   static constexpr dtype accum = accum_of(T::precision::type);
-  static constexpr bool mixed = accum != T::precision::type;
   static constexpr std::int64_t head = 256;  // bytes of the scalars at the front of the upload memory
   static_assert(sizeof(device_scalars) <= std::size_t(head));
 
@@ -318,6 +317,7 @@ template <Target T> class session {
     return {};
   }
   result<void> bind(const plan_view& evaluation) {
+    for (const plan_view& p : {plan_, evaluation}) parts_->scores.add(p);
     const kernel_set kernels{kernel_table<T>, code_of<T>(), own_instructions_of<T>()};
     for (auto& l : lanes_) {
       const auto addresses = [&](std::int64_t inputs, bool evaluates) {
@@ -384,16 +384,15 @@ template <Target T> class session {
     return r;
   }
   result<void> put_parameter(const slot& s, std::span<const float> x) {
-    const auto at = [&](value_kind k, std::int64_t element_bytes) { return layout_[k] + s.at * element_bytes; };
-    if constexpr (!mixed) {
-      return transfer_.upload(arena_, at(value_kind::param, 4), std::as_bytes(x));
-    } else {
-      std::vector<typename T::precision::storage> narrow(x.size());
-      for (std::size_t i = 0; i < x.size(); ++i) narrow[i] = typename T::precision::storage(x[i]);
-      if (auto r = transfer_.upload(arena_, at(value_kind::param, 2), std::as_bytes(std::span(narrow))); !r) return r;
-      if (plan_.totals.region[std::size_t(value_kind::master)] == 0) return {};
-      return transfer_.upload(arena_, at(value_kind::master, 4), std::as_bytes(x));
-    }
+    if (auto r = within_range(s, x); !r) return r;
+    if (parts_->scores.put(s, x, parts_->device->what().what.switches.oscillation_threshold))
+      for (auto& l : lanes_) l.forget();
+    const auto put = [&](value_kind k, dtype t, auto bytes) { return transfer_.upload(arena_, layout_[k] + s.at * size_of(t), bytes); };
+    if (s.type == dtype::f32) return put(value_kind::param, s.type, std::as_bytes(x));
+    const std::vector<std::uint16_t> halves = stored_halves(s.type, x);
+    if (auto r = put(value_kind::param, s.type, std::as_bytes(std::span(halves))); !r) return r;
+    if (plan_.totals.region[std::size_t(value_kind::master)] == 0) return {};
+    return put(value_kind::master, accum, std::as_bytes(x));
   }
 };
 
