@@ -33,6 +33,19 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     }
   }
 
+  /// The fastest tile for a product of a format that the device has matrices for.
+  static matmul_khr_choice best(const matmul_job& j) {
+    return matmul_khr_choice::of(product(j), *j.given->device->matrix(j.s.b.type), *j.given->device);
+  }
+  /// The product of 16-bit operands with a tile of the caller's, in `parts` parts of K (0: by cost). False: the device or the product does not take
+  /// it.
+  static bool record_as(const launch& l, recording& r, const matmul_khr_tile& t, std::int64_t parts) {
+    const matmul_job j(l);
+    if (j.s.a.type != j.s.b.type || !obstacle(j).empty() || !t.runs(*l.device->matrix(j.s.b.type), *l.device)) return false;
+    record_tile(j, r, t, t.split(product(j), *l.device, parts));
+    return true;
+  }
+
  private:
   static matmul_modules code(dtype t) {
     if (t == dtype::bf16) return {&shaders::matmul_khr_bf16_plain, &shaders::matmul_khr_bf16_few, &shaders::matmul_khr_bf16_many};
@@ -57,50 +70,47 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     return {};
   }
 
-  struct choice {
-    const matmul_khr_tile* tile = nullptr;
-    matmul_split::choice split;
-  };
-  /// The cheapest tile, with its split of K.
-  static choice best(const matmul_job& j) {
+  static matmul_khr_product product(const matmul_job& j) {
     const matmul_shape& s = j.s;
-    const facts& d = *j.given->device;
-    choice r;
-    for (const auto& t : matmul_khr_tile::all) {
-      if (!t.fits(*d.matrix(s.b.type), d)) continue;
-      const matmul_split::machine m{std::int64_t(t.resident) * d.units, matmul_khr_tile::flops_per_byte, t.efficiency};
-      const auto split =
-          matmul_split::choose(t.count(s.M, s.N) * s.batches(), t.area(), j.y().dims.count(), s.K, t.slab, m, d.switches.split_k);
-      if (r.tile == nullptr || split.cost < r.split.cost) r = {&t, split};
-    }
-    return r;
+    return {s.M, s.N, s.K, s.batches(), s.a.cross, s.b.cross, skewed(j, s.a, 0) || skewed(j, s.b, 1) || s.N % 8 != 0};
   }
-
   static void record_tiles(const matmul_job& j, recording& r) {
+    const auto c = best(j);
+    record_tile(j, r, *c.tile, c.split);
+  }
+  static void record_tile(const matmul_job& j, recording& r, const matmul_khr_tile& tile, matmul_split::choice split) {
     const matmul_shape& s = j.s;
     const facts& d = *j.given->device;
-    const auto [tile, split] = best(j);
     const matrix_shape unit = *d.matrix(s.a.type);
     const bool a_skewed = skewed(j, s.a, 0), b_skewed = skewed(j, s.b, 1);
     const bool a_whole = s.a.length % 8 == 0, b_whole = s.b.length % 8 == 0;
     matmul_dispatches::form f;
     f.code = code(s.a.type);
-    f.invocations = tile->subgroups() * d.subgroup;
+    f.invocations = tile.subgroups() * d.subgroup;
     f.subgroup = d.subgroup;
-    f.own.add(tile->m)
-        .add(tile->n)
-        .add(tile->slab)
-        .add(tile->teams_m)
-        .add(tile->teams_n)
+    f.own.add(tile.m)
+        .add(tile.n)
+        .add(tile.slab)
+        .add(tile.teams_m)
+        .add(tile.teams_n)
         .add(unit.m)
         .add(unit.n)
         .add(unit.k)
         .add(a_skewed)
-        .add(b_skewed);
-    f.own.add(tile->light ? unit.k : tile->slab);
-    f.tiles = cover(tile->count(s.M, s.N), 1);
-    f.edge = a_skewed || b_skewed || !a_whole || !b_whole || s.M % tile->m != 0 || s.N % tile->n != 0 || s.K % tile->slab != 0;
+        .add(b_skewed)
+        .add(tile.step(unit))
+        .add(tile.early)
+        .add(leave(j, split));
+    f.tiles = cover(tile.count(s.M, s.N), 1);
+    f.edge = a_skewed || b_skewed || !a_whole || !b_whole || s.M % tile.m != 0 || s.N % tile.n != 0 || s.K % tile.slab != 0;
     matmul_dispatches(j, r).add(f, split);
+  }
+  /// LEAVE of matmul_khr.comp.
+  static std::uint32_t leave(const matmul_job& j, const matmul_split::choice& split) {
+    const auto product = dtype(j.given->attr->i[0] - 1);
+    const bool alone = split.parts == 1 && j.s.beta == 0 && !j.accumulates() && j.given->body.empty();
+    if (!alone || product == dtype::f32 || j.y().type != product || j.y().at % 4 != 0) return 0;
+    return j.s.N % 8 == 0 && j.y().at % 16 == 0 ? 1 : 2;
   }
   /// Whether some line of operand k starts elsewhere than at a multiple of 16 bytes.
   static bool skewed(const matmul_job& j, const matmul_operand& x, std::size_t k) {

@@ -2,6 +2,7 @@
 
 #include <isotope/model/all.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace plan_test;
@@ -43,7 +44,8 @@ template <class Model> double worst_gradient(const Model& model, std::string_vie
       const double quotient = (8 * (loss(h) - loss(-h)) - (loss(2 * h) - loss(-2 * h))) / (12 * h);
       w[i] = middle;
       const double error = std::fabs(g[i] - quotient) / (relative * std::fabs(quotient) + absolute);
-      if (!(error <= worst)) worst = error;
+      if (std::isnan(error)) return error;  // no later one is worse
+      worst = std::max(worst, error);
     }
   }
   return worst;

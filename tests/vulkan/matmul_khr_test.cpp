@@ -85,6 +85,77 @@ TEST_F(vulkan_matrix_units, results_of_16_bits_are_the_nearest) {
   for (std::int64_t m = 0; m < 64; ++m)
     for (std::int64_t n = 0; n < 64; ++n) EXPECT_EQ(y[m * 64 + n], op_test::rounded(dtype::f16, p.a[m] * p.b[n]));
 }
+/// Each tile of the table, with as many fragments a subgroup as on devices with matrices of 16 x 16 x 16, compiled as for processors.
+class vulkan_matrix_tiles : public vulkan_matrix_units, public ::testing::WithParamInterface<std::size_t> {
+ protected:
+  static inline vulkan::matmul_khr_tile tile;
+  static inline std::int64_t parts;
+
+  void SetUp() override {
+    vulkan_matrix_units::SetUp();
+    if (IsSkipped()) return;
+    tile = vulkan::matmul_khr_tile::all[GetParam()];
+    tile.light = true;
+    parts = 1;
+    const auto unit = *here().matrix(dtype::f16);
+    tile.m = tile.m / 16 * unit.m;
+    tile.n = tile.n / 16 * unit.n;
+    tile.slab = tile.slab / 16 * unit.k;
+    if (!tile.runs(unit, here())) GTEST_SKIP() << "the device's subgroups or shared memory do not fit the tile";
+  }
+  static void record(const vulkan::launch& l, vulkan::recording& r) { EXPECT_TRUE(native::record_as(l, r, tile, parts)); }
+  static void expect_right(const matrix_product& p, int order) {
+    const auto r = run<native>(p, here(), record);
+    for (const auto& d : r.dispatches) {
+      EXPECT_EQ(d.tier, "native");
+      if (d.code->name.starts_with("matmul_khr")) { EXPECT_EQ(d.specialization.words().at(19), tile.m); }
+    }
+    EXPECT_TRUE(right(p, r.y)) << described(p, order) << " in " << parts << " parts, tile " << tile.m << " x " << tile.n;
+  }
+};
+TEST_P(vulkan_matrix_tiles, are_right_in_every_memory_order) {
+  const std::int64_t M = tile.m, N = tile.n, K = 2 * tile.slab;
+  for (int order = 0; order < 4; ++order) {
+    for (const dtype out : {dtype::f16, dtype::f32}) expect_right(two_matrices(M, K, N, order, dtype::f16, out), order);
+    expect_right(two_matrices(M + 8, K + 8, N + 24, order, dtype::f16, dtype::f16), order);  // rows of octets that end within a tile
+    expect_right(two_matrices(M + 3, K - 5, N - 3, order, dtype::f16, dtype::f16), order);   // rows that start anywhere
+    expect_right(two_matrices(M - 1, 9, N + 1, order, dtype::f16, dtype::f16), order);
+  }
+}
+TEST_P(vulkan_matrix_tiles, take_lines_that_start_anywhere_with_nan_around) {
+  for (const int order : {1, 2}) {
+    matrix_product p = two_matrices(tile.m + 8, tile.slab + 8, tile.n + 8, order, dtype::f16, dtype::f16, 8);
+    p.skip = 3;
+    expect_right(p, order);
+  }
+}
+TEST_P(vulkan_matrix_tiles, add_parts_of_k_batches_and_what_was_there) {
+  parts = 3;
+  for (const int order : {1, 2}) {
+    matrix_product p = two_matrices(tile.m, 768, tile.n + 5, order, dtype::f16, dtype::f32);
+    p.into = op_test::random(p.dims(), dtype::f32, 5);
+    p.alpha = 0.5;
+    expect_right(p, order);
+  }
+  parts = 1;
+  expect_right(batched({3}, {3}, tile.m + 1, dtype::f16, false), 0);
+  expect_right(batched({3}, {3}, tile.m + 1, dtype::f16, true), 0);
+}
+TEST_P(vulkan_matrix_tiles, run_epilogues) {
+  compare_fused<native>(two_matrices(tile.m + 8, 48, tile.n + 8, 2, dtype::f16, dtype::f16), here(), record);
+  compare_fused<native>(two_matrices(tile.m, 48, tile.n - 3, 0, dtype::f16, dtype::f16), here(), record);
+}
+TEST_P(vulkan_matrix_tiles, round_results_of_16_bits_to_nearest) {
+  for (const std::int64_t N : {std::int64_t(tile.n), std::int64_t(tile.n) - 3}) {
+    matrix_product p = two_matrices(tile.m, 1, N, 0, dtype::f16, dtype::f16);
+    p.alpha = 0.75;
+    const host y = run<native>(p, here(), record).y;
+    for (std::int64_t m = 0; m < p.a.dims[0]; ++m)
+      for (std::int64_t n = 0; n < N; ++n) ASSERT_EQ(y[m * N + n], op_test::rounded(dtype::f16, 0.75 * p.a[m] * p.b[n]));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(of_the_table, vulkan_matrix_tiles, ::testing::Range(std::size_t(0), vulkan::matmul_khr_tile::all.size()));
+
 TEST_F(vulkan_matrix_units, garbage_behind_an_operand_stays_out) {
   for (int order = 0; order < 4; ++order) {  // the memory around operands, and in the gaps between their lines, is NaN
     const auto p = two_matrices(33, 31, 30, order, dtype::f16, dtype::f32, 2);

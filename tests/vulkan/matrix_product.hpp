@@ -41,8 +41,10 @@ struct product_run {
   std::vector<vulkan::dispatch> dispatches;
 };
 
-/// Runs K, a kernel of op::matmul, twice: the same bits, nothing written outside y and scratch.
-template <class K> product_run run(const matrix_product& p, const vulkan::facts& device) {
+using recorder = void (*)(const vulkan::launch&, vulkan::recording&);
+
+/// Runs K, a kernel of op::matmul, twice: the same bits, nothing written outside y and scratch. `record`: how K is recorded.
+template <class K> product_run run(const matrix_product& p, const vulkan::facts& device, recorder record = K::record) {
   auto& d = test_device();
   product_run r;
   r.y = op_test::full(p.dims(), p.type, op_test::nan);
@@ -108,7 +110,7 @@ template <class K> product_run run(const matrix_product& p, const vulkan::facts&
   l.oscillation = p.oscillation;
   l.device = &device;
   vulkan::tier_of(rec, kernel_parts<K>::set::name);
-  K::record(l, rec);
+  record(l, rec);
   r.dispatches = rec.dispatches;
 
   std::vector<std::byte> result;
@@ -142,11 +144,11 @@ template <class K> product_run run(const matrix_product& p, const vulkan::facts&
 }
 
 /// The epilogue gives the bits of separate ops on the product's bits.
-template <class K> void compare_fused(matrix_product p, const vulkan::facts& device) {
-  const host plain = run<K>(p, device).y;
+template <class K> void compare_fused(matrix_product p, const vulkan::facts& device, recorder record = K::record) {
+  const host plain = run<K>(p, device, record).y;
   p.bias = op_test::random({plain.dims[-1]}, p.type, 6);
   p.residual = op_test::random(plain.dims, p.type, 7);
-  const auto r = run<K>(p, device);
+  const auto r = run<K>(p, device, record);
   for (std::int64_t i = 0; i < plain.dims.count(); ++i) {
     const auto sum = [&](double a, double b) { return op_test::rounded(p.type, double(float(a) + float(b))); };
     const double first = std::max(sum(plain[i], p.bias[i % plain.dims[-1]]), 0.0), second = sum(first, p.residual[i]);
