@@ -7,7 +7,7 @@ if(NOT MISSING)
   set(spv ${OUT}/${MODULE}.spv)
   separate_arguments(flags UNIX_COMMAND "${FLAGS}")
   execute_process(
-    COMMAND ${GLSLANG} -V --target-env vulkan1.3 --quiet ${flags} -o ${spv} ${SOURCE}
+    COMMAND ${GLSLANG} -V -g0 --target-env vulkan1.3 --quiet ${flags} -o ${spv} ${SOURCE}
     RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(NOT status STREQUAL "0")
     message(FATAL_ERROR " ${SOURCE}: ${text}")
