@@ -24,7 +24,7 @@ class block(torch.nn.Module):
     def forward(self, x):
         b, t, c = x.shape
         q, k, v = (y.view(b, t, self.heads, c // self.heads).transpose(1, 2) for y in self.attend(self.first(x)).split(c, 2))
-        y = functional.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, t, c)
+        y = functional.scaled_dot_product_attention(q, k, v, dropout_p=self.dropout, is_causal=True).transpose(1, 2).reshape(b, t, c)
         x = x + functional.dropout(self.project(y), self.dropout)
         y = self.narrow(functional.gelu(self.widen(self.second(x)), approximate="tanh"))
         return x + functional.dropout(y, self.dropout)
