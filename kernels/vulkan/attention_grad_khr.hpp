@@ -16,15 +16,15 @@ struct attention_grad_khr {
   static const shader& queries_code(dtype t) {
     return t == dtype::bf16 ? shaders::attention_grad_khr_queries_bf16 : shaders::attention_grad_khr_queries_f16;
   }
-  /// 128 keys share each tile of 32 queries: P and dS both cross.
+  /// 64 keys share each tile of 32 queries: small enough for several workgroups a multiprocessor, which hide each other's barriers.
   static attention_matrix_tiles keys_tiles(const attention_heads& h, const launch& l) {
     const auto side = matrix_side(*l.device, h.q.type);
-    return fitting_tiles({8, 1, 2 * side, side}, l, h.T, h.D, 2, 1, 2);
+    return fitting_tiles({4, 1, 2 * side, side}, l, h.T, h.D, 2, 1, 2);
   }
-  /// 128 queries share each tile of 64 keys.
+  /// 64 queries share each tile of 32 keys.
   static attention_matrix_tiles queries_tiles(const attention_heads& h, const launch& l) {
     const auto side = matrix_side(*l.device, h.q.type);
-    return fitting_tiles({8, 1, 4 * side, side}, l, h.S, h.D, 1, 2, 1);
+    return fitting_tiles({4, 1, 2 * side, side}, l, h.S, h.D, 1, 2, 1);
   }
   static std::vector<range> reads(const attention_heads& h, const launch& l) {
     const auto n = std::size_t(op::attention_shape::operands(*l.attr));

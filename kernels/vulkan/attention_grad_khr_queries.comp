@@ -2,9 +2,10 @@
 #extension GL_GOOGLE_include_directive : require
 // variant bf16: -DCOOPMAT=1 -DBFLOAT16=1 needs coopmat_bf16
 // variant f16: -DCOOPMAT=1 needs coopmat
-// dq = scale dS k with P = exp(scale q k^T + mask - lse), dS = P (dy v^T - delta). Three products; bound by the exchange between the first two and
-// the third. A subgroup owns queries: the sums of both products start at -lse and -delta, so that P and dS follow element by element, and
-// dS alone crosses the strip.
+// dq = scale dS k with P = exp(scale q k^T + mask - lse), dS = P (dy v^T - delta). A subgroup owns queries: the sums of both products start at -lse
+// and -delta, so that P and dS follow element by element; dS alone crosses the strip, one matrix at a time, and enters the third product at once.
+// Bound by shared memory, where every right operand passes. An H200 takes 1.2 times as long with two strips a subgroup, 1.3 times with eight
+// subgroups, 2.1 times where dS of a whole tile crosses before the third product begins.
 #include "access.glsl"
 #include "attention_operands.glsl"
 #include "attention_matrix.glsl"
@@ -66,7 +67,6 @@ void main() {
       FETCH(held_values, value, V_ROW, k0 + BC, T)
     }
     const bool sees = k0 < own_end;
-
     const bool crosses = CAUSAL && k0 + BC > row0 + T - S + 1;
     RESULT_MATRIX marks[FC];  // 1 where a probability is kept, else 0
     if (DROPPED) {
@@ -79,8 +79,8 @@ void main() {
       if (sees) UNROLL for (uint f = 0; f < FC; ++f) coopMatLoad(marks[f], strips, strip + f * (M / 8), STRIP_PITCH, ROWS);
       subgroup_fence();
     }
-    if (sees)
-      UNROLL for (uint f = 0; f < FC; ++f) {
+    UNROLL for (uint f = 0; f < FC; ++f) {
+      if (sees) {
         SUM_MATRIX p = less_lse, ds = less_delta;
         if (DROPPED) ds = SUM_MATRIX(0.0);
         if (BIASED) {
@@ -109,17 +109,17 @@ void main() {
         UNROLL for (uint e = 0; e < p.length(); ++e) ds[e] = product_operand(exp2(p[e] * two) * ds[e]);
         coopMatStore(RESULT_MATRIX(ds), strips, strip + f * (M / 8), STRIP_PITCH, ROWS);
       }
-    subgroup_fence();
-    if (sees)
-      UNROLL for (uint f = 0; f < FC; ++f) {
-        LEFT_MATRIX weights;
-        coopMatLoad(weights, strips, strip + f * (M / 8), STRIP_PITCH, ROWS);
+      subgroup_fence();
+      if (sees) {
+        LEFT_MATRIX slopes;
+        coopMatLoad(slopes, strips, strip + f * (M / 8), STRIP_PITCH, ROWS);
         UNROLL for (uint d = 0; d < FD; ++d) {
           RIGHT_MATRIX right;
           coopMatLoad(right, key_tile, f * M * PITCH + d * (M / 8), PITCH, ROWS);
-          sums[d] = coopMatMulAdd(weights, right, sums[d]);
+          sums[d] = coopMatMulAdd(slopes, right, sums[d]);
         }
       }
+    }
     subgroup_fence();
   }
   UNROLL for (uint d = 0; d < FD; ++d)
