@@ -32,12 +32,12 @@ sed -i -e '/^include\/isotope\/core\/config.hpp:.*conditions on the compiler/d' 
 code include kernels examples | grep -v '^include/isotope/selected.hpp:' |
   breach 'selected.hpp alone reads the choice macros' '\<ISOTOPE_(BACKEND|PRECISION|KERNELS)\>'
 directive 'one model source: no conditional compilation' '(el)?if' include/isotope/model examples
-# But for isotope-parity, which compares two of them.
+# But for isotope-parity, which compares two of them, and isotope-conform, which tests cpu in every build.
 named='models and programs name no backend: take iso::selected, or an op is missing'
 code include/isotope/model examples | sed 's/"[^"]*"//g' | breach "$named" \
   '\<backend::(cpu|vulkan|cuda)\>|\<(ISOTOPE|VK|CU|CUDA)_[A-Z_]+\>|\<(vk|cuda)[A-Z][A-Za-z0-9]+\>[[:space:]]*\('
 directive "$named" 'include[[:space:]]*[<"](isotope/|(\.\./)+)?(backend|kernels|vulkan|cuda)[/.]' examples
-sed -i '/^examples\/parity\/.*models and programs name no backend/d' "$found"
+sed -i -E '/^examples\/(parity|conform)\/.*models and programs name no backend/d' "$found"
 
 code tests | grep '_test.cpp:' | breach 'a test that cannot run says so with GTEST_SKIP' '\<if[[:space:]]*\(.*\)[[:space:]]*(\{[[:space:]]*)?return;'
 code tests | breach 'tests leave environment, folder and locale alone' '\<(getenv|setenv|putenv|unsetenv|chdir|setlocale)\>[[:space:]]*\(|locale::global|current_path\([^)]'

@@ -205,6 +205,9 @@ template <Target T> class session {
     return fail(errc::invalid_argument, "the batch has another size than the plan's inputs", "session");
   }
 
+  /// All bytes of a region, for checkers that fill them before a step.
+  std::span<std::byte> region_bytes(value_kind k) const { return {region(k), std::size_t(plan_.totals.region[std::size_t(k)])}; }
+
   std::int64_t planned_bytes() const { return planned_; }
   /// The arena and the tables that the session keeps beside it.
   std::int64_t measured_bytes() const { return arena_.bytes() + train_.table_bytes() + eval_.table_bytes(); }

@@ -1,0 +1,25 @@
+#pragma once
+/// The commands, each in a source file of its own. They return the program's exit code.
+#include <isotope/core/error.hpp>
+
+#include <string_view>
+
+namespace conform_program {
+
+namespace iso = isotope;
+
+struct command;
+
+/// What the program was built for: main.cpp knows it.
+struct built_for {
+  std::string_view backend, precision, kernels, version;
+};
+
+int run(const command& c, const built_for& built);
+int plan(const command& c, const built_for& built);
+int merge(const command& c);
+int verify(const command& c);
+int replay(const command& c, const built_for& built);
+int run_file(const command& c, const built_for& built);
+
+}  // namespace conform_program

@@ -1,0 +1,92 @@
+#pragma once
+/// What the commands share: the executor and the selection that the flags ask for.
+#include "command.hpp"
+#include "commands.hpp"
+#include "executors.hpp"
+
+#include "../support/environment.hpp"
+
+#include <isotope/conform/certificate.hpp>
+#include <isotope/conform/fingerprint.hpp>
+
+#include <ctime>
+#include <memory>
+#include <string>
+
+namespace conform_program {
+
+namespace conform = iso::conform;
+
+struct target_choice {
+  std::string backend, precision, kernels;
+  iso::device_options device;
+};
+
+/// @error invalid_argument, listing what there is
+inline iso::result<target_choice> choose_target(const command& c, const built_for& built) {
+  target_choice t{c.get("--backend", built.backend), c.get("--precision", built.precision), c.get("--kernels", built.kernels), {}};
+  const auto refuse = [](const std::string& what, const std::string& flag, const std::string& values) {
+    return iso::fail(iso::errc::invalid_argument, what, flag, values);
+  };
+  if (t.backend != "cpu" && t.backend != built.backend)
+    return refuse("no backend '" + t.backend + "' in this program", "--backend",
+                  built.backend == "cpu" ? "cpu; build with -DBACKEND=" + t.backend : "cpu or " + std::string(built.backend));
+  if (t.precision != "f32" && t.precision != "bf16") return refuse("no precision '" + t.precision + "'", "--precision", "f32 or bf16");
+  if (t.kernels != "reference" && t.kernels != "portable" && t.kernels != "native")
+    return refuse("no kernel set '" + t.kernels + "'", "--kernels", "reference, portable or native");
+  auto threads = c.whole("--threads", 0, 0, 1024);
+  if (!threads) return threads.error();
+  t.device.threads = int(*threads);
+  t.device.name = c.get("--device");
+  return t;
+}
+inline opened open_target(const target_choice& t) {
+  if (t.backend == "cpu") return t.precision == "f32" ? open_cpu_f32(t.kernels, t.device) : open_cpu_bf16(t.kernels, t.device);
+  return t.precision == "f32" ? open_built_f32(t.kernels, t.device) : open_built_bf16(t.kernels, t.device);
+}
+/// No device here, rather than a mistake or a failure.
+inline bool device_is_missing(const iso::failure& f) { return f.code == iso::errc::no_device || f.code == iso::errc::missing_feature; }
+inline bool device_is_required(const command& c) {
+  const auto variables = support::captured_environment();
+  const auto found = variables.find("ISOTOPE_REQUIRE_GPU");
+  return c.has("--require-device") || (found != variables.end() && found->second == "1");
+}
+
+inline iso::result<conform::selection> choose_cases(const command& c, const target_choice& t) {
+  conform::selection s;
+  auto ops = conform::choose_ops(c.get("--ops", "all"));
+  if (!ops) return ops.error();
+  s.ops = *std::move(ops);
+  s.program = t.precision == "bf16" ? iso::dtype::bf16 : iso::dtype::f32;
+  const std::string how = c.get("--strength", "standard");
+  bool known = false;
+  for (const auto k : {conform::strength::fast, conform::strength::standard, conform::strength::full})
+    if (name_of(k) == how) s.how = k, known = true;
+  if (!known) return iso::fail(iso::errc::invalid_argument, "no strength '" + how + "'", "--strength", "fast, standard or full");
+  auto seed = c.whole("--seed", 1, 0, std::numeric_limits<std::int64_t>::max());
+  if (!seed) return seed.error();
+  s.seed = std::uint64_t(*seed);
+  return s;
+}
+inline iso::result<conform::shard_of> choose_shard(const command& c) {
+  const std::string text = c.get("--shard", "0/1");
+  const auto slash = text.find('/');
+  std::int64_t i = -1, n = 0;
+  const auto read = [](std::string_view s, std::int64_t& x) {
+    const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), x);
+    return error == std::errc() && end == s.data() + s.size();
+  };
+  if (slash == text.npos || !read(std::string_view(text).substr(0, slash), i) || !read(std::string_view(text).substr(slash + 1), n))
+    return iso::fail(iso::errc::invalid_argument, "'" + text + "' is no part of a whole", "--shard", "i/n with 0 <= i < n");
+  return conform::make_shard(i, n);
+}
+
+inline std::string time_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm t{};
+  gmtime_r(&now, &t);
+  char text[32];
+  return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &t)};
+}
+
+}  // namespace conform_program

@@ -1,0 +1,20 @@
+#pragma once
+/// Every target of the program, chosen at run time.
+#include <isotope/conform/executor.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace conform_program {
+
+namespace iso = isotope;
+using opened = iso::result<std::unique_ptr<iso::conform::executor>>;
+
+/// Each in a source file of its own, for the compiler's sake: its target in every kernel set.
+opened open_cpu_f32(std::string_view kernels, const iso::device_options& o);
+opened open_cpu_bf16(std::string_view kernels, const iso::device_options& o);
+opened open_built_f32(std::string_view kernels, const iso::device_options& o);
+opened open_built_bf16(std::string_view kernels, const iso::device_options& o);
+
+}  // namespace conform_program

@@ -1,0 +1,44 @@
+/// isotope-conform: does a backend compute what the ops say? See --help.
+#include "command.hpp"
+#include "commands.hpp"
+
+#include "../support/exit_code.hpp"
+#include "../support/output.hpp"
+#include "../support/version.hpp"
+
+#include <isotope/selected.hpp>
+
+#include <string>
+#include <vector>
+
+namespace conform_program {
+
+int guarded_main(int argc, char** argv) {
+  const iso::build& b = iso::build_info<iso::selected>;
+  const built_for built{b.backend, b.precision, b.kernels, b.version};
+  auto c = read_command({argv + 1, argv + argc});
+  int code = support::success;
+  if (c && c->has("--help")) return support::print(help_text()), support::success;
+  if (support::failed(program, c, code)) return code;
+  if (c->has("--version")) return support::print(support::version_text(program, b)), support::success;
+  const bool takes_files = c->name == "merge" || c->name == "verify" || c->name == "replay";
+  if (!takes_files && !c->files.empty())
+    return support::report(program,
+                           iso::fail(iso::errc::invalid_argument, "'" + c->files[0] + "' is no flag", "command line", "--help lists them"));
+  if (takes_files && c->files.empty())
+    return support::report(program, iso::fail(iso::errc::missing_value, c->name + " needs files", "command line", "name at least one"));
+  if (c->name == "run") return run(*c, built);
+  if (c->name == "plan") return plan(*c, built);
+  if (c->name == "merge") return merge(*c);
+  if (c->name == "verify") return verify(*c);
+  if (c->name == "replay") return replay(*c, built);
+  if (c->name == "run-file") return run_file(*c, built);
+  return support::report(program,
+                         iso::fail(iso::errc::missing_value, "no command", "command line", "run, plan, merge, verify, replay or run-file"));
+}
+
+}  // namespace conform_program
+
+int main(int argc, char** argv) {
+  return support::guarded(conform_program::program, [&] { return conform_program::guarded_main(argc, argv); });
+}

@@ -1,0 +1,18 @@
+#pragma once
+/// The kernel sets of a backend and a precision, by name.
+#include "executors.hpp"
+
+#include <isotope/conform/executor_of.hpp>
+
+namespace conform_program {
+
+template <class B, class P> opened open_set(std::string_view kernels, const iso::device_options& o) {
+  using namespace iso::kernels;
+  if (kernels == reference::name) return iso::conform::executor_of<iso::target<B, P, reference>>::open(o);
+  if (kernels == portable::name) return iso::conform::executor_of<iso::target<B, P, portable>>::open(o);
+  if (kernels == native::name) return iso::conform::executor_of<iso::target<B, P, native>>::open(o);
+  return iso::fail(iso::errc::invalid_argument, "no kernel set '" + std::string(kernels) + "'", "--kernels",
+                   "reference, portable or native");
+}
+
+}  // namespace conform_program

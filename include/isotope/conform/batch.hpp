@@ -1,0 +1,132 @@
+#pragma once
+/// Many cases as one plan, so that they are dispatched together: their programs side by side, a guard after every tensor that the host can see.
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../plan/diagnose.hpp"
+#include "../plan/dynamic.hpp"
+#include "executor.hpp"
+#include "traced_case.hpp"
+
+namespace isotope::conform {
+
+/// Bytes in an input or output region.
+struct tensor_place {
+  std::int64_t at = 0, bytes = 0;
+  shape dims;
+  dtype type = dtype::f32;
+};
+struct placed_case {
+  std::vector<tensor_place> in, out;
+};
+
+/// How a batch is laid out beside the plain way: nothing of it may change a bit of any result.
+struct perturbation {
+  bool reversed = false;    // the order of the cases
+  int shift = 0;            // blocks of 256 bytes before the first tensor
+  bool queue_load = false;  // a matrix product that nobody reads runs first
+  bool fused = false;       // element-wise chains as one step
+};
+
+struct planned_batch {
+  dynamic_plan plan;
+  std::vector<placed_case> cases;  // in the order given
+  std::vector<tensor_place> out_guards;
+  std::int64_t input_bytes = 0, output_bytes = 0;
+};
+
+inline constexpr std::int64_t guard_elems = 64;  // f32: one block of the layout
+
+class batch_planner {
+ public:
+  batch_planner(const target_facts& on, perturbation how) : on_(on), how_(how) { g_.program = on.program; }
+
+  /// @error invalid_model (a missing kernel), over_budget (a tensor too large for the backend)
+  result<planned_batch> plan(std::span<const traced_case> cases) {
+    for (const value_kind k : {value_kind::input, value_kind::output}) {
+      const auto v = guard(k);
+      (k == value_kind::input ? g_.inputs : g_.outputs).push_back({name("front"), v});
+      for (int n = 0; n < how_.shift; ++n) guard(k);
+    }
+    if (how_.queue_load) load();
+    std::vector<std::vector<std::int32_t>> ids(cases.size());
+    for (std::size_t n = 0; n < cases.size(); ++n) {
+      const std::size_t k = how_.reversed ? cases.size() - 1 - n : n;
+      ids[k] = append(cases[k].g);
+    }
+    fuse(g_, how_.fused, takes_epilogues(on_.kernels, &info<op::matmul>, on_.program));
+    const memory_layout l = lay_out(g_, on_.kernels, on_.chunk_bytes);
+    planned_batch b;
+    b.plan = freeze(g_, l);
+    const auto text = [](const message& m) { return std::string(m.view()); };
+    if (!b.plan.error.empty()) return fail(errc::invalid_model, text(b.plan.error));
+    if (auto m = missing_kernel(b.plan, on_.backend, on_.kernels, on_.all_kernels); !m.empty()) return fail(errc::invalid_model, text(m));
+    if (auto m = over_tensor_limit(b.plan, on_.backend, on_.tensor_bytes); !m.empty()) return fail(errc::over_budget, text(m));
+    const auto place = [&](std::int32_t v) {
+      const value& x = g_.values[std::size_t(v)];
+      return tensor_place{l.at[std::size_t(v)], x.dims.count() * size_of(x.type), x.dims, x.type};
+    };
+    for (std::size_t k = 0; k < cases.size(); ++k) {
+      placed_case p;
+      for (const auto v : cases[k].in) p.in.push_back(place(ids[k][std::size_t(v)]));
+      for (const auto v : cases[k].out) p.out.push_back(place(ids[k][std::size_t(v)]));
+      b.cases.push_back(std::move(p));
+    }
+    for (const auto v : out_guards_) b.out_guards.push_back(place(v));
+    b.input_bytes = l.bytes[std::size_t(value_kind::input)];
+    b.output_bytes = l.bytes[std::size_t(value_kind::output)];
+    return b;
+  }
+
+ private:
+  target_facts on_;
+  perturbation how_;
+  trace g_;
+  std::vector<std::int32_t> out_guards_;
+
+  std::int32_t guard(value_kind k) {
+    const auto v = g_.add_value({guard_elems}, dtype::f32, k);
+    if (k == value_kind::output) out_guards_.push_back(v);
+    return v;
+  }
+  /// Values and nodes of one case behind those that are there; where its values went.
+  std::vector<std::int32_t> append(const trace& one) {
+    std::vector<std::int32_t> id(one.values.size());
+    const auto first_node = std::int32_t(g_.nodes.size()), first_micro = std::int32_t(g_.micros.size());
+    const auto moved = [&](std::int32_t v) { return v < 0 ? v : id[std::size_t(v)]; };
+    for (std::size_t k = 0; k < one.values.size(); ++k) {
+      value v = one.values[k];
+      v.base = moved(v.base);  // a view comes after what it looks at
+      if (v.producer >= 0) v.producer += first_node;
+      id[k] = std::int32_t(g_.values.size());
+      g_.values.push_back(v);
+      if (v.base < 0 && (v.kind == value_kind::input || v.kind == value_kind::output)) guard(v.kind);
+    }
+    for (node n : one.nodes) {
+      for (auto& v : n.in) v = moved(v);
+      for (auto& v : n.out) v = moved(v);
+      n.body += first_micro;
+      g_.nodes.push_back(n);
+    }
+    for (const micro& m : one.micros) g_.micros.push_back(m);
+    return id;
+  }
+  /// Work for the queue: a product whose result is an output like a guard that may change.
+  void load() {
+    tape t(on_.program);
+    t.kernels = on_.kernels;
+    const auto a = fill(t, shape{96, 96}, on_.program, 0.5);
+    const auto y = matmul(a, a);
+    if (!t.ok()) return;
+    t.g.values[std::size_t(y.id)].kind = value_kind::output;
+    t.g.outputs.push_back({name("load"), y.id});
+    prune(t.g);
+    append(t.g);
+  }
+};
+
+}  // namespace isotope::conform

@@ -1,0 +1,310 @@
+#pragma once
+/// Runs a batch of cases and judges it: dispatched together, twice on different leftovers, and once more perturbed; every bit the same, every guard
+/// whole, every operand as it was; then each result against the reference.
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "numbers.hpp"
+#include "outcome.hpp"
+
+namespace isotope::conform {
+
+inline constexpr std::int64_t output_cap_bytes = 16 << 20;  // of one case
+
+struct runner_options {
+  bool perturbed = true;
+  int cotangents = 1;
+  bool mean_square = true;  // ask for the mean squared error, too
+};
+struct runner_counters {
+  std::int64_t batches = 0, dispatched = 0, submissions = 0;  // submissions of plain runs: two a batch
+};
+
+class batch_runner {
+ public:
+  batch_runner(executor& on, runner_options o = {}) : on_(on), facts_(on.facts()), options_(o) {}
+
+  /// One outcome a case. All cases have the same step scalars. @error device_lost, timeout: nothing can run any more
+  result<std::vector<outcome>> run(std::span<const test_case> cases) {
+    std::vector<outcome> out(cases.size());
+    std::vector<std::size_t> runnable;
+    traced_.assign(cases.size(), {});
+    for (std::size_t k = 0; k < cases.size(); ++k) {
+      traced_[k] = case_tracer::trace_of(cases[k], facts_.program, facts_.kernels, false, options_.cotangents);
+      if (before_dispatch(cases[k], traced_[k], out[k])) runnable.push_back(k);
+    }
+    if (auto r = attempt(cases, runnable, out); !r) return r.error();
+    return out;
+  }
+  const runner_counters& counters() const { return counters_; }
+  /// The ops of all kernels and body instructions that ran.
+  const std::set<std::string_view>& reached() const { return reached_; }
+  /// Kernel sets and shaders that ran, by op: reasons for falling through among them.
+  const std::set<std::string>& tiers() const { return tiers_; }
+
+ private:
+  executor& on_;
+  target_facts facts_;
+  runner_options options_;
+  runner_counters counters_;
+  std::set<std::string_view> reached_;
+  std::set<std::string> tiers_;
+  std::vector<traced_case> traced_;
+
+  /// Judges what needs no device. True where the case is to run.
+  static bool before_dispatch(const test_case& c, const traced_case& t, outcome& o) {
+    const std::string error(t.g.error.view());
+    if (c.kind == case_kind::refusal) {
+      if (error.empty()) o = failed_because("operands that do not fit were accepted", "let the op's shape rule refuse them");
+      else if (error.find(std::string(c.of->name)) == error.npos || error.find('[') == error.npos)
+        o = failed_because("the refusal names not op and shapes: " + error, "use shape_rule::require");
+      return false;
+    }
+    if (!error.empty()) {
+      o = failed_because("the op refuses its operands: " + error, "correct the case or the shape rule");
+      return false;
+    }
+    std::int64_t bytes = 0;
+    for (const auto v : t.out) bytes += t.g.values[std::size_t(v)].dims.count() * size_of(t.g.values[std::size_t(v)].type);
+    if (bytes > output_cap_bytes) {
+      o = failed_because("its outputs have " + std::to_string(bytes) + " bytes, a case may have " + std::to_string(output_cap_bytes),
+                         "use smaller shapes");
+      return false;
+    }
+    return true;
+  }
+
+  static bool device_is_gone(const failure& f) { return f.code == errc::device_lost || f.code == errc::timeout; }
+
+  /// Runs the chosen cases together; where that is refused, each half by itself, down to the case that is the cause.
+  result<void> attempt(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, std::vector<outcome>& out) {
+    if (chosen.empty()) return {};
+    auto r = together(cases, chosen, out);
+    if (r) return r;
+    if (device_is_gone(r.error())) return r;
+    if (chosen.size() == 1) {
+      out[chosen[0]] = {verdict::unsupported, r.error().what, r.error().fix, {}};
+      return {};
+    }
+    const auto half = chosen.begin() + std::ptrdiff_t(chosen.size() / 2);
+    if (auto a = attempt(cases, {chosen.begin(), half}, out); !a) return a;
+    return attempt(cases, {half, chosen.end()}, out);
+  }
+
+  struct image {
+    std::vector<std::byte> bytes;
+    void fill(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, const planned_batch& b,
+              const std::vector<std::vector<array>>& numbers) {
+      bytes.assign(std::size_t(b.input_bytes), std::byte{0xff});  // NaN around every operand
+      for (std::size_t n = 0; n < chosen.size(); ++n)
+        for (std::size_t k = 0; k < numbers[n].size(); ++k) {
+          const auto& in = cases[chosen[n]].in;
+          write_numbers(numbers[n][k], k < in.size() ? in[k].order : row_major, bytes.data() + b.cases[n].in[k].at);
+        }
+    }
+  };
+
+  result<void> together(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, std::vector<outcome>& out) {
+    std::vector<traced_case> traced;
+    std::vector<std::vector<array>> numbers(chosen.size());
+    for (std::size_t n = 0; n < chosen.size(); ++n) {
+      const test_case& c = cases[chosen[n]];
+      traced.push_back(traced_[chosen[n]]);
+      for (std::size_t k = 0; k < c.in.size(); ++k) numbers[n].push_back(operand_numbers(c, k));
+      for (std::size_t k = 0; k < traced[n].cotangent_dims.size(); ++k) numbers[n].push_back(cotangent_numbers(c, traced[n], k));
+    }
+    auto plain = batch_planner(facts_, {}).plan(traced);
+    if (!plain) return plain.error();
+    std::vector<std::byte> first;
+    if (auto r = run_plain(cases, chosen, *plain, numbers, first, out); !r) return r;
+    if (options_.perturbed)
+      if (auto r = run_perturbed(cases, chosen, traced, *plain, numbers, first, out); !r) return r;
+    for (std::size_t n = 0; n < chosen.size(); ++n) judge(cases[chosen[n]], traced[n], plain->cases[n], numbers[n], first, out[chosen[n]]);
+    return {};
+  }
+
+  static bool same_bits(const tensor_place& a, const std::byte* in_a, const tensor_place& b, const std::byte* in_b) {
+    return a.bytes == 0 || std::memcmp(in_a + a.at, in_b + b.at, std::size_t(a.bytes)) == 0;
+  }
+  static void blame(outcome& o, std::string reason, std::string fix) {
+    if (o.is != verdict::failed) o = failed_because(std::move(reason), std::move(fix));
+  }
+  void blame_all(const std::vector<std::size_t>& chosen, std::vector<outcome>& out, const std::string& reason, const std::string& fix) {
+    for (const auto k : chosen) blame(out[k], reason, fix);
+  }
+
+  result<void> run_plain(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, planned_batch& b,
+                         const std::vector<std::vector<array>>& numbers, std::vector<std::byte>& first, std::vector<outcome>& out) {
+    for (const auto& s : b.plan.steps) {
+      reached_.insert(s.op->name);
+      for (int k = 0; k < s.body_size; ++k) reached_.insert(b.plan.micros[std::size_t(s.body + k)].op->name);
+    }
+    auto loaded = on_.load(std::move(b.plan), false);
+    if (!loaded) return loaded.error();
+    image in;
+    in.fill(cases, chosen, b, numbers);
+    for (const int turn : {0, 1}) {
+      const std::byte leftovers{static_cast<unsigned char>(turn == 0 ? 0xff : 0x3f)};  // NaN, then numbers near 1
+      std::memcpy((*loaded)->inputs().data(), in.bytes.data(), in.bytes.size());
+      if (auto r = (*loaded)->poison(leftovers); !r) return r;
+      if (auto r = (*loaded)->run(cases[chosen[0]].scalars); !r) return r;
+      const auto bytes = (*loaded)->outputs();
+      for (const tensor_place& g : b.out_guards)
+        if (std::any_of(bytes.begin() + g.at, bytes.begin() + g.at + g.bytes, [&](std::byte x) { return x != leftovers; }))
+          blame_owner(b, g, chosen, out);
+      if (std::memcmp((*loaded)->inputs().data(), in.bytes.data(), in.bytes.size()) != 0)
+        blame_writer(b, in, (*loaded)->inputs(), chosen, out);
+      if (turn == 0) {
+        first.assign(bytes.begin(), bytes.end());
+        continue;
+      }
+      for (std::size_t n = 0; n < chosen.size(); ++n)
+        for (const tensor_place& p : b.cases[n].out)
+          if (!same_bits(p, first.data(), p, bytes.data()))
+            blame(out[chosen[n]], "gives other bits in its second run", "look for memory that is read before it is written, and for races");
+    }
+    ++counters_.batches;
+    counters_.dispatched += std::int64_t(chosen.size());
+    counters_.submissions += (*loaded)->submissions();
+    for (const auto& t : (*loaded)->tiers())
+      tiers_.insert(std::string(t.set) + ":" + std::string(t.shader) +
+                    (t.reason.empty() ? "" : ", not a better set: " + std::string(t.reason)));
+    return {};
+  }
+  /// The tensor before a guard that was written.
+  void blame_owner(const planned_batch& b, const tensor_place& guard, const std::vector<std::size_t>& chosen, std::vector<outcome>& out) {
+    for (std::size_t n = 0; n < chosen.size(); ++n)
+      for (const tensor_place& p : b.cases[n].out)
+        if (p.at <= guard.at && guard.at - (p.at + p.bytes) < 256)
+          return blame(out[chosen[n]], "writes past the end of an output", "check the kernel's last tile against the sizes");
+    blame_all(chosen, out, "some case of the batch writes before its outputs", "run the cases one by one with --batch 1");
+  }
+  void blame_writer(const planned_batch& b, const image& before, std::span<const std::byte> after, const std::vector<std::size_t>& chosen,
+                    std::vector<outcome>& out) {
+    for (std::size_t n = 0; n < chosen.size(); ++n)
+      for (const tensor_place& p : b.cases[n].in)
+        if (!same_bits(p, before.bytes.data(), p, after.data()))
+          return blame(out[chosen[n]], "changes an operand", "operands are read only");
+    blame_all(chosen, out, "some case of the batch writes between the operands", "run the cases one by one with --batch 1");
+  }
+
+  /// Other places, another order, another number of threads, a busy queue, fused: the same bits.
+  result<void> run_perturbed(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, std::span<const traced_case> traced,
+                             const planned_batch& plain, const std::vector<std::vector<array>>& numbers,
+                             const std::vector<std::byte>& first, std::vector<outcome>& out) {
+    auto b = batch_planner(facts_, {.reversed = true, .shift = 3, .queue_load = true, .fused = true}).plan(traced);
+    if (!b) return b.error();
+    auto loaded = on_.load(std::move(b->plan), true);
+    if (!loaded) return loaded.error();
+    image in;
+    in.fill(cases, chosen, *b, numbers);
+    std::memcpy((*loaded)->inputs().data(), in.bytes.data(), in.bytes.size());
+    if (auto r = (*loaded)->poison(std::byte{0xff}); !r) return r;
+    if (auto r = (*loaded)->run(cases[chosen[0]].scalars); !r) return r;
+    const auto bytes = (*loaded)->outputs();
+    for (std::size_t n = 0; n < chosen.size(); ++n)
+      for (std::size_t k = 0; k < plain.cases[n].out.size(); ++k)
+        if (!same_bits(plain.cases[n].out[k], first.data(), b->cases[n].out[k], bytes.data()))
+          blame(out[chosen[n]], "gives other bits at another place, in another order of cases, with other threads or fused",
+                "look for reads past an operand's end, for sums whose order depends on threads, and for contraction");
+    return {};
+  }
+
+  static bool spread(const test_case& c) {
+    if (c.ill_conditioned || c.given != nullptr) return false;
+    for (const operand_recipe& x : c.in)
+      if (is_floating(x.type) && x.from->name != "uniform" && x.from->name != "normal" && x.from->name != "key_mask" &&
+          x.from->name != "distinct")
+        return false;
+    return true;
+  }
+  static bool flush(std::vector<array>& numbers) {
+    bool any = false;
+    for (array& x : numbers)
+      if (is_floating(x.type))
+        for (double& v : x.at)
+          if (v != 0 && std::fabs(v) < facts_of(x.type).least_normal()) v = std::copysign(0.0, v), any = true;
+    return any;
+  }
+  std::vector<answer> answers(const test_case& c, std::span<const array> numbers, std::size_t outputs,
+                              const std::vector<array>& got) const {
+    const call asked{numbers.subspan(0, c.in.size()), c.attr, c.scalars, facts_.on()};
+    std::vector<answer> e(c.kind == case_kind::gradient ? c.in.size() : std::max(outputs, c.of->outputs.size()));
+    if (c.kind == case_kind::gradient) c.of->gradient(asked, numbers.subspan(c.in.size()), e);
+    else if (c.kind == case_kind::law) {
+      e[0].value = got[1].at;
+      e[0].slack.assign(got[1].at.size(), 0);
+      if (c.of->laws[std::size_t(c.law)].slack != nullptr) c.of->laws[std::size_t(c.law)].slack(asked, e[0]);
+    } else {
+      c.of->reference(asked, e);
+    }
+    return e;
+  }
+  void judge(const test_case& c, const traced_case& t, const placed_case& at, std::vector<array>& numbers,
+             const std::vector<std::byte>& bytes, outcome& o) const {
+    if (o.is == verdict::failed) return;
+    std::vector<array> got;
+    for (const tensor_place& p : at.out) got.push_back(read_numbers(p, bytes.data()));
+    const auto e = answers(c, numbers, got.size(), got);
+    std::vector<answer> other;
+    if (facts_.gpu && c.of->policy.flushes_on_gpu && c.kind != case_kind::law && flush(numbers))
+      other = answers(c, numbers, got.size(), got);
+    for (std::size_t k = 0; k < got.size(); ++k) {
+      const auto is = std::size_t(t.out_is[k]);
+      if (c.kind == case_kind::law && k > 0) break;
+      const answer& expected = e[is];
+      if (expected.value.size() != got[k].at.size()) {
+        blame(o,
+              "has " + std::to_string(got[k].at.size()) + " elements in result " + std::to_string(is) + ", the reference has " +
+                  std::to_string(expected.value.size()),
+              "compare the shape rule with the reference");
+        return;
+      }
+      const comparison by = c.kind == case_kind::gradient ? comparison::scaled
+                            : c.kind == case_kind::law
+                                ? (c.of->laws[std::size_t(c.law)].slack == nullptr ? comparison::exact : comparison::scaled)
+                                : c.of->outputs[std::min(is, c.of->outputs.size() - 1)].by;
+      answer limited;
+      const bool bf16_mean = got[k].type == dtype::bf16 && expected.nmse == 0 && expected.roundings == 1 && by != comparison::exact;
+      if (bf16_mean) limited = expected, limited.nmse = mean_square_in_16_bits(expected);
+      const distance d = compare(got[k], bf16_mean ? limited : expected, by, facts_.on(), options_.mean_square && spread(c),
+                                 other.empty() ? nullptr : &other[is]);
+      o.results.push_back(d);
+      if (!d.passes()) blame_distance(o, c, is, got[k], d);
+    }
+  }
+  /// 6e-6 for the rounding to 8 digits, and the mean square of errors that are spread over the slack: where stored results of 16 bits cancel.
+  static double mean_square_in_16_bits(const answer& e) {
+    double power = 0, slack = 0;
+    for (std::size_t i = 0; i < e.value.size(); ++i) power += e.value[i] * e.value[i], slack += e.slack[i] * e.slack[i];
+    return 6e-6 + (power > 0 ? slack / (3 * power) : 0);
+  }
+  static std::string number(double x) {
+    char text[40];
+    return {text, std::to_chars(text, text + sizeof text, x, std::chars_format::general, 9).ptr};
+  }
+  static void blame_distance(outcome& o, const test_case& c, std::size_t is, const array& y, const distance& d) {
+    const std::string what = std::string(c.kind == case_kind::gradient ? "gradient of operand " : "result ") + std::to_string(is);
+    text<64> dims;
+    dims << y.dims;
+    const auto results = o.results;
+    if (d.worst >= 0)
+      blame(o,
+            what + " " + std::string(dims.view()) + ", element " + std::to_string(d.worst) + " is " + number(d.got) + ", expected " +
+                number(d.expected) + " within " + number(d.bound),
+            "compare the kernel with the formula in op_spec<" + std::string(c.of->name) + ">");
+    else
+      blame(o,
+            what + " " + std::string(dims.view()) + " has a mean squared error of " + number(d.nmse) + ", at most " + number(d.nmse_limit),
+            "look for sums or weights kept in 16 bits");
+    o.results = results;
+  }
+};
+
+}  // namespace isotope::conform

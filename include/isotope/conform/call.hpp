@@ -1,0 +1,63 @@
+#pragma once
+/// What the reference of an op is asked, and what it answers.
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "../core/op_info.hpp"
+#include "../core/scalars.hpp"
+#include "array.hpp"
+
+namespace isotope::conform {
+
+/// What a bound may depend on besides the numbers.
+struct conditions {
+  dtype program = dtype::f32;
+  bool gpu = false;  // elementary functions are the device's own; subnormal numbers may be zero
+  /// The longest serial sum of the matrix product that runs, for K terms: what the kernel declares, else K.
+  std::int64_t (*chain)(std::int64_t K) = nullptr;
+
+  dtype accum() const { return accum_of(program); }
+  double u() const { return facts_of(accum()).roundoff(); }                                // of arithmetic
+  double stored() const { return program == accum() ? 0 : facts_of(program).roundoff(); }  // of a result in 16 bits; 0: it is not narrower
+  /// Units in the last place of an elementary function: 4 on a processor, 16 on a gpu.
+  double ulps() const { return gpu ? 16 : 4; }
+  double chain_of(std::int64_t K) const { return double(chain != nullptr ? chain(K) : K); }
+};
+
+struct call {
+  std::span<const array> in;
+  const attributes& attr;
+  const step_scalars& scalars;
+  conditions on;
+};
+
+/// One result: numbers, and how far each may be off besides the rounding of the result to its format: condition times roundoff.
+struct answer {
+  std::vector<double> value, slack;
+  double nmse = 0;       // limit on the mean squared error relative to the mean square; 0: that of the format, < 0: none
+  double roundings = 1;  // of the value to its storage format
+
+  void resize(std::int64_t n) {
+    value.assign(std::size_t(n), 0);
+    slack.assign(std::size_t(n), 0);
+  }
+  void set(std::int64_t i, double v, double s = 0) {
+    value[std::size_t(i)] = v;
+    slack[std::size_t(i)] = s;
+  }
+  /// For sums collected term by term: v and its magnitude.
+  void add(std::int64_t i, double v, double magnitude) {
+    value[std::size_t(i)] += v;
+    slack[std::size_t(i)] += magnitude;
+  }
+  void scale_slack(double by) {
+    for (double& s : slack) s *= by;
+  }
+};
+
+using reference_function = void (*)(const call&, std::span<answer>);
+/// dx of every input from the cotangents of the outputs that have one. Answers of inputs that have no gradient stay empty.
+using gradient_function = void (*)(const call&, std::span<const array> dy, std::span<answer> dx);
+
+}  // namespace isotope::conform

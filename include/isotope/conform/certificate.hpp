@@ -1,0 +1,156 @@
+#pragma once
+/// Certificates: what ran where with which result, as canonical JSON with a digest. All but the time is the same in two runs.
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "run.hpp"
+
+namespace isotope::conform {
+
+inline constexpr std::int64_t certificate_format = 1;
+
+/// Shares of what there is that was covered. The coverage of a certificate is the least of them.
+struct coverage {
+  double ops = 0;        // with a case that passed
+  double gradients = 0;  // of differentiable ops, with a gradient case
+  double kernels = 0;    // ops of the target's kernel table that a plan reached
+  double runs = 0;       // cases that ran, of those that were to run
+  double least() const { return std::min({ops, gradients, kernels, runs}); }
+};
+
+inline coverage coverage_of(const tally& t, std::span<const std::string> kernel_ops) {
+  const auto share = [](std::int64_t n, std::int64_t of) { return of == 0 ? 1.0 : double(n) / double(of); };
+  std::int64_t ops = 0, gradients = 0, differentiable = 0, kernels = 0;
+  for (const spec& s : every_spec()) {
+    const auto found = t.ops.find(std::string(s.name));
+    ops += found != t.ops.end() && found->second.passed > 0 ? 1 : 0;
+    if (s.gradient == nullptr) continue;
+    ++differentiable;
+    gradients += found != t.ops.end() && found->second.by_kind[std::size_t(case_kind::gradient)] > 0 ? 1 : 0;
+  }
+  for (const auto& k : kernel_ops) kernels += t.reached.contains(k) ? 1 : 0;
+  const op_tally all = t.total();
+  return {share(ops, std::int64_t(every_spec().size())), share(gradients, differentiable), share(kernels, std::int64_t(kernel_ops.size())),
+          share(all.cases() - all.unsupported, all.cases())};
+}
+
+struct certificate {
+  std::string tool, time, backend, precision, kernels, device, device_kind, driver, fingerprint, registry, strength, ops;
+  std::uint64_t seed = 1;
+  shard_of shard;
+  std::vector<std::string> kernel_ops;  // of the target's table
+  tally counted;
+};
+
+/// All but digest and time.
+inline json_object facts_in(const certificate& c) {
+  const coverage v = coverage_of(c.counted, c.kernel_ops);
+  const op_tally t = c.counted.total();
+  json_object device, counts, covered;
+  device.text("backend", c.backend).text("name", c.device).text("kind", c.device_kind).text("driver", c.driver);
+  counts.whole("cases", t.cases()).whole("passed", t.passed).whole("failed", t.failed).whole("unsupported", t.unsupported);
+  covered.number("ops", v.ops)
+      .number("gradients", v.gradients)
+      .number("kernels", v.kernels)
+      .number("runs", v.runs)
+      .number("least", v.least());
+  json_object o;
+  o.whole("format", certificate_format).text("tool", c.tool).text("precision", c.precision).text("kernels", c.kernels);
+  o.set("device", device.str())
+      .text("fingerprint", c.fingerprint)
+      .text("registry", c.registry)
+      .text("strength", c.strength)
+      .text("ops", c.ops);
+  o.text("seed", hex_text(c.seed).view()).set("shard", json_object().whole("index", c.shard.index).whole("count", c.shard.count).str());
+  o.set("kernel_ops", json_array(c.kernel_ops, [](const std::string& x) { return io::json_string(x); }));
+  o.set("tally", json_of(c.counted)).set("counts", counts.str()).set("coverage", covered.str());
+  return o;
+}
+inline std::string text_of(const certificate& c) {
+  json_object o = facts_in(c);
+  const std::string digest = sha256::of(o.str());
+  return o.text("digest", digest).text("time", c.time).str() + "\n";
+}
+
+/// Reads a certificate and checks all that it says of itself: digest, sums and coverage.
+/// @error not_found, bad_format, corrupt
+inline result<certificate> read_certificate(const std::string& path) {
+  auto file = io::read_file(path);
+  if (!file) return file.error();
+  auto j = io::parse_json(file->text(), path);
+  if (!j) return j.error();
+  const auto malformed = [&](const std::string& what) {
+    return fail(errc::bad_format, "a certificate without a usable '" + what + "'", path, "run again");
+  };
+  certificate c;
+  for (const auto& [key, to] : {std::pair("tool", &c.tool), std::pair("time", &c.time), std::pair("precision", &c.precision),
+                                std::pair("kernels", &c.kernels), std::pair("fingerprint", &c.fingerprint),
+                                std::pair("registry", &c.registry), std::pair("strength", &c.strength), std::pair("ops", &c.ops)}) {
+    const io::json* x = j->find(key);
+    if (x == nullptr || x->is != io::json::kind::string) return malformed(key);
+    *to = x->text;
+  }
+  const io::json *device = j->find("device"), *shard = j->find("shard"), *kernel_ops = j->find("kernel_ops"), *digest = j->find("digest");
+  if (device == nullptr) return malformed("device");
+  for (const auto& [key, to] : {std::pair("backend", &c.backend), std::pair("name", &c.device), std::pair("kind", &c.device_kind),
+                                std::pair("driver", &c.driver)}) {
+    const io::json* x = device->find(key);
+    if (x == nullptr || x->is != io::json::kind::string) return malformed(std::string("device.") + key);
+    *to = x->text;
+  }
+  if (!record_detail::read_hex(j->find("seed"), c.seed)) return malformed("seed");
+  if (shard == nullptr || !read_whole(shard->find("index"), c.shard.index) || !read_whole(shard->find("count"), c.shard.count) ||
+      !make_shard(c.shard.index, c.shard.count))
+    return malformed("shard");
+  if (kernel_ops == nullptr) return malformed("kernel_ops");
+  for (const io::json& k : kernel_ops->items) c.kernel_ops.push_back(k.text);
+  if (!read_tally(j->find("tally"), c.counted)) return malformed("tally");
+  if (digest == nullptr) return malformed("digest");
+  if (text_of(c) != file->text() || digest->text.size() != 64)
+    return fail(errc::corrupt, "its counts, coverage or digest are not those of its contents", path, "run again");
+  return c;
+}
+
+/// One certificate from all parts of a run. @error invalid_argument: parts of different runs, one missing, one twice
+inline result<certificate> merge(std::span<const certificate> parts) {
+  if (parts.empty()) return fail(errc::invalid_argument, "no certificates", "merge", "name those of all shards");
+  certificate all = parts[0];
+  all.counted = {};
+  all.shard = {0, 1};
+  const auto count = parts[0].shard.count;
+  std::set<std::int64_t> seen;
+  for (const certificate& c : parts) {
+    certificate bare = c;
+    bare.counted = {};
+    bare.shard = {0, 1};
+    bare.time = all.time;
+    if (text_of(bare) != text_of(all))
+      return fail(errc::invalid_argument, "part " + std::to_string(c.shard.index) + " is of another run, device or registry", "merge",
+                  "merge parts that differ in their shard alone");
+    if (c.shard.count != count)
+      return fail(errc::invalid_argument, "parts of " + std::to_string(count) + " and of " + std::to_string(c.shard.count), "merge",
+                  "merge the parts of one division");
+    if (!seen.insert(c.shard.index).second)
+      return fail(errc::invalid_argument, "part " + std::to_string(c.shard.index) + " of " + std::to_string(count) + " is there twice",
+                  "merge", "name every part once");
+  }
+  for (std::int64_t k = 0; k < count; ++k)
+    if (!seen.contains(k))
+      return fail(errc::invalid_argument, "part " + std::to_string(k) + " of " + std::to_string(count) + " is missing", "merge", "run it");
+  for (const certificate& c : parts) {
+    all.counted.add(c.counted);
+    if (c.time > all.time) all.time = c.time;
+  }
+  return all;
+}
+
+/// The last line of a run.
+inline std::string summary_line(const tally& t) {
+  const op_tally all = t.total();
+  return std::to_string(all.cases()) + " cases, " + std::to_string(all.passed) + " passed, " + std::to_string(all.failed) + " failed, " +
+         std::to_string(all.unsupported) + " unsupported";
+}
+
+}  // namespace isotope::conform

@@ -1,0 +1,84 @@
+#pragma once
+/// Comparators. Each is written !(err <= tol), so that NaN never passes.
+#include <cmath>
+#include <cstdint>
+#include <string>
+
+#include "spec.hpp"
+
+namespace isotope::conform {
+
+/// How far a tensor is from what it should be.
+struct distance {
+  std::int64_t worst = -1;  // element that exceeds its bound most; -1: none does
+  double got = 0, expected = 0, bound = 0;
+  double nmse = 0, max_abs = 0, max_rel = 0;
+  bool nmse_exceeded = false;
+  double nmse_limit = 0;
+  bool passes() const { return worst < 0 && !nmse_exceeded; }
+};
+
+/// A mean says something when enough terms count in it: (sum v^2)^2 / sum v^4 is their number where all are alike.
+inline constexpr double least_for_mean = 100;
+
+/// What y may be off by at element i, its rounding included.
+inline double bound_of(const answer& e, std::size_t i, dtype type, const conditions& on) {
+  const format_facts f = facts_of(type);
+  const double v = std::fabs(e.value[i]);
+  const double rounding = e.roundings * f.roundoff() * (std::isfinite(v) ? std::fmin(v, f.largest) : 0);
+  // twice rounded, to the accumulation format and to 16 bits, is off by a little more than once
+  return rounding * (type == on.accum() ? 1 : 1.01) + e.slack[i] + f.least() + (on.gpu ? f.least_normal() : 0);
+}
+
+/// Whether element i of y is what the reference says.
+inline bool near_enough(double y, const answer& e, std::size_t i, dtype type, comparison by, const conditions& on, double& bound) {
+  const double v = e.value[i];
+  bound = 0;
+  if (std::isnan(y) || std::isnan(v)) return std::isnan(y) && std::isnan(v);
+  if (by == comparison::exact || !is_floating(type)) return y == nearest(type, v);
+  bound = bound_of(e, i, type, on);
+  if (std::isinf(v)) return y == v;
+  // infinity stands for the first number that rounds to it
+  const double edge = facts_of(type).overflow();
+  const double a = std::isinf(y) ? std::copysign(edge, y) : y, b = std::fabs(v) > edge ? std::copysign(edge, v) : v;
+  return !(!(std::fabs(a - b) <= bound));
+}
+
+/// y against the reference. `other`, if not null, is the answer for operands whose subnormal numbers were taken for zero: either will do.
+inline distance compare(const array& y, const answer& e, comparison by, const conditions& on, bool mean_square,
+                        const answer* other = nullptr) {
+  distance d;
+  double error = 0, power = 0, fourth = 0, excess = 0;
+  for (std::size_t i = 0; i < y.at.size(); ++i) {
+    double bound = 0;
+    bool fine = near_enough(y.at[i], e, i, y.type, by, on, bound);
+    double expected = e.value[i];
+    if (!fine && other != nullptr) {
+      double again = 0;
+      if (near_enough(y.at[i], *other, i, y.type, by, on, again)) fine = true, expected = other->value[i];
+    }
+    const double off = std::fabs(y.at[i] - expected);
+    if (std::isfinite(expected) && std::isfinite(off)) {
+      d.max_abs = std::fmax(d.max_abs, off);
+      if (expected != 0) d.max_rel = std::fmax(d.max_rel, off / std::fabs(expected));
+      error += off * off;
+      power += expected * expected;
+      fourth += expected * expected * expected * expected;
+    }
+    if (fine) continue;
+    const double by_how_much = std::isfinite(off) ? off / std::fmax(bound, 1e-300) : infinity;
+    if (d.worst >= 0 && !(by_how_much > excess)) continue;
+    excess = by_how_much;
+    d.worst = std::int64_t(i);
+    d.got = y.at[i];
+    d.expected = e.value[i];
+    d.bound = bound;
+  }
+  d.nmse = power > 0 ? error / power : 0;
+  d.nmse_limit = e.nmse;
+  d.nmse_exceeded =
+      mean_square && e.nmse > 0 && std::isfinite(fourth) && power * power >= least_for_mean * fourth && power > 0 && !(d.nmse <= e.nmse);
+  return d;
+}
+
+}  // namespace isotope::conform

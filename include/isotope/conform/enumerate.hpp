@@ -1,0 +1,65 @@
+#pragma once
+/// The stream of all cases of a run, and the part of it that a shard takes. Nothing is kept: memory does not grow with the number of cases.
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../core/error.hpp"
+#include "registry.hpp"
+
+namespace isotope::conform {
+
+/// What decides which cases there are.
+struct selection {
+  std::vector<const spec*> ops;
+  dtype program = dtype::f32;
+  strength how = strength::standard;
+  std::uint64_t seed = 1;
+};
+/// Part `index` of `count`.
+struct shard_of {
+  std::int64_t index = 0, count = 1;
+  bool takes(std::uint64_t id) const { return std::int64_t(id % std::uint64_t(count)) == index; }
+};
+/// @error invalid_argument for no parts, or a part that there is not
+inline result<shard_of> make_shard(std::int64_t index, std::int64_t count) {
+  if (count < 1 || index < 0 || index >= count)
+    return fail(errc::invalid_argument, "part " + std::to_string(index) + " of " + std::to_string(count), "shard", "i/n with 0 <= i < n");
+  return shard_of{index, count};
+}
+
+/// "all", or names parted by commas. @error invalid_argument naming the op that has no specification
+inline result<std::vector<const spec*>> choose_ops(std::string_view names) {
+  std::vector<const spec*> all;
+  if (names == "all" || names.empty()) {
+    for (const spec& s : every_spec()) all.push_back(&s);
+    return all;
+  }
+  std::string known;
+  for (const spec& s : every_spec()) known += (known.empty() ? "" : ", ") + std::string(s.name);
+  while (!names.empty()) {
+    const auto comma = std::min(names.find(','), names.size());
+    const std::string_view one = names.substr(0, comma);
+    const spec* s = find_spec(one);
+    if (s == nullptr) return fail(errc::invalid_argument, "no op '" + std::string(one) + "'", "--ops", "all, or some of " + known);
+    if (std::find(all.begin(), all.end(), s) == all.end()) all.push_back(s);
+    names.remove_prefix(std::min(comma + 1, names.size()));
+  }
+  std::sort(all.begin(), all.end(), [](const spec* a, const spec* b) { return a->name < b->name; });
+  return all;
+}
+
+/// Calls to.visit(case) for every case in order. Returns how many there are, or were until the visitor had enough.
+inline std::uint64_t for_each_case(const selection& s, case_visitor& to) {
+  std::uint64_t next = 0;
+  for (const spec* op : s.ops) {
+    case_sink sink(op, op->name, op->version, s.program, s.how, s.seed, next, to);
+    op->cases(sink);
+    next = sink.next_id();
+    if (sink.done()) break;
+  }
+  return next;
+}
+
+}  // namespace isotope::conform

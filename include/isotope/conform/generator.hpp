@@ -1,0 +1,180 @@
+#pragma once
+/// Where the numbers of a case come from. A generator is a function of seed and index, so a tensor of any size is a stream: nothing is kept.
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <string_view>
+
+#include "../core/philox.hpp"
+#include "array.hpp"
+
+namespace isotope::conform {
+
+/// One operand to fill: `position` among the operands of its case, numbers between `low` and `high` where a generator has a range.
+struct drawing {
+  std::uint64_t seed = 0;
+  dtype type = dtype::f32;
+  int position = 0;
+  std::int64_t cols = 1;
+  double low = -2, high = 2;
+  double unit(std::uint64_t i) const { return double(unit_interval(philox(seed, i, std::uint32_t(position), 0)[0])); }
+  /// A whole number below n.
+  std::int64_t below(std::uint64_t i, std::int64_t n) const {
+    return n <= 0 ? 0 : std::int64_t(philox(seed, i, std::uint32_t(position), 1)[0] % std::uint64_t(n));
+  }
+};
+
+/// A name, the formats it can fill, and element i of the stream, not yet rounded to the format.
+template <class G>
+concept Generator = requires(const drawing& d, std::uint64_t i, dtype t) {
+  { G::name } -> std::convertible_to<std::string_view>;
+  { G::handles(t) } -> std::same_as<bool>;
+  { G::number(d, i) } -> std::same_as<double>;
+};
+
+namespace generators {
+
+/// Evenly spread over [low, high).
+struct uniform {
+  static constexpr std::string_view name = "uniform";
+  static bool handles(dtype t) { return is_floating(t); }
+  static double number(const drawing& d, std::uint64_t i) { return d.low + (d.high - d.low) * d.unit(i); }
+};
+/// Magnitudes evenly spread over the exponents of [2^low, 2^high), both signs.
+struct exponents {
+  static constexpr std::string_view name = "exponents";
+  static bool handles(dtype t) { return is_floating(t); }
+  static double number(const drawing& d, std::uint64_t i) {
+    const double x = std::exp2(d.low + (d.high - d.low) * d.unit(2 * i));
+    return d.below(2 * i + 1, 2) != 0 ? -x : x;
+  }
+};
+/// What arithmetic goes wrong on: zeros, infinities, NaN, subnormal and extreme numbers. Operands of one case meet in all pairs.
+struct specials {
+  static constexpr std::string_view name = "specials";
+  static constexpr std::array list{0.0,         -0.0,     1.0,       -1.0,     infinity, -infinity, nan,     0x1p-126,
+                                   -0x1p-126,   0x1p-127, -0x1p-133, 0x1p-100, 0x1p100,  -0x1p100,  0x1p-24, 0x1.FEp127,
+                                   -0x1.FEp127, 0.5,      -0.5,      2.0,      3.0,      -10.0,     88.0,    -104.0};
+  static bool handles(dtype t) { return is_floating(t); }
+  static double number(const drawing& d, std::uint64_t i) {
+    for (int k = 0; k < d.position; ++k) i /= list.size();
+    return list[i % list.size()];
+  }
+};
+/// Every bit pattern of 16 bits as a bf16 number: element i is number i.
+struct all_of_16_bits {
+  static constexpr std::string_view name = "all_of_16_bits";
+  static bool handles(dtype t) { return is_floating(t); }
+  static double number(const drawing&, std::uint64_t i) {
+    bfloat16 x;
+    x.bits = std::uint16_t(i);
+    return double(float(x));
+  }
+};
+/// Every bit pattern of 16 bits as an f16 number.
+struct all_halves {
+  static constexpr std::string_view name = "all_halves";
+  static bool handles(dtype t) { return is_floating(t); }
+  static double number(const drawing&, std::uint64_t i) {
+    float16 x;
+    x.bits = std::uint16_t(i);
+    return double(float(x));
+  }
+};
+/// Pairs x, -x with small remainders along the last axis: sums cancel to a thousandth of their terms.
+struct cancelling {
+  static constexpr std::string_view name = "cancelling";
+  static bool handles(dtype t) { return is_floating(t); }
+  static double number(const drawing& d, std::uint64_t i) {
+    if (d.position > 0) return 1 + 0x1p-7 * double(d.below(i, 2));
+    const double x = 1 + uniform::number({d.seed, d.type, d.position, 1, 0, 1}, i / 2);
+    return i % 2 == 0 ? x : -x * (1 - 0x1p-9 * d.unit(i));
+  }
+};
+/// Normal with mean `low` and deviation `high`.
+struct normal {
+  static constexpr std::string_view name = "normal";
+  static bool handles(dtype t) { return is_floating(t); }
+  static double number(const drawing& d, std::uint64_t i) {
+    const double a = (d.unit(2 * i) * 4294967295.0 + 1) / 4294967297.0, b = d.unit(2 * i + 1);
+    return d.low + d.high * std::sqrt(-2 * std::log(a)) * std::cos(6.283185307179586 * b);
+  }
+};
+/// Distinct numbers in random order, evenly spaced: extrema without ties.
+struct distinct {
+  static constexpr std::string_view name = "distinct";
+  static bool handles(dtype t) { return is_floating(t); }
+  static double number(const drawing& d, std::uint64_t i) {
+    const std::uint64_t m = std::uint64_t(d.high);  // a prime, or at least odd: i -> 7919 i + c is one to one below it
+    return double((i * 7919 + d.seed % m) % m) / 16 - double(m) / 32;
+  }
+};
+/// `low` everywhere.
+struct constant {
+  static constexpr std::string_view name = "constant";
+  static bool handles(dtype) { return true; }
+  static double number(const drawing& d, std::uint64_t) { return d.low; }
+};
+/// Whole numbers in [low, high), with repetitions.
+struct whole {
+  static constexpr std::string_view name = "whole";
+  static bool handles(dtype) { return true; }
+  static double number(const drawing& d, std::uint64_t i) { return d.low + double(d.below(i, std::int64_t(d.high - d.low))); }
+};
+/// As whole, one in eight of them out of range: -1 or `high`.
+struct stray_ids {
+  static constexpr std::string_view name = "stray_ids";
+  static bool handles(dtype t) { return !is_floating(t); }
+  static double number(const drawing& d, std::uint64_t i) { return i % 8 == 5 ? (i % 16 == 5 ? -1 : d.high) : whole::number(d, i); }
+};
+/// 1 on the diagonal of each matrix of `cols` columns, else 0.
+struct identity {
+  static constexpr std::string_view name = "identity";
+  static bool handles(dtype) { return true; }
+  static double number(const drawing& d, std::uint64_t i) {
+    const auto n = std::uint64_t(d.cols);
+    return i / n % n == i % n ? 1 : 0;
+  }
+};
+/// 0 and 1.
+struct truth {
+  static constexpr std::string_view name = "truth";
+  static bool handles(dtype t) { return t == dtype::boolean; }
+  static double number(const drawing& d, std::uint64_t i) { return double(d.below(i, 2)); }
+};
+/// 0, and -infinity for one in four, never in the first column.
+struct key_mask {
+  static constexpr std::string_view name = "key_mask";
+  static bool handles(dtype t) { return is_floating(t); }
+  static double number(const drawing& d, std::uint64_t i) { return i % std::uint64_t(d.cols) != 0 && d.below(i, 4) == 0 ? -infinity : 0; }
+};
+
+}  // namespace generators
+
+/// A generator by its name, for records that outlive a process.
+struct generator {
+  std::string_view name;
+  bool (*handles)(dtype) = nullptr;
+  double (*number)(const drawing&, std::uint64_t) = nullptr;
+};
+template <Generator G> inline constexpr generator generator_of{G::name, &G::handles, &G::number};
+
+inline constexpr std::array every_generator{
+    generator_of<generators::uniform>,        generator_of<generators::exponents>,  generator_of<generators::specials>,
+    generator_of<generators::all_of_16_bits>, generator_of<generators::all_halves>, generator_of<generators::cancelling>,
+    generator_of<generators::normal>,         generator_of<generators::distinct>,   generator_of<generators::constant>,
+    generator_of<generators::whole>,          generator_of<generators::stray_ids>,  generator_of<generators::truth>,
+    generator_of<generators::identity>,       generator_of<generators::key_mask>};
+
+inline const generator* find_generator(std::string_view name) {
+  for (const generator& g : every_generator)
+    if (g.name == name) return &g;
+  return nullptr;
+}
+
+/// Calls sink(i, number) for each of n elements, each a number that the format holds.
+template <class Sink> void stream(const generator& g, const drawing& d, std::int64_t n, Sink&& sink) {
+  for (std::int64_t i = 0; i < n; ++i) sink(i, rounded(d.type, g.number(d, std::uint64_t(i))));
+}
+
+}  // namespace isotope::conform

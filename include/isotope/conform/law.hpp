@@ -1,0 +1,22 @@
+#pragma once
+/// Laws: two programs that must agree, whatever the reference says.
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "../core/tape.hpp"
+#include "call.hpp"
+
+namespace isotope::conform {
+
+/// `build` records both sides on the operands; they agree within `slack` of the right side, beside its rounding.
+struct law {
+  std::string_view name;
+  struct sides {
+    tensor<tape> left, right;
+  };
+  sides (*build)(std::span<const tensor<tape>> x, const attributes& a) = nullptr;
+  void (*slack)(const call& c, answer& right) = nullptr;  // fills slack; value is what the device gave. Null: the same bits
+};
+
+}  // namespace isotope::conform

@@ -1,0 +1,50 @@
+#pragma once
+/// The numbers of a case: operands by their generators, cotangents, and the bytes that they lie in.
+#include <span>
+#include <vector>
+
+#include "batch.hpp"
+
+namespace isotope::conform {
+
+/// Operand k as the op sees it, in the shape's own order.
+inline array operand_numbers(const test_case& c, std::size_t k) {
+  if (c.given != nullptr) return (*c.given)[k];
+  const operand_recipe& x = c.in[k];
+  array a(x.dims, x.type);
+  const drawing d{c.seed, x.type, int(k), x.dims.cols(), x.low, x.high};
+  stream(*x.from, d, x.dims.count(), [&](std::int64_t i, double v) { a.at[std::size_t(i)] = v; });
+  return a;
+}
+/// Cotangent k: evenly spread over [-1, 1), with a few zeros.
+inline array cotangent_numbers(const test_case& c, const traced_case& t, std::size_t k) {
+  if (c.cotangents != nullptr) return (*c.cotangents)[k];
+  array a(t.cotangent_dims[k], t.cotangent_types[k]);
+  const drawing d{c.seed, a.type, int(max_inputs + k), 1, -1, 1};
+  stream(generator_of<generators::uniform>, d, a.dims.count(),
+         [&](std::int64_t i, double v) { a.at[std::size_t(i)] = i % 11 == 7 ? 0 : v; });
+  return a;
+}
+/// x into memory at its place; the axes in the order of the recipe.
+inline void write_numbers(const array& x, const memory_order& order, std::byte* to) {
+  const auto size = size_of(x.type);
+  extents strides{};  // of the shape's axes in memory
+  std::int64_t n = 1;
+  for (int k = x.dims.rank - 1; k >= 0; --k) {
+    strides[std::size_t(order[std::size_t(k)])] = n;
+    n *= x.dims[order[std::size_t(k)]];
+  }
+  for_each_index(x.dims, [&](std::int64_t i, const extents& at) {
+    std::int64_t p = 0;
+    for (int k = 0; k < x.dims.rank; ++k) p += at[std::size_t(k)] * strides[std::size_t(k)];
+    encode(x.type, to + p * size, x[i]);
+  });
+}
+inline array read_numbers(const tensor_place& p, const std::byte* region) {
+  array a(p.dims, p.type);
+  const auto size = size_of(p.type);
+  for (std::size_t i = 0; i < a.at.size(); ++i) a.at[i] = decode(p.type, region + p.at + std::int64_t(i) * size);
+  return a;
+}
+
+}  // namespace isotope::conform

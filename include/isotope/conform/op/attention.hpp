@@ -1,0 +1,222 @@
+#pragma once
+#include "../../op/attention.hpp"
+#include "../../op/concat.hpp"
+#include "../rows.hpp"
+#include "../spec.hpp"
+
+namespace isotope::conform {
+
+/// Attention by the whole matrix of scores. Operands packed or not, with or without a mask; see op/attention.hpp.
+class attention_by_definition {
+ public:
+  std::int64_t B, S, T, H, G, D;
+
+  explicit attention_by_definition(const call& c)
+      : H(c.attr.i[0]), G(c.attr.i[1]), c_(c), causal_(c.attr.i[2] != 0), packed_(c.attr.i[3] != 0), masked_(c.attr.i[4] != 0) {
+    const shape& q = c.in[0].dims;
+    B = q[0], S = q[1], T = packed_ ? S : c.in[1].dims[1];
+    D = q[2] / (packed_ ? H + 2 * G : H);
+    scale_ = c.attr.f[0] != 0 ? c.attr.f[0] : 1 / std::sqrt(double(D));
+  }
+  std::size_t operands() const { return packed_ ? 1 : 3; }
+  std::int64_t group(std::int64_t h) const { return h / (H / G); }
+  /// Where element (b, s, h, d) of queries (0), keys (1) or values (2) lies in its operand, and in which operand.
+  std::size_t operand(int which) const { return packed_ ? 0 : std::size_t(which); }
+  std::int64_t at(int which, std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t d) const {
+    const std::int64_t heads = which == 0 ? H : G, length = which == 0 ? S : T;
+    if (!packed_) return ((b * length + s) * heads + h) * D + d;
+    const std::int64_t first = which == 0 ? 0 : which == 1 ? H : H + G;
+    return (b * S + s) * (H + 2 * G) * D + (first + h) * D + d;
+  }
+  double get(int which, std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t d) const {
+    return c_.in[operand(which)][at(which, b, s, h, d)];
+  }
+  double scale() const { return scale_; }
+
+  /// The probabilities of one query and, relative to each, how far a kernel's may be off.
+  struct weights {
+    std::vector<double> p, off;
+    double lse = -infinity, off_lse = 0;
+  };
+  weights of(std::int64_t b, std::int64_t h, std::int64_t s) const {
+    const std::int64_t n = causal_ ? s + 1 + T - S : T;
+    weights w;
+    w.p.assign(std::size_t(T), 0);
+    w.off.assign(std::size_t(T), 0);
+    double top = -infinity, total = 0, mean_off = 0;
+    for (std::int64_t t = 0; t < n; ++t) {
+      double dot = 0, magnitude = 0;
+      for (std::int64_t d = 0; d < D; ++d) {
+        const double x = get(0, b, s, h, d) * get(1, b, t, group(h), d);
+        dot += x, magnitude += std::fabs(x);
+      }
+      double& score = w.p[std::size_t(t)];
+      score = scale_ * dot;
+      w.off[std::size_t(t)] = c_.on.u() * ((8 + double(D)) * std::fabs(scale_) * magnitude + 4 * std::fabs(score));
+      if (masked_) score += c_.in[packed_ ? 1 : 3][b * T + t];
+      if (score > top) top = score;
+    }
+    if (top == -infinity) {  // the query sees no key
+      for (double& p : w.p) p = 0;
+      return w;
+    }
+    for (std::int64_t t = 0; t < n; ++t) total += std::exp(w.p[std::size_t(t)] - top);
+    w.lse = top + std::log(total);
+    for (std::int64_t t = 0; t < T; ++t) {
+      double& p = w.p[std::size_t(t)];
+      const double z = t < n ? p - top : -infinity;
+      if (std::isfinite(z)) w.off[std::size_t(t)] += c_.on.u() * (std::fabs(z) + std::fabs(p) + std::fabs(w.lse) + 3 * c_.on.ulps());
+      p = std::isfinite(z) ? std::exp(p - w.lse) : 0;
+      mean_off += p * w.off[std::size_t(t)];
+    }
+    w.off_lse = mean_off + c_.on.u() * (double(T) + 16 + std::fabs(w.lse) + 3 * c_.on.ulps());
+    for (double& x : w.off) x += w.off_lse;
+    return w;
+  }
+
+ private:
+  const call& c_;
+  bool causal_, packed_, masked_;
+  double scale_;
+};
+
+template <> struct op_spec<op::attention> : spec_basis {
+  static constexpr std::array inputs{operand_role{"q, or qkv packed"}, operand_role{.name = "k, or mask", .optional = true},
+                                     operand_role{.name = "v", .optional = true},
+                                     operand_role{.name = "mask", .differentiable = false, .optional = true}};
+  static constexpr std::array outputs{result_role{"y"}, result_role{"lse", holds::accumulated}};
+  static constexpr std::array fields{
+      attribute_field{.name = "heads", .slot = 0, .required = true}, attribute_field{"kv_heads", attribute_kind::integer, 1, 0},
+      attribute_field{"causal", attribute_kind::flag, 2, 1}, attribute_field{"scale", attribute_kind::number, 0, 0}};
+  static constexpr numeric_policy policy{.sums = "keys in tiles, ascending", .contracts = true};
+  static constexpr std::array boundary{0.0, -infinity, 80.0, -80.0};
+
+  /// Beside sums and exponentials: in programs of 16 bits matrix units take the weights rounded to 16 bits. NMSE there <= 1.5e-5.
+  static void reference(const call& c, std::span<answer> y) {
+    const attention_by_definition a(c);
+    y[0].resize(a.B * a.S * a.H * a.D);
+    y[1].resize(a.B * a.H * a.S);
+    for (std::int64_t b = 0; b < a.B; ++b)
+      for (std::int64_t h = 0; h < a.H; ++h)
+        for (std::int64_t s = 0; s < a.S; ++s) {
+          const auto w = a.of(b, h, s);
+          y[1].set((b * a.H + h) * a.S + s, w.lse, w.off_lse);
+          for (std::int64_t t = 0; t < a.T; ++t)
+            if (const double p = w.p[std::size_t(t)]; p != 0)
+              for (std::int64_t d = 0; d < a.D; ++d) {
+                const double v = p * a.get(2, b, t, a.group(h), d);
+                y[0].add(((b * a.S + s) * a.H + h) * a.D + d, v,
+                         std::fabs(v) * (w.off[std::size_t(t)] + (double(a.T) + 8) * c.on.u() + c.on.stored()));
+              }
+        }
+    if (c.on.stored() > 0) y[0].nmse = 1.5e-5;
+  }
+  /// dv = P^T dy, dS = P (dy v^T - rowsum(dy y)), dq = scale dS k, dk = scale dS^T q.
+  static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
+    const attention_by_definition a(c);
+    for (std::size_t k = 0; k < a.operands(); ++k) dx[k].resize(c.in[k].dims.count());
+    std::vector<double> dp(std::size_t(a.T)), magnitude(std::size_t(a.T));
+    for (std::int64_t b = 0; b < a.B; ++b)
+      for (std::int64_t h = 0; h < a.H; ++h)
+        for (std::int64_t s = 0; s < a.S; ++s) {
+          const auto w = a.of(b, h, s);
+          const auto g = [&](std::int64_t d) { return dy[0][((b * a.S + s) * a.H + h) * a.D + d]; };
+          double mean = 0, of_mean = 0;
+          for (std::int64_t t = 0; t < a.T; ++t) {
+            double sum = 0, m = 0;
+            for (std::int64_t d = 0; d < a.D; ++d) {
+              const double x = g(d) * a.get(2, b, t, a.group(h), d);
+              sum += x, m += std::fabs(x);
+            }
+            dp[std::size_t(t)] = sum, magnitude[std::size_t(t)] = m;
+            mean += w.p[std::size_t(t)] * sum, of_mean += w.p[std::size_t(t)] * m;
+          }
+          for (std::int64_t t = 0; t < a.T; ++t) {
+            const double p = w.p[std::size_t(t)];
+            if (p == 0) continue;
+            const double chain = (double(std::max(a.T, a.S) * (a.H / a.G)) + double(a.D) + 16) * c.on.u();
+            const double off = w.off[std::size_t(t)] + w.off_lse + chain + 3 * c.on.stored();
+            const double ds = p * (dp[std::size_t(t)] - mean), of_ds = p * (magnitude[std::size_t(t)] + of_mean) * off;
+            for (std::int64_t d = 0; d < a.D; ++d) {
+              const double k = a.scale() * a.get(1, b, t, a.group(h), d), q = a.scale() * a.get(0, b, s, h, d);
+              dx[a.operand(0)].add(a.at(0, b, s, h, d), ds * k, of_ds * std::fabs(k));
+              dx[a.operand(1)].add(a.at(1, b, t, a.group(h), d), ds * q, of_ds * std::fabs(q));
+              dx[a.operand(2)].add(a.at(2, b, t, a.group(h), d), p * g(d), p * std::fabs(g(d)) * off);
+            }
+          }
+        }
+    if (c.on.stored() > 0)
+      for (std::size_t k = 0; k < a.operands(); ++k) {
+        double power = 0, slack = 0;
+        for (std::size_t i = 0; i < dx[k].value.size(); ++i)
+          power += dx[k].value[i] * dx[k].value[i], slack += dx[k].slack[i] * dx[k].slack[i];
+        dx[k].nmse = 1.5e-5 + (power > 0 ? slack / (3 * power) : 0);
+      }
+  }
+
+  /// Swapping the halves of keys and values changes the order of the sums and nothing else.
+  static constexpr std::array laws{law{"keys in another order",
+                                       [](std::span<const tensor<tape>> x, const attributes& a) -> law::sides {
+                                         const auto at = place::current();
+                                         const auto swapped = [&](tensor<tape> t) {
+                                           const auto half = t[1] / 2;
+                                           return concat({narrow(t, 1, half, t[1] - half), narrow(t, 1, 0, half)}, 1);
+                                         };
+                                         return {apply<op::attention>(at, a, x[0], swapped(x[1]), swapped(x[2])),
+                                                 apply<op::attention>(at, a, x[0], x[1], x[2])};
+                                       },
+                                       [](const call& c, answer& right) {
+                                         std::array<answer, 2> y;
+                                         reference(c, y);
+                                         for (std::size_t i = 0; i < right.slack.size(); ++i)
+                                           right.slack[i] = 2 * y[0].slack[i] + (c.on.stored() + c.on.u()) * std::fabs(right.value[i]);
+                                       }}};
+
+  struct form {
+    std::int64_t B, S, T, H, G, D;
+  };
+  static void cases(case_sink& s) {
+    const auto with = [](const form& f, bool causal, bool packed, bool masked, double scale = 0) {
+      attributes a;
+      a.i = {f.H, f.G, causal ? 1 : 0, packed ? 1 : 0, masked ? 1 : 0};
+      a.f[0] = scale;
+      return a;
+    };
+    const auto add = [&](const form& f, bool causal, bool packed, bool masked, double scale = 0) {
+      std::vector<operand_recipe> in;
+      if (packed) in = {s.x({f.B, f.S, (f.H + 2 * f.G) * f.D})};
+      else in = {s.x({f.B, f.S, f.H * f.D}), s.x({f.B, f.T, f.G * f.D}), s.x({f.B, f.T, f.G * f.D})};
+      if (masked) in.push_back(s.x({f.B, packed ? f.S : f.T}, 0, 0, &generator_of<generators::key_mask>));
+      s.add(std::move(in), with(f, causal, packed, masked, scale), true);
+    };
+    // around tiles of 16, 32 and 64 queries and keys, heads of 8 to 128
+    for (const form& f :
+         {form{1, 1, 1, 1, 1, 4}, form{2, 5, 5, 2, 2, 8}, form{1, 16, 16, 1, 1, 16}, form{1, 17, 17, 2, 1, 16}, form{2, 33, 33, 2, 2, 32},
+          form{1, 64, 64, 2, 2, 64}, form{1, 65, 65, 1, 1, 64}, form{1, 70, 70, 4, 2, 24}, form{1, 40, 40, 1, 1, 128}})
+      for (const bool causal : {true, false}) {
+        add(f, causal, true, false);
+        add(f, causal, false, false);
+        add(f, causal, true, true);
+      }
+    for (const form& f : {form{1, 3, 9, 2, 2, 8}, form{2, 1, 37, 4, 4, 16}, form{1, 20, 65, 4, 1, 16}}) {  // more keys than queries
+      add(f, true, false, false);
+      add(f, false, false, true);
+    }
+    add({1, 9, 9, 2, 2, 8}, true, true, false, 0.5);
+    if (s.how() != strength::fast) add({1, 130, 130, 2, 2, 64}, true, true, false);
+    for (int k = 0; k < s.repeats(); ++k) {
+      const std::int64_t G = s.size(k, 0, 1, 3), H = G * s.size(k, 1, 1, 2), S = s.size(k, 2, 1, 50);
+      add({s.size(k, 3, 1, 2), S, S, H, G, 8 * s.size(k, 4, 1, 6)}, k % 2 == 0, k % 3 != 0, k % 4 == 3);
+    }
+    s.put({.kind = case_kind::law,
+           .law = 0,
+           .attr = with({1, 12, 30, 2, 2, 16}, false, false, false),
+           .in = {s.x({1, 12, 32}), s.x({1, 30, 32}), s.x({1, 30, 32})}});
+    s.put({.kind = case_kind::refusal, .attr = with({1, 4, 4, 3, 3, 8}, true, true, false), .in = {s.x({1, 4, 70})}});
+    s.put({.kind = case_kind::refusal,
+           .attr = with({1, 4, 4, 2, 2, 8}, true, false, false),
+           .in = {s.x({1, 9, 16}), s.x({1, 4, 16}), s.x({1, 4, 16})}});
+  }
+};
+
+}  // namespace isotope::conform

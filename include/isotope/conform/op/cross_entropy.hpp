@@ -1,0 +1,77 @@
+#pragma once
+#include "../../op/cross_entropy.hpp"
+#include "softmax.hpp"
+
+namespace isotope::conform {
+
+template <> struct op_spec<op::cross_entropy> : spec_basis {
+  static constexpr std::array inputs{operand_role{"logits"}, operand_role{"targets", holds::integers, false}};
+  static constexpr std::array outputs{result_role{"loss", holds::accumulated}, result_role{"lse", holds::accumulated}};
+  static constexpr numeric_policy policy{.sums = "fixed blocks and a tree, in f32"};
+  static constexpr std::array boundary{0.0, -infinity, 80.0, 16384.0};
+
+  static bool counts(double target, std::int64_t V) { return target >= 0 && target < double(V); }
+  static double off_lse(const call& c, const softmax_basis::line& l) {
+    double spread = 0;
+    for (std::size_t k = 0; k < l.p.size(); ++k) spread += l.p[k] * softmax_basis::finite(l.z[k]);
+    return c.on.u() * (spread + std::fabs(l.top) + 2 * std::fabs(l.log_sum) + 3 * c.on.ulps() + sum_roundings(double(l.p.size())));
+  }
+  static void reference(const call& c, std::span<answer> y) {
+    const std::int64_t V = c.in[0].dims.cols(), R = c.in[1].dims.count();
+    y[0].resize(1);
+    y[1].resize(R);
+    double counted = 0, sum = 0, off = 0, magnitude = 0;
+    for (std::int64_t r = 0; r < R; ++r) {
+      const softmax_basis::line l(c.in[0], r * V, 1, V);
+      const double lse = l.top + l.log_sum;
+      y[1].set(r, lse, off_lse(c, l));
+      if (!counts(c.in[1][r], V)) continue;
+      const double x = c.in[0][r * V + std::int64_t(c.in[1][r])];
+      counted += 1, sum += lse - x, off += off_lse(c, l) + 2 * c.on.u() * std::fabs(x), magnitude += std::fabs(lse - x);
+    }
+    if (counted > 0) y[0].set(0, sum / counted, (off + magnitude * (sum_roundings(double(R)) + 2) * c.on.u()) / counted);
+    y[1].nmse = 1e-12;
+  }
+  /// dlogits = dloss (p - onehot) / counted rows
+  static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
+    const std::int64_t V = c.in[0].dims.cols(), R = c.in[1].dims.count();
+    dx[0].resize(R * V);
+    double counted = 0;
+    for (std::int64_t r = 0; r < R; ++r) counted += counts(c.in[1][r], V) ? 1 : 0;
+    for (std::int64_t r = 0; r < R; ++r) {
+      if (!counts(c.in[1][r], V)) continue;
+      const softmax_basis::line l(c.in[0], r * V, 1, V);
+      const double lse = l.top + l.log_sum, off = off_lse(c, l), g = dy[0][0] / counted;
+      for (std::int64_t k = 0; k < V; ++k) {
+        const double p = l.p[std::size_t(k)], x = softmax_basis::finite(c.in[0][r * V + k]), hit = double(k) == c.in[1][r] ? 1 : 0;
+        dx[0].set(r * V + k, g * (p - hit),
+                  std::fabs(g) * (p * (off + (x + std::fabs(lse) + 3 * c.on.ulps() + 8) * c.on.u()) + 8 * hit * c.on.u()));
+      }
+    }
+  }
+  static void cases(case_sink& s) {
+    const auto add = [&](shape rows, std::int64_t V, double low = -8, double high = 8,
+                         const generator* ids = &generator_of<generators::stray_ids>) {
+      shape x = rows;
+      x.push(V);
+      operand_recipe targets{rows, dtype::i32, ids, 0, double(V), row_major};
+      s.add({s.x(x, low, high), targets}, {}, true);
+    };
+    for (const std::int64_t V : {1, 2, 31, 32, 33, 64, 257, 1024, 1025, 4099}) add({6}, V);
+    for (const std::int64_t R : {1, 2, 63, 65, 300, 1025}) add({R}, 17);
+    add({}, 9, -8, 8, &generator_of<generators::whole>);
+    add({2, 3, 4}, 50);
+    add({3}, 50257, -10, 10);
+    add({4}, 300, -300, 300);
+    for (int k = 0; k < s.repeats(); ++k) add({s.size(k, 0, 1, 60)}, s.size(k, 1, 2, 500));
+    s.add({s.x({5, 7}), operand_recipe{{5}, dtype::i32, &generator_of<generators::constant>, -1, -1, row_major}}, {},
+          true);  // no row counts
+    s.add({s.x({5, 40}, 0, 0, &generator_of<generators::key_mask>),
+           operand_recipe{{5}, dtype::i32, &generator_of<generators::constant>, 0, 0, row_major}});
+    s.put({.kind = case_kind::refusal,
+           .in = {s.x({5, 7}), operand_recipe{{4}, dtype::i32, &generator_of<generators::whole>, 0, 7, row_major}}});
+    s.put({.kind = case_kind::refusal, .in = {s.x({5, 7}), s.x({5})}});
+  }
+};
+
+}  // namespace isotope::conform

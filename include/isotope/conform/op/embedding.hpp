@@ -1,0 +1,55 @@
+#pragma once
+#include "../../op/embedding.hpp"
+#include "../spec.hpp"
+
+namespace isotope::conform {
+
+template <> struct op_spec<op::embedding> : spec_basis {
+  static constexpr track on = track::strict;
+  static constexpr std::array inputs{operand_role{.name = "table", .parameter = true}, operand_role{"ids", holds::integers, false}};
+  static constexpr std::array outputs{result_role{"y", holds::floating, comparison::exact}};
+  static constexpr numeric_policy policy{.sums = "rows in ascending order", .flushes_on_gpu = false};
+  static constexpr std::array boundary{-1.0, 0.0, 1.0, 50256.0, 50257.0};
+
+  static void reference(const call& c, std::span<answer> y) {
+    const std::int64_t V = c.in[0].dims[0], C = c.in[0].dims[1];
+    y[0].resize(c.in[1].dims.count() * C);
+    for (std::int64_t r = 0; r < c.in[1].dims.count(); ++r)
+      for (std::int64_t k = 0; k < C; ++k) {
+        const double id = c.in[1][r];
+        y[0].set(r * C + k, id >= 0 && id < double(V) ? c.in[0][std::int64_t(id) * C + k] : nan);
+      }
+  }
+  /// Rows of one id are summed one after another.
+  static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
+    const std::int64_t V = c.in[0].dims[0], C = c.in[0].dims[1];
+    dx[0].resize(V * C);
+    std::vector<double> uses(static_cast<std::size_t>(V));
+    for (std::int64_t r = 0; r < c.in[1].dims.count(); ++r) {
+      const double id = c.in[1][r];
+      if (!(id >= 0 && id < double(V))) continue;
+      uses[std::size_t(id)] += 1;
+      for (std::int64_t k = 0; k < C; ++k) dx[0].add(std::int64_t(id) * C + k, dy[0][r * C + k], std::fabs(dy[0][r * C + k]));
+    }
+    for (std::int64_t v = 0; v < V; ++v)
+      for (std::int64_t k = 0; k < C; ++k) dx[0].slack[std::size_t(v * C + k)] *= (uses[std::size_t(v)] + 1) * c.on.u();
+  }
+  static void cases(case_sink& s) {
+    const auto add = [&](std::int64_t V, std::int64_t C, const shape& rows, const generator* from = &generator_of<generators::stray_ids>) {
+      s.add({s.x({V, C}), operand_recipe{rows, dtype::i32, from, 0, double(V), row_major}}, {}, true);
+    };
+    for (const std::int64_t C : {1, 3, 4, 31, 64, 65, 256, 257, 768}) add(19, C, {23});
+    for (const std::int64_t n : {0, 1, 64, 257, 1025, 3000}) add(50, 8, {n});
+    add(1, 5, {9});
+    add(50257, 4, {40});
+    add(7, 6, {});
+    add(12, 10, {2, 3, 4});
+    add(40, 16, {300}, &generator_of<generators::constant>);  // one id
+    for (int k = 0; k < s.repeats(); ++k) add(s.size(k, 0, 1, 200), s.size(k, 1, 1, 70), {s.size(k, 2, 1, 200)});
+    s.put({.kind = case_kind::refusal,
+           .in = {s.x({5, 7, 2}), operand_recipe{{4}, dtype::i32, &generator_of<generators::whole>, 0, 5, row_major}}});
+    s.put({.kind = case_kind::refusal, .in = {s.x({5, 7}), s.x({4})}});
+  }
+};
+
+}  // namespace isotope::conform

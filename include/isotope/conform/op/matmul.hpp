@@ -1,0 +1,149 @@
+#pragma once
+#include "../../op/matmul.hpp"
+#include "../spec.hpp"
+
+namespace isotope::conform {
+
+/// a (..., M, K), b (..., K, N) by index, batches broadcast.
+struct product_shape {
+  shape a, b, y, batch;
+  std::int64_t M, K, N;
+  product_shape(const shape& sa, const shape& sb) : a(sa), b(sb), M(sa[-2]), K(sa[-1]), N(sb[-1]) {
+    shape ba, bb;
+    for (int i = 0; i + 2 < a.rank; ++i) ba.push(a.axis(i));
+    for (int i = 0; i + 2 < b.rank; ++i) bb.push(b.axis(i));
+    batch = broadcast(ba, bb).s;
+    y = batch;
+    y.push(M);
+    y.push(N);
+    batch_a_ = ba;
+    batch_b_ = bb;
+  }
+  /// Calls f(offset of the matrix in a, in b, in y) for each product of the batch.
+  template <class F> void for_each(F&& f) const {
+    for_each_index(batch, [&](std::int64_t p, const extents& at) {
+      f(repeated_position(batch_a_, at, batch.rank) * M * K, repeated_position(batch_b_, at, batch.rank) * K * N, p * M * N);
+    });
+  }
+
+ private:
+  shape batch_a_, batch_b_;
+};
+
+template <> struct op_spec<op::matmul> : spec_basis {
+  static constexpr std::array inputs{operand_role{"a"}, operand_role{"b"}, operand_role{.name = "c", .optional = true}};
+  static constexpr std::array outputs{result_role{"y"}};
+  static constexpr std::array fields{attribute_field{"alpha", attribute_kind::number, 0, 1},
+                                     attribute_field{"beta", attribute_kind::number, 1, 0},
+                                     attribute_field{"format", attribute_kind::format_or_none, 0, 0}};
+  static constexpr std::array boundary{0.0, -0.0, infinity, nan, 0x1p-120};
+  static constexpr numeric_policy policy{.sums = "blocks of K in a fixed order, in f32", .contracts = true};
+
+  /// |e| <= (8 + chain) u sum |a b|, NMSE <= 1e-15 (K + 8); in 16 bits 6e-6.
+  static void reference(const call& c, std::span<answer> y) {
+    const product_shape s(c.in[0].dims, c.in[1].dims);
+    const double alpha = c.attr.f[0], beta = c.attr.f[1];
+    y[0].resize(s.y.count());
+    s.for_each([&](std::int64_t a, std::int64_t b, std::int64_t at) {
+      for (std::int64_t m = 0; m < s.M; ++m)
+        for (std::int64_t k = 0; k < s.K; ++k) {
+          const double x = c.in[0][a + m * s.K + k];
+          for (std::int64_t n = 0; n < s.N; ++n) {
+            const double v = x * c.in[1][b + k * s.N + n];
+            y[0].add(at + m * s.N + n, v, std::fabs(v));
+          }
+        }
+    });
+    const double roundings = (8 + c.on.chain_of(s.K)) * c.on.u();
+    for (std::int64_t i = 0; i < s.y.count(); ++i) {
+      const double extra = beta == 0 || c.in.size() < 3 ? 0 : beta * c.in[2][i];
+      y[0].set(i, alpha * y[0].value[std::size_t(i)] + extra,
+               (std::fabs(alpha) * y[0].slack[std::size_t(i)] + std::fabs(extra)) * roundings);
+    }
+    const dtype type = c.attr.i[0] != 0 ? dtype(c.attr.i[0] - 1) : c.in[0].type == c.in[1].type ? c.in[0].type : c.on.accum();
+    if (type == c.on.accum()) y[0].nmse = 1e-15 * double(s.K + 8);
+  }
+  /// da = alpha dy b^T and db = alpha a^T dy are products, too: their chains are N and the rows. Repeated batches are summed afterwards.
+  static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
+    const product_shape s(c.in[0].dims, c.in[1].dims);
+    const double alpha = c.attr.f[0];
+    dx[0].resize(s.a.count());
+    dx[1].resize(s.b.count());
+    s.for_each([&](std::int64_t a, std::int64_t b, std::int64_t at) {
+      for (std::int64_t m = 0; m < s.M; ++m)
+        for (std::int64_t k = 0; k < s.K; ++k)
+          for (std::int64_t n = 0; n < s.N; ++n) {
+            const double g = alpha * dy[0][at + m * s.N + n];
+            const double va = g * c.in[1][b + k * s.N + n], vb = g * c.in[0][a + m * s.K + k];
+            dx[0].add(a + m * s.K + k, va, std::fabs(va));
+            dx[1].add(b + k * s.N + n, vb, std::fabs(vb));
+          }
+    });
+    const double batches = double(s.batch.count());
+    // Where batches were repeated their products are summed; as they are stored in 16 bits before, each is rounded.
+    const auto roundings = [&](std::int64_t terms, const shape& mine) {
+      const double repeats = batches * double(s.M * s.K * s.N) / std::fmax(1, double(mine.count()) * double(terms));
+      return (8 + c.on.chain_of(std::int64_t(std::fmax(1, repeats)) * terms)) * c.on.u() + (repeats > 1 ? c.on.stored() : 0);
+    };
+    dx[0].scale_slack(roundings(s.N, s.a));
+    dx[1].scale_slack(roundings(s.M, s.b));
+    if (dx.size() > 2 && c.in.size() > 2) {
+      dx[2].resize(s.y.count());
+      for (std::int64_t i = 0; i < s.y.count(); ++i) dx[2].set(i, c.attr.f[1] * dy[0][i], c.on.u() * std::fabs(c.attr.f[1] * dy[0][i]));
+    }
+  }
+
+  static void cases(case_sink& s) {
+    attributes plain;
+    plain.f[0] = 1;
+    // tiles of 4 to 128 and one past them, vectors, nothing
+    constexpr std::int64_t sizes[][3] = {{1, 1, 1},   {2, 3, 5},    {7, 1, 4},    {1, 13, 1},  {17, 33, 9},    {16, 16, 16},   {32, 32, 32},
+                                         {33, 5, 33}, {64, 64, 64}, {65, 31, 67}, {5, 129, 3}, {128, 64, 128}, {129, 127, 65}, {1, 768, 64},
+                                         {96, 1, 96}, {3, 1024, 2}, {2, 0, 3},    {0, 4, 3},   {4, 3, 0}};
+    for (const auto& [M, K, N] : sizes)
+      for (int order = 0; order < 4; ++order) {
+        operand_recipe a = s.x({M, K}), b = s.x({K, N});
+        if (order & 1) a = ordered(a, {1, 0});
+        if (order & 2) b = ordered(b, {1, 0});
+        s.add({a, b}, plain, true);
+      }
+    if (s.how() != strength::fast) {
+      s.add({s.x({64, 2048}), s.x({2048, 48})}, plain, true);
+      s.add({s.x({257, 300}), ordered(s.x({300, 255}), {1, 0})}, plain, true);
+    }
+    const auto with = [](double alpha, double beta, int format = 0) {
+      attributes a;
+      a.f = {alpha, beta};
+      a.i[0] = format;
+      return a;
+    };
+    s.add({s.x({3, 1, 4, 5}), s.x({2, 5, 6})}, plain, true);
+    s.add({s.x({6, 17, 20}), s.x({20, 33})}, plain, true);
+    s.add({s.x({5, 20, 7}), s.x({5, 7, 9})}, plain, true);
+    s.add({s.x({1, 8, 16}), s.x({4, 16, 8})}, plain, true);
+    for (const auto& [alpha, beta] : {std::pair(0.5, -2.0), std::pair(1.0, 1.0), std::pair(2.0, 0.0), std::pair(0.0, 1.0)})
+      s.add({s.x({9, 14}), s.x({14, 11}), s.x({9, 11})}, with(alpha, beta), true);
+    s.add({s.x({9, 14}), s.x({14, 11}), s.x({9, 11}, nan, nan, &generator_of<generators::constant>)}, with(0.5, 0));  // beta 0 ignores c
+    s.add({s.x({40, 31}), s.x({31, 24})}, with(1, 0, 1 + int(s.accum())));
+    const auto special = &generator_of<generators::specials>;
+    s.add({s.x({24, 1}, 0, 0, special), s.x({1, 24}, 1, 1, &generator_of<generators::constant>)}, plain);
+    for (const auto& [M, K, N] : {std::array<std::int64_t, 3>{12, 64, 12}, {33, 512, 17}, {64, 1000, 65}}) {
+      const auto hard = &generator_of<generators::cancelling>;
+      test_case c{.attr = plain, .in = {s.x({M, K}, 0, 0, hard), s.x({K, N}, 0, 0, hard)}};
+      c.ill_conditioned = true;
+      s.put(c, true);
+    }
+    for (int k = 0; k < 3 * s.repeats(); ++k) {
+      const std::int64_t most = k % 5 == 0 ? 150 : 70;
+      operand_recipe a = s.x({s.size(k, 0, 1, most), s.size(k, 1, 1, most)}), b = s.x({s.size(k, 1, 1, most), s.size(k, 2, 1, most)});
+      if (s.size(k, 3, 0, 1) != 0) a = ordered(a, {1, 0});
+      if (s.size(k, 4, 0, 1) != 0) b = ordered(b, {1, 0});
+      s.add({a, b}, plain, k % 2 == 0);
+    }
+    s.put({.kind = case_kind::refusal, .attr = plain, .in = {s.x({2, 3}), s.x({4, 5})}});
+    s.put({.kind = case_kind::refusal, .attr = plain, .in = {s.x({3}), s.x({3, 5})}});
+    s.put({.kind = case_kind::refusal, .attr = plain, .in = {s.x({2, 2, 3}), s.x({3, 3, 4})}});
+  }
+};
+
+}  // namespace isotope::conform

@@ -1,0 +1,13 @@
+#pragma once
+#include "../../op/relu.hpp"
+#include "../unary_spec.hpp"
+
+namespace isotope::conform {
+template <> struct op_spec<op::relu> : unary_spec<op_spec<op::relu>> {
+  static constexpr track on = track::strict;
+  static constexpr std::array boundary{0.0, -0.0, 0x1p-126, -0x1p-126, nan};
+  static constexpr bool correctly_rounded = true;
+  static double f(double x) { return std::isnan(x) ? x : x > 0 ? x : 0; }
+  static derivative slope(double x) { return x > 0 ? 1 : 0; }
+};
+}  // namespace isotope::conform

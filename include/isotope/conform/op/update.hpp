@@ -1,0 +1,253 @@
+#pragma once
+/// What the planner and the optimisers emit: accumulate, norms and clipping, AdamW, SGD.
+#include "../../op/update.hpp"
+#include "../rows.hpp"
+#include "../spec.hpp"
+
+namespace isotope::conform {
+
+struct update_spec : spec_basis {
+  static constexpr numeric_policy policy{.sums = "f64 in fixed blocks", .flushes_on_gpu = true};
+  static constexpr std::array boundary{0.0, 1.0, -1.0, 0x1p-126, infinity};
+  static double sum_of_squares(const call& c, const array& g) {
+    double sum = 0;
+    for (const double x : g.at) sum += (double(c.scalars.gradient_scale) * x) * (double(c.scalars.gradient_scale) * x);
+    return sum;
+  }
+};
+
+/// In the first phase of a step, which is what a case runs: into = x.
+template <> struct op_spec<op::accumulate> : update_spec {
+  static constexpr track on = track::strict;
+  static constexpr std::array inputs{operand_role{"into", holds::accumulated, false}, operand_role{"x", holds::accumulated, false}};
+  static constexpr std::array outputs{result_role{"into", holds::accumulated, comparison::exact}};
+  static void reference(const call& c, std::span<answer> y) {
+    y[0].resize(c.in[1].dims.count());
+    for (std::int64_t i = 0; i < c.in[1].dims.count(); ++i) y[0].set(i, c.in[1][i]);
+  }
+  static void cases(case_sink& s) {
+    for (const shape& n : {shape{}, shape{0}, shape{1}, shape{65}, shape{1023}, shape{33, 31}}) s.add({s.wide(n), s.wide(n)});
+    s.add({s.wide({12, 17}), ordered(s.wide({12, 17}), {1, 0})});
+    for (int k = 0; k < s.repeats(); ++k) s.add({s.wide({s.size(k, 0, 1, 3000)}), s.wide({s.size(k, 0, 1, 3000)})});
+    s.put({.kind = case_kind::refusal, .in = {s.wide({3}), s.wide({4})}});
+  }
+};
+
+template <> struct op_spec<op::global_norm> : update_spec {
+  static constexpr std::array inputs{operand_role{"g", holds::accumulated, false}};
+  static constexpr std::array outputs{result_role{"norm", holds::accumulated}};
+  static constexpr std::array fields{attribute_field{"gradient_scale", attribute_kind::scalar, 10, 1}};
+  static void reference(const call& c, std::span<answer> y) {
+    const double v = std::sqrt(sum_of_squares(c, c.in[0]));
+    y[0].resize(1);
+    y[0].set(0, v, std::isfinite(v) ? 4 * c.on.u() * v : 0);
+  }
+  static void cases(case_sink& s) {
+    for (const float scale : {1.0f, 0.25f}) {
+      test_case c;
+      c.scalars.gradient_scale = scale;
+      for (const std::int64_t n : {0, 1, 3, 64, 1025, 4096, 100003}) {
+        c.in = {s.wide({n})};
+        s.put(c);
+      }
+      c.in = {s.wide({3000}, -60, 60, &generator_of<generators::exponents>)};
+      s.put(c);
+      c.in = {s.wide({24}, 0, 0, &generator_of<generators::specials>)};
+      s.put(c);
+      for (int k = 0; k < s.repeats(); ++k) {
+        c.in = {s.wide({s.size(k, 0, 1, 9000)})};
+        s.put(c);
+      }
+    }
+  }
+};
+
+template <> struct op_spec<op::clip_value> : update_spec {
+  static constexpr std::array inputs{operand_role{"g", holds::accumulated, false}};
+  static constexpr std::array outputs{result_role{"g", holds::accumulated}};
+  static constexpr std::array fields{attribute_field{"clip_value", attribute_kind::scalar, 9, 0},
+                                     attribute_field{"gradient_scale", attribute_kind::scalar, 10, 1}};
+  static void reference(const call& c, std::span<answer> y) {
+    const double limit = double(c.scalars.clip_value) / double(c.scalars.gradient_scale);
+    y[0].resize(c.in[0].dims.count());
+    for (std::int64_t i = 0; i < c.in[0].dims.count(); ++i) {
+      const double g = c.in[0][i];
+      const bool clips = c.scalars.clip_value > 0 && std::fabs(g) > limit;
+      y[0].set(i, clips ? std::copysign(limit, g) : g, clips ? 2 * c.on.u() * limit : 0);
+    }
+  }
+  static void cases(case_sink& s) {
+    for (const auto& [clip, scale] : {std::pair(0.0f, 1.0f), std::pair(0.5f, 1.0f), std::pair(0.7f, 0.25f)}) {
+      test_case c;
+      c.scalars.clip_value = clip;
+      c.scalars.gradient_scale = scale;
+      for (const std::int64_t n : {0, 1, 64, 1025}) {
+        c.in = {s.wide({n})};
+        s.put(c);
+      }
+      c.in = {s.wide({24}, 0, 0, &generator_of<generators::specials>)};
+      s.put(c);
+      for (int k = 0; k < s.repeats() / 2; ++k) {
+        c.in = {s.wide({s.size(k, 0, 1, 3000)})};
+        s.put(c);
+      }
+    }
+  }
+};
+
+template <> struct op_spec<op::clip_norm> : update_spec {
+  static constexpr std::array inputs{operand_role{"g", holds::accumulated, false}};
+  static constexpr std::array outputs{result_role{"g", holds::accumulated}};
+  static constexpr std::array fields{attribute_field{"clip_norm", attribute_kind::scalar, 8, 0},
+                                     attribute_field{"gradient_scale", attribute_kind::scalar, 10, 1}};
+  static void reference(const call& c, std::span<answer> y) {
+    const double limit = double(c.scalars.clip_norm), factor = limit / (std::sqrt(sum_of_squares(c, c.in[0])) + 1e-6);
+    y[0].resize(c.in[0].dims.count());
+    for (std::int64_t i = 0; i < c.in[0].dims.count(); ++i) {
+      const bool clips = limit > 0 && factor < 1;
+      y[0].set(i, clips ? c.in[0][i] * factor : c.in[0][i], clips ? 6 * c.on.u() * std::fabs(c.in[0][i] * factor) : 0);
+    }
+  }
+  static void cases(case_sink& s) {
+    for (const auto& [clip, scale] : {std::pair(0.0f, 1.0f), std::pair(0.5f, 1.0f), std::pair(1000.0f, 1.0f), std::pair(1.0f, 0.25f)}) {
+      test_case c;
+      c.scalars.clip_norm = clip;
+      c.scalars.gradient_scale = scale;
+      for (const std::int64_t n : {0, 1, 64, 1025, 9000}) {
+        c.in = {s.wide({n})};
+        s.put(c);
+      }
+      for (int k = 0; k < s.repeats() / 2; ++k) {
+        c.in = {s.wide({s.size(k, 0, 1, 3000)})};
+        s.put(c);
+      }
+    }
+  }
+};
+
+/// Operands and scalars of the two optimisers.
+struct optimizer_spec : update_spec {
+  static constexpr std::array fields{attribute_field{"decaying", attribute_kind::integer, 0, 0},
+                                     attribute_field{"shadow", attribute_kind::flag, 1, 0},
+                                     attribute_field{"clip", attribute_kind::flag, 2, 0},
+                                     attribute_field{"rate", attribute_kind::number, 0, 1},
+                                     attribute_field{"optimizer_step", attribute_kind::scalar, 2, 1},
+                                     attribute_field{"learning_rate", attribute_kind::scalar, 3, 1e-3},
+                                     attribute_field{"beta1", attribute_kind::scalar, 4, 0.9},
+                                     attribute_field{"beta2", attribute_kind::scalar, 5, 0.999},
+                                     attribute_field{"epsilon", attribute_kind::scalar, 6, 1e-8},
+                                     attribute_field{"weight_decay", attribute_kind::scalar, 7, 0},
+                                     attribute_field{"clip_norm", attribute_kind::scalar, 8, 0},
+                                     attribute_field{"gradient_scale", attribute_kind::scalar, 10, 1},
+                                     attribute_field{"momentum", attribute_kind::scalar, 11, 0}};
+  static constexpr numeric_policy policy{.sums = "none", .contracts = true};
+
+  struct step {
+    double factor = 1;
+    bool skipped = false;
+    explicit step(const call& c) : factor(double(c.scalars.gradient_scale)) {
+      const double norm = c.in[c.in.size() - 2][0], loss = c.in[c.in.size() - 1][0], clip = double(c.scalars.clip_norm);
+      skipped = !std::isfinite(norm) || !std::isfinite(loss);
+      if (c.attr.i[2] != 0 && clip > 0) factor *= std::fmin(1.0, clip / (norm + 1e-6));
+    }
+  };
+  /// `moments` beside w. Runs of several scalars; with and without a shadow in 16 bits.
+  static void optimizer_cases(case_sink& s, int moments) {
+    const auto put = [&](std::int64_t n, std::int64_t decaying, bool clip, float decay, std::int64_t t, double norm, double rate = 1) {
+      for (const bool shadow : {false, true}) {
+        if (shadow && s.program() == s.accum()) continue;
+        test_case c;
+        c.attr.i = {decaying, shadow ? 1 : 0, clip ? 1 : 0};
+        c.attr.f[0] = rate;
+        c.scalars.optimizer_step = t;
+        c.scalars.learning_rate = 3e-3f;
+        c.scalars.weight_decay = decay;
+        c.scalars.momentum = moments == 1 ? 0.9f : 0.0f;
+        c.scalars.clip_norm = clip ? 1.0f : 0.0f;
+        c.scalars.gradient_scale = clip ? 0.5f : 1.0f;
+        c.in = {s.wide({n}), s.wide({n}, -0.1, 0.1)};
+        if (moments == 2) c.in.push_back(s.wide({n}, 1e-4, 0.01));
+        if (shadow) c.in.push_back(s.x({n}));
+        c.in.push_back(s.wide({n}));
+        c.in.push_back(s.wide({}, norm, norm, &generator_of<generators::constant>));
+        c.in.push_back(s.wide({}, 2, 2, &generator_of<generators::constant>));
+        s.put(std::move(c));
+      }
+    };
+    for (const std::int64_t n : {0, 1, 3, 64, 65, 1023, 1025, 5000}) {
+      put(n, 0, false, 0, 1, 3);
+      put(n, n / 2, true, 0.1f, 7, 3);
+    }
+    put(300, 300, true, 0.01f, 1000, 0.5, 0.25);
+    put(300, 100, true, 0.1f, 2, infinity);  // nothing happens
+    put(300, 100, true, 0.1f, 2, nan);
+    for (int k = 0; k < s.repeats(); ++k) put(s.size(k, 0, 1, 3000), s.size(k, 1, 0, 1), k % 2 == 0, 0.1f, 3, 2);
+  }
+};
+
+template <> struct op_spec<op::adamw> : optimizer_spec {
+  static constexpr std::array inputs{
+      operand_role{"w", holds::accumulated, false},    operand_role{"m", holds::accumulated, false},
+      operand_role{"v", holds::accumulated, false},    operand_role{"g, after a shadow", holds::accumulated, false},
+      operand_role{"norm", holds::accumulated, false}, operand_role{"loss", holds::accumulated, false}};
+  static constexpr std::array outputs{result_role{"w", holds::accumulated}, result_role{"m", holds::accumulated},
+                                      result_role{"v", holds::accumulated}, result_role{"shadow", holds::floating}};
+  /// |p - ref| <= 2 u |p| + 16 u lr (|b1 m| + |(1 - b1) g|) / ((sqrt(v_hat) + eps) (1 - b1^t))
+  static void reference(const call& c, std::span<answer> y) {
+    const step u(c);
+    const bool shadow = c.attr.i[1] != 0;
+    const std::int64_t n = c.in[0].dims.count();
+    for (std::size_t k = 0; k < (shadow ? 4u : 3u); ++k) y[k].resize(n);
+    const step_scalars& s = c.scalars;
+    const double b1 = double(s.beta1), b2 = double(s.beta2), lr = double(s.learning_rate) * c.attr.f[0], eps = double(s.epsilon),
+                 roundoff = c.on.u();
+    const double c1 = 1 - std::pow(b1, double(s.optimizer_step)), c2 = 1 - std::pow(b2, double(s.optimizer_step));
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (u.skipped) {
+        for (std::size_t k = 0; k < (shadow ? 4u : 3u); ++k) y[k].set(i, c.in[k][i]);
+        continue;
+      }
+      const double g = u.factor * c.in[shadow ? 4 : 3][i], w = c.in[0][i];
+      const double m = b1 * c.in[1][i] + (1 - b1) * g, magnitude = std::fabs(b1 * c.in[1][i]) + std::fabs((1 - b1) * g);
+      const double v = b2 * c.in[2][i] + (1 - b2) * g * g, kept = i < c.attr.i[0] ? w - lr * double(s.weight_decay) * w : w;
+      const double denominator = (std::sqrt(v / c2) + eps) * c1, w1 = kept - lr * m / denominator;
+      const double slack = 2 * roundoff * std::fmax(std::fabs(w), std::fabs(w1)) + 16 * roundoff * lr * magnitude / denominator;
+      y[0].set(i, w1, slack);
+      y[1].set(i, m, 8 * roundoff * magnitude);
+      y[2].set(i, v, 12 * roundoff * v);
+      if (shadow) y[3].set(i, w1, slack);
+    }
+  }
+  static void cases(case_sink& s) { optimizer_cases(s, 2); }
+};
+
+template <> struct op_spec<op::sgd> : optimizer_spec {
+  static constexpr std::array inputs{operand_role{"w", holds::accumulated, false}, operand_role{"m", holds::accumulated, false},
+                                     operand_role{"g, after a shadow", holds::accumulated, false},
+                                     operand_role{"norm", holds::accumulated, false}, operand_role{"loss", holds::accumulated, false}};
+  static constexpr std::array outputs{result_role{"w", holds::accumulated}, result_role{"m", holds::accumulated},
+                                      result_role{"shadow", holds::floating}};
+  static void reference(const call& c, std::span<answer> y) {
+    const step u(c);
+    const bool shadow = c.attr.i[1] != 0;
+    const std::int64_t n = c.in[0].dims.count();
+    for (std::size_t k = 0; k < (shadow ? 3u : 2u); ++k) y[k].resize(n);
+    const double lr = double(c.scalars.learning_rate) * c.attr.f[0], roundoff = c.on.u();
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (u.skipped) {
+        for (std::size_t k = 0; k < (shadow ? 3u : 2u); ++k) y[k].set(i, c.in[k][i]);
+        continue;
+      }
+      const double w = c.in[0][i], a = double(c.scalars.momentum) * c.in[1][i], g = u.factor * c.in[shadow ? 3 : 2][i];
+      const double d = i < c.attr.i[0] ? double(c.scalars.weight_decay) * w : 0, m = a + g + d,
+                   off = 8 * roundoff * (std::fabs(a) + std::fabs(g) + std::fabs(d));
+      const double slack = 2 * roundoff * std::fabs(w) + lr * (off + 2 * roundoff * std::fabs(m));
+      y[0].set(i, w - lr * m, slack);
+      y[1].set(i, m, off);
+      if (shadow) y[2].set(i, w - lr * m, slack);
+    }
+  }
+  static void cases(case_sink& s) { optimizer_cases(s, 1); }
+};
+
+}  // namespace isotope::conform

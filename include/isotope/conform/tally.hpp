@@ -1,0 +1,114 @@
+#pragma once
+/// What a run counts. Sums of tallies are tallies: that is how shards are merged and runs resumed.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "case_record.hpp"
+
+namespace isotope::conform {
+
+struct op_tally {
+  std::array<std::int64_t, 4> by_kind{};  // forward, gradient, law, refusal: cases that ran
+  std::int64_t passed = 0, failed = 0, unsupported = 0;
+  std::int64_t cases() const { return passed + failed + unsupported; }
+  friend bool operator==(const op_tally&, const op_tally&) = default;
+};
+
+struct tally {
+  static constexpr std::size_t failures_kept = 16;
+  std::map<std::string, op_tally> ops;
+  std::map<std::uint64_t, std::string> failures;  // the first by number of the case, as records
+  std::map<std::string, std::int64_t> missing;    // reasons why cases are unsupported
+  std::set<std::string> reached;                  // ops whose kernels ran
+  std::set<std::string> tiers;                    // kernels that ran, where the backend tells
+
+  op_tally total() const {
+    op_tally t;
+    for (const auto& [name, o] : ops) {
+      for (std::size_t k = 0; k < t.by_kind.size(); ++k) t.by_kind[k] += o.by_kind[k];
+      t.passed += o.passed;
+      t.failed += o.failed;
+      t.unsupported += o.unsupported;
+    }
+    return t;
+  }
+  void keep_failure(std::uint64_t id, std::string record) {
+    failures.emplace(id, std::move(record));
+    while (failures.size() > failures_kept) failures.erase(std::prev(failures.end()));
+  }
+  void count(const test_case& c, const outcome& o) {
+    op_tally& t = ops[std::string(c.of->name)];
+    ++t.by_kind[std::size_t(c.kind)];
+    (o.is == verdict::passed ? t.passed : o.is == verdict::failed ? t.failed : t.unsupported)++;
+    if (o.is == verdict::unsupported) ++missing[std::string(c.of->name) + ": " + o.reason];
+  }
+  void add(const tally& other) {
+    for (const auto& [name, o] : other.ops) {
+      op_tally& t = ops[name];
+      for (std::size_t k = 0; k < t.by_kind.size(); ++k) t.by_kind[k] += o.by_kind[k];
+      t.passed += o.passed;
+      t.failed += o.failed;
+      t.unsupported += o.unsupported;
+    }
+    for (const auto& [id, record] : other.failures) keep_failure(id, record);
+    for (const auto& [reason, n] : other.missing) missing[reason] += n;
+    reached.insert(other.reached.begin(), other.reached.end());
+    tiers.insert(other.tiers.begin(), other.tiers.end());
+  }
+};
+
+inline std::string json_of(const tally& t) {
+  json_object ops, missing;
+  for (const auto& [name, o] : t.ops) {
+    json_object p;
+    p.whole("forward", o.by_kind[0]).whole("gradient", o.by_kind[1]).whole("law", o.by_kind[2]).whole("refusal", o.by_kind[3]);
+    p.whole("passed", o.passed).whole("failed", o.failed).whole("unsupported", o.unsupported);
+    if (const spec* s = find_spec(name); s != nullptr) p.whole("version", s->version).text("track", name_of(s->on));
+    ops.set(name, p.str());
+  }
+  for (const auto& [reason, n] : t.missing) missing.whole(reason, n);
+  const auto names = [](const std::set<std::string>& s) { return json_array(s, [](const std::string& x) { return io::json_string(x); }); };
+  return json_object()
+      .set("ops", ops.str())
+      .set("failures", json_array(t.failures, [](const auto& f) { return f.second; }))
+      .set("unsupported", missing.str())
+      .set("reached", names(t.reached))
+      .set("tiers", names(t.tiers))
+      .str();
+}
+/// False where a member is missing or has another form.
+inline bool read_tally(const io::json* j, tally& t) {
+  if (j == nullptr) return false;
+  const io::json *ops = j->find("ops"), *failures = j->find("failures"), *missing = j->find("unsupported"), *reached = j->find("reached"),
+                 *tiers = j->find("tiers");
+  if (ops == nullptr || failures == nullptr || missing == nullptr || reached == nullptr || tiers == nullptr) return false;
+  bool ok = true;
+  for (const auto& m : ops->members) {
+    op_tally o;
+    ok = ok && read_whole(m.value.find("forward"), o.by_kind[0]) && read_whole(m.value.find("gradient"), o.by_kind[1]) &&
+         read_whole(m.value.find("law"), o.by_kind[2]) && read_whole(m.value.find("refusal"), o.by_kind[3]) &&
+         read_whole(m.value.find("passed"), o.passed) && read_whole(m.value.find("failed"), o.failed) &&
+         read_whole(m.value.find("unsupported"), o.unsupported);
+    std::int64_t sum = 0;
+    for (const auto n : o.by_kind) ok = ok && n >= 0, sum += n;
+    ok = ok && o.passed >= 0 && o.failed >= 0 && o.unsupported >= 0 && sum == o.cases();
+    t.ops[m.key] = o;
+  }
+  for (const io::json& f : failures->items) {
+    std::int64_t id = 0;
+    ok = ok && read_whole(f.find("id"), id);
+    t.keep_failure(std::uint64_t(id), canonical(f));
+  }
+  for (const auto& m : missing->members) ok = ok && read_whole(&m.value, t.missing[m.key]);
+  for (const io::json& x : reached->items) t.reached.insert(x.text);
+  for (const io::json& x : tiers->items) t.tiers.insert(x.text);
+  return ok;
+}
+
+}  // namespace isotope::conform

@@ -1,0 +1,59 @@
+#pragma once
+/// One case: an op, its attributes and its operands, as a recipe. The numbers are made when it runs.
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "../core/scalars.hpp"
+#include "generator.hpp"
+#include "hash.hpp"
+
+namespace isotope::conform {
+
+struct spec;
+
+/// Axes of an operand in memory, outermost first; the op sees them in the shape's own order.
+using memory_order = std::array<std::int8_t, max_rank>;
+inline constexpr memory_order row_major{0, 1, 2, 3, 4, 5};
+
+struct operand_recipe {
+  shape dims;
+  dtype type = dtype::f32;
+  const generator* from = &generator_of<generators::uniform>;
+  double low = -2, high = 2;
+  memory_order order = row_major;
+};
+
+enum class case_kind : std::uint8_t {
+  forward,   // outputs against the reference
+  gradient,  // gradients of sum(y cotangent) against the reference
+  law,       // two ways to the same result
+  refusal,   // the op must say no, in words
+};
+constexpr std::string_view name_of(case_kind k) {
+  constexpr std::string_view names[] = {"forward", "gradient", "law", "refusal"};
+  return names[std::size_t(k)];
+}
+
+struct test_case {
+  const spec* of = nullptr;
+  case_kind kind = case_kind::forward;
+  std::int32_t law = -1;  // of spec::laws
+  attributes attr{};
+  std::vector<operand_recipe> in{};
+  step_scalars scalars{};
+  std::uint64_t id = 0;                               // position among all cases of a run, before sharding
+  std::uint64_t seed = 0;                             // of its generators
+  bool ill_conditioned = false;                       // errors are bounded by magnitudes alone, not by a mean square
+  std::shared_ptr<const std::vector<array>> given{};  // numbers that stand in for the generators': shrunk cases and files
+  std::shared_ptr<const std::vector<array>> cotangents{};
+};
+
+/// Seed of a case: a hash of op, version, number of the case within its op, and the run's seed.
+constexpr std::uint64_t seed_of(std::string_view op, std::uint32_t version, std::uint64_t number, std::uint64_t run) {
+  return stable_hash().add(op).add(version).add(number).add(run).value();
+}
+
+}  // namespace isotope::conform

@@ -1,0 +1,164 @@
+#pragma once
+/// A case as a small program: its operands are inputs, the op's results, or the gradients of sum(y cotangent), are outputs.
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../op/mul.hpp"
+#include "../op/sum.hpp"
+#include "../op/view.hpp"
+#include "../plan/differentiate.hpp"
+#include "spec.hpp"
+
+namespace isotope::conform {
+
+struct traced_case {
+  trace g;
+  std::vector<std::int32_t> in;       // values that the host fills: operands, then cotangents
+  std::vector<std::int32_t> out;      // values that the host reads
+  std::vector<std::int32_t> out_is;   // which result of the op, or which operand's gradient, each is
+  std::vector<shape> cotangent_dims;  // of the results that have one
+  std::vector<dtype> cotangent_types;
+};
+
+/// dims of an operand as they lie in memory.
+inline shape stored_dims(const operand_recipe& x) {
+  shape s;
+  for (int k = 0; k < x.dims.rank; ++k) s.push(x.dims.axis(x.order[std::size_t(k)]));
+  return s;
+}
+
+class case_tracer {
+ public:
+  /// `kernels` of the target; `common`: decompose every op that can be. `cotangents`: of the first so many floating-point results, at least one.
+  static traced_case trace_of(const test_case& c, dtype program, std::span<const kernel_info> kernels, bool common = false,
+                              int cotangents = 1) {
+    case_tracer t(program, kernels, common);
+    t.record(c, cotangents);
+    return std::move(t.r_);
+  }
+
+ private:
+  tape t_;
+  traced_case r_;
+
+  case_tracer(dtype program, std::span<const kernel_info> kernels, bool common) : t_(program) {
+    t_.kernels = kernels;
+    t_.common = common;
+  }
+
+  std::int32_t host_value(const shape& s, dtype type) {
+    const auto id = t_.g.add_value(s, type, value_kind::input);
+    r_.in.push_back(id);
+    return id;
+  }
+  /// Operand k as the op sees it.
+  std::int32_t operand(const test_case& c, std::size_t k) {
+    const operand_recipe& x = c.in[k];
+    const auto id = host_value(stored_dims(x), x.type);
+    if (c.kind == case_kind::gradient) {
+      const operand_role& role = c.of->inputs[std::min(k, c.of->inputs.size() - 1)];
+      value& v = t_.g.values[std::size_t(id)];
+      v.wants_gradient = role.differentiable && is_floating(x.type);
+      if (v.wants_gradient && role.parameter) v.kind = value_kind::param;
+    }
+    attributes a;
+    bool in_order = true;
+    for (int i = 0; i < x.dims.rank; ++i) {
+      a.i[std::size_t(x.order[std::size_t(i)])] = i;
+      in_order = in_order && x.order[std::size_t(i)] == i;
+    }
+    return in_order ? id : t_.apply(info<op::permute>, std::span(&id, 1), a, place::current()).out[0];
+  }
+  std::int32_t copy_of(std::int32_t v) { return t_.apply(info<op::copy>, std::span(&v, 1), {}, place::current()).out[0]; }
+
+  /// Makes v an output of its own memory.
+  void give(std::int32_t v, std::int32_t is) {
+    if (!t_.ok() || v < 0) return;
+    const value& x = t_.describe(v);
+    if (x.base >= 0 || x.kind != value_kind::temp || !t_.g.dense(v)) v = copy_of(v);
+    if (!t_.ok()) return;
+    t_.g.values[std::size_t(v)].kind = value_kind::output;
+    t_.g.outputs.push_back({name("y"), v});
+    r_.out.push_back(v);
+    r_.out_is.push_back(is);
+  }
+
+  void record(const test_case& c, int cotangents) {
+    std::vector<std::int32_t> x;
+    for (std::size_t k = 0; k < c.in.size(); ++k) x.push_back(operand(c, k));
+    if (c.kind == case_kind::law) record_law(c, x);
+    else if (c.kind == case_kind::gradient) record_gradient(c, x, cotangents);
+    else record_forward(c, x);
+    for (const auto v : r_.in) t_.g.values[std::size_t(v)].kind = value_kind::input;
+    t_.g.params.clear();
+    prune(t_.g);
+    r_.g = std::move(t_.g);
+  }
+  void record_forward(const test_case& c, std::vector<std::int32_t>& x) {
+    const op_info& op = *c.of->op;
+    for (std::size_t k = 0; k < x.size(); ++k)
+      if (((op.inout >> k) & 1) != 0) x[k] = copy_of(x[k]);  // what an op updates in place is no input
+    const applied y = t_.apply(op, x, c.attr, place::current());
+    for (int k = 0; k < max_outputs && t_.ok(); ++k) {
+      const auto v = y.out[std::size_t(k)];
+      if (v < 0) break;
+      if (((op.inout >> k) & 1) == 0) {
+        give(v, k);
+        continue;
+      }
+      const auto root = t_.g.root(v);
+      t_.g.values[std::size_t(root)].kind = value_kind::output;
+      t_.g.outputs.push_back({name("y"), v});
+      r_.out.push_back(root);
+      r_.out_is.push_back(k);
+    }
+  }
+  void record_law(const test_case& c, const std::vector<std::int32_t>& x) {
+    std::vector<tensor<tape>> t;
+    for (auto v : x) t.push_back({&t_, v});
+    const auto sides = c.of->laws[std::size_t(c.law)].build(t, c.attr);
+    give(sides.left.id, 0);
+    give(sides.right.id, 1);
+  }
+  void record_gradient(const test_case& c, const std::vector<std::int32_t>& x, int cotangents) {
+    const applied y = t_.apply(*c.of->op, x, c.attr, place::current());
+    tensor<tape> loss{&t_, -1};
+    for (int k = 0; k < max_outputs && k < cotangents && t_.ok() && y.out[std::size_t(k)] >= 0; ++k) {
+      const tensor<tape> v{&t_, y.out[std::size_t(k)]};
+      if (!is_floating(v.type())) continue;
+      const tensor<tape> dy{&t_, host_value(v.dims(), v.type())};
+      r_.cotangent_dims.push_back(v.dims());
+      r_.cotangent_types.push_back(v.type());
+      auto term = sum(v * dy);
+      if (term.type() != accum_of(t_.program())) term = cast(term, accum_of(t_.program()));
+      loss = loss.valid() ? loss + term : term;
+    }
+    if (!t_.ok()) return;
+    for (std::size_t k = 0; k < c.in.size(); ++k) {
+      parameter p;
+      p.value = r_.in[k];
+      t_.g.params.push_back(p);
+    }
+    differentiate(t_, loss.id);
+    for (std::size_t k = 0; k < c.in.size() && t_.ok(); ++k) {
+      const auto g = t_.g.params[k].grad;
+      if (g >= 0) give(in_order_of(c.in[k], g), std::int32_t(k));
+    }
+    for (auto& p : t_.g.params) p.grad = -1;
+  }
+  /// The gradient of the operand as it lies, with its axes in the shape's order.
+  std::int32_t in_order_of(const operand_recipe& x, std::int32_t g) {
+    attributes a;
+    bool in_order = true;
+    for (int i = 0; i < x.dims.rank; ++i) {
+      a.i[std::size_t(x.order[std::size_t(i)])] = i;
+      in_order = in_order && x.order[std::size_t(i)] == i;
+    }
+    return in_order ? g : t_.apply(info<op::permute>, std::span(&g, 1), a, place::current()).out[0];
+  }
+};
+
+}  // namespace isotope::conform

@@ -1,0 +1,78 @@
+#pragma once
+/// What specifications of element-wise ops of one operand share. `S` adds
+///   f(x)      the formula in f64
+///   slope(x)  its derivative, where the op has one: value, and what bounds its error
+///   range     where random numbers come from
+#include <array>
+
+#include "spec.hpp"
+
+namespace isotope::conform {
+
+/// The derivative at x. The error of a kernel's is at most a few roundoffs of `magnitude` (the terms of the formula before they cancel), and where the
+/// rule reads the rounded y, y's roundoff times `through_y` = |y d slope / dy|.
+struct derivative {
+  double value = 0, magnitude = 0, through_y = 0;
+  derivative(double v) : value(v), magnitude(std::fabs(v)) {}
+  derivative(double v, double m, double t = 0) : value(v), magnitude(m), through_y(t) {}
+};
+struct interval {
+  double low = -2, high = 2;
+};
+
+/// Shapes on which element-wise kernels change their ways: empty, one, primes, tiles of 4, 64 and 256 and one past them.
+inline constexpr std::array<shape, 11> flat_shapes{shape{},     shape{1},   shape{0},   shape{3},          shape{64},    shape{65},
+                                                   shape{5, 7}, shape{256}, shape{257}, shape{2, 3, 5, 7}, shape{33, 31}};
+
+/// One rounding of the arithmetic for exact formulas, the device's units in the last place for others.
+inline double elementary_slack(const call& c, double y, bool correctly_rounded) {
+  if (correctly_rounded) return 0;
+  const double s = c.on.ulps() * ulp(c.on.accum(), y);
+  return c.on.gpu && s < 1e-7 ? 1e-7 : s;
+}
+
+template <class S> struct unary_spec : spec_basis {
+  static constexpr std::array inputs{operand_role{"x"}};
+  static constexpr std::array outputs{result_role{"y", holds::floating, comparison::ulp}};
+  static constexpr interval range{-4, 4};
+  static constexpr bool correctly_rounded = false;
+  static constexpr attributes usual{};  // of the cases
+
+  static void reference(const call& c, std::span<answer> y) {
+    y[0].resize(c.in[0].dims.count());
+    for (std::int64_t i = 0; i < c.in[0].dims.count(); ++i) {
+      const double v = formula(c, c.in[0][i]);
+      y[0].set(i, v, elementary_slack(c, v, S::correctly_rounded));
+    }
+  }
+  static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) requires requires(double x) { S::slope(x); } {
+    dx[0].resize(c.in[0].dims.count());
+    for (std::int64_t i = 0; i < c.in[0].dims.count(); ++i) {
+      const derivative d = S::slope(c.in[0][i]);
+      const double g = dy[0][i];
+      // the formula's functions are off by the device's units, each operation by a rounding
+      dx[0].set(i, g * d.value,
+                std::fabs(g) * ((2 * c.on.ulps() + 4) * c.on.u() * d.magnitude + c.on.stored() * d.through_y + (c.on.gpu ? 1e-7 : 0)));
+    }
+  }
+  static void cases(case_sink& s) {
+    const attributes& a = S::usual;
+    const auto x = [&](const shape& n) { return s.x(n, S::range.low, S::range.high); };
+    s.add({s.x({65536}, 0, 0, &generator_of<generators::all_of_16_bits>)}, a);
+    s.add({s.x({24}, 0, 0, &generator_of<generators::specials>)}, a);
+    s.add({s.x({511}, -30, 30, &generator_of<generators::exponents>)}, a);
+    if (s.how() != strength::fast) s.add({s.x({65536}, 0, 0, &generator_of<generators::all_halves>)}, a);
+    for (const shape& n : flat_shapes) s.add({x(n)}, a, differentiable);
+    s.add({ordered(x({12, 17}), {1, 0})}, a, differentiable);
+    s.add({ordered(x({3, 4, 5}), {1, 2, 0})}, a, differentiable);
+    for (int k = 0; k < s.repeats(); ++k) s.add({x({s.size(k, 0, 1, 9), s.size(k, 1, 1, 300)})}, a, differentiable);
+  }
+
+  static double formula(const call& c, double x) {
+    if constexpr (requires { S::f(c, x); }) return S::f(c, x);
+    else return S::f(x);
+  }
+  static constexpr bool differentiable = requires(double x) { S::slope(x); };
+};
+
+}  // namespace isotope::conform
