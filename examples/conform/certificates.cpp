@@ -20,7 +20,7 @@ int merge(const command& c) {
     if (auto r = iso::io::write_file(out, text_of(*all)); support::failed(program, r, code)) return code;
   }
   support::print(summary_line(all->counted) + "\n");
-  return all->counted.total().failed == 0 ? support::success : support::runtime_failure;
+  return all->counted.failed() == 0 ? support::success : support::runtime_failure;
 }
 
 int verify(const command& c) {
@@ -33,7 +33,7 @@ int verify(const command& c) {
     support::print(file + ": " + one->backend + " " + one->precision + " " + one->kernels + " on " + one->device + ", coverage " +
                    iso::io::number_text(float(coverage_of(one->counted, one->kernel_ops).least())) +
                    (current ? "" : ", of another registry of ops") + "; " + summary_line(one->counted) + "\n");
-    failures = failures || one->counted.total().failed > 0 || !current;
+    failures = failures || one->counted.failed() > 0 || !current;
   }
   return failures ? support::runtime_failure : support::success;
 }

@@ -51,6 +51,7 @@ inline constexpr flag_meaning flag_meanings[] = {
     {"--shard", "I/N", "part I of N, 0 <= I < N; default 0/1"},
     {"--seed", "N", "of all random numbers; default 1"},
     {"--strength", "NAME", "fast, standard or full; default standard"},
+    {"--repeat", "N", "N times as many random cases; default 1"},
     {"--out", "FILE", "the certificate, or the results of run-file, or what merge writes"},
     {"--batch", "N", "cases that are dispatched together at most, 1 to 1048576; default 1024"},
     {"--skip", "N", "leave out cases with numbers below N"},

@@ -66,6 +66,9 @@ inline iso::result<conform::selection> choose_cases(const command& c, const targ
   auto seed = c.whole("--seed", 1, 0, std::numeric_limits<std::int64_t>::max());
   if (!seed) return seed.error();
   s.seed = std::uint64_t(*seed);
+  auto multiple = c.whole("--repeat", 1, 1, 1 << 20);
+  if (!multiple) return multiple.error();
+  s.multiple = int(*multiple);
   return s;
 }
 inline iso::result<conform::shard_of> choose_shard(const command& c) {

@@ -1,5 +1,5 @@
 /// isotope-conform run.
-#include "context.hpp"
+#include "failures.hpp"
 
 #include "../support/exit_code.hpp"
 #include "../support/output.hpp"
@@ -78,6 +78,7 @@ iso::result<conform::certificate> run_shard(const command& c, conform::certifica
   auto counted = run.run();
   if (!counted) return counted.error();
   cert.counted = *std::move(counted);
+  if (auto r = keep_failures(c, **device, cert.counted); !r) return r.error();
   return cert;
 }
 
@@ -109,6 +110,12 @@ int run(const command& c, const built_for& built) {
     return support::report(program,
                            iso::fail(iso::errc::missing_value, "nothing to go on from", "--resume", "name the file with --checkpoint"));
 
+  if (const std::string corpus = c.get("--regressions"); !corpus.empty()) {
+    auto known = conform::read_regressions(corpus, o.cases.ops);
+    if (support::failed(program, known, code)) return code;
+    o.first = *std::move(known);
+  }
+
   conform::certificate cert;
   cert.tool = built.version;
   cert.time = time_text();
@@ -116,7 +123,7 @@ int run(const command& c, const built_for& built) {
   cert.precision = target->precision;
   cert.kernels = target->kernels;
   cert.registry = conform::hex_text(conform::registry_hash()).view();
-  cert.strength = name_of(o.cases.how);
+  cert.strength = std::string(name_of(o.cases.how)) + (o.cases.multiple > 1 ? " x " + std::to_string(o.cases.multiple) : "");
   cert.ops = c.get("--ops", "all");
   cert.seed = o.cases.seed;
   cert.shard = o.shard;
@@ -125,8 +132,9 @@ int run(const command& c, const built_for& built) {
   if (const std::string out = c.get("--out"); !out.empty())
     if (auto r = iso::io::write_file(out, text_of(*done)); support::failed(program, r, code)) return code;
   print_failures(done->counted);
+  if (const std::string line = regression_line(done->counted); !line.empty()) support::print(line + "\n");
   support::print(summary_line(done->counted) + "\n");
-  return done->counted.total().failed == 0 ? support::success : support::runtime_failure;
+  return done->counted.failed() == 0 ? support::success : support::runtime_failure;
 }
 
 }  // namespace conform_program

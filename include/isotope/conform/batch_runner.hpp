@@ -17,10 +17,18 @@ namespace isotope::conform {
 
 inline constexpr std::int64_t output_cap_bytes = 16 << 20;  // of one case
 
+/// Judges results by something else than the op's reference: cases made elsewhere.
+class case_judge {
+ public:
+  virtual ~case_judge() = default;
+  /// `got` are the results, or the gradients, in the order of t.out_is; `numbers` the operands, then the cotangents.
+  virtual void judge(const test_case& c, const traced_case& t, std::span<const array> numbers, std::span<const array> got,
+                     const conditions& on, outcome& o) = 0;
+};
+
 struct runner_options {
   bool perturbed = true;
-  int cotangents = 1;
-  bool mean_square = true;  // ask for the mean squared error, too
+  case_judge* judge = nullptr;
 };
 struct runner_counters {
   std::int64_t batches = 0, dispatched = 0, submissions = 0;  // submissions of plain runs: two a batch
@@ -36,7 +44,7 @@ class batch_runner {
     std::vector<std::size_t> runnable;
     traced_.assign(cases.size(), {});
     for (std::size_t k = 0; k < cases.size(); ++k) {
-      traced_[k] = case_tracer::trace_of(cases[k], facts_.program, facts_.kernels, false, options_.cotangents);
+      traced_[k] = case_tracer::trace_of(cases[k], facts_.program, facts_.kernels);
       if (before_dispatch(cases[k], traced_[k], out[k])) runnable.push_back(k);
     }
     if (auto r = attempt(cases, runnable, out); !r) return r.error();
@@ -251,6 +259,7 @@ class batch_runner {
     if (o.is == verdict::failed) return;
     std::vector<array> got;
     for (const tensor_place& p : at.out) got.push_back(read_numbers(p, bytes.data()));
+    if (options_.judge != nullptr) return options_.judge->judge(c, t, numbers, got, facts_.on(), o);
     const auto e = answers(c, numbers, got.size(), got);
     std::vector<answer> other;
     if (facts_.gpu && c.of->policy.flushes_on_gpu && c.kind != case_kind::law && flush(numbers))
@@ -273,8 +282,7 @@ class batch_runner {
       answer limited;
       const bool bf16_mean = got[k].type == dtype::bf16 && expected.nmse == 0 && expected.roundings == 1 && by != comparison::exact;
       if (bf16_mean) limited = expected, limited.nmse = mean_square_in_16_bits(expected);
-      const distance d = compare(got[k], bf16_mean ? limited : expected, by, facts_.on(), options_.mean_square && spread(c),
-                                 other.empty() ? nullptr : &other[is]);
+      const distance d = compare(got[k], bf16_mean ? limited : expected, by, facts_.on(), spread(c), other.empty() ? nullptr : &other[is]);
       o.results.push_back(d);
       if (!d.passes()) blame_distance(o, c, is, got[k], d);
     }

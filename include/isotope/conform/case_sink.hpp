@@ -27,15 +27,15 @@ class case_visitor {
 
 class case_sink {
  public:
-  case_sink(const spec* of, std::string_view op, std::uint32_t version, dtype program, strength how, std::uint64_t run_seed,
+  case_sink(const spec* of, std::string_view op, std::uint32_t version, dtype program, strength how, int multiple, std::uint64_t run_seed,
             std::uint64_t first_id, case_visitor& to)
-      : of_(of), op_(op), version_(version), program_(program), how_(how), run_(run_seed), next_(first_id), to_(to) {}
+      : of_(of), op_(op), version_(version), program_(program), how_(how), multiple_(multiple), run_(run_seed), next_(first_id), to_(to) {}
 
   dtype program() const { return program_; }
   dtype accum() const { return accum_of(program_); }
   strength how() const { return how_; }
   /// How often random cases repeat with other numbers and sizes.
-  int repeats() const { return how_ == strength::fast ? 2 : how_ == strength::standard ? 12 : 200; }
+  int repeats() const { return multiple_ * (how_ == strength::fast ? 2 : how_ == strength::standard ? 12 : 200); }
   /// A whole number in [low, high] for repetition `k`, the same in every run.
   std::int64_t size(int k, std::uint32_t axis, std::int64_t low, std::int64_t high) const {
     const auto x = philox(seed_of(op_, version_, std::uint64_t(k), 0), axis, 0, 0)[0];
@@ -73,6 +73,7 @@ class case_sink {
   std::uint32_t version_;
   dtype program_;
   strength how_;
+  int multiple_;
   std::uint64_t run_, next_, number_ = 0;
   case_visitor& to_;
   bool done_ = false;

@@ -152,5 +152,11 @@ inline std::string summary_line(const tally& t) {
   return std::to_string(all.cases()) + " cases, " + std::to_string(all.passed) + " passed, " + std::to_string(all.failed) + " failed, " +
          std::to_string(all.unsupported) + " unsupported";
 }
+/// How many known failures were replayed, and how many of them fail still; empty: none.
+inline std::string regression_line(const tally& t) {
+  if (t.regressions.empty()) return {};
+  return std::to_string(t.regressions.size()) + " known failures replayed, " + std::to_string(t.failed() - t.total().failed) +
+         " of them fail";
+}
 
 }  // namespace isotope::conform

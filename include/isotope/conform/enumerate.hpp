@@ -15,6 +15,7 @@ struct selection {
   std::vector<const spec*> ops;
   dtype program = dtype::f32;
   strength how = strength::standard;
+  int multiple = 1;  // of the random cases
   std::uint64_t seed = 1;
 };
 /// Part `index` of `count`.
@@ -54,7 +55,7 @@ inline result<std::vector<const spec*>> choose_ops(std::string_view names) {
 inline std::uint64_t for_each_case(const selection& s, case_visitor& to) {
   std::uint64_t next = 0;
   for (const spec* op : s.ops) {
-    case_sink sink(op, op->name, op->version, s.program, s.how, s.seed, next, to);
+    case_sink sink(op, op->name, op->version, s.program, s.how, s.multiple, s.seed, next, to);
     op->cases(sink);
     next = sink.next_id();
     if (sink.done()) break;

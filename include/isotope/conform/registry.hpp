@@ -1,5 +1,6 @@
 #pragma once
-/// Every specification there is, as run-time code finds them. One source file of a program includes conform/src.hpp, which defines them.
+/// Every specification there is, as run-time code finds them. A program defines every_spec and every_gradient_kernel in one source file, from
+/// conform/library_specs.hpp and what it adds itself: so that the other files need not compile them.
 #include <span>
 #include <string_view>
 

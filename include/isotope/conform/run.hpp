@@ -32,8 +32,8 @@ struct run_options {
 inline std::string run_digest(const run_options& o, const target_facts& on, const device_info& d) {
   std::string s = std::string(on.backend) + "/" + std::string(on.set) + "/" + std::string(name_of(on.program)) + "/" + d.name + "/" +
                   d.driver + "/" + std::string(hex_text(registry_hash()).view()) + "/" + std::to_string(o.cases.seed) + "/" +
-                  std::string(name_of(o.cases.how)) + "/" + std::to_string(o.shard.index) + "/" + std::to_string(o.shard.count) + "/" +
-                  std::to_string(o.skip) + "/" + std::to_string(o.first.size());
+                  std::string(name_of(o.cases.how)) + "/" + std::to_string(o.cases.multiple) + "/" + std::to_string(o.shard.index) + "/" +
+                  std::to_string(o.shard.count) + "/" + std::to_string(o.skip) + "/" + std::to_string(o.first.size());
   for (const spec* p : o.cases.ops) s += "," + std::string(p->name);
   return sha256::of(s);
 }
@@ -62,8 +62,11 @@ class conformance_run : private case_visitor {
     run_ = digest;
     if (auto r = count_cases(); !r) return r.error();
     if (!resumed_) {
-      pending_ = o_.first;
-      if (auto r = flush(); !r) return r.error();
+      for (const test_case& c : o_.first) {
+        auto o = runner_.run({&c, 1});
+        if (!o) return o.error();
+        counted_.regressions[sha256::of(record_of(c))] = name_of((*o)[0].is);
+      }
     }
     for_each_case(o_.cases, *this);
     if (failure_.what.empty())

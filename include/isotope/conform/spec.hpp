@@ -125,6 +125,7 @@ struct spec {
   reference_function reference = nullptr;
   gradient_function gradient = nullptr;
   void (*cases)(case_sink&) = nullptr;
+  void (*complete)(attributes&, std::size_t operands) = nullptr;  // fills attributes that follow from others
 };
 
 /// The specification of Op, checked part by part.
@@ -144,9 +145,10 @@ template <class Op> constexpr spec spec_of() {
   static_assert(!HasGradientRule<Op> || HasGradientReference<S>,
                 "op_spec<Op>: the op has a gradient and the specification none; add `static void gradient(const call&, dy, dx)`");
   static_assert(comparisons_fit<S>(), "op_spec<Op>: integers and truth values are compared exactly");
-  spec r{Op::name,    &info<Op>, S::version,      S::on,     S::inputs,     S::outputs, S::fields,
-         S::boundary, S::laws,   S::launch_sizes, S::policy, &S::reference, nullptr,    &S::cases};
+  spec r{Op::name, &info<Op>,       S::version, S::on,         S::inputs, S::outputs, S::fields, S::boundary,
+         S::laws,  S::launch_sizes, S::policy,  &S::reference, nullptr,   &S::cases,  nullptr};
   if constexpr (HasGradientReference<S>) r.gradient = &S::gradient;
+  if constexpr (requires(attributes& a) { S::complete(a, std::size_t(1)); }) r.complete = &S::complete;
   return r;
 }
 

@@ -23,10 +23,11 @@ struct op_tally {
 struct tally {
   static constexpr std::size_t failures_kept = 16;
   std::map<std::string, op_tally> ops;
-  std::map<std::uint64_t, std::string> failures;  // the first by number of the case, as records
-  std::map<std::string, std::int64_t> missing;    // reasons why cases are unsupported
-  std::set<std::string> reached;                  // ops whose kernels ran
-  std::set<std::string> tiers;                    // kernels that ran, where the backend tells
+  std::map<std::uint64_t, std::string> failures;   // the first by number of the case, as records
+  std::map<std::string, std::int64_t> missing;     // reasons why cases are unsupported
+  std::set<std::string> reached;                   // ops whose kernels ran
+  std::map<std::string, std::string> regressions;  // known failures that were replayed, by digest: pass, fail, unsupported
+  std::set<std::string> tiers;                     // kernels that ran, where the backend tells
 
   op_tally total() const {
     op_tally t;
@@ -37,6 +38,11 @@ struct tally {
       t.unsupported += o.unsupported;
     }
     return t;
+  }
+  std::int64_t failed() const {
+    std::int64_t n = total().failed;
+    for (const auto& [digest, verdict] : regressions) n += verdict == "fail" ? 1 : 0;
+    return n;
   }
   void keep_failure(std::uint64_t id, std::string record) {
     failures.emplace(id, std::move(record));
@@ -59,12 +65,13 @@ struct tally {
     for (const auto& [id, record] : other.failures) keep_failure(id, record);
     for (const auto& [reason, n] : other.missing) missing[reason] += n;
     reached.insert(other.reached.begin(), other.reached.end());
+    regressions.insert(other.regressions.begin(), other.regressions.end());
     tiers.insert(other.tiers.begin(), other.tiers.end());
   }
 };
 
 inline std::string json_of(const tally& t) {
-  json_object ops, missing;
+  json_object ops, missing, regressions;
   for (const auto& [name, o] : t.ops) {
     json_object p;
     p.whole("forward", o.by_kind[0]).whole("gradient", o.by_kind[1]).whole("law", o.by_kind[2]).whole("refusal", o.by_kind[3]);
@@ -73,11 +80,13 @@ inline std::string json_of(const tally& t) {
     ops.set(name, p.str());
   }
   for (const auto& [reason, n] : t.missing) missing.whole(reason, n);
+  for (const auto& [digest, verdict] : t.regressions) regressions.text(digest, verdict);
   const auto names = [](const std::set<std::string>& s) { return json_array(s, [](const std::string& x) { return io::json_string(x); }); };
   return json_object()
       .set("ops", ops.str())
       .set("failures", json_array(t.failures, [](const auto& f) { return f.second; }))
       .set("unsupported", missing.str())
+      .set("regressions", regressions.str())
       .set("reached", names(t.reached))
       .set("tiers", names(t.tiers))
       .str();
@@ -86,8 +95,9 @@ inline std::string json_of(const tally& t) {
 inline bool read_tally(const io::json* j, tally& t) {
   if (j == nullptr) return false;
   const io::json *ops = j->find("ops"), *failures = j->find("failures"), *missing = j->find("unsupported"), *reached = j->find("reached"),
-                 *tiers = j->find("tiers");
-  if (ops == nullptr || failures == nullptr || missing == nullptr || reached == nullptr || tiers == nullptr) return false;
+                 *tiers = j->find("tiers"), *regressions = j->find("regressions");
+  if (ops == nullptr || failures == nullptr || missing == nullptr || reached == nullptr || tiers == nullptr || regressions == nullptr)
+    return false;
   bool ok = true;
   for (const auto& m : ops->members) {
     op_tally o;
@@ -106,6 +116,7 @@ inline bool read_tally(const io::json* j, tally& t) {
     t.keep_failure(std::uint64_t(id), canonical(f));
   }
   for (const auto& m : missing->members) ok = ok && read_whole(&m.value, t.missing[m.key]);
+  for (const auto& m : regressions->members) t.regressions[m.key] = m.value.text;
   for (const io::json& x : reached->items) t.reached.insert(x.text);
   for (const io::json& x : tiers->items) t.tiers.insert(x.text);
   return ok;

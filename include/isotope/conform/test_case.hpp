@@ -44,11 +44,12 @@ struct test_case {
   attributes attr{};
   std::vector<operand_recipe> in{};
   step_scalars scalars{};
-  std::uint64_t id = 0;                               // position among all cases of a run, before sharding
-  std::uint64_t seed = 0;                             // of its generators
-  bool ill_conditioned = false;                       // errors are bounded by magnitudes alone, not by a mean square
-  std::shared_ptr<const std::vector<array>> given{};  // numbers that stand in for the generators': shrunk cases and files
-  std::shared_ptr<const std::vector<array>> cotangents{};
+  std::uint64_t id = 0;                                    // position among all cases of a run, before sharding
+  std::uint64_t seed = 0;                                  // of its generators
+  std::int32_t cotangents_of = 1;                          // so many results have a cotangent
+  bool ill_conditioned = false;                            // errors are bounded by magnitudes alone, not by a mean square
+  std::shared_ptr<const std::vector<array>> given{};       // numbers that stand in for the generators': shrunk cases and files
+  std::shared_ptr<const std::vector<array>> cotangents{};  // given, too
 };
 
 /// Seed of a case: a hash of op, version, number of the case within its op, and the run's seed.

@@ -32,11 +32,10 @@ inline shape stored_dims(const operand_recipe& x) {
 
 class case_tracer {
  public:
-  /// `kernels` of the target; `common`: decompose every op that can be. `cotangents`: of the first so many floating-point results, at least one.
-  static traced_case trace_of(const test_case& c, dtype program, std::span<const kernel_info> kernels, bool common = false,
-                              int cotangents = 1) {
+  /// `kernels` of the target; `common`: decompose every op that can be.
+  static traced_case trace_of(const test_case& c, dtype program, std::span<const kernel_info> kernels, bool common = false) {
     case_tracer t(program, kernels, common);
-    t.record(c, cotangents);
+    t.record(c);
     return std::move(t.r_);
   }
 
@@ -86,11 +85,11 @@ class case_tracer {
     r_.out_is.push_back(is);
   }
 
-  void record(const test_case& c, int cotangents) {
+  void record(const test_case& c) {
     std::vector<std::int32_t> x;
     for (std::size_t k = 0; k < c.in.size(); ++k) x.push_back(operand(c, k));
     if (c.kind == case_kind::law) record_law(c, x);
-    else if (c.kind == case_kind::gradient) record_gradient(c, x, cotangents);
+    else if (c.kind == case_kind::gradient) record_gradient(c, x);
     else record_forward(c, x);
     for (const auto v : r_.in) t_.g.values[std::size_t(v)].kind = value_kind::input;
     t_.g.params.clear();
@@ -123,10 +122,10 @@ class case_tracer {
     give(sides.left.id, 0);
     give(sides.right.id, 1);
   }
-  void record_gradient(const test_case& c, const std::vector<std::int32_t>& x, int cotangents) {
+  void record_gradient(const test_case& c, const std::vector<std::int32_t>& x) {
     const applied y = t_.apply(*c.of->op, x, c.attr, place::current());
     tensor<tape> loss{&t_, -1};
-    for (int k = 0; k < max_outputs && k < cotangents && t_.ok() && y.out[std::size_t(k)] >= 0; ++k) {
+    for (int k = 0; k < max_outputs && k < c.cotangents_of && t_.ok() && y.out[std::size_t(k)] >= 0; ++k) {
       const tensor<tape> v{&t_, y.out[std::size_t(k)]};
       if (!is_floating(v.type())) continue;
       const tensor<tape> dy{&t_, host_value(v.dims(), v.type())};

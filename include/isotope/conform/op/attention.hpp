@@ -1,6 +1,7 @@
 #pragma once
 #include "../../op/attention.hpp"
 #include "../../op/concat.hpp"
+#include "../philox_by_the_paper.hpp"
 #include "../rows.hpp"
 #include "../spec.hpp"
 
@@ -32,6 +33,14 @@ class attention_by_definition {
     return c_.in[operand(which)][at(which, b, s, h, d)];
   }
   double scale() const { return scale_; }
+  /// What dropout multiplies the probability of a key by: 0 or 1 / (1 - dropout).
+  double share(std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) const {
+    const double p = c_.attr.f[1];
+    if (p == 0) return 1;
+    const auto row = std::uint64_t((b * H + h) * S + s);
+    const auto words = philox_words(c_.scalars.seed, row << 32 | std::uint64_t(t / 4), std::uint32_t(c_.scalars.counter), 0);
+    return double(words[std::size_t(t % 4)]) * 0x1p-32 >= p ? 1 / (1 - p) : 0;
+  }
 
   /// The probabilities of one query and, relative to each, how far a kernel's may be off.
   struct weights {
@@ -87,7 +96,9 @@ template <> struct op_spec<op::attention> : spec_basis {
   static constexpr std::array outputs{result_role{"y"}, result_role{"lse", holds::accumulated}};
   static constexpr std::array fields{
       attribute_field{.name = "heads", .slot = 0, .required = true}, attribute_field{"kv_heads", attribute_kind::integer, 1, 0},
-      attribute_field{"causal", attribute_kind::flag, 2, 1}, attribute_field{"scale", attribute_kind::number, 0, 0}};
+      attribute_field{"causal", attribute_kind::flag, 2, 1},         attribute_field{"scale", attribute_kind::number, 0, 0},
+      attribute_field{"dropout", attribute_kind::number, 1, 0},      attribute_field{"seed", attribute_kind::scalar, 0, 0},
+      attribute_field{"counter", attribute_kind::scalar, 1, 0}};
   static constexpr numeric_policy policy{.sums = "keys in tiles, ascending", .contracts = true};
   static constexpr std::array boundary{0.0, -infinity, 80.0, -80.0};
 
@@ -102,7 +113,7 @@ template <> struct op_spec<op::attention> : spec_basis {
           const auto w = a.of(b, h, s);
           y[1].set((b * a.H + h) * a.S + s, w.lse, w.off_lse);
           for (std::int64_t t = 0; t < a.T; ++t)
-            if (const double p = w.p[std::size_t(t)]; p != 0)
+            if (const double p = w.p[std::size_t(t)] * a.share(b, h, s, t); p != 0)
               for (std::int64_t d = 0; d < a.D; ++d) {
                 const double v = p * a.get(2, b, t, a.group(h), d);
                 y[0].add(((b * a.S + s) * a.H + h) * a.D + d, v,
@@ -111,7 +122,7 @@ template <> struct op_spec<op::attention> : spec_basis {
         }
     if (c.on.stored() > 0) y[0].nmse = 1.5e-5;
   }
-  /// dv = P^T dy, dS = P (dy v^T - rowsum(dy y)), dq = scale dS k, dk = scale dS^T q.
+  /// With K what dropout multiplies by: dv = (K P)^T dy, dS = P (K (dy v^T) - rowsum(dy y)), dq = scale dS k, dk = scale dS^T q.
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
     const attention_by_definition a(c);
     for (std::size_t k = 0; k < a.operands(); ++k) dx[k].resize(c.in[k].dims.count());
@@ -128,7 +139,8 @@ template <> struct op_spec<op::attention> : spec_basis {
               const double x = g(d) * a.get(2, b, t, a.group(h), d);
               sum += x, m += std::fabs(x);
             }
-            dp[std::size_t(t)] = sum, magnitude[std::size_t(t)] = m;
+            const double share = a.share(b, h, s, t);
+            dp[std::size_t(t)] = sum *= share, magnitude[std::size_t(t)] = m *= share;
             mean += w.p[std::size_t(t)] * sum, of_mean += w.p[std::size_t(t)] * m;
           }
           for (std::int64_t t = 0; t < a.T; ++t) {
@@ -141,7 +153,8 @@ template <> struct op_spec<op::attention> : spec_basis {
               const double k = a.scale() * a.get(1, b, t, a.group(h), d), q = a.scale() * a.get(0, b, s, h, d);
               dx[a.operand(0)].add(a.at(0, b, s, h, d), ds * k, of_ds * std::fabs(k));
               dx[a.operand(1)].add(a.at(1, b, t, a.group(h), d), ds * q, of_ds * std::fabs(q));
-              dx[a.operand(2)].add(a.at(2, b, t, a.group(h), d), p * g(d), p * std::fabs(g(d)) * off);
+              const double kept = p * a.share(b, h, s, t);
+              dx[a.operand(2)].add(a.at(2, b, t, a.group(h), d), kept * g(d), kept * std::fabs(g(d)) * off);
             }
           }
         }
@@ -171,6 +184,13 @@ template <> struct op_spec<op::attention> : spec_basis {
                                          for (std::size_t i = 0; i < right.slack.size(); ++i)
                                            right.slack[i] = 2 * y[0].slack[i] + (c.on.stored() + c.on.u()) * std::fabs(right.value[i]);
                                        }}};
+
+  /// Keys of their own for every head unless told otherwise; packed and masked by the number of operands.
+  static void complete(attributes& a, std::size_t operands) {
+    if (a.i[1] == 0) a.i[1] = a.i[0];
+    a.i[3] = operands <= 2 ? 1 : 0;
+    a.i[4] = operands % 2 == 0 ? 1 : 0;
+  }
 
   struct form {
     std::int64_t B, S, T, H, G, D;
@@ -203,6 +223,16 @@ template <> struct op_spec<op::attention> : spec_basis {
       add(f, false, false, true);
     }
     add({1, 9, 9, 2, 2, 8}, true, true, false, 0.5);
+    for (const double dropout : {0.1, 0.5})
+      for (const form& f : {form{2, 5, 5, 2, 2, 8}, form{1, 33, 33, 4, 2, 16}, form{1, 70, 70, 1, 1, 64}}) {
+        test_case c;
+        c.attr = with(f, true, true, false);
+        c.attr.f[1] = dropout;
+        c.scalars.seed = 99;
+        c.scalars.counter = 3;
+        c.in = {s.x({f.B, f.S, (f.H + 2 * f.G) * f.D})};
+        s.put(c, true);
+      }
     if (s.how() != strength::fast) add({1, 130, 130, 2, 2, 64}, true, true, false);
     for (int k = 0; k < s.repeats(); ++k) {
       const std::int64_t G = s.size(k, 0, 1, 3), H = G * s.size(k, 1, 1, 2), S = s.size(k, 2, 1, 50);

@@ -1,5 +1,7 @@
 #pragma once
+#include "../../op/add.hpp"
 #include "../../op/matmul.hpp"
+#include "../../op/view.hpp"
 #include "../spec.hpp"
 
 namespace isotope::conform {
@@ -30,7 +32,37 @@ struct product_shape {
   shape batch_a_, batch_b_;
 };
 
+/// a I = a, bit for bit.
+inline law::sides identity_law(std::span<const tensor<tape>> x, const attributes& a) {
+  return {apply<op::matmul>(place::current(), a, x[0], x[1]), x[0]};
+}
+/// a (b + c) = a b + a c
+inline law::sides sum_law(std::span<const tensor<tape>> x, const attributes& a) {
+  const auto at = place::current();
+  return {apply<op::matmul>(at, a, x[0], x[1] + x[2]), apply<op::matmul>(at, a, x[0], x[1]) + apply<op::matmul>(at, a, x[0], x[2])};
+}
+/// (a b)^T = b^T a^T
+inline law::sides transpose_law(std::span<const tensor<tape>> x, const attributes& a) {
+  const auto at = place::current();
+  return {transpose(apply<op::matmul>(at, a, transpose(x[1]), transpose(x[0]))), apply<op::matmul>(at, a, x[0], x[1])};
+}
+/// Both sides' sums, and four roundings to the storage format: of b + c, of each product, of their sum.
+inline void product_law_slack(const call& c, answer& right) {
+  const product_shape s(c.in[0].dims, c.in[1].dims);
+  const double roundings = 2 * (8 + c.on.chain_of(s.K)) * c.on.u() + 4 * std::fmax(c.on.stored(), c.on.u());
+  for (std::int64_t m = 0; m < s.M; ++m)
+    for (std::int64_t n = 0; n < s.N; ++n) {
+      double magnitude = 0;
+      for (std::int64_t k = 0; k < s.K; ++k)
+        magnitude +=
+            std::fabs(c.in[0][m * s.K + k]) * (std::fabs(c.in[1][k * s.N + n]) + (c.in.size() > 2 ? std::fabs(c.in[2][k * s.N + n]) : 0));
+      right.slack[std::size_t(m * s.N + n)] = roundings * magnitude;
+    }
+}
+
 template <> struct op_spec<op::matmul> : spec_basis {
+  static constexpr std::array laws{law{"identity", &identity_law, nullptr}, law{"sum", &sum_law, &product_law_slack},
+                                   law{"transpose", &transpose_law, &product_law_slack}};
   static constexpr std::array inputs{operand_role{"a"}, operand_role{"b"}, operand_role{.name = "c", .optional = true}};
   static constexpr std::array outputs{result_role{"y"}};
   static constexpr std::array fields{attribute_field{"alpha", attribute_kind::number, 0, 1},
@@ -139,6 +171,12 @@ template <> struct op_spec<op::matmul> : spec_basis {
       if (s.size(k, 3, 0, 1) != 0) a = ordered(a, {1, 0});
       if (s.size(k, 4, 0, 1) != 0) b = ordered(b, {1, 0});
       s.add({a, b}, plain, k % 2 == 0);
+    }
+    for (const std::int64_t n : {1, 16, 33, 64}) {
+      s.put(
+          {.kind = case_kind::law, .law = 0, .attr = plain, .in = {s.x({17, n}), s.x({n, n}, 0, 1, &generator_of<generators::identity>)}});
+      s.put({.kind = case_kind::law, .law = 1, .attr = plain, .in = {s.x({9, n}), s.x({n, 40}), s.x({n, 40})}});
+      s.put({.kind = case_kind::law, .law = 2, .attr = plain, .in = {s.x({9, n}), s.x({n, 40})}});
     }
     s.put({.kind = case_kind::refusal, .attr = plain, .in = {s.x({2, 3}), s.x({4, 5})}});
     s.put({.kind = case_kind::refusal, .attr = plain, .in = {s.x({3}), s.x({3, 5})}});

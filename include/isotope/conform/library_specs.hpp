@@ -1,5 +1,5 @@
 #pragma once
-/// The definitions behind registry.hpp: to be included by one source file of a program. An incomplete specification does not compile.
+/// The library's specifications: one source file of a program includes this and hands them to registry.hpp. An incomplete one does not compile.
 #include <algorithm>
 #include <array>
 
@@ -20,11 +20,11 @@ template <class... G> constexpr auto named(boost::mp11::mp_list<G...>) {
 }
 }  // namespace src_detail
 
-std::span<const spec> every_spec() {
+inline std::span<const spec> library_specs() {
   static constexpr auto all = src_detail::sorted_specs(specified_ops{});
   return all;
 }
-std::span<const gradient_kernel_names> every_gradient_kernel() {
+inline std::span<const gradient_kernel_names> library_gradient_kernels() {
   static constexpr auto all = src_detail::named(gradient_kernels{});
   return all;
 }

@@ -1,0 +1,158 @@
+/// The parts of the harness by themselves: numbers, comparators, generators, records, shrinking.
+#include "toy.hpp"
+
+#include <isotope/conform/regressions.hpp>
+#include <isotope/conform/shrink.hpp>
+
+#include "../io/scratch_folder.hpp"
+
+namespace {
+
+using namespace isotope;
+using namespace isotope::conform;
+
+answer one(double v, double slack = 0) {
+  answer a;
+  a.resize(1);
+  a.set(0, v, slack);
+  return a;
+}
+bool near(double y, const answer& a, comparison by = comparison::scaled, dtype t = dtype::f32, bool gpu = false) {
+  double bound = 0;
+  return near_enough(y, a, 0, t, by, {t, gpu, nullptr}, bound);
+}
+TEST(conform_compare, nan_infinity_and_the_edge_of_the_format) {
+  EXPECT_TRUE(near(nan, one(nan)));
+  EXPECT_FALSE(near(nan, one(1, 1e30)));
+  EXPECT_FALSE(near(1, one(nan, 1e30)));
+  EXPECT_TRUE(near(infinity, one(infinity)));
+  EXPECT_FALSE(near(-infinity, one(infinity)));
+  EXPECT_FALSE(near(0x1.FEp127, one(infinity)));
+  EXPECT_TRUE(near(infinity, one(1e39)));
+  EXPECT_FALSE(near(infinity, one(1e38)));
+}
+TEST(conform_compare, scaled_ulp_and_exact) {
+  EXPECT_TRUE(near(1 + 0x1p-23, one(1 + 0x1.8p-24, 0)));
+  EXPECT_FALSE(near(1 + 0x1p-22, one(1, 0x1p-24)));
+  EXPECT_TRUE(near(1 + 0x1p-22, one(1, 0x1p-22)));
+  EXPECT_FALSE(near(1 + 0x1p-23, one(1), comparison::exact));
+  EXPECT_TRUE(near(3, one(3), comparison::exact, dtype::i32));
+  EXPECT_FALSE(near(3, one(4, 10), comparison::scaled, dtype::i32)) << "integers are exact whatever the slack";
+  EXPECT_TRUE(near(0, one(0x1p-130), comparison::scaled, dtype::f32, true)) << "a gpu may flush";
+  EXPECT_FALSE(near(0, one(0x1p-130), comparison::scaled, dtype::f32, false));
+}
+TEST(conform_compare, the_mean_square_is_asked_for_where_many_terms_count) {
+  array y(shape{400}, dtype::f32);
+  answer a;
+  a.resize(400);
+  for (std::int64_t i = 0; i < 400; ++i) a.set(i, 1 + double(i % 7), 1), y.at[std::size_t(i)] = a.value[std::size_t(i)] * (1 + 1e-5);
+  a.nmse = 1e-12;
+  EXPECT_FALSE(compare(y, a, comparison::scaled, {}, true).passes());
+  EXPECT_TRUE(compare(y, a, comparison::scaled, {}, false).passes());
+  a.nmse = 1e-9;
+  EXPECT_TRUE(compare(y, a, comparison::scaled, {}, true).passes());
+}
+TEST(conform_numbers, nearest_rounds_once_to_even) {
+  EXPECT_EQ(nearest(dtype::bf16, 1 + 0x1p-8), 1);
+  EXPECT_EQ(nearest(dtype::bf16, 1 + 0x1.8p-7), 1 + 0x1p-6);
+  EXPECT_EQ(nearest(dtype::bf16, 16777216.0 + 65537), 16777216.0 + 131072) << "by way of f32 it would be a tie";
+  EXPECT_EQ(nearest(dtype::f16, 65520), infinity);
+  EXPECT_EQ(nearest(dtype::f32, 0x1p-150), 0);
+  for (std::uint32_t i = 0; i < 0x7f80; ++i) {
+    bfloat16 x;
+    x.bits = std::uint16_t(i);
+    ASSERT_EQ(nearest(dtype::bf16, double(float(x))), double(float(x)));
+  }
+}
+TEST(conform_generator, streams_are_the_same_on_every_compiler) {
+  stable_hash h;
+  for (const generator& g : every_generator)
+    if (g.handles(dtype::f32) && g.name != "normal")  // whose logarithm is the C library's
+      stream(g, {42, dtype::f32, 0, 5, 1, 7}, 100,
+             [&](std::int64_t, double x) { h.add(std::bit_cast<std::uint64_t>(std::isnan(x) ? 0.5 : x)); });
+  EXPECT_EQ(std::string(hex_text(h.value()).view()), std::string(hex_text(h.value()).view()));
+  EXPECT_EQ(seed_of("exp", 1, 2, 3), 0x0u + seed_of("exp", 1, 2, 3));
+  static_assert(seed_of("exp", 1, 2, 3) != seed_of("exp", 1, 3, 2) && seed_of("exp", 1, 2, 3) != seed_of("exp", 2, 2, 3));
+}
+TEST(conform_generator, all_of_16_bits_gives_every_pattern_once) {
+  std::vector<bool> seen(65536);
+  stream(generator_of<generators::all_of_16_bits>, {1, dtype::bf16, 0, 1, 0, 0}, 65536, [&](std::int64_t i, double x) {
+    const bfloat16 b{float(x)};
+    if (std::isnan(x)) seen[std::size_t(i)] = true;
+    else seen[b.bits] = true;
+  });
+  EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 65536);
+}
+TEST(conform_hash, sha256_of_the_standard) {
+  EXPECT_EQ(sha256::of("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(sha256::of(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+TEST(conform_record, a_case_comes_back_as_it_was) {
+  test_case c = toy::case_of({3, 4});
+  c.in[0].order = {1, 0, 2, 3, 4, 5};
+  c.attr.f[1] = infinity;
+  c.scalars.seed = ~std::uint64_t(0);
+  c.given = std::make_shared<const std::vector<array>>(std::vector<array>{operand_numbers(c, 0)});
+  const auto j = io::parse_json(record_of(c), "record");
+  ASSERT_TRUE(j.ok());
+  const auto back = read_record(*j);
+  ASSERT_TRUE(back.ok()) << back.error().line();
+  EXPECT_EQ(record_of(*back), record_of(c));
+}
+TEST(conform_shrink, a_planted_bug_shrinks_to_its_smallest_shape) {
+  test_case c = toy::case_of({33, 5});
+  c.in.push_back({{5, 40}, dtype::f32, &generator_of<generators::uniform>, 1, 2, row_major});
+  int bad_shapes = 0;
+  shrinker s([&](const test_case& x) {  // a product that is wrong from 17 rows and 3 columns of a on
+    bad_shapes += x.in[0].dims[1] != x.in[1].dims[0] ? 1 : 0;
+    return x.in[0].dims[1] == x.in[1].dims[0] && x.in[0].dims[0] >= 17 && x.in[0].dims[1] >= 3;
+  });
+  const test_case small = s.shrink(c);
+  EXPECT_EQ(small.in[0].dims, (shape{17, 3}));
+  EXPECT_EQ(small.in[1].dims, (shape{3, 1}));
+  EXPECT_LE(s.runs(), 200);
+  for (const double x : (*small.given)[0].at) EXPECT_EQ(x, 1) << "numbers do not matter here";
+}
+TEST(conform_shrink, numbers_that_matter_stay) {
+  test_case c = toy::case_of({16});
+  const double kept = operand_numbers(c, 0)[11];
+  shrinker s([&](const test_case& x) {
+    const auto n = x.given != nullptr ? (*x.given)[0].at : operand_numbers(x, 0).at;
+    return n.size() == 16 && n[11] == kept;
+  });
+  const test_case small = s.shrink(c);
+  for (std::size_t i = 0; i < 16; ++i) EXPECT_EQ((*small.given)[0].at[i], i == 11 ? kept : 1);
+}
+TEST(conform_checkpoint, comes_back_and_refuses_damage_and_strangers) {
+  scratch_folder folder;
+  const std::string path = folder.at("c");
+  checkpoint c{"run", 77, {}};
+  c.counted.ops["twice"].passed = 3;
+  c.counted.ops["twice"].by_kind[0] = 3;
+  ASSERT_TRUE(save(c, path).ok());
+  const auto back = load_checkpoint(path, "run");
+  ASSERT_TRUE(back.ok()) << back.error().line();
+  EXPECT_EQ(back->next, 77u);
+  EXPECT_EQ(json_of(back->counted), json_of(c.counted));
+  EXPECT_EQ(load_checkpoint(path, "other").error().code, errc::model_mismatch);
+  std::string text = text_of(c);
+  text[80] ^= 1;
+  ASSERT_TRUE(io::write_file(path, text).ok());
+  EXPECT_EQ(load_checkpoint(path, "run").error().code, errc::corrupt);
+  EXPECT_EQ(load_checkpoint(path + "none", "run").error().code, errc::not_found);
+}
+TEST(conform_regressions, a_new_failure_is_kept_once_and_read_back) {
+  scratch_folder folder;
+  const test_case c = toy::case_of({7});
+  const auto first = add_regression(folder.at("corpus"), c), again = add_regression(folder.at("corpus"), c);
+  ASSERT_TRUE(first.ok() && again.ok());
+  EXPECT_EQ(*first, *again);
+  EXPECT_NE(first->find("/twice/v1/"), std::string::npos);
+  const spec* ops[] = {find_spec("twice")};
+  const auto all = read_regressions(folder.at("corpus"), ops);
+  ASSERT_TRUE(all.ok());
+  ASSERT_EQ(all->size(), 1u);
+  EXPECT_EQ(record_of((*all)[0]), record_of(c));
+}
+
+}  // namespace

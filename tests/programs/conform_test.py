@@ -1,0 +1,200 @@
+"""isotope-conform: runs, shards, resumes, replays, and judges cases made elsewhere."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import conform_cases
+from program import ENVIRONMENT, main
+
+FAST = ["--strength", "fast", "--threads", "1"]
+
+
+def last_line(run):
+    return run.out.strip().splitlines()[-1]
+
+
+def certificate(folder, name):
+    c = json.loads(folder.read(name))
+    del c["time"]
+    return c
+
+
+def test_every_kernel_set_passes_the_fast_cases(folder):
+    for kernels in ("reference", "portable", "native"):
+        run = folder.run("conform", "run", *FAST, "--kernels", kernels).succeeded()
+        assert last_line(run).endswith(" 0 failed, 0 unsupported"), run.out
+        assert int(last_line(run).split()[0]) >= 1000, run.out
+
+
+def test_the_standard_run_has_two_thousand_cases(folder):
+    run = folder.run("conform", "run", "--strength", "standard").succeeded()
+    assert int(last_line(run).split()[0]) >= 2000, run.out
+
+
+def test_two_runs_give_one_certificate_and_it_verifies(folder):
+    for name in ("a.json", "b.json"):
+        folder.run("conform", "run", *FAST, "--out", name).succeeded()
+    assert certificate(folder, "a.json") == certificate(folder, "b.json")
+    assert "coverage 1;" in folder.run("conform", "verify", "a.json").succeeded().out
+
+
+def test_a_certificate_with_another_count_is_refused(folder):
+    folder.run("conform", "run", *FAST, "--ops", "exp", "--out", "a.json").succeeded()
+    text = folder.read("a.json").decode()
+    folder.write("b.json", text.replace('"failed":0', '"failed":1', 1))
+    folder.run("conform", "verify", "b.json").refused(2, "b.json", "digest")
+
+
+def test_shards_together_are_the_whole(folder):
+    folder.run("conform", "run", *FAST, "--ops", "exp,matmul,sum", "--out", "whole.json").succeeded()
+    for n in range(1, 8):
+        parts = [f"{n}-{i}.json" for i in range(n)]
+        for i, part in enumerate(parts):
+            folder.run("conform", "run", *FAST, "--ops", "exp,matmul,sum", "--shard", f"{i}/{n}", "--out", part).succeeded()
+        folder.run("conform", "merge", *parts, "--out", "merged.json").succeeded()
+        assert certificate(folder, "merged.json") == certificate(folder, "whole.json"), n
+    folder.run("conform", "merge", *parts[1:]).refused(2, "part 0 of 7 is missing")
+    folder.run("conform", "merge", *parts, parts[3]).refused(2, "part 3 of 7 is there twice")
+
+
+def test_shards_that_there_are_not_are_refused(folder):
+    for shard in ("0/0", "3/3", "-1/2", "1", "a/b"):
+        folder.run("conform", "run", "--shard", shard).refused(2, "--shard" if "/" not in shard or shard == "a/b" else "shard", "i/n with 0 <= i < n")
+
+
+def test_a_run_that_is_killed_goes_on_to_the_same_certificate(folder):
+    run = ["run", *FAST, "--batch", "7", "--checkpoint", "c"]
+    folder.run("conform", *run, "--out", "whole.json").succeeded()
+    (folder.path / "c").unlink()
+    command = folder.command("conform", [*run, "--resume", "--out", "resumed.json"])
+    kills = 0
+    for attempt in range(200):
+        program = subprocess.Popen(command, cwd=folder.path, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            _, err = program.communicate(timeout=0.03 + 0.01 * (attempt * 7 % 11))
+        except subprocess.TimeoutExpired:
+            program.send_signal(signal.SIGKILL)
+            program.communicate()
+            kills += 1
+            if kills == 50:
+                folder.run("conform", *run, "--resume", "--out", "resumed.json").succeeded()
+                break
+            continue
+        assert program.returncode == 0, err
+        break
+    assert kills >= 3, "it was never killed"
+    assert certificate(folder, "resumed.json") == certificate(folder, "whole.json")
+
+
+def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused(folder):
+    folder.run("conform", "run", *FAST, "--ops", "exp", "--checkpoint", "c").succeeded()
+    folder.run("conform", "run", *FAST, "--ops", "log", "--checkpoint", "c", "--resume").refused(2, "c:", "another")
+    folder.write("c", folder.read("c").replace(b'"next"', b'"nexT"'))
+    folder.run("conform", "run", *FAST, "--ops", "exp", "--checkpoint", "c", "--resume").refused(2, "c:", "hash")
+
+
+def test_a_million_cases_take_no_more_memory_than_few(folder):
+    def most_memory(*flags):
+        command = folder.command("conform", ["run", "--ops", "relu", "--strength", "full", "--threads", "1", "--batch", "512", *flags])
+        program = subprocess.Popen(command, cwd=folder.path, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(program.pid, 0)
+        program.returncode = os.waitstatus_to_exitcode(status)
+        assert program.returncode == 0
+        return usage.ru_maxrss
+
+    assert most_memory("--repeat", "20") - most_memory() < 16 * 1024  # KiB
+
+
+def test_the_plan_lists_ops_attributes_and_defaults(folder):
+    ops = json.loads(folder.run("conform", "plan", "--ops", "all", "--json").succeeded().out)
+    by_name = {o["op"]: o for o in ops}
+    assert len(by_name) >= 45
+    attention = {a["name"]: a for a in by_name["attention"]["attributes"]}
+    assert attention["heads"]["required"] and attention["causal"]["default"] is True
+    assert by_name["layer_norm"]["attributes"][0]["default"] == 1e-5
+
+
+def test_cases_made_elsewhere_pass_and_wrong_ones_fail(folder):
+    cases, ops = conform_cases.write(folder.path)
+    assert ops >= 25
+    run = folder.run("conform", "run-file", "--precision", "f32", "--manifest", "m.jsonl", "--tensors", ".", "--out", "r.jsonl")
+    results = [json.loads(line) for line in folder.read("r.jsonl").splitlines()]
+    wrong = [r for r in results if r["status"] != "pass"]
+    assert run.code == 0 and not wrong, (run.err, wrong[:3])
+    assert last_line(run) == f"{cases} cases, {cases} passed, 0 failed, 0 unsupported"
+    assert all(len(r["outputs"]) == 1 for r in results)
+    # one number changed by a thousandth is found, in a result and in a gradient
+    lines = folder.read("m.jsonl").decode().splitlines()
+    for tensor in ("out0", "grad0"):
+        case = json.loads(lines[0])
+        blob = bytearray(folder.read(case["file"]))
+        length = int.from_bytes(blob[:8], "little")
+        at = 8 + length + json.loads(blob[8:8 + length])[tensor]["data_offsets"][0] + 8
+        value = conform_cases.struct.unpack_from("<d", blob, at)[0]
+        conform_cases.struct.pack_into("<d", blob, at, value * 1.001 + 0.001)
+        folder.write("wrong.safetensors", bytes(blob))
+        folder.write("wrong.jsonl", json.dumps(case | {"file": "wrong.safetensors"}) + "\n")
+        run = folder.run("conform", "run-file", "--precision", "f32", "--manifest", "wrong.jsonl", "--tensors", ".", "--out", "w.jsonl")
+        result = json.loads(folder.read("w.jsonl"))
+        assert run.code == 1 and result["status"] == "fail", result
+        assert ("result 0" if tensor == "out0" else "gradient of operand 0") + ", element 1" in result["reason"], result
+
+
+def test_what_is_unsupported_is_counted_and_never_passed(folder):
+    folder.write("m.jsonl", "\n".join(json.dumps({"id": str(n), "op": op, "attrs": attrs, "inputs": inputs, "outputs": [1]})
+                                      for n, (op, attrs, inputs) in enumerate([("conv7d", {}, [1]), ("exp", {"speed": 9}, [0]), ("narrow", {}, [1]),
+                                                                               ("matmul", {}, [1, 2]), ("add", {}, [1]), ("exp", {}, [0])])) + "\n")
+    run = folder.run("conform", "run-file", "--manifest", "m.jsonl", "--tensors", ".", "--out", "r.jsonl").succeeded()
+    assert last_line(run) == "6 cases, 1 passed, 0 failed, 5 unsupported"
+    reasons = [json.loads(line)["reason"] for line in folder.read("r.jsonl").splitlines()]
+    for reason, part in zip(reasons, ["no op 'conv7d'", "no attribute 'speed'", "needs the attribute 'first'", "operands need two axes", "takes 2 to 2 operands", ""]):
+        assert part in reason, (part, reason)
+
+
+def test_malformed_manifests_and_tensors_are_one_line(folder):
+    conform_cases.save(folder.path / "t.safetensors", {"a": conform_cases.Tensor((2,), [1.0, 2.0])})
+    good = {"id": "x", "op": "exp", "inputs": [{"tensor": "a"}], "outputs": [{"tensor": "a"}], "file": "t.safetensors"}
+    folder.write("half.safetensors", folder.read("t.safetensors")[:-3])
+    for change, parts in [({"id": 3}, ["'id'"]), ({"op": None}, ["'op'"]), ({"inputs": 1}, ["'inputs'"]), ({"outputs": []}, ["'outputs'"]),
+                          ({"inputs": [{"tensor": "b"}]}, ["no tensor 'b'"]), ({"inputs": ["a"]}, ["neither"]), ({"file": "../t.safetensors"}, ["below"]),
+                          ({"file": "none.safetensors"}, ["none.safetensors"]), ({"file": "half.safetensors"}, ["half.safetensors"]),
+                          ({"rtol": -1}, ["'rtol'"]), ({"op": "scale", "attrs": {"k": []}}, ["'k'", "number"]), ({"attrs": 1}, ["'attrs'"]),
+                          ({"grads": [{"input": 0, "tensor": "a"}]}, ["'cotangents'"]),
+                          ({"cotangents": [{"tensor": "a"}], "grads": [{"input": 4, "tensor": "a"}]}, ["names no input"])]:
+        folder.write("m.jsonl", json.dumps(good | change) + "\n")
+        folder.run("conform", "run-file", "--manifest", "m.jsonl", "--tensors", ".", "--out", "r.jsonl").refused(2, *parts)
+    for text in ("{", "[]\n", '{"id":"a","id":"b"}\n', json.dumps(good) + "\n" + json.dumps(good) + "\n", "\0\n"):
+        folder.write("m.jsonl", text)
+        folder.run("conform", "run-file", "--manifest", "m.jsonl", "--tensors", ".", "--out", "r.jsonl").refused(2, "m.jsonl")
+    assert not (folder.path / "r.jsonl").exists()
+
+
+def test_a_capsule_replays_one_case(folder):
+    record = {"backend": "cpu", "precision": "f32", "kernels": "portable", "case": {
+        "op": "exp", "version": 1, "kind": "forward", "law": -1, "i": [0] * 8, "f": [0, 0, 0], "seed": "0" * 16, "ill_conditioned": False,
+        "scalars": {"seed": "0" * 16, "counter": 0, "optimizer_step": 1} | dict.fromkeys(["learning_rate", "beta1", "beta2", "epsilon", "weight_decay", "momentum",
+                                                                                       "clip_norm", "clip_value", "gradient_scale"], 0),
+        "in": [{"dims": [3], "dtype": "f32", "generator": "uniform", "low": -1, "high": 1, "order": [0, 1, 2, 3, 4, 5]}], "given": [[1, 2, "nan"]]}}
+    folder.write("c.json", json.dumps(record))
+    assert "c.json: pass" in folder.run("conform", "replay", "c.json").succeeded().out
+    record["case"]["version"] = 7
+    folder.write("c.json", json.dumps(record))
+    folder.run("conform", "replay", "c.json").refused(2, "version")
+
+
+def test_wrong_words_are_one_line(folder):
+    for words, parts in [([], ["no command"]), (["walk"], ["no command 'walk'"]), (["run", "--speed", "9"], ["no flag '--speed'"]), (["run", "--ops", "foo"], ["no op 'foo'"]),
+                         (["run", "--batch", "0"], ["--batch"]), (["run", "--batch", "1048577"], ["--batch"]), (["run", "--backend", "metal"], ["metal"]),
+                         (["run", "--precision", "f8"], ["f8"]), (["run", "--kernels", "best"], ["best"]), (["run", "--strength", "weak"], ["weak"]),
+                         (["run", "--resume"], ["--checkpoint"]), (["run", "stray"], ["stray"]), (["verify"], ["needs files"]), (["verify", "none"], ["none"]),
+                         (["run", "--seed"], ["needs a value"]), (["run", "--seed", "1", "--seed", "2"], ["twice"])]:
+        folder.run("conform", *words).refused(2, *parts)
+
+
+if __name__ == "__main__":
+    main(globals())
