@@ -38,6 +38,7 @@ inline iso::result<target_choice> choose_target(const command& c, const built_fo
   if (!threads) return threads.error();
   t.device.threads = int(*threads);
   t.device.name = c.get("--device");
+  t.device.timeout_seconds = 300;  // a batch under a driver on the processor takes minutes where others want it, too
   return t;
 }
 inline opened open_target(const target_choice& t) {

@@ -6,10 +6,8 @@
 
 #include "../io/scratch_folder.hpp"
 
+namespace isotope::conform {
 namespace {
-
-using namespace isotope;
-using namespace isotope::conform;
 
 answer one(double v, double slack = 0) {
   answer a;
@@ -67,11 +65,10 @@ TEST(conform_numbers, nearest_rounds_once_to_even) {
 TEST(conform_generator, streams_are_the_same_on_every_compiler) {
   stable_hash h;
   for (const generator& g : every_generator)
-    if (g.handles(dtype::f32) && g.name != "normal")  // whose logarithm is the C library's
+    if (g.handles(dtype::f32) && g.name != "normal" && g.name != "exponents")  // whose functions are the C library's
       stream(g, {42, dtype::f32, 0, 5, 1, 7}, 100,
              [&](std::int64_t, double x) { h.add(std::bit_cast<std::uint64_t>(std::isnan(x) ? 0.5 : x)); });
-  EXPECT_EQ(std::string(hex_text(h.value()).view()), std::string(hex_text(h.value()).view()));
-  EXPECT_EQ(seed_of("exp", 1, 2, 3), 0x0u + seed_of("exp", 1, 2, 3));
+  EXPECT_EQ(std::string(hex_text(h.value()).view()), "0000000000000000");
   static_assert(seed_of("exp", 1, 2, 3) != seed_of("exp", 1, 3, 2) && seed_of("exp", 1, 2, 3) != seed_of("exp", 2, 2, 3));
 }
 TEST(conform_generator, all_of_16_bits_gives_every_pattern_once) {
@@ -156,3 +153,4 @@ TEST(conform_regressions, a_new_failure_is_kept_once_and_read_back) {
 }
 
 }  // namespace
+}  // namespace isotope::conform

@@ -1,5 +1,6 @@
 // Writes kernels/README.md from the kernel lists of every backend, in a build for vulkan, which has them all: kernel_table > kernels/README.md
 #include <isotope/backend/cpu.hpp>
+#include <isotope/conform/op_list.hpp>
 #include <isotope/selected.hpp>
 
 #include <iostream>
@@ -17,7 +18,16 @@ struct registry {
   std::map<std::string, row> rows;  // by op
 };
 
+/// Ops whose kernels isotope-conform runs: in f32 and bf16.
+std::set<const iso::op_info*> conforming() {
+  std::set<const iso::op_info*> all{&iso::info<iso::op::elementwise>};
+  boost::mp11::mp_for_each<iso::conform::specified_ops>([&]<class Op>(Op) { all.insert(&iso::info<Op>); });
+  boost::mp11::mp_for_each<iso::conform::gradient_kernels>([&]<class G>(G) { all.insert(&iso::info<typename G::kernel>); });
+  return all;
+}
+
 template <iso::Backend B> void add(registry& r) {
+  static const auto conform = conforming();
   for (const auto precision : {iso::dtype::f32, iso::dtype::bf16, iso::dtype::f64}) {
     bool any = false;
     for (const auto& k : iso::all_kernels<B>) any = any || k.precision == precision;
@@ -28,7 +38,7 @@ template <iso::Backend B> void add(registry& r) {
       for (const auto& k : iso::all_kernels<B>) {
         if (k.precision != precision || k.set != set) continue;
         auto& cell = r.rows[std::string(k.op->name)][column];
-        cell += (cell.empty() ? "" : ", ") + std::string(set);
+        cell += (cell.empty() ? "" : ", ") + std::string(set) + (precision != iso::dtype::f64 && conform.contains(k.op) ? " ✓" : "");
       }
   }
 }
@@ -48,6 +58,8 @@ knows how, else the program does not compile. Views (reshape, transpose, narrow,
 `reference/` is the oracle: plain loops over the definition in f64 arithmetic, sharing no code with the others. `vulkan/reference/` is the
 oracle on a device: one invocation an element or a row. `vulkan/` holds portable kernels, `<op>.comp` with its host twin `<op>.hpp`, and the
 native ones for matrix units in `<op>_khr`; a native kernel that a device or a shape does not allow runs the portable one, and reports say why.
+
+✓: isotope-conform runs the kernel against a reference in f64, twice and perturbed.
 
 The table is written from the kernel lists by `tests/extend/kernel_table.cpp`, and a test compares them:
 `cmake --build build/vulkan-f32 --target kernel_table && build/vulkan-f32/tests/kernel_table > kernels/README.md`.

@@ -2,16 +2,14 @@
 
 import json
 import os
-import pathlib
 import signal
 import subprocess
-import sys
-import time
 
 import conform_cases
 from program import ENVIRONMENT, main
 
-FAST = ["--strength", "fast", "--threads", "1"]
+CPU = ["--backend", "cpu"]  # what is tested here is the harness; every build has this backend
+FAST = ["--strength", "fast", "--threads", "1", *CPU]
 
 
 def last_line(run):
@@ -31,8 +29,13 @@ def test_every_kernel_set_passes_the_fast_cases(folder):
         assert int(last_line(run).split()[0]) >= 1000, run.out
 
 
+def test_the_backend_of_the_build_passes_some_ops(folder):
+    run = folder.run("conform", "run", "--strength", "fast", "--ops", "add,exp,matmul,softmax,layer_norm,concat,adamw").succeeded()
+    assert last_line(run).endswith(" 0 failed, 0 unsupported"), run.out
+
+
 def test_the_standard_run_has_two_thousand_cases(folder):
-    run = folder.run("conform", "run", "--strength", "standard").succeeded()
+    run = folder.run("conform", "run", "--strength", "standard", *CPU).succeeded()
     assert int(last_line(run).split()[0]) >= 2000, run.out
 
 
@@ -100,7 +103,7 @@ def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused(folder):
 
 def test_a_million_cases_take_no_more_memory_than_few(folder):
     def most_memory(*flags):
-        command = folder.command("conform", ["run", "--ops", "relu", "--strength", "full", "--threads", "1", "--batch", "512", *flags])
+        command = folder.command("conform", ["run", *CPU, "--ops", "relu", "--strength", "full", "--threads", "1", "--batch", "512", *flags])
         program = subprocess.Popen(command, cwd=folder.path, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(program.pid, 0)
         program.returncode = os.waitstatus_to_exitcode(status)
@@ -122,7 +125,7 @@ def test_the_plan_lists_ops_attributes_and_defaults(folder):
 def test_cases_made_elsewhere_pass_and_wrong_ones_fail(folder):
     cases, ops = conform_cases.write(folder.path)
     assert ops >= 25
-    run = folder.run("conform", "run-file", "--precision", "f32", "--manifest", "m.jsonl", "--tensors", ".", "--out", "r.jsonl")
+    run = folder.run("conform", "run-file", *CPU, "--precision", "f32", "--manifest", "m.jsonl", "--tensors", ".", "--out", "r.jsonl")
     results = [json.loads(line) for line in folder.read("r.jsonl").splitlines()]
     wrong = [r for r in results if r["status"] != "pass"]
     assert run.code == 0 and not wrong, (run.err, wrong[:3])
@@ -139,7 +142,7 @@ def test_cases_made_elsewhere_pass_and_wrong_ones_fail(folder):
         conform_cases.struct.pack_into("<d", blob, at, value * 1.001 + 0.001)
         folder.write("wrong.safetensors", bytes(blob))
         folder.write("wrong.jsonl", json.dumps(case | {"file": "wrong.safetensors"}) + "\n")
-        run = folder.run("conform", "run-file", "--precision", "f32", "--manifest", "wrong.jsonl", "--tensors", ".", "--out", "w.jsonl")
+        run = folder.run("conform", "run-file", *CPU, "--precision", "f32", "--manifest", "wrong.jsonl", "--tensors", ".", "--out", "w.jsonl")
         result = json.loads(folder.read("w.jsonl"))
         assert run.code == 1 and result["status"] == "fail", result
         assert ("result 0" if tensor == "out0" else "gradient of operand 0") + ", element 1" in result["reason"], result
@@ -149,7 +152,7 @@ def test_what_is_unsupported_is_counted_and_never_passed(folder):
     folder.write("m.jsonl", "\n".join(json.dumps({"id": str(n), "op": op, "attrs": attrs, "inputs": inputs, "outputs": [1]})
                                       for n, (op, attrs, inputs) in enumerate([("conv7d", {}, [1]), ("exp", {"speed": 9}, [0]), ("narrow", {}, [1]),
                                                                                ("matmul", {}, [1, 2]), ("add", {}, [1]), ("exp", {}, [0])])) + "\n")
-    run = folder.run("conform", "run-file", "--manifest", "m.jsonl", "--tensors", ".", "--out", "r.jsonl").succeeded()
+    run = folder.run("conform", "run-file", *CPU, "--manifest", "m.jsonl", "--tensors", ".", "--out", "r.jsonl").succeeded()
     assert last_line(run) == "6 cases, 1 passed, 0 failed, 5 unsupported"
     reasons = [json.loads(line)["reason"] for line in folder.read("r.jsonl").splitlines()]
     for reason, part in zip(reasons, ["no op 'conv7d'", "no attribute 'speed'", "needs the attribute 'first'", "operands need two axes", "takes 2 to 2 operands", ""]):
@@ -167,10 +170,10 @@ def test_malformed_manifests_and_tensors_are_one_line(folder):
                           ({"grads": [{"input": 0, "tensor": "a"}]}, ["'cotangents'"]),
                           ({"cotangents": [{"tensor": "a"}], "grads": [{"input": 4, "tensor": "a"}]}, ["names no input"])]:
         folder.write("m.jsonl", json.dumps(good | change) + "\n")
-        folder.run("conform", "run-file", "--manifest", "m.jsonl", "--tensors", ".", "--out", "r.jsonl").refused(2, *parts)
+        folder.run("conform", "run-file", *CPU, "--manifest", "m.jsonl", "--tensors", ".", "--out", "r.jsonl").refused(2, *parts)
     for text in ("{", "[]\n", '{"id":"a","id":"b"}\n', json.dumps(good) + "\n" + json.dumps(good) + "\n", "\0\n"):
         folder.write("m.jsonl", text)
-        folder.run("conform", "run-file", "--manifest", "m.jsonl", "--tensors", ".", "--out", "r.jsonl").refused(2, "m.jsonl")
+        folder.run("conform", "run-file", *CPU, "--manifest", "m.jsonl", "--tensors", ".", "--out", "r.jsonl").refused(2, "m.jsonl")
     assert not (folder.path / "r.jsonl").exists()
 
 

@@ -163,9 +163,15 @@ class batch_runner {
       if (auto r = (*loaded)->poison(leftovers); !r) return r;
       if (auto r = (*loaded)->run(cases[chosen[0]].scalars); !r) return r;
       const auto bytes = (*loaded)->outputs();
+      const auto untouched = [&](std::int64_t from, std::int64_t to) {
+        return std::all_of(bytes.begin() + from, bytes.begin() + to, [&](std::byte x) { return x == leftovers; });
+      };
       for (const tensor_place& g : b.out_guards)
-        if (std::any_of(bytes.begin() + g.at, bytes.begin() + g.at + g.bytes, [&](std::byte x) { return x != leftovers; }))
-          blame_owner(b, g, chosen, out);
+        if (!untouched(g.at, g.at + g.bytes)) blame_owner(b, g, chosen, out);
+      for (std::size_t n = 0; n < chosen.size(); ++n)  // the rest of an output's last block, too
+        for (const tensor_place& p : b.cases[n].out)
+          if (!untouched(p.at + p.bytes, (p.at + p.bytes + block_bytes - 1) / block_bytes * block_bytes))
+            blame(out[chosen[n]], "writes past the end of an output", "check the kernel's last tile against the sizes");
       if (std::memcmp((*loaded)->inputs().data(), in.bytes.data(), in.bytes.size()) != 0)
         blame_writer(b, in, (*loaded)->inputs(), chosen, out);
       if (turn == 0) {
@@ -294,6 +300,7 @@ class batch_runner {
     return 6e-6 + (power > 0 ? slack / (3 * power) : 0);
   }
   static std::string number(double x) {
+    if (std::isnan(x)) return "nan";  // without the sign that some of them have
     char text[40];
     return {text, std::to_chars(text, text + sizeof text, x, std::chars_format::general, 9).ptr};
   }

@@ -52,7 +52,7 @@ class executor {
   virtual ~executor() = default;
   virtual target_facts facts() const = 0;
   virtual device_info device() const = 0;
-  /// `perturbed`: on another number of threads, where a device has threads.
+  /// `perturbed`: on other numbers of threads, where a device has threads: 1, 2 and 3 in turn.
   virtual result<std::unique_ptr<loaded_batch>> load(dynamic_plan plan, bool perturbed) = 0;
 };
 

@@ -85,13 +85,15 @@ template <Target T> class executor_of final : public executor {
     if (!first) return first.error();
     auto e = std::make_unique<executor_of>();
     e->devices_.push_back(*std::move(first));
-    if (T::backend::name == "cpu") {
-      device_options other = o;
-      other.threads = e->devices_[0].threads() == 1 ? 2 : 1;
-      auto second = device_type::open(other);
-      if (!second) return second.error();
-      e->devices_.push_back(*std::move(second));
-    }
+    if (T::backend::name == "cpu")  // launch sizes of a processor: threads
+      for (const int threads : {1, 2, 3}) {
+        if (threads == e->devices_[0].threads()) continue;
+        device_options other = o;
+        other.threads = threads;
+        auto next = device_type::open(other);
+        if (!next) return next.error();
+        e->devices_.push_back(*std::move(next));
+      }
     return std::unique_ptr<executor>(std::move(e));
   }
   target_facts facts() const override {
@@ -108,13 +110,15 @@ template <Target T> class executor_of final : public executor {
   device_info device() const override { return devices_[0].info(); }
   result<std::unique_ptr<loaded_batch>> load(dynamic_plan plan, bool perturbed) override {
     const auto in = plan.totals.region[std::size_t(value_kind::input)], out = plan.totals.region[std::size_t(value_kind::output)];
-    auto s = devices_[perturbed ? devices_.size() - 1 : 0].load(std::move(plan));
+    const std::size_t others = devices_.size() - 1, which = perturbed && others > 0 ? 1 + turn_++ % others : 0;
+    auto s = devices_[which].load(std::move(plan));
     if (!s) return s.error();
     return std::unique_ptr<loaded_batch>(std::make_unique<batch_of<typename device_type::session>>(*std::move(s), in, out));
   }
 
  private:
-  std::vector<device_type> devices_;
+  std::vector<device_type> devices_;  // the first runs plain plans, the others take turns with perturbed ones
+  std::size_t turn_ = 0;
 };
 
 }  // namespace isotope::conform

@@ -12,6 +12,7 @@
 #include "embedding.hpp"
 #include "exp.hpp"
 #include "extremum.hpp"
+#include "fft.hpp"
 #include "fill.hpp"
 #include "gelu.hpp"
 #include "layer_norm.hpp"

@@ -10,6 +10,8 @@ template <> struct op_spec<op::cross_entropy> : spec_basis {
   static constexpr numeric_policy policy{.sums = "fixed blocks and a tree, in f32"};
   static constexpr std::array boundary{0.0, -infinity, 80.0, 16384.0};
 
+  static constexpr std::array fields{attribute_field{"classes", attribute_kind::integer, 0, 0}};  // 0: every column
+  static std::int64_t classes(const call& c) { return c.attr.i[0] == 0 ? c.in[0].dims.cols() : c.attr.i[0]; }
   static bool counts(double target, std::int64_t V) { return target >= 0 && target < double(V); }
   static double off_lse(const call& c, const softmax_basis::line& l) {
     double spread = 0;
@@ -17,16 +19,16 @@ template <> struct op_spec<op::cross_entropy> : spec_basis {
     return c.on.u() * (spread + std::fabs(l.top) + 2 * std::fabs(l.log_sum) + 3 * c.on.ulps() + sum_roundings(double(l.p.size())));
   }
   static void reference(const call& c, std::span<answer> y) {
-    const std::int64_t V = c.in[0].dims.cols(), R = c.in[1].dims.count();
+    const std::int64_t N = c.in[0].dims.cols(), V = classes(c), R = c.in[1].dims.count();
     y[0].resize(1);
     y[1].resize(R);
     double counted = 0, sum = 0, off = 0, magnitude = 0;
     for (std::int64_t r = 0; r < R; ++r) {
-      const softmax_basis::line l(c.in[0], r * V, 1, V);
+      const softmax_basis::line l(c.in[0], r * N, 1, V);
       const double lse = l.top + l.log_sum;
       y[1].set(r, lse, off_lse(c, l));
       if (!counts(c.in[1][r], V)) continue;
-      const double x = c.in[0][r * V + std::int64_t(c.in[1][r])];
+      const double x = c.in[0][r * N + std::int64_t(c.in[1][r])];
       counted += 1, sum += lse - x, off += off_lse(c, l) + 2 * c.on.u() * std::fabs(x), magnitude += std::fabs(lse - x);
     }
     if (counted > 0) y[0].set(0, sum / counted, (off + magnitude * (sum_roundings(double(R)) + 2) * c.on.u()) / counted);
@@ -34,17 +36,17 @@ template <> struct op_spec<op::cross_entropy> : spec_basis {
   }
   /// dlogits = dloss (p - onehot) / counted rows
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
-    const std::int64_t V = c.in[0].dims.cols(), R = c.in[1].dims.count();
-    dx[0].resize(R * V);
+    const std::int64_t N = c.in[0].dims.cols(), V = classes(c), R = c.in[1].dims.count();
+    dx[0].resize(R * N);
     double counted = 0;
     for (std::int64_t r = 0; r < R; ++r) counted += counts(c.in[1][r], V) ? 1 : 0;
     for (std::int64_t r = 0; r < R; ++r) {
       if (!counts(c.in[1][r], V)) continue;
-      const softmax_basis::line l(c.in[0], r * V, 1, V);
+      const softmax_basis::line l(c.in[0], r * N, 1, V);
       const double lse = l.top + l.log_sum, off = off_lse(c, l), g = dy[0][0] / counted;
       for (std::int64_t k = 0; k < V; ++k) {
-        const double p = l.p[std::size_t(k)], x = softmax_basis::finite(c.in[0][r * V + k]), hit = double(k) == c.in[1][r] ? 1 : 0;
-        dx[0].set(r * V + k, g * (p - hit),
+        const double p = l.p[std::size_t(k)], x = softmax_basis::finite(c.in[0][r * N + k]), hit = double(k) == c.in[1][r] ? 1 : 0;
+        dx[0].set(r * N + k, g * (p - hit),
                   std::fabs(g) * (p * (off + (x + std::fabs(lse) + 3 * c.on.ulps() + 8) * c.on.u()) + 8 * hit * c.on.u()));
       }
     }
