@@ -9,6 +9,7 @@ template <> struct op_spec<op::embedding> : spec_basis {
   static constexpr std::array inputs{operand_role{.name = "table", .parameter = true}, operand_role{"ids", holds::integers, false}};
   static constexpr std::array outputs{result_role{"y", holds::floating, comparison::exact}};
   static constexpr numeric_policy policy{.sums = "rows in ascending order", .flushes_on_gpu = false};
+  static constexpr std::array fields{attribute_field{"format", attribute_kind::format_or_none, 0, 0}};
   static constexpr std::array boundary{-1.0, 0.0, 1.0, 50256.0, 50257.0};
 
   static void reference(const call& c, std::span<answer> y) {
@@ -45,6 +46,13 @@ template <> struct op_spec<op::embedding> : spec_basis {
     add(7, 6, {});
     add(12, 10, {2, 3, 4});
     add(40, 16, {300}, &generator_of<generators::constant>);  // one id
+    if (s.program() == dtype::f32) {                          // weights stored in f16
+      attributes wide;
+      wide.i[0] = 1 + int(dtype::f32);
+      s.add({operand_recipe{{19, 24}, dtype::f16, &generator_of<generators::uniform>, -2, 2, row_major},
+             operand_recipe{{30}, dtype::i32, &generator_of<generators::stray_ids>, 0, 19, row_major}},
+            wide);
+    }
     for (int k = 0; k < s.repeats(); ++k) add(s.size(k, 0, 1, 200), s.size(k, 1, 1, 70), {s.size(k, 2, 1, 200)});
     s.put({.kind = case_kind::refusal,
            .in = {s.x({5, 7, 2}), operand_recipe{{4}, dtype::i32, &generator_of<generators::whole>, 0, 5, row_major}}});
