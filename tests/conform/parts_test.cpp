@@ -68,7 +68,7 @@ TEST(conform_generator, streams_are_the_same_on_every_compiler) {
     if (g.handles(dtype::f32) && g.name != "normal" && g.name != "exponents")  // whose functions are the C library's
       stream(g, {42, dtype::f32, 0, 5, 1, 7}, 100,
              [&](std::int64_t, double x) { h.add(std::bit_cast<std::uint64_t>(std::isnan(x) ? 0.5 : x)); });
-  EXPECT_EQ(std::string(hex_text(h.value()).view()), "0000000000000000");
+  EXPECT_EQ(std::string(hex_text(h.value()).view()), "d9b59558f086ed1c");
   static_assert(seed_of("exp", 1, 2, 3) != seed_of("exp", 1, 3, 2) && seed_of("exp", 1, 2, 3) != seed_of("exp", 2, 2, 3));
 }
 TEST(conform_generator, all_of_16_bits_gives_every_pattern_once) {
