@@ -177,17 +177,34 @@ def test_malformed_manifests_and_tensors_are_one_line(folder):
     assert not (folder.path / "r.jsonl").exists()
 
 
-def test_a_capsule_replays_one_case(folder):
-    record = {"backend": "cpu", "precision": "f32", "kernels": "portable", "case": {
+def capsule():
+    return {"backend": "cpu", "precision": "f32", "kernels": "portable", "case": {
         "op": "exp", "version": 1, "kind": "forward", "law": -1, "i": [0] * 8, "f": [0, 0, 0], "seed": "0" * 16, "ill_conditioned": False,
         "scalars": {"seed": "0" * 16, "counter": 0, "optimizer_step": 1} | dict.fromkeys(["learning_rate", "beta1", "beta2", "epsilon", "weight_decay", "momentum",
                                                                                        "clip_norm", "clip_value", "gradient_scale"], 0),
         "in": [{"dims": [3], "dtype": "f32", "generator": "uniform", "low": -1, "high": 1, "order": [0, 1, 2, 3, 4, 5]}], "given": [[1, 2, "nan"]]}}
+
+
+def test_a_capsule_replays_one_case(folder):
+    record = capsule()
     folder.write("c.json", json.dumps(record))
     assert "c.json: pass" in folder.run("conform", "replay", "c.json").succeeded().out
     record["case"]["version"] = 7
     folder.write("c.json", json.dumps(record))
     folder.run("conform", "replay", "c.json").refused(2, "version")
+
+
+def test_known_failures_are_replayed_in_every_shard(folder):
+    known = folder.path / "corpus" / "exp" / "v1"
+    known.mkdir(parents=True)
+    (known / ("0" * 64 + ".json")).write_text(json.dumps(capsule()["case"]))
+    for shard in ("0/2", "1/2"):
+        run = folder.run("conform", "run", *FAST, "--ops", "exp,log", "--regressions", "corpus", "--shard", shard, "--out", f"{shard[0]}.json").succeeded()
+        assert "1 known failures replayed, 0 of them fail" in run.out, run.out
+    folder.run("conform", "merge", "0.json", "1.json", "--out", "all.json").succeeded()
+    assert list(certificate(folder, "all.json")["tally"]["regressions"].values()) == ["pass"]
+    (known / ("1" * 64 + ".json")).write_text("{")
+    folder.run("conform", "run", *FAST, "--ops", "exp", "--regressions", "corpus").refused(2, "1111.json")
 
 
 def test_wrong_words_are_one_line(folder):
