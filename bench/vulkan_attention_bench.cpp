@@ -4,8 +4,8 @@
 ///     [BATCHxHEADSxLENGTHxWIDTH]...
 ///
 /// Without shapes: 32x12x1024x64 and 4x12x1024x64, packed as the model has them, causal unless --full. Medians of --times runs (20) after 300 ms of
-/// warm-up; TFLOP/s count the products that a causal triangle needs, 2 forward and 5 backward. --sweep times other tiles of the matrix kernels:
-/// subgroups, strips of each, rows of a tile in units of the matrix side.
+/// warm-up; TFLOP/s count the products that a causal triangle needs, 2 forward and 5 backward. --sweep times other tiles: of the matrix kernels
+/// subgroups x strips of each x rows of a tile in units of the matrix side, of the portable ones, with --portable and for f32, queries and keys.
 #include <isotope/backend/vulkan/launch_times.hpp>
 #include <isotope/backend/vulkan/transfer.hpp>
 #include <isotope/backend/vulkan/word_memory.hpp>
@@ -174,25 +174,34 @@ class program {
     problem p(z, type);
     set(p);
     const auto f = vulkan::attention_heads::forward(p.forward), b = vulkan::attention_heads::gradient(p.backward);
-    const std::int64_t side = vulkan::matrix_side(context_->what().what, type);
-    const auto limit = std::int64_t(context_->what().what.shared_bytes);
-    if (side == 0) return void(std::printf("no square matrices of %s\n", std::string(name_of(type)).c_str()));
-    using khr_grad = vulkan::attention_grad_khr;
+    const std::int64_t side = portable ? 0 : vulkan::matrix_side(context_->what().what, type);
+    const auto row_of = [&](const char* what, const std::string& tiles, auto add) {
+      std::printf("  %-8s %s: %9.1f us\n", what, tiles.c_str(), usec(recorded(add)));
+      std::fflush(stdout);
+    };
+    if (side == 0)
+      for (const auto& t : vulkan::attention_tile_choices) {
+        using grad = vulkan::attention_grad_portable;
+        if (!t.fit(f, p.forward)) continue;
+        const auto name = std::to_string(t.queries) + " queries, " + std::to_string(t.keys) + " keys";
+        row_of("forward", name, [&](vulkan::recording& r) { vulkan::attention_portable::record(f, t, p.forward, r); });
+        row_of("keys", name, [&](vulkan::recording& r) { grad::record_keys(b, t, p.backward, r); });
+        row_of("queries", name, [&](vulkan::recording& r) { grad::record_queries(b, t, p.backward, r); });
+      }
     for (const std::int64_t subgroups : {2, 4, 8, 16})
       for (const std::int64_t strips : {1, 2})
         for (const std::int64_t columns : {2, 4, 8}) {
+          using grad = vulkan::attention_grad_khr;
           const vulkan::attention_matrix_tiles t{subgroups, strips, columns * side, side};
-          const auto row_of = [&](const char* what, std::int64_t bytes, auto add) {
-            if (bytes > limit) return;
-            std::printf("  %-8s %lld subgroups, %lld strips, %lld matrices: ", what, (long long)subgroups, (long long)strips,
-                        (long long)columns);
-            std::printf("%9.1f us\n", usec(recorded(add)));
-            std::fflush(stdout);
+          const auto fits = [&](std::int64_t crossings, std::int64_t row_values, std::int64_t column_values) {
+            return side != 0 &&
+                   t.shared_bytes(z.D, crossings, row_values, column_values) <= std::int64_t(context_->what().what.shared_bytes);
           };
-          row_of("forward", t.shared_bytes(z.D, 1, 3, 1), [&](vulkan::recording& r) { vulkan::attention_khr::record(f, t, p.forward, r); });
+          const auto name = std::to_string(subgroups) + "x" + std::to_string(strips) + "x" + std::to_string(columns);
+          if (fits(1, 3, 1)) row_of("forward", name, [&](vulkan::recording& r) { vulkan::attention_khr::record(f, t, p.forward, r); });
           if (strips > 1) continue;
-          row_of("keys", t.shared_bytes(z.D, 2, 1, 2), [&](vulkan::recording& r) { khr_grad::record_keys(b, t, p.backward, r); });
-          row_of("queries", t.shared_bytes(z.D, 1, 2, 1), [&](vulkan::recording& r) { khr_grad::record_queries(b, t, p.backward, r); });
+          if (fits(2, 1, 2)) row_of("keys", name, [&](vulkan::recording& r) { grad::record_keys(b, t, p.backward, r); });
+          if (fits(1, 2, 1)) row_of("queries", name, [&](vulkan::recording& r) { grad::record_queries(b, t, p.backward, r); });
         }
   }
 

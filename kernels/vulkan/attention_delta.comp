@@ -3,8 +3,9 @@
 // delta = rowsum(dy y), what the derivative of a softmax subtracts in each row. Bound by bytes: eight invocations a row, pieces of four elements.
 #include "access.glsl"
 #include "attention_operands.glsl"
-#include "attention_tile.glsl"
+#include "attention_pieces.glsl"
 
+const uint ACROSS = 8, DOWN = WG / ACROSS;  // invocations of a row, rows
 shared float partial[WG];
 
 void main() {

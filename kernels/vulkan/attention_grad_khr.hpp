@@ -26,24 +26,18 @@ struct attention_grad_khr {
     const auto side = matrix_side(*l.device, h.q.type);
     return fitting_tiles({4, 1, 2 * side, side}, l, h.S, h.D, 1, 2, 1);
   }
-  static std::vector<range> reads(const attention_heads& h, const launch& l) {
-    const auto n = std::size_t(op::attention_shape::operands(*l.attr));
-    auto r = h.reads(l);
-    r.insert(r.end(), {l.in[n + 1], l.in[n + 2], attention_delta::written(h)});
-    return r;
-  }
   static void record_keys(const attention_heads& h, const attention_matrix_tiles& t, const launch& l, recording& r) {
     const auto subgroup = l.device->subgroup;
-    auto& d = r.add(keys_code(h.q.type), h.specialization(t.subgroups * subgroup, subgroup, true, {t.columns, t.side, 1, h.masked}),
-                    h.push(), cover(h.B * h.G * ((h.T + t.rows() - 1) / t.rows()), 1), reads(h, l),
-                    h.packed ? std::vector<range>{l.out[0]} : std::vector<range>{l.out[1], l.out[2]});
+    auto& d =
+        r.add(keys_code(h.q.type), h.specialization(t.subgroups * subgroup, subgroup, true, {t.columns, t.side, 1, h.masked}), h.push(),
+              cover(h.B * h.G * ((h.T + t.rows() - 1) / t.rows()), 1), attention_grad_reads(h, l), attention_grad_keys_written(h, l));
     d.subgroup = subgroup;
   }
   static void record_queries(const attention_heads& h, const attention_matrix_tiles& t, const launch& l, recording& r) {
     const auto subgroup = l.device->subgroup;
     const bool biased = h.masked || (!h.causal && h.T % t.columns != 0);
     auto& d = r.add(queries_code(h.q.type), h.specialization(t.subgroups * subgroup, subgroup, true, {t.columns, t.side, 1, biased}),
-                    h.push(), cover(h.B * h.H * ((h.S + t.rows() - 1) / t.rows()), 1), reads(h, l), {l.out[0]});
+                    h.push(), cover(h.B * h.H * ((h.S + t.rows() - 1) / t.rows()), 1), attention_grad_reads(h, l), {l.out[0]});
     d.subgroup = subgroup;
   }
 };

@@ -134,15 +134,4 @@ class attention_heads {
   }
 };
 
-/// Tiles of the portable kernels, for heads of D elements in `shared` bytes. A row chunk is 32 or 64 elements wide, whichever divides more
-/// evenly; a vec4 of padding after each row keeps banks apart.
-struct attention_tiles {
-  static constexpr std::int64_t across = 8;  // invocations along the columns of a tile
-  std::int64_t queries, keys, invocations, pieces;
-
-  static std::int64_t chunk(std::int64_t D) { return (D + 31) / 32 % 2 == 0 ? 64 : 32; }
-  static std::int64_t padded(std::int64_t D) { return (D + chunk(D) - 1) / chunk(D) * chunk(D); }
-  static std::int64_t row_bytes(std::int64_t elements) { return 4 * elements + 16; }
-};
-
 }  // namespace isotope::vulkan

@@ -1,37 +1,44 @@
-// Portable attention: pieces of four elements, 0 outside the tensor.
-layout(constant_id = 8) const uint BQ = 32;     // queries of a tile
-layout(constant_id = 9) const uint BK = 32;     // keys of a tile
-layout(constant_id = 10) const uint PIECES = 16;  // vec4 of a head row that a tile in shared memory holds: a multiple of 8
-const uint ACROSS = 8;                           // invocations along a tile's keys or columns
-const uint DOWN = WG / ACROSS;                   // and along its rows
-const uint CHUNKS = (D + 4 * PIECES - 1) / (4 * PIECES);
-const uint COLUMNS = PIECES / ACROSS;            // vec4 of a row chunk that an invocation sums
-const uint DEPTH = CHUNKS == 1 ? (D + 3) / 4 : PIECES;  // vec4 of a row chunk that are not padding
-// One vec4 of padding: eight rows side by side start in different banks.
-const uint PITCH = PIECES + 1, WHOLE_PITCH = CHUNKS * PIECES + 1;
+// Portable attention: tiles of rows pass through two places in shared memory, queries in `left` and keys in `right`, and the weights between them
+// take whichever is free. Nothing stays there, so that larger tiles fit: more multiply-adds for each read of shared memory, for more reads of
+// caches, which travel in registers while products run. Mirrors vulkan::attention_tiles.
+#include "attention_pieces.glsl"
+layout(constant_id = 8) const uint BQ = 32;       // queries of a tile, a multiple of 4 DOWN
+layout(constant_id = 9) const uint BK = 32;       // keys of a tile, a multiple of 4, of ACROSS and of DOWN
+layout(constant_id = 10) const uint ACROSS = 16;  // invocations along a tile's keys or columns, a multiple of 4
+const uint DOWN = WG / ACROSS;                    // and along its rows
+const uint DEPTH = (D + 3) / 4;                   // vec4 of a row
+const uint COLUMNS = (DEPTH + ACROSS - 1) / ACROSS, VECTORS = COLUMNS * ACROSS;  // of them, an invocation sums; padded for all to sum as many
+const uint PITCH = VECTORS + 1;                   // one of padding: eight rows side by side start in different banks
+const uint RQ = BQ / DOWN, RK = BK / ACROSS;      // scores of an invocation
+const uint QUERY_FETCHES = BQ * VECTORS / WG, KEY_FETCHES = BK * VECTORS / WG;
+const uint QUERY_PITCH = BQ / 4 + 1, KEY_PITCH = BK / 4 + 1;  // of weights: rows of queries, of keys
 
-vec4 piece(uint64_t base, uint type, uint stride, uint row, uint rows, uint column) {
-  if (row >= rows || column >= D) return vec4(0.0);
-  const uint i = row * stride + column;
-  if (WIDE) return load4(base, i / 4u, type);
-  vec4 x = vec4(load(base, i, type), 0.0, 0.0, 0.0);
-  if (column + 1u < D) x.y = load(base, i + 1u, type);
-  if (column + 2u < D) x.z = load(base, i + 2u, type);
-  if (column + 3u < D) x.w = load(base, i + 3u, type);
-  return x;
-}
-void store_piece(uint64_t base, uint type, uint stride, uint row, uint rows, uint column, vec4 x) {
-  if (row >= rows || column >= D) return;
-  const uint i = row * stride + column;
-  if (WIDE) {
-    store4(base, i / 4u, type, x);
-    return;
+shared vec4 left[BQ * (PITCH > KEY_PITCH ? PITCH : KEY_PITCH)];
+shared vec4 right[BK * (PITCH > QUERY_PITCH ? PITCH : QUERY_PITCH)];
+
+// Rows of an invocation: queries in groups of four side by side, keys ACROSS apart.
+#define QUERY(i) (((i) / 4) * 4 * DOWN + 4 * down + (i) % 4)
+#define KEY(j) (across + (j)*ACROSS)
+
+// Shared arrays cannot be passed to functions, hence macros.
+// A tile on its way to shared memory, in registers meanwhile. Rows that do not start at multiples of four elements are read when the tile is put
+// there: unrolled, single elements make compilers slow.
+#define GET(held, FETCHED, base, type, stride, first, rows)                                        \
+  if (WIDE) [[unroll]] for (uint i = 0; i < FETCHED; ++i) {                                        \
+    const uint cell = t + i * WG;                                                                  \
+    held[i] = piece(base, type, stride, (first) + cell / VECTORS, rows, 4 * (cell % VECTORS));     \
   }
-  store(base, i, type, x.x);
-  if (column + 1u < D) store(base, i + 1u, type, x.y);
-  if (column + 2u < D) store(base, i + 2u, type, x.z);
-  if (column + 3u < D) store(base, i + 3u, type, x.w);
-}
+#define SET(tile, FETCHED, held, base, type, stride, first, rows)                                  \
+  if (WIDE) {                                                                                      \
+    [[unroll]] for (uint i = 0; i < FETCHED; ++i) {                                                \
+      const uint cell = t + i * WG;                                                                \
+      tile[cell / VECTORS * PITCH + cell % VECTORS] = held[i];                                     \
+    }                                                                                              \
+  } else {                                                                                         \
+    [[dont_unroll]] for (uint cell = t; cell < FETCHED * WG; cell += WG)                           \
+      tile[cell / VECTORS * PITCH + cell % VECTORS] =                                              \
+          piece(base, type, stride, (first) + cell / VECTORS, rows, 4 * (cell % VECTORS));         \
+  }
 
 // e^x for x that is at most a few units above 0. Drivers keep exp2 within 3 + 2 |x| ULP, which is at most 4 ULP of 1 where it matters; some
 // give 2^-127 for -infinity, or a number for NaN.
@@ -43,34 +50,34 @@ float weight(float x) {
 // Which probabilities of a tile are kept, 1 or 0, goes to where the weights will be before they are: four neighbouring keys share their random
 // words, but lie in four invocations. The one that will write a weight reads it back there; a barrier lies between.
 vec4 marks(uint row, uint key) { return mix(vec4(0.0), vec4(1.0), kept(row, key / 4)); }
+#define MARK_LEFT(row0, k0)                                                                        \
+  for (uint cell = t; cell < BQ * (BK / 4); cell += WG)                                            \
+    left[cell / (BK / 4) * KEY_PITCH + cell % (BK / 4)] = marks((row0) + cell / (BK / 4), (k0) + cell % (BK / 4) * 4);
 
-// Shared arrays cannot be passed to functions, hence macros. sum[i * RK + j] += row i of `left` times row j of `right`, over one chunk of the
-// rows; LEFT(i) and RIGHT(j) say where they start.
-#define ADD_SCORES(sum, left, LEFT, right, RIGHT)                                   \
-  for (uint c = 0; c < DEPTH; ++c) {                                                \
-    vec4 x[RQ];                                                                     \
-    [[unroll]] for (uint i = 0; i < RQ; ++i) x[i] = left[LEFT(down + i * DOWN) + c]; \
-    [[unroll]] for (uint j = 0; j < RK; ++j) {                                      \
-      const vec4 z = right[RIGHT(across + j * ACROSS) + c];                         \
-      [[unroll]] for (uint i = 0; i < RQ; ++i) {                                    \
-        const float a = fma(x[i].y, z.y, fma(x[i].x, z.x, sum[i * RK + j]));        \
-        sum[i * RK + j] = fma(x[i].w, z.w, fma(x[i].z, z.z, a));                    \
-      }                                                                             \
-    }                                                                               \
+// sum[i * RK + j] += query row i times key row j.
+#define ADD_SCORES(sum)                                                                            \
+  for (uint c = 0; c < DEPTH; ++c) {                                                               \
+    vec4 x[RQ];                                                                                    \
+    [[unroll]] for (uint i = 0; i < RQ; ++i) x[i] = left[QUERY(i) * PITCH + c];                    \
+    [[unroll]] for (uint j = 0; j < RK; ++j) {                                                     \
+      const vec4 z = right[KEY(j) * PITCH + c];                                                    \
+      [[unroll]] for (uint i = 0; i < RQ; ++i) {                                                   \
+        const float a = fma(x[i].y, z.y, fma(x[i].x, z.x, sum[i * RK + j]));                       \
+        sum[i * RK + j] = fma(x[i].w, z.w, fma(x[i].z, z.z, a));                                   \
+      }                                                                                            \
+    }                                                                                              \
   }
-#define IN_TILE(row) ((row)*PITCH)
-#define IN_CHUNK(row) ((row)*WHOLE_PITCH + chunk * PIECES)
-// sum[(i * CHUNKS + chunk) * COLUMNS + j] += row i of `weights` times the columns j of `tile`: ROWS rows of the result, LENGTH of the tile.
-#define ADD_ROWS(sum, ROWS, LENGTH)                                                                                             \
-  for (uint r = 0; r < LENGTH; r += 4) {                                                                                        \
-    vec4 w[ROWS];                                                                                                               \
-    [[unroll]] for (uint i = 0; i < ROWS; ++i) w[i] = weights[(down + i * DOWN) * (LENGTH / 4 + 1) + r / 4];                    \
-    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {                                                                             \
-      const uint c = r * PITCH + across + j * ACROSS;                                                                           \
-      const vec4 a0 = tile[c], a1 = tile[c + PITCH], a2 = tile[c + 2 * PITCH], a3 = tile[c + 3 * PITCH];                        \
-      [[unroll]] for (uint i = 0; i < ROWS; ++i) {                                                                              \
-        const uint n = (i * CHUNKS + chunk) * COLUMNS + j;                                                                      \
-        sum[n] = fma(vec4(w[i].w), a3, fma(vec4(w[i].z), a2, fma(vec4(w[i].y), a1, fma(vec4(w[i].x), a0, sum[n]))));            \
-      }                                                                                                                         \
-    }                                                                                                                           \
+// sum[i * COLUMNS + j] += row ROW(i) of `weights`, LENGTH of them, times the columns j of `tile`.
+#define ADD_ROWS(sum, ROWS, ROW, weights, tile, LENGTH)                                            \
+  for (uint r = 0; r < LENGTH; r += 4) {                                                           \
+    vec4 w[ROWS];                                                                                  \
+    [[unroll]] for (uint i = 0; i < ROWS; ++i) w[i] = weights[ROW(i) * (LENGTH / 4 + 1) + r / 4];  \
+    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {                                                \
+      const uint c = r * PITCH + across + j * ACROSS;                                                           \
+      const vec4 a0 = tile[c], a1 = tile[c + PITCH], a2 = tile[c + 2 * PITCH], a3 = tile[c + 3 * PITCH]; \
+      [[unroll]] for (uint i = 0; i < ROWS; ++i) {                                                 \
+        const uint n = i * COLUMNS + j;                                                            \
+        sum[n] = fma(vec4(w[i].w), a3, fma(vec4(w[i].z), a2, fma(vec4(w[i].y), a1, fma(vec4(w[i].x), a0, sum[n])))); \
+      }                                                                                            \
+    }                                                                                              \
   }
