@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../core/op_info.hpp"
 #include "../core/scalars.hpp"
 #include "generator.hpp"
 #include "hash.hpp"

@@ -1,4 +1,6 @@
 #pragma once
+#include "../../op/add.hpp"
+#include "../../op/fill.hpp"
 #include "../../op/layer_norm.hpp"
 #include "../norm_basis.hpp"
 

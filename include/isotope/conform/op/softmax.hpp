@@ -1,4 +1,5 @@
 #pragma once
+#include "../../op/add.hpp"
 #include "../../op/softmax.hpp"
 #include "../rows.hpp"
 #include "../spec.hpp"
