@@ -34,9 +34,12 @@ void main() {
   const float two = scale * LOG2E;
 
   if (CAUSAL) fill_aside();
-  LEFT_MATRIX k_left[FD], v_left[FD];
-  LOAD_STRIP(k_left, strip, key, K_ROW, row0, T)
-  LOAD_STRIP(v_left, strip, value, V_ROW, row0, T)
+  // Whole strips go through copies, so that what lives in the loop is indexed by constants alone and stays in registers.
+  LEFT_MATRIX k_left[FD], v_left[FD], loaded[FD];
+  LOAD_STRIP(loaded, strip, key, K_ROW, row0, T)
+  UNROLL for (uint d = 0; d < FD; ++d) k_left[d] = loaded[d];
+  LOAD_STRIP(loaded, strip, value, V_ROW, row0, T)
+  UNROLL for (uint d = 0; d < FD; ++d) v_left[d] = loaded[d];
   SUM_MATRIX add;
   if (BIASED) {
     for (uint r = lane; r < M; r += SUBGROUP) {
@@ -150,8 +153,10 @@ void main() {
     }
     subgroup_fence();
   }
+  SUM_MATRIX stored[FD];
+  UNROLL for (uint d = 0; d < FD; ++d) stored[d] = dv_sums[d];
+  STORE_STRIP(stored, strip, to_v, DV_ROW, row0, T, KEPT)
   UNROLL for (uint d = 0; d < FD; ++d)
-    UNROLL for (uint e = 0; e < dk_sums[d].length(); ++e) dk_sums[d][e] *= scale;
-  STORE_STRIP(dv_sums, strip, to_v, DV_ROW, row0, T, KEPT)
-  STORE_STRIP(dk_sums, second, to_k, DK_ROW, row0, T, KEPT)
+    UNROLL for (uint e = 0; e < stored[d].length(); ++e) stored[d][e] = dk_sums[d][e] * scale;
+  STORE_STRIP(stored, second, to_k, DK_ROW, row0, T, KEPT)
 }

@@ -35,9 +35,12 @@ void main() {
   FETCH(held_keys, key, K_ROW, 0, T)
   FETCH(held_values, value, V_ROW, 0, T)
   if (CAUSAL) fill_aside();
-  LEFT_MATRIX q_left[FD], dy_left[FD];
-  LOAD_STRIP(q_left, strip, query, Q_ROW, row0, S)
-  LOAD_STRIP(dy_left, strip, gradient, DY_ROW, row0, S)
+  // Whole strips go through copies, so that what lives in the loop is indexed by constants alone and stays in registers.
+  LEFT_MATRIX q_left[FD], dy_left[FD], loaded[FD];
+  LOAD_STRIP(loaded, strip, query, Q_ROW, row0, S)
+  UNROLL for (uint d = 0; d < FD; ++d) q_left[d] = loaded[d];
+  LOAD_STRIP(loaded, strip, gradient, DY_ROW, row0, S)
+  UNROLL for (uint d = 0; d < FD; ++d) dy_left[d] = loaded[d];
   for (uint r = lane; r < M; r += SUBGROUP) {
     const uint row = at.y * S + row0 + r;
     const bool there = row0 + r < S;
@@ -122,7 +125,8 @@ void main() {
     }
     subgroup_fence();
   }
+  SUM_MATRIX stored[FD];
   UNROLL for (uint d = 0; d < FD; ++d)
-    UNROLL for (uint e = 0; e < sums[d].length(); ++e) sums[d][e] *= scale;
-  STORE_STRIP(sums, strip, result, DQ_ROW, row0, S, KEPT)
+    UNROLL for (uint e = 0; e < stored[d].length(); ++e) stored[d][e] = sums[d][e] * scale;
+  STORE_STRIP(stored, strip, result, DQ_ROW, row0, S, KEPT)
 }

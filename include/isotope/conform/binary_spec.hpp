@@ -75,6 +75,10 @@ template <class S> struct binary_spec : spec_basis {
     s.put({.kind = case_kind::refusal, .in = {a({5}), b({4})}});
   }
   static constexpr bool differentiable = requires(double x) { S::da(x, x); };
+
+ private:
+  constexpr binary_spec() = default;
+  friend S;
 };
 
 }  // namespace isotope::conform

@@ -29,7 +29,8 @@ inline result<void> make_folders(const std::string& path) {
 }
 /// Adds a case; one that is there already stays. Returns the file's name. @error write_failed
 inline result<std::string> add_regression(const std::string& root, const test_case& c) {
-  const std::string record = record_of(c), folder = regression_folder(root, *c.of), path = folder + "/" + sha256::of(record) + ".json";
+  const std::string record = record_of(c), folder = regression_folder(root, *c.of);
+  std::string path = folder + "/" + sha256::of(record) + ".json";
   if (auto r = make_folders(folder); !r) return r.error();
   struct stat there{};
   if (::stat(path.c_str(), &there) == 0) return path;

@@ -1,6 +1,5 @@
 #pragma once
 /// A run: the cases of a selection and a shard through an executor, counted; saved on the way, gone on from where it was saved.
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
@@ -113,12 +112,11 @@ class conformance_run : private case_visitor {
     for (const operand_recipe& x : c.in) n += x.dims.count();
     return n;
   }
-  static bool same_scalars(const step_scalars& a, const step_scalars& b) { return std::memcmp(&a, &b, sizeof a) == 0; }
 
   bool visit(test_case&& c) override {
     if (c.id < next_ || !o_.shard.takes(c.id)) return true;
     const bool full = std::int64_t(pending_.size()) == o_.batch || pending_elems_ >= o_.batch_elems ||
-                      (!pending_.empty() && !same_scalars(pending_[0].scalars, c.scalars));
+                      (!pending_.empty() && !(pending_[0].scalars == c.scalars));
     if (full)
       if (auto r = flush(c.id); !r) failure_ = r.error();
     pending_elems_ += elems_of(c);

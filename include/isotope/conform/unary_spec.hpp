@@ -73,6 +73,10 @@ template <class S> struct unary_spec : spec_basis {
     else return S::f(x);
   }
   static constexpr bool differentiable = requires(double x) { S::slope(x); };
+
+ private:
+  constexpr unary_spec() = default;
+  friend S;
 };
 
 }  // namespace isotope::conform

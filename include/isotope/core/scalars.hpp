@@ -19,6 +19,7 @@ struct step_scalars {
   float clip_value = 0;                  // <= 0: no clipping
   float gradient_scale = 1;              // 1 / micro-batches
   std::array<std::int32_t, 16> sizes{};  // actual sizes of scalar dimensions, by slot
+  friend bool operator==(const step_scalars&, const step_scalars&) = default;
 };
 
 struct step_report {

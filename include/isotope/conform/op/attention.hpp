@@ -146,7 +146,8 @@ template <> struct op_spec<op::attention> : spec_basis {
           for (std::int64_t t = 0; t < a.T; ++t) {
             const double p = w.p[std::size_t(t)];
             if (p == 0) continue;
-            const double chain = (double(std::max(a.T, a.S) * (a.H / a.G)) + double(a.D) + 16) * c.on.u();
+            const std::int64_t terms = std::max(a.T, a.S) * (a.H / a.G) + a.D + 16;
+            const double chain = double(terms) * c.on.u();
             const double off = w.off[std::size_t(t)] + w.off_lse + chain + 3 * c.on.stored();
             const double ds = p * (dp[std::size_t(t)] - mean), of_ds = p * (magnitude[std::size_t(t)] + of_mean) * off;
             for (std::int64_t d = 0; d < a.D; ++d) {

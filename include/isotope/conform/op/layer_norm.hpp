@@ -87,9 +87,9 @@ template <> struct op_spec<op::layer_norm> : norm_basis {
             }
           }}};
   static void cases(case_sink& s) {
-    const auto more = [&](operand_recipe x) {
+    const auto more = [&](const operand_recipe& x) {
       const dim C = x.dims.axis(-1);
-      return std::vector<operand_recipe>{std::move(x), s.x({C}, 0.5, 1.5), s.x({C}, -1, 1)};
+      return std::vector<operand_recipe>{x, s.x({C}, 0.5, 1.5), s.x({C}, -1, 1)};
     };
     shapes(s, more);
     s.put({.kind = case_kind::law, .law = 0, .attr = with(1e-5), .in = more(s.x({9, 130}))});

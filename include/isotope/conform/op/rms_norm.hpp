@@ -50,9 +50,9 @@ template <> struct op_spec<op::rms_norm> : norm_basis {
     }
   }
   static void cases(case_sink& s) {
-    shapes(s, [&](operand_recipe x) {
+    shapes(s, [&](const operand_recipe& x) {
       const dim C = x.dims.axis(-1);
-      return std::vector<operand_recipe>{std::move(x), s.x({C}, 0.5, 1.5)};
+      return std::vector<operand_recipe>{x, s.x({C}, 0.5, 1.5)};
     });
   }
 };

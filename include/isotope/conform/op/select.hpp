@@ -26,6 +26,10 @@ template <class S> struct comparison_spec : spec_basis {
     for (int k = 0; k < s.repeats(); ++k) s.add({s.x({s.size(k, 0, 1, 9), s.size(k, 1, 1, 200)}), s.x({s.size(k, 1, 1, 200)})});
     s.put({.kind = case_kind::refusal, .in = {s.x({2, 3}), s.x({2, 4})}});
   }
+
+ private:
+  constexpr comparison_spec() = default;
+  friend S;
 };
 template <> struct op_spec<op::less> : comparison_spec<op_spec<op::less>> {
   static bool f(double a, double b) { return a < b; }
