@@ -93,7 +93,7 @@ class vulkan_matrix_tiles : public vulkan_matrix_units, public ::testing::WithPa
 
   void SetUp() override {
     vulkan_matrix_units::SetUp();
-    if (IsSkipped()) GTEST_SKIP();
+    if (IsSkipped()) GTEST_SKIP() << "no matrix units to run a tile on";
     tile = vulkan::matmul_khr_tile::all[GetParam()];
     tile.light = true;
     parts = 1;

@@ -213,28 +213,28 @@ class red_zones {
     ASSERT_TRUE(s_.staging().download(s_.arena(), 0, arena).ok());
   }
 };
-TEST(vulkan_session, no_dispatch_writes_outside_its_declared_ranges_or_depends_on_what_it_does_not_read) {
-  auto s = loaded(shared());
+/// The dispatches of a step, with data put in and pipelines made.
+std::vector<dispatch> made_dispatches(session<f32>& s) {
   const data d(9);
   const batch b = d;
-  ASSERT_TRUE(s.put(b).ok());
+  EXPECT_TRUE(s.put(b).ok());
   s.set_scalars(at(1));
-  const auto all = s.dispatches();
-  ASSERT_TRUE(s.parts().made->make(all).ok());
+  auto all = s.dispatches();
+  EXPECT_TRUE(s.parts().made->make(all).ok());
+  return all;
+}
+TEST(vulkan_session, no_dispatch_writes_outside_its_declared_ranges_or_depends_on_what_it_does_not_read) {
+  auto s = loaded(shared());
+  const auto all = made_dispatches(s);
   red_zones zones(s);
   for (const auto& x : all) EXPECT_EQ(zones.complaint(x), "");
 }
 TEST(vulkan_session, a_write_past_the_end_and_an_undeclared_read_are_found) {
   auto s = loaded(shared());
-  const data d(9);
-  const batch b = d;
-  ASSERT_TRUE(s.put(b).ok());
-  s.set_scalars(at(1));
-  const auto all = s.dispatches();
-  ASSERT_TRUE(s.parts().made->make(all).ok());
+  const auto all = made_dispatches(s);
   red_zones zones(s);
   int past = 0, undeclared = 0;
-  for (auto x : all) {
+  for (const auto& x : all) {
     EXPECT_EQ(zones.complaint(x), "");
     if (x.code->name.find("norm") == std::string_view::npos || x.writes.empty() || x.reads.empty()) continue;
     auto shorter = x;
