@@ -145,3 +145,6 @@ set_tests_properties(links.programs PROPERTIES LABELS selected SKIP_RETURN_CODE 
 
 # The programs as a user meets them: exit codes, messages, files.
 add_subdirectory(programs)
+
+# Planted bugs, for the suite that must find them.
+add_subdirectory(mutants)

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""mutants_test.py LIST PROGRAM [NAME...]: isotope-conform finds every mutant of the list, and nothing wrong without one. Names choose some of them.
+
+The last line is the score. A mutant is caught when cases fail (exit code 1); a signal or the time limit count where the mutant says so."""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import mutate
+
+SECONDS = 60  # of one run
+AT_ONCE = 2
+# What says which libraries and which Vulkan driver a program runs with; nothing else of the caller's reaches it.
+ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"} | {
+    name: value for name, value in os.environ.items() if name == "LD_LIBRARY_PATH" or name.startswith("VK_")
+}
+
+
+def command(program, backend, ops, flags):
+    """Its own flags stand behind the usual ones; isotope-conform takes each once."""
+    values = {"--backend": backend, "--precision": "f32", "--kernels": "native", "--strength": "fast"}
+    values |= dict(zip(flags[::2], flags[1::2]))
+    return [program, "run", "--ops", ",".join(ops)] + [word for pair in values.items() for word in pair]
+
+
+def run(words, number):
+    """What happened, the counts and the first failure."""
+    try:
+        done = subprocess.run(words, env=ENVIRONMENT | {"ISOTOPE_MUTANT": str(number)}, capture_output=True, text=True, errors="replace", timeout=SECONDS,
+                              stdin=subprocess.DEVNULL, check=False)
+    except subprocess.TimeoutExpired:
+        return "time", "", ""
+    lines = done.stdout.splitlines()
+    counts, first = (lines[-1] if lines else ""), next((line for line in lines if line.startswith("case ")), "")
+    failed = re.search(r"(\d+) failed", counts)
+    if done.returncode < 0:
+        return "signal", f"signal {-done.returncode}", done.stderr[-300:]
+    if done.returncode == 0 and failed and failed[1] == "0":
+        return "passed", counts, first
+    if done.returncode == 1 and failed and failed[1] != "0":
+        return "failed", counts, first
+    return "broken", f"exit code {done.returncode}: {counts}", done.stderr[-300:]
+
+
+def main():
+    path, program, names = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    backend = path.stem
+    mutants = [m for m in mutate.read_list(path) if not names or m.name in names]
+    commands = {m.number: command(program, backend, m.ops, m.flags) for m in mutants}
+    sound = {}  # without a bug, all ops of a set of flags in one run
+    for m in mutants:
+        sound.setdefault(tuple(m.flags), set()).update(m.ops)
+    bad = False
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        checks = [(flags, pool.submit(run, command(program, backend, sorted(ops), list(flags)), 0)) for flags, ops in sound.items()]
+        runs = [(m, pool.submit(run, commands[m.number], m.number)) for m in mutants]
+        for flags, check in checks:
+            outcome, counts, first = check.result()
+            print(f"no mutant {' '.join(flags)}: {counts} {first}".rstrip(), flush=True)
+            bad = bad or outcome != "passed"
+        caught = 0
+        for m, one in runs:
+            outcome, counts, first = one.result()
+            fine = outcome == "failed" or outcome in m.may
+            caught += fine
+            print(f"{'caught' if fine else 'SURVIVES'} {m.name} ({m.breaks}): {outcome}, {counts} {first}".rstrip(), flush=True)
+    print(f"mutants: {caught} of {len(mutants)} caught ({backend})")
+    sys.exit(1 if bad or caught != len(mutants) else 0)
+
+
+if __name__ == "__main__":
+    main()
