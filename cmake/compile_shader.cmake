@@ -1,13 +1,25 @@
 # Compiles one module: OUT/MODULE.hpp declares it, OUT/MODULE.words.hpp holds its SPIR-V. A module with MISSING has no words.
 # NEEDS is the ability that its source asks for.
-# cmake -DGLSLANG= -DVALIDATOR= -DSOURCE= -DMODULE= -DOUT= -DFLAGS= -DMISSING= -DNEEDS= -P compile_shader.cmake
+# With PROLOGUE, a .glsl file, it gets a call before its own main: the file's `void <stem>()`.
+# cmake -DGLSLANG= -DVALIDATOR= -DSOURCE= -DMODULE= -DOUT= -DFLAGS= -DMISSING= -DNEEDS= [-DPROLOGUE=] -P compile_shader.cmake
 file(MAKE_DIRECTORY ${OUT})
 set(words "")
 if(NOT MISSING)
   set(spv ${OUT}/${MODULE}.spv)
   separate_arguments(flags UNIX_COMMAND "${FLAGS}")
+  set(input ${SOURCE})
+  if(PROLOGUE)
+    file(READ ${SOURCE} text)
+    get_filename_component(folder ${SOURCE} DIRECTORY)
+    get_filename_component(prologue ${PROLOGUE} NAME_WE)
+    get_filename_component(beside ${PROLOGUE} DIRECTORY)
+    string(REGEX REPLACE "\nvoid main\\(\\)" "\nvoid kernel_main()" text "${text}")
+    set(input ${OUT}/${MODULE}.comp)
+    file(WRITE ${input} "${text}#include \"${prologue}.glsl\"\nvoid main() {\n  ${prologue}();\n  kernel_main();\n}\n")
+    list(PREPEND flags -I${folder} -I${beside})
+  endif()
   execute_process(
-    COMMAND ${GLSLANG} -V -g0 --target-env vulkan1.3 --quiet ${flags} -o ${spv} ${SOURCE}
+    COMMAND ${GLSLANG} -V -g0 --target-env vulkan1.3 --quiet ${flags} -o ${spv} ${input}
     RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(NOT status STREQUAL "0")
     message(FATAL_ERROR " ${SOURCE}: ${text}")

@@ -58,37 +58,17 @@ endfunction()
 
 set(isotope_shader_abilities bda coopmat coopmat_bf16 coopmat2)
 
-# isotope_add_shaders(): the target isotope_shaders makes <build>/shaders/isotope/shaders/<module>.hpp for every module. A source makes one
-# module, or one for each line `// variant NAME: -D... [needs ABILITY]`, called <stem>_NAME; sources in reference/ start with reference_.
-# Modules that need an ability which the compiler lacks are made without words.
-function(isotope_add_shaders)
-  if(NOT ISOTOPE_GLSLANG)
-    isotope_refuse("${isotope_prefix}BACKEND=vulkan needs a GLSL compiler, and neither glslang nor glslangValidator was found. fix: sudo apt-get install glslang-tools, or cmake/get-glslang.sh build/glslang (no root rights needed), or ./quickstart deps --backend vulkan.")
-  endif()
-  if(NOT EXISTS "${ISOTOPE_GLSLANG}")
-    isotope_refuse("ISOTOPE_GLSLANG='${ISOTOPE_GLSLANG}' is not there. fix: -UISOTOPE_GLSLANG looks for glslang and glslangValidator.")
-  endif()
-  if(NOT ISOTOPE_VULKAN_HEADERS)
-    isotope_refuse("${isotope_prefix}BACKEND=vulkan needs the Vulkan headers, and vulkan/vulkan_core.h was not found. fix: sudo apt-get install libvulkan-dev, or ./quickstart deps --backend vulkan.")
-  endif()
+# isotope_compile_shaders(<root> <out> <prologue>): commands that make <out>/isotope/shaders/<module>.hpp of every module below <root>, listed in `outputs`, and
+# the text <out>/words.cpp that defines all of them. <prologue>: see compile_shader.cmake; empty: none.
+function(isotope_compile_shaders root folder prologue)
   set(lacks "")
   foreach(ability IN LISTS isotope_shader_abilities)
-    isotope_probe_shader(${ability})
     string(TOUPPER ${ability} upper)
     if(NOT ISOTOPE_SHADER_${upper})
       list(APPEND lacks ${ability})
     endif()
   endforeach()
-  if("bda" IN_LIST lacks)
-    isotope_refuse("${isotope_prefix}BACKEND=vulkan: ${ISOTOPE_GLSLANG} cannot compile buffer references. fix: glslang 12 or later, or cmake/get-glslang.sh build/glslang.")
-  endif()
-  if(lacks)
-    list(JOIN lacks ", " text)
-    message(STATUS "isotope: ${ISOTOPE_GLSLANG} lacks ${text}: kernels for matrix units are left out; cmake/get-glslang.sh build/glslang brings a compiler that has them")
-  endif()
-
-  set(root ${PROJECT_SOURCE_DIR}/kernels/vulkan)
-  set(out ${PROJECT_BINARY_DIR}/shaders/isotope/shaders)
+  set(out ${folder}/isotope/shaders)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.comp)
   file(GLOB_RECURSE parts CONFIGURE_DEPENDS ${root}/*.glsl)
   set(outputs "")
@@ -122,8 +102,9 @@ function(isotope_add_shaders)
       add_custom_command(
         OUTPUT ${out}/${module}.hpp ${out}/${module}.words.hpp
         COMMAND ${CMAKE_COMMAND} -DGLSLANG=${ISOTOPE_GLSLANG} -DVALIDATOR=${ISOTOPE_SPIRV_VAL} -DSOURCE=${source} -DMODULE=${module} -DOUT=${out}
-                "-DFLAGS=${flags} -I${root}" "-DMISSING=${missing}" -DNEEDS=${needs} -P ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake
-        DEPENDS ${source} ${parts} ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake ${PROJECT_BINARY_DIR}/shaders/probe/bda.stamp
+                "-DFLAGS=${flags} -I${root}" "-DMISSING=${missing}" -DNEEDS=${needs}
+                -DPROLOGUE=${prologue} -P ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake
+        DEPENDS ${source} ${parts} ${prologue} ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake ${PROJECT_BINARY_DIR}/shaders/probe/bda.stamp
         COMMENT "Compiling shader ${module}"
         VERBATIM)
       list(APPEND outputs ${out}/${module}.hpp)
@@ -135,6 +116,51 @@ const shader ${module}{\"${module}\", ${module}_words, \"${missing}\", \"${needs
 ")
     endforeach()
   endforeach()
+  file(GENERATE OUTPUT ${folder}/words.cpp CONTENT "${compiled}")
+  set(outputs ${outputs} PARENT_SCOPE)
+endfunction()
+
+# isotope_add_shader_words(<target> <root> <out> <prologue>): an object library with the words of all modules, as isotope_shader_words has them. A program
+# that links it has its kernels from there.
+function(isotope_add_shader_words target root folder prologue)
+  isotope_compile_shaders(${root} ${folder} "${prologue}")
+  add_custom_target(${target}_modules DEPENDS ${outputs})
+  add_library(${target} OBJECT EXCLUDE_FROM_ALL ${folder}/words.cpp)
+  add_dependencies(${target} ${target}_modules)
+  target_include_directories(${target} BEFORE PRIVATE ${folder})
+  target_link_libraries(${target} PRIVATE isotope_own)
+endfunction()
+
+# isotope_add_shaders(): the target isotope_shaders makes <build>/shaders/isotope/shaders/<module>.hpp for every module. A source makes one
+# module, or one for each line `// variant NAME: -D... [needs ABILITY]`, called <stem>_NAME; sources in reference/ start with reference_.
+# Modules that need an ability which the compiler lacks are made without words.
+function(isotope_add_shaders)
+  if(NOT ISOTOPE_GLSLANG)
+    isotope_refuse("${isotope_prefix}BACKEND=vulkan needs a GLSL compiler, and neither glslang nor glslangValidator was found. fix: sudo apt-get install glslang-tools, or cmake/get-glslang.sh build/glslang (no root rights needed), or ./quickstart deps --backend vulkan.")
+  endif()
+  if(NOT EXISTS "${ISOTOPE_GLSLANG}")
+    isotope_refuse("ISOTOPE_GLSLANG='${ISOTOPE_GLSLANG}' is not there. fix: -UISOTOPE_GLSLANG looks for glslang and glslangValidator.")
+  endif()
+  if(NOT ISOTOPE_VULKAN_HEADERS)
+    isotope_refuse("${isotope_prefix}BACKEND=vulkan needs the Vulkan headers, and vulkan/vulkan_core.h was not found. fix: sudo apt-get install libvulkan-dev, or ./quickstart deps --backend vulkan.")
+  endif()
+  set(lacks "")
+  foreach(ability IN LISTS isotope_shader_abilities)
+    isotope_probe_shader(${ability})
+    string(TOUPPER ${ability} upper)
+    if(NOT ISOTOPE_SHADER_${upper})
+      list(APPEND lacks ${ability})
+    endif()
+  endforeach()
+  if("bda" IN_LIST lacks)
+    isotope_refuse("${isotope_prefix}BACKEND=vulkan: ${ISOTOPE_GLSLANG} cannot compile buffer references. fix: glslang 12 or later, or cmake/get-glslang.sh build/glslang.")
+  endif()
+  if(lacks)
+    list(JOIN lacks ", " text)
+    message(STATUS "isotope: ${ISOTOPE_GLSLANG} lacks ${text}: kernels for matrix units are left out; cmake/get-glslang.sh build/glslang brings a compiler that has them")
+  endif()
+
+  isotope_compile_shaders(${PROJECT_SOURCE_DIR}/kernels/vulkan ${PROJECT_BINARY_DIR}/shaders "")
   add_custom_target(isotope_shaders DEPENDS ${outputs})
   target_include_directories(isotope INTERFACE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/shaders>)
   target_include_directories(isotope SYSTEM INTERFACE $<BUILD_INTERFACE:${ISOTOPE_VULKAN_HEADERS}>)
@@ -143,7 +169,6 @@ const shader ${module}{\"${module}\", ${module}_words, \"${missing}\", \"${needs
   install(DIRECTORY ${PROJECT_BINARY_DIR}/shaders/isotope DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
 
   # The words of all modules compiled once: where ISOTOPE_COMPILED_SHADERS is defined, headers only declare them.
-  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/shaders/words.cpp CONTENT "${compiled}")
   add_library(isotope_shader_words STATIC EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/shaders/words.cpp)
   target_link_libraries(isotope_shader_words PRIVATE isotope)
   target_compile_definitions(isotope_shader_words INTERFACE ISOTOPE_COMPILED_SHADERS)

@@ -20,6 +20,7 @@ namespace conform = iso::conform;
 struct target_choice {
   std::string backend, precision, kernels;
   iso::device_options device;
+  bool sweep = false;
 };
 
 /// @error invalid_argument, listing what there is
@@ -38,12 +39,23 @@ inline iso::result<target_choice> choose_target(const command& c, const built_fo
   if (!threads) return threads.error();
   t.device.threads = int(*threads);
   t.device.name = c.get("--device");
+  if (c.has("--launch-size")) {
+    if (t.backend == "cpu") return refuse("processors have no workgroups", "--launch-size", "--threads says how many threads run");
+    t.sweep = c.get("--launch-size") == "sweep";
+    auto size = t.sweep ? iso::result<std::int64_t>(-1) : c.whole("--launch-size", -1, 0, std::numeric_limits<std::int32_t>::max());
+    if (!size) return size.error();
+    t.device.diagnose.launch_size = std::int32_t(*size);
+  }
   t.device.timeout_seconds = 300;  // a batch under a driver on the processor takes minutes where others want it, too
   return t;
 }
 inline opened open_target(const target_choice& t) {
-  if (t.backend == "cpu") return t.precision == "f32" ? open_cpu_f32(t.kernels, t.device) : open_cpu_bf16(t.kernels, t.device);
-  return t.precision == "f32" ? open_built_f32(t.kernels, t.device) : open_built_bf16(t.kernels, t.device);
+  const auto open = t.backend == "cpu" ? (t.precision == "f32" ? open_cpu_f32 : open_cpu_bf16)
+                                       : (t.precision == "f32" ? open_built_f32 : open_built_bf16);
+  auto e = open(t.kernels, t.device);
+  if (e && t.sweep)
+    if (auto r = (*e)->sweep(); !r) return r.error();
+  return e;
 }
 /// No device here, rather than a mistake or a failure.
 inline bool device_is_missing(const iso::failure& f) { return f.code == iso::errc::no_device || f.code == iso::errc::missing_feature; }

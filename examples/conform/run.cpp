@@ -63,6 +63,7 @@ iso::result<conform::certificate> run_shard(const command& c, conform::certifica
     for_each_case(o.cases, none);
     cert.counted = std::move(none.counted);
     cert.device = "none";
+    cert.launch = "none";
     return cert;
   }
   const auto info = (*device)->device();
@@ -70,6 +71,7 @@ iso::result<conform::certificate> run_shard(const command& c, conform::certifica
   cert.device_kind = name_of(info.kind);
   cert.driver = info.driver;
   cert.kernel_ops = ops_of_kernels((*device)->facts());
+  cert.launch = (*device)->facts().launch;
   // A gpu that is a program on the processor works long on what a gpu does at once.
   if (info.kind == iso::device_kind::cpu && (*device)->facts().gpu) o.batch_elems = std::min<std::int64_t>(o.batch_elems, 1 << 17);
   auto fingerprint = conform::fingerprint_of(**device);

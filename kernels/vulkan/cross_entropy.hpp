@@ -46,8 +46,7 @@ template <class P> struct kernel<op::cross_entropy, P, kernels::portable> {
       } push{logits.at, targets.at, lse.at, losses.at, word(rows), word(N), word(V)};
       const bool wide = N % 4 == 0;
       const auto t = portable::team::streaming(*l.device, portable::blocks_of_row(V, wide), 8);
-      r.add(shaders::cross_entropy, portable::of_rows(l, t, wide).add(logits.type), push, cover(rows, t.rows()), {logits, targets},
-            {lse, losses})
+      r.add(shaders::cross_entropy, portable::of_rows(l, t, wide).add(logits.type), push, t.take(rows), {logits, targets}, {lse, losses})
           .subgroup = l.device->subgroup;
     }
     portable::record_counted_rows(l, r, targets, V, losses, loss, false);

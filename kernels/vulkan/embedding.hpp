@@ -76,8 +76,8 @@ template <class P> struct kernel<op::embedding, P, kernels::portable> {
       std::uint64_t table, ids, y;
       std::uint32_t units, V;
     } push{table.at, ids.at, y.at, portable::word(units), portable::word(table.dims[0])};
-    r.add(shaders::embedding, constants{256, l.device->subgroup}.add(unit).add(row / unit).add(nan), push, cover(units, 256), {table, ids},
-          {y});
+    r.add(shaders::embedding, constants{256, l.device->subgroup}.add(unit).add(row / unit).add(nan), push, per_invocation(units, 256),
+          {table, ids}, {y});
   }
 };
 

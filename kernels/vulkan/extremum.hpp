@@ -20,7 +20,7 @@ inline bool record_row_extremum(const launch& l, recording& r, std::int64_t mask
     std::uint64_t x, y;
     std::uint32_t rows, n, pitch;
   } push{x.at, y.at, word(s->rows), word(s->n), word(s->pitch)};
-  r.add(shaders::row_extremum, of_rows(l, t, wide).add(x.type).add(y.type).add(least).add(place), push, cover(s->rows, t.rows()), {x}, {y})
+  r.add(shaders::row_extremum, of_rows(l, t, wide).add(x.type).add(y.type).add(least).add(place), push, t.take(s->rows), {x}, {y})
       .subgroup = l.device->subgroup;
   return true;
 }

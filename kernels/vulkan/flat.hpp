@@ -9,7 +9,7 @@ namespace portable {
 
 inline constexpr std::int64_t flat_group = 256;  // invocations of a workgroup
 inline constants flat(const launch& l) { return {word(flat_group), l.device->subgroup}; }
-inline groups per_four(std::int64_t n) { return cover(divide_up(n, 4), flat_group); }
+inline groups per_four(std::int64_t n) { return per_invocation(divide_up(n, 4), flat_group); }
 
 /// Flat regions may hold more elements than a shader counts: f(first, n) for pieces.
 template <class F> void in_pieces(std::int64_t count, const F& f) {

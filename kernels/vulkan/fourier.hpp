@@ -107,8 +107,8 @@ class fourier {
       float inner, outer;
       std::uint32_t rows, h, circle_bits;
     } push{halves.at, y.at, circle_.at, float(task_.y_inner), float(task_.y_outer), word(rows), word(task_.points), circle_.bits};
-    r_.add(shaders::fft_bins, constants{64u, l_.device->subgroup}.add(y.type).add(aligned(y)), push, cover(rows * (task_.points + 1), 64),
-           {halves.all, circle_}, {y.all});
+    r_.add(shaders::fft_bins, constants{64u, l_.device->subgroup}.add(y.type).add(aligned(y)), push,
+           per_invocation(rows * (task_.points + 1), 64), {halves.all, circle_}, {y.all});
   }
 
   /// A forward transform from scratch memory to scratch memory.

@@ -79,7 +79,7 @@ class matmul_dispatches {
       push.parts = std::uint32_t(split.parts);
       std::vector<range> reads{partial_sums(split)}, writes;
       add_result_ranges(reads, writes);
-      r_.add(code.of(body_), c, push, cover(push.batches * j_.s.M * ((j_.s.N + 3) / 4), 64), std::move(reads), std::move(writes));
+      r_.add(code.of(body_), c, push, per_invocation(push.batches * j_.s.M * ((j_.s.N + 3) / 4), 64), std::move(reads), std::move(writes));
     }
   }
 };

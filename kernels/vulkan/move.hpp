@@ -69,7 +69,8 @@ inline void record_units(const launch& l, recording& r, const paired_axes& a, st
   }
   std::vector<range> reads;
   if (!o.fill) reads.push_back(o.reads);
-  r.add(shaders::move, flat(l).add(unit).add(a.rank).add(o.fill), push, cover(push.count, flat_group), std::move(reads), {o.writes});
+  r.add(shaders::move, flat(l).add(unit).add(a.rank).add(o.fill), push, per_invocation(push.count, flat_group), std::move(reads),
+        {o.writes});
 }
 
 /// Whether tiles did it: an axis contiguous in x, another in y, at most three more.

@@ -27,7 +27,7 @@ inline bool record_norm(const launch& l, recording& r, const norm_operands& o) {
   std::vector<range> reads{*o.x, *o.weight}, writes{*o.y, *o.rstds};
   if (o.bias != nullptr) reads.push_back(*o.bias);
   if (o.means != nullptr) writes.push_back(*o.means);
-  r.add(shaders::norm, of_rows(l, t, wide).add(C).add(o.bias != nullptr).add(o.x->type).add(o.weight->type), push, cover(rows, t.rows()),
+  r.add(shaders::norm, of_rows(l, t, wide).add(C).add(o.bias != nullptr).add(o.x->type).add(o.weight->type), push, t.take(rows),
         std::move(reads), std::move(writes))
       .subgroup = l.device->subgroup;
   return true;

@@ -22,7 +22,8 @@ template <class P> struct kernel<op::rope, P, kernels::portable> {
       std::uint64_t x, y, table;
       std::uint32_t count, S, H, blocks;
     } push{x.at, y.at, table, portable::word(count), portable::word(S), portable::word(H), portable::word(D / 8)};
-    r.add(shaders::rope, portable::flat(l).add(x.type), push, cover(count, portable::flat_group), {x, range(table, 4 * S * D)}, {y});
+    r.add(shaders::rope, portable::flat(l).add(x.type), push, per_invocation(count, portable::flat_group), {x, range(table, 4 * S * D)},
+          {y});
   }
 };
 

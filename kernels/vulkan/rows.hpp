@@ -32,15 +32,25 @@ inline std::int64_t workgroup(const facts& d, std::int64_t wanted) {
 
 /// Rows of `blocks` blocks: a team of `size` invocations a row, each with `hold` blocks of it in registers.
 struct team {
-  static constexpr std::int64_t whole = 64;  // workgroups are multiples of this: whole subgroups of any device
-  std::int64_t workgroup = 0, size = 0, hold = 0;
+  static constexpr std::int64_t whole = 64;                  // workgroups are multiples of this: whole subgroups of any device
+  std::int64_t workgroup = 0, size = 0, hold = 0, most = 0;  // most: of a workgroup of subgroups that work each by itself
 
   std::int64_t rows() const { return workgroup / size; }  // of a workgroup
+  /// Workgroups for n rows. Teams that are subgroups know nothing of their neighbours.
+  groups take(std::int64_t n) const {
+    groups g = cover(n, rows());
+    if (most == 0) return g;
+    g.items = n * size;
+    g.unit = word(size);
+    g.most = word(most);
+    return g;
+  }
 
   /// A subgroup up to `few` blocks an invocation, else a workgroup, up to `most` of them; hold = 0: too long for registers.
   static team holding(const facts& d, std::int64_t blocks, std::int64_t few, std::int64_t most) {
     const std::int64_t subgroup = d.subgroup;
-    if (blocks <= few * subgroup) return {portable::workgroup(d, 256), subgroup, std::max<std::int64_t>(1, divide_up(blocks, subgroup))};
+    if (blocks <= few * subgroup)
+      return {portable::workgroup(d, 256), subgroup, std::max<std::int64_t>(1, divide_up(blocks, subgroup)), largest_workgroup(d)};
     for (std::int64_t w = std::min<std::int64_t>(256, largest_workgroup(d)); w <= largest_workgroup(d); w *= 2) {
       const std::int64_t hold = divide_up(blocks, w), size = round_up(divide_up(blocks, hold), whole);
       if (hold <= most) return {size, size, hold};
@@ -50,7 +60,7 @@ struct team {
   /// Rows that pass by: a subgroup up to `few` blocks an invocation, else a workgroup of at most 256.
   static team streaming(const facts& d, std::int64_t blocks, std::int64_t few) {
     const std::int64_t subgroup = d.subgroup, w = portable::workgroup(d, 256);
-    if (blocks <= few * subgroup) return {w, subgroup, 1};
+    if (blocks <= few * subgroup) return {w, subgroup, 1, largest_workgroup(d)};
     const std::int64_t size = std::min(w, round_up(std::max<std::int64_t>(1, blocks), whole));
     return {size, size, 1};
   }

@@ -29,8 +29,8 @@ template <class Op, class P, bool Logs, bool Gradient> struct along_axis {
         std::uint64_t x, dy, y;
         std::uint32_t cols, n, inner;
       } push{x.at, dy.at, y.at, word(outer * inner), word(n), word(inner)};
-      r.add(shaders::softmax_columns, flat(l).add(x.type).add(Logs).add(Gradient), push, cover(outer * inner, flat_group), std::move(reads),
-            {y});
+      r.add(shaders::softmax_columns, flat(l).add(x.type).add(Logs).add(Gradient), push, per_invocation(outer * inner, flat_group),
+            std::move(reads), {y});
       return;
     }
     if (!all_aligned(x, dy, y)) return fall_through<Op, P>(l, r, "softmax: the rows are no whole vectors");
@@ -44,13 +44,13 @@ template <class Op, class P, bool Logs, bool Gradient> struct along_axis {
         std::uint64_t y, dy, dx;
         std::uint32_t rows, n;
       } push{x.at, dy.at, y.at, word(outer), word(n)};
-      r.add(shaders::softmax_grad, c, push, cover(outer, t.rows()), std::move(reads), {y}).subgroup = l.device->subgroup;
+      r.add(shaders::softmax_grad, c, push, t.take(outer), std::move(reads), {y}).subgroup = l.device->subgroup;
     } else {
       const struct {
         std::uint64_t x, y;
         std::uint32_t rows, n;
       } push{x.at, y.at, word(outer), word(n)};
-      r.add(shaders::softmax, c, push, cover(outer, t.rows()), std::move(reads), {y}).subgroup = l.device->subgroup;
+      r.add(shaders::softmax, c, push, t.take(outer), std::move(reads), {y}).subgroup = l.device->subgroup;
     }
   }
 };

@@ -51,8 +51,8 @@ struct sums {
       std::uint32_t results, n, pitch, pieces, each;
       float terms;
     } push{x.at, y.at, word(s.rows * pieces), word(s.n), word(s.pitch), word(pieces), word(each), terms};
-    r.add(shaders::row_sum, of_rows(l, t, wide).add(x.type).add(y.type).add(terms != 0), push, cover(s.rows * pieces, t.rows()), {x}, {y})
-        .subgroup = l.device->subgroup;
+    r.add(shaders::row_sum, of_rows(l, t, wide).add(x.type).add(y.type).add(terms != 0), push, t.take(s.rows * pieces), {x}, {y}).subgroup =
+        l.device->subgroup;
   }
   static void by_rows(const launch& l, recording& r, const merged_reduction::row_shape& s, const view& x, const view& y, bool mean) {
     const float terms = mean ? float(s.n) : 0;

@@ -34,6 +34,27 @@ def test_the_backend_of_the_build_passes_some_ops(folder):
     assert last_line(run).endswith(" 0 failed, 0 unsupported"), run.out
 
 
+def test_a_sweep_of_launch_sizes_covers_them_all_where_there_are_workgroups(folder):
+    for size in ("0", "2000000", "-1", "many"):
+        folder.run("conform", "run", "--ops", "exp", *CPU, "--launch-size", size).refused(2, "--launch-size")
+    built = folder.run("conform", "--version").succeeded().out
+    if "BACKEND=vulkan" not in built:
+        return
+    sweep = ["run", "--strength", "fast", "--launch-size"]
+    for kernels, ops in (("portable", "add,adamw,copy,layer_norm,softmax"), ("reference", "add,adamw")):
+        run = folder.run("conform", *sweep, "sweep", "--kernels", kernels, "--ops", ops, "--out", "sweep.json").succeeded()
+        assert last_line(run).endswith(" 0 failed, 0 unsupported"), run.out
+        swept = certificate(folder, "sweep.json")
+        assert swept["launch_size"] == "sweep" and swept["coverage"]["launches"] == 1
+        adamw = swept["tally"]["launches"][f"{kernels}:adamw"]
+        assert adamw["ran"] == adamw["all"] and adamw["ran"][:2] == [1, 64] and len(adamw["ran"]) >= 3, adamw
+    folder.run("conform", *sweep, "32", "--ops", "add", "--out", "one.json").succeeded()
+    one = certificate(folder, "one.json")
+    assert one["tally"]["launches"]["portable:elementwise"]["ran"] == [32] and one["coverage"]["launches"] < 1
+    for size in ("0", "2000000"):
+        folder.run("conform", *sweep, size, "--ops", "exp").refused(2, f"workgroups of {size} invocations", "takes 1 to ")
+
+
 def test_the_standard_run_has_two_thousand_cases(folder):
     run = folder.run("conform", "run", "--strength", "standard", *CPU).succeeded()
     assert int(last_line(run).split()[0]) >= 2000, run.out

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "numbers.hpp"
 #include "outcome.hpp"
+#include "tally.hpp"
 
 namespace isotope::conform {
 
@@ -55,6 +57,7 @@ class batch_runner {
   const std::set<std::string_view>& reached() const { return reached_; }
   /// Kernel sets and shaders that ran, by op: reasons for falling through among them.
   const std::set<std::string>& tiers() const { return tiers_; }
+  const std::map<std::string, launch_tally>& launches() const { return launches_; }
 
  private:
   executor& on_;
@@ -63,6 +66,7 @@ class batch_runner {
   runner_counters counters_;
   std::set<std::string_view> reached_;
   std::set<std::string> tiers_;
+  std::map<std::string, launch_tally> launches_;
   std::vector<traced_case> traced_;
 
   /// Judges what needs no device. True where the case is to run.
@@ -131,7 +135,7 @@ class batch_runner {
     if (!plain) return plain.error();
     std::vector<std::byte> first;
     if (auto r = run_plain(cases, chosen, *plain, numbers, first, out); !r) return r;
-    if (options_.perturbed)
+    for (int k = 0; options_.perturbed && k < on_.perturbations(); ++k)
       if (auto r = run_perturbed(cases, chosen, traced, *plain, numbers, first, out); !r) return r;
     for (std::size_t n = 0; n < chosen.size(); ++n) judge(cases[chosen[n]], traced[n], plain->cases[n], numbers[n], first, out[chosen[n]]);
     return {};
@@ -186,10 +190,19 @@ class batch_runner {
     ++counters_.batches;
     counters_.dispatched += std::int64_t(chosen.size());
     counters_.submissions += (*loaded)->submissions();
-    for (const auto& t : (*loaded)->tiers())
-      tiers_.insert(std::string(t.set) + ":" + std::string(t.shader) +
-                    (t.reason.empty() ? "" : ", not a better set: " + std::string(t.reason)));
+    count_launches(**loaded);
     return {};
+  }
+  void count_launches(const loaded_batch& b) {
+    for (const step_tier& t : b.tiers()) {
+      const std::string set(t.set), shader(t.shader);
+      tiers_.insert(set + ":" + shader + (t.reason.empty() ? "" : ", not a better set: " + std::string(t.reason)));
+      if (t.launch == 0) continue;
+      launch_tally& l = launches_[set + ":" + (t.op.empty() ? shader : std::string(t.op))];
+      l.ran.insert(t.launch);
+      l.all.insert(t.launch);
+      l.all.insert(t.launch_sizes.begin(), t.launch_sizes.end());
+    }
   }
   /// The tensor before a guard that was written.
   void blame_owner(const planned_batch& b, const tensor_place& guard, const std::vector<std::size_t>& chosen, std::vector<outcome>& out) {
@@ -208,7 +221,7 @@ class batch_runner {
     blame_all(chosen, out, "some case of the batch writes between the operands", "run the cases one by one with --batch 1");
   }
 
-  /// Other places, another order, another number of threads, a busy queue, fused: the same bits.
+  /// Other places, another order, another number of threads or size of workgroups, a busy queue, fused: the same bits.
   result<void> run_perturbed(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, std::span<const traced_case> traced,
                              const planned_batch& plain, const std::vector<std::vector<array>>& numbers,
                              const std::vector<std::byte>& first, std::vector<outcome>& out) {
@@ -225,8 +238,9 @@ class batch_runner {
     for (std::size_t n = 0; n < chosen.size(); ++n)
       for (std::size_t k = 0; k < plain.cases[n].out.size(); ++k)
         if (!same_bits(plain.cases[n].out[k], first.data(), b->cases[n].out[k], bytes.data()))
-          blame(out[chosen[n]], "gives other bits at another place, in another order of cases, with other threads or fused",
+          blame(out[chosen[n]], "gives other bits at another place, in another order of cases, with other threads or workgroups, or fused",
                 "look for reads past an operand's end, for sums whose order depends on threads, and for contraction");
+    count_launches(**loaded);
     return {};
   }
 

@@ -17,7 +17,8 @@ struct coverage {
   double gradients = 0;  // of differentiable ops, with a gradient case
   double kernels = 0;    // ops of the target's kernel table that a plan reached
   double runs = 0;       // cases that ran, of those that were to run
-  double least() const { return std::min({ops, gradients, kernels, runs}); }
+  double launches = 0;   // sizes of workgroups that the kernels that ran had, of those of a sweep
+  double least() const { return std::min({ops, gradients, kernels, runs, launches}); }
 };
 
 inline coverage coverage_of(const tally& t, std::span<const std::string> kernel_ops) {
@@ -31,13 +32,15 @@ inline coverage coverage_of(const tally& t, std::span<const std::string> kernel_
     gradients += found != t.ops.end() && found->second.by_kind[std::size_t(case_kind::gradient)] > 0 ? 1 : 0;
   }
   for (const auto& k : kernel_ops) kernels += t.reached.contains(k) ? 1 : 0;
+  std::int64_t sizes = 0, swept = 0;
+  for (const auto& [kernel, l] : t.launches) sizes += std::int64_t(l.ran.size()), swept += std::int64_t(l.all.size());
   const op_tally all = t.total();
   return {share(ops, std::int64_t(every_spec().size())), share(gradients, differentiable), share(kernels, std::int64_t(kernel_ops.size())),
-          share(all.cases() - all.unsupported, all.cases())};
+          share(all.cases() - all.unsupported, all.cases()), share(sizes, swept)};
 }
 
 struct certificate {
-  std::string tool, time, backend, precision, kernels, device, device_kind, driver, fingerprint, registry, strength, ops;
+  std::string tool, time, backend, precision, kernels, device, device_kind, driver, fingerprint, registry, strength, ops, launch;
   std::uint64_t seed = 1;
   shard_of shard;
   std::vector<std::string> kernel_ops;  // of the target's table
@@ -55,6 +58,7 @@ inline json_object facts_in(const certificate& c) {
       .number("gradients", v.gradients)
       .number("kernels", v.kernels)
       .number("runs", v.runs)
+      .number("launches", v.launches)
       .number("least", v.least());
   json_object o;
   o.whole("format", certificate_format).text("tool", c.tool).text("precision", c.precision).text("kernels", c.kernels);
@@ -62,7 +66,8 @@ inline json_object facts_in(const certificate& c) {
       .text("fingerprint", c.fingerprint)
       .text("registry", c.registry)
       .text("strength", c.strength)
-      .text("ops", c.ops);
+      .text("ops", c.ops)
+      .text("launch_size", c.launch);
   o.text("seed", hex_text(c.seed).view()).set("shard", json_object().whole("index", c.shard.index).whole("count", c.shard.count).str());
   o.set("kernel_ops", json_array(c.kernel_ops, [](const std::string& x) { return io::json_string(x); }));
   o.set("tally", json_of(c.counted)).set("counts", counts.str()).set("coverage", covered.str());
@@ -85,9 +90,10 @@ inline result<certificate> read_certificate(const std::string& path) {
     return fail(errc::bad_format, "a certificate without a usable '" + what + "'", path, "run again");
   };
   certificate c;
-  for (const auto& [key, to] : {std::pair("tool", &c.tool), std::pair("time", &c.time), std::pair("precision", &c.precision),
-                                std::pair("kernels", &c.kernels), std::pair("fingerprint", &c.fingerprint),
-                                std::pair("registry", &c.registry), std::pair("strength", &c.strength), std::pair("ops", &c.ops)}) {
+  for (const auto& [key, to] :
+       {std::pair("tool", &c.tool), std::pair("time", &c.time), std::pair("precision", &c.precision), std::pair("kernels", &c.kernels),
+        std::pair("fingerprint", &c.fingerprint), std::pair("registry", &c.registry), std::pair("strength", &c.strength),
+        std::pair("ops", &c.ops), std::pair("launch_size", &c.launch)}) {
     const io::json* x = j->find(key);
     if (x == nullptr || x->is != io::json::kind::string) return malformed(key);
     *to = x->text;

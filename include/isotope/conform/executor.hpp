@@ -23,6 +23,7 @@ struct target_facts {
   std::int64_t chunk_bytes = 0, tensor_bytes = 0;
   bool gpu = false;
   std::int64_t (*chain)(std::int64_t K) = nullptr;
+  std::string launch = "own";  // invocations of workgroups: own (the kernels choose), a number, or sweep
 
   conditions on() const { return {program, gpu, chain}; }
 };
@@ -30,6 +31,9 @@ struct target_facts {
 /// What ran a step of a plan: the kernel set, and why not a better one.
 struct step_tier {
   std::string_view set, shader, reason;
+  std::string_view op = {};                // whose kernel it is; empty: of no step
+  std::int32_t launch = 0;                 // invocations of its workgroups; 0: the backend has none
+  std::vector<std::int32_t> launch_sizes;  // those of a whole sweep
 };
 
 /// A plan in a device's memory.
@@ -52,8 +56,15 @@ class executor {
   virtual ~executor() = default;
   virtual target_facts facts() const = 0;
   virtual device_info device() const = 0;
-  /// `perturbed`: on other numbers of threads, where a device has threads: 1, 2 and 3 in turn.
+  /// `perturbed`: on other numbers of threads, where a device has threads: 1, 2 and 3 in turn; after `sweep` on other sizes of workgroups, each in turn.
   virtual result<std::unique_ptr<loaded_batch>> load(dynamic_plan plan, bool perturbed) = 0;
+  /// How often a batch is loaded perturbed.
+  virtual int perturbations() const { return 1; }
+  /// From here on batches also run with every other size of workgroups. @error invalid_argument where there are none
+  virtual result<void> sweep() {
+    return fail(errc::invalid_argument, "there are no workgroups whose size could be swept", std::string(facts().backend),
+                "use another backend");
+  }
 };
 
 }  // namespace isotope::conform

@@ -12,8 +12,8 @@ namespace isotope::conform {
 
 template <class Session> class batch_of final : public loaded_batch {
  public:
-  batch_of(Session s, std::int64_t input_bytes, std::int64_t output_bytes)
-      : session_(std::move(s)), input_bytes_(input_bytes), output_bytes_(output_bytes) {}
+  batch_of(Session s, std::int64_t input_bytes, std::int64_t output_bytes, std::vector<std::int32_t> swept)
+      : session_(std::move(s)), input_bytes_(input_bytes), output_bytes_(output_bytes), swept_(std::move(swept)) {}
 
   std::span<std::byte> inputs() override {
     auto front = session_.template input<float>("front");
@@ -52,13 +52,17 @@ template <class Session> class batch_of final : public loaded_batch {
   std::vector<step_tier> tiers() const override {
     std::vector<step_tier> all;
     if constexpr (requires { session_.dispatches(); })
-      for (const auto& d : session_.dispatches()) all.push_back({d.tier, d.code->name, d.reason});
+      for (const auto& d : session_.dispatches())
+        all.push_back({d.tier, d.code->name, d.reason,
+                       d.step < 0 ? std::string_view() : session_.plan().steps[std::size_t(d.step)].op->name, std::int32_t(d.invocations()),
+                       d.launch_sizes(swept_)});
     return all;
   }
 
  private:
   Session session_;
   std::int64_t input_bytes_, output_bytes_, runs_ = 0;
+  std::vector<std::int32_t> swept_;
 };
 
 /// A kernel of matmul may declare the longest serial sum of its products: `static constexpr std::int64_t chain(std::int64_t K)`.
@@ -84,6 +88,7 @@ template <Target T> class executor_of final : public executor {
     auto first = device_type::open(o);
     if (!first) return first.error();
     auto e = std::make_unique<executor_of>();
+    e->options_ = o;
     e->devices_.push_back(*std::move(first));
     if (T::backend::name == "cpu")  // launch sizes of a processor: threads
       for (const int threads : {1, 2, 3}) {
@@ -105,7 +110,10 @@ template <Target T> class executor_of final : public executor {
             T::backend::chunk_bytes,
             tensor_limit<typename T::backend>(),
             T::backend::name != "cpu",
-            chain_of_products<T>()};
+            chain_of_products<T>(),
+            swept_                              ? "sweep"
+            : options_.diagnose.launch_size > 0 ? std::to_string(options_.diagnose.launch_size)
+                                                : "own"};
   }
   device_info device() const override { return devices_[0].info(); }
   result<std::unique_ptr<loaded_batch>> load(dynamic_plan plan, bool perturbed) override {
@@ -113,12 +121,36 @@ template <Target T> class executor_of final : public executor {
     const std::size_t others = devices_.size() - 1, which = perturbed && others > 0 ? 1 + turn_++ % others : 0;
     auto s = devices_[which].load(std::move(plan));
     if (!s) return s.error();
-    return std::unique_ptr<loaded_batch>(std::make_unique<batch_of<typename device_type::session>>(*std::move(s), in, out));
+    return std::unique_ptr<loaded_batch>(std::make_unique<batch_of<typename device_type::session>>(*std::move(s), in, out, launch_sizes()));
+  }
+  int perturbations() const override { return swept_ ? int(devices_.size()) - 1 : 1; }
+  result<void> sweep() override {
+    if constexpr (requires { devices_[0].launch_sizes(); }) {
+      for (const std::int32_t n : launch_sizes()) {
+        device_options other = options_;
+        other.diagnose.launch_size = n;
+        auto next = device_type::open(other);
+        if (!next) return next.error();
+        devices_.push_back(*std::move(next));
+      }
+      swept_ = true;
+      return {};
+    } else {
+      return executor::sweep();
+    }
   }
 
  private:
   std::vector<device_type> devices_;  // the first runs plain plans, the others take turns with perturbed ones
   std::size_t turn_ = 0;
+  device_options options_;
+  bool swept_ = false;
+
+  /// Those that a sweep adds to what the kernels choose; none where a backend has no workgroups.
+  std::vector<std::int32_t> launch_sizes() const {
+    if constexpr (requires { devices_[0].launch_sizes(); }) return devices_[0].launch_sizes();
+    else return {};
+  }
 };
 
 }  // namespace isotope::conform

@@ -32,7 +32,7 @@ inline std::string run_digest(const run_options& o, const target_facts& on, cons
   std::string s = std::string(on.backend) + "/" + std::string(on.set) + "/" + std::string(name_of(on.program)) + "/" + d.name + "/" +
                   d.driver + "/" + std::string(hex_text(registry_hash()).view()) + "/" + std::to_string(o.cases.seed) + "/" +
                   std::string(name_of(o.cases.how)) + "/" + std::to_string(o.cases.multiple) + "/" + std::to_string(o.shard.index) + "/" +
-                  std::to_string(o.shard.count) + "/" + std::to_string(o.skip) + "/" + std::to_string(o.first.size());
+                  std::to_string(o.shard.count) + "/" + std::to_string(o.skip) + "/" + std::to_string(o.first.size()) + "/" + on.launch;
   for (const spec* p : o.cases.ops) s += "," + std::string(p->name);
   return sha256::of(s);
 }
@@ -139,6 +139,7 @@ class conformance_run : private case_visitor {
       pending_elems_ = 0;
       for (const auto& name : runner_.reached()) counted_.reached.insert(std::string(name));
       counted_.tiers.insert(runner_.tiers().begin(), runner_.tiers().end());
+      for (const auto& [kernel, sizes] : runner_.launches()) counted_.launches[kernel].add(sizes);
     }
     if (!o_.checkpoint_file.empty())
       if (auto r = save({run_, next, counted_}, o_.checkpoint_file); !r) return r;

@@ -20,6 +20,16 @@ struct op_tally {
   friend bool operator==(const op_tally&, const op_tally&) = default;
 };
 
+/// Sizes of workgroups of an op's kernel: all of a sweep, and those that it ran with.
+struct launch_tally {
+  std::set<std::int64_t> all, ran;
+  void add(const launch_tally& o) {
+    all.insert(o.all.begin(), o.all.end());
+    ran.insert(o.ran.begin(), o.ran.end());
+  }
+  friend bool operator==(const launch_tally&, const launch_tally&) = default;
+};
+
 struct tally {
   static constexpr std::size_t failures_kept = 16;
   std::map<std::string, op_tally> ops;
@@ -28,6 +38,7 @@ struct tally {
   std::set<std::string> reached;                   // ops whose kernels ran
   std::map<std::string, std::string> regressions;  // known failures that were replayed, by digest: pass, fail, unsupported
   std::set<std::string> tiers;                     // kernels that ran, where the backend tells
+  std::map<std::string, launch_tally> launches;    // of those with workgroups
 
   op_tally total() const {
     op_tally t;
@@ -67,11 +78,14 @@ struct tally {
     reached.insert(other.reached.begin(), other.reached.end());
     regressions.insert(other.regressions.begin(), other.regressions.end());
     tiers.insert(other.tiers.begin(), other.tiers.end());
+    for (const auto& [kernel, sizes] : other.launches) launches[kernel].add(sizes);
   }
 };
 
 inline std::string json_of(const tally& t) {
-  json_object ops, missing, regressions;
+  json_object ops, missing, regressions, launches;
+  const auto sizes = [](const std::set<std::int64_t>& s) { return json_array(s, [](std::int64_t n) { return std::to_string(n); }); };
+  for (const auto& [kernel, l] : t.launches) launches.set(kernel, json_object().set("all", sizes(l.all)).set("ran", sizes(l.ran)).str());
   for (const auto& [name, o] : t.ops) {
     json_object p;
     p.whole("forward", o.by_kind[0]).whole("gradient", o.by_kind[1]).whole("law", o.by_kind[2]).whole("refusal", o.by_kind[3]);
@@ -89,14 +103,16 @@ inline std::string json_of(const tally& t) {
       .set("regressions", regressions.str())
       .set("reached", names(t.reached))
       .set("tiers", names(t.tiers))
+      .set("launches", launches.str())
       .str();
 }
 /// False where a member is missing or has another form.
 inline bool read_tally(const io::json* j, tally& t) {
   if (j == nullptr) return false;
   const io::json *ops = j->find("ops"), *failures = j->find("failures"), *missing = j->find("unsupported"), *reached = j->find("reached"),
-                 *tiers = j->find("tiers"), *regressions = j->find("regressions");
-  if (ops == nullptr || failures == nullptr || missing == nullptr || reached == nullptr || tiers == nullptr || regressions == nullptr)
+                 *tiers = j->find("tiers"), *regressions = j->find("regressions"), *launches = j->find("launches");
+  if (ops == nullptr || failures == nullptr || missing == nullptr || reached == nullptr || tiers == nullptr || regressions == nullptr ||
+      launches == nullptr)
     return false;
   bool ok = true;
   for (const auto& m : ops->members) {
@@ -119,6 +135,17 @@ inline bool read_tally(const io::json* j, tally& t) {
   for (const auto& m : regressions->members) t.regressions[m.key] = m.value.text;
   for (const io::json& x : reached->items) t.reached.insert(x.text);
   for (const io::json& x : tiers->items) t.tiers.insert(x.text);
+  for (const auto& m : launches->members)
+    for (const auto& [key, to] : {std::pair("all", &launch_tally::all), std::pair("ran", &launch_tally::ran)}) {
+      const io::json* sizes = m.value.find(key);
+      ok = ok && sizes != nullptr;
+      if (sizes == nullptr) continue;
+      for (const io::json& x : sizes->items) {
+        std::int64_t n = 0;
+        ok = ok && read_whole(&x, n);
+        (t.launches[m.key].*to).insert(n);
+      }
+    }
   return ok;
 }
 

@@ -2,11 +2,17 @@
 /// What an application may switch on or off to look into a run. The library reads no environment variable and prints nothing: programs fill
 /// this from flags and ISOTOPE_* variables (docs/FLAGS.md), hand it to `device<T>::open`, and write reports of plan/ and train/ themselves.
 #include <cstdint>
+#include <vector>
 
 namespace isotope {
 
 /// A failure that a device pretends to have, to test how programs take it.
 enum class injected_fault : std::uint8_t { none, device_lost, out_of_memory, hung };
+
+/// A specialization constant of shaders: its number and its value.
+struct shader_constant {
+  std::uint32_t id = 0, value = 0;
+};
 
 struct diagnostics {
   bool validate = false;               // vulkan: load VK_LAYER_KHRONOS_validation and count its messages
@@ -24,6 +30,8 @@ struct diagnostics {
   bool no_auto_wide = false;                    // whatever the weights
   bool force_wide = false;                      // activations are never rounded
   std::int64_t chunk_bytes = 0;                 // vulkan: largest single allocation; 0: the device's own limit
+  std::int32_t launch_size = -1;                // vulkan: invocations of workgroups whose kernel leaves it open; -1: what it chooses
+  std::vector<shader_constant> constants = {};  // vulkan: given to every pipeline beside its own, for kernels that were built to read them
   std::int32_t drop_barrier = -1;               // vulkan: leave out barrier k, to see that checkers notice
   injected_fault fault = injected_fault::none;  // vulkan
   std::int64_t fault_after = 0;                 // submissions that still succeed before `fault`

@@ -32,7 +32,7 @@ template <ShaderPrecision P> struct kernel<op::elementwise, P, kernels::referenc
     const shader& code = l.body.size() <= 1   ? shaders::reference_elementwise_one
                          : l.body.size() <= 4 ? shaders::reference_elementwise_few
                                               : shaders::reference_elementwise_many;
-    r.add(code, c, push, cover(n, 64), reads, writes);
+    r.add(code, c, push, per_invocation(n, 64), reads, writes);
   }
 };
 

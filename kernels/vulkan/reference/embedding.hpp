@@ -17,8 +17,8 @@ template <class P> struct kernel<op::embedding, P, kernels::reference> {
       std::uint64_t table, ids, y;
       std::uint32_t rows, V, C;
     } push{table.at, ids.at, y.at, std::uint32_t(ids.dims.count()), std::uint32_t(table.dims[0]), std::uint32_t(table.dims[1])};
-    r.add(shaders::reference_embedding, constants{64, l.device->subgroup}.add(table.type).add(y.type), push, cover(y.dims.count(), 64),
-          {table, ids}, {y});
+    r.add(shaders::reference_embedding, constants{64, l.device->subgroup}.add(table.type).add(y.type), push,
+          per_invocation(y.dims.count(), 64), {table, ids}, {y});
   }
 };
 

@@ -11,7 +11,7 @@ namespace reference {
 inline constexpr std::int64_t group = 64;  // invocations of a workgroup
 
 inline constants plain(const launch& l) { return {std::uint32_t(group), l.device->subgroup}; }
-inline groups per_item(std::int64_t n) { return cover(n, group); }
+inline groups per_item(std::int64_t n) { return per_invocation(n, group); }
 /// Fits: a tensor has fewer than 2^31 elements.
 inline std::uint32_t word(std::int64_t n) { return std::uint32_t(n); }
 inline range scalars_of(const launch& l) { return {l.scalars, std::int64_t(sizeof(device_scalars))}; }

@@ -264,6 +264,10 @@ class context {
     switches.oscillation_threshold = options.diagnose.oscillation_threshold;
     switches.no_auto_wide = options.diagnose.no_auto_wide;
     switches.force_wide = options.diagnose.force_wide;
+    switches.launch_size = options.diagnose.launch_size;
+    if (const auto n = switches.launch_size; n != -1 && (n < 1 || n > std::int32_t(what_.what.invocations)))
+      return fail(errc::invalid_argument, "workgroups of " + std::to_string(n) + " invocations", "vulkan",
+                  what_.name + " takes 1 to " + std::to_string(what_.what.invocations));
     switches.no_workgroup_matrices = options.diagnose.no_workgroup_matrices;
     if (switches.no_workgroup_matrices || switches.no_matrix_units) what_.what.matrix2 = false;
     VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr, VK_SEMAPHORE_TYPE_TIMELINE, 0};

@@ -2,6 +2,7 @@
 /// A Vulkan device for programs of one target.
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "self_test.hpp"
 #include "session.hpp"
@@ -41,6 +42,8 @@ template <Target T> class device {
   device_info info() const { return context_->info(); }
   const facts& what() const { return context_->what().what; }
   native_handles handles() const { return context_->handles(); }
+  /// Invocations of workgroups that a sweep asks for beside what kernels choose: one, a small number, the largest.
+  std::vector<std::int32_t> launch_sizes() const { return {1, 64, std::int32_t(what().invocations)}; }
   /// Threads do not apply; programs that print them print one.
   int threads() const { return 1; }
   const std::shared_ptr<vulkan::context>& shared() const { return context_; }

@@ -24,6 +24,7 @@ struct kernel_switches {
   float oscillation_threshold = 0.35f;  // weights that oscillate more keep f32 activations
   bool no_auto_wide = false;            // whatever the weights
   bool force_wide = false;              // never round activations
+  std::int32_t launch_size = -1;        // invocations of workgroups that leave it open; -1: what the kernels choose
 };
 
 struct facts {

@@ -162,7 +162,7 @@ inline void limits(const functions& f, physical& p) {
   p.what.least_subgroup = v13.minSubgroupSize;
   p.what.most_subgroup = v13.maxSubgroupSize;
   p.what.shared_bytes = base.properties.limits.maxComputeSharedMemorySize;
-  p.what.invocations = base.properties.limits.maxComputeWorkGroupInvocations;
+  p.what.invocations = std::min(base.properties.limits.maxComputeWorkGroupInvocations, base.properties.limits.maxComputeWorkGroupSize[0]);
   if (units.count != 0) p.what.units = units.count;
   else if (p.kind == device_kind::cpu) p.what.units = 2;
   p.allocation_limit = std::int64_t(std::min<VkDeviceSize>(v11.maxMemoryAllocationSize, VkDeviceSize(1) << 62));

@@ -1,5 +1,6 @@
 #pragma once
 /// What a vulkan kernel receives, and what it hands back: dispatches. Nothing here touches a device, so recordings can be made and checked anywhere.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -17,6 +18,7 @@
 #include "../../core/scalars.hpp"
 #include "../../core/target.hpp"
 #include "facts.hpp"
+#include "launch_size.hpp"
 
 namespace isotope::vulkan {
 
@@ -46,18 +48,6 @@ struct range {
   bool overlaps(const range& o) const { return first < o.end && o.first < end; }
 };
 
-struct groups {
-  std::uint32_t x = 1, y = 1, z = 1;
-};
-/// Workgroups for n work items, `per` in each, over x and y so that no axis passes 65,535: `group_index()` counts them in shaders, which
-/// must leave where it is past the end.
-inline groups cover(std::int64_t n, std::int64_t per) {
-  const std::int64_t all = (n + per - 1) / per, limit = 65535;
-  if (all <= limit) return {std::uint32_t(all < 1 ? 1 : all), 1, 1};
-  const std::int64_t rows = (all + limit - 1) / limit;
-  return {std::uint32_t((all + rows - 1) / rows), std::uint32_t(rows), 1};
-}
-
 /// Specialization constants by id: 0 is the number of invocations in a workgroup, 1 the subgroup size, the rest is the shader's own.
 class constants {
  public:
@@ -73,6 +63,7 @@ class constants {
     std::memcpy(&u, &x, sizeof u);
     return add(u);
   }
+  constants& set_invocations(std::uint32_t n) { return words_.at(0) = n, *this; }
   const std::vector<std::uint32_t>& words() const { return words_; }
 
  private:
@@ -88,11 +79,23 @@ struct dispatch {
   std::array<std::byte, push_limit> push{};
   std::uint32_t push_bytes = 0;
   groups count;
+  std::uint32_t usual = 0;  // invocations of a workgroup that the kernel chose; constant 0 is what it got
   std::vector<range> reads, writes;
   std::string_view tier;      // kernel set that runs
   std::string_view reason{};  // why not a better one; empty: it is the best
   std::int32_t step = -1;     // of the plan
   float oscillation = -1;     // of the step's weight; -1: it has no score
+
+  std::uint32_t invocations() const { return specialization.words().empty() ? 0 : specialization.words()[0]; }
+  /// Invocations of its workgroups in a sweep that asks for `swept` beside the kernel's own choice, in rising order, each once.
+  std::vector<std::int32_t> launch_sizes(std::span<const std::int32_t> swept) const {
+    std::vector<std::int32_t> all{std::int32_t(usual)};
+    if (count.unit != 0)
+      for (const std::int32_t n : swept) all.push_back(std::int32_t(count.fit(std::uint32_t(n))));
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  }
 };
 
 /// Words that the host computes once and shaders read: tables of addresses, twiddle factors, cosines.
@@ -125,6 +128,11 @@ class recording {
     std::memcpy(d.push.data(), &push, sizeof push);
     d.push_bytes = std::uint32_t((sizeof push + 3) / 4 * 4);
     d.count = count;
+    d.usual = d.invocations();
+    if (launch_size > 0 && count.unit != 0) {
+      d.specialization.set_invocations(count.fit(std::uint32_t(launch_size)));
+      d.count = resized(count, d.invocations());
+    }
     d.reads = std::move(reads);
     d.writes = std::move(writes);
     d.tier = tier;
@@ -152,6 +160,7 @@ class recording {
   std::string_view tier, reason;  // of what is added next
   std::int32_t step = -1;
   float oscillation = -1;
+  std::int32_t launch_size = -1;  // invocations of workgroups that leave it open; -1: what the kernels choose
 
  private:
   word_store& words_;

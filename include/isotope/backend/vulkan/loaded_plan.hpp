@@ -91,8 +91,9 @@ class loaded_plan {
       } push{from, readback_, std::uint32_t(bytes / 16)};
       recording r(*parts_->words, *parts_->made);
       tier_of(r, kernels::portable::name);
-      r.add(shaders::readback, constants{64u, parts_->device->what().what.subgroup}, push, cover(bytes / 16, 64), {range(from, bytes)},
-            {range(readback_, bytes)});
+      r.launch_size = parts_->device->what().what.switches.launch_size;
+      r.add(shaders::readback, constants{64u, parts_->device->what().what.subgroup}, push, per_invocation(bytes / 16, 64),
+            {range(from, bytes)}, {range(readback_, bytes)});
       all.push_back(std::move(r.dispatches.back()));
     }
     return all;

@@ -132,9 +132,13 @@ class pipelines : public shader_store {
     VkShaderModule module = VK_NULL_HANDLE;
     if (const auto s = f.CreateShaderModule(context_->handle(), &module_info, nullptr, &module); s != VK_SUCCESS)
       return failed(s, "module " + name);
-    const auto& words = d.specialization.words();
+    std::vector<std::uint32_t> words = d.specialization.words();
     std::vector<VkSpecializationMapEntry> entries;
     for (std::size_t i = 0; i < words.size(); ++i) entries.push_back({std::uint32_t(i), std::uint32_t(4 * i), 4});
+    for (const shader_constant& c : context_->options.diagnose.constants) {
+      entries.push_back({c.id, std::uint32_t(4 * words.size()), 4});
+      words.push_back(c.value);
+    }
     const VkSpecializationInfo specialization{std::uint32_t(entries.size()), entries.data(), 4 * words.size(), words.data()};
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size{VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO,
                                                              nullptr, d.subgroup};

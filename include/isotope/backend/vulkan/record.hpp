@@ -40,6 +40,7 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
                                     const std::array<std::int32_t, 16>& sizes, const facts& device, std::uint8_t active, word_store& words,
                                     shader_store& shaders, const weight_scores* scores = nullptr) {
   recording r(words, shaders);
+  r.launch_size = device.switches.launch_size;
   std::vector<view> views;
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
     const step& s = p.steps[i];
