@@ -2,6 +2,7 @@
 /// The settings of this process from all layers; a resumed run starts from what its checkpoint was trained with.
 #include "../support/command_line.hpp"
 #include "check.hpp"
+#include "replay.hpp"
 #include "settings.hpp"
 #include "sizes.hpp"
 
@@ -49,7 +50,7 @@ inline isotope::result<void> open_folder(configuration& c, const checkpoint_sett
 
 /// Reads every layer and checks the outcome. --help, --version and --print-config open nothing but a checkpoint to resume from.
 ///
-/// @error as config::load, check and open_folder; model_mismatch: a size that is not the checkpoint's
+/// @error as config::load, check, check_replay and open_folder; model_mismatch: a size that is not the checkpoint's
 inline isotope::result<configuration> configure(isotope::config::sources given) {
   const auto sizes = named_sizes();
   configuration c;
@@ -58,6 +59,12 @@ inline isotope::result<configuration> configure(isotope::config::sources given) 
   auto first = isotope::config::load<settings>(given, sizes, support::rules_for(switches));
   if (!first) return std::move(first).error();
   if (first->has_switch("help") || first->has_switch("version")) {
+    c.loaded = *std::move(first);
+    return c;
+  }
+  if (first->value.trace.asked()) {
+    if (auto r = check_replay(*first); !r) return std::move(r).error();
+    if (auto r = check(*first); !r) return std::move(r).error();
     c.loaded = *std::move(first);
     return c;
   }

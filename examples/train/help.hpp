@@ -58,11 +58,13 @@ inline isotope::config::help_words words_of_help() {
       {"watch.profile", "file, or - for stderr: times of batches, steps, validations and saves"},
       {"watch.nan_trace", "after a step that is not finite, find the first node that wrote such a number; on stderr"},
       {"watch.bench_dispatch_only", "time the steps alone: no loss is read back, nothing is validated or saved"},
+      {"trace.in", "safetensors file of a run made elsewhere, to be made again; docs/TRACES.md"},
+      {"trace.out", "safetensors file for what came of it: losses, norms, first gradients, last weights"},
   };
   words.meanings.insert(support::machine_meanings().begin(), support::machine_meanings().end());
   words.meanings.insert(support::diagnose_meanings().begin(), support::diagnose_meanings().end());
   // `checkpoint.dir` is --checkpoint-dir in full: --dir alone would not say of what.
-  words.in_full = {"checkpoint.dir", "checkpoint.every"};
+  words.in_full = {"checkpoint.dir", "checkpoint.every", "trace.in", "trace.out"};
   words.closing = "The defaults are those of " + std::string(default_size) +
                   ". In a file, [groups] are tables and dashes are underscores; as variables, ISOTOPE_MODEL_WIDTH.\n"
                   "A size is weakest, then the file, variables, flags.\n\nsizes:\n";

@@ -5,6 +5,7 @@
 #include "../support/version.hpp"
 #include "configuration.hpp"
 #include "help.hpp"
+#include "replay.hpp"
 #include "run.hpp"
 
 #include <isotope/isotope.hpp>
@@ -25,6 +26,7 @@ int guarded_main(int argc, char** argv) {
   if (configured->loaded.has_switch("version"))
     return support::print(support::version_text(train_program::program, isotope::build_info<isotope::selected>)), support::success;
   if (configured->loaded.has_switch("print-config")) return support::print(isotope::config::table(configured->loaded)), support::success;
+  if (configured->loaded.value.trace.asked()) return train_program::replay(configured->loaded.value);
   return train_program::run(*std::move(configured));
 }
 

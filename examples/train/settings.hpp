@@ -59,6 +59,12 @@ struct watch_settings {
   bool steps() const { return !dump_nodes.empty() || !trace.empty() || nan_trace; }
 };
 
+/// A run made elsewhere that is to be made again: paths of its file and of what came of it here.
+struct trace_settings {
+  std::string in, out;
+  bool asked() const { return !in.empty() || !out.empty(); }
+};
+
 struct settings {
   model_settings model;
   training_settings training;
@@ -66,6 +72,7 @@ struct settings {
   checkpoint_settings checkpoint;
   output_settings output;
   watch_settings watch;
+  trace_settings trace;
   machine_settings machine;
   support::diagnose_settings diagnose;
 };
@@ -85,5 +92,6 @@ BOOST_HANA_ADAPT_STRUCT(train_program::input_settings, text, data, vocab);
 BOOST_HANA_ADAPT_STRUCT(train_program::checkpoint_settings, dir, keep, every, resume, stop_after);
 BOOST_HANA_ADAPT_STRUCT(train_program::output_settings, json, plot);
 BOOST_HANA_ADAPT_STRUCT(train_program::watch_settings, dump_nodes, trace, profile, nan_trace, bench_dispatch_only);
-BOOST_HANA_ADAPT_STRUCT(train_program::settings, model, training, input, checkpoint, output, watch, machine, diagnose);
+BOOST_HANA_ADAPT_STRUCT(train_program::trace_settings, in, out);
+BOOST_HANA_ADAPT_STRUCT(train_program::settings, model, training, input, checkpoint, output, watch, trace, machine, diagnose);
 BOOST_HANA_ADAPT_STRUCT(train_program::kept_settings, size, model, training);
