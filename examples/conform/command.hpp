@@ -65,23 +65,25 @@ inline constexpr flag_meaning flag_meanings[] = {
     {"--launch-size", "N", "invocations of a workgroup where kernels leave it open, or sweep: 1, 64, their own and the device's largest"},
     {"--manifest", "FILE", "run-file: cases, one JSON object a line"},
     {"--tensors", "FOLDER", "run-file: where the cases' safetensors files are"},
+    {"--write", "", "golden: samples for ops that have none, or have another version than theirs"},
     {"--json", "", "plan: the ops with their operands and attributes as JSON"},
     {"--require-device", "", "a device that is not there is a failure, not a skip"},
     {"--version", "", "what the program was built from"},
     {"--help", "", "this text"},
 };
-inline constexpr std::string_view commands[] = {"run", "plan", "merge", "verify", "replay", "run-file"};
+inline constexpr std::string_view commands[] = {"run", "plan", "merge", "verify", "replay", "run-file", "golden"};
 
 inline std::string help_text() {
   std::string s =
-      "isotope-conform run|plan|merge|verify|replay|run-file [flags] [files]\n\n"
+      "isotope-conform run|plan|merge|verify|replay|run-file|golden [flags] [files]\n\n"
       "Tests every op and every gradient of a backend against references in f64.\n\n"
       "  run              runs the cases, prints counts, writes a certificate with --out\n"
       "  plan             lists the cases of each op without running them\n"
       "  merge FILES      one certificate from those of all shards\n"
       "  verify FILES     checks digest, sums and coverage of certificates\n"
       "  replay FILES     runs failures again that a run left behind\n"
-      "  run-file         runs cases made elsewhere: --manifest, --tensors, --out\n\n";
+      "  run-file         runs cases made elsewhere: --manifest, --tensors, --out\n"
+      "  golden FOLDER    compares the references with what they gave when their versions were made\n\n";
   for (const flag_meaning& f : flag_meanings) {
     std::string left = "  " + std::string(f.flag) + (f.value.empty() ? "" : " " + std::string(f.value));
     left.resize(std::max<std::size_t>(left.size() + 1, 26), ' ');
@@ -95,14 +97,14 @@ inline isotope::result<command> read_command(const std::vector<std::string>& wor
   using isotope::errc, isotope::fail;
   command c;
   if (words.empty())
-    return fail(errc::missing_value, "no command", "command line", "run, plan, merge, verify, replay or run-file; --help explains");
+    return fail(errc::missing_value, "no command", "command line", "run, plan, merge, verify, replay, run-file or golden; --help explains");
   const std::vector<std::string> known(std::begin(commands), std::end(commands));
   std::size_t at = 0;
   if (!words[0].starts_with("--")) {
     c.name = words[at++];
     if (std::find(known.begin(), known.end(), c.name) == known.end())
       return fail(errc::unknown_key, "no command '" + c.name + "'", "command line",
-                  isotope::config::did_you_mean(c.name, known, "run, plan, merge, verify, replay or run-file"));
+                  isotope::config::did_you_mean(c.name, known, "run, plan, merge, verify, replay, run-file or golden"));
   }
   for (; at < words.size(); ++at) {
     std::string word = words[at];

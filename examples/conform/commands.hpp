@@ -21,5 +21,6 @@ int merge(const command& c);
 int verify(const command& c);
 int replay(const command& c, const built_for& built);
 int run_file(const command& c, const built_for& built);
+int golden(const command& c);
 
 }  // namespace conform_program

@@ -21,7 +21,7 @@ int guarded_main(int argc, char** argv) {
   if (c && c->has("--help")) return support::print(help_text()), support::success;
   if (support::failed(program, c, code)) return code;
   if (c->has("--version")) return support::print(support::version_text(program, b)), support::success;
-  const bool takes_files = c->name == "merge" || c->name == "verify" || c->name == "replay";
+  const bool takes_files = c->name == "merge" || c->name == "verify" || c->name == "replay" || c->name == "golden";
   if (!takes_files && !c->files.empty())
     return support::report(program,
                            iso::fail(iso::errc::invalid_argument, "'" + c->files[0] + "' is no flag", "command line", "--help lists them"));
@@ -33,8 +33,9 @@ int guarded_main(int argc, char** argv) {
   if (c->name == "verify") return verify(*c);
   if (c->name == "replay") return replay(*c, built);
   if (c->name == "run-file") return run_file(*c, built);
-  return support::report(program,
-                         iso::fail(iso::errc::missing_value, "no command", "command line", "run, plan, merge, verify, replay or run-file"));
+  if (c->name == "golden") return golden(*c);
+  return support::report(
+      program, iso::fail(iso::errc::missing_value, "no command", "command line", "run, plan, merge, verify, replay, run-file or golden"));
 }
 
 }  // namespace conform_program
