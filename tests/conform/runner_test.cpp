@@ -1,6 +1,10 @@
 /// The harness against a device with planted mistakes: each must be found, and a device without any must pass.
 #include "toy.hpp"
 
+#include "../io/scratch_folder.hpp"
+
+#include <numeric>
+
 namespace {
 
 using namespace toy;
@@ -60,6 +64,35 @@ TEST(conform_runner, outputs_beyond_the_cap_are_refused_with_their_size) {
   const auto o = judged(mistake::none, {case_of({(16 << 20) / 4 + 1}), case_of({3})});
   EXPECT_NE(o[0].reason.find("16777220 bytes"), std::string::npos) << o[0].reason;
   EXPECT_EQ(o[1].is, verdict::passed);
+  EXPECT_EQ(judged(mistake::none, {case_of({(16 << 20) / 4})})[0].is, verdict::passed) << "16 MiB are allowed";
+}
+TEST(conform_runner, operands_that_do_not_fit_never_reach_a_device) {
+  conform::spec product = *conform::find_spec("twice");
+  product.name = "matmul";
+  product.op = &iso::info<iso::op::matmul>;
+  const auto judge = [&](conform::case_kind kind, const iso::shape& a, const iso::shape& b) {
+    test_case c = case_of(a);
+    c.of = &product;
+    c.kind = kind;
+    c.in.push_back(c.in[0]);
+    c.in[1].dims = b;
+    toy_device d;
+    auto o = conform::batch_runner(d).run({&c, 1});
+    EXPECT_TRUE(o.ok());
+    EXPECT_EQ(d.loads, 0);
+    return o.ok() ? (*o)[0] : outcome{};
+  };
+  for (const iso::shape& b : {iso::shape{2, 7}, iso::shape{5, 7}}) {  // too few rows, too many
+    const outcome o = judge(conform::case_kind::forward, {2, 3}, b);
+    EXPECT_EQ(o.is, verdict::failed);
+    for (const char* part : {"matmul", "[2,3]", b[0] == 2 ? "[2,7]" : "[5,7]"})
+      EXPECT_NE(o.reason.find(part), std::string::npos) << o.reason;
+    EXPECT_NE(o.fix, "");
+    EXPECT_EQ(judge(conform::case_kind::refusal, {2, 3}, b).is, verdict::passed);
+  }
+  const outcome accepted = judge(conform::case_kind::refusal, {2, 3}, {3, 7});
+  EXPECT_EQ(accepted.is, verdict::failed);
+  EXPECT_NE(accepted.reason.find("do not fit were accepted"), std::string::npos) << accepted.reason;
 }
 TEST(conform_runner, a_batch_is_one_plan) {
   toy_device d;
@@ -130,6 +163,60 @@ TEST(conform_run, skipping_leaves_out_the_first_cases_and_no_others) {
   o.skip = ~std::uint64_t(0);
   EXPECT_EQ(counted(o).total().cases(), 0);
 }
+TEST(conform_run, a_run_whose_device_is_lost_goes_on_where_it_was_saved) {
+  iso::scratch_folder folder;
+  auto o = options_of();
+  o.batch = 4;
+  o.checkpoint_file = folder.at("c");
+  const std::string whole = conform::json_of(counted(options_of(), mistake::wrong_element));
+  int lost = 0;
+  for (int loads = 0;; loads += 2) {  // two plans a batch
+    toy_device d(mistake::wrong_element, loads);
+    conform::silent_progress heard;
+    auto t = conform::conformance_run(d, o, heard).run();
+    o.resume = true;
+    if (!t) {
+      EXPECT_EQ(t.error().code, iso::errc::device_lost);
+      ++lost;
+      continue;
+    }
+    EXPECT_EQ(conform::json_of(*t), whole);
+    break;
+  }
+  EXPECT_GT(lost, 2);
+  // The end is saved as the number after all numbers: nothing runs again.
+  toy_device d;
+  conform::silent_progress heard;
+  const auto again = conform::conformance_run(d, o, heard).run();
+  ASSERT_TRUE(again.ok());
+  EXPECT_EQ(conform::json_of(*again), whole);
+  EXPECT_EQ(d.loads, 0);
+}
+/// As read_tally, from text.
+bool read_text(const std::string& text, conform::tally& to) {
+  const auto j = iso::io::parse_json(text, "tally");
+  return j.ok() && conform::read_tally(&*j, to);
+}
+TEST(conform_run, every_case_is_counted_once_whatever_became_of_it) {
+  struct : conform::case_visitor {
+    std::int64_t n = 0;
+    bool visit(test_case&&) override { return ++n > 0; }
+  } all;
+  conform::for_each_case(options_of().cases, all);
+  for (const mistake m : {mistake::none, mistake::wrong_element, mistake::not_a_number}) {
+    const conform::tally t = counted(options_of(), m);
+    for (const auto& [name, o] : t.ops) EXPECT_EQ(std::accumulate(o.by_kind.begin(), o.by_kind.end(), std::int64_t(0)), o.cases()) << name;
+    EXPECT_EQ(t.total().cases(), all.n);
+    EXPECT_EQ(t.total().failed > 0, m != mistake::none);
+    // Sums that do not add up are refused when they are read.
+    conform::tally back;
+    auto text = conform::json_of(t);
+    EXPECT_TRUE(read_text(text, back));
+    EXPECT_EQ(conform::json_of(back), text);
+    text.replace(text.find("\"passed\":"), 9, "\"passed\":1");
+    EXPECT_FALSE(read_text(text, back)) << text;
+  }
+}
 TEST(conform_run, progress_is_told_once_an_interval_and_at_the_end) {
   toy_device d;
   auto o = options_of();
@@ -143,6 +230,11 @@ TEST(conform_run, progress_is_told_once_an_interval_and_at_the_end) {
   ASSERT_EQ(told.size(), n / 10 + 1);
   for (std::size_t k = 0; k + 1 < told.size(); ++k) EXPECT_EQ(told[k], 10 * (k + 1));
   EXPECT_EQ(told.back(), n);
+  told.clear();
+  o.progress_interval = 0;
+  ASSERT_TRUE(conform::conformance_run(d, o, heard).run().ok());
+  EXPECT_EQ(told, std::vector<std::uint64_t>{n}) << "without an interval, at the end alone";
+  EXPECT_EQ(conform::line_of({7, 20, 1, 2}), "7 of 20 cases, 1 failed, 2 unsupported");
 }
 TEST(conform_run, failures_are_kept_as_records_that_run_again) {
   const auto t = counted(options_of(), mistake::wrong_element);

@@ -114,10 +114,12 @@ class loaded final : public conform::loaded_batch {
 
 class toy_device final : public conform::executor {
  public:
-  explicit toy_device(mistake m = mistake::none) : mistake_(m) {}
+  /// `loads_before_loss`: after so many plans the device is gone.
+  explicit toy_device(mistake m = mistake::none, int loads_before_loss = 1 << 30) : mistake_(m), loads_before_loss_(loads_before_loss) {}
   conform::target_facts facts() const override { return {"toy", "reference", iso::dtype::f32, kernels, kernels, 0, 0, false, nullptr}; }
   iso::device_info device() const override { return {.name = "toy", .backend = "toy", .facts = {}}; }
   iso::result<std::unique_ptr<conform::loaded_batch>> load(iso::dynamic_plan plan, bool) override {
+    if (loads == loads_before_loss_) return iso::fail(iso::errc::device_lost, "gone", "toy");
     ++loads;
     return std::unique_ptr<conform::loaded_batch>(std::make_unique<loaded>(std::move(plan), mistake_));
   }
@@ -125,6 +127,7 @@ class toy_device final : public conform::executor {
 
  private:
   mistake mistake_;
+  int loads_before_loss_;
 };
 
 /// A case of `n` numbers in [1, 2).

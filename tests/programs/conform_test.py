@@ -74,6 +74,16 @@ def test_a_certificate_with_another_count_is_refused(folder):
     folder.run("conform", "verify", "b.json").refused(2, "b.json", "digest")
 
 
+def test_progress_is_a_line_every_so_many_cases(folder):
+    run = folder.run("conform", "run", *FAST, "--ops", "exp,matmul", "--batch", "7", "--progress", "20")
+    n = int(last_line(run).split()[0])
+    told = run.err.splitlines()
+    assert run.code == 0 and len(told) == n // 20 + 1, run.err
+    for k, line in enumerate(told):
+        assert line == f"isotope-conform: {min(20 * (k + 1), n)} of {n} cases, 0 failed, 0 unsupported", line
+    folder.run("conform", "run", *FAST, "--ops", "exp").succeeded()  # without the flag, nothing on stderr
+
+
 def test_shards_together_are_the_whole(folder):
     folder.run("conform", "run", *FAST, "--ops", "exp,matmul,sum", "--out", "whole.json").succeeded()
     for n in range(1, 8):
