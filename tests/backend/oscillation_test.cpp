@@ -1,5 +1,5 @@
+#include <isotope/backend/initial_tensor.hpp>
 #include <isotope/backend/oscillation.hpp>
-#include <isotope/core/initialize.hpp>
 
 #include <gtest/gtest.h>
 
@@ -28,9 +28,8 @@ TEST(oscillation, of_random_signs_is_0_but_for_chance) {
   for (const std::int64_t K : {8, 64, 768})
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
       const std::int64_t N = 64;
-      const auto w = made(N * K, [&](auto i) {
-        return isotope::initial_values(isotope::init::normal(0.02), seed, 1, std::uint64_t(i) / 4)[std::size_t(i % 4)];
-      });
+      std::vector<float> w(std::size_t(N * K));
+      isotope::fill_initial(isotope::init::normal(0.02), seed, 1, w);
       EXPECT_TRUE(oscillation(w, {N, K, K, 1}) <= 5 * std::sqrt(3.0 / double(N * (K - 1)))) << K;
     }
 }

@@ -1,13 +1,12 @@
 #pragma once
 /// Parameter initialisation: Philox by (seed, path, element), so that it depends on nothing else.
-#include <array>
-#include <cmath>
+#include <algorithm>
 #include <cstdint>
-#include <numbers>
 #include <string_view>
 
 #include "graph.hpp"
-#include "philox.hpp"
+#include "normal.hpp"
+#include "philox_words.hpp"
 
 namespace isotope {
 
@@ -18,20 +17,50 @@ constexpr std::uint32_t stream_of(std::string_view path) {
   return h;
 }
 
-/// Elements 4 block to 4 block + 3 of a parameter. normal, from the words w of one Philox block, u = (w + 0.5) / 2^32:
-///   scale sqrt(-2 ln u0) (cos, sin)(2 pi u1),  scale sqrt(-2 ln u2) (cos, sin)(2 pi u3)          (Box & Muller 1958)
-inline std::array<double, 4> initial_values(const initializer& how, std::uint64_t seed, std::uint32_t stream, std::uint64_t block) {
-  if (how.how == initializer::kind::zeros) return {};
-  if (how.how == initializer::kind::ones) return {1, 1, 1, 1};
-  const auto w = philox(seed, block, 0xffff'ffffu, stream);
-  std::array<double, 4> r{};
-  for (std::size_t k = 0; k < 4; k += 2) {
-    const double length = how.scale * std::sqrt(-2 * std::log((double(w[k]) + 0.5) * 0x1p-32));
-    const double angle = 2 * std::numbers::pi * (double(w[k + 1]) + 0.5) * 0x1p-32;
-    r[k] = length * std::cos(angle);
-    r[k + 1] = length * std::sin(angle);
+/// Initial values come in runs of 64: 16 calls of Philox.
+inline constexpr std::int64_t initial_run = 4 * philox_words::width;
+
+/// x[i] = element 64 run + i of a parameter, 0 <= i < 64. normal: elements 4 b to 4 b + 3 are scale times the two pairs of normal numbers from the
+/// words of philox(seed, b, 2^32 - 1, stream).
+ISOTOPE_INLINE void initial_values(const initializer& how, std::uint64_t seed, std::uint32_t stream, std::uint64_t run, double* x) {
+  if (how.how != initializer::kind::normal) {
+    std::fill_n(x, initial_run, how.how == initializer::kind::ones ? 1.0 : 0.0);
+    return;
   }
-  return r;
+  constexpr int width = philox_words::width;
+  philox_words w;
+  for (int j = 0; j < width; ++j) {
+    const std::uint64_t block = run * width + std::uint64_t(j);
+    w.c0[j] = std::uint32_t(block);
+    w.c1[j] = std::uint32_t(block >> 32);
+    w.c2[j] = 0xffff'ffffu;
+    w.c3[j] = stream;
+  }
+  w.run(seed);
+  double part[4][width];
+  for (int j = 0; j < width; ++j) {
+    const auto [a, b] = normal::pair(w.c0[j], w.c1[j]);
+    part[0][j] = how.scale * a;
+    part[1][j] = how.scale * b;
+  }
+  for (int j = 0; j < width; ++j) {
+    const auto [a, b] = normal::pair(w.c2[j], w.c3[j]);
+    part[2][j] = how.scale * a;
+    part[3][j] = how.scale * b;
+  }
+  for (int j = 0; j < width; ++j)
+    for (int k = 0; k < 4; ++k) x[4 * j + k] = part[k][j];
+}
+
+/// put(i, x, n) for the elements i to i + n - 1 of a parameter of `count` elements, a run at a time, for the runs first to end - 1.
+template <class Put>
+void for_initial_runs(const initializer& how, std::uint64_t seed, std::uint32_t stream, std::int64_t count, std::int64_t first,
+                      std::int64_t end, const Put& put) {
+  double x[initial_run];
+  for (std::int64_t r = first; r < end && r * initial_run < count; ++r) {
+    initial_values(how, seed, stream, std::uint64_t(r), x);
+    put(r * initial_run, x, std::min(initial_run, count - r * initial_run));
+  }
 }
 
 }  // namespace isotope

@@ -53,11 +53,13 @@ template <Target T> class eager : public tape, private node_observer {
     if (given_.count(std::string(path.view())) != 0) return take(id, path, at) ? id : -1;
     auto& bytes = make(id);
     using E = typename T::precision::storage;
-    for (std::int64_t i = 0; i < s.count(); ++i) {
-      const auto four = initial_values(o.init, seed_, stream_of(path.view()), std::uint64_t(i) / 4);
-      const E x = E(typename T::precision::accum(four[std::size_t(i % 4)]));
-      std::memcpy(bytes.data() + std::size_t(i) * sizeof(E), &x, sizeof(E));
-    }
+    for_initial_runs(o.init, seed_, stream_of(path.view()), s.count(), 0, s.count(),
+                     [&](std::int64_t i, const double* run, std::int64_t some) {
+                       for (std::int64_t k = 0; k < some; ++k) {
+                         const E x = E(typename T::precision::accum(run[k]));
+                         std::memcpy(bytes.data() + std::size_t(i + k) * sizeof(E), &x, sizeof(E));
+                       }
+                     });
     return id;
   }
 

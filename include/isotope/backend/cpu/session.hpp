@@ -83,21 +83,18 @@ template <Target T> class session {
   /// The state dict, in the order that `read` and `write` count.
   std::span<const slot> parameters() const { return plan_.slots; }
 
-  /// Sets every parameter from its initializer, the same bits for the same seed on any machine with the same libm; moments to zero.
+  /// Sets every parameter from its initializer, the same bits for the same seed on any machine; moments to zero.
   void initialize(std::uint64_t seed) {
-    constexpr std::int64_t blocks = 4096;  // of 4 elements, in one task
+    constexpr std::int64_t runs = 256;  // in one task
     for (const slot& s : plan_.slots) {
-      const auto stream = stream_of(s.path.view());
-      const std::int64_t n = s.dims.count(), all = (n + 3) / 4;
-      pool_->parallel((all + blocks - 1) / blocks, [&](std::int64_t task, int) {
-        for (std::int64_t b = task * blocks; b < std::min(all, (task + 1) * blocks); ++b) {
-          const auto x = initial_values(s.init, seed, stream, std::uint64_t(b));
-          for (std::int64_t i = 4 * b; i < std::min(n, 4 * b + 4); ++i) put_parameter(s, i, x[std::size_t(i - 4 * b)]);
-        }
+      const std::int64_t n = s.dims.count(), all = (n + initial_run - 1) / initial_run;
+      pool_->parallel((all + runs - 1) / runs, [&](std::int64_t task, int) {
+        for_initial_runs(s.init, seed, stream_of(s.path.view()), n, task * runs, (task + 1) * runs,
+                         [&](std::int64_t i, const double* run, std::int64_t some) { put_parameters(s, i, run, some); });
       });
     }
-    std::memset(base_[std::size_t(value_kind::state)], 0, std::size_t(plan_.totals.region[std::size_t(value_kind::state)]));
-    std::memset(base_[std::size_t(value_kind::grad)], 0, std::size_t(plan_.totals.region[std::size_t(value_kind::grad)]));
+    clear(value_kind::state);
+    clear(value_kind::grad);
   }
 
   /// The bytes of an input, to be filled before a step. @error not_found, with the names there are
@@ -126,6 +123,7 @@ template <Target T> class session {
   }
   /// As `run`, with after(step of the plan) called after each step, when `numbers` gives what it wrote.
   template <class After> step_report observe(const step_scalars& x, const After& after, std::uint8_t active = phase_first | phase_last) {
+    fresh_ = false;
     *scalars_ = x;
     if (x.optimizer_step <= 0) scalars_->optimizer_step = step_count_ + 1;
     counters_.launches += train_.run(active, after);
@@ -185,11 +183,12 @@ template <Target T> class session {
     if (what == tensor_kind::parameter) {  // every program takes them, also one that keeps no f32 master to read back
       if (auto r = has_slot(plan_, k, std::int64_t(in.size())); !r) return r;
       if (auto r = within_range(plan_.slots[k], in); !r) return r;
-      for (std::size_t i = 0; i < in.size(); ++i) put_parameter(plan_.slots[k], std::int64_t(i), double(in[i]));
+      put_parameters(plan_.slots[k], 0, in.data(), std::int64_t(in.size()));
       return {};
     }
     auto at = find(what, k, std::int64_t(in.size()));
     if (!at) return at.error();
+    fresh_ = false;
     for (std::size_t i = 0; i < in.size(); ++i) {
       if (at->wide) static_cast<double*>(at->data)[i] = double(in[i]);
       else static_cast<float*>(at->data)[i] = in[i];
@@ -237,24 +236,39 @@ template <Target T> class session {
   std::int64_t planned_ = 0, step_count_ = 0;
   session_counters counters_;
   bool no_readback_ = false;
+  bool fresh_ = true;  // moments and gradients are as the system's pages came: zeros
 
   std::byte* region(value_kind k) const { return base_[std::size_t(k)]; }
   bool has_master() const { return plan_.totals.region[std::size_t(value_kind::master)] > 0; }
 
-  void put_parameter(const slot& s, std::int64_t i, double x) {
-    const std::int64_t element = s.at + i;
+  /// Stores elements of a parameter from number `at` on, and of its master.
+  template <class E> void put_parameters(const slot& s, std::int64_t at, const E* x, std::int64_t n) {
+    using storage = typename T::precision::storage;
+    const std::int64_t element = s.at + at;
+    std::byte* param = region(value_kind::param);
     if (s.type != T::precision::type) {  // a weight stored in 16 bits
-      std::byte* to = region(value_kind::param) + 2 * element;
-      if (s.type == dtype::f16) *reinterpret_cast<float16*>(to) = float16(float(x));
-      else *reinterpret_cast<bfloat16*>(to) = bfloat16(float(x));
+      std::byte* to = param + 2 * element;
+      if (s.type == dtype::f16) narrow(x, n, reinterpret_cast<float16*>(to));
+      else narrow(x, n, reinterpret_cast<bfloat16*>(to));
       return;
     }
     if constexpr (mixed) {
-      reinterpret_cast<typename T::precision::storage*>(region(value_kind::param))[element] = typename T::precision::storage(float(x));
-      if (has_master()) reinterpret_cast<float*>(region(value_kind::master))[element] = float(x);
+      narrow(x, n, reinterpret_cast<storage*>(param) + element);
+      if (has_master()) narrow(x, n, reinterpret_cast<float*>(region(value_kind::master)) + element);
     } else {
-      reinterpret_cast<typename T::precision::storage*>(region(value_kind::param))[element] = typename T::precision::storage(x);
+      for (std::int64_t i = 0; i < n; ++i) reinterpret_cast<storage*>(param)[element + i] = storage(x[i]);
     }
+  }
+  template <class E, class To> static void narrow(const E* x, std::int64_t n, To* to) {
+    for (std::int64_t i = 0; i < n; ++i) to[i] = To(float(x[i]));
+  }
+  /// Zeroes a region that something may have been written to.
+  void clear(value_kind k) {
+    if (fresh_) return;
+    constexpr std::int64_t piece = 1 << 20;
+    const std::int64_t bytes = plan_.totals.region[std::size_t(k)];
+    pool_->parallel((bytes + piece - 1) / piece,
+                    [&](std::int64_t t, int) { std::memset(region(k) + t * piece, 0, std::size_t(std::min(piece, bytes - t * piece))); });
   }
 
   result<place_of> find(tensor_kind what, std::size_t k, std::int64_t length) const {

@@ -71,7 +71,7 @@ template <Target T> class session {
   /// The state dict, in the order that `read` and `write` count.
   std::span<const slot> parameters() const { return plan_.slots; }
 
-  /// Sets every parameter from its initializer, the same bits for the same seed on any machine with the same libm; moments to zero.
+  /// Sets every parameter from its initializer, the same bits for the same seed on any machine; moments to zero.
   void initialize(std::uint64_t seed) {
     drain();
     std::vector<float> x;

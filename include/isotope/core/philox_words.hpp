@@ -2,18 +2,16 @@
 /// Philox 4x32-10, 16 calls side by side: its integer products fill vectors.
 #include <cstdint>
 
-#include <isotope/backend/cpu/launch.hpp>
+#include "config.hpp"
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope {
 
-/// Sixteen counters of one seed; words after `run`.
+/// Sixteen counters of one key; words after `run`. See philox.hpp for the round.
 struct philox_words {
   static constexpr int width = 16;
   std::uint32_t c0[width], c1[width], c2[width], c3[width];
 
-  void run(std::uint64_t seed) {
+  ISOTOPE_INLINE void run(std::uint64_t seed) {  // inlined: each -march has its own
     auto k0 = std::uint32_t(seed), k1 = std::uint32_t(seed >> 32);
     for (int round = 0; round < 10; ++round) {
       for (int j = 0; j < width; ++j) {
@@ -29,6 +27,4 @@ struct philox_words {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope
