@@ -97,6 +97,23 @@ inline iso::result<conform::shard_of> choose_shard(const command& c) {
   return conform::make_shard(i, n);
 }
 
+/// What run and plan are asked for.
+struct chosen {
+  target_choice target;
+  conform::selection cases;
+  conform::shard_of shard;
+};
+/// @error invalid_argument, listing what there is
+inline iso::result<chosen> choose(const command& c, const built_for& built) {
+  auto target = choose_target(c, built);
+  if (!target) return target.error();
+  auto cases = choose_cases(c, *target);
+  if (!cases) return cases.error();
+  auto shard = choose_shard(c);
+  if (!shard) return shard.error();
+  return chosen{*std::move(target), *std::move(cases), *shard};
+}
+
 inline std::string time_text() {
   const std::time_t now = std::time(nullptr);
   std::tm t{};

@@ -25,7 +25,9 @@ class fails_alone {
 };
 
 /// Shrinks each kept failure of a run and writes it where the flags say. @error write_failed
-inline iso::result<void> keep_failures(const command& c, conform::executor& on, const conform::tally& t) {
+/// `endless`: ops whose cases are not run again.
+inline iso::result<void> keep_failures(const command& c, conform::executor& on, const conform::tally& t,
+                                       const std::map<std::string, std::string, std::less<>>& endless) {
   const std::string folder = c.get("--failures"), corpus = c.get("--regressions");
   if (folder.empty() && corpus.empty()) return {};
   const auto facts = on.facts();
@@ -35,6 +37,7 @@ inline iso::result<void> keep_failures(const command& c, conform::executor& on, 
     auto failing = conform::read_record(*j->find("case"));
     if (!failing) return failing.error();
     failing->id = id;
+    if (endless.contains(failing->of->name)) continue;
     fails_alone fails(on);
     conform::shrinker shrink([&](const conform::test_case& x) { return fails(x); });
     conform::test_case small = fails(*failing) ? shrink.shrink(*failing) : *failing;

@@ -1,5 +1,6 @@
 /// isotope-conform plan: what would run, and what the ops are called.
 #include "context.hpp"
+#include "policy_table.hpp"
 
 #include "../support/exit_code.hpp"
 #include "../support/output.hpp"
@@ -74,16 +75,13 @@ std::string json_of(const conform::spec& s, const conform::op_tally& t) {
 
 int plan(const command& c, const built_for& built) {
   int code = support::success;
-  auto target = choose_target(c, built);
-  if (support::failed(program, target, code)) return code;
-  auto cases = choose_cases(c, *target);
-  if (support::failed(program, cases, code)) return code;
-  auto shard = choose_shard(c);
-  if (support::failed(program, shard, code)) return code;
-  counted_cases seen(*shard);
-  for_each_case(*cases, seen);
+  auto asked = choose(c, built);
+  if (support::failed(program, asked, code)) return code;
+  if (c.has("--policy")) return support::print(policy_table(asked->cases.ops)), support::success;
+  counted_cases seen(asked->shard);
+  for_each_case(asked->cases, seen);
   std::string text;
-  for (const conform::spec* s : cases->ops) {
+  for (const conform::spec* s : asked->cases.ops) {
     const conform::op_tally& t = seen.counted.ops[std::string(s->name)];
     text += c.has("--json") ? (text.empty() ? "[" : ",\n ") + json_of(*s, t)
                             : std::string(s->name) + ": " + std::to_string(t.cases()) + " cases, " + std::to_string(t.by_kind[1]) +

@@ -3,23 +3,29 @@
 
 #include "../support/exit_code.hpp"
 #include "../support/output.hpp"
+#include "../support/watched_process.hpp"
 
 #include <cstdio>
 
 namespace conform_program {
 namespace {
 
-class stderr_progress final : public conform::progress_sink {
+/// A line on stderr where the user wants one, and to the process that watches.
+class told_progress final : public conform::progress_sink {
  public:
-  explicit stderr_progress(bool on) : on_(on) {}
+  told_progress(bool lines, const support::work_log* log) : lines_(lines), log_(log) {}
   void at(const conform::progress& p) override {
-    if (!on_) return;
+    if (!lines_) return;
     const std::string line = std::string(program) + ": " + line_of(p) + "\n";
     std::fwrite(line.data(), 1, line.size(), stderr);
   }
+  void begins(std::string_view op) override {
+    if (log_ != nullptr) log_->begins(op);
+  }
 
  private:
-  bool on_;
+  bool lines_;
+  const support::work_log* log_;
 };
 
 /// All cases of a shard as unsupported, for a device that is not there.
@@ -53,17 +59,22 @@ void print_failures(const conform::tally& t) {
   }
   for (const auto& [reason, n] : t.missing) support::print(std::to_string(n) + " unsupported: " + support::one_line(reason) + "\n");
 }
+/// What a device that is not there leaves out, as loud as a pass.
+void print_skip(const conform::certificate& c) {
+  support::print("SKIPPED: " + c.device_kind + ". With ISOTOPE_REQUIRE_GPU=1 or --require-device this is a failure\n");
+}
 
 iso::result<conform::certificate> run_shard(const command& c, conform::certificate cert, conform::run_options o,
-                                            const target_choice& target) {
+                                            const target_choice& target, const support::work_log* log) {
   auto device = open_target(target);
   if (!device) {
     if (!device_is_missing(device.error()) || device_is_required(c)) return device.error();
-    unsupported_cases none(o.shard, device.error().line());
+    unsupported_cases none(o.shard, "no device");
     for_each_case(o.cases, none);
     cert.counted = std::move(none.counted);
     cert.device = "none";
     cert.launch = "none";
+    cert.device_kind = support::one_line(device.error().line());
     return cert;
   }
   const auto info = (*device)->device();
@@ -74,28 +85,75 @@ iso::result<conform::certificate> run_shard(const command& c, conform::certifica
   cert.launch = (*device)->facts().launch;
   // A gpu that is a program on the processor works long on what a gpu does at once.
   if (info.kind == iso::device_kind::cpu && (*device)->facts().gpu) o.batch_elems = std::min<std::int64_t>(o.batch_elems, 1 << 17);
-  auto fingerprint = conform::fingerprint_of(**device);
-  if (!fingerprint) return fingerprint.error();
-  cert.fingerprint = *fingerprint;
-  stderr_progress heard(o.progress_interval > 0);
+  constexpr std::string_view own_work = "fingerprint";
+  if (!o.endless.contains(own_work)) {
+    if (log != nullptr) log->begins(own_work);
+    auto fingerprint = conform::fingerprint_of(**device);
+    if (!fingerprint) return fingerprint.error();
+    cert.fingerprint = fingerprint->digits;
+    cert.arithmetic = std::move(fingerprint->arithmetic);
+  }
+  told_progress heard(o.progress_interval > 0, log);
+  const auto endless = o.endless;
   conform::conformance_run run(**device, std::move(o), heard);
   auto counted = run.run();
   if (!counted) return counted.error();
   cert.counted = *std::move(counted);
-  if (auto r = keep_failures(c, **device, cert.counted); !r) return r.error();
+  if (auto r = keep_failures(c, **device, cert.counted, endless); !r) return r.error();
   return cert;
+}
+
+/// A run from the device to its last line.
+struct run_job {
+  const command& c;
+  const conform::certificate& cert;
+  const target_choice& target;
+
+  static constexpr int device_gone = 75;  // exit code to the process that watches: the op that ran last took the device with it
+
+  int run(conform::run_options o, const support::work_log* log) const {
+    int code = support::success;
+    auto done = run_shard(c, cert, std::move(o), target, log);
+    const bool gone = !done && (done.error().code == iso::errc::timeout || done.error().code == iso::errc::device_lost);
+    if (support::failed(program, done, code)) return gone && log != nullptr ? device_gone : code;
+    if (const std::string out = c.get("--out"); !out.empty())
+      if (auto r = iso::io::write_file(out, text_of(*done)); support::failed(program, r, code)) return code;
+    if (done->device == "none") print_skip(*done);
+    print_failures(done->counted);
+    if (const std::string line = regression_line(done->counted); !line.empty()) support::print(line + "\n");
+    support::print(summary_line(done->counted) + "\n");
+    return done->counted.failed() == 0 ? support::success : support::runtime_failure;
+  }
+};
+
+/// The run in a process of its own. Where an op does not end, or takes the process or the device with it, the next process counts it as failed and
+/// goes on: from the checkpoint, where there is one.
+int watched(const run_job& job, conform::run_options o, std::int64_t seconds) {
+  o.one_op = true;
+  for (;;) {
+    auto end = support::run_watched(double(seconds), [&](const support::work_log& log) { return job.run(o, &log); });
+    int code = support::success;
+    if (support::failed(program, end, code)) return code;
+    using how = support::watched_end::kind;
+    const bool gone = end->how == how::exited && end->code == run_job::device_gone;
+    if (end->how == how::exited && !gone) return end->code;
+    const std::string why = end->how == how::hung ? "does not end within " + std::to_string(seconds) + " seconds"
+                            : gone                ? "loses the device"
+                                                  : "ends the process with signal " + std::to_string(end->code);
+    if (end->work.empty() || o.endless.contains(end->work))
+      return support::report(program, iso::fail(iso::errc::timeout, "a run that " + why, end->work.empty() ? "device" : end->work,
+                                                "run it with --budget 0 under a debugger"));
+    o.endless[end->work] = "its op " + why;
+    o.resume = !o.checkpoint_file.empty();
+  }
 }
 
 }  // namespace
 
 int run(const command& c, const built_for& built) {
   int code = support::success;
-  auto target = choose_target(c, built);
-  if (support::failed(program, target, code)) return code;
-  auto cases = choose_cases(c, *target);
-  if (support::failed(program, cases, code)) return code;
-  auto shard = choose_shard(c);
-  if (support::failed(program, shard, code)) return code;
+  auto asked = choose(c, built);
+  if (support::failed(program, asked, code)) return code;
   auto batch = c.whole("--batch", conform::usual_batch, 1, conform::largest_batch);
   if (support::failed(program, batch, code)) return code;
   auto skip = c.whole("--skip", 0, 0, std::numeric_limits<std::int64_t>::max());
@@ -103,8 +161,8 @@ int run(const command& c, const built_for& built) {
   auto interval = c.whole("--progress", 0, 0, std::numeric_limits<std::int64_t>::max());
   if (support::failed(program, interval, code)) return code;
   conform::run_options o;
-  o.cases = *cases;
-  o.shard = *shard;
+  o.cases = asked->cases;
+  o.shard = asked->shard;
   o.batch = *batch;
   o.skip = std::uint64_t(*skip);
   o.checkpoint_file = c.get("--checkpoint");
@@ -123,22 +181,18 @@ int run(const command& c, const built_for& built) {
   conform::certificate cert;
   cert.tool = built.version;
   cert.time = time_text();
-  cert.backend = target->backend;
-  cert.precision = target->precision;
-  cert.kernels = target->kernels;
+  cert.backend = asked->target.backend;
+  cert.precision = asked->target.precision;
+  cert.kernels = asked->target.kernels;
   cert.registry = conform::hex_text(conform::registry_hash()).view();
   cert.strength = std::string(name_of(o.cases.how)) + (o.cases.multiple > 1 ? " x " + std::to_string(o.cases.multiple) : "");
   cert.ops = c.get("--ops", "all");
   cert.seed = o.cases.seed;
   cert.shard = o.shard;
-  auto done = run_shard(c, std::move(cert), std::move(o), *target);
-  if (support::failed(program, done, code)) return code;
-  if (const std::string out = c.get("--out"); !out.empty())
-    if (auto r = iso::io::write_file(out, text_of(*done)); support::failed(program, r, code)) return code;
-  print_failures(done->counted);
-  if (const std::string line = regression_line(done->counted); !line.empty()) support::print(line + "\n");
-  support::print(summary_line(done->counted) + "\n");
-  return done->counted.failed() == 0 ? support::success : support::runtime_failure;
+  auto budget = c.whole("--budget", 600, 0, 86400);
+  if (support::failed(program, budget, code)) return code;
+  const run_job job{c, cert, asked->target};
+  return *budget == 0 ? job.run(std::move(o), nullptr) : watched(job, std::move(o), *budget);
 }
 
 }  // namespace conform_program

@@ -1,5 +1,6 @@
 #pragma once
 /// docs/FLAGS.md, made of the settings themselves.
+#include "../conform/command.hpp"
 #include "../support/registry.hpp"
 
 #include <isotope/config/flags.hpp>
@@ -83,6 +84,11 @@ inline std::string flag_table() {
         r += "| " + quoted(row.flag) + " | " + quoted(row.variable) + " | " + row.type + " | " + quoted(detail::in_cell(row.value)) +
              " | " + row.programs + " | " + detail::in_cell(row.meaning) + " |\n";
   }
+  r += "\n## Flags of isotope-conform\n\nIts commands are in its --help; it has no variables but the one below.\n\n"
+       "| flag | variable | type | default | programs | meaning |\n|---|---|---|---|---|---|\n";
+  for (const auto& f : conform_program::flag_meanings)
+    r += "| " + quoted(std::string(f.flag)) + " | " + (f.flag == "--require-device" ? "`ISOTOPE_REQUIRE_GPU`" : "") + " | " +
+         std::string(f.value.empty() ? "switch" : f.value) + " |  | conform | " + detail::in_cell(std::string(f.meaning)) + " |\n";
   r += "\n## Variables without a meaning\n\nOther transformer programs have these; here they are refused, with the reason.\n\n| variable | "
        "why |\n|---|---|\n";
   for (const auto& [name, why] : support::meaningless_variables()) r += "| `" + name + "` | " + why + " |\n";

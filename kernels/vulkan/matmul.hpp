@@ -15,6 +15,8 @@ template <class P> struct kernel<op::matmul, P, kernels::portable> {
   /// The residual and its like: element i of an epilogue operand is read before element i of the output is written, by the same invocation.
   static constexpr std::uint32_t inplace = 0xfc;
   static constexpr bool epilogue = true;
+  /// Longest serial sum. The parts of a split K and the lanes of few rows make it shorter, by a choice that depends on the device; never longer.
+  static constexpr std::int64_t chain(std::int64_t K) { return K; }
   static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_split::scratch(s); }
 
   static constexpr std::int64_t few_rows = 8;  // a subgroup of 32 keeps the sums of 8 rows and 4 columns in registers

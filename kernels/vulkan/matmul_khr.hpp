@@ -16,6 +16,8 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
   using below = kernel<op::matmul, P, kernels::portable>;
   static constexpr std::uint32_t inplace = 0;  // an output of its own can hold the product while the body runs
   static constexpr bool epilogue = true;
+  /// Longest serial sum: matrix units add the terms of a step in an order of their own, each rounded at most once.
+  static constexpr std::int64_t chain(std::int64_t K) { return K; }
   static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_narrowed<P>::scratch(s); }
 
   static void record(const launch& l, recording& r) {

@@ -22,7 +22,7 @@ namespace isotope::conform {
 
 template <> struct op_spec<toy::twice> : unary_spec<op_spec<toy::twice>> {
   static constexpr std::array boundary{0.0, 1.0, infinity, nan};
-  static constexpr bool correctly_rounded = true;
+  static constexpr numeric_policy policy{};
   static double f(double x) { return 2 * x; }
 };
 std::span<const spec> every_spec() {

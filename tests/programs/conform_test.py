@@ -2,11 +2,13 @@
 
 import json
 import os
+import pathlib
+import re
 import signal
 import subprocess
 
 import conform_cases
-from program import ENVIRONMENT, main
+from program import ENVIRONMENT, main, skip
 
 CPU = ["--backend", "cpu"]  # what is tested here is the harness; every build has this backend
 FAST = ["--strength", "fast", "--threads", "1", *CPU]
@@ -14,6 +16,17 @@ FAST = ["--strength", "fast", "--threads", "1", *CPU]
 
 def last_line(run):
     return run.out.strip().splitlines()[-1]
+
+
+def backend(folder):
+    return re.search(r"^backend\s+(\S+)", folder.run("info", "--version").out, re.M).group(1)
+
+
+def runs(pid):
+    try:
+        return "\nState:\tZ" not in pathlib.Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
 
 
 def certificate(folder, name):
@@ -102,26 +115,22 @@ def test_shards_that_there_are_not_are_refused(folder):
 
 
 def test_a_run_that_is_killed_goes_on_to_the_same_certificate(folder):
-    run = ["run", *FAST, "--batch", "7", "--checkpoint", "c"]
+    # Killed at 50 points: each a little after the checkpoint grew once more, so that every attempt gets a step further and is at another place in it.
+    run = ["run", *FAST, "--ops", "add,concat,dropout,exp,matmul,sum", "--batch", "4", "--checkpoint", "c"]
     folder.run("conform", *run, "--out", "whole.json").succeeded()
     (folder.path / "c").unlink()
     command = folder.command("conform", [*run, "--resume", "--out", "resumed.json"])
-    kills = 0
-    for attempt in range(200):
+    saved = folder.path / "c"
+    for kills in range(50):
+        before = saved.stat().st_mtime_ns if saved.exists() else 0
         program = subprocess.Popen(command, cwd=folder.path, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        try:
-            _, err = program.communicate(timeout=0.03 + 0.01 * (attempt * 7 % 11))
-        except subprocess.TimeoutExpired:
-            program.send_signal(signal.SIGKILL)
-            program.communicate()
-            kills += 1
-            if kills == 50:
-                folder.run("conform", *run, "--resume", "--out", "resumed.json").succeeded()
-                break
-            continue
-        assert program.returncode == 0, err
-        break
-    assert kills >= 3, "it was never killed"
+        while not saved.exists() or saved.stat().st_mtime_ns == before:
+            assert program.poll() is None, f"it ended after {kills} kills: {program.communicate()}"
+        for _ in range(kills * 977 % 4000):  # some more instructions
+            pass
+        program.send_signal(signal.SIGKILL)
+        program.communicate()
+    folder.run("conform", *run, "--resume", "--out", "resumed.json").succeeded()
     assert certificate(folder, "resumed.json") == certificate(folder, "whole.json")
 
 
@@ -149,6 +158,59 @@ def test_more_cases_take_no_more_memory(folder):
     many, more = most_memory("--repeat", "100")
     assert few < 1000 and many > 40_000, (few, many)
     assert more - little < 16 * 1024, f"{little} KiB, then {more} KiB"
+
+
+def test_an_op_that_does_not_end_is_a_failure_and_the_others_go_on(folder):
+    # The process that runs the cases is stopped: to the one that watches, its op does not end.
+    command = folder.command("conform", ["run", *FAST, "--ops", "matmul,relu,sum", "--batch", "4", "--budget", "2", "--checkpoint", "c", "--out", "c.json"])
+    program = subprocess.Popen(command, cwd=folder.path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not (folder.path / "c").exists():
+        assert program.poll() is None, program.communicate()
+    children = pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text().split()
+    assert len(children) == 1, children
+    os.kill(int(children[0]), signal.SIGSTOP)
+    out, err = program.communicate()
+    assert program.returncode == 1 and err == "", (program.returncode, err, out[-300:])
+    ops = certificate(folder, "c.json")["tally"]["ops"]
+    assert ops["matmul"]["failed"] > 100 and "does not end within 2 seconds" in out, (ops, out[-300:])
+    assert ops["relu"]["failed"] == ops["sum"]["failed"] == 0 and ops["relu"]["passed"] > 20 and ops["sum"]["passed"] > 20, ops
+
+
+def test_a_run_dies_with_the_process_that_watches_it(folder):
+    program = subprocess.Popen(folder.command("conform", ["run", *FAST, "--batch", "16", "--checkpoint", "c"]), cwd=folder.path, env=ENVIRONMENT)
+    while not (folder.path / "c").exists():
+        assert program.poll() is None
+    child = int(pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text())
+    program.kill()
+    program.wait()
+    while runs(child):
+        pass
+
+
+def test_a_device_that_is_not_there_is_a_loud_skip_or_a_failure(folder):
+    if backend(folder) == "cpu":
+        skip("a processor is always there")
+    none = {"VK_DRIVER_FILES": "/none", "VK_ICD_FILENAMES": "/none"}
+    run = folder.run("conform", "run", "--strength", "fast", "--out", "c.json", env=none).succeeded()
+    assert run.out.startswith("SKIPPED: "), run.out
+    cases = int(last_line(run).split()[0])
+    assert last_line(run) == f"{cases} cases, 0 passed, 0 failed, {cases} unsupported"
+    c = certificate(folder, "c.json")
+    assert c["device"]["name"] == "none" and c["counts"]["unsupported"] == cases and c["coverage"]["least"] == 0
+    folder.run("conform", "run", "--strength", "fast", env=none | {"ISOTOPE_REQUIRE_GPU": "1"}).refused(1, "isotope-conform")
+    folder.run("conform", "run", "--strength", "fast", "--require-device", env=none).refused(1, "isotope-conform")
+
+
+def test_a_certificate_says_what_the_device_was_seen_to_do(folder):
+    folder.run("conform", "run", *FAST, "--ops", "exp", "--precision", "f32", "--out", "a.json").succeeded()
+    seen = certificate(folder, "a.json")["arithmetic"]
+    assert seen["rounding"] == "to nearest, ties to even" and seen["subnormal numbers"] == "kept", seen
+    assert 0.5 <= float(seen["ulps of exp"]) <= 4 and float(seen["ulps of sqrt"]) == 0.5, seen
+
+
+def test_the_table_of_policies_is_what_plan_prints(folder):
+    table = pathlib.Path(__file__).resolve().parents[2] / "docs" / "NUMERICS.md"
+    assert folder.run("conform", "plan", "--policy").succeeded().out == table.read_text(), "isotope-conform plan --policy > docs/NUMERICS.md"
 
 
 def test_the_plan_lists_ops_attributes_and_defaults(folder):

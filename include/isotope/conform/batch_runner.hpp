@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "adjoint.hpp"
 #include "numbers.hpp"
 #include "outcome.hpp"
 #include "tally.hpp"
@@ -262,9 +263,9 @@ class batch_runner {
   }
   std::vector<answer> answers(const test_case& c, std::span<const array> numbers, std::size_t outputs,
                               const std::vector<array>& got) const {
-    const call asked{numbers.subspan(0, c.in.size()), c.attr, c.scalars, facts_.on()};
-    std::vector<answer> e(c.kind == case_kind::gradient ? c.in.size() : std::max(outputs, c.of->outputs.size()));
-    if (c.kind == case_kind::gradient) c.of->gradient(asked, numbers.subspan(c.in.size()), e);
+    const call asked{numbers.subspan(0, c.in.size()), c.attr, c.scalars, facts_.on(c.of->policy)};
+    std::vector<answer> e(differentiates(c) ? c.in.size() : std::max(outputs, c.of->outputs.size()));
+    if (differentiates(c)) c.of->gradient(asked, numbers.subspan(c.in.size()), e);
     else if (c.kind == case_kind::law) {
       e[0].value = got[1].at;
       e[0].slack.assign(got[1].at.size(), 0);
@@ -279,8 +280,9 @@ class batch_runner {
     if (o.is == verdict::failed) return;
     std::vector<array> got;
     for (const tensor_place& p : at.out) got.push_back(read_numbers(p, bytes.data()));
-    if (options_.judge != nullptr) return options_.judge->judge(c, t, numbers, got, facts_.on(), o);
+    if (options_.judge != nullptr) return options_.judge->judge(c, t, numbers, got, facts_.on(c.of->policy), o);
     const auto e = answers(c, numbers, got.size(), got);
+    if (is_adjoint(c)) return judge_adjoint(c, t, numbers, got, e, o);
     std::vector<answer> other;
     if (facts_.gpu && c.of->policy.flushes_on_gpu && c.kind != case_kind::law && flush(numbers))
       other = answers(c, numbers, got.size(), got);
@@ -301,11 +303,37 @@ class batch_runner {
                                 : c.of->outputs[std::min(is, c.of->outputs.size() - 1)].by;
       answer limited;
       const bool bf16_mean = got[k].type == dtype::bf16 && expected.nmse == 0 && expected.roundings == 1 && by != comparison::exact;
-      if (bf16_mean) limited = expected, limited.nmse = mean_square_in_16_bits(expected);
-      const distance d = compare(got[k], bf16_mean ? limited : expected, by, facts_.on(), spread(c), other.empty() ? nullptr : &other[is]);
+      if (bf16_mean) limited = expected, limited.nmse = c.kind == case_kind::forward ? 6e-6 : mean_square_in_16_bits(expected);
+      const distance d =
+          compare(got[k], bf16_mean ? limited : expected, by, facts_.on(c.of->policy), spread(c), other.empty() ? nullptr : &other[is]);
       o.results.push_back(d);
       if (!d.passes()) blame_distance(o, c, is, got[k], d);
     }
+  }
+  /// The gradients of the device, and those of the reference, against differences.
+  void judge_adjoint(const test_case& c, const traced_case& t, std::span<const array> numbers, const std::vector<array>& got,
+                     const std::vector<answer>& e, outcome& o) const {
+    const call at{numbers.subspan(0, c.in.size()), c.attr, c.scalars, facts_.on(c.of->policy)};
+    const adjoint_law law(*c.of, at, numbers.subspan(c.in.size()), c.seed);
+    const auto oracle = law.of_answers(e);
+    const double slack = law.off() + 1e-9 * oracle.magnitude;
+    if (!(std::fabs(oracle.value - law.along()) <= slack))
+      return blame(o,
+                   "the reference's gradient along a direction is " + number(oracle.value) + ", its differences are " +
+                       number(law.along()) + " within " + number(slack),
+                   "compare op_spec<" + std::string(c.of->name) + ">::gradient with the formula");
+    adjoint_law::side mine;
+    for (std::size_t k = 0; k < got.size(); ++k) {
+      const auto is = std::size_t(t.out_is[k]);
+      if (e[is].value.size() != got[k].at.size())
+        return blame(o, "a gradient has not the size of its operand", "compare the gradient rule with the operands");
+      law.add_gradient(mine, is, got[k], e[is]);
+    }
+    if (!(std::fabs(mine.value - law.along()) <= slack + mine.magnitude))
+      blame(o,
+            "its gradient along a direction is " + number(mine.value) + ", the reference's differences are " + number(law.along()) +
+                " within " + number(slack + mine.magnitude),
+            "compare the gradient kernel with the derivative of the formula in op_spec<" + std::string(c.of->name) + ">");
   }
   /// 6e-6 for the rounding to 8 digits, and the mean square of errors that are spread over the slack: where stored results of 16 bits cancel.
   static double mean_square_in_16_bits(const answer& e) {

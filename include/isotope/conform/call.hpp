@@ -7,6 +7,7 @@
 #include "../core/op_info.hpp"
 #include "../core/scalars.hpp"
 #include "array.hpp"
+#include "numeric_policy.hpp"
 
 namespace isotope::conform {
 
@@ -16,12 +17,13 @@ struct conditions {
   bool gpu = false;  // elementary functions are the device's own; subnormal numbers may be zero
   /// The longest serial sum of the matrix product that runs, for K terms: what the kernel declares, else K.
   std::int64_t (*chain)(std::int64_t K) = nullptr;
+  numeric_policy policy{};  // of the op
 
   dtype accum() const { return accum_of(program); }
   double u() const { return facts_of(accum()).roundoff(); }                                // of arithmetic
   double stored() const { return program == accum() ? 0 : facts_of(program).roundoff(); }  // of a result in 16 bits; 0: it is not narrower
-  /// Units in the last place of an elementary function: 4 on a processor, 16 on a gpu.
-  double ulps() const { return gpu ? 16 : 4; }
+  /// Units in the last place of the op's elementary functions.
+  double ulps() const { return double(policy.ulps(gpu)); }
   double chain_of(std::int64_t K) const { return double(chain != nullptr ? chain(K) : K); }
 };
 

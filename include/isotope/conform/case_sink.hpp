@@ -56,11 +56,21 @@ class case_sink {
   void put(test_case c, bool gradient = false) {
     c.of = of_;
     if (gradient) {
+      if (few_numbers(c) && adjoints_.size() < most_adjoints()) adjoints_.push_back(c);
       test_case g = c;
       g.kind = case_kind::gradient;
       send(std::move(c));
       send(std::move(g));
     } else {
+      send(std::move(c));
+    }
+  }
+  /// The first small cases with a gradient once more, for the adjoint law, which is number `law` of the op's; `bends`: those of distinct numbers.
+  void add_adjoints(std::int32_t law, bool bends) {
+    for (test_case& c : std::exchange(adjoints_, {})) {
+      if (bends && c.in[0].from->name != "distinct") continue;
+      c.kind = case_kind::law;
+      c.law = law;
       send(std::move(c));
     }
   }
@@ -78,6 +88,18 @@ class case_sink {
   case_visitor& to_;
   bool done_ = false;
 
+  std::vector<test_case> adjoints_;
+
+  std::size_t most_adjoints() const { return how_ == strength::fast ? 6 : how_ == strength::standard ? 16 : 48; }
+  /// Differences take eight references, and say little of one wrong number among very many.
+  static bool few_numbers(const test_case& c) {
+    std::int64_t n = 0;
+    for (const operand_recipe& x : c.in) {
+      n += x.dims.count();
+      if (is_floating(x.type) && x.from->name != "uniform" && x.from->name != "normal" && x.from->name != "distinct") return false;
+    }
+    return n > 0 && n <= 1024 && !c.ill_conditioned;
+  }
   void send(test_case c) {
     if (done_) return;
     c.id = next_++;

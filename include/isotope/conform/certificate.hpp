@@ -41,6 +41,7 @@ inline coverage coverage_of(const tally& t, std::span<const std::string> kernel_
 
 struct certificate {
   std::string tool, time, backend, precision, kernels, device, device_kind, driver, fingerprint, registry, strength, ops, launch;
+  std::map<std::string, std::string> arithmetic;  // what the device was seen to do: see fingerprint.hpp
   std::uint64_t seed = 1;
   shard_of shard;
   std::vector<std::string> kernel_ops;  // of the target's table
@@ -51,7 +52,8 @@ struct certificate {
 inline json_object facts_in(const certificate& c) {
   const coverage v = coverage_of(c.counted, c.kernel_ops);
   const op_tally t = c.counted.total();
-  json_object device, counts, covered;
+  json_object device, counts, covered, arithmetic;
+  for (const auto& [key, value] : c.arithmetic) arithmetic.text(key, value);
   device.text("backend", c.backend).text("name", c.device).text("kind", c.device_kind).text("driver", c.driver);
   counts.whole("cases", t.cases()).whole("passed", t.passed).whole("failed", t.failed).whole("unsupported", t.unsupported);
   covered.number("ops", v.ops)
@@ -64,6 +66,7 @@ inline json_object facts_in(const certificate& c) {
   o.whole("format", certificate_format).text("tool", c.tool).text("precision", c.precision).text("kernels", c.kernels);
   o.set("device", device.str())
       .text("fingerprint", c.fingerprint)
+      .set("arithmetic", arithmetic.str())
       .text("registry", c.registry)
       .text("strength", c.strength)
       .text("ops", c.ops)
@@ -98,6 +101,9 @@ inline result<certificate> read_certificate(const std::string& path) {
     if (x == nullptr || x->is != io::json::kind::string) return malformed(key);
     *to = x->text;
   }
+  const io::json* arithmetic = j->find("arithmetic");
+  if (arithmetic == nullptr || arithmetic->is != io::json::kind::object) return malformed("arithmetic");
+  for (const auto& m : arithmetic->members) c.arithmetic[m.key] = m.value.text;
   const io::json *device = j->find("device"), *shard = j->find("shard"), *kernel_ops = j->find("kernel_ops"), *digest = j->find("digest");
   if (device == nullptr) return malformed("device");
   for (const auto& [key, to] : {std::pair("backend", &c.backend), std::pair("name", &c.device), std::pair("kind", &c.device_kind),

@@ -25,9 +25,10 @@ inline constexpr double least_for_mean = 100;
 inline double bound_of(const answer& e, std::size_t i, dtype type, const conditions& on) {
   const format_facts f = facts_of(type);
   const double v = std::fabs(e.value[i]);
-  const double rounding = e.roundings * f.roundoff() * (std::isfinite(v) ? std::fmin(v, f.largest) : 0);
-  // twice rounded, to the accumulation format and to 16 bits, is off by a little more than once
-  return rounding * (type == on.accum() ? 1 : 1.01) + e.slack[i] + f.least() + (on.gpu ? f.least_normal() : 0);
+  // results of 16 bits are rounded to the accumulation format first
+  const double roundoff = f.roundoff() + (type == on.accum() ? 0 : 2 * on.u());
+  const double rounding = e.roundings * roundoff * (std::isfinite(v) ? std::fmin(v, f.largest) : 0);
+  return rounding + e.slack[i] + f.least() + (on.gpu ? f.least_normal() : 0);
 }
 
 /// Whether element i of y is what the reference says.

@@ -25,7 +25,7 @@ struct target_facts {
   std::int64_t (*chain)(std::int64_t K) = nullptr;
   std::string launch = "own";  // invocations of workgroups: own (the kernels choose), a number, or sweep
 
-  conditions on() const { return {program, gpu, chain}; }
+  conditions on(const numeric_policy& p) const { return {program, gpu, chain, p}; }
 };
 
 /// What ran a step of a plan: the kernel set, and why not a better one.

@@ -9,7 +9,8 @@
 
 namespace isotope::conform {
 
-/// `build` records both sides on the operands; they agree within `slack` of the right side, beside its rounding.
+/// `build` records both sides on the operands; they agree within `slack` of the right side, beside its rounding. A law without `build` is the
+/// adjoint law of the op, judged by adjoint.hpp.
 struct law {
   std::string_view name;
   struct sides {

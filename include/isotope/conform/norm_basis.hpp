@@ -7,7 +7,7 @@ namespace isotope::conform {
 
 struct norm_basis : spec_basis {
   static constexpr std::array fields{attribute_field{"epsilon", attribute_kind::number, 0, 1e-5}};
-  static constexpr numeric_policy policy{.sums = "fixed blocks and a tree, in f32; two passes"};
+  static constexpr numeric_policy policy{.sums = "fixed blocks and a tree, in f32; two passes", .nan = "in, then its row"};
   static constexpr std::array boundary{0.0, 100.0, 4096.0, infinity, nan};
   static attributes with(double epsilon) {
     attributes a;

@@ -2,6 +2,7 @@
 /// Who hears how far a run has come.
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace isotope::conform {
@@ -15,6 +16,8 @@ class progress_sink {
  public:
   virtual ~progress_sink() = default;
   virtual void at(const progress& p) = 0;
+  /// Before a batch runs: the op of its first case.
+  virtual void begins(std::string_view) {}
 };
 class silent_progress final : public progress_sink {
  public:

@@ -1,6 +1,7 @@
 #pragma once
 /// A run: the cases of a selection and a shard through an executor, counted; saved on the way, gone on from where it was saved.
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,6 +26,9 @@ struct run_options {
   bool resume = false;                     // go on from checkpoint_file, if it is there
   std::uint64_t progress_interval = 1000;  // cases
   std::vector<test_case> first;            // known regressions: they run before everything else
+  bool one_op = false;                     // batches hold cases of one op
+  /// Ops that are known not to end, with the reason: their cases fail without running.
+  std::map<std::string, std::string, std::less<>> endless;
 };
 
 /// Everything that decides the outcome: checkpoints of other runs are refused.
@@ -62,7 +66,7 @@ class conformance_run : private case_visitor {
     if (auto r = count_cases(); !r) return r.error();
     if (!resumed_) {
       for (const test_case& c : o_.first) {
-        auto o = runner_.run({&c, 1});
+        auto o = outcomes({&c, 1});
         if (!o) return o.error();
         counted_.regressions[sha256::of(record_of(c))] = name_of((*o)[0].is);
       }
@@ -115,21 +119,29 @@ class conformance_run : private case_visitor {
 
   bool visit(test_case&& c) override {
     if (c.id < next_ || !o_.shard.takes(c.id)) return true;
-    const bool full = std::int64_t(pending_.size()) == o_.batch || pending_elems_ >= o_.batch_elems ||
-                      (!pending_.empty() && !(pending_[0].scalars == c.scalars));
+    const bool other = !pending_.empty() && (!(pending_[0].scalars == c.scalars) || (apart() && pending_[0].of != c.of));
+    const bool full = std::int64_t(pending_.size()) == o_.batch || pending_elems_ >= o_.batch_elems || other;
     if (full)
       if (auto r = flush(c.id); !r) failure_ = r.error();
     pending_elems_ += elems_of(c);
     pending_.push_back(std::move(c));
     return failure_.what.empty();
   }
+  bool apart() const { return o_.one_op || !o_.endless.empty(); }
+  result<std::vector<outcome>> outcomes(std::span<const test_case> cases) {
+    heard_.begins(cases[0].of->name);
+    if (const auto known = o_.endless.find(cases[0].of->name); known != o_.endless.end())
+      return std::vector<outcome>(cases.size(),
+                                  failed_because(known->second, "run it with --ops " + known->first + " --budget 0 under a debugger"));
+    return runner_.run(cases);
+  }
   /// Runs what has been collected; `next` is the first case after it.
   result<void> flush(std::uint64_t next = std::numeric_limits<std::uint64_t>::max()) {
     if (!pending_.empty()) {
-      auto outcomes = runner_.run(pending_);
-      if (!outcomes) return outcomes.error();
+      auto all = outcomes(pending_);
+      if (!all) return all.error();
       for (std::size_t k = 0; k < pending_.size(); ++k) {
-        const outcome& o = (*outcomes)[k];
+        const outcome& o = (*all)[k];
         counted_.count(pending_[k], o);
         if (o.is == verdict::failed)
           counted_.keep_failure(pending_[k].id, failure_record(pending_[k], o, facts_.backend, name_of(facts_.program), facts_.set));

@@ -10,6 +10,7 @@
 #include "call.hpp"
 #include "case_sink.hpp"
 #include "law.hpp"
+#include "numeric_policy.hpp"
 
 namespace isotope::conform {
 
@@ -61,14 +62,6 @@ struct attribute_field {
   bool required = false;
 };
 
-/// What an op promises of its arithmetic.
-struct numeric_policy {
-  std::string_view sums = "none";  // order of its sums
-  bool contracts = false;          // multiply-add without rounding the product
-  bool flushes_on_gpu = true;      // subnormal numbers may be taken for zero there
-  std::int32_t cpu_ulps = 4, gpu_ulps = 16;
-};
-
 /// The specification of Op: specialised in conform/op/<op>.hpp.
 template <class Op> struct op_spec;
 
@@ -109,6 +102,23 @@ template <class S> constexpr bool comparisons_fit() {
   return true;
 }
 
+/// The reference rounds to a format, so that it has no differences.
+template <class S>
+concept Steps = requires { requires S::steps; };
+/// The derivative jumps where operands tie: differences are taken between distinct numbers alone.
+template <class S>
+concept Bends = requires { requires S::bends; };
+
+/// The laws of S; behind them, where its gradient has a reference, that <dx, u> = <dy, J u>.
+template <class S> constexpr auto laws_of() {
+  constexpr std::size_t n = S::laws.size(), more = HasGradientReference<S> && !Steps<S> ? 1 : 0;
+  std::array<law, n + more> all{};
+  for (std::size_t k = 0; k < n; ++k) all[k] = S::laws[k];
+  if (more != 0) all[n] = {.name = "adjoint"};
+  return all;
+}
+template <class S> inline constexpr auto every_law = laws_of<S>();
+
 /// A specification as run-time code sees it.
 struct spec {
   std::string_view name;
@@ -126,6 +136,10 @@ struct spec {
   gradient_function gradient = nullptr;
   void (*cases)(case_sink&) = nullptr;
   void (*complete)(attributes&, std::size_t operands) = nullptr;  // fills attributes that follow from others
+  bool bends = false;
+
+  /// The position of the adjoint law; -1: none.
+  std::int32_t adjoint() const { return !laws.empty() && laws.back().build == nullptr ? std::int32_t(laws.size()) - 1 : -1; }
 };
 
 /// The specification of Op, checked part by part.
@@ -145,12 +159,16 @@ template <class Op> constexpr spec spec_of() {
   static_assert(!HasGradientRule<Op> || HasGradientReference<S>,
                 "op_spec<Op>: the op has a gradient and the specification none; add `static void gradient(const call&, dy, dx)`");
   static_assert(comparisons_fit<S>(), "op_spec<Op>: integers and truth values are compared exactly");
-  spec r{Op::name, &info<Op>,       S::version, S::on,         S::inputs, S::outputs, S::fields, S::boundary,
-         S::laws,  S::launch_sizes, S::policy,  &S::reference, nullptr,   &S::cases,  nullptr};
+  spec r{Op::name,     &info<Op>,       S::version, S::on,         S::inputs, S::outputs, S::fields, S::boundary,
+         every_law<S>, S::launch_sizes, S::policy,  &S::reference, nullptr,   &S::cases,  nullptr,   Bends<S>};
   if constexpr (HasGradientReference<S>) r.gradient = &S::gradient;
   if constexpr (requires(attributes& a) { S::complete(a, std::size_t(1)); }) r.complete = &S::complete;
   return r;
 }
+
+/// The case asks for gradients: of the gradient's reference, or of the adjoint law.
+inline bool is_adjoint(const test_case& c) { return c.kind == case_kind::law && c.law == c.of->adjoint(); }
+inline bool differentiates(const test_case& c) { return c.kind == case_kind::gradient || is_adjoint(c); }
 
 /// Workgroup sizes of a device, threads of a processor: one, a small one, a usual one, the largest.
 inline constexpr std::array<std::int32_t, 4> usual_launch_sizes{1, 64, 256, 1024};

@@ -57,7 +57,7 @@ class case_tracer {
   std::int32_t operand(const test_case& c, std::size_t k) {
     const operand_recipe& x = c.in[k];
     const auto id = host_value(stored_dims(x), x.type);
-    if (c.kind == case_kind::gradient) {
+    if (differentiates(c)) {
       const operand_role& role = c.of->inputs[std::min(k, c.of->inputs.size() - 1)];
       value& v = t_.g.values[std::size_t(id)];
       v.wants_gradient = role.differentiable && is_floating(x.type);
@@ -88,8 +88,8 @@ class case_tracer {
   void record(const test_case& c) {
     std::vector<std::int32_t> x;
     for (std::size_t k = 0; k < c.in.size(); ++k) x.push_back(operand(c, k));
-    if (c.kind == case_kind::law) record_law(c, x);
-    else if (c.kind == case_kind::gradient) record_gradient(c, x);
+    if (differentiates(c)) record_gradient(c, x);
+    else if (c.kind == case_kind::law) record_law(c, x);
     else record_forward(c, x);
     for (const auto v : r_.in) t_.g.values[std::size_t(v)].kind = value_kind::input;
     t_.g.params.clear();

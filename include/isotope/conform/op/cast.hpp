@@ -10,6 +10,8 @@ struct integer_ends {
 
 template <> struct op_spec<op::cast> : exact_spec {
   static constexpr std::array fields{attribute_field{.name = "to", .kind = attribute_kind::format, .slot = 0, .required = true}};
+  static constexpr numeric_policy policy{.flushes_on_gpu = false, .nan = "in, then out; 0 in integers, true in bool"};
+  static constexpr bool steps = true;
   static constexpr std::array boundary{0.0, -0.0, 1.9, -1.9, 3e9, infinity, nan};
 
   /// The ends of an integer format.

@@ -12,6 +12,7 @@ template <> struct op_spec<op::categorical> : spec_basis {
   static constexpr std::array fields{attribute_field{"temperature", attribute_kind::number, 0, 1},
                                      attribute_field{"seed", attribute_kind::scalar, 0, 0},
                                      attribute_field{"counter", attribute_kind::scalar, 1, 0}};
+  static constexpr numeric_policy policy{.sums = "classes ascending, in f64 or two f32", .nan = "not defined"};
   static constexpr std::array boundary{0.0, -infinity, 80.0, -80.0};
 
   static void reference(const call& c, std::span<answer> y) {

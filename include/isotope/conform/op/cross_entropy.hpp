@@ -7,7 +7,10 @@ namespace isotope::conform {
 template <> struct op_spec<op::cross_entropy> : spec_basis {
   static constexpr std::array inputs{operand_role{"logits"}, operand_role{"targets", holds::integers, false}};
   static constexpr std::array outputs{result_role{"loss", holds::accumulated}, result_role{"lse", holds::accumulated}};
-  static constexpr numeric_policy policy{.sums = "fixed blocks and a tree, in f32"};
+  static constexpr numeric_policy policy{.sums = "fixed blocks and a tree, in f32",
+                                         .nan = "in a row that counts, then out",
+                                         .cpu_ulps = usual_cpu_ulps,
+                                         .gpu_ulps = usual_gpu_ulps};
   static constexpr std::array boundary{0.0, -infinity, 80.0, 16384.0};
 
   static constexpr std::array fields{attribute_field{"classes", attribute_kind::integer, 0, 0}};  // 0: every column

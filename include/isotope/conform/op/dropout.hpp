@@ -12,6 +12,7 @@ template <> struct op_spec<op::dropout> : spec_basis {
   static constexpr std::array fields{attribute_field{"p", attribute_kind::number, 0, 0.5},
                                      attribute_field{"seed", attribute_kind::scalar, 0, 0},
                                      attribute_field{"counter", attribute_kind::scalar, 1, 0}};
+  static constexpr numeric_policy policy{.nan = "in, then out where it is kept"};
   static constexpr std::array boundary{0.0, 0.5, infinity, nan};
 
   /// The mask is exact; 1 / (1 - p) is rounded, and its product with x.

@@ -8,7 +8,8 @@ template <> struct op_spec<op::embedding> : spec_basis {
   static constexpr track on = track::strict;
   static constexpr std::array inputs{operand_role{.name = "table", .parameter = true}, operand_role{"ids", holds::integers, false}};
   static constexpr std::array outputs{result_role{"y", holds::floating, comparison::exact}};
-  static constexpr numeric_policy policy{.sums = "rows in ascending order", .flushes_on_gpu = false};
+  static constexpr numeric_policy policy{
+      .sums = "rows in ascending order, in f32", .flushes_on_gpu = false, .nan = "in, then out; for ids out of range"};
   static constexpr std::array fields{attribute_field{"format", attribute_kind::format_or_none, 0, 0}};
   static constexpr std::array boundary{-1.0, 0.0, 1.0, 50256.0, 50257.0};
 

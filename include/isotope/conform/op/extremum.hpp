@@ -7,6 +7,8 @@ namespace isotope::conform {
 template <bool Largest> struct extremum_spec : reduction_spec {
   static constexpr track on = track::strict;
   static constexpr std::array outputs{result_role{"y", holds::floating, comparison::exact}};
+  static constexpr numeric_policy policy{};
+  static constexpr bool bends = true;
   static bool better(double a, double b) { return Largest ? a > b : a < b; }
 
   static void reference(const call& c, std::span<answer> y) {
@@ -37,12 +39,13 @@ template <bool Largest> struct extremum_spec : reduction_spec {
     });
   }
   static void cases(case_sink& s) {
-    shapes(s, true);
     const auto with = [](std::int64_t mask) {
       attributes a;
       a.i[0] = mask;
       return a;
     };
+    for (const std::int64_t mask : {1, 2, 3}) s.add({s.x({7, 20}, 0, 181, &generator_of<generators::distinct>)}, with(mask), true);
+    shapes(s, true);
     s.add({s.x({24, 24}, 0, 0, &generator_of<generators::specials>)}, with(2));
     s.add({s.x({24, 24}, 0, 0, &generator_of<generators::specials>)}, with(1));
     s.add({s.x({9, 40}, -3, 3, &generator_of<generators::whole>)}, with(2), true);  // ties
@@ -58,6 +61,7 @@ template <> struct op_spec<op::argmax> : spec_basis {
   static constexpr std::array inputs{operand_role{"x"}};
   static constexpr std::array outputs{result_role{"index", holds::integers, comparison::exact}};
   static constexpr std::array fields{attribute_field{"axis", attribute_kind::axis, 0, -1}};
+  static constexpr numeric_policy policy{.nan = "the first is the largest"};
   /// The first of equals, the first NaN.
   static void reference(const call& c, std::span<answer> y) {
     const array& x = c.in[0];

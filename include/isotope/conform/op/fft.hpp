@@ -15,11 +15,8 @@ class transform_by_definition {
   }
   double cosine(std::int64_t n, std::int64_t k) const { return cosine_[std::size_t(n * k % N_)]; }
   double sine(std::int64_t n, std::int64_t k) const { return sine_[std::size_t(n * k % N_)]; }
-  /// 4 u log2 n of the root mean square: a length that is no power of two takes three transforms of the next one from 2 N - 1 on.
-  static double relative(const call& c, std::int64_t N) {
-    const bool power = (N & (N - 1)) == 0;
-    return 4 * c.on.u() * (power ? std::fmax(1, std::log2(double(N))) : 3 * std::ceil(std::log2(double(2 * N - 1))));
-  }
+  /// 4 u log2 n of the root mean square.
+  static double relative(const call& c, std::int64_t N) { return 4 * c.on.u() * std::fmax(1, std::log2(double(N))); }
 
  private:
   std::int64_t N_;
@@ -29,7 +26,7 @@ class transform_by_definition {
 struct fourier_spec : spec_basis {
   static constexpr std::array inputs{operand_role{"x"}};
   static constexpr std::array outputs{result_role{"y"}};
-  static constexpr numeric_policy policy{.sums = "butterflies", .contracts = true};
+  static constexpr numeric_policy policy{.sums = "butterflies of a fixed plan, in f32", .contracts = true, .nan = "in, then its row"};
   static constexpr std::array boundary{0.0, 1.0, infinity, nan};
 
   /// Complex to complex, rows of N pairs.
@@ -107,6 +104,24 @@ template <> struct op_spec<op::fft> : fourier_spec {
                                      attribute_field{"factor", attribute_kind::number, 0, 1}};
   static void reference(const call& c, std::span<answer> y) { complex_rows(c, c.in[0], int(c.attr.i[0]), y[0]); }
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) { complex_rows(c, dy[0], -int(c.attr.i[0]), dx[0]); }
+  /// There and back: x. Each error of the spectrum, and its rounding where it is stored, comes back divided by sqrt(N), of N of them.
+  static law::sides inverse(std::span<const tensor<tape>> x, const attributes& a) {
+    const auto at = place::current();
+    attributes back = a;
+    back.i[0] = -a.i[0];
+    back.f[0] = 1 / double(x[0][-2]);
+    return {apply<op::fft>(at, back, apply<op::fft>(at, a, x[0])), x[0]};
+  }
+  static void inverse_slack(const call& c, answer& right) {
+    const std::int64_t N = c.in[0].dims[-2];
+    const double off = 2 * transform_by_definition::relative(c, N) + c.on.stored() + 2 * c.on.u();
+    for (std::size_t first = 0; first < right.value.size(); first += std::size_t(2 * N)) {
+      double power = 0;
+      for (std::size_t k = 0; k < std::size_t(2 * N); ++k) power += right.value[first + k] * right.value[first + k];
+      for (std::size_t k = 0; k < std::size_t(2 * N); ++k) right.slack[first + k] = off * std::sqrt(power);
+    }
+  }
+  static constexpr std::array laws{law{"inverse", &inverse, &inverse_slack}};
   static void cases(case_sink& s) {
     lengths(s, [&](std::int64_t N, std::int64_t rows) {
       attributes a;
@@ -117,6 +132,7 @@ template <> struct op_spec<op::fft> : fourier_spec {
     attributes a;
     a.i[0] = -1;
     a.f[0] = 1;
+    for (const std::int64_t N : {2, 15, 64, 97}) s.put({.kind = case_kind::law, .law = 0, .attr = a, .in = {s.x({3, N, 2})}});
     s.put({.kind = case_kind::refusal, .attr = a, .in = {s.x({4, 3})}});
   }
 };

@@ -9,6 +9,7 @@ template <> struct op_spec<op::fill> : exact_spec {
   static constexpr std::array fields{attribute_field{.name = "shape", .kind = attribute_kind::extents, .slot = 0, .required = true},
                                      attribute_field{"value", attribute_kind::number, 0, 0},
                                      attribute_field{"format", attribute_kind::format, 7, double(int(dtype::f32))}};
+  static constexpr numeric_policy policy{.flushes_on_gpu = false, .nan = "its value"};
   static void reference(const call& c, std::span<answer> y) {
     std::int64_t n = 1;
     for (std::int64_t k = 0; k < c.attr.i[6]; ++k) n *= c.attr.i[std::size_t(k)];

@@ -2,6 +2,7 @@
 #include "../../op/add.hpp"
 #include "../../op/matmul.hpp"
 #include "../../op/view.hpp"
+#include "../rows.hpp"
 #include "../spec.hpp"
 
 namespace isotope::conform {
@@ -46,6 +47,12 @@ inline law::sides transpose_law(std::span<const tensor<tape>> x, const attribute
   const auto at = place::current();
   return {transpose(apply<op::matmul>(at, a, transpose(x[1]), transpose(x[0]))), apply<op::matmul>(at, a, x[0], x[1])};
 }
+/// (4 a) b = 4 (a b), bit for bit: a power of two changes exponents alone.
+inline law::sides factor_law(std::span<const tensor<tape>> x, const attributes& a) {
+  const auto at = place::current();
+  const auto four = [](tensor<tape> t) { return t + t; };
+  return {apply<op::matmul>(at, a, four(four(x[0])), x[1]), four(four(apply<op::matmul>(at, a, x[0], x[1])))};
+}
 /// Both sides' sums, and four roundings to the storage format: of b + c, of each product, of their sum.
 inline void product_law_slack(const call& c, answer& right) {
   const product_shape s(c.in[0].dims, c.in[1].dims);
@@ -62,14 +69,15 @@ inline void product_law_slack(const call& c, answer& right) {
 
 template <> struct op_spec<op::matmul> : spec_basis {
   static constexpr std::array laws{law{"identity", &identity_law, nullptr}, law{"sum", &sum_law, &product_law_slack},
-                                   law{"transpose", &transpose_law, &product_law_slack}};
+                                   law{"transpose", &transpose_law, &product_law_slack}, law{"factor", &factor_law, nullptr}};
   static constexpr std::array inputs{operand_role{"a"}, operand_role{"b"}, operand_role{.name = "c", .optional = true}};
   static constexpr std::array outputs{result_role{"y"}};
   static constexpr std::array fields{attribute_field{"alpha", attribute_kind::number, 0, 1},
                                      attribute_field{"beta", attribute_kind::number, 1, 0},
                                      attribute_field{"format", attribute_kind::format_or_none, 0, 0}};
   static constexpr std::array boundary{0.0, -0.0, infinity, nan, 0x1p-120};
-  static constexpr numeric_policy policy{.sums = "blocks of K in a fixed order, in f32", .contracts = true};
+  static constexpr numeric_policy policy{
+      .sums = "K in blocks, ascending, in f32", .contracts = true, .nan = "in, then out; c counts where beta is not 0"};
 
   /// |e| <= (8 + chain) u sum |a b|, NMSE <= 1e-15 (K + 8); in 16 bits 6e-6.
   static void reference(const call& c, std::span<answer> y) {
@@ -112,10 +120,11 @@ template <> struct op_spec<op::matmul> : spec_basis {
           }
     });
     const double batches = double(s.batch.count());
-    // Where batches were repeated their products are summed; as they are stored in 16 bits before, each is rounded.
+    // Where batches were repeated their products are one longer product, or are summed; stored in 16 bits before, each is rounded.
     const auto roundings = [&](std::int64_t terms, const shape& mine) {
-      const double repeats = batches * double(s.M * s.K * s.N) / std::fmax(1, double(mine.count()) * double(terms));
-      return (8 + c.on.chain_of(std::int64_t(std::fmax(1, repeats)) * terms)) * c.on.u() + (repeats > 1 ? c.on.stored() : 0);
+      const double repeats = std::fmax(1, batches * double(s.M * s.K * s.N) / std::fmax(1, double(mine.count()) * double(terms)));
+      const double summed = repeats > 1 ? sum_roundings(repeats) : 0;
+      return (8 + c.on.chain_of(std::int64_t(repeats) * terms) + summed) * c.on.u() + (repeats > 1 ? c.on.stored() : 0);
     };
     dx[0].scale_slack(roundings(s.N, s.a));
     dx[1].scale_slack(roundings(s.M, s.b));
@@ -177,6 +186,7 @@ template <> struct op_spec<op::matmul> : spec_basis {
           {.kind = case_kind::law, .law = 0, .attr = plain, .in = {s.x({17, n}), s.x({n, n}, 0, 1, &generator_of<generators::identity>)}});
       s.put({.kind = case_kind::law, .law = 1, .attr = plain, .in = {s.x({9, n}), s.x({n, 40}), s.x({n, 40})}});
       s.put({.kind = case_kind::law, .law = 2, .attr = plain, .in = {s.x({9, n}), s.x({n, 40})}});
+      s.put({.kind = case_kind::law, .law = 3, .attr = plain, .in = {s.x({9, n}), s.x({n, 40})}});
     }
     s.put({.kind = case_kind::refusal, .attr = plain, .in = {s.x({2, 3}), s.x({4, 5})}});
     s.put({.kind = case_kind::refusal, .attr = plain, .in = {s.x({3}), s.x({3, 5})}});

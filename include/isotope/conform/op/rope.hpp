@@ -10,13 +10,14 @@ template <> struct op_spec<op::rope> : spec_basis {
   static constexpr std::array fields{attribute_field{"base", attribute_kind::number, 0, 10000},
                                      attribute_field{"first", attribute_kind::integer, 0, 0},
                                      attribute_field{"direction", attribute_kind::integer, 1, 1}};
-  static constexpr numeric_policy policy{.sums = "two products", .contracts = true};
+  static constexpr numeric_policy policy{.sums = "two products", .contracts = true, .nan = "in, then its pair"};
   static constexpr std::array boundary{0.0, 1.0, 131071.0, infinity};
 
   /// |e| <= 4 u |pair|: angles in f64, their sine and cosine rounded, two products and a sum.
   static void rotate(const call& c, const array& x, double direction, answer& y) {
     const std::int64_t D = x.dims[3];
     y.resize(x.dims.count());
+    if (c.on.stored() == 0) y.roundings = 0;  // its rounding is among the four
     shape pairs = x.dims;
     pairs.set(3, D / 2);
     for_each_index(pairs, [&](std::int64_t, const extents& at) {

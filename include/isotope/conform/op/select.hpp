@@ -8,6 +8,7 @@ template <class S> struct comparison_spec : spec_basis {
   static constexpr track on = track::integer;
   static constexpr std::array inputs{operand_role{"a"}, operand_role{"b"}};
   static constexpr std::array outputs{result_role{"y", holds::truth, comparison::exact}};
+  static constexpr numeric_policy policy{.nan = "in, then false"};
   static constexpr std::array boundary{0.0, -0.0, infinity, nan, 1.0};
   static void reference(const call& c, std::span<answer> y) {
     const shape s = broadcast(c.in[0].dims, c.in[1].dims).s;

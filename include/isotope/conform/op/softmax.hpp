@@ -10,7 +10,8 @@ struct softmax_basis : spec_basis {
   static constexpr std::array inputs{operand_role{"x"}};
   static constexpr std::array outputs{result_role{"y"}};
   static constexpr std::array fields{attribute_field{"axis", attribute_kind::axis, 0, -1}};
-  static constexpr numeric_policy policy{.sums = "fixed blocks and a tree, in f32"};
+  static constexpr numeric_policy policy{
+      .sums = "fixed blocks and a tree, in f32", .nan = "in, then its line", .cpu_ulps = usual_cpu_ulps, .gpu_ulps = usual_gpu_ulps};
   static constexpr std::array boundary{0.0, -infinity, infinity, nan, 80.0};
 
   /// One line by the definition: probabilities p, exponents z = x - max, the log of the sum.

@@ -7,7 +7,7 @@
 namespace isotope::conform {
 
 struct update_spec : spec_basis {
-  static constexpr numeric_policy policy{.sums = "f64 in fixed blocks", .flushes_on_gpu = true};
+  static constexpr numeric_policy policy{.sums = "fixed blocks, in f64 or two f32"};
   static constexpr std::array boundary{0.0, 1.0, -1.0, 0x1p-126, infinity};
   static double sum_of_squares(const call& c, const array& g) {
     double sum = 0;
@@ -19,6 +19,7 @@ struct update_spec : spec_basis {
 /// In the first phase of a step, which is what a case runs: into = x.
 template <> struct op_spec<op::accumulate> : update_spec {
   static constexpr track on = track::strict;
+  static constexpr numeric_policy policy{};
   static constexpr std::array inputs{operand_role{"into", holds::accumulated, false}, operand_role{"x", holds::accumulated, false}};
   static constexpr std::array outputs{result_role{"into", holds::accumulated, comparison::exact}};
   static void reference(const call& c, std::span<answer> y) {
@@ -63,6 +64,7 @@ template <> struct op_spec<op::global_norm> : update_spec {
 };
 
 template <> struct op_spec<op::clip_value> : update_spec {
+  static constexpr numeric_policy policy{};
   static constexpr std::array inputs{operand_role{"g", holds::accumulated, false}};
   static constexpr std::array outputs{result_role{"g", holds::accumulated}};
   static constexpr std::array fields{attribute_field{"clip_value", attribute_kind::scalar, 9, 0},
@@ -140,7 +142,7 @@ struct optimizer_spec : update_spec {
                                      attribute_field{"clip_norm", attribute_kind::scalar, 8, 0},
                                      attribute_field{"gradient_scale", attribute_kind::scalar, 10, 1},
                                      attribute_field{"momentum", attribute_kind::scalar, 11, 0}};
-  static constexpr numeric_policy policy{.sums = "none", .contracts = true};
+  static constexpr numeric_policy policy{.contracts = true, .nan = "in the norm or the loss, then nothing happens"};
 
   struct step {
     double factor = 1;
@@ -198,6 +200,7 @@ template <> struct op_spec<op::adamw> : optimizer_spec {
     const bool shadow = c.attr.i[1] != 0;
     const std::int64_t n = c.in[0].dims.count();
     for (std::size_t k = 0; k < (shadow ? 4u : 3u); ++k) y[k].resize(n);
+    y[0].roundings = 0;  // it is among the two
     const step_scalars& s = c.scalars;
     const double b1 = double(s.beta1), b2 = double(s.beta2), lr = double(s.learning_rate) * c.attr.f[0], eps = double(s.epsilon),
                  roundoff = c.on.u();
@@ -211,7 +214,7 @@ template <> struct op_spec<op::adamw> : optimizer_spec {
       const double m = b1 * c.in[1][i] + (1 - b1) * g, magnitude = std::fabs(b1 * c.in[1][i]) + std::fabs((1 - b1) * g);
       const double v = b2 * c.in[2][i] + (1 - b2) * g * g, kept = i < c.attr.i[0] ? w - lr * double(s.weight_decay) * w : w;
       const double denominator = (std::sqrt(v / c2) + eps) * c1, w1 = kept - lr * m / denominator;
-      const double slack = 2 * roundoff * std::fmax(std::fabs(w), std::fabs(w1)) + 16 * roundoff * lr * magnitude / denominator;
+      const double slack = 2 * roundoff * std::fabs(w1) + 16 * roundoff * lr * magnitude / denominator;
       y[0].set(i, w1, slack);
       y[1].set(i, m, 8 * roundoff * magnitude);
       y[2].set(i, v, 12 * roundoff * v);

@@ -1,0 +1,46 @@
+#pragma once
+/// docs/NUMERICS.md, made of the specifications.
+#include <isotope/conform/spec.hpp>
+
+#include <span>
+#include <string>
+
+namespace conform_program {
+
+inline std::string policy_table(std::span<const isotope::conform::spec* const> ops) {
+  std::string text =
+      R"(# What ops promise of their arithmetic
+
+Written by `isotope-conform plan --policy`; a test compares the two. isotope-conform holds every kernel to it. Arithmetic is in the accumulation
+format, f32: its roundoff u is 2^-24, the program's own, s, is 0 in f32 and 2^-8 in bf16, whose results are rounded once more. A result is
+compared with the reference in f64 on the same operands.
+
+`ULP` are the units in the last place that an exponential, a logarithm and the like may be off by, on a processor and on a gpu (there 1e-7 at
+least), and from which the bounds of ops that use them follow; `-`: the op has none. Processors keep subnormal numbers; a gpu may take them for
+zero where the table says so. No op gives NaN for finite operands unless its formula does.
+
+| what | bound |
+|---|---|
+| matrix products | NMSE <= 1e-15 (K + 8) in f32, and \|e\| <= (8 + chain) u sum \|a b\|; chain is the longest serial sum, which the kernel declares |
+| results in bf16 | NMSE <= 6e-6, of attention 1.5e-5, and \|e\| <= s \|y\| + the bound of f32 |
+| softmax, log_softmax, cross_entropy, norms | NMSE <= 1e-12 in f32; layer_norm of means beyond 10 deviations 1e-10 |
+| moves, casts, comparisons, integers | the same bits |
+| rope | \|e\| <= 4 u of the pair's length, at positions up to 131,072 |
+| Fourier transforms | \|e\| <= 4 u log2 n of the row's length |
+| adamw | \|e\| <= 2 u \|w\| + 16 u lr (\|b1 m\| + \|(1 - b1) g\|) / ((sqrt(v / (1 - b2^t)) + eps) (1 - b1^t)) |
+| gradients | the op's own bound, with the sum of magnitudes where a result cancels; and <dx, u> = <dy, J u> |
+
+| op | order of its sums | fused multiply-add | subnormal numbers on a gpu | NaN | ULP cpu | ULP gpu |
+|---|---|---|---|---|---|---|
+)";
+  const auto ulps = [](std::int32_t n) { return n == 0 ? std::string("-") : std::to_string(n); };
+  for (const isotope::conform::spec* s : ops) {
+    const auto& p = s->policy;
+    text += "| " + std::string(s->name) + " | " + std::string(p.sums) + " | " + (p.contracts ? "yes" : "no") + " | " +
+            (p.flushes_on_gpu ? "may be zero" : "kept") + " | " + std::string(p.nan) + " | " + ulps(p.cpu_ulps) + " | " + ulps(p.gpu_ulps) +
+            " |\n";
+  }
+  return text;
+}
+
+}  // namespace conform_program

@@ -1,0 +1,129 @@
+/// The specifications of the library against themselves: every gradient that is written down is the derivative of its formula, and every policy is
+/// kept by its reference.
+#include <isotope/conform/adjoint.hpp>
+#include <isotope/conform/enumerate.hpp>
+#include <isotope/conform/library_specs.hpp>
+#include <isotope/conform/numbers.hpp>
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace isotope::conform {
+std::span<const spec> every_spec() { return library_specs(); }
+std::span<const gradient_kernel_names> every_gradient_kernel() { return library_gradient_kernels(); }
+
+namespace {
+
+/// The cases of one op that a test asks for.
+class chosen_cases final : public case_visitor {
+ public:
+  template <class F> chosen_cases(const spec& s, F&& wanted) : wanted_(wanted) {
+    for_each_case({{&s}, dtype::f32, strength::fast, 1, 1}, *this);
+  }
+  bool visit(test_case&& c) override {
+    if (wanted_(c)) found.push_back(std::move(c));
+    return true;
+  }
+  std::vector<test_case> found;
+
+ private:
+  bool (*wanted_)(const test_case&);
+};
+std::vector<array> numbers_of(const test_case& c) {
+  std::vector<array> all;
+  for (std::size_t k = 0; k < c.in.size(); ++k) all.push_back(operand_numbers(c, k));
+  return all;
+}
+call call_of(const test_case& c, const std::vector<array>& numbers) {
+  return {numbers, c.attr, c.scalars, {dtype::f32, false, nullptr, c.of->policy}};
+}
+
+/// x^2, and a derivative that is wrong by a factor.
+struct square_spec {
+  static void reference(const call& c, std::span<answer> y) {
+    y[0].resize(c.in[0].dims.count());
+    for (std::int64_t i = 0; i < c.in[0].dims.count(); ++i) y[0].set(i, c.in[0][i] * c.in[0][i]);
+  }
+};
+/// How far <dx, u> of dx = `factor` x dy is from <dy, J u>, in bounds.
+double excess(double factor) {
+  static constexpr std::array inputs{operand_role{"x"}};
+  static constexpr std::array outputs{result_role{"y"}};
+  spec s;
+  s.inputs = inputs, s.outputs = outputs, s.reference = &square_spec::reference;
+  std::vector<array> x{array(shape{50}, dtype::f32)}, dy{array(shape{50}, dtype::f32)};
+  for (std::size_t i = 0; i < 50; ++i) x[0].at[i] = 0.5 + double(i) / 64, dy[0].at[i] = i % 3 == 0 ? -1 : 0.75;
+  const attributes none;
+  const step_scalars scalars;
+  const call at{x, none, scalars, {}};
+  const adjoint_law law(s, at, dy, 1);
+  std::vector<answer> dx(1);
+  dx[0].resize(50);
+  for (std::int64_t i = 0; i < 50; ++i) dx[0].set(i, factor * x[0][i] * dy[0][i]);
+  const auto side = law.of_answers(dx);
+  return std::fabs(side.value - law.along()) / (law.off() + 1e-9 * side.magnitude);
+}
+TEST(conform_adjoint, takes_the_derivative_and_no_other) {
+  EXPECT_LE(excess(2), 1);
+  EXPECT_GT(excess(2 + 1e-6), 1);
+  EXPECT_GT(excess(-2), 1);
+}
+
+TEST(conform_specifications, every_gradient_obeys_the_adjoint_law) {
+  std::set<std::string_view> without;
+  for (const spec& s : every_spec()) {
+    if (s.gradient == nullptr) continue;
+    const chosen_cases adjoints(s, [](const test_case& c) { return is_adjoint(c); });
+    if (adjoints.found.empty()) without.insert(s.name);
+  }
+  EXPECT_EQ(without, (std::set<std::string_view>{"cast"}))
+      << "ops whose gradient nothing holds to differences; the reference of cast rounds";
+}
+TEST(conform_specifications, the_laws_that_there_are) {
+  const auto laws = [](std::string_view op) {
+    std::vector<std::string_view> names;
+    for (const law& l : find_spec(op)->laws) names.push_back(l.name);
+    return names;
+  };
+  using names = std::vector<std::string_view>;
+  EXPECT_EQ(laws("matmul"), (names{"identity", "sum", "transpose", "factor", "adjoint"}));
+  EXPECT_EQ(laws("softmax"), (names{"shift", "adjoint"}));
+  EXPECT_EQ(laws("log_softmax"), (names{"shift", "adjoint"}));
+  EXPECT_EQ(laws("layer_norm"), (names{"affine", "adjoint"}));
+  EXPECT_EQ(laws("attention"), (names{"keys in another order", "tokens in another order", "adjoint"}));
+  EXPECT_EQ(laws("fft"), (names{"inverse", "adjoint"}));
+  for (const spec& s : every_spec())
+    for (std::size_t k = 0; k < s.laws.size(); ++k) {
+      static std::int32_t wanted = 0;
+      wanted = std::int32_t(k);
+      const chosen_cases cases(s, [](const test_case& c) { return c.kind == case_kind::law && c.law == wanted; });
+      EXPECT_FALSE(cases.found.empty()) << s.name << ": no case of the law " << s.laws[k].name;
+    }
+}
+TEST(conform_specifications, policies_say_what_references_do) {
+  for (const spec& s : every_spec()) {
+    EXPECT_TRUE(s.policy.gpu_ulps >= s.policy.cpu_ulps && s.policy.gpu_ulps <= usual_gpu_ulps && s.policy.cpu_ulps <= usual_cpu_ulps)
+        << s.name;
+    for (const result_role& y : s.outputs)
+      EXPECT_FALSE(y.by == comparison::exact && s.policy.elementary()) << s.name << " has elementary functions and is compared bit for bit";
+    if (s.policy.nan != "in, then out" || s.inputs.empty()) continue;
+    const chosen_cases small(
+        s, [](const test_case& c) { return c.kind == case_kind::forward && !c.in.empty() && c.in[0].dims.count() < 500; });
+    ASSERT_FALSE(small.found.empty()) << s.name;
+    bool seen = false;
+    for (const test_case& c : small.found) {
+      auto numbers = numbers_of(c);
+      for (array& x : numbers)
+        if (is_floating(x.type)) x.at.assign(x.at.size(), nan);
+      std::array<answer, max_outputs> y;
+      s.reference(call_of(c, numbers), y);
+      for (const answer& a : y)
+        for (const double v : a.value) seen = seen || std::isnan(v);
+    }
+    EXPECT_TRUE(seen) << s.name << " promises NaN for NaN";
+  }
+}
+
+}  // namespace
+}  // namespace isotope::conform
