@@ -176,7 +176,7 @@ TEST(conform_run, a_run_whose_device_is_lost_goes_on_where_it_was_saved) {
     auto t = conform::conformance_run(d, o, heard).run();
     o.resume = true;
     if (!t) {
-      EXPECT_EQ(t.error().code, iso::errc::device_lost);
+      ASSERT_EQ(t.error().code, iso::errc::device_lost) << t.error().line();
       ++lost;
       continue;
     }
@@ -230,6 +230,14 @@ TEST(conform_run, progress_is_told_once_an_interval_and_at_the_end) {
   ASSERT_EQ(told.size(), n / 10 + 1);
   for (std::size_t k = 0; k + 1 < told.size(); ++k) EXPECT_EQ(told[k], 10 * (k + 1));
   EXPECT_EQ(told.back(), n);
+  // Each time as soon as so many cases have run: two plans a case.
+  o.batch = 1;
+  std::vector<int> loads;
+  conform::progress_callback prompt([&](const conform::progress&) { loads.push_back(d.loads); });
+  d.loads = 0;
+  ASSERT_TRUE(conform::conformance_run(d, o, prompt).run().ok());
+  ASSERT_EQ(loads.size(), n / 10 + 1);
+  for (std::size_t k = 0; k + 1 < loads.size(); ++k) EXPECT_EQ(loads[k], 20 * int(k + 1));
   told.clear();
   o.progress_interval = 0;
   ASSERT_TRUE(conform::conformance_run(d, o, heard).run().ok());
