@@ -6,8 +6,7 @@
 /// put all rows of a block into the same cache sets. The cut into tasks follows from the shape alone. A fused body works on a finished task while
 /// it is in L2. Eigen's products were tried: they allocate, repack both operands in every task and take no epilogue.
 #include <isotope/kernels/cpu/block_product.hpp>
-#include <isotope/kernels/cpu/fused_body.hpp>
-#include <isotope/kernels/cpu/matmul_shape.hpp>
+#include <isotope/kernels/cpu/matmul_result.hpp>
 #include <isotope/kernels/cpu/pack.hpp>
 #include <isotope/kernels/cpu/programs.hpp>
 #include <isotope/op/matmul.hpp>
@@ -42,33 +41,23 @@ class matmul {
  private:
   static constexpr std::int64_t chunk_floats = 1 << 18;
 
-  explicit matmul(const launch& l)
-      : l_(l),
-        s_(l),
-        own_(l.attr->i[1] == 3 ? 3u : 2u),
-        alpha_(float(l.attr->f[0])),
-        beta_(own_ == 3 ? float(l.attr->f[1]) : 0.0f),
-        type_(dtype(l.attr->i[0] - 1)),
-        add_((l.accumulate & 1u) != 0) {
-    direct_ = l.body.empty() && type_ == dtype::f32 && l.out[0].type == dtype::f32 && alpha_ == 1.0f && beta_ == 0.0f;
-  }
+  explicit matmul(const launch& l) : l_(l), s_(l), result_(l, s_) {}
 
   /// Packs and multiplies chunk by chunk: some whole batches, or some panels of one batch.
   void all() const {
     const std::int64_t panel = s_.K * micro_tile::cols, panels = divide_up(s_.N, micro_tile::cols);
-    const fused_body body(l_, l_.body.empty() ? l_.in.size() : own_);
     const std::int64_t fit = panel == 0 ? s_.batches * panels : larger_of(1, chunk_floats / panel);
     if (fit >= panels) {
       const std::int64_t group = fit / panels;
-      for (std::int64_t b = 0; b < s_.batches; b += group) chunk(body, b, smaller(group, s_.batches - b), 0, s_.N);
+      for (std::int64_t b = 0; b < s_.batches; b += group) chunk(b, smaller(group, s_.batches - b), 0, s_.N);
     } else {
       const std::int64_t width = fit * micro_tile::cols;
       for (std::int64_t b = 0; b < s_.batches; ++b)
-        for (std::int64_t n = 0; n < s_.N; n += width) chunk(body, b, 1, n, smaller(s_.N, n + width));
+        for (std::int64_t n = 0; n < s_.N; n += width) chunk(b, 1, n, smaller(s_.N, n + width));
     }
   }
 
-  void chunk(const fused_body& body, std::int64_t batch, std::int64_t batches, std::int64_t n0, std::int64_t n1) const {
+  void chunk(std::int64_t batch, std::int64_t batches, std::int64_t n0, std::int64_t n1) const {
     const std::int64_t panel = s_.K * micro_tile::cols, panels = divide_up(n1 - n0, micro_tile::cols);
     auto* packed = static_cast<float*>(l_.scratch);
     for_tasks(l_, batches * panels, double(batches * panels * panel) * 0.15, [&](std::int64_t t, int) {
@@ -82,29 +71,28 @@ class matmul {
     const double nsec = 2.0 * double(batches) * double(s_.M) * double(n1 - n0) * double(larger_of(s_.K, 8)) / 120.0;
     for_uneven_tasks(l_, g.tasks(), nsec, [&](std::int64_t t, int) {
       const auto c = g.cell(t);
-      cell(body, batch + c.batch, c.m0, c.m1, n0 + c.n0, n0 + c.n1, packed + (c.batch * panels + c.n0 / micro_tile::cols) * panel);
+      cell(batch + c.batch, c.m0, c.m1, n0 + c.n0, n0 + c.n1, packed + (c.batch * panels + c.n0 / micro_tile::cols) * panel);
     });
   }
 
   /// C[m0:m1, n0:n1] of one batch, from the panels of those columns.
-  void cell(const fused_body& body, std::int64_t batch, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1,
-            const float* panels) const {
+  void cell(std::int64_t batch, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1, const float* panels) const {
     alignas(64) float tile[matmul_grid::rows * matmul_grid::cols];
     alignas(64) float left[matmul_grid::rows * (matmul_grid::depth + 16)];
     const std::int64_t m = m1 - m0, n = n1 - n0, blocks = larger_of(1, divide_up(s_.K, matmul_grid::depth)), kb = divide_up(s_.K, blocks);
-    const bool in_place = direct_ && n % lanes == 0;
+    const bool in_place = result_.direct() && n % lanes == 0;
     float* c = in_place ? l_.out[0].as<float>() + (batch * s_.M + m0) * s_.N + n0 : tile;
     const std::int64_t ldc = in_place ? s_.N : whole_vectors(n);
     for (std::int64_t k0 = 0; k0 < blocks * kb || k0 == 0; k0 += larger_of(1, kb)) {
       const std::int64_t k = smaller(kb, s_.K - k0);
       const left_block a = take_left(batch, m0, m, k0, k, left);
-      const bool add = k0 > 0 || (in_place && add_);
+      const bool add = k0 > 0 || (in_place && result_.adds());
       for (std::int64_t j = 0; j < n; j += micro_tile::cols) {
         const float* b = panels + (j / micro_tile::cols) * s_.K * micro_tile::cols + k0 * micro_tile::cols;
         block_product(a, m, b, micro_tile::cols, smaller(micro_tile::cols, n - j), c + j, ldc, k, add);
       }
     }
-    if (!in_place) finish(body, batch, m0, m1, n0, n1, tile, ldc);
+    if (!in_place) result_.finish(batch, m0, m1, n0, n1, tile, ldc);
   }
 
   /// Rows m0.. and columns k0.. of A: where they lie, or as a copy in f32.
@@ -119,65 +107,9 @@ class matmul {
     return {copy, rows_lie ? ld : 1, rows_lie ? 1 : ld};
   }
 
-  /// alpha, beta c, the rounding of the product, the fused body or the store.
-  void finish(const fused_body& body, std::int64_t batch, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1, float* tile,
-              std::int64_t ld) const {
-    const std::int64_t n = n1 - n0, first = (batch * s_.M + m0) * s_.N + n0;
-    if (alpha_ != 1.0f || beta_ != 0.0f || (type_ == dtype::bf16 && !l_.body.empty())) {
-      for (std::int64_t m = m0; m < m1; ++m) {
-        float* row = tile + (m - m0) * ld;
-        for (std::int64_t j = 0; j < n; ++j) row[j] *= alpha_;
-        if (beta_ != 0.0f) {
-          with_type(l_.in[2], [&](const auto* c) {
-            c += s_.offset_c(batch) + m * s_.c_row + n0 * s_.c_col;
-            for (std::int64_t j = 0; j < n; ++j) row[j] += beta_ * float(c[j * s_.c_col]);
-          });
-        }
-        if (type_ == dtype::bf16)
-          for (std::int64_t j = 0; j < n; ++j) row[j] = float(bfloat16(row[j]));
-      }
-    }
-    // Rows that lie behind one another in the tile and in the output go together.
-    const bool joined = n == s_.N && ld == n;
-    const std::int64_t runs = joined ? 1 : m1 - m0, length = joined ? (m1 - m0) * n : n;
-    for (std::int64_t r = 0; r < runs; ++r) {
-      float* from = tile + r * ld;
-      const std::int64_t at = first + r * s_.N;
-      for (std::int64_t i = 0; i < length; i += fused_body::block) {
-        const std::int64_t some = smaller(fused_body::block, length - i);
-        if (l_.body.empty()) {
-          store(from + i, at + i, some);
-        } else {
-          body.run(at + i, some, from + i);
-        }
-      }
-    }
-  }
-
-  void store(float* from, std::int64_t at, std::int64_t n) const {
-    const view& y = l_.out[0];
-    if (add_) {
-      with_type(y, [&](const auto* old) {
-        for (std::int64_t i = 0; i < n; ++i) from[i] = float(old[at + i]) + from[i];
-      });
-    }
-    narrow_run(from, y.data, y.type, at, n);
-  }
-
-  template <class F> static void with_type(const view& x, const F& f) {
-    switch (x.type) {
-      case dtype::bf16: f(x.as<const bfloat16>()); break;
-      case dtype::f16: f(x.as<const float16>()); break;
-      default: f(x.as<const float>()); break;
-    }
-  }
-
   const launch& l_;
   matmul_shape s_;
-  std::size_t own_;
-  float alpha_, beta_;
-  dtype type_;
-  bool add_, direct_ = false;
+  matmul_result result_;
 };
 
 }  // namespace portable

@@ -1,7 +1,8 @@
 #pragma once
-/// Compares a portable kernel with the reference kernel of the same op, and with itself on 2 and 3 threads.
+/// Compares the portable kernel, and the native one, with the reference kernel of the same op, and with itself on 2 and 3 threads.
 #include <gtest/gtest.h>
 #include <isotope/kernels/cpu/all.hpp>
+#include <isotope/kernels/cpu/native/all.hpp>
 #include <isotope/kernels/reference/all.hpp>
 
 #include <cmath>
@@ -57,11 +58,11 @@ struct op_case {
   }
 };
 
-/// |portable - reference| <= tolerance (|reference| + the largest |reference| of the output), NaN and infinities at the same places;
-/// and the same bits from 1, 2 and 3 threads.
-template <class Op, class P> void expect_matches(const op_case& c, std::vector<double> tolerance) {
-  const auto wanted = c.run<cpu::kernel<Op, P, kernels::reference>>(nullptr);
-  const auto given = c.run<cpu::kernel<Op, P, kernels::portable>>(&pool_of(1));
+/// |given - reference| <= tolerance (|reference| + the largest |reference| of the output), NaN and infinities at the same places; and the same
+/// bits from 1, 2 and 3 threads.
+template <class Op, class P, class Set>
+void expect_set_matches(const op_case& c, const std::vector<array>& wanted, std::vector<double> tolerance) {
+  const auto given = c.run<cpu::kernel<Op, P, Set>>(&pool_of(1));
   for (std::size_t k = 0; k < wanted.size(); ++k) {
     double largest = 0;
     for (std::int64_t i = 0; i < wanted[k].count(); ++i)
@@ -70,16 +71,21 @@ template <class Op, class P> void expect_matches(const op_case& c, std::vector<d
       const double w = wanted[k].at(i), g = given[k].at(i);
       if (std::isnan(w) ? std::isnan(g) : w == g) continue;
       ASSERT_TRUE(std::fabs(g - w) <= tolerance[k] * (std::fabs(w) + largest))
-          << Op::name << " output " << k << " element " << i << " of " << wanted[k].count() << ": " << g << ", reference " << w
-          << ", largest " << largest;
+          << Set::name << ' ' << Op::name << " output " << k << " element " << i << " of " << wanted[k].count() << ": " << g
+          << ", reference " << w << ", largest " << largest;
     }
   }
   for (int threads = 2; threads <= 3; ++threads) {
-    const auto again = c.run<cpu::kernel<Op, P, kernels::portable>>(&pool_of(threads));
+    const auto again = c.run<cpu::kernel<Op, P, Set>>(&pool_of(threads));
     for (std::size_t k = 0; k < given.size(); ++k)
       ASSERT_EQ(0, std::memcmp(given[k].bytes.data(), again[k].bytes.data(), given[k].bytes.size()))
-          << Op::name << " output " << k << " differs with " << threads << " threads";
+          << Set::name << ' ' << Op::name << " output " << k << " differs with " << threads << " threads";
   }
+}
+template <class Op, class P> void expect_matches(const op_case& c, std::vector<double> tolerance) {
+  const auto wanted = c.run<cpu::kernel<Op, P, kernels::reference>>(nullptr);
+  expect_set_matches<Op, P, kernels::portable>(c, wanted, tolerance);
+  if constexpr (requires { sizeof(cpu::kernel<Op, P, kernels::native>); }) expect_set_matches<Op, P, kernels::native>(c, wanted, tolerance);
 }
 
 }  // namespace isotope_test

@@ -59,10 +59,25 @@ TEST(matmul, large_right_operands_are_packed_in_chunks) {
   const array a = make({90, 5, 100}, dtype::f32, 1), b = make({90, 100, 130}, dtype::f32, 2);  // 1.4 million, some batches at a time
   expect_matches<op::matmul, precision::f32>({{a.v, b.v}, outputs(array({90, 5, 130}, dtype::f32)), product(dtype::f32)}, {1e-5});
 }
+TEST(matmul, long_sums_and_many_rows_are_made_in_chunks) {
+  // With AVX-512, 3840 is the longest sum that native products make in one chunk, and 8000 takes three; sums of a bf16 result wait in between.
+  for (const std::int64_t K : {3840, 3841, 8000}) {
+    all_orders<precision::f32>(21, 50, K, dtype::f32);
+    all_orders<precision::bf16>(50, 29, K, dtype::bf16);
+  }
+  all_orders<precision::bf16>(300, 20, 3841, dtype::f32);  // more rows than a chunk has
+  all_orders<precision::f32>(2900, 40, 500, dtype::f32);   // 1.5 million floats of A
+}
 TEST(matmul, alpha_beta_and_accumulation_apply) {
   const array a = make({40, 50}, dtype::f32, 1), b = make({50, 37}, dtype::f32, 2), c = make({40, 37}, dtype::f32, 3);
   op_case k({a.v, b.v, c.v}, outputs(make({40, 37}, dtype::f32, 4)), product(dtype::f32, 3, 0.5, -2));
   expect_matches<op::matmul, precision::f32>(k, {1e-5});
+  const array tall = make({40, 5000}, dtype::f32, 7), deep = make({5000, 37}, dtype::f32, 8);
+  for (const double beta : {0.0, 2.0}) {
+    op_case chunks({tall.v, deep.v, c.v}, outputs(make({40, 37}, dtype::f32, 4)), product(dtype::f32, 3, 0.5, beta));
+    chunks.accumulate = 1;
+    expect_matches<op::matmul, precision::f32>(chunks, {1e-4});
+  }
   op_case add({a.v, b.v}, outputs(make({40, 37}, dtype::f32, 4)), product(dtype::f32));
   add.accumulate = 1;
   expect_matches<op::matmul, precision::f32>(add, {1e-5});

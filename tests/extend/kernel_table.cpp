@@ -56,8 +56,9 @@ the kernel of its own set, else the one below it: native, portable, reference. A
 knows how, else the program does not compile. Views (reshape, transpose, narrow, ...) need no kernel.
 
 `reference/` is the oracle: plain loops over the definition in f64 arithmetic, sharing no code with the others. `vulkan/reference/` is the
-oracle on a device: one invocation an element or a row. `vulkan/` holds portable kernels, `<op>.comp` with its host twin `<op>.hpp`, and the
-native ones for matrix units in `<op>_khr`; a native kernel that a device or a shape does not allow runs the portable one, and reports say why.
+oracle on a device: one invocation an element or a row. `cpu/` holds portable kernels, `cpu/native/` those for AVX-512 or AVX2, which a build
+whose flags allow neither leaves out. `vulkan/` holds portable kernels, `<op>.comp` with its host twin `<op>.hpp`, and the native ones for matrix
+units in `<op>_khr`; a native kernel that a device or a shape does not allow runs the portable one, and reports say why.
 
 ✓: isotope-conform runs the kernel against a reference in f64, twice and perturbed.
 

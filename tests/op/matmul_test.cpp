@@ -5,7 +5,7 @@ namespace isotope::op_test {
 namespace {
 
 template <class C> class matmul : public op_test<C> {};
-TYPED_TEST_SUITE(matmul, everywhere);
+TYPED_TEST_SUITE(matmul, everywhere_with_native);
 
 attributes times(double alpha = 1, double beta = 0, int type = 0) {
   attributes a;

@@ -9,6 +9,7 @@
 #include "cpu/eager.hpp"
 
 #include <isotope/kernels/cpu/all.hpp>
+#include <isotope/kernels/cpu/native/all.hpp>
 #include <isotope/kernels/reference/all.hpp>
 
 namespace isotope::backend {
@@ -19,8 +20,9 @@ struct cpu {
   using default_precision = precision::f32;
   static constexpr std::int64_t chunk_bytes = 0;
   /// Why the native kernel set falls through to portable.
-  static constexpr std::string_view native_reason = "no native cpu kernels yet: portable runs in their place";
-  using kernels = boost::mp11::mp_append<isotope::cpu::portable_kernels<precision::f32>, isotope::cpu::portable_kernels<precision::bf16>,
+  static constexpr std::string_view native_reason = isotope::cpu::native::reason;
+  using kernels = boost::mp11::mp_append<isotope::cpu::native_kernels<precision::f32>, isotope::cpu::native_kernels<precision::bf16>,
+                                         isotope::cpu::portable_kernels<precision::f32>, isotope::cpu::portable_kernels<precision::bf16>,
                                          isotope::cpu::reference_kernels<precision::f32>, isotope::cpu::reference_kernels<precision::bf16>,
                                          isotope::cpu::reference_kernels<precision::f64>>;
   template <class T> using device = isotope::cpu::device<T>;

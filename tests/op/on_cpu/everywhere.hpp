@@ -2,17 +2,20 @@
 /// Every kernel set of the cpu backend.
 #include <isotope/backend/cpu/thread_pool.hpp>
 #include <isotope/kernels/cpu/all.hpp>
+#include <isotope/kernels/cpu/native/all.hpp>
 #include <isotope/kernels/reference/all.hpp>
 
 namespace isotope::op_test {
 
-/// The kernel that a target with this set runs: the set's own, or the reference where it has none.
+/// The kernel that a target with this set runs: the set's own, or that of a lower set.
 template <class Op, class P, class Set> struct chosen {
   using type = cpu::kernel<Op, P, kernels::reference>;
 };
 template <class Op, class P, class Set> requires requires { sizeof(cpu::kernel<Op, P, Set>); } struct chosen<Op, P, Set> {
   using type = cpu::kernel<Op, P, Set>;
 };
+template <class Op, class P> requires(!requires { sizeof(cpu::kernel<Op, P, kernels::native>); })
+struct chosen<Op, P, kernels::native> : chosen<Op, P, kernels::portable> {};
 
 template <class P, class Set> struct on {
   using precision = P;
@@ -83,5 +86,11 @@ template <class P, class Set> struct on {
 using everywhere =
     ::testing::Types<on<precision::f32, kernels::reference>, on<precision::bf16, kernels::reference>,
                      on<precision::f64, kernels::reference>, on<precision::f32, kernels::portable>, on<precision::bf16, kernels::portable>>;
+
+/// The same and the native set, for the ops that it has kernels of.
+using everywhere_with_native =
+    ::testing::Types<on<precision::f32, kernels::reference>, on<precision::bf16, kernels::reference>,
+                     on<precision::f64, kernels::reference>, on<precision::f32, kernels::portable>, on<precision::bf16, kernels::portable>,
+                     on<precision::f32, kernels::native>, on<precision::bf16, kernels::native>>;
 
 }  // namespace isotope::op_test

@@ -161,5 +161,6 @@ template <class P, class Set> struct on {
 using everywhere =
     ::testing::Types<on<precision::f32, kernels::reference>, on<precision::bf16, kernels::reference>, on<precision::f32, kernels::portable>,
                      on<precision::bf16, kernels::portable>, on<precision::f32, kernels::native>, on<precision::bf16, kernels::native>>;
+using everywhere_with_native = everywhere;
 
 }  // namespace isotope::op_test

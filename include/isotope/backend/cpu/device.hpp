@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "../../core/device.hpp"
+#include "processor.hpp"
 #include "session.hpp"
 #include "thread_pool.hpp"
 
@@ -17,7 +18,7 @@ template <Target T> class device {
  public:
   using session = cpu::session<T>;
 
-  /// @error unknown_device for a name that is not `cpu`, invalid_argument for a number of threads out of range or a fault to inject
+  /// @error missing_feature, unknown_device for a name that is not `cpu`, invalid_argument for a number of threads out of range or a fault to inject
   static result<device> open(const device_options& o = {}) {
     if (!o.name.empty() && o.name != "cpu" && o.name != "0")
       return fail(errc::unknown_device, "no device '" + std::string(o.name) + "'", "cpu", "there is one: 0 cpu");
@@ -26,6 +27,10 @@ template <Target T> class device {
                   "0 (all processors) to " + std::to_string(cpu::thread_pool::max_threads));
     if (o.diagnose.fault != injected_fault::none)
       return fail(errc::invalid_argument, "the processor has no faults to inject", "cpu", "choose a gpu backend");
+    if (const auto feature = features_here().missing(); !feature.empty())
+      return fail(errc::missing_feature,
+                  "this processor has no " + std::string(feature) + ", which the program was compiled for (" ISOTOPE_CPU_ARCH ")", "cpu",
+                  "compile for it: -DCPU_ARCH=native there, or x86-64-v3");
     device d;
     d.pool_ = std::make_shared<cpu::thread_pool>(o.threads);
     d.diagnose_ = o.diagnose;

@@ -1,0 +1,75 @@
+#pragma once
+/// Whether the processor has what the kernels were compiled for; a program for another one ends in an illegal instruction.
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+#include "../../core/config.hpp"
+
+namespace isotope::cpu {
+
+/// Features that the compiler's flags allow, and whether this processor has them.
+class processor_features {
+ public:
+  struct feature {
+    std::string_view name;
+    bool there = false;
+  };
+  constexpr void push(feature f) { all_[size_++] = f; }
+  /// The first one that is not there; empty: none.
+  constexpr std::string_view missing() const {
+    for (std::size_t i = 0; i < size_; ++i)
+      if (!all_[i].there) return all_[i].name;
+    return {};
+  }
+
+ private:
+  std::array<feature, 16> all_{};
+  std::size_t size_ = 0;
+};
+
+ISOTOPE_CPU_NAMESPACE {
+/// By the flags of this translation unit.
+inline processor_features features_here() {
+  processor_features r;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+#endif
+#if defined(__AVX__)
+  r.push({"avx", __builtin_cpu_supports("avx") != 0});
+#endif
+#if defined(__AVX2__)
+  r.push({"avx2", __builtin_cpu_supports("avx2") != 0});
+#endif
+#if defined(__FMA__)
+  r.push({"fma", __builtin_cpu_supports("fma") != 0});
+#endif
+#if defined(__BMI2__)
+  r.push({"bmi2", __builtin_cpu_supports("bmi2") != 0});
+#endif
+#if defined(__AVX512F__)
+  r.push({"avx512f", __builtin_cpu_supports("avx512f") != 0});
+#endif
+#if defined(__AVX512BW__)
+  r.push({"avx512bw", __builtin_cpu_supports("avx512bw") != 0});
+#endif
+#if defined(__AVX512CD__)
+  r.push({"avx512cd", __builtin_cpu_supports("avx512cd") != 0});
+#endif
+#if defined(__AVX512DQ__)
+  r.push({"avx512dq", __builtin_cpu_supports("avx512dq") != 0});
+#endif
+#if defined(__AVX512VL__)
+  r.push({"avx512vl", __builtin_cpu_supports("avx512vl") != 0});
+#endif
+#if defined(__AVX512VNNI__)
+  r.push({"avx512vnni", __builtin_cpu_supports("avx512vnni") != 0});
+#endif
+#if defined(__AVX512BF16__)
+  r.push({"avx512bf16", __builtin_cpu_supports("avx512bf16") != 0});
+#endif
+  return r;
+}
+}  // namespace arch
+
+}  // namespace isotope::cpu

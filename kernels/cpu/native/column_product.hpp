@@ -1,0 +1,122 @@
+#pragma once
+/// A product by columns: each task makes a cell of C, block of K by block of K: it takes a panel of B, where it lies or packed, and passes a block of
+/// A, which stays in L2, by it. B goes into no shared memory: it is taken by each row of cells, so once for up to 256 rows. A is read where it lies,
+/// or copied first, a chunk of at most 5 MB, by all threads. For few rows times a matrix whose columns are neighbours, as in the gradient dy W.
+#include <isotope/kernels/cpu/matmul_result.hpp>
+#include <isotope/kernels/cpu/native/product_cut.hpp>
+#include <isotope/kernels/cpu/native/tile_product.hpp>
+#include <isotope/kernels/cpu/native/two_phases.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+class column_product {
+ public:
+  column_product(const launch& l, const portable::matmul_shape& s, const portable::matmul_result& result, float* packed, float* waiting)
+      : l_(l), s_(s), result_(result), cut_(s.M, s.N, s.K), packed_(packed), waiting_(waiting) {
+    copied_ = l.in[0].type != dtype::f32 || larger_of(s.a_k, s.a_row) % 1024 == 0;
+  }
+
+  void run() const {
+    cut_.chunks(s_.batches, s_.M, s_.N, s_.K, [&](const product_chunk& c) { make(c); });
+  }
+
+ private:
+  struct cell {
+    std::int64_t batch, m, ms, p0, p1;  // within the chunk; panels [p0, p1) of B
+  };
+
+  void make(const product_chunk& c) const {
+    const vector_panels panels(c.rs);
+    std::int64_t down = blocking::block_rows, across = result_.direct() ? 6 : blocking::tile_floats / down / blocking::cols;
+    while (divide_up(c.vs, down) * divide_up(panels.count(), across) * c.batches < 8) {
+      if (across > 1) across /= 2;
+      else if (down > 2 * blocking::rows) down = whole(down / 2, blocking::rows);
+      else break;
+    }
+    down = even_part(c.vs, down, blocking::rows);
+    across = even_part(panels.count(), across, 1);
+    const std::int64_t rows = divide_up(c.vs, down), columns = divide_up(panels.count(), across);
+    const std::int64_t blocks = divide_up(c.ks, cut_.depth), strips = divide_up(c.vs, blocking::rows);
+    const double nsec = double(c.batches) * double(c.vs) * double(larger_of(c.ks, 8)) * (0.1 + double(c.rs) / 60.0);
+    const auto copy_one = [&](std::int64_t t) { copy(c, t / (blocks * strips), t / strips % blocks, t % strips * blocking::rows); };
+    const auto fill_one = [&](std::int64_t t) {
+      const std::int64_t j = t % columns, i = t / columns % rows;
+      fill(c, panels,
+           {t / (rows * columns), i * down, smaller(down, c.vs - i * down), j * across, smaller(panels.count(), (j + 1) * across)});
+    };
+    in_two_phases(l_, copied_ ? c.batches * blocks * strips : 0, copy_one, c.batches * rows * columns, fill_one, nsec);
+  }
+
+  /// The rows of A from m on, one register tile of them, by one block of K.
+  void copy(const product_chunk& c, std::int64_t batch, std::int64_t block, std::int64_t m) const {
+    const std::int64_t k0 = block * cut_.depth, from = s_.offset_a(c.batch + batch) + (c.v + m) * s_.a_row + (c.k + k0) * s_.a_k;
+    portable::with_type(l_.in[0], [&](const auto* a) {
+      strip(c, batch, block, m).take(a + from, s_.a_row, s_.a_k, smaller(blocking::rows, c.vs - m), smaller(cut_.depth, c.ks - k0));
+    });
+  }
+  row_copy strip(const product_chunk& c, std::int64_t batch, std::int64_t block, std::int64_t m) const {
+    const std::int64_t blocks = divide_up(c.ks, cut_.depth), strips = divide_up(c.vs, blocking::rows);
+    return {packed_ + ((batch * blocks + block) * strips + m / blocking::rows) * row_copy::floats(cut_.depth), cut_.depth, s_.a_k == 1};
+  }
+
+  row_block rows_at(const product_chunk& c, std::int64_t batch, std::int64_t k0, std::int64_t m) const {
+    if (copied_) return strip(c, batch, k0 / cut_.depth, m).block();
+    return {l_.in[0].as<const float>() + s_.offset_a(c.batch + batch) + (c.v + m) * s_.a_row + (c.k + k0) * s_.a_k, s_.a_row, s_.a_k};
+  }
+
+  void fill(const product_chunk& c, const vector_panels& panels, const cell& at) const {
+    alignas(64) float tile[blocking::tile_floats];
+    alignas(64) float right[blocking::depth * blocking::cols];
+    const std::int64_t batch = c.batch + at.batch, m0 = c.v + at.m, n0 = panels.start(at.p0);
+    const place to = place_of(c, panels, at, tile);
+    const bool old = c.k > 0 || (result_.direct() && result_.adds());
+    portable::with_type(l_.in[1], [&](const auto* b) {
+      b += s_.offset_b(batch) + c.r * s_.b_col + c.k * s_.b_k;
+      for (std::int64_t k0 = 0; k0 < c.ks || k0 == 0; k0 += cut_.depth) {
+        const std::int64_t k = smaller(cut_.depth, c.ks - k0);
+        for (std::int64_t p = at.p0; p < at.p1; ++p) {
+          const panel taken = take(b + k0 * s_.b_k + panels.start(p) * s_.b_col, panels.width(p), panels.elems(p), k, right);
+          const bool more = p + 1 < at.p1;
+          const std::int64_t next_p = more ? p + 1 : at.p0, next_k = more ? k0 : k0 + k, steps = divide_up(at.ms, blocking::rows);
+          const coming next(b + next_k * s_.b_k + panels.start(next_p) * s_.b_col, s_.b_k, s_.b_col, smaller(cut_.depth, c.ks - next_k),
+                            panels.elems(next_p));
+          for (std::int64_t i = 0; i < steps; ++i) {
+            const std::int64_t m = i * blocking::rows;
+            next.fetch(i, steps);
+            panel_product(rows_at(c, at.batch, k0, at.m + m), smaller(blocking::rows, at.ms - m), taken,
+                          {to.at + m * to.ld + panels.start(p) - n0, to.ld, to.padded}, k, old || k0 > 0);
+          }
+        }
+      }
+    });
+    if (c.k + c.ks < s_.K || result_.direct()) return;
+    result_.finish(batch, m0, m0 + at.ms, c.r + n0, c.r + smaller(c.rs, panels.start(at.p1)), to.at, to.ld);
+  }
+
+  /// f32 rows of whole panels are read where they lie, unless all of them fall into the same few sets of L2.
+  template <class T> panel take(const T* x, std::int64_t width, std::int64_t elems, std::int64_t k, float* right) const {
+    if constexpr (std::is_same_v<T, float>)
+      if (s_.b_col == 1 && elems == width && s_.b_k % 1024 != 0) return {x, s_.b_k, width, elems};
+    pack_right(x, s_.b_k, s_.b_col, k, elems, width, right);
+    return {right, width, width, elems};
+  }
+  place place_of(const product_chunk& c, const vector_panels& panels, const cell& at, float* tile) const {
+    const std::int64_t n0 = panels.start(at.p0);
+    if (result_.direct()) return {l_.out[0].as<float>() + ((c.batch + at.batch) * s_.M + c.v + at.m) * s_.N + c.r + n0, s_.N, false};
+    if (cut_.waits) return {waiting_ + at.m * cut_.r_chunk + n0, cut_.r_chunk, true};
+    return {tile, panels.start(at.p1) - n0, true};
+  }
+
+  const launch& l_;
+  const portable::matmul_shape& s_;
+  const portable::matmul_result& result_;
+  product_cut cut_;
+  float *packed_, *waiting_;
+  bool copied_;  // A is: its format, or strides that put the rows of a block into the same sets of L2, ask for it
+};
+
+}  // namespace native
+}  // namespace arch
+}  // namespace isotope::cpu

@@ -1,0 +1,50 @@
+#pragma once
+/// Bound by flops: 2 M N K at the rate of the multiply-adds (measured: bench/README.md).
+///
+/// Register tiles, panels, blocks that stay in L2 and cells after Goto & van de Geijn 2008. Which operand is packed for all threads, and which one
+/// passes by it, is chosen by the bytes and shuffles that it costs. A fused body works on a finished cell while it is in L2.
+#include <isotope/kernels/cpu/native/column_product.hpp>
+#include <isotope/kernels/cpu/native/programs.hpp>
+#include <isotope/kernels/cpu/native/row_product.hpp>
+#include <isotope/op/matmul.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+struct matmul {
+  /// The residual and its like: element i of an epilogue operand is read before element i of the output is written.
+  static constexpr std::uint32_t inplace = 0xfc;
+  static constexpr bool epilogue = true;
+
+  static constexpr std::int64_t scratch(const step_shapes& s) {
+    const shape& y = s.out[0];
+    const std::int64_t M = y[-2], N = y[-1], K = s.in[0][-1], batches = N == 0 || M == 0 ? 0 : y.count() / (N * M);
+    // Leading axes may become rows.
+    return 4 * (product_cut::packed_floats(M, N, K, batches) + product_cut::waiting_floats(M * batches, N, K));
+  }
+
+  static void run(const launch& l) {
+    if (l.out[0].dims.count() == 0) return;
+    const portable::matmul_shape s(l);
+    const portable::matmul_result result(l, s);
+    auto* packed = static_cast<float*>(l.scratch);
+    float* waiting = packed + product_cut::packed_floats(s.M, s.N, s.K, s.batches);
+    // Packing and reading back an element of B costs about three times what packing an element of A into L2 or turning one of C does.
+    const bool few_rows = s.M * (s.K + s.N) < 3 * s.N * s.K;
+    if (s.b_k == 1 && s.b_col != 1) {
+      row_product(l, s, result, few_rows, packed, waiting).run();
+    } else if (s.M >= s.N) {
+      row_product(l, s, result, false, packed, waiting).run();
+    } else {
+      column_product(l, s, result, packed, waiting).run();
+    }
+  }
+};
+
+}  // namespace native
+}  // namespace arch
+
+template <NativeProgram P> struct kernel<op::matmul, P, kernels::native> : native::matmul {};
+
+}  // namespace isotope::cpu

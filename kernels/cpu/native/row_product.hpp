@@ -1,0 +1,178 @@
+#pragma once
+/// A product by rows: one operand, the smaller one, is packed into panels of vectors once, by all threads, a chunk of at most 4 MB that L3 holds;
+/// the rows of the other one pass where they lie, a few at a time and each once per cell. Where the packed operand is A the cells stand the other
+/// way round, and are turned in registers when they are done. So the weights of x W^T are neither copied nor turned.
+#include <isotope/kernels/cpu/matmul_result.hpp>
+#include <isotope/kernels/cpu/native/product_cut.hpp>
+#include <isotope/kernels/cpu/native/tile_product.hpp>
+#include <isotope/kernels/cpu/native/two_phases.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+class row_product {
+ public:
+  /// @param turned  A is packed and the rows are those of B^T; otherwise B is packed and the rows are those of A
+  row_product(const launch& l, const portable::matmul_shape& s, const portable::matmul_result& result, bool turned, float* packed,
+              float* waiting)
+      : l_(l),
+        s_(s),
+        result_(result),
+        turned_(turned),
+        V_(turned ? s.M : s.N),
+        R_(turned ? s.N : s.M),
+        v_stride_(turned ? s.a_row : s.b_col),
+        v_k_(turned ? s.a_k : s.b_k),
+        r_stride_(turned ? s.b_col : s.a_row),
+        r_k_(turned ? s.b_k : s.a_k),
+        cut_(V_, R_, s.K),
+        packed_(packed),
+        waiting_(waiting) {}
+
+  void run() const {
+    cut_.chunks(s_.batches, V_, R_, s_.K, [&](const product_chunk& c) { make(c); });
+  }
+
+ private:
+  struct cell {
+    std::int64_t batch, r, rs, p0, p1;  // within the chunk; panels [p0, p1)
+  };
+
+  const view& packed_side() const { return l_.in[turned_ ? 0 : 1]; }
+  const view& row_side() const { return l_.in[turned_ ? 1 : 0]; }
+  std::int64_t packed_offset(std::int64_t batch) const { return turned_ ? s_.offset_a(batch) : s_.offset_b(batch); }
+  std::int64_t row_offset(std::int64_t batch) const { return turned_ ? s_.offset_b(batch) : s_.offset_a(batch); }
+  bool in_place() const { return !turned_ && result_.direct(); }
+
+  void make(const product_chunk& c) const {
+    const vector_panels panels(c.vs);
+    constexpr std::int64_t block_panels = blocking::block_rows / blocking::cols;
+    std::int64_t across = larger_of(1, block_panels * blocking::depth / cut_.depth), down = in_place() ? blocking::block_rows : 0;
+    if (!in_place()) {
+      across = smaller(across, block_panels);
+      const std::int64_t wide = larger_of(lanes, smaller(across * blocking::cols, panels.start(panels.count())));
+      down = blocking::tile_floats / wide / blocking::rows * blocking::rows;
+    }
+    while (divide_up(panels.count(), across) * divide_up(c.rs, down) * c.batches < 8) {
+      if (down > 4 * blocking::rows) down = whole(down / 2, blocking::rows);
+      else if (across > 1) across /= 2;
+      else if (down > blocking::rows) down = whole(down / 2, blocking::rows);
+      else break;
+    }
+    across = even_part(panels.count(), across, 1);
+    down = even_part(c.rs, down, blocking::rows);
+    const std::int64_t columns = divide_up(panels.count(), across), rows = divide_up(c.rs, down);
+    const std::int64_t blocks = divide_up(c.ks, cut_.depth), packs = c.batches * blocks * panels.count();
+    const double nsec = double(c.batches) * double(c.vs) * double(larger_of(c.ks, 8)) * (0.1 + double(c.rs) / 60.0);
+    const auto pack_one = [&](std::int64_t t) {
+      const std::int64_t n = panels.count();
+      pack(c, panels, t / (n * blocks), t / n % blocks * cut_.depth, t % n);
+    };
+    const auto fill_one = [&](std::int64_t t) {
+      const std::int64_t i = t % rows, j = t / rows % columns;
+      fill(c, panels,
+           {t / (rows * columns), i * down, smaller(down, c.rs - i * down), j * across, smaller(panels.count(), (j + 1) * across)});
+    };
+    in_two_phases(l_, packs, pack_one, c.batches * columns * rows, fill_one, nsec);
+  }
+
+  /// Panel p of one block of K.
+  void pack(const product_chunk& c, const vector_panels& panels, std::int64_t batch, std::int64_t k0, std::int64_t p) const {
+    const std::int64_t k = smaller(cut_.depth, c.ks - k0);
+    const std::int64_t from = packed_offset(c.batch + batch) + (c.v + panels.start(p)) * v_stride_ + (c.k + k0) * v_k_;
+    portable::with_type(packed_side(), [&](const auto* x) {
+      pack_right(x + from, v_k_, v_stride_, k, panels.elems(p), panels.width(p), block_at(c, panels, batch, k0) + panels.start(p) * k);
+    });
+  }
+  /// The packed panels of one block of K.
+  float* block_at(const product_chunk& c, const vector_panels& panels, std::int64_t batch, std::int64_t k0) const {
+    return packed_ + panels.start(panels.count()) * (batch * c.ks + k0);
+  }
+
+  void fill(const product_chunk& c, const vector_panels& panels, const cell& at) const {
+    alignas(64) float tile[blocking::tile_floats];
+    alignas(64) float copy[row_copy::floats(blocking::depth)];
+    const std::int64_t batch = c.batch + at.batch, r0 = c.r + at.r, v0 = panels.start(at.p0);
+    const place to = place_of(c, panels, at, tile);
+    const bool old = c.k > 0 || (in_place() && result_.adds());
+    portable::with_type(row_side(), [&](const auto* x) {
+      x += row_offset(batch) + r0 * r_stride_ + c.k * r_k_;
+      for (std::int64_t k0 = 0; k0 < c.ks || k0 == 0; k0 += cut_.depth) {
+        const std::int64_t k = smaller(cut_.depth, c.ks - k0);
+        const float* block = block_at(c, panels, at.batch, k0);
+        for (std::int64_t r = 0; r < at.rs; r += blocking::rows) {
+          const std::int64_t rows = smaller(blocking::rows, at.rs - r);
+          const row_block taken = take(x + r * r_stride_ + k0 * r_k_, rows, k, copy);
+          const bool more = r + blocking::rows < at.rs;
+          const std::int64_t next_r = more ? r + blocking::rows : 0, next_k = more ? k0 : k0 + k;
+          const std::int64_t next_rows = smaller(blocking::rows, at.rs - next_r), next_ks = smaller(cut_.depth, c.ks - next_k);
+          const coming next(x + next_r * r_stride_ + next_k * r_k_, r_k_, r_stride_, next_ks, next_rows);
+          for (std::int64_t p = at.p0; p < at.p1; ++p) {
+            next.fetch(p - at.p0, at.p1 - at.p0);
+            panel_product(taken, rows, {block + panels.start(p) * k, panels.width(p), panels.width(p), panels.elems(p)},
+                          {to.at + r * to.ld + panels.start(p) - v0, to.ld, to.padded}, k, old || k0 > 0);
+          }
+        }
+      }
+    });
+    if (c.k + c.ks < s_.K) return;
+    if (turned_) {
+      turn(batch, c.v + v0, smaller(V_, c.v + panels.start(at.p1)), r0, r0 + at.rs, to);
+    } else if (!result_.direct()) {
+      result_.finish(batch, r0, r0 + at.rs, c.v + v0, smaller(V_, c.v + panels.start(at.p1)), to.at, to.ld);
+    }
+  }
+
+  /// f32 rows are read where they lie: a copy of those that run across k costs 4 %, though theirs share few sets of L1.
+  template <class T> row_block take(const T* x, std::int64_t rows, std::int64_t k, float* copy) const {
+    if constexpr (std::is_same_v<T, float>) {
+      return {x, r_stride_, r_k_};
+    } else {
+      const row_copy here(copy, cut_.depth, r_k_ == 1);
+      here.take(x, r_stride_, r_k_, rows, k);
+      return here.block();
+    }
+  }
+  place place_of(const product_chunk& c, const vector_panels& panels, const cell& at, float* tile) const {
+    const std::int64_t v0 = panels.start(at.p0);
+    if (in_place()) return {l_.out[0].as<float>() + ((c.batch + at.batch) * s_.M + c.r + at.r) * s_.N + c.v + v0, s_.N, false};
+    if (cut_.waits) return {waiting_ + at.r * cut_.v_chunk + v0, cut_.v_chunk, true};
+    return {tile, panels.start(at.p1) - v0, true};
+  }
+
+  /// C[m0:m1, n0:n1] from the cell whose rows are the columns of C.
+  void turn(std::int64_t batch, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1, const place& from) const {
+    alignas(64) float some[lanes * 256];
+    for (std::int64_t m = m0; m < m1; m += lanes) {
+      const std::int64_t rows = smaller(lanes, m1 - m);
+      for (std::int64_t n = n0; n < n1; n += 256) {
+        const std::int64_t cols = smaller(256, n1 - n);
+        const bool straight = result_.direct() && !result_.adds() && cols % lanes == 0 && rows == lanes;
+        float* to = straight ? l_.out[0].as<float>() + (batch * s_.M + m) * s_.N + n : some;
+        const std::int64_t ld = straight ? s_.N : 256;
+        for (std::int64_t j = 0; j < cols; j += lanes) {
+          vector r[lanes] = {};
+          const float* at = from.at + (n - n0 + j) * from.ld + m - m0;
+          const std::int64_t have = smaller(lanes, cols - j);
+          for (std::int64_t i = 0; i < have; ++i) __builtin_memcpy(&r[i], at + i * from.ld, sizeof r[i]);
+          transpose(r);
+          for (std::int64_t i = 0; i < lanes; ++i) __builtin_memcpy(to + i * ld + j, &r[i], sizeof r[i]);
+        }
+        if (!straight) result_.finish(batch, m, m + rows, n, n + cols, some, ld);
+      }
+    }
+  }
+
+  const launch& l_;
+  const portable::matmul_shape& s_;
+  const portable::matmul_result& result_;
+  bool turned_;
+  std::int64_t V_, R_, v_stride_, v_k_, r_stride_, r_k_;
+  product_cut cut_;
+  float *packed_, *waiting_;
+};
+
+}  // namespace native
+}  // namespace arch
+}  // namespace isotope::cpu
