@@ -58,9 +58,11 @@ endfunction()
 
 set(isotope_shader_abilities bda coopmat coopmat_bf16 coopmat2)
 
-# isotope_compile_shaders(<root> <out> <prologue>): commands that make <out>/isotope/shaders/<module>.hpp of every module below <root>, listed in `outputs`, and
-# the text <out>/words.cpp that defines all of them. <prologue>: see compile_shader.cmake; empty: none.
+# isotope_compile_shaders(<root> <out> <prologue>): commands that make <out>/isotope/shaders/<module>.hpp of every module of kernels/vulkan, listed in `outputs`,
+# and the text <out>/words.cpp that defines all of them. <root> is that folder, or one that the build fills with the same files. <prologue>: see
+# compile_shader.cmake; empty: none.
 function(isotope_compile_shaders root folder prologue)
+  set(listed ${PROJECT_SOURCE_DIR}/kernels/vulkan)
   set(lacks "")
   foreach(ability IN LISTS isotope_shader_abilities)
     string(TOUPPER ${ability} upper)
@@ -69,12 +71,14 @@ function(isotope_compile_shaders root folder prologue)
     endif()
   endforeach()
   set(out ${folder}/isotope/shaders)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${root}/*.comp)
-  file(GLOB_RECURSE parts CONFIGURE_DEPENDS ${root}/*.glsl)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${listed}/*.comp)
+  file(GLOB_RECURSE parts CONFIGURE_DEPENDS ${listed}/*.glsl)
+  list(TRANSFORM parts REPLACE "^${listed}" "${root}")
   set(outputs "")
   set(compiled "")
   foreach(source IN LISTS sources)
-    file(RELATIVE_PATH stem ${root} ${source})
+    file(RELATIVE_PATH stem ${listed} ${source})
+    set(compiled_source ${root}/${stem})
     string(REGEX REPLACE "\\.comp$" "" stem ${stem})
     string(REPLACE "/" "_" stem ${stem})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
@@ -101,10 +105,10 @@ function(isotope_compile_shaders root folder prologue)
       string(STRIP "${flags}" flags)
       add_custom_command(
         OUTPUT ${out}/${module}.hpp ${out}/${module}.words.hpp
-        COMMAND ${CMAKE_COMMAND} -DGLSLANG=${ISOTOPE_GLSLANG} -DVALIDATOR=${ISOTOPE_SPIRV_VAL} -DSOURCE=${source} -DMODULE=${module} -DOUT=${out}
+        COMMAND ${CMAKE_COMMAND} -DGLSLANG=${ISOTOPE_GLSLANG} -DVALIDATOR=${ISOTOPE_SPIRV_VAL} -DSOURCE=${compiled_source} -DMODULE=${module} -DOUT=${out}
                 "-DFLAGS=${flags} -I${root}" "-DMISSING=${missing}" -DNEEDS=${needs}
                 -DPROLOGUE=${prologue} -P ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake
-        DEPENDS ${source} ${parts} ${prologue} ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake ${PROJECT_BINARY_DIR}/shaders/probe/bda.stamp
+        DEPENDS ${compiled_source} ${parts} ${prologue} ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake ${PROJECT_BINARY_DIR}/shaders/probe/bda.stamp
         COMMENT "Compiling shader ${module}"
         VERBATIM)
       list(APPEND outputs ${out}/${module}.hpp)

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""mutants_test.py LIST PROGRAM [NAME...]: isotope-conform finds every mutant of the list, and nothing wrong without one. Names choose some of them.
+"""mutants_test.py LIST PROGRAM [--has NEED,...] [NAME...] [--behind WORD...]: isotope-conform finds every mutant of the list, and nothing wrong without one.
 
+Names choose some of them. What a mutant needs is not there, and it is left out; with --has those alone run that need one of these. The words after --behind
+start the program, on a machine that has what they need: where they are missing, --has is a skip (exit code 77).
 The last line is the score. A mutant is caught when cases fail (exit code 1); a signal or the time limit count where the mutant says so."""
 
 import concurrent.futures
@@ -20,11 +22,11 @@ ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"} | {
 }
 
 
-def command(program, backend, ops, flags):
+def command(program, backend, ops, flags, behind=()):
     """Its own flags stand behind the usual ones; isotope-conform takes each once."""
     values = {"--backend": backend, "--precision": "f32", "--kernels": "native", "--strength": "fast"}
     values |= dict(zip(flags[::2], flags[1::2]))
-    return [program, "run", "--ops", ",".join(ops)] + [word for pair in values.items() for word in pair]
+    return [*behind, program, "run", "--ops", ",".join(ops)] + [word for pair in values.items() for word in pair]
 
 
 def run(words, number):
@@ -47,16 +49,24 @@ def run(words, number):
 
 
 def main():
-    path, program, names = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    path, program, words = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    behind = words[words.index("--behind") + 1:] if "--behind" in words else []
+    words = words[:words.index("--behind")] if "--behind" in words else words
+    has = words[1].split(",") if words[:1] == ["--has"] else [""]
+    names = words[2:] if words[:1] == ["--has"] else words
+    if has != [""] and not behind:
+        print("skipped: nothing starts the program on a driver that shows these")
+        sys.exit(77)
     backend = path.stem
-    mutants = [m for m in mutate.read_list(path) if not names or m.name in names]
-    commands = {m.number: command(program, backend, m.ops, m.flags) for m in mutants}
+    listed = mutate.read_list(path)
+    mutants = [m for m in listed if m.name in names or (not names and m.needs in has)]
+    commands = {m.number: command(program, backend, m.ops, m.flags, behind) for m in mutants}
     sound = {}  # without a bug, all ops of a set of flags in one run
     for m in mutants:
         sound.setdefault(tuple(m.flags), set()).update(m.ops)
     bad = False
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        checks = [(flags, pool.submit(run, command(program, backend, sorted(ops), list(flags)), 0)) for flags, ops in sound.items()]
+        checks = [(flags, pool.submit(run, command(program, backend, sorted(ops), list(flags), behind), 0)) for flags, ops in sound.items()]
         runs = [(m, pool.submit(run, commands[m.number], m.number)) for m in mutants]
         for flags, check in checks:
             outcome, counts, first = check.result()
@@ -68,6 +78,9 @@ def main():
             fine = outcome == "failed" or outcome in m.may
             caught += fine
             print(f"{'caught' if fine else 'SURVIVES'} {m.name} ({m.breaks}): {outcome}, {counts} {first}".rstrip(), flush=True)
+    elsewhere = {m.needs for m in listed if m.needs not in has} - {""}
+    for need in sorted(elsewhere) if not names else ():
+        print(f"left out: {sum(m.needs == need for m in listed)} that show with {need} alone")
     print(f"mutants: {caught} of {len(mutants)} caught ({backend})")
     sys.exit(1 if bad or caught != len(mutants) else 0)
 

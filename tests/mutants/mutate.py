@@ -14,7 +14,7 @@ REQUIRED = {"name", "breaks", "file", "find", "mutated", "ops"}
 KINDS = ("expression", "statement", "text")
 GLSL = (".comp", ".glsl")
 SUFFIXES = (".hpp", ".cpp", *GLSL)
-GLSL_CHOICE = "#ifndef MUTANT_GLSL\n#define MUTANT_GLSL\nlayout(constant_id = 99) const int MUTANT = 0;\n#endif\n"
+GLSL_CHOICE = "#ifndef MUTANT_GLSL\n#define MUTANT_GLSL\nlayout(constant_id = 1000) const int MUTANT = 0;\n#endif\n"
 
 
 class Refused(Exception):

@@ -161,6 +161,7 @@ template <> struct op_spec<op::matmul> : spec_basis {
     s.add({s.x({3, 1, 4, 5}), s.x({2, 5, 6})}, plain, true);
     s.add({s.x({6, 17, 20}), s.x({20, 33})}, plain, true);
     s.add({s.x({5, 20, 7}), s.x({5, 7, 9})}, plain, true);
+    s.add({s.x({40, 1300}), s.x({1300, 24})}, plain, true);  // few tiles, whose K several workgroups may share
     s.add({s.x({1, 8, 16}), s.x({4, 16, 8})}, plain, true);
     for (const auto& [alpha, beta] : {std::pair(0.5, -2.0), std::pair(1.0, 1.0), std::pair(2.0, 0.0), std::pair(0.0, 1.0)})
       s.add({s.x({9, 14}), s.x({14, 11}), s.x({9, 11})}, with(alpha, beta), true);

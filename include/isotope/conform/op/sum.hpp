@@ -66,6 +66,7 @@ template <> struct op_spec<op::sum> : reduction_spec {
         all);
     all.i[0] = 2;
     s.add({s.x({24, 24}, 0, 0, &generator_of<generators::specials>)}, all);
+    s.add({s.x({3, 2000, 5})}, all, true);  // columns of several batches, in chunks of rows
     all.i[2] = 1 + int(s.accum());
     s.add({s.x({6, 300})}, all);
   }

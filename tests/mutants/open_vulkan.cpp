@@ -1,0 +1,24 @@
+/// The vulkan targets of isotope-conform with the chosen mutant: kernels, and what records and submits them, from the mutated sources.
+#include "../../examples/conform/open_set.hpp"
+
+#include <isotope/backend/vulkan.hpp>
+#include <isotope/mutants/chosen.hpp>
+
+namespace conform_program {
+namespace {
+
+iso::device_options mutated(iso::device_options o) {
+  constexpr std::uint32_t mutant = 1000;  // the constant of mutant.glsl
+  o.diagnose.constants.push_back({mutant, std::uint32_t(iso::mutants::number)});
+  return o;
+}
+
+}  // namespace
+
+opened open_built_f32(std::string_view kernels, const iso::device_options& o) {
+  return open_set<iso::backend::vulkan, iso::precision::f32>(kernels, mutated(o));
+}
+opened open_built_bf16(std::string_view kernels, const iso::device_options& o) {
+  return open_set<iso::backend::vulkan, iso::precision::bf16>(kernels, mutated(o));
+}
+}  // namespace conform_program
