@@ -20,11 +20,14 @@ void main() {
   if (row >= rows) return;
   const uint from = row / inner * n * inner + row % inner;
   const denominator d = denominator_of(x, from, inner, n, X);
-  for (uint i = 0; i < n; ++i) {
-    const uint at = from + i * inner;
-    const float v = load(x, at, X);
-    float result = NOT_A_NUMBER;
-    if (d.defined) result = LOG ? v - d.top - d.log_total : weight(v, d.top) / d.total;
-    store(y, at, Y, result);
-  }
+  for (uint first = 0; first < n; first += 4)  // as in logits.glsl
+    [[unroll]] for (uint j = 0; j < 4; ++j) {
+      if (first + j < n) {
+        const uint at = from + (first + j) * inner;
+        const float v = load(x, at, X);
+        float result = NOT_A_NUMBER;
+        if (d.defined) result = LOG ? v - d.top - d.log_total : weight(v, d.top) / d.total;
+        store(y, at, Y, result);
+      }
+    }
 }

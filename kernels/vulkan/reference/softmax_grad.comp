@@ -21,15 +21,21 @@ void main() {
   if (row >= rows) return;
   const uint from = row / inner * n * inner + row % inner;
   vec2 sum = vec2(0.0);
-  for (uint i = 0; i < n; ++i) {
-    const uint at = from + i * inner;
-    const float d = load(dy, at, DY);
-    sum = LOG ? plus(sum, d) : plus(sum, load(y, at, Y) * d);
-  }
+  for (uint first = 0; first < n; first += 4)  // four a turn, as in logits.glsl
+    [[unroll]] for (uint j = 0; j < 4; ++j) {
+      if (first + j < n) {
+        const uint at = from + (first + j) * inner;
+        const float d = load(dy, at, DY);
+        sum = LOG ? plus(sum, d) : plus(sum, load(y, at, Y) * d);
+      }
+    }
   const float total = value_of(sum);
-  for (uint i = 0; i < n; ++i) {
-    const uint at = from + i * inner;
-    const float p = load(y, at, Y), d = load(dy, at, DY);
-    store(dx, at, DX, LOG ? d - exp_accurate(p) * total : p * (d - total));
-  }
+  for (uint first = 0; first < n; first += 4)
+    [[unroll]] for (uint j = 0; j < 4; ++j) {
+      if (first + j < n) {
+        const uint at = from + (first + j) * inner;
+        const float p = load(y, at, Y), d = load(dy, at, DY);
+        store(dx, at, DX, LOG ? d - exp_accurate(p) * total : p * (d - total));
+      }
+    }
 }
