@@ -14,7 +14,13 @@ namespace native {
 class column_product {
  public:
   column_product(const launch& l, const portable::matmul_shape& s, const portable::matmul_result& result, float* packed, float* waiting)
-      : l_(l), s_(s), result_(result), cut_(s.M, s.N, s.K), packed_(packed), waiting_(waiting) {
+      : l_(l),
+        s_(s),
+        result_(result),
+        cut_(s.M, s.N, s.K),
+        packed_(packed),
+        waiting_(waiting),
+        packed_floats_(product_cut::packed_floats(s.M, s.N, s.K, s.batches)) {
     copied_ = l.in[0].type != dtype::f32 || larger_of(s.a_k, s.a_row) % 1024 == 0;
   }
 
@@ -40,33 +46,36 @@ class column_product {
     const std::int64_t rows = divide_up(c.vs, down), columns = divide_up(panels.count(), across);
     const std::int64_t blocks = divide_up(c.ks, cut_.depth), strips = divide_up(c.vs, blocking::rows);
     const double nsec = double(c.batches) * double(c.vs) * double(larger_of(c.ks, 8)) * (0.1 + double(c.rs) / 60.0);
-    const auto copy_one = [&](std::int64_t t) { copy(c, t / (blocks * strips), t / strips % blocks, t % strips * blocking::rows); };
-    const auto fill_one = [&](std::int64_t t) {
+    const auto copy_one = [&](std::int64_t t, int own) {
+      copy(c, t / (blocks * strips), t / strips % blocks, t % strips * blocking::rows, own);
+    };
+    const auto fill_one = [&](std::int64_t t, int own) {
       const std::int64_t j = t % columns, i = t / columns % rows;
       fill(c, panels,
-           {t / (rows * columns), i * down, smaller(down, c.vs - i * down), j * across, smaller(panels.count(), (j + 1) * across)});
+           {t / (rows * columns), i * down, smaller(down, c.vs - i * down), j * across, smaller(panels.count(), (j + 1) * across)}, own);
     };
-    in_two_phases(l_, copied_ ? c.batches * blocks * strips : 0, copy_one, c.batches * rows * columns, fill_one, nsec);
+    in_two_phases(l_, blocking::copies, copied_ ? c.batches * blocks * strips : 0, copy_one, c.batches * rows * columns, fill_one, nsec);
   }
 
   /// The rows of A from m on, one register tile of them, by one block of K.
-  void copy(const product_chunk& c, std::int64_t batch, std::int64_t block, std::int64_t m) const {
+  void copy(const product_chunk& c, std::int64_t batch, std::int64_t block, std::int64_t m, int own) const {
     const std::int64_t k0 = block * cut_.depth, from = s_.offset_a(c.batch + batch) + (c.v + m) * s_.a_row + (c.k + k0) * s_.a_k;
     portable::with_type(l_.in[0], [&](const auto* a) {
-      strip(c, batch, block, m).take(a + from, s_.a_row, s_.a_k, smaller(blocking::rows, c.vs - m), smaller(cut_.depth, c.ks - k0));
+      strip(c, batch, block, m, own).take(a + from, s_.a_row, s_.a_k, smaller(blocking::rows, c.vs - m), smaller(cut_.depth, c.ks - k0));
     });
   }
-  row_copy strip(const product_chunk& c, std::int64_t batch, std::int64_t block, std::int64_t m) const {
+  row_copy strip(const product_chunk& c, std::int64_t batch, std::int64_t block, std::int64_t m, int own) const {
     const std::int64_t blocks = divide_up(c.ks, cut_.depth), strips = divide_up(c.vs, blocking::rows);
-    return {packed_ + ((batch * blocks + block) * strips + m / blocking::rows) * row_copy::floats(cut_.depth), cut_.depth, s_.a_k == 1};
+    return {packed_ + own * packed_floats_ + ((batch * blocks + block) * strips + m / blocking::rows) * row_copy::floats(cut_.depth),
+            cut_.depth, s_.a_k == 1};
   }
 
-  row_block rows_at(const product_chunk& c, std::int64_t batch, std::int64_t k0, std::int64_t m) const {
-    if (copied_) return strip(c, batch, k0 / cut_.depth, m).block();
+  row_block rows_at(const product_chunk& c, std::int64_t batch, std::int64_t k0, std::int64_t m, int own) const {
+    if (copied_) return strip(c, batch, k0 / cut_.depth, m, own).block();
     return {l_.in[0].as<const float>() + s_.offset_a(c.batch + batch) + (c.v + m) * s_.a_row + (c.k + k0) * s_.a_k, s_.a_row, s_.a_k};
   }
 
-  void fill(const product_chunk& c, const vector_panels& panels, const cell& at) const {
+  void fill(const product_chunk& c, const vector_panels& panels, const cell& at, int own) const {
     alignas(64) float tile[blocking::tile_floats];
     alignas(64) float right[blocking::depth * blocking::cols];
     const std::int64_t batch = c.batch + at.batch, m0 = c.v + at.m, n0 = panels.start(at.p0);
@@ -85,7 +94,7 @@ class column_product {
           for (std::int64_t i = 0; i < steps; ++i) {
             const std::int64_t m = i * blocking::rows;
             next.fetch(i, steps);
-            panel_product(rows_at(c, at.batch, k0, at.m + m), smaller(blocking::rows, at.ms - m), taken,
+            panel_product(rows_at(c, at.batch, k0, at.m + m, own), smaller(blocking::rows, at.ms - m), taken,
                           {to.at + m * to.ld + panels.start(p) - n0, to.ld, to.padded}, k, old || k0 > 0);
           }
         }
@@ -114,7 +123,8 @@ class column_product {
   const portable::matmul_result& result_;
   product_cut cut_;
   float *packed_, *waiting_;
-  bool copied_;  // A is: its format, or strides that put the rows of a block into the same sets of L2, ask for it
+  std::int64_t packed_floats_;  // of one copy
+  bool copied_;                 // A is: its format, or strides that put the rows of a block into the same sets of L2, ask for it
 };
 
 }  // namespace native

@@ -21,7 +21,7 @@ struct matmul {
     const shape& y = s.out[0];
     const std::int64_t M = y[-2], N = y[-1], K = s.in[0][-1], batches = N == 0 || M == 0 ? 0 : y.count() / (N * M);
     // Leading axes may become rows.
-    return 4 * (product_cut::packed_floats(M, N, K, batches) + product_cut::waiting_floats(M * batches, N, K));
+    return 4 * (blocking::copies * product_cut::packed_floats(M, N, K, batches) + product_cut::waiting_floats(M * batches, N, K));
   }
 
   static void run(const launch& l) {
@@ -29,12 +29,11 @@ struct matmul {
     const portable::matmul_shape s(l);
     const portable::matmul_result result(l, s);
     auto* packed = static_cast<float*>(l.scratch);
-    float* waiting = packed + product_cut::packed_floats(s.M, s.N, s.K, s.batches);
-    // Packing and reading back an element of B costs about three times what packing an element of A into L2 or turning one of C does.
-    const bool few_rows = s.M * (s.K + s.N) < 3 * s.N * s.K;
+    float* waiting = packed + blocking::copies * product_cut::packed_floats(s.M, s.N, s.K, s.batches);
     if (s.b_k == 1 && s.b_col != 1) {
-      row_product(l, s, result, few_rows, packed, waiting).run();
-    } else if (s.M >= s.N) {
+      // Packing an element of B and reading it back costs about three times what packing one of A or turning one of C does.
+      row_product(l, s, result, s.M * (s.K + s.N) < 3 * s.N * s.K, packed, waiting).run();
+    } else if (s.M >= s.N || s.M > 2 * blocking::block_rows) {
       row_product(l, s, result, false, packed, waiting).run();
     } else {
       column_product(l, s, result, packed, waiting).run();

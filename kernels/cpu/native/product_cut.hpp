@@ -62,8 +62,11 @@ template <class T> class coming {
   /// Part `step` of `steps`.
   void fetch(std::int64_t step, std::int64_t steps) const {
     constexpr std::int64_t line = 64 / std::int64_t(sizeof(T));
-    for (std::int64_t r = runs_ * step / steps; r < runs_ * (step + 1) / steps; ++r)
-      for (std::int64_t i = 0; i < length_; i += line) __builtin_prefetch(data_ + r * stride_ + i, 0, 2);
+    for (std::int64_t r = runs_ * step / steps; r < runs_ * (step + 1) / steps; ++r) {
+      const T* run = data_ + r * stride_;
+      for (std::int64_t i = 0; i < length_; i += line) __builtin_prefetch(run + i, 0, 2);
+      if (length_ > 0) __builtin_prefetch(run + length_ - 1, 0, 2);  // runs need not begin at a line
+    }
   }
 
  private:

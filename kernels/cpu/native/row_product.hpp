@@ -28,7 +28,8 @@ class row_product {
         r_k_(turned ? s.b_k : s.a_k),
         cut_(V_, R_, s.K),
         packed_(packed),
-        waiting_(waiting) {}
+        waiting_(waiting),
+        packed_floats_(product_cut::packed_floats(s.M, s.N, s.K, s.batches)) {}
 
   void run() const {
     cut_.chunks(s_.batches, V_, R_, s_.K, [&](const product_chunk& c) { make(c); });
@@ -65,32 +66,33 @@ class row_product {
     const std::int64_t columns = divide_up(panels.count(), across), rows = divide_up(c.rs, down);
     const std::int64_t blocks = divide_up(c.ks, cut_.depth), packs = c.batches * blocks * panels.count();
     const double nsec = double(c.batches) * double(c.vs) * double(larger_of(c.ks, 8)) * (0.1 + double(c.rs) / 60.0);
-    const auto pack_one = [&](std::int64_t t) {
+    const auto pack_one = [&](std::int64_t t, int copy) {
       const std::int64_t n = panels.count();
-      pack(c, panels, t / (n * blocks), t / n % blocks * cut_.depth, t % n);
+      pack(c, panels, t / (n * blocks), t / n % blocks * cut_.depth, t % n, copy);
     };
-    const auto fill_one = [&](std::int64_t t) {
-      const std::int64_t i = t % rows, j = t / rows % columns;
+    const auto fill_one = [&](std::int64_t t, int copy) {
+      const std::int64_t j = t % columns, i = t / columns % rows;  // neighbours share rows, of which there may be many
       fill(c, panels,
-           {t / (rows * columns), i * down, smaller(down, c.rs - i * down), j * across, smaller(panels.count(), (j + 1) * across)});
+           {t / (rows * columns), i * down, smaller(down, c.rs - i * down), j * across, smaller(panels.count(), (j + 1) * across)}, copy);
     };
-    in_two_phases(l_, packs, pack_one, c.batches * columns * rows, fill_one, nsec);
+    in_two_phases(l_, blocking::copies, packs, pack_one, c.batches * columns * rows, fill_one, nsec);
   }
 
   /// Panel p of one block of K.
-  void pack(const product_chunk& c, const vector_panels& panels, std::int64_t batch, std::int64_t k0, std::int64_t p) const {
+  void pack(const product_chunk& c, const vector_panels& panels, std::int64_t batch, std::int64_t k0, std::int64_t p, int copy) const {
     const std::int64_t k = smaller(cut_.depth, c.ks - k0);
     const std::int64_t from = packed_offset(c.batch + batch) + (c.v + panels.start(p)) * v_stride_ + (c.k + k0) * v_k_;
     portable::with_type(packed_side(), [&](const auto* x) {
-      pack_right(x + from, v_k_, v_stride_, k, panels.elems(p), panels.width(p), block_at(c, panels, batch, k0) + panels.start(p) * k);
+      pack_right(x + from, v_k_, v_stride_, k, panels.elems(p), panels.width(p),
+                 block_at(c, panels, batch, k0, copy) + panels.start(p) * k);
     });
   }
   /// The packed panels of one block of K.
-  float* block_at(const product_chunk& c, const vector_panels& panels, std::int64_t batch, std::int64_t k0) const {
-    return packed_ + panels.start(panels.count()) * (batch * c.ks + k0);
+  float* block_at(const product_chunk& c, const vector_panels& panels, std::int64_t batch, std::int64_t k0, int copy) const {
+    return packed_ + copy * packed_floats_ + panels.start(panels.count()) * (batch * c.ks + k0);
   }
 
-  void fill(const product_chunk& c, const vector_panels& panels, const cell& at) const {
+  void fill(const product_chunk& c, const vector_panels& panels, const cell& at, int own) const {
     alignas(64) float tile[blocking::tile_floats];
     alignas(64) float copy[row_copy::floats(blocking::depth)];
     const std::int64_t batch = c.batch + at.batch, r0 = c.r + at.r, v0 = panels.start(at.p0);
@@ -100,7 +102,7 @@ class row_product {
       x += row_offset(batch) + r0 * r_stride_ + c.k * r_k_;
       for (std::int64_t k0 = 0; k0 < c.ks || k0 == 0; k0 += cut_.depth) {
         const std::int64_t k = smaller(cut_.depth, c.ks - k0);
-        const float* block = block_at(c, panels, at.batch, k0);
+        const float* block = block_at(c, panels, at.batch, k0, own);
         for (std::int64_t r = 0; r < at.rs; r += blocking::rows) {
           const std::int64_t rows = smaller(blocking::rows, at.rs - r);
           const row_block taken = take(x + r * r_stride_ + k0 * r_k_, rows, k, copy);
@@ -171,6 +173,7 @@ class row_product {
   std::int64_t V_, R_, v_stride_, v_k_, r_stride_, r_k_;
   product_cut cut_;
   float *packed_, *waiting_;
+  std::int64_t packed_floats_;  // of one copy
 };
 
 }  // namespace native
