@@ -51,7 +51,7 @@ class row_product {
     constexpr std::int64_t block_panels = blocking::block_rows / blocking::cols;
     std::int64_t across = larger_of(1, block_panels * blocking::depth / cut_.depth), down = in_place() ? blocking::block_rows : 0;
     if (!in_place()) {
-      across = smaller(across, block_panels);
+      across = smaller(across, 2 * block_panels);  // whole rows of narrow products: the fused body runs over several at a time
       const std::int64_t wide = larger_of(lanes, smaller(across * blocking::cols, panels.start(panels.count())));
       down = blocking::tile_floats / wide / blocking::rows * blocking::rows;
     }
