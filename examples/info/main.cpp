@@ -1,9 +1,10 @@
-/// isotope-info: what this build can do and what it runs on. See --help.
+/// isotope-info: what this build can do and what it runs on, and what a file of tensors holds. See --help.
 #include "../support/exit_code.hpp"
 #include "../support/machine.hpp"
 #include "../support/output.hpp"
 #include "../support/version.hpp"
 #include "flag_table.hpp"
+#include "inspect.hpp"
 #include "settings.hpp"
 
 #include <isotope/config/flags.hpp>
@@ -76,6 +77,7 @@ int guarded_main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (std::find_if(arguments.begin(), arguments.end(), [](const auto& a) { return a == "--help" || a == "-h"; }) != arguments.end())
     return print(isotope::config::flag_help({}, switches, info_program::words_of_help())), support::success;
+  if (!arguments.empty() && arguments[0] == "inspect") return info_program::inspect({arguments.begin() + 1, arguments.end()});
   int code = support::success;
   const auto flags = isotope::config::read_flags(arguments, {}, switches);
   if (support::failed(program, flags, code)) return code;

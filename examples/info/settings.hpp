@@ -1,5 +1,5 @@
 #pragma once
-/// What isotope-info can be told: switches alone.
+/// What isotope-info can be told by switches.
 #include <isotope/config/flags.hpp>
 
 #include <string>
@@ -16,6 +16,7 @@ inline isotope::config::help_words words_of_help() {
   words.program = program;
   words.opening =
       "Prints what the program was built from, every device of its backend and what it can do, the machine, and the kernels of its target.";
+  words.closing = "isotope-info inspect FILE lists the tensors and notes of a safetensors file, a checkpoint's among them.";
   words.meanings = {{"flags", "every flag and variable of every program, as in docs/FLAGS.md"},
                     {"kernels", "every kernel: op, precision, set"},
                     {"version", "what the program was built from"},
