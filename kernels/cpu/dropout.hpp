@@ -1,8 +1,8 @@
 #pragma once
 /// Bound by the integer multiplications of Philox: four elements a call, 16 calls side by side.
+#include <isotope/core/philox_words.hpp>
 #include <isotope/kernels/cpu/block_access.hpp>
 #include <isotope/kernels/cpu/parallel.hpp>
-#include <isotope/core/philox_words.hpp>
 #include <isotope/kernels/cpu/programs.hpp>
 #include <isotope/op/dropout.hpp>
 
