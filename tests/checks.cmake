@@ -120,10 +120,10 @@ endforeach()
 # kernels/README.md says what the kernel lists say; a build for vulkan has all of them.
 add_executable(kernel_table extend/kernel_table.cpp)
 isotope_find(Eigen3)
-target_link_libraries(kernel_table PRIVATE isotope_own isotope_dep_Eigen3)
+target_link_libraries(kernel_table PRIVATE isotope_own isotope_dep_Eigen3 isotope_io)
 if(isotope_backend STREQUAL vulkan)
   isotope_label_targets(kernel_table vulkan)
-  add_test(NAME vulkan.kernel_table COMMAND sh -c "'$<TARGET_FILE:kernel_table>' | diff -u '${PROJECT_SOURCE_DIR}/kernels/README.md' -")
+  add_test(NAME vulkan.kernel_table COMMAND sh -c "'$<TARGET_FILE:kernel_table>' '${PROJECT_SOURCE_DIR}/kernels/conformance.json' | diff -u '${PROJECT_SOURCE_DIR}/kernels/README.md' -")
   set_tests_properties(vulkan.kernel_table PROPERTIES LABELS vulkan TIMEOUT 60)
 endif()
 

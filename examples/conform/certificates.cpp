@@ -23,9 +23,40 @@ int merge(const command& c) {
   return all->counted.failed() == 0 ? support::success : support::runtime_failure;
 }
 
+namespace {
+
+/// What a certificate says of kernels, on one line: those that ran, and the ops that failed or could not run.
+std::string summary_of(const conform::certificate& c) {
+  std::set<std::string> failing, unsupported, native;
+  for (const auto& [name, o] : c.counted.ops) {
+    if (o.failed > 0) failing.insert(name);
+    if (o.unsupported > 0) unsupported.insert(name);
+  }
+  for (const std::string& tier : c.counted.tiers)
+    if (tier.starts_with("native:")) native.insert(tier.substr(7));
+  const auto list = [](const std::set<std::string>& all) {
+    return conform::json_array(all, [](const std::string& x) { return iso::io::json_string(x); });
+  };
+  return conform::json_object()
+      .text("backend", c.backend)
+      .text("precision", c.precision)
+      .text("kernels", c.kernels)
+      .text("device", c.device)
+      .text("strength", c.strength)
+      .whole("cases", c.counted.total().cases())
+      .set("ran", list(c.counted.reached))
+      .set("failing", list(failing))
+      .set("unsupported", list(unsupported))
+      .set("native_shaders", list(native))
+      .str();
+}
+
+}  // namespace
+
 int verify(const command& c) {
   int code = support::success;
   bool failures = false;
+  std::string summary;
   for (const std::string& file : c.files) {
     auto one = conform::read_certificate(file);
     if (support::failed(program, one, code)) return code;
@@ -34,7 +65,10 @@ int verify(const command& c) {
                    iso::io::number_text(float(coverage_of(one->counted, one->kernel_ops).least())) +
                    (current ? "" : ", of another registry of ops") + "; " + summary_line(one->counted) + "\n");
     failures = failures || one->counted.failed() > 0 || !current;
+    summary += (summary.empty() ? "[\n" : ",\n") + summary_of(*one);
   }
+  if (const std::string out = c.get("--out"); !out.empty())
+    if (auto r = iso::io::write_file(out, summary + "\n]\n"); support::failed(program, r, code)) return code;
   return failures ? support::runtime_failure : support::success;
 }
 

@@ -52,7 +52,7 @@ inline constexpr flag_meaning flag_meanings[] = {
     {"--seed", "N", "of all random numbers; default 1"},
     {"--strength", "NAME", "fast, standard or full; default standard"},
     {"--repeat", "N", "N times as many random cases; default 1"},
-    {"--out", "FILE", "the certificate, or the results of run-file, or what merge writes"},
+    {"--out", "FILE", "the certificate, or the results of run-file, or what merge writes, or verify's summary for kernels/README.md"},
     {"--batch", "N", "cases that are dispatched together at most, 1 to 1048576; default 1024"},
     {"--skip", "N", "leave out cases with numbers below N"},
     {"--budget", "SECONDS", "the longest that a batch may take before its op counts as failed; 0: forever, in one process; default 600"},

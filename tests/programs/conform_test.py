@@ -42,9 +42,23 @@ def test_every_kernel_set_passes_the_fast_cases(folder):
         assert int(last_line(run).split()[0]) >= 1000, run.out
 
 
-def test_the_backend_of_the_build_passes_some_ops(folder):
-    run = folder.run("conform", "run", "--strength", "fast", "--ops", "add,exp,matmul,softmax,layer_norm,concat,adamw").succeeded()
+def passes_the_fast_cases(folder, kernels):
+    """On the backend and in the precision of the build."""
+    run = folder.run("conform", "run", "--strength", "fast", "--kernels", kernels).succeeded()
     assert last_line(run).endswith(" 0 failed, 0 unsupported"), run.out
+    assert int(last_line(run).split()[0]) >= 2000, run.out
+
+
+def test_reference_kernels_of_the_build_pass(folder):
+    passes_the_fast_cases(folder, "reference")
+
+
+def test_portable_kernels_of_the_build_pass(folder):
+    passes_the_fast_cases(folder, "portable")
+
+
+def test_native_kernels_of_the_build_pass(folder):
+    passes_the_fast_cases(folder, "native")
 
 
 def test_a_sweep_of_launch_sizes_covers_them_all_where_there_are_workgroups(folder):

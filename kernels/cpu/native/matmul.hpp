@@ -16,6 +16,11 @@ struct matmul {
   /// The residual and its like: element i of an epilogue operand is read before element i of the output is written.
   static constexpr std::uint32_t inplace = 0xfc;
   static constexpr bool epilogue = true;
+  /// Longest serial sum: the terms of a block of K, then the other blocks.
+  static constexpr std::int64_t chain(std::int64_t K) {
+    const std::int64_t blocks = larger_of(1, divide_up(K, blocking::depth));
+    return divide_up(K, blocks) + blocks - 1;
+  }
 
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const shape& y = s.out[0];
