@@ -37,7 +37,7 @@ template <class P> void run_body(const launch& l, const index& at, std::int64_t 
     index i = at;
     for (std::int64_t e = 0; e < n; ++e, i.next()) {
       const auto to = i.in(y.strides);
-      store(y, to, double(results[j][e]) + (add ? load(y, to) : 0.0));
+      store(y, to, add ? load(y, to) + double(results[j][e]) : double(results[j][e]));  // -0 stays -0
     }
   }
 }

@@ -36,9 +36,11 @@ inline bool near_enough(double y, const answer& e, std::size_t i, dtype type, co
   const double v = e.value[i];
   bound = 0;
   if (std::isnan(y) || std::isnan(v)) return std::isnan(y) && std::isnan(v);
-  if (by == comparison::exact || !is_floating(type)) return y == nearest(type, v);
+  if (!is_floating(type)) return y == v;
+  if (by == comparison::exact) return y == nearest(type, v) && std::signbit(y) == std::signbit(v);
   bound = bound_of(e, i, type, on);
   if (std::isinf(v)) return y == v;
+  if (std::isinf(bound)) return false;  // it would take any number
   // infinity stands for the first number that rounds to it
   const double edge = facts_of(type).overflow();
   const double a = std::isinf(y) ? std::copysign(edge, y) : y, b = std::fabs(v) > edge ? std::copysign(edge, v) : v;
