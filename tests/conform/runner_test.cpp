@@ -60,6 +60,31 @@ TEST(conform_runner, a_reference_of_another_size_is_found) {
   c.of = &wrong;
   EXPECT_NE(judged(mistake::none, {c})[0].reason.find("has 9 elements"), std::string::npos);
 }
+/// What becomes of a device without mistakes under a wrong reference.
+template <class Reference> verdict under(Reference, conform::comparison by = conform::comparison::ulp) {
+  conform::spec wrong = *conform::find_spec("twice");
+  wrong.reference = [](const conform::call& c, std::span<conform::answer> y) {
+    y[0].resize(c.in[0].dims.count());
+    for (std::int64_t i = 0; i < c.in[0].dims.count(); ++i) y[0].set(i, 2 * c.in[0][i]);
+    Reference()(c, y[0]);
+  };
+  const conform::result_role y{"y", conform::holds::floating, by};
+  wrong.outputs = {&y, 1};
+  test_case c = case_of({9});
+  c.of = &wrong;
+  return judged(mistake::none, {c})[0].is;
+}
+TEST(conform_runner, broken_references_are_found) {
+  using conform::answer, conform::call;
+  EXPECT_EQ(under([](const call&, answer&) {}), verdict::passed);
+  EXPECT_EQ(under([](const call& c, answer& y) { y.set(0, 2 * c.in[0][1]); }), verdict::failed) << "off by one element";
+  EXPECT_EQ(under([](const call& c, answer& y) { y.set(8, c.in[0][8]); }), verdict::failed) << "another formula at one place";
+  EXPECT_EQ(under([](const call&, answer& y) { y.set(4, conform::nan); }), verdict::failed) << "NaN for a number";
+  EXPECT_EQ(under([](const call&, answer& y) { y.slack[4] = conform::nan; }), verdict::failed) << "a bound that is NaN";
+  EXPECT_EQ(under([](const call&, answer& y) { y.slack[4] = conform::infinity; }), verdict::failed) << "a bound without end";
+  EXPECT_EQ(under([](const call& c, answer& y) { y.set(3, std::nextafter(2 * c.in[0][3], 9)); }, conform::comparison::ulp),
+            verdict::passed);
+}
 TEST(conform_runner, outputs_beyond_the_cap_are_refused_with_their_size) {
   const auto o = judged(mistake::none, {case_of({(16 << 20) / 4 + 1}), case_of({3})});
   EXPECT_NE(o[0].reason.find("16777220 bytes"), std::string::npos) << o[0].reason;

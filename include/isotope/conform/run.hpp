@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "batch_runner.hpp"
+#include "case_stream.hpp"
 #include "checkpoint.hpp"
 #include "enumerate.hpp"
 #include "progress.hpp"
@@ -46,7 +47,7 @@ class conformance_run : private case_visitor {
   conformance_run(executor& on, run_options o, progress_sink& heard)
       : on_(on), facts_(on.facts()), o_(std::move(o)), runner_(on), heard_(heard) {}
 
-  /// @error invalid_argument (a batch out of range), device_lost, timeout, write_failed, and those of the checkpoint
+  /// @error invalid_argument (a batch out of range, a broken stream of cases), device_lost, timeout, write_failed, and those of the checkpoint
   result<tally> run() {
     if (o_.batch < 1 || o_.batch > largest_batch)
       return fail(errc::invalid_argument, "a batch of " + std::to_string(o_.batch) + " cases", "--batch",
@@ -73,6 +74,8 @@ class conformance_run : private case_visitor {
     }
     for_each_case(o_.cases, *this);
     if (failure_.what.empty())
+      if (auto r = counted_stream_.check_same(stream_); !r) return r.error();
+    if (failure_.what.empty())
       if (auto r = flush(); !r) return r.error();
     if (!failure_.what.empty()) return failure_;
     heard_.at({done_, total_, counted_.total().failed, counted_.total().unsupported});
@@ -93,11 +96,14 @@ class conformance_run : private case_visitor {
   bool resumed_ = false;
   std::string run_;
   failure failure_;
+  case_stream counted_stream_, stream_;
 
   struct counter final : case_visitor {
     shard_of shard;
     std::uint64_t from = 0, n = 0;
+    case_stream* stream = nullptr;
     bool visit(test_case&& c) override {
+      stream->add(c);
       n += c.id >= from && shard.takes(c.id) ? 1 : 0;
       return true;
     }
@@ -106,9 +112,10 @@ class conformance_run : private case_visitor {
     counter c;
     c.shard = o_.shard;
     c.from = next_;
+    c.stream = &counted_stream_;
     for_each_case(o_.cases, c);
     total_ = c.n;
-    return {};
+    return counted_stream_.check(o_.cases.ops);
   }
 
   static std::int64_t elems_of(const test_case& c) {
@@ -118,6 +125,7 @@ class conformance_run : private case_visitor {
   }
 
   bool visit(test_case&& c) override {
+    stream_.add(c);
     if (c.id < next_ || !o_.shard.takes(c.id)) return true;
     const bool other = !pending_.empty() && (!(pending_[0].scalars == c.scalars) || (apart() && pending_[0].of != c.of));
     const bool full = std::int64_t(pending_.size()) == o_.batch || pending_elems_ >= o_.batch_elems || other;
