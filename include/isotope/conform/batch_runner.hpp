@@ -263,7 +263,7 @@ class batch_runner {
   }
   std::vector<answer> answers(const test_case& c, std::span<const array> numbers, std::size_t outputs,
                               const std::vector<array>& got) const {
-    const call asked{numbers.subspan(0, c.in.size()), c.attr, c.scalars, facts_.on(c.of->policy)};
+    const call asked{numbers.subspan(0, c.in.size()), c.attr, c.scalars, facts_.on(c.of->policy), c.stream};
     std::vector<answer> e(differentiates(c) ? c.in.size() : std::max(outputs, c.of->outputs.size()));
     if (differentiates(c)) c.of->gradient(asked, numbers.subspan(c.in.size()), e);
     else if (c.kind == case_kind::law) {

@@ -32,6 +32,7 @@ struct call {
   const attributes& attr;
   const step_scalars& scalars;
   conditions on;
+  std::uint32_t stream = 0;  // of random numbers
 };
 
 /// One result: numbers, and how far each may be off besides the rounding of the result to its format: condition times roundoff.

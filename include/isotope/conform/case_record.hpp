@@ -28,6 +28,7 @@ inline std::string record_of(const test_case& c) {
   o.set("i", json_array(c.attr.i, [](std::int64_t x) { return std::to_string(x); }));
   o.set("f", json_array(c.attr.f, [](double x) { return io::json_number(x); }));
   o.text("seed", hex_text(c.seed).view()).set("ill_conditioned", c.ill_conditioned ? "true" : "false");
+  if (c.stream != 0) o.whole("stream", c.stream);
   const step_scalars& x = c.scalars;
   json_object s;
   s.text("seed", hex_text(x.seed).view()).whole("counter", std::int64_t(x.counter)).whole("optimizer_step", x.optimizer_step);
@@ -129,6 +130,10 @@ inline result<test_case> read_record(const io::json& j) {
     if (!read_number(&f->items[k], c.attr.f[k])) return malformed("f");
   if (!read_hex(j.find("seed"), c.seed)) return malformed("seed");
   if (!read_scalars(j.find("scalars"), c.scalars)) return malformed("scalars");
+  if (std::int64_t stream = 0; j.find("stream") != nullptr) {
+    if (!read_whole(j.find("stream"), stream) || stream < 0 || stream > 1 << 20) return malformed("stream");
+    c.stream = std::uint32_t(stream);
+  }
   c.ill_conditioned = ill != nullptr && ill->boolean;
   if (in == nullptr || in->items.size() > std::size_t(max_inputs)) return malformed("in");
   for (const io::json& x : in->items) {

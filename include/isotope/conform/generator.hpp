@@ -61,6 +61,15 @@ struct specials {
     return list[i % list.size()];
   }
 };
+/// Whole numbers of 30 bits one off the middle between neighbours of 8 bits: rounding them to f32 first would make them ties.
+struct near_ties {
+  static constexpr std::string_view name = "near_ties";
+  static bool handles(dtype t) { return t == dtype::i32 || t == dtype::f64; }
+  static double number(const drawing& d, std::uint64_t i) {
+    const double middle = double(257 + 2 * d.below(2 * i, 128)) * 0x1p21, x = middle + double(d.below(2 * i + 1, 3) - 1);
+    return i % 2 == 0 ? x : -x;
+  }
+};
 /// Every bit pattern of 16 bits as a bf16 number: element i is number i.
 struct all_of_16_bits {
   static constexpr std::string_view name = "all_of_16_bits";
@@ -164,7 +173,7 @@ inline constexpr std::array every_generator{
     generator_of<generators::all_of_16_bits>, generator_of<generators::all_halves>, generator_of<generators::cancelling>,
     generator_of<generators::normal>,         generator_of<generators::distinct>,   generator_of<generators::constant>,
     generator_of<generators::whole>,          generator_of<generators::stray_ids>,  generator_of<generators::truth>,
-    generator_of<generators::identity>,       generator_of<generators::key_mask>};
+    generator_of<generators::identity>,       generator_of<generators::key_mask>,   generator_of<generators::near_ties>};
 
 inline const generator* find_generator(std::string_view name) {
   for (const generator& g : every_generator)

@@ -47,6 +47,7 @@ struct test_case {
   step_scalars scalars{};
   std::uint64_t id = 0;                                    // position among all cases of a run, before sharding
   std::uint64_t seed = 0;                                  // of its generators
+  std::uint32_t stream = 0;                                // of random numbers: so many ops that draw come before it in its program
   std::int32_t cotangents_of = 1;                          // so many results have a cotangent
   bool ill_conditioned = false;                            // errors are bounded by magnitudes alone, not by a mean square
   std::shared_ptr<const std::vector<array>> given{};       // numbers that stand in for the generators': shrunk cases and files

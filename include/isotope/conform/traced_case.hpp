@@ -96,11 +96,12 @@ class case_tracer {
     prune(t_.g);
     r_.g = std::move(t_.g);
   }
+  applied apply(const test_case& c, std::span<const std::int32_t> x) { return t_.record(*c.of->op, x, c.attr, place::current(), c.stream); }
   void record_forward(const test_case& c, std::vector<std::int32_t>& x) {
     const op_info& op = *c.of->op;
     for (std::size_t k = 0; k < x.size(); ++k)
       if (((op.inout >> k) & 1) != 0) x[k] = copy_of(x[k]);  // what an op updates in place is no input
-    const applied y = t_.apply(op, x, c.attr, place::current());
+    const applied y = apply(c, x);
     for (int k = 0; k < max_outputs && t_.ok(); ++k) {
       const auto v = y.out[std::size_t(k)];
       if (v < 0) break;
@@ -123,7 +124,7 @@ class case_tracer {
     give(sides.right.id, 1);
   }
   void record_gradient(const test_case& c, const std::vector<std::int32_t>& x) {
-    const applied y = t_.apply(*c.of->op, x, c.attr, place::current());
+    const applied y = apply(c, x);
     tensor<tape> loss{&t_, -1};
     for (int k = 0; k < max_outputs && k < c.cotangents_of && t_.ok() && y.out[std::size_t(k)] >= 0; ++k) {
       const tensor<tape> v{&t_, y.out[std::size_t(k)]};

@@ -64,6 +64,8 @@ template <class S> struct unary_spec : spec_basis {
     s.add({s.x({511}, -30, 30, &generator_of<generators::exponents>)}, a);
     if (s.how() != strength::fast) s.add({s.x({65536}, 0, 0, &generator_of<generators::all_halves>)}, a);
     for (const shape& n : flat_shapes) s.add({x(n)}, a, differentiable);
+    // whole numbers, 0 among them where the op takes it
+    s.add({s.x({96}, std::ceil(S::range.low), std::floor(S::range.high) + 1, &generator_of<generators::whole>)}, a, differentiable);
     s.add({ordered(x({12, 17}), {1, 0})}, a, differentiable);
     s.add({ordered(x({3, 4, 5}), {1, 2, 0})}, a, differentiable);
     for (int k = 0; k < s.repeats(); ++k) s.add({x({s.size(k, 0, 1, 9), s.size(k, 1, 1, 300)})}, a, differentiable);

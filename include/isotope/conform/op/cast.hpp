@@ -60,6 +60,7 @@ template <> struct op_spec<op::cast> : exact_spec {
       }
       add(dtype::f32, to, {4096}, &generator_of<generators::exponents>, -140, 127);
       add(dtype::i32, to, {4096}, &generator_of<generators::whole>, -40000000, 40000000);
+      add(dtype::i32, to, {1024}, &generator_of<generators::near_ties>);
       add(dtype::u8, to, {256}, &generator_of<generators::whole>, 0, 256);
       add(dtype::boolean, to, {65}, &generator_of<generators::truth>);
       if (to != s.program()) s.add({ordered(s.x({17, 12}), {1, 0})}, with(to));

@@ -23,7 +23,7 @@ template <> struct op_spec<op::categorical> : spec_basis {
       double top = -infinity, sum = 0;
       for (std::int64_t k = 0; k < V; ++k) top = std::fmax(top, c.in[0][r * V + k]);
       for (std::int64_t k = 0; k < V; ++k) sums[std::size_t(k)] = sum += std::exp((c.in[0][r * V + k] - top) / c.attr.f[0]);
-      const auto words = philox_words(c.scalars.seed, std::uint64_t(r) / 4, std::uint32_t(c.scalars.counter), 0);
+      const auto words = philox_words(c.scalars.seed, std::uint64_t(r) / 4, std::uint32_t(c.scalars.counter), c.stream);
       const double wanted = (double(words[std::size_t(r % 4)]) + 0.5) * 0x1p-32 * sum;
       std::int64_t drawn = 0;
       while (drawn + 1 < V && !(sums[std::size_t(drawn)] > wanted)) ++drawn;
@@ -48,6 +48,11 @@ template <> struct op_spec<op::categorical> : spec_basis {
         s.put(c);
       }
     }
+    test_case later;  // not the first of its step
+    later.stream = 2;
+    later.attr.f[0] = 1;
+    later.in = {s.x({60, 9}, -4, 4)};
+    s.put(later);
     attributes a;
     s.put({.kind = case_kind::refusal, .attr = a, .in = {s.x({3, 4})}});
     a.f[0] = 1;

@@ -40,6 +40,7 @@ template <> struct op_spec<op::concat> : exact_spec {
     s.add({s.x({3, 5}), s.x({2, 5})}, with(0), true);
     s.add({s.x({2, 3, 4}), s.x({2, 5, 4})}, with(1), true);
     s.add({s.x({9})}, with(0), true);
+    s.add({s.x({1000, 20}), s.x({1000, 21})}, with(1), true);
     s.add({s.x({2, 0}), s.x({2, 3})}, with(1));
     s.add({s.x({5}), s.x({5}), s.x({5}), s.x({5}), s.x({5}), s.x({5}), s.x({5}), s.x({5})}, with(0), true);
     s.add({ordered(s.x({6, 7}), {1, 0}), s.x({6, 3})}, with(1), true);

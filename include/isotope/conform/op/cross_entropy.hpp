@@ -64,6 +64,12 @@ template <> struct op_spec<op::cross_entropy> : spec_basis {
     };
     for (const std::int64_t V : {1, 2, 31, 32, 33, 64, 257, 1024, 1025, 4099}) add({6}, V);
     for (const std::int64_t R : {1, 2, 63, 65, 300, 1025}) add({R}, 17);
+    for (const auto& [V, N] : {std::pair(50, 64), std::pair(257, 260), std::pair(1000, 1024)}) {  // a padded vocabulary
+      attributes padded;
+      padded.i[0] = V;
+      s.add({s.x({7, N}, -8, 8), operand_recipe{{7}, dtype::i32, &generator_of<generators::stray_ids>, 0, double(V), row_major}}, padded,
+            true);
+    }
     add({}, 9, -8, 8, &generator_of<generators::whole>);
     add({2, 3, 4}, 50);
     add({3}, 50257, -10, 10);

@@ -20,7 +20,7 @@ template <> struct op_spec<op::dropout> : spec_basis {
     const double p = c.attr.f[0];
     y.resize(x.dims.count());
     for (std::int64_t i = 0; i < x.dims.count(); ++i) {
-      const auto words = philox_words(c.scalars.seed, std::uint64_t(i) / 4, std::uint32_t(c.scalars.counter), 0);
+      const auto words = philox_words(c.scalars.seed, std::uint64_t(i) / 4, std::uint32_t(c.scalars.counter), c.stream);
       const bool kept = double(words[std::size_t(i % 4)]) * 0x1p-32 >= p;
       const double v = x[i] / (1 - p);
       if (kept) y.set(i, v, std::isfinite(v) ? 3 * c.on.u() * std::fabs(v) : 0);
@@ -36,7 +36,7 @@ template <> struct op_spec<op::dropout> : spec_basis {
         c.scalars.seed = std::uint64_t(seed) << 20;
         c.scalars.counter = std::uint64_t(counter);
         c.attr.f[0] = p;
-        for (const shape& n : {shape{}, shape{0}, shape{1}, shape{3}, shape{64}, shape{1023}, shape{33, 31}, shape{4097}}) {
+        for (const shape& n : {shape{}, shape{0}, shape{1}, shape{3}, shape{64}, shape{1023}, shape{33, 31}, shape{4097}, shape{9000}}) {
           c.in = {s.x(n)};
           s.put(c, true);
         }
@@ -45,6 +45,11 @@ template <> struct op_spec<op::dropout> : spec_basis {
           s.put(c, true);
         }
       }
+    test_case later;  // not the first of its step
+    later.stream = 3;
+    later.attr.f[0] = 0.5;
+    later.in = {s.x({1023})};
+    s.put(later, true);
     attributes wrong;
     wrong.f[0] = 1;
     s.put({.kind = case_kind::refusal, .attr = wrong, .in = {s.x({3})}});

@@ -138,9 +138,10 @@ template <> struct op_spec<op::matmul> : spec_basis {
     attributes plain;
     plain.f[0] = 1;
     // tiles of 4 to 128 and one past them, vectors, nothing
-    constexpr std::int64_t sizes[][3] = {{1, 1, 1},   {2, 3, 5},    {7, 1, 4},    {1, 13, 1},  {17, 33, 9},    {16, 16, 16},   {32, 32, 32},
-                                         {33, 5, 33}, {64, 64, 64}, {65, 31, 67}, {5, 129, 3}, {128, 64, 128}, {129, 127, 65}, {1, 768, 64},
-                                         {96, 1, 96}, {3, 1024, 2}, {2, 0, 3},    {0, 4, 3},   {4, 3, 0}};
+    constexpr std::int64_t sizes[][3] = {{1, 1, 1},      {2, 3, 5},    {7, 1, 4},    {1, 13, 1},   {17, 33, 9},  {16, 16, 16},
+                                         {32, 32, 32},   {33, 5, 33},  {64, 64, 64}, {65, 31, 67}, {5, 129, 3},  {128, 64, 128},
+                                         {129, 127, 65}, {1, 768, 64}, {96, 1, 96},  {3, 1024, 2}, {1024, 3, 2}, {13, 5, 29},
+                                         {3, 4000, 5},   {2, 0, 3},    {0, 4, 3},    {4, 3, 0}};
     for (const auto& [M, K, N] : sizes)
       for (int order = 0; order < 4; ++order) {
         operand_recipe a = s.x({M, K}), b = s.x({K, N});
@@ -148,6 +149,7 @@ template <> struct op_spec<op::matmul> : spec_basis {
         if (order & 2) b = ordered(b, {1, 0});
         s.add({a, b}, plain, true);
       }
+    s.add({s.x({3, 700}), s.x({700, 400})}, plain, true);  // more of b than is packed at a time
     if (s.how() != strength::fast) {
       s.add({s.x({64, 2048}), s.x({2048, 48})}, plain, true);
       s.add({s.x({257, 300}), ordered(s.x({300, 255}), {1, 0})}, plain, true);
@@ -160,8 +162,12 @@ template <> struct op_spec<op::matmul> : spec_basis {
     };
     s.add({s.x({3, 1, 4, 5}), s.x({2, 5, 6})}, plain, true);
     s.add({s.x({6, 17, 20}), s.x({20, 33})}, plain, true);
+    s.add({ordered(s.x({6, 17, 20}), {1, 0, 2}), s.x({20, 33})}, plain, true);
     s.add({s.x({5, 20, 7}), s.x({5, 7, 9})}, plain, true);
     s.add({s.x({40, 1300}), s.x({1300, 24})}, plain, true);  // few tiles, whose K several workgroups may share
+    s.add({ordered(s.x({5, 20, 7}), {1, 0, 2}), ordered(s.x({5, 7, 9}), {2, 0, 1})}, plain, true);
+    s.add({ordered(s.x({5, 20, 7}), {1, 2, 0}), s.x({5, 7, 9})}, plain, true);  // batches innermost: no axis of a matrix lies close
+    s.add({ordered(s.x({1024, 2, 3}), {1, 2, 0}), s.x({1024, 3, 4})}, plain, true);
     s.add({s.x({1, 8, 16}), s.x({4, 16, 8})}, plain, true);
     for (const auto& [alpha, beta] : {std::pair(0.5, -2.0), std::pair(1.0, 1.0), std::pair(2.0, 0.0), std::pair(0.0, 1.0)})
       s.add({s.x({9, 14}), s.x({14, 11}), s.x({9, 11})}, with(alpha, beta), true);

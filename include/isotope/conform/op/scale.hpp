@@ -28,6 +28,7 @@ template <> struct op_spec<op::scale> : constant_spec {
       a.f[0] = k;
       // Compilers of shaders may take 0 x for 0, whatever x: SPIR-V promises infinity and NaN to modules alone that ask for them.
       if (k != 0) s.add({s.x({24}, 0, 0, &generator_of<generators::specials>)}, a);
+      s.add({s.x({511}, -30, 30, &generator_of<generators::exponents>)}, a);
       for (const shape& n : flat_shapes) s.add({s.x(n)}, a, true);
       for (int r = 0; r < s.repeats() / 4; ++r) s.add({s.x({s.size(r, 0, 1, 400)})}, a, true);
     }
@@ -50,6 +51,7 @@ template <> struct op_spec<op::shift> : constant_spec {
       attributes a;
       a.f[0] = k;
       s.add({s.x({24}, 0, 0, &generator_of<generators::specials>)}, a);
+      s.add({s.x({511}, -30, 30, &generator_of<generators::exponents>)}, a);
       for (const shape& n : flat_shapes) s.add({s.x(n)}, a, true);
       for (int r = 0; r < s.repeats() / 4; ++r) s.add({s.x({s.size(r, 0, 1, 400)})}, a, true);
     }

@@ -32,8 +32,8 @@ struct softmax_basis : spec_basis {
       log_sum = std::log(sum);
     }
   };
-  /// Exponentials below the normal numbers may be zero.
-  static double underflow(const call& c) { return facts_of(c.on.accum()).least_normal(); }
+  /// Exponentials below twice the least normal number may be zero.
+  static double underflow(const call& c) { return 2 * facts_of(c.on.accum()).least_normal(); }
   static double finite(double z) { return std::isfinite(z) ? std::fabs(z) : 0; }
 
   static void shapes(case_sink& s) {
@@ -42,7 +42,7 @@ struct softmax_basis : spec_basis {
       a.i[0] = axis;
       return a;
     };
-    for (const std::int64_t n : {1, 2, 31, 32, 33, 64, 255, 257, 1024, 1025, 4096}) s.add({s.x({3, n}, -8, 8)}, with(1), true);
+    for (const std::int64_t n : {1, 2, 31, 32, 33, 64, 65, 127, 255, 257, 1024, 1025, 4096}) s.add({s.x({3, n}, -8, 8)}, with(1), true);
     for (std::int64_t axis = 0; axis < 3; ++axis) {
       s.add({s.x({5, 6, 7}, -8, 8)}, with(axis), true);
       s.add({ordered(s.x({5, 6, 7}, -8, 8), {1, 2, 0})}, with(axis), true);
@@ -107,7 +107,8 @@ template <> struct op_spec<op::softmax> : softmax_basis {
       for (std::int64_t k = 0; k < n; ++k) {
         const double p = l.p[std::size_t(k)], g = dy[0][first + k * step];
         dx[0].set(first + k * step, p * (g - dot),
-                  p * (magnitude + (std::fabs(g) + std::fabs(dot)) * (fixed + finite(l.z[std::size_t(k)]) * c.on.u())) + underflow(c));
+                  p * (magnitude + (std::fabs(g) + std::fabs(dot)) * (fixed + finite(l.z[std::size_t(k)]) * c.on.u())) +
+                      underflow(c) * (1 + std::fabs(g) + std::fabs(dot)));
       }
     });
   }
@@ -145,7 +146,7 @@ template <> struct op_spec<op::log_softmax> : softmax_basis {
                   p * magnitude *
                           (base + (y + finite(l.z[std::size_t(k)]) + sum_roundings(double(n)) + 3 * c.on.ulps()) * c.on.u() +
                            1.1 * y * c.on.stored()) +
-                      2 * c.on.u() * std::fabs(g) + underflow(c));
+                      2 * c.on.u() * std::fabs(g) + underflow(c) * (1 + magnitude));
       }
     });
   }

@@ -30,6 +30,9 @@ struct reduction_spec : spec_basis {
     add(s.x({3, 257}), with(2, false));
     add(s.x({257, 3}), with(1, false));
     add(s.x({1000, 33}), with(1, true));
+    add(s.x({40, 90}), with(2, false));
+    add(ordered(s.x({40, 90}), {1, 0}), with(2, false));
+    add(s.x({40, 700}), with(1, false));
     add(s.x({4, 2048}), with(2, true));
     for (int k = 0; k < s.repeats(); ++k) add(s.x({s.size(k, 0, 1, 40), s.size(k, 1, 1, 90)}), with(s.size(k, 2, 1, 3), k % 2 == 0));
     s.put({.kind = case_kind::refusal, .attr = with(8, false), .in = {s.x({2, 3})}});

@@ -53,6 +53,10 @@ template <> struct op_spec<op::global_norm> : update_spec {
       }
       c.in = {s.wide({3000}, -60, 60, &generator_of<generators::exponents>)};
       s.put(c);
+      c.in = {s.wide({3000}, 40, 100, &generator_of<generators::exponents>)};  // whose squares leave f32
+      s.put(c);
+      c.in = {s.wide({3000}, -120, -70, &generator_of<generators::exponents>)};
+      s.put(c);
       c.in = {s.wide({24}, 0, 0, &generator_of<generators::specials>)};
       s.put(c);
       for (int k = 0; k < s.repeats(); ++k) {
@@ -155,7 +159,8 @@ struct optimizer_spec : update_spec {
   };
   /// `moments` beside w. Runs of several scalars; with and without a shadow in 16 bits.
   static void optimizer_cases(case_sink& s, int moments) {
-    const auto put = [&](std::int64_t n, std::int64_t decaying, bool clip, float decay, std::int64_t t, double norm, double rate = 1) {
+    const auto put = [&](std::int64_t n, std::int64_t decaying, bool clip, float decay, std::int64_t t, double norm, double rate = 1,
+                         double loss = 2, double size = 1) {
       for (const bool shadow : {false, true}) {
         if (shadow && s.program() == s.accum()) continue;
         test_case c;
@@ -167,12 +172,12 @@ struct optimizer_spec : update_spec {
         c.scalars.momentum = moments == 1 ? 0.9f : 0.0f;
         c.scalars.clip_norm = clip ? 1.0f : 0.0f;
         c.scalars.gradient_scale = clip ? 0.5f : 1.0f;
-        c.in = {s.wide({n}), s.wide({n}, -0.1, 0.1)};
-        if (moments == 2) c.in.push_back(s.wide({n}, 1e-4, 0.01));
+        c.in = {s.wide({n}), s.wide({n}, -0.1 * size, 0.1 * size)};
+        if (moments == 2) c.in.push_back(s.wide({n}, 1e-4 * size * size, 0.01 * size * size));
         if (shadow) c.in.push_back(s.x({n}));
-        c.in.push_back(s.wide({n}));
+        c.in.push_back(s.wide({n}, -2 * size, 2 * size));
         c.in.push_back(s.wide({}, norm, norm, &generator_of<generators::constant>));
-        c.in.push_back(s.wide({}, 2, 2, &generator_of<generators::constant>));
+        c.in.push_back(s.wide({}, loss, loss, &generator_of<generators::constant>));
         s.put(std::move(c));
       }
     };
@@ -183,6 +188,9 @@ struct optimizer_spec : update_spec {
     put(300, 300, true, 0.01f, 1000, 0.5, 0.25);
     put(300, 100, true, 0.1f, 2, infinity);  // nothing happens
     put(300, 100, true, 0.1f, 2, nan);
+    put(300, 100, true, 0.1f, 2, 3, 1, nan);
+    put(300, 100, true, 0.1f, 2, 3, 1, -infinity);
+    for (const double size : {1e-6, 1e-8, 0.0}) put(300, 100, false, 0.1f, 3, 1, 1, 2, size);  // gradients around epsilon
     for (int k = 0; k < s.repeats(); ++k) put(s.size(k, 0, 1, 3000), s.size(k, 1, 0, 1), k % 2 == 0, 0.1f, 3, 2);
   }
 };
