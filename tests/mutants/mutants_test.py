@@ -6,6 +6,7 @@ start the program, on a machine that has what they need: where they are missing,
 The last line is the score. A mutant is caught when cases fail (exit code 1); a signal or the time limit count where the mutant says so."""
 
 import concurrent.futures
+import json
 import os
 import pathlib
 import re
@@ -48,6 +49,19 @@ def run(words, number):
     return "broken", f"exit code {done.returncode}: {counts}", done.stderr[-300:]
 
 
+def run_until_caught(words, mutant):
+    for _ in range(mutant.runs):
+        seen = run(words, mutant.number)
+        if seen[0] != "passed":
+            break
+    return seen
+
+
+def ops_without_mutant(program, mutants):
+    planned = subprocess.run([program, "plan", "--ops", "all", "--json"], env=ENVIRONMENT, capture_output=True, text=True, check=True).stdout
+    return sorted({op["op"] for op in json.loads(planned)} - {op for m in mutants for op in m.ops})
+
+
 def main():
     path, program, words = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
     behind = words[words.index("--behind") + 1:] if "--behind" in words else []
@@ -67,7 +81,7 @@ def main():
     bad = False
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         checks = [(flags, pool.submit(run, command(program, backend, sorted(ops), list(flags), behind), 0)) for flags, ops in sound.items()]
-        runs = [(m, pool.submit(run, commands[m.number], m.number)) for m in mutants]
+        runs = [(m, pool.submit(run_until_caught, commands[m.number], m)) for m in mutants]
         for flags, check in checks:
             outcome, counts, first = check.result()
             print(f"no mutant {' '.join(flags)}: {counts} {first}".rstrip(), flush=True)
@@ -78,6 +92,10 @@ def main():
             fine = outcome == "failed" or outcome in m.may
             caught += fine
             print(f"{'caught' if fine else 'SURVIVES'} {m.name} ({m.breaks}): {outcome}, {counts} {first}".rstrip(), flush=True)
+    bare = ops_without_mutant(program, mutants) if backend == "cpu" and not names else []
+    if bare:
+        print(f"no mutant of {', '.join(bare)}")
+    bad = bad or bool(bare)
     elsewhere = {m.needs for m in listed if m.needs not in has} - {""}
     for need in sorted(elsewhere) if not names else ():
         print(f"left out: {sum(m.needs == need for m in listed)} that show with {need} alone")

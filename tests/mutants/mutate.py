@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-MEMBERS = {"name", "breaks", "file", "find", "mutated", "kind", "ops", "flags", "may", "needs"}
+MEMBERS = {"name", "breaks", "file", "find", "mutated", "kind", "ops", "flags", "may", "needs", "runs"}
 REQUIRED = {"name", "breaks", "file", "find", "mutated", "ops"}
 KINDS = ("expression", "statement", "text")
 GLSL = (".comp", ".glsl")
@@ -39,7 +39,7 @@ class Mutant:
         self.where += f" in {self.file}"
         self.kind = members.get("kind", "expression")
         self.ops, self.flags = members["ops"], members.get("flags", [])
-        self.may, self.needs = members.get("may", []), members.get("needs", "")
+        self.may, self.needs, self.runs = members.get("may", []), members.get("needs", ""), members.get("runs", 1)
         self.breaks = members["breaks"]
         if self.kind not in KINDS:
             raise Refused(f"{self.where}: kind '{self.kind}' is not one of {', '.join(KINDS)}")
@@ -92,6 +92,8 @@ def mutated(text, first, last, mutants, glsl):
         for m in inside:
             if m.last > outer.last:
                 raise Refused(f"{m.where}: it overlaps '{outer.name}' and is not inside it")
+            if outer.kind == "text" and "ORIGINAL" not in outer.mutated:
+                raise Refused(f"{m.where}: '{outer.name}' replaces it and does not say ORIGINAL")
         out += text[at:outer.first] + outer.around(mutated(text, outer.first, outer.last, inside, glsl), glsl)
         at, rest = outer.last, rest[1 + len(inside):]
     return out + text[at:last]

@@ -55,6 +55,7 @@ def main():
     refused([mutant("twice", "(int a)", "()")], "twice", "kernels/a.hpp", "2 times")
     refused([mutant("none", "b + 1", "b")], "none", "kernels/a.hpp", "0 times")
     refused([mutant("a", "int a) { return a + 1", "x"), mutant("b", "return a + 1; }", "y")], "'b' in kernels/a.hpp", "overlaps 'a'")
+    refused([mutant("a", "return a + 1;", "return CHOSEN;", kind="text"), mutant("b", "a + 1", "a")], "'b' in kernels/a.hpp", "'a' replaces it")
     refused([mutant("one", "a + 1", "a", "kernels/b.hpp")], "one", "no such file")
     refused([mutant("one", "a + 1", "a", "tests/b.hpp")], "one", "tests/b.hpp")
     refused([mutant("one", "a + 1", "a", wrong=1)], "one", "wrong")
