@@ -56,8 +56,7 @@ class row_product {
       down = blocking::tile_floats / wide / blocking::rows * blocking::rows;
     }
     while (divide_up(panels.count(), across) * divide_up(c.rs, down) * c.batches < 8) {
-      if (down > 4 * blocking::rows) down = whole(down / 2, blocking::rows);
-      else if (across > 1) across /= 2;
+      if (across > 1 && down <= 4 * blocking::rows) across /= 2;  // short rows before low blocks
       else if (down > blocking::rows) down = whole(down / 2, blocking::rows);
       else break;
     }
