@@ -40,6 +40,20 @@ TEST(matmul, bf16_operands_give_bf16_and_f32_products) {
     all_orders<precision::bf16>(M, N, K, dtype::f32);
   }
 }
+TEST(matmul, a_few_rows_match_in_every_order_and_type) {
+  // Native products of one to four rows have loops of their own: whole vectors and rest of K and N, and more than one part of a long sum.
+  for (const std::int64_t M : {1, 2, 3, 4})
+    for (auto [N, K] : {std::array{16, 1}, {17, 33}, {100, 400}, {700, 5}, {531, 31}, {40, 3073}, {33, 7000}}) {
+      all_orders<precision::f32>(M, N, K, dtype::f32);
+      all_orders<precision::bf16>(M, N, K, dtype::bf16);
+    }
+  for (const std::int64_t M : {1, 3}) {
+    const array a = make({2, M, 70}, dtype::f32, 1), b = make({2, 70, 90}, dtype::f32, 2);
+    op_case add({a.v, b.v}, outputs(make({2, M, 90}, dtype::f32, 4)), product(dtype::f32, 2, 0.5));
+    add.accumulate = 1;
+    expect_matches<op::matmul, precision::f32>(add, {1e-5});
+  }
+}
 TEST(matmul, strides_that_share_cache_sets_are_copied_and_match) {
   all_orders<precision::f32>(130, 40, 1024, dtype::f32);
   all_orders<precision::f32>(1024, 40, 130, dtype::f32);
@@ -92,8 +106,8 @@ TEST(matmul, beta_zero_ignores_nan) {
 }
 
 TEST(matmul, fused_epilogues_match_and_may_take_the_place_of_their_operand) {
-  const auto check = [&]<class P>(P) {
-    const std::int64_t M = 101, N = 300;
+  const auto check = [&]<class P>(P, std::int64_t M) {
+    const std::int64_t N = 300;
     const array a = make({M, 40}, P::type, 1), b = make({40, N}, P::type, 2), bias = make({N}, P::type, 3),
                 residual = make({M, N}, P::type, 4);
     for (bool narrow : {false, true}) {
@@ -118,7 +132,9 @@ TEST(matmul, fused_epilogues_match_and_may_take_the_place_of_their_operand) {
       expect_matches<op::matmul, P>(c, {P::type == dtype::bf16 ? 0x1p-6 : 1e-5, P::type == dtype::bf16 ? 0x1p-7 : 1e-5});
     }
   };
-  check(precision::f32{});
-  check(precision::bf16{});
+  for (const std::int64_t M : {3, 101}) {
+    check(precision::f32{}, M);
+    check(precision::bf16{}, M);
+  }
 }
 }  // namespace

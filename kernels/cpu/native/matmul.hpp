@@ -4,6 +4,7 @@
 /// Register tiles, panels, blocks that stay in L2 and cells after Goto & van de Geijn 2008. Which operand is packed for all threads, and which one
 /// passes by it, is chosen by the bytes and shuffles that it costs. A fused body works on a finished cell while it is in L2.
 #include <isotope/kernels/cpu/native/column_product.hpp>
+#include <isotope/kernels/cpu/native/few_rows_product.hpp>
 #include <isotope/kernels/cpu/native/programs.hpp>
 #include <isotope/kernels/cpu/native/row_product.hpp>
 #include <isotope/op/matmul.hpp>
@@ -16,7 +17,7 @@ struct matmul {
   /// The residual and its like: element i of an epilogue operand is read before element i of the output is written.
   static constexpr std::uint32_t inplace = 0xfc;
   static constexpr bool epilogue = true;
-  /// Longest serial sum: the terms of a block of K, then the other blocks.
+  /// Longest serial sum: the terms of a block of K, then the other blocks. Products of few rows have shorter ones.
   static constexpr std::int64_t chain(std::int64_t K) {
     const std::int64_t blocks = larger_of(1, divide_up(K, blocking::depth));
     return divide_up(K, blocks) + blocks - 1;
@@ -35,7 +36,9 @@ struct matmul {
     const portable::matmul_result result(l, s);
     auto* packed = static_cast<float*>(l.scratch);
     float* waiting = packed + blocking::copies * product_cut::packed_floats(s.M, s.N, s.K, s.batches);
-    if (s.b_k == 1 && s.b_col != 1) {
+    if (few_rows_product::takes(s)) {
+      few_rows_product(l, s, result, packed).run();
+    } else if (s.b_k == 1 && s.b_col != 1) {
       // Packing an element of B and reading it back costs about three times what packing one of A or turning one of C does.
       row_product(l, s, result, s.M * (s.K + s.N) < 3 * s.N * s.K, packed, waiting).run();
     } else if (s.M >= s.N || s.M > 2 * blocking::block_rows) {
