@@ -106,13 +106,12 @@ TEST(matmul, beta_zero_ignores_nan) {
 }
 
 TEST(matmul, fused_epilogues_match_and_may_take_the_place_of_their_operand) {
-  const auto check = [&]<class P>(P, std::int64_t M) {
-    const std::int64_t N = 300;
-    const array a = make({M, 40}, P::type, 1), b = make({40, N}, P::type, 2), bias = make({N}, P::type, 3),
-                residual = make({M, N}, P::type, 4);
-    for (bool narrow : {false, true}) {
-      op_case c({a.v, b.v, bias.v, residual.v}, {}, product(P::type));
-      if (narrow) c.in[3] = bias.v;
+  const auto check = [&]<class P>(P, std::int64_t M, std::int64_t N) {
+    const array a = make({M, 40}, P::type, 1), b = make({40, N}, P::type, 2), turned = make({N, 40}, P::type, 2),
+                bias = make({N}, P::type, 3), residual = make({M, N}, P::type, 4);
+    for (int way = 0; way < 4; ++way) {
+      SCOPED_TRACE(testing::Message() << "M " << M << " N " << N << " way " << way);
+      op_case c({a.v, way % 2 == 0 ? b.v : turned.transposed(), bias.v, way / 2 == 0 ? residual.v : bias.v}, {}, product(P::type));
       c.out.push_back(array({M, N}, P::type));
       c.out.push_back(array({M, N}, P::type));
       const auto instr = [](cpu::block_function f, std::int8_t x, std::int8_t y, std::int8_t store) {
@@ -132,9 +131,10 @@ TEST(matmul, fused_epilogues_match_and_may_take_the_place_of_their_operand) {
       expect_matches<op::matmul, P>(c, {P::type == dtype::bf16 ? 0x1p-6 : 1e-5, P::type == dtype::bf16 ? 0x1p-7 : 1e-5});
     }
   };
-  for (const std::int64_t M : {3, 101}) {
-    check(precision::f32{}, M);
-    check(precision::bf16{}, M);
+  // One cell and part of it, and the sizes at which cells are largest.
+  for (auto [M, N] : {std::array{3, 300}, {101, 300}, {264, 800}, {512, 1000}, {528, 530}, {1000, 200}}) {
+    check(precision::f32{}, M, N);
+    check(precision::bf16{}, M, N);
   }
 }
 }  // namespace

@@ -7,10 +7,12 @@ ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
 constexpr std::int64_t whole(std::int64_t n, std::int64_t unit) { return divide_up(n, unit) * unit; }
-/// The largest part, a multiple of unit, of a cut of `size` into equal parts of at most `limit`.
+/// The largest part of a cut of `size` into equal parts: a multiple of unit, at most `limit` or one unit.
 constexpr std::int64_t even_part(std::int64_t size, std::int64_t limit, std::int64_t unit) {
-  return larger_of(unit, whole(divide_up(size, larger_of(1, divide_up(size, limit))), unit));
+  const std::int64_t most = larger_of(unit, limit / unit * unit);
+  return larger_of(unit, whole(divide_up(size, larger_of(1, divide_up(size, most))), unit));
 }
+static_assert(even_part(512, 256, 12) <= 256);
 
 /// Panels of blocking::vectors vectors; the last one may be narrower.
 class vector_panels {
