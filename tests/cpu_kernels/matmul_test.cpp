@@ -131,8 +131,8 @@ TEST(matmul, fused_epilogues_match_and_may_take_the_place_of_their_operand) {
       expect_matches<op::matmul, P>(c, {P::type == dtype::bf16 ? 0x1p-6 : 1e-5, P::type == dtype::bf16 ? 0x1p-7 : 1e-5});
     }
   };
-  // One cell and part of it, and the sizes at which cells are largest.
-  for (auto [M, N] : {std::array{3, 300}, {101, 300}, {264, 800}, {512, 1000}, {528, 530}, {1000, 200}}) {
+  // Part of a cell, and a size at which cells are largest.
+  for (auto [M, N] : {std::array{3, 300}, {101, 300}, {512, 1000}}) {
     check(precision::f32{}, M, N);
     check(precision::bf16{}, M, N);
   }
