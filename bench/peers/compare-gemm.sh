@@ -1,6 +1,6 @@
 #!/bin/sh
-# bench/peers/compare-gemm.sh ROOT [ARGUMENT...]: times f32 products of the native kernels beside OpenBLAS, oneDNN and Eigen of a newer Debian
-# suite (sid), which go into the private root ROOT the first time (70 MB); ARGUMENTs are those of gemm.cpp. SUITE=NAME takes another suite,
+# bench/peers/compare-gemm.sh ROOT [ARGUMENT...]: times products of the native kernels beside OpenBLAS, oneDNN and Eigen of a newer Debian suite
+# (sid), which go into the private root ROOT the first time (70 MB); ARGUMENTs are those of gemm.cpp. SUITE=NAME takes another suite,
 # CXX and ARCH the compiler and its -march. OPENBLAS_CORETYPE=SkylakeX helps an OpenBLAS that does not know a processor with AVX-512.
 set -u
 [ $# -ge 1 ] && [ -n "$1" ] && [ "${1#-}" = "$1" ] || {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""mutants_test.py LIST PROGRAM [--has NEED,...] [NAME...] [--behind WORD...]: isotope-conform finds every mutant of the list, and nothing wrong without one.
+"""mutants_test.py LIST PROGRAM [--also NEED] [--has NEED,...] [NAME...] [--behind WORD...]: isotope-conform finds every mutant of the list, and nothing wrong without one.
 
-Names choose some of them. What a mutant needs is not there, and it is left out; with --has those alone run that need one of these. The words after --behind
-start the program, on a machine that has what they need: where they are missing, --has is a skip (exit code 77).
+Names choose some of them. What a mutant needs is not there, unless it is named by --also, and it is left out; with --has those alone run that need one of
+these. The words after --behind start the program, on a machine that has what they need: where they are missing, --has is a skip (exit code 77).
 The last line is the score. A mutant is caught when cases fail (exit code 1); a signal or the time limit count where the mutant says so."""
 
 import concurrent.futures
@@ -66,9 +66,11 @@ def main():
     path, program, words = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
     behind = words[words.index("--behind") + 1:] if "--behind" in words else []
     words = words[:words.index("--behind")] if "--behind" in words else words
-    has = words[1].split(",") if words[:1] == ["--has"] else [""]
+    also = [words[1]] if words[:1] == ["--also"] else []
+    words = words[2 * len(also):]
+    has = words[1].split(",") if words[:1] == ["--has"] else ["", *also]
     names = words[2:] if words[:1] == ["--has"] else words
-    if has != [""] and not behind:
+    if "" not in has and not behind:
         print("skipped: nothing starts the program on a driver that shows these")
         sys.exit(77)
     backend = path.stem

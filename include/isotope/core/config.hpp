@@ -14,6 +14,8 @@
 /// ISOTOPE_CONTRACT        on a function: its products and sums may become fused multiply-adds, whatever the flags say, and its
 ///                         vectors take the widest registers, whatever the processor's tuning prefers
 /// ISOTOPE_CONTRACT_HERE   the same for clang, as the function's first statement
+/// ISOTOPE_ADD_PAIRS       where config::has_bf16_pairs: sum += the products of the pairs of bf16 in a and b, vectors of 32-bit words
+/// ISOTOPE_LEAST_MAGNITUDE where config::has_bf16_pairs: least = the smaller one of |least| and |x|; of a number and NaN the number
 /// ISOTOPE_PAUSE           tells the processor that this is a spin loop
 
 #define ISOTOPE_TEXT_(x) #x
@@ -83,6 +85,14 @@
 #define ISOTOPE_INLINE_LAMBDA __attribute__((always_inline))
 #define ISOTOPE_NOINLINE __attribute__((noinline))
 
+#if defined(__AVX512BF16__) && defined(__AVX512DQ__)
+#define ISOTOPE_ADD_PAIRS(sum, a, b) asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b))
+#define ISOTOPE_LEAST_MAGNITUDE(least, x) asm("vrangeps $10, %1, %0, %0" : "+v"(least) : "v"(x))
+#else
+#define ISOTOPE_ADD_PAIRS(sum, a, b) (static_cast<void>(sum), static_cast<void>(a), static_cast<void>(b))
+#define ISOTOPE_LEAST_MAGNITUDE(least, x) (static_cast<void>(least), static_cast<void>(x))
+#endif
+
 #if defined(__x86_64__)
 #define ISOTOPE_PAUSE() __builtin_ia32_pause()
 #elif defined(__aarch64__)
@@ -98,6 +108,13 @@ namespace isotope::config {
 inline constexpr bool has_fma = true;
 #else
 inline constexpr bool has_fma = false;
+#endif
+
+/// Whether one instruction adds the products of pairs of bf16 to an f32: fma(a0, b0, fma(a1, b1, sum)), subnormal operands and results being zero.
+#if defined(__AVX512BF16__) && defined(__AVX512DQ__)
+inline constexpr bool has_bf16_pairs = true;
+#else
+inline constexpr bool has_bf16_pairs = false;
 #endif
 
 /// Whether the compiler may reassociate arithmetic and assume that no NaN exists; the kernels cannot work so.

@@ -2,27 +2,25 @@
 /// A product by columns: each task makes a cell of C, block of K by block of K: it takes a panel of B, where it lies or packed, and passes a block of
 /// A, which stays in L2, by it. B goes into no shared memory: it is taken by each row of cells, so once for up to 256 rows. A is read where it lies,
 /// or copied first, a chunk of at most 5 MB, by all threads. For few rows times a matrix whose columns are neighbours, as in the gradient dy W.
-#include <isotope/kernels/cpu/matmul_result.hpp>
 #include <isotope/kernels/cpu/native/product_cut.hpp>
-#include <isotope/kernels/cpu/native/tile_product.hpp>
+#include <isotope/kernels/cpu/native/terms.hpp>
 #include <isotope/kernels/cpu/native/two_phases.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-class column_product {
+template <class Terms> class column_product {
  public:
   column_product(const launch& l, const portable::matmul_shape& s, const portable::matmul_result& result, float* packed, float* waiting)
       : l_(l),
         s_(s),
         result_(result),
-        cut_(s.M, s.N, s.K),
+        cut_(s.M, s.N, s.K, Terms::per_step),
         packed_(packed),
         waiting_(waiting),
-        packed_floats_(product_cut::packed_floats(s.M, s.N, s.K, s.batches)) {
-    copied_ = l.in[0].type != dtype::f32 || larger_of(s.a_k, s.a_row) % 1024 == 0;
-  }
+        packed_floats_(product_cut::packed_floats(s.M, s.N, s.K, s.batches)),
+        copied_(Terms::copied(l.in[0], s.a_row, s.a_k, s.K)) {}
 
   void run() const {
     cut_.chunks(s_.batches, s_.M, s_.N, s_.K, [&](const product_chunk& c) { make(c); });
@@ -45,7 +43,7 @@ class column_product {
     across = even_part(panels.count(), across, 1);
     const std::int64_t rows = divide_up(c.vs, down), columns = divide_up(panels.count(), across);
     const std::int64_t blocks = divide_up(c.ks, cut_.depth), strips = divide_up(c.vs, blocking::rows);
-    const double nsec = double(c.batches) * double(c.vs) * double(larger_of(c.ks, 8)) * (0.1 + double(c.rs) / 60.0);
+    const double nsec = double(c.batches) * double(c.vs) * double(larger_of(c.ks / Terms::per_step, 8)) * (0.1 + double(c.rs) / 60.0);
     const auto copy_one = [&](std::int64_t t, int own) {
       copy(c, t / (blocks * strips), t / strips % blocks, t % strips * blocking::rows, own);
     };
@@ -60,42 +58,46 @@ class column_product {
   /// The rows of A from m on, one register tile of them, by one block of K.
   void copy(const product_chunk& c, std::int64_t batch, std::int64_t block, std::int64_t m, int own) const {
     const std::int64_t k0 = block * cut_.depth, from = s_.offset_a(c.batch + batch) + (c.v + m) * s_.a_row + (c.k + k0) * s_.a_k;
-    portable::with_type(l_.in[0], [&](const auto* a) {
+    Terms::with_type(l_.in[0], [&](const auto* a) {
       strip(c, batch, block, m, own).take(a + from, s_.a_row, s_.a_k, smaller(blocking::rows, c.vs - m), smaller(cut_.depth, c.ks - k0));
     });
   }
-  row_copy strip(const product_chunk& c, std::int64_t batch, std::int64_t block, std::int64_t m, int own) const {
+  typename Terms::copy strip(const product_chunk& c, std::int64_t batch, std::int64_t block, std::int64_t m, int own) const {
     const std::int64_t blocks = divide_up(c.ks, cut_.depth), strips = divide_up(c.vs, blocking::rows);
-    return {packed_ + own * packed_floats_ + ((batch * blocks + block) * strips + m / blocking::rows) * row_copy::floats(cut_.depth),
+    return {packed_ + own * packed_floats_ + ((batch * blocks + block) * strips + m / blocking::rows) * Terms::copy::floats(cut_.depth),
             cut_.depth, s_.a_k == 1};
   }
 
-  row_block rows_at(const product_chunk& c, std::int64_t batch, std::int64_t k0, std::int64_t m, int own) const {
+  typename Terms::rows rows_at(const product_chunk& c, std::int64_t batch, std::int64_t k0, std::int64_t m, int own) const {
     if (copied_) return strip(c, batch, k0 / cut_.depth, m, own).block();
-    return {l_.in[0].as<const float>() + s_.offset_a(c.batch + batch) + (c.v + m) * s_.a_row + (c.k + k0) * s_.a_k, s_.a_row, s_.a_k};
+    return Terms::in_place(l_.in[0], s_.offset_a(c.batch + batch) + (c.v + m) * s_.a_row + (c.k + k0) * s_.a_k, s_.a_row, s_.a_k);
   }
 
   void fill(const product_chunk& c, const vector_panels& panels, const cell& at, int own) const {
     alignas(64) float tile[blocking::tile_floats];
-    alignas(64) float right[blocking::depth * blocking::cols];
+    alignas(64) float right[blocking::depth * blocking::cols + Terms::head];
+    typename Terms::rows left[blocking::block_rows / blocking::rows + 1];
+    const std::int64_t steps = divide_up(at.ms, blocking::rows);
     const std::int64_t batch = c.batch + at.batch, m0 = c.v + at.m, n0 = panels.start(at.p0);
     const place to = place_of(c, panels, at, tile);
     const bool old = c.k > 0 || (result_.direct() && result_.adds());
-    portable::with_type(l_.in[1], [&](const auto* b) {
+    Terms::with_type(l_.in[1], [&](const auto* b) {
       b += s_.offset_b(batch) + c.r * s_.b_col + c.k * s_.b_k;
       for (std::int64_t k0 = 0; k0 < c.ks || k0 == 0; k0 += cut_.depth) {
         const std::int64_t k = smaller(cut_.depth, c.ks - k0);
+        for (std::int64_t i = 0, m = 0; i < steps; ++i, m += blocking::rows) left[i] = rows_at(c, at.batch, k0, at.m + m, own);
         for (std::int64_t p = at.p0; p < at.p1; ++p) {
-          const panel taken = take(b + k0 * s_.b_k + panels.start(p) * s_.b_col, panels.width(p), panels.elems(p), k, right);
+          const auto taken =
+              Terms::once(b + k0 * s_.b_k + panels.start(p) * s_.b_col, s_.b_k, s_.b_col, k, panels.elems(p), panels.width(p), right);
           const bool more = p + 1 < at.p1;
-          const std::int64_t next_p = more ? p + 1 : at.p0, next_k = more ? k0 : k0 + k, steps = divide_up(at.ms, blocking::rows);
+          const std::int64_t next_p = more ? p + 1 : at.p0, next_k = more ? k0 : k0 + k;
           const coming next(b + next_k * s_.b_k + panels.start(next_p) * s_.b_col, s_.b_k, s_.b_col, smaller(cut_.depth, c.ks - next_k),
                             panels.elems(next_p));
           for (std::int64_t i = 0; i < steps; ++i) {
             const std::int64_t m = i * blocking::rows;
             next.fetch(i, steps);
-            panel_product(rows_at(c, at.batch, k0, at.m + m, own), smaller(blocking::rows, at.ms - m), taken,
-                          {to.at + m * to.ld + panels.start(p) - n0, to.ld, to.padded}, k, old || k0 > 0);
+            panel_product(left[i], smaller(blocking::rows, at.ms - m), taken, {to.at + m * to.ld + panels.start(p) - n0, to.ld, to.padded},
+                          divide_up(k, Terms::per_step), old || k0 > 0);
           }
         }
       }
@@ -104,13 +106,6 @@ class column_product {
     result_.finish(batch, m0, m0 + at.ms, c.r + n0, c.r + smaller(c.rs, panels.start(at.p1)), to.at, to.ld);
   }
 
-  /// f32 rows of whole panels are read where they lie, unless all of them fall into the same few sets of L2.
-  template <class T> panel take(const T* x, std::int64_t width, std::int64_t elems, std::int64_t k, float* right) const {
-    if constexpr (std::is_same_v<T, float>)
-      if (s_.b_col == 1 && elems == width && s_.b_k % 1024 != 0) return {x, s_.b_k, width, elems};
-    pack_right(x, s_.b_k, s_.b_col, k, elems, width, right);
-    return {right, width, width, elems};
-  }
   place place_of(const product_chunk& c, const vector_panels& panels, const cell& at, float* tile) const {
     const std::int64_t n0 = panels.start(at.p0);
     if (result_.direct()) return {l_.out[0].as<float>() + ((c.batch + at.batch) * s_.M + c.v + at.m) * s_.N + c.r + n0, s_.N, false};
@@ -124,7 +119,7 @@ class column_product {
   product_cut cut_;
   float *packed_, *waiting_;
   std::int64_t packed_floats_;  // of one copy
-  bool copied_;                 // A is: its format, or strides that put the rows of a block into the same sets of L2, ask for it
+  bool copied_;                 // A is
 };
 
 }  // namespace native

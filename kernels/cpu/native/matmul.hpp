@@ -13,14 +13,16 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-struct matmul {
+template <class P> struct matmul {
+  /// Terms that a step multiplies at most.
+  static constexpr std::int64_t per_step = config::has_bf16_pairs && std::same_as<P, precision::bf16> ? 2 : 1;
   /// The residual and its like: element i of an epilogue operand is read before element i of the output is written.
   static constexpr std::uint32_t inplace = 0xfc;
   static constexpr bool epilogue = true;
   /// Longest serial sum: the terms of a block of K, then the other blocks. Products of few rows have shorter ones.
   static constexpr std::int64_t chain(std::int64_t K) {
-    const std::int64_t blocks = larger_of(1, divide_up(K, blocking::depth));
-    return divide_up(K, blocks) + blocks - 1;
+    const std::int64_t blocks = larger_of(1, divide_up(K, per_step * blocking::depth));
+    return divide_up(K, blocks) + (per_step - 1) + blocks - 1;
   }
 
   static constexpr std::int64_t scratch(const step_shapes& s) {
@@ -32,6 +34,13 @@ struct matmul {
 
   static void run(const launch& l) {
     if (l.out[0].dims.count() == 0) return;
+    if constexpr (per_step == 2)
+      if (l.in[0].type == dtype::bf16 && l.in[1].type == dtype::bf16) return make<pair_terms>(l);
+    make<single_terms>(l);
+  }
+
+ private:
+  template <class Terms> static void make(const launch& l) {
     const portable::matmul_shape s(l);
     const portable::matmul_result result(l, s);
     auto* packed = static_cast<float*>(l.scratch);
@@ -40,11 +49,11 @@ struct matmul {
       few_rows_product(l, s, result, packed).run();
     } else if (s.b_k == 1 && s.b_col != 1) {
       // Packing an element of B and reading it back costs about three times what packing one of A or turning one of C does.
-      row_product(l, s, result, s.M * (s.K + s.N) < 3 * s.N * s.K, packed, waiting).run();
+      row_product<Terms>(l, s, result, s.M * (s.K / Terms::per_step + s.N) < 3 * s.N * (s.K / Terms::per_step), packed, waiting).run();
     } else if (s.M >= s.N || s.M > 2 * blocking::block_rows) {
-      row_product(l, s, result, false, packed, waiting).run();
+      row_product<Terms>(l, s, result, false, packed, waiting).run();
     } else {
-      column_product(l, s, result, packed, waiting).run();
+      column_product<Terms>(l, s, result, packed, waiting).run();
     }
   }
 };
@@ -52,6 +61,6 @@ struct matmul {
 }  // namespace native
 }  // namespace arch
 
-template <NativeProgram P> struct kernel<op::matmul, P, kernels::native> : native::matmul {};
+template <NativeProgram P> struct kernel<op::matmul, P, kernels::native> : native::matmul<P> {};
 
 }  // namespace isotope::cpu

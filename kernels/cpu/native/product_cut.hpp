@@ -18,10 +18,11 @@ struct product_cut {
   std::int64_t group;             // batches of a chunk
   bool waits;                     // sums wait in memory for the next chunk of K
 
-  constexpr product_cut(std::int64_t V, std::int64_t R, std::int64_t K) : waits(K > blocking::longest) {
-    depth = larger_of(1, even_part(K, blocking::depth, 1));
-    k_chunk = waits ? blocking::longest / depth * depth : larger_of(1, K);
-    const std::int64_t fit = most_packed / packed_by_k(k_chunk) / blocking::chunk_unit * blocking::chunk_unit;
+  /// @param per_step  terms of K that a step of the register tile multiplies
+  constexpr product_cut(std::int64_t V, std::int64_t R, std::int64_t K, std::int64_t per_step) : waits(K > per_step * blocking::longest) {
+    depth = larger_of(per_step, even_part(K, per_step * blocking::depth, per_step));
+    k_chunk = waits ? per_step * blocking::longest / depth * depth : larger_of(1, K);
+    const std::int64_t fit = most_packed / packed_by_k(divide_up(k_chunk, per_step)) / blocking::chunk_unit * blocking::chunk_unit;
     v_chunk = smaller(whole(V, blocking::chunk_unit), waits ? blocking::chunk_rows : fit);
     r_chunk = whole(waits ? smaller(R, blocking::longest) : R, lanes);
     group = v_chunk >= V && !waits ? larger_of(1, fit / larger_of(1, v_chunk)) : 1;
@@ -36,7 +37,7 @@ struct product_cut {
                                smaller(k_chunk, K - k)});
   }
 
-  /// Floats for packed operands, and for sums that wait, of this product and of any smaller one, whichever axis is v.
+  /// Floats for packed operands, and for sums that wait, of this product and of any smaller one, whichever axis is v and whatever a step multiplies.
   static constexpr std::int64_t packed_floats(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t batches) {
     return smaller(batches * whole(larger_of(M, N), blocking::chunk_unit) * packed_by_k(K), most_packed);
   }
@@ -49,7 +50,7 @@ struct product_cut {
   }
 
  private:
-  /// Floats that a row of K elements takes, packed: a copy of rows has up to 35 more for each of them and block.
+  /// Floats that a row of k steps takes, packed: a copy of rows has up to 35 more for each of them and block, a panel of 16 rows and more a head of 16.
   static constexpr std::int64_t packed_by_k(std::int64_t k) { return larger_of(1, k) + 36 * larger_of(1, divide_up(k, blocking::depth)); }
   static constexpr std::int64_t most_packed = blocking::chunk_rows * (blocking::longest + 36 * blocking::longest / blocking::depth);
 };

@@ -2,16 +2,15 @@
 /// A product by rows: one operand, the smaller one, is packed into panels of vectors once, by all threads, a chunk of at most 4 MB that L3 holds;
 /// the rows of the other one pass where they lie, a few at a time and each once per cell. Where the packed operand is A the cells stand the other
 /// way round, and are turned in registers when they are done. So the weights of x W^T are neither copied nor turned.
-#include <isotope/kernels/cpu/matmul_result.hpp>
 #include <isotope/kernels/cpu/native/product_cut.hpp>
-#include <isotope/kernels/cpu/native/tile_product.hpp>
+#include <isotope/kernels/cpu/native/terms.hpp>
 #include <isotope/kernels/cpu/native/two_phases.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-class row_product {
+template <class Terms> class row_product {
  public:
   /// @param turned  A is packed and the rows are those of B^T; otherwise B is packed and the rows are those of A
   row_product(const launch& l, const portable::matmul_shape& s, const portable::matmul_result& result, bool turned, float* packed,
@@ -26,7 +25,7 @@ class row_product {
         v_k_(turned ? s.a_k : s.b_k),
         r_stride_(turned ? s.b_col : s.a_row),
         r_k_(turned ? s.b_k : s.a_k),
-        cut_(V_, R_, s.K),
+        cut_(V_, R_, s.K, Terms::per_step),
         packed_(packed),
         waiting_(waiting),
         packed_floats_(product_cut::packed_floats(s.M, s.N, s.K, s.batches)) {}
@@ -64,7 +63,7 @@ class row_product {
     down = even_part(c.rs, down, blocking::rows);
     const std::int64_t columns = divide_up(panels.count(), across), rows = divide_up(c.rs, down);
     const std::int64_t blocks = divide_up(c.ks, cut_.depth), packs = c.batches * blocks * panels.count();
-    const double nsec = double(c.batches) * double(c.vs) * double(larger_of(c.ks, 8)) * (0.1 + double(c.rs) / 60.0);
+    const double nsec = double(c.batches) * double(c.vs) * double(larger_of(c.ks / Terms::per_step, 8)) * (0.1 + double(c.rs) / 60.0);
     const auto pack_one = [&](std::int64_t t, int copy) {
       const std::int64_t n = panels.count();
       pack(c, panels, t / (n * blocks), t / n % blocks * cut_.depth, t % n, copy);
@@ -81,38 +80,47 @@ class row_product {
   void pack(const product_chunk& c, const vector_panels& panels, std::int64_t batch, std::int64_t k0, std::int64_t p, int copy) const {
     const std::int64_t k = smaller(cut_.depth, c.ks - k0);
     const std::int64_t from = packed_offset(c.batch + batch) + (c.v + panels.start(p)) * v_stride_ + (c.k + k0) * v_k_;
-    portable::with_type(packed_side(), [&](const auto* x) {
-      pack_right(x + from, v_k_, v_stride_, k, panels.elems(p), panels.width(p),
-                 block_at(c, panels, batch, k0, copy) + panels.start(p) * k);
+    Terms::with_type(packed_side(), [&](const auto* x) {
+      Terms::pack(x + from, v_k_, v_stride_, k, panels.elems(p), panels.width(p),
+                  block_at(c, panels, batch, k0, copy) + panel_at(panels, p, k));
     });
   }
   /// The packed panels of one block of K.
   float* block_at(const product_chunk& c, const vector_panels& panels, std::int64_t batch, std::int64_t k0, int copy) const {
-    return packed_ + copy * packed_floats_ + panels.start(panels.count()) * (batch * c.ks + k0);
+    return packed_ + copy * packed_floats_ + batch * floats(panels, c.ks) + floats(panels, k0);
+  }
+  /// Of packed panels, blocks of K with k terms in all.
+  std::int64_t floats(const vector_panels& panels, std::int64_t k) const {
+    return panels.start(panels.count()) * divide_up(k, Terms::per_step) + divide_up(k, cut_.depth) * panels.count() * Terms::head;
+  }
+  /// Panel p in a block of k terms.
+  static std::int64_t panel_at(const vector_panels& panels, std::int64_t p, std::int64_t k) {
+    return panels.start(p) * divide_up(k, Terms::per_step) + p * Terms::head;
   }
 
   void fill(const product_chunk& c, const vector_panels& panels, const cell& at, int own) const {
     alignas(64) float tile[blocking::tile_floats];
-    alignas(64) float copy[row_copy::floats(blocking::depth)];
+    alignas(64) float copy[Terms::copy::floats(Terms::per_step * blocking::depth)];
+    const typename Terms::copy here(copy, cut_.depth, r_k_ == 1);
     const std::int64_t batch = c.batch + at.batch, r0 = c.r + at.r, v0 = panels.start(at.p0);
     const place to = place_of(c, panels, at, tile);
     const bool old = c.k > 0 || (in_place() && result_.adds());
-    portable::with_type(row_side(), [&](const auto* x) {
+    Terms::with_type(row_side(), [&](const auto* x) {
       x += row_offset(batch) + r0 * r_stride_ + c.k * r_k_;
       for (std::int64_t k0 = 0; k0 < c.ks || k0 == 0; k0 += cut_.depth) {
         const std::int64_t k = smaller(cut_.depth, c.ks - k0);
         const float* block = block_at(c, panels, at.batch, k0, own);
         for (std::int64_t r = 0; r < at.rs; r += blocking::rows) {
           const std::int64_t rows = smaller(blocking::rows, at.rs - r);
-          const row_block taken = take(x + r * r_stride_ + k0 * r_k_, rows, k, copy);
+          auto taken = Terms::take(x + r * r_stride_ + k0 * r_k_, r_stride_, r_k_, rows, k, here);
           const bool more = r + blocking::rows < at.rs;
           const std::int64_t next_r = more ? r + blocking::rows : 0, next_k = more ? k0 : k0 + k;
           const std::int64_t next_rows = smaller(blocking::rows, at.rs - next_r), next_ks = smaller(cut_.depth, c.ks - next_k);
           const coming next(x + next_r * r_stride_ + next_k * r_k_, r_k_, r_stride_, next_ks, next_rows);
           for (std::int64_t p = at.p0; p < at.p1; ++p) {
             next.fetch(p - at.p0, at.p1 - at.p0);
-            panel_product(taken, rows, {block + panels.start(p) * k, panels.width(p), panels.width(p), panels.elems(p)},
-                          {to.at + r * to.ld + panels.start(p) - v0, to.ld, to.padded}, k, old || k0 > 0);
+            panel_product(taken, rows, Terms::packed(block + panel_at(panels, p, k), panels.width(p), panels.elems(p)),
+                          {to.at + r * to.ld + panels.start(p) - v0, to.ld, to.padded}, divide_up(k, Terms::per_step), old || k0 > 0);
           }
         }
       }
@@ -125,16 +133,6 @@ class row_product {
     }
   }
 
-  /// f32 rows are read where they lie: a copy of those that run across k costs 4 %, though theirs share few sets of L1.
-  template <class T> row_block take(const T* x, std::int64_t rows, std::int64_t k, float* copy) const {
-    if constexpr (std::is_same_v<T, float>) {
-      return {x, r_stride_, r_k_};
-    } else {
-      const row_copy here(copy, cut_.depth, r_k_ == 1);
-      here.take(x, r_stride_, r_k_, rows, k);
-      return here.block();
-    }
-  }
   place place_of(const product_chunk& c, const vector_panels& panels, const cell& at, float* tile) const {
     const std::int64_t v0 = panels.start(at.p0);
     if (in_place()) return {l_.out[0].as<float>() + ((c.batch + at.batch) * s_.M + c.r + at.r) * s_.N + c.v + v0, s_.N, false};

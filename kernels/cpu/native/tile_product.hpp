@@ -67,30 +67,35 @@ struct place {
   bool padded;
 };
 
-/// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < rows, j < b.elems, and j < b.width where C is padded.
-inline void panel_product(row_block a, std::int64_t rows, panel b, place c, std::int64_t k, bool add) {
-  using tile = void (*)(const float*, std::int64_t, std::int64_t, const float*, std::int64_t, float*, std::int64_t, std::int64_t, bool);
-  constexpr int tall = int(blocking::rows);
-  static constexpr tile tiles[2][4] = {{&tile_product<1, 1>, &tile_product<2, 1>, &tile_product<4, 1>, &tile_product<tall, 1>},
-                                       {&tile_product<1, 2>, &tile_product<2, 2>, &tile_product<4, 2>, &tile_product<tall, 2>}};
+/// Cuts rows into register tiles: run(size, i, to, ld, add) makes tile `size` (1, 2, 4 or blocking::rows rows) from row i on and writes whole vectors.
+template <class Run> ISOTOPE_INLINE void by_tiles(std::int64_t rows, const panel& b, const place& c, bool add, const Run& run) {
   for (std::int64_t i = 0; i < rows;) {
     const std::int64_t left = rows - i;
-    const int size = left >= tall ? 3 : left >= 4 ? 2 : left >= 2 ? 1 : 0;
-    const std::int64_t some = size == 3 ? tall : std::int64_t(1) << size;
-    const tile run = tiles[b.width / lanes - 1][size];
-    const float* from = a.data + i * a.row_stride;
+    const int size = left >= blocking::rows ? 3 : left >= 4 ? 2 : left >= 2 ? 1 : 0;
+    const std::int64_t some = size == 3 ? blocking::rows : std::int64_t(1) << size;
     float* to = c.at + i * c.ld;
     if (c.padded || b.elems == b.width) {
-      run(from, a.row_stride, a.k_stride, b.data, b.ld, to, c.ld, k, add);
+      run(size, i, to, c.ld, add);
     } else {
       alignas(64) float edge[blocking::rows * blocking::cols];
-      run(from, a.row_stride, a.k_stride, b.data, b.ld, edge, b.width, k, false);
+      run(size, i, edge, b.width, false);
       for (std::int64_t r = 0; r < some; ++r)
         for (std::int64_t j = 0; j < b.elems; ++j)
           to[r * c.ld + j] = add ? to[r * c.ld + j] + edge[r * b.width + j] : edge[r * b.width + j];
     }
     i += some;
   }
+}
+
+/// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < rows, j < b.elems, and j < b.width where C is padded.
+inline void panel_product(const row_block& a, std::int64_t rows, const panel& b, const place& c, std::int64_t k, bool add) {
+  using tile = void (*)(const float*, std::int64_t, std::int64_t, const float*, std::int64_t, float*, std::int64_t, std::int64_t, bool);
+  constexpr int tall = int(blocking::rows);
+  static constexpr tile tiles[2][4] = {{&tile_product<1, 1>, &tile_product<2, 1>, &tile_product<4, 1>, &tile_product<tall, 1>},
+                                       {&tile_product<1, 2>, &tile_product<2, 2>, &tile_product<4, 2>, &tile_product<tall, 2>}};
+  by_tiles(rows, b, c, add, [&](int size, std::int64_t i, float* to, std::int64_t ld, bool more) {
+    tiles[b.width / lanes - 1][size](a.data + i * a.row_stride, a.row_stride, a.k_stride, b.data, b.ld, to, ld, k, more);
+  });
 }
 
 }  // namespace native

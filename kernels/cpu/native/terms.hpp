@@ -1,0 +1,91 @@
+#pragma once
+/// What a step of a native product multiplies: numbers in f32, whatever the operands' format, or pairs of bf16. Both take 32 bits, so that blocks
+/// and panels have the same sizes in memory. Lengths along k are terms in the products' own sums, and steps in a packed operand.
+#include <isotope/kernels/cpu/matmul_result.hpp>
+#include <isotope/kernels/cpu/native/pair_product.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+struct single_terms {
+  static constexpr std::int64_t per_step = 1, head = 0;  // head: floats before a packed panel
+  using rows = row_block;
+  using copy = row_copy;
+  using panel = native::panel;
+
+  template <class F> static void with_type(const view& x, const F& f) { portable::with_type(x, f); }
+  /// Whether rows must be copied: for their format, or for strides that put those of a block into the same sets of L2.
+  static bool copied(const view& x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t) {
+    return x.type != dtype::f32 || larger_of(row_stride, k_stride) % 1024 == 0;
+  }
+  static rows in_place(const view& x, std::int64_t at, std::int64_t row_stride, std::int64_t k_stride) {
+    return {x.as<const float>() + at, row_stride, k_stride};
+  }
+
+  /// f32 rows are read where they lie: a copy of those that run across k costs 4 %, though theirs share few sets of L1.
+  template <class T>
+  static rows take(const T* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t n, std::int64_t k, const copy& to) {
+    if constexpr (std::is_same_v<T, float>) {
+      return {x, row_stride, k_stride};
+    } else {
+      to.take(x, row_stride, k_stride, n, k);
+      return to.block();
+    }
+  }
+  template <class T>
+  static void pack(const T* x, std::int64_t k_stride, std::int64_t stride, std::int64_t k, std::int64_t elems, std::int64_t width,
+                   float* y) {
+    pack_right(x, k_stride, stride, k, elems, width, y);
+  }
+  static panel packed(const float* y, std::int64_t width, std::int64_t elems) { return {y, width, width, elems}; }
+  /// A panel for one use; f32 rows of whole panels are read where they lie, unless all of them fall into the same few sets of L2.
+  template <class T>
+  static panel once(const T* x, std::int64_t k_stride, std::int64_t stride, std::int64_t k, std::int64_t elems, std::int64_t width,
+                    float* y) {
+    if constexpr (std::is_same_v<T, float>)
+      if (stride == 1 && elems == width && k_stride % 1024 != 0) return {x, k_stride, width, elems};
+    pack(x, k_stride, stride, k, elems, width, y);
+    return packed(y, width, elems);
+  }
+};
+
+struct pair_terms {
+  static constexpr std::int64_t per_step = 2, head = 16;
+  using rows = pair_rows;
+  using copy = pair_copy;
+  using panel = pair_panel;
+
+  template <class F> static void with_type(const view& x, const F& f) { f(x.as<const bfloat16>()); }
+  static bool copied(const view&, std::int64_t row_stride, std::int64_t k_stride, std::int64_t terms) {
+    return k_stride != 1 || terms % 2 != 0 || row_stride % 2048 == 0;
+  }
+  static rows in_place(const view& x, std::int64_t at, std::int64_t row_stride, std::int64_t) {
+    return {x.as<const bfloat16>() + at, row_stride, 2};
+  }
+  static rows take(const bfloat16* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t n, std::int64_t terms, const copy& to) {
+    if (k_stride == 1 && terms % 2 == 0) return {x, row_stride, 2};
+    to.take(x, row_stride, k_stride, n, terms);
+    return to.block();
+  }
+  static void pack(const bfloat16* x, std::int64_t k_stride, std::int64_t stride, std::int64_t terms, std::int64_t elems,
+                   std::int64_t width, float* y) {
+    pack_pairs(x, k_stride, stride, terms, elems, width, y + head);
+    exponents found;
+    found.take(reinterpret_cast<const bfloat16*>(y + head), divide_up(terms, 2) * width * 2);
+    y[0] = float(found.least());
+    y[1] = float(found.largest());
+  }
+  static panel packed(const float* y, std::int64_t width, std::int64_t elems) {
+    return {{y + head, width, width, elems}, int(y[0]), int(y[1])};
+  }
+  static panel once(const bfloat16* x, std::int64_t k_stride, std::int64_t stride, std::int64_t terms, std::int64_t elems,
+                    std::int64_t width, float* y) {
+    pack(x, k_stride, stride, terms, elems, width, y);
+    return packed(y, width, elems);
+  }
+};
+
+}  // namespace native
+}  // namespace arch
+}  // namespace isotope::cpu
