@@ -43,6 +43,17 @@ void products() {
     forward("matmul_TN/" + label, c,
             [=]<class M>(iso::scope<M> s) { return matmul(transpose(s.input("a", {z.K, z.M})), s.input("b", {z.K, z.N})); });
   }
+  // The same with what follows in the kernel's epilogue.
+  for (const size z : {size{768, 512, 128}, size{256, 768, 3072}, size{256, 3072, 768}}) {
+    const cost c{2.0 * double(z.M * z.N * z.K), word * double(z.M * z.K + z.N * z.K + z.M * z.N)};
+    const auto label = std::to_string(z.M) + "x" + std::to_string(z.N) + "x" + std::to_string(z.K);
+    const auto linear = [=]<class M>(iso::scope<M> s) {
+      return matmul(s.input("a", {z.M, z.K}), transpose(s.input("b", {z.N, z.K}))) + s.input("bias", {z.N});
+    };
+    forward("matmul_NT_bias/" + label, c, linear);
+    forward("matmul_NT_bias_gelu/" + label, c, [=]<class M>(iso::scope<M> s) { return gelu(linear(s)); });
+    forward("matmul_NT_bias_residual/" + label, c, [=]<class M>(iso::scope<M> s) { return linear(s) + s.input("x", {z.M, z.N}); });
+  }
 }
 
 constexpr std::int64_t B = 12, S = 64, C = 128, V = 65;  // the small character model

@@ -17,11 +17,7 @@ struct elementwise {
     if (n == 0) return;
     const fused_body body(l);
     const double nsec = double(n) * (0.1 * double(l.in.size() + l.out.size()) + 0.3 * double(l.body.size()));
-    for_tasks(l, divide_up(n, task), nsec, [&](std::int64_t t, int) {
-      const std::int64_t end = smaller(n, (t + 1) * task);
-      for (std::int64_t first = t * task; first < end; first += fused_body::block)
-        body.run(first, smaller(fused_body::block, end - first), nullptr);
-    });
+    for_tasks(l, divide_up(n, task), nsec, [&](std::int64_t t, int) { body.run(t * task, smaller(n, (t + 1) * task)); });
   }
 };
 

@@ -1,14 +1,19 @@
 #pragma once
-/// The interpreter of fused element-wise bodies, on blocks of 1024 elements: what an element-wise step and a matmul's epilogue run.
+/// The interpreter of fused element-wise bodies, on tiles of 1024 elements: what an element-wise step and a matmul's epilogue run.
 ///
-/// Bound by bytes for plain arithmetic. A block of every operand stays in L1 while all instructions pass over it; operands in f32 that lie in one
-/// run are used in place, results go straight to an f32 output.
+/// Bound by bytes for plain arithmetic. A tile of every operand stays in L1 while all instructions pass over it; rows of f32 operands are used
+/// where they lie, results go straight to an f32 output.
 #include <isotope/kernels/cpu/block_access.hpp>
 #include <isotope/kernels/cpu/parallel.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace portable {
+
+/// Rows of the flat index: [first + i step, first + i step + n) for i < rows. More than one only within rows of the operands' inner axis.
+struct body_range {
+  std::int64_t first, n, rows = 1, step = 0;
+};
 
 class fused_body {
  public:
@@ -22,31 +27,74 @@ class fused_body {
     for (std::size_t j = 0; j < l.body.size(); ++j) direct_[j] = writes_in_place(j);
   }
 
-  /// Runs the body on the elements [first, first + n), n <= block. `product` holds the host node's values of that range.
-  void run(std::int64_t first, std::int64_t n, const float* product) const {
-    slot buffer[max_inputs + max_micros];
-    const float* values[max_inputs + max_micros];
-    for (std::size_t k = own_; k < l_.in.size(); ++k)
-      if ((used_ >> k) & 1u) values[k] = fetch(k, first, n, buffer[k].at);
-    for (std::size_t j = 0; j < l_.body.size(); ++j) {
-      const instruction& i = l_.body[j];
-      const void* args[3] = {};
-      for (int a = 0; a < i.args; ++a) args[a] = i.arg[a] == isotope::product ? product : values[i.arg[a]];
-      float* to = direct_[j] ? l_.out[std::size_t(i.store)].as<float>() + first : buffer[max_inputs + j].at;
-      i.run(args, to, n, i.scalar);
-      if (i.type == dtype::bf16) math::map(n, to, [](float x) ISOTOPE_INLINE_LAMBDA { return float(bfloat16(x)); }, to);
-      if (i.type == dtype::f16) math::map(n, to, [](float x) ISOTOPE_INLINE_LAMBDA { return float(float16(x)); }, to);
-      values[max_inputs + j] = to;
+  /// Runs the body on the elements [first, end).
+  void run(std::int64_t first, std::int64_t end) const {
+    const std::int64_t inner = axes_.rank == 1 || axes_.inner() < shortest_row ? block : axes_.inner();
+    while (first < end) {
+      const std::int64_t left = end - first, at = inner == block ? 0 : first % inner;
+      body_range r{first, smaller(smaller(left, inner - at), block)};
+      if (inner < block && at == 0 && left >= inner) {
+        r.rows = smaller(left / inner, block / padded(inner));
+        r.step = inner;
+      }
+      run_tile(r, {});
+      first += r.n + (r.rows - 1) * r.step;
     }
-    // Only now: an output may lie where an operand lies that was read in place.
-    for (std::size_t j = 0; j < l_.body.size(); ++j)
-      if (l_.body[j].store >= 0 && !direct_[j]) store(l_.body[j].store, first, n, values[max_inputs + j]);
   }
+  /// Runs it on rows m0 to m1 and columns n0 to n1 of the host node's matrix, N columns wide, whose element m0, n0 is `at` in the flat index.
+  void run(std::int64_t at, std::int64_t rows, std::int64_t n, std::int64_t N, row_view product) const {
+    const std::int64_t high = larger_of(1, block / padded(n));
+    for (std::int64_t i = 0; i < rows; i += high)
+      for (std::int64_t j = 0; j < n; j += block)
+        run_tile({at + i * N + j, smaller(block, n - j), smaller(high, rows - i), N},
+                 {product.data + i * product.stride + j, product.stride});
+  }
+  /// Whether rows of n elements are long enough to be worth their own loops.
+  static bool long_enough(std::int64_t n) { return n >= shortest_row; }
 
  private:
+  static constexpr std::int64_t shortest_row = 48;
   struct alignas(64) slot {
     float at[block + 16];  // 4 KB and a line: buffers that lie 4 KB apart would stall one another
   };
+  static constexpr std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
+
+  void run_tile(const body_range& r, row_view product) const {
+    slot buffer[max_inputs + max_micros];
+    row_view values[max_inputs + max_micros];
+    const std::int64_t width = padded(r.n);  // of rows in buffers
+    for (std::size_t k = own_; k < l_.in.size(); ++k)
+      if ((used_ >> k) & 1u) values[k] = fetch(k, r, width, buffer[k].at);
+    for (std::size_t j = 0; j < l_.body.size(); ++j) {
+      const instruction& i = l_.body[j];
+      row_view args[3];
+      for (int a = 0; a < i.args; ++a) args[a] = i.arg[a] == isotope::product ? product : values[i.arg[a]];
+      float* to = direct_[j] ? l_.out[std::size_t(i.store)].as<float>() + r.first : buffer[max_inputs + j].at;
+      const std::int64_t stride = direct_[j] ? r.step : width;
+      if (i.tile != nullptr) {
+        i.tile(args, to, stride, r.rows, r.n, i.scalar);
+      } else {
+        for (std::int64_t m = 0; m < r.rows; ++m) {
+          const void* row[3] = {};
+          for (int a = 0; a < i.args; ++a) row[a] = args[a].data + m * args[a].stride;
+          i.run(row, to + m * stride, r.n, i.scalar);
+        }
+      }
+      if (i.type == dtype::bf16 || i.type == dtype::f16)
+        for (std::int64_t m = 0; m < r.rows; ++m) round(to + m * stride, r.n, i.type);
+      values[max_inputs + j] = {to, stride};
+    }
+    // Only now: an output may lie where an operand lies that was read in place.
+    for (std::size_t j = 0; j < l_.body.size(); ++j)
+      if (l_.body[j].store >= 0 && !direct_[j])
+        for (std::int64_t m = 0; m < r.rows; ++m)
+          store(l_.body[j].store, r.first + m * r.step, r.n, values[max_inputs + j].data + m * values[max_inputs + j].stride);
+  }
+  static void round(float* x, std::int64_t n, dtype type) {
+    if (type == dtype::bf16) math::map(n, x, [](float v) ISOTOPE_INLINE_LAMBDA { return float(bfloat16(v)); }, x);
+    else math::map(n, x, [](float v) ISOTOPE_INLINE_LAMBDA { return float(float16(v)); }, x);
+  }
+
   /// Whether instruction j may write to its output at once: f32, and nobody reads an input that lies there afterwards.
   bool writes_in_place(std::size_t j) const {
     const instruction& w = l_.body[j];
@@ -73,22 +121,32 @@ class fused_body {
     }
   }
 
-  const float* fetch(std::size_t k, std::int64_t first, std::int64_t n, float* buffer) const {
+  /// Operand k's rows: where they lie if they are f32 and run along memory, else as f32 in the buffer, a row that repeats once.
+  row_view fetch(std::size_t k, body_range r, std::int64_t width, float* buffer) const {
     const view& x = l_.in[k];
     k -= own_;
-    if (x.type == dtype::f32) {
-      if (axes_.one_run(k)) return x.as<const float>() + first;
-      const auto last = std::size_t(axes_.rank - 1);
-      if (axes_.strides[k][last] == 1 && first / axes_.inner() == (first + n - 1) / axes_.inner()) {
-        const float* run = nullptr;
-        axes_.runs(k, first, n, [&](std::int64_t offset, std::int64_t, std::int64_t, std::int64_t) { run = x.as<const float>() + offset; });
-        return run;
-      }
+    if (x.type == dtype::f32 && axes_.one_run(k)) return {x.as<const float>() + r.first, r.step};
+    const auto last = std::size_t(axes_.rank - 1);
+    const std::int64_t inner = axes_.inner(), room = inner - r.first % inner;  // behind the first element in its row of the inner axis
+    // Rows of the range lie in one row of the inner axis, or are rows of a matrix.
+    std::int64_t apart = r.step * axes_.strides[k][last];
+    bool even = r.rows == 1 || (r.rows - 1) * r.step + r.n <= room;
+    if (!even && axes_.rank == 2 && r.step % inner == 0) {
+      apart = axes_.strides[k][0] * (r.step / inner);
+      even = true;
     }
-    axes_.runs(k, first, n, [&](std::int64_t offset, std::int64_t stride, std::int64_t at, std::int64_t length) {
-      widen_run(x.data, x.type, offset, stride, buffer + at, length);
-    });
-    return buffer;
+    if (even && apart == 0) r.rows = 1;
+    if (x.type == dtype::f32 && axes_.strides[k][last] == 1 && even && r.n <= room) {
+      row_view found;
+      axes_.runs(k, r.first, 1,
+                 [&](std::int64_t offset, std::int64_t, std::int64_t, std::int64_t) { found = {x.as<const float>() + offset, apart}; });
+      return found;
+    }
+    for (std::int64_t m = 0; m < r.rows; ++m)
+      axes_.runs(k, r.first + m * r.step, r.n, [&](std::int64_t offset, std::int64_t stride, std::int64_t at, std::int64_t length) {
+        widen_run(x.data, x.type, offset, stride, buffer + m * width + at, length);
+      });
+    return {buffer, r.rows == 1 ? 0 : width};
   }
 
   const launch& l_;

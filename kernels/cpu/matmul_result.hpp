@@ -51,21 +51,11 @@ class matmul_result {
           for (std::int64_t j = 0; j < n; ++j) row[j] = float(bfloat16(row[j]));
       }
     }
-    // Rows that lie behind one another in the tile and in the output go together.
-    const bool joined = n == s_.N && ld == n;
+    // Rows that lie behind one another in the tile and in the output go together, unless they are long.
+    const bool joined = n == s_.N && ld == n && (l_.body.empty() || !fused_body::long_enough(n));
     const std::int64_t runs = joined ? 1 : m1 - m0, length = joined ? (m1 - m0) * n : n;
-    for (std::int64_t r = 0; r < runs; ++r) {
-      float* from = tile + r * ld;
-      const std::int64_t at = first + r * s_.N;
-      for (std::int64_t i = 0; i < length; i += fused_body::block) {
-        const std::int64_t some = smaller(fused_body::block, length - i);
-        if (l_.body.empty()) {
-          store(from + i, at + i, some);
-        } else {
-          body_.run(at + i, some, from + i);
-        }
-      }
-    }
+    if (!l_.body.empty()) return body_.run(first, runs, length, s_.N, {tile, ld});
+    for (std::int64_t r = 0; r < runs; ++r) store(tile + r * ld, first + r * s_.N, length);
   }
 
  private:

@@ -1,6 +1,7 @@
 #pragma once
 /// Runs one cpu kernel on tensors that a test owns.
 #include <isotope/backend/cpu/launch.hpp>
+#include <isotope/backend/cpu/table.hpp>
 #include <isotope/backend/cpu/thread_pool.hpp>
 #include <isotope/core/philox.hpp>
 
@@ -61,6 +62,20 @@ struct array {
     return r;
   }
 };
+
+/// Numbers of a body: operand k is k, instruction j is max_inputs + j. K is the kernel of the instruction's op.
+template <class K> cpu::instruction instruct(dtype t, std::vector<int> args, int store = -1, double scalar = 0) {
+  const cpu::entry e = cpu::entry_of<K>();
+  cpu::instruction i;
+  i.run = e.block;
+  i.tile = e.tile;
+  for (std::size_t k = 0; k < args.size(); ++k) i.arg[k] = std::int8_t(args[k]);
+  i.args = std::int8_t(args.size());
+  i.store = std::int8_t(store);
+  i.type = t;
+  i.scalar = scalar;
+  return i;
+}
 
 /// One launch, with scratch memory filled with NaN bits.
 struct call {

@@ -17,6 +17,15 @@ inline cpu::thread_pool& pool_of(int threads) {
   return threads == 1 ? one : threads == 2 ? two : threads == 3 ? three : five;
 }
 
+/// The kernel that a program of kernel set Set runs: its own, or that of the set below.
+template <class Op, class P, class Set> struct kernel_in {
+  using type = cpu::kernel<Op, P, kernels::portable>;
+};
+template <class Op, class P> requires requires { sizeof(cpu::kernel<Op, P, kernels::native>); } struct kernel_in<Op, P, kernels::native> {
+  using type = cpu::kernel<Op, P, kernels::native>;
+};
+template <class Op, class P, class Set> using kernel_of = typename kernel_in<Op, P, Set>::type;
+
 /// What a kernel is run on. `out` gives shapes and formats; bits of `inout` say that output k starts as input k and lies in its place.
 struct op_case {
   std::vector<cpu::view> in;

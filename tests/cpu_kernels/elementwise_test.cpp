@@ -12,18 +12,9 @@ template <class... A> std::vector<array> outputs(A&&... a) {
   (r.push_back(std::forward<A>(a)), ...);
   return r;
 }
-cpu::instruction instruct(cpu::block_function f, dtype t, std::vector<int> args, int store = -1, double scalar = 0) {
-  cpu::instruction i;
-  i.run = f;
-  for (std::size_t k = 0; k < args.size(); ++k) i.arg[k] = std::int8_t(args[k]);
-  i.args = std::int8_t(args.size());
-  i.store = std::int8_t(store);
-  i.type = t;
-  i.scalar = scalar;
-  return i;
-}
-/// One instruction on its own block: the portable body against the reference body.
-template <class Op, class P> void instruction_matches(std::vector<array>& x, double tolerance, dtype result, double scalar = 0) {
+/// One instruction on its own block: the body of a kernel set against the reference body.
+template <class Set, class Op, class P>
+void instruction_of_set_matches(std::vector<array>& x, double tolerance, dtype result, double scalar = 0) {
   const std::int64_t n = x[0].count();
   std::vector<cpu::view> in;
   std::vector<int> args;
@@ -32,8 +23,8 @@ template <class Op, class P> void instruction_matches(std::vector<array>& x, dou
     args.push_back(int(k));
   }
   op_case wanted(in, outputs(array({n}, result))), given(in, outputs(array({n}, result)));
-  wanted.body = {instruct(&cpu::kernel<Op, P, kernels::reference>::block, result, args, 0, scalar)};
-  given.body = {instruct(&cpu::kernel<Op, P, kernels::portable>::block, result, args, 0, scalar)};
+  wanted.body = {instruct<cpu::kernel<Op, P, kernels::reference>>(result, args, 0, scalar)};
+  given.body = {instruct<kernel_of<Op, P, Set>>(result, args, 0, scalar)};
   const auto w = wanted.run<cpu::kernel<op::elementwise, P, kernels::reference>>(nullptr);
   for (int threads = 1; threads <= 3; ++threads) {
     const auto g = given.run<cpu::kernel<op::elementwise, P, kernels::portable>>(&pool_of(threads));
@@ -41,9 +32,13 @@ template <class Op, class P> void instruction_matches(std::vector<array>& x, dou
       const double a = w[0].at(i), b = g[0].at(i);
       if (std::isnan(a) ? std::isnan(b) : a == b) continue;
       ASSERT_TRUE(std::fabs(a - b) <= tolerance * std::fabs(a) + (tolerance > 0 ? 0x1p-19 : 0))
-          << Op::name << " of " << x[0].at(i) << ": " << b << ", reference " << a;
+          << Set::name << ' ' << Op::name << " of " << x[0].at(i) << ": " << b << ", reference " << a;
     }
   }
+}
+template <class Op, class P> void instruction_matches(std::vector<array>& x, double tolerance, dtype result, double scalar = 0) {
+  instruction_of_set_matches<kernels::portable, Op, P>(x, tolerance, result, scalar);
+  instruction_of_set_matches<kernels::native, Op, P>(x, tolerance, result, scalar);
 }
 /// f32: the functions are within a few units in the last place, GELU within 2^-21; gradients cancel near their roots, where what counts is
 /// 2^-21 times |dy| <= 3, below 2^-19. bf16 results differ by one rounding.
@@ -95,14 +90,18 @@ TEST(elementwise, every_instruction_matches_the_reference_in_bf16) { every_instr
 /// y0 = (a + b) c, y1 = a + b: the same instructions in both interpreters, so the same bits.
 template <class P> void broadcasts(const shape& s, const cpu::view& a, const cpu::view& b, const cpu::view& c, std::uint8_t inout = 0) {
   op_case k({a, b, c}, outputs(array(s, P::type), array(s, dtype::f32)));
-  k.body = {instruct(&cpu::kernel<op::add, P, kernels::portable>::block, dtype::f32, {0, 1}, 1),
-            instruct(&cpu::kernel<op::mul, P, kernels::portable>::block, P::type, {8, 2}, 0)};
   k.inout = inout;
-  expect_matches<op::elementwise, P>(k, {0, 0});
+  const auto check = [&]<class Set>(Set) {
+    k.body = {instruct<kernel_of<op::add, P, Set>>(dtype::f32, {0, 1}, 1), instruct<kernel_of<op::mul, P, Set>>(P::type, {8, 2}, 0)};
+    expect_matches<op::elementwise, P>(k, {0, 0});
+  };
+  check(kernels::portable{});
+  check(kernels::native{});
 }
 TEST(elementwise, repeats_operands_along_any_axis) {
   const auto check = [&]<class P>(P) {
-    for (const shape& s : {shape{4, 30, 50}, shape{3, 1, 1100}, shape{70, 5, 3}, shape{1, 1, 1}}) {
+    // Rows shorter and longer than the shortest that are run as rows, of which several, one and less than one fit into a tile; whole tasks too.
+    for (const shape& s : {shape{4, 30, 50}, shape{3, 1, 1100}, shape{70, 5, 3}, shape{1, 1, 1}, shape{2, 37, 241}, shape{3, 5, 600}}) {
       const array whole = array::random(s, P::type, 1), last = array::random({s[2]}, P::type, 2),
                   middle = array::random({s[1], 1}, P::type, 3), first = array::random({s[0], 1, 1}, dtype::f32, 4),
                   one = array::random({1}, P::type, 5), turned = array::random({s[0], s[2], s[1]}, P::type, 6);
@@ -126,10 +125,41 @@ TEST(elementwise, an_output_may_take_the_place_of_any_operand) {
   for (int place = 0; place < 3; ++place) {
     op_case k({a.v, b.v, c.v}, outputs(array(s, dtype::f32), array(s, dtype::f32)));
     std::swap(k.in[0], k.in[std::size_t(place)]);
-    k.body = {instruct(&cpu::kernel<op::add, f32, kernels::portable>::block, dtype::f32, {1, 2}, 0),
-              instruct(&cpu::kernel<op::mul, f32, kernels::portable>::block, dtype::f32, {8, 0}, 1)};
     k.inout = 1;
-    expect_matches<op::elementwise, f32>(k, {0, 0});
+    const auto check = [&]<class Set>(Set) {
+      k.body = {instruct<kernel_of<op::add, f32, Set>>(dtype::f32, {1, 2}, 0),
+                instruct<kernel_of<op::mul, f32, Set>>(dtype::f32, {8, 0}, 1)};
+      expect_matches<op::elementwise, f32>(k, {0, 0});
+    };
+    check(kernels::portable{});
+    check(kernels::native{});
   }
+}
+
+/// A tile, whose rows lie apart and may repeat, has the bits of its elements one at a time, and writes nothing between its rows.
+template <class Op> void tile_has_the_bits_of_single_elements() {
+  using kernel = kernel_of<Op, f32, kernels::native>;
+  if constexpr (requires { &kernel::tile; }) {
+    const array x = array::random({3, 200}, dtype::f32, 1, -6, 6), y = array::random({3, 200}, dtype::f32, 2, -6, 6);
+    for (const std::int64_t n : {1, 15, 16, 17, 100})
+      for (const std::int64_t repeated : {0, 200}) {
+        const cpu::row_view in[] = {{x.v.as<float>() + 7, 150}, {y.v.as<float>() + 3, repeated}};
+        std::vector<float> out(3 * 128, 77.0f);
+        kernel::tile(in, out.data(), 128, 3, n, 0.37);
+        for (std::int64_t r = 0; r < 3; ++r)
+          for (std::int64_t j = 0; j < 128; ++j) {
+            float one = 77;
+            const void* const at[] = {in[0].data + r * in[0].stride + j, in[1].data + r * in[1].stride + j};
+            if (j < n) kernel::block(at, &one, 1, 0.37);
+            ASSERT_EQ(out[std::size_t(r * 128 + j)], one) << Op::name << ", row " << r << ", element " << j << " of " << n;
+          }
+      }
+  }
+}
+template <class... Op> void tiles_have_the_bits_of_single_elements() { (tile_has_the_bits_of_single_elements<Op>(), ...); }
+TEST(elementwise, native_tiles_have_the_bits_of_single_elements) {
+  tiles_have_the_bits_of_single_elements<op::add, op::sub, op::mul, op::scale, op::shift, op::relu, op::relu_grad, op::exp, op::tanh,
+                                         op::tanh_grad, op::sigmoid, op::sigmoid_grad, op::silu, op::silu_grad, op::gelu_tanh,
+                                         op::gelu_tanh_grad>();
 }
 }  // namespace

@@ -114,25 +114,19 @@ TEST(matmul, fused_epilogues_match_and_may_take_the_place_of_their_operand) {
       op_case c({a.v, way % 2 == 0 ? b.v : turned.transposed(), bias.v, way / 2 == 0 ? residual.v : bias.v}, {}, product(P::type));
       c.out.push_back(array({M, N}, P::type));
       c.out.push_back(array({M, N}, P::type));
-      const auto instr = [](cpu::block_function f, std::int8_t x, std::int8_t y, std::int8_t store) {
-        cpu::instruction i;
-        i.run = f;
-        i.arg[0] = x;
-        i.arg[1] = y;
-        i.args = y == -1 ? 1 : 2;
-        i.store = store;
-        i.type = P::type;
-        return i;
+      const auto with = [&]<class Set>(Set) {
+        c.body = {instruct<kernel_of<op::add, P, Set>>(P::type, {isotope::product, 2}, 1),
+                  instruct<kernel_of<op::gelu_tanh, P, Set>>(P::type, {max_inputs}),
+                  instruct<kernel_of<op::add, P, Set>>(P::type, {max_inputs + 1, 3}, 0)};
+        // the rounding of intermediates to bf16 may fall the other way where the product differs in its last bit
+        expect_matches<op::matmul, P>(c, {P::type == dtype::bf16 ? 0x1p-6 : 1e-5, P::type == dtype::bf16 ? 0x1p-7 : 1e-5});
       };
-      c.body = {instr(&cpu::kernel<op::add, P, kernels::portable>::block, isotope::product, 2, 1),
-                instr(&cpu::kernel<op::gelu_tanh, P, kernels::portable>::block, 8, -1, -1),
-                instr(&cpu::kernel<op::add, P, kernels::portable>::block, 9, 3, 0)};
-      // the rounding of intermediates to bf16 may fall the other way where the product differs in its last bit
-      expect_matches<op::matmul, P>(c, {P::type == dtype::bf16 ? 0x1p-6 : 1e-5, P::type == dtype::bf16 ? 0x1p-7 : 1e-5});
+      with(kernels::portable{});
+      with(kernels::native{});
     }
   };
-  // Part of a cell, and a size at which cells are largest.
-  for (auto [M, N] : {std::array{3, 300}, {101, 300}, {512, 1000}}) {
+  // Part of a cell, rows that go together, and a size at which cells are largest.
+  for (auto [M, N] : {std::array{3, 300}, {101, 300}, {101, 30}, {512, 1000}}) {
     check(precision::f32{}, M, N);
     check(precision::bf16{}, M, N);
   }

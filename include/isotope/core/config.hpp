@@ -11,6 +11,8 @@
 /// ISOTOPE_INLINE_LAMBDA   the same after a lambda's parameters: [](float x) ISOTOPE_INLINE_LAMBDA { ... }
 /// ISOTOPE_NOINLINE        a function of its own: keeps register allocation and symbols separate
 /// ISOTOPE_SQRT_QUAD       the square roots of a config::float_quad
+/// ISOTOPE_FMA_LANES       a b + c of vectors of f32 of config::vector_bytes, rounded once where config::has_fma
+/// ISOTOPE_SQRT_LANES      the square roots of such a vector, where native kernels exist
 /// ISOTOPE_CONTRACT        on a function: its products and sums may become fused multiply-adds, whatever the flags say, and its
 ///                         vectors take the widest registers, whatever the processor's tuning prefers
 /// ISOTOPE_CONTRACT_HERE   the same for clang, as the function's first statement
@@ -69,6 +71,8 @@
 #define ISOTOPE_CONTRACT __attribute__((min_vector_width(512)))
 #define ISOTOPE_CONTRACT_HERE _Pragma("clang fp contract(fast)")
 #define ISOTOPE_SQRT_QUAD(v) __builtin_elementwise_sqrt(v)
+#define ISOTOPE_SQRT_LANES(v) __builtin_elementwise_sqrt(v)
+#define ISOTOPE_FMA_LANES(a, b, c) __builtin_elementwise_fma(a, b, c)
 #else
 #define ISOTOPE_IVDEP _Pragma("GCC ivdep")
 #define ISOTOPE_CONTRACT __attribute__((optimize("fp-contract=fast")))
@@ -78,6 +82,16 @@
 #else
 #define ISOTOPE_SQRT_QUAD(v) \
   config::float_quad { __builtin_sqrtf(v[0]), __builtin_sqrtf(v[1]), __builtin_sqrtf(v[2]), __builtin_sqrtf(v[3]) }
+#endif
+#if defined(__AVX512F__)
+#define ISOTOPE_SQRT_LANES(v) __builtin_ia32_sqrtps512_mask(v, v, -1, 4)
+#define ISOTOPE_FMA_LANES(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)
+#elif defined(__AVX__) && defined(__FMA__)
+#define ISOTOPE_SQRT_LANES(v) __builtin_ia32_sqrtps256(v)
+#define ISOTOPE_FMA_LANES(a, b, c) __builtin_ia32_vfmaddps256(a, b, c)
+#else
+#define ISOTOPE_SQRT_LANES(v) (v)
+#define ISOTOPE_FMA_LANES(a, b, c) ((a) * (b) + (c))
 #endif
 #endif
 #define ISOTOPE_RESTRICT __restrict__

@@ -3,7 +3,17 @@
 /// translation unit may use neither AVX-512 nor AVX2 with FMA it is empty, and portable kernels run.
 #include <boost/mp11/list.hpp>
 
+#include <isotope/kernels/cpu/native/add.hpp>
+#include <isotope/kernels/cpu/native/exp.hpp>
+#include <isotope/kernels/cpu/native/gelu.hpp>
 #include <isotope/kernels/cpu/native/matmul.hpp>
+#include <isotope/kernels/cpu/native/mul.hpp>
+#include <isotope/kernels/cpu/native/relu.hpp>
+#include <isotope/kernels/cpu/native/scale.hpp>
+#include <isotope/kernels/cpu/native/sigmoid.hpp>
+#include <isotope/kernels/cpu/native/silu.hpp>
+#include <isotope/kernels/cpu/native/sub.hpp>
+#include <isotope/kernels/cpu/native/tanh.hpp>
 
 namespace isotope::cpu {
 
@@ -11,7 +21,26 @@ template <class P> struct native_kernels_of {
   using type = boost::mp11::mp_list<>;
 };
 template <NativeProgram P> struct native_kernels_of<P> {
-  using type = boost::mp11::mp_list<kernel<op::matmul, P, kernels::native>>;
+  // clang-format off
+  using type = boost::mp11::mp_list<
+      kernel<op::matmul, P, kernels::native>,
+      kernel<op::add, P, kernels::native>,
+      kernel<op::sub, P, kernels::native>,
+      kernel<op::mul, P, kernels::native>,
+      kernel<op::scale, P, kernels::native>,
+      kernel<op::shift, P, kernels::native>,
+      kernel<op::relu, P, kernels::native>,
+      kernel<op::relu_grad, P, kernels::native>,
+      kernel<op::exp, P, kernels::native>,
+      kernel<op::tanh, P, kernels::native>,
+      kernel<op::tanh_grad, P, kernels::native>,
+      kernel<op::sigmoid, P, kernels::native>,
+      kernel<op::sigmoid_grad, P, kernels::native>,
+      kernel<op::silu, P, kernels::native>,
+      kernel<op::silu_grad, P, kernels::native>,
+      kernel<op::gelu_tanh, P, kernels::native>,
+      kernel<op::gelu_tanh_grad, P, kernels::native>>;
+  // clang-format on
 };
 template <class P> using native_kernels = typename native_kernels_of<P>::type;
 

@@ -26,6 +26,15 @@ struct view {
 /// `scalar` is attributes::f[0]. `out` may be one of the inputs. The result of an element may not depend on its position.
 using block_function = void (*)(const void* const* in, void* out, std::int64_t n, double scalar);
 
+/// Rows of f32: row i at data + i stride; stride 0 repeats one.
+struct row_view {
+  const float* data = nullptr;
+  std::int64_t stride = 0;
+};
+/// The same for `rows` rows of n elements, those of the result `stride` apart: what fused bodies call where a kernel has it, because the rows
+/// of an operand and of a product's tile seldom follow one another.
+using tile_function = void (*)(const row_view* in, float* out, std::int64_t stride, std::int64_t rows, std::int64_t n, double scalar);
+
 /// `micro`, with its op looked up.
 struct instruction {
   block_function run = nullptr;
@@ -34,6 +43,7 @@ struct instruction {
   std::int8_t store = -1;
   dtype type = dtype::f32;
   double scalar = 0;
+  tile_function tile = nullptr;
 };
 
 struct launch {
@@ -49,9 +59,9 @@ struct launch {
 };
 
 /// The kernel of Op in precision P of a kernel set. A kernel op's specialisation has `static void run(const launch&)`; an element-wise
-/// op's has `static void block(const void* const* in, void* out, std::int64_t n, double scalar)`. Optional: `inplace`, `epilogue`,
-/// constexpr `scratch(const step_shapes&)` as in kernel_info. Declared per architecture, so that specialisations, wherever in isotope::cpu they are
-/// written, have their own symbols in objects of another -march.
+/// op's has `static void block(const void* const* in, void* out, std::int64_t n, double scalar)`. Optional: `tile`, a tile_function with
+/// the bits of `block`; `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)` as in kernel_info. Declared per architecture, so that
+/// specialisations, wherever in isotope::cpu they are written, have their own symbols in objects of another -march.
 ISOTOPE_CPU_NAMESPACE {
 template <class Op, class P, class Set> struct kernel;
 }

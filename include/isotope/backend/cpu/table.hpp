@@ -15,6 +15,7 @@ ISOTOPE_CPU_NAMESPACE {
 struct entry {
   void (*run)(const launch&) = nullptr;
   block_function block = nullptr;
+  tile_function tile = nullptr;
 };
 template <class K> constexpr entry entry_of() {
   entry e;
@@ -23,6 +24,10 @@ template <class K> constexpr entry entry_of() {
                   { &K::block } -> std::convertible_to<block_function>;
                 })
     e.block = &K::block;
+  if constexpr (requires {
+                  { &K::tile } -> std::convertible_to<tile_function>;
+                })
+    e.tile = &K::tile;
   return e;
 }
 /// The code of a target's kernels, indexed as kernel_table<T>. Never inlined: where the build has compiled it once (compiled.hpp), every
@@ -38,7 +43,10 @@ template <Target T> ISOTOPE_NOINLINE std::span<const entry> code_of() {
 inline instruction resolve(const micro& m, std::span<const kernel_info> table, std::span<const entry> code, dtype program) {
   instruction r;
   const auto k = find_kernel(table, m.op, program);
-  if (k >= 0) r.run = code[std::size_t(k)].block;
+  if (k >= 0) {
+    r.run = code[std::size_t(k)].block;
+    r.tile = code[std::size_t(k)].tile;
+  }
   for (std::size_t i = 0; i < 3; ++i) {
     r.arg[i] = m.arg[i];
     r.args = std::int8_t(r.args + (m.arg[i] != -1 ? 1 : 0));

@@ -1,0 +1,31 @@
+#pragma once
+/// y = e^x, and e^x in the form that tanh and the gates are made of.
+///
+/// The steps and the polynomial are those of cpu/math/exp.hpp.
+#include <isotope/kernels/cpu/native/math/lanes.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native::lanewise {
+
+/// e^x for |x| < 2^21; p is within 2^-27 of e^r - 1.
+ISOTOPE_INLINE power power_of_e(vector x) {
+  constexpr float c[] = {0.5f, 0.16666576305560638f, 0.041666553762567638f, 0.0083632927530306023f, 0.0013926325618133462f};
+  const vector shifted = madd(x, all(1.44269504f), all(power::shift));
+  const vector k = shifted - power::shift;
+  const vector r = madd(k, all(2.12194440e-4f), madd(k, all(-0.693359375f), x));  // k 0.693359375 is exact
+  return {shifted, madd(r * r, polynomial(r, c), r)};
+}
+
+/// Error: 1.25 ULP. +-inf, NaN, overflow and subnormal results are right.
+ISOTOPE_INLINE vector exp(vector x) {
+  using whole_numbers __attribute__((vector_size(config::vector_bytes))) = std::int32_t;
+  const power e = power_of_e(at_least(at_most(x, 105.0f), -105.0f));
+  const auto k = std::bit_cast<whole_numbers>(e.shifted) - std::bit_cast<std::int32_t>(power::shift);
+  const auto half = std::bit_cast<words>(k >> 1), rest = std::bit_cast<words>(k) - half;  // 2^k in two factors: no early overflow
+  return (1.0f + e.p) * from_bits((half << 23) + 0x3f80'0000u) * from_bits((rest << 23) + 0x3f80'0000u);
+}
+
+}  // namespace native::lanewise
+}  // namespace arch
+}  // namespace isotope::cpu

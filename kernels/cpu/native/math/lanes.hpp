@@ -1,0 +1,42 @@
+#pragma once
+/// What element functions of whole vectors are made of. Each rounds in one way, whatever the flags say of contraction: `madd` once, a b and a + b apart.
+/// No branches: choices are made by lane, and NaN goes through the arithmetic.
+#include <bit>
+#include <cstdint>
+#include <isotope/kernels/cpu/native/blocking.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native::lanewise {
+
+using words __attribute__((vector_size(config::vector_bytes))) = std::uint32_t;
+
+ISOTOPE_INLINE vector all(float x) { return x - vector{}; }
+/// a b + c, rounded once.
+ISOTOPE_INLINE vector madd(vector a, vector b, vector c) { return ISOTOPE_FMA_LANES(a, b, c); }
+/// c[I] + c[I+1] x + ... + c[N-1] x^(N-1-I), by Horner's rule.
+template <std::size_t I = 0, std::size_t N> ISOTOPE_INLINE vector polynomial(vector x, const float (&c)[N]) {
+  if constexpr (I + 1 == N) return all(c[I]);
+  else return madd(polynomial<I + 1>(x, c), x, all(c[I]));
+}
+
+ISOTOPE_INLINE words bits(vector x) { return std::bit_cast<words>(x); }
+ISOTOPE_INLINE vector from_bits(words u) { return std::bit_cast<vector>(u); }
+ISOTOPE_INLINE vector magnitude(vector x) { return from_bits(bits(x) & 0x7fff'ffffu); }
+/// y >= 0 with the sign of x.
+ISOTOPE_INLINE vector with_sign(vector y, vector x) { return from_bits(bits(y) | (bits(x) & 0x8000'0000u)); }
+/// The smaller, the larger of x and a bound; NaN stays.
+ISOTOPE_INLINE vector at_most(vector x, float bound) { return x > bound ? all(bound) : x; }
+ISOTOPE_INLINE vector at_least(vector x, float bound) { return x < bound ? all(bound) : x; }
+
+/// e^t as 2^k (1 + p), in a form that says k twice: the bits of `shifted` are those of `shift` plus k.
+struct power {
+  static constexpr float shift = 0x1.8p23f;  // adding it leaves the nearest whole number in the low bits
+  vector shifted, p;
+};
+/// 2^k for -126 <= k <= 127.
+ISOTOPE_INLINE vector power_of_two(vector shifted) { return from_bits((bits(shifted) << 23) + 0x3f80'0000u); }
+
+}  // namespace native::lanewise
+}  // namespace arch
+}  // namespace isotope::cpu

@@ -1,0 +1,19 @@
+#pragma once
+/// Bound by bytes.
+#include <isotope/kernels/cpu/native/each_row.hpp>
+#include <isotope/op/mul.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+struct mul : each_row<mul, 2> {
+  static ISOTOPE_INLINE vector of(vector a, vector b) { return a * b; }
+};
+
+}  // namespace native
+}  // namespace arch
+
+template <NativeProgram P> struct kernel<op::mul, P, kernels::native> : native::mul {};
+
+}  // namespace isotope::cpu

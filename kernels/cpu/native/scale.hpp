@@ -1,0 +1,24 @@
+#pragma once
+/// Bound by bytes.
+#include <isotope/kernels/cpu/native/each_row.hpp>
+#include <isotope/op/scale.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+struct scale : each_row<scale, 1> {
+  static ISOTOPE_INLINE vector of(vector x, float k) { return k * x; }
+};
+
+struct shift : each_row<shift, 1> {
+  static ISOTOPE_INLINE vector of(vector x, float k) { return x + k; }
+};
+
+}  // namespace native
+}  // namespace arch
+
+template <NativeProgram P> struct kernel<op::scale, P, kernels::native> : native::scale {};
+template <NativeProgram P> struct kernel<op::shift, P, kernels::native> : native::shift {};
+
+}  // namespace isotope::cpu

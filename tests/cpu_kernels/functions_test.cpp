@@ -1,0 +1,93 @@
+#include <isotope/kernels/cpu/native/all.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "../cpu/ulp.hpp"
+
+/// The functions of native element-wise kernels, held to the errors that their headers state.
+namespace {
+using namespace isotope;
+using isotope_test::ulp_error;
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+double sigmoid64(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
+double gelu_exponent(double x) { return std::sqrt(8 / M_PI) * (x + 0.044715 * x * x * x); }
+double bounded(double x, double most) { return std::isnan(x) ? x : std::fmin(std::fmax(x, -most), most); }
+double silu64(double x) { return std::isinf(x) && x < 0 ? -0.0 : x * sigmoid64(x); }
+double silu_slope64(double x) { return sigmoid64(bounded(x, 700)) * (1 + bounded(x, 700) * sigmoid64(-bounded(x, 700))); }
+double gelu64(double x) { return std::isinf(x) && x < 0 ? -0.0 : x * sigmoid64(gelu_exponent(x)); }
+double gelu_slope64(double x) {
+  const double v = bounded(x, 20), u = gelu_exponent(v);
+  return sigmoid64(u) * (1 + v * sigmoid64(-u) * std::sqrt(8 / M_PI) * (1 + 3 * 0.044715 * v * v));
+}
+
+/// Over every 211th float, and every one beside the roots of the derivatives. `slack`: an absolute error that is allowed, too; operands behind
+/// the first are ones.
+template <class Op> void check(double (*truth)(double), double ulps, double slack = 0) {
+  if constexpr (requires { sizeof(cpu::kernel<Op, precision::f32, kernels::native>); }) {
+    constexpr std::size_t size = 4096;
+    std::vector<float> x(size), y(size), ones(size, 1.0f);
+    double worst = 0;
+    float worst_x = 0;
+    const auto sweep = [&](std::uint64_t first, std::uint64_t last, std::uint64_t stride) {
+      for (std::uint64_t p = first; p < last;) {
+        std::size_t n = 0;
+        for (; n < size && p < last; p += stride) x[n++] = std::bit_cast<float>(std::uint32_t(p));
+        const void* const in[] = {x.data(), ones.data()};
+        cpu::kernel<Op, precision::f32, kernels::native>::block(in, y.data(), std::int64_t(n), 0);
+        for (std::size_t i = 0; i < n; ++i) {
+          const double wanted = truth(double(x[i])), error = ulp_error(y[i], wanted);
+          if (std::fabs(double(y[i]) - wanted) <= slack || error <= worst) continue;
+          worst = error, worst_x = x[i];
+        }
+      }
+    };
+    sweep(0, std::uint64_t(1) << 32, 211);
+    for (const float root : {-0.7524614f, -1.2784645f}) {
+      const std::uint64_t at = std::bit_cast<std::uint32_t>(root);
+      sweep(at - 50'000, at + 50'000, 1);
+    }
+    EXPECT_TRUE(worst <= ulps) << Op::name << " of " << worst_x << " is off by " << worst << " ULP, stated are " << ulps;
+  } else {
+    GTEST_SKIP() << cpu::native::reason;
+  }
+}
+
+TEST(native_functions, exp_keeps_its_stated_error) {
+  check<op::exp>([](double x) { return std::exp(x); }, 1.25);
+}
+TEST(native_functions, tanh_keeps_its_stated_error) {
+  check<op::tanh>([](double x) { return std::tanh(x); }, 3);
+}
+TEST(native_functions, sigmoid_keeps_its_stated_error) { check<op::sigmoid>(sigmoid64, 2.5); }
+TEST(native_functions, silu_keeps_its_stated_error) { check<op::silu>(silu64, 3); }
+TEST(native_functions, gelu_tanh_keeps_its_stated_error) { check<op::gelu_tanh>(gelu64, 3.5); }
+TEST(native_functions, derivatives_keep_their_stated_errors) {
+  check<op::silu_grad>(silu_slope64, 4, 0x1p-23);
+  check<op::gelu_tanh_grad>(gelu_slope64, 4, 0x1p-23);
+}
+
+template <class Op> void check_edges(float at_zero, float at_minus_infinity, float at_infinity) {
+  if constexpr (requires { sizeof(cpu::kernel<Op, precision::f32, kernels::native>); }) {
+    const float x[] = {0.0f, -0.0f, -infinity, infinity, std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN()};
+    float y[6];
+    const void* const in[] = {x};
+    cpu::kernel<Op, precision::f32, kernels::native>::block(in, y, 6, 0);
+    const float wanted[] = {at_zero, at_zero == 0 ? -at_zero : at_zero, at_minus_infinity, at_infinity};
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(y[i]), std::bit_cast<std::uint32_t>(wanted[i])) << Op::name << " of " << x[i] << ": " << y[i];
+    EXPECT_TRUE(std::isnan(y[4]) && std::isnan(y[5])) << Op::name;
+  }
+}
+TEST(native_functions, are_right_at_zero_infinity_and_nan) {
+  check_edges<op::exp>(1, 0, infinity);
+  check_edges<op::tanh>(0, -1, 1);
+  check_edges<op::sigmoid>(0.5f, 0, 1);
+  check_edges<op::silu>(0, -0.0f, infinity);
+  check_edges<op::gelu_tanh>(0, -0.0f, infinity);
+}
+}  // namespace
