@@ -62,6 +62,7 @@ inline constexpr flag_meaning flag_meanings[] = {
     {"--regressions", "FOLDER", "known failures: replayed first, new ones are added"},
     {"--failures", "FOLDER", "where each failure is written as a file for replay, shrunk"},
     {"--device", "NAME", "part of a device's name, or its index"},
+    {"--jobs", "N", "batches that run beside each other, on as many openings of the device; default: all processors, 4 at most"},
     {"--threads", "N", "of the cpu backend; default: all processors"},
     {"--launch-size", "N", "invocations of a workgroup where kernels leave it open, or sweep: 1, 64, their own and the device's largest"},
     {"--manifest", "FILE", "run-file: cases, one JSON object a line"},

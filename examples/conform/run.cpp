@@ -5,7 +5,12 @@
 #include "../support/output.hpp"
 #include "../support/watched_process.hpp"
 
+#include <algorithm>
 #include <cstdio>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace conform_program {
 namespace {
@@ -64,8 +69,14 @@ void print_skip(const conform::certificate& c) {
   support::print("SKIPPED: " + c.device_kind + ". With ISOTOPE_REQUIRE_GPU=1 or --require-device this is a failure\n");
 }
 
+/// How a run runs, which decides nothing of what comes of it.
+struct run_manner {
+  std::int64_t jobs = 1;  // batches beside each other
+  const support::work_log* log = nullptr;
+};
+
 iso::result<conform::certificate> run_shard(const command& c, conform::certificate cert, conform::run_options o,
-                                            const target_choice& target, const support::work_log* log) {
+                                            const target_choice& target, const run_manner& how) {
   auto device = open_target(target);
   if (!device) {
     if (!device_is_missing(device.error()) || device_is_required(c)) return device.error();
@@ -87,15 +98,23 @@ iso::result<conform::certificate> run_shard(const command& c, conform::certifica
   if (info.kind == iso::device_kind::cpu && (*device)->facts().gpu) o.batch_elems = std::min<std::int64_t>(o.batch_elems, 1 << 17);
   constexpr std::string_view own_work = "fingerprint";
   if (!o.endless.contains(own_work)) {
-    if (log != nullptr) log->begins(own_work);
+    if (how.log != nullptr) how.log->begins(own_work);
     auto fingerprint = conform::fingerprint_of(**device);
     if (!fingerprint) return fingerprint.error();
     cert.fingerprint = fingerprint->digits;
     cert.arithmetic = std::move(fingerprint->arithmetic);
   }
-  told_progress heard(o.progress_interval > 0, log);
+  std::vector<std::unique_ptr<conform::executor>> others;
+  std::vector<conform::executor*> more;
+  while (std::int64_t(others.size()) + 1 < how.jobs) {
+    auto other = open_target(target);
+    if (!other) return other.error();
+    more.push_back(other->get());
+    others.push_back(*std::move(other));
+  }
+  told_progress heard(o.progress_interval > 0, how.log);
   const auto endless = o.endless;
-  conform::conformance_run run(**device, std::move(o), heard);
+  conform::conformance_run run(**device, std::move(o), heard, more);
   auto counted = run.run();
   if (!counted) return counted.error();
   cert.counted = *std::move(counted);
@@ -111,11 +130,11 @@ struct run_job {
 
   static constexpr int device_gone = 75;  // exit code to the process that watches: the op that ran last took the device with it
 
-  int run(conform::run_options o, const support::work_log* log) const {
+  int run(conform::run_options o, const run_manner& how) const {
     int code = support::success;
-    auto done = run_shard(c, cert, std::move(o), target, log);
+    auto done = run_shard(c, cert, std::move(o), target, how);
     const bool gone = !done && (done.error().code == iso::errc::timeout || done.error().code == iso::errc::device_lost);
-    if (support::failed(program, done, code)) return gone && log != nullptr ? device_gone : code;
+    if (support::failed(program, done, code)) return gone && how.log != nullptr ? device_gone : code;
     if (const std::string out = c.get("--out"); !out.empty())
       if (auto r = iso::io::write_file(out, text_of(*done)); support::failed(program, r, code)) return code;
     if (done->device == "none") print_skip(*done);
@@ -127,24 +146,34 @@ struct run_job {
 };
 
 /// The run in a process of its own. Where an op does not end, or takes the process or the device with it, the next process counts it as failed and
-/// goes on: from the checkpoint, where there is one.
-int watched(const run_job& job, conform::run_options o, std::int64_t seconds) {
+/// goes on: from the checkpoint, where there is one. Of batches beside each other nobody knows which it was: from then on they run one by one.
+int watched(const run_job& job, conform::run_options o, std::int64_t jobs, std::int64_t seconds) {
   o.one_op = true;
+  std::string together;  // what happened to batches beside each other
   for (;;) {
-    auto end = support::run_watched(double(seconds), [&](const support::work_log& log) { return job.run(o, &log); });
+    auto end = support::run_watched(double(seconds), [&](const support::work_log& log) { return job.run(o, {jobs, &log}); });
     int code = support::success;
     if (support::failed(program, end, code)) return code;
     using how = support::watched_end::kind;
     const bool gone = end->how == how::exited && end->code == run_job::device_gone;
-    if (end->how == how::exited && !gone) return end->code;
+    if (end->how == how::exited && !gone) {
+      if (together.empty() || end->code != support::success) return end->code;
+      return support::report(program, iso::fail(iso::errc::timeout, "a run with --jobs " + together + "; one by one all cases pass",
+                                                "--jobs", "look for what two openings of one device share"));
+    }
     const std::string why = end->how == how::hung ? "does not end within " + std::to_string(seconds) + " seconds"
                             : gone                ? "loses the device"
                                                   : "ends the process with signal " + std::to_string(end->code);
     if (end->work.empty() || o.endless.contains(end->work))
       return support::report(program, iso::fail(iso::errc::timeout, "a run that " + why, end->work.empty() ? "device" : end->work,
                                                 "run it with --budget 0 under a debugger"));
-    o.endless[end->work] = "its op " + why;
     o.resume = !o.checkpoint_file.empty();
+    if (jobs > 1) {
+      together = std::to_string(std::exchange(jobs, 1)) + " " + why;
+      continue;
+    }
+    together.clear();
+    o.endless[end->work] = "its op " + why;
   }
 }
 
@@ -191,8 +220,11 @@ int run(const command& c, const built_for& built) {
   cert.shard = o.shard;
   auto budget = c.whole("--budget", 600, 0, 86400);
   if (support::failed(program, budget, code)) return code;
+  const std::int64_t processors = std::max(1u, std::thread::hardware_concurrency());
+  auto jobs = c.whole("--jobs", std::min<std::int64_t>(processors, 4), 1, 64);
+  if (support::failed(program, jobs, code)) return code;
   const run_job job{c, cert, asked->target};
-  return *budget == 0 ? job.run(std::move(o), nullptr) : watched(job, std::move(o), *budget);
+  return *budget == 0 ? job.run(std::move(o), {*jobs, nullptr}) : watched(job, std::move(o), *jobs, *budget);
 }
 
 }  // namespace conform_program

@@ -94,6 +94,12 @@ def test_two_runs_give_one_certificate_and_it_verifies(folder):
     assert "coverage 1;" in folder.run("conform", "verify", "a.json").succeeded().out
 
 
+def test_batches_beside_each_other_give_the_certificate_of_batches_one_by_one(folder):
+    for jobs in ("1", "2", "3"):
+        folder.run("conform", "run", *FAST, "--ops", "add,matmul,relu,sum", "--batch", "16", "--jobs", jobs, "--out", f"j{jobs}").succeeded()
+    assert certificate(folder, "j1") == certificate(folder, "j2") == certificate(folder, "j3")
+
+
 def test_a_certificate_with_another_count_is_refused(folder):
     folder.run("conform", "run", *FAST, "--ops", "exp", "--out", "a.json").succeeded()
     text = folder.read("a.json").decode()
@@ -168,26 +174,37 @@ def test_more_cases_take_no_more_memory(folder):
         assert program.returncode == 0
         return cases, usage.ru_maxrss
 
-    few, little = most_memory()
+    few, little = most_memory("--repeat", "10")  # a few batches for each of those that run beside each other
     many, more = most_memory("--repeat", "100")
-    assert few < 1000 and many > 40_000, (few, many)
+    assert few < 5000 and many > 40_000, (few, many)
     assert more - little < 16 * 1024, f"{little} KiB, then {more} KiB"
 
 
-def test_an_op_that_does_not_end_is_a_failure_and_the_others_go_on(folder):
-    # The process that runs the cases is stopped: to the one that watches, its op does not end.
-    command = folder.command("conform", ["run", *FAST, "--ops", "matmul,relu,sum", "--batch", "4", "--budget", "2", "--checkpoint", "c", "--out", "c.json"])
+def stopped_once(folder, jobs):
+    """A run whose process is stopped after its first batch: to the one that watches, its op does not end."""
+    command = folder.command("conform", ["run", *FAST, "--ops", "matmul,relu,sum", "--batch", "4", "--budget", "2", "--checkpoint", f"c{jobs}", "--jobs", jobs,
+                                         "--out", f"c{jobs}.json"])
     program = subprocess.Popen(command, cwd=folder.path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    while not (folder.path / "c").exists():
+    while not (folder.path / f"c{jobs}").exists():
         assert program.poll() is None, program.communicate()
     children = pathlib.Path(f"/proc/{program.pid}/task/{program.pid}/children").read_text().split()
     assert len(children) == 1, children
     os.kill(int(children[0]), signal.SIGSTOP)
     out, err = program.communicate()
-    assert program.returncode == 1 and err == "", (program.returncode, err, out[-300:])
-    ops = certificate(folder, "c.json")["tally"]["ops"]
-    assert ops["matmul"]["failed"] > 100 and "does not end within 2 seconds" in out, (ops, out[-300:])
+    assert program.returncode == 1, (program.returncode, err, out[-300:])
+    return certificate(folder, f"c{jobs}.json")["tally"]["ops"], out, err
+
+
+def test_an_op_that_does_not_end_is_a_failure_and_the_others_go_on(folder):
+    ops, out, err = stopped_once(folder, "1")
+    assert err == "" and ops["matmul"]["failed"] > 100 and "does not end within 2 seconds" in out, (ops, out[-300:])
     assert ops["relu"]["failed"] == ops["sum"]["failed"] == 0 and ops["relu"]["passed"] > 20 and ops["sum"]["passed"] > 20, ops
+
+
+def test_batches_beside_each_other_that_do_not_end_run_again_one_by_one_and_the_end_is_told(folder):
+    ops, out, err = stopped_once(folder, "2")
+    assert all(op["failed"] == 0 and op["passed"] > 20 for op in ops.values()), (ops, out[-300:])
+    assert "--jobs 2 does not end within 2 seconds" in err and err.count("\n") == 1, err
 
 
 def test_a_run_dies_with_the_process_that_watches_it(folder):

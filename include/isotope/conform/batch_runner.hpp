@@ -35,6 +35,11 @@ struct runner_options {
 };
 struct runner_counters {
   std::int64_t batches = 0, dispatched = 0, submissions = 0;  // submissions of plain runs: two a batch
+  void add(const runner_counters& o) {
+    batches += o.batches;
+    dispatched += o.dispatched;
+    submissions += o.submissions;
+  }
 };
 
 class batch_runner {

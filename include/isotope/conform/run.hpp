@@ -1,8 +1,13 @@
 #pragma once
 /// A run: the cases of a selection and a shard through an executor, counted; saved on the way, gone on from where it was saved.
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +15,7 @@
 #include "batch_runner.hpp"
 #include "case_stream.hpp"
 #include "checkpoint.hpp"
+#include "crew.hpp"
 #include "enumerate.hpp"
 #include "progress.hpp"
 
@@ -44,8 +50,12 @@ inline std::string run_digest(const run_options& o, const target_facts& on, cons
 
 class conformance_run : private case_visitor {
  public:
-  conformance_run(executor& on, run_options o, progress_sink& heard)
-      : on_(on), facts_(on.facts()), o_(std::move(o)), runner_(on), heard_(heard) {}
+  /// `more`: executors of the same target, each for a thread of its own, so that batches run beside each other. What they give is the same.
+  conformance_run(executor& on, run_options o, progress_sink& heard, std::span<executor* const> more = {})
+      : on_(on), facts_(on.facts()), o_(std::move(o)), heard_(heard) {
+    runners_.push_back(std::make_unique<batch_runner>(on));
+    for (executor* e : more) runners_.push_back(std::make_unique<batch_runner>(*e));
+  }
 
   /// @error invalid_argument (a batch out of range, a broken stream of cases), device_lost, timeout, write_failed, and those of the checkpoint
   result<tally> run() {
@@ -67,36 +77,67 @@ class conformance_run : private case_visitor {
     if (auto r = count_cases(); !r) return r.error();
     if (!resumed_) {
       for (const test_case& c : o_.first) {
-        auto o = outcomes({&c, 1});
+        auto o = outcomes(*runners_[0], {&c, 1});
         if (!o) return o.error();
         counted_.regressions[sha256::of(record_of(c))] = name_of((*o)[0].is);
       }
     }
-    for_each_case(o_.cases, *this);
-    if (failure_.what.empty())
-      if (auto r = counted_stream_.check_same(stream_); !r) return r.error();
-    if (failure_.what.empty())
-      if (auto r = flush(); !r) return r.error();
-    if (!failure_.what.empty()) return failure_;
+    std::vector<worker> workers;
+    for (const auto& r : runners_) workers.push_back({this, r.get()});
+    crew_.emplace(std::move(workers));
+    const auto ran = run_all();
+    crew_.reset();
+    if (!ran) return ran.error();
     heard_.at({done_, total_, counted_.total().failed, counted_.total().unsupported});
     return counted_;
   }
-  const runner_counters& counters() const { return runner_.counters(); }
+  runner_counters counters() const {
+    runner_counters all;
+    for (const auto& r : runners_) all.add(r->counters());
+    return all;
+  }
 
  private:
+  /// Cases that run together, and what became of them.
+  struct batch_job {
+    std::vector<test_case> cases;
+    std::uint64_t next = 0;  // the first case after it
+    const void* kin = nullptr;
+    result<std::vector<outcome>> all = std::vector<outcome>{};
+    // of its runner, up to this batch
+    std::set<std::string_view> reached{};
+    std::set<std::string> tiers{};
+    std::map<std::string, launch_tally> launches{};
+  };
+  struct worker {
+    conformance_run* run;
+    batch_runner* on;
+    void operator()(batch_job& b) const {
+      b.all = run->outcomes(*on, b.cases);
+      b.reached = on->reached();
+      b.tiers = on->tiers();
+      b.launches = on->launches();
+    }
+  };
+  // Memory is bounded: so many batches, or cases, wait behind one that takes long.
+  static constexpr std::size_t most_batches = 64, most_waiting = 4096;
+
   executor& on_;
   target_facts facts_;
   run_options o_;
-  batch_runner runner_;
+  std::vector<std::unique_ptr<batch_runner>> runners_;
   progress_sink& heard_;
+  std::mutex begins_;
   tally counted_;
   std::vector<test_case> pending_;
   std::int64_t pending_elems_ = 0;
+  std::size_t waiting_ = 0;
   std::uint64_t next_ = 0, done_ = 0, total_ = 0, told_ = 0;
   bool resumed_ = false;
   std::string run_;
   failure failure_;
   case_stream counted_stream_, stream_;
+  std::optional<crew<batch_job, worker>> crew_;
 
   struct counter final : case_visitor {
     shard_of shard;
@@ -136,33 +177,53 @@ class conformance_run : private case_visitor {
     return failure_.what.empty();
   }
   bool apart() const { return o_.one_op || !o_.endless.empty(); }
-  result<std::vector<outcome>> outcomes(std::span<const test_case> cases) {
-    heard_.begins(cases[0].of->name);
+  result<std::vector<outcome>> outcomes(batch_runner& on, std::span<const test_case> cases) {
+    {
+      const std::lock_guard lock(begins_);
+      heard_.begins(cases[0].of->name);
+    }
     if (const auto known = o_.endless.find(cases[0].of->name); known != o_.endless.end())
       return std::vector<outcome>(cases.size(),
                                   failed_because(known->second, "run it with --ops " + known->first + " --budget 0 under a debugger"));
-    return runner_.run(cases);
+    return on.run(cases);
   }
-  /// Runs what has been collected; `next` is the first case after it.
-  result<void> flush(std::uint64_t next = std::numeric_limits<std::uint64_t>::max()) {
+  result<void> run_all() {
+    for_each_case(o_.cases, *this);
+    if (!failure_.what.empty()) return failure_;
+    if (auto r = counted_stream_.check_same(stream_); !r) return r;
+    if (auto r = flush(std::numeric_limits<std::uint64_t>::max()); !r) return r;
+    while (crew_->size() > 0)
+      if (auto r = count(crew_->oldest()); !r) return r;
+    if (!o_.checkpoint_file.empty()) return save({run_, std::numeric_limits<std::uint64_t>::max(), counted_}, o_.checkpoint_file);
+    return {};
+  }
+  /// Hands in what has been collected; `next` is the first case after it.
+  result<void> flush(std::uint64_t next) {
+    waiting_ += pending_.size();
     if (!pending_.empty()) {
-      auto all = outcomes(pending_);
-      if (!all) return all.error();
-      for (std::size_t k = 0; k < pending_.size(); ++k) {
-        const outcome& o = (*all)[k];
-        counted_.count(pending_[k], o);
-        if (o.is == verdict::failed)
-          counted_.keep_failure(pending_[k].id, failure_record(pending_[k], o, facts_.backend, name_of(facts_.program), facts_.set));
-      }
-      done_ += pending_.size();
-      pending_.clear();
-      pending_elems_ = 0;
-      for (const auto& name : runner_.reached()) counted_.reached.insert(std::string(name));
-      counted_.tiers.insert(runner_.tiers().begin(), runner_.tiers().end());
-      for (const auto& [kernel, sizes] : runner_.launches()) counted_.launches[kernel].add(sizes);
+      const void* kin = facts_.gpu ? pending_[0].of : nullptr;  // each opening of a device compiles an op's kernels
+      crew_->hand_in({.cases = std::exchange(pending_, {}), .next = next, .kin = kin});
     }
+    pending_elems_ = 0;
+    while (crew_->ready() || crew_->size() >= most_batches || (waiting_ > most_waiting && crew_->size() > runners_.size()))
+      if (auto r = count(crew_->oldest()); !r) return r;
+    return {};
+  }
+  result<void> count(const batch_job& b) {
+    if (!b.all) return b.all.error();
+    waiting_ -= b.cases.size();
+    for (std::size_t k = 0; k < b.cases.size(); ++k) {
+      const outcome& o = (*b.all)[k];
+      counted_.count(b.cases[k], o);
+      if (o.is == verdict::failed)
+        counted_.keep_failure(b.cases[k].id, failure_record(b.cases[k], o, facts_.backend, name_of(facts_.program), facts_.set));
+    }
+    done_ += b.cases.size();
+    for (const auto& name : b.reached) counted_.reached.insert(std::string(name));
+    counted_.tiers.insert(b.tiers.begin(), b.tiers.end());
+    for (const auto& [kernel, sizes] : b.launches) counted_.launches[kernel].add(sizes);
     if (!o_.checkpoint_file.empty())
-      if (auto r = save({run_, next, counted_}, o_.checkpoint_file); !r) return r;
+      if (auto r = save({run_, b.next, counted_}, o_.checkpoint_file); !r) return r;
     while (o_.progress_interval > 0 && done_ >= told_ + o_.progress_interval) {
       told_ += o_.progress_interval;
       heard_.at({told_, total_, counted_.total().failed, counted_.total().unsupported});
