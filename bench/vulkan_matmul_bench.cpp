@@ -5,7 +5,7 @@
 ///
 /// Without shapes: squares and the products of a GPT-2 124M step at 32768 tokens. The first letter is t where lines of A run across K, the second
 /// where those of B run along K; a trailing f32 makes the result f32, as for weight gradients. Medians of --times runs (20) after 300 ms of warm-up.
-/// --sweep: every tile of matmul_khr_tile that the device runs, without shapes on all of that step's.
+/// --sweep: every tile of matmul_khr_tile that the device runs, and for f32 of matmul_tile, without shapes on all of that step's.
 #include <isotope/backend/vulkan/transfer.hpp>
 #include <isotope/backend/vulkan/word_memory.hpp>
 #include <isotope/core/philox.hpp>
@@ -103,7 +103,7 @@ class program {
   std::uint32_t parts = 0;
 
   /// `tile`: of the native product, other than the backend's choice.
-  template <class K> void row(const shape_case& c, dtype t, const vulkan::matmul_khr_tile* tile = nullptr) {
+  template <class K, class T = vulkan::matmul_tile> void row(const shape_case& c, dtype t, const T* tile = nullptr) {
     const dtype out = c.wide_result ? dtype::f32 : t;
     const shape a_dims{c.M, c.K}, b_dims{c.K, c.N}, y_dims{c.M, c.N};
     auto a = filled(t, 1, c.M * c.K), b = filled(t, 2, c.K * c.N);
@@ -141,9 +141,7 @@ class program {
     const double usec = median(r.dispatches);
     const auto& d = r.dispatches[0];
     std::uint32_t splits = r.dispatches.size() > 1 ? d.count.z : 1;
-    const auto chosen = tile == nullptr ? std::string(d.code->name)
-                                        : std::to_string(tile->m) + "x" + std::to_string(tile->n) + "x" + std::to_string(tile->slab) + ":" +
-                                              std::to_string(tile->teams_m) + "x" + std::to_string(tile->teams_n);
+    const auto chosen = tile == nullptr ? std::string(d.code->name) : name(*tile);
     std::printf("%-28s %-4s %-8s %-22s parts %2u  %10.2f us %8.2f TFLOP/s  %s  pipelines %4.0f ms%s%s\n", c.name.c_str(),
                 std::string(name_of(t)).c_str(), std::string(d.tier).c_str(), chosen.c_str(), splits, usec,
                 2e-6 * double(c.M) * double(c.N) * double(c.K) / usec, check(c, t, out, y).c_str(), compile, d.reason.empty() ? "" : "  ",
@@ -159,6 +157,13 @@ class program {
   std::unique_ptr<vulkan::word_memory> words_;
   VkCommandBuffer commands_ = nullptr;
 
+  static std::string name(const vulkan::matmul_khr_tile& t) {
+    return std::to_string(t.m) + "x" + std::to_string(t.n) + "x" + std::to_string(t.slab) + ":" + std::to_string(t.teams_m) + "x" +
+           std::to_string(t.teams_n);
+  }
+  static std::string name(const vulkan::matmul_tile& t) {
+    return std::to_string(t.size) + "x" + std::to_string(t.size) + "x" + std::to_string(t.slab) + ":" + std::to_string(t.teams);
+  }
   static double milliseconds_since(std::chrono::steady_clock::time_point t) {
     return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - t).count();
   }
@@ -296,8 +301,12 @@ int main(int argc, char** argv) {
       if (sweep && t != dtype::f32)
         for (const auto& tile : vulkan::matmul_khr_tile::all)
           if (!tile.light) p.row<vulkan::kernel<op::matmul, precision::f32, kernels::native>>(c, t, &tile);
-      if (tier != "native" && (t == dtype::f32 || tier == "portable"))
+      if (tier != "native" && (t == dtype::f32 || tier == "portable")) {
         p.row<vulkan::kernel<op::matmul, precision::f32, kernels::portable>>(c, t);
+        if (sweep)
+          for (const auto& tile : vulkan::matmul_tile::all)
+            p.row<vulkan::kernel<op::matmul, precision::f32, kernels::portable>>(c, t, &tile);
+      }
     }
   }
   return 0;

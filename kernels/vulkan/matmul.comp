@@ -8,6 +8,9 @@
 // blocks of 4 x 4; 64 x 64 with one block where tiles are few. Slabs of 16 along K in two stages of shared memory (32 KiB), both operands K-major;
 // the next slab is in registers while one is multiplied. Each sum adds its products in the order of K: the same bits every run.
 //
+// Where even those tiles are few, what counts is how long one takes: 32 x 32 in slabs of 64, of which each of four teams of 64 invocations
+// multiplies a quarter. Their sums are added in order.
+//
 // Quads are exchanged by xor with 2 (k / 4): the transposing store of 8 lines by 4 quads then touches all 32 banks, and rows need no padding.
 #include "access.glsl"
 #include "matmul_launch.glsl"
@@ -15,20 +18,25 @@
 layout(constant_id = 19) const uint TILE = 64;
 layout(constant_id = 20) const bool A_WHOLE = false;  // lines of A are whole, aligned quads
 layout(constant_id = 21) const bool B_WHOLE = false;
-layout(constant_id = 22) const uint STEP = 16;  // of a slab, in straight code: less compiles faster
-#define BODY_FIRST_ID 23
+layout(constant_id = 22) const uint STEP = 16;   // of a slab, in straight code: less compiles faster
+layout(constant_id = 23) const uint SLAB = 16;   // of K
+layout(constant_id = 24) const uint SIDE = 16;   // invocations of a team along M, and along N: 8 or 16
+layout(constant_id = 25) const uint TEAMS = 1;
+#define BODY_FIRST_ID 26
 #include "matmul_result.glsl"
 
-const uint SLAB = 16;              // of K
-const uint THREADS = 256;          // 16 x 16
-const uint BLOCKS = TILE / 64;     // of 4 x 4 sums, on each axis; also quads of an operand that an invocation moves
-const uint ROW = TILE / 4;         // quads
-const uint STAGE = SLAB * ROW;     // quads
+const uint TEAM = SIDE * SIDE;               // invocations
+const uint THREADS = TEAM * TEAMS;
+const uint BLOCKS = TILE / (4 * SIDE);       // of 4 x 4 sums, on each axis
+const uint ROW = TILE / 4;                   // quads
+const uint RUN = SLAB / 4;                   // quads of a line along K
+const uint STAGE = SLAB * ROW;               // quads
+const uint MOVES = STAGE / THREADS;          // quads of an operand that an invocation moves
 shared vec4 left[2 * STAGE];       // (2, SLAB, TILE)
 shared vec4 right[2 * STAGE];      // (2, SLAB, TILE)
 
 vec4 sums[4 * BLOCKS][BLOCKS];     // (4 BLOCKS, 4 BLOCKS)
-vec4 next_a[BLOCKS], next_b[BLOCKS];
+vec4 next_a[MOVES], next_b[MOVES];
 
 // Elements `at` to `at` + 3 of a line; zeros beyond the operand.
 vec4 fetch(uint64_t base, uint type, bool whole, uint stride, uint line, uint at, uint lines, uint length) {
@@ -42,51 +50,52 @@ vec4 fetch(uint64_t base, uint type, bool whole, uint stride, uint line, uint at
 }
 vec4 fetch_quad(uint64_t base, uint type, bool cross, bool whole, uint stride, uint origin, uint k, uint end, uint outer, uint e) {
   return cross ? fetch(base, type, whole, stride, k + e / ROW, origin + 4 * (e % ROW), end, outer)
-               : fetch(base, type, whole, stride, origin + e / 4, k + 4 * (e % 4), outer, end);
+               : fetch(base, type, whole, stride, origin + e / RUN, k + 4 * (e % RUN), outer, end);
 }
 // The place of quad e of a slab, or of its first element where the quad lies along K.
-uint place_cross(uint e) { return e / ROW * ROW + ((e % ROW) ^ (2 * (e / ROW / 4))); }
-uint place_run(uint e, uint q) { return (4 * (e % 4) + q) * ROW + ((e / 16) ^ (2 * (e % 4))); }
+uint place_cross(uint e) { return e / ROW * ROW + ((e % ROW) ^ (2 * (e / ROW / 4 % 4))); }
+uint place_run(uint e, uint q) { return (4 * (e % RUN) + q) * ROW + ((e / RUN / 4) ^ (2 * (e % RUN % 4))); }
 
 void take(uint64_t at_a, uint64_t at_b, uvec2 origin, uint k, uint end) {
-  [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
+  [[unroll]] for (uint i = 0; i < MOVES; ++i) {
     const uint e = gl_LocalInvocationIndex + i * THREADS;
     next_a[i] = fetch_quad(at_a, A_TYPE, A_CROSS, A_WHOLE, a_line, origin.x, k, end, M, e);
     next_b[i] = fetch_quad(at_b, B_TYPE, B_CROSS, B_WHOLE, b_line, origin.y, k, end, N, e);
   }
 }
 void put(uint stage) {
-  [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
+  [[unroll]] for (uint i = 0; i < MOVES; ++i) {
     const uint e = gl_LocalInvocationIndex + i * THREADS;
     if (A_CROSS) left[stage * STAGE + place_cross(e)] = next_a[i];
     else
-      [[unroll]] for (uint q = 0; q < 4; ++q) left[stage * STAGE + place_run(e, q)][e / 4 % 4] = next_a[i][q];
+      [[unroll]] for (uint q = 0; q < 4; ++q) left[stage * STAGE + place_run(e, q)][e / RUN % 4] = next_a[i][q];
     if (B_CROSS) right[stage * STAGE + place_cross(e)] = next_b[i];
     else
-      [[unroll]] for (uint q = 0; q < 4; ++q) right[stage * STAGE + place_run(e, q)][e / 4 % 4] = next_b[i][q];
+      [[unroll]] for (uint q = 0; q < 4; ++q) right[stage * STAGE + place_run(e, q)][e / RUN % 4] = next_b[i][q];
   }
 }
-void multiply(uint stage, uvec2 mine) {
-  [[dont_unroll]] for (uint k0 = 0; k0 < SLAB; k0 += STEP)
+void multiply(uint stage, uvec2 mine, uint team) {
+  const uint share = SLAB / TEAMS, from = TEAMS > 1 ? team * share : 0;  // one team: constant addresses
+  [[dont_unroll]] for (uint k0 = from; k0 < from + share; k0 += STEP)
     [[unroll]] for (uint k = k0; k < k0 + STEP; ++k) {
       vec4 rows[BLOCKS], cols[BLOCKS];
       [[unroll]] for (uint i = 0; i < BLOCKS; ++i) {
-        rows[i] = left[stage * STAGE + k * ROW + ((16 * i + mine.x) ^ (2 * (k / 4)))];
-        cols[i] = right[stage * STAGE + k * ROW + ((16 * i + mine.y) ^ (2 * (k / 4)))];
+        rows[i] = left[stage * STAGE + k * ROW + ((SIDE * i + mine.x) ^ (2 * (k / 4 % 4)))];
+        cols[i] = right[stage * STAGE + k * ROW + ((SIDE * i + mine.y) ^ (2 * (k / 4 % 4)))];
       }
       [[unroll]] for (uint i = 0; i < 4 * BLOCKS; ++i)
         [[unroll]] for (uint j = 0; j < BLOCKS; ++j) sums[i][j] = fma(vec4(rows[i / 4][i % 4]), cols[j], sums[i][j]);
     }
 }
 
-// Quad e of this invocation: 4 BLOCKS of them fill both arrays.
-void place_sum(uint e, vec4 x) {
-  if (e < 2 * BLOCKS) left[e * THREADS + gl_LocalInvocationIndex] = x;
-  else right[(e - 2 * BLOCKS) * THREADS + gl_LocalInvocationIndex] = x;
+// Quad e of an invocation: 4 BLOCKS of them fill both arrays.
+void place_sum(uint e, uint t, vec4 x) {
+  if (e < 2 * BLOCKS) left[e * THREADS + t] = x;
+  else right[(e - 2 * BLOCKS) * THREADS + t] = x;
 }
-vec4 placed_sum(uint e) {
-  if (e < 2 * BLOCKS) return left[e * THREADS + gl_LocalInvocationIndex];
-  return right[(e - 2 * BLOCKS) * THREADS + gl_LocalInvocationIndex];
+vec4 placed_sum(uint e, uint t) {
+  if (e < 2 * BLOCKS) return left[e * THREADS + t];
+  return right[(e - 2 * BLOCKS) * THREADS + t];
 }
 
 void main() {
@@ -97,8 +106,8 @@ void main() {
   const uint64_t at_a = a + uint64_t(batch_offset(batch, a_outer, a_inner)) * (A_TYPE == F32 ? 4 : 2);
   const uint64_t at_b = b + uint64_t(batch_offset(batch, b_outer, b_inner)) * (B_TYPE == F32 ? 4 : 2);
   // 32 neighbours hold 4 x 8 blocks: what they read at a time is 16 rows and 32 columns.
-  const uint t = gl_LocalInvocationIndex, team = t / 32;
-  const uvec2 mine = uvec2(team / 2 * 4 + t % 32 / 8, team % 2 * 8 + t % 8);
+  const uint t = gl_LocalInvocationIndex % TEAM, team = gl_LocalInvocationIndex / TEAM, beside = SIDE / 8;
+  const uvec2 mine = uvec2(t / 32 / beside * 4 + t % 32 / 8, t / 32 % beside * 8 + t % 8);
   [[unroll]] for (uint i = 0; i < 4 * BLOCKS; ++i)
     [[unroll]] for (uint j = 0; j < BLOCKS; ++j) sums[i][j] = vec4(0);
 
@@ -110,26 +119,30 @@ void main() {
     for (uint k = begin; k < end; k += 2 * SLAB) {
       const bool second = k + SLAB < end, third = k + 2 * SLAB < end;
       if (second) take(at_a, at_b, origin, k + SLAB, end);
-      multiply(0, mine);
+      multiply(0, mine, team);
       if (!second) break;
       put(1);
       barrier();
       if (third) take(at_a, at_b, origin, k + 2 * SLAB, end);
-      multiply(1, mine);
+      multiply(1, mine, team);
       if (third) put(0);
       barrier();
     }
   }
 
-  // Sums pass through shared memory, each invocation's in its own places, so that what becomes of them is a loop and its code stands once.
-  [[unroll]] for (uint half_of = 0; half_of < BLOCKS; ++half_of) {
-    barrier();
+  // Sums pass through shared memory, so that what becomes of them is a loop and its code stands once: each invocation's in its own places, or, of
+  // several teams, added by the one whose turn it is.
+  barrier();
+  [[unroll]] for (uint block = 0; block < BLOCKS; ++block) {
     [[unroll]] for (uint i = 0; i < 4; ++i)
-      [[unroll]] for (uint j = 0; j < BLOCKS; ++j) place_sum(i * BLOCKS + j, sums[4 * half_of + i][j]);
-    [[dont_unroll]] for (uint e = 0; e < 4 * BLOCKS; ++e) {
-      const uint m = origin.x + half_of * 64 + mine.x * 4 + e / BLOCKS, n = origin.y + e % BLOCKS * 64 + mine.y * 4;
+      [[unroll]] for (uint j = 0; j < BLOCKS; ++j) place_sum(i * BLOCKS + j, gl_LocalInvocationIndex, sums[4 * block + i][j]);
+    if (TEAMS > 1) barrier();
+    [[dont_unroll]] for (uint e = TEAMS > 1 ? team : 0; e < 4 * BLOCKS; e += TEAMS) {
+      const uint m = origin.x + (block * SIDE + mine.x) * 4 + e / BLOCKS, n = origin.y + (e % BLOCKS * SIDE + mine.y) * 4;
       if (EDGE && (m >= M || n >= N)) continue;
-      finish(batch, m, n, placed_sum(e), EDGE ? min(N - n, 4) : 4);
+      vec4 sum = placed_sum(e, t);
+      [[unroll]] for (uint other = 1; other < TEAMS; ++other) sum += placed_sum(e, other * TEAM + t);
+      finish(batch, m, n, sum, EDGE ? min(N - n, 4) : 4);
     }
   }
 }

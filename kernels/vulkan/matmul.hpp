@@ -2,6 +2,7 @@
 /// Matrix products without matrix units: tiles in f32 (matmul.comp), and products of few rows (matmul_skinny.comp).
 #include <isotope/kernels/vulkan/matmul_dispatches.hpp>
 #include <isotope/kernels/vulkan/matmul_epilogue.hpp>
+#include <isotope/kernels/vulkan/matmul_tile.hpp>
 #include <isotope/shaders/matmul_few.hpp>
 #include <isotope/shaders/matmul_many.hpp>
 #include <isotope/shaders/matmul_plain.hpp>
@@ -29,33 +30,30 @@ template <class P> struct kernel<op::matmul, P, kernels::portable> {
     record_tiles(j, r);
   }
 
+  /// The product with a tile of the caller's, in `parts` parts of K (0: by cost). False: the product is one of few rows.
+  static bool record_as(const launch& l, recording& r, const matmul_tile& t, std::int64_t parts) {
+    const matmul_job j(l);
+    if (j.s.M <= few_rows) return false;
+    record_tile(j, r, t, t.split(j.s.M, j.s.N, j.s.K, j.s.batches(), *l.device, parts));
+    return true;
+  }
+
  private:
-  struct tile {
-    std::int64_t side, resident;  // workgroups that a multiprocessor holds
-    double efficiency;            // of the fastest tile: an H200 gives 42 and 32 TFLOP/s
-  };
-  static constexpr tile tiles[] = {{128, 2, 1.0}, {64, 4, 0.76}};
-  static constexpr std::int64_t slab = 16;      // of K, as in matmul.comp
   static constexpr std::int64_t few_units = 8;  // drivers that run on processors compile straight code slowly and gain nothing by it
-  static constexpr double flops_per_byte = 10;  // an H200: 42 TFLOP/s of the fastest tile against 4.2 TB/s
 
   static void record_tiles(const matmul_job& j, recording& r) {
+    const auto c = matmul_tile_choice::of(j.s.M, j.s.N, j.s.K, j.s.batches(), *j.given->device);
+    record_tile(j, r, *c.tile, c.split);
+  }
+  static void record_tile(const matmul_job& j, recording& r, const matmul_tile& t, matmul_split::choice split) {
     const matmul_shape& s = j.s;
-    const facts& d = *j.given->device;
-    const tile* best = nullptr;
-    matmul_split::choice split;
-    const auto count = [&](const tile& t) { return (s.M + t.side - 1) / t.side * ((s.N + t.side - 1) / t.side); };
-    for (const tile& t : tiles) {
-      const auto c = matmul_split::choose(count(t) * s.batches(), t.side * t.side, j.y().dims.count(), s.K, slab,
-                                          {t.resident * d.units, flops_per_byte, t.efficiency}, d.switches.split_k);
-      if (best == nullptr || c.cost < split.cost) best = &t, split = c;
-    }
     const bool a_whole = j.whole(s.a, 0, 4), b_whole = j.whole(s.b, 1, 4);
     matmul_dispatches::form f;
     f.code = {&shaders::matmul_plain, &shaders::matmul_few, &shaders::matmul_many};
-    f.own.add(best->side).add(a_whole).add(b_whole).add(d.units < few_units ? 2 : 16);
-    f.tiles = cover(count(*best), 1);
-    f.edge = !(a_whole && b_whole && s.M % best->side == 0 && s.N % best->side == 0 && s.K % slab == 0);
+    f.invocations = t.invocations();
+    f.own.add(t.size).add(a_whole).add(b_whole).add(j.given->device->units < few_units ? 2 : 16).add(t.slab).add(t.side).add(t.teams);
+    f.tiles = cover(t.count(s.M, s.N), 1);
+    f.edge = !(a_whole && b_whole && s.M % t.size == 0 && s.N % t.size == 0 && s.K % t.slab == 0);
     matmul_dispatches(j, r).add(f, split);
   }
   static void record_few_rows(const matmul_job& j, recording& r) {

@@ -30,7 +30,7 @@ struct matmul_khr_tile {
   std::uint32_t m, n, slab;        // of a workgroup; slab: of K
   std::uint32_t teams_m, teams_n;  // its subgroups
   bool early;                      // fragments are loaded a step before their use
-  std::uint32_t resident;          // workgroups that fill a multiprocessor
+  std::uint32_t filling;           // workgroups that keep a multiprocessor busy
   std::array<double, 7> speed;     // TFLOP/s of a full H200, by matmul_khr_order
   bool light = false;              // for drivers that run on processors: they take seconds to compile the straight code of the others
 
@@ -64,22 +64,24 @@ struct matmul_khr_tile {
   matmul_split::choice split(const matmul_khr_product& p, const facts& d, std::int64_t parts) const {
     constexpr double flops_per_byte = 69, fastest = 289;  // an H200: TFLOP/s, against 4.2 TB/s
     return matmul_split::choose(count(p.M, p.N) * p.batches, area(), p.batches * p.M * p.N, p.K, slab,
-                                {std::int64_t(resident) * d.units, flops_per_byte, speed[std::size_t(p.order())] / fastest}, parts);
+                                {d.units, double(filling), flops_per_byte, speed[std::size_t(p.order())] / fastest}, parts);
   }
 
-  static const std::array<matmul_khr_tile, 7> all;
+  static const std::array<matmul_khr_tile, 8> all;
 };
 
 /// A multiprocessor that holds one workgroup of eight subgroups is as fast as with two, so their last tiles count alone. A slab of 64 makes a whole
 /// line of 128 bytes. 96 sums an invocation read least shared memory; 64 fit devices with fewer registers. Slabs of 32 serve devices with 32 KiB of
-/// shared memory; `odd` speeds of these, and all of 64 x 64, are estimates.
-inline constexpr std::array<matmul_khr_tile, 7> matmul_khr_tile::all{{
+/// shared memory; `odd` speeds of these, and all of smaller tiles, are estimates; 32 x 32 is for products that take as
+/// long as one tile.
+inline constexpr std::array<matmul_khr_tile, 8> matmul_khr_tile::all{{
     {128, 192, 64, 2, 4, false, 1, {283, 297, 205, 225, 150, 179, 181}},
     {192, 128, 64, 4, 2, true, 1, {239, 289, 256, 222, 179, 206, 159}},
     {128, 128, 64, 4, 2, true, 1, {245, 309, 247, 282, 151, 181, 193}},
     {128, 128, 64, 2, 4, false, 1, {244, 303, 248, 281, 115, 192, 202}},
     {128, 128, 32, 2, 2, false, 2, {230, 248, 240, 276, 110, 150, 150}},
     {64, 64, 32, 2, 2, false, 2, {150, 170, 150, 160, 90, 110, 110}},
+    {32, 32, 64, 2, 2, false, 4, {110, 110, 110, 110, 75, 75, 75}},
     {32, 32, 32, 2, 2, false, 4, {289, 289, 289, 289, 289, 289, 289}, true},
 }};
 

@@ -22,11 +22,11 @@ class matmul_split {
     return parts == 1 ? 0 : 4 * elements * parts;
   }
 
-  /// How a device takes a kind of tile: `slots` workgroups run at a time; `rate` is the flops, by the fastest tile, in the time of one byte of memory
-  /// traffic, `efficiency` this tile's part of that speed.
+  /// How a device takes a kind of tile: `filling` workgroups keep one of its `units` busy, and fewer take it as long; `rate` is the flops, by the
+  /// fastest tile, in the time of one byte of memory traffic, `efficiency` this tile's part of that speed.
   struct machine {
-    std::int64_t slots = 1;
-    double rate = 10, efficiency = 1;
+    std::int64_t units = 1;
+    double filling = 1, rate = 10, efficiency = 1;
   };
   struct choice {
     std::int64_t parts = 1, depth = 0;  // depth: of K in a part, a multiple of `slab`
@@ -41,9 +41,9 @@ class matmul_split {
       if (wanted != 0 && s != std::min(wanted, top)) continue;
       const std::int64_t depth = std::max<std::int64_t>(1, (K + s * slab - 1) / (s * slab)) * slab;
       if (s > 1 && (s - 1) * depth >= K) continue;  // the last part would be empty
-      const std::int64_t waves = (tiles * s + d.slots - 1) / d.slots;
-      const double work = double(waves) * 2 * double(area) * double(depth) * double(d.slots) / d.efficiency;
-      const double reduction = s == 1 ? 0 : (8 * double(s) * double(elements) + barrier_bytes) * d.rate;
+      const double of_unit = std::max(double((tiles * s + d.units - 1) / d.units), d.filling);
+      const double work = of_unit * 2 * double(area) * double(depth) * double(d.units) / d.efficiency;
+      const double reduction = s == 1 ? 0 : (8 * double(s) * double(elements) + bytes_of_unit * double(d.units)) * d.rate;
       if (best.depth == 0 || work + reduction < best.cost) best = {s, depth, work + reduction};
     }
     if (best.depth == 0) return choose(tiles, area, elements, K, slab, d, 1);
@@ -51,7 +51,7 @@ class matmul_split {
   }
 
  private:
-  static constexpr double barrier_bytes = 8e6;  // what memory moves during a barrier of 2 us
+  static constexpr double bytes_of_unit = 1.5e5;  // what memory moves for a unit in the 5 us that one more dispatch takes
 };
 
 }  // namespace isotope::vulkan

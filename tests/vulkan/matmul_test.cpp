@@ -26,16 +26,31 @@ TEST(vulkan_matmul, operands_of_two_formats) {
   for (double& x : p.b.at) x = op_test::rounded(dtype::bf16, x);
   EXPECT_TRUE(right(p, run<portable>(p, here()).y));
 }
-TEST(vulkan_matmul, the_wide_tile) {
-  vulkan::facts one = here();
-  one.units = 1;
-  for (int order = 0; order < 4; ++order)
-    for (const std::int64_t ragged : {0, 6}) {
-      const auto p = two_matrices(256 - ragged, 48, 256 - ragged, order, dtype::f32, dtype::f32);
-      const auto r = run<portable>(p, one);
-      EXPECT_EQ(r.dispatches.at(0).specialization.words().at(19), 128u);
-      EXPECT_TRUE(right(p, r.y)) << described(p, order);
-    }
+TEST(vulkan_matmul, every_tile_in_every_memory_order) {
+  static vulkan::matmul_tile tile;
+  const auto record = [](const vulkan::launch& l, vulkan::recording& r) { EXPECT_TRUE(portable::record_as(l, r, tile, 1)); };
+  for (const auto& t : vulkan::matmul_tile::all) {
+    tile = t;
+    for (int order = 0; order < 4; ++order)
+      for (const std::int64_t more : {0, 6}) {
+        const auto p = two_matrices(tile.size + more, 2 * tile.slab + more, tile.size + more, order, dtype::f32, dtype::f32);
+        const auto r = run<portable>(p, here(), record);
+        EXPECT_EQ(r.dispatches.at(0).specialization.words().at(19), tile.size);
+        EXPECT_TRUE(right(p, r.y)) << described(p, order);
+      }
+    compare_fused<portable>(two_matrices(tile.size + 8, 48, tile.size - 3, 2, dtype::f32, dtype::f32), here(), record);
+  }
+}
+TEST(vulkan_matmul, products_of_few_tiles_get_small_ones) {
+  vulkan::facts large;
+  large.units = 132;
+  const auto size = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
+    const auto c = vulkan::matmul_tile_choice::of(M, N, K, 1, large);
+    return std::pair(c.tile->size, c.split.parts > 1);
+  };
+  EXPECT_EQ(size(768, 128, 128), std::pair(32u, false));
+  EXPECT_EQ(size(16384, 1536, 384), std::pair(128u, false));
+  EXPECT_EQ(size(384, 384, 16384), std::pair(128u, true));
 }
 TEST(vulkan_matmul, few_rows) {
   for (const std::int64_t M : {1, 2, 3, 5, 8})
