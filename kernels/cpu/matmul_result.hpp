@@ -28,11 +28,15 @@ class matmul_result {
         type_(dtype(l.attr->i[0] - 1)),
         add_((l.accumulate & 1u) != 0),
         body_(l, l.body.empty() ? l.in.size() : own_) {
-    direct_ = l.body.empty() && type_ == dtype::f32 && l.out[0].type == dtype::f32 && alpha_ == 1.0f && beta_ == 0.0f;
+    const bool plain = l.body.empty() && type_ == l.out[0].type && alpha_ == 1.0f && beta_ == 0.0f;
+    direct_ = plain && type_ == dtype::f32;
+    rounded_ = plain && type_ == dtype::bf16 && !add_;
   }
   /// The sums are the output as they are, or are added to it: they need no `finish`.
   bool direct() const { return direct_; }
   bool adds() const { return add_; }
+  /// The output is the sums, each rounded to bf16: whoever does that needs no `finish` either.
+  bool rounded() const { return rounded_; }
 
   /// Makes C[m0:m1, n0:n1] of one batch from its sums, in rows of `ld`, which it overwrites.
   void finish(std::int64_t batch, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1, float* tile, std::int64_t ld) const {
@@ -74,7 +78,7 @@ class matmul_result {
   std::size_t own_;
   float alpha_, beta_;
   dtype type_;
-  bool add_, direct_ = false;
+  bool add_, direct_ = false, rounded_ = false;
   fused_body body_;
 };
 

@@ -17,6 +17,7 @@
 ///                         vectors take the widest registers, whatever the processor's tuning prefers
 /// ISOTOPE_CONTRACT_HERE   the same for clang, as the function's first statement
 /// ISOTOPE_ADD_PAIRS       where config::has_bf16_pairs: sum += the products of the pairs of bf16 in a and b, vectors of 32-bit words
+/// ISOTOPE_ROUND_TO_BF16   where config::has_bf16_pairs: y = x rounded to bf16, subnormal numbers to zero
 /// ISOTOPE_LEAST_MAGNITUDE where config::has_bf16_pairs: least = the smaller one of |least| and |x|; of a number and NaN the number
 /// ISOTOPE_PAUSE           tells the processor that this is a spin loop
 
@@ -101,9 +102,11 @@
 
 #if defined(__AVX512BF16__) && defined(__AVX512DQ__)
 #define ISOTOPE_ADD_PAIRS(sum, a, b) asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b))
+#define ISOTOPE_ROUND_TO_BF16(y, x) asm("vcvtneps2bf16 %1, %0" : "=v"(y) : "v"(x))
 #define ISOTOPE_LEAST_MAGNITUDE(least, x) asm("vrangeps $10, %1, %0, %0" : "+v"(least) : "v"(x))
 #else
 #define ISOTOPE_ADD_PAIRS(sum, a, b) (static_cast<void>(sum), static_cast<void>(a), static_cast<void>(b))
+#define ISOTOPE_ROUND_TO_BF16(y, x) (static_cast<void>(y), static_cast<void>(x))
 #define ISOTOPE_LEAST_MAGNITUDE(least, x) (static_cast<void>(least), static_cast<void>(x))
 #endif
 

@@ -79,12 +79,13 @@ template <class Terms> class column_product {
     typename Terms::rows left[blocking::block_rows / blocking::rows + 1];
     const std::int64_t steps = divide_up(at.ms, blocking::rows);
     const std::int64_t batch = c.batch + at.batch, m0 = c.v + at.m, n0 = panels.start(at.p0);
-    const place to = place_of(c, panels, at, tile);
+    place to = place_of(c, panels, at, tile);
     const bool old = c.k > 0 || (result_.direct() && result_.adds());
     Terms::with_type(l_.in[1], [&](const auto* b) {
       b += s_.offset_b(batch) + c.r * s_.b_col + c.k * s_.b_k;
       for (std::int64_t k0 = 0; k0 < c.ks || k0 == 0; k0 += cut_.depth) {
         const std::int64_t k = smaller(cut_.depth, c.ks - k0);
+        if (rounded() && c.k + k0 + k >= s_.K) to.round_to(l_.out[0].as<bfloat16>() + (batch * s_.M + m0) * s_.N + c.r + n0, s_.N);
         for (std::int64_t i = 0, m = 0; i < steps; ++i, m += blocking::rows) left[i] = rows_at(c, at.batch, k0, at.m + m, own);
         for (std::int64_t p = at.p0; p < at.p1; ++p) {
           const auto taken =
@@ -96,16 +97,17 @@ template <class Terms> class column_product {
           for (std::int64_t i = 0; i < steps; ++i) {
             const std::int64_t m = i * blocking::rows;
             next.fetch(i, steps);
-            panel_product(left[i], smaller(blocking::rows, at.ms - m), taken, {to.at + m * to.ld + panels.start(p) - n0, to.ld, to.padded},
+            panel_product(left[i], smaller(blocking::rows, at.ms - m), taken, to.part(m, panels.start(p) - n0),
                           divide_up(k, Terms::per_step), old || k0 > 0);
           }
         }
       }
     });
-    if (c.k + c.ks < s_.K || result_.direct()) return;
+    if (c.k + c.ks < s_.K || result_.direct() || rounded()) return;
     result_.finish(batch, m0, m0 + at.ms, c.r + n0, c.r + smaller(c.rs, panels.start(at.p1)), to.at, to.ld);
   }
 
+  bool rounded() const { return Terms::rounds && result_.rounded(); }
   place place_of(const product_chunk& c, const vector_panels& panels, const cell& at, float* tile) const {
     const std::int64_t n0 = panels.start(at.p0);
     if (result_.direct()) return {l_.out[0].as<float>() + ((c.batch + at.batch) * s_.M + c.v + at.m) * s_.N + c.r + n0, s_.N, false};

@@ -16,22 +16,22 @@ namespace native {
 
 /// tile_product of pairs, steps of K in ascending order, unless one of the block's sums is below `doubtful`: then C stays as it is.
 ///
-/// @param a    the pair A[i, k] at a[i row_stride + k pair_stride]
-/// @param b    the pair B[k, j] at b[k ldb + j]
+/// @param c    written in whole vectors, to `rounded` if that is there: only if nothing is to be added to
 /// @return     whether the tile was made
 template <int Rows, int Vectors>
-ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_tile_product(const bfloat16* a, std::int64_t row_stride, std::int64_t pair_stride,
-                                                         const float* b, std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t steps,
-                                                         bool add, float doubtful) {
+ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_tile_product(const pair_rows& a, const panel& b, const place& c, std::int64_t steps, bool add,
+                                                         float doubtful) {
   constexpr int groups = (Rows + 3) / 4;
+  const std::int64_t row_stride = a.row_stride, pair_stride = a.pair_stride, ldb = b.ld;
+  const float* right = b.data;
   const bfloat16* base[groups];  // rows 4g to 4g + 3 are one addressing mode each from base[g]
 #pragma GCC unroll 4
-  for (int g = 0; g < groups; ++g) base[g] = a + 4 * g * row_stride;
+  for (int g = 0; g < groups; ++g) base[g] = a.data + 4 * g * row_stride;
   vector sum[Rows][Vectors] = {};
   for (; steps > 0; --steps) {
     words bk[Vectors];
 #pragma GCC unroll 2
-    for (int v = 0; v < Vectors; ++v) __builtin_memcpy(&bk[v], b + lanes * v, sizeof bk[v]);
+    for (int v = 0; v < Vectors; ++v) __builtin_memcpy(&bk[v], right + lanes * v, sizeof bk[v]);
 #pragma GCC unroll 4
     for (int g = 0; g < groups; ++g) {
 #pragma GCC unroll 4
@@ -44,7 +44,7 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_tile_product(const bfloat16* a, std:
       }
       base[g] += pair_stride;
     }
-    b += ldb;
+    right += ldb;
   }
   vector least[2] = {doubtful - vector{}, doubtful - vector{}};
 #pragma GCC unroll 16
@@ -57,11 +57,23 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_tile_product(const bfloat16* a, std:
   __builtin_memcpy(parts, &below, sizeof parts);
   for (const std::uint64_t two : parts) any |= two;
   if (any != 0) return false;
+  if (c.rounded != nullptr) {  // no sum is subnormal
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 2
+      for (int v = 0; v < Vectors; ++v) {
+        rounded_vector y{};
+        ISOTOPE_ROUND_TO_BF16(y, sum[i][v]);
+        __builtin_memcpy(static_cast<void*>(c.rounded + i * c.rounded_ld + lanes * v), &y, sizeof y);
+      }
+    }
+    return true;
+  }
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v) {
-      float* to = c + i * ldc + lanes * v;
+      float* to = c.at + i * c.ld + lanes * v;
       vector y = sum[i][v];
       if (add) {
         vector old;
@@ -116,8 +128,7 @@ ISOTOPE_NOINLINE inline void widened_product(const pair_rows& a, std::int64_t ro
 
 /// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < rows, j < b.elems, and j < b.width where C is padded.
 inline void panel_product(pair_rows& a, std::int64_t rows, const pair_panel& b, const place& c, std::int64_t steps, bool add) {
-  using tile =
-      bool (*)(const bfloat16*, std::int64_t, std::int64_t, const float*, std::int64_t, float*, std::int64_t, std::int64_t, bool, float);
+  using tile = bool (*)(const pair_rows&, const panel&, const place&, std::int64_t, bool, float);
   constexpr int tall = int(blocking::rows);
   static constexpr tile tiles[2][4] = {
       {&pair_tile_product<1, 1>, &pair_tile_product<2, 1>, &pair_tile_product<4, 1>, &pair_tile_product<tall, 1>},
@@ -129,16 +140,24 @@ inline void panel_product(pair_rows& a, std::int64_t rows, const pair_panel& b, 
   bool normal = a.least >= 0 && known();
   if (b.pairs.elems < b.pairs.width) normal = known();  // sums beyond the operand are zero
   const float doubtful = b.doubtful();
-  by_tiles(rows, b.pairs, c, add, [&](int size, std::int64_t i, float* to, std::int64_t ld, bool more) {
+  const bool whole = b.pairs.elems == b.pairs.width;
+  by_tiles(rows, b.pairs, c, add, [&](int size, std::int64_t i, float* at, std::int64_t ld, bool more) {
     const pair_rows from{a.data + i * a.row_stride, a.row_stride, a.pair_stride, a.least};
-    const auto run = [&](float below) {
-      return tiles[b.pairs.width / lanes - 1][size](from.data, a.row_stride, a.pair_stride, b.pairs.data, b.pairs.ld, to, ld, steps, more,
-                                                    below);
-    };
-    if (run(normal ? 0.0f : doubtful)) return;
-    normal = known();
-    if (normal) run(0.0f);
-    else widened_product(from, size == 3 ? blocking::rows : std::int64_t(1) << size, b.pairs, {to, ld, true}, steps, more);
+    const std::int64_t some = size == 3 ? blocking::rows : std::int64_t(1) << size;
+    bfloat16* const out = c.rounded == nullptr ? nullptr : c.rounded + i * c.rounded_ld;
+    place to{at, ld, true, whole && !more ? out : nullptr, c.rounded_ld};
+    const auto run = [&](float below) { return tiles[b.pairs.width / lanes - 1][size](from, b.pairs, to, steps, more, below); };
+    if (!run(normal ? 0.0f : doubtful)) {
+      normal = known();
+      if (normal) {
+        run(0.0f);
+      } else {
+        to.rounded = nullptr;
+        widened_product(from, some, b.pairs, to, steps, more);
+      }
+    }
+    if (out != nullptr && to.rounded == nullptr)
+      for (std::int64_t r = 0; r < some; ++r) round_run(at + r * ld, out + r * c.rounded_ld, b.pairs.elems);
   });
 }
 

@@ -48,7 +48,8 @@ template <class Terms> class row_product {
   void make(const product_chunk& c) const {
     const vector_panels panels(c.vs);
     constexpr std::int64_t block_panels = blocking::block_rows / blocking::cols;
-    std::int64_t across = larger_of(1, block_panels * blocking::depth / cut_.depth), down = in_place() ? blocking::block_rows : 0;
+    std::int64_t across = larger_of(1, block_panels * blocking::depth * Terms::per_step / cut_.depth),
+                 down = in_place() ? blocking::block_rows : 0;
     if (!in_place()) {
       across = smaller(across, 2 * block_panels);  // whole rows of narrow products: the fused body runs over several at a time
       const std::int64_t wide = larger_of(lanes, smaller(across * blocking::cols, panels.start(panels.count())));
@@ -103,13 +104,15 @@ template <class Terms> class row_product {
     alignas(64) float copy[Terms::copy::floats(Terms::per_step * blocking::depth)];
     const typename Terms::copy here(copy, cut_.depth, r_k_ == 1);
     const std::int64_t batch = c.batch + at.batch, r0 = c.r + at.r, v0 = panels.start(at.p0);
-    const place to = place_of(c, panels, at, tile);
+    place to = place_of(c, panels, at, tile);
     const bool old = c.k > 0 || (in_place() && result_.adds());
     Terms::with_type(row_side(), [&](const auto* x) {
       x += row_offset(batch) + r0 * r_stride_ + c.k * r_k_;
       for (std::int64_t k0 = 0; k0 < c.ks || k0 == 0; k0 += cut_.depth) {
         const std::int64_t k = smaller(cut_.depth, c.ks - k0);
         const float* block = block_at(c, panels, at.batch, k0, own);
+        if (!turned_ && rounded() && c.k + k0 + k >= s_.K)
+          to.round_to(l_.out[0].as<bfloat16>() + (batch * s_.M + r0) * s_.N + c.v + v0, s_.N);
         for (std::int64_t r = 0; r < at.rs; r += blocking::rows) {
           const std::int64_t rows = smaller(blocking::rows, at.rs - r);
           auto taken = Terms::take(x + r * r_stride_ + k0 * r_k_, r_stride_, r_k_, rows, k, here);
@@ -120,7 +123,7 @@ template <class Terms> class row_product {
           for (std::int64_t p = at.p0; p < at.p1; ++p) {
             next.fetch(p - at.p0, at.p1 - at.p0);
             panel_product(taken, rows, Terms::packed(block + panel_at(panels, p, k), panels.width(p), panels.elems(p)),
-                          {to.at + r * to.ld + panels.start(p) - v0, to.ld, to.padded}, divide_up(k, Terms::per_step), old || k0 > 0);
+                          to.part(r, panels.start(p) - v0), divide_up(k, Terms::per_step), old || k0 > 0);
           }
         }
       }
@@ -128,11 +131,12 @@ template <class Terms> class row_product {
     if (c.k + c.ks < s_.K) return;
     if (turned_) {
       turn(batch, c.v + v0, smaller(V_, c.v + panels.start(at.p1)), r0, r0 + at.rs, to);
-    } else if (!result_.direct()) {
+    } else if (!result_.direct() && !rounded()) {
       result_.finish(batch, r0, r0 + at.rs, c.v + v0, smaller(V_, c.v + panels.start(at.p1)), to.at, to.ld);
     }
   }
 
+  bool rounded() const { return Terms::rounds && result_.rounded(); }
   place place_of(const product_chunk& c, const vector_panels& panels, const cell& at, float* tile) const {
     const std::int64_t v0 = panels.start(at.p0);
     if (in_place()) return {l_.out[0].as<float>() + ((c.batch + at.batch) * s_.M + c.r + at.r) * s_.N + c.v + v0, s_.N, false};
@@ -158,7 +162,12 @@ template <class Terms> class row_product {
           transpose(r);
           for (std::int64_t i = 0; i < lanes; ++i) __builtin_memcpy(to + i * ld + j, &r[i], sizeof r[i]);
         }
-        if (!straight) result_.finish(batch, m, m + rows, n, n + cols, some, ld);
+        if (rounded()) {
+          for (std::int64_t i = 0; i < rows; ++i)
+            round_run(some + i * ld, l_.out[0].as<bfloat16>() + (batch * s_.M + m + i) * s_.N + n, cols);
+        } else if (!straight) {
+          result_.finish(batch, m, m + rows, n, n + cols, some, ld);
+        }
       }
     }
   }

@@ -10,6 +10,7 @@ namespace native {
 
 struct single_terms {
   static constexpr std::int64_t per_step = 1, head = 0;  // head: floats before a packed panel
+  static constexpr bool rounds = false;                  // the register tile does, where that is all that is left to do
   using rows = row_block;
   using copy = row_copy;
   using panel = native::panel;
@@ -52,6 +53,7 @@ struct single_terms {
 
 struct pair_terms {
   static constexpr std::int64_t per_step = 2, head = 16;
+  static constexpr bool rounds = true;
   using rows = pair_rows;
   using copy = pair_copy;
   using panel = pair_panel;

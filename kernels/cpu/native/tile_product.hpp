@@ -65,6 +65,13 @@ struct place {
   float* at;
   std::int64_t ld;
   bool padded;
+  bfloat16* rounded = nullptr;  // where they go instead when they are complete, by those that round
+  std::int64_t rounded_ld = 0;
+
+  void round_to(bfloat16* out, std::int64_t out_ld) { rounded = out, rounded_ld = out_ld; }
+  place part(std::int64_t row, std::int64_t col) const {
+    return {at + row * ld + col, ld, padded, rounded == nullptr ? nullptr : rounded + row * rounded_ld + col, rounded_ld};
+  }
 };
 
 /// Cuts rows into register tiles: run(size, i, to, ld, add) makes tile `size` (1, 2, 4 or blocking::rows rows) from row i on and writes whole vectors.
