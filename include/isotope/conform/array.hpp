@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -29,51 +30,71 @@ struct array {
 };
 
 namespace array_detail {
-template <class T> T get(const std::byte* from) {
-  T x;
-  std::memcpy(&x, from, sizeof x);
-  return x;
+/// A truth value in memory.
+struct truth_byte {
+  std::uint8_t bits = 0;
+};
+template <class T> T packed(double x) {
+  if constexpr (std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>) return T(float(x));
+  else if constexpr (std::is_same_v<T, truth_byte>) return {std::uint8_t(x != 0)};
+  else return T(x);
 }
-template <class T> void put(std::byte* to, T x) { std::memcpy(to, &x, sizeof x); }
+template <class T> double unpacked(T x) {
+  if constexpr (std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>) return double(float(x));
+  else if constexpr (std::is_same_v<T, truth_byte>) return double(x.bits);
+  else return double(x);
+}
+/// Calls f with a zero of the type that holds format t.
+template <class F> void with_format(dtype t, F&& f) {
+  switch (t) {
+    case dtype::f32: return f(0.0f);
+    case dtype::bf16: return f(bfloat16());
+    case dtype::f16: return f(float16());
+    case dtype::f64: return f(0.0);
+    case dtype::i32: return f(std::int32_t());
+    case dtype::i64: return f(std::int64_t());
+    case dtype::u8: return f(std::uint8_t());
+    case dtype::u16: return f(std::uint16_t());
+    case dtype::u32: return f(std::uint32_t());
+    case dtype::boolean: return f(truth_byte());
+  }
+}
 }  // namespace array_detail
 
-/// x as the bytes of format t: rounded to nearest, ties to even.
-inline void encode(dtype t, std::byte* to, double x) {
-  using array_detail::put;
-  switch (t) {
-    case dtype::f32: return put(to, float(x));
-    case dtype::bf16: return put(to, bfloat16(float(x)));
-    case dtype::f16: return put(to, float16(float(x)));
-    case dtype::f64: return put(to, x);
-    case dtype::i32: return put(to, std::int32_t(x));
-    case dtype::i64: return put(to, std::int64_t(x));
-    case dtype::u8: return put(to, std::uint8_t(x));
-    case dtype::u16: return put(to, std::uint16_t(x));
-    case dtype::u32: return put(to, std::uint32_t(x));
-    case dtype::boolean: return put(to, std::uint8_t(x != 0));
-  }
+/// Numbers as the bytes of format t, one behind another: rounded to nearest, ties to even.
+inline void encode(dtype t, std::byte* to, std::span<const double> x) {
+  array_detail::with_format(t, [&]<class T>(T) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const T y = array_detail::packed<T>(x[i]);
+      std::memcpy(to + i * sizeof y, &y, sizeof y);
+    }
+  });
 }
+inline void decode(dtype t, const std::byte* from, std::span<double> x) {
+  array_detail::with_format(t, [&]<class T>(T) {
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      T y;
+      std::memcpy(&y, from + i * sizeof y, sizeof y);
+      x[i] = array_detail::unpacked(y);
+    }
+  });
+}
+/// Each number as format t holds it.
+inline void round_all(dtype t, std::span<double> x) {
+  array_detail::with_format(t, [&]<class T>(T) {
+    for (double& v : x) v = array_detail::unpacked(array_detail::packed<T>(v));
+  });
+}
+inline void encode(dtype t, std::byte* to, double x) { encode(t, to, std::span<const double>(&x, 1)); }
 inline double decode(dtype t, const std::byte* from) {
-  using array_detail::get;
-  switch (t) {
-    case dtype::f32: return double(get<float>(from));
-    case dtype::bf16: return double(float(get<bfloat16>(from)));
-    case dtype::f16: return double(float(get<float16>(from)));
-    case dtype::f64: return get<double>(from);
-    case dtype::i32: return double(get<std::int32_t>(from));
-    case dtype::i64: return double(get<std::int64_t>(from));
-    case dtype::u8:
-    case dtype::boolean: return double(get<std::uint8_t>(from));
-    case dtype::u16: return double(get<std::uint16_t>(from));
-    case dtype::u32: return double(get<std::uint32_t>(from));
-  }
-  return 0;
+  double x = 0;
+  decode(t, from, std::span(&x, 1));
+  return x;
 }
 /// x as format t holds it.
 inline double rounded(dtype t, double x) {
-  std::byte b[8];
-  encode(t, b, x);
-  return decode(t, b);
+  round_all(t, std::span(&x, 1));
+  return x;
 }
 
 /// What a floating-point format can hold.

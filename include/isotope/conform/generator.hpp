@@ -1,8 +1,10 @@
 #pragma once
 /// Where the numbers of a case come from. A generator is a function of seed and index, so a tensor of any size is a stream: nothing is kept.
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "../core/philox.hpp"
@@ -164,9 +166,14 @@ struct key_mask {
 struct generator {
   std::string_view name;
   bool (*handles)(dtype) = nullptr;
-  double (*number)(const drawing&, std::uint64_t) = nullptr;
+  void (*fill)(const drawing&, std::uint64_t first, std::span<double>) = nullptr;  // elements from `first` on, not yet rounded
 };
-template <Generator G> inline constexpr generator generator_of{G::name, &G::handles, &G::number};
+namespace generators {
+template <Generator G> void fill(const drawing& d, std::uint64_t first, std::span<double> to) {
+  for (std::size_t k = 0; k < to.size(); ++k) to[k] = G::number(d, first + k);
+}
+}  // namespace generators
+template <Generator G> inline constexpr generator generator_of{G::name, &G::handles, &generators::fill<G>};
 
 inline constexpr std::array every_generator{
     generator_of<generators::uniform>,        generator_of<generators::exponents>,  generator_of<generators::specials>,
@@ -183,7 +190,13 @@ inline const generator* find_generator(std::string_view name) {
 
 /// Calls sink(i, number) for each of n elements, each a number that the format holds.
 template <class Sink> void stream(const generator& g, const drawing& d, std::int64_t n, Sink&& sink) {
-  for (std::int64_t i = 0; i < n; ++i) sink(i, rounded(d.type, g.number(d, std::uint64_t(i))));
+  std::array<double, 256> piece;
+  for (std::int64_t i = 0; i < n; i += std::int64_t(piece.size())) {
+    const std::span<double> some(piece.data(), std::size_t(std::min<std::int64_t>(n - i, std::int64_t(piece.size()))));
+    g.fill(d, std::uint64_t(i), some);
+    round_all(d.type, some);
+    for (std::size_t k = 0; k < some.size(); ++k) sink(i + std::int64_t(k), some[k]);
+  }
 }
 
 }  // namespace isotope::conform
