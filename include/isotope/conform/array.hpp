@@ -51,11 +51,11 @@ template <class F> void with_format(dtype t, F&& f) {
     case dtype::bf16: return f(bfloat16());
     case dtype::f16: return f(float16());
     case dtype::f64: return f(0.0);
-    case dtype::i32: return f(std::int32_t());
-    case dtype::i64: return f(std::int64_t());
-    case dtype::u8: return f(std::uint8_t());
-    case dtype::u16: return f(std::uint16_t());
-    case dtype::u32: return f(std::uint32_t());
+    case dtype::i32: return f(std::int32_t(0));
+    case dtype::i64: return f(std::int64_t(0));
+    case dtype::u8: return f(std::uint8_t(0));
+    case dtype::u16: return f(std::uint16_t(0));
+    case dtype::u32: return f(std::uint32_t(0));
     case dtype::boolean: return f(truth_byte());
   }
 }
