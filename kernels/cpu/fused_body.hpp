@@ -57,14 +57,18 @@ class fused_body {
   struct alignas(64) slot {
     float at[block + 16];  // 4 KB and a line: buffers that lie 4 KB apart would stall one another
   };
+  struct place {
+    std::int64_t row, col;  // of the range's first element, in rows of the inner axis
+  };
   static constexpr std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
 
   void run_tile(const body_range& r, row_view product) const {
     slot buffer[max_inputs + max_micros];
     row_view values[max_inputs + max_micros];
     const std::int64_t width = padded(r.n);  // of rows in buffers
+    const place at{r.first / axes_.inner(), r.first % axes_.inner()};
     for (std::size_t k = own_; k < l_.in.size(); ++k)
-      if ((used_ >> k) & 1u) values[k] = fetch(k, r, width, buffer[k].at);
+      if ((used_ >> k) & 1u) values[k] = fetch(k, r, at, width, buffer[k].at);
     for (std::size_t j = 0; j < l_.body.size(); ++j) {
       const instruction& i = l_.body[j];
       row_view args[3];
@@ -122,29 +126,28 @@ class fused_body {
   }
 
   /// Operand k's rows: where they lie if they are f32 and run along memory, else as f32 in the buffer, a row that repeats once.
-  row_view fetch(std::size_t k, body_range r, std::int64_t width, float* buffer) const {
+  row_view fetch(std::size_t k, body_range r, place at, std::int64_t width, float* buffer) const {
     const view& x = l_.in[k];
     k -= own_;
     if (x.type == dtype::f32 && axes_.one_run(k)) return {x.as<const float>() + r.first, r.step};
-    const auto last = std::size_t(axes_.rank - 1);
-    const std::int64_t inner = axes_.inner(), room = inner - r.first % inner;  // behind the first element in its row of the inner axis
+    const extents& strides = axes_.strides[k];
+    const std::int64_t inner = axes_.inner(), along = strides[std::size_t(axes_.rank - 1)], room = inner - at.col;
     // Rows of the range lie in one row of the inner axis, or are rows of a matrix.
-    std::int64_t apart = r.step * axes_.strides[k][last];
+    std::int64_t apart = r.step * along;
     bool even = r.rows == 1 || (r.rows - 1) * r.step + r.n <= room;
-    if (!even && axes_.rank == 2 && r.step % inner == 0) {
-      apart = axes_.strides[k][0] * (r.step / inner);
+    if (!even && axes_.rank == 2 && (r.step == inner || r.step % inner == 0)) {
+      apart = r.step == inner ? strides[0] : strides[0] * (r.step / inner);
       even = true;
     }
     if (even && apart == 0) r.rows = 1;
-    if (x.type == dtype::f32 && axes_.strides[k][last] == 1 && even && r.n <= room) {
-      row_view found;
-      axes_.runs(k, r.first, 1,
-                 [&](std::int64_t offset, std::int64_t, std::int64_t, std::int64_t) { found = {x.as<const float>() + offset, apart}; });
-      return found;
+    if (x.type == dtype::f32 && along == 1 && even && r.n <= room) {
+      std::int64_t start = (axes_.rank == 2 ? at.row * strides[0] : 0) + at.col;
+      if (axes_.rank > 2) axes_.runs(k, r.first, 1, [&](std::int64_t offset, std::int64_t, std::int64_t, std::int64_t) { start = offset; });
+      return {x.as<const float>() + start, apart};
     }
     for (std::int64_t m = 0; m < r.rows; ++m)
-      axes_.runs(k, r.first + m * r.step, r.n, [&](std::int64_t offset, std::int64_t stride, std::int64_t at, std::int64_t length) {
-        widen_run(x.data, x.type, offset, stride, buffer + m * width + at, length);
+      axes_.runs(k, r.first + m * r.step, r.n, [&](std::int64_t offset, std::int64_t stride, std::int64_t to, std::int64_t length) {
+        widen_run(x.data, x.type, offset, stride, buffer + m * width + to, length);
       });
     return {buffer, r.rows == 1 ? 0 : width};
   }

@@ -5,6 +5,7 @@
 
 #include <isotope/kernels/cpu/block_access.hpp>
 #include <isotope/kernels/cpu/math/sqrt.hpp>
+#include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/parallel.hpp>
 #include <isotope/kernels/cpu/programs.hpp>
 #include <isotope/kernels/cpu/rows.hpp>
@@ -61,19 +62,16 @@ struct square_sums {
     const std::int64_t n = x.dims.count(), tasks = divide_up(n, task);
     auto* partial = static_cast<double*>(l.scratch);
     for_tasks(l, tasks, double(n) * 0.25, [&](std::int64_t t, int) {
-      constexpr int width = 32;
       constexpr std::int64_t block = 512;
       alignas(64) float buffer[block];
       double sum[width] = {};
       const std::int64_t end = smaller(n, (t + 1) * task);
       for (std::int64_t first = t * task; first < end; first += block) {
-        const std::int64_t some = smaller(block, end - first);
+        const std::int64_t some = smaller(block, end - first), whole = some / width * width;
         const float* g = x.type == dtype::f32 ? x.as<const float>() + first : buffer;
         if (g == buffer) widen_run(x.data, x.type, first, 1, buffer, some);
-        std::int64_t i = 0;
-        for (; i + width <= some; i += width)
-          for (int j = 0; j < width; ++j) sum[j] += double(g[i + j]) * double(g[i + j]);
-        for (int j = 0; i + j < some; ++j) sum[j] += double(g[i + j]) * double(g[i + j]);
+        add_squares(g, whole, sum);
+        for (std::int64_t j = 0; whole + j < some; ++j) sum[j] += double(g[whole + j]) * double(g[whole + j]);
       }
       for (int half = width / 2; half > 0; half /= 2)
         for (int j = 0; j < half; ++j) sum[j] += sum[j + half];
@@ -82,6 +80,26 @@ struct square_sums {
     double total = 0;
     for (std::int64_t t = 0; t < tasks; ++t) total += partial[t];
     return total;
+  }
+
+ private:
+  static constexpr int width = 32;
+
+  /// sum[j] += g[j]^2 + g[j + width]^2 + ... of n elements, a multiple of width. Bound by bytes, with vectors: g++ makes half as fast a loop of the
+  /// formula. Squares of f32 are exact in f64, so a fused multiply-add gives the same bits.
+  static void add_squares(const float* g, std::int64_t n, double (&sum)[width]) {
+    constexpr int count = math::lanes_of<double>::count, parts = width / count;
+    using narrow __attribute__((vector_size(config::vector_bytes / 2))) = float;
+    math::lanes<double> part[parts];
+    std::memcpy(part, sum, sizeof part);
+    for (std::int64_t i = 0; i < n; i += width)
+      math::unrolled(std::make_index_sequence<parts>{}, [&](auto p) ISOTOPE_INLINE_LAMBDA {
+        narrow x;
+        std::memcpy(&x, g + i + std::int64_t(p) * count, sizeof x);
+        const auto wide = __builtin_convertvector(x, math::lanes<double>);
+        part[p] += wide * wide;
+      });
+    std::memcpy(sum, part, sizeof part);
   }
 };
 
