@@ -41,8 +41,8 @@ class matmul_split {
       if (wanted != 0 && s != std::min(wanted, top)) continue;
       const std::int64_t depth = std::max<std::int64_t>(1, (K + s * slab - 1) / (s * slab)) * slab;
       if (s > 1 && (s - 1) * depth >= K) continue;  // the last part would be empty
-      const double of_unit = std::max(double((tiles * s + d.units - 1) / d.units), d.filling);
-      const double work = of_unit * 2 * double(area) * double(depth) * double(d.units) / d.efficiency;
+      const std::int64_t of_unit = (tiles * s + d.units - 1) / d.units;
+      const double work = std::max(double(of_unit), d.filling) * 2 * double(area) * double(depth) * double(d.units) / d.efficiency;
       const double reduction = s == 1 ? 0 : (8 * double(s) * double(elements) + bytes_of_unit * double(d.units)) * d.rate;
       if (best.depth == 0 || work + reduction < best.cost) best = {s, depth, work + reduction};
     }
