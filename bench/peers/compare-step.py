@@ -24,6 +24,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 TICKS = os.sysconf("SC_CLK_TCK")
+BATCHES = {"gpt2-124m": ["--batch", "4", "--length", "64"]}  # gpt_torch.py's, where isotope-train's are others
 
 
 class Failure(Exception):
@@ -89,7 +90,7 @@ def competitors(args):
     for program in args.isotope:
         label = "isotope " + (pathlib.Path(program).resolve().parent.parent.name if len(args.isotope) > 1 else "")
         found.append((label.strip(), [str(pathlib.Path(program).resolve()), "--size", args.size, "--text", str(pathlib.Path(args.text).resolve()), "--steps", str(args.steps),
-                                      *shlex.split(args.isotope_args)]))
+                                      *BATCHES.get(args.size, []), *shlex.split(args.isotope_args)]))
     for precision in args.torch_precision:
         found.append((f"pytorch {precision}", [str(pathlib.Path(args.torch_root).resolve() / "python"), str(HERE / "gpt_torch.py"), "--size", args.size, "--precision", precision,
                                                "--steps", str(args.steps), "--skip", str(args.skip), "--threads", str(args.threads)]))
