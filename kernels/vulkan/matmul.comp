@@ -88,7 +88,7 @@ void multiply(uint stage, uvec2 mine, uint team) {
     }
 }
 
-// Quad e of an invocation: 4 BLOCKS of them fill both arrays.
+// Quad e of an invocation: 4 BLOCKS of them fit into both arrays.
 void place_sum(uint e, uint t, vec4 x) {
   if (e < 2 * BLOCKS) left[e * THREADS + t] = x;
   else right[(e - 2 * BLOCKS) * THREADS + t] = x;

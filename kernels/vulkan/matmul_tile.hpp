@@ -11,7 +11,7 @@ struct matmul_tile {
   std::uint32_t size;         // of a workgroup, along M and along N
   std::uint32_t slab;         // of K
   std::uint32_t side, teams;  // invocations of a team along M, and along N
-  double filling;             // workgroups that keep a multiprocessor busy
+  double filling;             // workgroups that keep a multiprocessor busy: its full speed by that of one alone
   double efficiency;          // of the fastest tile, many of them on a full device
 
   constexpr std::int64_t area() const { return std::int64_t(size) * size; }
