@@ -157,7 +157,7 @@ inline void panel_product(pair_rows& a, std::int64_t rows, const pair_panel& b, 
       }
     }
     if (out != nullptr && to.rounded == nullptr)
-      for (std::int64_t r = 0; r < some; ++r) round_run(at + r * ld, out + r * c.rounded_ld, b.pairs.elems);
+      for (std::int64_t r = 0; r < some; ++r) math::narrow(at + r * ld, out + r * c.rounded_ld, b.pairs.elems);
   });
 }
 

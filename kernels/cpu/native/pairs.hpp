@@ -21,24 +21,6 @@ ISOTOPE_INLINE words interleave(const bfloat16* a, const bfloat16* b) {
   __builtin_memcpy(&high, b, sizeof high);
   return __builtin_convertvector(low, words) | __builtin_convertvector(high, words) << 16;
 }
-/// v rounded to bf16, as bfloat16 does it.
-ISOTOPE_INLINE rounded_vector rounded(const vector& v) {
-  words u;
-  __builtin_memcpy(&u, &v, sizeof u);
-  const words number = u + 0x7fff + (u >> 16 & 1), nan = u | 0x40'0000;
-  return __builtin_convertvector(((u & 0x7fff'ffff) > 0x7f80'0000 ? nan : number) >> 16, rounded_vector);
-}
-/// to[i] = x[i] for i < n; x may be read up to whole vectors.
-inline void round_run(const float* x, bfloat16* to, std::int64_t n) {
-  for (std::int64_t i = 0; i < n; i += lanes) {
-    vector v;
-    __builtin_memcpy(&v, x + i, sizeof v);
-    const auto r = rounded(v);
-    if (n - i >= lanes) __builtin_memcpy(static_cast<void*>(to + i), &r, sizeof r);
-    else __builtin_memcpy(static_cast<void*>(to + i), &r, std::size_t(n - i) * sizeof *to);
-  }
-}
-
 constexpr std::uint32_t pair_of(bfloat16 a, bfloat16 b) { return std::uint32_t(a.bits) | std::uint32_t(b.bits) << 16; }
 
 /// Exponents as stored, biased by 127.

@@ -164,7 +164,7 @@ template <class Terms> class row_product {
         }
         if (rounded()) {
           for (std::int64_t i = 0; i < rows; ++i)
-            round_run(some + i * ld, l_.out[0].as<bfloat16>() + (batch * s_.M + m + i) * s_.N + n, cols);
+            math::narrow(some + i * ld, l_.out[0].as<bfloat16>() + (batch * s_.M + m + i) * s_.N + n, cols);
         } else if (!straight) {
           result_.finish(batch, m, m + rows, n, n + cols, some, ld);
         }
