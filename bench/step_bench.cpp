@@ -1,12 +1,15 @@
 /// bench_step SIZE BATCH LENGTH [STEPS] [--profile]: one training step of a GPT on the backend of this build, on random tokens: median milliseconds,
-/// tokens per second, time to the first finished step, memory, and with --profile the time of each kernel by the device's clock.
+/// tokens per second, processor time of all threads, time to the first finished step, memory, and with --profile the time of each kernel, by the
+/// device's clock where it has one.
 #include <isotope/isotope.hpp>
+#include <isotope/plan/words.hpp>
 #include <isotope/selected.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <map>
 #include <string>
 #include <string_view>
@@ -16,36 +19,73 @@ namespace {
 namespace iso = isotope;
 using target = iso::selected;
 
+double cpu_seconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 int fail(const iso::failure& f) { return std::fprintf(stderr, "bench_step: %s\n", f.line().c_str()), 1; }
 
-/// Sums of launch times by kernel, the slowest first.
+/// Sums of times by kernel.
+class kernel_times {
+ public:
+  void add(const std::string& kernel, double usec, std::int64_t bytes = 0) {
+    row& r = rows_[kernel];
+    r.usec += usec;
+    r.bytes += bytes;
+    ++r.launches;
+  }
+  /// Means of `steps` steps, the slowest kernel first.
+  void print(int steps) const {
+    double total = 0;
+    for (const auto& [name, r] : rows_) total += r.usec;
+    std::vector<std::pair<std::string, row>> sorted(rows_.begin(), rows_.end());
+    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.usec > b.second.usec; });
+    std::printf("kernels, %.3f ms in all:\n", total / steps / 1000);
+    for (const auto& [name, r] : sorted)
+      std::printf("  %8.1f us %5.1f %%  %4d launches  %7.0f GB/s  %s\n", r.usec / steps, 100 * r.usec / total, r.launches / steps,
+                  double(r.bytes) / r.usec / 1000, name.c_str());
+  }
+
+ private:
+  struct row {
+    double usec = 0;
+    std::int64_t bytes = 0;
+    int launches = 0;
+  };
+  std::map<std::string, row> rows_;
+};
+
+/// By the device's clock where it has one, else by the steps of the plan.
 template <class Session> void profile(Session& s, const iso::step_scalars& x) {
+  kernel_times times;
   if constexpr (requires { s.profile(x); }) {
     static_cast<void>(s.profile(x));
-    auto times = s.profile(x);
-    if (!times) return void(fail(times.error()));
-    struct row {
-      double usec = 0;
-      std::int64_t bytes = 0;
-      int launches = 0;
-    };
-    std::map<std::string, row> rows;
-    double total = 0;
-    for (const auto& t : times->launches) {
-      row& r = rows[std::string(t.shader) + " (" + std::string(t.tier) + (t.reason.empty() ? "" : ": " + std::string(t.reason)) + ")"];
-      r.usec += t.usec;
-      r.bytes += t.bytes;
-      ++r.launches;
-      total += t.usec;
+    auto timed = s.profile(x);
+    if (!timed) return void(fail(timed.error()));
+    for (const auto& t : timed->launches)
+      times.add(std::string(t.shader) + " (" + std::string(t.tier) + (t.reason.empty() ? "" : ": " + std::string(t.reason)) + ")", t.usec,
+                t.bytes);
+    times.print(1);
+  } else {
+    constexpr int steps = 20;
+    const auto& plan = s.plan();
+    for (int i = 0; i < steps; ++i) {
+      double before = seconds();
+      static_cast<void>(s.observe(x, [&](std::size_t k) {
+        const double now = seconds();
+        const iso::step& step = plan.steps[k];
+        std::int64_t bytes = 0;
+        std::string name(step.op->name);
+        for (int o = 0; o < step.inputs + step.outputs; ++o) bytes += plan.operands[std::size_t(step.operands + o)].bytes;
+        for (int m = 0; m < step.body_size; ++m)
+          name += (m == 0 ? ": " : " ") + std::string(plan.micros[std::size_t(step.body + m)].op->name);
+        const auto dims = [&](int o) {
+          return " " + std::string(isotope::plan_words::of(plan.operands[std::size_t(step.operands + o)].dims));
+        };
+        times.add(name + dims(step.inputs) + " from" + dims(0) + (step.inputs > 1 ? dims(1) : ""), 1e6 * (now - before), bytes);
+        before = seconds();
+      }));
     }
-    std::vector<std::pair<std::string, row>> sorted(rows.begin(), rows.end());
-    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.usec > b.second.usec; });
-    std::printf("kernels, %.3f ms in all:\n", total / 1000);
-    for (const auto& [name, r] : sorted)
-      std::printf("  %8.1f us %5.1f %%  %4d launches  %7.0f GB/s  %s\n", r.usec, 100 * r.usec / total, r.launches,
-                  double(r.bytes) / r.usec / 1000, name.c_str());
+    times.print(steps);
   }
 }
 /// The failure of a session's device, where sessions of the backend can have one.
@@ -88,22 +128,27 @@ int main(int argc, char** argv) {
   std::vector<double> times;
   double loss = 0, first = 0;
   const double warm = 0.3;
+  double cpu = 0;  // of the timed steps, all threads
   for (double began = seconds(); int(times.size()) < steps;) {
-    const double at = seconds();
+    const double at = seconds(), cpu_at = cpu_seconds();
     loss = session->step({&data, 1}, x).loss;
     const double now = seconds();
     if (first == 0) first = now;
-    if (now - began > warm || steps < 3) times.push_back(now - at);
+    if (now - began > warm || steps < 3) {
+      times.push_back(now - at);
+      cpu += cpu_seconds() - cpu_at;
+    }
     ++x.counter, ++x.optimizer_step;
     if (auto r = status_of(*session); !r) return fail(r.error());
   }
   std::sort(times.begin(), times.end());
   const double ms = 1000 * times[times.size() / 2];
   std::printf(
-      "%s %s %s B=%d T=%d: %.3f ms/step (least %.3f), %.0f tokens/s, loss %.4f, %.2f GiB planned; start to first step %.2f s (open %.2f, "
+      "%s %s %s B=%d T=%d: %.3f ms/step (least %.3f; cpu %.3f), %.0f tokens/s, loss %.4f, %.2f GiB planned; start to first step %.2f s "
+      "(open %.2f, "
       "load %.2f, weights %.2f)\n",
       std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], batch, length, ms, 1000 * times[0],
-      double(tokens.size()) / ms * 1000, loss, double(session->planned_bytes()) / (1 << 30), first - start, opened - start, loaded - opened,
-      ready - loaded);
+      1000 * cpu / double(times.size()), double(tokens.size()) / ms * 1000, loss, double(session->planned_bytes()) / (1 << 30),
+      first - start, opened - start, loaded - opened, ready - loaded);
   if (profiled) profile(*session, x);
 }

@@ -33,7 +33,10 @@ inline void widen_run(const void* x, dtype t, std::int64_t offset, std::int64_t 
         widen_run(static_cast<const float*>(x) + offset, stride, y, n);
       }
       break;
-    case dtype::bf16: widen_run(static_cast<const bfloat16*>(x) + offset, stride, y, n); break;
+    case dtype::bf16:
+      if (stride == 1) math::convert(static_cast<const bfloat16*>(x) + offset, y, n);
+      else widen_run(static_cast<const bfloat16*>(x) + offset, stride, y, n);
+      break;
     case dtype::f16: widen_run(static_cast<const float16*>(x) + offset, stride, y, n); break;
     case dtype::boolean:
     case dtype::u8: widen_run(static_cast<const std::uint8_t*>(x) + offset, stride, y, n); break;

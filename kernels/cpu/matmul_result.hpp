@@ -44,15 +44,15 @@ class matmul_result {
     if (alpha_ != 1.0f || beta_ != 0.0f || (type_ == dtype::bf16 && !l_.body.empty())) {
       for (std::int64_t m = m0; m < m1; ++m) {
         float* row = tile + (m - m0) * ld;
-        for (std::int64_t j = 0; j < n; ++j) row[j] *= alpha_;
+        if (alpha_ != 1.0f)
+          for (std::int64_t j = 0; j < n; ++j) row[j] *= alpha_;
         if (beta_ != 0.0f) {
           with_type(l_.in[2], [&](const auto* c) {
             c += s_.offset_c(batch) + m * s_.c_row + n0 * s_.c_col;
             for (std::int64_t j = 0; j < n; ++j) row[j] += beta_ * float(c[j * s_.c_col]);
           });
         }
-        if (type_ == dtype::bf16)
-          for (std::int64_t j = 0; j < n; ++j) row[j] = float(bfloat16(row[j]));
+        if (type_ == dtype::bf16) math::round_to_bf16(row, n);
       }
     }
     // Rows that lie behind one another in the tile and in the output go together, unless they are long.

@@ -33,8 +33,18 @@ template <class F> void for_tasks(const launch& l, std::int64_t tasks, double ns
   const int slices = int(smaller(tasks, max_workers));
   l.pool->parallel(tasks, [&fn, slices](std::int64_t t, int worker) { fn(t, worker % slices); }, grain_of(*l.pool, tasks, nsec));
 }
-/// As for_tasks, for tasks of unequal cost: a free worker takes the next one.
+/// As for_tasks, for tasks of unequal cost: whoever is done with the tasks near to those it had in other steps takes some of the others'.
 template <class F> void for_uneven_tasks(const launch& l, std::int64_t tasks, double nsec, const F& fn) {
+  if (tasks <= 0) return;
+  if (l.pool == nullptr || l.pool->size() == 1 || nsec < 2 * worth_nsec) {
+    for (std::int64_t t = 0; t < tasks; ++t) fn(t, 0);
+    return;
+  }
+  const int slices = int(smaller(tasks, max_workers));
+  l.pool->parallel_stealing(tasks, [&fn, slices](std::int64_t t, int worker) { fn(t, worker % slices); }, grain_of(*l.pool, tasks, nsec));
+}
+/// As for_tasks, for tasks that wait for earlier ones.
+template <class F> void for_tasks_in_order(const launch& l, std::int64_t tasks, double nsec, const F& fn) {
   if (tasks <= 0) return;
   if (l.pool == nullptr || l.pool->size() == 1 || nsec < 2 * worth_nsec) {
     for (std::int64_t t = 0; t < tasks; ++t) fn(t, 0);

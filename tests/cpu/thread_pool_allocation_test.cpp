@@ -16,6 +16,7 @@ TEST(thread_pool, allocates_nothing_per_call) {
   auto call = [&] {
     pool.parallel(100, [&](std::int64_t t, int) { sum.fetch_add(t, std::memory_order_relaxed); });
     pool.parallel_dynamic(100, [&](std::int64_t t, int) { sum.fetch_add(t, std::memory_order_relaxed); });
+    pool.parallel_stealing(100, [&](std::int64_t t, int) { sum.fetch_add(t, std::memory_order_relaxed); });
   };
   call();
   const auto before = allocations.load();

@@ -17,7 +17,7 @@ TEST(thread_pool, runs_every_task_once_on_a_numbered_worker) {
     thread_pool pool(threads);
     ASSERT_EQ(pool.size(), threads);
     for (const std::int64_t tasks : {0, 1, 2, 7, 8, 9, 1000}) {
-      for (const bool dynamic : {false, true}) {
+      for (const int way : {0, 1, 2}) {
         for (const std::int64_t grain : {1, 3, 100}) {
           std::vector<std::atomic<int>> runs(static_cast<std::size_t>(tasks));
           std::atomic<int> strangers{0};
@@ -25,7 +25,9 @@ TEST(thread_pool, runs_every_task_once_on_a_numbered_worker) {
             if (worker < 0 || worker >= pool.size()) ++strangers;
             ++runs[std::size_t(t)];
           };
-          dynamic ? pool.parallel_dynamic(tasks, task, grain) : pool.parallel(tasks, task, grain);
+          if (way == 0) pool.parallel(tasks, task, grain);
+          else if (way == 1) pool.parallel_stealing(tasks, task, grain);
+          else pool.parallel_dynamic(tasks, task, grain);
           EXPECT_EQ(strangers, 0);
           for (const auto& r : runs) ASSERT_EQ(r, 1) << threads << " threads, " << tasks << " tasks, grain " << grain;
         }
@@ -41,6 +43,20 @@ TEST(thread_pool, gives_each_worker_one_contiguous_range_of_nearly_equal_length)
   EXPECT_EQ(owner, (std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2}));
 }
 
+TEST(thread_pool, takes_tasks_of_a_worker_that_is_held_up) {
+  thread_pool pool(2);
+  std::vector<int> owner(10, -1);
+  std::atomic<int> done{0};
+  pool.parallel_stealing(10, [&](std::int64_t t, int worker) {
+    owner[std::size_t(t)] = worker;
+    if (t == 0)
+      while (done.load() < 9) std::this_thread::yield();  // all the others, those of its own range too
+    ++done;
+  });
+  EXPECT_EQ(owner, (std::vector<int>{owner[0], 1 - owner[0], 1 - owner[0], 1 - owner[0], 1 - owner[0], 1 - owner[0], 1 - owner[0],
+                                     1 - owner[0], 1 - owner[0], 1 - owner[0]}));
+}
+
 TEST(thread_pool, keeps_small_jobs_on_the_caller) {
   thread_pool pool(8);
   const auto caller = std::this_thread::get_id();
@@ -50,6 +66,7 @@ TEST(thread_pool, keeps_small_jobs_on_the_caller) {
   };
   pool.parallel(15, task, 8);
   pool.parallel_dynamic(15, task, 8);
+  pool.parallel_stealing(15, task, 8);
   EXPECT_EQ(elsewhere, 0);
   std::vector<int> owner(16, -1);
   pool.parallel(16, [&](std::int64_t t, int worker) { owner[std::size_t(t)] = worker; }, 8);

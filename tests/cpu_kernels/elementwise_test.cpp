@@ -145,18 +145,58 @@ template <class Op> void tile_has_the_bits_of_single_elements() {
       for (const std::int64_t repeated : {0, 200}) {
         const cpu::row_view in[] = {{x.v.as<float>() + 7, 150}, {y.v.as<float>() + 3, repeated}};
         std::vector<float> out(3 * 128, 77.0f);
-        kernel::tile(in, out.data(), 128, 3, n, 0.37);
+        cpu::row_target to;
+        to.data = out.data();
+        to.stride = 128;
+        kernel::tile(in, to, 3, n, 0.37);
         for (std::int64_t r = 0; r < 3; ++r)
           for (std::int64_t j = 0; j < 128; ++j) {
             float one = 77;
-            const void* const at[] = {in[0].data + r * in[0].stride + j, in[1].data + r * in[1].stride + j};
+            const void* const at[] = {x.v.as<float>() + 7 + r * 150 + j, y.v.as<float>() + 3 + r * repeated + j};
             if (j < n) kernel::block(at, &one, 1, 0.37);
             ASSERT_EQ(out[std::size_t(r * 128 + j)], one) << Op::name << ", row " << r << ", element " << j << " of " << n;
           }
       }
   }
 }
-template <class... Op> void tiles_have_the_bits_of_single_elements() { (tile_has_the_bits_of_single_elements<Op>(), ...); }
+/// bf16 operands give the bits of their f32 values; results go to f32 rows, to bf16 rows or to both, rounded once.
+template <class Op> void tile_takes_and_makes_bf16() {
+  using kernel = kernel_of<Op, f32, kernels::native>;
+  if constexpr (requires { &kernel::tile; }) {
+    const array x = array::random({3, 200}, dtype::bf16, 1, -6, 6), y = array::random({3, 200}, dtype::bf16, 2, -6, 6);
+    std::vector<float> wide(1200);
+    for (std::size_t i = 0; i < 600; ++i) {
+      wide[i] = float(x.v.as<bfloat16>()[i]);
+      wide[600 + i] = float(y.v.as<bfloat16>()[i]);
+    }
+    for (const std::int64_t n : {1, 15, 16, 17, 100}) {
+      const cpu::row_view in[] = {{wide.data() + 7, 150}, {wide.data() + 603, 0}};
+      std::vector<float> expected(3 * 128), out(3 * 128, 77.0f), alone(3 * 128, 77.0f);
+      cpu::row_target to;
+      to.data = expected.data();
+      to.stride = 128;
+      kernel::tile(in, to, 3, n, 0.37);
+      std::vector<bfloat16> half(3 * 130, bfloat16(77.0f)), half_alone = half;
+      const cpu::row_view half_in[] = {{x.v.as<bfloat16>() + 7, 150, dtype::bf16}, {y.v.as<bfloat16>() + 3, 0, dtype::bf16}};
+      kernel::tile(half_in, {out.data(), 128, true, half.data(), 130}, 3, n, 0.37);
+      kernel::tile(half_in, {nullptr, 0, true, half_alone.data(), 130}, 3, n, 0.37);
+      kernel::tile(half_in, {alone.data(), 128, true}, 3, n, 0.37);
+      for (std::int64_t r = 0; r < 3; ++r)
+        for (std::int64_t j = 0; j < 128; ++j) {
+          const auto at = std::size_t(r * 128 + j), at_half = std::size_t(r * 130 + j);
+          const float one = j < n ? float(bfloat16(expected[at])) : 77.0f;
+          ASSERT_EQ(out[at], one) << Op::name << ", row " << r << ", element " << j << " of " << n;
+          ASSERT_EQ(alone[at], one) << Op::name << ", row " << r << ", element " << j << " of " << n;
+          ASSERT_EQ(float(half[at_half]), one) << Op::name << ", row " << r << ", element " << j << " of " << n;
+          ASSERT_EQ(float(half_alone[at_half]), one) << Op::name << ", row " << r << ", element " << j << " of " << n;
+        }
+    }
+  }
+}
+template <class... Op> void tiles_have_the_bits_of_single_elements() {
+  (tile_has_the_bits_of_single_elements<Op>(), ...);
+  (tile_takes_and_makes_bf16<Op>(), ...);
+}
 TEST(elementwise, native_tiles_have_the_bits_of_single_elements) {
   tiles_have_the_bits_of_single_elements<op::add, op::sub, op::mul, op::scale, op::shift, op::relu, op::relu_grad, op::exp, op::tanh,
                                          op::tanh_grad, op::sigmoid, op::sigmoid_grad, op::silu, op::silu_grad, op::gelu_tanh,

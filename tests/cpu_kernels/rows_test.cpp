@@ -52,7 +52,7 @@ TEST(norms, match_the_reference) {
 struct heads {
   std::int64_t B, S, T, H, G, D;
   bool causal, packed, masked;
-  double dropout = 0;
+  double dropout = 0, scale = 0;
 };
 template <class P> void attend(heads h) {
   SCOPED_TRACE(testing::Message() << "B " << h.B << " S " << h.S << " T " << h.T << " H " << h.H << " G " << h.G << " D " << h.D
@@ -61,7 +61,7 @@ template <class P> void attend(heads h) {
   const dtype t = P::type;
   attributes a;
   a.i = {h.H, h.G, h.causal, h.packed, h.masked};
-  a.f = {1 / std::sqrt(double(h.D)), h.dropout};
+  a.f = {h.scale == 0 ? 1 / std::sqrt(double(h.D)) : h.scale, h.dropout};
   const auto drawing = [](op_case& c) {
     c.ordinal = 12;
     c.scalars.seed = 0x123456789abcdef0u;
@@ -96,6 +96,28 @@ TEST(attention, matches_the_reference_in_every_form) {
     attend<f32>(h);
     attend<bf16>(h);
   }
+}
+TEST(attention, matches_the_reference_around_register_tiles_and_blocks) {
+  for (const heads& h : {heads{1, 15, 15, 2, 2, 32, true, true, false}, heads{1, 17, 17, 2, 1, 64, true, true, true},
+                         heads{1, 63, 63, 1, 1, 80, true, true, false}, heads{1, 130, 130, 2, 1, 8, true, true, false},
+                         heads{1, 7, 9, 1, 1, 256, false, false, false}, heads{1, 66, 66, 1, 1, 33, true, true, false, 0.25},
+                         heads{1, 131, 67, 2, 2, 32, false, false, true}, heads{2, 65, 65, 2, 2, 128, true, true, false}}) {
+    attend<f32>(h);
+    attend<bf16>(h);
+  }
+}
+// Where a past ends within a vector or a register tile, and the second block of queries goes on in the middle of a block of keys.
+TEST(attention, matches_the_reference_after_a_past_of_any_length) {
+  for (const std::int64_t past : {1, 5, 8, 13, 16, 31}) {
+    attend<f32>({1, 70, 70 + past, 2, 1, 16, true, false, false});
+    attend<bf16>({1, 70, 70 + past, 2, 1, 16, true, false, false});
+  }
+}
+TEST(attention, matches_the_reference_where_scores_are_scaled_by_a_negative_number) {
+  heads h{1, 20, 40, 2, 2, 16, true, false, false};
+  h.scale = -0.5;
+  attend<f32>(h);
+  attend<bf16>(h);
 }
 
 template <class P> void classify(std::int64_t rows, std::int64_t V, bool ignored) {

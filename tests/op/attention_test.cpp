@@ -7,7 +7,7 @@ namespace isotope::op_test {
 namespace {
 
 template <class C> class attention : public op_test<C> {};
-TYPED_TEST_SUITE(attention, everywhere);
+TYPED_TEST_SUITE(attention, everywhere_with_native);
 
 using sizes = attention_problem::sizes;
 template <class F> attention_problem make(const sizes& z, double scale = 0) { return {z, F::type, F::accum, scale}; }
@@ -20,7 +20,7 @@ constexpr sizes dropping_cases[] = {{2, 7, 7, 3, 3, 5, true, false},  {2, 5, 5, 
                                     {3, 33, 33, 2, 2, 7, true, true}, {1, 9, 11, 2, 1, 67, true, false}};
 
 /// A score sums D products of at most 4; its error passes through exp as a relative error of the weights, of values of at most 2.
-/// Beside the roundings of scores and sums: matrix units take the weights rounded to 16 bits. Weights sum to 1, values are at most 2.
+/// Beside the roundings of scores and sums: matrix units and products of pairs take the weights rounded to 16 bits. Weights sum to 1, values are at most 2.
 template <class F> double forward_error(const sizes& z) {
   return F::roundings(double(2 * z.D + z.T + 8)) * 4 * double(z.D + 2) + 2 * F::rounded_weights;
 }

@@ -1,14 +1,81 @@
 #pragma once
-/// bf16 <-> f32 of contiguous arrays: bound by bytes. To bf16 rounds to nearest, ties to even, keeps NaN as a quiet NaN; from bf16 is exact.
+/// bf16 <-> f32 of contiguous arrays, in whole vectors: bound by bytes. To bf16 rounds to nearest, ties to even, keeps NaN as a quiet NaN; from
+/// bf16 is exact.
+#include <cstring>
+
 #include <isotope/kernels/cpu/math/map.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace math {
 
+/// One vector register of f32, its bits, and as many bits of bf16.
+struct bf16_lanes {
+  static constexpr std::int64_t count = config::vector_bytes / 4;
+  using numbers __attribute__((vector_size(config::vector_bytes))) = float;
+  using words __attribute__((vector_size(config::vector_bytes))) = std::uint32_t;
+  using halves __attribute__((vector_size(config::vector_bytes / 2))) = std::uint16_t;
+
+  static ISOTOPE_INLINE words bits_of(const float* x) {
+    words u;
+    std::memcpy(&u, x, sizeof u);
+    return u;
+  }
+  static ISOTOPE_INLINE words widened(const bfloat16* x) {
+    halves h;
+    std::memcpy(&h, x, sizeof h);
+    return __builtin_convertvector(h, words) << 16;
+  }
+  /// The bits of f32 numbers, rounded as bfloat16 does it; below the upper half stands anything.
+  static ISOTOPE_INLINE words rounded(words u) {
+    const words number = u + 0x7fff + (u >> 16 & 1), nan = u | 0x40'0000;
+    return (u & 0x7fff'ffff) > 0x7f80'0000 ? nan : number;
+  }
+  static ISOTOPE_INLINE void put_upper(words u, bfloat16* y) {
+    const halves h = __builtin_convertvector(u >> 16, halves);
+    std::memcpy(static_cast<void*>(y), &h, sizeof h);
+  }
+  static ISOTOPE_INLINE void put(words u, float* y) { std::memcpy(y, &u, sizeof u); }
+};
+
+/// y[i] = x[i]
+inline void widen(const bfloat16* x, float* y, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + bf16_lanes::count <= n; i += bf16_lanes::count) bf16_lanes::put(bf16_lanes::widened(x + i), y + i);
+  for (; i < n; ++i) y[i] = float(x[i]);
+}
+/// y[i] = x[i], rounded
+inline void narrow(const float* x, bfloat16* y, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + bf16_lanes::count <= n; i += bf16_lanes::count) bf16_lanes::put_upper(bf16_lanes::rounded(bf16_lanes::bits_of(x + i)), y + i);
+  for (; i < n; ++i) y[i] = bfloat16(x[i]);
+}
+/// x[i] rounded to bf16, in place.
+inline void round_to_bf16(float* x, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + bf16_lanes::count <= n; i += bf16_lanes::count)
+    bf16_lanes::put(bf16_lanes::rounded(bf16_lanes::bits_of(x + i)) & 0xffff'0000u, x + i);
+  for (; i < n; ++i) x[i] = float(bfloat16(x[i]));
+}
+/// The same, and y[i] = x[i].
+inline void round_to_bf16(float* x, bfloat16* y, std::int64_t n) {
+  std::int64_t i = 0;
+  for (; i + bf16_lanes::count <= n; i += bf16_lanes::count) {
+    const auto u = bf16_lanes::rounded(bf16_lanes::bits_of(x + i));
+    bf16_lanes::put(u & 0xffff'0000u, x + i);
+    bf16_lanes::put_upper(u, y + i);
+  }
+  for (; i < n; ++i) {
+    y[i] = bfloat16(x[i]);
+    x[i] = float(y[i]);
+  }
+}
+
 /// y[i] = x[i] in the format of y. x and y do not overlap, unless they are the same array of the same type.
 template <class From, class To> void convert(const From* x, To* y, std::int64_t n) {
-  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return v; }, x);
+  if constexpr (std::is_same_v<From, bfloat16> && std::is_same_v<To, float>) widen(x, y, n);
+  else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, bfloat16>) narrow(x, y, n);
+  else map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return v; }, x);
 }
 
 }  // namespace math

@@ -4,6 +4,8 @@
 #include <boost/mp11/list.hpp>
 
 #include <isotope/kernels/cpu/native/add.hpp>
+#include <isotope/kernels/cpu/native/attention.hpp>
+#include <isotope/kernels/cpu/native/attention_grad.hpp>
 #include <isotope/kernels/cpu/native/exp.hpp>
 #include <isotope/kernels/cpu/native/gelu.hpp>
 #include <isotope/kernels/cpu/native/matmul.hpp>
@@ -24,6 +26,8 @@ template <NativeProgram P> struct native_kernels_of<P> {
   // clang-format off
   using type = boost::mp11::mp_list<
       kernel<op::matmul, P, kernels::native>,
+      kernel<op::attention, P, kernels::native>,
+      kernel<op::attention_grad, P, kernels::native>,
       kernel<op::add, P, kernels::native>,
       kernel<op::sub, P, kernels::native>,
       kernel<op::mul, P, kernels::native>,

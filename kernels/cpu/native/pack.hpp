@@ -14,6 +14,13 @@ template <class T> ISOTOPE_INLINE vector load_vector(const T* x) {
   vector v;
   if constexpr (std::is_same_v<T, float>) {
     __builtin_memcpy(&v, x, sizeof v);
+  } else if constexpr (std::is_same_v<T, bfloat16>) {
+    using bits __attribute__((vector_size(config::vector_bytes))) = std::uint32_t;
+    using half __attribute__((vector_size(config::vector_bytes / 2))) = std::uint16_t;
+    half h;
+    __builtin_memcpy(&h, x, sizeof h);
+    const bits wide = __builtin_convertvector(h, bits) << 16;
+    __builtin_memcpy(&v, &wide, sizeof v);
   } else {
     portable::sixteen wide;
     if constexpr (lanes == 16) {
@@ -32,12 +39,6 @@ template <class T> ISOTOPE_INLINE vector load_some(const T* x, std::int64_t n) {
   vector v{};
   for (std::int64_t i = 0; i < n; ++i) v[i] = float(x[i]);
   return v;
-}
-
-/// The first bytes of v.
-template <class V> ISOTOPE_INLINE void store_some(void* to, const V& v, std::size_t bytes) {
-  if (bytes == sizeof v) __builtin_memcpy(to, &v, sizeof v);  // no call
-  else __builtin_memcpy(to, &v, bytes);
 }
 
 /// A[i, k] at data[i row_stride + k k_stride].

@@ -25,14 +25,14 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT void tile_product(const float* a, std::int64_t
   vector sum[Rows][Vectors] = {};
   for (; k > 0; --k) {
     vector bk[Vectors];
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) __builtin_memcpy(&bk[v], b + lanes * v, sizeof(vector));
 #pragma GCC unroll 4
     for (int g = 0; g < groups; ++g) {
 #pragma GCC unroll 4
       for (int i = 0; i < (Rows - 4 * g < 4 ? Rows - 4 * g : 4); ++i) {
         const vector x = base[g][i * row_stride] - vector{};
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int v = 0; v < Vectors; ++v) sum[4 * g + i][v] += x * bk[v];
       }
       base[g] += k_stride;
@@ -41,7 +41,7 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT void tile_product(const float* a, std::int64_t
   }
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (int v = 0; v < Vectors; ++v) {
       float* to = c + i * ldc + lanes * v;
       vector y = sum[i][v];

@@ -32,7 +32,7 @@ void in_two_phases(const launch& l, int copies, std::int64_t firsts, const First
     return;
   }
   std::atomic<std::int64_t> done{0};
-  portable::for_uneven_tasks(l, firsts + seconds, nsec, [&](std::int64_t t, int) {
+  portable::for_tasks_in_order(l, firsts + seconds, nsec, [&](std::int64_t t, int) {
     if (t < firsts) {
       first(t, 0);
       done.fetch_add(1, std::memory_order_release);

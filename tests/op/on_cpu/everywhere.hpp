@@ -21,7 +21,8 @@ template <class P, class Set> struct on {
   using precision = P;
   using set = Set;
   template <class Op> using kernel = typename chosen<Op, P, Set>::type;
-  static constexpr double rounded_weights = 0;
+  static constexpr double rounded_weights =
+      config::has_bf16_pairs && std::is_same_v<Set, kernels::native> && P::type == dtype::bf16 ? 0x1p-8 : 0;
   static constexpr bool exact = std::is_same_v<Set, kernels::reference> || P::accum_type == dtype::f64;
   template <class Op> static constexpr cpu::block_function code() {
     if constexpr (requires { &kernel<Op>::block; }) return &kernel<Op>::block;

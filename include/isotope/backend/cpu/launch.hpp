@@ -6,6 +6,7 @@
 
 #include "../../core/config.hpp"
 #include "../../core/op_info.hpp"
+#include "../../core/precision.hpp"
 #include "../../core/scalars.hpp"
 #include "../../core/target.hpp"
 
@@ -26,14 +27,23 @@ struct view {
 /// `scalar` is attributes::f[0]. `out` may be one of the inputs. The result of an element may not depend on its position.
 using block_function = void (*)(const void* const* in, void* out, std::int64_t n, double scalar);
 
-/// Rows of f32: row i at data + i stride; stride 0 repeats one.
+/// Rows of f32 or bf16 numbers: row i from element i stride on; stride 0 repeats one.
 struct row_view {
-  const float* data = nullptr;
+  const void* data = nullptr;
   std::int64_t stride = 0;
+  dtype type = dtype::f32;
 };
-/// The same for `rows` rows of n elements, those of the result `stride` apart: what fused bodies call where a kernel has it, because the rows
-/// of an operand and of a product's tile seldom follow one another.
-using tile_function = void (*)(const row_view* in, float* out, std::int64_t stride, std::int64_t rows, std::int64_t n, double scalar);
+/// Where the rows of a result go: as f32 to `data` and as bf16 to `rounded`, each if it is there. `rounds`: to bf16 in both.
+struct row_target {
+  float* data = nullptr;
+  std::int64_t stride = 0;
+  bool rounds = false;
+  bfloat16* rounded = nullptr;
+  std::int64_t rounded_stride = 0;
+};
+/// The same for `rows` rows of n elements: what fused bodies call where a kernel has it, because the rows of an operand and of a product's tile
+/// seldom follow one another, and because bf16 rows need no pass of their own.
+using tile_function = void (*)(const row_view* in, const row_target& out, std::int64_t rows, std::int64_t n, double scalar);
 
 /// `micro`, with its op looked up.
 struct instruction {

@@ -57,7 +57,24 @@ class thread_pool {
     });
   }
 
-  /// As parallel, but a worker takes the next `grain` tasks when it is free: for tasks of unequal cost, the heaviest first.
+  /// As parallel, but a worker that is done with its range helps with those of the others, `grain` tasks at a time: for tasks of unequal cost.
+  template <class F> void parallel_stealing(std::int64_t tasks, const F& fn, std::int64_t grain = 1) {
+    launch(tasks, grain, &fn, [](const job& j, int part, int worker) noexcept {
+      const F& f = *static_cast<const F*>(j.context);
+      for (int i = 0; i < j.parts; ++i) {
+        const int of = part + i < j.parts ? part + i : part + i - j.parts;
+        const std::int64_t start = first_task(j, of), end = first_task(j, of + 1);
+        for (;;) {
+          const std::int64_t begin = start + j.ranges[of].taken.fetch_add(j.grain, std::memory_order_relaxed);
+          if (begin >= end) break;
+          const std::int64_t until = begin + j.grain < end ? begin + j.grain : end;
+          for (std::int64_t t = begin; t < until; ++t) f(t, worker);
+        }
+      }
+    });
+  }
+
+  /// As parallel, but tasks are handed out in order, to whoever is free: for tasks that wait for earlier ones, or of which the first are the longest.
   template <class F> void parallel_dynamic(std::int64_t tasks, const F& fn, std::int64_t grain = 1) {
     launch(tasks, grain, &fn, [](const job& j, int, int worker) noexcept {
       const F& f = *static_cast<const F*>(j.context);
@@ -76,12 +93,16 @@ class thread_pool {
  private:
   struct job;
   using runner = void (*)(const job&, int part, int worker) noexcept;
+  struct alignas(64) task_range {
+    std::atomic<std::int64_t> taken{0};
+  };
   struct job {
     const void* context = nullptr;
     runner run = nullptr;
     std::int64_t tasks = 0, grain = 1;
     int parts = 1;
     std::atomic<std::int64_t>* next = nullptr;
+    task_range* ranges = nullptr;  // by part
   };
   struct alignas(64) worker_state {
     std::atomic<std::uint32_t> jobs{0};  // counts the jobs given to this worker; it sleeps on this word
@@ -112,6 +133,7 @@ class thread_pool {
   int spin_usec_ = 0;
   subnormals denormals_ = subnormals::keep;
   std::unique_ptr<worker_state[]> workers_;
+  std::unique_ptr<task_range[]> ranges_;  // one for each thread
   alignas(64) job job_;
   std::atomic<bool> stop_{false};
   alignas(64) std::atomic<std::int64_t> next_{0};
@@ -134,6 +156,7 @@ inline thread_pool::thread_pool(const thread_pool_options& options) : denormals_
   if (threads > max_threads) threads = max_threads;
   // A spinning thread is only harmless while every thread has a cpu to itself.
   spin_usec_ = threads <= cpus ? options.spin_usec : 0;
+  ranges_.reset(new task_range[std::size_t(threads)]);
   if (threads == 1) return;
   workers_.reset(new worker_state[std::size_t(threads - 1)]);
   for (int i = 0; i < threads - 1; ++i) {
@@ -205,14 +228,16 @@ inline void thread_pool::launch(std::int64_t tasks, std::int64_t grain, const vo
   const float_environment mode(denormals_);
   if (nested) {
     std::atomic<std::int64_t> next{0};
-    run(job{context, run, tasks, tasks, 1, &next}, 0, me.worker);
+    task_range all;
+    run(job{context, run, tasks, tasks, 1, &next, &all}, 0, me.worker);
     return;
   }
   while (busy_.exchange(1, std::memory_order_acquire) != 0) busy_.wait(1, std::memory_order_relaxed);
   const running before = me;
   me = {this, 0};
   next_.store(0, std::memory_order_relaxed);
-  job_ = {context, run, tasks, grain, parts, &next_};
+  for (int i = 0; i < parts; ++i) ranges_.get()[i].taken.store(0, std::memory_order_relaxed);
+  job_ = {context, run, tasks, grain, parts, &next_, ranges_.get()};
   pending_.store(std::uint32_t(parts - 1), std::memory_order_relaxed);
   for (int i = 0; i < parts - 1; ++i) {
     worker(i).jobs.fetch_add(1, std::memory_order_release);

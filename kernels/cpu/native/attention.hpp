@@ -1,0 +1,193 @@
+#pragma once
+/// Bound by multiply-adds, with 64 queries x 64 keys a fifth of the time by exp. Blocks as in the portable kernel, scores transposed, keys by queries:
+/// maximum, sum and exp go along vectors of queries, keys and values are read where they lie, and the second product reads its left operand
+/// down the columns. Of a block on the diagonal the register tiles that a query sees are made. Source: Dao 2023, arXiv:2307.08691.
+#include <limits>
+
+#include <isotope/kernels/cpu/math/log.hpp>
+#include <isotope/kernels/cpu/native/attention_rows.hpp>
+#include <isotope/kernels/cpu/native/math/weight.hpp>
+#include <isotope/kernels/cpu/native/programs.hpp>
+#include <isotope/kernels/cpu/native/score_products.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+template <class Terms> class attention {
+ public:
+  static constexpr std::int64_t scratch(const step_shapes& s) {
+    const std::int64_t H = s.attr->i[0], D = H == 0 ? 0 : s.out[0][2] / H, tasks = s.out[0][0] * H * divide_up(s.out[0][1], block);
+    return 4 * slice_floats(D) * smaller(tasks, portable::max_workers);
+  }
+  static void run(const launch& l) {
+    const portable::attention_heads h(l);
+    const std::int64_t blocks = divide_up(h.S, block), heads = h.B * h.H;
+    const double pairs = double(heads) * double(h.S) * double(h.T) * (h.causal ? 0.6 : 1.0);
+    portable::for_uneven_tasks(l, blocks * heads, pairs * (double(h.D) / 50.0 + 0.4 + h.dropout_cost()), [&](std::int64_t t, int slice) {
+      const std::int64_t i = blocks - 1 - t / heads, b = t % heads / h.H, head = t % h.H;  // the longest rows first
+      attention(l, h, b, head, i * block, static_cast<float*>(l.scratch) + slice * slice_floats(h.D)).all();
+    });
+  }
+
+ private:
+  static constexpr std::int64_t block = score_tile::block;
+  static_assert(block == portable::attention_heads::block);
+  static constexpr float infinity = std::numeric_limits<float>::infinity();
+  /// Scores, and queries, results, keys and values of a block.
+  static constexpr std::int64_t slice_floats(std::int64_t D) { return block * (block + 4 * whole(D, lanes)); }
+
+  /// Queries of one head from q0 on.
+  attention(const launch& l, const portable::attention_heads& h, std::int64_t b, std::int64_t head, std::int64_t q0, float* slice)
+      : l_(l),
+        h_(h),
+        b_(b),
+        head_(head),
+        q0_(q0),
+        n_(smaller(block, h.S - q0)),
+        width_(whole(h.D, lanes)),
+        scores_(slice),
+        query_(scores_ + block * block),
+        result_(query_ + block * width_),
+        key_room_(result_ + block * width_),
+        value_room_(key_room_ + block * width_) {}
+
+  void all() {
+    const std::int64_t group = head_ / (h_.H / h_.G), last = smaller(h_.T, h_.visible(q0_ + n_ - 1));
+    for (std::int64_t q = 0; q < block; ++q) {
+      top_[q] = -infinity;
+      sum_[q] = 0;
+    }
+    if (last == 0) __builtin_memset(result_, 0, std::size_t(block * width_) * sizeof(float));
+    const panel query = Terms::turned(h_.rows(l_.in, 0, b_, head_).from_row(q0_), n_, h_.D, query_);
+    const auto keys = h_.rows(l_.in, 1, b_, group), values = h_.rows(l_.in, 2, b_, group);
+    for (std::int64_t k0 = 0; k0 < last; k0 += block) {
+      const std::int64_t shift = h_.causal ? k0 - (h_.T - h_.S) - q0_ : score_tile::nothing_hidden;
+      const score_tile t{smaller(block, last - k0), n_, shift};
+      const auto key = Terms::on_left(keys.from_row(k0), t.keys, h_.D, key_room_);
+      const panel value = Terms::on_right(values.from_row(k0), t.keys, h_.D, value_room_);
+      tiles_product<Terms>(key, t.keys, query, scores_, block, false,
+                           [&](std::int64_t k, std::int64_t) { return tile_part{0, h_.D, t.first_made(k)}; });
+      soften(t, k0);
+      tiles_product<Terms>(Terms::by_query(scores_), n_, value, result_, width_, k0 > 0,
+                           [&](std::int64_t q, std::int64_t rows) { return tile_part{0, t.seen(q + rows), 0}; });
+    }
+    finish();
+  }
+
+  /// scores = exp(scale scores + mask - new maximum), less what is dropped; results under the old maximum are scaled down.
+  void soften(const score_tile& t, std::int64_t k0) {
+    const float scale = prepared(t, k0);
+    if (h_.dropout.on) {
+      kept_words kept;
+      kept.draw(l_, h_.dropout, (b_ * h_.H + head_) * h_.S + q0_, k0, t.keys);
+      for (std::int64_t q = 0; q < t.width(); q += lanes)
+        weigh(t, q, scale, [&](const vector& e, std::int64_t k) ISOTOPE_INLINE_LAMBDA { return kept.left_of(e, k, q); });
+    } else {
+      for (std::int64_t q = 0; q < t.width(); q += lanes)
+        weigh(t, q, scale, [](const vector& e, std::int64_t) ISOTOPE_INLINE_LAMBDA { return e; });
+    }
+    if (k0 == 0) return;
+    for (std::int64_t q = 0; q < n_; ++q)
+      if (shrink_[q] != 1) scale_row(result_ + q * width_, shrink_[q], width_);
+  }
+
+  /// Hides what causal queries do not see and adds the mask. Returns the factor that scores are still to be multiplied with.
+  float prepared(const score_tile& t, std::int64_t k0) const {
+    float scale = h_.scale;
+    if (h_.masked || !(scale > 0)) {  // the largest score is that of the largest product, else
+      alignas(64) float mask[block];
+      h_.mask(l_, b_, k0, t.keys, mask);
+      for (std::int64_t k = 0; k < t.keys; ++k)
+        for (std::int64_t q = t.first_made(k); q < t.width(); q += lanes) {
+          float* s = scores_ + k * block + q;
+          put_vector(s, lanewise::madd(vector_at(s), lanewise::all(scale), lanewise::all(mask[k])));
+        }
+      scale = 1;
+    }
+    for (std::int64_t q = 0; q < t.width(); q += lanes)
+      for (std::int64_t k = t.clear(q); k < t.made(q); ++k) {
+        float* s = scores_ + k * block + q;
+        put_vector(s, hide(vector_at(s), k + t.shift - q, -infinity));
+      }
+    return scale;
+  }
+
+  /// The weights of the vector of queries from q on, of which `left` is kept in place of the scores.
+  template <class Left> ISOTOPE_INLINE void weigh(const score_tile& t, std::int64_t q, float scale, const Left& left) {
+    const std::int64_t keys = t.made(q);
+    const vector old = vector_at(top_ + q);
+    vector most[4] = {lanewise::all(-infinity), lanewise::all(-infinity), lanewise::all(-infinity), lanewise::all(-infinity)};
+    std::int64_t k = 0;
+    for (; k + 4 <= keys; k += 4) {
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) most[i] = larger(vector_at(scores_ + (k + i) * block + q), most[i]);
+    }
+    for (; k < keys; ++k) most[0] = larger(vector_at(scores_ + k * block + q), most[0]);
+    const vector found = larger(larger(most[0], most[1]), larger(most[2], most[3])) * scale, top = larger(found, old);
+    const vector base = top == -infinity ? lanewise::all(0.0f) : top, shrink = lanewise::weight(old - base);
+    vector sum = vector_at(sum_ + q) * shrink;
+    const auto weight = [&](std::int64_t i) ISOTOPE_INLINE_LAMBDA {
+      const vector e = lanewise::weight(lanewise::madd(vector_at(scores_ + i * block + q), lanewise::all(scale), -base));
+      sum += e;
+      return left(e, i);
+    };
+    if constexpr (Terms::per_step == 2) {  // row k/2 of pairs is written when row k of scores has been read
+      for (k = 0; k + 2 <= keys; k += 2) {
+        const auto first = Terms::round(weight(k)), second = Terms::round(weight(k + 1));
+        Terms::put_pairs(scores_ + k / 2 * block + q, first, second);
+      }
+      if (k < keys) Terms::put_pairs(scores_ + k / 2 * block + q, Terms::round(weight(k)), rounded_vector{});
+    } else {
+      for (k = 0; k < keys; ++k) put_vector(scores_ + k * block + q, weight(k));
+    }
+    put_vector(top_ + q, top);
+    put_vector(sum_ + q, sum);
+    put_vector(shrink_ + q, shrink);
+  }
+  /// The larger number; b for NaN in a.
+  static ISOTOPE_INLINE vector larger(const vector& a, const vector& b) { return a > b ? a : b; }
+
+  void finish() {
+    alignas(64) float logs[block], factor[block];
+    math::log(sum_, logs, block);
+    for (std::int64_t q = 0; q < block; ++q) factor[q] = sum_[q] == 0 ? 0.0f : h_.dropout.factor / sum_[q];
+    const auto y = h_.rows(l_.out[0], b_, head_).from_row(q0_);
+    float* lse = l_.out[1].as<float>() + (b_ * h_.H + head_) * h_.S + q0_;
+    for (std::int64_t q = 0; q < n_; ++q) {
+      float* row = result_ + q * width_;
+      if (lie_whole(y, h_.D)) {
+        for (std::int64_t d = 0; d < h_.D; d += lanes) put_vector(y.f32() + q * y.stride + d, vector_at(row + d) * factor[q]);
+      } else {
+        scale_row(row, factor[q], width_);
+        store_row(y, q, row, h_.D);
+      }
+      lse[q] = sum_[q] == 0 ? -infinity : top_[q] + logs[q];
+    }
+  }
+
+  const launch& l_;
+  const portable::attention_heads& h_;
+  std::int64_t b_, head_, q0_, n_, width_;
+  float *scores_, *query_, *result_, *key_room_, *value_room_;  // (keys, queries), (D, queries), (queries, D), rooms for (keys, D)
+  alignas(64) float top_[block], sum_[block],
+      shrink_[block];  // of each query: the largest score, the sum of weights; what a new top takes of it
+};
+
+template <class P> struct attention_of {
+  static constexpr std::int64_t scratch(const step_shapes& s) { return attention<single_scores>::scratch(s); }
+  static void run(const launch& l) {
+    const portable::attention_heads h(l);
+    const std::size_t keys = h.packed ? 0 : 1, values = h.packed ? 0 : 2;
+    if constexpr (config::has_bf16_pairs && std::same_as<P, precision::bf16>)
+      if (in_pairs(l, {0, keys, values}, h.D)) return attention<pair_scores>::run(l);
+    attention<single_scores>::run(l);
+  }
+};
+
+}  // namespace native
+}  // namespace arch
+
+template <NativeProgram P> struct kernel<op::attention, P, kernels::native> : native::attention_of<P> {};
+
+}  // namespace isotope::cpu

@@ -1,0 +1,188 @@
+#pragma once
+/// Bound by multiply-adds: five products of 64 x 64 tiles, less the register tiles that a causal query does not see. One task per batch and key-value
+/// head owns its dk and dv and walks the queries of its heads in order, so that no sum depends on the threads; dk and dv grow in the output
+/// where it is f32, else in scratch memory.
+#include <isotope/kernels/cpu/native/attention.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+template <class Terms> class attention_grad {
+ public:
+  static constexpr std::int64_t scratch(const step_shapes& s) {
+    const std::int64_t H = s.attr->i[0], G = s.attr->i[1];
+    const bool packed = s.attr->i[3] != 0;
+    const std::int64_t D = H == 0 ? 0 : s.in[0][2] / (packed ? H + 2 * G : H), T = packed ? s.in[0][1] : s.in[1][1];
+    return 4 * slice_floats(D, T) * smaller(s.in[0][0] * G, portable::max_workers);
+  }
+  static void run(const launch& l) {
+    const portable::attention_heads h(l);
+    const double pairs = double(h.B * h.H) * double(h.S) * double(h.T) * (h.causal ? 0.6 : 1.0);
+    portable::for_uneven_tasks(l, h.B * h.G, pairs * (double(h.D) / 20.0 + 0.5 + h.dropout_cost()), [&](std::int64_t t, int slice) {
+      attention_grad(l, h, t / h.G, t % h.G, static_cast<float*>(l.scratch) + slice * slice_floats(h.D, h.T)).all();
+    });
+  }
+
+ private:
+  static constexpr std::int64_t block = score_tile::block;
+  static constexpr float infinity = std::numeric_limits<float>::infinity();
+  /// Two tiles and pairs of one, seven blocks of rows, and the sums of dk and dv.
+  static constexpr std::int64_t slice_floats(std::int64_t D, std::int64_t T) {
+    return 3 * block * block + (7 * block + 2 * T) * whole(D, lanes);
+  }
+
+  attention_grad(const launch& l, const portable::attention_heads& h, std::int64_t b, std::int64_t group, float* slice)
+      : l_(l),
+        h_(h),
+        b_(b),
+        group_(group),
+        width_(whole(h.D, lanes)),
+        first_(std::size_t((h.packed ? 1 : 3) + (h.masked ? 1 : 0))),
+        p_(slice),
+        ds_(p_ + block * block),
+        ds_pairs_(ds_ + block * block),
+        room_(ds_pairs_ + block * block) {
+    const auto dk = h.rows(l.out, 1, b, group), dv = h.rows(l.out, 2, b, group);
+    direct_ = lie_whole(dk, h.D);
+    dk_ = direct_ ? dk.f32() : room_ + 7 * block * width_;
+    dv_ = direct_ ? dv.f32() : dk_ + h.T * width_;
+    dk_stride_ = direct_ ? dk.stride : width_;
+    dv_stride_ = direct_ ? dv.stride : width_;
+  }
+
+  void all() {
+    const std::int64_t each = h_.H / h_.G;
+    for (std::int64_t head = group_ * each; head < (group_ + 1) * each; ++head)
+      for (std::int64_t q0 = 0; q0 < h_.S; q0 += block) queries(head, q0);
+    begin(h_.T);
+    if (direct_) return;
+    const auto dk = h_.rows(l_.out, 1, b_, group_), dv = h_.rows(l_.out, 2, b_, group_);
+    for (std::int64_t t = 0; t < h_.T; ++t) {
+      store_row(dk, t, dk_ + t * width_, h_.D);
+      store_row(dv, t, dv_ + t * width_, h_.D);
+    }
+  }
+
+  /// Zeros the sums of the keys before `end` that have none.
+  void begin(std::int64_t end) {
+    for (; begun_ < end; ++begun_) {
+      __builtin_memset(dk_ + begun_ * dk_stride_, 0, std::size_t(width_) * sizeof(float));
+      __builtin_memset(dv_ + begun_ * dv_stride_, 0, std::size_t(width_) * sizeof(float));
+    }
+  }
+
+  /// One block of queries against all keys that it sees.
+  void queries(std::int64_t head, std::int64_t q0) {
+    const std::int64_t n = smaller(block, h_.S - q0), rows = block * width_, at = (b_ * h_.H + head) * h_.S + q0;
+    const auto q = h_.rows(l_.in, 0, b_, head).from_row(q0), g = h_.rows(l_.in[first_ + 2], b_, head).from_row(q0);
+    const panel query = Terms::on_right(q, n, h_.D, room_), dy = Terms::on_right(g, n, h_.D, room_ + rows);
+    const panel query_t = Terms::turned(q, n, h_.D, room_ + 2 * rows), dy_t = Terms::turned(g, n, h_.D, room_ + 3 * rows);
+    row_dots(g, h_.rows(l_.in[first_], b_, head).from_row(q0), n, h_.D, delta_);
+    const float* lse = l_.in[first_ + 1].as<const float>() + at;
+    for (std::int64_t i = 0; i < block; ++i) lse_[i] = i < n && lse[i] != -infinity ? lse[i] : infinity;  // no weight where nothing is seen
+    const auto out = h_.rows(l_.out, 0, b_, head).from_row(q0);
+    float* const dq = lie_whole(out, h_.D) ? out.f32() : room_ + 6 * rows;
+    const std::int64_t dq_stride = lie_whole(out, h_.D) ? out.stride : width_;
+    const std::int64_t last = smaller(h_.T, h_.visible(q0 + n - 1));
+    for (std::int64_t i = 0; last == 0 && i < n; ++i) __builtin_memset(dq + i * dq_stride, 0, std::size_t(width_) * sizeof(float));
+    for (std::int64_t k0 = 0; k0 < last; k0 += block) {
+      const std::int64_t shift = h_.causal ? k0 - (h_.T - h_.S) - q0 : score_tile::nothing_hidden;
+      const score_tile t{smaller(block, last - k0), n, shift};
+      const auto key = Terms::both(h_.rows(l_.in, 1, b_, group_).from_row(k0), t.keys, h_.D, room_ + 4 * rows);
+      const auto value = Terms::on_left(h_.rows(l_.in, 2, b_, group_).from_row(k0), t.keys, h_.D, room_ + 5 * rows);
+      const auto made = [&](std::int64_t k, std::int64_t) { return tile_part{0, h_.D, t.first_made(k)}; };
+      tiles_product<Terms>(key.rows, t.keys, query_t, p_, block, false, made);
+      tiles_product<Terms>(value, t.keys, dy_t, ds_, block, false, made);
+      differentiate(t, at, k0);
+      const bool more = begun_ > k0;  // else the first sums of these keys
+      if (more) begin(k0 + t.keys);
+      const auto seeing = [&](std::int64_t k, std::int64_t) { return tile_part{t.first_seeing(k), n, 0}; };
+      tiles_product<Terms>(Terms::by_key(p_), t.keys, dy, dv_ + k0 * dv_stride_, dv_stride_, more, seeing);
+      tiles_product<Terms>(Terms::by_key(ds_), t.keys, query, dk_ + k0 * dk_stride_, dk_stride_, more, seeing);
+      begun_ = larger_of(begun_, k0 + t.keys);
+      tiles_product<Terms>(Terms::by_query(Terms::per_step == 2 ? ds_pairs_ : ds_), n, key.right, dq, dq_stride, k0 > 0,
+                           [&](std::int64_t i, std::int64_t some) { return tile_part{0, t.seen(i + some), 0}; });
+    }
+    if (lie_whole(out, h_.D)) return;
+    for (std::int64_t i = 0; i < n; ++i) store_row(out, i, dq + i * dq_stride, h_.D);
+  }
+  /// p = exp(scale s + mask - lse), ds = scale p (dp - delta); both keys by queries.
+  /// Dropped: p = 0 and dp = 0, else both grow by the factor. `row`: of the first query among all of (B,H,S).
+  void differentiate(const score_tile& t, std::int64_t row, std::int64_t k0) {
+    if (h_.masked) h_.mask(l_, b_, k0, t.keys, mask_);
+    if (h_.dropout.on) {
+      kept_words kept;
+      kept.draw(l_, h_.dropout, row, k0, t.keys);
+      const float factor = h_.dropout.factor;
+      for (std::int64_t q = 0; q < t.width(); q += lanes)
+        differentiate(t, q, [&](const vector& x, std::int64_t k) ISOTOPE_INLINE_LAMBDA { return kept.left_of(x * factor, k, q); });
+    } else {
+      for (std::int64_t q = 0; q < t.width(); q += lanes)
+        differentiate(t, q, [](const vector& x, std::int64_t) ISOTOPE_INLINE_LAMBDA { return x; });
+    }
+  }
+  /// The same of the vector of queries from q on; what is left of a number of key k is left(number, k).
+  template <class Left> ISOTOPE_INLINE void differentiate(const score_tile& t, std::int64_t q, const Left& left) {
+    const vector lse = vector_at(lse_ + q), delta = vector_at(delta_ + q), scale = lanewise::all(h_.scale);
+    const std::int64_t keys = t.made(q), clear = t.clear(q);
+    struct pair {
+      vector p, ds;
+    };
+    const auto of = [&](std::int64_t k, bool some_hidden) ISOTOPE_INLINE_LAMBDA {
+      const vector base = h_.masked ? mask_[k] - lse : -lse;
+      vector p = lanewise::weight(lanewise::madd(vector_at(p_ + k * block + q), scale, base));
+      if (some_hidden) p = hide(p, k + t.shift - q, 0.0f);
+      return pair{left(p, k), scale * (p * (left(vector_at(ds_ + k * block + q), k) - delta))};
+    };
+    const auto each = [&](std::int64_t k, bool some_hidden) ISOTOPE_INLINE_LAMBDA {
+      const pair a = of(k, some_hidden);
+      if constexpr (Terms::per_step == 2) {  // a row of bf16 is written where its vectors of f32 have been read
+        const bool alone = k + 1 == keys;
+        const pair b = alone ? pair{} : of(k + 1, some_hidden);
+        const auto ds = Terms::round(a.ds), next = Terms::round(b.ds);
+        Terms::put_row(p_, k, q, Terms::round(a.p));
+        Terms::put_row(ds_, k, q, ds);
+        if (!alone) {
+          Terms::put_row(p_, k + 1, q, Terms::round(b.p));
+          Terms::put_row(ds_, k + 1, q, next);
+        }
+        Terms::put_pairs(ds_pairs_ + k / 2 * block + q, ds, next);
+      } else {
+        put_vector(p_ + k * block + q, a.p);
+        put_vector(ds_ + k * block + q, a.ds);
+      }
+    };
+    std::int64_t k = 0;
+    for (; k + Terms::per_step <= clear; k += Terms::per_step) each(k, false);
+    for (; k < keys; k += Terms::per_step) each(k, true);
+  }
+
+  const launch& l_;
+  const portable::attention_heads& h_;
+  std::int64_t b_, group_, width_;
+  std::size_t first_;                               // index of y among the operands; lse and dy follow
+  float *p_, *ds_, *ds_pairs_, *room_;              // (keys, queries), twice; rooms for rows
+  float *dk_, *dv_;                                 // (T, D)
+  std::int64_t dk_stride_, dv_stride_, begun_ = 0;  // the first keys, whose sums have been begun
+  bool direct_;
+  alignas(64) float delta_[block] = {}, lse_[block], mask_[block];
+};
+
+template <class P> struct attention_grad_of {
+  static constexpr std::int64_t scratch(const step_shapes& s) { return attention_grad<single_scores>::scratch(s); }
+  static void run(const launch& l) {
+    const portable::attention_heads h(l);
+    const std::size_t keys = h.packed ? 0 : 1, values = h.packed ? 0 : 2, dy = (h.packed ? 1u : 3u) + (h.masked ? 1u : 0u) + 2;
+    if constexpr (config::has_bf16_pairs && std::same_as<P, precision::bf16>)
+      if (in_pairs(l, {0, keys, values, dy}, h.D)) return attention_grad<pair_scores>::run(l);
+    attention_grad<single_scores>::run(l);
+  }
+};
+
+}  // namespace native
+}  // namespace arch
+
+template <NativeProgram P> struct kernel<op::attention_grad, P, kernels::native> : native::attention_grad_of<P> {};
+
+}  // namespace isotope::cpu

@@ -1,0 +1,179 @@
+#pragma once
+/// Products with a block of scores, in small register tiles: of numbers in f32, or of pairs of bf16 at twice the rate.
+///
+/// Pairs take subnormal numbers for zero, which attention may (docs/NUMERICS.md), and its weights rounded to bf16.
+#include <initializer_list>
+
+#include <isotope/kernels/cpu/native/attention_rows.hpp>
+#include <isotope/kernels/cpu/native/score_tile.hpp>
+#include <isotope/kernels/cpu/native/tile_product.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+/// The pair k of A[i, .] at data[i row_stride + k k_stride].
+struct pair_block {
+  const bfloat16* data;
+  std::int64_t row_stride, k_stride;
+};
+/// tile_product of pairs.
+template <int Rows, int Vectors>
+ISOTOPE_NOINLINE ISOTOPE_CONTRACT void score_pairs_product(const bfloat16* a, std::int64_t row_stride, std::int64_t k_stride,
+                                                           const float* b, std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k,
+                                                           bool add) {
+  ISOTOPE_CONTRACT_HERE
+  constexpr int groups = (Rows + 3) / 4;
+  const bfloat16* base[groups];  // rows 4g to 4g + 3 are one addressing mode each from base[g]
+#pragma GCC unroll 4
+  for (int g = 0; g < groups; ++g) base[g] = a + 4 * g * row_stride;
+  vector sum[Rows][Vectors] = {};
+  for (; k > 0; --k) {
+    words bk[Vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) __builtin_memcpy(&bk[v], b + lanes * v, sizeof bk[v]);
+#pragma GCC unroll 4
+    for (int g = 0; g < groups; ++g) {
+#pragma GCC unroll 4
+      for (int i = 0; i < (Rows - 4 * g < 4 ? Rows - 4 * g : 4); ++i) {
+        std::uint32_t pair;
+        __builtin_memcpy(&pair, base[g] + i * row_stride, sizeof pair);
+        const words x = pair - words{};
+#pragma GCC unroll 4
+        for (int v = 0; v < Vectors; ++v) ISOTOPE_ADD_PAIRS(sum[4 * g + i][v], x, bk[v]);
+      }
+      base[g] += k_stride;
+    }
+    b += ldb;
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) {
+      float* to = c + i * ldc + lanes * v;
+      vector y = sum[i][v];
+      if (add) {
+        vector old;
+        __builtin_memcpy(&old, to, sizeof old);
+        y = old + y;
+      }
+      __builtin_memcpy(to, &y, sizeof y);
+    }
+  }
+}
+
+/// Blocks of one head as operands: rows on the left, with their numbers or across them; on the right with terms along the rows or down the columns.
+struct single_scores {
+  static constexpr std::int64_t per_step = 1;
+  using left = row_block;
+  template <int Rows, int Vectors> static constexpr auto tile = &tile_product<Rows, Vectors>;
+
+  struct operand {
+    left rows;
+    panel right;
+  };
+  static operand both(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
+    const row_block r = whole_rows(x, rows, D, room);
+    return {r, {r.data, r.row_stride, whole(D, lanes), whole(D, lanes)}};
+  }
+  static left on_left(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) { return whole_rows(x, rows, D, room); }
+  static panel on_right(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) { return both(x, rows, D, room).right; }
+  /// The columns are the rows of x, zeros past the last.
+  static panel turned(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
+    const std::int64_t width = whole(rows, lanes);
+    with_type(x, [&](const auto* from) { pack_right(from, 1, x.stride, D, rows, width, room); });
+    return {room, width, width, width};
+  }
+  /// The queries of a tile of weights are the rows, the keys the terms; and the other way round.
+  static left by_query(const float* tile) { return {tile, 1, score_tile::block}; }
+  static left by_key(const float* tile) { return {tile, score_tile::block, 1}; }
+};
+
+/// Of bf16, an even number a row. A tile of weights holds pairs of keys, 32 rows of words, or rows of bf16, each in the first half of a row of f32.
+struct pair_scores {
+  static constexpr std::int64_t per_step = 2;
+  using left = pair_block;
+  template <int Rows, int Vectors> static constexpr auto tile = &score_pairs_product<Rows, Vectors>;
+
+  struct operand {
+    left rows;
+    panel right;
+  };
+  static operand both(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
+    return {on_left(x, rows, D, room), on_right(x, rows, D, room)};
+  }
+  static left on_left(const head_rows& x, std::int64_t, std::int64_t, float*) { return {first(x), x.stride, 2}; }
+  static panel on_right(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
+    const std::int64_t width = whole(D, lanes);
+    pack_pairs(first(x), x.stride, 1, rows, D, width, room);
+    return {room, width, width, width};
+  }
+  static panel turned(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
+    const std::int64_t width = whole(rows, lanes);
+    pack_pairs(first(x), 1, x.stride, D, rows, width, room);
+    return {room, width, width, width};
+  }
+  static left by_query(const float* tile) { return {reinterpret_cast<const bfloat16*>(tile), 2, 2 * score_tile::block}; }
+  static left by_key(const float* tile) { return {reinterpret_cast<const bfloat16*>(tile), 2 * score_tile::block, 2}; }
+
+  static ISOTOPE_INLINE rounded_vector round(const vector& x) {
+    rounded_vector y{};
+    ISOTOPE_ROUND_TO_BF16(y, x);
+    return y;
+  }
+  /// The pairs (a[j], b[j]) at `to`.
+  static ISOTOPE_INLINE void put_pairs(float* to, const rounded_vector& a, const rounded_vector& b) {
+    const words w = __builtin_convertvector(a, words) | __builtin_convertvector(b, words) << 16;
+    __builtin_memcpy(to, &w, sizeof w);
+  }
+  static ISOTOPE_INLINE void put_row(float* tile, std::int64_t key, std::int64_t query, const rounded_vector& x) {
+    __builtin_memcpy(reinterpret_cast<std::uint16_t*>(tile + key * score_tile::block) + query, &x, sizeof x);
+  }
+
+ private:
+  static const bfloat16* first(const head_rows& x) { return static_cast<const bfloat16*>(x.data) + x.at; }
+};
+
+/// Whether rows of D of these operands are pairs of bf16.
+inline bool in_pairs(const launch& l, std::initializer_list<std::size_t> operands, std::int64_t D) {
+  bool all = D % 2 == 0;
+  for (const std::size_t i : operands) all = all && l.in[i].type == dtype::bf16;
+  return all;
+}
+
+/// What the rows of a register tile need: terms [from, to), columns from `col` on.
+struct tile_part {
+  std::int64_t from, to, col;
+};
+
+/// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < m, j < b.width, with the terms and columns that part(i, rows) gives for each register tile; whole
+/// vectors of B are read and of C written. The terms of a pair are both taken.
+template <class Terms, class Part>
+void tiles_product(const typename Terms::left& a, std::int64_t m, const panel& b, float* c, std::int64_t ldc, bool add, const Part& part) {
+  constexpr int tall = int(score_tile::rows);
+  using tile = decltype(Terms::template tile<1, 1>);
+  static constexpr std::remove_const_t<tile> tiles[3][4] = {
+      {Terms::template tile<1, 1>, Terms::template tile<2, 1>, Terms::template tile<4, 1>, Terms::template tile<tall, 1>},
+      {Terms::template tile<1, 2>, Terms::template tile<2, 2>, Terms::template tile<4, 2>, Terms::template tile<tall, 2>},
+      {Terms::template tile<1, 3>, Terms::template tile<2, 3>, Terms::template tile<4, 3>, Terms::template tile<tall, 3>}};
+  for (std::int64_t i = 0; i < m;) {
+    const std::int64_t left = m - i;
+    const int size = left >= score_tile::rows ? 3 : left >= 4 ? 2 : left >= 2 ? 1 : 0;
+    const std::int64_t some = size == 3 ? score_tile::rows : std::int64_t(1) << size;
+    const tile_part p = part(i, some);
+    const std::int64_t from = p.from / Terms::per_step, steps = divide_up(p.to, Terms::per_step) - from;
+    if (p.to > p.from || !add) {
+      for (std::int64_t j = p.col; j < b.width;) {
+        const std::int64_t more = (b.width - j) / lanes, v = more == 4 ? 2 : smaller(more, score_tile::vectors);  // 4 = 2 + 2
+        tiles[v - 1][size](a.data + i * a.row_stride + from * a.k_stride, a.row_stride, a.k_stride, b.data + from * b.ld + j, b.ld,
+                           c + i * ldc + j, ldc, steps, add);
+        j += v * lanes;
+      }
+    }
+    i += some;
+  }
+}
+
+}  // namespace native
+}  // namespace arch
+}  // namespace isotope::cpu
