@@ -1,6 +1,7 @@
 #pragma once
 /// bf16 <-> f32 of contiguous arrays, in whole vectors: bound by bytes. To bf16 rounds to nearest, ties to even, keeps NaN as a quiet NaN; from
 /// bf16 is exact.
+#include <bit>
 #include <cstring>
 
 #include <isotope/kernels/cpu/math/map.hpp>
@@ -29,7 +30,8 @@ struct bf16_lanes {
   /// The bits of f32 numbers, rounded as bfloat16 does it; below the upper half stands anything.
   static ISOTOPE_INLINE words rounded(words u) {
     const words number = u + 0x7fff + (u >> 16 & 1), nan = u | 0x40'0000;
-    return (u & 0x7fff'ffff) > 0x7f80'0000 ? nan : number;
+    const auto x = std::bit_cast<numbers>(u);
+    return x == x ? number : nan;
   }
   static ISOTOPE_INLINE void put_upper(words u, bfloat16* y) {
     const halves h = __builtin_convertvector(u >> 16, halves);
