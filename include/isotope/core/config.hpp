@@ -19,6 +19,7 @@
 /// ISOTOPE_ADD_PAIRS       where config::has_bf16_pairs: sum += the products of the pairs of bf16 in a and b, vectors of 32-bit words
 /// ISOTOPE_ROUND_TO_BF16   where config::has_bf16_pairs: y = x rounded to bf16, subnormal numbers to zero
 /// ISOTOPE_LEAST_MAGNITUDE where config::has_bf16_pairs: least = the smaller one of |least| and |x|; of a number and NaN the number
+/// ISOTOPE_TILES_...       where config::has_bf16_tiles: the matrix unit, tiles of 16 rows of 64 bytes named 0 to 7
 /// ISOTOPE_PAUSE           tells the processor that this is a spin loop
 
 #define ISOTOPE_TEXT_(x) #x
@@ -110,6 +111,23 @@
 #define ISOTOPE_LEAST_MAGNITUDE(least, x) (static_cast<void>(least), static_cast<void>(x))
 #endif
 
+// g++ 12's own _tile_loadconfig declares 8 of the 64 bytes that are read, so that the stores to the rest may be dropped.
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__)
+#define ISOTOPE_TILES_CONFIGURE(sizes) asm volatile("ldtilecfg %0" ::"m"(sizes))
+#define ISOTOPE_TILES_RELEASE() asm volatile("tilerelease")
+#define ISOTOPE_TILES_ZERO(t) asm volatile("tilezero %%tmm%c0" ::"i"(t))
+#define ISOTOPE_TILES_LOAD(t, at, stride) asm volatile("tileloadd (%0,%1,1), %%tmm%c2" ::"r"(at), "r"(stride), "i"(t) : "memory")
+#define ISOTOPE_TILES_STORE(t, at, stride) asm volatile("tilestored %%tmm%c2, (%0,%1,1)" ::"r"(at), "r"(stride), "i"(t) : "memory")
+#define ISOTOPE_TILES_ADD_PAIRS(c, a, b) asm volatile("tdpbf16ps %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(c), "i"(a), "i"(b))
+#else
+#define ISOTOPE_TILES_CONFIGURE(sizes) static_cast<void>(sizes)
+#define ISOTOPE_TILES_RELEASE() static_cast<void>(0)
+#define ISOTOPE_TILES_ZERO(t) static_cast<void>(t)
+#define ISOTOPE_TILES_LOAD(t, at, stride) (static_cast<void>(t), static_cast<void>(at), static_cast<void>(stride))
+#define ISOTOPE_TILES_STORE(t, at, stride) (static_cast<void>(t), static_cast<void>(at), static_cast<void>(stride))
+#define ISOTOPE_TILES_ADD_PAIRS(c, a, b) (static_cast<void>(c), static_cast<void>(a), static_cast<void>(b))
+#endif
+
 #if defined(__x86_64__)
 #define ISOTOPE_PAUSE() __builtin_ia32_pause()
 #elif defined(__aarch64__)
@@ -132,6 +150,14 @@ inline constexpr bool has_fma = false;
 inline constexpr bool has_bf16_pairs = true;
 #else
 inline constexpr bool has_bf16_pairs = false;
+#endif
+
+/// Whether there is a matrix unit (AMX) that adds products of tiles of pairs of bf16 to tiles of f32. The system may still refuse it:
+/// backend/cpu/tile_permission.hpp.
+#if defined(__AMX_TILE__) && defined(__AMX_BF16__)
+inline constexpr bool has_bf16_tiles = true;
+#else
+inline constexpr bool has_bf16_tiles = false;
 #endif
 
 /// Whether the compiler may reassociate arithmetic and assume that no NaN exists; the kernels cannot work so.

@@ -16,11 +16,11 @@ template <class Terms> class column_product {
       : l_(l),
         s_(s),
         result_(result),
-        cut_(s.M, s.N, s.K, Terms::per_step),
+        cut_(s.M, s.N, s.K, Terms::per_step, Terms::k_unit, Terms::v_unit),
         packed_(packed),
         waiting_(waiting),
         packed_floats_(product_cut::packed_floats(s.M, s.N, s.K, s.batches)),
-        copied_(Terms::copied(l.in[0], s.a_row, s.a_k, s.K)) {}
+        copied_(Terms::copied(l.in[0], s.a_row, s.a_k, s.M, s.K)) {}
 
   void run() const {
     cut_.chunks(s_.batches, s_.M, s_.N, s_.K, [&](const product_chunk& c) { make(c); });
@@ -33,19 +33,19 @@ template <class Terms> class column_product {
 
   void make(const product_chunk& c) const {
     const vector_panels panels(c.rs);
-    std::int64_t down = blocking::block_rows, across = result_.direct() ? 6 : blocking::tile_floats / down / blocking::cols;
+    std::int64_t down = Terms::block_rows, across = result_.direct() ? 6 : blocking::tile_floats / down / blocking::cols;
     while (divide_up(c.vs, down) * divide_up(panels.count(), across) * c.batches < 8) {
       if (across > 1) across /= 2;
-      else if (down > 2 * blocking::rows) down = whole(down / 2, blocking::rows);
+      else if (down > 2 * Terms::tile_rows) down = whole(down / 2, Terms::tile_rows);
       else break;
     }
-    down = even_part(c.vs, down, blocking::rows);
+    down = even_part(c.vs, down, Terms::tile_rows);
     across = even_part(panels.count(), across, 1);
     const std::int64_t rows = divide_up(c.vs, down), columns = divide_up(panels.count(), across);
-    const std::int64_t blocks = divide_up(c.ks, cut_.depth), strips = divide_up(c.vs, blocking::rows);
+    const std::int64_t blocks = divide_up(c.ks, cut_.depth), strips = divide_up(c.vs, Terms::tile_rows);
     const double nsec = double(c.batches) * double(c.vs) * double(larger_of(c.ks / Terms::per_step, 8)) * (0.1 + double(c.rs) / 60.0);
     const auto copy_one = [&](std::int64_t t, int own) {
-      copy(c, t / (blocks * strips), t / strips % blocks, t % strips * blocking::rows, own);
+      copy(c, t / (blocks * strips), t / strips % blocks, t % strips * Terms::tile_rows, own);
     };
     const auto fill_one = [&](std::int64_t t, int own) {
       const std::int64_t j = t % columns, i = t / columns % rows;
@@ -59,12 +59,12 @@ template <class Terms> class column_product {
   void copy(const product_chunk& c, std::int64_t batch, std::int64_t block, std::int64_t m, int own) const {
     const std::int64_t k0 = block * cut_.depth, from = s_.offset_a(c.batch + batch) + (c.v + m) * s_.a_row + (c.k + k0) * s_.a_k;
     Terms::with_type(l_.in[0], [&](const auto* a) {
-      strip(c, batch, block, m, own).take(a + from, s_.a_row, s_.a_k, smaller(blocking::rows, c.vs - m), smaller(cut_.depth, c.ks - k0));
+      strip(c, batch, block, m, own).take(a + from, s_.a_row, s_.a_k, smaller(Terms::tile_rows, c.vs - m), smaller(cut_.depth, c.ks - k0));
     });
   }
   typename Terms::copy strip(const product_chunk& c, std::int64_t batch, std::int64_t block, std::int64_t m, int own) const {
-    const std::int64_t blocks = divide_up(c.ks, cut_.depth), strips = divide_up(c.vs, blocking::rows);
-    return {packed_ + own * packed_floats_ + ((batch * blocks + block) * strips + m / blocking::rows) * Terms::copy::floats(cut_.depth),
+    const std::int64_t blocks = divide_up(c.ks, cut_.depth), strips = divide_up(c.vs, Terms::tile_rows);
+    return {packed_ + own * packed_floats_ + ((batch * blocks + block) * strips + m / Terms::tile_rows) * Terms::copy::floats(cut_.depth),
             cut_.depth, s_.a_k == 1};
   }
 
@@ -76,8 +76,9 @@ template <class Terms> class column_product {
   void fill(const product_chunk& c, const vector_panels& panels, const cell& at, int own) const {
     alignas(64) float tile[blocking::tile_floats];
     alignas(64) float right[blocking::depth * blocking::cols + Terms::head];
-    typename Terms::rows left[blocking::block_rows / blocking::rows + 1];
-    const std::int64_t steps = divide_up(at.ms, blocking::rows);
+    [[maybe_unused]] const typename Terms::unit held{};
+    typename Terms::rows left[Terms::block_rows / Terms::tile_rows + 1];
+    const std::int64_t steps = divide_up(at.ms, Terms::tile_rows);
     const std::int64_t batch = c.batch + at.batch, m0 = c.v + at.m, n0 = panels.start(at.p0);
     place to = place_of(c, panels, at, tile);
     const bool old = c.k > 0 || (result_.direct() && result_.adds());
@@ -86,18 +87,18 @@ template <class Terms> class column_product {
       for (std::int64_t k0 = 0; k0 < c.ks || k0 == 0; k0 += cut_.depth) {
         const std::int64_t k = smaller(cut_.depth, c.ks - k0);
         if (rounded() && c.k + k0 + k >= s_.K) to.round_to(l_.out[0].as<bfloat16>() + (batch * s_.M + m0) * s_.N + c.r + n0, s_.N);
-        for (std::int64_t i = 0, m = 0; i < steps; ++i, m += blocking::rows) left[i] = rows_at(c, at.batch, k0, at.m + m, own);
+        for (std::int64_t i = 0, m = 0; i < steps; ++i, m += Terms::tile_rows) left[i] = rows_at(c, at.batch, k0, at.m + m, own);
         for (std::int64_t p = at.p0; p < at.p1; ++p) {
-          const auto taken =
+          auto taken =
               Terms::once(b + k0 * s_.b_k + panels.start(p) * s_.b_col, s_.b_k, s_.b_col, k, panels.elems(p), panels.width(p), right);
           const bool more = p + 1 < at.p1;
           const std::int64_t next_p = more ? p + 1 : at.p0, next_k = more ? k0 : k0 + k;
           const coming next(b + next_k * s_.b_k + panels.start(next_p) * s_.b_col, s_.b_k, s_.b_col, smaller(cut_.depth, c.ks - next_k),
                             panels.elems(next_p));
           for (std::int64_t i = 0; i < steps; ++i) {
-            const std::int64_t m = i * blocking::rows;
+            const std::int64_t m = i * Terms::tile_rows;
             next.fetch(i, steps);
-            panel_product(left[i], smaller(blocking::rows, at.ms - m), taken, to.part(m, panels.start(p) - n0),
+            panel_product(left[i], smaller(Terms::tile_rows, at.ms - m), taken, to.part(m, panels.start(p) - n0),
                           divide_up(k, Terms::per_step), old || k0 > 0);
           }
         }

@@ -1,5 +1,5 @@
 #pragma once
-/// Bound by flops: 2 M N K at the rate of the multiply-adds (measured: bench/README.md).
+/// Bound by flops: 2 M N K at the rate of the multiply-adds, of bf16 that of the matrix unit where there is one (measured: bench/README.md).
 ///
 /// Register tiles, panels, blocks that stay in L2 and cells after Goto & van de Geijn 2008. Which operand is packed for all threads, and which one
 /// passes by it, is chosen by the bytes and shuffles that it costs. A fused body works on a finished cell while it is in L2.
@@ -7,19 +7,24 @@
 #include <isotope/kernels/cpu/native/few_rows_product.hpp>
 #include <isotope/kernels/cpu/native/programs.hpp>
 #include <isotope/kernels/cpu/native/row_product.hpp>
+#include <isotope/kernels/cpu/native/unit_terms.hpp>
 #include <isotope/op/matmul.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-template <class P> struct matmul {
+/// @tparam Unit  what multiplies tiles of bf16 where it is there and the system permits it
+template <class P, class Unit = matrix_unit> struct matmul {
+  static constexpr bool tiles = Unit::there && lanes == Unit::rows && std::same_as<P, precision::bf16>;
+  static constexpr bool pairs = config::has_bf16_pairs && std::same_as<P, precision::bf16>;
   /// Terms that a step multiplies at most.
-  static constexpr std::int64_t per_step = config::has_bf16_pairs && std::same_as<P, precision::bf16> ? 2 : 1;
+  static constexpr std::int64_t per_step = tiles || pairs ? 2 : 1;
   /// The residual and its like: element i of an epilogue operand is read before element i of the output is written.
   static constexpr std::uint32_t inplace = 0xfc;
   static constexpr bool epilogue = true;
-  /// Longest serial sum: the terms of a block of K, then the other blocks. Products of few rows have shorter ones.
+  /// Longest serial sum: the terms of a block of K, then the other blocks. Products of few rows have shorter ones, and those of tiles, which add 16
+  /// terms, two sums, and one for each tile of K.
   static constexpr std::int64_t chain(std::int64_t K) {
     const std::int64_t blocks = larger_of(1, divide_up(K, per_step * blocking::depth));
     return divide_up(K, blocks) + (per_step - 1) + blocks - 1;
@@ -35,7 +40,11 @@ template <class P> struct matmul {
   static void run(const launch& l) {
     if (l.out[0].dims.count() == 0) return;
     if constexpr (per_step == 2)
-      if (l.in[0].type == dtype::bf16 && l.in[1].type == dtype::bf16) return make<pair_terms>(l);
+      if (l.in[0].type == dtype::bf16 && l.in[1].type == dtype::bf16) {
+        if constexpr (tiles)
+          if (Unit::permitted()) return make<unit_terms<Unit>>(l);
+        if constexpr (pairs) return make<pair_terms>(l);
+      }
     make<single_terms>(l);
   }
 

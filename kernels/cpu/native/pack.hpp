@@ -41,6 +41,12 @@ template <class T> ISOTOPE_INLINE vector load_some(const T* x, std::int64_t n) {
   return v;
 }
 
+/// The first bytes of v.
+template <class V> ISOTOPE_INLINE void store_some(void* to, const V& v, std::size_t bytes) {
+  if (bytes == sizeof v) __builtin_memcpy(to, &v, sizeof v);  // no call
+  else __builtin_memcpy(to, &v, bytes);
+}
+
 /// A[i, k] at data[i row_stride + k k_stride].
 struct row_block {
   const float* data;

@@ -52,11 +52,7 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_tile_product(const pair_rows& a, con
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v) ISOTOPE_LEAST_MAGNITUDE(least[i % 2], sum[i][v]);
   }
-  const auto below = (least[0] < doubtful) | (least[1] < doubtful);
-  std::uint64_t parts[lanes / 2], any = 0;
-  __builtin_memcpy(parts, &below, sizeof parts);
-  for (const std::uint64_t two : parts) any |= two;
-  if (any != 0) return false;
+  if (any_below(least[0], doubtful) || any_below(least[1], doubtful)) return false;
   if (c.rounded != nullptr) {  // no sum is subnormal
 #pragma GCC unroll 16
     for (int i = 0; i < Rows; ++i) {
@@ -86,18 +82,34 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_tile_product(const pair_rows& a, con
   return true;
 }
 
+/// 2^24 times what a sum of a block can lose: for each term a product with a subnormal element, and 2^-126 in a sum.
+///
+/// @param largest  exponent of the numbers that meet subnormal ones
+inline float doubtful_below(int largest) {
+  constexpr int terms = 10;  // of a block: log2
+  static_assert(2 * blocking::depth <= 1 << terms);
+  const int lost = (largest > 126 ? largest - 126 - 126 : -126) + 1 + terms;
+  return std::bit_cast<float>(std::uint32_t(lost + 24 + 127) << 23);
+}
+
 /// A panel of pairs, and the exponents of its numbers.
 struct pair_panel {
   panel pairs;
-  int least, largest;
+  int least, largest;  // negative: not known
 
-  /// Below 2^24 times what a sum of a block can lose: for each term a product with a subnormal element of A, and 2^-126 in a sum.
-  float doubtful() const {
-    constexpr int terms = 10;  // of a block: log2
-    static_assert(2 * blocking::depth <= 1 << terms);
-    const int lost = (largest > 126 ? largest - 126 - 126 : -126) + 1 + terms;
-    return std::bit_cast<float>(std::uint32_t(lost + 24 + 127) << 23);
+  void find_exponents(std::int64_t steps) {
+    exponents r;
+    r.take(reinterpret_cast<const bfloat16*>(pairs.data), 2 * steps * pairs.ld);
+    least = r.least();
+    largest = r.largest();
   }
+
+  /// Whether sums can only be judged by A's exponents, too: the panel has subnormal numbers, or infinities and NaN.
+  bool hides() const { return least == 0 || largest == 255; }
+  /// Whether they cannot be judged at all: infinity times a subnormal number, taken for zero, is NaN.
+  bool blind(int left) const { return hides() && (left == 255 || largest == 255); }
+  /// @param left  the largest exponent of A, where the panel hides
+  float doubtful(int left) const { return doubtful_below(hides() && left > largest ? left : largest); }
 };
 
 /// Whether no term and no sum of a product is subnormal: all are multiples of the operands' last places, 2^(a - 134) and 2^(b - 134) at least, so of
@@ -105,8 +117,10 @@ struct pair_panel {
 constexpr bool stays_normal(int a, int b) { return a > 0 && b > 0 && a + b >= 142; }
 
 /// The product of a panel in f32, for numbers that pairs lose.
-ISOTOPE_NOINLINE inline void widened_product(const pair_rows& a, std::int64_t rows, const panel& b, const place& c, std::int64_t steps,
-                                             bool add) {
+///
+/// @param a  pair(i, k): the pair of terms 2k and 2k + 1 of row i
+template <class Rows>
+ISOTOPE_NOINLINE void widened_product(const Rows& a, std::int64_t rows, const panel& b, const place& c, std::int64_t steps, bool add) {
   constexpr std::int64_t depth = 2 * blocking::depth;
   alignas(64) float left[blocking::rows * depth], right[depth * blocking::cols];
   const auto spread = [](const void* from, float* second, float* first) {  // a pair's terms in the order of their addition
@@ -116,14 +130,18 @@ ISOTOPE_NOINLINE inline void widened_product(const pair_rows& a, std::int64_t ro
     *first = float(pair[0]);
   };
   for (std::int64_t k = 0; k < steps; ++k) {
-    for (std::int64_t i = 0; i < rows; ++i) {
-      float* to = left + i * depth + 2 * k;
-      spread(a.data + i * a.row_stride + k * a.pair_stride, to, to + 1);
-    }
     float* to = right + 2 * k * b.width;
     for (std::int64_t j = 0; j < b.width; ++j) spread(b.data + k * b.ld + j, to + j, to + b.width + j);
   }
-  panel_product(row_block{left, depth, 1}, rows, {right, b.width, b.width, b.elems}, c, 2 * steps, add);
+  for (std::int64_t first = 0; first < rows; first += blocking::rows) {
+    const std::int64_t some = smaller(blocking::rows, rows - first);
+    for (std::int64_t i = 0; i < some; ++i)
+      for (std::int64_t k = 0; k < steps; ++k) {
+        float* to = left + i * depth + 2 * k;
+        spread(a.pair(first + i, k), to, to + 1);
+      }
+    panel_product(row_block{left, depth, 1}, some, {right, b.width, b.width, b.elems}, c.part(first, 0), 2 * steps, add);
+  }
 }
 
 /// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < rows, j < b.elems, and j < b.width where C is padded.
@@ -134,20 +152,21 @@ inline void panel_product(pair_rows& a, std::int64_t rows, const pair_panel& b, 
       {&pair_tile_product<1, 1>, &pair_tile_product<2, 1>, &pair_tile_product<4, 1>, &pair_tile_product<tall, 1>},
       {&pair_tile_product<1, 2>, &pair_tile_product<2, 2>, &pair_tile_product<4, 2>, &pair_tile_product<tall, 2>}};
   const auto known = [&] {
-    if (a.least < 0) a.find_least(rows, steps);
+    if (a.least < 0) a.find_exponents(rows, steps);
     return stays_normal(a.least, b.least);
   };
   bool normal = a.least >= 0 && known();
-  if (b.pairs.elems < b.pairs.width) normal = known();  // sums beyond the operand are zero
-  const float doubtful = b.doubtful();
+  if (b.pairs.elems < b.pairs.width || b.hides()) normal = known();  // sums beyond the operand are zero
+  const bool blind = !normal && b.blind(a.largest);
+  const float doubtful = b.doubtful(a.largest);
   const bool whole = b.pairs.elems == b.pairs.width;
   by_tiles(rows, b.pairs, c, add, [&](int size, std::int64_t i, float* at, std::int64_t ld, bool more) {
-    const pair_rows from{a.data + i * a.row_stride, a.row_stride, a.pair_stride, a.least};
+    const pair_rows from{a.data + i * a.row_stride, a.row_stride, a.pair_stride, a.least, a.largest};
     const std::int64_t some = size == 3 ? blocking::rows : std::int64_t(1) << size;
     bfloat16* const out = c.rounded == nullptr ? nullptr : c.rounded + i * c.rounded_ld;
     place to{at, ld, true, whole && !more ? out : nullptr, c.rounded_ld};
     const auto run = [&](float below) { return tiles[b.pairs.width / lanes - 1][size](from, b.pairs, to, steps, more, below); };
-    if (!run(normal ? 0.0f : doubtful)) {
+    if (blind || !run(normal ? 0.0f : doubtful)) {
       normal = known();
       if (normal) {
         run(0.0f);

@@ -14,12 +14,57 @@ using words __attribute__((vector_size(config::vector_bytes))) = std::uint32_t;
 using rounded_vector __attribute__((vector_size(config::vector_bytes / 2))) = std::uint16_t;
 using halves __attribute__((vector_size(config::vector_bytes))) = std::uint16_t;
 
+template <int... J>
+ISOTOPE_INLINE halves interleave(const rounded_vector& low, const rounded_vector& high, std::integer_sequence<int, J...>) {
+  return __builtin_shufflevector(low, high, (J / 2 + J % 2 * int(lanes))...);
+}
 /// The pairs (a[j], b[j]) for j < lanes.
 ISOTOPE_INLINE words interleave(const bfloat16* a, const bfloat16* b) {
   rounded_vector low, high;
   __builtin_memcpy(&low, a, sizeof low);
   __builtin_memcpy(&high, b, sizeof high);
-  return __builtin_convertvector(low, words) | __builtin_convertvector(high, words) << 16;
+  const halves pairs = interleave(low, high, std::make_integer_sequence<int, 2 * int(lanes)>{});
+  words v;
+  __builtin_memcpy(&v, &pairs, sizeof v);
+  return v;
+}
+/// v rounded to bf16, as bfloat16 does it.
+ISOTOPE_INLINE rounded_vector rounded(const vector& v) {
+  words u;
+  __builtin_memcpy(&u, &v, sizeof u);
+  return __builtin_convertvector(math::bf16_lanes::rounded(u) >> 16, rounded_vector);
+}
+/// least = the smaller magnitude, element by element; that of a number and NaN is the number's.
+ISOTOPE_INLINE void keep_least(vector& least, const vector& v) {
+  if constexpr (config::has_bf16_pairs) {
+    ISOTOPE_LEAST_MAGNITUDE(least, v);
+  } else {
+    words u, m;
+    __builtin_memcpy(&u, &v, sizeof u);
+    __builtin_memcpy(&m, &least, sizeof m);
+    u &= 0x7fff'ffffu;
+    m = u < m ? u : m;
+    __builtin_memcpy(&least, &m, sizeof m);
+  }
+}
+/// v rounded by the processor, which takes subnormal numbers for zero; `least` keeps the smallest magnitude.
+ISOTOPE_INLINE rounded_vector rounded_quickly(const vector& v, vector& least) {
+  if constexpr (config::has_bf16_pairs) {
+    rounded_vector y{};
+    ISOTOPE_ROUND_TO_BF16(y, v);
+    keep_least(least, v);
+    return y;
+  } else {
+    return rounded(v);
+  }
+}
+/// Whether one of the numbers is below `bound`.
+ISOTOPE_INLINE bool any_below(const vector& v, float bound) {
+  const auto below = v < bound;
+  std::uint64_t parts[lanes / 2], any = 0;
+  __builtin_memcpy(parts, &below, sizeof parts);
+  for (const std::uint64_t two : parts) any |= two;
+  return any != 0;
 }
 constexpr std::uint32_t pair_of(bfloat16 a, bfloat16 b) { return std::uint32_t(a.bits) | std::uint32_t(b.bits) << 16; }
 
@@ -63,10 +108,12 @@ class exponents {
 struct pair_rows {
   const bfloat16* data = nullptr;
   std::int64_t row_stride = 0, pair_stride = 0;
-  int least = -1;  // exponent of numbers that are not zero; negative: not known
+  int least = -1, largest = -1;  // exponents, of numbers that are not zero the least; negative: not known
 
+  /// The pair of terms 2k and 2k + 1 of row i.
+  const bfloat16* pair(std::int64_t i, std::int64_t k) const { return data + i * row_stride + k * pair_stride; }
   /// Of `rows` of them, `steps` long.
-  void find_least(std::int64_t rows, std::int64_t steps) {
+  void find_exponents(std::int64_t rows, std::int64_t steps) {
     exponents r;
     if (pair_stride == 2) {
       for (std::int64_t i = 0; i < rows; ++i) r.take(data + i * row_stride, 2 * steps);
@@ -74,6 +121,7 @@ struct pair_rows {
       r.take(data, pair_stride * steps);
     }
     least = r.least();
+    largest = r.largest();
   }
 };
 

@@ -19,11 +19,14 @@ struct product_cut {
   bool waits;                     // sums wait in memory for the next chunk of K
 
   /// @param per_step  terms of K that a step of the register tile multiplies
-  constexpr product_cut(std::int64_t V, std::int64_t R, std::int64_t K, std::int64_t per_step) : waits(K > per_step * blocking::longest) {
-    depth = larger_of(per_step, even_part(K, per_step * blocking::depth, per_step));
+  /// @param k_unit    terms that it takes at least: zeros fill them up
+  /// @param v_unit    elements of v that it takes at least, or whole panels if they are more
+  constexpr product_cut(std::int64_t V, std::int64_t R, std::int64_t K, std::int64_t per_step, std::int64_t k_unit, std::int64_t v_unit)
+      : waits(K > per_step * blocking::longest) {
+    depth = larger_of(k_unit, even_part(K, per_step * blocking::depth, k_unit));
     k_chunk = waits ? per_step * blocking::longest / depth * depth : larger_of(1, K);
-    const std::int64_t fit = most_packed / packed_by_k(divide_up(k_chunk, per_step)) / blocking::chunk_unit * blocking::chunk_unit;
-    v_chunk = smaller(whole(V, blocking::chunk_unit), waits ? blocking::chunk_rows : fit);
+    const std::int64_t fit = most_packed / packed_by_k(divide_up(k_chunk, per_step)) / v_unit * v_unit;
+    v_chunk = smaller(whole(V, v_unit), waits ? blocking::chunk_rows : fit);
     r_chunk = whole(waits ? smaller(R, blocking::longest) : R, lanes);
     group = v_chunk >= V && !waits ? larger_of(1, fit / larger_of(1, v_chunk)) : 1;
   }
@@ -37,6 +40,7 @@ struct product_cut {
                                smaller(k_chunk, K - k)});
   }
 
+  // What is packed in units of 48 or 32, two terms in a float, fits into units of 48 of one term each; sums need units of 96.
   /// Floats for packed operands, and for sums that wait, of this product and of any smaller one, whichever axis is v and whatever a step multiplies.
   static constexpr std::int64_t packed_floats(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t batches) {
     return smaller(batches * whole(larger_of(M, N), blocking::chunk_unit) * packed_by_k(K), most_packed);
@@ -44,13 +48,14 @@ struct product_cut {
   static constexpr std::int64_t waiting_floats(std::int64_t M, std::int64_t N, std::int64_t K) {
     if (K <= blocking::longest) return 0;
     const auto sums = [](std::int64_t V, std::int64_t R) {
-      return smaller(whole(V, blocking::chunk_unit), blocking::chunk_rows) * whole(smaller(R, blocking::longest), lanes);
+      return smaller(whole(V, 2 * blocking::chunk_unit), blocking::chunk_rows) * whole(smaller(R, blocking::longest), lanes);
     };
     return larger_of(sums(M, N), sums(N, M));
   }
 
  private:
-  /// Floats that a row of k steps takes, packed: a copy of rows has up to 35 more for each of them and block, a panel of 16 rows and more a head of 16.
+  /// Floats that a row of k steps takes, packed: a copy of rows has up to 35 more for each of them and block, a panel of 16 rows and more a head of 16
+  /// and, for a matrix unit, up to 15 steps of zeros.
   static constexpr std::int64_t packed_by_k(std::int64_t k) { return larger_of(1, k) + 36 * larger_of(1, divide_up(k, blocking::depth)); }
   static constexpr std::int64_t most_packed = blocking::chunk_rows * (blocking::longest + 36 * blocking::longest / blocking::depth);
 };

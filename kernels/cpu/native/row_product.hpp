@@ -25,7 +25,7 @@ template <class Terms> class row_product {
         v_k_(turned ? s.a_k : s.b_k),
         r_stride_(turned ? s.b_col : s.a_row),
         r_k_(turned ? s.b_k : s.a_k),
-        cut_(V_, R_, s.K, Terms::per_step),
+        cut_(V_, R_, s.K, Terms::per_step, Terms::k_unit, Terms::v_unit),
         packed_(packed),
         waiting_(waiting),
         packed_floats_(product_cut::packed_floats(s.M, s.N, s.K, s.batches)) {}
@@ -47,21 +47,21 @@ template <class Terms> class row_product {
 
   void make(const product_chunk& c) const {
     const vector_panels panels(c.vs);
-    constexpr std::int64_t block_panels = blocking::block_rows / blocking::cols;
+    constexpr std::int64_t block_panels = Terms::block_rows / blocking::cols;
     std::int64_t across = larger_of(1, block_panels * blocking::depth * Terms::per_step / cut_.depth),
-                 down = in_place() ? blocking::block_rows : 0;
+                 down = in_place() ? Terms::block_rows : 0;
     if (!in_place()) {
       across = smaller(across, 2 * block_panels);  // whole rows of narrow products: the fused body runs over several at a time
       const std::int64_t wide = larger_of(lanes, smaller(across * blocking::cols, panels.start(panels.count())));
-      down = blocking::tile_floats / wide / blocking::rows * blocking::rows;
+      down = blocking::tile_floats / wide / Terms::tile_rows * Terms::tile_rows;
     }
     while (divide_up(panels.count(), across) * divide_up(c.rs, down) * c.batches < 8) {
-      if (across > 1 && down <= 4 * blocking::rows) across /= 2;  // short rows before low blocks
-      else if (down > blocking::rows) down = whole(down / 2, blocking::rows);
+      if (across > 1 && down <= 4 * Terms::tile_rows) across /= 2;  // short rows before low blocks
+      else if (down > Terms::tile_rows) down = whole(down / 2, Terms::tile_rows);
       else break;
     }
     across = even_part(panels.count(), across, 1);
-    down = even_part(c.rs, down, blocking::rows);
+    down = even_part(c.rs, down, Terms::tile_rows);
     const std::int64_t columns = divide_up(panels.count(), across), rows = divide_up(c.rs, down);
     const std::int64_t blocks = divide_up(c.ks, cut_.depth), packs = c.batches * blocks * panels.count();
     const double nsec = double(c.batches) * double(c.vs) * double(larger_of(c.ks / Terms::per_step, 8)) * (0.1 + double(c.rs) / 60.0);
@@ -92,16 +92,17 @@ template <class Terms> class row_product {
   }
   /// Of packed panels, blocks of K with k terms in all.
   std::int64_t floats(const vector_panels& panels, std::int64_t k) const {
-    return panels.start(panels.count()) * divide_up(k, Terms::per_step) + divide_up(k, cut_.depth) * panels.count() * Terms::head;
+    return panels.start(panels.count()) * Terms::packed_steps(k) + divide_up(k, cut_.depth) * panels.count() * Terms::head;
   }
   /// Panel p in a block of k terms.
   static std::int64_t panel_at(const vector_panels& panels, std::int64_t p, std::int64_t k) {
-    return panels.start(p) * divide_up(k, Terms::per_step) + p * Terms::head;
+    return panels.start(p) * Terms::packed_steps(k) + p * Terms::head;
   }
 
   void fill(const product_chunk& c, const vector_panels& panels, const cell& at, int own) const {
     alignas(64) float tile[blocking::tile_floats];
     alignas(64) float copy[Terms::copy::floats(Terms::per_step * blocking::depth)];
+    [[maybe_unused]] const typename Terms::unit held{};
     const typename Terms::copy here(copy, cut_.depth, r_k_ == 1);
     const std::int64_t batch = c.batch + at.batch, r0 = c.r + at.r, v0 = panels.start(at.p0);
     place to = place_of(c, panels, at, tile);
@@ -113,17 +114,17 @@ template <class Terms> class row_product {
         const float* block = block_at(c, panels, at.batch, k0, own);
         if (!turned_ && rounded() && c.k + k0 + k >= s_.K)
           to.round_to(l_.out[0].as<bfloat16>() + (batch * s_.M + r0) * s_.N + c.v + v0, s_.N);
-        for (std::int64_t r = 0; r < at.rs; r += blocking::rows) {
-          const std::int64_t rows = smaller(blocking::rows, at.rs - r);
+        for (std::int64_t r = 0; r < at.rs; r += Terms::tile_rows) {
+          const std::int64_t rows = smaller(Terms::tile_rows, at.rs - r);
           auto taken = Terms::take(x + r * r_stride_ + k0 * r_k_, r_stride_, r_k_, rows, k, here);
-          const bool more = r + blocking::rows < at.rs;
-          const std::int64_t next_r = more ? r + blocking::rows : 0, next_k = more ? k0 : k0 + k;
-          const std::int64_t next_rows = smaller(blocking::rows, at.rs - next_r), next_ks = smaller(cut_.depth, c.ks - next_k);
+          const bool more = r + Terms::tile_rows < at.rs;
+          const std::int64_t next_r = more ? r + Terms::tile_rows : 0, next_k = more ? k0 : k0 + k;
+          const std::int64_t next_rows = smaller(Terms::tile_rows, at.rs - next_r), next_ks = smaller(cut_.depth, c.ks - next_k);
           const coming next(x + next_r * r_stride_ + next_k * r_k_, r_k_, r_stride_, next_ks, next_rows);
           for (std::int64_t p = at.p0; p < at.p1; ++p) {
             next.fetch(p - at.p0, at.p1 - at.p0);
-            panel_product(taken, rows, Terms::packed(block + panel_at(panels, p, k), panels.width(p), panels.elems(p)),
-                          to.part(r, panels.start(p) - v0), divide_up(k, Terms::per_step), old || k0 > 0);
+            auto packed = Terms::packed(block + panel_at(panels, p, k), panels.width(p), panels.elems(p));
+            panel_product(taken, rows, packed, to.part(r, panels.start(p) - v0), divide_up(k, Terms::per_step), old || k0 > 0);
           }
         }
       }
@@ -160,16 +161,26 @@ template <class Terms> class row_product {
           const std::int64_t have = smaller(lanes, cols - j);
           for (std::int64_t i = 0; i < have; ++i) __builtin_memcpy(&r[i], at + i * from.ld, sizeof r[i]);
           transpose(r);
-          for (std::int64_t i = 0; i < lanes; ++i) __builtin_memcpy(to + i * ld + j, &r[i], sizeof r[i]);
+          if (rounded()) {
+            put_rounded(r, rows, have, l_.out[0].as<bfloat16>() + (batch * s_.M + m) * s_.N + n + j);
+          } else {
+            for (std::int64_t i = 0; i < lanes; ++i) __builtin_memcpy(to + i * ld + j, &r[i], sizeof r[i]);
+          }
         }
-        if (rounded()) {
-          for (std::int64_t i = 0; i < rows; ++i)
-            math::narrow(some + i * ld, l_.out[0].as<bfloat16>() + (batch * s_.M + m + i) * s_.N + n, cols);
-        } else if (!straight) {
-          result_.finish(batch, m, m + rows, n, n + cols, some, ld);
-        }
+        if (!straight && !rounded()) result_.finish(batch, m, m + rows, n, n + cols, some, ld);
       }
     }
+  }
+
+  /// r[0:rows][0:cols] as rows of C.
+  void put_rounded(const vector (&r)[lanes], std::int64_t rows, std::int64_t cols, bfloat16* to) const {
+    vector least = 1 - vector{};
+    const auto bytes = std::size_t(cols) * sizeof *to;
+#pragma GCC unroll 16
+    for (std::int64_t i = 0; i < lanes; ++i)
+      if (i < rows) store_some(to + i * s_.N, rounded_quickly(r[i], least), bytes);
+    if (!any_below(least, 0x1p-126f)) return;
+    for (std::int64_t i = 0; i < rows; ++i) store_some(to + i * s_.N, native::rounded(r[i]), bytes);
   }
 
   const launch& l_;

@@ -1,6 +1,7 @@
 #pragma once
 /// What a step of a native product multiplies: numbers in f32, whatever the operands' format, or pairs of bf16. Both take 32 bits, so that blocks
-/// and panels have the same sizes in memory. Lengths along k are terms in the products' own sums, and steps in a packed operand.
+/// and panels have the same sizes in memory. Lengths along k are terms in the products' own sums, and steps in a packed operand. Those of a matrix
+/// unit: unit_terms.hpp.
 #include <isotope/kernels/cpu/matmul_result.hpp>
 #include <isotope/kernels/cpu/native/pair_product.hpp>
 
@@ -8,16 +9,23 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-struct single_terms {
-  static constexpr std::int64_t per_step = 1, head = 0;  // head: floats before a packed panel
-  static constexpr bool rounds = false;                  // the register tile does, where that is all that is left to do
+/// Of those that vectors multiply.
+struct vector_terms {
+  static constexpr std::int64_t tile_rows = blocking::rows, block_rows = blocking::block_rows, v_unit = blocking::chunk_unit;
+  struct unit {};  // what a task holds while it multiplies
+};
+
+struct single_terms : vector_terms {
+  static constexpr std::int64_t per_step = 1, k_unit = 1, head = 0;  // head: floats before a packed panel
+  static constexpr bool rounds = false;                              // the register tile does, where that is all that is left to do
   using rows = row_block;
   using copy = row_copy;
   using panel = native::panel;
 
   template <class F> static void with_type(const view& x, const F& f) { portable::with_type(x, f); }
+  static constexpr std::int64_t packed_steps(std::int64_t k) { return k; }
   /// Whether rows must be copied: for their format, or for strides that put those of a block into the same sets of L2.
-  static bool copied(const view& x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t) {
+  static bool copied(const view& x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t, std::int64_t) {
     return x.type != dtype::f32 || larger_of(row_stride, k_stride) % 1024 == 0;
   }
   static rows in_place(const view& x, std::int64_t at, std::int64_t row_stride, std::int64_t k_stride) {
@@ -51,15 +59,16 @@ struct single_terms {
   }
 };
 
-struct pair_terms {
-  static constexpr std::int64_t per_step = 2, head = 16;
+struct pair_terms : vector_terms {
+  static constexpr std::int64_t per_step = 2, k_unit = 2, head = 16;
   static constexpr bool rounds = true;
   using rows = pair_rows;
   using copy = pair_copy;
   using panel = pair_panel;
 
   template <class F> static void with_type(const view& x, const F& f) { f(x.as<const bfloat16>()); }
-  static bool copied(const view&, std::int64_t row_stride, std::int64_t k_stride, std::int64_t terms) {
+  static constexpr std::int64_t packed_steps(std::int64_t k) { return divide_up(k, 2); }
+  static bool copied(const view&, std::int64_t row_stride, std::int64_t k_stride, std::int64_t, std::int64_t terms) {
     return k_stride != 1 || terms % 2 != 0 || row_stride % 2048 == 0;
   }
   static rows in_place(const view& x, std::int64_t at, std::int64_t row_stride, std::int64_t) {
@@ -73,8 +82,12 @@ struct pair_terms {
   static void pack(const bfloat16* x, std::int64_t k_stride, std::int64_t stride, std::int64_t terms, std::int64_t elems,
                    std::int64_t width, float* y) {
     pack_pairs(x, k_stride, stride, terms, elems, width, y + head);
+    note(packed_steps(terms) * width, y);
+  }
+  /// Puts the exponents of a panel's numbers, so many words, before it.
+  static void note(std::int64_t count, float* y) {
     exponents found;
-    found.take(reinterpret_cast<const bfloat16*>(y + head), divide_up(terms, 2) * width * 2);
+    found.take(reinterpret_cast<const bfloat16*>(y + head), 2 * count);
     y[0] = float(found.least());
     y[1] = float(found.largest());
   }

@@ -31,6 +31,7 @@ template <Target T> class device {
       return fail(errc::missing_feature,
                   "this processor has no " + std::string(feature) + ", which the program was compiled for (" ISOTOPE_CPU_ARCH ")", "cpu",
                   "compile for it: -DCPU_ARCH=native there, or x86-64-v3");
+    if constexpr (config::has_bf16_tiles) static_cast<void>(tiles_refused());  // asks for them before threads start
     device d;
     d.pool_ = std::make_shared<cpu::thread_pool>(o.threads);
     d.diagnose_ = o.diagnose;
@@ -51,7 +52,12 @@ template <Target T> class device {
   template <class E> result<buffer<E>> allocate(std::int64_t length) const { return buffer<E>::allocate(length, pool_); }
 
   int threads() const { return pool_->size(); }
-  device_info info() const { return {.name = "cpu", .backend = "cpu", .kind = device_kind::cpu, .index = 0, .units = pool_->size()}; }
+  device_info info() const {
+    device_info r{.name = "cpu", .backend = "cpu", .kind = device_kind::cpu, .index = 0, .units = pool_->size()};
+    if constexpr (config::has_bf16_tiles)
+      r.facts.push_back({"bf16 products", tiles_refused().empty() ? "matrix unit (AMX)" : "vectors: " + std::string(tiles_refused())});
+    return r;
+  }
 
  private:
   std::shared_ptr<cpu::thread_pool> pool_;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "../../core/config.hpp"
+#include "tile_permission.hpp"
 
 namespace isotope::cpu {
 
@@ -67,6 +68,12 @@ inline processor_features features_here() {
 #endif
 #if defined(__AVX512BF16__)
   r.push({"avx512bf16", __builtin_cpu_supports("avx512bf16") != 0});
+#endif
+#if defined(__AMX_TILE__)
+  r.push({"amx-tile", tile_features_here().tile});
+#endif
+#if defined(__AMX_BF16__)
+  r.push({"amx-bf16", tile_features_here().bf16});
 #endif
   return r;
 }

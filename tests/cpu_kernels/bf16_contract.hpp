@@ -1,0 +1,86 @@
+#pragma once
+/// What products of bf16 are held to: against sums in f64 one unit in the last place of a bf16 result and 16 u sum |a b|, u = 2^-24, and below 2^-126
+/// half a place of 2^-149 for each term. Where a processor multiplies pairs of bf16 it takes subnormal numbers for zero; results may not.
+#include <sstream>
+#include <string>
+
+#include "compare.hpp"
+
+namespace isotope_test {
+
+struct operands {
+  std::int64_t M, N, K;
+  int order = 0;         // bit 0: A is stored (K,M), bit 1: B is stored (N,K)
+  std::int64_t gap = 0;  // elements between rows in memory
+};
+
+/// A matrix (rows, cols) whose rows lie cols + gap apart.
+struct matrix {
+  array memory;
+  cpu::view v;
+  template <class F>
+  matrix(std::int64_t rows, std::int64_t cols, std::int64_t gap, bool turned, const F& element)
+      : memory({turned ? cols : rows, (turned ? rows : cols) + gap}, dtype::bf16, 77), v(memory.v) {
+    const std::int64_t ld = v.dims[-1];
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = 0; j < cols; ++j) memory.set(turned ? j * ld + i : i * ld + j, element(i, j));
+    v.dims = {rows, cols};
+    v.strides = turned ? extents{1, ld} : extents{ld, 1};
+  }
+  double at(std::int64_t i, std::int64_t j) const { return memory.at(i * v.strides[0] + j * v.strides[1]); }
+};
+
+/// The first thing that Kernel does to break the contract, on 1, 2, 3 and 5 threads; empty: none.
+template <class Kernel, class F> std::string broken_contract(const operands& o, const F& element) {
+  std::ostringstream broken;
+  broken << "M " << o.M << " N " << o.N << " K " << o.K << " order " << o.order << " gap " << o.gap << ": ";
+  const matrix a(o.M, o.K, o.gap, (o.order & 1) != 0, [&](std::int64_t i, std::int64_t k) { return element(0, i, k); });
+  const matrix b(o.K, o.N, o.gap, (o.order & 2) != 0, [&](std::int64_t k, std::int64_t j) { return element(1, j, k); });
+  std::vector<double> wide_a(std::size_t(o.M * o.K)), wide_b(std::size_t(o.N * o.K));  // rows of A, columns of B
+  for (std::int64_t k = 0; k < o.K; ++k) {
+    for (std::int64_t i = 0; i < o.M; ++i) wide_a[std::size_t(i * o.K + k)] = a.at(i, k);
+    for (std::int64_t j = 0; j < o.N; ++j) wide_b[std::size_t(j * o.K + k)] = b.at(k, j);
+  }
+  for (const dtype result : {dtype::bf16, dtype::f32}) {
+    attributes t;
+    t.i = {1 + std::int64_t(result), 2};
+    t.f = {1, 0};
+    std::vector<array> out;
+    out.emplace_back(shape{o.M, o.N}, result);
+    const op_case c({a.v, b.v}, std::move(out), t);
+    const auto given = c.run<Kernel>(&pool_of(1));
+    for (std::int64_t i = 0; i < o.M; ++i)
+      for (std::int64_t j = 0; j < o.N; ++j) {
+        double w = 0, sum = 0;
+        for (std::int64_t k = 0; k < o.K; ++k) {
+          const double x = wide_a[std::size_t(i * o.K + k)] * wide_b[std::size_t(j * o.K + k)];
+          w += x;
+          sum += std::fabs(x);
+        }
+        const double g = given[0].at(i * o.N + j);
+        if (std::isnan(w) ? std::isnan(g) : w == g) continue;
+        const double place = result == dtype::bf16 ? std::fmax(std::ldexp(1.0, std::ilogb(w) - 7), 0x1p-133) : 0;
+        if (std::fabs(g - w) <= place + 0x1p-20 * sum + 0x1p-149 * double(o.K)) continue;
+        broken << "C[" << i << ", " << j << "] is " << g << ", in f64 " << w;
+        return broken.str();
+      }
+    for (const int threads : {2, 3, 5})
+      if (given[0].bytes != c.run<Kernel>(&pool_of(threads))[0].bytes) {
+        broken << "other bits with " << threads << " threads";
+        return broken.str();
+      }
+  }
+  return {};
+}
+template <class Kernel, class F> std::string broken_in_any_order(std::int64_t M, std::int64_t N, std::int64_t K, const F& element) {
+  for (int order = 0; order < 4; ++order)
+    for (const int gap : {0, 3})
+      if (auto broken = broken_contract<Kernel>({M, N, K, order, gap}, element); !broken.empty()) return broken;
+  return {};
+}
+/// In [-1, 1), a number for each place.
+inline double random_number(int operand, std::int64_t i, std::int64_t k) {
+  return 2 * double(philox(3, std::uint64_t(i * 65536 + k), std::uint32_t(operand), 7)[0]) * 0x1p-32 - 1;
+}
+
+}  // namespace isotope_test
