@@ -93,11 +93,11 @@ template <class Terms> class column_product {
               Terms::once(b + k0 * s_.b_k + panels.start(p) * s_.b_col, s_.b_k, s_.b_col, k, panels.elems(p), panels.width(p), right);
           const bool more = p + 1 < at.p1;
           const std::int64_t next_p = more ? p + 1 : at.p0, next_k = more ? k0 : k0 + k;
-          const coming next(b + next_k * s_.b_k + panels.start(next_p) * s_.b_col, s_.b_k, s_.b_col, smaller(cut_.depth, c.ks - next_k),
-                            panels.elems(next_p));
+          [[maybe_unused]] const coming next(b + next_k * s_.b_k + panels.start(next_p) * s_.b_col, s_.b_k, s_.b_col,
+                                             smaller(cut_.depth, c.ks - next_k), panels.elems(next_p));
           for (std::int64_t i = 0; i < steps; ++i) {
             const std::int64_t m = i * Terms::tile_rows;
-            next.fetch(i, steps);
+            if constexpr (Terms::fetches) next.fetch(i, steps);
             panel_product(left[i], smaller(Terms::tile_rows, at.ms - m), taken, to.part(m, panels.start(p) - n0),
                           divide_up(k, Terms::per_step), old || k0 > 0);
           }

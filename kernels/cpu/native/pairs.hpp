@@ -18,15 +18,19 @@ template <int... J>
 ISOTOPE_INLINE halves interleave(const rounded_vector& low, const rounded_vector& high, std::integer_sequence<int, J...>) {
   return __builtin_shufflevector(low, high, (J / 2 + J % 2 * int(lanes))...);
 }
+/// The pairs (low[j], high[j]).
+ISOTOPE_INLINE words interleave(const rounded_vector& low, const rounded_vector& high) {
+  const halves pairs = interleave(low, high, std::make_integer_sequence<int, 2 * int(lanes)>{});
+  words v;
+  __builtin_memcpy(&v, &pairs, sizeof v);
+  return v;
+}
 /// The pairs (a[j], b[j]) for j < lanes.
 ISOTOPE_INLINE words interleave(const bfloat16* a, const bfloat16* b) {
   rounded_vector low, high;
   __builtin_memcpy(&low, a, sizeof low);
   __builtin_memcpy(&high, b, sizeof high);
-  const halves pairs = interleave(low, high, std::make_integer_sequence<int, 2 * int(lanes)>{});
-  words v;
-  __builtin_memcpy(&v, &pairs, sizeof v);
-  return v;
+  return interleave(low, high);
 }
 /// v rounded to bf16, as bfloat16 does it.
 ISOTOPE_INLINE rounded_vector rounded(const vector& v) {

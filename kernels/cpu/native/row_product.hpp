@@ -4,6 +4,7 @@
 /// way round, and are turned in registers when they are done. So the weights of x W^T are neither copied nor turned.
 #include <isotope/kernels/cpu/native/product_cut.hpp>
 #include <isotope/kernels/cpu/native/terms.hpp>
+#include <isotope/kernels/cpu/native/turned_part.hpp>
 #include <isotope/kernels/cpu/native/two_phases.hpp>
 
 namespace isotope::cpu {
@@ -120,9 +121,9 @@ template <class Terms> class row_product {
           const bool more = r + Terms::tile_rows < at.rs;
           const std::int64_t next_r = more ? r + Terms::tile_rows : 0, next_k = more ? k0 : k0 + k;
           const std::int64_t next_rows = smaller(Terms::tile_rows, at.rs - next_r), next_ks = smaller(cut_.depth, c.ks - next_k);
-          const coming next(x + next_r * r_stride_ + next_k * r_k_, r_k_, r_stride_, next_ks, next_rows);
+          [[maybe_unused]] const coming next(x + next_r * r_stride_ + next_k * r_k_, r_k_, r_stride_, next_ks, next_rows);
           for (std::int64_t p = at.p0; p < at.p1; ++p) {
-            next.fetch(p - at.p0, at.p1 - at.p0);
+            if constexpr (Terms::fetches) next.fetch(p - at.p0, at.p1 - at.p0);
             auto packed = Terms::packed(block + panel_at(panels, p, k), panels.width(p), panels.elems(p));
             panel_product(taken, rows, packed, to.part(r, panels.start(p) - v0), divide_up(k, Terms::per_step), old || k0 > 0);
           }
@@ -147,6 +148,15 @@ template <class Terms> class row_product {
 
   /// C[m0:m1, n0:n1] from the cell whose rows are the columns of C.
   void turn(std::int64_t batch, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1, const place& from) const {
+    if (rounded()) {
+      for (std::int64_t m = m0; m < m1; m += lanes)
+        for (std::int64_t n = n0; n < n1; n += 2 * lanes) {
+          const turned_part part{from.at + (n - n0) * from.ld + m - m0, from.ld, smaller(2 * lanes, n1 - n), smaller(lanes, m1 - m)};
+          bfloat16* const to = l_.out[0].as<bfloat16>() + (batch * s_.M + m) * s_.N + n;
+          if (!turn_rounded<false>(part, to, s_.N)) turn_rounded<true>(part, to, s_.N);
+        }
+      return;
+    }
     alignas(64) float some[lanes * 256];
     for (std::int64_t m = m0; m < m1; m += lanes) {
       const std::int64_t rows = smaller(lanes, m1 - m);
@@ -161,26 +171,11 @@ template <class Terms> class row_product {
           const std::int64_t have = smaller(lanes, cols - j);
           for (std::int64_t i = 0; i < have; ++i) __builtin_memcpy(&r[i], at + i * from.ld, sizeof r[i]);
           transpose(r);
-          if (rounded()) {
-            put_rounded(r, rows, have, l_.out[0].as<bfloat16>() + (batch * s_.M + m) * s_.N + n + j);
-          } else {
-            for (std::int64_t i = 0; i < lanes; ++i) __builtin_memcpy(to + i * ld + j, &r[i], sizeof r[i]);
-          }
+          for (std::int64_t i = 0; i < lanes; ++i) __builtin_memcpy(to + i * ld + j, &r[i], sizeof r[i]);
         }
-        if (!straight && !rounded()) result_.finish(batch, m, m + rows, n, n + cols, some, ld);
+        if (!straight) result_.finish(batch, m, m + rows, n, n + cols, some, ld);
       }
     }
-  }
-
-  /// r[0:rows][0:cols] as rows of C.
-  void put_rounded(const vector (&r)[lanes], std::int64_t rows, std::int64_t cols, bfloat16* to) const {
-    vector least = 1 - vector{};
-    const auto bytes = std::size_t(cols) * sizeof *to;
-#pragma GCC unroll 16
-    for (std::int64_t i = 0; i < lanes; ++i)
-      if (i < rows) store_some(to + i * s_.N, rounded_quickly(r[i], least), bytes);
-    if (!any_below(least, 0x1p-126f)) return;
-    for (std::int64_t i = 0; i < rows; ++i) store_some(to + i * s_.N, native::rounded(r[i]), bytes);
   }
 
   const launch& l_;

@@ -12,7 +12,8 @@ namespace native {
 /// Of those that vectors multiply.
 struct vector_terms {
   static constexpr std::int64_t tile_rows = blocking::rows, block_rows = blocking::block_rows, v_unit = blocking::chunk_unit;
-  struct unit {};  // what a task holds while it multiplies
+  static constexpr bool fetches = true;  // what is taken next, from memory
+  struct unit {};                        // what a task holds while it multiplies
 };
 
 struct single_terms : vector_terms {

@@ -87,16 +87,14 @@ template <class Unit> class unit_copy {
   }
   /// 16 rows that lie beside one another: words of pairs, transposed in registers.
   static void take_columns(const bfloat16* x, std::int64_t k_stride, std::int64_t terms, bfloat16* to) {
-    vector r[lanes] = {};
-    static_assert(Unit::rows == lanes || lanes < 16);
-    for (std::int64_t j = 0; j < terms / 2; ++j) {
-      const words v = interleave(x + 2 * j * k_stride, x + (2 * j + 1) * k_stride);
+    static_assert(Unit::rows == lanes && Unit::terms == 2 * lanes);
+    const bfloat16 none[lanes]{};
+    vector r[lanes];
+#pragma GCC unroll 16
+    for (std::int64_t j = 0; j < lanes; ++j) {
+      const bfloat16 *even = x + 2 * j * k_stride, *odd = even + k_stride;
+      const words v = interleave(2 * j < terms ? even : none, 2 * j + 1 < terms ? odd : none);
       __builtin_memcpy(&r[j], &v, sizeof v);
-    }
-    if (terms % 2 != 0) {
-      const bfloat16 none[lanes]{};
-      const words v = interleave(x + (terms - 1) * k_stride, none);
-      __builtin_memcpy(&r[terms / 2], &v, sizeof v);
     }
     transpose(r);
 #pragma GCC unroll 16
