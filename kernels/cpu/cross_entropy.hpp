@@ -26,6 +26,20 @@ inline float sum_exp(const float* x, std::int64_t n, float m) {
   return total;
 }
 inline bool counts(std::int32_t target, std::int64_t V) { return target >= 0 && target < V; }
+/// How many rows count.
+inline std::int64_t count_of(const std::int32_t* targets, std::int64_t rows, std::int64_t V) {
+  std::int64_t counted = 0;
+  for (std::int64_t r = 0; r < rows; ++r) counted += counts(targets[r], V) ? 1 : 0;
+  return counted;
+}
+/// The mean of the losses of rows that count, in row order; 0 where none does.
+inline float mean_of_counted(const float* losses, const std::int32_t* targets, std::int64_t rows, std::int64_t V) {
+  double total = 0;
+  for (std::int64_t r = 0; r < rows; ++r)
+    if (counts(targets[r], V)) total += double(losses[r]);
+  const auto counted = double(count_of(targets, rows, V));
+  return counted == 0 ? 0.0f : float(total / counted);
+}
 
 struct cross_entropy {
   static constexpr std::int64_t scratch(const step_shapes& s) {
@@ -46,13 +60,7 @@ struct cross_entropy {
         losses[r] = counts(targets[r], V) ? lse - x[targets[r]] : 0.0f;
       }
     });
-    double total = 0, counted = 0;
-    for (std::int64_t r = 0; r < rows; ++r)
-      if (counts(targets[r], V)) {
-        total += double(losses[r]);
-        counted += 1;
-      }
-    *l.out[0].as<float>() = counted == 0 ? 0.0f : float(total / counted);
+    *l.out[0].as<float>() = mean_of_counted(losses, targets, rows, V);
   }
 };
 
@@ -64,9 +72,7 @@ struct cross_entropy_grad {
     const std::int64_t N = l.in[0].dims.cols(), V = l.attr->i[0], rows = l.in[1].dims.count();
     const auto* targets = l.in[1].as<const std::int32_t>();
     auto* buffers = static_cast<float*>(l.scratch);
-    std::int64_t counted = 0;
-    for (std::int64_t r = 0; r < rows; ++r) counted += counts(targets[r], V) ? 1 : 0;
-    const float k = scalar(l.in[3]) / float(larger_of(1, counted));
+    const float k = scalar(l.in[3]) / float(larger_of(1, count_of(targets, rows, V)));
     const row_chunks chunks(rows);
     for_tasks(l, chunks.count, double(rows * V) * 0.35, [&](std::int64_t t, int slice) {
       float* own = buffers + 2 * slice * N;

@@ -25,9 +25,29 @@ struct reduced_axes {
   }
 };
 
-class reduction {
+/// How rows are added up.
+struct plain_row_sums {
+  static constexpr std::int64_t columns = 512;
+
+  /// sum[c] = x[from, c0 + c] + ... + x[to - 1, c0 + c] in this order, c < n <= columns; rows are `pitch` apart.
+  static void add(const view& x, std::int64_t pitch, std::int64_t from, std::int64_t to, std::int64_t c0, std::int64_t n, float* sum) {
+    std::memset(sum, 0, std::size_t(n) * 4);
+    alignas(64) float buffer[columns];
+    for (std::int64_t k = from; k < to; ++k) {
+      const float* row = x.as<const float>() + k * pitch + c0;
+      if (x.type != dtype::f32) {
+        widen_run(x.data, x.type, k * pitch + c0, 1, buffer, n);
+        row = buffer;
+      }
+      ISOTOPE_IVDEP
+      for (std::int64_t c = 0; c < n; ++c) sum[c] += row[c];
+    }
+  }
+};
+
+template <class Rows> class reduction_by {
  public:
-  static constexpr std::int64_t block = 1024, chunk = 1 << 14, columns = 512;
+  static constexpr std::int64_t block = 1024, chunk = 1 << 14, columns = Rows::columns;
 
   static constexpr std::int64_t scratch(const step_shapes& s) {
     return 4 * larger_of(divide_up(s.in[0].count(), chunk), row_chunks::most * s.out[0].count());
@@ -49,6 +69,7 @@ class reduction {
   }
   /// The sum of the elements [first, first + n) of the flat index, n <= block.
   static float block_sum(const merged_axes& axes, const view& x, std::int64_t first, std::int64_t n) {
+    if (x.type == dtype::bf16 && axes.one_run(0)) return math::sum(x.as<const bfloat16>() + first, n);
     alignas(64) float buffer[block];
     const float* from = buffer;
     axes.runs(0, first, n, [&](std::int64_t offset, std::int64_t stride, std::int64_t at, std::int64_t length) {
@@ -89,22 +110,9 @@ class reduction {
     auto* partial = static_cast<float*>(l.scratch);
     const row_chunks chunks(r.terms);
     const std::int64_t across = divide_up(r.results, columns), pitch = axes.strides[0][1];
-    const auto part = [&](std::int64_t from, std::int64_t to, std::int64_t c0, std::int64_t n, float* sum) {
-      std::memset(sum, 0, std::size_t(n) * 4);
-      alignas(64) float buffer[columns];
-      for (std::int64_t k = from; k < to; ++k) {
-        const float* row = x.as<const float>() + k * pitch + c0;
-        if (x.type != dtype::f32) {
-          widen_run(x.data, x.type, k * pitch + c0, 1, buffer, n);
-          row = buffer;
-        }
-        ISOTOPE_IVDEP
-        for (std::int64_t c = 0; c < n; ++c) sum[c] += row[c];
-      }
-    };
     for_tasks(l, chunks.count * across, double(r.terms * r.results) * 0.15, [&](std::int64_t t, int) {
       const std::int64_t c0 = t / chunks.count * columns, k = t % chunks.count;
-      part(chunks.begin(k), chunks.end(k), c0, smaller(columns, r.results - c0), partial + k * r.results + c0);
+      Rows::add(x, pitch, chunks.begin(k), chunks.end(k), c0, smaller(columns, r.results - c0), partial + k * r.results + c0);
     });
     for_tasks(l, across, double(chunks.count * r.results) * 0.15, [&](std::int64_t t, int) {
       alignas(64) float sum[columns];
@@ -116,24 +124,24 @@ class reduction {
   }
 };
 
-struct sum {
-  static constexpr std::int64_t scratch(const step_shapes& s) { return reduction::scratch(s); }
+template <class Rows> struct sum_by {
+  static constexpr std::int64_t scratch(const step_shapes& s) { return reduction_by<Rows>::scratch(s); }
   static void run(const launch& l) {
-    reduction::run(l, [](float x) { return x; });
+    reduction_by<Rows>::run(l, [](float x) { return x; });
   }
 };
-struct mean {
-  static constexpr std::int64_t scratch(const step_shapes& s) { return reduction::scratch(s); }
+template <class Rows> struct mean_by {
+  static constexpr std::int64_t scratch(const step_shapes& s) { return reduction_by<Rows>::scratch(s); }
   static void run(const launch& l) {
     const auto terms = float(reduced_axes(l.in[0], l.attr->i[0]).terms);
-    reduction::run(l, [terms](float x) { return x / terms; });
+    reduction_by<Rows>::run(l, [terms](float x) { return x / terms; });
   }
 };
 
 }  // namespace portable
 }  // namespace arch
 
-template <VectorProgram P> struct kernel<op::sum, P, kernels::portable> : portable::sum {};
-template <VectorProgram P> struct kernel<op::mean, P, kernels::portable> : portable::mean {};
+template <VectorProgram P> struct kernel<op::sum, P, kernels::portable> : portable::sum_by<portable::plain_row_sums> {};
+template <VectorProgram P> struct kernel<op::mean, P, kernels::portable> : portable::mean_by<portable::plain_row_sums> {};
 
 }  // namespace isotope::cpu

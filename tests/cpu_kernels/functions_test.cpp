@@ -60,6 +60,12 @@ template <class Op> void check(double (*truth)(double), double ulps, double slac
 TEST(native_functions, exp_keeps_its_stated_error) {
   check<op::exp>([](double x) { return std::exp(x); }, 1.25);
 }
+TEST(native_functions, log_keeps_its_stated_error) {
+  check<op::log>([](double x) { return std::log(x); }, 1);
+}
+TEST(native_functions, sqrt_is_the_nearest_number) {
+  check<op::sqrt>([](double x) { return std::sqrt(x); }, 0.5);
+}
 TEST(native_functions, tanh_keeps_its_stated_error) {
   check<op::tanh>([](double x) { return std::tanh(x); }, 3);
 }
@@ -89,5 +95,23 @@ TEST(native_functions, are_right_at_zero_infinity_and_nan) {
   check_edges<op::sigmoid>(0.5f, 0, 1);
   check_edges<op::silu>(0, -0.0f, infinity);
   check_edges<op::gelu_tanh>(0, -0.0f, infinity);
+}
+
+/// Numbers of all kinds beside one another, one in 2000 of them subnormal or NaN, then subnormal ones alone.
+TEST(native_functions, bf16_is_rounded_as_the_format_says) {
+  constexpr std::size_t size = 1021;  // pairs of vectors, one, and a rest
+  std::vector<float> x(size);
+  std::vector<bfloat16> y(size);
+  std::uint32_t at = 1;
+  for (int round = 0; round < 4000; ++round) {
+    for (float& v : x) {
+      at = at * 1664525u + 1013904223u;
+      const bool special = round >= 3900 || at >> 21 == 0;
+      v = std::bit_cast<float>(special ? (at & 0x807f'ffffu) | (round % 2 == 0 ? 0 : 0x7f80'0000u) : at);
+    }
+    cpu::math::convert(x.data(), y.data(), std::int64_t(size));
+    for (std::size_t i = 0; i < size; ++i)
+      ASSERT_EQ(y[i].bits, bfloat16(x[i]).bits) << std::hex << std::bit_cast<std::uint32_t>(x[i]) << ", place " << std::dec << i;
+  }
 }
 }  // namespace

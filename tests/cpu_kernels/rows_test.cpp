@@ -42,7 +42,8 @@ template <class P> void norms(std::int64_t rows, std::int64_t C) {
   expect_matches<op::rms_norm_grad, P>(rms_back, {2 * step<P>, 1e-5});
 }
 TEST(norms, match_the_reference) {
-  for (auto [rows, C] : {std::array{1, 5}, {3, 17}, {40, 128}, {200, 65}, {2100, 33}}) {
+  // Widths around a vector and past a block of sums; rows that fill groups, and some over.
+  for (auto [rows, C] : {std::array{1, 5}, {2, 7}, {6, 15}, {3, 17}, {40, 128}, {200, 65}, {2100, 33}, {7, 768}, {5, 2113}}) {
     SCOPED_TRACE(testing::Message() << rows << " x " << C);
     norms<f32>(rows, C);
     norms<bf16>(rows, C);
@@ -120,22 +121,29 @@ TEST(attention, matches_the_reference_where_scores_are_scaled_by_a_negative_numb
   attend<bf16>(h);
 }
 
-template <class P> void classify(std::int64_t rows, std::int64_t V, bool ignored) {
-  const array x = make({rows, V}, P::type, 1, -5, 5);
+template <class P> void classify(std::int64_t rows, std::int64_t N, std::int64_t V, bool ignored) {
+  SCOPED_TRACE(testing::Message() << rows << " rows, " << V << " classes of " << N);
+  array x = make({rows, N}, P::type, 1, -5, 5);
+  if (N > 4096) x.set(4095, 30);  // the largest comes late, and where a vector ends
+  for (std::int64_t i = 0; i < rows * N; ++i)
+    if (i % N >= V) x.set(i, std::nan(""));
+  attributes a;
+  a.i[0] = V;
   array targets = ids({rows}, V, 2);
   for (std::int64_t i = 0; i < rows; i += ignored ? 1 : 5) targets.set(i, i % 2 == 0 ? -1 : double(V));
   const array dloss({}, dtype::f32, 1.7);
-  op_case forward({x.v, targets.v}, outputs(array({}, dtype::f32), array({rows}, dtype::f32)));
+  op_case forward({x.v, targets.v}, outputs(array({}, dtype::f32), array({rows}, dtype::f32)), a);
   expect_matches<op::cross_entropy, P>(forward, {1e-5, 1e-5});
   const auto r = forward.run<cpu::kernel<op::cross_entropy, P, kernels::reference>>(nullptr);
-  op_case back({x.v, targets.v, r[1].v, dloss.v}, outputs(array({rows, V}, P::type)));
+  op_case back({x.v, targets.v, r[1].v, dloss.v}, outputs(array({rows, N}, P::type)), a);
   expect_matches<op::cross_entropy_grad, P>(back, {step<P>});
 }
 TEST(cross_entropy, matches_the_reference) {
-  for (auto [rows, V] : {std::array{1, 1}, {7, 65}, {768, 65}, {33, 1500}}) {
-    classify<f32>(rows, V, false);
-    classify<bf16>(rows, V, false);
-    classify<f32>(rows, V, true);
+  for (auto [rows, N, V] :
+       {std::array{1, 1, 1}, {2, 7, 7}, {3, 16, 15}, {2, 17, 17}, {7, 72, 65}, {768, 65, 65}, {33, 1500, 1500}, {5, 50304, 50257}}) {
+    classify<f32>(rows, N, V, false);
+    classify<bf16>(rows, N, V, false);
+    classify<f32>(rows, N, V, true);
   }
 }
 TEST(cross_entropy, infinite_and_missing_logits_come_through) {
@@ -144,7 +152,17 @@ TEST(cross_entropy, infinite_and_missing_logits_come_through) {
   x.set(45, std::nan(""));
   for (int i = 80; i < 120; ++i) x.set(i, -infinity);
   const array targets = ids({3}, 5, 2);
-  expect_matches<op::cross_entropy, f32>({{x.v, targets.v}, outputs(array({}, dtype::f32), array({3}, dtype::f32))}, {1e-5, 1e-5});
+  attributes a;
+  a.i[0] = 40;
+  expect_matches<op::cross_entropy, f32>({{x.v, targets.v}, outputs(array({}, dtype::f32), array({3}, dtype::f32)), a}, {1e-5, 1e-5});
+  // Nothing but -inf in the first block of a row, then numbers.
+  array late = make({1, 5000}, dtype::f32, 3);
+  for (int i = 0; i < 4500; ++i) late.set(i, -infinity);
+  a.i[0] = 5000;
+  const array target = ids({1}, 1, 4);
+  array some({1}, dtype::i32, 4900);
+  expect_matches<op::cross_entropy, f32>({{late.v, some.v}, outputs(array({}, dtype::f32), array({1}, dtype::f32)), a}, {1e-5, 1e-5});
+  expect_matches<op::cross_entropy, f32>({{late.v, target.v}, outputs(array({}, dtype::f32), array({1}, dtype::f32)), a}, {1e-5, 1e-5});
 }
 
 template <class P> void look_up(std::int64_t V, std::int64_t C, std::int64_t rows) {
@@ -197,7 +215,7 @@ TEST(sum, matches_the_reference_over_any_axes) {
 
 TEST(softmax, matches_the_reference_along_any_axis) {
   const auto check = [&]<class P>(P) {
-    for (const shape& s : {shape{7, 65}, shape{40, 130}, shape{3, 1500}, shape{5, 20, 33}})
+    for (const shape& s : {shape{7, 65}, shape{3, 7}, shape{2, 15}, shape{40, 130}, shape{3, 1500}, shape{5, 20, 33}, shape{3, 50257}})
       for (int axis = 0; axis < s.rank; ++axis) {
         attributes a;
         a.i[0] = axis;

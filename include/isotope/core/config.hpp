@@ -18,8 +18,17 @@
 /// ISOTOPE_CONTRACT_HERE   the same for clang, as the function's first statement
 /// ISOTOPE_ADD_PAIRS       where config::has_bf16_pairs: sum += the products of the pairs of bf16 in a and b, vectors of 32-bit words
 /// ISOTOPE_ROUND_TO_BF16   where config::has_bf16_pairs: y = x rounded to bf16, subnormal numbers to zero
+/// ISOTOPE_ROUND_TWO_TO_BF16 the same of two vectors: y = a, then b
+/// ISOTOPE_SUBNORMAL_LANES where config::has_bf16_pairs: a bit of the mask is set where x, f32, is subnormal
 /// ISOTOPE_LEAST_MAGNITUDE where config::has_bf16_pairs: least = the smaller one of |least| and |x|; of a number and NaN the number
 /// ISOTOPE_TILES_...       where config::has_bf16_tiles: the matrix unit, tiles of 16 rows of 64 bytes named 0 to 7
+/// ISOTOPE_LOAD_LANES      where config::has_lane_masks: v = the elements of x whose bit of the mask is set, v's own elsewhere; v is a vector of
+///                         f32, or of as many numbers of 16 bits; what no bit is set for is not touched
+/// ISOTOPE_STORE_LANES     the way back
+/// ISOTOPE_SCALE_LANES     where config::has_scaled_lanes: y = 2^k y for whole k, vectors of f32, rounded once
+/// ISOTOPE_WIDEN_HALVES    where config::has_wide_halves: y = x of 16 bits as 32, vectors of config::vector_bytes and half of that
+/// ISOTOPE_SMALLER_LANES   where config::has_ordered_lanes: y = a < b ? a : b of vectors of f32 of config::vector_bytes: b where one is NaN
+/// ISOTOPE_LARGER_LANES    y = a > b ? a : b, likewise
 /// ISOTOPE_PAUSE           tells the processor that this is a spin loop
 
 #define ISOTOPE_TEXT_(x) #x
@@ -104,10 +113,14 @@
 #if defined(__AVX512BF16__) && defined(__AVX512DQ__)
 #define ISOTOPE_ADD_PAIRS(sum, a, b) asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b))
 #define ISOTOPE_ROUND_TO_BF16(y, x) asm("vcvtneps2bf16 %1, %0" : "=v"(y) : "v"(x))
+#define ISOTOPE_ROUND_TWO_TO_BF16(y, a, b) asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(y) : "v"(a), "v"(b))
+#define ISOTOPE_SUBNORMAL_LANES(mask, x) asm("vfpclassps $32, %1, %0" : "=Yk"(mask) : "v"(x))
 #define ISOTOPE_LEAST_MAGNITUDE(least, x) asm("vrangeps $10, %1, %0, %0" : "+v"(least) : "v"(x))
 #else
 #define ISOTOPE_ADD_PAIRS(sum, a, b) (static_cast<void>(sum), static_cast<void>(a), static_cast<void>(b))
 #define ISOTOPE_ROUND_TO_BF16(y, x) (static_cast<void>(y), static_cast<void>(x))
+#define ISOTOPE_ROUND_TWO_TO_BF16(y, a, b) (static_cast<void>(y), static_cast<void>(a), static_cast<void>(b))
+#define ISOTOPE_SUBNORMAL_LANES(mask, x) (static_cast<void>(mask), static_cast<void>(x))
 #define ISOTOPE_LEAST_MAGNITUDE(least, x) (static_cast<void>(least), static_cast<void>(x))
 #endif
 
@@ -126,6 +139,39 @@
 #define ISOTOPE_TILES_LOAD(t, at, stride) (static_cast<void>(t), static_cast<void>(at), static_cast<void>(stride))
 #define ISOTOPE_TILES_STORE(t, at, stride) (static_cast<void>(t), static_cast<void>(at), static_cast<void>(stride))
 #define ISOTOPE_TILES_ADD_PAIRS(c, a, b) (static_cast<void>(c), static_cast<void>(a), static_cast<void>(b))
+#endif
+
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+// "+m" of whole vectors: the compiler is told of more than is read or written
+#define ISOTOPE_LOAD_LANES(v, x, mask)                                                                               \
+  do {                                                                                                               \
+    if constexpr (sizeof(v) == 64) asm("vmovups %1, %0%{%2%}" : "+v"(v) : "m"(*(const char(*)[64])(x)), "Yk"(mask)); \
+    else asm("vmovdqu16 %1, %0%{%2%}" : "+v"(v) : "m"(*(const char(*)[32])(x)), "Yk"(mask));                         \
+  } while (false)
+#define ISOTOPE_STORE_LANES(y, v, mask)                                                                        \
+  do {                                                                                                         \
+    if constexpr (sizeof(v) == 64) asm("vmovups %1, %0%{%2%}" : "+m"(*(char(*)[64])(y)) : "v"(v), "Yk"(mask)); \
+    else asm("vmovdqu16 %1, %0%{%2%}" : "+m"(*(char(*)[32])(y)) : "v"(v), "Yk"(mask));                         \
+  } while (false)
+#else
+#define ISOTOPE_LOAD_LANES(v, x, mask) (static_cast<void>(v), static_cast<void>(x), static_cast<void>(mask))
+#define ISOTOPE_STORE_LANES(y, v, mask) (static_cast<void>(y), static_cast<void>(v), static_cast<void>(mask))
+#endif
+#if defined(__AVX512F__)
+// g++ 12 widens one half and then the other.
+#define ISOTOPE_WIDEN_HALVES(y, x) asm("vpmovzxwd %1, %0" : "=v"(y) : "vm"(x))
+#define ISOTOPE_SCALE_LANES(y, k) asm("vscalefps %1, %0, %0" : "+v"(y) : "v"(k))
+#else
+#define ISOTOPE_WIDEN_HALVES(y, x) (static_cast<void>(y), static_cast<void>(x))
+#define ISOTOPE_SCALE_LANES(y, k) (static_cast<void>(y), static_cast<void>(k))
+#endif
+
+#if defined(__AVX__)
+#define ISOTOPE_SMALLER_LANES(y, a, b) asm("vminps %2, %1, %0" : "=v"(y) : "v"(a), "v"(b))
+#define ISOTOPE_LARGER_LANES(y, a, b) asm("vmaxps %2, %1, %0" : "=v"(y) : "v"(a), "v"(b))
+#else
+#define ISOTOPE_SMALLER_LANES(y, a, b) (static_cast<void>(y), static_cast<void>(a), static_cast<void>(b))
+#define ISOTOPE_LARGER_LANES(y, a, b) (static_cast<void>(y), static_cast<void>(a), static_cast<void>(b))
 #endif
 
 #if defined(__x86_64__)
@@ -158,6 +204,34 @@ inline constexpr bool has_bf16_pairs = false;
 inline constexpr bool has_bf16_tiles = true;
 #else
 inline constexpr bool has_bf16_tiles = false;
+#endif
+
+/// Whether a vector of f32, or of as many numbers of 16 bits, is loaded and stored under a mask, whose other elements are not touched.
+#if defined(__AVX512BW__) && defined(__AVX512VL__)
+inline constexpr bool has_lane_masks = true;
+#else
+inline constexpr bool has_lane_masks = false;
+#endif
+
+/// Whether one instruction widens numbers of 16 bits to a whole vector.
+#if defined(__AVX512F__)
+inline constexpr bool has_wide_halves = true;
+#else
+inline constexpr bool has_wide_halves = false;
+#endif
+
+/// Whether one instruction takes the smaller of two numbers, where compilers make two of the choice.
+#if defined(__AVX__)
+inline constexpr bool has_ordered_lanes = true;
+#else
+inline constexpr bool has_ordered_lanes = false;
+#endif
+
+/// Whether one instruction multiplies by powers of two.
+#if defined(__AVX512F__)
+inline constexpr bool has_scaled_lanes = true;
+#else
+inline constexpr bool has_scaled_lanes = false;
 #endif
 
 /// Whether the compiler may reassociate arithmetic and assume that no NaN exists; the kernels cannot work so.

@@ -22,10 +22,19 @@ struct bf16_lanes {
     std::memcpy(&u, x, sizeof u);
     return u;
   }
+  static ISOTOPE_INLINE words widened(const halves& h) {
+    if constexpr (config::has_wide_halves) {
+      words u;
+      ISOTOPE_WIDEN_HALVES(u, h);
+      return u << 16;
+    } else {
+      return __builtin_convertvector(h, words) << 16;
+    }
+  }
   static ISOTOPE_INLINE words widened(const bfloat16* x) {
     halves h;
     std::memcpy(&h, x, sizeof h);
-    return __builtin_convertvector(h, words) << 16;
+    return widened(h);
   }
   /// The bits of f32 numbers, rounded as bfloat16 does it; below the upper half stands anything.
   static ISOTOPE_INLINE words rounded(words u) {
@@ -36,6 +45,38 @@ struct bf16_lanes {
   static ISOTOPE_INLINE void put_upper(words u, bfloat16* y) {
     const halves h = __builtin_convertvector(u >> 16, halves);
     std::memcpy(static_cast<void*>(y), &h, sizeof h);
+  }
+  /// The same as put_upper(rounded(u)), where the processor has an instruction for normal numbers.
+  static ISOTOPE_INLINE void put_rounded(words u, bfloat16* y) {
+    if constexpr (config::has_bf16_pairs && config::vector_bytes == 64) {
+      const auto x = std::bit_cast<numbers>(u);
+      std::uint16_t subnormal = 0;
+      ISOTOPE_SUBNORMAL_LANES(subnormal, x);
+      if (subnormal == 0) {
+        halves h;
+        ISOTOPE_ROUND_TO_BF16(h, x);
+        std::memcpy(static_cast<void*>(y), &h, sizeof h);
+        return;
+      }
+    }
+    put_upper(rounded(u), y);
+  }
+  /// put_rounded of two vectors, in half of its time: the look for subnormal numbers is one for both.
+  static ISOTOPE_INLINE void put_two_rounded(words u, words v, bfloat16* y) {
+    if constexpr (config::has_bf16_pairs && config::vector_bytes == 64) {
+      const auto a = std::bit_cast<numbers>(u), b = std::bit_cast<numbers>(v);
+      std::uint16_t first = 0, second = 0;
+      ISOTOPE_SUBNORMAL_LANES(first, a);
+      ISOTOPE_SUBNORMAL_LANES(second, b);
+      if ((first | second) == 0) {
+        words both;
+        ISOTOPE_ROUND_TWO_TO_BF16(both, a, b);
+        std::memcpy(static_cast<void*>(y), &both, sizeof both);
+        return;
+      }
+    }
+    put_upper(rounded(u), y);
+    put_upper(rounded(v), y + count);
   }
   static ISOTOPE_INLINE void put(words u, float* y) { std::memcpy(y, &u, sizeof u); }
 };
@@ -49,7 +90,9 @@ inline void widen(const bfloat16* x, float* y, std::int64_t n) {
 /// y[i] = x[i], rounded
 inline void narrow(const float* x, bfloat16* y, std::int64_t n) {
   std::int64_t i = 0;
-  for (; i + bf16_lanes::count <= n; i += bf16_lanes::count) bf16_lanes::put_upper(bf16_lanes::rounded(bf16_lanes::bits_of(x + i)), y + i);
+  for (; i + 2 * bf16_lanes::count <= n; i += 2 * bf16_lanes::count)
+    bf16_lanes::put_two_rounded(bf16_lanes::bits_of(x + i), bf16_lanes::bits_of(x + i + bf16_lanes::count), y + i);
+  for (; i + bf16_lanes::count <= n; i += bf16_lanes::count) bf16_lanes::put_rounded(bf16_lanes::bits_of(x + i), y + i);
   for (; i < n; ++i) y[i] = bfloat16(x[i]);
 }
 /// x[i] rounded to bf16, in place.

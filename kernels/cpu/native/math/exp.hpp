@@ -17,14 +17,22 @@ ISOTOPE_INLINE power power_of_e(vector x) {
   return {shifted, madd(r * r, polynomial(r, c), r)};
 }
 
-/// Error: 1.25 ULP. +-inf, NaN, overflow and subnormal results are right.
-ISOTOPE_INLINE vector exp(vector x) {
-  using whole_numbers __attribute__((vector_size(config::vector_bytes))) = std::int32_t;
-  const power e = power_of_e(at_least(at_most(x, 105.0f), -105.0f));
-  const auto k = std::bit_cast<whole_numbers>(e.shifted) - std::bit_cast<std::int32_t>(power::shift);
-  const auto half = std::bit_cast<words>(k >> 1), rest = std::bit_cast<words>(k) - half;  // 2^k in two factors: no early overflow
-  return (1.0f + e.p) * from_bits((half << 23) + 0x3f80'0000u) * from_bits((rest << 23) + 0x3f80'0000u);
+/// 2^k (1 + p), rounded at 1 + p and, below 2^-126, once more.
+ISOTOPE_INLINE vector whole_power(const power& e) {
+  vector y = 1.0f + e.p;
+  if constexpr (config::has_scaled_lanes) {
+    ISOTOPE_SCALE_LANES(y, e.shifted - power::shift);
+    return y;
+  } else {
+    using whole_numbers __attribute__((vector_size(config::vector_bytes))) = std::int32_t;
+    const auto k = std::bit_cast<whole_numbers>(e.shifted) - std::bit_cast<std::int32_t>(power::shift);
+    const auto half = std::bit_cast<words>(k >> 1), rest = std::bit_cast<words>(k) - half;  // in two factors: no early overflow
+    return y * from_bits((half << 23) + 0x3f80'0000u) * from_bits((rest << 23) + 0x3f80'0000u);
+  }
 }
+
+/// Error: 1.25 ULP. +-inf, NaN, overflow and subnormal results are right.
+ISOTOPE_INLINE vector exp(vector x) { return whole_power(power_of_e(at_least(at_most(x, 105.0f), -105.0f))); }
 
 }  // namespace native::lanewise
 }  // namespace arch

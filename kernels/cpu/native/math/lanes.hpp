@@ -25,9 +25,28 @@ ISOTOPE_INLINE vector from_bits(words u) { return std::bit_cast<vector>(u); }
 ISOTOPE_INLINE vector magnitude(vector x) { return from_bits(bits(x) & 0x7fff'ffffu); }
 /// y >= 0 with the sign of x.
 ISOTOPE_INLINE vector with_sign(vector y, vector x) { return from_bits(bits(y) | (bits(x) & 0x8000'0000u)); }
+/// The larger, the smaller of a and b; b where one is NaN.
+ISOTOPE_INLINE vector larger(const vector& a, const vector& b) {
+  if constexpr (config::has_ordered_lanes) {
+    vector y;
+    ISOTOPE_LARGER_LANES(y, a, b);
+    return y;
+  } else {
+    return a > b ? a : b;
+  }
+}
+ISOTOPE_INLINE vector smaller(const vector& a, const vector& b) {
+  if constexpr (config::has_ordered_lanes) {
+    vector y;
+    ISOTOPE_SMALLER_LANES(y, a, b);
+    return y;
+  } else {
+    return a < b ? a : b;
+  }
+}
 /// The smaller, the larger of x and a bound; NaN stays.
-ISOTOPE_INLINE vector at_most(vector x, float bound) { return x > bound ? all(bound) : x; }
-ISOTOPE_INLINE vector at_least(vector x, float bound) { return x < bound ? all(bound) : x; }
+ISOTOPE_INLINE vector at_most(vector x, float bound) { return smaller(all(bound), x); }
+ISOTOPE_INLINE vector at_least(vector x, float bound) { return larger(all(bound), x); }
 
 /// e^t as 2^k (1 + p), in a form that says k twice: the bits of `shifted` are those of `shift` plus k.
 struct power {

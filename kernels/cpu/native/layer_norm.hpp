@@ -1,0 +1,139 @@
+#pragma once
+/// Bound by loads and stores of L1: a group of rows stays there from the statistics to the result, and weights, dweight and dbias pass once a group.
+/// bf16 is widened and rounded in registers. Backward adds dweight and dbias of a chunk of rows to partial sums of its own, which are summed in chunk
+/// order.
+#include <cmath>
+
+#include <isotope/kernels/cpu/layer_norm.hpp>
+#include <isotope/kernels/cpu/native/programs.hpp>
+#include <isotope/kernels/cpu/native/row_groups.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+struct layer_norm {
+  static constexpr std::uint32_t inplace = 1;
+
+  static constexpr std::int64_t scratch(const step_shapes& s) { return portable::layer_norm::scratch(s); }
+  static void run(const launch& l) {
+    if (!with_format({l.in[0].type, l.out[0].type}, [&](auto t) { run_on<decltype(t)>(l); })) portable::layer_norm::run(l);
+  }
+
+ private:
+  template <class T> static void run_on(const launch& l) {
+    const std::int64_t C = l.in[0].dims.cols(), rows = l.in[0].dims.rows();
+    if (C == 0 || rows == 0) return;
+    auto* buffers = static_cast<float*>(l.scratch);
+    const float* weight = portable::read_row(l.in[1], 0, C, buffers);
+    const float* bias = portable::read_row(l.in[2], 0, C, buffers + C);
+    const row_chunks chunks(rows);
+    for_tasks(l, chunks.count, double(rows) * (30 + double(C) * 0.1), [&](std::int64_t t, int) {
+      for_groups(chunks.begin(t), chunks.end(t), [&](std::int64_t r, auto n) {
+        normalise<n()>(l.in[0].as<const T>() + r * C, l.out[0].as<T>() + r * C, C, weight, bias, float(l.attr->f[0]),
+                       l.out[1].as<float>() + r, l.out[2].as<float>() + r);
+      });
+    });
+  }
+  template <int Rows, class T>
+  static void normalise(const T* x, T* y, std::int64_t C, const float* weight, const float* bias, float epsilon, float* means,
+                        float* rstds) {
+    constexpr auto rows = std::make_index_sequence<std::size_t(Rows)>{};
+    float mean[Rows], rstd[Rows];
+    sum_columns<Rows, 2>(C, mean, [&](auto& sum, std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA {
+      math::unrolled(rows, [&](auto r) ISOTOPE_INLINE_LAMBDA { sum[r] += load(x + std::int64_t(r) * C + j, amount); });
+    });
+    for (float& m : mean) m /= float(C);
+    sum_columns<Rows, 2>(C, rstd, [&](auto& sum, std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA {
+      math::unrolled(rows, [&](auto r) ISOTOPE_INLINE_LAMBDA {
+        const vector d = within(load(x + std::int64_t(r) * C + j, amount) - mean[r], amount);
+        sum[r] = lanewise::madd(d, d, sum[r]);
+      });
+    });
+    for (float& s : rstd) s = 1.0f / std::sqrt(s / float(C) + epsilon);
+    put_rows<Rows>(C, y, [&](vector(&result)[Rows], std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA {
+      const vector w = load(weight + j, amount), b = load(bias + j, amount);
+      math::unrolled(rows, [&](auto r) ISOTOPE_INLINE_LAMBDA {
+        result[r] = lanewise::madd((load(x + std::int64_t(r) * C + j, amount) - mean[r]) * rstd[r], w, b);
+      });
+    });
+    for (int r = 0; r < Rows; ++r) {
+      means[r] = mean[r];
+      rstds[r] = rstd[r];
+    }
+  }
+};
+
+struct layer_norm_grad {
+  static constexpr std::uint32_t inplace = portable::layer_norm_grad::inplace;
+
+  static constexpr std::int64_t scratch(const step_shapes& s) { return portable::layer_norm_grad::scratch(s); }
+  static void run(const launch& l) {
+    if (!with_format({l.in[0].type, l.in[5].type, l.out[0].type}, [&](auto t) { run_on<decltype(t)>(l); }))
+      portable::layer_norm_grad::run(l);
+  }
+
+ private:
+  template <class T> struct operands {
+    const T *x, *dy;
+    T* dx;
+    const float *mean, *rstd, *weight;
+    std::int64_t C;
+    operands at(std::int64_t r) const { return {x + r * C, dy + r * C, dx + r * C, mean + r, rstd + r, weight, C}; }
+  };
+
+  template <class T> static void run_on(const launch& l) {
+    const view& dx = l.out[0];
+    const std::int64_t C = dx.dims.cols(), rows = dx.dims.rows();
+    if (C == 0) return;
+    const row_chunks chunks(rows);
+    auto* partial = static_cast<float*>(l.scratch);  // (chunks, 2, C): dweight, dbias
+    const float* weight = portable::read_row(l.in[1], 0, C, partial + 2 * C * row_chunks::limit(rows));
+    const operands<T> all{
+        l.in[0].as<const T>(), l.in[5].as<const T>(), dx.as<T>(), l.in[3].as<const float>(), l.in[4].as<const float>(), weight, C};
+    for_tasks(l, chunks.count, double(rows) * (40 + double(C) * 0.15), [&](std::int64_t t, int) {
+      float* sums = partial + 2 * t * C;
+      std::memset(sums, 0, std::size_t(2 * C) * 4);
+      for_groups(chunks.begin(t), chunks.end(t), [&](std::int64_t r, auto n) { group<n()>(all.at(r), sums, sums + C); });
+    });
+    portable::sum_partials(partial, chunks.count, 2 * C, l.out[1].as<float>(), C);
+    portable::sum_partials(partial + C, chunks.count, 2 * C, l.out[2].as<float>(), C);
+  }
+  template <int Rows, class T> static void group(const operands<T>& o, float* dweight, float* dbias) {
+    constexpr auto rows = std::make_index_sequence<std::size_t(Rows)>{};
+    const std::int64_t C = o.C;
+    float mean[Rows], rstd[Rows], of_e[Rows], of_eh[Rows], sums[2 * Rows];  // averages of e = dy weight and of e h
+    for (int r = 0; r < Rows; ++r) mean[r] = o.mean[r], rstd[r] = o.rstd[r];
+    sum_columns<2 * Rows, 2>(C, sums, [&](auto& sum, std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA {
+      const vector w = load(o.weight + j, amount);
+      math::unrolled(rows, [&](auto r) ISOTOPE_INLINE_LAMBDA {
+        const std::int64_t at = std::int64_t(r) * C + j;
+        const vector e = load(o.dy + at, amount) * w;
+        sum[2 * r] += e;
+        sum[2 * r + 1] = lanewise::madd(e, within((load(o.x + at, amount) - mean[r]) * rstd[r], amount), sum[2 * r + 1]);
+      });
+    });
+    for (int r = 0; r < Rows; ++r) of_e[r] = sums[2 * r] / float(C), of_eh[r] = sums[2 * r + 1] / float(C);
+    put_rows<Rows>(C, o.dx, [&](vector(&result)[Rows], std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA {
+      const vector w = load(o.weight + j, amount);
+      vector dw = load(dweight + j, amount), db = load(dbias + j, amount);
+      math::unrolled(rows, [&](auto r) ISOTOPE_INLINE_LAMBDA {
+        const std::int64_t at = std::int64_t(r) * C + j;
+        const vector g = load(o.dy + at, amount), h = (load(o.x + at, amount) - mean[r]) * rstd[r];
+        dw = lanewise::madd(g, h, dw);
+        db += g;
+        result[r] = rstd[r] * lanewise::madd(-h, lanewise::all(of_eh[r]), g * w - of_e[r]);
+      });
+      store(dweight + j, dw, amount);
+      store(dbias + j, db, amount);
+    });
+  }
+};
+
+}  // namespace native
+}  // namespace arch
+
+template <NativeProgram P> struct kernel<op::layer_norm, P, kernels::native> : native::layer_norm {};
+template <NativeProgram P> struct kernel<op::layer_norm_grad, P, kernels::native> : native::layer_norm_grad {};
+
+}  // namespace isotope::cpu

@@ -1,0 +1,24 @@
+#pragma once
+/// Bound by the square root and the division.
+#include <isotope/kernels/cpu/native/each_row.hpp>
+#include <isotope/op/sqrt.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+struct sqrt : each_row<sqrt, 1> {
+  static ISOTOPE_INLINE vector of(vector x) { return ISOTOPE_SQRT_LANES(x); }
+};
+
+struct sqrt_grad : each_row<sqrt_grad, 2> {
+  static ISOTOPE_INLINE vector of(vector y, vector dy) { return dy / (2.0f * y); }
+};
+
+}  // namespace native
+}  // namespace arch
+
+template <NativeProgram P> struct kernel<op::sqrt, P, kernels::native> : native::sqrt {};
+template <NativeProgram P> struct kernel<op::sqrt_grad, P, kernels::native> : native::sqrt_grad {};
+
+}  // namespace isotope::cpu

@@ -1,0 +1,19 @@
+#pragma once
+/// Bound by bytes.
+#include <isotope/kernels/cpu/native/each_row.hpp>
+#include <isotope/op/square.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+struct square : each_row<square, 1> {
+  static ISOTOPE_INLINE vector of(vector x) { return x * x; }
+};
+
+}  // namespace native
+}  // namespace arch
+
+template <NativeProgram P> struct kernel<op::square, P, kernels::native> : native::square {};
+
+}  // namespace isotope::cpu
