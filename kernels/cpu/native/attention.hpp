@@ -155,13 +155,7 @@ template <class Terms> class attention {
     const auto y = h_.rows(l_.out[0], b_, head_).from_row(q0_);
     float* lse = l_.out[1].as<float>() + (b_ * h_.H + head_) * h_.S + q0_;
     for (std::int64_t q = 0; q < n_; ++q) {
-      float* row = result_ + q * width_;
-      if (lie_whole(y, h_.D)) {
-        for (std::int64_t d = 0; d < h_.D; d += lanes) put_vector(y.f32() + q * y.stride + d, vector_at(row + d) * factor[q]);
-      } else {
-        scale_row(row, factor[q], width_);
-        store_row(y, q, row, h_.D);
-      }
+      store_row<Terms>(y, q, result_ + q * width_, h_.D, factor[q]);
       lse[q] = sum_[q] == 0 ? -infinity : top_[q] + logs[q];
     }
   }

@@ -59,8 +59,8 @@ template <class Terms> class attention_grad {
     if (direct_) return;
     const auto dk = h_.rows(l_.out, 1, b_, group_), dv = h_.rows(l_.out, 2, b_, group_);
     for (std::int64_t t = 0; t < h_.T; ++t) {
-      store_row(dk, t, dk_ + t * width_, h_.D);
-      store_row(dv, t, dv_ + t * width_, h_.D);
+      store_row<Terms>(dk, t, dk_ + t * width_, h_.D, 1);
+      store_row<Terms>(dv, t, dv_ + t * width_, h_.D, 1);
     }
   }
 
@@ -105,7 +105,7 @@ template <class Terms> class attention_grad {
                            [&](std::int64_t i, std::int64_t some) { return tile_part{0, t.seen(i + some), 0}; });
     }
     if (lie_whole(out, h_.D)) return;
-    for (std::int64_t i = 0; i < n; ++i) store_row(out, i, dq + i * dq_stride, h_.D);
+    for (std::int64_t i = 0; i < n; ++i) store_row<Terms>(out, i, dq + i * dq_stride, h_.D, 1);
   }
   /// p = exp(scale s + mask - lse), ds = scale p (dp - delta); both keys by queries.
   /// Dropped: p = 0 and dp = 0, else both grow by the factor. `row`: of the first query among all of (B,H,S).

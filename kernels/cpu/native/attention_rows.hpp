@@ -26,12 +26,6 @@ inline row_block whole_rows(const head_rows& x, std::int64_t rows, std::int64_t 
   with_type(x, [&](const auto* from) { pack_right(from, x.stride, 1, rows, D, width, room); });
   return {room, width, 1};
 }
-/// Row `row` of x from n floats.
-inline void store_row(const head_rows& x, std::int64_t row, const float* from, std::int64_t n) {
-  if (x.type == dtype::bf16) math::narrow(from, static_cast<bfloat16*>(x.data) + x.at + row * x.stride, n);
-  else __builtin_memcpy(x.f32() + row * x.stride, from, std::size_t(n) * sizeof(float));
-}
-
 ISOTOPE_INLINE vector vector_at(const float* x) {
   vector v;
   __builtin_memcpy(&v, x, sizeof v);

@@ -2,6 +2,7 @@
 /// Operands of a product in f32, as the register tile reads them: panels of whole vectors, k after k, zeros beyond the operand; and rows.
 ///
 /// Panels are bound by shuffles where memory runs along k, rows and the other panels by bytes.
+#include <isotope/kernels/cpu/math/convert.hpp>
 #include <isotope/kernels/cpu/native/transpose.hpp>
 #include <isotope/kernels/cpu/pack.hpp>
 
@@ -15,11 +16,7 @@ template <class T> ISOTOPE_INLINE vector load_vector(const T* x) {
   if constexpr (std::is_same_v<T, float>) {
     __builtin_memcpy(&v, x, sizeof v);
   } else if constexpr (std::is_same_v<T, bfloat16>) {
-    using bits __attribute__((vector_size(config::vector_bytes))) = std::uint32_t;
-    using half __attribute__((vector_size(config::vector_bytes / 2))) = std::uint16_t;
-    half h;
-    __builtin_memcpy(&h, x, sizeof h);
-    const bits wide = __builtin_convertvector(h, bits) << 16;
+    const auto wide = math::bf16_lanes::widened(x);
     __builtin_memcpy(&v, &wide, sizeof v);
   } else {
     portable::sixteen wide;

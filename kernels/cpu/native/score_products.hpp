@@ -76,13 +76,19 @@ struct single_scores {
     const row_block r = whole_rows(x, rows, D, room);
     return {r, {r.data, r.row_stride, whole(D, lanes), whole(D, lanes)}};
   }
-  static left on_left(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) { return whole_rows(x, rows, D, room); }
+  /// Rows that pass once, a register tile after the other: their sets of L1 do not matter.
+  static left on_left(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
+    return x.type == dtype::f32 ? row_block{x.f32(), x.stride, 1} : whole_rows(x, rows, D, room);
+  }
   static panel on_right(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) { return both(x, rows, D, room).right; }
   /// The columns are the rows of x, zeros past the last.
   static panel turned(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
     const std::int64_t width = whole(rows, lanes);
     with_type(x, [&](const auto* from) { pack_right(from, 1, x.stride, D, rows, width, room); });
     return {room, width, width, width};
+  }
+  static ISOTOPE_INLINE rounded_vector round(const vector& x) {
+    return __builtin_convertvector(math::bf16_lanes::rounded(lanewise::bits(x)) >> 16, rounded_vector);
   }
   /// The queries of a tile of weights are the rows, the keys the terms; and the other way round.
   static left by_query(const float* tile) { return {tile, 1, score_tile::block}; }
@@ -123,7 +129,7 @@ struct pair_scores {
   }
   /// The pairs (a[j], b[j]) at `to`.
   static ISOTOPE_INLINE void put_pairs(float* to, const rounded_vector& a, const rounded_vector& b) {
-    const words w = __builtin_convertvector(a, words) | __builtin_convertvector(b, words) << 16;
+    const words w = interleave(a, b);
     __builtin_memcpy(to, &w, sizeof w);
   }
   static ISOTOPE_INLINE void put_row(float* tile, std::int64_t key, std::int64_t query, const rounded_vector& x) {
@@ -133,6 +139,21 @@ struct pair_scores {
  private:
   static const bfloat16* first(const head_rows& x) { return static_cast<const bfloat16*>(x.data) + x.at; }
 };
+
+/// Row `row` of x: n floats, which may be read in whole vectors, times a factor.
+template <class Terms>
+ISOTOPE_INLINE void store_row(const head_rows& x, std::int64_t row, const float* from, std::int64_t n, float factor) {
+  const auto put = [n](auto* to, std::int64_t d, const auto& v) ISOTOPE_INLINE_LAMBDA {
+    if (n - d >= lanes) __builtin_memcpy(static_cast<void*>(to), &v, sizeof v);
+    else __builtin_memcpy(static_cast<void*>(to), &v, std::size_t(n - d) * sizeof *to);
+  };
+  const std::int64_t at = x.at + row * x.stride;
+  if (x.type == dtype::bf16) {
+    for (std::int64_t d = 0; d < n; d += lanes) put(static_cast<bfloat16*>(x.data) + at + d, d, Terms::round(vector_at(from + d) * factor));
+  } else {
+    for (std::int64_t d = 0; d < n; d += lanes) put(static_cast<float*>(x.data) + at + d, d, vector_at(from + d) * factor);
+  }
+}
 
 /// Whether rows of D of these operands are pairs of bf16.
 inline bool in_pairs(const launch& l, std::initializer_list<std::size_t> operands, std::int64_t D) {
