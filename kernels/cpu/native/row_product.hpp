@@ -108,6 +108,8 @@ template <class Terms> class row_product {
     const std::int64_t batch = c.batch + at.batch, r0 = c.r + at.r, v0 = panels.start(at.p0);
     place to = place_of(c, panels, at, tile);
     const bool old = c.k > 0 || (in_place() && result_.adds());
+    // Rows are finished while they are in L1, those with one block of K all in the same place.
+    const bool by_strips = !turned_ && !result_.direct() && !rounded() && !cut_.waits, one_strip = by_strips && c.ks <= cut_.depth;
     Terms::with_type(row_side(), [&](const auto* x) {
       x += row_offset(batch) + r0 * r_stride_ + c.k * r_k_;
       for (std::int64_t k0 = 0; k0 < c.ks || k0 == 0; k0 += cut_.depth) {
@@ -122,15 +124,18 @@ template <class Terms> class row_product {
           const std::int64_t next_r = more ? r + Terms::tile_rows : 0, next_k = more ? k0 : k0 + k;
           const std::int64_t next_rows = smaller(Terms::tile_rows, at.rs - next_r), next_ks = smaller(cut_.depth, c.ks - next_k);
           [[maybe_unused]] const coming next(x + next_r * r_stride_ + next_k * r_k_, r_k_, r_stride_, next_ks, next_rows);
+          const place strip = to.part(one_strip ? 0 : r, 0);
           for (std::int64_t p = at.p0; p < at.p1; ++p) {
             if constexpr (Terms::fetches) next.fetch(p - at.p0, at.p1 - at.p0);
             auto packed = Terms::packed(block + panel_at(panels, p, k), panels.width(p), panels.elems(p));
-            panel_product(taken, rows, packed, to.part(r, panels.start(p) - v0), divide_up(k, Terms::per_step), old || k0 > 0);
+            panel_product(taken, rows, packed, strip.part(0, panels.start(p) - v0), divide_up(k, Terms::per_step), old || k0 > 0);
           }
+          if (by_strips && k0 + k >= c.ks)
+            result_.finish(batch, r0 + r, r0 + r + rows, c.v + v0, smaller(V_, c.v + panels.start(at.p1)), strip.at, strip.ld);
         }
       }
     });
-    if (c.k + c.ks < s_.K) return;
+    if (by_strips || c.k + c.ks < s_.K) return;
     if (turned_) {
       turn(batch, c.v + v0, smaller(V_, c.v + panels.start(at.p1)), r0, r0 + at.rs, to);
     } else if (!result_.direct() && !rounded()) {
