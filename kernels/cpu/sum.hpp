@@ -69,7 +69,6 @@ template <class Rows> class reduction_by {
   }
   /// The sum of the elements [first, first + n) of the flat index, n <= block.
   static float block_sum(const merged_axes& axes, const view& x, std::int64_t first, std::int64_t n) {
-    if (x.type == dtype::bf16 && axes.one_run(0)) return math::sum(x.as<const bfloat16>() + first, n);
     alignas(64) float buffer[block];
     const float* from = buffer;
     axes.runs(0, first, n, [&](std::int64_t offset, std::int64_t stride, std::int64_t at, std::int64_t length) {
