@@ -1,11 +1,13 @@
-// One row per op and shape of the cpu backend's portable kernels, in one or all threads: time, FLOP/s or bytes/s, and the share of what this
-// machine reaches with the same threads (a register-bound loop of multiply-adds; a copy of 256 MB).
+// One row per op and shape of the cpu backend's portable kernels, and of native attention, in one or all threads: time, FLOP/s or bytes/s, and the
+// share of what this machine reaches with the same threads (a register-bound loop of multiply-adds; a copy of 256 MB).
 //   bench_cpu_kernels --benchmark_filter=matmul --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
 #include <isotope/kernels/cpu/all.hpp>
+#include <isotope/kernels/cpu/native/all.hpp>
 
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <ctime>
 #include <functional>
@@ -188,7 +190,7 @@ template <class P> void norm_row(benchmark::State& state, std::int64_t rows, std
     j.measure<cpu::kernel<op::layer_norm, P, kernels::portable>>(state, all, 0, 2 * bytes);
   }
 }
-template <class P>
+template <class P, class Set>
 void attention_row(benchmark::State& state, std::int64_t B, std::int64_t S, std::int64_t H, std::int64_t D, bool back, bool all) {
   job j;
   const auto qkv = j.tensor({B, S, 3 * H * D}, P::type), y = j.tensor({B, S, H * D}, P::type), lse = j.tensor({B, H, S}, dtype::f32, 3, 4);
@@ -198,11 +200,11 @@ void attention_row(benchmark::State& state, std::int64_t B, std::int64_t S, std:
   if (back) {
     j.in = {qkv, y, lse, j.tensor({B, S, H * D}, P::type)};
     j.out = {j.tensor({B, S, 3 * H * D}, P::type)};
-    j.measure<cpu::kernel<op::attention_grad, P, kernels::portable>>(state, all, 5 * product_flops, 8 * bytes);
+    j.measure<cpu::kernel<op::attention_grad, P, Set>>(state, all, 5 * product_flops, 8 * bytes);
   } else {
     j.in = {qkv};
     j.out = {y, lse};
-    j.measure<cpu::kernel<op::attention, P, kernels::portable>>(state, all, 2 * product_flops, 4 * bytes);
+    j.measure<cpu::kernel<op::attention, P, Set>>(state, all, 2 * product_flops, 4 * bytes);
   }
 }
 template <class P> void classifier_row(benchmark::State& state, std::int64_t rows, std::int64_t V, bool back, bool all) {
@@ -254,8 +256,14 @@ template <class P> void rows_of(bool all) {
     const std::string grad = back ? "_grad" : "";
     add("layer_norm" + grad + "/768x128", [=](benchmark::State& s) { norm_row<P>(s, 768, 128, back, all); });
     add("layer_norm" + grad + "/4096x768", [=](benchmark::State& s) { norm_row<P>(s, 4096, 768, back, all); });
-    add("attention" + grad + "/12x64x4x32", [=](benchmark::State& s) { attention_row<P>(s, 12, 64, 4, 32, back, all); });
-    add("attention" + grad + "/1x1024x12x64", [=](benchmark::State& s) { attention_row<P>(s, 1, 1024, 12, 64, back, all); });
+    for (const auto [B, S, H, D] : {std::array{12, 64, 4, 32}, {4, 64, 12, 64}, {1, 1024, 12, 64}}) {
+      const std::string size = std::to_string(B) + "x" + std::to_string(S) + "x" + std::to_string(H) + "x" + std::to_string(D);
+      add("attention" + grad + "/portable/" + size,
+          [=](benchmark::State& s) { attention_row<P, kernels::portable>(s, B, S, H, D, back, all); });
+      if constexpr (cpu::NativeProgram<P>)
+        add("attention" + grad + "/native/" + size,
+            [=](benchmark::State& s) { attention_row<P, kernels::native>(s, B, S, H, D, back, all); });
+    }
     add("cross_entropy" + grad + "/768x65", [=](benchmark::State& s) { classifier_row<P>(s, 768, 65, back, all); });
     add("cross_entropy" + grad + "/256x50257", [=](benchmark::State& s) { classifier_row<P>(s, 256, 50257, back, all); });
   }
