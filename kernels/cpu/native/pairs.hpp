@@ -53,10 +53,10 @@ ISOTOPE_INLINE void keep_least(vector& least, const vector& v) {
 }
 /// v rounded by the processor, which takes subnormal numbers for zero; `least` keeps the smallest magnitude.
 ISOTOPE_INLINE rounded_vector rounded_quickly(const vector& v, vector& least) {
+  keep_least(least, v);
   if constexpr (config::has_bf16_pairs) {
     rounded_vector y{};
     ISOTOPE_ROUND_TO_BF16(y, v);
-    keep_least(least, v);
     return y;
   } else {
     return rounded(v);

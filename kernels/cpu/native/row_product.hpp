@@ -119,7 +119,7 @@ template <class Terms> class row_product {
           to.round_to(l_.out[0].as<bfloat16>() + (batch * s_.M + r0) * s_.N + c.v + v0, s_.N);
         for (std::int64_t r = 0; r < at.rs; r += Terms::tile_rows) {
           const std::int64_t rows = smaller(Terms::tile_rows, at.rs - r);
-          auto taken = Terms::take(x + r * r_stride_ + k0 * r_k_, r_stride_, r_k_, rows, k, here);
+          auto taken = Terms::take(x + r * r_stride_ + k0 * r_k_, r_stride_, r_k_, rows, k, at.p1 - at.p0, here);
           const bool more = r + Terms::tile_rows < at.rs;
           const std::int64_t next_r = more ? r + Terms::tile_rows : 0, next_k = more ? k0 : k0 + k;
           const std::int64_t next_rows = smaller(Terms::tile_rows, at.rs - next_r), next_ks = smaller(cut_.depth, c.ks - next_k);

@@ -35,7 +35,8 @@ struct single_terms : vector_terms {
 
   /// f32 rows are read where they lie: a copy of those that run across k costs 4 %, though theirs share few sets of L1.
   template <class T>
-  static rows take(const T* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t n, std::int64_t k, const copy& to) {
+  static rows take(const T* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t n, std::int64_t k, std::int64_t,
+                   const copy& to) {
     if constexpr (std::is_same_v<T, float>) {
       return {x, row_stride, k_stride};
     } else {
@@ -75,7 +76,8 @@ struct pair_terms : vector_terms {
   static rows in_place(const view& x, std::int64_t at, std::int64_t row_stride, std::int64_t) {
     return {x.as<const bfloat16>() + at, row_stride, 2};
   }
-  static rows take(const bfloat16* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t n, std::int64_t terms, const copy& to) {
+  static rows take(const bfloat16* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t n, std::int64_t terms, std::int64_t,
+                   const copy& to) {
     if (k_stride == 1 && terms % 2 == 0) return {x, row_stride, 2};
     to.take(x, row_stride, k_stride, n, terms);
     return to.block();

@@ -61,8 +61,8 @@ inline bool any_doubtful(const float* sums, std::int64_t ld, std::int64_t rows, 
   return below || any_below(least[0], bound) || any_below(least[1], bound);
 }
 
-/// Puts sums into their place, rounded. @param Exact  subnormal sums, too  @return  whether nothing was lost
-template <bool Exact> bool put_rounded(const float* sums, std::int64_t rows, const panel& b, const place& c, bool add) {
+/// Puts sums into their place, rounded. @param Exact  subnormal sums, too  @return  the smallest magnitudes of what was added and what was rounded
+template <bool Exact> vector put_rounded(const float* sums, std::int64_t rows, const panel& b, const place& c, bool add) {
   const bool whole = b.elems == b.width;
   vector least = 1 - vector{};
   for (std::int64_t i = 0; i < rows; ++i)
@@ -70,18 +70,19 @@ template <bool Exact> bool put_rounded(const float* sums, std::int64_t rows, con
       vector y, old;
       __builtin_memcpy(&y, sums + i * 32 + j, sizeof y);
       if (add) {
+        keep_least(least, y);
         __builtin_memcpy(&old, c.at + i * c.ld + j, sizeof old);
         y = old + y;
       }
       store_some(c.rounded + i * c.rounded_ld + j, Exact ? rounded(y) : rounded_quickly(y, least),
                  whole ? sizeof(rounded_vector) : std::size_t(smaller(lanes, b.elems - j)) * sizeof(bfloat16));
     }
-  return Exact || !any_below(least, 0x1p-126f);
+  return least;
 }
 /// Puts sums into their place.
 inline void put_sums(const float* sums, std::int64_t rows, const panel& b, const place& c, bool add) {
   if (c.rounded != nullptr) {  // the place of sums before they are rounded is padded
-    if (!put_rounded<false>(sums, rows, b, c, add)) put_rounded<true>(sums, rows, b, c, add);
+    if (any_below(put_rounded<false>(sums, rows, b, c, add), 0x1p-126f)) put_rounded<true>(sums, rows, b, c, add);
     return;
   }
   const bool whole = c.padded || b.elems == b.width;
@@ -121,8 +122,19 @@ void panel_product(unit_rows<Unit>& a, std::int64_t rows, pair_panel& b, const p
     float* const sums = straight ? c.at : some;
     const std::int64_t ld = straight ? c.ld : 32;
     tiles_of_c[rows > Unit::rows][b.pairs.width > lanes](a, b.pairs, tiles, sums, ld);
-    const bool certain = a.least >= 0 && b.least >= 0 && stays_normal(a.least, b.least);
-    if (certain || !any_doubtful(sums, ld, rows, b.pairs.elems, doubtful_below(largest)) || (look(), stays_normal(a.least, b.least))) {
+    const float bound = doubtful_below(largest);
+    bool certain = a.least >= 0 && b.least >= 0 && stays_normal(a.least, b.least);
+    if (!certain && c.rounded != nullptr && b.pairs.elems == b.pairs.width) {
+      // Looked at on the way out: what was put there too early is put there once more.
+      if (!any_below(put_rounded<false>(sums, rows, b.pairs, c, add), bound)) return;
+    } else if (!certain && !any_doubtful(sums, ld, rows, b.pairs.elems, bound)) {
+      certain = true;
+    }
+    if (!certain) {
+      look();
+      certain = stays_normal(a.least, b.least);
+    }
+    if (certain) {
       if (!straight) put_sums(sums, rows, b.pairs, c, add);
       return;
     }

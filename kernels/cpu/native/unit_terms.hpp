@@ -29,9 +29,15 @@ template <class Unit> struct unit_terms {
   static rows in_place(const view& x, std::int64_t at, std::int64_t row_stride, std::int64_t) {
     return {x.as<const bfloat16>() + at, row_stride, Unit::rows * row_stride, Unit::terms};
   }
-  /// Rows that are used by one cell alone are read where they lie, if they are whole tiles.
-  static rows take(const bfloat16* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t n, std::int64_t terms, const copy& to) {
+  /// Rows that are used by one cell alone are read where they lie, if they are whole tiles. To look at a copy for its exponents pays where it
+  /// meets more panels than it has tiles: then their sums need not be looked at.
+  static rows take(const bfloat16* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t n, std::int64_t terms,
+                   std::int64_t panels, const copy& to) {
     if (k_stride == 1 && n == tile_rows && terms % k_unit == 0) return {x, row_stride, Unit::rows * row_stride, Unit::terms};
+    if (panels * k_unit >= terms) {
+      to.take(x, row_stride, k_stride, n, terms);
+      return to.block();
+    }
     to.fill(x, row_stride, k_stride, n, terms);
     return to.tiles();
   }
