@@ -56,8 +56,10 @@ template <class Terms> class row_product {
       const std::int64_t wide = larger_of(lanes, smaller(across * blocking::cols, panels.start(panels.count())));
       down = blocking::tile_floats / wide / Terms::tile_rows * Terms::tile_rows;
     }
+    // Short rows before low blocks, unless each column of cells would turn all rows for itself.
+    const std::int64_t low = Terms::turns(r_k_) ? Terms::tile_rows : 4 * Terms::tile_rows;
     while (divide_up(panels.count(), across) * divide_up(c.rs, down) * c.batches < 8) {
-      if (across > 1 && down <= 4 * Terms::tile_rows) across /= 2;  // short rows before low blocks
+      if (across > 1 && down <= low) across /= 2;
       else if (down > Terms::tile_rows) down = whole(down / 2, Terms::tile_rows);
       else break;
     }

@@ -12,6 +12,8 @@ namespace native {
 /// Of those that vectors multiply.
 struct vector_terms {
   static constexpr std::int64_t tile_rows = blocking::rows, block_rows = blocking::block_rows, v_unit = blocking::chunk_unit;
+  /// Whether rows are turned for each cell at a cost beside that of its products.
+  static constexpr bool turns(std::int64_t) { return false; }
   static constexpr bool fetches = true;  // what is taken next, from memory
   struct unit {};                        // what a task holds while it multiplies
 };

@@ -17,6 +17,7 @@ template <class Unit> struct unit_terms {
   static constexpr bool rounds = true;
   // Loads of tiles from L2 want the line fill buffers that prefetches from beyond it hold: heads of GPT-2 are 15 to 25 % slower with them.
   static constexpr bool fetches = false;
+  static constexpr bool turns(std::int64_t k_stride) { return k_stride != 1; }
   using unit = Unit;
   using rows = unit_rows<Unit>;
   using copy = unit_copy<Unit>;
