@@ -6,6 +6,9 @@
 
 namespace isotope::vulkan {
 
+/// The stride between batches; where there is one batch alone it is nobody's, and 0: lengths of sequences make no further pipelines.
+inline std::int64_t batch_stride(const view& v) { return v.dims[0] > 1 ? v.strides[0] : 0; }
+
 /// Queries, keys, values, outputs or their gradients: the first row of head 0, strides between batches and rows in elements.
 struct head_rows {
   std::uint64_t at = 0;
@@ -15,7 +18,7 @@ struct head_rows {
   head_rows() = default;
   /// Heads of `v` (B, rows, width) from column `first` on.
   head_rows(const view& v, std::int64_t first)
-      : at(v.at + std::uint64_t(first * size_of(v.type))), batch(v.strides[0]), row(v.strides[1]), type(v.type) {}
+      : at(v.at + std::uint64_t(first * size_of(v.type))), batch(batch_stride(v)), row(v.strides[1]), type(v.type) {}
   /// Whether every row of D elements starts at a multiple of n elements.
   bool aligned(std::int64_t n, std::int64_t D) const {
     return D % n == 0 && batch % n == 0 && row % n == 0 && at % std::uint64_t(n * size_of(type)) == 0;
@@ -89,7 +92,7 @@ class attention_heads {
     for (const auto n : tiles) c.add(n);
     for (const dtype t : {q.type, k.type, v.type, mask.type, y.type, dy.type}) c.add(t);
     for (const head_rows* x : {&q, &k, &v}) c.add(x->batch).add(x->row);
-    c.add(mask.strides[0]).add(mask.strides[1]);
+    c.add(masked ? batch_stride(mask) : 0).add(mask.strides[1]);
     for (const head_rows* x : {&y, &dy, &dq, &dk, &dv}) c.add(x->batch).add(x->row);
     dropout.add_to(c);
     return c;

@@ -20,18 +20,24 @@ class fused_body {
   bool empty() const { return form_.instructions == 0; }
   const body_form& form() const { return form_; }
 
-  void add_to(constants& c) const {
+  /// Equal code, equal constants: what the shader does not look at is 0. `quads`: the shader has a way for four elements at a time.
+  void add_to(constants& c, bool quads = true) const {
     const body_form& f = form_;
-    std::uint32_t in_types = 0, out_types = 0, quads = f.wide ? 1u << 16 : 0u;
+    if (empty()) {
+      for (int k = 0; k < constant_count; ++k) c.add(0u);
+      return;
+    }
+    std::uint32_t in_types = 0, out_types = 0, lie = f.wide ? 1u << 16 : 0u;
     for (int k = 0; k < f.inputs; ++k) {
+      if (!f.read(k)) continue;
       const auto q = f.quads[std::size_t(k)];
       in_types |= std::uint32_t(f.in[std::size_t(k)]) << (4 * k);
-      quads |= q == quad::together ? 1u << k : q == quad::same ? 256u << k : 0u;
+      lie |= q == quad::together ? 1u << k : q == quad::same ? 256u << k : 0u;
     }
     for (int k = 0; k < f.outputs; ++k) out_types |= std::uint32_t(f.out[std::size_t(k)]) << (4 * k);
     c.add(f.instructions).add(f.reads).add(in_types).add(out_types).add(std::uint32_t(f.outputs) | std::uint32_t(f.accumulate) << 8);
-    c.add(quads).add(f.rank);
-    for (std::size_t i = 0; i + 1 < max_rank; ++i) c.add(f.dims[i]);
+    c.add(quads && f.wide ? lie : 0u).add(f.rank);
+    for (int i = 0; i + 1 < max_rank; ++i) c.add(i + 1 < f.rank ? f.dims[std::size_t(i)] : 0);
     for (const auto& s : f.strides)
       for (const auto x : s) c.add(x);
     for (const micro& m : f.body) {

@@ -97,9 +97,9 @@ template <class P> struct kernel<op::embedding_grad, P, kernels::portable> {
     const bool wide = C % 4 == 0 && portable::all_aligned(dy, into);
     const struct {
       std::uint64_t into, dy, pairs;
-      std::uint32_t n, V, searches;
-    } push{into.at, dy.at, pairs.first, word(n), word(V), word(searches)};
-    r.add(shaders::embedding_grad, constants{word(workgroup), l.device->subgroup}.add(C).add(wide).add(dy.type), push,
+      std::uint32_t n, V, C, searches;
+    } push{into.at, dy.at, pairs.first, word(n), word(V), word(C), word(searches)};
+    r.add(shaders::embedding_grad, constants{word(workgroup), l.device->subgroup}.add(wide).add(dy.type), push,
           cover(searches + windows, 1), {dy, pairs, into}, {into});
   }
 };

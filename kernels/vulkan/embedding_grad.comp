@@ -6,20 +6,18 @@
 // invocations fetch rows into a tile while 32 of them add the tile before it. Found in windows of SEARCH pairs.
 #include "access.glsl"
 
-layout(constant_id = 2) const uint C = 64;
-layout(constant_id = 3) const bool WIDE = true;  // C is a multiple of four, and all lies on multiples of that
-layout(constant_id = 4) const uint DY = F32;
+layout(constant_id = 2) const bool WIDE = true;  // C is a multiple of four, and all lies on multiples of that
+layout(constant_id = 3) const uint DY = F32;
 
 layout(push_constant, scalar) uniform push {
   uint64_t into;   // (V, C) f32
   uint64_t dy;     // (n, C)
   uint64_t pairs;  // (n)
-  uint n, V;
+  uint n, V, C;
   uint searches;   // workgroups for long runs, a strip of columns each
 };
 
 const uint WINDOW = 16, FLIGHT = 8, LONG = 128, SEARCH = 512, STRIP = 32;
-const uint BLOCKS = (C + 3) / 4, CHUNKS = (BLOCKS + WG - 1) / WG, STRIPS = (C + STRIP - 1) / STRIP;
 const uint DOWN = WG / 8, AIR = 4, ROWS = AIR * DOWN;  // of a tile
 const uint NONE = 0xffffffffu;                         // no id
 
@@ -28,6 +26,7 @@ shared uvec2 near[NEAR];  // from the pair before a window to the one behind the
 shared float tile[ROWS * STRIP];
 shared uint runs[SEARCH / LONG], found, run_end;
 
+uint blocks() { return (C + 3) / 4; }
 uvec2 pair_at(uint i) { return i < n ? u32x2_ref(pairs).at[i] : uvec2(NONE, 0); }
 vec4 row_block(uint64_t base, uint row, uint b, uint t) {
   if (WIDE) return load4(base, row * (C / 4) + b, t);
@@ -45,7 +44,7 @@ void store_block(uint row, uint b, vec4 x) {
 
 void short_runs(uint window, uint b) {
   const uint start = window * WINDOW;
-  const bool there = b < BLOCKS;
+  const bool there = b < blocks();
   for (uint k = gl_LocalInvocationID.x; k < NEAR; k += WG) near[k] = start + k > 0 ? pair_at(start + k - 1) : uvec2(NONE, 0);
   barrier();
   vec4 sum = vec4(0.0);
@@ -81,7 +80,7 @@ void add_long_run(uint first, uint strip) {
     next[q] = pair_at(first + ROWS + q * DOWN + down);
   }
   [[unroll]] for (uint q = 0; q < AIR; ++q)
-    if (pair[q].x == id && b < BLOCKS) g[q] = row_block(dy, pair[q].y, b, DY);
+    if (pair[q].x == id && b < blocks()) g[q] = row_block(dy, pair[q].y, b, DY);
   const bool adds = lane < STRIP && c < C;
   float sum = adds ? f32_ref(into).at[id * C + c] : 0.0;
   if (lane == 0) run_end = NONE;
@@ -98,7 +97,7 @@ void add_long_run(uint first, uint strip) {
     if (goes_on) {
       [[unroll]] for (uint q = 0; q < AIR; ++q) {
         pair[q] = next[q];
-        if (pair[q].x == id && b < BLOCKS) g[q] = row_block(dy, pair[q].y, b, DY);
+        if (pair[q].x == id && b < blocks()) g[q] = row_block(dy, pair[q].y, b, DY);
         next[q] = pair_at(from + 2 * ROWS + q * DOWN + down);
       }
     }
@@ -130,9 +129,10 @@ void long_runs(uint search, uint strip) {
 void main() {
   const uint group = group_index();
   if (group < searches) {
-    long_runs(group / STRIPS, group % STRIPS);
+    const uint strips = (C + STRIP - 1) / STRIP;
+    long_runs(group / strips, group % strips);
   } else {
-    const uint window = (group - searches) / CHUNKS;
-    if (window * WINDOW < n) short_runs(window, (group - searches) % CHUNKS * WG + gl_LocalInvocationID.x);
+    const uint chunks = (blocks() + WG - 1) / WG, window = (group - searches) / chunks;
+    if (window * WINDOW < n) short_runs(window, (group - searches) % chunks * WG + gl_LocalInvocationID.x);
   }
 }

@@ -97,18 +97,22 @@ inline double rounded(dtype t, double x) {
   return x;
 }
 
+/// 2^e for -1074 <= e <= 1023, without a call.
+constexpr double power_of_two(int e) {
+  return std::bit_cast<double>(e < -1022 ? std::uint64_t(1) << (e + 1074) : std::uint64_t(e + 1023) << 52);
+}
 /// What a floating-point format can hold.
 struct format_facts {
   int digits = 24;            // of the significand, the leading one included
   int least_exponent = -126;  // of the smallest normal number
   double largest = 0;
-  double roundoff() const { return std::ldexp(1.0, -digits); }                   // rounding moves x by at most this times |x|
-  double least() const { return std::ldexp(1.0, least_exponent + 1 - digits); }  // spacing of the subnormal numbers
-  double least_normal() const { return std::ldexp(1.0, least_exponent); }
+  constexpr double roundoff() const { return power_of_two(-digits); }                   // rounding moves x by at most this times |x|
+  constexpr double least() const { return power_of_two(least_exponent + 1 - digits); }  // spacing of the subnormal numbers
+  constexpr double least_normal() const { return power_of_two(least_exponent); }
   /// From here on numbers round to infinity.
-  double overflow() const { return largest * (1 + std::ldexp(1.0, -digits - 1)); }
+  constexpr double overflow() const { return largest * (1 + power_of_two(-digits - 1)); }
 };
-inline format_facts facts_of(dtype t) {
+constexpr format_facts facts_of(dtype t) {
   switch (t) {
     case dtype::bf16: return {8, -126, 0x1.FEp127};
     case dtype::f16: return {11, -14, 65504};
@@ -120,8 +124,8 @@ inline format_facts facts_of(dtype t) {
 inline double ulp(dtype t, double x) {
   const format_facts f = facts_of(t);
   if (x == 0 || !std::isfinite(x)) return f.least();
-  const int e = std::ilogb(x);
-  return std::ldexp(1.0, (e < f.least_exponent ? f.least_exponent : e) + 1 - f.digits);
+  const int e = int(std::bit_cast<std::uint64_t>(x) >> 52 & 0x7ff) - 1023;  // subnormal: below every format's
+  return power_of_two((e < f.least_exponent ? f.least_exponent : e) + 1 - f.digits);
 }
 
 /// x rounded once to nearest, ties to even, by arithmetic: for numbers that pass through no narrower format on the way.

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "../core/philox.hpp"
+#include "../core/philox_words.hpp"
 #include "array.hpp"
 
 namespace isotope::conform {
@@ -24,9 +25,33 @@ struct drawing {
   std::int64_t below(std::uint64_t i, std::int64_t n) const {
     return n <= 0 ? 0 : std::int64_t(philox(seed, i, std::uint32_t(position), 1)[0] % std::uint64_t(n));
   }
+  /// The same of elements from `first` on.
+  void units(std::uint64_t first, std::span<double> to) const {
+    words(first, 0, to, [](std::uint32_t w) { return double(unit_interval(w)); });
+  }
+  void below(std::uint64_t first, std::int64_t n, std::span<double> to) const {
+    words(first, 1, to, [n](std::uint32_t w) { return n <= 0 ? 0.0 : double(std::int64_t(w % std::uint64_t(n))); });
+  }
+
+ private:
+  template <class F> void words(std::uint64_t first, std::uint32_t stream, std::span<double> to, F&& f) const {
+    constexpr auto width = std::size_t(isotope::philox_words::width);
+    for (std::size_t k = 0; k < to.size(); k += width) {
+      isotope::philox_words w;
+      for (std::size_t j = 0; j < width; ++j) {
+        const std::uint64_t at = first + k + j;
+        w.c0[j] = std::uint32_t(at);
+        w.c1[j] = std::uint32_t(at >> 32);
+        w.c2[j] = std::uint32_t(position);
+        w.c3[j] = stream;
+      }
+      w.run(seed);
+      for (std::size_t j = 0; j < std::min(width, to.size() - k); ++j) to[k + j] = f(w.c0[j]);
+    }
+  }
 };
 
-/// A name, the formats it can fill, and element i of the stream, not yet rounded to the format.
+/// A name, the formats it can fill, and element i of the stream, not yet rounded to the format. It may have `fill`, too: elements from one on, faster.
 template <class G>
 concept Generator = requires(const drawing& d, std::uint64_t i, dtype t) {
   { G::name } -> std::convertible_to<std::string_view>;
@@ -41,6 +66,10 @@ struct uniform {
   static constexpr std::string_view name = "uniform";
   static bool handles(dtype t) { return is_floating(t); }
   static double number(const drawing& d, std::uint64_t i) { return d.low + (d.high - d.low) * d.unit(i); }
+  static void fill(const drawing& d, std::uint64_t first, std::span<double> to) {
+    d.units(first, to);
+    for (double& x : to) x = d.low + (d.high - d.low) * x;
+  }
 };
 /// Magnitudes evenly spread over the exponents of [2^low, 2^high), both signs.
 struct exponents {
@@ -131,6 +160,10 @@ struct whole {
   static constexpr std::string_view name = "whole";
   static bool handles(dtype) { return true; }
   static double number(const drawing& d, std::uint64_t i) { return d.low + double(d.below(i, std::int64_t(d.high - d.low))); }
+  static void fill(const drawing& d, std::uint64_t first, std::span<double> to) {
+    d.below(first, std::int64_t(d.high - d.low), to);
+    for (double& x : to) x += d.low;
+  }
 };
 /// As whole, one in eight of them out of range: -1 or `high`.
 struct stray_ids {
@@ -170,7 +203,9 @@ struct generator {
 };
 namespace generators {
 template <Generator G> void fill(const drawing& d, std::uint64_t first, std::span<double> to) {
-  for (std::size_t k = 0; k < to.size(); ++k) to[k] = G::number(d, first + k);
+  if constexpr (requires { G::fill(d, first, to); }) G::fill(d, first, to);
+  else
+    for (std::size_t k = 0; k < to.size(); ++k) to[k] = G::number(d, first + k);
 }
 }  // namespace generators
 template <Generator G> inline constexpr generator generator_of{G::name, &G::handles, &generators::fill<G>};

@@ -54,7 +54,7 @@ struct attention_operands {
   constants specialization(const launch& l) const {
     auto c = plain(l);
     c.add(q.type).add(k.type).add(v.type).add(mask != nullptr ? mask->type : dtype::f32).add(mask != nullptr).add(causal);
-    c.add(H).add(G).add(D).add(mask != nullptr ? word(mask->strides[0]) : 0u);
+    c.add(H).add(G).add(D).add(mask != nullptr && B > 1 ? word(mask->strides[0]) : 0u);
     dropout.add_to(c);
     return c;
   }

@@ -21,7 +21,7 @@ template <ShaderPrecision P> struct kernel<op::elementwise, P, kernels::referenc
       }
     const fused_body body(l);
     constants c{64, l.device->subgroup};
-    body.add_to(c);
+    body.add_to(c, false);
     std::vector<range> reads, writes;
     body.add_ranges(reads, writes);
     const struct {

@@ -60,7 +60,7 @@ template <class P> struct kernel<op::matmul, P, kernels::reference> {
     const bool more = (l.accumulate & 1) != 0;
     auto s = reference::plain(l);
     s.add(a.type).add(b.type).add(c != nullptr ? c->type : dtype::f32).add(y.type).add(dtype(l.attr->i[0] - 1)).add(c != nullptr).add(more);
-    body.add_to(s);
+    body.add_to(s, false);
     std::vector<range> reads{a, b}, writes;
     if (c != nullptr) reads.push_back(*c);
     if (body.empty()) {

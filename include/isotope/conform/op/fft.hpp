@@ -87,15 +87,19 @@ struct fourier_spec : spec_basis {
       }
     }
   }
-  /// Every small length, powers of two, primes and their neighbours.
+  /// Every small length, powers of two, primes and their neighbours. Drivers on the processor compile a kernel for each power of two that a length is, or
+  /// is convolved in: fast runs take those that share few of them, and still every radix as the last one.
   template <class F> static void lengths(case_sink& s, F&& add) {
-    for (const std::int64_t N :
-         {1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 15, 16, 17, 31, 32, 33, 60, 64, 97, 100, 128, 255, 256, 257, 360, 512, 1000, 1024})
-      add(N, 2);
-    for (const std::int64_t rows : {0, 1, 3, 65}) add(24, rows);
-    if (s.how() != strength::fast)
+    static constexpr std::int64_t few[] = {1, 2, 3, 4, 8, 9, 11, 15, 16, 18, 30, 1000, 1024};
+    static constexpr std::int64_t most[] = {1,  2,  3,  4,  5,  6,   7,   8,   9,   11,  12,  15,  16,   17,  31,
+                                            32, 33, 60, 64, 97, 100, 128, 255, 256, 257, 360, 512, 1000, 1024};
+    const bool fast = s.how() == strength::fast;
+    for (const std::int64_t N : fast ? std::span<const std::int64_t>(few) : std::span<const std::int64_t>(most)) add(N, 2);
+    for (const std::int64_t rows : {0, 1, 3, 65}) add(fast ? 30 : 24, rows);
+    if (!fast)
       for (const std::int64_t N : {2048, 2049, 4096}) add(N, 1);
-    for (int k = 0; k < s.repeats(); ++k) add(s.size(k, 0, 1, 300), s.size(k, 1, 1, 5));
+    for (int k = 0; k < s.repeats(); ++k)
+      add(fast ? few[s.size(k, 0, 0, std::int64_t(std::size(few)) - 1)] : s.size(k, 0, 1, 300), s.size(k, 1, 1, 5));
   }
 };
 
@@ -132,7 +136,8 @@ template <> struct op_spec<op::fft> : fourier_spec {
     attributes a;
     a.i[0] = -1;
     a.f[0] = 1;
-    for (const std::int64_t N : {2, 15, 64, 97}) s.put({.kind = case_kind::law, .law = 0, .attr = a, .in = {s.x({3, N, 2})}});
+    for (const std::int64_t N : s.how() == strength::fast ? std::array{2, 15, 30, 1024} : std::array{2, 15, 64, 97})
+      s.put({.kind = case_kind::law, .law = 0, .attr = a, .in = {s.x({3, N, 2})}});
     s.put({.kind = case_kind::refusal, .attr = a, .in = {s.x({4, 3})}});
   }
 };

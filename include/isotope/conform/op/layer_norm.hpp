@@ -92,7 +92,7 @@ template <> struct op_spec<op::layer_norm> : norm_basis {
       return std::vector<operand_recipe>{x, s.x({C}, 0.5, 1.5), s.x({C}, -1, 1)};
     };
     shapes(s, more);
-    s.put({.kind = case_kind::law, .law = 0, .attr = with(1e-5), .in = more(s.x({9, 130}))});
+    s.put({.kind = case_kind::law, .law = 0, .attr = with(1e-5), .in = more(s.x({9, 257}))});
   }
 };
 
