@@ -197,7 +197,7 @@ def stopped_once(folder, jobs):
 
 def test_an_op_that_does_not_end_is_a_failure_and_the_others_go_on(folder):
     ops, out, err = stopped_once(folder, "1")
-    assert err == "" and ops["matmul"]["failed"] > 100 and "does not end within 2 seconds" in out, (ops, out[-300:])
+    assert err == "" and ops["matmul"]["failed"] > 10 and "does not end within 2 seconds" in out, (ops, out[-300:])
     assert ops["relu"]["failed"] == ops["sum"]["failed"] == 0 and ops["relu"]["passed"] > 20 and ops["sum"]["passed"] > 20, ops
 
 
