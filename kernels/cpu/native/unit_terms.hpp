@@ -2,6 +2,7 @@
 /// Pairs of bf16 for a matrix unit, 16 of them at a time: rows in tiles, and the panels of pair_terms with zeros behind the last pair.
 #include <isotope/kernels/cpu/native/terms.hpp>
 #include <isotope/kernels/cpu/native/unit_product.hpp>
+#include <isotope/kernels/cpu/native/vector_panels.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
