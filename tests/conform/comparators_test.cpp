@@ -111,8 +111,8 @@ constexpr broken list[] = {
        return s;
      },
      [](sample& s) { s[9] = 1; }},
-    {"scaled: off by 1.01 bounds", scaled, [](sample& s) { s[77] += 1.01 * bound_of(s.e, 77, dtype::f32, s.on); }},
-    {"scaled: off by 1.01 bounds downwards", scaled, [](sample& s) { s[77] -= 1.01 * bound_of(s.e, 77, dtype::f32, s.on); }},
+    {"scaled: off by 1.01 bounds", scaled, [](sample& s) { s[77] += 1.01 * element_bounds(dtype::f32, s.on).of(s.e, 77); }},
+    {"scaled: off by 1.01 bounds downwards", scaled, [](sample& s) { s[77] -= 1.01 * element_bounds(dtype::f32, s.on).of(s.e, 77); }},
     {"scaled: two neighbours change places", scaled, [](sample& s) { std::swap(s[500], s[501]); }},
     {"scaled: a sign", scaled, [](sample& s) { s[1] = -s[1]; }},
     {"scaled: a row of zeros", scaled, [](sample& s) { change(s, 960, 40, [](double) { return 0.0; }); }},
@@ -150,7 +150,7 @@ TEST(conform_comparators, every_broken_output_is_rejected) {
 }
 TEST(conform_comparators, sound_limits_are_not_too_tight) {
   sample s = scaled();
-  s[77] += 0.99 * bound_of(s.e, 77, dtype::f32, s.on);
+  s[77] += 0.99 * element_bounds(dtype::f32, s.on).of(s.e, 77);
   EXPECT_TRUE(s.passes());
   sample f = flushing();
   f[2] = 0;

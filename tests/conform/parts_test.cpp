@@ -18,7 +18,7 @@ answer one(double v, double slack = 0) {
 }
 bool near(double y, const answer& a, comparison by = comparison::scaled, dtype t = dtype::f32, bool gpu = false) {
   double bound = 0;
-  return near_enough(y, a, 0, t, by, {t, gpu, nullptr}, bound);
+  return element_bounds(t, {t, gpu, nullptr}).near_enough(y, a, 0, by, bound);
 }
 TEST(conform_compare, nan_infinity_and_the_edge_of_the_format) {
   EXPECT_TRUE(near(nan, one(nan)));

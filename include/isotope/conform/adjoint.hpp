@@ -46,8 +46,8 @@ class adjoint_law {
   }
   /// Of a device's gradient of operand k, each number within its bound of the reference.
   void add_gradient(side& s, std::size_t k, const array& dx, const answer& expected) const {
-    for (std::size_t i = 0; i < dx.at.size(); ++i)
-      add(s, dx.at[i] * u_[k][i], std::fabs(u_[k][i]) * bound_of(expected, i, dx.type, at_.on));
+    const element_bounds bounds(dx.type, at_.on);
+    for (std::size_t i = 0; i < dx.at.size(); ++i) add(s, dx.at[i] * u_[k][i], std::fabs(u_[k][i]) * bounds.of(expected, i));
   }
 
  private:

@@ -21,52 +21,64 @@ struct distance {
 /// A mean says something when enough terms count in it: (sum v^2)^2 / sum v^4 is their number where all are alike.
 inline constexpr double least_for_mean = 100;
 
-/// What y may be off by at element i, its rounding included.
-inline double bound_of(const answer& e, std::size_t i, dtype type, const conditions& on) {
-  const format_facts f = facts_of(type);
-  const double v = std::fabs(e.value[i]);
-  // results of 16 bits are rounded to the accumulation format first
-  const double roundoff = f.roundoff() + (type == on.accum() ? 0 : 2 * on.u());
-  const double rounding = e.roundings * roundoff * (std::isfinite(v) ? std::fmin(v, f.largest) : 0);
-  return rounding + e.slack[i] + f.least() + (on.gpu ? f.least_normal() : 0);
-}
+/// What the elements of a result may be off by, their rounding included.
+class element_bounds {
+ public:
+  element_bounds(dtype type, const conditions& on) : type_(type), facts_(facts_of(type)), edge_(facts_.overflow()) {
+    // results of 16 bits are rounded to the accumulation format first
+    roundoff_ = facts_.roundoff() + (type == on.accum() ? 0 : 2 * on.u());
+    least_ = facts_.least() + (on.gpu ? facts_.least_normal() : 0);
+  }
+  double of(const answer& e, std::size_t i) const {
+    const double v = std::fabs(e.value[i]);
+    const double rounding = e.roundings * roundoff_ * (std::isfinite(v) ? (v < facts_.largest ? v : facts_.largest) : 0);
+    return rounding + e.slack[i] + least_;
+  }
+  /// Whether element i of y is what the reference says.
+  bool near_enough(double y, const answer& e, std::size_t i, comparison by, double& bound) const {
+    const double v = e.value[i];
+    bound = 0;
+    if (std::isnan(y) || std::isnan(v)) return std::isnan(y) && std::isnan(v);
+    if (!is_floating(type_)) return y == v;
+    if (by == comparison::exact) return y == nearest(type_, v) && std::signbit(y) == std::signbit(v);
+    bound = of(e, i);
+    if (std::isinf(v)) return y == v;
+    if (std::isinf(bound)) return false;  // it would take any number
+    // infinity stands for the first number that rounds to it
+    const double a = std::isinf(y) ? std::copysign(edge_, y) : y, b = std::fabs(v) > edge_ ? std::copysign(edge_, v) : v;
+    return !(!(std::fabs(a - b) <= bound));
+  }
 
-/// Whether element i of y is what the reference says.
-inline bool near_enough(double y, const answer& e, std::size_t i, dtype type, comparison by, const conditions& on, double& bound) {
-  const double v = e.value[i];
-  bound = 0;
-  if (std::isnan(y) || std::isnan(v)) return std::isnan(y) && std::isnan(v);
-  if (!is_floating(type)) return y == v;
-  if (by == comparison::exact) return y == nearest(type, v) && std::signbit(y) == std::signbit(v);
-  bound = bound_of(e, i, type, on);
-  if (std::isinf(v)) return y == v;
-  if (std::isinf(bound)) return false;  // it would take any number
-  // infinity stands for the first number that rounds to it
-  const double edge = facts_of(type).overflow();
-  const double a = std::isinf(y) ? std::copysign(edge, y) : y, b = std::fabs(v) > edge ? std::copysign(edge, v) : v;
-  return !(!(std::fabs(a - b) <= bound));
-}
+ private:
+  dtype type_;
+  format_facts facts_;
+  double edge_, roundoff_, least_;
+};
 
 /// y against the reference. `other`, if not null, is the answer for operands whose subnormal numbers were taken for zero: either will do.
 inline distance compare(const array& y, const answer& e, comparison by, const conditions& on, bool mean_square,
                         const answer* other = nullptr) {
   distance d;
   double error = 0, power = 0, fourth = 0, excess = 0;
+  const element_bounds bounds(y.type, on);
   for (std::size_t i = 0; i < y.at.size(); ++i) {
     double bound = 0;
-    bool fine = near_enough(y.at[i], e, i, y.type, by, on, bound);
+    bool fine = bounds.near_enough(y.at[i], e, i, by, bound);
     double expected = e.value[i];
     if (!fine && other != nullptr) {
       double again = 0;
-      if (near_enough(y.at[i], *other, i, y.type, by, on, again)) fine = true, expected = other->value[i];
+      if (bounds.near_enough(y.at[i], *other, i, by, again)) fine = true, expected = other->value[i];
     }
     const double off = std::fabs(y.at[i] - expected);
     if (std::isfinite(expected) && std::isfinite(off)) {
-      d.max_abs = std::fmax(d.max_abs, off);
-      if (expected != 0) d.max_rel = std::fmax(d.max_rel, off / std::fabs(expected));
+      const double square = expected * expected;
+      if (off > 0) {
+        if (off > d.max_abs) d.max_abs = off;
+        if (expected != 0 && off > d.max_rel * std::fabs(expected)) d.max_rel = off / std::fabs(expected);
+      }
       error += off * off;
-      power += expected * expected;
-      fourth += expected * expected * expected * expected;
+      power += square;
+      fourth += square * square;
     }
     if (fine) continue;
     const double by_how_much = std::isfinite(off) ? off / std::fmax(bound, 1e-300) : infinity;
