@@ -67,7 +67,7 @@ class adjoint_law {
       for (std::size_t i = 0; i < x[k].at.size(); ++i)
         if (u_[k][i] != 0) x[k].at[i] += t * u_[k][i];
     std::array<answer, max_outputs> y;
-    of_.reference({x, at_.attr, at_.scalars, at_.on}, y);
+    of_.reference({x, at_.attr, at_.scalars, at_.on, at_.stream}, y);
     double sum = 0, magnitude = 0;
     for (std::size_t k = 0; k < cotangents_.size(); ++k)
       for (std::size_t i = 0; i < cotangents_[k].at.size() && i < y[k].value.size(); ++i) {

@@ -319,7 +319,7 @@ class batch_runner {
   /// The gradients of the device, and those of the reference, against differences.
   void judge_adjoint(const test_case& c, const traced_case& t, std::span<const array> numbers, const std::vector<array>& got,
                      const std::vector<answer>& e, outcome& o) const {
-    const call at{numbers.subspan(0, c.in.size()), c.attr, c.scalars, facts_.on(c.of->policy)};
+    const call at{numbers.subspan(0, c.in.size()), c.attr, c.scalars, facts_.on(c.of->policy), c.stream};
     const adjoint_law law(*c.of, at, numbers.subspan(c.in.size()), c.seed);
     const auto oracle = law.of_answers(e);
     const double slack = law.off() + 1e-9 * oracle.magnitude;
