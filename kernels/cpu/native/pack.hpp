@@ -32,7 +32,7 @@ template <class T> ISOTOPE_INLINE vector load_vector(const T* x) {
   return v;
 }
 /// Its first n < lanes elements, and zeros.
-template <class T> ISOTOPE_INLINE vector load_some(const T* x, std::int64_t n) {
+template <class T> ISOTOPE_NOINLINE vector load_some(const T* x, std::int64_t n) {
   vector v{};
   for (std::int64_t i = 0; i < n; ++i) v[i] = float(x[i]);
   return v;
