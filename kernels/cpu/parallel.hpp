@@ -23,35 +23,27 @@ inline std::int64_t grain_of(const thread_pool& pool, std::int64_t tasks, double
   return larger_of(paying, pool.size() > max_workers ? divide_up(tasks, max_workers) : 1);
 }
 
-/// fn(task, slice) for each task in [0, tasks); slice < min(tasks, max_workers) belongs to the calling worker alone.
-template <class F> void for_tasks(const launch& l, std::int64_t tasks, double nsec, const F& fn) {
+/// fn(task, slice) for each task in [0, tasks), by all threads where that pays: run(tasks, task, grain) hands them out.
+template <class F, class Run> void hand_out(const launch& l, std::int64_t tasks, double nsec, const F& fn, const Run& run) {
   if (tasks <= 0) return;
   if (l.pool == nullptr || l.pool->size() == 1 || nsec < 2 * worth_nsec) {
     for (std::int64_t t = 0; t < tasks; ++t) fn(t, 0);
     return;
   }
   const int slices = int(smaller(tasks, max_workers));
-  l.pool->parallel(tasks, [&fn, slices](std::int64_t t, int worker) { fn(t, worker % slices); }, grain_of(*l.pool, tasks, nsec));
+  run(tasks, [&fn, slices](std::int64_t t, int worker) { fn(t, worker % slices); }, grain_of(*l.pool, tasks, nsec));
+}
+/// fn(task, slice) for each task in [0, tasks); slice < min(tasks, max_workers) belongs to the calling worker alone.
+template <class F> void for_tasks(const launch& l, std::int64_t tasks, double nsec, const F& fn) {
+  hand_out(l, tasks, nsec, fn, [&](auto... x) { l.pool->parallel(x...); });
 }
 /// As for_tasks, for tasks of unequal cost: whoever is done with the tasks near to those it had in other steps takes some of the others'.
 template <class F> void for_uneven_tasks(const launch& l, std::int64_t tasks, double nsec, const F& fn) {
-  if (tasks <= 0) return;
-  if (l.pool == nullptr || l.pool->size() == 1 || nsec < 2 * worth_nsec) {
-    for (std::int64_t t = 0; t < tasks; ++t) fn(t, 0);
-    return;
-  }
-  const int slices = int(smaller(tasks, max_workers));
-  l.pool->parallel_stealing(tasks, [&fn, slices](std::int64_t t, int worker) { fn(t, worker % slices); }, grain_of(*l.pool, tasks, nsec));
+  hand_out(l, tasks, nsec, fn, [&](auto... x) { l.pool->parallel_stealing(x...); });
 }
 /// As for_tasks, for tasks that wait for earlier ones.
 template <class F> void for_tasks_in_order(const launch& l, std::int64_t tasks, double nsec, const F& fn) {
-  if (tasks <= 0) return;
-  if (l.pool == nullptr || l.pool->size() == 1 || nsec < 2 * worth_nsec) {
-    for (std::int64_t t = 0; t < tasks; ++t) fn(t, 0);
-    return;
-  }
-  const int slices = int(smaller(tasks, max_workers));
-  l.pool->parallel_dynamic(tasks, [&fn, slices](std::int64_t t, int worker) { fn(t, worker % slices); }, grain_of(*l.pool, tasks, nsec));
+  hand_out(l, tasks, nsec, fn, [&](auto... x) { l.pool->parallel_dynamic(x...); });
 }
 
 }  // namespace portable

@@ -101,14 +101,14 @@ template <class Terms> class attention {
       for (std::int64_t k = 0; k < t.keys; ++k)
         for (std::int64_t q = t.first_made(k); q < t.width(); q += lanes) {
           float* s = scores_ + k * block + q;
-          put_vector(s, lanewise::madd(vector_at(s), lanewise::all(scale), lanewise::all(mask[k])));
+          put_vector(s, lanewise::madd(load_vector(s), lanewise::all(scale), lanewise::all(mask[k])));
         }
       scale = 1;
     }
     for (std::int64_t q = 0; q < t.width(); q += lanes)
       for (std::int64_t k = t.clear(q); k < t.made(q); ++k) {
         float* s = scores_ + k * block + q;
-        put_vector(s, hide(vector_at(s), k + t.shift - q, -infinity));
+        put_vector(s, hide(load_vector(s), k + t.shift - q, -infinity));
       }
     return scale;
   }
@@ -116,19 +116,20 @@ template <class Terms> class attention {
   /// The weights of the vector of queries from q on, of which `left` is kept in place of the scores.
   template <class Left> ISOTOPE_INLINE void weigh(const score_tile& t, std::int64_t q, float scale, const Left& left) {
     const std::int64_t keys = t.made(q);
-    const vector old = vector_at(top_ + q);
+    const vector old = load_vector(top_ + q);
     vector most[4] = {lanewise::all(-infinity), lanewise::all(-infinity), lanewise::all(-infinity), lanewise::all(-infinity)};
     std::int64_t k = 0;
     for (; k + 4 <= keys; k += 4) {
 #pragma GCC unroll 4
-      for (int i = 0; i < 4; ++i) most[i] = larger(vector_at(scores_ + (k + i) * block + q), most[i]);
+      for (int i = 0; i < 4; ++i) most[i] = lanewise::larger(load_vector(scores_ + (k + i) * block + q), most[i]);
     }
-    for (; k < keys; ++k) most[0] = larger(vector_at(scores_ + k * block + q), most[0]);
-    const vector found = larger(larger(most[0], most[1]), larger(most[2], most[3])) * scale, top = larger(found, old);
+    for (; k < keys; ++k) most[0] = lanewise::larger(load_vector(scores_ + k * block + q), most[0]);
+    const vector found = lanewise::larger(lanewise::larger(most[0], most[1]), lanewise::larger(most[2], most[3])) * scale,
+                 top = lanewise::larger(found, old);
     const vector base = top == -infinity ? lanewise::all(0.0f) : top, shrink = lanewise::weight(old - base);
-    vector sum = vector_at(sum_ + q) * shrink;
+    vector sum = load_vector(sum_ + q) * shrink;
     const auto weight = [&](std::int64_t i) ISOTOPE_INLINE_LAMBDA {
-      const vector e = lanewise::weight(lanewise::madd(vector_at(scores_ + i * block + q), lanewise::all(scale), -base));
+      const vector e = lanewise::weight(lanewise::madd(load_vector(scores_ + i * block + q), lanewise::all(scale), -base));
       sum += e;
       return left(e, i);
     };
@@ -145,9 +146,6 @@ template <class Terms> class attention {
     put_vector(sum_ + q, sum);
     put_vector(shrink_ + q, shrink);
   }
-  /// The larger number; b for NaN in a.
-  static ISOTOPE_INLINE vector larger(const vector& a, const vector& b) { return a > b ? a : b; }
-
   void finish() {
     alignas(64) float logs[block], factor[block];
     math::log(sum_, logs, block);

@@ -124,16 +124,16 @@ template <class Terms> class attention_grad {
   }
   /// The same of the vector of queries from q on; what is left of a number of key k is left(number, k).
   template <class Left> ISOTOPE_INLINE void differentiate(const score_tile& t, std::int64_t q, const Left& left) {
-    const vector lse = vector_at(lse_ + q), delta = vector_at(delta_ + q), scale = lanewise::all(h_.scale);
+    const vector lse = load_vector(lse_ + q), delta = load_vector(delta_ + q), scale = lanewise::all(h_.scale);
     const std::int64_t keys = t.made(q), clear = t.clear(q);
     struct pair {
       vector p, ds;
     };
     const auto of = [&](std::int64_t k, bool some_hidden) ISOTOPE_INLINE_LAMBDA {
       const vector base = h_.masked ? mask_[k] - lse : -lse;
-      vector p = lanewise::weight(lanewise::madd(vector_at(p_ + k * block + q), scale, base));
+      vector p = lanewise::weight(lanewise::madd(load_vector(p_ + k * block + q), scale, base));
       if (some_hidden) p = hide(p, k + t.shift - q, 0.0f);
-      return pair{left(p, k), scale * (p * (left(vector_at(ds_ + k * block + q), k) - delta))};
+      return pair{left(p, k), scale * (p * (left(load_vector(ds_ + k * block + q), k) - delta))};
     };
     const auto each = [&](std::int64_t k, bool some_hidden) ISOTOPE_INLINE_LAMBDA {
       const pair a = of(k, some_hidden);

@@ -26,15 +26,10 @@ inline row_block whole_rows(const head_rows& x, std::int64_t rows, std::int64_t 
   with_type(x, [&](const auto* from) { pack_right(from, x.stride, 1, rows, D, width, room); });
   return {room, width, 1};
 }
-ISOTOPE_INLINE vector vector_at(const float* x) {
-  vector v;
-  __builtin_memcpy(&v, x, sizeof v);
-  return v;
-}
 ISOTOPE_INLINE void put_vector(float* x, const vector& v) { __builtin_memcpy(x, &v, sizeof v); }
 /// x[0 .. width) *= factor.
 ISOTOPE_INLINE void scale_row(float* x, float factor, std::int64_t width) {
-  for (std::int64_t d = 0; d < width; d += lanes) put_vector(x + d, vector_at(x + d) * factor);
+  for (std::int64_t d = 0; d < width; d += lanes) put_vector(x + d, load_vector(x + d) * factor);
 }
 
 /// to[i] = sum_d a[i, d] b[i, d] for i < rows, and 0 up to whole vectors: the sums of as many rows as a vector has lanes are turned in registers.

@@ -14,24 +14,21 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-/// tile_product of pairs, steps of K in ascending order, unless one of the block's sums is below `doubtful`: then C stays as it is.
+/// sum[i][j] += sum_k A[i, k] B[k, j] of pairs, steps of K in ascending order.
 ///
-/// @param c    written in whole vectors, to `rounded` if that is there: only if nothing is to be added to
-/// @return     whether the tile was made
+/// @param a    the pair k of row i at a[i row_stride + k pair_stride]
+/// @param b    the pair k of column j, a word, at b[k ldb + j]
 template <int Rows, int Vectors>
-ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_tile_product(const pair_rows& a, const panel& b, const place& c, std::int64_t steps, bool add,
-                                                         float doubtful) {
+ISOTOPE_INLINE void add_pair_steps(vector (&sum)[Rows][Vectors], const bfloat16* a, std::int64_t row_stride, std::int64_t pair_stride,
+                                   const float* b, std::int64_t ldb, std::int64_t steps) {
   constexpr int groups = (Rows + 3) / 4;
-  const std::int64_t row_stride = a.row_stride, pair_stride = a.pair_stride, ldb = b.ld;
-  const float* right = b.data;
   const bfloat16* base[groups];  // rows 4g to 4g + 3 are one addressing mode each from base[g]
 #pragma GCC unroll 4
-  for (int g = 0; g < groups; ++g) base[g] = a.data + 4 * g * row_stride;
-  vector sum[Rows][Vectors] = {};
+  for (int g = 0; g < groups; ++g) base[g] = a + 4 * g * row_stride;
   for (; steps > 0; --steps) {
     words bk[Vectors];
-#pragma GCC unroll 2
-    for (int v = 0; v < Vectors; ++v) __builtin_memcpy(&bk[v], right + lanes * v, sizeof bk[v]);
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) __builtin_memcpy(&bk[v], b + lanes * v, sizeof bk[v]);
 #pragma GCC unroll 4
     for (int g = 0; g < groups; ++g) {
 #pragma GCC unroll 4
@@ -39,13 +36,24 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_tile_product(const pair_rows& a, con
         std::uint32_t pair;
         __builtin_memcpy(&pair, base[g] + i * row_stride, sizeof pair);
         const words x = pair - words{};
-#pragma GCC unroll 2
+#pragma GCC unroll 4
         for (int v = 0; v < Vectors; ++v) ISOTOPE_ADD_PAIRS(sum[4 * g + i][v], x, bk[v]);
       }
       base[g] += pair_stride;
     }
-    right += ldb;
+    b += ldb;
   }
+}
+
+/// tile_product of pairs, steps of K in ascending order, unless one of the block's sums is below `doubtful`: then C stays as it is.
+///
+/// @param c    written in whole vectors, to `rounded` if that is there: only if nothing is to be added to
+/// @return     whether the tile was made
+template <int Rows, int Vectors>
+ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_tile_product(const pair_rows& a, const panel& b, const place& c, std::int64_t steps, bool add,
+                                                         float doubtful) {
+  vector sum[Rows][Vectors] = {};
+  add_pair_steps(sum, a.data, a.row_stride, a.pair_stride, b.data, b.ld, steps);
   vector least[2] = {doubtful - vector{}, doubtful - vector{}};
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
@@ -65,20 +73,7 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_tile_product(const pair_rows& a, con
     }
     return true;
   }
-#pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 2
-    for (int v = 0; v < Vectors; ++v) {
-      float* to = c.at + i * c.ld + lanes * v;
-      vector y = sum[i][v];
-      if (add) {
-        vector old;
-        __builtin_memcpy(&old, to, sizeof old);
-        y = old + y;
-      }
-      __builtin_memcpy(to, &y, sizeof y);
-    }
-  }
+  put_tile(sum, c.at, c.ld, add);
   return true;
 }
 

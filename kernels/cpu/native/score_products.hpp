@@ -5,8 +5,8 @@
 #include <initializer_list>
 
 #include <isotope/kernels/cpu/native/attention_rows.hpp>
+#include <isotope/kernels/cpu/native/pair_product.hpp>
 #include <isotope/kernels/cpu/native/score_tile.hpp>
-#include <isotope/kernels/cpu/native/tile_product.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
@@ -22,44 +22,9 @@ template <int Rows, int Vectors>
 ISOTOPE_NOINLINE ISOTOPE_CONTRACT void score_pairs_product(const bfloat16* a, std::int64_t row_stride, std::int64_t k_stride,
                                                            const float* b, std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k,
                                                            bool add) {
-  ISOTOPE_CONTRACT_HERE
-  constexpr int groups = (Rows + 3) / 4;
-  const bfloat16* base[groups];  // rows 4g to 4g + 3 are one addressing mode each from base[g]
-#pragma GCC unroll 4
-  for (int g = 0; g < groups; ++g) base[g] = a + 4 * g * row_stride;
   vector sum[Rows][Vectors] = {};
-  for (; k > 0; --k) {
-    words bk[Vectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) __builtin_memcpy(&bk[v], b + lanes * v, sizeof bk[v]);
-#pragma GCC unroll 4
-    for (int g = 0; g < groups; ++g) {
-#pragma GCC unroll 4
-      for (int i = 0; i < (Rows - 4 * g < 4 ? Rows - 4 * g : 4); ++i) {
-        std::uint32_t pair;
-        __builtin_memcpy(&pair, base[g] + i * row_stride, sizeof pair);
-        const words x = pair - words{};
-#pragma GCC unroll 4
-        for (int v = 0; v < Vectors; ++v) ISOTOPE_ADD_PAIRS(sum[4 * g + i][v], x, bk[v]);
-      }
-      base[g] += k_stride;
-    }
-    b += ldb;
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) {
-      float* to = c + i * ldc + lanes * v;
-      vector y = sum[i][v];
-      if (add) {
-        vector old;
-        __builtin_memcpy(&old, to, sizeof old);
-        y = old + y;
-      }
-      __builtin_memcpy(to, &y, sizeof y);
-    }
-  }
+  add_pair_steps(sum, a, row_stride, k_stride, b, ldb, k);
+  put_tile(sum, c, ldc, add);
 }
 
 /// Blocks of one head as operands: rows on the left, with their numbers or across them; on the right with terms along the rows or down the columns.
@@ -87,9 +52,7 @@ struct single_scores {
     with_type(x, [&](const auto* from) { pack_right(from, 1, x.stride, D, rows, width, room); });
     return {room, width, width, width};
   }
-  static ISOTOPE_INLINE rounded_vector round(const vector& x) {
-    return __builtin_convertvector(math::bf16_lanes::rounded(lanewise::bits(x)) >> 16, rounded_vector);
-  }
+  static ISOTOPE_INLINE rounded_vector round(const vector& x) { return rounded(x); }
   /// The queries of a tile of weights are the rows, the keys the terms; and the other way round.
   static left by_query(const float* tile) { return {tile, 1, score_tile::block}; }
   static left by_key(const float* tile) { return {tile, score_tile::block, 1}; }
@@ -143,15 +106,13 @@ struct pair_scores {
 /// Row `row` of x: n floats, which may be read in whole vectors, times a factor.
 template <class Terms>
 ISOTOPE_INLINE void store_row(const head_rows& x, std::int64_t row, const float* from, std::int64_t n, float factor) {
-  const auto put = [n](auto* to, std::int64_t d, const auto& v) ISOTOPE_INLINE_LAMBDA {
-    if (n - d >= lanes) __builtin_memcpy(static_cast<void*>(to), &v, sizeof v);
-    else __builtin_memcpy(static_cast<void*>(to), &v, std::size_t(n - d) * sizeof *to);
-  };
   const std::int64_t at = x.at + row * x.stride;
+  const auto put = [&](auto* to, std::int64_t d, const auto& v)
+                       ISOTOPE_INLINE_LAMBDA { store_some(to + at + d, v, std::size_t(smaller(lanes, n - d)) * sizeof *to); };
   if (x.type == dtype::bf16) {
-    for (std::int64_t d = 0; d < n; d += lanes) put(static_cast<bfloat16*>(x.data) + at + d, d, Terms::round(vector_at(from + d) * factor));
+    for (std::int64_t d = 0; d < n; d += lanes) put(static_cast<bfloat16*>(x.data), d, Terms::round(load_vector(from + d) * factor));
   } else {
-    for (std::int64_t d = 0; d < n; d += lanes) put(static_cast<float*>(x.data) + at + d, d, vector_at(from + d) * factor);
+    for (std::int64_t d = 0; d < n; d += lanes) put(static_cast<float*>(x.data), d, load_vector(from + d) * factor);
   }
 }
 

@@ -9,6 +9,24 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
+/// c[i, j] (+)= sum[i][j], whole vectors.
+template <int Rows, int Vectors> ISOTOPE_INLINE void put_tile(const vector (&sum)[Rows][Vectors], float* c, std::int64_t ldc, bool add) {
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) {
+      float* to = c + i * ldc + lanes * v;
+      vector y = sum[i][v];
+      if (add) {
+        vector old;
+        __builtin_memcpy(&old, to, sizeof old);
+        y = old + y;
+      }
+      __builtin_memcpy(to, &y, sizeof y);
+    }
+  }
+}
+
 /// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < Rows, j < lanes Vectors, k in ascending order: an element's bits depend on neither size.
 ///
 /// @param a    A[i, k] at a[i row_stride + k k_stride]
@@ -39,20 +57,7 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT void tile_product(const float* a, std::int64_t
     }
     b += ldb;
   }
-#pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) {
-      float* to = c + i * ldc + lanes * v;
-      vector y = sum[i][v];
-      if (add) {
-        vector old;
-        __builtin_memcpy(&old, to, sizeof old);
-        y = old + y;
-      }
-      __builtin_memcpy(to, &y, sizeof y);
-    }
-  }
+  put_tile(sum, c, ldc, add);
 }
 
 /// B[k, j] at data[k ld + j] for j < b.elems; behind them lie elements to be read up to `width`, whole vectors.
