@@ -16,8 +16,9 @@ format, f32: its roundoff u is 2^-24, the program's own, s, is 0 in f32 and 2^-8
 compared with the reference in f64 on the same operands.
 
 `ULP` are the units in the last place that an exponential, a logarithm and the like may be off by, on a processor and on a gpu (there 1e-7 at
-least), and from which the bounds of ops that use them follow; `-`: the op has none. Processors keep subnormal numbers; a gpu may take them for
-zero where the table says so. No op gives NaN for finite operands unless its formula does.
+least), and from which the bounds of ops that use them follow; `-`: the op has none. Where a result is rounded to 16 bits, an element-wise function may
+be off by s / 128 besides, on a processor. Processors keep subnormal numbers; a gpu may take them for zero where the table says so. No op gives NaN
+for finite operands unless its formula does.
 
 | what | bound |
 |---|---|

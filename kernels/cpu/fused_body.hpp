@@ -25,7 +25,7 @@ class fused_body {
       for (int a = 0; a < i.args; ++a) {
         if (i.arg[a] < 0) continue;
         if (i.arg[a] >= max_inputs) {
-          read_ |= 1u << (i.arg[a] - max_inputs);
+          if (i.tile == nullptr) read_wide_ |= 1u << (i.arg[a] - max_inputs);
           continue;
         }
         used_ |= 1u << i.arg[a];
@@ -106,7 +106,8 @@ class fused_body {
           float* x = to.data + m * to.stride;
           math::map(r.n, x, [](float v) ISOTOPE_INLINE_LAMBDA { return float(float16(v)); }, x);
         }
-      values.set(max_inputs + j, {to.data, to.stride, dtype::f32});
+      if (to.data == nullptr) values.set(max_inputs + j, {to.rounded, to.rounded_stride, dtype::bf16});
+      else values.set(max_inputs + j, {to.data, to.stride, dtype::f32});
     }
     // Only now: an output may lie where an operand lies that was read in place.
     for (std::size_t j = 0; j < l_.body.size(); ++j)
@@ -125,7 +126,7 @@ class fused_body {
     if (y.type == dtype::f32) return {y.as<float>() + r.first, r.step};
     to.rounded = y.as<bfloat16>() + r.first;
     to.rounded_stride = r.step;
-    if (i.tile != nullptr && ((read_ >> j) & 1u) == 0) to.data = nullptr;
+    if (i.tile != nullptr && ((read_wide_ >> j) & 1u) == 0) to.data = nullptr;
     return to;
   }
   /// An instruction without `tile`; its operands are f32.
@@ -207,7 +208,7 @@ class fused_body {
   std::size_t own_;
   merged_axes axes_;
   std::uint32_t used_ = 0, widened_ = 0;  // operands: of an instruction, of one that takes f32 alone
-  std::uint32_t read_ = 0;                // instructions whose results others read
+  std::uint32_t read_wide_ = 0;           // instructions: one that takes f32 alone reads the result
   bool at_once_[max_micros] = {};
 };
 

@@ -77,6 +77,36 @@ TEST(native_functions, derivatives_keep_their_stated_errors) {
   check<op::gelu_tanh_grad>(gelu_slope64, 4, 0x1p-23);
 }
 
+/// Over all numbers of the format: within 2^-15 of `magnitude`, 1/128 of what rounding to it loses.
+template <class Op> void check_bf16(double (*truth)(double), double (*magnitude)(double)) {
+  if constexpr (requires { sizeof(cpu::kernel<Op, precision::bf16, kernels::native>); }) {
+    constexpr std::size_t size = 1 << 16;
+    std::vector<float> x(size), y(size), ones(size, 1.0f);
+    for (std::uint32_t i = 0; i < size; ++i) x[i] = std::bit_cast<float>(i << 16);
+    const void* const in[] = {x.data(), ones.data()};
+    cpu::kernel<Op, precision::bf16, kernels::native>::block(in, y.data(), std::int64_t(size), 0);
+    for (std::size_t i = 0; i < size; ++i) {
+      const double wanted = truth(double(x[i]));
+      if (std::isnan(wanted) || std::isinf(wanted)) {
+        EXPECT_EQ(std::isnan(y[i]), std::isnan(wanted)) << x[i];
+        continue;
+      }
+      // beside it what is lost below the format's least number, 2^-133
+      EXPECT_LE(std::fabs(double(y[i]) - wanted), 0x1p-15 * magnitude(double(x[i])) + 0x1p-140)
+          << Op::name << " of " << x[i] << ": " << y[i] << ", not " << wanted;
+    }
+  } else {
+    GTEST_SKIP() << cpu::native::reason;
+  }
+}
+TEST(native_functions, short_ones_of_bf16_keep_their_stated_errors) {
+  check_bf16<op::gelu_tanh>(gelu64, [](double x) { return std::fabs(gelu64(x)); });
+  check_bf16<op::gelu_tanh_grad>(gelu_slope64, [](double x) {
+    const double u = gelu_exponent(bounded(x, 20));
+    return 1 + std::fabs(u) * 3 * sigmoid64(u) * sigmoid64(-u);
+  });
+}
+
 template <class Op> void check_edges(float at_zero, float at_minus_infinity, float at_infinity) {
   if constexpr (requires { sizeof(cpu::kernel<Op, precision::f32, kernels::native>); }) {
     const float x[] = {0.0f, -0.0f, -infinity, infinity, std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::quiet_NaN()};

@@ -24,6 +24,8 @@ struct conditions {
   double stored() const { return program == accum() ? 0 : facts_of(program).roundoff(); }  // of a result in 16 bits; 0: it is not narrower
   /// Units in the last place of the op's elementary functions.
   double ulps() const { return double(policy.ulps(gpu)); }
+  /// What an elementary function may fall short of a result that is rounded to 16 bits: 1/128 of the rounding, on a processor.
+  double short_of_rounding() const { return gpu || ulps() == 0 ? 0 : stored() / 128; }
   double chain_of(std::int64_t K) const { return double(chain != nullptr ? chain(K) : K); }
 };
 

@@ -15,14 +15,11 @@ namespace native {
 /// `tile` and `block` of an instruction whose `Formula::of` takes a vector of each operand, or those and the scalar.
 template <class Formula, int Operands> struct each_row {
   static void tile(const row_view* in, const row_target& out, std::int64_t rows, std::int64_t n, double scalar) {
-    bool wide = !out.rounds && out.rounded == nullptr, half = out.data == nullptr;
-    for (int k = 0; k < Operands; ++k) {
-      wide = wide && in[k].type == dtype::f32;
-      half = half && in[k].type == dtype::bf16;
-    }
+    bool wide = !out.rounds && out.rounded == nullptr;
+    for (int k = 0; k < Operands; ++k) wide = wide && in[k].type == dtype::f32;
     constexpr auto each = std::make_index_sequence<std::size_t(Operands)>{};
     if (wide) tile_of<formats::f32>(in, out, rows, n, float(scalar), each);
-    else if (half) tile_of<formats::bf16>(in, out, rows, n, float(scalar), each);
+    else if (out.data == nullptr) tile_of<formats::to_bf16>(in, out, rows, n, float(scalar), each);
     else tile_of<formats::mixed>(in, out, rows, n, float(scalar), each);
   }
   static void block(const void* const* in, void* out, std::int64_t n, double scalar) {
@@ -37,8 +34,8 @@ template <class Formula, int Operands> struct each_row {
   friend Formula;
   each_row() = default;
 
-  /// f32: all rows, and nothing is rounded; bf16: all rows.
-  enum class formats { f32, bf16, mixed };
+  /// f32: all rows, and nothing is rounded; to_bf16: the results, and no others.
+  enum class formats { f32, to_bf16, mixed };
 
   /// A row, f32 or bf16.
   struct source {
@@ -62,7 +59,7 @@ template <class Formula, int Operands> struct each_row {
       const target y{out.data == nullptr ? nullptr : out.data + r * out.stride,
                      out.rounded == nullptr ? nullptr : out.rounded + r * out.rounded_stride, out.rounds};
       std::int64_t j = 0;
-      if constexpr (F == formats::bf16)
+      if constexpr (F == formats::to_bf16)
         for (; j + 2 * lanes <= n; j += 2 * lanes) {
           const vector v = value(scalar, take<F>(x[K], j)...), w = value(scalar, take<F>(x[K], j + lanes)...);
           store(y.half + j, v, w);
@@ -75,9 +72,7 @@ template <class Formula, int Operands> struct each_row {
     if constexpr (requires { Formula::of(x..., scalar); }) return Formula::of(x..., scalar);
     else return Formula::of(x...);
   }
-  template <formats F> static ISOTOPE_INLINE bool is_wide(const void* wide) {
-    return F == formats::f32 || (F == formats::mixed && wide != nullptr);
-  }
+  template <formats F> static ISOTOPE_INLINE bool is_wide(const void* wide) { return F == formats::f32 || wide != nullptr; }
   template <formats F> static ISOTOPE_INLINE vector take(const source& x, std::int64_t j) {
     return is_wide<F>(x.wide) ? load(x.wide + j, whole_vector{}) : load(x.half + j, whole_vector{});
   }
@@ -87,13 +82,13 @@ template <class Formula, int Operands> struct each_row {
   }
   template <formats F> static ISOTOPE_INLINE void put(const target& y, std::int64_t j, vector v) {
     if constexpr (F == formats::f32) store(y.wide + j, v, whole_vector{});
-    else if constexpr (F == formats::bf16) store(y.half + j, v, whole_vector{});
+    else if constexpr (F == formats::to_bf16) store(y.half + j, v, whole_vector{});
     else put_both(y, j, v, whole_vector{});
   }
   template <formats F> static ISOTOPE_INLINE void put_some(const target& y, std::int64_t j, vector v, std::int64_t n) {
     const part_of_vector rest{int(n)};
     if constexpr (F == formats::f32) store(y.wide + j, v, rest);
-    else if constexpr (F == formats::bf16) store(y.half + j, v, rest);
+    else if constexpr (F == formats::to_bf16) store(y.half + j, v, rest);
     else put_both(y, j, v, rest);
   }
   template <class Amount> static ISOTOPE_INLINE void put_both(const target& y, std::int64_t j, vector v, Amount amount) {
