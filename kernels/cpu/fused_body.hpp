@@ -23,6 +23,7 @@ class fused_body {
   explicit fused_body(const launch& l, std::size_t own = 0) : l_(l), own_(own), axes_(l.out[0].dims, l.in.subspan(own)) {
     for (const auto& i : l.body)
       for (int a = 0; a < i.args; ++a) {
+        if (i.arg[a] == isotope::product && i.tile == nullptr) product_wide_ = true;
         if (i.arg[a] < 0) continue;
         if (i.arg[a] >= max_inputs) {
           if (i.tile == nullptr) read_wide_ |= 1u << (i.arg[a] - max_inputs);
@@ -53,9 +54,10 @@ class fused_body {
     const std::int64_t high = larger_of(1, block / padded(n));
     for (std::int64_t i = 0; i < rows; i += high)
       for (std::int64_t j = 0; j < n; j += block)
-        run_tile({at + i * N + j, smaller(block, n - j), smaller(high, rows - i), N},
-                 {static_cast<const float*>(product.data) + i * product.stride + j, product.stride});
+        run_tile({at + i * N + j, smaller(block, n - j), smaller(high, rows - i), N}, product.from(i, j));
   }
+  /// Whether the product may be in bf16.
+  bool takes_bf16_product() const { return !product_wide_; }
   /// Whether rows of n elements are long enough to be worth their own loops.
   static bool long_enough(std::int64_t n) { return n >= shortest_row; }
 
@@ -96,7 +98,7 @@ class fused_body {
         const bool made = i.arg[a] == isotope::product;
         args[a].data = made ? product.data : values.data[i.arg[a]];
         args[a].stride = made ? product.stride : values.stride[i.arg[a]];
-        args[a].type = made ? dtype::f32 : values.type[i.arg[a]];
+        args[a].type = made ? product.type : values.type[i.arg[a]];
       }
       const row_target to = target_of(j, r, buffer[max_inputs + j].at, width);
       if (i.tile != nullptr) i.tile(args, to, r.rows, r.n, i.scalar);
@@ -209,6 +211,7 @@ class fused_body {
   merged_axes axes_;
   std::uint32_t used_ = 0, widened_ = 0;  // operands: of an instruction, of one that takes f32 alone
   std::uint32_t read_wide_ = 0;           // instructions: one that takes f32 alone reads the result
+  bool product_wide_ = false;             // the product is read as f32
   bool at_once_[max_micros] = {};
 };
 

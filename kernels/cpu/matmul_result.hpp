@@ -31,12 +31,15 @@ class matmul_result {
     const bool plain = l.body.empty() && type_ == l.out[0].type && alpha_ == 1.0f && beta_ == 0.0f;
     direct_ = plain && type_ == dtype::f32;
     rounded_ = plain && type_ == dtype::bf16 && !add_;
+    finishes_rounded_ = !l.body.empty() && type_ == dtype::bf16 && alpha_ == 1.0f && beta_ == 0.0f && body_.takes_bf16_product();
   }
   /// The sums are the output as they are, or are added to it: they need no `finish`.
   bool direct() const { return direct_; }
   bool adds() const { return add_; }
   /// The output is the sums, each rounded to bf16: whoever does that needs no `finish` either.
   bool rounded() const { return rounded_; }
+  /// The body may have the sums rounded to bf16: so does `finish_rounded`.
+  bool finishes_rounded() const { return finishes_rounded_; }
 
   /// Makes C[m0:m1, n0:n1] of one batch from its sums, in rows of `ld`, which it overwrites.
   void finish(std::int64_t batch, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1, float* tile, std::int64_t ld) const {
@@ -62,6 +65,12 @@ class matmul_result {
     for (std::int64_t r = 0; r < runs; ++r) store(tile + r * ld, first + r * s_.N, length);
   }
 
+  /// The same from rounded sums, where finishes_rounded().
+  void finish_rounded(std::int64_t batch, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1, const bfloat16* tile,
+                      std::int64_t ld) const {
+    body_.run((batch * s_.M + m0) * s_.N + n0, m1 - m0, n1 - n0, s_.N, {tile, ld, dtype::bf16});
+  }
+
  private:
   void store(float* from, std::int64_t at, std::int64_t n) const {
     const view& y = l_.out[0];
@@ -78,7 +87,7 @@ class matmul_result {
   std::size_t own_;
   float alpha_, beta_;
   dtype type_;
-  bool add_, direct_ = false, rounded_ = false;
+  bool add_, direct_ = false, rounded_ = false, finishes_rounded_ = false;
   fused_body body_;
 };
 

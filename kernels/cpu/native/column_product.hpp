@@ -75,6 +75,8 @@ template <class Terms> class column_product {
 
   void fill(const product_chunk& c, const vector_panels& panels, const cell& at, int own) const {
     alignas(64) float tile[blocking::tile_floats];
+    constexpr std::int64_t widest = blocking::tile_floats / Terms::block_rows / blocking::cols * blocking::cols;
+    alignas(64) bfloat16 small_tile[Terms::rounds ? Terms::block_rows * widest : 1];
     alignas(64) float right[blocking::depth * blocking::cols + Terms::head];
     [[maybe_unused]] const typename Terms::unit held{};
     typename Terms::rows left[Terms::block_rows / Terms::tile_rows + 1];
@@ -86,7 +88,10 @@ template <class Terms> class column_product {
       b += s_.offset_b(batch) + c.r * s_.b_col + c.k * s_.b_k;
       for (std::int64_t k0 = 0; k0 < c.ks || k0 == 0; k0 += cut_.depth) {
         const std::int64_t k = smaller(cut_.depth, c.ks - k0);
-        if (rounded() && c.k + k0 + k >= s_.K) to.round_to(l_.out[0].as<bfloat16>() + (batch * s_.M + m0) * s_.N + c.r + n0, s_.N);
+        if (c.k + k0 + k >= s_.K) {
+          if (rounded()) to.round_to(l_.out[0].as<bfloat16>() + (batch * s_.M + m0) * s_.N + c.r + n0, s_.N);
+          else if (finishes_rounded()) to.round_to(small_tile, widest);
+        }
         for (std::int64_t i = 0, m = 0; i < steps; ++i, m += Terms::tile_rows) left[i] = rows_at(c, at.batch, k0, at.m + m, own);
         for (std::int64_t p = at.p0; p < at.p1; ++p) {
           auto taken =
@@ -105,10 +110,13 @@ template <class Terms> class column_product {
       }
     });
     if (c.k + c.ks < s_.K || result_.direct() || rounded()) return;
-    result_.finish(batch, m0, m0 + at.ms, c.r + n0, c.r + smaller(c.rs, panels.start(at.p1)), to.at, to.ld);
+    const std::int64_t n1 = c.r + smaller(c.rs, panels.start(at.p1));
+    if (finishes_rounded()) result_.finish_rounded(batch, m0, m0 + at.ms, c.r + n0, n1, small_tile, widest);
+    else result_.finish(batch, m0, m0 + at.ms, c.r + n0, n1, to.at, to.ld);
   }
 
   bool rounded() const { return Terms::rounds && result_.rounded(); }
+  bool finishes_rounded() const { return Terms::rounds && result_.finishes_rounded(); }
   place place_of(const product_chunk& c, const vector_panels& panels, const cell& at, float* tile) const {
     const std::int64_t n0 = panels.start(at.p0);
     if (result_.direct()) return {l_.out[0].as<float>() + ((c.batch + at.batch) * s_.M + c.v + at.m) * s_.N + c.r + n0, s_.N, false};

@@ -36,6 +36,9 @@ template <class Terms> class row_product {
   }
 
  private:
+  static constexpr std::int64_t block_panels = Terms::block_rows / blocking::cols;
+  static constexpr std::int64_t widest = 2 * block_panels * blocking::cols;  // of a cell that is not in place
+
   struct cell {
     std::int64_t batch, r, rs, p0, p1;  // within the chunk; panels [p0, p1)
   };
@@ -48,11 +51,10 @@ template <class Terms> class row_product {
 
   void make(const product_chunk& c) const {
     const vector_panels panels(c.vs);
-    constexpr std::int64_t block_panels = Terms::block_rows / blocking::cols;
     std::int64_t across = larger_of(1, block_panels * blocking::depth * Terms::per_step / cut_.depth),
                  down = in_place() ? Terms::block_rows : 0;
     if (!in_place()) {
-      across = smaller(across, 2 * block_panels);  // whole rows of narrow products: the fused body runs over several at a time
+      across = smaller(across, widest / blocking::cols);  // whole rows of narrow products: the fused body runs over several at a time
       const std::int64_t wide = larger_of(lanes, smaller(across * blocking::cols, panels.start(panels.count())));
       down = blocking::tile_floats / wide / Terms::tile_rows * Terms::tile_rows;
     }
@@ -105,6 +107,7 @@ template <class Terms> class row_product {
   void fill(const product_chunk& c, const vector_panels& panels, const cell& at, int own) const {
     alignas(64) float tile[blocking::tile_floats];
     alignas(64) float copy[Terms::copy::floats(Terms::per_step * blocking::depth)];
+    alignas(64) bfloat16 small_tile[Terms::rounds ? Terms::tile_rows * widest : 1];
     [[maybe_unused]] const typename Terms::unit held{};
     const typename Terms::copy here(copy, cut_.depth, r_k_ == 1);
     const std::int64_t batch = c.batch + at.batch, r0 = c.r + at.r, v0 = panels.start(at.p0);
@@ -112,6 +115,7 @@ template <class Terms> class row_product {
     const bool old = c.k > 0 || (in_place() && result_.adds());
     // Rows are finished while they are in L1, those with one block of K all in the same place.
     const bool by_strips = !turned_ && !result_.direct() && !rounded() && !cut_.waits, one_strip = by_strips && c.ks <= cut_.depth;
+    const bool rounded_strips = by_strips && finishes_rounded();
     Terms::with_type(row_side(), [&](const auto* x) {
       x += row_offset(batch) + r0 * r_stride_ + c.k * r_k_;
       for (std::int64_t k0 = 0; k0 < c.ks || k0 == 0; k0 += cut_.depth) {
@@ -126,14 +130,18 @@ template <class Terms> class row_product {
           const std::int64_t next_r = more ? r + Terms::tile_rows : 0, next_k = more ? k0 : k0 + k;
           const std::int64_t next_rows = smaller(Terms::tile_rows, at.rs - next_r), next_ks = smaller(cut_.depth, c.ks - next_k);
           [[maybe_unused]] const coming next(x + next_r * r_stride_ + next_k * r_k_, r_k_, r_stride_, next_ks, next_rows);
-          const place strip = to.part(one_strip ? 0 : r, 0);
+          place strip = to.part(one_strip ? 0 : r, 0);
+          if (rounded_strips && k0 + k >= c.ks) strip.round_to(small_tile, widest);
           for (std::int64_t p = at.p0; p < at.p1; ++p) {
             if constexpr (Terms::fetches) next.fetch(p - at.p0, at.p1 - at.p0);
             auto packed = Terms::packed(block + panel_at(panels, p, k), panels.width(p), panels.elems(p));
             panel_product(taken, rows, packed, strip.part(0, panels.start(p) - v0), divide_up(k, Terms::per_step), old || k0 > 0);
           }
-          if (by_strips && k0 + k >= c.ks)
-            result_.finish(batch, r0 + r, r0 + r + rows, c.v + v0, smaller(V_, c.v + panels.start(at.p1)), strip.at, strip.ld);
+          if (by_strips && k0 + k >= c.ks) {
+            const std::int64_t v1 = smaller(V_, c.v + panels.start(at.p1));
+            if (rounded_strips) result_.finish_rounded(batch, r0 + r, r0 + r + rows, c.v + v0, v1, small_tile, widest);
+            else result_.finish(batch, r0 + r, r0 + r + rows, c.v + v0, v1, strip.at, strip.ld);
+          }
         }
       }
     });
@@ -146,6 +154,7 @@ template <class Terms> class row_product {
   }
 
   bool rounded() const { return Terms::rounds && result_.rounded(); }
+  bool finishes_rounded() const { return Terms::rounds && result_.finishes_rounded(); }
   place place_of(const product_chunk& c, const vector_panels& panels, const cell& at, float* tile) const {
     const std::int64_t v0 = panels.start(at.p0);
     if (in_place()) return {l_.out[0].as<float>() + ((c.batch + at.batch) * s_.M + c.r + at.r) * s_.N + c.v + v0, s_.N, false};
@@ -155,12 +164,23 @@ template <class Terms> class row_product {
 
   /// C[m0:m1, n0:n1] from the cell whose rows are the columns of C.
   void turn(std::int64_t batch, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1, const place& from) const {
+    const auto turn_part = [&](std::int64_t m, std::int64_t n, std::int64_t n_end, bfloat16* y, std::int64_t ld) {
+      const turned_part part{from.at + (n - n0) * from.ld + m - m0, from.ld, smaller(2 * lanes, n_end - n), smaller(lanes, m1 - m)};
+      if (!turn_rounded<false>(part, y, ld)) turn_rounded<true>(part, y, ld);
+    };
     if (rounded()) {
       for (std::int64_t m = m0; m < m1; m += lanes)
-        for (std::int64_t n = n0; n < n1; n += 2 * lanes) {
-          const turned_part part{from.at + (n - n0) * from.ld + m - m0, from.ld, smaller(2 * lanes, n1 - n), smaller(lanes, m1 - m)};
-          bfloat16* const to = l_.out[0].as<bfloat16>() + (batch * s_.M + m) * s_.N + n;
-          if (!turn_rounded<false>(part, to, s_.N)) turn_rounded<true>(part, to, s_.N);
+        for (std::int64_t n = n0; n < n1; n += 2 * lanes)
+          turn_part(m, n, n1, l_.out[0].as<bfloat16>() + (batch * s_.M + m) * s_.N + n, s_.N);
+      return;
+    }
+    if (finishes_rounded()) {
+      alignas(64) bfloat16 some[lanes * 512];
+      for (std::int64_t m = m0; m < m1; m += lanes)
+        for (std::int64_t n = n0; n < n1; n += 512) {
+          const std::int64_t end = smaller(n + 512, n1);
+          for (std::int64_t j = n; j < end; j += 2 * lanes) turn_part(m, j, end, some + j - n, 512);
+          result_.finish_rounded(batch, m, smaller(m + lanes, m1), n, end, some, 512);
         }
       return;
     }

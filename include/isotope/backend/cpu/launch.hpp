@@ -32,6 +32,11 @@ struct row_view {
   const void* data = nullptr;
   std::int64_t stride = 0;
   dtype type = dtype::f32;
+
+  /// Those from `row` on, without their first `col` numbers.
+  row_view from(std::int64_t row, std::int64_t col) const {
+    return {static_cast<const char*>(data) + (row * stride + col) * size_of(type), stride, type};
+  }
 };
 /// Where the rows of a result go: as f32 to `data` and as bf16 to `rounded`, each if it is there. `rounds`: to bf16 in both.
 struct row_target {
