@@ -30,6 +30,27 @@ struct matrix {
   double at(std::int64_t i, std::int64_t j) const { return memory.at(i * v.strides[0] + j * v.strides[1]); }
 };
 
+/// Where a body that adds a number to each column gets something else than the product that the kernel makes without one, rounded; empty: nowhere.
+template <class Kernel> std::string broken_body(const op_case& plain, const array& product, const operands& o) {
+  using set = std::conditional_t<cpu::native::available, kernels::native, kernels::portable>;
+  const array bias = array::random({o.N}, dtype::bf16, 5);
+  op_case c({plain.in[0], plain.in[1], bias.v}, {}, plain.attr);
+  c.out.emplace_back(shape{o.M, o.N}, dtype::bf16);
+  c.body = {instruct<kernel_of<op::add, precision::bf16, set>>(dtype::bf16, {isotope::product, 2}, 0)};
+  for (const int threads : {1, 3}) {
+    const auto results = c.run<Kernel>(&pool_of(threads));
+    const array& given = results[0];
+    for (std::int64_t i = 0; i < given.count(); ++i) {
+      const double w = double(float(bfloat16(float(product.at(i) + bias.at(i % o.N)))));
+      if (std::isnan(w) ? std::isnan(given.at(i)) : w == given.at(i)) continue;
+      std::ostringstream broken;
+      broken << "with a body C[" << i / o.N << ", " << i % o.N << "] is " << given.at(i) << ", not " << w;
+      return broken.str();
+    }
+  }
+  return {};
+}
+
 /// The first thing that Kernel does to break the contract, on 1, 2, 3 and 5 threads; empty: none.
 template <class Kernel, class F> std::string broken_contract(const operands& o, const F& element) {
   std::ostringstream broken;
@@ -62,6 +83,11 @@ template <class Kernel, class F> std::string broken_contract(const operands& o, 
         const double place = result == dtype::bf16 ? std::fmax(std::ldexp(1.0, std::ilogb(w) - 7), 0x1p-133) : 0;
         if (std::fabs(g - w) <= place + 0x1p-20 * sum + 0x1p-149 * double(o.K)) continue;
         broken << "C[" << i << ", " << j << "] is " << g << ", in f64 " << w;
+        return broken.str();
+      }
+    if (result == dtype::bf16)
+      if (const auto place = broken_body<Kernel>(c, given[0], o); !place.empty()) {
+        broken << place;
         return broken.str();
       }
     for (const int threads : {2, 3, 5})
