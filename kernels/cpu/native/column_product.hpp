@@ -76,7 +76,8 @@ template <class Terms> class column_product {
   void fill(const product_chunk& c, const vector_panels& panels, const cell& at, int own) const {
     alignas(64) float tile[blocking::tile_floats];
     constexpr std::int64_t widest = blocking::tile_floats / Terms::block_rows / blocking::cols * blocking::cols;
-    alignas(64) bfloat16 small_tile[Terms::rounds ? Terms::block_rows * widest : 1];
+    alignas(64) float pairs[Terms::rounds ? Terms::block_rows * widest / 2 : 1];  // not of a class: those would be set to zero
+    auto* const small_tile = reinterpret_cast<bfloat16*>(pairs);
     alignas(64) float right[blocking::depth * blocking::cols + Terms::head];
     [[maybe_unused]] const typename Terms::unit held{};
     typename Terms::rows left[Terms::block_rows / Terms::tile_rows + 1];

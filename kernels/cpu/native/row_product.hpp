@@ -107,7 +107,8 @@ template <class Terms> class row_product {
   void fill(const product_chunk& c, const vector_panels& panels, const cell& at, int own) const {
     alignas(64) float tile[blocking::tile_floats];
     alignas(64) float copy[Terms::copy::floats(Terms::per_step * blocking::depth)];
-    alignas(64) bfloat16 small_tile[Terms::rounds ? Terms::tile_rows * widest : 1];
+    alignas(64) float pairs[Terms::rounds ? Terms::tile_rows * widest / 2 : 1];  // not of a class: those would be set to zero
+    auto* const small_tile = reinterpret_cast<bfloat16*>(pairs);
     [[maybe_unused]] const typename Terms::unit held{};
     const typename Terms::copy here(copy, cut_.depth, r_k_ == 1);
     const std::int64_t batch = c.batch + at.batch, r0 = c.r + at.r, v0 = panels.start(at.p0);
@@ -175,7 +176,8 @@ template <class Terms> class row_product {
       return;
     }
     if (finishes_rounded()) {
-      alignas(64) bfloat16 some[lanes * 512];
+      alignas(64) float pairs[lanes * 512 / 2];
+      auto* const some = reinterpret_cast<bfloat16*>(pairs);
       for (std::int64_t m = m0; m < m1; m += lanes)
         for (std::int64_t n = n0; n < n1; n += 512) {
           const std::int64_t end = smaller(n + 512, n1);
