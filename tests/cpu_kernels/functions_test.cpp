@@ -1,4 +1,5 @@
 #include <isotope/kernels/cpu/native/all.hpp>
+#include <isotope/kernels/cpu/update.hpp>
 
 #include <gtest/gtest.h>
 
@@ -143,5 +144,21 @@ TEST(native_functions, bf16_is_rounded_as_the_format_says) {
     for (std::size_t i = 0; i < size; ++i)
       ASSERT_EQ(y[i].bits, bfloat16(x[i]).bits) << std::hex << std::bit_cast<std::uint32_t>(x[i]) << ", place " << std::dec << i;
   }
+}
+TEST(native_functions, what_is_stored_past_the_caches_is_rounded_likewise) {
+  alignas(64) float x[512];
+  alignas(64) std::uint16_t memory[640];
+  auto* const y = reinterpret_cast<bfloat16*>(memory);
+  for (int i = 0; i < 512; ++i) x[i] = std::bit_cast<float>(std::uint32_t(i) * 8388593u);
+  for (const int n : {512, 128, 96, 1, 0})
+    for (const int shift : {0, 1, 32}) {
+      for (std::uint16_t& word : memory) word = 0x5555;
+      cpu::portable::stream_rounded(x, y + shift, n);
+      ISOTOPE_STREAM_FENCE();
+      for (int i = 0; i < 600; ++i) {
+        const bool made = i >= shift && i < shift + n;
+        ASSERT_EQ(memory[i], made ? bfloat16(x[i - shift]).bits : 0x5555) << n << " from " << shift << " on, place " << i;
+      }
+    }
 }
 }  // namespace

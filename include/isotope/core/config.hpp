@@ -29,6 +29,8 @@
 /// ISOTOPE_WIDEN_HALVES    where config::has_wide_halves: y = x of 16 bits as 32, vectors of config::vector_bytes and half of that
 /// ISOTOPE_SMALLER_LANES   where config::has_ordered_lanes: y = a < b ? a : b of vectors of f32 of config::vector_bytes: b where one is NaN
 /// ISOTOPE_LARGER_LANES    y = a > b ? a : b, likewise
+/// ISOTOPE_STREAM_LANES    where config::has_streams: the vector at y, a multiple of its size, = v, past the caches
+/// ISOTOPE_STREAM_FENCE    what was streamed before it is seen before what is stored behind it
 /// ISOTOPE_PAUSE           tells the processor that this is a spin loop
 
 #define ISOTOPE_TEXT_(x) #x
@@ -174,6 +176,14 @@
 #define ISOTOPE_LARGER_LANES(y, a, b) (static_cast<void>(y), static_cast<void>(a), static_cast<void>(b))
 #endif
 
+#if defined(__AVX__)
+#define ISOTOPE_STREAM_LANES(y, v) asm volatile("vmovntps %1, %0" : "=m"(*(char(*)[sizeof(v)])(y)) : "v"(v))
+#define ISOTOPE_STREAM_FENCE() asm volatile("sfence" ::: "memory")
+#else
+#define ISOTOPE_STREAM_LANES(y, v) (static_cast<void>(y), static_cast<void>(v))
+#define ISOTOPE_STREAM_FENCE() static_cast<void>(0)
+#endif
+
 #if defined(__x86_64__)
 #define ISOTOPE_PAUSE() __builtin_ia32_pause()
 #elif defined(__aarch64__)
@@ -232,6 +242,13 @@ inline constexpr bool has_ordered_lanes = false;
 inline constexpr bool has_scaled_lanes = true;
 #else
 inline constexpr bool has_scaled_lanes = false;
+#endif
+
+/// Whether a vector may be stored past the caches.
+#if defined(__AVX__)
+inline constexpr bool has_streams = true;
+#else
+inline constexpr bool has_streams = false;
 #endif
 
 /// Whether the compiler may reassociate arithmetic and assume that no NaN exists; the kernels cannot work so.
