@@ -1,6 +1,6 @@
-/// bench_step SIZE BATCH LENGTH [STEPS] [--profile]: one training step of a GPT on the backend of this build, on random tokens: median milliseconds,
-/// tokens per second, processor time of all threads, time to the first finished step, memory, and with --profile the time of each kernel, by the
-/// device's clock where it has one.
+/// bench_step SIZE BATCH LENGTH [STEPS] [--update after_backward|within_backward] [--profile]: one training step of a GPT on the backend of this
+/// build, on random tokens: median milliseconds, tokens per second, processor time of all threads, time to the first finished step, memory, and with
+/// --profile the time of each kernel, by the device's clock where it has one. With --update the step does not clip, so that policies compare.
 #include <isotope/isotope.hpp>
 #include <isotope/plan/words.hpp>
 #include <isotope/selected.hpp>
@@ -97,7 +97,10 @@ template <class Session> iso::result<void> status_of(const Session& s) {
 
 int main(int argc, char** argv) {
   const double start = seconds();
-  if (argc < 4) return std::fprintf(stderr, "usage: bench_step SIZE BATCH LENGTH [STEPS] [--profile]\n"), 2;
+  const auto usage = [] {
+    return std::fprintf(stderr, "usage: bench_step SIZE BATCH LENGTH [STEPS] [--update after_backward|within_backward] [--profile]\n"), 2;
+  };
+  if (argc < 4) return usage();
   iso::model::gpt size;
   bool known = false;
   for (const auto& [name, g] : iso::model::gpt_sizes)
@@ -105,8 +108,16 @@ int main(int argc, char** argv) {
   if (!known) return std::fprintf(stderr, "bench_step: no size '%s'\n", argv[1]), 2;
   const int batch = std::atoi(argv[2]), length = std::atoi(argv[3]), steps = argc > 4 ? std::max(1, std::atoi(argv[4])) : 20;
   const bool profiled = std::string_view(argv[argc - 1]) == "--profile";
+  iso::training_options options;
+  for (int i = 4; i + 1 < argc; ++i)
+    if (std::string_view(argv[i]) == "--update") {
+      const std::string_view policy = argv[i + 1];
+      if (policy != "after_backward" && policy != "within_backward") return usage();
+      options.clip = iso::clipping::none;
+      if (policy == "within_backward") options.update = iso::update_policy::within_backward;
+    }
 
-  auto plan = iso::plan_training<target>(iso::model::gpt_loss_of{size, batch, length});
+  auto plan = iso::plan_training<target>(iso::model::gpt_loss_of{size, batch, length}, options);
   if (!plan) return fail(plan.error());
   auto device = iso::device<target>::open({.cache = std::getenv("ISOTOPE_CACHE") != nullptr ? std::getenv("ISOTOPE_CACHE") : ""});
   if (!device) return fail(device.error());
@@ -124,7 +135,7 @@ int main(int argc, char** argv) {
   }
   const iso::batch data{tokens, targets};
   iso::step_scalars x;
-  x.learning_rate = 1e-4f, x.weight_decay = 0.1f, x.clip_norm = 1;
+  x.learning_rate = 1e-4f, x.weight_decay = 0.1f, x.clip_norm = options.clip == iso::clipping::none ? 0.0f : 1.0f;
   std::vector<double> times;
   double loss = 0, first = 0;
   const double warm = 0.3;

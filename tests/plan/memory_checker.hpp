@@ -76,7 +76,7 @@ class memory_check {
       }
     if (at != p_.steps.size()) fault("more steps than nodes");
     for (const auto& o : p_.outputs)
-      if (!holds(o.where, owner(g_.outputs[std::size_t(&o - p_.outputs.data())].value))) fault("an output was overwritten");
+      if (!kept(o.where, g_.outputs[std::size_t(&o - p_.outputs.data())].value)) fault("an output was overwritten");
     measure();
     return std::move(facts_);
   }
@@ -111,6 +111,19 @@ class memory_check {
     }
   }
   bool holds(const isotope::operand& o, std::int32_t who) const { return shadow_[std::size_t(o.region)].holds(o.at, o.bytes, who); }
+  /// Whether an output holds its tensor, or where steps make parts of it, each part.
+  bool kept(const isotope::operand& o, std::int32_t v) const {
+    if (g_.values[std::size_t(v)].producer >= 0) return holds(o, owner(v));
+    bool all = o.bytes > 0;
+    for (std::size_t k = 0; k < g_.values.size(); ++k)
+      if (const auto& part = g_.values[k]; part.base == v) {
+        auto x = o;
+        x.at += part.offset * isotope::size_of(part.type);
+        x.bytes = part.dims.count() * isotope::size_of(part.type);
+        all = all && holds(x, std::int32_t(k));
+      }
+    return all;
+  }
   void seed(std::int32_t v, const isotope::operand& o) { shadow_[std::size_t(o.region)].write(o.at, o.bytes, owner(v)); }
 
   void check_slot(std::size_t k) {
@@ -143,7 +156,8 @@ class memory_check {
       const auto& o = operands[k];
       const auto who = owner(n.in[std::size_t(k)]);
       const bool overwritten_first = ((n.op->inout & s.accumulate) >> k & 1) != 0;
-      const bool checked = !overwritten_first && (!whole_region || o.region == isotope::value_kind::output);
+      const bool stepwise = o.region == isotope::value_kind::output || o.region == isotope::value_kind::temp;  // written by steps alone
+      const bool checked = !overwritten_first && (!whole_region || stepwise);
       if (checked && !holds(o, who)) fault(at_step("reads what another step has overwritten or none has written", i, k));
       if (const auto t = tenants_.find(who); t != tenants_.end()) t->second.last = i;
     }

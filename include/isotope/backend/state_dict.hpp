@@ -1,5 +1,6 @@
 #pragma once
 /// What sessions of every backend ask of a plan: its slots and ports by name.
+#include <cmath>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -51,6 +52,23 @@ inline double number_at(const void* at, dtype t) {
     case dtype::f16: return double(float(*static_cast<const float16*>(at)));
     default: return double(*static_cast<const float*>(at));
   }
+}
+/// The norm of a gradient from the norms of its tensors, or the one number that there is.
+inline double norm_at(const std::byte* first, const operand& o) {
+  const std::int64_t n = o.dims.count();
+  if (n == 1) return number_at(first, o.type);
+  double sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double x = number_at(first + i * size_of(o.type), o.type);
+    sum += x * x;
+  }
+  return std::sqrt(sum);
+}
+/// Bytes of a plan's loss and gradient norms.
+inline std::int64_t report_bytes(const plan_view& p) {
+  const port* norm = find_port(p.outputs, "grad_norm");
+  const std::int64_t numbers = 1 + (norm == nullptr ? 1 : norm->where.dims.count());
+  return numbers * size_of(accum_of(p.totals.program));
 }
 /// The elements of an operand in row-major order; `first` is its first element in host memory.
 inline std::vector<float> numbers_of(const std::byte* first, const operand& o) {
@@ -131,7 +149,7 @@ inline result<stored_tensor> locate(const plan_view& p, tensor_kind what, std::s
                 std::string(s.path.view()), "read them from the checkpoint");
   }
   const int moment = what == tensor_kind::moment1 ? 1 : what == tensor_kind::moment2 ? 2 : 0;
-  if (s.grad < 0 || moment > p.totals.moments)
+  if (moment == 0 ? s.grad < 0 : !s.trained || moment > p.totals.moments)
     return fail(errc::not_found, "the program keeps no such tensor for " + std::string(s.path.view()), "session");
   if (moment == 0) return stored_tensor{value_kind::grad, at};
   return stored_tensor{value_kind::state, at + (moment - 1) * (p.totals.region[std::size_t(value_kind::state)] / p.totals.moments)};

@@ -25,7 +25,7 @@ struct step_scalars {
 struct step_report {
   double loss = 0;       // mean over the micro-batches
   double grad_norm = 0;  // before clipping
-  bool skipped = false;  // loss or norm was not finite: nothing was updated
+  bool skipped = false;  // loss or norm was not finite: nothing was updated, or less than everything (update_policy::within_backward)
 };
 
 }  // namespace isotope

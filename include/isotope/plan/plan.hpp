@@ -43,11 +43,12 @@ struct slot {
   name path;
   shape dims;
   std::int64_t at = 0;
-  std::int64_t grad = -1;  // -1: frozen
+  std::int64_t grad = -1;  // -1: frozen, or not kept (update_policy::within_backward)
   initializer init;
   shard pieces;
   bool decay = true;
   dtype type = dtype::f32;
+  bool trained = false;  // has moments, if the optimiser has any
 };
 /// An input or output by name.
 struct port {
@@ -66,7 +67,7 @@ struct plan_totals {
   std::int64_t lower_bound = 0;                    // temporaries alive at once, at least
   std::int64_t parameters = 0;                     // numbers in all slots
   std::int64_t trained = 0;                        // elements of the gradient region
-  std::uint8_t moments = 0;                        // moment regions of `trained` elements each
+  std::uint8_t moments = 0;                        // moment regions, of equal length
   dtype program = dtype::f32;
 };
 
@@ -160,6 +161,7 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
     t.type = g.values[std::size_t(q.value)].type;
     t.at = l.at[std::size_t(g.root(q.value))] / size_of(t.type) + g.root_offset(q.value);
     t.grad = q.trainable && p.totals.trained > 0 ? t.at : -1;
+    t.trained = q.trainable && (p.totals.trained > 0 || p.totals.moments > 0);
     t.init = q.init;
     t.decay = q.decay;
   }

@@ -11,6 +11,7 @@
 #include "plan.hpp"
 #include "regions.hpp"
 #include "weight_storage.hpp"
+#include "within_backward.hpp"
 
 namespace isotope {
 
@@ -29,8 +30,14 @@ template <Target T, class Model> constexpr trace trace_training(const Model& mod
   regroup(machine, o.group);
   differentiate(machine, loss.id, o.recompute);
   distribute(machine);
-  append_optimizer(machine, loss.id, o);
-  lower<T>(machine, o.fuse);
+  if (o.update == update_policy::within_backward) {
+    const auto first = append_updates(machine, loss.id, o);
+    lower<T>(machine, o.fuse);
+    advance_updates(machine, first);
+  } else {
+    append_optimizer(machine, loss.id, o);
+    lower<T>(machine, o.fuse);
+  }
   return static_cast<trace&&>(machine.g);
 }
 /// A forward model: no gradient, no optimiser state, nothing kept for a backward pass.
@@ -107,7 +114,8 @@ template <class Model, Target T, training_options Options = training_options{}, 
   static constexpr std::int64_t bytes = plan.totals.bytes;
   static constexpr std::int64_t parameters = plan.totals.parameters;
   static constexpr plan_view view() { return plan; }
-  /// Where the gradient of a parameter starts, in elements of the gradient region; -1: no such parameter, or it is frozen.
+  /// Where the gradient of a parameter starts, in elements of the gradient region; -1: no such parameter, it is frozen, or its gradient does not
+  /// outlive its update (update_policy::within_backward).
   static constexpr std::int64_t gradient(std::string_view path) {
     for (const auto& s : plan.slots)
       if (s.path.view() == path) return s.grad;

@@ -15,8 +15,24 @@ namespace isotope {
 enum class optimizer_kind : std::uint8_t { none, adamw, sgd };
 
 /// How gradients are clipped before the update: all together (step_scalars::clip_norm on the global norm), each tensor's norm to
-/// clip_norm, or each number to [-clip_value, clip_value]. The last two run before the global norm is taken, which then scales nothing.
-enum class clipping : std::uint8_t { global_norm, tensor_norm, value };
+/// clip_norm, or each number to [-clip_value, clip_value]. These two run before the norm is taken, which then scales nothing, as with `none`.
+enum class clipping : std::uint8_t { global_norm, tensor_norm, value, none };
+
+/// When parameters are updated.
+///
+/// after_backward: all together when all gradients are known. Gradients keep a region of their own, 4 bytes a parameter.
+/// within_backward: each one by itself, as soon as its gradient g is final and no later step reads the old weight:
+///   n = |g|,   w, m, v [, shadow] = adamw or sgd (w, m, v, g, n, loss),   g's bytes are free
+/// Weights and moments get the same bits by either policy. Within the backward pass there is no gradient region: planned memory falls by 4 bytes a
+/// parameter, less what gradients take where most temporaries are alive, and a gradient is read while it is in cache. In return
+/// - the global norm is not known in time: `clip` is none, value or tensor_norm;
+/// - gradients of micro-batches are not added up: `accumulate` is false; no gradient can be read after the step (tensor_kind::gradient);
+/// - a loss that is not finite skips every update, but a gradient that is not finite skips its own tensor's alone. The report says `skipped` for
+///   either; where it gives a finite loss, other tensors were updated;
+/// - the output grad_norm holds n of each trained tensor, in the order of the slots; step_report::grad_norm is the root of their sum of squares;
+/// - two launches a tensor, three with tensor_norm or value, stand where two or three did for all.
+/// Source: Lv et al. 2023, arXiv:2306.09782 (LOMO, which fuses gradient and update so).
+enum class update_policy : std::uint8_t { after_backward, within_backward };
 
 /// What the optimiser does with one parameter.
 struct param_group {
@@ -30,6 +46,7 @@ using grouping = param_group (*)(std::string_view path, const shape& dims, param
 struct training_options {
   optimizer_kind optimizer = optimizer_kind::adamw;
   clipping clip = clipping::global_norm;
+  update_policy update = update_policy::after_backward;
   grouping group = nullptr;  // none: as the model says
   bool accumulate = false;   // several micro-batches per step
   recompute_policy recompute{};
@@ -190,49 +207,73 @@ constexpr std::int32_t part_of(trace& g, std::int32_t region, std::int64_t first
   return v;
 }
 
+/// Clips a flat gradient in place, in the last phase.
+constexpr void clip_in_place(tape& t, const op_info& op, std::int32_t grad) {
+  t.record(op, {&grad, 1}, {}, place::current(), 0);
+  t.g.nodes.back().phases = phase_last;
+  t.g.nodes.back().effect = true;
+}
 /// Clipping by value or by each tensor's norm, in place in the gradient region.
 constexpr void clip_each(tape& t, const param_order& order, std::int32_t grads, clipping how) {
-  const auto clip = [&](const op_info& op, std::int32_t v) {
-    t.record(op, {&v, 1}, {}, place::current(), 0);
-    t.g.nodes.back().phases = phase_last;
-    t.g.nodes.back().effect = true;
-  };
-  if (how == clipping::value) clip(info<op::clip_value>, grads);
+  if (how == clipping::value) clip_in_place(t, info<op::clip_value>, grads);
   if (how == clipping::tensor_norm)
     for (auto i : order.order)
       if (const auto& p = t.g.params[std::size_t(i)]; p.trainable)
-        clip(info<op::clip_norm>, part_of(t.g, grads, order.offset[std::size_t(i)], {t.g.values[std::size_t(p.value)].dims.count()}));
+        clip_in_place(t, info<op::clip_norm>,
+                      part_of(t.g, grads, order.offset[std::size_t(i)], {t.g.values[std::size_t(p.value)].dims.count()}));
 }
 
-struct update_inputs {
-  std::int32_t grads, norm, loss;
-};
-/// One launch of the optimiser per learning rate.
-constexpr void update(tape& t, const param_order& order, update_inputs in, const training_options& o) {
-  trace& g = t.g;
-  const dtype accum = accum_of(t.program());
-  const bool mixed = accum != t.program();
-  const auto params = g.root(g.params[std::size_t(order.order[0])].value);
-  const auto weights = mixed ? g.add_value({order.total}, accum, value_kind::master) : params;
-  const int moments = o.optimizer == optimizer_kind::adamw ? 2 : 1;
+/// What the optimiser works on beside weights and gradients, element by element as the parameters lie.
+struct update_regions {
+  std::int32_t master = -1;  // -1: weights are in accumulation format themselves
   std::array<std::int32_t, 2> moment{};
-  for (int k = 0; k < moments; ++k) moment[std::size_t(k)] = g.add_value({order.trained}, accum, value_kind::state);
+  int moments = 0;
+};
+constexpr update_regions add_update_regions(tape& t, const param_order& order, optimizer_kind kind) {
+  const dtype accum = accum_of(t.program());
+  update_regions r;
+  if (accum != t.program()) r.master = t.g.add_value({order.total}, accum, value_kind::master);
+  r.moments = kind == optimizer_kind::adamw ? 2 : 1;
+  for (int k = 0; k < r.moments; ++k) r.moment[std::size_t(k)] = t.g.add_value({order.trained}, accum, value_kind::state);
+  return r;
+}
+
+/// One launch of the optimiser on elements [first, first + params.count()) of the regions.
+struct update_operands {
+  std::int32_t params, grads;  // of these elements
+  std::int32_t norm, loss;
+  std::int64_t first, decaying;  // `decaying` elements decay, the first ones
+  double rate_scale;
+};
+constexpr void record_update(tape& t, const update_regions& r, const update_operands& x, const training_options& o) {
+  trace& g = t.g;
+  const shape n{g.values[std::size_t(x.params)].dims.count()};
+  const bool mixed = r.master >= 0;
+  std::array<std::int32_t, max_inputs> operands{};
+  std::size_t k = 0;
+  operands[k++] = mixed ? part_of(g, r.master, x.first, n) : x.params;
+  for (int m = 0; m < r.moments; ++m) operands[k++] = part_of(g, r.moment[std::size_t(m)], x.first, n);
+  if (mixed) operands[k++] = x.params;
+  operands[k++] = x.grads;
+  operands[k++] = x.norm;
+  operands[k++] = x.loss;
+  attributes a;
+  a.i = {x.decaying, mixed ? 1 : 0, o.clip == clipping::global_norm ? 1 : 0};
+  a.f[0] = x.rate_scale;
+  t.record(o.optimizer == optimizer_kind::adamw ? info<op::adamw> : info<op::sgd>, {operands.data(), k}, a, place::current(), 0);
+  g.nodes.back().phases = phase_last;
+  g.nodes.back().effect = true;
+}
+
+/// One launch of the optimiser per learning rate.
+constexpr void update(tape& t, const param_order& order, std::int32_t grads, std::int32_t norm, std::int32_t loss,
+                      const training_options& o) {
+  const auto params = t.g.root(t.g.params[std::size_t(order.order[0])].value);
+  const auto regions = add_update_regions(t, order, o.optimizer);
   for (const auto& x : order.rates) {
     const shape n{x.end - x.first};
-    std::array<std::int32_t, max_inputs> operands{};
-    std::size_t k = 0;
-    operands[k++] = part_of(g, weights, x.first, n);
-    for (int m = 0; m < moments; ++m) operands[k++] = part_of(g, moment[std::size_t(m)], x.first, n);
-    if (mixed) operands[k++] = part_of(g, params, x.first, n);
-    operands[k++] = part_of(g, in.grads, x.first, n);
-    operands[k++] = in.norm;
-    operands[k++] = in.loss;
-    attributes a;
-    a.i = {x.decayed - x.first, mixed ? 1 : 0, o.clip == clipping::global_norm ? 1 : 0};
-    a.f[0] = x.scale;
-    t.record(o.optimizer == optimizer_kind::adamw ? info<op::adamw> : info<op::sgd>, {operands.data(), k}, a, place::current(), 0);
-    g.nodes.back().phases = phase_last;
-    g.nodes.back().effect = true;
+    const auto weights = part_of(t.g, params, x.first, n), gradients = part_of(t.g, grads, x.first, n);
+    record_update(t, regions, {weights, gradients, norm, loss, x.first, x.decayed - x.first, x.scale}, o);
   }
 }
 }  // namespace plan_detail
@@ -293,7 +334,7 @@ constexpr void append_optimizer(tape& t, std::int32_t loss, const training_optio
   g.nodes.back().phases = phase_last;
   g.values[std::size_t(norm)].kind = value_kind::output;
   g.outputs.push_back({name("grad_norm"), norm});
-  plan_detail::update(t, order, {grads, norm, total}, o);
+  plan_detail::update(t, order, grads, norm, total, o);
 }
 
 /// Shards, collectives: tensor parallelism and ZeRO insert them here, between differentiation and fusion. One device needs none.

@@ -131,9 +131,10 @@ template <Target T> class session {
     counters_.bytes_in += std::int64_t(sizeof(step_scalars));
     step_report r{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN(), true};
     if (no_readback_) return r;
-    counters_.bytes_out += 2 * size_of(accum);
+    counters_.bytes_out += report_bytes(plan_);
     r.loss = number(plan_.outputs, base_, "loss");
-    r.grad_norm = number(plan_.outputs, base_, "grad_norm");
+    const port* norm = find_port(plan_.outputs, "grad_norm");
+    r.grad_norm = norm == nullptr ? 0 : norm_at(region(norm->where.region) + norm->where.at, norm->where);
     r.skipped = !std::isfinite(r.loss) || !std::isfinite(r.grad_norm);
     if ((active & phase_last) != 0 && !r.skipped) step_count_ = scalars_->optimizer_step;
     return r;

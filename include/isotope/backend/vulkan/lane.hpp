@@ -63,6 +63,11 @@ struct lane {
     const port* p = find_port(ports, label);
     return p == nullptr ? 0 : number_at(readback.mapped() + first + p->where.at, p->where.type);
   }
+  /// The norm that an output holds in one number or by tensor; 0 where there is none.
+  double norm(std::span<const port> ports, std::string_view label) const {
+    const port* p = find_port(ports, label);
+    return p == nullptr ? 0 : norm_at(readback.mapped() + p->where.at, p->where);
+  }
 };
 
 }  // namespace isotope::vulkan

@@ -377,8 +377,8 @@ template <Target T> class session {
     l.readback.pull();
     step_report r;
     r.loss = l.number(plan_.outputs, "loss");
-    r.grad_norm = l.number(plan_.outputs, "grad_norm");
-    counters_.bytes_out += 2 * size_of(accum);
+    r.grad_norm = l.norm(plan_.outputs, "grad_norm");
+    counters_.bytes_out += report_bytes(plan_);
     r.skipped = !std::isfinite(r.loss) || !std::isfinite(r.grad_norm);
     if ((p.active & phase_last) != 0 && !r.skipped) step_count_ = p.optimizer_step;
     return r;
