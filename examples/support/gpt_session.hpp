@@ -22,7 +22,8 @@ using session = isotope::device<target>::session;
 /// How a GPT is to be trained, as far as the plan depends on it.
 struct training_shape {
   std::int64_t batch = 1, length = 1;
-  bool accumulate = false;  // several micro-batches per step
+  bool accumulate = false;                                                 // several micro-batches per step
+  isotope::update_policy update = isotope::update_policy::after_backward;  // within the backward pass nothing is clipped
 };
 
 /// Plans first, so that a model that does not fit is refused before anything is allocated or opened. Reports are on the training plan.
@@ -30,7 +31,11 @@ struct training_shape {
 /// @error over_budget, invalid_model, write_failed for a report, and as the device reports
 inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const training_shape& shape, const run_options& run) {
   const isotope::model::gpt_loss_of loss{size, int(shape.batch), int(shape.length)};
-  const isotope::training_options options{.accumulate = shape.accumulate, .common = run.diagnose.common()};
+  const bool within = shape.update == isotope::update_policy::within_backward;
+  const isotope::training_options options{.clip = within ? isotope::clipping::none : isotope::clipping::global_norm,
+                                          .update = shape.update,
+                                          .accumulate = shape.accumulate,
+                                          .common = run.diagnose.common()};
   auto plan = isotope::plan_training<target>(loss, options, run.budget());
   if (!plan) return std::move(plan).error();
   auto evaluation = isotope::plan_inference<target>(loss, run.budget(), true, options.common);

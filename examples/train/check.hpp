@@ -70,6 +70,13 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
   at_least("training.eval_every", t.eval_every, 0);
   at_least("training.patience", t.patience, 0);
   one_of("training.non_finite", t.non_finite, {"stop", "skip"});
+  one_of("training.update", t.update, {"after_backward", "within_backward"});
+  if (ok && t.update == "within_backward" && t.clip > 0)
+    refuse("training.update", "is 'within_backward', where no norm of all gradients is known to clip by",
+           "give --clip 0, or --update after_backward");
+  if (ok && t.update == "within_backward" && t.accumulate > 1)
+    refuse("training.update", "is 'within_backward', which keeps no gradient for later micro-batches",
+           "give --accumulate 1, or --update after_backward");
 
   one_of("input.data", s.input.data, {"char", "byte", "tokens"});
   if (ok && s.input.data == "tokens" && s.input.text.empty())

@@ -43,6 +43,7 @@ inline isotope::config::help_words words_of_help() {
       {"training.eval_every", "steps between validations; 0: at the end only"},
       {"training.patience", "validations without a better loss before stopping; 0: never"},
       {"training.non_finite", "a NaN or infinite loss: stop, or skip the step"},
+      {"training.update", "of weights: after_backward, or within_backward, which keeps no gradients and needs --clip 0"},
       {"input.text", "file to train on; default: this library's headers"},
       {"input.data", "char, byte or tokens (16-bit numbers)"},
       {"input.vocab", "size of the vocabulary of a token file"},

@@ -113,7 +113,9 @@ inline int run(configuration c) {
 
   const isotope::model::gpt model{s.model.layers, s.model.heads, s.model.width, data->vocab().size(), s.model.context, s.model.dropout};
   const support::run_options options{program, s.machine, s.diagnose, s.watch.bench_dispatch_only};
-  auto session = support::open_gpt(model, {s.training.batch, s.training.length, s.training.accumulate > 1}, options);
+  const auto update =
+      s.training.update == "within_backward" ? isotope::update_policy::within_backward : isotope::update_policy::after_backward;
+  auto session = support::open_gpt(model, {s.training.batch, s.training.length, s.training.accumulate > 1, update}, options);
   if (support::failed(program, session, code)) return code;
 
   isotope::train::run_identity identity;

@@ -50,6 +50,7 @@ void expect_same(const isotope::slot& a, const isotope::slot& b) {
   EXPECT_EQ(a.pieces.axis, b.pieces.axis);
   EXPECT_EQ(a.pieces.parts, b.pieces.parts);
   EXPECT_EQ(a.decay, b.decay);
+  EXPECT_EQ(a.trained, b.trained);
 }
 void expect_same(const isotope::port& a, const isotope::port& b) {
   EXPECT_EQ(a.label.view(), b.label.view());

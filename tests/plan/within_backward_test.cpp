@@ -171,6 +171,8 @@ TEST(within_backward_plans, update_each_parameter_at_once) {
   EXPECT_EQ(r.updates, 28);
   EXPECT_EQ(r.late, 0);
   EXPECT_FALSE(r.stale);
+  for (std::size_t i = 0; i < g.nodes.size(); ++i)  // reports ask each value for its node
+    EXPECT_TRUE(g.nodes[i].dead || g.values[std::size_t(g.nodes[i].out[0])].producer == std::int32_t(i)) << i;
   // The check sees a norm and its update one step later, and one earlier.
   std::vector<isotope::node> steps;
   for (const auto& n : g.nodes)

@@ -27,6 +27,9 @@ def test_fields_that_do_not_fit_together_are_refused(f):
     f.train("--heads", "3").refused(2, "heads", "3", "16")
     f.train("--length", "17").refused(2, "length", "17", "16")
     f.train("--schedule", "sawtooth").refused(2, "sawtooth", "cosine")
+    f.train("--update", "within").refused(2, "within", "within_backward")
+    f.train("--update", "within_backward").refused(2, "training.update", "--clip 0")
+    f.train("--update", "within_backward", "--clip", "0", "--accumulate", "2").refused(2, "training.update", "--accumulate 1")
     f.train("--resume").refused(2, "--checkpoint-dir")
     f.train("--checkpoint-every", "2").refused(2, "--checkpoint-dir")
 

@@ -81,6 +81,23 @@ def test_one_two_and_three_threads_give_the_same_bytes(f):
         assert f.checkpoint(f"threads-{threads}", 12) == f.checkpoint("threads-1", 12), threads
 
 
+def test_updates_within_the_backward_pass_give_the_same_losses_in_less_memory(f):
+    logs = {}
+    for update in ("after_backward", "within_backward"):
+        name = f"{update}.jsonl"
+        f.train("--steps", "12", "--clip", "0", "--dropout", "0.1", "--update", update, "--checkpoint-dir", update, "--json", name).succeeded()
+        logs[update] = events(f, name)
+    after, within = logs["after_backward"], logs["within_backward"]
+    losses = lambda log: [e["loss"] for e in log if e["event"] == "step"]
+    assert len(losses(after)) == 12 and losses(after) == losses(within)
+    assert after[-1]["val_loss"] == within[-1]["val_loss"]
+    assert within[-1]["planned_bytes"] < after[-1]["planned_bytes"]
+    # The norm of all gradients is rounded once to f32, 2^-24, those of tensors once each.
+    for a, b in zip(after, within):
+        assert a["event"] != "step" or abs(a["grad_norm"] / b["grad_norm"] - 1) <= 1e-6, (a, b)
+    f.train("--update", "within_backward", "--clip", "0", "--steps", "14", "--checkpoint-dir", "within_backward", "--resume").succeeded()
+
+
 def test_the_newest_checkpoints_and_the_best_are_kept(f):
     f.train("--steps", "10", "--checkpoint-every", "2", "--keep", "2", "--eval-every", "5", "--checkpoint-dir", "run").succeeded()
     kept = [n for n in f.names("run") if n.endswith(".safetensors")]

@@ -48,7 +48,8 @@ template <class S> std::string bad_parameters_of(const S& session, std::size_t i
 
 }  // namespace detail
 
-/// Runs one optimizer step, which a skipped one may be tried again as: it has changed nothing, and its random numbers come again.
+/// Runs one optimizer step, which a skipped one may be tried again as: it has changed nothing, and its random numbers come again. With
+/// update_policy::within_backward it has where its loss was finite, and what is found is where the step tried again goes wrong.
 ///
 /// @return none where every number was finite
 /// @error as put and numbers
