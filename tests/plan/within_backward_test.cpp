@@ -212,7 +212,8 @@ TEST(within_backward_plans, of_gpt2_need_the_gradients_less_the_largest_one) {
   EXPECT_EQ(after.totals.bytes - inside.totals.bytes,
             region(after, value_kind::grad) - more - (region(inside, value_kind::output) - region(after, value_kind::output)));
   EXPECT_GE(after.totals.bytes - inside.totals.bytes, 4 * after.totals.parameters - table - product);
-  EXPECT_LE(region(inside, value_kind::temp), inside.totals.lower_bound * 105 / 100);
+  const auto longer = planned<portable_f32>(isotope::model::gpt_loss_of{size, 4, 1024}, within(o));
+  EXPECT_LE(double(region(longer, value_kind::temp)), 1.05 * double(longer.totals.lower_bound));
 }
 
 TEST(within_backward_plans, give_the_same_bits_on_any_number_of_threads) {
