@@ -1,8 +1,7 @@
 #pragma once
 /// Accumulation, the gradient norm and the optimisers: one pass over the region, bound by bytes.
 ///
-/// The norm asks for what it reads next, which takes a third of its time off on Zen 5 and a quarter on a Xeon with AMX; AdamW, which reads four
-/// streams, gains a fifth by that on such a Xeon and loses a tenth on Zen 5 (bench/README.md).
+/// The norm asks for what it reads next, which takes a third of its time off on Zen 5 (bench/README.md).
 #include <cmath>
 #include <limits>
 
@@ -195,51 +194,66 @@ struct optimizer_step {
   }
 };
 
+/// What AdamW calculates once a step, and the operands that differ with the precision.
+struct adamw_step : optimizer_step {
+  float b1, b2, a1, a2, epsilon, weight_decay, correct2, corrected_rate;
+  const view& g;
+  const view* shadow;  // the rounded weights, if there are any
+  bool streams;
+  explicit adamw_step(const launch& l)
+      : optimizer_step(l),
+        b1(l.scalars->beta1),
+        b2(l.scalars->beta2),
+        a1(1.0f - b1),
+        a2(1.0f - b2),
+        epsilon(l.scalars->epsilon),
+        weight_decay(l.scalars->weight_decay),
+        correct2(float(1.0 / (1.0 - std::pow(double(b2), double(l.scalars->optimizer_step))))),
+        corrected_rate(float(double(rate) / (1.0 - std::pow(double(b1), double(l.scalars->optimizer_step))))),
+        g(l.in[l.attr->i[1] != 0 ? 4 : 3]),
+        shadow(l.attr->i[1] != 0 ? &l.out[3] : nullptr),
+        streams(shadow != nullptr && shadow->type == dtype::bf16 && shadow->dims.count() > more_than_caches) {}
+
+  /// What is taken off a weight is `decay` times it: not as the factor 1 - decay, whose rounding adds up over the steps.
+  float decay(bool decays) const { return decays ? rate * weight_decay : 0.0f; }
+  /// Elements [i, i + n) of the rounded weights.
+  void round(const float* w, std::int64_t i, std::int64_t n) const {
+    if (streams) stream_rounded(w, shadow->as<bfloat16>() + i, n);
+    else if (shadow != nullptr) narrow_run(w, shadow->data, shadow->type, i, n);
+  }
+  void done() const {
+    if (streams) ISOTOPE_STREAM_FENCE();
+  }
+};
+
 struct adamw {
   static void run(const launch& l) {
-    const optimizer_step step(l);
+    const adamw_step step(l);
     if (step.skipped()) return;
-    const step_scalars& s = *l.scalars;
-    const bool has_shadow = l.attr->i[1] != 0;
-    const view& g = l.in[has_shadow ? 4 : 3];
-    const bool streams = has_shadow && l.out[3].type == dtype::bf16 && l.out[3].dims.count() > more_than_caches;
-    const double t = double(s.optimizer_step);
-    const float b1 = s.beta1, b2 = s.beta2, a1 = 1.0f - b1, a2 = 1.0f - b2, c = step.factor, epsilon = s.epsilon;
-    const auto correct2 = float(1.0 / (1.0 - std::pow(double(b2), t)));
-    const auto rate = float(double(step.rate) / (1.0 - std::pow(double(b1), t)));
+    const float b1 = step.b1, b2 = step.b2, a1 = step.a1, a2 = step.a2, c = step.factor, rate = step.corrected_rate;
+    const float correct2 = step.correct2, epsilon = step.epsilon;
     step.blocks(l, 0.6, [&](std::int64_t i, std::int64_t n, bool decays) {
       alignas(64) float root[optimizer_step::block], buffer[optimizer_step::block];
       float *w = l.out[0].as<float>() + i, *m = l.out[1].as<float>() + i, *v = l.out[2].as<float>() + i;
-      const float* gradient = g.as<const float>() + i;
-      if (g.type != dtype::f32) {
-        widen_run(g.data, g.type, i, 1, buffer, n);
+      const float* gradient = step.g.as<const float>() + i;
+      if (step.g.type != dtype::f32) {
+        widen_run(step.g.data, step.g.type, i, 1, buffer, n);
         gradient = buffer;
       }
-      const float decay = decays ? step.rate * s.weight_decay : 0.0f;  // not as the factor 1 - decay, whose rounding adds up over the steps
-      const auto moments = [&](std::int64_t j, std::int64_t end) ISOTOPE_INLINE_LAMBDA {
-        ISOTOPE_IVDEP
-        for (; j < end; ++j) {
-          const float x = c * gradient[j];
-          m[j] = b1 * m[j] + a1 * x;
-          v[j] = b2 * v[j] + a2 * (x * x);
-          root[j] = v[j] * correct2;
-        }
-      };
-      std::int64_t done = 0;
-      if constexpr (config::has_bf16_tiles)
-        for (; done + line <= n; done += line) {
-          const std::int64_t next = done + optimizer_step::block;
-          fetch(w + next, m + next, v + next, gradient + next);
-          moments(done, done + line);
-        }
-      moments(done, n);
+      const float decay = step.decay(decays);
+      ISOTOPE_IVDEP
+      for (std::int64_t j = 0; j < n; ++j) {
+        const float x = c * gradient[j];
+        m[j] = b1 * m[j] + a1 * x;
+        v[j] = b2 * v[j] + a2 * (x * x);
+        root[j] = v[j] * correct2;
+      }
       math::sqrt(root, root, n);
       ISOTOPE_IVDEP
       for (std::int64_t j = 0; j < n; ++j) w[j] = w[j] - decay * w[j] - rate * m[j] / (root[j] + epsilon);
-      if (streams) stream_rounded(w, l.out[3].as<bfloat16>() + i, n);
-      else if (has_shadow) narrow_run(w, l.out[3].data, l.out[3].type, i, n);
+      step.round(w, i, n);
     });
-    if (streams) ISOTOPE_STREAM_FENCE();
+    step.done();
   }
 };
 

@@ -3,6 +3,7 @@
 /// translation unit may use neither AVX-512 nor AVX2 with FMA it is empty, and portable kernels run.
 #include <boost/mp11/list.hpp>
 
+#include <isotope/kernels/cpu/native/adamw.hpp>
 #include <isotope/kernels/cpu/native/add.hpp>
 #include <isotope/kernels/cpu/native/attention.hpp>
 #include <isotope/kernels/cpu/native/attention_grad.hpp>
@@ -73,7 +74,8 @@ template <NativeProgram P> struct native_kernels_of<P> {
       kernel<op::cross_entropy, P, kernels::native>,
       kernel<op::cross_entropy_grad, P, kernels::native>,
       kernel<op::sum, P, kernels::native>,
-      kernel<op::mean, P, kernels::native>>;
+      kernel<op::mean, P, kernels::native>,
+      kernel<op::adamw, P, kernels::native>>;
   // clang-format on
 };
 template <class P> using native_kernels = typename native_kernels_of<P>::type;

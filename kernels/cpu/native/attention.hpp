@@ -171,7 +171,7 @@ template <class P> struct attention_of {
   static void run(const launch& l) {
     const portable::attention_heads h(l);
     const std::size_t keys = h.packed ? 0 : 1, values = h.packed ? 0 : 2;
-    if constexpr (config::has_bf16_pairs && std::same_as<P, precision::bf16>)
+    if constexpr (scores_in_pairs<P>)
       if (in_pairs(l, {0, keys, values}, h.D)) return attention<pair_scores>::run(l);
     attention<single_scores>::run(l);
   }

@@ -174,7 +174,7 @@ template <class P> struct attention_grad_of {
   static void run(const launch& l) {
     const portable::attention_heads h(l);
     const std::size_t keys = h.packed ? 0 : 1, values = h.packed ? 0 : 2, dy = (h.packed ? 1u : 3u) + (h.masked ? 1u : 0u) + 2;
-    if constexpr (config::has_bf16_pairs && std::same_as<P, precision::bf16>)
+    if constexpr (scores_in_pairs<P>)
       if (in_pairs(l, {0, keys, values, dy}, h.D)) return attention_grad<pair_scores>::run(l);
     attention_grad<single_scores>::run(l);
   }
