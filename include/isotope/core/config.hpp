@@ -25,6 +25,7 @@
 /// ISOTOPE_LOAD_LANES      where config::has_lane_masks: v = the elements of x whose bit of the mask is set, v's own elsewhere; v is a vector of
 ///                         f32, or of as many numbers of 16 bits; what no bit is set for is not touched
 /// ISOTOPE_STORE_LANES     the way back
+/// ISOTOPE_LOOK_UP_LANES   where config::has_lane_tables: y = the element of the table, a vector, that the low bits of a place say; vectors of 32-bit words
 /// ISOTOPE_SCALE_LANES     where config::has_scaled_lanes: y = 2^k y for whole k, vectors of f32, rounded once
 /// ISOTOPE_WIDEN_HALVES    where config::has_wide_halves: y = x of 16 bits as 32, vectors of config::vector_bytes and half of that
 /// ISOTOPE_SMALLER_LANES   where config::has_ordered_lanes: y = a < b ? a : b of vectors of f32 of config::vector_bytes: b where one is NaN
@@ -168,6 +169,12 @@
 #define ISOTOPE_SCALE_LANES(y, k) (static_cast<void>(y), static_cast<void>(k))
 #endif
 
+#if defined(__AVX2__)
+#define ISOTOPE_LOOK_UP_LANES(y, table, places) asm("vpermd %2, %1, %0" : "=v"(y) : "v"(places), "vm"(table))
+#else
+#define ISOTOPE_LOOK_UP_LANES(y, table, places) (static_cast<void>(y), static_cast<void>(table), static_cast<void>(places))
+#endif
+
 #if defined(__AVX__)
 #define ISOTOPE_SMALLER_LANES(y, a, b) asm("vminps %2, %1, %0" : "=v"(y) : "v"(a), "v"(b))
 #define ISOTOPE_LARGER_LANES(y, a, b) asm("vmaxps %2, %1, %0" : "=v"(y) : "v"(a), "v"(b))
@@ -235,6 +242,13 @@ inline constexpr bool has_wide_halves = false;
 inline constexpr bool has_ordered_lanes = true;
 #else
 inline constexpr bool has_ordered_lanes = false;
+#endif
+
+/// Whether one instruction looks a vector's elements up in another one.
+#if defined(__AVX2__)
+inline constexpr bool has_lane_tables = true;
+#else
+inline constexpr bool has_lane_tables = false;
 #endif
 
 /// Whether one instruction multiplies by powers of two.

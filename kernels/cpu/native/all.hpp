@@ -61,6 +61,8 @@ template <NativeProgram P> struct native_kernels_of<P> {
       kernel<op::sigmoid_grad, P, kernels::native>,
       kernel<op::silu, P, kernels::native>,
       kernel<op::silu_grad, P, kernels::native>,
+      kernel<op::gelu_erf, P, kernels::native>,
+      kernel<op::gelu_erf_grad, P, kernels::native>,
       kernel<op::gelu_tanh, P, kernels::native>,
       kernel<op::gelu_tanh_grad, P, kernels::native>,
       kernel<op::softmax, P, kernels::native>,

@@ -59,10 +59,11 @@ template <class Formula, int Operands> struct each_row {
       const target y{out.data == nullptr ? nullptr : out.data + r * out.stride,
                      out.rounded == nullptr ? nullptr : out.rounded + r * out.rounded_stride, out.rounds};
       std::int64_t j = 0;
-      if constexpr (F == formats::to_bf16)
+      if constexpr (F != formats::mixed)
         for (; j + 2 * lanes <= n; j += 2 * lanes) {
           const vector v = value(scalar, take<F>(x[K], j)...), w = value(scalar, take<F>(x[K], j + lanes)...);
-          store(y.half + j, v, w);
+          if constexpr (F == formats::f32) store(y.wide + j, v, w);
+          else store(y.half + j, v, w);
         }
       for (; j + lanes <= n; j += lanes) put<F>(y, j, value(scalar, take<F>(x[K], j)...));
       if (j < n) put_some<F>(y, j, value(scalar, take_some<F>(x[K], j, n - j)...), n - j);

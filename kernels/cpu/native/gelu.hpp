@@ -1,6 +1,7 @@
 #pragma once
-/// Bound by flops: an exponential and a division, in f32; a shorter one where results are rounded to bf16. The erf form has none: the portable one, in f64, runs.
+/// Bound by flops: an exponential and a division, in f32; the tanh form by a shorter one where results are rounded to bf16.
 #include <isotope/kernels/cpu/native/each_row.hpp>
+#include <isotope/kernels/cpu/native/math/gelu_erf.hpp>
 #include <isotope/kernels/cpu/native/math/gelu_tanh.hpp>
 #include <isotope/kernels/cpu/native/math/gelu_tanh_bf16.hpp>
 #include <isotope/op/gelu.hpp>
@@ -23,10 +24,20 @@ template <class P> struct gelu_tanh_grad : each_row<gelu_tanh_grad<P>, 2> {
   }
 };
 
+struct gelu_erf : each_row<gelu_erf, 1> {
+  static ISOTOPE_INLINE vector of(vector x) { return lanewise::gelu_erf(x); }
+};
+
+struct gelu_erf_grad : each_row<gelu_erf_grad, 2> {
+  static ISOTOPE_INLINE vector of(vector x, vector dy) { return dy * lanewise::gelu_erf_derivative(x); }
+};
+
 }  // namespace native
 }  // namespace arch
 
 template <NativeProgram P> struct kernel<op::gelu_tanh, P, kernels::native> : native::gelu_tanh<P> {};
 template <NativeProgram P> struct kernel<op::gelu_tanh_grad, P, kernels::native> : native::gelu_tanh_grad<P> {};
+template <NativeProgram P> struct kernel<op::gelu_erf, P, kernels::native> : native::gelu_erf {};
+template <NativeProgram P> struct kernel<op::gelu_erf_grad, P, kernels::native> : native::gelu_erf_grad {};
 
 }  // namespace isotope::cpu

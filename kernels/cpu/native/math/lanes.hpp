@@ -20,6 +20,12 @@ template <std::size_t I = 0, std::size_t N> ISOTOPE_INLINE vector polynomial(vec
   else return madd(polynomial<I + 1>(x, c), x, all(c[I]));
 }
 
+/// c[0] + c[1] x + ... + c[N-1] x^(N-1) + x^N.
+template <std::size_t I = 0, std::size_t N> ISOTOPE_INLINE vector monic(vector x, const float (&c)[N]) {
+  if constexpr (I + 1 == N) return x + c[I];
+  else return madd(monic<I + 1>(x, c), x, all(c[I]));
+}
+
 ISOTOPE_INLINE words bits(vector x) { return std::bit_cast<words>(x); }
 ISOTOPE_INLINE vector from_bits(words u) { return std::bit_cast<vector>(u); }
 ISOTOPE_INLINE vector magnitude(vector x) { return from_bits(bits(x) & 0x7fff'ffffu); }
