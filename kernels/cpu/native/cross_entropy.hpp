@@ -4,6 +4,7 @@
 #include <isotope/kernels/cpu/cross_entropy.hpp>
 #include <isotope/kernels/cpu/math/log.hpp>
 #include <isotope/kernels/cpu/native/exponential_sum.hpp>
+#include <isotope/kernels/cpu/native/math/exp.hpp>
 #include <isotope/kernels/cpu/native/programs.hpp>
 
 namespace isotope::cpu {

@@ -3,6 +3,7 @@
 /// buffer that L2 holds. Along another axis the portable kernels run.
 #include <isotope/kernels/cpu/math/log.hpp>
 #include <isotope/kernels/cpu/native/exponential_sum.hpp>
+#include <isotope/kernels/cpu/native/math/exp.hpp>
 #include <isotope/kernels/cpu/native/programs.hpp>
 #include <isotope/kernels/cpu/softmax.hpp>
 

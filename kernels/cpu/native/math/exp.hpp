@@ -1,5 +1,5 @@
 #pragma once
-/// y = e^x, and e^x in the form that tanh and the gates are made of.
+/// y = e^x, over all of f32: whole powers of two, since steps of the table in power.hpp would leave its range.
 ///
 /// The steps and the polynomial are those of cpu/math/exp.hpp.
 #include <isotope/kernels/cpu/native/math/lanes.hpp>

@@ -59,8 +59,6 @@ struct power {
   static constexpr float shift = 0x1.8p23f;  // adding it leaves the nearest whole number in the low bits
   vector shifted, p;
 };
-/// 2^k for -126 <= k <= 127.
-ISOTOPE_INLINE vector power_of_two(vector shifted) { return from_bits((bits(shifted) << 23) + 0x3f80'0000u); }
 
 }  // namespace native::lanewise
 }  // namespace arch

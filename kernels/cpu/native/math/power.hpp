@@ -1,5 +1,5 @@
 #pragma once
-/// Powers in steps of 2^(1 / lanes), looked up in a register, so that a cubic makes the rest: what the gates, gelu and tanh are made of.
+/// Powers in steps of 2^(1 / lanes), looked up in a register, so that a cubic makes the rest: what softmax weights, gates, gelu and tanh are made of.
 ///
 /// 2^(k / lanes) is a word of the table plus k, shifted to where the exponent begins; the table's words lack what the place in the table thereby
 /// adds to the mantissa. Powers are multiples of a `One` that keeps them above 2^-126 where results are not, or below 2^128.
@@ -67,7 +67,7 @@ struct rest_terms {
 /// power e^(unit r), rounded once more.
 ISOTOPE_INLINE vector with_rest(vector power, vector r, const rest_terms& terms) { return madd(polynomial(r, terms.c), power * r, power); }
 
-/// One e^x, of exponents from -126 to 127. Error: 1 ULP (16 lanes), 1.5 (8).
+/// One e^x, of exponents from -126 to 127. Error: 1.5 ULP.
 template <float One> ISOTOPE_INLINE vector multiple_of_exp(vector x) {
   constexpr rest_terms terms(1.0);
   const vector shifted = madd(x, all(1.44269504f), all(steps::shift)), k = shifted - steps::shift;
