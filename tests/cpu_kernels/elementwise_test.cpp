@@ -200,6 +200,7 @@ template <class... Op> void tiles_have_the_bits_of_single_elements() {
 TEST(elementwise, native_tiles_have_the_bits_of_single_elements) {
   tiles_have_the_bits_of_single_elements<op::add, op::sub, op::mul, op::scale, op::shift, op::relu, op::relu_grad, op::exp, op::tanh,
                                          op::tanh_grad, op::sigmoid, op::sigmoid_grad, op::silu, op::silu_grad, op::gelu_tanh,
-                                         op::gelu_tanh_grad, op::square, op::div, op::sqrt_grad, op::less, op::equal>();
+                                         op::gelu_tanh_grad, op::gelu_erf, op::gelu_erf_grad, op::square, op::div, op::sqrt_grad, op::less,
+                                         op::equal>();
 }
 }  // namespace
