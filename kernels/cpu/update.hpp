@@ -180,8 +180,8 @@ struct optimizer_step {
   }
   bool skipped() const { return !std::isfinite(norm) || !std::isfinite(loss); }
 
-  /// update(first, n, decays) for blocks of at most 512 elements that decay as a whole or not at all.
-  template <class F> void blocks(const launch& l, double nsec, const F& update) const {
+  /// update(first, n, decays) for blocks of at most 512 elements that decay as a whole or not at all; settle() behind those of a task, by the same thread.
+  template <class F, class G> void blocks(const launch& l, double nsec, const F& update, const G& settle) const {
     const std::int64_t n = l.out[0].dims.count(), decays = l.attr->i[0];
     for_tasks(l, divide_up(n, task), double(n) * nsec, [&](std::int64_t t, int) {
       const std::int64_t end = smaller(n, (t + 1) * task);
@@ -190,6 +190,7 @@ struct optimizer_step {
         update(i, some, i < decays);
         i += some;
       }
+      settle();
     });
   }
 };
@@ -221,7 +222,8 @@ struct adamw_step : optimizer_step {
     if (streams) stream_rounded(w, shadow->as<bfloat16>() + i, n);
     else if (shadow != nullptr) narrow_run(w, shadow->data, shadow->type, i, n);
   }
-  void done() const {
+  /// No other fence or lock orders what a thread streamed.
+  void settle() const {
     if (streams) ISOTOPE_STREAM_FENCE();
   }
 };
@@ -232,7 +234,7 @@ struct adamw {
     if (step.skipped()) return;
     const float b1 = step.b1, b2 = step.b2, a1 = step.a1, a2 = step.a2, c = step.factor, rate = step.corrected_rate;
     const float correct2 = step.correct2, epsilon = step.epsilon;
-    step.blocks(l, 0.6, [&](std::int64_t i, std::int64_t n, bool decays) {
+    const auto update = [&](std::int64_t i, std::int64_t n, bool decays) {
       alignas(64) float root[optimizer_step::block], buffer[optimizer_step::block];
       float *w = l.out[0].as<float>() + i, *m = l.out[1].as<float>() + i, *v = l.out[2].as<float>() + i;
       const float* gradient = step.g.as<const float>() + i;
@@ -252,8 +254,8 @@ struct adamw {
       ISOTOPE_IVDEP
       for (std::int64_t j = 0; j < n; ++j) w[j] = w[j] - decay * w[j] - rate * m[j] / (root[j] + epsilon);
       step.round(w, i, n);
-    });
-    step.done();
+    };
+    step.blocks(l, 0.6, update, [&] { step.settle(); });
   }
 };
 
@@ -264,7 +266,7 @@ struct sgd {
     const step_scalars& s = *l.scalars;
     const bool has_shadow = l.attr->i[1] != 0;
     const view& g = l.in[has_shadow ? 3 : 2];
-    step.blocks(l, 0.4, [&](std::int64_t i, std::int64_t n, bool decays) {
+    const auto update = [&](std::int64_t i, std::int64_t n, bool decays) {
       alignas(64) float buffer[optimizer_step::block];
       float *w = l.out[0].as<float>() + i, *m = l.out[1].as<float>() + i;
       const float* gradient = g.as<const float>() + i;
@@ -279,7 +281,8 @@ struct sgd {
         w[j] -= rate * m[j];
       }
       if (has_shadow) narrow_run(w, l.out[2].data, l.out[2].type, i, n);
-    });
+    };
+    step.blocks(l, 0.4, update, [] {});
   }
 };
 

@@ -15,7 +15,7 @@ struct adamw {
     if (step.skipped()) return;
     const float b1 = step.b1, b2 = step.b2, a1 = step.a1, a2 = step.a2, c = step.factor, rate = step.corrected_rate;
     const float correct2 = step.correct2, epsilon = step.epsilon;
-    step.blocks(l, 0.5, [&](std::int64_t i, std::int64_t n, bool decays) {
+    const auto update = [&](std::int64_t i, std::int64_t n, bool decays) {
       float *w = l.out[0].as<float>() + i, *m = l.out[1].as<float>() + i, *v = l.out[2].as<float>() + i;
       const float* g = step.g.as<const float>() + i;
       const float decay = step.decay(decays);
@@ -31,8 +31,8 @@ struct adamw {
         store(w + j, old - decay * old - rate * first / (ISOTOPE_SQRT_LANES(radicand) + epsilon), amount);
       });
       step.round(w, i, n);
-    });
-    step.done();
+    };
+    step.blocks(l, 0.5, update, [&] { step.settle(); });
   }
 };
 
