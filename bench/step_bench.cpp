@@ -1,6 +1,7 @@
-/// bench_step SIZE BATCH LENGTH [STEPS] [--update after_backward|within_backward] [--profile]: one training step of a GPT on the backend of this
-/// build, on random tokens: median milliseconds, tokens per second, processor time of all threads, time to the first finished step, memory, and with
-/// --profile the time of each kernel, by the device's clock where it has one. With --update the step does not clip, so that policies compare.
+/// bench_step SIZE BATCH LENGTH [STEPS] [--update after_backward|within_backward] [--unpacked] [--profile]: one training step of a GPT on the backend
+/// of this build, on random tokens: median milliseconds, tokens per second, processor time of all threads, time to the first finished step, memory,
+/// and with --profile the time of each kernel, by the device's clock where it has one. With --update the step does not clip, so that policies compare;
+/// with --unpacked no weight has a packed copy.
 #include <isotope/isotope.hpp>
 #include <isotope/plan/words.hpp>
 #include <isotope/selected.hpp>
@@ -98,7 +99,9 @@ template <class Session> iso::result<void> status_of(const Session& s) {
 int main(int argc, char** argv) {
   const double start = seconds();
   const auto usage = [] {
-    return std::fprintf(stderr, "usage: bench_step SIZE BATCH LENGTH [STEPS] [--update after_backward|within_backward] [--profile]\n"), 2;
+    return std::fprintf(stderr,
+                        "usage: bench_step SIZE BATCH LENGTH [STEPS] [--update after_backward|within_backward] [--unpacked] [--profile]\n"),
+           2;
   };
   if (argc < 4) return usage();
   iso::model::gpt size;
@@ -109,6 +112,8 @@ int main(int argc, char** argv) {
   const int batch = std::atoi(argv[2]), length = std::atoi(argv[3]), steps = argc > 4 ? std::max(1, std::atoi(argv[4])) : 20;
   const bool profiled = std::string_view(argv[argc - 1]) == "--profile";
   iso::training_options options;
+  for (int i = 4; i < argc; ++i)
+    if (std::string_view(argv[i]) == "--unpacked") options.pack = false;
   for (int i = 4; i + 1 < argc; ++i)
     if (std::string_view(argv[i]) == "--update") {
       const std::string_view policy = argv[i + 1];

@@ -180,17 +180,19 @@ struct optimizer_step {
   }
   bool skipped() const { return !std::isfinite(norm) || !std::isfinite(loss); }
 
-  /// update(first, n, decays) for blocks of at most 512 elements that decay as a whole or not at all; settle() behind those of a task, by the same thread.
-  template <class F, class G> void blocks(const launch& l, double nsec, const F& update, const G& settle) const {
+  /// update(first, n, decays) for blocks of at most 512 elements that decay as a whole or not at all; settle(first, end) behind those of a task of
+  /// `length` elements, by the same thread.
+  template <class F, class G>
+  void blocks(const launch& l, double nsec, const F& update, const G& settle, std::int64_t length = task) const {
     const std::int64_t n = l.out[0].dims.count(), decays = l.attr->i[0];
-    for_tasks(l, divide_up(n, task), double(n) * nsec, [&](std::int64_t t, int) {
-      const std::int64_t end = smaller(n, (t + 1) * task);
-      for (std::int64_t i = t * task; i < end;) {
+    for_tasks(l, divide_up(n, length), double(n) * nsec, [&](std::int64_t t, int) {
+      const std::int64_t first = t * length, end = smaller(n, first + length);
+      for (std::int64_t i = first; i < end;) {
         const std::int64_t limit = i < decays ? smaller(end, decays) : end, some = smaller(block, limit - i);
         update(i, some, i < decays);
         i += some;
       }
-      settle();
+      settle(first, end);
     });
   }
 };
@@ -211,9 +213,9 @@ struct adamw_step : optimizer_step {
         weight_decay(l.scalars->weight_decay),
         correct2(float(1.0 / (1.0 - std::pow(double(b2), double(l.scalars->optimizer_step))))),
         corrected_rate(float(double(rate) / (1.0 - std::pow(double(b1), double(l.scalars->optimizer_step))))),
-        g(l.in[l.attr->i[1] != 0 ? 4 : 3]),
+        g(l.in[l.in.size() - 3]),
         shadow(l.attr->i[1] != 0 ? &l.out[3] : nullptr),
-        streams(shadow != nullptr && shadow->type == dtype::bf16 && shadow->dims.count() > more_than_caches) {}
+        streams(shadow != nullptr && shadow->type == dtype::bf16 && larger_of(shadow->dims.count(), l.attr->i[4]) > more_than_caches) {}
 
   /// What is taken off a weight is `decay` times it: not as the factor 1 - decay, whose rounding adds up over the steps.
   float decay(bool decays) const { return decays ? rate * weight_decay : 0.0f; }
@@ -255,7 +257,7 @@ struct adamw {
       for (std::int64_t j = 0; j < n; ++j) w[j] = w[j] - decay * w[j] - rate * m[j] / (root[j] + epsilon);
       step.round(w, i, n);
     };
-    step.blocks(l, 0.6, update, [&] { step.settle(); });
+    step.blocks(l, 0.6, update, [&](std::int64_t, std::int64_t) { step.settle(); });
   }
 };
 
@@ -265,7 +267,7 @@ struct sgd {
     if (step.skipped()) return;
     const step_scalars& s = *l.scalars;
     const bool has_shadow = l.attr->i[1] != 0;
-    const view& g = l.in[has_shadow ? 3 : 2];
+    const view& g = l.in[l.in.size() - 3];
     const auto update = [&](std::int64_t i, std::int64_t n, bool decays) {
       alignas(64) float buffer[optimizer_step::block];
       float *w = l.out[0].as<float>() + i, *m = l.out[1].as<float>() + i;
@@ -282,7 +284,7 @@ struct sgd {
       }
       if (has_shadow) narrow_run(w, l.out[2].data, l.out[2].type, i, n);
     };
-    step.blocks(l, 0.4, update, [] {});
+    step.blocks(l, 0.4, update, [](std::int64_t, std::int64_t) {});
   }
 };
 

@@ -105,6 +105,7 @@ class memory_check {
       const auto base = g_.values[std::size_t(v)].base;
       if (base < 0) return v;
       const auto& b = g_.values[std::size_t(base)];
+      if (b.kind == isotope::value_kind::packed) return base;  // one region for each weight
       if (b.base < 0 && b.producer < 0 && b.dims.rank == 1 && b.kind != isotope::value_kind::temp && b.kind != isotope::value_kind::input)
         return v;
       v = base;
@@ -135,6 +136,9 @@ class memory_check {
     const auto size = isotope::size_of(p_.totals.program);
     if ((s.at + s.dims.count()) * size > p_.totals.region[std::size_t(isotope::value_kind::param)]) fault("a parameter outside its region");
     shadow_[std::size_t(isotope::value_kind::param)].write(s.at * size, s.dims.count() * size, owner(g_.params[k].value));
+    if (s.packed >= 0)
+      shadow_[std::size_t(isotope::value_kind::packed)].write(s.packed, g_.values[std::size_t(g_.params[k].packed)].dims.count() * size,
+                                                              g_.params[k].packed);
   }
 
   static bool overlap(const isotope::operand& a, const isotope::operand& b) {

@@ -15,9 +15,10 @@ namespace isotope {
 
 using place = std::source_location;
 
-/// Where a value lives. `param` holds what the ops read, `master` the wide copy that bf16 programs update, `state` the optimiser's moments.
-enum class value_kind : std::uint8_t { input, output, param, master, grad, state, temp };
-inline constexpr int value_kinds = 7;
+/// Where a value lives. `param` holds what the ops read, `packed` copies of weights in the order that products read them in, `master` the wide copy
+/// that bf16 programs update, `state` the optimiser's moments.
+enum class value_kind : std::uint8_t { input, output, param, packed, master, grad, state, temp };
+inline constexpr int value_kinds = 8;
 
 /// How a parameter starts: zeros, ones, or N(0, scale^2).
 struct initializer {
@@ -80,7 +81,7 @@ struct node {
 
 struct parameter {
   name path;
-  std::int32_t value = -1, grad = -1;
+  std::int32_t value = -1, grad = -1, packed = -1;  // packed: its copy for products; -1: none
   initializer init;
   bool decay = true, trainable = true;
   double rate_scale = 1;  // factor on the learning rate

@@ -39,6 +39,9 @@ struct kernel_info {
   bool epilogue = false;                                  // takes a fused body on its product
   bool apart = false;                                     // an instruction that no product's epilogue takes
   std::int64_t (*scratch)(const step_shapes&) = nullptr;  // bytes of workspace, a bound for every device
+  std::int64_t (*packed)(const step_shapes&) =
+      nullptr;         // a product's: elements of the packed right operand that it would rather read; 0: none
+  bool packs = false;  // an update's: keeps packed weights
 };
 
 /// What a program is compiled for. `Extra` kernels, of ops defined outside the library, are found first.

@@ -6,7 +6,8 @@ namespace isotope {
 namespace op {
 /// Operands a (..., M, K), b (..., K, N) [, c (..., M, N)]; the last two axes in either memory order: NN, NT, TN and TT need no copy.
 /// attributes: i[0] 1 + dtype of the product (0: promoted), i[1] how many operands are its own (2 or 3), i[2] whether a is f32 and b f16 (kernels
-/// may need room for a in f16), f[0] alpha, f[1] beta.
+/// may need room for a in f16), i[3] whether b is a packed weight: its dims and strides are those of the weight, its bytes as kernel_info::packed of
+/// the kernel says; f[0] alpha, f[1] beta.
 /// A fused epilogue (node body) works on the product, rounded to its dtype; the epilogue's further operands follow its own.
 struct matmul {
   static constexpr std::string_view name = "matmul";

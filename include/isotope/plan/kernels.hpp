@@ -23,6 +23,8 @@ template <class K> constexpr kernel_info describe_kernel() {
   if constexpr (requires { K::epilogue; }) r.epilogue = K::epilogue;
   if constexpr (requires { K::apart; }) r.apart = K::apart;
   if constexpr (requires(const step_shapes& s) { K::scratch(s); }) r.scratch = &K::scratch;
+  if constexpr (requires(const step_shapes& s) { K::packed(s); }) r.packed = &K::packed;
+  if constexpr (requires { K::packs; }) r.packs = K::packs;
   return r;
 }
 

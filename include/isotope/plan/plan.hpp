@@ -43,7 +43,8 @@ struct slot {
   name path;
   shape dims;
   std::int64_t at = 0;
-  std::int64_t grad = -1;  // -1: frozen, or not kept (update_policy::within_backward)
+  std::int64_t grad = -1;    // -1: frozen, or not kept (update_policy::within_backward)
+  std::int64_t packed = -1;  // bytes from the start of the packed region; -1: no product has a copy
   initializer init;
   shard pieces;
   bool decay = true;
@@ -161,6 +162,7 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
     t.type = g.values[std::size_t(q.value)].type;
     t.at = l.at[std::size_t(g.root(q.value))] / size_of(t.type) + g.root_offset(q.value);
     t.grad = q.trainable && p.totals.trained > 0 ? t.at : -1;
+    if (q.packed >= 0) t.packed = l.at[std::size_t(q.packed)];
     t.trained = q.trainable && (p.totals.trained > 0 || p.totals.moments > 0);
     t.init = q.init;
     t.decay = q.decay;

@@ -9,6 +9,7 @@
 #include "../op/matmul.hpp"
 #include "../op/update.hpp"
 #include "differentiate.hpp"
+#include "packed_weights.hpp"
 
 namespace isotope {
 
@@ -51,6 +52,7 @@ struct training_options {
   bool accumulate = false;   // several micro-batches per step
   recompute_policy recompute{};
   bool fuse = true;
+  bool pack = true;     // packed copies of weights where kernels have them, 2 bytes a weight; with AdamW
   bool common = false;  // decompose every op that can be
 };
 
@@ -228,12 +230,14 @@ struct update_regions {
   std::int32_t master = -1;  // -1: weights are in accumulation format themselves
   std::array<std::int32_t, 2> moment{};
   int moments = 0;
+  std::int64_t trained = 0;  // elements
 };
 constexpr update_regions add_update_regions(tape& t, const param_order& order, optimizer_kind kind) {
   const dtype accum = accum_of(t.program());
   update_regions r;
   if (accum != t.program()) r.master = t.g.add_value({order.total}, accum, value_kind::master);
   r.moments = kind == optimizer_kind::adamw ? 2 : 1;
+  r.trained = order.trained;
   for (int k = 0; k < r.moments; ++k) r.moment[std::size_t(k)] = t.g.add_value({order.trained}, accum, value_kind::state);
   return r;
 }
@@ -241,6 +245,8 @@ constexpr update_regions add_update_regions(tape& t, const param_order& order, o
 /// One launch of the optimiser on elements [first, first + params.count()) of the regions.
 struct update_operands {
   std::int32_t params, grads;  // of these elements
+  std::int32_t packed;         // a copy that the update keeps, of one weight of so many columns; -1: none
+  std::int64_t columns;
   std::int32_t norm, loss;
   std::int64_t first, decaying;  // `decaying` elements decay, the first ones
   double rate_scale;
@@ -254,26 +260,42 @@ constexpr void record_update(tape& t, const update_regions& r, const update_oper
   operands[k++] = mixed ? part_of(g, r.master, x.first, n) : x.params;
   for (int m = 0; m < r.moments; ++m) operands[k++] = part_of(g, r.moment[std::size_t(m)], x.first, n);
   if (mixed) operands[k++] = x.params;
+  if (x.packed >= 0) operands[k++] = x.packed;
   operands[k++] = x.grads;
   operands[k++] = x.norm;
   operands[k++] = x.loss;
   attributes a;
-  a.i = {x.decaying, mixed ? 1 : 0, o.clip == clipping::global_norm ? 1 : 0};
+  a.i = {x.decaying, mixed ? 1 : 0, o.clip == clipping::global_norm ? 1 : 0, x.packed >= 0 ? x.columns : 0, r.trained};
   a.f[0] = x.rate_scale;
   t.record(o.optimizer == optimizer_kind::adamw ? info<op::adamw> : info<op::sgd>, {operands.data(), k}, a, place::current(), 0);
   g.nodes.back().phases = phase_last;
   g.nodes.back().effect = true;
 }
 
-/// One launch of the optimiser per learning rate.
+/// One launch of the optimiser for each weight that has a packed copy, and for each run of other parameters with one learning rate.
 constexpr void update(tape& t, const param_order& order, std::int32_t grads, std::int32_t norm, std::int32_t loss,
                       const training_options& o) {
-  const auto params = t.g.root(t.g.params[std::size_t(order.order[0])].value);
+  const trace& g = t.g;
+  const auto params = g.root(g.params[std::size_t(order.order[0])].value);
   const auto regions = add_update_regions(t, order, o.optimizer);
   for (const auto& x : order.rates) {
-    const shape n{x.end - x.first};
-    const auto weights = part_of(t.g, params, x.first, n), gradients = part_of(t.g, grads, x.first, n);
-    record_update(t, regions, {weights, gradients, norm, loss, x.first, x.decayed - x.first, x.scale}, o);
+    const auto launch = [&](std::int64_t from, std::int64_t to, std::int32_t packed, std::int64_t columns) {
+      if (from >= to) return;
+      const std::int64_t decaying = x.decayed <= from ? 0 : x.decayed < to ? x.decayed - from : to - from;
+      const auto weights = part_of(t.g, params, from, {to - from}), gradients = part_of(t.g, grads, from, {to - from});
+      record_update(t, regions, {weights, gradients, packed, columns, norm, loss, from, decaying, x.scale}, o);
+    };
+    std::int64_t from = x.first;
+    for (const auto i : order.order) {
+      const auto packed = g.params[std::size_t(i)].packed;
+      const std::int64_t at = order.offset[std::size_t(i)];
+      if (packed < 0 || at < x.first || at >= x.end) continue;
+      const shape dims = g.values[std::size_t(g.params[std::size_t(i)].value)].dims;
+      launch(from, at, -1, 0);
+      from = at + dims.count();
+      launch(at, from, packed, dims[1]);
+    }
+    launch(from, x.end, -1, 0);
   }
 }
 }  // namespace plan_detail
@@ -310,6 +332,7 @@ constexpr void append_optimizer(tape& t, std::int32_t loss, const training_optio
   trace& g = t.g;
   g.outputs.push_back({name("loss"), loss});  // before pruning: gradients alone need not keep the loss
   prune(g);
+  if (o.pack && o.optimizer == optimizer_kind::adamw) pack_weights(t);
   const auto order = gather_params(t);
   const dtype accum = accum_of(t.program());
   const auto grads = g.add_value({order.trained}, accum, value_kind::grad);

@@ -48,7 +48,7 @@ constexpr std::int32_t tensor_of(const trace& g, std::int32_t v) {
     const auto base = g.values[std::size_t(v)].base;
     if (base < 0) return v;
     const value& b = g.values[std::size_t(base)];
-    if (b.base < 0 && b.producer < 0 && b.kind != value_kind::input) return v;
+    if (b.base < 0 && b.producer < 0 && b.kind != value_kind::input && b.kind != value_kind::packed) return v;
     v = base;
   }
 }
@@ -107,6 +107,7 @@ constexpr std::int32_t append_updates(tape& t, std::int32_t loss, const training
   if (!t.ok()) return 0;
   g.outputs.push_back({name("loss"), loss});
   prune(g);
+  if (o.pack && o.optimizer == optimizer_kind::adamw) pack_weights(t);
   const auto order = gather_params(t);
   g.values[std::size_t(g.root(loss))].kind = value_kind::output;
   const auto first = std::int32_t(g.nodes.size());
@@ -127,7 +128,8 @@ constexpr std::int32_t append_updates(tape& t, std::int32_t loss, const training
   for (std::size_t i = 0; i < g.params.size(); ++i) {
     const parameter& p = g.params[i];
     if (!p.trainable) continue;
-    const std::int64_t n = g.values[std::size_t(p.value)].dims.count();
+    const shape dims = g.values[std::size_t(p.value)].dims;
+    const std::int64_t n = dims.count(), columns = p.packed < 0 ? 0 : dims[1];
     if (grads[i] < 0) {  // nothing reads the parameter: it decays
       grads[i] = fill(t, {n}, accum_of(t.program())).id;
       g.nodes.back().phases = phase_last;
@@ -138,7 +140,7 @@ constexpr std::int32_t append_updates(tape& t, std::int32_t loss, const training
     const auto norm = t.record(info<op::global_norm>, {&gradient, 1}, {}, place::current(), 0).out[0];
     g.nodes.back().phases = phase_last;
     rebase(g, norm, norms, trained++);
-    record_update(t, regions, {weights, gradient, norm, loss, order.offset[i], p.decay ? n : 0, p.rate_scale}, o);
+    record_update(t, regions, {weights, gradient, p.packed, columns, norm, loss, order.offset[i], p.decay ? n : 0, p.rate_scale}, o);
   }
   return first;
 }

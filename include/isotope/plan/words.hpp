@@ -9,7 +9,7 @@
 namespace isotope::plan_words {
 
 constexpr std::string_view name_of(value_kind k) {
-  constexpr std::string_view names[value_kinds] = {"input", "output", "param", "master", "grad", "state", "temp"};
+  constexpr std::string_view names[value_kinds] = {"input", "output", "param", "packed", "master", "grad", "state", "temp"};
   return names[std::size_t(k)];
 }
 

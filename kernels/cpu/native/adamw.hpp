@@ -1,5 +1,6 @@
 #pragma once
-/// AdamW in one pass over vectors. Bound by bytes: 28 of a weight, and 2 of one that is rounded to bf16.
+/// AdamW in one pass over vectors. Bound by bytes: 28 of a weight, and 2 of one that is rounded to bf16, and 2 of its packed copy.
+#include <isotope/kernels/cpu/native/packed_weight.hpp>
 #include <isotope/kernels/cpu/native/programs.hpp>
 #include <isotope/kernels/cpu/native/row_vectors.hpp>
 #include <isotope/kernels/cpu/update.hpp>
@@ -9,9 +10,11 @@ ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
 struct adamw {
+  static constexpr bool packs = true;
+
   static void run(const launch& l) {
     const portable::adamw_step step(l);
-    if (step.g.type != dtype::f32) return portable::adamw::run(l);
+    if (step.g.type != dtype::f32) return portable::adamw::run(l);  // never of a packed weight: a plan's gradients are f32
     if (step.skipped()) return;
     const float b1 = step.b1, b2 = step.b2, a1 = step.a1, a2 = step.a2, c = step.factor, rate = step.corrected_rate;
     const float correct2 = step.correct2, epsilon = step.epsilon;
@@ -32,7 +35,15 @@ struct adamw {
       });
       step.round(w, i, n);
     };
-    step.blocks(l, 0.5, update, [&] { step.settle(); });
+    const std::int64_t columns = l.attr->i[3];
+    if (columns == 0) return step.blocks(l, 0.5, update, [&](std::int64_t, std::int64_t) { step.settle(); });
+    const packed_weight copy(l.out[0].dims.count() / columns, columns);
+    packed_weight::forget(l.out[4].data);
+    const auto pack = [&](std::int64_t first, std::int64_t end) {  // what was updated is in L2
+      copy.take(l.out[0].as<const float>() + first, first / columns, end / columns, l.out[4].data, step.streams);
+      step.settle();
+    };
+    step.blocks(l, 0.6, update, pack, larger_of(2, 2 * portable::optimizer_step::task / columns / 2 * 2) * columns);
   }
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-/// A product by columns: each task makes a cell of C, block of K by block of K: it takes a panel of B, where it lies or packed, and passes a block of
-/// A, which stays in L2, by it. B goes into no shared memory: it is taken by each row of cells, so once for up to 256 rows. A is read where it lies,
+/// A product by columns: each task makes a cell of C, block of K by block of K: it takes a panel of B, where it lies, packed by the task or kept
+/// packed (packed_weight.hpp), and passes a block of A, which stays in L2, by it. B goes into no shared memory: it is taken by each row of cells, so once for up to 256 rows. A is read where it lies,
 /// or copied first, a chunk of at most 5 MB, by all threads. For few rows times a matrix whose columns are neighbours, as in the gradient dy W.
 #include <isotope/kernels/cpu/native/product_cut.hpp>
 #include <isotope/kernels/cpu/native/terms.hpp>
@@ -20,6 +20,8 @@ template <class Terms> class column_product {
         packed_(packed),
         waiting_(waiting),
         packed_floats_(product_cut::packed_floats(s.M, s.N, s.K, s.batches)),
+        weight_(s.K, s.N),
+        kept_(l.attr->i[3] != 0),
         copied_(Terms::copied(l.in[0], s.a_row, s.a_k, s.M, s.K)) {}
 
   void run() const {
@@ -95,15 +97,15 @@ template <class Terms> class column_product {
         }
         for (std::int64_t i = 0, m = 0; i < steps; ++i, m += Terms::tile_rows) left[i] = rows_at(c, at.batch, k0, at.m + m, own);
         for (std::int64_t p = at.p0; p < at.p1; ++p) {
-          auto taken =
-              Terms::once(b + k0 * s_.b_k + panels.start(p) * s_.b_col, s_.b_k, s_.b_col, k, panels.elems(p), panels.width(p), right);
+          auto taken = panel_of(b, c, panels, k0, k, p, right);
           const bool more = p + 1 < at.p1;
           const std::int64_t next_p = more ? p + 1 : at.p0, next_k = more ? k0 : k0 + k;
           [[maybe_unused]] const coming next(b + next_k * s_.b_k + panels.start(next_p) * s_.b_col, s_.b_k, s_.b_col,
                                              smaller(cut_.depth, c.ks - next_k), panels.elems(next_p));
           for (std::int64_t i = 0; i < steps; ++i) {
             const std::int64_t m = i * Terms::tile_rows;
-            if constexpr (Terms::fetches) next.fetch(i, steps);
+            if constexpr (Terms::fetches)
+              if (!kept_) next.fetch(i, steps);
             panel_product(left[i], smaller(Terms::tile_rows, at.ms - m), taken, to.part(m, panels.start(p) - n0),
                           divide_up(k, Terms::per_step), old || k0 > 0);
           }
@@ -114,6 +116,17 @@ template <class Terms> class column_product {
     const std::int64_t n1 = c.r + smaller(c.rs, panels.start(at.p1));
     if (finishes_rounded()) result_.finish_rounded(batch, m0, m0 + at.ms, c.r + n0, n1, small_tile, widest);
     else result_.finish(batch, m0, m0 + at.ms, c.r + n0, n1, to.at, to.ld);
+  }
+
+  /// Panel p, terms [k0, k0 + k) of a chunk.
+  /// @param room  for a copy
+  template <class T>
+  typename Terms::panel panel_of(const T* b, const product_chunk& c, const vector_panels& panels, std::int64_t k0, std::int64_t k,
+                                 std::int64_t p, float* room) const {
+    const std::int64_t j = panels.start(p), elems = panels.elems(p), width = panels.width(p);
+    if constexpr (Terms::keeps)
+      if (kept_) return Terms::kept(l_.in[1].as<const float>(), weight_.at(c.k + k0, c.r + j), elems, width);
+    return Terms::once(b + k0 * s_.b_k + j * s_.b_col, s_.b_k, s_.b_col, k, elems, width, room);
   }
 
   bool rounded() const { return Terms::rounds && result_.rounded(); }
@@ -131,7 +144,9 @@ template <class Terms> class column_product {
   product_cut cut_;
   float *packed_, *waiting_;
   std::int64_t packed_floats_;  // of one copy
-  bool copied_;                 // A is
+  packed_weight weight_;
+  bool kept_;    // B is packed
+  bool copied_;  // A is
 };
 
 }  // namespace native

@@ -37,6 +37,25 @@ template <class P, class Unit = matrix_unit> struct matmul {
     return 4 * (blocking::copies * product_cut::packed_floats(M, N, K, batches) + product_cut::waiting_floats(M * batches, N, K));
   }
 
+  static_assert(!config::has_bf16_tiles || config::has_bf16_pairs, "packed weights are for both");
+
+  /// Of a right operand whose rows lie in memory, for products that few_rows_product does not take.
+  static constexpr std::int64_t packed(const step_shapes& s) requires tiles {
+    const shape &y = s.out[0], &b = s.in[1];
+    const bool many = y.count() > few_rows_product::most_rows * y[-1];
+    return many ? packed_weight(b[-2], b[-1]).elements() : 0;
+  }
+  /// The packed copy of a weight of bf16.
+  static void pack(const view& w, void* to, thread_pool* pool) requires tiles {
+    constexpr std::int64_t rows = 32;
+    const std::int64_t K = w.dims[0], N = w.dims[1];
+    const packed_weight copy(K, N);
+    packed_weight::forget(to);
+    pool->parallel(divide_up(K, rows), [&](std::int64_t t, int) {
+      copy.take(w.as<const bfloat16>() + t * rows * N, t * rows, smaller(K, (t + 1) * rows), to, false);
+    });
+  }
+
   static void run(const launch& l) {
     if (l.out[0].dims.count() == 0) return;
     if constexpr (per_step == 2)
@@ -54,7 +73,9 @@ template <class P, class Unit = matrix_unit> struct matmul {
     const portable::matmul_result result(l, s);
     auto* packed = static_cast<float*>(l.scratch);
     float* waiting = packed + blocking::copies * product_cut::packed_floats(s.M, s.N, s.K, s.batches);
-    if (few_rows_product::takes(s)) {
+    if (Terms::keeps && l.attr->i[3] != 0) {
+      column_product<Terms>(l, s, result, packed, waiting).run();
+    } else if (few_rows_product::takes(s)) {
       few_rows_product(l, s, result, packed).run();
     } else if (s.b_k == 1 && s.b_col != 1) {
       // Packing an element of B and reading it back costs about three times what packing one of A or turning one of C does.

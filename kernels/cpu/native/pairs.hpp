@@ -87,6 +87,11 @@ class exponents {
     __builtin_memcpy(&v, x + i, std::size_t(n - i) * sizeof *x);
     add(v);
   }
+  void take(const words& pairs) {
+    halves v;
+    __builtin_memcpy(&v, &pairs, sizeof v);
+    add(v);
+  }
   /// Of numbers that are not zero; that of a subnormal number is 0, 512 without numbers.
   int least() const {
     std::uint16_t r = 0xffff;

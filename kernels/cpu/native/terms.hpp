@@ -3,6 +3,7 @@
 /// and panels have the same sizes in memory. Lengths along k are terms in the products' own sums, and steps in a packed operand. Those of a matrix
 /// unit: unit_terms.hpp.
 #include <isotope/kernels/cpu/matmul_result.hpp>
+#include <isotope/kernels/cpu/native/packed_weight.hpp>
 #include <isotope/kernels/cpu/native/pair_product.hpp>
 
 namespace isotope::cpu {
@@ -21,6 +22,7 @@ struct vector_terms {
 struct single_terms : vector_terms {
   static constexpr std::int64_t per_step = 1, k_unit = 1, head = 0;  // head: floats before a packed panel
   static constexpr bool rounds = false;                              // the register tile does, where that is all that is left to do
+  static constexpr bool keeps = false;                               // multiplies panels of a packed_weight
   using rows = row_block;
   using copy = row_copy;
   using panel = native::panel;
@@ -65,7 +67,7 @@ struct single_terms : vector_terms {
 
 struct pair_terms : vector_terms {
   static constexpr std::int64_t per_step = 2, k_unit = 2, head = 16;
-  static constexpr bool rounds = true;
+  static constexpr bool rounds = true, keeps = true;
   using rows = pair_rows;
   using copy = pair_copy;
   using panel = pair_panel;
@@ -103,6 +105,10 @@ struct pair_terms : vector_terms {
                     std::int64_t width, float* y) {
     pack(x, k_stride, stride, terms, elems, width, y);
     return packed(y, width, elems);
+  }
+  /// A panel of a packed_weight.
+  static panel kept(const float* packed, std::int64_t at, std::int64_t elems, std::int64_t width) {
+    return {{packed + at, width, width, elems}, packed_weight::least(packed), packed_weight::largest(packed)};
   }
 };
 

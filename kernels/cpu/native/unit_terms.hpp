@@ -15,7 +15,7 @@ template <class Unit> struct unit_terms {
   static constexpr std::int64_t block_rows = 256;
   static_assert(block_rows * blocking::cols <= blocking::tile_floats && blocking::chunk_rows % v_unit == 0);
   static_assert(2 * blocking::depth % k_unit == 0);
-  static constexpr bool rounds = true;
+  static constexpr bool rounds = true, keeps = true;
   // Loads of tiles from L2 want the line fill buffers that prefetches from beyond it hold: heads of GPT-2 are 15 to 25 % slower with them.
   static constexpr bool fetches = false;
   static constexpr bool turns(std::int64_t k_stride) { return k_stride != 1; }
@@ -49,6 +49,9 @@ template <class Unit> struct unit_terms {
     pair_terms::note(packed_steps(terms) * width, y);
   }
   static panel packed(const float* y, std::int64_t width, std::int64_t elems) { return pair_terms::packed(y, width, elems); }
+  static panel kept(const float* packed, std::int64_t at, std::int64_t elems, std::int64_t width) {
+    return pair_terms::kept(packed, at, elems, width);
+  }
   /// A panel for one use; its rows' exponents are known.
   static panel once(const bfloat16* x, std::int64_t k_stride, std::int64_t stride, std::int64_t terms, std::int64_t elems,
                     std::int64_t width, float* y) {

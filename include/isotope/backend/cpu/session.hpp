@@ -92,6 +92,7 @@ template <Target T> class session {
         for_initial_runs(s.init, seed, stream_of(s.path.view()), n, task * runs, (task + 1) * runs,
                          [&](std::int64_t i, const double* run, std::int64_t some) { put_parameters(s, i, run, some); });
       });
+      pack(s);
     }
     clear(value_kind::state);
     clear(value_kind::grad);
@@ -185,6 +186,7 @@ template <Target T> class session {
       if (auto r = has_slot(plan_, k, std::int64_t(in.size())); !r) return r;
       if (auto r = within_range(plan_.slots[k], in); !r) return r;
       put_parameters(plan_.slots[k], 0, in.data(), std::int64_t(in.size()));
+      pack(plan_.slots[k]);
       return {};
     }
     auto at = find(what, k, std::int64_t(in.size()));
@@ -259,6 +261,13 @@ template <Target T> class session {
     } else {
       for (std::int64_t i = 0; i < n; ++i) reinterpret_cast<storage*>(param)[element + i] = storage(x[i]);
     }
+  }
+  /// Makes the packed copy of a parameter anew.
+  void pack(const slot& s) {
+    if (s.packed < 0) return;
+    const auto kernel = find_kernel(kernel_table<T>, &info<op::matmul>, T::precision::type);
+    const view weight{region(value_kind::param) + s.at * size_of(s.type), s.dims, dense_strides(s.dims), s.type};
+    code_of<T>()[std::size_t(kernel)].pack(weight, region(value_kind::packed) + s.packed, pool_.get());
   }
   template <class E, class To> static void narrow(const E* x, std::int64_t n, To* to) {
     for (std::int64_t i = 0; i < n; ++i) to[i] = To(float(x[i]));

@@ -16,6 +16,7 @@ struct entry {
   void (*run)(const launch&) = nullptr;
   block_function block = nullptr;
   tile_function tile = nullptr;
+  void (*pack)(const view& weight, void* packed, thread_pool* pool) = nullptr;  // a product's: makes what kernel_info::packed counts
 };
 template <class K> constexpr entry entry_of() {
   entry e;
@@ -28,6 +29,7 @@ template <class K> constexpr entry entry_of() {
                   { &K::tile } -> std::convertible_to<tile_function>;
                 })
     e.tile = &K::tile;
+  if constexpr (requires(const view& w) { K::pack(w, nullptr, nullptr); }) e.pack = &K::pack;
   return e;
 }
 /// The code of a target's kernels, indexed as kernel_table<T>. Never inlined: where the build has compiled it once (compiled.hpp), every

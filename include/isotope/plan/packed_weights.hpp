@@ -1,0 +1,53 @@
+#pragma once
+/// Weights that training products read across their rows, as dy W does, in a second copy that lies in the order in which the kernel reads it.
+/// The optimiser keeps the copy: no step packs a weight.
+#include "../core/tape.hpp"
+#include "../op/matmul.hpp"
+#include "../op/update.hpp"
+#include "layout.hpp"
+
+namespace isotope {
+
+namespace plan_detail {
+
+/// The parameter that operand v is, as it lies in memory; null: v is something else.
+constexpr parameter* whole_parameter(trace& g, std::int32_t v) {
+  const value& x = g.values[std::size_t(v)];
+  const auto root = g.root(v);
+  if (x.dims.rank != 2 || x.dims != g.values[std::size_t(root)].dims || !g.dense(v) || g.root_offset(v) != 0) return nullptr;
+  for (auto& p : g.params)
+    if (p.value == root) return &p;
+  return nullptr;
+}
+
+}  // namespace plan_detail
+
+/// Gives products packed right operands where the target's kernel wants them and its AdamW keeps them. On a pruned trace, before parameters are
+/// gathered.
+constexpr void pack_weights(tape& t) {
+  if (!t.ok()) return;
+  trace& g = t.g;
+  const auto product_kernel = find_kernel(t.kernels, &info<op::matmul>, t.program()),
+             update_kernel = find_kernel(t.kernels, &info<op::adamw>, t.program());
+  if (product_kernel < 0 || update_kernel < 0) return;
+  const auto packed = t.kernels[std::size_t(product_kernel)].packed;
+  if (packed == nullptr || !t.kernels[std::size_t(update_kernel)].packs) return;
+  for (auto& n : g.nodes) {
+    if (n.dead || n.op != &info<op::matmul>) continue;
+    parameter* p = plan_detail::whole_parameter(g, n.in[1]);
+    if (p == nullptr) continue;
+    const shape a = g.values[std::size_t(n.in[0])].dims, b = g.values[std::size_t(n.in[1])].dims, y = g.values[std::size_t(n.out[0])].dims;
+    const dtype type = g.values[std::size_t(n.in[1])].type;
+    if (type != t.program() || g.values[std::size_t(n.in[0])].type != type) continue;
+    const shape in[2] = {a, b};
+    const std::int64_t elements = packed({in, {&y, 1}, &n.attr});
+    if (elements == 0) continue;
+    if (p->packed < 0) p->packed = g.add_value({elements}, type, value_kind::packed);
+    const auto copy = g.add_value(b, type, value_kind::packed);
+    g.values[std::size_t(copy)].base = p->packed;
+    n.in[1] = copy;
+    n.attr.i[3] = 1;
+  }
+}
+
+}  // namespace isotope

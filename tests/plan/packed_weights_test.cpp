@@ -1,0 +1,102 @@
+/// Packed copies of weights: the same steps with them as without, whatever writes the weights.
+#include "../cpu_kernels/imitated_unit.hpp"
+#include "memory_checker.hpp"
+#include "outcome.hpp"
+
+#include <isotope/kernels/cpu/native/matmul.hpp>
+#include <isotope/model/all.hpp>
+
+namespace {
+using namespace plan_test;
+using isotope::tensor_kind;
+using isotope::training_options;
+using isotope::update_policy;
+using isotope::value_kind;
+
+/// The product of a processor with a matrix unit, on any with AVX-512.
+template <class Op, class P, class Set> struct imitating;
+template <class P>
+struct imitating<isotope::op::matmul, P, isotope::kernels::native> : isotope::cpu::native::matmul<P, isotope_test::imitated_unit<>> {};
+
+using bf16 = isotope::precision::bf16;
+using with_unit = isotope::target<isotope::backend::cpu, bf16, isotope::kernels::native,
+                                  boost::mp11::mp_list<imitating<isotope::op::matmul, bf16, isotope::kernels::native>>>;
+
+constexpr isotope::model::gpt small{.layers = 2, .heads = 2, .width = 48, .vocab = 70, .context = 12, .dropout = 0.0};
+constexpr isotope::model::gpt_loss_of gpt{small, 2, 12};
+
+isotope::param_group frozen_in_part(std::string_view path, const isotope::shape&, isotope::param_group given) {
+  if (path == "h.1.mlp.c_fc.weight") given.trainable = false;
+  if (path.starts_with("h.0.attn")) given.rate_scale = 0.5;
+  return given;
+}
+training_options packed(bool packs, update_policy update = update_policy::after_backward) {
+  training_options o{.update = update, .group = &frozen_in_part, .pack = packs};
+  if (update == update_policy::within_backward) o.clip = isotope::clipping::none;
+  return o;
+}
+std::int64_t packed_bytes(const isotope::plan_view& p) { return p.totals.region[std::size_t(value_kind::packed)]; }
+
+class packed_weights : public testing::Test {
+  void SetUp() override {
+    if (!isotope::cpu::native::matmul<bf16, isotope_test::imitated_unit<>>::tiles) GTEST_SKIP() << "needs a build for AVX-512";
+  }
+};
+
+TEST_F(packed_weights, are_those_that_products_read_across_their_rows) {
+  const auto p = planned<with_unit>(gpt, packed(true));
+  int products = 0, updates = 0;
+  for (const auto& s : p.steps) {
+    products += s.op == &isotope::info<isotope::op::matmul> && s.attr.i[3] != 0;
+    updates += s.op == &isotope::info<isotope::op::adamw> && s.attr.i[3] != 0;
+  }
+  EXPECT_EQ(products, 9);  // four in each block, and the head
+  EXPECT_EQ(updates, 8);   // one is frozen
+  for (const auto& s : p.slots) {
+    const bool matrix = s.dims.rank == 2 && s.path.view() != "wpe.weight";
+    EXPECT_EQ(s.packed >= 0, matrix) << s.path.view();
+  }
+  EXPECT_EQ(packed_bytes(planned<with_unit>(gpt, packed(false))), 0);
+  EXPECT_EQ(packed_bytes(planned<with_unit>(gpt, {.optimizer = isotope::optimizer_kind::sgd})), 0);
+  EXPECT_EQ(packed_bytes(planned<portable_bf16>(gpt, packed(true))), 0);
+}
+
+TEST_F(packed_weights, leave_the_bits_of_steps_without_them) {
+  for (const auto update : {update_policy::after_backward, update_policy::within_backward}) {
+    auto with = loaded<with_unit>(planned<with_unit>(gpt, packed(true, update))),
+         without = loaded<with_unit>(planned<with_unit>(gpt, packed(false, update)));
+    EXPECT_GT(packed_bytes(with.plan()), 0);
+    auto x = scalars();
+    for (int i = 1; i <= 3; ++i) {
+      x.optimizer_step = i;
+      EXPECT_EQ("", difference(step(with, x), step(without, x))) << i;
+    }
+    for (std::size_t k = 0; k < with.parameters().size(); ++k) {  // a weight that is loaded
+      std::vector<float> w(std::size_t(with.parameters()[k].dims.count()));
+      ASSERT_TRUE(with.read(tensor_kind::parameter, k, w).ok());
+      for (std::size_t i = 0; i < w.size(); ++i) w[i] = w[i] * 0.5f + float(i % 7) * 0x1p-9f;
+      ASSERT_TRUE(with.write(tensor_kind::parameter, k, w).ok() && without.write(tensor_kind::parameter, k, w).ok());
+    }
+    for (int i = 4; i <= 5; ++i) {
+      x.optimizer_step = i;
+      EXPECT_EQ("", difference(step(with, x), step(without, x))) << i;
+    }
+  }
+}
+
+TEST_F(packed_weights, stand_until_their_last_reader) {
+  for (const auto update : {update_policy::after_backward, update_policy::within_backward}) {
+    const auto g = isotope::plan_detail::trace_training<with_unit>(gpt, packed(true, update));
+    const auto p = isotope::freeze(g, isotope::plan_detail::lay_out_for<with_unit>(g));
+    EXPECT_EQ("", check_memory(g, p, isotope::kernel_table<with_unit>).fault);
+    for (std::size_t i = 0; i < p.steps.size(); ++i)  // no product reads a copy that is already that of the next step
+      for (std::size_t k = i + 1; k < p.steps.size(); ++k) {
+        const auto &a = p.steps[i], &b = p.steps[k];
+        if (a.op != &isotope::info<isotope::op::adamw> || a.attr.i[3] == 0 || b.op != &isotope::info<isotope::op::matmul> ||
+            b.attr.i[3] == 0)
+          continue;
+        EXPECT_NE(p.operands[std::size_t(a.operands + 4)].at, p.operands[std::size_t(b.operands + 1)].at) << i << ' ' << k;
+      }
+  }
+}
+}  // namespace
