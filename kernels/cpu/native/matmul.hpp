@@ -42,7 +42,8 @@ template <class P, class Unit = matrix_unit> struct matmul {
   /// Of a right operand whose rows lie in memory, for products that few_rows_product does not take.
   static constexpr std::int64_t packed(const step_shapes& s) requires tiles {
     const shape &y = s.out[0], &b = s.in[1];
-    const bool many = y.count() > few_rows_product::most_rows * y[-1];
+    const std::int64_t rows = y.count() / larger_of(1, y[-1]);
+    const bool many = rows > few_rows_product::most_rows && rows < y[-1] && rows <= 2 * blocking::block_rows;
     return many ? packed_weight(b[-2], b[-1]).elements() : 0;
   }
   /// The packed copy of a weight of bf16.

@@ -42,6 +42,9 @@ class packed_weight {
           found.take(pairs);
           put(pairs, y + 2 * (at(k, panels_.start(p)) + v), past_caches);
         }
+    note(packed, found);
+  }
+  static void note(void* packed, const exponents& found) {
     auto* const noted = static_cast<std::int32_t*>(packed);
     keep(noted[0], found.least(), [](std::int32_t kept, std::int32_t seen) { return seen < kept; });
     keep(noted[1], found.largest(), [](std::int32_t kept, std::int32_t seen) { return seen > kept; });
