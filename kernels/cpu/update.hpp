@@ -180,19 +180,21 @@ struct optimizer_step {
   }
   bool skipped() const { return !std::isfinite(norm) || !std::isfinite(loss); }
 
-  /// update(first, n, decays) for blocks of at most 512 elements that decay as a whole or not at all; settle(first, end) behind those of a task of
-  /// `length` elements, by the same thread.
-  template <class F, class G>
-  void blocks(const launch& l, double nsec, const F& update, const G& settle, std::int64_t length = task) const {
-    const std::int64_t n = l.out[0].dims.count(), decays = l.attr->i[0];
-    for_tasks(l, divide_up(n, length), double(n) * nsec, [&](std::int64_t t, int) {
-      const std::int64_t first = t * length, end = smaller(n, first + length);
-      for (std::int64_t i = first; i < end;) {
-        const std::int64_t limit = i < decays ? smaller(end, decays) : end, some = smaller(block, limit - i);
-        update(i, some, i < decays);
-        i += some;
-      }
-      settle(first, end);
+  /// update(first, n, decays) for blocks of at most 512 elements of [first, end) that decay as a whole or not at all.
+  template <class F> void each_block(const launch& l, std::int64_t first, std::int64_t end, const F& update) const {
+    const std::int64_t decays = l.attr->i[0];
+    for (std::int64_t i = first; i < end;) {
+      const std::int64_t limit = i < decays ? smaller(end, decays) : end, some = smaller(block, limit - i);
+      update(i, some, i < decays);
+      i += some;
+    }
+  }
+  /// The same for all elements; settle() behind those of a task, by the same thread.
+  template <class F, class G> void blocks(const launch& l, double nsec, const F& update, const G& settle) const {
+    const std::int64_t n = l.out[0].dims.count();
+    for_tasks(l, divide_up(n, task), double(n) * nsec, [&](std::int64_t t, int) {
+      each_block(l, t * task, smaller(n, (t + 1) * task), update);
+      settle();
     });
   }
 };
@@ -257,7 +259,7 @@ struct adamw {
       for (std::int64_t j = 0; j < n; ++j) w[j] = w[j] - decay * w[j] - rate * m[j] / (root[j] + epsilon);
       step.round(w, i, n);
     };
-    step.blocks(l, 0.6, update, [&](std::int64_t, std::int64_t) { step.settle(); });
+    step.blocks(l, 0.6, update, [&] { step.settle(); });
   }
 };
 
@@ -284,7 +286,7 @@ struct sgd {
       }
       if (has_shadow) narrow_run(w, l.out[2].data, l.out[2].type, i, n);
     };
-    step.blocks(l, 0.4, update, [](std::int64_t, std::int64_t) {});
+    step.blocks(l, 0.4, update, [] {});
   }
 };
 

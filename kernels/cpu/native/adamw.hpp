@@ -1,5 +1,5 @@
 #pragma once
-/// AdamW in one pass over vectors. Bound by bytes: 28 of a weight, and 2 of one that is rounded to bf16, and 2 of its packed copy.
+/// AdamW in one pass over vectors. Bound by bytes: 28 of a weight, 2 of one that is rounded to bf16, and 2 of its packed copy.
 #include <isotope/kernels/cpu/native/packed_weight.hpp>
 #include <isotope/kernels/cpu/native/programs.hpp>
 #include <isotope/kernels/cpu/native/row_vectors.hpp>
@@ -9,6 +9,107 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
+/// The numbers of a launch from one element on.
+struct adamw_numbers {
+  float *w, *m, *v;
+  const float* g;
+  adamw_numbers(const launch& l, const view& gradient, std::int64_t i)
+      : w(l.out[0].as<float>() + i), m(l.out[1].as<float>() + i), v(l.out[2].as<float>() + i), g(gradient.as<const float>() + i) {}
+};
+/// The formula, with what it takes from a step in registers.
+class adamw_formula {
+ public:
+  explicit adamw_formula(const portable::adamw_step& s)
+      : b1_(s.b1), b2_(s.b2), a1_(s.a1), a2_(s.a2), c_(s.factor), rate_(s.corrected_rate), correct2_(s.correct2), epsilon_(s.epsilon) {}
+  /// Updates a vector, or a part of one, and returns the weights.
+  template <class Amount> ISOTOPE_INLINE vector update(const adamw_numbers& x, std::int64_t j, float decay, Amount amount) const {
+    if constexpr (config::has_bf16_tiles) {
+      const std::int64_t next = j + portable::optimizer_step::block;
+      portable::fetch(x.w + next, x.m + next, x.v + next, x.g + next);
+    }
+    const vector g = c_ * load(x.g + j, amount), first = b1_ * load(x.m + j, amount) + a1_ * g, old = load(x.w + j, amount);
+    const vector second = b2_ * load(x.v + j, amount) + a2_ * (g * g), radicand = second * correct2_;
+    const vector w = old - decay * old - rate_ * first / (ISOTOPE_SQRT_LANES(radicand) + epsilon_);
+    store(x.m + j, first, amount);
+    store(x.v + j, second, amount);
+    store(x.w + j, w, amount);
+    return w;
+  }
+
+ private:
+  float b1_, b2_, a1_, a2_, c_, rate_, correct2_, epsilon_;
+};
+
+/// One weight, and its packed copy: two rows at a time, so that what is rounded and packed comes from registers.
+class packed_adamw {
+ public:
+  packed_adamw(const launch& l, const portable::adamw_step& step)
+      : l_(l),
+        step_(step),
+        formula_(step),
+        columns_(l.attr->i[3]),
+        rows_(l.out[0].dims.count() / columns_),
+        copy_(rows_, columns_),
+        past_caches_(step.streams && aligned(l.out[3].data) && aligned(l.out[4].data)) {}
+
+  void run() const {
+    packed_weight::forget(l_.out[4].data);
+    const std::int64_t some = larger_of(2, portable::optimizer_step::task / columns_ / 2 * 2);
+    portable::for_tasks(l_, divide_up(rows_, some), double(rows_) * double(columns_) * 0.5, [&](std::int64_t t, int) {
+      exponents found;
+      const std::int64_t end = smaller(rows_, (t + 1) * some);
+      for (std::int64_t k = t * some; k < end; k += 2) update(k, smaller(k + 2, end), found);
+      packed_weight::note(l_.out[4].data, found);
+      if (step_.streams) ISOTOPE_STREAM_FENCE();
+    });
+  }
+
+ private:
+  const launch& l_;
+  const portable::adamw_step& step_;
+  adamw_formula formula_;
+  std::int64_t columns_, rows_;
+  packed_weight copy_;
+  bool past_caches_;
+
+  static bool aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % config::vector_bytes == 0; }
+
+  /// Rows k and k + 1, or the last one.
+  void update(std::int64_t k, std::int64_t end, exponents& found) const {
+    const std::int64_t first = k * columns_, n = (end - k) * columns_, decaying = l_.attr->i[0];
+    if (end - k == 2 && columns_ % blocking::cols == 0 && (first >= decaying || first + n <= decaying))
+      return update_two(k, step_.decay(first < decaying), found);
+    step_.each_block(l_, first, first + n, [&](std::int64_t i, std::int64_t some, bool decays) {
+      const adamw_numbers x(l_, step_.g, i);
+      const float decay = step_.decay(decays);
+      for_vectors(some, [&](std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA { formula_.update(x, j, decay, amount); });
+      step_.round(x.w, i, some);
+    });
+    copy_.take(l_.out[0].as<const float>() + first, k, end, l_.out[4].data, past_caches_, found);
+  }
+  void update_two(std::int64_t k, float decay, exponents& found) const {
+    const adamw_numbers row[2] = {{l_, step_.g, k * columns_}, {l_, step_.g, (k + 1) * columns_}};
+    bfloat16* const shadow = l_.out[3].as<bfloat16>() + k * columns_;
+    bfloat16* const packed = l_.out[4].as<bfloat16>();
+    for (std::int64_t j = 0; j < columns_; j += blocking::cols) {
+      rounded_vector y[2][blocking::vectors];
+      for (int r = 0; r < 2; ++r)
+        for (int v = 0; v < int(blocking::vectors); ++v) y[r][v] = rounded(formula_.update(row[r], j + v * lanes, decay, whole_vector{}));
+      for (int r = 0; r < 2; ++r) {
+        static_assert(sizeof y[r] == sizeof(words));
+        words both;
+        __builtin_memcpy(&both, y[r], sizeof both);
+        packed_weight::put(both, shadow + r * columns_ + j, past_caches_);
+      }
+      for (int v = 0; v < int(blocking::vectors); ++v) {
+        const words pairs = interleave(y[0][v], y[1][v]);
+        found.take(pairs);
+        packed_weight::put(pairs, packed + 2 * (copy_.at(k, j) + v * lanes), past_caches_);
+      }
+    }
+  }
+};
+
 struct adamw {
   static constexpr bool packs = true;
 
@@ -16,84 +117,15 @@ struct adamw {
     const portable::adamw_step step(l);
     if (step.g.type != dtype::f32) return portable::adamw::run(l);  // never of a packed weight: a plan's gradients are f32
     if (step.skipped()) return;
-    const float b1 = step.b1, b2 = step.b2, a1 = step.a1, a2 = step.a2, c = step.factor, rate = step.corrected_rate;
-    const float correct2 = step.correct2, epsilon = step.epsilon;
+    if (l.attr->i[3] != 0) return packed_adamw(l, step).run();
+    const adamw_formula formula(step);
     const auto update = [&](std::int64_t i, std::int64_t n, bool decays) {
-      float *w = l.out[0].as<float>() + i, *m = l.out[1].as<float>() + i, *v = l.out[2].as<float>() + i;
-      const float* g = step.g.as<const float>() + i;
+      const adamw_numbers x(l, step.g, i);
       const float decay = step.decay(decays);
-      for_vectors(n, [&](std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA {
-        if constexpr (config::has_bf16_tiles) {
-          constexpr std::int64_t next = portable::optimizer_step::block;
-          portable::fetch(w + j + next, m + j + next, v + j + next, g + j + next);
-        }
-        const vector x = c * load(g + j, amount), first = b1 * load(m + j, amount) + a1 * x, old = load(w + j, amount);
-        const vector second = b2 * load(v + j, amount) + a2 * (x * x), radicand = second * correct2;
-        store(m + j, first, amount);
-        store(v + j, second, amount);
-        store(w + j, old - decay * old - rate * first / (ISOTOPE_SQRT_LANES(radicand) + epsilon), amount);
-      });
-      step.round(w, i, n);
+      for_vectors(n, [&](std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA { formula.update(x, j, decay, amount); });
+      step.round(x.w, i, n);
     };
-    const std::int64_t columns = l.attr->i[3];
-    if (columns == 0) return step.blocks(l, 0.5, update, [&](std::int64_t, std::int64_t) { step.settle(); });
-    const packed_weight copy(l.out[0].dims.count() / columns, columns);
-    packed_weight::forget(l.out[4].data);
-    const auto pack = [&](std::int64_t first, std::int64_t end) {  // what was updated is in L2
-      copy.take(l.out[0].as<const float>() + first, first / columns, end / columns, l.out[4].data, step.streams);
-      step.settle();
-    };
-    const std::int64_t decays = l.attr->i[0], all = l.out[0].dims.count();
-    if (columns % (2 * lanes) == 0 && (decays == 0 || decays == all) && step.streams) {
-      const float decay = step.decay(decays != 0);
-      constexpr std::int64_t rows = 2;
-      portable::for_tasks(l, all / columns / rows, double(all) * 0.5, [&](std::int64_t t, int) {
-        exponents found;
-        const std::int64_t k = t * rows, i0 = k * columns;
-        float *w = l.out[0].as<float>() + i0, *m = l.out[1].as<float>() + i0, *v = l.out[2].as<float>() + i0;
-        const float* g = step.g.as<const float>() + i0;
-        bfloat16* shadow = l.out[3].as<bfloat16>() + i0;
-        float* packed = l.out[4].as<float>();
-        const auto updated = [&](std::int64_t j) ISOTOPE_INLINE_LAMBDA {
-          constexpr whole_vector amount{};
-          constexpr std::int64_t next = 512;
-          portable::fetch(w + j + next, m + j + next, v + j + next, g + j + next);
-          const vector x = c * load(g + j, amount), first = b1 * load(m + j, amount) + a1 * x, old = load(w + j, amount);
-          const vector second = b2 * load(v + j, amount) + a2 * (x * x), radicand = second * correct2;
-          store(m + j, first, amount);
-          store(v + j, second, amount);
-          const vector y = old - decay * old - rate * first / (ISOTOPE_SQRT_LANES(radicand) + epsilon);
-          store(w + j, y, amount);
-          return rounded(y);
-        };
-        for (std::int64_t j = 0; j < columns; j += 2 * lanes) {
-          rounded_vector r[2][2];
-          for (int row = 0; row < 2; ++row)
-            for (int part = 0; part < 2; ++part) r[row][part] = updated(row * columns + j + part * lanes);
-          for (int row = 0; row < 2; ++row) {
-            vector both;
-            __builtin_memcpy(&both, r[row], sizeof both);
-            ISOTOPE_STREAM_LANES(shadow + row * columns + j, both);
-          }
-          float* to = packed + copy.at(k, j);
-          for (int part = 0; part < 2; ++part) {
-            const words pairs = interleave(r[0][part], r[1][part]);
-            found.take(pairs);
-            vector x;
-            __builtin_memcpy(&x, &pairs, sizeof x);
-            ISOTOPE_STREAM_LANES(to + part * lanes, x);
-          }
-        }
-        packed_weight::note(packed, found);
-        step.settle();
-      });
-      if (const std::int64_t last = all / columns / 2 * 2 * columns; last < all) {
-        for (std::int64_t i = last; i < all; i += 512) update(i, smaller(512, all - i), decays != 0);
-        pack(last, all);
-      }
-      return;
-    }
-    step.blocks(l, 0.6, update, pack, larger_of(2, 2 * portable::optimizer_step::task / columns / 2 * 2) * columns);
+    step.blocks(l, 0.5, update, [&] { step.settle(); });
   }
 };
 

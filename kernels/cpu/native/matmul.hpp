@@ -39,12 +39,11 @@ template <class P, class Unit = matrix_unit> struct matmul {
 
   static_assert(!config::has_bf16_tiles || config::has_bf16_pairs, "packed weights are for both");
 
-  /// Of a right operand whose rows lie in memory, for products that few_rows_product does not take.
+  /// Of a right operand whose rows lie in memory, for products that read it by columns: for others packing costs little.
   static constexpr std::int64_t packed(const step_shapes& s) requires tiles {
     const shape &y = s.out[0], &b = s.in[1];
     const std::int64_t rows = y.count() / larger_of(1, y[-1]);
-    const bool many = rows > few_rows_product::most_rows && rows < y[-1] && rows <= 2 * blocking::block_rows;
-    return many ? packed_weight(b[-2], b[-1]).elements() : 0;
+    return rows > few_rows_product::most_rows && by_columns(rows, b[-1]) ? packed_weight(b[-2], b[-1]).elements() : 0;
   }
   /// The packed copy of a weight of bf16.
   static void pack(const view& w, void* to, thread_pool* pool) requires tiles {
@@ -53,7 +52,9 @@ template <class P, class Unit = matrix_unit> struct matmul {
     const packed_weight copy(K, N);
     packed_weight::forget(to);
     pool->parallel(divide_up(K, rows), [&](std::int64_t t, int) {
-      copy.take(w.as<const bfloat16>() + t * rows * N, t * rows, smaller(K, (t + 1) * rows), to, false);
+      exponents found;
+      copy.take(w.as<const bfloat16>() + t * rows * N, t * rows, smaller(K, (t + 1) * rows), to, false, found);
+      packed_weight::note(to, found);
     });
   }
 
@@ -81,12 +82,13 @@ template <class P, class Unit = matrix_unit> struct matmul {
     } else if (s.b_k == 1 && s.b_col != 1) {
       // Packing an element of B and reading it back costs about three times what packing one of A or turning one of C does.
       row_product<Terms>(l, s, result, s.M * (s.K / Terms::per_step + s.N) < 3 * s.N * (s.K / Terms::per_step), packed, waiting).run();
-    } else if (s.M >= s.N || s.M > 2 * blocking::block_rows) {
-      row_product<Terms>(l, s, result, false, packed, waiting).run();
-    } else {
+    } else if (by_columns(s.M, s.N)) {
       column_product<Terms>(l, s, result, packed, waiting).run();
+    } else {
+      row_product<Terms>(l, s, result, false, packed, waiting).run();
     }
   }
+  static constexpr bool by_columns(std::int64_t M, std::int64_t N) { return M < N && M <= 2 * blocking::block_rows; }
 };
 
 }  // namespace native

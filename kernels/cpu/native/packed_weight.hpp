@@ -27,12 +27,18 @@ class packed_weight {
     static_cast<std::int32_t*>(packed)[0] = exponents{}.least();
     static_cast<std::int32_t*>(packed)[1] = 0;
   }
-  /// Takes rows [first, end) from x, first an even one, end an even one or K. Threads may take different rows.
+  /// Of numbers that were taken. Threads may note at the same time.
+  static void note(void* packed, const exponents& found) {
+    auto* const noted = static_cast<std::int32_t*>(packed);
+    keep(noted[0], found.least(), [](std::int32_t kept, std::int32_t seen) { return seen < kept; });
+    keep(noted[1], found.largest(), [](std::int32_t kept, std::int32_t seen) { return seen > kept; });
+  }
+
+  /// Takes rows [first, end) from x, first an even one, end an even one or K. Threads may take different rows; what they find is to be noted.
   /// @param past_caches  the caller has to fence
-  template <class T> void take(const T* x, std::int64_t first, std::int64_t end, void* packed, bool past_caches) const {
+  template <class T> void take(const T* x, std::int64_t first, std::int64_t end, void* packed, bool past_caches, exponents& found) const {
     auto* const y = static_cast<bfloat16*>(packed);
     const std::int64_t all = end == K_ ? 2 * steps_ : end;
-    exponents found;
     for (std::int64_t p = 0; p < panels_.count(); ++p)
       for (std::int64_t k = first; k < all; k += 2)
         for (std::int64_t v = 0; v < panels_.width(p); v += lanes) {
@@ -42,12 +48,13 @@ class packed_weight {
           found.take(pairs);
           put(pairs, y + 2 * (at(k, panels_.start(p)) + v), past_caches);
         }
-    note(packed, found);
   }
-  static void note(void* packed, const exponents& found) {
-    auto* const noted = static_cast<std::int32_t*>(packed);
-    keep(noted[0], found.least(), [](std::int32_t kept, std::int32_t seen) { return seen < kept; });
-    keep(noted[1], found.largest(), [](std::int32_t kept, std::int32_t seen) { return seen > kept; });
+  /// A vector of bf16, past the caches to a multiple of its size.
+  static void put(const words& pairs, bfloat16* to, bool past_caches) {
+    vector v;
+    __builtin_memcpy(&v, &pairs, sizeof v);
+    if (config::has_streams && past_caches) ISOTOPE_STREAM_LANES(to, v);
+    else __builtin_memcpy(static_cast<void*>(to), &v, sizeof v);
   }
 
  private:
@@ -66,12 +73,6 @@ class packed_weight {
     const std::atomic_ref<std::int32_t> at(noted);
     for (std::int32_t kept = at.load(std::memory_order_relaxed); better(kept, seen);)
       if (at.compare_exchange_weak(kept, seen, std::memory_order_relaxed)) break;
-  }
-  static void put(const words& pairs, bfloat16* to, bool past_caches) {
-    vector v;
-    __builtin_memcpy(&v, &pairs, sizeof v);
-    if (config::has_streams && past_caches) ISOTOPE_STREAM_LANES(to, v);
-    else __builtin_memcpy(static_cast<void*>(to), &v, sizeof v);
   }
 };
 
