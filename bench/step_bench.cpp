@@ -1,7 +1,7 @@
-/// bench_step SIZE BATCH LENGTH [STEPS] [--update after_backward|within_backward] [--unpacked] [--profile]: one training step of a GPT on the backend
-/// of this build, on random tokens: median milliseconds, tokens per second, processor time of all threads, time to the first finished step, memory,
-/// and with --profile the time of each kernel, by the device's clock where it has one. With --update the step does not clip, so that policies compare;
-/// with --unpacked no weight has a packed copy.
+/// bench_step SIZE BATCH LENGTH [STEPS] [--update after_backward|within_backward] [--pack always|never] [--accumulate N] [--profile]: one training
+/// step of a GPT on the backend of this build, on random tokens: median milliseconds, tokens per second, processor time of all threads, time to the
+/// first finished step, memory, and with --profile the time of each kernel, by the device's clock where it has one. With --update the step does not
+/// clip, so that policies compare; --pack says which weights have packed copies; --accumulate makes a step of N micro-batches.
 #include <isotope/isotope.hpp>
 #include <isotope/plan/words.hpp>
 #include <isotope/selected.hpp>
@@ -100,7 +100,8 @@ int main(int argc, char** argv) {
   const double start = seconds();
   const auto usage = [] {
     return std::fprintf(stderr,
-                        "usage: bench_step SIZE BATCH LENGTH [STEPS] [--update after_backward|within_backward] [--unpacked] [--profile]\n"),
+                        "usage: bench_step SIZE BATCH LENGTH [STEPS] [--update after_backward|within_backward] [--pack always|never] "
+                        "[--accumulate N] [--profile]\n"),
            2;
   };
   if (argc < 4) return usage();
@@ -112,15 +113,21 @@ int main(int argc, char** argv) {
   const int batch = std::atoi(argv[2]), length = std::atoi(argv[3]), steps = argc > 4 ? std::max(1, std::atoi(argv[4])) : 20;
   const bool profiled = std::string_view(argv[argc - 1]) == "--profile";
   iso::training_options options;
-  for (int i = 4; i < argc; ++i)
-    if (std::string_view(argv[i]) == "--unpacked") options.pack = false;
-  for (int i = 4; i + 1 < argc; ++i)
-    if (std::string_view(argv[i]) == "--update") {
-      const std::string_view policy = argv[i + 1];
+  int micro_batches = 1;
+  for (int i = 4; i + 1 < argc; ++i) {
+    const std::string_view flag = argv[i], policy = argv[i + 1];
+    if (flag == "--accumulate") micro_batches = std::max(1, std::atoi(argv[i + 1]));
+    if (flag == "--pack") {
+      if (policy != "always" && policy != "never") return usage();
+      options.pack = policy == "always" ? iso::packing::always : iso::packing::never;
+    }
+    if (flag == "--update") {
       if (policy != "after_backward" && policy != "within_backward") return usage();
       options.clip = iso::clipping::none;
       if (policy == "within_backward") options.update = iso::update_policy::within_backward;
     }
+  }
+  options.accumulate = micro_batches > 1;
 
   auto plan = iso::plan_training<target>(iso::model::gpt_loss_of{size, batch, length}, options);
   if (!plan) return fail(plan.error());
@@ -138,7 +145,7 @@ int main(int argc, char** argv) {
     tokens[i] = std::int32_t(iso::philox(1, i, 0, 0)[0] % std::uint32_t(size.vocab));
     targets[i] = std::int32_t(iso::philox(2, i, 0, 0)[0] % std::uint32_t(size.vocab));
   }
-  const iso::batch data{tokens, targets};
+  const std::vector<iso::batch> data(std::size_t(micro_batches), iso::batch{tokens, targets});
   iso::step_scalars x;
   x.learning_rate = 1e-4f, x.weight_decay = 0.1f, x.clip_norm = options.clip == iso::clipping::none ? 0.0f : 1.0f;
   std::vector<double> times;
@@ -147,7 +154,7 @@ int main(int argc, char** argv) {
   double cpu = 0;  // of the timed steps, all threads
   for (double began = seconds(); int(times.size()) < steps;) {
     const double at = seconds(), cpu_at = cpu_seconds();
-    loss = session->step({&data, 1}, x).loss;
+    loss = session->step(data, x).loss;
     const double now = seconds();
     if (first == 0) first = now;
     if (now - began > warm || steps < 3) {

@@ -8,6 +8,7 @@
 
 namespace {
 using namespace plan_test;
+using isotope::packing;
 using isotope::tensor_kind;
 using isotope::training_options;
 using isotope::update_policy;
@@ -31,7 +32,7 @@ isotope::param_group frozen_in_part(std::string_view path, const isotope::shape&
   return given;
 }
 training_options packed(bool packs, update_policy update = update_policy::after_backward) {
-  training_options o{.update = update, .group = &frozen_in_part, .pack = packs};
+  training_options o{.update = update, .group = &frozen_in_part, .pack = packs ? packing::always : packing::never};
   if (update == update_policy::within_backward) o.clip = isotope::clipping::none;
   return o;
 }
@@ -57,7 +58,9 @@ TEST_F(packed_weights, are_those_that_products_read_across_their_rows) {
     EXPECT_EQ(s.packed >= 0, matrix) << s.path.view();
   }
   EXPECT_EQ(packed_bytes(planned<with_unit>(gpt, packed(false))), 0);
-  EXPECT_EQ(packed_bytes(planned<with_unit>(gpt, {.optimizer = isotope::optimizer_kind::sgd})), 0);
+  EXPECT_EQ(packed_bytes(planned<with_unit>(gpt)), 0);
+  EXPECT_EQ(packed_bytes(planned<with_unit>(gpt, {.accumulate = true})), packed_bytes(p));
+  EXPECT_EQ(packed_bytes(planned<with_unit>(gpt, {.optimizer = isotope::optimizer_kind::sgd, .pack = packing::always})), 0);
   EXPECT_EQ(packed_bytes(planned<portable_bf16>(gpt, packed(true))), 0);
 }
 

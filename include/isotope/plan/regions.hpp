@@ -35,6 +35,11 @@ enum class clipping : std::uint8_t { global_norm, tensor_norm, value, none };
 /// Source: Lv et al. 2023, arXiv:2306.09782 (LOMO, which fuses gradient and update so).
 enum class update_policy : std::uint8_t { after_backward, within_backward };
 
+/// Which weights have a packed copy, 2 bytes each, where the products of a target can read one (kernel_info::packed): AdamW writes it, and products
+/// that read the weight across its rows, as dy W, need not turn it. `amortized`: all of them where a step has several micro-batches
+/// (training_options::accumulate); what products gain from one use AdamW loses. Bits do not depend on it.
+enum class packing : std::uint8_t { amortized, always, never };
+
 /// What the optimiser does with one parameter.
 struct param_group {
   bool decay = true, trainable = true;
@@ -52,7 +57,7 @@ struct training_options {
   bool accumulate = false;   // several micro-batches per step
   recompute_policy recompute{};
   bool fuse = true;
-  bool pack = true;     // packed copies of weights where kernels have them, 2 bytes a weight; with AdamW
+  packing pack = packing::amortized;
   bool common = false;  // decompose every op that can be
 };
 
@@ -326,13 +331,19 @@ constexpr plan_detail::param_order gather_params(tape& t) {
   return order;
 }
 
+namespace plan_detail {
+constexpr bool packs(const training_options& o) {
+  return o.optimizer == optimizer_kind::adamw && (o.pack == packing::always || (o.pack == packing::amortized && o.accumulate));
+}
+}  // namespace plan_detail
+
 /// Appends gradient placement, global norm and the optimiser's update to a differentiated trace.
 constexpr void append_optimizer(tape& t, std::int32_t loss, const training_options& o) {
   if (!t.ok()) return;
   trace& g = t.g;
   g.outputs.push_back({name("loss"), loss});  // before pruning: gradients alone need not keep the loss
   prune(g);
-  if (o.pack && o.optimizer == optimizer_kind::adamw) pack_weights(t);
+  if (plan_detail::packs(o)) pack_weights(t);
   const auto order = gather_params(t);
   const dtype accum = accum_of(t.program());
   const auto grads = g.add_value({order.trained}, accum, value_kind::grad);

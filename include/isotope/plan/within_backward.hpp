@@ -107,7 +107,7 @@ constexpr std::int32_t append_updates(tape& t, std::int32_t loss, const training
   if (!t.ok()) return 0;
   g.outputs.push_back({name("loss"), loss});
   prune(g);
-  if (o.pack && o.optimizer == optimizer_kind::adamw) pack_weights(t);
+  if (packs(o)) pack_weights(t);
   const auto order = gather_params(t);
   g.values[std::size_t(g.root(loss))].kind = value_kind::output;
   const auto first = std::int32_t(g.nodes.size());
