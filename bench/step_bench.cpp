@@ -171,7 +171,7 @@ int main(int argc, char** argv) {
       "(open %.2f, "
       "load %.2f, weights %.2f)\n",
       std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], batch, length, ms, 1000 * times[0],
-      1000 * cpu / double(times.size()), double(tokens.size()) / ms * 1000, loss, double(session->planned_bytes()) / (1 << 30),
-      first - start, opened - start, loaded - opened, ready - loaded);
+      1000 * cpu / double(times.size()), double(tokens.size()) * double(micro_batches) / ms * 1000, loss,
+      double(session->planned_bytes()) / (1 << 30), first - start, opened - start, loaded - opened, ready - loaded);
   if (profiled) profile(*session, x);
 }

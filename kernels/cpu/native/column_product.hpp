@@ -1,7 +1,8 @@
 #pragma once
 /// A product by columns: each task makes a cell of C, block of K by block of K: it takes a panel of B, where it lies, packed by the task or kept
-/// packed (packed_weight.hpp), and passes a block of A, which stays in L2, by it. B goes into no shared memory: it is taken by each row of cells, so once for up to 256 rows. A is read where it lies,
-/// or copied first, a chunk of at most 5 MB, by all threads. For few rows times a matrix whose columns are neighbours, as in the gradient dy W.
+/// packed (packed_weight.hpp), and passes a block of A, which stays in L2, by it. B goes into no shared memory: it is taken by each row of cells, so
+/// once for up to 256 rows. A is read where it lies, or copied first, a chunk of at most 5 MB, by all threads. For few rows times a matrix whose
+/// columns are neighbours, as in the gradient dy W.
 #include <isotope/kernels/cpu/native/product_cut.hpp>
 #include <isotope/kernels/cpu/native/terms.hpp>
 #include <isotope/kernels/cpu/native/two_phases.hpp>
