@@ -23,21 +23,12 @@ struct packed_copy {
   array room;
 
   explicit packed_copy(std::int64_t elements) : room({elements + 2 * margin}, dtype::bf16, 77) {}
-  cpu::view elements() {
-    cpu::view v = room.v;
-    v.data = data();
-    v.dims = {room.count() - 2 * margin};
-    return v;
-  }
-  bfloat16* data() { return reinterpret_cast<bfloat16*>(first()) + margin; }
+  bfloat16* data() { return room.v.as<bfloat16>() + margin; }
   bool margins_kept() {
     for (std::int64_t i = 0; i < margin; ++i)
       if (float(data()[-1 - i]) != 77 || float(data()[room.count() - 2 * margin + i]) != 77) return false;
     return true;
   }
-
- private:
-  void* first() { return room.bytes.data(); }
 };
 
 /// A product that packs a right operand whose rows lie in memory without gaps, and leaves nothing where it lay.

@@ -6,6 +6,8 @@
 #include <isotope/kernels/cpu/native/matmul.hpp>
 #include <isotope/model/all.hpp>
 
+#include <cmath>
+
 namespace {
 using namespace plan_test;
 using isotope::packing;
@@ -83,6 +85,31 @@ TEST_F(packed_weights, leave_the_bits_of_steps_without_them) {
     for (int i = 4; i <= 5; ++i) {
       x.optimizer_step = i;
       EXPECT_EQ("", difference(step(with, x), step(without, x))) << i;
+    }
+  }
+}
+
+/// As it is used unless asked otherwise.
+TEST_F(packed_weights, leave_the_bits_of_steps_of_several_micro_batches) {
+  const auto options = [](packing pack) { return training_options{.group = &frozen_in_part, .accumulate = true, .pack = pack}; };
+  auto with = loaded<with_unit>(planned<with_unit>(gpt, options(packing::amortized))),
+       without = loaded<with_unit>(planned<with_unit>(gpt, options(packing::never)));
+  EXPECT_GT(packed_bytes(with.plan()), 0);
+  for (int i = 1; i <= 3; ++i) {
+    auto x = scalars();
+    x.optimizer_step = i;
+    x.gradient_scale = 0.5f;
+    const auto run = [&](auto& s) {
+      EXPECT_FALSE(std::isnan(s.run(x, isotope::phase_first).loss));
+      return s.run(x, isotope::phase_later | isotope::phase_last);
+    };
+    const auto a = run(with), b = run(without);
+    EXPECT_EQ(a.loss, b.loss) << i;
+    EXPECT_EQ(a.grad_norm, b.grad_norm) << i;
+    for (const auto what : {tensor_kind::gradient, tensor_kind::parameter, tensor_kind::moment1, tensor_kind::moment2}) {
+      const auto given = read_all(with, what), wanted = read_all(without, what);
+      ASSERT_FALSE(wanted.empty());
+      for (const auto& [path, v] : wanted) EXPECT_TRUE(same_bits(v, given.at(path))) << path << ' ' << i;
     }
   }
 }

@@ -35,6 +35,13 @@ class adamw_formula {
     store(x.w + j, w, amount);
     return w;
   }
+  /// Updates elements [i, i + n), and rounds them.
+  void update(const launch& l, const portable::adamw_step& step, std::int64_t i, std::int64_t n, bool decays) const {
+    const adamw_numbers x(l, step.g, i);
+    const float decay = step.decay(decays);
+    for_vectors(n, [&](std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA { update(x, j, decay, amount); });
+    step.round(x.w, i, n);
+  }
 
  private:
   float b1_, b2_, a1_, a2_, c_, rate_, correct2_, epsilon_;
@@ -60,7 +67,7 @@ class packed_adamw {
       const std::int64_t end = smaller(rows_, (t + 1) * some);
       for (std::int64_t k = t * some; k < end; k += 2) update(k, smaller(k + 2, end), found);
       packed_weight::note(l_.out[4].data, found);
-      if (step_.streams) ISOTOPE_STREAM_FENCE();
+      step_.settle();
     });
   }
 
@@ -79,12 +86,8 @@ class packed_adamw {
     const std::int64_t first = k * columns_, n = (end - k) * columns_, decaying = l_.attr->i[0];
     if (end - k == 2 && columns_ % blocking::cols == 0 && (first >= decaying || first + n <= decaying))
       return update_two(k, step_.decay(first < decaying), found);
-    step_.each_block(l_, first, first + n, [&](std::int64_t i, std::int64_t some, bool decays) {
-      const adamw_numbers x(l_, step_.g, i);
-      const float decay = step_.decay(decays);
-      for_vectors(some, [&](std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA { formula_.update(x, j, decay, amount); });
-      step_.round(x.w, i, some);
-    });
+    step_.each_block(l_, first, first + n,
+                     [&](std::int64_t i, std::int64_t some, bool decays) { formula_.update(l_, step_, i, some, decays); });
     copy_.take(l_.out[0].as<const float>() + first, k, end, l_.out[4].data, past_caches_, found);
   }
   void update_two(std::int64_t k, float decay, exponents& found) const {
@@ -119,12 +122,7 @@ struct adamw {
     if (step.skipped()) return;
     if (l.attr->i[3] != 0) return packed_adamw(l, step).run();
     const adamw_formula formula(step);
-    const auto update = [&](std::int64_t i, std::int64_t n, bool decays) {
-      const adamw_numbers x(l, step.g, i);
-      const float decay = step.decay(decays);
-      for_vectors(n, [&](std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA { formula.update(x, j, decay, amount); });
-      step.round(x.w, i, n);
-    };
+    const auto update = [&](std::int64_t i, std::int64_t n, bool decays) { formula.update(l, step, i, n, decays); };
     step.blocks(l, 0.5, update, [&] { step.settle(); });
   }
 };
