@@ -4,7 +4,7 @@
 #include <isotope/build_info.hpp>
 #include <isotope/core/target.hpp>
 
-namespace {
+namespace build_info_test {
 struct some_backend {
   static constexpr std::string_view name = "some";
 };
@@ -19,4 +19,4 @@ TEST(build_info, names_the_commit_the_compiler_and_every_option) {
     EXPECT_NE(info.options.find(option), std::string_view::npos) << option << " is not in " << info.options;
   }
 }
-}  // namespace
+}  // namespace build_info_test

@@ -9,7 +9,7 @@
 namespace iso = isotope;
 using target = iso::target<iso::backend::cpu, iso::precision::f32, iso::kernels::reference>;
 
-namespace {
+namespace device_test {
 
 struct doubled {
   template <iso::Machine M> constexpr iso::tensor<M> operator()(iso::scope<M> s) const { return s.input("x", {4}) * 2.0; }
@@ -68,4 +68,4 @@ TEST(Arena, AnImpossibleSizeIsOutOfMemoryWithTheBytes) {
   EXPECT_NE(a.error().line().find(std::to_string(std::int64_t(1) << 60)), std::string::npos);
 }
 
-}  // namespace
+}  // namespace device_test

@@ -9,7 +9,7 @@
 
 using isotope::oscillation;
 
-namespace {
+namespace oscillation_test {
 
 std::vector<float> made(std::int64_t n, auto value) {
   std::vector<float> r;
@@ -54,4 +54,4 @@ TEST(oscillation, between_the_two_is_the_weighted_share_of_changes_less_that_of_
   EXPECT_NEAR(oscillation(std::vector<float>{1, -2, 1, -4, -1}, {1, 5, 5, 1}), 4.0 / 12, 1e-12);
 }
 
-}  // namespace
+}  // namespace oscillation_test

@@ -1,4 +1,4 @@
-// limit: seconds=10 megabytes=1500 flags=-O2
+// limit: ratio=6 megabytes=1500 flags=-O2
 // A training step of GPT-2 124M, planned by the compiler.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>

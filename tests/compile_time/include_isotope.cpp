@@ -1,3 +1,3 @@
-// limit: seconds=0.6 megabytes=300
+// limit: ratio=0.6 megabytes=300
 // What every model author pays.
 #include <isotope/isotope.hpp>

@@ -1,18 +1,21 @@
 """run.py SOURCE COMPILER FLAGS...: passes when SOURCE compiles within the limits of its first line,
-`// limit: seconds=10 megabytes=1500 flags=-O2`. Seconds are CPU seconds of the compiler's processes (a busy machine adds little to
-them), the best of up to three runs; megabytes are the largest resident set of one process."""
+`// limit: ratio=10 megabytes=1500 flags=-O2`. The ratio is its processor time over that of reference/standard_library.cpp, compiled by the same
+compiler before and after it, so that a slow or busy machine slows both; the best of up to five tries counts. Megabytes are the largest
+resident set of one process."""
 import os
 import re
 import subprocess
 import sys
 
+REFERENCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reference", "standard_library.cpp")
+
 
 def limits_of(source):
     with open(source, encoding="utf-8") as file:
         first = file.readline()
-    match = re.fullmatch(r"// limit: seconds=([0-9.]+) megabytes=([0-9]+)(?: flags=(.*))?\n?", first)
+    match = re.fullmatch(r"// limit: ratio=([0-9.]+) megabytes=([0-9]+)(?: flags=(.*))?\n?", first)
     if not match:
-        sys.exit(f"{source}: the first line is not '// limit: seconds=S megabytes=M flags=F'")
+        sys.exit(f"{source}: the first line is not '// limit: ratio=R megabytes=M flags=F'")
     return float(match[1]), float(match[2]), (match[3] or "").split()
 
 
@@ -27,12 +30,17 @@ def measure(command):
 
 def main():
     source, compiler = sys.argv[1], sys.argv[2:]
-    seconds_limit, megabytes_limit, flags = limits_of(source)
-    for attempt in range(3):
+    ratio_limit, megabytes_limit, flags = limits_of(source)
+    reference = compiler + ["-O1", "-c", REFERENCE, "-o", os.devnull]
+    before, _ = measure(reference)
+    for attempt in range(5):
         seconds, megabytes = measure(compiler + flags + ["-c", source, "-o", os.devnull])
-        print(f"{seconds:.2f} s (limit {seconds_limit}), {megabytes:.0f} MB (limit {megabytes_limit:.0f})", flush=True)
-        if seconds <= seconds_limit and megabytes <= megabytes_limit:
+        after, _ = measure(reference)
+        ratio = 2 * seconds / (before + after)
+        print(f"{seconds:.2f} s are {ratio:.2f} of the reference's (limit {ratio_limit}), {megabytes:.0f} MB (limit {megabytes_limit:.0f})", flush=True)
+        if ratio <= ratio_limit and megabytes <= megabytes_limit:
             return
+        before = after
     sys.exit(f"{source} is over its limit")
 
 

@@ -8,7 +8,7 @@
 #include "config/run_config.hpp"
 
 namespace isotope {
-namespace {
+namespace canonical_test {
 
 using test::run_config;
 
@@ -63,5 +63,5 @@ TEST(table, every_field_stands_with_value_and_layer) {
             "tied           true   default\n");
 }
 
-}  // namespace
+}  // namespace canonical_test
 }  // namespace isotope

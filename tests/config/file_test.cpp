@@ -7,7 +7,7 @@
 #include "io/scratch_folder.hpp"
 
 namespace isotope {
-namespace {
+namespace file_test {
 
 using test::run_config;
 
@@ -91,5 +91,5 @@ TEST(config_file, a_missing_file_is_not_found) {
   EXPECT_EQ(config::read_layer(folder.at("absent.json")).error().code, errc::not_found);
 }
 
-}  // namespace
+}  // namespace file_test
 }  // namespace isotope

@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace isotope {
-namespace {
+namespace flags_test {
 
 using config::field, config::field_kind;
 
@@ -109,5 +109,5 @@ TEST(flags, names_are_made_from_keys) {
   EXPECT_EQ(config::variable_of("train.tie_all"), "ISOTOPE_TRAIN_TIE_ALL");
 }
 
-}  // namespace
+}  // namespace flags_test
 }  // namespace isotope

@@ -8,7 +8,7 @@
 #include "io/scratch_folder.hpp"
 
 namespace isotope {
-namespace {
+namespace load_test {
 
 using config::rules, config::sources;
 using test::run_config;
@@ -185,5 +185,5 @@ TEST(load, switches_are_reported_and_take_no_value) {
   EXPECT_EQ(refused({.file = {}, .variables = {}, .arguments = {"--help=x"}}, with).code, errc::invalid_argument);
 }
 
-}  // namespace
+}  // namespace load_test
 }  // namespace isotope

@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace isotope {
-namespace {
+namespace suggest_test {
 
 using config::edit_distance, config::nearest;
 
@@ -29,5 +29,5 @@ TEST(suggest, the_nearest_word_is_found_and_far_words_are_not) {
   EXPECT_EQ(nearest(std::string(100'000, 's'), known), "");
 }
 
-}  // namespace
+}  // namespace suggest_test
 }  // namespace isotope

@@ -6,7 +6,7 @@
 #include <vector>
 
 namespace isotope {
-namespace {
+namespace toml_test {
 
 using config::parse_toml, config::written_as;
 
@@ -169,5 +169,5 @@ TEST(toml, depth_is_bounded) {
   EXPECT_FALSE(parse_toml("x = {a = " + braces + "}", "c").ok());
 }
 
-}  // namespace
+}  // namespace toml_test
 }  // namespace isotope

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace isotope::conform {
-namespace {
+namespace chain_test {
 
 template <class Set> using cpu = target<backend::cpu, precision::f32, Set>;
 
@@ -30,5 +30,5 @@ TEST(conform_chain, blocks_of_k_shorten_it) {
 TEST(conform_chain, a_sum_in_f64_rounds_once) { EXPECT_EQ(chain_of_products<cpu<kernels::reference>>()(4096), 1); }
 TEST(conform_chain, without_a_declaration_it_is_k) { EXPECT_EQ((conditions{}.chain_of(777)), 777); }
 
-}  // namespace
+}  // namespace chain_test
 }  // namespace isotope::conform

@@ -5,7 +5,7 @@
 #include <utility>
 
 namespace isotope::conform {
-namespace {
+namespace comparators_test {
 
 /// What a kernel gave, what the reference says, and how they are compared.
 struct sample {
@@ -160,5 +160,5 @@ TEST(conform_comparators, sound_limits_are_not_too_tight) {
   EXPECT_TRUE(m.passes());
 }
 
-}  // namespace
+}  // namespace comparators_test
 }  // namespace isotope::conform

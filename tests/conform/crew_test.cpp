@@ -8,7 +8,7 @@
 #include <atomic>
 #include <numeric>
 
-namespace {
+namespace crew_test {
 
 using namespace toy;
 
@@ -117,4 +117,4 @@ TEST(conform_crew, a_run_that_loses_one_of_its_devices_goes_on_where_it_was_save
   EXPECT_EQ(conform::json_of(*rest), conform::json_of(*whole));
 }
 
-}  // namespace
+}  // namespace crew_test

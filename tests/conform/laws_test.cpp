@@ -1,3 +1,4 @@
+// labels: alone
 /// The specifications of the library against themselves: every gradient that is written down is the derivative of its formula, and every policy is
 /// kept by its reference.
 #include <isotope/conform/adjoint.hpp>
@@ -13,7 +14,7 @@ namespace isotope::conform {
 std::span<const spec> every_spec() { return library_specs(); }
 std::span<const gradient_kernel_names> every_gradient_kernel() { return library_gradient_kernels(); }
 
-namespace {
+namespace laws_test {
 
 /// The cases of one op that a test asks for.
 class chosen_cases final : public case_visitor {
@@ -125,5 +126,5 @@ TEST(conform_specifications, policies_say_what_references_do) {
   }
 }
 
-}  // namespace
+}  // namespace laws_test
 }  // namespace isotope::conform

@@ -8,7 +8,7 @@
 #include "../io/scratch_folder.hpp"
 
 namespace isotope::conform {
-namespace {
+namespace parts_test {
 
 answer one(double v, double slack = 0) {
   answer a;
@@ -197,5 +197,5 @@ TEST(conform_regressions, a_new_failure_is_kept_once_and_read_back) {
   EXPECT_EQ(record_of((*all)[0]), record_of(c));
 }
 
-}  // namespace
+}  // namespace parts_test
 }  // namespace isotope::conform

@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace {
+namespace runner_test {
 
 using namespace toy;
 using conform::outcome, conform::test_case, conform::verdict;
@@ -290,4 +290,4 @@ TEST(conform_run, known_failures_run_first_and_count_apart) {
   EXPECT_EQ(bad.failed(), bad.total().failed + 1);
 }
 
-}  // namespace
+}  // namespace runner_test

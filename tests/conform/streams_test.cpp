@@ -1,7 +1,7 @@
 /// Broken streams of cases: a run refuses them and says which.
 #include "toy.hpp"
 
-namespace {
+namespace streams_test {
 
 using namespace toy;
 namespace generators = conform::generators;
@@ -71,4 +71,4 @@ TEST(conform_streams, generators_give_the_same_numbers_again) {
     }
 }
 
-}  // namespace
+}  // namespace streams_test

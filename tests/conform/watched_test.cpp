@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-namespace {
+namespace watched_test {
 
 namespace iso = isotope;
 namespace conform = isotope::conform;
@@ -61,4 +61,4 @@ TEST(conform_run, cases_of_an_op_that_does_not_end_fail_without_running) {
   EXPECT_NE(t->failures.begin()->second.find("does not end"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace watched_test

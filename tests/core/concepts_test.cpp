@@ -9,7 +9,7 @@
 #include <array>
 #include <type_traits>
 
-namespace {
+namespace concepts_test {
 using namespace isotope;
 
 // The archetype of a backend, put together from its parts; one of them may be missing.
@@ -97,4 +97,4 @@ TEST(kernel_table, kernels_of_the_target_come_before_those_of_the_backend) {
   ASSERT_EQ(table.size(), 3u);
   EXPECT_EQ(table[0].op, &info<thrice>);
 }
-}  // namespace
+}  // namespace concepts_test

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-namespace {
+namespace error_test {
 using namespace isotope;
 
 constexpr int codes = int(errc::timeout) + 1;
@@ -66,4 +66,4 @@ TEST(failure, failures_of_a_plan_name_the_way_out_in_their_one_line) {
   EXPECT_EQ(model.error().code, errc::invalid_model);
   EXPECT_NE(model.error().line().find("width 770 is not a multiple of heads 12: choose 768"), std::string::npos) << model.error().line();
 }
-}  // namespace
+}  // namespace error_test

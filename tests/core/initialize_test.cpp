@@ -13,7 +13,7 @@
 
 namespace iso = isotope;
 
-namespace {
+namespace initialize_test {
 
 TEST(normal, numbers_are_those_of_the_formula_by_libm) {
   std::vector<std::uint32_t> words{0,           1,           2,           0x1fff'ffff, 0x2000'0000, 0x3fff'ffff, 0x4000'0000,
@@ -72,4 +72,4 @@ TEST(initial_values, of_a_constant_are_that) {
   for (const float v : x) EXPECT_EQ(v, 0);
 }
 
-}  // namespace
+}  // namespace initialize_test

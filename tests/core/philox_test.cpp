@@ -3,7 +3,7 @@
 #include <isotope/core/philox.hpp>
 
 namespace isotope {
-namespace {
+namespace philox_test {
 
 using words = std::array<std::uint32_t, 4>;
 
@@ -30,5 +30,5 @@ TEST(philox, the_unit_interval_is_half_open) {
   EXPECT_EQ(unit_interval(0x80000000u), 0.5f);
 }
 
-}  // namespace
+}  // namespace philox_test
 }  // namespace isotope

@@ -6,7 +6,7 @@
 
 #include <type_traits>
 
-namespace {
+namespace preference_test {
 using namespace isotope;
 
 template <int Rank> struct ranked {
@@ -47,4 +47,4 @@ TEST(backend_list, what_was_not_compiled_in_is_a_typed_error_with_the_ones_there
   EXPECT_EQ(found.error().line(),
             "this program was built without the backend 'cuda' (fix: configure with -DBACKEND=cuda, or choose one that it has: low, high)");
 }
-}  // namespace
+}  // namespace preference_test

@@ -10,7 +10,7 @@
 
 #include "ulp.hpp"
 
-namespace {
+namespace math_test {
 
 namespace math = isotope::cpu::math;
 using isotope_test::ulp_error;
@@ -201,4 +201,4 @@ TEST(ulp_error, sees_errors_of_one_unit_wrong_infinities_and_nan) {
   EXPECT_TRUE(std::isinf(ulp_error(1.0f, double(nan))));
 }
 
-}  // namespace
+}  // namespace math_test

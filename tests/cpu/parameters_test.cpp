@@ -9,7 +9,7 @@
 
 namespace iso = isotope;
 
-namespace {
+namespace parameters_test {
 
 template <class P> using target = iso::target<iso::backend::cpu, P, iso::kernels::reference>;
 
@@ -38,4 +38,4 @@ TEST(parameters, can_be_written_to_an_inference_program_of_every_precision) {
   EXPECT_EQ(forward_of_written_parameters<iso::precision::bf16>(), expected);
 }
 
-}  // namespace
+}  // namespace parameters_test

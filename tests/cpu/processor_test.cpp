@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <isotope/backend/cpu/processor.hpp>
 
-namespace {
+namespace processor_test {
 using namespace isotope;
 
 TEST(processor, runs_what_these_tests_were_compiled_for) { EXPECT_EQ(cpu::features_here().missing(), ""); }
@@ -13,4 +13,4 @@ TEST(processor, the_first_missing_feature_is_named) {
   f.push({"amx", false});
   EXPECT_EQ(f.missing(), "avx512f");
 }
-}  // namespace
+}  // namespace processor_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace sum_test {
 
 namespace math = isotope::cpu::math;
 using isotope::bfloat16;
@@ -165,4 +165,4 @@ TEST(convert, f32_to_bf16_rounds_to_the_nearer_neighbour_and_ties_to_even) {
   for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(y[i].bits, expected[i]) << x[i];
 }
 
-}  // namespace
+}  // namespace sum_test

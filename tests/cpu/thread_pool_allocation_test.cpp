@@ -1,11 +1,11 @@
-// labels: threads
+// labels: alone threads
 #include "../allocation_counter.hpp"
 
 #include <isotope/backend/cpu/thread_pool.hpp>
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace thread_pool_allocation_test {
 
 TEST(thread_pool, allocates_nothing_per_call) {
 #if !COUNTS_ALLOCATIONS
@@ -27,4 +27,4 @@ TEST(thread_pool, allocates_nothing_per_call) {
 #endif
 }
 
-}  // namespace
+}  // namespace thread_pool_allocation_test

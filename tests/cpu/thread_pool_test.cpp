@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace {
+namespace thread_pool_test {
 
 using isotope::cpu::subnormals;
 using isotope::cpu::thread_pool;
@@ -192,4 +192,4 @@ TEST(thread_pool, runs_tasks_in_its_own_subnormal_mode_and_restores_the_callers)
   }
 }
 
-}  // namespace
+}  // namespace thread_pool_test

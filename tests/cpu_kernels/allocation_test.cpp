@@ -1,3 +1,4 @@
+// labels: alone
 #include "../allocation_counter.hpp"
 
 #include <isotope/backend/cpu.hpp>
@@ -6,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace allocation_test {
 using namespace isotope;
 
 template <class P> void steps_allocate_nothing() {
@@ -37,4 +38,4 @@ template <class P> void steps_allocate_nothing() {
 }
 TEST(portable_kernels, allocate_nothing_in_a_training_step_f32) { steps_allocate_nothing<precision::f32>(); }
 TEST(portable_kernels, allocate_nothing_in_a_training_step_bf16) { steps_allocate_nothing<precision::bf16>(); }
-}  // namespace
+}  // namespace allocation_test

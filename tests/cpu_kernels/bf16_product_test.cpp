@@ -1,7 +1,7 @@
 #include "bf16_contract.hpp"
 
 /// Native products of bf16: of pairs where a processor multiplies them, on its matrix unit where it has one, else in f32.
-namespace {
+namespace bf16_product_test {
 using namespace isotope_test;
 using product = cpu::kernel<op::matmul, precision::bf16, kernels::native>;
 
@@ -71,4 +71,4 @@ TEST(bf16_product, infinities_and_nan_stay) {
     return operand == 0 && i == 5 ? 0.0 : random_number(operand, i, k);
   });
 }
-}  // namespace
+}  // namespace bf16_product_test

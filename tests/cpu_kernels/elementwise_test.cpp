@@ -2,7 +2,7 @@
 
 #include <limits>
 
-namespace {
+namespace elementwise_test {
 using namespace isotope_test;
 using precision::bf16;
 using precision::f32;
@@ -203,4 +203,4 @@ TEST(elementwise, native_tiles_have_the_bits_of_single_elements) {
                                          op::gelu_tanh_grad, op::gelu_erf, op::gelu_erf_grad, op::square, op::div, op::sqrt_grad, op::less,
                                          op::equal>();
 }
-}  // namespace
+}  // namespace elementwise_test

@@ -10,7 +10,7 @@
 #include "../cpu/ulp.hpp"
 
 /// The functions of native element-wise kernels, held to the errors that their headers state.
-namespace {
+namespace functions_test {
 using namespace isotope;
 using isotope_test::ulp_error;
 constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -170,4 +170,4 @@ TEST(native_functions, what_is_stored_past_the_caches_is_rounded_likewise) {
       }
     }
 }
-}  // namespace
+}  // namespace functions_test

@@ -1,6 +1,6 @@
 #include "compare.hpp"
 
-namespace {
+namespace matmul_test {
 using namespace isotope_test;
 
 attributes product(dtype t, int own = 2, double alpha = 1, double beta = 0) {
@@ -131,4 +131,4 @@ TEST(matmul, fused_epilogues_match_and_may_take_the_place_of_their_operand) {
     check(precision::bf16{}, M, N);
   }
 }
-}  // namespace
+}  // namespace matmul_test

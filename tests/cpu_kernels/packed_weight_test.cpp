@@ -6,7 +6,7 @@
 #include <vector>
 
 /// Weights in the order in which products read them: packed by the product's kernel, kept by the optimiser's.
-namespace {
+namespace packed_weight_test {
 using namespace isotope_test;
 using cpu::native::matmul;
 using cpu::native::packed_weight;
@@ -177,4 +177,4 @@ TEST_F(packed_weights, are_kept_by_adamw) {
         for (const int threads : {1, 2, 3})
           ASSERT_EQ("", difference_by_packing(K, N, std::min(decaying, K * N), streams, threads)) << K << ' ' << N << ' ' << decaying;
 }
-}  // namespace
+}  // namespace packed_weight_test

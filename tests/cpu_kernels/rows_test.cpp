@@ -3,7 +3,7 @@
 
 #include <limits>
 
-namespace {
+namespace rows_test {
 using namespace isotope_test;
 using precision::bf16;
 using precision::f32;
@@ -390,4 +390,4 @@ TEST(updates, match_the_reference) {
     expect_matches<op::accumulate, bf16>(a, {1e-7});
   }
 }
-}  // namespace
+}  // namespace rows_test

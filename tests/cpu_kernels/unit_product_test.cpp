@@ -2,7 +2,7 @@
 #include "imitated_unit.hpp"
 
 /// Products of bf16 by a matrix unit: what surrounds the instructions runs on an imitation everywhere, the instructions where the processor has them.
-namespace {
+namespace unit_product_test {
 using namespace isotope_test;
 using cpu::native::matmul;
 using cpu::native::matrix_unit;
@@ -140,4 +140,4 @@ TEST(matrix_unit, gives_the_bits_of_its_imitation) {
       }
   }
 }
-}  // namespace
+}  // namespace unit_product_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace {
+namespace backend_test {
 namespace iso = isotope;
 
 struct xor_loss {
@@ -41,4 +41,4 @@ TEST(toy_backend, refuses_a_model_whose_kernels_it_lacks) {
   EXPECT_EQ(plan.error().code, iso::errc::invalid_model);
   EXPECT_EQ(plan.error().line(), "toy has no f32 kernel for relu: use another -DBACKEND or add kernels/toy/relu.hpp");
 }
-}  // namespace
+}  // namespace backend_test

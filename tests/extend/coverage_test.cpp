@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace {
+namespace coverage_test {
 namespace iso = isotope;
 using here = iso::target<iso::backend::cpu, iso::precision::f32, iso::kernels::reference>;
 using table = std::vector<iso::kernel_info>;
@@ -49,4 +49,4 @@ TEST(coverage, some_kernels_are_needed_and_some_are_not) {
   EXPECT_GE(needed(*gpt).size(), 10u);
   EXPECT_LT(needed(*gpt).size(), iso::kernel_table<here>.size());
 }
-}  // namespace
+}  // namespace coverage_test

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace {
+namespace machine_test {
 namespace iso = isotope;
 using here = iso::target<iso::backend::cpu, iso::precision::f32, iso::kernels::reference>;
 
@@ -48,4 +48,4 @@ TEST(logging_machine, wraps_itself) {
   EXPECT_EQ(m.log, applied);
   EXPECT_EQ(static_cast<user::logging<iso::graph<here>>&>(m).log, applied);
 }
-}  // namespace
+}  // namespace machine_test

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <vector>
 
-namespace {
+namespace op_test {
 namespace iso = isotope;
 using user::cumsum;
 using user::softplus;
@@ -106,4 +106,4 @@ TEST(user_op, trains) {
   EXPECT_GT(first, 0.1);
   EXPECT_LT(last, 0.01);  // the curve rises everywhere, so positive steps can follow it exactly: what is left is the optimiser's
 }
-}  // namespace
+}  // namespace op_test

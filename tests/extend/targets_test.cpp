@@ -8,7 +8,7 @@
 #include <cmath>
 #include <type_traits>
 
-namespace {
+namespace targets_test {
 namespace iso = isotope;
 using loss = iso::model::mlp_loss<iso::model::mlp{.inputs = 4, .hidden = 16, .layers = 2, .classes = 3}, 6>;
 template <class P, class K> using on = iso::target<iso::backend::cpu, P, K>;
@@ -62,4 +62,4 @@ TEST(targets, precisions_and_kernel_sets_train_one_model_side_by_side) {
     EXPECT_LT(half[1], 0.15);
   }
 }
-}  // namespace
+}  // namespace targets_test

@@ -7,7 +7,7 @@
 #include "io/scratch_folder.hpp"
 
 namespace isotope {
-namespace {
+namespace checkpoint_folder_test {
 
 const std::vector<float> weights = {1, 2, 3};
 
@@ -114,5 +114,5 @@ TEST(checkpoint_folder, a_file_in_the_folders_place_and_keeping_none_are_refused
   EXPECT_EQ(io::checkpoint_folder::open(scratch.at("c"), 0).error().code, errc::invalid_argument);
 }
 
-}  // namespace
+}  // namespace checkpoint_folder_test
 }  // namespace isotope

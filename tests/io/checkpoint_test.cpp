@@ -11,7 +11,7 @@
 #include "io/scratch_folder.hpp"
 
 namespace isotope {
-namespace {
+namespace checkpoint_test {
 
 const std::vector<float> weights = {1.0f, -0.0f, std::numeric_limits<float>::infinity(), 1e-45f, 3.14f, -7.0f};
 const std::vector<float> moments = {0.5f, 0.25f, 0, 0, 1, 2};
@@ -168,5 +168,5 @@ TEST(checkpoint, a_full_disk_keeps_the_previous_one_valid) {
   }
 }
 
-}  // namespace
+}  // namespace checkpoint_test
 }  // namespace isotope

@@ -9,7 +9,7 @@
 #include "io/scratch_folder.hpp"
 
 namespace isotope {
-namespace {
+namespace dataset_test {
 
 using io::dataset, io::text_dataset, io::text_unit, io::token_dataset;
 using ids = std::vector<std::int32_t>;
@@ -153,5 +153,5 @@ TEST(dataset, validation_reads_every_window_once_and_pads_the_last_batch) {
   EXPECT_EQ(data.validation_batch(4, 5, tokens, targets), 0);
 }
 
-}  // namespace
+}  // namespace dataset_test
 }  // namespace isotope

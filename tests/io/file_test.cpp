@@ -14,7 +14,7 @@
 #include "io/scratch_folder.hpp"
 
 namespace isotope {
-namespace {
+namespace file_test {
 
 /// Counts the calls of a replacement, shortens writes, and stops at call `stop_at`: by an error, or by SIGKILL.
 struct scripted_calls : io::file_calls {
@@ -192,5 +192,5 @@ TEST(file, a_kill_from_outside_leaves_one_of_the_texts_whole) {
   }
 }
 
-}  // namespace
+}  // namespace file_test
 }  // namespace isotope

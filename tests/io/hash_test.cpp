@@ -4,7 +4,7 @@
 #include <string_view>
 
 namespace isotope {
-namespace {
+namespace hash_test {
 
 std::uint64_t hash_of(std::initializer_list<std::string_view> parts) {
   io::hasher h;
@@ -18,5 +18,5 @@ TEST(hash, pieces_hash_as_their_concatenation) { EXPECT_EQ(hash_of({"ab", "", "c
 
 TEST(hash, one_bit_changes_the_value) { EXPECT_NE(hash_of({"abcde"}), hash_of({"abcdd"})); }
 
-}  // namespace
+}  // namespace hash_test
 }  // namespace isotope

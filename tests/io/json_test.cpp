@@ -7,7 +7,7 @@
 #include <string>
 
 namespace isotope {
-namespace {
+namespace json_test {
 
 using io::json, io::parse_json;
 
@@ -98,5 +98,5 @@ TEST(json, numbers_are_written_shortest_and_infinities_as_strings) {
   EXPECT_EQ(io::number_text(std::numeric_limits<std::uint64_t>::max()), "18446744073709551615");
 }
 
-}  // namespace
+}  // namespace json_test
 }  // namespace isotope

@@ -10,7 +10,7 @@
 #include "io/scratch_folder.hpp"
 
 namespace isotope {
-namespace {
+namespace safetensors_test {
 
 io::file_bytes bytes_of(const std::string& text) {
   auto bytes = std::make_unique<std::byte[]>(text.size());
@@ -164,5 +164,5 @@ TEST(safetensors, floating_types_convert_to_f32_at_any_alignment) {
   EXPECT_FALSE(io::copy_f32(*got->find("p"), std::span(two, 1)).ok());
 }
 
-}  // namespace
+}  // namespace safetensors_test
 }  // namespace isotope

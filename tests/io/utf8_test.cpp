@@ -4,7 +4,7 @@
 #include <string>
 
 namespace isotope {
-namespace {
+namespace utf8_test {
 
 TEST(utf8, every_code_point_survives_encoding_and_decoding) {
   for (std::uint32_t code = 0; code <= 0x10ffff; ++code) {
@@ -25,5 +25,5 @@ TEST(utf8, overlong_forms_surrogates_stray_bytes_and_large_values_are_refused) {
     EXPECT_EQ(io::decode_utf8(bad, 0).bytes, 0u) << bad;
 }
 
-}  // namespace
+}  // namespace utf8_test
 }  // namespace isotope

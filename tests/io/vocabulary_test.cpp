@@ -5,7 +5,7 @@
 #include <vector>
 
 namespace isotope {
-namespace {
+namespace vocabulary_test {
 
 using io::vocabulary;
 
@@ -66,5 +66,5 @@ TEST(vocabulary, json_that_it_does_not_write_is_refused) {
     EXPECT_FALSE(vocabulary::from_json(bad, "t").ok()) << bad;
 }
 
-}  // namespace
+}  // namespace vocabulary_test
 }  // namespace isotope

@@ -4,7 +4,7 @@
 #include "attention_problem.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace attention_test {
 
 template <class C> class attention : public op_test<C> {};
 TYPED_TEST_SUITE(attention, everywhere_with_native);
@@ -195,5 +195,5 @@ TEST(attention_dropout, outside_of_its_range_is_an_error_with_the_number) {
   }
 }
 
-}  // namespace
+}  // namespace attention_test
 }  // namespace isotope::op_test

@@ -1,7 +1,7 @@
 #include "harness.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace cast_test {
 
 template <class C> class cast : public op_test<C> {
  public:
@@ -106,5 +106,5 @@ TYPED_TEST(cast, any_strides_and_sizes) {
   }
 }
 
-}  // namespace
+}  // namespace cast_test
 }  // namespace isotope::op_test

@@ -2,7 +2,7 @@
 #include "harness.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace categorical_test {
 
 template <class C> class categorical : public op_test<C> {};
 TYPED_TEST_SUITE(categorical, everywhere);
@@ -61,5 +61,5 @@ TYPED_TEST(categorical, no_rows_is_nothing_to_draw) {
   EXPECT_TRUE(same(F::template run<op::categorical>({full({0, 3}, F::type, 0)}, temperature(1)).at(0), {}));
 }
 
-}  // namespace
+}  // namespace categorical_test
 }  // namespace isotope::op_test

@@ -2,7 +2,7 @@
 #include "harness.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace copy_test {
 
 template <class C> class moving : public op_test<C> {};
 TYPED_TEST_SUITE(moving, everywhere);
@@ -79,5 +79,5 @@ TYPED_TEST(moving, fill_writes_one_number_everywhere) {
     }
 }
 
-}  // namespace
+}  // namespace copy_test
 }  // namespace isotope::op_test

@@ -2,7 +2,7 @@
 #include "harness.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace cross_entropy_test {
 
 template <class C> class cross_entropy : public op_test<C> {};
 TYPED_TEST_SUITE(cross_entropy, everywhere);
@@ -91,5 +91,5 @@ TYPED_TEST(cross_entropy, large_logits_do_not_overflow_minus_infinity_excludes_a
   EXPECT_TRUE(same(bad.at(0), {nan}));
 }
 
-}  // namespace
+}  // namespace cross_entropy_test
 }  // namespace isotope::op_test

@@ -1,7 +1,7 @@
 #include "harness.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace dropout_test {
 
 template <class C> class dropout : public op_test<C> {};
 TYPED_TEST_SUITE(dropout, everywhere);
@@ -63,5 +63,5 @@ TYPED_TEST(dropout, a_dropped_nan_or_infinity_is_zero_and_p_zero_is_the_identity
   EXPECT_TRUE(same(F::template run<op::dropout>({z}, probability(0)).at(0), z.at));
 }
 
-}  // namespace
+}  // namespace dropout_test
 }  // namespace isotope::op_test

@@ -1,7 +1,7 @@
 #include "harness.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace elementwise_test {
 
 template <class C> class elementwise : public op_test<C> {
  public:
@@ -179,5 +179,5 @@ TEST(memory_itself, notices_a_write_outside) {
   EXPECT_FALSE(m.guarded());
 }
 
-}  // namespace
+}  // namespace elementwise_test
 }  // namespace isotope::op_test

@@ -1,7 +1,7 @@
 #include "harness.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace embedding_test {
 
 template <class C> class embedding : public op_test<C> {};
 TYPED_TEST_SUITE(embedding, everywhere);
@@ -103,5 +103,5 @@ TYPED_TEST(embedding, special_numbers_pass_through) {
   EXPECT_TRUE(std::signbit(y[0][0]));
 }
 
-}  // namespace
+}  // namespace embedding_test
 }  // namespace isotope::op_test

@@ -2,7 +2,7 @@
 #include "harness.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace extremum_test {
 
 template <class C> class extremum : public op_test<C> {};
 TYPED_TEST_SUITE(extremum, everywhere);
@@ -76,5 +76,5 @@ TYPED_TEST(extremum, argmax_works_along_any_axis_at_awkward_sizes) {
   }
 }
 
-}  // namespace
+}  // namespace extremum_test
 }  // namespace isotope::op_test

@@ -2,7 +2,7 @@
 #include "fourier.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace fft_sizes_test {
 
 template <class C> class fft_sizes : public op_test<C> {
  public:
@@ -40,5 +40,5 @@ TYPED_TEST(fft_sizes, rows_of_several_passes_that_are_no_power_of_two_match_the_
   expect_real_transforms<TestFixture>(3 * 6563, 2);
 }
 
-}  // namespace
+}  // namespace fft_sizes_test
 }  // namespace isotope::op_test

@@ -2,7 +2,7 @@
 #include "fourier.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace fft_test {
 
 template <class C> class fft : public op_test<C> {};
 TYPED_TEST_SUITE(fft, everywhere);
@@ -235,5 +235,5 @@ TEST(fft_norms, divide_as_numpy_does) {
   EXPECT_EQ(factor([](traced x) { return irfft(x, 4, ortho); }), 0.5);
 }
 
-}  // namespace
+}  // namespace fft_test
 }  // namespace isotope::op_test

@@ -3,7 +3,7 @@
 #include <isotope/kernels/reference/all.hpp>
 
 namespace isotope::op_test {
-namespace {
+namespace gradient_test {
 
 using T = real_tensor;
 
@@ -250,5 +250,5 @@ TEST(gradient_of_where, leaves_out_the_branch_that_was_not_taken) {
   EXPECT_EQ(of<precision::f64>({1, -1}, {2}, guarded).dx, (std::vector<double>{2, 5}));
 }
 
-}  // namespace
+}  // namespace gradient_test
 }  // namespace isotope::op_test

@@ -2,7 +2,7 @@
 #include "harness.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace layer_norm_test {
 
 template <class C> class layer_norm : public op_test<C> {};
 TYPED_TEST_SUITE(layer_norm, everywhere);
@@ -83,5 +83,5 @@ TYPED_TEST(layer_norm, gradient_matches_the_formula) {
   }
 }
 
-}  // namespace
+}  // namespace layer_norm_test
 }  // namespace isotope::op_test

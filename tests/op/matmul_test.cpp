@@ -2,7 +2,7 @@
 #include "harness.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace matmul_test {
 
 template <class C> class matmul : public op_test<C> {};
 TYPED_TEST_SUITE(matmul, everywhere_with_native);
@@ -139,5 +139,5 @@ TYPED_TEST(matmul, infinities_nan_and_subnormals_follow_the_arithmetic) {
   EXPECT_TRUE(same(F::template run<op::matmul>({c, b}, times()).at(0), {nan}));
 }
 
-}  // namespace
+}  // namespace matmul_test
 }  // namespace isotope::op_test

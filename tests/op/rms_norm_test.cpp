@@ -2,7 +2,7 @@
 #include "harness.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace rms_norm_test {
 
 template <class C> class rms_norm : public op_test<C> {};
 TYPED_TEST_SUITE(rms_norm, everywhere);
@@ -60,5 +60,5 @@ TYPED_TEST(rms_norm, gradient_matches_the_formula) {
   }
 }
 
-}  // namespace
+}  // namespace rms_norm_test
 }  // namespace isotope::op_test

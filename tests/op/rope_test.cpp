@@ -1,7 +1,7 @@
 #include "harness.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace rope_test {
 
 template <class C> class rope : public op_test<C> {};
 TYPED_TEST_SUITE(rope, everywhere);
@@ -42,5 +42,5 @@ TYPED_TEST(rope, position_zero_is_the_identity_and_nan_stays_in_its_pair) {
   EXPECT_TRUE(same(F::template run<op::rope>({x}, from(0)).at(0), {nan, 1, nan, -3}));
 }
 
-}  // namespace
+}  // namespace rope_test
 }  // namespace isotope::op_test

@@ -2,7 +2,7 @@
 #include "harness.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace softmax_test {
 
 template <class C> class softmax : public op_test<C> {};
 TYPED_TEST_SUITE(softmax, everywhere);
@@ -71,5 +71,5 @@ TYPED_TEST(softmax, edges_infinity_nan_and_large_numbers) {
   EXPECT_TRUE(near(y.at(0), {half, half, -infinity, 0}, F::roundings(4)));
 }
 
-}  // namespace
+}  // namespace softmax_test
 }  // namespace isotope::op_test

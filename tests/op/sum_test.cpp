@@ -2,7 +2,7 @@
 #include "harness.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace sum_test {
 
 template <class C> class sum : public op_test<C> {};
 TYPED_TEST_SUITE(sum, everywhere);
@@ -84,5 +84,5 @@ TYPED_TEST(sum, infinities_and_nan_show) {
   EXPECT_TRUE(same(F::template run<op::sum>({x}, over(2)).at(0), {infinity, nan, nan, 0}));
 }
 
-}  // namespace
+}  // namespace sum_test
 }  // namespace isotope::op_test

@@ -2,7 +2,7 @@
 #include "harness.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace update_test {
 
 template <class C> class update : public op_test<C> {};
 TYPED_TEST_SUITE(update, everywhere);
@@ -180,5 +180,5 @@ TYPED_TEST(update, a_norm_or_loss_that_is_not_finite_changes_nothing) {
     }
 }
 
-}  // namespace
+}  // namespace update_test
 }  // namespace isotope::op_test

@@ -6,7 +6,7 @@
 
 namespace optim = isotope::optim;
 
-namespace {
+namespace schedule_test {
 
 // Every value below is a short sum and product of f64 numbers: a few roundings of 2^-53 relative to the peak.
 constexpr double tolerance = 1e-15;
@@ -130,4 +130,4 @@ TEST(schedule, schedules_are_template_arguments_and_constant_expressions) {
   EXPECT_EQ(float(rate(s, t)), float(at_compile_time));
 }
 
-}  // namespace
+}  // namespace schedule_test

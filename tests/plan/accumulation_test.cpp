@@ -9,7 +9,7 @@ using isotope::phase_first;
 using isotope::phase_last;
 using isotope::phase_later;
 
-namespace {
+namespace accumulation_test {
 
 constexpr isotope::training_options accumulating{.accumulate = true};
 
@@ -105,4 +105,4 @@ TEST(accumulation, of_several_micro_batches_needs_a_plan_made_for_it) {
   EXPECT_EQ(read_all(s, isotope::tensor_kind::parameter), before);
 }
 
-}  // namespace
+}  // namespace accumulation_test

@@ -1,3 +1,4 @@
+// labels: alone
 #include "../allocation_counter.hpp"
 #include "outcome.hpp"
 
@@ -9,7 +10,7 @@
 
 using namespace plan_test;
 
-namespace {
+namespace allocation_test {
 
 std::int64_t peak_resident_kib() {
   rusage use{};
@@ -62,4 +63,4 @@ TEST(allocation_counter, counts) {
   EXPECT_EQ(allocations.load() - before, 1);
 }
 
-}  // namespace
+}  // namespace allocation_test

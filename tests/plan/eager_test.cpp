@@ -4,7 +4,7 @@
 
 using namespace plan_test;
 
-namespace {
+namespace eager_test {
 
 /// Loss and gradients of a model run op by op.
 template <class T, class Model> outcome run_eagerly(const Model& model) {
@@ -75,4 +75,4 @@ TEST(eager_errors, an_input_without_data_is_named) {
   EXPECT_NE(machine.g.error.view().find("'x' needs 16 bytes of data"), std::string_view::npos) << machine.g.error.view();
 }
 
-}  // namespace
+}  // namespace eager_test

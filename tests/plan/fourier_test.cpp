@@ -6,7 +6,7 @@
 
 using namespace plan_test;
 
-namespace {
+namespace fourier_test {
 
 /// Rows times a filter of their frequencies. An even number of points, half of which are no power of two and more than a workgroup holds.
 struct filter_loss {
@@ -45,4 +45,4 @@ TYPED_TEST(fourier_plan, of_a_filter_has_the_gradients_of_f64_and_the_same_bits_
   EXPECT_EQ(difference(step<T>(planned<T>(filter_loss{})), given), "");
 }
 
-}  // namespace
+}  // namespace fourier_test

@@ -4,7 +4,7 @@
 
 using namespace plan_test;
 
-namespace {
+namespace fusion_test {
 
 template <class T> struct fusion : testing::Test {};
 TYPED_TEST_SUITE(fusion, every_target, target_name);
@@ -34,4 +34,4 @@ TEST(fusion_check, tells_one_changed_bit) {
   EXPECT_EQ(difference(a, b), "gradients of w");
 }
 
-}  // namespace
+}  // namespace fusion_test

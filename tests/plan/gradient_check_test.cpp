@@ -7,7 +7,7 @@
 
 using namespace plan_test;
 
-namespace {
+namespace gradient_check_test {
 
 /// Fills every parameter with numbers of size 1/2, so that no gradient is small by its initial value.
 void randomize(session_of<reference_f64>& s) {
@@ -66,4 +66,4 @@ TEST(whole_model_gradient, of_mlp_equals_its_difference_quotients) { EXPECT_TRUE
 
 TEST(whole_model_gradient, check_catches_an_error_of_a_thousandth) { EXPECT_GT(worst_gradient(mlp, "hidden.1.weight"), 1); }
 
-}  // namespace
+}  // namespace gradient_check_test

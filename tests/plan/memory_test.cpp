@@ -6,7 +6,7 @@
 using namespace plan_test;
 using isotope::value_kind;
 
-namespace {
+namespace memory_test {
 
 template <class T> struct planned_memory {
   isotope::trace g;
@@ -135,4 +135,4 @@ TEST(shadow_memory, knows_the_holder_of_every_byte) {
   EXPECT_TRUE(s.holds(0, 100, 1));
 }
 
-}  // namespace
+}  // namespace memory_test

@@ -5,7 +5,7 @@
 
 using namespace plan_test;
 
-namespace {
+namespace mixed_precision_test {
 
 struct constant_slope {
   template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
@@ -53,4 +53,4 @@ TYPED_TEST(master_weights, losses_in_bf16_are_reported_as_their_number) {
   EXPECT_EQ(step<TypeParam>(planned<TypeParam>(own_precision{})).loss, 4);
 }
 
-}  // namespace
+}  // namespace mixed_precision_test

@@ -6,7 +6,7 @@
 
 using namespace plan_test;
 
-namespace {
+namespace non_finite_test {
 
 /// |x (w + b)| summed by way of a square root: at x = 0 the loss is 0 and its gradient 0 times infinity.
 struct kinked {
@@ -68,4 +68,4 @@ TYPED_TEST(non_finite, steps_leave_no_trace_in_the_next_one) {
   EXPECT_EQ(difference(step(this->s, x), want), "");
 }
 
-}  // namespace
+}  // namespace non_finite_test

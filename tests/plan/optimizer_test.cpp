@@ -7,7 +7,7 @@
 
 using namespace plan_test;
 
-namespace {
+namespace optimizer_test {
 
 using numbers = std::map<std::string, std::vector<double>>;
 constexpr isotope::model::gpt_loss_of model{{2, 2, 16, 11, 6}, 2, 5};  // 28 tensors
@@ -162,4 +162,4 @@ TEST(sgd, with_momentum_and_decay_equals_the_definition) {
   EXPECT_TRUE(relative_distance(all_values<double>(s, "param"), 1, w) <= 1e-12);
 }
 
-}  // namespace
+}  // namespace optimizer_test

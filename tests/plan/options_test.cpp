@@ -13,7 +13,7 @@ namespace iso = isotope;
 using target = iso::target<iso::backend::cpu, iso::precision::f64, iso::kernels::reference>;
 using iso::tensor_kind;
 
-namespace {
+namespace options_test {
 
 constexpr iso::model::gpt tiny{.layers = 2, .heads = 2, .width = 16, .vocab = 11, .context = 8};
 constexpr iso::model::gpt_loss_of loss{tiny, 2, 8};
@@ -194,4 +194,4 @@ TEST(Counters, AStepMovesTheBatchAndTheScalarsInAndLossAndNormOut) {
   EXPECT_EQ(after.launches - before.launches, std::int64_t(s.plan().steps.size()));
 }
 
-}  // namespace
+}  // namespace options_test

@@ -8,7 +8,7 @@
 
 #include <cmath>
 
-namespace {
+namespace packed_weights_test {
 using namespace plan_test;
 using isotope::packing;
 using isotope::tensor_kind;
@@ -129,4 +129,4 @@ TEST_F(packed_weights, stand_until_their_last_reader) {
       }
   }
 }
-}  // namespace
+}  // namespace packed_weights_test

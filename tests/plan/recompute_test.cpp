@@ -5,7 +5,7 @@
 using namespace plan_test;
 namespace recompute = isotope::recompute;
 
-namespace {
+namespace recompute_test {
 
 constexpr isotope::recompute_policy policies[] = {recompute::all, recompute::every(2), recompute::every(3), recompute::keep_products};
 
@@ -55,4 +55,4 @@ TEST(recompute_memory, of_other_regions_stays) {
   EXPECT_EQ(kept, again);
 }
 
-}  // namespace
+}  // namespace recompute_test

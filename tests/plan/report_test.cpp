@@ -17,7 +17,7 @@
 
 namespace iso = isotope;
 
-namespace {
+namespace report_test {
 
 using target = iso::target<iso::backend::cpu, iso::precision::f32, iso::kernels::reference>;
 using fast = iso::target<iso::backend::cpu, iso::precision::f32, iso::kernels::native>;
@@ -205,4 +205,4 @@ TEST(common_lowering, of_a_forward_plan_has_no_op_that_could_be_decomposed) {
   for (const auto& s : plan.steps) EXPECT_EQ(s.op->decompose, nullptr) << s.op->name;
 }
 
-}  // namespace
+}  // namespace report_test

@@ -5,7 +5,7 @@
 
 using namespace plan_test;
 
-namespace {
+namespace scalar_dimension_test {
 
 constexpr int limit = 9, width = 8;
 
@@ -100,4 +100,4 @@ TEST(scalar_dimension_layout, is_refused_in_training) {
   EXPECT_NE(plan.error().line().find("has a size known late: train with constant sizes"), std::string::npos) << plan.error().line();
 }
 
-}  // namespace
+}  // namespace scalar_dimension_test

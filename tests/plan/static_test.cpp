@@ -4,7 +4,7 @@
 
 using namespace plan_test;
 
-namespace {
+namespace static_test {
 
 constexpr isotope::training_options options{.recompute = isotope::recompute::every(2)};
 constexpr isotope::model::gpt size{2, 2, 8, 7, 4, 0.1};
@@ -92,4 +92,4 @@ TEST(static_plan, gives_the_bits_of_the_plan_made_at_run_time) {
 static_assert(program::parameters == parameter_count(size));
 static_assert(program::bytes > 0 && program::bytes < 1 << 20);
 
-}  // namespace
+}  // namespace static_test

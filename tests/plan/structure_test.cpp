@@ -6,7 +6,7 @@
 using namespace plan_test;
 using isotope::value_kind;
 
-namespace {
+namespace structure_test {
 
 using T = reference_f32;
 
@@ -171,4 +171,4 @@ TEST(bf16, halves_parameters_and_activations) {
   EXPECT_TRUE(ratio > 0.49 && ratio < 0.55) << ratio;
 }
 
-}  // namespace
+}  // namespace structure_test

@@ -6,7 +6,7 @@
 
 using namespace plan_test;
 
-namespace {
+namespace training_test {
 
 constexpr isotope::model::gpt small{1, 2, 16, 12, 8};
 constexpr isotope::model::gpt_loss_of model{small, 4, 8};
@@ -71,4 +71,4 @@ TYPED_TEST(training, gives_the_same_bits_again) {
   EXPECT_EQ(difference(step(this->s, at(6)), step(other, at(6))), "");
 }
 
-}  // namespace
+}  // namespace training_test

@@ -9,7 +9,7 @@
 using namespace plan_test;
 namespace iso = isotope;
 
-namespace {
+namespace weight_storage_test {
 
 constexpr iso::model::gpt size{2, 2, 32, 40, 16};
 constexpr iso::model::gpt_logits_of logits{size, 2, 16};
@@ -135,4 +135,4 @@ TEST(weight_storage, refuses_other_formats_and_programs_of_16_bits) {
   EXPECT_NE(q.error().line().find("weights of a bf16 program are stored in bf16"), std::string::npos) << q.error().line();
 }
 
-}  // namespace
+}  // namespace weight_storage_test

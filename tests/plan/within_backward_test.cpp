@@ -16,7 +16,7 @@ using isotope::training_options;
 using isotope::update_policy;
 using isotope::value_kind;
 
-namespace {
+namespace within_backward_test {
 
 constexpr isotope::model::gpt small{.layers = 2, .heads = 2, .width = 16, .vocab = 11, .context = 6, .dropout = 0.1};
 constexpr isotope::model::gpt_loss_of gpt{small, 2, 5};  // the table of tokens is tied: gradients from both ends of the model
@@ -331,4 +331,4 @@ TEST(within_backward_plans, refuse_what_needs_all_gradients) {
   EXPECT_EQ(line({.clip = clipping::none}), "");
 }
 
-}  // namespace
+}  // namespace within_backward_test

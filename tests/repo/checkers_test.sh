@@ -33,10 +33,10 @@ compile_time() {
   python3 "$source/tests/compile_time/run.py" "$work/a.cpp" "$compiler" -std=c++20 >/dev/null 2>&1
   echo $?
 }
-claim 'within the limits' 0 "$(compile_time '// limit: seconds=60 megabytes=4000 flags=-O2 -g\nint main() {}')"
-claim 'too slow' 1 "$(compile_time '// limit: seconds=0.001 megabytes=4000\nint main() {}')"
-claim 'too large' 1 "$(compile_time '// limit: seconds=60 megabytes=1\nint main() {}')"
-claim 'does not compile' 1 "$(compile_time '// limit: seconds=60 megabytes=4000\nint main() { x; }')"
+claim 'within the limits' 0 "$(compile_time '// limit: ratio=60 megabytes=4000 flags=-O2 -g\nint main() {}')"
+claim 'too slow' 1 "$(compile_time '// limit: ratio=0.00001 megabytes=4000\nint main() {}')"
+claim 'too large' 1 "$(compile_time '// limit: ratio=60 megabytes=1\nint main() {}')"
+claim 'does not compile' 1 "$(compile_time '// limit: ratio=60 megabytes=4000\nint main() { x; }')"
 claim 'no limit' 1 "$(compile_time 'int main() {}')"
 
 size() {
@@ -99,14 +99,20 @@ one     -      echo 5 passed, 0 failed, 1 skipped
 two     watch  true
 three   -      false
 four    -      echo 3 passed, 2 failed, 0 skipped
+five    -      echo 0 passed, 0 failed, 2 skipped
 JOBS
 run() { "$source/.ci/run" --no-deps --logs "$work/logs" --jobs "$work/jobs" "$@"; }
 monitor() { "$source/.ci/monitor" --once --logs "$work/logs" --jobs "$work/jobs" "$@"; }
-claim 'the sum of the jobs' '9 passed, 3 failed, 1 skipped' "$(run | tail -n 1)"
+claim 'the sum of the jobs' '9 passed, 3 failed, 3 skipped' "$(run | tail -n 1)"
 claim 'jobs that fail' 1 "$(run >/dev/null; echo $?)"
 claim 'jobs that pass' 0 "$(run one two >/dev/null; echo $?)"
-claim 'an unknown job' 2 "$(run five 2>/dev/null; echo $?)"
+claim 'jobs that only skip' 1 "$(run five >/dev/null; echo $?)"
+claim 'an unknown job' 2 "$(run six 2>/dev/null; echo $?)"
 claim 'the monitor runs the watched jobs' 'two' "$(monitor | sed -n '1s/ .*//p')"
 claim 'the monitor passes' 0 "$(monitor >/dev/null; echo $?)"
 claim 'the monitor fails' 1 "$(monitor three >/dev/null; echo $?)"
+
+mkdir -p "$work/no-git/.ci"
+cp "$source/.ci/lint" "$work/no-git/.ci/lint"
+claim 'lint where git lists no files' 1 "$("$work/no-git/.ci/lint" format 2>/dev/null; echo $?)"
 exit $failed

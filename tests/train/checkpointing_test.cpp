@@ -15,7 +15,7 @@
 namespace train = isotope::train;
 namespace io = isotope::io;
 
-namespace {
+namespace checkpointing_test {
 
 /// A new empty folder, removed at the end.
 struct temporary_folder {
@@ -174,4 +174,4 @@ TEST(checkpointing, parameters_alone_can_be_restored) {
   EXPECT_EQ(u.values[2][0][0], 0);
 }
 
-}  // namespace
+}  // namespace checkpointing_test

@@ -8,7 +8,7 @@
 
 namespace train = isotope::train;
 
-namespace {
+namespace lines_test {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double inf = std::numeric_limits<double>::infinity();
@@ -121,4 +121,4 @@ TEST(pace, the_average_starts_as_a_mean_and_then_forgets_slowly) {
   EXPECT_EQ(p.seconds_left(7), 21);
 }
 
-}  // namespace
+}  // namespace lines_test

@@ -21,7 +21,7 @@ namespace train = isotope::train;
 using target = iso::selected;
 using session = iso::device<target>::session;
 
-namespace {
+namespace observe_test {
 
 constexpr iso::model::gpt size{2, 2, 16, 12, 8};
 constexpr int rows = 2, length = 8;
@@ -213,4 +213,4 @@ TEST(step_trace, is_json_that_names_every_launch_its_part_and_its_kernels) {
   EXPECT_GE(optimizer, 2u);  // norm and update
 }
 
-}  // namespace
+}  // namespace observe_test

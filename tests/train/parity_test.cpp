@@ -4,7 +4,7 @@
 #include <isotope/isotope.hpp>
 #include <isotope/train/parity.hpp>
 
-namespace {
+namespace erring_kernels {
 
 /// A kernel set of one kernel: attention that errs in its n-th call.
 struct broken {
@@ -12,27 +12,27 @@ struct broken {
   static inline int calls = 0, errs_in = -1;
 };
 
-}  // namespace
+}  // namespace erring_kernels
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
-template <> struct kernel<op::attention, precision::f32, broken> {
+template <> struct kernel<op::attention, precision::f32, erring_kernels::broken> {
   using right = kernel<op::attention, precision::f32, kernels::reference>;
   static constexpr std::int64_t scratch(const step_shapes& s) { return right::scratch(s); }
   static void run(const launch& l) {
     right::run(l);
-    if (broken::calls++ == broken::errs_in) l.out[0].as<float>()[5] += 0.5f;
+    if (erring_kernels::broken::calls++ == erring_kernels::broken::errs_in) l.out[0].as<float>()[5] += 0.5f;
   }
 };
 }  // namespace arch
 }  // namespace isotope::cpu
 
 namespace isotope::train {
-namespace {
+namespace parity_test {
 
 using sound = target<backend::cpu, precision::f32, kernels::reference>;
-using faulty =
-    target<backend::cpu, precision::f32, kernels::reference, boost::mp11::mp_list<cpu::kernel<op::attention, precision::f32, broken>>>;
+using faulty = target<backend::cpu, precision::f32, kernels::reference,
+                      boost::mp11::mp_list<cpu::kernel<op::attention, precision::f32, erring_kernels::broken>>>;
 constexpr model::gpt size{3, 2, 16, 20, 8};
 
 template <class T> auto loaded() {
@@ -47,7 +47,7 @@ const std::vector<std::int32_t> tokens = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
 const batch data{tokens, targets};
 
 TEST(parity, of_a_backend_with_itself_is_exact) {
-  broken::errs_in = -1;
+  erring_kernels::broken::errs_in = -1;
   auto a = loaded<sound>();
   auto b = loaded<faulty>();
   parity both(a, b, gate_of(dtype::f32));
@@ -67,11 +67,11 @@ TEST(parity, a_bug_in_layer_k_is_located_in_layer_k) {
     auto a = loaded<sound>();
     auto b = loaded<faulty>();
     parity both(a, b, gate_of(dtype::f32));
-    broken::calls = 0;
-    broken::errs_in = layer;
+    erring_kernels::broken::calls = 0;
+    erring_kernels::broken::errs_in = layer;
     const auto p = both.step(data, {});
     EXPECT_FALSE(p.within(gate_of(dtype::f32))) << p.loss_apart();
-    broken::calls = 0;
+    erring_kernels::broken::calls = 0;
     auto where = both.locate(data, {});
     ASSERT_TRUE(where.ok()) << where.error().line();
     ASSERT_TRUE(where->has_value());
@@ -94,5 +94,5 @@ TEST(parity, plans_of_other_models_are_refused_with_the_first_step_that_differs)
   EXPECT_EQ(r.error().code, errc::model_mismatch);
 }
 
-}  // namespace
+}  // namespace parity_test
 }  // namespace isotope::train

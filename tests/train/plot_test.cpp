@@ -8,7 +8,7 @@
 
 namespace train = isotope::train;
 
-namespace {
+namespace plot_test {
 
 /// The first structural error of an XML text without comments, CDATA or declarations; empty when well-formed.
 std::string xml_error(const std::string& s) {
@@ -119,4 +119,4 @@ TEST(plot, ticks_are_round_numbers_inside_the_range) {
   EXPECT_EQ(u.at.back(), 4.0);
 }
 
-}  // namespace
+}  // namespace plot_test

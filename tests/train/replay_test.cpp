@@ -15,7 +15,7 @@ namespace train = isotope::train;
 using target = iso::selected;
 using session = iso::device<target>::session;
 
-namespace {
+namespace replay_test {
 
 constexpr iso::model::gpt size{1, 2, 8, 7, 4};
 constexpr std::int64_t steps = 2, rows = 2, length = 3;
@@ -103,4 +103,4 @@ TEST(replay, a_session_of_another_model_is_refused) {
   EXPECT_NE(r.error().line().find("is missing"), std::string::npos) << r.error().line();
 }
 
-}  // namespace
+}  // namespace replay_test

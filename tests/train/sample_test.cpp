@@ -8,7 +8,7 @@
 
 namespace train = isotope::train;
 
-namespace {
+namespace sample_test {
 
 constexpr float inf = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
@@ -75,4 +75,4 @@ TEST(sample, nan_and_infinite_logits_do_not_reach_the_result) {
   EXPECT_EQ(train::sample(std::vector<float>{5}, {1, 0, 0.5}, 3), 0);
 }
 
-}  // namespace
+}  // namespace sample_test

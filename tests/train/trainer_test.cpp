@@ -16,7 +16,7 @@
 
 namespace train = isotope::train;
 
-namespace {
+namespace trainer_test {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
@@ -394,4 +394,4 @@ TEST(validation, needs_one_token_more_than_a_window) {
   EXPECT_EQ(train::validation_loss(s, data, 2, 4), 2.0);
 }
 
-}  // namespace
+}  // namespace trainer_test

@@ -4,7 +4,7 @@
 #include "../op/attention_problem.hpp"
 
 namespace isotope::op_test {
-namespace {
+namespace attention_khr_test {
 
 using native = on<precision::bf16, kernels::native>;  // kernels look at the format of the operands, not at the program's
 using sizes = attention_problem::sizes;
@@ -192,5 +192,5 @@ TEST(vulkan_attention_native, says_why_it_runs_as_portable) {
   EXPECT_EQ(reason(z, dtype::f16), "matrix units are switched off");
 }
 
-}  // namespace
+}  // namespace attention_khr_test
 }  // namespace isotope::op_test

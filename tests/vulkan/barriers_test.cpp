@@ -4,7 +4,7 @@
 #include <isotope/core/philox.hpp>
 
 namespace isotope::vulkan {
-namespace {
+namespace barriers_test {
 
 dispatch touching(std::vector<range> reads, std::vector<range> writes) {
   dispatch d;
@@ -58,5 +58,5 @@ TEST(hazards, a_range_that_a_kernel_leaves_out_is_a_hazard_that_nobody_sees) {
   EXPECT_EQ(plan_barriers(all)[1], 0);
 }
 
-}  // namespace
+}  // namespace barriers_test
 }  // namespace isotope::vulkan

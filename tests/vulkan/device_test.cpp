@@ -5,7 +5,7 @@
 #include <isotope/core/backend_list.hpp>
 
 namespace isotope::vulkan {
-namespace {
+namespace device_test {
 
 using target_f32 = target<backend::vulkan, precision::f32>;
 
@@ -66,5 +66,5 @@ TEST(vulkan_device, two_backends_live_in_one_program) {
   EXPECT_EQ(both::find("cuda").error().code, errc::not_compiled_in);
 }
 
-}  // namespace
+}  // namespace device_test
 }  // namespace isotope::vulkan

@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace isotope::vulkan {
-namespace {
+namespace diagnostics_test {
 
 using f32 = target<backend::vulkan, precision::f32, kernels::native>;
 constexpr model::gpt tiny{1, 2, 16, 20, 8};
@@ -187,5 +187,5 @@ TEST(vulkan_diagnostics, every_switch_changes_the_report_as_it_says) {
   EXPECT_NE(recorded_report({.split_k = 2}).find("matmul_reduce"), std::string::npos);
 }
 
-}  // namespace
+}  // namespace diagnostics_test
 }  // namespace isotope::vulkan

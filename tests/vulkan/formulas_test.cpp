@@ -24,7 +24,7 @@ using std::sqrt;
 }  // namespace on_host
 
 namespace isotope::vulkan_test {
-namespace {
+namespace formulas_test {
 
 constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
 
@@ -172,5 +172,5 @@ TEST(quotients, are_within_two_units_over_all_magnitudes_and_right_at_zero_and_i
   EXPECT_EQ(y[13], 1.0f);
 }
 
-}  // namespace
+}  // namespace formulas_test
 }  // namespace isotope::vulkan_test

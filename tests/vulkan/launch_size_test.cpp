@@ -1,3 +1,4 @@
+// labels: alone
 /// Sizes of workgroups that an application asks for: they reach the kernels, and they change no bit of any result. This program's kernels are compiled
 /// with observe_launch.glsl, which counts the sizes that they see.
 #include "device.hpp"
@@ -12,7 +13,7 @@
 #include <vector>
 
 namespace isotope::vulkan {
-namespace {
+namespace launch_size_test {
 
 template <class Set> using with = target<backend::vulkan, precision::f32, Set>;
 /// Ops of many kinds without those whose pipelines take a software driver long.
@@ -125,5 +126,5 @@ TEST(vulkan_launch_size, teams_keep_to_whole_subgroups_and_algorithms_to_their_s
   EXPECT_EQ(resized(per_invocation(100000, 256), 1).y, 2u);
 }
 
-}  // namespace
+}  // namespace launch_size_test
 }  // namespace isotope::vulkan

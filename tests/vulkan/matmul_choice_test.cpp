@@ -9,7 +9,7 @@
 using namespace isotope;
 using native = vulkan::kernel<op::matmul, precision::f32, kernels::native>;
 
-namespace {
+namespace matmul_choice_test {
 
 vulkan::facts h200() {
   vulkan::facts f;
@@ -85,4 +85,4 @@ TEST(vulkan_matmul_choice, on_devices_that_the_fastest_tile_does_not_fit) {
   EXPECT_EQ(chosen(32768, 3072, 768, "nt", bf16, f), "128x128x32:2x2 in 1");
 }
 
-}  // namespace
+}  // namespace matmul_choice_test

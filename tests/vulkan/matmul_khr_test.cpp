@@ -4,7 +4,7 @@
 using namespace isotope;
 using namespace isotope::vulkan_test;
 
-namespace {
+namespace matmul_khr_test {
 
 using native = vulkan::kernel<op::matmul, precision::f32, kernels::native>;
 
@@ -187,4 +187,4 @@ TEST(vulkan_matmul_native, what_matrix_units_do_not_take_runs_as_portable_and_sa
   }
 }
 
-}  // namespace
+}  // namespace matmul_khr_test

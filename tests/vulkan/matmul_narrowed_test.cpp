@@ -8,7 +8,7 @@
 using namespace isotope;
 using namespace isotope::vulkan_test;
 
-namespace {
+namespace matmul_narrowed_test {
 
 using native = vulkan::kernel<op::matmul, precision::f32, kernels::native>;
 
@@ -129,4 +129,4 @@ TEST_F(vulkan_weights_of_f16, stay_with_f32_activations_where_they_alternate) {
   }
 }
 
-}  // namespace
+}  // namespace matmul_narrowed_test

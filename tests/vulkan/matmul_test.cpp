@@ -3,7 +3,7 @@
 using namespace isotope;
 using namespace isotope::vulkan_test;
 
-namespace {
+namespace matmul_test {
 
 using portable = vulkan::kernel<op::matmul, precision::f32, kernels::portable>;
 using vulkan::matmul_split;
@@ -124,4 +124,4 @@ TEST(vulkan_matmul, parts_fit_their_scratch) {
         }
 }
 
-}  // namespace
+}  // namespace matmul_test

@@ -17,7 +17,7 @@ template <class P, class Set> struct isotope::vulkan::kernel<user::softplus_op, 
 };
 
 namespace isotope {
-namespace {
+namespace own_op_test {
 using user::softplus;
 
 template <class P, class Set>
@@ -92,5 +92,5 @@ TYPED_TEST(own_op, trains_as_its_formula_says) {
   }
   EXPECT_LT(last, 0.8 * first);
 }
-}  // namespace
+}  // namespace own_op_test
 }  // namespace isotope

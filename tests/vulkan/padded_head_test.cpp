@@ -10,7 +10,7 @@
 #include <vector>
 
 namespace isotope {
-namespace {
+namespace padded_head_test {
 
 constexpr model::gpt odd{.layers = 1, .heads = 2, .width = 16, .vocab = 1003, .context = 8}, few{1, 2, 16, 65, 8};
 using oracle = target<backend::cpu, precision::f32, kernels::reference>;
@@ -70,5 +70,5 @@ TEST(padded_head, trains_as_one_that_is_not_padded) {
   // AdamW turns a gradient near zero into a step of either sign: a few such elements in 17,000 may move by 2 x 3 x 1e-2.
   EXPECT_LE(std::sqrt(error / norm), 2e-3);
 }
-}  // namespace
+}  // namespace padded_head_test
 }  // namespace isotope

@@ -10,7 +10,7 @@
 #include "../io/scratch_folder.hpp"
 
 namespace isotope::vulkan {
-namespace {
+namespace pipeline_file_test {
 
 physical some_device() {
   physical p;
@@ -87,5 +87,5 @@ TEST(pipeline_file, a_writer_that_is_killed_leaves_an_old_file_a_new_one_or_none
   }
 }
 
-}  // namespace
+}  // namespace pipeline_file_test
 }  // namespace isotope::vulkan

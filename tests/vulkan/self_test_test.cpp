@@ -4,7 +4,7 @@
 #include <isotope/backend/vulkan.hpp>
 
 namespace isotope::vulkan {
-namespace {
+namespace self_test_test {
 
 using units = matrix_self_test<kernel<op::matmul, precision::bf16, kernels::native>>;
 
@@ -25,5 +25,5 @@ TEST(self_test, says_which_element_is_wrong_and_matrix_units_are_used_no_more) {
   for (const dtype t : {dtype::bf16, dtype::f16}) EXPECT_EQ((*c)->what().what.matrix(t), nullptr);
 }
 
-}  // namespace
+}  // namespace self_test_test
 }  // namespace isotope::vulkan

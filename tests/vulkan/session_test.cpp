@@ -1,3 +1,4 @@
+// labels: alone
 /// What a loaded program does on a device: submissions, bytes, overlap, chunks, faults. That it computes what the processor computes is the parity
 /// program's business and the plan tests'.
 #include "../allocation_counter.hpp"
@@ -10,7 +11,7 @@
 #include <bit>
 
 namespace isotope::vulkan {
-namespace {
+namespace session_test {
 
 template <class P> using on = target<backend::vulkan, P>;
 using f32 = on<precision::f32>;
@@ -385,5 +386,5 @@ TEST(vulkan_session, pipelines_come_back_from_the_file_of_an_earlier_device) {
   std::filesystem::remove(o.cache);
 }
 
-}  // namespace
+}  // namespace session_test
 }  // namespace isotope::vulkan

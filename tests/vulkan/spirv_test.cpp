@@ -1,3 +1,4 @@
+// labels: alone
 // Emitted modules: valid, equal to the interpreter bit for bit, and the same from the compiler and at run time.
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@
 #include "run_body.hpp"
 
 namespace isotope::vulkan_test {
-namespace {
+namespace spirv_test {
 
 using vulkan::body_form;
 
@@ -296,5 +297,5 @@ static_assert(with_column.rank == 3 && with_column.quads[1] == vulkan::quad::sam
 constexpr body_form odd = form_over({0, {5}, {1}}, {0, {1}, {1}}, {5});
 static_assert(!odd.wide && odd.rank == 1 && odd.strides[1][0] == 0);
 
-}  // namespace
+}  // namespace spirv_test
 }  // namespace isotope::vulkan_test

@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace isotope::vulkan {
-namespace {
+namespace weight_scores_test {
 
 using f32 = target<backend::vulkan, precision::f32, kernels::native>;
 
@@ -183,5 +183,5 @@ TEST(vulkan_weight_scores, sessions_record_again_when_weights_change_sides) {
   }
 }
 
-}  // namespace
+}  // namespace weight_scores_test
 }  // namespace isotope::vulkan
