@@ -4,6 +4,8 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
+#include <string_view>
 
 #include "text.hpp"
 
@@ -11,6 +13,14 @@ namespace isotope {
 
 inline constexpr int max_rank = 6;
 using extents = std::array<std::int64_t, max_rank>;
+/// What a tensor may hold, so that bytes, offsets and sums over all tensors of a plan stay far below 2^63.
+inline constexpr std::int64_t max_elements = std::int64_t(1) << 40;
+
+/// a b, or the largest number where that is out of range.
+constexpr std::int64_t saturated_product(std::int64_t a, std::int64_t b) {
+  std::int64_t r = 0;
+  return __builtin_mul_overflow(a, b, &r) ? std::numeric_limits<std::int64_t>::max() : r;
+}
 
 /// A dimension that is known late: `limit` is what layout plans for, `slot` the index of the step scalar that holds the actual size.
 struct scalar_dim {
@@ -46,21 +56,35 @@ struct shape {
     slots[std::size_t(rank)] = x.slot;
     ++rank;
   }
-  /// Size of axis i; negative i counts from the end, as in NumPy.
-  constexpr std::int64_t operator[](int i) const { return d[std::size_t(i < 0 ? i + rank : i)]; }
+  /// Size of axis i; negative i counts from the end, as in NumPy. An axis that is not there has size 1, as where shapes are broadcast.
+  constexpr std::int64_t operator[](int i) const { return axis(i).size; }
   constexpr dim axis(int i) const {
-    dim r(d[std::size_t(i < 0 ? i + rank : i)]);
-    r.slot = slots[std::size_t(i < 0 ? i + rank : i)];
+    const int k = i < 0 ? i + rank : i;
+    if (k < 0 || k >= rank) return 1;
+    dim r(d[std::size_t(k)]);
+    r.slot = slots[std::size_t(k)];
     return r;
   }
+  /// Replaces axis i, which has to be there.
   constexpr void set(int i, dim x) {
     d[std::size_t(i < 0 ? i + rank : i)] = x.size;
     slots[std::size_t(i < 0 ? i + rank : i)] = x.slot;
   }
+  /// The number of elements; the largest number where that is out of range, which no tensor's shape has: `fault`.
   constexpr std::int64_t count() const {
     std::int64_t n = 1;
-    for (int i = 0; i < rank; ++i) n *= d[std::size_t(i)];
+    for (int i = 0; i < rank; ++i) n = saturated_product(n, d[std::size_t(i)]);
     return n;
+  }
+  /// Why no tensor can have this shape; empty where one can. Axes of size 0 count as 1, so that strides stay in range, too.
+  constexpr std::string_view fault() const {
+    if (too_deep) return "has more than 6 dimensions";
+    std::int64_t n = 1;
+    for (int i = 0; i < rank; ++i) {
+      if (d[std::size_t(i)] < 0) return "has a negative dimension";
+      n = saturated_product(n, d[std::size_t(i)] == 0 ? 1 : d[std::size_t(i)]);
+    }
+    return n <= max_elements ? "" : "has more than 2^40 elements";
   }
   constexpr std::int64_t cols() const { return rank == 0 ? 1 : d[std::size_t(rank - 1)]; }
   constexpr std::int64_t rows() const { return cols() == 0 ? 0 : count() / cols(); }
@@ -88,7 +112,7 @@ constexpr extents dense_strides(const shape& s) {
   std::int64_t n = 1;
   for (int i = s.rank - 1; i >= 0; --i) {
     r[std::size_t(i)] = n;
-    n *= s.d[std::size_t(i)];
+    n = saturated_product(n, s.d[std::size_t(i)]);
   }
   return r;
 }
@@ -97,7 +121,7 @@ constexpr bool is_dense(const shape& s, const extents& strides) {
   std::int64_t n = 1;
   for (int i = s.rank - 1; i >= 0; --i) {
     if (s.d[std::size_t(i)] != 1 && strides[std::size_t(i)] != n) return false;
-    n *= s.d[std::size_t(i)];
+    n = saturated_product(n, s.d[std::size_t(i)]);
   }
   return true;
 }
@@ -127,6 +151,7 @@ template <std::size_t N> constexpr text<N>& operator<<(text<N>& t, const shape& 
     if (s.slots[std::size_t(i)] >= 0) t << "<=";
     t << s.d[std::size_t(i)];
   }
+  if (s.too_deep) t << ",...";
   return t << ']';
 }
 

@@ -42,6 +42,13 @@ class shape_rule {
   constexpr dtype program() const { return g_.program; }
   constexpr dtype accum() const { return accum_of(g_.program); }
 
+  /// The format with this number in an attribute; fails where there is none.
+  constexpr dtype format(std::int64_t number) {
+    if (number >= 0 && number < dtype_count) return dtype(number);
+    message m;
+    fail(m << "no format has the number " << number);
+    return {};
+  }
   constexpr void yield(const shape& s, dtype t) {
     if (outs_ < max_outputs) {
       auto& o = out_[std::size_t(outs_++)];
@@ -164,6 +171,11 @@ class tape {
     const std::span<const std::int32_t> ins(in.data(), given.size());
     shape_rule r(g, ins, a);
     op.infer(r);
+    for (int k = 0; k < r.outputs() && !r.failed(); ++k)
+      if (const auto fault = r.out(k).dims.fault(); !fault.empty()) {
+        message m;
+        r.require(false, (m << "the result " << r.out(k).dims << ' ' << fault).view());
+      }
     if (r.failed()) {
       message m;
       fail(m << op.name << ": " << r.error(), at);
@@ -228,17 +240,11 @@ class tape {
   constexpr applied decomposed(const op_info& op, std::span<const std::int32_t> in, const attributes& a, place at);
 
   constexpr bool good_shape(const shape& s, const name& what, place at) {
+    const auto fault = s.fault();
+    if (fault.empty()) return true;
     message m;
-    if (s.too_deep) {
-      fail(m << '\'' << what << "' has more than " << max_rank << " dimensions", at);
-      return false;
-    }
-    for (int i = 0; i < s.rank; ++i)
-      if (s[i] < 0) {
-        fail(m << '\'' << what << "' has a negative dimension: " << s, at);
-        return false;
-      }
-    return true;
+    fail(m << '\'' << what << "' " << fault << ": " << s, at);
+    return false;
   }
   /// v, or a dense copy of it where the op cannot read v's strides.
   constexpr std::int32_t legal(operand_layout layout, std::int32_t v, place at);

@@ -41,7 +41,7 @@ struct attention : attention_shape {
     const bool packed = r.attr.i[3] != 0;
     const shape& q = r.dims(0);
     message m;
-    if (H <= 0 || G <= 0 || H % G != 0) {
+    if (H <= 0 || H > max_elements || G <= 0 || H % G != 0) {
       r.fail(m << "heads " << H << " must be a positive multiple of key-value heads " << G);
       return;
     }

@@ -7,7 +7,7 @@ namespace op {
 struct cast {
   static constexpr std::string_view name = "cast";
   static constexpr operand_layout layout = operand_layout::any;
-  static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), dtype(r.attr.i[0])); }
+  static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), r.format(r.attr.i[0])); }
   static constexpr void gradient(pullback& g) {
     attributes a;
     a.i[0] = std::int64_t(g.grad_type(0));

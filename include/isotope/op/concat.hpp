@@ -12,8 +12,8 @@ struct concat {
   static constexpr operand_layout layout = operand_layout::any;
   static constexpr void infer(shape_rule& r) {
     shape y = r.dims(0);
+    if (!r.require(r.attr.i[0] >= 0 && r.attr.i[0] < y.rank, "the axis is outside the tensors")) return;
     const auto axis = int(r.attr.i[0]);
-    if (!r.require(axis >= 0 && axis < y.rank, "the axis is outside the tensors")) return;
     std::int64_t n = 0;
     for (int k = 0; k < r.inputs(); ++k) {
       shape s = r.dims(k);

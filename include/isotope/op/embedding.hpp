@@ -7,7 +7,12 @@ namespace op {
 struct embedding_grad {
   static constexpr std::string_view name = "embedding_grad";
   static constexpr std::uint8_t inout = 1;
-  static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), r.type(0)); }
+  static constexpr void infer(shape_rule& r) {
+    const shape& into = r.dims(0);
+    if (r.require(into.rank == 2 && r.dims(1)[-1] == into[1] && r.dims(1).rows() == r.dims(2).count(), "must be [V,C], [...,C], [...]") &&
+        r.require(r.type(2) == dtype::i32, "ids must be i32"))
+      r.yield(into, r.type(0));
+  }
 };
 /// Operands table (V, C), ids (...) i32. attributes: i[0] 1 + dtype of the result (0: the table's).
 struct embedding {
@@ -17,7 +22,7 @@ struct embedding {
     shape y = r.dims(1);
     y.push(r.dims(0).axis(1));
     if (r.attr.i[0] == 0) r.attr.i[0] = 1 + std::int64_t(r.type(0));
-    if (r.require(!y.too_deep, "too many dimensions")) r.yield(y, dtype(r.attr.i[0] - 1));
+    r.yield(y, r.format(r.attr.i[0] - 1));
   }
   static constexpr void gradient(pullback& g) {
     auto into = g.collected(0);

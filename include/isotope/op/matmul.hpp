@@ -32,7 +32,8 @@ struct matmul {
     if (r.attr.i[0] == 0) r.attr.i[0] = 1 + std::int64_t(t);
     r.attr.i[1] = r.inputs();
     r.attr.i[2] = r.type(0) == dtype::f32 && r.type(1) == dtype::f16;
-    r.yield(y, dtype(r.attr.i[0] - 1));
+    t = r.format(r.attr.i[0] - 1);
+    if (r.require(is_floating(t), "the product needs a floating-point format")) r.yield(y, t);
   }
 
   static constexpr tensor<tape> product(tensor<tape> a, tensor<tape> b, dtype t, double alpha) {

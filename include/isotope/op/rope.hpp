@@ -8,7 +8,11 @@ struct rope {
   static constexpr std::string_view name = "rope";
   static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
-    if (r.require(x.rank == 4 && x[3] % 2 == 0, "x must be [B,S,heads,head size] with an even head size")) r.yield(x, r.type(0));
+    message m;
+    if (r.attr.i[1] != 1 && r.attr.i[1] != -1) r.fail(m << "direction " << r.attr.i[1] << " is neither 1 nor -1");
+    else if (!(r.attr.f[0] > 0)) r.fail(m << "base " << r.attr.f[0] << " is not positive");
+    else if (r.attr.i[0] < -max_elements || r.attr.i[0] > max_elements) r.fail(m << "first position " << r.attr.i[0] << " is beyond 2^40");
+    else if (r.require(x.rank == 4 && x[3] % 2 == 0, "x must be [B,S,heads,head size] with an even head size")) r.yield(x, r.type(0));
   }
   static constexpr void gradient(pullback& g) {
     attributes a = g.attr;
@@ -24,7 +28,7 @@ struct rope {
 ///
 /// @param x  (B, S, H, D)  D even
 /// @return   (B, S, H, D)
-/// @error    another rank, odd D
+/// @error    another rank, odd D, a base that is not positive
 /// Source: Su et al. 2021, arXiv:2104.09864; halves paired as in GPT-NeoX.
 template <Machine M> constexpr tensor<M> rope(tensor<M> x, double base = 10000, std::int64_t first = 0, place at = place::current()) {
   attributes a;

@@ -19,7 +19,8 @@ struct reduction {
     for (int i = 0; i < x.rank; ++i)
       if (((r.attr.i[0] >> i) & 1) == 0) y.push(x.axis(i));
       else if (r.attr.i[1] != 0) y.push(1);
-    r.yield(y, r.attr.i[2] != 0 ? dtype(r.attr.i[2] - 1) : r.type(0));
+    const dtype t = r.attr.i[2] != 0 ? r.format(r.attr.i[2] - 1) : r.type(0);
+    if (r.require(is_floating(t), "the result needs a floating-point format")) r.yield(y, t);
   }
   /// dy with the reduced axes back in place, repeated over them: a view.
   static constexpr tensor<tape> repeated(pullback& g, tensor<tape> reduced) {

@@ -43,6 +43,23 @@ struct clip_norm {
   static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), r.type(0)); }
 };
 
+/// Whether an update has its operands: `tensors` of N elements, [shadow (N)], [packed], g (N), norm, loss; attributes as adamw.
+constexpr bool equal_counts(shape_rule& r, int tensors) {
+  const bool shadow = r.attr.i[1] != 0, packed = r.attr.i[3] != 0;
+  const int g = tensors + int(shadow) + int(packed);
+  if (!r.require(r.inputs() == g + 3,
+                 "an update takes its tensors, a shadow and a packed copy where its attributes say so, the gradient, norm and loss"))
+    return false;
+  const auto N = r.dims(0).count();
+  for (int k = 1; k < tensors + int(shadow); ++k)
+    if (!r.require(r.dims(k).count() == N, "tensors of an update differ in size")) return false;
+  return r.require(r.dims(g).count() == N, "the gradient has another size than the weights") &&
+         r.require(r.attr.i[0] >= 0 && r.attr.i[0] <= N, "more elements decay than there are");
+}
+constexpr void update_in_place(shape_rule& r) {
+  for (int k = 0; k < r.inputs() - 3; ++k) r.yield(r.dims(k), r.type(k));
+}
+
 /// Operands w (N), m (N), v (N) [, shadow (N) [, packed]], g (N), norm (), loss (), all in place but the last three. attributes: i[0] elements
 /// that decay (they come first), i[1] 1 with a shadow, i[2] 1 to clip by the global norm, i[3] columns of the weight w that the product's kernel
 /// has a packed copy of (0: none), i[4] elements that all updates of the step write (0: N), f[0] factor on the learning rate lr.
@@ -55,7 +72,7 @@ struct adamw {
   static constexpr std::string_view name = "adamw";
   static constexpr std::uint8_t inout = 0b11111;
   static constexpr void infer(shape_rule& r) {
-    for (int k = 0; k < r.inputs() - 3; ++k) r.yield(r.dims(k), r.type(k));
+    if (equal_counts(r, 3)) update_in_place(r);
   }
 };
 
@@ -66,7 +83,7 @@ struct sgd {
   static constexpr std::string_view name = "sgd";
   static constexpr std::uint8_t inout = 0b111;
   static constexpr void infer(shape_rule& r) {
-    for (int k = 0; k < r.inputs() - 3; ++k) r.yield(r.dims(k), r.type(k));
+    if (equal_counts(r, 2)) update_in_place(r);
   }
 };
 

@@ -15,6 +15,8 @@ struct permute {
     shape y;
     extents strides{};
     std::int64_t seen = 0;
+    for (std::size_t k = std::size_t(x.dims.rank); k < r.attr.i.size(); ++k)
+      if (!r.require(r.attr.i[k] == 0, "not a permutation of the axes")) return;
     for (int k = 0; k < x.dims.rank; ++k) {
       const auto from = r.attr.i[std::size_t(k)];
       if (!r.require(from >= 0 && from < x.dims.rank && ((seen >> from) & 1) == 0, "not a permutation of the axes")) return;
@@ -42,12 +44,13 @@ struct reshape {
       a.i[std::size_t(k)] = s[k];
       a.i[7] |= std::int64_t(s.slots[std::size_t(k)] + 1) << (5 * k);
     }
-    a.i[6] = s.rank;
+    a.i[6] = s.too_deep ? max_rank + 1 : s.rank;
     return a;
   }
   static constexpr shape unpack(const attributes& a) {
     shape s;
-    for (int k = 0; k < a.i[6]; ++k) {
+    s.too_deep = a.i[6] < 0 || a.i[6] > max_rank;
+    for (int k = 0; k < a.i[6] && k < max_rank; ++k) {
       const int slot = int((a.i[7] >> (5 * k)) & 31) - 1;
       s.push(slot < 0 ? dim(a.i[std::size_t(k)]) : dim(scalar_dim{a.i[std::size_t(k)], slot}));
     }
@@ -56,7 +59,7 @@ struct reshape {
   static constexpr void infer(shape_rule& r) {
     const shape y = unpack(r.attr);
     message m;
-    if (y.count() != r.dims(0).count())
+    if (y.fault().empty() && y.count() != r.dims(0).count())
       r.fail(m << "element counts differ: " << r.dims(0) << " has " << r.dims(0).count() << ", " << y << " has " << y.count());
     r.yield_view(y, 0, dense_strides(y));
   }
@@ -71,8 +74,8 @@ struct narrow {
     const value& x = r.in(0);
     const auto axis = r.attr.i[0], first = r.attr.i[1], length = r.attr.i[2];
     message m;
-    if (axis < 0 || axis >= x.dims.rank || first < 0 || length < 0 || first + length > x.dims[int(axis)]) {
-      r.fail(m << "range [" << first << ',' << first + length << ") of axis " << axis << " is outside " << x.dims);
+    if (axis < 0 || axis >= x.dims.rank || first < 0 || length < 0 || first > x.dims[int(axis)] || length > x.dims[int(axis)] - first) {
+      r.fail(m << "a range of " << length << " from " << first << " of axis " << axis << " is outside " << x.dims);
       return;
     }
     shape y = x.dims;
@@ -89,7 +92,8 @@ struct pad {
   static constexpr operand_layout layout = operand_layout::any;
   static constexpr void infer(shape_rule& r) {
     shape y = r.dims(0);
-    if (!r.require(r.attr.i[0] >= 0 && r.attr.i[0] < y.rank && r.attr.i[1] >= 0 && r.attr.i[1] + y[int(r.attr.i[0])] <= r.attr.i[2],
+    if (!r.require(r.attr.i[0] >= 0 && r.attr.i[0] < y.rank && r.attr.i[1] >= 0 && r.attr.i[2] >= 0 &&
+                       y[int(r.attr.i[0])] <= r.attr.i[2] - r.attr.i[1],
                    "range is outside the padded axis"))
       return;
     y.set(int(r.attr.i[0]), r.attr.i[2]);
