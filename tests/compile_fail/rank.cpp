@@ -1,4 +1,4 @@
-// expect: error<.*"rank.cpp:9 .*x.* has more than".*"6 dimensions"
+// expect: error<.*"rank.cpp:9 .*x.* has more than".*"6 dimensions:"
 // A tensor has at most six axes.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
