@@ -49,9 +49,7 @@ isotope::result<void> check(const settings& s) {
 isotope::result<isotope::io::checkpoint> load(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return isotope::io::load_checkpoint(path);
-  auto folder = isotope::io::checkpoint_folder::open(path);
-  if (!folder) return std::move(folder).error();
-  auto latest = folder->latest();
+  auto latest = isotope::io::checkpoint_folder(path).latest();
   if (!latest) return std::move(latest).error();
   return std::move(latest->contents);
 }

@@ -20,6 +20,7 @@ constexpr int exit_code_of(isotope::errc code) {
     case errc::out_of_memory:
     case errc::over_budget:
     case errc::write_failed:
+    case errc::in_use:
     case errc::non_finite:
     case errc::device_lost:
     case errc::timeout:

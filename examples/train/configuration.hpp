@@ -10,7 +10,7 @@
 #include <isotope/config/load.hpp>
 #include <isotope/config/table.hpp>
 #include <isotope/core/error.hpp>
-#include <isotope/io/checkpoint_folder.hpp>
+#include <isotope/io/checkpoint_writer.hpp>
 
 #include <optional>
 #include <string>
@@ -21,7 +21,7 @@ namespace train_program {
 /// The checkpoint that a resumed run goes on from.
 struct configuration {
   isotope::config::loaded<settings> loaded;
-  std::optional<isotope::io::checkpoint_folder> folder;
+  std::optional<isotope::io::checkpoint_writer> folder;
   std::optional<isotope::io::checkpoint_folder::found> from;
 };
 
@@ -30,27 +30,35 @@ inline std::string kept_text(const isotope::config::loaded<settings>& s) {
   return isotope::config::to_json(kept_settings{s.size, s.value.model, s.value.training});
 }
 
-/// Opens the folder of checkpoints, if one is named.
+/// Becomes the writer of the folder of checkpoints.
 ///
-/// @error invalid_argument: a fresh run in a folder that holds another's checkpoints; as checkpoint_folder
+/// @error invalid_argument: a fresh run in a folder that holds another's checkpoints; as checkpoint_writer
 inline isotope::result<void> open_folder(configuration& c, const checkpoint_settings& s) {
-  auto folder = isotope::io::checkpoint_folder::open(s.dir, s.keep);
-  if (!folder) return std::move(folder).error();
-  if (s.resume) {
-    auto latest = folder->latest();
-    if (!latest) return std::move(latest).error();
-    c.from = *std::move(latest);
-  } else if (const auto old = folder->list(); !old.empty()) {
+  if (const auto old = isotope::io::checkpoint_folder(s.dir).list(); !s.resume && !old.empty())
     return isotope::fail(isotope::errc::invalid_argument, "already holds a checkpoint of step " + std::to_string(old.back().step), s.dir,
                          "add --resume to go on from it, or name another folder");
-  }
+  auto folder = isotope::io::checkpoint_writer::open(s.dir, s.keep);
+  if (!folder) return std::move(folder).error();
   c.folder = *std::move(folder);
+  return {};
+}
+
+/// Reads the newest checkpoint. A run that goes on from it becomes the folder's writer first, so that none is added meanwhile.
+///
+/// @error as checkpoint_folder::latest and open_folder
+inline isotope::result<void> read_newest(configuration& c, const checkpoint_settings& s, bool to_train) {
+  const isotope::io::checkpoint_folder folder(s.dir);
+  if (to_train && !folder.list().empty())
+    if (auto r = open_folder(c, s); !r) return std::move(r).error();
+  auto latest = folder.latest();
+  if (!latest) return std::move(latest).error();
+  c.from = *std::move(latest);
   return {};
 }
 
 /// Reads every layer and checks the outcome. --help, --version and --print-config open nothing but a checkpoint to resume from.
 ///
-/// @error as config::load, check, check_replay and open_folder; model_mismatch: a size that is not the checkpoint's
+/// @error as config::load, check, check_replay, open_folder and read_newest; model_mismatch: a size that is not the checkpoint's
 inline isotope::result<configuration> configure(isotope::config::sources given) {
   const auto sizes = named_sizes();
   configuration c;
@@ -70,12 +78,10 @@ inline isotope::result<configuration> configure(isotope::config::sources given) 
   }
   const checkpoint_settings& checkpoint = first->value.checkpoint;
   const bool resumes = checkpoint.resume && !checkpoint.dir.empty();
-  const auto open = [&]() -> isotope::result<void> {
-    if (checkpoint.keep < 1) return check(*first);
-    return open_folder(c, checkpoint);
-  };
   if (resumes) {
-    if (auto r = open(); !r) return std::move(r).error();
+    if (checkpoint.keep < 1)
+      if (auto r = check(*first); !r) return std::move(r).error();
+    if (auto r = read_newest(c, checkpoint, !first->has_switch("print-config")); !r) return std::move(r).error();
     auto base = isotope::config::parse_file(c.from->contents.state.run, "checkpoint.json");
     if (!base) return std::move(base).error();
     for (auto& entry : *base) {
@@ -92,7 +98,7 @@ inline isotope::result<configuration> configure(isotope::config::sources given) 
   if (auto r = check(*loaded); !r) return std::move(r).error();
   c.loaded = *std::move(loaded);
   if (!resumes && !checkpoint.dir.empty() && !c.loaded.has_switch("print-config"))
-    if (auto r = open(); !r) return std::move(r).error();
+    if (auto r = open_folder(c, c.loaded.value.checkpoint); !r) return std::move(r).error();
   return c;
 }
 

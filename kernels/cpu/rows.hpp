@@ -1,5 +1,8 @@
 #pragma once
 /// Kernels that work row by row: rows as f32, cuts of the rows into chunks, column sums in a fixed order.
+#include <algorithm>
+#include <limits>
+
 #include <isotope/kernels/cpu/block_access.hpp>
 #include <isotope/kernels/cpu/parallel.hpp>
 
@@ -19,6 +22,10 @@ inline float* target_row(const view& y, std::int64_t r, std::int64_t cols, float
 }
 inline void finish_row(const view& y, std::int64_t r, std::int64_t cols, const float* row) {
   if (y.type != dtype::f32) narrow_run(row, y.data, y.type, r * cols, cols);
+}
+/// Means and deviations of rows without elements are 0 / 0.
+inline void write_undefined(const view& statistics) {
+  std::fill_n(statistics.as<float>(), statistics.dims.count(), std::numeric_limits<float>::quiet_NaN());
 }
 inline float scalar(const view& x) {
   float r = 0;

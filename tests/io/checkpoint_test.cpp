@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -166,6 +167,14 @@ TEST(checkpoint, a_full_disk_keeps_the_previous_one_valid) {
     ASSERT_EQ(folder.read("c"), before);
     ASSERT_EQ(folder.files(), 1u);
   }
+}
+
+TEST(checkpoint, a_pipe_of_that_name_is_refused_without_waiting) {
+  const scratch_folder scratch;
+  ASSERT_EQ(::mkfifo(scratch.at("p").c_str(), 0600), 0);
+  const auto r = io::load_checkpoint(scratch.at("p"));
+  ASSERT_FALSE(r.ok());
+  EXPECT_EQ(r.error().code, errc::unreadable);
 }
 
 }  // namespace checkpoint_test

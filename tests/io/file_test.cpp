@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <signal.h>
@@ -6,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <isotope/core/philox.hpp>
 #include <isotope/io/file.hpp>
 #include <string>
@@ -115,6 +117,64 @@ TEST(file, a_replaced_file_keeps_its_mode) {
   struct stat status{};
   ASSERT_EQ(::stat(folder.at("f").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777u, 0600u);
+}
+
+TEST(file, a_symbolic_link_stays_and_its_target_is_replaced) {
+  const scratch_folder scratch;
+  scratch.put("target", "old");
+  std::filesystem::create_directory(scratch.at("links"));
+  ASSERT_EQ(::symlink("../target", scratch.at("links/first").c_str()), 0);
+  ASSERT_EQ(::symlink("links/first", scratch.at("second").c_str()), 0);
+  ASSERT_EQ(::symlink("made", scratch.at("dangling").c_str()), 0);
+  ASSERT_TRUE(io::write_file(scratch.at("second"), "new").ok());
+  ASSERT_TRUE(io::write_file(scratch.at("dangling"), "first").ok());
+  EXPECT_EQ(scratch.read("target"), "new");
+  EXPECT_EQ(scratch.read("made"), "first");
+  for (const char* link : {"links/first", "second", "dangling"}) EXPECT_TRUE(std::filesystem::is_symlink(scratch.at(link))) << link;
+  EXPECT_EQ(scratch.names("links"), (std::vector<std::string>{"first"}));
+}
+
+TEST(file, a_pipe_is_written_to_and_stays) {
+  const scratch_folder scratch;
+  ASSERT_EQ(::mkfifo(scratch.at("p").c_str(), 0600), 0);
+  std::string got(16, '\0');
+  const int reader = ::open(scratch.at("p").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  ASSERT_TRUE(io::write_file(scratch.at("p"), "through").ok());
+  got.resize(std::size_t(std::max<ssize_t>(0, ::read(reader, got.data(), got.size()))));
+  ::close(reader);
+  EXPECT_EQ(got, "through");
+  EXPECT_TRUE(std::filesystem::is_fifo(scratch.at("p")));
+  EXPECT_EQ(scratch.names("").size(), 1u);
+}
+
+/// Says of every file that it is a device.
+struct device_calls : io::file_calls {
+  int stat(const char* path, struct stat* status) const override {
+    const int r = io::file_calls::stat(path, status);
+    status->st_mode = (status->st_mode & ~mode_t(S_IFMT)) | S_IFCHR;
+    return r;
+  }
+};
+TEST(file, a_device_is_written_to_and_stays) {
+  const scratch_folder scratch;
+  const std::string path = scratch.put("d", "before");
+  struct stat before{}, after{};
+  ASSERT_EQ(::stat(path.c_str(), &before), 0);
+  ASSERT_TRUE(io::write_file(path, "written", device_calls{}).ok());
+  ASSERT_EQ(::stat(path.c_str(), &after), 0);
+  EXPECT_EQ(after.st_ino, before.st_ino);
+  EXPECT_EQ(scratch.read("d"), "written");
+  EXPECT_EQ(scratch.names("").size(), 1u);
+}
+
+TEST(file, a_folder_is_not_replaced) {
+  const scratch_folder scratch;
+  std::filesystem::create_directory(scratch.at("f"));
+  const auto r = io::write_file(scratch.at("f"), "x");
+  ASSERT_FALSE(r.ok());
+  EXPECT_EQ(r.error().code, errc::write_failed);
+  EXPECT_TRUE(std::filesystem::is_directory(scratch.at("f")));
 }
 
 TEST(file, a_failure_at_any_call_leaves_the_old_file_and_nothing_else) {

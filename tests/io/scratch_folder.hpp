@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -28,6 +29,13 @@ class scratch_folder {
   }
 
   std::string at(std::string_view file) const { return path_ / file; }
+  /// What lies in a folder, sorted.
+  std::vector<std::string> names(std::string_view folder) const {
+    std::vector<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(path_ / folder)) out.push_back(entry.path().filename().string());
+    std::sort(out.begin(), out.end());
+    return out;
+  }
   std::string put(std::string_view file, std::string_view text) const {
     std::ofstream(at(file), std::ios::binary) << text;
     return at(file);

@@ -55,6 +55,14 @@ TYPED_TEST(layer_norm, equal_elements_give_the_bias_and_nan_or_infinity_give_nan
   const host x({3, 2}, F::type, {5, 5, 1, nan, infinity, 0}), w = full({2}, F::type, 3), b({2}, F::type, {1, 2});
   EXPECT_TRUE(same(F::template run<op::layer_norm>({x, w, b}, epsilon(1e-5)).at(0), {1, 2, nan, nan, nan, nan}));
 }
+TYPED_TEST(layer_norm, rows_without_elements_have_undefined_statistics) {
+  using F = TestFixture;
+  const host x({3, 0}, F::type, {}), w({0}, F::type, {}), b({0}, F::type, {});
+  const auto y = F::template run<op::layer_norm>({x, w, b}, epsilon(1e-5));
+  ASSERT_EQ(y.size(), 3u);
+  EXPECT_TRUE(y[0].at.empty());
+  for (std::size_t k = 1; k < y.size(); ++k) EXPECT_TRUE(same(y[k], {nan, nan, nan}));
+}
 TYPED_TEST(layer_norm, gradient_matches_the_formula) {
   using F = TestFixture;
   for (const auto& [rows, C] : sizes) {

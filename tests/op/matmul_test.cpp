@@ -1,6 +1,9 @@
 // labels: vulkan_subgroups
 #include "harness.hpp"
 
+#include <isotope/backend/cpu.hpp>
+#include <isotope/plan/dynamic.hpp>
+
 namespace isotope::op_test {
 namespace matmul_test {
 
@@ -77,6 +80,18 @@ TYPED_TEST(matmul, nothing_to_sum_gives_zeros_and_nothing_to_write_gives_nothing
   EXPECT_TRUE(same(F::template run<op::matmul>({full({2, 0}, t, 0), full({0, 3}, t, 0)}, times()).at(0), {0, 0, 0, 0, 0, 0}));
   EXPECT_TRUE(same(F::template run<op::matmul>({full({0, 4}, t, 0), random({4, 3}, t, 1)}, times()).at(0), {}));
   EXPECT_TRUE(same(F::template run<op::matmul>({random({2, 4}, t, 1), full({4, 0}, t, 0)}, times()).at(0), {}));
+}
+TEST(matmul_gradient, of_nothing_to_sum_or_to_write_is_planned) {
+  const auto planned = [](const isotope::shape& a, const isotope::shape& b) {
+    const auto p = isotope::plan_training<isotope::target<isotope::backend::cpu, isotope::precision::f32, isotope::kernels::reference>>(
+        [&](auto s) { return sum(matmul(s.param("a", a), s.param("b", b))); });
+    return p.ok() ? std::string("planned") : p.error().line();
+  };
+  for (const std::int64_t K : {0, 3})
+    for (const std::int64_t N : {0, 5}) {
+      EXPECT_EQ(planned({2, 4, K}, {K, N}), "planned") << K << ' ' << N;
+      EXPECT_EQ(planned({4, K}, {2, K, N}), "planned") << K << ' ' << N;
+    }
 }
 TYPED_TEST(matmul, batches_broadcast_in_the_middle) {
   using F = TestFixture;

@@ -37,6 +37,14 @@ TYPED_TEST(rms_norm, zeros_stay_zeros_and_nan_or_infinity_give_nan) {
   const host x({3, 2}, F::type, {0, -0.0, 1, nan, infinity, infinity}), w = full({2}, F::type, 3);
   EXPECT_TRUE(same(F::template run<op::rms_norm>({x, w}, epsilon(1e-5)).at(0), {0, 0, nan, nan, nan, nan}));
 }
+TYPED_TEST(rms_norm, rows_without_elements_have_undefined_statistics) {
+  using F = TestFixture;
+  const host x({3, 0}, F::type, {}), w({0}, F::type, {});
+  const auto y = F::template run<op::rms_norm>({x, w}, epsilon(1e-5));
+  ASSERT_EQ(y.size(), 2u);
+  EXPECT_TRUE(y[0].at.empty());
+  for (std::size_t k = 1; k < y.size(); ++k) EXPECT_TRUE(same(y[k], {nan, nan, nan}));
+}
 TYPED_TEST(rms_norm, gradient_matches_the_formula) {
   using F = TestFixture;
   for (const auto& [rows, C] : sizes) {

@@ -69,7 +69,7 @@ std::string bytes_of(const std::string& path) {
 
 TEST(checkpointing, a_stopped_and_resumed_run_writes_the_bytes_of_an_uninterrupted_one) {
   const temporary_folder whole, parts;
-  const auto whole_folder = io::checkpoint_folder::open(whole.path), parts_folder = io::checkpoint_folder::open(parts.path);
+  const auto whole_folder = io::checkpoint_writer::open(whole.path), parts_folder = io::checkpoint_writer::open(parts.path);
   fake::session a;
   a.initialize(7);
   train::folder_store a_store(*whole_folder, identity());
@@ -103,7 +103,7 @@ TEST(checkpointing, a_stopped_and_resumed_run_writes_the_bytes_of_an_uninterrupt
 
 TEST(checkpointing, run_state_survives_saving_with_and_without_a_validation_loss) {
   const temporary_folder t;
-  const auto folder = io::checkpoint_folder::open(t.path);
+  const auto folder = io::checkpoint_writer::open(t.path);
   train::folder_store store(*folder, identity());
   fake::session s;
   for (const train::run_state& r : {train::run_state{10, 3, 2, 8, 0.1 + 0.2, {1.0 / 3, 4, 5}}, train::run_state{11, 0, 0, -1, {}, {}}}) {
@@ -118,7 +118,7 @@ TEST(checkpointing, run_state_survives_saving_with_and_without_a_validation_loss
 
 TEST(checkpointing, another_model_vocabulary_or_accumulation_is_refused_with_both_values) {
   const temporary_folder t;
-  const auto folder = io::checkpoint_folder::open(t.path);
+  const auto folder = io::checkpoint_writer::open(t.path);
   train::folder_store store(*folder, identity());
   fake::session s;
   ASSERT_TRUE(store.save(s, at_step(3), false));
@@ -145,7 +145,7 @@ TEST(checkpointing, another_model_vocabulary_or_accumulation_is_refused_with_bot
 
 TEST(checkpointing, a_state_with_a_non_finite_value_is_not_saved) {
   const temporary_folder t;
-  const auto folder = io::checkpoint_folder::open(t.path);
+  const auto folder = io::checkpoint_writer::open(t.path);
   train::folder_store store(*folder, identity());
   fake::session s;
   ASSERT_TRUE(store.save(s, at_step(3), false));
@@ -161,7 +161,7 @@ TEST(checkpointing, a_state_with_a_non_finite_value_is_not_saved) {
 
 TEST(checkpointing, parameters_alone_can_be_restored) {
   const temporary_folder t;
-  const auto folder = io::checkpoint_folder::open(t.path);
+  const auto folder = io::checkpoint_writer::open(t.path);
   train::folder_store store(*folder, identity());
   fake::session s, u;
   s.initialize(5);

@@ -30,6 +30,7 @@ enum class errc : std::uint8_t {
   unknown_key,       // a configuration key nobody reads
   missing_value,     // a configuration field without a value in any layer
   write_failed,      // disk full or no permission
+  in_use,            // another process writes there
   non_finite,        // NaN or infinity where a number is needed
   interrupted,       // stopped by a signal or a limit
   device_lost,       // the driver gave the device up; it must be opened again
@@ -57,6 +58,7 @@ constexpr std::string_view name_of(errc c) {
     case errc::unknown_key: return "unknown key";
     case errc::missing_value: return "missing value";
     case errc::write_failed: return "write failed";
+    case errc::in_use: return "in use";
     case errc::non_finite: return "non-finite value";
     case errc::interrupted: return "interrupted";
     case errc::device_lost: return "device lost";

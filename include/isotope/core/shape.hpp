@@ -87,7 +87,12 @@ struct shape {
     return n <= max_elements ? "" : "has more than 2^40 elements";
   }
   constexpr std::int64_t cols() const { return rank == 0 ? 1 : d[std::size_t(rank - 1)]; }
-  constexpr std::int64_t rows() const { return cols() == 0 ? 0 : count() / cols(); }
+  /// The product of all axes but the last, also where the last one is empty.
+  constexpr std::int64_t rows() const {
+    std::int64_t n = 1;
+    for (int i = 0; i + 1 < rank; ++i) n = saturated_product(n, d[std::size_t(i)]);
+    return n;
+  }
   constexpr shape with_cols(dim n) const {
     shape s = *this;
     s.set(-1, n);

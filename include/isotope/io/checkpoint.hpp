@@ -176,6 +176,9 @@ inline result<checkpoint> parse_checkpoint(file_bytes file, const std::string& w
 
 /// Reads a checkpoint. @error as read_file and parse_checkpoint
 inline result<checkpoint> load_checkpoint(const std::string& path) {
+  // Nobody may ever write into a pipe of this name: opening it would wait for that.
+  if (struct stat status{}; ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
+    return fail(errc::unreadable, "is not a regular file", path, "name a checkpoint file or its folder");
   auto file = read_file(path);
   if (!file) return std::move(file).error();
   return parse_checkpoint(*std::move(file), path);

@@ -1,5 +1,6 @@
 #pragma once
-/// A folder of checkpoints: `step-00000500.safetensors` by step, the newest few kept, and `best.safetensors`.
+/// A folder of checkpoints: `step-00000500.safetensors` by step and `best.safetensors`. Whoever only reads has this class; whoever saves has
+/// checkpoint_writer, of which one at a time may have a folder.
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -27,47 +28,14 @@ class checkpoint_folder {
     std::vector<failure> skipped;
   };
 
-  /// Creates the folder if it is missing and removes what a killed writer left in it.
-  ///
-  /// @param keep  how many step files stay after a save, at least 1
-  /// @error invalid_argument: keep < 1; write_failed: the folder cannot be made
-  static result<checkpoint_folder> open(const std::string& path, int keep = 3) {
-    if (keep < 1) return fail(errc::invalid_argument, "keeping " + std::to_string(keep) + " checkpoints", path, "keep at least 1");
-    std::error_code error;
-    std::filesystem::create_directories(path, error);
-    if (error || !std::filesystem::is_directory(path, error))
-      return fail(errc::write_failed, "cannot make the checkpoint folder: " + (error ? error.message() : "a file has its name"), path,
-                  "check the path and its permissions");
-    checkpoint_folder folder(path, keep);
-    for (const std::string& file : folder.names())
-      if (const auto mark = file.find(temporary_mark);
-          mark != file.npos && (step_of(file.substr(0, mark)) >= 0 || file.substr(0, mark) == best_name))
-        std::filesystem::remove(folder.path_ / file, error);
-    return folder;
-  }
+  /// The checkpoints of a folder, to be read: nothing is made, written or removed. A folder that is not there has none.
+  explicit checkpoint_folder(std::filesystem::path path) : path_(std::move(path)) {}
 
   std::string path_of(std::int64_t step) const {
     const std::string digits = std::to_string(step);
     return path_ / ("step-" + std::string(8 - std::min<std::size_t>(8, digits.size()), '0') + digits + std::string(extension));
   }
   std::string best_path() const { return path_ / best_name; }
-
-  /// Saves under the step's name, then removes all but the `keep` newest of the steps up to it. Later steps, of an abandoned run, stay.
-  ///
-  /// @error as save_checkpoint; nothing is removed then
-  result<void> save(const checkpoint_view& view, const file_calls& calls = {}) const {
-    if (auto saved = save_checkpoint(path_of(view.state.step), view, calls); !saved) return saved;
-    auto old = list();
-    std::erase_if(old, [&](const entry& e) { return e.step > view.state.step; });
-    std::error_code ignored;
-    for (std::size_t i = 0; i + static_cast<std::size_t>(keep_) < old.size(); ++i) std::filesystem::remove(old[i].path, ignored);
-    return {};
-  }
-
-  /// Saves as the best so far. @error as save_checkpoint
-  result<void> save_best(const checkpoint_view& view, const file_calls& calls = {}) const {
-    return save_checkpoint(best_path(), view, calls);
-  }
 
   /// The step files, oldest first.
   std::vector<entry> list() const {
@@ -95,10 +63,8 @@ class checkpoint_folder {
                 path_.string(), "resume from another folder, or train from the start");
   }
 
- private:
+ protected:
   static constexpr std::string_view prefix = "step-", extension = ".safetensors", best_name = "best.safetensors";
-
-  checkpoint_folder(std::filesystem::path path, int keep) : path_(std::move(path)), keep_(keep) {}
 
   /// The step in a file's name, -1 for other files.
   static std::int64_t step_of(std::string_view file) {
@@ -118,7 +84,6 @@ class checkpoint_folder {
   }
 
   std::filesystem::path path_;
-  int keep_;
 };
 
 }  // namespace isotope::io

@@ -42,6 +42,7 @@ struct file_calls {
   virtual ssize_t write(int file, const void* bytes, std::size_t size) const { return ::write(file, bytes, size); }
   virtual int sync(int file) const { return ::fsync(file); }
   virtual int rename(const char* from, const char* to) const { return ::rename(from, to); }
+  virtual int stat(const char* path, struct stat* status) const { return ::stat(path, status); }
 };
 
 /// What stands between a file's name and a number while the file is being written.
@@ -86,11 +87,26 @@ inline int create_beside(const std::string& path, std::string& name) {
   return file;
 }
 
+/// What a name stands for: the end of a chain of symbolic links, there or not. Empty: a name of the system for an open file, such as /dev/stdout.
+inline std::string target_of(std::string path) {
+  for (int links = 0; links < 40; ++links) {
+    if (path.starts_with("/proc/")) return {};
+    std::string to(4096, '\0');
+    const ssize_t size = ::readlink(path.c_str(), to.data(), to.size());
+    if (size < 0) break;
+    to.resize(std::size_t(size));
+    path = to.starts_with('/') ? to : folder_of(path) + "/" + to;
+  }
+  return path;
+}
+
 inline failure write_failure(const std::string& path, const char* call, int error, std::size_t done, std::size_t size) {
   std::string what = std::string("cannot write ") + std::to_string(size) + " bytes: " + call + " failed after " + std::to_string(done) +
                      " bytes: " + reason(error) + "; the previous file, if any, is unchanged";
-  const char* fix =
-      error == ENOSPC || error == EDQUOT ? "free disk space, or write to another disk" : "check the folder and its permissions";
+  const char* fix = error == EFBIG                       ? "raise the limit on file sizes (ulimit -f)"
+                    : error == EISDIR                    ? "name a file in it"
+                    : error == ENOSPC || error == EDQUOT ? "free disk space, or write to another disk"
+                                                         : "check the folder and its permissions";
   return fail(errc::write_failed, std::move(what), path, fix);
 }
 
@@ -131,37 +147,58 @@ inline result<file_bytes> read_file(const std::string& path) {
   return fail(errc::out_of_memory, "no memory for the file's " + std::to_string(capacity) + " bytes", path);
 }
 
-/// Replaces `path` by the concatenation of `parts`: a temporary in the same folder is written, synced and renamed, then the folder is
-/// synced. At every moment the path names the old file or the new one, whole; after a failure, the old one.
+namespace detail {
+
+/// Writes all parts, counting the bytes in `done`. False with errno.
+inline bool write_parts(int file, std::span<const std::span<const std::byte>> parts, std::size_t& done, const file_calls& calls) {
+  for (auto part : parts)
+    while (!part.empty()) {
+      const ssize_t put = calls.write(file, part.data(), part.size());
+      if (put < 0 && errno == EINTR) continue;
+      if (put == 0) errno = ENOSPC;
+      if (put <= 0) return false;
+      done += static_cast<std::size_t>(put);
+      part = part.subspan(static_cast<std::size_t>(put));
+    }
+  return true;
+}
+
+}  // namespace detail
+
+/// Makes `path` hold the concatenation of `parts`. A regular file is replaced: a temporary in the same folder is written, synced and renamed, then
+/// the folder is synced, so that at every moment the path names the old file or the new one, whole; after a failure, the old one. A symbolic link
+/// stays, and what it points to is replaced. A pipe or a device is written to, and stays what it is.
 ///
 /// @error write_failed with the call, the bytes written and the system's reason; the temporary is removed
 inline result<void> write_file(const std::string& path, std::span<const std::span<const std::byte>> parts, const file_calls& calls = {}) {
   std::size_t size = 0, done = 0;
   for (auto part : parts) size += part.size();
+  struct stat old{};
+  const bool there = calls.stat(path.c_str(), &old) == 0;
+  const std::string target = detail::target_of(path);
+  if (there && S_ISDIR(old.st_mode)) return detail::write_failure(path, "open", EISDIR, 0, size);
+  if (there && (target.empty() || !S_ISREG(old.st_mode))) {
+    detail::descriptor through(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+    if (through.get() < 0) return detail::write_failure(path, "open", errno, 0, size);
+    if (!detail::write_parts(through.get(), parts, done, calls)) return detail::write_failure(path, "write", errno, done, size);
+    if (through.close() != 0) return detail::write_failure(path, "close", errno, done, size);
+    return {};
+  }
   std::string temporary;
-  detail::descriptor file(detail::create_beside(path, temporary));
+  detail::descriptor file(detail::create_beside(target, temporary));
   if (file.get() < 0) return detail::write_failure(path, "creating a temporary", errno, 0, size);
   const auto give_up = [&](const char* call) {
     const int error = errno;
     ::unlink(temporary.c_str());
     return detail::write_failure(path, call, error, done, size);
   };
-  for (auto part : parts)
-    while (!part.empty()) {
-      const ssize_t put = calls.write(file.get(), part.data(), part.size());
-      if (put < 0 && errno == EINTR) continue;
-      if (put == 0) errno = ENOSPC;
-      if (put <= 0) return give_up("write");
-      done += static_cast<std::size_t>(put);
-      part = part.subspan(static_cast<std::size_t>(put));
-    }
-  struct stat old{};
-  if (::stat(path.c_str(), &old) == 0 && ::fchmod(file.get(), old.st_mode & 07777) != 0) return give_up("fchmod");
+  if (!detail::write_parts(file.get(), parts, done, calls)) return give_up("write");
+  if (there && ::fchmod(file.get(), old.st_mode & 07777) != 0) return give_up("fchmod");
   if (calls.sync(file.get()) != 0) return give_up("fsync");
   if (file.close() != 0) return give_up("close");
-  if (calls.rename(temporary.c_str(), path.c_str()) != 0) return give_up("rename");
+  if (calls.rename(temporary.c_str(), target.c_str()) != 0) return give_up("rename");
   // The new file is in place; only its survival of a power cut is open, which some file systems cannot promise at all.
-  const detail::descriptor folder(::open(detail::folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const detail::descriptor folder(::open(detail::folder_of(target).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() >= 0) static_cast<void>(calls.sync(folder.get()));
   return {};
 }

@@ -25,6 +25,7 @@ enum class fusion_bar : std::uint8_t {
   shape,
   output_shape,
   read_before,
+  overwritten,
   kept,
   reordered,
   inputs,
@@ -45,6 +46,7 @@ constexpr std::string_view text_of(fusion_bar b) {
     case fusion_bar::shape: return "has another shape than the result";
     case fusion_bar::output_shape: return "is a product, and the reader has an output of another shape";
     case fusion_bar::read_before: return "is read by a step in between";
+    case fusion_bar::overwritten: return "reads what a step in between overwrites";
     case fusion_bar::kept: return "is kept in memory of its own: a gradient, a parameter or an output";
     case fusion_bar::reordered: return "is read a second time in another order";
     case fusion_bar::inputs: return "would make more inputs than a step has";
@@ -104,10 +106,14 @@ class fusion {
   constexpr bool is_body(std::size_t i) const { return !g_.nodes[i].dead && g_.nodes[i].op == &info<op::elementwise>; }
 
   constexpr void find_readers() {
+    writes_.clear();
     for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
       const node& n = g_.nodes[i];
       if (n.dead || n.op->kind == op_kind::view) continue;
-      for (int k = 0; k < n.inputs(); ++k) note(g_.root(n.in[std::size_t(k)]), std::int32_t(i));
+      for (int k = 0; k < n.inputs(); ++k) {
+        note(g_.root(n.in[std::size_t(k)]), std::int32_t(i));
+        if ((n.op->inout >> k) & 1) writes_.push_back({i, g_.root(n.in[std::size_t(k)])});
+      }
     }
     for (const auto& o : g_.outputs) last_[std::size_t(g_.root(o.value))] = std::int32_t(g_.nodes.size());
   }
@@ -116,6 +122,11 @@ class fusion {
   trace& g_;
   epilogue_rule epilogues_;
   std::vector<std::int32_t> first_, last_;  // first reader of each root, and the last
+  struct write {
+    std::size_t node;
+    std::int32_t root;
+  };
+  std::vector<write> writes_;  // in place, in the order of the nodes
 
   constexpr void note(std::int32_t root, std::int32_t reader) {
     if (first_[std::size_t(root)] < 0) first_[std::size_t(root)] = reader;
@@ -149,7 +160,20 @@ class fusion {
       if (first_[std::size_t(out)] >= 0 && first_[std::size_t(out)] < std::int32_t(i)) return fusion_bar::read_before;
       if (g_.values[std::size_t(out)].base >= 0 || g_.values[std::size_t(out)].kind != value_kind::temp) return fusion_bar::kept;
     }
-    return fusion_bar::none;
+    return overwritten_between(a, j, i) ? fusion_bar::overwritten : fusion_bar::none;
+  }
+  /// Whether a node between j and i writes in place what a, which is node j, reads: moved behind it, a would read other numbers.
+  constexpr bool overwritten_between(const node& a, std::size_t j, std::size_t i) const {
+    std::size_t low = 0, high = writes_.size();
+    while (low < high) {
+      const auto middle = low + (high - low) / 2;
+      if (writes_[middle].node <= j) low = middle + 1;
+      else high = middle;
+    }
+    for (; low < writes_.size() && writes_[low].node < i; ++low)
+      for (int k = 0; k < a.inputs(); ++k)
+        if (g_.root(a.in[std::size_t(k)]) == writes_[low].root) return true;
+    return false;
   }
 
   /// Lets the producer of v join node i. True where it did.

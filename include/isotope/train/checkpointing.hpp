@@ -1,7 +1,7 @@
 #pragma once
 /// A session and its run state, to and from a folder of checkpoints.
 #include <isotope/core/error.hpp>
-#include <isotope/io/checkpoint_folder.hpp>
+#include <isotope/io/checkpoint_writer.hpp>
 #include <isotope/train/session.hpp>
 #include <isotope/train/state.hpp>
 
@@ -90,7 +90,7 @@ inline result<run_state> state_from(const io::training_state& s, const std::stri
 /// The checkpoint store of a run that keeps its checkpoints in a folder.
 class folder_store {
  public:
-  folder_store(io::checkpoint_folder folder, run_identity identity) : folder_(std::move(folder)), identity_(std::move(identity)) {}
+  folder_store(io::checkpoint_writer folder, run_identity identity) : folder_(std::move(folder)), identity_(std::move(identity)) {}
 
   /// @error non_finite: a parameter is NaN or infinite, nothing is written, so the last good checkpoint stays the newest; write_failed
   template <TrainingSession S> result<std::string> save(S& session, const run_state& state, bool best) {
@@ -116,7 +116,7 @@ class folder_store {
   }
 
  private:
-  io::checkpoint_folder folder_;
+  io::checkpoint_writer folder_;
   run_identity identity_;
   std::vector<std::vector<float>> values_;  // reused from save to save
 };

@@ -1,0 +1,69 @@
+#pragma once
+/// The one writer of a folder of checkpoints. It holds a lock on `writer.lock` in the folder, which the system takes back when the process ends,
+/// whatever ends it; the file names the process. Only who holds the lock removes files.
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <isotope/core/error.hpp>
+#include <isotope/io/checkpoint_folder.hpp>
+#include <isotope/io/file_lock.hpp>
+
+namespace isotope::io {
+
+/// Copies share the lock.
+class checkpoint_writer : public checkpoint_folder {
+ public:
+  /// Makes the folder if it is missing, takes its lock and removes what a killed writer left there.
+  ///
+  /// @param keep  how many step files stay after a save, at least 1
+  /// @error invalid_argument: keep < 1; in_use: another process writes there, with its number; write_failed: the folder or the lock cannot be made
+  static result<checkpoint_writer> open(const std::string& path, int keep = 3) {
+    if (keep < 1) return fail(errc::invalid_argument, "keeping " + std::to_string(keep) + " checkpoints", path, "keep at least 1");
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (error || !std::filesystem::is_directory(path, error))
+      return fail(errc::write_failed, "cannot make the checkpoint folder: " + (error ? error.message() : "a file has its name"), path,
+                  "check the path and its permissions");
+    auto lock = file_lock::take((std::filesystem::path(path) / lock_name).string());
+    if (!lock) return fail(lock.error().code, lock.error().what, path, "let that process end, or name another folder");
+    checkpoint_writer writer(path, keep, std::make_shared<file_lock>(*std::move(lock)));
+    for (const std::string& file : writer.names())
+      if (const auto mark = file.find(temporary_mark);
+          mark != file.npos && (step_of(file.substr(0, mark)) >= 0 || file.substr(0, mark) == best_name))
+        std::filesystem::remove(writer.path_ / file, error);
+    return writer;
+  }
+
+  /// Saves under the step's name, then removes all but the `keep` newest of the steps up to it. Later steps, of an abandoned run, stay.
+  ///
+  /// @error as save_checkpoint; nothing is removed then
+  result<void> save(const checkpoint_view& view, const file_calls& calls = {}) const {
+    if (auto saved = save_checkpoint(path_of(view.state.step), view, calls); !saved) return saved;
+    auto old = list();
+    std::erase_if(old, [&](const entry& e) { return e.step > view.state.step; });
+    std::error_code ignored;
+    for (std::size_t i = 0; i + static_cast<std::size_t>(keep_) < old.size(); ++i) std::filesystem::remove(old[i].path, ignored);
+    return {};
+  }
+
+  /// Saves as the best so far. @error as save_checkpoint
+  result<void> save_best(const checkpoint_view& view, const file_calls& calls = {}) const {
+    return save_checkpoint(best_path(), view, calls);
+  }
+
+  static constexpr const char* lock_name = "writer.lock";
+
+ private:
+  checkpoint_writer(const std::string& path, int keep, std::shared_ptr<file_lock> lock)
+      : checkpoint_folder(path), keep_(keep), lock_(std::move(lock)) {}
+
+  int keep_;
+  std::shared_ptr<file_lock> lock_;
+};
+
+}  // namespace isotope::io
