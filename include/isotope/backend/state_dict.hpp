@@ -1,5 +1,6 @@
 #pragma once
 /// What sessions of every backend ask of a plan: its slots and ports by name.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -29,6 +30,20 @@ inline result<const port*> typed_port(std::span<const port> ports, std::string_v
     return fail(errc::invalid_argument, std::string(label) + " holds " + std::string(name_of(p->where.type)), "session",
                 "ask for that type");
   return p;
+}
+/// The input of one plan that has the name, format and size of another plan's input; null where there is none.
+inline const port* same_port(std::span<const port> ports, const port& as) {
+  const port* p = find_port(ports, as.label.view());
+  return p != nullptr && p->where.type == as.where.type && p->where.dims == as.where.dims ? p : nullptr;
+}
+/// @error as `to`; invalid_argument for another length
+template <class E> result<void> copy_to_input(const result<std::span<E>>& to, std::span<const E> from, std::string_view label) {
+  if (!to) return to.error();
+  if (to->size() != from.size())
+    return fail(errc::invalid_argument,
+                "the buffer has " + std::to_string(from.size()) + " elements, the input " + std::to_string(to->size()), std::string(label));
+  std::copy(from.begin(), from.end(), to->begin());
+  return {};
 }
 /// Whether a batch has the ids that a plan's inputs hold.
 inline bool fits(std::span<const port> ports, const batch& b) {

@@ -4,7 +4,8 @@ namespace plan_test {
 template <class P, class K> using on = on_cpu<P, K>;
 using every_target =
     ::testing::Types<on<isotope::precision::f32, isotope::kernels::reference>, on<isotope::precision::bf16, isotope::kernels::reference>,
-                     on<isotope::precision::f32, isotope::kernels::portable>, on<isotope::precision::bf16, isotope::kernels::portable>>;
+                     on<isotope::precision::f32, isotope::kernels::portable>, on<isotope::precision::bf16, isotope::kernels::portable>,
+                     on<isotope::precision::f32, isotope::kernels::native>, on<isotope::precision::bf16, isotope::kernels::native>>;
 
 /// How many of so many random programs a backend can afford.
 constexpr int affordable(int cases) { return cases; }

@@ -16,7 +16,10 @@ template <class E> class buffer {
                 "a buffer holds plain numbers: objects with destructors or pointers cannot live on a device");
 
  public:
+  /// @error invalid_argument: a negative length, or more than 2^40 elements; out_of_memory
   static result<buffer> allocate(std::int64_t length, std::shared_ptr<thread_pool> owner) {
+    if (length < 0 || length > max_elements)
+      return fail(errc::invalid_argument, "a buffer of " + std::to_string(length) + " elements", "device", "ask for 0 to 2^40");
     auto memory = arena::allocate(length * std::int64_t(sizeof(E)));
     if (!memory) return memory.error();
     buffer b;

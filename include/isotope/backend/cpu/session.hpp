@@ -96,10 +96,19 @@ template <Target T> class session {
     }
     clear(value_kind::state);
     clear(value_kind::grad);
+    step_count_ = 0;
   }
 
-  /// The bytes of an input, to be filled before a step. @error not_found, with the names there are
+  /// The elements of an input, to be filled between steps. Every later step reads them, in all its micro-batches, until they are written again; a
+  /// batch takes the place of "tokens" and "targets". The evaluation reads them, too, where its plan has the input in the same format and size.
+  /// @error not_found, with the names there are
   template <class E> result<std::span<E>> input(std::string_view label) { return port_span<E>(plan_.inputs, base_, label, "input"); }
+  /// The elements of an input that the evaluation plan alone has, or in another size; as `input`. @error not_found, with the names there are
+  template <class E> result<std::span<E>> evaluation_input(std::string_view label) {
+    if (const port* p = find_port(eval_.plan().inputs, label); p != nullptr && same_port(plan_.inputs, *p) != nullptr)
+      return input<E>(label);
+    return port_span<E>(eval_.plan().inputs, eval_base_, label, "input of the evaluation");
+  }
   /// The bytes of an output after a step. @error not_found, with the names there are
   template <class E> result<std::span<E>> output(std::string_view label) { return port_span<E>(plan_.outputs, base_, label, "output"); }
 
@@ -107,15 +116,9 @@ template <Target T> class session {
   template <class E> result<void> upload(std::string_view label, const buffer<E>& from) {
     if (!from.on(pool_))
       return fail(errc::wrong_device, "the buffer belongs to another device", std::string(label), "allocate it on the session's device");
-    auto to = input<E>(label);
-    if (!to) return to.error();
-    if (to->size() != from.span().size())
-      return fail(errc::invalid_argument,
-                  "the buffer has " + std::to_string(from.span().size()) + " elements, the input " + std::to_string(to->size()),
-                  std::string(label));
-    std::copy(from.span().begin(), from.span().end(), to->begin());
-    counters_.bytes_in += std::int64_t(to->size_bytes());
-    return {};
+    const auto to = input<E>(label);
+    if (to) counters_.bytes_in += std::int64_t(to->size_bytes());
+    return copy_to_input(to, from.span(), label);
   }
 
   /// One optimiser step on what the inputs hold; `active` is the set of phases, for callers that accumulate by hand.
@@ -146,10 +149,12 @@ template <Target T> class session {
   step_report step(std::span<const batch> batches, const step_scalars& given) {
     step_report r{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN(), true};
     if (batches.empty() || (batches.size() > 1 && !accumulates(plan_))) return r;
+    for (const batch& b : batches)
+      if (!fits(plan_.inputs, b)) return r;
     step_scalars x = given;
     x.gradient_scale = given.gradient_scale / float(batches.size());
     for (std::size_t i = 0; i < batches.size(); ++i) {
-      if (!fill_inputs(plan_.inputs, base_, batches[i])) return r;
+      fill_inputs(plan_.inputs, base_, batches[i]);
       counters_.bytes_in += std::int64_t(batches[i].tokens.size_bytes() + batches[i].targets.size_bytes());
       x.counter = given.counter + i;
       const bool last = i + 1 == batches.size();
@@ -164,7 +169,12 @@ template <Target T> class session {
   /// Mean loss of one batch by the evaluation plan; NaN without one.
   double evaluate(const batch& b) {
     const auto& p = eval_.plan();
-    if (p.steps.empty() || !fill_inputs(p.inputs, eval_base_, b)) return std::numeric_limits<double>::quiet_NaN();
+    if (p.steps.empty() || !fits(p.inputs, b)) return std::numeric_limits<double>::quiet_NaN();
+    for (const port& to : p.inputs)
+      if (const port* from = same_port(plan_.inputs, to); from != nullptr)
+        std::memcpy(eval_base_[std::size_t(to.where.region)] + to.where.at, base_[std::size_t(from->where.region)] + from->where.at,
+                    std::size_t(from->where.bytes));
+    fill_inputs(p.inputs, eval_base_, b);
     counters_.bytes_in += std::int64_t(b.tokens.size_bytes() + b.targets.size_bytes());
     counters_.launches += eval_.run(phase_always);
     ++counters_.evaluations;

@@ -186,8 +186,10 @@ class context {
     if (all.empty())
       return fail(errc::no_device, "the Vulkan loader found no device", "vulkan",
                   "install the driver of the GPU, or apt-get install mesa-vulkan-drivers for the processor");
+    const bool index = !asked.empty() && asked.find_first_not_of("0123456789") == asked.npos;  // digits alone, whatever names hold
     const auto matches = [&](std::size_t i) {
-      return asked.empty() || asked == std::to_string(i) || asked == name_of(all[i].kind) || contains_ignoring_case(all[i].name, asked);
+      if (index) return asked == std::to_string(i);
+      return asked.empty() || asked == name_of(all[i].kind) || contains_ignoring_case(all[i].name, asked);
     };
     const physical* unfit = nullptr;
     for (std::size_t i = 0; i < all.size(); ++i)

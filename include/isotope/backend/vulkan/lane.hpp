@@ -1,5 +1,6 @@
 #pragma once
 /// What one step in flight needs of its own, so that the host fills one lane while the device works on the other.
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -9,6 +10,7 @@
 
 #include "../state_dict.hpp"
 #include "loaded_plan.hpp"
+#include "session_counters.hpp"
 
 namespace isotope::vulkan {
 
@@ -16,8 +18,11 @@ struct lane {
   memory upload;    // scalars, inputs, inputs of the evaluation
   memory readback;  // outputs, outputs of the evaluation
   loaded_plan train, evaluate;
-  std::vector<std::byte> shadow;  // the inputs as they were written last; empty: unknown
+  std::vector<std::byte> shadow;  // what was written to the upload memory, which is slow to read
   std::uint64_t pending = 0;      // what the device's timeline reaches when the lane is free
+  pending_step uncollected;       // the submitted step whose report nobody has asked for
+  std::uint64_t finished = 0;     // the submitted step that ended before anybody asked, and its report
+  step_report report;
 
   /// @error out_of_memory
   static result<lane> allocate(const std::shared_ptr<context>& device, std::int64_t upload_bytes, std::int64_t readback_bytes) {
@@ -30,6 +35,7 @@ struct lane {
     l.readback = std::move(*down);
     std::memset(l.upload.mapped(), 0, std::size_t(l.upload.bytes()));
     std::memset(l.readback.mapped(), 0, std::size_t(l.readback.bytes()));
+    l.shadow.assign(std::size_t(upload_bytes), std::byte{});
     return l;
   }
 
@@ -37,31 +43,27 @@ struct lane {
     train.forget();
     evaluate.forget();
   }
-  /// Writes a batch into the inputs that start `first` bytes into the upload memory, where it differs from what is there or `always`. Returns the
-  /// bytes written.
-  std::int64_t put(std::span<const port> ports, std::int64_t first, const batch& b, bool always) {
-    if (shadow.empty()) {
-      shadow.assign(std::size_t(upload.bytes()), std::byte{});
-      always = true;
-    }
-    std::int64_t written = 0;
-    const auto copy = [&](std::string_view label, std::span<const std::int32_t> from) {
-      const port* p = find_port(ports, label);
-      if (p == nullptr || from.empty()) return;
-      const auto at = std::size_t(first + p->where.at);
-      if (!always && std::memcmp(shadow.data() + at, from.data(), from.size_bytes()) == 0) return;
-      std::memcpy(shadow.data() + at, from.data(), from.size_bytes());
-      std::memcpy(upload.mapped() + at, from.data(), from.size_bytes());
-      written += std::int64_t(from.size_bytes());
-    };
-    copy("tokens", b.tokens);
-    copy("targets", b.targets);
-    return written;
+  /// Writes `bytes` at `at` of the upload memory where they differ from what is there, or `always`. Returns the bytes written.
+  std::int64_t put(std::int64_t at, std::span<const std::byte> bytes, bool always) {
+    std::byte* before = shadow.data() + at;
+    if (bytes.empty() || (!always && std::memcmp(before, bytes.data(), bytes.size()) == 0)) return 0;
+    std::memcpy(before, bytes.data(), bytes.size());
+    std::memcpy(upload.mapped() + at, bytes.data(), bytes.size());
+    return std::int64_t(bytes.size());
   }
   /// An output of one number, `first` bytes into the readback memory; 0 where there is none.
   double number(std::span<const port> ports, std::string_view label, std::int64_t first = 0) const {
     const port* p = find_port(ports, label);
     return p == nullptr ? 0 : number_at(readback.mapped() + first + p->where.at, p->where.type);
+  }
+  /// Loss and norm of a training step that is done.
+  step_report read_report(std::span<const port> ports) const {
+    readback.pull();
+    step_report r;
+    r.loss = number(ports, "loss");
+    r.grad_norm = norm(ports, "grad_norm");
+    r.skipped = !std::isfinite(r.loss) || !std::isfinite(r.grad_norm);
+    return r;
   }
   /// The norm that an output holds in one number or by tensor; 0 where there is none.
   double norm(std::span<const port> ports, std::string_view label) const {

@@ -21,6 +21,17 @@ struct session_parts {
   std::unique_ptr<word_memory> words;
   command_pool commands;
   weight_scores scores;
+
+  static result<std::unique_ptr<session_parts>> create(std::shared_ptr<context> device, std::shared_ptr<pipelines> made) {
+    auto parts = std::make_unique<session_parts>();
+    parts->words = std::make_unique<word_memory>(device);
+    auto pool = command_pool::create(device);
+    if (!pool) return pool.error();
+    parts->commands = std::move(*pool);
+    parts->device = std::move(device);
+    parts->made = std::move(made);
+    return parts;
+  }
 };
 
 /// One plan for one lane of a session.

@@ -2,7 +2,6 @@
 /// A loaded program: parameters, optimiser state and activations in one arena, the steps recorded as command buffers.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "../state_dict.hpp"
 #include "arena_layout.hpp"
 #include "buffer.hpp"
+#include "host_inputs.hpp"
 #include "lane.hpp"
 #include "launch_times.hpp"
 #include "session_counters.hpp"
@@ -35,14 +35,10 @@ template <Target T> class session {
                               std::shared_ptr<pipelines> made) {
     if (auto r = same_parameters(plan, evaluation); !r) return r.error();
     session s;
-    s.parts_ = std::make_unique<session_parts>();
-    s.parts_->device = std::move(device);
-    s.parts_->made = std::move(made);
-    s.parts_->words = std::make_unique<word_memory>(s.parts_->device);
+    auto parts = session_parts::create(std::move(device), std::move(made));
+    if (!parts) return parts.error();
+    s.parts_ = *std::move(parts);
     s.plan_ = plan;
-    auto pool = command_pool::create(s.parts_->device);
-    if (!pool) return pool.error();
-    s.parts_->commands = std::move(*pool);
     auto moving = transfer::create(s.parts_->commands);
     if (!moving) return moving.error();
     s.transfer_ = std::move(*moving);
@@ -74,6 +70,7 @@ template <Target T> class session {
   /// Sets every parameter from its initializer, the same bits for the same seed on any machine; moments to zero.
   void initialize(std::uint64_t seed) {
     drain();
+    step_count_ = 0;
     std::vector<float> x;
     for (std::size_t k = 0; k < plan_.slots.size(); ++k) {
       const slot& s = plan_.slots[k];
@@ -85,14 +82,12 @@ template <Target T> class session {
     keep(transfer_.clear(arena_, layout_[value_kind::grad], plan_.totals.region[std::size_t(value_kind::grad)]));
   }
 
-  /// The bytes of an input, in memory that the device reads: to be filled before `run`, best in ascending order and never read.
-  /// @error not_found, with the names there are
-  template <class E> result<std::span<E>> input(std::string_view label) {
-    auto p = typed_port(plan_.inputs, label, std::int64_t(sizeof(E)), "input");
-    if (!p) return p.error();
-    lanes_[0].shadow.clear();  // the caller writes past it
-    return std::span<E>(reinterpret_cast<E*>(lanes_[0].upload.mapped() + head + (*p)->where.at), std::size_t((*p)->where.dims.count()));
-  }
+  /// The elements of an input, in memory of the host: to be filled at any time, also while a step is in flight, which has a copy. Every later step
+  /// reads them, in all its micro-batches, until they are written again; a batch takes the place of "tokens" and "targets". The evaluation reads
+  /// them, too, where its plan has the input in the same format and size. @error not_found, with the names there are
+  template <class E> result<std::span<E>> input(std::string_view label) { return inputs_.of_training<E>(label); }
+  /// The elements of an input that the evaluation plan alone has, or in another size; as `input`. @error not_found, with the names there are
+  template <class E> result<std::span<E>> evaluation_input(std::string_view label) { return inputs_.of_evaluation<E>(label); }
   /// The bytes of an output after a step. @error not_found, with the names there are
   template <class E> result<std::span<E>> output(std::string_view label) {
     auto p = typed_port(plan_.outputs, label, std::int64_t(sizeof(E)), "output");
@@ -105,15 +100,7 @@ template <Target T> class session {
   template <class E> result<void> upload(std::string_view label, const buffer<E>& from) {
     if (!from.on(parts_->device))
       return fail(errc::wrong_device, "the buffer belongs to another device", std::string(label), "allocate it on the session's device");
-    auto to = input<E>(label);
-    if (!to) return to.error();
-    if (to->size() != from.span().size())
-      return fail(errc::invalid_argument,
-                  "the buffer has " + std::to_string(from.span().size()) + " elements, the input " + std::to_string(to->size()),
-                  std::string(label));
-    std::copy(from.span().begin(), from.span().end(), to->begin());
-    counters_.bytes_in += std::int64_t(to->size_bytes());
-    return {};
+    return copy_to_input(input<E>(label), from.span(), label);
   }
 
   /// One optimiser step on what the inputs hold; `active` is the set of phases, for callers that accumulate by hand.
@@ -124,7 +111,7 @@ template <Target T> class session {
     drain();
     const auto all = lanes_[0].train.dispatches(active);
     if (!broken_.what.empty() || !keep(parts_->made->make(all))) return nothing();
-    put_scalars(lanes_[0], x);
+    put_host_data(lanes_[0], x);
     auto done = run_one_by_one(*parts_, all, after);
     if (!done) return keep(done.error()), nothing();
     ++counters_.steps;
@@ -139,7 +126,7 @@ template <Target T> class session {
   }
   /// Copies a batch into the inputs, for `run` and `observe`. @error invalid_argument for another size than the plan's
   result<void> put(const batch& b) {
-    if (fill(0, b, plan_.inputs, head)) return {};
+    if (inputs_.take(b, inputs_.train)) return {};
     return fail(errc::invalid_argument, "the batch has another size than the plan's inputs", "session");
   }
   /// As `run`, with a clock around each launch, which keeps them from overlapping. @error missing_feature where the queue has no clock
@@ -147,7 +134,7 @@ template <Target T> class session {
     drain();
     const auto all = lanes_[0].train.dispatches(active);
     if (auto r = parts_->made->make(all); !r) return r.error();
-    put_scalars(lanes_[0], x);
+    put_host_data(lanes_[0], x);
     auto r = time_launches(parts_->commands, *parts_->made, all, plan_barriers(all));
     if (!r) {
       if (r.error().code != errc::missing_feature) keep(r.error());
@@ -162,7 +149,8 @@ template <Target T> class session {
   /// NaN; so it is when the device failed: `status` says how.
   step_report step(std::span<const batch> batches, const step_scalars& given) {
     if (batches.empty() || (batches.size() > 1 && !accumulates(plan_))) return nothing();
-    step_report r = nothing();
+    for (const batch& b : batches)
+      if (!fits(plan_.inputs, b)) return nothing();
     std::array<std::optional<pending_step>, 2> flying;
     for (std::size_t i = 0; i < batches.size(); ++i) {
       const bool last = i + 1 == batches.size();
@@ -170,42 +158,49 @@ template <Target T> class session {
       x.gradient_scale = given.gradient_scale / float(batches.size());
       x.counter = given.counter + i;
       const std::size_t turn = i % lanes_.size();
-      if (flying[turn]) r = collect(*flying[turn]);
-      if (!fill(turn, batches[i], plan_.inputs, head)) return nothing();
+      if (flying[turn]) collect(*flying[turn]);
+      inputs_.take(batches[i], inputs_.train);
       flying[turn] = start(turn, x, std::uint8_t((i == 0 ? phase_first : phase_later) | (last ? phase_last : 0)));
     }
     const std::size_t end = (batches.size() - 1) % lanes_.size();
     if (flying[end ^ 1]) collect(*flying[end ^ 1]);
-    r = collect(*flying[end]);
+    step_report r = collect(*flying[end]);
     r.loss /= double(batches.size());
     return r;
   }
 
-  /// Submits a step over one batch and returns at once; two may be in flight. The report comes from `collect`.
+  /// Submits a step over one batch and returns at once; two may be in flight, a third waits for the first. The report comes from `collect`, where two
+  /// submitted steps are the most whose reports are kept. A batch of another size than the plan's is not submitted; its report is skipped.
   pending_step submit(const batch& b, const step_scalars& x) {
+    if (!inputs_.take(b, inputs_.train)) return {};
     next_lane_ ^= 1;
-    auto& l = lanes_[next_lane_];
-    if (l.pending != 0) keep(parts_->device->wait(std::exchange(l.pending, 0)));
-    if (!fill(next_lane_, b, plan_.inputs, head)) return {};
     auto p = start(next_lane_, x, phase_first | phase_last);
     p.asynchronous = p.value != 0;
     in_flight_ += p.asynchronous ? 1 : 0;
+    if (p.asynchronous) lanes_[p.lane].uncollected = p;
     return p;
   }
   /// Waits for a step and reads its loss and norm.
   step_report collect(const pending_step& p) {
-    if (p.value == 0 || !keep(parts_->device->wait(p.value))) return nothing();
+    if (p.value == 0) return nothing();
     auto& l = lanes_[p.lane];
+    if (p.asynchronous) {
+      if (l.uncollected.value == p.value) settle(l);
+      return l.finished == p.value ? l.report : nothing();
+    }
+    if (!keep(parts_->device->wait(p.value))) return nothing();
     if (l.pending == p.value) l.pending = 0;
-    if (p.asynchronous) --in_flight_;
     return read_report(p);
   }
 
   /// Mean loss of one batch by the evaluation plan; NaN without one.
   double evaluate(const batch& b) {
     auto& l = lanes_[0];
-    if (l.evaluate.plan().steps.empty() || !settle(l) || !fill(0, b, l.evaluate.plan().inputs, eval_input_))
+    if (l.evaluate.plan().steps.empty() || !fits(l.evaluate.plan().inputs, b) || !settle(l))
       return std::numeric_limits<double>::quiet_NaN();
+    inputs_.share();
+    inputs_.take(b, inputs_.evaluation);
+    put_inputs(l, inputs_.evaluation);
     auto v = l.evaluate.prepare(phase_always, {});
     if (!v) return keep(v.error()), std::numeric_limits<double>::quiet_NaN();
     auto value = parts_->device->submit((*v)->commands);
@@ -262,7 +257,7 @@ template <Target T> class session {
   memory& arena() { return arena_; }
   transfer& staging() { return transfer_; }
   /// Writes the scalars that the next dispatches of lane 0 read, for those who start them one by one.
-  void set_scalars(const step_scalars& x) { put_scalars(lanes_[0], x); }
+  void set_scalars(const step_scalars& x) { put_host_data(lanes_[0], x); }
 
  private:
   static constexpr dtype accum = accum_of(T::precision::type);
@@ -277,19 +272,28 @@ template <Target T> class session {
   arena_layout layout_;
   std::int64_t eval_input_ = 0, eval_output_ = 0;  // of the evaluation, in the lanes' memory
   std::array<vulkan::lane, 2> lanes_;
+  host_inputs inputs_;
   std::size_t next_lane_ = 0;
   int in_flight_ = 0;
-  std::int64_t planned_ = 0, step_count_ = 0;
+  std::int64_t planned_ = 0, step_count_ = 0, last_step_ = 0;
   session_counters counters_;
   failure broken_;
 
   session() = default;
-
   bool keep(const result<void>& r) {
     if (!r && broken_.what.empty()) broken_ = r.error();
     return r.ok();
   }
-  bool settle(vulkan::lane& l) { return l.pending == 0 || keep(parts_->device->wait(std::exchange(l.pending, 0))); }
+  /// Waits until the lane is free. The report of a submitted step is read now, since the next step overwrites it.
+  bool settle(vulkan::lane& l) {
+    const bool well = l.pending == 0 || keep(parts_->device->wait(std::exchange(l.pending, 0)));
+    if (const auto p = std::exchange(l.uncollected, {}); p.value != 0) {
+      --in_flight_;
+      l.finished = p.value;
+      l.report = well ? read_report(p) : nothing();
+    }
+    return well;
+  }
   /// Nothing of this session runs afterwards.
   void drain() {
     if (parts_ == nullptr) return;
@@ -306,6 +310,7 @@ template <Target T> class session {
     arena_ = std::move(*m);
     eval_input_ = head + region(plan_, value_kind::input);
     eval_output_ = region(plan_, value_kind::output);
+    inputs_ = host_inputs({plan_.inputs, head}, {evaluation.inputs, eval_input_}, eval_input_ + region(evaluation, value_kind::input));
     planned_ = layout_.bytes + transfer_.bytes() + word_memory::chunk;
     for (auto& l : lanes_) {
       auto made = lane::allocate(parts_->device, eval_input_ + region(evaluation, value_kind::input),
@@ -342,7 +347,6 @@ template <Target T> class session {
     counters_.bytes_in += std::int64_t(sizeof s);
     last_step_ = s.given.optimizer_step;
   }
-  std::int64_t last_step_ = 0;
 
   void note(const loaded_plan::variant& v) {
     counters_.launches += std::int64_t(v.dispatches.size());
@@ -354,7 +358,7 @@ template <Target T> class session {
     if (!broken_.what.empty() || !settle(l)) return {};
     auto v = l.train.prepare(active, x.sizes);
     if (!v) return keep(v.error()), pending_step{};
-    put_scalars(l, x);
+    put_host_data(l, x);
     auto value = parts_->device->submit((*v)->commands);
     if (!value) return keep(value.error()), pending_step{};
     l.pending = *value;
@@ -363,24 +367,21 @@ template <Target T> class session {
     return {*value, k, active, last_step_, false};
   }
 
-  /// Writes a batch where it differs from what is there. False where its size is not the plan's.
-  bool fill(std::size_t k, const batch& b, std::span<const port> ports, std::int64_t first) {
-    auto& l = lanes_[k];
-    if (!fits(ports, b) || !settle(l)) return false;
-    counters_.bytes_in += l.put(ports, first, b, parts_->device->options.diagnose.force_upload);
-    return true;
+  void put_inputs(vulkan::lane& l, const host_inputs::region& from) {
+    counters_.bytes_in += inputs_.put(l, from, parts_->device->options.diagnose.force_upload);
+  }
+  /// What the next step of a lane that is free reads from the host.
+  void put_host_data(vulkan::lane& l, const step_scalars& x) {
+    put_scalars(l, x);
+    put_inputs(l, inputs_.train);
   }
   /// Loss and norm of a step that is done.
   step_report read_report(const pending_step& p) {
     if (parts_->device->options.diagnose.no_readback) return nothing();
-    const auto& l = lanes_[p.lane];
-    l.readback.pull();
-    step_report r;
-    r.loss = l.number(plan_.outputs, "loss");
-    r.grad_norm = l.norm(plan_.outputs, "grad_norm");
+    const step_report r = lanes_[p.lane].read_report(plan_.outputs);
     counters_.bytes_out += report_bytes(plan_);
-    r.skipped = !std::isfinite(r.loss) || !std::isfinite(r.grad_norm);
-    if ((p.active & phase_last) != 0 && !r.skipped) step_count_ = p.optimizer_step;
+    if ((p.active & phase_last) != 0 && !r.skipped)
+      step_count_ = p.asynchronous ? std::max(step_count_, p.optimizer_step) : p.optimizer_step;  // lanes may end in either order
     return r;
   }
   result<void> put_parameter(const slot& s, std::span<const float> x) {

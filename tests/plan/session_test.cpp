@@ -1,0 +1,195 @@
+/// What a session of any backend promises: which inputs a run reads, what a batch replaces, what is refused before anything runs, how steps are counted.
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "outcome.hpp"
+
+using namespace plan_test;
+
+namespace session_test {
+
+/// A mean over classes whose scores an input scales: besides ids, a program may read anything.
+struct scaled_classes {
+  int rows = 4;
+  template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
+    const auto tokens = s.input("tokens", {rows}, isotope::dtype::i32), targets = s.input("targets", {rows}, isotope::dtype::i32);
+    const auto gain = cast(s.input("gain", {1, 8}, isotope::dtype::f32), s.machine->program());
+    return cross_entropy(embedding(s.param("w", {8, 8}, isotope::init::normal(1)), tokens) * gain, targets);
+  }
+};
+/// The same, without the input.
+struct classes {
+  template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
+    const auto tokens = s.input("tokens", {4}, isotope::dtype::i32), targets = s.input("targets", {4}, isotope::dtype::i32);
+    return cross_entropy(embedding(s.param("w", {8, 8}, isotope::init::normal(1)), tokens), targets);
+  }
+};
+const std::vector<std::int32_t> ids{1, 2, 3, 4}, next{2, 3, 4, 5}, zeros(4, 0), short_ids(3, 1);
+const isotope::batch one{ids, next}, other{next, zeros}, bad{short_ids, next};
+
+template <class T> class sessions : public testing::Test {
+ public:
+  using session = session_of<T>;
+  static isotope::training_options still(bool accumulate = false) {
+    return {.optimizer = isotope::optimizer_kind::none, .accumulate = accumulate};
+  }
+  template <class Model> static session open(const Model& model, const isotope::training_options& o) {
+    auto evaluation = isotope::plan_inference<T>(model);
+    EXPECT_TRUE(evaluation.ok()) << evaluation.error().line();
+    auto device = opened<T>(2);
+    auto s = device->load(planned<T>(model, o), *std::move(evaluation));
+    EXPECT_TRUE(s.ok()) << s.error().line();
+    s->initialize(3);
+    return *std::move(s);
+  }
+  static void gain(session& s, float x) {
+    const auto to = s.template input<float>("gain");
+    ASSERT_TRUE(to.ok());
+    for (float& v : *to) v = x;
+  }
+  static double loss(session& s, std::span<const isotope::batch> batches) { return s.step(batches, scalars()).loss; }
+  static double loss(session& s, const isotope::batch& b) { return loss(s, {&b, 1}); }
+};
+TYPED_TEST_SUITE(sessions, every_target, target_name);
+
+TYPED_TEST(sessions, every_micro_batch_reads_the_inputs_that_no_batch_replaces) {
+  using F = TestFixture;
+  auto s = F::open(scaled_classes{}, F::still(true));
+  F::gain(s, 2);
+  const double once = F::loss(s, one);
+  const std::array<isotope::batch, 3> thrice{one, one, one};
+  EXPECT_EQ(F::loss(s, thrice), once);
+  F::gain(s, 3);
+  const double larger = F::loss(s, one);
+  EXPECT_NE(larger, once);
+  EXPECT_EQ(F::loss(s, thrice), larger);
+  if constexpr (requires { s.submit(one, scalars()); })
+    for (int k = 0; k < 3; ++k) EXPECT_EQ(s.collect(s.submit(one, scalars())).loss, larger) << k;
+}
+
+TYPED_TEST(sessions, the_evaluation_reads_the_inputs_of_training_and_its_own) {
+  using F = TestFixture;
+  auto s = F::open(scaled_classes{}, F::still());
+  F::gain(s, 2);
+  const double loss = F::loss(s, one);
+  EXPECT_NEAR(s.evaluate(one), loss, std::abs(loss) * 1e-5);
+  auto device = opened<TypeParam>(1);
+  auto alone = device->load(planned<TypeParam>(classes{}, F::still()), *isotope::plan_inference<TypeParam>(scaled_classes{}));
+  ASSERT_TRUE(alone.ok()) << alone.error().line();
+  alone->initialize(3);
+  EXPECT_FALSE(alone->template input<float>("gain").ok());
+  const auto own = alone->template evaluation_input<float>("gain");
+  ASSERT_TRUE(own.ok()) << own.error().line();
+  for (float& v : *own) v = 2;
+  EXPECT_EQ(alone->evaluate(one), s.evaluate(one));
+  EXPECT_FALSE(alone->template evaluation_input<float>("loss").ok());
+}
+
+TYPED_TEST(sessions, a_batch_takes_the_place_of_ids_that_were_written_by_hand) {
+  using F = TestFixture;
+  auto s = F::open(classes{}, F::still());
+  const double fresh = F::loss(s, other);
+  const auto tokens = s.template input<std::int32_t>("tokens"), targets = s.template input<std::int32_t>("targets");
+  ASSERT_TRUE(tokens.ok() && targets.ok());
+  std::fill(tokens->begin(), tokens->end(), 5);
+  std::fill(targets->begin(), targets->end(), 7);
+  EXPECT_NE(s.run(scalars()).loss, fresh);
+  const double evaluated = s.evaluate(other);
+  EXPECT_EQ(F::loss(s, other), fresh);
+  EXPECT_EQ(s.evaluate(other), evaluated);
+}
+
+TYPED_TEST(sessions, a_batch_of_another_size_is_refused_before_any_micro_batch_runs) {
+  using F = TestFixture;
+  auto s = F::open(classes{}, {.optimizer = isotope::optimizer_kind::sgd, .accumulate = true});
+  auto untouched = F::open(classes{}, {.optimizer = isotope::optimizer_kind::sgd, .accumulate = true});
+  const auto steps = s.counters().steps;
+  const std::array<isotope::batch, 2> second_is_bad{one, bad};
+  const auto report = s.step(second_is_bad, scalars());
+  EXPECT_TRUE(report.skipped);
+  EXPECT_TRUE(std::isnan(report.loss));
+  EXPECT_EQ(s.counters().steps, steps);
+  EXPECT_TRUE(std::isnan(s.evaluate(bad)));
+  EXPECT_EQ(F::loss(s, one), F::loss(untouched, one));
+  EXPECT_EQ(read_all(s, isotope::tensor_kind::parameter), read_all(untouched, isotope::tensor_kind::parameter));
+}
+
+TYPED_TEST(sessions, initialising_again_starts_the_same_training_again) {
+  using F = TestFixture;
+  auto s = F::open(classes{}, {});
+  auto x = scalars();
+  x.optimizer_step = 0;  // the next one
+  const auto train = [&] {
+    std::vector<double> losses;
+    for (int k = 0; k < 4; ++k) losses.push_back(s.step({&one, 1}, x).loss);
+    return losses;
+  };
+  const auto first = train();
+  EXPECT_EQ(s.step_count(), 4);
+  s.initialize(3);
+  EXPECT_EQ(s.step_count(), 0);
+  EXPECT_EQ(train(), first);
+}
+
+TYPED_TEST(sessions, steps_are_counted_whether_or_not_their_reports_are_collected) {
+  using F = TestFixture;
+  auto s = F::open(classes{}, {});
+  if constexpr (requires { s.submit(one, scalars()); }) {
+    auto x = scalars();
+    x.optimizer_step = 0;
+    const auto refused = s.submit(bad, x);
+    EXPECT_TRUE(s.collect(refused).skipped);
+    for (int k = 0; k < 3; ++k) static_cast<void>(s.submit(one, x));
+    s.run(x);
+    EXPECT_EQ(s.step_count(), 4);
+    const auto late = s.submit(one, x);
+    s.run(x);
+    EXPECT_EQ(s.step_count(), 6);
+    EXPECT_TRUE(std::isfinite(s.collect(late).loss));
+    EXPECT_EQ(s.step_count(), 6);
+    s.run(x);
+    EXPECT_EQ(s.step_count(), 7);
+  } else {
+    GTEST_SKIP() << "this backend runs a step when it is asked to: nothing is in flight";
+  }
+}
+
+TYPED_TEST(sessions, a_session_that_was_moved_goes_on) {
+  using F = TestFixture;
+  auto s = F::open(classes{}, {}), t = F::open(classes{}, {});
+  const double first = F::loss(s, one), second = F::loss(s, other);
+  EXPECT_EQ(F::loss(t, one), first);
+  auto moved = std::move(t);
+  t = F::open(classes{}, {});
+  EXPECT_EQ(F::loss(moved, other), second);
+  EXPECT_EQ(F::loss(t, one), first);
+}
+
+TYPED_TEST(sessions, tensors_of_another_length_and_slots_that_are_not_there_are_refused) {
+  using F = TestFixture;
+  auto s = F::open(classes{}, {});
+  std::vector<float> values(64), few(63);
+  for (const auto what : {isotope::tensor_kind::parameter, isotope::tensor_kind::gradient, isotope::tensor_kind::moment1}) {
+    EXPECT_TRUE(s.read(what, 0, values).ok());
+    EXPECT_EQ(s.read(what, 0, few).error().code, isotope::errc::invalid_argument);
+    EXPECT_EQ(s.write(what, 0, few).error().code, isotope::errc::invalid_argument);
+    EXPECT_EQ(s.read(what, 1, values).error().code, isotope::errc::not_found);
+    EXPECT_EQ(s.write(what, 1, values).error().code, isotope::errc::not_found);
+  }
+}
+
+TYPED_TEST(sessions, a_buffer_has_a_length_that_memory_can_have) {
+  auto device = opened<TypeParam>(1);
+  for (const std::int64_t length : {std::int64_t(-1), std::int64_t(1) << 62, std::numeric_limits<std::int64_t>::max()}) {
+    const auto b = device->template allocate<float>(length);
+    ASSERT_FALSE(b.ok()) << length;
+    EXPECT_EQ(b.error().code, isotope::errc::invalid_argument);
+  }
+  const auto none = device->template allocate<float>(0);
+  EXPECT_TRUE(none.ok() && none->span().empty());
+}
+
+}  // namespace session_test
