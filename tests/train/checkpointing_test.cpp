@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <isotope/backend/cpu.hpp>
+#include <isotope/isotope.hpp>
+#include <isotope/plan/dynamic.hpp>
+
 #include <atomic>
 #include <filesystem>
 #include <limits>
@@ -157,6 +161,44 @@ TEST(checkpointing, a_state_with_a_non_finite_value_is_not_saved) {
   const auto latest = folder->latest();
   ASSERT_TRUE(latest);
   EXPECT_EQ(latest->contents.state.step, 3);
+}
+
+/// Scores of classes, with a bias that is not trained.
+struct frozen_bias {
+  template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
+    namespace init = isotope::init;
+    const auto tokens = s.input("tokens", {4}, isotope::dtype::i32), targets = s.input("targets", {4}, isotope::dtype::i32);
+    const auto bias = s.param("bias", {8}, isotope::param_options{.init = init::normal(1), .trainable = false});
+    return cross_entropy(embedding(s.param("w", {8, 8}, init::normal(1)), tokens) + bias, targets);
+  }
+};
+
+TEST(checkpointing, any_optimiser_with_frozen_parameters_goes_on_bit_for_bit) {
+  using target = isotope::target<isotope::backend::cpu, isotope::precision::f32, isotope::kernels::reference>;
+  const std::vector<std::int32_t> tokens{1, 2, 3, 4}, targets{2, 3, 4, 5};
+  const isotope::batch batch{tokens, targets};
+  for (const auto optimizer : {isotope::optimizer_kind::adamw, isotope::optimizer_kind::sgd, isotope::optimizer_kind::none}) {
+    const auto open = [&](std::uint64_t seed) {
+      auto device = isotope::device<target>::open({.threads = 1});
+      auto s = device->load(*isotope::plan_training<target>(frozen_bias{}, {.optimizer = optimizer}));
+      EXPECT_TRUE(s.ok());
+      s->initialize(seed);
+      return *std::move(s);
+    };
+    const auto step = [&](auto& s, std::int64_t k) { return s.step({&batch, 1}, {.optimizer_step = k, .learning_rate = 0.1f}).loss; };
+    const temporary_folder t;
+    const auto folder = io::checkpoint_writer::open(t.path);
+    train::folder_store store(*folder, identity());
+    auto first = open(7), second = open(8);
+    step(first, 1), step(first, 2);
+    const auto saved = store.save(first, at_step(2), false);
+    ASSERT_TRUE(saved) << saved.error().line();
+    const auto loaded = io::load_checkpoint(*saved);
+    ASSERT_TRUE(loaded);
+    const auto restored = train::restore(second, *loaded, identity(), "x");
+    ASSERT_TRUE(restored) << restored.error().line();
+    for (std::int64_t k = 3; k < 6; ++k) EXPECT_EQ(step(second, k), step(first, k));
+  }
 }
 
 TEST(checkpointing, parameters_alone_can_be_restored) {

@@ -36,6 +36,9 @@ struct saved_kind {
 inline constexpr saved_kind saved_kinds[] = {
     {tensor_kind::parameter, ""}, {tensor_kind::moment1, io::adam_m}, {tensor_kind::moment2, io::adam_v}};
 
+/// Whether a session has no such tensor: one moment or none by its optimiser, none of a frozen parameter.
+inline bool keeps_none(const saved_kind& k, const failure& f) { return k.kind != tensor_kind::parameter && f.code == errc::not_found; }
+
 template <class Slot> std::vector<std::int64_t> dims_of(const Slot& slot) {
   std::vector<std::int64_t> dims;
   for (int i = 0; i < slot.dims.rank; ++i) dims.push_back(slot.dims[i]);
@@ -102,7 +105,10 @@ class folder_store {
       for (std::size_t i = 0; i < slots.size(); ++i, ++at) {
         std::vector<float>& values = values_[at];
         values.resize(std::size_t(slots[i].dims.count()));
-        if (auto r = session.read(k.kind, i, values); !r) return std::move(r).error();
+        if (auto r = session.read(k.kind, i, values); !r) {
+          if (detail::keeps_none(k, r.error())) continue;
+          return std::move(r).error();
+        }
         const auto bad = std::find_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); });
         if (bad != values.end())
           return fail(errc::non_finite,
@@ -160,6 +166,8 @@ result<run_state> restore(S& session, const io::checkpoint& from, const run_iden
   for (const detail::saved_kind& k : detail::saved_kinds)
     for (std::size_t i = 0; i < slots.size(); ++i) {
       values.resize(std::size_t(slots[i].dims.count()));
+      if (k.kind != tensor_kind::parameter)
+        if (auto r = session.read(k.kind, i, values); !r && detail::keeps_none(k, r.error())) continue;
       if (auto r = from.read(detail::name_in(k, slots[i]), values); !r) return std::move(r).error();
       if (auto r = session.write(k.kind, i, values); !r) return std::move(r).error();
     }
