@@ -34,48 +34,12 @@
 /// ISOTOPE_STREAM_FENCE    what was streamed before it is seen before what is stored behind it
 /// ISOTOPE_PAUSE           tells the processor that this is a spin loop
 
+#include "processor_name.hpp"
+
 #define ISOTOPE_TEXT_(x) #x
 #define ISOTOPE_TEXT(x) ISOTOPE_TEXT_(x)
 #define ISOTOPE_NAMESPACE_(x) inline namespace x
 
-// A generation of processors per name. What a compiler may use on its own account (AVX-512 extensions included) has to separate two names.
-#if defined(__x86_64__)
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512CD__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
-#if defined(__AMX_TILE__) && defined(__AMX_BF16__)
-#define ISOTOPE_CPU_ARCH_ x86_64_v4_amx
-#elif defined(__AVX512FP16__)
-#define ISOTOPE_CPU_ARCH_ x86_64_v4_fp16
-#elif defined(__AVX512BF16__)
-#define ISOTOPE_CPU_ARCH_ x86_64_v4_bf16
-#elif defined(__AVX512VNNI__)
-#define ISOTOPE_CPU_ARCH_ x86_64_v4_vnni
-#else
-#define ISOTOPE_CPU_ARCH_ x86_64_v4
-#endif
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__BMI2__) && defined(__F16C__)
-#if defined(__AVXVNNI__)
-#define ISOTOPE_CPU_ARCH_ x86_64_v3_vnni
-#else
-#define ISOTOPE_CPU_ARCH_ x86_64_v3
-#endif
-#elif defined(__AVX__)
-#define ISOTOPE_CPU_ARCH_ x86_64_avx
-#elif defined(__SSE4_2__)
-#define ISOTOPE_CPU_ARCH_ x86_64_v2
-#else
-#define ISOTOPE_CPU_ARCH_ x86_64
-#endif
-#elif defined(__aarch64__)
-#if defined(__ARM_FEATURE_SVE2)
-#define ISOTOPE_CPU_ARCH_ aarch64_sve2
-#elif defined(__ARM_FEATURE_SVE)
-#define ISOTOPE_CPU_ARCH_ aarch64_sve
-#else
-#define ISOTOPE_CPU_ARCH_ aarch64
-#endif
-#else
-#define ISOTOPE_CPU_ARCH_ generic_cpu
-#endif
 #define ISOTOPE_CPU_NAMESPACE_(x) ISOTOPE_NAMESPACE_(x)
 #define ISOTOPE_CPU_NAMESPACE ISOTOPE_CPU_NAMESPACE_(ISOTOPE_CPU_ARCH_)
 #define ISOTOPE_CPU_ARCH ISOTOPE_TEXT(ISOTOPE_CPU_ARCH_)

@@ -25,7 +25,7 @@ class processor_features {
   }
 
  private:
-  std::array<feature, 16> all_{};
+  std::array<feature, 40> all_{};
   std::size_t size_ = 0;
 };
 
@@ -36,17 +36,44 @@ inline processor_features features_here() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
 #endif
+#if defined(__SSE3__)
+  r.push({"sse3", __builtin_cpu_supports("sse3") != 0});
+#endif
+#if defined(__SSSE3__)
+  r.push({"ssse3", __builtin_cpu_supports("ssse3") != 0});
+#endif
+#if defined(__SSE4_1__)
+  r.push({"sse4.1", __builtin_cpu_supports("sse4.1") != 0});
+#endif
+#if defined(__SSE4_2__)
+  r.push({"sse4.2", __builtin_cpu_supports("sse4.2") != 0});
+#endif
+#if defined(__POPCNT__)
+  r.push({"popcnt", __builtin_cpu_supports("popcnt") != 0});
+#endif
 #if defined(__AVX__)
   r.push({"avx", __builtin_cpu_supports("avx") != 0});
 #endif
 #if defined(__AVX2__)
   r.push({"avx2", __builtin_cpu_supports("avx2") != 0});
 #endif
-#if defined(__FMA__)
-  r.push({"fma", __builtin_cpu_supports("fma") != 0});
+#if defined(__BMI__)
+  r.push({"bmi", __builtin_cpu_supports("bmi") != 0});
 #endif
 #if defined(__BMI2__)
   r.push({"bmi2", __builtin_cpu_supports("bmi2") != 0});
+#endif
+#if defined(__F16C__)
+  r.push({"f16c", __builtin_cpu_supports("f16c") != 0});
+#endif
+#if defined(__FMA__)
+  r.push({"fma", __builtin_cpu_supports("fma") != 0});
+#endif
+#if defined(__LZCNT__)
+  r.push({"lzcnt", __builtin_cpu_supports("lzcnt") != 0});
+#endif
+#if defined(__MOVBE__)
+  r.push({"movbe", __builtin_cpu_supports("movbe") != 0});
 #endif
 #if defined(__AVX512F__)
   r.push({"avx512f", __builtin_cpu_supports("avx512f") != 0});
@@ -63,11 +90,53 @@ inline processor_features features_here() {
 #if defined(__AVX512VL__)
   r.push({"avx512vl", __builtin_cpu_supports("avx512vl") != 0});
 #endif
+#if defined(__AVX512IFMA__)
+  r.push({"avx512ifma", __builtin_cpu_supports("avx512ifma") != 0});
+#endif
+#if defined(__AVX512VBMI__)
+  r.push({"avx512vbmi", __builtin_cpu_supports("avx512vbmi") != 0});
+#endif
+#if defined(__AVX512VBMI2__)
+  r.push({"avx512vbmi2", __builtin_cpu_supports("avx512vbmi2") != 0});
+#endif
+#if defined(__AVX512BITALG__)
+  r.push({"avx512bitalg", __builtin_cpu_supports("avx512bitalg") != 0});
+#endif
+#if defined(__AVX512VPOPCNTDQ__)
+  r.push({"avx512vpopcntdq", __builtin_cpu_supports("avx512vpopcntdq") != 0});
+#endif
 #if defined(__AVX512VNNI__)
   r.push({"avx512vnni", __builtin_cpu_supports("avx512vnni") != 0});
 #endif
+#if defined(__GFNI__)
+  r.push({"gfni", __builtin_cpu_supports("gfni") != 0});
+#endif
 #if defined(__AVX512BF16__)
   r.push({"avx512bf16", __builtin_cpu_supports("avx512bf16") != 0});
+#endif
+#if defined(__AVX512FP16__)
+  r.push({"avx512fp16", __builtin_cpu_supports("avx512fp16") != 0});
+#endif
+#if defined(__AVXVNNI__)
+  r.push({"avxvnni", __builtin_cpu_supports("avxvnni") != 0});
+#endif
+#if defined(__AVXIFMA__)
+  r.push({"avxifma", __builtin_cpu_supports("avxifma") != 0});
+#endif
+#if defined(__SSE4A__)
+  r.push({"sse4a", __builtin_cpu_supports("sse4a") != 0});
+#endif
+#if defined(__FMA4__)
+  r.push({"fma4", __builtin_cpu_supports("fma4") != 0});
+#endif
+#if defined(__XOP__)
+  r.push({"xop", __builtin_cpu_supports("xop") != 0});
+#endif
+#if defined(__TBM__)
+  r.push({"tbm", __builtin_cpu_supports("tbm") != 0});
+#endif
+#if defined(__PCLMUL__)
+  r.push({"pclmul", __builtin_cpu_supports("pclmul") != 0});
 #endif
 #if defined(__AMX_TILE__)
   r.push({"amx-tile", tile_features_here().tile});
