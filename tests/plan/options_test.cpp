@@ -181,6 +181,32 @@ TEST(StepCount, ASkippedStepDoesNotCount) {
   EXPECT_EQ(s.step_count(), 0);
 }
 
+struct sum_of_products {
+  template <iso::Machine M> constexpr iso::tensor<M> operator()(iso::scope<M> s) const {
+    return sum(s.param("w", {256}, iso::init::ones) * s.input("x", {256}));
+  }
+};
+// Small jobs run on the calling thread, large ones by the pool: both keep subnormal numbers, whatever the caller does with them.
+TEST(Subnormals, AreKeptWhereTheCallerFlushesThem) {
+  using portable = iso::target<iso::backend::cpu, iso::precision::f32, iso::kernels::portable>;
+  for (const int threads : {1, 4}) {
+    auto device = iso::device<portable>::open({.threads = threads, .name = {}});
+    auto s = device->load(*iso::plan_training<portable>(sum_of_products{}, {.optimizer = iso::optimizer_kind::none}));
+    ASSERT_TRUE(s.ok());
+    s->initialize(1);
+    ASSERT_TRUE(s->write(tensor_kind::parameter, 0, std::vector<float>(256, 0x1p-130f)).ok());
+    auto x = s->template input<float>("x");
+    ASSERT_TRUE(x.ok());
+    for (float& v : *x) v = 0.5f;
+    double total = 0;
+    {
+      const iso::cpu::float_environment caller(iso::cpu::subnormals::flush);
+      total = s->run({}).loss;
+    }
+    EXPECT_EQ(total, 0x1p-123) << threads << " threads";
+  }
+}
+
 TEST(Counters, AStepMovesTheBatchAndTheScalarsInAndLossAndNormOut) {
   const data d;
   const auto batch = d.batch();

@@ -172,6 +172,7 @@ template <Target T> class eager : public tape, private node_observer {
       scratch_.resize(std::size_t(info.scratch({{si.data(), l.in.size()}, {so.data(), l.out.size()}, &n.attr})));
       l.scratch = scratch_.data();
     }
+    const float_environment mode(subnormals::keep);
     code_of<oracle>()[std::size_t(kernel)].run(l);
   }
   static void repeat_to(view& x, const shape& y) {

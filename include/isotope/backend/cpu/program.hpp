@@ -18,7 +18,7 @@ class program {
   program() = default;
   program(const plan_view& p, const region_bases& base, std::span<const kernel_info> table, std::span<const entry> code, thread_pool* pool,
           const step_scalars* scalars)
-      : plan_(p), scalars_(scalars) {
+      : plan_(p), scalars_(scalars), denormals_(pool == nullptr ? subnormals::keep : pool->denormals()) {
     views_.reserve(p.operands.size());
     for (const auto& o : p.operands) {
       views_.push_back({base[std::size_t(o.region)] + o.at, o.dims, o.strides, o.type});
@@ -49,6 +49,7 @@ class program {
   /// The same, with after(step) called after each step.
   template <class After> std::int64_t run(std::uint8_t active, const After& after) {
     if (dynamic_) resolve_sizes();
+    const float_environment mode(denormals_);  // kernels run small jobs on the calling thread, whose mode may be another
     std::int64_t started = 0;
     for (std::size_t i = 0; i < launches_.size(); ++i) {
       const step& s = plan_.steps[i];
@@ -75,6 +76,7 @@ class program {
   };
   plan_view plan_;
   const step_scalars* scalars_ = nullptr;
+  subnormals denormals_ = subnormals::keep;
   std::vector<view> views_;
   std::vector<instruction> body_;
   std::vector<bound> launches_;

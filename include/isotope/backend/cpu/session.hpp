@@ -277,6 +277,7 @@ template <Target T> class session {
     if (s.packed < 0) return;
     const auto kernel = find_kernel(kernel_table<T>, &info<op::matmul>, T::precision::type);
     const view weight{region(value_kind::param) + s.at * size_of(s.type), s.dims, dense_strides(s.dims), s.type};
+    const float_environment mode(pool_->denormals());
     code_of<T>()[std::size_t(kernel)].pack(weight, region(value_kind::packed) + s.packed, pool_.get());
   }
   template <class E, class To> static void narrow(const E* x, std::int64_t n, To* to) {

@@ -39,6 +39,8 @@ class thread_pool {
 
   /// Threads that run tasks, the caller among them: workers are numbered 0 (the caller) to size() - 1.
   int size() const { return size_; }
+  /// What tasks do with subnormal numbers.
+  subnormals denormals() const { return denormals_; }
   /// Whether each worker is bound to a cpu of its own.
   bool pinned() const { return pinned_; }
 
