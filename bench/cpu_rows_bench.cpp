@@ -233,13 +233,14 @@ template <class P> void classes(const options& o, std::int64_t R, std::int64_t N
   const dtype t = P::type;
   const double bytes = double(R * N * size_of(t));
   job j(o);
-  const auto x = j.tensor({R, N}, t, -4, 4), targets = j.tensor({R}, dtype::i32, 0, double(V)), lse = j.tensor({R}, dtype::f32, 8, 9);
+  const auto x = j.tensor({R, N}, t, -4, 4), targets = j.tensor({R}, dtype::i32, 0, double(V)), top = j.tensor({R}, dtype::f32, 4, 4),
+             sum = j.tensor({R}, dtype::f32, 80, 90);
   const auto loss = j.tensor({}, dtype::f32), one = j.tensor({}, dtype::f32, 1, 1);
   j.attr.i[0] = V;
   const auto n = double(R * V);
-  j.takes({x, targets}).gives({loss, lse}).row<op::cross_entropy, P>(sized("cross_entropy", R, N), bytes, 0, n);
+  j.takes({x, targets}).gives({loss, top, sum}).row<op::cross_entropy, P>(sized("cross_entropy", R, N), bytes, 0, n);
   const auto dx = j.tensor({R, N}, t);
-  j.takes({x, targets, lse, one}).gives({dx}).row<op::cross_entropy_grad, P>(sized("cross_entropy_grad", R, N), bytes, bytes, n);
+  j.takes({x, targets, top, sum, one}).gives({dx}).row<op::cross_entropy_grad, P>(sized("cross_entropy_grad", R, N), bytes, bytes, n);
 }
 template <class P> void softmaxes(const options& o, std::int64_t R, std::int64_t N) {
   const dtype t = P::type;

@@ -234,7 +234,7 @@ template <class P> void rows(program& p, std::int64_t R) {
   const double RC = double(R * C), RV = double(R * V);
   const std::string type = " " + std::string(name_of(E));
   const auto name = [&](const char* text) { return text + type; };
-  const numbers targets = [V](std::int64_t i) { return double(i * 7919 % V); }, near_log_V = [](std::int64_t) { return 11.0; };
+  const numbers targets = [V](std::int64_t i) { return double(i * 7919 % V); }, four = [](std::int64_t) { return 4.0; };
   const auto with = [](std::initializer_list<std::int64_t> i, double f = 0) {
     attributes a;
     std::copy(i.begin(), i.end(), a.i.begin());
@@ -248,10 +248,10 @@ template <class P> void rows(program& p, std::int64_t R) {
   p.row<fast<op::rms_norm, P>>(name("rms_norm"), {{x, c}, {x, row}, {}, with({}, 1e-5), 2 * RC * e});
   p.row<fast<op::rms_norm_grad, P>>(name("rms_norm_grad"), {{x, c, row, x}, {x, column}, {}, {}, 3 * RC * e});
   for (std::int64_t v : {V, std::int64_t(50257)}) {
-    const operand logits{{R, v}, E}, target{{R}, dtype::i32, targets}, lse{{R}, f32, near_log_V};
+    const operand logits{{R, v}, E}, target{{R}, dtype::i32, targets}, top{{R}, f32, four}, sum{{R}, f32, four};
     const std::string at = " " + std::to_string(v) + type;
-    p.row<fast<op::cross_entropy, P>>("cross_entropy" + at, {{logits, target}, {one, row}, {}, {}, RV * e});
-    p.row<fast<op::cross_entropy_grad, P>>("cross_entropy_grad" + at, {{logits, target, lse, one}, {logits}, {0}, {}, 2 * RV * e});
+    p.row<fast<op::cross_entropy, P>>("cross_entropy" + at, {{logits, target}, {one, row, row}, {}, {}, RV * e});
+    p.row<fast<op::cross_entropy_grad, P>>("cross_entropy_grad" + at, {{logits, target, top, sum, one}, {logits}, {0}, {}, 2 * RV * e});
   }
   const operand text{{R}, dtype::i32, text_like(V)}, places{{R}, dtype::i32, [S](std::int64_t i) { return double(i % S); }};
   const auto distinct = [R](const operand& ids, std::int64_t n) {

@@ -41,6 +41,12 @@ inline float mean_of_counted(const float* losses, const std::int32_t* targets, s
   return counted == 0 ? 0.0f : float(total / counted);
 }
 
+/// Of row r: its largest logit and the sum of e^(logit - top), both NaN where the sum is.
+ISOTOPE_INLINE void put_statistics(const launch& l, std::int64_t r, float top, float sum) {
+  l.out[1].as<float>()[r] = std::isnan(sum) ? sum : top;
+  l.out[2].as<float>()[r] = sum;
+}
+
 struct cross_entropy {
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const std::int64_t rows = s.in[1].count();
@@ -55,9 +61,9 @@ struct cross_entropy {
     for_tasks(l, chunks.count, double(rows * V) * 0.4, [&](std::int64_t t, int slice) {
       for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
         const float* x = read_row(l.in[0], r, N, buffers + slice * N);
-        const float top = math::max(x, V), lse = top + std::log(sum_exp(x, V, top));
-        l.out[1].as<float>()[r] = lse;
-        losses[r] = counts(targets[r], V) ? lse - x[targets[r]] : 0.0f;
+        const float top = math::max(x, V), sum = sum_exp(x, V, top);
+        put_statistics(l, r, top, sum);
+        losses[r] = counts(targets[r], V) ? (top - x[targets[r]]) + std::log(sum) : 0.0f;
       }
     });
     *l.out[0].as<float>() = mean_of_counted(losses, targets, rows, V);
@@ -72,7 +78,7 @@ struct cross_entropy_grad {
     const std::int64_t N = l.in[0].dims.cols(), V = l.attr->i[0], rows = l.in[1].dims.count();
     const auto* targets = l.in[1].as<const std::int32_t>();
     auto* buffers = static_cast<float*>(l.scratch);
-    const float k = scalar(l.in[3]) / float(larger_of(1, count_of(targets, rows, V)));
+    const float k = scalar(l.in[4]) / float(larger_of(1, count_of(targets, rows, V)));
     const row_chunks chunks(rows);
     for_tasks(l, chunks.count, double(rows * V) * 0.35, [&](std::int64_t t, int slice) {
       float* own = buffers + 2 * slice * N;
@@ -81,8 +87,9 @@ struct cross_entropy_grad {
         float* d = target_row(l.out[0], r, N, own + N);
         if (in) {
           const float* x = read_row(l.in[0], r, N, own);
-          const float lse = l.in[2].as<const float>()[r], hit = k * (math::exp(x[targets[r]] - lse) - 1.0f);
-          math::map(V, d, [k, lse](float v) ISOTOPE_INLINE_LAMBDA { return k * math::exp(v - lse); }, x);
+          const float top = l.in[2].as<const float>()[r], sum = l.in[3].as<const float>()[r], factor = k / sum;
+          const float hit = k * (math::exp(x[targets[r]] - top) / sum - 1.0f);
+          math::map(V, d, [top, factor](float v) ISOTOPE_INLINE_LAMBDA { return factor * math::exp(v - top); }, x);
           d[targets[r]] = hit;
           std::memset(d + V, 0, std::size_t(N - V) * 4);
         } else {

@@ -1,9 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// lse[row] = ln sum_c e^logits[row, c], and the row's loss. One read of the logits, bound by bytes: a team keeps a running maximum and a sum
+// Of each row its maximum, sum_c e^(logits[row, c] - top), and its loss. One read of the logits, bound by bytes: a team keeps a running maximum and a sum
 // scaled to it, four blocks an invocation in the air. The exponentials of 16-bit logits are the driver's exp2, whose error of 3 + 2 |z| ULP at
-// e^z matters little where it is large: weighted with e^z, z <= 0, it stays below 9 ULP of the sum, less than rounding lse to f32 may cost.
+// e^z matters little where it is large: weighted with e^z, z <= 0, it stays below 9 ULP of the sum, 1e-6 of it.
 #include "rows.glsl"
 #include "exponential.glsl"
 
@@ -12,7 +12,8 @@ layout(constant_id = 5) const uint X = F32;
 layout(push_constant, scalar) uniform push {
   uint64_t logits;   // (rows, N), the first V of each row classes
   uint64_t targets;  // (rows) i32
-  uint64_t lse;      // (rows) f32
+  uint64_t tops;     // (rows) f32: the largest logit
+  uint64_t sums;     // (rows) f32: of e^(logit - top)
   uint64_t losses;   // (rows) f32; of rows that do not count: 0
   uint rows, N, V;
 };
@@ -48,8 +49,10 @@ void main() {
   const float all = team_max(top);
   total = team_sum(is_nan(sum_of(poison)) ? NOT_A_NUMBER : total * exponential(top - all, X));
   if (lane != 0) return;
-  const float rest = log_accurate(total);  // a row of -infinity has the sum 0: NaN, as the definition gives
-  f32_ref(lse).at[row] = total == 0.0 ? NOT_A_NUMBER : all + rest;
+  const float rest = log_accurate(total);
+  const bool defined = total != 0.0 && !is_nan(total);  // a row of -infinity has the sum 0: NaN, as the definition gives
+  f32_ref(tops).at[row] = defined ? all : NOT_A_NUMBER;
+  f32_ref(sums).at[row] = defined ? total : NOT_A_NUMBER;
   const int target = load_int(targets, row);
   f32_ref(losses).at[row] = target >= 0 && uint(target) < V ? (all - load(logits, begin + uint(target), X)) + rest : 0.0;
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// Mean negative log-likelihood of the targets and its gradient; probabilities are recomputed from the stored log-sums. Bound by bytes: one
+/// Mean negative log-likelihood of the targets and its gradient; probabilities are recomputed from the stored maxima and sums. Bound by bytes: one
 /// read of the logits forward, a read and a write backward.
 #include <isotope/kernels/vulkan/reference/cross_entropy.hpp>
 #include <isotope/op/cross_entropy.hpp>
@@ -32,7 +32,7 @@ template <class P> struct kernel<op::cross_entropy, P, kernels::portable> {
   }
   static void record(const launch& l, recording& r) {
     using portable::word;
-    const view &logits = l.in[0], &targets = l.in[1], &loss = l.out[0], &lse = l.out[1];
+    const view &logits = l.in[0], &targets = l.in[1], &loss = l.out[0], &tops = l.out[1], &sums = l.out[2];
     const std::int64_t N = logits.dims.cols(), V = l.attr->i[0], rows = targets.dims.count();
     if (!portable::aligned(logits))
       return portable::fall_through<op::cross_entropy, P>(l, r, "cross_entropy: the logits are no whole vectors");
@@ -41,12 +41,13 @@ template <class P> struct kernel<op::cross_entropy, P, kernels::portable> {
     losses.bytes = 4 * rows;
     if (rows > 0) {
       const struct {
-        std::uint64_t logits, targets, lse, losses;
+        std::uint64_t logits, targets, tops, sums, losses;
         std::uint32_t rows, N, V;
-      } push{logits.at, targets.at, lse.at, losses.at, word(rows), word(N), word(V)};
+      } push{logits.at, targets.at, tops.at, sums.at, losses.at, word(rows), word(N), word(V)};
       const bool wide = N % 4 == 0;
       const auto t = portable::team::streaming(*l.device, portable::blocks_of_row(V, wide), 8);
-      r.add(shaders::cross_entropy, portable::of_rows(l, t, wide).add(logits.type), push, t.take(rows), {logits, targets}, {lse, losses})
+      r.add(shaders::cross_entropy, portable::of_rows(l, t, wide).add(logits.type), push, t.take(rows), {logits, targets},
+            {tops, sums, losses})
           .subgroup = l.device->subgroup;
     }
     portable::record_counted_rows(l, r, targets, V, losses, loss, false);
@@ -60,7 +61,7 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::portable> {
   }
   static void record(const launch& l, recording& r) {
     using portable::word;
-    const view &logits = l.in[0], &targets = l.in[1], &lse = l.in[2], &dloss = l.in[3], &dlogits = l.out[0];
+    const view &logits = l.in[0], &targets = l.in[1], &tops = l.in[2], &sums = l.in[3], &dloss = l.in[4], &dlogits = l.out[0];
     const std::int64_t N = logits.dims.cols(), V = l.attr->i[0], rows = targets.dims.count();
     if (rows * N == 0) return;
     if (!portable::all_aligned(logits, dlogits))
@@ -74,11 +75,11 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::portable> {
     t.hold = 4;
     const std::int64_t pieces = portable::divide_up(portable::blocks_of_row(N, wide), t.hold * t.workgroup);
     const struct {
-      std::uint64_t logits, targets, lse, k, dlogits;
+      std::uint64_t logits, targets, tops, sums, k, dlogits;
       std::uint32_t rows, N, V, pieces;
-    } push{logits.at, targets.at, lse.at, k.at, dlogits.at, word(rows), word(N), word(V), word(pieces)};
+    } push{logits.at, targets.at, tops.at, sums.at, k.at, dlogits.at, word(rows), word(N), word(V), word(pieces)};
     r.add(shaders::cross_entropy_grad, portable::of_rows(l, t, wide).add(logits.type), push, cover(rows * pieces, 1),
-          {logits, targets, lse, k}, {dlogits})
+          {logits, targets, tops, sums, k}, {dlogits})
         .subgroup = l.device->subgroup;
   }
 };

@@ -1,9 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// dlogits = k (e^(logits - lse) - onehot(target)), k = dloss / counted rows; zeros in rows that do not count. May overwrite the logits. Bound by
+// dlogits = k (e^(logits - top) / sum - onehot(target)), k = dloss / counted rows; zeros in rows that do not count. May overwrite the logits. Bound by
 // bytes: a workgroup takes a piece of a row, HOLD blocks an invocation. Exponentials as in cross_entropy.comp: the error of p = e^z is below
-// (3 + 3 |z|) ULP of p, at most 3 ULP of 1 in absolute terms; a row that has a NaN has it in lse.
+// (3 + 3 |z|) ULP of p, at most 3 ULP of 1 in absolute terms; a row that has a NaN has it in its sum.
 #include "rows.glsl"
 #include "exponential.glsl"
 
@@ -12,7 +12,8 @@ layout(constant_id = 5) const uint X = F32;  // format of logits and dlogits
 layout(push_constant, scalar) uniform push {
   uint64_t logits;   // (rows, N), the first V of each row classes
   uint64_t targets;  // (rows) i32
-  uint64_t lse;      // (rows) f32
+  uint64_t tops;     // (rows) f32: the largest logit
+  uint64_t sums;     // (rows) f32: of e^(logit - top)
   uint64_t k;        // () f32
   uint64_t dlogits;  // (rows, N), zeros behind the classes
   uint rows, N, V;
@@ -26,7 +27,8 @@ void main() {
   const uint from = piece * HOLD * WG + gl_LocalInvocationID.x;
   const uint target = uint(load_int(targets, row));
   const bool counts = target < V;
-  const float total = f32_ref(lse).at[row], factor = is_nan(total) ? total : f32_ref(k).at[0];
+  const float top = f32_ref(tops).at[row], total = f32_ref(sums).at[row];
+  const float factor = is_nan(total) ? total : f32_ref(k).at[0], share = 1.0 / total;
   vec4 v[HOLD];
   if (counts)
     [[unroll]] for (uint h = 0; h < HOLD; ++h)
@@ -36,7 +38,7 @@ void main() {
     if (b >= first + blocks) continue;
     vec4 d = vec4(0.0);
     if (counts) {
-      d = exponential(v[h] - total, X);
+      d = exponential(v[h] - top, X) * share;
       const uint j = begin + target - 4 * b;
       if (j < 4) d -= mix(vec4(0.0), vec4(1.0), equal(uvec4(0, 1, 2, 3), uvec4(j)));
       d *= factor;

@@ -3,8 +3,8 @@
 
 namespace isotope {
 namespace op {
-/// Operands logits, targets, lse, dloss; output dlogits = dloss (softmax(logits) - onehot(target)) / counted rows, 0 in rows that do not count
-/// and in columns that are no classes. attributes: i[0] classes.
+/// Operands logits, targets, top, sum, dloss; output dlogits = dloss (e^(logits - top) / sum - onehot(target)) / counted rows, 0 in rows that do
+/// not count and in columns that are no classes. attributes: i[0] classes.
 struct cross_entropy_grad {
   static constexpr std::string_view name = "cross_entropy_grad";
   static constexpr void infer(shape_rule& r) {
@@ -19,8 +19,10 @@ struct cross_entropy_grad {
     return m.empty();
   }
 };
-/// Operands logits (..., N), targets (...) i32; outputs loss () and lse (...) in accumulation format. attributes: i[0] classes V <= N, the first
-/// columns; the others are looked at by nobody.
+/// Operands logits (..., N), targets (...) i32; outputs in accumulation format: loss (), and of each row its largest logit, top (...), and
+/// sum (...) = sum_c e^(logits[c] - top). The two stay apart: top + ln sum, rounded, would lose what small differences of large logits say.
+/// Both are NaN where a logit is NaN or infinity, or all are -infinity. attributes: i[0] classes V <= N, the first columns; nothing reads the
+/// others.
 struct cross_entropy {
   static constexpr std::string_view name = "cross_entropy";
   static constexpr void infer(shape_rule& r) {
@@ -32,9 +34,10 @@ struct cross_entropy {
       return;
     r.yield({}, r.accum());
     r.yield(rows, r.accum());
+    r.yield(rows, r.accum());
   }
   static constexpr void gradient(pullback& g) {
-    g.give(0, apply<cross_entropy_grad>(place::current(), g.attr, g.x(0), g.x(1), g.y(1), g.dy()));
+    g.give(0, apply<cross_entropy_grad>(place::current(), g.attr, g.x(0), g.x(1), g.y(1), g.y(2), g.dy()));
   }
 };
 }  // namespace op

@@ -21,19 +21,18 @@ struct cross_entropy {
   template <class T> static void run_on(const launch& l) {
     const std::int64_t N = l.in[0].dims.cols(), V = l.attr->i[0], rows = l.in[1].dims.count();
     const auto* targets = l.in[1].as<const std::int32_t>();
-    auto *losses = static_cast<float*>(l.scratch), *lse = l.out[1].as<float>();
+    auto* losses = static_cast<float*>(l.scratch);
     const row_chunks chunks(rows);
     for_tasks(l, chunks.count, double(rows) * (40 + double(V) * 0.13), [&](std::int64_t t, int) {
       const std::int64_t first = chunks.begin(t), end = chunks.end(t);
       for (std::int64_t r = first; r < end; ++r) {
         const exponential_sum s(l.in[0].as<const T>() + r * N, V);
-        lse[r] = s.top;
+        portable::put_statistics(l, r, s.top, s.sum);
         losses[r] = s.sum;
       }
       math::log(losses + first, losses + first, end - first);
       for (std::int64_t r = first; r < end; ++r) {
-        const float top = lse[r], rest = losses[r];
-        lse[r] = top + rest;
+        const float top = l.out[1].as<const float>()[r], rest = losses[r];
         losses[r] = portable::counts(targets[r], V) ? (top - float(l.in[0].as<const T>()[r * N + targets[r]])) + rest : 0.0f;
       }
     });
@@ -53,7 +52,7 @@ struct cross_entropy_grad {
   template <class T> static void run_on(const launch& l) {
     const std::int64_t N = l.in[0].dims.cols(), V = l.attr->i[0], rows = l.in[1].dims.count();
     const auto* targets = l.in[1].as<const std::int32_t>();
-    const float k = portable::scalar(l.in[3]) / float(larger_of(1, portable::count_of(targets, rows, V)));
+    const float k = portable::scalar(l.in[4]) / float(larger_of(1, portable::count_of(targets, rows, V)));
     const row_chunks chunks(rows);
     for_tasks(l, chunks.count, double(rows) * (20 + double(V) * 0.15), [&](std::int64_t t, int) {
       for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
@@ -63,8 +62,10 @@ struct cross_entropy_grad {
           std::memset(static_cast<void*>(d), 0, std::size_t(N) * sizeof *d);
           continue;
         }
-        const float lse = l.in[2].as<const float>()[r], hit = k * (math::exp(float(x[targets[r]]) - lse) - 1.0f);
-        put_columns(V, d, [&](std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA { return k * lanewise::exp(load(x + j, amount) - lse); });
+        const float top = l.in[2].as<const float>()[r], sum = l.in[3].as<const float>()[r], factor = k / sum;
+        const float hit = k * (math::exp(float(x[targets[r]]) - top) / sum - 1.0f);
+        put_columns(V, d,
+                    [&](std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA { return factor * lanewise::exp(load(x + j, amount) - top); });
         d[targets[r]] = T(hit);
         std::memset(static_cast<void*>(d + V), 0, std::size_t(N - V) * sizeof *d);
       }

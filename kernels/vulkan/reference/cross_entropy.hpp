@@ -1,5 +1,5 @@
 #pragma once
-/// Mean negative log-likelihood of the targets and its gradient; probabilities are recomputed from the stored log-sums. Rows that count are
+/// Mean negative log-likelihood of the targets and its gradient; probabilities are recomputed from the stored maxima and sums. Rows that count are
 /// counted in f32: exact to 2^24, and beyond within its roundoff.
 #include <isotope/op/cross_entropy.hpp>
 #include <isotope/shaders/reference_cross_entropy.hpp>
@@ -38,17 +38,17 @@ template <class P> struct kernel<op::cross_entropy, P, kernels::reference> {
   static constexpr std::int64_t scratch(const step_shapes& s) { return reference::row_numbers{2, s.in[1].count()}.bytes(); }
   static void record(const launch& l, recording& r) {
     using reference::word;
-    const view &logits = l.in[0], &targets = l.in[1], &loss = l.out[0], &lse = l.out[1];
+    const view &logits = l.in[0], &targets = l.in[1], &loss = l.out[0], &tops = l.out[1], &sums = l.out[2];
     const auto rows = targets.dims.count();
     const reference::row_numbers losses{2, rows};
     const view each = losses.at(l.scratch), totals = losses.totals(l.scratch);
     if (rows > 0) {
       const struct {
-        std::uint64_t logits, targets, lse, losses;
+        std::uint64_t logits, targets, tops, sums, losses;
         std::uint32_t rows, N, V;
-      } push{logits.at, targets.at, lse.at, each.at, word(rows), word(logits.dims[-1]), word(l.attr->i[0])};
+      } push{logits.at, targets.at, tops.at, sums.at, each.at, word(rows), word(logits.dims[-1]), word(l.attr->i[0])};
       r.add(shaders::reference_cross_entropy, reference::plain(l).add(logits.type), push, reference::per_item(rows), {logits, targets},
-            {lse, each});
+            {tops, sums, each});
     }
     losses.add_up(l, r);
     const struct {
@@ -63,7 +63,7 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::reference> 
   static constexpr std::int64_t scratch(const step_shapes& s) { return reference::row_numbers{1, s.in[1].count()}.bytes(); }
   static void record(const launch& l, recording& r) {
     using reference::word;
-    const view &logits = l.in[0], &targets = l.in[1], &lse = l.in[2], &dloss = l.in[3], &dx = l.out[0];
+    const view &logits = l.in[0], &targets = l.in[1], &tops = l.in[2], &sums = l.in[3], &dloss = l.in[4], &dx = l.out[0];
     const auto rows = targets.dims.count(), N = logits.dims[-1], V = l.attr->i[0];
     if (rows * N == 0) return;
     const reference::row_numbers flags{1, rows};
@@ -75,11 +75,11 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::reference> 
     r.add(shaders::reference_cross_entropy_counted, reference::plain(l), count, reference::per_item(rows), {targets}, {each});
     flags.add_up(l, r);
     const struct {
-      std::uint64_t logits, targets, lse, dloss, counted, dx;
+      std::uint64_t logits, targets, tops, sums, dloss, counted, dx;
       std::uint32_t rows, N, V;
-    } push{logits.at, targets.at, lse.at, dloss.at, counted.at, dx.at, word(rows), word(N), word(V)};
+    } push{logits.at, targets.at, tops.at, sums.at, dloss.at, counted.at, dx.at, word(rows), word(N), word(V)};
     r.add(shaders::reference_cross_entropy_grad, reference::plain(l).add(logits.type).add(dx.type), push, reference::per_item(rows * N),
-          {logits, targets, lse, dloss, counted}, {dx});
+          {logits, targets, tops, sums, dloss, counted}, {dx});
   }
 };
 
