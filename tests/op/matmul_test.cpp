@@ -84,7 +84,7 @@ TYPED_TEST(matmul, nothing_to_sum_gives_zeros_and_nothing_to_write_gives_nothing
 TEST(matmul_gradient, of_nothing_to_sum_or_to_write_is_planned) {
   const auto planned = [](const isotope::shape& a, const isotope::shape& b) {
     const auto p = isotope::plan_training<isotope::target<isotope::backend::cpu, isotope::precision::f32, isotope::kernels::reference>>(
-        [&](auto s) { return sum(matmul(s.param("a", a), s.param("b", b))); });
+        [&](auto s) { return sum(isotope::matmul(s.param("a", a), s.param("b", b))); });
     return p.ok() ? std::string("planned") : p.error().line();
   };
   for (const std::int64_t K : {0, 3})
