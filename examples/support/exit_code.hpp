@@ -2,6 +2,7 @@
 /// How programs end, and the one line they leave on stderr when they fail.
 #include <isotope/core/error.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -38,10 +39,15 @@ inline std::string one_line(std::string text) {
   return text;
 }
 
+/// Prints `program: text` on stderr.
+inline void note(std::string_view program, const std::string& text) {
+  const std::string line = std::string(program) + ": " + one_line(text) + "\n";
+  std::fwrite(line.data(), 1, line.size(), stderr);
+}
+
 /// Prints `program: line` and returns the exit code of the failure.
 inline int report(std::string_view program, const isotope::failure& f) {
-  const std::string line = std::string(program) + ": " + one_line(f.line()) + "\n";
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  note(program, f.line());
   return exit_code_of(f.code);
 }
 
@@ -51,8 +57,10 @@ template <class T> bool failed(std::string_view program, const isotope::result<T
   return !r;
 }
 
-/// Runs a program's body; what the standard library throws, for want of memory above all, becomes a line and exit code 1.
+/// Runs a program's body; what the standard library throws, for want of memory above all, becomes a line and exit code 1. A file that reaches the
+/// limit on file sizes is a failure of the write, which is told, and not the end of the process.
 template <class Body> int guarded(std::string_view program, Body&& body) {
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return body();
   } catch (const std::exception& e) {

@@ -5,7 +5,9 @@
 #include <isotope/config/load.hpp>
 #include <isotope/core/error.hpp>
 
+#include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -30,6 +32,15 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
   };
   const auto within = [&](std::string_view key, double value, double low, double high, std::string_view range) {
     if (!(value >= low && value < high)) refuse(key, "is " + isotope::io::number_text(value), "give a number in " + std::string(range));
+  };
+  // Steps compute in single precision: a number that it holds as 0, or as 1, is another one than was asked for.
+  const auto in_f32 = [&](std::string_view key, double value) {
+    const auto single = float(value);
+    if (value != 0 && !(std::fabs(single) >= std::numeric_limits<float>::min() && std::isfinite(single)))
+      refuse(key, "is " + isotope::io::number_text(value) + ", which single precision has no normal number for",
+             "give 0 or at least 1.2e-38");
+    else if (value < 1 && single >= 1)
+      refuse(key, "is " + isotope::io::number_text(value) + ", which is 1 in single precision", "give at most 0.99999994");
   };
   const auto one_of = [&](std::string_view key, const std::string& value, std::initializer_list<std::string_view> known) {
     std::string all;
@@ -65,8 +76,15 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
   within("training.beta1", t.beta1, 0, 1, "[0, 1)");
   within("training.beta2", t.beta2, 0, 1, "[0, 1)");
   if (ok && !(t.epsilon > 0)) refuse("training.epsilon", "is " + isotope::io::number_text(t.epsilon), "give a positive number");
+  within("training.epsilon", t.epsilon, 0, 1e30, "(0, 1e30)");
   within("training.weight_decay", t.weight_decay, 0, 1e30, "[0, 1e30)");
   within("training.clip", t.clip, 0, 1e30, "[0, 1e30); 0 does not clip");
+  in_f32("training.learning_rate", t.learning_rate);
+  in_f32("training.beta1", t.beta1);
+  in_f32("training.beta2", t.beta2);
+  in_f32("training.epsilon", t.epsilon);
+  in_f32("training.weight_decay", t.weight_decay);
+  in_f32("training.clip", t.clip);
   at_least("training.eval_every", t.eval_every, 0);
   at_least("training.patience", t.patience, 0);
   one_of("training.non_finite", t.non_finite, {"stop", "skip"});
@@ -82,6 +100,9 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
   if (ok && s.input.data == "tokens" && s.input.text.empty())
     refuse("input.data", "is 'tokens', the built-in text is not", "give a token file with --text");
   if (s.input.data == "tokens") at_least("input.vocab", s.input.vocab, 1, 65536);
+  else if (s.input.vocab != 0)
+    refuse("input.vocab", "is " + std::to_string(s.input.vocab) + ", and the text decides the vocabulary",
+           "leave it out, or give --data tokens");
   at_least("checkpoint.keep", s.checkpoint.keep, 1);
   at_least("checkpoint.every", s.checkpoint.every, 0);
   at_least("checkpoint.stop_after", s.checkpoint.stop_after, 0);

@@ -12,6 +12,7 @@
 #include <isotope/core/error.hpp>
 #include <isotope/io/checkpoint_writer.hpp>
 
+#include <charconv>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,11 +24,22 @@ struct configuration {
   isotope::config::loaded<settings> loaded;
   std::optional<isotope::io::checkpoint_writer> folder;
   std::optional<isotope::io::checkpoint_folder::found> from;
+  std::string changes;  // what a resumed run does otherwise than the run that wrote the checkpoint; empty: nothing
 };
 
 /// What a checkpoint keeps of the settings, as text.
 inline std::string kept_text(const isotope::config::loaded<settings>& s) {
   return isotope::config::to_json(kept_settings{s.size, s.value.model, s.value.training});
+}
+
+/// Whether two texts are the same value, as 1e-3 and 0.001 are.
+inline bool same_value(const std::string& a, const std::string& b) {
+  const auto number = [](const std::string& text, double& x) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
+    return error == std::errc() && end == text.data() + text.size();
+  };
+  double x = 0, y = 0;
+  return a == b || (number(a, x) && number(b, y) && x == y);
 }
 
 /// Becomes the writer of the folder of checkpoints.
@@ -93,10 +105,15 @@ inline isotope::result<configuration> configure(isotope::config::sources given) 
     }
     given.base = *std::move(base);
   }
+  const isotope::config::layer kept = given.base;
   auto loaded = isotope::config::load<settings>(given, sizes, support::rules_for(switches, std::string(default_size)));
   if (!loaded) return std::move(loaded).error();
   if (auto r = check(*loaded); !r) return std::move(r).error();
   c.loaded = *std::move(loaded);
+  for (const isotope::config::entry& was : kept)
+    for (const isotope::config::setting& is : c.loaded.settings)
+      if (is.key == was.key && is.key != "training.steps" && !is.origin.starts_with("checkpoint ") && !same_value(is.value, was.value))
+        c.changes += (c.changes.empty() ? "" : ", ") + is.key + " is " + is.value + ", was " + was.value;
   if (!resumes && !checkpoint.dir.empty() && !c.loaded.has_switch("print-config"))
     if (auto r = open_folder(c, c.loaded.value.checkpoint); !r) return std::move(r).error();
   return c;

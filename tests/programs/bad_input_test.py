@@ -30,8 +30,16 @@ def test_fields_that_do_not_fit_together_are_refused(f):
     f.train("--update", "within").refused(2, "within", "within_backward")
     f.train("--update", "within_backward").refused(2, "training.update", "--clip 0")
     f.train("--update", "within_backward", "--clip", "0", "--accumulate", "2").refused(2, "training.update", "--accumulate 1")
+    f.train("--vocab", "300").refused(2, "input.vocab", "300", "--data tokens")
     f.train("--resume").refused(2, "--checkpoint-dir")
     f.train("--checkpoint-every", "2").refused(2, "--checkpoint-dir")
+
+
+def test_numbers_that_single_precision_does_not_hold_are_refused(f):
+    f.train("--epsilon", "1e-60").refused(2, "training.epsilon", "1e-60", "single precision")
+    f.train("--learning-rate", "1e-40").refused(2, "training.learning_rate", "1e-40")
+    f.train("--beta2", "0.9999999999").refused(2, "training.beta2", "0.9999999999")
+    f.train("--epsilon", "nan").refused(2, "epsilon")
 
 
 def test_a_missing_text_is_named(f):
@@ -98,6 +106,7 @@ def test_a_folder_with_checkpoints_is_not_overwritten_by_a_fresh_run(f):
 
 def test_nothing_to_resume_from_is_refused(f):
     f.train("--checkpoint-dir", "empty", "--resume").refused(2, "empty", "no checkpoint")
+    assert not (f.path / "empty").exists()
 
 
 def test_a_checkpoint_of_another_model_size_or_text_is_refused(f):

@@ -14,13 +14,13 @@ def test_a_full_disk_leaves_the_previous_checkpoint_valid(f):
     f.train(*RUN, "run", "--stop-after", "4").succeeded()
     before = {name: f.read(f"run/{name}") for name in f.names("run") if name.endswith(".safetensors")}
 
-    # A limit on the size of files stands for the full disk: the write that crosses it fails, once its signal is ignored.
+    # A limit on the size of files stands for the full disk: the write that crosses it fails, and the signal that would end the process is ignored.
     def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
-    f.train(*RUN, "run", "--resume", preexec_fn=limit, restore_signals=False).refused(1, "run/step-00000005.safetensors", "previous")
-    after = {name: f.read(f"run/{name}") for name in f.names("run") if name != "loss.svg"}
+    f.train(*RUN, "run", "--resume", preexec_fn=limit).refused(1, "run/step-00000005.safetensors", "previous", "ulimit -f")
+    after = {name: f.read(f"run/{name}") for name in f.names("run") if name not in ("loss.svg", "writer.lock")}
     assert after == before, (sorted(before), sorted(after))
     f.train(*RUN, "run", "--resume").succeeded()
     assert f.checkpoint("run", 12) == f.checkpoint("whole", 12)
@@ -50,6 +50,30 @@ def test_a_process_killed_while_saving_can_be_resumed(f):
         assert figures(f, f"{folder}.jsonl") == figures(f, "whole.jsonl"), saves
         left = [name for name in f.names(folder) if "writing" in name]
         assert left == [], left
+
+
+def test_readers_beside_a_running_job_leave_it_alone_and_a_second_writer_is_refused(f):
+    f.train(*RUN, "whole").succeeded()
+    process = f.start(*RUN, "run")
+    for line in process.stdout:
+        if line.startswith("saved step"):
+            break
+    for _ in range(5):
+        f.run("generate", "--checkpoint", "run", "--tokens", "1")  # reads whichever checkpoint is the newest
+        f.train("--checkpoint-dir", "run", "--resume", "--print-config")
+    second = f.train(*RUN, "run", "--resume")
+    rest = process.communicate()[0]
+    assert process.returncode == 0, rest
+    if second.code != 0:  # unless the first had ended by then
+        second.refused(1, "run", f"process {process.pid} ")
+    assert f.checkpoint("run", 12) == f.checkpoint("whole", 12)
+
+
+def test_a_resumed_run_says_what_it_does_otherwise(f):
+    f.train(*RUN, "run", "--stop-after", "3").succeeded()
+    done = f.train(*RUN, "run", "--resume", "--seed", "9", "--learning-rate", "0.5", "--stop-after", "1")
+    assert done.code == 0 and "training.seed is 9, was " in done.err and "training.learning_rate is 0.5, was " in done.err, done.err
+    assert len(done.err.splitlines()) == 1, done.err
 
 
 def test_a_torn_temporary_of_a_killed_writer_is_ignored_and_removed(f):
