@@ -132,7 +132,7 @@ inline int run(configuration c) {
     auto restored = isotope::train::restore(*session, c.from->contents, identity, c.from->path);
     if (support::failed(program, restored, code)) return code;
     state = *restored;
-    if (!c.changes.empty()) support::note(program, "resumes otherwise than the run that wrote " + c.from->path + ": " + c.changes);
+    if (!c.changes.empty()) support::print("resumed otherwise than the run that wrote " + c.from->path + ": " + c.changes + "\n");
     c.from.reset();  // its tensors are in the session
   } else {
     session->initialize(s.training.seed);

@@ -66,8 +66,9 @@ TYPED_TEST(sessions, every_micro_batch_reads_the_inputs_that_no_batch_replaces) 
   const double larger = F::loss(s, one);
   EXPECT_NE(larger, once);
   EXPECT_EQ(F::loss(s, thrice), larger);
-  if constexpr (requires { s.submit(one, scalars()); })
+  if constexpr (requires { s.submit(one, scalars()); }) {
     for (int k = 0; k < 3; ++k) EXPECT_EQ(s.collect(s.submit(one, scalars())).loss, larger) << k;
+  }
 }
 
 TYPED_TEST(sessions, the_evaluation_reads_the_inputs_of_training_and_its_own) {

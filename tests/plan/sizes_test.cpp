@@ -12,7 +12,7 @@
 namespace sizes_test {
 
 using namespace isotope;
-using reference = target<backend::cpu, precision::f32, kernels::reference>;
+using reference = isotope::target<backend::cpu, precision::f32, kernels::reference>;
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 
 template <class Model> std::string refusal(const Model& model) {

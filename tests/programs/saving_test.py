@@ -72,8 +72,9 @@ def test_readers_beside_a_running_job_leave_it_alone_and_a_second_writer_is_refu
 def test_a_resumed_run_says_what_it_does_otherwise(f):
     f.train(*RUN, "run", "--stop-after", "3").succeeded()
     done = f.train(*RUN, "run", "--resume", "--seed", "9", "--learning-rate", "0.5", "--stop-after", "1")
-    assert done.code == 0 and "training.seed is 9, was " in done.err and "training.learning_rate is 0.5, was " in done.err, done.err
-    assert len(done.err.splitlines()) == 1, done.err
+    assert done.code == 0 and done.err == "", done.err
+    said = [line for line in done.out.splitlines() if "otherwise" in line]
+    assert len(said) == 1 and "training.seed is 9, was " in said[0] and "training.learning_rate is 0.5, was " in said[0], done.out
 
 
 def test_a_torn_temporary_of_a_killed_writer_is_ignored_and_removed(f):

@@ -24,7 +24,7 @@ namespace checkpointing_test {
 /// A new empty folder, removed at the end.
 struct temporary_folder {
   std::string path = (std::filesystem::temp_directory_path() / "isotope-train-XXXXXX").string();
-  temporary_folder() { static_cast<void>(::mkdtemp(path.data())); }
+  temporary_folder() { EXPECT_NE(::mkdtemp(path.data()), nullptr) << path; }
   ~temporary_folder() { std::filesystem::remove_all(path); }
 };
 
