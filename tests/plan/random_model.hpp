@@ -19,7 +19,7 @@ struct random_line {
     return out << '{' << l.op << ',' << l.a << ',' << l.b << ',' << l.choice << '}';
   }
 };
-inline constexpr int random_ops = 28;
+inline constexpr int random_ops = 42;
 
 /// A loss over x (R, C) and parameters that several lines may share. Every tensor of the pool is (R, C), so any line fits any operands;
 /// inside, lines use other shapes, views, broadcasts along every axis, casts, ties, blocks and random numbers.
@@ -45,6 +45,7 @@ struct random_model {
     using namespace isotope;
     const auto w = [&](int k) { return (s / "w" / (k % 3)).param("weight", {C, C}, init::normal(0.3)); };
     const auto bias = [&] { return (s / "bias" / (l.choice % 3)).param("bias", {C}, init::normal(0.3)); };
+    const auto q = [&] { return (s / "q" / (l.choice % 4)).param("weight", {R, C}, init::normal(0.4)); };
     const auto ids = [&] { return s.input("ids", {R}, dtype::i32); };
     switch (l.op % random_ops) {
       case 0: return a + b;
@@ -82,6 +83,27 @@ struct random_model {
       case 24: return a * expand(sum(b * 0.1, {0}, true), {R, C});
       case 25: return matmul(a, w(0) + w(1));  // two parameters, one gradient
       case 26: return silu(a) * sigmoid(b);
+      case 27: return q() / shift(square(a), 1.0);  // the gradient of b reads the parameter
+      case 28: return embedding(q(), ids());        // scatters into the gradient of a parameter that others read
+      case 29: return embedding(reshape(q(), {R, C}), ids()) + a;
+      case 30: {
+        const auto [left, right] = split<2>(q(), -1);
+        return concat<M>({right, left}, -1) + a;
+      }
+      case 31: return a - q();
+      case 32: return a / shift(square(b), 1.0);
+      case 33: return matmul(a, w(l.choice), b, 0.5, 0.25);
+      case 34: return transpose(matmul(transpose(w(l.choice)), transpose(a)));
+      case 35: return a * narrow(q(), 0, 0, 1);
+      case 36: return concat<M>({narrow(a, 0, 1, R - 1), narrow(q(), 0, 0, 1)}, 0);
+      case 37: return where(less(a, b), q(), a) * max(b, {1}, true);
+      case 38: return rms_norm(a, (s / "rms").param("weight", {C}, init::ones)) - min(b, {0}, true);
+      case 39:
+        return nn::block(s / "gate" / (l.choice % 2), a, [&](scope<M> h, tensor<M> x) {
+          const auto rows = (h / "table").param("weight", {R, C}, init::normal(0.3));
+          return tanh(matmul(x, (h / "m").param("weight", {C, C}, init::normal(0.3)))) * x + embedding(rows, ids());
+        });
+      case 40: return relu(a) + q() * (s / "frozen").param("weight", {C}, {.init = init::normal(1), .trainable = false});
       default: return cast(cast(a, dtype::f32) * cast(exp(tanh(b)), dtype::f32), s.machine->program());
     }
   }
