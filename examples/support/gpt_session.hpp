@@ -38,7 +38,7 @@ inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const 
                                           .common = run.diagnose.common()};
   auto plan = isotope::plan_training<target>(loss, options, run.budget());
   if (!plan) return std::move(plan).error();
-  auto evaluation = isotope::plan_inference<target>(loss, run.budget(), true, options.common);
+  auto evaluation = isotope::plan_inference<target>(loss, run.budget(), true, options.common, nullptr, options.group);
   if (!evaluation) return std::move(evaluation).error();
   if (auto r = write_trace_reports<target>(run.diagnose, [&] { return isotope::traced_training<target>(loss, options); }); !r)
     return r.error();

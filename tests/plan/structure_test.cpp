@@ -171,4 +171,89 @@ TEST(bf16, halves_parameters_and_activations) {
   EXPECT_TRUE(ratio > 0.49 && ratio < 0.55) << ratio;
 }
 
+// Models that are wrong in one place get one line.
+
+enum class oddity {
+  invalid_loss,
+  concat_of_nothing,
+  long_label,
+  tied_initializer,
+  tied_decay,
+  tied_trainable,
+  tied_rate,
+  parameter_loss,
+  view_loss,
+  input_loss,
+  tied_same
+};
+struct odd_model {
+  oddity what;
+  template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
+    using namespace isotope;
+    const auto again = [&](param_options o) { return mean(s.param("p", {4}, init::ones) * s.param("p", {4}, o)); };
+    switch (what) {
+      case oddity::invalid_loss: return s.param("p", {1}, init::ones), tensor<M>{};
+      case oddity::concat_of_nothing: return mean(concat<M>({}, 0));
+      case oddity::long_label: return mean(s.param("p", {4}, init::ones) * s.input(std::string(97, 'a'), {4}));
+      case oddity::tied_initializer: return again({});
+      case oddity::tied_same: return again({.init = init::ones});
+      case oddity::tied_decay: return again({.init = init::ones, .decay = 1});
+      case oddity::tied_trainable: return again({.init = init::ones, .trainable = false});
+      case oddity::tied_rate: return again({.init = init::ones, .rate_scale = 2});
+      case oddity::parameter_loss: return s.param("p", {1}, init::ones);
+      case oddity::view_loss: return reshape(narrow(s.param("p", {4}, init::ones), 0, 1, 1), shape{});
+      default: return s.param("p", {1}, init::ones), s.input("x", {});
+    }
+  }
+};
+std::string refusal(oddity what, const isotope::training_options& o = {}) {
+  const auto p = isotope::plan_training<T>(odd_model{what}, o);
+  return p.ok() ? "" : p.error().line();
+}
+
+TEST(odd_models, are_refused_in_one_line_that_names_the_tensor) {
+  const auto says = [](oddity what, const char* text) { EXPECT_NE(refusal(what).find(text), std::string::npos) << refusal(what); };
+  says(oddity::invalid_loss, "the loss is an invalid tensor");
+  says(oddity::concat_of_nothing, "the loss is an invalid tensor");
+  says(oddity::long_label, "input name longer than 96 characters: 'aaa");
+  says(oddity::tied_initializer, "parameter 'p' is tied with another initializer");
+  says(oddity::tied_decay, "parameter 'p' is tied with another decay");
+  says(oddity::tied_trainable, "parameter 'p' is tied with another trainable");
+  says(oddity::tied_rate, "parameter 'p' is tied with another rate_scale");
+  for (const auto what : {oddity::parameter_loss, oddity::view_loss, oddity::input_loss})
+    says(what, "the loss is a parameter, an input or a view of one");
+  const auto forward = isotope::plan_inference<T>(odd_model{oddity::invalid_loss});
+  ASSERT_FALSE(forward.ok());
+  EXPECT_NE(forward.error().line().find("the model returned an invalid tensor"), std::string::npos) << forward.error().line();
+  const auto never = refusal(oddity::tied_same, {.recompute = isotope::recompute::every(0)});
+  EXPECT_NE(never.find("recompute::every(0): the period is at least 1"), std::string::npos) << never;
+}
+
+/// One of two parts of a weight is used.
+struct half_used {
+  template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
+    using namespace isotope;
+    const auto [used, unused] = split<2>(s.param("w", {4, 8}, init::normal(0.5)), -1);
+    return cast(mean(square(matmul(s.input("x", {3, 4}), used))), accum_of(s.machine->program()));
+  }
+};
+TEST(bf16, leaves_a_zero_gradient_in_the_unused_part_of_a_split_weight) {
+  const auto r = step<reference_bf16>(planned<reference_bf16>(half_used{}));
+  ASSERT_EQ(r.gradients.at("w").size(), 32u);
+  for (std::size_t i = 0; i < 32; ++i) EXPECT_EQ(r.gradients.at("w")[i] == 0, i % 8 >= 4) << i;
+}
+
+isotope::param_group thaw_and_decay_nothing(std::string_view, const isotope::shape&, isotope::param_group) { return {.decay = false}; }
+TEST(groups, thaw_parameters_and_order_those_of_the_evaluation_plan) {
+  const isotope::training_options o{.group = &thaw_and_decay_nothing};
+  const auto plan = planned<T>(two_layers{false, true}, o), born_so = planned<T>(two_layers{true, true}, {});
+  EXPECT_EQ(count_steps<isotope::op::matmul>(plan), count_steps<isotope::op::matmul>(born_so));
+  const auto thawed = step<T>(plan);
+  EXPECT_TRUE(same_bits(thawed.gradients.at("a.weight"), step<T>(born_so).gradients.at("a.weight")));
+  const isotope::model::gpt_loss_of model{{2, 2, 16, 11, 6}, 2, 5};
+  const auto forward = isotope::plan_inference<T>(model, 0, true, false, nullptr, o.group);
+  ASSERT_TRUE(forward.ok()) << forward.error().line();
+  EXPECT_TRUE(opened<T>(1)->load(planned<T>(model, o), *forward).ok());
+}
+
 }  // namespace structure_test

@@ -119,7 +119,7 @@ inline result<void> same_parameters(const plan_view& a, const plan_view& b) {
            a.slots[i].type == b.slots[i].type;
   if (same) return {};
   return fail(errc::model_mismatch, "the evaluation plan has other parameters than the training plan", "session",
-              "plan both from one model");
+              "plan both from one model, with one group of training_options");
 }
 /// @error not_found, invalid_argument for another length
 inline result<void> has_slot(const plan_view& p, std::size_t k, std::int64_t length) {

@@ -109,12 +109,16 @@ class tape {
 
   constexpr std::int32_t input(const name& label, const shape& s, dtype t, place at) {
     if (!ok()) return -1;
+    message m;
+    if (label.overflow) {
+      fail(m << "input name longer than 96 characters: '" << label << "...': shorten it", at);
+      return -1;
+    }
     if (!good_shape(s, label, at)) return -1;
     for (const auto& i : g.inputs)
       if (i.label == label) {
         const value& v = describe(i.value);
         if (v.dims == s && v.type == t) return i.value;
-        message m;
         fail(m << "input '" << label << "' is declared twice, as " << v.dims << " and " << s, at);
         return -1;
       }
@@ -132,10 +136,20 @@ class tape {
       return -1;
     }
     if (!good_shape(s, path, at)) return -1;
+    const bool decay = o.decay < 0 ? s.rank >= 2 : o.decay != 0;
     for (const auto& p : g.params)
       if (p.path == path) {
-        if (describe(p.value).dims == s) return p.value;
-        fail(m << "parameter '" << path << "' is tied with another shape: " << describe(p.value).dims << " vs " << s, at);
+        const std::string_view other = describe(p.value).dims != s    ? "shape"
+                                       : p.init != o.init             ? "initializer"
+                                       : p.decay != decay             ? "decay"
+                                       : p.trainable != o.trainable   ? "trainable"
+                                       : p.rate_scale != o.rate_scale ? "rate_scale"
+                                                                      : "";
+        if (other.empty()) return p.value;
+        m << "parameter '" << path << "' is tied with another " << other;
+        if (other == "shape") m << ": " << describe(p.value).dims << " vs " << s;
+        else m << ": declare it with the same options everywhere";
+        fail(m, at);
         return -1;
       }
     const auto id = g.add_value(s, g.program, value_kind::param);
@@ -144,7 +158,7 @@ class tape {
     p.path = path;
     p.value = id;
     p.init = o.init;
-    p.decay = o.decay < 0 ? s.rank >= 2 : o.decay != 0;
+    p.decay = decay;
     p.trainable = o.trainable;
     p.rate_scale = o.rate_scale;
     g.params.push_back(p);

@@ -53,8 +53,11 @@ struct split {
   }
   static constexpr void gradient(pullback& g) {
     std::array<std::int32_t, max_inputs> in{};
+    dtype type = g.y().type();  // of the parts' gradients: those of a parameter are in accumulation format
     for (int k = 0; k < g.attr.i[1]; ++k)
-      in[std::size_t(k)] = g.has_dy(k) ? g.dy(k).id : isotope::fill(g.machine(), g.y(k).dims(), g.y(k).type()).id;
+      if (g.has_dy(k)) type = g.dy(k).type();
+    for (int k = 0; k < g.attr.i[1]; ++k)
+      in[std::size_t(k)] = g.has_dy(k) ? g.dy(k).id : isotope::fill(g.machine(), g.y(k).dims(), type).id;
     attributes a;
     a.i[0] = g.attr.i[0];
     g.give(0, {&g.machine(), g.machine().apply(info<concat>, {in.data(), std::size_t(g.attr.i[1])}, a, place::current()).out[0]});

@@ -118,7 +118,16 @@ class backward {
 /// Records the gradients of `loss`, a tensor of one element, with respect to every trainable parameter: parameter::grad.
 /// A loss of more elements is an error in the trace, and so is an input with a scalar dimension.
 constexpr void differentiate(tape& t, std::int32_t loss, recompute_policy policy = {}) {
-  if (!t.ok() || loss < 0) return;
+  if (!t.ok()) return;
+  if (loss < 0) {
+    t.fail("differentiate: the loss is an invalid tensor: return one that an op, a parameter or an input gave", place::current());
+    return;
+  }
+  if (policy.which == recompute_policy::kind::every && policy.period < 1) {
+    message m;
+    t.fail(m << "recompute::every(" << policy.period << "): the period is at least 1", place::current());
+    return;
+  }
   if (t.describe(loss).dims.count() != 1 || !is_floating(t.describe(loss).type)) {
     message m;
     t.fail(m << "differentiate: the loss must be one floating-point number, not " << t.describe(loss).dims << ": reduce it with mean",

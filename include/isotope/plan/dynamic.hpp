@@ -60,11 +60,12 @@ template <Target T, class Model>
 result<dynamic_plan> plan_training(const Model& model, const training_options& o = {}, std::int64_t budget = 0) {
   return plan_detail::make_dynamic<T>(plan_detail::trace_training<T>(model, o), budget);
 }
-/// As `inference`, for a model with sizes known at run time. @error what would have been a compile error, as one line
+/// As `inference`, for a model with sizes known at run time. `group`: that of the training plan beside which it evaluates, which orders parameters.
+/// @error what would have been a compile error, as one line
 template <Target T, class Model>
 result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true, bool common = false,
-                                    weight_storage stored = nullptr) {
-  return plan_detail::make_dynamic<T>(plan_detail::trace_inference<T>(model, fused, common, stored), budget);
+                                    weight_storage stored = nullptr, grouping group = nullptr) {
+  return plan_detail::make_dynamic<T>(plan_detail::trace_inference<T>(model, fused, common, stored, group), budget);
 }
 
 /// What plan_training lays out, for reports: plan/trace_text.hpp, plan/fusion_report.hpp.

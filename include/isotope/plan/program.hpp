@@ -27,6 +27,8 @@ template <Target T, class Model> constexpr trace trace_training(const Model& mod
   machine.kernels = kernel_table<T>;
   machine.common = o.common;
   const auto loss = model(scope<graph<T>>{&machine, {}});
+  if (machine.ok() && loss.valid() && machine.g.values[std::size_t(machine.g.root(loss.id))].kind != value_kind::temp)
+    machine.fail("the loss is a parameter, an input or a view of one: return what an op computes, such as mean", place::current());
   regroup(machine, o.group);
   differentiate(machine, loss.id, o.recompute);
   distribute(machine);
@@ -42,13 +44,17 @@ template <Target T, class Model> constexpr trace trace_training(const Model& mod
 }
 /// A forward model: no gradient, no optimiser state, nothing kept for a backward pass.
 template <Target T, class Model>
-constexpr trace trace_inference(const Model& model, bool fused, bool common = false, weight_storage stored = nullptr) {
+constexpr trace trace_inference(const Model& model, bool fused, bool common = false, weight_storage stored = nullptr,
+                                grouping group = nullptr) {
   graph<T> machine;
   machine.kernels = kernel_table<T>;
   machine.common = common;
   machine.training = false;
   auto y = model(scope<graph<T>>{&machine, {}});
-  if (machine.ok() && y.valid()) {
+  if (machine.ok() && !y.valid())
+    machine.fail("the model returned an invalid tensor: return one that an op, a parameter or an input gave", place::current());
+  if (machine.ok()) {
+    regroup(machine, group);
     const auto& g = machine.g;
     if (g.values[std::size_t(y.id)].base >= 0 || g.values[std::size_t(y.id)].kind != value_kind::temp) y = contiguous(y);
     machine.g.values[std::size_t(y.id)].kind = value_kind::output;

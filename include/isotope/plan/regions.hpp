@@ -305,7 +305,7 @@ constexpr void update(tape& t, const param_order& order, std::int32_t grads, std
 }
 }  // namespace plan_detail
 
-/// Regroups parameters before they are differentiated.
+/// Regroups parameters before they are differentiated; which values want a gradient follows from what is trained.
 constexpr void regroup(tape& t, grouping group) {
   if (group == nullptr) return;
   for (auto& p : t.g.params) {
@@ -314,6 +314,15 @@ constexpr void regroup(tape& t, grouping group) {
     p.decay = r.decay;
     p.trainable = r.trainable;
     p.rate_scale = r.rate_scale;
+    v.wants_gradient = r.trainable;
+  }
+  for (const auto& n : t.g.nodes) {
+    bool wants = false;
+    for (int k = 0; k < n.inputs(); ++k) wants = wants || t.g.values[std::size_t(n.in[std::size_t(k)])].wants_gradient;
+    for (int k = 0; k < n.outputs(); ++k) {
+      value& y = t.g.values[std::size_t(n.out[std::size_t(k)])];
+      y.wants_gradient = wants && n.op->gradient != nullptr && is_floating(y.type);
+    }
   }
 }
 
