@@ -22,6 +22,7 @@ template <class T, class Model> outcome run_eagerly(const Model& model) {
   if (!machine.ok()) return r;
   r.loss = machine.read(loss)[0];
   for (const auto& p : machine.g.params) {
+    if (!p.trainable) continue;  // the plan has no gradient to read either
     auto& values = r.gradients[std::string(p.path.view())];
     if (p.grad < 0) values.assign(std::size_t(machine.describe(p.value).dims.count()), 0.0f);  // the plan's region starts at zero
     else
