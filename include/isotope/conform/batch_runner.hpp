@@ -183,8 +183,8 @@ class batch_runner {
         for (const tensor_place& p : b.cases[n].out)
           if (!untouched(p.at + p.bytes, (p.at + p.bytes + block_bytes - 1) / block_bytes * block_bytes))
             blame(out[chosen[n]], "writes past the end of an output", "check the kernel's last tile against the sizes");
-      if (std::memcmp((*loaded)->inputs().data(), in.bytes.data(), in.bytes.size()) != 0)
-        blame_writer(b, in, (*loaded)->inputs(), chosen, out);
+      if (std::memcmp((*loaded)->inputs_after().data(), in.bytes.data(), in.bytes.size()) != 0)
+        blame_writer(b, in, (*loaded)->inputs_after(), chosen, out);
       if (turn == 0) {
         first.assign(bytes.begin(), bytes.end());
         continue;

@@ -41,6 +41,8 @@ class loaded_batch {
  public:
   virtual ~loaded_batch() = default;
   virtual std::span<std::byte> inputs() = 0;
+  /// The inputs as the last run left them where the device reads them.
+  virtual std::span<const std::byte> inputs_after() { return inputs(); }
   /// Fills everything that the device may write.
   virtual result<void> poison(std::byte with) = 0;
   virtual result<void> run(const step_scalars& x) = 0;

@@ -19,6 +19,10 @@ template <class Session> class batch_of final : public loaded_batch {
     auto front = session_.template input<float>("front");
     return {reinterpret_cast<std::byte*>(front->data()), std::size_t(input_bytes_)};
   }
+  std::span<const std::byte> inputs_after() override {
+    if constexpr (requires { session_.device_inputs(); }) return session_.device_inputs().first(std::size_t(input_bytes_));
+    else return inputs();
+  }
   std::span<const std::byte> outputs() override {
     auto front = session_.template output<float>("front");
     return {reinterpret_cast<const std::byte*>(front->data()), std::size_t(output_bytes_)};

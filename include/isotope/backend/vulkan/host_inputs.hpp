@@ -13,16 +13,16 @@ namespace isotope::vulkan {
 
 class host_inputs {
  public:
-  /// Ports of a plan, and where their region starts in the lanes' upload memory.
+  /// Ports of a plan, and where their region lies in the lanes' upload memory.
   struct region {
     std::span<const port> ports;
-    std::int64_t first = 0;
+    std::int64_t first = 0, bytes = 0;
   };
   region train, evaluation;
 
   host_inputs() = default;
-  host_inputs(region of_train, region of_evaluation, std::int64_t bytes)
-      : train(of_train), evaluation(of_evaluation), bytes_(std::size_t(bytes)) {}
+  host_inputs(region of_train, region of_evaluation)
+      : train(of_train), evaluation(of_evaluation), bytes_(std::size_t(of_evaluation.first + of_evaluation.bytes)) {}
 
   /// @error not_found, with the names there are
   template <class E> result<std::span<E>> of_training(std::string_view label) { return find<E>(train, label, "input"); }
@@ -48,11 +48,16 @@ class host_inputs {
       if (const port* from = same_port(train.ports, to); from != nullptr)
         std::memcpy(at(evaluation, to), at(train, *from), std::size_t(from->where.bytes));
   }
-  /// Writes inputs to a lane that is free: those that differ from what is there, or `always`. Returns the bytes written.
+  /// Writes inputs to a lane that is free: those that differ from what is there, or `always`; and the whole region where somebody wrote between
+  /// them, as checkers do. Returns the bytes written.
   std::int64_t put(vulkan::lane& l, const region& from, bool always) {
     std::int64_t written = 0;
     for (const port& p : from.ports) written += l.put(from.first + p.where.at, {at(from, p), std::size_t(p.where.bytes)}, always);
-    return written;
+    return written + l.put(from.first, {bytes_.data() + from.first, std::size_t(from.bytes)}, false);
+  }
+  /// What the device reads of a region in a lane, for checkers that look for kernels that write there.
+  static std::span<const std::byte> seen(const vulkan::lane& l, const region& r) {
+    return {l.upload.mapped() + r.first, std::size_t(r.bytes)};
   }
 
  private:

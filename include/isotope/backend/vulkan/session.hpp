@@ -196,19 +196,17 @@ template <Target T> class session {
   /// Mean loss of one batch by the evaluation plan; NaN without one.
   double evaluate(const batch& b) {
     auto& l = lanes_[0];
-    if (l.evaluate.plan().steps.empty() || !fits(l.evaluate.plan().inputs, b) || !settle(l))
-      return std::numeric_limits<double>::quiet_NaN();
+    if (l.evaluate.plan().steps.empty() || !fits(l.evaluate.plan().inputs, b) || !settle(l)) return nothing().loss;
     inputs_.share();
     inputs_.take(b, inputs_.evaluation);
     put_inputs(l, inputs_.evaluation);
     auto v = l.evaluate.prepare(phase_always, {});
-    if (!v) return keep(v.error()), std::numeric_limits<double>::quiet_NaN();
+    if (!v) return keep(v.error()), nothing().loss;
     auto value = parts_->device->submit((*v)->commands);
-    if (!value) return keep(value.error()), std::numeric_limits<double>::quiet_NaN();
+    if (!value) return keep(value.error()), nothing().loss;
     note(**v);
     ++counters_.evaluations;
-    if (!keep(parts_->device->wait(*value)) || parts_->device->options.diagnose.no_readback)
-      return std::numeric_limits<double>::quiet_NaN();
+    if (!keep(parts_->device->wait(*value)) || parts_->device->options.diagnose.no_readback) return nothing().loss;
     l.readback.pull();
     counters_.bytes_out += size_of(accum);
     return l.number(l.evaluate.plan().outputs, "output", eval_output_);
@@ -231,12 +229,14 @@ template <Target T> class session {
   }
 
   std::int64_t planned_bytes() const { return planned_; }
-  /// All memory taken from the device for this session.
+  /// Memory taken from the device.
   std::int64_t measured_bytes() const {
     std::int64_t n = arena_.bytes() + parts_->words->bytes() + transfer_.bytes();
     for (const auto& l : lanes_) n += l.upload.bytes() + l.readback.bytes();
     return n;
   }
+  /// The inputs as the device reads them in lane 0, for checkers.
+  std::span<const std::byte> device_inputs() const { return host_inputs::seen(lanes_[0], inputs_.train); }
   const session_counters& counters() const { return counters_; }
   /// What the device as a whole did: allocations, submissions, objects made.
   const context_counters& device_counters() const { return parts_->device->counters; }
@@ -263,7 +263,6 @@ template <Target T> class session {
   static constexpr dtype accum = accum_of(T::precision::type);
   static constexpr std::int64_t head = 256;  // bytes of the scalars at the front of the upload memory
   static_assert(sizeof(device_scalars) <= std::size_t(head));
-
   std::unique_ptr<session_parts> parts_;
   std::unique_ptr<std::array<dynamic_plan, 2>> owned_;
   plan_view plan_;
@@ -310,7 +309,8 @@ template <Target T> class session {
     arena_ = std::move(*m);
     eval_input_ = head + region(plan_, value_kind::input);
     eval_output_ = region(plan_, value_kind::output);
-    inputs_ = host_inputs({plan_.inputs, head}, {evaluation.inputs, eval_input_}, eval_input_ + region(evaluation, value_kind::input));
+    inputs_ = host_inputs({plan_.inputs, head, region(plan_, value_kind::input)},
+                          {evaluation.inputs, eval_input_, region(evaluation, value_kind::input)});
     planned_ = layout_.bytes + transfer_.bytes() + word_memory::chunk;
     for (auto& l : lanes_) {
       auto made = lane::allocate(parts_->device, eval_input_ + region(evaluation, value_kind::input),
