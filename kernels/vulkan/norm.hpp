@@ -11,10 +11,11 @@ namespace portable {
 struct norm_operands {
   const view *x, *weight, *bias, *y, *means, *rstds;  // no bias, no means: root mean square
 };
-/// False where rows are too long for registers.
+/// False where rows are too long for registers, or have no elements: a mean of nothing is 0 / 0, which not every driver's division gives.
 inline bool record_norm(const launch& l, recording& r, const norm_operands& o) {
   const std::int64_t C = o.x->dims.cols(), rows = o.rstds->dims.count();
   if (rows == 0) return true;
+  if (C == 0) return false;
   const bool wide = C % 4 == 0 && all_aligned(*o.x, *o.weight, *o.y) && (o.bias == nullptr || aligned(*o.bias));
   const team t = team::holding(*l.device, divide_up(C, 4), 8, 8);
   if (t.hold == 0) return false;
