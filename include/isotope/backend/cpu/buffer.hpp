@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "../../core/shape.hpp"
 #include "arena.hpp"
 #include "thread_pool.hpp"
 

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "../../core/shape.hpp"
 #include "memory.hpp"
 
 namespace isotope::vulkan {
