@@ -104,7 +104,7 @@ template <Target T> class session {
   }
 
   /// One optimiser step on what the inputs hold; `active` is the set of phases, for callers that accumulate by hand.
-  step_report run(const step_scalars& x, std::uint8_t active = phase_first | phase_last) { return collect(start(0, x, active)); }
+  step_report run(const step_scalars& x, std::uint8_t active = phase_first | phase_last) { return drain(), collect(start(0, x, active)); }
 
   /// As `run`, a step of the plan at a time, with after(step) called after each, when `numbers` gives what it wrote.
   template <class After> step_report observe(const step_scalars& x, const After& after, std::uint8_t active = phase_first | phase_last) {
@@ -151,6 +151,7 @@ template <Target T> class session {
     if (batches.empty() || (batches.size() > 1 && !accumulates(plan_))) return nothing();
     for (const batch& b : batches)
       if (!fits(plan_.inputs, b)) return nothing();
+    drain();  // submitted steps are counted first
     std::array<std::optional<pending_step>, 2> flying;
     for (std::size_t i = 0; i < batches.size(); ++i) {
       const bool last = i + 1 == batches.size();
@@ -162,7 +163,7 @@ template <Target T> class session {
       inputs_.take(batches[i], inputs_.train);
       flying[turn] = start(turn, x, std::uint8_t((i == 0 ? phase_first : phase_later) | (last ? phase_last : 0)));
     }
-    const std::size_t end = (batches.size() - 1) % lanes_.size();
+    const std::size_t end = (batches.size() - 1) % 2;
     if (flying[end ^ 1]) collect(*flying[end ^ 1]);
     step_report r = collect(*flying[end]);
     r.loss /= double(batches.size());
@@ -375,7 +376,6 @@ template <Target T> class session {
     put_scalars(l, x);
     put_inputs(l, inputs_.train);
   }
-  /// Loss and norm of a step that is done.
   step_report read_report(const pending_step& p) {
     if (parts_->device->options.diagnose.no_readback) return nothing();
     const step_report r = lanes_[p.lane].read_report(plan_.outputs);
