@@ -59,10 +59,15 @@ inline opened open_target(const target_choice& t) {
 }
 /// No device here, rather than a mistake or a failure.
 inline bool device_is_missing(const iso::failure& f) { return f.code == iso::errc::no_device || f.code == iso::errc::missing_feature; }
-inline bool device_is_required(const command& c) {
+/// Whether a device that is not there is a failure. @error ISOTOPE_REQUIRE_GPU is not 0, 1, true or false
+inline iso::result<bool> device_is_required(const command& c) {
   const auto variables = support::captured_environment();
   const auto found = variables.find("ISOTOPE_REQUIRE_GPU");
-  return c.has("--require-device") || (found != variables.end() && found->second == "1");
+  const std::string value = found == variables.end() ? "0" : found->second;
+  if (value != "0" && value != "1" && value != "true" && value != "false")
+    return iso::fail(iso::errc::invalid_argument, "is '" + value + "', not 0, 1, true or false", "variable ISOTOPE_REQUIRE_GPU",
+                     "give one of these, or unset it");
+  return c.has("--require-device") || value == "1" || value == "true";
 }
 
 inline iso::result<conform::selection> choose_cases(const command& c, const target_choice& t) {

@@ -77,9 +77,11 @@ struct run_manner {
 
 iso::result<conform::certificate> run_shard(const command& c, conform::certificate cert, conform::run_options o,
                                             const target_choice& target, const run_manner& how) {
+  const auto required = device_is_required(c);
+  if (!required) return required.error();
   auto device = open_target(target);
   if (!device) {
-    if (!device_is_missing(device.error()) || device_is_required(c)) return device.error();
+    if (!device_is_missing(device.error()) || *required) return device.error();
     unsupported_cases none(o.shard, "no device");
     for_each_case(o.cases, none);
     cert.counted = std::move(none.counted);

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <isotope/io/safetensors.hpp>
 #include <limits>
 #include <memory>
@@ -78,6 +79,41 @@ TEST(safetensors, a_huge_header_length_is_refused_before_anything_is_read) {
   std::string file = image("{}", 0);
   for (std::size_t i = 0; i < 8; ++i) file[i] = '\xff';
   EXPECT_EQ(failure_of(file).code, errc::bad_format);
+}
+
+// A header of many tensors is read one tensor at a time.
+TEST(safetensors, a_long_header_takes_little_more_memory_than_its_tensors) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the address sanitizer keeps what was freed";
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+  GTEST_SKIP() << "the address sanitizer keeps what was freed";
+#endif
+#endif
+  std::string header = "{";
+  for (int i = 0; header.size() < 20'000'000; ++i)
+    header += std::string(i == 0 ? "" : ",") + "\"t" + std::to_string(i) + R"(":{"dtype":"F32","shape":[0,1,2],"data_offsets":[0,0]})";
+  auto file = bytes_of(image(header + "}", 0));
+  const auto kilobytes = [](const std::string& what) {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with(what)) return std::stol(line.substr(what.size()));
+    return -1L;
+  };
+  std::ofstream("/proc/self/clear_refs") << 5;  // the mark of the highest use begins anew
+  const long before = kilobytes("VmHWM:");
+  if (before < 0) GTEST_SKIP() << "the system does not say how much memory a process used";
+  const auto read = io::parse_safetensors(std::move(file), "t");
+  ASSERT_TRUE(read.ok()) << read.error().line();
+  EXPECT_GT(read->tensors.size(), 200'000u);
+  EXPECT_LT(kilobytes("VmHWM:") - before, 10 * 20'000) << "kilobytes for a header of 20,000";
+}
+TEST(safetensors, an_entry_of_more_values_than_any_tensor_has_is_refused) {
+  std::string dims;
+  for (int i = 0; i < 5000; ++i) dims += i == 0 ? "1" : ",1";
+  const auto f = failure_of(image(R"({"a":{"dtype":"U8","shape":[)" + dims + R"(],"data_offsets":[0,1]}})", 1));
+  EXPECT_EQ(f.code, errc::bad_format);
+  EXPECT_NE(f.line().find("the member 'a' holds more than 4096 values"), std::string::npos) << f.line();
 }
 
 TEST(safetensors, holes_overlaps_and_bytes_after_the_last_tensor_are_refused) {

@@ -181,6 +181,9 @@ enum class oddity {
   tied_decay,
   tied_trainable,
   tied_rate,
+  rate_of_nan,
+  infinite_rate,
+  rate_beyond_f32,
   parameter_loss,
   view_loss,
   input_loss,
@@ -200,6 +203,9 @@ struct odd_model {
       case oddity::tied_decay: return again({.init = init::ones, .decay = 1});
       case oddity::tied_trainable: return again({.init = init::ones, .trainable = false});
       case oddity::tied_rate: return again({.init = init::ones, .rate_scale = 2});
+      case oddity::rate_of_nan: return mean(s.param("p", {4}, {.rate_scale = std::numeric_limits<double>::quiet_NaN()}));
+      case oddity::infinite_rate: return mean(s.param("p", {4}, {.rate_scale = std::numeric_limits<double>::infinity()}));
+      case oddity::rate_beyond_f32: return mean(s.param("p", {4}, {.rate_scale = -1e39}));
       case oddity::parameter_loss: return s.param("p", {1}, init::ones);
       case oddity::view_loss: return reshape(narrow(s.param("p", {4}, init::ones), 0, 1, 1), shape{});
       default: return s.param("p", {1}, init::ones), s.input("x", {});
@@ -220,6 +226,9 @@ TEST(odd_models, are_refused_in_one_line_that_names_the_tensor) {
   says(oddity::tied_decay, "parameter 'p' is tied with another decay");
   says(oddity::tied_trainable, "parameter 'p' is tied with another trainable");
   says(oddity::tied_rate, "parameter 'p' is tied with another rate_scale");
+  says(oddity::rate_of_nan, "parameter 'p' has a rate_scale that is not a number");
+  says(oddity::infinite_rate, "parameter 'p' has a rate_scale that is beyond what f32 holds");
+  says(oddity::rate_beyond_f32, "parameter 'p' has a rate_scale that is beyond what f32 holds");
   for (const auto what : {oddity::parameter_loss, oddity::view_loss, oddity::input_loss})
     says(what, "the loss is a parameter, an input or a view of one");
   const auto forward = isotope::plan_inference<T>(odd_model{oddity::invalid_loss});

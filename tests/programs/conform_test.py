@@ -228,8 +228,18 @@ def test_a_device_that_is_not_there_is_a_loud_skip_or_a_failure(folder):
     assert last_line(run) == f"{cases} cases, 0 passed, 0 failed, {cases} unsupported"
     c = certificate(folder, "c.json")
     assert c["device"]["name"] == "none" and c["counts"]["unsupported"] == cases and c["coverage"]["least"] == 0
-    folder.run("conform", "run", "--strength", "fast", env=none | {"ISOTOPE_REQUIRE_GPU": "1"}).refused(1, "isotope-conform")
+    for value in ("1", "true"):
+        folder.run("conform", "run", "--strength", "fast", env=none | {"ISOTOPE_REQUIRE_GPU": value}).refused(1, "isotope-conform")
+    for value in ("0", "false"):
+        folder.run("conform", "run", "--strength", "fast", env=none | {"ISOTOPE_REQUIRE_GPU": value}).succeeded()
     folder.run("conform", "run", "--strength", "fast", "--require-device", env=none).refused(1, "isotope-conform")
+
+
+def test_a_wish_for_a_device_that_is_neither_yes_nor_no_is_refused(folder):
+    for value in ("yes", "2", ""):
+        run = folder.run("conform", "run", *FAST, "--ops", "exp", env={"ISOTOPE_REQUIRE_GPU": value})
+        run.refused(run.code, "variable ISOTOPE_REQUIRE_GPU", f"'{value}'")
+        assert run.code in (1, 2), run.code
 
 
 def test_a_certificate_says_what_the_device_was_seen_to_do(folder):

@@ -60,6 +60,36 @@ TEST(vulkan_device, an_application_may_bring_its_own_device_and_take_it_back) {
   auto again = memory::allocate(*own, 1000, memory_use::upload, "still usable");
   EXPECT_TRUE(again.ok());
 }
+TEST(vulkan_device, what_the_host_maps_is_coherent) {
+  constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
+                                  cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT, coherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  const auto device = [](std::initializer_list<VkMemoryPropertyFlags> types) {
+    VkPhysicalDeviceMemoryProperties m{};
+    for (const auto flags : types) m.memoryTypes[m.memoryTypeCount++].propertyFlags = flags;
+    return m;
+  };
+  const auto discrete = device({0, local, host | coherent, host | coherent | cached, local | host | coherent});
+  EXPECT_EQ(type_for(discrete, memory_use::device, ~0u), 1);
+  EXPECT_EQ(type_for(discrete, memory_use::readback, ~0u), 3);
+  EXPECT_EQ(type_for(discrete, memory_use::upload, ~0u), 4);
+  const auto phone = device({local | host | cached, local | host | coherent});  // cached memory alone is not coherent
+  EXPECT_EQ(type_for(phone, memory_use::readback, ~0u), 1);
+  EXPECT_EQ(type_for(phone, memory_use::upload, ~0u), 1);
+  EXPECT_EQ(type_for(phone, memory_use::readback, 1u), -1) << "the mask allows the first type alone";
+}
+TEST(vulkan_device, a_limit_on_waiting_is_a_number_of_seconds_from_0_on) {
+  EXPECT_EQ(nanoseconds(0), 0u);
+  EXPECT_EQ(nanoseconds(1.5), 1'500'000'000u);
+  EXPECT_EQ(nanoseconds(1e300), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(nanoseconds(std::numeric_limits<double>::infinity()), std::numeric_limits<std::uint64_t>::max());
+  for (const double seconds : {-1.0, -1e300, std::nan("")}) {
+    device_options o;
+    o.timeout_seconds = seconds;
+    const auto c = context::open(o);
+    ASSERT_FALSE(c.ok()) << seconds;
+    EXPECT_EQ(c.error().code, errc::invalid_argument);
+  }
+}
 TEST(vulkan_device, two_backends_live_in_one_program) {
   using both = backend_list<backend::vulkan>;
   EXPECT_TRUE(both::find("vulkan").ok());

@@ -37,7 +37,7 @@ struct device_options {
   int threads = 0;              // cpu: 0 is one per processor that this process may use
   std::string name = {};        // part of a device's name, its index, or a kind (cpu, integrated, discrete); empty: the fastest
   std::string cache = {};       // gpu: file that keeps compiled pipelines between runs; empty: none
-  double timeout_seconds = 60;  // gpu: a submission that takes longer is given up
+  double timeout_seconds = 60;  // gpu: a submission that takes longer is given up; from 0 on, infinity: never
   diagnostics diagnose = {};
 };
 

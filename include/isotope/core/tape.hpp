@@ -1,6 +1,7 @@
 #pragma once
 /// The recorder: applies shape rules, keeps the graph, keeps the first error as text. Never throws.
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -136,6 +137,7 @@ class tape {
       return -1;
     }
     if (!good_shape(s, path, at)) return -1;
+    if (!good_rate(path, o.rate_scale, at)) return -1;
     const bool decay = o.decay < 0 ? s.rank >= 2 : o.decay != 0;
     for (const auto& p : g.params)
       if (p.path == path) {
@@ -163,6 +165,16 @@ class tape {
     p.rate_scale = o.rate_scale;
     g.params.push_back(p);
     return id;
+  }
+
+  /// A factor on the learning rate that f32 holds. @error what it is instead, with the parameter's name
+  constexpr bool good_rate(const name& path, double scale, place at) {
+    constexpr double largest = std::numeric_limits<float>::max();
+    if (scale >= -largest && scale <= largest) return true;
+    message m;
+    m << "parameter '" << path << "' has a rate_scale that is " << (scale != scale ? "not a number" : "beyond what f32 holds");
+    fail(m << ": give a finite factor", at);
+    return false;
   }
 
   constexpr applied apply(const op_info& op, std::span<const std::int32_t> in, const attributes& a, place at) {

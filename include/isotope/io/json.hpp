@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -58,9 +60,11 @@ constexpr std::string_view name_of(json::kind k) {
 
 namespace detail {
 
-/// What boost::json::basic_parser calls, in the order of the text. A member that returns false has set `ec`, which ends the parse.
+/// What boost::json::basic_parser calls, in the order of the text. A function that returns false has set `ec`, which ends the parse.
 class json_builder {
  public:
+  /// The most values that one member of a document may hold which is read member by member.
+  static constexpr std::size_t most_values = 4096;
   static constexpr std::size_t max_object_size = SIZE_MAX, max_array_size = SIZE_MAX, max_key_size = SIZE_MAX, max_string_size = SIZE_MAX;
   using error_code = boost::system::error_code;
   using part = boost::json::string_view;
@@ -68,33 +72,32 @@ class json_builder {
   json root;
   int line = 1;         // of the text that is being parsed
   std::string problem;  // why this refused; empty: it did not
+  /// Where set, it gets each member of the outermost object when that is complete, and the root keeps none.
+  std::function<result<void>(json_member)> take;
+  std::optional<failure> refused;  // by `take`
 
   bool on_document_begin(error_code&) { return true; }
   bool on_document_end(error_code&) { return true; }
   bool on_object_begin(error_code&) { return open(json::kind::object); }
-  bool on_object_end(std::size_t, error_code&) { return close(); }
+  bool on_object_end(std::size_t, error_code& ec) { return close(ec); }
   bool on_array_begin(error_code&) { return open(json::kind::array); }
-  bool on_array_end(std::size_t, error_code&) { return close(); }
+  bool on_array_end(std::size_t, error_code& ec) { return close(ec); }
   bool on_key_part(part s, std::size_t, error_code&) { return keep(s); }
   bool on_key(part s, std::size_t, error_code& ec) {
     keep(s);
     level& in = levels_.back();
-    if (!in.keys.insert(text_).second) {
-      problem = "the key '" + text_ + "' stands twice";
-      ec = boost::json::error::syntax;
-      return false;
-    }
+    if (!in.keys.insert(text_).second) return refuse("the key '" + text_ + "' stands twice", ec);
     in.key = std::exchange(text_, {});
     return true;
   }
   bool on_string_part(part s, std::size_t, error_code&) { return keep(s); }
-  bool on_string(part s, std::size_t, error_code&) { return keep(s) && scalar(json::kind::string); }
+  bool on_string(part s, std::size_t, error_code& ec) { return keep(s) && scalar(json::kind::string, ec); }
   bool on_number_part(part s, error_code&) { return keep(s); }
-  bool on_int64(std::int64_t, part s, error_code&) { return keep(s) && scalar(json::kind::number); }
-  bool on_uint64(std::uint64_t, part s, error_code&) { return keep(s) && scalar(json::kind::number); }
-  bool on_double(double, part s, error_code&) { return keep(s) && scalar(json::kind::number); }
-  bool on_bool(bool b, error_code&) { return scalar(json::kind::boolean, b); }
-  bool on_null(error_code&) { return scalar(json::kind::null); }
+  bool on_int64(std::int64_t, part s, error_code& ec) { return keep(s) && scalar(json::kind::number, ec); }
+  bool on_uint64(std::uint64_t, part s, error_code& ec) { return keep(s) && scalar(json::kind::number, ec); }
+  bool on_double(double, part s, error_code& ec) { return keep(s) && scalar(json::kind::number, ec); }
+  bool on_bool(bool b, error_code& ec) { return scalar(json::kind::boolean, ec, b); }
+  bool on_null(error_code& ec) { return scalar(json::kind::null, ec); }
   bool on_comment_part(part, error_code&) { return true; }
   bool on_comment(part, error_code&) { return true; }
 
@@ -116,33 +119,52 @@ class json_builder {
     in.value.line = line;
     return true;
   }
-  bool close() {
+  bool close(error_code& ec) {
     json done = std::move(levels_.back().value);
     levels_.pop_back();
-    return put(std::move(done));
+    return put(std::move(done), ec);
   }
-  bool scalar(json::kind kind, bool boolean = false) { return put({kind, boolean, line, std::exchange(text_, {}), {}, {}}); }
-  bool put(json value) {
-    if (levels_.empty()) root = std::move(value);
-    else if (level& in = levels_.back(); in.value.is == json::kind::array) in.value.items.push_back(std::move(value));
+  bool scalar(json::kind kind, error_code& ec, bool boolean = false) {
+    return put({kind, boolean, line, std::exchange(text_, {}), {}, {}}, ec);
+  }
+  bool put(json value, error_code& ec) {
+    if (levels_.empty()) {
+      root = std::move(value);
+      return true;
+    }
+    level& in = levels_.back();
+    if (take && levels_.size() > 1 && ++values_ > most_values)
+      return refuse("the member '" + levels_.front().key + "' holds more than " + std::to_string(most_values) + " values", ec);
+    if (in.value.is == json::kind::array) in.value.items.push_back(std::move(value));
+    else if (take && levels_.size() == 1) return hand_on({std::move(in.key), std::move(value)}, ec);
     else in.value.members.push_back({std::move(in.key), std::move(value)});
     return true;
   }
+  bool hand_on(json_member m, error_code& ec) {
+    values_ = 0;
+    auto r = take(std::move(m));
+    if (r) return true;
+    refused = std::move(r).error();
+    return refuse("refused", ec);
+  }
+  bool refuse(std::string why, error_code& ec) {
+    problem = std::move(why);
+    ec = boost::json::error::syntax;
+    return false;
+  }
 
   std::vector<level> levels_;
-  std::string text_;  // of the key, string or number that is being read
+  std::string text_;        // of the key, string or number that is being read
+  std::size_t values_ = 0;  // of the member of the outermost object that is being read
 };
 
-}  // namespace detail
-
-/// Parses one JSON document. `where` names it in failures.
-///
-/// @error bad_format with the line: a syntax error, a repeated key, invalid UTF-8, more than 32 levels
-inline result<json> parse_json(std::string_view text, std::string_view where) {
+/// Parses one document, as parse_json and, where `take` is set, parse_json_members say.
+inline result<json> parse_json(std::string_view text, std::string_view where, std::function<result<void>(json_member)> take) {
   boost::json::parse_options options;
   options.max_depth = 32;
-  boost::json::basic_parser<detail::json_builder> parser(options);
-  detail::json_builder& built = parser.handler();
+  boost::json::basic_parser<json_builder> parser(options);
+  json_builder& built = parser.handler();
+  built.take = std::move(take);
   boost::system::error_code ec;
   // Line by line: no token spans a line end, so the builder always knows its line.
   for (std::size_t at = 0;;) {
@@ -154,8 +176,27 @@ inline result<json> parse_json(std::string_view text, std::string_view where) {
     ++built.line;
   }
   if (!ec) return std::move(built.root);
+  if (built.refused) return *std::move(built.refused);
   return fail(errc::bad_format, "not JSON: " + (built.problem.empty() ? ec.message() : built.problem),
               std::string(where) + ":" + std::to_string(built.line));
+}
+
+}  // namespace detail
+
+/// Parses one JSON document. `where` names it in failures.
+///
+/// @error bad_format with the line: a syntax error, a repeated key, invalid UTF-8, more than 32 levels
+inline result<json> parse_json(std::string_view text, std::string_view where) { return detail::parse_json(text, where, {}); }
+
+/// Parses a JSON object and hands its members on, one by one in the order of the text, so that a long document never lies in memory as values.
+///
+/// @error bad_format as parse_json, and where a member holds more than 4,096 values; what `take` returns, which ends the parse
+inline result<void> parse_json_members(std::string_view text, std::string_view where, std::function<result<void>(json_member)> take) {
+  auto root = detail::parse_json(text, where, std::move(take));
+  if (!root) return std::move(root).error();
+  if (root->is != json::kind::object)
+    return fail(errc::bad_format, "is " + std::string(name_of(root->is)) + ", not an object", std::string(where));
+  return {};
 }
 
 }  // namespace isotope::io

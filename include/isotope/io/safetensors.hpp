@@ -153,25 +153,24 @@ inline result<safetensors> parse_safetensors(file_bytes file, const std::string&
   const std::string_view header = file.text().substr(8, length);
   if (header.empty() || header[0] != '{')
     return fail(errc::bad_format, "the header does not begin with '{': not a safetensors file", where);
-  auto root = parse_json(header, where);
-  if (!root) return std::move(root).error();
-
   safetensors out;
   const auto data = all.subspan(8 + length);
   std::vector<std::pair<std::uint64_t, stored_tensor>> placed;
-  for (const json_member& m : root->members) {
-    if (m.key == "__metadata__") {
-      for (const json_member& note : m.value.members) {
-        if (note.value.is != json::kind::string) return fail(errc::bad_format, "metadata '" + note.key + "' is not a string", where);
-        out.metadata.emplace_back(note.key, note.value.text);
-      }
-      if (m.value.is != json::kind::object) return fail(errc::bad_format, "__metadata__ is not an object", where);
-      continue;
+  auto read = parse_json_members(header, where, [&](json_member m) -> result<void> {
+    if (m.key != "__metadata__") {
+      auto entry = detail::read_entry(m, data, where);
+      if (!entry) return std::move(entry).error();
+      placed.push_back(*std::move(entry));
+      return {};
     }
-    auto entry = detail::read_entry(m, data, where);
-    if (!entry) return std::move(entry).error();
-    placed.push_back(*std::move(entry));
-  }
+    if (m.value.is != json::kind::object) return fail(errc::bad_format, "__metadata__ is not an object", where);
+    for (json_member& note : m.value.members) {
+      if (note.value.is != json::kind::string) return fail(errc::bad_format, "metadata '" + note.key + "' is not a string", where);
+      out.metadata.emplace_back(std::move(note.key), std::move(note.value.text));
+    }
+    return {};
+  });
+  if (!read) return std::move(read).error();
 
   const auto end_of = [](const auto& p) { return p.first + p.second.bytes.size(); };
   std::sort(placed.begin(), placed.end(),

@@ -311,6 +311,7 @@ constexpr void regroup(tape& t, grouping group) {
   for (auto& p : t.g.params) {
     value& v = t.g.values[std::size_t(p.value)];
     const auto r = group(p.path.view(), v.dims, {p.decay, p.trainable, p.rate_scale});
+    if (!t.good_rate(p.path, r.rate_scale, place::current())) return;
     p.decay = r.decay;
     p.trainable = r.trainable;
     p.rate_scale = r.rate_scale;

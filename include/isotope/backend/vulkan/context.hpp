@@ -1,7 +1,9 @@
 #pragma once
 /// One opened device: its queue, the one place where work is submitted and waited for, and what went wrong.
 #include <atomic>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -24,6 +26,16 @@ struct native_handles {
   std::uint32_t queue_family = 0;
 };
 
+/// A limit on waiting, as Vulkan counts it; what is longer than it can count, infinity included, is no limit.
+inline std::uint64_t nanoseconds(double seconds) {
+  return seconds < 1e9 ? std::uint64_t(seconds * 1e9) : std::numeric_limits<std::uint64_t>::max();
+}
+inline result<void> check_timeout(double seconds) {
+  if (seconds >= 0) return {};
+  return fail(errc::invalid_argument, "timeout_seconds is " + std::to_string(seconds) + ", not a number of seconds from 0 on",
+              "device options", "leave it at 60, or give infinity for no limit");
+}
+
 /// What was done to a device since it was opened.
 struct context_counters {
   std::atomic<std::int64_t> submits = 0, allocations = 0, objects = 0;
@@ -42,8 +54,9 @@ class context {
     if (owned_) f().DestroyDevice(device_, nullptr);
   }
 
-  /// @error no_device, unknown_device with the devices seen, missing_feature with the features' names
+  /// @error no_device, unknown_device with the devices seen, missing_feature with the features' names, invalid_argument for a limit on waiting that is none
   static result<std::shared_ptr<context>> open(const device_options& o) {
+    if (auto r = check_timeout(o.timeout_seconds); !r) return r.error();
     auto i = instance::open(o.diagnose);
     if (!i) return i.error();
     auto chosen = choose((*i)->devices(), o.name);
@@ -59,6 +72,7 @@ class context {
   }
   /// @error no_device where the physical device is not among the instance's; missing_feature
   static result<std::shared_ptr<context>> adopt(const native_handles& h, const device_options& o) {
+    if (auto r = check_timeout(o.timeout_seconds); !r) return r.error();
     auto i = instance::adopt(h.instance, h.get_instance_proc_addr);
     if (!i) return i.error();
     auto c = std::make_shared<context>();
@@ -113,7 +127,7 @@ class context {
     if (options.diagnose.fault == injected_fault::hung && counters.submits > options.diagnose.fault_after)
       return struck(VK_TIMEOUT, "waiting for work (injected)");
     VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, nullptr, 0, 1, &timeline_, &value};
-    const auto s = f().WaitSemaphores(device_, &info, std::uint64_t(options.timeout_seconds * 1e9));
+    const auto s = f().WaitSemaphores(device_, &info, nanoseconds(options.timeout_seconds));
     if (s == VK_SUCCESS) return {};
     if (s != VK_TIMEOUT) return dead(s, "waiting for work");
     f().abandon();
@@ -136,18 +150,6 @@ class context {
     const VkDebugUtilsObjectNameInfoEXT info{VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT, nullptr, type, std::uint64_t(handle),
                                              text.c_str()};
     f().SetDebugUtilsObjectNameEXT(device_, &info);
-  }
-
-  /// The first memory type with all of `wanted`, and of those the one with most of `liked`; -1: none.
-  int memory_type(std::uint32_t allowed, VkMemoryPropertyFlags wanted, VkMemoryPropertyFlags liked, VkMemoryPropertyFlags disliked) const {
-    int best = -1, best_score = -1000;
-    for (std::uint32_t i = 0; i < what_.memory.memoryTypeCount; ++i) {
-      const auto flags = what_.memory.memoryTypes[i].propertyFlags;
-      if (((allowed >> i) & 1u) == 0 || (flags & wanted) != wanted) continue;
-      const int score = 2 * __builtin_popcount(flags & liked) - __builtin_popcount(flags & disliked);
-      if (score > best_score) best = int(i), best_score = score;
-    }
-    return best;
   }
 
   context_counters counters;

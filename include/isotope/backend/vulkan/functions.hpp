@@ -19,7 +19,7 @@ namespace isotope::vulkan {
   X(GetPhysicalDeviceFeatures2) X(GetPhysicalDeviceMemoryProperties2) X(GetPhysicalDeviceQueueFamilyProperties) X(CreateDevice) X(GetDeviceProcAddr)
 #define ISOTOPE_VULKAN_DEVICE(X) \
   X(DestroyDevice) X(GetDeviceQueue) X(DeviceWaitIdle) X(QueueSubmit2) X(QueueBindSparse) \
-  X(AllocateMemory) X(FreeMemory) X(MapMemory) X(UnmapMemory) X(InvalidateMappedMemoryRanges) X(FlushMappedMemoryRanges) \
+  X(AllocateMemory) X(FreeMemory) X(MapMemory) X(UnmapMemory) \
   X(CreateBuffer) X(DestroyBuffer) X(BindBufferMemory) X(GetBufferMemoryRequirements) X(GetBufferDeviceAddress) \
   X(CreateShaderModule) X(DestroyShaderModule) X(CreatePipelineLayout) X(DestroyPipelineLayout) X(CreateComputePipelines) X(DestroyPipeline) \
   X(CreatePipelineCache) X(DestroyPipelineCache) X(GetPipelineCacheData) \

@@ -1,6 +1,10 @@
 #pragma once
-/// Device memory with an address: one buffer over one allocation, or over several where one allocation may not be that large.
+/// Device memory with an address: one buffer over one allocation, or over several where one allocation may not be that large. What the host maps is
+/// coherent, which every device offers (Vulkan 1.3, 11.2.1), so that nothing is flushed or invalidated by hand.
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,8 +17,29 @@ namespace isotope::vulkan {
 enum class memory_use : std::uint8_t {
   device,    // kernels alone
   upload,    // written by the host, read by kernels: in device memory where the host reaches it
-  readback,  // written by kernels, read by the host: cached
+  readback,  // written by kernels, read by the host: cached where cached memory is coherent
 };
+
+/// The memory type of a device for one use, among those that `allowed` has a bit for: it has what the use needs, most of what it likes and least of what
+/// it dislikes. -1: the device has none.
+inline int type_for(const VkPhysicalDeviceMemoryProperties& device, memory_use use, std::uint32_t allowed) {
+  constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
+                                  cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT, coherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+  struct wish {
+    VkMemoryPropertyFlags needed, liked, disliked;
+  };
+  const wish w = use == memory_use::device   ? wish{local, 0, host}
+                 : use == memory_use::upload ? wish{host | coherent, local, cached}
+                                             : wish{host | coherent, cached, local};
+  int best = -1, best_score = std::numeric_limits<int>::min();
+  for (std::uint32_t i = 0; i < device.memoryTypeCount; ++i) {
+    const auto flags = device.memoryTypes[i].propertyFlags;
+    if (((allowed >> i) & 1u) == 0 || (flags & w.needed) != w.needed) continue;
+    const int score = 2 * std::popcount(flags & w.liked) - std::popcount(flags & w.disliked);
+    if (score > best_score) best = int(i), best_score = score;
+  }
+  return best;
+}
 
 class memory {
  public:
@@ -52,12 +77,6 @@ class memory {
   std::byte* mapped() const { return mapped_; }
   VkBuffer buffer() const { return buffer_; }
   std::int64_t pieces() const { return std::int64_t(pieces_.size()); }
-  /// Makes what kernels wrote visible to the host.
-  void pull() const {
-    if (coherent_ || mapped_ == nullptr) return;
-    const VkMappedMemoryRange all{VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE, nullptr, pieces_[0], 0, VK_WHOLE_SIZE};
-    context_->f().InvalidateMappedMemoryRanges(context_->handle(), 1, &all);
-  }
 
  private:
   std::shared_ptr<context> context_;
@@ -66,7 +85,6 @@ class memory {
   std::uint64_t address_ = 0;
   std::int64_t bytes_ = 0;
   std::byte* mapped_ = nullptr;
-  bool coherent_ = true;
 
   void swap(memory& o) noexcept {
     std::swap(context_, o.context_);
@@ -75,7 +93,6 @@ class memory {
     std::swap(address_, o.address_);
     std::swap(bytes_, o.bytes_);
     std::swap(mapped_, o.mapped_);
-    std::swap(coherent_, o.coherent_);
   }
   static failure too_large(std::int64_t bytes, const physical& p, const std::string& allowed) {
     return fail(errc::out_of_memory, std::to_string(bytes) + " bytes were asked for, " + p.name + " has " + allowed, "vulkan",
@@ -99,10 +116,8 @@ class memory {
     context_->name(VK_OBJECT_TYPE_BUFFER, buffer_, label);
     VkMemoryRequirements need{};
     f.GetBufferMemoryRequirements(d, buffer_, &need);
-    const int type = type_for(use, need.memoryTypeBits);
+    const int type = type_for(context_->what().memory, use, need.memoryTypeBits);
     if (type < 0) return fail(errc::out_of_memory, "no memory type for " + what, "vulkan", "another device");
-    const auto flags = context_->what().memory.memoryTypes[type].propertyFlags;
-    coherent_ = (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0;
     const VkDeviceSize piece = sparse ? VkDeviceSize(limit) / need.alignment * need.alignment : need.size;
     if (piece == 0)
       return fail(errc::invalid_argument,
@@ -136,19 +151,6 @@ class memory {
     const VkBufferDeviceAddressInfo ask{VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO, nullptr, buffer_};
     address_ = f.GetBufferDeviceAddress(d, &ask);
     return {};
-  }
-  int type_for(memory_use use, std::uint32_t allowed) const {
-    constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
-                                    cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT, coherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
-    switch (use) {
-      case memory_use::device: return context_->memory_type(allowed, local, 0, host);
-      case memory_use::upload: return context_->memory_type(allowed, host | coherent, local, cached);
-      case memory_use::readback: {
-        const int t = context_->memory_type(allowed, host | cached, coherent, local);
-        return t >= 0 ? t : context_->memory_type(allowed, host | coherent, 0, local);
-      }
-    }
-    return -1;
   }
 };
 

@@ -208,7 +208,6 @@ template <Target T> class session {
     note(**v);
     ++counters_.evaluations;
     if (!keep(parts_->device->wait(*value)) || parts_->device->options.diagnose.no_readback) return nothing().loss;
-    l.readback.pull();
     counters_.bytes_out += size_of(accum);
     return l.number(l.evaluate.plan().outputs, "output", eval_output_);
   }

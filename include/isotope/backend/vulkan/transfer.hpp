@@ -51,7 +51,6 @@ class transfer {
     const auto collect = [&](std::size_t k) -> result<void> {
       if (flying[k].bytes == 0) return {};
       if (auto r = ready(stages_[k]); !r) return r;
-      stages_[k].store.pull();
       std::memcpy(to.data() + flying[k].at, stages_[k].store.mapped(), std::size_t(flying[k].bytes));
       flying[k] = {};
       return {};
