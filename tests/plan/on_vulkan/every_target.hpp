@@ -11,8 +11,8 @@ using every_target =
                      on<isotope::precision::f32, isotope::kernels::portable>, on<isotope::precision::bf16, isotope::kernels::portable>,
                      on<isotope::precision::f32, isotope::kernels::native>, on<isotope::precision::bf16, isotope::kernels::native>>;
 
-/// Every random program makes pipelines of its own, 10 to 50 ms each on a driver for processors.
-constexpr int affordable(int cases) { return cases < 100 ? 2 : cases / 50; }
+/// Every random program makes pipelines of its own, 10 to 50 ms each on a driver for processors. The 10,000 of a night are 1,000 on all targets together.
+constexpr int affordable(int cases) { return cases < 200 ? 2 : cases < 10'000 ? cases / 100 : cases / 60; }
 
 /// All targets of a program on one device, so that its pipelines are made once. f64 is the processor's.
 template <isotope::Target T> auto opened(int threads) {
