@@ -300,6 +300,36 @@ def test_what_is_unsupported_is_counted_and_never_passed(folder):
         assert part in reason, (part, reason)
 
 
+# Attributes and shapes that no op can have: the reason that a line of results must hold.
+NONSENSE = [("narrow", {"first": 2**63 - 1, "length": 1}, [(4,)], "outside [4]"), ("narrow", {"first": 1, "length": 2**63 - 1}, [(4,)], "outside [4]"),
+            ("pad", {"first": 0, "size": 2**62}, [(4,)], "more than 2^40 elements"), ("pad", {"first": 2**63 - 1, "size": 2**63 - 1}, [(4,)], "outside"),
+            ("expand", {"shape": [2**31, 2**31]}, [(1, 1)], "more than 2^40 elements"), ("fill", {"shape": [2**31, 2**31]}, [], "more than 2^40 elements"),
+            ("reshape", {"shape": [2**31, 2**31, 4]}, [(0,)], "more than 2^40 elements"), ("permute", {"order": [0, 1, 2, 3]}, [(2, 2)], "not a permutation"),
+            ("permute", {"order": [0, 0]}, [(2, 2)], "not a permutation"), ("attention", {"heads": 0}, [(1, 4, 12)], "heads 0"),
+            ("attention", {"heads": 6148914691236517206, "kv_heads": 6148914691236517206}, [(1, 4, 12)], "heads 6148914691236517206"),
+            ("adamw", {"shadow": True}, [(4,)] * 4 + [(1,)] * 2, "a shadow"), ("adamw", {}, [(4,), (2,), (4,), (4,), (1,), (1,)], "differ in size"),
+            ("adamw", {}, [(4,), (4,), (2,), (4,), (1,), (1,)], "differ in size"), ("adamw", {}, [(4,), (4,), (4,), (2,), (1,), (1,)], "another size"),
+            ("matmul", {"format": "i32"}, [(2, 2), (2, 2)], "floating-point"), ("sum", {"format": "bool"}, [(4,)], "floating-point"),
+            ("rope", {"direction": 7}, [(1, 2, 1, 4)], "direction 7"), ("rope", {"base": 0}, [(1, 2, 1, 4)], "base 0"), ("rope", {"base": -1}, [(1, 2, 1, 4)], "base -1")]
+
+
+def test_a_case_that_makes_no_sense_is_refused_with_its_reason_and_the_others_run(folder):
+    ones = lambda shape: conform_cases.Tensor(shape, [1.0] * conform_cases.math.prod(shape))
+    tensors = {str(shape): ones(shape) for _, _, shapes, _ in NONSENSE for shape in shapes} | {"e": conform_cases.Tensor((1,), [conform_cases.math.e], "F64")}
+    conform_cases.save(folder.path / "t.safetensors", tensors)
+    good = {"id": "good", "op": "exp", "attrs": {}, "inputs": [{"tensor": "(1,)"}], "outputs": [{"tensor": "e"}], "file": "t.safetensors"}
+    bad = [{"id": str(n), "op": op, "attrs": attrs, "inputs": [{"tensor": str(s)} for s in shapes], "outputs": [1], "file": "t.safetensors"}
+           for n, (op, attrs, shapes, _) in enumerate(NONSENSE)]
+    folder.write("m.jsonl", "".join(json.dumps(case) + "\n" for case in bad + [good]))
+    for kernels in ("reference", "portable", "native"):
+        run = folder.run("conform", "run-file", *CPU, "--kernels", kernels, "--precision", "f32", "--manifest", "m.jsonl", "--tensors", ".", "--out", "r.jsonl").succeeded()
+        assert last_line(run) == f"{len(bad) + 1} cases, 1 passed, 0 failed, {len(bad)} unsupported"
+        results = [json.loads(line) for line in folder.read("r.jsonl").splitlines()]
+        assert results[-1]["status"] == "pass", results[-1]
+        for result, (op, attrs, _, reason) in zip(results, NONSENSE):
+            assert result["status"] == "unsupported" and reason in result["reason"], (op, attrs, result)
+
+
 def test_malformed_manifests_and_tensors_are_one_line(folder):
     conform_cases.save(folder.path / "t.safetensors", {"a": conform_cases.Tensor((2,), [1.0, 2.0])})
     good = {"id": "x", "op": "exp", "inputs": [{"tensor": "a"}], "outputs": [{"tensor": "a"}], "file": "t.safetensors"}

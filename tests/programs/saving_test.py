@@ -1,10 +1,15 @@
 """A full disk or a killed process never costs the checkpoint that was there before."""
 
 import json
+import os
+import random
+import re
 import resource
 import signal
+import stat
+import time
 
-from program import main
+from program import PROGRAMS, main
 
 RUN = ["--steps", "12", "--checkpoint-every", "1", "--warmup", "2", "--keep", "2", "--checkpoint-dir"]
 
@@ -67,6 +72,79 @@ def test_readers_beside_a_running_job_leave_it_alone_and_a_second_writer_is_refu
     if second.code != 0:  # unless the first had ended by then
         second.refused(1, "run", f"process {process.pid} ")
     assert f.checkpoint("run", 12) == f.checkpoint("whole", 12)
+
+
+def begun(f, folder):
+    """What goes on with a run: --resume where it saved a step."""
+    return ["--resume"] if (f.path / folder).exists() and any(re.fullmatch(r"step-\d+\.safetensors", n) for n in f.names(folder)) else []
+
+
+def test_a_run_that_is_killed_again_and_again_ends_with_the_bytes_of_one_that_was_not(f):
+    """kill -9 at random moments of the runs, one after another, until 50 (a driver on the processor: 5) have been sent; then the run is let end."""
+    f.train(*RUN, "whole").succeeded()
+    begin = time.monotonic()
+    f.train(*RUN, "timed").succeeded()
+    lasts = time.monotonic() - begin
+    moments = random.Random(20261123)
+    run, kills = 0, 0
+    wanted = 50 if lasts < 1 else 5
+    while kills < wanted:
+        folder = f"run-{run}"
+        process = f.start(*RUN, folder, *begun(f, folder))
+        time.sleep(moments.uniform(0, 1.2 * lasts))
+        process.send_signal(signal.SIGKILL)
+        out, err = process.communicate()
+        assert process.returncode in (0, -signal.SIGKILL), (kills, process.returncode, err)
+        kills += process.returncode != 0
+        if process.returncode == 0 or kills == wanted:
+            f.train(*RUN, folder, *begun(f, folder)).succeeded()
+            assert f.checkpoint(folder, 12) == f.checkpoint("whole", 12), (run, kills)
+            assert not [name for name in f.names(folder) if "writing" in name]
+            run += 1
+
+
+def another_user(f):
+    """What makes a child a user whom permissions stop, as they stop everybody but root; the folder becomes that user's. None where that user does not
+    reach the programs, and where nothing is needed."""
+    folders = [*PROGRAMS.resolve().parents, PROGRAMS.resolve(), *f.path.parents]
+    if os.geteuid() != 0 or not all(folder.stat().st_mode & stat.S_IXOTH for folder in folders):
+        return None
+    os.chmod(f.path, 0o755)
+    for path in [f.path, *f.path.rglob("*")]:
+        os.chown(path, 65534, 65534)
+
+    def become():
+        os.setgid(65534)
+        os.setuid(65534)
+
+    return become
+
+
+def test_a_folder_that_may_not_be_written_is_refused_before_training(f):
+    f.train(*RUN, "run", "--stop-after", "2").succeeded()
+    before = {name: f.read(f"run/{name}") for name in f.names("run") if name.endswith(".safetensors")}
+    f.write("file", "")
+    f.train(*RUN, "file/new").refused(1, "file/new")  # where a folder should be there is a file, which stops root, too
+    become = another_user(f)
+    if become or os.geteuid() != 0:
+        os.chmod(f.path / "run", 0o555)
+        f.train(*RUN, "run", "--resume", preexec_fn=become).refused(1, "run")
+        f.train(*RUN, "run/new", preexec_fn=become).refused(1, "run/new")
+    os.chmod(f.path / "run", 0o755)
+    assert {name: f.read(f"run/{name}") for name in before} == before
+
+
+def test_a_device_or_a_pipe_in_the_place_of_a_file_stays_what_it_is(f):
+    os.mkfifo(f.path / "pipe")
+    f.run("generate", "--checkpoint", "pipe", timeout=60).refused(2, "pipe")
+    assert stat.S_ISFIFO(os.stat(f.path / "pipe").st_mode)
+    os.symlink("/dev/full", f.path / "full.svg")
+    done = f.train("--steps", "3", "--plot", "full.svg")
+    assert done.code == 1 and "full.svg" in done.err and done.err.count("\n") == 1, (done.code, done.err)
+    assert stat.S_ISCHR(os.stat("/dev/full").st_mode) and os.readlink(f.path / "full.svg") == "/dev/full"
+    os.symlink("/dev/null", f.path / "null.svg")
+    f.train("--steps", "3", "--plot", "null.svg").succeeded()
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode) and os.readlink(f.path / "null.svg") == "/dev/null"
 
 
 def test_a_resumed_run_says_what_it_does_otherwise(f):

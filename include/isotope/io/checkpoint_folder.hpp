@@ -46,16 +46,23 @@ class checkpoint_folder {
     return out;
   }
 
-  /// The newest step file that is valid.
+  /// The newest step file that is valid. A writer may remove old files between the listing and the reading, all that were listed when it saves
+  /// quickly: then the folder is listed again.
   ///
   /// @error not_found: there is none; the text says how many were damaged, and the first reason
   result<found> latest() const {
-    auto files = list();
     std::vector<failure> skipped;
-    for (auto file = files.rbegin(); file != files.rend(); ++file) {
-      auto loaded = load_checkpoint(file->path);
-      if (loaded) return found{file->path, *std::move(loaded), std::move(skipped)};
-      skipped.push_back(std::move(loaded).error());
+    bool removed = true;
+    for (int turn = 0; removed && turn < 100; ++turn) {
+      removed = false;
+      skipped.clear();
+      const auto files = list();
+      for (auto file = files.rbegin(); file != files.rend(); ++file) {
+        auto loaded = load_checkpoint(file->path);
+        if (loaded) return found{file->path, *std::move(loaded), std::move(skipped)};
+        removed = removed || loaded.error().code == errc::not_found;
+        skipped.push_back(std::move(loaded).error());
+      }
     }
     if (skipped.empty()) return fail(errc::not_found, "no checkpoint in the folder", path_.string(), "train without resuming first");
     return fail(errc::not_found,

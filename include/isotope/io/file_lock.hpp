@@ -1,7 +1,9 @@
 #pragma once
 /// A lock between processes, on a file that names its holder.
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -34,8 +36,9 @@ class file_lock {
       return fail(errc::write_failed, "cannot make the lock: " + detail::reason(errno), path, "check the folder and its permissions");
     if (::flock(lock.file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
       return fail(errc::in_use, "process " + lock.holder() + " writes there", path, "let it end");
+    // The name is written over the one before, so that the file is at no moment without one.
     const std::string text = std::to_string(::getpid()) + "\n";
-    if (::ftruncate(lock.file_, 0) != 0 || ::pwrite(lock.file_, text.data(), text.size(), 0) != ssize_t(text.size())) {
+    if (::pwrite(lock.file_, text.data(), text.size(), 0) != ssize_t(text.size()) || ::ftruncate(lock.file_, off_t(text.size())) != 0) {
       // The lock holds without a name: a full disk must not stop a run from resuming, which may free some of it.
     }
     return lock;
@@ -44,11 +47,18 @@ class file_lock {
  private:
   explicit file_lock(int file) : file_(file) {}
 
+  /// The process that the file names. Who has just taken the lock may not have written yet: a name that is missing or that of a process that has ended
+  /// is read again for a while. It stays where the holder runs on another machine.
   std::string holder() const {
-    char text[24];
-    const ssize_t size = ::pread(file_, text, sizeof text, 0);
     long process = 0;
-    return size > 0 && std::from_chars(text, text + size, process).ec == std::errc() ? std::to_string(process) : "(unknown)";
+    for (int turn = 0; turn < 50; ++turn) {
+      char text[24];
+      const ssize_t size = ::pread(file_, text, sizeof text, 0);
+      if (size <= 0 || std::from_chars(text, text + size, process).ec != std::errc()) process = 0;
+      if (process > 0 && (::kill(pid_t(process), 0) == 0 || errno == EPERM)) break;
+      ::usleep(1000);
+    }
+    return process > 0 ? std::to_string(process) : "(unknown)";
   }
 
   int file_;
