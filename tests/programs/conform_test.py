@@ -61,12 +61,14 @@ def test_native_kernels_of_the_build_pass(folder):
     passes_the_fast_cases(folder, "native")
 
 
-def test_a_sweep_of_launch_sizes_covers_them_all_where_there_are_workgroups(folder):
+def test_a_launch_size_is_a_number_of_invocations(folder):
     for size in ("0", "2000000", "-1", "many"):
         folder.run("conform", "run", "--ops", "exp", *CPU, "--launch-size", size).refused(2, "--launch-size")
-    built = folder.run("conform", "--version").succeeded().out
-    if "BACKEND=vulkan" not in built:
-        return
+
+
+def test_a_sweep_of_launch_sizes_covers_them_all(folder):
+    if "BACKEND=vulkan" not in folder.run("conform", "--version").succeeded().out:
+        skip("this build has no kernels in workgroups")
     sweep = ["run", "--strength", "fast", "--launch-size"]
     for kernels, ops in (("portable", "add,adamw,copy,layer_norm,softmax"), ("reference", "add,adamw")):
         run = folder.run("conform", *sweep, "sweep", "--kernels", kernels, "--ops", ops, "--out", "sweep.json").succeeded()

@@ -11,7 +11,7 @@ import struct
 import termios
 import xml.etree.ElementTree
 
-from program import ENVIRONMENT, TINY, main
+from program import ENVIRONMENT, TINY, main, skip
 
 RUN = ["--steps", "12", "--eval-every", "4", "--checkpoint-every", "5", "--warmup", "2", "--accumulate", "2", "--dropout", "0.1", "--checkpoint-dir"]
 
@@ -192,12 +192,18 @@ def test_version_says_what_was_built(f):
             assert re.search(rf"^{key}\s+\S", out, re.M), (name, key, out)
 
 
+def test_weights_in_f16_are_refused_by_builds_for_another_precision_than_f32(f):
+    if "PRECISION=f32" in f.run("info", "--version").out:
+        skip("this build is for f32")
+    f.train("--steps", "6", "--checkpoint-dir", "run").succeeded()
+    f.run("generate", "--checkpoint", "run", "--tokens", "20", "--f16-weights").refused(2, "--f16-weights", "f32 builds")
+
+
 def test_generate_stores_weights_in_f16_on_request_and_nothing_else_does(f):
+    if "PRECISION=f32" not in f.run("info", "--version").out:
+        skip("this build is not for f32")
     f.train("--steps", "6", "--checkpoint-dir", "run").succeeded()
     make = lambda *more, **kw: f.run("generate", "--checkpoint", "run", "--tokens", "20", "--prompt", "7 bottles", *more, **kw)
-    if "PRECISION=f32" not in f.run("info", "--version").out:
-        make("--f16-weights").refused(2, "--f16-weights", "f32 builds")
-        return
     wide = make("--step-list", "wide").succeeded().out
     narrow = make("--step-list", "narrow", "--dispatch-report", "report", env={"ISOTOPE_F16_WEIGHTS": "1"}).succeeded().out
     assert len(wide) == len(narrow) and narrow.startswith("7 bottles")

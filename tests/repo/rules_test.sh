@@ -50,6 +50,8 @@ caught examples/a/main.cpp '#include <isotope/backend/vulkan.hpp>' 'name no back
 caught examples/a/main.cpp '#include <vulkan/vulkan_core.h>' 'name no backend'
 caught tests/core/a_test.cpp 'if (!gpu) return;' GTEST_SKIP
 caught tests/core/a_test.cpp 'if (!gpu) { return; }' GTEST_SKIP
+caught tests/core/a_test.cpp 'if (!gpu) {\n    EXPECT_TRUE(x);\n    return;\n  }' GTEST_SKIP
+caught tests/programs/a_test.py 'def test_a(f):\n    if not gpu:\n        return' 'with skip'
 caught tests/core/a_test.cpp 'setenv("A", "b", 1);' environment
 caught tests/core/a_test.cpp 'std::filesystem::current_path(dir);' folder
 caught tests/core/a_test.cpp 'std::this_thread::sleep_for(x);' sleep
