@@ -168,6 +168,34 @@ TEST(file, a_device_is_written_to_and_stays) {
   EXPECT_EQ(scratch.names("").size(), 1u);
 }
 
+TEST(file, an_open_file_named_by_the_system_is_written_on) {
+  const scratch_folder scratch;
+  const int open_file = ::open(scratch.at("f").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  ASSERT_GE(open_file, 0);
+  ASSERT_EQ(::write(open_file, "one ", 4), 4);
+  struct stat before{}, after{};
+  ASSERT_EQ(::fstat(open_file, &before), 0);
+  const std::string number = std::to_string(open_file);
+  std::string wanted = "one ";
+  ASSERT_EQ(::symlink(("/dev/fd/" + number).c_str(), scratch.at("link").c_str()), 0);
+  for (const std::string& name : {"/dev/fd/" + number, "/proc/self/fd/" + number, scratch.at("link")}) {
+    const auto written = io::write_file(name, "more ");
+    ASSERT_TRUE(written.ok()) << written.error().line();
+    wanted += "more ";
+    EXPECT_EQ(io::read_file(scratch.at("f"))->text(), wanted) << name;
+  }
+  ASSERT_EQ(::stat(scratch.at("f").c_str(), &after), 0);
+  EXPECT_EQ(before.st_ino, after.st_ino);
+  ::close(open_file);
+}
+
+TEST(file, what_is_written_through_is_not_said_to_be_unchanged) {
+  const auto full = io::write_file("/dev/full", "text");
+  ASSERT_FALSE(full.ok());
+  EXPECT_EQ(full.error().line().find("unchanged"), std::string::npos) << full.error().line();
+  EXPECT_NE(full.error().line().find("write failed"), std::string::npos) << full.error().line();
+}
+
 TEST(file, a_folder_is_not_replaced) {
   const scratch_folder scratch;
   std::filesystem::create_directory(scratch.at("f"));

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -87,22 +89,35 @@ inline int create_beside(const std::string& path, std::string& name) {
   return file;
 }
 
-/// What a name stands for: the end of a chain of symbolic links, there or not. Empty: a name of the system for an open file, such as /dev/stdout.
-inline std::string target_of(std::string path) {
+/// What a name stands for.
+struct name_target {
+  std::string path;    // the end of a chain of symbolic links, there or not
+  bool named = false;  // a name that the system gives to an open file, such as /dev/stdout
+  int file = -1;       // that open file, where it is one of this process
+};
+inline name_target target_of(std::string path) {
+  const std::string own = "/proc/" + std::to_string(::getpid()) + "/fd/";
   for (int links = 0; links < 40; ++links) {
-    if (path.starts_with("/proc/")) return {};
+    const std::unique_ptr<char, void (*)(void*)> folder(::realpath(folder_of(path).c_str(), nullptr), std::free);
+    if (folder != nullptr) path = (std::string_view(folder.get()) == "/" ? "" : folder.get()) + ("/" + path.substr(path.rfind('/') + 1));
+    if (path.starts_with("/proc/")) {
+      int file = -1;
+      if (path.starts_with(own)) std::from_chars(path.data() + own.size(), path.data() + path.size(), file);
+      return {std::move(path), true, file};
+    }
     std::string to(4096, '\0');
     const ssize_t size = ::readlink(path.c_str(), to.data(), to.size());
     if (size < 0) break;
     to.resize(std::size_t(size));
     path = to.starts_with('/') ? to : folder_of(path) + "/" + to;
   }
-  return path;
+  return {std::move(path)};
 }
 
-inline failure write_failure(const std::string& path, const char* call, int error, std::size_t done, std::size_t size) {
+/// `kept`: what was there before is there still.
+inline failure write_failure(const std::string& path, const char* call, int error, std::size_t done, std::size_t size, bool kept = true) {
   std::string what = std::string("cannot write ") + std::to_string(size) + " bytes: " + call + " failed after " + std::to_string(done) +
-                     " bytes: " + reason(error) + "; the previous file, if any, is unchanged";
+                     " bytes: " + reason(error) + (kept ? "; the previous file, if any, is unchanged" : "");
   const char* fix = error == EFBIG                       ? "raise the limit on file sizes (ulimit -f)"
                     : error == EISDIR                    ? "name a file in it"
                     : error == ENOSPC || error == EDQUOT ? "free disk space, or write to another disk"
@@ -167,7 +182,8 @@ inline bool write_parts(int file, std::span<const std::span<const std::byte>> pa
 
 /// Makes `path` hold the concatenation of `parts`. A regular file is replaced: a temporary in the same folder is written, synced and renamed, then
 /// the folder is synced, so that at every moment the path names the old file or the new one, whole; after a failure, the old one. A symbolic link
-/// stays, and what it points to is replaced. A pipe or a device is written to, and stays what it is.
+/// stays, and what it points to is replaced. A pipe or a device is written to, and stays what it is; so is an open file of this process that a name of
+/// the system stands for, such as /dev/stdout, from where it has been written to.
 ///
 /// @error write_failed with the call, the bytes written and the system's reason; the temporary is removed
 inline result<void> write_file(const std::string& path, std::span<const std::span<const std::byte>> parts, const file_calls& calls = {}) {
@@ -175,13 +191,14 @@ inline result<void> write_file(const std::string& path, std::span<const std::spa
   for (auto part : parts) size += part.size();
   struct stat old{};
   const bool there = calls.stat(path.c_str(), &old) == 0;
-  const std::string target = detail::target_of(path);
+  const auto [target, named, open_file] = detail::target_of(path);
   if (there && S_ISDIR(old.st_mode)) return detail::write_failure(path, "open", EISDIR, 0, size);
-  if (there && (target.empty() || !S_ISREG(old.st_mode))) {
-    detail::descriptor through(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+  if (there && (named || !S_ISREG(old.st_mode))) {
+    detail::descriptor through(open_file >= 0 ? ::fcntl(open_file, F_DUPFD_CLOEXEC, 0)
+                                              : ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
     if (through.get() < 0) return detail::write_failure(path, "open", errno, 0, size);
-    if (!detail::write_parts(through.get(), parts, done, calls)) return detail::write_failure(path, "write", errno, done, size);
-    if (through.close() != 0) return detail::write_failure(path, "close", errno, done, size);
+    if (!detail::write_parts(through.get(), parts, done, calls)) return detail::write_failure(path, "write", errno, done, size, false);
+    if (through.close() != 0) return detail::write_failure(path, "close", errno, done, size, false);
     return {};
   }
   std::string temporary;
