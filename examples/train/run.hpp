@@ -124,6 +124,7 @@ inline int run(configuration c) {
   identity.seed = s.training.seed;
   identity.micro_batches = s.training.accumulate;
   identity.vocab = data->vocab();
+  identity.data = data->hash();
 
   isotope::train::run_state state;
   if (c.from) {

@@ -114,6 +114,8 @@ def test_a_checkpoint_of_another_model_size_or_text_is_refused(f):
     f.train("--width", "32", "--checkpoint-dir", "run", "--resume").refused(2, "16", "32")
     f.run("train", "--size", "char-gpt", "--checkpoint-dir", "run", "--resume").refused(2, "debug-tiny", "char-gpt")
     f.train("--text", f.write("other", TEXT + "?"), "--checkpoint-dir", "run", "--resume").refused(2, "vocabulary")
+    f.train("--text", f.write("turned", TEXT[::-1]), "--checkpoint-dir", "run", "--resume").refused(2, "the checkpoint's text (hash ")
+    f.train("--steps", "3", "--checkpoint-dir", "run", "--resume").succeeded()
 
 
 def test_a_truncated_checkpoint_is_refused_at_every_length_tried(f):

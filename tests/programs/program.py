@@ -7,7 +7,7 @@ import sys
 import tempfile
 import traceback
 
-PROGRAMS = pathlib.Path(sys.argv[1])
+PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
 # Nothing that a user may have exported reaches a program under test, but for what says which libraries and which Vulkan driver it runs with.
 ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"} | {
     name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS") or name == "LD_LIBRARY_PATH" or name.startswith("VK_")

@@ -99,7 +99,8 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_bytes_of_one_that_wa
         if process.returncode == 0 or kills == wanted:
             f.train(*RUN, folder, *begun(f, folder)).succeeded()
             assert f.checkpoint(folder, 12) == f.checkpoint("whole", 12), (run, kills)
-            assert not [name for name in f.names(folder) if "writing" in name]
+            left = [name for name in f.names(folder) if "writing" in name]
+            assert left == [], left
             run += 1
 
 

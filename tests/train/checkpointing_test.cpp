@@ -147,6 +147,27 @@ TEST(checkpointing, another_model_vocabulary_or_accumulation_is_refused_with_bot
   EXPECT_NE(r.error().where.find("a.weight"), std::string::npos);
 }
 
+TEST(checkpointing, another_text_of_the_same_vocabulary_is_refused_where_both_are_known) {
+  const temporary_folder t;
+  const auto folder = io::checkpoint_writer::open(t.path);
+  fake::session s;
+  const auto of_text = [](std::uint64_t data) {
+    train::run_identity i = identity();
+    i.data = data;
+    return i;
+  };
+  train::folder_store store(*folder, of_text(17));
+  ASSERT_TRUE(store.save(s, at_step(3), false));
+  const auto saved = io::load_checkpoint(folder->path_of(3));
+  ASSERT_TRUE(saved);
+  EXPECT_TRUE(train::restore(s, *saved, of_text(17), "x"));
+  EXPECT_TRUE(train::restore(s, *saved, of_text(0), "x"));
+  const auto r = train::restore(s, *saved, of_text(18), "x");
+  ASSERT_FALSE(r);
+  EXPECT_EQ(r.error().code, isotope::errc::model_mismatch);
+  EXPECT_NE(r.error().what.find("the checkpoint's text (hash 17) is not this one (hash 18)"), std::string::npos) << r.error().what;
+}
+
 TEST(checkpointing, a_state_with_a_non_finite_value_is_not_saved) {
   const temporary_folder t;
   const auto folder = io::checkpoint_writer::open(t.path);

@@ -1,11 +1,17 @@
 #pragma once
 /// The one writer of a folder of checkpoints. It holds a lock on `writer.lock` in the folder, which the system takes back when the process ends,
 /// whatever ends it; the file names the process. Only who holds the lock removes files.
+#include <signal.h>
+#include <sys/types.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -34,7 +40,8 @@ class checkpoint_writer : public checkpoint_folder {
     checkpoint_writer writer(path, keep, std::make_shared<file_lock>(*std::move(lock)));
     for (const std::string& file : writer.names())
       if (const auto mark = file.find(temporary_mark);
-          mark != file.npos && (step_of(file.substr(0, mark)) >= 0 || file.substr(0, mark) == best_name))
+          mark != file.npos &&
+          (step_of(file.substr(0, mark)) >= 0 || file.substr(0, mark) == best_name || has_ended(file.substr(mark + temporary_mark.size()))))
         std::filesystem::remove(writer.path_ / file, error);
     return writer;
   }
@@ -59,6 +66,21 @@ class checkpoint_writer : public checkpoint_folder {
   static constexpr const char* lock_name = "writer.lock";
 
  private:
+  /// Whether the process of a temporary, `<process>-<n>`, has ended: what it was writing, such as a plot, belongs to nobody.
+  static bool has_ended(std::string_view rest) {
+    const auto number = [&rest] {
+      std::int32_t n = -1;
+      const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), n);
+      if (error != std::errc()) return std::int64_t(-1);
+      rest.remove_prefix(std::size_t(end - rest.data()));
+      return std::int64_t(n);
+    };
+    const std::int64_t process = number();
+    if (process <= 0 || !rest.starts_with('-')) return false;
+    rest.remove_prefix(1);
+    return number() >= 0 && rest.empty() && ::kill(pid_t(process), 0) != 0 && errno == ESRCH;
+  }
+
   checkpoint_writer(const std::string& path, int keep, std::shared_ptr<file_lock> lock)
       : checkpoint_folder(path), keep_(keep), lock_(std::move(lock)) {}
 

@@ -13,6 +13,7 @@
 #include <isotope/core/error.hpp>
 #include <isotope/core/philox.hpp>
 #include <isotope/io/file.hpp>
+#include <isotope/io/hash.hpp>
 #include <isotope/io/vocabulary.hpp>
 
 namespace isotope::io {
@@ -27,6 +28,12 @@ class dataset {
 
   const vocabulary& vocab() const { return vocab_; }
   std::span<const std::uint16_t> tokens() const { return tokens_; }
+  /// Of every token: what tells two texts of one vocabulary apart.
+  std::uint64_t hash() const {
+    hasher h;
+    h.add(std::as_bytes(tokens()));
+    return h.value();
+  }
   /// train = floor(0.9 n) tokens; validation = the rest.
   std::span<const std::uint16_t> training() const {
     return tokens().first(tokens_.size() - tokens_.size() / 10 - (tokens_.size() % 10 != 0));

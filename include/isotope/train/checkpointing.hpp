@@ -25,6 +25,7 @@ struct run_identity {
   std::uint64_t seed = 0;
   std::int64_t micro_batches = 1;  // per step
   io::vocabulary vocab = io::vocabulary::of_bytes();
+  std::uint64_t data = 0;  // dataset::hash; 0: not known, and none is saved or compared
 };
 
 namespace detail {
@@ -63,6 +64,7 @@ inline io::training_state state_to_save(const run_identity& id, const run_state&
              {"evaluated_at", std::to_string(r.evaluated_at)},
              {"best_step", std::to_string(r.best.step)},
              {"evals_since_best", std::to_string(r.best.evals_since)}};
+  if (id.data != 0) s.extra.emplace_back("data", std::to_string(id.data));
   if (r.val_loss) s.extra.emplace_back("val_loss", io::number_text(*r.val_loss));
   return s;
 }
@@ -144,7 +146,7 @@ template <class S> result<void> restore_parameters(S& session, const io::checkpo
 /// Everything that the next step depends on: parameters, moments, counters.
 ///
 /// @param where  the checkpoint's path, for failures
-/// @error model_mismatch: model, vocabulary or micro-batches differ from the run's, with both; a tensor missing or of another size
+/// @error model_mismatch: model, vocabulary, text or micro-batches differ from the run's, with both; a tensor missing or of another size
 template <TrainingSession S>
 result<run_state> restore(S& session, const io::checkpoint& from, const run_identity& identity, const std::string& where) {
   const char* fix = "resume with the options of the run that wrote it, or train from the start in another folder";
@@ -156,6 +158,11 @@ result<run_state> restore(S& session, const io::checkpoint& from, const run_iden
                     std::string(io::name_of(from.state.vocab.unit())) + ") is not this text's (" + std::to_string(identity.vocab.size()) +
                     " " + std::string(io::name_of(identity.vocab.unit())) + ")",
                 where, "resume with the text that was trained on");
+  if (std::uint64_t data = 0; identity.data != 0 && detail::parse_extra(from.state, "data", data) && data != identity.data)
+    return fail(errc::model_mismatch,
+                "the checkpoint's text (hash " + std::to_string(data) + ") is not this one (hash " + std::to_string(identity.data) +
+                    "), though their vocabularies are equal",
+                where, "resume with the text that was trained on, or train from the start in another folder");
   if (from.state.cursor != from.state.step * identity.micro_batches)
     return fail(errc::model_mismatch,
                 "the checkpoint drew " + std::to_string(from.state.cursor) + " micro-batches in " + std::to_string(from.state.step) +
