@@ -53,7 +53,7 @@ inline isotope::train::trainer_options trainer_options_of(const settings& s) {
   o.checkpoint_every = s.checkpoint.every, o.stop_after = s.checkpoint.stop_after;
   o.on_non_finite = t.non_finite == "skip" ? isotope::train::non_finite::skip : isotope::train::non_finite::stop;
   o.scalars.seed = t.seed;
-  o.scalars.beta1 = float(t.beta1), o.scalars.beta2 = float(t.beta2), o.scalars.epsilon = float(t.epsilon);
+  o.scalars.beta1 = t.beta1, o.scalars.beta2 = t.beta2, o.scalars.epsilon = float(t.epsilon);
   o.scalars.weight_decay = float(t.weight_decay), o.scalars.clip_norm = float(t.clip);
   return o;
 }

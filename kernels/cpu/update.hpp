@@ -207,14 +207,14 @@ struct adamw_step : optimizer_step {
   bool streams;
   explicit adamw_step(const launch& l)
       : optimizer_step(l),
-        b1(l.scalars->beta1),
-        b2(l.scalars->beta2),
-        a1(1.0f - b1),
-        a2(1.0f - b2),
+        b1(float(l.scalars->beta1)),
+        b2(float(l.scalars->beta2)),
+        a1(float(1.0 - l.scalars->beta1)),
+        a2(float(1.0 - l.scalars->beta2)),
         epsilon(l.scalars->epsilon),
         weight_decay(l.scalars->weight_decay),
-        correct2(float(1.0 / (1.0 - std::pow(double(b2), double(l.scalars->optimizer_step))))),
-        corrected_rate(float(double(rate) / (1.0 - std::pow(double(b1), double(l.scalars->optimizer_step))))),
+        correct2(float(1.0 / (1.0 - std::pow(l.scalars->beta2, double(l.scalars->optimizer_step))))),
+        corrected_rate(float(double(rate) / (1.0 - std::pow(l.scalars->beta1, double(l.scalars->optimizer_step))))),
         g(l.in[l.in.size() - 3]),
         shadow(l.attr->i[1] != 0 ? &l.out[3] : nullptr),
         streams(shadow != nullptr && shadow->type == dtype::bf16 && larger_of(shadow->dims.count(), l.attr->i[4]) > more_than_caches) {}

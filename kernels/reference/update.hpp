@@ -88,15 +88,15 @@ template <class P> struct kernel<op::adamw, P, kernels::reference> {
     const reference::update_operands<A> u(l);
     if (u.skipped) return;
     const step_scalars& s = *l.scalars;
-    const A beta1 = A(s.beta1), beta2 = A(s.beta2), rate = A(s.learning_rate) * A(l.attr->f[0]), epsilon = A(s.epsilon),
-            decay = A(s.weight_decay);
+    const A beta1 = A(s.beta1), beta2 = A(s.beta2), rest1 = A(1 - s.beta1), rest2 = A(1 - s.beta2),
+            rate = A(s.learning_rate) * A(l.attr->f[0]), epsilon = A(s.epsilon), decay = A(s.weight_decay);
     const double t = double(s.optimizer_step);
-    const A correction1 = A(1 - std::pow(double(s.beta1), t)), correction2 = A(1 - std::pow(double(s.beta2), t));
+    const A correction1 = A(1 - std::pow(s.beta1, t)), correction2 = A(1 - std::pow(s.beta2, t));
     const view &w = l.out[0], &m = l.out[1], &v = l.out[2];
     for (std::int64_t i = 0; i < w.dims.count(); ++i) {
       const A g = u.factor * A(reference::load(u.g, i));
-      const A m1 = beta1 * A(reference::load(m, i)) + (1 - beta1) * g;
-      const A v1 = beta2 * A(reference::load(v, i)) + (1 - beta2) * (g * g);
+      const A m1 = beta1 * A(reference::load(m, i)) + rest1 * g;
+      const A v1 = beta2 * A(reference::load(v, i)) + rest2 * (g * g);
       const A w0 = A(reference::load(w, i)), kept = i < u.decaying ? w0 - rate * decay * w0 : w0;
       const A w1 = kept - rate * ((m1 / correction1) / (std::sqrt(v1 / correction2) + epsilon));
       reference::store(m, i, double(m1));

@@ -28,10 +28,13 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer u32x2_ref { 
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer scalars_ref {
   uint64_t seed, counter;
   int64_t optimizer_step;
-  float learning_rate, beta1, beta2, epsilon, weight_decay, momentum, clip_norm, clip_value, gradient_scale;
-  int sizes[16];
+  float learning_rate;
   uint padding_;
-  float correction1, correction2;
+  uvec2 beta1_in_f64, beta2_in_f64;
+  float epsilon, weight_decay, momentum, clip_norm, clip_value, gradient_scale;
+  int sizes[16];
+  float beta1, beta2, rest1, rest2;  // rest = 1 - beta
+  float correction1, correction2;    // 1 - beta^t
 };
 
 #define INFINITY uintBitsToFloat(0x7f800000u)

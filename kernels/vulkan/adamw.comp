@@ -15,7 +15,7 @@ void main() {
   scalars_ref s = scalars_ref(o.scalars);
   const float rate = s.learning_rate * o.rate;
   const vec4 decay = mix(vec4(0.0), vec4(rate * s.weight_decay), lessThan(4 * i + uvec4(0, 1, 2, 3), uvec4(o.decaying)));
-  const vec4 m1 = s.beta1 * m + (1.0 - s.beta1) * g, v1 = s.beta2 * v + (1.0 - s.beta2) * (g * g);
+  const vec4 m1 = s.beta1 * m + s.rest1 * g, v1 = s.beta2 * v + s.rest2 * (g * g);
   const vec4 w1 = (w - decay * w) - rate * ((m1 / s.correction1) / (sqrt(v1 / s.correction2) + s.epsilon));
   store_flat(o.m, i, o.count, F32, m1);
   store_flat(o.v, i, o.count, F32, v1);

@@ -88,8 +88,8 @@ template <class F> moments make(std::int64_t n) {
 settings step_of(float clip, std::int64_t t) {
   settings s;
   s.scalars.learning_rate = 0.01f;
-  s.scalars.beta1 = 0.9f;
-  s.scalars.beta2 = 0.99f;
+  s.scalars.beta1 = 0.9;
+  s.scalars.beta2 = 0.99;
   s.scalars.epsilon = 1e-8f;
   s.scalars.weight_decay = 0.1f;
   s.scalars.momentum = 0.9f;
@@ -124,7 +124,7 @@ TYPED_TEST(update, adamw_follows_the_formula_with_decay_clipping_and_shadow) {
         if (shadow) in.push_back(full({n}, F::type, 0));
         in.insert(in.end(), {x.g, norm, loss});
         const auto y = F::template run<op::adamw>(in, decaying(n / 2, shadow, clipped, 0.5), s);
-        const double b1 = double(0.9f), b2 = double(0.99f), c = factor(s.scalars, 5, clipped), lr = 0.5 * double(0.01f);
+        const double b1 = 0.9, b2 = 0.99, c = factor(s.scalars, 5, clipped), lr = 0.5 * double(0.01f);
         std::vector<double> w, m, v;
         for (std::int64_t i = 0; i < n; ++i) {
           m.push_back(b1 * x.m[i] + (1 - b1) * c * x.g[i]);
@@ -142,6 +142,18 @@ TYPED_TEST(update, adamw_follows_the_formula_with_decay_clipping_and_shadow) {
           EXPECT_TRUE(same(y[3], r));
         }
       }
+}
+// 1 - 0.999 from 0.999 in f32 is off by 1.3e-5, some 200 roundings of f32.
+TYPED_TEST(update, adamw_takes_one_minus_beta_to_the_last_place) {
+  using F = TestFixture;
+  const host zero = full({5}, F::accum, 0), g = full({5}, F::accum, 1), one({}, F::accum, {1});
+  settings s = step_of(0, 1);
+  s.scalars.gradient_scale = 1;
+  s.scalars.beta1 = 1 - 1e-6;
+  s.scalars.beta2 = 0.999;
+  const auto y = F::template run<op::adamw>({zero, zero, zero, g, one, one}, decaying(0, false), s);
+  EXPECT_TRUE(near(y.at(1), std::vector<double>(5, 1 - s.scalars.beta1), 1e-6 * F::roundings(4)));
+  EXPECT_TRUE(near(y.at(2), std::vector<double>(5, 1 - s.scalars.beta2), 1e-3 * F::roundings(4)));
 }
 TYPED_TEST(update, sgd_follows_the_formula) {
   using F = TestFixture;

@@ -47,8 +47,8 @@ struct session {
           for (std::size_t j = 0; j < b.tokens.size(); ++j)
             g += float((b.tokens[j] * 7 + b.targets[j] * 3 + std::int32_t(i + j)) % 11) * s.gradient_scale / float(micro.size());
         float &p = values[0][t][i], &m = values[2][t][i], &v = values[3][t][i];
-        m = s.beta1 * m + (1 - s.beta1) * g;
-        v = s.beta2 * v + (1 - s.beta2) * g * g;
+        m = float(s.beta1) * m + float(1 - s.beta1) * g;
+        v = float(s.beta2) * v + float(1 - s.beta2) * g * g;
         p -= s.learning_rate * m / (std::sqrt(v) + 0.1f) + float(s.counter % 5) * 1e-3f + float(s.optimizer_step) * 1e-4f;
       }
     return {scripted, 0.5, false};

@@ -15,8 +15,8 @@ inline void set_scalar(step_scalars& s, int which, double x) {
     case 1: s.counter = std::uint64_t(x); break;
     case 2: s.optimizer_step = std::int64_t(x); break;
     case 3: s.learning_rate = float(x); break;
-    case 4: s.beta1 = float(x); break;
-    case 5: s.beta2 = float(x); break;
+    case 4: s.beta1 = x; break;
+    case 5: s.beta2 = x; break;
     case 6: s.epsilon = float(x); break;
     case 7: s.weight_decay = float(x); break;
     case 8: s.clip_norm = float(x); break;

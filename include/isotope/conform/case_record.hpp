@@ -70,14 +70,14 @@ inline bool read_scalars(const io::json* j, step_scalars& x) {
             read_whole(j->find("optimizer_step"), x.optimizer_step);
   x.counter = std::uint64_t(counter);
   for (const auto& [key, to] :
-       {std::pair("learning_rate", &x.learning_rate), std::pair("beta1", &x.beta1), std::pair("beta2", &x.beta2),
-        std::pair("epsilon", &x.epsilon), std::pair("weight_decay", &x.weight_decay), std::pair("momentum", &x.momentum),
-        std::pair("clip_norm", &x.clip_norm), std::pair("clip_value", &x.clip_value), std::pair("gradient_scale", &x.gradient_scale)}) {
+       {std::pair("learning_rate", &x.learning_rate), std::pair("epsilon", &x.epsilon), std::pair("weight_decay", &x.weight_decay),
+        std::pair("momentum", &x.momentum), std::pair("clip_norm", &x.clip_norm), std::pair("clip_value", &x.clip_value),
+        std::pair("gradient_scale", &x.gradient_scale)}) {
     double v = 0;
     ok = ok && read_number(j->find(key), v);
     *to = float(v);
   }
-  return ok;
+  return ok && read_number(j->find("beta1"), x.beta1) && read_number(j->find("beta2"), x.beta2);
 }
 inline bool read_operand(const io::json& j, operand_recipe& r) {
   const io::json *dims = j.find("dims"), *type = j.find("dtype"), *from = j.find("generator"), *order = j.find("order");

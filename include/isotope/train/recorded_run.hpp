@@ -74,11 +74,12 @@ class recorded_notes {
   float number(std::string_view key, float low, float high, const char* range) {
     std::string_view text = note(key);
     const auto x = next(text);
-    if (!x.good || !text.empty() || !(x.value >= low && x.value < high)) refuse(key, range);
-    return x.value;
+    const auto value = float(x.value);
+    if (!x.good || !text.empty() || !(value >= low && value < high)) refuse(key, range);
+    return value;
   }
   /// "0.9,0.999", with or without blanks and brackets.
-  std::pair<float, float> betas(std::string_view key) {
+  std::pair<double, double> betas(std::string_view key) {
     std::string_view text = note(key);
     if (text.size() > 1 && ((text.front() == '[' && text.back() == ']') || (text.front() == '(' && text.back() == ')')))
       text = text.substr(1, text.size() - 2);
@@ -97,7 +98,7 @@ class recorded_notes {
 
  private:
   struct read_number {
-    float value = 0;
+    double value = 0;
     bool good = false;
   };
   const io::safetensors& file_;
@@ -127,7 +128,7 @@ class recorded_notes {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
     if (error != std::errc()) return {};
     text = trim(text.substr(std::size_t(end - text.data())));
-    return {static_cast<float>(x), true};
+    return {x, true};
   }
 };
 

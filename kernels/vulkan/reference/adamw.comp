@@ -12,8 +12,8 @@ void main() {
   scalars_ref s = scalars_ref(o.scalars);
   const float rate = s.learning_rate * o.rate;
   const float g = gradient_factor(o) * f32_ref(o.g).at[i];
-  const float m = s.beta1 * f32_ref(o.m).at[i] + (1.0 - s.beta1) * g;
-  const float v = s.beta2 * f32_ref(o.v).at[i] + (1.0 - s.beta2) * (g * g);
+  const float m = s.beta1 * f32_ref(o.m).at[i] + s.rest1 * g;
+  const float v = s.beta2 * f32_ref(o.v).at[i] + s.rest2 * (g * g);
   const float w = load(o.w, i, W), kept = i < o.decaying ? w - rate * s.weight_decay * w : w;
   const float moved = kept - rate * ((m / s.correction1) / (sqrt(v / s.correction2) + s.epsilon));
   f32_ref(o.m).at[i] = m;

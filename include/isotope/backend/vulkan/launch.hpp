@@ -200,16 +200,22 @@ struct launch {
 /// step_scalars as shaders see them, with what only the host computes accurately.
 struct device_scalars {
   step_scalars given;
-  float correction1 = 1, correction2 = 1;  // 1 - beta^t
+  float beta1 = 0, beta2 = 0, rest1 = 1, rest2 = 1;  // rest = 1 - beta
+  float correction1 = 1, correction2 = 1;            // 1 - beta^t
 
   static device_scalars of(const step_scalars& x, std::int64_t optimizer_step) {
-    device_scalars s{x, float(1 - std::pow(double(x.beta1), double(optimizer_step))),
-                     float(1 - std::pow(double(x.beta2), double(optimizer_step)))};
+    device_scalars s{x,
+                     float(x.beta1),
+                     float(x.beta2),
+                     float(1 - x.beta1),
+                     float(1 - x.beta2),
+                     float(1 - std::pow(x.beta1, double(optimizer_step))),
+                     float(1 - std::pow(x.beta2, double(optimizer_step)))};
     s.given.optimizer_step = optimizer_step;
     return s;
   }
 };
-static_assert(sizeof(step_scalars) == 128 && sizeof(device_scalars) == 136);
+static_assert(sizeof(step_scalars) == 136 && sizeof(device_scalars) == 160);
 
 /// The kernel of Op in precision P of a kernel set: `static void record(const launch&, recording&)` adds its dispatches. Instructions of fused
 /// bodies have a kernel without `record`: it says that bodies may hold them (see emitted_instruction). Optional: `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)`

@@ -196,6 +196,7 @@ struct optimizer_spec : update_spec {
 };
 
 template <> struct op_spec<op::adamw> : optimizer_spec {
+  static constexpr std::uint32_t version = 2;
   static constexpr std::array inputs{
       operand_role{"w", holds::accumulated, false},    operand_role{"m", holds::accumulated, false},
       operand_role{"v", holds::accumulated, false},    operand_role{"g, after a shadow", holds::accumulated, false},
@@ -210,8 +211,7 @@ template <> struct op_spec<op::adamw> : optimizer_spec {
     for (std::size_t k = 0; k < (shadow ? 4u : 3u); ++k) y[k].resize(n);
     y[0].roundings = 0;  // it is among the two
     const step_scalars& s = c.scalars;
-    const double b1 = double(s.beta1), b2 = double(s.beta2), lr = double(s.learning_rate) * c.attr.f[0], eps = double(s.epsilon),
-                 roundoff = c.on.u();
+    const double b1 = s.beta1, b2 = s.beta2, lr = double(s.learning_rate) * c.attr.f[0], eps = double(s.epsilon), roundoff = c.on.u();
     const double c1 = 1 - std::pow(b1, double(s.optimizer_step)), c2 = 1 - std::pow(b2, double(s.optimizer_step));
     for (std::int64_t i = 0; i < n; ++i) {
       if (u.skipped) {
