@@ -251,14 +251,6 @@ class batch_runner {
     return {};
   }
 
-  static bool spread(const test_case& c) {
-    if (c.ill_conditioned || c.given != nullptr) return false;
-    for (const operand_recipe& x : c.in)
-      if (is_floating(x.type) && x.from->name != "uniform" && x.from->name != "normal" && x.from->name != "key_mask" &&
-          x.from->name != "distinct")
-        return false;
-    return true;
-  }
   static bool flush(std::vector<array>& numbers) {
     bool any = false;
     for (array& x : numbers)
@@ -308,10 +300,10 @@ class batch_runner {
                                 ? (c.of->laws[std::size_t(c.law)].slack == nullptr ? comparison::exact : comparison::scaled)
                                 : c.of->outputs[std::min(is, c.of->outputs.size() - 1)].by;
       answer limited;
-      const bool bf16_mean = got[k].type == dtype::bf16 && expected.nmse == 0 && expected.roundings == 1 && by != comparison::exact;
-      if (bf16_mean) limited = expected, limited.nmse = c.kind == case_kind::forward ? 6e-6 : mean_square_in_16_bits(expected);
-      const distance d =
-          compare(got[k], bf16_mean ? limited : expected, by, facts_.on(c.of->policy), spread(c), other.empty() ? nullptr : &other[is]);
+      const conditions on = facts_.on(c.of->policy);
+      const bool limits = expected.nmse == 0 && by != comparison::exact;
+      if (limits) limited = expected, limited.nmse = mean_square_limit(expected, got[k].type, on);
+      const distance d = compare(got[k], limits ? limited : expected, by, on, spread(c), other.empty() ? nullptr : &other[is]);
       o.results.push_back(d);
       if (!d.passes()) blame_distance(o, c, is, got[k], d);
     }
@@ -340,12 +332,6 @@ class batch_runner {
             "its gradient along a direction is " + number(mine.value) + ", the reference's differences are " + number(law.along()) +
                 " within " + number(slack + mine.magnitude),
             "compare the gradient kernel with the derivative of the formula in op_spec<" + std::string(c.of->name) + ">");
-  }
-  /// 6e-6 for the rounding to 8 digits, and the mean square of errors that are spread over the slack: where stored results of 16 bits cancel.
-  static double mean_square_in_16_bits(const answer& e) {
-    double power = 0, slack = 0;
-    for (std::size_t i = 0; i < e.value.size(); ++i) power += e.value[i] * e.value[i], slack += e.slack[i] * e.slack[i];
-    return 6e-6 + (power > 0 ? slack / (3 * power) : 0);
   }
   static std::string number(double x) {
     if (std::isnan(x)) return "nan";  // without the sign that some of them have

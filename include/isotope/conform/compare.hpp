@@ -18,7 +18,8 @@ struct distance {
   bool passes() const { return worst < 0 && !nmse_exceeded; }
 };
 
-/// A mean says something when enough terms count in it: (sum v^2)^2 / sum v^4 is their number where all are alike.
+/// Limits on means are for this many terms; (sum v^2)^2 / sum v^4 is their number where all are alike. Of n terms fewer the mean may be least_for_mean / n
+/// times the limit, so that one term may be off by ten times what the root of the limit says.
 inline constexpr double least_for_mean = 100;
 
 /// What the elements of a result may be off by, their rounding included.
@@ -55,6 +56,23 @@ class element_bounds {
   double edge_, roundoff_, least_;
 };
 
+/// The limit on the mean squared error of a result relative to its mean square, where the specification names none: that of the format's rounding, and
+/// a share of what the bounds of the elements allow, since errors of many operations rarely add up. Far below both, a wrong factor of 1.0001 in f32
+/// (1e-8) or of 1.02 in bf16 (4e-4) shows. < 0: none.
+inline double mean_square_limit(const answer& e, dtype type, const conditions& on) {
+  const double share = type == dtype::bf16 ? 0.2 : 1e-2;  // few operations round to 16 bits
+  if (e.nmse != 0) return e.nmse;
+  if (e.roundings != 1 && type != on.accum()) return -1;
+  const format_facts facts = facts_of(type);
+  const double least = facts.least() + (on.gpu ? facts.least_normal() : 0);
+  double power = 0, allowed = 0;
+  for (std::size_t i = 0; i < e.value.size(); ++i)
+    if (std::isfinite(e.value[i]) && std::isfinite(e.slack[i]))
+      power += e.value[i] * e.value[i], allowed += share * e.slack[i] * e.slack[i] + least * least;
+  const double format = type == dtype::bf16 ? 6e-6 : type == dtype::f32 ? 1e-11 : -1;
+  return format < 0 ? -1 : format + (power > 0 ? allowed / power : 0);
+}
+
 /// y against the reference. `other`, if not null, is the answer for operands whose subnormal numbers were taken for zero: either will do.
 inline distance compare(const array& y, const answer& e, comparison by, const conditions& on, bool mean_square,
                         const answer* other = nullptr) {
@@ -90,9 +108,9 @@ inline distance compare(const array& y, const answer& e, comparison by, const co
     d.bound = bound;
   }
   d.nmse = power > 0 ? error / power : 0;
-  d.nmse_limit = e.nmse;
-  d.nmse_exceeded =
-      mean_square && e.nmse > 0 && std::isfinite(fourth) && power * power >= least_for_mean * fourth && power > 0 && !(d.nmse <= e.nmse);
+  const bool asked = mean_square && e.nmse > 0 && std::isfinite(fourth) && power > 0 && fourth > 0;
+  d.nmse_limit = asked ? e.nmse * std::fmax(1, least_for_mean * fourth / (power * power)) : e.nmse;
+  d.nmse_exceeded = asked && !(d.nmse <= d.nmse_limit);
   return d;
 }
 

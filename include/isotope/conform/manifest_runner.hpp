@@ -149,7 +149,9 @@ class manifest_runner : private case_judge {
       }
       const distance d = compare_with(m, c, got[at], expected, e[std::size_t(which)], std::size_t(which), forward, on);
       (forward ? r.outputs : r.grads).push_back(d);
-      if (!d.passes())
+      if (d.worst < 0 && d.nmse_exceeded)
+        fail_with(o, what + " has a mean squared error of " + io::number_text(d.nmse) + ", at most " + io::number_text(d.nmse_limit));
+      else if (!d.passes())
         fail_with(o, what + ", element " + std::to_string(d.worst) + " is " + io::number_text(d.got) + ", expected " +
                          io::number_text(d.expected) + " within " + io::number_text(d.bound));
     }
@@ -161,19 +163,20 @@ class manifest_runner : private case_judge {
   static distance compare_with(const manifest_case& m, const test_case& c, const array& got, const array& expected, const answer& own,
                                std::size_t which, bool forward, const conditions& on) {
     answer a = own;
-    a.nmse = -1;
+    a.nmse = a.slack.size() == expected.at.size() ? mean_square_limit(own, got.type, on) : -1;
     a.value = expected.at;
     comparison by = forward ? c.of->outputs[std::min(which, c.of->outputs.size() - 1)].by : comparison::scaled;
     if ((m.rtol >= 0 || m.atol >= 0) && is_floating(got.type)) {
       const double r = std::fmax(m.rtol, 0), t = std::fmax(m.atol, 0);
       a.roundings = 0;
+      a.nmse = -1;  // the file's tolerances say it all
       a.slack.resize(a.value.size());
       for (std::size_t i = 0; i < a.value.size(); ++i) a.slack[i] = std::isfinite(a.value[i]) ? t + r * std::fabs(a.value[i]) : 0;
       by = comparison::scaled;
     } else if (a.slack.size() != a.value.size()) {
       a.slack.assign(a.value.size(), 0);
     }
-    return compare(got, a, by, on, false);
+    return compare(got, a, by, on, by != comparison::exact && is_floating(got.type));
   }
 };
 

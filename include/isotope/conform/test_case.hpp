@@ -59,4 +59,14 @@ constexpr std::uint64_t seed_of(std::string_view op, std::uint32_t version, std:
   return stable_hash().add(op).add(version).add(number).add(run).value();
 }
 
+/// Operands of about one size, for which means say something.
+inline bool spread(const test_case& c) {
+  if (c.ill_conditioned || c.given != nullptr) return false;
+  for (const operand_recipe& x : c.in)
+    if (is_floating(x.type) && x.dims.count() != 1 && x.from->name != "uniform" && x.from->name != "normal" && x.from->name != "whole" &&
+        x.from->name != "key_mask" && x.from->name != "distinct")
+      return false;
+  return true;
+}
+
 }  // namespace isotope::conform

@@ -127,19 +127,20 @@ template <> struct op_spec<op::attention> : spec_basis {
                          std::fabs(v) * (p * (w.off[std::size_t(t)] + (double(a.T) + 8) * c.on.u() + c.on.stored()) + w.least));
               }
         }
-    if (c.on.stored() > 0) y[0].nmse = 1.5e-5;
+    y[0].nmse = c.on.stored() > 0 ? 1.5e-5 : 1e-9;
   }
   /// With K what dropout multiplies by: dv = (K P)^T dy, dS = P (K (dy v^T) - rowsum(dy y)), dq = scale dS k, dk = scale dS^T q.
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
     const attention_by_definition a(c);
     for (std::size_t k = 0; k < a.operands(); ++k) dx[k].resize(c.in[k].dims.count());
     std::vector<double> dp(std::size_t(a.T)), magnitude(std::size_t(a.T));
+    std::array<double, 3> noise{};  // mean squares that rounding y to 16 bits leaves in the gradients
     for (std::int64_t b = 0; b < a.B; ++b)
       for (std::int64_t h = 0; h < a.H; ++h)
         for (std::int64_t s = 0; s < a.S; ++s) {
           const auto w = a.of(b, h, s);
           const auto g = [&](std::int64_t d) { return dy[0][((b * a.S + s) * a.H + h) * a.D + d]; };
-          double mean = 0, of_mean = 0;
+          double mean = 0, of_mean = 0, of_y = 0, spread_k = 0;
           for (std::int64_t t = 0; t < a.T; ++t) {
             double sum = 0, m = 0;
             for (std::int64_t d = 0; d < a.D; ++d) {
@@ -150,9 +151,20 @@ template <> struct op_spec<op::attention> : spec_basis {
             dp[std::size_t(t)] = sum *= share, magnitude[std::size_t(t)] = m *= share;
             mean += w.p[std::size_t(t)] * sum, of_mean += w.p[std::size_t(t)] * m;
           }
+          for (std::int64_t d = 0; d < a.D; ++d) {
+            double y = 0, k = 0;
+            for (std::int64_t t = 0; t < a.T; ++t) {
+              const double p = w.p[std::size_t(t)];
+              if (p != 0) y += p * a.share(b, h, s, t) * a.get(2, b, t, a.group(h), d), k += p * a.scale() * a.get(1, b, t, a.group(h), d);
+            }
+            of_y += y * y * g(d) * g(d), spread_k += k * k;
+          }
+          of_y *= c.on.stored() * c.on.stored() / 3;
+          noise[0] += of_y * spread_k;
           for (std::int64_t t = 0; t < a.T; ++t) {
             const double p = w.p[std::size_t(t)];
             if (p == 0) continue;
+            for (std::int64_t d = 0; d < a.D; ++d) noise[1] += of_y * std::pow(p * a.scale() * a.get(0, b, s, h, d), 2);
             const std::int64_t terms = std::max(a.T, a.S) * (a.H / a.G) + a.D + 16;
             const double chain = double(terms) * c.on.u();
             const double off = p * (w.off[std::size_t(t)] + w.off_lse + chain + 3 * c.on.stored()) + w.least;
@@ -166,13 +178,12 @@ template <> struct op_spec<op::attention> : spec_basis {
             }
           }
         }
-    if (c.on.stored() > 0)
-      for (std::size_t k = 0; k < a.operands(); ++k) {
-        double power = 0, slack = 0;
-        for (std::size_t i = 0; i < dx[k].value.size(); ++i)
-          power += dx[k].value[i] * dx[k].value[i], slack += dx[k].slack[i] * dx[k].slack[i];
-        dx[k].nmse = 1.5e-5 + (power > 0 ? slack / (3 * power) : 0);
-      }
+    for (std::size_t k = 0; k < a.operands(); ++k) {
+      double power = 0, of_rounding = 0;
+      for (const double x : dx[k].value) power += x * x;
+      for (int what = 0; what < 3; ++what) of_rounding += std::size_t(a.operand(what)) == k ? noise[std::size_t(what)] : 0;
+      dx[k].nmse = c.on.stored() == 0 ? 1e-9 : 3e-5 + (power > 0 ? 4 * of_rounding / power : 0);
+    }
   }
 
   /// The two halves of a sequence, of even length, in the other order.
