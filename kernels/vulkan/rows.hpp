@@ -21,9 +21,10 @@ template <class... V> bool all_aligned(const V&... v) { return (aligned(v) && ..
 /// Blocks of four elements that hold the n elements of a row; rows that are no whole blocks may begin and end inside one.
 inline std::int64_t blocks_of_row(std::int64_t n, bool wide) { return wide ? n / 4 : divide_up(n + 3, 4); }
 
-/// The largest workgroup of full subgroups: devices guarantee few more than 32 subgroups in one.
+/// The largest workgroup of full subgroups, 32 of them at most: few devices take more.
 inline std::int64_t largest_workgroup(const facts& d) {
-  return std::min({std::int64_t(1024), std::int64_t(d.invocations), std::int64_t(32 * d.subgroup)});
+  const std::int64_t subgroups = std::min<std::int64_t>(32, d.workgroup_subgroups);
+  return std::min({std::int64_t(1024), std::int64_t(d.invocations), subgroups * d.subgroup}) / d.subgroup * d.subgroup;
 }
 /// `wanted` invocations or what the device takes, in whole subgroups.
 inline std::int64_t workgroup(const facts& d, std::int64_t wanted) {
@@ -32,7 +33,8 @@ inline std::int64_t workgroup(const facts& d, std::int64_t wanted) {
 
 /// Rows of `blocks` blocks: a team of `size` invocations a row, each with `hold` blocks of it in registers.
 struct team {
-  static constexpr std::int64_t whole = 64;                  // workgroups are multiples of this: whole subgroups of any device
+  static constexpr std::int64_t whole =
+      64;  // workgroups are multiples of this: whole subgroups of every device that is taken: subgroups.hpp
   std::int64_t workgroup = 0, size = 0, hold = 0, most = 0;  // most: of a workgroup of subgroups that work each by itself
 
   std::int64_t rows() const { return workgroup / size; }  // of a workgroup

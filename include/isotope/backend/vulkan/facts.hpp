@@ -29,6 +29,7 @@ struct kernel_switches {
 
 struct facts {
   std::uint32_t subgroup = 32, least_subgroup = 32, most_subgroup = 32;  // sizes that pipelines may require lie between the last two
+  std::uint32_t workgroup_subgroups = 32;                                // in a workgroup whose pipeline requires a size, at most
   std::uint32_t shared_bytes = 32768;
   std::uint32_t invocations = 1024;  // of a workgroup
   std::uint32_t units = 64;          // multiprocessors, where the device tells

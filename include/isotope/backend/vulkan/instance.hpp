@@ -14,6 +14,7 @@
 #include "extension_structs.hpp"
 #include "facts.hpp"
 #include "status.hpp"
+#include "subgroups.hpp"
 
 namespace isotope::vulkan {
 
@@ -158,9 +159,6 @@ inline void limits(const functions& f, physical& p) {
   p.name = base.properties.deviceName;
   p.driver = std::string(v12.driverName) + " " + v12.driverInfo;
   p.kind = kind_of(base.properties.deviceType);
-  p.what.subgroup = v11.subgroupSize;
-  p.what.least_subgroup = v13.minSubgroupSize;
-  p.what.most_subgroup = v13.maxSubgroupSize;
   p.what.shared_bytes = base.properties.limits.maxComputeSharedMemorySize;
   p.what.invocations = std::min(base.properties.limits.maxComputeWorkGroupInvocations, base.properties.limits.maxComputeWorkGroupSize[0]);
   if (units.count != 0) p.what.units = units.count;
@@ -171,6 +169,10 @@ inline void limits(const functions& f, physical& p) {
   if (base.properties.apiVersion < VK_API_VERSION_1_3)
     p.missing += std::string(p.missing.empty() ? "" : ", ") + "Vulkan 1.3 (it has 1." +
                  std::to_string(VK_API_VERSION_MINOR(base.properties.apiVersion)) + ")";
+  else  // an older device says nothing of sizes
+    p.missing = take_subgroups({v11.subgroupSize, v13.minSubgroupSize, v13.maxSubgroupSize, v13.maxComputeWorkgroupSubgroups,
+                                v11.subgroupSupportedStages, v13.requiredSubgroupSizeStages, v11.subgroupSupportedOperations},
+                               p.what);
 }
 
 inline void queues(const functions& f, physical& p) {
