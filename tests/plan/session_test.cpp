@@ -159,6 +159,38 @@ TYPED_TEST(sessions, steps_are_counted_whether_or_not_their_reports_are_collecte
   }
 }
 
+TYPED_TEST(sessions, an_output_is_that_of_the_last_step_also_while_it_is_in_flight) {
+  using F = TestFixture;
+  auto s = F::open(classes{}, F::still(true));
+  const auto seen = [&] {
+    const auto l = s.template output<float>("loss");
+    EXPECT_TRUE(l.ok()) << l.error().line();
+    return double((*l)[0]);
+  };
+  const std::array<isotope::batch, 2> both{one, other};
+  const auto report = s.step(both, scalars());
+  EXPECT_EQ(seen(), report.loss * 2) << "the sum over the micro-batches";
+  const double first = F::loss(s, one), second = F::loss(s, other);
+  ASSERT_NE(first, second);
+  EXPECT_EQ(seen(), second);
+  if constexpr (requires { s.submit(one, scalars()); }) {
+    for (int k = 0; k < 3; ++k) {
+      const auto a = s.submit(one, scalars());
+      const auto b = s.submit(other, scalars());
+      EXPECT_EQ(seen(), second) << k;
+      EXPECT_EQ(s.collect(a).loss, first) << k;
+      EXPECT_EQ(s.collect(b).loss, second) << k;
+      static_cast<void>(s.submit(one, scalars()));
+      EXPECT_EQ(seen(), first) << k;
+      s.run(scalars());
+      EXPECT_EQ(seen(), first) << k;
+    }
+    static_cast<void>(s.submit(other, scalars()));
+    static_cast<void>(s.evaluate(one));
+    EXPECT_EQ(seen(), second) << "an evaluation has outputs of its own";
+  }
+}
+
 TYPED_TEST(sessions, a_session_that_was_moved_goes_on) {
   using F = TestFixture;
   auto s = F::open(classes{}, {}), t = F::open(classes{}, {});

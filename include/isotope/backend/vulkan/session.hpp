@@ -88,13 +88,15 @@ template <Target T> class session {
   template <class E> result<std::span<E>> input(std::string_view label) { return inputs_.of_training<E>(label); }
   /// The elements of an input that the evaluation plan alone has, or in another size; as `input`. @error not_found, with the names there are
   template <class E> result<std::span<E>> evaluation_input(std::string_view label) { return inputs_.of_evaluation<E>(label); }
-  /// The bytes of an output after a step. @error not_found, with the names there are
+  /// An output of the last step, which is waited for; valid until the next one begins. @error not_found, with the names there are; device_lost
   template <class E> result<std::span<E>> output(std::string_view label) {
     auto p = typed_port(plan_.outputs, label, std::int64_t(sizeof(E)), "output");
     if (!p) return p.error();
     if ((*p)->where.region != value_kind::output)
       return fail(errc::invalid_argument, std::string(label) + " stays on the device", "session", "read it with `read` or `numbers`");
-    return std::span<E>(reinterpret_cast<E*>(lanes_[0].readback.mapped() + (*p)->where.at), std::size_t((*p)->where.dims.count()));
+    auto& l = lanes_[last_lane_];
+    if (!settle(l)) return broken_;
+    return std::span<E>(reinterpret_cast<E*>(l.readback.mapped() + (*p)->where.at), std::size_t((*p)->where.dims.count()));
   }
   /// Fills an input from a buffer of the same device. @error wrong_device, not_found, invalid_argument (another type or length)
   template <class E> result<void> upload(std::string_view label, const buffer<E>& from) {
@@ -115,6 +117,7 @@ template <Target T> class session {
     auto done = run_one_by_one(*parts_, all, after);
     if (!done) return keep(done.error()), nothing();
     ++counters_.steps;
+    last_lane_ = 0;
     return collect({*done, 0, active, last_step_, false});
   }
   /// The elements of an operand of the plan, as they are. @error device_lost
@@ -141,6 +144,7 @@ template <Target T> class session {
       return r.error();
     }
     ++counters_.steps;
+    last_lane_ = 0;
     return timed_step{*std::move(r), read_report({1, 0, active, last_step_, false})};
   }
 
@@ -272,7 +276,7 @@ template <Target T> class session {
   std::int64_t eval_input_ = 0, eval_output_ = 0;  // of the evaluation, in the lanes' memory
   std::array<vulkan::lane, 2> lanes_;
   host_inputs inputs_;
-  std::size_t next_lane_ = 0;
+  std::size_t next_lane_ = 0, last_lane_ = 0;  // of the next submitted step; of the last step, submitted or not
   int in_flight_ = 0;
   std::int64_t planned_ = 0, step_count_ = 0, last_step_ = 0;
   session_counters counters_;
@@ -341,13 +345,6 @@ template <Target T> class session {
     return {};
   }
 
-  void put_scalars(vulkan::lane& l, const step_scalars& x) {
-    const auto s = device_scalars::of(x, x.optimizer_step > 0 ? x.optimizer_step : step_count_ + in_flight_ + 1);
-    std::memcpy(l.upload.mapped(), &s, sizeof s);
-    counters_.bytes_in += std::int64_t(sizeof s);
-    last_step_ = s.given.optimizer_step;
-  }
-
   void note(const loaded_plan::variant& v) {
     counters_.launches += std::int64_t(v.dispatches.size());
     counters_.barriers += v.barriers;
@@ -364,6 +361,7 @@ template <Target T> class session {
     l.pending = *value;
     note(**v);
     ++counters_.steps;
+    last_lane_ = k;
     return {*value, k, active, last_step_, false};
   }
 
@@ -372,7 +370,10 @@ template <Target T> class session {
   }
   /// What the next step of a lane that is free reads from the host.
   void put_host_data(vulkan::lane& l, const step_scalars& x) {
-    put_scalars(l, x);
+    const auto s = device_scalars::of(x, x.optimizer_step > 0 ? x.optimizer_step : step_count_ + in_flight_ + 1);
+    std::memcpy(l.upload.mapped(), &s, sizeof s);
+    counters_.bytes_in += std::int64_t(sizeof s);
+    last_step_ = s.given.optimizer_step;
     put_inputs(l, inputs_.train);
   }
   step_report read_report(const pending_step& p) {
