@@ -39,6 +39,8 @@ struct lane {
     return l;
   }
 
+  /// Taken from the device.
+  std::int64_t bytes() const { return upload.bytes() + readback.bytes() + train.word_bytes() + evaluate.word_bytes(); }
   void forget() {
     train.forget();
     evaluate.forget();

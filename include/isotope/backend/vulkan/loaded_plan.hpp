@@ -49,20 +49,24 @@ class loaded_plan {
   loaded_plan(const plan_view& p, const kernel_set& kernels, const region_addresses& base, std::uint64_t readback, session_parts& parts)
       : plan_(p), kernels_(kernels), base_(base), readback_(readback), parts_(&parts) {
     for (const auto& o : p.operands) dynamic_ = dynamic_ || o.dims.has_scalar();
+    if (dynamic_) own_words_ = std::make_unique<word_memory>(parts.device);
   }
 
   const plan_view& plan() const { return plan_; }
   /// Whether some size is known only when a step runs.
   bool dynamic() const { return dynamic_; }
 
-  /// The commands of a set of phases; recorded at the first call, and again where the sizes of a plan with scalar dimensions change.
-  /// @error out_of_memory, missing_feature
+  /// The commands of a set of phases; recorded at the first call, and again where the sizes of a plan with scalar dimensions change: then nothing that
+  /// was prepared before may run any more. @error out_of_memory, missing_feature
   result<const variant*> prepare(std::uint8_t active, const std::array<std::int32_t, 16>& sizes) {
     variant* v = nullptr;
     for (auto& x : variants_)
       if (x.active == active) v = &x;
     if (v != nullptr && (!dynamic_ || sizes == sizes_)) return v;
-    if (dynamic_ && sizes != sizes_) forget();
+    if (dynamic_ && sizes != sizes_) {
+      forget();
+      own_words_->clear();
+    }
     sizes_ = sizes;
     if (v == nullptr)
       for (auto& x : variants_)
@@ -74,7 +78,7 @@ class loaded_plan {
       v = &variants_.back();
     }
     v->dispatches = dispatches(active);
-    if (!parts_->words->error().what.empty()) return parts_->words->error();
+    if (!words().error().what.empty()) return words().error();
     if (auto r = parts_->made->make(v->dispatches); !r) return r.error();
     auto before = plan_barriers(v->dispatches);
     drop(before);
@@ -92,7 +96,7 @@ class loaded_plan {
 
   /// As `prepare` lists them, for those who look into a plan.
   std::vector<dispatch> dispatches(std::uint8_t active) const {
-    auto all = record(plan_, kernels_, base_, sizes_, parts_->device->what().what, active, *parts_->words, *parts_->made, &parts_->scores);
+    auto all = record(plan_, kernels_, base_, sizes_, parts_->device->what().what, active, words(), *parts_->made, &parts_->scores);
     const auto bytes = plan_.totals.region[std::size_t(value_kind::output)];
     if (readback_ != 0 && bytes > 0 && !parts_->device->options.diagnose.no_readback) {
       const std::uint64_t from = base_.at[std::size_t(value_kind::output)];
@@ -100,7 +104,7 @@ class loaded_plan {
         std::uint64_t from, to;
         std::uint32_t blocks;
       } push{from, readback_, std::uint32_t(bytes / 16)};
-      recording r(*parts_->words, *parts_->made);
+      recording r(words(), *parts_->made);
       tier_of(r, kernels::portable::name);
       r.launch_size = parts_->device->what().what.switches.launch_size;
       r.add(shaders::readback, constants{64u, parts_->device->what().what.subgroup}, push, per_invocation(bytes / 16, 64),
@@ -110,6 +114,8 @@ class loaded_plan {
     return all;
   }
   const region_addresses& base() const { return base_; }
+  /// Device memory of its own.
+  std::int64_t word_bytes() const { return own_words_ == nullptr ? 0 : own_words_->bytes(); }
 
  private:
   plan_view plan_;
@@ -117,10 +123,12 @@ class loaded_plan {
   region_addresses base_;
   std::uint64_t readback_ = 0;
   session_parts* parts_ = nullptr;
+  std::unique_ptr<word_memory> own_words_;  // of a plan with scalar dimensions: tables of sizes that are over are not kept
   std::vector<variant> variants_;
   std::array<std::int32_t, 16> sizes_{};
   bool dynamic_ = false;
 
+  word_memory& words() const { return own_words_ != nullptr ? *own_words_ : *parts_->words; }
   void drop(std::vector<std::uint8_t>& before) const {
     auto k = parts_->device->options.diagnose.drop_barrier;
     if (k < 0) return;

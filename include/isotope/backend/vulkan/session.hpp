@@ -236,7 +236,7 @@ template <Target T> class session {
   /// Memory taken from the device.
   std::int64_t measured_bytes() const {
     std::int64_t n = arena_.bytes() + parts_->words->bytes() + transfer_.bytes();
-    for (const auto& l : lanes_) n += l.upload.bytes() + l.readback.bytes();
+    for (const auto& l : lanes_) n += l.bytes();
     return n;
   }
   /// The inputs as the device reads them in lane 0, for checkers.

@@ -1,5 +1,6 @@
 #pragma once
 /// Words that the host gives to shaders once, in mapped memory.
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -22,13 +23,13 @@ class word_memory : public word_store {
     if (const auto at = known_.find(copy); at != known_.end()) return at->second;
     const auto bytes = std::int64_t((words.size_bytes() + 63) / 64 * 64);
     if (chunks_.empty() || used_ + bytes > chunks_.back().bytes()) {
-      auto m = memory::allocate(context_, std::max(bytes, chunk), memory_use::upload, "isotope words");
+      auto m = memory::allocate(context_, std::max({bytes, chunk, next_}), memory_use::upload, "isotope words");
       if (!m) {
         if (error_.what.empty()) error_ = m.error();
         return 0;
       }
       chunks_.push_back(std::move(*m));
-      used_ = 0;
+      used_ = next_ = 0;
     }
     const auto& m = chunks_.back();
     if (!words.empty()) std::memcpy(m.mapped() + used_, words.data(), words.size_bytes());
@@ -36,6 +37,15 @@ class word_memory : public word_store {
     used_ += bytes;
     known_.emplace(std::move(copy), at);
     return at;
+  }
+  /// Forgets all words, whose addresses no work on the device may use any more. One chunk stays, or the next is as large as all were together: what
+  /// is kept between two calls fits where as much was kept before.
+  void clear() {
+    known_.clear();
+    used_ = 0;
+    if (chunks_.size() < 2) return;
+    next_ = bytes();
+    chunks_.clear();
   }
   /// The first allocation that failed; `what` is empty where none did.
   const failure& error() const { return error_; }
@@ -49,7 +59,7 @@ class word_memory : public word_store {
   std::shared_ptr<context> context_;
   std::vector<memory> chunks_;
   std::map<std::vector<std::uint32_t>, std::uint64_t> known_;
-  std::int64_t used_ = 0;
+  std::int64_t used_ = 0, next_ = 0;  // bytes of the last chunk; at least so many has the next one
   failure error_;
 };
 
