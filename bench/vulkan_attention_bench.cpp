@@ -7,6 +7,7 @@
 /// warm-up; TFLOP/s count the products that a causal triangle needs, 2 forward and 5 backward. --sweep times other tiles: of the matrix kernels
 /// subgroups x strips of each x rows of a tile in units of the matrix side, of the portable ones, with --portable and for f32, queries and keys.
 #include <isotope/backend/vulkan/launch_times.hpp>
+#include <isotope/backend/vulkan/tensor_limit.hpp>
 #include <isotope/backend/vulkan/transfer.hpp>
 #include <isotope/backend/vulkan/word_memory.hpp>
 #include <isotope/core/philox.hpp>
@@ -387,6 +388,7 @@ int main(int argc, char** argv) {
     } else all.push_back(parse(s));
   }
   if (all.empty()) all = {parse("32x12x1024x64"), parse("4x12x1024x64")};
+  for (const auto& z : all) must(vulkan::indexable("attention", shape{z.B, z.S, 3 * z.H * z.D}, type));
   program p(o);
   p.times = times;
   p.causal = causal;

@@ -6,6 +6,7 @@
 /// Without shapes: squares and the products of a GPT-2 124M step at 32768 tokens. The first letter is t where lines of A run across K, the second
 /// where those of B run along K; a trailing f32 makes the result f32, as for weight gradients. Medians of --times runs (20) after 300 ms of warm-up.
 /// --sweep: every tile of matmul_khr_tile that the device runs, and for f32 of matmul_tile, without shapes on all of that step's.
+#include <isotope/backend/vulkan/tensor_limit.hpp>
 #include <isotope/backend/vulkan/transfer.hpp>
 #include <isotope/backend/vulkan/word_memory.hpp>
 #include <isotope/core/philox.hpp>
@@ -106,6 +107,16 @@ class program {
   template <class K, class T = vulkan::matmul_tile> void row(const shape_case& c, dtype t, const T* tile = nullptr) {
     const dtype out = c.wide_result ? dtype::f32 : t;
     const shape a_dims{c.M, c.K}, b_dims{c.K, c.N}, y_dims{c.M, c.N};
+    const auto view = [](const shape& s, bool transposed, dtype type) {
+      vulkan::view v{0, s.count() * size_of(type), s, dense_strides(s), type};
+      if (transposed) v.strides[0] = 1, v.strides[1] = s[0];
+      return v;
+    };
+    vulkan::view in[] = {view(a_dims, c.a_cross, t), view(b_dims, !c.b_cross, t)}, to[] = {view(y_dims, false, out)};
+    if (auto small = vulkan::indexable("matmul", in, to); !small) {
+      std::printf("%-28s %-4s %s\n", c.name.c_str(), std::string(name_of(t)).c_str(), small.error().line().c_str());
+      return;
+    }
     auto a = filled(t, 1, c.M * c.K), b = filled(t, 2, c.K * c.N);
     auto y = must(vulkan::memory::allocate(context_, c.M * c.N * size_of(out), vulkan::memory_use::device, "y"));
     attributes attr;
@@ -114,12 +125,9 @@ class program {
     const shape in_dims[] = {a_dims, b_dims}, out_dims[] = {y_dims};
     const std::int64_t scratch_bytes = K::scratch({in_dims, out_dims, &attr});
     auto scratch = must(vulkan::memory::allocate(context_, scratch_bytes, vulkan::memory_use::device, "scratch"));
-    const auto view = [](const vulkan::memory& m, const shape& s, bool transposed, dtype type) {
-      vulkan::view v{m.address(), s.count() * size_of(type), s, dense_strides(s), type};
-      if (transposed) v.strides[0] = 1, v.strides[1] = s[0];
-      return v;
-    };
-    const vulkan::view in[] = {view(a, a_dims, c.a_cross, t), view(b, b_dims, !c.b_cross, t)}, to[] = {view(y, y_dims, false, out)};
+    in[0].at = a.address();
+    in[1].at = b.address();
+    to[0].at = y.address();
     vulkan::facts facts = context_->what().what;
     facts.switches.split_k = parts;
     vulkan::launch l;

@@ -74,6 +74,10 @@ class program {
   /// A row for the kernel K, and its share of what a copy of as many bytes reaches.
   template <class K> void row(const std::string& name, const job& j) {
     if (name.find(only) == name.npos) return;
+    if (auto small = indexable(j); !small) {
+      std::printf("%-44s %s\n", name.c_str(), small.error().line().c_str());
+      return;
+    }
     const auto t = measure<K>(j);
     const double rate = j.bytes / t.usec * 1e-3, copy = copy_rate(j.bytes);
     std::printf("%-44s %10.1f us %8.0f GB/s %5.1f %% of a copy's %.0f%s%s\n", name.c_str(), t.usec, rate, 100 * rate / copy, copy,
@@ -99,7 +103,7 @@ class program {
   std::map<std::int64_t, double> copies_;
 
   double copy_rate(double bytes) {
-    const std::int64_t n = std::clamp<std::int64_t>(std::int64_t(bytes / 8), 1024, (std::int64_t(1) << 31) - 1024) / 1024 * 1024;
+    const std::int64_t n = std::clamp<std::int64_t>(std::int64_t(bytes / 8), 1024, vulkan::tensor_bytes / 4) / 1024 * 1024;
     if (copies_[n] == 0) {
       const operand x{shape{n}};
       copies_[n] = 8 * double(n) / measure<vulkan::kernel<op::copy, precision::f32, kernels::portable>>({{x}, {x}, {}, {}, 0}).usec * 1e-3;
@@ -107,14 +111,19 @@ class program {
     return copies_[n];
   }
 
+  static vulkan::view view(const operand& o, std::uint64_t at) {
+    return {at, o.dims.count() * size_of(o.type), o.dims, o.strides == extents{} ? dense_strides(o.dims) : o.strides, o.type};
+  }
+  static result<void> indexable(const job& j) {
+    std::vector<vulkan::view> in, out;
+    for (const auto& o : j.in) in.push_back(view(o, 0));
+    for (const auto& o : j.out) out.push_back(view(o, 0));
+    return vulkan::indexable("an operand", in, out);
+  }
   template <class K> timing measure(const job& j) {
     std::vector<vulkan::memory> memory;
     std::vector<vulkan::view> in, out;
     std::vector<shape> in_dims, out_dims;
-    const auto view = [&](const operand& o, std::uint64_t at) {
-      vulkan::view v{at, o.dims.count() * size_of(o.type), o.dims, o.strides == extents{} ? dense_strides(o.dims) : o.strides, o.type};
-      return v;
-    };
     for (const auto& o : j.in) {
       memory.push_back(filled(o));
       in.push_back(view(o, memory.back().address()));

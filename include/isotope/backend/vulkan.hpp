@@ -7,6 +7,7 @@
 #include "../core/device.hpp"
 #include "vulkan/device.hpp"
 #include "vulkan/dispatch_report.hpp"
+#include "vulkan/tensor_limit.hpp"
 
 #include <isotope/kernels/vulkan/all.hpp>
 #include <isotope/kernels/vulkan/reference/all.hpp>
@@ -17,7 +18,7 @@ struct vulkan {
   static constexpr std::string_view name = "vulkan";
   static constexpr int preference = 1;
   using default_precision = precision::f32;
-  static constexpr std::int64_t tensor_bytes = std::int64_t(1) << 32;  // shaders index one tensor with 32 bits
+  static constexpr std::int64_t tensor_bytes = isotope::vulkan::tensor_bytes;
   /// Rows of 50257 elements start at odd addresses: on an H200 products with them ran at 0.6 of the speed of those with rows of 50304.
   static constexpr std::int64_t row_multiple = 64;
   static constexpr std::int64_t chunk_bytes = 0;  // one buffer over as many allocations as it takes

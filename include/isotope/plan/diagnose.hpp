@@ -39,26 +39,28 @@ constexpr message over_budget(const plan_view& p, std::int64_t budget) {
   return m;
 }
 
+/// That a tensor passes the limit of a backend that addresses one tensor with 32 bits.
+constexpr message beyond_tensor_limit(std::string_view what, const shape& dims, std::int64_t bytes, std::string_view backend,
+                                      std::int64_t limit) {
+  message m;
+  m << what << ' ' << dims << " has " << bytes << " bytes, " << backend << " takes at most " << limit
+    << " per tensor: lower the batch or split it";
+  return m;
+}
 /// Empty, or: which tensor passes the limit of a backend that addresses one tensor with 32 bits (0: no limit). The flat regions of
 /// parameters, gradients and moments may pass it: they are worked on in pieces.
 constexpr message over_tensor_limit(const plan_view& p, std::string_view backend, std::int64_t limit) {
-  message m;
-  if (limit <= 0) return m;
-  const auto refuse = [&](std::string_view what, const shape& dims, std::int64_t bytes) {
-    m << what << ' ' << dims << " has " << bytes << " bytes, " << backend << " takes at most " << limit
-      << " per tensor: lower the batch or split it";
-    return m;
-  };
+  if (limit <= 0) return {};
   for (const auto& s : p.slots)
-    if (const auto bytes = s.dims.count() * 4; bytes > limit) return refuse(s.path.view(), s.dims, bytes);
+    if (const auto bytes = s.dims.count() * 4; bytes > limit) return beyond_tensor_limit(s.path.view(), s.dims, bytes, backend, limit);
   for (const auto& s : p.steps)
     for (int k = 0; k < s.inputs + s.outputs; ++k) {
       const operand& o = p.operands[std::size_t(s.operands + k)];
       const bool flat =
           o.region == value_kind::param || o.region == value_kind::master || o.region == value_kind::grad || o.region == value_kind::state;
-      if (!flat && o.bytes > limit) return refuse(s.op->name, o.dims, o.bytes);
+      if (!flat && o.bytes > limit) return beyond_tensor_limit(s.op->name, o.dims, o.bytes, backend, limit);
     }
-  return m;
+  return {};
 }
 
 /// `B::tensor_bytes`, where a backend has such a limit.
