@@ -3,9 +3,11 @@
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
 #include <isotope/selected.hpp>
+
 #include <isotope/train/node_dump.hpp>
 #include <isotope/train/non_finite_node.hpp>
 #include <isotope/train/step_trace.hpp>
+#include "../device_there.hpp"
 
 #include <gtest/gtest.h>
 
@@ -41,8 +43,7 @@ struct data {
 };
 
 session loaded(int micro_batches = 1) {
-  auto device = iso::device<target>::open();
-  EXPECT_TRUE(device.ok()) << (device.ok() ? "" : device.error().line());
+  auto device = isotope_test::there(iso::device<target>::open());
   auto plan = iso::plan_training<target>(iso::model::gpt_loss_of{size, rows, length}, {.accumulate = micro_batches > 1});
   auto s = device->load(*std::move(plan));
   EXPECT_TRUE(s.ok()) << (s.ok() ? "" : s.error().line());

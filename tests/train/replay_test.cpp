@@ -3,7 +3,9 @@
 
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
+
 #include <isotope/train/replay.hpp>
+#include "../device_there.hpp"
 
 #include <gtest/gtest.h>
 
@@ -23,8 +25,7 @@ const iso::io::text_pairs metadata = {{"layers", "1"}, {"heads", "2"},         {
                                       {"lr", "0.01"},  {"betas", "0.9, 0.95"}, {"eps", "1e-8"}, {"decay", "0.1"}, {"clip", "1"}};
 
 session loaded() {
-  auto device = iso::device<target>::open();
-  EXPECT_TRUE(device.ok()) << (device.ok() ? "" : device.error().line());
+  auto device = isotope_test::there(iso::device<target>::open());
   auto s = device->load(*iso::plan_training<target>(iso::model::gpt_loss_of{size, int(rows), int(length)}));
   EXPECT_TRUE(s.ok()) << (s.ok() ? "" : s.error().line());
   s->initialize(7);

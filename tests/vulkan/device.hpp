@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "../device_there.hpp"
+
 namespace isotope::vulkan_test {
 
 /// Messages that say nothing of correctness: advice on speed, what a software driver says of itself, and which variables the loader read.
@@ -48,16 +50,11 @@ inline device_options test_options() {
   return o;
 }
 
-/// The device with its pipelines; the test fails where there is none.
+/// The device with its pipelines; a test without one ends as skipped, with the reason.
 inline shared_device& test_device() {
   auto& d = instance_of_tests();
   if (d.context == nullptr) {
-    auto c = vulkan::context::open(test_options());
-    if (!c) {
-      ADD_FAILURE() << c.error().line();
-      std::abort();
-    }
-    d.context = *c;
+    d.context = *isotope_test::there(vulkan::context::open(test_options()));
     d.pipelines = std::make_shared<vulkan::pipelines>(d.context);
     ::testing::UnitTest::GetInstance()->listeners().Append(new listener);
   }

@@ -10,6 +10,7 @@ namespace device_test {
 using target_f32 = target<backend::vulkan, precision::f32>;
 
 TEST(vulkan_device, the_best_is_listed_first_and_opens_by_index_name_part_and_kind) {
+  vulkan_test::test_device();
   const auto all = devices<backend::vulkan>();
   ASSERT_FALSE(all.empty());
   for (std::size_t i = 1; i < all.size(); ++i) EXPECT_GE(int(all[i - 1].kind), int(all[i].kind));
@@ -24,6 +25,7 @@ TEST(vulkan_device, the_best_is_listed_first_and_opens_by_index_name_part_and_ki
   }
 }
 TEST(vulkan_device, an_unknown_name_is_an_error_that_lists_what_there_is) {
+  vulkan_test::test_device();
   const auto d = device<target_f32>::open({.name = "voodoo"});
   ASSERT_FALSE(d.ok());
   EXPECT_EQ(d.error().code, errc::unknown_device);
@@ -46,8 +48,7 @@ TEST(vulkan_device, memory_that_the_device_cannot_give_is_refused_with_the_sizes
   EXPECT_NE(m.error().line().find(std::to_string(huge)), std::string::npos);
 }
 TEST(vulkan_device, an_application_may_bring_its_own_device_and_take_it_back) {
-  auto own = context::open(vulkan_test::test_options());
-  ASSERT_TRUE(own.ok()) << own.error().line();
+  auto own = isotope_test::there(context::open(vulkan_test::test_options()));
   {
     auto d = device<target_f32>::adopt((*own)->handles());
     ASSERT_TRUE(d.ok()) << d.error().line();

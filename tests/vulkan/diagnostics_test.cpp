@@ -19,8 +19,7 @@ using f32 = target<backend::vulkan, precision::f32, kernels::native>;
 constexpr model::gpt tiny{1, 2, 16, 20, 8};
 
 session<f32> loaded(const device_options& o = vulkan_test::test_options()) {
-  auto d = device<f32>::open(o);
-  EXPECT_TRUE(d.ok()) << (d ? std::string() : d.error().line());
+  auto d = isotope_test::there(device<f32>::open(o));
   auto s = d->load(*plan_training<f32>(model::gpt_loss_of{tiny, 2, 8}), *plan_inference<f32>(model::gpt_loss_of{tiny, 2, 8}));
   EXPECT_TRUE(s.ok()) << (s ? std::string() : s.error().line());
   s->initialize(3);
@@ -118,8 +117,7 @@ TEST(vulkan_diagnostics, switches_reach_the_kernels) {
   auto o = vulkan_test::test_options();
   o.diagnose.split_k = 3;
   o.diagnose.no_f16_matrices = true;
-  const auto d = device<f32>::open(o);
-  ASSERT_TRUE(d.ok());
+  const auto d = isotope_test::there(device<f32>::open(o));
   EXPECT_EQ(d->what().switches.split_k, 3u);
   EXPECT_EQ(d->what().matrix(dtype::f16), nullptr);
 }

@@ -47,9 +47,7 @@ template <class Set> step_taken take_step(std::int32_t size) {
   step_taken t;
   auto o = vulkan_test::test_options();
   o.diagnose.launch_size = size;
-  auto d = device<with<Set>>::open(o);
-  EXPECT_TRUE(d.ok()) << (d ? std::string() : d.error().line());
-  if (!d) return t;
+  auto d = isotope_test::there(device<with<Set>>::open(o));
   t.largest = d->what().invocations;
   auto counts = d->template allocate<std::uint32_t>(2 * counted_sizes);
   const std::uint64_t at = counts->address();

@@ -16,8 +16,7 @@ TEST(self_test, finds_nothing_wrong_with_a_working_device) {
 TEST(self_test, says_which_element_is_wrong_and_matrix_units_are_used_no_more) {
   auto o = vulkan_test::test_options();
   o.diagnose.distrust_matrix_units = true;
-  auto c = context::open(o);
-  ASSERT_TRUE(c.ok()) << c.error().line();
+  auto c = isotope_test::there(context::open(o));
   pipelines made(*c);
   auto why = units(*c, made).run(dtype::f16);
   EXPECT_NE(why.find("self-test, NN: element ("), std::string::npos) << why;

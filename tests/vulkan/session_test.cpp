@@ -70,8 +70,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 TEST(vulkan_session, a_steady_step_allocates_nothing_and_is_one_submission_with_ids_in_and_two_numbers_out) {
-  auto plain = device<f32>::open();  // the validation layer has allocations of its own
-  ASSERT_TRUE(plain.ok());
+  auto plain = isotope_test::there(device<f32>::open());  // the validation layer has allocations of its own
   auto s = loaded(*plain);
   const data d(1), e(2);
   const std::array<batch, 2> turns{batch(d), batch(e)};
@@ -101,8 +100,7 @@ TEST(vulkan_session, unchanged_inputs_are_not_written_again_unless_forced) {
 
   auto o = vulkan_test::test_options();
   o.diagnose.force_upload = true;
-  auto forced = device<f32>::open(o);
-  ASSERT_TRUE(forced.ok());
+  auto forced = isotope_test::there(device<f32>::open(o));
   auto t = loaded(*forced);
   t.step({&b, 1}, at(1));
   before = t.counters().bytes_in;
@@ -259,8 +257,7 @@ TEST(vulkan_session, a_device_lost_out_of_memory_or_hung_is_a_typed_error_and_an
   const batch b = d;
   for (const auto& c : cases) {
     auto o = vulkan_test::test_options();
-    auto opened = device<f32>::open(o);
-    ASSERT_TRUE(opened.ok());
+    auto opened = isotope_test::there(device<f32>::open(o));
     auto s = loaded(*opened);
     EXPECT_FALSE(s.step({&b, 1}, at(1)).skipped);
     const auto kept = all_parameters(s);
@@ -285,8 +282,7 @@ TEST(vulkan_session, a_device_that_is_still_at_work_when_it_is_given_up_keeps_wh
   const data d(1);
   const batch b = d;
   {
-    auto opened = device<f32>::open(vulkan_test::test_options());
-    ASSERT_TRUE(opened.ok());
+    auto opened = isotope_test::there(device<f32>::open(vulkan_test::test_options()));
     auto s = loaded(*opened);
     opened->shared()->options.timeout_seconds = 0;
     for (int t = 1; t < 10000 && s.status().ok(); ++t) s.step({&b, 1}, at(t));
@@ -298,8 +294,7 @@ TEST(vulkan_session, a_device_that_is_still_at_work_when_it_is_given_up_keeps_wh
   EXPECT_FALSE(other.step({&b, 1}, at(1)).skipped);
 }
 TEST(vulkan_session, an_adopted_device_trains_to_the_same_bits_and_stays_the_applications) {
-  auto own = context::open(vulkan_test::test_options());
-  ASSERT_TRUE(own.ok());
+  auto own = isotope_test::there(context::open(vulkan_test::test_options()));
   const data d(4);
   const batch b = d;
   auto theirs = loaded(shared());
@@ -316,11 +311,10 @@ TEST(vulkan_session, an_adopted_device_trains_to_the_same_bits_and_stays_the_app
 result<device<f32>> in_small_allocations() {
   auto o = vulkan_test::test_options();
   o.diagnose.chunk_bytes = 64 << 10;
-  return device<f32>::open(o);
+  return isotope_test::there(device<f32>::open(o));
 }
 TEST(vulkan_session, an_arena_in_many_small_allocations_is_refused_without_sparse_buffers) {
   auto chunked = in_small_allocations();
-  ASSERT_TRUE(chunked.ok());
   if (chunked->shared()->what().sparse) GTEST_SKIP() << "this device has sparse buffers";
   const auto refused = chunked->load(training_plan(), evaluation_plan());
   ASSERT_FALSE(refused.ok());
@@ -329,7 +323,6 @@ TEST(vulkan_session, an_arena_in_many_small_allocations_is_refused_without_spars
 }
 TEST(vulkan_session, an_arena_in_many_small_allocations_gives_the_same_bits) {
   auto chunked = in_small_allocations();
-  ASSERT_TRUE(chunked.ok());
   if (!chunked->shared()->what().sparse) GTEST_SKIP() << "this device has no sparse buffers";
   const data d(4);
   const batch b = d;
@@ -380,13 +373,11 @@ TEST(vulkan_session, pipelines_come_back_from_the_file_of_an_earlier_device) {
   auto o = vulkan_test::test_options();
   o.cache = ::testing::TempDir() + "/isotope-pipelines-" + std::to_string(getpid());
   {
-    auto cold = device<f32>::open(o);
-    ASSERT_TRUE(cold.ok());
+    auto cold = isotope_test::there(device<f32>::open(o));
     EXPECT_FALSE(cold->shared_pipelines()->warm());
     loaded(*cold);
   }
-  auto warm = device<f32>::open(o);
-  ASSERT_TRUE(warm.ok());
+  auto warm = isotope_test::there(device<f32>::open(o));
   EXPECT_TRUE(warm->shared_pipelines()->warm());
   loaded(*warm);
   std::filesystem::remove(o.cache);

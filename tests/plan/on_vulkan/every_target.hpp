@@ -12,7 +12,11 @@ using every_target =
                      on<isotope::precision::f32, isotope::kernels::native>, on<isotope::precision::bf16, isotope::kernels::native>>;
 
 /// Every random program makes pipelines of its own, 10 to 50 ms each on a driver for processors. The 10,000 of a night are 1,000 on all targets together.
-constexpr int affordable(int cases) { return cases < 200 ? 2 : cases < 10'000 ? cases / 100 : cases / 60; }
+/// Without a device the test ends here, before a property.
+inline int affordable(int cases) {
+  isotope::vulkan_test::test_device();
+  return cases < 200 ? 2 : cases < 10'000 ? cases / 100 : cases / 60;
+}
 
 /// All targets of a program on one device, so that its pipelines are made once. f64 is the processor's.
 template <isotope::Target T> auto opened(int threads) {
@@ -25,6 +29,6 @@ template <isotope::Target T> auto opened(int threads) {
 }
 
 /// Without the validation layer, which allocates at every step.
-template <isotope::Target T> auto opened_bare(int) { return isotope::device<T>::open(); }
+template <isotope::Target T> auto opened_bare(int) { return isotope_test::there(isotope::device<T>::open()); }
 
 }  // namespace plan_test
