@@ -92,6 +92,46 @@ claim 'a failed test and a missing program' '2 passed, 2 failed, 3 skipped' "$("
 claim 'failed tests fail the summary' 1 "$("$source/.ci/summary" "$work/tests.xml" 0 >/dev/null; echo $?)"
 claim 'no result file' 1 "$("$source/.ci/summary" "$work/none.xml" 0 >/dev/null; echo $?)"
 
+# Many cases in one process: counted are the cases, also of a process that ended in the middle.
+together() { "$source/.ci/together" "$work/build" "$@" | tail -n 1; }
+results OFF
+claim 'tests that are no GoogleTest' '2 passed, 0 failed, 3 skipped' "$(together)"
+claim 'behind a command' '1 passed, 0 failed, 0 skipped' "$(together --behind env A=b -- -R ^good$)"
+claim 'a selection of nothing' '0 passed, 1 failed, 0 skipped' "$(together -- -R no_such_test)"
+cat >"$work/cases.cpp" <<'CPP'
+#include <gtest/gtest.h>
+TEST(cases, pass) {}
+TEST(cases, pass_too) {}
+TEST(cases, skip) { GTEST_SKIP() << "why"; }
+#ifdef BAD
+TEST(cases, fail) { EXPECT_EQ(1, 2); }
+TEST(ending, comes_first) {}
+TEST(ending, ends_all) { std::abort(); }
+#endif
+CPP
+gtest_project() {
+  cat >"$work/project/CMakeLists.txt" <<CMAKE
+cmake_minimum_required(VERSION 3.22)
+project(cases CXX)
+enable_testing()
+find_package(GTest REQUIRED)
+include(GoogleTest)
+add_executable(cases $work/cases.cpp)
+target_compile_definitions(cases PRIVATE $1)
+target_link_libraries(cases PRIVATE GTest::gtest_main)
+gtest_discover_tests(cases)
+CMAKE
+  rm -rf "$work/build"
+  cmake -S "$work/project" -B "$work/build" -DCMAKE_CXX_COMPILER="$compiler" >/dev/null && cmake --build "$work/build" >/dev/null
+}
+gtest_project GOOD
+claim 'cases of GoogleTest' '2 passed, 0 failed, 1 skipped' "$(together)"
+claim 'one of its cases' '1 passed, 0 failed, 0 skipped' "$(together -- -R pass_too)"
+gtest_project BAD
+claim 'a case that fails' '2 passed, 1 failed, 1 skipped' "$(together -- -R ^cases)"
+claim 'cases of a process that ended' '0 passed, 2 failed, 0 skipped' "$(together -- -R ^ending)"
+claim 'cases that fail' 1 "$("$source/.ci/together" "$work/build" >/dev/null; echo $?)"
+
 # The list of jobs: the sum, and the exit status.
 cat >"$work/jobs" <<'JOBS'
 # comment
