@@ -15,7 +15,7 @@
 #if __has_include(ISOTOPE_HEADER(ISOTOPE_BACKEND))
 #include ISOTOPE_HEADER(ISOTOPE_BACKEND)
 #else
-#error "ISOTOPE_BACKEND names no backend of this version; there is: cpu. A backend is a file include/isotope/backend/<name>.hpp"
+#error "ISOTOPE_BACKEND names no backend of this version; there are: cpu, vulkan. A backend is a file include/isotope/backend/<name>.hpp"
 #endif
 
 namespace isotope {

@@ -1,5 +1,5 @@
-// limit: ratio=6 megabytes=1500 flags=-O2
-// A training step of GPT-2 124M, planned by the compiler.
+// limit: ratio=6 megabytes=1500 flags=-O2 -ftemplate-depth=128
+// A training step of GPT-2 124M, planned by the compiler, within 128 nested templates.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 

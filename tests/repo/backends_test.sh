@@ -1,5 +1,5 @@
 #!/bin/sh
-# CMake and the headers agree about every backend: its name, rank and default precision.
+# CMake and the headers agree about every backend: its name, rank and default precision; no two have one rank, and selected.hpp lists them all.
 set -u
 cd "$1" || exit 1
 failed=0
@@ -24,4 +24,8 @@ done
 for header in $(grep -lE 'preference = [0-9]+;' include/isotope/backend/*.hpp); do
   [ -f "cmake/backend/$(basename "$header" .hpp).cmake" ] || say "$header has no file in cmake/backend"
 done
+twice=$(sed -n 's/^ *RANK //p' cmake/backend/*.cmake | sort | uniq -d)
+[ -z "$twice" ] || say "two files in cmake/backend have the RANK $twice: BACKEND=auto could not tell them apart"
+names=$(for file in cmake/backend/*.cmake; do basename "$file" .cmake; done | paste -sd , | sed 's/,/, /g')
+grep -qF "there are: $names. " include/isotope/selected.hpp || say "include/isotope/selected.hpp does not list the backends of cmake/backend: $names"
 exit $failed
