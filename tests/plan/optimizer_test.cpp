@@ -15,8 +15,8 @@ constexpr isotope::model::gpt_loss_of model{{2, 2, 16, 11, 6}, 2, 5};  // 28 ten
 isotope::step_scalars hyperparameters() {
   isotope::step_scalars x;
   x.learning_rate = 0.003f;
-  x.beta1 = 0.9f;
-  x.beta2 = 0.95f;
+  x.beta1 = 0.9;
+  x.beta2 = 0.95;
   x.weight_decay = 0.1f;
   x.clip_norm = 0.7f;
   return x;

@@ -47,7 +47,7 @@ train::trainer_options options(std::int64_t stop_after) {
   o.stop_after = stop_after;
   o.on_non_finite = train::non_finite::skip;
   o.scalars.seed = 7;
-  o.scalars.beta1 = 0.9f;
+  o.scalars.beta1 = 0.9;
   o.scalars.beta2 = 0.99f;
   return o;
 }

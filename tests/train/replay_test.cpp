@@ -63,7 +63,7 @@ TEST(replay, has_the_bits_of_the_same_steps_made_by_hand) {
   const auto replayed = train::replay(other, *recorded);
   ASSERT_TRUE(replayed.ok()) << replayed.error().line();
 
-  iso::step_scalars x{.learning_rate = 0.01f, .beta1 = 0.9f, .beta2 = 0.95f, .epsilon = 1e-8f, .weight_decay = 0.1f, .clip_norm = 1};
+  iso::step_scalars x{.learning_rate = 0.01f, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8f, .weight_decay = 0.1f, .clip_norm = 1};
   for (std::int64_t step = 0; step < steps; ++step) {
     std::vector<std::int32_t> in, wanted;
     for (std::int64_t b = 0; b < rows; ++b)

@@ -73,7 +73,7 @@ template <class Session> struct rig_of {
     options.steps = 10;
     options.batch = 2;
     options.length = 2;
-    options.scalars.beta1 = 0.9f;
+    options.scalars.beta1 = 0.9;
     options.scalars.beta2 = 0.99f;
     session.initialize(3);
   }
