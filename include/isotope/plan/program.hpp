@@ -10,6 +10,7 @@
 #include "layout.hpp"
 #include "plan.hpp"
 #include "regions.hpp"
+#include "verify.hpp"
 #include "weight_storage.hpp"
 #include "within_backward.hpp"
 
@@ -21,31 +22,39 @@ template <Target T> constexpr void lower(tape& t, bool fused) {
   if (!t.ok()) return;
   fuse(t.g, fused, epilogues_of(kernel_table<T>, &info<op::matmul>, t.program()));
 }
-/// A loss model, differentiated, with its optimiser, fused.
-template <Target T, class Model> constexpr trace trace_training(const Model& model, const training_options& o) {
+/// A loss model, differentiated, with its optimiser, fused. `verify`: each pass's result is checked.
+template <Target T, class Model>
+constexpr trace trace_training(const Model& model, const training_options& o, bool verify = verifies_traces) {
   graph<T> machine;
   machine.kernels = kernel_table<T>;
   machine.common = o.common;
   const auto loss = model(scope<graph<T>>{&machine, {}});
   if (machine.ok() && loss.valid() && machine.g.values[std::size_t(machine.g.root(loss.id))].kind != value_kind::temp)
     machine.fail("the loss is a parameter, an input or a view of one: return what an op computes, such as mean", place::current());
+  verify_after(machine, "recording", verify);
   regroup(machine, o.group);
   differentiate(machine, loss.id, o.recompute);
+  verify_after(machine, "differentiate", verify);
   distribute(machine);
   if (o.update == update_policy::within_backward) {
     const auto first = append_updates(machine, loss.id, o);
+    verify_after(machine, "append_updates", verify);
     lower<T>(machine, o.fuse);
+    verify_after(machine, "fuse", verify);
     advance_updates(machine, first);
+    verify_after(machine, "advance_updates", verify);
   } else {
     append_optimizer(machine, loss.id, o);
+    verify_after(machine, "append_optimizer", verify);
     lower<T>(machine, o.fuse);
+    verify_after(machine, "fuse", verify);
   }
   return static_cast<trace&&>(machine.g);
 }
-/// A forward model: no gradient, no optimiser state, nothing kept for a backward pass.
+/// A forward model: no gradient, no optimiser state, nothing kept for a backward pass. `verify`: each pass's result is checked.
 template <Target T, class Model>
 constexpr trace trace_inference(const Model& model, bool fused, bool common = false, weight_storage stored = nullptr,
-                                grouping group = nullptr) {
+                                grouping group = nullptr, bool verify = verifies_traces) {
   graph<T> machine;
   machine.kernels = kernel_table<T>;
   machine.common = common;
@@ -59,11 +68,17 @@ constexpr trace trace_inference(const Model& model, bool fused, bool common = fa
     if (g.values[std::size_t(y.id)].base >= 0 || g.values[std::size_t(y.id)].kind != value_kind::temp) y = contiguous(y);
     machine.g.values[std::size_t(y.id)].kind = value_kind::output;
     machine.g.outputs.push_back({name("output"), y.id});
+    verify_after(machine, "recording", verify);
+  }
+  if (machine.ok()) {
     prune(machine.g);
     store_weights(machine, stored);
+    verify_after(machine, "store_weights", verify);
     gather_params(machine);
+    verify_after(machine, "gather_params", verify);
   }
   lower<T>(machine, fused);
+  verify_after(machine, "fuse", verify);
   return static_cast<trace&&>(machine.g);
 }
 template <Target T> constexpr memory_layout lay_out_for(const trace& g) {

@@ -1,0 +1,378 @@
+#pragma once
+/// Checks a trace between the passes of the planner for what every pass relies on. A fault becomes the error of the trace and names the pass,
+/// the node and the tensor.
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "../core/tape.hpp"
+#include "../op/update.hpp"
+
+namespace isotope {
+
+/// Whether programs check their traces while they plan at run time: debug builds do.
+#ifdef NDEBUG
+constexpr bool verifies_traces = false;
+#else
+constexpr bool verifies_traces = true;
+#endif
+
+namespace plan_detail {
+
+/// One walk over a trace in the order of its nodes.
+///
+/// A value that a node makes is a version of its bytes: no node may read it after another has overwritten them. A value that no node makes is a
+/// place: a parameter, a region, a part of one. Reading a place gives what is there at that moment, so
+/// - of weights and the optimiser's state, it comes before the update;
+/// - of gradients and outputs, it comes after the nodes that make them; only what works in place on a place may follow.
+class trace_check {
+ public:
+  constexpr trace_check(const trace& g, std::string_view pass)
+      : g_(g), pass_(pass), made_(g.values.size(), -1), last_write_(g.values.size(), -1), last_look_(g.values.size(), -1) {
+    body_.program = g.program;
+  }
+
+  constexpr message run() {
+    for (std::size_t v = 0; v < g_.values.size() && sound(); ++v) check_base(std::int32_t(v));
+    for (std::size_t i = 0; i < g_.nodes.size() && sound(); ++i) {
+      node_ = std::int32_t(i);
+      if (g_.nodes[i].dead) continue;
+      check_tables(g_.nodes[i]);
+      if (sound()) check_reads(g_.nodes[i]);
+      if (sound()) check_rule(g_.nodes[i]);
+      if (sound()) check_writes(g_.nodes[i]);
+    }
+    node_ = std::int32_t(g_.nodes.size());
+    for (const auto& o : g_.outputs)
+      if (sound()) check_written(o.value, false);
+    return fault_;
+  }
+
+ private:
+  /// A node that touches elements [first, last) of a root through a value; `before` is the next older one of the same root.
+  struct touch {
+    std::int32_t node, value, before;
+    std::int64_t first, last;
+  };
+  const trace& g_;
+  std::string_view pass_;
+  message fault_;
+  std::int32_t node_ = -1;                            // g_.nodes.size(): the outputs of the program
+  std::vector<std::int32_t> made_;                    // the node that makes a value, of those seen so far
+  std::vector<std::int32_t> last_write_, last_look_;  // by root: the newest entry in touches_ of a write, of a reading of a place
+  std::vector<touch> touches_;
+  trace body_;  // the operands of one instruction
+
+  constexpr bool sound() const { return fault_.empty(); }
+  constexpr const value& at(std::int32_t v) const { return g_.values[std::size_t(v)]; }
+  constexpr const node& node_at(std::int32_t i) const { return g_.nodes[std::size_t(i)]; }
+
+  // What a fault is told with.
+
+  constexpr message& begin() {
+    fault_ << "after " << pass_ << ": ";
+    if (node_ < 0) return fault_;
+    if (std::size_t(node_) == g_.nodes.size()) return fault_ << "the program's output";
+    return tell_node(node_);
+  }
+  constexpr message& tell_node(std::int32_t i) {
+    fault_ << "node " << i;
+    if (node_at(i).op != nullptr) fault_ << ' ' << node_at(i).op->name;
+    return fault_;
+  }
+  constexpr message& tell(std::int32_t v) {
+    fault_ << '%' << v;
+    if (v < 0 || std::size_t(v) >= g_.values.size()) return fault_;
+    fault_ << ' ' << at(v).dims << ' ' << isotope::name_of(at(v).type);
+    for (const auto& p : g_.params)
+      if (p.value == v) fault_ << " '" << p.path << '\'';
+    for (const auto& i : g_.inputs)
+      if (i.value == v) fault_ << " '" << i.label << '\'';
+    return fault_;
+  }
+
+  // Elements.
+
+  /// From the first element of v to behind the last, in elements; 0: none.
+  constexpr std::int64_t span_of(const value& v) const {
+    std::int64_t n = v.dims.count() == 0 ? 0 : 1;
+    for (int i = 0; i < v.dims.rank && n > 0; ++i) n += (v.dims[i] - 1) * v.strides[std::size_t(i)];
+    return n;
+  }
+  constexpr touch touch_of(std::int32_t v) const {
+    const auto first = g_.root_offset(v);
+    return {node_, v, -1, first, first + span_of(at(v))};
+  }
+  constexpr static bool overlap(const touch& a, const touch& b) { return a.first < b.last && b.first < a.last; }
+  /// The value that v is a view of, as an op's result or a place.
+  constexpr std::int32_t definition(std::int32_t v) const {
+    while (at(v).base >= 0 && at(v).producer >= 0 && node_at(at(v).producer).op->kind == op_kind::view) v = at(v).base;
+    return v;
+  }
+  constexpr bool place_of(std::int32_t v) const { return at(definition(v)).producer < 0; }
+  /// Whether v looks at the version y or at one that was made from it in place.
+  constexpr bool follows(std::int32_t v, std::int32_t y) const {
+    while (v >= 0 && v != y) v = at(v).base;
+    return v == y;
+  }
+
+  /// Views lie within what they look at.
+  constexpr void check_base(std::int32_t v) {
+    std::size_t steps = 0;
+    for (auto b = v; at(b).base != -1; b = at(b).base)
+      if (at(b).base < 0 || std::size_t(at(b).base) >= g_.values.size() || ++steps > g_.values.size()) {
+        begin();
+        tell(v) << " is a view of no tensor";
+        return;
+      }
+    if (at(v).base < 0) return;
+    const value &x = at(v), &base = at(x.base);
+    const bool in = x.offset >= 0 && x.offset + span_of(x) <= span_of(base);
+    if (in && x.type == base.type) return;
+    begin();
+    tell(v) << " from element " << x.offset << (in ? " has another format than " : " lies outside ");
+    tell(x.base) << ", which it looks at";
+  }
+
+  constexpr bool known(std::int32_t v) {
+    if (v >= 0 && std::size_t(v) < g_.values.size()) return true;
+    begin() << " names the tensor ";
+    tell(v) << ", which is not there";
+    return false;
+  }
+
+  /// Ids are in range, every value has one producer, and the kernel knows what it is asked for.
+  constexpr void check_tables(const node& n) {
+    if (n.op == nullptr) {
+      begin() << " has no op";
+      return;
+    }
+    for (auto v : n.in)
+      if (v != -1 && !known(v)) return;
+    for (auto v : n.out) {
+      if (v == -1) continue;
+      if (!known(v)) return;
+      if (made_[std::size_t(v)] >= 0) {
+        begin() << " makes ";
+        tell(v) << ", which ";
+        tell_node(made_[std::size_t(v)]) << " makes, too";
+        return;
+      }
+      made_[std::size_t(v)] = node_;
+      if (at(v).producer != node_) {
+        begin() << " makes ";
+        tell(v) << ", whose producer is given as node " << at(v).producer;
+        return;
+      }
+    }
+    if (n.body < 0 || n.body_size < 0 || std::size_t(n.body + n.body_size) > g_.micros.size()) begin() << " has a body outside the table";
+    else if (n.body_size > max_micros) begin() << " has a body of " << n.body_size << " instructions, more than " << max_micros;
+    else if (n.accumulate != 0 && (!n.op->accumulates || n.accumulate >> n.outputs() != 0))
+      begin() << " accumulates outputs that its kernel overwrites";
+    else if (n.phases == 0) begin() << " runs in no phase";
+  }
+
+  /// v and what it looks at are there when the node runs. `first`: the node's first run overwrites it unread.
+  constexpr void check_written(std::int32_t v, bool first) {
+    const bool launched = node_ == std::int32_t(g_.nodes.size()) || node_at(node_).op->kind != op_kind::view;
+    std::int32_t root = v;
+    for (auto u = v; u >= 0; root = u, u = at(u).base) {
+      const auto p = at(u).producer;
+      if (p < 0) continue;
+      if (std::size_t(p) >= g_.nodes.size() || node_at(p).dead) {
+        begin() << " reads ";
+        tell(v) << ", whose producer, node " << p << ", is dead";
+        return;
+      }
+      if (launched && p >= node_ && node_at(p).op->kind != op_kind::view) {
+        begin() << " reads ";
+        tell(v) << " before ";
+        tell_node(p) << " makes it";
+        return;
+      }
+    }
+    if (!launched || first || at(root).producer >= 0) return;
+    const bool by_steps = at(root).kind == value_kind::temp || at(root).kind == value_kind::output;
+    if (!by_steps || last_write_[std::size_t(root)] >= 0) return;
+    begin() << " reads ";
+    tell(v) << ", which no node has written";
+  }
+
+  constexpr void check_reads(const node& n) {
+    for (int k = 0; k < n.inputs() && sound(); ++k) {
+      const auto v = n.in[std::size_t(k)];
+      check_written(v, ((n.op->inout & n.accumulate) >> k & 1) != 0);
+      if (!sound() || n.op->kind == op_kind::view) continue;
+      const auto root = g_.root(v);
+      auto read = touch_of(v);
+      const auto kind = at(root).kind;
+      const bool place = place_of(v);
+      const bool kept = kind != value_kind::temp && kind != value_kind::grad && kind != value_kind::output;
+      for (auto t = last_write_[std::size_t(root)]; t >= 0 && (kept || !place); t = touches_[std::size_t(t)].before) {
+        const touch w = touches_[std::size_t(t)];
+        if (!overlap(w, read) || follows(v, w.value) || (!place && w.node <= at(definition(v)).producer)) continue;
+        begin() << " reads ";
+        tell(v) << " after ";
+        tell_node(w.node) << " has overwritten it";
+        return;
+      }
+      if (!place || kept) continue;
+      read.before = last_look_[std::size_t(root)];
+      last_look_[std::size_t(root)] = std::int32_t(touches_.size());
+      touches_.push_back(read);
+    }
+  }
+
+  /// What is written in place is nobody else's operand; what a place holds is complete before it is read.
+  constexpr void check_writes(const node& n) {
+    if (n.op->kind == op_kind::view) return;
+    for (int k = 0; k < n.outputs() && sound(); ++k) {
+      const auto y = n.out[std::size_t(k)];
+      const auto root = g_.root(y);
+      auto written = touch_of(y);
+      const bool inout = (n.op->inout >> k & 1) != 0;
+      if (inout && k < n.inputs()) {
+        const auto x = n.in[std::size_t(k)];
+        if (at(y).base != x) {
+          begin() << " works in place on ";
+          tell(x) << ", and its result ";
+          tell(y) << " lies elsewhere";
+          return;
+        }
+        for (int j = 0; j < n.inputs(); ++j)
+          if (j != k && g_.root(n.in[std::size_t(j)]) == root && overlap(touch_of(n.in[std::size_t(j)]), written)) {
+            begin() << " overwrites ";
+            tell(x) << " and reads it as ";
+            tell(n.in[std::size_t(j)]);
+            return;
+          }
+      }
+      const bool on_place = inout && place_of(n.in[std::size_t(k)]);
+      for (auto t = last_look_[std::size_t(root)]; t >= 0 && !on_place; t = touches_[std::size_t(t)].before)
+        if (const touch r = touches_[std::size_t(t)]; overlap(r, written)) {
+          begin() << " makes ";
+          tell(y) << " after ";
+          tell_node(r.node) << " has read it as ";
+          tell(r.value);
+          return;
+        }
+      for (auto t = last_write_[std::size_t(root)]; t >= 0; t = touches_[std::size_t(t)].before)
+        if (const touch w = touches_[std::size_t(t)]; overlap(w, written) && (!inout || w.node == node_)) {
+          begin() << " makes ";
+          tell(y) << " over ";
+          tell(w.value) << " of ";
+          tell_node(w.node);
+          return;
+        }
+      written.before = last_write_[std::size_t(root)];
+      last_write_[std::size_t(root)] = std::int32_t(touches_.size());
+      touches_.push_back(written);
+    }
+  }
+
+  constexpr void refused(const message& why) { begin() << " does not fit its shape rule: " << why.view(); }
+  /// An operand or output v against what a shape rule makes of it.
+  constexpr bool fits(std::int32_t v, const shape& dims, dtype type) {
+    if (at(v).dims == dims && at(v).type == type) return true;
+    begin() << " makes ";
+    tell(v) << " where its shape rule gives " << dims << ' ' << isotope::name_of(type);
+    return false;
+  }
+
+  constexpr void check_rule(const node& n) {
+    const bool bare = n.op == &info<op::elementwise>, body = n.body_size > 0;
+    if (bare && !body) begin() << " has no body";
+    if (bare || !sound()) {
+      if (sound()) check_body(n, nullptr);
+      return;
+    }
+    const auto own = body && n.attr.i[1] < n.inputs() ? std::size_t(n.attr.i[1]) : std::size_t(n.inputs());
+    shape_rule r(g_, {n.in.data(), own}, n.attr);
+    n.op->infer(r);
+    if (r.failed()) return refused(r.error());
+    if (body) return check_body(n, &r.out(0));
+    if (r.outputs() != n.outputs()) {
+      begin() << " makes " << n.outputs() << " tensors where its shape rule gives " << r.outputs();
+      return;
+    }
+    for (int k = 0; k < r.outputs() && sound(); ++k) {
+      const auto& o = r.out(k);
+      const auto v = n.out[std::size_t(k)];
+      if (!fits(v, o.dims, o.type) || !o.view) continue;
+      if (at(v).base == n.in[0] && at(v).offset == o.offset && at(v).strides == o.strides) continue;
+      begin() << " makes ";
+      tell(v) << ", which looks elsewhere than its shape rule says";
+    }
+  }
+
+  /// Each instruction of a fused body against its own shape rule. `host`: the product that the body goes on with; null: there is none.
+  constexpr void check_body(const node& n, const shape_rule::output* host) {
+    std::uint32_t stored = 0;
+    const shape dims = at(n.out[0]).dims;
+    for (std::int32_t k = 0; k < n.body_size; ++k) {
+      const micro& m = g_.micros[std::size_t(n.body + k)];
+      if (m.op == nullptr || m.op->kind != op_kind::elementwise) {
+        begin() << ": instruction " << k << " of its body is not element-wise";
+        return;
+      }
+      std::array<std::int32_t, 3> in{};
+      std::size_t operands = 0;
+      body_.values.clear();
+      for (const auto arg : m.arg) {
+        if (arg == -1) break;
+        const bool input = arg >= 0 && arg < n.inputs(), earlier = arg >= max_inputs && arg < max_inputs + k;
+        if (!input && !earlier && !(arg == product && host != nullptr)) {
+          begin() << ": instruction " << k << " of its body, " << m.op->name << ", has no operand " << int(arg);
+          return;
+        }
+        const shape x = input ? at(n.in[std::size_t(arg)]).dims : earlier ? dims : host->dims;
+        const dtype type = input     ? at(n.in[std::size_t(arg)]).type
+                           : earlier ? g_.micros[std::size_t(n.body + arg - max_inputs)].type
+                                     : host->type;
+        in[operands++] = body_.add_value(x, type, value_kind::temp);
+      }
+      attributes a;  // all that an element-wise op has: a number, or of a cast the format of the result
+      a.f[0] = m.scalar;
+      a.i[0] = std::int64_t(m.type);
+      shape_rule r(body_, {in.data(), operands}, a);
+      m.op->infer(r);
+      if (r.failed()) return refused(r.error());
+      if (r.outputs() != 1 || !(r.out(0).dims == dims) || r.out(0).type != m.type) {
+        begin() << ": instruction " << k << " of its body, " << m.op->name << ", gives " << r.out(0).dims << ' '
+                << isotope::name_of(r.out(0).type) << ", not " << dims << ' ' << isotope::name_of(m.type);
+        return;
+      }
+      if (m.store < 0) continue;
+      if (m.store >= n.outputs() || (stored >> m.store & 1) != 0) {
+        begin() << ": instruction " << k << " of its body stores output " << int(m.store) << ", which another stores or which is not there";
+        return;
+      }
+      stored |= std::uint32_t(1) << m.store;
+      if (!fits(n.out[std::size_t(m.store)], dims, m.type)) return;
+    }
+    for (int k = 0; k < n.outputs(); ++k)
+      if ((stored >> k & 1) == 0) {
+        begin() << " stores nothing in ";
+        tell(n.out[std::size_t(k)]);
+        return;
+      }
+  }
+};
+
+}  // namespace plan_detail
+
+/// Empty, or what is wrong with a trace that has no error: the first fault, as `after <pass>: node <i> <op> ... %<value> [shape] format ...`.
+constexpr message trace_fault(const trace& g, std::string_view pass) { return plan_detail::trace_check(g, pass).run(); }
+
+namespace plan_detail {
+/// Makes a fault that `pass` has left the error of the trace. Not while a compiler plans: a check after every pass takes it as long again as the
+/// plan of GPT-2 124M does.
+constexpr void verify_after(tape& t, std::string_view pass, bool on) {
+  if (on && !std::is_constant_evaluated() && t.ok()) t.g.error = trace_fault(t.g, pass);
+}
+}  // namespace plan_detail
+
+}  // namespace isotope
