@@ -19,7 +19,7 @@ struct random_line {
     return out << '{' << l.op << ',' << l.a << ',' << l.b << ',' << l.choice << '}';
   }
 };
-inline constexpr int random_ops = 42;
+inline constexpr int random_ops = 43;
 
 /// A loss over x (R, C) and parameters that several lines may share. Every tensor of the pool is (R, C), so any line fits any operands;
 /// inside, lines use other shapes, views, broadcasts along every axis, casts, ties, blocks and random numbers.
@@ -101,9 +101,13 @@ struct random_model {
       case 39:
         return nn::block(s / "gate" / (l.choice % 2), a, [&](scope<M> h, tensor<M> x) {
           const auto rows = (h / "table").param("weight", {R, C}, init::normal(0.3));
-          return tanh(matmul(x, (h / "m").param("weight", {C, C}, init::normal(0.3)))) * x + embedding(rows, ids());
+          return tanh(matmul(dropout(x, 0.25), (h / "m").param("weight", {C, C}, init::normal(0.3)))) * x + embedding(rows, ids());
         });
       case 40: return relu(a) + q() * (s / "frozen").param("weight", {C}, {.init = init::normal(1), .trainable = false});
+      case 41: {  // scatters into the gradient of a parameter that the gradient of the divisor reads
+        const auto rows = embedding(q(), ids());
+        return rows * (q() / shift(square(a), 1.0));
+      }
       default: return cast(cast(a, dtype::f32) * cast(exp(tanh(b)), dtype::f32), s.machine->program());
     }
   }
