@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""mutants_test.py LIST PROGRAM [--also NEED] [--has NEED,...] [NAME...] [--behind WORD...]: isotope-conform finds every mutant of the list, and nothing wrong without one.
+"""mutants_test.py LIST PROGRAM [--also NEED] [--has NEED,...] [NAME...] [--behind WORD...]: isotope-conform finds every mutant of the list, and nothing wrong without one;
+of planner.json mutants_planner, each of the checks that the mutant names.
 
 Names choose some of them. What a mutant needs is not there, unless it is named by --also, and it is left out; with --has those alone run that need one of
 these. The words after --behind start the program, on a machine that has what they need: where they are missing, --has is a skip (exit code 77).
@@ -25,6 +26,8 @@ ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"} | {
 
 def command(program, backend, ops, flags, behind=()):
     """Its own flags stand behind the usual ones; isotope-conform takes each once. Fast cases are those that share compilations; the cpu has none."""
+    if backend == "planner":
+        return [*behind, program, *ops, *flags]
     values = {"--backend": backend, "--precision": "f32", "--kernels": "native", "--strength": "standard" if backend == "cpu" else "fast"}
     values |= dict(zip(flags[::2], flags[1::2]))
     return [*behind, program, "run", "--ops", ",".join(ops)] + [word for pair in values.items() for word in pair]

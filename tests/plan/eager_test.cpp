@@ -1,45 +1,10 @@
-#include "outcome.hpp"
 #include "property.hpp"
-#include "random_model.hpp"
+#include "run_eagerly.hpp"
 
 using namespace plan_test;
 
 namespace eager_test {
 
-/// Loss and gradients of a model run op by op.
-template <class T, class Model> outcome run_eagerly(const Model& model) {
-  using namespace isotope;
-  using E = typename T::precision::storage;
-  cpu::eager<T> machine(3);
-  machine.scalars = scalars();
-  const auto set = [&]<class V>(std::string_view label, const std::vector<V>& values) { machine.set(label, std::span<const V>(values)); };
-  set("x", input_values<E>("x", Model::x_count));
-  for (const char* label : {"targets", "ids", "tokens"}) set(label, input_values<std::int32_t>(label, Model::ids_count));
-  const auto loss = model(scope<cpu::eager<T>>{&machine, {}});
-  differentiate(machine, loss.id);
-  EXPECT_TRUE(machine.ok()) << machine.g.error.view();
-  outcome r;
-  if (!machine.ok()) return r;
-  r.loss = machine.read(loss)[0];
-  for (const auto& p : machine.g.params) {
-    if (!p.trainable) continue;  // the plan has no gradient to read either
-    auto& values = r.gradients[std::string(p.path.view())];
-    if (p.grad < 0) values.assign(std::size_t(machine.describe(p.value).dims.count()), 0.0f);  // the plan's region starts at zero
-    else
-      for (double g : machine.read(p.grad)) values.push_back(float(g));
-  }
-  return r;
-}
-template <class T, class Model> outcome run_planned(const Model& model) {
-  auto r = step<T>(planned<T>(model));
-  r.norm = 0;  // eager has no optimiser
-  r.parameters.clear();
-  return r;
-}
-
-struct sized_random_model : random_model {
-  static constexpr std::int64_t x_count = R * C, ids_count = R;
-};
 struct small_gpt : isotope::model::gpt_loss_of {
   static constexpr std::int64_t x_count = 0, ids_count = 10;
 };
