@@ -1,0 +1,28 @@
+// labels: alone nightly
+#include "steady_state.hpp"
+
+#include <vector>
+
+using namespace plan_test;
+
+namespace allocation_nightly_test {
+
+template <class T> struct steady_state_nightly : testing::Test {};
+TYPED_TEST_SUITE(steady_state_nightly, every_target, target_name);
+
+TYPED_TEST(steady_state_nightly, of_1000_steps_allocates_nothing_and_stays_in_its_memory) {
+#if !COUNTS_ALLOCATIONS
+  GTEST_SKIP() << "a sanitizer has replaced operator new";
+#endif
+  expect_steady_state<TypeParam>(1000);
+}
+
+// What keeps less than two pages a step passes 8 steps, but not 1,000.
+TEST(peak_resident_memory, grows_by_what_a_thousand_steps_keep) {
+  const auto before = peak_resident_kib();
+  std::vector<std::vector<char>> kept;
+  for (int i = 0; i < 1000; ++i) kept.emplace_back(8191, char(i));
+  EXPECT_GT(peak_resident_kib() - before, 64);
+}
+
+}  // namespace allocation_nightly_test

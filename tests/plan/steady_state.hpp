@@ -1,0 +1,68 @@
+#pragma once
+/// What a program that trains and evaluates takes from the system once it has started: nothing. Replaces operator new: include it in one file.
+#include "../allocation_counter.hpp"
+#include "outcome.hpp"
+
+#include <isotope/model/all.hpp>
+
+#include <sys/resource.h>
+
+#include <array>
+#include <cmath>
+
+namespace plan_test {
+
+inline std::int64_t peak_resident_kib() {
+  rusage use{};
+  getrusage(RUSAGE_SELF, &use);
+  return use.ru_maxrss;
+}
+
+struct steady_state {
+  std::int64_t allocations = 0;   // calls of operator new
+  std::int64_t device_bytes = 0;  // by which what the session holds of its device grew
+  std::int64_t resident_kib = 0;  // by which the most memory that the process held grew
+  double loss = 0;                // the sum of all
+};
+
+/// Trains a small GPT-2 on two micro-batches a step and evaluates it, and returns what happened from the fourth step on: in the first three threads
+/// start and pages are touched.
+template <isotope::Target T> steady_state steps_of_steady_state(int steps) {
+  constexpr isotope::model::gpt size{2, 2, 32, 65, 16, 0.1};
+  auto device = opened_bare<T>(2);
+  EXPECT_TRUE(device.ok());
+  auto evaluation = isotope::plan_inference<T>(isotope::model::gpt_loss_of{size, 2, 16});
+  EXPECT_TRUE(evaluation.ok());
+  auto s = device->load(planned<T>(isotope::model::gpt_loss_of{size, 2, 16}, {.accumulate = true}), std::move(*evaluation));
+  EXPECT_TRUE(s.ok());
+  s->initialize(3);
+  const auto tokens = input_values<std::int32_t>("tokens", 32), targets = input_values<std::int32_t>("targets", 32);
+  const std::array<isotope::batch, 2> batches{{{tokens, targets}, {targets, tokens}}};
+  auto x = scalars();
+  x.clip_norm = 1;
+  for (int i = 0; i < 3; ++i) {
+    s->step(batches, x);
+    s->evaluate(batches[0]);
+  }
+  const auto bytes = s->measured_bytes(), resident = peak_resident_kib();
+  const auto before = allocations.load();
+  steady_state r;
+  for (int i = 0; i < steps; ++i) r.loss += s->step(batches, x).loss + s->evaluate(batches[0]);
+  r.allocations = allocations.load() - before;
+  r.device_bytes = s->measured_bytes() - bytes;
+  r.resident_kib = peak_resident_kib() - resident;
+  return r;
+}
+
+/// Drivers on the processor keep what they like in the memory of the process.
+template <isotope::Target T> void expect_steady_state(int steps) {
+  const auto r = steps_of_steady_state<T>(steps);
+  EXPECT_EQ(r.allocations, 0);
+  EXPECT_EQ(r.device_bytes, 0);
+  if constexpr (std::is_same_v<typename T::backend, isotope::backend::cpu>) {
+    EXPECT_LE(r.resident_kib, 64);  // a page table, a stack page
+  }
+  EXPECT_TRUE(std::isfinite(r.loss));
+}
+
+}  // namespace plan_test
