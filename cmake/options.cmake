@@ -39,6 +39,7 @@ isotope_option(SANITIZE "" "sanitizers of the programs built here: address, unde
 isotope_option(FUZZ OFF "build the fuzz targets (clang only)")
 
 include(${CMAKE_CURRENT_LIST_DIR}/shaders.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/best_backend.cmake)
 
 # A backend is a file cmake/backend/<name>.cmake that calls isotope_backend() once.
 function(isotope_backend)
@@ -60,13 +61,7 @@ list(JOIN isotope_backends ", " isotope_backends_text)
 
 set(isotope_backend ${isotope_option_BACKEND})
 if(isotope_backend STREQUAL auto)
-  set(best_rank -1)
-  foreach(backend IN LISTS isotope_backends)
-    if(isotope_${backend}_USABLE AND isotope_${backend}_RANK GREATER best_rank)
-      set(isotope_backend ${backend})
-      set(best_rank ${isotope_${backend}_RANK})
-    endif()
-  endforeach()
+  isotope_best_backend(isotope_backend ${isotope_backends})
   message(STATUS "isotope: BACKEND=auto picks ${isotope_backend}: ${isotope_${isotope_backend}_REASON}")
 endif()
 if(NOT isotope_backend IN_LIST isotope_backends)

@@ -15,7 +15,12 @@
 #if __has_include(ISOTOPE_HEADER(ISOTOPE_BACKEND))
 #include ISOTOPE_HEADER(ISOTOPE_BACKEND)
 #else
-#error "ISOTOPE_BACKEND names no backend of this version; there are: cpu, vulkan. A backend is a file include/isotope/backend/<name>.hpp"
+#define ISOTOPE_TEXT_OF(name) #name
+#define ISOTOPE_TEXT(name) ISOTOPE_TEXT_OF(name)
+static_assert(false, "ISOTOPE_BACKEND='" ISOTOPE_TEXT(
+                         ISOTOPE_BACKEND) "' is not one of: cpu, vulkan. A backend is a file include/isotope/backend/<name>.hpp");
+#undef ISOTOPE_TEXT
+#undef ISOTOPE_TEXT_OF
 #endif
 
 namespace isotope {

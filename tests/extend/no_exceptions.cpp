@@ -4,7 +4,6 @@
 #include <isotope/core/backend_list.hpp>
 #include <isotope/core/batch.hpp>
 #include <isotope/core/philox.hpp>
-#include <isotope/core/preference.hpp>
 #include <isotope/core/scalars.hpp>
 
 namespace iso = isotope;

@@ -1,17 +1,13 @@
 /// Opening devices: choice, refusals, faults. What runs on them is in session_test.
 #include "device.hpp"
 
-#include <isotope/backend/cpu.hpp>
 #include <isotope/backend/vulkan.hpp>
 #include <isotope/core/backend_list.hpp>
-#include <isotope/core/preference.hpp>
 
 namespace isotope::vulkan {
 namespace device_test {
 
 using target_f32 = target<backend::vulkan, precision::f32>;
-static_assert(std::is_same_v<preferred<backend::cpu, backend::vulkan>, backend::vulkan> &&
-              std::is_same_v<preferred<backend::vulkan, backend::cpu>, backend::vulkan>);
 
 TEST(vulkan_device, the_best_is_listed_first_and_opens_by_index_name_part_and_kind) {
   vulkan_test::test_device();

@@ -1,0 +1,11 @@
+# isotope_best_backend(<result> <backend>...): the usable one of the highest rank, by isotope_<backend>_USABLE and isotope_<backend>_RANK; of
+# equals the first.
+function(isotope_best_backend result)
+  set(best "")
+  foreach(backend IN LISTS ARGN)
+    if(isotope_${backend}_USABLE AND (NOT best OR isotope_${backend}_RANK GREATER isotope_${best}_RANK))
+      set(best ${backend})
+    endif()
+  endforeach()
+  set(${result} "${best}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,32 @@
+// A program knows which backends it was built with, and says so when asked for another.
+#include <isotope/core/backend_list.hpp>
+
+#include <gtest/gtest.h>
+
+namespace backend_list_test {
+using namespace isotope;
+
+template <int Rank> struct ranked {
+  static constexpr std::string_view name = Rank == 0 ? "low" : "high";
+  static constexpr int preference = Rank;
+  static constexpr std::int64_t chunk_bytes = 0;
+  using kernels = boost::mp11::mp_list<>;
+  template <class T> struct device {};
+};
+using low = ranked<0>;
+using high = ranked<2>;
+
+TEST(backend_list, finds_what_it_was_built_with) {
+  const auto found = backend_list<low, high>::find("high");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->name, "high");
+  EXPECT_EQ(found->preference, 2);
+}
+TEST(backend_list, what_was_not_compiled_in_is_a_typed_error_with_the_ones_there_are) {
+  const auto found = backend_list<low, high>::find("cuda");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, errc::not_compiled_in);
+  EXPECT_EQ(found.error().line(),
+            "this program was built without the backend 'cuda' (fix: configure with -DBACKEND=cuda, or choose one that it has: low, high)");
+}
+}  // namespace backend_list_test
