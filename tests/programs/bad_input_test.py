@@ -1,5 +1,7 @@
 """Bad input gets one line and exit code 2, failures while running one line and exit code 1; nothing is lost."""
 
+import re
+
 from program import TEXT, main
 
 
@@ -21,6 +23,16 @@ def test_an_unknown_size_lists_the_sizes(f):
 def test_a_flag_without_value_and_a_bare_word_are_refused(f):
     f.train("--steps").refused(2, "--steps")
     f.run("train", "text.txt").refused(2, "text.txt", "--steps 100")
+
+
+def test_the_variable_of_the_device_chooses_by_index_and_part_of_the_name_and_lists_what_there_is(f):
+    names = re.findall(r"^device \d+ +(.+), (?:cpu|integrated|discrete), \d+ ", f.run("info").succeeded().out, re.M)
+    assert names, "isotope-info names no device"
+    for chosen in ("0", names[0][:6]):
+        f.train("--steps", "1", env={"ISOTOPE_DEVICE": chosen}).succeeded()
+    for unknown in ("voodoo", str(len(names))):
+        f.train("--steps", "1", env={"ISOTOPE_DEVICE": unknown}).refused(2, f"no device '{unknown}'", f"0 {names[0]}")
+        f.run("mlp", env={"ISOTOPE_DEVICE": unknown}).refused(2, f"no device '{unknown}'", f"0 {names[0]}")
 
 
 def test_fields_that_do_not_fit_together_are_refused(f):

@@ -1,6 +1,7 @@
 /// Opening devices: choice, refusals, faults. What runs on them is in session_test.
 #include "device.hpp"
 
+#include <isotope/backend/cpu.hpp>
 #include <isotope/backend/vulkan.hpp>
 #include <isotope/core/backend_list.hpp>
 
@@ -8,6 +9,7 @@ namespace isotope::vulkan {
 namespace device_test {
 
 using target_f32 = target<backend::vulkan, precision::f32>;
+static_assert(backend::vulkan::preference > backend::cpu::preference);
 
 TEST(vulkan_device, the_best_is_listed_first_and_opens_by_index_name_part_and_kind) {
   vulkan_test::test_device();
@@ -23,6 +25,45 @@ TEST(vulkan_device, the_best_is_listed_first_and_opens_by_index_name_part_and_ki
     EXPECT_EQ(d->info().name, all[0].name);
     EXPECT_EQ(d->info().backend, "vulkan");
   }
+}
+physical fake(std::string name, device_kind kind, std::string missing = {}) {
+  physical p;
+  p.name = std::move(name);
+  p.kind = kind;
+  p.missing = std::move(missing);
+  return p;
+}
+TEST(vulkan_device, of_several_kinds_the_discrete_come_first_and_equals_keep_the_order_of_the_driver) {
+  std::vector<physical> all;
+  for (const auto& [name, kind] :
+       {std::pair("pipe", device_kind::cpu), std::pair("laptop", device_kind::integrated), std::pair("Card B", device_kind::discrete),
+        std::pair("other pipe", device_kind::cpu), std::pair("card A", device_kind::discrete)})
+    add_by_kind(all, fake(name, kind));
+  std::vector<std::string> names;
+  for (const auto& p : all) names.push_back(p.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"Card B", "card A", "laptop", "pipe", "other pipe"}));
+  for (const auto& [asked, index] : {std::pair("", 0), std::pair("card", 0), std::pair("CARD A", 1), std::pair("integrated", 2),
+                                     std::pair("2", 2), std::pair("cpu", 3), std::pair("other", 4)}) {
+    const auto chosen = choose(all, asked);
+    ASSERT_TRUE(chosen.ok()) << asked << ": " << chosen.error().line();
+    EXPECT_EQ(int(*chosen), index) << asked;
+  }
+  const auto beyond = choose(all, "5");
+  ASSERT_FALSE(beyond.ok());
+  EXPECT_EQ(beyond.error().code, errc::unknown_device);
+  EXPECT_NE(beyond.error().line().find("0 Card B, 1 card A, 2 laptop, 3 pipe, 4 other pipe"), std::string::npos) << beyond.error().line();
+}
+TEST(vulkan_device, what_programs_cannot_use_is_passed_over_unless_nothing_else_is_meant) {
+  const std::vector<physical> all{fake("old card", device_kind::discrete, "shaderInt64"), fake("laptop", device_kind::integrated)};
+  ASSERT_TRUE(choose(all, "").ok());
+  EXPECT_EQ(int(*choose(all, "")), 1);
+  const auto old = choose(all, "discrete");
+  ASSERT_FALSE(old.ok());
+  EXPECT_EQ(old.error().code, errc::missing_feature);
+  EXPECT_NE(old.error().line().find("old card lacks shaderInt64"), std::string::npos) << old.error().line();
+  const auto none = choose({}, "");
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, errc::no_device);
 }
 TEST(vulkan_device, an_unknown_name_is_an_error_that_lists_what_there_is) {
   vulkan_test::test_device();

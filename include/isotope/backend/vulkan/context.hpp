@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "../../core/text_case.hpp"
 #include "describe.hpp"
 
 namespace isotope::vulkan {
@@ -177,32 +176,6 @@ class context {
     f().DeviceWaitIdle(device_);
     return dead(s, std::move(asked));
   }
-  static failure lacks(const physical& p) {
-    return fail(errc::missing_feature, p.name + " lacks " + p.missing, "vulkan",
-                "update its driver, choose another device, or rebuild with -DBACKEND=cpu");
-  }
-
-  static result<std::size_t> choose(const std::vector<physical>& all, const std::string& asked) {
-    std::string seen;
-    for (std::size_t i = 0; i < all.size(); ++i) seen += (i == 0 ? "" : ", ") + std::to_string(i) + " " + all[i].name;
-    if (all.empty())
-      return fail(errc::no_device, "the Vulkan loader found no device", "vulkan",
-                  "install the driver of the GPU, or apt-get install mesa-vulkan-drivers for the processor");
-    const bool index = !asked.empty() && asked.find_first_not_of("0123456789") == asked.npos;  // digits alone, whatever names hold
-    const auto matches = [&](std::size_t i) {
-      if (index) return asked == std::to_string(i);
-      return asked.empty() || asked == name_of(all[i].kind) || contains_ignoring_case(all[i].name, asked);
-    };
-    const physical* unfit = nullptr;
-    for (std::size_t i = 0; i < all.size(); ++i)
-      if (matches(i)) {
-        if (all[i].missing.empty()) return i;
-        if (unfit == nullptr) unfit = &all[i];
-      }
-    if (unfit != nullptr) return lacks(*unfit);
-    return fail(errc::unknown_device, "no device '" + asked + "'", "vulkan", "there are: " + seen);
-  }
-
   result<void> create() {
     const float priority = 1;
     VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, nullptr, 0, what_.family, 1, &priority};

@@ -10,9 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "../../core/device.hpp"
 #include "extension_structs.hpp"
-#include "facts.hpp"
+#include "physical.hpp"
 #include "status.hpp"
 #include "subgroups.hpp"
 
@@ -37,24 +36,6 @@ class message_log {
   mutable std::mutex mutex_;
   std::atomic<int> errors_ = 0, warnings_ = 0;
   std::vector<std::string> texts_;
-};
-
-/// A physical device as Vulkan describes it.
-struct physical {
-  VkPhysicalDevice handle = nullptr;
-  std::string name, driver;
-  VkPhysicalDeviceProperties properties{};
-  VkPhysicalDeviceMemoryProperties memory{};
-  device_kind kind = device_kind::cpu;
-  facts what;
-  std::uint32_t family = 0;  // queue family with compute
-  std::uint32_t timestamp_bits = 0;
-  std::int64_t allocation_limit = 0;  // bytes of one allocation
-  std::int64_t buffer_limit = 0;      // bytes of one buffer
-  bool sparse = false, subgroup_control = false;
-  bool has_matrix = false, has_matrix2 = false, has_bfloat16 = false;
-  std::uint8_t cache_uuid[VK_UUID_SIZE] = {};
-  std::string missing;  // required features that it lacks, by name; empty: usable
 };
 
 namespace device_facts {
@@ -315,9 +296,7 @@ class instance {
       VkPhysicalDeviceMemoryProperties2 m{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, nullptr, {}};
       table().GetPhysicalDeviceMemoryProperties2(h, &m);
       p.memory = m.memoryProperties;
-      const auto place =
-          std::upper_bound(devices_.begin(), devices_.end(), p, [](const auto& a, const auto& b) { return int(a.kind) > int(b.kind); });
-      devices_.insert(place, std::move(p));
+      add_by_kind(devices_, std::move(p));
     }
   }
   static VKAPI_ATTR VkBool32 VKAPI_CALL heard(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT,
