@@ -63,6 +63,13 @@ TEST(dispatch_report, of_a_transformer_layer_names_op_body_kernels_reason_and_sh
   EXPECT_EQ(totals[1], "# launches\treference 11\tcommon 0\thost 0");
 }
 
+TEST(dispatch_report, counts_the_steps_that_no_kernel_carries_out) {
+  auto plan = *iso::plan_inference<target>(iso::model::gpt_logits_of{size, 2, 4});
+  for (const std::size_t i : {1u, 4u}) plan.steps[i].kernel = -1;
+  const auto report = iso::dispatch_report(plan, iso::kernel_table<target>, "reference", "");
+  EXPECT_NE(report.find("# launches\treference 9\tnone 2\tcommon 0\thost 2\n"), std::string::npos) << report;
+}
+
 TEST(dispatch_report, gives_the_reason_of_every_fall_through) {
   const auto plan = *iso::plan_training<fast>(iso::model::gpt_loss_of{size, 2, 4});
   const auto report = lines_of(iso::dispatch_report(plan, iso::kernel_table<fast>, "native", "there are none"));

@@ -71,6 +71,11 @@ TEST(vulkan_diagnostics, the_dispatch_report_has_a_line_for_every_dispatch_and_n
       if (cell.starts_with(set)) counted += std::stoll(cell.substr(cell.find(' ')));
   EXPECT_EQ(counted, launches);
   EXPECT_EQ(rows.back().back(), "host 0");
+
+  std::vector<dispatch> fewer;  // steps 3 and 5 have none
+  for (const auto& d : all)
+    if (d.step != 3 && d.step != 5) fewer.push_back(d);
+  EXPECT_EQ(rows_of(dispatch_report(s.plan(), fewer, "native", "no matrix units needed")).back().back(), "host 2");
 }
 
 TEST(vulkan_diagnostics, fall_throughs_are_the_reasons_of_the_report_with_their_counts) {

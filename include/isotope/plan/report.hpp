@@ -26,13 +26,13 @@ inline sharing sharing_of(const plan_view& p) {
 }
 
 /// Columns: step, op, fused body, kernel set, why not the wanted one (-: it is), common or -, shape and format of the first output, its region,
-/// offset and bytes, scratch bytes. Lines that start with # hold totals. `table` is the target's, `wanted` its kernel set, `reason` the
+/// offset and bytes, scratch bytes. Lines that start with # hold totals; `host` counts the steps that no kernel of the target carries out. `table` is the target's, `wanted` its kernel set, `reason` the
 /// backend's word on why it has no native kernel.
 inline std::string dispatch_report(const plan_view& p, std::span<const kernel_info> table, std::string_view wanted,
                                    std::string_view reason) {
   std::string r = "# step\top\tbody\tkernels\treason\tcommon\tshape\tformat\tregion\toffset\tbytes\tscratch\n";
   std::vector<std::pair<std::string_view, int>> counts;
-  int common = 0;
+  int common = 0, host = 0;
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
     const step& s = p.steps[i];
     const auto& o = p.operands[std::size_t(s.operands + s.inputs)];
@@ -40,6 +40,7 @@ inline std::string dispatch_report(const plan_view& p, std::span<const kernel_in
     const auto known = std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == set; });
     known == counts.end() ? void(counts.push_back({set, 1})) : void(++known->second);
     common += s.common ? 1 : 0;
+    host += s.kernel < 0 ? 1 : 0;
     r += std::to_string(i) + '\t' + std::string(s.op->name) + '\t' + plan_words::of_body(p, s) + '\t' + std::string(set) + '\t';
     const std::string_view why = reason_for(set, wanted, reason);
     r += std::string(why.empty() ? "-" : why) + '\t' + (s.common ? "common" : "-") + '\t' + plan_words::of(o.dims) + '\t';
@@ -49,7 +50,7 @@ inline std::string dispatch_report(const plan_view& p, std::span<const kernel_in
   }
   r += "# launches";
   for (const auto& [set, n] : counts) r += '\t' + std::string(set) + ' ' + std::to_string(n);
-  r += "\tcommon " + std::to_string(common) + "\thost 0\n";
+  r += "\tcommon " + std::to_string(common) + "\thost " + std::to_string(host) + '\n';
   const auto m = sharing_of(p);
   r += "# temporaries\tunshared " + std::to_string(m.unshared) + "\tplanned " + std::to_string(m.planned) + "\tlower bound " +
        std::to_string(m.lower_bound) + "\tsaved " + std::to_string(m.saved()) + '\n';

@@ -28,7 +28,7 @@ inline std::string_view matrices_of(const dispatch& d) {
 /// Columns: step of the plan (-: the copy of the outputs to the host), op, fused body, kernel set, why not the wanted one (-: it is), common
 /// or -, shape and format of the step's first output, shader, workgroups, invocations of each, required subgroup size (-: any), bytes in the
 /// ranges read and written, formats of operands and sums on matrix units (-: not used), oscillation of the weight (-: no score). Lines that start
-/// with # hold totals; nothing is computed on the host.
+/// with # hold totals; `host` counts the steps of the plan without a dispatch.
 ///
 /// @param all     session::dispatches
 /// @param wanted  the target's kernel set
@@ -38,6 +38,7 @@ inline std::string dispatch_report(const plan_view& p, std::span<const dispatch>
   std::string r =
       "# step\top\tbody\tkernels\treason\tcommon\tshape\tformat\tshader\tgroups\tinvocations\tsubgroup\tbytes\tmatrices\toscillation\n";
   std::vector<std::pair<std::string_view, int>> counts;
+  std::vector<bool> dispatched(p.steps.size());
   int common = 0;
   for (const auto& d : all) {
     const step* s = d.step < 0 ? nullptr : &p.steps[std::size_t(d.step)];
@@ -47,6 +48,7 @@ inline std::string dispatch_report(const plan_view& p, std::span<const dispatch>
       const auto known = std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == d.tier; });
       known == counts.end() ? void(counts.push_back({d.tier, 1})) : void(++known->second);
       common += s->common ? 1 : 0;
+      dispatched[std::size_t(d.step)] = true;
       const operand& o = p.operands[std::size_t(s->operands + s->inputs)];
       const auto reason = reason_of(d, wanted, native_reason);
       r += std::to_string(d.step) + '\t' + std::string(s->op->name) + '\t' + plan_words::of_body(p, *s) + '\t' + std::string(d.tier) +
@@ -64,7 +66,8 @@ inline std::string dispatch_report(const plan_view& p, std::span<const dispatch>
   }
   r += "# launches";
   for (const auto& [set, n] : counts) r += '\t' + std::string(set) + ' ' + std::to_string(n);
-  return r + "\tcommon " + std::to_string(common) + "\thost 0\n";
+  const auto host = std::count(dispatched.begin(), dispatched.end(), false);
+  return r + "\tcommon " + std::to_string(common) + "\thost " + std::to_string(host) + '\n';
 }
 
 /// Dispatches that run on a lower kernel set than the target asks for.
