@@ -65,12 +65,24 @@ def test_a_variable_of_another_program_is_no_mistake(f):
     f.run("mlp", "--version", env={"ISOTOPE_MODEL_WIDTH": "9999", "ISOTOPE_STEPS": "3"}).succeeded()
 
 
+def meaningless():
+    """variable and reason of every row of the table of those that are refused."""
+    return re.findall(r"^\| `(ISOTOPE_\w+)` \| (.+) \|$", FLAGS.read_text().split("## Variables without a meaning")[1], re.M)
+
+
 def test_a_variable_without_a_meaning_is_refused_with_the_reason(f):
-    text = FLAGS.read_text()
-    for name in ("ISOTOPE_COOP_LOAD_T", "ISOTOPE_NO_PACKED_ATTN"):
-        why = re.search(rf"^\| `{name}` \| (.*) \|$", text, re.M).group(1)
+    assert len(meaningless()) > 5, meaningless()
+    for name, why in meaningless():
         for program in ("train", "generate", "parity", "mlp"):
             f.run(program, env={name: "1"}).refused(2, name, "has no meaning here", why)
+
+
+def test_every_switch_of_matrix_units_is_a_flag_or_refused(f):
+    flags = {row[1] for row in documented()}
+    assert {"NO_COOP", "NO_COOP_F16", "COOP_OSC_THRESH", "COOP_NO_AUTO_WIDE", "COOP_FORCE_WIDE"} <= {x.removeprefix("ISOTOPE_") for x in flags}
+    refused = {name for name, _ in meaningless()}
+    assert {"COOP_NO_F32ACC", "COOP_LARGE_N", "COOP_LOAD_T", "NO_COOP_F32", "FORCE_COOP_F32"} <= {x.removeprefix("ISOTOPE_") for x in refused}
+    assert not flags & refused, flags & refused
 
 
 def test_the_dispatch_report_names_every_launch_and_none_on_the_host(f):
