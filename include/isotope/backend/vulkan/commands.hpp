@@ -82,7 +82,9 @@ inline result<void> record_commands(context& c, const pipelines& made, VkCommand
     bound = p;
     if (d.push_bytes > 0) f.CmdPushConstants(b, c.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, d.push_bytes, d.push.data());
     if (times.pool != VK_NULL_HANDLE) f.CmdWriteTimestamp2(b, compute, times.pool, std::uint32_t(2 * i));
+    c.begin_label(b, std::to_string(d.step) + " " + std::string(d.code->name));
     f.CmdDispatch(b, d.count.x, d.count.y, d.count.z);
+    c.end_label(b);
     if (times.pool != VK_NULL_HANDLE) f.CmdWriteTimestamp2(b, compute, times.pool, std::uint32_t(2 * i + 1));
   }
   barrier(c, b, compute, writes, VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);

@@ -150,6 +150,15 @@ class context {
                                              text.c_str()};
     f().SetDebugUtilsObjectNameEXT(device_, &info);
   }
+  /// A label around commands, shown by debuggers where names were asked for.
+  void begin_label(VkCommandBuffer b, const std::string& text) const {
+    if (f().CmdBeginDebugUtilsLabelEXT == nullptr || !owned_) return;
+    const VkDebugUtilsLabelEXT info{VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT, nullptr, text.c_str(), {}};
+    f().CmdBeginDebugUtilsLabelEXT(b, &info);
+  }
+  void end_label(VkCommandBuffer b) const {
+    if (f().CmdEndDebugUtilsLabelEXT != nullptr && owned_) f().CmdEndDebugUtilsLabelEXT(b);
+  }
 
   context_counters counters;
   device_options options;
