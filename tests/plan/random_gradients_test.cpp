@@ -33,15 +33,15 @@ TEST(random_gradients_check, catches_a_factor_of_1_01_and_a_missing_element_in_a
     for (const auto& chosen : paths)
       for (const bool scaled : {true, false}) {
         ++wrong;
+        const auto smaller = [](double a, double b) { return std::fabs(a) < std::fabs(b); };
         caught += !check_gradients(model, 1, [&](const std::string& path, std::vector<double>& g) {
-                     if (path != chosen) return;
-                     if (scaled)
+                     if (path == chosen && scaled)
                        for (auto& x : g) x *= 1.01;
-                     else *std::max_element(g.begin(), g.end(), [](double a, double b) { return std::fabs(a) < std::fabs(b); }) = 0;
+                     else if (path == chosen) *std::max_element(g.begin(), g.end(), smaller) = 0;
                    }).fault.empty();
       }
   });
-  EXPECT_GE(wrong, 100);
+  EXPECT_GE(wrong, 80);
   EXPECT_EQ(caught, wrong);
 }
 
