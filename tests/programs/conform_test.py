@@ -179,7 +179,8 @@ def test_more_cases_take_no_more_memory(folder):
     few, little = most_memory("--repeat", "10")  # a few batches for each of those that run beside each other
     many, more = most_memory("--repeat", "100")
     assert few < 5000 and many > 40_000, (few, many)
-    assert more - little < 16 * 1024, f"{little} KiB, then {more} KiB"
+    # What a case keeps, its record alone, is 1 KiB or more, so 40 MiB of 40,000 cases. An allocator's own growth is less: 3 MiB, with a sanitizer 10 to 18.
+    assert more - little < 32 * 1024, f"{little} KiB, then {more} KiB"
 
 
 def stopped_once(folder, jobs):
