@@ -33,8 +33,8 @@ inline std::int64_t workgroup(const facts& d, std::int64_t wanted) {
 
 /// Rows of `blocks` blocks: a team of `size` invocations a row, each with `hold` blocks of it in registers.
 struct team {
-  static constexpr std::int64_t whole =
-      64;  // workgroups are multiples of this: whole subgroups of every device that is taken: subgroups.hpp
+  // Workgroups are multiples of this, so that they are whole subgroups on every device that subgroups.hpp takes.
+  static constexpr std::int64_t whole = 64;
   std::int64_t workgroup = 0, size = 0, hold = 0, most = 0;  // most: of a workgroup of subgroups that work each by itself
 
   std::int64_t rows() const { return workgroup / size; }  // of a workgroup

@@ -10,8 +10,10 @@
 #include "../plan/random_options.hpp"
 #include "../plan/run_eagerly.hpp"
 
+#include <algorithm>
 #include <iostream>
 #include <span>
+#include <sstream>
 #include <string>
 #include <string_view>
 

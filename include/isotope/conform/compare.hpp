@@ -57,8 +57,8 @@ class element_bounds {
 };
 
 /// The limit on the mean squared error of a result relative to its mean square, where the specification names none: that of the format's rounding, and
-/// a share of what the bounds of the elements allow, since errors of many operations rarely add up. Far below both, a wrong factor of 1.0001 in f32
-/// (1e-8) or of 1.02 in bf16 (4e-4) shows. < 0: none.
+/// a share of what the bounds of the elements allow, since errors of many operations rarely add up. Both are far below what a wrong factor makes: 1e-8
+/// of 1.0001 in f32, 4e-4 of 1.02 in bf16. < 0: there is no limit.
 inline double mean_square_limit(const answer& e, dtype type, const conditions& on) {
   const double share = type == dtype::bf16 ? 0.2 : 1e-2;  // few operations round to 16 bits
   if (e.nmse != 0) return e.nmse;

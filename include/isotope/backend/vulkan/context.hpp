@@ -185,6 +185,7 @@ class context {
     f().DeviceWaitIdle(device_);
     return dead(s, std::move(asked));
   }
+
   result<void> create() {
     const float priority = 1;
     VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, nullptr, 0, what_.family, 1, &priority};
