@@ -46,7 +46,7 @@ struct flag_meaning {
 inline constexpr flag_meaning flag_meanings[] = {
     {"--ops", "NAMES", "all, or ops parted by commas; default all"},
     {"--backend", "NAME", "cpu, or the backend that the program was built for, the default"},
-    {"--precision", "NAME", "f32 or bf16; default: of the build"},
+    {"--precision", "NAME", "f32 or bf16, and f16 with native kernels of a gpu, to run those of f16 matrices; default: of the build"},
     {"--kernels", "SET", "reference, portable or native; default: of the build"},
     {"--shard", "I/N", "part I of N, 0 <= I < N; default 0/1"},
     {"--seed", "N", "of all random numbers; default 1"},

@@ -32,7 +32,10 @@ inline iso::result<target_choice> choose_target(const command& c, const built_fo
   if (t.backend != "cpu" && t.backend != built.backend)
     return refuse("no backend '" + t.backend + "' in this program", "--backend",
                   built.backend == "cpu" ? "cpu; build with -DBACKEND=" + t.backend : "cpu or " + std::string(built.backend));
-  if (t.precision != "f32" && t.precision != "bf16") return refuse("no precision '" + t.precision + "'", "--precision", "f32 or bf16");
+  const bool halves = t.backend != "cpu" && t.precision == "f16";
+  if (t.precision != "f32" && t.precision != "bf16" && !halves)
+    return refuse("no precision '" + t.precision + "'" + (t.backend == "cpu" ? " on the cpu" : ""), "--precision",
+                  t.backend == "cpu" ? "f32 or bf16" : "f32, bf16 or f16");
   if (t.kernels != "reference" && t.kernels != "portable" && t.kernels != "native")
     return refuse("no kernel set '" + t.kernels + "'", "--kernels", "reference, portable or native");
   auto threads = c.whole("--threads", 0, 0, 1024);
@@ -49,9 +52,13 @@ inline iso::result<target_choice> choose_target(const command& c, const built_fo
   t.device.timeout_seconds = 300;  // a batch under a driver on the processor takes minutes where others want it, too
   return t;
 }
+inline iso::dtype program_format(const target_choice& t) {
+  return t.precision == "bf16" ? iso::dtype::bf16 : t.precision == "f16" ? iso::dtype::f16 : iso::dtype::f32;
+}
 inline opened open_target(const target_choice& t) {
-  const auto open = t.backend == "cpu" ? (t.precision == "f32" ? open_cpu_f32 : open_cpu_bf16)
-                                       : (t.precision == "f32" ? open_built_f32 : open_built_bf16);
+  const auto open = t.backend == "cpu"     ? (t.precision == "f32" ? open_cpu_f32 : open_cpu_bf16)
+                    : t.precision == "f16" ? open_built_f16
+                                           : (t.precision == "f32" ? open_built_f32 : open_built_bf16);
   auto e = open(t.kernels, t.device);
   if (e && t.sweep)
     if (auto r = (*e)->sweep(); !r) return r.error();
@@ -75,7 +82,12 @@ inline iso::result<conform::selection> choose_cases(const command& c, const targ
   auto ops = conform::choose_ops(c.get("--ops", "all"));
   if (!ops) return ops.error();
   s.ops = *std::move(ops);
-  s.program = t.precision == "bf16" ? iso::dtype::bf16 : iso::dtype::f32;
+  s.program = program_format(t);
+  if (s.program == iso::dtype::f16)
+    for (const conform::spec* op : s.ops)
+      if (op->name != "attention" && op->name != "matmul")
+        return iso::fail(iso::errc::invalid_argument, "programs in f16 run what matrix units take, and not " + std::string(op->name),
+                         "--ops", "attention, matmul or both");
   const std::string how = c.get("--strength", "standard");
   bool known = false;
   for (const auto k : {conform::strength::fast, conform::strength::standard, conform::strength::full})

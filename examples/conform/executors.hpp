@@ -16,5 +16,6 @@ opened open_cpu_f32(std::string_view kernels, const iso::device_options& o);
 opened open_cpu_bf16(std::string_view kernels, const iso::device_options& o);
 opened open_built_f32(std::string_view kernels, const iso::device_options& o);
 opened open_built_bf16(std::string_view kernels, const iso::device_options& o);
+opened open_built_f16(std::string_view kernels, const iso::device_options& o);
 
 }  // namespace conform_program

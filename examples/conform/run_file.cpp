@@ -23,7 +23,7 @@ iso::result<std::string> results_of(const command& c, const target_choice& targe
   if (!manifest) return manifest.error();
   auto device = open_target(target);
   if (!device) return device.error();
-  conform::manifest_reader reader(c.get("--tensors"), target.precision == "bf16" ? iso::dtype::bf16 : iso::dtype::f32);
+  conform::manifest_reader reader(c.get("--tensors"), program_format(target));
   conform::manifest_runner runner(**device);
   std::string text;
   std::vector<conform::manifest_case> piece;

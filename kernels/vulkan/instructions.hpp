@@ -52,7 +52,7 @@ template <class Op>
 concept Instruction = boost::mp11::mp_contains<instruction_ops, Op>::value;
 /// What shaders calculate in f32.
 template <class P>
-concept ShaderPrecision = std::same_as<P, precision::f32> || std::same_as<P, precision::bf16>;
+concept ShaderPrecision = requires { requires P::accum_type == dtype::f32; };
 
 /// Bodies of the element-wise kernels and the epilogues of matmul may hold these.
 template <Instruction Op, ShaderPrecision P> struct kernel<Op, P, kernels::reference> {

@@ -7,7 +7,8 @@ namespace isotope::mutants {
 /// 0: none. Set once, before main.
 inline int number = 0;
 
-/// Whether bug n is there. What a compiler evaluates is never broken: plans are made the same way in every build.
-constexpr bool chosen(int n) { return !std::is_constant_evaluated() && number == n; }
+/// The bug that is there. What a compiler evaluates is never broken: plans are made the same way in every build.
+constexpr int shown() { return std::is_constant_evaluated() ? 0 : number; }
+constexpr bool chosen(int n) { return shown() == n; }
 
 }  // namespace isotope::mutants

@@ -14,7 +14,15 @@ REQUIRED = {"name", "breaks", "file", "find", "mutated", "ops"}
 KINDS = ("expression", "statement", "text")
 GLSL = (".comp", ".glsl")
 SUFFIXES = (".hpp", ".cpp", *GLSL)
-GLSL_CHOICE = "#ifndef MUTANT_GLSL\n#define MUTANT_GLSL\nlayout(constant_id = 1000) const int MUTANT = 0;\n#endif\n"
+GLSL_CHOICE = """#ifndef MUTANT_GLSL
+#define MUTANT_GLSL
+#ifdef __cplusplus
+#define MUTANT isotope::mutants::shown()
+#else
+layout(constant_id = 1000) const int MUTANT = 0;
+#endif
+#endif
+"""
 
 
 class Refused(Exception):
@@ -140,6 +148,8 @@ def write_tree(mutants, source, out):
                     for m in some:
                         m.locate(text)
                     content = with_choice(mutated(text, 0, len(text), some, glsl), glsl).encode()
+                elif path.suffix == ".hpp" and re.search(rb'^#include [<"].*\.glsl[>"]$', content, re.M):
+                    content = with_choice(content.decode(), False).encode()  # C++ that reads the text of shaders
                 files[to / path.relative_to(source / top)] = content
     for path, content in files.items():
         write(path, content)

@@ -20,6 +20,7 @@ def written(members, file="include/isotope/kernels/a.hpp"):
         for path, text in (("kernels/a.hpp", HEADER), ("kernels/vulkan/a.comp", SHADER), ("include/isotope/b.hpp", HEADER)):
             (source / path).parent.mkdir(parents=True, exist_ok=True)
             (source / path).write_text(text)
+        (source / "kernels/vulkan/text.hpp").write_text("#pragma once\n#include <isotope/kernels/vulkan/a.glsl>\n")
         (source / "include/isotope/kernels").symlink_to("../../kernels")
         listed = [mutate.Mutant(k + 1, m) for k, m in enumerate(members)]
         mutate.write_tree(listed, source, out)
@@ -51,6 +52,12 @@ def main():
     shader = written([mutant("one", "a + 1", "a", "kernels/vulkan/a.comp")], "kernels/vulkan/a.comp")
     assert shader.startswith('#version 460\n#extension GL_X : require\n#include "mutant.glsl"\n'), shader
     assert "(MUTANT == 1 ? (a) : (a + 1))" in shader, shader
+
+    # C++ that includes a shader's text knows the choice, and the text says it in both languages.
+    included = written([], "kernels/vulkan/text.hpp")
+    assert included.index("chosen.hpp") < included.index("a.glsl"), included
+    choice = written([], "kernels/vulkan/mutant.glsl")
+    assert "#define MUTANT isotope::mutants::shown()" in choice and "const int MUTANT = 0" in choice, choice
 
     refused([mutant("twice", "(int a)", "()")], "twice", "kernels/a.hpp", "2 times")
     refused([mutant("none", "b + 1", "b")], "none", "kernels/a.hpp", "0 times")

@@ -1,5 +1,5 @@
 /// The vulkan targets of isotope-conform with the chosen mutant: kernels, and what records and submits them, from the mutated sources.
-#include "../../examples/conform/open_set.hpp"
+#include "../../examples/conform/open_f16.hpp"
 
 #include <isotope/backend/vulkan.hpp>
 #include <isotope/mutants/chosen.hpp>
@@ -20,5 +20,8 @@ opened open_built_f32(std::string_view kernels, const iso::device_options& o) {
 }
 opened open_built_bf16(std::string_view kernels, const iso::device_options& o) {
   return open_set<iso::backend::vulkan, iso::precision::bf16>(kernels, mutated(o));
+}
+opened open_built_f16(std::string_view kernels, const iso::device_options& o) {
+  return open_f16<iso::backend::vulkan>(kernels, mutated(o));
 }
 }  // namespace conform_program

@@ -384,7 +384,7 @@ def test_known_failures_are_replayed_in_every_shard(folder):
 def test_wrong_words_are_one_line(folder):
     for words, parts in [([], ["no command"]), (["walk"], ["no command 'walk'"]), (["run", "--speed", "9"], ["no flag '--speed'"]), (["run", "--ops", "foo"], ["no op 'foo'"]),
                          (["run", "--batch", "0"], ["--batch"]), (["run", "--batch", "1048577"], ["--batch"]), (["run", "--backend", "metal"], ["metal"]),
-                         (["run", "--precision", "f8"], ["f8"]), (["run", "--kernels", "best"], ["best"]), (["run", "--strength", "weak"], ["weak"]),
+                         (["run", "--precision", "f8"], ["f8"]), (["run", *CPU, "--precision", "f16"], ["no precision 'f16' on the cpu"]), (["run", "--kernels", "best"], ["best"]), (["run", "--strength", "weak"], ["weak"]),
                          (["run", "--resume"], ["--checkpoint"]), (["run", "stray"], ["stray"]), (["verify"], ["needs files"]), (["verify", "none"], ["none"]),
                          (["run", "--seed"], ["needs a value"]), (["run", "--seed", "1", "--seed", "2"], ["twice"])]:
         folder.run("conform", *words).refused(2, *parts)

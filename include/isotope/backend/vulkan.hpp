@@ -24,10 +24,11 @@ struct vulkan {
   static constexpr std::int64_t chunk_bytes = 0;  // one buffer over as many allocations as it takes
   /// Why a native kernel is not used where the planner has none; kernels say why they fall through on a device when they are recorded.
   static constexpr std::string_view native_reason = "needs no matrix units: portable is the fastest there is";
-  using kernels =
-      boost::mp11::mp_append<isotope::vulkan::native_kernels<precision::f32>, isotope::vulkan::native_kernels<precision::bf16>,
-                             isotope::vulkan::portable_kernels<precision::f32>, isotope::vulkan::portable_kernels<precision::bf16>,
-                             isotope::vulkan::reference_kernels<precision::f32>, isotope::vulkan::reference_kernels<precision::bf16>>;
+  /// Of any precision that sums in f32.
+  template <class P>
+  using kernels_of = boost::mp11::mp_append<isotope::vulkan::native_kernels<P>, isotope::vulkan::portable_kernels<P>,
+                                            isotope::vulkan::reference_kernels<P>>;
+  using kernels = boost::mp11::mp_append<kernels_of<precision::f32>, kernels_of<precision::bf16>>;
   template <class T> using device = isotope::vulkan::device<T>;
   /// Every device that the loader knows, the fastest kind first; none without a loader.
   static std::vector<device_info> devices() {

@@ -1,0 +1,34 @@
+#pragma once
+/// Programs in f16, which nothing trains: on devices that multiply matrices of f16 and none of bf16, as drivers on the processor, they take the kernels
+/// for matrix units that bf16 programs take elsewhere.
+#include "open_set.hpp"
+
+namespace conform_program {
+
+struct f16 {
+  using storage = iso::float16;
+  using accum = float;
+  static constexpr std::string_view name = "f16";
+  static constexpr iso::dtype type = iso::dtype::f16, accum_type = iso::dtype::f32;
+};
+static_assert(iso::Precision<f16>);
+
+/// A backend whose kernels take any precision with f32 sums.
+template <class B>
+concept HasKernelsOf = requires { typename B::template kernels_of<f16>; };
+template <HasKernelsOf B> struct in_f16 : B {
+  using kernels = typename B::template kernels_of<f16>;
+};
+
+template <class B> opened open_f16(std::string_view kernels, const iso::device_options& o) {
+  using namespace iso::kernels;
+  if constexpr (HasKernelsOf<B>) {
+    if (kernels == native::name) return iso::conform::executor_of<iso::target<in_f16<B>, f16, native>>::open(o);
+    return iso::fail(iso::errc::invalid_argument, "programs in f16 have native kernels alone", "--kernels", "native");
+  } else {
+    return iso::fail(iso::errc::invalid_argument, "no kernels of " + std::string(B::name) + " run programs in f16", "--precision",
+                     "f32 or bf16");
+  }
+}
+
+}  // namespace conform_program
