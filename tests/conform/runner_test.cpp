@@ -119,6 +119,95 @@ TEST(conform_runner, operands_that_do_not_fit_never_reach_a_device) {
   EXPECT_EQ(accepted.is, verdict::failed);
   EXPECT_NE(accepted.reason.find("do not fit were accepted"), std::string::npos) << accepted.reason;
 }
+/// A device whose kernels or room are less than the cases ask for, or that cannot load plans which it should.
+class limited_device final : public conform::executor {
+ public:
+  conform::target_facts facts() const override {
+    conform::target_facts f = whole_.facts();
+    if (!kernel) f.kernels = std::span(kernels).subspan(2);
+    f.tensor_bytes = tensor_bytes;
+    return f;
+  }
+  iso::device_info device() const override { return whole_.device(); }
+  iso::result<std::unique_ptr<conform::loaded_batch>> load(iso::dynamic_plan plan, bool perturbed) override {
+    if (perturbed && !loads_perturbed) return iso::fail(iso::errc::invalid_model, "no order of its steps was found", "toy", "look at the order");
+    const bool odd = std::any_of(plan.operands.begin(), plan.operands.end(), [](const iso::operand& x) { return x.dims.count() == 7; });
+    if (odd && sevens != iso::errc{}) return iso::fail(sevens, "seven of something", "toy");
+    if (plan.steps.size() > most_steps) return iso::fail(iso::errc::invalid_model, "too many steps", "toy");
+    return whole_.load(std::move(plan), perturbed);
+  }
+  bool kernel = true, loads_perturbed = true;
+  std::int64_t tensor_bytes = 0;
+  iso::errc sevens{};  // what plans with a tensor of 7 elements end with
+  std::size_t most_steps = 1 << 20;
+
+ private:
+  toy_device whole_;
+};
+std::vector<outcome> judged_by(limited_device& d) {
+  auto o = conform::batch_runner(d).run(std::vector{case_of({7}), case_of({64}, 1), case_of({300}, 2)});
+  EXPECT_TRUE(o.ok());
+  return o.ok() ? *o : std::vector<outcome>(3);
+}
+TEST(conform_runner, a_plan_that_fails_is_a_failure_and_not_unsupported) {
+  // out of memory, a feature that a loader misses: whatever the code says, the backend did not declare it
+  for (const iso::errc code : {iso::errc::invalid_model, iso::errc::missing_feature, iso::errc::over_budget, iso::errc::out_of_memory}) {
+    limited_device d;
+    d.sevens = code;
+    const auto o = judged_by(d);
+    EXPECT_EQ(o[0].is, verdict::failed) << name_of(code);
+    EXPECT_NE(o[0].reason.find("its plan fails: seven of something"), std::string::npos) << o[0].reason;
+    EXPECT_NE(o[0].fix, "");
+    EXPECT_EQ(o[1].is, verdict::passed) << "the others run";
+    EXPECT_EQ(o[2].is, verdict::passed);
+  }
+  limited_device d;
+  d.loads_perturbed = false;
+  for (const outcome& o : judged_by(d)) {
+    EXPECT_EQ(o.is, verdict::failed);
+    EXPECT_NE(o.reason.find("no order of its steps"), std::string::npos) << o.reason;
+    EXPECT_EQ(o.fix, "look at the order");
+  }
+}
+TEST(conform_runner, a_plan_that_fails_for_a_batch_alone_is_a_failure_of_the_batch) {
+  limited_device d;
+  d.most_steps = 4;  // two cases, and the load of the perturbed plan
+  const auto o = judged_by(d);
+  EXPECT_EQ(o[0].is, verdict::failed);
+  EXPECT_NE(o[0].reason.find("its batch of 3 cases fails: too many steps"), std::string::npos) << o[0].reason;
+}
+TEST(conform_runner, what_a_backend_declares_of_itself_makes_a_case_unsupported) {
+  limited_device small;
+  small.tensor_bytes = 1000;
+  const auto o = judged_by(small);
+  EXPECT_EQ(o[0].is, verdict::passed);
+  EXPECT_EQ(o[1].is, verdict::passed);
+  EXPECT_EQ(o[2].is, verdict::unsupported);
+  EXPECT_NE(o[2].reason.find("1000"), std::string::npos) << o[2].reason;
+  limited_device bare;
+  bare.kernel = false;
+  for (const outcome& x : judged_by(bare)) {
+    EXPECT_EQ(x.is, verdict::unsupported);
+    EXPECT_NE(x.reason.find("no f32 kernel for"), std::string::npos) << x.reason;
+  }
+}
+TEST(conform_runner, a_trace_that_ends_behind_the_op_is_no_refusal_of_the_op) {
+  iso::op_info op = iso::info<twice>;
+  op.gradient = [](iso::pullback& g) { g.give(0, matmul(g.dy(), g.dy())); };  // of vectors
+  conform::spec of = *conform::find_spec("twice");
+  of.op = &op;
+  test_case c = case_of({9});
+  c.of = &of;
+  c.kind = conform::case_kind::gradient;
+  const outcome broken = judged(mistake::none, {c})[0];
+  EXPECT_EQ(broken.is, verdict::failed);
+  EXPECT_FALSE(broken.refused);
+  EXPECT_NE(broken.reason.find("its trace ends"), std::string::npos) << broken.reason;
+  c.in[0].type = iso::dtype::i32;  // it takes floating-point numbers
+  const outcome refused = judged(mistake::none, {c})[0];
+  EXPECT_TRUE(refused.refused);
+  EXPECT_NE(refused.reason.find("the op refuses its operands"), std::string::npos) << refused.reason;
+}
 TEST(conform_runner, a_batch_is_one_plan) {
   toy_device d;
   conform::batch_runner r(d);

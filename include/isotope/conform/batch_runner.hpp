@@ -74,6 +74,7 @@ class batch_runner {
   std::set<std::string> tiers_;
   std::map<std::string, launch_tally> launches_;
   std::vector<traced_case> traced_;
+  bool declared_ = false;  // the last plan ended at a limit that the backend declares
 
   /// Judges what needs no device. True where the case is to run.
   static bool before_dispatch(const test_case& c, const traced_case& t, outcome& o) {
@@ -85,7 +86,9 @@ class batch_runner {
       return false;
     }
     if (!error.empty()) {
-      o = failed_because("the op refuses its operands: " + error, "correct the case or the shape rule");
+      o = t.refused ? failed_because("the op refuses its operands: " + error, "correct the case or the shape rule")
+                    : failed_because("its trace ends: " + error, "correct the gradient rule, or what replaces the op");
+      o.refused = t.refused;
       return false;
     }
     std::int64_t bytes = 0;
@@ -100,19 +103,27 @@ class batch_runner {
 
   static bool device_is_gone(const failure& f) { return f.code == errc::device_lost || f.code == errc::timeout; }
 
-  /// Runs the chosen cases together; where that is refused, each half by itself, down to the case that is the cause.
+  /// Runs the chosen cases together; where that is refused, each half by itself, down to the case that is the cause. What the backend declares of
+  /// itself makes a case unsupported; every other plan that cannot be made, loaded or run is a failure.
   result<void> attempt(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, std::vector<outcome>& out) {
     if (chosen.empty()) return {};
     auto r = together(cases, chosen, out);
     if (r) return r;
     if (device_is_gone(r.error())) return r;
+    const failure why = r.error();
     if (chosen.size() == 1) {
-      out[chosen[0]] = {verdict::unsupported, r.error().what, r.error().fix, {}};
+      if (declared_) out[chosen[0]] = {verdict::unsupported, why.what, why.fix, {}, false};
+      else blame(out[chosen[0]], "its plan fails: " + why.what, why.fix.empty() ? "plan the case by itself with replay" : why.fix);
       return {};
     }
+    const bool by_size = declared_ || why.code == errc::out_of_memory || why.code == errc::over_budget;
     const auto half = chosen.begin() + std::ptrdiff_t(chosen.size() / 2);
     if (auto a = attempt(cases, {chosen.begin(), half}, out); !a) return a;
-    return attempt(cases, {half, chosen.end()}, out);
+    if (auto b = attempt(cases, {half, chosen.end()}, out); !b) return b;
+    if (!by_size && std::all_of(chosen.begin(), chosen.end(), [&](std::size_t k) { return out[k].is == verdict::passed; }))
+      blame(out[chosen[0]], "the plan of its batch of " + std::to_string(chosen.size()) + " cases fails: " + why.what,
+            "run the cases one by one with --batch 1: each passes by itself");
+    return {};
   }
 
   struct image {
@@ -138,6 +149,7 @@ class batch_runner {
       for (std::size_t k = 0; k < traced[n].cotangent_dims.size(); ++k) numbers[n].push_back(cotangent_numbers(c, traced[n], k));
     }
     auto plain = batch_planner(facts_, {}).plan(traced);
+    declared_ = !plain && (plain.error().code == errc::missing_feature || plain.error().code == errc::over_budget);
     if (!plain) return plain.error();
     std::vector<std::byte> first;
     if (auto r = run_plain(cases, chosen, *plain, numbers, first, out); !r) return r;

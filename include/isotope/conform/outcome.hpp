@@ -19,7 +19,8 @@ struct outcome {
   std::string reason;             // what went wrong; empty: nothing
   std::string fix;                // what to look at
   std::vector<distance> results;  // by output, or by gradient
+  bool refused = false;           // the op's shape rule takes no such operands
 };
-inline outcome failed_because(std::string reason, std::string fix) { return {verdict::failed, std::move(reason), std::move(fix), {}}; }
+inline outcome failed_because(std::string reason, std::string fix) { return {verdict::failed, std::move(reason), std::move(fix), {}, false}; }
 
 }  // namespace isotope::conform
