@@ -64,6 +64,8 @@ class batch_runner {
   /// Kernel sets and shaders that ran, by op: reasons for falling through among them.
   const std::set<std::string>& tiers() const { return tiers_; }
   const std::map<std::string, launch_tally>& launches() const { return launches_; }
+  /// Variants of kernels that ran, op[kernel set] or op[kernel set:shader], each with a digest of the shader; empty: there is none.
+  const std::map<std::string, std::string>& variants() const { return variants_; }
 
  private:
   executor& on_;
@@ -73,6 +75,8 @@ class batch_runner {
   std::set<std::string_view> reached_;
   std::set<std::string> tiers_;
   std::map<std::string, launch_tally> launches_;
+  std::map<std::string, std::string> variants_;
+  std::set<std::string> batch_variants_;  // of the batch that ran last
   std::vector<traced_case> traced_;
   bool declared_ = false;  // the last plan ended at a limit that the backend declares
 
@@ -112,7 +116,7 @@ class batch_runner {
     if (device_is_gone(r.error())) return r;
     const failure why = r.error();
     if (chosen.size() == 1) {
-      if (declared_) out[chosen[0]] = {verdict::unsupported, why.what, why.fix, {}, false};
+      if (declared_) out[chosen[0]] = unsupported_because(why.what, why.fix);
       else blame(out[chosen[0]], "its plan fails: " + why.what, why.fix.empty() ? "plan the case by itself with replay" : why.fix);
       return {};
     }
@@ -152,11 +156,27 @@ class batch_runner {
     declared_ = !plain && (plain.error().code == errc::missing_feature || plain.error().code == errc::over_budget);
     if (!plain) return plain.error();
     std::vector<std::byte> first;
+    batch_variants_.clear();
     if (auto r = run_plain(cases, chosen, *plain, numbers, first, out); !r) return r;
     for (int k = 0; options_.perturbed && k < on_.perturbations(); ++k)
       if (auto r = run_perturbed(cases, chosen, traced, *plain, numbers, first, out); !r) return r;
-    for (std::size_t n = 0; n < chosen.size(); ++n) judge(cases[chosen[n]], traced[n], plain->cases[n], numbers[n], first, out[chosen[n]]);
+    for (std::size_t n = 0; n < chosen.size(); ++n) {
+      outcome& o = out[chosen[n]];
+      judge(cases[chosen[n]], traced[n], plain->cases[n], numbers[n], first, o);
+      if (o.is == verdict::failed) o.variants = variants_of(traced[n]);
+    }
     return {};
+  }
+  /// Of the last batch, those of the ops of a case.
+  std::set<std::string> variants_of(const traced_case& t) const {
+    std::set<std::string> mine;
+    for (const std::string& v : batch_variants_) {
+      const auto op = std::string_view(v).substr(0, v.find('['));
+      if (std::any_of(t.g.nodes.begin(), t.g.nodes.end(),
+                      [&](const node& n) { return n.op->name == op || (op == "elementwise" && n.op->kind == op_kind::elementwise); }))
+        mine.insert(v);
+    }
+    return mine;
   }
 
   static bool same_bits(const tensor_place& a, const std::byte* in_a, const tensor_place& b, const std::byte* in_b) {
@@ -172,6 +192,8 @@ class batch_runner {
   result<void> run_plain(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, planned_batch& b,
                          const std::vector<std::vector<array>>& numbers, std::vector<std::byte>& first, std::vector<outcome>& out) {
     for (const auto& s : b.plan.steps) {
+      if (s.kernel >= 0)
+        batch_variants_.insert(std::string(s.op->name) + "[" + std::string(facts_.kernels[std::size_t(s.kernel)].set) + "]");
       reached_.insert(s.op->name);
       for (int k = 0; k < s.body_size; ++k) reached_.insert(b.plan.micros[std::size_t(s.body + k)].op->name);
     }
@@ -209,12 +231,17 @@ class batch_runner {
     ++counters_.batches;
     counters_.dispatched += std::int64_t(chosen.size());
     counters_.submissions += (*loaded)->submissions();
+    if (!(*loaded)->tiers().empty()) batch_variants_.clear();  // the backend knows better than the plan
     count_launches(**loaded);
+    for (const std::string& v : batch_variants_) variants_.try_emplace(v);
     return {};
   }
   void count_launches(const loaded_batch& b) {
     for (const step_tier& t : b.tiers()) {
       const std::string set(t.set), shader(t.shader);
+      const std::string variant = (t.op.empty() ? shader : std::string(t.op)) + "[" + set + ":" + shader + "]";
+      batch_variants_.insert(variant);
+      if (t.digest != 0) variants_[variant] = hex_text(t.digest).view();
       tiers_.insert(set + ":" + shader + (t.reason.empty() ? "" : ", not a better set: " + std::string(t.reason)));
       if (t.launch == 0) continue;
       launch_tally& l = launches_[set + ":" + (t.op.empty() ? shader : std::string(t.op))];
@@ -260,6 +287,7 @@ class batch_runner {
           blame(out[chosen[n]], "gives other bits at another place, in another order of cases, with other threads or workgroups, or fused",
                 "look for reads past an operand's end, for sums whose order depends on threads, and for contraction");
     count_launches(**loaded);
+    for (const std::string& v : batch_variants_) variants_.try_emplace(v);
     return {};
   }
 

@@ -46,7 +46,7 @@ class manifest_runner : private case_judge {
       const manifest_case& m = cases_[k];
       results_[k].id = m.id;
       if (!m.unsupported.empty()) {
-        results_[k].is = {verdict::unsupported, m.unsupported, "", {}, false};
+        results_[k].is = unsupported_because(m.unsupported);
         continue;
       }
       test_case c = m.forward;
@@ -54,14 +54,14 @@ class manifest_runner : private case_judge {
       if (auto r = add(batch, c); !r) return r.error();
       if (m.grads.empty()) continue;
       if (m.forward.of->gradient == nullptr) {
-        merge(results_[k], {verdict::unsupported, std::string(m.forward.of->name) + " has no gradient", "", {}, false});
+        merge(results_[k], unsupported_because(std::string(m.forward.of->name) + " has no gradient"));
         continue;
       }
       c.kind = case_kind::gradient;
       c.cotangents_of = std::int32_t(m.cotangents->size());
       if (auto r = prepare_cotangents(m, c); !r) {
         const bool broken = r.error().code == errc::invalid_model;
-        merge(results_[k], {broken ? verdict::failed : verdict::unsupported, r.error().what, r.error().fix, {}, false});
+        merge(results_[k], broken ? failed_because(r.error().what, r.error().fix) : unsupported_because(r.error().what, r.error().fix));
         continue;
       }
       if (auto r = add(batch, c); !r) return r.error();

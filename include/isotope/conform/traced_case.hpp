@@ -21,7 +21,8 @@ struct traced_case {
   std::vector<std::int32_t> out_is;   // which result of the op, or which operand's gradient, each is
   std::vector<shape> cotangent_dims;  // of the results that have one
   std::vector<dtype> cotangent_types;
-  bool refused = false;  // the op's own shape rule, or a side of the law, ended the trace, and not what the harness or a gradient rule records around it
+  bool refused =
+      false;  // the op's own shape rule, or a side of the law, ended the trace, and not what the harness or a gradient rule records around it
 };
 
 /// dims of an operand as they lie in memory.
