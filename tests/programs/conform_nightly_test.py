@@ -22,7 +22,7 @@ def counts_and_memory(folder, *flags):
 
 def test_a_million_random_cases_pass_in_the_memory_of_a_few(folder):
     few, little = counts_and_memory(folder, "--repeat", "2", "--seed", "20261123")
-    many, more = counts_and_memory(folder, "--repeat", "45", "--seed", "20261124")
+    many, more = counts_and_memory(folder, "--repeat", "50", "--seed", "20261124")
     print(f"{few} in {little} KiB, {many} in {more} KiB")
     for counts in (few, many):
         assert counts["passed"] == counts["cases"] and counts["failed"] == counts["skipped"] == counts["unsupported"] == 0, counts
