@@ -19,8 +19,10 @@ int merge(const command& c) {
   if (const std::string out = c.get("--out"); !out.empty()) {
     if (auto r = iso::io::write_file(out, text_of(*all)); support::failed(program, r, code)) return code;
   }
+  const auto covered = covers_its_ops(*all);
+  if (support::failed(program, covered, code)) return code;
   support::print(summary_line(all->counted) + "\n");
-  return all->counted.failed() == 0 ? support::success : support::runtime_failure;
+  return all->counted.failed() == 0 && *covered ? support::success : support::runtime_failure;
 }
 
 namespace {
@@ -60,11 +62,13 @@ int verify(const command& c) {
   for (const std::string& file : c.files) {
     auto one = conform::read_certificate(file);
     if (support::failed(program, one, code)) return code;
-    const bool current = one->registry == conform::hex_text(conform::registry_hash()).view();
+    const bool current = one->is_current();
+    const iso::result<bool> covered = current ? covers_its_ops(*one) : iso::result<bool>(true);
+    if (support::failed(program, covered, code)) return code;
     support::print(file + ": " + one->backend + " " + one->precision + " " + one->kernels + " on " + one->device + ", coverage " +
                    iso::io::number_text(float(coverage_of(one->counted, one->kernel_ops).least())) +
                    (current ? "" : ", of another registry of ops") + "; " + summary_line(one->counted) + "\n");
-    failures = failures || one->counted.failed() > 0 || !current;
+    failures = failures || one->counted.failed() > 0 || !current || !*covered;
     summary += (summary.empty() ? "[\n" : ",\n") + summary_of(*one);
   }
   if (const std::string out = c.get("--out"); !out.empty())

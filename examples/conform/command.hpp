@@ -92,7 +92,7 @@ inline std::string help_text() {
     left.resize(std::max<std::size_t>(left.size() + 1, 26), ' ');
     s += left + std::string(f.meaning) + "\n";
   }
-  return s + "\nexit codes: 0 all passed (what is unsupported is counted), 1 failures, 2 bad usage\n";
+  return s + "\nexit codes: 0 all passed (what is skipped or unsupported is counted), 1 failures or too little coverage, 2 bad usage\n";
 }
 
 /// @error unknown_key with a suggestion, missing_value

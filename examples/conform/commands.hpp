@@ -12,7 +12,8 @@ struct command;
 
 /// What the program was built for: main.cpp knows it.
 struct built_for {
-  std::string_view backend, precision, kernels, version;
+  std::string_view backend, precision, kernels, version, commit;
+  std::string_view compiler, type, cpu_arch;
 };
 
 int run(const command& c, const built_for& built);

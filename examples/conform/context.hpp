@@ -5,6 +5,7 @@
 #include "executors.hpp"
 
 #include "../support/environment.hpp"
+#include "../support/output.hpp"
 
 #include <isotope/conform/certificate.hpp>
 #include <isotope/conform/fingerprint.hpp>
@@ -129,6 +130,20 @@ inline iso::result<chosen> choose(const command& c, const built_for& built) {
   auto shard = choose_shard(c);
   if (!shard) return shard.error();
   return chosen{*std::move(target), *std::move(cases), *shard};
+}
+
+/// Whether enough cases of each op ran; a line for each of which there did not. A shard, and a device that is not there, are not judged.
+inline bool covers(const conform::certificate& c, std::span<const conform::spec* const> ops) {
+  if (c.shard.count > 1 || !c.has_device()) return true;
+  const auto lines = too_little(c.counted, ops);
+  for (const std::string& line : lines) support::print(line + "\n");
+  return lines.empty();
+}
+/// The same of a certificate that was read, whose ops are names. @error invalid_argument: an op that there is not
+inline iso::result<bool> covers_its_ops(const conform::certificate& c) {
+  auto ops = conform::choose_ops(c.ops);
+  if (!ops) return ops.error();
+  return covers(c, *ops);
 }
 
 inline std::string time_text() {

@@ -16,7 +16,7 @@ class fails_alone {
     auto o = runner_.run({&c, 1});
     if (!o) return false;
     last = (*o)[0];
-    return last.is == conform::verdict::failed && !last.reason.starts_with("the op refuses");
+    return last.is == conform::verdict::failed && !last.refused;
   }
   conform::outcome last;
 

@@ -15,7 +15,7 @@ namespace conform_program {
 
 int guarded_main(int argc, char** argv) {
   const iso::build& b = iso::build_info<iso::selected>;
-  const built_for built{b.backend, b.precision, b.kernels, b.version};
+  const built_for built{b.backend, b.precision, b.kernels, b.version, b.git_sha, b.compiler, b.build_type, b.cpu_arch};
   auto c = read_command({argv + 1, argv + argc});
   int code = support::success;
   if (c && c->has("--help")) return support::print(help_text()), support::success;

@@ -38,7 +38,7 @@ int replay(const command& given, const built_for& built) {
     const conform::outcome& seen = (*o)[0];
     support::print(file + ": " + std::string(name_of(seen.is)) +
                    (seen.reason.empty() ? "" : ": " + support::one_line(seen.reason) + ". Fix: " + seen.fix) + "\n");
-    failing = failing || seen.is == conform::verdict::failed;
+    failing = failing || seen.is != conform::verdict::passed;
   }
   return failing ? support::runtime_failure : support::success;
 }

@@ -1,9 +1,9 @@
 /// isotope-conform run.
 #include "failures.hpp"
+#include "watched_run.hpp"
 
 #include "../support/exit_code.hpp"
 #include "../support/output.hpp"
-#include "../support/watched_process.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -33,12 +33,10 @@ class told_progress final : public conform::progress_sink {
   const support::work_log* log_;
 };
 
-/// All cases of a shard as unsupported, for a device that is not there.
-class unsupported_cases final : public conform::case_visitor {
+/// All cases of a shard as skipped, for a device that is not there.
+class skipped_cases final : public conform::case_visitor {
  public:
-  unsupported_cases(const conform::shard_of& shard, std::string why) : shard_(shard) {
-    o_.is = conform::verdict::unsupported, o_.reason = std::move(why);
-  }
+  skipped_cases(const conform::shard_of& shard, std::string why) : shard_(shard), o_(conform::skipped_because(std::move(why))) {}
   bool visit(conform::test_case&& c) override {
     if (shard_.takes(c.id)) counted.count(c, o_);
     return true;
@@ -63,17 +61,12 @@ void print_failures(const conform::tally& t) {
     if (j) support::print("case " + std::to_string(id) + ": " + support::one_line(j->find("line")->text) + "\n");
   }
   for (const auto& [reason, n] : t.missing) support::print(std::to_string(n) + " unsupported: " + support::one_line(reason) + "\n");
+  for (const auto& [reason, n] : t.skips) support::print(std::to_string(n) + " skipped: " + support::one_line(reason) + "\n");
 }
 /// What a device that is not there leaves out, as loud as a pass.
 void print_skip(const conform::certificate& c) {
   support::print("SKIPPED: " + c.device_kind + ". With ISOTOPE_REQUIRE_GPU=1 or --require-device this is a failure\n");
 }
-
-/// How a run runs, which decides nothing of what comes of it.
-struct run_manner {
-  std::int64_t jobs = 1;  // batches beside each other
-  const support::work_log* log = nullptr;
-};
 
 iso::result<conform::certificate> run_shard(const command& c, conform::certificate cert, conform::run_options o,
                                             const target_choice& target, const run_manner& how) {
@@ -82,7 +75,7 @@ iso::result<conform::certificate> run_shard(const command& c, conform::certifica
   auto device = open_target(target);
   if (!device) {
     if (!device_is_missing(device.error()) || *required) return device.error();
-    unsupported_cases none(o.shard, "no device");
+    skipped_cases none(o.shard, "no device");
     for_each_case(o.cases, none);
     cert.counted = std::move(none.counted);
     cert.device = "none";
@@ -130,54 +123,22 @@ struct run_job {
   const conform::certificate& cert;
   const target_choice& target;
 
-  static constexpr int device_gone = 75;  // exit code to the process that watches: the op that ran last took the device with it
-
   int run(conform::run_options o, const run_manner& how) const {
     int code = support::success;
+    const auto ops = o.cases.ops;
     auto done = run_shard(c, cert, std::move(o), target, how);
     const bool gone = !done && (done.error().code == iso::errc::timeout || done.error().code == iso::errc::device_lost);
     if (support::failed(program, done, code)) return gone && how.log != nullptr ? device_gone : code;
     if (const std::string out = c.get("--out"); !out.empty())
       if (auto r = iso::io::write_file(out, text_of(*done)); support::failed(program, r, code)) return code;
-    if (done->device == "none") print_skip(*done);
+    if (!done->has_device()) print_skip(*done);
     print_failures(done->counted);
     if (const std::string line = regression_line(done->counted); !line.empty()) support::print(line + "\n");
+    const bool covered = covers(*done, ops);
     support::print(summary_line(done->counted) + "\n");
-    return done->counted.failed() == 0 ? support::success : support::runtime_failure;
+    return done->counted.failed() == 0 && covered ? support::success : support::runtime_failure;
   }
 };
-
-/// The run in a process of its own. Where an op does not end, or takes the process or the device with it, the next process counts it as failed and
-/// goes on: from the checkpoint, where there is one. Of batches beside each other nobody knows which it was: from then on they run one by one.
-int watched(const run_job& job, conform::run_options o, std::int64_t jobs, std::int64_t seconds) {
-  o.one_op = true;
-  std::string together;  // what happened to batches beside each other
-  for (;;) {
-    auto end = support::run_watched(double(seconds), [&](const support::work_log& log) { return job.run(o, {jobs, &log}); });
-    int code = support::success;
-    if (support::failed(program, end, code)) return code;
-    using how = support::watched_end::kind;
-    const bool gone = end->how == how::exited && end->code == run_job::device_gone;
-    if (end->how == how::exited && !gone) {
-      if (together.empty() || end->code != support::success) return end->code;
-      return support::report(program, iso::fail(iso::errc::timeout, "a run with --jobs " + together + "; one by one all cases pass",
-                                                "--jobs", "look for what two openings of one device share"));
-    }
-    const std::string why = end->how == how::hung ? "does not end within " + std::to_string(seconds) + " seconds"
-                            : gone                ? "loses the device"
-                                                  : "ends the process with signal " + std::to_string(end->code);
-    if (end->work.empty() || o.endless.contains(end->work))
-      return support::report(program, iso::fail(iso::errc::timeout, "a run that " + why, end->work.empty() ? "device" : end->work,
-                                                "run it with --budget 0 under a debugger"));
-    o.resume = !o.checkpoint_file.empty();
-    if (jobs > 1) {
-      together = std::to_string(std::exchange(jobs, 1)) + " " + why;
-      continue;
-    }
-    together.clear();
-    o.endless[end->work] = "its op " + why;
-  }
-}
 
 }  // namespace
 
@@ -211,6 +172,8 @@ int run(const command& c, const built_for& built) {
 
   conform::certificate cert;
   cert.tool = built.version;
+  cert.commit = built.commit;
+  cert.build = std::string(built.compiler) + ", " + std::string(built.type) + ", " + std::string(built.cpu_arch);
   cert.time = time_text();
   cert.backend = asked->target.backend;
   cert.precision = asked->target.precision;

@@ -5,7 +5,7 @@
 
 template <> struct isotope::conform::op_spec<isotope::op::argmax> : isotope::conform::spec_basis {
   static constexpr std::array inputs{operand_role{"x"}};
-  static constexpr std::array outputs{result_role{"index", holds::integers, comparison::ulp}};
+  static constexpr std::array outputs{result_role{"index", holds::integers, comparison::scaled}};
   static void reference(const call&, std::span<answer>) {}
   static void cases(case_sink&) {}
 };

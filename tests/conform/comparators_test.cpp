@@ -68,11 +68,11 @@ struct broken {
 };
 constexpr auto e_f32 = [] { return exact(); };
 constexpr auto e_bf16 = [] { return exact(dtype::bf16); };
-constexpr auto ulp_4 = [] { return numbers(dtype::f32, comparison::ulp, 4); };
+constexpr auto ulp_4 = [] { return numbers(dtype::f32, comparison::scaled, 4); };
 constexpr auto scaled = [] { return numbers(dtype::f32, comparison::scaled, 20); };
 constexpr auto rounded_once = [] { return numbers(dtype::bf16, comparison::scaled); };
 constexpr auto flushing = [] {
-  sample s = numbers(dtype::f32, comparison::ulp);
+  sample s = numbers(dtype::f32, comparison::scaled);
   s.on.gpu = true;
   s.flushed = s.e;
   s.e.value[2] = s[2] = 0x1p-100;

@@ -1,5 +1,5 @@
 #pragma once
-/// An op of the tests' own with its specification, the only one of the registry here, and a device that runs it, well or with a planted mistake.
+/// Two ops of the tests' own with their specifications, all that the registry here holds, and a device that runs them, well or with a planted mistake.
 #include <isotope/conform/batch_runner.hpp>
 #include <isotope/conform/enumerate.hpp>
 #include <isotope/conform/run.hpp>
@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -15,6 +17,9 @@
 namespace toy {
 struct twice : isotope::op::unary_elementwise {
   static constexpr std::string_view name = "twice";
+};
+struct doubled : isotope::op::unary_elementwise {
+  static constexpr std::string_view name = "doubled";
 };
 }  // namespace toy
 
@@ -25,8 +30,14 @@ template <> struct op_spec<toy::twice> : unary_spec<op_spec<toy::twice>> {
   static constexpr numeric_policy policy{};
   static double f(double x) { return 2 * x; }
 };
+template <> struct op_spec<toy::doubled> : unary_spec<op_spec<toy::doubled>> {
+  static constexpr std::array boundary{0.0, -0.0, 3.0, nan};
+  static constexpr numeric_policy policy{};
+  static constexpr track on = track::strict;
+  static double f(double x) { return 2 * x; }
+};
 std::span<const spec> every_spec() {
-  static constexpr std::array all{spec_of<toy::twice>()};
+  static constexpr std::array all{spec_of<toy::doubled>(), spec_of<toy::twice>()};
   return all;
 }
 std::span<const gradient_kernel_names> every_gradient_kernel() { return {}; }
@@ -47,10 +58,12 @@ enum class mistake {
   second_run,
   by_position,
   reads_past_the_end,
-  reads_leftovers
+  reads_leftovers,
+  doubled_hangs
 };
 
 inline constexpr iso::kernel_info kernels[] = {{.op = &iso::info<twice>, .set = "reference"},
+                                               {.op = &iso::info<doubled>, .set = "reference"},
                                                {.op = &iso::info<iso::op::elementwise>, .set = "reference"},
                                                {.op = &iso::info<iso::op::copy>, .set = "reference"},
                                                {.op = &iso::info<iso::op::fill>, .set = "reference"},
@@ -71,8 +84,11 @@ class loaded final : public conform::loaded_batch {
   iso::result<void> run(const iso::step_scalars&) override {
     ++runs_;
     for (const iso::step& s : plan_.steps)
-      if (s.op == &iso::info<iso::op::elementwise>)
+      if (s.op == &iso::info<iso::op::elementwise>) {
+        if (mistake_ == mistake::doubled_hangs && plan_.micros[std::size_t(s.body)].op == &iso::info<doubled>)
+          for (;;) ::pause();
         element_wise(plan_.operands[std::size_t(s.operands)], plan_.operands[std::size_t(s.operands) + 1]);
+      }
     return {};
   }
   std::int64_t submissions() const override { return runs_; }
@@ -98,7 +114,8 @@ class loaded final : public conform::loaded_batch {
     }
     if (n == 0) return;
     switch (mistake_) {
-      case mistake::none: break;
+      case mistake::none:
+      case mistake::doubled_hangs: break;
       case mistake::wrong_element: to[n - 1] = std::nextafter(to[n - 1], 1e30f); break;
       case mistake::not_a_number: to[n - 1] = std::nanf(""); break;
       case mistake::past_the_end: to[n] = 1; break;
@@ -121,11 +138,18 @@ class toy_device final : public conform::executor {
   iso::result<std::unique_ptr<conform::loaded_batch>> load(iso::dynamic_plan plan, bool) override {
     if (loads == loads_before_loss_) return iso::fail(iso::errc::device_lost, "gone", "toy");
     ++loads;
+    loaded_elems.push_back(elems_of(plan));
     return std::unique_ptr<conform::loaded_batch>(std::make_unique<loaded>(std::move(plan), mistake_));
   }
   int loads = 0;
+  std::vector<std::int64_t> loaded_elems;  // of the result of each plan's first element-wise step, in the order of the loads
 
  private:
+  static std::int64_t elems_of(const iso::dynamic_plan& plan) {
+    for (const iso::step& s : plan.steps)
+      if (s.op == &iso::info<iso::op::elementwise>) return plan.operands[std::size_t(s.operands) + 1].dims.count();
+    return -1;
+  }
   mistake mistake_;
   int loads_before_loss_;
 };

@@ -1,7 +1,8 @@
 /// Work in a process of its own: how it ends is told, and one that does not end is ended.
 #include "toy.hpp"
 
-#include "../../examples/support/watched_process.hpp"
+#include "../../examples/conform/watched_run.hpp"
+#include "../io/scratch_folder.hpp"
 
 #include <unistd.h>
 
@@ -45,6 +46,50 @@ TEST(conform_watched, a_crash_is_told_by_its_signal) {
   EXPECT_EQ(end.how, how::crashed);
   EXPECT_EQ(end.code, SIGKILL);
   EXPECT_EQ(end.work, "wild");
+}
+
+/// Runs both ops on a device whose kernel of `doubled` waits for ever, and leaves its tally in a file.
+struct hanging_job {
+  std::string file;
+  toy::mistake m = toy::mistake::doubled_hangs;
+  int run(conform::run_options o, const conform_program::run_manner& manner) const {
+    struct told final : conform::progress_sink {
+      const support::work_log* log;
+      explicit told(const support::work_log* l) : log(l) {}
+      void at(const conform::progress&) override {}
+      void begins(std::string_view op) override { log->begins(op); }
+    } heard(manner.log);
+    toy::toy_device d(m);
+    auto t = conform::conformance_run(d, std::move(o), heard).run();
+    if (!t || !iso::io::write_file(file, json_of(*t))) return 2;
+    return t->failed() == 0 ? 0 : 1;
+  }
+};
+conform::tally tally_in(const std::string& path) {
+  conform::tally t;
+  auto file = iso::io::read_file(path);
+  auto j = file ? iso::io::parse_json(file->text(), path) : iso::result<iso::io::json>(file.error());
+  EXPECT_TRUE(j.ok() && conform::read_tally(&*j, t));
+  return t;
+}
+TEST(conform_watched, a_kernel_that_hangs_is_ended_and_fails_and_the_other_ops_go_on) {
+  iso::scratch_folder folder;
+  for (const bool saved : {false, true}) {
+    conform::run_options o;
+    o.cases = {{conform::find_spec("doubled"), conform::find_spec("twice")}, iso::dtype::f32, conform::strength::fast, 1, 1};
+    o.batch = 4;
+    conform::run_options sound = o;
+    if (saved) o.checkpoint_file = folder.at("checkpoint");
+    const hanging_job job{folder.at("tally")};
+    EXPECT_EQ(conform_program::watched(job, o, 1, 5), 1);
+    const conform::tally t = tally_in(job.file);
+    EXPECT_GT(t.ops.at("doubled").failed, 0);
+    EXPECT_EQ(t.ops.at("doubled").failed, t.ops.at("doubled").cases());
+    EXPECT_NE(t.failures.begin()->second.find("its op does not end within 5 seconds"), std::string::npos) << t.failures.begin()->second;
+    EXPECT_GT(t.ops.at("twice").passed, 0);
+    EXPECT_EQ(t.ops.at("twice").passed, t.ops.at("twice").cases());
+    EXPECT_EQ(conform_program::watched(hanging_job{folder.at("sound"), toy::mistake::none}, sound, 1, 60), 0) << "without the mistake";
+  }
 }
 
 TEST(conform_run, cases_of_an_op_that_does_not_end_fail_without_running) {

@@ -1,9 +1,11 @@
 """isotope-conform: runs, shards, resumes, replays, and judges cases made elsewhere."""
 
+import hashlib
 import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 
@@ -38,14 +40,14 @@ def certificate(folder, name):
 def test_every_kernel_set_passes_the_fast_cases(folder):
     for kernels in ("reference", "portable", "native"):
         run = folder.run("conform", "run", *FAST, "--kernels", kernels).succeeded()
-        assert last_line(run).endswith(" 0 failed, 0 unsupported"), run.out
+        assert last_line(run).endswith(" 0 failed, 0 skipped, 0 unsupported"), run.out
         assert int(last_line(run).split()[0]) >= 1000, run.out
 
 
 def passes_the_fast_cases(folder, kernels):
     """On the backend and in the precision of the build."""
     run = folder.run("conform", "run", "--strength", "fast", "--kernels", kernels).succeeded()
-    assert last_line(run).endswith(" 0 failed, 0 unsupported"), run.out
+    assert last_line(run).endswith(" 0 failed, 0 skipped, 0 unsupported"), run.out
     assert int(last_line(run).split()[0]) >= 2000, run.out
 
 
@@ -72,7 +74,7 @@ def test_a_sweep_of_launch_sizes_covers_them_all(folder):
     sweep = ["run", "--strength", "fast", "--launch-size"]
     for kernels, ops in (("portable", "add,adamw,copy,layer_norm,softmax"), ("reference", "add,adamw")):
         run = folder.run("conform", *sweep, "sweep", "--kernels", kernels, "--ops", ops, "--out", "sweep.json").succeeded()
-        assert last_line(run).endswith(" 0 failed, 0 unsupported"), run.out
+        assert last_line(run).endswith(" 0 failed, 0 skipped, 0 unsupported"), run.out
         swept = certificate(folder, "sweep.json")
         assert swept["launch_size"] == "sweep" and swept["coverage"]["launches"] == 1
         adamw = swept["tally"]["launches"][f"{kernels}:adamw"]
@@ -228,9 +230,9 @@ def test_a_device_that_is_not_there_is_a_loud_skip_or_a_failure(folder):
     run = folder.run("conform", "run", "--strength", "fast", "--out", "c.json", env=none).succeeded()
     assert run.out.startswith("SKIPPED: "), run.out
     cases = int(last_line(run).split()[0])
-    assert last_line(run) == f"{cases} cases, 0 passed, 0 failed, {cases} unsupported"
+    assert last_line(run) == f"{cases} cases, 0 passed, 0 failed, {cases} skipped, 0 unsupported"
     c = certificate(folder, "c.json")
-    assert c["device"]["name"] == "none" and c["counts"]["unsupported"] == cases and c["coverage"]["least"] == 0
+    assert c["device"]["name"] == "none" and c["counts"]["skipped"] == cases and c["tally"]["skipped"] == {"no device": cases} and c["coverage"]["least"] == 0
     for value in ("1", "true"):
         folder.run("conform", "run", "--strength", "fast", env=none | {"ISOTOPE_REQUIRE_GPU": value}).refused(1, "isotope-conform")
     for value in ("0", "false"):
@@ -333,6 +335,33 @@ def test_a_case_that_makes_no_sense_is_refused_with_its_reason_and_the_others_ru
             assert result["status"] == "unsupported" and reason in result["reason"], (op, attrs, result)
 
 
+# Values that an attribute cannot have, and what the reason must say.
+MISFITS = [("reshape", {"shape": [2**63 - 1, 2]}, "takes no 'shape' of [9223372036854775807,2]"), ("reshape", {"shape": [-2, -2]}, "takes no 'shape' of [-2,-2]"),
+           ("reshape", {"shape": [-1, -1]}, "one of them may be -1"), ("reshape", {"shape": [2**64, 1]}, "takes no 'shape' of [18446744073709551616,1]"),
+           ("reshape", {"shape": [1] * 7}, "at most 6 sizes"), ("reshape", {"shape": 4}, "takes no 'shape' of 4"), ("reshape", {"shape": None}, "takes no 'shape' of null"),
+           ("expand", {"shape": [1.5]}, "takes no 'shape' of [1.5]"), ("fill", {"shape": [2**31 + 1]}, "takes no 'shape'"), ("scale", {"k": []}, "takes no 'k' of []"),
+           ("scale", {"k": "many"}, "takes no 'k' of \"many\""), ("softmax", {"axis": 2**63}, "a whole number of 64 bits"), ("softmax", {"axis": "last"}, "takes no 'axis'"),
+           ("softmax", {"axis": 6}, "axis"), ("sum", {"keep": 1}, "true or false"), ("sum", {"axes": [0] * 7}, "at most 6 axes"), ("sum", {"axes": [2**63 - 1]}, "an axis is outside"),
+           ("cast", {"to": 7}, "the name of a format"), ("cast", {"to": "f8"}, "takes no 'to' of \"f8\""), ("permute", {"order": {}}, "takes no 'order' of {}"),
+           ("permute", {"order": ["x" * 100]}, "xxx..."), ("dropout", {"seed": -1}, "takes no 'seed' of -1"), ("dropout", {"counter": 1e19}, "takes no 'counter'"),
+           ("narrow", {"first": 0.5, "length": 1}, "takes no 'first' of 0.5")]
+
+
+def test_an_attribute_that_cannot_be_refuses_its_one_case_and_the_others_run(folder):
+    conform_cases.save(folder.path / "t.safetensors", {"x": conform_cases.Tensor((4,), [0.0] * 4), "y": conform_cases.Tensor((4,), [1.0] * 4)})
+    good = {"op": "exp", "inputs": [{"tensor": "x"}], "outputs": [{"tensor": "y"}], "file": "t.safetensors"}
+    wrong = {"op": "exp", "inputs": [{"tensor": "x"}], "outputs": [{"tensor": "x"}], "file": "t.safetensors"}
+    bad = [{"op": op, "attrs": attrs, "inputs": [{"tensor": "x"}] if op != "fill" else [], "outputs": [1], "file": "t.safetensors"} for op, attrs, _ in MISFITS]
+    cases = [good, *bad, wrong, good]
+    folder.write("m.jsonl", "".join(json.dumps(case | {"id": str(n)}) + "\n" for n, case in enumerate(cases)))
+    run = folder.run("conform", "run-file", *CPU, "--precision", "f32", "--manifest", "m.jsonl", "--tensors", ".", "--out", "r.jsonl")
+    assert run.code == 1 and last_line(run) == f"{len(cases)} cases, 2 passed, 1 failed, {len(bad)} unsupported", (run.code, run.out, run.err)
+    results = [json.loads(line) for line in folder.read("r.jsonl").splitlines()]
+    assert [results[k]["status"] for k in (0, -2, -1)] == ["pass", "fail", "pass"], results
+    for result, (op, attrs, reason) in zip(results[1:], MISFITS):
+        assert result["status"] == "unsupported" and op in result["reason"] and reason in result["reason"], (op, attrs, result)
+
+
 def test_malformed_manifests_and_tensors_are_one_line(folder):
     conform_cases.save(folder.path / "t.safetensors", {"a": conform_cases.Tensor((2,), [1.0, 2.0])})
     good = {"id": "x", "op": "exp", "inputs": [{"tensor": "a"}], "outputs": [{"tensor": "a"}], "file": "t.safetensors"}
@@ -340,7 +369,7 @@ def test_malformed_manifests_and_tensors_are_one_line(folder):
     for change, parts in [({"id": 3}, ["'id'"]), ({"op": None}, ["'op'"]), ({"inputs": 1}, ["'inputs'"]), ({"outputs": []}, ["'outputs'"]),
                           ({"inputs": [{"tensor": "b"}]}, ["no tensor 'b'"]), ({"inputs": ["a"]}, ["neither"]), ({"file": "../t.safetensors"}, ["below"]),
                           ({"file": "none.safetensors"}, ["none.safetensors"]), ({"file": "half.safetensors"}, ["half.safetensors"]),
-                          ({"rtol": -1}, ["'rtol'"]), ({"op": "scale", "attrs": {"k": []}}, ["'k'", "number"]), ({"attrs": 1}, ["'attrs'"]),
+                          ({"rtol": -1}, ["'rtol'"]), ({"attrs": 1}, ["'attrs'"]),
                           ({"grads": [{"input": 0, "tensor": "a"}]}, ["'cotangents'"]),
                           ({"cotangents": [{"tensor": "a"}], "grads": [{"input": 4, "tensor": "a"}]}, ["names no input"])]:
         folder.write("m.jsonl", json.dumps(good | change) + "\n")
@@ -366,6 +395,73 @@ def test_a_capsule_replays_one_case(folder):
     record["case"]["version"] = 7
     folder.write("c.json", json.dumps(record))
     folder.run("conform", "replay", "c.json").refused(2, "version")
+
+
+def test_a_replay_exits_with_1_until_what_it_holds_is_fixed(folder):
+    record = capsule()
+    record["case"]["kind"] = "refusal"  # operands that fit, of which the case says that they do not: nothing refuses them
+    del record["case"]["given"]
+    folder.write("c.json", json.dumps(record))
+    run = folder.run("conform", "replay", "c.json")
+    assert run.code == 1 and "c.json: fail: operands that do not fit were accepted. Fix: " in run.out, (run.code, run.out, run.err)
+    folder.write("sound.json", json.dumps(capsule()))
+    assert folder.run("conform", "replay", "sound.json", "c.json").code == 1 and folder.run("conform", "replay", "c.json", "sound.json").code == 1
+    record["case"]["in"][0]["dtype"] = "i32"  # now they do not fit
+    folder.write("c.json", json.dumps(record))
+    assert "c.json: pass" in folder.run("conform", "replay", "c.json").succeeded().out
+
+
+def test_the_corpus_of_regressions_is_replayed_first_and_none_of_them_fails(folder):
+    corpus = pathlib.Path(__file__).resolve().parents[1] / "conform" / "regressions"
+    files = sorted(corpus.rglob("*.json"))
+    assert len(files) >= 7
+    for file in files:  # named by its contents, so that a file is never changed
+        text = file.read_bytes()
+        assert file.stem == hashlib.sha256(text[:-1]).hexdigest() and text[-1:] == b"\n", file
+        case = json.loads(text)
+        assert file.parts[-3:-1] == (case["op"], f"v{case['version']}"), file
+    ops = ",".join(sorted({json.loads(file.read_bytes())["op"] for file in files}))
+    shutil.copytree(corpus, folder.path / "corpus")
+    for kernels in ("reference", "portable", "native"):
+        run = folder.run("conform", "run", *FAST, "--precision", "f32", "--kernels", kernels, "--ops", ops, "--regressions", "corpus", "--out", "c.json").succeeded()
+        assert f"{len(files)} known failures replayed, 0 of them fail" in run.out, run.out
+        verdicts = certificate(folder, "c.json")["tally"]["regressions"]
+        assert set(verdicts) == {file.stem for file in files} and set(verdicts.values()) == {"pass"}, verdicts
+    assert sorted(p.name for p in (folder.path / "corpus").rglob("*.json")) == sorted(p.name for p in files), "nothing was added"
+
+
+def test_what_is_left_out_is_counted_and_too_little_coverage_fails(folder):
+    whole = folder.run("conform", "run", *FAST, "--ops", "exp,log", "--out", "whole.json").succeeded()
+    cases = int(last_line(whole).split()[0])
+    skipped = sum(certificate(folder, "whole.json")["tally"]["ops"]["exp"][kind] for kind in ("forward", "gradient", "law", "refusal")) - 9
+    run = folder.run("conform", "run", *FAST, "--ops", "exp,log", "--skip", skipped, "--out", "c.json")
+    assert run.code == 1 and f"{skipped} skipped: its number is below {skipped}" in run.out, (run.code, run.out)
+    assert "too little coverage: 9 cases of exp ran, its specification asks for 10" in run.out and "of log" not in run.out, run.out
+    assert last_line(run) == f"{cases} cases, {cases - skipped} passed, 0 failed, {skipped} skipped, 0 unsupported"
+    c = certificate(folder, "c.json")
+    assert c["counts"] == {"cases": cases, "failed": 0, "passed": cases - skipped, "skipped": skipped, "unsupported": 0} and c["coverage"]["runs"] < 1, c["counts"]
+    assert c["tally"]["skipped"] == {f"its number is below {skipped}": skipped}
+    folder.run("conform", "run", *FAST, "--ops", "exp,log", "--skip", skipped - 1).succeeded()
+    assert folder.run("conform", "verify", "c.json").code == 1
+    folder.run("conform", "verify", "whole.json").succeeded()
+    # Half of few cases is less than what the whole must have, and no failure: the parts are judged together.
+    for n in "01":
+        folder.run("conform", "run", *FAST, "--ops", "accumulate", "--shard", f"{n}/2", "--out", f"{n}.json").succeeded()
+        assert certificate(folder, f"{n}.json")["counts"]["cases"] < 10
+    folder.run("conform", "merge", "0.json", "1.json", "--out", "all.json").succeeded()
+
+
+def test_a_certificate_says_what_it_was_built_of_and_which_variants_ran(folder):
+    folder.run("conform", "run", *FAST, "--ops", "exp,matmul", "--kernels", "native", "--out", "a.json").succeeded()
+    c = certificate(folder, "a.json")
+    version = folder.run("conform", "--version").succeeded().out
+    assert re.search(r"^commit +(\S+)", version, re.M).group(1) == c["commit"]
+    for row in ("compiler", "build type", "cpu arch"):
+        assert re.search(rf"^{row} +(.+)$", version, re.M).group(1).strip() in c["build"], (row, c["build"])
+    assert c["format"] == 2 and c["kernels_digest"] == "", "kernels of a processor are told by commit and build"
+    variants = c["tally"]["variants"]
+    assert "matmul[native]" in variants and any(v.startswith("elementwise[") for v in variants), variants
+    assert c["tracks"]["approximate"]["ops"] == 2 and c["tracks"]["approximate"]["passed"] == c["counts"]["passed"], c["tracks"]
 
 
 def test_known_failures_are_replayed_in_every_shard(folder):

@@ -55,7 +55,30 @@ inline void set_standard(const attribute_field& f, int rank, test_case& c) {
     default: break;
   }
 }
-/// False where the value has another form than the attribute.
+/// What a value has to look like.
+constexpr std::string_view form_of(attribute_kind k) {
+  switch (k) {
+    case attribute_kind::integer:
+    case attribute_kind::axis: return "a whole number of 64 bits";
+    case attribute_kind::number: return "a number, or \"inf\", \"-inf\", \"nan\"";
+    case attribute_kind::flag: return "true or false";
+    case attribute_kind::axes: return "at most 6 axes, or null for all of them";
+    case attribute_kind::extents: return "at most 6 sizes from 0 to 2^31; one of them may be -1, for what remains";
+    case attribute_kind::order: return "a list of at most 6 axes";
+    case attribute_kind::format: return "the name of a format";
+    case attribute_kind::format_or_none: return "the name of a format, or null";
+    case attribute_kind::scalar: return "a number from 0 to 2^63";
+  }
+  return "another value";
+}
+/// A value as it was written, shortened to what a line can hold.
+inline std::string shown(const io::json& j) {
+  constexpr std::size_t most = 80;
+  const std::string text = canonical(j);
+  return text.size() <= most ? text : text.substr(0, most) + "...";
+}
+
+/// False where the attribute cannot have the value.
 inline bool set_given(const attribute_field& f, const io::json& j, test_case& c) {
   const int rank = c.in.empty() ? 0 : c.in[0].dims.rank;
   auto& i = c.attr.i[f.slot % c.attr.i.size()];
@@ -80,7 +103,7 @@ inline bool set_given(const attribute_field& f, const io::json& j, test_case& c)
       }
       return true;
     case attribute_kind::extents: {
-      if (j.is != io::json::kind::array || !wholes(j, list)) return false;
+      if (j.is != io::json::kind::array || !wholes(j, list) || std::count(list.begin(), list.end(), -1) > 1) return false;
       std::int64_t known = 1;
       for (const auto n : list)
         known *= n >= 0 && n <= (std::int64_t(1) << 31) && known <= (std::int64_t(1) << 31) ? std::max<std::int64_t>(n, 1) : 1;
@@ -116,7 +139,7 @@ inline bool set_given(const attribute_field& f, const io::json& j, test_case& c)
 }  // namespace attribute_detail
 
 /// Fills attributes and scalars of c, whose operands are known, from an object; what is not named takes its default.
-/// @error unknown_key, missing_value: the op has no such attribute, or needs one; bad_format: the value has another form
+/// @error unknown_key, missing_value: the op has no such attribute, or needs one; bad_format: the attribute cannot have such a value
 inline result<void> read_attributes(const io::json* given, test_case& c) {
   using namespace attribute_detail;
   const int rank = c.in.empty() ? 0 : c.in[0].dims.rank;
@@ -128,8 +151,8 @@ inline result<void> read_attributes(const io::json* given, test_case& c) {
     if (j == nullptr && f.required)
       return fail(errc::missing_value, "needs the attribute '" + std::string(f.name) + "'", std::string(c.of->name), "add it");
     if (j != nullptr && !set_given(f, *j, c))
-      return fail(errc::bad_format, "'" + std::string(f.name) + "' is no " + std::string(name_of(f.kind)), std::string(c.of->name),
-                  "isotope-conform plan --json lists the attributes");
+      return fail(errc::bad_format, "takes no '" + std::string(f.name) + "' of " + shown(*j), std::string(c.of->name),
+                  "give " + std::string(form_of(f.kind)));
   }
   if (given != nullptr)
     for (const auto& m : given->members)

@@ -45,7 +45,8 @@ class batch_planner {
  public:
   batch_planner(const target_facts& on, perturbation how) : on_(on), how_(how) { g_.program = on.program; }
 
-  /// @error invalid_model (a missing kernel), over_budget (a tensor too large for the backend)
+  /// @error missing_feature (a kernel that the backend does not have) and over_budget (a tensor too large for it): what a backend declares of itself;
+  /// invalid_model: the plan is broken
   result<planned_batch> plan(std::span<const traced_case> cases) {
     for (const value_kind k : {value_kind::input, value_kind::output}) {
       const auto v = guard(k);
@@ -64,7 +65,7 @@ class batch_planner {
     b.plan = freeze(g_, l);
     const auto text = [](const message& m) { return std::string(m.view()); };
     if (!b.plan.error.empty()) return fail(errc::invalid_model, text(b.plan.error));
-    if (auto m = missing_kernel(b.plan, on_.backend, on_.kernels, on_.all_kernels); !m.empty()) return fail(errc::invalid_model, text(m));
+    if (auto m = missing_kernel(b.plan, on_.backend, on_.kernels, on_.all_kernels); !m.empty()) return fail(errc::missing_feature, text(m));
     if (auto m = over_tensor_limit(b.plan, on_.backend, on_.tensor_bytes); !m.empty()) return fail(errc::over_budget, text(m));
     const auto place = [&](std::int32_t v) {
       const value& x = g_.values[std::size_t(v)];
@@ -115,11 +116,15 @@ class batch_planner {
     for (const micro& m : one.micros) g_.micros.push_back(m);
     return id;
   }
-  /// Work for the queue: a product whose result is an output like a guard that may change.
+  /// Work for the queue: a product whose result is an output like a guard that may change; none on a backend that has no room or no kernel for it.
   void load() {
+    constexpr shape wide{96, 96};
+    if (on_.tensor_bytes > 0 && wide.count() * size_of(on_.program) > on_.tensor_bytes) return;
+    for (const op_info* op : {&info<op::fill>, &info<op::matmul>})
+      if (find_kernel(on_.kernels, op, on_.program) < 0) return;
     tape t(on_.program);
     t.kernels = on_.kernels;
-    const auto a = fill(t, shape{96, 96}, on_.program, 0.5);
+    const auto a = fill(t, wide, on_.program, 0.5);
     const auto y = matmul(a, a);
     if (!t.ok()) return;
     t.g.values[std::size_t(y.id)].kind = value_kind::output;

@@ -64,6 +64,8 @@ class batch_runner {
   /// Kernel sets and shaders that ran, by op: reasons for falling through among them.
   const std::set<std::string>& tiers() const { return tiers_; }
   const std::map<std::string, launch_tally>& launches() const { return launches_; }
+  /// Variants of kernels that ran, op[kernel set] or op[kernel set:shader], each with a digest of the shader; empty: there is none.
+  const std::map<std::string, std::string>& variants() const { return variants_; }
 
  private:
   executor& on_;
@@ -73,7 +75,10 @@ class batch_runner {
   std::set<std::string_view> reached_;
   std::set<std::string> tiers_;
   std::map<std::string, launch_tally> launches_;
+  std::map<std::string, std::string> variants_;
+  std::set<std::string> batch_variants_;  // of the batch that ran last
   std::vector<traced_case> traced_;
+  bool declared_ = false;  // the last plan ended at a limit that the backend declares
 
   /// Judges what needs no device. True where the case is to run.
   static bool before_dispatch(const test_case& c, const traced_case& t, outcome& o) {
@@ -85,7 +90,9 @@ class batch_runner {
       return false;
     }
     if (!error.empty()) {
-      o = failed_because("the op refuses its operands: " + error, "correct the case or the shape rule");
+      o = t.refused ? failed_because("the op refuses its operands: " + error, "correct the case or the shape rule")
+                    : failed_because("its trace ends: " + error, "correct the gradient rule, or what replaces the op");
+      o.refused = t.refused;
       return false;
     }
     std::int64_t bytes = 0;
@@ -100,19 +107,27 @@ class batch_runner {
 
   static bool device_is_gone(const failure& f) { return f.code == errc::device_lost || f.code == errc::timeout; }
 
-  /// Runs the chosen cases together; where that is refused, each half by itself, down to the case that is the cause.
+  /// Runs the chosen cases together; where that is refused, each half by itself, down to the case that is the cause. What the backend declares of
+  /// itself makes a case unsupported; every other plan that cannot be made, loaded or run is a failure.
   result<void> attempt(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, std::vector<outcome>& out) {
     if (chosen.empty()) return {};
     auto r = together(cases, chosen, out);
     if (r) return r;
     if (device_is_gone(r.error())) return r;
+    const failure why = r.error();
     if (chosen.size() == 1) {
-      out[chosen[0]] = {verdict::unsupported, r.error().what, r.error().fix, {}};
+      if (declared_) out[chosen[0]] = unsupported_because(why.what, why.fix);
+      else blame(out[chosen[0]], "its plan fails: " + why.what, why.fix.empty() ? "plan the case by itself with replay" : why.fix);
       return {};
     }
+    const bool by_size = declared_ || why.code == errc::out_of_memory || why.code == errc::over_budget;
     const auto half = chosen.begin() + std::ptrdiff_t(chosen.size() / 2);
     if (auto a = attempt(cases, {chosen.begin(), half}, out); !a) return a;
-    return attempt(cases, {half, chosen.end()}, out);
+    if (auto b = attempt(cases, {half, chosen.end()}, out); !b) return b;
+    if (!by_size && std::all_of(chosen.begin(), chosen.end(), [&](std::size_t k) { return out[k].is == verdict::passed; }))
+      blame(out[chosen[0]], "the plan of its batch of " + std::to_string(chosen.size()) + " cases fails: " + why.what,
+            "run the cases one by one with --batch 1: each passes by itself");
+    return {};
   }
 
   struct image {
@@ -138,13 +153,30 @@ class batch_runner {
       for (std::size_t k = 0; k < traced[n].cotangent_dims.size(); ++k) numbers[n].push_back(cotangent_numbers(c, traced[n], k));
     }
     auto plain = batch_planner(facts_, {}).plan(traced);
+    declared_ = !plain && (plain.error().code == errc::missing_feature || plain.error().code == errc::over_budget);
     if (!plain) return plain.error();
     std::vector<std::byte> first;
+    batch_variants_.clear();
     if (auto r = run_plain(cases, chosen, *plain, numbers, first, out); !r) return r;
     for (int k = 0; options_.perturbed && k < on_.perturbations(); ++k)
       if (auto r = run_perturbed(cases, chosen, traced, *plain, numbers, first, out); !r) return r;
-    for (std::size_t n = 0; n < chosen.size(); ++n) judge(cases[chosen[n]], traced[n], plain->cases[n], numbers[n], first, out[chosen[n]]);
+    for (std::size_t n = 0; n < chosen.size(); ++n) {
+      outcome& o = out[chosen[n]];
+      judge(cases[chosen[n]], traced[n], plain->cases[n], numbers[n], first, o);
+      if (o.is == verdict::failed) o.variants = variants_of(traced[n]);
+    }
     return {};
+  }
+  /// Of the last batch, those of the ops of a case.
+  std::set<std::string> variants_of(const traced_case& t) const {
+    std::set<std::string> mine;
+    for (const std::string& v : batch_variants_) {
+      const auto op = std::string_view(v).substr(0, v.find('['));
+      if (std::any_of(t.g.nodes.begin(), t.g.nodes.end(),
+                      [&](const node& n) { return n.op->name == op || (op == "elementwise" && n.op->kind == op_kind::elementwise); }))
+        mine.insert(v);
+    }
+    return mine;
   }
 
   static bool same_bits(const tensor_place& a, const std::byte* in_a, const tensor_place& b, const std::byte* in_b) {
@@ -160,6 +192,8 @@ class batch_runner {
   result<void> run_plain(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, planned_batch& b,
                          const std::vector<std::vector<array>>& numbers, std::vector<std::byte>& first, std::vector<outcome>& out) {
     for (const auto& s : b.plan.steps) {
+      if (s.kernel >= 0)
+        batch_variants_.insert(std::string(s.op->name) + "[" + std::string(facts_.kernels[std::size_t(s.kernel)].set) + "]");
       reached_.insert(s.op->name);
       for (int k = 0; k < s.body_size; ++k) reached_.insert(b.plan.micros[std::size_t(s.body + k)].op->name);
     }
@@ -197,12 +231,17 @@ class batch_runner {
     ++counters_.batches;
     counters_.dispatched += std::int64_t(chosen.size());
     counters_.submissions += (*loaded)->submissions();
+    if (!(*loaded)->tiers().empty()) batch_variants_.clear();  // the backend knows better than the plan
     count_launches(**loaded);
+    for (const std::string& v : batch_variants_) variants_.try_emplace(v);
     return {};
   }
   void count_launches(const loaded_batch& b) {
     for (const step_tier& t : b.tiers()) {
       const std::string set(t.set), shader(t.shader);
+      const std::string variant = (t.op.empty() ? shader : std::string(t.op)) + "[" + set + ":" + shader + "]";
+      batch_variants_.insert(variant);
+      if (t.digest != 0) variants_[variant] = hex_text(t.digest).view();
       tiers_.insert(set + ":" + shader + (t.reason.empty() ? "" : ", not a better set: " + std::string(t.reason)));
       if (t.launch == 0) continue;
       launch_tally& l = launches_[set + ":" + (t.op.empty() ? shader : std::string(t.op))];
@@ -248,6 +287,7 @@ class batch_runner {
           blame(out[chosen[n]], "gives other bits at another place, in another order of cases, with other threads or workgroups, or fused",
                 "look for reads past an operand's end, for sums whose order depends on threads, and for contraction");
     count_launches(**loaded);
+    for (const std::string& v : batch_variants_) variants_.try_emplace(v);
     return {};
   }
 

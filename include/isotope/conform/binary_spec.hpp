@@ -24,7 +24,7 @@ inline constexpr std::array<shape_pair, 10> broadcasts{{{{7, 5}, {7, 5}},
 
 template <class S> struct binary_spec : spec_basis {
   static constexpr std::array inputs{operand_role{"a"}, operand_role{"b"}};
-  static constexpr std::array outputs{result_role{"y", holds::floating, comparison::ulp}};
+  static constexpr std::array outputs{result_role{"y", holds::floating, comparison::scaled}};
   static constexpr interval range{-4, 4}, range_b{-4, 4};
   static constexpr double roundings_a = 1, roundings_b = 1;  // to the storage format, on the way to da and db
   static double slack(const call&, double) { return 0; }

@@ -165,7 +165,8 @@ inline std::string failure_record(const test_case& c, const outcome& o, std::str
       .text("kernels", kernels)
       .set("case", record_of(c))
       .whole("id", std::int64_t(c.id));
-  r.text("reason", o.reason);
+  r.text("reason", o.reason).text("track", name_of(c.of->on));
+  r.set("variants", json_array(o.variants, [](const std::string& v) { return io::json_string(v); }));
   std::string line = std::string(c.of->name) + " " + std::string(name_of(c.kind));
   for (std::size_t k = 0; k < c.in.size(); ++k) {
     text<64> dims;

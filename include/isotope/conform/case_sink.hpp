@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -35,7 +39,10 @@ class case_sink {
   dtype accum() const { return accum_of(program_); }
   strength how() const { return how_; }
   /// How often random cases repeat with other numbers and sizes.
-  int repeats() const { return multiple_ * (how_ == strength::fast ? 2 : how_ == strength::standard ? 12 : 200); }
+  int repeats() const {
+    const int once = how_ == strength::fast ? 2 : how_ == strength::standard ? 12 : 200;
+    return multiple_ > std::numeric_limits<int>::max() / once ? std::numeric_limits<int>::max() : multiple_ * once;
+  }
   /// A whole number in [low, high] for repetition `k`, the same in every run.
   std::int64_t size(int k, std::uint32_t axis, std::int64_t low, std::int64_t high) const {
     const auto x = philox(seed_of(op_, version_, std::uint64_t(k), 0), axis, 0, 0)[0];
@@ -55,6 +62,7 @@ class case_sink {
   }
   void put(test_case c, bool gradient = false) {
     c.of = of_;
+    if (!pattern_ && is_plain(c)) pattern_ = c;
     if (gradient) {
       if (few_numbers(c) && adjoints_.size() < most_adjoints()) adjoints_.push_back(c);
       test_case g = c;
@@ -74,6 +82,15 @@ class case_sink {
       send(std::move(c));
     }
   }
+  /// Cases of the boundary values of a specification, in the form of its first small case of floating-point operands: each value with each other where
+  /// the op is element-wise; elsewhere a finite one at a time amid ordinary numbers.
+  void add_boundaries(std::span<const double> values, bool elementwise) {
+    if (!pattern_) return;
+    if (elementwise) return put(every_pair(*pattern_, values));
+    for (const double v : values)
+      if (std::isfinite(v)) put(amid_numbers(*pattern_, v));
+  }
+  /// True where the visitor had enough, or no number is left.
   bool done() const { return done_; }
   std::uint64_t next_id() const { return next_; }
 
@@ -89,6 +106,47 @@ class case_sink {
   bool done_ = false;
 
   std::vector<test_case> adjoints_;
+  std::optional<test_case> pattern_;  // of cases with boundary values
+
+  static bool is_plain(const test_case& c) {
+    std::int64_t n = 0;
+    for (const operand_recipe& x : c.in) {
+      if (x.order != row_major) return false;
+      n += x.dims.count();
+    }
+    return c.kind == case_kind::forward && n > 0 && n <= 2048 && c.in[0].dims.count() > 0 && !c.ill_conditioned &&
+           (c.in[0].from->name == "uniform" || c.in[0].from->name == "normal");
+  }
+  static test_case every_pair(test_case c, std::span<const double> values) {
+    std::int64_t n = 1;
+    for (const operand_recipe& x : c.in) n *= is_floating(x.type) ? std::int64_t(values.size()) : 1;
+    auto numbers = std::make_shared<std::vector<array>>();
+    std::int64_t step = 1;
+    for (operand_recipe& x : c.in) {
+      x.dims = shape{n};
+      array a(x.dims, x.type);
+      for (std::int64_t i = 0; i < n; ++i)
+        a.at[std::size_t(i)] = is_floating(x.type) ? nearest(x.type, values[std::size_t(i / step) % values.size()]) : double(i % 2);
+      if (is_floating(x.type)) step *= std::int64_t(values.size());
+      numbers->push_back(std::move(a));
+    }
+    c.given = std::move(numbers);
+    return c;
+  }
+  test_case amid_numbers(test_case c, double v) const {
+    auto numbers = std::make_shared<std::vector<array>>();
+    for (std::size_t k = 0; k < c.in.size(); ++k) {
+      const operand_recipe& x = c.in[k];
+      array a(x.dims, x.type);
+      const drawing d{seed_of(op_, version_, number_, run_), x.type, int(k), x.dims.cols(), x.low, x.high};
+      stream(*x.from, d, x.dims.count(), [&](std::int64_t i, double y) { a.at[std::size_t(i)] = y; });
+      numbers->push_back(std::move(a));
+    }
+    array& first = numbers->front();
+    first.at[first.at.size() / 2] = nearest(first.type, v);
+    c.given = std::move(numbers);
+    return c;
+  }
 
   std::size_t most_adjoints() const { return how_ == strength::fast ? 6 : how_ == strength::standard ? 16 : 48; }
   /// Differences take eight references, and say little of one wrong number among very many.
@@ -101,6 +159,7 @@ class case_sink {
     return n > 0 && n <= 1024 && !c.ill_conditioned;
   }
   void send(test_case c) {
+    done_ = done_ || next_ >= case_id_end;
     if (done_) return;
     c.id = next_++;
     c.seed = seed_of(op_, version_, number_++, run_);

@@ -23,6 +23,7 @@ class case_stream {
     auto& slot = known_[h % window];
     if (slot == h) blame(c, "gives one case twice, number " + std::to_string(c.id));
     slot = h;
+    if (c.id >= case_id_end - 1) blame(c, "gives number " + std::to_string(c.id) + ", behind which there is none");
     if (any_ && c.id != last_ + 1) blame(c, "gives number " + std::to_string(c.id) + " after " + std::to_string(last_));
     any_ = true;
     last_ = c.id;

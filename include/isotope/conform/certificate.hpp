@@ -9,7 +9,8 @@
 
 namespace isotope::conform {
 
-inline constexpr std::int64_t certificate_format = 1;
+/// Format 1 had no commit, build, tracks, variants and skipped cases; it is read, and never written.
+inline constexpr std::int64_t certificate_format = 2, oldest_certificate_format = 1;
 
 /// Shares of what there is that was covered. The coverage of a certificate is the least of them.
 struct coverage {
@@ -36,17 +37,59 @@ inline coverage coverage_of(const tally& t, std::span<const std::string> kernel_
   for (const auto& [kernel, l] : t.launches) sizes += std::int64_t(l.ran.size()), swept += std::int64_t(l.all.size());
   const op_tally all = t.total();
   return {share(ops, std::int64_t(every_spec().size())), share(gradients, differentiable), share(kernels, std::int64_t(kernel_ops.size())),
-          share(all.cases() - all.unsupported, all.cases()), share(sizes, swept)};
+          share(all.ran(), all.cases()), share(sizes, swept)};
+}
+
+/// The ops of which fewer cases ran than their specification asks for, as lines; empty: none. Of a whole run: a shard may have few cases of an op.
+inline std::vector<std::string> too_little(const tally& t, std::span<const spec* const> ops) {
+  std::vector<std::string> lines;
+  for (const spec* s : ops) {
+    const auto found = t.ops.find(std::string(s->name));
+    const std::int64_t ran = found == t.ops.end() ? 0 : found->second.ran();
+    if (ran < s->least_cases)
+      lines.push_back("too little coverage: " + std::to_string(ran) + " cases of " + std::string(s->name) +
+                      " ran, its specification asks for " + std::to_string(s->least_cases));
+  }
+  return lines;
 }
 
 struct certificate {
-  std::string tool, time, backend, precision, kernels, device, device_kind, driver, fingerprint, registry, strength, ops, launch;
+  std::string tool, commit, build, time, backend, precision, kernels, device, device_kind, driver, fingerprint, registry, strength, ops,
+      launch;
   std::map<std::string, std::string> arithmetic;  // what the device was seen to do: see fingerprint.hpp
   std::uint64_t seed = 1;
   shard_of shard;
   std::vector<std::string> kernel_ops;  // of the target's table
   tally counted;
+
+  bool has_device() const { return device != "none"; }
+  /// Of another registry of ops: its coverage says nothing of the ops that there are.
+  bool is_current() const { return registry == hex_text(registry_hash()).view(); }
 };
+
+/// What ran on each track, summed over its ops.
+inline json_object tracks_of(const tally& t) {
+  std::map<std::string, op_tally> all;
+  std::map<std::string, std::int64_t> ops;
+  for (const auto& [name, o] : t.ops) all[o.on].add(o), ++ops[o.on];
+  json_object tracks;
+  for (const auto& [on, o] : all)
+    tracks.set(on, json_object()
+                       .whole("ops", ops[on])
+                       .whole("passed", o.passed)
+                       .whole("failed", o.failed)
+                       .whole("skipped", o.skipped)
+                       .whole("unsupported", o.unsupported)
+                       .str());
+  return tracks;
+}
+/// One digest of all shaders that ran; empty where kernels are code of the processor, which commit and build tell apart.
+inline std::string kernels_digest(const tally& t) {
+  std::string all;
+  for (const auto& [variant, digest] : t.variants)
+    if (!digest.empty()) all += variant + " " + digest + "\n";
+  return all.empty() ? "" : sha256::of(all);
+}
 
 /// All but digest and time.
 inline json_object facts_in(const certificate& c) {
@@ -56,6 +99,7 @@ inline json_object facts_in(const certificate& c) {
   for (const auto& [key, value] : c.arithmetic) arithmetic.text(key, value);
   device.text("backend", c.backend).text("name", c.device).text("kind", c.device_kind).text("driver", c.driver);
   counts.whole("cases", t.cases()).whole("passed", t.passed).whole("failed", t.failed).whole("unsupported", t.unsupported);
+  counts.whole("skipped", t.skipped);
   covered.number("ops", v.ops)
       .number("gradients", v.gradients)
       .number("kernels", v.kernels)
@@ -64,6 +108,10 @@ inline json_object facts_in(const certificate& c) {
       .number("least", v.least());
   json_object o;
   o.whole("format", certificate_format).text("tool", c.tool).text("precision", c.precision).text("kernels", c.kernels);
+  o.text("commit", c.commit)
+      .text("build", c.build)
+      .text("kernels_digest", kernels_digest(c.counted))
+      .set("tracks", tracks_of(c.counted).str());
   o.set("device", device.str())
       .text("fingerprint", c.fingerprint)
       .set("arithmetic", arithmetic.str())
@@ -82,8 +130,8 @@ inline std::string text_of(const certificate& c) {
   return o.text("digest", digest).text("time", c.time).str() + "\n";
 }
 
-/// Reads a certificate and checks all that it says of itself: digest, sums and coverage.
-/// @error not_found, bad_format, corrupt
+/// Reads a certificate and checks all that it says of itself: digest and sums; of this format and registry, coverage and every other derived number too.
+/// @error not_found, bad_format, corrupt, version_mismatch
 inline result<certificate> read_certificate(const std::string& path) {
   auto file = io::read_file(path);
   if (!file) return file.error();
@@ -93,6 +141,16 @@ inline result<certificate> read_certificate(const std::string& path) {
     return fail(errc::bad_format, "a certificate without a usable '" + what + "'", path, "run again");
   };
   certificate c;
+  std::int64_t format = 0;
+  if (!read_whole(j->find("format"), format)) return malformed("format");
+  if (format < oldest_certificate_format || format > certificate_format)
+    return fail(errc::version_mismatch, "a certificate of format " + std::to_string(format), path,
+                "this program reads " + std::to_string(oldest_certificate_format) + " to " + std::to_string(certificate_format));
+  for (const auto& [key, to] : {std::pair("commit", &c.commit), std::pair("build", &c.build)}) {
+    const io::json* x = j->find(key);
+    if (format > 1 && (x == nullptr || x->is != io::json::kind::string)) return malformed(key);
+    if (x != nullptr) *to = x->text;
+  }
   for (const auto& [key, to] :
        {std::pair("tool", &c.tool), std::pair("time", &c.time), std::pair("precision", &c.precision), std::pair("kernels", &c.kernels),
         std::pair("fingerprint", &c.fingerprint), std::pair("registry", &c.registry), std::pair("strength", &c.strength),
@@ -120,14 +178,20 @@ inline result<certificate> read_certificate(const std::string& path) {
   for (const io::json& k : kernel_ops->items) c.kernel_ops.push_back(k.text);
   if (!read_tally(j->find("tally"), c.counted)) return malformed("tally");
   if (digest == nullptr) return malformed("digest");
-  if (text_of(c) != file->text() || digest->text.size() != 64)
-    return fail(errc::corrupt, "its counts, coverage or digest are not those of its contents", path, "run again");
+  json_object contents;
+  for (const auto& m : j->members)
+    if (m.key != "digest" && m.key != "time") contents.set(m.key, canonical(m.value));
+  const bool whole = sha256::of(contents.str()) == digest->text;
+  const bool derived = format < certificate_format || !c.is_current() || text_of(c) == file->text();
+  if (!whole || !derived) return fail(errc::corrupt, "its counts, coverage or digest are not those of its contents", path, "run again");
   return c;
 }
 
-/// One certificate from all parts of a run. @error invalid_argument: parts of different runs, one missing, one twice
+/// One certificate from all parts of a run. @error invalid_argument: parts of different runs, one missing, one twice; version_mismatch: of another registry
 inline result<certificate> merge(std::span<const certificate> parts) {
   if (parts.empty()) return fail(errc::invalid_argument, "no certificates", "merge", "name those of all shards");
+  if (!parts[0].is_current())
+    return fail(errc::version_mismatch, "parts of another registry of ops", "merge", "merge them with the program that wrote them");
   certificate all = parts[0];
   all.counted = {};
   all.shard = {0, 1};
@@ -162,7 +226,7 @@ inline result<certificate> merge(std::span<const certificate> parts) {
 inline std::string summary_line(const tally& t) {
   const op_tally all = t.total();
   return std::to_string(all.cases()) + " cases, " + std::to_string(all.passed) + " passed, " + std::to_string(all.failed) + " failed, " +
-         std::to_string(all.unsupported) + " unsupported";
+         std::to_string(all.skipped) + " skipped, " + std::to_string(all.unsupported) + " unsupported";
 }
 /// How many known failures were replayed, and how many of them fail still; empty: none.
 inline std::string regression_line(const tally& t) {

@@ -10,7 +10,7 @@
 namespace isotope::conform {
 
 inline constexpr std::string_view checkpoint_magic = "isotope-conform-checkpoint";
-inline constexpr std::int64_t checkpoint_version = 1;
+inline constexpr std::int64_t checkpoint_version = 2;
 
 struct checkpoint {
   std::string run;         // a digest of all that decides which cases run and how

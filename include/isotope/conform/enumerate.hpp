@@ -57,6 +57,7 @@ inline std::uint64_t for_each_case(const selection& s, case_visitor& to) {
   for (const spec* op : s.ops) {
     case_sink sink(op, op->name, op->version, s.program, s.how, s.multiple, s.seed, next, to);
     op->cases(sink);
+    sink.add_boundaries(op->boundary, op->op->kind == op_kind::elementwise);
     if (op->adjoint() >= 0) sink.add_adjoints(op->adjoint(), op->bends);
     next = sink.next_id();
     if (sink.done()) break;

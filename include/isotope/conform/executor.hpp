@@ -34,6 +34,7 @@ struct step_tier {
   std::string_view op = {};                // whose kernel it is; empty: of no step
   std::int32_t launch = 0;                 // invocations of its workgroups; 0: the backend has none
   std::vector<std::int32_t> launch_sizes;  // those of a whole sweep
+  std::uint64_t digest = 0;                // of the shader's words; 0: there are none
 };
 
 /// A plan in a device's memory.

@@ -2,13 +2,22 @@
 /// The executor of a target. A backend whose sessions let the host write their memory in another way than by `region` specialises session_memory.
 #include <cstring>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "../plan/kernels.hpp"
 #include "executor.hpp"
+#include "hash.hpp"
 
 namespace isotope::conform {
+
+/// Tells one build of a shader from another.
+inline std::uint64_t digest_of(std::span<const std::uint32_t> words) {
+  stable_hash h;
+  for (const std::uint32_t w : words) h.add(w);
+  return h.value();
+}
 
 template <class Session> class batch_of final : public loaded_batch {
  public:
@@ -59,7 +68,7 @@ template <class Session> class batch_of final : public loaded_batch {
       for (const auto& d : session_.dispatches())
         all.push_back({d.tier, d.code->name, d.reason,
                        d.step < 0 ? std::string_view() : session_.plan().steps[std::size_t(d.step)].op->name, std::int32_t(d.invocations()),
-                       d.launch_sizes(swept_)});
+                       d.launch_sizes(swept_), digest_of(d.code->words)});
     return all;
   }
 

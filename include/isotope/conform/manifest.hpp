@@ -30,7 +30,7 @@ class manifest_reader {
  public:
   manifest_reader(std::string folder, dtype program) : folder_(std::move(folder)), program_(program) {}
 
-  /// @error bad_format and those of files, with the line
+  /// A case that its op cannot have comes back with the reason in `unsupported`. @error bad_format and those of files, with the line
   result<manifest_case> read(std::string_view line, const std::string& where) {
     auto j = io::parse_json(line, where);
     if (!j) return j.error();
@@ -189,10 +189,7 @@ class manifest_reader {
                       " operands, not " + std::to_string(m.forward.in.size());
       return m;
     }
-    if (auto r = read_attributes(attrs, m.forward); !r) {
-      if (r.error().code == errc::bad_format) return fail(errc::bad_format, r.error().where + ": " + r.error().what, where_, r.error().fix);
-      m.unsupported = r.error().where + " " + r.error().what + ": " + r.error().fix;
-    }
+    if (auto r = read_attributes(attrs, m.forward); !r) m.unsupported = r.error().where + " " + r.error().what + ": " + r.error().fix;
     return m;
   }
 };

@@ -46,7 +46,7 @@ class manifest_runner : private case_judge {
       const manifest_case& m = cases_[k];
       results_[k].id = m.id;
       if (!m.unsupported.empty()) {
-        results_[k].is = {verdict::unsupported, m.unsupported, "", {}};
+        results_[k].is = unsupported_because(m.unsupported);
         continue;
       }
       test_case c = m.forward;
@@ -54,13 +54,14 @@ class manifest_runner : private case_judge {
       if (auto r = add(batch, c); !r) return r.error();
       if (m.grads.empty()) continue;
       if (m.forward.of->gradient == nullptr) {
-        merge(results_[k], {verdict::unsupported, std::string(m.forward.of->name) + " has no gradient", "", {}});
+        merge(results_[k], unsupported_because(std::string(m.forward.of->name) + " has no gradient"));
         continue;
       }
       c.kind = case_kind::gradient;
       c.cotangents_of = std::int32_t(m.cotangents->size());
       if (auto r = prepare_cotangents(m, c); !r) {
-        merge(results_[k], {verdict::unsupported, r.error().what, r.error().fix, {}});
+        const bool broken = r.error().code == errc::invalid_model;
+        merge(results_[k], broken ? failed_because(r.error().what, r.error().fix) : unsupported_because(r.error().what, r.error().fix));
         continue;
       }
       if (auto r = add(batch, c); !r) return r.error();
@@ -93,18 +94,19 @@ class manifest_runner : private case_judge {
     if (!all) return all.error();
     for (std::size_t k = 0; k < batch.size(); ++k) {
       outcome& o = (*all)[k];
-      // What the op itself refuses was no case of this op.
-      if (o.is == verdict::failed && o.reason.starts_with("the op refuses")) o.is = verdict::unsupported;
+      if (o.refused) o.is = verdict::unsupported;  // no case of this op
       merge(results_[std::size_t(batch[k].id)], std::move(o));
     }
     batch.clear();
     return {};
   }
   /// The cotangents in the formats and shapes of the results that they belong to.
+  /// @error invalid_argument: the case cannot be; invalid_model: its gradient cannot be recorded
   result<void> prepare_cotangents(const manifest_case& m, test_case& c) const {
     const target_facts f = on_.facts();
     const traced_case t = case_tracer::trace_of(c, f.program, f.kernels);
-    if (!t.g.error.empty()) return fail(errc::invalid_model, "the op refuses its operands: " + std::string(t.g.error.view()));
+    if (t.refused) return fail(errc::invalid_argument, "the op refuses its operands: " + std::string(t.g.error.view()));
+    if (!t.g.error.empty()) return fail(errc::invalid_model, "its trace ends: " + std::string(t.g.error.view()));
     auto dy = std::make_shared<std::vector<array>>();
     for (std::size_t k = 0; k < m.cotangents->size(); ++k) {
       array a = (*m.cotangents)[k];

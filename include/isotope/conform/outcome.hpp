@@ -1,6 +1,7 @@
 #pragma once
 /// What became of a case, as data and as a line.
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -8,9 +9,10 @@
 
 namespace isotope::conform {
 
-enum class verdict : std::uint8_t { passed, failed, unsupported };
+/// `unsupported`: the op's specification, or what the backend declares of itself, excludes the case. `skipped`: it was not to run here.
+enum class verdict : std::uint8_t { passed, failed, unsupported, skipped };
 constexpr std::string_view name_of(verdict v) {
-  constexpr std::string_view names[] = {"pass", "fail", "unsupported"};
+  constexpr std::string_view names[] = {"pass", "fail", "unsupported", "skipped"};
   return names[std::size_t(v)];
 }
 
@@ -19,7 +21,26 @@ struct outcome {
   std::string reason;             // what went wrong; empty: nothing
   std::string fix;                // what to look at
   std::vector<distance> results;  // by output, or by gradient
+  bool refused = false;           // the op's shape rule takes no such operands
+  std::set<std::string>
+      variants;  // of the kernels that its ops ran in its batch, where it failed: op[kernel set], with the shader behind a colon
 };
-inline outcome failed_because(std::string reason, std::string fix) { return {verdict::failed, std::move(reason), std::move(fix), {}}; }
+inline outcome failed_because(std::string reason, std::string fix) {
+  outcome o;
+  o.is = verdict::failed;
+  o.reason = std::move(reason);
+  o.fix = std::move(fix);
+  return o;
+}
+inline outcome unsupported_because(std::string reason, std::string fix = {}) {
+  outcome o = failed_because(std::move(reason), std::move(fix));
+  o.is = verdict::unsupported;
+  return o;
+}
+inline outcome skipped_because(std::string reason) {
+  outcome o = failed_because(std::move(reason), {});
+  o.is = verdict::skipped;
+  return o;
+}
 
 }  // namespace isotope::conform

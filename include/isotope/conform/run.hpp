@@ -108,6 +108,7 @@ class conformance_run : private case_visitor {
     std::set<std::string_view> reached{};
     std::set<std::string> tiers{};
     std::map<std::string, launch_tally> launches{};
+    std::map<std::string, std::string> variants{};
   };
   struct worker {
     conformance_run* run;
@@ -117,6 +118,7 @@ class conformance_run : private case_visitor {
       b.reached = on->reached();
       b.tiers = on->tiers();
       b.launches = on->launches();
+      b.variants = on->variants();
     }
   };
   // Memory is bounded: so many batches, or cases, wait behind one that takes long.
@@ -167,7 +169,9 @@ class conformance_run : private case_visitor {
 
   bool visit(test_case&& c) override {
     stream_.add(c);
-    if (c.id < next_ || !o_.shard.takes(c.id)) return true;
+    if (!o_.shard.takes(c.id)) return true;
+    if (c.id < o_.skip && !resumed_) counted_.count(c, skipped_because("its number is below " + std::to_string(o_.skip)));
+    if (c.id < next_) return true;
     const bool other = !pending_.empty() && (!(pending_[0].scalars == c.scalars) || (apart() && pending_[0].of != c.of));
     const bool full = std::int64_t(pending_.size()) == o_.batch || pending_elems_ >= o_.batch_elems || other;
     if (full)
@@ -222,6 +226,7 @@ class conformance_run : private case_visitor {
     for (const auto& name : b.reached) counted_.reached.insert(std::string(name));
     counted_.tiers.insert(b.tiers.begin(), b.tiers.end());
     for (const auto& [kernel, sizes] : b.launches) counted_.launches[kernel].add(sizes);
+    counted_.variants.insert(b.variants.begin(), b.variants.end());
     if (!o_.checkpoint_file.empty())
       if (auto r = save({run_, b.next, counted_}, o_.checkpoint_file); !r) return r;
     while (o_.progress_interval > 0 && done_ >= told_ + o_.progress_interval) {

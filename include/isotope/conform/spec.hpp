@@ -22,15 +22,17 @@ enum class holds : std::uint8_t {
   integers,     // i32
   truth,        // boolean
 };
-/// How results are compared with the reference. `scaled`: within condition times roundoff; `ulp`: within units in the last place.
-enum class comparison : std::uint8_t { exact, ulp, scaled };
+/// How results are compared with the reference. `scaled`: within the rounding and the slack that the reference names for each element, be it a condition
+/// times roundoff, units in the last place, or a relative and an absolute tolerance. No op gives its results in an order of its own choice, so that
+/// nothing compares without order.
+enum class comparison : std::uint8_t { exact, scaled };
 enum class track : std::uint8_t { integer, strict, approximate };
 constexpr std::string_view name_of(track t) {
   constexpr std::string_view names[] = {"integer", "strict", "approximate"};
   return names[std::size_t(t)];
 }
 constexpr std::string_view name_of(comparison c) {
-  constexpr std::string_view names[] = {"exact", "ulp", "scaled"};
+  constexpr std::string_view names[] = {"exact", "scaled"};
   return names[std::size_t(c)];
 }
 
@@ -84,7 +86,9 @@ concept HasBoundary = requires { std::span<const double>(S::boundary); } && (S::
 template <class S>
 concept HasLaws = requires { std::span<const law>(S::laws); };
 template <class S>
-concept HasLaunchSizes = requires { std::span<const std::int32_t>(S::launch_sizes); } && (S::launch_sizes.size() >= 4);
+concept HasLeastCases = requires {
+  { S::least_cases } -> std::convertible_to<std::int64_t>;
+} && (S::least_cases > 0);
 template <class S>
 concept HasPolicy = requires {
   { S::policy } -> std::convertible_to<numeric_policy>;
@@ -128,9 +132,9 @@ struct spec {
   std::span<const operand_role> inputs;
   std::span<const result_role> outputs;
   std::span<const attribute_field> fields;
-  std::span<const double> boundary;
+  std::span<const double> boundary;  // numbers at which a kernel may change its ways: cases are made of them, see case_sink
   std::span<const law> laws;
-  std::span<const std::int32_t> launch_sizes;
+  std::int64_t least_cases = 0;
   numeric_policy policy;
   reference_function reference = nullptr;
   gradient_function gradient = nullptr;
@@ -152,15 +156,16 @@ template <class Op> constexpr spec spec_of() {
   static_assert(HasAttributes<S>, "op_spec<Op>: no fields; add a std::array of attribute_field, empty if there are none");
   static_assert(HasBoundary<S>, "op_spec<Op>: fewer than 4 boundary values");
   static_assert(HasLaws<S>, "op_spec<Op>: no laws; add a std::array of law, empty if there are none");
-  static_assert(HasLaunchSizes<S>, "op_spec<Op>: fewer than 4 launch sizes");
+  static_assert(HasLeastCases<S>,
+                "op_spec<Op>: no number of cases below which nothing is said of the op; add `static constexpr std::int64_t least_cases`");
   static_assert(HasPolicy<S>, "op_spec<Op>: no numeric_policy");
   static_assert(HasReference<S>, "op_spec<Op>: no reference; add `static void reference(const call&, std::span<answer>)`");
   static_assert(HasCases<S>, "op_spec<Op>: no cases; add `static void cases(case_sink&)`");
   static_assert(!HasGradientRule<Op> || HasGradientReference<S>,
                 "op_spec<Op>: the op has a gradient and the specification none; add `static void gradient(const call&, dy, dx)`");
   static_assert(comparisons_fit<S>(), "op_spec<Op>: integers and truth values are compared exactly");
-  spec r{Op::name,     &info<Op>,       S::version, S::on,         S::inputs, S::outputs, S::fields, S::boundary,
-         every_law<S>, S::launch_sizes, S::policy,  &S::reference, nullptr,   &S::cases,  nullptr,   Bends<S>};
+  spec r{Op::name,     &info<Op>,      S::version, S::on,         S::inputs, S::outputs, S::fields, S::boundary,
+         every_law<S>, S::least_cases, S::policy,  &S::reference, nullptr,   &S::cases,  nullptr,   Bends<S>};
   if constexpr (HasGradientReference<S>) r.gradient = &S::gradient;
   if constexpr (requires(attributes& a) { S::complete(a, std::size_t(1)); }) r.complete = &S::complete;
   return r;
@@ -170,16 +175,13 @@ template <class Op> constexpr spec spec_of() {
 inline bool is_adjoint(const test_case& c) { return c.kind == case_kind::law && c.law == c.of->adjoint(); }
 inline bool differentiates(const test_case& c) { return c.kind == case_kind::gradient || is_adjoint(c); }
 
-/// Workgroup sizes of a device, threads of a processor: one, a small one, a usual one, the largest.
-inline constexpr std::array<std::int32_t, 4> usual_launch_sizes{1, 64, 256, 1024};
-
 /// What most specifications say alike.
 struct spec_basis {
   static constexpr std::uint32_t version = 1;
   static constexpr track on = track::approximate;
   static constexpr std::array<attribute_field, 0> fields{};
   static constexpr std::array<law, 0> laws{};
-  static constexpr auto launch_sizes = usual_launch_sizes;
+  static constexpr std::int64_t least_cases = 10;
   static constexpr numeric_policy policy{};
   static constexpr std::array boundary{0.0, 1.0, -1.0, infinity, nan};
 };

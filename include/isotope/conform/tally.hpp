@@ -14,9 +14,17 @@
 namespace isotope::conform {
 
 struct op_tally {
-  std::array<std::int64_t, 4> by_kind{};  // forward, gradient, law, refusal: cases that ran
-  std::int64_t passed = 0, failed = 0, unsupported = 0;
-  std::int64_t cases() const { return passed + failed + unsupported; }
+  std::array<std::int64_t, 4> by_kind{};  // forward, gradient, law, refusal
+  std::int64_t passed = 0, failed = 0, unsupported = 0, skipped = 0;
+  std::int64_t version = 0;  // of the specification
+  std::string on;            // its track
+  std::int64_t cases() const { return passed + failed + unsupported + skipped; }
+  std::int64_t ran() const { return passed + failed; }
+  void add(const op_tally& o) {
+    for (std::size_t k = 0; k < by_kind.size(); ++k) by_kind[k] += o.by_kind[k];
+    passed += o.passed, failed += o.failed, unsupported += o.unsupported, skipped += o.skipped;
+    if (!o.on.empty()) version = o.version, on = o.on;
+  }
   friend bool operator==(const op_tally&, const op_tally&) = default;
 };
 
@@ -35,19 +43,16 @@ struct tally {
   std::map<std::string, op_tally> ops;
   std::map<std::uint64_t, std::string> failures;   // the first by number of the case, as records
   std::map<std::string, std::int64_t> missing;     // reasons why cases are unsupported
+  std::map<std::string, std::int64_t> skips;       // and why they were skipped
   std::set<std::string> reached;                   // ops whose kernels ran
   std::map<std::string, std::string> regressions;  // known failures that were replayed, by digest: pass, fail, unsupported
   std::set<std::string> tiers;                     // kernels that ran, where the backend tells
   std::map<std::string, launch_tally> launches;    // of those with workgroups
+  std::map<std::string, std::string> variants;     // of kernels that ran, each with a digest of its shader, if it is one
 
   op_tally total() const {
     op_tally t;
-    for (const auto& [name, o] : ops) {
-      for (std::size_t k = 0; k < t.by_kind.size(); ++k) t.by_kind[k] += o.by_kind[k];
-      t.passed += o.passed;
-      t.failed += o.failed;
-      t.unsupported += o.unsupported;
-    }
+    for (const auto& [name, o] : ops) t.add(o);
     return t;
   }
   std::int64_t failed() const {
@@ -62,19 +67,21 @@ struct tally {
   void count(const test_case& c, const outcome& o) {
     op_tally& t = ops[std::string(c.of->name)];
     ++t.by_kind[std::size_t(c.kind)];
-    (o.is == verdict::passed ? t.passed : o.is == verdict::failed ? t.failed : t.unsupported)++;
-    if (o.is == verdict::unsupported) ++missing[std::string(c.of->name) + ": " + o.reason];
+    t.version = c.of->version;
+    t.on = name_of(c.of->on);
+    switch (o.is) {
+      case verdict::passed: ++t.passed; break;
+      case verdict::failed: ++t.failed; break;
+      case verdict::unsupported: ++t.unsupported, ++missing[std::string(c.of->name) + ": " + o.reason]; break;
+      case verdict::skipped: ++t.skipped, ++skips[o.reason]; break;
+    }
   }
   void add(const tally& other) {
-    for (const auto& [name, o] : other.ops) {
-      op_tally& t = ops[name];
-      for (std::size_t k = 0; k < t.by_kind.size(); ++k) t.by_kind[k] += o.by_kind[k];
-      t.passed += o.passed;
-      t.failed += o.failed;
-      t.unsupported += o.unsupported;
-    }
+    for (const auto& [name, o] : other.ops) ops[name].add(o);
     for (const auto& [id, record] : other.failures) keep_failure(id, record);
     for (const auto& [reason, n] : other.missing) missing[reason] += n;
+    for (const auto& [reason, n] : other.skips) skips[reason] += n;
+    variants.insert(other.variants.begin(), other.variants.end());
     reached.insert(other.reached.begin(), other.reached.end());
     regressions.insert(other.regressions.begin(), other.regressions.end());
     tiers.insert(other.tiers.begin(), other.tiers.end());
@@ -83,30 +90,34 @@ struct tally {
 };
 
 inline std::string json_of(const tally& t) {
-  json_object ops, missing, regressions, launches;
+  json_object ops, missing, skips, regressions, launches, variants;
   const auto sizes = [](const std::set<std::int64_t>& s) { return json_array(s, [](std::int64_t n) { return std::to_string(n); }); };
   for (const auto& [kernel, l] : t.launches) launches.set(kernel, json_object().set("all", sizes(l.all)).set("ran", sizes(l.ran)).str());
   for (const auto& [name, o] : t.ops) {
     json_object p;
     p.whole("forward", o.by_kind[0]).whole("gradient", o.by_kind[1]).whole("law", o.by_kind[2]).whole("refusal", o.by_kind[3]);
-    p.whole("passed", o.passed).whole("failed", o.failed).whole("unsupported", o.unsupported);
-    if (const spec* s = find_spec(name); s != nullptr) p.whole("version", s->version).text("track", name_of(s->on));
+    p.whole("passed", o.passed).whole("failed", o.failed).whole("unsupported", o.unsupported).whole("skipped", o.skipped);
+    p.whole("version", o.version).text("track", o.on);
     ops.set(name, p.str());
   }
   for (const auto& [reason, n] : t.missing) missing.whole(reason, n);
+  for (const auto& [reason, n] : t.skips) skips.whole(reason, n);
+  for (const auto& [variant, digest] : t.variants) variants.text(variant, digest);
   for (const auto& [digest, verdict] : t.regressions) regressions.text(digest, verdict);
   const auto names = [](const std::set<std::string>& s) { return json_array(s, [](const std::string& x) { return io::json_string(x); }); };
   return json_object()
       .set("ops", ops.str())
       .set("failures", json_array(t.failures, [](const auto& f) { return f.second; }))
       .set("unsupported", missing.str())
+      .set("skipped", skips.str())
+      .set("variants", variants.str())
       .set("regressions", regressions.str())
       .set("reached", names(t.reached))
       .set("tiers", names(t.tiers))
       .set("launches", launches.str())
       .str();
 }
-/// False where a member is missing or has another form.
+/// False where a member is missing or has another form. Certificates of the first format count nothing skipped and name no variants.
 inline bool read_tally(const io::json* j, tally& t) {
   if (j == nullptr) return false;
   const io::json *ops = j->find("ops"), *failures = j->find("failures"), *missing = j->find("unsupported"), *reached = j->find("reached"),
@@ -121,17 +132,24 @@ inline bool read_tally(const io::json* j, tally& t) {
          read_whole(m.value.find("law"), o.by_kind[2]) && read_whole(m.value.find("refusal"), o.by_kind[3]) &&
          read_whole(m.value.find("passed"), o.passed) && read_whole(m.value.find("failed"), o.failed) &&
          read_whole(m.value.find("unsupported"), o.unsupported);
+    if (const io::json* x = m.value.find("skipped"); x != nullptr) ok = ok && read_whole(x, o.skipped);
+    if (const io::json* x = m.value.find("version"); x != nullptr) ok = ok && read_whole(x, o.version);
+    if (const io::json* x = m.value.find("track"); x != nullptr) o.on = x->text;
     std::int64_t sum = 0;
     for (const auto n : o.by_kind) ok = ok && n >= 0, sum += n;
-    ok = ok && o.passed >= 0 && o.failed >= 0 && o.unsupported >= 0 && sum == o.cases();
+    ok = ok && o.passed >= 0 && o.failed >= 0 && o.unsupported >= 0 && o.skipped >= 0 && sum == o.cases();
     t.ops[m.key] = o;
   }
   for (const io::json& f : failures->items) {
     std::int64_t id = 0;
-    ok = ok && read_whole(f.find("id"), id);
+    ok = ok && read_whole(f.find("id"), id) && id >= 0;
     t.keep_failure(std::uint64_t(id), canonical(f));
   }
   for (const auto& m : missing->members) ok = ok && read_whole(&m.value, t.missing[m.key]);
+  if (const io::json* skips = j->find("skipped"); skips != nullptr)
+    for (const auto& m : skips->members) ok = ok && read_whole(&m.value, t.skips[m.key]);
+  if (const io::json* variants = j->find("variants"); variants != nullptr)
+    for (const auto& m : variants->members) t.variants[m.key] = m.value.text;
   for (const auto& m : regressions->members) t.regressions[m.key] = m.value.text;
   for (const io::json& x : reached->items) t.reached.insert(x.text);
   for (const io::json& x : tiers->items) t.tiers.insert(x.text);

@@ -38,6 +38,9 @@ constexpr std::string_view name_of(case_kind k) {
   return names[std::size_t(k)];
 }
 
+/// Numbers of cases are below this, so that they are whole numbers of JSON, too, and none is the end of a checkpoint.
+inline constexpr std::uint64_t case_id_end = (std::uint64_t(1) << 63) - 1;
+
 struct test_case {
   const spec* of = nullptr;
   case_kind kind = case_kind::forward;

@@ -21,6 +21,8 @@ struct traced_case {
   std::vector<std::int32_t> out_is;   // which result of the op, or which operand's gradient, each is
   std::vector<shape> cotangent_dims;  // of the results that have one
   std::vector<dtype> cotangent_types;
+  bool refused =
+      false;  // the op's own shape rule, or a side of the law, ended the trace, and not what the harness or a gradient rule records around it
 };
 
 /// dims of an operand as they lie in memory.
@@ -96,7 +98,17 @@ class case_tracer {
     prune(t_.g);
     r_.g = std::move(t_.g);
   }
-  applied apply(const test_case& c, std::span<const std::int32_t> x) { return t_.record(*c.of->op, x, c.attr, place::current(), c.stream); }
+  applied apply(const test_case& c, std::span<const std::int32_t> x) {
+    const bool sound = t_.ok();
+    const applied y = t_.record(*c.of->op, x, c.attr, place::current(), c.stream);
+    r_.refused = sound && !t_.ok() && is_said_by(c.of->op->name, t_.g.error.view());
+    return y;
+  }
+  /// Whether an error is of this op, and of none that it was replaced by.
+  static bool is_said_by(std::string_view op, std::string_view error) {
+    const auto at = error.find(std::string(op) + ": ");
+    return at != error.npos && (at == 0 || error[at - 1] == ' ');
+  }
   void record_forward(const test_case& c, std::vector<std::int32_t>& x) {
     const op_info& op = *c.of->op;
     for (std::size_t k = 0; k < x.size(); ++k)
@@ -120,6 +132,7 @@ class case_tracer {
     std::vector<tensor<tape>> t;
     for (auto v : x) t.push_back({&t_, v});
     const auto sides = c.of->laws[std::size_t(c.law)].build(t, c.attr);
+    r_.refused = !t_.ok();
     give(sides.left.id, 0);
     give(sides.right.id, 1);
   }

@@ -34,7 +34,7 @@ inline double elementary_slack(const call& c, double y) {
 
 template <class S> struct unary_spec : spec_basis {
   static constexpr std::array inputs{operand_role{"x"}};
-  static constexpr std::array outputs{result_role{"y", holds::floating, comparison::ulp}};
+  static constexpr std::array outputs{result_role{"y", holds::floating, comparison::scaled}};
   static constexpr interval range{-4, 4};
   static constexpr numeric_policy policy{.cpu_ulps = usual_cpu_ulps, .gpu_ulps = usual_gpu_ulps};
   static constexpr attributes usual{};  // of the cases

@@ -7,7 +7,7 @@ namespace isotope::conform {
 struct constant_spec : spec_basis {
   static constexpr std::array fields{attribute_field{"k", attribute_kind::number, 0, 1}};
   static constexpr std::array inputs{operand_role{"x"}};
-  static constexpr std::array outputs{result_role{"y", holds::floating, comparison::ulp}};
+  static constexpr std::array outputs{result_role{"y", holds::floating, comparison::scaled}};
   static constexpr track on = track::strict;
 };
 template <> struct op_spec<op::scale> : constant_spec {
