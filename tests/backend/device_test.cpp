@@ -1,6 +1,7 @@
 /// Devices, their buffers and the sessions that use them.
 #include <gtest/gtest.h>
 
+#include <type_traits>
 #include <vector>
 
 #include <isotope/backend/cpu.hpp>
@@ -10,6 +11,8 @@ namespace iso = isotope;
 using target = iso::target<iso::backend::cpu, iso::precision::f32, iso::kernels::reference>;
 
 namespace device_test {
+
+static_assert(std::is_same_v<iso::backend::cpu::default_precision, iso::precision::f32>, "what a program runs in when nobody chose");
 
 struct doubled {
   template <iso::Machine M> constexpr iso::tensor<M> operator()(iso::scope<M> s) const { return s.input("x", {4}) * 2.0; }

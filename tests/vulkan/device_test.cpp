@@ -10,6 +10,10 @@ namespace device_test {
 
 using target_f32 = target<backend::vulkan, precision::f32>;
 static_assert(backend::vulkan::preference > backend::cpu::preference);
+// What a program runs in when nobody chose: f32 on both; bf16 is a choice.
+template <class B, class P> constexpr bool defaults_to = std::is_same_v<typename B::default_precision, P>;
+static_assert(defaults_to<backend::cpu, precision::f32> && !defaults_to<backend::cpu, precision::bf16>);
+static_assert(defaults_to<backend::vulkan, precision::f32> && !defaults_to<backend::vulkan, precision::bf16>);
 
 TEST(vulkan_device, the_best_is_listed_first_and_opens_by_index_name_part_and_kind) {
   vulkan_test::test_device();

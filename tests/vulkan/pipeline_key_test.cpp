@@ -1,0 +1,77 @@
+/// Programs of several precisions on one device share its pipelines, and none is taken for operands of other formats.
+#include "device.hpp"
+
+#include <isotope/backend/vulkan.hpp>
+#include <isotope/isotope.hpp>
+#include <isotope/plan/dynamic.hpp>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace isotope::vulkan {
+namespace pipeline_key_test {
+
+template <class P> using target_of = target<backend::vulkan, P, kernels::native>;
+constexpr model::gpt tiny{1, 2, 16, 20, 8};
+
+/// What ran on pipelines: the formats of the steps' operands by the pipelines of a step's dispatches, in order. A step of several dispatches may
+/// share those that touch partial sums, counts or statistics alone; it has one at least that reads or writes its operands.
+struct users {
+  std::map<std::vector<VkPipeline>, std::set<std::string>> formats;
+  std::set<VkPipeline> pipelines;
+
+  void add(const plan_view& p, std::span<const dispatch> all, const vulkan::pipelines& made) {
+    std::map<std::int64_t, std::vector<VkPipeline>> of_step;
+    for (const dispatch& d : all) {
+      pipelines.insert(made.of(d));
+      if (d.step >= 0) of_step[d.step].push_back(made.of(d));
+    }
+    for (const auto& [i, run] : of_step) {
+      const step& s = p.steps[std::size_t(i)];
+      std::string text(s.op->name);
+      for (int k = 0; k < s.inputs + s.outputs; ++k) text += " " + std::string(name_of(p.operands[std::size_t(s.operands + k)].type));
+      formats[run].insert(text);
+    }
+  }
+  /// Those of steps that share all their pipelines and differ in formats.
+  std::vector<std::string> confused() const {
+    std::vector<std::string> r;
+    for (const auto& [run, texts] : formats)
+      if (texts.size() > 1)
+        for (const auto& t : texts) r.push_back(t);
+    return r;
+  }
+};
+template <class P> void load(users& u, const std::shared_ptr<pipelines>& made, dynamic_plan plan) {
+  const auto s = device<target_of<P>>::over(vulkan_test::test_device().context, made).load(std::move(plan));
+  ASSERT_TRUE(s.ok()) << s.error().line();
+  u.add(s->plan(), s->dispatches(), *made);
+}
+
+TEST(vulkan_pipeline_keys, programs_of_two_precisions_share_no_pipeline_between_formats) {
+  const auto made = std::make_shared<pipelines>(vulkan_test::test_device().context);
+  users u, f32, bf16;
+  const model::gpt_loss_of loss{tiny, 2, 8};
+  for (users* to : {&u, &f32}) load<precision::f32>(*to, made, *plan_training<target_of<precision::f32>>(loss));
+  for (users* to : {&u, &bf16}) load<precision::bf16>(*to, made, *plan_training<target_of<precision::bf16>>(loss));
+  for (const auto stored : {weights::f16, weights::bf16})
+    load<precision::f32>(u, made, *plan_inference<target_of<precision::f32>>(model::gpt_logits_of{tiny, 2, 8}, 0, true, false, stored));
+  EXPECT_EQ(u.confused(), std::vector<std::string>{});
+  EXPECT_EQ(u.pipelines.size(), made->count());
+  std::size_t shared = 0;
+  for (const auto p : f32.pipelines) shared += bf16.pipelines.count(p);
+  EXPECT_LT(2 * shared, f32.pipelines.size()) << "sums in f32 are all that the two have in common";
+}
+TEST(vulkan_pipeline_keys, a_pipeline_of_two_formats_is_found) {
+  users u;
+  u.formats[{VK_NULL_HANDLE}] = {"add f32 f32 f32"};
+  EXPECT_TRUE(u.confused().empty());
+  u.formats[{VK_NULL_HANDLE}].insert("add bf16 bf16 bf16");
+  EXPECT_EQ(u.confused().size(), 2u);
+}
+
+}  // namespace pipeline_key_test
+}  // namespace isotope::vulkan
