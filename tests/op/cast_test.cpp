@@ -98,6 +98,64 @@ TYPED_TEST(cast, integers_of_other_formats_take_the_nearest_end) {
   EXPECT_TRUE(same(F::to(dtype::i64, host({5}, dtype::f64, {-7.9, 0x1p62, -0x1p63, -infinity, nan})), {-7, 0x1p62, -0x1p63, -0x1p63, 0}));
   EXPECT_TRUE(same(F::to(dtype::i64, host({3}, dtype::i32, {-1, 5, -2147483648.0})), {-1, 5, -2147483648.0}));
 }
+constexpr dtype every_format[dtype_count] = {dtype::f32, dtype::bf16, dtype::f16, dtype::f64, dtype::i32,
+                                             dtype::i64, dtype::u8,   dtype::u16, dtype::u32, dtype::boolean};
+/// The least and the largest number of an integer format.
+std::pair<double, double> ends(dtype t) {
+  switch (t) {
+    case dtype::i32: return {-0x1p31, 0x1p31 - 1};
+    case dtype::i64: return {-0x1p63, 0x1p63};  // 2^63 - 1, as a double
+    case dtype::u8: return {0, 255};
+    case dtype::u16: return {0, 65535};
+    case dtype::u32: return {0, 0x1p32 - 1};
+    default: return {0, 1};
+  }
+}
+bool holds(dtype t, double x) {
+  if (t == dtype::f64) return true;
+  if (t == dtype::f32) return std::isnan(x) || double(float(x)) == x;
+  if (is_floating(t)) return !std::isfinite(x) || std::copysign(nearest(t, std::fabs(x)), x) == x;
+  return x == std::trunc(x) && x >= ends(t).first && x <= ends(t).second && x != 0x1p63 && !(x == 0 && std::signbit(x));
+}
+/// x in format t, by the words of iso::cast.
+double expected(dtype t, double x) {
+  if (t == dtype::f64) return x;
+  if (t == dtype::f32) return double(float(x));
+  if (is_floating(t)) return std::isnan(x) ? x : std::copysign(nearest(t, std::fabs(x)), x);
+  if (t == dtype::boolean) return x != 0 ? 1 : 0;
+  if (std::isnan(x)) return 0;
+  return std::min(std::max(std::trunc(x), ends(t).first), ends(t).second) + 0.0;
+}
+TYPED_TEST(cast, every_pair_of_formats) {
+  using F = TestFixture;
+  const std::vector<double> numbers = {0,      -0.0,    1,           -1,         2,         0.5,    -0.5,    1.5,      2.5,      -2.5,
+                                       127,    128,     254,         255,        256,       -129,   2047,    2049,     32767,    32768,
+                                       65504,  65519,   65520,       65535,      65536,     -65536, 6e-8,    16777217, -8388609, 0x1p31 - 1,
+                                       0x1p31, -0x1p31, -0x1p31 - 1, 0x1p32 - 1, 0x1p32,    0x1p53, 0x1p62,  -0x1p63,  0x1p63,   1e30,
+                                       -1e30,  1e300,   -1e300,      infinity,   -infinity, nan,    1.0 / 3, 100.25,   -65505,   3.4e38};
+  for (const dtype from : every_format) {
+    std::vector<double> x;
+    for (const double v : numbers)
+      if (holds(from, v)) x.push_back(v);
+    ASSERT_GE(x.size(), from == dtype::boolean ? 2u : 7u) << name_of(from);
+    for (const dtype to : every_format) {
+      std::vector<double> y;
+      for (const double v : x) y.push_back(expected(to, v));
+      EXPECT_TRUE(same(F::to(to, host({std::int64_t(x.size())}, from, x)), y)) << name_of(to) << " from " << name_of(from);
+    }
+  }
+}
+TYPED_TEST(cast, every_16_bit_source_to_every_format) {
+  using F = TestFixture;
+  for (const dtype from : {dtype::u16, dtype::bf16, dtype::f16}) {
+    const host x = every(from);
+    for (const dtype to : every_format) {
+      std::vector<double> y;
+      for (const double v : x.at) y.push_back(expected(to, v));
+      EXPECT_TRUE(same(F::to(to, x), y)) << name_of(to) << " from " << name_of(from);
+    }
+  }
+}
 TYPED_TEST(cast, any_strides_and_sizes) {
   using F = TestFixture;
   for (std::int64_t n : {0, 1, 17, 64, 65}) {
