@@ -147,7 +147,7 @@ struct two_words {
 };
 // x (c1 + c3 x^2) within 2^-28 for |x| <= 12, by exact products of short factors: c1 and c3 have 8 bits, the rests of them come apart.
 FORMULA two_words cubic(number x, number c1, number c1_rest, number c3, number c3_rest) {
-  const number top = uintBitsToFloat(floatBitsToUint(x) & 0xffff0000u), rest = x - top;  // 8 bits, 16 bits
+  const number top = uintBitsToFloat((floatBitsToUint(x) + 0x8000u) & 0xffff0000u), rest = x - top;  // 8 bits, the nearest; 16 bits
   const number top2 = top * top, y = c3 * top2, y_top = uintBitsToFloat(floatBitsToUint(y) & 0xffff0000u);
   const number w_rest = fma(c3_rest, top2, (y - y_top) + c1_rest), slope = fma(c3 + c3_rest, fma(x, x + top, top2), c1 + c1_rest);
   two_words r;
@@ -211,7 +211,7 @@ FORMULA exp_split bell(number a) {
 }
 FORMULA number gelu_erf(number x) {
   const number a = at_most(magnitude(x), 15.0f);
-  const number t = quotient(fma(-0.177272722f, a, 0.409090936f), fma(0.3f, a, 1.0f));
+  const number r = quotient(1.0f, fma(0.3f, a, 1.0f)), t = r - 0.590909064f;
   number c = fma(t, 0.00360589288f, -0.02048246f);
   c = fma(t, c, 0.00127981568f);
   c = fma(t, c, 0.0440029725f);
@@ -223,7 +223,7 @@ FORMULA number gelu_erf(number x) {
   c = fma(t, c, 0.397670031f);
   c = fma(t, c, 0.254923642f);
   const exp_split s = bell(a);
-  const number below = (1.0f + s.p) * ((t + 0.590909064f) * c);
+  const number rc = r * c, below = fma(rc, s.p, rc);
   const number phi = choose(sign_of(x), below, 1.0f - scaled(below, s.k));
   return keep_nan(scaled(at_least(x, -15.0f) * phi, choose(sign_of(x), s.k, 0u)), x);
 }

@@ -52,8 +52,8 @@ const function functions[] = {
     {&info<op::sigmoid>, logistic, 4},
     {&info<op::relu>, [](double x) { return x < 0 ? 0 : x; }, 0},
     {&info<op::silu>, [](double x) { return gated(x, logistic(x)); }, 4},
-    {&info<op::gelu_tanh>, [](double x) { return gated(x, logistic(gelu_exponent(x))); }, 5},
-    {&info<op::gelu_erf>, [](double x) { return gated(x, std::erfc(-x / std::sqrt(2.0)) / 2); }, 9},
+    {&info<op::gelu_tanh>, [](double x) { return gated(x, logistic(gelu_exponent(x))); }, 4},
+    {&info<op::gelu_erf>, [](double x) { return gated(x, std::erfc(-x / std::sqrt(2.0)) / 2); }, 7},
     {&info<op::silu_grad>,
      [](double x) {
        const double v = within(x, 700);
