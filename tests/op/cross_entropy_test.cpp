@@ -21,7 +21,7 @@ host targets_of(std::int64_t rows, std::int64_t V) {  // some leave their row ou
   for (std::int64_t r = 0; r < rows; ++r) t.at[std::size_t(r)] = r % 5 == 1 ? -1 : r % 5 == 3 ? double(V) : double(r * 7 % V);
   return t;
 }
-constexpr std::int64_t sizes[][2] = {{1, 1}, {1, 2}, {5, 7}, {13, 65}, {33, 17}, {4, 257}, {2100, 3}};
+constexpr std::int64_t sizes[][2] = {{1, 1}, {1, 2}, {5, 7}, {13, 65}, {33, 17}, {4, 257}, {3, 1031}, {2100, 3}};
 
 TYPED_TEST(cross_entropy, loss_maxima_and_sums_match_the_definition) {
   using F = TestFixture;

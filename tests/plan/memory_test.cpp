@@ -1,4 +1,5 @@
 #include "memory_checker.hpp"
+#include "outcome.hpp"
 #include "property.hpp"
 #include "random_model.hpp"
 #include "targets.hpp"
@@ -46,6 +47,28 @@ TYPED_TEST(memory, of_gpt2_is_within_five_percent_of_the_bytes_alive) {
   EXPECT_EQ(r.facts.fault, "");
   EXPECT_EQ(r.facts.peak_bytes, r.p.totals.lower_bound);
   EXPECT_LE(double(temporaries(r.p)), 1.05 * double(r.facts.peak_bytes));
+}
+
+/// The mean loss of rows of logits for the classes of GPT-2.
+struct classifier {
+  static constexpr std::int64_t rows = 4096, V = 50257;
+  template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
+    const auto logits = matmul(s.input("x", {rows, 8}), s.param("w", {8, V}, {.init = isotope::init::normal(1)}));
+    return cross_entropy(logits, s.input("targets", {rows}, isotope::dtype::i32));
+  }
+};
+TYPED_TEST(memory, of_cross_entropy_beside_its_operands_is_one_number_a_row_and_on_vulkan_two) {
+  const auto plan = planned<TypeParam>(classifier{});
+  constexpr bool cpu = std::is_same_v<typename TypeParam::backend, isotope::backend::cpu>;
+  // Two numbers a row are what vulkan's reference kernel adds up, in parts of 1,024 rows; portable falls back to it.
+  const std::int64_t most = cpu ? 4 * classifier::rows : 2 * 4 * classifier::rows + 256;
+  int seen = 0;
+  for (const auto& s : plan.steps)
+    if (s.op == &isotope::info<isotope::op::cross_entropy> || s.op == &isotope::info<isotope::op::cross_entropy_grad>) {
+      ++seen;
+      EXPECT_LE(s.scratch_bytes, most) << s.op->name;
+    }
+  EXPECT_EQ(seen, 2);
 }
 
 // A backend whose allocations are limited gets the arena in chunks.

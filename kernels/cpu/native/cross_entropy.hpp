@@ -43,7 +43,6 @@ struct cross_entropy {
 struct cross_entropy_grad {
   static constexpr std::uint32_t inplace = 1;
 
-  static constexpr std::int64_t scratch(const step_shapes& s) { return portable::cross_entropy_grad::scratch(s); }
   static void run(const launch& l) {
     if (!with_format({l.in[0].type, l.out[0].type}, [&](auto t) { run_on<decltype(t)>(l); })) portable::cross_entropy_grad::run(l);
   }
