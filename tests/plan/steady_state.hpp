@@ -19,10 +19,11 @@ inline std::int64_t peak_resident_kib() {
 }
 
 struct steady_state {
-  std::int64_t allocations = 0;   // calls of operator new
-  std::int64_t device_bytes = 0;  // by which what the session holds of its device grew
-  std::int64_t resident_kib = 0;  // by which the most memory that the process held grew
-  double loss = 0;                // the sum of all
+  std::int64_t allocations = 0;         // calls of operator new
+  std::int64_t device_bytes = 0;        // by which what the session holds of its device grew
+  std::int64_t device_allocations = 0;  // of its memory, and objects that it made
+  std::int64_t resident_kib = 0;        // by which the most memory that the process held grew
+  double loss = 0;                      // the sum of all
 };
 
 /// Trains a small GPT-2 on two micro-batches a step and evaluates it, and returns what happened from the fourth step on: in the first three threads
@@ -45,10 +46,15 @@ template <isotope::Target T> steady_state steps_of_steady_state(int steps) {
     s->evaluate(batches[0]);
   }
   const auto bytes = s->measured_bytes(), resident = peak_resident_kib();
-  const auto before = allocations.load();
+  const auto objects = [&]() -> std::int64_t {
+    if constexpr (requires { s->device_counters(); }) return s->device_counters().allocations + s->device_counters().objects;
+    else return 0;
+  };
+  const auto before = allocations.load(), objects_before = objects();
   steady_state r;
   for (int i = 0; i < steps; ++i) r.loss += s->step(batches, x).loss + s->evaluate(batches[0]);
   r.allocations = allocations.load() - before;
+  r.device_allocations = objects() - objects_before;
   r.device_bytes = s->measured_bytes() - bytes;
   r.resident_kib = peak_resident_kib() - resident;
   return r;
@@ -58,6 +64,7 @@ template <isotope::Target T> steady_state steps_of_steady_state(int steps) {
 template <isotope::Target T> void expect_steady_state(int steps) {
   const auto r = steps_of_steady_state<T>(steps);
   EXPECT_EQ(r.allocations, 0);
+  EXPECT_EQ(r.device_allocations, 0);
   EXPECT_EQ(r.device_bytes, 0);
   if constexpr (std::is_same_v<typename T::backend, isotope::backend::cpu>) {
     EXPECT_LE(r.resident_kib, 64);  // a page table, a stack page

@@ -71,15 +71,14 @@ template <Target T> class session {
   void initialize(std::uint64_t seed) {
     drain();
     step_count_ = 0;
+    for (const auto k : {value_kind::param, value_kind::master, value_kind::state, value_kind::grad})
+      keep(transfer_.clear(arena_, layout_[k], plan_.totals.region[std::size_t(k)]));
     std::vector<float> x;
-    for (std::size_t k = 0; k < plan_.slots.size(); ++k) {
-      const slot& s = plan_.slots[k];
+    for (const slot& s : plan_.slots) {
       x.resize(std::size_t(s.dims.count()));
       fill_initial(s.init, seed, stream_of(s.path.view()), x);
-      keep(put_parameter(s, x));
+      keep(put_parameter(s, x, s.init.how == initializer::kind::zeros));
     }
-    keep(transfer_.clear(arena_, layout_[value_kind::state], plan_.totals.region[std::size_t(value_kind::state)]));
-    keep(transfer_.clear(arena_, layout_[value_kind::grad], plan_.totals.region[std::size_t(value_kind::grad)]));
   }
 
   /// The elements of an input, in memory of the host: to be filled at any time, also while a step is in flight, which has a copy. Every later step
@@ -384,10 +383,11 @@ template <Target T> class session {
       step_count_ = p.asynchronous ? std::max(step_count_, p.optimizer_step) : p.optimizer_step;  // lanes may end in either order
     return r;
   }
-  result<void> put_parameter(const slot& s, std::span<const float> x) {
+  result<void> put_parameter(const slot& s, std::span<const float> x, bool cleared = false) {
     if (auto r = within_range(s, x); !r) return r;
     if (parts_->scores.put(s, x, parts_->device->what().what.switches.oscillation_threshold))
       for (auto& l : lanes_) l.forget();
+    if (cleared) return {};  // x is zeros, and so is the region
     const auto put = [&](value_kind k, dtype t, auto bytes) { return transfer_.upload(arena_, layout_[k] + s.at * size_of(t), bytes); };
     if (s.type == dtype::f32) return put(value_kind::param, s.type, std::as_bytes(x));
     const std::vector<std::uint16_t> halves = stored_halves(s.type, x);

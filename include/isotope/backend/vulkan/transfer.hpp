@@ -37,6 +37,7 @@ class transfer {
       auto& s = stages_[turn];
       if (auto r = ready(s); !r) return r;
       std::memcpy(s.store.mapped(), from.data() + done, std::size_t(n));
+      uploaded_ += n;
       if (auto r = copy(s, s.store.buffer(), 0, to.buffer(), at + done, n); !r) return r;
       done += n;
     }
@@ -77,6 +78,8 @@ class transfer {
   }
 
   std::int64_t bytes() const { return stages_[0].store.bytes() + stages_[1].store.bytes(); }
+  /// Bytes that `upload` has taken to the device so far.
+  std::int64_t uploaded() const { return uploaded_; }
 
  private:
   struct stage {
@@ -86,6 +89,7 @@ class transfer {
   };
   std::shared_ptr<context> context_;
   std::array<stage, 2> stages_;
+  std::int64_t uploaded_ = 0;
 
   /// The device done with the stage's memory.
   result<void> ready(stage& s) {
