@@ -10,14 +10,14 @@ namespace allocation_nightly_test {
 template <class T> struct steady_state_nightly : testing::Test {};
 TYPED_TEST_SUITE(steady_state_nightly, every_target, target_name);
 
-TYPED_TEST(steady_state_nightly, of_1000_steps_allocates_nothing_and_stays_in_its_memory) {
+TYPED_TEST(steady_state_nightly, of_a_night_allocates_nothing_and_stays_in_its_memory) {
 #if !COUNTS_ALLOCATIONS
   GTEST_SKIP() << "a sanitizer has replaced operator new";
 #endif
-  expect_steady_state<TypeParam>(1000);
+  expect_steady_state<TypeParam>(steps_of_a_night);
 }
 
-// What keeps less than two pages a step passes 8 steps, but not 1,000.
+// What keeps less than two pages a step passes 8 steps, but not those of a night.
 TEST(peak_resident_memory, grows_by_what_a_thousand_steps_keep) {
   const auto before = peak_resident_kib();
   std::vector<std::vector<char>> kept;

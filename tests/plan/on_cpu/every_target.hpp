@@ -9,6 +9,8 @@ using every_target =
 
 /// How many of so many random programs a backend can afford.
 constexpr int affordable(int cases) { return cases; }
+/// How many steps a night trains to see that nothing grows.
+inline constexpr int steps_of_a_night = 1000;
 
 template <isotope::Target T> auto opened(int threads) { return isotope::device<T>::open({.threads = threads}); }
 

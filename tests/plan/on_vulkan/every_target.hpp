@@ -17,6 +17,8 @@ inline int affordable(int cases) {
   isotope::vulkan_test::test_device();
   return cases < 200 ? 2 : cases < 10'000 ? cases / 100 : cases / 60;
 }
+/// A step takes a driver for processors more than 0.2 s where others use them, too: 1,000 of them would pass the time limit of a test.
+inline constexpr int steps_of_a_night = 100;
 
 /// All targets of a program on one device, so that its pipelines are made once. f64 is the processor's.
 template <isotope::Target T> auto opened(int threads) {
