@@ -100,6 +100,7 @@ claim 'behind a command' '1 passed, 0 failed, 0 skipped' "$(together --behind en
 claim 'a selection of nothing' '0 passed, 1 failed, 0 skipped' "$(together -- -R no_such_test)"
 cat >"$work/cases.cpp" <<'CPP'
 #include <gtest/gtest.h>
+#include <csignal>
 TEST(cases, pass) {}
 TEST(cases, pass_too) {}
 TEST(cases, skip) { GTEST_SKIP() << "why"; }
@@ -107,8 +108,16 @@ TEST(cases, skip) { GTEST_SKIP() << "why"; }
 TEST(cases, fail) { EXPECT_EQ(1, 2); }
 TEST(ending, comes_first) {}
 TEST(ending, ends_all) { std::abort(); }
+extern "C" void crash_in_driver();
+int cases_before = 0;
+TEST(driver, comes_first) { cases_before = 1; }
+TEST(driver, crashes_after_another) { if (cases_before) crash_in_driver(); }
+TEST(driver_always, comes_first) { cases_before = 1; }
+TEST(driver_always, crashes) { crash_in_driver(); }
 #endif
 CPP
+echo '#include <csignal>
+extern "C" void crash_in_driver() { std::raise(SIGSEGV); }' >"$work/driver.cpp"
 gtest_project() {
   cat >"$work/project/CMakeLists.txt" <<CMAKE
 cmake_minimum_required(VERSION 3.22)
@@ -116,9 +125,11 @@ project(cases CXX)
 enable_testing()
 find_package(GTest REQUIRED)
 include(GoogleTest)
-add_executable(cases $work/cases.cpp)
+add_library(vulkan_lvp SHARED $work/driver.cpp)
+add_executable(cases $work/cases.cpp $source/tests/crash_report.cpp)
+set_target_properties(cases PROPERTIES CXX_STANDARD 20)
 target_compile_definitions(cases PRIVATE $1)
-target_link_libraries(cases PRIVATE GTest::gtest_main)
+target_link_libraries(cases PRIVATE GTest::gtest_main vulkan_lvp)
 gtest_discover_tests(cases)
 CMAKE
   rm -rf "$work/build"
@@ -130,6 +141,8 @@ claim 'one of its cases' '1 passed, 0 failed, 0 skipped' "$(together -- -R pass_
 gtest_project BAD
 claim 'a case that fails' '2 passed, 1 failed, 1 skipped' "$(together -- -R ^cases)"
 claim 'cases of a process that ended' '0 passed, 2 failed, 0 skipped' "$(together -- -R ^ending)"
+claim 'cases of a process that crashed in the driver run again' '2 passed, 0 failed, 0 skipped' "$(together -- -R '^driver\.')"
+claim 'a crash in the driver that comes again' '1 passed, 1 failed, 0 skipped' "$(together -- -R '^driver_always\.')"
 claim 'cases that fail' 1 "$("$source/.ci/together" "$work/build" >/dev/null; echo $?)"
 
 # The list of jobs: the sum, and the exit status.
