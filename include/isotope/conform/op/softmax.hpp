@@ -62,6 +62,7 @@ struct softmax_basis : spec_basis {
     s.add({s.x({3, 9}, -infinity, 0, &generator_of<generators::constant>)}, with(1));
     s.add({s.x({0, 9})}, with(1));
     for (int k = 0; k < s.repeats(); ++k) s.add({s.x({s.size(k, 0, 1, 12), s.size(k, 1, 1, 400)}, -6, 6)}, with(s.size(k, 2, 0, 1)), true);
+    for (const std::int64_t n : {31, 65, 257}) s.add({s.x({3, n}, -1, 1)}, with(1), true);  // no element is too small to be missed
     s.put({.kind = case_kind::refusal, .attr = with(2), .in = {s.x({2, 3})}});
     s.put(
         {.kind = case_kind::law,
