@@ -127,13 +127,20 @@ foreach(source IN LISTS sources)
   set_tests_properties(repo.${stem} PROPERTIES LABELS repo TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR}")
 endforeach()
 
-# kernels/README.md says what the kernel lists say; a build for vulkan has all of them.
+# kernels/README.md says what the kernel lists say, a build for vulkan has all of them, and what isotope-conform said of today's kernels. What needs no GPU
+# is judged again whenever it changes.
 add_executable(kernel_table extend/kernel_table.cpp)
 isotope_find(Eigen3)
 target_link_libraries(kernel_table PRIVATE isotope_own isotope_dep_Eigen3 isotope_io)
+set(marks ${ISOTOPE_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/extend/kernel_marks.py)
+set(conformance ${PROJECT_SOURCE_DIR}/kernels/conformance.json)
+add_test(NAME extend.kernel_marks COMMAND ${ISOTOPE_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/extend/kernel_marks_test.py)
+add_test(NAME extend.kernels_without_a_gpu_are_judged COMMAND ${marks} stale ${conformance} cpu,llvmpipe ${PROJECT_SOURCE_DIR})
+set_tests_properties(extend.kernel_marks extend.kernels_without_a_gpu_are_judged PROPERTIES LABELS extend TIMEOUT 60)
 if(isotope_backend STREQUAL vulkan)
   isotope_label_targets(kernel_table vulkan)
-  add_test(NAME vulkan.kernel_table COMMAND sh -c "'$<TARGET_FILE:kernel_table>' '${PROJECT_SOURCE_DIR}/kernels/conformance.json' | diff -u '${PROJECT_SOURCE_DIR}/kernels/README.md' -")
+  list(JOIN marks "' '" digests)
+  add_test(NAME vulkan.kernel_table COMMAND sh -c "'${digests}' digests '${PROJECT_SOURCE_DIR}' >'${CMAKE_CURRENT_BINARY_DIR}/digests.json' && '$<TARGET_FILE:kernel_table>' '${conformance}' '${CMAKE_CURRENT_BINARY_DIR}/digests.json' | diff -u '${PROJECT_SOURCE_DIR}/kernels/README.md' -")
   set_tests_properties(vulkan.kernel_table PROPERTIES LABELS vulkan TIMEOUT 60)
 endif()
 

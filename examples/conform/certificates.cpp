@@ -44,6 +44,7 @@ std::string summary_of(const conform::certificate& c) {
       .text("precision", c.precision)
       .text("kernels", c.kernels)
       .text("device", c.device)
+      .text("commit", c.commit)
       .text("strength", c.strength)
       .whole("cases", c.counted.total().cases())
       .set("ran", list(c.counted.reached))

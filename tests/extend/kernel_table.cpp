@@ -1,5 +1,5 @@
-// Writes kernels/README.md from the kernel lists of every backend, in a build for vulkan, which has them all, and from what isotope-conform said of them:
-// kernel_table kernels/conformance.json > kernels/README.md
+// Writes kernels/README.md from the kernel lists of every backend, in a build for vulkan, which has them all, from what isotope-conform said of them, and
+// from what they are made of today: kernel_table kernels/conformance.json DIGESTS > kernels/README.md, DIGESTS of kernel_marks.py
 #include <isotope/backend/cpu.hpp>
 #include <isotope/conform/op_list.hpp>
 #include <isotope/io/file.hpp>
@@ -29,37 +29,54 @@ std::string specified_by(const std::string& kernel) {
   return op;
 }
 
-/// What isotope-conform said, by backend, precision and kernel set.
+/// What isotope-conform said of kernels, and whether they are still those of which it spoke.
 class conformance {
  public:
-  explicit conformance(iso::io::json all) : all_(std::move(all)) {}
+  conformance(iso::io::json all, iso::io::json digests) : all_(std::move(all)), digests_(std::move(digests)) {}
 
-  /// Of one kernel: ✓, or what there is to say.
-  std::string of(std::string_view backend, std::string_view precision, std::string_view set, const std::string& kernel) const {
+  /// Of one kernel: ✓, or what there is to say. Of several devices, one that judged today's kernel speaks.
+  std::string of(std::string_view backend, std::string_view precision, std::string_view set, const std::string& kernel) {
     if (precision == "f64") return "for checks";
-    const iso::io::json* run = find(backend, precision, set);
-    if (run == nullptr || !lists(*run, "ran", kernel)) return "not run";
-    const std::string op = specified_by(kernel);
-    if (lists(*run, "failing", op)) return "fails";
-    if (set == "native" && backend != "cpu" && !has_native(*run, kernel)) return "needs matrix units";
-    return lists(*run, "unsupported", op) ? "in part" : "✓";
+    std::string said = "not run", since;
+    const std::string name = std::string(backend) + ' ' + std::string(set) + ' ' + kernel;
+    for (const auto& run : all_.items) {
+      if (text(run, "backend") != backend || text(run, "precision") != precision || text(run, "kernels") != set) continue;
+      if (!lists(run, "ran", kernel)) continue;
+      if (judged(run, kernel) == today(name)) return of(run, kernel);
+      since = text(run, "commit");
+      said = "stale";
+    }
+    if (said == "stale") ++stale_, said += " since " + since.substr(0, 10);
+    return said;
   }
+  std::int64_t stale() const { return stale_; }
   /// A line for each run.
   std::string runs() const {
-    std::string text;
+    std::string lines;
     for (const auto& r : all_.items)
-      text += "| " + r.find("backend")->text + " " + r.find("precision")->text + " " + r.find("kernels")->text + " | " +
-              r.find("device")->text + " | " + r.find("strength")->text + " | " + r.find("cases")->text + " |\n";
-    return text;
+      lines += "| " + text(r, "backend") + " " + text(r, "precision") + " " + text(r, "kernels") + " | " + text(r, "device") + " | " +
+               text(r, "commit").substr(0, 10) + " | " + text(r, "strength") + " | " + text(r, "cases") + " |\n";
+    return lines;
   }
 
  private:
-  iso::io::json all_;
+  iso::io::json all_, digests_;
+  std::int64_t stale_ = 0;
 
-  const iso::io::json* find(std::string_view backend, std::string_view precision, std::string_view set) const {
-    for (const auto& r : all_.items)
-      if (r.find("backend")->text == backend && r.find("precision")->text == precision && r.find("kernels")->text == set) return &r;
-    return nullptr;
+  static std::string text(const iso::io::json& of, std::string_view key) {
+    const iso::io::json* found = of.find(key);
+    return found == nullptr ? "" : found->text;
+  }
+  static std::string judged(const iso::io::json& run, const std::string& kernel) {
+    const iso::io::json* digests = run.find("digests");
+    return digests == nullptr ? "" : text(*digests, kernel);
+  }
+  std::string today(const std::string& name) const { return text(digests_, name); }
+  static std::string of(const iso::io::json& run, const std::string& kernel) {
+    const std::string op = specified_by(kernel);
+    if (lists(run, "failing", op)) return "fails";
+    if (text(run, "kernels") == "native" && text(run, "backend") != "cpu" && !has_native(run, kernel)) return "needs matrix units";
+    return lists(run, "unsupported", op) ? "in part" : "✓";
   }
   static bool lists(const iso::io::json& run, const char* key, const std::string& name) {
     for (const auto& x : run.find(key)->items)
@@ -73,7 +90,7 @@ class conformance {
   }
 };
 
-template <iso::Backend B> void add(registry& r, const conformance& said) {
+template <iso::Backend B> void add(registry& r, conformance& said) {
   for (const auto precision : {iso::dtype::f32, iso::dtype::bf16, iso::dtype::f64}) {
     bool any = false;
     for (const auto& k : iso::all_kernels<B>) any = any || k.precision == precision;
@@ -92,12 +109,16 @@ template <iso::Backend B> void add(registry& r, const conformance& said) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return std::cerr << "kernel_table kernels/conformance.json\n", 2;
-  auto file = iso::io::read_file(argv[1]);
-  if (!file) return std::cerr << file.error().line() << '\n', 2;
-  auto json = iso::io::parse_json(file->text(), argv[1]);
-  if (!json) return std::cerr << json.error().line() << '\n', 2;
-  const conformance said(*std::move(json));
+  if (argc != 3) return std::cerr << "kernel_table kernels/conformance.json DIGESTS\n", 2;
+  std::vector<iso::io::json> read;
+  for (const char* path : {argv[1], argv[2]}) {
+    auto file = iso::io::read_file(path);
+    if (!file) return std::cerr << file.error().line() << '\n', 2;
+    auto json = iso::io::parse_json(file->text(), path);
+    if (!json) return std::cerr << json.error().line() << '\n', 2;
+    read.push_back(*std::move(json));
+  }
+  conformance said(std::move(read[0]), std::move(read[1]));
   registry r;
   add<iso::backend::cpu>(r, said);
   if constexpr (!std::is_same_v<iso::selected_backend, iso::backend::cpu>) add<iso::selected_backend>(r, said);
@@ -114,13 +135,13 @@ whose flags allow neither leaves out. `vulkan/` holds portable kernels, `<op>.co
 units in `<op>_khr`; a native kernel that a device or a shape does not allow runs the portable one, and reports say why.
 
 ✓: every case of isotope-conform that runs the kernel passed, twice and perturbed, against a reference in f64; other words are what its last
-run said instead. `-`: there is no kernel. f64 is for checks of gradients, not for programs. The runs are below the table.
+run said instead. A mark is of the kernel's sources as they were judged: where those changed, but for comments and names of files, it is stale since
+that commit. `-`: there is no kernel. f64 is for checks of gradients, not for programs. The runs are below the table.
 
-The table is written from the kernel lists and from `kernels/conformance.json`, which is `isotope-conform verify --out` of certificates, by
-`tests/extend/kernel_table.cpp`, and a test compares them:
-`cmake --build build/vulkan-f32 --target kernel_table && build/vulkan-f32/tests/kernel_table kernels/conformance.json > kernels/README.md`.
+The table is written by `.ci/certify`, from the kernel lists and from `kernels/conformance.json`, which it keeps, and a test compares them.
 
 )";
+  std::cout << "Stale marks: " << said.stale() << ".\n\n";
   std::cout << "| op |";
   for (const auto& c : r.columns) std::cout << ' ' << c << " |";
   std::cout << "\n|---|";
@@ -131,5 +152,5 @@ The table is written from the kernel lists and from `kernels/conformance.json`, 
     for (const auto& c : r.columns) std::cout << ' ' << (cells.count(c) != 0 ? cells.at(c) : "-") << " |";
     std::cout << '\n';
   }
-  std::cout << "\n| run | device | strength | cases |\n|---|---|---|---|\n" << said.runs();
+  std::cout << "\n| run | device | commit | strength | cases |\n|---|---|---|---|---|\n" << said.runs();
 }

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""What kernels are made of, so that a mark in kernels/README.md holds for the kernel that was judged and for no other.
+
+  kernel_marks.py digests [ROOT]                      prints a digest for each kernel, as JSON: {"cpu portable softmax": "0123456789abcdef", ...}
+  kernel_marks.py add CONFORMANCE SUMMARY [ROOT]      adds the runs of SUMMARY, which `isotope-conform verify --out` wrote, to CONFORMANCE: each with the
+                                                      digests of its kernels at its commit, in the place of an earlier run of the same kernels and device
+  kernel_marks.py stale CONFORMANCE WORDS [ROOT]      fails where a kernel of the runs whose device's name starts with one of WORDS, parted by commas,
+                                                      is not the one that was judged, and names it
+
+A kernel's digest is that of the sources below kernels/ that its header includes, its shaders' among them, without comments, blanks and names of files: a
+change of a comment or a move changes none."""
+import functools
+import hashlib
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+SETS = {
+    "cpu reference": (["kernels/reference/*.hpp"], "reference"),
+    "cpu portable": (["kernels/cpu/*.hpp"], "portable"),
+    "cpu native": (["kernels/cpu/native/*.hpp"], "native"),
+    "vulkan reference": (["kernels/vulkan/reference/*.hpp"], "reference"),
+    "vulkan portable": (["kernels/vulkan/*.hpp"], "portable"),
+    "vulkan native": (["kernels/vulkan/*.hpp"], "native"),
+}
+COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
+KERNEL = re.compile(r"kernel<op::(\w+), *\w+, *kernels::(\w+)>(?! *,| *>)")
+INSTRUCTIONS = "kernels/vulkan/instructions.hpp"
+
+
+class tree:
+    """The sources of one commit."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root)
+        self.shaders = {}
+        for file in sorted(self.root.glob("kernels/vulkan/**/*.comp")):
+            self.shaders.setdefault(file.stem if file.parent.name != "reference" else "reference_" + file.stem, file)
+
+    @functools.lru_cache(None)
+    def read(self, file):
+        return file.read_text()
+
+    def shader(self, module):
+        """The source of a module. One source makes several modules: their names begin with its own."""
+        names = [name for name in self.shaders if module == name or module.startswith(name + "_")]
+        return self.shaders[max(names, key=len)] if names else None
+
+    def included(self, file):
+        """The sources below kernels/ that a file includes."""
+        for kind, name in INCLUDE.findall(self.read(file)):
+            module = re.match(r"isotope/shaders/(\w+)\.hpp$", name)
+            if module:
+                found = self.shader(module[1])
+                if found is None:
+                    sys.exit(f"kernel_marks: {file.relative_to(self.root)} includes the shader {module[1]}, which has no source")
+            elif name.startswith("isotope/kernels/"):
+                found = self.root / name.removeprefix("isotope/")
+            elif kind == '"':
+                found = (file.parent / name).resolve()
+            else:
+                continue
+            if found.is_file() and self.root.resolve() / "kernels" in found.resolve().parents:
+                yield found.resolve()
+
+    @functools.lru_cache(None)
+    def bare(self, file):
+        """The digest of one file's text."""
+        text = COMMENT.sub(lambda m: m[0] if m[0].startswith(('"', "// variant ")) else " ", self.read(file))  # variants are flags of the compiler
+        lines = [" ".join(line.split()) for line in text.splitlines() if not re.match(r"\s*#\s*(include|pragma once)", line)]
+        return hashlib.sha256(" ".join(line for line in lines if line).encode()).hexdigest()
+
+    def digest(self, *files):
+        """The digest of these files and all that they include."""
+        seen, open_files = set(), [file.resolve() for file in files]
+        while open_files:
+            file = open_files.pop()
+            if file not in seen:
+                seen.add(file)
+                open_files += self.included(file)
+        return hashlib.sha256("".join(sorted(map(self.bare, seen))).encode()).hexdigest()[:16]
+
+    def digests(self):
+        """The digest of each kernel, by backend, set and op."""
+        all_digests = {}
+        for set_of, (patterns, word) in SETS.items():
+            for pattern in patterns:
+                for file in sorted(self.root.glob(pattern)):
+                    if file.name == "all.hpp":
+                        continue
+                    for op, of in KERNEL.findall(self.read(file)):
+                        if of == word:
+                            all_digests[f"{set_of} {op}"] = self.digest(file)
+        instructions = self.root / INSTRUCTIONS
+        if instructions.is_file():  # element-wise ops have no kernels of their own: they are instructions of the interpreter
+            listed = re.search(r"instruction_ops\s*=.*?;", self.read(instructions), re.DOTALL)
+            for of, interpreter in (("reference", "kernels/vulkan/reference/elementwise.hpp"), ("portable", "kernels/vulkan/elementwise.hpp")):
+                value = self.digest(instructions, self.root / interpreter)
+                for op in re.findall(r"op::(\w+)", listed[0] if listed else ""):
+                    all_digests.setdefault(f"vulkan {of} {op}", value)
+        return all_digests
+
+
+def digests_at(root, commit):
+    """The digests of a commit's kernels."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive = subprocess.run(["git", "-C", root, "archive", commit, "kernels"], capture_output=True)
+        if archive.returncode:
+            sys.exit(f"kernel_marks: a run is of the commit '{commit}', whose sources git does not have; run it again from a commit, without changes")
+        subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
+        return tree(folder).digests()
+
+
+def kernels_of(run):
+    """What a run's kernels are called among the digests."""
+    return {op: f"{run['backend']} {run['kernels']} {op}" for op in run["ran"]}
+
+
+def add(conformance, summary, root):
+    """Adds runs to those that there are."""
+    file = pathlib.Path(conformance)
+    runs = json.loads(file.read_text()) if file.exists() else []
+
+    def place(run):
+        return [run[key] for key in ("backend", "precision", "kernels", "device")]
+
+    for run in json.loads(pathlib.Path(summary).read_text()):
+        known = digests_at(root, run["commit"])
+        run["digests"] = {op: known[name] for op, name in kernels_of(run).items() if name in known}
+        runs = [other for other in runs if place(other) != place(run)] + [run]
+    runs.sort(key=lambda run: (run["backend"], run["device"], run["precision"], ["reference", "portable", "native"].index(run["kernels"])))
+    file.write_text("[\n" + ",\n".join(json.dumps(run, sort_keys=True) for run in runs) + "\n]\n")
+
+
+def stale(conformance, words, root):
+    """The kernels of some devices that are not those that were judged."""
+    now = tree(root).digests()
+    found = 0
+    for run in json.loads(pathlib.Path(conformance).read_text()):
+        if not run["device"].startswith(tuple(words.split(","))):
+            continue
+        for op, name in kernels_of(run).items():
+            if now.get(name) != run.get("digests", {}).get(op):
+                print(f"{name} ({run['precision']}) changed since {run.get('commit', 'its run')} judged it on {run['device']}")
+                found += 1
+    if found:
+        print("commit the kernels, then run `.ci/certify` and commit what it writes")
+    return 1 if found else 0
+
+
+def main():
+    words = sys.argv[1:]
+    needs = {"digests": 0, "add": 2, "stale": 2}
+    if not words or words[0] not in needs or not needs[words[0]] <= len(words) - 1 <= needs[words[0]] + 1:
+        sys.exit(__doc__)
+    root = words[needs[words[0]] + 1] if len(words) > needs[words[0]] + 1 else "."
+    if words[0] == "digests":
+        print(json.dumps(tree(root).digests(), indent=1, sort_keys=True))
+        return 0
+    if words[0] == "add":
+        return add(words[1], words[2], root)
+    return stale(words[1], words[2], root)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
