@@ -1,5 +1,5 @@
 #pragma once
-/// Maximum, minimum and argmax: the first element that no later one beats; NaN beats all.
+/// Maximum, minimum and argmax: the first element that no later one beats; NaN beats all. To the first two, -0 is below 0.
 #include <isotope/op/extremum.hpp>
 
 #include "access.hpp"
@@ -30,12 +30,12 @@ template <class Beats> void extremum(const launch& l, Beats beats) {
 
 template <class P> struct kernel<op::max, P, kernels::reference> {
   static void run(const launch& l) {
-    reference::extremum(l, [](double a, double b) { return a > b; });
+    reference::extremum(l, [](double a, double b) { return a > b || (a == b && std::signbit(a) < std::signbit(b)); });
   }
 };
 template <class P> struct kernel<op::min, P, kernels::reference> {
   static void run(const launch& l) {
-    reference::extremum(l, [](double a, double b) { return a < b; });
+    reference::extremum(l, [](double a, double b) { return a < b || (a == b && std::signbit(a) > std::signbit(b)); });
   }
 };
 template <class P> struct kernel<op::argmax, P, kernels::reference> {

@@ -30,17 +30,18 @@ uint team_max_word(uint x) {
   barrier();
   return x;
 }
-// Words above zero in the order of the numbers, both zeros one word; NaN is the largest.
+// Words above zero in the order of the numbers; NaN is the largest. -0 is below 0, and one word with it where its place is asked for.
 uint order_of(float v) {
   const uint u = floatBitsToUint(v), a = u & 0x7fffffffu;
   if (a > 0x7f800000u) return 0xffffffffu;
-  const uint up = u > 0x80000000u ? 0x80000000u - a : 0x80000000u + a;
+  const bool below = u > 0x7fffffffu && !(PLACE && a == 0);
+  const uint up = below ? 0x7fffffffu - a : 0x80000000u + a;
   return LEAST ? 0u - up : up;
 }
 float number_of(uint w) {
   if (w == 0xffffffffu) return NOT_A_NUMBER;
   const uint up = LEAST ? 0u - w : w;
-  return up < 0x80000000u ? uintBitsToFloat(0x80000000u | (0x80000000u - up)) : uintBitsToFloat(up - 0x80000000u);
+  return up < 0x80000000u ? uintBitsToFloat(0x80000000u | (0x7fffffffu - up)) : uintBitsToFloat(up - 0x80000000u);
 }
 
 void main() {

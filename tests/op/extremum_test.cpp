@@ -58,6 +58,22 @@ TYPED_TEST(extremum, rows_of_one_infinity_give_it) {
   EXPECT_TRUE(same(F::template run<op::max>({x}, over(2)).at(0), {infinity, -infinity}));
   EXPECT_TRUE(same(F::template run<op::min>({x}, over(2)).at(0), {infinity, -infinity}));
 }
+TYPED_TEST(extremum, minus_zero_is_below_zero) {
+  using F = TestFixture;
+  const std::vector<double> rows = {-0.0, 0, 0, -0.0, -0.0, -0.0, -1, -0.0, 0, 1}, columns = {-0.0, 0, -0.0, -1, 0, 0, -0.0, -0.0, -0.0, 1};
+  const std::vector<double> largest = {0, 0, -0.0, -0.0, 1}, smallest = {-0.0, -0.0, -0.0, -1, 0};
+  const auto words_of = [](const host& y) {
+    std::vector<std::pair<double, bool>> all;
+    for (std::int64_t i = 0; i < y.dims.count(); ++i) all.emplace_back(y[i], std::signbit(y[i]));
+    return all;
+  };
+  const auto expected = [&](const std::vector<double>& y) { return words_of(host({5}, F::type, y)); };
+  for (const int axis : {1, 0}) {
+    const host x = axis == 1 ? host({5, 2}, F::type, rows) : host({2, 5}, F::type, columns);
+    EXPECT_EQ(words_of(F::template run<op::max>({x}, over(1 << axis)).at(0)), expected(largest)) << "axis " << axis;
+    EXPECT_EQ(words_of(F::template run<op::min>({x}, over(1 << axis)).at(0)), expected(smallest)) << "axis " << axis;
+  }
+}
 TYPED_TEST(extremum, argmax_takes_the_first_of_equals_and_the_first_nan) {
   using F = TestFixture;
   const host x({5, 4}, F::type,

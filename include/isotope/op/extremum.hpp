@@ -44,13 +44,13 @@ struct argmax {
 };
 }  // namespace op
 
-/// y[...] = largest x over the axes; NaN if any is NaN. The gradient is shared among ties.
+/// y[...] = largest x over the axes; NaN if any is NaN, and -0 is below 0 (IEEE 754-2019, 9.6). The gradient is shared among ties.
 /// @error  an axis outside the tensor, or no elements
 template <Machine M>
 constexpr tensor<M> max(tensor<M> x, std::initializer_list<int> over = {}, bool keep = false, place at = place::current()) {
   return reduce<op::max>(x, over, keep, at);
 }
-/// y[...] = smallest x over the axes; NaN if any is NaN. The gradient is shared among ties.
+/// y[...] = smallest x over the axes; NaN if any is NaN, and -0 is below 0 (IEEE 754-2019, 9.6). The gradient is shared among ties.
 /// @error  an axis outside the tensor, or no elements
 template <Machine M>
 constexpr tensor<M> min(tensor<M> x, std::initializer_list<int> over = {}, bool keep = false, place at = place::current()) {

@@ -20,13 +20,14 @@ layout(push_constant, scalar) uniform push {
 };
 
 const uint64_t GREATEST = ~uint64_t(0);
-// Grows with the number; 0 and -0 are equal, NaN is the greatest.
+// Grows with the number; NaN is the greatest. -0 is below 0, and equal to it where its place is asked for.
 uint64_t ordered(uint64_t bits) {
   if (!is_float(X)) return is_signed(X) ? bits ^ (ONE << (integer_bits(X) - 1)) : bits;
   const int width = 1 + exponent_bits(X) + mantissa_bits(X);
   const uint64_t sign = ONE << (width - 1), magnitude = bits & (sign - ONE);
   if (magnitude > ((ONE << exponent_bits(X)) - ONE) << mantissa_bits(X)) return GREATEST;
-  return (bits & sign) != 0 ? sign - magnitude : sign + magnitude;
+  const bool below = (bits & sign) != 0 && !(WHICH == ARGMAX && magnitude == 0);
+  return below ? sign - magnitude - ONE : sign + magnitude;
 }
 
 void main() {

@@ -9,7 +9,11 @@ template <bool Largest> struct extremum_spec : reduction_spec {
   static constexpr std::array outputs{result_role{"y", holds::floating, comparison::exact}};
   static constexpr numeric_policy policy{};
   static constexpr bool bends = true;
-  static bool better(double a, double b) { return Largest ? a > b : a < b; }
+  /// IEEE 754-2019, 9.6: -0 is below 0.
+  static bool better(double a, double b) {
+    if (a == b) return Largest ? std::signbit(a) < std::signbit(b) : std::signbit(a) > std::signbit(b);
+    return Largest ? a > b : a < b;
+  }
 
   static void reference(const call& c, std::span<answer> y) {
     const reduced_shape r(c.in[0].dims, c.attr.i[0]);
