@@ -140,7 +140,7 @@ def test_shards_that_there_are_not_are_refused(folder):
 
 def test_a_run_that_is_killed_goes_on_to_the_same_certificate(folder):
     # Killed at 50 points: each a little after the checkpoint grew once more, so that every attempt gets a step further and is at another place in it.
-    run = ["run", *FAST, "--ops", "add,concat,dropout,exp,matmul,sum", "--batch", "4", "--checkpoint", "c"]
+    run = ["run", *FAST, "--ops", "add,concat,dropout,exp,matmul,sum", "--batch", "1", "--checkpoint", "c"]
     folder.run("conform", *run, "--out", "whole.json").succeeded()
     (folder.path / "c").unlink()
     command = folder.command("conform", [*run, "--resume", "--out", "resumed.json"])
