@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 #include <vector>
 
@@ -47,14 +48,17 @@ TEST(thread_pool, takes_tasks_of_a_worker_that_is_held_up) {
   thread_pool pool(2);
   std::vector<int> owner(10, -1);
   std::atomic<int> done{0};
+  int before = 0;
   pool.parallel_stealing(10, [&](std::int64_t t, int worker) {
     owner[std::size_t(t)] = worker;
-    if (t == 0)
+    if (t == 0) {
+      before = done.load();                               // where the other thread was late, this one may have run its own range first
       while (done.load() < 9) std::this_thread::yield();  // all the others, those of its own range too
+    }
     ++done;
   });
-  EXPECT_EQ(owner, (std::vector<int>{owner[0], 1 - owner[0], 1 - owner[0], 1 - owner[0], 1 - owner[0], 1 - owner[0], 1 - owner[0],
-                                     1 - owner[0], 1 - owner[0], 1 - owner[0]}));
+  EXPECT_EQ(std::count(owner.begin(), owner.end(), -1), 0);
+  EXPECT_LE(std::count(owner.begin() + 1, owner.end(), owner[0]), before) << "while it was held up it ran none";
 }
 
 TEST(thread_pool, keeps_small_jobs_on_the_caller) {
