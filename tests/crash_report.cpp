@@ -7,7 +7,6 @@
 #include <array>
 #include <csignal>
 #include <cstring>
-#include <iterator>
 
 namespace {
 
