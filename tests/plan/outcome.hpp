@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -86,6 +87,7 @@ template <class Session> tensors read_all(const Session& s, isotope::tensor_kind
 /// A session over a plan, with parameters of seed 3 and the inputs filled.
 template <isotope::Target T> session_of<T> loaded(isotope::dynamic_plan plan, isotope::dynamic_plan evaluation = {}) {
   auto device = opened<T>(1);
+  if (!device) throw std::runtime_error(device.error().line());  // a failed test, also inside a property
   auto s = device->load(std::move(plan), std::move(evaluation));
   EXPECT_TRUE(s.ok()) << (s.ok() ? "" : s.error().line());
   s->initialize(3);
