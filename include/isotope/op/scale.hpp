@@ -21,8 +21,9 @@ template <Machine M> constexpr tensor<M> scale(tensor<M> x, double k, place at =
   a.f[0] = k;
   return apply<op::scale>(at, a, x);
 }
-/// y[i] = x[i] + k, k rounded to the accumulation format. Any shape.
+/// y[i] = x[i] + k, k rounded to the accumulation format; x itself where k is 0. Any shape.
 template <Machine M> constexpr tensor<M> shift(tensor<M> x, double k, place at = place::current()) {
+  if (k == 0) return x;
   attributes a;
   a.f[0] = k;
   return apply<op::shift>(at, a, x);

@@ -10,6 +10,7 @@
 #include "layout.hpp"
 #include "plan.hpp"
 #include "regions.hpp"
+#include "simplify.hpp"
 #include "verify.hpp"
 #include "weight_storage.hpp"
 #include "within_backward.hpp"
@@ -33,18 +34,21 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
     machine.fail("the loss is a parameter, an input or a view of one: return what an op computes, such as mean", place::current());
   verify_after(machine, "recording", verify);
   regroup(machine, o.group);
+  const std::size_t forward = machine.g.nodes.size();
   differentiate(machine, loss.id, o.recompute);
   verify_after(machine, "differentiate", verify);
+  const std::int32_t total = machine.ok() ? simplify(machine.g, forward, loss.id) : loss.id;
+  verify_after(machine, "simplify", verify);
   distribute(machine);
   if (o.update == update_policy::within_backward) {
-    const auto first = append_updates(machine, loss.id, o);
+    const auto first = append_updates(machine, total, o);
     verify_after(machine, "append_updates", verify);
     lower<T>(machine, o.fuse);
     verify_after(machine, "fuse", verify);
     advance_updates(machine, first);
     verify_after(machine, "advance_updates", verify);
   } else {
-    append_optimizer(machine, loss.id, o);
+    append_optimizer(machine, total, o);
     verify_after(machine, "append_optimizer", verify);
     lower<T>(machine, o.fuse);
     verify_after(machine, "fuse", verify);
@@ -71,6 +75,8 @@ constexpr trace trace_inference(const Model& model, bool fused, bool common = fa
     verify_after(machine, "recording", verify);
   }
   if (machine.ok()) {
+    simplify(machine.g, machine.g.nodes.size());
+    verify_after(machine, "simplify", verify);
     prune(machine.g);
     store_weights(machine, stored);
     verify_after(machine, "store_weights", verify);

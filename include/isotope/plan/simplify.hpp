@@ -1,0 +1,147 @@
+#pragma once
+/// What a model writes twice or without effect is computed once or not at all: constants, identities and common subexpressions of the forward pass.
+/// It runs behind differentiation, so that gradients are the bits that they are without it; what nobody reads then is pruned as dead code.
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "../core/graph.hpp"
+#include "../op/add.hpp"
+#include "../op/div.hpp"
+#include "../op/fill.hpp"
+#include "../op/mul.hpp"
+#include "../op/scale.hpp"
+#include "../op/sub.hpp"
+
+namespace isotope {
+namespace plan_detail {
+
+class simplifier {
+ public:
+  constexpr explicit simplifier(trace& g) : g_(g), now_(g.values.size()), newest_(g.values.size() + 1, -1), older_(g.nodes.size(), -1) {
+    for (std::size_t v = 0; v < now_.size(); ++v) now_[v] = std::int32_t(v);
+  }
+  constexpr void run(std::size_t forward) {
+    for (std::size_t i = 0; i < g_.nodes.size(); ++i) {
+      node& n = g_.nodes[i];
+      for (int k = 0; k < n.inputs(); ++k) n.in[std::size_t(k)] = now_[std::size_t(n.in[std::size_t(k)])];
+      if (i >= forward || n.effect || n.op->inout != 0 || n.op->draws(n.attr) || !replaceable(n)) continue;
+      if (const std::int32_t same = identity(n); same >= 0) {
+        now_[std::size_t(n.out[0])] = same;
+        continue;
+      }
+      fold(n);
+      if (const std::int32_t j = earlier(n); j >= 0) {
+        const node& first = g_.nodes[std::size_t(j)];
+        for (int k = 0; k < n.outputs(); ++k) now_[std::size_t(n.out[std::size_t(k)])] = first.out[std::size_t(k)];
+        continue;
+      }
+      auto& chain = newest_[n.inputs() == 0 ? newest_.size() - 1 : std::size_t(n.in[0])];
+      older_[i] = chain;
+      chain = std::int32_t(i);
+    }
+    for (auto& v : g_.values)
+      if (v.base >= 0) v.base = now_[std::size_t(v.base)];
+  }
+  constexpr std::int32_t now(std::int32_t v) const { return now_[std::size_t(v)]; }
+
+ private:
+  trace& g_;
+  std::vector<std::int32_t> now_;     // by value: what readers read instead
+  std::vector<std::int32_t> newest_;  // by value: the last node whose first input it is; the last entry: of nodes without inputs
+  std::vector<std::int32_t> older_;   // by node: the one before it in its chain; -1: none
+
+  constexpr const value& at(std::int32_t v) const { return g_.values[std::size_t(v)]; }
+  /// Outputs that nobody asked for by name.
+  constexpr bool replaceable(const node& n) const {
+    for (int k = 0; k < n.outputs(); ++k)
+      if (at(n.out[std::size_t(k)]).kind != value_kind::temp) return false;
+    return n.outputs() > 0;
+  }
+  /// The number that each element of v is, if it is written as one.
+  constexpr const node* constant(std::int32_t v) const {
+    const std::int32_t p = at(v).base < 0 ? at(v).producer : -1;
+    return p >= 0 && g_.nodes[std::size_t(p)].op == &info<op::fill> && is_floating(at(v).type) ? &g_.nodes[std::size_t(p)] : nullptr;
+  }
+  constexpr bool is(std::int32_t v, double x) const {
+    const node* c = constant(v);
+    return c != nullptr && std::bit_cast<std::uint64_t>(c->attr.f[0]) == std::bit_cast<std::uint64_t>(x);
+  }
+  /// x + -0, x - 0, 1 x and x / 1 are x, bit for bit, where that has the same form. x + 0 is not: of -0 it makes 0.
+  constexpr std::int32_t identity(const node& n) const {
+    const auto x = n.in[0], y = n.in[1];
+    std::int32_t same = -1;
+    if (n.op == &info<op::scale>) same = n.attr.f[0] == 1 ? x : -1;
+    else if (n.op == &info<op::add>) same = is(y, -0.0) ? x : is(x, -0.0) ? y : -1;
+    else if (n.op == &info<op::sub>) same = is(y, 0) ? x : -1;
+    else if (n.op == &info<op::mul>) same = is(y, 1) ? x : is(x, 1) ? y : -1;
+    else if (n.op == &info<op::div>) same = is(y, 1) ? x : -1;
+    if (same < 0) return -1;
+    const value &from = at(same), &to = at(n.out[0]);
+    return from.dims == to.dims && from.type == to.type && from.strides == to.strides ? same : -1;
+  }
+  /// A sum, difference, product or quotient of constants becomes a constant: the number that a kernel would calculate, rounded as it rounds.
+  constexpr void fold(node& n) {
+    const bool one = n.op == &info<op::scale> || n.op == &info<op::shift>;
+    if (!one && n.op != &info<op::add> && n.op != &info<op::sub> && n.op != &info<op::mul> && n.op != &info<op::div>) return;
+    const node *a = constant(n.in[0]), *b = one ? nullptr : constant(n.in[1]);
+    if (a == nullptr || (!one && b == nullptr)) return;
+    const dtype accum = accum_of(g_.program);
+    const double x = stored(a->attr.f[0], at(n.in[0]).type), y = one ? stored(n.attr.f[0], accum) : stored(b->attr.f[0], at(n.in[1]).type);
+    if (n.op == &info<op::div> && y == 0) return;  // no constant expression
+    const double r = n.op == &info<op::add> || n.op == &info<op::shift> ? x + y
+                     : n.op == &info<op::sub>                           ? x - y
+                     : n.op == &info<op::div>                           ? x / y
+                                                                        : x * y;
+    const value& to = at(n.out[0]);
+    attributes f;
+    for (int k = 0; k < to.dims.rank; ++k) f.i[std::size_t(k)] = to.dims[k];
+    f.i[6] = to.dims.rank;
+    f.i[7] = std::int64_t(to.type);
+    f.f[0] = stored(r, accum);
+    n.op = &info<op::fill>;
+    n.attr = f;
+    n.in.fill(-1);
+  }
+  /// x as a format holds it. A double that holds a sum, a product or a quotient of two floats rounds to the float that it rounds to at once.
+  static constexpr double stored(double x, dtype t) {
+    switch (t) {
+      case dtype::f64: return x;
+      case dtype::bf16: return float(bfloat16(float(x)));
+      case dtype::f16: return float(float16(float(x)));
+      default: return float(x);
+    }
+  }
+  /// An earlier node of the block that computes the same, or -1.
+  constexpr std::int32_t earlier(const node& n) const {
+    for (auto j = newest_[n.inputs() == 0 ? newest_.size() - 1 : std::size_t(n.in[0])]; j >= 0; j = older_[std::size_t(j)]) {
+      const node& m = g_.nodes[std::size_t(j)];
+      if (m.op == n.op && m.in == n.in && m.block == n.block && m.common == n.common && m.attr == n.attr && same_results(m, n)) return j;
+    }
+    return -1;
+  }
+  /// The results have the same form, which an op may have decided otherwise than by its inputs.
+  constexpr bool same_results(const node& m, const node& n) const {
+    if (m.outputs() != n.outputs()) return false;
+    for (int k = 0; k < n.outputs(); ++k) {
+      const value &a = at(m.out[std::size_t(k)]), &b = at(n.out[std::size_t(k)]);
+      if (a.dims != b.dims || a.type != b.type || a.strides != b.strides || a.offset != b.offset || (a.base < 0) != (b.base < 0))
+        return false;
+    }
+    return true;
+  }
+};
+}  // namespace plan_detail
+
+/// Leaves out what changes no bit: x + -0, x - 0, 1 x, x / 1; calculates sums, differences, products and quotients of constants; and computes once
+/// what a block computes twice of the same values. It looks at the first `forward` nodes: recomputation and sums of gradients are behind them.
+/// Returns what computes `v` now.
+constexpr std::int32_t simplify(trace& g, std::size_t forward, std::int32_t v = -1) {
+  plan_detail::simplifier s(g);
+  s.run(forward);
+  for (auto& p : g.params)
+    if (p.grad >= 0) p.grad = s.now(p.grad);
+  return v >= 0 && g.values[std::size_t(g.root(s.now(v)))].kind == value_kind::temp ? s.now(v) : v;
+}
+
+}  // namespace isotope
