@@ -139,7 +139,8 @@ int run(settings s, const std::string& name) {
   for (const std::string* asked : {&s.a, &s.b})
     if (auto r = backends::find(*asked); support::failed(program, r, code)) return code;
   if (s.steps < 1 || s.batch < 1 || s.length < 1)
-    return support::report(program, iso::fail(iso::errc::invalid_argument, "steps, batch and length must be at least 1", "flags"));
+    return support::report(
+        program, iso::fail(iso::errc::invalid_argument, "steps, batch and length must be at least 1", "flags", "give at least 1 for each"));
   iso::train::parity_gate gate = iso::train::gate_of(iso::selected::precision::type);
   if (s.loss_gate > 0) gate.loss = s.loss_gate;
   if (s.norm_gate > 0) gate.norm = s.norm_gate;

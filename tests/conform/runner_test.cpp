@@ -122,8 +122,8 @@ class limited_device final : public conform::executor {
     if (perturbed && !loads_perturbed)
       return iso::fail(iso::errc::invalid_model, "no order of its steps was found", "toy", "look at the order");
     const bool odd = std::any_of(plan.operands.begin(), plan.operands.end(), [](const iso::operand& x) { return x.dims.count() == 7; });
-    if (odd && sevens != iso::errc{}) return iso::fail(sevens, "seven of something", "toy");
-    if (plan.steps.size() > most_steps) return iso::fail(iso::errc::invalid_model, "too many steps", "toy");
+    if (odd && sevens != iso::errc{}) return iso::fail(sevens, "seven of something", "toy", "take six");
+    if (plan.steps.size() > most_steps) return iso::fail(iso::errc::invalid_model, "too many steps", "toy", "take fewer");
     return whole_.load(std::move(plan), perturbed);
   }
   bool kernel = true, loads_perturbed = true;

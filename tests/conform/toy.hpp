@@ -136,7 +136,7 @@ class toy_device final : public conform::executor {
   conform::target_facts facts() const override { return {"toy", "reference", iso::dtype::f32, kernels, kernels, 0, 0, false, nullptr}; }
   iso::device_info device() const override { return {.name = "toy", .backend = "toy", .facts = {}}; }
   iso::result<std::unique_ptr<conform::loaded_batch>> load(iso::dynamic_plan plan, bool) override {
-    if (loads == loads_before_loss_) return iso::fail(iso::errc::device_lost, "gone", "toy");
+    if (loads == loads_before_loss_) return iso::fail(iso::errc::device_lost, "gone", "toy", "open it again");
     ++loads;
     loaded_elems.push_back(elems_of(plan));
     return std::unique_ptr<conform::loaded_batch>(std::make_unique<loaded>(std::move(plan), mistake_));

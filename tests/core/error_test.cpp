@@ -23,8 +23,8 @@ TEST(errc, every_code_has_a_name_of_its_own) {
 }
 
 TEST(failure, line_says_where_what_and_how_to_fix_it) {
-  EXPECT_EQ(fail(errc::not_found, "no file").line(), "no file");
-  EXPECT_EQ(fail(errc::not_found, "no file", "a.txt:3").line(), "a.txt:3: no file");
+  EXPECT_EQ(isotope::diagnosed(errc::not_found, "no file").line(), "no file");
+  EXPECT_EQ((isotope::failure{errc::not_found, "no file", "a.txt:3", {}}).line(), "a.txt:3: no file");
   EXPECT_EQ(fail(errc::not_found, "no file", "a.txt:3", "check the path").line(), "a.txt:3: no file (fix: check the path)");
 }
 
@@ -32,11 +32,11 @@ TEST(result, holds_a_value_or_a_failure) {
   const result<int> good = 7;
   ASSERT_TRUE(good);
   EXPECT_EQ(*good, 7);
-  const result<int> bad = fail(errc::truncated, "half a file");
+  const result<int> bad = fail(errc::truncated, "half a file", "a.txt", "copy it again");
   ASSERT_FALSE(bad);
   EXPECT_EQ(bad.error().code, errc::truncated);
   EXPECT_TRUE(result<void>{});
-  EXPECT_FALSE(result<void>{fail(errc::truncated, "half a file")});
+  EXPECT_FALSE(result<void>{fail(errc::truncated, "half a file", "a.txt", "copy it again")});
 }
 
 using here = target<backend::cpu, precision::f32, kernels::reference>;

@@ -33,7 +33,7 @@ struct memory_store {
   train::run_state state;
   std::int64_t fail_at = -1;
   isotope::result<std::string> save(const fake::session& s, const train::run_state& r, bool best) {
-    if (r.step == fail_at) return isotope::fail(isotope::errc::write_failed, "disk full");
+    if (r.step == fail_at) return isotope::fail(isotope::errc::write_failed, "disk full", "report", "free some space");
     saves.push_back({r.step, best});
     if (!best) {
       state = r;

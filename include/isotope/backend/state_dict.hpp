@@ -41,7 +41,8 @@ template <class E> result<void> copy_to_input(const result<std::span<E>>& to, st
   if (!to) return to.error();
   if (to->size() != from.size())
     return fail(errc::invalid_argument,
-                "the buffer has " + std::to_string(from.size()) + " elements, the input " + std::to_string(to->size()), std::string(label));
+                "the buffer has " + std::to_string(from.size()) + " elements, the input " + std::to_string(to->size()), std::string(label),
+                "give a buffer of the input's size");
   std::copy(from.begin(), from.end(), to->begin());
   return {};
 }
@@ -123,11 +124,14 @@ inline result<void> same_parameters(const plan_view& a, const plan_view& b) {
 }
 /// @error not_found, invalid_argument for another length
 inline result<void> has_slot(const plan_view& p, std::size_t k, std::int64_t length) {
-  if (k >= p.slots.size()) return fail(errc::not_found, "slot " + std::to_string(k) + " of " + std::to_string(p.slots.size()), "session");
+  if (k >= p.slots.size())
+    return fail(errc::not_found, "slot " + std::to_string(k) + " of " + std::to_string(p.slots.size()), "session",
+                "ask for a slot of parameters()");
   const slot& s = p.slots[k];
   if (s.dims.count() == length) return {};
   return fail(errc::invalid_argument,
-              std::string(s.path.view()) + " has " + std::to_string(s.dims.count()) + " numbers, not " + std::to_string(length), "session");
+              std::string(s.path.view()) + " has " + std::to_string(s.dims.count()) + " numbers, not " + std::to_string(length), "session",
+              "give a span of the parameter's size");
 }
 /// @error invalid_argument where a finite number would become infinite in the format that a slot is stored in
 inline result<void> within_range(const slot& s, std::span<const float> x) {
@@ -165,7 +169,8 @@ inline result<stored_tensor> locate(const plan_view& p, tensor_kind what, std::s
   }
   const int moment = what == tensor_kind::moment1 ? 1 : what == tensor_kind::moment2 ? 2 : 0;
   if (moment == 0 ? s.grad < 0 : !s.trained || moment > p.totals.moments)
-    return fail(errc::not_found, "the program keeps no such tensor for " + std::string(s.path.view()), "session");
+    return fail(errc::not_found, "the program keeps no such tensor for " + std::string(s.path.view()), "session",
+                "read gradients and moments of a training program, and of parameters that it trains");
   if (moment == 0) return stored_tensor{value_kind::grad, at};
   return stored_tensor{value_kind::state, at + (moment - 1) * (p.totals.region[std::size_t(value_kind::state)] / p.totals.moments)};
 }

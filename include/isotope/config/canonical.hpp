@@ -35,7 +35,7 @@ template <class C> result<C> from_json(std::string_view text, const std::string&
   for (const entry& e : *entries)
     if (auto set = detail::apply(out, e); !set) return std::move(set).error();
   for (const setting& s : out.settings)
-    if (s.origin.empty()) return fail(errc::missing_value, "has no '" + s.key + "'", where);
+    if (s.origin.empty()) return fail(errc::missing_value, "has no '" + s.key + "'", where, "add the key");
   return std::move(out.value);
 }
 

@@ -105,22 +105,26 @@ class manifest_runner : private case_judge {
   result<void> prepare_cotangents(const manifest_case& m, test_case& c) const {
     const target_facts f = on_.facts();
     const traced_case t = case_tracer::trace_of(c, f.program, f.kernels);
-    if (t.refused) return fail(errc::invalid_argument, "the op refuses its operands: " + std::string(t.g.error.view()));
-    if (!t.g.error.empty()) return fail(errc::invalid_model, "its trace ends: " + std::string(t.g.error.view()));
+    if (t.refused)
+      return fail(errc::invalid_argument, "the op refuses its operands: " + std::string(t.g.error.view()), "case",
+                  "give operands that the op takes: isotope-conform plan --json lists them");
+    if (!t.g.error.empty())
+      return fail(errc::invalid_model, "its trace ends: " + std::string(t.g.error.view()), "case",
+                  "give a case whose results can be laid out");
     auto dy = std::make_shared<std::vector<array>>();
     for (std::size_t k = 0; k < m.cotangents->size(); ++k) {
       array a = (*m.cotangents)[k];
       if (k >= t.cotangent_dims.size() || !(a.dims == t.cotangent_dims[k])) {
         message text;
         text << "cotangent " << std::int64_t(k) << ' ' << a.dims << " has another shape than its result";
-        return fail(errc::invalid_argument, std::string(text.view()));
+        return fail(errc::invalid_argument, std::string(text.view()), "case", "give operands of the sizes that the case names");
       }
       a.type = t.cotangent_types[k];
       for (double& v : a.at) v = nearest(a.type, v);
       const bool means = std::any_of(a.at.begin(), a.at.end(), [](double v) { return v != 0; });
       if (k > 0 && means && c.of->op->kind != op_kind::view)
-        return fail(errc::invalid_argument,
-                    "the gradient of " + std::string(c.of->name) + " takes the cotangent of its first result alone");
+        return fail(errc::invalid_argument, "the gradient of " + std::string(c.of->name) + " takes the cotangent of its first result alone",
+                    "case", "give one cotangent");
       dy->push_back(std::move(a));
     }
     c.cotangents = std::move(dy);

@@ -67,7 +67,7 @@ constexpr std::string_view name_of(errc c) {
   return "unknown error";
 }
 
-/// What failed, where (a file:line, tensor, option or step; may be empty), and what to do about it.
+/// What failed, where (a file:line, tensor, option or step), and what to do about it.
 struct failure {
   errc code{};
   std::string what;
@@ -112,9 +112,12 @@ template <class T> class [[nodiscard]] result {
   std::variant<stored, failure> held_;
 };
 
-/// `return fail(errc::not_found, "no file 'x.txt'", "", "check the path");`
-inline failure fail(errc code, std::string what, std::string where = {}, std::string fix = {}) {
+/// `return fail(errc::not_found, "no such file", "x.txt", "check the path");`: every error says what to do.
+inline failure fail(errc code, std::string what, std::string where, std::string fix) {
   return {code, std::move(what), std::move(where), std::move(fix)};
 }
+
+/// A diagnosis of the planner or a backend, whose one line names the place and the way out itself, as the compiler prints it.
+inline failure diagnosed(errc code, std::string line) { return {code, std::move(line), {}, {}}; }
 
 }  // namespace isotope

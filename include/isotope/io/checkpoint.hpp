@@ -115,7 +115,8 @@ template <class T> bool parse_note(const safetensors& file, std::string_view key
 inline result<training_state> state_of(const safetensors& file, const std::string& where) {
   training_state s;
   const std::string *format = file.note("format"), *model = file.note("model"), *run = file.note("run"), *vocab = file.note("vocabulary");
-  if (format == nullptr || *format != checkpoint_format) return fail(errc::bad_format, "not an isotope checkpoint", where);
+  if (format == nullptr || *format != checkpoint_format)
+    return fail(errc::bad_format, "not an isotope checkpoint", where, "give a checkpoint that isotope-train wrote");
   int version = 0;
   if (!parse_note(file, "version", version) || version != checkpoint_version)
     return fail(errc::version_mismatch,
@@ -124,7 +125,7 @@ inline result<training_state> state_of(const safetensors& file, const std::strin
   if (model == nullptr || run == nullptr || vocab == nullptr || !parse_note(file, "step", s.step) ||
       !parse_note(file, "optimizer_step", s.optimizer_step) || !parse_note(file, "seed", s.seed) || !parse_note(file, "cursor", s.cursor) ||
       !parse_note(file, "best_validation_loss", s.best_validation_loss))
-    return fail(errc::bad_format, "the checkpoint's state is not complete", where);
+    return fail(errc::bad_format, "the checkpoint's state is not complete", where, "take an older checkpoint of the folder");
   auto words = vocabulary::from_json(*vocab, where);
   if (!words) return std::move(words).error();
   s.model = *model;

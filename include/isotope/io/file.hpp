@@ -138,7 +138,8 @@ inline result<file_bytes> read_file(const std::string& path) {
     return fail(errc::unreadable, "cannot open: " + detail::reason(error), path, "check the permissions");
   }
   struct stat status{};
-  if (::fstat(file.get(), &status) != 0) return fail(errc::unreadable, "cannot stat: " + detail::reason(errno), path);
+  if (::fstat(file.get(), &status) != 0)
+    return fail(errc::unreadable, "cannot stat: " + detail::reason(errno), path, "check the path and its permissions");
   if (S_ISDIR(status.st_mode)) return fail(errc::unreadable, "is a folder", path, "name a file in it");
   if (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)) return fail(errc::unreadable, "is not a file or a pipe", path, "name a file");
 
@@ -155,11 +156,14 @@ inline result<file_bytes> read_file(const std::string& path) {
     }
     const ssize_t got = ::read(file.get(), bytes.get() + size, capacity - size);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail(errc::unreadable, "read failed after " + std::to_string(size) + " bytes: " + detail::reason(errno), path);
+    if (got < 0)
+      return fail(errc::unreadable, "read failed after " + std::to_string(size) + " bytes: " + detail::reason(errno), path,
+                  "check the disk, and that nothing shortens the file");
     if (got == 0) return file_bytes(std::move(bytes), size);
     size += static_cast<std::size_t>(got);
   }
-  return fail(errc::out_of_memory, "no memory for the file's " + std::to_string(capacity) + " bytes", path);
+  return fail(errc::out_of_memory, "no memory for the file's " + std::to_string(capacity) + " bytes", path,
+              "free memory, or take a smaller file");
 }
 
 namespace detail {

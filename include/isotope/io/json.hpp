@@ -178,7 +178,7 @@ inline result<json> parse_json(std::string_view text, std::string_view where, st
   if (!ec) return std::move(built.root);
   if (built.refused) return *std::move(built.refused);
   return fail(errc::bad_format, "not JSON: " + (built.problem.empty() ? ec.message() : built.problem),
-              std::string(where) + ":" + std::to_string(built.line));
+              std::string(where) + ":" + std::to_string(built.line), "correct the file there");
 }
 
 }  // namespace detail
@@ -195,7 +195,7 @@ inline result<void> parse_json_members(std::string_view text, std::string_view w
   auto root = detail::parse_json(text, where, std::move(take));
   if (!root) return std::move(root).error();
   if (root->is != json::kind::object)
-    return fail(errc::bad_format, "is " + std::string(name_of(root->is)) + ", not an object", std::string(where));
+    return fail(errc::bad_format, "is " + std::string(name_of(root->is)) + ", not an object", std::string(where), "begin the file with {");
   return {};
 }
 

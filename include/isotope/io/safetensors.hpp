@@ -142,17 +142,20 @@ inline result<safetensors> parse_safetensors(file_bytes file, const std::string&
   const auto all = file.view();
   std::uint64_t length = 0;
   if (all.size() < 8)
-    return fail(errc::truncated, "has " + std::to_string(all.size()) + " bytes; a safetensors file has at least 10", where);
+    return fail(errc::truncated, "has " + std::to_string(all.size()) + " bytes; a safetensors file has at least 10", where,
+                "copy or download the file again");
   std::memcpy(&length, all.data(), 8);
   if (length > detail::largest_header)
     return fail(errc::bad_format, "says its header has " + std::to_string(length) + " bytes, more than 100 MB: not a safetensors file",
-                where);
+                where, "give a file in the safetensors format");
   if (length > all.size() - 8)
     return fail(errc::truncated,
-                "says its header has " + std::to_string(length) + " bytes, only " + std::to_string(all.size() - 8) + " follow", where);
+                "says its header has " + std::to_string(length) + " bytes, only " + std::to_string(all.size() - 8) + " follow", where,
+                "copy or download the file again");
   const std::string_view header = file.text().substr(8, length);
   if (header.empty() || header[0] != '{')
-    return fail(errc::bad_format, "the header does not begin with '{': not a safetensors file", where);
+    return fail(errc::bad_format, "the header does not begin with '{': not a safetensors file", where,
+                "give a file in the safetensors format");
   safetensors out;
   const auto data = all.subspan(8 + length);
   std::vector<std::pair<std::uint64_t, stored_tensor>> placed;
@@ -163,9 +166,11 @@ inline result<safetensors> parse_safetensors(file_bytes file, const std::string&
       placed.push_back(*std::move(entry));
       return {};
     }
-    if (m.value.is != json::kind::object) return fail(errc::bad_format, "__metadata__ is not an object", where);
+    if (m.value.is != json::kind::object)
+      return fail(errc::bad_format, "__metadata__ is not an object", where, "write metadata as an object of strings");
     for (json_member& note : m.value.members) {
-      if (note.value.is != json::kind::string) return fail(errc::bad_format, "metadata '" + note.key + "' is not a string", where);
+      if (note.value.is != json::kind::string)
+        return fail(errc::bad_format, "metadata '" + note.key + "' is not a string", where, "write metadata as strings");
       out.metadata.emplace_back(std::move(note.key), std::move(note.value.text));
     }
     return {};
@@ -181,12 +186,13 @@ inline result<safetensors> parse_safetensors(file_bytes file, const std::string&
       return fail(errc::bad_format,
                   "begins at data byte " + std::to_string(begin) + " where " + std::to_string(covered) +
                       " was expected: " + (begin > covered ? "a hole" : "an overlap"),
-                  where + ": tensor '" + tensor.name + "'");
+                  where + ": tensor '" + tensor.name + "'", "write the tensors without holes and overlaps");
     covered += tensor.bytes.size();
     out.tensors.push_back(std::move(tensor));
   }
   if (covered != data.size())
-    return fail(errc::bad_format, std::to_string(data.size() - covered) + " bytes after the last tensor belong to none", where);
+    return fail(errc::bad_format, std::to_string(data.size() - covered) + " bytes after the last tensor belong to none", where,
+                "copy or download the file again, or name these bytes as a tensor");
   out.file = std::move(file);
   return out;
 }
@@ -214,7 +220,7 @@ inline result<std::string> safetensors_header(std::span<const stored_tensor> ten
     if (!detail::bytes_of(t.dims, t.type.bytes, bytes) || bytes != t.bytes.size())
       return fail(errc::invalid_argument,
                   "its dimensions need " + std::to_string(bytes) + " bytes, it has " + std::to_string(t.bytes.size()),
-                  "tensor '" + t.name + "'");
+                  "tensor '" + t.name + "'", "give as many bytes as the dimensions need");
     names.push_back(t.name);
     out += "," + json_string(t.name) + ":{\"dtype\":" + json_string(t.type.name) + ",\"shape\":[";
     for (const std::int64_t d : t.dims) out += std::to_string(d) + ",";
@@ -225,7 +231,8 @@ inline result<std::string> safetensors_header(std::span<const stored_tensor> ten
   names.push_back("__metadata__");
   std::sort(names.begin(), names.end());
   if (const auto twice = std::adjacent_find(names.begin(), names.end()); twice != names.end())
-    return fail(errc::invalid_argument, "two tensors have this name", "tensor '" + std::string(*twice) + "'");
+    return fail(errc::invalid_argument, "two tensors have this name", "tensor '" + std::string(*twice) + "'",
+                "give each tensor a name of its own");
   out += '}';
   out.append((8 - out.size() % 8) % 8, ' ');
   const std::uint64_t length = out.size() - 8;
@@ -242,7 +249,8 @@ inline result<void> write_safetensors(const std::string& path, std::span<const s
   for (const std::int64_t size : {8, 4, 2, 1})
     for (const auto& t : tensors)
       if (t.type.bytes == size) ordered.push_back(t);
-  if (ordered.size() != tensors.size()) return fail(errc::invalid_argument, "a tensor has no element type", path);
+  if (ordered.size() != tensors.size())
+    return fail(errc::invalid_argument, "a tensor has no element type", path, "give each tensor a type");
   auto header = safetensors_header(ordered, metadata);
   if (!header) return std::move(header).error();
   std::vector<std::span<const std::byte>> parts = {std::as_bytes(std::span(*header))};
@@ -256,7 +264,7 @@ inline result<void> write_safetensors(const std::string& path, std::span<const s
 inline result<void> copy_f32(const stored_tensor& t, std::span<float> out) {
   if (t.elems() != static_cast<std::int64_t>(out.size()))
     return fail(errc::invalid_argument, "has " + std::to_string(t.elems()) + " elements, " + std::to_string(out.size()) + " are asked for",
-                "tensor '" + t.name + "'");
+                "tensor '" + t.name + "'", "give a span of the tensor's size");
   const auto convert = [&]<class T>(T element) {
     for (std::size_t i = 0; i < out.size(); ++i) {
       std::memcpy(&element, t.bytes.data() + i * sizeof(T), sizeof(T));  // any alignment
@@ -273,7 +281,7 @@ inline result<void> copy_f32(const stored_tensor& t, std::span<float> out) {
     convert(double());
   } else {
     return fail(errc::invalid_argument, "is " + std::string(t.type.name) + ", not a floating-point type of 16 bits or more",
-                "tensor '" + t.name + "'");
+                "tensor '" + t.name + "'", "read it by its own type, or convert the file");
   }
   return {};
 }

@@ -114,7 +114,8 @@ class vocabulary {
           v = of_characters(std::move(codes));
       }
     }
-    if (v.size() < 1 || v.to_json() != text) return fail(errc::bad_format, "not a vocabulary", where);
+    if (v.size() < 1 || v.to_json() != text)
+      return fail(errc::bad_format, "not a vocabulary", where, "give a vocabulary that isotope-train wrote");
     return v;
   }
 

@@ -45,12 +45,12 @@ namespace plan_detail {
 template <Target T> result<dynamic_plan> make_dynamic(const trace& g, std::int64_t budget) {
   auto p = freeze(g, lay_out_for<T>(g));
   const auto text = [](const message& m) { return std::string(m.view()); };
-  if (!p.error.empty()) return fail(errc::invalid_model, text(p.error));
+  if (!p.error.empty()) return diagnosed(errc::invalid_model, text(p.error));
   if (auto m = missing_kernel(p, T::backend::name, kernel_table<T>, all_kernels<typename T::backend>); !m.empty())
-    return fail(errc::invalid_model, text(m));
+    return diagnosed(errc::invalid_model, text(m));
   if (auto m = over_tensor_limit(p, T::backend::name, tensor_limit<typename T::backend>()); !m.empty())
-    return fail(errc::over_budget, text(m));
-  if (auto m = over_budget(p, budget); !m.empty()) return fail(errc::over_budget, text(m));
+    return diagnosed(errc::over_budget, text(m));
+  if (auto m = over_budget(p, budget); !m.empty()) return diagnosed(errc::over_budget, text(m));
   return p;
 }
 }  // namespace plan_detail

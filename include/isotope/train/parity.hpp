@@ -55,9 +55,10 @@ template <class A, class B> class parity {
         return fail(errc::model_mismatch,
                     "step " + std::to_string(i) + " is " + std::string(p.steps[i].op->name) + " in one plan and " +
                         std::string(q.steps[i].op->name) + " in the other",
-                    "parity");
+                    "parity", "plan both with the same kernel set and options");
     if (p.steps.size() == q.steps.size()) return {};
-    return fail(errc::model_mismatch, std::to_string(p.steps.size()) + " steps against " + std::to_string(q.steps.size()), "parity");
+    return fail(errc::model_mismatch, std::to_string(p.steps.size()) + " steps against " + std::to_string(q.steps.size()), "parity",
+                "plan both with the same kernel set and options");
   }
 
   parity_step step(const batch& data, const step_scalars& x) {

@@ -159,7 +159,7 @@ inline result<recorded_run> read_recorded_run(const std::string& path) {
   r.scalars.clip_norm = notes.number("clip", 0, any, "a number in [0, 1e30); 0 does not clip");
   if (auto status = notes.status(); !status) return std::move(status).error();
   if (const auto wrong = model::validate(r.size); !wrong.empty())
-    return fail(errc::bad_format, std::string(wrong.view()), path + ": metadata");
+    return fail(errc::bad_format, std::string(wrong.view()), path + ": metadata", "record the run again");
 
   const std::string where = path + ": tensor 'tokens'";
   const io::stored_tensor* t = r.file.find(recorded_tokens);

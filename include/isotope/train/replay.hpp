@@ -34,7 +34,7 @@ inline model::gpt_loss_of loss_of(const recorded_run& r) { return {r.size, int(r
 /// @error invalid_model
 template <Target T, class Model> result<std::vector<named_dims>> parameters_of(const Model& model) {
   const trace g = traced_inference<T>(model, false);
-  if (!g.error.empty()) return fail(errc::invalid_model, std::string(g.error.view()));
+  if (!g.error.empty()) return diagnosed(errc::invalid_model, std::string(g.error.view()));
   std::vector<named_dims> out;
   for (const parameter& p : g.params) {
     named_dims d{std::string(p.path.view()), {}};

@@ -214,7 +214,7 @@ template <Target T> class session {
   /// Copies a batch into the inputs, for `run` and `observe`. @error invalid_argument for another size than the plan's
   result<void> put(const batch& b) {
     if (fill_inputs(plan_.inputs, base_, b)) return {};
-    return fail(errc::invalid_argument, "the batch has another size than the plan's inputs", "session");
+    return fail(errc::invalid_argument, "the batch has another size than the plan's inputs", "session", "give all inputs whole");
   }
 
   /// All bytes of a region, for checkers that fill them before a step.

@@ -77,7 +77,9 @@ inline result<void> record_commands(context& c, const pipelines& made, VkCommand
     const dispatch& d = all[i];
     if (before[i] != 0) barrier(c, b, compute, writes, compute, reads | writes);
     const VkPipeline p = made.of(d);
-    if (p == VK_NULL_HANDLE) return fail(errc::missing_feature, "no pipeline was made for " + std::string(d.code->name), "vulkan");
+    if (p == VK_NULL_HANDLE)
+      return fail(errc::missing_feature, "no pipeline was made for " + std::string(d.code->name), "vulkan",
+                  "report this: pipelines are made before commands are recorded");
     if (p != bound) f.CmdBindPipeline(b, VK_PIPELINE_BIND_POINT_COMPUTE, p);
     bound = p;
     if (d.push_bytes > 0) f.CmdPushConstants(b, c.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0, d.push_bytes, d.push.data());

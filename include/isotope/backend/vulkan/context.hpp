@@ -81,7 +81,9 @@ class context {
     const auto& all = (*i)->devices();
     for (std::size_t k = 0; k < all.size(); ++k)
       if (all[k].handle == h.physical_device) c->what_ = all[k], c->index_ = int(k);
-    if (c->what_.handle == nullptr) return fail(errc::no_device, "the adopted physical device is not one of the instance's", "vulkan");
+    if (c->what_.handle == nullptr)
+      return fail(errc::no_device, "the adopted physical device is not one of the instance's", "vulkan",
+                  "adopt a physical device that the adopted instance enumerates");
     if (!c->what_.missing.empty()) return lacks(c->what_);
     c->device_ = h.device;
     c->queue_ = h.queue;

@@ -122,14 +122,14 @@ template <Target T> class session {
   /// The elements of an operand of the plan, as they are. @error device_lost
   result<std::vector<float>> numbers(const operand& o) const {
     std::vector<std::byte> bytes(std::size_t(o.bytes));
-    if (o.region == value_kind::input) return fail(errc::invalid_argument, "inputs are written by the host and not read back", "session");
+    if (o.region == value_kind::input) return fail(errc::invalid_argument, "inputs are not read back", "session", "keep what was written");
     if (auto r = transfer_.download(arena_, layout_[o.region] + o.at, bytes); !r) return r.error();
     return numbers_of(bytes.data(), o);
   }
   /// Copies a batch into the inputs, for `run` and `observe`. @error invalid_argument for another size than the plan's
   result<void> put(const batch& b) {
     if (inputs_.take(b, inputs_.train)) return {};
-    return fail(errc::invalid_argument, "the batch has another size than the plan's inputs", "session");
+    return fail(errc::invalid_argument, "the batch has another size than the plan's inputs", "session", "give all inputs whole");
   }
   /// As `run`, with a clock around each launch, which keeps them from overlapping. @error missing_feature where the queue has no clock
   result<timed_step> profile(const step_scalars& x, std::uint8_t active = phase_first | phase_last) {
