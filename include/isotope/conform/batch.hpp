@@ -65,7 +65,8 @@ class batch_planner {
     b.plan = freeze(g_, l);
     const auto text = [](const message& m) { return std::string(m.view()); };
     if (!b.plan.error.empty()) return diagnosed(errc::invalid_model, text(b.plan.error));
-    if (auto m = missing_kernel(b.plan, on_.backend, on_.kernels, on_.all_kernels); !m.empty()) return diagnosed(errc::missing_feature, text(m));
+    if (auto m = missing_kernel(b.plan, on_.backend, on_.kernels, on_.all_kernels); !m.empty())
+      return diagnosed(errc::missing_feature, text(m));
     if (auto m = over_tensor_limit(b.plan, on_.backend, on_.tensor_bytes); !m.empty()) return diagnosed(errc::over_budget, text(m));
     const auto place = [&](std::int32_t v) {
       const value& x = g_.values[std::size_t(v)];
