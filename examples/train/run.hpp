@@ -129,7 +129,7 @@ inline int run(configuration c) {
   isotope::train::run_state state;
   if (c.from) {
     for (const isotope::failure& f : c.from->skipped)
-      static_cast<void>(support::report(program, isotope::fail(f.code, "skipped: " + f.what, f.where)));
+      static_cast<void>(support::report(program, isotope::fail(f.code, "skipped: " + f.what, f.where, f.fix)));
     auto restored = isotope::train::restore(*session, c.from->contents, identity, c.from->path);
     if (support::failed(program, restored, code)) return code;
     state = *restored;

@@ -41,7 +41,7 @@ TEST(device_there, what_the_machine_lacks_skips_a_test_with_the_reason) {
 TEST(device_there, any_other_failure_fails_a_test) {
   for (const auto code :
        {isotope::errc::device_lost, isotope::errc::invalid_argument, isotope::errc::out_of_memory, isotope::errc::timeout}) {
-    const auto e = of(isotope::fail(code, "lost"));
+    const auto e = of(isotope::fail(code, "lost", "toy", "open it again"));
     EXPECT_TRUE(e.ended && e.failed && !e.skipped);
   }
 }
