@@ -76,6 +76,7 @@ function(isotope_compile_shaders root folder prologue)
   list(TRANSFORM parts REPLACE "^${listed}" "${root}")
   set(outputs "")
   set(compiled "")
+  set(all "")
   foreach(source IN LISTS sources)
     file(RELATIVE_PATH stem ${listed} ${source})
     set(compiled_source ${root}/${stem})
@@ -118,8 +119,18 @@ extern const shader ${module};
 const shader ${module}{\"${module}\", ${module}_words, \"${missing}\", \"${needs}\"};
 }
 ")
+      file(RELATIVE_PATH name ${listed} ${source})
+      string(REPLACE ";" " " shown "${flags}")
+      string(APPEND all "  {&shaders::${module}, \"${name}\", \"${shown}\"},\n")
     endforeach()
   endforeach()
+  string(APPEND compiled "namespace isotope::vulkan {
+std::span<const shader_variant> shader_variants() {
+  static const shader_variant all[] = {\n${all}};
+  return all;
+}
+}
+")
   file(GENERATE OUTPUT ${folder}/words.cpp CONTENT "${compiled}")
   set(outputs ${outputs} PARENT_SCOPE)
 endfunction()

@@ -32,6 +32,20 @@ def test_the_table_of_flags_is_what_info_prints(f):
     assert printed == FLAGS.read_text(), "isotope-info --flags > docs/FLAGS.md"
 
 
+def test_info_lists_every_variant_of_every_shader(f):
+    if backend(f) != "vulkan":
+        skip("the shaders are vulkan's")
+    kernels = FLAGS.parents[1] / "kernels" / "vulkan"
+    wanted = []
+    for source in kernels.rglob("*.comp"):
+        variants = re.findall(r"^// variant ([a-z0-9_]+):", source.read_text(), re.M)
+        stem = str(source.relative_to(kernels).with_suffix("")).replace("/", "_")
+        wanted += [(f"{stem}_{v}" if v else stem, str(source.relative_to(kernels))) for v in variants or [""]]
+    out = f.run("info", "--kernels").succeeded().out
+    listed = [tuple(line.split()[:2]) for line in out[out.index("\nshader ") :].splitlines()[2:] if ".comp" in line]
+    assert sorted(listed) == sorted(wanted), set(listed) ^ set(wanted)
+
+
 def test_every_documented_variable_sets_its_field(f):
     values = {"ISOTOPE_SIZE": "debug-tiny", "ISOTOPE_INJECT_FAULT": "hung:9"}
     alone = ("ISOTOPE_CONFIG", "ISOTOPE_BENCH_DISPATCH_ONLY", "ISOTOPE_TRACE_IN", "ISOTOPE_TRACE_OUT")  # contradict the others

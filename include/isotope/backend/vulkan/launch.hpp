@@ -30,6 +30,14 @@ struct shader {
   bool there() const { return !words.empty(); }
 };
 
+/// A shader of the library, the source it was made of, below kernels/vulkan/, and the macros and options that this variant was compiled with.
+struct shader_variant {
+  const shader* is;
+  std::string_view source, flags;
+};
+/// Every variant of every source, by source. For programs that link the compiled shaders, where ISOTOPE_COMPILED_SHADERS is defined.
+std::span<const shader_variant> shader_variants();
+
 /// A strided tensor in device memory: `at` is the address of its first element, `strides` count elements.
 struct view {
   std::uint64_t at = 0;
