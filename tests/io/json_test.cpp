@@ -72,7 +72,7 @@ TEST(json, what_is_not_json_is_refused) {
 TEST(json, a_repeated_key_is_refused_with_its_line) {
   const auto got = parse_json("{\"a\":1,\n\"a\":1}", "file");
   ASSERT_FALSE(got.ok());
-  EXPECT_EQ(got.error().line(), "file:2: not JSON: the key 'a' stands twice");
+  EXPECT_EQ(got.error().line(), "file:2: not JSON: the key 'a' stands twice (fix: correct the file there)");
 }
 
 TEST(json, depth_is_bounded) {
