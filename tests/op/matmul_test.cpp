@@ -46,6 +46,22 @@ TYPED_TEST(matmul, every_memory_order_matches_the_definition_at_awkward_sizes) {
           << M << ' ' << K << ' ' << N << " order " << order;
     }
 }
+TYPED_TEST(matmul, one_product_with_parts_side_by_side_gives_the_bits_of_a_product_with_each_part) {
+  using F = TestFixture;
+  // A projection to queries, keys and values is one product: its parts are as wide as a multiple of every tile, and few enough that K is in one piece.
+  const std::int64_t sizes[][3] = {{64, 48, 128}, {130, 64, 256}, {1, 32, 128}};
+  for (const auto& [M, K, N] : sizes) {
+    const host x = random({M, K}, F::type, 1), w = random({K, 3 * N}, F::type, 2);
+    const auto all = F::template run<op::matmul>({x, w}, times()).at(0);
+    for (std::int64_t part = 0; part < 3; ++part) {
+      host one = full({K, N}, F::type, 0);
+      std::vector<double> wanted;
+      for (std::int64_t i = 0; i < K * N; ++i) one.at[std::size_t(i)] = w[i / N * 3 * N + part * N + i % N];
+      for (std::int64_t i = 0; i < M * N; ++i) wanted.push_back(all[i / N * 3 * N + part * N + i % N]);
+      EXPECT_TRUE(same(F::template run<op::matmul>({x, one}, times()).at(0), wanted)) << M << ' ' << K << ' ' << N << " part " << part;
+    }
+  }
+}
 TYPED_TEST(matmul, weights_of_16_bits_meet_activations_of_the_program) {
   using F = TestFixture;
   const std::int64_t sizes[][3] = {{1, 1, 1}, {1, 129, 40}, {3, 70, 9}, {17, 33, 9}, {65, 31, 67}, {20, 64, 96}};
