@@ -1,0 +1,64 @@
+// labels: nightly
+// More elements than one dimension of a launch counts: 40,000,001 of them, which is no multiple of any tile. Values repeat with a period, so that
+// a tensor of one period tells what every element must become.
+#include "harness.hpp"
+
+namespace isotope::op_test {
+namespace many_elements_nightly_test {
+
+template <class C> class many_elements_nightly : public op_test<C> {};
+TYPED_TEST_SUITE(many_elements_nightly, everywhere);
+
+constexpr std::int64_t period = 4099, count = 40'000'001;
+
+host repeated(const host& x) {
+  host y = full({count}, x.type, 0);
+  for (std::int64_t i = 0; i < count; ++i) y.at[std::size_t(i)] = x[i % period];
+  return y;
+}
+/// The first element that is further from its period's than `bound`, or -1.
+std::int64_t first_apart(const host& y, const host& x, double bound) {
+  if (y.dims.count() != count || x.dims.count() != period) return 0;
+  for (std::int64_t i = 0; i < count; ++i)
+    if (!(std::fabs(y[i] - x[i % period]) <= bound)) return i;
+  return -1;
+}
+
+TYPED_TEST(many_elements_nightly, of_an_element_wise_op_are_all_written) {
+  using F = TestFixture;
+  const host a = random({period}, F::type, 1), b = random({period}, F::type, 2);
+  EXPECT_EQ(first_apart(F::template run<op::add>({repeated(a), repeated(b)}).at(0), F::template run<op::add>({a, b}).at(0), 0), -1);
+}
+TYPED_TEST(many_elements_nightly, of_a_gradient_are_summed_and_clipped) {
+  using F = TestFixture;
+  const host g = random({period}, F::accum, 1, -3, 3), all = repeated(g);
+  double sum = 0;
+  for (double v : all.at) sum += v * v;
+  const double norm = std::sqrt(sum);
+  EXPECT_TRUE(near(F::template run<op::global_norm>({all}).at(0), {norm}, double(count) * 0x1p-52 * norm));
+  settings s;
+  s.scalars.clip_norm = float(norm / 4);
+  const double factor = double(s.scalars.clip_norm) / (norm + 1e-6);
+  host clipped = g;
+  for (double& v : clipped.at) v *= factor;
+  EXPECT_EQ(first_apart(F::template run<op::clip_norm>({all}, {}, s).at(0), clipped, 3 * 4 * roundoff(F::accum)), -1);
+}
+TYPED_TEST(many_elements_nightly, of_weights_are_updated_by_adamw) {
+  using F = TestFixture;
+  const host w = random({period}, F::accum, 1), m = random({period}, F::accum, 2), v = random({period}, F::accum, 3, 0, 1),
+             g = random({period}, F::accum, 4), one({}, F::accum, {1});
+  settings s;
+  s.scalars.learning_rate = 0.01f;
+  s.scalars.weight_decay = 0.1f;
+  s.scalars.optimizer_step = 3;
+  attributes a;
+  a.i[0] = count;  // all of them decay
+  const auto y = F::template run<op::adamw>({repeated(w), repeated(m), repeated(v), repeated(g), one, one}, a, s);
+  a.i[0] = period;
+  const auto x = F::template run<op::adamw>({w, m, v, g, one, one}, a, s);
+  // the last elements of a kernel may be computed apart from the others, with other roundings
+  for (std::size_t k = 0; k < 3; ++k) EXPECT_EQ(first_apart(y.at(k), x.at(k), 12 * 2 * roundoff(F::accum)), -1) << k;
+}
+
+}  // namespace many_elements_nightly_test
+}  // namespace isotope::op_test
