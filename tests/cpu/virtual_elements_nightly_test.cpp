@@ -26,20 +26,22 @@ constexpr std::int64_t count = (std::int64_t(1) << 31) + 5 * per_piece + 1234;
 struct repeated_pages {
   std::size_t bytes = (std::size_t(count) * sizeof(float) + piece - 1) / piece * piece;
   float* at = nullptr;
+  /// `at` stays null where the system gives no such pages.
   repeated_pages() {
     const int file = ::memfd_create("elements", 0);
-    if (file < 0 || ::ftruncate(file, off_t(piece)) != 0) return;
     void* all = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (all == MAP_FAILED) return;
-    for (std::size_t i = 0; i + piece < bytes; i += piece)
-      if (::mmap(static_cast<char*>(all) + i, piece, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) return;
-    if (::mprotect(static_cast<char*>(all) + bytes - piece, piece, PROT_READ | PROT_WRITE) != 0) return;
-    ::close(file);
-    at = static_cast<float*>(all);
+    bool there = file >= 0 && ::ftruncate(file, off_t(piece)) == 0 && all != MAP_FAILED;
+    for (std::size_t i = 0; there && i + piece < bytes; i += piece)
+      there = ::mmap(static_cast<char*>(all) + i, piece, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
+    there = there && ::mprotect(static_cast<char*>(all) + bytes - piece, piece, PROT_READ | PROT_WRITE) == 0;
+    if (file >= 0) ::close(file);
+    if (there) at = static_cast<float*>(all);
   }
   repeated_pages(const repeated_pages&) = delete;
   repeated_pages& operator=(const repeated_pages&) = delete;
-  ~repeated_pages() { ::munmap(at, bytes); }
+  ~repeated_pages() {
+    if (at != nullptr) ::munmap(at, bytes);
+  }
   static constexpr std::int64_t last = count / per_piece * per_piece;  // the first element of the last piece
   template <class Value> void fill(Value value) const {
     for (std::int64_t i = 0; i < per_piece; ++i) at[i] = value(i);
