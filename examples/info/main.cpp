@@ -71,17 +71,15 @@ table all_kernel_rows() {
   return rows;
 }
 
-#if defined(ISOTOPE_COMPILED_SHADERS)
-/// Every variant of every shader: the source, what it was compiled with, the ability that it needs and the size of its SPIR-V.
-table shader_rows() {
+/// Every variant of the sources of kernels that are compiled apart: what it was made of and with, the ability that it needs and the size of its code.
+template <class Backend> table variant_rows() {
   table rows = {{"shader", "source", "compiled with", "needs", "bytes"}};
-  for (const auto& v : isotope::vulkan::shader_variants())
+  for (const auto& v : Backend::variants())
     rows.push_back(
         {std::string(v.is->name), std::string(v.source), std::string(v.flags), std::string(v.is->needs),
          v.is->there() ? std::to_string(v.is->words.size_bytes()) : "the compiler of shaders lacks " + std::string(v.is->missing)});
   return rows;
 }
-#endif
 
 int guarded_main(int argc, char** argv) {
   using support::print;
@@ -105,9 +103,8 @@ int guarded_main(int argc, char** argv) {
   rows_of_machine(rows);
   print("\n" + isotope::config::columns(rows));
   print("\n" + isotope::config::columns(has("kernels") ? all_kernel_rows() : kernel_summary()));
-#if defined(ISOTOPE_COMPILED_SHADERS)
-  if (has("kernels")) print("\n" + isotope::config::columns(shader_rows()));
-#endif
+  if constexpr (requires { target::backend::variants(); })
+    if (has("kernels")) print("\n" + isotope::config::columns(variant_rows<target::backend>()));
   if constexpr (requires { target::backend::native_reason; })
     if (std::string_view(target::kernel_set::name) == "native") print("\nnative: " + std::string(target::backend::native_reason) + "\n");
   return support::success;

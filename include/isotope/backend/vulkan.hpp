@@ -38,6 +38,10 @@ struct vulkan {
     for (const auto& p : (*i)->devices()) all.push_back(isotope::vulkan::describe(p, int(all.size())));
     return all;
   }
+#if defined(ISOTOPE_COMPILED_SHADERS)
+  /// Every variant of every shader that the program is linked with.
+  static std::span<const isotope::vulkan::shader_variant> variants() { return isotope::vulkan::shader_variants(); }
+#endif
 };
 static_assert(Backend<vulkan>);
 
