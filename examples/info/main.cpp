@@ -72,12 +72,16 @@ table all_kernel_rows() {
 }
 
 /// Every variant of the sources of kernels that are compiled apart: what it was made of and with, the ability that it needs and the size of its code.
+/// Nothing for a backend without such sources.
 template <class Backend> table variant_rows() {
-  table rows = {{"shader", "source", "compiled with", "needs", "bytes"}};
-  for (const auto& v : Backend::variants())
-    rows.push_back(
-        {std::string(v.is->name), std::string(v.source), std::string(v.flags), std::string(v.is->needs),
-         v.is->there() ? std::to_string(v.is->words.size_bytes()) : "the compiler of shaders lacks " + std::string(v.is->missing)});
+  table rows;
+  if constexpr (requires { Backend::variants(); }) {
+    rows = {{"shader", "source", "compiled with", "needs", "bytes"}};
+    for (const auto& v : Backend::variants())
+      rows.push_back(
+          {std::string(v.is->name), std::string(v.source), std::string(v.flags), std::string(v.is->needs),
+           v.is->there() ? std::to_string(v.is->words.size_bytes()) : "the compiler of shaders lacks " + std::string(v.is->missing)});
+  }
   return rows;
 }
 
@@ -103,8 +107,8 @@ int guarded_main(int argc, char** argv) {
   rows_of_machine(rows);
   print("\n" + isotope::config::columns(rows));
   print("\n" + isotope::config::columns(has("kernels") ? all_kernel_rows() : kernel_summary()));
-  if constexpr (requires { target::backend::variants(); })
-    if (has("kernels")) print("\n" + isotope::config::columns(variant_rows<target::backend>()));
+  if (const table variants = variant_rows<target::backend>(); has("kernels") && !variants.empty())
+    print("\n" + isotope::config::columns(variants));
   if constexpr (requires { target::backend::native_reason; })
     if (std::string_view(target::kernel_set::name) == "native") print("\nnative: " + std::string(target::backend::native_reason) + "\n");
   return support::success;
