@@ -112,6 +112,10 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
     refuse("checkpoint.every", "has no folder to save in", "give --checkpoint-dir");
   if (const auto o = objection_to(s.machine)) refuse(o->key, o->what, o->fix);
   if (const auto o = objection_to(s.diagnose)) refuse(o->key, o->what, o->fix);
+  at_least("watch.gradients_every", s.watch.gradients_every, 1);
+  if (ok && !s.watch.gradients.empty() && t.update == "within_backward")
+    refuse("watch.gradients", "asks for gradients, and the update within the backward pass keeps none",
+           "leave it out, or give --update after_backward");
   if (ok && s.watch.bench_dispatch_only && (s.watch.steps() || !s.watch.profile.empty()))
     refuse("watch.bench_dispatch_only", "reads nothing back, and other reports on steps are asked for", "ask for one of them");
   if (ok && s.watch.bench_dispatch_only && (!s.checkpoint.dir.empty() || !s.output.json.empty()))

@@ -57,6 +57,8 @@ inline isotope::config::help_words words_of_help() {
       {"watch.dump_nodes", "file, or - for stderr: largest magnitude, mean and NaNs of every node, in the first step of this process"},
       {"watch.trace", "file for the launches of the second step, for chrome://tracing and ui.perfetto.dev"},
       {"watch.profile", "file, or - for stderr: times of batches, steps, validations and saves"},
+      {"watch.gradients", "file, or - for stderr: norm, largest magnitude, zeros and NaNs of the gradient of every tensor"},
+      {"watch.gradients_every", "steps between its entries"},
       {"watch.nan_trace", "after a step that is not finite, find the first node that wrote such a number; on stderr"},
       {"watch.bench_dispatch_only", "time the steps alone: no loss is read back, nothing is validated or saved"},
       {"trace.in", "safetensors file of a run made elsewhere, to be made again; docs/TRACES.md"},

@@ -66,7 +66,7 @@ inline std::string plot_path(const settings& s) {
 
 /// What a file is to be written to at the end must be there at the start.
 inline isotope::result<void> check_folders(const settings& s) {
-  for (const std::string* path : {&s.output.plot, &s.watch.dump_nodes, &s.watch.trace, &s.watch.profile})
+  for (const std::string* path : {&s.output.plot, &s.watch.dump_nodes, &s.watch.trace, &s.watch.profile, &s.watch.gradients})
     if (auto r = support::check_folder_of(*path == "-" ? "" : *path); !r) return r;
   return support::check_report_folders(s.diagnose);
 }
@@ -95,6 +95,7 @@ isotope::result<isotope::train::done_event> train_and_draw(Session& session, con
   const std::int64_t steps = trainer_options_of(s).steps - state.step;
   watched_session<Session> watched(session, s.watch, steps);
   auto done = s.watch.steps() ? train(watched, data, store, sink, s, state) : train(session, data, store, sink, s, state);
+  if (auto r = watched.finish(); done && !r) return std::move(r).error();
   if (const std::string path = plot_path(s); !path.empty() && !sink.curves.train.empty()) {
     auto drawn = isotope::io::write_file(path, loss_plot(sink.curves));
     if (done && !drawn) return std::move(drawn).error();

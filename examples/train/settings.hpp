@@ -54,9 +54,11 @@ struct watch_settings {
   std::string dump_nodes;  // of the first step of this process
   std::string trace;       // of its second step, which no first use slows down; of the first, if there is one alone
   std::string profile;     // of the loop
+  std::string gradients;   // of every gradients_every-th step; a resumed run goes on behind what is there
+  std::int64_t gradients_every = 1;
   bool nan_trace = false;
   bool bench_dispatch_only = false;
-  bool steps() const { return !dump_nodes.empty() || !trace.empty() || nan_trace; }
+  bool steps() const { return !dump_nodes.empty() || !trace.empty() || !gradients.empty() || nan_trace; }
 };
 
 /// A run made elsewhere that is to be made again: paths of its file and of what came of it here.
@@ -91,7 +93,8 @@ BOOST_HANA_ADAPT_STRUCT(train_program::training_settings, steps, seed, batch, le
 BOOST_HANA_ADAPT_STRUCT(train_program::input_settings, text, data, vocab);
 BOOST_HANA_ADAPT_STRUCT(train_program::checkpoint_settings, dir, keep, every, resume, stop_after);
 BOOST_HANA_ADAPT_STRUCT(train_program::output_settings, json, plot);
-BOOST_HANA_ADAPT_STRUCT(train_program::watch_settings, dump_nodes, trace, profile, nan_trace, bench_dispatch_only);
+BOOST_HANA_ADAPT_STRUCT(train_program::watch_settings, dump_nodes, trace, profile, gradients, gradients_every, nan_trace,
+                        bench_dispatch_only);
 BOOST_HANA_ADAPT_STRUCT(train_program::trace_settings, in, out);
 BOOST_HANA_ADAPT_STRUCT(train_program::settings, model, training, input, checkpoint, output, watch, trace, machine, diagnose);
 BOOST_HANA_ADAPT_STRUCT(train_program::kept_settings, size, model, training);

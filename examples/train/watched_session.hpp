@@ -1,12 +1,14 @@
 #pragma once
 /// A session whose steps are looked into, for [watch]. Everything else is the session's own, and so are the bits of every step.
 #include "../support/clock.hpp"
+#include "../support/line_file.hpp"
 #include "../support/report_file.hpp"
 #include "settings.hpp"
 
 #include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
 #include <isotope/train/decimal.hpp>
+#include <isotope/train/gradient_trace.hpp>
 #include <isotope/train/node_dump.hpp>
 #include <isotope/train/non_finite_node.hpp>
 #include <isotope/train/session.hpp>
@@ -15,7 +17,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +36,8 @@ template <isotope::train::ObservableSession Session> class watched_session {
   isotope::step_report step(std::span<const isotope::batch> batches, const isotope::step_scalars& x) {
     ++steps_;
     isotope::step_report r = look(batches, x);
+    if (const auto number = number_of(x, batches); !watch_.gradients.empty() && number % watch_.gradients_every == 0)
+      if (auto put = put_gradients(number, batches.size()); !put) keep(std::move(put).error());
     if (r.skipped && watch_.nan_trace && isotope::train::status_of(session_)) explain(batches, x);
     return r;
   }
@@ -39,6 +45,14 @@ template <isotope::train::ObservableSession Session> class watched_session {
   isotope::result<void> status() const {
     if (!failed_.what.empty()) return failed_;
     return isotope::train::status_of(session_);
+  }
+
+  /// Puts down what is still in memory of the gradients. @error write_failed: some line is missing
+  isotope::result<void> finish() {
+    if (!gradients_) return {};
+    auto r = gradients_->close();
+    gradients_.reset();
+    return r;
   }
 
   auto parameters() const { return session_.parameters(); }
@@ -56,6 +70,8 @@ template <isotope::train::ObservableSession Session> class watched_session {
   const watch_settings& watch_;
   std::int64_t traced_, steps_ = 0;
   isotope::failure failed_;
+  std::optional<support::line_file> gradients_;
+  bool gradients_begun_ = false;
 
   isotope::step_report look(std::span<const isotope::batch> batches, const isotope::step_scalars& x) {
     if (steps_ == 1 && !watch_.dump_nodes.empty()) {
@@ -76,6 +92,23 @@ template <isotope::train::ObservableSession Session> class watched_session {
     if (!looked) return keep(std::move(looked).error()), isotope::step_report{nan, nan, true};
     if (auto r = write(*looked); !r) keep(std::move(r).error());
     return looked->report;
+  }
+  /// @error as gradient_lines, line_file::open
+  isotope::result<void> put_gradients(std::int64_t step, std::size_t micro_batches) {
+    if (auto r = isotope::train::status_of(session_); !r) return r;
+    auto lines = isotope::train::gradient_lines(session_, step, micro_batches);
+    if (!lines) return std::move(lines).error();
+    const bool to_stderr = watch_.gradients == "-", first = !std::exchange(gradients_begun_, true);
+    if (first) lines->insert(lines->begin(), isotope::train::gradient_columns);
+    if (first && !to_stderr) {
+      auto file = support::line_file::open(watch_.gradients, step > watch_.gradients_every);
+      if (!file) return std::move(file).error();
+      gradients_ = *std::move(file);
+    }
+    for (const std::string& line : *lines)
+      if (to_stderr) std::fputs((line + '\n').c_str(), stderr);
+      else gradients_->write(line);
+    return {};
   }
   /// Tries a step that changed nothing again, and says where it went wrong.
   void explain(std::span<const isotope::batch> batches, const isotope::step_scalars& x) {

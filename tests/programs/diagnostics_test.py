@@ -170,10 +170,28 @@ def test_a_dump_has_every_node_and_the_loss_of_the_log(f):
         assert abs(float(line[8])) <= float(line[7]) * (1 + 1e-6), line
 
 
+def test_the_gradients_of_all_tensors_have_the_norm_of_the_log(f):
+    run = ["--accumulate", "2", "--warmup", "1", "--gradients", "gradients", "--json", "log", "--checkpoint-dir", "run"]
+    f.train(*run, "--steps", "4", "--checkpoint-stop-after", "2").succeeded()
+    f.train(*run, "--steps", "4", "--checkpoint-resume").succeeded()
+    lines = rows(f.read("gradients").decode())
+    names = {line[1] for line in lines}
+    assert len(lines) == 4 * len(names) and "wte.weight" in names, names
+    norms = {e["step"]: e["grad_norm"] for e in map(json.loads, f.read("log").decode().splitlines()) if e["event"] == "step"}
+    for step, norm in norms.items():
+        mine = [line for line in lines if line[0] == str(step)]
+        assert abs(sum(float(line[3]) ** 2 for line in mine) ** 0.5 - norm) <= 1e-4 * norm, (step, norm)
+        for _, name, elements, size, largest, zeros, not_finite in mine:
+            assert 0 < float(largest) <= float(size) and 0 <= int(zeros) < int(elements) and not_finite == "0", name
+    sparse = f.train("--steps", "5", "--gradients", "-", "--gradients-every", "2").err
+    assert sorted({line[0] for line in rows(sparse)}) == ["2", "4"], sparse[-300:]
+    f.train("--gradients", "g", "--update", "within_backward", "--clip", "0").refused(2, "--gradients", "after_backward")
+
+
 def test_reports_change_no_bit_of_a_run(f):
     run = ["--steps", "4", "--accumulate", "2", "--dropout", "0.1", "--warmup", "1", "--checkpoint-dir"]
     f.train(*run, "plain").succeeded()
-    done = f.train(*run, "looked", "--dump-nodes", "nodes", "--trace", "trace.json", "--profile", "profile", "--nan-trace", "--verbose",
+    done = f.train(*run, "looked", "--dump-nodes", "nodes", "--trace", "trace.json", "--profile", "profile", "--nan-trace", "--verbose", "--gradients", "gradients",
                    "--dispatch-report", "report")
     assert done.code == 0, done.err
     assert f.checkpoint("plain", 4) == f.checkpoint("looked", 4)

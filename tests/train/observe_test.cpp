@@ -4,6 +4,7 @@
 #include <isotope/plan/dynamic.hpp>
 #include <isotope/selected.hpp>
 
+#include <isotope/train/gradient_trace.hpp>
 #include <isotope/train/node_dump.hpp>
 #include <isotope/train/non_finite_node.hpp>
 #include <isotope/train/step_trace.hpp>
@@ -117,6 +118,16 @@ TEST(node_dump, counts_what_is_not_finite_apart) {
   EXPECT_EQ(f.nans, 1);
   EXPECT_EQ(f.infinities, 2);
   EXPECT_EQ(train::figures_of({}).mean, 0);
+}
+
+TEST(gradient_figures, count_zeros_and_what_is_not_finite_apart) {
+  const float values[] = {3, 0, std::nanf(""), -4, -0.0f, std::numeric_limits<float>::infinity()};
+  const auto f = train::gradient_figures_of(values, 0.5);
+  EXPECT_EQ(f.norm, 2.5);
+  EXPECT_EQ(f.max_abs, 2);
+  EXPECT_EQ(f.zeros, 2);
+  EXPECT_EQ(f.not_finite, 2);
+  EXPECT_EQ(train::gradient_figures_of({}).norm, 0);
 }
 
 TEST(non_finite_node, is_the_first_step_that_reads_the_poisoned_parameter) {
