@@ -18,7 +18,7 @@ namespace plan_detail {
 
 class simplifier {
  public:
-  constexpr explicit simplifier(trace& g) : g_(g), now_(g.values.size()), newest_(g.values.size() + 1, -1), older_(g.nodes.size(), -1) {
+  constexpr explicit simplifier(trace& g) : g_(g), now_(g.values.size(), 0), newest_(g.values.size() + 1, -1), older_(g.nodes.size(), -1) {
     for (std::size_t v = 0; v < now_.size(); ++v) now_[v] = std::int32_t(v);
   }
   constexpr void run(std::size_t forward) {
