@@ -8,6 +8,7 @@
 #include <isotope/kernels/cpu/cast.hpp>
 #include <isotope/kernels/cpu/copy.hpp>
 #include <isotope/kernels/cpu/cross_entropy.hpp>
+#include <isotope/kernels/cpu/cumsum.hpp>
 #include <isotope/kernels/cpu/div.hpp>
 #include <isotope/kernels/cpu/dropout.hpp>
 #include <isotope/kernels/cpu/elementwise.hpp>
@@ -33,6 +34,7 @@
 #include <isotope/kernels/cpu/sub.hpp>
 #include <isotope/kernels/cpu/sum.hpp>
 #include <isotope/kernels/cpu/tanh.hpp>
+#include <isotope/kernels/cpu/top_k.hpp>
 #include <isotope/kernels/cpu/update.hpp>
 
 namespace isotope::cpu {
@@ -89,6 +91,8 @@ template <VectorProgram P> using vector_kernels = boost::mp11::mp_list<
     kernel<op::embedding_grad, P, kernels::portable>,
     kernel<op::cross_entropy, P, kernels::portable>,
     kernel<op::cross_entropy_grad, P, kernels::portable>,
+    kernel<op::cumsum, P, kernels::portable>,
+    kernel<op::top_k, P, kernels::portable>,
     kernel<op::sum, P, kernels::portable>,
     kernel<op::mean, P, kernels::portable>,
     kernel<op::copy, P, kernels::portable>,

@@ -9,6 +9,7 @@
 #include "concat.hpp"
 #include "copy.hpp"
 #include "cross_entropy.hpp"
+#include "cumsum.hpp"
 #include "div.hpp"
 #include "dropout.hpp"
 #include "embedding.hpp"
@@ -34,6 +35,7 @@
 #include "sub.hpp"
 #include "sum.hpp"
 #include "tanh.hpp"
+#include "top_k.hpp"
 #include "update.hpp"
 #include "view.hpp"
 
@@ -90,6 +92,8 @@ template <class P> using reference_kernels = boost::mp11::mp_list<
     kernel<op::embedding_grad, P, kernels::reference>,
     kernel<op::cross_entropy, P, kernels::reference>,
     kernel<op::cross_entropy_grad, P, kernels::reference>,
+    kernel<op::cumsum, P, kernels::reference>,
+    kernel<op::top_k, P, kernels::reference>,
     kernel<op::dropout, P, kernels::reference>,
     kernel<op::categorical, P, kernels::reference>,
     kernel<op::sum, P, kernels::reference>,

@@ -10,6 +10,7 @@
 #include <isotope/kernels/vulkan/cast.hpp>
 #include <isotope/kernels/vulkan/copy.hpp>
 #include <isotope/kernels/vulkan/cross_entropy.hpp>
+#include <isotope/kernels/vulkan/cumsum.hpp>
 #include <isotope/kernels/vulkan/dropout.hpp>
 #include <isotope/kernels/vulkan/elementwise.hpp>
 #include <isotope/kernels/vulkan/embedding.hpp>
@@ -22,6 +23,7 @@
 #include <isotope/kernels/vulkan/rope.hpp>
 #include <isotope/kernels/vulkan/softmax.hpp>
 #include <isotope/kernels/vulkan/sum.hpp>
+#include <isotope/kernels/vulkan/top_k.hpp>
 #include <isotope/kernels/vulkan/update.hpp>
 
 namespace isotope::vulkan {
@@ -50,6 +52,8 @@ template <class P> using portable_kernels = boost::mp11::mp_append<instruction_k
     kernel<op::embedding_grad, P, kernels::portable>,
     kernel<op::cross_entropy, P, kernels::portable>,
     kernel<op::cross_entropy_grad, P, kernels::portable>,
+    kernel<op::cumsum, P, kernels::portable>,
+    kernel<op::top_k, P, kernels::portable>,
     kernel<op::sum, P, kernels::portable>,
     kernel<op::mean, P, kernels::portable>,
     kernel<op::max, P, kernels::portable>,

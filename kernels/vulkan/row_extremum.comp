@@ -4,6 +4,7 @@
 // The largest (LEAST: smallest) element of each row, NaN if there is one, or where it stands first. Bound by bytes: a team a row. Numbers are
 // compared as words in their order, with NaN above all, so that drivers' ideas of NaN do not matter.
 #include "rows.glsl"
+#include "row_order.glsl"
 
 layout(constant_id = 5) const uint X = F32;
 layout(constant_id = 6) const uint Y = F32;
@@ -17,27 +18,6 @@ layout(push_constant, scalar) uniform push {
 };
 
 const uint FLIGHT = 4;
-shared uint parts[WG / SUBGROUP];
-
-uint team_max_word(uint x) {
-  x = subgroupMax(x);
-  if (TEAM == SUBGROUP) return x;
-  if (subgroupElect()) parts[gl_SubgroupID] = x;
-  barrier();
-  x = 0;
-  for (uint i = gl_SubgroupInvocationID; i < WG / SUBGROUP; i += SUBGROUP) x = max(x, parts[i]);
-  x = subgroupMax(x);
-  barrier();
-  return x;
-}
-// Words above zero in the order of the numbers; NaN is the largest. -0 is below 0, and one word with it where its place is asked for.
-uint order_of(float v) {
-  const uint u = floatBitsToUint(v), a = u & 0x7fffffffu;
-  if (a > 0x7f800000u) return 0xffffffffu;
-  const bool below = u > 0x7fffffffu && !(PLACE && a == 0);
-  const uint up = below ? 0x7fffffffu - a : 0x80000000u + a;
-  return LEAST ? 0u - up : up;
-}
 float number_of(uint w) {
   if (w == 0xffffffffu) return NOT_A_NUMBER;
   const uint up = LEAST ? 0u - w : w;
@@ -56,7 +36,7 @@ void main() {
     [[unroll]] for (uint k = 0; k < FLIGHT; ++k) {
       if (b + k * TEAM >= blocks) continue;
       [[unroll]] for (uint j = 0; j < 4; ++j) {
-        const uint i = 4 * (first + b + k * TEAM) + j, w = i >= begin && i < end ? order_of(v[k][j]) : 0;
+        const uint i = 4 * (first + b + k * TEAM) + j, w = i >= begin && i < end ? order_of(v[k][j], LEAST, PLACE) : 0;
         place = w > best ? i - begin : place;
         best = max(best, w);
       }

@@ -48,6 +48,8 @@ const differentiable functions[] = {
     {"mean_of_a_transpose", [](source& in) { return square(mean(transpose(in("a", {3, 4})), {0})); }},
     {"max", [](source& in) { return max(in("a", {3, 5, 2}), {1}); }},
     {"min", [](source& in) { return min(in("a", {3, 5, 2}), {0, 2}, true); }},
+    {"cumsum", [](source& in) { return square(cumsum(in("a", {2, 3, 4}), 1)); }},
+    {"cumsum_reversed", [](source& in) { return square(cumsum(in("a", {5}), 0, true)); }},
     // views, views of views, one tensor seen in several ways
     {"transpose", [](source& in) { return transpose(in("a", {2, 3, 4})) * in("b", {3}); }},
     {"permute_narrow_reshape",

@@ -7,6 +7,7 @@
 #include "concat.hpp"
 #include "copy.hpp"
 #include "cross_entropy.hpp"
+#include "cumsum.hpp"
 #include "div.hpp"
 #include "dropout.hpp"
 #include "embedding.hpp"
@@ -32,4 +33,5 @@
 #include "sub.hpp"
 #include "sum.hpp"
 #include "tanh.hpp"
+#include "top_k.hpp"
 #include "view.hpp"

@@ -9,6 +9,7 @@
 #include <isotope/kernels/vulkan/reference/categorical.hpp>
 #include <isotope/kernels/vulkan/reference/copy.hpp>
 #include <isotope/kernels/vulkan/reference/cross_entropy.hpp>
+#include <isotope/kernels/vulkan/reference/cumsum.hpp>
 #include <isotope/kernels/vulkan/reference/dropout.hpp>
 #include <isotope/kernels/vulkan/reference/elementwise.hpp>
 #include <isotope/kernels/vulkan/reference/embedding.hpp>
@@ -21,6 +22,7 @@
 #include <isotope/kernels/vulkan/reference/rope.hpp>
 #include <isotope/kernels/vulkan/reference/softmax.hpp>
 #include <isotope/kernels/vulkan/reference/sum.hpp>
+#include <isotope/kernels/vulkan/reference/top_k.hpp>
 #include <isotope/kernels/vulkan/reference/update.hpp>
 
 namespace isotope::vulkan {
@@ -50,6 +52,8 @@ template <class P> using reference_kernels = boost::mp11::mp_append<instruction_
     kernel<op::embedding_grad, P, kernels::reference>,
     kernel<op::cross_entropy, P, kernels::reference>,
     kernel<op::cross_entropy_grad, P, kernels::reference>,
+    kernel<op::cumsum, P, kernels::reference>,
+    kernel<op::top_k, P, kernels::reference>,
     kernel<op::dropout, P, kernels::reference>,
     kernel<op::categorical, P, kernels::reference>,
     kernel<op::sum, P, kernels::reference>,

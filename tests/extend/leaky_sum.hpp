@@ -4,9 +4,9 @@
 #include <isotope/core/tape.hpp>
 
 namespace user {
-/// attributes: i[0] 1 to sum from the end.
-struct cumsum_op {
-  static constexpr std::string_view name = "cumsum";
+/// attributes: i[0] 1 to run from the end.
+struct leaky_sum_op {
+  static constexpr std::string_view name = "leaky_sum";
   static constexpr void infer(isotope::shape_rule& r) {
     if (r.require(r.dims(0).rank >= 1, "needs an axis to sum along") && r.require(isotope::is_floating(r.type(0)), "needs numbers"))
       r.yield(r.dims(0), r.type(0));
@@ -14,16 +14,16 @@ struct cumsum_op {
   static constexpr void gradient(isotope::pullback& g) {
     isotope::attributes a;
     a.i[0] = 1 - g.attr.i[0];
-    g.give(0, isotope::apply<cumsum_op>(isotope::place::current(), a, g.dy()));
+    g.give(0, isotope::apply<leaky_sum_op>(isotope::place::current(), a, g.dy()));
   }
 };
-/// y[..., i] = sum of x[..., j] for j <= i.  x, y (..., N). @error a scalar
-template <isotope::Machine M> constexpr isotope::tensor<M> cumsum(isotope::tensor<M> x, isotope::place at = isotope::place::current()) {
-  return isotope::apply<cumsum_op>(at, {}, x);
+/// y[..., i] = x[..., i] + y[..., i - 1] / 2.  x, y (..., N). @error a scalar
+template <isotope::Machine M> constexpr isotope::tensor<M> leaky_sum(isotope::tensor<M> x, isotope::place at = isotope::place::current()) {
+  return isotope::apply<leaky_sum_op>(at, {}, x);
 }
 }  // namespace user
 
-template <class P> struct isotope::cpu::kernel<user::cumsum_op, P, isotope::kernels::reference> {
+template <class P> struct isotope::cpu::kernel<user::leaky_sum_op, P, isotope::kernels::reference> {
   static void run(const launch& l) {
     using E = typename P::storage;
     const auto N = l.out[0].dims.cols();
@@ -33,7 +33,7 @@ template <class P> struct isotope::cpu::kernel<user::cumsum_op, P, isotope::kern
       double sum = 0;
       for (std::int64_t k = 0; k < N; ++k) {
         const auto i = l.attr->i[0] != 0 ? N - 1 - k : k;
-        sum += double(typename P::accum(x[i]));
+        sum = sum / 2 + double(typename P::accum(x[i]));
         y[i] = E(typename P::accum(sum));
       }
     }

@@ -1,0 +1,65 @@
+// labels: vulkan_subgroups
+#include "harness.hpp"
+
+#include <isotope/op/cumsum.hpp>
+
+namespace isotope::op_test {
+namespace cumsum_test {
+
+template <class C> class cumsum : public op_test<C> {};
+TYPED_TEST_SUITE(cumsum, everywhere);
+
+attributes along(std::int64_t axis, bool reverse = false) {
+  attributes a;
+  a.i = {axis, reverse ? 1 : 0};
+  return a;
+}
+/// The sums, and the sums of the magnitudes.
+std::pair<std::vector<double>, std::vector<double>> expected(const host& x, int axis, bool reverse) {
+  std::int64_t inner = 1;
+  for (int k = axis + 1; k < x.dims.rank; ++k) inner *= x.dims[k];
+  const std::int64_t n = x.dims[axis];
+  std::vector<double> sums(x.at), magnitudes(x.at.size());
+  for (std::int64_t i = 0; i < x.dims.count(); ++i) magnitudes[std::size_t(i)] = std::fabs(x[i]);
+  for (std::int64_t j = 0; j < x.dims.count(); ++j) {
+    const std::int64_t i = reverse ? x.dims.count() - 1 - j : j, k = i / inner % n;
+    if (k == (reverse ? n - 1 : 0)) continue;
+    const auto before = std::size_t(reverse ? i + inner : i - inner);
+    sums[std::size_t(i)] += sums[before];
+    magnitudes[std::size_t(i)] += magnitudes[before];
+  }
+  return {sums, magnitudes};
+}
+TYPED_TEST(cumsum, sums_up_to_each_element_along_any_axis_both_ways) {
+  using F = TestFixture;
+  const std::int64_t sizes[][3] = {{1, 1, 1}, {2, 5, 3}, {1, 7, 67}, {3, 1, 64}, {2, 33, 4}, {1, 2, 1031}, {2, 700, 2}};
+  for (const auto& [A, B, C] : sizes)
+    for (int axis = 0; axis < 3; ++axis)
+      for (const bool reverse : {false, true}) {
+        const host x = random({A, B, C}, F::type, 1);
+        const auto y = F::template run<op::cumsum>({x}, along(axis, reverse)).at(0);
+        const auto [sums, magnitudes] = expected(x, axis, reverse);
+        for (std::int64_t i = 0; i < x.dims.count(); ++i) {
+          const double bound = F::roundings(80) * magnitudes[std::size_t(i)] + roundoff(F::type) * std::fabs(sums[std::size_t(i)]);
+          ASSERT_LE(std::fabs(y[i] - sums[std::size_t(i)]), bound) << A << ' ' << B << ' ' << C << " axis " << axis << " element " << i;
+        }
+      }
+}
+TYPED_TEST(cumsum, whole_numbers_are_summed_exactly) {
+  using F = TestFixture;
+  const std::int64_t n = 200;  // the sums are whole numbers up to 200, which every format holds up to 256
+  const host x = full({3, n}, F::type, 1);
+  std::vector<double> up, down;
+  for (std::int64_t i = 0; i < 3 * n; ++i) up.push_back(double(i % n + 1)), down.push_back(double(n - i % n));
+  EXPECT_TRUE(same(F::template run<op::cumsum>({x}, along(1)).at(0), up));
+  EXPECT_TRUE(same(F::template run<op::cumsum>({x}, along(1, true)).at(0), down));
+}
+TYPED_TEST(cumsum, infinities_and_nan_stay_behind_where_they_stand) {
+  using F = TestFixture;
+  const host x({2, 4}, F::type, {1, infinity, 2, -infinity, 1, nan, 2, 3});
+  EXPECT_TRUE(same(F::template run<op::cumsum>({x}, along(1)).at(0), {1, infinity, infinity, nan, 1, nan, nan, nan}));
+  EXPECT_TRUE(same(F::template run<op::cumsum>({x}, along(1, true)).at(0), {nan, nan, -infinity, -infinity, nan, nan, 5, 3}));
+}
+
+}  // namespace cumsum_test
+}  // namespace isotope::op_test
