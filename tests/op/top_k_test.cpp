@@ -26,7 +26,10 @@ TYPED_TEST(top_k, gives_the_first_of_a_sort_and_where_they_stood) {
     for (std::int64_t r = 0; r < rows; ++r) {
       std::vector<std::int64_t> order(static_cast<std::size_t>(n));
       std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return x[r * n + a] > x[r * n + b]; });
+      std::sort(order.begin(), order.end(), [&](auto a, auto b) {
+        const double va = x[r * n + a], vb = x[r * n + b];
+        return va > vb || (va == vb && a < b);
+      });
       for (std::int64_t i = 0; i < k; ++i)
         values.push_back(x[r * n + order[std::size_t(i)]]), places.push_back(double(order[std::size_t(i)]));
     }

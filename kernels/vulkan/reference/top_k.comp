@@ -12,21 +12,27 @@ layout(push_constant, scalar) uniform push {
   uint rows, n, k;
 };
 
-// By bits, and NaN above all.
+// NaN is above all.
 bool above(float a, float b) { return !is_nan(b) && (is_nan(a) || a > b); }
+float listed(uint from, uint at) { return load(x, from + u32_ref(places).at[at], X); }
 
 void main() {
   const uint row = item_index();
   if (row >= rows) return;
   const uint from = row * n, list = row * k;
-  for (uint i = 0; i < n; ++i) {
-    const float v = load(x, from + i, X);
-    uint at = min(i, k);
-    while (at > 0 && above(v, load(x, from + u32_ref(places).at[list + at - 1], X))) {
-      --at;
-      if (at + 1 < k) u32_ref(places).at[list + at + 1] = u32_ref(places).at[list + at];
+  for (uint first = 0; first < n; first += 4) {  // as in logits.glsl
+    const float last = first < k ? 0.0 : listed(from, list + k - 1);
+    bool some = false;
+    [[unroll]] for (uint j = 0; j < 4; ++j)
+      if (first + j < n && (first < k || above(load(x, from + first + j, X), last))) some = true;
+    if (!some) continue;
+    for (uint i = first; i < min(first + 4, n); ++i) {
+      const float v = load(x, from + i, X);
+      if (i >= k && !above(v, listed(from, list + k - 1))) continue;
+      uint at = min(i, k - 1);
+      for (; at > 0 && above(v, listed(from, list + at - 1)); --at) u32_ref(places).at[list + at] = u32_ref(places).at[list + at - 1];
+      u32_ref(places).at[list + at] = i;
     }
-    if (at < k) u32_ref(places).at[list + at] = i;
   }
-  for (uint i = 0; i < k; ++i) store(values, list + i, X, load(x, from + u32_ref(places).at[list + i], X));
+  for (uint i = 0; i < k; ++i) store(values, list + i, X, listed(from, list + i));
 }

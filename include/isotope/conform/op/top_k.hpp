@@ -17,7 +17,7 @@ template <> struct op_spec<op::top_k> : spec_basis {
   static constexpr numeric_policy policy{.nan = "above all numbers"};
   static constexpr std::array boundary{0.0, -0.0, infinity, nan};
 
-  /// The first k of a stable sort; 0 and -0 are equals.
+  /// The first k of the row in falling order, of equals the one that stands first; 0 and -0 are equals.
   static void reference(const call& c, std::span<answer> y) {
     const array& x = c.in[0];
     const std::int64_t n = x.dims[-1], k = c.attr.i[0], rows = n == 0 ? 0 : x.dims.count() / n;
@@ -26,8 +26,10 @@ template <> struct op_spec<op::top_k> : spec_basis {
     std::vector<std::int64_t> order(static_cast<std::size_t>(n));
     for (std::int64_t r = 0; r < rows; ++r) {
       std::iota(order.begin(), order.end(), r * n);
-      std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-        return std::isnan(x[a]) || std::isnan(x[b]) ? std::isnan(x[a]) && !std::isnan(x[b]) : x[a] > x[b];
+      std::partial_sort(order.begin(), order.begin() + k, order.end(), [&](std::int64_t a, std::int64_t b) {
+        if (std::isnan(x[a]) != std::isnan(x[b])) return std::isnan(x[a]);
+        if (!std::isnan(x[a]) && x[a] != x[b]) return x[a] > x[b];
+        return a < b;
       });
       for (std::int64_t i = 0; i < k; ++i) {
         y[0].set(r * k + i, x[order[std::size_t(i)]]);
