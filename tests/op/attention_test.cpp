@@ -6,11 +6,11 @@
 namespace isotope::op_test {
 namespace attention_test {
 
-template <class C> class attention : public op_test<C> {};
-TYPED_TEST_SUITE(attention, everywhere_with_native);
+class attention : public op_test {};
+INSTANTIATE_TEST_SUITE_P(, attention, everywhere_with_native(), target_name);
 
 using sizes = attention_problem::sizes;
-template <class F> attention_problem make(const sizes& z, double scale = 0) { return {z, F::type, F::accum, scale}; }
+attention_problem make(const op_test& here, const sizes& z, double scale = 0) { return {z, here.type, here.accum, scale}; }
 constexpr sizes cases[] = {{1, 1, 1, 1, 1, 1, true, false},  {2, 7, 7, 3, 3, 5, true, false},   {2, 5, 5, 4, 2, 3, false, false},
                            {1, 3, 8, 4, 1, 2, true, false},  {2, 4, 9, 2, 2, 8, false, true},   {1, 65, 65, 2, 1, 16, true, false},
                            {3, 33, 33, 2, 2, 7, true, true}, {1, 1, 130, 2, 2, 4, true, false}, {1, 9, 11, 2, 1, 67, true, false}};
@@ -21,26 +21,27 @@ constexpr sizes dropping_cases[] = {{2, 7, 7, 3, 3, 5, true, false},  {2, 5, 5, 
 
 /// A score sums D products of at most 4; its error passes through exp as a relative error of the weights, of values of at most 2.
 /// Beside the roundings of scores and sums: matrix units and products of pairs take the weights rounded to 16 bits. Weights sum to 1, values are at most 2.
-template <class F> double forward_error(const sizes& z) {
-  return F::roundings(double(2 * z.D + z.T + 8)) * 4 * double(z.D + 2) + 2 * F::rounded_weights;
+double forward_error(const op_test& here, const sizes& z) {
+  return here.roundings(double(2 * z.D + z.T + 8)) * 4 * double(z.D + 2) + 2 * here.rounded_weights;
 }
 /// Runs the gradient on what the forward left, all of it against the definition, packed operands too where there are as many queries as keys.
-template <class F> void expect_gradient(const attention_problem& p) {
+void expect_gradient(const op_test& here, const attention_problem& p) {
   const sizes& z = p.z;
-  const host dy = random({z.B, z.S, z.H * z.D}, F::type, 4);
+  const host dy = random({z.B, z.S, z.H * z.D}, here.type, 4);
   std::vector<host> in = p.operands();
-  const auto y = F::template run<op::attention>(in, p.attr, drawing(p));
+  const auto y = here.run<op::attention>(in, p.attr, drawing(p));
   attributes a = p.attr;
   a.f[0] = p.scale;
   in.insert(in.end(), {y.at(0), y.at(1), dy});
-  const auto dx = F::template run<op::attention_grad>(in, a, drawing(p));
+  const auto dx = here.run<op::attention_grad>(in, a, drawing(p));
   const auto expected = attention_by_definition(p, &dy);
   ASSERT_EQ(dx.size(), 3u);
   // y and lse come in rounded: y to its format, in the mean of D products with dy <= 2; lse to the accumulation format, in every weight.
   // Dropout multiplies by 1 / (1 - p) at most: dP, what dv sums, y, and so every error.
   const double D = double(z.D), S = double(z.S * z.H / z.G), grown = 1 / (1 - p.dropout);
-  const double ds = grown * (2 * D * 2 * roundoff(F::type) + (4 * D) * (forward_error<F>(z) + 8 * roundoff(F::accum) + F::rounded_weights));
-  const double dv = grown * 2 * S * (forward_error<F>(z) + 8 * roundoff(F::accum));
+  const double ds =
+      grown * (2 * D * 2 * roundoff(here.type) + (4 * D) * (forward_error(here, z) + 8 * roundoff(here.accum) + here.rounded_weights));
+  const double dv = grown * 2 * S * (forward_error(here, z) + 8 * roundoff(here.accum));
   EXPECT_TRUE(near(dx[0], expected.dq, 2 * ds)) << z.S;  // weights sum to 1
   EXPECT_TRUE(near(dx[1], expected.dk, 2 * S * ds)) << z.S;
   EXPECT_TRUE(near(dx[2], expected.dv, dv)) << z.S;
@@ -49,103 +50,103 @@ template <class F> void expect_gradient(const attention_problem& p) {
     if (z.masked) packed.push_back(p.mask);
     packed.insert(packed.end(), {y[0], y[1], dy});
     a.i[3] = 1;
-    const auto d = F::template run<op::attention_grad>(packed, a, drawing(p));
+    const auto d = here.run<op::attention_grad>(packed, a, drawing(p));
     attention_problem g = p;
     g.q = dx[0], g.k = dx[1], g.v = dx[2];
     EXPECT_TRUE(same(d.at(0), g.packed().at));
   }
 }
 
-TYPED_TEST(attention, forward_matches_the_definition) {
-  using F = TestFixture;
+TEST_P(attention, forward_matches_the_definition) {
+  const auto& here = *this;
   for (const sizes& z : cases) {
-    const auto p = make<F>(z);
-    const auto y = F::template run<op::attention>(p.operands(), p.attr);
+    const auto p = make(here, z);
+    const auto y = here.run<op::attention>(p.operands(), p.attr);
     const auto expected = attention_by_definition(p);
     ASSERT_EQ(y.size(), 2u);
-    EXPECT_TRUE(near(y[0], expected.y, forward_error<F>(z))) << y[0].dims.count();
-    EXPECT_TRUE(near(y[1], expected.lse, forward_error<F>(z)));
+    EXPECT_TRUE(near(y[0], expected.y, forward_error(here, z))) << y[0].dims.count();
+    EXPECT_TRUE(near(y[1], expected.lse, forward_error(here, z)));
   }
 }
-TYPED_TEST(attention, packed_operands_give_the_bits_of_separate_ones) {
-  using F = TestFixture;
+TEST_P(attention, packed_operands_give_the_bits_of_separate_ones) {
+  const auto& here = *this;
   for (const sizes& z : cases) {
     if (z.S != z.T) continue;
-    const auto p = make<F>(z);
+    const auto p = make(here, z);
     std::vector<host> packed = {laid_out(p.packed(), {0, 1, 2}, 8)};
     if (z.masked) packed.push_back(p.mask);
     attributes a = p.attr;
     a.i[3] = 1;
-    const auto y = F::template run<op::attention>(p.operands(), p.attr), x = F::template run<op::attention>(packed, a);
+    const auto y = here.run<op::attention>(p.operands(), p.attr), x = here.run<op::attention>(packed, a);
     EXPECT_TRUE(same(x.at(0), y.at(0).at));
     EXPECT_TRUE(same(x.at(1), y.at(1).at));
   }
 }
-TYPED_TEST(attention, gradient_matches_the_chain_rule_through_the_whole_matrix) {
-  using F = TestFixture;
-  for (const sizes& z : cases) expect_gradient<F>(make<F>(z));
+TEST_P(attention, gradient_matches_the_chain_rule_through_the_whole_matrix) {
+  const auto& here = *this;
+  for (const sizes& z : cases) expect_gradient(here, make(here, z));
 }
-TYPED_TEST(attention, a_query_whose_keys_are_all_masked_gives_zeros_and_no_gradient) {
-  using F = TestFixture;
-  auto p = make<F>({2, 3, 3, 2, 2, 4, false, true});
+TEST_P(attention, a_query_whose_keys_are_all_masked_gives_zeros_and_no_gradient) {
+  const auto& here = *this;
+  auto p = make(here, {2, 3, 3, 2, 2, 4, false, true});
   p.mask.at = {-infinity, -infinity, -infinity, 0, 0, 0};
-  const auto y = F::template run<op::attention>({p.q, p.k, p.v, p.mask}, p.attr);
+  const auto y = here.run<op::attention>({p.q, p.k, p.v, p.mask}, p.attr);
   for (int i = 0; i < 24; ++i) EXPECT_EQ(y.at(0)[i], 0);
   for (int i = 0; i < 6; ++i) EXPECT_EQ(y.at(1)[i], -infinity);
   attributes a = p.attr;
   a.f[0] = p.scale;
-  const auto dx = F::template run<op::attention_grad>({p.q, p.k, p.v, p.mask, y[0], y[1], random({2, 3, 8}, F::type, 4)}, a);
+  const auto dx = here.run<op::attention_grad>({p.q, p.k, p.v, p.mask, y[0], y[1], random({2, 3, 8}, here.type, 4)}, a);
   for (int k = 0; k < 3; ++k)
     for (int i = 0; i < 24; ++i) EXPECT_EQ(dx.at(std::size_t(k))[i], 0);
 }
-TYPED_TEST(attention, large_scores_do_not_overflow_and_nan_stays_in_its_rows) {
-  using F = TestFixture;
-  auto p = make<F>({1, 2, 2, 1, 1, 1, false, false}, 1);
+TEST_P(attention, large_scores_do_not_overflow_and_nan_stays_in_its_rows) {
+  const auto& here = *this;
+  auto p = make(here, {1, 2, 2, 1, 1, 1, false, false}, 1);
   p.q.at = {1e4, nan}, p.k.at = {1e4, -1e4}, p.v.at = {1, 2};
   for (host* x : {&p.q, &p.k})
-    for (double& v : x->at) v = rounded(F::type, v);
-  const auto y = F::template run<op::attention>({p.q, p.k, p.v}, p.attr);
+    for (double& v : x->at) v = rounded(here.type, v);
+  const auto y = here.run<op::attention>({p.q, p.k, p.v}, p.attr);
   EXPECT_TRUE(same(y.at(0), {1, nan}));
   EXPECT_TRUE(std::isnan(y.at(1)[1]));
 }
-TYPED_TEST(attention, no_queries_or_no_batch_is_nothing_to_do) {
-  using F = TestFixture;
+TEST_P(attention, no_queries_or_no_batch_is_nothing_to_do) {
+  const auto& here = *this;
   for (const sizes& z : {sizes{1, 0, 4, 2, 2, 3, true, false}, sizes{0, 4, 4, 2, 2, 3, true, false}}) {
-    const auto p = make<F>(z);
-    EXPECT_TRUE(same(F::template run<op::attention>({p.q, p.k, p.v}, p.attr).at(0), {}));
+    const auto p = make(here, z);
+    EXPECT_TRUE(same(here.run<op::attention>({p.q, p.k, p.v}, p.attr).at(0), {}));
   }
 }
 
 // Words decide alike in every kernel, so no probability may be dropped in one and kept in another: errors are those of what dropout multiplies.
-TYPED_TEST(attention, dropped_probabilities_are_those_of_the_documented_words) {
-  using F = TestFixture;
+TEST_P(attention, dropped_probabilities_are_those_of_the_documented_words) {
+  const auto& here = *this;
   for (const sizes& z : dropping_cases) {
-    const auto p = make<F>(z).dropping(0.3);
-    const auto y = F::template run<op::attention>(p.operands(), p.attr, drawing(p));
+    const auto p = make(here, z).dropping(0.3);
+    const auto y = here.run<op::attention>(p.operands(), p.attr, drawing(p));
     const auto expected = attention_by_definition(p);
-    EXPECT_TRUE(near(y.at(0), expected.y, forward_error<F>(z) / (1 - p.dropout))) << z.S << ' ' << z.T;
-    EXPECT_TRUE(near(y.at(1), expected.lse, forward_error<F>(z)));  // of the whole softmax
+    EXPECT_TRUE(near(y.at(0), expected.y, forward_error(here, z) / (1 - p.dropout))) << z.S << ' ' << z.T;
+    EXPECT_TRUE(near(y.at(1), expected.lse, forward_error(here, z)));  // of the whole softmax
   }
 }
-TYPED_TEST(attention, gradient_with_dropout_matches_the_chain_rule_through_the_same_words) {
-  using F = TestFixture;
-  for (const sizes& z : dropping_cases) expect_gradient<F>(make<F>(z).dropping(0.3));
+TEST_P(attention, gradient_with_dropout_matches_the_chain_rule_through_the_same_words) {
+  const auto& here = *this;
+  for (const sizes& z : dropping_cases) expect_gradient(here, make(here, z).dropping(0.3));
 }
 /// Equal scores and values that tell the keys apart: y (s, h, t) is 0 where key t is dropped, else 1 / (T (1 - p)).
-template <class F> std::vector<double> shares(const attention_problem& p) {
-  return F::template run<op::attention>(p.operands(), p.attr, drawing(p)).at(0).at;
+std::vector<double> shares(const op_test& here, const attention_problem& p) {
+  return here.run<op::attention>(p.operands(), p.attr, drawing(p)).at(0).at;
 }
-template <class F> attention_problem telling_keys_apart(double dropout) {
-  auto p = make<F>({2, 64, 64, 2, 2, 64, false, false}).dropping(dropout);
+attention_problem telling_keys_apart(const op_test& here, double dropout) {
+  auto p = make(here, {2, 64, 64, 2, 2, 64, false, false}).dropping(dropout);
   std::fill(p.q.at.begin(), p.q.at.end(), 0);
   for (std::size_t i = 0; i < p.v.at.size(); ++i) p.v.at[i] = i / 128 % 64 == i % 64 ? 1 : 0;
   return p;
 }
-TYPED_TEST(attention, drops_a_share_of_p_and_the_same_keys_every_time) {
-  using F = TestFixture;
-  auto p = telling_keys_apart<F>(0.25);
-  const auto y = shares<F>(p);
-  EXPECT_EQ(shares<F>(p), y);
+TEST_P(attention, drops_a_share_of_p_and_the_same_keys_every_time) {
+  const auto& here = *this;
+  auto p = telling_keys_apart(here, 0.25);
+  const auto y = shares(here, p);
+  EXPECT_EQ(shares(here, p), y);
   double zeros = 0;
   for (std::int64_t b = 0; b < 2; ++b)
     for (std::int64_t s = 0; s < 64; ++s)
@@ -162,13 +163,13 @@ TYPED_TEST(attention, drops_a_share_of_p_and_the_same_keys_every_time) {
                       +[](attention_problem& x) { ++x.step; }, +[](attention_problem& x) { ++x.stream; }}) {
     auto other = p;
     change(other);
-    EXPECT_NE(shares<F>(other), y);
+    EXPECT_NE(shares(here, other), y);
   }
 }
-TYPED_TEST(attention, dropping_nearly_all_leaves_nothing) {
-  using F = TestFixture;
-  const auto p = telling_keys_apart<F>(1 - 0x1p-40);  // every word of 32 bits drops
-  for (const double y : shares<F>(p)) ASSERT_EQ(y, 0);
+TEST_P(attention, dropping_nearly_all_leaves_nothing) {
+  const auto& here = *this;
+  const auto p = telling_keys_apart(here, 1 - 0x1p-40);  // every word of 32 bits drops
+  for (const double y : shares(here, p)) ASSERT_EQ(y, 0);
 }
 
 const attributes& attributes_of(const tape& t) { return t.g.nodes.back().attr; }

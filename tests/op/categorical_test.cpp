@@ -4,8 +4,8 @@
 namespace isotope::op_test {
 namespace categorical_test {
 
-template <class C> class categorical : public op_test<C> {};
-TYPED_TEST_SUITE(categorical, everywhere);
+class categorical : public op_test {};
+INSTANTIATE_TEST_SUITE_P(, categorical, everywhere(), target_name);
 
 attributes temperature(double t) {
   attributes a;
@@ -20,11 +20,11 @@ settings stream(std::uint64_t counter) {
   return s;
 }
 
-TYPED_TEST(categorical, draws_by_the_running_sum_of_the_documented_number) {
-  using F = TestFixture;
+TEST_P(categorical, draws_by_the_running_sum_of_the_documented_number) {
+  const auto& here = *this;
   for (std::int64_t V : {1, 2, 7, 65}) {
-    const host x = random({23, V}, F::type, 1, -3, 3);
-    const auto y = F::template run<op::categorical>({x}, temperature(0.8), stream(3));
+    const host x = random({23, V}, here.type, 1, -3, 3);
+    const auto y = here.run<op::categorical>({x}, temperature(0.8), stream(3));
     ASSERT_EQ(y.at(0).dims, shape{23});
     for (std::int64_t row = 0; row < 23; ++row) {
       const double u = (double(philox(42, std::uint64_t(row / 4), 3, 9)[std::size_t(row % 4)]) + 0.5) / 4294967296.0;
@@ -35,30 +35,30 @@ TYPED_TEST(categorical, draws_by_the_running_sum_of_the_documented_number) {
       ASSERT_LT(drawn, V);
       for (std::int64_t c = 0; c < drawn; ++c) below += std::exp(x[row * V + c] / 0.8);
       // u lies in the drawn class's share, up to the rounding of V + 20 operations
-      EXPECT_LE(below / total, u + F::roundings(double(V + 20))) << row;
-      EXPECT_GE((below + std::exp(x[row * V + drawn] / 0.8)) / total, u - F::roundings(double(V + 20))) << row;
+      EXPECT_LE(below / total, u + here.roundings(double(V + 20))) << row;
+      EXPECT_GE((below + std::exp(x[row * V + drawn] / 0.8)) / total, u - here.roundings(double(V + 20))) << row;
     }
   }
 }
-TYPED_TEST(categorical, shares_follow_the_probabilities) {
-  using F = TestFixture;
+TEST_P(categorical, shares_follow_the_probabilities) {
+  const auto& here = *this;
   std::vector<double> logits;
-  for (int i = 0; i < 4000; ++i) logits.insert(logits.end(), {0, -infinity, rounded(F::type, std::log(3.0))});
-  const auto y = F::template run<op::categorical>({host({4000, 3}, F::type, logits)}, temperature(1), stream(0));
+  for (int i = 0; i < 4000; ++i) logits.insert(logits.end(), {0, -infinity, rounded(here.type, std::log(3.0))});
+  const auto y = here.run<op::categorical>({host({4000, 3}, here.type, logits)}, temperature(1), stream(0));
   double count[3] = {};
   for (double v : y.at(0).at) ++count[std::size_t(v)];
   EXPECT_EQ(count[1], 0);
   // five standard deviations of a binomial count, and the rounding of ln 3 in 16 bits
   EXPECT_NEAR(count[2], 3000, 5 * std::sqrt(4000 * 0.75 * 0.25) + 4000 * 0.01);
 }
-TYPED_TEST(categorical, a_low_temperature_takes_the_largest_and_large_logits_do_not_overflow) {
-  using F = TestFixture;
-  const host x({2, 3}, F::type, {1, 3, 2, 0x1p90, -0x1p90, 0});
-  EXPECT_TRUE(same(F::template run<op::categorical>({x}, temperature(1e-3), stream(1)).at(0), {1, 0}));
+TEST_P(categorical, a_low_temperature_takes_the_largest_and_large_logits_do_not_overflow) {
+  const auto& here = *this;
+  const host x({2, 3}, here.type, {1, 3, 2, 0x1p90, -0x1p90, 0});
+  EXPECT_TRUE(same(here.run<op::categorical>({x}, temperature(1e-3), stream(1)).at(0), {1, 0}));
 }
-TYPED_TEST(categorical, no_rows_is_nothing_to_draw) {
-  using F = TestFixture;
-  EXPECT_TRUE(same(F::template run<op::categorical>({full({0, 3}, F::type, 0)}, temperature(1)).at(0), {}));
+TEST_P(categorical, no_rows_is_nothing_to_draw) {
+  const auto& here = *this;
+  EXPECT_TRUE(same(here.run<op::categorical>({full({0, 3}, here.type, 0)}, temperature(1)).at(0), {}));
 }
 
 }  // namespace categorical_test

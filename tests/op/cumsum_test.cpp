@@ -6,8 +6,8 @@
 namespace isotope::op_test {
 namespace cumsum_test {
 
-template <class C> class cumsum : public op_test<C> {};
-TYPED_TEST_SUITE(cumsum, everywhere);
+class cumsum : public op_test {};
+INSTANTIATE_TEST_SUITE_P(, cumsum, everywhere(), target_name);
 
 attributes along(std::int64_t axis, bool reverse = false) {
   attributes a;
@@ -30,35 +30,35 @@ std::pair<std::vector<double>, std::vector<double>> expected(const host& x, int 
   }
   return {sums, magnitudes};
 }
-TYPED_TEST(cumsum, sums_up_to_each_element_along_any_axis_both_ways) {
-  using F = TestFixture;
+TEST_P(cumsum, sums_up_to_each_element_along_any_axis_both_ways) {
+  const auto& here = *this;
   const std::int64_t sizes[][3] = {{1, 1, 1}, {2, 5, 3}, {1, 7, 67}, {3, 1, 64}, {2, 33, 4}, {1, 2, 1031}, {2, 700, 2}};
   for (const auto& [A, B, C] : sizes)
     for (int axis = 0; axis < 3; ++axis)
       for (const bool reverse : {false, true}) {
-        const host x = random({A, B, C}, F::type, 1);
-        const auto y = F::template run<op::cumsum>({x}, along(axis, reverse)).at(0);
+        const host x = random({A, B, C}, here.type, 1);
+        const auto y = here.run<op::cumsum>({x}, along(axis, reverse)).at(0);
         const auto [sums, magnitudes] = expected(x, axis, reverse);
         for (std::int64_t i = 0; i < x.dims.count(); ++i) {
-          const double bound = F::roundings(80) * magnitudes[std::size_t(i)] + roundoff(F::type) * std::fabs(sums[std::size_t(i)]);
+          const double bound = here.roundings(80) * magnitudes[std::size_t(i)] + roundoff(here.type) * std::fabs(sums[std::size_t(i)]);
           ASSERT_LE(std::fabs(y[i] - sums[std::size_t(i)]), bound) << A << ' ' << B << ' ' << C << " axis " << axis << " element " << i;
         }
       }
 }
-TYPED_TEST(cumsum, whole_numbers_are_summed_exactly) {
-  using F = TestFixture;
+TEST_P(cumsum, whole_numbers_are_summed_exactly) {
+  const auto& here = *this;
   const std::int64_t n = 200;  // the sums are whole numbers up to 200, which every format holds up to 256
-  const host x = full({3, n}, F::type, 1);
+  const host x = full({3, n}, here.type, 1);
   std::vector<double> up, down;
   for (std::int64_t i = 0; i < 3 * n; ++i) up.push_back(double(i % n + 1)), down.push_back(double(n - i % n));
-  EXPECT_TRUE(same(F::template run<op::cumsum>({x}, along(1)).at(0), up));
-  EXPECT_TRUE(same(F::template run<op::cumsum>({x}, along(1, true)).at(0), down));
+  EXPECT_TRUE(same(here.run<op::cumsum>({x}, along(1)).at(0), up));
+  EXPECT_TRUE(same(here.run<op::cumsum>({x}, along(1, true)).at(0), down));
 }
-TYPED_TEST(cumsum, infinities_and_nan_stay_behind_where_they_stand) {
-  using F = TestFixture;
-  const host x({2, 4}, F::type, {1, infinity, 2, -infinity, 1, nan, 2, 3});
-  EXPECT_TRUE(same(F::template run<op::cumsum>({x}, along(1)).at(0), {1, infinity, infinity, nan, 1, nan, nan, nan}));
-  EXPECT_TRUE(same(F::template run<op::cumsum>({x}, along(1, true)).at(0), {nan, nan, -infinity, -infinity, nan, nan, 5, 3}));
+TEST_P(cumsum, infinities_and_nan_stay_behind_where_they_stand) {
+  const auto& here = *this;
+  const host x({2, 4}, here.type, {1, infinity, 2, -infinity, 1, nan, 2, 3});
+  EXPECT_TRUE(same(here.run<op::cumsum>({x}, along(1)).at(0), {1, infinity, infinity, nan, 1, nan, nan, nan}));
+  EXPECT_TRUE(same(here.run<op::cumsum>({x}, along(1, true)).at(0), {nan, nan, -infinity, -infinity, nan, nan, 5, 3}));
 }
 
 }  // namespace cumsum_test

@@ -3,29 +3,27 @@
 namespace isotope::op_test {
 namespace elementwise_test {
 
-template <class C> class elementwise : public op_test<C> {
+class elementwise : public op_test {
  public:
-  using base = op_test<C>;
-
   /// Kernels may be a few units in the last place off, the reference is correctly rounded but for the rounding of f64 itself. In f64
   /// the formulas cancel near their roots: 2^-50 absolute.
-  static auto error(const std::vector<double>& expected) {
-    return [&expected](std::size_t i) {
-      const double ulps = base::type == dtype::f64 ? 32 : base::exact ? 0.5 : 8;
+  auto error(const std::vector<double>& expected) const {
+    return [this, &expected](std::size_t i) {
+      const double ulps = type == dtype::f64 ? 32 : exact ? 0.5 : 8;
       const double size = std::isfinite(expected[i]) ? std::fabs(expected[i]) : 0;
-      return ulps * size * 2 * roundoff(base::accum) + (base::type == dtype::f64 ? 0x1p-50 : 4 * least(base::accum));
+      return ulps * size * 2 * roundoff(accum) + (type == dtype::f64 ? 0x1p-50 : 4 * least(accum));
     };
   }
-  static host values() {  // every bf16: exact in each format
+  host values() const {  // every bf16: exact in each format
     std::vector<double> x;
     for (std::uint64_t i = 0; i < 0x10000; ++i) x.push_back(decode(dtype::bf16, reinterpret_cast<const std::byte*>(&i)));
-    return {{std::int64_t(x.size())}, base::type, std::move(x)};
+    return {{std::int64_t(x.size())}, type, std::move(x)};
   }
-  template <class Op, class F> static void check(F f, double k = 0) {
+  template <class Op, class F> void check(F f, double k = 0) const {
     const host x = values();
     attributes a;
     a.f[0] = k;
-    const auto y = base::template run<Op>({x}, a);
+    const auto y = run<Op>({x}, a);
     std::vector<double> expected;
     for (double v : x.at) expected.push_back(double(f(static_cast<long double>(v))));
     ASSERT_EQ(y.size(), 1u);
@@ -34,7 +32,7 @@ template <class C> class elementwise : public op_test<C> {
   /// f of all pairs of awkward numbers; the first of each after `range`, where an op takes results of another. `cancels`: roundings of
   /// the second that no cancellation of the first hides.
   template <class Op, class F, class Range = double (*)(double)>
-  static void check_pairs(F f, Range range = [](double x) { return x; }, double cancels = 0) {
+  void check_pairs(F f, Range range = [](double x) { return x; }, double cancels = 0) const {
     const double smallest = flushed_below > 0 ? 3e-38 : 1e-40;  // what a device takes for zero is no test of arithmetic
     std::vector<double> some = {0.0,
                                 -0.0,
@@ -43,16 +41,16 @@ template <class C> class elementwise : public op_test<C> {
                                 infinity,
                                 -infinity,
                                 nan,
-                                rounded(base::type, smallest),
-                                rounded(base::type, -smallest),
-                                rounded(base::type, 3e38),
-                                rounded(base::type, 3e-38)};
-    for (double v : random({50}, base::type, 7, -6, 6).at) some.push_back(v);
+                                rounded(type, smallest),
+                                rounded(type, -smallest),
+                                rounded(type, 3e38),
+                                rounded(type, 3e-38)};
+    for (double v : random({50}, type, 7, -6, 6).at) some.push_back(v);
     const auto n = std::int64_t(some.size());
     std::vector<double> first;
-    for (double v : some) first.push_back(rounded(base::type, range(v)));
-    const host a({n, 1}, base::type, first), b({n}, base::type, some);
-    const auto y = base::template run<Op>({a, b});
+    for (double v : some) first.push_back(rounded(type, range(v)));
+    const host a({n, 1}, type, first), b({n}, type, some);
+    const auto y = run<Op>({a, b});
     std::vector<double> expected;
     for (double u : first)
       for (double v : some) expected.push_back(double(f(static_cast<long double>(u), static_cast<long double>(v))));
@@ -60,104 +58,102 @@ template <class C> class elementwise : public op_test<C> {
     const auto relative = error(expected);
     const auto bound = [&](std::size_t e) {
       const double second = some[e % some.size()];
-      return relative(e) + (std::isfinite(second) ? cancels * roundoff(base::accum) * std::fabs(second) : 0);
+      return relative(e) + (std::isfinite(second) ? cancels * roundoff(accum) * std::fabs(second) : 0);
     };
     EXPECT_TRUE(near(y[0], expected, bound)) << info<Op>.name;
   }
 };
-TYPED_TEST_SUITE(elementwise, everywhere);
+INSTANTIATE_TEST_SUITE_P(, elementwise, everywhere(), target_name);
 
 using real = long double;
 constexpr real root2pi = 0.797884560802865355879892119868763737L, root2 = 1.414213562373095048801688724209698079L;
 real logistic(real x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
 real gated(real x, real gate) { return gate == 0 && !std::isnan(x) ? 0 : x * gate; }  // the limit at -infinity
 
-TYPED_TEST(elementwise, exp_log_sqrt_square_match_the_formula_on_every_bf16) {
-  TestFixture::template check<op::exp>([](real x) { return std::exp(x); });
-  TestFixture::template check<op::log>([](real x) { return std::log(x); });
-  TestFixture::template check<op::sqrt>([](real x) { return std::sqrt(x); });
-  TestFixture::template check<op::square>([](real x) { return x * x; });
+TEST_P(elementwise, exp_log_sqrt_square_match_the_formula_on_every_bf16) {
+  check<op::exp>([](real x) { return std::exp(x); });
+  check<op::log>([](real x) { return std::log(x); });
+  check<op::sqrt>([](real x) { return std::sqrt(x); });
+  check<op::square>([](real x) { return x * x; });
 }
-TYPED_TEST(elementwise, relu_tanh_sigmoid_silu_match_the_formula_on_every_bf16) {
-  TestFixture::template check<op::relu>([](real x) { return std::isnan(x) ? x : x > 0 ? x : 0; });
-  TestFixture::template check<op::tanh>([](real x) { return std::tanh(x); });
-  TestFixture::template check<op::sigmoid>([](real x) { return logistic(x); });
-  TestFixture::template check<op::silu>([](real x) { return gated(x, logistic(x)); });
+TEST_P(elementwise, relu_tanh_sigmoid_silu_match_the_formula_on_every_bf16) {
+  check<op::relu>([](real x) { return std::isnan(x) ? x : x > 0 ? x : 0; });
+  check<op::tanh>([](real x) { return std::tanh(x); });
+  check<op::sigmoid>([](real x) { return logistic(x); });
+  check<op::silu>([](real x) { return gated(x, logistic(x)); });
 }
-TYPED_TEST(elementwise, both_forms_of_gelu_match_the_formula_on_every_bf16) {
-  TestFixture::template check<op::gelu_tanh>([](real x) { return gated(x, logistic(2 * root2pi * (x + 0.044715L * x * x * x))); });
-  TestFixture::template check<op::gelu_erf>([](real x) { return gated(x, std::erfc(-x / root2) / 2); });
+TEST_P(elementwise, both_forms_of_gelu_match_the_formula_on_every_bf16) {
+  check<op::gelu_tanh>([](real x) { return gated(x, logistic(2 * root2pi * (x + 0.044715L * x * x * x))); });
+  check<op::gelu_erf>([](real x) { return gated(x, std::erfc(-x / root2) / 2); });
 }
-TYPED_TEST(elementwise, scale_and_shift_round_their_constant_first) {
-  const real k = real(rounded(TestFixture::accum, 0.1));
-  TestFixture::template check<op::scale>([=](real x) { return k * x; }, 0.1);
-  TestFixture::template check<op::shift>([=](real x) { return x + k; }, 0.1);
+TEST_P(elementwise, scale_and_shift_round_their_constant_first) {
+  const real k = real(rounded(accum, 0.1));
+  check<op::scale>([=](real x) { return k * x; }, 0.1);
+  check<op::shift>([=](real x) { return x + k; }, 0.1);
 }
-TYPED_TEST(elementwise, arithmetic_matches_on_pairs_of_awkward_numbers) {
-  TestFixture::template check_pairs<op::add>([](real a, real b) { return a + b; });
-  TestFixture::template check_pairs<op::sub>([](real a, real b) { return a - b; });
-  TestFixture::template check_pairs<op::mul>([](real a, real b) { return a * b; });
-  TestFixture::template check_pairs<op::div>([](real a, real b) { return a / b; });
+TEST_P(elementwise, arithmetic_matches_on_pairs_of_awkward_numbers) {
+  check_pairs<op::add>([](real a, real b) { return a + b; });
+  check_pairs<op::sub>([](real a, real b) { return a - b; });
+  check_pairs<op::mul>([](real a, real b) { return a * b; });
+  check_pairs<op::div>([](real a, real b) { return a / b; });
 }
-TYPED_TEST(elementwise, comparisons_are_false_on_nan) {
-  TestFixture::template check_pairs<op::less>([](real a, real b) { return a < b ? 1 : 0; });
-  TestFixture::template check_pairs<op::equal>([](real a, real b) { return a == b ? 1 : 0; });
+TEST_P(elementwise, comparisons_are_false_on_nan) {
+  check_pairs<op::less>([](real a, real b) { return a < b ? 1 : 0; });
+  check_pairs<op::equal>([](real a, real b) { return a == b ? 1 : 0; });
 }
-TYPED_TEST(elementwise, backward_formulas_match_on_pairs) {
-  TestFixture::template check_pairs<op::relu_grad>([](real x, real dy) { return x > 0 ? dy : 0; });
-  TestFixture::template check_pairs<op::tanh_grad>([](real y, real dy) { return dy * (1 - y * y); }, [](double x) { return std::tanh(x); },
-                                                   2);
-  TestFixture::template check_pairs<op::sigmoid_grad>([](real y, real dy) { return dy * y * (1 - y); },
-                                                      [](double x) { return double(logistic(real(x))); });
-  TestFixture::template check_pairs<op::sqrt_grad>([](real y, real dy) { return dy / (2 * y); }, [](double x) { return std::sqrt(x); });
+TEST_P(elementwise, backward_formulas_match_on_pairs) {
+  check_pairs<op::relu_grad>([](real x, real dy) { return x > 0 ? dy : 0; });
+  check_pairs<op::tanh_grad>([](real y, real dy) { return dy * (1 - y * y); }, [](double x) { return std::tanh(x); }, 2);
+  check_pairs<op::sigmoid_grad>([](real y, real dy) { return dy * y * (1 - y); }, [](double x) { return double(logistic(real(x))); });
+  check_pairs<op::sqrt_grad>([](real y, real dy) { return dy / (2 * y); }, [](double x) { return std::sqrt(x); });
 }
-TYPED_TEST(elementwise, backward_gates_match_on_pairs_and_have_their_limits) {
-  TestFixture::template check_pairs<op::silu_grad>([](real x, real dy) {
+TEST_P(elementwise, backward_gates_match_on_pairs_and_have_their_limits) {
+  check_pairs<op::silu_grad>([](real x, real dy) {
     const real s = logistic(x);
     return dy * (std::isinf(x) ? s : s * (1 + x * (1 - s)));
   });
-  TestFixture::template check_pairs<op::gelu_tanh_grad>([](real x, real dy) {
+  check_pairs<op::gelu_tanh_grad>([](real x, real dy) {
     const real u = root2pi * (x + 0.044715L * x * x * x);
     const real slope = 2 * logistic(2 * u) * logistic(-2 * u) * root2pi * (1 + 3 * 0.044715L * x * x);
     return dy * (logistic(2 * u) + (std::fabs(x) > 1000 ? 0 : x * slope));
   });
-  TestFixture::template check_pairs<op::gelu_erf_grad>([](real x, real dy) {
+  check_pairs<op::gelu_erf_grad>([](real x, real dy) {
     return dy * (std::erfc(-x / root2) / 2 + (std::fabs(x) > 1000 ? 0 : x * std::exp(-x * x / 2) * root2pi / 2));
   });
 }
-TYPED_TEST(elementwise, select_takes_all_three_operands_broadcast_in_the_middle) {
-  const dtype t = TestFixture::type;
+TEST_P(elementwise, select_takes_all_three_operands_broadcast_in_the_middle) {
+  const dtype t = type;
   const host c({3, 1, 2}, dtype::boolean, {1, 0, 0, 1, 1, 1}), a = random({3, 5, 1}, t, 1), b = random({5, 2}, t, 2);
-  const auto y = TestFixture::template run<op::select>({c, a, b});
+  const auto y = run<op::select>({c, a, b});
   std::vector<double> expected;
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < 5; ++j)
       for (int k = 0; k < 2; ++k) expected.push_back(c[i * 2 + k] != 0 ? a[i * 5 + j] : b[j * 2 + k]);
   EXPECT_TRUE(same(y.at(0), expected));
 }
-TYPED_TEST(elementwise, operands_of_any_memory_order_and_size_are_read_in_place) {
-  const dtype t = TestFixture::type;
+TEST_P(elementwise, operands_of_any_memory_order_and_size_are_read_in_place) {
+  const dtype t = type;
   for (std::int64_t n : {0, 1, 7, 64, 65, 257}) {
     const host a = laid_out(random({n, 3}, t, 1), {1, 0}), b = laid_out(random({n, 3}, t, 2), {0, 1}, 5);
-    const auto y = TestFixture::template run<op::add>({a, b});
+    const auto y = run<op::add>({a, b});
     std::vector<double> expected;
     for (std::int64_t i = 0; i < 3 * n; ++i) expected.push_back(rounded(t, a[i] + b[i]));
     EXPECT_TRUE(same(y.at(0), expected));
   }
 }
-TYPED_TEST(elementwise, a_fused_body_gives_the_bits_of_its_instructions_run_one_by_one) {
-  using F = TestFixture;
-  const dtype t = F::type;
+TEST_P(elementwise, a_fused_body_gives_the_bits_of_its_instructions_run_one_by_one) {
+  const auto& here = *this;
+  const dtype t = here.type;
   const host x = random({13, 19}, t, 1), b = random({19}, t, 2), s = random({13, 1}, t, 3);
   settings fused;
-  fused.body = {F::template step<op::add>({0, 1}, t), F::template step<op::gelu_tanh>({8}, t, 1), F::template step<op::mul>({9, 2}, t, 0),
-                F::template step<op::scale>({10}, t, 2, 0.3)};
+  fused.body = {here.step<op::add>({0, 1}, t), here.step<op::gelu_tanh>({8}, t, 1), here.step<op::mul>({9, 2}, t, 0),
+                here.step<op::scale>({10}, t, 2, 0.3)};
   fused.body_outputs = {t, t, t};
-  const auto y = F::template run<op::elementwise>({x, b, s}, {}, fused);
+  const auto y = here.run<op::elementwise>({x, b, s}, {}, fused);
   attributes k;
   k.f[0] = 0.3;
-  const auto sum = F::template run<op::add>({x, b}), gate = F::template run<op::gelu_tanh>({sum[0]}),
-             scaled = F::template run<op::mul>({gate[0], s}), last = F::template run<op::scale>({scaled[0]}, k);
+  const auto sum = here.run<op::add>({x, b}), gate = here.run<op::gelu_tanh>({sum[0]}), scaled = here.run<op::mul>({gate[0], s}),
+             last = here.run<op::scale>({scaled[0]}, k);
   ASSERT_EQ(y.size(), 3u);
   EXPECT_TRUE(same(y[0], scaled[0].at));
   EXPECT_TRUE(same(y[1], gate[0].at));

@@ -3,14 +3,14 @@
 namespace isotope::op_test {
 namespace embedding_test {
 
-template <class C> class embedding : public op_test<C> {};
-TYPED_TEST_SUITE(embedding, everywhere);
+class embedding : public op_test {};
+INSTANTIATE_TEST_SUITE_P(, embedding, everywhere(), target_name);
 
-TYPED_TEST(embedding, rows_are_copied_and_ids_outside_give_nan) {
-  using F = TestFixture;
+TEST_P(embedding, rows_are_copied_and_ids_outside_give_nan) {
+  const auto& here = *this;
   for (std::int64_t C : {1, 5, 64, 67}) {
-    const host table = random({11, C}, F::type, 1), ids({2, 4}, dtype::i32, {0, 10, 3, 3, -1, 11, 2147483647, -2147483648.0});
-    const auto y = F::template run<op::embedding>({table, ids});
+    const host table = random({11, C}, here.type, 1), ids({2, 4}, dtype::i32, {0, 10, 3, 3, -1, 11, 2147483647, -2147483648.0});
+    const auto y = here.run<op::embedding>({table, ids});
     std::vector<double> expected;
     for (double id : ids.at)
       for (std::int64_t c = 0; c < C; ++c) expected.push_back(id < 0 || id > 10 ? nan : table[std::int64_t(id) * C + c]);
@@ -18,14 +18,14 @@ TYPED_TEST(embedding, rows_are_copied_and_ids_outside_give_nan) {
     EXPECT_TRUE(same(y[0], expected));
   }
 }
-TYPED_TEST(embedding, tables_of_16_bits_give_rows_of_the_program) {
-  using F = TestFixture;
+TEST_P(embedding, tables_of_16_bits_give_rows_of_the_program) {
+  const auto& here = *this;
   for (const dtype half : {dtype::f16, dtype::bf16})
     for (std::int64_t C : {1, 64, 67}) {
       const host table = random({11, C}, half, 1), ids({4}, dtype::i32, {10, 0, -1, 11});
       attributes a;
       a.i[0] = 1 + std::int64_t(dtype::f32);
-      const auto y = F::template run<op::embedding>({table, ids}, a);
+      const auto y = here.run<op::embedding>({table, ids}, a);
       std::vector<double> expected;
       for (double id : ids.at)
         for (std::int64_t c = 0; c < C; ++c) expected.push_back(id < 0 || id > 10 ? nan : table[std::int64_t(id) * C + c]);
@@ -33,16 +33,16 @@ TYPED_TEST(embedding, tables_of_16_bits_give_rows_of_the_program) {
       EXPECT_TRUE(same(y[0], expected));
     }
 }
-TYPED_TEST(embedding, no_ids_an_empty_table_and_no_columns_are_legal) {
-  using F = TestFixture;
-  EXPECT_TRUE(same(F::template run<op::embedding>({random({3, 4}, F::type, 1), full({0}, dtype::i32, 0)}).at(0), {}));
-  EXPECT_TRUE(same(F::template run<op::embedding>({full({0, 2}, F::type, 0), full({1}, dtype::i32, 0)}).at(0), {nan, nan}));
-  EXPECT_TRUE(same(F::template run<op::embedding>({full({3, 0}, F::type, 0), full({2}, dtype::i32, 0)}).at(0), {}));
+TEST_P(embedding, no_ids_an_empty_table_and_no_columns_are_legal) {
+  const auto& here = *this;
+  EXPECT_TRUE(same(here.run<op::embedding>({random({3, 4}, here.type, 1), full({0}, dtype::i32, 0)}).at(0), {}));
+  EXPECT_TRUE(same(here.run<op::embedding>({full({0, 2}, here.type, 0), full({1}, dtype::i32, 0)}).at(0), {nan, nan}));
+  EXPECT_TRUE(same(here.run<op::embedding>({full({3, 0}, here.type, 0), full({2}, dtype::i32, 0)}).at(0), {}));
 }
-TYPED_TEST(embedding, gradient_adds_rows_in_ascending_order_bit_for_bit) {
-  using F = TestFixture;
+TEST_P(embedding, gradient_adds_rows_in_ascending_order_bit_for_bit) {
+  const auto& here = *this;
   for (std::int64_t C : {1, 7, 64}) {
-    const host into = random({5, C}, F::accum, 1), dy = random({40, C}, F::type, 2, -1000, 1000);
+    const host into = random({5, C}, here.accum, 1), dy = random({40, C}, here.type, 2, -1000, 1000);
     host ids = full({40}, dtype::i32, 0);
     for (std::size_t i = 0; i < 40; ++i) ids.at[i] = double((i * i) % 7) - 1;  // -1 and 5 are outside
     auto expected = into.at;
@@ -50,16 +50,16 @@ TYPED_TEST(embedding, gradient_adds_rows_in_ascending_order_bit_for_bit) {
       for (std::int64_t c = 0; c < C; ++c)
         if (ids[i] >= 0 && ids[i] < 5) {
           double& e = expected[std::size_t(std::int64_t(ids[i]) * C + c)];
-          e = rounded(F::accum, e + dy[i * C + c]);
+          e = rounded(here.accum, e + dy[i * C + c]);
         }
-    EXPECT_TRUE(same(F::template run<op::embedding_grad>({into, dy, ids}).at(0), expected));
+    EXPECT_TRUE(same(here.run<op::embedding_grad>({into, dy, ids}).at(0), expected));
   }
 }
-TYPED_TEST(embedding, gradient_keeps_the_order_of_ids_that_are_frequent_and_of_many_that_are_not) {
-  using F = TestFixture;
+TEST_P(embedding, gradient_keeps_the_order_of_ids_that_are_frequent_and_of_many_that_are_not) {
+  const auto& here = *this;
   const std::int64_t V = 700, rows = 1301;
   for (std::int64_t C : {3, 36}) {
-    const host into = random({V, C}, F::accum, 1), dy = random({rows, C}, F::type, 2, -1000, 1000);
+    const host into = random({V, C}, here.accum, 1), dy = random({rows, C}, here.type, 2, -1000, 1000);
     host ids = full({rows}, dtype::i32, 0);
     // 5 has a third of the rows, 699 more than a hundred at the end, all others a few; some are outside
     for (std::int64_t i = 0; i < rows; ++i)
@@ -69,13 +69,13 @@ TYPED_TEST(embedding, gradient_keeps_the_order_of_ids_that_are_frequent_and_of_m
       for (std::int64_t c = 0; c < C; ++c)
         if (ids[i] >= 0 && ids[i] < double(V)) {
           double& e = expected[std::size_t(std::int64_t(ids[i]) * C + c)];
-          e = rounded(F::accum, e + dy[i * C + c]);
+          e = rounded(here.accum, e + dy[i * C + c]);
         }
-    EXPECT_TRUE(same(F::template run<op::embedding_grad>({into, dy, ids}).at(0), expected)) << C;
+    EXPECT_TRUE(same(here.run<op::embedding_grad>({into, dy, ids}).at(0), expected)) << C;
   }
 }
-TYPED_TEST(embedding, gradient_adds_runs_of_every_length_up_to_some_hundred) {
-  using F = TestFixture;
+TEST_P(embedding, gradient_adds_runs_of_every_length_up_to_some_hundred) {
+  const auto& here = *this;
   const std::int64_t V = 40;
   for (std::int64_t C : {4, 128}) {
     host ids({0}, dtype::i32, {});
@@ -84,21 +84,21 @@ TYPED_TEST(embedding, gradient_adds_runs_of_every_length_up_to_some_hundred) {
     const auto rows = std::int64_t(ids.at.size());
     ids.dims = shape{rows};
     for (std::int64_t i = 0; i < rows; ++i) std::swap(ids.at[std::size_t(i)], ids.at[std::size_t(i * 7919 % rows)]);
-    const host into = random({V, C}, F::accum, 1), dy = random({rows, C}, F::type, 2, -1000, 1000);
+    const host into = random({V, C}, here.accum, 1), dy = random({rows, C}, here.type, 2, -1000, 1000);
     auto expected = into.at;
     for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t c = 0; c < C; ++c) {
         double& e = expected[std::size_t(std::int64_t(ids[i]) * C + c)];
-        e = rounded(F::accum, e + dy[i * C + c]);
+        e = rounded(here.accum, e + dy[i * C + c]);
       }
-    EXPECT_TRUE(same(F::template run<op::embedding_grad>({into, dy, ids}).at(0), expected)) << C;
+    EXPECT_TRUE(same(here.run<op::embedding_grad>({into, dy, ids}).at(0), expected)) << C;
   }
 }
-TYPED_TEST(embedding, special_numbers_pass_through) {
-  using F = TestFixture;
-  const double tiny = rounded(F::type, 0x1p-130);
-  const host table({2, 3}, F::type, {infinity, -infinity, nan, -0.0, tiny, 0});
-  const auto y = F::template run<op::embedding>({table, host({2}, dtype::i32, {1, 0})});
+TEST_P(embedding, special_numbers_pass_through) {
+  const auto& here = *this;
+  const double tiny = rounded(here.type, 0x1p-130);
+  const host table({2, 3}, here.type, {infinity, -infinity, nan, -0.0, tiny, 0});
+  const auto y = here.run<op::embedding>({table, host({2}, dtype::i32, {1, 0})});
   EXPECT_TRUE(same(y.at(0), {-0.0, tiny, 0, infinity, -infinity, nan}));
   EXPECT_TRUE(std::signbit(y[0][0]));
 }

@@ -118,13 +118,12 @@ inline std::vector<complex> at_bins(const std::vector<complex>& row, const bins&
   return y;
 }
 
-template <class F> using kernel_set = typename kernel_parts<typename F::template kernel<op::fft>>::set;
 /// Whether the kernel is the plain sum over all points for every bin: the vulkan reference, on a device that is a program here.
-template <class F> inline constexpr bool takes_every_pair = !F::exact && std::is_same_v<kernel_set<F>, kernels::reference>;
+inline bool takes_every_pair(const op_test& here) { return !here.exact && here.kernel<op::fft>().set == kernels::reference::name; }
 /// A fast kernel whose results show the error of its arithmetic: f32, and not the kernel of the next set below.
-template <class F>
-inline constexpr bool fast_f32 =
-    !F::exact && !takes_every_pair<F> && F::type == dtype::f32 && std::is_same_v<typename F::set, kernel_set<F>>;
+inline bool fast_f32(const op_test& here) {
+  return !here.exact && !takes_every_pair(here) && here.type == dtype::f32 && here.kernel<op::fft>().set == here.set;
+}
 
 /// The relative error of a transform of N points: 4 u log2 N in the arithmetic of the kernel, u its roundoff, and the rounding of results that
 /// are stored in another format.
@@ -132,9 +131,9 @@ inline constexpr bool fast_f32 =
 /// A pass of radix 2 adds the rounding of a factor, of a product and of a sum, each at most u sqrt(2) of the row's norm, which is 4.2 u if
 /// none were of opposite sign; they are, and log2 N passes of higher radix leave less than half of the bound. A convolution in place of the
 /// sum takes three transforms of up to 4 N points, each with that smaller error.
-template <class F> double error_of(double N) {
-  const double arithmetic = F::exact ? 0x1p-53 : 0x1p-24;
-  return 4 * arithmetic * std::log2(N) + (roundoff(F::type) > arithmetic ? 1.01 * roundoff(F::type) : 0);
+double error_of(const op_test& here, double N) {
+  const double arithmetic = here.exact ? 0x1p-53 : 0x1p-24;
+  return 4 * arithmetic * std::log2(N) + (roundoff(here.type) > arithmetic ? 1.01 * roundoff(here.type) : 0);
 }
 
 inline attributes complex_transform(int direction, double factor = 1) {
@@ -150,41 +149,45 @@ inline attributes real_transform(std::int64_t N, double factor, double inner) {
   return a;
 }
 
-template <class F> using comparing = std::conditional_t<F::type == dtype::f64, long double, double>;
+/// transformed() in a wider format than the kernel computes in.
+inline std::vector<complex> compared(const op_test& here, const std::vector<complex>& row, int direction, const bins& asked) {
+  return here.type == dtype::f64 ? transformed<long double>(row, direction, asked) : transformed<double>(row, direction, asked);
+}
 
 /// Complex rows of N points in both directions, at all bins up to `most`, else at some of them.
-template <class F> void expect_transforms(std::int64_t N, std::int64_t rows, std::int64_t most = 128) {
-  const host x = random({rows, N, 2}, F::type, std::uint64_t(N));
+void expect_transforms(const op_test& here, std::int64_t N, std::int64_t rows, std::int64_t most = 128) {
+  const host x = random({rows, N, 2}, here.type, std::uint64_t(N));
   const bins k = some_of(N, most);
   for (const int direction : {-1, 1}) {
     const double factor = direction < 0 ? 1 : 1 / double(N);
-    const auto y = F::template run<op::fft>({x}, complex_transform(direction, factor));
+    const auto y = here.run<op::fft>({x}, complex_transform(direction, factor));
     for (const std::int64_t r : ends(rows)) {
-      auto expected = transformed<comparing<F>>(row_of_pairs(x, r), direction, k);
+      auto expected = compared(here, row_of_pairs(x, r), direction, k);
       for (complex& z : expected) z = {factor * z.re, factor * z.im};
-      EXPECT_TRUE(close(at_bins(row_of_pairs(y.at(0), r), k), expected, error_of<F>(double(N)))) << N << " points, direction " << direction;
+      EXPECT_TRUE(close(at_bins(row_of_pairs(y.at(0), r), k), expected, error_of(here, double(N))))
+          << N << " points, direction " << direction;
     }
   }
 }
 /// Real rows of N points there, and bins back: inner bins with the factor of the transform, 1 there and 2 back, and of the other's gradient.
-template <class F> void expect_real_transforms(std::int64_t N, std::int64_t rows, std::int64_t most = 128) {
+void expect_real_transforms(const op_test& here, std::int64_t N, std::int64_t rows, std::int64_t most = 128) {
   const std::int64_t M = N / 2 + 1;
-  const host x = random({rows, N}, F::type, std::uint64_t(N)), z = random({rows, M, 2}, F::type, std::uint64_t(N) + 5000);
+  const host x = random({rows, N}, here.type, std::uint64_t(N)), z = random({rows, M, 2}, here.type, std::uint64_t(N) + 5000);
   const bins k = some_of(M, most), n = some_of(N, most);
   const auto scale = [N](complex& b, std::int64_t at, double inner) {
     const double f = at == 0 || 2 * at == N ? 0.5 : 0.5 * inner;
     b = {f * b.re, f * b.im};
   };
   for (const double inner : {1.0, 2.0}) {
-    const auto y = F::template run<op::rfft>({x}, real_transform(N, 0.5, inner));
-    const auto back = F::template run<op::irfft>({z}, real_transform(N, 0.5, inner));
+    const auto y = here.run<op::rfft>({x}, real_transform(N, 0.5, inner));
+    const auto back = here.run<op::irfft>({z}, real_transform(N, 0.5, inner));
     for (const std::int64_t r : ends(rows)) {
-      auto expected = transformed<comparing<F>>(row_of_numbers(x, r), -1, k);
+      auto expected = compared(here, row_of_numbers(x, r), -1, k);
       for (std::size_t i = 0; i < k.size(); ++i) scale(expected[i], k[i], inner);
-      EXPECT_TRUE(close(at_bins(row_of_pairs(y.at(0), r), k), expected, error_of<F>(double(N)))) << N << " points, inner " << inner;
+      EXPECT_TRUE(close(at_bins(row_of_pairs(y.at(0), r), k), expected, error_of(here, double(N)))) << N << " points, inner " << inner;
       auto all = row_of_bins(z, r, N);
       for (std::int64_t i = 0; i < N; ++i) scale(all[std::size_t(i)], i, inner);
-      EXPECT_TRUE(close(at_bins(row_of_numbers(back.at(0), r), n), transformed<comparing<F>>(all, 1, n), error_of<F>(double(N))))
+      EXPECT_TRUE(close(at_bins(row_of_numbers(back.at(0), r), n), compared(here, all, 1, n), error_of(here, double(N))))
           << N << " points back, inner " << inner;
     }
   }

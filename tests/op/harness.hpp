@@ -4,6 +4,7 @@
 #include <isotope/core/scalars.hpp>
 #include <isotope/op/all.hpp>
 #include <isotope/op/update.hpp>
+#include <isotope/plan/kernels.hpp>
 
 #include "memory.hpp"
 
@@ -24,92 +25,143 @@ struct settings {
   std::vector<dtype> body_outputs;  // formats of the outputs that the body stores
 };
 
+/// What the harness needs of a kernel. Its functions are called by address, so that the harness is compiled once and not once a kernel.
+template <class Launch, class... More> struct kernel_under_test {
+  const op_info* op;
+  std::string_view set;   // of the kernel, which may be a lower one than the target's
+  std::uint32_t inplace;  // bit k: output 0 may take the bytes of input k
+  std::int64_t (*scratch)(const step_shapes&);
+  void (*run)(const Launch&, More...);
+};
+/// Of a kernel class with the function `run` or `record`.
+template <class Op, class Kernel, class Launch, class... More>
+constexpr kernel_under_test<Launch, More...> under_test(void (*run)(const Launch&, More...)) {
+  kernel_under_test<Launch, More...> k{&info<Op>, kernel_parts<Kernel>::set::name, 0, [](const step_shapes&) { return std::int64_t(0); },
+                                       run};
+  if constexpr (requires { Kernel::inplace; }) k.inplace = Kernel::inplace;
+  if constexpr (requires { Kernel::scratch(step_shapes{}); }) k.scratch = &Kernel::scratch;
+  return k;
+}
+
 }  // namespace isotope::op_test
 
-// tests/op/on_<backend>/: `everywhere`, the list of what the tests run on, each with a precision, a kernel set and the functions
-// kernel<Op>, code<Op>(), launch<Op>(in, out, attributes, settings, over).
+// tests/op/on_<backend>/: `targets`, the list of what the tests run on, each with a precision, a kernel set and the functions kernel<Op>, code<Op>(),
+// entry<Op>(), a kernel_under_test; launch(entry, in, out, attributes, settings, over); and `general_targets`, how many of the list have kernels
+// of their own for all ops: the others are behind them.
 #include <everywhere.hpp>
 
 namespace isotope::op_test {
 
-template <class C> class op_test : public ::testing::Test {
+/// The outputs of an op in a program of `type`, by the shape rule, and the attributes that the rule fills in.
+inline std::vector<host> outputs_of(const op_info& op, dtype type, const std::vector<host>& in, attributes& a) {
+  tape t(type);
+  std::vector<std::int32_t> ids;
+  for (const host& x : in) {
+    ids.push_back(t.g.add_value(x.dims, x.type, value_kind::input));
+    t.g.values.back().strides = x.strides;
+  }
+  t.apply(op, ids, a, place::current());
+  EXPECT_TRUE(t.ok()) << std::string(t.g.error.view());
+  EXPECT_EQ(t.g.nodes.size(), t.ok() ? 1u : 0u) << "the kernel does not read these strides";
+  std::vector<host> out;
+  if (t.g.nodes.size() != 1) return out;
+  a = t.g.nodes[0].attr;
+  for (int k = 0; k < t.g.nodes[0].outputs(); ++k) {
+    const value& v = t.describe(t.g.nodes[0].out[std::size_t(k)]);
+    out.push_back(full(v.dims, v.type, nan));
+    out.back().strides = v.strides;
+  }
+  return out;
+}
+/// Runs a kernel, and once more over each input whose place it may take.
+template <class Kernel>
+std::vector<host> launch_twice(const Kernel& kernel, const std::vector<host>& in, const std::vector<host>& out, const attributes& a,
+                               const settings& s) {
+  if (out.empty()) return out;
+  auto result = launch(kernel, in, out, a, s, -1);
+  for (std::size_t k = 0; k < in.size(); ++k) {
+    const bool fits = in[k].dims == out[0].dims && in[k].type == out[0].type && in[k].dense() && out[0].dense();
+    if (!fits || ((kernel.inplace >> k) & 1) == 0) continue;
+    const auto again = launch(kernel, in, out, a, s, int(k));
+    for (std::size_t j = 0; j < out.size(); ++j) EXPECT_TRUE(same(again[j], result[j].at)) << "output " << j << ", over input " << k;
+  }
+  return result;
+}
+/// Runs the kernel of an op with a launch of its own, in a program of `type`.
+template <class Kernel>
+std::vector<host> run_own(const Kernel& kernel, dtype type, const std::vector<host>& in, attributes a, const settings& s) {
+  const std::size_t own = s.body.empty() || a.i[1] == 0 ? in.size() : std::size_t(a.i[1]);
+  std::vector<host> out = outputs_of(*kernel.op, type, {in.begin(), in.begin() + std::ptrdiff_t(own)}, a);
+  for (std::size_t k = 0; k < s.body_outputs.size(); ++k) {
+    host y = out[0];
+    y.type = s.body_outputs[k];
+    if (k < out.size()) out[k] = y;
+    else out.push_back(y);
+  }
+  return launch_twice(kernel, in, out, a, s);
+}
+/// Runs an element-wise op as the only instruction of a body.
+template <class Kernel>
+std::vector<host> run_element_wise(const Kernel& elementwise, body_step step, dtype type, const std::vector<host>& in, attributes a,
+                                   settings s) {
+  const std::vector<host> out = outputs_of(*step.what.op, type, in, a);
+  step.what.type = out.empty() ? type : out[0].type;
+  step.what.scalar = a.f[0];
+  for (std::size_t k = in.size(); k < 3; ++k) step.what.arg[k] = -1;
+  s.body.push_back(step);
+  return launch_twice(elementwise, in, out, a, s);
+}
+
+/// What tests ask of the target that they run on.
+struct target_under_test {
+  std::string_view precision, set;
+  dtype type, accum;
+  bool exact;              // arithmetic in f64
+  double rounded_weights;  // roundoff of attention's probabilities
+};
+
+/// What get(target) gives, of all targets.
+template <class Get> constexpr auto of_targets(Get get) {
+  return []<class... C>(Get g, boost::mp11::mp_list<C...>) { return std::array{g(C())...}; }(get, targets());
+}
+inline constexpr auto described_targets = of_targets([]<class C>(C) {
+  return target_under_test{C::precision::name, C::set::name, C::precision::type, C::precision::accum_type, C::exact, C::rounded_weights};
+});
+
+/// A suite of tests that run on each target, whose place in the list of targets is the parameter.
+class op_test : public ::testing::TestWithParam<std::size_t>, public target_under_test {
  public:
-  using P = typename C::precision;
-  template <class Op> using kernel = typename C::template kernel<Op>;
-  static constexpr dtype type = P::type, accum = P::accum_type;
-  static constexpr bool exact = C::exact;                        // arithmetic in f64
-  static constexpr double rounded_weights = C::rounded_weights;  // roundoff of attention's probabilities
+  op_test() : target_under_test(described_targets[GetParam()]) {}
+
   /// Error of n roundings in a row, relative to the sum of the magnitudes: in f64 for the reference kernels, else in the accumulation
   /// format; twice the roundoff per operation covers the higher-order terms and the test's own arithmetic.
-  static double roundings(double n) { return n * 2 * (exact ? 0x1p-53 : 0x1p-24); }
+  double roundings(double n) const { return n * 2 * (exact ? 0x1p-53 : 0x1p-24); }
 
-  /// The outputs of Op, by the shape rule, and the attributes that the rule fills in.
-  template <class Op> static std::vector<host> outputs(const std::vector<host>& in, attributes& a) {
-    tape t(P::type);
-    std::vector<std::int32_t> ids;
-    for (const host& x : in) {
-      ids.push_back(t.g.add_value(x.dims, x.type, value_kind::input));
-      t.g.values.back().strides = x.strides;
-    }
-    t.apply(info<Op>, ids, a, place::current());
-    EXPECT_TRUE(t.ok()) << std::string(t.g.error.view());
-    EXPECT_EQ(t.g.nodes.size(), t.ok() ? 1u : 0u) << "the kernel does not read these strides";
-    std::vector<host> out;
-    if (t.g.nodes.size() != 1) return out;
-    a = t.g.nodes[0].attr;
-    for (int k = 0; k < t.g.nodes[0].outputs(); ++k) {
-      const value& v = t.describe(t.g.nodes[0].out[std::size_t(k)]);
-      out.push_back(full(v.dims, v.type, nan));
-      out.back().strides = v.strides;
-    }
-    return out;
+  template <class Op> const auto& kernel() const {
+    static constexpr auto kernels = of_targets([](auto c) { return decltype(c)::template entry<Op>(); });
+    return kernels[GetParam()];
   }
-
-  template <class Op> static std::vector<host> run(std::vector<host> in, attributes a = {}, settings s = {}) {
-    if constexpr (info<Op>.kind == op_kind::elementwise) {
-      std::vector<host> out = outputs<Op>(in, a);
-      s.body.push_back(step<Op>({0, 1, 2}, out.empty() ? type : out[0].type, 0, a.f[0]));
-      for (std::size_t k = in.size(); k < 3; ++k) s.body.back().what.arg[k] = -1;
-      return launch_twice<op::elementwise>(std::move(in), std::move(out), a, s);
-    } else {
-      std::vector<host> out = outputs<Op>({in.begin(), in.begin() + std::ptrdiff_t(own_operands<Op>(in.size(), a, s))}, a);
-      for (std::size_t k = 0; k < s.body_outputs.size(); ++k) {
-        host y = out[0];
-        y.type = s.body_outputs[k];
-        if (k < out.size()) out[k] = y;
-        else out.push_back(y);
-      }
-      return launch_twice<Op>(std::move(in), std::move(out), a, s);
-    }
+  template <class Op> std::vector<host> outputs(const std::vector<host>& in, attributes& a) const {
+    return outputs_of(info<Op>, type, in, a);
   }
-
+  template <class Op> std::vector<host> run(const std::vector<host>& in, const attributes& a = {}, const settings& s = {}) const {
+    if constexpr (info<Op>.kind == op_kind::elementwise)
+      return run_element_wise(kernel<op::elementwise>(), step<Op>({0, 1, 2}, type, 0), type, in, a, s);
+    else return run_own(kernel<Op>(), type, in, a, s);
+  }
   /// One instruction of a body by hand.
-  template <class Op> static body_step step(std::initializer_list<int> args, dtype t, int store = -1, double scalar = 0) {
-    body_step i{{&info<Op>, {-1, -1, -1}, std::int8_t(store), t, scalar}, C::template code<Op>()};
+  template <class Op> body_step step(std::initializer_list<int> args, dtype t, int store = -1, double scalar = 0) const {
+    static constexpr auto codes = of_targets([](auto c) { return decltype(c)::template code<Op>(); });
+    body_step i{{&info<Op>, {-1, -1, -1}, std::int8_t(store), t, scalar}, codes[GetParam()]};
     std::size_t k = 0;
     for (int x : args) i.what.arg[k++] = std::int8_t(x);
     return i;
   }
-
- private:
-  template <class Op> static std::size_t own_operands(std::size_t given, const attributes& a, const settings& s) {
-    return s.body.empty() || a.i[1] == 0 ? given : std::size_t(a.i[1]);
-  }
-  template <class Op>
-  static std::vector<host> launch_twice(std::vector<host> in, std::vector<host> out, const attributes& a, const settings& s) {
-    if (out.empty()) return out;
-    const auto result = C::template launch<Op>(in, out, a, s, -1);
-    if constexpr (requires { kernel<Op>::inplace; }) {
-      for (std::size_t k = 0; k < in.size(); ++k) {
-        const bool fits = in[k].dims == out[0].dims && in[k].type == out[0].type && in[k].dense() && out[0].dense();
-        if (fits && ((kernel<Op>::inplace >> k) & 1) != 0) {
-          const auto again = C::template launch<Op>(in, out, a, s, int(k));
-          for (std::size_t j = 0; j < out.size(); ++j) EXPECT_TRUE(same(again[j], result[j].at)) << "output " << j << ", over input " << k;
-        }
-      }
-    }
-    return result;
-  }
 };
+inline std::string target_name(const ::testing::TestParamInfo<std::size_t>& i) {
+  return std::string(described_targets[i.param].precision) + "_" + std::string(described_targets[i.param].set);
+}
+inline auto everywhere() { return ::testing::Range(std::size_t(0), general_targets); }
+inline auto everywhere_with_native() { return ::testing::Range(std::size_t(0), boost::mp11::mp_size<targets>::value); }
 
 }  // namespace isotope::op_test

@@ -4,8 +4,8 @@
 namespace isotope::op_test {
 namespace layer_norm_test {
 
-template <class C> class layer_norm : public op_test<C> {};
-TYPED_TEST_SUITE(layer_norm, everywhere);
+class layer_norm : public op_test {};
+INSTANTIATE_TEST_SUITE_P(, layer_norm, everywhere(), target_name);
 
 attributes epsilon(double x) {
   attributes a;
@@ -25,11 +25,11 @@ statistics of_row(const host& x, std::int64_t row, double eps) {
 }
 constexpr std::int64_t sizes[][2] = {{1, 1}, {2, 3}, {5, 16}, {3, 17}, {7, 64}, {2, 131}, {33, 5}, {2100, 3}, {0, 8}};
 
-TYPED_TEST(layer_norm, forward_matches_the_definition_at_awkward_sizes) {
-  using F = TestFixture;
+TEST_P(layer_norm, forward_matches_the_definition_at_awkward_sizes) {
+  const auto& here = *this;
   for (const auto& [rows, C] : sizes) {
-    const host x = random({rows, C}, F::type, 1), w = random({C}, F::type, 2), b = random({C}, F::type, 3);
-    const auto y = F::template run<op::layer_norm>({x, w, b}, epsilon(1e-2));
+    const host x = random({rows, C}, here.type, 1), w = random({C}, here.type, 2), b = random({C}, here.type, 3);
+    const auto y = here.run<op::layer_norm>({x, w, b}, epsilon(1e-2));
     std::vector<double> expected, means, rstds;
     for (std::int64_t i = 0; i < rows * C; ++i) {
       const auto s = of_row(x, i / C, 1e-2);
@@ -38,38 +38,38 @@ TYPED_TEST(layer_norm, forward_matches_the_definition_at_awkward_sizes) {
     }
     ASSERT_EQ(y.size(), 3u);
     // rstd <= 10 by epsilon; |x - mean| <= 4, |w| <= 2; C + 4 roundings in the statistics and 4 in the formula
-    EXPECT_TRUE(near(y[0], expected, F::roundings(double(C + 8)) * 4 * 10 * 2 * 2)) << C;
-    EXPECT_TRUE(near(y[1], means, F::roundings(double(C)) * 2)) << C;
-    EXPECT_TRUE(near(y[2], rstds, F::roundings(double(2 * C + 4)) * 10 * 16)) << C;
+    EXPECT_TRUE(near(y[0], expected, here.roundings(double(C + 8)) * 4 * 10 * 2 * 2)) << C;
+    EXPECT_TRUE(near(y[1], means, here.roundings(double(C)) * 2)) << C;
+    EXPECT_TRUE(near(y[2], rstds, here.roundings(double(2 * C + 4)) * 10 * 16)) << C;
   }
 }
-TYPED_TEST(layer_norm, a_mean_far_above_the_deviation_loses_nothing) {
-  using F = TestFixture;
-  const double far = F::type == dtype::bf16 ? 128 : 4096;  // 128 and 129 are bf16 numbers
-  const host x({1, 4}, F::type, {far, far + 1, far, far + 1}), w = full({4}, F::type, 1), b = full({4}, F::type, 0);
-  const auto y = F::template run<op::layer_norm>({x, w, b}, epsilon(0));
-  EXPECT_TRUE(near(y.at(0), {-1, 1, -1, 1}, F::roundings(16)));  // mean and deviations are exact
+TEST_P(layer_norm, a_mean_far_above_the_deviation_loses_nothing) {
+  const auto& here = *this;
+  const double far = here.type == dtype::bf16 ? 128 : 4096;  // 128 and 129 are bf16 numbers
+  const host x({1, 4}, here.type, {far, far + 1, far, far + 1}), w = full({4}, here.type, 1), b = full({4}, here.type, 0);
+  const auto y = here.run<op::layer_norm>({x, w, b}, epsilon(0));
+  EXPECT_TRUE(near(y.at(0), {-1, 1, -1, 1}, here.roundings(16)));  // mean and deviations are exact
 }
-TYPED_TEST(layer_norm, equal_elements_give_the_bias_and_nan_or_infinity_give_nan) {
-  using F = TestFixture;
-  const host x({3, 2}, F::type, {5, 5, 1, nan, infinity, 0}), w = full({2}, F::type, 3), b({2}, F::type, {1, 2});
-  EXPECT_TRUE(same(F::template run<op::layer_norm>({x, w, b}, epsilon(1e-5)).at(0), {1, 2, nan, nan, nan, nan}));
+TEST_P(layer_norm, equal_elements_give_the_bias_and_nan_or_infinity_give_nan) {
+  const auto& here = *this;
+  const host x({3, 2}, here.type, {5, 5, 1, nan, infinity, 0}), w = full({2}, here.type, 3), b({2}, here.type, {1, 2});
+  EXPECT_TRUE(same(here.run<op::layer_norm>({x, w, b}, epsilon(1e-5)).at(0), {1, 2, nan, nan, nan, nan}));
 }
-TYPED_TEST(layer_norm, rows_without_elements_have_undefined_statistics) {
-  using F = TestFixture;
-  const host x({3, 0}, F::type, {}), w({0}, F::type, {}), b({0}, F::type, {});
-  const auto y = F::template run<op::layer_norm>({x, w, b}, epsilon(1e-5));
+TEST_P(layer_norm, rows_without_elements_have_undefined_statistics) {
+  const auto& here = *this;
+  const host x({3, 0}, here.type, {}), w({0}, here.type, {}), b({0}, here.type, {});
+  const auto y = here.run<op::layer_norm>({x, w, b}, epsilon(1e-5));
   ASSERT_EQ(y.size(), 3u);
   EXPECT_TRUE(y[0].at.empty());
   for (std::size_t k = 1; k < y.size(); ++k) EXPECT_TRUE(same(y[k], {nan, nan, nan}));
 }
-TYPED_TEST(layer_norm, gradient_matches_the_formula) {
-  using F = TestFixture;
+TEST_P(layer_norm, gradient_matches_the_formula) {
+  const auto& here = *this;
   for (const auto& [rows, C] : sizes) {
-    const host x = random({rows, C}, F::type, 1), w = random({C}, F::type, 2), b = random({C}, F::type, 3),
-               dy = random({rows, C}, F::type, 4);
-    const auto y = F::template run<op::layer_norm>({x, w, b}, epsilon(1e-2));
-    const auto d = F::template run<op::layer_norm_grad>({x, w, b, y.at(1), y.at(2), dy}, epsilon(1e-2));
+    const host x = random({rows, C}, here.type, 1), w = random({C}, here.type, 2), b = random({C}, here.type, 3),
+               dy = random({rows, C}, here.type, 4);
+    const auto y = here.run<op::layer_norm>({x, w, b}, epsilon(1e-2));
+    const auto d = here.run<op::layer_norm_grad>({x, w, b, y.at(1), y.at(2), dy}, epsilon(1e-2));
     std::vector<double> dx, dw(std::size_t(C), 0), db(std::size_t(C), 0);
     for (std::int64_t r = 0; r < rows; ++r) {
       const double mean = y[1][r], rstd = y[2][r];  // as the kernel reads them: rounded
@@ -85,9 +85,9 @@ TYPED_TEST(layer_norm, gradient_matches_the_formula) {
     }
     ASSERT_EQ(d.size(), 3u);
     // |h| <= 40 (rstd <= 10), |e| <= 4, so each of the three terms is at most 40 x 160 x 10
-    EXPECT_TRUE(near(d[0], dx, F::roundings(double(C + 8)) * 64000)) << C;
-    EXPECT_TRUE(near(d[1], dw, F::roundings(double(rows + 4)) * 80 * double(rows))) << C;
-    EXPECT_TRUE(near(d[2], db, F::roundings(double(rows)) * 2 * double(rows))) << C;
+    EXPECT_TRUE(near(d[0], dx, here.roundings(double(C + 8)) * 64000)) << C;
+    EXPECT_TRUE(near(d[1], dw, here.roundings(double(rows + 4)) * 80 * double(rows))) << C;
+    EXPECT_TRUE(near(d[2], db, here.roundings(double(rows)) * 2 * double(rows))) << C;
   }
 }
 

@@ -6,8 +6,8 @@
 namespace isotope::op_test {
 namespace many_elements_nightly_test {
 
-template <class C> class many_elements_nightly : public op_test<C> {};
-TYPED_TEST_SUITE(many_elements_nightly, everywhere);
+class many_elements_nightly : public op_test {};
+INSTANTIATE_TEST_SUITE_P(, many_elements_nightly, everywhere(), target_name);
 
 constexpr std::int64_t period = 4099, count = 40'000'001;
 
@@ -24,40 +24,40 @@ std::int64_t first_apart(const host& y, const host& x, double bound) {
   return -1;
 }
 
-TYPED_TEST(many_elements_nightly, of_an_element_wise_op_are_all_written) {
-  using F = TestFixture;
-  const host a = random({period}, F::type, 1), b = random({period}, F::type, 2);
-  EXPECT_EQ(first_apart(F::template run<op::add>({repeated(a), repeated(b)}).at(0), F::template run<op::add>({a, b}).at(0), 0), -1);
+TEST_P(many_elements_nightly, of_an_element_wise_op_are_all_written) {
+  const auto& here = *this;
+  const host a = random({period}, here.type, 1), b = random({period}, here.type, 2);
+  EXPECT_EQ(first_apart(here.run<op::add>({repeated(a), repeated(b)}).at(0), here.run<op::add>({a, b}).at(0), 0), -1);
 }
-TYPED_TEST(many_elements_nightly, of_a_gradient_are_summed_and_clipped) {
-  using F = TestFixture;
-  const host g = random({period}, F::accum, 1, -3, 3), all = repeated(g);
+TEST_P(many_elements_nightly, of_a_gradient_are_summed_and_clipped) {
+  const auto& here = *this;
+  const host g = random({period}, here.accum, 1, -3, 3), all = repeated(g);
   double sum = 0;
   for (double v : all.at) sum += v * v;
   const double norm = std::sqrt(sum);
-  EXPECT_TRUE(near(F::template run<op::global_norm>({all}).at(0), {norm}, double(count) * 0x1p-52 * norm));
+  EXPECT_TRUE(near(here.run<op::global_norm>({all}).at(0), {norm}, double(count) * 0x1p-52 * norm));
   settings s;
   s.scalars.clip_norm = float(norm / 4);
   const double factor = double(s.scalars.clip_norm) / (norm + 1e-6);
   host clipped = g;
   for (double& v : clipped.at) v *= factor;
-  EXPECT_EQ(first_apart(F::template run<op::clip_norm>({all}, {}, s).at(0), clipped, 3 * 4 * roundoff(F::accum)), -1);
+  EXPECT_EQ(first_apart(here.run<op::clip_norm>({all}, {}, s).at(0), clipped, 3 * 4 * roundoff(here.accum)), -1);
 }
-TYPED_TEST(many_elements_nightly, of_weights_are_updated_by_adamw) {
-  using F = TestFixture;
-  const host w = random({period}, F::accum, 1), m = random({period}, F::accum, 2), v = random({period}, F::accum, 3, 0, 1),
-             g = random({period}, F::accum, 4), one({}, F::accum, {1});
+TEST_P(many_elements_nightly, of_weights_are_updated_by_adamw) {
+  const auto& here = *this;
+  const host w = random({period}, here.accum, 1), m = random({period}, here.accum, 2), v = random({period}, here.accum, 3, 0, 1),
+             g = random({period}, here.accum, 4), one({}, here.accum, {1});
   settings s;
   s.scalars.learning_rate = 0.01f;
   s.scalars.weight_decay = 0.1f;
   s.scalars.optimizer_step = 3;
   attributes a;
   a.i[0] = count;  // all of them decay
-  const auto y = F::template run<op::adamw>({repeated(w), repeated(m), repeated(v), repeated(g), one, one}, a, s);
+  const auto y = here.run<op::adamw>({repeated(w), repeated(m), repeated(v), repeated(g), one, one}, a, s);
   a.i[0] = period;
-  const auto x = F::template run<op::adamw>({w, m, v, g, one, one}, a, s);
+  const auto x = here.run<op::adamw>({w, m, v, g, one, one}, a, s);
   // the last elements of a kernel may be computed apart from the others, with other roundings
-  for (std::size_t k = 0; k < 3; ++k) EXPECT_EQ(first_apart(y.at(k), x.at(k), 12 * 2 * roundoff(F::accum)), -1) << k;
+  for (std::size_t k = 0; k < 3; ++k) EXPECT_EQ(first_apart(y.at(k), x.at(k), 12 * 2 * roundoff(here.accum)), -1) << k;
 }
 
 }  // namespace many_elements_nightly_test

@@ -7,8 +7,8 @@
 namespace isotope::op_test {
 namespace matmul_test {
 
-template <class C> class matmul : public op_test<C> {};
-TYPED_TEST_SUITE(matmul, everywhere_with_native);
+class matmul : public op_test {};
+INSTANTIATE_TEST_SUITE_P(, matmul, everywhere_with_native(), target_name);
 
 attributes times(double alpha = 1, double beta = 0, int type = 0) {
   attributes a;
@@ -33,37 +33,37 @@ std::vector<double> expected(const host& a, const host& b, double alpha = 1, dou
   return y;
 }
 
-TYPED_TEST(matmul, every_memory_order_matches_the_definition_at_awkward_sizes) {
-  using F = TestFixture;
+TEST_P(matmul, every_memory_order_matches_the_definition_at_awkward_sizes) {
+  const auto& here = *this;
   const std::int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 5}, {7, 1, 4}, {1, 13, 1}, {17, 33, 9}, {65, 31, 67}, {5, 129, 3}};
   for (const auto& [M, K, N] : sizes)
     for (int order = 0; order < 4; ++order) {
-      host a = random({M, K}, F::type, 1), b = random({K, N}, F::type, 2);
+      host a = random({M, K}, here.type, 1), b = random({K, N}, here.type, 2);
       if (order & 1) a = laid_out(a, {1, 0}, 3);
       if (order & 2) b = laid_out(b, {1, 0}, 1);
       // K products of at most 2 x 2, each added with one rounding
-      EXPECT_TRUE(near(F::template run<op::matmul>({a, b}, times()).at(0), expected(a, b), F::roundings(double(K)) * 4 * double(K)))
+      EXPECT_TRUE(near(here.run<op::matmul>({a, b}, times()).at(0), expected(a, b), here.roundings(double(K)) * 4 * double(K)))
           << M << ' ' << K << ' ' << N << " order " << order;
     }
 }
-TYPED_TEST(matmul, one_product_with_parts_side_by_side_gives_the_bits_of_a_product_with_each_part) {
-  using F = TestFixture;
+TEST_P(matmul, one_product_with_parts_side_by_side_gives_the_bits_of_a_product_with_each_part) {
+  const auto& here = *this;
   // A projection to queries, keys and values is one product: its parts are as wide as a multiple of every tile, and few enough that K is in one piece.
   const std::int64_t sizes[][3] = {{64, 48, 128}, {130, 64, 256}, {1, 32, 128}};
   for (const auto& [M, K, N] : sizes) {
-    const host x = random({M, K}, F::type, 1), w = random({K, 3 * N}, F::type, 2);
-    const auto all = F::template run<op::matmul>({x, w}, times()).at(0);
+    const host x = random({M, K}, here.type, 1), w = random({K, 3 * N}, here.type, 2);
+    const auto all = here.run<op::matmul>({x, w}, times()).at(0);
     for (std::int64_t part = 0; part < 3; ++part) {
-      host one = full({K, N}, F::type, 0);
+      host one = full({K, N}, here.type, 0);
       std::vector<double> wanted;
       for (std::int64_t i = 0; i < K * N; ++i) one.at[std::size_t(i)] = w[i / N * 3 * N + part * N + i % N];
       for (std::int64_t i = 0; i < M * N; ++i) wanted.push_back(all[i / N * 3 * N + part * N + i % N]);
-      EXPECT_TRUE(same(F::template run<op::matmul>({x, one}, times()).at(0), wanted)) << M << ' ' << K << ' ' << N << " part " << part;
+      EXPECT_TRUE(same(here.run<op::matmul>({x, one}, times()).at(0), wanted)) << M << ' ' << K << ' ' << N << " part " << part;
     }
   }
 }
-TYPED_TEST(matmul, weights_of_16_bits_meet_activations_of_the_program) {
-  using F = TestFixture;
+TEST_P(matmul, weights_of_16_bits_meet_activations_of_the_program) {
+  const auto& here = *this;
   const std::int64_t sizes[][3] = {{1, 1, 1}, {1, 129, 40}, {3, 70, 9}, {17, 33, 9}, {65, 31, 67}, {20, 64, 96}};
   for (const auto& [M, K, N] : sizes)
     for (int order = 0; order < 2; ++order)
@@ -71,13 +71,13 @@ TYPED_TEST(matmul, weights_of_16_bits_meet_activations_of_the_program) {
         host a = random({M, K}, dtype::f16, 1);  // so that kernels which round activations change nothing
         a.type = dtype::f32;
         const host b = random({K, N}, half, 2);
-        const auto y = F::template run<op::matmul>({a, order == 1 ? laid_out(b, {1, 0}, 1) : b}, times()).at(0);
+        const auto y = here.run<op::matmul>({a, order == 1 ? laid_out(b, {1, 0}, 1) : b}, times()).at(0);
         ASSERT_EQ(y.type, dtype::f32);
-        EXPECT_TRUE(near(y, expected(a, b), F::roundings(double(K)) * 4 * double(K))) << M << ' ' << K << ' ' << N << " order " << order;
+        EXPECT_TRUE(near(y, expected(a, b), here.roundings(double(K)) * 4 * double(K))) << M << ' ' << K << ' ' << N << " order " << order;
       }
 }
-TYPED_TEST(matmul, every_f16_number_is_read_as_it_is) {
-  using F = TestFixture;
+TEST_P(matmul, every_f16_number_is_read_as_it_is) {
+  const auto& here = *this;
   // All finite numbers, subnormal ones among them, by 1: a sum with one term is exact. Columns of 16 numbers along N, then along K.
   host b({16, 3968}, dtype::f16, {});
   for (std::uint32_t i = 0; i < 65536; ++i) {
@@ -88,14 +88,14 @@ TYPED_TEST(matmul, every_f16_number_is_read_as_it_is) {
   host picks({16, 16}, dtype::f32, std::vector<double>(256, 0));
   for (std::size_t i = 0; i < 16; ++i) picks.at[17 * i] = 1;
   for (const bool along_k : {false, true})
-    EXPECT_TRUE(same(F::template run<op::matmul>({picks, along_k ? laid_out(b, {1, 0}) : b}, times()).at(0), b.at)) << along_k;
+    EXPECT_TRUE(same(here.run<op::matmul>({picks, along_k ? laid_out(b, {1, 0}) : b}, times()).at(0), b.at)) << along_k;
 }
-TYPED_TEST(matmul, nothing_to_sum_gives_zeros_and_nothing_to_write_gives_nothing) {
-  using F = TestFixture;
-  const dtype t = F::type;
-  EXPECT_TRUE(same(F::template run<op::matmul>({full({2, 0}, t, 0), full({0, 3}, t, 0)}, times()).at(0), {0, 0, 0, 0, 0, 0}));
-  EXPECT_TRUE(same(F::template run<op::matmul>({full({0, 4}, t, 0), random({4, 3}, t, 1)}, times()).at(0), {}));
-  EXPECT_TRUE(same(F::template run<op::matmul>({random({2, 4}, t, 1), full({4, 0}, t, 0)}, times()).at(0), {}));
+TEST_P(matmul, nothing_to_sum_gives_zeros_and_nothing_to_write_gives_nothing) {
+  const auto& here = *this;
+  const dtype t = here.type;
+  EXPECT_TRUE(same(here.run<op::matmul>({full({2, 0}, t, 0), full({0, 3}, t, 0)}, times()).at(0), {0, 0, 0, 0, 0, 0}));
+  EXPECT_TRUE(same(here.run<op::matmul>({full({0, 4}, t, 0), random({4, 3}, t, 1)}, times()).at(0), {}));
+  EXPECT_TRUE(same(here.run<op::matmul>({random({2, 4}, t, 1), full({4, 0}, t, 0)}, times()).at(0), {}));
 }
 TEST(matmul_gradient, of_nothing_to_sum_or_to_write_is_planned) {
   const auto planned = [](const isotope::shape& a, const isotope::shape& b) {
@@ -109,65 +109,64 @@ TEST(matmul_gradient, of_nothing_to_sum_or_to_write_is_planned) {
       EXPECT_EQ(planned({4, K}, {2, K, N}), "planned") << K << ' ' << N;
     }
 }
-TYPED_TEST(matmul, batches_broadcast_in_the_middle) {
-  using F = TestFixture;
-  const host a = random({3, 1, 4, 5}, F::type, 1), b = random({2, 5, 6}, F::type, 2);
+TEST_P(matmul, batches_broadcast_in_the_middle) {
+  const auto& here = *this;
+  const host a = random({3, 1, 4, 5}, here.type, 1), b = random({2, 5, 6}, here.type, 2);
   std::vector<double> y;
   for (int p = 0; p < 3; ++p)
     for (int q = 0; q < 2; ++q) {
-      const host x({4, 5}, F::type, {a.at.begin() + p * 20, a.at.begin() + p * 20 + 20});
-      const host w({5, 6}, F::type, {b.at.begin() + q * 30, b.at.begin() + q * 30 + 30});
+      const host x({4, 5}, here.type, {a.at.begin() + p * 20, a.at.begin() + p * 20 + 20});
+      const host w({5, 6}, here.type, {b.at.begin() + q * 30, b.at.begin() + q * 30 + 30});
       for (double v : expected(x, w)) y.push_back(v);
     }
-  EXPECT_TRUE(near(F::template run<op::matmul>({a, b}, times()).at(0), y, F::roundings(5) * 20));
+  EXPECT_TRUE(near(here.run<op::matmul>({a, b}, times()).at(0), y, here.roundings(5) * 20));
 }
-TYPED_TEST(matmul, alpha_and_beta_scale_and_beta_zero_ignores_nan) {
-  using F = TestFixture;
-  const host a = random({4, 7}, F::type, 1), b = random({7, 3}, F::type, 2), c = random({4, 3}, F::type, 3);
+TEST_P(matmul, alpha_and_beta_scale_and_beta_zero_ignores_nan) {
+  const auto& here = *this;
+  const host a = random({4, 7}, here.type, 1), b = random({7, 3}, here.type, 2), c = random({4, 3}, here.type, 3);
   // two more roundings: alpha times the sum, beta times c
-  EXPECT_TRUE(near(F::template run<op::matmul>({a, b, c}, times(0.5, -2)).at(0), expected(a, b, 0.5, -2, &c), F::roundings(9) * 32));
-  const host poison = full({4, 3}, F::type, nan);
-  EXPECT_TRUE(near(F::template run<op::matmul>({a, b, poison}, times(0.5, 0)).at(0), expected(a, b, 0.5), F::roundings(8) * 28));
+  EXPECT_TRUE(near(here.run<op::matmul>({a, b, c}, times(0.5, -2)).at(0), expected(a, b, 0.5, -2, &c), here.roundings(9) * 32));
+  const host poison = full({4, 3}, here.type, nan);
+  EXPECT_TRUE(near(here.run<op::matmul>({a, b, poison}, times(0.5, 0)).at(0), expected(a, b, 0.5), here.roundings(8) * 28));
 }
-TYPED_TEST(matmul, the_product_may_have_the_accumulation_format_and_adds_to_its_output) {
-  using F = TestFixture;
-  const host a = random({5, 11}, F::type, 1), b = random({11, 6}, F::type, 2), into = random({5, 6}, F::accum, 3);
+TEST_P(matmul, the_product_may_have_the_accumulation_format_and_adds_to_its_output) {
+  const auto& here = *this;
+  const host a = random({5, 11}, here.type, 1), b = random({11, 6}, here.type, 2), into = random({5, 6}, here.accum, 3);
   settings s;
   s.accumulate = 1;
   s.into = {into};
   auto y = expected(a, b);
   for (std::size_t i = 0; i < y.size(); ++i) y[i] += into.at[i];
-  const auto r = F::template run<op::matmul>({a, b}, times(1, 0, 1 + int(F::accum)), s);
-  ASSERT_EQ(r.at(0).type, F::accum);
-  EXPECT_TRUE(near(r[0], y, F::roundings(12) * 46 + 46 * roundoff(F::accum)));  // the product is rounded before it is added
+  const auto r = here.run<op::matmul>({a, b}, times(1, 0, 1 + int(here.accum)), s);
+  ASSERT_EQ(r.at(0).type, here.accum);
+  EXPECT_TRUE(near(r[0], y, here.roundings(12) * 46 + 46 * roundoff(here.accum)));  // the product is rounded before it is added
 }
-TYPED_TEST(matmul, an_epilogue_gives_the_bits_of_the_ops_it_replaces) {
-  using F = TestFixture;
-  const dtype t = F::type;
+TEST_P(matmul, an_epilogue_gives_the_bits_of_the_ops_it_replaces) {
+  const auto& here = *this;
+  const dtype t = here.type;
   const host x = random({9, 21}, t, 1), w = laid_out(random({21, 10}, t, 2), {1, 0}), bias = random({10}, t, 3),
              residual = random({9, 10}, t, 4);
   settings fused;
-  fused.body = {F::template step<op::add>({isotope::product, 2}, t), F::template step<op::gelu_tanh>({8}, t, 1),
-                F::template step<op::add>({9, 3}, t, 0)};
+  fused.body = {here.step<op::add>({isotope::product, 2}, t), here.step<op::gelu_tanh>({8}, t, 1), here.step<op::add>({9, 3}, t, 0)};
   fused.body_outputs = {t, t};
   attributes a = times();
   a.i[1] = 2;
-  const auto y = F::template run<op::matmul>({x, w, bias, residual}, a, fused);
-  const auto plain = F::template run<op::matmul>({x, w}, times()), sum = F::template run<op::add>({plain[0], bias}),
-             gate = F::template run<op::gelu_tanh>({sum[0]}), last = F::template run<op::add>({gate[0], residual});
+  const auto y = here.run<op::matmul>({x, w, bias, residual}, a, fused);
+  const auto plain = here.run<op::matmul>({x, w}, times()), sum = here.run<op::add>({plain[0], bias}),
+             gate = here.run<op::gelu_tanh>({sum[0]}), last = here.run<op::add>({gate[0], residual});
   ASSERT_EQ(y.size(), 2u);
   EXPECT_TRUE(same(y[0], last[0].at));
   EXPECT_TRUE(same(y[1], gate[0].at));
 }
-TYPED_TEST(matmul, infinities_nan_and_subnormals_follow_the_arithmetic) {
-  using F = TestFixture;
-  const dtype t = F::type;
+TEST_P(matmul, infinities_nan_and_subnormals_follow_the_arithmetic) {
+  const auto& here = *this;
+  const dtype t = here.type;
   const double tiny = rounded(t, 0x1p-120);
   const host a({4, 2}, t, {infinity, 1, nan, 1, tiny, tiny, -0.0, 0.0}), b({2, 1}, t, {1, -1});
-  const auto y = F::template run<op::matmul>({a, b}, times());
+  const auto y = here.run<op::matmul>({a, b}, times());
   EXPECT_TRUE(same(y.at(0), {infinity, nan, 0, 0}));
   const host c({1, 2}, t, {infinity, infinity});
-  EXPECT_TRUE(same(F::template run<op::matmul>({c, b}, times()).at(0), {nan}));
+  EXPECT_TRUE(same(here.run<op::matmul>({c, b}, times()).at(0), {nan}));
 }
 
 }  // namespace matmul_test

@@ -4,8 +4,8 @@
 namespace isotope::op_test {
 namespace rms_norm_test {
 
-template <class C> class rms_norm : public op_test<C> {};
-TYPED_TEST_SUITE(rms_norm, everywhere);
+class rms_norm : public op_test {};
+INSTANTIATE_TEST_SUITE_P(, rms_norm, everywhere(), target_name);
 
 attributes epsilon(double x) {
   attributes a;
@@ -14,11 +14,11 @@ attributes epsilon(double x) {
 }
 constexpr std::int64_t sizes[][2] = {{1, 1}, {2, 3}, {5, 16}, {3, 17}, {7, 64}, {2, 131}, {33, 5}, {2100, 3}, {0, 8}};
 
-TYPED_TEST(rms_norm, forward_matches_the_definition_at_awkward_sizes) {
-  using F = TestFixture;
+TEST_P(rms_norm, forward_matches_the_definition_at_awkward_sizes) {
+  const auto& here = *this;
   for (const auto& [rows, C] : sizes) {
-    const host x = random({rows, C}, F::type, 1), w = random({C}, F::type, 2);
-    const auto y = F::template run<op::rms_norm>({x, w}, epsilon(1e-2));
+    const host x = random({rows, C}, here.type, 1), w = random({C}, here.type, 2);
+    const auto y = here.run<op::rms_norm>({x, w}, epsilon(1e-2));
     std::vector<double> expected, rstds;
     for (std::int64_t r = 0; r < rows; ++r) {
       double squares = 0;
@@ -28,29 +28,29 @@ TYPED_TEST(rms_norm, forward_matches_the_definition_at_awkward_sizes) {
     }
     ASSERT_EQ(y.size(), 2u);
     // rstd <= 10, |x|, |w| <= 2; the relative error of rstd is half that of the sum of squares, which are all positive
-    EXPECT_TRUE(near(y[0], expected, F::roundings(double(C + 8)) * 40)) << C;
-    EXPECT_TRUE(near(y[1], rstds, F::roundings(double(C + 4)) * 10)) << C;
+    EXPECT_TRUE(near(y[0], expected, here.roundings(double(C + 8)) * 40)) << C;
+    EXPECT_TRUE(near(y[1], rstds, here.roundings(double(C + 4)) * 10)) << C;
   }
 }
-TYPED_TEST(rms_norm, zeros_stay_zeros_and_nan_or_infinity_give_nan) {
-  using F = TestFixture;
-  const host x({3, 2}, F::type, {0, -0.0, 1, nan, infinity, infinity}), w = full({2}, F::type, 3);
-  EXPECT_TRUE(same(F::template run<op::rms_norm>({x, w}, epsilon(1e-5)).at(0), {0, 0, nan, nan, nan, nan}));
+TEST_P(rms_norm, zeros_stay_zeros_and_nan_or_infinity_give_nan) {
+  const auto& here = *this;
+  const host x({3, 2}, here.type, {0, -0.0, 1, nan, infinity, infinity}), w = full({2}, here.type, 3);
+  EXPECT_TRUE(same(here.run<op::rms_norm>({x, w}, epsilon(1e-5)).at(0), {0, 0, nan, nan, nan, nan}));
 }
-TYPED_TEST(rms_norm, rows_without_elements_have_undefined_statistics) {
-  using F = TestFixture;
-  const host x({3, 0}, F::type, {}), w({0}, F::type, {});
-  const auto y = F::template run<op::rms_norm>({x, w}, epsilon(1e-5));
+TEST_P(rms_norm, rows_without_elements_have_undefined_statistics) {
+  const auto& here = *this;
+  const host x({3, 0}, here.type, {}), w({0}, here.type, {});
+  const auto y = here.run<op::rms_norm>({x, w}, epsilon(1e-5));
   ASSERT_EQ(y.size(), 2u);
   EXPECT_TRUE(y[0].at.empty());
   for (std::size_t k = 1; k < y.size(); ++k) EXPECT_TRUE(same(y[k], {nan, nan, nan}));
 }
-TYPED_TEST(rms_norm, gradient_matches_the_formula) {
-  using F = TestFixture;
+TEST_P(rms_norm, gradient_matches_the_formula) {
+  const auto& here = *this;
   for (const auto& [rows, C] : sizes) {
-    const host x = random({rows, C}, F::type, 1), w = random({C}, F::type, 2), dy = random({rows, C}, F::type, 4);
-    const auto y = F::template run<op::rms_norm>({x, w}, epsilon(1e-2));
-    const auto d = F::template run<op::rms_norm_grad>({x, w, y.at(1), dy}, epsilon(1e-2));
+    const host x = random({rows, C}, here.type, 1), w = random({C}, here.type, 2), dy = random({rows, C}, here.type, 4);
+    const auto y = here.run<op::rms_norm>({x, w}, epsilon(1e-2));
+    const auto d = here.run<op::rms_norm_grad>({x, w, y.at(1), dy}, epsilon(1e-2));
     std::vector<double> dx, dw(std::size_t(C), 0);
     for (std::int64_t r = 0; r < rows; ++r) {
       const double rstd = y[1][r];  // as the kernel reads it: rounded
@@ -63,8 +63,8 @@ TYPED_TEST(rms_norm, gradient_matches_the_formula) {
     }
     ASSERT_EQ(d.size(), 2u);
     // |h| <= 20 (rstd <= 10), |e| <= 4, so each of the two terms is at most 20 x 80 x 10
-    EXPECT_TRUE(near(d[0], dx, F::roundings(double(C + 8)) * 16000)) << C;
-    EXPECT_TRUE(near(d[1], dw, F::roundings(double(rows + 4)) * 40 * double(rows))) << C;
+    EXPECT_TRUE(near(d[0], dx, here.roundings(double(C + 8)) * 16000)) << C;
+    EXPECT_TRUE(near(d[1], dw, here.roundings(double(rows + 4)) * 40 * double(rows))) << C;
   }
 }
 

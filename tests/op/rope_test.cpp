@@ -3,8 +3,8 @@
 namespace isotope::op_test {
 namespace rope_test {
 
-template <class C> class rope : public op_test<C> {};
-TYPED_TEST_SUITE(rope, everywhere);
+class rope : public op_test {};
+INSTANTIATE_TEST_SUITE_P(, rope, everywhere(), target_name);
 
 attributes from(std::int64_t first, int direction = 1, double base = 10000) {
   attributes a;
@@ -12,11 +12,11 @@ attributes from(std::int64_t first, int direction = 1, double base = 10000) {
   a.f[0] = base;
   return a;
 }
-TYPED_TEST(rope, rotates_pairs_of_halves_by_position_at_awkward_sizes) {
-  using F = TestFixture;
+TEST_P(rope, rotates_pairs_of_halves_by_position_at_awkward_sizes) {
+  const auto& here = *this;
   const std::int64_t sizes[][4] = {{1, 1, 1, 2}, {2, 3, 5, 4}, {1, 67, 2, 6}, {2, 4, 1, 64}, {1, 2, 3, 0}, {0, 2, 1, 4}};
   for (const auto& [B, S, H, D] : sizes) {
-    const host x = random({B, S, H, D}, F::type, 1);
+    const host x = random({B, S, H, D}, here.type, 1);
     auto expected = x.at;
     for (std::int64_t row = 0; row < B * S * H; ++row)
       for (std::int64_t d = 0; d < D / 2; ++d) {
@@ -27,19 +27,19 @@ TYPED_TEST(rope, rotates_pairs_of_halves_by_position_at_awkward_sizes) {
         expected[std::size_t(row * D + d + D / 2)] = b * c + a * s;
       }
     // angles reach 1067: their f64 roundings count that often; then three roundings of products of at most 2
-    EXPECT_TRUE(near(F::template run<op::rope>({x}, from(1000)).at(0), expected, F::roundings(3) * 4 + 4 * 1067 * 0x1p-50));
+    EXPECT_TRUE(near(here.run<op::rope>({x}, from(1000)).at(0), expected, here.roundings(3) * 4 + 4 * 1067 * 0x1p-50));
   }
 }
-TYPED_TEST(rope, the_inverse_undoes_the_rotation) {
-  using F = TestFixture;
-  const host x = random({2, 9, 3, 8}, F::type, 1);
-  const auto y = F::template run<op::rope>({x}, from(5));
-  EXPECT_TRUE(near(F::template run<op::rope>({y.at(0)}, from(5, -1)).at(0), x.at, 8 * roundoff(F::type)));  // |y| <= 4, twice rounded
+TEST_P(rope, the_inverse_undoes_the_rotation) {
+  const auto& here = *this;
+  const host x = random({2, 9, 3, 8}, here.type, 1);
+  const auto y = here.run<op::rope>({x}, from(5));
+  EXPECT_TRUE(near(here.run<op::rope>({y.at(0)}, from(5, -1)).at(0), x.at, 8 * roundoff(here.type)));  // |y| <= 4, twice rounded
 }
-TYPED_TEST(rope, position_zero_is_the_identity_and_nan_stays_in_its_pair) {
-  using F = TestFixture;
-  const host x({1, 1, 1, 4}, F::type, {nan, 1, 2, -3});
-  EXPECT_TRUE(same(F::template run<op::rope>({x}, from(0)).at(0), {nan, 1, nan, -3}));
+TEST_P(rope, position_zero_is_the_identity_and_nan_stays_in_its_pair) {
+  const auto& here = *this;
+  const host x({1, 1, 1, 4}, here.type, {nan, 1, 2, -3});
+  EXPECT_TRUE(same(here.run<op::rope>({x}, from(0)).at(0), {nan, 1, nan, -3}));
 }
 
 }  // namespace rope_test

@@ -4,8 +4,8 @@
 namespace isotope::op_test {
 namespace softmax_test {
 
-template <class C> class softmax : public op_test<C> {};
-TYPED_TEST_SUITE(softmax, everywhere);
+class softmax : public op_test {};
+INSTANTIATE_TEST_SUITE_P(, softmax, everywhere(), target_name);
 
 attributes along(int axis) {
   attributes a;
@@ -22,11 +22,11 @@ template <class Row> void each_row(const shape& s, int axis, Row row) {
 }
 const shape shapes[] = {{1}, {7}, {3, 1}, {2, 65}, {4, 3, 5}, {1, 131}, {0, 4}, {2, 17, 2}};
 
-TYPED_TEST(softmax, both_forms_match_the_definition_on_every_axis) {
-  using F = TestFixture;
+TEST_P(softmax, both_forms_match_the_definition_on_every_axis) {
+  const auto& here = *this;
   for (const shape& s : shapes)
     for (int axis = 0; axis < s.rank; ++axis) {
-      const host x = random(s, F::type, 1, -5, 5);
+      const host x = random(s, here.type, 1, -5, 5);
       std::vector<double> p(x.at.size()), logs(x.at.size());
       each_row(s, axis, [&](auto at) {
         double sum = 0;
@@ -38,15 +38,15 @@ TYPED_TEST(softmax, both_forms_match_the_definition_on_every_axis) {
       });
       const double n = double(s[axis]);
       // the exponents reach 10, their error is absolute, so relative in each weight; a sum of n positive terms
-      EXPECT_TRUE(near(F::template run<op::softmax>({x}, along(axis)).at(0), p, F::roundings(n + 30))) << axis;
-      EXPECT_TRUE(near(F::template run<op::log_softmax>({x}, along(axis)).at(0), logs, F::roundings(n + 50))) << axis;
+      EXPECT_TRUE(near(here.run<op::softmax>({x}, along(axis)).at(0), p, here.roundings(n + 30))) << axis;
+      EXPECT_TRUE(near(here.run<op::log_softmax>({x}, along(axis)).at(0), logs, here.roundings(n + 50))) << axis;
     }
 }
-TYPED_TEST(softmax, gradients_match_the_formula_on_every_axis) {
-  using F = TestFixture;
+TEST_P(softmax, gradients_match_the_formula_on_every_axis) {
+  const auto& here = *this;
   for (const shape& s : shapes)
     for (int axis = 0; axis < s.rank; ++axis) {
-      const host y = random(s, F::type, 1, 0, 1), logs = random(s, F::type, 3, -4, 0), dy = random(s, F::type, 2);
+      const host y = random(s, here.type, 1, 0, 1), logs = random(s, here.type, 3, -4, 0), dy = random(s, here.type, 2);
       std::vector<double> dx(y.at.size()), dl(y.at.size());
       each_row(s, axis, [&](auto at) {
         double dot = 0, sum = 0;
@@ -57,18 +57,17 @@ TYPED_TEST(softmax, gradients_match_the_formula_on_every_axis) {
         }
       });
       const double n = double(s[axis]);
-      EXPECT_TRUE(near(F::template run<op::softmax_grad>({y, dy}, along(axis)).at(0), dx, F::roundings(n + 4) * (2 * n + 2))) << axis;
-      EXPECT_TRUE(near(F::template run<op::log_softmax_grad>({logs, dy}, along(axis)).at(0), dl, F::roundings(n + 8) * (2 * n + 2)))
-          << axis;
+      EXPECT_TRUE(near(here.run<op::softmax_grad>({y, dy}, along(axis)).at(0), dx, here.roundings(n + 4) * (2 * n + 2))) << axis;
+      EXPECT_TRUE(near(here.run<op::log_softmax_grad>({logs, dy}, along(axis)).at(0), dl, here.roundings(n + 8) * (2 * n + 2))) << axis;
     }
 }
-TYPED_TEST(softmax, edges_infinity_nan_and_large_numbers) {
-  using F = TestFixture;
-  const host x({5, 2}, F::type, {-infinity, 0, -infinity, -infinity, nan, 0, 0x1p100, 0x1p100, -0x1p100, 0});
-  EXPECT_TRUE(same(F::template run<op::softmax>({x}, along(1)).at(0), {0, 1, nan, nan, nan, nan, 0.5, 0.5, 0, 1}));
-  const double half = rounded(F::type, -std::log(2.0));
-  const auto y = F::template run<op::log_softmax>({host({2, 2}, F::type, {0, 0, -infinity, 3})}, along(1));
-  EXPECT_TRUE(near(y.at(0), {half, half, -infinity, 0}, F::roundings(4)));
+TEST_P(softmax, edges_infinity_nan_and_large_numbers) {
+  const auto& here = *this;
+  const host x({5, 2}, here.type, {-infinity, 0, -infinity, -infinity, nan, 0, 0x1p100, 0x1p100, -0x1p100, 0});
+  EXPECT_TRUE(same(here.run<op::softmax>({x}, along(1)).at(0), {0, 1, nan, nan, nan, nan, 0.5, 0.5, 0, 1}));
+  const double half = rounded(here.type, -std::log(2.0));
+  const auto y = here.run<op::log_softmax>({host({2, 2}, here.type, {0, 0, -infinity, 3})}, along(1));
+  EXPECT_TRUE(near(y.at(0), {half, half, -infinity, 0}, here.roundings(4)));
 }
 
 }  // namespace softmax_test

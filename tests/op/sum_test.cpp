@@ -4,8 +4,8 @@
 namespace isotope::op_test {
 namespace sum_test {
 
-template <class C> class sum : public op_test<C> {};
-TYPED_TEST_SUITE(sum, everywhere);
+class sum : public op_test {};
+INSTANTIATE_TEST_SUITE_P(, sum, everywhere(), target_name);
 
 attributes over(std::int64_t axes, bool keep = false, int type = 0) {
   attributes a;
@@ -31,57 +31,57 @@ std::vector<double> total(const host& x, std::int64_t axes) {
 }
 const shape shapes[] = {{1}, {67}, {3, 5}, {65, 2}, {2, 3, 4}, {2, 1, 3, 7}, {4, 0, 3}, {}};
 
-TYPED_TEST(sum, sum_and_mean_match_on_every_set_of_axes_and_any_strides) {
-  using F = TestFixture;
+TEST_P(sum, sum_and_mean_match_on_every_set_of_axes_and_any_strides) {
+  const auto& here = *this;
   for (const shape& s : shapes)
     for (std::int64_t axes = 0; axes < (std::int64_t(1) << s.rank); ++axes)
       for (bool keep : {false, true}) {
-        host x = random(s, F::type, 1);
+        host x = random(s, here.type, 1);
         if (s.rank == 3) x = laid_out(x, {2, 0, 1}, 2);
         const auto expected = total(x, axes);
         const double n = expected.empty() ? 0 : double(s.count()) / double(expected.size());
         auto means = expected;
         for (double& m : means) m /= n;
-        const auto y = F::template run<op::sum>({x}, over(axes, keep)), m = F::template run<op::mean>({x}, over(axes, keep));
+        const auto y = here.run<op::sum>({x}, over(axes, keep)), m = here.run<op::mean>({x}, over(axes, keep));
         // n terms of at most 2; the mean divides sum and error by n
-        EXPECT_TRUE(near(y.at(0), expected, F::roundings(n) * 2 * n)) << axes;
-        EXPECT_TRUE(near(m.at(0), means, F::roundings(n + 2) * 2)) << axes;
+        EXPECT_TRUE(near(y.at(0), expected, here.roundings(n) * 2 * n)) << axes;
+        EXPECT_TRUE(near(m.at(0), means, here.roundings(n + 2) * 2)) << axes;
         if (keep) { EXPECT_EQ(y[0].dims.rank, s.rank); }
       }
 }
-TYPED_TEST(sum, the_sum_of_nothing_is_zero_and_the_mean_of_nothing_is_nan) {
-  using F = TestFixture;
-  const host x = full({2, 0}, F::type, 0);
-  EXPECT_TRUE(same(F::template run<op::sum>({x}, over(2)).at(0), {0, 0}));
-  EXPECT_TRUE(same(F::template run<op::mean>({x}, over(2)).at(0), {nan, nan}));
+TEST_P(sum, the_sum_of_nothing_is_zero_and_the_mean_of_nothing_is_nan) {
+  const auto& here = *this;
+  const host x = full({2, 0}, here.type, 0);
+  EXPECT_TRUE(same(here.run<op::sum>({x}, over(2)).at(0), {0, 0}));
+  EXPECT_TRUE(same(here.run<op::mean>({x}, over(2)).at(0), {nan, nan}));
 }
-TYPED_TEST(sum, the_result_may_have_another_format) {
-  using F = TestFixture;
-  const host x = random({100, 3}, F::type, 1);
-  const auto y = F::template run<op::sum>({x}, over(1, false, 1 + int(F::accum)));
-  ASSERT_EQ(y.at(0).type, F::accum);
-  EXPECT_TRUE(near(y[0], total(x, 1), F::roundings(100) * 200));
+TEST_P(sum, the_result_may_have_another_format) {
+  const auto& here = *this;
+  const host x = random({100, 3}, here.type, 1);
+  const auto y = here.run<op::sum>({x}, over(1, false, 1 + int(here.accum)));
+  ASSERT_EQ(y.at(0).type, here.accum);
+  EXPECT_TRUE(near(y[0], total(x, 1), here.roundings(100) * 200));
 }
-TYPED_TEST(sum, many_equal_terms_do_not_drift) {
-  using F = TestFixture;
-  const double v = rounded(F::type, 0.1);
-  const auto y = F::template run<op::sum>({full({100000}, F::type, v)}, over(1));
+TEST_P(sum, many_equal_terms_do_not_drift) {
+  const auto& here = *this;
+  const double v = rounded(here.type, 0.1);
+  const auto y = here.run<op::sum>({full({100000}, here.type, v)}, over(1));
   EXPECT_TRUE(
-      near(y.at(0), {100000 * v}, (F::exact ? 100000 * 0x1p-53 : 64 * 0x1p-24) * 100000 * v));  // ascending in f64, or blocks and a tree
+      near(y.at(0), {100000 * v}, (here.exact ? 100000 * 0x1p-53 : 64 * 0x1p-24) * 100000 * v));  // ascending in f64, or blocks and a tree
 }
-TYPED_TEST(sum, long_rows_and_columns_lose_nothing) {
-  using F = TestFixture;
-  const host x = random({2, 2500, 3}, F::type, 1);
+TEST_P(sum, long_rows_and_columns_lose_nothing) {
+  const auto& here = *this;
+  const host x = random({2, 2500, 3}, here.type, 1);
   for (std::int64_t axes : {2, 3, 6}) {
-    const auto y = F::template run<op::sum>({x}, over(axes));
+    const auto y = here.run<op::sum>({x}, over(axes));
     const double n = double(x.dims.count()) / double(y.at(0).dims.count());
-    EXPECT_TRUE(near(y[0], total(x, axes), F::roundings(std::log2(n) + 64) * 2 * n)) << axes;  // blocks and a tree
+    EXPECT_TRUE(near(y[0], total(x, axes), here.roundings(std::log2(n) + 64) * 2 * n)) << axes;  // blocks and a tree
   }
 }
-TYPED_TEST(sum, infinities_and_nan_show) {
-  using F = TestFixture;
-  const host x({4, 2}, F::type, {infinity, 1, infinity, -infinity, nan, 1, -0.0, 0});
-  EXPECT_TRUE(same(F::template run<op::sum>({x}, over(2)).at(0), {infinity, nan, nan, 0}));
+TEST_P(sum, infinities_and_nan_show) {
+  const auto& here = *this;
+  const host x({4, 2}, here.type, {infinity, 1, infinity, -infinity, nan, 1, -0.0, 0});
+  EXPECT_TRUE(same(here.run<op::sum>({x}, over(2)).at(0), {infinity, nan, nan, 0}));
 }
 
 }  // namespace sum_test

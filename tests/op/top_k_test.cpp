@@ -9,19 +9,19 @@
 namespace isotope::op_test {
 namespace top_k_test {
 
-template <class C> class top_k : public op_test<C> {};
-TYPED_TEST_SUITE(top_k, everywhere);
+class top_k : public op_test {};
+INSTANTIATE_TEST_SUITE_P(, top_k, everywhere(), target_name);
 
 attributes of(std::int64_t k) {
   attributes a;
   a.i[0] = k;
   return a;
 }
-TYPED_TEST(top_k, gives_the_first_of_a_sort_and_where_they_stood) {
-  using F = TestFixture;
+TEST_P(top_k, gives_the_first_of_a_sort_and_where_they_stood) {
+  const auto& here = *this;
   const std::int64_t sizes[][3] = {{1, 1, 1}, {3, 2, 2}, {2, 7, 3}, {5, 67, 67}, {2, 1031, 9}, {70, 33, 4}};
   for (const auto& [rows, n, k] : sizes) {
-    const host x = random({rows, n}, F::type, 1);
+    const host x = random({rows, n}, here.type, 1);
     std::vector<double> values, places;
     for (std::int64_t r = 0; r < rows; ++r) {
       std::vector<std::int64_t> order(static_cast<std::size_t>(n));
@@ -33,16 +33,16 @@ TYPED_TEST(top_k, gives_the_first_of_a_sort_and_where_they_stood) {
       for (std::int64_t i = 0; i < k; ++i)
         values.push_back(x[r * n + order[std::size_t(i)]]), places.push_back(double(order[std::size_t(i)]));
     }
-    const auto y = F::template run<op::top_k>({x}, of(k));
+    const auto y = here.run<op::top_k>({x}, of(k));
     EXPECT_TRUE(same(y.at(0), values)) << n;
     EXPECT_TRUE(same(y.at(1), places)) << n;
     EXPECT_EQ(y.at(1).type, dtype::i32);
   }
 }
-TYPED_TEST(top_k, the_first_of_equals_comes_first_and_nan_above_all) {
-  using F = TestFixture;
-  const host x({3, 6}, F::type, {1, 2, 2, 1, 2, 1, -0.0, 0, -infinity, -0.0, nan, infinity, nan, 3, nan, 5, 3, 4});
-  const auto y = F::template run<op::top_k>({x}, of(4));
+TEST_P(top_k, the_first_of_equals_comes_first_and_nan_above_all) {
+  const auto& here = *this;
+  const host x({3, 6}, here.type, {1, 2, 2, 1, 2, 1, -0.0, 0, -infinity, -0.0, nan, infinity, nan, 3, nan, 5, 3, 4});
+  const auto y = here.run<op::top_k>({x}, of(4));
   EXPECT_TRUE(same(y.at(0), {2, 2, 2, 1, nan, infinity, 0, 0, nan, nan, 5, 4}));
   EXPECT_TRUE(same(y.at(1), {1, 2, 4, 0, 4, 5, 0, 1, 0, 2, 3, 5}));
 }

@@ -18,7 +18,7 @@ std::vector<host> forward(const attention_problem& p, const std::vector<host>& i
   const auto& z = p.z;
   a.f[0] = p.scale;
   const std::vector<host> out = {full({z.B, z.S, z.H * z.D}, p.q.type, nan), full({z.B, z.H, z.S}, dtype::f32, nan)};
-  return native::launch<op::attention>(in, out, a, drawing(p), -1);
+  return launch(native::entry<op::attention>(), in, out, a, drawing(p), -1);
 }
 run_result run(const attention_problem& p, const host& dy, bool packed = false, std::int64_t gap = 0) {
   attributes a = p.attr;
@@ -31,7 +31,7 @@ run_result run(const attention_problem& p, const host& dy, bool packed = false, 
   std::vector<host> dx;
   for (std::size_t k = 0; k < (packed ? 1u : 3u); ++k) dx.push_back(full(in[k].dims, in[k].type, nan));
   in.insert(in.end(), {r.y[0], r.y[1], dy});
-  r.dx = native::launch<op::attention_grad>(in, dx, a, drawing(p), -1);
+  r.dx = launch(native::entry<op::attention_grad>(), in, dx, a, drawing(p), -1);
   return r;
 }
 

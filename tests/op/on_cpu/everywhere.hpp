@@ -28,70 +28,66 @@ template <class P, class Set> struct on {
     if constexpr (requires { &kernel<Op>::block; }) return &kernel<Op>::block;
     else return nullptr;
   }
-
-  /// `over`: the input whose bytes output 0 takes, or -1.
-  template <class Op>
-  static std::vector<host> launch(const std::vector<host>& in, std::vector<host> out, const attributes& a, const settings& s, int over) {
-    constexpr op_info op = info<Op>;
-    std::vector<memory> ins, outs;
-    std::vector<cpu::view> in_views, out_views;
-    for (const host& x : in) ins.emplace_back(x);
-    for (std::size_t k = 0; k < in.size(); ++k) in_views.push_back(view_of(ins[k], in[k]));
-    for (std::size_t k = 0; k < out.size(); ++k)
-      if (k < s.into.size()) outs.emplace_back(s.into[k]);
-      else outs.emplace_back(std::size_t(out[k].span() * size_of(out[k].type)));
-    std::vector<int> shared(out.size(), -1);
-    for (std::size_t k = 0; k < out.size(); ++k) {
-      if (((op.inout >> k) & 1) != 0) shared[k] = int(k);
-      else if (k == 0) shared[k] = over;
-      out_views.push_back(shared[k] >= 0 ? view_of(ins[std::size_t(shared[k])], out[k]) : view_of(outs[k], out[k]));
-    }
-    std::vector<shape> in_dims, out_dims;
-    for (const host& x : in) in_dims.push_back(x.dims);
-    for (const host& x : out) out_dims.push_back(x.dims);
-    std::vector<std::vector<std::byte>> before;
-    for (memory& m : ins) before.push_back(m.bytes());
-
-    std::size_t scratch_bytes = 0;
-    if constexpr (requires { kernel<Op>::scratch(step_shapes{}); })
-      scratch_bytes = std::size_t(kernel<Op>::scratch(step_shapes{in_dims, out_dims, &a}));
-    memory scratch(scratch_bytes);
-    std::vector<cpu::instruction> body;
-    for (const body_step& b : s.body) body.push_back(instruction_of(b));
-    static cpu::thread_pool pool(3);
-    cpu::launch l{in_views, out_views, &a, body, scratch.data(), &pool, &s.scalars, s.ordinal, s.accumulate};
-    kernel<Op>::run(l);
-
-    EXPECT_TRUE(scratch.guarded()) << op.name << " writes beyond its scratch of " << scratch_bytes << " bytes";
-    for (std::size_t k = 0; k < ins.size(); ++k) {
-      EXPECT_TRUE(ins[k].guarded()) << op.name << " writes outside input " << k;
-      if (std::find(shared.begin(), shared.end(), int(k)) == shared.end()) {
-        EXPECT_EQ(ins[k].bytes(), before[k]) << op.name << " changes input " << k;
-      }
-    }
-    for (std::size_t k = 0; k < out.size(); ++k) {
-      EXPECT_TRUE(outs[k].guarded()) << op.name << " writes outside output " << k;
-      (shared[k] >= 0 ? ins[std::size_t(shared[k])] : outs[k]).read(out[k]);
-    }
-    return out;
-  }
-
- private:
-  static cpu::view view_of(memory& m, const host& x) { return {m.data(), x.dims, x.strides, x.type}; }
-  static cpu::instruction instruction_of(const body_step& b) {
-    cpu::instruction i{b.code, {b.what.arg[0], b.what.arg[1], b.what.arg[2]}, 0, b.what.store, b.what.type, b.what.scalar};
-    for (auto a : b.what.arg) i.args = std::int8_t(i.args + (a != -1 ? 1 : 0));
-    return i;
-  }
+  template <class Op> static constexpr auto entry() { return under_test<Op, kernel<Op>>(&kernel<Op>::run); }
 };
-using everywhere =
-    ::testing::Types<on<precision::f32, kernels::reference>, on<precision::bf16, kernels::reference>,
-                     on<precision::f64, kernels::reference>, on<precision::f32, kernels::portable>, on<precision::bf16, kernels::portable>>;
 
-/// The same and the native set, for the ops that it has kernels of.
-using everywhere_with_native =
-    ::testing::Types<on<precision::f32, kernels::reference>, on<precision::bf16, kernels::reference>,
-                     on<precision::f64, kernels::reference>, on<precision::f32, kernels::portable>, on<precision::bf16, kernels::portable>,
-                     on<precision::f32, kernels::native>, on<precision::bf16, kernels::native>>;
+inline cpu::view view_of(memory& m, const host& x) { return {m.data(), x.dims, x.strides, x.type}; }
+inline cpu::instruction instruction_of(const body_step& b) {
+  cpu::instruction i{b.code, {b.what.arg[0], b.what.arg[1], b.what.arg[2]}, 0, b.what.store, b.what.type, b.what.scalar};
+  for (auto a : b.what.arg) i.args = std::int8_t(i.args + (a != -1 ? 1 : 0));
+  return i;
+}
+
+/// `over`: the input whose bytes output 0 takes, or -1.
+inline std::vector<host> launch(const kernel_under_test<cpu::launch>& kernel, const std::vector<host>& in, std::vector<host> out,
+                                const attributes& a, const settings& s, int over) {
+  const op_info& op = *kernel.op;
+  std::vector<memory> ins, outs;
+  std::vector<cpu::view> in_views, out_views;
+  for (const host& x : in) ins.emplace_back(x);
+  for (std::size_t k = 0; k < in.size(); ++k) in_views.push_back(view_of(ins[k], in[k]));
+  for (std::size_t k = 0; k < out.size(); ++k)
+    if (k < s.into.size()) outs.emplace_back(s.into[k]);
+    else outs.emplace_back(std::size_t(out[k].span() * size_of(out[k].type)));
+  std::vector<int> shared(out.size(), -1);
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    if (((op.inout >> k) & 1) != 0) shared[k] = int(k);
+    else if (k == 0) shared[k] = over;
+    out_views.push_back(shared[k] >= 0 ? view_of(ins[std::size_t(shared[k])], out[k]) : view_of(outs[k], out[k]));
+  }
+  std::vector<shape> in_dims, out_dims;
+  for (const host& x : in) in_dims.push_back(x.dims);
+  for (const host& x : out) out_dims.push_back(x.dims);
+  std::vector<std::vector<std::byte>> before;
+  for (memory& m : ins) before.push_back(m.bytes());
+
+  const auto scratch_bytes = std::size_t(kernel.scratch(step_shapes{in_dims, out_dims, &a}));
+  memory scratch(scratch_bytes);
+  std::vector<cpu::instruction> body;
+  for (const body_step& b : s.body) body.push_back(instruction_of(b));
+  static cpu::thread_pool pool(3);
+  cpu::launch l{in_views, out_views, &a, body, scratch.data(), &pool, &s.scalars, s.ordinal, s.accumulate};
+  kernel.run(l);
+
+  EXPECT_TRUE(scratch.guarded()) << op.name << " writes beyond its scratch of " << scratch_bytes << " bytes";
+  for (std::size_t k = 0; k < ins.size(); ++k) {
+    EXPECT_TRUE(ins[k].guarded()) << op.name << " writes outside input " << k;
+    if (std::find(shared.begin(), shared.end(), int(k)) == shared.end()) {
+      EXPECT_EQ(ins[k].bytes(), before[k]) << op.name << " changes input " << k;
+    }
+  }
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    EXPECT_TRUE(outs[k].guarded()) << op.name << " writes outside output " << k;
+    (shared[k] >= 0 ? ins[std::size_t(shared[k])] : outs[k]).read(out[k]);
+  }
+  return out;
+}
+
+using targets =
+    boost::mp11::mp_list<on<precision::f32, kernels::reference>, on<precision::bf16, kernels::reference>,
+                         on<precision::f64, kernels::reference>, on<precision::f32, kernels::portable>,
+                         on<precision::bf16, kernels::portable>, on<precision::f32, kernels::native>, on<precision::bf16, kernels::native>>;
+/// The native set has kernels of few ops.
+inline constexpr std::size_t general_targets = 5;
 
 }  // namespace isotope::op_test
