@@ -21,6 +21,7 @@
 #include <isotope/kernels/cpu/log.hpp>
 #include <isotope/kernels/cpu/matmul.hpp>
 #include <isotope/kernels/cpu/mul.hpp>
+#include <isotope/kernels/cpu/muon.hpp>
 #include <isotope/kernels/cpu/relu.hpp>
 #include <isotope/kernels/cpu/rms_norm.hpp>
 #include <isotope/kernels/cpu/rope.hpp>
@@ -48,6 +49,8 @@ template <VectorProgram P> using vector_kernels = boost::mp11::mp_list<
     kernel<op::clip_norm, P, kernels::portable>,
     kernel<op::adamw, P, kernels::portable>,
     kernel<op::sgd, P, kernels::portable>,
+    kernel<op::momentum, P, kernels::portable>,
+    kernel<op::muon, P, kernels::portable>,
     kernel<op::matmul, P, kernels::portable>,
     kernel<op::add, P, kernels::portable>,
     kernel<op::sub, P, kernels::portable>,

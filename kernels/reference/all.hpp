@@ -22,6 +22,7 @@
 #include "log.hpp"
 #include "matmul.hpp"
 #include "mul.hpp"
+#include "muon.hpp"
 #include "relu.hpp"
 #include "rms_norm.hpp"
 #include "rope.hpp"
@@ -50,6 +51,8 @@ template <class P> using reference_kernels = boost::mp11::mp_list<
     kernel<op::clip_norm, P, kernels::reference>,
     kernel<op::adamw, P, kernels::reference>,
     kernel<op::sgd, P, kernels::reference>,
+    kernel<op::momentum, P, kernels::reference>,
+    kernel<op::muon, P, kernels::reference>,
     kernel<op::matmul, P, kernels::reference>,
     kernel<op::add, P, kernels::reference>,
     kernel<op::sub, P, kernels::reference>,

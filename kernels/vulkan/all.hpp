@@ -19,6 +19,7 @@
 #include <isotope/kernels/vulkan/instructions.hpp>
 #include <isotope/kernels/vulkan/layer_norm.hpp>
 #include <isotope/kernels/vulkan/matmul_khr.hpp>
+#include <isotope/kernels/vulkan/muon.hpp>
 #include <isotope/kernels/vulkan/rms_norm.hpp>
 #include <isotope/kernels/vulkan/rope.hpp>
 #include <isotope/kernels/vulkan/softmax.hpp>
@@ -40,6 +41,8 @@ template <class P> using portable_kernels = boost::mp11::mp_append<instruction_k
     kernel<op::clip_norm, P, kernels::portable>,
     kernel<op::adamw, P, kernels::portable>,
     kernel<op::sgd, P, kernels::portable>,
+    kernel<op::momentum, P, kernels::portable>,
+    kernel<op::muon, P, kernels::portable>,
     kernel<op::softmax, P, kernels::portable>,
     kernel<op::softmax_grad, P, kernels::portable>,
     kernel<op::log_softmax, P, kernels::portable>,

@@ -1,6 +1,8 @@
 // labels: vulkan_subgroups
 #include "harness.hpp"
 
+#include <isotope/op/muon.hpp>
+
 namespace isotope::op_test {
 namespace update_test {
 
@@ -176,6 +178,45 @@ TEST_P(update, sgd_follows_the_formula) {
       EXPECT_TRUE(near(y[1], m, few_roundings(here)));
     }
 }
+TEST_P(update, momentum_looks_ahead_of_what_it_keeps) {
+  const auto& here = *this;
+  for (std::int64_t n : sizes)
+    for (bool clipped : {false, true}) {
+      const auto x = make(here, n);
+      const settings s = step_of(2, 1);
+      const auto y =
+          here.run<op::momentum>({x.m, x.g, host({}, here.accum, {5}), host({}, here.accum, {1})}, decaying(0, false, clipped), s);
+      std::vector<double> m, u;
+      for (std::int64_t i = 0; i < n; ++i) {
+        const double g = factor(s.scalars, 5, clipped) * x.g[i];
+        m.push_back(double(0.9f) * x.m[i] + g);
+        u.push_back(g + double(0.9f) * m.back());
+      }
+      ASSERT_EQ(y.size(), 2u);
+      EXPECT_TRUE(near(y[0], m, few_roundings(here)));
+      EXPECT_TRUE(near(y[1], u, few_roundings(here)));
+    }
+}
+TEST_P(update, muon_moves_along_its_direction) {
+  const auto& here = *this;
+  for (std::int64_t n : sizes)
+    for (bool shadow : {false, true}) {
+      const host w = random({n}, here.accum, 1), direction = random({n}, here.type, 2);
+      std::vector<host> in = {w};
+      if (shadow) in.push_back(full({n}, here.type, 0));
+      in.insert(in.end(), {direction, host({}, here.accum, {5}), host({}, here.accum, {1})});
+      auto a = decaying(n / 3, shadow, true, 2);
+      a.f[1] = 3;
+      const auto y = here.run<op::muon>(in, a, step_of(2, 1));
+      const double rate = 2 * double(0.01f);
+      std::vector<double> moved, rounds;
+      for (std::int64_t i = 0; i < n; ++i) moved.push_back(w[i] - (i < n / 3 ? rate * double(0.1f) * w[i] : 0) - 3 * rate * direction[i]);
+      ASSERT_EQ(y.size(), shadow ? 2u : 1u);
+      EXPECT_TRUE(near(y[0], moved, few_roundings(here)));
+      for (double e : y[0].at) rounds.push_back(rounded(here.type, e));
+      if (shadow) { EXPECT_TRUE(same(y[1], rounds)); }
+    }
+}
 TEST_P(update, a_norm_or_loss_that_is_not_finite_changes_nothing) {
   const auto& here = *this;
   const auto x = make(here, 9);
@@ -184,7 +225,14 @@ TEST_P(update, a_norm_or_loss_that_is_not_finite_changes_nothing) {
       const host scalars[] = {host({}, here.accum, {norm}), host({}, here.accum, {loss})};
       const auto y = here.run<op::adamw>({x.w, x.m, x.v, x.g, scalars[0], scalars[1]}, decaying(4, false), step_of(1, 1));
       const auto z = here.run<op::sgd>({x.w, x.m, x.g, scalars[0], scalars[1]}, decaying(4, false), step_of(1, 1));
+      const auto p = here.run<op::momentum>({x.m, x.g, scalars[0], scalars[1]}, decaying(0, false), step_of(1, 1));
+      auto factored = decaying(4, false);
+      factored.f[1] = 1;
+      const auto q = here.run<op::muon>({x.w, random({9}, here.type, 5), scalars[0], scalars[1]}, factored, step_of(1, 1));
       const bool counts = std::isfinite(norm) && std::isfinite(loss);
+      EXPECT_EQ(bool(same(p.at(0), x.m.at)), !counts);
+      EXPECT_EQ(bool(same(p.at(1), std::vector<double>(9, 0.0))), !counts);
+      EXPECT_EQ(bool(same(q.at(0), x.w.at)), !counts);
       EXPECT_EQ(bool(same(y.at(0), x.w.at)), !counts);
       EXPECT_EQ(bool(same(y.at(1), x.m.at)), !counts);
       EXPECT_EQ(bool(same(y.at(2), x.v.at)), !counts);

@@ -152,8 +152,9 @@ class memory_check {
     const auto& s = p_.steps[i];
     const auto* operands = &p_.operands[std::size_t(s.operands)];
     const isotope::op_info* of_regions[] = {&isotope::info<isotope::op::global_norm>, &isotope::info<isotope::op::clip_value>,
-                                            &isotope::info<isotope::op::clip_norm>, &isotope::info<isotope::op::adamw>,
-                                            &isotope::info<isotope::op::sgd>};
+                                            &isotope::info<isotope::op::clip_norm>,   &isotope::info<isotope::op::adamw>,
+                                            &isotope::info<isotope::op::sgd>,         &isotope::info<isotope::op::momentum>,
+                                            &isotope::info<isotope::op::muon>};
     const bool whole_region = std::find(std::begin(of_regions), std::end(of_regions), n.op) != std::end(of_regions);
     for (int k = 0; k < s.inputs + s.outputs; ++k)
       if (operands[k].at < 0 || operands[k].at + operands[k].bytes > p_.totals.region[std::size_t(operands[k].region)])

@@ -114,6 +114,23 @@ TEST_F(packed_weights, leave_the_bits_of_steps_of_several_micro_batches) {
   }
 }
 
+TEST_F(packed_weights, leave_the_bits_of_steps_of_muon) {
+  const auto options = [](packing pack) {
+    return training_options{.optimizer = isotope::optimizer_kind::muon, .group = &frozen_in_part, .pack = pack};
+  };
+  auto with = loaded<with_unit>(planned<with_unit>(gpt, options(packing::always))),
+       without = loaded<with_unit>(planned<with_unit>(gpt, options(packing::never)));
+  int updates = 0;
+  for (const auto& s : with.plan().steps) updates += s.op == &isotope::info<isotope::op::muon> && s.attr.i[3] != 0;
+  EXPECT_EQ(updates, 7);
+  auto x = scalars();
+  x.momentum = 0.95f;
+  for (int i = 1; i <= 4; ++i) {
+    x.optimizer_step = i;
+    EXPECT_EQ("", difference(step(with, x), step(without, x))) << i;
+  }
+}
+
 TEST_F(packed_weights, stand_until_their_last_reader) {
   for (const auto update : {update_policy::after_backward, update_policy::within_backward}) {
     const auto g = isotope::plan_detail::trace_training<with_unit>(gpt, packed(true, update));

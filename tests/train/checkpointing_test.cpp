@@ -184,13 +184,14 @@ TEST(checkpointing, a_state_with_a_non_finite_value_is_not_saved) {
   EXPECT_EQ(latest->contents.state.step, 3);
 }
 
-/// Scores of classes, with a bias that is not trained.
+/// Scores of classes, with a bias that is not trained and a matrix that Muon takes.
 struct frozen_bias {
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
     namespace init = isotope::init;
     const auto tokens = s.input("tokens", {4}, isotope::dtype::i32), targets = s.input("targets", {4}, isotope::dtype::i32);
     const auto bias = s.param("bias", {8}, isotope::param_options{.init = init::normal(1), .trainable = false});
-    return cross_entropy(embedding(s.param("w", {8, 8}, init::normal(1)), tokens) + bias, targets);
+    const auto matrix = s.param("matrix", {8, 8}, isotope::param_options{.init = init::normal(0.3), .muon = 1});
+    return cross_entropy(matmul(embedding(s.param("w", {8, 8}, init::normal(1)), tokens), matrix) + bias, targets);
   }
 };
 
@@ -198,7 +199,8 @@ TEST(checkpointing, any_optimiser_with_frozen_parameters_goes_on_bit_for_bit) {
   using target = isotope::target<isotope::backend::cpu, isotope::precision::f32, isotope::kernels::reference>;
   const std::vector<std::int32_t> tokens{1, 2, 3, 4}, targets{2, 3, 4, 5};
   const isotope::batch batch{tokens, targets};
-  for (const auto optimizer : {isotope::optimizer_kind::adamw, isotope::optimizer_kind::sgd, isotope::optimizer_kind::none}) {
+  using isotope::optimizer_kind;
+  for (const auto optimizer : {optimizer_kind::adamw, optimizer_kind::sgd, optimizer_kind::muon, optimizer_kind::none}) {
     const auto open = [&](std::uint64_t seed) {
       auto device = isotope::device<target>::open({.threads = 1});
       auto s = device->load(*isotope::plan_training<target>(frozen_bias{}, {.optimizer = optimizer}));
@@ -206,7 +208,9 @@ TEST(checkpointing, any_optimiser_with_frozen_parameters_goes_on_bit_for_bit) {
       s->initialize(seed);
       return *std::move(s);
     };
-    const auto step = [&](auto& s, std::int64_t k) { return s.step({&batch, 1}, {.optimizer_step = k, .learning_rate = 0.1f}).loss; };
+    const auto step = [&](auto& s, std::int64_t k) {
+      return s.step({&batch, 1}, {.optimizer_step = k, .learning_rate = 0.1f, .momentum = 0.9f}).loss;
+    };
     const temporary_folder t;
     const auto folder = io::checkpoint_writer::open(t.path);
     train::folder_store store(*folder, identity());

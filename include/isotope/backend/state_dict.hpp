@@ -168,11 +168,11 @@ inline result<stored_tensor> locate(const plan_view& p, tensor_kind what, std::s
                 std::string(s.path.view()), "read them from the checkpoint");
   }
   const int moment = what == tensor_kind::moment1 ? 1 : what == tensor_kind::moment2 ? 2 : 0;
-  if (moment == 0 ? s.grad < 0 : !s.trained || moment > p.totals.moments)
+  if (moment == 0 ? s.grad < 0 : moment == 1 ? !s.trained || p.totals.moments == 0 : s.moment2 < 0)
     return fail(errc::not_found, "the program keeps no such tensor for " + std::string(s.path.view()), "session",
                 "read gradients and moments of a training program, and of parameters that it trains");
   if (moment == 0) return stored_tensor{value_kind::grad, at};
-  return stored_tensor{value_kind::state, at + (moment - 1) * (p.totals.region[std::size_t(value_kind::state)] / p.totals.moments)};
+  return stored_tensor{value_kind::state, moment == 1 ? at : s.moment2 * size_of(accum)};
 }
 
 }  // namespace isotope

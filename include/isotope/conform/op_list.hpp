@@ -4,7 +4,7 @@
 #include <boost/mp11/list.hpp>
 
 #include "../op/all.hpp"
-#include "../op/update.hpp"
+#include "../op/muon.hpp"
 
 namespace isotope::conform {
 
@@ -12,8 +12,8 @@ namespace isotope::conform {
 using specified_ops = boost::mp11::mp_list<
     op::accumulate, op::adamw, op::add, op::argmax, op::attention, op::cast, op::categorical, op::clip_norm, op::clip_value, op::concat,
     op::copy, op::cross_entropy, op::cumsum, op::div, op::dropout, op::embedding, op::equal, op::exp, op::expand, op::fft, op::fill, op::gelu_erf,
-    op::gelu_tanh, op::global_norm, op::layer_norm, op::less, op::irfft, op::log, op::log_softmax, op::matmul, op::max, op::mean, op::min, op::mul,
-    op::narrow, op::pad, op::permute, op::relu, op::reshape, op::rfft, op::rms_norm, op::rope, op::scale, op::select, op::sgd, op::shift,
+    op::gelu_tanh, op::global_norm, op::layer_norm, op::less, op::irfft, op::log, op::log_softmax, op::matmul, op::max, op::mean, op::min, op::momentum,
+    op::mul, op::muon, op::narrow, op::pad, op::permute, op::relu, op::reshape, op::rfft, op::rms_norm, op::rope, op::scale, op::select, op::sgd, op::shift,
     op::sigmoid, op::silu, op::softmax, op::split, op::sqrt, op::square, op::sub, op::sum, op::tanh, op::top_k>;
 
 /// A gradient kernel, and the op whose gradient cases run it.

@@ -84,7 +84,9 @@ struct parameter {
   std::int32_t value = -1, grad = -1, packed = -1;  // packed: its copy for products; -1: none
   initializer init;
   bool decay = true, trainable = true;
-  double rate_scale = 1;  // factor on the learning rate
+  double rate_scale = 1;     // factor on the learning rate
+  int muon = -1;             // param_options::muon; 1 or 0 once choose_matrices has decided
+  std::int64_t second = -1;  // where its second moment lies in the region of those; -1: it has none
 };
 struct named_input {
   name label;

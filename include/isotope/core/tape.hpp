@@ -146,6 +146,7 @@ class tape {
                                        : p.decay != decay             ? "decay"
                                        : p.trainable != o.trainable   ? "trainable"
                                        : p.rate_scale != o.rate_scale ? "rate_scale"
+                                       : p.muon != o.muon             ? "muon"
                                                                       : "";
         if (other.empty()) return p.value;
         m << "parameter '" << path << "' is tied with another " << other;
@@ -163,6 +164,7 @@ class tape {
     p.decay = decay;
     p.trainable = o.trainable;
     p.rate_scale = o.rate_scale;
+    p.muon = o.muon;
     g.params.push_back(p);
     return id;
   }

@@ -3,8 +3,9 @@
 /// The optimiser keeps the copy: no step packs a weight.
 #include "../core/tape.hpp"
 #include "../op/matmul.hpp"
-#include "../op/update.hpp"
+#include "../op/muon.hpp"
 #include "layout.hpp"
+#include "training_options.hpp"
 
 namespace isotope {
 
@@ -22,16 +23,19 @@ constexpr parameter* whole_parameter(trace& g, std::int32_t v) {
 
 }  // namespace plan_detail
 
-/// Gives products packed right operands where the target's kernel wants them and its AdamW keeps them. On a pruned trace, before parameters are
+/// Gives products packed right operands where the target's kernel wants them and its optimiser keeps them. On a pruned trace, before parameters are
 /// gathered.
-constexpr void pack_weights(tape& t) {
+constexpr void pack_weights(tape& t, optimizer_kind optimizer) {
   if (!t.ok()) return;
   trace& g = t.g;
-  const auto product_kernel = find_kernel(t.kernels, &info<op::matmul>, t.program()),
-             update_kernel = find_kernel(t.kernels, &info<op::adamw>, t.program());
-  if (product_kernel < 0 || update_kernel < 0) return;
+  const auto keeps = [&](const op_info* op) {
+    const auto kernel = find_kernel(t.kernels, op, t.program());
+    return kernel >= 0 && t.kernels[std::size_t(kernel)].packs;
+  };
+  const auto product_kernel = find_kernel(t.kernels, &info<op::matmul>, t.program());
+  if (product_kernel < 0 || !keeps(&info<op::adamw>) || (optimizer == optimizer_kind::muon && !keeps(&info<op::muon>))) return;
   const auto packed = t.kernels[std::size_t(product_kernel)].packed;
-  if (packed == nullptr || !t.kernels[std::size_t(update_kernel)].packs) return;
+  if (packed == nullptr) return;
   for (auto& n : g.nodes) {
     if (n.dead || n.op != &info<op::matmul>) continue;
     parameter* p = plan_detail::whole_parameter(g, n.in[1]);

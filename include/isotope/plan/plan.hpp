@@ -38,7 +38,7 @@ struct shard {
   std::int16_t parts = 1;
 };
 /// One parameter: the state dict. `at` and `grad` count elements from the start of the parameter and gradient regions; the same `at`
-/// holds in the master and moment regions. `type` is what the parameter region holds; weights of inference programs may be stored narrower.
+/// holds in the master region and for the first moment. `type` is what the parameter region holds; weights of inference programs may be stored narrower.
 struct slot {
   name path;
   shape dims;
@@ -49,7 +49,8 @@ struct slot {
   shard pieces;
   bool decay = true;
   dtype type = dtype::f32;
-  bool trained = false;  // has moments, if the optimiser has any
+  bool trained = false;       // has moments, if the optimiser has any
+  std::int64_t moment2 = -1;  // elements from the start of the optimiser's state; -1: has no second moment
 };
 /// An input or output by name.
 struct port {
@@ -68,7 +69,7 @@ struct plan_totals {
   std::int64_t lower_bound = 0;                    // temporaries alive at once, at least
   std::int64_t parameters = 0;                     // numbers in all slots
   std::int64_t trained = 0;                        // elements of the gradient region
-  std::uint8_t moments = 0;                        // moment regions, of equal length
+  std::uint8_t moments = 0;                        // moments of a parameter, at most
   dtype program = dtype::f32;
 };
 
@@ -154,6 +155,9 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
     for (int k = 0; k < n.outputs(); ++k) p.operands[o++] = operand_of(g, l, n.out[std::size_t(k)]);
     for (std::int32_t k = 0; k < n.body_size; ++k) p.micros[m++] = g.micros[std::size_t(n.body + k)];
   }
+  std::int64_t seconds = 0;  // bytes before the second moments
+  for (std::size_t v = 0; v < g.values.size(); ++v)
+    if (g.values[v].base < 0 && g.values[v].kind == value_kind::state) seconds = l.at[v];
   for (std::size_t k = 0; k < g.params.size(); ++k) {
     const parameter& q = g.params[k];
     slot& t = p.slots[k];
@@ -164,6 +168,7 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
     t.grad = q.trainable && p.totals.trained > 0 ? t.at : -1;
     if (q.packed >= 0) t.packed = l.at[std::size_t(q.packed)];
     t.trained = q.trainable && (p.totals.trained > 0 || p.totals.moments > 0);
+    if (q.second >= 0) t.moment2 = seconds / size_of(accum_of(g.program)) + q.second;
     t.init = q.init;
     t.decay = q.decay;
   }

@@ -34,6 +34,7 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
     machine.fail("the loss is a parameter, an input or a view of one: return what an op computes, such as mean", place::current());
   verify_after(machine, "recording", verify);
   regroup(machine, o.group);
+  choose_matrices(machine, o.optimizer);
   const std::size_t forward = machine.g.nodes.size();
   differentiate(machine, loss.id, o.recompute);
   verify_after(machine, "differentiate", verify);

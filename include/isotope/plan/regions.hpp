@@ -9,62 +9,18 @@
 #include "../op/matmul.hpp"
 #include "../op/update.hpp"
 #include "differentiate.hpp"
+#include "muon.hpp"
 #include "packed_weights.hpp"
+#include "training_options.hpp"
 
 namespace isotope {
-
-enum class optimizer_kind : std::uint8_t { none, adamw, sgd };
-
-/// How gradients are clipped before the update: all together (step_scalars::clip_norm on the global norm), each tensor's norm to
-/// clip_norm, or each number to [-clip_value, clip_value]. These two run before the norm is taken, which then scales nothing, as with `none`.
-enum class clipping : std::uint8_t { global_norm, tensor_norm, value, none };
-
-/// When parameters are updated.
-///
-/// after_backward: all together when all gradients are known. Gradients keep a region of their own, 4 bytes a parameter.
-/// within_backward: each one by itself, as soon as its gradient g is final and no later step reads the old weight:
-///   n = |g|,   w, m, v [, shadow] = adamw or sgd (w, m, v, g, n, loss),   g's bytes are free
-/// Weights and moments get the same bits by either policy. Within the backward pass there is no gradient region: planned memory falls by 4 bytes a
-/// parameter, less what gradients take where most temporaries are alive, and a gradient is read while it is in cache. In return
-/// - the global norm is not known in time: `clip` is none, value or tensor_norm;
-/// - gradients of micro-batches are not added up: `accumulate` is false; no gradient can be read after the step (tensor_kind::gradient);
-/// - a loss that is not finite skips every update, but a gradient that is not finite skips its own tensor's alone. The report says `skipped` for
-///   either; where it gives a finite loss, other tensors were updated;
-/// - the output grad_norm holds n of each trained tensor, in the order of the slots; step_report::grad_norm is the root of their sum of squares;
-/// - two launches a tensor, three with tensor_norm or value, stand where two or three did for all.
-/// Source: Lv et al. 2023, arXiv:2306.09782 (LOMO, which fuses gradient and update so).
-enum class update_policy : std::uint8_t { after_backward, within_backward };
-
-/// Which weights have a packed copy, 2 bytes each, where the products of a target can read one (kernel_info::packed): AdamW writes it, and products
-/// that read the weight across its rows, as dy W, need not turn it. `amortized`: all of them where a step has several micro-batches
-/// (training_options::accumulate); what products gain from one use AdamW loses. Bits do not depend on it.
-enum class packing : std::uint8_t { amortized, always, never };
-
-/// What the optimiser does with one parameter.
-struct param_group {
-  bool decay = true, trainable = true;
-  double rate_scale = 1;
-};
-/// Chooses a group by path and shape; `given` is what the model said.
-using grouping = param_group (*)(std::string_view path, const shape& dims, param_group given);
-
-/// How a training program is put together. Hyperparameters are step scalars, not part of the plan.
-struct training_options {
-  optimizer_kind optimizer = optimizer_kind::adamw;
-  clipping clip = clipping::global_norm;
-  update_policy update = update_policy::after_backward;
-  grouping group = nullptr;  // none: as the model says
-  bool accumulate = false;   // several micro-batches per step
-  recompute_policy recompute{};
-  bool fuse = true;
-  packing pack = packing::amortized;
-  bool common = false;  // decompose every op that can be
-};
 
 /// Parameters start at multiples of 128 elements: 256-byte blocks in bf16, and the same element offsets in every region.
 inline constexpr std::int64_t param_alignment = 128;
 
 namespace plan_detail {
+
+constexpr std::int64_t aligned(std::int64_t elements) { return (elements + param_alignment - 1) / param_alignment * param_alignment; }
 
 /// Paths in the order of people: digits as numbers (h.2 before h.10), else by character.
 constexpr bool path_before(std::string_view a, std::string_view b) {
@@ -120,7 +76,7 @@ constexpr param_order arrange(const trace& g) {
       if (!chosen(p) || g.values[std::size_t(p.value)].base >= 0) continue;
       r.order.push_back(std::int32_t(i));
       r.offset[i] = r.total;
-      r.total += (g.values[std::size_t(p.value)].dims.count() + param_alignment - 1) / param_alignment * param_alignment;
+      r.total += aligned(g.values[std::size_t(p.value)].dims.count());
     }
   };
   for (const auto& p : g.params) {
@@ -146,9 +102,7 @@ constexpr void rebase(trace& g, std::int32_t v, std::int32_t region, std::int64_
 /// The parameters of one format in a region of their own.
 constexpr void gather_stored(trace& g, dtype type) {
   std::int64_t total = 0;
-  const auto end_of = [&](const parameter& p) {
-    return (g.values[std::size_t(p.value)].dims.count() + param_alignment - 1) / param_alignment * param_alignment;
-  };
+  const auto end_of = [&](const parameter& p) { return aligned(g.values[std::size_t(p.value)].dims.count()); };
   for (const auto& p : g.params)
     if (g.values[std::size_t(p.value)].type == type) total += end_of(p);
   if (total == 0) return;
@@ -230,7 +184,8 @@ constexpr void clip_each(tape& t, const param_order& order, std::int32_t grads, 
                       part_of(t.g, grads, order.offset[std::size_t(i)], {t.g.values[std::size_t(p.value)].dims.count()}));
 }
 
-/// What the optimiser works on beside weights and gradients, element by element as the parameters lie.
+/// What the optimiser works on beside weights and gradients. Elements of the master and of the first moment lie as the parameters do, those of the
+/// second one as parameter::second says: Muon's matrices have none.
 struct update_regions {
   std::int32_t master = -1;  // -1: weights are in accumulation format themselves
   std::array<std::int32_t, 2> moment{};
@@ -241,66 +196,84 @@ constexpr update_regions add_update_regions(tape& t, const param_order& order, o
   const dtype accum = accum_of(t.program());
   update_regions r;
   if (accum != t.program()) r.master = t.g.add_value({order.total}, accum, value_kind::master);
-  r.moments = kind == optimizer_kind::adamw ? 2 : 1;
+  r.moments = kind == optimizer_kind::sgd ? 1 : 2;
   r.trained = order.trained;
-  for (int k = 0; k < r.moments; ++k) r.moment[std::size_t(k)] = t.g.add_value({order.trained}, accum, value_kind::state);
+  r.moment[0] = t.g.add_value({order.trained}, accum, value_kind::state);
+  if (r.moments == 1) return r;
+  std::int64_t second = 0;
+  for (const auto i : order.order) {
+    auto& p = t.g.params[std::size_t(i)];
+    if (!p.trainable || p.muon > 0) continue;
+    p.second = second;
+    second += aligned(t.g.values[std::size_t(p.value)].dims.count());
+  }
+  r.moment[1] = t.g.add_value({second}, accum, value_kind::state);
   return r;
 }
 
-/// One launch of the optimiser on elements [first, first + params.count()) of the regions.
+/// One launch of the optimiser on elements [first, first + params.count()) of the regions, or Muon's launches on one matrix.
 struct update_operands {
   std::int32_t params, grads;  // of these elements
   std::int32_t packed;         // a copy that the update keeps, of one weight of so many columns; -1: none
   std::int64_t columns;
   std::int32_t norm, loss;
-  std::int64_t first, decaying;  // `decaying` elements decay, the first ones
+  std::int64_t first, second, decaying;  // `second`: in the region of second moments; `decaying` elements decay, the first ones
   double rate_scale;
+  bool matrix = false;  // Muon's
 };
 constexpr void record_update(tape& t, const update_regions& r, const update_operands& x, const training_options& o) {
   trace& g = t.g;
-  const shape n{g.values[std::size_t(x.params)].dims.count()};
-  const bool mixed = r.master >= 0;
+  const shape n = g.values[std::size_t(x.params)].dims;
+  const bool mixed = r.master >= 0, clips = o.clip == clipping::global_norm;
+  const op_info& op = x.matrix ? info<op::muon> : o.optimizer == optimizer_kind::sgd ? info<op::sgd> : info<op::adamw>;
+  const auto direction = x.matrix ? muon_direction(t, part_of(g, r.moment[0], x.first, n), x.grads, x.norm, x.loss, clips) : x.grads;
   std::array<std::int32_t, max_inputs> operands{};
   std::size_t k = 0;
   operands[k++] = mixed ? part_of(g, r.master, x.first, n) : x.params;
-  for (int m = 0; m < r.moments; ++m) operands[k++] = part_of(g, r.moment[std::size_t(m)], x.first, n);
+  for (int m = 0; m < r.moments && !x.matrix; ++m) operands[k++] = part_of(g, r.moment[std::size_t(m)], m == 0 ? x.first : x.second, n);
   if (mixed) operands[k++] = x.params;
   if (x.packed >= 0) operands[k++] = x.packed;
-  operands[k++] = x.grads;
+  operands[k++] = direction;
   operands[k++] = x.norm;
   operands[k++] = x.loss;
   attributes a;
-  a.i = {x.decaying, mixed ? 1 : 0, o.clip == clipping::global_norm ? 1 : 0, x.packed >= 0 ? x.columns : 0, r.trained};
-  a.f[0] = x.rate_scale;
-  t.record(o.optimizer == optimizer_kind::adamw ? info<op::adamw> : info<op::sgd>, {operands.data(), k}, a, place::current(), 0);
+  a.i = {x.decaying, mixed ? 1 : 0, clips ? 1 : 0, x.packed >= 0 ? x.columns : 0, r.trained};
+  a.f = {x.rate_scale, x.matrix ? muon_factor(n) : 0.0};
+  t.record(op, {operands.data(), k}, a, place::current(), 0);
+  if (!t.ok()) return;
   g.nodes.back().phases = phase_last;
   g.nodes.back().effect = true;
 }
 
-/// One launch of the optimiser for each weight that has a packed copy, and for each run of other parameters with one learning rate.
+/// One launch of the optimiser for each weight that has a packed copy, and for each run of other parameters with one learning rate. Muon's
+/// matrices are updated one by one.
 constexpr void update(tape& t, const param_order& order, std::int32_t grads, std::int32_t norm, std::int32_t loss,
                       const training_options& o) {
   const trace& g = t.g;
   const auto params = g.root(g.params[std::size_t(order.order[0])].value);
   const auto regions = add_update_regions(t, order, o.optimizer);
+  std::int64_t matrices = 0;  // elements of Muon's so far
   for (const auto& x : order.rates) {
-    const auto launch = [&](std::int64_t from, std::int64_t to, std::int32_t packed, std::int64_t columns) {
+    const auto launch = [&](std::int64_t from, const shape& n, std::int32_t packed, bool matrix) {
+      const std::int64_t to = from + n.count();
       if (from >= to) return;
       const std::int64_t decaying = x.decayed <= from ? 0 : x.decayed < to ? x.decayed - from : to - from;
-      const auto weights = part_of(t.g, params, from, {to - from}), gradients = part_of(t.g, grads, from, {to - from});
-      record_update(t, regions, {weights, gradients, packed, columns, norm, loss, from, decaying, x.scale}, o);
+      const auto weights = part_of(t.g, params, from, n), gradients = part_of(t.g, grads, from, n);
+      const std::int64_t columns = packed < 0 ? 0 : n[-1];
+      record_update(t, regions, {weights, gradients, packed, columns, norm, loss, from, from - matrices, decaying, x.scale, matrix}, o);
     };
     std::int64_t from = x.first;
     for (const auto i : order.order) {
-      const auto packed = g.params[std::size_t(i)].packed;
+      const parameter p = g.params[std::size_t(i)];
       const std::int64_t at = order.offset[std::size_t(i)];
-      if (packed < 0 || at < x.first || at >= x.end) continue;
-      const shape dims = g.values[std::size_t(g.params[std::size_t(i)].value)].dims;
-      launch(from, at, -1, 0);
-      from = at + dims.count();
-      launch(at, from, packed, dims[1]);
+      if ((p.packed < 0 && p.muon <= 0) || at < x.first || at >= x.end) continue;
+      const shape dims = g.values[std::size_t(p.value)].dims;
+      launch(from, {at - from}, -1, false);
+      launch(at, dims, p.packed, p.muon > 0);
+      from = at + aligned(dims.count());
+      if (p.muon > 0) matrices += from - at;
     }
-    launch(from, x.end, -1, 0);
+    launch(from, {x.end - from}, -1, false);
   }
 }
 }  // namespace plan_detail
@@ -310,11 +283,12 @@ constexpr void regroup(tape& t, grouping group) {
   if (group == nullptr) return;
   for (auto& p : t.g.params) {
     value& v = t.g.values[std::size_t(p.value)];
-    const auto r = group(p.path.view(), v.dims, {p.decay, p.trainable, p.rate_scale});
+    const auto r = group(p.path.view(), v.dims, {p.decay, p.trainable, p.rate_scale, p.muon});
     if (!t.good_rate(p.path, r.rate_scale, place::current())) return;
     p.decay = r.decay;
     p.trainable = r.trainable;
     p.rate_scale = r.rate_scale;
+    p.muon = r.muon;
     v.wants_gradient = r.trainable;
   }
   for (const auto& n : t.g.nodes) {
@@ -343,7 +317,8 @@ constexpr plan_detail::param_order gather_params(tape& t) {
 
 namespace plan_detail {
 constexpr bool packs(const training_options& o) {
-  return o.optimizer == optimizer_kind::adamw && (o.pack == packing::always || (o.pack == packing::amortized && o.accumulate));
+  return (o.optimizer == optimizer_kind::adamw || o.optimizer == optimizer_kind::muon) &&
+         (o.pack == packing::always || (o.pack == packing::amortized && o.accumulate));
 }
 }  // namespace plan_detail
 
@@ -353,7 +328,7 @@ constexpr void append_optimizer(tape& t, std::int32_t loss, const training_optio
   trace& g = t.g;
   g.outputs.push_back({name("loss"), loss});  // before pruning: gradients alone need not keep the loss
   prune(g);
-  if (plan_detail::packs(o)) pack_weights(t);
+  if (plan_detail::packs(o)) pack_weights(t, o.optimizer);
   const auto order = gather_params(t);
   const dtype accum = accum_of(t.program());
   const auto grads = g.add_value({order.trained}, accum, value_kind::grad);

@@ -19,6 +19,8 @@ namespace plan_detail {
 constexpr message objection_within_backward(const training_options& o) {
   message m;
   if (o.optimizer == optimizer_kind::none) m << "an update within_backward needs an optimizer: set it to adamw or sgd";
+  else if (o.optimizer == optimizer_kind::muon)
+    m << "muon cannot update within_backward: set update to after_backward, or optimizer to adamw or sgd";
   else if (o.clip == clipping::global_norm)
     m << "an update within_backward cannot wait for the global norm: set clip to none, value or tensor_norm";
   else if (o.accumulate) m << "an update within_backward keeps no gradient for later micro-batches: set accumulate to false";
@@ -107,7 +109,7 @@ constexpr std::int32_t append_updates(tape& t, std::int32_t loss, const training
   if (!t.ok()) return 0;
   g.outputs.push_back({name("loss"), loss});
   prune(g);
-  if (packs(o)) pack_weights(t);
+  if (packs(o)) pack_weights(t, o.optimizer);
   const auto order = gather_params(t);
   g.values[std::size_t(g.root(loss))].kind = value_kind::output;
   const auto first = std::int32_t(g.nodes.size());
@@ -140,7 +142,8 @@ constexpr std::int32_t append_updates(tape& t, std::int32_t loss, const training
     const auto norm = t.record(info<op::global_norm>, {&gradient, 1}, {}, place::current(), 0).out[0];
     g.nodes.back().phases = phase_last;
     rebase(g, norm, norms, trained++);
-    record_update(t, regions, {weights, gradient, p.packed, columns, norm, loss, order.offset[i], p.decay ? n : 0, p.rate_scale}, o);
+    const std::int64_t at = order.offset[i], decaying = p.decay ? n : 0;
+    record_update(t, regions, {weights, gradient, p.packed, columns, norm, loss, at, p.second, decaying, p.rate_scale}, o);
   }
   return first;
 }

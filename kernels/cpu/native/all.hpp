@@ -15,6 +15,7 @@
 #include <isotope/kernels/cpu/native/log.hpp>
 #include <isotope/kernels/cpu/native/matmul.hpp>
 #include <isotope/kernels/cpu/native/mul.hpp>
+#include <isotope/kernels/cpu/native/muon.hpp>
 #include <isotope/kernels/cpu/native/relu.hpp>
 #include <isotope/kernels/cpu/native/rms_norm.hpp>
 #include <isotope/kernels/cpu/native/scale.hpp>
@@ -77,7 +78,8 @@ template <NativeProgram P> struct native_kernels_of<P> {
       kernel<op::cross_entropy_grad, P, kernels::native>,
       kernel<op::sum, P, kernels::native>,
       kernel<op::mean, P, kernels::native>,
-      kernel<op::adamw, P, kernels::native>>;
+      kernel<op::adamw, P, kernels::native>,
+      kernel<op::muon, P, kernels::native>>;
   // clang-format on
 };
 template <class P> using native_kernels = typename native_kernels_of<P>::type;

@@ -18,6 +18,7 @@
 #include <isotope/kernels/vulkan/reference/fill.hpp>
 #include <isotope/kernels/vulkan/reference/layer_norm.hpp>
 #include <isotope/kernels/vulkan/reference/matmul.hpp>
+#include <isotope/kernels/vulkan/reference/muon.hpp>
 #include <isotope/kernels/vulkan/reference/rms_norm.hpp>
 #include <isotope/kernels/vulkan/reference/rope.hpp>
 #include <isotope/kernels/vulkan/reference/softmax.hpp>
@@ -36,6 +37,8 @@ template <class P> using reference_kernels = boost::mp11::mp_append<instruction_
     kernel<op::clip_norm, P, kernels::reference>,
     kernel<op::adamw, P, kernels::reference>,
     kernel<op::sgd, P, kernels::reference>,
+    kernel<op::momentum, P, kernels::reference>,
+    kernel<op::muon, P, kernels::reference>,
     kernel<op::matmul, P, kernels::reference>,
     kernel<op::softmax, P, kernels::reference>,
     kernel<op::softmax_grad, P, kernels::reference>,

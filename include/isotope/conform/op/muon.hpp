@@ -1,0 +1,120 @@
+#pragma once
+/// The two ends of a Muon update.
+#include "../../op/muon.hpp"
+#include "update.hpp"
+
+namespace isotope::conform {
+
+/// Scalars of both, and runs of them; with and without a shadow in 16 bits where there can be one.
+struct muon_spec : optimizer_spec {
+  static constexpr std::array fields{attribute_field{"decaying", attribute_kind::integer, 0, 0},
+                                     attribute_field{"shadow", attribute_kind::flag, 1, 0},
+                                     attribute_field{"clip", attribute_kind::flag, 2, 0},
+                                     attribute_field{"rate", attribute_kind::number, 0, 1},
+                                     attribute_field{"size", attribute_kind::number, 1, 1},
+                                     attribute_field{"learning_rate", attribute_kind::scalar, 3, 1e-3},
+                                     attribute_field{"weight_decay", attribute_kind::scalar, 7, 0},
+                                     attribute_field{"clip_norm", attribute_kind::scalar, 8, 0},
+                                     attribute_field{"gradient_scale", attribute_kind::scalar, 10, 1},
+                                     attribute_field{"momentum", attribute_kind::scalar, 11, 0}};
+
+  /// put(c, dims, norm, loss) for shapes and scalars of all kinds; c has the scalars.
+  template <class F> static void scalar_cases(case_sink& s, const F& put) {
+    const auto with = [](bool clip, float decay, double rate, double size) {
+      test_case c;
+      c.attr.i[2] = clip ? 1 : 0;
+      c.attr.f = {rate, size};
+      c.scalars.learning_rate = 3e-3f;
+      c.scalars.weight_decay = decay;
+      c.scalars.momentum = 0.95f;
+      c.scalars.clip_norm = clip ? 1.0f : 0.0f;
+      c.scalars.gradient_scale = clip ? 0.5f : 1.0f;
+      return c;
+    };
+    for (const shape& n : {shape{0}, shape{1}, shape{3, 5}, shape{8, 8}, shape{65}, shape{33, 31}, shape{41, 25}, shape{50, 100}}) {
+      put(with(false, 0, 1, 1), n, 3.0, 2.0);
+      put(with(true, 0.1f, 0.25, 5.5), n, 3.0, 2.0);
+    }
+    put(with(true, 0.1f, 1, 1), {300}, 0.5, 2.0);       // below the limit
+    put(with(true, 0.1f, 1, 1), {300}, infinity, 2.0);  // nothing happens
+    put(with(true, 0.1f, 1, 1), {300}, nan, 2.0);
+    put(with(false, 0.1f, 1, 1), {300}, 3.0, nan);
+    put(with(false, 0.1f, 1, 1), {300}, 3.0, -infinity);
+    for (int k = 0; k < s.repeats(); ++k) put(with(k % 2 == 0, 0.1f, 1, 0.2), {s.size(k, 0, 1, 60), s.size(k, 1, 1, 60)}, 2.0, 2.0);
+  }
+  static void finish(case_sink& s, test_case c, double norm, double loss) {
+    c.in.push_back(s.wide({}, norm, norm, &generator_of<generators::constant>));
+    c.in.push_back(s.wide({}, loss, loss, &generator_of<generators::constant>));
+    s.put(std::move(c));
+  }
+};
+
+template <> struct op_spec<op::momentum> : muon_spec {
+  static constexpr std::array inputs{operand_role{"m", holds::accumulated, false}, operand_role{"g", holds::accumulated, false},
+                                     operand_role{"norm", holds::accumulated, false}, operand_role{"loss", holds::accumulated, false}};
+  static constexpr std::array outputs{result_role{"m", holds::accumulated}, result_role{"u", holds::accumulated}};
+  /// Three roundings of the terms of m, five of those of u.
+  static void reference(const call& c, std::span<answer> y) {
+    const step u(c);
+    const std::int64_t n = c.in[0].dims.count();
+    for (auto& r : y.first(2)) r.resize(n);
+    const double momentum = double(c.scalars.momentum), roundoff = c.on.u();
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (u.skipped) {
+        y[0].set(i, c.in[0][i]);
+        y[1].set(i, 0);
+        continue;
+      }
+      const double kept = momentum * c.in[0][i], g = u.factor * c.in[1][i], m = kept + g,
+                   off = 8 * roundoff * (std::fabs(kept) + std::fabs(g));
+      y[0].set(i, m, off);
+      y[1].set(i, g + momentum * m, 2 * off);
+    }
+  }
+  static void cases(case_sink& s) {
+    scalar_cases(s, [&](test_case c, const shape& n, double norm, double loss) {
+      c.in = {s.wide(n, -0.1, 0.1), s.wide(n, -2, 2)};
+      finish(s, std::move(c), norm, loss);
+    });
+    s.put({.kind = case_kind::refusal, .in = {s.wide({3}), s.wide({4}), s.wide({}), s.wide({})}});
+  }
+};
+
+template <> struct op_spec<op::muon> : muon_spec {
+  static constexpr std::array inputs{operand_role{"w", holds::accumulated, false},
+                                     operand_role{"x, after a shadow", holds::floating, false},
+                                     operand_role{"norm", holds::accumulated, false}, operand_role{"loss", holds::accumulated, false}};
+  static constexpr std::array outputs{result_role{"w", holds::accumulated}, result_role{"shadow", holds::floating}};
+  static void reference(const call& c, std::span<answer> y) {
+    const step u(c);
+    const bool shadow = c.attr.i[1] != 0;
+    const std::int64_t n = c.in[0].dims.count();
+    for (auto& r : y.first(shadow ? 2 : 1)) r.resize(n);
+    const double lr = double(c.scalars.learning_rate) * c.attr.f[0], roundoff = c.on.u();
+    for (std::int64_t i = 0; i < n; ++i) {
+      if (u.skipped) {
+        for (std::size_t k = 0; k < (shadow ? 2u : 1u); ++k) y[k].set(i, c.in[k][i]);
+        continue;
+      }
+      const double w = c.in[0][i], decay = i < c.attr.i[0] ? lr * double(c.scalars.weight_decay) * w : 0;
+      const double moved = lr * c.attr.f[1] * c.in[shadow ? 2 : 1][i];
+      const double slack = 2 * roundoff * std::fabs(w) + 8 * roundoff * (std::fabs(decay) + std::fabs(moved));
+      for (std::size_t k = 0; k < (shadow ? 2u : 1u); ++k) y[k].set(i, w - decay - moved, slack);
+    }
+  }
+  static void cases(case_sink& s) {
+    scalar_cases(s, [&](test_case c, const shape& n, double norm, double loss) {
+      for (const bool shadow : {false, true}) {
+        if (shadow && s.program() == s.accum()) continue;
+        test_case d = c;
+        d.attr.i = {n.count() / 2, shadow ? 1 : 0, c.attr.i[2]};
+        d.in = {s.wide(n)};
+        if (shadow) d.in.push_back(s.x(n));
+        d.in.push_back(s.x(n));
+        finish(s, std::move(d), norm, loss);
+      }
+    });
+  }
+};
+
+}  // namespace isotope::conform
