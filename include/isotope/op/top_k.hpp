@@ -25,7 +25,7 @@ struct top_k {
 }  // namespace op
 
 /// The k largest elements along the last axis in falling order, and their indices: of equals (0 and -0 among them) the first comes first, and NaN is
-/// above all numbers. It takes k passes over x: for k far below the length of a row.
+/// above all numbers. Its work grows with k, on GPUs by a pass over x for each: for k far below the length of a row.
 ///
 /// @param x  (..., N)
 /// @return   values (..., k) in the format of x, indices (..., k) i32; neither is differentiable

@@ -24,6 +24,7 @@ enum class clipping : std::uint8_t { global_norm, tensor_norm, value, none };
 ///   n = |g|,   w, m, v [, shadow] = adamw or sgd (w, m, v, g, n, loss),   g's bytes are free
 /// Weights and moments get the same bits by either policy. Within the backward pass there is no gradient region: planned memory falls by 4 bytes a
 /// parameter, less what gradients take where most temporaries are alive, and a gradient is read while it is in cache. In return
+/// - the optimizer is adamw or sgd;
 /// - the global norm is not known in time: `clip` is none, value or tensor_norm;
 /// - gradients of micro-batches are not added up: `accumulate` is false; no gradient can be read after the step (tensor_kind::gradient);
 /// - a loss that is not finite skips every update, but a gradient that is not finite skips its own tensor's alone. The report says `skipped` for

@@ -5,7 +5,7 @@
 
 namespace isotope::conform {
 
-/// Scalars of both, and runs of them; with and without a shadow in 16 bits where there can be one.
+/// What the specifications of both ops share: attributes, scalars of a step, and cases with each kind of them.
 struct muon_spec : optimizer_spec {
   static constexpr std::array fields{attribute_field{"decaying", attribute_kind::integer, 0, 0},
                                      attribute_field{"shadow", attribute_kind::flag, 1, 0},
