@@ -56,6 +56,21 @@ signing_keys() {
   ls /usr/share/keyrings/debian-archive-keyring.gpg /usr/share/keyrings/debian-archive-keyring.pgp 2>/dev/null
 }
 
+# Holds the packages that came against their rows in dependencies.txt: too old a one is refused, and another than the tests ran with is named.
+check_versions() {
+  rows=$work/rows
+  grep ' unpacked ' "$(dirname -- "$0")/dependencies.txt" >"$rows"
+  while read -r _ minimum tested _ package; do
+    for file in "$work/archives/${package}_"*.deb; do
+      [ -e "$file" ] || continue
+      version=$(dpkg-deb -f "$file" Version | sed 's/^[0-9]*://; s/[-+~].*//')
+      dpkg --compare-versions "$version" ge "$minimum" ||
+        fail "suite '$suite' has $package $version, $minimum or later is needed" "a newer suite (forky, sid)"
+      [ "$version" = "$tested" ] || echo "$me: $package is $version, the tests ran with $tested"
+    done
+  done <"$rows"
+}
+
 # unpack SUITE PACKAGE...: fills $new.
 unpack() {
   suite=$1
@@ -98,6 +113,7 @@ CONF
     tail -n 5 "$work/log" >&2
     fail "apt cannot fetch $* from suite '$suite'" "try again, or another suite (forky, sid)"
   }
+  check_versions
   # Where a suite still keeps /lib apart, its files join those of /usr/lib.
   mkdir -p "$new/usr/lib" "$new/usr/lib64"
   ln -s usr/lib "$new/lib"

@@ -11,7 +11,7 @@ say() {
 }
 rows=$(grep -v '^#' $list)
 [ -n "$rows" ] || say "$list is empty"
-bad=$(echo "$rows" | awk 'NF != 5 || $4 !~ /^(tools|core|programs|tests|bench|vulkan|vulkan-tests|ci)$/ || $3 == "-" { print }')
+bad=$(echo "$rows" | awk 'NF != 5 || $4 !~ /^(tools|core|programs|tests|bench|vulkan|vulkan-tests|ci|unpacked)$/ || $3 == "-" { print }')
 [ -z "$bad" ] || say "$list: a row is 'name minimum tested group packages': $bad"
 twice=$(echo "$rows" | awk '{ print $1 }' | sort | uniq -d)
 [ -z "$twice" ] || say "$list: named twice: $twice"

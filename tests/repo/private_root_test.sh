@@ -69,12 +69,13 @@ libc=$(ldd "$echo_program" | sed -n 's/.*libc\.so\.6 => \([^ ]*\).*/\1/p')
 libraries=usr/lib/$(basename "$(dirname "$libc")")
 package=$work/package
 mkdir -p "$package/DEBIAN" "$package/usr/bin" "$package/$libraries" "$package/usr/share/doc" "$work/archive"
-printf 'Package: glslang-tools\nVersion: 1\nArchitecture: all\nMaintainer: none\nDescription: none\n' >"$package/DEBIAN/control"
+describe() { printf 'Package: glslang-tools\nVersion: %s\nArchitecture: all\nMaintainer: none\nDescription: none\n' "$1" >"$package/DEBIAN/control"; }
+describe 99.1-2
 for tool in glslang spirv-val spirv-opt spirv-as spirv-dis; do cp "$echo_program" "$package/usr/bin/$tool"; done
 cp -L "$libc" "$package/$libraries/libc.so.6"
 cp -L "$loader" "$package/$libraries/$(basename "$loader")"
-dpkg-deb --build "$package" "$work/archive/tools.deb" >/dev/null || exit 1
-rm "$work/bin/dpkg-deb" && ln -s "$(command -v dpkg-deb)" "$work/bin/dpkg-deb"
+dpkg-deb --build "$package" "$work/archive/glslang-tools_1_all.deb" >/dev/null || exit 1
+for tool in dpkg dpkg-deb; do rm "$work/bin/$tool" && ln -s "$(command -v $tool)" "$work/bin/$tool"; done
 # It logs its calls; `update` fails without a network, `install` copies the archive.
 apt() {
   program "$work/bin/apt-get" "case \"\$*\" in
@@ -89,24 +90,29 @@ get >"$work/log" 2>&1 || {
   cat "$work/log"
   failed=1
 }
+claim 'a version that the tests did not run with' 'get-glslang: glslang-tools is 99.1, the tests ran with' "$(grep -o '^get-glslang: glslang-tools is 99.1, the tests ran with' "$work/log")"
 run() { "$1/bin/glslang" one 'two  three'; }
 claim 'the tool' 'one two  three' "$(run "$work/deep/prefix")"
 claim 'what is left of the system' '' "$(find "$work/deep/prefix/usr" -path '*/share/*' -o -path '*/usr/bin/*')"
 : >"$work/deep/prefix/kept"
+describe 15.3-1
+dpkg-deb --build "$package" "$work/archive/glslang-tools_1_all.deb" >/dev/null
+refuses 1 "suite 'forky' has glslang-tools 15.3, 15.4 or later is needed" get
+describe 1:15.4-1
 apt 'echo "E: no network"; exit 100'
 refuses 1 "apt cannot read suite 'forky' at http://mirror.invalid/debian/" get
 rm "$work"/archive/*.deb
 apt true
 refuses 1 'apt cannot fetch glslang-tools' get
 rm "$package/usr/bin/spirv-dis"
-dpkg-deb --build "$package" "$work/archive/tools.deb" >/dev/null
+dpkg-deb --build "$package" "$work/archive/glslang-tools_1_all.deb" >/dev/null
 refuses 1 'the suite has no spirv-dis' get
 claim 'a prefix after failures' kept "$(ls "$work/deep/prefix" | grep kept)"
 claim 'folders beside it' prefix "$(ls "$work/deep")"
 mv "$work/deep/prefix" "$work/moved"
 claim 'a tool that was moved' 'one two  three' "$(run "$work/moved")"
 cp "$echo_program" "$package/usr/bin/spirv-dis"
-dpkg-deb --build "$package" "$work/archive/tools.deb" >/dev/null
+dpkg-deb --build "$package" "$work/archive/glslang-tools_1_all.deb" >/dev/null
 mv "$work/moved" "$work/deep/prefix"
 get >/dev/null 2>&1 || failed=1
 claim 'a prefix made again' '' "$(ls "$work/deep/prefix" | grep kept)"
