@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "../backend_suite.hpp"
+
 namespace backend_test {
 namespace iso = isotope;
 
@@ -19,17 +21,19 @@ TEST(toy_backend, trains_exclusive_or) {
   auto device = iso::device<toy_target>::open();
   ASSERT_TRUE(device);
   auto session = device->load<step>();
+  ASSERT_TRUE(session) << session.error().line();
+  session->initialize(1);
   const float x[] = {0, 0, 0, 1, 1, 0, 1, 1}, y[] = {0, 1, 1, 0};
-  std::copy(std::begin(x), std::end(x), session.port("x").at);
-  std::copy(std::begin(y), std::end(y), session.port("y").at);
+  std::copy(std::begin(x), std::end(x), session->input<float>("x")->begin());
+  std::copy(std::begin(y), std::end(y), session->input<float>("y")->begin());
   iso::step_scalars scalars;
   scalars.learning_rate = 0.1f;
   scalars.momentum = 0.9f;
-  const float before = session.step(scalars);
-  float loss = before;
-  for (int i = 0; i < 500; ++i) loss = session.step(scalars);
-  EXPECT_GT(before, 0.1f);  // no answer at all, y = 1/2, has 0.25
-  EXPECT_LT(loss, 0.01f);   // the worst of four answers is then off by less than sqrt(4 * 0.01) = 0.2: every one rounds to the right bit
+  const double before = session->run(scalars).loss;
+  double loss = before;
+  for (int i = 0; i < 500; ++i) loss = session->run(scalars).loss;
+  EXPECT_GT(before, 0.1);  // no answer at all, y = 1/2, has 0.25
+  EXPECT_LT(loss, 0.01);   // the worst of four answers is then off by less than sqrt(4 * 0.01) = 0.2: every one rounds to the right bit
 }
 
 struct relu_loss {
@@ -42,3 +46,6 @@ TEST(toy_backend, refuses_a_model_whose_kernels_it_lacks) {
   EXPECT_EQ(plan.error().line(), "toy has no f32 kernel for relu: use another -DBACKEND or add kernels/toy/relu.hpp");
 }
 }  // namespace backend_test
+namespace isotope_test {
+INSTANTIATE_TYPED_TEST_SUITE_P(toy, backend_suite, backend_test::toy_target);
+}  // namespace isotope_test

@@ -18,5 +18,6 @@ using step = iso::training<loss, here, iso::training_options{.optimizer = iso::o
 
 bool trains() {
   auto device = iso::device<here>::open();
-  return device && device->load<step>().step({}) > 0 && iso::plan_training<here>(loss{}) && iso::backend_list<toy::backend>::find("toy");
+  return device && device->load<step>()->run({}).loss > 0 && iso::plan_training<here>(loss{}) &&
+         iso::backend_list<toy::backend>::find("toy");
 }

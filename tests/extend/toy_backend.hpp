@@ -1,13 +1,21 @@
 #pragma once
 /// A backend outside the library, small enough to read: f32 alone, one float at a time, no threads. What a backend has to bring:
 /// a list of kernels, a device that opens, and a session that walks the plan.
+#include <isotope/backend/initial_tensor.hpp>
+#include <isotope/backend/state_dict.hpp>
 #include <isotope/core/device.hpp>
-#include <isotope/core/philox.hpp>
 #include <isotope/core/scalars.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace toy {
@@ -137,44 +145,52 @@ inline constexpr auto entries =
 
 template <class T> class session {
  public:
-  explicit session(const iso::plan_view& p) : plan_(p), memory_(std::size_t(p.totals.bytes) / sizeof(float)) {
+  /// The plan outlives the session, or comes with it.
+  explicit session(const iso::plan_view& p, std::unique_ptr<iso::dynamic_plan> owned = {})
+      : owned_(std::move(owned)), view_(p), memory_(std::size_t(p.totals.bytes) / sizeof(float)) {
     std::int64_t end = 0;
-    for (std::size_t k = 0; k < base_.size(); end += p.totals.region[k++]) base_[k] = memory_.data() + end / std::int64_t(sizeof(float));
-    for (const auto& s : plan_.slots)
-      for (std::int64_t i = 0; i < s.dims.count(); ++i) {
-        const auto words = iso::philox(1, std::uint64_t(s.at + i), 0, 0);
-        const float u = 2 * iso::unit_interval(words[0]) - 1;  // uniform, of the deviation asked for
-        base_[std::size_t(iso::value_kind::param)][s.at + i] =
-            s.init.how == iso::initializer::kind::ones ? 1.f : float(s.init.scale) * std::sqrt(3.f) * u;
-      }
-    for (const auto& s : plan_.steps) {
+    for (std::size_t k = 0; k < base_.size(); end += view_.totals.region[k++])
+      base_[k] = memory_.data() + end / std::int64_t(sizeof(float));
+    for (const auto& s : view_.steps) {
       call c;
       for (int k = 0; k < s.inputs + s.outputs; ++k)
-        (k < s.inputs ? c.in : c.out).push_back(bind(plan_.operands[std::size_t(s.operands + k)]));
+        (k < s.inputs ? c.in : c.out).push_back(bind(view_.operands[std::size_t(s.operands + k)]));
       c.attr = &s.attr;
-      c.body = plan_.micros.subspan(std::size_t(s.body), s.body_size);
+      c.body = view_.micros.subspan(std::size_t(s.body), s.body_size);
       for (const auto& m : c.body)
-        c.code.push_back(entries<T>[std::size_t(iso::find_kernel(iso::kernel_table<T>, m.op, p.totals.program))].of);
+        c.code.push_back(entries<T>[std::size_t(iso::find_kernel(iso::kernel_table<T>, m.op, view_.totals.program))].of);
       calls_.push_back(c);
     }
   }
-  view port(std::string_view label) const {
-    for (const auto ports : {plan_.inputs, plan_.outputs})
-      for (const auto& p : ports)
-        if (p.label.view() == label) return bind(p.where);
-    return {};
+  std::span<const iso::slot> parameters() const { return view_.slots; }
+  void initialize(std::uint64_t seed) {
+    std::fill(memory_.begin(), memory_.end(), 0.f);
+    for (const auto& s : view_.slots)
+      iso::fill_initial(s.init, seed, iso::stream_of(s.path.view()),
+                        {base_[std::size_t(iso::value_kind::param)] + s.at, std::size_t(s.dims.count())});
   }
-  /// One step; the loss before it.
-  float step(const iso::step_scalars& scalars) {
+  template <class E> iso::result<std::span<E>> input(std::string_view label) {
+    const auto p = iso::typed_port(view_.inputs, label, sizeof(E), "input");
+    if (!p) return p.error();
+    return std::span<E>(bind((*p)->where).at, std::size_t((*p)->where.dims.count()));
+  }
+  iso::step_report run(const iso::step_scalars& scalars) {
     for (std::size_t i = 0; i < calls_.size(); ++i) {
       calls_[i].scalars = &scalars;
-      entries<T>[std::size_t(plan_.steps[i].kernel)].run(calls_[i]);
+      entries<T>[std::size_t(view_.steps[i].kernel)].run(calls_[i]);
     }
-    return port("loss")({});
+    return {double(*bind(iso::find_port(view_.outputs, "loss")->where).at), 0, false};
+  }
+  iso::result<void> read(iso::tensor_kind what, std::size_t k, std::span<float> out) const {
+    const auto at = iso::locate(view_, what, k, std::int64_t(out.size()));
+    if (!at) return at.error();
+    std::copy_n(base_[std::size_t(at->region)] + at->at / std::int64_t(sizeof(float)), out.size(), out.begin());
+    return {};
   }
 
  private:
-  iso::plan_view plan_;
+  std::unique_ptr<iso::dynamic_plan> owned_;
+  iso::plan_view view_;
   std::vector<float> memory_;
   std::array<float*, iso::value_kinds> base_{};
   std::vector<call> calls_;
@@ -182,7 +198,12 @@ template <class T> class session {
 };
 template <iso::Target T> struct device {
   static iso::result<device> open() { return device{}; }
-  template <class Step> session<T> load() const { return session<T>(Step::view()); }
+  template <class Step> iso::result<session<T>> load() const { return session<T>(Step::view()); }
+  iso::result<session<T>> load(iso::dynamic_plan plan) const {
+    auto owned = std::make_unique<iso::dynamic_plan>(std::move(plan));
+    const iso::plan_view view = *owned;
+    return session<T>(view, std::move(owned));
+  }
 };
 
 struct backend {
