@@ -14,8 +14,8 @@
 
 namespace isotope::vulkan {
 
-/// Objects of an application that isotope is to use: created with Vulkan 1.3 and the features of device_facts::features, alive longer than every
-/// object made from them. `queue` must not be used by another thread while a session runs.
+/// Objects of an application that isotope is to use: created with Vulkan 1.3 and the features that device_facts::features asks for or finds, alive
+/// longer than every object made from them. `queue` must not be used by another thread while a session runs.
 struct native_handles {
   PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
   VkInstance instance = nullptr;
@@ -23,6 +23,8 @@ struct native_handles {
   VkDevice device = nullptr;
   VkQueue queue = nullptr;
   std::uint32_t queue_family = 0;
+  bool matrix_units =
+      false;  // the device was made with the extensions for matrices that it has; without them kernels leave matrix units alone
 };
 
 /// A limit on waiting, as Vulkan counts it; what is longer than it can count, infinity included, is no limit.
@@ -78,6 +80,7 @@ class context {
     c->instance_ = *i;
     c->options = o;
     c->owned_ = false;
+    if (!h.matrix_units) c->options.diagnose.no_matrix_units = true;
     const auto& all = (*i)->devices();
     for (std::size_t k = 0; k < all.size(); ++k)
       if (all[k].handle == h.physical_device) c->what_ = all[k], c->index_ = int(k);
@@ -99,7 +102,9 @@ class context {
   VkPipelineLayout layout() const { return layout_; }
   const physical& what() const { return what_; }
   const message_log& messages() const { return instance_->log; }
-  native_handles handles() const { return {f().GetInstanceProcAddr, instance_->handle(), what_.handle, device_, queue_, what_.family}; }
+  native_handles handles() const {
+    return {f().GetInstanceProcAddr, instance_->handle(), what_.handle, device_, queue_, what_.family, !options.diagnose.no_matrix_units};
+  }
   device_info info() const { return describe(what_, index_); }
   bool lost() const { return lost_; }
   /// Matrix units are not used from here on: `why` goes into reports. For whoever opens the device, before kernels are recorded.
