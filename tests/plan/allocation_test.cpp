@@ -15,6 +15,39 @@ TYPED_TEST(steady_state, allocates_nothing_per_step_and_stays_in_its_memory) {
   expect_steady_state<TypeParam>(8);
 }
 
+/// What the process holds, or where the device has memory of its own, what its driver says that the process has of it; -1: it does not say.
+template <isotope::Target T> std::int64_t taken_bytes(const isotope::device<T>& device) {
+  if constexpr (std::is_same_v<typename T::backend, isotope::backend::cpu>) {
+    return 1024 * anonymous_kib();
+  } else {
+    const auto r = memory_in_use(*device.shared());
+    return device.info().kind == isotope::device_kind::cpu || !r ? -1 : *r;
+  }
+}
+
+TYPED_TEST(steady_state, takes_from_the_system_what_its_plan_says) {
+#if !COUNTS_ALLOCATIONS
+  GTEST_SKIP() << "a sanitizer has memory of its own";
+#endif
+  constexpr isotope::model::gpt size{.layers = 2, .heads = 4, .width = 256, .vocab = 4096, .context = 128};
+  auto device = opened_bare<TypeParam>(2);
+  ASSERT_TRUE(device.ok());
+  const std::int64_t before = taken_bytes<TypeParam>(*device);
+  if (before < 0) GTEST_SKIP() << "this driver does not say what it has taken";
+  auto s = device->load(planned<TypeParam>(isotope::model::gpt_loss_of{size, 4, 128}), {});
+  ASSERT_TRUE(s.ok());
+  s->initialize(3);
+  const auto tokens = input_values<std::int32_t>("tokens", 512);
+  const isotope::batch batch{tokens, tokens};
+  for (int i = 0; i < 2; ++i) s->step({&batch, 1}, scalars());
+  const double planned = double(s->planned_bytes()), taken = double(taken_bytes<TypeParam>(*device) - before);
+  EXPECT_GT(planned, 50e6);
+  // Kernels of the processor plan scratch memory for the largest of their blocks and touch what a shape needs.
+  const double least = std::is_same_v<typename TypeParam::backend, isotope::backend::cpu> ? 0.85 : 0.95;
+  EXPECT_LE(taken / planned, 1.05) << taken << " bytes taken, " << planned << " planned";
+  EXPECT_GE(taken / planned, least) << taken << " bytes taken, " << planned << " planned";
+}
+
 TEST(allocation_counter, counts) {
 #if !COUNTS_ALLOCATIONS
   GTEST_SKIP() << "a sanitizer has replaced operator new";

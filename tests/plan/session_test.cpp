@@ -215,6 +215,58 @@ TYPED_TEST(sessions, tensors_of_another_length_and_slots_that_are_not_there_are_
   }
 }
 
+/// Three tensors.
+struct three_tensors {
+  template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
+    const auto tokens = s.input("tokens", {4}, isotope::dtype::i32), targets = s.input("targets", {4}, isotope::dtype::i32);
+    const auto x = embedding(s.param("w", {8, 8}, isotope::init::normal(1)), tokens) * s.param("gain", {1, 8}, isotope::init::normal(1));
+    return cross_entropy(x + s.param("shift", {1, 8}, isotope::init::normal(1)), targets);
+  }
+};
+
+TYPED_TEST(sessions, tensors_read_together_are_those_read_one_by_one) {
+  using F = TestFixture;
+  using isotope::tensor_kind;
+  auto s = F::open(three_tensors{}, {});
+  F::loss(s, one);
+  std::vector<isotope::tensor_read> all;
+  std::vector<std::vector<float>> together, alone;
+  for (const auto what : {tensor_kind::gradient, tensor_kind::parameter, tensor_kind::moment2, tensor_kind::moment1})
+    for (std::size_t k = s.parameters().size(); k-- > 0;) {
+      const auto n = std::size_t(s.parameters()[k].dims.count());
+      together.emplace_back(n);
+      alone.emplace_back(n);
+      all.push_back({what, k, {}});
+      ASSERT_TRUE(s.read(what, k, alone.back()).ok());
+    }
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].out = together[i];
+  ASSERT_TRUE(s.read(all).ok());
+  EXPECT_EQ(together, alone);
+  EXPECT_NE(together.front(), std::vector<float>(together.front().size())) << "gradients are not all zero";
+  EXPECT_TRUE(s.read(std::span<const isotope::tensor_read>()).ok());
+  all[1].slot = 3;
+  EXPECT_EQ(s.read(all).error().code, isotope::errc::not_found);
+  all[1] = {tensor_kind::parameter, 0, std::span(together[0]).first(3)};
+  EXPECT_EQ(s.read(all).error().code, isotope::errc::invalid_argument);
+}
+
+/// 256 parameters of 2^28 numbers each, more than any machine has for their gradients and moments.
+struct hundreds_of_gigabytes {
+  template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
+    auto total = s.input("x", {}, s.machine->program());
+    for (int k = 0; k < 256; ++k) total = total + sum(s.param(std::to_string(k), {1 << 14, 1 << 14}, isotope::init::zeros));
+    return total;
+  }
+};
+
+TYPED_TEST(sessions, a_plan_beyond_the_memory_of_its_device_is_refused_with_both_sizes) {
+  auto device = opened<TypeParam>(1);
+  const auto s = device->load(planned<TypeParam>(hundreds_of_gigabytes{}, {}), {});
+  ASSERT_FALSE(s.ok());
+  EXPECT_EQ(s.error().code, isotope::errc::out_of_memory);
+  EXPECT_NE(s.error().line().find(" bytes were asked for, "), std::string::npos) << s.error().line();
+}
+
 TYPED_TEST(sessions, a_buffer_has_a_length_that_memory_can_have) {
   auto device = opened<TypeParam>(1);
   for (const std::int64_t length : {std::int64_t(-1), std::int64_t(1) << 62, std::numeric_limits<std::int64_t>::max()}) {

@@ -102,7 +102,7 @@ TEST(vulkan_device, an_application_may_bring_its_own_device_and_take_it_back) {
     ASSERT_TRUE(b.ok()) << b.error().line();
     EXPECT_EQ(b->span()[99], 0.0f);
   }
-  EXPECT_EQ((*own)->messages().errors(), 0);
+  for (const auto& text : (*own)->messages().texts()) EXPECT_TRUE(vulkan_test::allowed(text)) << text;
   auto again = memory::allocate(*own, 1000, memory_use::upload, "still usable");
   EXPECT_TRUE(again.ok());
 }

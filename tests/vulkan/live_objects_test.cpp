@@ -166,7 +166,7 @@ TEST(vulkan_live_objects, end_with_the_session_that_made_them) {
   EXPECT_EQ(w.counts(), (std::map<VkObjectType, int>{{VK_OBJECT_TYPE_BUFFER, 1}})) << "a leak is seen";
   c->f().DestroyBuffer(c->handle(), kept, nullptr);
   EXPECT_EQ(w.unnamed.size(), 1u) << "and so is a missing name";
-  EXPECT_EQ(c->messages().errors(), 0);
+  for (const auto& text : c->messages().texts()) EXPECT_TRUE(vulkan_test::allowed(text)) << text;
 }
 
 TEST(vulkan_live_objects, end_when_a_session_cannot_be_made) {

@@ -89,6 +89,24 @@ TEST(vulkan_session, a_steady_step_allocates_nothing_and_is_one_submission_with_
   EXPECT_EQ(after.bytes_in - before.bytes_in, 8 * std::int64_t(sizeof(device_scalars) + 2 * 16 * 4));
   EXPECT_EQ(after.bytes_out - before.bytes_out, 8 * 2 * 4);
 }
+TEST(vulkan_session, all_tensors_come_in_one_submission_and_reading_makes_nothing_new) {
+  auto d = isotope_test::there(device<f32>::open());
+  auto s = loaded(*d);
+  const std::vector<float> one_by_one = all_parameters(s);
+  std::vector<float> together(one_by_one.size());
+  std::vector<tensor_read> all;
+  for (std::size_t k = 0, from = 0; k < s.parameters().size(); from += all[k++].out.size())
+    all.push_back({tensor_kind::parameter, k, std::span(together).subspan(from, std::size_t(s.parameters()[k].dims.count()))});
+  ASSERT_GT(all.size(), 1U);
+  const auto& c = s.device_counters();
+  const auto submits = c.submits.load(), allocations_before = c.allocations.load(), objects = c.objects.load();
+  ASSERT_TRUE(s.read(all).ok());
+  EXPECT_EQ(c.submits.load() - submits, 1);
+  EXPECT_EQ(c.allocations.load(), allocations_before);
+  EXPECT_EQ(c.objects.load(), objects);
+  EXPECT_TRUE(same_bits(together, one_by_one));
+}
+
 TEST(vulkan_session, unchanged_inputs_are_not_written_again_unless_forced) {
   const data d(1);
   const batch b = d;
@@ -292,21 +310,6 @@ TEST(vulkan_session, a_device_that_is_still_at_work_when_it_is_given_up_keeps_wh
   }
   auto other = loaded(shared());
   EXPECT_FALSE(other.step({&b, 1}, at(1)).skipped);
-}
-TEST(vulkan_session, an_adopted_device_trains_to_the_same_bits_and_stays_the_applications) {
-  auto own = isotope_test::there(context::open(vulkan_test::test_options()));
-  const data d(4);
-  const batch b = d;
-  auto theirs = loaded(shared());
-  theirs.step({&b, 1}, at(1));
-  {
-    auto adopted = device<f32>::adopt((*own)->handles());
-    ASSERT_TRUE(adopted.ok()) << adopted.error().line();
-    auto s = loaded(*adopted);
-    s.step({&b, 1}, at(1));
-    EXPECT_TRUE(same_bits(all_parameters(s), all_parameters(theirs)));
-  }
-  EXPECT_EQ((*own)->messages().errors(), 0);
 }
 result<device<f32>> in_small_allocations() {
   auto o = vulkan_test::test_options();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -148,13 +149,20 @@ inline std::vector<std::uint16_t> stored_halves(dtype type, std::span<const floa
   for (std::size_t i = 0; i < x.size(); ++i) r[i] = type == dtype::f16 ? float16(x[i]).bits : bfloat16(x[i]).bits;
   return r;
 }
+/// One tensor among many that are read together, and where its numbers go.
+struct tensor_read {
+  tensor_kind what = tensor_kind::parameter;
+  std::size_t slot = 0;
+  std::span<float> out;
+};
 /// Where the f32 (f64) numbers of a tensor lie: a region, and a byte offset into it.
 struct stored_tensor {
   value_kind region{};
   std::int64_t at = 0;
 };
-/// @error not_found where the program keeps no such tensor
-inline result<stored_tensor> locate(const plan_view& p, tensor_kind what, std::size_t k) {
+/// @error not_found where there is no such slot or the program keeps no such tensor, invalid_argument for another length
+inline result<stored_tensor> locate(const plan_view& p, tensor_kind what, std::size_t k, std::int64_t length) {
+  if (auto r = has_slot(p, k, length); !r) return r.error();
   const slot& s = p.slots[k];
   const dtype accum = accum_of(p.totals.program);
   const auto at = s.at * size_of(accum);

@@ -1,6 +1,7 @@
 #pragma once
 /// The one allocation of a session: zeroed pages, taken from the system when first touched.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +25,13 @@ class arena {
     if (data_ != nullptr) munmap(data_, std::size_t(bytes_));
   }
 
-  /// @error out_of_memory, with the bytes asked for
+  /// Refuses more than the machine has: a system that promises pages which it does not have ends the process when they are touched.
+  /// @error out_of_memory, with the bytes asked for and the bytes of the machine
   static result<arena> allocate(std::int64_t bytes) {
+    const std::int64_t machine = std::int64_t(sysconf(_SC_PHYS_PAGES)) * std::int64_t(sysconf(_SC_PAGESIZE));
+    if (machine > 0 && bytes > machine)
+      return fail(errc::out_of_memory, std::to_string(bytes) + " bytes were asked for, the machine has " + std::to_string(machine), "cpu",
+                  "use a smaller batch or model, or recompute blocks");
     arena a;
     a.bytes_ = bytes < 4096 ? 4096 : bytes;
     void* p = mmap(nullptr, std::size_t(a.bytes_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

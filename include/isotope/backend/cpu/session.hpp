@@ -191,6 +191,12 @@ template <Target T> class session {
       out[i] = at->wide ? float(static_cast<const double*>(at->data)[i]) : static_cast<const float*>(at->data)[i];
     return {};
   }
+  /// As `read`, of many tensors. Where one is refused, those before it have been read.
+  result<void> read(std::span<const tensor_read> all) const {
+    for (const tensor_read& t : all)
+      if (auto r = read(t.what, t.slot, t.out); !r) return r;
+    return {};
+  }
   result<void> write(tensor_kind what, std::size_t k, std::span<const float> in) {
     if (what == tensor_kind::parameter) {  // every program takes them, also one that keeps no f32 master to read back
       if (auto r = has_slot(plan_, k, std::int64_t(in.size())); !r) return r;
@@ -293,8 +299,7 @@ template <Target T> class session {
   }
 
   result<place_of> find(tensor_kind what, std::size_t k, std::int64_t length) const {
-    if (auto r = has_slot(plan_, k, length); !r) return r.error();
-    auto at = locate(plan_, what, k);
+    auto at = locate(plan_, what, k, length);
     if (!at) return at.error();
     return place_of{region(at->region) + at->at, accum == dtype::f64};
   }

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
+#include <vector>
 
+#include "../state_dict.hpp"
 #include "record.hpp"
+#include "transfer.hpp"
 
 namespace isotope::vulkan {
 
@@ -26,6 +30,16 @@ struct arena_layout {
     return r;
   }
   std::int64_t operator[](value_kind k) const { return at[std::size_t(k)]; }
+  /// What is copied to read tensors. @error not_found, invalid_argument for another length
+  result<std::vector<transfer::piece>> pieces(const plan_view& plan, std::span<const tensor_read> all) const {
+    std::vector<transfer::piece> r;
+    for (const tensor_read& t : all) {
+      const auto where = locate(plan, t.what, t.slot, std::int64_t(t.out.size()));
+      if (!where) return where.error();
+      r.push_back({(*this)[where->region] + where->at, std::as_writable_bytes(t.out)});
+    }
+    return r;
+  }
 
   /// Addresses for kernels; `upload` is where the scalars lie, `inputs` the inputs.
   region_addresses addresses(std::uint64_t arena, std::uint64_t upload, std::int64_t inputs, bool evaluation) const {

@@ -57,12 +57,15 @@ inline void barrier(const context& c, VkCommandBuffer b, VkPipelineStageFlags2 f
   c.f().CmdPipelineBarrier2(b, &all);
 }
 
+/// The stages in which a session works: its kernels, and the copies beside its steps.
+inline constexpr VkPipelineStageFlags2 working_stages = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
+
 /// Timestamps around each dispatch, where asked for: pool has two queries a dispatch.
 struct timing {
   VkQueryPool pool = VK_NULL_HANDLE;
 };
 
-/// Records dispatches with the barriers before them. Everything submitted earlier on the queue happens before, host reads happen after.
+/// Records dispatches with the barriers before them. Kernels and copies submitted earlier on the queue happen before, host reads happen after.
 inline result<void> record_commands(context& c, const pipelines& made, VkCommandBuffer b, std::span<const dispatch> all,
                                     std::span<const std::uint8_t> before, timing times = {}) {
   const auto& f = c.f();
@@ -71,7 +74,7 @@ inline result<void> record_commands(context& c, const pipelines& made, VkCommand
   const VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, 0, nullptr};
   if (const auto s = f.BeginCommandBuffer(b, &begin); s != VK_SUCCESS) return failed(s, "recording commands");
   if (times.pool != VK_NULL_HANDLE) f.CmdResetQueryPool(b, times.pool, 0, std::uint32_t(2 * all.size()));
-  barrier(c, b, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, VK_ACCESS_2_MEMORY_WRITE_BIT, compute, reads | writes);
+  barrier(c, b, working_stages, VK_ACCESS_2_MEMORY_WRITE_BIT, compute, reads | writes);
   VkPipeline bound = VK_NULL_HANDLE;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const dispatch& d = all[i];

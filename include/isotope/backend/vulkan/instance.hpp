@@ -113,6 +113,7 @@ inline void features(const functions& f, physical& p) {
   need(v13.maintenance4, "maintenance4");
   p.what.float16 = v12.shaderFloat16 != 0;
   p.sparse = base.features.sparseBinding != 0;
+  p.memory_budget = has("VK_EXT_memory_budget");
   p.has_bfloat16 = bfloat.bfloat16 != 0 && bfloat.cooperative_matrix != 0;
   p.has_matrix = matrix.cooperative_matrix != 0;
   p.has_matrix2 = p.has_matrix && matrix2.workgroup_scope != 0 && matrix2.flexible_dimensions != 0 && matrix2.tensor_addressing != 0 &&
@@ -216,11 +217,13 @@ class instance {
         nullptr,
         0,
         VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT,
-        VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT,
+        VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT |
+            VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT,
         &instance::heard,
         &r->log};
-    const VkValidationFeatureEnableEXT enabled[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
-    VkValidationFeaturesEXT validation{VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT, &listen, 1, enabled, 0, nullptr};
+    const VkValidationFeatureEnableEXT enabled[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT,
+                                                    VK_VALIDATION_FEATURE_ENABLE_BEST_PRACTICES_EXT};
+    VkValidationFeaturesEXT validation{VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT, &listen, 2, enabled, 0, nullptr};
     VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
                               d.validate ? static_cast<const void*>(&validation) : nullptr,
                               r->has_extension("VK_KHR_portability_enumeration") ? VkInstanceCreateFlags(1) : 0,
@@ -301,7 +304,10 @@ class instance {
   }
   static VKAPI_ATTR VkBool32 VKAPI_CALL heard(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT,
                                               const VkDebugUtilsMessengerCallbackDataEXT* data, void* log) {
-    static_cast<message_log*>(log)->add(data->pMessage, severity < VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT);
+    std::string text = data->pMessage;
+    if (data->pMessageIdName != nullptr && text.find(data->pMessageIdName) == text.npos)  // newer layers leave it out
+      text = std::string(data->pMessageIdName) + ": " + text;
+    static_cast<message_log*>(log)->add(text, severity < VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT);
     return VK_FALSE;
   }
 };

@@ -41,6 +41,25 @@ inline int type_for(const VkPhysicalDeviceMemoryProperties& device, memory_use u
   return best;
 }
 
+/// Bytes of the heap that memory of one type comes from.
+inline std::int64_t heap_bytes(const physical& p, int type) {
+  return std::int64_t(p.memory.memoryHeaps[p.memory.memoryTypes[type].heapIndex].size);
+}
+/// Bytes that this process has of all heaps of a device, as its driver counts them. @error missing_feature where it does not (VK_EXT_memory_budget)
+inline result<std::int64_t> memory_in_use(const context& c) {
+  const physical& p = c.what();
+  if (!p.memory_budget)
+    return fail(errc::missing_feature, p.name + " does not say what a process has of its memory", "vulkan",
+                "a driver with VK_EXT_memory_budget");
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
+  budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
+  VkPhysicalDeviceMemoryProperties2 all{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, &budget, {}};
+  c.f().GetPhysicalDeviceMemoryProperties2(p.handle, &all);
+  std::int64_t sum = 0;
+  for (std::uint32_t k = 0; k < all.memoryProperties.memoryHeapCount; ++k) sum += std::int64_t(budget.heapUsage[k]);
+  return sum;
+}
+
 class memory {
  public:
   memory() = default;
@@ -118,6 +137,8 @@ class memory {
     f.GetBufferMemoryRequirements(d, buffer_, &need);
     const int type = type_for(context_->what().memory, use, need.memoryTypeBits);
     if (type < 0) return fail(errc::out_of_memory, "no memory type for " + what, "vulkan", "another device");
+    if (const auto heap = heap_bytes(context_->what(), type); std::int64_t(need.size) > heap)
+      return too_large(bytes_, context_->what(), std::to_string(heap) + " in that memory");
     const VkDeviceSize piece = sparse ? VkDeviceSize(limit) / need.alignment * need.alignment : need.size;
     if (piece == 0)
       return fail(errc::invalid_argument,

@@ -25,7 +25,7 @@ struct physical {
   std::uint32_t timestamp_bits = 0;
   std::int64_t allocation_limit = 0;  // bytes of one allocation
   std::int64_t buffer_limit = 0;      // bytes of one buffer
-  bool sparse = false, subgroup_control = false;
+  bool sparse = false, subgroup_control = false, memory_budget = false;
   bool has_matrix = false, has_matrix2 = false, has_bfloat16 = false;
   std::uint8_t cache_uuid[VK_UUID_SIZE] = {};
   std::string missing;  // required features that it lacks, by name; empty: usable

@@ -14,7 +14,6 @@
 #include "../../core/batch.hpp"
 #include "../../plan/dynamic.hpp"
 #include "../initial_tensor.hpp"
-#include "../state_dict.hpp"
 #include "arena_layout.hpp"
 #include "buffer.hpp"
 #include "host_inputs.hpp"
@@ -39,9 +38,6 @@ template <Target T> class session {
     if (!parts) return parts.error();
     s.parts_ = *std::move(parts);
     s.plan_ = plan;
-    auto moving = transfer::create(s.parts_->commands);
-    if (!moving) return moving.error();
-    s.transfer_ = std::move(*moving);
     if (auto r = s.allocate(evaluation); !r) return r.error();
     if (auto r = s.transfer_.clear(s.arena_, 0, s.arena_.bytes() / 4 * 4); !r) return r.error();
     if (auto r = s.bind(evaluation); !r) return r.error();
@@ -138,10 +134,8 @@ template <Target T> class session {
     if (auto r = parts_->made->make(all); !r) return r.error();
     put_host_data(lanes_[0], x);
     auto r = time_launches(parts_->commands, *parts_->made, all, plan_barriers(all));
-    if (!r) {
-      if (r.error().code != errc::missing_feature) keep(r.error());
-      return r.error();
-    }
+    if (!r && r.error().code != errc::missing_feature) keep(r.error());
+    if (!r) return r.error();
     ++counters_.steps;
     last_lane_ = 0;
     return timed_step{*std::move(r), read_report({1, 0, active, last_step_, false})};
@@ -216,17 +210,18 @@ template <Target T> class session {
   }
 
   /// Copies the logical f32 values of one tensor. @error not_found (no such slot, or nothing of that kind), invalid_argument (length), device_lost
-  result<void> read(tensor_kind what, std::size_t k, std::span<float> out) const {
-    if (auto r = has_slot(plan_, k, std::int64_t(out.size())); !r) return r;
-    auto at = locate(plan_, what, k);
-    if (!at) return at.error();
-    return transfer_.download(arena_, layout_[at->region] + at->at, std::as_writable_bytes(out));
+  result<void> read(tensor_kind what, std::size_t k, std::span<float> out) const { return read(std::array{tensor_read{what, k, out}}); }
+  /// As `read`, of many tensors, which come in as few copies as fit the staging memory.
+  result<void> read(std::span<const tensor_read> all) const {
+    const auto pieces = layout_.pieces(plan_, all);
+    if (!pieces) return pieces.error();
+    return transfer_.download(arena_, *pieces);
   }
   result<void> write(tensor_kind what, std::size_t k, std::span<const float> in) {
     drain();
     if (auto r = has_slot(plan_, k, std::int64_t(in.size())); !r) return r;
     if (what == tensor_kind::parameter) return put_parameter(plan_.slots[k], in);
-    auto at = locate(plan_, what, k);
+    const auto at = locate(plan_, what, k, std::int64_t(in.size()));
     if (!at) return at.error();
     return transfer_.upload(arena_, layout_[at->region] + at->at, std::as_bytes(in));
   }
@@ -314,6 +309,9 @@ template <Target T> class session {
     eval_output_ = region(plan_, value_kind::output);
     inputs_ = host_inputs({plan_.inputs, head, region(plan_, value_kind::input)},
                           {evaluation.inputs, eval_input_, region(evaluation, value_kind::input)});
+    auto moving = transfer::create(parts_->commands);
+    if (!moving) return moving.error();
+    transfer_ = std::move(*moving);
     planned_ = layout_.bytes + transfer_.bytes() + word_memory::chunk;
     for (auto& l : lanes_) {
       auto made = lane::allocate(parts_->device, eval_input_ + region(evaluation, value_kind::input),

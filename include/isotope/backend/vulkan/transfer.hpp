@@ -1,11 +1,13 @@
 #pragma once
 /// Bytes between host and device memory outside of steps: parameters, checkpoints. Two staging halves in turn, so that the host fills or empties one
 /// while the device works on the other.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "commands.hpp"
 
@@ -43,30 +45,57 @@ class transfer {
     }
     return finish();
   }
-  result<void> download(const memory& from, std::int64_t at, std::span<std::byte> to) {
-    struct part {
-      std::int64_t at = 0, bytes = 0;
+  /// Bytes of a memory, and where on the host they go.
+  struct piece {
+    std::int64_t at = 0;
+    std::span<std::byte> to;
+  };
+  /// Pieces share the staging halves: many small ones are one copy, which is waited for once.
+  result<void> download(const memory& from, std::span<const piece> all) {
+    struct flight {
+      std::vector<VkBufferCopy> regions;
+      std::vector<std::span<std::byte>> to;  // of each region
     };
-    std::array<part, 2> flying{};
+    std::array<flight, 2> flying;
     std::size_t turn = 0;
+    std::int64_t used = 0;  // bytes of the half in turn
     const auto collect = [&](std::size_t k) -> result<void> {
-      if (flying[k].bytes == 0) return {};
+      auto& f = flying[k];
+      if (f.to.empty()) return {};
       if (auto r = ready(stages_[k]); !r) return r;
-      std::memcpy(to.data() + flying[k].at, stages_[k].store.mapped(), std::size_t(flying[k].bytes));
-      flying[k] = {};
+      for (std::size_t i = 0; i < f.to.size(); ++i)
+        std::memcpy(f.to[i].data(), stages_[k].store.mapped() + f.regions[i].dstOffset, f.to[i].size());
+      f = {};
       return {};
     };
-    for (std::int64_t done = 0; done < std::int64_t(to.size()); turn ^= 1) {
-      if (auto r = collect(turn); !r) return r;
+    const auto send = [&]() -> result<void> {
+      const auto& f = flying[turn];
+      if (f.to.empty()) return {};
       auto& s = stages_[turn];
       if (auto r = ready(s); !r) return r;
-      const std::int64_t n = std::min(half, std::int64_t(to.size()) - done);
-      if (auto r = copy(s, from.buffer(), at + done, s.store.buffer(), 0, n); !r) return r;
-      flying[turn] = {done, n};
-      done += n;
-    }
-    if (auto r = collect(turn); !r) return r;
+      const auto copies = [&](VkCommandBuffer b) {
+        context_->f().CmdCopyBuffer(b, from.buffer(), s.store.buffer(), std::uint32_t(f.regions.size()), f.regions.data());
+      };
+      if (auto r = run(s, copies, false); !r) return r;
+      turn ^= 1;
+      used = 0;
+      return collect(turn);
+    };
+    for (const piece& p : all)
+      for (std::int64_t done = 0, n = 0; done < std::int64_t(p.to.size()); done += n) {
+        n = std::min(half - used, std::int64_t(p.to.size()) - done);
+        flying[turn].regions.push_back({VkDeviceSize(p.at + done), VkDeviceSize(used), VkDeviceSize(n)});
+        flying[turn].to.push_back(p.to.subspan(std::size_t(done), std::size_t(n)));
+        used += n;
+        if (used == half)
+          if (auto r = send(); !r) return r;
+      }
+    if (auto r = send(); !r) return r;
     return collect(turn ^ 1);
+  }
+  result<void> download(const memory& from, std::int64_t at, std::span<std::byte> to) {
+    const piece one{at, to};
+    return download(from, {&one, 1});
   }
   /// Sets bytes, a multiple of four, to zero.
   result<void> clear(const memory& what, std::int64_t at, std::int64_t bytes) {
@@ -109,14 +138,13 @@ class transfer {
   }
   template <class Commands> result<void> run(stage& s, Commands commands, bool wait) {
     const auto& f = context_->f();
-    constexpr auto all = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
     constexpr auto any = VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT;
     const VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT,
                                          nullptr};
     if (const auto r = f.BeginCommandBuffer(s.commands, &begin); r != VK_SUCCESS) return failed(r, "recording a copy");
-    barrier(*context_, s.commands, all, any, all, any);
+    barrier(*context_, s.commands, working_stages, any, working_stages, any);
     commands(s.commands);
-    barrier(*context_, s.commands, all, any, all | VK_PIPELINE_STAGE_2_HOST_BIT, any | VK_ACCESS_2_HOST_READ_BIT);
+    barrier(*context_, s.commands, working_stages, any, working_stages | VK_PIPELINE_STAGE_2_HOST_BIT, any | VK_ACCESS_2_HOST_READ_BIT);
     if (const auto r = f.EndCommandBuffer(s.commands); r != VK_SUCCESS) return failed(r, "recording a copy");
     auto value = context_->submit(s.commands);
     if (!value) return value.error();
