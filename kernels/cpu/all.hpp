@@ -56,6 +56,7 @@ template <VectorProgram P> using vector_kernels = boost::mp11::mp_list<
     kernel<op::sub, P, kernels::portable>,
     kernel<op::mul, P, kernels::portable>,
     kernel<op::div, P, kernels::portable>,
+    kernel<op::div_grad, P, kernels::portable>,
     kernel<op::scale, P, kernels::portable>,
     kernel<op::shift, P, kernels::portable>,
     kernel<op::less, P, kernels::portable>,

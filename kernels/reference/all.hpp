@@ -58,6 +58,7 @@ template <class P> using reference_kernels = boost::mp11::mp_list<
     kernel<op::sub, P, kernels::reference>,
     kernel<op::mul, P, kernels::reference>,
     kernel<op::div, P, kernels::reference>,
+    kernel<op::div_grad, P, kernels::reference>,
     kernel<op::scale, P, kernels::reference>,
     kernel<op::shift, P, kernels::reference>,
     kernel<op::less, P, kernels::reference>,

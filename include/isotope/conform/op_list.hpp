@@ -24,6 +24,7 @@ template <class Kernel, class Op> struct gradient_kernel {
 using gradient_kernels = boost::mp11::mp_list<
     gradient_kernel<op::attention_grad, op::attention>,
     gradient_kernel<op::cross_entropy_grad, op::cross_entropy>,
+    gradient_kernel<op::div_grad, op::div>,
     gradient_kernel<op::embedding_grad, op::embedding>,
     gradient_kernel<op::gelu_erf_grad, op::gelu_erf>,
     gradient_kernel<op::gelu_tanh_grad, op::gelu_tanh>,
