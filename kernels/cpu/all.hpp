@@ -22,6 +22,7 @@
 #include <isotope/kernels/cpu/matmul.hpp>
 #include <isotope/kernels/cpu/mul.hpp>
 #include <isotope/kernels/cpu/muon.hpp>
+#include <isotope/kernels/cpu/prod.hpp>
 #include <isotope/kernels/cpu/relu.hpp>
 #include <isotope/kernels/cpu/rms_norm.hpp>
 #include <isotope/kernels/cpu/rope.hpp>
@@ -56,6 +57,7 @@ template <VectorProgram P> using vector_kernels = boost::mp11::mp_list<
     kernel<op::sub, P, kernels::portable>,
     kernel<op::mul, P, kernels::portable>,
     kernel<op::div, P, kernels::portable>,
+    kernel<op::div_grad, P, kernels::portable>,
     kernel<op::scale, P, kernels::portable>,
     kernel<op::shift, P, kernels::portable>,
     kernel<op::less, P, kernels::portable>,
@@ -95,6 +97,8 @@ template <VectorProgram P> using vector_kernels = boost::mp11::mp_list<
     kernel<op::cross_entropy, P, kernels::portable>,
     kernel<op::cross_entropy_grad, P, kernels::portable>,
     kernel<op::cumsum, P, kernels::portable>,
+    kernel<op::prod, P, kernels::portable>,
+    kernel<op::prod_grad, P, kernels::portable>,
     kernel<op::top_k, P, kernels::portable>,
     kernel<op::sum, P, kernels::portable>,
     kernel<op::mean, P, kernels::portable>,

@@ -23,6 +23,7 @@
 #include "matmul.hpp"
 #include "mul.hpp"
 #include "muon.hpp"
+#include "prod.hpp"
 #include "relu.hpp"
 #include "rms_norm.hpp"
 #include "rope.hpp"
@@ -58,6 +59,7 @@ template <class P> using reference_kernels = boost::mp11::mp_list<
     kernel<op::sub, P, kernels::reference>,
     kernel<op::mul, P, kernels::reference>,
     kernel<op::div, P, kernels::reference>,
+    kernel<op::div_grad, P, kernels::reference>,
     kernel<op::scale, P, kernels::reference>,
     kernel<op::shift, P, kernels::reference>,
     kernel<op::less, P, kernels::reference>,
@@ -96,6 +98,8 @@ template <class P> using reference_kernels = boost::mp11::mp_list<
     kernel<op::cross_entropy, P, kernels::reference>,
     kernel<op::cross_entropy_grad, P, kernels::reference>,
     kernel<op::cumsum, P, kernels::reference>,
+    kernel<op::prod, P, kernels::reference>,
+    kernel<op::prod_grad, P, kernels::reference>,
     kernel<op::top_k, P, kernels::reference>,
     kernel<op::dropout, P, kernels::reference>,
     kernel<op::categorical, P, kernels::reference>,

@@ -20,6 +20,7 @@
 #include <isotope/kernels/vulkan/layer_norm.hpp>
 #include <isotope/kernels/vulkan/matmul_khr.hpp>
 #include <isotope/kernels/vulkan/muon.hpp>
+#include <isotope/kernels/vulkan/prod.hpp>
 #include <isotope/kernels/vulkan/rms_norm.hpp>
 #include <isotope/kernels/vulkan/rope.hpp>
 #include <isotope/kernels/vulkan/softmax.hpp>
@@ -56,6 +57,8 @@ template <class P> using portable_kernels = boost::mp11::mp_append<instruction_k
     kernel<op::cross_entropy, P, kernels::portable>,
     kernel<op::cross_entropy_grad, P, kernels::portable>,
     kernel<op::cumsum, P, kernels::portable>,
+    kernel<op::prod, P, kernels::portable>,
+    kernel<op::prod_grad, P, kernels::portable>,
     kernel<op::top_k, P, kernels::portable>,
     kernel<op::sum, P, kernels::portable>,
     kernel<op::mean, P, kernels::portable>,

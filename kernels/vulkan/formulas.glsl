@@ -317,6 +317,7 @@ FORMULA number result_of(code instruction, number a, number b, number c, number 
     case 23u: return b * gelu_tanh_derivative(a);
     case 24u: return gelu_erf(a);
     case 25u: return b * gelu_erf_derivative(a);
+    case 26u: return -divide(c, b) * divide(a, b);  // div_grad
     case 54u: return gelu_tanh_short(a);
     case 55u: return b * gelu_tanh_derivative_short(a);
     default: return a;

@@ -25,10 +25,10 @@
 
 namespace isotope::vulkan {
 
-using instruction_ops =
-    boost::mp11::mp_list<op::add, op::sub, op::mul, op::div, op::scale, op::shift, op::less, op::equal, op::select, op::exp, op::log,
-                         op::sqrt, op::sqrt_grad, op::square, op::tanh, op::tanh_grad, op::sigmoid, op::sigmoid_grad, op::relu,
-                         op::relu_grad, op::silu, op::silu_grad, op::gelu_tanh, op::gelu_tanh_grad, op::gelu_erf, op::gelu_erf_grad>;
+using instruction_ops = boost::mp11::mp_list<op::add, op::sub, op::mul, op::div, op::scale, op::shift, op::less, op::equal, op::select,
+                                             op::exp, op::log, op::sqrt, op::sqrt_grad, op::square, op::tanh, op::tanh_grad, op::sigmoid,
+                                             op::sigmoid_grad, op::relu, op::relu_grad, op::silu, op::silu_grad, op::gelu_tanh,
+                                             op::gelu_tanh_grad, op::gelu_erf, op::gelu_erf_grad, op::div_grad>;
 
 inline constexpr auto instructions = []<class... Op>(boost::mp11::mp_list<Op...>) {
   return std::array<const op_info*, sizeof...(Op)>{&info<Op>...};

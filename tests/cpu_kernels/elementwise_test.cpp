@@ -78,6 +78,9 @@ template <class P> void every_instruction() {
   instruction_matches<op::sqrt_grad, P>(two, tolerance, t);
   instruction_matches<op::gelu_tanh_grad, P>(two, 4 * tolerance, t);
   instruction_matches<op::gelu_erf_grad, P>(two, tolerance, t);
+  std::vector<array> three;
+  for (std::uint64_t k = 0; k < 3; ++k) three.push_back(array::random({10007}, t, 5 + k, -3, 3));
+  instruction_matches<op::div_grad, P>(three, tolerance, t);
   choice.push_back(array::random({10007}, dtype::boolean, 4, 0, 2));
   for (std::int64_t i = 0; i < 10007; ++i) choice[0].set(i, i % 3 == 0);
   choice.push_back(std::move(two[0]));

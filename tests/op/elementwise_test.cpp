@@ -131,6 +131,18 @@ TEST_P(elementwise, select_takes_all_three_operands_broadcast_in_the_middle) {
       for (int k = 0; k < 2; ++k) expected.push_back(c[i * 2 + k] != 0 ? a[i * 5 + j] : b[j * 2 + k]);
   EXPECT_TRUE(same(y.at(0), expected));
 }
+TEST_P(elementwise, gradient_of_a_divisor_is_rounded_once_and_zero_where_a_factor_is) {
+  const dtype t = type;
+  const host a = random({7, 1, 30}, t, 1), b = random({5, 1}, t, 2, 0.5, 3), dy = random({7, 5, 30}, t, 3);
+  std::vector<double> expected;
+  for (int i = 0; i < 7; ++i)
+    for (int j = 0; j < 5; ++j)
+      for (int k = 0; k < 30; ++k) expected.push_back(-dy[(i * 5 + j) * 30 + k] * a[i * 30 + k] / (b[j] * b[j]));
+  EXPECT_TRUE(near(run<op::div_grad>({a, b, dy}).at(0), expected, error(expected)));
+  // b b and a / b / b are outside the range of f32, the result is not
+  const host big({4}, t, {0, 0x1p100, 0x1p-100, 1}), divisor({4}, t, {0x1p-100, 0x1p100, 0x1p-100, 2}), one({4}, t, {1, 0x1p100, 0, 0});
+  EXPECT_TRUE(same(run<op::div_grad>({big, divisor, one}).at(0), {-0.0, -1, -0.0, -0.0}));
+}
 TEST_P(elementwise, operands_of_any_memory_order_and_size_are_read_in_place) {
   const dtype t = type;
   for (std::int64_t n : {0, 1, 7, 64, 65, 257}) {

@@ -48,6 +48,9 @@ const differentiable functions[] = {
     {"mean_of_a_transpose", [](source& in) { return square(mean(transpose(in("a", {3, 4})), {0})); }},
     {"max", [](source& in) { return max(in("a", {3, 5, 2}), {1}); }},
     {"min", [](source& in) { return min(in("a", {3, 5, 2}), {0, 2}, true); }},
+    {"prod", [](source& in) { return prod(in("a", {5})); }},
+    {"prod_of_outer_axes_of_a_transpose", [](source& in) { return square(prod(transpose(in("a", {2, 3, 2})), {0, -1}, true)); }, 0.5, 2},
+    {"prod_of_the_middle", [](source& in) { return square(prod(in("a", {2, 3, 4}), {1})); }, 0.5, 2},
     {"cumsum", [](source& in) { return square(cumsum(in("a", {2, 3, 4}), 1)); }},
     {"cumsum_reversed", [](source& in) { return square(cumsum(in("a", {5}), 0, true)); }},
     // views, views of views, one tensor seen in several ways
@@ -231,6 +234,26 @@ template <class P, class F> derivative of(const std::vector<double>& x, const sh
 TEST(gradient_of_ties, is_shared_by_the_elements_that_attain_the_extremum) {
   EXPECT_EQ(of<precision::f64>({3, 1, 3, 3}, {4}, [](auto x) { return max(x); }).dx, (std::vector<double>{1. / 3, 0, 1. / 3, 1. / 3}));
   EXPECT_EQ(of<precision::f64>({3, 1, 1, 3}, {4}, [](auto x) { return min(x); }).dx, (std::vector<double>{0, .5, .5, 0}));
+}
+TEST(gradient_of_products, is_the_product_of_the_others_where_some_are_zero) {
+  const auto rows = [](auto x) { return sum(prod(x, {1})); };
+  EXPECT_EQ(of<precision::f64>({2, 0, 3, 4, 5, 2, 0, 0, 7}, {3, 3}, rows).dx, (std::vector<double>{0, 6, 0, 10, 8, 20, 0, 0, 0}));
+}
+TEST(gradient_of_quotients, is_rounded_to_bf16_once) {
+  const std::size_t n = 1000;
+  const auto weighted = [](auto x) {
+    const auto [a, b, w] = split<3>(x);
+    return sum(a / b * w);
+  };
+  std::vector<double> x;  // numbers of bf16 in [1, 2)
+  for (std::uint64_t i = 0; i < 3 * n; ++i) x.push_back(1 + double(philox(7, i, 0, 0)[0] % 128) / 128);
+  const auto dx = of<precision::bf16>(x, {3 * std::int64_t(n)}, weighted).dx;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double a = x[i], b = x[n + i], w = x[2 * n + i];
+    // half a unit of the last of 8 bits, and the arithmetic
+    EXPECT_LE(std::fabs(dx[i] - w / b), (0x1p-8 + 0x1p-20) * w / b);
+    EXPECT_LE(std::fabs(dx[n + i] + w * a / (b * b)), (0x1p-8 + 0x1p-20) * w * a / (b * b));
+  }
 }
 TEST(gradient_of_kinks, is_zero_at_zero) {
   EXPECT_EQ(of<precision::f64>({0.0, -0.0, 1}, {3}, [](auto x) { return sum(relu(x)); }).dx, (std::vector<double>{0, 0, 1}));

@@ -189,6 +189,7 @@ def cases(seed=1):
     yield "matmul", {"alpha": 2, "beta": -1}, [x(3, 4), x(4, 2), x(3, 2)], lambda a, b, c: each(lambda v, w: 2 * v - w, matmul(a, b), c), [0, 1, 2]
     yield "sum", {}, [x(3, 4)], lambda a: reduced(sum, a, []), [0]
     yield "sum", {"axes": [0, -1]}, [x(3, 4, 2)], lambda a: reduced(sum, a, [0, -1]), [0]
+    yield "prod", {"axes": [0, -1]}, [x(3, 4, 2)], lambda a: reduced(math.prod, a, [0, -1]), [0]
     yield "cumsum", {}, [x(3, 9)], lambda a: along(lambda v: list(itertools.accumulate(v)), a, -1), [0]
     yield "cumsum", {"axis": 0, "reverse": True}, [x(7, 2)], lambda a: along(lambda v: list(itertools.accumulate(v[::-1]))[::-1], a, 0), [0]
     yield "mean", {"axes": [1]}, [x(3, 4)], lambda a: reduced(lambda v: sum(v) / len(v), a, [1]), [0]

@@ -13,7 +13,7 @@ using specified_ops = boost::mp11::mp_list<
     op::accumulate, op::adamw, op::add, op::argmax, op::attention, op::cast, op::categorical, op::clip_norm, op::clip_value, op::concat,
     op::copy, op::cross_entropy, op::cumsum, op::div, op::dropout, op::embedding, op::equal, op::exp, op::expand, op::fft, op::fill, op::gelu_erf,
     op::gelu_tanh, op::global_norm, op::layer_norm, op::less, op::irfft, op::log, op::log_softmax, op::matmul, op::max, op::mean, op::min, op::momentum,
-    op::mul, op::muon, op::narrow, op::pad, op::permute, op::relu, op::reshape, op::rfft, op::rms_norm, op::rope, op::scale, op::select, op::sgd, op::shift,
+    op::mul, op::muon, op::narrow, op::pad, op::permute, op::prod, op::relu, op::reshape, op::rfft, op::rms_norm, op::rope, op::scale, op::select, op::sgd, op::shift,
     op::sigmoid, op::silu, op::softmax, op::split, op::sqrt, op::square, op::sub, op::sum, op::tanh, op::top_k>;
 
 /// A gradient kernel, and the op whose gradient cases run it.
@@ -24,11 +24,13 @@ template <class Kernel, class Op> struct gradient_kernel {
 using gradient_kernels = boost::mp11::mp_list<
     gradient_kernel<op::attention_grad, op::attention>,
     gradient_kernel<op::cross_entropy_grad, op::cross_entropy>,
+    gradient_kernel<op::div_grad, op::div>,
     gradient_kernel<op::embedding_grad, op::embedding>,
     gradient_kernel<op::gelu_erf_grad, op::gelu_erf>,
     gradient_kernel<op::gelu_tanh_grad, op::gelu_tanh>,
     gradient_kernel<op::layer_norm_grad, op::layer_norm>,
     gradient_kernel<op::log_softmax_grad, op::log_softmax>,
+    gradient_kernel<op::prod_grad, op::prod>,
     gradient_kernel<op::relu_grad, op::relu>,
     gradient_kernel<op::rms_norm_grad, op::rms_norm>,
     gradient_kernel<op::sigmoid_grad, op::sigmoid>,

@@ -20,6 +20,7 @@
 #include "log.hpp"
 #include "matmul.hpp"
 #include "mul.hpp"
+#include "prod.hpp"
 #include "relu.hpp"
 #include "rms_norm.hpp"
 #include "rope.hpp"

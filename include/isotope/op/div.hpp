@@ -1,17 +1,26 @@
 #pragma once
 #include "binary.hpp"
-#include "mul.hpp"
-#include "scale.hpp"
 
 namespace isotope {
 namespace op {
+/// db[i] = -(dy[i] / b[i]) (a[i] / b[i]), rounded once: y has been rounded, and so would be each factor.  Operands a, b, dy.
+struct div_grad {
+  static constexpr std::string_view name = "div_grad";
+  static constexpr op_kind kind = op_kind::elementwise;
+  static constexpr void infer(shape_rule& r) {
+    const auto ab = broadcast(r.dims(0), r.dims(1)), all = broadcast(ab.s, r.dims(2));
+    dtype t{};
+    if (r.require(ab.ok && all.ok, "shapes do not broadcast") &&
+        r.require(promote(r.type(0), r.type(1), t) && promote(t, r.type(2), t) && is_floating(t),
+                  "operands have different formats; cast one"))
+      r.yield(all.s, t);
+  }
+};
 struct div : binary_elementwise {
   static constexpr std::string_view name = "div";
-  /// da = dy / b,  db = -dy y / b
   static constexpr void gradient(pullback& g) {
-    const auto da = apply<div>(place::current(), {}, g.dy(), g.x(1));
-    if (g.wants(0)) give(g, 0, da);
-    if (g.wants(1)) give(g, 1, isotope::scale(isotope::mul(da, g.y()), -1.0));
+    if (g.wants(0)) give(g, 0, apply<div>(place::current(), {}, g.dy(), g.x(1)));
+    if (g.wants(1)) give(g, 1, apply<div_grad>(place::current(), {}, g.x(0), g.x(1), g.dy()));
   }
 };
 }  // namespace op

@@ -44,6 +44,7 @@ template <NativeProgram P> struct native_kernels_of<P> {
       kernel<op::sub, P, kernels::native>,
       kernel<op::mul, P, kernels::native>,
       kernel<op::div, P, kernels::native>,
+      kernel<op::div_grad, P, kernels::native>,
       kernel<op::scale, P, kernels::native>,
       kernel<op::shift, P, kernels::native>,
       kernel<op::less, P, kernels::native>,

@@ -19,6 +19,7 @@
 #include <isotope/kernels/vulkan/reference/layer_norm.hpp>
 #include <isotope/kernels/vulkan/reference/matmul.hpp>
 #include <isotope/kernels/vulkan/reference/muon.hpp>
+#include <isotope/kernels/vulkan/reference/prod.hpp>
 #include <isotope/kernels/vulkan/reference/rms_norm.hpp>
 #include <isotope/kernels/vulkan/reference/rope.hpp>
 #include <isotope/kernels/vulkan/reference/softmax.hpp>
@@ -56,6 +57,8 @@ template <class P> using reference_kernels = boost::mp11::mp_append<instruction_
     kernel<op::cross_entropy, P, kernels::reference>,
     kernel<op::cross_entropy_grad, P, kernels::reference>,
     kernel<op::cumsum, P, kernels::reference>,
+    kernel<op::prod, P, kernels::reference>,
+    kernel<op::prod_grad, P, kernels::reference>,
     kernel<op::top_k, P, kernels::reference>,
     kernel<op::dropout, P, kernels::reference>,
     kernel<op::categorical, P, kernels::reference>,

@@ -21,6 +21,7 @@
 #include "matmul.hpp"
 #include "mul.hpp"
 #include "muon.hpp"
+#include "prod.hpp"
 #include "relu.hpp"
 #include "rms_norm.hpp"
 #include "rope.hpp"

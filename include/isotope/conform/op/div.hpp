@@ -7,7 +7,6 @@ template <> struct op_spec<op::div> : binary_spec<op_spec<op::div>> {
   static constexpr track on = track::strict;
   static constexpr std::array boundary{0.0, -0.0, 0x1p-126, 3.0, infinity};
   static constexpr interval range_b{0.5, 4};
-  static constexpr double roundings_b = 4;  // dy / b, the stored y, their product, its negative
   static double f(double a, double b) { return a / b; }
   static double slack(const call& c, double y) {
     return c.on.gpu && std::isfinite(y) ? 5 * c.on.u() * std::fabs(y) : 0;
