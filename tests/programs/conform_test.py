@@ -36,6 +36,7 @@ def certificate(folder, name):
     return c
 
 
+# labels: conform-fast
 def test_every_kernel_set_passes_the_fast_cases(folder):
     for kernels in ("reference", "portable", "native"):
         run = folder.run("conform", "run", *FAST, "--kernels", kernels).succeeded()
@@ -50,14 +51,17 @@ def passes_the_fast_cases(folder, kernels):
     assert int(last_line(run).split()[0]) >= 2000, run.out
 
 
+# labels: conform-fast
 def test_reference_kernels_of_the_build_pass(folder):
     passes_the_fast_cases(folder, "reference")
 
 
+# labels: conform-fast
 def test_portable_kernels_of_the_build_pass(folder):
     passes_the_fast_cases(folder, "portable")
 
 
+# labels: conform-fast
 def test_native_kernels_of_the_build_pass(folder):
     passes_the_fast_cases(folder, "native")
 
@@ -85,9 +89,19 @@ def test_a_sweep_of_launch_sizes_covers_them_all(folder):
         folder.run("conform", *sweep, size, "--ops", "exp").refused(2, f"workgroups of {size} invocations", "takes 1 to ")
 
 
-def test_the_standard_run_has_two_thousand_cases(folder):
+# labels: conform-standard
+def test_the_standard_cases_pass_and_are_more_than_two_thousand(folder):
     run = folder.run("conform", "run", "--strength", "standard", *CPU).succeeded()
+    assert last_line(run).endswith(" 0 failed, 0 skipped, 0 unsupported"), run.out
     assert int(last_line(run).split()[0]) >= 2000, run.out
+
+
+def test_the_full_run_has_twenty_thousand_cases_on_every_backend_in_each_precision(folder):
+    # Programs in f16 run matrix products and attention alone, and have cases of these.
+    for where in {"cpu", backend(folder)}:
+        for precision in ("f32", "bf16"):
+            plan = folder.run("conform", "plan", "--strength", "full", "--backend", where, "--precision", precision).succeeded()
+            assert int(last_line(plan).split()[0]) >= 20_000, (where, precision, last_line(plan))
 
 
 def test_two_runs_give_one_certificate_and_it_verifies(folder):
