@@ -70,6 +70,7 @@ inline constexpr flag_meaning flag_meanings[] = {
     {"--write", "", "golden: samples for ops that have none, or have another version than theirs"},
     {"--json", "", "plan: the ops with their operands and attributes as JSON"},
     {"--policy", "", "plan: what the ops promise of their arithmetic, as in docs/NUMERICS.md"},
+    {"--generators", "", "plan: which generators make cases of which ops, and how many"},
     {"--require-device", "", "a device that is not there is a failure, not a skip"},
     {"--version", "", "what the program was built from"},
     {"--help", "", "this text"},

@@ -78,6 +78,12 @@ int plan(const command& c, const built_for& built) {
   auto asked = choose(c, built);
   if (support::failed(program, asked, code)) return code;
   if (c.has("--policy")) return support::print(policy_table(asked->cases.ops)), support::success;
+  if (c.has("--generators")) {
+    std::string lines;
+    for (const conform::crossed_pair& p : conform::crossed_pairs(asked->cases))
+      lines += std::string(p.op) + ": " + std::string(p.generator) + ", " + std::to_string(p.cases) + " cases\n";
+    return support::print(lines), support::success;
+  }
   counted_cases seen(asked->shard);
   for_each_case(asked->cases, seen);
   std::string text;

@@ -17,8 +17,15 @@ compared with the reference in f64 on the same operands.
 
 `ULP` are the units in the last place that an exponential, a logarithm and the like may be off by, on a processor and on a gpu (there 1e-7 at
 least), and from which the bounds of ops that use them follow; `-`: the op has none. Where a result is rounded to 16 bits, an element-wise function may
-be off by s / 128 besides, on a processor. Processors keep subnormal numbers; a gpu may take them for zero where the table says so. No op gives NaN
+be off by s / 128 besides, on a processor. Processors keep subnormal numbers but where the table says otherwise; a gpu may take them for zero where it says so. No op gives NaN
 for finite operands unless its formula does.
+
+VK_KHR_shader_float_controls lets a kernel ask that subnormal numbers of f32 be kept or flushed, that signed zeros, infinities and NaN be kept, and
+that results be rounded to nearest even. No kernel asks for any of it, for three reasons. A device need offer none of these modes, so that each kernel
+would be there twice, and what one form showed would say nothing of the other. The bounds below do not need them: they take a subnormal number and
+zero alike where the table says so, and signed zeros, infinities and NaN are cases that every device must pass as it is. And Vulkan rounds sums and
+products correctly in any case; whether to nearest even or toward zero, a certificate records as it was seen. isotope-info and certificates
+(`arithmetic`, "f32 modes") say what a device offers.
 
 | what | bound |
 |---|---|
@@ -41,8 +48,8 @@ for finite operands unless its formula does.
   for (const isotope::conform::spec* s : ops) {
     const auto& p = s->policy;
     text += "| " + std::string(s->name) + " | " + std::string(p.sums) + " | " + (p.contracts ? "yes" : "no") + " | " +
-            (p.flushes_on_gpu ? "may be zero" : "kept") + " | " + std::string(p.nan) + " | " + ulps(p.cpu_ulps) + " | " + ulps(p.gpu_ulps) +
-            " |\n";
+            (p.flushes_on_gpu ? "may be zero" : "kept") + (p.flushes_pairs ? "; of 16 bits on a processor, too" : "") + " | " +
+            std::string(p.nan) + " | " + ulps(p.cpu_ulps) + " | " + ulps(p.gpu_ulps) + " |\n";
   }
   return text;
 }

@@ -1,5 +1,5 @@
 # labels: nightly
-"""isotope-conform by night: a million random cases."""
+"""isotope-conform by night: the full cases in both precisions, the standard ones on the device of the build, and a million random ones."""
 
 import os
 import re
@@ -18,6 +18,36 @@ def counts_and_memory(folder, *flags):
     program.returncode = os.waitstatus_to_exitcode(status)
     assert program.returncode == 0, out[-2000:]
     return {word: int(n) for n, word in re.findall(r"(\d+) (\w+)", out.strip().splitlines()[-1])}, usage.ru_maxrss
+
+
+def passes(folder, strength, least, *flags):
+    """In both precisions."""
+    for precision in ("f32", "bf16"):
+        run = folder.run("conform", "run", "--strength", strength, "--precision", precision, *flags).succeeded()
+        summary = run.out.strip().splitlines()[-1]
+        assert summary.endswith(" 0 failed, 0 skipped, 0 unsupported") and int(summary.split()[0]) >= least, run.out[-2000:]
+
+
+# labels: conform-standard
+def test_every_kernel_set_of_the_cpu_passes_the_standard_cases(folder):
+    for kernels in ("reference", "portable", "native"):
+        passes(folder, "standard", 2000, "--backend", "cpu", "--kernels", kernels)
+
+
+# labels: conform-standard
+def test_the_device_of_the_build_passes_the_standard_cases(folder):
+    passes(folder, "standard", 2000)
+
+
+# labels: conform-full
+def test_every_kernel_set_of_the_cpu_passes_the_full_cases(folder):
+    for kernels in ("reference", "portable", "native"):
+        passes(folder, "full", 20_000, "--backend", "cpu", "--kernels", kernels)
+
+
+# labels: conform-full
+def test_the_device_of_the_build_passes_the_full_cases(folder):
+    passes(folder, "full", 20_000)
 
 
 def test_a_million_random_cases_pass_in_the_memory_of_a_few(folder):

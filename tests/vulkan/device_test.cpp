@@ -37,6 +37,26 @@ physical fake(std::string name, device_kind kind, std::string missing = {}) {
   p.missing = std::move(missing);
   return p;
 }
+TEST(vulkan_device, its_report_tells_the_modes_of_f32_that_kernels_could_ask_for) {
+  const auto told = [](const float_modes& m) {
+    physical p = fake("card", device_kind::discrete);
+    p.modes = m;
+    for (const auto& f : describe(p, 0).facts)
+      if (f.name == "f32 modes") return f.value;
+    return std::string("nothing");
+  };
+  EXPECT_EQ(told({}), "none can be set; kernels ask for none");
+  EXPECT_EQ(told({.keeps_subnormals = true, .rounds_to_nearest_even = true}),
+            "can keep subnormal numbers, round to nearest even; kernels ask for none");
+  EXPECT_EQ(
+      told({true, true, true, true, true}),
+      "can keep subnormal numbers, flush them to zero, keep signed zeros, infinities and NaN, round to nearest even, round toward zero; "
+      "kernels ask for none");
+  vulkan_test::test_device();
+  const auto all = devices<backend::vulkan>();
+  ASSERT_FALSE(all.empty());
+  EXPECT_TRUE(std::any_of(all[0].facts.begin(), all[0].facts.end(), [](const auto& f) { return f.name == "f32 modes"; }));
+}
 TEST(vulkan_device, of_several_kinds_the_discrete_come_first_and_equals_keep_the_order_of_the_driver) {
   std::vector<physical> all;
   for (const auto& [name, kind] :

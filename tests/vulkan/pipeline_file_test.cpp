@@ -44,8 +44,15 @@ TEST(pipeline_file, of_another_device_driver_or_uuid_is_ignored) {
   other.properties.deviceID += 1;
   EXPECT_TRUE(pipeline_file::read(path, other).empty());
   other = some_device();
+  other.properties.vendorID += 1;
+  EXPECT_TRUE(pipeline_file::read(path, other).empty());
+  other = some_device();
+  other.properties.apiVersion = VK_MAKE_API_VERSION(0, 1, 4, 0);
+  EXPECT_TRUE(pipeline_file::read(path, other).empty());
+  other = some_device();
   other.cache_uuid[0] ^= 1;
   EXPECT_TRUE(pipeline_file::read(path, other).empty());
+  EXPECT_EQ(pipeline_file::read(path, some_device()), some_blob(100)) << "and stays for its own";
 }
 TEST(pipeline_file, cut_or_changed_anywhere_or_missing_is_ignored) {
   const scratch_folder folder;

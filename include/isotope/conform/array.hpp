@@ -61,10 +61,24 @@ template <class F> void with_format(dtype t, F&& f) {
 }
 }  // namespace array_detail
 
+namespace array_detail {
+/// Elements that are converted at a time by way of an array of the function's own: compilers make vectors of loops of a known length over memory that
+/// nothing else may look at.
+inline constexpr std::size_t at_once = 64;
+}  // namespace array_detail
+
 /// Numbers as the bytes of format t, one behind another: rounded to nearest, ties to even.
 inline void encode(dtype t, std::byte* to, std::span<const double> x) {
   array_detail::with_format(t, [&]<class T>(T) {
-    for (std::size_t i = 0; i < x.size(); ++i) {
+    using array_detail::at_once;
+    T piece[at_once];
+    std::size_t i = 0;
+    for (; i + at_once <= x.size(); i += at_once) {
+      const double* some = x.data() + i;
+      for (std::size_t k = 0; k < at_once; ++k) piece[k] = array_detail::packed<T>(some[k]);
+      std::memcpy(to + i * sizeof(T), piece, sizeof piece);
+    }
+    for (; i < x.size(); ++i) {
       const T y = array_detail::packed<T>(x[i]);
       std::memcpy(to + i * sizeof y, &y, sizeof y);
     }
@@ -72,7 +86,15 @@ inline void encode(dtype t, std::byte* to, std::span<const double> x) {
 }
 inline void decode(dtype t, const std::byte* from, std::span<double> x) {
   array_detail::with_format(t, [&]<class T>(T) {
-    for (std::size_t i = 0; i < x.size(); ++i) {
+    using array_detail::at_once;
+    T piece[at_once];
+    std::size_t i = 0;
+    for (; i + at_once <= x.size(); i += at_once) {
+      double* some = x.data() + i;
+      std::memcpy(piece, from + i * sizeof(T), sizeof piece);
+      for (std::size_t k = 0; k < at_once; ++k) some[k] = array_detail::unpacked(piece[k]);
+    }
+    for (; i < x.size(); ++i) {
       T y;
       std::memcpy(&y, from + i * sizeof y, sizeof y);
       x[i] = array_detail::unpacked(y);
@@ -82,7 +104,13 @@ inline void decode(dtype t, const std::byte* from, std::span<double> x) {
 /// Each number as format t holds it.
 inline void round_all(dtype t, std::span<double> x) {
   array_detail::with_format(t, [&]<class T>(T) {
-    for (double& v : x) v = array_detail::unpacked(array_detail::packed<T>(v));
+    using array_detail::at_once;
+    std::size_t i = 0;
+    for (; i + at_once <= x.size(); i += at_once) {
+      double* some = x.data() + i;
+      for (std::size_t k = 0; k < at_once; ++k) some[k] = array_detail::unpacked(array_detail::packed<T>(some[k]));
+    }
+    for (; i < x.size(); ++i) x[i] = array_detail::unpacked(array_detail::packed<T>(x[i]));
   });
 }
 inline void encode(dtype t, std::byte* to, double x) { encode(t, to, std::span<const double>(&x, 1)); }

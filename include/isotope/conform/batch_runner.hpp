@@ -78,6 +78,7 @@ class batch_runner {
   std::map<std::string, std::string> variants_;
   std::set<std::string> batch_variants_;  // of the batch that ran last
   std::vector<traced_case> traced_;
+  input_image image_;
   bool declared_ = false;  // the last plan ended at a limit that the backend declares
 
   /// Judges what needs no device. True where the case is to run.
@@ -130,25 +131,15 @@ class batch_runner {
     return {};
   }
 
-  struct image {
-    std::vector<std::byte> bytes;
-    void fill(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, const planned_batch& b,
-              const std::vector<std::vector<array>>& numbers) {
-      bytes.assign(std::size_t(b.input_bytes), std::byte{0xff});  // NaN around every operand
-      for (std::size_t n = 0; n < chosen.size(); ++n)
-        for (std::size_t k = 0; k < numbers[n].size(); ++k) {
-          const auto& in = cases[chosen[n]].in;
-          write_numbers(numbers[n][k], k < in.size() ? in[k].order : row_major, bytes.data() + b.cases[n].in[k].at);
-        }
-    }
-  };
-
   result<void> together(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, std::vector<outcome>& out) {
-    std::vector<traced_case> traced;
+    std::vector<traced_case> some;
+    if (chosen.size() != traced_.size())
+      for (const auto k : chosen) some.push_back(traced_[k]);
+    const std::span<const traced_case> traced = some.empty() ? std::span<const traced_case>(traced_) : some;
     std::vector<std::vector<array>> numbers(chosen.size());
     for (std::size_t n = 0; n < chosen.size(); ++n) {
       const test_case& c = cases[chosen[n]];
-      traced.push_back(traced_[chosen[n]]);
+      numbers[n].reserve(c.in.size() + traced[n].cotangent_dims.size());
       for (std::size_t k = 0; k < c.in.size(); ++k) numbers[n].push_back(operand_numbers(c, k));
       for (std::size_t k = 0; k < traced[n].cotangent_dims.size(); ++k) numbers[n].push_back(cotangent_numbers(c, traced[n], k));
     }
@@ -199,7 +190,7 @@ class batch_runner {
     }
     auto loaded = on_.load(std::move(b.plan), false);
     if (!loaded) return loaded.error();
-    image in;
+    input_image& in = image_;
     in.fill(cases, chosen, b, numbers);
     for (const int turn : {0, 1}) {
       const std::byte leftovers{static_cast<unsigned char>(turn == 0 ? 0xff : 0x3f)};  // NaN, then numbers near 1
@@ -258,8 +249,8 @@ class batch_runner {
           return blame(out[chosen[n]], "writes past the end of an output", "check the kernel's last tile against the sizes");
     blame_all(chosen, out, "some case of the batch writes before its outputs", "run the cases one by one with --batch 1");
   }
-  void blame_writer(const planned_batch& b, const image& before, std::span<const std::byte> after, const std::vector<std::size_t>& chosen,
-                    std::vector<outcome>& out) {
+  void blame_writer(const planned_batch& b, const input_image& before, std::span<const std::byte> after,
+                    const std::vector<std::size_t>& chosen, std::vector<outcome>& out) {
     for (std::size_t n = 0; n < chosen.size(); ++n)
       for (const tensor_place& p : b.cases[n].in)
         if (!same_bits(p, before.bytes.data(), p, after.data()))
@@ -275,7 +266,7 @@ class batch_runner {
     if (!b) return b.error();
     auto loaded = on_.load(std::move(b->plan), true);
     if (!loaded) return loaded.error();
-    image in;
+    input_image& in = image_;
     in.fill(cases, chosen, *b, numbers);
     std::memcpy((*loaded)->inputs().data(), in.bytes.data(), in.bytes.size());
     if (auto r = (*loaded)->poison(std::byte{0xff}); !r) return r;
@@ -291,6 +282,9 @@ class batch_runner {
     return {};
   }
 
+  bool may_flush(const numeric_policy& p) const {
+    return facts_.gpu ? p.flushes_on_gpu : p.flushes_pairs && facts_.program != accum_of(facts_.program);
+  }
   static bool flush(std::vector<array>& numbers) {
     bool any = false;
     for (array& x : numbers)
@@ -322,8 +316,7 @@ class batch_runner {
     const auto e = answers(c, numbers, got.size(), got);
     if (is_adjoint(c)) return judge_adjoint(c, t, numbers, got, e, o);
     std::vector<answer> other;
-    if (facts_.gpu && c.of->policy.flushes_on_gpu && c.kind != case_kind::law && flush(numbers))
-      other = answers(c, numbers, got.size(), got);
+    if (may_flush(c.of->policy) && c.kind != case_kind::law && flush(numbers)) other = answers(c, numbers, got.size(), got);
     for (std::size_t k = 0; k < got.size(); ++k) {
       const auto is = std::size_t(t.out_is[k]);
       if (c.kind == case_kind::law && k > 0) break;

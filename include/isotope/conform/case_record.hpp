@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "canonical_json.hpp"
+#include "crossing.hpp"
 #include "outcome.hpp"
 #include "registry.hpp"
 
@@ -29,6 +30,7 @@ inline std::string record_of(const test_case& c) {
   o.set("f", json_array(c.attr.f, [](double x) { return io::json_number(x); }));
   o.text("seed", hex_text(c.seed).view()).set("ill_conditioned", c.ill_conditioned ? "true" : "false");
   if (c.stream != 0) o.whole("stream", c.stream);
+  if (!c.made_by.empty()) o.text("made_by", c.made_by);
   const step_scalars& x = c.scalars;
   json_object s;
   s.text("seed", hex_text(x.seed).view()).whole("counter", std::int64_t(x.counter)).whole("optimizer_step", x.optimizer_step);
@@ -135,6 +137,7 @@ inline result<test_case> read_record(const io::json& j) {
     c.stream = std::uint32_t(stream);
   }
   c.ill_conditioned = ill != nullptr && ill->boolean;
+  if (const io::json* made_by = j.find("made_by"); made_by != nullptr) c.made_by = case_generator_named(made_by->text);
   if (in == nullptr || in->items.size() > std::size_t(max_inputs)) return malformed("in");
   for (const io::json& x : in->items) {
     operand_recipe r;

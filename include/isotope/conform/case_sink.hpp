@@ -1,11 +1,11 @@
 #pragma once
 /// Where specifications put their cases: numbered, seeded, passed on one by one.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -62,7 +62,8 @@ class case_sink {
   }
   void put(test_case c, bool gradient = false) {
     c.of = of_;
-    if (!pattern_ && is_plain(c)) pattern_ = c;
+    c.made_by = made_by_;
+    if (made_by_.empty()) keep_form(c, gradient);
     if (gradient) {
       if (few_numbers(c) && adjoints_.size() < most_adjoints()) adjoints_.push_back(c);
       test_case g = c;
@@ -85,11 +86,17 @@ class case_sink {
   /// Cases of the boundary values of a specification, in the form of its first small case of floating-point operands: each value with each other where
   /// the op is element-wise; elsewhere a finite one at a time amid ordinary numbers.
   void add_boundaries(std::span<const double> values, bool elementwise) {
-    if (!pattern_) return;
-    if (elementwise) return put(every_pair(*pattern_, values));
+    if (pattern_.of == nullptr) return;
+    if (elementwise) return put(every_pair(pattern_, values));
     for (const double v : values)
-      if (std::isfinite(v)) put(amid_numbers(*pattern_, v));
+      if (std::isfinite(v)) put(amid_numbers(pattern_, v));
   }
+  /// Cases from here on are this generator's, which their records name; empty: the specification's.
+  void name_generator(std::string_view name) { made_by_ = name; }
+  /// The first case of the specification with few ordinary numbers, and the largest; without an op where there is none. See crossing.hpp.
+  const test_case& first_plain() const { return pattern_; }
+  const test_case& largest_plain() const { return form_; }
+  bool form_has_gradient() const { return form_has_gradient_; }
   /// True where the visitor had enough, or no number is left.
   bool done() const { return done_; }
   std::uint64_t next_id() const { return next_; }
@@ -106,14 +113,47 @@ class case_sink {
   bool done_ = false;
 
   std::vector<test_case> adjoints_;
-  std::optional<test_case> pattern_;  // of cases with boundary values
+  test_case pattern_;  // of cases with boundary values
+  test_case form_;     // of cases that generators make
+  bool form_has_gradient_ = false;
+  int form_axes_ = -1;  // of the first operand, 2 at most
+  std::int64_t form_elems_ = 0;
+  std::string_view made_by_;
+
+  static std::int64_t elems_of(const test_case& c) {
+    std::int64_t n = 0;
+    for (const operand_recipe& x : c.in) n += x.dims.count();
+    return n;
+  }
+  void keep_form(const test_case& c, bool gradient) {
+    if (pattern_.of == nullptr && is_plain(c)) pattern_ = c;
+    const std::int64_t elems = elems_of(c);
+    if (c.in.empty() || elems > 2048) return;
+    const int axes = std::min(2, int(c.in[0].dims.rank));
+    if (axes > form_axes_ || (axes == form_axes_ && elems > form_elems_)) {
+      if (!may_be_form(c)) return;
+      form_axes_ = axes;
+      form_elems_ = elems;
+      form_ = c;
+      form_has_gradient_ = gradient;
+    }
+  }
+  /// Few numbers, some of them ordinary ones and none infinite, of operands that are not empty.
+  static bool may_be_form(const test_case& c) {
+    bool ordinary = false;
+    for (const operand_recipe& x : c.in) {
+      if (x.order != row_major || x.dims.count() == 0) return false;
+      const bool drawn = x.from->name == "uniform" || x.from->name == "normal";
+      if (is_floating(x.type) && !drawn && !(x.from->name == "constant" && std::isfinite(x.low))) return false;
+      ordinary = ordinary || (is_floating(x.type) && drawn);
+    }
+    return ordinary && c.kind == case_kind::forward && !c.ill_conditioned && c.given == nullptr;
+  }
 
   static bool is_plain(const test_case& c) {
-    std::int64_t n = 0;
-    for (const operand_recipe& x : c.in) {
+    for (const operand_recipe& x : c.in)
       if (x.order != row_major) return false;
-      n += x.dims.count();
-    }
+    const std::int64_t n = elems_of(c);
     return c.kind == case_kind::forward && n > 0 && n <= 2048 && c.in[0].dims.count() > 0 && !c.ill_conditioned &&
            (c.in[0].from->name == "uniform" || c.in[0].from->name == "normal");
   }

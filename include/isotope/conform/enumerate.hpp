@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../core/error.hpp"
+#include "crossing.hpp"
 #include "registry.hpp"
 
 namespace isotope::conform {
@@ -17,6 +18,7 @@ struct selection {
   strength how = strength::standard;
   int multiple = 1;  // of the random cases
   std::uint64_t seed = 1;
+  std::span<const case_generator> generators = every_case_generator;
 };
 /// Part `index` of `count`.
 struct shard_of {
@@ -57,12 +59,48 @@ inline std::uint64_t for_each_case(const selection& s, case_visitor& to) {
   for (const spec* op : s.ops) {
     case_sink sink(op, op->name, op->version, s.program, s.how, s.multiple, s.seed, next, to);
     op->cases(sink);
-    sink.add_boundaries(op->boundary, op->op->kind == op_kind::elementwise);
+    cross(s.generators, strength::fast, *op, sink);
     if (op->adjoint() >= 0) sink.add_adjoints(op->adjoint(), op->bends);
+    cross(s.generators, strength::standard, *op, sink);  // behind all others, so that these have the same numbers in every run
+    cross(s.generators, strength::full, *op, sink);
     next = sink.next_id();
     if (sink.done()) break;
   }
   return next;
+}
+
+/// A generator of cases and an op whose signature it handles in such a run, with how many cases it makes of it.
+struct crossed_pair {
+  std::string_view generator, op;
+  std::int64_t cases = 0;
+};
+/// All pairs, in the order of the ops and of the table. A pair without cases is a mistake of the generator.
+inline std::vector<crossed_pair> crossed_pairs(const selection& s) {
+  struct : case_visitor {
+    std::vector<crossed_pair> made;
+    bool visit(test_case&& c) override {
+      if (made.empty() || made.back().generator != c.made_by) made.push_back({c.made_by, {}});
+      ++made.back().cases;
+      return true;
+    }
+  } seen;
+  std::vector<crossed_pair> all;
+  for (const spec* op : s.ops) {
+    case_sink sink(op, op->name, op->version, s.program, s.how, s.multiple, s.seed, 0, seen);
+    op->cases(sink);
+    const signature of_op(*op, sink);
+    seen.made.clear();
+    selection one = s;
+    one.ops = {op};
+    for_each_case(one, seen);
+    for (const case_generator& g : s.generators) {
+      if (g.since > s.how || !g.handles(of_op)) continue;
+      all.push_back({g.name, op->name});
+      for (const crossed_pair& p : seen.made)
+        if (p.generator == g.name) all.back().cases += p.cases;
+    }
+  }
+  return all;
 }
 
 }  // namespace isotope::conform

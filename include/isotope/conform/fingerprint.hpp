@@ -15,7 +15,8 @@ namespace isotope::conform {
 struct fingerprint {
   std::string digits;
   /// How it rounds, what becomes of subnormal numbers, and for each elementary function the largest distance from its reference, in units in the
-  /// last place of the program's format; of a gpu its subgroups, too.
+  /// last place of the program's format; of a gpu its subgroups and the modes of f32 that kernels
+  /// could ask for, too.
   std::map<std::string, std::string> arithmetic;
 };
 
@@ -39,7 +40,7 @@ class fingerprint_taker {
     for (std::size_t k = 0; k < cases_.size(); ++k)
       if (cases_[k].of->policy.elementary()) p.arithmetic["ulps of " + std::string(cases_[k].of->name)] = farthest(k);
     for (const auto& fact : on_.device().facts)
-      if (fact.name == "subgroups") p.arithmetic["subgroups"] = fact.value;
+      if (fact.name == "subgroups" || fact.name == "f32 modes") p.arithmetic[fact.name] = fact.value;
     return p;
   }
 

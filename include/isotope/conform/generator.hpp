@@ -46,7 +46,11 @@ struct drawing {
         w.c3[j] = stream;
       }
       w.run(seed);
-      for (std::size_t j = 0; j < std::min(width, to.size() - k); ++j) to[k + j] = f(w.c0[j]);
+      double* some = to.data() + k;
+      if (k + width <= to.size())  // a known length, which compilers make vectors of
+        for (std::size_t j = 0; j < width; ++j) some[j] = f(w.c0[j]);
+      else
+        for (std::size_t j = 0; j < to.size() - k; ++j) some[j] = f(w.c0[j]);
     }
   }
 };
@@ -91,6 +95,31 @@ struct specials {
     for (int k = 0; k < d.position; ++k) i /= list.size();
     return list[i % list.size()];
   }
+};
+/// Below the least normal number of the format, of all magnitudes that it has there, both signs.
+struct subnormals {
+  static constexpr std::string_view name = "subnormals";
+  static bool handles(dtype t) { return is_floating(t); }
+  static double number(const drawing& d, std::uint64_t i) {
+    const format_facts f = facts_of(d.type);
+    const std::int64_t steps = std::int64_t(1) << (f.digits < 25 ? f.digits - 1 : 24);  // the numbers below the least normal one, or some
+    const double x =
+        double(1 + d.below(2 * i, steps - 1) % (std::int64_t(1) << (1 + i % std::uint64_t(f.digits < 25 ? f.digits - 1 : 24)))) *
+        (f.least_normal() / double(steps));
+    return d.below(2 * i + 1, 2) != 0 ? -x : x;
+  }
+};
+/// Evenly spread over [low, high), but for one in four, which is below the least normal number.
+struct some_subnormals {
+  static constexpr std::string_view name = "some_subnormals";
+  static bool handles(dtype t) { return is_floating(t); }
+  static double number(const drawing& d, std::uint64_t i) { return i % 4 == 1 ? subnormals::number(d, i) : uniform::number(d, i); }
+};
+/// 0 and -0.
+struct signed_zeros {
+  static constexpr std::string_view name = "signed_zeros";
+  static bool handles(dtype t) { return is_floating(t); }
+  static double number(const drawing& d, std::uint64_t i) { return d.below(i, 2) != 0 ? -0.0 : 0.0; }
 };
 /// Whole numbers of 30 bits one off the middle between neighbours of 8 bits: rounding them to f32 first would make them ties.
 struct near_ties {
@@ -211,11 +240,12 @@ template <Generator G> void fill(const drawing& d, std::uint64_t first, std::spa
 template <Generator G> inline constexpr generator generator_of{G::name, &G::handles, &generators::fill<G>};
 
 inline constexpr std::array every_generator{
-    generator_of<generators::uniform>,        generator_of<generators::exponents>,  generator_of<generators::specials>,
-    generator_of<generators::all_of_16_bits>, generator_of<generators::all_halves>, generator_of<generators::cancelling>,
-    generator_of<generators::normal>,         generator_of<generators::distinct>,   generator_of<generators::constant>,
-    generator_of<generators::whole>,          generator_of<generators::stray_ids>,  generator_of<generators::truth>,
-    generator_of<generators::identity>,       generator_of<generators::key_mask>,   generator_of<generators::near_ties>};
+    generator_of<generators::uniform>,        generator_of<generators::exponents>,    generator_of<generators::specials>,
+    generator_of<generators::all_of_16_bits>, generator_of<generators::all_halves>,   generator_of<generators::cancelling>,
+    generator_of<generators::normal>,         generator_of<generators::distinct>,     generator_of<generators::constant>,
+    generator_of<generators::whole>,          generator_of<generators::stray_ids>,    generator_of<generators::truth>,
+    generator_of<generators::identity>,       generator_of<generators::key_mask>,     generator_of<generators::near_ties>,
+    generator_of<generators::subnormals>,     generator_of<generators::signed_zeros>, generator_of<generators::some_subnormals>};
 
 inline const generator* find_generator(std::string_view name) {
   for (const generator& g : every_generator)
@@ -223,6 +253,11 @@ inline const generator* find_generator(std::string_view name) {
   return nullptr;
 }
 
+/// All numbers of an operand, each a number that the format holds.
+inline void fill_all(const generator& g, const drawing& d, std::span<double> to) {
+  g.fill(d, 0, to);
+  round_all(d.type, to);
+}
 /// Calls sink(i, number) for each of n elements, each a number that the format holds.
 template <class Sink> void stream(const generator& g, const drawing& d, std::int64_t n, Sink&& sink) {
   std::array<double, 256> piece;

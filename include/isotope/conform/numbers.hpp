@@ -13,7 +13,7 @@ inline array operand_numbers(const test_case& c, std::size_t k) {
   const operand_recipe& x = c.in[k];
   array a(x.dims, x.type);
   const drawing d{c.seed, x.type, int(k), x.dims.cols(), x.low, x.high};
-  stream(*x.from, d, x.dims.count(), [&](std::int64_t i, double v) { a.at[std::size_t(i)] = v; });
+  fill_all(*x.from, d, a.at);
   return a;
 }
 /// Cotangent k: evenly spread over [-1, 1), with a few zeros.
@@ -21,8 +21,8 @@ inline array cotangent_numbers(const test_case& c, const traced_case& t, std::si
   if (c.cotangents != nullptr) return (*c.cotangents)[k];
   array a(t.cotangent_dims[k], t.cotangent_types[k]);
   const drawing d{c.seed, a.type, int(max_inputs + k), 1, -1, 1};
-  stream(generator_of<generators::uniform>, d, a.dims.count(),
-         [&](std::int64_t i, double v) { a.at[std::size_t(i)] = i % 11 == 7 ? 0 : v; });
+  fill_all(generator_of<generators::uniform>, d, a.at);
+  for (std::size_t i = 7; i < a.at.size(); i += 11) a.at[i] = 0;
   return a;
 }
 /// x into memory at its place; the axes in the order of the recipe.
@@ -41,6 +41,20 @@ inline void write_numbers(const array& x, const memory_order& order, std::byte* 
     encode(x.type, to + p * size, x[i]);
   });
 }
+/// The bytes of all operands of a batch, NaN around each. Its memory is kept from one batch to the next.
+struct input_image {
+  std::vector<std::byte> bytes;
+  /// `chosen` of the cases are in the batch, `numbers` are theirs.
+  void fill(std::span<const test_case> cases, std::span<const std::size_t> chosen, const planned_batch& b,
+            const std::vector<std::vector<array>>& numbers) {
+    bytes.assign(std::size_t(b.input_bytes), std::byte{0xff});
+    for (std::size_t n = 0; n < chosen.size(); ++n)
+      for (std::size_t k = 0; k < numbers[n].size(); ++k) {
+        const auto& in = cases[chosen[n]].in;
+        write_numbers(numbers[n][k], k < in.size() ? in[k].order : row_major, bytes.data() + b.cases[n].in[k].at);
+      }
+  }
+};
 inline array read_numbers(const tensor_place& p, const std::byte* region) {
   array a(p.dims, p.type);
   decode(p.type, region + p.at, a.at);

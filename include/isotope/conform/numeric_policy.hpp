@@ -8,7 +8,8 @@ namespace isotope::conform {
 struct numeric_policy {
   std::string_view sums = "none";         // order of its sums
   bool contracts = false;                 // multiply-add without rounding the product
-  bool flushes_on_gpu = true;             // subnormal numbers may be taken for zero there; on a processor never
+  bool flushes_on_gpu = true;             // subnormal numbers may be taken for zero there
+  bool flushes_pairs = false;             // those of 16 bits on a processor, too, whose products of pairs do so; else never there
   std::string_view nan = "in, then out";  // where a NaN goes
   /// Units in the last place that its exponentials, logarithms and their like may be off by, in the format of the arithmetic; 0: it has none.
   std::int32_t cpu_ulps = 0, gpu_ulps = 0;

@@ -48,6 +48,7 @@ struct test_case {
   attributes attr{};
   std::vector<operand_recipe> in{};
   step_scalars scalars{};
+  std::string_view made_by{};                              // the generator of the whole case; empty: its specification
   std::uint64_t id = 0;                                    // position among all cases of a run, before sharding
   std::uint64_t seed = 0;                                  // of its generators
   std::uint32_t stream = 0;                                // of random numbers: so many ops that draw come before it in its program

@@ -40,22 +40,27 @@ template <class S> struct unary_spec : spec_basis {
   static constexpr attributes usual{};  // of the cases
 
   static void reference(const call& c, std::span<answer> y) {
-    y[0].resize(c.in[0].dims.count());
-    for (std::int64_t i = 0; i < c.in[0].dims.count(); ++i) {
-      const double v = formula(c, c.in[0][i]);
-      y[0].set(i, v, elementary_slack(c, v));
-    }
+    const std::int64_t n = c.in[0].dims.count();
+    const double *x = c.in[0].at.data(), ulps = c.on.ulps();
+    y[0].resize(n);
+    double *value = y[0].value.data(), *slack = y[0].slack.data();
+    for (std::int64_t i = 0; i < n; ++i) value[i] = formula(c, x[i]);
+    if (ulps > 0)
+      for (std::int64_t i = 0; i < n; ++i) slack[i] = elementary_slack(c, value[i]);
     if (c.on.ulps() > 0 && c.on.stored() == 0) y[0].roundings = 0;  // its rounding is among the units
   }
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) requires requires(double x) { S::slope(x); } {
-    dx[0].resize(c.in[0].dims.count());
-    for (std::int64_t i = 0; i < c.in[0].dims.count(); ++i) {
-      const derivative d = S::slope(c.in[0][i]);
-      const double g = dy[0][i];
-      // the formula's functions are off by the device's units, each operation by a rounding
-      dx[0].set(i, g * d.value,
-                std::fabs(g) * (((2 * c.on.ulps() + 4) * c.on.u() + c.on.short_of_rounding()) * d.magnitude + c.on.stored() * d.through_y +
-                                (c.on.gpu ? 1e-7 : 0)));
+    const std::int64_t n = c.in[0].dims.count();
+    const double *x = c.in[0].at.data(), *dy0 = dy[0].at.data();
+    dx[0].resize(n);
+    double *value = dx[0].value.data(), *slack = dx[0].slack.data();
+    // the formula's functions are off by the device's units, each operation by a rounding
+    const double relative = (2 * c.on.ulps() + 4) * c.on.u() + c.on.short_of_rounding(), stored = c.on.stored(),
+                 least = c.on.gpu ? 1e-7 : 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const derivative d = S::slope(x[i]);
+      value[i] = dy0[i] * d.value;
+      slack[i] = std::fabs(dy0[i]) * (relative * d.magnitude + stored * d.through_y + least);
     }
   }
   static void cases(case_sink& s) {

@@ -23,6 +23,16 @@ inline std::string matrices_of(const facts& f) {
          std::to_string(m.k);
   return r;
 }
+/// "can keep subnormal numbers, round to nearest even; kernels ask for none".
+inline std::string modes_of(const float_modes& m) {
+  std::string r;
+  for (const auto& [there, what] :
+       {std::pair(m.keeps_subnormals, "keep subnormal numbers"), std::pair(m.flushes_subnormals, "flush them to zero"),
+        std::pair(m.keeps_signed_zeros_infinities_and_nan, "keep signed zeros, infinities and NaN"),
+        std::pair(m.rounds_to_nearest_even, "round to nearest even"), std::pair(m.rounds_toward_zero, "round toward zero")})
+    if (there) r += (r.empty() ? "can " : ", ") + std::string(what);
+  return (r.empty() ? "none can be set" : r) + "; kernels ask for none";
+}
 inline std::string heaps(const VkPhysicalDeviceMemoryProperties& m) {
   std::string r;
   for (std::uint32_t i = 0; i < m.memoryHeapCount; ++i)
@@ -46,6 +56,7 @@ inline device_info describe(const physical& p, int index) {
   add("subgroups", std::to_string(f.subgroup) + ", sizes " + std::to_string(f.least_subgroup) + " to " + std::to_string(f.most_subgroup));
   add("workgroups", std::to_string(f.invocations) + " invocations, " + std::to_string(f.shared_bytes) + " bytes shared");
   add("clock", p.timestamp_bits == 0 ? "none" : std::to_string(p.timestamp_bits) + " bits");
+  add("f32 modes", device_facts::modes_of(p.modes));
   add("f16 arithmetic", f.float16 ? "yes" : "no");
   const std::string matrices = device_facts::matrices_of(f);
   add("matrix units", !p.has_matrix ? "none" : matrices.empty() ? "none with f32 sums of f16 or bf16" : matrices);

@@ -141,6 +141,8 @@ inline void limits(const functions& f, physical& p) {
   p.name = base.properties.deviceName;
   p.driver = std::string(v12.driverName) + " " + v12.driverInfo;
   p.kind = kind_of(base.properties.deviceType);
+  p.modes = {v12.shaderDenormPreserveFloat32 != 0, v12.shaderDenormFlushToZeroFloat32 != 0, v12.shaderSignedZeroInfNanPreserveFloat32 != 0,
+             v12.shaderRoundingModeRTEFloat32 != 0, v12.shaderRoundingModeRTZFloat32 != 0};
   p.what.shared_bytes = base.properties.limits.maxComputeSharedMemorySize;
   p.what.invocations = std::min(base.properties.limits.maxComputeWorkGroupInvocations, base.properties.limits.maxComputeWorkGroupSize[0]);
   if (units.count != 0) p.what.units = units.count;

@@ -13,6 +13,12 @@
 
 namespace isotope::vulkan {
 
+/// What kernels could ask of arithmetic in f32 by VK_KHR_shader_float_controls. None asks for any of it; docs/NUMERICS.md says why.
+struct float_modes {
+  bool keeps_subnormals = false, flushes_subnormals = false, keeps_signed_zeros_infinities_and_nan = false;
+  bool rounds_to_nearest_even = false, rounds_toward_zero = false;
+};
+
 /// A physical device as Vulkan describes it.
 struct physical {
   VkPhysicalDevice handle = nullptr;
@@ -26,6 +32,7 @@ struct physical {
   std::int64_t allocation_limit = 0;  // bytes of one allocation
   std::int64_t buffer_limit = 0;      // bytes of one buffer
   bool sparse = false, subgroup_control = false, memory_budget = false;
+  float_modes modes;
   bool has_matrix = false, has_matrix2 = false, has_bfloat16 = false;
   std::uint8_t cache_uuid[VK_UUID_SIZE] = {};
   std::string missing;  // required features that it lacks, by name; empty: usable

@@ -104,6 +104,7 @@ template <> struct op_spec<op::attention> : spec_basis {
       attribute_field{"counter", attribute_kind::scalar, 1, 0}};
   static constexpr numeric_policy policy{.sums = "keys in tiles, ascending, in f32",
                                          .contracts = true,
+                                         .flushes_pairs = true,
                                          .nan = "in, then the queries that see it",
                                          .cpu_ulps = usual_cpu_ulps,
                                          .gpu_ulps = usual_gpu_ulps};
