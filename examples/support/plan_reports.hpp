@@ -84,7 +84,8 @@ void describe_load(std::string_view program, const diagnose_settings& s, const D
   remark(program, "plan of " + std::to_string(p.steps.size()) + " steps, " + std::to_string(p.totals.parameters) + " parameters, arena " +
                       std::to_string(p.totals.bytes) + " bytes, temporaries " +
                       std::to_string(p.totals.region[std::size_t(isotope::value_kind::temp)]) + ", planned in all " +
-                      std::to_string(session.planned_bytes()) + ", measured " + std::to_string(session.measured_bytes()));
+                      std::to_string(session.planned_bytes()) + ", measured " + std::to_string(session.measured_bytes()) + ", " +
+                      std::to_string(isotope::flops_of(p)) + " floating-point operations a run");
 }
 
 /// What a session did, and what the validation layer said, at the end of a program.

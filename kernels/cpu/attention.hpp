@@ -1,7 +1,7 @@
 #pragma once
 /// Bound by multiply-adds and exp. Blocks of 64 queries x 64 keys; scores are made transposed, keys by queries, so that running maximum, sum and
-/// exp go along vectors of queries, and keys and values are read where they lie. Memory O(S): a tile per worker. Blocks above the diagonal are
-/// skipped. Source: Dao 2023, arXiv:2307.08691.
+/// exp go along vectors of queries, and keys and values are read where they lie. Memory O(S): a tile per worker. Blocks above the diagonal and
+/// before the window are skipped. Source: Dao 2023, arXiv:2307.08691.
 #include <cmath>
 #include <limits>
 
@@ -34,8 +34,7 @@ class attention {
   static void run(const launch& l) {
     const attention_heads h(l);
     const std::int64_t blocks = divide_up(h.S, block), heads = h.B * h.H;
-    const double pairs = double(heads) * double(h.S) * double(h.T) * (h.causal ? 0.6 : 1.0);
-    for_uneven_tasks(l, blocks * heads, pairs * (double(h.D) / 25.0 + 0.8 + h.dropout_cost()), [&](std::int64_t t, int slice) {
+    for_uneven_tasks(l, blocks * heads, h.pairs() * (double(h.D) / 25.0 + 0.8 + h.dropout_cost()), [&](std::int64_t t, int slice) {
       const std::int64_t i = blocks - 1 - t / heads, b = t % heads / h.H, head = t % h.H;  // the longest rows first
       queries(l, h, b, head, i * block, static_cast<float*>(l.scratch) + slice * slice_floats(h.D));
     });
@@ -60,14 +59,14 @@ class attention {
     }
     pack_transposed(h.rows(l.in, 0, b, head).from_row(q0), n, h.D, query);
     std::memset(result, 0, std::size_t(block * width) * 4);
-    const std::int64_t last = smaller(h.T, h.visible(q0 + n - 1));
-    for (std::int64_t k0 = 0; k0 < last; k0 += block) {
+    const auto [first, last] = h.seen(q0, n);
+    for (std::int64_t k0 = first; k0 < last; k0 += block) {
       const std::int64_t keys = smaller(block, last - k0);
       const auto key = h.rows(l.in, 1, b, group).from_row(k0).padded(keys, h.D, key_room);
       const auto value = h.rows(l.in, 2, b, group).from_row(k0).padded(keys, h.D, value_room);
       block_product(key, keys, query, block, n, scores, block, h.D, false);
       h.mask(l, b, k0, keys, mask);
-      softmax(h, q0, k0, keys, scores, mask, top, sum, result, width);
+      softmax(h, q0, k0, keys, scores, mask, top, sum, k0 == first ? nullptr : result, width);
       if (h.dropout.on) drop(l, h, (b * h.H + head) * h.S + q0, k0, keys, scores);
       block_product({scores, 1, block}, n, value.data, value.row_stride, h.D, result, width, keys, true);
     }
@@ -93,7 +92,7 @@ class attention {
     }
   }
 
-  /// scores = exp(scale scores + mask - new maximum); what was summed under the old maximum is scaled down.
+  /// scores = exp(scale scores + mask - new maximum); what was summed under the old maximum is scaled down, results too if there are some.
   static void softmax(const attention_heads& h, std::int64_t q0, std::int64_t k0, std::int64_t keys, float* scores, const float* mask,
                       float* top, float* sum, float* result, std::int64_t width) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -108,6 +107,8 @@ class attention {
         const std::int64_t blind = smaller(block, k0 + k - (h.T - h.S) - q0);  // the first queries do not see this key
         for (std::int64_t q = 0; q < blind; ++q) s[q] = -infinity;
       }
+      if (h.range.window != 0)
+        for (std::int64_t q = h.stale(q0, k0 + k); q < block; ++q) s[q] = -infinity;
       for (int q = 0; q < block; ++q) base[q] = s[q] > base[q] ? s[q] : base[q];
     }
     for (int q = 0; q < block; ++q) {
@@ -126,7 +127,7 @@ class attention {
         sum[q] += e[q];
       }
     }
-    if (k0 == 0) return;
+    if (result == nullptr) return;
     for (std::int64_t q = 0; q < block; ++q)
       for (std::int64_t d = 0; d < width; ++d) result[q * width + d] *= shrink[q];
   }

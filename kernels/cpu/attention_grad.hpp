@@ -31,8 +31,7 @@ class attention_grad {
   }
   static void run(const launch& l) {
     const attention_heads h(l);
-    const double pairs = double(h.B * h.H) * double(h.S) * double(h.T) * (h.causal ? 0.6 : 1.0);
-    for_uneven_tasks(l, h.B * h.G, pairs * (double(h.D) / 10.0 + 1.0 + h.dropout_cost()), [&](std::int64_t t, int slice) {
+    for_uneven_tasks(l, h.B * h.G, h.pairs() * (double(h.D) / 10.0 + 1.0 + h.dropout_cost()), [&](std::int64_t t, int slice) {
       const attention_grad task(l, h, t / h.G, t % h.G, static_cast<float*>(l.scratch) + slice * slice_floats(h.D, h.T));
       task.all();
     });
@@ -92,8 +91,8 @@ class attention_grad {
     pack_transposed(q, n, h_.D, query_t_);
     pack_transposed(g, n, h_.D, dy_t_);
     std::memset(dq_, 0, std::size_t(rows) * 4);
-    const std::int64_t last = smaller(h_.T, h_.visible(q0 + n - 1));
-    for (std::int64_t k0 = 0; k0 < last; k0 += block) {
+    const auto [start, last] = h_.seen(q0, n);
+    for (std::int64_t k0 = start; k0 < last; k0 += block) {
       const std::int64_t keys = smaller(block, last - k0);
       const auto key = h_.rows(l_.in, 1, b_, group_).from_row(k0).padded(keys, h_.D, room_ + 2 * rows);
       const auto value = h_.rows(l_.in, 2, b_, group_).from_row(k0).padded(keys, h_.D, room_ + 3 * rows);
@@ -128,6 +127,8 @@ class attention_grad {
         const std::int64_t blind = smaller(block, k0 + k - (h_.T - h_.S) - q0);
         for (std::int64_t q = 0; q < blind; ++q) e[q] = 0;
       }
+      if (h_.range.window != 0)
+        for (std::int64_t q = h_.stale(q0, k0 + k); q < block; ++q) e[q] = 0;
       if (h_.dropout.on) {
         if (k % 4 == 0) h_.dropout.draw(l_, row, (k0 + k) / 4, block, kept);
         const std::uint32_t* keep = kept + k % 4 * block;

@@ -39,6 +39,7 @@ struct attention_heads {
   bool causal, packed, masked;
   float scale;
   attention_dropout dropout;
+  op::attention_range range;
 
   explicit attention_heads(const launch& l)
       : B(l.in[0].dims[0]),
@@ -51,8 +52,9 @@ struct attention_heads {
         packed(l.attr->i[3] != 0),
         masked(l.attr->i[4] != 0),
         scale(float(l.attr->f[0])),
-        dropout(*l.attr) {
-    T = packed ? S : l.in[1].dims[1];
+        dropout(*l.attr),
+        range(*l.attr, S, packed ? S : l.in[1].dims[1]) {
+    T = range.T;
     D = l.in[0].dims[2] / (packed ? H + 2 * G : H);
   }
   /// Part 0 queries (index: head), 1 keys, 2 values (index: key-value head) of batch b in the three operands or outputs x, or the packed one.
@@ -72,8 +74,15 @@ struct attention_heads {
     const view& m = l.in[packed ? 1 : 3];
     widen_run(m.data, m.type, b * m.strides[0] + k0 * m.strides[1], m.strides[1], to, n);
   }
-  /// Keys that query `s` sees come before this one.
-  std::int64_t visible(std::int64_t s) const { return causal ? s + 1 + T - S : T; }
+  /// The keys of the tiles that n queries from q0 on see.
+  op::index_range seen(std::int64_t q0, std::int64_t n) const { return range.keys_in_tiles(q0, q0 + n, block); }
+  /// From which query of the block at q0 on key t lies before the window.
+  std::int64_t stale(std::int64_t q0, std::int64_t t) const { return larger_of(0, t - (T - S) - q0 + range.window); }
+  /// Pairs of queries and keys in the tiles that are worked on, about.
+  double pairs() const {
+    const double keys = range.window != 0 ? double(smaller(T, range.window + block)) : double(T) * (causal ? 0.6 : 1.0);
+    return double(B * H) * double(S) * keys;
+  }
   /// What drawing costs for a pair of query and key, in the unit of for_tasks.
   double dropout_cost() const { return dropout.on ? 1.5 : 0.0; }
   std::int64_t padded_width() const { return whole_vectors(D); }

@@ -25,13 +25,11 @@ struct head_columns {
 /// The operands of attention, packed or not; also its gradients, which are laid out alike.
 struct attention_operands {
   std::int64_t B, S, T, H, G, D;
-  bool causal;
   double scale, dropout;
   head_columns q, k, v;
   const view* mask = nullptr;  // (B,T)
 
-  attention_operands(const attributes& a, std::span<const view> x)
-      : H(a.i[0]), G(a.i[1]), causal(a.i[2] != 0), scale(a.f[0]), dropout(a.f[1]) {
+  attention_operands(const attributes& a, std::span<const view> x) : H(a.i[0]), G(a.i[1]), scale(a.f[0]), dropout(a.f[1]) {
     const bool packed = a.i[3] != 0;
     B = x[0].dims[0], S = x[0].dims[1], T = packed ? S : x[1].dims[1];
     D = x[0].dims[2] / (packed ? H + 2 * G : H);
@@ -40,8 +38,6 @@ struct attention_operands {
     v = {x[packed ? 0 : 2], packed ? (H + G) * D : 0, D};
     if (a.i[4] != 0 && x.size() > (packed ? 1u : 3u)) mask = &x[packed ? 1 : 3];
   }
-  /// Keys that query s may see: the first n.
-  std::int64_t seen(std::int64_t s) const { return causal ? s + 1 + T - S : T; }
   std::int64_t group(std::int64_t h) const { return h / (H / G); }
   double score(std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) const {
     double dot = 0;
@@ -68,25 +64,26 @@ template <class P> struct kernel<op::attention, P, kernels::reference> {
     const reference::attention_operands x(*l.attr, l.in);
     const reference::head_columns y{l.out[0], 0, x.D};
     const view& lse = l.out[1];
+    const op::attention_range range(*l.attr, x.S, x.T);
     double* p = static_cast<double*>(l.scratch);  // (T)
     constexpr double infinity = std::numeric_limits<double>::infinity();
     for (std::int64_t b = 0; b < x.B; ++b)
       for (std::int64_t h = 0; h < x.H; ++h)
         for (std::int64_t s = 0; s < x.S; ++s) {
-          const auto n = x.seen(s);
+          const auto [first, n] = range.keys(s);
           double top = -infinity, total = 0;
-          for (std::int64_t t = 0; t < n; ++t) {
+          for (std::int64_t t = first; t < n; ++t) {
             p[t] = x.score(b, h, s, t);
             if (p[t] > top || std::isnan(p[t])) top = p[t];  // NaN stays
           }
           const bool blind = top == -infinity;
-          for (std::int64_t t = 0; t < n; ++t) {
+          for (std::int64_t t = first; t < n; ++t) {
             total += p[t] = blind ? 0.0 : std::exp(p[t] - top);
             if (const double share = x.share(l, b, h, s, t); share != 1) p[t] = share == 0 ? 0.0 : p[t] * share;  // a dropped NaN is 0
           }
           for (std::int64_t d = 0; d < x.D; ++d) {
             double sum = 0;
-            for (std::int64_t t = 0; t < n; ++t) sum += p[t] * x.v.get(b, t, x.group(h), d);
+            for (std::int64_t t = first; t < n; ++t) sum += p[t] * x.v.get(b, t, x.group(h), d);
             y.set(b, s, h, d, blind ? 0.0 : sum / total);
           }
           reference::store(lse, b * lse.strides[0] + h * lse.strides[1] + s * lse.strides[2], blind ? -infinity : top + std::log(total));
@@ -103,6 +100,7 @@ template <class P> struct kernel<op::attention_grad, P, kernels::reference> {
     const reference::attention_operands x(*l.attr, l.in), dx(*l.attr, l.out);
     const reference::head_columns y{l.in[n], 0, x.D}, dy{l.in[n + 2], 0, x.D};
     const view& lse = l.in[n + 1];
+    const op::attention_range range(*l.attr, x.S, x.T);
     double* sums = static_cast<double*>(l.scratch);  // (2,D)
 
     struct pair {
@@ -126,7 +124,8 @@ template <class P> struct kernel<op::attention_grad, P, kernels::reference> {
       for (std::int64_t h = 0; h < x.H; ++h)
         for (std::int64_t s = 0; s < x.S; ++s) {
           for (std::int64_t d = 0; d < x.D; ++d) sums[d] = 0;
-          for (std::int64_t t = 0; t < x.seen(s); ++t) {
+          const auto seen = range.keys(s);
+          for (std::int64_t t = seen.first; t < seen.end; ++t) {
             const double ds = at(b, h, s, t).ds;
             for (std::int64_t d = 0; d < x.D; ++d) sums[d] += ds * x.k.get(b, t, x.group(h), d);
           }
@@ -137,7 +136,7 @@ template <class P> struct kernel<op::attention_grad, P, kernels::reference> {
           for (std::int64_t d = 0; d < 2 * x.D; ++d) sums[d] = 0;
           for (std::int64_t h = g * (x.H / x.G); h < (g + 1) * (x.H / x.G); ++h)
             for (std::int64_t s = 0; s < x.S; ++s) {
-              if (t >= x.seen(s)) continue;
+              if (const auto seen = range.keys(s); t < seen.first || t >= seen.end) continue;
               const auto [p, ds] = at(b, h, s, t);
               for (std::int64_t d = 0; d < x.D; ++d) {
                 sums[d] += ds * x.q.get(b, s, h, d);

@@ -1,8 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Bound by f32 multiply-adds: two products of tiles of BQ queries by BK keys. Online softmax; the maximum of a row crosses its ACROSS invocations
-// once a tile, its sum once in all. The weights take the place of the queries, which come again with every tile. Tiles above the diagonal are
-// skipped. An H200 takes 1.1 times as long where tiles are fetched only when they are needed, 1.3 to 1.4 times where queries stay in shared memory.
+// once a tile, its sum once in all. The weights take the place of the queries, which come again with every tile. Tiles above the diagonal and
+// before the window are skipped. An H200 takes 1.1 times as long where tiles are fetched only when they are needed, 1.3 to 1.4 times where queries
+// stay in shared memory.
 // Source: Dao 2023, arXiv:2307.08691.
 #include "access.glsl"
 #include "math.glsl"
@@ -37,12 +38,12 @@ void main() {
     total[i] = 0.0;
   }
 
-  const uint end = visible_keys(q0 + BQ);
+  const uint begin = first_key(q0) / BK * BK, end = visible_keys(q0 + BQ);
   vec4 held_left[QUERY_FETCHES], held_right[KEY_FETCHES];
   GET(held_left, QUERY_FETCHES, query, Q_TYPE, Q_ROW, q0, S)
-  GET(held_right, KEY_FETCHES, key, K_TYPE, K_ROW, 0, T)
-  for (uint k0 = 0; k0 < end; k0 += BK) {
-    if (k0 > 0) barrier();  // everybody has read the last tile
+  GET(held_right, KEY_FETCHES, key, K_TYPE, K_ROW, begin, T)
+  for (uint k0 = begin; k0 < end; k0 += BK) {
+    if (k0 > begin) barrier();  // everybody has read the last tile
     SET(left, QUERY_FETCHES, held_left, query, Q_TYPE, Q_ROW, q0, S)
     SET(right, KEY_FETCHES, held_right, key, K_TYPE, K_ROW, k0, T)
     barrier();

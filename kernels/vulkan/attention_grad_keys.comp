@@ -26,7 +26,8 @@ void main() {
   [[unroll]] for (uint i = 0; i < KEYS * COLUMNS; ++i) dk_sum[i] = dv_sum[i] = vec4(0.0);
 
   // Tiles of all query heads, one after another.
-  const uint start = first_query(k0) / BQ * BQ, tiles = start < S ? (S - start + BQ - 1) / BQ : 0, all = tiles * (HEADS / GROUPS);
+  const uint start = first_query(k0) / BQ * BQ, end = end_query(k0 + BK - 1), tiles = start < end ? (end - start + BQ - 1) / BQ : 0,
+             all = tiles * (HEADS / GROUPS);
   uint64_t query = element(q, b * Q_BATCH + g * (HEADS / GROUPS) * D, Q_TYPE);
   vec4 held_left[QUERY_FETCHES], held_right[KEY_FETCHES];
   GET(held_left, QUERY_FETCHES, query, Q_TYPE, Q_ROW, start, S)

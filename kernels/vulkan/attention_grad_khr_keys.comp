@@ -53,7 +53,8 @@ void main() {
   UNROLL for (uint d = 0; d < FD; ++d) dk_sums[d] = dv_sums[d] = SUM_MATRIX(0.0);
 
   // Tiles of all query heads, one after another.
-  const uint start = first_query(k0) / BC * BC, tiles = start < S ? (S - start + BC - 1) / BC : 0, all = tiles * (HEADS / GROUPS);
+  const uint start = first_query(k0) / BC * BC, end = end_query(k0 + BR - 1), own_end = end_query(row0 + M - 1),
+             tiles = start < end ? (end - start + BC - 1) / BC : 0, all = tiles * (HEADS / GROUPS);
   uvec4 held_queries[FETCHES], held_gradients[FETCHES];
   float held_lse[STATISTICS], held_delta[STATISTICS];
   for (uint n = 0; n <= all; ++n) {  // tile n is fetched while tile n - 1 is worked on
@@ -83,8 +84,8 @@ void main() {
     }
     if (n == 0) continue;
     const uint h = g * (HEADS / GROUPS) + (n - 1) / tiles, q0 = start + (n - 1) % tiles * BC;
-    const bool sees = !CAUSAL || row0 + S <= q0 + BC - 1 + T;  // some query of the tile, the strip
-    const bool crosses = CAUSAL && row0 + M - 1 + S > q0 + T;
+    const bool sees = !CAUSAL || (row0 + S <= q0 + BC - 1 + T && q0 < own_end);  // some query of the tile, the strip
+    const bool crosses = CAUSAL && (row0 + M - 1 + S > q0 + T || (WINDOWED && q0 + BC > end_query(row0)));
     RESULT_MATRIX marks[FC];  // 1 where a probability is kept, else 0
     if (DROPPED) {
       if (sees)
@@ -117,7 +118,7 @@ void main() {
           coopMatLoad(apart, aside, 0, M, ROWS);
           const float least = float(int(row0) - int(q0 + f * M + T - S));
           UNROLL for (uint e = 0; e < apart.length(); ++e)
-            if (apart[e] < least) p[e] = HIDDEN;
+            if (apart[e] < least || (WINDOWED && apart[e] >= least + float(window))) p[e] = HIDDEN;
         }
         if (DROPPED) {
           const SUM_MATRIX mark = SUM_MATRIX(marks[f]);

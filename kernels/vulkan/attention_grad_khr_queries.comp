@@ -32,8 +32,9 @@ void main() {
   const float two = scale * LOG2E;
 
   uvec4 held_keys[FETCHES], held_values[FETCHES];
-  FETCH(held_keys, key, K_ROW, 0, T)
-  FETCH(held_values, value, V_ROW, 0, T)
+  const uint begin = first_key(q0) / BC * BC, end = visible_keys(q0 + BR);  // keys of the workgroup
+  FETCH(held_keys, key, K_ROW, begin, T)
+  FETCH(held_values, value, V_ROW, begin, T)
   if (CAUSAL) fill_aside();
   // Whole strips go through copies, so that what lives in the loop is indexed by constants alone and stays in registers.
   LEFT_MATRIX q_left[FD], dy_left[FD], loaded[FD];
@@ -54,9 +55,9 @@ void main() {
   coopMatLoad(less_delta, row_b, own, 0, COLUMNS);
   UNROLL for (uint d = 0; d < FD; ++d) sums[d] = SUM_MATRIX(0.0);
 
-  const uint end = visible_keys(q0 + BR), own_end = visible_keys(row0 + M);
-  for (uint k0 = 0; k0 < end; k0 += BC) {
-    if (k0 > 0) barrier();  // everybody has read the last tile
+  const uint own_begin = first_key(row0), own_end = visible_keys(row0 + M);
+  for (uint k0 = begin; k0 < end; k0 += BC) {
+    if (k0 > begin) barrier();  // everybody has read the last tile
     PUT(key_tile, held_keys)
     PUT(value_tile, held_values)
     if (BIASED)
@@ -69,8 +70,8 @@ void main() {
       FETCH(held_keys, key, K_ROW, k0 + BC, T)
       FETCH(held_values, value, V_ROW, k0 + BC, T)
     }
-    const bool sees = k0 < own_end;
-    const bool crosses = CAUSAL && k0 + BC > row0 + T - S + 1;
+    const bool sees = k0 < own_end && k0 + BC > own_begin;
+    const bool crosses = CAUSAL && (k0 + BC > row0 + T - S + 1 || k0 < first_key(row0 + M - 1));
     RESULT_MATRIX marks[FC];  // 1 where a probability is kept, else 0
     if (DROPPED) {
       if (sees)
@@ -103,7 +104,7 @@ void main() {
           coopMatLoad(apart, aside, 0, M, ROWS);
           const float last = float(int(row0 + T - S) - int(k0 + f * M));
           UNROLL for (uint e = 0; e < apart.length(); ++e)
-            if (apart[e] > last) p[e] = HIDDEN;
+            if (apart[e] > last || (WINDOWED && apart[e] + float(window) <= last)) p[e] = HIDDEN;
         }
         if (DROPPED) {
           const SUM_MATRIX mark = SUM_MATRIX(marks[f]);

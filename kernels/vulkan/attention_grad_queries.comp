@@ -25,12 +25,12 @@ void main() {
   vec4 sums[RQ * COLUMNS];
   [[unroll]] for (uint i = 0; i < RQ * COLUMNS; ++i) sums[i] = vec4(0.0);
 
-  const uint end = visible_keys(q0 + BQ);
+  const uint begin = first_key(q0) / BK * BK, end = visible_keys(q0 + BQ);
   vec4 held_left[QUERY_FETCHES], held_right[KEY_FETCHES];
   GET(held_left, QUERY_FETCHES, gradient, DY_TYPE, DY_ROW, q0, S)
-  GET(held_right, KEY_FETCHES, value, V_TYPE, V_ROW, 0, T)
-  for (uint k0 = 0; k0 < end; k0 += BK) {
-    if (k0 > 0) barrier();  // everybody has read the last tile
+  GET(held_right, KEY_FETCHES, value, V_TYPE, V_ROW, begin, T)
+  for (uint k0 = begin; k0 < end; k0 += BK) {
+    if (k0 > begin) barrier();  // everybody has read the last tile
     SET(left, QUERY_FETCHES, held_left, gradient, DY_TYPE, DY_ROW, q0, S)
     SET(right, KEY_FETCHES, held_right, value, V_TYPE, V_ROW, k0, T)
     barrier();

@@ -29,7 +29,7 @@ struct attention_push {
   std::uint64_t q = 0, k = 0, v = 0, mask = 0, y = 0, lse = 0, dy = 0, delta = 0, dq = 0, dk = 0, dv = 0, scalars = 0;
   std::uint32_t B = 0, S = 0, T = 0;
   float scale = 0;
-  std::uint32_t stream = 0;
+  std::uint32_t stream = 0, window = 0;
 };
 static_assert(sizeof(attention_push) == 120);
 
@@ -43,6 +43,7 @@ class attention_heads {
   std::uint64_t lse = 0, delta = 0, scalars;
   std::uint32_t stream;
   attention_dropout dropout;
+  op::attention_range seen;
 
   /// A step of the forward: outputs y and lse.
   static attention_heads forward(const launch& l) {
@@ -83,7 +84,8 @@ class attention_heads {
             std::uint32_t(S),
             std::uint32_t(T),
             scale,
-            stream};
+            stream,
+            std::uint32_t(seen.window)};
   }
   /// `tiles` are the shader's own numbers 8 to 13.
   constants specialization(std::int64_t invocations, std::uint32_t subgroup, bool wide, std::array<std::int64_t, 6> tiles) const {
@@ -95,6 +97,7 @@ class attention_heads {
     c.add(masked ? batch_stride(mask) : 0).add(mask.strides[1]);
     for (const head_rows* x : {&y, &dy, &dq, &dk, &dv}) c.add(x->batch).add(x->row);
     dropout.add_to(c);
+    c.add(seen.window != 0);
     return c;
   }
   /// Whether all rows that a shader touches start at multiples of n elements; tensors that the step lacks do not count.
@@ -124,8 +127,9 @@ class attention_heads {
         scale(float(l.attr->f[0])),
         scalars(l.scalars),
         stream(l.ordinal),
-        dropout(*l.attr) {
-    T = packed ? S : l.in[1].dims[1];
+        dropout(*l.attr),
+        seen(*l.attr, S, packed ? S : l.in[1].dims[1]) {
+    T = seen.T;
     D = l.in[0].dims[2] / (packed ? H + 2 * G : H);
     split(l.in, q, k, v);
     if (masked) mask = l.in[packed ? 1 : 3];

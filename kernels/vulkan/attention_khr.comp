@@ -37,7 +37,8 @@ void main() {
   const float two = scale * LOG2E, limit = SLACK / two;
 
   uvec4 held[FETCHES];
-  FETCH(held, key, K_ROW, 0, T)
+  const uint begin = first_key(q0) / BC * BC, end = visible_keys(q0 + BR);  // keys of the workgroup
+  FETCH(held, key, K_ROW, begin, T)
   if (CAUSAL) fill_aside();
   LEFT_MATRIX left[STRIPS * FD];
   UNROLL for (uint s = 0; s < STRIPS; ++s) {
@@ -51,8 +52,8 @@ void main() {
   for (uint r = lane; r < STRIPS * M; r += SUBGROUP) reference[own + r] = HIDDEN;
   bool settled = false;  // all rows have a reference
 
-  const uint end = visible_keys(q0 + BR), own_end = visible_keys(row0 + STRIPS * M);
-  for (uint k0 = 0; k0 < end; k0 += BC) {
+  const uint own_begin = first_key(row0), own_end = visible_keys(row0 + STRIPS * M);
+  for (uint k0 = begin; k0 < end; k0 += BC) {
     PUT(key_tile, held)
     if (BIASED)
       for (uint c = t; c < BC; c += WG) {
@@ -61,7 +62,7 @@ void main() {
       }
     FETCH(held, value, V_ROW, k0, T)
     barrier();
-    const bool sees = k0 < own_end;
+    const bool sees = k0 < own_end && k0 + BC > own_begin;
     SUM_MATRIX scores[STRIPS * FC];
     if (sees) {
       UNROLL for (uint f = 0; f < FC; ++f) {
@@ -79,14 +80,14 @@ void main() {
     barrier();
     if (k0 + BC < end) FETCH(held, key, K_ROW, k0 + BC, T)
 
-    if (sees && CAUSAL && k0 + BC > row0 + T - S + 1) {
+    if (sees && CAUSAL && (k0 + BC > row0 + T - S + 1 || k0 < first_key(row0 + STRIPS * M - 1))) {
       SUM_MATRIX apart;
       coopMatLoad(apart, aside, 0, M, ROWS);
       UNROLL for (uint s = 0; s < STRIPS; ++s)
         UNROLL for (uint f = 0; f < FC; ++f) {
           const float last = float(int(row0 + s * M + T - S) - int(k0 + f * M));
           UNROLL for (uint e = 0; e < apart.length(); ++e)
-            if (apart[e] > last) scores[s * FC + f][e] = HIDDEN;
+            if (apart[e] > last || (WINDOWED && apart[e] + float(window) <= last)) scores[s * FC + f][e] = HIDDEN;
         }
     }
     bool rises = false;  // of some row, the reference

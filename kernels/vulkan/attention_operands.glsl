@@ -33,6 +33,7 @@ layout(constant_id = 37) const uint DV_ROW = 64;
 layout(constant_id = 38) const bool DROPPED = false;  // some probabilities are
 layout(constant_id = 39) const uint LAST = 0;         // the largest word that drops its probability
 layout(constant_id = 40) const float FACTOR = 1.0;    // of those kept: 1 / (1 - p), or 1
+layout(constant_id = 41) const bool WINDOWED = false;  // of these keys, the last `window`
 
 layout(push_constant, scalar) uniform push {
   uint64_t q;      // (B, S, H, D) with strides
@@ -49,7 +50,7 @@ layout(push_constant, scalar) uniform push {
   uint64_t scalars;
   uint B, S, T;
   float scale;
-  uint stream;
+  uint stream, window;
 };
 
 #include "attention_dropout.glsl"
@@ -63,11 +64,15 @@ uint bytes_of(uint type) { return type == F32 ? 4u : 2u; }
 uint64_t element(uint64_t base, uint at, uint type) { return base + uint64_t(at) * bytes_of(type); }
 
 uint key_head(uint h) { return h / (HEADS / GROUPS); }
-bool hidden(uint s, uint t) { return t >= T || s >= S || (CAUSAL && t > s + T - S); }
+bool hidden(uint s, uint t) { return t >= T || s >= S || (CAUSAL && t > s + T - S) || (WINDOWED && t + window <= s + T - S); }
 // Keys that a query before `s_end` sees come before this one.
 uint visible_keys(uint s_end) { return CAUSAL ? min(T, s_end + T - S) : T; }
+// Keys that query s or a later one sees come from this one on.
+uint first_key(uint s) { return WINDOWED && s + T - S >= window ? s + T - S + 1 - window : 0u; }
 // Queries that see key t or a later one come from this one on.
 uint first_query(uint t) { return CAUSAL && t + S > T ? t + S - T : 0u; }
+// Queries that see key t or an earlier one come before this one.
+uint end_query(uint t) { return !WINDOWED ? S : t + S + window > T ? min(S, t + S + window - T) : 0u; }
 
 // Heads side by side share caches, blocks with the most work go first: bands of 32 heads, in each of them all heads of one block after
 // another. x: block, y: head (batch * heads + head).

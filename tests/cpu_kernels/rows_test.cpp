@@ -54,14 +54,15 @@ struct heads {
   std::int64_t B, S, T, H, G, D;
   bool causal, packed, masked;
   double dropout = 0, scale = 0;
+  std::int64_t window = 0;
 };
 template <class P> void attend(heads h) {
   SCOPED_TRACE(testing::Message() << "B " << h.B << " S " << h.S << " T " << h.T << " H " << h.H << " G " << h.G << " D " << h.D
-                                  << " causal " << h.causal << " packed " << h.packed << " masked " << h.masked << " dropout "
-                                  << h.dropout);
+                                  << " causal " << h.causal << " packed " << h.packed << " masked " << h.masked << " dropout " << h.dropout
+                                  << " window " << h.window);
   const dtype t = P::type;
   attributes a;
-  a.i = {h.H, h.G, h.causal, h.packed, h.masked};
+  a.i = {h.H, h.G, h.causal, h.packed, h.masked, h.window};
   a.f = {h.scale == 0 ? 1 / std::sqrt(double(h.D)) : h.scale, h.dropout};
   const auto drawing = [](op_case& c) {
     c.ordinal = 12;
@@ -114,11 +115,16 @@ TEST(attention, matches_the_reference_after_a_past_of_any_length) {
     attend<bf16>({1, 70, 70 + past, 2, 1, 16, true, false, false});
   }
 }
+// In a window of a single key the gradients of scores are all rounding.
+TEST(attention, matches_the_reference_in_a_window_of_any_length) {
+  for (const std::int64_t n : {2, 7, 15, 16, 17, 31, 63, 64, 65, 100, 128, 150, 1000}) {
+    const heads own{1, 150, 150, 2, 1, 16, true, true, false, 0, 0, n}, past{2, 70, 203, 2, 2, 20, true, false, true, 0.25, 0, n};
+    attend<f32>(own), attend<bf16>(own), attend<f32>(past), attend<bf16>(past);
+  }
+}
 TEST(attention, matches_the_reference_where_scores_are_scaled_by_a_negative_number) {
-  heads h{1, 20, 40, 2, 2, 16, true, false, false};
-  h.scale = -0.5;
-  attend<f32>(h);
-  attend<bf16>(h);
+  const heads h{1, 20, 40, 2, 2, 16, true, false, false, 0, -0.5};
+  attend<f32>(h), attend<bf16>(h);
 }
 
 template <class P> void classify(std::int64_t rows, std::int64_t N, std::int64_t V, bool ignored) {

@@ -11,6 +11,7 @@ struct attention_problem {
   struct sizes {
     std::int64_t B, S, T, H, G, D;
     bool causal, masked;
+    std::int64_t window = 0;
   } z;
   host q, k, v, mask;
   attributes attr;
@@ -26,7 +27,7 @@ struct attention_problem {
         mask(full({s.B, s.T}, accum, 0)),
         scale(given_scale == 0 ? 1 / std::sqrt(double(s.D)) : given_scale) {
     for (std::size_t i = 0; i < mask.at.size(); ++i) mask.at[i] = i % 3 == 1 ? -infinity : i % 3 == 2 ? 0.25 : 0;
-    attr.i = {z.H, z.G, z.causal ? 1 : 0, 0, z.masked ? 1 : 0};
+    attr.i = {z.H, z.G, z.causal ? 1 : 0, 0, z.masked ? 1 : 0, z.window};
     attr.f[0] = given_scale;
   }
   attention_problem& dropping(double p) {
@@ -69,7 +70,7 @@ struct attention_results {
 };
 /// The whole matrix of probabilities and what dropout leaves of it, and the derivative of sum(y dy) by the chain rule through both.
 inline attention_results attention_by_definition(const attention_problem& p, const host* dy = nullptr) {
-  const auto& [B, S, T, H, G, D, causal, masked] = p.z;
+  const auto& [B, S, T, H, G, D, causal, masked, window] = p.z;
   attention_results r;
   r.y.assign(p.q.at.size(), 0);
   r.dq.assign(p.q.at.size(), 0);
@@ -85,6 +86,7 @@ inline attention_results attention_by_definition(const attention_problem& p, con
         double sum = 0, top = -infinity;
         for (std::int64_t t = 0; t < T; ++t) {
           if (causal && t > s + T - S) continue;
+          if (window != 0 && t <= s + T - S - window) continue;
           double score = 0;
           for (std::int64_t d = 0; d < D; ++d) score += p.q.at[at_q(d)] * p.k.at[at_k(t, d)];
           e[std::size_t(t)] = p.scale * score + (masked ? p.mask[b * T + t] : 0);

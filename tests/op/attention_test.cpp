@@ -15,9 +15,16 @@ constexpr sizes cases[] = {{1, 1, 1, 1, 1, 1, true, false},  {2, 7, 7, 3, 3, 5, 
                            {1, 3, 8, 4, 1, 2, true, false},  {2, 4, 9, 2, 2, 8, false, true},   {1, 65, 65, 2, 1, 16, true, false},
                            {3, 33, 33, 2, 2, 7, true, true}, {1, 1, 130, 2, 2, 4, true, false}, {1, 9, 11, 2, 1, 67, true, false}};
 
-constexpr sizes dropping_cases[] = {{2, 7, 7, 3, 3, 5, true, false},  {2, 5, 5, 4, 2, 3, false, false},
-                                    {2, 4, 9, 2, 2, 8, false, true},  {1, 65, 65, 2, 1, 16, true, false},
-                                    {3, 33, 33, 2, 2, 7, true, true}, {1, 9, 11, 2, 1, 67, true, false}};
+// Windows of one key, within a tile, of a tile, of no multiple, over several tiles, of all keys and more; the first keys of long pasts are nobody's.
+constexpr sizes window_cases[] = {
+    {2, 7, 7, 3, 3, 5, true, false, 1},     {1, 65, 65, 2, 1, 16, true, false, 5},    {1, 130, 130, 2, 2, 4, true, false, 64},
+    {2, 33, 33, 2, 2, 7, true, true, 16},   {1, 150, 150, 2, 1, 20, true, false, 70}, {1, 3, 8, 4, 1, 2, true, false, 2},
+    {1, 70, 300, 2, 1, 16, true, true, 40}, {1, 5, 5, 2, 2, 3, true, false, 5},       {1, 9, 11, 2, 1, 67, true, false, 12}};
+
+constexpr sizes dropping_cases[] = {{2, 7, 7, 3, 3, 5, true, false},       {2, 5, 5, 4, 2, 3, false, false},
+                                    {2, 4, 9, 2, 2, 8, false, true},       {1, 65, 65, 2, 1, 16, true, false},
+                                    {3, 33, 33, 2, 2, 7, true, true},      {1, 9, 11, 2, 1, 67, true, false},
+                                    {1, 97, 130, 2, 1, 8, true, false, 37}};
 
 /// A score sums D products of at most 4; its error passes through exp as a relative error of the weights, of values of at most 2.
 /// Beside the roundings of scores and sums: matrix units and products of pairs take the weights rounded to 16 bits. Weights sum to 1, values are at most 2.
@@ -85,6 +92,33 @@ TEST_P(attention, packed_operands_give_the_bits_of_separate_ones) {
 TEST_P(attention, gradient_matches_the_chain_rule_through_the_whole_matrix) {
   const auto& here = *this;
   for (const sizes& z : cases) expect_gradient(here, make(here, z));
+}
+TEST_P(attention, of_a_window_matches_the_definition) {
+  const auto& here = *this;
+  for (const sizes& z : window_cases) {
+    const auto p = make(here, z);
+    const auto y = here.run<op::attention>(p.operands(), p.attr);
+    const auto expected = attention_by_definition(p);
+    EXPECT_TRUE(near(y.at(0), expected.y, forward_error(here, z))) << z.S << ' ' << z.T << ' ' << z.window;
+    EXPECT_TRUE(near(y.at(1), expected.lse, forward_error(here, z))) << z.S << ' ' << z.T << ' ' << z.window;
+  }
+}
+TEST_P(attention, gradient_of_a_window_matches_the_chain_rule) {
+  const auto& here = *this;
+  for (const sizes& z : window_cases) expect_gradient(here, make(here, z));
+}
+TEST_P(attention, a_window_of_all_keys_gives_the_bits_of_none) {
+  const auto& here = *this;
+  const sizes all{1, 70, 70, 2, 1, 16, true, false};
+  const auto p = make(here, all);
+  const auto y = here.run<op::attention>(p.operands(), p.attr);
+  for (const std::int64_t window : {std::int64_t(70), std::int64_t(71), std::int64_t(1) << 40}) {
+    attributes a = p.attr;
+    a.i[5] = window;
+    const auto x = here.run<op::attention>(p.operands(), a);
+    EXPECT_TRUE(same(x.at(0), y.at(0).at)) << window;
+    EXPECT_TRUE(same(x.at(1), y.at(1).at)) << window;
+  }
 }
 TEST_P(attention, a_query_whose_keys_are_all_masked_gives_zeros_and_no_gradient) {
   const auto& here = *this;
@@ -170,6 +204,15 @@ TEST_P(attention, dropping_nearly_all_leaves_nothing) {
   const auto& here = *this;
   const auto p = telling_keys_apart(here, 1 - 0x1p-40);  // every word of 32 bits drops
   for (const double y : shares(here, p)) ASSERT_EQ(y, 0);
+}
+
+TEST(attention_window, is_refused_where_it_is_negative_or_not_causal) {
+  for (const auto& [o, text] : {std::pair{attention_options{.window = -1}, "attention: the window is negative: [1,3,12]"},
+                                std::pair{attention_options{.causal = false, .window = 4}, "attention: a window needs causal attention"}}) {
+    tape t(dtype::f32);
+    isotope::attention(tensor<tape>{&t, t.g.add_value({1, 3, 12}, dtype::f32, value_kind::input)}, 2, o);
+    EXPECT_NE(std::string(t.g.error.view()).find(text), std::string::npos) << t.g.error.view();
+  }
 }
 
 const attributes& attributes_of(const tape& t) { return t.g.nodes.back().attr; }

@@ -158,6 +158,7 @@ const differentiable functions[] = {
        return attention(in("qkv", {2, 3, 12}), where(less(mask, in("edge", {1}, false)), mask, mask * 1e9 - 1e10), 2, {.causal = false});
      }},
     {"attention_that_drops", [](source& in) { return attention(in("qkv", {2, 5, 12}), 2, {.dropout = 0.4}); }},
+    {"attention_in_a_window", [](source& in) { return attention(in("qkv", {2, 5, 12}), 2, {.window = 2}); }},
     {"attention_separate", [](source& in) { return attention(in("q", {2, 2, 4}), in("k", {2, 4, 4}), in("v", {2, 4, 4}), 2); }},
     {"attention_separate_grouped_masked",
      [](source& in) {

@@ -69,7 +69,10 @@ struct random_model {
       case 15: return concat<M>({narrow(a, 1, 2, C - 2), narrow(b, 1, 0, 2)}, 1);
       case 16: {
         const auto packed = reshape(concat<M>({a, b, a}, 1), {2, R / 2, 3 * C});
-        return reshape(attention(packed, 2, {.causal = l.choice % 2 == 0, .dropout = l.choice % 3 == 0 ? 0.25 : 0.0}), {R, C});
+        return reshape(
+            attention(packed, 2,
+                      {.causal = l.choice % 2 == 0, .dropout = l.choice % 3 == 0 ? 0.25 : 0.0, .window = l.choice % 4 == 0 ? 2 : 0}),
+            {R, C});
       }
       case 17: return dropout(a, 0.25);
       case 18: return a + sum(b, {1}, true) * 0.1;

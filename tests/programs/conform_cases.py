@@ -95,15 +95,16 @@ def rms_norm(x, w):
     return along(row, x, -1)
 
 
-def attention(q, k, v, heads, groups, causal):
+def attention(q, k, v, heads, groups, causal, window=0):
     (B, S, _), T = q.shape, k.shape[1]
     D = q.shape[2] // heads
     y = []
     for b, s, h, d in indices((B, S, heads, D)):
         g = h // (heads // groups)
         n = s + 1 + T - S if causal else T
-        p = softmax([sum(q.at((b, s, h * D + e)) * k.at((b, t, g * D + e)) for e in range(D)) / math.sqrt(D) for t in range(n)])
-        y.append(sum(p[t] * v.at((b, t, g * D + d)) for t in range(n)))
+        seen = range(max(0, n - window) if window else 0, n)
+        p = softmax([sum(q.at((b, s, h * D + e)) * k.at((b, t, g * D + e)) for e in range(D)) / math.sqrt(D) for t in seen])
+        y.append(sum(w * v.at((b, t, g * D + d)) for w, t in zip(p, seen)))
     return Tensor((B, S, heads * D), y)
 
 
@@ -205,6 +206,7 @@ def cases(seed=1):
     yield "rms_norm", {"epsilon": 1e-5}, [x(3, 8), x(8)], rms_norm, [0, 1]
     yield "attention", {"heads": 2}, [x(1, 5, 24)], lambda a: packed_attention(a, 2), [0]
     yield "attention", {"heads": 2, "kv_heads": 1, "causal": False}, [x(1, 3, 8), x(1, 4, 4), x(1, 4, 4)], lambda q, k, v: attention(q, k, v, 2, 1, False), [0, 1, 2]
+    yield "attention", {"heads": 2, "window": 2}, [x(1, 3, 8), x(1, 5, 8), x(1, 5, 8)], lambda q, k, v: attention(q, k, v, 2, 2, True, 2), [0, 1, 2]
     yield "cross_entropy", {}, [x(5, 7), Tensor((5,), [1, 6, -1, 0, 3], "I64")], cross_entropy, [0]
     yield "embedding", {}, [x(9, 3), ids(9, 2, 4)], embedding, [0]
     yield "rope", {"base": 10000, "first": 3}, [x(1, 4, 2, 6)], lambda a: rope(a, 10000, 3), [0]

@@ -107,6 +107,21 @@ TEST_F(vulkan_matrix_attention, masked_keys_and_more_of_them_than_queries) { exp
 TEST_F(vulkan_matrix_attention, a_few_last_queries_of_many_keys) { expect_right({1, 3, 130, 2, 2, 16, true, false}); }
 TEST_F(vulkan_matrix_attention, rows_wider_than_a_strip_and_no_multiple_of_it) { expect_right({1, 20, 20, 1, 1, 40, true, false}, true); }
 
+// Windows within a matrix, of a tile, over several of them; the first keys of a long past are nobody's.
+TEST_F(vulkan_matrix_attention, in_a_window_of_any_length) {
+  for (const std::int64_t window : {2, 3, 8, 16, 17, 33, 64, 100}) {
+    SCOPED_TRACE(window);
+    expect_right({2, 130, 130, 2, 1, 32, true, false, window}, true, 8);
+    expect_right({1, 37, 200, 2, 2, 16, true, false, window});
+  }
+  expect_right({1, 70, 150, 2, 1, 32, true, false, 20}, false, 0, 0.3);
+}
+// Scores have no gradient there: y is v.
+TEST_F(vulkan_matrix_attention, in_a_window_of_one_key_gives_its_value) {
+  const auto p = attention_problem({2, 70, 70, 2, 2, 16, true, false, 1}, dtype::f16, dtype::f32);
+  EXPECT_LE(relative_square_error(forward(p, p.operands(), p.attr).at(0), p.v.at), bound);
+}
+
 TEST_F(vulkan_matrix_attention, drops_the_documented_probabilities_on_matrix_units) {
   const auto all = recorded({1, 64, 64, 1, 1, 32, true, false}, dtype::f16, here(), 0, 0.25, 0.3);
   ASSERT_EQ(all.size(), 1u);

@@ -2,13 +2,14 @@
 #include "../core/philox.hpp"
 #include "../core/square_root.hpp"
 #include "../core/tape.hpp"
+#include "attention_range.hpp"
 #include "copy.hpp"
 
 namespace isotope {
 namespace op {
 /// Operands, packed: qkv (B, S, (H + 2 G) D): queries, keys, values side by side; else q (B, S, H D), k (B, T, G D), v (B, T, G D);
 /// then, with a mask, mask (B, T). Outputs y (B, S, H D), lse (B, H, S) in accumulation format: the log of each softmax denominator.
-/// attributes: i[0] H heads, i[1] G key-value heads, i[2] causal, i[3] packed, i[4] has a mask; f[0] scale of the scores, f[1] dropout.
+/// attributes: i[0] H heads, i[1] G key-value heads, i[2] causal, i[3] packed, i[4] has a mask, i[5] window; f[0] scale of the scores, f[1] dropout.
 /// Where something is dropped, the node's ordinal is its random stream, and the gradient's too.
 struct attention_shape {
   static constexpr operand_layout layout = operand_layout::rows;
@@ -57,6 +58,8 @@ struct attention : attention_shape {
       return;
     if (r.attr.i[4] != 0 && !r.require(r.dims(packed ? 1 : 3) == shape{q.axis(0), T}, "mask must be [B,T]")) return;
     if (r.attr.i[2] != 0 && !r.require(q[1] <= T.size, "causal attention has more queries than keys")) return;
+    if (!r.require(r.attr.i[5] >= 0, "the window is negative")) return;
+    if (r.attr.i[5] != 0 && !r.require(r.attr.i[2] != 0, "a window needs causal attention")) return;
     if (!(r.attr.f[1] >= 0 && r.attr.f[1] < 1)) {
       r.fail(m << "dropout " << r.attr.f[1] << " is not in [0,1)");
       return;
@@ -84,11 +87,12 @@ struct attention_options {
   int kv_heads = 0;    // 0: as many as heads; fewer: grouped-query attention
   double scale = 0;    // 0: 1 / sqrt(head size)
   double dropout = 0;  // probability to drop a probability, in [0, 1); evaluation programs drop nothing
+  int window = 0;      // 0: none; else a query sees its own key and the window - 1 before it alone, and must be causal
 
   /// Of attention whose first operand is x.
   template <Machine M> constexpr attributes of(const tensor<M>& x, int heads, bool packed, bool masked) const {
     attributes a;
-    a.i = {heads, kv_heads == 0 ? heads : kv_heads, causal ? 1 : 0, packed ? 1 : 0, masked ? 1 : 0};
+    a.i = {heads, kv_heads == 0 ? heads : kv_heads, causal ? 1 : 0, packed ? 1 : 0, masked ? 1 : 0, window};
     a.f[0] = scale;
     a.f[1] = x.machine == nullptr || x.machine->training ? dropout : 0;
     return a;
@@ -100,11 +104,13 @@ struct attention_options {
 /// @param qkv    (B, S, (H + 2 G) D)
 /// @param heads  H; G key-value heads serve H / G query heads each
 /// @return       (B, S, H D)
-/// @error        a width that is no multiple of the heads; dropout outside [0, 1)
+/// @error        a width that is no multiple of the heads; dropout outside [0, 1); a negative window, or one without causal
 /// Causal: query s sees keys 0..s (+ T - S where there are more keys).
+/// Window w: query s sees the keys t with s - w < t <= s (s + T - S for s where there are more keys); time O(S w) in place of O(S T).
 /// Dropout: the probability of key t for query s of head h is kept and scaled by 1 / (1 - dropout) where u >= dropout, else 0; u = word t % 4 of
 /// Philox 4x32-10(key = seed, counter = (t / 4, (b H + h) S + s, step, stream)) as u32 / 2^32. The softmax itself sums what is dropped too.
-/// Source: Vaswani et al. 2017, arXiv:1706.03762; Radford et al. 2018, section 4.1 (dropout); Dao 2023, arXiv:2307.08691.
+/// Source: Vaswani et al. 2017, arXiv:1706.03762; Radford et al. 2018, section 4.1 (dropout); Dao 2023, arXiv:2307.08691; Beltagy et al. 2020,
+/// arXiv:2004.05150, section 3.1, and Jiang et al. 2023, arXiv:2310.06825, section 2 (window).
 template <Machine M> constexpr tensor<M> attention(tensor<M> qkv, int heads, attention_options o = {}, place at = place::current()) {
   return apply<op::attention>(at, o.of(qkv, heads, true, false), qkv);
 }

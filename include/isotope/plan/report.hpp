@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fall_through.hpp"
+#include "flops.hpp"
 #include "words.hpp"
 
 namespace isotope {
@@ -26,11 +27,11 @@ inline sharing sharing_of(const plan_view& p) {
 }
 
 /// Columns: step, op, fused body, kernel set, why not the wanted one (-: it is), common or -, shape and format of the first output, its region,
-/// offset and bytes, scratch bytes. Lines that start with # hold totals; `host` counts the steps that no kernel of the target carries out. `table` is the target's, `wanted` its kernel set, `reason` the
+/// offset and bytes, scratch bytes, floating-point operations (flops_of). Lines that start with # hold totals; `host` counts the steps that no kernel of the target carries out. `table` is the target's, `wanted` its kernel set, `reason` the
 /// backend's word on why it has no native kernel.
 inline std::string dispatch_report(const plan_view& p, std::span<const kernel_info> table, std::string_view wanted,
                                    std::string_view reason) {
-  std::string r = "# step\top\tbody\tkernels\treason\tcommon\tshape\tformat\tregion\toffset\tbytes\tscratch\n";
+  std::string r = "# step\top\tbody\tkernels\treason\tcommon\tshape\tformat\tregion\toffset\tbytes\tscratch\tflops\n";
   std::vector<std::pair<std::string_view, int>> counts;
   int common = 0, host = 0;
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
@@ -46,7 +47,7 @@ inline std::string dispatch_report(const plan_view& p, std::span<const kernel_in
     r += std::string(why.empty() ? "-" : why) + '\t' + (s.common ? "common" : "-") + '\t' + plan_words::of(o.dims) + '\t';
     r += std::string(name_of(o.type)) + '\t' + std::string(plan_words::name_of(o.region)) + '\t' + std::to_string(o.at) + '\t' +
          std::to_string(o.bytes);
-    r += '\t' + std::to_string(s.scratch_bytes) + '\n';
+    r += '\t' + std::to_string(s.scratch_bytes) + '\t' + std::to_string(flops_of(p, s)) + '\n';
   }
   r += "# launches";
   for (const auto& [set, n] : counts) r += '\t' + std::string(set) + ' ' + std::to_string(n);
@@ -54,6 +55,7 @@ inline std::string dispatch_report(const plan_view& p, std::span<const kernel_in
   const auto m = sharing_of(p);
   r += "# temporaries\tunshared " + std::to_string(m.unshared) + "\tplanned " + std::to_string(m.planned) + "\tlower bound " +
        std::to_string(m.lower_bound) + "\tsaved " + std::to_string(m.saved()) + '\n';
+  r += "# flops\t" + std::to_string(flops_of(p)) + '\n';
   return r + "# arena\t" + std::to_string(p.totals.bytes) + "\tparameters " + std::to_string(p.totals.parameters) + '\n';
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 /// Bound by multiply-adds, with 64 queries x 64 keys a fifth of the time by exp. Blocks as in the portable kernel, scores transposed, keys by queries:
 /// maximum, sum and exp go along vectors of queries, keys and values are read where they lie, and the second product reads its left operand
-/// down the columns. Of a block on the diagonal the register tiles that a query sees are made. Source: Dao 2023, arXiv:2307.08691.
+/// down the columns. Blocks above the diagonal and before the window are skipped; of one on the diagonal the register tiles that a query sees are made. Source: Dao 2023, arXiv:2307.08691.
 #include <limits>
 
 #include <isotope/kernels/cpu/math/log.hpp>
@@ -23,11 +23,11 @@ template <class Terms> class attention {
   static void run(const launch& l) {
     const portable::attention_heads h(l);
     const std::int64_t blocks = divide_up(h.S, block), heads = h.B * h.H;
-    const double pairs = double(heads) * double(h.S) * double(h.T) * (h.causal ? 0.6 : 1.0);
-    portable::for_uneven_tasks(l, blocks * heads, pairs * (double(h.D) / 50.0 + 0.4 + h.dropout_cost()), [&](std::int64_t t, int slice) {
-      const std::int64_t i = blocks - 1 - t / heads, b = t % heads / h.H, head = t % h.H;  // the longest rows first
-      attention(l, h, b, head, i * block, static_cast<float*>(l.scratch) + slice * slice_floats(h.D)).all();
-    });
+    portable::for_uneven_tasks(
+        l, blocks * heads, h.pairs() * (double(h.D) / 50.0 + 0.4 + h.dropout_cost()), [&](std::int64_t t, int slice) {
+          const std::int64_t i = blocks - 1 - t / heads, b = t % heads / h.H, head = t % h.H;  // the longest rows first
+          attention(l, h, b, head, i * block, static_cast<float*>(l.scratch) + slice * slice_floats(h.D)).all();
+        });
   }
 
  private:
@@ -53,7 +53,8 @@ template <class Terms> class attention {
         value_room_(key_room_ + block * width_) {}
 
   void all() {
-    const std::int64_t group = head_ / (h_.H / h_.G), last = smaller(h_.T, h_.visible(q0_ + n_ - 1));
+    const std::int64_t group = head_ / (h_.H / h_.G);
+    const auto [first, last] = h_.seen(q0_, n_);
     for (std::int64_t q = 0; q < block; ++q) {
       top_[q] = -infinity;
       sum_[q] = 0;
@@ -61,22 +62,21 @@ template <class Terms> class attention {
     if (last == 0) __builtin_memset(result_, 0, std::size_t(block * width_) * sizeof(float));
     const panel query = Terms::turned(h_.rows(l_.in, 0, b_, head_).from_row(q0_), n_, h_.D, query_);
     const auto keys = h_.rows(l_.in, 1, b_, group), values = h_.rows(l_.in, 2, b_, group);
-    for (std::int64_t k0 = 0; k0 < last; k0 += block) {
-      const std::int64_t shift = h_.causal ? k0 - (h_.T - h_.S) - q0_ : score_tile::nothing_hidden;
-      const score_tile t{smaller(block, last - k0), n_, shift};
+    for (std::int64_t k0 = first; k0 < last; k0 += block) {
+      const score_tile t = score_tile_of(h_, q0_, n_, k0, last);
       const auto key = Terms::on_left(keys.from_row(k0), t.keys, h_.D, key_room_);
       const panel value = Terms::on_right(values.from_row(k0), t.keys, h_.D, value_room_);
       tiles_product<Terms>(key, t.keys, query, scores_, block, false,
                            [&](std::int64_t k, std::int64_t) { return tile_part{0, h_.D, t.first_made(k)}; });
-      soften(t, k0);
-      tiles_product<Terms>(Terms::by_query(scores_), n_, value, result_, width_, k0 > 0,
+      soften(t, k0, k0 > first);
+      tiles_product<Terms>(Terms::by_query(scores_), n_, value, result_, width_, k0 > first,
                            [&](std::int64_t q, std::int64_t rows) { return tile_part{0, t.seen(q + rows), 0}; });
     }
     finish();
   }
 
-  /// scores = exp(scale scores + mask - new maximum), less what is dropped; results under the old maximum are scaled down.
-  void soften(const score_tile& t, std::int64_t k0) {
+  /// scores = exp(scale scores + mask - new maximum), less what is dropped; results under the old maximum, if there are some, are scaled down.
+  void soften(const score_tile& t, std::int64_t k0, bool some) {
     const float scale = prepared(t, k0);
     if (h_.dropout.on) {
       kept_words kept;
@@ -87,7 +87,7 @@ template <class Terms> class attention {
       for (std::int64_t q = 0; q < t.width(); q += lanes)
         weigh(t, q, scale, [](const vector& e, std::int64_t) ISOTOPE_INLINE_LAMBDA { return e; });
     }
-    if (k0 == 0) return;
+    if (!some) return;
     for (std::int64_t q = 0; q < n_; ++q)
       if (shrink_[q] != 1) scale_row(result_ + q * width_, shrink_[q], width_);
   }
@@ -105,11 +105,16 @@ template <class Terms> class attention {
         }
       scale = 1;
     }
-    for (std::int64_t q = 0; q < t.width(); q += lanes)
+    for (std::int64_t q = 0; q < t.width(); q += lanes) {
       for (std::int64_t k = t.clear(q); k < t.made(q); ++k) {
         float* s = scores_ + k * block + q;
         put_vector(s, hide(load_vector(s), k + t.shift - q, -infinity));
       }
+      for (std::int64_t k = 0; k < t.stale(q); ++k) {
+        float* s = scores_ + k * block + q;
+        put_vector(s, hide_from(load_vector(s), k + t.shift + t.window - q, -infinity));
+      }
+    }
     return scale;
   }
 

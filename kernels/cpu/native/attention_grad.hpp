@@ -18,8 +18,7 @@ template <class Terms> class attention_grad {
   }
   static void run(const launch& l) {
     const portable::attention_heads h(l);
-    const double pairs = double(h.B * h.H) * double(h.S) * double(h.T) * (h.causal ? 0.6 : 1.0);
-    portable::for_uneven_tasks(l, h.B * h.G, pairs * (double(h.D) / 20.0 + 0.5 + h.dropout_cost()), [&](std::int64_t t, int slice) {
+    portable::for_uneven_tasks(l, h.B * h.G, h.pairs() * (double(h.D) / 20.0 + 0.5 + h.dropout_cost()), [&](std::int64_t t, int slice) {
       attention_grad(l, h, t / h.G, t % h.G, static_cast<float*>(l.scratch) + slice * slice_floats(h.D, h.T)).all();
     });
   }
@@ -84,11 +83,11 @@ template <class Terms> class attention_grad {
     const auto out = h_.rows(l_.out, 0, b_, head).from_row(q0);
     float* const dq = lie_whole(out, h_.D) ? out.f32() : room_ + 6 * rows;
     const std::int64_t dq_stride = lie_whole(out, h_.D) ? out.stride : width_;
-    const std::int64_t last = smaller(h_.T, h_.visible(q0 + n - 1));
+    const auto [start, last] = h_.seen(q0, n);
     for (std::int64_t i = 0; last == 0 && i < n; ++i) __builtin_memset(dq + i * dq_stride, 0, std::size_t(width_) * sizeof(float));
-    for (std::int64_t k0 = 0; k0 < last; k0 += block) {
-      const std::int64_t shift = h_.causal ? k0 - (h_.T - h_.S) - q0 : score_tile::nothing_hidden;
-      const score_tile t{smaller(block, last - k0), n, shift};
+    begin(start);  // no query sees the keys before the first window
+    for (std::int64_t k0 = start; k0 < last; k0 += block) {
+      const score_tile t = score_tile_of(h_, q0, n, k0, last);
       const auto key = Terms::both(h_.rows(l_.in, 1, b_, group_).from_row(k0), t.keys, h_.D, room_ + 4 * rows);
       const auto value = Terms::on_left(h_.rows(l_.in, 2, b_, group_).from_row(k0), t.keys, h_.D, room_ + 5 * rows);
       const auto made = [&](std::int64_t k, std::int64_t) { return tile_part{0, h_.D, t.first_made(k)}; };
@@ -101,7 +100,7 @@ template <class Terms> class attention_grad {
       tiles_product<Terms>(Terms::by_key(p_), t.keys, dy, dv_ + k0 * dv_stride_, dv_stride_, more, seeing);
       tiles_product<Terms>(Terms::by_key(ds_), t.keys, query, dk_ + k0 * dk_stride_, dk_stride_, more, seeing);
       begun_ = larger_of(begun_, k0 + t.keys);
-      tiles_product<Terms>(Terms::by_query(Terms::per_step == 2 ? ds_pairs_ : ds_), n, key.right, dq, dq_stride, k0 > 0,
+      tiles_product<Terms>(Terms::by_query(Terms::per_step == 2 ? ds_pairs_ : ds_), n, key.right, dq, dq_stride, k0 > start,
                            [&](std::int64_t i, std::int64_t some) { return tile_part{0, t.seen(i + some), 0}; });
     }
     if (lie_whole(out, h_.D)) return;
@@ -125,14 +124,14 @@ template <class Terms> class attention_grad {
   /// The same of the vector of queries from q on; what is left of a number of key k is left(number, k).
   template <class Left> ISOTOPE_INLINE void differentiate(const score_tile& t, std::int64_t q, const Left& left) {
     const vector lse = load_vector(lse_ + q), delta = load_vector(delta_ + q), scale = lanewise::all(h_.scale);
-    const std::int64_t keys = t.made(q), clear = t.clear(q);
+    const std::int64_t keys = t.made(q), stale = t.stale(q), clear = t.clear(q);
     struct pair {
       vector p, ds;
     };
     const auto of = [&](std::int64_t k, bool some_hidden) ISOTOPE_INLINE_LAMBDA {
       const vector base = h_.masked ? mask_[k] - lse : -lse;
       vector p = lanewise::weight(lanewise::madd(load_vector(p_ + k * block + q), scale, base));
-      if (some_hidden) p = hide(p, k + t.shift - q, 0.0f);
+      if (some_hidden) p = hide_from(hide(p, k + t.shift - q, 0.0f), smaller(lanes, k + t.shift + t.window - q), 0.0f);
       return pair{left(p, k), scale * (p * (left(load_vector(ds_ + k * block + q), k) - delta))};
     };
     const auto each = [&](std::int64_t k, bool some_hidden) ISOTOPE_INLINE_LAMBDA {
@@ -154,6 +153,7 @@ template <class Terms> class attention_grad {
       }
     };
     std::int64_t k = 0;
+    for (; k < stale; k += Terms::per_step) each(k, true);
     for (; k + Terms::per_step <= clear; k += Terms::per_step) each(k, false);
     for (; k < keys; k += Terms::per_step) each(k, true);
   }

@@ -72,13 +72,20 @@ struct kept_words {
   }
 };
 
-/// v, and `hidden` in the first n lanes.
-ISOTOPE_INLINE vector hide(const vector& v, std::int64_t n, float hidden) {
-  using numbers __attribute__((vector_size(config::vector_bytes))) = std::int32_t;
-  numbers lane{};
+using lane_numbers __attribute__((vector_size(config::vector_bytes))) = std::int32_t;
+ISOTOPE_INLINE lane_numbers numbered() {
+  lane_numbers lane{};
 #pragma GCC unroll 16
   for (int i = 0; i < int(lanes); ++i) lane[i] = i;
-  return lane < std::int32_t(n) ? lanewise::all(hidden) : v;
+  return lane;
+}
+/// v, and `hidden` in the first n lanes.
+ISOTOPE_INLINE vector hide(const vector& v, std::int64_t n, float hidden) {
+  return numbered() < std::int32_t(n) ? lanewise::all(hidden) : v;
+}
+/// v, and `hidden` in the lanes from n on.
+ISOTOPE_INLINE vector hide_from(const vector& v, std::int64_t n, float hidden) {
+  return numbered() >= std::int32_t(n) ? lanewise::all(hidden) : v;
 }
 
 }  // namespace native

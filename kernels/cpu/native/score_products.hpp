@@ -120,6 +120,12 @@ ISOTOPE_INLINE void store_row(const head_rows& x, std::int64_t row, const float*
   }
 }
 
+/// The tile of n queries from q0 on and the keys from k0 on, which end before `last`.
+inline score_tile score_tile_of(const portable::attention_heads& h, std::int64_t q0, std::int64_t n, std::int64_t k0, std::int64_t last) {
+  return {smaller(score_tile::block, last - k0), n, h.causal ? k0 - (h.T - h.S) - q0 : score_tile::nothing_hidden,
+          h.range.window != 0 ? h.range.window : score_tile::no_window};
+}
+
 /// Whether rows of D of these operands are pairs of bf16.
 inline bool in_pairs(const launch& l, std::initializer_list<std::size_t> operands, std::int64_t D) {
   bool all = D % 2 == 0;

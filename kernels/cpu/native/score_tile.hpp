@@ -14,9 +14,11 @@ struct score_tile {
   static constexpr std::int64_t rows = config::vector_registers >= 32 ? 8 : 4, vectors = 3;
   static_assert(block % lanes == 0 && lanes % rows == 0);
   static constexpr std::int64_t nothing_hidden = std::int64_t(-1) << 30;  // hide() counts in 32 bits
+  static constexpr std::int64_t no_window = std::int64_t(1) << 31;
 
   std::int64_t keys, queries;
-  std::int64_t shift;  // query q sees the keys k with k + shift <= q
+  std::int64_t shift;   // query q sees the keys k with k + shift <= q
+  std::int64_t window;  // and q < k + shift + window
 
   std::int64_t width() const { return whole(queries, lanes); }
   /// The first query that sees a key of k's register tile.
@@ -28,7 +30,9 @@ struct score_tile {
     const std::int64_t last = q + lanes - 1 - shift;
     return last < 0 ? 0 : smaller(keys, last / rows * rows + rows);
   }
-  /// How many of them all queries of the vector see.
+  /// The first of them lie before the window of the last queries of the vector.
+  std::int64_t stale(std::int64_t q) const { return smaller(made(q), larger_of(0, q + lanes - shift - window)); }
+  /// All queries of the vector see those from there to this one.
   std::int64_t clear(std::int64_t q) const { return smaller(made(q), larger_of(0, q - shift + 1)); }
   /// How many keys the queries before `end` see.
   std::int64_t seen(std::int64_t end) const { return smaller(keys, larger_of(0, end - shift)); }

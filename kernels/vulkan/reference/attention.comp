@@ -25,10 +25,10 @@ float score(uint b, uint h, uint s, uint t) {
 void main() {
   const uint i = item_index();
   if (i >= B * H * S) return;
-  const uint s = i % S, h = i / S % H, b = i / (S * H), n = seen(s, S, T);
+  const uint s = i % S, h = i / S % H, b = i / (S * H), n = seen(s, S, T), least = first_seen(s, S, T);
   float top = -INFINITY;
   bool nan = false;
-  for (uint t = 0; t < n; ++t) {
+  for (uint t = least; t < n; ++t) {
     const float x = score(b, h, s, t);
     if (is_nan(x)) nan = true;
     else if (x > top) top = x;
@@ -36,7 +36,7 @@ void main() {
   const bool defined = !nan && is_finite(top), blind = !nan && floatBitsToUint(top) == 0xff800000u;
   vec2 total = vec2(0.0);
   if (defined)
-    for (uint t = 0; t < n; ++t) total = plus(total, exp_accurate(score(b, h, s, t) - top));
+    for (uint t = least; t < n; ++t) total = plus(total, exp_accurate(score(b, h, s, t) - top));
   const float sum = value_of(total);
   f32_ref(lse).at[b * lse_at.batch + h * lse_at.row + s] = defined ? top + log_accurate(sum) : blind ? top : NOT_A_NUMBER;
 
@@ -45,7 +45,7 @@ void main() {
     float y_part[CHUNK];
     [[unroll]] for (uint d = 0; d < CHUNK; ++d) y_part[d] = 0.0;
     if (defined)
-      for (uint t = 0; t < n; ++t) {
+      for (uint t = least; t < n; ++t) {
         float p = exp_accurate(score(b, h, s, t) - top);
         if (DROPPED) {
           const float share = share_of(scalars, stream, i, t);

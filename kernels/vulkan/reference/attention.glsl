@@ -14,6 +14,7 @@ layout(constant_id = 11) const uint MASK_BATCH = 0;
 layout(constant_id = 12) const bool DROPPED = false;  // some probabilities are
 layout(constant_id = 13) const uint LAST = 0;         // the largest word that drops its probability
 layout(constant_id = 14) const float FACTOR = 1.0;    // of those kept: 1 / (1 - p)
+layout(constant_id = 15) const uint WINDOW = 0;       // keys that a query sees at most; 0: no window
 
 const uint CHUNK = 32;  // columns of a result that an invocation keeps in registers; scores are computed anew for each chunk
 
@@ -26,8 +27,10 @@ uint at(rows r, uint b, uint row, uint head) { return b * r.batch + row * r.row 
 // What dropout multiplies the probability of key t by for query row (b H + h) S + s.
 float share_of(uint64_t scalars, uint stream, uint row, uint t) { return words_of(scalars, stream, row, t / 4)[t % 4] > LAST ? FACTOR : 0.0; }
 
-// Keys that query s may see: the first n.
+// Keys that query s may see come before this one,
 uint seen(uint s, uint S, uint T) { return CAUSAL ? s + 1 + T - S : T; }
+// from this one on.
+uint first_seen(uint s, uint S, uint T) { return WINDOW != 0 && seen(s, S, T) > WINDOW ? seen(s, S, T) - WINDOW : 0; }
 
 float dot_of(uint64_t a, uint ia, uint ta, uint64_t b, uint ib, uint tb) {
   float sum = 0.0;

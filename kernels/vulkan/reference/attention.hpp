@@ -27,6 +27,7 @@ struct attention_operands {
   view q, k, v;                // packed: of the same bytes, each from its first column on
   const view* mask = nullptr;  // (B,T)
   attention_dropout dropout;
+  std::int64_t window;
 
   attention_operands(const attributes& a, std::span<const view> x)
       : H(a.i[0]),
@@ -37,7 +38,8 @@ struct attention_operands {
         q(x[0]),
         k(x[packed ? 0 : 1]),
         v(x[packed ? 0 : 2]),
-        dropout(a) {
+        dropout(a),
+        window(op::attention_range(a, q.dims[1], k.dims[1]).window) {
     B = q.dims[0], S = q.dims[1], T = k.dims[1];
     D = q.dims[2] / (packed ? H + 2 * G : H);
     if (a.i[4] != 0 && x.size() > (packed ? 1u : 3u)) mask = &x[packed ? 1 : 3];
@@ -56,7 +58,7 @@ struct attention_operands {
     c.add(q.type).add(k.type).add(v.type).add(mask != nullptr ? mask->type : dtype::f32).add(mask != nullptr).add(causal);
     c.add(H).add(G).add(D).add(mask != nullptr && B > 1 ? word(mask->strides[0]) : 0u);
     dropout.add_to(c);
-    return c;
+    return c.add(window);
   }
   std::uint64_t mask_at() const { return mask != nullptr ? mask->at : 0; }
 

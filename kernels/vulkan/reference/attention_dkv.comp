@@ -23,7 +23,7 @@ void main() {
     [[unroll]] for (uint d = 0; d < CHUNK; ++d) dk_part[d] = dv_part[d] = 0.0;
     for (uint h = g * (H / G); h < (g + 1) * (H / G); ++h)
       for (uint s = 0; s < o.S; ++s) {
-        if (t >= seen(s, o.S, o.T)) continue;
+        if (t >= seen(s, o.S, o.T) || t < first_seen(s, o.S, o.T)) continue;
         const probability x = probability_of(o, stream, b, h, s, t);
         const uint q_from = at(o.q_at, b, s, h) + first, dy_from = at(o.dy_at, b, s, h) + first;
         [[unroll]] for (uint d = 0; d < CHUNK; ++d)

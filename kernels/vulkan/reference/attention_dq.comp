@@ -15,12 +15,13 @@ layout(push_constant, scalar) uniform push {
 void main() {
   const uint i = item_index();
   if (i >= o.B * H * o.S) return;
-  const uint s = i % o.S, h = i / o.S % H, b = i / (o.S * H), g = h / (H / G), n = seen(s, o.S, o.T);
+  const uint s = i % o.S, h = i / o.S % H, b = i / (o.S * H), g = h / (H / G), n = seen(s, o.S, o.T),
+             least = first_seen(s, o.S, o.T);
   const uint to = (b * o.S + s) * dq_row + h * D;
   for (uint first = 0; first < D; first += CHUNK) {
     float sums[CHUNK];
     [[unroll]] for (uint d = 0; d < CHUNK; ++d) sums[d] = 0.0;
-    for (uint t = 0; t < n; ++t) {
+    for (uint t = least; t < n; ++t) {
       const float ds = probability_of(o, stream, b, h, s, t).ds;
       const uint from = at(o.k_at, b, t, g) + first;
       [[unroll]] for (uint d = 0; d < CHUNK; ++d)

@@ -1,5 +1,5 @@
 // A probability and the derivative by its score, from what attention_mean.comp left.
-layout(constant_id = 15) const uint DY = F32;
+layout(constant_id = 16) const uint DY = F32;
 
 struct attention_operands {
   uint64_t q, k, v, mask;  // (B, S, H D), (B, T, G D), (B, T, G D), (B, T)

@@ -4,8 +4,8 @@
 #include "access.glsl"
 #include "attention.glsl"
 
-layout(constant_id = 15) const uint Y = F32;
-layout(constant_id = 16) const uint DY = F32;
+layout(constant_id = 16) const uint Y = F32;
+layout(constant_id = 17) const uint DY = F32;
 
 layout(push_constant, scalar) uniform push {
   uint64_t y, dy;  // (B, S, H D)

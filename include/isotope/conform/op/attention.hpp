@@ -13,7 +13,13 @@ class attention_by_definition {
   std::int64_t B, S, T, H, G, D;
 
   explicit attention_by_definition(const call& c)
-      : H(c.attr.i[0]), G(c.attr.i[1]), c_(c), causal_(c.attr.i[2] != 0), packed_(c.attr.i[3] != 0), masked_(c.attr.i[4] != 0) {
+      : H(c.attr.i[0]),
+        G(c.attr.i[1]),
+        c_(c),
+        causal_(c.attr.i[2] != 0),
+        packed_(c.attr.i[3] != 0),
+        masked_(c.attr.i[4] != 0),
+        window_(c.attr.i[5]) {
     const shape& q = c.in[0].dims;
     B = q[0], S = q[1], T = packed_ ? S : c.in[1].dims[1];
     D = q[2] / (packed_ ? H + 2 * G : H);
@@ -49,13 +55,13 @@ class attention_by_definition {
     double lse = -infinity, off_lse = 0;
   };
   weights of(std::int64_t b, std::int64_t h, std::int64_t s) const {
-    const std::int64_t n = causal_ ? s + 1 + T - S : T;
+    const std::int64_t n = causal_ ? s + 1 + T - S : T, first = window_ == 0 || window_ > n ? 0 : n - window_;
     weights w;
     w.p.assign(std::size_t(T), 0);
     w.off.assign(std::size_t(T), 0);
     w.least = 2 * facts_of(c_.on.accum()).least_normal();
     double top = -infinity, total = 0, mean_off = 0;
-    for (std::int64_t t = 0; t < n; ++t) {
+    for (std::int64_t t = first; t < n; ++t) {
       double dot = 0, magnitude = 0;
       for (std::int64_t d = 0; d < D; ++d) {
         const double x = get(0, b, s, h, d) * get(1, b, t, group(h), d);
@@ -71,11 +77,11 @@ class attention_by_definition {
       for (double& p : w.p) p = 0;
       return w;
     }
-    for (std::int64_t t = 0; t < n; ++t) total += std::exp(w.p[std::size_t(t)] - top);
+    for (std::int64_t t = first; t < n; ++t) total += std::exp(w.p[std::size_t(t)] - top);
     w.lse = top + std::log(total);
     for (std::int64_t t = 0; t < T; ++t) {
       double& p = w.p[std::size_t(t)];
-      const double z = t < n ? p - top : -infinity;
+      const double z = t >= first && t < n ? p - top : -infinity;
       if (std::isfinite(z)) w.off[std::size_t(t)] += c_.on.u() * (std::fabs(z) + std::fabs(p) + std::fabs(w.lse) + 3 * c_.on.ulps());
       p = std::isfinite(z) ? std::exp(p - w.lse) : 0;
       mean_off += p * w.off[std::size_t(t)];
@@ -88,11 +94,12 @@ class attention_by_definition {
  private:
   const call& c_;
   bool causal_, packed_, masked_;
+  std::int64_t window_;
   double scale_;
 };
 
 template <> struct op_spec<op::attention> : spec_basis {
-  static constexpr std::uint32_t version = 2;
+  static constexpr std::uint32_t version = 3;
   static constexpr std::array inputs{operand_role{"q, or qkv packed"}, operand_role{.name = "k, or mask", .optional = true},
                                      operand_role{.name = "v", .optional = true},
                                      operand_role{.name = "mask", .differentiable = false, .optional = true}};
@@ -100,8 +107,8 @@ template <> struct op_spec<op::attention> : spec_basis {
   static constexpr std::array fields{
       attribute_field{.name = "heads", .slot = 0, .required = true}, attribute_field{"kv_heads", attribute_kind::integer, 1, 0},
       attribute_field{"causal", attribute_kind::flag, 2, 1},         attribute_field{"scale", attribute_kind::number, 0, 0},
-      attribute_field{"dropout", attribute_kind::number, 1, 0},      attribute_field{"seed", attribute_kind::scalar, 0, 0},
-      attribute_field{"counter", attribute_kind::scalar, 1, 0}};
+      attribute_field{"dropout", attribute_kind::number, 1, 0},      attribute_field{"window", attribute_kind::integer, 5, 0},
+      attribute_field{"seed", attribute_kind::scalar, 0, 0},         attribute_field{"counter", attribute_kind::scalar, 1, 0}};
   static constexpr numeric_policy policy{.sums = "keys in tiles, ascending, in f32",
                                          .contracts = true,
                                          .flushes_pairs = true,
@@ -313,6 +320,38 @@ template <> struct op_spec<op::attention> : spec_basis {
     s.put({.kind = case_kind::refusal,
            .attr = with({1, 4, 4, 2, 2, 8}, true, false, false),
            .in = {s.x({1, 9, 16}), s.x({1, 4, 16}), s.x({1, 4, 16})}});
+    windows(s);
+  }
+
+  /// Of one key, within a tile, of a whole one, of no multiple, and of all keys and more.
+  static void windows(case_sink& s) {
+    const auto add = [&](const form& f, std::int64_t window, bool packed, bool masked = false, double dropout = 0) {
+      test_case c;
+      c.attr.i = {f.H, f.G, 1, packed ? 1 : 0, masked ? 1 : 0, window};
+      c.attr.f[1] = dropout;
+      c.scalars.seed = 7;
+      c.scalars.counter = 2;
+      if (packed) c.in = {s.x({f.B, f.S, (f.H + 2 * f.G) * f.D})};
+      else c.in = {s.x({f.B, f.S, f.H * f.D}), s.x({f.B, f.T, f.G * f.D}), s.x({f.B, f.T, f.G * f.D})};
+      if (masked) c.in.push_back(s.x({f.B, f.T}, 0, 0, &generator_of<generators::key_mask>));
+      s.put(c, true);
+    };
+    for (const std::int64_t window : {1, 20, 32, 64, 100, 160}) add({1, 160, 160, 8, 4, 8}, window, true);
+    add({1, 3, 130, 4, 2, 16}, 40, false);  // nobody sees the first keys
+    add({2, 70, 70, 2, 2, 8}, 33, true, false, 0.1);
+    if (s.how() != strength::fast) {
+      for (const std::int64_t window : {1, 3, 5, 9}) add({2, 5, 5, 2, 2, 8}, window, true);
+      for (const std::int64_t window : {1, 63, 64, 65, 129, 130}) add({1, 130, 130, 2, 2, 64}, window, true);
+      add({2, 33, 33, 2, 2, 32}, 16, true, true);
+      add({1, 90, 200, 2, 1, 16}, 48, false, true);
+      add({1, 40, 75, 2, 1, 24}, 31, false);
+      add({1, 70, 70, 1, 1, 64}, 20, true, false, 0.5);
+    }
+    attributes a;
+    a.i = {2, 2, 0, 1, 0, 4};
+    s.put({.kind = case_kind::refusal, .attr = a, .in = {s.x({1, 6, 24})}});  // not causal
+    a.i[2] = 1, a.i[5] = -1;
+    s.put({.kind = case_kind::refusal, .attr = a, .in = {s.x({1, 6, 24})}});
   }
 };
 
