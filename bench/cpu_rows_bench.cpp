@@ -220,12 +220,16 @@ template <class P> void norms(const options& o, std::int64_t R, std::int64_t C) 
   const dtype t = P::type;
   const double bytes = double(R * C * size_of(t));
   job j(o);
-  const auto x = j.tensor({R, C}, t), w = j.tensor({C}, t), b = j.tensor({C}, t), y = j.tensor({R, C}, t), dy = j.tensor({R, C}, t);
+  const auto x = j.tensor({R, C}, t), w = j.tensor({C}, t), b = j.tensor({C}, t), y = j.tensor({R, C}, t), dy = j.tensor({R, C}, t),
+             addend = j.tensor({R, C}, t);
   const auto mean = j.tensor({R}, dtype::f32, 0, 0.1), rstd = j.tensor({R}, dtype::f32, 1, 2), dw = j.tensor({C}, dtype::f32),
              db = j.tensor({C}, dtype::f32);
   j.attr.f[0] = 1e-5;
   j.takes({x, w, b}).gives({y, mean, rstd}).row<op::layer_norm, P>(sized("layer_norm", R, C), bytes, bytes, 0);
   j.takes({x, w, b, mean, rstd, dy}).gives({y, dw, db}).row<op::layer_norm_grad, P>(sized("layer_norm_grad", R, C), 2 * bytes, bytes, 0);
+  j.takes({x, w, b, mean, rstd, dy, addend})
+      .gives({y, dw, db})
+      .row<op::layer_norm_grad, P>(sized("layer_norm_grad + addend", R, C), 3 * bytes, bytes, 0);
   j.takes({x, w}).gives({y, rstd}).row<op::rms_norm, P>(sized("rms_norm", R, C), bytes, bytes, 0);
   j.takes({x, w, rstd, dy}).gives({y, dw}).row<op::rms_norm_grad, P>(sized("rms_norm_grad", R, C), 2 * bytes, bytes, 0);
 }

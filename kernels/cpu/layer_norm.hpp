@@ -47,6 +47,7 @@ struct layer_norm {
 
 struct layer_norm_grad {
   static constexpr std::uint32_t inplace = 0b100001;  // x or dy: a row is read before its dx is written
+  static constexpr bool takes_addend = true;
 
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const std::int64_t C = s.in[0].cols();
@@ -81,6 +82,7 @@ struct layer_norm_grad {
           d[c] = rstd * (g * weight[c] - avg_e - h * avg_eh);
         }
         finish_row(dx, r, C, d);
+        if (l.in.size() > 6) add_to_row(dx, l.in[6], r, C, d, own);
       }
     });
     sum_partials(partial, chunks.count, 2 * C, dweight.as<float>(), C);

@@ -40,6 +40,7 @@ struct rms_norm {
 
 struct rms_norm_grad {
   static constexpr std::uint32_t inplace = 0b1001;  // x or dy: a row is read before its dx is written
+  static constexpr bool takes_addend = true;
 
   static constexpr std::int64_t scratch(const step_shapes& s) { return 4 * s.in[0].cols() * (1 + 4 * row_chunks::limit(s.in[0].rows())); }
   static void run(const launch& l) {
@@ -68,6 +69,7 @@ struct rms_norm_grad {
           d[c] = rstd * (g * weight[c] - h * avg_eh);
         }
         finish_row(dx, r, C, d);
+        if (l.in.size() > 4) add_to_row(dx, l.in[4], r, C, d, own);
       }
     });
     sum_partials(partial, chunks.count, C, l.out[1].as<float>(), C);

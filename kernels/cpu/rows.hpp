@@ -23,6 +23,14 @@ inline float* target_row(const view& y, std::int64_t r, std::int64_t cols, float
 inline void finish_row(const view& y, std::int64_t r, std::int64_t cols, const float* row) {
   if (y.type != dtype::f32) narrow_run(row, y.data, y.type, r * cols, cols);
 }
+/// y = addend + y in row r, which holds `row` already: a rounding each, as of separate steps. `buffer`: for a row.
+inline void add_to_row(const view& y, const view& addend, std::int64_t r, std::int64_t cols, float* row, float* buffer) {
+  const float* a = read_row(addend, r, cols, buffer);
+  if (y.type != dtype::f32) widen_run(y.data, y.type, r * cols, 1, row, cols);
+  ISOTOPE_IVDEP
+  for (std::int64_t c = 0; c < cols; ++c) row[c] = a[c] + row[c];
+  finish_row(y, r, cols, row);
+}
 /// Means and deviations of rows without elements are 0 / 0.
 inline void write_undefined(const view& statistics) {
   std::fill_n(statistics.as<float>(), statistics.dims.count(), std::numeric_limits<float>::quiet_NaN());

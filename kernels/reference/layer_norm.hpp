@@ -31,6 +31,7 @@ template <class P> struct kernel<op::layer_norm, P, kernels::reference> {
 
 template <class P> struct kernel<op::layer_norm_grad, P, kernels::reference> {
   static constexpr std::uint32_t inplace = 0b100001;  // dweight and dbias are done before dx overwrites x or dy
+  static constexpr bool takes_addend = true;
   static void run(const launch& l) {
     using reference::load, reference::last_stride;
     const view &x = l.in[0], &weight = l.in[1], &means = l.in[3], &rstds = l.in[4], &dy = l.in[5], &dx = l.out[0];
@@ -59,7 +60,9 @@ template <class P> struct kernel<op::layer_norm_grad, P, kernels::reference> {
       const double rstd = load(rstds, row.in(rstds.strides));
       for (std::int64_t c = 0; c < C; ++c) {
         const double e = given(row, c) * load(weight, c * last_stride(weight));
-        reference::store(dx, row.in(dx.strides) + c * last_stride(dx), rstd * (e - avg_e - normal(row, c) * avg_eh));
+        const auto at = row.in(dx.strides) + c * last_stride(dx);
+        reference::store(dx, at, rstd * (e - avg_e - normal(row, c) * avg_eh));
+        if (l.in.size() > 6) reference::store(dx, at, load(l.in[6], row.in(l.in[6].strides) + c * last_stride(l.in[6])) + load(dx, at));
       }
     }
   }

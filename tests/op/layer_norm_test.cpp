@@ -24,6 +24,7 @@ statistics of_row(const host& x, std::int64_t row, double eps) {
   return {double(mean), double(1 / std::sqrt(variance / static_cast<long double>(C) + eps))};
 }
 constexpr std::int64_t sizes[][2] = {{1, 1}, {2, 3}, {5, 16}, {3, 17}, {7, 64}, {2, 131}, {33, 5}, {2100, 3}, {0, 8}};
+constexpr std::int64_t widths_of_sums[][2] = {{37, 7}, {5, 64}, {6, 131}, {2, 5003}};  // the last: more than registers hold on a gpu
 
 TEST_P(layer_norm, forward_matches_the_definition_at_awkward_sizes) {
   const auto& here = *this;
@@ -88,6 +89,20 @@ TEST_P(layer_norm, gradient_matches_the_formula) {
     EXPECT_TRUE(near(d[0], dx, here.roundings(double(C + 8)) * 64000)) << C;
     EXPECT_TRUE(near(d[1], dw, here.roundings(double(rows + 4)) * 80 * double(rows))) << C;
     EXPECT_TRUE(near(d[2], db, here.roundings(double(rows)) * 2 * double(rows))) << C;
+  }
+}
+TEST_P(layer_norm, gradient_with_an_addend_has_the_bits_of_a_sum_behind_it) {
+  const auto& here = *this;
+  for (const auto& [rows, C] : widths_of_sums) {
+    const host x = random({rows, C}, here.type, 1), w = random({C}, here.type, 2), b = random({C}, here.type, 3),
+               dy = random({rows, C}, here.type, 4), addend = random({rows, C}, here.type, 5);
+    const auto y = here.run<op::layer_norm>({x, w, b}, epsilon(1e-2));
+    const auto d = here.run<op::layer_norm_grad>({x, w, b, y.at(1), y.at(2), dy}, epsilon(1e-2)),
+               sum = here.run<op::layer_norm_grad>({x, w, b, y.at(1), y.at(2), dy, addend}, epsilon(1e-2));
+    ASSERT_EQ(sum.size(), 3u);
+    EXPECT_TRUE(same(sum[0], here.run<op::add>({addend, d.at(0)}).at(0).at)) << C;
+    EXPECT_TRUE(same(sum[1], d.at(1).at)) << C;
+    EXPECT_TRUE(same(sum[2], d.at(2).at)) << C;
   }
 }
 

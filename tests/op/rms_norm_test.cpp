@@ -13,6 +13,7 @@ attributes epsilon(double x) {
   return a;
 }
 constexpr std::int64_t sizes[][2] = {{1, 1}, {2, 3}, {5, 16}, {3, 17}, {7, 64}, {2, 131}, {33, 5}, {2100, 3}, {0, 8}};
+constexpr std::int64_t widths_of_sums[][2] = {{37, 7}, {5, 64}, {6, 131}, {2, 5003}};  // the last: more than registers hold on a gpu
 
 TEST_P(rms_norm, forward_matches_the_definition_at_awkward_sizes) {
   const auto& here = *this;
@@ -65,6 +66,19 @@ TEST_P(rms_norm, gradient_matches_the_formula) {
     // |h| <= 20 (rstd <= 10), |e| <= 4, so each of the two terms is at most 20 x 80 x 10
     EXPECT_TRUE(near(d[0], dx, here.roundings(double(C + 8)) * 16000)) << C;
     EXPECT_TRUE(near(d[1], dw, here.roundings(double(rows + 4)) * 40 * double(rows))) << C;
+  }
+}
+TEST_P(rms_norm, gradient_with_an_addend_has_the_bits_of_a_sum_behind_it) {
+  const auto& here = *this;
+  for (const auto& [rows, C] : widths_of_sums) {
+    const host x = random({rows, C}, here.type, 1), w = random({C}, here.type, 2), dy = random({rows, C}, here.type, 4),
+               addend = random({rows, C}, here.type, 5);
+    const auto y = here.run<op::rms_norm>({x, w}, epsilon(1e-2));
+    const auto d = here.run<op::rms_norm_grad>({x, w, y.at(1), dy}, epsilon(1e-2)),
+               sum = here.run<op::rms_norm_grad>({x, w, y.at(1), dy, addend}, epsilon(1e-2));
+    ASSERT_EQ(sum.size(), 2u);
+    EXPECT_TRUE(same(sum[0], here.run<op::add>({addend, d.at(0)}).at(0).at)) << C;
+    EXPECT_TRUE(same(sum[1], d.at(1).at)) << C;
   }
 }
 

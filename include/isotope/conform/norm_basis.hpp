@@ -1,9 +1,27 @@
 #pragma once
 /// What the specifications of normalisations share.
+#include "../op/add.hpp"
+#include "../op/scale.hpp"
 #include "rows.hpp"
 #include "spec.hpp"
 
 namespace isotope::conform {
+
+/// The law of a gradient with an addend, on the operands of Op, the first of which is x: its dx has the bits of x / 2 + dx, of the gradient without one.
+/// dy is the result of Op.
+template <class Op, class Grad> constexpr law::sides sums_of_gradients(std::span<const tensor<tape>> x, const attributes& a) {
+  tape& t = *x[0].machine;
+  std::vector<std::int32_t> in;
+  for (const auto& v : x) in.push_back(v.id);
+  const auto y = t.apply(info<Op>, in, a, place::current());
+  for (std::size_t k = 1; k < x.size(); ++k) in.push_back(y.out[k]);
+  in.push_back(y.out[0]);
+  const auto dx = [&] { return tensor<tape>{&t, t.apply(info<Grad>, in, a, place::current()).out[0]}; };
+  const auto addend = scale(x[0], 0.5), apart = addend + dx();
+  if (!t.takes_addend(info<Grad>)) return {apart, apart};
+  in.push_back(addend.id);
+  return {dx(), apart};
+}
 
 struct norm_basis : spec_basis {
   static constexpr std::array fields{attribute_field{"epsilon", attribute_kind::number, 0, 1e-5}};
@@ -34,6 +52,10 @@ struct norm_basis : spec_basis {
     auto wrong = more(s.x({3, 8}));
     wrong[1].dims = {7};
     s.put({.kind = case_kind::refusal, .attr = with(1e-5), .in = wrong});
+  }
+  /// Cases of sums_of_gradients, the law number `number`: rows of whole blocks, and others.
+  template <class More> static void sum_cases(case_sink& s, std::int32_t number, More&& more) {
+    for (const std::int64_t n : {24, 33, 257}) s.put({.kind = case_kind::law, .law = number, .attr = with(1e-5), .in = more(s.x({19, n}))});
   }
 };
 

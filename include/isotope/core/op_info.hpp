@@ -21,7 +21,7 @@ struct attributes {
   friend constexpr bool operator==(const attributes&, const attributes&) = default;
 };
 
-class shape_rule;     // core/tape.hpp: what a shape rule sees
+class shape_rule;     // core/shape_rule.hpp: what a shape rule sees
 class decomposition;  // core/tape.hpp: what a lowering to other ops sees
 class pullback;       // core/tape.hpp: what a gradient rule sees
 

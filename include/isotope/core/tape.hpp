@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "graph.hpp"
+#include "shape_rule.hpp"
 #include "target.hpp"
 #include "tensor.hpp"
 
@@ -20,72 +21,6 @@ class node_observer {
 
  protected:
   constexpr ~node_observer() = default;
-};
-
-/// What a shape rule sees: the inputs' shapes and formats, the attributes; it yields outputs or fails.
-class shape_rule {
- public:
-  struct output {
-    shape dims;
-    dtype type{};
-    bool view = false;
-    std::int64_t offset = 0;  // of a view, in elements of the input
-    extents strides{};
-  };
-  constexpr shape_rule(const trace& g, std::span<const std::int32_t> in, const attributes& a) : attr(a), g_(g), in_(in) {}
-
-  attributes attr;  // a rule may fill in derived entries
-
-  constexpr int inputs() const { return int(in_.size()); }
-  constexpr const value& in(int k) const { return g_.values[std::size_t(in_[std::size_t(k)])]; }
-  constexpr const shape& dims(int k) const { return in(k).dims; }
-  constexpr dtype type(int k) const { return in(k).type; }
-  constexpr dtype program() const { return g_.program; }
-  constexpr dtype accum() const { return accum_of(g_.program); }
-
-  /// The format with this number in an attribute; fails where there is none.
-  constexpr dtype format(std::int64_t number) {
-    if (number >= 0 && number < dtype_count) return dtype(number);
-    message m;
-    fail(m << "no format has the number " << number);
-    return {};
-  }
-  constexpr void yield(const shape& s, dtype t) {
-    if (outs_ < max_outputs) {
-      auto& o = out_[std::size_t(outs_++)];
-      o.dims = s;
-      o.type = t;
-    }
-  }
-  /// An output that looks at the bytes of input 0.
-  constexpr void yield_view(const shape& s, std::int64_t offset, const extents& strides) {
-    yield(s, type(0));
-    auto& o = out_[std::size_t(outs_ - 1)];
-    o.view = true;
-    o.offset = offset;
-    o.strides = strides;
-  }
-  /// Fails with `what`, followed by the shapes of the inputs. True where the condition holds.
-  constexpr bool require(bool condition, std::string_view what) {
-    if (condition || failed()) return condition;
-    error_ << what << ": ";
-    for (int k = 0; k < inputs(); ++k) error_ << (k != 0 ? " vs " : "") << dims(k);
-    return false;
-  }
-  constexpr void fail(const message& m) {
-    if (!failed()) error_ = m;
-  }
-  constexpr bool failed() const { return !error_.empty(); }
-  constexpr const message& error() const { return error_; }
-  constexpr int outputs() const { return outs_; }
-  constexpr const output& out(int k) const { return out_[std::size_t(k)]; }
-
- private:
-  const trace& g_;
-  std::span<const std::int32_t> in_;
-  std::array<output, max_outputs> out_{};
-  int outs_ = 0;
-  message error_;
 };
 
 struct untargeted {};
@@ -103,6 +38,7 @@ class tape {
   bool training = true;                  // false: nothing is dropped
   std::span<const kernel_info> kernels;  // of the target, if known: ops without a kernel are decomposed where they can be
   bool common = false;                   // decompose whatever can be
+  bool addends = false;                  // gradients are summed by the kernels that can: see pullback::give_first
 
   constexpr dtype program() const { return g.program; }
   constexpr const value& describe(std::int32_t id) const { return g.values[std::size_t(id)]; }
@@ -244,6 +180,13 @@ class tape {
     return result;
   }
 
+  /// Whether the kernel of `op` that the target would run takes an addend.
+  constexpr bool takes_addend(const op_info& op) const {
+    for (const auto& k : kernels)
+      if (k.op == &op && k.precision == g.program) return k.takes_addend;
+    return false;
+  }
+
   /// Keeps the first error: `file:line text in path.`
   constexpr void fail(const message& text, place at) {
     if (!ok()) return;
@@ -348,11 +291,26 @@ class pullback {
     replaces_[std::size_t(k)] = true;
   }
 
+  /// Applies `op`, whose first result is the gradient of input 0, and gives that. Where a gradient of input 0 was collected before and the kernel takes an
+  /// addend, it is the op's last operand, and no step behind it adds the two. The bits are the same.
+  constexpr applied give_first(const op_info& op, std::initializer_list<std::int32_t> operands) {
+    std::array<std::int32_t, max_inputs> in{};
+    std::size_t n = 0;
+    for (auto v : operands) in[n++] = v;
+    summed_ = addend_ >= 0 && t_.addends && t_.takes_addend(op);
+    if (summed_) in[n++] = addend_;
+    const auto r = t_.apply(op, {in.data(), n}, attr, place::current());
+    if (wants(0)) give(0, {&t_, r.out[0]});
+    return r;
+  }
+
   // for differentiate
   std::array<std::int32_t, max_outputs> dy_{-1, -1, -1, -1, -1, -1};
   std::array<std::int32_t, max_inputs> collected_{-1, -1, -1, -1, -1, -1, -1, -1};
   std::array<std::int32_t, max_inputs> given_{-1, -1, -1, -1, -1, -1, -1, -1};
   std::array<bool, max_inputs> replaces_{};
+  std::int32_t addend_ = -1;  // the gradient of input 0 collected so far, if it has the input's shape and format and is dense
+  bool summed_ = false;       // the gradient given of input 0 contains it
 
  private:
   tape& t_;

@@ -40,8 +40,9 @@ struct kernel_info {
   bool apart = false;                                     // an instruction that no product's epilogue takes
   std::int64_t (*scratch)(const step_shapes&) = nullptr;  // bytes of workspace, a bound for every device
   std::int64_t (*packed)(const step_shapes&) =
-      nullptr;         // a product's: elements of the packed right operand that it would rather read; 0: none
-  bool packs = false;  // an update's: keeps packed weights
+      nullptr;                // a product's: elements of the packed right operand that it would rather read; 0: none
+  bool packs = false;         // an update's: keeps packed weights
+  bool takes_addend = false;  // a gradient's: may have a last operand, which is added to its first result once that is rounded
 };
 
 /// What a program is compiled for. `Extra` kernels, of ops defined outside the library, are found first.

@@ -9,11 +9,14 @@
 
 namespace isotope {
 namespace op {
-/// Operands x, weight, bias, mean, rstd, dy; outputs dx, dweight, dbias (accumulation format).
+/// Operands x, weight, bias, mean, rstd, dy, and where there is one an addend of the shape and format of x; outputs dx, dweight, dbias (accumulation
+/// format). The addend is added to dx once that is rounded.
 /// With h = (x - mean) rstd and e = dy weight:  dx = rstd (e - avg(e) - h avg(e h)),  dweight = sum_rows dy h,  dbias = sum_rows dy.
 struct layer_norm_grad {
   static constexpr std::string_view name = "layer_norm_grad";
   static constexpr void infer(shape_rule& r) {
+    if (r.inputs() > 6 && !r.require(r.dims(6) == r.dims(0) && r.type(6) == r.type(0), "the addend must have the shape and format of x"))
+      return;
     r.yield(r.dims(0), r.type(0));
     r.yield(r.dims(1), r.accum());
     r.yield(r.dims(2), r.accum());
@@ -42,9 +45,8 @@ struct layer_norm {
     r.yield(rows, r.accum());
   }
   static constexpr void gradient(pullback& g) {
-    const auto r = apply_op<layer_norm_grad>(&g.machine(), {g.x(0).id, g.x(1).id, g.x(2).id, g.y(1).id, g.y(2).id, g.dy().id}, g.attr,
-                                             place::current());
-    for (int k = 0; k < 3; ++k)
+    const auto r = g.give_first(info<layer_norm_grad>, {g.x(0).id, g.x(1).id, g.x(2).id, g.y(1).id, g.y(2).id, g.dy().id});
+    for (int k = 1; k < 3; ++k)
       if (g.wants(k)) g.give(k, {&g.machine(), r.out[std::size_t(k)]});
   }
 };

@@ -7,11 +7,13 @@
 
 namespace isotope {
 namespace op {
-/// Operands x, weight, rstd, dy; outputs dx, dweight (accumulation format).
+/// Operands x, weight, rstd, dy, and where there is one an addend as layer_norm_grad has it; outputs dx, dweight (accumulation format).
 /// With h = x rstd and e = dy weight:  dx = rstd (e - h avg(e h)),  dweight = sum_rows dy h.
 struct rms_norm_grad {
   static constexpr std::string_view name = "rms_norm_grad";
   static constexpr void infer(shape_rule& r) {
+    if (r.inputs() > 4 && !r.require(r.dims(4) == r.dims(0) && r.type(4) == r.type(0), "the addend must have the shape and format of x"))
+      return;
     r.yield(r.dims(0), r.type(0));
     r.yield(r.dims(1), r.accum());
   }
@@ -33,9 +35,8 @@ struct rms_norm {
     r.yield(rows, r.accum());
   }
   static constexpr void gradient(pullback& g) {
-    const auto r = apply_op<rms_norm_grad>(&g.machine(), {g.x(0).id, g.x(1).id, g.y(1).id, g.dy().id}, g.attr, place::current());
-    for (int k = 0; k < 2; ++k)
-      if (g.wants(k)) g.give(k, {&g.machine(), r.out[std::size_t(k)]});
+    const auto r = g.give_first(info<rms_norm_grad>, {g.x(0).id, g.x(1).id, g.y(1).id, g.dy().id});
+    if (g.wants(1)) g.give(1, {&g.machine(), r.out[1]});
   }
 };
 }  // namespace op

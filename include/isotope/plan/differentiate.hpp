@@ -89,6 +89,10 @@ class backward {
       if (const auto v = std::size_t(f.in[std::size_t(k)]);
           owned_[v] != 0 && grad_[v] >= 0 && t_.g.dense(grad_[v]) && t_.describe(grad_[v]).type == accum_of(t_.program()))
         p.collected_[std::size_t(k)] = grad_[v];
+    if (const auto sum = f.inputs() > 0 ? grad_[std::size_t(f.in[0])] : -1; sum >= 0) {
+      const value &x = t_.describe(f.in[0]), &dx = t_.describe(sum);
+      if (t_.g.dense(sum) && dx.dims == x.dims && dx.type == x.type && p.grad_type(0) == x.type) p.addend_ = sum;
+    }
     const bool passes = f.op->kind == op_kind::view && f.inputs() == 1 && f.outputs() == 1 && owned_[std::size_t(f.out[0])] != 0;
     const auto first_new = std::int32_t(t_.g.nodes.size());
     f.op->gradient(p);
@@ -96,8 +100,9 @@ class backward {
       if (const auto given = p.given_[std::size_t(k)]; given >= 0 && t_.describe(f.in[std::size_t(k)]).wants_gradient) {
         int shares = 0;
         for (auto other : p.given_) shares += other >= 0 && t_.g.root(other) == t_.g.root(given);
+        const bool replaces = (p.replaces_[std::size_t(k)] && p.collected_[std::size_t(k)] >= 0) || (k == 0 && p.summed_);
         const bool fresh = shares == 1 && (passes || t_.describe(t_.g.root(given)).producer >= first_new);
-        collect(f.in[std::size_t(k)], given, p.grad_type(k), p.replaces_[std::size_t(k)] && p.collected_[std::size_t(k)] >= 0, fresh);
+        collect(f.in[std::size_t(k)], given, p.grad_type(k), replaces, fresh);
       }
   }
 

@@ -29,6 +29,7 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
   graph<T> machine;
   machine.kernels = kernel_table<T>;
   machine.common = o.common;
+  machine.addends = o.fuse;
   const auto loss = model(scope<graph<T>>{&machine, {}});
   if (machine.ok() && loss.valid() && machine.g.values[std::size_t(machine.g.root(loss.id))].kind != value_kind::temp)
     machine.fail("the loss is a parameter, an input or a view of one: return what an op computes, such as mean", place::current());

@@ -67,20 +67,24 @@ struct layer_norm {
 
 struct layer_norm_grad {
   static constexpr std::uint32_t inplace = portable::layer_norm_grad::inplace;
+  static constexpr bool takes_addend = portable::layer_norm_grad::takes_addend;
 
   static constexpr std::int64_t scratch(const step_shapes& s) { return portable::layer_norm_grad::scratch(s); }
   static void run(const launch& l) {
-    if (!with_format({l.in[0].type, l.in[5].type, l.out[0].type}, [&](auto t) { run_on<decltype(t)>(l); }))
+    if (!with_format({l.in[0].type, l.in[5].type, l.out[0].type, l.in[l.in.size() > 6 ? 6 : 0].type},
+                     [&](auto t) { run_on<decltype(t)>(l); }))
       portable::layer_norm_grad::run(l);
   }
 
  private:
   template <class T> struct operands {
-    const T *x, *dy;
+    const T *x, *dy, *addend;  // addend: none
     T* dx;
     const float *mean, *rstd, *weight;
     std::int64_t C;
-    operands at(std::int64_t r) const { return {x + r * C, dy + r * C, dx + r * C, mean + r, rstd + r, weight, C}; }
+    operands at(std::int64_t r) const {
+      return {x + r * C, dy + r * C, addend == nullptr ? addend : addend + r * C, dx + r * C, mean + r, rstd + r, weight, C};
+    }
   };
 
   template <class T> static void run_on(const launch& l) {
@@ -90,8 +94,14 @@ struct layer_norm_grad {
     const row_chunks chunks(rows);
     auto* partial = static_cast<float*>(l.scratch);  // (chunks, 2, C): dweight, dbias
     const float* weight = portable::read_row(l.in[1], 0, C, partial + 2 * C * row_chunks::limit(rows));
-    const operands<T> all{
-        l.in[0].as<const T>(), l.in[5].as<const T>(), dx.as<T>(), l.in[3].as<const float>(), l.in[4].as<const float>(), weight, C};
+    const operands<T> all{l.in[0].as<const T>(),
+                          l.in[5].as<const T>(),
+                          l.in.size() > 6 ? l.in[6].as<const T>() : nullptr,
+                          dx.as<T>(),
+                          l.in[3].as<const float>(),
+                          l.in[4].as<const float>(),
+                          weight,
+                          C};
     for_tasks(l, chunks.count, double(rows) * (40 + double(C) * 0.15), [&](std::int64_t t, int) {
       float* sums = partial + 2 * t * C;
       std::memset(sums, 0, std::size_t(2 * C) * 4);
@@ -123,7 +133,7 @@ struct layer_norm_grad {
         const vector g = load(o.dy + at, amount), h = (load(o.x + at, amount) - mean[r]) * rstd[r];
         dw = lanewise::madd(g, h, dw);
         db += g;
-        result[r] = rstd[r] * lanewise::madd(-h, lanewise::all(of_eh[r]), g * w - of_e[r]);
+        result[r] = plus_addend(o.addend, at, rstd[r] * lanewise::madd(-h, lanewise::all(of_eh[r]), g * w - of_e[r]), amount);
       });
       store(dweight + j, dw, amount);
       store(dbias + j, db, amount);

@@ -51,19 +51,24 @@ struct rms_norm {
 
 struct rms_norm_grad {
   static constexpr std::uint32_t inplace = portable::rms_norm_grad::inplace;
+  static constexpr bool takes_addend = portable::rms_norm_grad::takes_addend;
 
   static constexpr std::int64_t scratch(const step_shapes& s) { return portable::rms_norm_grad::scratch(s); }
   static void run(const launch& l) {
-    if (!with_format({l.in[0].type, l.in[3].type, l.out[0].type}, [&](auto t) { run_on<decltype(t)>(l); })) portable::rms_norm_grad::run(l);
+    if (!with_format({l.in[0].type, l.in[3].type, l.out[0].type, l.in[l.in.size() > 4 ? 4 : 0].type},
+                     [&](auto t) { run_on<decltype(t)>(l); }))
+      portable::rms_norm_grad::run(l);
   }
 
  private:
   template <class T> struct operands {
-    const T *x, *dy;
+    const T *x, *dy, *addend;  // addend: none
     T* dx;
     const float *rstd, *weight;
     std::int64_t C;
-    operands at(std::int64_t r) const { return {x + r * C, dy + r * C, dx + r * C, rstd + r, weight, C}; }
+    operands at(std::int64_t r) const {
+      return {x + r * C, dy + r * C, addend == nullptr ? addend : addend + r * C, dx + r * C, rstd + r, weight, C};
+    }
   };
 
   template <class T> static void run_on(const launch& l) {
@@ -73,7 +78,13 @@ struct rms_norm_grad {
     const row_chunks chunks(rows);
     auto* partial = static_cast<float*>(l.scratch);  // (chunks, C)
     const float* weight = portable::read_row(l.in[1], 0, C, partial + C * row_chunks::limit(rows));
-    const operands<T> all{l.in[0].as<const T>(), l.in[3].as<const T>(), dx.as<T>(), l.in[2].as<const float>(), weight, C};
+    const operands<T> all{l.in[0].as<const T>(),
+                          l.in[3].as<const T>(),
+                          l.in.size() > 4 ? l.in[4].as<const T>() : nullptr,
+                          dx.as<T>(),
+                          l.in[2].as<const float>(),
+                          weight,
+                          C};
     for_tasks(l, chunks.count, double(rows) * (30 + double(C) * 0.12), [&](std::int64_t t, int) {
       float* sums = partial + t * C;
       std::memset(sums, 0, std::size_t(C) * 4);
@@ -101,7 +112,7 @@ struct rms_norm_grad {
         const std::int64_t at = std::int64_t(r) * C + j;
         const vector g = load(o.dy + at, amount), h = load(o.x + at, amount) * rstd[r];
         dw = lanewise::madd(g, h, dw);
-        result[r] = rstd[r] * lanewise::madd(-h, lanewise::all(of_eh[r]), g * w);
+        result[r] = plus_addend(o.addend, at, rstd[r] * lanewise::madd(-h, lanewise::all(of_eh[r]), g * w), amount);
       });
       store(dweight + j, dw, amount);
     });

@@ -16,6 +16,11 @@ template <class F> ISOTOPE_INLINE void for_groups(std::int64_t first, std::int64
   for (; r < end; ++r) f(r, std::integral_constant<int, 1>{});
 }
 
+/// d, or where there is an addend its elements from `at` on plus d as T stores it: a rounding each, as of separate steps.
+template <class T, class Amount> ISOTOPE_INLINE vector plus_addend(const T* addend, std::int64_t at, const vector& d, Amount amount) {
+  return addend == nullptr ? d : load(addend + at, amount) + as_stored<T>(d);
+}
+
 /// y[r C + j] = result[r] of f(result, j, amount) for a group of rows of C columns. bf16 is rounded two vectors at a time.
 template <int Rows, class T, class F> ISOTOPE_INLINE void put_rows(std::int64_t C, T* y, const F& f) {
   constexpr auto rows = std::make_index_sequence<std::size_t(Rows)>{};

@@ -41,6 +41,12 @@ ISOTOPE_INLINE void store(bfloat16* y, const vector& v, const vector& w) {
   math::bf16_lanes::put_two_rounded(std::bit_cast<math::bf16_lanes::words>(v), std::bit_cast<math::bf16_lanes::words>(w), y);
 }
 
+/// v as T stores it.
+template <class T> ISOTOPE_INLINE vector as_stored(const vector& v) {
+  if constexpr (std::is_same_v<T, float>) return v;
+  else return std::bit_cast<vector>(math::bf16_lanes::rounded(std::bit_cast<math::bf16_lanes::words>(v)) & 0xffff'0000u);
+}
+
 /// x[0] ... x[n - 1], and zeros.
 ISOTOPE_INLINE vector load(const float* x, part_of_vector p) {
   vector v{};

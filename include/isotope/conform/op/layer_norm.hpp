@@ -85,7 +85,8 @@ template <> struct op_spec<op::layer_norm> : norm_basis {
               const double b = std::fabs(c.in[2][std::int64_t(i) % c.in[2].dims.count()]);
               right.slack[i] = 2 * y[0].slack[i] + (4 * c.on.stored() + 8 * c.on.u()) * (std::fabs(right.value[i]) + 2 * b);
             }
-          }}};
+          }},
+      law{"sums of gradients", &sums_of_gradients<op::layer_norm, op::layer_norm_grad>}};
   static void cases(case_sink& s) {
     const auto more = [&](const operand_recipe& x) {
       const dim C = x.dims.axis(-1);
@@ -93,6 +94,7 @@ template <> struct op_spec<op::layer_norm> : norm_basis {
     };
     shapes(s, more);
     s.put({.kind = case_kind::law, .law = 0, .attr = with(1e-5), .in = more(s.x({9, 257}))});
+    sum_cases(s, 1, more);
   }
 };
 

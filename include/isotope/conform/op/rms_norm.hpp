@@ -49,11 +49,14 @@ template <> struct op_spec<op::rms_norm> : norm_basis {
       }
     }
   }
+  static constexpr std::array laws{law{"sums of gradients", &sums_of_gradients<op::rms_norm, op::rms_norm_grad>}};
   static void cases(case_sink& s) {
-    shapes(s, [&](const operand_recipe& x) {
+    const auto more = [&](const operand_recipe& x) {
       const dim C = x.dims.axis(-1);
       return std::vector<operand_recipe>{x, s.x({C}, 0.5, 1.5)};
-    });
+    };
+    shapes(s, more);
+    sum_cases(s, 0, more);
   }
 };
 
