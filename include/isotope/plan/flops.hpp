@@ -33,14 +33,14 @@ constexpr std::int64_t flops_of(const plan_view& p, const step& s) {
     const std::int64_t S = in(0)[1], T = packed ? S : in(1)[1], D = in(0)[2] / (packed ? H + 2 * G : H);
     return (backward ? 10 : 4) * in(0)[0] * H * D * op::attention_range(s.attr, S, T).pairs();
   }
-  const std::string_view name = s.op->name;
-  if (name == "fft" || name == "rfft" || name == "irfft") {
-    const std::int64_t N = name == "fft" ? out[-2] : s.attr.i[0],
-                       numbers = (name == "rfft" ? in(0) : out).count();  // two to a complex point
+  const std::string_view what = s.op->name;
+  if (what == "fft" || what == "rfft" || what == "irfft") {
+    const std::int64_t N = what == "fft" ? out[-2] : s.attr.i[0],
+                       numbers = (what == "rfft" ? in(0) : out).count();  // two to a complex point
     return 5 * numbers * std::bit_width(std::uint64_t(std::max(N, std::int64_t(1)) - 1)) / 2;
   }
   for (const std::string_view mover : {"copy", "concat", "split", "embedding", "fill"})
-    if (name == mover) return 0;
+    if (what == mover) return 0;
   std::int64_t largest = 0;
   for (int k = 0; k < s.inputs + s.outputs; ++k) largest = std::max(largest, in(k).count());
   return largest;
