@@ -12,8 +12,13 @@ layout(push_constant, scalar) uniform push {
   uint rows, n, k;
 };
 
-// NaN is above all.
-bool above(float a, float b) { return !is_nan(b) && (is_nan(a) || a > b); }
+// A word that grows with the number; NaN is the greatest, -0 equals 0. Comparisons of floats would take subnormal numbers for 0 where the device does.
+uint rank_of(float v) {
+  const uint u = floatBitsToUint(v), magnitude = u & 0x7fffffffu;
+  if (is_nan(v)) return 0xffffffffu;
+  return u > 0x80000000u ? 0x7fffffffu - magnitude : 0x80000000u + magnitude;
+}
+bool above(float a, float b) { return rank_of(a) > rank_of(b); }
 float listed(uint from, uint at) { return load(x, from + u32_ref(places).at[at], X); }
 
 void main() {
