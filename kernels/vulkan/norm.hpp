@@ -43,13 +43,12 @@ struct norm_chunks {
 };
 
 struct norm_grad_operands {
-  const view *x, *weight, *means, *rstds, *dy, *addend, *dx, *dweight, *dbias;  // no means, no dbias: root mean square; an addend or none
+  const view *x, *weight, *means, *rstds, *dy, *dx, *dweight, *dbias;  // no means, no dbias: root mean square
 };
 inline bool record_norm_grad(const launch& l, recording& r, const norm_grad_operands& o) {
   const std::int64_t C = o.x->dims.cols(), rows = o.rstds->dims.count();
   if (C == 0) return true;
-  const bool centered = o.dbias != nullptr, adds = o.addend != nullptr,
-             wide = C % 4 == 0 && all_aligned(*o.x, *o.weight, *o.dy, *o.dx) && (!adds || aligned(*o.addend));
+  const bool centered = o.dbias != nullptr, wide = C % 4 == 0 && all_aligned(*o.x, *o.weight, *o.dy, *o.dx);
   const team t = team::holding(*l.device, divide_up(C, 4), 2, 4);
   if (t.hold == 0) return false;
   const std::int64_t flight = t.hold == 1 ? 4 : 2, kinds = centered ? 2 : 1;
@@ -60,14 +59,12 @@ inline bool record_norm_grad(const launch& l, recording& r, const norm_grad_oper
   partial.bytes = 4 * kinds * C * parts;
   if (rows > 0) {
     const struct {
-      std::uint64_t x, weight, means, rstds, dy, dx, addend, partial;
+      std::uint64_t x, weight, means, rstds, dy, dx, partial;
       std::uint32_t rows, each;
-    } push{o.x->at,    o.weight->at, centered ? o.means->at : 0, o.rstds->at, o.dy->at, o.dx->at, adds ? o.addend->at : 0, partial.at,
-           word(rows), word(each)};
+    } push{o.x->at, o.weight->at, centered ? o.means->at : 0, o.rstds->at, o.dy->at, o.dx->at, partial.at, word(rows), word(each)};
     std::vector<range> reads{*o.x, *o.weight, *o.rstds, *o.dy};
     if (centered) reads.push_back(*o.means);
-    if (adds) reads.push_back(*o.addend);
-    r.add(shaders::norm_grad, of_rows(l, t, wide).add(C).add(centered).add(o.x->type).add(o.weight->type).add(flight).add(adds), push,
+    r.add(shaders::norm_grad, of_rows(l, t, wide).add(C).add(centered).add(o.x->type).add(o.weight->type).add(flight), push,
           groups{word(chunks)}, std::move(reads), {*o.dx, partial})
         .subgroup = l.device->subgroup;
   }

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// Gradients of layer normalisation (CENTERED) and root-mean-square normalisation. Bound by bytes: one read of x, dy and the addend, one write of dx. A
+// Gradients of layer normalisation (CENTERED) and root-mean-square normalisation. Bound by bytes: one read of x and dy, one write of dx. A
 // workgroup walks a chunk of rows, FLIGHT of them in the air at a time; each team keeps its column sums of dy h and dy in registers and leaves
 // them in its row of `partial`, which column_sum.comp adds up in order. Sums a row long are shared by whole workgroups beyond two blocks an
 // invocation: fewer registers, and with them more workgroups a multiprocessor, hide more latency than fewer subgroup sums save.
@@ -12,22 +12,14 @@ layout(constant_id = 6) const bool CENTERED = true;
 layout(constant_id = 7) const uint X = F32;       // format of x and dx
 layout(constant_id = 8) const uint WEIGHT = F32;  // format of weight
 layout(constant_id = 9) const uint FLIGHT = 2;    // even
-layout(constant_id = 10) const bool ADDS = false;  // the addend to dx, once that is rounded
 
 layout(push_constant, scalar) uniform push {
   uint64_t x, weight, means, rstds, dy, dx;  // (rows, C), (C), (rows), (rows), (rows, C), (rows, C)
-  uint64_t addend;                           // (rows, C) where it ADDS
   uint64_t partial;                          // (workgroups, TEAMS, CENTERED ? 2 : 1, C) f32: dweight, dbias
   uint rows, each;                           // rows of a workgroup: a multiple of FLIGHT TEAMS
 };
 
 const uint BLOCKS = (C + 3) / 4, PAIRS = FLIGHT / 2;
-
-// Not contracted with what d is: the bits are those of separate steps.
-vec4 sum_of_stored(vec4 a, vec4 d) {
-  precise vec4 sum = a + vec4(rounded(d.x, X), rounded(d.y, X), rounded(d.z, X), rounded(d.w, X));
-  return sum;
-}
 
 void main() {
   const uint lane = lane_index(), team = team_index(), end = min(rows, (group_index() + 1) * each);
@@ -39,7 +31,7 @@ void main() {
   }
   // Teams that share a barrier are one, so that their loops are one.
   for (uint row = group_index() * each + team * FLIGHT; row < end; row += TEAMS * FLIGHT) {
-    vec4 h[FLIGHT * HOLD], g[FLIGHT * HOLD], a[FLIGHT * HOLD];
+    vec4 h[FLIGHT * HOLD], g[FLIGHT * HOLD];
     float mean[FLIGHT], rstd[FLIGHT];
     [[unroll]] for (uint f = 0; f < FLIGHT; ++f) {
       const bool there = row + f < end;
@@ -47,11 +39,10 @@ void main() {
       rstd[f] = there ? f32_ref(rstds).at[row + f] : 0.0;
       [[unroll]] for (uint k = 0; k < HOLD; ++k) {
         const uint b = k * TEAM + lane, at = f * HOLD + k;
-        h[at] = g[at] = a[at] = vec4(0.0);
+        h[at] = g[at] = vec4(0.0);
         if (there && b < BLOCKS) {
           h[at] = load_columns(x, (row + f) * C, b, C, X);
           g[at] = load_columns(dy, (row + f) * C, b, C, X);
-          if (ADDS) a[at] = load_columns(addend, (row + f) * C, b, C, X);
         }
       }
     }
@@ -74,9 +65,7 @@ void main() {
       const vec2 avg = f % 2 == 0 ? sums[f / 2].xy : sums[f / 2].zw;
       [[unroll]] for (uint k = 0; k < HOLD; ++k) {
         const uint b = k * TEAM + lane, at = f * HOLD + k;
-        if (b >= BLOCKS) continue;
-        const vec4 d = rstd[f] * (g[at] - avg.x - h[at] * avg.y);
-        store_columns(dx, (row + f) * C, b, C, X, ADDS ? sum_of_stored(a[at], d) : d);
+        if (b < BLOCKS) store_columns(dx, (row + f) * C, b, C, X, rstd[f] * (g[at] - avg.x - h[at] * avg.y));
       }
     }
   }

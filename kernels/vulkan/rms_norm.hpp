@@ -18,13 +18,11 @@ template <class P> struct kernel<op::rms_norm, P, kernels::portable> {
 
 template <class P> struct kernel<op::rms_norm_grad, P, kernels::portable> {
   static constexpr std::uint32_t inplace = 0b1001;  // x or dy: a row is read before its dx is written
-  static constexpr bool takes_addend = true;
   static constexpr std::int64_t scratch(const step_shapes& s) {
     return std::max(portable::norm_chunks::bound(s.in[0].rows(), s.in[0].cols(), 1), portable::scratch_below<op::rms_norm_grad, P>(s));
   }
   static void record(const launch& l, recording& r) {
-    if (!portable::record_norm_grad(
-            l, r, {&l.in[0], &l.in[1], nullptr, &l.in[2], &l.in[3], l.in.size() > 4 ? &l.in[4] : nullptr, &l.out[0], &l.out[1], nullptr}))
+    if (!portable::record_norm_grad(l, r, {&l.in[0], &l.in[1], nullptr, &l.in[2], &l.in[3], &l.out[0], &l.out[1], nullptr}))
       portable::fall_through<op::rms_norm_grad, P>(l, r, "rms_norm_grad: rows too long for registers");
   }
 };

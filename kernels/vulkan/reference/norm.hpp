@@ -38,7 +38,7 @@ struct norm_grad_operands {
   const view &x, &weight;
   const view* means = nullptr;
   const view &rstds, &dy, &dx, &dweight;
-  const view *dbias = nullptr, *addend = nullptr;
+  const view* dbias = nullptr;
 };
 /// Pairs of one column sum, then of the other.
 constexpr std::int64_t norm_grad_bytes(std::int64_t rows, std::int64_t C, int sums) { return sums * pair_bytes(C, parts_of(rows)); }
@@ -72,12 +72,11 @@ inline void norm_grad(const launch& l, recording& r, const norm_grad_operands& o
   if (rows == 0) return;
   const struct {
     normalised given;
-    std::uint64_t weight, dx, addend;
-  } push{given, o.weight.at, o.dx.at, o.addend == nullptr ? 0 : o.addend->at};
+    std::uint64_t weight, dx;
+  } push{given, o.weight.at, o.dx.at};
   reads.push_back(o.weight);
-  if (o.addend != nullptr) reads.push_back(*o.addend);
   auto c = plain(l);
-  c.add(o.x.type).add(o.dy.type).add(centered).add(o.weight.type).add(o.dx.type).add(o.addend != nullptr);
+  c.add(o.x.type).add(o.dy.type).add(centered).add(o.weight.type).add(o.dx.type);
   r.add(shaders::reference_norm_grad, c, push, per_item(rows), reads, {o.dx});
 }
 

@@ -9,19 +9,12 @@
 
 layout(constant_id = 5) const uint WEIGHT = F32;
 layout(constant_id = 6) const uint DX = F32;
-layout(constant_id = 7) const bool ADDS = false;  // the addend to dx, once that is rounded
 
 layout(push_constant, scalar) uniform push {
   normalised given;
-  uint64_t weight;      // (C)
-  uint64_t dx, addend;  // (rows, C); no addend where not ADDS
+  uint64_t weight;  // (C)
+  uint64_t dx;      // (rows, C)
 };
-
-// Not contracted with what d is: the bits are those of separate steps.
-float sum_of_stored(float a, float d) {
-  precise float sum = a + rounded(d, DX);
-  return sum;
-}
 
 void main() {
   const uint row = item_index();
@@ -37,7 +30,6 @@ void main() {
   const float rstd = f32_ref(given.rstds).at[row];
   for (uint c = 0; c < given.C; ++c) {
     const float e = load(given.dy, from + c, DY) * load(weight, c, WEIGHT);
-    const float d = rstd * (e - avg_e - normal(given, row, c) * avg_eh);
-    store(dx, from + c, DX, ADDS ? sum_of_stored(load(addend, from + c, DX), d) : d);
+    store(dx, from + c, DX, rstd * (e - avg_e - normal(given, row, c) * avg_eh));
   }
 }
