@@ -32,6 +32,7 @@ template <class Launch, class... More> struct kernel_under_test {
   std::uint32_t inplace;  // bit k: output 0 may take the bytes of input k
   std::int64_t (*scratch)(const step_shapes&);
   void (*run)(const Launch&, More...);
+  bool takes_addend = false;
 };
 /// Of a kernel class with the function `run` or `record`.
 template <class Op, class Kernel, class Launch, class... More>
@@ -40,6 +41,7 @@ constexpr kernel_under_test<Launch, More...> under_test(void (*run)(const Launch
                                        run};
   if constexpr (requires { Kernel::inplace; }) k.inplace = Kernel::inplace;
   if constexpr (requires { Kernel::scratch(step_shapes{}); }) k.scratch = &Kernel::scratch;
+  if constexpr (requires { Kernel::takes_addend; }) k.takes_addend = Kernel::takes_addend;
   return k;
 }
 

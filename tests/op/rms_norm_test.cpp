@@ -13,7 +13,7 @@ attributes epsilon(double x) {
   return a;
 }
 constexpr std::int64_t sizes[][2] = {{1, 1}, {2, 3}, {5, 16}, {3, 17}, {7, 64}, {2, 131}, {33, 5}, {2100, 3}, {0, 8}};
-constexpr std::int64_t widths_of_sums[][2] = {{37, 7}, {5, 64}, {6, 131}, {2, 5003}};  // the last: more than registers hold on a gpu
+constexpr std::int64_t widths_of_sums[][2] = {{37, 7}, {5, 64}, {6, 131}, {2, 5003}};
 
 TEST_P(rms_norm, forward_matches_the_definition_at_awkward_sizes) {
   const auto& here = *this;
@@ -70,6 +70,7 @@ TEST_P(rms_norm, gradient_matches_the_formula) {
 }
 TEST_P(rms_norm, gradient_with_an_addend_has_the_bits_of_a_sum_behind_it) {
   const auto& here = *this;
+  if (!here.kernel<op::rms_norm_grad>().takes_addend) GTEST_SKIP() << "this kernel takes no addend";
   for (const auto& [rows, C] : widths_of_sums) {
     const host x = random({rows, C}, here.type, 1), w = random({C}, here.type, 2), dy = random({rows, C}, here.type, 4),
                addend = random({rows, C}, here.type, 5);
