@@ -169,10 +169,35 @@ TEST(fusion_report, says_what_joined_what_and_why_the_rest_did_not) {
   const auto g = iso::traced_training<target>(iso::model::gpt_loss_of{with_dropout, 2, 4});
   const auto report = lines_of(iso::fusion_report(g, {.bodies = true}));
   const auto has = [&](std::string_view line) { return std::find(report.begin(), report.end(), line) != report.end(); };
-  EXPECT_EQ(report[0], "# 11 element-wise ops: 5 bodies fused into products, 5 steps of their own");
+  EXPECT_EQ(report[0], "# 9 element-wise ops: 5 bodies fused into products, 3 steps of their own");
   EXPECT_TRUE(has("10\tadd+gelu_tanh\tmatmul\t-\t-\t-"));
   EXPECT_TRUE(has("1\tadd\t-\t0\tembedding\tcomes from a kernel that takes no fused body"));
   EXPECT_TRUE(has("13\tadd\t-\t8\tadd\tis read by a step in between"));
+}
+
+TEST(fusion_report, a_transformer_is_fused_as_far_as_it_can_be_and_one_without_fusion_is_not) {
+  for (const double dropout : {0.0, 0.1}) {
+    iso::model::gpt with_dropout = size;
+    with_dropout.dropout = dropout;
+    for (const bool bodies : {true, false}) {
+      iso::trace g = iso::traced_training<target>(iso::model::gpt_loss_of{with_dropout, 2, 4}, {.fuse = false});
+      EXPECT_FALSE(iso::is_fused(g, {.bodies = bodies}));
+    }
+    EXPECT_TRUE(iso::is_fused(iso::traced_training<target>(iso::model::gpt_loss_of{with_dropout, 2, 4}), {.bodies = true}));
+  }
+}
+
+/// A block of GPT-2 forward is two norms, attention and four products, into which bias, GELU and both residual sums are fused.
+TEST(fusion_report, a_block_of_gpt_is_seven_steps_forward) {
+  const auto steps = [](int layers) {
+    iso::model::gpt g = size;
+    g.layers = layers;
+    const auto plan = iso::plan_inference<target>(iso::model::gpt_logits_of{g, 2, 4});
+    EXPECT_TRUE(plan.ok());
+    return plan->steps.size();
+  };
+  EXPECT_EQ(steps(3) - steps(2), 7u);
+  EXPECT_EQ(steps(2) - steps(1), 7u);
 }
 
 struct chain {

@@ -279,4 +279,14 @@ constexpr void fuse(trace& g, bool on, const epilogue_rule& epilogues) {
   if (on) f.run();
 }
 
+/// Whether no element-wise step could still join the step that makes an operand of it: so `fuse` leaves a trace, and so the passes behind it must.
+constexpr bool is_fused(trace g, const epilogue_rule& epilogues) {
+  plan_detail::fusion pass(g, epilogues);
+  pass.find_readers();
+  for (std::size_t i = 0; i < g.nodes.size(); ++i)
+    for (int k = 0; pass.is_body(i) && k < g.nodes[i].inputs(); ++k)
+      if (pass.why(i, g.nodes[i].in[std::size_t(k)]) == fusion_bar::none) return false;
+  return true;
+}
+
 }  // namespace isotope
