@@ -62,6 +62,7 @@ inwards include/isotope/plan "nn|optim|model|backend|kernels|$outer"
 inwards include/isotope/nn "model|backend|kernels|$outer"
 inwards include/isotope/optim "model|backend|kernels|$outer"
 inwards include/isotope/model "backend|kernels|$outer"
+inwards include/isotope/conform "nn|optim|model|backend|kernels|train"  # specifications share no code with what they judge
 inwards include/isotope/backend "nn|optim|model|$outer"
 inwards kernels "nn|optim|model|$outer"
 
