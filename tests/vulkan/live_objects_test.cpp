@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -167,6 +168,36 @@ TEST(vulkan_live_objects, end_with_the_session_that_made_them) {
   c->f().DestroyBuffer(c->handle(), kept, nullptr);
   EXPECT_EQ(w.unnamed.size(), 1u) << "and so is a missing name";
   for (const auto& text : c->messages().texts()) EXPECT_TRUE(vulkan_test::allowed(text)) << text;
+}
+
+TEST(vulkan_live_objects, of_sessions_that_threads_load_beside_each_other_are_those_of_one_and_end) {
+  auto c = opened();
+  watched w(*c);
+  const auto pipelines_of = [&](int threads) {
+    const auto made = std::make_shared<pipelines>(c);
+    const auto d = device<f32>::over(c, made);
+    std::vector<double> losses(std::size_t(threads), 0);
+    std::vector<std::thread> all;
+    for (auto& loss : losses)
+      all.emplace_back([&d, &loss] {
+        auto s = d.load(*plan_training<f32>(model::gpt_loss_of{tiny, 2, 8}));
+        ASSERT_TRUE(s.ok()) << s.error().line();
+        s->initialize(3);
+        const std::vector<std::int32_t> tokens(16, 7);
+        const batch b{tokens, tokens};
+        for (int i = 0; i < 3; ++i) loss = s->step({&b, 1}, {}).loss;
+      });
+    for (auto& t : all) t.join();
+    EXPECT_EQ(w.counts().at(VK_OBJECT_TYPE_PIPELINE), int(made->count())) << "each is kept once, or ended";
+    return std::pair(made->count(), losses);
+  };
+  const auto [count, alone] = pipelines_of(1);
+  for (int i = 0; i < 3; ++i) {
+    const auto [same, losses] = pipelines_of(4);
+    EXPECT_EQ(same, count);
+    EXPECT_EQ(losses, std::vector<double>(4, alone[0]));
+  }
+  EXPECT_EQ(w.counts(), (std::map<VkObjectType, int>{}));
 }
 
 TEST(vulkan_live_objects, end_when_a_session_cannot_be_made) {

@@ -59,7 +59,8 @@ class pipelines : public shader_store {
           return;
         }
         const std::lock_guard lock(mutex_);
-        made_.emplace(key_of(*wanted[i]), *p);
+        if (!made_.emplace(key_of(*wanted[i]), *p).second)
+          context_->f().DestroyPipeline(context_->handle(), *p, nullptr);  // another caller was faster
       }
     };
     const std::size_t threads = std::min<std::size_t>({wanted.size(), std::max(1u, std::thread::hardware_concurrency()), 16});
@@ -68,6 +69,7 @@ class pipelines : public shader_store {
     work();
     for (auto& t : helpers) t.join();
     if (failed_any) return broken;
+    const std::lock_guard lock(mutex_);
     changed_ = true;
     return {};
   }
@@ -78,6 +80,7 @@ class pipelines : public shader_store {
   }
   /// Writes the driver's blob where a path was given and pipelines were made since. False where it could not be written.
   bool save() {
+    const std::lock_guard lock(mutex_);
     if (context_->options.cache.empty() || !changed_ || cache_ == VK_NULL_HANDLE) return true;
     std::size_t n = 0;
     if (context_->f().GetPipelineCacheData(context_->handle(), cache_, &n, nullptr) != VK_SUCCESS) return false;
