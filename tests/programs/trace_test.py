@@ -2,6 +2,7 @@
 
 import json
 import math
+import pathlib
 import random
 import struct
 
@@ -139,6 +140,28 @@ def test_a_run_made_elsewhere_comes_out_the_same(f):
         for change in (by, math.nan):
             broken = got | {name: (dims, [x + change if i == at else x for i, x in enumerate(numbers)])}
             assert expected.objections(broken, loss, grad) == [name], name
+
+
+def test_ten_steps_of_pytorch_come_out_the_same(f):
+    """torch_peer.py recorded them in f64."""
+    recorded = pathlib.Path(__file__).with_name("traces")
+    f.run("train", "--trace-in", str(recorded / "T"), "--trace-out", "R", "--threads", "1").succeeded()
+    got, metadata = load(f.path / "R")
+    torch = load(recorded / "R")[0]
+    loss, grad = bounds(metadata)
+
+    def apart(name, by=1.0):
+        """The distance of a tensor from PyTorch's, which is multiplied by `by`, of the latter's length."""
+        return math.dist(got[name][1], [by * x for x in torch[name][1]]) / math.hypot(*torch[name][1])
+
+    assert torch["loss"][0] == (10,) and torch["loss"][1][0] - torch["loss"][1][-1] > 0.5, torch["loss"]
+    assert all(abs(a - b) <= loss * abs(b) for a, b in zip(got["loss"][1], torch["loss"][1], strict=True)), (got["loss"], torch["loss"])
+    assert apart("grad_norm") <= grad, (got["grad_norm"], torch["grad_norm"])
+    first = [name for name in torch if name.startswith("grad1.")]
+    assert len(first) == len(shapes({"layers": 2, "width": 16, "vocab": 32, "context": 12}))
+    for name in first:
+        assert apart(name) <= grad, (name, apart(name))
+        assert apart(name, 1 + 3 * grad) > grad, name
 
 
 def test_a_perturbed_weight_is_noticed(f):
