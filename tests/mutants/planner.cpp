@@ -5,9 +5,11 @@
 /// results    any options give the bits of separate steps that keep all activations
 /// eager      a plan gives the bits of its ops run one by one
 /// gradients  gradients equal difference quotients
+/// own_op     an op from outside the library, whose gradient rule reads a gradient that it gave, has the bits of separate steps; one model
 #include "../plan/memory_checker.hpp"
 #include "../plan/random_gradients.hpp"
 #include "../plan/random_options.hpp"
+#include "../plan/read_gradient.hpp"
 #include "../plan/run_eagerly.hpp"
 
 #include <algorithm>
@@ -57,17 +59,16 @@ std::string eager_fault_of(const random_program& p) {
   return difference(run_eagerly<reference_f32>(model), run_planned<reference_f32>(model));
 }
 std::string gradients_fault_of(const random_program& p) { return check_gradients(without_casts(p.model), 1).fault; }
+std::string own_op_fault_of(const random_program&) { return difference_of_a_read_gradient(); }
 
 struct check {
   std::string_view name;
   std::string (*fault_of)(const random_program&);
   int models;
 };
-constexpr check checks[] = {{"verify", &trace_fault_of, 2000},
-                            {"memory", &memory_fault_of, 1000},
-                            {"results", &results_fault_of, 1000},
-                            {"eager", &eager_fault_of, 500},
-                            {"gradients", &gradients_fault_of, 200}};
+constexpr check checks[] = {{"verify", &trace_fault_of, 2000},       {"memory", &memory_fault_of, 1000},
+                            {"results", &results_fault_of, 1000},    {"eager", &eager_fault_of, 500},
+                            {"gradients", &gradients_fault_of, 200}, {"own_op", &own_op_fault_of, 1}};
 
 /// The fault of the smallest model that shows one, or nothing.
 std::string found_by(const check& c) {
@@ -97,7 +98,7 @@ int main(int argc, char** argv) {
   for (const std::string_view word : words) {
     const auto c = std::find_if(std::begin(checks), std::end(checks), [&](const check& x) { return x.name == word; });
     if (c == std::end(checks)) {
-      std::cerr << "no check '" << word << "': verify, memory, results, eager, gradients\n";
+      std::cerr << "no check '" << word << "': verify, memory, results, eager, gradients, own_op\n";
       return 3;
     }
     const auto found = found_by(*c);

@@ -1,6 +1,7 @@
 #include "outcome.hpp"
 #include "property.hpp"
 #include "random_model.hpp"
+#include "read_gradient.hpp"
 
 using namespace plan_test;
 
@@ -25,28 +26,7 @@ TYPED_TEST(fusion, gives_the_bits_of_separate_steps_on_gpt) {
   EXPECT_EQ(difference(step<TypeParam>(fused), step<TypeParam>(separate)), "");
 }
 
-/// The gradient of the table is made by two: the one of the division, and the one of the embedding, which adds to it in place. What divides by the table
-/// reads it before that.
-struct table_twice {
-  bool products;
-  template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
-    namespace init = isotope::init;
-    const isotope::shape dims{6, 8};
-    const auto table = s.param("table", dims, init::normal(0.5));
-    const auto divisor = shift(square(tanh(s.param("g", dims, init::normal(0.5)))), 1.0);
-    const auto rows = embedding(table, s.input("ids", {5}, isotope::dtype::i32));
-    auto y = table / divisor;
-    if (products) y = matmul(y, s.param("w", {8, 4}, init::normal(0.3)));
-    return cast(mean(square(y)) + mean(square(rows)), isotope::accum_of(s.machine->program()));
-  }
-};
-TYPED_TEST(fusion, leaves_a_reader_before_what_overwrites_its_operand) {
-  for (const bool products : {false, true}) {
-    const table_twice model{products};
-    const auto fused = planned<TypeParam>(model), separate = planned<TypeParam>(model, {.fuse = false});
-    EXPECT_EQ(difference(step<TypeParam>(fused), step<TypeParam>(separate)), "") << products;
-  }
-}
+TEST(fusion_of_a_programs_op, leaves_a_reader_before_what_overwrites_its_operand) { EXPECT_EQ(difference_of_a_read_gradient(), ""); }
 
 TEST(fusion_check, tells_one_changed_bit) {
   outcome a;

@@ -107,7 +107,7 @@ struct random_model {
           return tanh(matmul(dropout(x, 0.25), (h / "m").param("weight", {C, C}, init::normal(0.3)))) * x + embedding(rows, ids());
         });
       case 40: return relu(a) + q() * (s / "frozen").param("weight", {C}, {.init = init::normal(1), .trainable = false});
-      case 41: {  // scatters into the gradient of a parameter that the gradient of the divisor reads
+      case 41: {  // scatters into the gradient of a parameter that is divided, too
         const auto rows = embedding(q(), ids());
         return rows * (q() / shift(square(a), 1.0));
       }
