@@ -37,7 +37,7 @@ constexpr std::int64_t flops_of(const plan_view& p, const step& s) {
   if (what == "fft" || what == "rfft" || what == "irfft") {
     const std::int64_t N = what == "fft" ? out[-2] : s.attr.i[0],
                        numbers = (what == "rfft" ? in(0) : out).count();  // two to a complex point
-    return 5 * numbers * std::bit_width(std::uint64_t(std::max(N, std::int64_t(1)) - 1)) / 2;
+    return 5 * numbers * std::int64_t(std::bit_width(std::uint64_t(std::max(N, std::int64_t(1)) - 1))) / 2;
   }
   for (const std::string_view mover : {"copy", "concat", "split", "embedding", "fill"})
     if (what == mover) return 0;
