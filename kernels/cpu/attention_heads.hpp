@@ -76,7 +76,7 @@ struct attention_heads {
   }
   /// The keys of the tiles that n queries from q0 on see.
   op::index_range seen(std::int64_t q0, std::int64_t n) const { return range.keys_in_tiles(q0, q0 + n, block); }
-  /// From which query of the block at q0 on key t lies before the window.
+  /// The first query of the block at q0, counted from q0, for which key t lies before the window; so it does for those behind it.
   std::int64_t stale(std::int64_t q0, std::int64_t t) const { return larger_of(0, t - (T - S) - q0 + range.window); }
   /// Pairs of queries and keys in the tiles that are worked on, about.
   double pairs() const {

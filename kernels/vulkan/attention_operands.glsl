@@ -67,11 +67,11 @@ uint key_head(uint h) { return h / (HEADS / GROUPS); }
 bool hidden(uint s, uint t) { return t >= T || s >= S || (CAUSAL && t > s + T - S) || (WINDOWED && t + window <= s + T - S); }
 // Keys that a query before `s_end` sees come before this one.
 uint visible_keys(uint s_end) { return CAUSAL ? min(T, s_end + T - S) : T; }
-// Keys that query s or a later one sees come from this one on.
+// The first key that query s, or a later one, sees.
 uint first_key(uint s) { return WINDOWED && s + T - S >= window ? s + T - S + 1 - window : 0u; }
 // Queries that see key t or a later one come from this one on.
 uint first_query(uint t) { return CAUSAL && t + S > T ? t + S - T : 0u; }
-// Queries that see key t or an earlier one come before this one.
+// One behind the last query that sees key t or an earlier one.
 uint end_query(uint t) { return !WINDOWED ? S : t + S + window > T ? min(S, t + S + window - T) : 0u; }
 
 // Heads side by side share caches, blocks with the most work go first: bands of 32 heads, in each of them all heads of one block after

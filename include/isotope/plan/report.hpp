@@ -27,8 +27,8 @@ inline sharing sharing_of(const plan_view& p) {
 }
 
 /// Columns: step, op, fused body, kernel set, why not the wanted one (-: it is), common or -, shape and format of the first output, its region,
-/// offset and bytes, scratch bytes, floating-point operations (flops_of). Lines that start with # hold totals; `host` counts the steps that no kernel of the target carries out. `table` is the target's, `wanted` its kernel set, `reason` the
-/// backend's word on why it has no native kernel.
+/// offset and bytes, scratch bytes, floating-point operations (flops_of). Lines that start with # hold totals; `host` counts the steps that no kernel of
+/// the target carries out. `table` is the target's, `wanted` its kernel set, `reason` the backend's word on why it has no native kernel.
 inline std::string dispatch_report(const plan_view& p, std::span<const kernel_info> table, std::string_view wanted,
                                    std::string_view reason) {
   std::string r = "# step\top\tbody\tkernels\treason\tcommon\tshape\tformat\tregion\toffset\tbytes\tscratch\tflops\n";

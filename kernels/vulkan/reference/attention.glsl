@@ -27,9 +27,8 @@ uint at(rows r, uint b, uint row, uint head) { return b * r.batch + row * r.row 
 // What dropout multiplies the probability of key t by for query row (b H + h) S + s.
 float share_of(uint64_t scalars, uint stream, uint row, uint t) { return words_of(scalars, stream, row, t / 4)[t % 4] > LAST ? FACTOR : 0.0; }
 
-// Keys that query s may see come before this one,
+// Query s may see the keys first_seen, first_seen + 1, .. seen - 1.
 uint seen(uint s, uint S, uint T) { return CAUSAL ? s + 1 + T - S : T; }
-// from this one on.
 uint first_seen(uint s, uint S, uint T) { return WINDOW != 0 && seen(s, S, T) > WINDOW ? seen(s, S, T) - WINDOW : 0; }
 
 float dot_of(uint64_t a, uint ia, uint ta, uint64_t b, uint ib, uint tb) {
