@@ -39,6 +39,16 @@ struct two_blocks {
     return mean(square(nn::linear(s / "out", h, out, 0.25) - s.input("target", {rows, out}, type)));
   }
 };
+/// A multilayer perceptron of two layers, fitted like `two_blocks`.
+struct two_layers {
+  template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
+    namespace nn = isotope::nn;
+    using sizes = two_blocks;
+    const auto type = s.machine->program();
+    const auto h = tanh(nn::linear(s / "fc", s.input("x", {sizes::rows, sizes::in}, type), sizes::width, 0.5));
+    return mean(square(nn::linear(s / "out", h, sizes::out, 0.25) - s.input("target", {sizes::rows, sizes::out}, type)));
+  }
+};
 /// Element i of an input: smooth, in [-1, 1], another sequence for each `turn`.
 inline double element(std::string_view label, std::size_t i, double turn) {
   return std::sin(double(i) * (label == "x" ? 1.7 : 0.9) + turn);
@@ -64,10 +74,11 @@ template <class T> class backend_suite : public testing::Test {
   static constexpr bool wide = sizeof(storage) >= 4;
 
   /// Steps of one program from the seed on, and what they left.
+  template <class Model = two_blocks>
   static trained train(isotope::training_options o, int steps, std::uint64_t seed = 3, double turn = 0) {
     o.optimizer = isotope::optimizer_kind::sgd;
     o.clip = isotope::clipping::none;
-    auto plan = isotope::plan_training<T>(two_blocks{}, o);
+    auto plan = isotope::plan_training<T>(Model{}, o);
     EXPECT_TRUE(plan.ok()) << plan.error().line();
     auto device = there(isotope::device<T>::open());
     auto s = device->load(*std::move(plan));
@@ -96,6 +107,28 @@ template <class T> class backend_suite : public testing::Test {
       r.gradients[std::string(slot.path.view())] = values;
     }
     return r;
+  }
+  /// Loss and gradients of one step against plain loops in f64: each within `unit` of the largest number of its tensor.
+  template <class Model> static void expect_loss_and_gradients_within(double unit) {
+    using oracle = isotope::target<isotope::backend::cpu, isotope::precision::f64, isotope::kernels::reference>;
+    isotope::cpu::eager<oracle> machine(3);
+    fill_inputs<double>(
+        0, [&](std::string_view label, const std::vector<double>& values) { machine.set(label, std::span<const double>(values)); });
+    const auto loss = Model{}(isotope::scope<isotope::cpu::eager<oracle>>{&machine, {}});
+    isotope::differentiate(machine, loss.id);
+    ASSERT_TRUE(machine.ok()) << machine.g.error.view();
+    const auto r = train<Model>({}, 1);
+    EXPECT_NEAR(r.losses[0], machine.read(loss)[0], unit * std::abs(machine.read(loss)[0]));
+    ASSERT_EQ(machine.g.params.size(), r.gradients.size());
+    for (const auto& p : machine.g.params) {
+      const auto expected = machine.read(p.grad);
+      const auto& found = r.gradients.at(std::string(p.path.view()));
+      ASSERT_EQ(found.size(), expected.size());
+      double most = 0;
+      for (const double g : expected) most = std::max(most, std::abs(g));
+      EXPECT_GT(most, 0) << p.path.view();
+      for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], unit * most) << p.path.view() << " " << i;
+    }
   }
   static void expect_same(const trained& a, const trained& b) {
     EXPECT_EQ(a.losses, b.losses);
@@ -127,27 +160,12 @@ TYPED_TEST_P(backend_suite, plain_unfused_and_recomputed_steps_have_the_same_bit
   F::expect_same(F::train({.recompute = isotope::recompute::all, .fuse = false}, 4), plain);
 }
 
-TYPED_TEST_P(backend_suite, loss_and_gradients_are_those_of_plain_loops_in_double_precision) {
-  using oracle = isotope::target<isotope::backend::cpu, isotope::precision::f64, isotope::kernels::reference>;
-  isotope::cpu::eager<oracle> machine(3);
-  fill_inputs<double>(
-      0, [&](std::string_view label, const std::vector<double>& values) { machine.set(label, std::span<const double>(values)); });
-  const auto loss = two_blocks{}(isotope::scope<isotope::cpu::eager<oracle>>{&machine, {}});
-  isotope::differentiate(machine, loss.id);
-  ASSERT_TRUE(machine.ok()) << machine.g.error.view();
-  const auto r = TestFixture::train({}, 1);
-  const double unit = TestFixture::wide ? 1e-5 : 0x1p-5;  // of the largest number of a tensor
-  EXPECT_NEAR(r.losses[0], machine.read(loss)[0], unit * std::abs(machine.read(loss)[0]));
-  ASSERT_EQ(machine.g.params.size(), r.gradients.size());
-  for (const auto& p : machine.g.params) {
-    const auto expected = machine.read(p.grad);
-    const auto& found = r.gradients.at(std::string(p.path.view()));
-    ASSERT_EQ(found.size(), expected.size());
-    double most = 0;
-    for (const double g : expected) most = std::max(most, std::abs(g));
-    EXPECT_GT(most, 0) << p.path.view();
-    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], unit * most) << p.path.view() << " " << i;
-  }
+TYPED_TEST_P(backend_suite, loss_and_gradients_of_two_layers_are_those_of_plain_loops_in_double_precision) {
+  TestFixture::template expect_loss_and_gradients_within<two_layers>(TestFixture::wide ? 1e-5 : 0x1p-7);
+}
+
+TYPED_TEST_P(backend_suite, loss_and_gradients_of_two_blocks_are_those_of_plain_loops_in_double_precision) {
+  TestFixture::template expect_loss_and_gradients_within<two_blocks>(TestFixture::wide ? 1e-5 : 0x1p-5);
 }
 
 TYPED_TEST_P(backend_suite, what_is_not_there_is_an_error) {
@@ -164,7 +182,8 @@ TYPED_TEST_P(backend_suite, what_is_not_there_is_an_error) {
 
 REGISTER_TYPED_TEST_SUITE_P(backend_suite, the_loss_falls, the_same_seed_and_inputs_give_the_same_bits_and_others_do_not,
                             plain_unfused_and_recomputed_steps_have_the_same_bits,
-                            loss_and_gradients_are_those_of_plain_loops_in_double_precision, what_is_not_there_is_an_error);
+                            loss_and_gradients_of_two_layers_are_those_of_plain_loops_in_double_precision,
+                            loss_and_gradients_of_two_blocks_are_those_of_plain_loops_in_double_precision, what_is_not_there_is_an_error);
 
 }  // namespace isotope_test
 using isotope_test::backend_suite;

@@ -1,5 +1,7 @@
 #pragma once
 /// The oscillation of the weights that a program stores in f16, computed once when a weight is written: products choose their kernel by it.
+/// It is computed on the host: a weight is written from there, so its numbers are at hand, and the choice is made there, so a score of the device
+/// would have to be waited for.
 #include <cstdint>
 #include <span>
 #include <vector>
