@@ -1,5 +1,6 @@
 #pragma once
 /// The gradient of every trained tensor in a few figures, step by step: which layers learn, which vanish, which explode.
+#include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
 #include <isotope/core/scalars.hpp>
 #include <isotope/train/decimal.hpp>
