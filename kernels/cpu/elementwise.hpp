@@ -2,7 +2,7 @@
 /// A step made of a fused body alone. Bound by bytes; tasks of 8192 elements.
 #include <isotope/kernels/cpu/fused_body.hpp>
 #include <isotope/kernels/cpu/programs.hpp>
-#include <isotope/op/update.hpp>
+#include <isotope/op/elementwise.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

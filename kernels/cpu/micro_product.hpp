@@ -7,7 +7,7 @@
 /// know no epilogue.
 #include <cstdint>
 
-#include <isotope/core/config.hpp>
+#include <isotope/core/compiler.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

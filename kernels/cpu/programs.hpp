@@ -3,7 +3,7 @@
 #include <concepts>
 
 #include <isotope/backend/cpu/launch.hpp>
-#include <isotope/core/config.hpp>
+#include <isotope/core/compiler.hpp>
 
 namespace isotope::cpu {
 

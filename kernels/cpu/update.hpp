@@ -11,7 +11,12 @@
 #include <isotope/kernels/cpu/parallel.hpp>
 #include <isotope/kernels/cpu/programs.hpp>
 #include <isotope/kernels/cpu/rows.hpp>
-#include <isotope/op/update.hpp>
+#include <isotope/op/accumulate.hpp>
+#include <isotope/op/adamw.hpp>
+#include <isotope/op/clip_norm.hpp>
+#include <isotope/op/clip_value.hpp>
+#include <isotope/op/global_norm.hpp>
+#include <isotope/op/sgd.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

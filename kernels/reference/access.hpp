@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include <isotope/backend/cpu/launch.hpp>
-#include <isotope/core/config.hpp>
+#include <isotope/core/compiler.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

@@ -3,7 +3,7 @@
 #include <concepts>
 #include <cstdint>
 
-#include <isotope/core/config.hpp>
+#include <isotope/core/compiler.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

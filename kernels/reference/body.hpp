@@ -1,6 +1,6 @@
 #pragma once
 /// The interpreter of fused element-wise bodies: each instruction's result is rounded to its format before the next one reads it.
-#include <isotope/core/graph.hpp>
+#include <isotope/core/trace.hpp>
 
 #include "access.hpp"
 

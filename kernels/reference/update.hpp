@@ -1,6 +1,12 @@
 #pragma once
 /// Fused bodies, accumulation, the global norm and the optimisers.
-#include <isotope/op/update.hpp>
+#include <isotope/op/accumulate.hpp>
+#include <isotope/op/adamw.hpp>
+#include <isotope/op/clip_norm.hpp>
+#include <isotope/op/clip_value.hpp>
+#include <isotope/op/elementwise.hpp>
+#include <isotope/op/global_norm.hpp>
+#include <isotope/op/sgd.hpp>
 
 #include "body.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include <isotope/kernels/vulkan/emitted_body.hpp>
-#include <isotope/op/update.hpp>
+#include <isotope/op/elementwise.hpp>
 
 namespace isotope::vulkan {
 

@@ -1,7 +1,12 @@
 #pragma once
 /// Accumulation, the gradient norm and the optimisers: dispatches over flat regions, four elements an invocation, bound by bytes.
 #include <isotope/kernels/vulkan/reference/update.hpp>
-#include <isotope/op/update.hpp>
+#include <isotope/op/accumulate.hpp>
+#include <isotope/op/adamw.hpp>
+#include <isotope/op/clip_norm.hpp>
+#include <isotope/op/clip_value.hpp>
+#include <isotope/op/global_norm.hpp>
+#include <isotope/op/sgd.hpp>
 #include <isotope/shaders/adamw.hpp>
 #include <isotope/shaders/clip_norm.hpp>
 #include <isotope/shaders/clip_value.hpp>

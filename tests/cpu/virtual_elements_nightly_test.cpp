@@ -11,7 +11,8 @@
 #include <isotope/kernels/cpu/native/all.hpp>
 #include <isotope/kernels/reference/all.hpp>
 #include <isotope/op/all.hpp>
-#include <isotope/op/update.hpp>
+#include <isotope/op/clip_value.hpp>
+#include <isotope/op/global_norm.hpp>
 #include <vector>
 
 using namespace isotope;

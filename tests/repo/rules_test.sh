@@ -69,7 +69,7 @@ caught kernels/vulkan/a.comp "$(seq 1 401)" '400 lines'
 
 passes include/isotope/core/a.hpp 'int exit_code; // never call exit() or printf("x") here'
 passes include/isotope/core/a.hpp 'std::snprintf(buffer, n, "x"); auto y = at_exit(z);'
-passes include/isotope/core/config.hpp '#if defined(__GNUC__)'
+passes include/isotope/core/compiler.hpp '#if defined(__GNUC__)'
 passes include/isotope/backend/a.hpp '#if defined(__linux__)'
 passes examples/a/main.cpp 'print("ISOTOPE_VULKAN_X backend::vulkan"); use(target::backend::name);  // backend::cpu'
 passes examples/parity/main.cpp 'using oracle = iso::backend::cpu;'

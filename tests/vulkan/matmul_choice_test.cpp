@@ -38,7 +38,7 @@ std::string chosen(std::int64_t M, std::int64_t N, std::int64_t K, std::string_v
   l.device = &f;
   const auto c = native::best(vulkan::matmul_job(l));
   if (c.tile == nullptr) return "none";
-  text<64> t;
+  fixed_string<64> t;
   t << std::int64_t(c.tile->m) << "x" << std::int64_t(c.tile->n) << "x" << std::int64_t(c.tile->slab) << ":"
     << std::int64_t(c.tile->teams_m) << "x" << std::int64_t(c.tile->teams_n) << " in " << c.split.parts;
   return std::string(t.view());

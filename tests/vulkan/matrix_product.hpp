@@ -200,7 +200,7 @@ inline matrix_product alternating(std::int64_t M, std::int64_t K, std::int64_t N
   return p;
 }
 inline std::string described(const matrix_product& p, int order = 0) {
-  text<128> t;
+  fixed_string<128> t;
   t << p.a.dims << " " << p.b.dims << " order " << order << " " << name_of(p.a.type) << " to " << name_of(p.type);
   return std::string(t.view());
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "graph.hpp"
+#include "trace.hpp"
 #include "normal.hpp"
 #include "philox_words.hpp"
 

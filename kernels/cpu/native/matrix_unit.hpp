@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include <isotope/backend/cpu/tile_permission.hpp>
-#include <isotope/core/config.hpp>
+#include <isotope/core/compiler.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "fall_through.hpp"
-#include "flops.hpp"
-#include "words.hpp"
+#include "../flops.hpp"
+#include "to_text.hpp"
 
 namespace isotope {
 
@@ -42,10 +42,10 @@ inline std::string dispatch_report(const plan_view& p, std::span<const kernel_in
     known == counts.end() ? void(counts.push_back({set, 1})) : void(++known->second);
     common += s.common ? 1 : 0;
     host += s.kernel < 0 ? 1 : 0;
-    r += std::to_string(i) + '\t' + std::string(s.op->name) + '\t' + plan_words::of_body(p, s) + '\t' + std::string(set) + '\t';
+    r += std::to_string(i) + '\t' + std::string(s.op->name) + '\t' + body_to_text(p, s) + '\t' + std::string(set) + '\t';
     const std::string_view why = reason_for(set, wanted, reason);
-    r += std::string(why.empty() ? "-" : why) + '\t' + (s.common ? "common" : "-") + '\t' + plan_words::of(o.dims) + '\t';
-    r += std::string(name_of(o.type)) + '\t' + std::string(plan_words::name_of(o.region)) + '\t' + std::to_string(o.at) + '\t' +
+    r += std::string(why.empty() ? "-" : why) + '\t' + (s.common ? "common" : "-") + '\t' + to_text(o.dims) + '\t';
+    r += std::string(name_of(o.type)) + '\t' + std::string(to_text(o.region)) + '\t' + std::to_string(o.at) + '\t' +
          std::to_string(o.bytes);
     r += '\t' + std::to_string(s.scratch_bytes) + '\t' + std::to_string(flops_of(p, s)) + '\n';
   }

@@ -16,7 +16,7 @@ constexpr std::string_view name_of(verdict v) {
   return names[std::size_t(v)];
 }
 
-struct outcome {
+struct case_result {
   verdict is = verdict::passed;
   std::string reason;             // what went wrong; empty: nothing
   std::string fix;                // what to look at
@@ -25,20 +25,20 @@ struct outcome {
   std::set<std::string>
       variants;  // of the kernels that its ops ran in its batch, where it failed: op[kernel set], with the shader behind a colon
 };
-inline outcome failed_because(std::string reason, std::string fix) {
-  outcome o;
+inline case_result failed_because(std::string reason, std::string fix) {
+  case_result o;
   o.is = verdict::failed;
   o.reason = std::move(reason);
   o.fix = std::move(fix);
   return o;
 }
-inline outcome unsupported_because(std::string reason, std::string fix = {}) {
-  outcome o = failed_because(std::move(reason), std::move(fix));
+inline case_result unsupported_because(std::string reason, std::string fix = {}) {
+  case_result o = failed_because(std::move(reason), std::move(fix));
   o.is = verdict::unsupported;
   return o;
 }
-inline outcome skipped_because(std::string reason) {
-  outcome o = failed_because(std::move(reason), {});
+inline case_result skipped_because(std::string reason) {
+  case_result o = failed_because(std::move(reason), {});
   o.is = verdict::skipped;
   return o;
 }

@@ -4,39 +4,39 @@
 #include <string>
 #include <string_view>
 
-#include "plan.hpp"
+#include "../plan.hpp"
 
-namespace isotope::plan_words {
+namespace isotope {
 
-constexpr std::string_view name_of(value_kind k) {
+constexpr std::string_view to_text(value_kind k) {
   constexpr std::string_view names[value_kinds] = {"input", "output", "param", "packed", "master", "grad", "state", "temp"};
   return names[std::size_t(k)];
 }
 
-inline std::string of(const shape& s) {
-  text<128> t;
+inline std::string to_text(const shape& s) {
+  fixed_string<128> t;
   t << s;
   return std::string(t.view());
 }
 
 /// first: the first micro-batch of a step, later: the others, last: after the last one.
-constexpr std::string_view of_phases(std::uint8_t phases) {
+constexpr std::string_view phases_to_text(std::uint8_t phases) {
   constexpr std::string_view names[8] = {"never", "first", "later", "first+later", "last", "first+last", "later+last", "always"};
   return names[phases & 7];
 }
 
 /// The ops of a fused body, "add+gelu"; "-" without one. Micros lie at `body` of `all`.
-template <class Micros> std::string of_body(const Micros& all, std::int64_t body, std::int64_t size) {
+template <class Micros> std::string body_to_text(const Micros& all, std::int64_t body, std::int64_t size) {
   std::string r;
   for (std::int64_t k = 0; k < size; ++k) r += (k == 0 ? "" : "+") + std::string(all[std::size_t(body + k)].op->name);
   return r.empty() ? "-" : r;
 }
-inline std::string of_body(const plan_view& p, const step& s) { return of_body(p.micros, s.body, s.body_size); }
+inline std::string body_to_text(const plan_view& p, const step& s) { return body_to_text(p.micros, s.body, s.body_size); }
 
 /// "matmul", or "elementwise add+gelu".
-inline std::string of_step(const plan_view& p, std::size_t i) {
+inline std::string step_to_text(const plan_view& p, std::size_t i) {
   const step& s = p.steps[i];
-  return std::string(s.op->name) + (s.body_size > 0 ? " " + of_body(p, s) : "");
+  return std::string(s.op->name) + (s.body_size > 0 ? " " + body_to_text(p, s) : "");
 }
 
 /// The parameters that step i reads, or that were read last before it; empty: none so far.
@@ -55,4 +55,4 @@ inline std::string parameters_near(const plan_view& p, std::size_t i) {
   return {};
 }
 
-}  // namespace isotope::plan_words
+}  // namespace isotope

@@ -2,8 +2,8 @@
 /// A plan as its executor walks it: every step with the place of each operand. One tab-separated line per step, operand and port.
 #include <string>
 
-#include "part.hpp"
-#include "words.hpp"
+#include "../pass.hpp"
+#include "to_text.hpp"
 
 namespace isotope {
 
@@ -19,21 +19,21 @@ inline std::string step_list(const plan_view& p) {
   for (int k = 0; k < value_kinds; ++k) {
     start[std::size_t(k)] = at;
     const auto bytes = p.totals.region[std::size_t(k)];
-    r += "region\t" + std::string(plan_words::name_of(value_kind(k))) + '\t' + std::to_string(at) + '\t' + std::to_string(bytes) + '\n';
+    r += "region\t" + std::string(to_text(value_kind(k))) + '\t' + std::to_string(at) + '\t' + std::to_string(bytes) + '\n';
     at += bytes;
   }
   const auto arena_offset = [&](const operand& o) { return std::to_string(start[std::size_t(o.region)] + o.at); };
-  const auto tensor = [&](const operand& o) { return plan_words::of(o.dims) + '\t' + std::string(name_of(o.type)); };
+  const auto tensor = [&](const operand& o) { return to_text(o.dims) + '\t' + std::string(name_of(o.type)); };
   for (const auto& q : p.inputs)
     r += "port\tinput\t" + std::string(q.label.view()) + '\t' + tensor(q.where) + '\t' + arena_offset(q.where) + '\n';
   for (const auto& q : p.outputs)
     r += "port\toutput\t" + std::string(q.label.view()) + '\t' + tensor(q.where) + '\t' + arena_offset(q.where) + '\n';
-  const auto parts = parts_of(p);
+  const auto parts = passes_of(p);
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
     const step& s = p.steps[i];
     const std::string index = std::to_string(i);
-    r += "step\t" + index + '\t' + std::string(s.op->name) + '\t' + plan_words::of_body(p, s) + '\t' +
-         std::string(plan_words::of_phases(s.phases)) + '\t' + std::string(name_of(parts[i])) + '\t' +
+    r += "step\t" + index + '\t' + std::string(s.op->name) + '\t' + body_to_text(p, s) + '\t' +
+         std::string(phases_to_text(s.phases)) + '\t' + std::string(name_of(parts[i])) + '\t' +
          (s.block < 0 ? "-" : std::to_string(s.block)) + '\t' +
          (s.scratch < 0 ? "-\t-"
                         : std::to_string(start[std::size_t(value_kind::temp)] + s.scratch) + '\t' + std::to_string(s.scratch_bytes)) +
@@ -41,7 +41,7 @@ inline std::string step_list(const plan_view& p) {
     for (int k = 0; k < s.inputs + s.outputs; ++k) {
       const operand& o = p.operands[std::size_t(s.operands + k)];
       r += (k < s.inputs ? "in\t" + index + '\t' + std::to_string(k) : "out\t" + index + '\t' + std::to_string(k - s.inputs)) + '\t' +
-           tensor(o) + '\t' + std::string(plan_words::name_of(o.region)) + '\t' + arena_offset(o) + '\t' + std::to_string(o.bytes) + '\n';
+           tensor(o) + '\t' + std::string(to_text(o.region)) + '\t' + arena_offset(o) + '\t' + std::to_string(o.bytes) + '\n';
     }
   }
   return r;

@@ -2,7 +2,7 @@
 /// A trace as text, in trace order: what the model's source became before anything was laid out.
 #include <string>
 
-#include "words.hpp"
+#include "to_text.hpp"
 
 namespace isotope {
 
@@ -11,7 +11,7 @@ namespace plan_detail {
 inline std::string number_of(std::int32_t v) { return "%" + std::to_string(v); }
 inline std::string typed(const trace& g, std::int32_t v) {
   const value& x = g.values[std::size_t(v)];
-  return number_of(v) + ' ' + plan_words::of(x.dims) + ' ' + std::string(name_of(x.type));
+  return number_of(v) + ' ' + to_text(x.dims) + ' ' + std::string(name_of(x.type));
 }
 /// A body as one expression per instruction; operands are inputs %n, results of instructions $k, the host's product *.
 inline std::string expressions(const trace& g, const node& n) {
@@ -41,9 +41,9 @@ inline std::string trace_text(const trace& g) {
   std::string r = "# program " + std::string(name_of(g.program)) + ", " + std::to_string(g.nodes.size()) + " nodes recorded\n";
   const auto owner = [&](std::int32_t v) {
     const value& x = g.values[std::size_t(v)];
-    if (x.base < 0) return " in " + std::string(plan_words::name_of(x.kind));
+    if (x.base < 0) return " in " + std::string(to_text(x.kind));
     return " view of " + number_of(g.root(v)) + " from " + std::to_string(g.root_offset(v)) + " in " +
-           std::string(plan_words::name_of(g.values[std::size_t(g.root(v))].kind));
+           std::string(to_text(g.values[std::size_t(g.root(v))].kind));
   };
   for (const auto& i : g.inputs) r += "input " + typed(g, i.value) + ' ' + std::string(i.label.view()) + '\n';
   for (const auto& p : g.params) {
@@ -59,7 +59,7 @@ inline std::string trace_text(const trace& g) {
     if (n.body_size > 0) r += ' ' + expressions(g, n);
     for (int k = 0; k < n.outputs(); ++k) r += (k == 0 ? "" : ",") + owner(n.out[std::size_t(k)]);
     if (n.block >= 0) r += ", block " + std::to_string(n.block);
-    if (n.phases != phase_always) r += ", phases " + std::string(plan_words::of_phases(n.phases));
+    if (n.phases != phase_always) r += ", phases " + std::string(phases_to_text(n.phases));
     if (n.accumulate != 0) r += ", accumulates";
     if (n.common) r += ", common";
     if (n.op->draws(n.attr)) r += ", stream " + std::to_string(n.ordinal);

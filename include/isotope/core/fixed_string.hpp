@@ -8,14 +8,14 @@ namespace isotope {
 
 /// Up to N characters. Appending more sets `overflow`: the text is cut, and whoever needs it whole reports an error.
 /// Characters past the end are zero, so equal texts have equal bytes.
-template <std::size_t N> struct text {
+template <std::size_t N> struct fixed_string {
   char chars[N]{};
   std::uint32_t length = 0;
   bool overflow = false;
 
-  constexpr text() = default;
-  constexpr text(std::string_view s) { *this << s; }
-  constexpr text(const char* s) { *this << std::string_view(s); }
+  constexpr fixed_string() = default;
+  constexpr fixed_string(std::string_view s) { *this << s; }
+  constexpr fixed_string(const char* s) { *this << std::string_view(s); }
 
   constexpr std::size_t size() const { return length; }
   constexpr const char* data() const { return chars; }
@@ -23,16 +23,16 @@ template <std::size_t N> struct text {
   constexpr std::string_view view() const { return {chars, length}; }
   constexpr operator std::string_view() const { return view(); }
 
-  constexpr text& operator<<(std::string_view s) {
+  constexpr fixed_string& operator<<(std::string_view s) {
     for (char c : s) put(c);
     return *this;
   }
-  constexpr text& operator<<(const char* s) { return *this << std::string_view(s); }
-  constexpr text& operator<<(char c) {
+  constexpr fixed_string& operator<<(const char* s) { return *this << std::string_view(s); }
+  constexpr fixed_string& operator<<(char c) {
     put(c);
     return *this;
   }
-  constexpr text& operator<<(std::int64_t v) {
+  constexpr fixed_string& operator<<(std::int64_t v) {
     if (v < 0) put('-');
     std::uint64_t rest = v < 0 ? std::uint64_t(0) - std::uint64_t(v) : std::uint64_t(v);
     char digits[20]{};
@@ -44,9 +44,9 @@ template <std::size_t N> struct text {
     while (n > 0) put(digits[--n]);
     return *this;
   }
-  constexpr text& operator<<(int v) { return *this << std::int64_t(v); }
+  constexpr fixed_string& operator<<(int v) { return *this << std::int64_t(v); }
   /// To six decimals, without zeros at the end; magnitudes of 1e12 and more as `inf`.
-  constexpr text& operator<<(double v) {
+  constexpr fixed_string& operator<<(double v) {
     if (v != v) return *this << "nan";
     if (v < 0) put('-');
     const double size = v < 0 ? -v : v;
@@ -59,7 +59,7 @@ template <std::size_t N> struct text {
     return *this;
   }
 
-  friend constexpr bool operator==(const text& a, const text& b) { return a.view() == b.view(); }
+  friend constexpr bool operator==(const fixed_string& a, const fixed_string& b) { return a.view() == b.view(); }
 
  private:
   constexpr void put(char c) {
@@ -68,7 +68,7 @@ template <std::size_t N> struct text {
   }
 };
 
-using message = text<320>;  // one diagnostic line
-using name = text<96>;      // a parameter's path, e.g. bert.encoder.layer.11.attention.output.LayerNorm.weight
+using message = fixed_string<320>;  // one diagnostic line
+using name = fixed_string<96>;      // a parameter's path, e.g. bert.encoder.layer.11.attention.output.LayerNorm.weight
 
 }  // namespace isotope

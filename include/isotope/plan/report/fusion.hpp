@@ -2,8 +2,8 @@
 /// Which element-wise ops were fused, and what kept the others apart, in the words of the fusion pass itself.
 #include <string>
 
-#include "fuse.hpp"
-#include "words.hpp"
+#include "../fuse.hpp"
+#include "to_text.hpp"
 
 namespace isotope {
 
@@ -30,14 +30,14 @@ inline std::string fusion_report(trace g, const epilogue_rule& epilogues) {
     const node& n = g.nodes[i];
     if (step_of[i] < 0 || n.body_size == 0) continue;
     const bool own = pass.is_body(i);
-    const std::string head = std::to_string(step_of[i]) + '\t' + plan_words::of_body(g.micros, n.body, n.body_size) + '\t';
+    const std::string head = std::to_string(step_of[i]) + '\t' + body_to_text(g.micros, n.body, n.body_size) + '\t';
     std::string lines;
     for (int k = 0; own && k < n.inputs(); ++k) {
       const std::int32_t producer = g.values[std::size_t(g.root(n.in[std::size_t(k)]))].producer;
       if (producer < 0 || step_of[std::size_t(producer)] < 0) continue;
       const node& from = g.nodes[std::size_t(producer)];
       const std::string producing = from.body_size > 0 && from.op == &info<op::elementwise>
-                                        ? plan_words::of_body(g.micros, from.body, from.body_size)
+                                        ? body_to_text(g.micros, from.body, from.body_size)
                                         : std::string(from.op->name);
       lines += head + "-\t" + std::to_string(step_of[std::size_t(producer)]) + '\t' + producing + '\t' +
                std::string(text_of(pass.why(i, n.in[std::size_t(k)]))) + '\n';

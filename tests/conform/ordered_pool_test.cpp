@@ -8,13 +8,13 @@
 #include <atomic>
 #include <numeric>
 
-namespace crew_test {
+namespace ordered_pool_test {
 
 using namespace toy;
 
 struct number {
   int x = 0, squared = -1;
-  const void* kin = nullptr;
+  const void* key = nullptr;
 };
 struct square_of {
   std::atomic<int>* done;
@@ -24,7 +24,7 @@ struct square_of {
     ++*done;
   }
 };
-/// Jobs of three kins: sees whether two of one kin run at a time.
+/// Jobs of three kins: sees whether two of one key run at a time.
 struct one_of_a_kin {
   std::array<std::atomic<int>, 3>* busy;
   std::atomic<bool>* together;
@@ -35,10 +35,10 @@ struct one_of_a_kin {
   }
 };
 
-TEST(conform_crew, jobs_come_back_done_and_in_order_whatever_takes_longer) {
+TEST(conform_ordered_pool, jobs_come_back_done_and_in_order_whatever_takes_longer) {
   for (const std::size_t workers : {1u, 2u, 5u}) {
     std::atomic<int> done = 0;
-    conform::crew<number, square_of> c(std::vector(workers, square_of{&done}));
+    conform::ordered_pool<number, square_of> c(std::vector(workers, square_of{&done}));
     int next = 0;
     const auto take = [&] {
       const auto j = c.oldest();
@@ -47,7 +47,7 @@ TEST(conform_crew, jobs_come_back_done_and_in_order_whatever_takes_longer) {
       ++next;
     };
     for (int k = 0; k < 100; ++k) {
-      c.hand_in({.x = k});
+      c.submit({.x = k});
       while (c.size() > 20 || c.ready()) take();
     }
     while (c.size() > 0) take();
@@ -55,19 +55,19 @@ TEST(conform_crew, jobs_come_back_done_and_in_order_whatever_takes_longer) {
     EXPECT_EQ(done, 100);
   }
 }
-TEST(conform_crew, jobs_of_one_kin_run_one_after_another) {
+TEST(conform_ordered_pool, jobs_with_the_same_key_run_one_after_another) {
   std::array<std::atomic<int>, 3> busy{};
   std::atomic<bool> together = false;
-  conform::crew<number, one_of_a_kin> c(std::vector(4, one_of_a_kin{&busy, &together}));
-  for (int k = 0; k < 60; ++k) c.hand_in({.x = k, .kin = &busy[std::size_t(k % 3)]});
+  conform::ordered_pool<number, one_of_a_kin> c(std::vector(4, one_of_a_kin{&busy, &together}));
+  for (int k = 0; k < 60; ++k) c.submit({.x = k, .key = &busy[std::size_t(k % 3)]});
   for (int k = 0; k < 60; ++k) EXPECT_EQ(c.oldest().x, k);
   EXPECT_FALSE(together);
 }
-TEST(conform_crew, jobs_that_nobody_takes_end_with_it) {
+TEST(conform_ordered_pool, jobs_that_nobody_takes_end_with_it) {
   std::atomic<int> done = 0;
   {
-    conform::crew<number, square_of> c(std::vector(3, square_of{&done}));
-    for (int k = 0; k < 50; ++k) c.hand_in({.x = k});
+    conform::ordered_pool<number, square_of> c(std::vector(3, square_of{&done}));
+    for (int k = 0; k < 50; ++k) c.submit({.x = k});
   }
   EXPECT_LE(done, 50);
 }
@@ -79,7 +79,7 @@ conform::run_options in_small_batches() {
   return o;
 }
 /// A run on `devices` devices that make the same mistake; the last is lost after so many plans.
-iso::result<conform::tally> ran(const conform::run_options& o, int devices, mistake m, int loads_before_loss = 1 << 30) {
+iso::result<conform::counts> ran(const conform::run_options& o, int devices, mistake m, int loads_before_loss = 1 << 30) {
   std::vector<std::unique_ptr<toy_device>> all;
   std::vector<conform::executor*> more;
   for (int k = 0; k < devices; ++k) {
@@ -93,7 +93,7 @@ iso::result<conform::tally> ran(const conform::run_options& o, int devices, mist
   return t;
 }
 
-TEST(conform_crew, a_run_on_several_devices_counts_as_a_run_on_one) {
+TEST(conform_ordered_pool, a_run_on_several_devices_counts_as_a_run_on_one) {
   for (const mistake m : {mistake::none, mistake::wrong_element, mistake::second_run}) {
     const auto one = ran(in_small_batches(), 1, m), three = ran(in_small_batches(), 3, m);
     ASSERT_TRUE(one.ok() && three.ok());
@@ -101,7 +101,7 @@ TEST(conform_crew, a_run_on_several_devices_counts_as_a_run_on_one) {
     EXPECT_EQ(one->total().failed > 0, m != mistake::none);
   }
 }
-TEST(conform_crew, a_run_that_loses_one_of_its_devices_goes_on_where_it_was_saved) {
+TEST(conform_ordered_pool, a_run_that_loses_one_of_its_devices_goes_on_where_it_was_saved) {
   iso::scratch_folder folder;
   const auto whole = ran(in_small_batches(), 1, mistake::wrong_element);
   ASSERT_TRUE(whole.ok());
@@ -117,4 +117,4 @@ TEST(conform_crew, a_run_that_loses_one_of_its_devices_goes_on_where_it_was_save
   EXPECT_EQ(conform::json_of(*rest), conform::json_of(*whole));
 }
 
-}  // namespace crew_test
+}  // namespace ordered_pool_test

@@ -10,18 +10,18 @@
 
 namespace isotope::conform {
 
-/// A worker is called with one job at a time, in a thread of its own; a single one in the caller's. Jobs of one `kin`, a pointer, are not begun by two
-/// workers at a time, since what one made for them is there for the next; null: those that anybody may begin.
-template <class Job, class Worker> class crew {
+/// Each worker has a thread of its own and is called with one job at a time; a single worker runs in the caller's thread. Jobs with the same `key`, a
+/// pointer, never run concurrently, so they can reuse each other's caches; null means no key.
+template <class Job, class Worker> class ordered_pool {
  public:
-  explicit crew(std::vector<Worker> workers) : workers_(std::move(workers)), kin_(workers_.size()) {
+  explicit ordered_pool(std::vector<Worker> workers) : workers_(std::move(workers)), keys_(workers_.size()) {
     if (workers_.size() > 1)
       for (std::size_t k = 0; k < workers_.size(); ++k) threads_.emplace_back([this, k] { work(k); });
   }
-  crew(const crew&) = delete;
-  crew& operator=(const crew&) = delete;
-  /// Jobs that nobody has begun are left undone.
-  ~crew() {
+  ordered_pool(const ordered_pool&) = delete;
+  ordered_pool& operator=(const ordered_pool&) = delete;
+  /// Jobs that no worker has begun are dropped.
+  ~ordered_pool() {
     {
       const std::lock_guard lock(mutex_);
       closed_ = true;
@@ -30,7 +30,7 @@ template <class Job, class Worker> class crew {
     for (auto& t : threads_) t.join();
   }
 
-  void hand_in(Job j) {
+  void submit(Job j) {
     {
       const std::lock_guard lock(mutex_);
       jobs_.push_back({std::move(j)});
@@ -66,7 +66,7 @@ template <class Job, class Worker> class crew {
     bool begun = false, done = false;
   };
   std::vector<Worker> workers_;
-  std::vector<const void*> kin_;  // of the last job of each worker
+  std::vector<const void*> keys_;  // of the last job of each worker
   std::vector<std::thread> threads_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -77,8 +77,8 @@ template <class Job, class Worker> class crew {
   entry* job_for(std::size_t k) {
     for (entry& e : jobs_) {
       bool free = !e.begun;
-      for (std::size_t other = 0; free && e.job.kin != nullptr && other < kin_.size(); ++other)
-        free = other == k || kin_[other] != e.job.kin;
+      for (std::size_t other = 0; free && e.job.key != nullptr && other < keys_.size(); ++other)
+        free = other == k || keys_[other] != e.job.key;
       if (free) return &e;
     }
     return nullptr;
@@ -90,7 +90,7 @@ template <class Job, class Worker> class crew {
       changed_.wait(lock, [&] { return closed_ || (mine = job_for(k)) != nullptr; });
       if (closed_) return;
       mine->begun = true;
-      kin_[k] = mine->job.kin;
+      keys_[k] = mine->job.key;
       lock.unlock();
       workers_[k](mine->job);
       lock.lock();

@@ -8,20 +8,20 @@
 
 namespace isotope {
 
-enum class step_part : std::uint8_t { forward, backward, optimizer };
+enum class pass : std::uint8_t { forward, backward, optimizer };
 
-constexpr std::string_view name_of(step_part p) {
+constexpr std::string_view name_of(pass p) {
   switch (p) {
-    case step_part::forward: return "forward";
-    case step_part::backward: return "backward";
-    case step_part::optimizer: return "optimizer";
+    case pass::forward: return "forward";
+    case pass::backward: return "backward";
+    case pass::optimizer: return "optimizer";
   }
   return "";
 }
 
 /// By step. Forward ends with the step that writes the loss; what runs after the last micro-batch alone is the optimizer. Blocks that are
 /// computed again count as backward. A plan without an output `loss` is forward from end to end.
-inline std::vector<step_part> parts_of(const plan_view& p) {
+inline std::vector<pass> passes_of(const plan_view& p) {
   const auto writes = [&](std::size_t i, const operand& o) {
     for (int k = 0; k < p.steps[i].outputs; ++k) {
       const operand& x = p.operands[std::size_t(p.steps[i].operands + p.steps[i].inputs + k)];
@@ -39,10 +39,10 @@ inline std::vector<step_part> parts_of(const plan_view& p) {
     if (out.label.view() == "loss") loss = last_writer(p.steps.size(), out.where);
   // Micro-batches add up their losses at the end of the step; the loss itself is what is added.
   if (loss < p.steps.size() && p.steps[loss].accumulate != 0) loss = last_writer(loss, p.operands[std::size_t(p.steps[loss].operands + 1)]);
-  std::vector<step_part> parts(p.steps.size(), step_part::forward);
+  std::vector<pass> parts(p.steps.size(), pass::forward);
   for (std::size_t i = 0; i < parts.size(); ++i)
-    if (p.steps[i].phases == phase_last) parts[i] = step_part::optimizer;
-    else if (i > loss) parts[i] = step_part::backward;
+    if (p.steps[i].phases == phase_last) parts[i] = pass::optimizer;
+    else if (i > loss) parts[i] = pass::backward;
   return parts;
 }
 

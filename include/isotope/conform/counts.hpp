@@ -1,5 +1,5 @@
 #pragma once
-/// What a run counts. Sums of tallies are tallies: that is how shards are merged and runs resumed.
+/// What a run counts. Counts are added up: so shards are merged and runs resumed.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -13,45 +13,45 @@
 
 namespace isotope::conform {
 
-struct op_tally {
+struct op_counts {
   std::array<std::int64_t, 4> by_kind{};  // forward, gradient, law, refusal
   std::int64_t passed = 0, failed = 0, unsupported = 0, skipped = 0;
   std::int64_t version = 0;  // of the specification
   std::string on;            // its track
   std::int64_t cases() const { return passed + failed + unsupported + skipped; }
   std::int64_t ran() const { return passed + failed; }
-  void add(const op_tally& o) {
+  void add(const op_counts& o) {
     for (std::size_t k = 0; k < by_kind.size(); ++k) by_kind[k] += o.by_kind[k];
     passed += o.passed, failed += o.failed, unsupported += o.unsupported, skipped += o.skipped;
     if (!o.on.empty()) version = o.version, on = o.on;
   }
-  friend bool operator==(const op_tally&, const op_tally&) = default;
+  friend bool operator==(const op_counts&, const op_counts&) = default;
 };
 
 /// Sizes of workgroups of an op's kernel: all of a sweep, and those that it ran with.
-struct launch_tally {
+struct launch_counts {
   std::set<std::int64_t> all, ran;
-  void add(const launch_tally& o) {
+  void add(const launch_counts& o) {
     all.insert(o.all.begin(), o.all.end());
     ran.insert(o.ran.begin(), o.ran.end());
   }
-  friend bool operator==(const launch_tally&, const launch_tally&) = default;
+  friend bool operator==(const launch_counts&, const launch_counts&) = default;
 };
 
-struct tally {
+struct counts {
   static constexpr std::size_t failures_kept = 16;
-  std::map<std::string, op_tally> ops;
+  std::map<std::string, op_counts> ops;
   std::map<std::uint64_t, std::string> failures;   // the first by number of the case, as records
   std::map<std::string, std::int64_t> missing;     // reasons why cases are unsupported
   std::map<std::string, std::int64_t> skips;       // and why they were skipped
   std::set<std::string> reached;                   // ops whose kernels ran
   std::map<std::string, std::string> regressions;  // known failures that were replayed, by digest: pass, fail, unsupported
   std::set<std::string> tiers;                     // kernels that ran, where the backend tells
-  std::map<std::string, launch_tally> launches;    // of those with workgroups
+  std::map<std::string, launch_counts> launches;    // of those with workgroups
   std::map<std::string, std::string> variants;     // of kernels that ran, each with a digest of its shader, if it is one
 
-  op_tally total() const {
-    op_tally t;
+  op_counts total() const {
+    op_counts t;
     for (const auto& [name, o] : ops) t.add(o);
     return t;
   }
@@ -64,8 +64,8 @@ struct tally {
     failures.emplace(id, std::move(record));
     while (failures.size() > failures_kept) failures.erase(std::prev(failures.end()));
   }
-  void count(const test_case& c, const outcome& o) {
-    op_tally& t = ops[std::string(c.of->name)];
+  void count(const test_case& c, const case_result& o) {
+    op_counts& t = ops[std::string(c.of->name)];
     ++t.by_kind[std::size_t(c.kind)];
     t.version = c.of->version;
     t.on = name_of(c.of->on);
@@ -76,7 +76,7 @@ struct tally {
       case verdict::skipped: ++t.skipped, ++skips[o.reason]; break;
     }
   }
-  void add(const tally& other) {
+  void add(const counts& other) {
     for (const auto& [name, o] : other.ops) ops[name].add(o);
     for (const auto& [id, record] : other.failures) keep_failure(id, record);
     for (const auto& [reason, n] : other.missing) missing[reason] += n;
@@ -89,7 +89,7 @@ struct tally {
   }
 };
 
-inline std::string json_of(const tally& t) {
+inline std::string json_of(const counts& t) {
   json_object ops, missing, skips, regressions, launches, variants;
   const auto sizes = [](const std::set<std::int64_t>& s) { return json_array(s, [](std::int64_t n) { return std::to_string(n); }); };
   for (const auto& [kernel, l] : t.launches) launches.set(kernel, json_object().set("all", sizes(l.all)).set("ran", sizes(l.ran)).str());
@@ -118,7 +118,7 @@ inline std::string json_of(const tally& t) {
       .str();
 }
 /// False where a member is missing or has another form. Certificates of the first format count nothing skipped and name no variants.
-inline bool read_tally(const io::json* j, tally& t) {
+inline bool read_counts(const io::json* j, counts& t) {
   if (j == nullptr) return false;
   const io::json *ops = j->find("ops"), *failures = j->find("failures"), *missing = j->find("unsupported"), *reached = j->find("reached"),
                  *tiers = j->find("tiers"), *regressions = j->find("regressions"), *launches = j->find("launches");
@@ -127,7 +127,7 @@ inline bool read_tally(const io::json* j, tally& t) {
     return false;
   bool ok = true;
   for (const auto& m : ops->members) {
-    op_tally o;
+    op_counts o;
     ok = ok && read_whole(m.value.find("forward"), o.by_kind[0]) && read_whole(m.value.find("gradient"), o.by_kind[1]) &&
          read_whole(m.value.find("law"), o.by_kind[2]) && read_whole(m.value.find("refusal"), o.by_kind[3]) &&
          read_whole(m.value.find("passed"), o.passed) && read_whole(m.value.find("failed"), o.failed) &&
@@ -154,7 +154,7 @@ inline bool read_tally(const io::json* j, tally& t) {
   for (const io::json& x : reached->items) t.reached.insert(x.text);
   for (const io::json& x : tiers->items) t.tiers.insert(x.text);
   for (const auto& m : launches->members)
-    for (const auto& [key, to] : {std::pair("all", &launch_tally::all), std::pair("ran", &launch_tally::ran)}) {
+    for (const auto& [key, to] : {std::pair("all", &launch_counts::all), std::pair("ran", &launch_counts::ran)}) {
       const io::json* sizes = m.value.find(key);
       ok = ok && sizes != nullptr;
       if (sizes == nullptr) continue;

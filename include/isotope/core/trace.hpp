@@ -9,7 +9,7 @@
 #include "op_info.hpp"
 #include "precision.hpp"
 #include "shape.hpp"
-#include "text.hpp"
+#include "fixed_string.hpp"
 
 namespace isotope {
 
