@@ -61,7 +61,7 @@ caught include/isotope/core/a.hpp '#include <Eigen/Core>' 'heavy header'
 caught include/isotope/core/a.hpp '#include <isotope/plan/graph.hpp>' inwards
 caught include/isotope/model/a.hpp '#include <isotope/backend/cpu.hpp>' inwards
 caught include/isotope/op/a.hpp '#include "../plan/layout.hpp"' inwards
-caught include/isotope/conform/op/a.hpp '#include <isotope/kernels/cpu/matmul.hpp>' inwards
+caught include/isotope/conform/op/a.hpp '#include <isotope/kernels/cpu/portable/matmul.hpp>' inwards
 caught kernels/cpu/a.hpp '#include "isotope/nn/linear.hpp"' inwards
 caught include/isotope/core/a.hpp '// TODO: more' 'open end'
 caught include/isotope/core/a.hpp "$(seq 1 401)" '400 lines'

@@ -1,6 +1,6 @@
 /// Tiles and parts of K that products of a GPT-2 124M step (32768 tokens) get on an H200: the fastest of what bench_vulkan_matmul --sweep measured
 /// there, or within 2 % of it. Nothing runs.
-#include <isotope/kernels/vulkan/matmul_khr.hpp>
+#include <isotope/kernels/vulkan/native/matmul.hpp>
 
 #include <gtest/gtest.h>
 

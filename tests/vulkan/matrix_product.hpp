@@ -2,7 +2,7 @@
 /// Matrix products on the device that the tests share, with whatever facts the kernel is to believe, against sums in f64.
 #include <isotope/backend/vulkan/commands.hpp>
 #include <isotope/backend/vulkan/word_memory.hpp>
-#include <isotope/kernels/vulkan/matmul_khr.hpp>
+#include <isotope/kernels/vulkan/native/matmul.hpp>
 #include <isotope/op/all.hpp>
 #include <isotope/plan/kernels.hpp>
 

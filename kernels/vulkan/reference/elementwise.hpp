@@ -1,7 +1,7 @@
 #pragma once
 /// A step made of a fused body alone, interpreted.
-#include <isotope/kernels/vulkan/body.hpp>
-#include <isotope/kernels/vulkan/elementwise.hpp>
+#include <isotope/kernels/vulkan/body/body.hpp>
+#include <isotope/kernels/vulkan/portable/elementwise.hpp>
 #include <isotope/op/elementwise.hpp>
 #include <isotope/shaders/reference_elementwise_few.hpp>
 #include <isotope/shaders/reference_elementwise_many.hpp>
