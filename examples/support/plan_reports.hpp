@@ -6,8 +6,8 @@
 
 #include <isotope/core/device.hpp>
 #include <isotope/plan/dynamic.hpp>
-#include <isotope/plan/report/fusion.hpp>
 #include <isotope/plan/report/dispatches.hpp>
+#include <isotope/plan/report/fusion.hpp>
 #include <isotope/plan/report/steps.hpp>
 #include <isotope/plan/report/trace.hpp>
 

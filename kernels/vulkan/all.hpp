@@ -3,10 +3,12 @@
 #include <boost/mp11/algorithm.hpp>
 #include <boost/mp11/list.hpp>
 
+#include <isotope/kernels/vulkan/body/instructions.hpp>
+#include <isotope/kernels/vulkan/native/attention.hpp>
+#include <isotope/kernels/vulkan/native/attention_grad.hpp>
+#include <isotope/kernels/vulkan/native/matmul.hpp>
 #include <isotope/kernels/vulkan/portable/attention.hpp>
 #include <isotope/kernels/vulkan/portable/attention_grad.hpp>
-#include <isotope/kernels/vulkan/native/attention_grad.hpp>
-#include <isotope/kernels/vulkan/native/attention.hpp>
 #include <isotope/kernels/vulkan/portable/cast.hpp>
 #include <isotope/kernels/vulkan/portable/copy.hpp>
 #include <isotope/kernels/vulkan/portable/cross_entropy.hpp>
@@ -16,9 +18,7 @@
 #include <isotope/kernels/vulkan/portable/embedding.hpp>
 #include <isotope/kernels/vulkan/portable/extremum.hpp>
 #include <isotope/kernels/vulkan/portable/fft.hpp>
-#include <isotope/kernels/vulkan/body/instructions.hpp>
 #include <isotope/kernels/vulkan/portable/layer_norm.hpp>
-#include <isotope/kernels/vulkan/native/matmul.hpp>
 #include <isotope/kernels/vulkan/portable/muon.hpp>
 #include <isotope/kernels/vulkan/portable/prod.hpp>
 #include <isotope/kernels/vulkan/portable/rms_norm.hpp>

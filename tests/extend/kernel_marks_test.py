@@ -10,7 +10,7 @@ import tempfile
 import kernel_marks
 
 FILES = {
-    "kernels/cpu/portable/softmax.hpp": '#pragma once\n#include "rows.hpp"\ntemplate <class P> struct kernel<op::softmax, P, kernels::portable> {};\n',
+    "kernels/cpu/portable/softmax.hpp": '#pragma once\n#include <isotope/kernels/cpu/rows/rows.hpp>\ntemplate <class P> struct kernel<op::softmax, P, kernels::portable> {};\n',
     "kernels/cpu/rows/rows.hpp": "#pragma once\nint rows();\n",
     "kernels/cpu/portable/exp.hpp": "#pragma once\ntemplate <class P> struct kernel<op::exp, P, kernels::portable> {};\n",
     "kernels/cpu/all.hpp": "#pragma once\nkernel<op::softmax, P, kernels::portable>,\n",
@@ -97,6 +97,6 @@ assert changed("kernels/cpu/rows/rows.hpp", "int rows();", "/// Rows.\nint  rows
 assert changed("kernels/vulkan/bins.glsl", "{}", "{ barrier(); }") == {"fft"}, "a file that a shader includes"
 assert changed("kernels/vulkan/portable/fft_bins.comp", "-DWIDE", "-DWIDE=2") == {"fft"}, "the flags of a variant"
 assert changed("kernels/vulkan/portable/fft.comp", "{}", "{ ; }") == set(), "another module"
-moved = {"kernels/cpu/lines.hpp": FILES["kernels/cpu/rows/rows.hpp"], "kernels/cpu/portable/softmax.hpp": FILES["kernels/cpu/portable/softmax.hpp"].replace("rows", "lines")}
+moved = {"kernels/cpu/lines/lines.hpp": FILES["kernels/cpu/rows/rows.hpp"], "kernels/cpu/portable/softmax.hpp": FILES["kernels/cpu/portable/softmax.hpp"].replace("rows", "lines")}
 assert digests(moved, ["kernels/cpu/rows/rows.hpp"]) == digests(), "a move"
 judged()

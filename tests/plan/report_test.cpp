@@ -2,8 +2,8 @@
 #include <isotope/backend/cpu.hpp>
 #include <isotope/model/all.hpp>
 #include <isotope/plan/dynamic.hpp>
-#include <isotope/plan/report/fusion.hpp>
 #include <isotope/plan/report/dispatches.hpp>
+#include <isotope/plan/report/fusion.hpp>
 #include <isotope/plan/report/steps.hpp>
 #include <isotope/plan/report/trace.hpp>
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "adjoint.hpp"
-#include "numbers.hpp"
 #include "case_result.hpp"
 #include "counts.hpp"
+#include "numbers.hpp"
 
 namespace isotope::conform {
 
@@ -242,7 +242,8 @@ class batch_runner {
     }
   }
   /// The tensor before a guard that was written.
-  void blame_owner(const planned_batch& b, const tensor_place& guard, const std::vector<std::size_t>& chosen, std::vector<case_result>& out) {
+  void blame_owner(const planned_batch& b, const tensor_place& guard, const std::vector<std::size_t>& chosen,
+                   std::vector<case_result>& out) {
     for (std::size_t n = 0; n < chosen.size(); ++n)
       for (const tensor_place& p : b.cases[n].out)
         if (p.at <= guard.at && guard.at - (p.at + p.bytes) < 256)

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "canonical_json.hpp"
-#include "crossing.hpp"
 #include "case_result.hpp"
+#include "crossing.hpp"
 #include "registry.hpp"
 
 namespace isotope::conform {

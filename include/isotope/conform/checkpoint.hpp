@@ -4,8 +4,8 @@
 #include <string>
 
 #include "../io/file.hpp"
-#include "sha256.hpp"
 #include "counts.hpp"
+#include "sha256.hpp"
 
 namespace isotope::conform {
 

@@ -47,7 +47,7 @@ struct counts {
   std::set<std::string> reached;                   // ops whose kernels ran
   std::map<std::string, std::string> regressions;  // known failures that were replayed, by digest: pass, fail, unsupported
   std::set<std::string> tiers;                     // kernels that ran, where the backend tells
-  std::map<std::string, launch_counts> launches;    // of those with workgroups
+  std::map<std::string, launch_counts> launches;   // of those with workgroups
   std::map<std::string, std::string> variants;     // of kernels that ran, each with a digest of its shader, if it is one
 
   op_counts total() const {

@@ -15,8 +15,8 @@
 #include "batch_runner.hpp"
 #include "case_stream.hpp"
 #include "checkpoint.hpp"
-#include "ordered_pool.hpp"
 #include "enumerate.hpp"
+#include "ordered_pool.hpp"
 #include "progress.hpp"
 
 namespace isotope::conform {
@@ -188,7 +188,7 @@ class conformance_run : private case_visitor {
     }
     if (const auto known = o_.endless.find(cases[0].of->name); known != o_.endless.end())
       return std::vector<case_result>(cases.size(),
-                                  failed_because(known->second, "run it with --ops " + known->first + " --budget 0 under a debugger"));
+                                      failed_because(known->second, "run it with --ops " + known->first + " --budget 0 under a debugger"));
     return on.run(cases);
   }
   result<void> run_all() {

@@ -5,10 +5,10 @@
 #include <span>
 #include <string_view>
 
-#include "trace.hpp"
 #include "shape_rule.hpp"
 #include "target.hpp"
 #include "tensor.hpp"
+#include "trace.hpp"
 
 namespace isotope {
 

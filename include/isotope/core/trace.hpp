@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "fixed_string.hpp"
 #include "op_info.hpp"
 #include "precision.hpp"
 #include "shape.hpp"
-#include "fixed_string.hpp"
 
 namespace isotope {
 

@@ -1,8 +1,8 @@
 #pragma once
 /// Weights that training products read across their rows, as dy W does, in a second copy that lies in the order in which the kernel reads it.
 /// The optimiser keeps the copy: no step packs a weight.
-#include "../op/adamw.hpp"
 #include "../core/tape.hpp"
+#include "../op/adamw.hpp"
 #include "../op/matmul.hpp"
 #include "../op/muon.hpp"
 #include "layout.hpp"

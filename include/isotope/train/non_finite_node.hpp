@@ -81,8 +81,8 @@ result<std::optional<non_finite_node>> find_non_finite(S& session, std::span<con
 inline std::string text_of(const non_finite_node& n, const plan_view& p) {
   const step& s = p.steps[n.step];
   const operand& o = p.operands[std::size_t(s.operands + s.inputs + n.output)];
-  std::string r = "plan step " + std::to_string(n.step) + ", " + step_to_text(p, n.step) + ", output " + std::to_string(n.output) +
-                  " " + to_text(o.dims) + " " + std::string(name_of(o.type)) + ": " + std::to_string(n.count) + " of " +
+  std::string r = "plan step " + std::to_string(n.step) + ", " + step_to_text(p, n.step) + ", output " + std::to_string(n.output) + " " +
+                  to_text(o.dims) + " " + std::string(name_of(o.type)) + ": " + std::to_string(n.count) + " of " +
                   std::to_string(o.dims.count()) + " numbers, the first " +
                   (std::isnan(n.value) ? "nan"
                    : n.value > 0       ? "inf"

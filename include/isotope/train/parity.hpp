@@ -116,8 +116,7 @@ template <class A, class B> class parity {
           worst = std::max(worst, apart);
           return;
         }
-        found = divergence{i,     std::string(b_.plan().steps[i].op->name), to_text(o.dims), k, apart,
-                           worst, parameters_near(b_.plan(), i)};
+        found = divergence{i, std::string(b_.plan().steps[i].op->name), to_text(o.dims), k, apart, worst, parameters_near(b_.plan(), i)};
       });
     });
     if (broken) return *broken;

@@ -2,8 +2,8 @@
 /// The loop of the element-wise instructions: blocks of f32 in L1.
 #include <utility>
 
-#include <isotope/kernels/cpu/math/map.hpp>
 #include <isotope/kernels/cpu/body/programs.hpp>
+#include <isotope/kernels/cpu/math/map.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

@@ -6,9 +6,9 @@
 
 #include <isotope/kernels/cpu/math/log.hpp>
 #include <isotope/kernels/cpu/native/attention/rows.hpp>
-#include <isotope/kernels/cpu/native/math/weight.hpp>
-#include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/attention/score_products.hpp>
+#include <isotope/kernels/cpu/native/body/programs.hpp>
+#include <isotope/kernels/cpu/native/math/weight.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

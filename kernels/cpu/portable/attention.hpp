@@ -6,8 +6,8 @@
 #include <limits>
 
 #include <isotope/kernels/cpu/attention/heads.hpp>
-#include <isotope/kernels/cpu/gemm/pack.hpp>
 #include <isotope/kernels/cpu/body/programs.hpp>
+#include <isotope/kernels/cpu/gemm/pack.hpp>
 #include <isotope/kernels/cpu/math/weight.hpp>
 
 namespace isotope::cpu {

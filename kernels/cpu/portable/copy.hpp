@@ -1,8 +1,8 @@
 #pragma once
 /// Copies and their kin: bound by bytes. A copy whose source is one run is a memcpy.
 #include <isotope/kernels/cpu/body/block_access.hpp>
-#include <isotope/kernels/cpu/rows/parallel.hpp>
 #include <isotope/kernels/cpu/body/programs.hpp>
+#include <isotope/kernels/cpu/rows/parallel.hpp>
 #include <isotope/op/concat.hpp>
 #include <isotope/op/copy.hpp>
 

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <limits>
 
+#include <isotope/kernels/cpu/body/programs.hpp>
 #include <isotope/kernels/cpu/math/exp.hpp>
 #include <isotope/kernels/cpu/math/sum.hpp>
-#include <isotope/kernels/cpu/body/programs.hpp>
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/cross_entropy.hpp>
 

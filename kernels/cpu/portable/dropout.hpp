@@ -2,8 +2,8 @@
 /// Bound by the integer multiplications of Philox: four elements a call, 16 calls side by side.
 #include <isotope/core/philox_words.hpp>
 #include <isotope/kernels/cpu/body/block_access.hpp>
-#include <isotope/kernels/cpu/rows/parallel.hpp>
 #include <isotope/kernels/cpu/body/programs.hpp>
+#include <isotope/kernels/cpu/rows/parallel.hpp>
 #include <isotope/op/dropout.hpp>
 
 namespace isotope::cpu {

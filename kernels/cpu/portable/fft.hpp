@@ -1,7 +1,7 @@
 #pragma once
 /// Fourier transforms row by row, a worker a row: complex ones, and real ones of an even length N as complex ones of N / 2.
-#include <isotope/kernels/cpu/math/fourier.hpp>
 #include <isotope/kernels/cpu/body/programs.hpp>
+#include <isotope/kernels/cpu/math/fourier.hpp>
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/fft.hpp>
 

@@ -3,8 +3,8 @@
 /// its own, which are summed in chunk order.
 #include <cmath>
 
-#include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/body/programs.hpp>
+#include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/layer_norm.hpp>
 

@@ -5,10 +5,10 @@
 /// run over K in blocks of 256, so that one panel (32 KB) stays in L1 while the rows of A pass. A is read where it lies unless its stride would
 /// put all rows of a block into the same cache sets. The cut into tasks follows from the shape alone. A fused body works on a finished task while
 /// it is in L2. Eigen's products were tried: they allocate, repack both operands in every task and take no epilogue.
-#include <isotope/kernels/cpu/gemm/block_product.hpp>
-#include <isotope/kernels/cpu/gemm/result.hpp>
-#include <isotope/kernels/cpu/gemm/pack.hpp>
 #include <isotope/kernels/cpu/body/programs.hpp>
+#include <isotope/kernels/cpu/gemm/block_product.hpp>
+#include <isotope/kernels/cpu/gemm/pack.hpp>
+#include <isotope/kernels/cpu/gemm/result.hpp>
 #include <isotope/op/matmul.hpp>
 
 namespace isotope::cpu {

@@ -1,10 +1,10 @@
 #pragma once
 /// Products are bound by bytes; long ones are cut into chunks by shape alone and put together in order. Their gradient is bound by the latency of two
 /// multiplications an element, of running products from both ends; they are kept in f64, so that each is rounded once.
-#include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/body/programs.hpp>
-#include <isotope/kernels/cpu/rows/rows.hpp>
+#include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/portable/sum.hpp>
+#include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/prod.hpp>
 
 namespace isotope::cpu {

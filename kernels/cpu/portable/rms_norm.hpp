@@ -2,8 +2,8 @@
 /// Bound by bytes, as layer_norm.
 #include <cmath>
 
-#include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/body/programs.hpp>
+#include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/rms_norm.hpp>
 

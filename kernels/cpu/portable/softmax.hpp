@@ -2,10 +2,10 @@
 /// Bound by exp and by bytes. Along the last axis a row stays in cache between its passes; along another axis it is gathered first.
 #include <cmath>
 
-#include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/body/programs.hpp>
-#include <isotope/kernels/cpu/rows/rows.hpp>
+#include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/math/weight.hpp>
+#include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/softmax.hpp>
 
 namespace isotope::cpu {

@@ -1,8 +1,8 @@
 #pragma once
 /// Bound by bytes. Three shapes have loops of their own: one run (the last axes, or all), the sum of rows (the leading axes, as for a bias
 /// gradient), and anything else, gathered block by block. Long sums are cut into chunks by shape alone and put together in order.
-#include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/body/programs.hpp>
+#include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/sum.hpp>
 

@@ -6,10 +6,10 @@
 #include <limits>
 
 #include <isotope/kernels/cpu/body/block_access.hpp>
+#include <isotope/kernels/cpu/body/programs.hpp>
 #include <isotope/kernels/cpu/math/sqrt.hpp>
 #include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/rows/parallel.hpp>
-#include <isotope/kernels/cpu/body/programs.hpp>
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/accumulate.hpp>
 #include <isotope/op/adamw.hpp>

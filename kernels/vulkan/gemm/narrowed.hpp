@@ -4,9 +4,9 @@
 /// of tiles, more bytes in all from four columns on. Activations beyond 65504 become infinite, so that a program that has such fails visibly.
 #include <array>
 
-#include <isotope/kernels/vulkan/portable/cast.hpp>
 #include <isotope/kernels/vulkan/gemm/push.hpp>
 #include <isotope/kernels/vulkan/gemm/split.hpp>
+#include <isotope/kernels/vulkan/portable/cast.hpp>
 
 namespace isotope::vulkan {
 

@@ -1,7 +1,7 @@
 #pragma once
 /// Attention on matrix units: attention_khr.comp, else what runs on any device.
-#include <isotope/kernels/vulkan/portable/attention.hpp>
 #include <isotope/kernels/vulkan/attention/matrix.hpp>
+#include <isotope/kernels/vulkan/portable/attention.hpp>
 #include <isotope/shaders/attention_khr_bf16.hpp>
 #include <isotope/shaders/attention_khr_f16.hpp>
 

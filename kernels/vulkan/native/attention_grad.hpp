@@ -1,7 +1,7 @@
 #pragma once
 /// The gradient of attention on matrix units: attention_grad_khr_keys.comp and attention_grad_khr_queries.comp, else what runs on any device.
-#include <isotope/kernels/vulkan/portable/attention_grad.hpp>
 #include <isotope/kernels/vulkan/attention/matrix.hpp>
+#include <isotope/kernels/vulkan/portable/attention_grad.hpp>
 #include <isotope/shaders/attention_grad_khr_keys_bf16.hpp>
 #include <isotope/shaders/attention_grad_khr_keys_f16.hpp>
 #include <isotope/shaders/attention_grad_khr_queries_bf16.hpp>

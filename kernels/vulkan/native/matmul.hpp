@@ -1,8 +1,8 @@
 #pragma once
 /// Matrix products of 16-bit operands on matrix units (matmul_khr.comp). Whatever these do not take runs as in matmul.hpp, with the reason recorded.
-#include <isotope/kernels/vulkan/portable/matmul.hpp>
 #include <isotope/kernels/vulkan/gemm/matrix_tile.hpp>
 #include <isotope/kernels/vulkan/gemm/narrowed.hpp>
+#include <isotope/kernels/vulkan/portable/matmul.hpp>
 #include <isotope/shaders/matmul_khr_bf16_few.hpp>
 #include <isotope/shaders/matmul_khr_bf16_many.hpp>
 #include <isotope/shaders/matmul_khr_bf16_plain.hpp>

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "fall_through.hpp"
 #include "../flops.hpp"
+#include "fall_through.hpp"
 #include "to_text.hpp"
 
 namespace isotope {
@@ -45,8 +45,8 @@ inline std::string dispatch_report(const plan_view& p, std::span<const kernel_in
     r += std::to_string(i) + '\t' + std::string(s.op->name) + '\t' + body_to_text(p, s) + '\t' + std::string(set) + '\t';
     const std::string_view why = reason_for(set, wanted, reason);
     r += std::string(why.empty() ? "-" : why) + '\t' + (s.common ? "common" : "-") + '\t' + to_text(o.dims) + '\t';
-    r += std::string(name_of(o.type)) + '\t' + std::string(to_text(o.region)) + '\t' + std::to_string(o.at) + '\t' +
-         std::to_string(o.bytes);
+    r +=
+        std::string(name_of(o.type)) + '\t' + std::string(to_text(o.region)) + '\t' + std::to_string(o.at) + '\t' + std::to_string(o.bytes);
     r += '\t' + std::to_string(s.scratch_bytes) + '\t' + std::to_string(flops_of(p, s)) + '\n';
   }
   r += "# launches";

@@ -32,9 +32,8 @@ inline std::string step_list(const plan_view& p) {
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
     const step& s = p.steps[i];
     const std::string index = std::to_string(i);
-    r += "step\t" + index + '\t' + std::string(s.op->name) + '\t' + body_to_text(p, s) + '\t' +
-         std::string(phases_to_text(s.phases)) + '\t' + std::string(name_of(parts[i])) + '\t' +
-         (s.block < 0 ? "-" : std::to_string(s.block)) + '\t' +
+    r += "step\t" + index + '\t' + std::string(s.op->name) + '\t' + body_to_text(p, s) + '\t' + std::string(phases_to_text(s.phases)) +
+         '\t' + std::string(name_of(parts[i])) + '\t' + (s.block < 0 ? "-" : std::to_string(s.block)) + '\t' +
          (s.scratch < 0 ? "-\t-"
                         : std::to_string(start[std::size_t(value_kind::temp)] + s.scratch) + '\t' + std::to_string(s.scratch_bytes)) +
          '\n';

@@ -1,9 +1,9 @@
 #pragma once
 /// The rows of one head as register tiles read and leave them: f32, whole vectors. Bound by bytes of L1 and L2.
 #include <isotope/kernels/cpu/attention/heads.hpp>
-#include <isotope/kernels/cpu/native/math/lanes.hpp>
 #include <isotope/kernels/cpu/native/gemm/pairs.hpp>
 #include <isotope/kernels/cpu/native/gemm/vector_panels.hpp>
+#include <isotope/kernels/cpu/native/math/lanes.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

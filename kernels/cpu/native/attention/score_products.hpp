@@ -6,8 +6,8 @@
 #include <initializer_list>
 
 #include <isotope/kernels/cpu/native/attention/rows.hpp>
-#include <isotope/kernels/cpu/native/gemm/pair_product.hpp>
 #include <isotope/kernels/cpu/native/attention/score_tile.hpp>
+#include <isotope/kernels/cpu/native/gemm/pair_product.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

@@ -2,9 +2,9 @@
 /// Operands of a product in f32, as the register tile reads them: panels of whole vectors, k after k, zeros beyond the operand; and rows.
 ///
 /// Panels are bound by shuffles where memory runs along k, rows and the other panels by bytes.
+#include <isotope/kernels/cpu/gemm/pack.hpp>
 #include <isotope/kernels/cpu/math/convert.hpp>
 #include <isotope/kernels/cpu/native/rows/transpose.hpp>
-#include <isotope/kernels/cpu/gemm/pack.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
