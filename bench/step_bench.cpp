@@ -3,7 +3,7 @@
 /// first finished step, memory, and with --profile the time of each kernel, by the device's clock where it has one. With --update the step does not
 /// clip, so that policies compare; --pack says which weights have packed copies; --accumulate makes a step of N micro-batches.
 #include <isotope/isotope.hpp>
-#include <isotope/plan/words.hpp>
+#include <isotope/plan/report/to_text.hpp>
 #include <isotope/selected.hpp>
 
 #include <algorithm>
@@ -79,9 +79,7 @@ template <class Session> void profile(Session& s, const iso::step_scalars& x) {
         for (int o = 0; o < step.inputs + step.outputs; ++o) bytes += plan.operands[std::size_t(step.operands + o)].bytes;
         for (int m = 0; m < step.body_size; ++m)
           name += (m == 0 ? ": " : " ") + std::string(plan.micros[std::size_t(step.body + m)].op->name);
-        const auto dims = [&](int o) {
-          return " " + std::string(isotope::plan_words::of(plan.operands[std::size_t(step.operands + o)].dims));
-        };
+        const auto dims = [&](int o) { return " " + std::string(isotope::to_text(plan.operands[std::size_t(step.operands + o)].dims)); };
         times.add(name + dims(step.inputs) + " from" + dims(0) + (step.inputs > 1 ? dims(1) : ""), 1e6 * (now - before), bytes);
         before = seconds();
       }));

@@ -11,8 +11,8 @@
 #include <isotope/backend/vulkan/transfer.hpp>
 #include <isotope/backend/vulkan/word_memory.hpp>
 #include <isotope/core/philox.hpp>
-#include <isotope/kernels/vulkan/attention_grad_khr.hpp>
-#include <isotope/kernels/vulkan/attention_khr.hpp>
+#include <isotope/kernels/vulkan/native/attention.hpp>
+#include <isotope/kernels/vulkan/native/attention_grad.hpp>
 
 #include <algorithm>
 #include <chrono>

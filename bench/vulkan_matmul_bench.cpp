@@ -10,7 +10,7 @@
 #include <isotope/backend/vulkan/transfer.hpp>
 #include <isotope/backend/vulkan/word_memory.hpp>
 #include <isotope/core/philox.hpp>
-#include <isotope/kernels/vulkan/matmul_khr.hpp>
+#include <isotope/kernels/vulkan/native/matmul.hpp>
 #include <isotope/plan/kernels.hpp>
 
 #include <algorithm>

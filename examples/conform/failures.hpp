@@ -18,7 +18,7 @@ class fails_alone {
     last = (*o)[0];
     return last.is == conform::verdict::failed && !last.refused;
   }
-  conform::outcome last;
+  conform::case_result last;
 
  private:
   conform::batch_runner runner_;
@@ -26,7 +26,7 @@ class fails_alone {
 
 /// Shrinks each kept failure of a run and writes it where the flags say. @error write_failed
 /// `endless`: ops whose cases are not run again.
-inline iso::result<void> keep_failures(const command& c, conform::executor& on, const conform::tally& t,
+inline iso::result<void> keep_failures(const command& c, conform::executor& on, const conform::counts& t,
                                        const std::map<std::string, std::string, std::less<>>& endless) {
   const std::string folder = c.get("--failures"), corpus = c.get("--regressions");
   if (folder.empty() && corpus.empty()) return {};

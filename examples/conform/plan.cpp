@@ -15,7 +15,7 @@ class counted_cases final : public conform::case_visitor {
     if (shard_.takes(c.id)) counted.count(c, {});
     return true;
   }
-  conform::tally counted;
+  conform::counts counted;
 
  private:
   conform::shard_of shard_;
@@ -33,7 +33,7 @@ std::string standard_of(const conform::attribute_field& a) {
     default: return a.required ? "null" : iso::io::json_number(a.standard);
   }
 }
-std::string json_of(const conform::spec& s, const conform::op_tally& t) {
+std::string json_of(const conform::spec& s, const conform::op_counts& t) {
   using conform::json_array, conform::json_object;
   const auto holds_text = [](conform::holds h) {
     constexpr std::string_view names[] = {"floating", "accumulated", "any", "i32", "bool"};
@@ -88,7 +88,7 @@ int plan(const command& c, const built_for& built) {
   for_each_case(asked->cases, seen);
   std::string text;
   for (const conform::spec* s : asked->cases.ops) {
-    const conform::op_tally& t = seen.counted.ops[std::string(s->name)];
+    const conform::op_counts& t = seen.counted.ops[std::string(s->name)];
     text += c.has("--json") ? (text.empty() ? "[" : ",\n ") + json_of(*s, t)
                             : std::string(s->name) + ": " + std::to_string(t.cases()) + " cases, " + std::to_string(t.by_kind[1]) +
                                   " of them gradients\n";

@@ -35,7 +35,7 @@ int replay(const command& given, const built_for& built) {
     conform::batch_runner runner(**device);
     auto o = runner.run({&*c, 1});
     if (support::failed(program, o, code)) return code;
-    const conform::outcome& seen = (*o)[0];
+    const conform::case_result& seen = (*o)[0];
     support::print(file + ": " + std::string(name_of(seen.is)) +
                    (seen.reason.empty() ? "" : ": " + support::one_line(seen.reason) + ". Fix: " + seen.fix) + "\n");
     failing = failing || seen.is != conform::verdict::passed;

@@ -41,11 +41,11 @@ class skipped_cases final : public conform::case_visitor {
     if (shard_.takes(c.id)) counted.count(c, o_);
     return true;
   }
-  conform::tally counted;
+  conform::counts counted;
 
  private:
   conform::shard_of shard_;
-  conform::outcome o_;
+  conform::case_result o_;
 };
 
 std::vector<std::string> ops_of_kernels(const conform::target_facts& f) {
@@ -55,7 +55,7 @@ std::vector<std::string> ops_of_kernels(const conform::target_facts& f) {
   return {names.begin(), names.end()};
 }
 
-void print_failures(const conform::tally& t) {
+void print_failures(const conform::counts& t) {
   for (const auto& [id, record] : t.failures) {
     const auto j = iso::io::parse_json(record, "failure");
     if (j) support::print("case " + std::to_string(id) + ": " + support::one_line(j->find("line")->text) + "\n");

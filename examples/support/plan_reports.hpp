@@ -6,10 +6,10 @@
 
 #include <isotope/core/device.hpp>
 #include <isotope/plan/dynamic.hpp>
-#include <isotope/plan/fusion_report.hpp>
-#include <isotope/plan/report.hpp>
-#include <isotope/plan/step_list.hpp>
-#include <isotope/plan/trace_text.hpp>
+#include <isotope/plan/report/dispatches.hpp>
+#include <isotope/plan/report/fusion.hpp>
+#include <isotope/plan/report/steps.hpp>
+#include <isotope/plan/report/trace.hpp>
 
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 #pragma once
 /// What -DBACKEND, -DPRECISION and -DKERNELS chose. Only programs include this, and only this reads the choice macros:
 /// ISOTOPE_BACKEND, ISOTOPE_PRECISION, ISOTOPE_KERNELS, bare words; without them cpu, the backend's default precision, native.
-#include "core/config.hpp"
+#include "core/compiler.hpp"
 #include "core/target.hpp"
 
 #if !defined(ISOTOPE_BACKEND)

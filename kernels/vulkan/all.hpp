@@ -3,30 +3,30 @@
 #include <boost/mp11/algorithm.hpp>
 #include <boost/mp11/list.hpp>
 
-#include <isotope/kernels/vulkan/attention.hpp>
-#include <isotope/kernels/vulkan/attention_grad.hpp>
-#include <isotope/kernels/vulkan/attention_grad_khr.hpp>
-#include <isotope/kernels/vulkan/attention_khr.hpp>
-#include <isotope/kernels/vulkan/cast.hpp>
-#include <isotope/kernels/vulkan/copy.hpp>
-#include <isotope/kernels/vulkan/cross_entropy.hpp>
-#include <isotope/kernels/vulkan/cumsum.hpp>
-#include <isotope/kernels/vulkan/dropout.hpp>
-#include <isotope/kernels/vulkan/elementwise.hpp>
-#include <isotope/kernels/vulkan/embedding.hpp>
-#include <isotope/kernels/vulkan/extremum.hpp>
-#include <isotope/kernels/vulkan/fft.hpp>
-#include <isotope/kernels/vulkan/instructions.hpp>
-#include <isotope/kernels/vulkan/layer_norm.hpp>
-#include <isotope/kernels/vulkan/matmul_khr.hpp>
-#include <isotope/kernels/vulkan/muon.hpp>
-#include <isotope/kernels/vulkan/prod.hpp>
-#include <isotope/kernels/vulkan/rms_norm.hpp>
-#include <isotope/kernels/vulkan/rope.hpp>
-#include <isotope/kernels/vulkan/softmax.hpp>
-#include <isotope/kernels/vulkan/sum.hpp>
-#include <isotope/kernels/vulkan/top_k.hpp>
-#include <isotope/kernels/vulkan/update.hpp>
+#include <isotope/kernels/vulkan/body/instructions.hpp>
+#include <isotope/kernels/vulkan/native/attention.hpp>
+#include <isotope/kernels/vulkan/native/attention_grad.hpp>
+#include <isotope/kernels/vulkan/native/matmul.hpp>
+#include <isotope/kernels/vulkan/portable/attention.hpp>
+#include <isotope/kernels/vulkan/portable/attention_grad.hpp>
+#include <isotope/kernels/vulkan/portable/cast.hpp>
+#include <isotope/kernels/vulkan/portable/copy.hpp>
+#include <isotope/kernels/vulkan/portable/cross_entropy.hpp>
+#include <isotope/kernels/vulkan/portable/cumsum.hpp>
+#include <isotope/kernels/vulkan/portable/dropout.hpp>
+#include <isotope/kernels/vulkan/portable/elementwise.hpp>
+#include <isotope/kernels/vulkan/portable/embedding.hpp>
+#include <isotope/kernels/vulkan/portable/extremum.hpp>
+#include <isotope/kernels/vulkan/portable/fft.hpp>
+#include <isotope/kernels/vulkan/portable/layer_norm.hpp>
+#include <isotope/kernels/vulkan/portable/muon.hpp>
+#include <isotope/kernels/vulkan/portable/prod.hpp>
+#include <isotope/kernels/vulkan/portable/rms_norm.hpp>
+#include <isotope/kernels/vulkan/portable/rope.hpp>
+#include <isotope/kernels/vulkan/portable/softmax.hpp>
+#include <isotope/kernels/vulkan/portable/sum.hpp>
+#include <isotope/kernels/vulkan/portable/top_k.hpp>
+#include <isotope/kernels/vulkan/portable/update.hpp>
 
 namespace isotope::vulkan {
 

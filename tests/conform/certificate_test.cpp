@@ -56,7 +56,7 @@ TEST(conform_certificate, says_what_it_was_made_of_and_what_ran_on_each_track) {
   EXPECT_EQ(j.find("build")->text, "GNU 12.2.0, Release, native");
   EXPECT_EQ(j.find("kernels_digest")->text, "") << "none of the kernels is a shader";
   for (const auto& [track, op] : {std::pair("approximate", "twice"), std::pair("strict", "doubled")}) {
-    const conform::op_tally& o = c.counted.ops.at(op);
+    const conform::op_counts& o = c.counted.ops.at(op);
     EXPECT_GT(o.failed, 0);
     EXPECT_EQ(whole_at(j, {"tracks", track, "ops"}), 1);
     EXPECT_EQ(whole_at(j, {"tracks", track, "passed"}), o.passed);
@@ -72,7 +72,7 @@ TEST(conform_certificate, says_what_it_was_made_of_and_what_ran_on_each_track) {
   EXPECT_EQ(record.find("variants")->items[0].text, "elementwise[reference]");
 }
 TEST(conform_certificate, shaders_have_a_digest_that_changes_with_one_of_them) {
-  conform::tally t;
+  conform::counts t;
   EXPECT_EQ(conform::kernels_digest(t), "");
   t.variants = {{"sum[native:sum]", "0123456789abcdef"}, {"add[portable:add]", "00000000000000aa"}, {"copy[reference]", ""}};
   const std::string was = conform::kernels_digest(t);
@@ -117,7 +117,7 @@ TEST(conform_certificate, comes_back_as_it_was_and_refuses_another_number) {
 }
 /// As the program of format 1 wrote it, of its registry of 54 ops.
 constexpr std::string_view first_format =
-    R"json({"arithmetic":{"rounding":"to nearest, ties to even","subnormal numbers":"kept","ulps of exp":"0.9","ulps of gelu_erf":"2.2","ulps of gelu_tanh":"1.8","ulps of log":"0.6","ulps of sigmoid":"1.5","ulps of silu":"2.2","ulps of sqrt":"0.5","ulps of tanh":"2.0"},"counts":{"cases":163,"failed":0,"passed":163,"unsupported":0},"coverage":{"gradients":0.046511627906976744,"kernels":0.140625,"launches":1,"least":0.037037037037037035,"ops":0.037037037037037035,"runs":1},"device":{"backend":"cpu","driver":"","kind":"cpu","name":"cpu"},"digest":"851053413389c21943040d629f42110a834c047f40cc02415a3696e57b11856b","fingerprint":"5b961b81c327b5fb","format":1,"kernel_ops":["accumulate","adamw","add","argmax","attention","attention_grad","cast","categorical","clip_norm","clip_value","concat","copy","cross_entropy","cross_entropy_grad","div","dropout","elementwise","embedding","embedding_grad","equal","exp","fft","fill","gelu_erf","gelu_erf_grad","gelu_tanh","gelu_tanh_grad","global_norm","irfft","layer_norm","layer_norm_grad","less","log","log_softmax","log_softmax_grad","matmul","max","mean","min","mul","pad","relu","relu_grad","rfft","rms_norm","rms_norm_grad","rope","scale","select","sgd","shift","sigmoid","sigmoid_grad","silu","silu_grad","softmax","softmax_grad","sqrt","sqrt_grad","square","sub","sum","tanh","tanh_grad"],"kernels":"native","launch_size":"own","ops":"exp,matmul","precision":"f32","registry":"1280bcd823597e71","seed":"0000000000000001","shard":{"count":1,"index":0},"strength":"fast","tally":{"failures":[],"launches":{},"ops":{"exp":{"failed":0,"forward":19,"gradient":16,"law":6,"passed":41,"refusal":0,"track":"approximate","unsupported":0,"version":1},"matmul":{"failed":0,"forward":59,"gradient":46,"law":14,"passed":122,"refusal":3,"track":"approximate","unsupported":0,"version":1}},"reached":["add","copy","elementwise","exp","fill","matmul","mul","scale","sum"],"regressions":{},"tiers":[],"unsupported":{}},"time":"2026-11-23T17:20:59Z","tool":"0.1.0"})json";
+    R"json({"arithmetic":{"rounding":"to nearest, ties to even","subnormal numbers":"kept","ulps of exp":"0.9","ulps of gelu_erf":"2.2","ulps of gelu_tanh":"1.8","ulps of log":"0.6","ulps of sigmoid":"1.5","ulps of silu":"2.2","ulps of sqrt":"0.5","ulps of tanh":"2.0"},"counts":{"cases":163,"failed":0,"passed":163,"unsupported":0},"coverage":{"gradients":0.046511627906976744,"kernels":0.140625,"launches":1,"least":0.037037037037037035,"ops":0.037037037037037035,"runs":1},"device":{"backend":"cpu","driver":"","kind":"cpu","name":"cpu"},"digest":"851053413389c21943040d629f42110a834c047f40cc02415a3696e57b11856b","fingerprint":"5b961b81c327b5fb","format":1,"kernel_ops":["accumulate","adamw","add","argmax","attention","attention_grad","cast","categorical","clip_norm","clip_value","concat","copy","cross_entropy","cross_entropy_grad","div","dropout","elementwise","embedding","embedding_grad","equal","exp","fft","fill","gelu_erf","gelu_erf_grad","gelu_tanh","gelu_tanh_grad","global_norm","irfft","layer_norm","layer_norm_grad","less","log","log_softmax","log_softmax_grad","matmul","max","mean","min","mul","pad","relu","relu_grad","rfft","rms_norm","rms_norm_grad","rope","scale","select","sgd","shift","sigmoid","sigmoid_grad","silu","silu_grad","softmax","softmax_grad","sqrt","sqrt_grad","square","sub","sum","tanh","tanh_grad"],"kernels":"native","launch_size":"own","ops":"exp,matmul","precision":"f32","registry":"1280bcd823597e71","seed":"0000000000000001","shard":{"count":1,"index":0},"strength":"fast","counts":{"failures":[],"launches":{},"ops":{"exp":{"failed":0,"forward":19,"gradient":16,"law":6,"passed":41,"refusal":0,"track":"approximate","unsupported":0,"version":1},"matmul":{"failed":0,"forward":59,"gradient":46,"law":14,"passed":122,"refusal":3,"track":"approximate","unsupported":0,"version":1}},"reached":["add","copy","elementwise","exp","fill","matmul","mul","scale","sum"],"regressions":{},"tiers":[],"unsupported":{}},"time":"2026-11-23T17:20:59Z","tool":"0.1.0"})json";
 TEST(conform_certificate, one_of_the_first_format_is_read_and_guarded_by_its_digest) {
   iso::scratch_folder folder;
   const std::string path = folder.at("old.json");
@@ -143,8 +143,8 @@ TEST(conform_certificate, an_op_of_which_too_few_cases_ran_is_named) {
   const auto none = too_little(certificate_of(mistake::none, {twice}).counted, both);
   ASSERT_EQ(none.size(), 1u);
   EXPECT_EQ(none[0], "too little coverage: 0 cases of doubled ran, its specification asks for 10");
-  conform::tally few;
-  conform::op_tally& o = few.ops["twice"];
+  conform::counts few;
+  conform::op_counts& o = few.ops["twice"];
   o.passed = 8, o.failed = 1, o.skipped = 100, o.unsupported = 100;
   few.ops["doubled"].passed = 10;
   ASSERT_EQ(too_little(few, both).size(), 1u) << "what was skipped or is unsupported did not run";
@@ -156,7 +156,7 @@ TEST(conform_certificate, coverage_is_the_least_of_its_shares_and_counts_what_wa
   conform::certificate c = certificate_of(mistake::none);
   const conform::coverage whole = coverage_of(c.counted, c.kernel_ops);
   EXPECT_EQ(whole.runs, 1);
-  conform::op_tally& o = c.counted.ops.at("twice");
+  conform::op_counts& o = c.counted.ops.at("twice");
   o.skipped = c.counted.total().cases();
   const conform::coverage half = coverage_of(c.counted, c.kernel_ops);
   EXPECT_EQ(half.runs, 0.5);

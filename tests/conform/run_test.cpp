@@ -15,12 +15,12 @@ conform::run_options options_of(conform::strength how = conform::strength::fast)
   o.cases = {{conform::find_spec("twice")}, iso::dtype::f32, how, 1, 1};
   return o;
 }
-conform::tally counted(conform::run_options o, mistake m = mistake::none) {
+conform::counts counted(conform::run_options o, mistake m = mistake::none) {
   toy_device d(m);
   conform::silent_progress heard;
   auto t = conform::conformance_run(d, std::move(o), heard).run();
   EXPECT_TRUE(t.ok()) << (t.ok() ? "" : t.error().line());
-  return t.ok() ? *t : conform::tally{};
+  return t.ok() ? *t : conform::counts{};
 }
 TEST(conform_run, batches_are_as_many_as_it_takes) {
   toy_device d;
@@ -47,7 +47,7 @@ TEST(conform_run, shards_are_disjoint_and_together_the_whole) {
   const auto whole = counted(options_of(), mistake::wrong_element);
   EXPECT_GT(whole.total().failed, 0);
   for (std::int64_t n = 1; n <= 7; ++n) {
-    conform::tally sum;
+    conform::counts sum;
     for (std::int64_t i = 0; i < n; ++i) {
       auto o = options_of();
       o.shard = *conform::make_shard(i, n);
@@ -103,10 +103,10 @@ TEST(conform_run, a_run_whose_device_is_lost_goes_on_where_it_was_saved) {
   EXPECT_EQ(conform::json_of(*again), whole);
   EXPECT_EQ(d.loads, 0);
 }
-/// As read_tally, from text.
-bool read_text(const std::string& text, conform::tally& to) {
+/// As read_counts, from text.
+bool read_text(const std::string& text, conform::counts& to) {
   const auto j = iso::io::parse_json(text, "tally");
-  return j.ok() && conform::read_tally(&*j, to);
+  return j.ok() && conform::read_counts(&*j, to);
 }
 TEST(conform_run, every_case_is_counted_once_whatever_became_of_it) {
   struct : conform::case_visitor {
@@ -115,12 +115,12 @@ TEST(conform_run, every_case_is_counted_once_whatever_became_of_it) {
   } all;
   conform::for_each_case(options_of().cases, all);
   for (const mistake m : {mistake::none, mistake::wrong_element, mistake::not_a_number}) {
-    const conform::tally t = counted(options_of(), m);
+    const conform::counts t = counted(options_of(), m);
     for (const auto& [name, o] : t.ops) EXPECT_EQ(std::accumulate(o.by_kind.begin(), o.by_kind.end(), std::int64_t(0)), o.cases()) << name;
     EXPECT_EQ(t.total().cases(), all.n);
     EXPECT_EQ(t.total().failed > 0, m != mistake::none);
     // Sums that do not add up are refused when they are read.
-    conform::tally back;
+    conform::counts back;
     auto text = conform::json_of(t);
     EXPECT_TRUE(read_text(text, back));
     EXPECT_EQ(conform::json_of(back), text);
@@ -213,7 +213,7 @@ TEST(conform_run, progress_is_told_once_an_interval_and_at_the_end) {
 TEST(conform_run, failures_are_kept_as_records_that_run_again) {
   const auto t = counted(options_of(), mistake::wrong_element);
   ASSERT_FALSE(t.failures.empty());
-  EXPECT_LE(t.failures.size(), conform::tally::failures_kept);
+  EXPECT_LE(t.failures.size(), conform::counts::failures_kept);
   const auto j = iso::io::parse_json(t.failures.begin()->second, "record");
   ASSERT_TRUE(j.ok());
   EXPECT_NE(j->find("line")->text.find(". Fix: "), std::string::npos);

@@ -4,11 +4,11 @@
 namespace runner_test {
 
 using namespace toy;
-using conform::outcome, conform::test_case, conform::verdict;
+using conform::case_result, conform::test_case, conform::verdict;
 
 std::string reason_of(mistake m) {
   const auto o = judged(m, {case_of({64}), case_of({5, 7}, 1), case_of({256}, 2)});
-  for (const outcome& x : o)
+  for (const case_result& x : o)
     if (x.is == verdict::failed) return x.reason + ". Fix: " + x.fix;
   return "";
 }
@@ -94,17 +94,17 @@ TEST(conform_runner, operands_that_do_not_fit_never_reach_a_device) {
     auto o = conform::batch_runner(d).run({&c, 1});
     EXPECT_TRUE(o.ok());
     EXPECT_EQ(d.loads, 0);
-    return o.ok() ? (*o)[0] : outcome{};
+    return o.ok() ? (*o)[0] : case_result{};
   };
   for (const iso::shape& b : {iso::shape{2, 7}, iso::shape{5, 7}}) {  // too few rows, too many
-    const outcome o = judge(conform::case_kind::forward, {2, 3}, b);
+    const case_result o = judge(conform::case_kind::forward, {2, 3}, b);
     EXPECT_EQ(o.is, verdict::failed);
     for (const char* part : {"matmul", "[2,3]", b[0] == 2 ? "[2,7]" : "[5,7]"})
       EXPECT_NE(o.reason.find(part), std::string::npos) << o.reason;
     EXPECT_NE(o.fix, "");
     EXPECT_EQ(judge(conform::case_kind::refusal, {2, 3}, b).is, verdict::passed);
   }
-  const outcome accepted = judge(conform::case_kind::refusal, {2, 3}, {3, 7});
+  const case_result accepted = judge(conform::case_kind::refusal, {2, 3}, {3, 7});
   EXPECT_EQ(accepted.is, verdict::failed);
   EXPECT_NE(accepted.reason.find("do not fit were accepted"), std::string::npos) << accepted.reason;
 }
@@ -134,10 +134,10 @@ class limited_device final : public conform::executor {
  private:
   toy_device whole_;
 };
-std::vector<outcome> judged_by(limited_device& d) {
+std::vector<case_result> judged_by(limited_device& d) {
   auto o = conform::batch_runner(d).run(std::vector{case_of({7}), case_of({64}, 1), case_of({300}, 2)});
   EXPECT_TRUE(o.ok());
-  return o.ok() ? *o : std::vector<outcome>(3);
+  return o.ok() ? *o : std::vector<case_result>(3);
 }
 TEST(conform_runner, a_plan_that_fails_is_a_failure_and_not_unsupported) {
   // out of memory, a feature that a loader misses: whatever the code says, the backend did not declare it
@@ -153,7 +153,7 @@ TEST(conform_runner, a_plan_that_fails_is_a_failure_and_not_unsupported) {
   }
   limited_device d;
   d.loads_perturbed = false;
-  for (const outcome& o : judged_by(d)) {
+  for (const case_result& o : judged_by(d)) {
     EXPECT_EQ(o.is, verdict::failed);
     EXPECT_NE(o.reason.find("no order of its steps"), std::string::npos) << o.reason;
     EXPECT_EQ(o.fix, "look at the order");
@@ -176,7 +176,7 @@ TEST(conform_runner, what_a_backend_declares_of_itself_makes_a_case_unsupported)
   EXPECT_NE(o[2].reason.find("1000"), std::string::npos) << o[2].reason;
   limited_device bare;
   bare.kernel = false;
-  for (const outcome& x : judged_by(bare)) {
+  for (const case_result& x : judged_by(bare)) {
     EXPECT_EQ(x.is, verdict::unsupported);
     EXPECT_NE(x.reason.find("no f32 kernel for"), std::string::npos) << x.reason;
   }
@@ -189,12 +189,12 @@ TEST(conform_runner, a_trace_that_ends_behind_the_op_is_no_refusal_of_the_op) {
   test_case c = case_of({9});
   c.of = &of;
   c.kind = conform::case_kind::gradient;
-  const outcome broken = judged(mistake::none, {c})[0];
+  const case_result broken = judged(mistake::none, {c})[0];
   EXPECT_EQ(broken.is, verdict::failed);
   EXPECT_FALSE(broken.refused);
   EXPECT_NE(broken.reason.find("its trace ends"), std::string::npos) << broken.reason;
   c.in[0].type = iso::dtype::i32;  // it takes floating-point numbers
-  const outcome refused = judged(mistake::none, {c})[0];
+  const case_result refused = judged(mistake::none, {c})[0];
   EXPECT_TRUE(refused.refused);
   EXPECT_NE(refused.reason.find("the op refuses its operands"), std::string::npos) << refused.reason;
 }

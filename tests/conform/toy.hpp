@@ -165,12 +165,12 @@ inline conform::test_case case_of(const iso::shape& n, std::uint64_t id = 0) {
 }
 
 /// What became of each case on a device with that mistake.
-inline std::vector<conform::outcome> judged(mistake m, const std::vector<conform::test_case>& cases) {
+inline std::vector<conform::case_result> judged(mistake m, const std::vector<conform::test_case>& cases) {
   toy_device d(m);
   conform::batch_runner r(d);
   auto o = r.run(cases);
   EXPECT_TRUE(o.ok());
-  return o.ok() ? *o : std::vector<conform::outcome>(cases.size());
+  return o.ok() ? *o : std::vector<conform::case_result>(cases.size());
 }
 
 }  // namespace toy

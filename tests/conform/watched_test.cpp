@@ -48,7 +48,7 @@ TEST(conform_watched, a_crash_is_told_by_its_signal) {
   EXPECT_EQ(end.work, "wild");
 }
 
-/// Runs both ops on a device whose kernel of `doubled` waits for ever, and leaves its tally in a file.
+/// Runs both ops on a device whose kernel of `doubled` waits for ever, and leaves its counts in a file.
 struct hanging_job {
   std::string file;
   toy::mistake m = toy::mistake::doubled_hangs;
@@ -65,11 +65,11 @@ struct hanging_job {
     return t->failed() == 0 ? 0 : 1;
   }
 };
-conform::tally tally_in(const std::string& path) {
-  conform::tally t;
+conform::counts counts_in(const std::string& path) {
+  conform::counts t;
   auto file = iso::io::read_file(path);
   auto j = file ? iso::io::parse_json(file->text(), path) : iso::result<iso::io::json>(file.error());
-  EXPECT_TRUE(j.ok() && conform::read_tally(&*j, t));
+  EXPECT_TRUE(j.ok() && conform::read_counts(&*j, t));
   return t;
 }
 TEST(conform_watched, a_kernel_that_hangs_is_ended_and_fails_and_the_other_ops_go_on) {
@@ -82,7 +82,7 @@ TEST(conform_watched, a_kernel_that_hangs_is_ended_and_fails_and_the_other_ops_g
     if (saved) o.checkpoint_file = folder.at("checkpoint");
     const hanging_job job{folder.at("tally")};
     EXPECT_EQ(conform_program::watched(job, o, 1, 5), 1);
-    const conform::tally t = tally_in(job.file);
+    const conform::counts t = counts_in(job.file);
     EXPECT_GT(t.ops.at("doubled").failed, 0);
     EXPECT_EQ(t.ops.at("doubled").failed, t.ops.at("doubled").cases());
     EXPECT_NE(t.failures.begin()->second.find("its op does not end within 5 seconds"), std::string::npos) << t.failures.begin()->second;

@@ -9,9 +9,10 @@
 #include <isotope/backend/cpu/thread_pool.hpp>
 #include <isotope/kernels/cpu/all.hpp>
 #include <isotope/kernels/cpu/native/all.hpp>
-#include <isotope/kernels/reference/all.hpp>
+#include <isotope/kernels/cpu/reference/all.hpp>
 #include <isotope/op/all.hpp>
-#include <isotope/op/update.hpp>
+#include <isotope/op/clip_value.hpp>
+#include <isotope/op/global_norm.hpp>
 #include <vector>
 
 using namespace isotope;

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <isotope/kernels/cpu/all.hpp>
 #include <isotope/kernels/cpu/native/all.hpp>
-#include <isotope/kernels/reference/all.hpp>
+#include <isotope/kernels/cpu/reference/all.hpp>
 
 #include <cmath>
 #include <cstring>

@@ -1,5 +1,5 @@
 #include <isotope/kernels/cpu/native/all.hpp>
-#include <isotope/kernels/cpu/update.hpp>
+#include <isotope/kernels/cpu/portable/update.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #pragma once
-/// A matrix unit in C++, as Intel's manual describes TDPBF16PS and its tiles: kernels/cpu/native/matrix_unit.hpp. For vectors of 16 f32.
-#include <isotope/kernels/cpu/native/matrix_unit.hpp>
-#include <isotope/kernels/cpu/native/pairs.hpp>
+/// A matrix unit in C++, as Intel's manual describes TDPBF16PS and its tiles: kernels/cpu/native/gemm/matrix_unit.hpp. For vectors of 16 f32.
+#include <isotope/kernels/cpu/native/gemm/matrix_unit.hpp>
+#include <isotope/kernels/cpu/native/gemm/pairs.hpp>
 
 #include <cstddef>
 #include <cstdlib>

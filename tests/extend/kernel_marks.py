@@ -18,18 +18,11 @@ import subprocess
 import sys
 import tempfile
 
-SETS = {
-    "cpu reference": (["kernels/reference/*.hpp"], "reference"),
-    "cpu portable": (["kernels/cpu/*.hpp"], "portable"),
-    "cpu native": (["kernels/cpu/native/*.hpp"], "native"),
-    "vulkan reference": (["kernels/vulkan/reference/*.hpp"], "reference"),
-    "vulkan portable": (["kernels/vulkan/*.hpp"], "portable"),
-    "vulkan native": (["kernels/vulkan/*.hpp"], "native"),
-}
+SETS = ("reference", "portable", "native")
 COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 KERNEL = re.compile(r"kernel<op::(\w+), *\w+, *kernels::(\w+)>(?! *,| *>)")
-INSTRUCTIONS = "kernels/vulkan/instructions.hpp"
+INSTRUCTIONS = "kernels/vulkan/body/instructions.hpp"
 
 
 class tree:
@@ -62,6 +55,8 @@ class tree:
                 found = self.root / name.removeprefix("isotope/")
             elif kind == '"':
                 found = (file.parent / name).resolve()
+                if not found.is_file():  # shaders look from the root of their backend, too
+                    found = self.root / "kernels" / file.relative_to(self.root.resolve() / "kernels").parts[0] / name
             else:
                 continue
             if found.is_file() and self.root.resolve() / "kernels" in found.resolve().parents:
@@ -87,18 +82,17 @@ class tree:
     def digests(self):
         """The digest of each kernel, by backend, set and op."""
         all_digests = {}
-        for set_of, (patterns, word) in SETS.items():
-            for pattern in patterns:
-                for file in sorted(self.root.glob(pattern)):
-                    if file.name == "all.hpp":
-                        continue
-                    for op, of in KERNEL.findall(self.read(file)):
-                        if of == word:
-                            all_digests[f"{set_of} {op}"] = self.digest(file)
+        for file in sorted(self.root.glob("kernels/*/*/*.hpp")):
+            backend, of = file.parts[-3:-1]
+            if of not in SETS or file.name == "all.hpp":
+                continue
+            for op, declared in KERNEL.findall(self.read(file)):
+                if declared == of:
+                    all_digests[f"{backend} {of} {op}"] = self.digest(file)
         instructions = self.root / INSTRUCTIONS
         if instructions.is_file():  # element-wise ops have no kernels of their own: they are instructions of the interpreter
             listed = re.search(r"instruction_ops\s*=.*?;", self.read(instructions), re.DOTALL)
-            for of, interpreter in (("reference", "kernels/vulkan/reference/elementwise.hpp"), ("portable", "kernels/vulkan/elementwise.hpp")):
+            for of, interpreter in (("reference", "kernels/vulkan/reference/elementwise.hpp"), ("portable", "kernels/vulkan/portable/elementwise.hpp")):
                 value = self.digest(instructions, self.root / interpreter)
                 for op in re.findall(r"op::(\w+)", listed[0] if listed else ""):
                     all_digests.setdefault(f"vulkan {of} {op}", value)

@@ -10,13 +10,13 @@ import tempfile
 import kernel_marks
 
 FILES = {
-    "kernels/cpu/softmax.hpp": '#pragma once\n#include "rows.hpp"\ntemplate <class P> struct kernel<op::softmax, P, kernels::portable> {};\n',
-    "kernels/cpu/rows.hpp": "#pragma once\nint rows();\n",
-    "kernels/cpu/exp.hpp": "#pragma once\ntemplate <class P> struct kernel<op::exp, P, kernels::portable> {};\n",
+    "kernels/cpu/portable/softmax.hpp": '#pragma once\n#include <isotope/kernels/cpu/rows/rows.hpp>\ntemplate <class P> struct kernel<op::softmax, P, kernels::portable> {};\n',
+    "kernels/cpu/rows/rows.hpp": "#pragma once\nint rows();\n",
+    "kernels/cpu/portable/exp.hpp": "#pragma once\ntemplate <class P> struct kernel<op::exp, P, kernels::portable> {};\n",
     "kernels/cpu/all.hpp": "#pragma once\nkernel<op::softmax, P, kernels::portable>,\n",
-    "kernels/vulkan/fft.hpp": "#pragma once\n#include <isotope/shaders/fft_bins_wide.hpp>\ntemplate <class P> struct kernel<op::fft, P, kernels::portable> {};\n",
-    "kernels/vulkan/fft.comp": "void main() {}\n",
-    "kernels/vulkan/fft_bins.comp": '// variant wide: -DWIDE\n#include "bins.glsl"\nvoid main() { bins(); }\n',
+    "kernels/vulkan/portable/fft.hpp": "#pragma once\n#include <isotope/shaders/fft_bins_wide.hpp>\ntemplate <class P> struct kernel<op::fft, P, kernels::portable> {};\n",
+    "kernels/vulkan/portable/fft.comp": "void main() {}\n",
+    "kernels/vulkan/portable/fft_bins.comp": '// variant wide: -DWIDE\n#include "bins.glsl"\nvoid main() { bins(); }\n',
     "kernels/vulkan/bins.glsl": "void bins() {}\n",
 }
 
@@ -76,7 +76,7 @@ def judged():
         runs = add(run_of(first), run_of(first, "another"))
         assert [set(run["digests"]) for run in runs] == [{"softmax", "exp"}] * 2, runs
         assert stale(root, "cpu,other") == (0, "")
-        write(root, {"kernels/cpu/rows.hpp": "#pragma once\nint rows(int);\n"})
+        write(root, {"kernels/cpu/rows/rows.hpp": "#pragma once\nint rows(int);\n"})
         status, said = stale(root, "cpu,other")
         assert status == 1 and f"cpu portable softmax (f32) changed since {first} judged it on cpu\n" in said and "exp" not in said, said
         assert stale(root, "other") == (0, ""), "of other devices nothing is asked"
@@ -92,11 +92,11 @@ def judged():
 
 
 assert set(digests()) == {"cpu portable softmax", "cpu portable exp", "vulkan portable fft"}
-assert changed("kernels/cpu/rows.hpp", "int rows", "long rows") == {"softmax"}, "an included file"
-assert changed("kernels/cpu/rows.hpp", "int rows();", "/// Rows.\nint  rows(); // all\n/* of\nthem */") == set(), "comments and blanks"
+assert changed("kernels/cpu/rows/rows.hpp", "int rows", "long rows") == {"softmax"}, "an included file"
+assert changed("kernels/cpu/rows/rows.hpp", "int rows();", "/// Rows.\nint  rows(); // all\n/* of\nthem */") == set(), "comments and blanks"
 assert changed("kernels/vulkan/bins.glsl", "{}", "{ barrier(); }") == {"fft"}, "a file that a shader includes"
-assert changed("kernels/vulkan/fft_bins.comp", "-DWIDE", "-DWIDE=2") == {"fft"}, "the flags of a variant"
-assert changed("kernels/vulkan/fft.comp", "{}", "{ ; }") == set(), "another module"
-moved = {"kernels/cpu/lines.hpp": FILES["kernels/cpu/rows.hpp"], "kernels/cpu/softmax.hpp": FILES["kernels/cpu/softmax.hpp"].replace("rows", "lines")}
-assert digests(moved, ["kernels/cpu/rows.hpp"]) == digests(), "a move"
+assert changed("kernels/vulkan/portable/fft_bins.comp", "-DWIDE", "-DWIDE=2") == {"fft"}, "the flags of a variant"
+assert changed("kernels/vulkan/portable/fft.comp", "{}", "{ ; }") == set(), "another module"
+moved = {"kernels/cpu/lines/lines.hpp": FILES["kernels/cpu/rows/rows.hpp"], "kernels/cpu/portable/softmax.hpp": FILES["kernels/cpu/portable/softmax.hpp"].replace("rows", "lines")}
+assert digests(moved, ["kernels/cpu/rows/rows.hpp"]) == digests(), "a move"
 judged()

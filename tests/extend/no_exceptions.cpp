@@ -4,7 +4,7 @@
 #include <isotope/core/backend_list.hpp>
 #include <isotope/core/batch.hpp>
 #include <isotope/core/philox.hpp>
-#include <isotope/core/scalars.hpp>
+#include <isotope/core/step.hpp>
 
 namespace iso = isotope;
 using here = iso::target<toy::backend, iso::precision::f32, iso::kernels::reference>;

@@ -4,7 +4,7 @@
 #include <isotope/backend/initial_tensor.hpp>
 #include <isotope/backend/state_dict.hpp>
 #include <isotope/core/device.hpp>
-#include <isotope/core/scalars.hpp>
+#include <isotope/core/step.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
 

@@ -1,6 +1,6 @@
 #include "gradient.hpp"
 
-#include <isotope/kernels/reference/all.hpp>
+#include <isotope/kernels/cpu/reference/all.hpp>
 
 namespace isotope::op_test {
 namespace gradient_test {

@@ -1,9 +1,8 @@
 #pragma once
 /// Runs one kernel on given numbers, without planner or executor: shapes by the op's own rule, memory and launch by hand. Every run
 /// checks that nothing outside the outputs was written, and repeats itself in place wherever the kernel says that this is safe.
-#include <isotope/core/scalars.hpp>
+#include <isotope/core/step.hpp>
 #include <isotope/op/all.hpp>
-#include <isotope/op/update.hpp>
 #include <isotope/plan/kernels.hpp>
 
 #include "memory.hpp"

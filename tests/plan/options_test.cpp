@@ -7,7 +7,7 @@
 
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
-#include <isotope/plan/report.hpp>
+#include <isotope/plan/report/dispatches.hpp>
 
 namespace iso = isotope;
 using target = iso::target<iso::backend::cpu, iso::precision::f64, iso::kernels::reference>;

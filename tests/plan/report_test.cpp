@@ -2,10 +2,10 @@
 #include <isotope/backend/cpu.hpp>
 #include <isotope/model/all.hpp>
 #include <isotope/plan/dynamic.hpp>
-#include <isotope/plan/fusion_report.hpp>
-#include <isotope/plan/report.hpp>
-#include <isotope/plan/step_list.hpp>
-#include <isotope/plan/trace_text.hpp>
+#include <isotope/plan/report/dispatches.hpp>
+#include <isotope/plan/report/fusion.hpp>
+#include <isotope/plan/report/steps.hpp>
+#include <isotope/plan/report/trace.hpp>
 
 #include <gtest/gtest.h>
 
@@ -107,15 +107,15 @@ TEST(step_list, has_every_step_with_the_arena_offset_of_every_operand) {
   }
 }
 
-TEST(step_parts, follow_one_another_and_split_at_the_loss_and_at_the_norm) {
+TEST(passes, follow_one_another_and_split_at_the_loss_and_at_the_norm) {
   for (const auto& o : {iso::training_options{}, iso::training_options{.accumulate = true},
                         iso::training_options{.recompute = iso::recompute::all}, iso::training_options{.clip = iso::clipping::value}}) {
     const auto plan = training_plan(o);
-    const auto parts = iso::parts_of(plan);
+    const auto parts = iso::passes_of(plan);
     ASSERT_EQ(parts.size(), plan.steps.size());
     EXPECT_TRUE(std::is_sorted(parts.begin(), parts.end()));
-    const auto first = [&](iso::step_part p) { return std::size_t(std::find(parts.begin(), parts.end(), p) - parts.begin()); };
-    const auto backward = first(iso::step_part::backward), optimizer = first(iso::step_part::optimizer);
+    const auto first = [&](iso::pass p) { return std::size_t(std::find(parts.begin(), parts.end(), p) - parts.begin()); };
+    const auto backward = first(iso::pass::backward), optimizer = first(iso::pass::optimizer);
     ASSERT_LT(optimizer, plan.steps.size());
     EXPECT_EQ(plan.steps[backward - 1].op->name, "cross_entropy");
     EXPECT_TRUE(plan.steps[optimizer].op->name == "global_norm" || plan.steps[optimizer].op->name == "clip_value");
@@ -123,9 +123,9 @@ TEST(step_parts, follow_one_another_and_split_at_the_loss_and_at_the_norm) {
   }
 }
 
-TEST(step_parts, of_a_forward_plan_are_forward) {
+TEST(passes, of_a_forward_plan_are_forward) {
   const auto plan = *iso::plan_inference<target>(iso::model::gpt_logits_of{size, 2, 4});
-  for (const auto p : iso::parts_of(plan)) EXPECT_EQ(p, iso::step_part::forward);
+  for (const auto p : iso::passes_of(plan)) EXPECT_EQ(p, iso::pass::forward);
 }
 
 TEST(trace_text, defines_every_value_before_it_is_used) {

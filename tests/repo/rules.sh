@@ -26,8 +26,8 @@ code include kernels | breach 'the library never reads the environment, prints o
 code include kernels | breach 'the library throws nothing: return a result<T>' '\<throw\>'
 
 platforms='__GNUC__|__clang__|_MSC_VER|__NVCC__|__CUDACC__|__linux__|__unix__|_WIN32|__APPLE__|__x86_64__|__aarch64__'
-directive 'conditions on the compiler or platform belong in core/config.hpp and backend/' "(el)?if.*($platforms)" include kernels examples
-sed -i -e '/^include\/isotope\/core\/config.hpp:.*conditions on the compiler/d' -e '/^include\/isotope\/core\/processor_name.hpp:.*conditions on the compiler/d' -e '/^include\/isotope\/backend\/.*conditions on the compiler/d' "$found"
+directive 'conditions on the compiler or platform belong in core/compiler.hpp and backend/' "(el)?if.*($platforms)" include kernels examples
+sed -i -e '/^include\/isotope\/core\/compiler.hpp:.*conditions on the compiler/d' -e '/^include\/isotope\/core\/processor_name.hpp:.*conditions on the compiler/d' -e '/^include\/isotope\/backend\/.*conditions on the compiler/d' "$found"
 
 code include kernels examples | grep -v '^include/isotope/selected.hpp:' |
   breach 'selected.hpp alone reads the choice macros' '\<ISOTOPE_(BACKEND|PRECISION|KERNELS)\>'

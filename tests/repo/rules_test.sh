@@ -61,7 +61,7 @@ caught include/isotope/core/a.hpp '#include <Eigen/Core>' 'heavy header'
 caught include/isotope/core/a.hpp '#include <isotope/plan/graph.hpp>' inwards
 caught include/isotope/model/a.hpp '#include <isotope/backend/cpu.hpp>' inwards
 caught include/isotope/op/a.hpp '#include "../plan/layout.hpp"' inwards
-caught include/isotope/conform/op/a.hpp '#include <isotope/kernels/cpu/matmul.hpp>' inwards
+caught include/isotope/conform/op/a.hpp '#include <isotope/kernels/cpu/portable/matmul.hpp>' inwards
 caught kernels/cpu/a.hpp '#include "isotope/nn/linear.hpp"' inwards
 caught include/isotope/core/a.hpp '// TODO: more' 'open end'
 caught include/isotope/core/a.hpp "$(seq 1 401)" '400 lines'
@@ -69,7 +69,7 @@ caught kernels/vulkan/a.comp "$(seq 1 401)" '400 lines'
 
 passes include/isotope/core/a.hpp 'int exit_code; // never call exit() or printf("x") here'
 passes include/isotope/core/a.hpp 'std::snprintf(buffer, n, "x"); auto y = at_exit(z);'
-passes include/isotope/core/config.hpp '#if defined(__GNUC__)'
+passes include/isotope/core/compiler.hpp '#if defined(__GNUC__)'
 passes include/isotope/backend/a.hpp '#if defined(__linux__)'
 passes examples/a/main.cpp 'print("ISOTOPE_VULKAN_X backend::vulkan"); use(target::backend::name);  // backend::cpu'
 passes examples/parity/main.cpp 'using oracle = iso::backend::cpu;'

@@ -19,7 +19,7 @@ using std::exp2;
 using std::fma;
 using std::sqrt;
 #define FORMULA inline
-#include <isotope/kernels/vulkan/formulas.glsl>
+#include <isotope/kernels/vulkan/body/formulas.glsl>
 #undef FORMULA
 }  // namespace on_host
 

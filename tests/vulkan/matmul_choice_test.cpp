@@ -1,6 +1,6 @@
 /// Tiles and parts of K that products of a GPT-2 124M step (32768 tokens) get on an H200: the fastest of what bench_vulkan_matmul --sweep measured
 /// there, or within 2 % of it. Nothing runs.
-#include <isotope/kernels/vulkan/matmul_khr.hpp>
+#include <isotope/kernels/vulkan/native/matmul.hpp>
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ std::string chosen(std::int64_t M, std::int64_t N, std::int64_t K, std::string_v
   l.device = &f;
   const auto c = native::best(vulkan::matmul_job(l));
   if (c.tile == nullptr) return "none";
-  text<64> t;
+  fixed_string<64> t;
   t << std::int64_t(c.tile->m) << "x" << std::int64_t(c.tile->n) << "x" << std::int64_t(c.tile->slab) << ":"
     << std::int64_t(c.tile->teams_m) << "x" << std::int64_t(c.tile->teams_n) << " in " << c.split.parts;
   return std::string(t.view());

@@ -2,7 +2,7 @@
 /// Matrix products on the device that the tests share, with whatever facts the kernel is to believe, against sums in f64.
 #include <isotope/backend/vulkan/commands.hpp>
 #include <isotope/backend/vulkan/word_memory.hpp>
-#include <isotope/kernels/vulkan/matmul_khr.hpp>
+#include <isotope/kernels/vulkan/native/matmul.hpp>
 #include <isotope/op/all.hpp>
 #include <isotope/plan/kernels.hpp>
 
@@ -200,7 +200,7 @@ inline matrix_product alternating(std::int64_t M, std::int64_t K, std::int64_t N
   return p;
 }
 inline std::string described(const matrix_product& p, int order = 0) {
-  text<128> t;
+  fixed_string<128> t;
   t << p.a.dims << " " << p.b.dims << " order " << order << " " << name_of(p.a.type) << " to " << name_of(p.type);
   return std::string(t.view());
 }

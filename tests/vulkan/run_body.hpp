@@ -2,7 +2,7 @@
 /// Runs a fused body by any of its kernels on given bytes.
 #include <isotope/backend/vulkan/commands.hpp>
 #include <isotope/backend/vulkan/word_memory.hpp>
-#include <isotope/kernels/vulkan/elementwise.hpp>
+#include <isotope/kernels/vulkan/portable/elementwise.hpp>
 #include <isotope/kernels/vulkan/reference/elementwise.hpp>
 
 #include "device.hpp"

@@ -1,6 +1,6 @@
 /// Which devices are taken by what they say of their subgroups, on made-up devices, and what the kernels make of the sizes.
 #include <isotope/backend/vulkan/subgroups.hpp>
-#include <isotope/kernels/vulkan/rows.hpp>
+#include <isotope/kernels/vulkan/rows/rows.hpp>
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 
 #include <isotope/kernels/cpu/all.hpp>
 #include <isotope/kernels/cpu/native/all.hpp>
-#include <isotope/kernels/reference/all.hpp>
+#include <isotope/kernels/cpu/reference/all.hpp>
 
 namespace isotope::backend {
 

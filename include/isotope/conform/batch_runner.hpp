@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "adjoint.hpp"
+#include "case_result.hpp"
+#include "counts.hpp"
 #include "numbers.hpp"
-#include "outcome.hpp"
-#include "tally.hpp"
 
 namespace isotope::conform {
 
@@ -26,7 +26,7 @@ class case_judge {
   virtual ~case_judge() = default;
   /// `got` are the results, or the gradients, in the order of t.out_is; `numbers` the operands, then the cotangents.
   virtual void judge(const test_case& c, const traced_case& t, std::span<const array> numbers, std::span<const array> got,
-                     const conditions& on, outcome& o) = 0;
+                     const conditions& on, case_result& o) = 0;
 };
 
 struct runner_options {
@@ -46,9 +46,9 @@ class batch_runner {
  public:
   batch_runner(executor& on, runner_options o = {}) : on_(on), facts_(on.facts()), options_(o) {}
 
-  /// One outcome a case. All cases have the same step scalars. @error device_lost, timeout: nothing can run any more
-  result<std::vector<outcome>> run(std::span<const test_case> cases) {
-    std::vector<outcome> out(cases.size());
+  /// One case_result a case. All cases have the same step scalars. @error device_lost, timeout: nothing can run any more
+  result<std::vector<case_result>> run(std::span<const test_case> cases) {
+    std::vector<case_result> out(cases.size());
     std::vector<std::size_t> runnable;
     traced_.assign(cases.size(), {});
     for (std::size_t k = 0; k < cases.size(); ++k) {
@@ -63,7 +63,7 @@ class batch_runner {
   const std::set<std::string_view>& reached() const { return reached_; }
   /// Kernel sets and shaders that ran, by op: reasons for falling through among them.
   const std::set<std::string>& tiers() const { return tiers_; }
-  const std::map<std::string, launch_tally>& launches() const { return launches_; }
+  const std::map<std::string, launch_counts>& launches() const { return launches_; }
   /// Variants of kernels that ran, op[kernel set] or op[kernel set:shader], each with a digest of the shader; empty: there is none.
   const std::map<std::string, std::string>& variants() const { return variants_; }
 
@@ -74,7 +74,7 @@ class batch_runner {
   runner_counters counters_;
   std::set<std::string_view> reached_;
   std::set<std::string> tiers_;
-  std::map<std::string, launch_tally> launches_;
+  std::map<std::string, launch_counts> launches_;
   std::map<std::string, std::string> variants_;
   std::set<std::string> batch_variants_;  // of the batch that ran last
   std::vector<traced_case> traced_;
@@ -82,7 +82,7 @@ class batch_runner {
   bool declared_ = false;  // the last plan ended at a limit that the backend declares
 
   /// Judges what needs no device. True where the case is to run.
-  static bool before_dispatch(const test_case& c, const traced_case& t, outcome& o) {
+  static bool before_dispatch(const test_case& c, const traced_case& t, case_result& o) {
     const std::string error(t.g.error.view());
     if (c.kind == case_kind::refusal) {
       if (error.empty()) o = failed_because("operands that do not fit were accepted", "let the op's shape rule refuse them");
@@ -110,7 +110,7 @@ class batch_runner {
 
   /// Runs the chosen cases together; where that is refused, each half by itself, down to the case that is the cause. What the backend declares of
   /// itself makes a case unsupported; every other plan that cannot be made, loaded or run is a failure.
-  result<void> attempt(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, std::vector<outcome>& out) {
+  result<void> attempt(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, std::vector<case_result>& out) {
     if (chosen.empty()) return {};
     auto r = together(cases, chosen, out);
     if (r) return r;
@@ -131,7 +131,7 @@ class batch_runner {
     return {};
   }
 
-  result<void> together(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, std::vector<outcome>& out) {
+  result<void> together(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, std::vector<case_result>& out) {
     std::vector<traced_case> some;
     if (chosen.size() != traced_.size())
       for (const auto k : chosen) some.push_back(traced_[k]);
@@ -152,7 +152,7 @@ class batch_runner {
     for (int k = 0; options_.perturbed && k < on_.perturbations(); ++k)
       if (auto r = run_perturbed(cases, chosen, traced, *plain, numbers, first, out); !r) return r;
     for (std::size_t n = 0; n < chosen.size(); ++n) {
-      outcome& o = out[chosen[n]];
+      case_result& o = out[chosen[n]];
       judge(cases[chosen[n]], traced[n], plain->cases[n], numbers[n], first, o);
       if (o.is == verdict::failed) o.variants = variants_of(traced[n]);
     }
@@ -173,15 +173,15 @@ class batch_runner {
   static bool same_bits(const tensor_place& a, const std::byte* in_a, const tensor_place& b, const std::byte* in_b) {
     return a.bytes == 0 || std::memcmp(in_a + a.at, in_b + b.at, std::size_t(a.bytes)) == 0;
   }
-  static void blame(outcome& o, std::string reason, std::string fix) {
+  static void blame(case_result& o, std::string reason, std::string fix) {
     if (o.is != verdict::failed) o = failed_because(std::move(reason), std::move(fix));
   }
-  void blame_all(const std::vector<std::size_t>& chosen, std::vector<outcome>& out, const std::string& reason, const std::string& fix) {
+  void blame_all(const std::vector<std::size_t>& chosen, std::vector<case_result>& out, const std::string& reason, const std::string& fix) {
     for (const auto k : chosen) blame(out[k], reason, fix);
   }
 
   result<void> run_plain(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, planned_batch& b,
-                         const std::vector<std::vector<array>>& numbers, std::vector<std::byte>& first, std::vector<outcome>& out) {
+                         const std::vector<std::vector<array>>& numbers, std::vector<std::byte>& first, std::vector<case_result>& out) {
     for (const auto& s : b.plan.steps) {
       if (s.kernel >= 0)
         batch_variants_.insert(std::string(s.op->name) + "[" + std::string(facts_.kernels[std::size_t(s.kernel)].set) + "]");
@@ -235,14 +235,15 @@ class batch_runner {
       if (t.digest != 0) variants_[variant] = hex_text(t.digest).view();
       tiers_.insert(set + ":" + shader + (t.reason.empty() ? "" : ", not a better set: " + std::string(t.reason)));
       if (t.launch == 0) continue;
-      launch_tally& l = launches_[set + ":" + (t.op.empty() ? shader : std::string(t.op))];
+      launch_counts& l = launches_[set + ":" + (t.op.empty() ? shader : std::string(t.op))];
       l.ran.insert(t.launch);
       l.all.insert(t.launch);
       l.all.insert(t.launch_sizes.begin(), t.launch_sizes.end());
     }
   }
   /// The tensor before a guard that was written.
-  void blame_owner(const planned_batch& b, const tensor_place& guard, const std::vector<std::size_t>& chosen, std::vector<outcome>& out) {
+  void blame_owner(const planned_batch& b, const tensor_place& guard, const std::vector<std::size_t>& chosen,
+                   std::vector<case_result>& out) {
     for (std::size_t n = 0; n < chosen.size(); ++n)
       for (const tensor_place& p : b.cases[n].out)
         if (p.at <= guard.at && guard.at - (p.at + p.bytes) < 256)
@@ -250,7 +251,7 @@ class batch_runner {
     blame_all(chosen, out, "some case of the batch writes before its outputs", "run the cases one by one with --batch 1");
   }
   void blame_writer(const planned_batch& b, const input_image& before, std::span<const std::byte> after,
-                    const std::vector<std::size_t>& chosen, std::vector<outcome>& out) {
+                    const std::vector<std::size_t>& chosen, std::vector<case_result>& out) {
     for (std::size_t n = 0; n < chosen.size(); ++n)
       for (const tensor_place& p : b.cases[n].in)
         if (!same_bits(p, before.bytes.data(), p, after.data()))
@@ -261,7 +262,7 @@ class batch_runner {
   /// Other places, another order, another number of threads or size of workgroups, a busy queue, fused: the same bits.
   result<void> run_perturbed(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, std::span<const traced_case> traced,
                              const planned_batch& plain, const std::vector<std::vector<array>>& numbers,
-                             const std::vector<std::byte>& first, std::vector<outcome>& out) {
+                             const std::vector<std::byte>& first, std::vector<case_result>& out) {
     auto b = batch_planner(facts_, {.reversed = true, .shift = 3, .queue_load = true, .fused = true}).plan(traced);
     if (!b) return b.error();
     auto loaded = on_.load(std::move(b->plan), true);
@@ -308,7 +309,7 @@ class batch_runner {
     return e;
   }
   void judge(const test_case& c, const traced_case& t, const placed_case& at, std::vector<array>& numbers,
-             const std::vector<std::byte>& bytes, outcome& o) const {
+             const std::vector<std::byte>& bytes, case_result& o) const {
     if (o.is == verdict::failed) return;
     std::vector<array> got;
     for (const tensor_place& p : at.out) got.push_back(read_numbers(p, bytes.data()));
@@ -343,7 +344,7 @@ class batch_runner {
   }
   /// The gradients of the device, and those of the reference, against differences.
   void judge_adjoint(const test_case& c, const traced_case& t, std::span<const array> numbers, const std::vector<array>& got,
-                     const std::vector<answer>& e, outcome& o) const {
+                     const std::vector<answer>& e, case_result& o) const {
     const call at{numbers.subspan(0, c.in.size()), c.attr, c.scalars, facts_.on(c.of->policy), c.stream};
     const adjoint_law law(*c.of, at, numbers.subspan(c.in.size()), c.seed);
     const auto oracle = law.of_answers(e);
@@ -371,9 +372,9 @@ class batch_runner {
     char text[40];
     return {text, std::to_chars(text, text + sizeof text, x, std::chars_format::general, 9).ptr};
   }
-  static void blame_distance(outcome& o, const test_case& c, std::size_t is, const array& y, const distance& d) {
+  static void blame_distance(case_result& o, const test_case& c, std::size_t is, const array& y, const distance& d) {
     const std::string what = std::string(c.kind == case_kind::gradient ? "gradient of operand " : "result ") + std::to_string(is);
-    text<64> dims;
+    fixed_string<64> dims;
     dims << y.dims;
     const auto results = o.results;
     if (d.worst >= 0)

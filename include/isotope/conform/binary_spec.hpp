@@ -2,7 +2,7 @@
 /// What specifications of element-wise ops of two operands share. `S` adds
 ///   f(a, b)     the formula in f64
 ///   da, db      the partial derivatives at (a, b), and `roundings` of da and db to the storage format on the way
-#include "rows.hpp"
+#include "reduction_axes.hpp"
 #include "unary_spec.hpp"
 
 namespace isotope::conform {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "../core/op_info.hpp"
-#include "../core/scalars.hpp"
+#include "../core/step.hpp"
 #include "array.hpp"
 #include "numeric_policy.hpp"
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "canonical_json.hpp"
+#include "case_result.hpp"
 #include "crossing.hpp"
-#include "outcome.hpp"
 #include "registry.hpp"
 
 namespace isotope::conform {
@@ -160,7 +160,7 @@ inline result<test_case> read_record(const io::json& j) {
 }
 
 /// A failure as data: where it ran, the case, what was seen, and one line that ends in "Fix: ...".
-inline std::string failure_record(const test_case& c, const outcome& o, std::string_view backend, std::string_view precision,
+inline std::string failure_record(const test_case& c, const case_result& o, std::string_view backend, std::string_view precision,
                                   std::string_view kernels) {
   json_object r;
   r.text("backend", backend)
@@ -172,7 +172,7 @@ inline std::string failure_record(const test_case& c, const outcome& o, std::str
   r.set("variants", json_array(o.variants, [](const std::string& v) { return io::json_string(v); }));
   std::string line = std::string(c.of->name) + " " + std::string(name_of(c.kind));
   for (std::size_t k = 0; k < c.in.size(); ++k) {
-    text<64> dims;
+    fixed_string<64> dims;
     dims << c.in[k].dims;
     line += (k == 0 ? " of " : " and ") + std::string(dims.view());
   }

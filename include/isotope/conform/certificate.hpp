@@ -22,7 +22,7 @@ struct coverage {
   double least() const { return std::min({ops, gradients, kernels, runs, launches}); }
 };
 
-inline coverage coverage_of(const tally& t, std::span<const std::string> kernel_ops) {
+inline coverage coverage_of(const counts& t, std::span<const std::string> kernel_ops) {
   const auto share = [](std::int64_t n, std::int64_t of) { return of == 0 ? 1.0 : double(n) / double(of); };
   std::int64_t ops = 0, gradients = 0, differentiable = 0, kernels = 0;
   for (const spec& s : every_spec()) {
@@ -35,13 +35,13 @@ inline coverage coverage_of(const tally& t, std::span<const std::string> kernel_
   for (const auto& k : kernel_ops) kernels += t.reached.contains(k) ? 1 : 0;
   std::int64_t sizes = 0, swept = 0;
   for (const auto& [kernel, l] : t.launches) sizes += std::int64_t(l.ran.size()), swept += std::int64_t(l.all.size());
-  const op_tally all = t.total();
+  const op_counts all = t.total();
   return {share(ops, std::int64_t(every_spec().size())), share(gradients, differentiable), share(kernels, std::int64_t(kernel_ops.size())),
           share(all.ran(), all.cases()), share(sizes, swept)};
 }
 
 /// The ops of which fewer cases ran than their specification asks for, as lines; empty: none. Of a whole run: a shard may have few cases of an op.
-inline std::vector<std::string> too_little(const tally& t, std::span<const spec* const> ops) {
+inline std::vector<std::string> too_little(const counts& t, std::span<const spec* const> ops) {
   std::vector<std::string> lines;
   for (const spec* s : ops) {
     const auto found = t.ops.find(std::string(s->name));
@@ -60,7 +60,7 @@ struct certificate {
   std::uint64_t seed = 1;
   shard_of shard;
   std::vector<std::string> kernel_ops;  // of the target's table
-  tally counted;
+  counts counted;
 
   bool has_device() const { return device != "none"; }
   /// Of another registry of ops: its coverage says nothing of the ops that there are.
@@ -68,8 +68,8 @@ struct certificate {
 };
 
 /// What ran on each track, summed over its ops.
-inline json_object tracks_of(const tally& t) {
-  std::map<std::string, op_tally> all;
+inline json_object tracks_of(const counts& t) {
+  std::map<std::string, op_counts> all;
   std::map<std::string, std::int64_t> ops;
   for (const auto& [name, o] : t.ops) all[o.on].add(o), ++ops[o.on];
   json_object tracks;
@@ -84,7 +84,7 @@ inline json_object tracks_of(const tally& t) {
   return tracks;
 }
 /// One digest of all shaders that ran; empty where kernels are code of the processor, which commit and build tell apart.
-inline std::string kernels_digest(const tally& t) {
+inline std::string kernels_digest(const counts& t) {
   std::string all;
   for (const auto& [variant, digest] : t.variants)
     if (!digest.empty()) all += variant + " " + digest + "\n";
@@ -94,12 +94,12 @@ inline std::string kernels_digest(const tally& t) {
 /// All but digest and time.
 inline json_object facts_in(const certificate& c) {
   const coverage v = coverage_of(c.counted, c.kernel_ops);
-  const op_tally t = c.counted.total();
-  json_object device, counts, covered, arithmetic;
+  const op_counts t = c.counted.total();
+  json_object device, numbers, covered, arithmetic;
   for (const auto& [key, value] : c.arithmetic) arithmetic.text(key, value);
   device.text("backend", c.backend).text("name", c.device).text("kind", c.device_kind).text("driver", c.driver);
-  counts.whole("cases", t.cases()).whole("passed", t.passed).whole("failed", t.failed).whole("unsupported", t.unsupported);
-  counts.whole("skipped", t.skipped);
+  numbers.whole("cases", t.cases()).whole("passed", t.passed).whole("failed", t.failed).whole("unsupported", t.unsupported);
+  numbers.whole("skipped", t.skipped);
   covered.number("ops", v.ops)
       .number("gradients", v.gradients)
       .number("kernels", v.kernels)
@@ -121,7 +121,7 @@ inline json_object facts_in(const certificate& c) {
       .text("launch_size", c.launch);
   o.text("seed", hex_text(c.seed).view()).set("shard", json_object().whole("index", c.shard.index).whole("count", c.shard.count).str());
   o.set("kernel_ops", json_array(c.kernel_ops, [](const std::string& x) { return io::json_string(x); }));
-  o.set("tally", json_of(c.counted)).set("counts", counts.str()).set("coverage", covered.str());
+  o.set("tally", json_of(c.counted)).set("counts", numbers.str()).set("coverage", covered.str());
   return o;
 }
 inline std::string text_of(const certificate& c) {
@@ -176,7 +176,7 @@ inline result<certificate> read_certificate(const std::string& path) {
     return malformed("shard");
   if (kernel_ops == nullptr) return malformed("kernel_ops");
   for (const io::json& k : kernel_ops->items) c.kernel_ops.push_back(k.text);
-  if (!read_tally(j->find("tally"), c.counted)) return malformed("tally");
+  if (!read_counts(j->find("tally"), c.counted)) return malformed("tally");
   if (digest == nullptr) return malformed("digest");
   json_object contents;
   for (const auto& m : j->members)
@@ -223,13 +223,13 @@ inline result<certificate> merge(std::span<const certificate> parts) {
 }
 
 /// The last line of a run.
-inline std::string summary_line(const tally& t) {
-  const op_tally all = t.total();
+inline std::string summary_line(const counts& t) {
+  const op_counts all = t.total();
   return std::to_string(all.cases()) + " cases, " + std::to_string(all.passed) + " passed, " + std::to_string(all.failed) + " failed, " +
          std::to_string(all.skipped) + " skipped, " + std::to_string(all.unsupported) + " unsupported";
 }
 /// How many known failures were replayed, and how many of them fail still; empty: none.
-inline std::string regression_line(const tally& t) {
+inline std::string regression_line(const counts& t) {
   if (t.regressions.empty()) return {};
   return std::to_string(t.regressions.size()) + " known failures replayed, " + std::to_string(t.failed() - t.total().failed) +
          " of them fail";

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "../io/file.hpp"
+#include "counts.hpp"
 #include "sha256.hpp"
-#include "tally.hpp"
 
 namespace isotope::conform {
 
@@ -15,7 +15,7 @@ inline constexpr std::int64_t checkpoint_version = 2;
 struct checkpoint {
   std::string run;         // a digest of all that decides which cases run and how
   std::uint64_t next = 0;  // the first case that is not counted yet
-  tally counted;
+  counts counted;
 };
 
 inline std::string text_of(const checkpoint& c) {
@@ -53,7 +53,7 @@ inline result<checkpoint> load_checkpoint(const std::string& path, const std::st
     return fail(errc::model_mismatch, "the checkpoint of a run with other options, ops or devices", path,
                 "the same options, or another file");
   checkpoint c{run, 0, {}};
-  if (!record_detail::read_hex(j->find("next"), c.next) || !read_tally(j->find("tally"), c.counted))
+  if (!record_detail::read_hex(j->find("next"), c.next) || !read_counts(j->find("tally"), c.counted))
     return fail(errc::bad_format, "a checkpoint without counts", path, "delete it and run again");
   return c;
 }

@@ -1,6 +1,6 @@
 #pragma once
 /// What specifications of moves share: every result is an element of an operand, bit for bit.
-#include "rows.hpp"
+#include "reduction_axes.hpp"
 #include "spec.hpp"
 
 namespace isotope::conform {

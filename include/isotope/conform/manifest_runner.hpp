@@ -12,7 +12,7 @@ namespace isotope::conform {
 
 struct manifest_result {
   std::string id;
-  outcome is;
+  case_result is;
   std::vector<distance> outputs, grads;
 };
 
@@ -77,7 +77,7 @@ class manifest_runner : private case_judge {
   std::vector<manifest_result> results_;
 
   /// A case is as bad as its worst part.
-  static void merge(manifest_result& r, outcome o) {
+  static void merge(manifest_result& r, case_result o) {
     if (o.is == verdict::passed || r.is.is == verdict::failed || (r.is.is == verdict::unsupported && o.is == verdict::unsupported)) return;
     r.is = std::move(o);
   }
@@ -93,7 +93,7 @@ class manifest_runner : private case_judge {
     auto all = runner_.run(batch);
     if (!all) return all.error();
     for (std::size_t k = 0; k < batch.size(); ++k) {
-      outcome& o = (*all)[k];
+      case_result& o = (*all)[k];
       if (o.refused) o.is = verdict::unsupported;  // no case of this op
       merge(results_[std::size_t(batch[k].id)], std::move(o));
     }
@@ -132,7 +132,7 @@ class manifest_runner : private case_judge {
   }
 
   void judge(const test_case& c, const traced_case& t, std::span<const array> numbers, std::span<const array> got, const conditions& on,
-             outcome& o) override {
+             case_result& o) override {
     const manifest_case& m = cases_[std::size_t(c.id)];
     manifest_result& r = results_[std::size_t(c.id)];
     const bool forward = c.kind == case_kind::forward;
@@ -162,7 +162,7 @@ class manifest_runner : private case_judge {
                          io::number_text(d.expected) + " within " + io::number_text(d.bound));
     }
   }
-  static void fail_with(outcome& o, std::string reason) {
+  static void fail_with(case_result& o, std::string reason) {
     if (o.is != verdict::failed) o = failed_because(std::move(reason), "compare the op with what made the file");
   }
   /// Within the manifest's tolerances, or the op's own bound around the file's numbers.

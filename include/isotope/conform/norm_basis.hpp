@@ -2,7 +2,7 @@
 /// What the specifications of normalisations share.
 #include "../op/add.hpp"
 #include "../op/scale.hpp"
-#include "rows.hpp"
+#include "reduction_axes.hpp"
 #include "spec.hpp"
 
 namespace isotope::conform {

@@ -4,7 +4,6 @@
 #include <boost/mp11/list.hpp>
 
 #include "../op/all.hpp"
-#include "../op/muon.hpp"
 
 namespace isotope::conform {
 

@@ -15,8 +15,8 @@
 #include "batch_runner.hpp"
 #include "case_stream.hpp"
 #include "checkpoint.hpp"
-#include "crew.hpp"
 #include "enumerate.hpp"
+#include "ordered_pool.hpp"
 #include "progress.hpp"
 
 namespace isotope::conform {
@@ -38,7 +38,7 @@ struct run_options {
   std::map<std::string, std::string, std::less<>> endless;
 };
 
-/// Everything that decides the outcome: checkpoints of other runs are refused.
+/// Everything that decides the case_result: checkpoints of other runs are refused.
 inline std::string run_digest(const run_options& o, const target_facts& on, const device_info& d) {
   std::string s = std::string(on.backend) + "/" + std::string(on.set) + "/" + std::string(name_of(on.program)) + "/" + d.name + "/" +
                   d.driver + "/" + std::string(hex_text(registry_hash()).view()) + "/" + std::to_string(o.cases.seed) + "/" +
@@ -58,7 +58,7 @@ class conformance_run : private case_visitor {
   }
 
   /// @error invalid_argument (a batch out of range, a broken stream of cases), device_lost, timeout, write_failed, and those of the checkpoint
-  result<tally> run() {
+  result<counts> run() {
     if (o_.batch < 1 || o_.batch > largest_batch)
       return fail(errc::invalid_argument, "a batch of " + std::to_string(o_.batch) + " cases", "--batch",
                   "1 to " + std::to_string(largest_batch));
@@ -84,9 +84,9 @@ class conformance_run : private case_visitor {
     }
     std::vector<worker> workers;
     for (const auto& r : runners_) workers.push_back({this, r.get()});
-    crew_.emplace(std::move(workers));
+    pool_.emplace(std::move(workers));
     const auto ran = run_all();
-    crew_.reset();
+    pool_.reset();
     if (!ran) return ran.error();
     heard_.at({done_, total_, counted_.total().failed, counted_.total().unsupported});
     return counted_;
@@ -102,12 +102,12 @@ class conformance_run : private case_visitor {
   struct batch_job {
     std::vector<test_case> cases;
     std::uint64_t next = 0;  // the first case after it
-    const void* kin = nullptr;
-    result<std::vector<outcome>> all = std::vector<outcome>{};
+    const void* key = nullptr;
+    result<std::vector<case_result>> all = std::vector<case_result>{};
     // of its runner, up to this batch
     std::set<std::string_view> reached{};
     std::set<std::string> tiers{};
-    std::map<std::string, launch_tally> launches{};
+    std::map<std::string, launch_counts> launches{};
     std::map<std::string, std::string> variants{};
   };
   struct worker {
@@ -130,7 +130,7 @@ class conformance_run : private case_visitor {
   std::vector<std::unique_ptr<batch_runner>> runners_;
   progress_sink& heard_;
   std::mutex begins_;
-  tally counted_;
+  counts counted_;
   std::vector<test_case> pending_;
   std::int64_t pending_elems_ = 0;
   std::size_t waiting_ = 0;
@@ -139,7 +139,7 @@ class conformance_run : private case_visitor {
   std::string run_;
   failure failure_;
   case_stream counted_stream_, stream_;
-  std::optional<crew<batch_job, worker>> crew_;
+  std::optional<ordered_pool<batch_job, worker>> pool_;
 
   struct counter final : case_visitor {
     shard_of shard;
@@ -181,14 +181,14 @@ class conformance_run : private case_visitor {
     return failure_.what.empty();
   }
   bool apart() const { return o_.one_op || !o_.endless.empty(); }
-  result<std::vector<outcome>> outcomes(batch_runner& on, std::span<const test_case> cases) {
+  result<std::vector<case_result>> outcomes(batch_runner& on, std::span<const test_case> cases) {
     {
       const std::lock_guard lock(begins_);
       heard_.begins(cases[0].of->name);
     }
     if (const auto known = o_.endless.find(cases[0].of->name); known != o_.endless.end())
-      return std::vector<outcome>(cases.size(),
-                                  failed_because(known->second, "run it with --ops " + known->first + " --budget 0 under a debugger"));
+      return std::vector<case_result>(cases.size(),
+                                      failed_because(known->second, "run it with --ops " + known->first + " --budget 0 under a debugger"));
     return on.run(cases);
   }
   result<void> run_all() {
@@ -196,8 +196,8 @@ class conformance_run : private case_visitor {
     if (!failure_.what.empty()) return failure_;
     if (auto r = counted_stream_.check_same(stream_); !r) return r;
     if (auto r = flush(std::numeric_limits<std::uint64_t>::max()); !r) return r;
-    while (crew_->size() > 0)
-      if (auto r = count(crew_->oldest()); !r) return r;
+    while (pool_->size() > 0)
+      if (auto r = count(pool_->oldest()); !r) return r;
     if (!o_.checkpoint_file.empty()) return save({run_, std::numeric_limits<std::uint64_t>::max(), counted_}, o_.checkpoint_file);
     return {};
   }
@@ -205,19 +205,19 @@ class conformance_run : private case_visitor {
   result<void> flush(std::uint64_t next) {
     waiting_ += pending_.size();
     if (!pending_.empty()) {
-      const void* kin = facts_.gpu ? pending_[0].of : nullptr;  // each opening of a device compiles an op's kernels
-      crew_->hand_in({.cases = std::exchange(pending_, {}), .next = next, .kin = kin});
+      const void* key = facts_.gpu ? pending_[0].of : nullptr;  // each opening of a device compiles an op's kernels
+      pool_->submit({.cases = std::exchange(pending_, {}), .next = next, .key = key});
     }
     pending_elems_ = 0;
-    while (crew_->ready() || crew_->size() >= most_batches || (waiting_ > most_waiting && crew_->size() > runners_.size()))
-      if (auto r = count(crew_->oldest()); !r) return r;
+    while (pool_->ready() || pool_->size() >= most_batches || (waiting_ > most_waiting && pool_->size() > runners_.size()))
+      if (auto r = count(pool_->oldest()); !r) return r;
     return {};
   }
   result<void> count(const batch_job& b) {
     if (!b.all) return b.all.error();
     waiting_ -= b.cases.size();
     for (std::size_t k = 0; k < b.cases.size(); ++k) {
-      const outcome& o = (*b.all)[k];
+      const case_result& o = (*b.all)[k];
       counted_.count(b.cases[k], o);
       if (o.is == verdict::failed)
         counted_.keep_failure(b.cases[k].id, failure_record(b.cases[k], o, facts_.backend, name_of(facts_.program), facts_.set));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "../core/op_info.hpp"
-#include "../core/scalars.hpp"
+#include "../core/step.hpp"
 #include "generator.hpp"
 #include "hash.hpp"
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "graph.hpp"
 #include "normal.hpp"
 #include "philox_words.hpp"
+#include "trace.hpp"
 
 namespace isotope {
 

@@ -1,14 +1,49 @@
 #pragma once
-/// The recording Machine of a target.
-#include "tape.hpp"
-#include "target.hpp"
+/// What model code is evaluated on: the Machine concept, and what models ask of one.
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <span>
+
+#include "trace.hpp"
 
 namespace isotope {
 
-/// Records model code for a target: the planner's input. Also usable in constant expressions.
-template <Target T> struct graph : tape {
-  using target = T;
-  constexpr graph() : tape(T::precision::type) {}
+/// What an op application gives back: the ids of its outputs.
+struct applied {
+  std::array<std::int32_t, max_outputs> out{-1, -1, -1, -1, -1, -1};
 };
+struct param_options {
+  initializer init = init::zeros;
+  int decay = -1;         // 1, 0, or -1: matrices decay, vectors do not (the GPT-2 rule)
+  bool trainable = true;  // false: no gradient, no optimiser state
+  double rate_scale = 1;  // factor on the learning rate
+  /// 1, 0, or -1: where the optimiser is Muon, it takes matrices that only products read, each with a product by another weight to come, and
+  /// leaves embeddings, the output layer and vectors to AdamW. 1 needs two axes.
+  int muon = -1;
+};
+
+/// A Machine evaluates model code: it records (`graph_machine`) or runs (`eager`) each op. Values are ids that it hands out.
+template <class M>
+concept HasTarget = requires { typename M::target; };
+template <class M>
+concept AppliesOps = requires(M& m, const op_info& op, std::span<const std::int32_t> in, const attributes& a, place at) {
+  { m.apply(op, in, a, at) } -> std::same_as<applied>;
+};
+template <class M>
+concept DeclaresParams = requires(M& m, const name& n, const shape& s, const param_options& o, place at) {
+  { m.param(n, s, o, at) } -> std::same_as<std::int32_t>;
+};
+template <class M>
+concept DeclaresInputs = requires(M& m, const name& n, const shape& s, dtype t, place at) {
+  { m.input(n, s, t, at) } -> std::same_as<std::int32_t>;
+};
+template <class M>
+concept DescribesValues = requires(const M& m, std::int32_t id) {
+  { m.describe(id) } -> std::same_as<const value&>;
+  { m.program() } -> std::same_as<dtype>;
+};
+template <class M>
+concept Machine = HasTarget<M> && AppliesOps<M> && DeclaresParams<M> && DeclaresInputs<M> && DescribesValues<M>;
 
 }  // namespace isotope

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <numbers>
 
-#include "config.hpp"
+#include "compiler.hpp"
 
 namespace isotope::normal {
 

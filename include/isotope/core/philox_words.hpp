@@ -2,7 +2,7 @@
 /// Philox 4x32-10, 16 calls side by side: its integer products fill vectors.
 #include <cstdint>
 
-#include "config.hpp"
+#include "compiler.hpp"
 
 namespace isotope {
 

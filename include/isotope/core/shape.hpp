@@ -7,7 +7,7 @@
 #include <limits>
 #include <string_view>
 
-#include "text.hpp"
+#include "fixed_string.hpp"
 
 namespace isotope {
 
@@ -149,7 +149,7 @@ constexpr broadcast_result broadcast(const shape& a, const shape& b) {
 }
 
 /// Prints [4,1024,768]; a scalar dimension prints as <=1024.
-template <std::size_t N> constexpr text<N>& operator<<(text<N>& t, const shape& s) {
+template <std::size_t N> constexpr fixed_string<N>& operator<<(fixed_string<N>& t, const shape& s) {
   t << '[';
   for (int i = 0; i < s.rank; ++i) {
     if (i != 0) t << ',';

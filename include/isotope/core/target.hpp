@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "graph.hpp"
+#include "trace.hpp"
 
 namespace isotope {
 

@@ -1,4 +1,5 @@
 #pragma once
+#include "../core/scope.hpp"
 #include "../core/tape.hpp"
 
 namespace isotope::nn {

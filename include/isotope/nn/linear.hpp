@@ -1,4 +1,5 @@
 #pragma once
+#include "../core/scope.hpp"
 #include "../op/add.hpp"
 #include "../op/matmul.hpp"
 

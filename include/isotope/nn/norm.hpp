@@ -1,4 +1,5 @@
 #pragma once
+#include "../core/scope.hpp"
 #include "../op/layer_norm.hpp"
 #include "../op/rms_norm.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 /// The two ends of a Muon update; the planner puts matrix products between them (plan/muon.hpp).
-#include "update.hpp"
+#include "update_rule.hpp"
 
 namespace isotope::op {
 

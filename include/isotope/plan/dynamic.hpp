@@ -68,7 +68,7 @@ result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0,
   return plan_detail::make_dynamic<T>(plan_detail::trace_inference<T>(model, fused, common, stored, group), budget);
 }
 
-/// What plan_training lays out, for reports: plan/trace_text.hpp, plan/fusion_report.hpp.
+/// What plan_training lays out, for reports: plan/report/trace.hpp, plan/report/fusion.hpp.
 template <Target T, class Model> trace traced_training(const Model& model, const training_options& o = {}) {
   return plan_detail::trace_training<T>(model, o);
 }

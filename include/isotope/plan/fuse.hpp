@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "../core/graph.hpp"
+#include "../core/trace.hpp"
+#include "../op/elementwise.hpp"
 #include "../op/matmul.hpp"
-#include "../op/update.hpp"
 #include "kernels.hpp"
 
 namespace isotope {

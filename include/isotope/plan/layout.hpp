@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "../core/graph.hpp"
 #include "../core/target.hpp"
-#include "../op/update.hpp"
+#include "../core/trace.hpp"
+#include "../op/elementwise.hpp"
 
 namespace isotope {
 

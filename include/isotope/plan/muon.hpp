@@ -23,7 +23,7 @@
 #include "../op/square.hpp"
 #include "../op/sum.hpp"
 #include "../op/view.hpp"
-#include "training_options.hpp"
+#include "options.hpp"
 
 namespace isotope {
 

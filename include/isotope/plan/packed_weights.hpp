@@ -2,10 +2,11 @@
 /// Weights that training products read across their rows, as dy W does, in a second copy that lies in the order in which the kernel reads it.
 /// The optimiser keeps the copy: no step packs a weight.
 #include "../core/tape.hpp"
+#include "../op/adamw.hpp"
 #include "../op/matmul.hpp"
 #include "../op/muon.hpp"
 #include "layout.hpp"
-#include "training_options.hpp"
+#include "options.hpp"
 
 namespace isotope {
 

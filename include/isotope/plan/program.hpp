@@ -2,14 +2,16 @@
 /// From model source to plan: `training` and `inference`, planned by the compiler. plan/dynamic.hpp does the same at run time.
 #include <cstdint>
 
-#include "../core/machine.hpp"
+#include "../core/recorder.hpp"
+#include "../core/scope.hpp"
 #include "diagnose.hpp"
 #include "differentiate.hpp"
+#include "distribute.hpp"
 #include "fuse.hpp"
 #include "kernels.hpp"
 #include "layout.hpp"
+#include "optimizer.hpp"
 #include "plan.hpp"
-#include "regions.hpp"
 #include "simplify.hpp"
 #include "verify.hpp"
 #include "weight_storage.hpp"

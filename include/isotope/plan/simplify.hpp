@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "../core/graph.hpp"
+#include "../core/trace.hpp"
 #include "../op/add.hpp"
 #include "../op/div.hpp"
 #include "../op/fill.hpp"

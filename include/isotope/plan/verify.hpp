@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "../core/tape.hpp"
-#include "../op/update.hpp"
+#include "../op/elementwise.hpp"
 
 namespace isotope {
 

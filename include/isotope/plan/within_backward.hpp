@@ -5,11 +5,15 @@
 #include <vector>
 
 #include "../core/tape.hpp"
+#include "../op/adamw.hpp"
+#include "../op/clip_norm.hpp"
+#include "../op/clip_value.hpp"
 #include "../op/copy.hpp"
 #include "../op/fill.hpp"
-#include "../op/update.hpp"
+#include "../op/global_norm.hpp"
+#include "../op/sgd.hpp"
 #include "differentiate.hpp"
-#include "regions.hpp"
+#include "optimizer.hpp"
 
 namespace isotope {
 

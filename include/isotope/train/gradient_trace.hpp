@@ -2,7 +2,7 @@
 /// The gradient of every trained tensor in a few figures, step by step: which layers learn, which vanish, which explode.
 #include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
-#include <isotope/core/scalars.hpp>
+#include <isotope/core/step.hpp>
 #include <isotope/train/decimal.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #pragma once
 /// What every step of a plan wrote, in a few figures: two dumps of one step, from two machines or two versions, are compared line by line.
 #include <isotope/core/error.hpp>
-#include <isotope/plan/words.hpp>
+#include <isotope/plan/report/to_text.hpp>
 #include <isotope/train/decimal.hpp>
 #include <isotope/train/observed_step.hpp>
 
@@ -72,9 +72,9 @@ inline std::string text_of(const node_dump& d, const plan_view& p) {
   for (const node_figures& f : d.nodes) {
     const step& s = p.steps[f.step];
     const operand& o = p.operands[std::size_t(s.operands + s.inputs + f.output)];
-    r += std::to_string(f.micro_batch) + '\t' + std::to_string(f.step) + '\t' + std::string(s.op->name) + '\t' + plan_words::of_body(p, s) +
-         '\t' + std::to_string(f.output) + '\t' + plan_words::of(o.dims) + '\t' + std::string(name_of(o.type)) + '\t' +
-         shortest(f.max_abs) + '\t' + shortest(f.mean) + '\t' + std::to_string(f.nans) + '\t' + std::to_string(f.infinities) + '\n';
+    r += std::to_string(f.micro_batch) + '\t' + std::to_string(f.step) + '\t' + std::string(s.op->name) + '\t' + body_to_text(p, s) + '\t' +
+         std::to_string(f.output) + '\t' + to_text(o.dims) + '\t' + std::string(name_of(o.type)) + '\t' + shortest(f.max_abs) + '\t' +
+         shortest(f.mean) + '\t' + std::to_string(f.nans) + '\t' + std::to_string(f.infinities) + '\n';
   }
   return r + "# loss\t" + shortest(d.report.loss) + "\tgradient norm\t" + shortest(d.report.grad_norm) + '\n';
 }

@@ -1,7 +1,7 @@
 #pragma once
 /// Where the first NaN or infinity of a step was written.
 #include <isotope/core/error.hpp>
-#include <isotope/plan/words.hpp>
+#include <isotope/plan/report/to_text.hpp>
 #include <isotope/train/observed_step.hpp>
 
 #include <cmath>
@@ -81,8 +81,8 @@ result<std::optional<non_finite_node>> find_non_finite(S& session, std::span<con
 inline std::string text_of(const non_finite_node& n, const plan_view& p) {
   const step& s = p.steps[n.step];
   const operand& o = p.operands[std::size_t(s.operands + s.inputs + n.output)];
-  std::string r = "plan step " + std::to_string(n.step) + ", " + plan_words::of_step(p, n.step) + ", output " + std::to_string(n.output) +
-                  " " + plan_words::of(o.dims) + " " + std::string(name_of(o.type)) + ": " + std::to_string(n.count) + " of " +
+  std::string r = "plan step " + std::to_string(n.step) + ", " + step_to_text(p, n.step) + ", output " + std::to_string(n.output) + " " +
+                  to_text(o.dims) + " " + std::string(name_of(o.type)) + ": " + std::to_string(n.count) + " of " +
                   std::to_string(o.dims.count()) + " numbers, the first " +
                   (std::isnan(n.value) ? "nan"
                    : n.value > 0       ? "inf"
@@ -90,7 +90,7 @@ inline std::string text_of(const non_finite_node& n, const plan_view& p) {
                   " at element " + std::to_string(n.element);
   if (n.micro_batch > 0) r += ", in micro-batch " + std::to_string(n.micro_batch);
   if (!n.bad_parameters.empty()) return r + "; already not finite: " + n.bad_parameters;
-  const std::string near = plan_words::parameters_near(p, n.step);
+  const std::string near = parameters_near(p, n.step);
   return near.empty() ? r : r + "; near " + near;
 }
 

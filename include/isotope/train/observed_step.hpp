@@ -2,7 +2,7 @@
 /// A training step that stops after each step of the plan, for those who look at what it wrote: the same bits as session::step, slower.
 #include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
-#include <isotope/core/scalars.hpp>
+#include <isotope/core/step.hpp>
 #include <isotope/plan/plan.hpp>
 
 #include <concepts>

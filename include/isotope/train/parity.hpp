@@ -2,8 +2,8 @@
 /// Two sessions of one plan side by side: the same seed, the same batches; do losses and gradients agree, and if not, from which step of the plan on?
 #include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
-#include <isotope/core/scalars.hpp>
-#include <isotope/plan/words.hpp>
+#include <isotope/core/step.hpp>
+#include <isotope/plan/report/to_text.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -116,8 +116,7 @@ template <class A, class B> class parity {
           worst = std::max(worst, apart);
           return;
         }
-        found = divergence{i,     std::string(b_.plan().steps[i].op->name), plan_words::of(o.dims), k, apart,
-                           worst, plan_words::parameters_near(b_.plan(), i)};
+        found = divergence{i, std::string(b_.plan().steps[i].op->name), to_text(o.dims), k, apart, worst, parameters_near(b_.plan(), i)};
       });
     });
     if (broken) return *broken;

@@ -2,7 +2,7 @@
 /// A training run that was made elsewhere, with what is needed to make it again: docs/TRACES.md has the file's format and the model's formulas.
 #include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
-#include <isotope/core/scalars.hpp>
+#include <isotope/core/step.hpp>
 #include <isotope/io/safetensors.hpp>
 #include <isotope/model/gpt.hpp>
 

@@ -2,7 +2,7 @@
 /// What the training loop needs of a loaded model, whatever backend, precision or model it is.
 #include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
-#include <isotope/core/scalars.hpp>
+#include <isotope/core/step.hpp>
 
 #include <concepts>
 #include <cstddef>

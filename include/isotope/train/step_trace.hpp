@@ -3,8 +3,8 @@
 #include <isotope/core/error.hpp>
 #include <isotope/io/json_text.hpp>
 #include <isotope/plan/kernels.hpp>
-#include <isotope/plan/part.hpp>
-#include <isotope/plan/words.hpp>
+#include <isotope/plan/pass.hpp>
+#include <isotope/plan/report/to_text.hpp>
 #include <isotope/train/decimal.hpp>
 #include <isotope/train/observed_step.hpp>
 
@@ -81,7 +81,7 @@ result<step_trace> trace_step(S& session, std::span<const batch> batches, const 
 
 /// Microseconds in the launches of each part of the step.
 inline std::array<double, 3> part_times(const step_trace& t, const plan_view& p) {
-  const auto parts = parts_of(p);
+  const auto parts = passes_of(p);
   std::array<double, 3> usec{};
   for (const auto& l : t.launches)
     if (l.step >= 0) usec[std::size_t(parts[std::size_t(l.step)])] += l.usec;
@@ -90,24 +90,24 @@ inline std::array<double, 3> part_times(const step_trace& t, const plan_view& p)
 
 /// A JSON object with `traceEvents`: a row for each part of the step, a complete event (ph X, microseconds) for each launch.
 inline std::string trace_json(const step_trace& t, const plan_view& p, std::string_view process) {
-  const auto parts = parts_of(p);
+  const auto parts = passes_of(p);
   std::string r = R"({"displayTimeUnit":"ns","traceEvents":[)";
   r += R"({"name":"process_name","ph":"M","pid":1,"args":{"name":)" + io::json_string(process) + "}}";
-  for (const auto part : {step_part::forward, step_part::backward, step_part::optimizer})
+  for (const auto part : {pass::forward, pass::backward, pass::optimizer})
     r += R"(,{"name":"thread_name","ph":"M","pid":1,"tid":)" + std::to_string(int(part) + 1) + R"(,"args":{"name":)" +
          io::json_string(name_of(part)) + "}}";
   r += R"(,{"name":"thread_name","ph":"M","pid":1,"tid":4,"args":{"name":"to the host"}})";
   for (const auto& l : t.launches) {
     const bool own = l.step >= 0;
     const auto i = std::size_t(own ? l.step : 0);
-    r += R"(,{"name":)" + io::json_string(own ? plan_words::of_step(p, i) : "copy of the outputs") + R"(,"cat":)" +
+    r += R"(,{"name":)" + io::json_string(own ? step_to_text(p, i) : "copy of the outputs") + R"(,"cat":)" +
          io::json_string(own ? name_of(parts[i]) : "copy") + R"(,"ph":"X","pid":1,"tid":)" + std::to_string(own ? int(parts[i]) + 1 : 4) +
          R"(,"ts":)" + fixed(l.begin, 3) + R"(,"dur":)" + fixed(l.usec, 3) + R"(,"args":{"step":)" + std::to_string(l.step) +
          R"(,"micro_batch":)" + std::to_string(l.micro_batch) + R"(,"kernels":)" + io::json_string(l.set) + R"(,"bytes":)" +
          std::to_string(l.bytes);
     if (!l.code.empty()) r += R"(,"shader":)" + io::json_string(l.code);
     if (own && p.steps[i].outputs > 0)
-      r += R"(,"shape":)" + io::json_string(plan_words::of(p.operands[std::size_t(p.steps[i].operands + p.steps[i].inputs)].dims));
+      r += R"(,"shape":)" + io::json_string(to_text(p.operands[std::size_t(p.steps[i].operands + p.steps[i].inputs)].dims));
     if (l.usec > 0) r += R"(,"GB/s":)" + fixed(double(l.bytes) / l.usec * 1e-3, 1);
     r += "}}";
   }

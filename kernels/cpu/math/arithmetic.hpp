@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <limits>
 
-#include <isotope/core/config.hpp>
+#include <isotope/core/compiler.hpp>
 
 static_assert(!isotope::config::fast_math,
               "isotope's cpu kernels need IEEE arithmetic, this file is compiled with -ffast-math. fix: remove -ffast-math (or -Ofast)");

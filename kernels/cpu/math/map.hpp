@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include <isotope/core/config.hpp>
+#include <isotope/core/compiler.hpp>
 #include <isotope/core/precision.hpp>
 
 namespace isotope::cpu {

@@ -1,9 +1,9 @@
 #pragma once
 /// AdamW in one pass over vectors. Bound by bytes: 28 of a weight, 2 of one that is rounded to bf16, and 2 of its packed copy.
-#include <isotope/kernels/cpu/native/packed_weight.hpp>
-#include <isotope/kernels/cpu/native/programs.hpp>
-#include <isotope/kernels/cpu/native/row_vectors.hpp>
-#include <isotope/kernels/cpu/update.hpp>
+#include <isotope/kernels/cpu/native/body/programs.hpp>
+#include <isotope/kernels/cpu/native/gemm/packed_weight.hpp>
+#include <isotope/kernels/cpu/native/rows/row_vectors.hpp>
+#include <isotope/kernels/cpu/portable/update.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

@@ -5,10 +5,10 @@
 #include <limits>
 
 #include <isotope/kernels/cpu/math/log.hpp>
-#include <isotope/kernels/cpu/native/attention_rows.hpp>
+#include <isotope/kernels/cpu/native/attention/rows.hpp>
+#include <isotope/kernels/cpu/native/attention/score_products.hpp>
+#include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/math/weight.hpp>
-#include <isotope/kernels/cpu/native/programs.hpp>
-#include <isotope/kernels/cpu/native/score_products.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

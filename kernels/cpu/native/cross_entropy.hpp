@@ -1,11 +1,11 @@
 #pragma once
 /// Bound by exp, and by bytes once the logits leave L2. Both directions read a row once: its maximum and the sum of its exponentials are taken block
 /// by block, and the sum so far shrinks where a block has a larger one. bf16 is widened and rounded in registers.
-#include <isotope/kernels/cpu/cross_entropy.hpp>
 #include <isotope/kernels/cpu/math/log.hpp>
-#include <isotope/kernels/cpu/native/exponential_sum.hpp>
+#include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/math/exp.hpp>
-#include <isotope/kernels/cpu/native/programs.hpp>
+#include <isotope/kernels/cpu/native/rows/exponential_sum.hpp>
+#include <isotope/kernels/cpu/portable/cross_entropy.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

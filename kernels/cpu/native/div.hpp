@@ -1,6 +1,6 @@
 #pragma once
 /// Bound by bytes in memory, by the division in cache.
-#include <isotope/kernels/cpu/native/each_row.hpp>
+#include <isotope/kernels/cpu/native/body/each_row.hpp>
 #include <isotope/op/div.hpp>
 
 namespace isotope::cpu {

@@ -1,6 +1,6 @@
 #pragma once
 /// Bound by flops.
-#include <isotope/kernels/cpu/native/each_row.hpp>
+#include <isotope/kernels/cpu/native/body/each_row.hpp>
 #include <isotope/kernels/cpu/native/math/exp.hpp>
 #include <isotope/op/exp.hpp>
 

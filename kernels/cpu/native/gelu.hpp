@@ -1,6 +1,6 @@
 #pragma once
 /// Bound by flops: an exponential and a division, in f32; the tanh form by a shorter one where results are rounded to bf16.
-#include <isotope/kernels/cpu/native/each_row.hpp>
+#include <isotope/kernels/cpu/native/body/each_row.hpp>
 #include <isotope/kernels/cpu/native/math/gelu_erf.hpp>
 #include <isotope/kernels/cpu/native/math/gelu_tanh.hpp>
 #include <isotope/kernels/cpu/native/math/gelu_tanh_bf16.hpp>

@@ -4,9 +4,9 @@
 /// order.
 #include <cmath>
 
-#include <isotope/kernels/cpu/layer_norm.hpp>
-#include <isotope/kernels/cpu/native/programs.hpp>
-#include <isotope/kernels/cpu/native/row_groups.hpp>
+#include <isotope/kernels/cpu/native/body/programs.hpp>
+#include <isotope/kernels/cpu/native/rows/row_groups.hpp>
+#include <isotope/kernels/cpu/portable/layer_norm.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

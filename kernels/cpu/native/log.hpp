@@ -1,6 +1,6 @@
 #pragma once
 /// Bound by flops: a polynomial of degree 9.
-#include <isotope/kernels/cpu/native/each_row.hpp>
+#include <isotope/kernels/cpu/native/body/each_row.hpp>
 #include <isotope/kernels/cpu/native/math/log.hpp>
 #include <isotope/op/log.hpp>
 

@@ -3,11 +3,11 @@
 ///
 /// Register tiles, panels, blocks that stay in L2 and cells after Goto & van de Geijn 2008. Which operand is packed for all threads, and which one
 /// passes by it, is chosen by the bytes and shuffles that it costs. A fused body works on a finished cell while it is in L2.
-#include <isotope/kernels/cpu/native/column_product.hpp>
-#include <isotope/kernels/cpu/native/few_rows_product.hpp>
-#include <isotope/kernels/cpu/native/programs.hpp>
-#include <isotope/kernels/cpu/native/row_product.hpp>
-#include <isotope/kernels/cpu/native/unit_terms.hpp>
+#include <isotope/kernels/cpu/native/body/programs.hpp>
+#include <isotope/kernels/cpu/native/gemm/column_product.hpp>
+#include <isotope/kernels/cpu/native/gemm/few_rows_product.hpp>
+#include <isotope/kernels/cpu/native/gemm/row_product.hpp>
+#include <isotope/kernels/cpu/native/gemm/unit_terms.hpp>
 #include <isotope/op/matmul.hpp>
 
 namespace isotope::cpu {

@@ -1,8 +1,8 @@
 #pragma once
 /// Muon's update of a weight that has a packed copy: by pairs of rows, which are packed while they are in cache. Bound by bytes.
-#include <isotope/kernels/cpu/muon.hpp>
-#include <isotope/kernels/cpu/native/packed_weight.hpp>
-#include <isotope/kernels/cpu/native/programs.hpp>
+#include <isotope/kernels/cpu/native/body/programs.hpp>
+#include <isotope/kernels/cpu/native/gemm/packed_weight.hpp>
+#include <isotope/kernels/cpu/portable/muon.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

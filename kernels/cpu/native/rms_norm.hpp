@@ -2,9 +2,9 @@
 /// Bound by loads and stores of L1, as layer_norm.
 #include <cmath>
 
-#include <isotope/kernels/cpu/native/programs.hpp>
-#include <isotope/kernels/cpu/native/row_groups.hpp>
-#include <isotope/kernels/cpu/rms_norm.hpp>
+#include <isotope/kernels/cpu/native/body/programs.hpp>
+#include <isotope/kernels/cpu/native/rows/row_groups.hpp>
+#include <isotope/kernels/cpu/portable/rms_norm.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

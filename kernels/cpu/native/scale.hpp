@@ -1,6 +1,6 @@
 #pragma once
 /// Bound by bytes.
-#include <isotope/kernels/cpu/native/each_row.hpp>
+#include <isotope/kernels/cpu/native/body/each_row.hpp>
 #include <isotope/op/scale.hpp>
 
 namespace isotope::cpu {

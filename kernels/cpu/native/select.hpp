@@ -1,6 +1,6 @@
 #pragma once
 /// Bound by bytes. A boolean in a block is 0 or 1.
-#include <isotope/kernels/cpu/native/each_row.hpp>
+#include <isotope/kernels/cpu/native/body/each_row.hpp>
 #include <isotope/op/select.hpp>
 
 namespace isotope::cpu {

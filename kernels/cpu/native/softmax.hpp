@@ -2,10 +2,10 @@
 /// Bound by exp and by bytes. Along the last axis a row is read where it lies; exponentials wait for their sum in f32, in the result itself or in a
 /// buffer that L2 holds. Along another axis the portable kernels run.
 #include <isotope/kernels/cpu/math/log.hpp>
-#include <isotope/kernels/cpu/native/exponential_sum.hpp>
+#include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/math/exp.hpp>
-#include <isotope/kernels/cpu/native/programs.hpp>
-#include <isotope/kernels/cpu/softmax.hpp>
+#include <isotope/kernels/cpu/native/rows/exponential_sum.hpp>
+#include <isotope/kernels/cpu/portable/softmax.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

@@ -1,6 +1,6 @@
 #pragma once
 /// Bound by the square root and the division.
-#include <isotope/kernels/cpu/native/each_row.hpp>
+#include <isotope/kernels/cpu/native/body/each_row.hpp>
 #include <isotope/op/sqrt.hpp>
 
 namespace isotope::cpu {

@@ -1,8 +1,8 @@
 #pragma once
 /// Bound by bytes. Sums of rows stay in registers while the rows of a chunk pass, and bf16 is widened there.
-#include <isotope/kernels/cpu/native/programs.hpp>
-#include <isotope/kernels/cpu/native/row_vectors.hpp>
-#include <isotope/kernels/cpu/sum.hpp>
+#include <isotope/kernels/cpu/native/body/programs.hpp>
+#include <isotope/kernels/cpu/native/rows/row_vectors.hpp>
+#include <isotope/kernels/cpu/portable/sum.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

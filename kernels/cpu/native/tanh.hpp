@@ -1,6 +1,6 @@
 #pragma once
 /// Bound by flops: an exponential and a division.
-#include <isotope/kernels/cpu/native/each_row.hpp>
+#include <isotope/kernels/cpu/native/body/each_row.hpp>
 #include <isotope/kernels/cpu/native/math/tanh.hpp>
 #include <isotope/op/tanh.hpp>
 

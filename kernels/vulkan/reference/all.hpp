@@ -3,7 +3,7 @@
 #include <boost/mp11/algorithm.hpp>
 #include <boost/mp11/list.hpp>
 
-#include <isotope/kernels/vulkan/instructions.hpp>
+#include <isotope/kernels/vulkan/body/instructions.hpp>
 #include <isotope/kernels/vulkan/reference/attention.hpp>
 #include <isotope/kernels/vulkan/reference/cast.hpp>
 #include <isotope/kernels/vulkan/reference/categorical.hpp>

@@ -3,8 +3,8 @@
 // Attention by the definition, one invocation a query of a head: the largest score, then the sum, then the mean of the values. Bound by
 // flops: scores are computed 2 + D / 32 times.
 #include "access.glsl"
-#include "math.glsl"
-#include "two_float.glsl"
+#include "math/math.glsl"
+#include "math/two_float.glsl"
 #include "attention.glsl"
 
 layout(push_constant, scalar) uniform push {

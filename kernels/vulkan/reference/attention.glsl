@@ -1,5 +1,5 @@
 // What the attention kernels share: formats, head sizes, dropout, dot products of rows.
-#include "attention_dropout.glsl"
+#include "attention/dropout.glsl"
 
 layout(constant_id = 2) const uint Q = F32;
 layout(constant_id = 3) const uint K = F32;

@@ -1,6 +1,6 @@
 #pragma once
 /// Attention by the definition; the gradient recomputes each probability from the stored log-denominators.
-#include <isotope/kernels/vulkan/attention_dropout.hpp>
+#include <isotope/kernels/vulkan/attention/dropout.hpp>
 #include <isotope/op/attention.hpp>
 #include <isotope/shaders/reference_attention.hpp>
 #include <isotope/shaders/reference_attention_dkv.hpp>

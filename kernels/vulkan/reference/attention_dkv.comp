@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // dk = scale dS^T q and dv = P^T dy, one invocation a key of a key-value head. Bound by flops: probabilities are computed D / 32 times.
 #include "access.glsl"
-#include "math.glsl"
+#include "math/math.glsl"
 #include "attention.glsl"
 #include "attention_grad.glsl"
 

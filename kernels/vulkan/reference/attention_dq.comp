@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // dq = scale dS k, one invocation a query of a head. Bound by flops: probabilities are computed D / 32 times.
 #include "access.glsl"
-#include "math.glsl"
+#include "math/math.glsl"
 #include "attention.glsl"
 #include "attention_grad.glsl"
 

@@ -2,9 +2,9 @@
 #extension GL_GOOGLE_include_directive : require
 // Classes drawn in proportion to softmax(logits / temperature) by the running sum in class order, one invocation a row. Bound by exp.
 #include "access.glsl"
-#include "math.glsl"
-#include "philox.glsl"
-#include "two_float.glsl"
+#include "math/math.glsl"
+#include "math/philox.glsl"
+#include "math/two_float.glsl"
 
 layout(constant_id = 2) const uint X = F32;
 

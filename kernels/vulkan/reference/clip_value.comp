@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // g[i] = min(max(g[i], -c), c) in place, NaN stays; one invocation an element. Bound by bytes.
 #include "access.glsl"
-#include "two_float.glsl"
+#include "math/two_float.glsl"
 
 layout(constant_id = 2) const uint G = F32;
 

@@ -2,8 +2,8 @@
 #extension GL_GOOGLE_include_directive : require
 // Maxima, sums of exponentials and losses of rows of logits, one invocation a row. Bound by bytes.
 #include "access.glsl"
-#include "math.glsl"
-#include "two_float.glsl"
+#include "math/math.glsl"
+#include "math/two_float.glsl"
 #include "logits.glsl"
 
 layout(constant_id = 2) const uint X = F32;

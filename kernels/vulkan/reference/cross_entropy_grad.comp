@@ -3,7 +3,7 @@
 // dx = dloss (exp(x - top) / sum - onehot(target)) / rows that count, 0 in rows that do not; one invocation an element, dx may take the place of
 // the logits. Bound by bytes.
 #include "access.glsl"
-#include "math.glsl"
+#include "math/math.glsl"
 
 layout(constant_id = 2) const uint X = F32;
 layout(constant_id = 3) const uint DX = F32;

@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // The mean of the losses that count; 0 where none does.
 #include "access.glsl"
-#include "two_float.glsl"
+#include "math/two_float.glsl"
 
 layout(push_constant, scalar) uniform push {
   uint64_t totals;  // (2) f32: loss, rows that count

@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // Running sums along one axis, compensated: one invocation a row. An element is read before its place is written, so in place is safe.
 #include "access.glsl"
-#include "two_float.glsl"
+#include "math/two_float.glsl"
 
 layout(constant_id = 2) const uint X = F32;
 layout(constant_id = 3) const uint Y = F32;

@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // Zeros by counter, one invocation an element. Bound by the integer products of Philox.
 #include "access.glsl"
-#include "philox.glsl"
+#include "math/philox.glsl"
 
 layout(constant_id = 2) const uint X = F32;
 layout(constant_id = 3) const uint Y = F32;

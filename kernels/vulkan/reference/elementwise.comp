@@ -6,7 +6,7 @@
 // A step made of a fused body alone: the interpreter, one invocation an element. Bound by bytes, or by the formulas.
 #include "access.glsl"
 #define BODY_FIRST_ID 2
-#include "body.glsl"
+#include "body/body.glsl"
 
 layout(push_constant, scalar) uniform push {
   uint64_t body;   // addresses: 8 operands, then the outputs

@@ -1,8 +1,8 @@
 #pragma once
 /// A step made of a fused body alone, interpreted.
-#include <isotope/kernels/vulkan/body.hpp>
-#include <isotope/kernels/vulkan/elementwise.hpp>
-#include <isotope/op/update.hpp>
+#include <isotope/kernels/vulkan/body/body.hpp>
+#include <isotope/kernels/vulkan/portable/elementwise.hpp>
+#include <isotope/op/elementwise.hpp>
 #include <isotope/shaders/reference_elementwise_few.hpp>
 #include <isotope/shaders/reference_elementwise_many.hpp>
 #include <isotope/shaders/reference_elementwise_one.hpp>

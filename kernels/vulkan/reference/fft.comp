@@ -2,8 +2,8 @@
 #extension GL_GOOGLE_include_directive : require
 // Fourier transforms by their definition, one invocation an element of the result, sums with their rounding errors. Bound by flops: N a result.
 #include "access.glsl"
-#include "fourier.glsl"
-#include "two_float.glsl"
+#include "math/fourier.glsl"
+#include "math/two_float.glsl"
 
 layout(constant_id = 2) const uint X = F32;
 layout(constant_id = 3) const uint Y = F32;

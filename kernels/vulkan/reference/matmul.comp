@@ -3,7 +3,7 @@
 // Matrix product by the definition, one invocation an element: bound by reading a and b, once for each product.
 #include "access.glsl"
 #define BODY_FIRST_ID 9
-#include "body.glsl"
+#include "body/body.glsl"
 #include "axes.glsl"
 
 layout(constant_id = 2) const uint A = F32;

@@ -1,6 +1,6 @@
 #pragma once
 /// Matrix product by the definition, with a fused epilogue.
-#include <isotope/kernels/vulkan/body.hpp>
+#include <isotope/kernels/vulkan/body/body.hpp>
 #include <isotope/op/matmul.hpp>
 #include <isotope/shaders/reference_matmul.hpp>
 

@@ -3,7 +3,7 @@
 // Layer and root-mean-square normalisation, one invocation a row: mean, then deviations from it, then the result. A row is read before it is
 // written, so in place is safe. Bound by bytes.
 #include "access.glsl"
-#include "two_float.glsl"
+#include "math/two_float.glsl"
 
 layout(constant_id = 2) const uint X = F32;
 layout(constant_id = 3) const uint WEIGHT = F32;

@@ -4,7 +4,7 @@
 // of x or dy. With h = (x - mean) rstd and e = dy weight: dx = rstd (e - avg(e) - h avg(e h)), without avg(e) where no mean was subtracted.
 // Bound by bytes.
 #include "access.glsl"
-#include "two_float.glsl"
+#include "math/two_float.glsl"
 #include "normal.glsl"
 
 layout(constant_id = 5) const uint WEIGHT = F32;

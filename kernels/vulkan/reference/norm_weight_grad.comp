@@ -3,7 +3,7 @@
 // Column sums behind the gradients of weight and bias of a normalisation: dweight = sum_rows dy h, dbias = sum_rows dy. One invocation a
 // part of a column, which takes every `parts`-th row, compensated; reference_sum adds the parts. Bound by bytes.
 #include "access.glsl"
-#include "two_float.glsl"
+#include "math/two_float.glsl"
 #include "normal.glsl"
 
 layout(push_constant, scalar) uniform push {

@@ -2,8 +2,8 @@
 #extension GL_GOOGLE_include_directive : require
 // Softmax and its logarithm along one axis, one invocation a row; a row is read before it is written, so in place is safe. Bound by bytes.
 #include "access.glsl"
-#include "math.glsl"
-#include "two_float.glsl"
+#include "math/math.glsl"
+#include "math/two_float.glsl"
 #include "logits.glsl"
 
 layout(constant_id = 2) const uint X = F32;

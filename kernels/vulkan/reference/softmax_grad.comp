@@ -3,8 +3,8 @@
 // Gradients of softmax and its logarithm from their results, one invocation a row; each element is read before it is written, so dx may
 // take the place of y or dy. Bound by bytes.
 #include "access.glsl"
-#include "math.glsl"
-#include "two_float.glsl"
+#include "math/math.glsl"
+#include "math/two_float.glsl"
 
 layout(constant_id = 2) const uint Y = F32;
 layout(constant_id = 3) const uint DY = F32;

@@ -1,5 +1,5 @@
 // A sum of squares as reference/squares.comp leaves it: the bits of the largest magnitude, then (high, low) in units of 2^-(2 (unit - 127)).
-#include "two_float.glsl"
+#include "math/two_float.glsl"
 
 // Exponent field of the factor that brings the largest magnitude into [1, 4); a normal number in any case.
 uint unit_of(uint top) { return uint(clamp(254 - int(top >> 23), 1, 253)); }

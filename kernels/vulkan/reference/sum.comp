@@ -4,7 +4,7 @@
 // Parts are pairs of floats in scratch, results innermost, and are summed by the same shader until one is left.
 #include "access.glsl"
 #include "axes.glsl"
-#include "two_float.glsl"
+#include "math/two_float.glsl"
 
 const uint PAIRS = 100;                      // a format beside those of tensors
 layout(constant_id = 2) const uint X = F32;  // of the terms

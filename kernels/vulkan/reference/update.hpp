@@ -1,6 +1,11 @@
 #pragma once
 /// Accumulation, the global norm, clipping and the optimisers.
-#include <isotope/op/update.hpp>
+#include <isotope/op/accumulate.hpp>
+#include <isotope/op/adamw.hpp>
+#include <isotope/op/clip_norm.hpp>
+#include <isotope/op/clip_value.hpp>
+#include <isotope/op/global_norm.hpp>
+#include <isotope/op/sgd.hpp>
 #include <isotope/shaders/reference_accumulate.hpp>
 #include <isotope/shaders/reference_adamw.hpp>
 #include <isotope/shaders/reference_clip_norm.hpp>

@@ -3,7 +3,7 @@
 #include <isotope/backend/cpu/thread_pool.hpp>
 #include <isotope/kernels/cpu/all.hpp>
 #include <isotope/kernels/cpu/native/all.hpp>
-#include <isotope/kernels/reference/all.hpp>
+#include <isotope/kernels/cpu/reference/all.hpp>
 
 namespace isotope::op_test {
 

@@ -1,6 +1,6 @@
 #pragma once
 /// Kernels compiled once: where ISOTOPE_COMPILED_F32, _BF16 or _F64 is defined, programs of that precision take the code of the standard
-/// targets from a library (CMake: isotope_cpu_f32, ..., made of kernels/compiled/) instead of compiling it in every translation unit.
+/// targets from a library (CMake: isotope_cpu_f32, ..., made of kernels/cpu/compiled/) instead of compiling it in every translation unit.
 /// Library and program must have the same -march: their kernels stand in a namespace named for it, so that others do not link.
 #include "table.hpp"
 

@@ -10,8 +10,8 @@
 
 #include "../../core/error.hpp"
 #include "../../core/initialize.hpp"
-#include "../../core/machine.hpp"
-#include "../../op/update.hpp"
+#include "../../core/recorder.hpp"
+#include "../../op/elementwise.hpp"
 #include "../../plan/plan.hpp"
 #include "table.hpp"
 #include "thread_pool.hpp"

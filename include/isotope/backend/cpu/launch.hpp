@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <span>
 
-#include "../../core/config.hpp"
+#include "../../core/compiler.hpp"
 #include "../../core/op_info.hpp"
 #include "../../core/precision.hpp"
-#include "../../core/scalars.hpp"
+#include "../../core/step.hpp"
 #include "../../core/target.hpp"
 
 namespace isotope::cpu {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "../../core/config.hpp"
+#include "../../core/compiler.hpp"
 #include "tile_permission.hpp"
 
 namespace isotope::cpu {

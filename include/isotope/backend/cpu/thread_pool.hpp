@@ -15,7 +15,7 @@
 #include <memory>
 
 #include <isotope/backend/cpu/float_environment.hpp>
-#include <isotope/core/config.hpp>
+#include <isotope/core/compiler.hpp>
 
 namespace isotope::cpu {
 

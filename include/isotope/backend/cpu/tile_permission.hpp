@@ -2,7 +2,7 @@
 /// Leave to use the matrix unit (AMX). Its registers take 8 KB of each thread, so Linux gives them only to processes that ask.
 #include <string_view>
 
-#include "../../core/config.hpp"
+#include "../../core/compiler.hpp"
 
 #if defined(__x86_64__) && defined(__linux__)
 #include <cpuid.h>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "../../core/graph.hpp"
+#include "../../core/trace.hpp"
 
 namespace isotope::vulkan {
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Recorders compiled once: where ISOTOPE_COMPILED_VULKAN_F32 or _BF16 is defined, programs take them from a library (made of kernels/compiled/).
+/// Recorders compiled once: where ISOTOPE_COMPILED_VULKAN_F32 or _BF16 is defined, programs take them from a library (made of kernels/vulkan/compiled/).
 #include "table.hpp"
 
 namespace isotope::vulkan {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "../../plan/fall_through.hpp"
-#include "../../plan/words.hpp"
+#include "../../plan/report/fall_through.hpp"
+#include "../../plan/report/to_text.hpp"
 #include "launch.hpp"
 
 namespace isotope::vulkan {
@@ -51,8 +51,8 @@ inline std::string dispatch_report(const plan_view& p, std::span<const dispatch>
       dispatched[std::size_t(d.step)] = true;
       const operand& o = p.operands[std::size_t(s->operands + s->inputs)];
       const auto reason = reason_of(d, wanted, native_reason);
-      r += std::to_string(d.step) + '\t' + std::string(s->op->name) + '\t' + plan_words::of_body(p, *s) + '\t' + std::string(d.tier) +
-           '\t' + std::string(reason.empty() ? "-" : reason) + '\t' + (s->common ? "common" : "-") + '\t' + plan_words::of(o.dims) + '\t' +
+      r += std::to_string(d.step) + '\t' + std::string(s->op->name) + '\t' + body_to_text(p, *s) + '\t' + std::string(d.tier) + '\t' +
+           std::string(reason.empty() ? "-" : reason) + '\t' + (s->common ? "common" : "-") + '\t' + to_text(o.dims) + '\t' +
            std::string(name_of(o.type)) + '\t';
     }
     const auto& words = d.specialization.words();

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "../../core/op_info.hpp"
-#include "../../core/scalars.hpp"
+#include "../../core/step.hpp"
 #include "../../core/target.hpp"
 #include "facts.hpp"
 #include "launch_size.hpp"

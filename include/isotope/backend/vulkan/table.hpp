@@ -5,7 +5,7 @@
 #include <boost/mp11/list.hpp>
 #include <span>
 
-#include "../../core/config.hpp"
+#include "../../core/compiler.hpp"
 #include "../../plan/kernels.hpp"
 #include "launch.hpp"
 

@@ -2,7 +2,7 @@
 #include "../../op/attention.hpp"
 #include "../../op/concat.hpp"
 #include "../philox_by_the_paper.hpp"
-#include "../rows.hpp"
+#include "../reduction_axes.hpp"
 #include "../spec.hpp"
 
 namespace isotope::conform {

@@ -2,7 +2,7 @@
 #include "../../op/add.hpp"
 #include "../../op/matmul.hpp"
 #include "../../op/view.hpp"
-#include "../rows.hpp"
+#include "../reduction_axes.hpp"
 #include "../spec.hpp"
 
 namespace isotope::conform {

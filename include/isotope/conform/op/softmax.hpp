@@ -1,7 +1,7 @@
 #pragma once
 #include "../../op/add.hpp"
 #include "../../op/softmax.hpp"
-#include "../rows.hpp"
+#include "../reduction_axes.hpp"
 #include "../spec.hpp"
 
 namespace isotope::conform {

@@ -1,6 +1,6 @@
 #pragma once
 #include "../../op/sum.hpp"
-#include "../rows.hpp"
+#include "../reduction_axes.hpp"
 #include "../spec.hpp"
 
 namespace isotope::conform {

@@ -1,6 +1,6 @@
 #pragma once
 #include "../../op/top_k.hpp"
-#include "../rows.hpp"
+#include "../reduction_axes.hpp"
 #include "../spec.hpp"
 
 #include <algorithm>

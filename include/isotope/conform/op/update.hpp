@@ -1,7 +1,12 @@
 #pragma once
 /// What the planner and the optimisers emit: accumulate, norms and clipping, AdamW, SGD.
-#include "../../op/update.hpp"
-#include "../rows.hpp"
+#include "../../op/accumulate.hpp"
+#include "../../op/adamw.hpp"
+#include "../../op/clip_norm.hpp"
+#include "../../op/clip_value.hpp"
+#include "../../op/global_norm.hpp"
+#include "../../op/sgd.hpp"
+#include "../reduction_axes.hpp"
 #include "../spec.hpp"
 
 namespace isotope::conform {

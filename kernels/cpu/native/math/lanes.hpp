@@ -3,7 +3,7 @@
 /// No branches: choices are made by lane, and NaN goes through the arithmetic.
 #include <bit>
 #include <cstdint>
-#include <isotope/kernels/cpu/native/blocking.hpp>
+#include <isotope/kernels/cpu/native/gemm/blocking.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

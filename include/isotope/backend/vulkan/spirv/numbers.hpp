@@ -1,5 +1,5 @@
 #pragma once
-/// Values of a module as C++ sees them: arithmetic on them describes instructions. What kernels/vulkan/formulas.glsl needs of C++.
+/// Values of a module as C++ sees them: arithmetic on them describes instructions. What kernels/vulkan/body/formulas.glsl needs of C++.
 ///
 /// A literal has no module until it meets a value that has one. Floating-point arithmetic is never contracted.
 #include <concepts>

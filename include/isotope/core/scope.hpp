@@ -1,0 +1,44 @@
+#pragma once
+/// A place in a model, which names its parameters.
+#include <cstdint>
+#include <string_view>
+
+#include "tensor.hpp"
+
+namespace isotope {
+
+/// A place in the model: a path and a machine. `s / "h" / 3` names parameters such as `h.3.attn.c_attn.weight`.
+template <Machine M> struct scope {
+  M* machine = nullptr;
+  name path;
+
+  constexpr scope operator/(std::string_view part) const {
+    scope r = *this;
+    if (!r.path.empty()) r.path << '.';
+    r.path << part;
+    return r;
+  }
+  constexpr scope operator/(std::int64_t index) const {
+    scope r = *this;
+    if (!r.path.empty()) r.path << '.';
+    r.path << index;
+    return r;
+  }
+  /// A parameter of the program's precision. The same path again gives the same tensor: tied parameters are stored once.
+  constexpr tensor<M> param(std::string_view leaf, const shape& s, param_options o = {}, place at = place::current()) const {
+    return {machine, machine->param((*this / leaf).path, s, o, at)};
+  }
+  constexpr tensor<M> param(std::string_view leaf, const shape& s, initializer i, place at = place::current()) const {
+    return param(leaf, s, param_options{.init = i}, at);
+  }
+  /// An input that the caller fills before each step.
+  constexpr tensor<M> input(std::string_view label, const shape& s, dtype t, place at = place::current()) const {
+    return {machine, machine->input(name(label), s, t, at)};
+  }
+  /// An input of the program's precision.
+  constexpr tensor<M> input(std::string_view label, const shape& s, place at = place::current()) const {
+    return input(label, s, machine->program(), at);
+  }
+};
+
+}  // namespace isotope

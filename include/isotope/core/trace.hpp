@@ -1,0 +1,136 @@
+#pragma once
+/// The recorded program: values, nodes and parameters, plain data in trace order.
+#include <array>
+#include <cstdint>
+#include <source_location>
+#include <string_view>
+#include <vector>
+
+#include "fixed_string.hpp"
+#include "op_info.hpp"
+#include "precision.hpp"
+#include "shape.hpp"
+
+namespace isotope {
+
+using place = std::source_location;
+
+/// Where a value lives. `param` holds what the ops read, `packed` copies of weights in the order that products read them in, `master` the wide copy
+/// that bf16 programs update, `state` the optimiser's moments.
+enum class value_kind : std::uint8_t { input, output, param, packed, master, grad, state, temp };
+inline constexpr int value_kinds = 8;
+
+/// How a parameter starts: zeros, ones, or N(0, scale^2).
+struct initializer {
+  enum class kind : std::uint8_t { zeros, ones, normal } how = kind::zeros;
+  double scale = 0;
+  friend constexpr bool operator==(const initializer&, const initializer&) = default;
+};
+namespace init {
+inline constexpr initializer zeros{initializer::kind::zeros, 0};
+inline constexpr initializer ones{initializer::kind::ones, 1};
+constexpr initializer normal(double deviation) { return {initializer::kind::normal, deviation}; }
+}  // namespace init
+
+/// A tensor of the program. A value with `base` looks at the base's bytes from `offset` on (both in elements of the base).
+struct value {
+  shape dims;
+  extents strides{};  // elements
+  std::int64_t offset = 0;
+  std::int32_t base = -1, producer = -1, block = -1;
+  dtype type = dtype::f32;
+  value_kind kind = value_kind::temp;
+  bool wants_gradient = false;
+};
+
+/// One instruction of an element-wise body. Operand k < 8 is input k of the node, 8 + j the result of instruction j,
+/// `product` the value that the host node (a matmul) computed. `store` is the output it is written to, or -1.
+struct micro {
+  const op_info* op = nullptr;
+  std::array<std::int8_t, 3> arg{-1, -1, -1};
+  std::int8_t store = -1;
+  dtype type = dtype::f32;  // each result is rounded to it
+  double scalar = 0;        // attributes::f[0] of the op it stands for
+};
+inline constexpr std::int8_t product = -2;
+inline constexpr int max_micros = 16;
+
+inline constexpr std::uint8_t phase_first = 1, phase_later = 2, phase_last = 4, phase_always = 7;
+
+struct node {
+  const op_info* op = nullptr;
+  std::array<std::int32_t, max_inputs> in{-1, -1, -1, -1, -1, -1, -1, -1};
+  std::array<std::int32_t, max_outputs> out{-1, -1, -1, -1, -1, -1};
+  attributes attr;
+  std::int32_t body = 0, body_size = 0;  // range of trace::micros
+  std::int32_t block = -1;
+  std::uint32_t ordinal = 0;  // of random ops, in trace order before fusion: the stream of random numbers, kept by recomputation
+  std::uint8_t phases = phase_always;
+  std::uint8_t accumulate = 0;  // bit k: output k adds in later phases
+  bool dead = false;
+  bool common = false;  // part of the decomposition of another op
+  bool effect = false;  // kept though nobody reads its outputs
+  constexpr int inputs() const { return used(in.data(), max_inputs); }
+  constexpr int outputs() const { return used(out.data(), max_outputs); }
+  static constexpr int used(const std::int32_t* ids, int limit) {
+    int n = 0;
+    while (n < limit && ids[n] >= 0) ++n;
+    return n;
+  }
+};
+
+struct parameter {
+  name path;
+  std::int32_t value = -1, grad = -1, packed = -1;  // packed: its copy for products; -1: none
+  initializer init;
+  bool decay = true, trainable = true;
+  double rate_scale = 1;     // factor on the learning rate
+  int muon = -1;             // param_options::muon; 1 or 0 once choose_matrices has decided
+  std::int64_t second = -1;  // where its second moment lies in the region of those; -1: it has none
+};
+struct named_input {
+  name label;
+  std::int32_t value = -1;
+};
+
+struct trace {
+  std::vector<value> values;
+  std::vector<node> nodes;
+  std::vector<micro> micros;
+  std::vector<parameter> params;
+  std::vector<named_input> inputs, outputs;
+  message error;  // the first one; empty: none
+  dtype program = dtype::f32;
+  std::int32_t blocks = 0;
+
+  /// The value that owns the bytes that v looks at.
+  constexpr std::int32_t root(std::int32_t v) const {
+    while (values[std::size_t(v)].base >= 0) v = values[std::size_t(v)].base;
+    return v;
+  }
+  /// Offset of v in its root, in elements.
+  constexpr std::int64_t root_offset(std::int32_t v) const {
+    std::int64_t n = 0;
+    for (; values[std::size_t(v)].base >= 0; v = values[std::size_t(v)].base) n += values[std::size_t(v)].offset;
+    return n;
+  }
+  constexpr std::int32_t add_value(const shape& s, dtype t, value_kind k) {
+    value v;
+    v.dims = s;
+    v.strides = dense_strides(s);
+    v.type = t;
+    v.kind = k;
+    values.push_back(v);
+    return std::int32_t(values.size() - 1);
+  }
+  constexpr bool dense(std::int32_t v) const { return is_dense(values[std::size_t(v)].dims, values[std::size_t(v)].strides); }
+};
+
+/// The last part of a path, for `file:line`.
+constexpr std::string_view file_of(const place& at) {
+  std::string_view f = at.file_name();
+  const auto slash = f.rfind('/');
+  return slash == f.npos ? f : f.substr(slash + 1);
+}
+
+}  // namespace isotope

@@ -1,0 +1,21 @@
+#pragma once
+/// Stochastic gradient descent with momentum.
+#include <cstdint>
+#include <string_view>
+
+#include "update_rule.hpp"
+
+namespace isotope::op {
+
+/// Operands w (N), m (N) [, shadow (N)], g (N), norm (), loss (); attributes and skipping as adamw. With c as there:
+///   m = momentum m + c g + decay w (decay on the first i[0] elements),   w = w - lr m,   shadow = w rounded
+/// Source: Sutskever et al. 2013; the form of PyTorch's SGD.
+struct sgd {
+  static constexpr std::string_view name = "sgd";
+  static constexpr std::uint8_t inout = 0b111;
+  static constexpr void infer(shape_rule& r) {
+    if (equal_counts(r, 2)) update_in_place(r);
+  }
+};
+
+}  // namespace isotope::op

@@ -1,0 +1,153 @@
+#pragma once
+/// Appends the optimiser's steps to a differentiated trace, and gathers its moments into contiguous regions.
+#include <array>
+#include <cstdint>
+
+#include "../op/accumulate.hpp"
+#include "../op/adamw.hpp"
+#include "../op/global_norm.hpp"
+#include "../op/sgd.hpp"
+#include "differentiate.hpp"
+#include "gradients.hpp"
+#include "muon.hpp"
+#include "packed_weights.hpp"
+
+namespace isotope {
+
+namespace plan_detail {
+
+/// What the optimiser works on beside weights and gradients. Elements of the master and of the first moment lie as the parameters do, those of the
+/// second one as parameter::second says: Muon's matrices have none.
+struct update_regions {
+  std::int32_t master = -1;  // -1: weights are in accumulation format themselves
+  std::array<std::int32_t, 2> moment{};
+  int moments = 0;
+  std::int64_t trained = 0;  // elements
+};
+constexpr update_regions add_update_regions(tape& t, const param_order& order, optimizer_kind kind) {
+  const dtype accum = accum_of(t.program());
+  update_regions r;
+  if (accum != t.program()) r.master = t.g.add_value({order.total}, accum, value_kind::master);
+  r.moments = kind == optimizer_kind::sgd ? 1 : 2;
+  r.trained = order.trained;
+  r.moment[0] = t.g.add_value({order.trained}, accum, value_kind::state);
+  if (r.moments == 1) return r;
+  std::int64_t second = 0;
+  for (const auto i : order.order) {
+    auto& p = t.g.params[std::size_t(i)];
+    if (!p.trainable || p.muon > 0) continue;
+    p.second = second;
+    second += aligned(t.g.values[std::size_t(p.value)].dims.count());
+  }
+  r.moment[1] = t.g.add_value({second}, accum, value_kind::state);
+  return r;
+}
+
+/// One launch of the optimiser on elements [first, first + params.count()) of the regions, or Muon's launches on one matrix.
+struct update_operands {
+  std::int32_t params, grads;  // of these elements
+  std::int32_t packed;         // a copy that the update keeps, of one weight of so many columns; -1: none
+  std::int64_t columns;
+  std::int32_t norm, loss;
+  std::int64_t first, second, decaying;  // `second`: in the region of second moments; `decaying` elements decay, the first ones
+  double rate_scale;
+  bool matrix = false;  // Muon's
+};
+constexpr void record_update(tape& t, const update_regions& r, const update_operands& x, const training_options& o) {
+  trace& g = t.g;
+  const shape n = g.values[std::size_t(x.params)].dims;
+  const bool mixed = r.master >= 0, clips = o.clip == clipping::global_norm;
+  const op_info& op = x.matrix ? info<op::muon> : o.optimizer == optimizer_kind::sgd ? info<op::sgd> : info<op::adamw>;
+  const auto direction = x.matrix ? muon_direction(t, part_of(g, r.moment[0], x.first, n), x.grads, x.norm, x.loss, clips) : x.grads;
+  std::array<std::int32_t, max_inputs> operands{};
+  std::size_t k = 0;
+  operands[k++] = mixed ? part_of(g, r.master, x.first, n) : x.params;
+  for (int m = 0; m < r.moments && !x.matrix; ++m) operands[k++] = part_of(g, r.moment[std::size_t(m)], m == 0 ? x.first : x.second, n);
+  if (mixed) operands[k++] = x.params;
+  if (x.packed >= 0) operands[k++] = x.packed;
+  operands[k++] = direction;
+  operands[k++] = x.norm;
+  operands[k++] = x.loss;
+  attributes a;
+  a.i = {x.decaying, mixed ? 1 : 0, clips ? 1 : 0, x.packed >= 0 ? x.columns : 0, r.trained};
+  a.f = {x.rate_scale, x.matrix ? muon_factor(n) : 0.0};
+  t.record(op, {operands.data(), k}, a, place::current(), 0);
+  if (!t.ok()) return;
+  g.nodes.back().phases = phase_last;
+  g.nodes.back().effect = true;
+}
+
+/// One launch of the optimiser for each weight that has a packed copy, and for each run of other parameters with one learning rate. Muon's
+/// matrices are updated one by one.
+constexpr void update(tape& t, const param_order& order, std::int32_t grads, std::int32_t norm, std::int32_t loss,
+                      const training_options& o) {
+  const trace& g = t.g;
+  const auto params = g.root(g.params[std::size_t(order.order[0])].value);
+  const auto regions = add_update_regions(t, order, o.optimizer);
+  std::int64_t matrices = 0;  // elements of Muon's so far
+  for (const auto& x : order.rates) {
+    const auto launch = [&](std::int64_t from, const shape& n, std::int32_t packed, bool matrix) {
+      const std::int64_t to = from + n.count();
+      if (from >= to) return;
+      const std::int64_t decaying = x.decayed <= from ? 0 : x.decayed < to ? x.decayed - from : to - from;
+      const auto weights = part_of(t.g, params, from, n), gradients = part_of(t.g, grads, from, n);
+      const std::int64_t columns = packed < 0 ? 0 : n[-1];
+      record_update(t, regions, {weights, gradients, packed, columns, norm, loss, from, from - matrices, decaying, x.scale, matrix}, o);
+    };
+    std::int64_t from = x.first;
+    for (const auto i : order.order) {
+      const parameter p = g.params[std::size_t(i)];
+      const std::int64_t at = order.offset[std::size_t(i)];
+      if ((p.packed < 0 && p.muon <= 0) || at < x.first || at >= x.end) continue;
+      const shape dims = g.values[std::size_t(p.value)].dims;
+      launch(from, {at - from}, -1, false);
+      launch(at, dims, p.packed, p.muon > 0);
+      from = at + aligned(dims.count());
+      if (p.muon > 0) matrices += from - at;
+    }
+    launch(from, {x.end - from}, -1, false);
+  }
+}
+
+constexpr bool packs(const training_options& o) {
+  return (o.optimizer == optimizer_kind::adamw || o.optimizer == optimizer_kind::muon) &&
+         (o.pack == packing::always || (o.pack == packing::amortized && o.accumulate));
+}
+
+}  // namespace plan_detail
+
+/// Appends gradient placement, global norm and the optimiser's update to a differentiated trace.
+constexpr void append_optimizer(tape& t, std::int32_t loss, const training_options& o) {
+  if (!t.ok()) return;
+  trace& g = t.g;
+  g.outputs.push_back({name("loss"), loss});  // before pruning: gradients alone need not keep the loss
+  prune(g);
+  if (plan_detail::packs(o)) pack_weights(t, o.optimizer);
+  const auto order = gather_params(t);
+  const dtype accum = accum_of(t.program());
+  const auto grads = g.add_value({order.trained}, accum, value_kind::grad);
+  for (auto i : order.order)
+    if (g.params[std::size_t(i)].trainable && g.params[std::size_t(i)].grad >= 0)
+      plan_detail::place_gradient(t, g.params[std::size_t(i)], grads, order.offset[std::size_t(i)], o.accumulate);
+  std::int32_t total = loss;
+  if (o.accumulate) {
+    const auto sum = g.add_value({}, accum, value_kind::output);
+    const std::int32_t in[2] = {sum, loss};
+    total = t.record(info<op::accumulate>, in, {}, place::current(), 0).out[0];
+    g.nodes.back().accumulate = 1;
+    g.nodes.back().effect = true;
+  } else {
+    g.values[std::size_t(g.root(loss))].kind = value_kind::output;
+  }
+  g.outputs.back().value = total;
+  if (order.trained == 0 || o.optimizer == optimizer_kind::none) return;
+
+  plan_detail::clip_each(t, order, grads, o.clip);
+  const auto norm = t.record(info<op::global_norm>, {&grads, 1}, {}, place::current(), 0).out[0];
+  g.nodes.back().phases = phase_last;
+  g.values[std::size_t(norm)].kind = value_kind::output;
+  g.outputs.push_back({name("grad_norm"), norm});
+  plan_detail::update(t, order, grads, norm, total, o);
+}
+
+}  // namespace isotope

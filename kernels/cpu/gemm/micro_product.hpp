@@ -1,0 +1,77 @@
+#pragma once
+/// The innermost product of matmul and attention: a block of rows x 1 or 2 vectors of C in registers.
+///
+/// Bound by fused multiply-adds: with AVX-512, 12 x 32 sums take 24 of the 32 registers, and each step of k reads 2 vectors and 12 broadcasts
+/// for 24 multiply-adds. A is read by strides, so that either memory order of A works without packing; B is read in rows of whole vectors.
+/// Narrower processors use a block that fits their registers. Eigen's products were tried: they allocate, pack both sides for every call and
+/// know no epilogue.
+#include <cstdint>
+
+#include <isotope/core/compiler.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace portable {
+
+/// One register of f32.
+inline constexpr std::int64_t lanes = config::vector_bytes / 4;
+using vector __attribute__((vector_size(config::vector_bytes))) = float;
+
+struct micro_tile {
+  static constexpr int rows = config::vector_registers >= 32 ? 12 : 6;  // 24 sums of 32 registers, 12 of 16
+  static constexpr std::int64_t cols = 2 * lanes;
+};
+/// n rounded up to whole vectors.
+constexpr std::int64_t whole_vectors(std::int64_t n) { return (n + lanes - 1) / lanes * lanes; }
+
+/// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < rows, j < lanes Vectors, k in ascending order.
+///
+/// @param a       A[i, k] at a[i row_stride + k k_stride], i < Rows
+/// @param b       B[k, j] at b[k ldb + j]: lanes Vectors floats of each row are read
+/// @param add     C is added to instead of overwritten
+template <int Rows, int Vectors>
+ISOTOPE_NOINLINE ISOTOPE_CONTRACT void micro_product(const float* a, std::int64_t row_stride, std::int64_t k_stride, const float* b,
+                                                     std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k, bool add) {
+  ISOTOPE_CONTRACT_HERE
+  static_assert(Rows % 3 == 0 || Rows < 3);
+  constexpr int groups = (Rows + 2) / 3, each = Rows < 3 ? Rows : 3;
+  const float* base[groups];  // rows 3g, 3g + 1 and 3g + 2 are one addressing mode each from base[g]
+#pragma GCC unroll 8
+  for (int g = 0; g < groups; ++g) base[g] = a + 3 * g * row_stride;
+  vector sum[Rows][Vectors] = {};
+  for (; k > 0; --k) {
+    __builtin_prefetch(base[0] + 8 * k_stride);  // 15 to 25 % where A's columns are contiguous, no loss where its rows are
+    vector bk[Vectors];
+#pragma GCC unroll 2
+    for (int v = 0; v < Vectors; ++v) __builtin_memcpy(&bk[v], b + lanes * v, sizeof(vector));
+    b += ldb;
+#pragma GCC unroll 8
+    for (int g = 0; g < groups; ++g) {
+#pragma GCC unroll 3
+      for (int i = 0; i < each; ++i) {
+        const vector x = base[g][i * row_stride] - vector{};
+#pragma GCC unroll 2
+        for (int v = 0; v < Vectors; ++v) sum[3 * g + i][v] += x * bk[v];
+      }
+      base[g] += k_stride;
+    }
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 2
+    for (int v = 0; v < Vectors; ++v) {
+      float* to = c + i * ldc + lanes * v;
+      vector y = sum[i][v];
+      if (add) {
+        vector old;
+        __builtin_memcpy(&old, to, sizeof old);
+        y = old + y;
+      }
+      __builtin_memcpy(to, &y, sizeof y);
+    }
+  }
+}
+
+}  // namespace portable
+}  // namespace arch
+}  // namespace isotope::cpu

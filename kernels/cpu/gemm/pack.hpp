@@ -1,0 +1,114 @@
+#pragma once
+/// The right operand of a product as panels: micro_tile::cols columns wide, k rows long, f32, zeros past the last column.
+///
+/// Bound by bytes where B's rows are contiguous, by shuffles (16 x 16 transposes in registers) where its columns are. Each element is moved once
+/// per product and multiplied with every row of A.
+#include <cstring>
+#include <type_traits>
+
+#include <isotope/core/precision.hpp>
+#include <isotope/kernels/cpu/gemm/micro_product.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace portable {
+
+using sixteen __attribute__((vector_size(64))) = float;
+ISOTOPE_INLINE void load_sixteen(const float* x, sixteen& v) { std::memcpy(&v, x, sizeof v); }
+ISOTOPE_INLINE void load_sixteen(const bfloat16* x, sixteen& v) {
+  using bits __attribute__((vector_size(64))) = std::uint32_t;
+  using half __attribute__((vector_size(32))) = std::uint16_t;
+  half h;
+  std::memcpy(&h, x, sizeof h);
+  const bits wide = __builtin_convertvector(h, bits) << 16;
+  std::memcpy(&v, &wide, sizeof v);
+}
+ISOTOPE_INLINE void load_sixteen(const float16* x, sixteen& v) {
+  using bits __attribute__((vector_size(64))) = std::uint32_t;
+  using whole __attribute__((vector_size(64))) = std::int32_t;
+  using half __attribute__((vector_size(32))) = std::uint16_t;
+  half h;
+  std::memcpy(&h, x, sizeof h);
+  const bits u = __builtin_convertvector(h, bits), sign = (u & 0x8000u) << 16, m = u & 0x7fffu;
+  // Rebiased; infinity and NaN get the largest exponent; numbers below the normal ones by their integer, since threads may flush such operands.
+  const bits normal = (m << 13) + 0x3800'0000u, beyond = (m << 13) | 0x7f80'0000u;
+  const sixteen tiny = __builtin_convertvector(whole(m), sixteen) * 0x1p-24f;
+  bits below;
+  std::memcpy(&below, &tiny, sizeof below);
+  const bits is_tiny = bits(m < 0x400u), is_beyond = bits(m >= 0x7c00u);
+  const bits wide = sign | (below & is_tiny) | (beyond & is_beyond) | (normal & ~(is_tiny | is_beyond));
+  std::memcpy(&v, &wide, sizeof v);
+}
+
+/// y[j ldy + i] = x[i ldx + j] for a 16 x 16 block.
+template <class T> ISOTOPE_INLINE void transpose_16x16(const T* x, std::int64_t ldx, float* y, std::int64_t ldy) {
+  sixteen r[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) load_sixteen(x + i * ldx, r[i]);
+  // Each round exchanges the off-diagonal halves of 2 x 2 blocks of sizes 8, 4, 2, 1.
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) {
+    const sixteen a = r[i], b = r[i + 8];
+    r[i] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+    r[i + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) {
+    if ((i & 4) != 0) continue;
+    const sixteen a = r[i], b = r[i + 4];
+    r[i] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+    r[i + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) {
+    if ((i & 2) != 0) continue;
+    const sixteen a = r[i], b = r[i + 2];
+    r[i] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+    r[i + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; i += 2) {
+    const sixteen a = r[i], b = r[i + 1];
+    r[i] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+    r[i + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) std::memcpy(y + i * ldy, &r[i], sizeof r[i]);
+}
+
+/// y[k ldy + j] = x[k k_stride + j col_stride] for k < rows, j < cols, and 0 for cols <= j < width.
+template <class T>
+void pack_panel(const T* x, std::int64_t k_stride, std::int64_t col_stride, std::int64_t rows, std::int64_t cols, std::int64_t width,
+                float* y, std::int64_t ldy) {
+  if (col_stride == 1) {
+    for (std::int64_t k = 0; k < rows; ++k) {
+      const T* from = x + k * k_stride;
+      float* to = y + k * ldy;
+      if (std::is_same_v<T, float> && cols == micro_tile::cols) {
+        __builtin_memcpy(to, from, sizeof(float) * micro_tile::cols);  // a constant length: two vector moves
+      } else {
+        std::int64_t j = 0;
+        if constexpr (std::is_same_v<T, float16>)  // whose conversion compilers do not vectorize
+          for (sixteen v; j + 16 <= cols; j += 16) load_sixteen(from + j, v), std::memcpy(to + j, &v, sizeof v);
+        for (; j < cols; ++j) to[j] = float(from[j]);
+      }
+      for (std::int64_t j = cols; j < width; ++j) to[j] = 0;
+    }
+    return;
+  }
+  std::int64_t whole = 0;  // columns that went through the 16 x 16 blocks
+  std::int64_t done = 0;   // rows of them
+  if (k_stride == 1) {
+    done = rows / 16 * 16;
+    for (; whole + 16 <= cols; whole += 16)
+      for (std::int64_t k = 0; k < done; k += 16) transpose_16x16(x + whole * col_stride + k, col_stride, y + k * ldy + whole, ldy);
+  }
+  for (std::int64_t k = 0; k < rows; ++k) {
+    for (std::int64_t j = k < done ? whole : 0; j < cols; ++j) y[k * ldy + j] = float(x[k * k_stride + j * col_stride]);
+    for (std::int64_t j = cols; j < width; ++j) y[k * ldy + j] = 0;
+  }
+}
+
+}  // namespace portable
+}  // namespace arch
+}  // namespace isotope::cpu

@@ -1,0 +1,225 @@
+#pragma once
+/// Fourier transforms of one row in f32, real and imaginary parts in arrays of their own.
+///
+/// Stockham passes of radix 4, and one of radix 2 where N is no power of four: no bit reversal, both sides of a pass contiguous in the inner
+/// loop. Other lengths become a circular convolution with a chirp (Bluestein), of a power of two from 2 N - 1 on. Twiddle factors and chirps
+/// are calculated in f64 and rounded once. Bound by the caches: a pass reads and writes the row.
+/// Sources: Stockham 1966 (in Cochran et al. 1967); Bluestein 1970.
+#include <cmath>
+#include <utility>
+
+#include <isotope/kernels/cpu/rows/parallel.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace portable {
+
+/// Complex numbers re[i] + i im[i].
+struct split {
+  float *re, *im;
+  /// i times the conjugate: with operands and results so seen, a forward transform is the inverse.
+  split swapped() const { return {im, re}; }
+};
+
+/// to[j] = e^(-2 pi i j step / D), j < count. Blocks start with exact angles, 64 apart at most: 2^-53 a factor.
+inline void turns(split to, std::int64_t count, std::int64_t step, std::int64_t D) {
+  constexpr std::int64_t block = 64;
+  const double turn = -6.283185307179586 / double(D);
+  double re[block], im[block];
+  for (std::int64_t j = 0; j < smaller(block, count); ++j) {
+    const double angle = turn * double(j * step % D);
+    re[j] = std::cos(angle);
+    im[j] = std::sin(angle);
+  }
+  for (std::int64_t start = 0; start < count; start += block) {
+    const double angle = turn * double(start * step % D), c = std::cos(angle), s = std::sin(angle);
+    for (std::int64_t j = 0; j < smaller(block, count - start); ++j) {
+      to.re[start + j] = float(c * re[j] - s * im[j]);
+      to.im[start + j] = float(c * im[j] + s * re[j]);
+    }
+  }
+}
+/// to[n] = e^(-pi i n^2 / N), n < N: n^2 mod 2 N is an integer where a block starts, the ratios of neighbours turn steadily within it.
+inline void chirps(split to, std::int64_t N) {
+  constexpr std::int64_t block = 64;
+  const double turn = -3.141592653589793 / double(N), rc = std::cos(2 * turn), rs = std::sin(2 * turn);
+  for (std::int64_t start = 0; start < N; start += block) {
+    const double angle = turn * double(start * start % (2 * N)), step = turn * double((2 * start + 1) % (2 * N));
+    double c = std::cos(angle), s = std::sin(angle), dc = std::cos(step), ds = std::sin(step);
+    for (std::int64_t n = start; n < smaller(N, start + block); ++n) {
+      to.re[n] = float(c);
+      to.im[n] = float(s);
+      const double c1 = c * dc - s * ds, d1 = dc * rc - ds * rs;
+      s = c * ds + s * dc;
+      ds = dc * rs + ds * rc;
+      c = c1;
+      dc = d1;
+    }
+  }
+}
+
+/// x[from + r m], r < 4, make y[to + k s], k < 4, times w[k].
+struct radix4 {
+  const float *ISOTOPE_RESTRICT xr, *ISOTOPE_RESTRICT xi;
+  float *ISOTOPE_RESTRICT yr, *ISOTOPE_RESTRICT yi;
+  std::int64_t m, s;
+  ISOTOPE_INLINE void operator()(std::int64_t from, std::int64_t to, const float* wr, const float* wi) const {
+    const float ar = xr[from] + xr[from + 2 * m], ai = xi[from] + xi[from + 2 * m];
+    const float br = xr[from] - xr[from + 2 * m], bi = xi[from] - xi[from + 2 * m];
+    const float cr = xr[from + m] + xr[from + 3 * m], ci = xi[from + m] + xi[from + 3 * m];
+    const float dr = xi[from + m] - xi[from + 3 * m], di = xr[from + 3 * m] - xr[from + m];
+    yr[to] = ar + cr;
+    yi[to] = ai + ci;
+    put(to + s, br + dr, bi + di, wr[1], wi[1]);
+    put(to + 2 * s, ar - cr, ai - ci, wr[2], wi[2]);
+    put(to + 3 * s, br - dr, bi - di, wr[3], wi[3]);
+  }
+  ISOTOPE_INLINE void put(std::int64_t to, float re, float im, float c, float d) const {
+    yr[to] = re * c - im * d;
+    yi[to] = re * d + im * c;
+  }
+};
+/// One pass over a row of 4 m s numbers of which every s-th belong together: y[q + s (4 p + k)] = w^(p k) sum_r x[q + s (p + m r)] (-i)^(r k),
+/// w = e^(-2 pi i / (4 m)); turn[k][p s] = w^(p k).
+inline ISOTOPE_CONTRACT void pass4(split x, split y, const split* turn, std::int64_t m, std::int64_t s) {
+  ISOTOPE_CONTRACT_HERE
+  const radix4 f{x.re, x.im, y.re, y.im, m * s, s};
+  if (s == 1) {
+    ISOTOPE_IVDEP
+    for (std::int64_t p = 0; p < m; ++p) {
+      const float wr[4] = {1, turn[1].re[p], turn[2].re[p], turn[3].re[p]}, wi[4] = {0, turn[1].im[p], turn[2].im[p], turn[3].im[p]};
+      f(p, 4 * p, wr, wi);
+    }
+    return;
+  }
+  for (std::int64_t p = 0; p < m; ++p) {
+    const std::int64_t at = p * s;
+    const float wr[4] = {1, turn[1].re[at], turn[2].re[at], turn[3].re[at]}, wi[4] = {0, turn[1].im[at], turn[2].im[at], turn[3].im[at]};
+    ISOTOPE_IVDEP
+    for (std::int64_t q = 0; q < s; ++q) f(at + q, 4 * at + q, wr, wi);
+  }
+}
+/// The last pass where a factor of two is left: y[q] = x[q] + x[q + s], y[q + s] = x[q] - x[q + s].
+inline void pass2(split x, split y, std::int64_t s) {
+  for (const auto& [from, to] : {std::pair<const float*, float*>{x.re, y.re}, {x.im, y.im}}) {
+    ISOTOPE_IVDEP
+    for (std::int64_t q = 0; q < s; ++q) {
+      to[q] = from[q] + from[q + s];
+      to[q + s] = from[q] - from[q + s];
+    }
+  }
+}
+/// z[i] = z[i] w[i]
+inline ISOTOPE_CONTRACT void multiply(split z, split w, std::int64_t n) {
+  ISOTOPE_CONTRACT_HERE
+  ISOTOPE_IVDEP
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float re = z.re[i] * w.re[i] - z.im[i] * w.im[i];
+    z.im[i] = z.re[i] * w.im[i] + z.im[i] * w.re[i];
+    z.re[i] = re;
+  }
+}
+
+/// The transform of N points: tables that all rows share, buffers of each worker.
+class fourier {
+ public:
+  /// Points of the transform that does the work: N, or what holds the convolution.
+  static constexpr std::int64_t points(std::int64_t N) {
+    std::int64_t M = 1;
+    while (M < N) M *= 2;
+    if (M == N) return N;
+    while (M < 2 * N - 1) M *= 2;
+    return M;
+  }
+  static constexpr std::int64_t table_floats(std::int64_t N) {
+    const std::int64_t M = points(N);
+    return 6 * padded(M / 4) + (M == N ? 0 : 2 * padded(N) + 2 * padded(M));
+  }
+  /// Two rows, each with room for the bins of a real transform besides.
+  static constexpr std::int64_t buffer_floats(std::int64_t N) { return 2 * (2 * padded(points(N)) + padded(2)); }
+  static constexpr std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
+
+  /// `buffer` is needed until the constructor returns.
+  fourier(float* tables, float* buffer, std::int64_t N) : N_(N), M_(points(N)) {
+    const auto next = [&tables](std::int64_t n) {
+      const split z{tables, tables + padded(n)};
+      tables += 2 * padded(n);
+      return z;
+    };
+    turn_[0] = {};
+    for (int k = 1; k < 4; ++k) {
+      turn_[k] = next(M_ / 4);
+      turns(turn_[k], M_ / 4, k, M_);
+    }
+    if (M_ == N_) return;
+    chirp_ = next(N_);
+    spectrum_ = next(M_);
+    chirps(chirp_, N_);
+    // The conjugate chirp, around the circle in both directions.
+    const split a = first(buffer), b = second(buffer);
+    const float f = 1 / float(M_);
+    for (std::int64_t n = 0; n < M_; ++n) a.re[n] = a.im[n] = 0;
+    for (std::int64_t n = 0; n < N_; ++n) {
+      a.re[n] = a.re[n == 0 ? 0 : M_ - n] = f * chirp_.re[n];
+      a.im[n] = a.im[n == 0 ? 0 : M_ - n] = -f * chirp_.im[n];
+    }
+    const split z = passes(a, b);
+    for (std::int64_t n = 0; n < M_; ++n) {
+      spectrum_.re[n] = z.re[n];
+      spectrum_.im[n] = z.im[n];
+    }
+  }
+
+  /// A worker's two rows, and what one of them holds as one array.
+  split first(float* buffer) const { return {buffer, buffer + padded(M_)}; }
+  split second(float* buffer) const { return first(buffer + 2 * padded(M_) + padded(2)); }
+  float* flat(float* buffer) const { return second(buffer).re; }
+
+  /// The forward transform of first(buffer), or with its parts swapped the inverse. The result lies in either row; the other is free.
+  split run(float* buffer, bool inverse) const {
+    split a = first(buffer), b = second(buffer);
+    if (inverse) {
+      a = a.swapped();
+      b = b.swapped();
+    }
+    split z = M_ == N_ ? passes(a, b) : convolved(a, b);
+    return inverse ? z.swapped() : z;
+  }
+  /// The row that does not hold z.
+  float* free_row(float* buffer, split z) const { return z.re == first(buffer).re || z.im == first(buffer).re ? flat(buffer) : buffer; }
+  double row_nsec() const {
+    double passes = 1;
+    for (std::int64_t n = M_; n > 1; n /= 2) passes += 1;
+    return double(M_) * passes * (M_ == N_ ? 0.5 : 1.2);
+  }
+
+ private:
+  std::int64_t N_, M_;
+  split turn_[4], chirp_{}, spectrum_{};
+
+  split passes(split x, split y) const {
+    std::int64_t n = M_, s = 1;
+    for (; n >= 4; n /= 4, s *= 4) {
+      pass4(x, y, turn_, n / 4, s);
+      std::swap(x, y);
+    }
+    if (n == 1) return x;
+    pass2(x, y, s);
+    return y;
+  }
+  /// y[k] = c[k] sum_n (x[n] c[n]) / c[k - n], c[n] = e^(-pi i n^2 / N), since 2 n k = n^2 + k^2 - (k - n)^2.
+  split convolved(split x, split y) const {
+    multiply(x, chirp_, N_);
+    for (std::int64_t n = N_; n < M_; ++n) x.re[n] = x.im[n] = 0;
+    split z = passes(x, y);
+    multiply(z, spectrum_, M_);
+    const split other = z.re == x.re ? y : x;
+    z = passes(z.swapped(), other.swapped()).swapped();
+    multiply(z, chirp_, N_);
+    return z;
+  }
+};
+
+}  // namespace portable
+}  // namespace arch
+}  // namespace isotope::cpu

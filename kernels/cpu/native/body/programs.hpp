@@ -1,0 +1,24 @@
+#pragma once
+/// The programs that have native kernels: those calculated in f32, where the compiler was told of AVX-512, or of AVX2 with FMA.
+#include <string_view>
+
+#include <isotope/kernels/cpu/body/programs.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+inline constexpr bool available = config::has_fma && config::vector_bytes >= 32;
+/// Why an op runs on a lower kernel set.
+inline constexpr std::string_view reason = available
+                                               ? "the cpu backend has no native kernel of this op: portable vector loops run in its place"
+                                               : "native cpu kernels need AVX-512, or AVX2 with FMA, and this build's flags (-march, "
+                                                 "CPU_ARCH) allow neither: portable runs in their place";
+
+}  // namespace native
+}  // namespace arch
+
+template <class P>
+concept NativeProgram = native::available && VectorProgram<P>;
+
+}  // namespace isotope::cpu

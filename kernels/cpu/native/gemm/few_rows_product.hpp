@@ -1,0 +1,186 @@
+#pragma once
+/// Products of at most four rows, those of a decoder that makes one token at a time: B is read once, where it lies, and never copied.
+///
+/// Bound by the bytes of B. Where its columns run along k they are dotted with the rows of A, a vector of columns at a time; where its rows run
+/// along the columns of C, they are added up in registers, each scaled by an element of A.
+#include <isotope/kernels/cpu/gemm/result.hpp>
+#include <isotope/kernels/cpu/native/gemm/pack.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+class few_rows_product {
+ public:
+  static constexpr std::int64_t most_rows = 4;
+  static constexpr std::int64_t longest =
+      blocking::chunk_rows * blocking::longest / most_rows;  // K for which the rows fit into the scratch memory
+  static bool takes(const portable::matmul_shape& s) {
+    return s.M <= most_rows && s.N >= lanes && s.K <= longest && (s.b_k == 1 || s.b_col == 1);
+  }
+
+  /// @param rows  most_rows K floats
+  few_rows_product(const launch& l, const portable::matmul_shape& s, const portable::matmul_result& result, float* rows)
+      : l_(l), s_(s), result_(result), rows_(rows) {}
+
+  void run() const {
+    const auto bytes = double(size_of(l_.in[1].type));
+    // A task reads about 64 KB of B: far more than it costs to hand out. Its columns are whole vectors.
+    const auto wanted = std::int64_t(65536 / (bytes * double(larger_of(s_.K, 1))));
+    const std::int64_t cols = smaller(tile_cols, larger_of(least_cols(), wanted / lanes * lanes)), tasks = divide_up(s_.N, cols);
+    for (std::int64_t batch = 0; batch < s_.batches; ++batch) {
+      const bool lies_ready = l_.in[0].type == dtype::f32 && s_.a_k == 1;
+      const float* a = lies_ready ? l_.in[0].as<const float>() + s_.offset_a(batch) : take_rows(batch);
+      const std::int64_t a_row = lies_ready ? s_.a_row : s_.K;
+      portable::for_tasks(l_, tasks, double(s_.N * s_.K) * bytes * 0.05, [&](std::int64_t t, int) {
+        alignas(64) float tile[most_rows * tile_cols];
+        const std::int64_t n0 = t * cols, n1 = smaller(s_.N, n0 + cols);
+        portable::with_type(l_.in[1], [&](const auto* b) {
+          b += s_.offset_b(batch);
+          switch (s_.M) {
+            case 1: part<1>(a, a_row, b, n0, n1, tile); break;
+            case 2: part<2>(a, a_row, b, n0, n1, tile); break;
+            case 3: part<3>(a, a_row, b, n0, n1, tile); break;
+            default: part<4>(a, a_row, b, n0, n1, tile); break;
+          }
+        });
+        result_.finish(batch, 0, s_.M, n0, n1, tile, n1 - n0);
+      });
+    }
+  }
+
+ private:
+  static constexpr std::int64_t tile_cols = 512;
+  // Of k: an element's sum is one of `lanes` sums of at most `depth / 2` terms, which a tree adds, and one of each further part.
+  static constexpr std::int64_t part_of_k = lanes * blocking::depth / 2;
+
+  const launch& l_;
+  const portable::matmul_shape& s_;
+  const portable::matmul_result& result_;
+  float* rows_;
+
+  /// Rows of B are read in runs of at least 1 KB, columns a vector of them at a time.
+  std::int64_t least_cols() const { return s_.b_k == 1 ? lanes : 256; }
+
+  const float* take_rows(std::int64_t batch) const {
+    portable::with_type(l_.in[0], [&](const auto* x) {
+      x += s_.offset_a(batch);
+      for (std::int64_t m = 0; m < s_.M; ++m)
+        for (std::int64_t k = 0; k < s_.K; ++k) rows_[m * s_.K + k] = float(x[m * s_.a_row + k * s_.a_k]);
+    });
+    return rows_;
+  }
+
+  /// C[0:Rows, n0:n1] in rows of n1 - n0.
+  template <int Rows, class T>
+  void part(const float* a, std::int64_t a_row, const T* b, std::int64_t n0, std::int64_t n1, float* tile) const {
+    const std::int64_t ld = n1 - n0;
+    if (s_.b_k == 1 && s_.b_col != 1) {
+      for (std::int64_t n = n0; n < n1; n += lanes) {
+        const std::int64_t some = smaller(lanes, n1 - n);
+        vector sum[Rows] = {};
+        for (std::int64_t k = 0; k < s_.K; k += part_of_k)
+          dot_columns<Rows>(a + k, a_row, b + n * s_.b_col + k, s_.b_col, some, smaller(part_of_k, s_.K - k), sum);
+        for (int r = 0; r < Rows; ++r) __builtin_memcpy(tile + r * ld + n - n0, &sum[r], std::size_t(some) * 4);
+      }
+      return;
+    }
+    constexpr std::int64_t wide = 16 / Rows < 4 ? 4 : 16 / Rows;  // vectors
+    std::int64_t n = n0;
+    for (; n + wide * lanes <= n1; n += wide * lanes) add_rows<Rows, int(wide)>(a, a_row, b + n, tile + n - n0, ld);
+    for (; n + lanes <= n1; n += lanes) add_rows<Rows, 1>(a, a_row, b + n, tile + n - n0, ld);
+    for (; n < n1; ++n) {
+      for (int r = 0; r < Rows; ++r) {
+        float total = 0;
+        for (std::int64_t k0 = 0; k0 < s_.K; k0 += blocking::depth) {
+          float sum = 0;
+          for (std::int64_t k = k0; k < smaller(s_.K, k0 + blocking::depth); ++k) sum += a[r * a_row + k] * float(b[k * s_.b_k + n]);
+          total += sum;
+        }
+        tile[r * ld + n - n0] = total;
+      }
+    }
+  }
+
+  /// sum[r][j] += a[r, 0:k] b[j, 0:k] for j < cols <= lanes; columns of B `ldb` apart.
+  template <int Rows, class T>
+  ISOTOPE_NOINLINE ISOTOPE_CONTRACT static void dot_columns(const float* a, std::int64_t lda, const T* b, std::int64_t ldb,
+                                                            std::int64_t cols, std::int64_t k, vector (&sum)[Rows]) {
+    ISOTOPE_CONTRACT_HERE
+    constexpr int at_once = Rows == 1 ? 8 : 4;  // columns: enough sums to hide the latency of their additions
+    vector all[Rows][lanes] = {};
+    for (std::int64_t j = 0; j < cols; j += at_once) {
+      const T* column[at_once];
+#pragma GCC unroll 8
+      for (int c = 0; c < at_once; ++c) column[c] = b + smaller(j + c, cols - 1) * ldb;  // past the last: once more, and not used
+      vector s[Rows][at_once] = {};
+      std::int64_t i = 0;
+      for (; i + lanes <= k; i += lanes) {
+        vector x[Rows];
+#pragma GCC unroll 4
+        for (int r = 0; r < Rows; ++r) __builtin_memcpy(&x[r], a + r * lda + i, sizeof x[r]);
+#pragma GCC unroll 8
+        for (int c = 0; c < at_once; ++c) {
+          const vector y = load_vector(column[c] + i);
+#pragma GCC unroll 4
+          for (int r = 0; r < Rows; ++r) s[r][c] += x[r] * y;
+        }
+      }
+      if (i < k) {
+#pragma GCC unroll 8
+        for (int c = 0; c < at_once; ++c) {
+          const vector y = load_some(column[c] + i, k - i);
+#pragma GCC unroll 4
+          for (int r = 0; r < Rows; ++r) s[r][c] += load_some(a + r * lda + i, k - i) * y;
+        }
+      }
+      for (int r = 0; r < Rows; ++r)
+        for (int c = 0; c < at_once && j + c < lanes; ++c) all[r][j + c] = s[r][c];
+    }
+    for (int r = 0; r < Rows; ++r) {
+      transpose(all[r]);
+#pragma GCC unroll 4
+      for (int half = int(lanes) / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+        for (int c = 0; c < half; ++c) all[r][c] += all[r][c + half];
+      sum[r] += all[r][0];
+    }
+  }
+
+  /// c[r, 0:lanes Vectors] = sum_k a[r, k] b[k, 0:lanes Vectors], in blocks of K.
+  template <int Rows, int Vectors, class T>
+  ISOTOPE_NOINLINE ISOTOPE_CONTRACT void add_rows(const float* a, std::int64_t lda, const T* b, float* c, std::int64_t ldc) const {
+    ISOTOPE_CONTRACT_HERE
+    constexpr std::int64_t ahead = 8;  // rows: they lie too far apart for the processor to foresee
+    vector total[Rows][Vectors] = {};
+    for (std::int64_t k0 = 0; k0 < s_.K; k0 += blocking::depth) {
+      const std::int64_t end = smaller(s_.K, k0 + blocking::depth);
+      vector sum[Rows][Vectors] = {};
+      for (std::int64_t k = k0; k < end; ++k) {
+        const T* row = b + k * s_.b_k;
+        if (k + ahead < s_.K) {
+#pragma GCC unroll 16
+          for (int v = 0; v < Vectors; ++v) __builtin_prefetch(row + ahead * s_.b_k + lanes * v, 0, 3);
+        }
+#pragma GCC unroll 16
+        for (int v = 0; v < Vectors; ++v) {
+          const vector y = load_vector(row + lanes * v);
+#pragma GCC unroll 4
+          for (int r = 0; r < Rows; ++r) sum[r][v] += (a[r * lda + k] - vector{}) * y;
+        }
+      }
+#pragma GCC unroll 4
+      for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 16
+        for (int v = 0; v < Vectors; ++v) total[r][v] += sum[r][v];
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < Rows; ++r)
+#pragma GCC unroll 16
+      for (int v = 0; v < Vectors; ++v) __builtin_memcpy(c + r * ldc + lanes * v, &total[r][v], sizeof(vector));
+  }
+};
+
+}  // namespace native
+}  // namespace arch
+}  // namespace isotope::cpu

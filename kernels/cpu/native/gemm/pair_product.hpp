@@ -1,0 +1,180 @@
+#pragma once
+/// The innermost product of bf16 operands: a register tile of C from packed pairs, two multiply-adds a lane and instruction.
+///
+/// Bound by them: vdpbf16ps has the rate of the f32 multiply-add on Zen 5, so twice its flops, and the tile, the panels and the blocks are those of
+/// f32 with pairs in place of numbers. It adds the second term of a pair before the first, each with one rounding, and takes subnormal operands and
+/// results for zero. A tile with a sum so small that this may show is made by the f32 tile in the same order, unless the exponents of its operands
+/// rule subnormal numbers out: the bits are the same wherever nothing is lost. To look at all rows before they are multiplied cost 3 to 12 %.
+#include <bit>
+
+#include <isotope/kernels/cpu/native/gemm/pairs.hpp>
+#include <isotope/kernels/cpu/native/gemm/tile_product.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+/// sum[i][j] += sum_k A[i, k] B[k, j] of pairs, steps of K in ascending order.
+///
+/// @param a    the pair k of row i at a[i row_stride + k pair_stride]
+/// @param b    the pair k of column j, a word, at b[k ldb + j]
+template <int Rows, int Vectors>
+ISOTOPE_INLINE void add_pair_steps(vector (&sum)[Rows][Vectors], const bfloat16* a, std::int64_t row_stride, std::int64_t pair_stride,
+                                   const float* b, std::int64_t ldb, std::int64_t steps) {
+  constexpr int groups = (Rows + 3) / 4;
+  const bfloat16* base[groups];  // rows 4g to 4g + 3 are one addressing mode each from base[g]
+#pragma GCC unroll 4
+  for (int g = 0; g < groups; ++g) base[g] = a + 4 * g * row_stride;
+  for (; steps > 0; --steps) {
+    words bk[Vectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) __builtin_memcpy(&bk[v], b + lanes * v, sizeof bk[v]);
+#pragma GCC unroll 4
+    for (int g = 0; g < groups; ++g) {
+#pragma GCC unroll 4
+      for (int i = 0; i < (Rows - 4 * g < 4 ? Rows - 4 * g : 4); ++i) {
+        std::uint32_t pair;
+        __builtin_memcpy(&pair, base[g] + i * row_stride, sizeof pair);
+        const words x = pair - words{};
+#pragma GCC unroll 4
+        for (int v = 0; v < Vectors; ++v) ISOTOPE_ADD_PAIRS(sum[4 * g + i][v], x, bk[v]);
+      }
+      base[g] += pair_stride;
+    }
+    b += ldb;
+  }
+}
+
+/// tile_product of pairs, steps of K in ascending order, unless one of the block's sums is below `doubtful`: then C stays as it is.
+///
+/// @param c    written in whole vectors, to `rounded` if that is there: only if nothing is to be added to
+/// @return     whether the tile was made
+template <int Rows, int Vectors>
+ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_tile_product(const pair_rows& a, const panel& b, const place& c, std::int64_t steps, bool add,
+                                                         float doubtful) {
+  vector sum[Rows][Vectors] = {};
+  add_pair_steps(sum, a.data, a.row_stride, a.pair_stride, b.data, b.ld, steps);
+  vector least[2] = {doubtful - vector{}, doubtful - vector{}};
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 2
+    for (int v = 0; v < Vectors; ++v) ISOTOPE_LEAST_MAGNITUDE(least[i % 2], sum[i][v]);
+  }
+  if (any_below(least[0], doubtful) || any_below(least[1], doubtful)) return false;
+  if (c.rounded != nullptr) {  // no sum is subnormal
+#pragma GCC unroll 16
+    for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 2
+      for (int v = 0; v < Vectors; ++v) {
+        rounded_vector y{};
+        ISOTOPE_ROUND_TO_BF16(y, sum[i][v]);
+        __builtin_memcpy(static_cast<void*>(c.rounded + i * c.rounded_ld + lanes * v), &y, sizeof y);
+      }
+    }
+    return true;
+  }
+  put_tile(sum, c.at, c.ld, add);
+  return true;
+}
+
+/// 2^24 times what a sum of a block can lose: for each term a product with a subnormal element, and 2^-126 in a sum.
+///
+/// @param largest  exponent of the numbers that meet subnormal ones
+inline float doubtful_below(int largest) {
+  constexpr int terms = 10;  // of a block: log2
+  static_assert(2 * blocking::depth <= 1 << terms);
+  const int lost = (largest > 126 ? largest - 126 - 126 : -126) + 1 + terms;
+  return std::bit_cast<float>(std::uint32_t(lost + 24 + 127) << 23);
+}
+
+/// A panel of pairs, and the exponents of its numbers.
+struct pair_panel {
+  panel pairs;
+  int least, largest;  // negative: not known
+
+  void find_exponents(std::int64_t steps) {
+    exponents r;
+    r.take(reinterpret_cast<const bfloat16*>(pairs.data), 2 * steps * pairs.ld);
+    least = r.least();
+    largest = r.largest();
+  }
+
+  /// Whether sums can only be judged by A's exponents, too: the panel has subnormal numbers, or infinities and NaN.
+  bool hides() const { return least == 0 || largest == 255; }
+  /// Whether they cannot be judged at all: infinity times a subnormal number, taken for zero, is NaN.
+  bool blind(int left) const { return hides() && (left == 255 || largest == 255); }
+  /// @param left  the largest exponent of A, where the panel hides
+  float doubtful(int left) const { return doubtful_below(hides() && left > largest ? left : largest); }
+};
+
+/// Whether no term and no sum of a product is subnormal: all are multiples of the operands' last places, 2^(a - 134) and 2^(b - 134) at least, so of
+/// 2^-126.
+constexpr bool stays_normal(int a, int b) { return a > 0 && b > 0 && a + b >= 142; }
+
+/// The product of a panel in f32, for numbers that pairs lose.
+///
+/// @param a  pair(i, k): the pair of terms 2k and 2k + 1 of row i
+template <class Rows>
+ISOTOPE_NOINLINE void widened_product(const Rows& a, std::int64_t rows, const panel& b, const place& c, std::int64_t steps, bool add) {
+  constexpr std::int64_t depth = 2 * blocking::depth;
+  alignas(64) float left[blocking::rows * depth], right[depth * blocking::cols];
+  const auto spread = [](const void* from, float* second, float* first) {  // a pair's terms in the order of their addition
+    bfloat16 pair[2];
+    __builtin_memcpy(pair, from, sizeof pair);
+    *second = float(pair[1]);
+    *first = float(pair[0]);
+  };
+  for (std::int64_t k = 0; k < steps; ++k) {
+    float* to = right + 2 * k * b.width;
+    for (std::int64_t j = 0; j < b.width; ++j) spread(b.data + k * b.ld + j, to + j, to + b.width + j);
+  }
+  for (std::int64_t first = 0; first < rows; first += blocking::rows) {
+    const std::int64_t some = smaller(blocking::rows, rows - first);
+    for (std::int64_t i = 0; i < some; ++i)
+      for (std::int64_t k = 0; k < steps; ++k) {
+        float* to = left + i * depth + 2 * k;
+        spread(a.pair(first + i, k), to, to + 1);
+      }
+    panel_product(row_block{left, depth, 1}, some, {right, b.width, b.width, b.elems}, c.part(first, 0), 2 * steps, add);
+  }
+}
+
+/// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < rows, j < b.elems, and j < b.width where C is padded.
+inline void panel_product(pair_rows& a, std::int64_t rows, const pair_panel& b, const place& c, std::int64_t steps, bool add) {
+  using tile = bool (*)(const pair_rows&, const panel&, const place&, std::int64_t, bool, float);
+  constexpr int tall = int(blocking::rows);
+  static constexpr tile tiles[2][4] = {
+      {&pair_tile_product<1, 1>, &pair_tile_product<2, 1>, &pair_tile_product<4, 1>, &pair_tile_product<tall, 1>},
+      {&pair_tile_product<1, 2>, &pair_tile_product<2, 2>, &pair_tile_product<4, 2>, &pair_tile_product<tall, 2>}};
+  const auto known = [&] {
+    if (a.least < 0) a.find_exponents(rows, steps);
+    return stays_normal(a.least, b.least);
+  };
+  bool normal = a.least >= 0 && known();
+  if (b.pairs.elems < b.pairs.width || b.hides()) normal = known();  // sums beyond the operand are zero
+  const bool blind = !normal && b.blind(a.largest);
+  const float doubtful = b.doubtful(a.largest);
+  const bool whole = b.pairs.elems == b.pairs.width;
+  by_tiles(rows, b.pairs, c, add, [&](int size, std::int64_t i, float* at, std::int64_t ld, bool more) {
+    const pair_rows from{a.data + i * a.row_stride, a.row_stride, a.pair_stride, a.least, a.largest};
+    const std::int64_t some = size == 3 ? blocking::rows : std::int64_t(1) << size;
+    bfloat16* const out = c.rounded == nullptr ? nullptr : c.rounded + i * c.rounded_ld;
+    place to{at, ld, true, whole && !more ? out : nullptr, c.rounded_ld};
+    const auto run = [&](float below) { return tiles[b.pairs.width / lanes - 1][size](from, b.pairs, to, steps, more, below); };
+    if (blind || !run(normal ? 0.0f : doubtful)) {
+      normal = known();
+      if (normal) {
+        run(0.0f);
+      } else {
+        to.rounded = nullptr;
+        widened_product(from, some, b.pairs, to, steps, more);
+      }
+    }
+    if (out != nullptr && to.rounded == nullptr)
+      for (std::int64_t r = 0; r < some; ++r) math::narrow(at + r * ld, out + r * c.rounded_ld, b.pairs.elems);
+  });
+}
+
+}  // namespace native
+}  // namespace arch
+}  // namespace isotope::cpu

@@ -1,0 +1,117 @@
+#pragma once
+/// What a step of a native product multiplies: numbers in f32, whatever the operands' format, or pairs of bf16. Both take 32 bits, so that blocks
+/// and panels have the same sizes in memory. Lengths along k are terms in the products' own sums, and steps in a packed operand. Those of a matrix
+/// unit: unit_terms.hpp.
+#include <isotope/kernels/cpu/gemm/result.hpp>
+#include <isotope/kernels/cpu/native/gemm/packed_weight.hpp>
+#include <isotope/kernels/cpu/native/gemm/pair_product.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+/// Of those that vectors multiply.
+struct vector_terms {
+  static constexpr std::int64_t tile_rows = blocking::rows, block_rows = blocking::block_rows, v_unit = blocking::chunk_unit;
+  /// Whether rows are turned for each cell at a cost beside that of its products.
+  static constexpr bool turns(std::int64_t) { return false; }
+  static constexpr bool fetches = true;  // what is taken next, from memory
+  struct unit {};                        // what a task holds while it multiplies
+};
+
+struct single_terms : vector_terms {
+  static constexpr std::int64_t per_step = 1, k_unit = 1, head = 0;  // head: floats before a packed panel
+  static constexpr bool rounds = false;                              // the register tile does, where that is all that is left to do
+  static constexpr bool keeps = false;                               // multiplies panels of a packed_weight
+  using rows = row_block;
+  using copy = row_copy;
+  using panel = native::panel;
+
+  template <class F> static void with_type(const view& x, const F& f) { portable::with_type(x, f); }
+  static constexpr std::int64_t packed_steps(std::int64_t k) { return k; }
+  /// Whether rows must be copied: for their format, or for strides that put those of a block into the same sets of L2.
+  static bool copied(const view& x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t, std::int64_t) {
+    return x.type != dtype::f32 || larger_of(row_stride, k_stride) % 1024 == 0;
+  }
+  static rows in_place(const view& x, std::int64_t at, std::int64_t row_stride, std::int64_t k_stride) {
+    return {x.as<const float>() + at, row_stride, k_stride};
+  }
+
+  /// f32 rows are read where they lie: a copy of those that run across k costs 4 %, though theirs share few sets of L1.
+  template <class T>
+  static rows take(const T* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t n, std::int64_t k, std::int64_t,
+                   const copy& to) {
+    if constexpr (std::is_same_v<T, float>) {
+      return {x, row_stride, k_stride};
+    } else {
+      to.take(x, row_stride, k_stride, n, k);
+      return to.block();
+    }
+  }
+  template <class T>
+  static void pack(const T* x, std::int64_t k_stride, std::int64_t stride, std::int64_t k, std::int64_t elems, std::int64_t width,
+                   float* y) {
+    pack_right(x, k_stride, stride, k, elems, width, y);
+  }
+  static panel packed(const float* y, std::int64_t width, std::int64_t elems) { return {y, width, width, elems}; }
+  /// A panel for one use; f32 rows of whole panels are read where they lie, unless all of them fall into the same few sets of L2.
+  template <class T>
+  static panel once(const T* x, std::int64_t k_stride, std::int64_t stride, std::int64_t k, std::int64_t elems, std::int64_t width,
+                    float* y) {
+    if constexpr (std::is_same_v<T, float>)
+      if (stride == 1 && elems == width && k_stride % 1024 != 0) return {x, k_stride, width, elems};
+    pack(x, k_stride, stride, k, elems, width, y);
+    return packed(y, width, elems);
+  }
+};
+
+struct pair_terms : vector_terms {
+  static constexpr std::int64_t per_step = 2, k_unit = 2, head = 16;
+  static constexpr bool rounds = true, keeps = true;
+  using rows = pair_rows;
+  using copy = pair_copy;
+  using panel = pair_panel;
+
+  template <class F> static void with_type(const view& x, const F& f) { f(x.as<const bfloat16>()); }
+  static constexpr std::int64_t packed_steps(std::int64_t k) { return divide_up(k, 2); }
+  static bool copied(const view&, std::int64_t row_stride, std::int64_t k_stride, std::int64_t, std::int64_t terms) {
+    return k_stride != 1 || terms % 2 != 0 || row_stride % 2048 == 0;
+  }
+  static rows in_place(const view& x, std::int64_t at, std::int64_t row_stride, std::int64_t) {
+    return {x.as<const bfloat16>() + at, row_stride, 2};
+  }
+  static rows take(const bfloat16* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t n, std::int64_t terms, std::int64_t,
+                   const copy& to) {
+    if (k_stride == 1 && terms % 2 == 0) return {x, row_stride, 2};
+    to.take(x, row_stride, k_stride, n, terms);
+    return to.block();
+  }
+  static void pack(const bfloat16* x, std::int64_t k_stride, std::int64_t stride, std::int64_t terms, std::int64_t elems,
+                   std::int64_t width, float* y) {
+    pack_pairs(x, k_stride, stride, terms, elems, width, y + head);
+    note(packed_steps(terms) * width, y);
+  }
+  /// Puts the exponents of a panel's numbers, so many words, before it.
+  static void note(std::int64_t count, float* y) {
+    exponents found;
+    found.take(reinterpret_cast<const bfloat16*>(y + head), 2 * count);
+    y[0] = float(found.least());
+    y[1] = float(found.largest());
+  }
+  static panel packed(const float* y, std::int64_t width, std::int64_t elems) {
+    return {{y + head, width, width, elems}, int(y[0]), int(y[1])};
+  }
+  static panel once(const bfloat16* x, std::int64_t k_stride, std::int64_t stride, std::int64_t terms, std::int64_t elems,
+                    std::int64_t width, float* y) {
+    pack(x, k_stride, stride, terms, elems, width, y);
+    return packed(y, width, elems);
+  }
+  /// A panel of a packed_weight.
+  static panel kept(const float* packed, std::int64_t at, std::int64_t elems, std::int64_t width) {
+    return {{packed + at, width, width, elems}, packed_weight::least(packed), packed_weight::largest(packed)};
+  }
+};
+
+}  // namespace native
+}  // namespace arch
+}  // namespace isotope::cpu

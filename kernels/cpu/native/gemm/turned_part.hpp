@@ -1,0 +1,40 @@
+#pragma once
+/// A part of C that stands the other way round, rounded to bf16 and turned: pairs of its rows become words, so that one transpose of words turns
+/// twice as many numbers, and whole lines of C are written.
+#include <isotope/kernels/cpu/native/gemm/pairs.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace native {
+
+/// Sums at[i ld + j] for i < high <= 2 lanes, j < wide; whole vectors are there to be read.
+struct turned_part {
+  const float* at;
+  std::int64_t ld, high, wide;
+};
+
+/// y[j y_ld + i] = sums[i, j], rounded. @param Exact  subnormal sums, too  @return  whether nothing was lost
+template <bool Exact> bool turn_rounded(const turned_part& x, bfloat16* y, std::int64_t y_ld) {
+  vector r[lanes] = {}, least = 1 - vector{};
+  const auto round = [&](std::int64_t i) ISOTOPE_INLINE_LAMBDA {
+    vector v{};
+    if (i < x.high) __builtin_memcpy(&v, x.at + i * x.ld, sizeof v);
+    else if (!Exact) v = 1 - vector{};  // beyond C: not small, not written
+    return Exact ? rounded(v) : rounded_quickly(v, least);
+  };
+#pragma GCC unroll 16
+  for (std::int64_t i = 0; i < lanes; ++i) {
+    const words pairs = interleave(round(2 * i), round(2 * i + 1));
+    __builtin_memcpy(&r[i], &pairs, sizeof pairs);
+  }
+  transpose(r);
+  const std::size_t bytes = std::size_t(x.high) * sizeof *y;
+#pragma GCC unroll 16
+  for (std::int64_t j = 0; j < lanes; ++j)
+    if (j < x.wide) store_some(y + j * y_ld, r[j], bytes);
+  return Exact || !any_below(least, 0x1p-126f);
+}
+
+}  // namespace native
+}  // namespace arch
+}  // namespace isotope::cpu

@@ -1,0 +1,30 @@
+#pragma once
+/// Running sums along one axis, bound by the latency of one addition an element; they are kept in f64, so that each is rounded once.
+#include <isotope/kernels/cpu/portable/softmax.hpp>
+#include <isotope/op/cumsum.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace portable {
+
+struct cumsum {
+  static constexpr std::uint32_t inplace = 1;
+  static constexpr std::int64_t scratch(const step_shapes& s) { return by_rows<1>::scratch(s); }
+  static void run(const launch& l) {
+    const bool reverse = l.attr->i[1] != 0;
+    by_rows<1>::run(l, 1.2, [reverse](const float* const* x, float* y, std::int64_t n) {
+      double sum = 0;
+      if (reverse)
+        for (std::int64_t i = n - 1; i >= 0; --i) y[i] = float(sum += double(x[0][i]));
+      else
+        for (std::int64_t i = 0; i < n; ++i) y[i] = float(sum += double(x[0][i]));
+    });
+  }
+};
+
+}  // namespace portable
+}  // namespace arch
+
+template <VectorProgram P> struct kernel<op::cumsum, P, kernels::portable> : portable::cumsum {};
+
+}  // namespace isotope::cpu

@@ -1,0 +1,68 @@
+#pragma once
+/// Bound by the integer multiplications of Philox: four elements a call, 16 calls side by side.
+#include <isotope/core/philox_words.hpp>
+#include <isotope/kernels/cpu/body/block_access.hpp>
+#include <isotope/kernels/cpu/body/programs.hpp>
+#include <isotope/kernels/cpu/rows/parallel.hpp>
+#include <isotope/op/dropout.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace portable {
+
+struct dropout {
+  static constexpr std::uint32_t inplace = 1;
+  static constexpr std::int64_t task = 1 << 13, piece = 512;
+
+  static void run(const launch& l) {
+    const view &x = l.in[0], &y = l.out[0];
+    const std::int64_t n = y.dims.count();
+    const double p = l.attr->f[0];
+    const auto keep = float(1.0 / (1.0 - p));
+    // word / 2^32 >= p, for whole words
+    const double least = p * 0x1p32;
+    const auto threshold = std::uint64_t(least) + (double(std::uint64_t(least)) < least ? 1u : 0u);
+    for_tasks(l, divide_up(n, task), double(n) * 1.5, [&](std::int64_t t, int) {
+      alignas(64) float value[piece];
+      alignas(64) std::uint32_t words[piece];
+      const std::int64_t end = smaller(n, (t + 1) * task);
+      for (std::int64_t i = t * task; i < end; i += piece) {
+        const std::int64_t some = smaller(piece, end - i);
+        draw(*l.scalars, l.ordinal, std::uint64_t(i / 4), words);
+        widen_run(x.data, x.type, i, 1, value, some);
+        for (std::int64_t j = 0; j < some; ++j) value[j] = words[j] >= threshold ? value[j] * keep : 0.0f;
+        narrow_run(value, y.data, y.type, i, some);
+      }
+    });
+  }
+
+ private:
+  /// words[4 c + k] = word k of call first + c.
+  static void draw(const step_scalars& s, std::uint32_t stream, std::uint64_t first, std::uint32_t* words) {
+    for (int group = 0; group < piece / 4; group += philox_words::width) {
+      philox_words w;
+      for (int j = 0; j < w.width; ++j) {
+        const std::uint64_t at = first + std::uint64_t(group + j);
+        w.c0[j] = std::uint32_t(at);
+        w.c1[j] = std::uint32_t(at >> 32);
+        w.c2[j] = std::uint32_t(s.counter);
+        w.c3[j] = stream;
+      }
+      w.run(s.seed);
+      for (int j = 0; j < w.width; ++j) {
+        std::uint32_t* to = words + 4 * (group + j);
+        to[0] = w.c0[j];
+        to[1] = w.c1[j];
+        to[2] = w.c2[j];
+        to[3] = w.c3[j];
+      }
+    }
+  }
+};
+
+}  // namespace portable
+}  // namespace arch
+
+template <VectorProgram P> struct kernel<op::dropout, P, kernels::portable> : portable::dropout {};
+
+}  // namespace isotope::cpu

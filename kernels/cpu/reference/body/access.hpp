@@ -1,0 +1,121 @@
+#pragma once
+/// How the reference kernels read and write tensors: any dtype, any strides, one element at a time.
+///
+/// Every number is read exactly into a double, every formula is evaluated in double in ascending order, and the result is rounded
+/// once to the accumulation format and from there to the stored one. For f32 and bf16 programs that makes the reference all but
+/// correctly rounded, so that the distance of another kernel from it is the error of that kernel; f64 programs sum in f64.
+#include <cmath>
+#include <cstdint>
+
+#include <isotope/backend/cpu/launch.hpp>
+#include <isotope/core/compiler.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace reference {
+
+/// Element at offset i, in elements, as a double.
+inline double load(const view& v, std::int64_t i) {
+  switch (v.type) {
+    case dtype::f32: return double(v.as<const float>()[i]);
+    case dtype::bf16: return double(float(v.as<const bfloat16>()[i]));
+    case dtype::f16: return double(float(v.as<const float16>()[i]));
+    case dtype::f64: return v.as<const double>()[i];
+    case dtype::i32: return double(v.as<const std::int32_t>()[i]);
+    case dtype::i64: return double(v.as<const std::int64_t>()[i]);
+    case dtype::u8: return double(v.as<const std::uint8_t>()[i]);
+    case dtype::u16: return double(v.as<const std::uint16_t>()[i]);
+    case dtype::u32: return double(v.as<const std::uint32_t>()[i]);
+    case dtype::boolean: return v.as<const std::uint8_t>()[i] != 0 ? 1.0 : 0.0;
+  }
+  return 0;
+}
+
+/// x rounded as a floating-point or boolean element of format t is stored: bf16 and f16 by way of f32, boolean x != 0.
+inline double rounded(dtype t, double x) {
+  switch (t) {
+    case dtype::f32: return double(float(x));
+    case dtype::bf16: return double(float(bfloat16(float(x))));
+    case dtype::f16: return double(float(float16(float(x))));
+    case dtype::boolean: return x != 0 ? 1.0 : 0.0;
+    default: return x;
+  }
+}
+
+/// Stores x at offset i. Integers must be exact already; op::cast rounds.
+inline void store(const view& v, std::int64_t i, double x) {
+  switch (v.type) {
+    case dtype::f32: v.as<float>()[i] = float(x); break;
+    case dtype::bf16: v.as<bfloat16>()[i] = bfloat16(float(x)); break;
+    case dtype::f16: v.as<float16>()[i] = float16(float(x)); break;
+    case dtype::f64: v.as<double>()[i] = x; break;
+    case dtype::i32: v.as<std::int32_t>()[i] = std::int32_t(x); break;
+    case dtype::i64: v.as<std::int64_t>()[i] = std::int64_t(x); break;
+    case dtype::u8: v.as<std::uint8_t>()[i] = std::uint8_t(x); break;
+    case dtype::u16: v.as<std::uint16_t>()[i] = std::uint16_t(x); break;
+    case dtype::u32: v.as<std::uint32_t>()[i] = std::uint32_t(x); break;
+    case dtype::boolean: v.as<std::uint8_t>()[i] = x != 0 ? 1 : 0; break;
+  }
+}
+
+/// Counts through the indices of a shape, row-major.
+class index {
+ public:
+  explicit index(const shape& s) : dims_(s), left_(s.count()) {}
+  bool valid() const { return left_ > 0; }
+  std::int64_t operator[](int axis) const { return at_[std::size_t(axis < 0 ? axis + dims_.rank : axis)]; }
+  void next() {
+    --left_;
+    for (int k = dims_.rank - 1; k >= 0; --k) {
+      if (++at_[std::size_t(k)] < dims_[k]) return;
+      at_[std::size_t(k)] = 0;
+    }
+  }
+  /// Where the index lies in a tensor with these strides.
+  std::int64_t in(const extents& strides) const {
+    std::int64_t n = 0;
+    for (int k = 0; k < dims_.rank; ++k) n += at_[std::size_t(k)] * strides[std::size_t(k)];
+    return n;
+  }
+
+ private:
+  shape dims_;
+  extents at_{};
+  std::int64_t left_;
+};
+
+/// Strides of v as a tensor of `rank` axes, aligned at the last one: 0 along axes that repeat.
+inline extents repeated(const view& v, int rank) {
+  extents r{};
+  for (int k = 0; k < v.dims.rank; ++k)
+    if (v.dims[k] != 1) r[std::size_t(k + rank - v.dims.rank)] = v.strides[std::size_t(k)];
+  return r;
+}
+
+/// x taken apart into the axes of a bit mask (`inner`) and the others (`outer`): an element lies at the sum of both offsets.
+struct axes_apart {
+  view outer, inner;
+  axes_apart(const view& x, std::int64_t mask, bool keep = false) : outer(x), inner(x) {
+    outer.dims = inner.dims = {};
+    outer.strides = inner.strides = {};
+    for (int k = 0; k < x.dims.rank; ++k)
+      if (((mask >> k) & 1) == 0) push(outer, x.dims[k], x.strides[std::size_t(k)]);
+      else {
+        push(inner, x.dims[k], x.strides[std::size_t(k)]);
+        if (keep) push(outer, 1, 0);
+      }
+  }
+
+ private:
+  static void push(view& v, std::int64_t size, std::int64_t stride) {
+    v.strides[std::size_t(v.dims.rank)] = stride;
+    v.dims.push(size);
+  }
+};
+/// The last axis of x apart from its rows.
+inline axes_apart rows_of(const view& x) { return {x, std::int64_t(1) << (x.dims.rank - 1)}; }
+inline std::int64_t last_stride(const view& x) { return x.strides[std::size_t(x.dims.rank - 1)]; }
+
+}  // namespace reference
+}  // namespace arch
+}  // namespace isotope::cpu

@@ -1,0 +1,29 @@
+#pragma once
+/// Element-wise ops: the formula in double, rounded to the compute type.
+#include <concepts>
+#include <cstdint>
+
+#include <isotope/core/compiler.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace reference {
+
+/// out[i] = f(in[0][i], ...) for a formula of one, two or three numbers; A is the compute type.
+template <class A, class F> void each(const void* const* in, void* out, std::int64_t n, F f) {
+  const auto x = [&](int k, std::int64_t i) { return double(static_cast<const A*>(in[k])[i]); };
+  A* y = static_cast<A*>(out);
+  for (std::int64_t i = 0; i < n; ++i) {
+    if constexpr (std::invocable<F, double>) y[i] = A(f(x(0, i)));
+    else if constexpr (std::invocable<F, double, double>) y[i] = A(f(x(0, i), x(1, i)));
+    else y[i] = A(f(x(0, i), x(1, i), x(2, i)));
+  }
+}
+
+/// x, bounded where a gate has long reached its limit: keeps 0 times infinity out of the formulas. NaN stays.
+inline double above(double x, double least) { return x < least ? least : x; }
+inline double within(double x, double bound) { return x > bound ? bound : above(x, -bound); }
+
+}  // namespace reference
+}  // namespace arch
+}  // namespace isotope::cpu

@@ -1,0 +1,25 @@
+#pragma once
+/// Bytes moved unchanged: copy, and the parts that concat and pad share.
+#include <cstring>
+
+#include <isotope/op/copy.hpp>
+
+#include <isotope/kernels/cpu/reference/body/access.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace reference {
+/// y[to + i] = x[i] for every index i of x, whatever the format; `to` in elements of y.
+inline void move(const view& x, const view& y, std::int64_t to) {
+  const auto bytes = size_of(x.type);
+  for (index i(x.dims); i.valid(); i.next())
+    std::memcpy(y.as<std::byte>() + bytes * (to + i.in(y.strides)), x.as<const std::byte>() + bytes * i.in(x.strides), std::size_t(bytes));
+}
+}  // namespace reference
+}  // namespace arch
+
+template <class P> struct kernel<op::copy, P, kernels::reference> {
+  static void run(const launch& l) { reference::move(l.in[0], l.out[0], 0); }
+};
+
+}  // namespace isotope::cpu

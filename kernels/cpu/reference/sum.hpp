@@ -1,0 +1,34 @@
+#pragma once
+/// Sums and means, one result at a time.
+#include <isotope/op/sum.hpp>
+
+#include <isotope/kernels/cpu/reference/body/access.hpp>
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {
+namespace reference {
+/// y[outer] = finish(sum over inner of x) for the reductions of attributes i[0] axes, i[1] keep.
+template <class Finish> void reduce(const launch& l, Finish finish) {
+  const view& y = l.out[0];
+  const axes_apart x(l.in[0], l.attr->i[0], l.attr->i[1] != 0);
+  for (index o(x.outer.dims); o.valid(); o.next()) {
+    double total = 0;
+    for (index i(x.inner.dims); i.valid(); i.next()) total += load(x.inner, o.in(x.outer.strides) + i.in(x.inner.strides));
+    store(y, o.in(y.strides), finish(total, double(x.inner.dims.count())));
+  }
+}
+}  // namespace reference
+}  // namespace arch
+
+template <class P> struct kernel<op::sum, P, kernels::reference> {
+  static void run(const launch& l) {
+    reference::reduce(l, [](double total, double) { return total; });
+  }
+};
+template <class P> struct kernel<op::mean, P, kernels::reference> {
+  static void run(const launch& l) {
+    reference::reduce(l, [](double total, double terms) { return total / terms; });
+  }
+};
+
+}  // namespace isotope::cpu

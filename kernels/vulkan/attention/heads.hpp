@@ -1,0 +1,144 @@
+#pragma once
+/// The operands of attention as the shaders see them: attention_operands.glsl mirrors the constants and the push constants made here.
+#include <isotope/backend/vulkan/launch.hpp>
+#include <isotope/kernels/vulkan/attention/dropout.hpp>
+#include <isotope/op/attention.hpp>
+
+namespace isotope::vulkan {
+
+/// The stride between batches; where there is one batch alone it is nobody's, and 0: lengths of sequences make no further pipelines.
+inline std::int64_t batch_stride(const view& v) { return v.dims[0] > 1 ? v.strides[0] : 0; }
+
+/// Queries, keys, values, outputs or their gradients: the first row of head 0, strides between batches and rows in elements.
+struct head_rows {
+  std::uint64_t at = 0;
+  std::int64_t batch = 0, row = 0;
+  dtype type = dtype::f32;
+
+  head_rows() = default;
+  /// Heads of `v` (B, rows, width) from column `first` on.
+  head_rows(const view& v, std::int64_t first)
+      : at(v.at + std::uint64_t(first * size_of(v.type))), batch(batch_stride(v)), row(v.strides[1]), type(v.type) {}
+  /// Whether every row of D elements starts at a multiple of n elements.
+  bool aligned(std::int64_t n, std::int64_t D) const {
+    return D % n == 0 && batch % n == 0 && row % n == 0 && at % std::uint64_t(n * size_of(type)) == 0;
+  }
+};
+
+struct attention_push {
+  std::uint64_t q = 0, k = 0, v = 0, mask = 0, y = 0, lse = 0, dy = 0, delta = 0, dq = 0, dk = 0, dv = 0, scalars = 0;
+  std::uint32_t B = 0, S = 0, T = 0;
+  float scale = 0;
+  std::uint32_t stream = 0, window = 0;
+};
+static_assert(sizeof(attention_push) == 120);
+
+class attention_heads {
+ public:
+  std::int64_t B, S, T, H, G, D;
+  bool causal, packed, masked;
+  float scale;
+  head_rows q, k, v, y, dy, dq, dk, dv;
+  view mask;
+  std::uint64_t lse = 0, delta = 0, scalars;
+  std::uint32_t stream;
+  attention_dropout dropout;
+  op::attention_range seen;
+
+  /// A step of the forward: outputs y and lse.
+  static attention_heads forward(const launch& l) {
+    attention_heads h(l);
+    h.y = {l.out[0], 0};
+    h.lse = l.out[1].at;
+    return h;
+  }
+  /// A step of the gradient: operands of the forward, y, lse, dy; `delta` lies in scratch memory.
+  static attention_heads gradient(const launch& l) {
+    attention_heads h(l);
+    const auto n = std::size_t(op::attention_shape::operands(*l.attr));
+    h.y = {l.in[n], 0};
+    h.lse = l.in[n + 1].at;
+    h.dy = {l.in[n + 2], 0};
+    h.split(l.out, h.dq, h.dk, h.dv);
+    h.delta = l.scratch;
+    return h;
+  }
+  bool empty() const { return B * S * H * D == 0; }
+  /// Query rows of all heads.
+  std::int64_t rows() const { return B * H * S; }
+
+  attention_push push() const {
+    return {q.at,
+            k.at,
+            v.at,
+            mask.at,
+            y.at,
+            lse,
+            dy.at,
+            delta,
+            dq.at,
+            dk.at,
+            dv.at,
+            scalars,
+            std::uint32_t(B),
+            std::uint32_t(S),
+            std::uint32_t(T),
+            scale,
+            stream,
+            std::uint32_t(seen.window)};
+  }
+  /// `tiles` are the shader's own numbers 8 to 13.
+  constants specialization(std::int64_t invocations, std::uint32_t subgroup, bool wide, std::array<std::int64_t, 6> tiles) const {
+    constants c{std::uint32_t(invocations), subgroup};
+    c.add(D).add(H).add(G).add(causal).add(masked).add(wide);
+    for (const auto n : tiles) c.add(n);
+    for (const dtype t : {q.type, k.type, v.type, mask.type, y.type, dy.type}) c.add(t);
+    for (const head_rows* x : {&q, &k, &v}) c.add(x->batch).add(x->row);
+    c.add(masked ? batch_stride(mask) : 0).add(mask.strides[1]);
+    for (const head_rows* x : {&y, &dy, &dq, &dk, &dv}) c.add(x->batch).add(x->row);
+    dropout.add_to(c);
+    c.add(seen.window != 0);
+    return c;
+  }
+  /// Whether all rows that a shader touches start at multiples of n elements; tensors that the step lacks do not count.
+  bool aligned(std::int64_t n) const {
+    for (const head_rows* x : {&q, &k, &v, &y, &dy, &dq, &dk, &dv})
+      if (x->at != 0 && !x->aligned(n, D)) return false;
+    return true;
+  }
+  /// What the forward's kernels read, or the gradient's beside y, lse, dy and delta.
+  std::vector<range> reads(const launch& l) const {
+    std::vector<range> r(l.in.begin(), l.in.begin() + op::attention_shape::operands(*l.attr));
+    dropout.add_reads(l, r);
+    return r;
+  }
+
+ private:
+  explicit attention_heads(const launch& l)
+      : B(l.in[0].dims[0]),
+        S(l.in[0].dims[1]),
+        T(0),
+        H(l.attr->i[0]),
+        G(l.attr->i[1]),
+        D(0),
+        causal(l.attr->i[2] != 0),
+        packed(l.attr->i[3] != 0),
+        masked(l.attr->i[4] != 0),
+        scale(float(l.attr->f[0])),
+        scalars(l.scalars),
+        stream(l.ordinal),
+        dropout(*l.attr),
+        seen(*l.attr, S, packed ? S : l.in[1].dims[1]) {
+    T = seen.T;
+    D = l.in[0].dims[2] / (packed ? H + 2 * G : H);
+    split(l.in, q, k, v);
+    if (masked) mask = l.in[packed ? 1 : 3];
+  }
+  void split(std::span<const view> x, head_rows& a, head_rows& b, head_rows& c) const {
+    a = {x[0], 0};
+    b = {x[packed ? 0 : 1], packed ? H * D : 0};
+    c = {x[packed ? 0 : 2], packed ? (H + G) * D : 0};
+  }
+};
+
+}  // namespace isotope::vulkan

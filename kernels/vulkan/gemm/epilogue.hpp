@@ -1,0 +1,57 @@
+#pragma once
+/// A product's fused body as a launch of its own: the product is rounded into one of the outputs, and the emitted element-wise kernel goes on from
+/// there, in place. One more read and write of the result, at the speed of a copy. The interpreter inside the product's kernel, which folds into
+/// straight code on other drivers, ran ten times slower than the product on an H200 (580.159.04): its sums left the registers.
+#include <array>
+#include <optional>
+
+#include <isotope/kernels/vulkan/portable/elementwise.hpp>
+#include <isotope/op/matmul.hpp>
+
+namespace isotope::vulkan {
+
+template <class P> class matmul_epilogue {
+ public:
+  explicit matmul_epilogue(const launch& l) : given_(l) {
+    const auto type = dtype(l.attr->i[0] - 1);
+    for (std::size_t k = 0; k < l.out.size() && !l.body.empty() && l.accumulate == 0; ++k) {
+      bool free = l.out[k].type == type;
+      for (std::size_t i = 0; i < l.in.size(); ++i) free = free && !range(l.out[k]).overlaps(l.in[i]);
+      if (free) {
+        hosts_ = l.out[k];
+        break;
+      }
+    }
+  }
+  /// Whether some output can hold the product: of its format, and no operand's bytes.
+  bool possible() const { return hosts_.has_value(); }
+
+  /// record(the product alone), then the body.
+  template <class Record> void record(recording& r, const Record& product) const {
+    launch alone = given_;
+    alone.in = given_.in.first(std::size_t(given_.attr->i[1]));
+    alone.out = std::span<const view>(&*hosts_, 1);
+    alone.body = {};
+    product(alone, r);
+
+    std::array<view, max_inputs> in{};
+    std::array<micro, max_micros> body{};
+    for (std::size_t k = 0; k < given_.in.size(); ++k) in[k] = given_.in[k];
+    in[0] = *hosts_;  // operand 0 is the product's own: the body reads no such
+    for (std::size_t j = 0; j < given_.body.size(); ++j) {
+      body[j] = given_.body[j];
+      for (auto& a : body[j].arg)
+        if (a == isotope::product) a = 0;
+    }
+    launch rest = given_;
+    rest.in = std::span<const view>(in.data(), given_.in.size());
+    rest.body = std::span<const micro>(body.data(), given_.body.size());
+    kernel<op::elementwise, P, kernels::portable>::record(rest, r);
+  }
+
+ private:
+  const launch& given_;
+  std::optional<view> hosts_;
+};
+
+}  // namespace isotope::vulkan

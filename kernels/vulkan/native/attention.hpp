@@ -1,0 +1,39 @@
+#pragma once
+/// Attention on matrix units: attention_khr.comp, else what runs on any device.
+#include <isotope/kernels/vulkan/attention/matrix.hpp>
+#include <isotope/kernels/vulkan/portable/attention.hpp>
+#include <isotope/shaders/attention_khr_bf16.hpp>
+#include <isotope/shaders/attention_khr_f16.hpp>
+
+namespace isotope::vulkan {
+
+struct attention_khr {
+  static const shader& code(dtype t) { return t == dtype::bf16 ? shaders::attention_khr_bf16 : shaders::attention_khr_f16; }
+  /// 64 queries share each tile of 32 keys; a strip a subgroup, for two double the registers. On an H200 128 queries and tiles of 64 take 1.1 times
+  /// as long, 128 and 32 1.7 times, 64 and 64 1.6 times.
+  static attention_matrix_tiles tiles(const attention_heads& h, const launch& l) {
+    const auto side = matrix_side(*l.device, h.q.type);
+    return fitting_tiles({4, 1, 2 * side, side}, l, h.S, h.D, 1, 3, 1);
+  }
+  static void record(const attention_heads& h, const attention_matrix_tiles& t, const launch& l, recording& r) {
+    const auto subgroup = l.device->subgroup;
+    const bool biased = h.masked || (!h.causal && h.T % t.columns != 0);
+    auto& d = r.add(code(h.q.type), h.specialization(t.subgroups * subgroup, subgroup, true, {t.columns, t.side, t.strips, biased}),
+                    h.push(), cover(h.B * h.H * ((h.S + t.rows() - 1) / t.rows()), 1), h.reads(l), {l.out[0], l.out[1]});
+    d.subgroup = subgroup;
+  }
+};
+
+template <class P> struct kernel<op::attention, P, kernels::native> {
+  static void record(const launch& l, recording& r) {
+    const auto h = attention_heads::forward(l);
+    if (h.empty()) return;
+    auto why = matrix_refusal(h, l);
+    if (why.empty() && !attention_khr::code(h.q.type).there()) why = "the shader compiler of the build lacks matrices of this format";
+    if (why.empty()) return attention_khr::record(h, attention_khr::tiles(h, l), l, r);
+    tier_of(r, kernels::portable::name, why);
+    kernel<op::attention, P, kernels::portable>::record(l, r);
+  }
+};
+
+}  // namespace isotope::vulkan

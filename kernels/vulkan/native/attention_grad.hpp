@@ -1,0 +1,65 @@
+#pragma once
+/// The gradient of attention on matrix units: attention_grad_khr_keys.comp and attention_grad_khr_queries.comp, else what runs on any device.
+#include <isotope/kernels/vulkan/attention/matrix.hpp>
+#include <isotope/kernels/vulkan/portable/attention_grad.hpp>
+#include <isotope/shaders/attention_grad_khr_keys_bf16.hpp>
+#include <isotope/shaders/attention_grad_khr_keys_f16.hpp>
+#include <isotope/shaders/attention_grad_khr_queries_bf16.hpp>
+#include <isotope/shaders/attention_grad_khr_queries_f16.hpp>
+
+namespace isotope::vulkan {
+
+struct attention_grad_khr {
+  static const shader& keys_code(dtype t) {
+    return t == dtype::bf16 ? shaders::attention_grad_khr_keys_bf16 : shaders::attention_grad_khr_keys_f16;
+  }
+  static const shader& queries_code(dtype t) {
+    return t == dtype::bf16 ? shaders::attention_grad_khr_queries_bf16 : shaders::attention_grad_khr_queries_f16;
+  }
+  /// 64 keys share each tile of 32 queries: small enough for several workgroups a multiprocessor, which hide each other's barriers.
+  static attention_matrix_tiles keys_tiles(const attention_heads& h, const launch& l) {
+    const auto side = matrix_side(*l.device, h.q.type);
+    return fitting_tiles({4, 1, 2 * side, side}, l, h.T, h.D, 2, 1, 2);
+  }
+  /// 64 queries share each tile of 32 keys.
+  static attention_matrix_tiles queries_tiles(const attention_heads& h, const launch& l) {
+    const auto side = matrix_side(*l.device, h.q.type);
+    return fitting_tiles({4, 1, 2 * side, side}, l, h.S, h.D, 1, 2, 1);
+  }
+  static void record_keys(const attention_heads& h, const attention_matrix_tiles& t, const launch& l, recording& r) {
+    const auto subgroup = l.device->subgroup;
+    auto& d =
+        r.add(keys_code(h.q.type), h.specialization(t.subgroups * subgroup, subgroup, true, {t.columns, t.side, 1, h.masked}), h.push(),
+              cover(h.B * h.G * ((h.T + t.rows() - 1) / t.rows()), 1), attention_grad_reads(h, l), attention_grad_keys_written(h, l));
+    d.subgroup = subgroup;
+  }
+  static void record_queries(const attention_heads& h, const attention_matrix_tiles& t, const launch& l, recording& r) {
+    const auto subgroup = l.device->subgroup;
+    const bool biased = h.masked || (!h.causal && h.T % t.columns != 0);
+    auto& d = r.add(queries_code(h.q.type), h.specialization(t.subgroups * subgroup, subgroup, true, {t.columns, t.side, 1, biased}),
+                    h.push(), cover(h.B * h.H * ((h.S + t.rows() - 1) / t.rows()), 1), attention_grad_reads(h, l), {l.out[0]});
+    d.subgroup = subgroup;
+  }
+};
+
+template <class P> struct kernel<op::attention_grad, P, kernels::native> {
+  static constexpr std::int64_t scratch(const step_shapes& s) { return attention_delta::scratch(s); }
+
+  static void record(const launch& l, recording& r) {
+    const auto h = attention_heads::gradient(l);
+    auto why = matrix_refusal(h, l);
+    using khr = attention_grad_khr;
+    if (why.empty() && (!khr::keys_code(h.q.type).there() || !khr::queries_code(h.q.type).there()))
+      why = "the shader compiler of the build lacks matrices of this format";
+    if (why.empty() && h.empty()) why = "there are no queries";
+    if (!why.empty()) {
+      tier_of(r, kernels::portable::name, why);
+      return kernel<op::attention_grad, P, kernels::portable>::record(l, r);
+    }
+    attention_delta::record(h, l, r);
+    khr::record_keys(h, khr::keys_tiles(h, l), l, r);
+    khr::record_queries(h, khr::queries_tiles(h, l), l, r);
+  }
+};
+
+}  // namespace isotope::vulkan

@@ -1,0 +1,50 @@
+#pragma once
+/// The ops that move bytes: copy, concat, pad, fill.
+#include <isotope/kernels/vulkan/reference/fill.hpp>
+#include <isotope/op/concat.hpp>
+#include <isotope/op/copy.hpp>
+#include <isotope/op/view.hpp>
+
+#include <isotope/kernels/vulkan/rows/move.hpp>
+
+namespace isotope::vulkan {
+
+template <class P> struct kernel<op::copy, P, kernels::portable> {
+  static void record(const launch& l, recording& r) { portable::record_move(l, r, l.in[0], l.out[0]); }
+};
+
+template <class P> struct kernel<op::concat, P, kernels::portable> {
+  static void record(const launch& l, recording& r) {
+    const int axis = int(l.attr->i[0]);
+    std::int64_t first = 0;
+    for (const view& x : l.in) {
+      portable::record_move(l, r, x, portable::part_of(l.out[0], axis, first, x.dims[axis]));
+      first += x.dims[axis];
+    }
+  }
+};
+
+template <class P> struct kernel<op::pad, P, kernels::portable> {
+  static void record(const launch& l, recording& r) {
+    const view &x = l.in[0], &y = l.out[0];
+    const int axis = int(l.attr->i[0]);
+    const std::int64_t first = l.attr->i[1], end = first + x.dims[axis];
+    portable::record_fill(l, r, portable::part_of(y, axis, 0, first), 0);  // zero is all bits zero in every format
+    portable::record_move(l, r, x, portable::part_of(y, axis, first, x.dims[axis]));
+    portable::record_fill(l, r, portable::part_of(y, axis, end, y.dims[axis] - end), 0);
+  }
+};
+
+template <class P> struct kernel<op::fill, P, kernels::portable> {
+  static void record(const launch& l, recording& r) {
+    const view& y = l.out[0];
+    std::uint64_t bits = reference::bits_of(y.type, l.attr->f[0]);
+    for (std::int64_t n = size_of(y.type); n < 8; n *= 2) {
+      bits &= (std::uint64_t(1) << (8 * n)) - 1;
+      bits |= bits << (8 * n);
+    }
+    portable::record_fill(l, r, y, bits);
+  }
+};
+
+}  // namespace isotope::vulkan

@@ -1,0 +1,74 @@
+#pragma once
+/// Matrix products without matrix units: tiles in f32 (matmul.comp), and products of few rows (matmul_skinny.comp).
+#include <isotope/kernels/vulkan/gemm/dispatches.hpp>
+#include <isotope/kernels/vulkan/gemm/epilogue.hpp>
+#include <isotope/kernels/vulkan/gemm/tile.hpp>
+#include <isotope/shaders/matmul_few.hpp>
+#include <isotope/shaders/matmul_many.hpp>
+#include <isotope/shaders/matmul_plain.hpp>
+#include <isotope/shaders/matmul_skinny_few.hpp>
+#include <isotope/shaders/matmul_skinny_many.hpp>
+#include <isotope/shaders/matmul_skinny_plain.hpp>
+
+namespace isotope::vulkan {
+
+template <class P> struct kernel<op::matmul, P, kernels::portable> {
+  /// The residual and its like: element i of an epilogue operand is read before element i of the output is written, by the same invocation.
+  static constexpr std::uint32_t inplace = 0xfc;
+  static constexpr bool epilogue = true;
+  /// Longest serial sum. The parts of a split K and the lanes of few rows make it shorter, by a choice that depends on the device; never longer.
+  static constexpr std::int64_t chain(std::int64_t K) { return K; }
+  static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_split::scratch(s); }
+
+  static constexpr std::int64_t few_rows = 8;  // a subgroup of 32 keeps the sums of 8 rows and 4 columns in registers
+
+  static void record(const launch& l, recording& r) {
+    if (l.out[0].dims.count() == 0) return;
+    const matmul_job j(l);
+    if (j.s.M <= few_rows) return record_few_rows(j, r);
+    if (const matmul_epilogue<P> apart(l); apart.possible()) return apart.record(r, record);
+    record_tiles(j, r);
+  }
+
+  /// The product with a tile of the caller's, in `parts` parts of K (0: by cost). False: the product is one of few rows.
+  static bool record_as(const launch& l, recording& r, const matmul_tile& t, std::int64_t parts) {
+    const matmul_job j(l);
+    if (j.s.M <= few_rows) return false;
+    record_tile(j, r, t, t.split(j.s.M, j.s.N, j.s.K, j.s.batches(), *l.device, parts));
+    return true;
+  }
+
+ private:
+  static constexpr std::int64_t few_units = 8;  // drivers that run on processors compile straight code slowly and gain nothing by it
+
+  static void record_tiles(const matmul_job& j, recording& r) {
+    const auto c = matmul_tile_choice::of(j.s.M, j.s.N, j.s.K, j.s.batches(), *j.given->device);
+    record_tile(j, r, *c.tile, c.split);
+  }
+  static void record_tile(const matmul_job& j, recording& r, const matmul_tile& t, matmul_split::choice split) {
+    const matmul_shape& s = j.s;
+    const bool a_whole = j.whole(s.a, 0, 4), b_whole = j.whole(s.b, 1, 4);
+    matmul_dispatches::form f;
+    f.code = {&shaders::matmul_plain, &shaders::matmul_few, &shaders::matmul_many};
+    f.invocations = t.invocations();
+    f.own.add(t.size).add(a_whole).add(b_whole).add(j.given->device->units < few_units ? 2 : 16).add(t.slab).add(t.side).add(t.teams);
+    f.tiles = cover(t.count(s.M, s.N), 1);
+    f.edge = !(a_whole && b_whole && s.M % t.size == 0 && s.N % t.size == 0 && s.K % t.slab == 0);
+    matmul_dispatches(j, r).add(f, split);
+  }
+  static void record_few_rows(const matmul_job& j, recording& r) {
+    const matmul_shape& s = j.s;
+    // More rows, more columns of a subgroup: their products share what is read of A. Along N, the subgroups of a workgroup share the rows' sums.
+    const std::int64_t lanes = j.given->device->subgroup, cols = s.M == 1 ? 1 : s.M <= 4 ? 2 : 4, teams = s.b.cross ? few_rows : 4;
+    matmul_dispatches::form f;
+    f.code = {&shaders::matmul_skinny_plain, &shaders::matmul_skinny_few, &shaders::matmul_skinny_many};
+    f.invocations = std::uint32_t(lanes * teams);
+    f.subgroup = std::uint32_t(lanes);
+    f.own.add(s.M).add(cols).add(!s.a.cross && j.whole(s.a, 0, 4)).add(j.whole(s.b, 1, 4));
+    f.tiles = s.b.cross ? cover(s.N, 4 * lanes) : cover(s.N, cols * teams);
+    f.quads = s.b.cross || cols == 4;
+    matmul_dispatches(j, r).add(f, {1, s.K});
+  }
+};
+
+}  // namespace isotope::vulkan

@@ -1,0 +1,53 @@
+#pragma once
+/// The two ends of a Muon update: dispatches over a matrix as it lies, four elements an invocation, bound by bytes.
+#include <isotope/kernels/vulkan/reference/muon.hpp>
+#include <isotope/op/muon.hpp>
+#include <isotope/shaders/momentum.hpp>
+#include <isotope/shaders/muon.hpp>
+
+#include <isotope/kernels/vulkan/rows/flat.hpp>
+
+namespace isotope::vulkan {
+
+template <class P> struct kernel<op::momentum, P, kernels::portable> {
+  static void record(const launch& l, recording& r) {
+    using namespace portable;
+    const view &m = l.out[0], &u = l.out[1], &g = l.in[1], &norm = l.in[2], &loss = l.in[3];
+    in_pieces(m.dims.count(), [&](std::int64_t first, std::int64_t n) {
+      const reference::muon_push push{
+          offset(u, first), offset(m, first), 0, 0, offset(g, first), norm.at, loss.at, l.scalars, word(n), 0, 0, 0};
+      const range moment = elements(push.m, n, m.type);
+      r.add(shaders::momentum, flat(l).add(u.type).add(dtype::f32).add(false).add(l.attr->i[2] != 0), push, per_four(n),
+            {moment, elements(push.g, n, g.type), norm, loss, scalars_of(l)}, {moment, elements(push.w, n, u.type)});
+    });
+  }
+};
+
+template <class P> struct kernel<op::muon, P, kernels::portable> {
+  static void record(const launch& l, recording& r) {
+    using namespace portable;
+    const bool shadow = l.attr->i[1] != 0;
+    const view &w = l.out[0], &x = l.in[l.in.size() - 3], &norm = l.in[l.in.size() - 2], &loss = l.in[l.in.size() - 1];
+    in_pieces(w.dims.count(), [&](std::int64_t first, std::int64_t n) {
+      const reference::muon_push push{offset(w, first),
+                                      0,
+                                      0,
+                                      shadow ? offset(l.out[1], first) : 0,
+                                      offset(x, first),
+                                      norm.at,
+                                      loss.at,
+                                      l.scalars,
+                                      word(n),
+                                      word(std::clamp<std::int64_t>(l.attr->i[0] - first, 0, n)),
+                                      float(l.attr->f[0]),
+                                      float(l.attr->f[1])};
+      const range weights = elements(push.w, n, w.type);
+      std::vector<range> writes{weights}, reads{weights, elements(push.g, n, x.type), norm, loss, scalars_of(l)};
+      if (shadow) writes.push_back(elements(push.shadow, n, l.out[1].type));
+      r.add(shaders::muon, flat(l).add(w.type).add(shadow ? l.out[1].type : dtype::f32).add(shadow).add(false).add(x.type), push,
+            per_four(n), std::move(reads), std::move(writes));
+    });
+  }
+};
+
+}  // namespace isotope::vulkan

@@ -1,0 +1,81 @@
+#pragma once
+/// Products of rows and their gradient, bound by bytes: a team a row. Products over other sets of axes are the reference kernel's.
+#include <isotope/kernels/vulkan/reference/prod.hpp>
+#include <isotope/op/prod.hpp>
+#include <isotope/shaders/prod_grad.hpp>
+#include <isotope/shaders/row_prod.hpp>
+
+#include <isotope/kernels/vulkan/rows/reduction.hpp>
+
+namespace isotope::vulkan {
+namespace portable {
+
+struct products {
+  /// Rows of up to `long_row` elements in one pass; longer ones in pieces where rows alone do not fill a device, as sums.
+  static constexpr std::int64_t piece = 16384, long_row = 32768;
+
+  static void pass(const launch& l, recording& r, const merged_reduction::row_shape& s, const view& x, const view& y, std::int64_t pieces) {
+    const std::int64_t each = pieces == 1 ? round_up(s.n, 4) : piece;
+    const bool wide = s.n % 4 == 0 && s.pitch % 4 == 0;
+    const auto t = team::streaming(*l.device, blocks_of_row(std::min(s.n, each), wide), 8);
+    const struct {
+      std::uint64_t x, y;
+      std::uint32_t results, n, pitch, pieces, each;
+    } push{x.at, y.at, word(s.rows * pieces), word(s.n), word(s.pitch), word(pieces), word(each)};
+    r.add(shaders::row_prod, of_rows(l, t, wide).add(x.type).add(y.type), push, t.take(s.rows * pieces), {x}, {y}).subgroup =
+        l.device->subgroup;
+  }
+  static void by_rows(const launch& l, recording& r, const merged_reduction::row_shape& s, const view& x, const view& y) {
+    const std::int64_t pieces = s.n <= long_row ? 1 : divide_up(s.n, piece);
+    if (pieces == 1) return pass(l, r, s, x, y, 1);
+    view partial;
+    partial.at = l.scratch;
+    partial.bytes = 4 * s.rows * pieces;
+    pass(l, r, s, x, partial, pieces);
+    pass(l, r, {s.rows, pieces, pieces}, partial, y, 1);
+  }
+};
+
+}  // namespace portable
+
+template <class P> struct kernel<op::prod, P, kernels::portable> {
+  static constexpr std::int64_t scratch(const step_shapes& s) {
+    const std::int64_t pieces = portable::divide_up(s.in[0].count(), portable::products::piece) + s.out[0].count();
+    return std::max(4 * pieces, portable::scratch_below<op::prod, P>(s));
+  }
+  static void record(const launch& l, recording& r) {
+    const view &x = l.in[0], &y = l.out[0];
+    if (y.dims.count() == 0) return;
+    const auto rows = portable::merged_reduction(x, l.attr->i[0]).rows();
+    if (x.dims.count() > 0 && portable::loads_as_f32(x.type) && portable::aligned(x) && rows)
+      return portable::products::by_rows(l, r, *rows, x, y);
+    portable::fall_through<op::prod, P>(l, r, x.dims.count() == 0 ? "product of nothing" : "product over axes that are no rows");
+  }
+};
+
+template <class P> struct kernel<op::prod_grad, P, kernels::portable> {
+  static constexpr std::int64_t scratch(const step_shapes& s) { return 4 * portable::round_up(s.in[0].count(), 4); }
+  static void record(const launch& l, recording& r) {
+    using portable::word;
+    const view &x = l.in[0], &dy = l.in[1], &dx = l.out[0];
+    if (dx.dims.count() == 0) return;
+    if (!portable::all_aligned(x, dx)) return portable::fall_through<op::prod_grad, P>(l, r, "prod: the rows are no whole vectors");
+    const std::int64_t rows = x.dims[0], n = x.dims[1];
+    const bool wide = n % 4 == 0;
+    const auto t = portable::team::streaming(*l.device, portable::blocks_of_row(n, wide), 1);
+    const range before = portable::elements(l.scratch, rows * n, dtype::f32);
+    const struct {
+      std::uint64_t x, dy, dx, before;
+      std::uint32_t rows, n;
+    } push{x.at, dy.at, dx.at, l.scratch, word(rows), word(n)};
+    const auto pass = [&](bool back, std::vector<range> reads, std::vector<range> writes) {
+      r.add(shaders::prod_grad, portable::of_rows(l, t, wide).add(x.type).add(dy.type).add(back), push, t.take(rows), std::move(reads),
+            std::move(writes))
+          .subgroup = l.device->subgroup;
+    };
+    pass(false, {x}, {before});
+    pass(true, {x, dy, before}, {dx});
+  }
+};
+
+}  // namespace isotope::vulkan
