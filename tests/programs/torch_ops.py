@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`torch_ops.py FOLDER`: writes FOLDER/pytorch_*.json, known answers (known_answers.py) for every op: results and gradients as PyTorch has them.
 
-What lies in tests/conform/known was made so, with PyTorch 1.13.1 (python3-torch of Debian 12). Results are those of PyTorch's functions and
+What lies in tests/conform/known was made so, with python3-torch 1.13.1 of Debian 12, which calls itself 1.13.0a0. Results are those of its functions and
 optimizers where it has them, else of definitions in its operations (torch_definitions.py); gradients are autograd's. All is computed in f64, from
 operands that f32 holds: multiples of 2^-10, but for the norms of gradients, which are rounded. No tolerance is written: the bound of the op holds.
 """
