@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """`torch_ops.py FOLDER`: writes FOLDER/pytorch_*.json, known answers (known_answers.py) for every op: results and gradients as PyTorch has them.
 
-What lies in tests/conform/known was made so, with python3-torch 1.13.1 of Debian 12, which calls itself 1.13.0a0. Results are those of its functions and
-optimizers where it has them, else of definitions in its operations (torch_definitions.py); gradients are autograd's. All is computed in f64, from
-operands that f32 holds: multiples of 2^-10, but for the norms of gradients, which are rounded. No tolerance is written: the bound of the op holds.
+What lies in tests/conform/known was made so, with PyTorch 1.13.1 (python3-torch of Debian 12, which calls itself 1.13.0a0). Results are those of its
+functions and optimizers where it has them, else of definitions in its operations (torch_definitions.py); gradients are autograd's. All is computed in
+f64, from operands that f32 holds: multiples of 2^-10, but for the norms of gradients, which are rounded. Files give no tolerance: the bound of an op
+holds.
 """
 
 import json
@@ -47,10 +48,10 @@ def as_tuple(y):
 
 
 def number(x):
-    """A number as the file has it: whole ones short, infinities as words."""
-    if isinstance(x, float) and math.isinf(x):
-        return "inf" if x > 0 else "-inf"
-    return int(x) if x == int(x) else x
+    """A number as the file has it: whole ones short, those that JSON lacks as words."""
+    if not math.isfinite(x):
+        return str(x)
+    return int(x) if abs(x) < 2**53 and x == int(x) and (x != 0 or math.copysign(1, x) > 0) else x
 
 
 def tensor_of(x, **more):
@@ -83,7 +84,7 @@ def case(op, operands, of, attrs=None, frees=None, cotangents=1, least=LEAST):
     """A case whose operands are operands(draw), with gradients of those among `frees`, by default all floating ones."""
     for seed in range(4000):
         made, smallest = attempt(seed, op, operands, of, attrs, frees, cotangents)
-        if smallest >= least:
+        if least == 0 or smallest >= least:
             return made
     raise AssertionError(f"{op}: every draw has a number below {least} of the largest")
 
@@ -255,6 +256,30 @@ def draws():
         yield case("categorical", lambda x: x(4, 7), lambda x: categorical(x, temperature), {"temperature": temperature}, frees=())
 
 
+def specials():
+    """Zeros of both signs, infinities, NaN, and numbers whose exponentials are about to leave the range of f32. Without gradients."""
+    def given(op, of, *operands, **attrs):
+        return case(op, lambda x: [torch.tensor(n, dtype=torch.float64) for n in operands], of, attrs, frees=(), least=0)
+
+    inf, nan = math.inf, math.nan
+    ends = [0.0, -0.0, inf, nan, 1.0, -1.0, 88.0, -88.0, 2.0**-60]
+    for op, of in (("exp", torch.exp), ("log", torch.log), ("sqrt", torch.sqrt), ("square", torch.square), ("tanh", torch.tanh),
+                   ("sigmoid", torch.sigmoid), ("relu", torch.relu)):
+        yield given(op, of, [*ends, -inf])
+    # of -infinity the library gives the limit, 0, and PyTorch NaN, from the product of infinity and 0
+    for op, of in (("silu", functional.silu), ("gelu_erf", functional.gelu), ("gelu_tanh", lambda x: functional.gelu(x, approximate="tanh"))):
+        yield given(op, of, ends)
+    few = [0.0, -0.0, inf, -inf, nan, 1.0, -3.0]
+    for op, of in (("add", torch.add), ("sub", torch.sub), ("mul", torch.mul), ("div", torch.div), ("equal", torch.eq), ("less", torch.lt)):
+        yield given(op, of, [[x] for x in few], few)
+    rows = [[0.0, 1.0, nan], [0.0, inf, -inf], [-inf, -inf, -inf], [inf, 2.0, 3.0], [-inf, 2.0, 3.0]]
+    for op, of in (("sum", torch.sum), ("mean", torch.mean), ("max", torch.amax), ("min", torch.amin), ("prod", torch.prod)):
+        yield given(op, lambda x: of(x, 1), rows, axes=[1])
+    for op, of in (("softmax", torch.softmax), ("log_softmax", torch.log_softmax), ("cumsum", torch.cumsum)):
+        yield given(op, lambda x: of(x, 1), rows, axis=1)
+    yield given("argmax", lambda x: torch.argmax(x, 1), [rows[k] for k in (0, 1, 3, 4)], axis=1)
+
+
 FILES = {
     "elementwise": (elementwise, "torch's element-wise functions and torch.nn.functional's relu, silu and gelu, broadcasting as they do"),
     "reductions": (reductions, "torch's sum, mean, amax, amin, prod, argmax, topk, cumsum, softmax, log_softmax"),
@@ -266,6 +291,7 @@ FILES = {
     "transforms": (transforms, "torch.fft's fft, ifft, rfft, irfft"),
     "updates": (updates, "torch.optim's AdamW and SGD, with Nesterov's momentum for the ends of Muon, and torch.nn.utils' "
                 "clip_grad_norm_ and clip_grad_value_"),
+    "specials": (specials, "the same functions of zeros, infinities and NaN"),
     "draws": (draws, "the words that Random123's kat_vectors give for counter and key 0; torch.cumsum of torch.softmax, and torch.searchsorted"),
 }
 

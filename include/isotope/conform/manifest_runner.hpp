@@ -14,7 +14,7 @@ struct manifest_result {
   std::string id;
   outcome is;
   std::vector<distance> outputs, grads;
-  /// How far the specification's own reference, in f64, is from the numbers of the file: the largest difference, as a share of the largest number.
+  /// How far the specification's own reference, in f64, is from the numbers of the file: the largest relative difference.
   std::vector<double> reference_outputs, reference_grads;
 };
 
@@ -25,7 +25,7 @@ inline std::string text_of(const manifest_result& r) {
       return json_object().number("nmse", d.nmse).number("max_abs", d.max_abs).number("max_rel", d.max_rel).str();
     });
   };
-  const auto shares = [](const std::vector<double>& all) {
+  const auto numbers = [](const std::vector<double>& all) {
     return json_array(all, [](double d) { return std::isfinite(d) ? io::number_text(d) : std::string("null"); });
   };
   return json_object()
@@ -34,8 +34,8 @@ inline std::string text_of(const manifest_result& r) {
              .text("reason", r.is.reason)
              .set("outputs", list(r.outputs))
              .set("grads", list(r.grads))
-             .set("reference_outputs", shares(r.reference_outputs))
-             .set("reference_grads", shares(r.reference_grads))
+             .set("reference_outputs", numbers(r.reference_outputs))
+             .set("reference_grads", numbers(r.reference_grads))
              .str() +
          "\n";
 }
@@ -162,7 +162,7 @@ class manifest_runner : private case_judge {
       }
       const distance d = compare_with(m, c, got[at], expected, e[std::size_t(which)], std::size_t(which), forward, on);
       (forward ? r.outputs : r.grads).push_back(d);
-      (forward ? r.reference_outputs : r.reference_grads).push_back(share_apart(e[std::size_t(which)], expected, got[at].type));
+      (forward ? r.reference_outputs : r.reference_grads).push_back(relative_difference(e[std::size_t(which)], expected, got[at].type));
       if (d.worst < 0 && d.nmse_exceeded)
         fail_with(o, what + " has a mean squared error of " + io::number_text(d.nmse) + ", at most " + io::number_text(d.nmse_limit));
       else if (!d.passes())
@@ -173,19 +173,18 @@ class manifest_runner : private case_judge {
   static void fail_with(outcome& o, std::string reason) {
     if (o.is != verdict::failed) o = failed_because(std::move(reason), "compare the op with what made the file");
   }
-  /// The reference says what is rounded; in formats narrower than f32 the file has it rounded. Infinite where one has other numbers than the other.
-  static double share_apart(const answer& own, const array& expected, dtype type) {
+  /// The largest relative difference of a number. In formats narrower than f32 the file has them rounded, the reference what is rounded.
+  /// Infinite where one is zero, infinite or NaN and the other is not.
+  static double relative_difference(const answer& own, const array& expected, dtype type) {
     if (own.value.size() != expected.at.size()) return infinity;
-    double most = 0, largest = 0;
+    double most = 0;
     for (std::size_t i = 0; i < own.value.size(); ++i) {
       const double x = expected.at[i], ours = type == dtype::f16 || type == dtype::bf16 ? nearest(type, own.value[i]) : own.value[i];
       if (ours == x || (std::isnan(ours) && std::isnan(x))) continue;
-      if (!std::isfinite(ours) || !std::isfinite(x)) return infinity;
-      most = std::fmax(most, std::fabs(ours - x));
+      const double d = std::fabs(ours - x) / std::fabs(x);
+      most = std::isfinite(d) ? std::fmax(most, d) : infinity;
     }
-    for (const double x : expected.at)
-      if (std::isfinite(x)) largest = std::fmax(largest, std::fabs(x));
-    return most == 0 ? 0 : most / largest;
+    return most;
   }
   /// Within the manifest's tolerances, or the op's own bound around the file's numbers.
   static distance compare_with(const manifest_case& m, const test_case& c, const array& got, const array& expected, const answer& own,
