@@ -12,8 +12,8 @@ import sys
 from conform_cases import Tensor, save
 
 
-def tensors_of(case):
-    """The case with names for its tensors, and the tensors."""
+def tensors_of(case, n):
+    """The case with names for its tensors, which hold its number n, and the tensors."""
     found, named = {}, dict(case)
     for key in ("inputs", "outputs", "cotangents", "grads"):
         named[key] = []
@@ -21,20 +21,23 @@ def tensors_of(case):
             if not isinstance(x, dict):
                 named[key].append(x)
                 continue
-            name = f"{key}{len(named[key])}"
+            name = f"{n} {key} {len(named[key])}"
             found[name] = Tensor(x["dims"], map({"I64": int}.get(x.get("type"), float), x["numbers"]), x.get("type", "F64"))
             named[key].append({"tensor": name} | ({"input": x["input"]} if "input" in x else {}))
-    return {k: v for k, v in named.items() if v != []}, found
+    return {k: v for k, v in named.items() if v != [] or k == "inputs"}, found
 
 
 def results(folder, answers, *arguments):
     """The lines that run-file writes for the cases of a file."""
     assert answers["source"] and answers["cases"], "needs a source and cases"
-    lines = []
-    for n, case in enumerate(answers["cases"]):
-        named, tensors = tensors_of(case)
-        save(folder.path / f"{n}.safetensors", tensors or {"none": Tensor((), [0.0])})
-        lines.append(json.dumps(named | {"id": f"{n} {case['op']}", "file": f"{n}.safetensors"}))
+    lines, size = [], 100  # cases of a file of tensors
+    for first in range(0, len(answers["cases"]), size):
+        file, tensors = f"{first}.safetensors", {"none": Tensor((), [0.0])}
+        for n, case in enumerate(answers["cases"][first:first + size], first):
+            named, found = tensors_of(case, n)
+            tensors |= found
+            lines.append(json.dumps(named | {"id": f"{n} {case['op']}", "file": file}))
+        save(folder.path / file, tensors)
     folder.write("m.jsonl", "\n".join(lines))
     # Written for f32: 7 digits, and inputs that 8 bits do not hold.
     run = folder.run("conform", "run-file", "--precision", "f32", "--manifest", "m.jsonl", "--tensors", ".", "--out", "r.jsonl", *arguments)

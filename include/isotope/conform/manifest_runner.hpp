@@ -14,6 +14,8 @@ struct manifest_result {
   std::string id;
   case_result is;
   std::vector<distance> outputs, grads;
+  /// How far the specification's own reference, in f64, is from the numbers of the file: the largest relative difference.
+  std::vector<double> reference_outputs, reference_grads;
 };
 
 /// One line of results.
@@ -23,12 +25,17 @@ inline std::string text_of(const manifest_result& r) {
       return json_object().number("nmse", d.nmse).number("max_abs", d.max_abs).number("max_rel", d.max_rel).str();
     });
   };
+  const auto numbers = [](const std::vector<double>& all) {
+    return json_array(all, [](double d) { return std::isfinite(d) ? io::number_text(d) : std::string("null"); });
+  };
   return json_object()
              .text("id", r.id)
              .text("status", name_of(r.is.is))
              .text("reason", r.is.reason)
              .set("outputs", list(r.outputs))
              .set("grads", list(r.grads))
+             .set("reference_outputs", numbers(r.reference_outputs))
+             .set("reference_grads", numbers(r.reference_grads))
              .str() +
          "\n";
 }
@@ -155,6 +162,7 @@ class manifest_runner : private case_judge {
       }
       const distance d = compare_with(m, c, got[at], expected, e[std::size_t(which)], std::size_t(which), forward, on);
       (forward ? r.outputs : r.grads).push_back(d);
+      (forward ? r.reference_outputs : r.reference_grads).push_back(relative_difference(e[std::size_t(which)], expected, got[at].type));
       if (d.worst < 0 && d.nmse_exceeded)
         fail_with(o, what + " has a mean squared error of " + io::number_text(d.nmse) + ", at most " + io::number_text(d.nmse_limit));
       else if (!d.passes())
@@ -164,6 +172,19 @@ class manifest_runner : private case_judge {
   }
   static void fail_with(case_result& o, std::string reason) {
     if (o.is != verdict::failed) o = failed_because(std::move(reason), "compare the op with what made the file");
+  }
+  /// The largest relative difference of a number. In formats narrower than f32 the file has them rounded, the reference what is rounded.
+  /// Infinite where one is zero, infinite or NaN and the other is not.
+  static double relative_difference(const answer& own, const array& expected, dtype type) {
+    if (own.value.size() != expected.at.size()) return infinity;
+    double most = 0;
+    for (std::size_t i = 0; i < own.value.size(); ++i) {
+      const double x = expected.at[i], ours = type == dtype::f16 || type == dtype::bf16 ? nearest(type, own.value[i]) : own.value[i];
+      if (ours == x || (std::isnan(ours) && std::isnan(x))) continue;
+      const double d = std::fabs(ours - x) / std::fabs(x);
+      most = std::isfinite(d) ? std::fmax(most, d) : infinity;
+    }
+    return most;
   }
   /// Within the manifest's tolerances, or the op's own bound around the file's numbers.
   static distance compare_with(const manifest_case& m, const test_case& c, const array& got, const array& expected, const answer& own,
