@@ -63,7 +63,7 @@ TEST_P(prod, zeros_infinities_and_nan_show) {
   const host x({6, 3}, type, {0, 2, 3, -0.0, 2, 3, infinity, -2, 1, 0, infinity, 1, nan, 0, 1, -0.0, -1, 5});
   const auto y = run<op::prod>({x}, over(2)).at(0);
   EXPECT_TRUE(same(y, {0, -0.0, -infinity, nan, nan, 0}));
-  for (const std::size_t i : {0, 1, 5}) EXPECT_EQ(std::signbit(y.at[i]), i == 1) << i;
+  for (const std::size_t i : {0u, 1u, 5u}) EXPECT_EQ(std::signbit(y.at[i]), i == 1) << i;
 }
 TEST_P(prod, gradients_are_products_of_the_others_at_any_length) {
   for (const auto& [rows, n] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {3, 2}, {5, 67}, {70, 33}, {2, 1031}, {3, 4100}}) {
