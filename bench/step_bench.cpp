@@ -1,7 +1,8 @@
 /// bench_step SIZE BATCH LENGTH [STEPS] [--update after_backward|within_backward] [--pack always|never] [--accumulate N] [--profile]: one training
 /// step of a GPT on the backend of this build, on random tokens: median milliseconds, tokens per second, processor time of all threads, time to the
 /// first finished step, memory, and with --profile the time of each kernel, by the device's clock where it has one. With --update the step does not
-/// clip, so that policies compare; --pack says which weights have packed copies; --accumulate makes a step of N micro-batches.
+/// clip, so that policies compare; --pack says which weights have packed copies; --accumulate makes a step of N micro-batches. A device that works
+/// beside the processor has a second line: the processor time that a recorded step takes of the thread that submits it.
 #include <isotope/isotope.hpp>
 #include <isotope/plan/report/to_text.hpp>
 #include <isotope/selected.hpp>
@@ -85,6 +86,34 @@ template <class Session> void profile(Session& s, const iso::step_scalars& x) {
       }));
     }
     times.print(steps);
+  }
+}
+/// Processor time of this thread alone, microseconds.
+double thread_usec() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return 1e6 * double(t.tv_sec) + 1e-3 * double(t.tv_nsec);
+}
+/// Prints medians of what a step of one batch takes of the calling thread: to submit it, and with waiting for it and reading its report. Trains on.
+template <class Session> void print_host_time(Session& s, const iso::batch& b, iso::step_scalars x, std::size_t steps) {
+  if constexpr (requires { s.submit(b, x); }) {
+    constexpr std::size_t recorded = 2;  // before that each lane records its commands
+    std::vector<double> submit, whole;
+    std::int64_t kernels = 0;
+    for (std::size_t i = 0; i < steps + recorded; ++i, ++x.counter, ++x.optimizer_step) {
+      const std::int64_t launches = s.counters().launches;
+      const double before = thread_usec();
+      const auto pending = s.submit(b, x);
+      const double submitted = thread_usec();
+      static_cast<void>(s.collect(pending));
+      if (i < recorded) continue;
+      whole.push_back(thread_usec() - before);
+      submit.push_back(submitted - before);
+      kernels = s.counters().launches - launches;
+    }
+    for (auto* times : {&submit, &whole}) std::nth_element(times->begin(), times->begin() + std::ptrdiff_t(steps / 2), times->end());
+    std::printf("calling thread: %.1f us/step to submit, %.1f us with waiting; %lld kernels\n", submit[steps / 2], whole[steps / 2],
+                static_cast<long long>(kernels));
   }
 }
 /// The failure of a session's device, where sessions of the backend can have one.
@@ -171,5 +200,6 @@ int main(int argc, char** argv) {
       std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], batch, length, ms, 1000 * times[0],
       1000 * cpu / double(times.size()), double(tokens.size()) * double(micro_batches) / ms * 1000, loss,
       double(session->planned_bytes()) / (1 << 30), first - start, opened - start, loaded - opened, ready - loaded);
+  print_host_time(*session, data[0], x, times.size());
   if (profiled) profile(*session, x);
 }

@@ -19,7 +19,8 @@ constexpr std::string_view name_of(loop_phase p) {
   return names[std::size_t(p)];
 }
 
-/// Measures nothing: a trainer with it asks the clock as often as one without a profile, and stores nothing.
+/// Measures nothing: a trainer with it is a type of its own, in which a phase is the bare call (`if constexpr`); it asks the clock for its own events
+/// alone and stores nothing.
 struct unprofiled {
   static constexpr bool on = false;
 };

@@ -17,6 +17,12 @@
 
 namespace isotope::vulkan {
 
+/// How many pipelines were made, and how many of them the driver took from the file, as it says itself (VkPipelineCreationFeedback): a start is warm
+/// where the two are the same. A driver that does not say counts none.
+struct pipeline_counts {
+  std::size_t made = 0, from_cache = 0;
+};
+
 class pipelines : public shader_store {
  public:
   explicit pipelines(std::shared_ptr<context> c) : context_(std::move(c)) {
@@ -69,8 +75,6 @@ class pipelines : public shader_store {
     work();
     for (auto& t : helpers) t.join();
     if (failed_any) return broken;
-    const std::lock_guard lock(mutex_);
-    changed_ = true;
     return {};
   }
   VkPipeline of(const dispatch& d) const {
@@ -78,23 +82,25 @@ class pipelines : public shader_store {
     const auto at = made_.find(key_of(d));
     return at == made_.end() ? VK_NULL_HANDLE : at->second;
   }
-  /// Writes the driver's blob where a path was given and pipelines were made since. False where it could not be written.
+  /// Writes the driver's blob where a path was given and pipelines were made since that were not in it. False where it could not be written.
   bool save() {
     const std::lock_guard lock(mutex_);
     if (context_->options.cache.empty() || !changed_ || cache_ == VK_NULL_HANDLE) return true;
+    changed_ = false;  // before the blob is read: what is made meanwhile may not be in it
     std::size_t n = 0;
     if (context_->f().GetPipelineCacheData(context_->handle(), cache_, &n, nullptr) != VK_SUCCESS) return false;
     std::vector<char> blob(n);
     if (context_->f().GetPipelineCacheData(context_->handle(), cache_, &n, blob.data()) != VK_SUCCESS) return false;
     blob.resize(n);
-    changed_ = false;
     return pipeline_file::write(context_->options.cache, context_->what(), blob);
   }
   std::size_t count() const {
     const std::lock_guard lock(mutex_);
     return made_.size();
   }
+  /// Whether the file of an earlier device was there and fits.
   bool warm() const { return warm_; }
+  pipeline_counts counts() const { return {tried_, found_}; }
 
   const shader* keep(std::string_view name, std::vector<std::uint32_t> words) override {
     const std::lock_guard lock(mutex_);
@@ -120,7 +126,9 @@ class pipelines : public shader_store {
   mutable std::mutex mutex_;
   std::map<key, VkPipeline> made_;
   std::vector<std::unique_ptr<own_module>> modules_;
-  bool changed_ = false, warm_ = false;
+  std::atomic<std::size_t> tried_ = 0, found_ = 0;  // pipelines made; those of them that the driver's cache held
+  std::atomic<bool> changed_ = false;
+  bool warm_ = false;
 
   static key key_of(const dispatch& d) { return {d.code->words.data(), d.subgroup, d.specialization.words()}; }
 
@@ -152,12 +160,20 @@ class pipelines : public shader_store {
       stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
       if (facts.least_subgroup != facts.most_subgroup) stage.pNext = &size;
     }
+    VkPipelineCreationFeedback whole{}, of_stage{};
+    const VkPipelineCreationFeedbackCreateInfo feedback{VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO, nullptr, &whole, 1,
+                                                        &of_stage};
     const VkComputePipelineCreateInfo info{
-        VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, nullptr, 0, stage, context_->layout(), VK_NULL_HANDLE, -1};
+        VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO, &feedback, 0, stage, context_->layout(), VK_NULL_HANDLE, -1};
     VkPipeline p = VK_NULL_HANDLE;
     const auto s = f.CreateComputePipelines(context_->handle(), cache_, 1, &info, nullptr, &p);
     f.DestroyShaderModule(context_->handle(), module, nullptr);
     if (s != VK_SUCCESS) return failed(s, "a pipeline of " + name);
+    constexpr VkPipelineCreationFeedbackFlags found =
+        VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT | VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT;
+    ++tried_;
+    if ((whole.flags & found) == found) ++found_;
+    else changed_ = true;
     context_->name(VK_OBJECT_TYPE_PIPELINE, p, name);
     return p;
   }

@@ -127,7 +127,8 @@ template <Target T> class session {
     if (inputs_.take(b, inputs_.train)) return {};
     return fail(errc::invalid_argument, "the batch has another size than the plan's inputs", "session", "give all inputs whole");
   }
-  /// As `run`, with a clock around each launch, which keeps them from overlapping. @error missing_feature where the queue has no clock
+  /// As `run`, with a clock around each launch, which keeps them from overlapping. Its commands are recorded for it alone: those of other steps have
+  /// no clock, before it and after. @error missing_feature where the queue has no clock
   result<timed_step> profile(const step_scalars& x, std::uint8_t active = phase_first | phase_last) {
     drain();
     const auto all = lanes_[0].train.dispatches(active);
