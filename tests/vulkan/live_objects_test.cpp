@@ -87,8 +87,11 @@ struct watched : ledger {
     watch<VK_OBJECT_TYPE_COMMAND_POOL, &functions::CreateCommandPool, &functions::DestroyCommandPool>(f);
     f.DestroyCommandPool = [](VkDevice d, VkCommandPool p, const VkAllocationCallbacks* a) {
       std::vector<std::uint64_t> its;
-      for (const auto& [handle, o] : book->live)
-        if (o.pool == p) its.push_back(handle);
+      {
+        const std::lock_guard lock(book->mutex);
+        for (const auto& [handle, o] : book->live)
+          if (o.pool == p) its.push_back(handle);
+      }
       for (const auto handle : its) book->remove(handle);
       book->remove(id(p));
       book->before.DestroyCommandPool(d, p, a);
@@ -118,11 +121,17 @@ struct watched : ledger {
       return book->before.SetDebugUtilsObjectNameEXT(d, info);
     };
     f.CmdBeginDebugUtilsLabelEXT = [](VkCommandBuffer b, const VkDebugUtilsLabelEXT* label) {
-      book->labels.emplace_back(label->pLabelName);
+      {
+        const std::lock_guard lock(book->mutex);
+        book->labels.emplace_back(label->pLabelName);
+      }
       book->before.CmdBeginDebugUtilsLabelEXT(b, label);
     };
     f.CmdEndDebugUtilsLabelEXT = [](VkCommandBuffer b) {
-      ++book->ended;
+      {
+        const std::lock_guard lock(book->mutex);
+        ++book->ended;
+      }
       book->before.CmdEndDebugUtilsLabelEXT(b);
     };
   }
