@@ -44,7 +44,8 @@ foreach(source IN LISTS sources)
   set_tests_properties(compile_fail.${stem} PROPERTIES LABELS compile_fail TIMEOUT 300)
 endforeach()
 
-# tests/compile_time/*.cpp must compile within the CPU time and memory of the first line, `// limit: seconds=10 megabytes=1500 flags=-O2`.
+# tests/compile_time/*.cpp must compile within the limits of the first line, `// limit: ratio=6 megabytes=1500 flags=-O2`: CPU time as a multiple of
+# a reference's, and memory.
 if(NOT isotope_option_SANITIZE)
   file(GLOB sources CONFIGURE_DEPENDS compile_time/*.cpp)
   foreach(source IN LISTS sources)
@@ -145,11 +146,11 @@ if(isotope_backend STREQUAL vulkan)
 endif()
 
 # The programs stay small, without symbols: those that the compiler planned hold the kernels that they run and are at most 3 MB; those that plan
-# at run time hold all kernels (clang unrolls more than g++), and isotope-train a text of 1.1 MB.
+# at run time hold all kernels (clang unrolls more than g++: its isotope-train has 5.7 MB, that of g++ 4.8), and isotope-train a text of 1.1 MB.
 if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT isotope_option_SANITIZE)
   add_test(NAME size.static_programs COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/repo/size.sh 3072 ${PROJECT_BINARY_DIR}/examples/quickstart
                                              ${PROJECT_BINARY_DIR}/examples/isotope-mlp)
-  add_test(NAME size.programs COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/repo/size.sh 5632 ${PROJECT_BINARY_DIR}/examples/isotope-train
+  add_test(NAME size.programs COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/repo/size.sh 6144 ${PROJECT_BINARY_DIR}/examples/isotope-train
                                       ${PROJECT_BINARY_DIR}/examples/isotope-generate)
   set_tests_properties(size.static_programs size.programs PROPERTIES LABELS size SKIP_RETURN_CODE 77)
 endif()

@@ -129,10 +129,11 @@ specialisation of the backend's `kernel<Op, Precision, Set>`, named by one line 
 the kernel of its own set, else the one below it: native, portable, reference. An op without a kernel is replaced by simpler ops where it
 knows how, else the program does not compile. Views (reshape, transpose, narrow, ...) need no kernel.
 
-`reference/` is the oracle: plain loops over the definition in f64 arithmetic, sharing no code with the others. `vulkan/reference/` is the
-oracle on a device: one invocation an element or a row. `cpu/` holds portable kernels, `cpu/native/` those for AVX-512 or AVX2, which a build
-whose flags allow neither leaves out. `vulkan/` holds portable kernels, `<op>.comp` with its host twin `<op>.hpp`, and the native ones for matrix
-units in `<op>_khr`; a native kernel that a device or a shape does not allow runs the portable one, and reports say why.
+`cpu/reference/` is the oracle: plain loops over the definition in f64 arithmetic, sharing no code with the others. `vulkan/reference/` is the
+oracle on a device: one invocation an element or a row. `cpu/native/` holds kernels for AVX-512 or AVX2, which a build whose flags allow neither
+leaves out. A Vulkan kernel is a shader, `<op>.comp`, with its host twin `<op>.hpp`; `vulkan/native/` is for matrix units, and a native kernel that a
+device or a shape does not allow runs the portable one, and reports say why. What several kernels share lies beside the sets: gemm, attention, rows,
+body (fused element-wise ops) and math.
 
 ✓: every case of isotope-conform that runs the kernel passed, twice and perturbed, against a reference in f64; other words are what its last
 run said instead. A mark is of the kernel's sources as they were judged: where those changed, but for comments and names of files, it is stale since

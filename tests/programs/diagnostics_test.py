@@ -39,7 +39,7 @@ def test_info_lists_every_variant_of_every_shader(f):
     wanted = []
     for source in kernels.rglob("*.comp"):
         variants = re.findall(r"^// variant ([a-z0-9_]+):", source.read_text(), re.M)
-        stem = str(source.relative_to(kernels).with_suffix("")).replace("/", "_")
+        stem = re.sub("^(portable|native)/", "", str(source.relative_to(kernels).with_suffix(""))).replace("/", "_")
         wanted += [(f"{stem}_{v}" if v else stem, str(source.relative_to(kernels))) for v in variants or [""]]
     out = f.run("info", "--kernels").succeeded().out
     listed = [tuple(line.split()[:2]) for line in out[out.index("\nshader ") :].splitlines()[2:] if ".comp" in line]
