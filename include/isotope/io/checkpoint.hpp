@@ -57,7 +57,7 @@ struct checkpoint {
   safetensors_file contents;
   std::vector<std::uint64_t> hashes;  // of each tensor's bytes
 
-  /// A tensor's entry. @error model_mismatch: none of this name, of another number of elements, or of integers
+  /// A tensor's entry. @error model_mismatch: none of this name, or of another number of elements; invalid_argument: of integers
   result<const tensor_entry*> find(std::string_view tensor, std::size_t elems) const {
     const tensor_entry* t = contents.find(tensor);
     const std::string in = "tensor '" + std::string(tensor) + "'";
