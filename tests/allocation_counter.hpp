@@ -1,5 +1,8 @@
 #pragma once
-/// Counts every operator new of a test program in `allocations`. Replaces the global operators: include it in one file of a program.
+/// Counts every operator new of a test program in `allocations`, the bytes that it holds in `held_bytes` and the most that it held in `most_held_bytes`.
+/// Replaces the global operators: include it in one file of a program.
+#include <malloc.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -18,22 +21,27 @@
 #define COUNTS_ALLOCATIONS 1
 #endif
 
-inline std::atomic<std::int64_t> allocations{0};
+inline std::atomic<std::int64_t> allocations{0}, held_bytes{0}, most_held_bytes{0};
 #if COUNTS_ALLOCATIONS
+inline void* counted(void* p) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (p == nullptr) throw std::bad_alloc();
+  const auto bytes = std::int64_t(::malloc_usable_size(p)), held = held_bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  for (auto most = most_held_bytes.load(std::memory_order_relaxed); most < held && !most_held_bytes.compare_exchange_weak(most, held);) {}
+  return p;
+}
+inline void given_back(void* p) {
+  if (p != nullptr) held_bytes.fetch_sub(std::int64_t(::malloc_usable_size(p)), std::memory_order_relaxed);
+  std::free(p);
+}
 // Not inlined: g++ would take free() for a mismatch with the operator new of the library.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* p = std::malloc(bytes != 0 ? bytes : 1)) return p;
-  throw std::bad_alloc();
-}
+[[gnu::noinline]] void* operator new(std::size_t bytes) { return counted(std::malloc(bytes != 0 ? bytes : 1)); }
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
   const auto a = std::size_t(alignment);
-  if (void* p = std::aligned_alloc(a, (bytes + a - 1) / a * a)) return p;
-  throw std::bad_alloc();
+  return counted(std::aligned_alloc(a, (bytes + a - 1) / a * a));
 }
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p) noexcept { given_back(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { given_back(p); }
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { given_back(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept { given_back(p); }
 #endif

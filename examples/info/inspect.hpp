@@ -5,7 +5,7 @@
 #include "settings.hpp"
 
 #include <isotope/config/table.hpp>
-#include <isotope/io/safetensors.hpp>
+#include <isotope/io/safetensors_file.hpp>
 
 #include <cstdint>
 #include <string>
@@ -28,15 +28,15 @@ inline int inspect(const std::vector<std::string>& files) {
   if (files.size() != 1)
     return support::report(program, isotope::fail(errc::invalid_argument, "inspect takes one file, not " + std::to_string(files.size()),
                                                   "command line", "isotope-info inspect FILE"));
-  const auto file = isotope::io::read_safetensors(files[0]);
+  const auto file = isotope::io::open_safetensors(files[0]);
   int code = support::success;
   if (support::failed(program, file, code)) return code;
   std::vector<std::vector<std::string>> rows = {{"tensor", "type", "shape", "bytes"}};
   std::int64_t elems = 0, bytes = 0;
-  for (const isotope::io::stored_tensor& t : file->tensors) {
-    rows.push_back({one_line(t.name), std::string(t.type.name), shape_text(t.dims), std::to_string(t.bytes.size())});
+  for (const isotope::io::tensor_entry& t : file->tensors) {
+    rows.push_back({one_line(t.name), std::string(t.type.name), shape_text(t.dims), std::to_string(t.bytes)});
     elems += t.elems();
-    bytes += std::int64_t(t.bytes.size());
+    bytes += std::int64_t(t.bytes);
   }
   print(isotope::config::columns(rows));
   if (!file->metadata.empty()) {

@@ -59,6 +59,8 @@ template <isotope::train::ObservableSession Session> class watched_session {
   void initialize(std::uint64_t seed) { session_.initialize(seed); }
   double evaluate(const isotope::batch& b) { return session_.evaluate(b); }
   isotope::result<void> read(isotope::tensor_kind kind, std::size_t slot, std::span<float> out) { return session_.read(kind, slot, out); }
+  isotope::result<void> read(std::span<const isotope::tensor_read> all) { return session_.read(all); }
+  bool keeps(isotope::tensor_kind kind, std::size_t slot) const { return session_.keeps(kind, slot); }
   isotope::result<void> write(isotope::tensor_kind kind, std::size_t slot, std::span<const float> in) {
     return session_.write(kind, slot, in);
   }

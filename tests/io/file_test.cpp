@@ -14,31 +14,10 @@
 #include <vector>
 
 #include "io/scratch_folder.hpp"
+#include "io/scripted_calls.hpp"
 
 namespace isotope {
 namespace file_test {
-
-/// Counts the calls of a replacement, shortens writes, and stops at call `stop_at`: by an error, or by SIGKILL.
-struct scripted_calls : io::file_calls {
-  enum class how { error, kill };
-  int* count;
-  int stop_at;
-  how stop = how::error;
-  std::size_t longest_write = 7;
-
-  scripted_calls(int* counter, int at, how h = how::error) : count(counter), stop_at(at), stop(h) {}
-  bool stops() const {
-    if ((*count)++ != stop_at) return false;
-    if (stop == how::kill) ::kill(::getpid(), SIGKILL);
-    errno = ENOSPC;
-    return true;
-  }
-  ssize_t write(int file, const void* bytes, std::size_t size) const override {
-    return stops() ? -1 : file_calls::write(file, bytes, std::min(size, longest_write));
-  }
-  int sync(int file) const override { return stops() ? -1 : file_calls::sync(file); }
-  int rename(const char* from, const char* to) const override { return stops() ? -1 : file_calls::rename(from, to); }
-};
 
 const std::string old_text = "the old text", new_text = "a newer and somewhat longer text";
 

@@ -1,4 +1,6 @@
 /// What a session of any backend promises: which inputs a run reads, what a batch replaces, what is refused before anything runs, how steps are counted.
+#include <isotope/train/session.hpp>
+
 #include <array>
 #include <cmath>
 #include <limits>
@@ -248,6 +250,35 @@ TYPED_TEST(sessions, tensors_read_together_are_those_read_one_by_one) {
   EXPECT_EQ(s.read(all).error().code, isotope::errc::not_found);
   all[1] = {tensor_kind::parameter, 0, std::span(together[0]).first(3)};
   EXPECT_EQ(s.read(all).error().code, isotope::errc::invalid_argument);
+}
+
+/// A table, and a shift that is not trained.
+struct frozen_shift {
+  template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
+    const auto tokens = s.input("tokens", {4}, isotope::dtype::i32), targets = s.input("targets", {4}, isotope::dtype::i32);
+    const auto shift = s.param("shift", {8}, isotope::param_options{.init = isotope::init::normal(1), .trainable = false});
+    return cross_entropy(embedding(s.param("w", {8, 8}, isotope::init::normal(1)), tokens) + shift, targets);
+  }
+};
+
+TYPED_TEST(sessions, what_a_session_keeps_is_what_can_be_read) {
+  using F = TestFixture;
+  using isotope::tensor_kind, isotope::optimizer_kind;
+  int kept = 0, not_kept = 0;
+  for (const auto optimizer : {optimizer_kind::adamw, optimizer_kind::sgd, optimizer_kind::none}) {
+    auto s = F::open(frozen_shift{}, {.optimizer = optimizer});
+    static_assert(isotope::train::KnowsTensors<decltype(s)> && isotope::train::ReadsTogether<decltype(s)>);
+    for (const auto what : {tensor_kind::parameter, tensor_kind::gradient, tensor_kind::moment1, tensor_kind::moment2})
+      for (std::size_t k = 0; k < s.parameters().size(); ++k) {
+        std::vector<float> values(std::size_t(s.parameters()[k].dims.count()));
+        const auto read = s.read(what, k, values);
+        EXPECT_EQ(s.keeps(what, k), read.ok()) << int(optimizer) << ", kind " << int(what) << ", slot " << k;
+        ++(read ? kept : not_kept);
+      }
+    EXPECT_FALSE(s.keeps(tensor_kind::parameter, 2));
+  }
+  EXPECT_GT(kept, 9);
+  EXPECT_GT(not_kept, 5);
 }
 
 /// 256 parameters of 2^28 numbers each, more than any machine has for their gradients and moments.

@@ -149,12 +149,6 @@ inline std::vector<std::uint16_t> stored_halves(dtype type, std::span<const floa
   for (std::size_t i = 0; i < x.size(); ++i) r[i] = type == dtype::f16 ? float16(x[i]).bits : bfloat16(x[i]).bits;
   return r;
 }
-/// One tensor among many that are read together, and where its numbers go.
-struct tensor_read {
-  tensor_kind what = tensor_kind::parameter;
-  std::size_t slot = 0;
-  std::span<float> out;
-};
 /// Where the f32 (f64) numbers of a tensor lie: a region, and a byte offset into it.
 struct stored_tensor {
   value_kind region{};
@@ -181,6 +175,11 @@ inline result<stored_tensor> locate(const plan_view& p, tensor_kind what, std::s
                 "read gradients and moments of a training program, and of parameters that it trains");
   if (moment == 0) return stored_tensor{value_kind::grad, at};
   return stored_tensor{value_kind::state, moment == 1 ? at : s.moment2 * size_of(accum)};
+}
+
+/// Whether a session of the plan has such a tensor to read.
+inline bool keeps(const plan_view& p, tensor_kind what, std::size_t k) {
+  return k < p.slots.size() && locate(p, what, k, p.slots[k].dims.count()).ok();
 }
 
 }  // namespace isotope

@@ -1,7 +1,10 @@
 #pragma once
 /// A training checkpoint: a safetensors file whose metadata holds all that the next step depends on, and a hash of everything else.
-/// It holds no clock, path or flag: two runs that reach the same step write the same bytes.
+/// It holds no clock, path or flag: two runs that reach the same step write the same bytes. Neither who writes one nor who reads one holds it whole.
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -12,10 +15,11 @@
 #include <vector>
 
 #include <isotope/core/error.hpp>
-#include <isotope/io/file.hpp>
+#include <isotope/io/byte_source.hpp>
+#include <isotope/io/file_writer.hpp>
 #include <isotope/io/hash.hpp>
 #include <isotope/io/json_text.hpp>
-#include <isotope/io/safetensors.hpp>
+#include <isotope/io/safetensors_file.hpp>
 #include <isotope/io/vocabulary.hpp>
 
 namespace isotope::io {
@@ -47,21 +51,43 @@ inline stored_tensor f32_tensor(std::string tensor, std::vector<std::int64_t> di
   return {std::move(tensor), f32_elements, std::move(dims), std::as_bytes(values)};
 }
 
-/// What was saved, in memory.
+/// What was saved. The tensors stay in the file, which is open, until they are read; all of it was read once and found whole.
 struct checkpoint {
   training_state state;
-  safetensors contents;
+  safetensors_file contents;
+  std::vector<std::uint64_t> hashes;  // of each tensor's bytes
 
-  /// Copies a tensor. @error model_mismatch: none of this name, or of another number of elements
-  result<void> read(std::string_view tensor, std::span<float> out) const {
-    const stored_tensor* t = contents.find(tensor);
+  /// A tensor's entry. @error model_mismatch: none of this name, or of another number of elements; invalid_argument: of integers
+  result<const tensor_entry*> find(std::string_view tensor, std::size_t elems) const {
+    const tensor_entry* t = contents.find(tensor);
     const std::string in = "tensor '" + std::string(tensor) + "'";
     if (t == nullptr) return fail(errc::model_mismatch, "the checkpoint does not have it", in, "resume with the model that was trained");
-    if (t->elems() != static_cast<std::int64_t>(out.size()))
+    if (t->elems() != static_cast<std::int64_t>(elems))
       return fail(errc::model_mismatch,
-                  "the checkpoint has " + std::to_string(t->elems()) + " elements, the model " + std::to_string(out.size()), in,
+                  "the checkpoint has " + std::to_string(t->elems()) + " elements, the model " + std::to_string(elems), in,
                   "resume with the model that was trained");
-    return copy_f32(*t, out);
+    if (auto r = detail::reads_as_f32(t->name, t->type, t->elems(), elems); !r) return std::move(r).error();
+    return t;
+  }
+  /// As with a number of elements; model_mismatch also for another shape, with both.
+  result<const tensor_entry*> find(std::string_view tensor, std::span<const std::int64_t> dims, std::size_t elems) const {
+    auto t = find(tensor, elems);
+    if (!t || std::equal(dims.begin(), dims.end(), (*t)->dims.begin(), (*t)->dims.end())) return t;
+    return fail(errc::model_mismatch, "the checkpoint has the shape " + dims_text((*t)->dims) + ", the model " + dims_text(dims),
+                "tensor '" + std::string(tensor) + "'", "resume with the model that was trained");
+  }
+
+  /// Copies a tensor.
+  ///
+  /// @error as find; unreadable; corrupt: its bytes are no longer those that were found whole, and `out` is not to be used
+  result<void> read(std::string_view tensor, std::span<float> out) const {
+    const auto t = find(tensor, out.size());
+    if (!t) return t.error();
+    hasher h;
+    if (auto r = contents.read_f32(**t, out, [&](std::span<const std::byte> bytes) { h.add(bytes); }); !r) return r;
+    if (h.value() == hashes[static_cast<std::size_t>(*t - contents.tensors.data())]) return {};
+    return fail(errc::corrupt, "the file was changed while it was read", contents.source.where() + ": tensor '" + (*t)->name + "'",
+                "let nothing write into the file, and read it again");
   }
 };
 
@@ -80,13 +106,60 @@ inline std::string hash_digits(std::uint64_t hash) {
   return out;
 }
 
+/// The shortest file that holds a hash.
+inline constexpr std::size_t hashed_from = hash_at + blank_hash.size();
+
 /// The hash of a file image whose own 16 digits read as zeros.
 inline std::string hash_of_image(std::span<const std::byte> all) {
   hasher h;
   h.add(all.first(hash_at));
   h.add(std::as_bytes(std::span(blank_hash)));
-  h.add(all.subspan(hash_at + blank_hash.size()));
+  h.add(all.subspan(hashed_from));
   return hash_digits(h.value());
+}
+
+/// What a file's own hash is said to be and is, and that of each of its tensors.
+struct file_hashes {
+  bool opens = false;  // the file begins as checkpoints do
+  std::string said, found;
+  std::vector<std::uint64_t> tensors;
+};
+
+/// Reads all of a file, at least hashed_from bytes, in pieces. @param index  null where the header cannot be read: then no tensor is hashed
+/// @error as byte_source::read
+inline result<file_hashes> hashes_of(const byte_source& file, const safetensors_index* index) {
+  file_hashes out;
+  std::array<std::byte, hashed_from> head{};
+  if (auto r = file.read(0, head); !r) return std::move(r).error();
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  out.opens = text.substr(8, checkpoint_opening.size()) == checkpoint_opening;
+  out.said = text.substr(hash_at);
+  hasher whole;
+  whole.add(std::span(head).first(hash_at));
+  whole.add(std::as_bytes(std::span(blank_hash)));
+  std::vector<std::byte> buffer(piece_bytes);
+  std::uint64_t at = head.size();
+  const auto take_to = [&](std::uint64_t end, hasher* own) -> result<void> {
+    for (std::size_t n = 0; at < end; at += n) {
+      n = static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), end - at));
+      const auto piece = std::span(buffer).first(n);
+      if (auto r = file.read(at, piece); !r) return r;
+      whole.add(piece);
+      if (own != nullptr) own->add(piece);
+    }
+    return {};
+  };
+  if (index != nullptr && index->data_at >= head.size()) {
+    if (auto r = take_to(index->data_at, nullptr); !r) return std::move(r).error();
+    for (const tensor_entry& t : index->tensors) {
+      hasher own;
+      if (auto r = take_to(index->data_at + t.begin + t.bytes, &own); !r) return std::move(r).error();
+      out.tensors.push_back(own.value());
+    }
+  }
+  if (auto r = take_to(file.size(), nullptr); !r) return std::move(r).error();
+  out.found = hash_digits(whole.value());
+  return out;
 }
 
 inline text_pairs notes_of(const training_state& s) {
@@ -105,14 +178,14 @@ inline text_pairs notes_of(const training_state& s) {
   return notes;
 }
 
-template <class T> bool parse_note(const safetensors& file, std::string_view key, T& out) {
+template <class T> bool parse_note(const safetensors_index& file, std::string_view key, T& out) {
   const std::string* text = file.note(key);
   if (text == nullptr) return false;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), out);
   return error == std::errc() && end == text->data() + text->size();
 }
 
-inline result<training_state> state_of(const safetensors& file, const std::string& where) {
+inline result<training_state> state_of(const safetensors_index& file, const std::string& where) {
   training_state s;
   const std::string *format = file.note("format"), *model = file.note("model"), *run = file.note("run"), *vocab = file.note("vocabulary");
   if (format == nullptr || *format != checkpoint_format)
@@ -138,51 +211,105 @@ inline result<training_state> state_of(const safetensors& file, const std::strin
 
 }  // namespace detail
 
-/// Writes a checkpoint, whole or not at all.
+/// Writes a checkpoint, whole or not at all, as its tensors' bytes come.
 ///
-/// @error write_failed: the previous file is unchanged; invalid_argument: a tensor's dims or name
-inline result<void> save_checkpoint(const std::string& path, const checkpoint_view& view, const file_calls& calls = {}) {
-  auto header = safetensors_header(view.tensors, detail::notes_of(view.state));
+/// The hash stands in the header and is known at the end: it is written over zeros in the temporary, before that takes the file's name. A pipe or a device
+/// in the file's place takes each byte once; for it the tensors are given twice.
+/// @param tensors  in the order of the file; `begin` is not looked at
+/// @param give     give(put) calls result<void> put(bytes) with the bytes of all tensors, one after another, in pieces of any size; returns the first
+///                 failure, put's or its own
+/// @error write_failed: the previous file is unchanged; invalid_argument: a tensor's dims or name, or not as many bytes as they need; as `give`
+template <class Give>
+result<void> save_checkpoint(const std::string& path, const training_state& state, std::span<const tensor_entry> tensors, const Give& give,
+                             const file_calls& calls = {}) {
+  auto header = safetensors_header(tensors, detail::notes_of(state));
   if (!header) return std::move(header).error();
-  std::vector<std::span<const std::byte>> parts = {std::as_bytes(std::span(*header))};
-  for (const auto& t : view.tensors) parts.push_back(t.bytes);
-  hasher h;
-  for (const auto part : parts) h.add(part);  // the header's digits still read as zeros
-  header->replace(detail::hash_at, detail::blank_hash.size(), detail::hash_digits(h.value()));
-  return write_file(path, parts, calls);
-}
-
-/// Reads a checkpoint's image. `where` names it in failures.
-///
-/// @error truncated, corrupt (any bit flipped), bad_format (not a checkpoint), version_mismatch
-inline result<checkpoint> parse_checkpoint(file_bytes file, const std::string& where) {
-  const std::size_t size = file.size(), shortest = detail::hash_at + detail::blank_hash.size();
-  const char* fix = "use an older checkpoint";
-  if (size < shortest) return fail(errc::truncated, "has " + std::to_string(size) + " bytes, too few for a checkpoint", where, fix);
-  const std::string_view image = file.text();
-  const bool opens = image.substr(8, detail::checkpoint_opening.size()) == detail::checkpoint_opening;
-  const bool whole = opens && image.substr(detail::hash_at, detail::blank_hash.size()) == detail::hash_of_image(file.view());
-  auto contents = parse_safetensors(std::move(file), where);
-  if (!contents && contents.error().code == errc::truncated) {
-    contents = fail(errc::truncated, "the checkpoint is cut short: " + contents.error().what, contents.error().where, fix);
-    return std::move(contents).error();
+  std::uint64_t size = 0;
+  for (const tensor_entry& t : tensors) size += t.bytes;
+  const auto header_bytes = [&] { return std::as_bytes(std::span(*header)); };
+  // The hash of the header, whose digits read as zeros, and of what put(bytes) is given.
+  const auto hash_while = [&](const auto& put) -> result<std::string> {
+    hasher h;
+    h.add(header_bytes());
+    std::uint64_t given = 0;
+    auto r = give([&](std::span<const std::byte> bytes) -> result<void> {
+      h.add(bytes);
+      given += bytes.size();
+      return put(bytes);
+    });
+    if (!r) return std::move(r).error();
+    if (given == size) return detail::hash_digits(h.value());
+    return fail(errc::invalid_argument, "its tensors need " + std::to_string(size) + " bytes, " + std::to_string(given) + " were given",
+                path, "give as many bytes as the dimensions need");
+  };
+  auto file = file_writer::open(path, header->size() + size, calls);
+  if (!file) return std::move(file).error();
+  if (!file->rewrites()) {
+    const auto hash = hash_while([](std::span<const std::byte>) { return result<void>(); });
+    if (!hash) return hash.error();
+    header->replace(detail::hash_at, hash->size(), *hash);
+    if (auto r = file->write(header_bytes()); !r) return r;
+    if (auto r = give([&](std::span<const std::byte> bytes) { return file->write(bytes); }); !r) return r;
+    return file->commit();
   }
-  if (!opens) return fail(errc::bad_format, "not an isotope checkpoint, or its first bytes are damaged", where, fix);
-  if (!whole) return fail(errc::corrupt, "the checkpoint's hash differs: its " + std::to_string(size) + " bytes are damaged", where, fix);
-  if (!contents) return std::move(contents).error();
-  auto state = detail::state_of(*contents, where);
-  if (!state) return std::move(state).error();
-  return checkpoint{*std::move(state), *std::move(contents)};
+  if (auto r = file->write(header_bytes()); !r) return r;
+  const auto hash = hash_while([&](std::span<const std::byte> bytes) { return file->write(bytes); });
+  if (!hash) return hash.error();
+  if (auto r = file->rewrite(detail::hash_at, std::as_bytes(std::span(*hash))); !r) return r;
+  return file->commit();
 }
 
-/// Reads a checkpoint. @error as read_file and parse_checkpoint
+/// The same of tensors that are in memory.
+inline result<void> save_checkpoint(const std::string& path, const checkpoint_view& view, const file_calls& calls = {}) {
+  std::vector<tensor_entry> entries;
+  for (const stored_tensor& t : view.tensors) entries.push_back({t.name, t.type, t.dims, 0, t.bytes.size()});
+  const auto give = [&](const auto& put) -> result<void> {
+    for (const stored_tensor& t : view.tensors)
+      if (auto r = put(t.bytes); !r) return r;
+    return {};
+  };
+  return save_checkpoint(path, view.state, entries, give, calls);
+}
+
+/// Reads a checkpoint's state, and all of the file once to compare its hash. The tensors are read when they are asked for.
+///
+/// @error truncated, corrupt (any bit flipped), bad_format (not a checkpoint), version_mismatch; as byte_source::read
+inline result<checkpoint> open_checkpoint(byte_source file) {
+  const std::string where = file.where();
+  const std::uint64_t size = file.size();
+  const char* fix = "use an older checkpoint";
+  if (size < detail::hashed_from)
+    return fail(errc::truncated, "has " + std::to_string(size) + " bytes, too few for a checkpoint", where, fix);
+  auto index = detail::index_of(file);
+  if (!index && index.error().code == errc::truncated)
+    return fail(errc::truncated, "the checkpoint is cut short: " + index.error().what, index.error().where, fix);
+  auto hashes = detail::hashes_of(file, index ? &*index : nullptr);
+  if (!hashes) return std::move(hashes).error();
+  if (!hashes->opens) return fail(errc::bad_format, "not an isotope checkpoint, or its first bytes are damaged", where, fix);
+  if (hashes->said != hashes->found || (index && hashes->tensors.size() != index->tensors.size()))
+    return fail(errc::corrupt, "the checkpoint's hash differs: its " + std::to_string(size) + " bytes are damaged", where, fix);
+  if (!index) return std::move(index).error();
+  auto state = detail::state_of(*index, where);
+  if (!state) return std::move(state).error();
+  checkpoint out{*std::move(state), {}, std::move(hashes->tensors)};
+  static_cast<safetensors_index&>(out.contents) = *std::move(index);
+  out.contents.source = std::move(file);
+  return out;
+}
+
+/// A checkpoint's image in memory. `where` names it in failures. @error as open_checkpoint
+inline result<checkpoint> parse_checkpoint(file_bytes file, const std::string& where) {
+  return open_checkpoint(byte_source(std::move(file), where));
+}
+
+/// Opens a checkpoint. @error as byte_source::open and open_checkpoint
 inline result<checkpoint> load_checkpoint(const std::string& path) {
   // Nobody may ever write into a pipe of this name: opening it would wait for that.
   if (struct stat status{}; ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
     return fail(errc::unreadable, "is not a regular file", path, "name a checkpoint file or its folder");
-  auto file = read_file(path);
+  auto file = byte_source::open(path);
   if (!file) return std::move(file).error();
-  return parse_checkpoint(*std::move(file), path);
+  return open_checkpoint(*std::move(file));
 }
 
 }  // namespace isotope::io

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -50,17 +51,23 @@ class checkpoint_writer : public checkpoint_folder {
   ///
   /// @error as save_checkpoint; nothing is removed then
   result<void> save(const checkpoint_view& view, const file_calls& calls = {}) const {
-    if (auto saved = save_checkpoint(path_of(view.state.step), view, calls); !saved) return saved;
-    auto old = list();
-    std::erase_if(old, [&](const entry& e) { return e.step > view.state.step; });
-    std::error_code ignored;
-    for (std::size_t i = 0; i + static_cast<std::size_t>(keep_) < old.size(); ++i) std::filesystem::remove(old[i].path, ignored);
-    return {};
+    return saved(view.state.step, save_checkpoint(path_of(view.state.step), view, calls));
+  }
+  /// The same as the tensors' bytes come: save_checkpoint says what `give` is.
+  template <class Give>
+  result<void> save(const training_state& state, std::span<const tensor_entry> tensors, const Give& give,
+                    const file_calls& calls = {}) const {
+    return saved(state.step, save_checkpoint(path_of(state.step), state, tensors, give, calls));
   }
 
   /// Saves as the best so far. @error as save_checkpoint
   result<void> save_best(const checkpoint_view& view, const file_calls& calls = {}) const {
     return save_checkpoint(best_path(), view, calls);
+  }
+  template <class Give>
+  result<void> save_best(const training_state& state, std::span<const tensor_entry> tensors, const Give& give,
+                         const file_calls& calls = {}) const {
+    return save_checkpoint(best_path(), state, tensors, give, calls);
   }
 
   static constexpr const char* lock_name = "writer.lock";
@@ -79,6 +86,16 @@ class checkpoint_writer : public checkpoint_folder {
     if (process <= 0 || !rest.starts_with('-')) return false;
     rest.remove_prefix(1);
     return number() >= 0 && rest.empty() && ::kill(pid_t(process), 0) != 0 && errno == ESRCH;
+  }
+
+  /// Removes what a save that went well makes superfluous.
+  result<void> saved(std::int64_t step, result<void> outcome) const {
+    if (!outcome) return outcome;
+    auto old = list();
+    std::erase_if(old, [&](const entry& e) { return e.step > step; });
+    std::error_code ignored;
+    for (std::size_t i = 0; i + static_cast<std::size_t>(keep_) < old.size(); ++i) std::filesystem::remove(old[i].path, ignored);
+    return outcome;
   }
 
   checkpoint_writer(const std::string& path, int keep, std::shared_ptr<file_lock> lock)

@@ -2,12 +2,11 @@
 /// A session and its run state, to and from a folder of checkpoints.
 #include <isotope/core/error.hpp>
 #include <isotope/io/checkpoint_writer.hpp>
+#include <isotope/train/saved_tensors.hpp>
 #include <isotope/train/session.hpp>
 #include <isotope/train/state.hpp>
 
-#include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -29,26 +28,6 @@ struct run_identity {
 };
 
 namespace detail {
-
-struct saved_kind {
-  tensor_kind kind;
-  std::string_view prefix;
-};
-inline constexpr saved_kind saved_kinds[] = {
-    {tensor_kind::parameter, ""}, {tensor_kind::moment1, io::adam_m}, {tensor_kind::moment2, io::adam_v}};
-
-/// Whether a session has no such tensor: one moment or none by its optimiser, none of a frozen parameter.
-inline bool keeps_none(const saved_kind& k, const failure& f) { return k.kind != tensor_kind::parameter && f.code == errc::not_found; }
-
-template <class Slot> std::vector<std::int64_t> dims_of(const Slot& slot) {
-  std::vector<std::int64_t> dims;
-  for (int i = 0; i < slot.dims.rank; ++i) dims.push_back(slot.dims[i]);
-  return dims;
-}
-
-template <class Slot> std::string name_in(const saved_kind& k, const Slot& slot) {
-  return std::string(k.prefix) + std::string(std::string_view(slot.path));
-}
 
 inline io::training_state state_to_save(const run_identity& id, const run_state& r) {
   io::training_state s;
@@ -97,56 +76,42 @@ class folder_store {
  public:
   folder_store(io::checkpoint_writer folder, run_identity identity) : folder_(std::move(folder)), identity_(std::move(identity)) {}
 
-  /// @error non_finite: a parameter is NaN or infinite, nothing is written, so the last good checkpoint stays the newest; write_failed
+  /// Goes from tensor to tensor: memory holds the largest of them, or 4 MiB.
+  ///
+  /// @error non_finite: a parameter is NaN or infinite, nothing is kept, so the last good checkpoint stays the newest; write_failed, likewise; as the
+  ///        session's read, with the tensor's name; out_of_memory
   template <TrainingSession S> result<std::string> save(S& session, const run_state& state, bool best) {
-    io::checkpoint_view view{detail::state_to_save(identity_, state), {}};
-    const auto& slots = session.parameters();
-    if (values_.empty()) values_.resize(std::size(detail::saved_kinds) * slots.size());
-    std::size_t at = 0;
-    for (const detail::saved_kind& k : detail::saved_kinds)
-      for (std::size_t i = 0; i < slots.size(); ++i, ++at) {
-        std::vector<float>& values = values_[at];
-        values.resize(std::size_t(slots[i].dims.count()));
-        if (auto r = session.read(k.kind, i, values); !r) {
-          if (detail::keeps_none(k, r.error())) continue;
-          return std::move(r).error();
-        }
-        const auto bad = std::find_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); });
-        if (bad != values.end())
-          return fail(errc::non_finite,
-                      "element " + std::to_string(bad - values.begin()) + " of '" + detail::name_in(k, slots[i]) +
-                          "' is not finite: this state is not saved",
-                      "step " + std::to_string(state.step), "lower the learning rate; resume from the last checkpoint");
-        view.tensors.push_back(io::f32_tensor(detail::name_in(k, slots[i]), detail::dims_of(slots[i]), values));
-      }
-    if (auto r = best ? folder_.save_best(view) : folder_.save(view); !r) return std::move(r).error();
+    const auto tensors = detail::saved_tensors(session, detail::saved_kinds);
+    if (!tensors) return tensors.error();
+    std::vector<io::tensor_entry> entries;
+    for (const detail::saved_tensor& t : *tensors) entries.push_back({t.name, io::f32_elements, t.dims, 0, t.elems * sizeof(float)});
+    const auto give = [&](const auto& put) { return detail::give_tensors(session, *tensors, state.step, put); };
+    const io::training_state kept = detail::state_to_save(identity_, state);
+    auto saved = best ? folder_.save_best(kept, entries, give) : folder_.save(kept, entries, give);
+    if (!saved) return std::move(saved).error();
     return best ? folder_.best_path() : folder_.path_of(state.step);
   }
 
  private:
   io::checkpoint_writer folder_;
   run_identity identity_;
-  std::vector<std::vector<float>> values_;  // reused from save to save
 };
 
-/// Parameters alone from a checkpoint: enough to evaluate and to sample.
+/// Parameters alone from a checkpoint: enough to evaluate and to sample. Memory holds one tensor at a time.
 ///
-/// @error model_mismatch: a tensor is missing or has another size; what the session's write reports
+/// @error model_mismatch: a tensor is missing or has another shape, nothing is written; what the session's write reports, with the tensor's name, and
+///        unreadable, corrupt: part of them is written, the text says how many
 template <class S> result<void> restore_parameters(S& session, const io::checkpoint& from) {
-  std::vector<float> values;
-  const auto& slots = session.parameters();
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    values.resize(std::size_t(slots[i].dims.count()));
-    if (auto r = from.read(std::string_view(slots[i].path), values); !r) return r;
-    if (auto r = session.write(tensor_kind::parameter, i, values); !r) return r;
-  }
-  return {};
+  const auto tensors = detail::saved_tensors(session, std::span(detail::saved_kinds).first(1));
+  if (!tensors) return tensors.error();
+  return detail::take_tensors(session, *tensors, from);
 }
 
 /// Everything that the next step depends on: parameters, moments, counters.
 ///
 /// @param where  the checkpoint's path, for failures
-/// @error model_mismatch: model, vocabulary, text or micro-batches differ from the run's, with both; a tensor missing or of another size
+/// @error model_mismatch: model, vocabulary, text or micro-batches differ from the run's, with both; a tensor missing or of another
+///        shape; bad_format: the trainer's counters; nothing is written then. As restore_parameters for what fails later
 template <TrainingSession S>
 result<run_state> restore(S& session, const io::checkpoint& from, const run_identity& identity, const std::string& where) {
   const char* fix = "resume with the options of the run that wrote it, or train from the start in another folder";
@@ -168,17 +133,12 @@ result<run_state> restore(S& session, const io::checkpoint& from, const run_iden
                 "the checkpoint drew " + std::to_string(from.state.cursor) + " micro-batches in " + std::to_string(from.state.step) +
                     " steps, this run draws " + std::to_string(identity.micro_batches) + " per step",
                 where, fix);
-  std::vector<float> values;
-  const auto& slots = session.parameters();
-  for (const detail::saved_kind& k : detail::saved_kinds)
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      values.resize(std::size_t(slots[i].dims.count()));
-      if (k.kind != tensor_kind::parameter)
-        if (auto r = session.read(k.kind, i, values); !r && detail::keeps_none(k, r.error())) continue;
-      if (auto r = from.read(detail::name_in(k, slots[i]), values); !r) return std::move(r).error();
-      if (auto r = session.write(k.kind, i, values); !r) return std::move(r).error();
-    }
-  return detail::state_from(from.state, where);
+  auto state = detail::state_from(from.state, where);
+  if (!state) return state;
+  const auto tensors = detail::saved_tensors(session, detail::saved_kinds);
+  if (!tensors) return tensors.error();
+  if (auto r = detail::take_tensors(session, *tensors, from); !r) return std::move(r).error();
+  return state;
 }
 
 }  // namespace isotope::train

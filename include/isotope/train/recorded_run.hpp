@@ -3,7 +3,7 @@
 #include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
 #include <isotope/core/step.hpp>
-#include <isotope/io/safetensors.hpp>
+#include <isotope/io/safetensors_file.hpp>
 #include <isotope/model/gpt.hpp>
 
 #include <algorithm>
@@ -11,7 +11,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <span>
 #include <string>
@@ -31,7 +30,7 @@ struct recorded_run {
   step_scalars scalars;  // of every step; optimizer_step counts them
   std::int64_t steps = 0, batch = 0, length = 0;
   std::vector<std::int32_t> tokens;  // (steps, batch, length + 1)
-  io::safetensors file;              // every other tensor is an initial weight
+  io::safetensors_file file;         // every other tensor is an initial weight, read when it is asked for
 };
 
 /// The tokens of a step and, one place on, what each is to predict.
@@ -50,17 +49,12 @@ inline recorded_step step_of(const recorded_run& r, std::int64_t step) {
 
 namespace detail {
 
-/// "[3,2,7]"
-inline std::string dims_text(std::span<const std::int64_t> dims) {
-  std::string text = "[";
-  for (const std::int64_t d : dims) text += (text.size() > 1 ? "," : "") + std::to_string(d);
-  return text + "]";
-}
+using io::dims_text;
 
 /// Reads the metadata of a recorded run; the first failure stays.
 class recorded_notes {
  public:
-  recorded_notes(const io::safetensors& file, const std::string& path) : file_(file), path_(path) {}
+  recorded_notes(const io::safetensors_index& file, const std::string& path) : file_(file), path_(path) {}
 
   std::int32_t size(std::string_view key, std::int32_t most) {
     const std::string_view text = note(key);
@@ -101,7 +95,7 @@ class recorded_notes {
     double value = 0;
     bool good = false;
   };
-  const io::safetensors& file_;
+  const io::safetensors_index& file_;
   const std::string& path_;
   failure failed_;
 
@@ -138,7 +132,7 @@ class recorded_notes {
 ///
 /// @error as read_safetensors; not_found, bad_format: metadata or `tokens`, with the name, what is there and what is wanted
 inline result<recorded_run> read_recorded_run(const std::string& path) {
-  auto file = io::read_safetensors(path);
+  auto file = io::open_safetensors(path);
   if (!file) return std::move(file).error();
   recorded_run r;
   r.path = path;
@@ -162,7 +156,7 @@ inline result<recorded_run> read_recorded_run(const std::string& path) {
     return fail(errc::bad_format, std::string(wrong.view()), path + ": metadata", "record the run again");
 
   const std::string where = path + ": tensor 'tokens'";
-  const io::stored_tensor* t = r.file.find(recorded_tokens);
+  const io::tensor_entry* t = r.file.find(recorded_tokens);
   if (t == nullptr) return fail(errc::not_found, "is missing", where, "give token numbers (steps, batch, length + 1) as I64");
   if (t->type.name != "I64")
     return fail(errc::bad_format, "is " + std::string(t->type.name) + ", not I64", where, "store token numbers as 64-bit integers");
@@ -177,10 +171,11 @@ inline result<recorded_run> read_recorded_run(const std::string& path) {
                 where, "shorten the windows or widen the context");
   if (r.batch > std::numeric_limits<std::int32_t>::max() / r.length)
     return fail(errc::bad_format, detail::dims_text(t->dims) + " has more than 2^31 tokens a step", where, "give fewer windows");
-  r.tokens.resize(std::size_t(t->elems()));
+  std::vector<std::int64_t> tokens(std::size_t(t->elems()));
+  if (auto read = r.file.read(*t, std::as_writable_bytes(std::span(tokens))); !read) return std::move(read).error();
+  r.tokens.resize(tokens.size());
   for (std::size_t i = 0; i < r.tokens.size(); ++i) {
-    std::int64_t x = 0;
-    std::memcpy(&x, t->bytes.data() + i * sizeof x, sizeof x);
+    const std::int64_t x = tokens[i];
     if (x < 0 || x >= r.size.vocab)
       return fail(errc::bad_format,
                   "element " + std::to_string(i) + " is " + std::to_string(x) + ", the vocabulary has " + std::to_string(r.size.vocab),
@@ -204,20 +199,22 @@ inline result<void> check_weights(const recorded_run& r, std::span<const named_d
   const auto where = [&](const std::string& name) { return r.path + ": tensor '" + name + "'"; };
   std::vector<float> values;
   for (const named_dims& p : model) {
-    const io::stored_tensor* t = r.file.find(p.name);
+    const io::tensor_entry* t = r.file.find(p.name);
     if (t == nullptr) return fail(errc::not_found, "is missing", where(p.name), "give " + detail::dims_text(p.dims) + " in F32");
     if (t->dims != p.dims)
       return fail(errc::bad_format, "has the shape " + detail::dims_text(t->dims) + ", the model's is " + detail::dims_text(p.dims),
                   where(p.name), p.dims.size() == 2 ? "give weights of linear layers as (out,in)" : "");
     values.resize(std::size_t(t->elems()));
-    if (auto read = io::copy_f32(*t, values); !read)
+    if (auto read = r.file.read_f32(*t, values); !read) {
+      if (read.error().code != errc::invalid_argument) return read;
       return fail(errc::bad_format, std::move(read).error().what, where(p.name), "store weights as F32");
+    }
     const auto bad = std::find_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); });
     if (bad != values.end())
       return fail(errc::bad_format, "element " + std::to_string(bad - values.begin()) + " is " + io::number_text(*bad), where(p.name),
                   "give finite numbers");
   }
-  for (const io::stored_tensor& t : r.file.tensors) {
+  for (const io::tensor_entry& t : r.file.tensors) {
     const bool known =
         t.name == recorded_tokens || std::any_of(model.begin(), model.end(), [&](const named_dims& p) { return p.name == t.name; });
     if (!known)

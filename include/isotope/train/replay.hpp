@@ -61,9 +61,9 @@ template <CanReplay S> result<replayed_run> replay(S& session, const recorded_ru
   session.initialize(0);  // moments to zero
   std::vector<float> values;
   for (std::size_t k = 0; k < model.size(); ++k) {
-    const io::stored_tensor* t = r.file.find(model[k].name);
+    const io::tensor_entry* t = r.file.find(model[k].name);
     values.resize(std::size_t(t->elems()));
-    if (auto read = io::copy_f32(*t, values); !read) return std::move(read).error();
+    if (auto read = r.file.read_f32(*t, values); !read) return std::move(read).error();
     if (auto put = session.write(tensor_kind::parameter, k, values); !put) return std::move(put).error();
     out.parameters.push_back({model[k], {}, {}});
   }

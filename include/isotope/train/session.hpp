@@ -42,6 +42,17 @@ concept CanWrite = requires(S& s, std::span<const float> in) {
   { s.write(tensor_kind::parameter, std::size_t{}, in) } -> std::same_as<result<void>>;
 };
 
+/// What a session may have besides, and checkpoints then use. `read` of many tensors brings small ones in fewer copies; `keeps(kind, slot)` tells
+/// whether `read` finds a tensor, which is read to find out where a session does not tell.
+template <class S>
+concept ReadsTogether = requires(S& s, std::span<const tensor_read> all) {
+  { s.read(all) } -> std::same_as<result<void>>;
+};
+template <class S>
+concept KnowsTensors = requires(S& s) {
+  { s.keeps(tensor_kind::parameter, std::size_t{}) } -> std::same_as<bool>;
+};
+
 /// Bytes that the plan promised, and the arena with the library's counted allocations.
 template <class S>
 concept CountsBytes = requires(const S& s) {

@@ -197,6 +197,8 @@ template <Target T> class session {
       if (auto r = read(t.what, t.slot, t.out); !r) return r;
     return {};
   }
+  /// Whether `read` finds such a tensor.
+  bool keeps(tensor_kind what, std::size_t k) const { return isotope::keeps(plan_, what, k); }
   result<void> write(tensor_kind what, std::size_t k, std::span<const float> in) {
     if (what == tensor_kind::parameter) {  // every program takes them, also one that keeps no f32 master to read back
       if (auto r = has_slot(plan_, k, std::int64_t(in.size())); !r) return r;

@@ -218,6 +218,7 @@ template <Target T> class session {
     if (!pieces) return pieces.error();
     return transfer_.download(arena_, *pieces);
   }
+  bool keeps(tensor_kind what, std::size_t k) const { return isotope::keeps(plan_, what, k); }  // whether `read` finds such a tensor
   result<void> write(tensor_kind what, std::size_t k, std::span<const float> in) {
     drain();
     if (auto r = has_slot(plan_, k, std::int64_t(in.size())); !r) return r;

@@ -1,0 +1,77 @@
+#pragma once
+/// The bytes of a file by position, so that a large one is read in pieces and never held whole.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <isotope/core/error.hpp>
+#include <isotope/io/file.hpp>
+
+namespace isotope::io {
+
+/// A regular file stays open and is read where it is asked for: whoever replaces or removes it meanwhile changes nothing here. It is not mapped, since
+/// a mapped file that somebody shortens ends the process. A pipe is read to its end and held in memory.
+class byte_source {
+ public:
+  byte_source() = default;
+  /// Bytes that are in memory. `where` names them in failures.
+  byte_source(file_bytes held, std::string where) : where_(std::move(where)), size_(held.size()), held_(std::move(held)) {}
+
+  /// @error as read_file
+  static result<byte_source> open(const std::string& path) {
+    auto file = detail::open_to_read(path);
+    if (!file) return std::move(file).error();
+    if (!file->regular()) {
+      auto rest = detail::read_rest(*file, path);
+      if (!rest) return std::move(rest).error();
+      return byte_source(*std::move(rest), path);
+    }
+    byte_source s;
+    s.where_ = path;
+    s.size_ = static_cast<std::uint64_t>(file->status.st_size);
+    s.file_ = std::move(file->file);
+    return s;
+  }
+
+  std::uint64_t size() const { return size_; }
+  const std::string& where() const { return where_; }
+
+  /// Fills `out` with the bytes from `at` on. @error unreadable: an I/O error, or the file ends before
+  result<void> read(std::uint64_t at, std::span<std::byte> out) const {
+    if (file_.get() < 0) {
+      if (at > size_ || out.size() > size_ - at) return ends(size_);
+      std::copy_n(held_.view().data() + at, out.size(), out.data());
+      return {};
+    }
+    while (!out.empty()) {
+      const ssize_t got = ::pread(file_.get(), out.data(), out.size(), static_cast<off_t>(at));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0)
+        return fail(errc::unreadable, "read failed after " + std::to_string(at) + " bytes: " + detail::reason(errno), where_,
+                    "check the disk, and that nothing shortens the file");
+      if (got == 0) return ends(at);
+      at += static_cast<std::uint64_t>(got);
+      out = out.subspan(static_cast<std::size_t>(got));
+    }
+    return {};
+  }
+
+ private:
+  std::string where_;
+  std::uint64_t size_ = 0;
+  file_bytes held_;
+  detail::descriptor file_{-1};
+
+  failure ends(std::uint64_t at) const {
+    return fail(errc::unreadable, "ends after " + std::to_string(at) + " bytes, it had " + std::to_string(size_), where_,
+                "let nothing shorten the file while it is read");
+  }
+};
+
+}  // namespace isotope::io

@@ -1,0 +1,95 @@
+#pragma once
+/// A safetensors file whose tensors are read one by one, when they are asked for. Of the file itself memory holds the header.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <isotope/core/error.hpp>
+#include <isotope/io/byte_source.hpp>
+#include <isotope/io/safetensors.hpp>
+
+namespace isotope::io {
+
+namespace detail {
+
+/// What a reader hashes or converts at a time: within a processor's cache, and large enough that the system call costs nothing beside the copy.
+inline constexpr std::size_t piece_bytes = 256 << 10;
+
+}  // namespace detail
+
+struct safetensors_file : safetensors_index {
+  byte_source source;
+
+  /// The bytes of a tensor. @error invalid_argument: another number of them; as byte_source::read, with the tensor's name
+  result<void> read(const tensor_entry& t, std::span<std::byte> out) const {
+    if (t.bytes != out.size())
+      return fail(errc::invalid_argument, "has " + std::to_string(t.bytes) + " bytes, " + std::to_string(out.size()) + " are asked for",
+                  "tensor '" + t.name + "'", "give a span of the tensor's size");
+    return named(t, source.read(data_at + t.begin, out));
+  }
+
+  /// out[i] = t[i] as f32, as copy_f32 converts; seen(bytes) is called with all its bytes, in pieces from the first on.
+  ///
+  /// @error invalid_argument: a type that copy_f32 refuses, or another number of elements; as byte_source::read, with the tensor's name
+  template <class Seen> result<void> read_f32(const tensor_entry& t, std::span<float> out, const Seen& seen) const {
+    if (auto r = detail::reads_as_f32(t.name, t.type, t.elems(), out.size()); !r) return r;
+    const bool direct = t.type == f32_elements;
+    std::vector<std::byte> piece(direct ? 0 : std::min<std::size_t>(detail::piece_bytes, t.bytes));
+    for (std::size_t done = 0, n = 0; done < t.bytes; done += n) {
+      n = std::min<std::size_t>(detail::piece_bytes, t.bytes - done);
+      const auto elem = static_cast<std::size_t>(t.type.bytes);
+      const auto to = out.subspan(done / elem, n / elem);
+      const auto bytes = direct ? std::as_writable_bytes(to) : std::span(piece).first(n);
+      if (auto r = named(t, source.read(data_at + t.begin + done, bytes)); !r) return r;
+      seen(std::span<const std::byte>(bytes));
+      if (!direct) detail::to_f32(t.type, bytes, to);
+    }
+    return {};
+  }
+  result<void> read_f32(const tensor_entry& t, std::span<float> out) const {
+    return read_f32(t, out, [](std::span<const std::byte>) {});
+  }
+
+ private:
+  static result<void> named(const tensor_entry& t, result<void> r) {
+    if (r) return r;
+    failure f = std::move(r).error();
+    f.where += ": tensor '" + t.name + "'";
+    return f;
+  }
+};
+
+namespace detail {
+
+/// Reads the header of a file. @error as read_safetensors
+inline result<safetensors_index> index_of(const byte_source& source) {
+  std::array<std::byte, 8> first{};
+  if (source.size() >= first.size())
+    if (auto r = source.read(0, first); !r) return std::move(r).error();
+  const auto length = header_length(first, source.size(), source.where());
+  if (!length) return length.error();
+  std::string header(*length, '\0');
+  if (auto r = source.read(first.size(), std::as_writable_bytes(std::span(header))); !r) return std::move(r).error();
+  return read_header(header, source.size() - first.size() - *length, source.where());
+}
+
+}  // namespace detail
+
+/// Opens a file and reads its header. @error as read_safetensors
+inline result<safetensors_file> open_safetensors(const std::string& path) {
+  auto source = byte_source::open(path);
+  if (!source) return std::move(source).error();
+  auto index = detail::index_of(*source);
+  if (!index) return std::move(index).error();
+  safetensors_file file;
+  static_cast<safetensors_index&>(file) = *std::move(index);
+  file.source = *std::move(source);
+  return file;
+}
+
+}  // namespace isotope::io
