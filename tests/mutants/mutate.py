@@ -107,8 +107,8 @@ def mutated(text, first, last, mutants, glsl):
     return out + text[at:last]
 
 
-def with_choice(text, glsl):
-    """Declares the choice: at the top of a header, behind the last #extension of a shader."""
+def with_choice(text, glsl, choice="mutant.glsl"):
+    """Declares the choice: at the top of a header, behind the last #extension of a shader, where `choice` is the way to it from there."""
     if not glsl:
         once = text.find("#pragma once\n")
         at = once + len("#pragma once\n") if once >= 0 else 0
@@ -116,7 +116,7 @@ def with_choice(text, glsl):
     last = 0
     for directive in re.finditer(r"^#(version|extension)[^\n]*\n", text, re.M):
         last = directive.end()
-    return text[:last] + '#include "mutant.glsl"\n' + text[last:]
+    return text[:last] + f'#include "{choice}"\n' + text[last:]
 
 
 def write(path, content):
@@ -147,7 +147,8 @@ def write_tree(mutants, source, out):
                     text, glsl = content.decode(), path.suffix in GLSL
                     for m in some:
                         m.locate(text)
-                    content = with_choice(mutated(text, 0, len(text), some, glsl), glsl).encode()
+                    choice = os.path.relpath(source / "kernels/vulkan/mutant.glsl", path.parent)
+                    content = with_choice(mutated(text, 0, len(text), some, glsl), glsl, choice).encode()
                 elif path.suffix == ".hpp" and re.search(rb'^#include [<"].*\.glsl[>"]$', content, re.M):
                     content = with_choice(content.decode(), False).encode()  # C++ that reads the text of shaders
                 files[to / path.relative_to(source / top)] = content
