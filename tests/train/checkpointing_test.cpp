@@ -142,6 +142,7 @@ TEST(checkpointing, another_model_vocabulary_or_accumulation_is_refused_with_bot
   other.micro_batches = 3;
   EXPECT_FALSE(train::restore(s, *saved, other, "x"));
   s.slots[0].dims = {4, 1};
+  for (auto& kind : s.values) kind[0].resize(4);
   r = train::restore(s, *saved, identity(), "x");
   ASSERT_FALSE(r);
   EXPECT_NE(r.error().where.find("a.weight"), std::string::npos);
