@@ -23,7 +23,7 @@ struct param_options {
   int muon = -1;
 };
 
-/// A Machine evaluates model code: it records (`graph_machine`) or runs (`eager`) each op. Values are ids that it hands out.
+/// A Machine evaluates model code: it records (`graph`) or runs (`eager`) each op. Values are ids that it hands out.
 template <class M>
 concept HasTarget = requires { typename M::target; };
 template <class M>

@@ -22,8 +22,8 @@ struct attributes {
 };
 
 class shape_rule;     // core/shape_rule.hpp: what a shape rule sees
-class decomposition;  // core/tape.hpp: what a lowering to other ops sees
-class pullback;       // core/tape.hpp: what a gradient rule sees
+class decomposition;  // core/decomposition.hpp: what a lowering to other ops sees
+class pullback;       // core/pullback.hpp: what a gradient rule sees
 
 enum class op_kind : std::uint8_t {
   kernel,       // one launch

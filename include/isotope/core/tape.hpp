@@ -25,7 +25,7 @@ class node_observer {
 
 struct untargeted {};
 
-/// A Machine that records. `graph_machine<Target>` and `eager<Target>` derive from it; gradient rules run on it directly.
+/// A Machine that records. `graph<Target>` and `eager<Target>` derive from it; gradient rules run on it directly.
 class tape {
  public:
   using target = untargeted;

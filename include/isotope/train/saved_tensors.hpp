@@ -51,7 +51,7 @@ inline std::size_t largest_of(std::span<const saved_tensor> tensors) {
   return most;
 }
 
-/// Whether a session has such a tensor: one moment or none by its optimiser, none of a frozen parameter. @error as its read
+/// Whether a session has such a tensor. The optimiser decides how many moments a parameter has, and a frozen parameter has none. @error as its read
 template <class S> result<bool> has_tensor(S& session, const saved_tensor& t) {
   if constexpr (KnowsTensors<S>) {
     return session.keeps(t.kind, t.slot);
