@@ -89,7 +89,7 @@ template <class Session> void profile(Session& s, const iso::step_scalars& x) {
   }
 }
 /// Processor time of this thread alone, microseconds.
-double thread_usec() {
+[[maybe_unused]] double thread_usec() {
   timespec t{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return 1e6 * double(t.tv_sec) + 1e-3 * double(t.tv_nsec);
