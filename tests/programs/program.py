@@ -8,9 +8,12 @@ import tempfile
 import traceback
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
-# Nothing that a user may have exported reaches a program under test, but for what says which libraries and which Vulkan driver it runs with.
+# Nothing that a user may have exported reaches a program under test, but for what says which libraries and which Vulkan driver it runs with, and
+# what sanitizers and counts of lines are to do.
 ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"} | {
-    name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS") or name in ("LD_LIBRARY_PATH", "GCOV_ERROR_FILE") or name.startswith("VK_")
+    name: value
+    for name, value in os.environ.items()
+    if name.endswith("SAN_OPTIONS") or name in ("LD_LIBRARY_PATH", "GCOV_ERROR_FILE") or name.startswith("VK_")
 }
 TEXT = "".join(f"{i} bottles stand on the wall, {i * i % 97} fall; {'so' * (i % 3)} it goes.\n" for i in range(120))
 # Small enough for a sanitizer build on one core.
