@@ -24,7 +24,7 @@ void model(const std::string& name, const gpt& g, int batch, int length) {
     std::vector<std::int32_t> ids(std::size_t(batch * length));
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = std::int32_t((i * 7919) % std::size_t(g.vocab));
     const iso::batch b{ids, ids};
-    for (auto _ : state) benchmark::DoNotOptimize(s->step({&b, 1}, {.learning_rate = 1e-4f, .clip_norm = 1}));
+    for (auto _ : state) benchmark::DoNotOptimize(s->step(b, {.learning_rate = 1e-4f, .clip_norm = 1}));
     bench::report(state, {step_flops(g, batch, length), 28 * parameters});
     tokens_of(state);
   });

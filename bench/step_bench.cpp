@@ -64,7 +64,7 @@ template <class Session> void profile(Session& s, const iso::step_scalars& x) {
     auto timed = s.profile(x);
     if (!timed) return void(fail(timed.error()));
     for (const auto& t : timed->launches)
-      times.add(std::string(t.shader) + " (" + std::string(t.tier) + (t.reason.empty() ? "" : ": " + std::string(t.reason)) + ")", t.usec,
+      times.add(std::string(t.code) + " (" + std::string(t.set) + (t.reason.empty() ? "" : ": " + std::string(t.reason)) + ")", t.usec,
                 t.bytes);
     times.print(1);
   } else {
@@ -96,30 +96,23 @@ template <class Session> void profile(Session& s, const iso::step_scalars& x) {
 }
 /// Prints medians of what a step of one batch takes of the calling thread: to submit it, and with waiting for it and reading its report. Trains on.
 template <class Session> void print_host_time(Session& s, const iso::batch& b, iso::step_scalars x, std::size_t steps) {
-  if constexpr (requires { s.submit(b, x); }) {
-    constexpr std::size_t recorded = 2;  // before that each lane records its commands
-    std::vector<double> submit, whole;
-    std::int64_t kernels = 0;
-    for (std::size_t i = 0; i < steps + recorded; ++i, ++x.counter, ++x.optimizer_step) {
-      const std::int64_t launches = s.counters().launches;
-      const double before = thread_usec();
-      const auto pending = s.submit(b, x);
-      const double submitted = thread_usec();
-      static_cast<void>(s.collect(pending));
-      if (i < recorded) continue;
-      whole.push_back(thread_usec() - before);
-      submit.push_back(submitted - before);
-      kernels = s.counters().launches - launches;
-    }
-    for (auto* times : {&submit, &whole}) std::nth_element(times->begin(), times->begin() + std::ptrdiff_t(steps / 2), times->end());
-    std::printf("calling thread: %.1f us/step to submit, %.1f us with waiting; %lld kernels\n", submit[steps / 2], whole[steps / 2],
-                static_cast<long long>(kernels));
+  constexpr std::size_t recorded = 2;  // before that each frame records its commands
+  std::vector<double> submit, whole;
+  std::int64_t kernels = 0;
+  for (std::size_t i = 0; i < steps + recorded; ++i, ++x.counter, ++x.optimizer_step) {
+    const std::int64_t launches = s.counters().launches;
+    const double before = thread_usec();
+    const auto pending = s.submit(b, x);
+    const double submitted = thread_usec();
+    static_cast<void>(s.collect(pending));
+    if (i < recorded) continue;
+    whole.push_back(thread_usec() - before);
+    submit.push_back(submitted - before);
+    kernels = s.counters().launches - launches;
   }
-}
-/// The failure of a session's device, where sessions of the backend can have one.
-template <class Session> iso::result<void> status_of(const Session& s) {
-  if constexpr (requires { s.status(); }) return s.status();
-  else return {};
+  for (auto* times : {&submit, &whole}) std::nth_element(times->begin(), times->begin() + std::ptrdiff_t(steps / 2), times->end());
+  std::printf("calling thread: %.1f us/step to submit, %.1f us with waiting; %lld kernels\n", submit[steps / 2], whole[steps / 2],
+              static_cast<long long>(kernels));
 }
 }  // namespace
 
@@ -189,7 +182,7 @@ int main(int argc, char** argv) {
       cpu += cpu_seconds() - cpu_at;
     }
     ++x.counter, ++x.optimizer_step;
-    if (auto r = status_of(*session); !r) return fail(r.error());
+    if (auto r = session->status(); !r) return fail(r.error());
   }
   std::sort(times.begin(), times.end());
   const double ms = 1000 * times[times.size() / 2];

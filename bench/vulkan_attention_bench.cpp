@@ -118,7 +118,7 @@ class program {
     p.qkv.fill(1);
     p.dy.fill(2);
     const auto put = [&](vulkan::memory& m, std::int64_t bytes, std::span<std::byte> from) {
-      m = must(vulkan::memory::allocate(context_, bytes, vulkan::memory_use::device, "operand"));
+      m = must(vulkan::memory::allocate(context_, bytes, isotope::memory_use::device, "operand"));
       if (!from.empty()) must(mover_.upload(m, 0, from));
     };
     put(p.qkv_on, packed.count() * size_of(type), p.qkv.bytes());
@@ -229,7 +229,7 @@ class program {
   /// Median microseconds of each dispatch.
   std::vector<double> times_of(const std::vector<vulkan::dispatch>& all) {
     must(made_->make(all));
-    const auto before = vulkan::plan_barriers(all);
+    const auto before = isotope::plan_barriers(all);
     const auto start = std::chrono::steady_clock::now();
     do must(vulkan::time_launches(pool_, *made_, all, before));
     while (milliseconds_since(start) < 300);

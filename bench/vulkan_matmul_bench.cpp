@@ -118,13 +118,13 @@ class program {
       return;
     }
     auto a = filled(t, 1, c.M * c.K), b = filled(t, 2, c.K * c.N);
-    auto y = must(vulkan::memory::allocate(context_, c.M * c.N * size_of(out), vulkan::memory_use::device, "y"));
+    auto y = must(vulkan::memory::allocate(context_, c.M * c.N * size_of(out), isotope::memory_use::device, "y"));
     attributes attr;
     attr.i = {1 + std::int64_t(out), 2};
     attr.f = {1, 0};
     const shape in_dims[] = {a_dims, b_dims}, out_dims[] = {y_dims};
     const std::int64_t scratch_bytes = K::scratch({in_dims, out_dims, &attr});
-    auto scratch = must(vulkan::memory::allocate(context_, scratch_bytes, vulkan::memory_use::device, "scratch"));
+    auto scratch = must(vulkan::memory::allocate(context_, scratch_bytes, isotope::memory_use::device, "scratch"));
     in[0].at = a.address();
     in[1].at = b.address();
     to[0].at = y.address();
@@ -185,7 +185,7 @@ class program {
   vulkan::memory filled(dtype t, std::uint64_t seed, std::int64_t elements) {
     const auto bytes = source(t, seed).bytes();
     const std::int64_t one = std::int64_t(bytes.size()), all = elements * size_of(t);
-    auto m = must(vulkan::memory::allocate(context_, (all + one - 1) / one * one, vulkan::memory_use::device, "operand"));
+    auto m = must(vulkan::memory::allocate(context_, (all + one - 1) / one * one, isotope::memory_use::device, "operand"));
     must(mover_.upload(m, 0, bytes));
     submit([&](VkCommandBuffer c) {
       for (std::int64_t at = one; at < m.bytes(); at += one) {
@@ -210,7 +210,7 @@ class program {
   double median(const std::vector<vulkan::dispatch>& one) {
     std::vector<vulkan::dispatch> all;
     for (int i = 0; i < times; ++i) all.insert(all.end(), one.begin(), one.end());
-    const auto before = vulkan::plan_barriers(all);
+    const auto before = isotope::plan_barriers(all);
     const VkQueryPoolCreateInfo info{
         VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0, VK_QUERY_TYPE_TIMESTAMP, std::uint32_t(2 * all.size()), 0};
     VkQueryPool queries = VK_NULL_HANDLE;

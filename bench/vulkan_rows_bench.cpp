@@ -61,7 +61,7 @@ class program {
     mover_ = must(vulkan::transfer::create(pool_));
     words_ = std::make_unique<vulkan::word_memory>(context_);
     commands_ = must(pool_.buffer());
-    scalars_ = must(vulkan::memory::allocate(context_, sizeof(vulkan::device_scalars), vulkan::memory_use::upload, "scalars"));
+    scalars_ = must(vulkan::memory::allocate(context_, sizeof(vulkan::device_scalars), isotope::memory_use::upload, "scalars"));
     vulkan::device_scalars s;
     s.given.clip_norm = s.given.clip_value = 1e-3f;  // clips always
     s.given.weight_decay = 0.1f;
@@ -133,7 +133,7 @@ class program {
       const int from = k < j.over.size() ? j.over[k] : -1;
       if (from < 0)
         memory.push_back(
-            must(vulkan::memory::allocate(context_, j.out[k].dims.count() * size_of(j.out[k].type), vulkan::memory_use::device, "y")));
+            must(vulkan::memory::allocate(context_, j.out[k].dims.count() * size_of(j.out[k].type), isotope::memory_use::device, "y")));
       out.push_back(view(j.out[k], from < 0 ? memory.back().address() : in[std::size_t(from)].at));
       out_dims.push_back(j.out[k].dims);
     }
@@ -146,7 +146,7 @@ class program {
     l.device = &context_->what().what;
     if constexpr (requires { K::scratch(step_shapes{}); }) {
       l.scratch_bytes = K::scratch({in_dims, out_dims, &j.attr});
-      memory.push_back(must(vulkan::memory::allocate(context_, l.scratch_bytes, vulkan::memory_use::device, "scratch")));
+      memory.push_back(must(vulkan::memory::allocate(context_, l.scratch_bytes, isotope::memory_use::device, "scratch")));
       l.scratch = memory.back().address();
     }
     vulkan::recording r(*words_, *made_);
@@ -170,7 +170,7 @@ class program {
     }
     const std::int64_t step = std::int64_t(one.size()), all = o.dims.count() * size;
     auto m = must(
-        vulkan::memory::allocate(context_, (std::max<std::int64_t>(all, 1) + step - 1) / step * step, vulkan::memory_use::device, "x"));
+        vulkan::memory::allocate(context_, (std::max<std::int64_t>(all, 1) + step - 1) / step * step, isotope::memory_use::device, "x"));
     must(mover_.upload(m, 0, one));
     for (std::int64_t done = step; done < m.bytes(); done *= 2) {
       const VkBufferCopy part{0, VkDeviceSize(done), VkDeviceSize(std::min(done, m.bytes() - done))};
@@ -195,7 +195,7 @@ class program {
     if (one.empty()) return t;
     std::vector<vulkan::dispatch> all;
     for (int i = 0; i < times; ++i) all.insert(all.end(), one.begin(), one.end());
-    const auto before = vulkan::plan_barriers(all);
+    const auto before = isotope::plan_barriers(all);
     const VkQueryPoolCreateInfo info{
         VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0, VK_QUERY_TYPE_TIMESTAMP, std::uint32_t(2 * all.size()), 0};
     VkQueryPool queries = VK_NULL_HANDLE;

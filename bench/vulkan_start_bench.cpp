@@ -36,7 +36,7 @@ int start(const iso::model::gpt& size, int batch, int length, const char* file) 
   const double ready = milliseconds();
   const std::vector<std::int32_t> tokens(std::size_t(batch * length), 1);
   const iso::batch data{tokens, tokens};
-  session->step({&data, 1}, {});
+  session->step(data, {});
   if (auto r = session->status(); !r) return fail(r.error());
   const double stepped = milliseconds();
   const auto counts = device->shared_pipelines()->counts();

@@ -24,7 +24,7 @@ int main() {
   session->initialize(1);
   const iso::batch batch{tokens, targets};
   for (int i = 1; i <= 100; ++i) {
-    const auto report = session->step({&batch, 1}, {.optimizer_step = i, .learning_rate = 1e-2f, .clip_norm = 1});
+    const auto report = session->step(batch, {.optimizer_step = i, .learning_rate = 1e-2f, .clip_norm = 1});
     if (i % 20 == 0) std::printf("step %3d  loss %.4f\n", i, report.loss);
   }
 }

@@ -41,32 +41,17 @@ template <isotope::Target T, class Trace> isotope::result<void> write_trace_repo
   return write_report(s.fusion_report, fusion_report(g, epilogues));
 }
 
-namespace detail {
-
-template <class Session> std::string dispatch_report_of(const Session& session) {
-  using target = typename Session::target;
-  constexpr std::string_view wanted = target::kernel_set::name, reason = native_reason_of<target>();
-  if constexpr (requires { session.dispatches(); }) return dispatch_report(session.plan(), session.dispatches(), wanted, reason);
-  else return dispatch_report(session.plan(), isotope::kernel_table<target>, wanted, reason);
-}
-template <class Session> std::vector<isotope::fall_through> fall_throughs_of(const Session& session) {
-  using target = typename Session::target;
-  constexpr std::string_view wanted = target::kernel_set::name, reason = native_reason_of<target>();
-  if constexpr (requires { session.dispatches(); }) return fall_throughs(session.plan(), session.dispatches(), wanted, reason);
-  else return fall_throughs(session.plan(), isotope::kernel_table<target>, wanted, reason);
-}
-
-}  // namespace detail
-
 /// The reports on a loaded plan. @error as write_report
 template <class Session>
 isotope::result<void> write_plan_reports(std::string_view program, const diagnose_settings& s, const Session& session) {
+  using target = typename Session::target;
+  constexpr std::string_view wanted = target::kernel_set::name, native_reason = native_reason_of<target>();
   if (!s.step_list.empty())
     if (auto r = write_report(s.step_list, step_list(session.plan())); !r) return r;
   if (!s.dispatch_report.empty())
-    if (auto r = write_report(s.dispatch_report, detail::dispatch_report_of(session)); !r) return r;
+    if (auto r = write_report(s.dispatch_report, dispatch_report(session.plan(), session.launches(), wanted, native_reason)); !r) return r;
   if (s.log_fallback)
-    for (const auto& f : detail::fall_throughs_of(session))
+    for (const auto& f : fall_throughs(session.plan(), session.launches(), wanted, native_reason))
       remark(program, std::string(f.op) + " runs " + std::string(f.set) + ": " + f.reason + " (" + std::to_string(f.launches) +
                           (f.launches == 1 ? " launch)" : " launches)"));
   return {};
@@ -94,16 +79,12 @@ template <class Session> void describe_end(std::string_view program, const diagn
     const auto& c = session.counters();
     std::string line = std::to_string(c.steps) + " steps, " + std::to_string(c.evaluations) + " evaluations, " +
                        std::to_string(c.launches) + " launches, " + std::to_string(c.bytes_in) + " bytes in, " +
-                       std::to_string(c.bytes_out) + " bytes out";
-    if constexpr (requires { c.submits; })
-      line += ", " + std::to_string(c.submits) + " submissions, " + std::to_string(c.barriers) + " barriers";
+                       std::to_string(c.bytes_out) + " bytes out, " + std::to_string(c.submits) + " submissions, " +
+                       std::to_string(c.barriers) + " barriers";
     remark(program, line);
-    if constexpr (requires { session.device_counters().submits; })
-      remark(program, "device: " + std::to_string(session.device_counters().submits.load()) + " submissions, " +
-                          std::to_string(session.device_counters().allocations.load()) + " allocations");
+    if (const std::string device = session.queue().totals(); !device.empty()) remark(program, "device: " + device);
   }
-  if constexpr (requires { session.parts().device->messages().texts(); })
-    for (const std::string& text : session.parts().device->messages().texts()) remark(program, "validation: " + one_line(text));
+  for (const std::string& text : session.queue().messages()) remark(program, "validation: " + one_line(text));
 }
 
 }  // namespace support

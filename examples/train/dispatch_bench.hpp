@@ -3,9 +3,9 @@
 #include "../support/clock.hpp"
 #include "../support/interrupt.hpp"
 
-#include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
 #include <isotope/io/dataset.hpp>
+#include <isotope/train/batch.hpp>
 #include <isotope/train/decimal.hpp>
 #include <isotope/train/session.hpp>
 #include <isotope/train/trainer.hpp>

@@ -5,8 +5,8 @@
 #include "../support/report_file.hpp"
 #include "settings.hpp"
 
-#include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
+#include <isotope/train/batch.hpp>
 #include <isotope/train/decimal.hpp>
 #include <isotope/train/gradient_trace.hpp>
 #include <isotope/train/node_dump.hpp>

@@ -11,7 +11,7 @@
 #include "core/target.hpp"
 #include "core/recorder.hpp"
 #include "core/step.hpp"
-#include "core/batch.hpp"
+#include "train/batch.hpp"
 #include "op/all.hpp"
 #include "nn/nn.hpp"
 #include "model/all.hpp"

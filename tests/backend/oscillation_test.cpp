@@ -1,5 +1,5 @@
-#include <isotope/backend/initial_tensor.hpp>
 #include <isotope/backend/oscillation.hpp>
+#include <isotope/backend/session/initial_tensor.hpp>
 
 #include <gtest/gtest.h>
 

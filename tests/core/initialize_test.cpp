@@ -1,4 +1,4 @@
-#include <isotope/backend/initial_tensor.hpp>
+#include <isotope/backend/session/initial_tensor.hpp>
 #include <isotope/core/initialize.hpp>
 #include <isotope/core/philox.hpp>
 

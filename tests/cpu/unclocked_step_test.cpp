@@ -43,7 +43,7 @@ TEST(unclocked_step, asks_no_clock_and_a_traced_one_asks_around_each_launch) {
   const batch b{tokens, tokens};
   int before = readings;
   for (int i = 0; i < 4; ++i) {
-    EXPECT_FALSE(s->step({&b, 1}, {}).skipped);
+    EXPECT_FALSE(s->step(b, {}).skipped);
     EXPECT_GT(s->evaluate(b), 0);
   }
   EXPECT_EQ(readings - before, 0);

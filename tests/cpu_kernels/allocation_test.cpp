@@ -26,7 +26,7 @@ template <class P> void steps_allocate_nothing() {
   std::vector<std::int32_t> tokens(210), targets(210);
   for (int i = 0; i < 210; ++i) tokens[std::size_t(i)] = targets[std::size_t(i)] = i * 17 % 65;
   const batch b{tokens, targets};
-  const auto step = [&] { return session->step({&b, 1}, {.optimizer_step = 1, .clip_norm = 1}); };
+  const auto step = [&] { return session->step(b, {.optimizer_step = 1, .clip_norm = 1}); };
   step();
   const auto before = allocations.load();
   ASSERT_FALSE(step().skipped);

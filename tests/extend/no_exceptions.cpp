@@ -2,9 +2,9 @@
 #include "toy_backend.hpp"
 
 #include <isotope/core/backend_list.hpp>
-#include <isotope/core/batch.hpp>
 #include <isotope/core/philox.hpp>
 #include <isotope/core/step.hpp>
+#include <isotope/train/batch.hpp>
 
 namespace iso = isotope;
 using here = iso::target<toy::backend, iso::precision::f32, iso::kernels::reference>;

@@ -1,8 +1,9 @@
 #pragma once
 /// A backend outside the library, small enough to read: f32 alone, one float at a time, no threads. What a backend has to bring:
 /// a list of kernels, a device that opens, and a session that walks the plan.
-#include <isotope/backend/initial_tensor.hpp>
-#include <isotope/backend/state_dict.hpp>
+#include <isotope/backend/session/initial_tensor.hpp>
+#include <isotope/backend/session/ports.hpp>
+#include <isotope/backend/session/state_dict.hpp>
 #include <isotope/core/device.hpp>
 #include <isotope/core/step.hpp>
 #include <isotope/isotope.hpp>

@@ -1,5 +1,7 @@
 #include <array>
 
+#include <isotope/train/batch.hpp>
+
 #include "exposed.hpp"
 #include "property.hpp"
 #include "random_model.hpp"
@@ -31,7 +33,7 @@ template <class T> struct both_ways {
     x.clip_norm = 0.5f;  // below the norm: the clipped update depends on the gradient's scale
     by_parts = parts.step(micro, x);
     const isotope::batch all{tokens, targets};
-    at_once = whole.step({&all, 1}, x);
+    at_once = whole.step(all, x);
   }
 };
 

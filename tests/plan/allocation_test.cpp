@@ -1,4 +1,6 @@
 // labels: alone
+#include <isotope/train/batch.hpp>
+
 #include "steady_state.hpp"
 
 using namespace plan_test;
@@ -42,7 +44,7 @@ TYPED_TEST(steady_state, takes_from_the_system_what_its_plan_says) {
   s->initialize(3);
   const auto tokens = input_values<std::int32_t>("tokens", sequences * size.context);
   const isotope::batch batch{tokens, tokens};
-  for (int i = 0; i < 2; ++i) s->step({&batch, 1}, scalars());
+  for (int i = 0; i < 2; ++i) s->step(batch, scalars());
   const double planned = double(s->planned_bytes()), taken = double(taken_bytes<TypeParam>(*device) - before);
   EXPECT_GT(planned, 50e6);
   // Kernels of the processor plan scratch memory for the largest of their blocks and touch what a shape needs.

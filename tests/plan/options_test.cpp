@@ -29,7 +29,7 @@ struct data {
   iso::batch batch() const { return {tokens, targets}; }
 };
 
-using session = iso::cpu::session<target>;
+using session = iso::device<target>::session;
 
 session load(const iso::training_options& o) {
   auto device = iso::device<target>::open({.threads = 1, .name = {}});
@@ -61,7 +61,7 @@ TEST(TrainingOptions, DecomposedOpsGiveTheSameLossAndNorm) {
   for (const auto& s : parts.plan().steps) common += s.common ? 1 : 0;
   EXPECT_GT(common, 10);
   for (const auto& s : parts.plan().steps) EXPECT_NE(s.op, &iso::info<iso::op::layer_norm>) << "a decomposable op was left whole";
-  const auto a = whole.step({&batch, 1}, {}), b = parts.step({&batch, 1}, {});
+  const auto a = whole.step(batch, {}), b = parts.step(batch, {});
   // f64 throughout: a decomposition reorders a few hundred operations of relative error 2^-53 each
   EXPECT_LE(std::abs(a.loss - b.loss), 1e-12 * std::abs(a.loss));
   EXPECT_LE(std::abs(a.grad_norm - b.grad_norm), 1e-11 * a.grad_norm);
@@ -69,7 +69,7 @@ TEST(TrainingOptions, DecomposedOpsGiveTheSameLossAndNorm) {
 
 TEST(TrainingOptions, TheReportCountsDecomposedLaunches) {
   auto s = load({.common = true});
-  const auto report = iso::dispatch_report(s.plan(), iso::kernel_table<target>, "reference", "");
+  const auto report = iso::dispatch_report(s.plan(), s.launches(), "reference", "");
   EXPECT_EQ(report.find("\tcommon 0"), std::string::npos);
   EXPECT_NE(report.find("\thost 0"), std::string::npos);
   EXPECT_NE(report.find("# temporaries\tunshared "), std::string::npos);
@@ -81,8 +81,8 @@ TEST(TrainingOptions, AGroupScalesTheLearningRateOfItsParameters) {
   auto plain = load({}), grouped = load({.group = &slow_embeddings});
   const iso::step_scalars x{.learning_rate = 1e-2f};
   const auto start = load({});
-  static_cast<void>(plain.step({&batch, 1}, x));
-  static_cast<void>(grouped.step({&batch, 1}, x));
+  static_cast<void>(plain.step(batch, x));
+  static_cast<void>(grouped.step(batch, x));
   ASSERT_EQ(plain.parameters().size(), grouped.parameters().size());
   for (std::size_t k = 0; k < plain.parameters().size(); ++k) {
     const auto path = plain.parameters()[k].path.view();
@@ -114,10 +114,10 @@ TEST(TrainingOptions, ClippingByValueBoundsEveryGradient) {
   const auto batch = d.batch();
   auto free = load({}), clipped = load({.clip = iso::clipping::value});
   const double bound = 1e-3;
-  static_cast<void>(free.step({&batch, 1}, {}));
+  static_cast<void>(free.step(batch, {}));
   iso::step_scalars x;
   x.clip_value = float(bound);
-  static_cast<void>(clipped.step({&batch, 1}, x));
+  static_cast<void>(clipped.step(batch, x));
   int cut = 0;
   for (std::size_t k = 0; k < free.parameters().size(); ++k) {
     const auto a = read(free, tensor_kind::gradient, k), b = read(clipped, tensor_kind::gradient, k);
@@ -134,10 +134,10 @@ TEST(TrainingOptions, ClippingByTensorNormScalesEachTensorAlone) {
   const data d;
   const auto batch = d.batch();
   auto free = load({}), clipped = load({.clip = iso::clipping::tensor_norm});
-  static_cast<void>(free.step({&batch, 1}, {}));
+  static_cast<void>(free.step(batch, {}));
   iso::step_scalars x;
   x.clip_norm = 0.05f;
-  static_cast<void>(clipped.step({&batch, 1}, x));
+  static_cast<void>(clipped.step(batch, x));
   int scaled = 0, kept = 0;
   for (std::size_t k = 0; k < free.parameters().size(); ++k) {
     const auto a = read(free, tensor_kind::gradient, k), b = read(clipped, tensor_kind::gradient, k);
@@ -159,7 +159,7 @@ TEST(StepCount, TheSessionCountsUpdatesAndStartsOverOnRequest) {
   iso::step_scalars x{.optimizer_step = 0, .learning_rate = 1e-2f};
   EXPECT_EQ(counted.step_count(), 0);
   for (int t = 1; t <= 3; ++t) {
-    const auto a = counted.step({&batch, 1}, x), b = told.step({&batch, 1}, {.optimizer_step = t, .learning_rate = 1e-2f});
+    const auto a = counted.step(batch, x), b = told.step(batch, {.optimizer_step = t, .learning_rate = 1e-2f});
     EXPECT_EQ(a.loss, b.loss);
     EXPECT_EQ(counted.step_count(), t);
   }
@@ -167,7 +167,7 @@ TEST(StepCount, TheSessionCountsUpdatesAndStartsOverOnRequest) {
     EXPECT_EQ(read(counted, tensor_kind::parameter, k), read(told, tensor_kind::parameter, k));
   counted.reset_step();
   EXPECT_EQ(counted.step_count(), 0);
-  static_cast<void>(counted.step({&batch, 1}, x));
+  static_cast<void>(counted.step(batch, x));
   EXPECT_EQ(counted.step_count(), 1);
 }
 
@@ -177,7 +177,7 @@ TEST(StepCount, ASkippedStepDoesNotCount) {
   auto s = load({});
   std::vector<float> w(std::size_t(s.parameters()[0].dims.count()), std::nanf(""));
   ASSERT_TRUE(s.write(tensor_kind::parameter, 0, w).ok());
-  EXPECT_TRUE(s.step({&batch, 1}, {.optimizer_step = 0}).skipped);
+  EXPECT_TRUE(s.step(batch, {.optimizer_step = 0}).skipped);
   EXPECT_EQ(s.step_count(), 0);
 }
 
@@ -211,9 +211,9 @@ TEST(Counters, AStepMovesTheBatchAndTheScalarsInAndLossAndNormOut) {
   const data d;
   const auto batch = d.batch();
   auto s = load({});
-  static_cast<void>(s.step({&batch, 1}, {}));
+  static_cast<void>(s.step(batch, {}));
   const auto before = s.counters();
-  static_cast<void>(s.step({&batch, 1}, {}));
+  static_cast<void>(s.step(iso::batch{d.targets, d.tokens}, {}));
   const auto& after = s.counters();
   EXPECT_EQ(after.bytes_in - before.bytes_in, 2 * 16 * 4 + std::int64_t(sizeof(iso::step_scalars)));
   EXPECT_EQ(after.bytes_out - before.bytes_out, 2 * 8);

@@ -56,7 +56,7 @@ TEST(dispatch_report, of_a_transformer_layer_names_op_body_kernels_reason_and_sh
       "8 matmul add+add reference - - [2,4,16] f32", "9 layer_norm - reference - - [2,4,16] f32",
       "10 matmul - reference - - [2,4,12] f32"};
   std::vector<std::string> got, totals;
-  for (const auto& line : lines_of(iso::dispatch_report(plan, iso::kernel_table<target>, "reference", "")))
+  for (const auto& line : lines_of(iso::dispatch_report(plan, iso::planned_rows(plan, iso::kernel_table<target>), "reference", "")))
     line.starts_with('#') ? totals.push_back(line) : got.push_back(first_columns(line, 8));
   EXPECT_EQ(got, golden);
   ASSERT_GE(totals.size(), 2u);
@@ -66,13 +66,13 @@ TEST(dispatch_report, of_a_transformer_layer_names_op_body_kernels_reason_and_sh
 TEST(dispatch_report, counts_the_steps_that_no_kernel_carries_out) {
   auto plan = *iso::plan_inference<target>(iso::model::gpt_logits_of{size, 2, 4});
   for (const std::size_t i : {1u, 4u}) plan.steps[i].kernel = -1;
-  const auto report = iso::dispatch_report(plan, iso::kernel_table<target>, "reference", "");
-  EXPECT_NE(report.find("# launches\treference 9\tnone 2\tcommon 0\thost 2\n"), std::string::npos) << report;
+  const auto report = iso::dispatch_report(plan, iso::planned_rows(plan, iso::kernel_table<target>), "reference", "");
+  EXPECT_NE(report.find("# launches\treference 9\tcommon 0\thost 2\n"), std::string::npos) << report;
 }
 
 TEST(dispatch_report, gives_the_reason_of_every_fall_through) {
   const auto plan = *iso::plan_training<fast>(iso::model::gpt_loss_of{size, 2, 4});
-  const auto report = lines_of(iso::dispatch_report(plan, iso::kernel_table<fast>, "native", "there are none"));
+  const auto report = lines_of(iso::dispatch_report(plan, iso::planned_rows(plan, iso::kernel_table<fast>), "native", "there are none"));
   std::set<std::string> reasons;
   for (const auto& line : report)
     if (!line.starts_with('#')) reasons.insert(columns_of(line)[3] + ": " + columns_of(line)[4]);

@@ -69,9 +69,7 @@ TYPED_TEST(sessions, every_micro_batch_reads_the_inputs_that_no_batch_replaces) 
   const double larger = F::loss(s, one);
   EXPECT_NE(larger, once);
   EXPECT_NEAR(F::loss(s, thrice), larger, rounded(larger));
-  if constexpr (requires { s.submit(one, scalars()); }) {
-    for (int k = 0; k < 3; ++k) EXPECT_EQ(s.collect(s.submit(one, scalars())).loss, larger) << k;
-  }
+  for (int k = 0; k < 3; ++k) EXPECT_EQ(s.collect(s.submit(one, scalars())).loss, larger) << k;
 }
 
 TYPED_TEST(sessions, the_evaluation_reads_the_inputs_of_training_and_its_own) {
@@ -85,11 +83,11 @@ TYPED_TEST(sessions, the_evaluation_reads_the_inputs_of_training_and_its_own) {
   ASSERT_TRUE(alone.ok()) << alone.error().line();
   alone->initialize(3);
   EXPECT_FALSE(alone->template input<float>("gain").ok());
-  const auto own = alone->template evaluation_input<float>("gain");
+  const auto own = alone->template input<float>("gain", 1);
   ASSERT_TRUE(own.ok()) << own.error().line();
   for (float& v : *own) v = 2;
   EXPECT_EQ(alone->evaluate(one), s.evaluate(one));
-  EXPECT_FALSE(alone->template evaluation_input<float>("loss").ok());
+  EXPECT_FALSE(alone->template input<float>("loss", 1).ok());
 }
 
 TYPED_TEST(sessions, a_batch_takes_the_place_of_ids_that_were_written_by_hand) {
@@ -128,7 +126,7 @@ TYPED_TEST(sessions, initialising_again_starts_the_same_training_again) {
   x.optimizer_step = 0;  // the next one
   const auto train = [&] {
     std::vector<double> losses;
-    for (int k = 0; k < 4; ++k) losses.push_back(s.step({&one, 1}, x).loss);
+    for (int k = 0; k < 4; ++k) losses.push_back(s.step(one, x).loss);
     return losses;
   };
   const auto first = train();
@@ -141,24 +139,20 @@ TYPED_TEST(sessions, initialising_again_starts_the_same_training_again) {
 TYPED_TEST(sessions, steps_are_counted_whether_or_not_their_reports_are_collected) {
   using F = TestFixture;
   auto s = F::open(classes{}, {});
-  if constexpr (requires { s.submit(one, scalars()); }) {
-    auto x = scalars();
-    x.optimizer_step = 0;
-    const auto refused = s.submit(bad, x);
-    EXPECT_TRUE(s.collect(refused).skipped);
-    for (int k = 0; k < 3; ++k) static_cast<void>(s.submit(one, x));
-    s.run(x);
-    EXPECT_EQ(s.step_count(), 4);
-    const auto late = s.submit(one, x);
-    s.run(x);
-    EXPECT_EQ(s.step_count(), 6);
-    EXPECT_TRUE(std::isfinite(s.collect(late).loss));
-    EXPECT_EQ(s.step_count(), 6);
-    s.run(x);
-    EXPECT_EQ(s.step_count(), 7);
-  } else {
-    GTEST_SKIP() << "this backend runs a step when it is asked to: nothing is in flight";
-  }
+  auto x = scalars();
+  x.optimizer_step = 0;
+  const auto refused = s.submit(bad, x);
+  EXPECT_TRUE(s.collect(refused).skipped);
+  for (int k = 0; k < 3; ++k) static_cast<void>(s.submit(one, x));
+  s.run(x);
+  EXPECT_EQ(s.step_count(), 4);
+  const auto late = s.submit(one, x);
+  s.run(x);
+  EXPECT_EQ(s.step_count(), 6);
+  EXPECT_TRUE(std::isfinite(s.collect(late).loss));
+  EXPECT_EQ(s.step_count(), 6);
+  s.run(x);
+  EXPECT_EQ(s.step_count(), 7);
 }
 
 TYPED_TEST(sessions, an_output_is_that_of_the_last_step_also_while_it_is_in_flight) {
@@ -175,22 +169,20 @@ TYPED_TEST(sessions, an_output_is_that_of_the_last_step_also_while_it_is_in_flig
   const double first = F::loss(s, one), second = F::loss(s, other);
   ASSERT_NE(first, second);
   EXPECT_EQ(seen(), second);
-  if constexpr (requires { s.submit(one, scalars()); }) {
-    for (int k = 0; k < 3; ++k) {
-      const auto a = s.submit(one, scalars());
-      const auto b = s.submit(other, scalars());
-      EXPECT_EQ(seen(), second) << k;
-      EXPECT_EQ(s.collect(a).loss, first) << k;
-      EXPECT_EQ(s.collect(b).loss, second) << k;
-      static_cast<void>(s.submit(one, scalars()));
-      EXPECT_EQ(seen(), first) << k;
-      s.run(scalars());
-      EXPECT_EQ(seen(), first) << k;
-    }
-    static_cast<void>(s.submit(other, scalars()));
-    static_cast<void>(s.evaluate(one));
-    EXPECT_EQ(seen(), second) << "an evaluation has outputs of its own";
+  for (int k = 0; k < 3; ++k) {
+    const auto a = s.submit(one, scalars());
+    const auto b = s.submit(other, scalars());
+    EXPECT_EQ(seen(), second) << k;
+    EXPECT_EQ(s.collect(a).loss, first) << k;
+    EXPECT_EQ(s.collect(b).loss, second) << k;
+    static_cast<void>(s.submit(one, scalars()));
+    EXPECT_EQ(seen(), first) << k;
+    s.run(scalars());
+    EXPECT_EQ(seen(), first) << k;
   }
+  static_cast<void>(s.submit(other, scalars()));
+  static_cast<void>(s.evaluate(one));
+  EXPECT_EQ(seen(), second) << "an evaluation has outputs of its own";
 }
 
 TYPED_TEST(sessions, a_session_that_was_moved_goes_on) {

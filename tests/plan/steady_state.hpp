@@ -4,6 +4,7 @@
 #include "outcome.hpp"
 
 #include <isotope/model/all.hpp>
+#include <isotope/train/batch.hpp>
 
 #include <array>
 #include <cmath>
@@ -49,10 +50,7 @@ template <isotope::Target T> steady_state steps_of_steady_state(int steps) {
     s->evaluate(batches[0]);
   }
   const auto bytes = s->measured_bytes(), held = anonymous_kib();
-  const auto objects = [&]() -> std::int64_t {
-    if constexpr (requires { s->device_counters(); }) return s->device_counters().allocations + s->device_counters().objects;
-    else return 0;
-  };
+  const auto objects = [&]() -> std::int64_t { return s->queue().objects(); };
   const auto before = allocations.load(), objects_before = objects();
   steady_state r;
   for (int i = 0; i < steps; ++i) r.loss += s->step(batches, x).loss + s->evaluate(batches[0]);

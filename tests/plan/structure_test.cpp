@@ -46,7 +46,7 @@ TEST(frozen_parameters, have_no_gradient_and_no_state_and_stay) {
   EXPECT_EQ(slot_of(plan, "a.weight").grad, -1);
   EXPECT_EQ(slot_of(plan, "b.weight").grad, slot_of(plan, "b.weight").at);
   EXPECT_EQ(region(plan, value_kind::grad), 128 * 4);  // a slot is 128 elements or a multiple
-  EXPECT_EQ(region(plan, value_kind::state), 2 * 128 * 4);
+  EXPECT_EQ(region(plan, value_kind::moment), 2 * 128 * 4);
   EXPECT_EQ(region(plan, value_kind::param), 2 * 128 * 4);
   auto s = loaded<T>(plan);
   const auto before = read_all(s, isotope::tensor_kind::parameter);
@@ -150,7 +150,7 @@ TEST(inference, keeps_no_gradient_and_no_state) {
   const auto trained = planned<T>(isotope::model::gpt_loss_of{gpt2, 1, 256});
   const auto run = isotope::plan_inference<T>(isotope::model::gpt_logits_of{gpt2, 1, 256});
   ASSERT_TRUE(run.ok());
-  for (auto k : {value_kind::grad, value_kind::state, value_kind::master}) {
+  for (auto k : {value_kind::grad, value_kind::moment, value_kind::master}) {
     EXPECT_EQ(region(*run, k), 0);
     EXPECT_TRUE(k == value_kind::master || region(trained, k) > 0);
   }
@@ -166,7 +166,7 @@ TEST(bf16, halves_parameters_and_activations) {
   EXPECT_EQ(2 * region(narrow, value_kind::param), region(wide, value_kind::param));
   EXPECT_EQ(region(narrow, value_kind::master), region(wide, value_kind::param));
   EXPECT_EQ(region(narrow, value_kind::grad), region(wide, value_kind::grad));
-  EXPECT_EQ(region(narrow, value_kind::state), region(wide, value_kind::state));
+  EXPECT_EQ(region(narrow, value_kind::moment), region(wide, value_kind::moment));
   const double ratio = double(region(narrow, value_kind::temp)) / double(region(wide, value_kind::temp));
   EXPECT_TRUE(ratio > 0.49 && ratio < 0.55) << ratio;
 }

@@ -203,7 +203,7 @@ TEST(within_backward_plans, of_gpt2_need_the_gradients_less_the_largest_one) {
   const auto after = planned<portable_f32>(isotope::model::gpt_loss_of{size, 4, 64}, o),
              inside = planned<portable_f32>(isotope::model::gpt_loss_of{size, 4, 64}, within(o));
   EXPECT_EQ(region(inside, value_kind::grad), 0);
-  for (auto k : {value_kind::param, value_kind::master, value_kind::state, value_kind::input})
+  for (auto k : {value_kind::param, value_kind::master, value_kind::moment, value_kind::input})
     EXPECT_EQ(region(after, k), region(inside, k));
   // The gradient of the tied table, final when the backward pass ends, is alive where most temporaries are; beside it those of one product.
   const std::int64_t table = 4LL * size.vocab * size.width, product = 4LL * 4 * size.width * size.width;

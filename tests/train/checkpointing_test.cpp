@@ -210,7 +210,7 @@ TEST(checkpointing, any_optimiser_with_frozen_parameters_goes_on_bit_for_bit) {
       return *std::move(s);
     };
     const auto step = [&](auto& s, std::int64_t k) {
-      return s.step({&batch, 1}, {.optimizer_step = k, .learning_rate = 0.1f, .momentum = 0.9f}).loss;
+      return s.step(batch, {.optimizer_step = k, .learning_rate = 0.1f, .momentum = 0.9f}).loss;
     };
     const temporary_folder t;
     const auto folder = io::checkpoint_writer::open(t.path);

@@ -73,7 +73,7 @@ TEST(replay, has_the_bits_of_the_same_steps_made_by_hand) {
       }
     x.optimizer_step = step + 1;
     const iso::batch one{in, wanted};
-    const auto report = by_hand.step({&one, 1}, x);
+    const auto report = by_hand.step(one, x);
     EXPECT_EQ(float(report.loss), replayed->loss[std::size_t(step)]);
     EXPECT_EQ(float(report.grad_norm), replayed->grad_norm[std::size_t(step)]);
     if (step > 0) continue;

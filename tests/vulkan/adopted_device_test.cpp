@@ -120,7 +120,7 @@ TEST(vulkan_adopted_device, of_an_application_trains_as_the_librarys_own_does_an
       step_scalars x;
       x.optimizer_step = i;
       x.learning_rate = 0.01f;
-      r.push_back(s->step({&b, 1}, x).loss);
+      r.push_back(s->step(b, x).loss);
     }
     EXPECT_TRUE(s->status().ok());
     return r;

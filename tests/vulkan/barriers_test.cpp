@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
-#include <isotope/backend/vulkan/barriers.hpp>
+#include <isotope/backend/queue/hazards.hpp>
+#include <isotope/backend/vulkan/launch.hpp>
 #include <isotope/core/philox.hpp>
 
 namespace isotope::vulkan {

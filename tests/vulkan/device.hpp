@@ -3,11 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <isotope/backend/session/session.hpp>
 #include <isotope/backend/vulkan/pipelines.hpp>
+#include <isotope/backend/vulkan/queue.hpp>
 #include <memory>
 #include <string>
 
 #include "../device_there.hpp"
+
+namespace isotope::vulkan {
+template <Target T> using session = isotope::session<queue<T>>;
+}
 
 namespace isotope::vulkan_test {
 

@@ -2,9 +2,9 @@
 #include "device.hpp"
 
 #include <isotope/backend/vulkan.hpp>
-#include <isotope/backend/vulkan/dispatch_report.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
+#include <isotope/plan/report/dispatches.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -45,16 +45,16 @@ std::vector<std::vector<std::string>> rows_of(const std::string& report) {
 TEST(vulkan_diagnostics, the_dispatch_report_has_a_line_for_every_dispatch_and_none_for_the_host) {
   const auto s = loaded();
   const auto all = s.dispatches();
-  const auto rows = rows_of(dispatch_report(s.plan(), all, "native", "no matrix units needed"));
-  ASSERT_EQ(rows.size(), all.size() + 2);
+  const auto rows = rows_of(dispatch_report(s.plan(), launch_rows(all), "native", "no matrix units needed"));
+  ASSERT_EQ(rows.size(), all.size() + 5);
   std::int64_t launches = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const auto& row = rows[i + 1];
     const dispatch& d = all[i];
-    ASSERT_EQ(row.size(), 15u);
-    EXPECT_EQ(row[8], d.code->name);
-    EXPECT_EQ(row[9], std::to_string(d.count.x) + "," + std::to_string(d.count.y) + "," + std::to_string(d.count.z));
-    EXPECT_EQ(row[10], std::to_string(d.specialization.words()[0]));
+    ASSERT_EQ(row.size(), 20u);
+    EXPECT_EQ(row[13], d.code->name);
+    EXPECT_EQ(row[14], std::to_string(d.count.x) + "," + std::to_string(d.count.y) + "," + std::to_string(d.count.z));
+    EXPECT_EQ(row[15], std::to_string(d.specialization.words()[0]));
     if (d.step < 0) {
       EXPECT_EQ(row[0], "-");
       continue;
@@ -66,25 +66,25 @@ TEST(vulkan_diagnostics, the_dispatch_report_has_a_line_for_every_dispatch_and_n
     EXPECT_EQ(row[3] == "native", row[4] == "-") << "a fall-through has a reason, and nothing else has: " << row[1] << ' ' << row[4];
   }
   std::int64_t counted = 0;
-  for (const auto& cell : rows.back())
+  for (const auto& cell : rows[all.size() + 1])
     for (const char* set : {"native ", "portable ", "reference "})
       if (cell.starts_with(set)) counted += std::stoll(cell.substr(cell.find(' ')));
   EXPECT_EQ(counted, launches);
-  EXPECT_EQ(rows.back().back(), "host 0");
+  EXPECT_EQ(rows[all.size() + 1].back(), "host 0");
 
   std::vector<dispatch> fewer;  // steps 3 and 5 have none
   for (const auto& d : all)
     if (d.step != 3 && d.step != 5) fewer.push_back(d);
-  EXPECT_EQ(rows_of(dispatch_report(s.plan(), fewer, "native", "no matrix units needed")).back().back(), "host 2");
+  EXPECT_EQ(rows_of(dispatch_report(s.plan(), launch_rows(fewer), "native", "no matrix units needed"))[fewer.size() + 1].back(), "host 2");
 }
 
 TEST(vulkan_diagnostics, fall_throughs_are_the_reasons_of_the_report_with_their_counts) {
   const auto s = loaded();
   const auto all = s.dispatches();
-  const auto rows = rows_of(dispatch_report(s.plan(), all, "native", "no matrix units needed"));
+  const auto rows = rows_of(dispatch_report(s.plan(), launch_rows(all), "native", "no matrix units needed"));
   std::int64_t with_reason = 0, counted = 0;
-  for (const auto& row : rows) with_reason += row.size() == 15 && row[0] != "# step" && row[4] != "-" ? 1 : 0;
-  for (const auto& f : fall_throughs(s.plan(), all, "native", "no matrix units needed")) {
+  for (const auto& row : rows) with_reason += row.size() == 20 && row[0] != "# step" && row[4] != "-" ? 1 : 0;
+  for (const auto& f : fall_throughs(s.plan(), launch_rows(all), "native", "no matrix units needed")) {
     EXPECT_FALSE(f.reason.empty());
     counted += f.launches;
   }
@@ -100,8 +100,8 @@ TEST(vulkan_diagnostics, without_readback_nothing_comes_to_the_host_and_the_step
   for (int i = 1; i <= 3; ++i) {
     step_scalars x;
     x.optimizer_step = i;
-    EXPECT_TRUE(std::isnan(silent.step({&b, 1}, x).loss));
-    EXPECT_FALSE(std::isnan(plain.step({&b, 1}, x).loss));
+    EXPECT_TRUE(std::isnan(silent.step(b, x).loss));
+    EXPECT_FALSE(std::isnan(plain.step(b, x).loss));
   }
   EXPECT_TRUE(std::isnan(silent.evaluate(b)));
   EXPECT_EQ(silent.counters().bytes_out, 0);
@@ -167,7 +167,7 @@ std::string recorded_report(const kernel_switches& switches, const std::string& 
   no_modules modules;
   const kernel_set kernels{kernel_table<bf16>, code_of<bf16>()};
   const auto all = record(plan, kernels, base, {}, f, phase_first | phase_last, words, modules);
-  return dispatch_report(plan, all, "native", backend::vulkan::native_reason);
+  return dispatch_report(plan, launch_rows(all), "native", backend::vulkan::native_reason);
 }
 /// Kernel set and reason of every product in a report.
 std::vector<std::string> products_of(const std::string& report) {

@@ -73,7 +73,7 @@ TEST(vulkan_host_work, of_training_and_evaluation_is_a_submission_and_a_wait_eac
   const batch b{tokens, tokens};
   const call_counter calls(*d.shared());
   for (int i = 0; i < 4; ++i) {
-    EXPECT_FALSE(s.step({&b, 1}, {}).skipped);
+    EXPECT_FALSE(s.step(b, {}).skipped);
     EXPECT_GT(s.evaluate(b), 0);
   }
   EXPECT_EQ(calls.of({"QueueSubmit2"}), 8);
@@ -118,7 +118,7 @@ TEST(vulkan_host_work, of_a_session_without_a_profile_has_no_clock_in_its_comman
   call_counter calls(*d.shared());
   const auto clocks = [&] { return calls.of({"CreateQueryPool", "CmdResetQueryPool", "CmdWriteTimestamp2", "GetQueryPoolResults"}); };
   auto s = loaded_gpt(d);
-  EXPECT_FALSE(s.step({&b, 1}, {}).skipped);
+  EXPECT_FALSE(s.step(b, {}).skipped);
   const auto kernels = std::int64_t(s.dispatches().size());
   EXPECT_GE(calls.of({"CmdDispatch"}), kernels) << "the commands were recorded and counted";
   EXPECT_EQ(clocks(), 0);
@@ -128,7 +128,7 @@ TEST(vulkan_host_work, of_a_session_without_a_profile_has_no_clock_in_its_comman
   ASSERT_TRUE(profile.ok()) << profile.error().line();
   EXPECT_EQ(calls.of({"CmdWriteTimestamp2"}), 2 * kernels) << "a clock is seen";
   calls.start_over();
-  EXPECT_FALSE(s.step({&b, 1}, {}).skipped);
+  EXPECT_FALSE(s.step(b, {}).skipped);
   EXPECT_EQ(calls.of({"QueueSubmit2"}), 1);
   EXPECT_EQ(calls.of({"WaitSemaphores"}), 1);
   EXPECT_EQ(calls.all(), 2) << "after a profile the same commands run as before it";

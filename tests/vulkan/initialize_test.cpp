@@ -49,9 +49,9 @@ TYPED_TEST(vulkan_initialize, copies_what_is_not_zero_alone) {
     EXPECT_TRUE(s->write(tensor_kind::parameter, k, std::vector<float>(first[k].size(), 7.0f)).ok());
   }
   ASSERT_GT(copied, 0);
-  const auto before = s->staging().uploaded();
+  const auto before = s->queue().staging().uploaded();
   s->initialize(3);
-  EXPECT_EQ(s->staging().uploaded() - before, copied);
+  EXPECT_EQ(s->queue().staging().uploaded() - before, copied);
   EXPECT_EQ(read(), first);
 }
 

@@ -148,7 +148,7 @@ void use(const device<f32>& d) {
   s->initialize(3);
   const std::vector<std::int32_t> tokens(16, 7);
   const batch b{tokens, tokens};
-  EXPECT_GT(s->step({&b, 1}, {}).loss, 0);
+  EXPECT_GT(s->step(b, {}).loss, 0);
   EXPECT_TRUE(s->profile({}).ok());
   EXPECT_GT(s->evaluate(b), 0);
   EXPECT_TRUE(d.allocate<float>(100).ok());
@@ -194,7 +194,7 @@ TEST(vulkan_live_objects, of_sessions_that_threads_load_beside_each_other_are_th
         s->initialize(3);
         const std::vector<std::int32_t> tokens(16, 7);
         const batch b{tokens, tokens};
-        for (int i = 0; i < 3; ++i) loss = s->step({&b, 1}, {}).loss;
+        for (int i = 0; i < 3; ++i) loss = s->step(b, {}).loss;
       });
     for (auto& t : all) t.join();
     EXPECT_EQ(w.counts().at(VK_OBJECT_TYPE_PIPELINE), int(made->count())) << "each is kept once, or ended";

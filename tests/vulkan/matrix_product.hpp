@@ -80,7 +80,7 @@ template <class K> product_run run(const matrix_product& p, const vulkan::facts&
   for (const host* x : in) at.push_back(place(x->span() * size_of(x->type), p.skip * size_of(x->type)));
   const std::int64_t y_bytes = r.y.span() * size_of(p.type), y_at = place(y_bytes), second_at = place(p.fused() ? y_bytes : 0),
                      scratch_at = place(scratch_bytes);
-  auto allocated = vulkan::memory::allocate(d.context, end, vulkan::memory_use::readback, "operands");
+  auto allocated = vulkan::memory::allocate(d.context, end, isotope::memory_use::readback, "operands");
   EXPECT_TRUE(bool(allocated));
   if (!allocated) return r;
   std::vector<std::byte> first(std::size_t(end), std::byte{0xff});
@@ -116,7 +116,7 @@ template <class K> product_run run(const matrix_product& p, const vulkan::facts&
   std::vector<std::byte> result;
   for (int turn = 0; turn < 2 && !r.dispatches.empty(); ++turn) {
     std::memcpy(allocated->mapped(), first.data(), first.size());
-    const auto before = vulkan::plan_barriers(r.dispatches);
+    const auto before = isotope::plan_barriers(r.dispatches);
     auto pool = vulkan::command_pool::create(d.context);
     auto commands = pool->buffer();
     auto made = d.pipelines->make(r.dispatches);

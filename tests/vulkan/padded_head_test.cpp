@@ -35,7 +35,7 @@ template <class Session> std::vector<float> after_steps(Session s, double& loss)
   step_scalars x;
   x.learning_rate = 1e-2f;
   x.clip_norm = 1;
-  for (x.optimizer_step = 1; x.optimizer_step <= 3; ++x.optimizer_step) loss = s.step({&b, 1}, x).loss;
+  for (x.optimizer_step = 1; x.optimizer_step <= 3; ++x.optimizer_step) loss = s.step(b, x).loss;
   std::vector<float> all;
   for (std::size_t k = 0; k < s.parameters().size(); ++k) {
     std::vector<float> some(std::size_t(s.parameters()[k].dims.count()));

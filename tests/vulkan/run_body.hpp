@@ -53,7 +53,7 @@ std::vector<stored> run_body(const std::vector<stored>& in, std::vector<stored> 
   std::vector<std::int64_t> in_at, out_at;
   for (const auto& t : in) in_at.push_back(place(t));
   for (const auto& t : out) out_at.push_back(place(t));
-  auto memory = vulkan::memory::allocate(d.context, size + 256, vulkan::memory_use::readback, "operands");
+  auto memory = vulkan::memory::allocate(d.context, size + 256, isotope::memory_use::readback, "operands");
   if (!memory) {
     ADD_FAILURE() << memory.error().line();
     return out;
@@ -80,7 +80,7 @@ std::vector<stored> run_body(const std::vector<stored>& in, std::vector<stored> 
     if (!pool) return pool.error();
     auto commands = pool->buffer();
     if (!commands) return commands.error();
-    const auto before = vulkan::plan_barriers(r.dispatches);
+    const auto before = isotope::plan_barriers(r.dispatches);
     if (auto recorded = vulkan::record_commands(*d.context, *d.pipelines, *commands, r.dispatches, before); !recorded)
       return recorded.error();
     auto value = d.context->submit(*commands);

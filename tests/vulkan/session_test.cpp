@@ -74,16 +74,17 @@ TEST(vulkan_session, a_steady_step_allocates_nothing_and_is_one_submission_with_
   auto s = loaded(*plain);
   const data d(1), e(2);
   const std::array<batch, 2> turns{batch(d), batch(e)};
-  for (int i = 0; i < 4; ++i) s.step({&turns[std::size_t(i % 2)], 1}, at(i + 1)), s.evaluate(turns[0]);
+  for (int i = 0; i < 4; ++i) s.step(turns[std::size_t(i % 2)], at(i + 1)), s.evaluate(turns[0]);
   const auto before = s.counters();
-  const auto device_allocations = s.device_counters().allocations.load(), objects = s.device_counters().objects.load();
+  const auto device_allocations = s.queue().recorder().device->counters.allocations.load(),
+             objects = s.queue().recorder().device->counters.objects.load();
   [[maybe_unused]] const auto host = allocations.load();
-  for (int i = 4; i < 12; ++i) s.step({&turns[std::size_t(i % 2)], 1}, at(i + 1));
+  for (int i = 4; i < 12; ++i) s.step(turns[std::size_t(i % 2)], at(i + 1));
 #if COUNTS_ALLOCATIONS
   EXPECT_EQ(allocations.load() - host, 0);
 #endif
-  EXPECT_EQ(s.device_counters().allocations.load(), device_allocations);
-  EXPECT_EQ(s.device_counters().objects.load(), objects);
+  EXPECT_EQ(s.queue().recorder().device->counters.allocations.load(), device_allocations);
+  EXPECT_EQ(s.queue().recorder().device->counters.objects.load(), objects);
   const auto after = s.counters();
   EXPECT_EQ(after.submits - before.submits, 8);
   EXPECT_EQ(after.bytes_in - before.bytes_in, 8 * std::int64_t(sizeof(device_scalars) + 2 * 16 * 4));
@@ -98,7 +99,7 @@ TEST(vulkan_session, all_tensors_come_in_one_submission_and_reading_makes_nothin
   for (std::size_t k = 0, from = 0; k < s.parameters().size(); from += all[k++].out.size())
     all.push_back({tensor_kind::parameter, k, std::span(together).subspan(from, std::size_t(s.parameters()[k].dims.count()))});
   ASSERT_GT(all.size(), 1U);
-  const auto& c = s.device_counters();
+  const auto& c = s.queue().recorder().device->counters;
   const auto submits = c.submits.load(), allocations_before = c.allocations.load(), objects = c.objects.load();
   ASSERT_TRUE(s.read(all).ok());
   EXPECT_EQ(c.submits.load() - submits, 1);
@@ -111,18 +112,18 @@ TEST(vulkan_session, unchanged_inputs_are_not_written_again_unless_forced) {
   const data d(1);
   const batch b = d;
   auto s = loaded(shared());
-  s.step({&b, 1}, at(1));
+  s.step(b, at(1));
   auto before = s.counters().bytes_in;
-  s.step({&b, 1}, at(2));
+  s.step(b, at(2));
   EXPECT_EQ(s.counters().bytes_in - before, std::int64_t(sizeof(device_scalars)));
 
   auto o = vulkan_test::test_options();
   o.diagnose.force_upload = true;
   auto forced = isotope_test::there(device<f32>::open(o));
   auto t = loaded(*forced);
-  t.step({&b, 1}, at(1));
+  t.step(b, at(1));
   before = t.counters().bytes_in;
-  t.step({&b, 1}, at(2));
+  t.step(b, at(2));
   EXPECT_EQ(t.counters().bytes_in - before, std::int64_t(sizeof(device_scalars)) + 2 * 16 * 4);
 }
 TEST(vulkan_session, two_steps_in_flight_give_the_bits_of_one_after_the_other) {
@@ -131,11 +132,11 @@ TEST(vulkan_session, two_steps_in_flight_give_the_bits_of_one_after_the_other) {
   std::vector<double> losses, overlapped;
   for (std::size_t i = 0; i < turns.size(); ++i) {
     const batch b = turns[i];
-    losses.push_back(one.step({&b, 1}, at(std::int64_t(i) + 1)).loss);
+    losses.push_back(one.step(b, at(std::int64_t(i) + 1)).loss);
   }
   std::optional<pending_step> flying;
   for (std::size_t i = 0; i < turns.size(); ++i) {
-    const auto next = two.submit(turns[i], at(std::int64_t(i) + 1));
+    const auto next = two.submit(batch(turns[i]), at(std::int64_t(i) + 1));
     if (flying) overlapped.push_back(two.collect(*flying).loss);
     flying = next;
   }
@@ -163,7 +164,7 @@ TEST(vulkan_session, every_step_of_the_plan_gives_the_same_bits_alone_as_in_one_
   auto s = loaded(shared()), t = loaded(shared());
   const data d(7);
   const batch b = d;
-  const double loss = s.step({&b, 1}, at(1)).loss;
+  const double loss = s.step(b, at(1)).loss;
   ASSERT_TRUE(t.put(b).ok());
   std::size_t steps = 0;
   EXPECT_EQ(t.observe(at(1), [&](std::size_t) { ++steps; }).loss, loss);
@@ -188,12 +189,13 @@ TEST(vulkan_session, a_dropped_barrier_is_found_by_the_checker) {
 /// Runs dispatches of a session one by one, twice each, the second time with garbage in every byte of the arena that they say they do not touch.
 class red_zones {
  public:
-  explicit red_zones(session<f32>& s) : s_(s), commands_(*s.parts().commands.buffer()), before_(std::size_t(s.arena().bytes())) {}
+  explicit red_zones(session<f32>& s)
+      : s_(s), commands_(*s.queue().recorder().command_buffers.buffer()), before_(std::size_t(s.arena().bytes())) {}
 
   /// What `x` does beyond the ranges that it declares; empty: nothing.
   std::string complaint(const dispatch& x) {
     const auto reads = marked(x.reads), writes = marked(x.writes);
-    EXPECT_TRUE(s_.staging().download(s_.arena(), 0, before_).ok());
+    EXPECT_TRUE(s_.queue().staging().download(s_.arena(), 0, before_).ok());
     auto garbage = before_, after = before_;
     for (std::size_t i = 0; i < garbage.size(); ++i)
       if (reads[i] == 0 && writes[i] == 0) garbage[i] = std::byte{0xff};
@@ -220,14 +222,14 @@ class red_zones {
     return where;
   }
   void run_on(std::vector<std::byte>& arena, const dispatch& x) {
-    auto& parts = s_.parts();
-    ASSERT_TRUE(s_.staging().upload(s_.arena(), 0, arena).ok());
+    auto& parts = s_.queue().recorder();
+    ASSERT_TRUE(s_.queue().staging().upload(s_.arena(), 0, arena).ok());
     const std::uint8_t none[] = {0};
     ASSERT_TRUE(record_commands(*parts.device, *parts.made, commands_, {&x, 1}, none).ok());
     auto value = parts.device->submit(commands_);
     ASSERT_TRUE(value.ok());
     ASSERT_TRUE(parts.device->wait(*value).ok());
-    ASSERT_TRUE(s_.staging().download(s_.arena(), 0, arena).ok());
+    ASSERT_TRUE(s_.queue().staging().download(s_.arena(), 0, arena).ok());
   }
 };
 /// The dispatches of a step, with data put in and pipelines made.
@@ -237,7 +239,7 @@ std::vector<dispatch> made_dispatches(session<f32>& s) {
   EXPECT_TRUE(s.put(b).ok());
   s.set_scalars(at(1));
   auto all = s.dispatches();
-  EXPECT_TRUE(s.parts().made->make(all).ok());
+  EXPECT_TRUE(s.queue().recorder().made->make(all).ok());
   return all;
 }
 TEST(vulkan_session, no_dispatch_writes_outside_its_declared_ranges_or_depends_on_what_it_does_not_read) {
@@ -277,11 +279,11 @@ TEST(vulkan_session, a_device_lost_out_of_memory_or_hung_is_a_typed_error_and_an
     auto o = vulkan_test::test_options();
     auto opened = isotope_test::there(device<f32>::open(o));
     auto s = loaded(*opened);
-    EXPECT_FALSE(s.step({&b, 1}, at(1)).skipped);
+    EXPECT_FALSE(s.step(b, at(1)).skipped);
     const auto kept = all_parameters(s);
     opened->shared()->options.diagnose.fault = c.fault;
     opened->shared()->options.diagnose.fault_after = opened->shared()->counters.submits;
-    const auto report = s.step({&b, 1}, at(2));
+    const auto report = s.step(b, at(2));
     EXPECT_TRUE(report.skipped);
     EXPECT_TRUE(std::isnan(report.loss));
     ASSERT_FALSE(s.status().ok());
@@ -293,7 +295,7 @@ TEST(vulkan_session, a_device_lost_out_of_memory_or_hung_is_a_typed_error_and_an
       ASSERT_TRUE(other.write(tensor_kind::parameter, k, std::span(kept).subspan(from, n)).ok());
       from += n;
     }
-    EXPECT_FALSE(other.step({&b, 1}, at(2)).skipped);
+    EXPECT_FALSE(other.step(b, at(2)).skipped);
   }
 }
 TEST(vulkan_session, a_device_that_is_still_at_work_when_it_is_given_up_keeps_what_it_uses) {
@@ -303,13 +305,13 @@ TEST(vulkan_session, a_device_that_is_still_at_work_when_it_is_given_up_keeps_wh
     auto opened = isotope_test::there(device<f32>::open(vulkan_test::test_options()));
     auto s = loaded(*opened);
     opened->shared()->options.timeout_seconds = 0;
-    for (int t = 1; t < 10000 && s.status().ok(); ++t) s.step({&b, 1}, at(t));
+    for (int t = 1; t < 10000 && s.status().ok(); ++t) s.step(b, at(t));
     ASSERT_FALSE(s.status().ok());
     EXPECT_EQ(s.status().error().code, errc::timeout) << s.status().error().line();
     EXPECT_TRUE(opened->shared()->f().abandoned);
   }
   auto other = loaded(shared());
-  EXPECT_FALSE(other.step({&b, 1}, at(1)).skipped);
+  EXPECT_FALSE(other.step(b, at(1)).skipped);
 }
 result<device<f32>> in_small_allocations() {
   auto o = vulkan_test::test_options();
@@ -331,7 +333,7 @@ TEST(vulkan_session, an_arena_in_many_small_allocations_gives_the_same_bits) {
   const batch b = d;
   auto s = loaded(*chunked), whole = loaded(shared());
   EXPECT_GT(s.arena().pieces(), 1);
-  for (int i = 1; i <= 3; ++i) EXPECT_EQ(s.step({&b, 1}, at(i)).loss, whole.step({&b, 1}, at(i)).loss);
+  for (int i = 1; i <= 3; ++i) EXPECT_EQ(s.step(b, at(i)).loss, whole.step(b, at(i)).loss);
   EXPECT_TRUE(same_bits(all_parameters(s), all_parameters(whole)));
 }
 struct wide {
@@ -349,14 +351,14 @@ TEST(vulkan_session, a_tensor_beyond_what_shaders_can_index_is_refused_when_it_i
 TEST(vulkan_session, launch_times_name_each_kernel_and_its_set) {
   auto s = loaded(shared());
   const data d(4);
-  ASSERT_TRUE(s.put(d).ok());
+  ASSERT_TRUE(s.put(batch(d)).ok());
   auto times = s.profile(at(1));
   ASSERT_TRUE(times.ok()) << times.error().line();
   EXPECT_EQ(times->launches.size(), s.dispatches().size());
   EXPECT_FALSE(times->report.skipped);
   for (const auto& t : times->launches) {
-    EXPECT_FALSE(t.shader.empty());
-    EXPECT_FALSE(t.tier.empty());
+    EXPECT_FALSE(t.code.empty());
+    EXPECT_FALSE(t.set.empty());
     EXPECT_GE(t.usec, 0);
   }
 }
@@ -369,7 +371,7 @@ TEST(vulkan_session, static_and_run_time_plans_give_the_same_bits) {
   auto t = loaded(shared());
   const data d(6);
   const batch b = d;
-  for (int i = 1; i <= 3; ++i) EXPECT_EQ(s->step({&b, 1}, at(i)).loss, t.step({&b, 1}, at(i)).loss);
+  for (int i = 1; i <= 3; ++i) EXPECT_EQ(s->step(b, at(i)).loss, t.step(b, at(i)).loss);
   EXPECT_TRUE(same_bits(all_parameters(*s), all_parameters(t)));
 }
 TEST(vulkan_session, pipelines_come_back_from_the_file_of_an_earlier_device) {

@@ -26,7 +26,7 @@ TEST(vulkan_transfer, pieces_of_any_size_come_through_the_staging_memory_whole) 
   ASSERT_TRUE(moving->upload(*store, 0, sent).ok());
   const std::vector<std::int64_t> sizes{4, half - 4, half, 12, 2 * half + 8, 4, 0, half - 28};  // ends at a half, fills one, spans three
   std::vector<std::byte> got(sent.size());
-  std::vector<transfer::piece> pieces;
+  std::vector<memory_piece> pieces;
   std::int64_t at = 0;
   for (const auto n : sizes) pieces.push_back({at, std::span(got).subspan(std::size_t(at), std::size_t(n))}), at += n;
   std::reverse(pieces.begin(), pieces.end());

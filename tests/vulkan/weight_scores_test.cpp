@@ -2,9 +2,9 @@
 #include "device.hpp"
 
 #include <isotope/backend/vulkan.hpp>
-#include <isotope/backend/vulkan/dispatch_report.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
+#include <isotope/plan/report/dispatches.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -74,9 +74,9 @@ std::vector<std::string> products(const dynamic_plan& plan, const weight_scores&
   const recorded made(plan, scores, switches);
   std::vector<std::string> r;
   std::string step;
-  for (const auto& row : rows_of(dispatch_report(plan, made.all, "native", backend::vulkan::native_reason)))
-    if (row.size() > 14 && row[1] == "matmul") {
-      const std::string text = row[3] + "; " + row[4] + "; " + row[13] + "; " + row[14].substr(0, 4);
+  for (const auto& row : rows_of(dispatch_report(plan, launch_rows(made.all), "native", backend::vulkan::native_reason)))
+    if (row.size() > 19 && row[1] == "matmul") {
+      const std::string text = row[3] + "; " + row[4] + "; " + row[18] + "; " + row[19].substr(0, 4);
       if (row[0] == step) r.back() = text;
       else r.push_back(text);
       step = row[0];

@@ -57,9 +57,9 @@ TYPED_TEST(word_memory, two_steps_in_flight_keep_the_tables_of_their_sizes) {
   const auto small = alone(100), large = alone(900);
   for (int k = 0; k < 4; ++k) {
     x.sizes[0] = k % 2 == 0 ? 900 : 100;
-    const auto first = s.submit({}, x);
+    const auto first = s.submit(isotope::batch{}, x);
     x.sizes[0] = k % 2 == 0 ? 100 : 900;
-    const auto second = s.submit({}, x);
+    const auto second = s.submit(isotope::batch{}, x);
     const auto& want = k % 2 == 0 ? small : large;
     EXPECT_TRUE(std::memcmp(s.template output<E>("output")->data(), want.data(), want.size() * sizeof(E)) == 0) << k;
     s.collect(first);

@@ -6,7 +6,6 @@
 
 #include "../core/device.hpp"
 #include "vulkan/device.hpp"
-#include "vulkan/dispatch_report.hpp"
 #include "vulkan/tensor_limit.hpp"
 
 #include <isotope/kernels/vulkan/all.hpp>

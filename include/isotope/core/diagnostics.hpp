@@ -17,7 +17,7 @@ struct shader_constant {
 struct diagnostics {
   bool validate = false;               // vulkan: load VK_LAYER_KHRONOS_validation and count its messages
   bool names = false;                  // vulkan: give every object a name for debuggers (always on with `validate`)
-  bool force_upload = false;           // vulkan: upload inputs also when they have not changed; cpu always copies them
+  bool force_upload = false;           // copy inputs also when they have not changed
   bool no_readback = false;            // leave loss and norm where they are, for timing launches alone: every step reports NaN, skipped
   bool no_self_test = false;           // vulkan: trust every kernel variant
   bool distrust_matrix_units = false;  // vulkan: let the self-test of matrix units fail

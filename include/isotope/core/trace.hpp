@@ -16,8 +16,8 @@ namespace isotope {
 using place = std::source_location;
 
 /// Where a value lives. `param` holds what the ops read, `packed` copies of weights in the order that products read them in, `master` the wide copy
-/// that bf16 programs update, `state` the optimiser's moments.
-enum class value_kind : std::uint8_t { input, output, param, packed, master, grad, state, temp };
+/// that bf16 programs update, `moment` the optimiser's moments.
+enum class value_kind : std::uint8_t { input, output, param, packed, master, grad, moment, temp };
 inline constexpr int value_kinds = 8;
 
 /// How a parameter starts: zeros, ones, or N(0, scale^2).

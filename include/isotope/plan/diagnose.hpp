@@ -57,7 +57,7 @@ constexpr message over_tensor_limit(const plan_view& p, std::string_view backend
     for (int k = 0; k < s.inputs + s.outputs; ++k) {
       const operand& o = p.operands[std::size_t(s.operands + k)];
       const bool flat =
-          o.region == value_kind::param || o.region == value_kind::master || o.region == value_kind::grad || o.region == value_kind::state;
+          o.region == value_kind::param || o.region == value_kind::master || o.region == value_kind::grad || o.region == value_kind::moment;
       if (!flat && o.bytes > limit) return beyond_tensor_limit(s.op->name, o.dims, o.bytes, backend, limit);
     }
   return {};

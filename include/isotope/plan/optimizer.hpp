@@ -30,7 +30,7 @@ constexpr update_regions add_update_regions(tape& t, const param_order& order, o
   if (accum != t.program()) r.master = t.g.add_value({order.total}, accum, value_kind::master);
   r.moments = kind == optimizer_kind::sgd ? 1 : 2;
   r.trained = order.trained;
-  r.moment[0] = t.g.add_value({order.trained}, accum, value_kind::state);
+  r.moment[0] = t.g.add_value({order.trained}, accum, value_kind::moment);
   if (r.moments == 1) return r;
   std::int64_t second = 0;
   for (const auto i : order.order) {
@@ -39,7 +39,7 @@ constexpr update_regions add_update_regions(tape& t, const param_order& order, o
     p.second = second;
     second += aligned(t.g.values[std::size_t(p.value)].dims.count());
   }
-  r.moment[1] = t.g.add_value({second}, accum, value_kind::state);
+  r.moment[1] = t.g.add_value({second}, accum, value_kind::moment);
   return r;
 }
 

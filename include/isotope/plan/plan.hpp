@@ -157,7 +157,7 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
   }
   std::int64_t seconds = 0;  // bytes before the second moments
   for (std::size_t v = 0; v < g.values.size(); ++v)
-    if (g.values[v].base < 0 && g.values[v].kind == value_kind::state) seconds = l.at[v];
+    if (g.values[v].base < 0 && g.values[v].kind == value_kind::moment) seconds = l.at[v];
   for (std::size_t k = 0; k < g.params.size(); ++k) {
     const parameter& q = g.params[k];
     slot& t = p.slots[k];
@@ -185,7 +185,7 @@ constexpr plan_totals totals_of(const trace& g, const memory_layout& l) {
   for (const auto& p : g.params) t.parameters += g.values[std::size_t(p.value)].dims.count();
   for (const auto& v : g.values) {
     if (v.base < 0 && v.kind == value_kind::grad) t.trained = v.dims.count();
-    t.moments = std::uint8_t(t.moments + (v.base < 0 && v.kind == value_kind::state ? 1 : 0));
+    t.moments = std::uint8_t(t.moments + (v.base < 0 && v.kind == value_kind::moment ? 1 : 0));
   }
   return t;
 }

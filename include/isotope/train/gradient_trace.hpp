@@ -1,8 +1,8 @@
 #pragma once
 /// The gradient of every trained tensor in a few figures, step by step: which layers learn, which vanish, which explode.
-#include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
 #include <isotope/core/step.hpp>
+#include <isotope/train/batch.hpp>
 #include <isotope/train/decimal.hpp>
 
 #include <algorithm>

@@ -1,9 +1,9 @@
 #pragma once
 /// A training step that stops after each step of the plan, for those who look at what it wrote: the same bits as session::step, slower.
-#include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
 #include <isotope/core/step.hpp>
 #include <isotope/plan/plan.hpp>
+#include <isotope/train/batch.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -28,6 +28,11 @@ concept CanObserve = requires(S& s, const step_scalars& x, void (*after)(std::si
 template <class S>
 concept HasNumbers = requires(const S& s, const operand& o) {
   { s.numbers(o) } -> std::same_as<result<std::vector<float>>>;
+};
+/// `profile(scalars, phases)` runs the plan once with the device's own clock around each launch.
+template <class S>
+concept CanProfile = requires(S& s, const step_scalars& x, std::uint8_t active) {
+  { s.profile(x, active)->report } -> std::convertible_to<step_report>;
 };
 /// A session whose plan can be run a step at a time, and whose results can be read.
 template <class S>

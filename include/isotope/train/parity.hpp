@@ -1,9 +1,9 @@
 #pragma once
 /// Two sessions of one plan side by side: the same seed, the same batches; do losses and gradients agree, and if not, from which step of the plan on?
-#include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
 #include <isotope/core/step.hpp>
 #include <isotope/plan/report/to_text.hpp>
+#include <isotope/train/batch.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -62,7 +62,7 @@ template <class A, class B> class parity {
   }
 
   parity_step step(const batch& data, const step_scalars& x) {
-    const auto r = a_.step({&data, 1}, x), s = b_.step({&data, 1}, x);
+    const auto r = a_.step(std::span<const batch>(&data, 1), x), s = b_.step(std::span<const batch>(&data, 1), x);
     return {x.optimizer_step, r.loss, s.loss, r.grad_norm, s.grad_norm};
   }
 

@@ -1,10 +1,10 @@
 #pragma once
 /// A training run that was made elsewhere, with what is needed to make it again: docs/TRACES.md has the file's format and the model's formulas.
-#include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
 #include <isotope/core/step.hpp>
 #include <isotope/io/safetensors_file.hpp>
 #include <isotope/model/gpt.hpp>
+#include <isotope/train/batch.hpp>
 
 #include <algorithm>
 #include <charconv>

@@ -82,7 +82,7 @@ template <CanReplay S> result<replayed_run> replay(S& session, const recorded_ru
     x.counter = std::uint64_t(step);
     const recorded_step data = step_of(r, step);
     const batch one{data.tokens, data.targets};
-    const step_report report = session.step({&one, 1}, x);
+    const step_report report = session.step(std::span<const batch>(&one, 1), x);
     if (auto status = status_of(session); !status) return std::move(status).error();
     if (report.skipped)
       return fail(errc::non_finite,

@@ -1,9 +1,9 @@
 #pragma once
 /// Which tensors of a session a checkpoint holds, and their way out of the session and back: a few at a time, so that host memory holds at most the
 /// largest of them, or 4 MiB of smaller ones.
-#include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
 #include <isotope/io/checkpoint.hpp>
+#include <isotope/train/batch.hpp>
 #include <isotope/train/session.hpp>
 
 #include <algorithm>

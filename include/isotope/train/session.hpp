@@ -1,8 +1,9 @@
 #pragma once
 /// What the training loop needs of a loaded model, whatever backend, precision or model it is.
-#include <isotope/core/batch.hpp>
 #include <isotope/core/error.hpp>
 #include <isotope/core/step.hpp>
+#include <isotope/core/tensor_kind.hpp>
+#include <isotope/train/batch.hpp>
 
 #include <concepts>
 #include <cstddef>

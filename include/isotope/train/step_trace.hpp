@@ -50,11 +50,11 @@ result<step_trace> trace_step(S& session, std::span<const batch> batches, const 
   double at = 0;  // microseconds
   auto report =
       each_micro_batch(session, batches, given, [&](std::size_t m, const step_scalars& x, std::uint8_t active) -> result<step_report> {
-        if constexpr (requires { session.profile(x, active); }) {
+        if constexpr (CanProfile<S>) {
           auto timed = session.profile(x, active);
           if (!timed) return timed.error();
           for (const auto& t : timed->launches) {
-            trace.launches.push_back({t.step, m, std::string(t.shader), std::string(t.tier), at, t.usec, t.bytes});
+            trace.launches.push_back({t.step, m, std::string(t.code), std::string(t.set), at, t.usec, t.bytes});
             at += t.usec;
           }
           return timed->report;

@@ -36,8 +36,8 @@ inline void execute(vulkan_test::shared_device& d, const std::vector<vulkan::dis
   auto pool = vulkan::command_pool::create(d.context);
   ASSERT_TRUE(bool(pool));
   auto commands = pool->buffer();
-  const auto before = vulkan::plan_barriers(all);
-  EXPECT_TRUE(vulkan::find_hazards(all, before).empty());
+  const auto before = isotope::plan_barriers(all);
+  EXPECT_TRUE(isotope::find_hazards(all, before).empty());
   auto recorded = vulkan::record_commands(*d.context, *d.pipelines, *commands, all, before);
   ASSERT_TRUE(bool(recorded)) << recorded.error().line();
   auto value = d.context->submit(*commands);
@@ -91,7 +91,7 @@ inline std::vector<host> launch(const kernel_under_test<vulkan::launch, vulkan::
   for (std::size_t k = 0; k < out.size(); ++k)
     out_at.push_back(shared[k] >= 0 ? in_at[std::size_t(shared[k])] : place(std::int64_t(outs[k].bytes().size())));
   const std::int64_t scratch_at = place(scratch_bytes);
-  auto allocated = vulkan::memory::allocate(device.context, at + 256, vulkan::memory_use::readback, "operands");
+  auto allocated = vulkan::memory::allocate(device.context, at + 256, isotope::memory_use::readback, "operands");
   EXPECT_TRUE(bool(allocated)) << ((allocated ? std::string() : allocated.error().line()));
   if (!allocated) return {};
   vulkan::memory& all = *allocated;

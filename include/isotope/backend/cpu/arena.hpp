@@ -1,5 +1,5 @@
 #pragma once
-/// The one allocation of a session: zeroed pages, taken from the system when first touched.
+/// Memory of the host for sessions and buffers: zeroed pages, taken from the system when first touched.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -44,7 +44,8 @@ class arena {
     madvise(a.data_, std::size_t(a.bytes_), MADV_HUGEPAGE);  // a wish: without it pages are small
     return a;
   }
-  std::byte* data() const { return data_; }
+  std::byte* mapped() const { return data_; }
+  std::uint64_t address() const { return std::uint64_t(reinterpret_cast<std::uintptr_t>(data_)); }
   std::int64_t bytes() const { return bytes_; }
 
  private:

@@ -4,20 +4,20 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "../../core/device.hpp"
+#include "../session/loads_plans.hpp"
 #include "processor.hpp"
-#include "session.hpp"
+#include "queue.hpp"
 #include "thread_pool.hpp"
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {  // calls kernels: objects of another -march have their own
 
 /// Devices of a target: `auto d = iso::device<iso::selected>::open();`
-template <Target T> class device {
+template <Target T> class device : public loads_plans<device<T>, queue<T>> {
  public:
-  using session = cpu::session<T>;
-
   /// @error missing_feature, unknown_device for a name that is not `cpu`, invalid_argument for a number of threads out of range or a fault to inject
   static result<device> open(const device_options& o = {}) {
     if (!o.name.empty() && o.name != "cpu" && o.name != "0")
@@ -38,19 +38,17 @@ template <Target T> class device {
     return d;
   }
 
-  /// Loads a static program, with an evaluation program of the same parameters if one is named.
-  template <class Program> result<session> load() const { return session::load(Program::view(), {}, pool_, diagnose_); }
-  template <class Program, class Evaluation> result<session> load() const {
-    return session::load(Program::view(), Evaluation::view(), pool_, diagnose_);
+  result<cpu::queue<T>> open_queue() const { return cpu::queue<T>(pool_, diagnose_); }
+  static constexpr bool on_host = true;
+  /// Options under which the same plans must give the same bits: other numbers of threads.
+  std::vector<device_options> variations(const device_options& o) const {
+    std::vector<device_options> all;
+    for (const int n : {1, 2, 3})
+      if (n != threads()) all.push_back(o), all.back().threads = n;
+    return all;
   }
-  /// Loads plans made at run time; the session keeps them.
-  result<session> load(dynamic_plan plan, dynamic_plan evaluation = {}) const {
-    return session::load(std::move(plan), std::move(evaluation), pool_, diagnose_);
-  }
-
-  /// Zeroed memory of this device. @error out_of_memory
-  template <class E> result<buffer<E>> allocate(std::int64_t length) const { return buffer<E>::allocate(length, pool_); }
-
+  /// There are no workgroups whose size could be chosen.
+  std::vector<std::int32_t> launch_sizes() const { return {}; }
   int threads() const { return pool_->size(); }
   device_info info() const {
     device_info r{.name = "cpu", .backend = "cpu", .kind = device_kind::cpu, .index = 0, .units = pool_->size()};

@@ -65,8 +65,11 @@ class program {
   }
   const plan_view& plan() const { return plan_; }
   const view& operand(std::size_t k) const { return views_[k]; }
+  bool dynamic() const { return dynamic_; }
+  /// Kernels are chosen when a plan is bound, so there is nothing to choose anew.
+  void forget() {}
   /// Bytes of the tables, beside the arena.
-  std::int64_t table_bytes() const {
+  std::int64_t bytes() const {
     return std::int64_t(views_.capacity() * sizeof(view) + body_.capacity() * sizeof(instruction) + launches_.capacity() * sizeof(bound));
   }
 

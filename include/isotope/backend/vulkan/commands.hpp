@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "barriers.hpp"
+#include "../queue/hazards.hpp"
 #include "memory.hpp"
 #include "pipelines.hpp"
 

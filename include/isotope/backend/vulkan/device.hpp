@@ -4,16 +4,15 @@
 #include <utility>
 #include <vector>
 
+#include "../session/loads_plans.hpp"
+#include "queue.hpp"
 #include "self_test.hpp"
-#include "session.hpp"
 
 namespace isotope::vulkan {
 
 /// Devices of a target: `auto d = iso::device<iso::selected>::open();`
-template <Target T> class device {
+template <Target T> class device : public loads_plans<device<T>, queue<T>> {
  public:
-  using session = vulkan::session<T>;
-
   /// @error no_device (no loader, driver or device), unknown_device with the devices seen, missing_feature with the features' names
   static result<device> open(const device_options& o = {}) { return with(context::open(o), o); }
   /// Uses objects of the application; see native_handles. @error no_device, missing_feature
@@ -26,24 +25,13 @@ template <Target T> class device {
     return d;
   }
 
-  /// Loads a static program, with an evaluation program of the same parameters if one is named.
-  template <class Program> result<session> load() const { return session::load(Program::view(), {}, context_, pipelines_); }
-  template <class Program, class Evaluation> result<session> load() const {
-    return session::load(Program::view(), Evaluation::view(), context_, pipelines_);
-  }
-  /// Loads plans made at run time; the session keeps them.
-  result<session> load(dynamic_plan plan, dynamic_plan evaluation = {}) const {
-    return session::load(std::move(plan), std::move(evaluation), context_, pipelines_);
-  }
-
-  /// Zeroed memory of this device. @error out_of_memory
-  template <class E> result<buffer<E>> allocate(std::int64_t length) const { return buffer<E>::allocate(length, context_); }
-
+  result<vulkan::queue<T>> open_queue() const { return vulkan::queue<T>::create(context_, pipelines_); }
   device_info info() const { return context_->info(); }
   const facts& what() const { return context_->what().what; }
   native_handles handles() const { return context_->handles(); }
-  /// Invocations of workgroups that a sweep asks for beside what kernels choose: one, a small number, the largest.
-  std::vector<std::int32_t> launch_sizes() const { return {1, 64, std::int32_t(what().invocations)}; }
+  static constexpr bool on_host = false;
+  std::vector<device_options> variations(const device_options&) const { return {}; }
+  std::vector<std::int32_t> launch_sizes() const { return swept_sizes(what()); }
   /// Threads do not apply; programs that print them print one.
   int threads() const { return 1; }
   const std::shared_ptr<vulkan::context>& shared() const { return context_; }

@@ -17,6 +17,8 @@
 #include "../../core/op_info.hpp"
 #include "../../core/step.hpp"
 #include "../../core/target.hpp"
+#include "../../plan/report/launch_row.hpp"
+#include "../queue/hazards.hpp"
 #include "facts.hpp"
 #include "launch_size.hpp"
 
@@ -45,16 +47,9 @@ struct view {
   shape dims;
   extents strides{};
   dtype type = dtype::f32;
+  operator byte_range() const { return {at, bytes}; }
 };
-
-/// Bytes of device memory that a dispatch reads or writes.
-struct range {
-  std::uint64_t first = 0, end = 0;
-  range() = default;
-  range(std::uint64_t at, std::int64_t bytes) : first(at), end(at + std::uint64_t(bytes)) {}
-  range(const view& v) : range(v.at, v.bytes) {}
-  bool overlaps(const range& o) const { return first < o.end && o.first < end; }
-};
+using range = byte_range;
 
 /// Specialization constants by id: 0 is the number of invocations in a workgroup, 1 the subgroup size, the rest is the shader's own.
 class constants {
@@ -105,6 +100,31 @@ struct dispatch {
     return all;
   }
 };
+
+/// The formats that a dispatch gives to matrix units; empty: it uses none.
+inline std::string_view matrices_of(const dispatch& d) {
+  return d.code->needs == "coopmat_bf16" ? "bf16xbf16->f32" : d.code->needs == "coopmat" ? "f16xf16->f32" : "";
+}
+/// Invocations of workgroups that a sweep asks for beside what kernels choose: one, a small number, the largest.
+inline std::vector<std::int32_t> swept_sizes(const facts& f) { return {1, 64, std::int32_t(f.invocations)}; }
+/// Dispatches as reports see them; `swept`: sizes of workgroups of a sweep.
+inline std::vector<launch_row> launch_rows(std::span<const dispatch> all, std::span<const std::int32_t> swept = {}) {
+  std::vector<launch_row> rows;
+  for (const dispatch& d : all)
+    rows.push_back({.step = d.step,
+                    .set = d.tier,
+                    .reason = d.reason,
+                    .code = d.code->name,
+                    .groups = {d.count.x, d.count.y, d.count.z},
+                    .invocations = d.invocations(),
+                    .subgroup = d.subgroup,
+                    .bytes = bytes_of(d),
+                    .matrices = matrices_of(d),
+                    .oscillation = d.oscillation,
+                    .launch_sizes = d.launch_sizes(swept),
+                    .words = d.code->words});
+  return rows;
+}
 
 /// Words that the host computes once and shaders read: tables of addresses, twiddle factors, cosines.
 class word_store {

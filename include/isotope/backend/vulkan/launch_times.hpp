@@ -1,24 +1,12 @@
 #pragma once
 /// How long each dispatch takes, by the device's own clock.
-#include <string_view>
+#include <span>
 #include <vector>
 
+#include "../queue/launch_times.hpp"
 #include "commands.hpp"
 
 namespace isotope::vulkan {
-
-struct launch_time {
-  std::int32_t step = -1;  // of the plan
-  std::string_view shader, tier, reason;
-  double usec = 0;
-  std::int64_t bytes = 0;  // in the ranges read and written
-};
-
-/// One run of a plan, launch by launch.
-struct timed_step {
-  std::vector<launch_time> launches;
-  step_report report;
-};
 
 /// Runs recorded dispatches once with timestamps around each. @error missing_feature where the queue has no clock, device_lost
 inline result<std::vector<launch_time>> time_launches(const command_pool& pool, const pipelines& made, std::span<const dispatch> all,
@@ -46,10 +34,7 @@ inline result<std::vector<launch_time>> time_launches(const command_pool& pool, 
     std::vector<launch_time> times;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const dispatch& d = all[i];
-      std::int64_t bytes = 0;
-      for (const auto& r : d.reads) bytes += std::int64_t(r.end - r.first);
-      for (const auto& r : d.writes) bytes += std::int64_t(r.end - r.first);
-      times.push_back({d.step, d.code->name, d.tier, d.reason, double(ticks[2 * i + 1] - ticks[2 * i]) * period, bytes});
+      times.push_back({d.step, d.code->name, d.tier, d.reason, double(ticks[2 * i + 1] - ticks[2 * i]) * period, bytes_of(d)});
     }
     return times;
   };

@@ -10,15 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "../queue/memory_use.hpp"
 #include "context.hpp"
 
 namespace isotope::vulkan {
-
-enum class memory_use : std::uint8_t {
-  device,    // kernels alone
-  upload,    // written by the host, read by kernels: in device memory where the host reaches it
-  readback,  // written by kernels, read by the host: cached where cached memory is coherent
-};
 
 /// The memory type of a device for one use, among those that `allowed` has a bit for: it has what the use needs, most of what it likes and least of what
 /// it dislikes. -1: the device has none.

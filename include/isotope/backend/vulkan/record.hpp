@@ -5,17 +5,12 @@
 #include <vector>
 
 #include "../../plan/plan.hpp"
+#include "../queue/arena_layout.hpp"
 #include "launch.hpp"
 #include "table.hpp"
 #include "weight_scores.hpp"
 
 namespace isotope::vulkan {
-
-/// Where each region starts, and the scalars of the step.
-struct region_addresses {
-  std::array<std::uint64_t, value_kinds> at{};
-  std::uint64_t scalars = 0;
-};
 
 /// The kernels of a target: what the planner saw, and what records.
 struct kernel_set {

@@ -45,13 +45,8 @@ class transfer {
     }
     return finish();
   }
-  /// Bytes of a memory, and where on the host they go.
-  struct piece {
-    std::int64_t at = 0;
-    std::span<std::byte> to;
-  };
   /// Pieces share the staging halves: many small ones are one copy, which is waited for once.
-  result<void> download(const memory& from, std::span<const piece> all) {
+  result<void> download(const memory& from, std::span<const memory_piece> all) {
     struct flight {
       std::vector<VkBufferCopy> regions;
       std::vector<std::span<std::byte>> to;  // of each region
@@ -81,7 +76,7 @@ class transfer {
       used = 0;
       return collect(turn);
     };
-    for (const piece& p : all)
+    for (const memory_piece& p : all)
       for (std::int64_t done = 0, n = 0; done < std::int64_t(p.to.size()); done += n) {
         n = std::min(half - used, std::int64_t(p.to.size()) - done);
         flying[turn].regions.push_back({VkDeviceSize(p.at + done), VkDeviceSize(used), VkDeviceSize(n)});
@@ -94,7 +89,7 @@ class transfer {
     return collect(turn ^ 1);
   }
   result<void> download(const memory& from, std::int64_t at, std::span<std::byte> to) {
-    const piece one{at, to};
+    const memory_piece one{at, to};
     return download(from, {&one, 1});
   }
   /// Sets bytes, a multiple of four, to zero.

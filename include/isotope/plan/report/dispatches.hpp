@@ -1,12 +1,15 @@
 #pragma once
-/// A plan as text: one tab-separated line per step, for people and for scripts.
+/// What a plan became on a device, as text: one tab-separated line per launch, for people and for scripts.
 #include <algorithm>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "../flops.hpp"
 #include "fall_through.hpp"
+#include "launch_row.hpp"
 #include "to_text.hpp"
 
 namespace isotope {
@@ -26,37 +29,57 @@ inline sharing sharing_of(const plan_view& p) {
   return r;
 }
 
-/// Columns: step, op, fused body, kernel set, why not the wanted one (-: it is), common or -, shape and format of the first output, its region,
-/// offset and bytes, scratch bytes, floating-point operations (flops_of). Lines that start with # hold totals; `host` counts the steps that no kernel of
-/// the target carries out. `table` is the target's, `wanted` its kernel set, `reason` the backend's word on why it has no native kernel.
-inline std::string dispatch_report(const plan_view& p, std::span<const kernel_info> table, std::string_view wanted,
-                                   std::string_view reason) {
-  std::string r = "# step\top\tbody\tkernels\treason\tcommon\tshape\tformat\tregion\toffset\tbytes\tscratch\tflops\n";
+/// The last lines of a report: temporaries, floating-point operations and the arena.
+inline std::string totals_to_text(const plan_view& p) {
+  const auto m = sharing_of(p);
+  return "# temporaries\tunshared " + std::to_string(m.unshared) + "\tplanned " + std::to_string(m.planned) + "\tlower bound " +
+         std::to_string(m.lower_bound) + "\tsaved " + std::to_string(m.saved()) + "\n# flops\t" + std::to_string(flops_of(p)) +
+         "\n# arena\t" + std::to_string(p.totals.bytes) + "\tparameters " + std::to_string(p.totals.parameters) + '\n';
+}
+
+/// Columns: step of the plan (-: the copy of the outputs to the host), op, fused body, kernel set, why not the wanted one (-: it is), common or -,
+/// shape and format of the first output, its region, offset and bytes, scratch bytes, floating-point operations (flops_of); shader, workgroups,
+/// invocations of each, required subgroup size (-: any), bytes in the ranges read and written, formats of operands and sums on matrix units (-: not used),
+/// oscillation of the weight (-: no score). Lines that start with # hold totals; `host` counts the steps of the plan without a launch.
+///
+/// @param wanted         the target's kernel set
+/// @param native_reason  the backend's word on why it has no native kernel of an op
+inline std::string dispatch_report(const plan_view& p, std::span<const launch_row> all, std::string_view wanted,
+                                   std::string_view native_reason) {
+  std::string r =
+      "# step\top\tbody\tkernels\treason\tcommon\tshape\tformat\tregion\toffset\tbytes\tscratch\tflops\tshader\tgroups\tinvocations\t"
+      "subgroup\ttouched\tmatrices\toscillation\n";
+  const auto cell = [&r](std::string_view text) { r += std::string(text.empty() ? "-" : text) + '\t'; };
+  const auto number = [&](std::int64_t n) { cell(std::to_string(n)); };
   std::vector<std::pair<std::string_view, int>> counts;
-  int common = 0, host = 0;
-  for (std::size_t i = 0; i < p.steps.size(); ++i) {
-    const step& s = p.steps[i];
-    const auto& o = p.operands[std::size_t(s.operands + s.inputs)];
-    const std::string_view set = s.kernel < 0 ? "none" : table[std::size_t(s.kernel)].set;
-    const auto known = std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == set; });
-    known == counts.end() ? void(counts.push_back({set, 1})) : void(++known->second);
-    common += s.common ? 1 : 0;
-    host += s.kernel < 0 ? 1 : 0;
-    r += std::to_string(i) + '\t' + std::string(s.op->name) + '\t' + body_to_text(p, s) + '\t' + std::string(set) + '\t';
-    const std::string_view why = reason_for(set, wanted, reason);
-    r += std::string(why.empty() ? "-" : why) + '\t' + (s.common ? "common" : "-") + '\t' + to_text(o.dims) + '\t';
-    r +=
-        std::string(name_of(o.type)) + '\t' + std::string(to_text(o.region)) + '\t' + std::to_string(o.at) + '\t' + std::to_string(o.bytes);
-    r += '\t' + std::to_string(s.scratch_bytes) + '\t' + std::to_string(flops_of(p, s)) + '\n';
+  std::vector<bool> launched(p.steps.size());
+  int common = 0;
+  for (const launch_row& l : all) {
+    if (l.step < 0) {
+      r += "-\tcopy";
+      for (int k = 0; k < 11; ++k) r += "\t-";
+      r += '\t';
+    } else {
+      const step& s = p.steps[std::size_t(l.step)];
+      const auto known = std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == l.set; });
+      known == counts.end() ? void(counts.push_back({l.set, 1})) : void(++known->second);
+      common += s.common ? 1 : 0;
+      launched[std::size_t(l.step)] = true;
+      const operand& o = p.operands[std::size_t(s.operands + s.inputs)];
+      number(l.step), cell(s.op->name), cell(body_to_text(p, s)), cell(l.set), cell(reason_of(l, wanted, native_reason));
+      cell(s.common ? "common" : "-"), cell(to_text(o.dims)), cell(name_of(o.type));
+      cell(to_text(o.region)), number(o.at), number(o.bytes), number(s.scratch_bytes), number(flops_of(p, s));
+    }
+    const auto [x, y, z] = l.groups;
+    cell(l.code), cell(x == 0 ? "" : std::to_string(x) + ',' + std::to_string(y) + ',' + std::to_string(z));
+    cell(l.invocations == 0 ? "" : std::to_string(l.invocations)), cell(l.subgroup == 0 ? "" : std::to_string(l.subgroup));
+    number(l.bytes), cell(l.matrices), cell(l.oscillation < 0 ? "" : std::to_string(l.oscillation));
+    r.back() = '\n';
   }
   r += "# launches";
   for (const auto& [set, n] : counts) r += '\t' + std::string(set) + ' ' + std::to_string(n);
-  r += "\tcommon " + std::to_string(common) + "\thost " + std::to_string(host) + '\n';
-  const auto m = sharing_of(p);
-  r += "# temporaries\tunshared " + std::to_string(m.unshared) + "\tplanned " + std::to_string(m.planned) + "\tlower bound " +
-       std::to_string(m.lower_bound) + "\tsaved " + std::to_string(m.saved()) + '\n';
-  r += "# flops\t" + std::to_string(flops_of(p)) + '\n';
-  return r + "# arena\t" + std::to_string(p.totals.bytes) + "\tparameters " + std::to_string(p.totals.parameters) + '\n';
+  const auto host = std::count(launched.begin(), launched.end(), false);
+  return r + "\tcommon " + std::to_string(common) + "\thost " + std::to_string(host) + '\n' + totals_to_text(p);
 }
 
 }  // namespace isotope

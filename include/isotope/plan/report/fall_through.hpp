@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../plan.hpp"
+#include "launch_row.hpp"
 
 namespace isotope {
 
@@ -30,14 +30,19 @@ inline void add_launch(std::vector<fall_through>& all, std::string_view op, std:
   all.push_back({op, set, std::string(reason), 1});
 }
 
-/// The fall-throughs of a plan whose kernels are chosen by the planner alone.
-inline std::vector<fall_through> fall_throughs(const plan_view& p, std::span<const kernel_info> table, std::string_view wanted,
+/// Why a launch runs in the set that it does; empty: it is the wanted one. The kernel's run-time reason overrides the planner's.
+inline std::string_view reason_of(const launch_row& l, std::string_view wanted, std::string_view native_reason) {
+  if (l.step < 0) return {};
+  return l.reason.empty() ? reason_for(l.set, wanted, native_reason) : l.reason;
+}
+
+/// Launches that run on a lower kernel set than the target asks for.
+inline std::vector<fall_through> fall_throughs(const plan_view& p, std::span<const launch_row> all, std::string_view wanted,
                                                std::string_view native_reason) {
   std::vector<fall_through> r;
-  for (const auto& s : p.steps) {
-    const std::string_view set = s.kernel < 0 ? "none" : table[std::size_t(s.kernel)].set;
-    if (const auto reason = reason_for(set, wanted, native_reason); !reason.empty()) add_launch(r, s.op->name, set, reason);
-  }
+  for (const launch_row& l : all)
+    if (const auto reason = reason_of(l, wanted, native_reason); !reason.empty())
+      add_launch(r, p.steps[std::size_t(l.step)].op->name, l.set, reason);
   return r;
 }
 

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "../core/initialize.hpp"
+#include "../../core/initialize.hpp"
 
 namespace isotope {
 

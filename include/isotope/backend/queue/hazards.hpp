@@ -1,26 +1,49 @@
 #pragma once
 /// Where barriers stand between dispatches, and an independent check that they stand everywhere they must.
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
-#include "launch.hpp"
+namespace isotope {
 
-namespace isotope::vulkan {
+/// Bytes of device memory that a dispatch reads or writes.
+struct byte_range {
+  std::uint64_t first = 0, end = 0;
+  byte_range() = default;
+  byte_range(std::uint64_t at, std::int64_t bytes) : first(at), end(at + std::uint64_t(bytes)) {}
+  std::int64_t bytes() const { return std::int64_t(end - first); }
+  bool overlaps(const byte_range& o) const { return first < o.end && o.first < end; }
+};
+
+/// What an order is derived from: `reads` and `writes` are the bytes that a dispatch touches, all of them; a range that is left out is a race.
+template <class D>
+concept Dispatch = requires(const D& d) {
+  { d.reads } -> std::convertible_to<const std::vector<byte_range>&>;
+  { d.writes } -> std::convertible_to<const std::vector<byte_range>&>;
+};
+/// Bytes in the ranges that a dispatch reads and writes.
+template <Dispatch D> std::int64_t bytes_of(const D& d) {
+  std::int64_t n = 0;
+  for (const byte_range& r : d.reads) n += r.bytes();
+  for (const byte_range& r : d.writes) n += r.bytes();
+  return n;
+}
 
 /// Element i is 1 where a barrier stands before dispatch i: where it reads or writes what was written since the last barrier, or writes what was
 /// read since. Barriers are global, so sets start empty after each.
-inline std::vector<std::uint8_t> plan_barriers(std::span<const dispatch> all) {
+template <Dispatch D> std::vector<std::uint8_t> plan_barriers(std::span<const D> all) {
   std::vector<std::uint8_t> before(all.size(), 0);
-  std::vector<range> reads, writes;
-  const auto touches = [](const std::vector<range>& a, const std::vector<range>& b) {
+  std::vector<byte_range> reads, writes;
+  const auto touches = [](const std::vector<byte_range>& a, const std::vector<byte_range>& b) {
     for (const auto& x : a)
       for (const auto& y : b)
         if (x.overlaps(y)) return true;
     return false;
   };
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto& d = all[i];
+    const D& d = all[i];
     if (touches(d.reads, writes) || touches(d.writes, writes) || touches(d.writes, reads)) {
       before[i] = 1;
       reads.clear();
@@ -31,6 +54,7 @@ inline std::vector<std::uint8_t> plan_barriers(std::span<const dispatch> all) {
   }
   return before;
 }
+template <Dispatch D> std::vector<std::uint8_t> plan_barriers(const std::vector<D>& all) { return plan_barriers(std::span<const D>(all)); }
 
 /// Two dispatches that need an order and have none.
 struct hazard {
@@ -38,11 +62,11 @@ struct hazard {
   const char* kind = "";  // read after write, write after read, write after write
 };
 /// Every pair of dispatches is compared: of two that touch the same bytes, one of them writing, a barrier must stand between.
-inline std::vector<hazard> find_hazards(std::span<const dispatch> all, std::span<const std::uint8_t> before) {
+template <Dispatch D> std::vector<hazard> find_hazards(const std::vector<D>& all, std::span<const std::uint8_t> before) {
   std::vector<std::size_t> epoch(all.size(), 0);  // barriers seen up to dispatch i
   for (std::size_t i = 0; i < all.size(); ++i) epoch[i] = (i == 0 ? 0 : epoch[i - 1]) + (before[i] != 0 ? 1 : 0);
   std::vector<hazard> found;
-  const auto meet = [](const std::vector<range>& a, const std::vector<range>& b) {
+  const auto meet = [](const std::vector<byte_range>& a, const std::vector<byte_range>& b) {
     for (const auto& x : a)
       for (const auto& y : b)
         if (x.first < y.end && y.first < x.end) return true;
@@ -58,4 +82,4 @@ inline std::vector<hazard> find_hazards(std::span<const dispatch> all, std::span
   return found;
 }
 
-}  // namespace isotope::vulkan
+}  // namespace isotope

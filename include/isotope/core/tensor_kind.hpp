@@ -1,17 +1,11 @@
 #pragma once
-/// What goes into a training session besides scalars, and which tensors come out of it.
+/// The tensors that a session keeps for every parameter.
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace isotope {
 
-/// Token ids and what each is to predict: (B,S) row-major; a negative target is ignored.
-struct batch {
-  std::span<const std::int32_t> tokens, targets;
-};
-
-/// The tensors that a session keeps for every parameter.
 enum class tensor_kind : std::uint8_t { parameter, gradient, moment1, moment2 };
 
 /// One tensor among many that are read together, and where its numbers go.

@@ -1,0 +1,98 @@
+#pragma once
+/// The processor as a queue: it runs a plan when one is submitted, so nothing is ever in flight, and shares its memory with the host.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../queue/queue.hpp"
+#include "arena.hpp"
+#include "program.hpp"
+
+namespace isotope::cpu {
+ISOTOPE_CPU_NAMESPACE {  // calls kernels: objects of another -march have their own
+
+template <Target T> class queue {
+ public:
+  using target = T;
+  using memory = arena;
+  using plan = program;
+  using owner = std::shared_ptr<thread_pool>;
+  static constexpr bool host_memory = true;
+  static constexpr std::size_t frames = 1;
+  static constexpr std::int64_t scalar_bytes = sizeof(step_scalars);
+
+  queue(owner threads, const diagnostics& diagnose) : pool_(std::move(threads)), diagnose_(diagnose) {}
+
+  result<memory> allocate(std::int64_t bytes, memory_use, const std::string&) { return arena::allocate(bytes); }
+  result<void> upload(memory& to, std::int64_t at, std::span<const std::byte> from) {
+    std::copy(from.begin(), from.end(), to.mapped() + at);
+    return {};
+  }
+  result<void> download(const memory& from, std::span<const memory_piece> all) const {
+    for (const memory_piece& p : all) std::copy_n(from.mapped() + p.at, p.to.size(), p.to.begin());
+    return {};
+  }
+  result<void> clear(memory& what, std::int64_t at, std::int64_t bytes) {
+    constexpr std::int64_t piece = 1 << 20;
+    parallel((bytes + piece - 1) / piece,
+             [&](std::int64_t t) { std::memset(what.mapped() + at + t * piece, 0, std::size_t(std::min(piece, bytes - t * piece))); });
+    return {};
+  }
+
+  plan bind(const plan_view& p, const region_addresses& base, std::uint64_t) {
+    region_bases at{};
+    for (std::size_t k = 0; k < at.size(); ++k) at[k] = pointer(base.at[k]);
+    return program(p, at, kernel_table<T>, code_of<T>(), pool_.get(), reinterpret_cast<const step_scalars*>(pointer(base.scalars)));
+  }
+  result<void> prepare(plan&, std::uint8_t, const std::array<std::int32_t, 16>&) { return {}; }
+  result<void> loaded() { return {}; }
+  result<submission> submit(plan& p, std::uint8_t active, const std::array<std::int32_t, 16>&) {
+    const std::int64_t launches = p.run(active);
+    return submission{++submitted_, launches, 0};
+  }
+  result<void> wait(std::uint64_t) const { return {}; }
+  template <class After> result<submission> observe(plan& p, std::uint8_t active, const After& after) {
+    const std::int64_t launches = p.run(active, after);
+    return submission{++submitted_, launches, 0};
+  }
+
+  void put_scalars(std::byte* to, step_scalars x, std::int64_t optimizer_step) const {
+    x.optimizer_step = optimizer_step;
+    std::memcpy(to, &x, sizeof x);
+  }
+  /// Makes the packed copy of a parameter anew.
+  bool stored(const slot& s, const region_addresses& base, std::span<const float>) {
+    if (s.packed < 0) return false;
+    const auto kernel = find_kernel(kernel_table<T>, &info<op::matmul>, T::precision::type);
+    const view weight{pointer(base[value_kind::param]) + s.at * size_of(s.type), s.dims, dense_strides(s.dims), s.type};
+    const float_environment mode(pool_->denormals());
+    code_of<T>()[std::size_t(kernel)].pack(weight, pointer(base[value_kind::packed]) + s.packed, pool_.get());
+    return false;
+  }
+  template <class Task> void parallel(std::int64_t n, const Task& task) const {
+    pool_->parallel(n, [&](std::int64_t i, int) { task(i); });
+  }
+  std::vector<launch_row> rows(const plan& p, std::uint8_t active) const { return planned_rows(p.plan(), kernel_table<T>, active); }
+  const diagnostics& diagnose() const { return diagnose_; }
+  const owner& device() const { return pool_; }
+  std::int64_t planned_bytes() const { return 0; }
+  std::int64_t bytes() const { return 0; }
+  std::int64_t objects() const { return 0; }
+  std::string totals() const { return {}; }
+  std::vector<std::string> messages() const { return {}; }
+
+ private:
+  owner pool_;
+  diagnostics diagnose_;
+  std::uint64_t submitted_ = 0;
+
+  static std::byte* pointer(std::uint64_t address) { return reinterpret_cast<std::byte*>(std::uintptr_t(address)); }
+};
+
+}  // namespace arch
+}  // namespace isotope::cpu

@@ -1,0 +1,340 @@
+#pragma once
+/// A loaded program on any device: parameters, what persists and activations in one arena, and the plans that work on them.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../queue/launch_times.hpp"
+#include "counters.hpp"
+#include "session_memory.hpp"
+
+namespace isotope {
+
+/// Numbers for some inputs of a plan: calls give(label, span of elements) for each. train/batch.hpp has that of token models.
+template <class B>
+concept Batch = requires(const B& b, bool (*give)(std::string_view, std::span<const std::int32_t>)) { b.each_input(give); };
+
+/// One or more plans over one set of parameters. The first plan is the one that runs where no other is named; `loss` and `grad_norm` among its outputs
+/// make its report. Moving a session keeps what is in flight.
+template <Queue Q> class session : public session_memory<Q> {
+  using memory = session_memory<Q>;
+
+ public:
+  using memory::find, memory::plan;
+  using target = typename Q::target;
+  using queue_type = Q;
+  static constexpr std::string_view evaluation_name = "evaluation";
+  static constexpr std::uint8_t whole_step = phase_first | phase_last;
+
+  /// @error model_mismatch where a plan has other parameters than the first, out_of_memory, missing_feature, device_lost
+  static result<session> load(std::span<const named_plan> plans, Q queue) {
+    session s(std::move(queue));
+    if (auto r = s.memory::load(plans); !r) return r.error();
+    s.last_frame_.resize(plans.size());
+    return s;
+  }
+  static result<session> load(std::vector<owned_plan> plans, Q queue) {
+    auto owned = std::make_unique<std::vector<owned_plan>>(std::move(plans));
+    std::vector<named_plan> seen;
+    for (const owned_plan& p : *owned) seen.push_back({p.name, p.plan});
+    auto s = load(seen, std::move(queue));
+    if (s) s->owned_ = std::move(owned);
+    return s;
+  }
+
+  session(session&&) = default;
+  session& operator=(session&& o) noexcept {
+    if (this == &o) return *this;
+    std::destroy_at(this);
+    return *std::construct_at(this, std::move(o));
+  }
+  ~session() { drain(); }
+
+  /// Sets every parameter from its initializer, the same bits for the same seed on any machine; moments to zero.
+  void initialize(std::uint64_t seed) {
+    drain();
+    step_count_ = 0;
+    keep(memory::initialize_all(seed));
+  }
+
+  /// The elements of an input of a plan, to be filled at any time between runs; what is in flight has a copy. Every later run reads them, in all its
+  /// micro-batches, until the input is `set`; so do other plans that have an input of that name, format and size.
+  /// @error not_found, with the names there are; invalid_argument for another type
+  template <class E> result<std::span<E>> input(std::string_view label, std::size_t which = 0) {
+    return inputs_.template open<E>(which, label);
+  }
+  /// Copies numbers into an input, once for all runs until it is set to others. A span that `input` gave is not read any more.
+  /// @error as `input`; invalid_argument for another length
+  template <class E> result<void> set(std::string_view label, std::span<const E> from, std::size_t which = 0) {
+    return inputs_.set(which, label, from);
+  }
+  /// Fills an input from a buffer of the same device. @error wrong_device; as `set`
+  template <class E> result<void> upload(std::string_view label, const buffer<E, Q>& from) {
+    if (!from.on(queue_.device()))
+      return fail(errc::wrong_device, "the buffer belongs to another device", std::string(label), "allocate it on the session's device");
+    return set<E>(label, from.span());
+  }
+  /// The input region of the first plan as a whole, gaps included, for checkers; to be asked for as `input`.
+  std::span<std::byte> input_bytes() { return inputs_.write_all(0); }
+  /// The same as kernels see it.
+  std::span<const std::byte> device_inputs() const { return inputs_.seen(0, frames_[0].upload.mapped()); }
+  /// Copies a batch into the inputs of a plan. @error invalid_argument for another size or type than the plan's: nothing is copied
+  template <Batch B> result<void> put(const B& b, std::size_t which = 0) {
+    const port* wrong = nullptr;
+    b.each_input([&](std::string_view label, auto from) {
+      if (wrong == nullptr) wrong = misfit(plans_[which].inputs, label, from);
+    });
+    if (wrong != nullptr)
+      return fail(errc::invalid_argument,
+                  "the batch has another size or type than the plan's input of " + std::to_string(wrong->where.dims.count()) + " " +
+                      std::string(name_of(wrong->where.type)),
+                  std::string(wrong->label.view()), "give all inputs whole");
+    b.each_input([&](std::string_view label, auto from) {
+      if (!from.empty() && find_port(plans_[which].inputs, label) != nullptr) static_cast<void>(set(label, from, which));
+    });
+    return {};
+  }
+
+  /// An output of a plan's last run, which is waited for; valid until the plan runs again. @error not_found, with the names there are; device_lost
+  template <class E> result<std::span<E>> output(std::string_view label, std::size_t which = 0) {
+    auto p = typed_port(plans_[which].outputs, label, std::int64_t(sizeof(E)), "output");
+    if (!p) return p.error();
+    const operand& o = (*p)->where;
+    if (!settle(last_frame_[which])) return broken_;
+    std::byte* at = memory::on_host(o, which, last_frame_[which]);
+    if (at == nullptr)
+      return fail(errc::invalid_argument, std::string(label) + " stays on the device", "session", "read it with `read` or `numbers`");
+    return std::span<E>(reinterpret_cast<E*>(at), std::size_t(o.dims.count()));
+  }
+
+  /// One run of the first plan on what the inputs hold; `active` is the set of phases, for callers that accumulate by hand. The report is skipped with
+  /// a loss of NaN where the device failed: `status` says how.
+  step_report run(const step_scalars& x, std::uint8_t active = whole_step) { return drain(), collect(start(0, x, active)); }
+  /// One run of any plan. @error as `status`
+  result<void> run_plan(std::size_t which, const step_scalars& x = {}, std::uint8_t active = phase_always) {
+    if (which == 0) return run(x, active), status();
+    if (!settle(0)) return broken_;
+    put_inputs(0, which);
+    auto v = queue_.submit(frames_[0].plans[which], active, x.sizes);
+    if (!v) return keep(v.error()), broken_;
+    note(*v);
+    ++counters_.evaluations;
+    last_frame_[which] = 0;
+    frames_[0].pending = v->value;
+    return settle(0) ? result<void>{} : broken_;
+  }
+  /// Mean loss of one batch by the plan named `evaluation`; NaN without one, for a batch of another size, and where the device failed.
+  template <Batch B> double evaluate(const B& b) {
+    const auto which = find(evaluation_name);
+    if (!which || plans_[*which].steps.empty() || !put(b, *which) || !run_plan(*which) || queue_.diagnose().no_readback)
+      return nothing().loss;
+    counters_.bytes_out += size_of(accum);
+    return number("output", *which, 0);
+  }
+  /// One optimiser step over one or more micro-batches. More than one needs a plan with training_options::accumulate; without it, or with a batch of
+  /// another size than the plan's, nothing runs and the report is skipped with a loss of NaN; so it is when the device failed: `status` says how.
+  template <Batch B> step_report step(std::span<const B> batches, const step_scalars& given) {
+    if (batches.empty() || (batches.size() > 1 && !accumulates(plan()))) return nothing();
+    for (const B& b : batches)
+      if (!fits(b)) return nothing();
+    drain();  // submitted runs are counted first
+    std::array<pending_step, Q::frames> flying{};
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      step_scalars x = given;
+      x.gradient_scale = given.gradient_scale / float(batches.size());
+      x.counter = given.counter + i;
+      const std::size_t turn = i % Q::frames;
+      collect(flying[turn]);
+      static_cast<void>(put(batches[i]));
+      flying[turn] = start(turn, x, std::uint8_t((i == 0 ? phase_first : phase_later) | (i + 1 == batches.size() ? phase_last : 0)));
+    }
+    step_report r;
+    for (std::size_t k = 0; k < Q::frames; ++k) r = collect(flying[(batches.size() + k) % Q::frames]);  // the last micro-batch comes last
+    r.loss /= double(batches.size());
+    return r;
+  }
+  template <class Batches> requires(!Batch<Batches>) step_report step(const Batches& all, const step_scalars& x) {
+    return step<typename Batches::value_type>(std::span<const typename Batches::value_type>(all), x);
+  }
+  template <Batch B> step_report step(const B& b, const step_scalars& x) { return step(std::span<const B>(&b, 1), x); }
+
+  /// Submits a step over one batch and returns at once; as many as the queue has frames may be in flight, one more waits for the first. The report comes
+  /// from `collect`; of the last two submitted steps reports are kept. A batch of another size than the plan's is not submitted; its report is skipped.
+  template <Batch B> pending_step submit(const B& b, const step_scalars& x) {
+    if (!put(b)) return {};
+    next_frame_ = (next_frame_ + 1) % frames_.size();
+    auto p = start(next_frame_, x, whole_step);
+    if (p.value == 0) return {};
+    p.asynchronous = true;
+    ++in_flight_;
+    uncollected_[next_frame_] = p;
+    return p;
+  }
+  /// Waits for a step and reads its loss and norm.
+  step_report collect(const pending_step& p) {
+    if (p.value == 0) return nothing();
+    if (p.asynchronous) {
+      if (uncollected_[p.frame].value == p.value) settle(p.frame);
+      for (const auto& f : finished_)
+        if (f.value == p.value) return f.report;
+      return nothing();
+    }
+    if (!keep(queue_.wait(p.value))) return nothing();
+    if (frames_[p.frame].pending == p.value) frames_[p.frame].pending = 0;
+    return read_report(p);
+  }
+  /// As `run`, a step of the plan at a time, with after(step) called after each, when `numbers` gives what it wrote.
+  template <class After> step_report observe(const step_scalars& x, const After& after, std::uint8_t active = whole_step) {
+    drain();
+    if (!broken_.what.empty()) return nothing();
+    put_host_data(0, x);
+    auto done = queue_.observe(frames_[0].plans[0], active, after);
+    if (!done) return keep(done.error()), nothing();
+    counters_.launches += done->launches;
+    return ended(*done, active);
+  }
+  /// As `run`, with the device's clock around each launch, which keeps them from overlapping. Its commands are recorded for it alone: those of other steps
+  /// have no clock, before it and after. @error missing_feature where the queue has no clock
+  result<timed_step> profile(const step_scalars& x, std::uint8_t active = whole_step) requires TimesLaunches<Q> {
+    drain();
+    put_host_data(0, x);
+    auto r = queue_.time(frames_[0].plans[0], active);
+    if (!r && r.error().code != errc::missing_feature) keep(r.error());
+    if (!r) return r.error();
+    return timed_step{*std::move(r), ended({1, 0, 0}, active)};
+  }
+
+  /// Copies the logical f32 values of one tensor. @error not_found (no such slot, or nothing of that kind), invalid_argument (length), device_lost
+  result<void> read(tensor_kind what, std::size_t k, std::span<float> out) const { return read(std::array{tensor_read{what, k, out}}); }
+  /// As `read`, of many tensors, which come in as few copies as the queue can make.
+  result<void> read(std::span<const tensor_read> all) const { return memory::read_all(all); }
+  /// @error not_found, invalid_argument (length, or beyond the range of the parameter's format), device_lost
+  result<void> write(tensor_kind what, std::size_t k, std::span<const float> in) { return drain(), memory::write_one(what, k, in); }
+  /// The elements of an operand of the first plan, as they are. @error device_lost; invalid_argument for inputs that the host does not share
+  result<std::vector<float>> numbers(const operand& o) const { return memory::numbers_in(o); }
+
+  const session_counters& counters() const { return counters_; }
+  /// The optimiser step of the last update, skipped ones not counted; `step_scalars::optimizer_step = 0` asks for the next one.
+  std::int64_t step_count() const { return step_count_; }
+  /// Starts the bias correction over, e.g. after the moments were cleared.
+  void reset_step() { step_count_ = 0; }
+  /// The first failure of the device: after it nothing runs. @error device_lost, timeout, out_of_memory
+  result<void> status() const {
+    if (broken_.what.empty()) return {};
+    return broken_;
+  }
+
+  /// The launches of a run of the first plan, for reports.
+  std::vector<launch_row> launches(std::uint8_t active = whole_step) const { return queue_.rows(frames_[0].plans[0], active); }
+  /// The same as they are recorded, for checkers.
+  auto dispatches(std::uint8_t active = whole_step) const requires RecordsDispatches<Q> { return frames_[0].plans[0].dispatches(active); }
+  /// Fills everything that the device may write, for checkers. @error device_lost
+  result<void> poison(std::byte with) { return drain(), memory::poison_all(with); }
+  /// Writes the scalars that the next dispatches of the first frame read, for those who start them one by one.
+  void set_scalars(const step_scalars& x) { put_host_data(0, x); }
+
+ private:
+  using memory::accum, memory::frames_, memory::inputs_, memory::plans_, memory::queue_, memory::readback_;
+  struct finished {
+    std::uint64_t value = 0;
+    step_report report;
+  };
+
+  std::unique_ptr<std::vector<owned_plan>> owned_;
+  std::vector<std::size_t> last_frame_;  // of each plan's last run
+  std::array<pending_step, Q::frames> uncollected_{};
+  std::array<finished, 2> finished_{};  // reports of submitted steps that ended before anybody asked
+  std::size_t next_frame_ = 0, next_finished_ = 0;
+  int in_flight_ = 0;
+  std::int64_t step_count_ = 0, last_step_ = 0;
+  session_counters counters_;
+  failure broken_;
+
+  explicit session(Q queue) : memory(std::move(queue)) {}
+  bool keep(const result<void>& r) {
+    if (!r && broken_.what.empty()) broken_ = r.error();
+    return r.ok();
+  }
+  /// Waits until a frame is free. The report of a submitted step is read at once, since the next step overwrites it.
+  bool settle(std::size_t k) {
+    const auto value = std::exchange(frames_[k].pending, 0);
+    const bool well = value == 0 || keep(queue_.wait(value));
+    if (const auto p = std::exchange(uncollected_[k], {}); p.value != 0) {
+      --in_flight_;
+      finished_[next_finished_] = {p.value, well ? read_report(p) : nothing()};
+      next_finished_ ^= 1;
+    }
+    return well;
+  }
+  /// Nothing of this session runs afterwards.
+  void drain() {
+    for (std::size_t k = 0; k < frames_.size(); ++k) settle(k);
+  }
+  static step_report nothing() { return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN(), true}; }
+  template <Batch B> bool fits(const B& b) const {
+    bool all = true;
+    b.each_input([&](std::string_view label, auto from) { all = all && misfit(plans_[0].inputs, label, from) == nullptr; });
+    return all;
+  }
+
+  void note(const submission& s) {
+    counters_.launches += s.launches;
+    counters_.barriers += s.barriers;
+    ++counters_.submits;
+  }
+  pending_step start(std::size_t k, const step_scalars& x, std::uint8_t active) {
+    if (!broken_.what.empty() || !settle(k)) return {};
+    if (auto r = queue_.prepare(frames_[k].plans[0], active, x.sizes); !r) return keep(r.error()), pending_step{};
+    put_host_data(k, x);
+    auto s = queue_.submit(frames_[k].plans[0], active, x.sizes);
+    if (!s) return keep(s.error()), pending_step{};
+    frames_[k].pending = s->value;
+    note(*s);
+    ++counters_.steps;
+    last_frame_[0] = k;
+    return {s->value, k, active, last_step_, false};
+  }
+  void put_inputs(std::size_t frame, std::size_t which) {
+    counters_.bytes_in += inputs_.put(frame, which, frames_[frame].upload.mapped(), queue_.diagnose().force_upload);
+  }
+  /// What the next step of a frame that is free reads from the host.
+  void put_host_data(std::size_t k, const step_scalars& x) {
+    last_step_ = x.optimizer_step > 0 ? x.optimizer_step : step_count_ + in_flight_ + 1;
+    queue_.put_scalars(frames_[k].upload.mapped(), x, last_step_);
+    counters_.bytes_in += Q::scalar_bytes;
+    this->fresh_ = false;
+    put_inputs(k, 0);
+  }
+  /// The report of a run in the first frame that is over.
+  step_report ended(const submission& s, std::uint8_t active) {
+    ++counters_.steps;
+    last_frame_[0] = 0;
+    return read_report({s.value, 0, active, last_step_, false});
+  }
+  double number(std::string_view label, std::size_t which, std::size_t frame) const {
+    const port* p = find_port(plans_[which].outputs, label);
+    return p == nullptr ? 0 : norm_at(memory::on_host(p->where, which, frame), p->where);
+  }
+  step_report read_report(const pending_step& p) {
+    if (queue_.diagnose().no_readback) return nothing();
+    step_report r{number("loss", 0, p.frame), number("grad_norm", 0, p.frame), false};
+    r.skipped = !std::isfinite(r.loss) || !std::isfinite(r.grad_norm);
+    counters_.bytes_out += report_bytes(plans_[0]);
+    if ((p.active & phase_last) != 0 && !r.skipped)
+      step_count_ = p.asynchronous ? std::max(step_count_, p.optimizer_step) : p.optimizer_step;  // frames may end in either order
+    return r;
+  }
+};
+
+}  // namespace isotope

@@ -1,0 +1,248 @@
+#pragma once
+/// The memory of a session: one arena for parameters, what persists and activations of all its plans, a few frames for what crosses between host and device,
+/// and the state dict in them.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../../core/initialize.hpp"
+#include "../../plan/dynamic.hpp"
+#include "../queue/buffer.hpp"
+#include "../queue/frame.hpp"
+#include "initial_tensor.hpp"
+#include "inputs.hpp"
+#include "state_dict.hpp"
+
+namespace isotope {
+
+/// A plan of a session by the name that callers run it by. A plan that is only seen must outlive the session.
+struct named_plan {
+  std::string_view name;
+  plan_view plan;
+};
+struct owned_plan {
+  std::string name;
+  dynamic_plan plan;
+};
+
+/// What session.hpp adds runs to. Nothing here waits for runs in flight: callers do.
+template <Queue Q> class session_memory {
+ public:
+  /// The state dict, in the order that `read` and `write` count.
+  std::span<const slot> parameters() const { return plan().slots; }
+  const plan_view& plan(std::size_t k = 0) const { return plans_[k]; }
+  std::span<const std::string> plans() const { return names_; }
+  /// The number of a plan. @error not_found, with the names there are
+  result<std::size_t> find(std::string_view label) const {
+    std::string all;
+    for (std::size_t k = 0; k < names_.size(); ++k) {
+      if (names_[k] == label) return k;
+      all += (k == 0 ? "" : ", ") + names_[k];
+    }
+    return fail(errc::not_found, "no plan '" + std::string(label) + "'", "session", "there are: " + all);
+  }
+
+  bool keeps(tensor_kind what, std::size_t k) const { return isotope::keeps(plan(), what, k); }  // whether `read` finds such a tensor
+  std::int64_t planned_bytes() const { return planned_; }
+  /// The arena, the frames, and what the queue keeps beside them.
+  std::int64_t measured_bytes() const {
+    std::int64_t n = arena_.bytes() + queue_.bytes();
+    for (const auto& f : frames_) n += f.bytes();
+    return n;
+  }
+  Q& queue() { return queue_; }
+  const Q& queue() const { return queue_; }
+  typename Q::memory& arena() { return arena_; }
+
+ protected:
+  static constexpr dtype accum = accum_of(Q::target::precision::type);
+
+  Q queue_;
+  std::vector<std::string> names_;
+  std::vector<plan_view> plans_;
+  typename Q::memory arena_;
+  arena_layout layout_;
+  std::vector<std::int64_t> readback_;  // where the outputs of each plan lie in the frames' readback memory
+  std::int64_t readback_bytes_ = 0, planned_ = 0;
+  std::vector<frame<Q>> frames_;
+  inputs inputs_;
+  bool fresh_ = true;  // moments and gradients are zeros
+
+  explicit session_memory(Q queue) : queue_(std::move(queue)) {}
+
+  /// @error model_mismatch where a plan has other parameters than the first, out_of_memory, missing_feature
+  result<void> load(std::span<const named_plan> plans) {
+    for (const named_plan& p : plans) {
+      if (auto r = same_parameters(plans[0].plan, p.plan, p.name); !r) return r.error();
+      names_.emplace_back(p.name);
+      plans_.push_back(p.plan);
+    }
+    if (auto r = allocate(); !r) return r;
+    return bind();
+  }
+  result<void> initialize_all(std::uint64_t seed) {
+    if (!std::exchange(fresh_, true))
+      for (const auto k : {value_kind::moment, value_kind::grad})
+        if (auto r = clear(k); !r) return r;
+    if constexpr (Q::host_memory) {
+      for (const slot& s : parameters()) initialize_in_place(s, seed);
+    } else {
+      for (const auto k : {value_kind::param, value_kind::master})
+        if (auto r = clear(k); !r) return r;
+      std::vector<float> x;
+      for (const slot& s : parameters()) {
+        x.resize(std::size_t(s.dims.count()));
+        fill_initial(s.init, seed, stream_of(s.path.view()), x);
+        if (auto r = put_parameter(s, x, s.init.how == initializer::kind::zeros); !r) return r;
+      }
+    }
+    return {};
+  }
+  /// As `read`, of many tensors, which come in as few copies as the queue can make.
+  result<void> read_all(std::span<const tensor_read> all) const {
+    std::vector<memory_piece> pieces;
+    for (const tensor_read& t : all) {
+      const auto at = locate(plan(), t.what, t.slot, std::int64_t(t.out.size()));
+      if (!at) return at.error();
+      const std::int64_t first = layout_[at->region] + at->at;
+      if constexpr (accum == dtype::f64) {
+        const auto* x = reinterpret_cast<const double*>(arena_.mapped() + first);
+        for (std::size_t i = 0; i < t.out.size(); ++i) t.out[i] = float(x[i]);
+      } else {
+        pieces.push_back({first, std::as_writable_bytes(t.out)});
+      }
+    }
+    return queue_.download(arena_, pieces);
+  }
+  result<void> write_one(tensor_kind what, std::size_t k, std::span<const float> in) {
+    if (auto r = has_slot(plan(), k, std::int64_t(in.size())); !r) return r;
+    if (what == tensor_kind::parameter) return put_parameter(parameters()[k], in);  // also in a program without an f32 master to read back
+    const auto at = locate(plan(), what, k, std::int64_t(in.size()));
+    if (!at) return at.error();
+    fresh_ = false;
+    return store_at(accum, in, layout_[at->region] + at->at);
+  }
+  /// The bytes of an operand where the host reaches them: inputs never, outputs as the last run in a frame left them; null elsewhere.
+  std::byte* on_host(const operand& o, std::size_t plan, std::size_t frame) const {
+    const isotope::frame<Q>& f = frames_[frame];
+    if (o.region == value_kind::output) return f.readback.mapped() + readback_[plan] + o.at;
+    if constexpr (!Q::host_memory) return nullptr;
+    if (o.region == value_kind::input) return f.upload.mapped() + inputs_.first(plan) + o.at;
+    return arena_.mapped() + layout_.of(o, plan);
+  }
+  /// The elements of an operand of the first plan, as they are. @error device_lost; invalid_argument for inputs that are not in memory of the host
+  result<std::vector<float>> numbers_in(const operand& o) const {
+    if constexpr (Q::host_memory) return numbers_of(on_host(o, 0, 0), o);
+    if (o.region == value_kind::input) return fail(errc::invalid_argument, "inputs are not read back", "session", "keep what was written");
+    std::vector<std::byte> bytes(std::size_t(o.bytes));
+    const memory_piece one{layout_.of(o, 0), bytes};
+    if (auto r = queue_.download(arena_, {&one, 1}); !r) return r.error();
+    return numbers_of(bytes.data(), o);
+  }
+
+  /// Fills everything that the device may write, for checkers. @error device_lost
+  result<void> poison_all(std::byte with) {
+    const std::vector<std::byte> piece(std::size_t(std::min<std::int64_t>(arena_.bytes(), 1 << 20)), with);
+    for (std::int64_t at = 0; at < layout_.bytes; at += std::int64_t(piece.size())) {
+      const auto n = std::min<std::int64_t>(layout_.bytes - at, std::int64_t(piece.size())) / 4 * 4;
+      if (auto r = queue_.upload(arena_, at, std::span(piece).first(std::size_t(n))); !r) return r;
+    }
+    if (Q::host_memory) std::memset(frames_[0].readback.mapped(), int(with), std::size_t(readback_bytes_));
+    return {};
+  }
+
+ private:
+  result<void> allocate() {
+    layout_ = arena_layout::of(plans_, !Q::host_memory);
+    auto m = queue_.allocate(layout_.bytes, memory_use::device, "isotope arena");
+    if (!m) return m.error();
+    arena_ = *std::move(m);
+    std::int64_t up = frame<Q>::head;
+    for (const plan_view& p : plans_) {
+      readback_.push_back(readback_bytes_);
+      readback_bytes_ += p.totals.region[std::size_t(value_kind::output)];
+      up += p.totals.region[std::size_t(value_kind::input)];
+    }
+    for (std::size_t k = 0; k < Q::frames; ++k) {
+      auto f = frame<Q>::allocate(queue_, up, readback_bytes_);
+      if (!f) return f.error();
+      frames_.push_back(*std::move(f));
+      planned_ += Q::host_memory ? up + readback_bytes_ : frames_.back().upload.bytes() + frames_.back().readback.bytes();
+    }
+    planned_ += layout_.bytes + queue_.planned_bytes();
+    inputs_ = inputs(plans_, frame<Q>::head, Q::host_memory ? frames_[0].upload.mapped() : nullptr, Q::frames);
+    return {};
+  }
+  region_addresses addresses(std::size_t frame, std::size_t plan) const {
+    region_addresses r;
+    for (std::size_t k = 0; k < r.at.size(); ++k) r.at[k] = arena_.address() + std::uint64_t(layout_.at[k]);
+    r.scalars = frames_[frame].upload.address();
+    r.at[std::size_t(value_kind::input)] = r.scalars + std::uint64_t(inputs_.first(plan));
+    r.at[std::size_t(value_kind::output)] = Q::host_memory ? frames_[frame].readback.address() + std::uint64_t(readback_[plan])
+                                                           : arena_.address() + std::uint64_t(layout_.outputs[plan]);
+    return r;
+  }
+  /// What every caller needs is prepared at once: whole runs in the first frame. The other frames and phases are when they are first used.
+  result<void> bind() {
+    for (std::size_t k = 0; k < frames_.size(); ++k)
+      for (std::size_t p = 0; p < plans_.size(); ++p)
+        frames_[k].plans.push_back(queue_.bind(plans_[p], addresses(k, p), frames_[k].readback.address() + std::uint64_t(readback_[p])));
+    for (std::size_t p = 0; p < plans_.size(); ++p)
+      if (auto& plan = frames_[0].plans[p]; !plan.dynamic())
+        if (auto r = queue_.prepare(plan, p == 0 ? phase_first | phase_last : phase_always, {}); !r) return r;
+    return queue_.loaded();
+  }
+
+  std::byte* region(value_kind k) const { return arena_.mapped() + layout_[k]; }
+  result<void> clear(value_kind k) { return queue_.clear(arena_, layout_[k], plan().totals.region[std::size_t(k)]); }
+  bool has_master() const { return plan().totals.region[std::size_t(value_kind::master)] > 0; }
+  /// The formats that a parameter is kept in besides that of its slot.
+  bool wants_master(const slot& s) const { return s.type == Q::target::precision::type && s.type != accum && has_master(); }
+
+  void initialize_in_place(const slot& s, std::uint64_t seed) {
+    constexpr std::int64_t runs = 256;  // in one task
+    const std::int64_t n = s.dims.count(), all = (n + initial_run - 1) / initial_run;
+    queue_.parallel((all + runs - 1) / runs, [&](std::int64_t task) {
+      for_initial_runs(s.init, seed, stream_of(s.path.view()), n, task * runs, (task + 1) * runs,
+                       [&](std::int64_t i, const double* x, std::int64_t some) {
+                         store(s.type, x, some, region(value_kind::param) + (s.at + i) * size_of(s.type));
+                         if (wants_master(s)) store(accum, x, some, region(value_kind::master) + (s.at + i) * size_of(accum));
+                       });
+    });
+    queue_.stored(s, addresses(0, 0), {});
+  }
+  /// Numbers in a format to the arena.
+  result<void> store_at(dtype type, std::span<const float> x, std::int64_t at) {
+    if (type == dtype::f32) return queue_.upload(arena_, at, std::as_bytes(x));
+    if constexpr (Q::host_memory) {
+      store(type, x.data(), std::int64_t(x.size()), arena_.mapped() + at);
+      return {};
+    } else {
+      std::vector<std::byte> bytes(x.size() * std::size_t(size_of(type)));
+      store(type, x.data(), std::int64_t(x.size()), bytes.data());
+      return queue_.upload(arena_, at, bytes);
+    }
+  }
+  /// `cleared`: x is zeros, and so is the arena.
+  result<void> put_parameter(const slot& s, std::span<const float> x, bool cleared = false) {
+    if (auto r = within_range(s, x); !r) return r;
+    if (!cleared) {
+      if (auto r = store_at(s.type, x, layout_[value_kind::param] + s.at * size_of(s.type)); !r) return r;
+      if (wants_master(s))
+        if (auto r = store_at(accum, x, layout_[value_kind::master] + s.at * size_of(accum)); !r) return r;
+    }
+    if (queue_.stored(s, addresses(0, 0), x))
+      for (auto& f : frames_) f.forget();
+    return {};
+  }
+};
+
+}  // namespace isotope

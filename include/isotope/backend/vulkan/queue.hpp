@@ -1,0 +1,125 @@
+#pragma once
+/// The queue of a Vulkan device: command buffers recorded once per plan, frame and set of phases, submitted on one timeline.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "../queue/queue.hpp"
+#include "launch_times.hpp"
+#include "recorder.hpp"
+#include "transfer.hpp"
+
+namespace isotope::vulkan {
+
+template <Target T> class queue {
+ public:
+  using target = T;
+  using memory = vulkan::memory;
+  using plan = loaded_plan<plan_recorder>;
+  using owner = std::shared_ptr<context>;
+  static constexpr bool host_memory = false;
+  static constexpr std::size_t frames = 2;
+  static constexpr std::int64_t scalar_bytes = sizeof(device_scalars);
+
+  /// @error out_of_memory
+  static result<queue> create(std::shared_ptr<context> device, std::shared_ptr<pipelines> made) {
+    queue q;
+    auto r = plan_recorder::create(std::move(device), std::move(made), {kernel_table<T>, code_of<T>(), own_instructions_of<T>()});
+    if (!r) return r.error();
+    q.recorder_ = *std::move(r);
+    auto t = transfer::create(q.recorder_->command_buffers);
+    if (!t) return t.error();
+    q.transfer_ = *std::move(t);
+    return q;
+  }
+
+  result<memory> allocate(std::int64_t bytes, memory_use use, const std::string& label) {
+    const auto chunk = use == memory_use::device ? diagnose().chunk_bytes : 0;
+    auto m = memory::allocate(recorder_->device, bytes, use, label, chunk);
+    if (!m) return m;
+    if (m->mapped() != nullptr) std::memset(m->mapped(), 0, std::size_t(m->bytes()));
+    else if (auto r = transfer_.clear(*m, 0, m->bytes() / 4 * 4); !r) return r.error();
+    return m;
+  }
+  result<void> upload(memory& to, std::int64_t at, std::span<const std::byte> from) { return transfer_.upload(to, at, from); }
+  /// Many small pieces come in as few copies as fit the staging memory.
+  result<void> download(const memory& from, std::span<const memory_piece> all) const { return transfer_.download(from, all); }
+  result<void> clear(memory& what, std::int64_t at, std::int64_t bytes) { return transfer_.clear(what, at, bytes); }
+
+  plan bind(const plan_view& p, const region_addresses& base, std::uint64_t readback) {
+    recorder_->scores.add(p);
+    return plan({p, base, readback, {}}, *recorder_);
+  }
+  result<void> prepare(plan& p, std::uint8_t active, const std::array<std::int32_t, 16>& sizes) {
+    if (auto v = p.prepare(active, sizes); !v) return v.error();
+    return {};
+  }
+  /// Pipelines that were made are kept on disk.
+  result<void> loaded() {
+    recorder_->made->save();
+    return {};
+  }
+  result<submission> submit(plan& p, std::uint8_t active, const std::array<std::int32_t, 16>& sizes) {
+    auto v = p.prepare(active, sizes);
+    if (!v) return v.error();
+    auto value = recorder_->device->submit((*v)->commands);
+    if (!value) return value.error();
+    return submission{*value, std::int64_t((*v)->dispatches.size()), (*v)->barriers};
+  }
+  result<void> wait(std::uint64_t value) const { return recorder_->device->wait(value); }
+  template <class After> result<submission> observe(plan& p, std::uint8_t active, const After& after) {
+    const auto all = p.dispatches(active);
+    auto value = recorder_->run_one_by_one(all, after);
+    if (!value) return value.error();
+    return submission{*value, std::int64_t(all.size()), 0};
+  }
+  /// @error missing_feature where the queue has no clock
+  result<std::vector<launch_time>> time(plan& p, std::uint8_t active) {
+    const auto all = p.dispatches(active);
+    if (auto r = recorder_->made->make(all); !r) return r.error();
+    return time_launches(recorder_->command_buffers, *recorder_->made, all, plan_barriers(all));
+  }
+
+  void put_scalars(std::byte* to, const step_scalars& x, std::int64_t optimizer_step) const {
+    const auto s = device_scalars::of(x, optimizer_step);
+    std::memcpy(to, &s, sizeof s);
+  }
+  /// Products of f16 weights choose their kernel by how much the weight oscillates.
+  bool stored(const slot& s, const region_addresses&, std::span<const float> x) {
+    return recorder_->scores.put(s, x, recorder_->device->what().what.switches.oscillation_threshold);
+  }
+  template <class Task> void parallel(std::int64_t n, const Task& task) const {
+    for (std::int64_t i = 0; i < n; ++i) task(i);
+  }
+  std::vector<launch_row> rows(const plan& p, std::uint8_t active) const {
+    return launch_rows(p.dispatches(active), swept_sizes(recorder_->device->what().what));
+  }
+  const diagnostics& diagnose() const { return recorder_->device->options.diagnose; }
+  const owner& device() const { return recorder_->device; }
+  std::int64_t planned_bytes() const { return transfer_.bytes() + word_memory::chunk; }
+  std::int64_t bytes() const { return transfer_.bytes() + recorder_->words->bytes(); }
+
+  /// Allocations and objects that were made on the device since it was opened.
+  std::int64_t objects() const { return recorder_->device->counters.allocations + recorder_->device->counters.objects; }
+  /// What the device as a whole did since it was opened.
+  std::string totals() const {
+    const context_counters& c = recorder_->device->counters;
+    return std::to_string(c.submits.load()) + " submissions, " + std::to_string(c.allocations.load()) + " allocations";
+  }
+  /// What the validation layer said.
+  std::vector<std::string> messages() const { return recorder_->device->messages().texts(); }
+
+  plan_recorder& recorder() { return *recorder_; }
+  transfer& staging() { return transfer_; }
+
+ private:
+  std::unique_ptr<plan_recorder> recorder_;
+  mutable transfer transfer_;  // a download changes what is staged, nothing that a caller sees
+};
+
+}  // namespace isotope::vulkan

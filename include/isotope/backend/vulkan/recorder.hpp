@@ -1,0 +1,92 @@
+#pragma once
+/// What the plans of a session share on a Vulkan device, and how their dispatches become command buffers.
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "../queue/loaded_plan.hpp"
+#include "commands.hpp"
+#include "record.hpp"
+#include "word_memory.hpp"
+
+#include <isotope/shaders/readback.hpp>
+
+namespace isotope::vulkan {
+
+struct plan_recorder {
+  using dispatch = vulkan::dispatch;
+  using commands = VkCommandBuffer;
+  using constant_pool = word_memory;
+
+  std::shared_ptr<context> device;
+  std::shared_ptr<pipelines> made;
+  std::unique_ptr<word_memory> words;
+  command_pool command_buffers;
+  weight_scores scores;
+  kernel_set kernels;
+
+  static result<std::unique_ptr<plan_recorder>> create(std::shared_ptr<context> device, std::shared_ptr<pipelines> made,
+                                                       const kernel_set& kernels) {
+    auto r = std::make_unique<plan_recorder>();
+    r->words = std::make_unique<word_memory>(device);
+    auto pool = command_pool::create(device);
+    if (!pool) return pool.error();
+    r->command_buffers = std::move(*pool);
+    r->device = std::move(device);
+    r->made = std::move(made);
+    r->kernels = kernels;
+    return r;
+  }
+
+  /// The dispatches of a run; the last one brings the outputs to memory that the host reads.
+  std::vector<dispatch> list(const bound_plan& p, std::uint8_t active, word_memory& pool) {
+    const facts& what = device->what().what;
+    auto all = vulkan::record(p.plan, kernels, p.base, p.sizes, what, active, pool, *made, &scores);
+    const auto bytes = p.plan.totals.region[std::size_t(value_kind::output)];
+    if (p.readback == 0 || bytes == 0 || device->options.diagnose.no_readback) return all;
+    const std::uint64_t from = p.base[value_kind::output];
+    const struct {
+      std::uint64_t from, to;
+      std::uint32_t blocks;
+    } push{from, p.readback, std::uint32_t(bytes / 16)};
+    recording r(pool, *made);
+    tier_of(r, isotope::kernels::portable::name);
+    r.launch_size = what.switches.launch_size;
+    r.add(shaders::readback, constants{64u, what.subgroup}, push, per_invocation(bytes / 16, 64), {range(from, bytes)},
+          {range(p.readback, bytes)});
+    all.push_back(std::move(r.dispatches.back()));
+    return all;
+  }
+  result<VkCommandBuffer> new_commands() const { return command_buffers.buffer(); }
+  result<void> record(VkCommandBuffer to, std::span<const dispatch> all, std::span<const std::uint8_t> before) const {
+    if (auto r = made->make(all); !r) return r;
+    return record_commands(*device, *made, to, all, before);
+  }
+  std::unique_ptr<word_memory> new_pool() const { return std::make_unique<word_memory>(device); }
+  word_memory& pool() const { return *words; }
+  std::int32_t dropped_barrier() const { return device->options.diagnose.drop_barrier; }
+
+  /// Runs dispatches, those of one plan step in a submission of their own, with after(step) when each is done. Returns the last submission.
+  /// @error device_lost, out_of_memory, timeout
+  template <class After> result<std::uint64_t> run_one_by_one(std::span<const dispatch> all, const After& after) const {
+    auto buffer = new_commands();
+    if (!buffer) return buffer.error();
+    std::uint64_t done = 0;
+    for (std::size_t i = 0; i < all.size();) {
+      std::size_t end = i + 1;
+      while (end < all.size() && all[end].step == all[i].step) ++end;
+      const auto part = all.subspan(i, end - i);
+      if (auto r = record(*buffer, part, plan_barriers(part)); !r) return r.error();
+      auto value = device->submit(*buffer);
+      if (!value) return value;
+      if (auto r = device->wait(*value); !r) return r.error();
+      done = *value;
+      if (all[i].step >= 0) after(std::size_t(all[i].step));
+      i = end;
+    }
+    return done;
+  }
+};
+
+}  // namespace isotope::vulkan
