@@ -56,6 +56,7 @@ template <isotope::train::ObservableSession Session> class watched_session {
   }
 
   auto parameters() const { return session_.parameters(); }
+  auto states() const { return session_.states(); }
   void initialize(std::uint64_t seed) { session_.initialize(seed); }
   double evaluate(const isotope::batch& b) { return session_.evaluate(b); }
   isotope::result<void> read(isotope::tensor_kind kind, std::size_t slot, std::span<float> out) { return session_.read(kind, slot, out); }

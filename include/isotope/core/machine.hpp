@@ -43,6 +43,12 @@ concept DescribesValues = requires(const M& m, std::int32_t id) {
   { m.describe(id) } -> std::same_as<const value&>;
   { m.program() } -> std::same_as<dtype>;
 };
+/// What a Machine may have besides: tensors that keep their contents from run to run, and a way to overwrite them.
+template <class M>
+concept HoldsState = requires(M& m, const name& n, const shape& s, dtype t, place at, std::int32_t id) {
+  { m.state(n, s, t, at) } -> std::same_as<std::int32_t>;
+  { m.assign(id, id, at) } -> std::same_as<std::int32_t>;
+};
 template <class M>
 concept Machine = HasTarget<M> && AppliesOps<M> && DeclaresParams<M> && DeclaresInputs<M> && DescribesValues<M>;
 

@@ -35,6 +35,13 @@ template <Machine M> struct scope {
   constexpr tensor<M> input(std::string_view label, const shape& s, dtype t, place at = place::current()) const {
     return {machine, machine->input(name(label), s, t, at)};
   }
+  /// What the model keeps from run to run, such as a KV cache: zeros until something is assigned to it. No gradient passes through it.
+  constexpr tensor<M> state(std::string_view leaf, const shape& s, dtype t, place at = place::current()) const requires HoldsState<M> {
+    return {machine, machine->state((*this / leaf).path, s, t, at)};
+  }
+  constexpr tensor<M> state(std::string_view leaf, const shape& s, place at = place::current()) const requires HoldsState<M> {
+    return state(leaf, s, machine->program(), at);
+  }
   /// An input of the program's precision.
   constexpr tensor<M> input(std::string_view label, const shape& s, place at = place::current()) const {
     return input(label, s, machine->program(), at);

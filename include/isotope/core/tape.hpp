@@ -45,24 +45,15 @@ class tape {
   constexpr bool ok() const { return g.error.empty(); }
 
   constexpr std::int32_t input(const name& label, const shape& s, dtype t, place at) {
-    if (!ok()) return -1;
-    message m;
-    if (label.overflow) {
-      fail(m << "input name longer than 96 characters: '" << label << "...': shorten it", at);
-      return -1;
-    }
-    if (!good_shape(s, label, at)) return -1;
-    for (const auto& i : g.inputs)
-      if (i.label == label) {
-        const value& v = describe(i.value);
-        if (v.dims == s && v.type == t) return i.value;
-        fail(m << "input '" << label << "' is declared twice, as " << v.dims << " and " << s, at);
-        return -1;
-      }
-    const auto id = g.add_value(s, t, value_kind::input);
-    g.inputs.push_back({label, id});
-    return id;
+    return declared(g.inputs, value_kind::input, "input", label, s, t, at);
   }
+  /// What the model keeps from run to run, zeros at first. A state that was assigned to is its latest contents.
+  constexpr std::int32_t state(const name& label, const shape& s, dtype t, place at) {
+    const auto id = declared(g.states, value_kind::state, "state", label, s, t, at);
+    return id < 0 ? id : latest(id);
+  }
+  /// Overwrites a state with x, in every run. What reads the state from here on reads the value that is returned.
+  constexpr std::int32_t assign(std::int32_t state, std::int32_t x, place at);
 
   constexpr std::int32_t param(const name& path, const shape& s, const param_options& o, place at) {
     if (!ok()) return -1;
@@ -133,6 +124,8 @@ class tape {
       in[k] = legal(op.layout, given[k], at);
     }
     const std::span<const std::int32_t> ins(in.data(), given.size());
+    for (auto v : ins)
+      if (!current(v, at)) return {};
     shape_rule r(g, ins, a);
     op.infer(r);
     for (int k = 0; k < r.outputs() && !r.failed(); ++k)
@@ -153,6 +146,7 @@ class tape {
     n.attr = r.attr;
     n.block = block;
     n.ordinal = ordinal;
+    n.effect = into_ >= 0;
     bool wants = false;
     for (auto v : ins) wants = wants || describe(v).wants_gradient;
     applied result;
@@ -168,8 +162,8 @@ class tape {
         y.base = in[0];
         y.offset = o.offset;
         y.strides = o.strides;
-      } else if ((op.inout >> k) & 1) {
-        y.base = in[std::size_t(k)];
+      } else if (into_ >= 0 || ((op.inout >> k) & 1) != 0) {
+        y.base = into_ >= 0 ? into_ : in[std::size_t(k)];
         y.strides = describe(y.base).strides;
       }
       n.out[std::size_t(k)] = v;
@@ -201,7 +195,32 @@ class tape {
  private:
   name last_path_;
   std::uint32_t ordinal_ = 0;
-  bool inside_ = false;  // a decomposition
+  bool inside_ = false;     // a decomposition
+  std::int32_t into_ = -1;  // the state that the op being recorded overwrites
+
+  /// A value with a name. The same name again gives the same value.
+  constexpr std::int32_t declared(std::vector<named_value>& all, value_kind kind, std::string_view what, const name& label, const shape& s,
+                                  dtype t, place at) {
+    if (!ok()) return -1;
+    message m;
+    if (label.overflow) {
+      fail(m << what << " name longer than 96 characters: '" << label << "...': shorten it", at);
+      return -1;
+    }
+    if (!good_shape(s, label, at)) return -1;
+    for (const auto& i : all)
+      if (i.label == label) {
+        const value& v = describe(i.value);
+        if (v.dims == s && v.type == t) return i.value;
+        fail(m << what << " '" << label << "' is declared twice, as " << v.dims << " and " << s, at);
+        return -1;
+      }
+    const auto id = g.add_value(s, t, kind);
+    all.push_back({label, id});
+    return id;
+  }
+  constexpr std::int32_t latest(std::int32_t root) const;
+  constexpr bool current(std::int32_t v, place at);
 
   constexpr bool has_kernel(const op_info& op) const {
     for (const auto& k : kernels)
@@ -226,3 +245,4 @@ class tape {
 // What `record` calls is defined there.
 #include "decomposition.hpp"
 #include "pullback.hpp"
+#include "state.hpp"

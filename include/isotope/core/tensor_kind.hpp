@@ -1,12 +1,13 @@
 #pragma once
-/// The tensors that a session keeps for every parameter.
+/// The tensors that a session keeps.
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 namespace isotope {
 
-enum class tensor_kind : std::uint8_t { parameter, gradient, moment1, moment2 };
+/// The first four of every parameter, by its number in `parameters()`; `state` by its number in `states()`.
+enum class tensor_kind : std::uint8_t { parameter, gradient, moment1, moment2, state };
 
 /// One tensor among many that are read together, and where its numbers go.
 struct tensor_read {

@@ -15,10 +15,10 @@ namespace isotope {
 
 using place = std::source_location;
 
-/// Where a value lives. `param` holds what the ops read, `packed` copies of weights in the order that products read them in, `master` the wide copy
-/// that bf16 programs update, `moment` the optimiser's moments.
-enum class value_kind : std::uint8_t { input, output, param, packed, master, grad, moment, temp };
-inline constexpr int value_kinds = 8;
+/// Where a value lives. `param` holds what the ops read, `packed` copies of weights in the order that gemms read them in, `master` the wide copy
+/// that bf16 programs update, `moment` what the optimiser keeps, `state` what a model keeps from run to run, such as a KV cache.
+enum class value_kind : std::uint8_t { input, output, param, packed, master, grad, moment, state, temp };
+inline constexpr int value_kinds = 9;
 
 /// How a parameter starts: zeros, ones, or N(0, scale^2).
 struct initializer {
@@ -88,7 +88,7 @@ struct parameter {
   int muon = -1;             // param_options::muon; 1 or 0 once choose_matrices has decided
   std::int64_t second = -1;  // where its second moment lies in the region of those; -1: it has none
 };
-struct named_input {
+struct named_value {
   name label;
   std::int32_t value = -1;
 };
@@ -98,7 +98,7 @@ struct trace {
   std::vector<node> nodes;
   std::vector<micro> micros;
   std::vector<parameter> params;
-  std::vector<named_input> inputs, outputs;
+  std::vector<named_value> inputs, outputs, states;
   message error;  // the first one; empty: none
   dtype program = dtype::f32;
   std::int32_t blocks = 0;

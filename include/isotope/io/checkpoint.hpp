@@ -26,6 +26,8 @@ namespace isotope::io {
 
 /// What stands before a parameter's name in the names of its optimizer state.
 inline constexpr std::string_view adam_m = "adam.m.", adam_v = "adam.v.", sgd_momentum = "sgd.momentum.";
+/// What stands before the label of what a model keeps from run to run.
+inline constexpr std::string_view model_state = "state.";
 
 struct training_state {
   std::string model;                // canonical JSON of the model's configuration

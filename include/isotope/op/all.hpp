@@ -3,6 +3,7 @@
 #include "accumulate.hpp"
 #include "adamw.hpp"
 #include "add.hpp"
+#include "assign.hpp"
 #include "attention.hpp"
 #include "cast.hpp"
 #include "categorical.hpp"

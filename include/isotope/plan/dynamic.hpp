@@ -16,11 +16,11 @@ struct dynamic_plan {
   std::vector<operand> operands;
   std::vector<micro> micros;
   std::vector<slot> slots;
-  std::vector<port> inputs, outputs;
+  std::vector<port> inputs, outputs, states;
   plan_totals totals;
   message error;
   operator plan_view() const {
-    return {table(steps), table(operands), table(micros), table(slots), table(inputs), table(outputs), totals, error};
+    return {table(steps), table(operands), table(micros), table(slots), table(inputs), table(outputs), table(states), totals, error};
   }
 
  private:  // span's constructor from a vector checks a dozen concepts for each element type: 0.1 s in every translation unit
@@ -37,6 +37,7 @@ inline dynamic_plan freeze(const trace& g, const memory_layout& l) {
   p.slots.resize(s.slots);
   p.inputs.resize(s.inputs);
   p.outputs.resize(s.outputs);
+  p.states.resize(s.states);
   freeze_into(p, g, l);
   return p;
 }

@@ -114,6 +114,8 @@ class fusion {
         note(g_.root(n.in[std::size_t(k)]), std::int32_t(i));
         if ((n.op->inout >> k) & 1) writes_.push_back({i, g_.root(n.in[std::size_t(k)])});
       }
+      if (n.inputs() > 0 && n.effect && n.op->inout == 0 && g_.values[std::size_t(g_.root(n.out[0]))].kind == value_kind::state)
+        writes_.push_back({i, g_.root(n.out[0])});
     }
     for (const auto& o : g_.outputs) last_[std::size_t(g_.root(o.value))] = std::int32_t(g_.nodes.size());
   }

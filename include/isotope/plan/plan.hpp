@@ -52,14 +52,14 @@ struct slot {
   bool trained = false;       // has moments, if the optimiser has any
   std::int64_t moment2 = -1;  // elements from the start of the optimiser's state; -1: has no second moment
 };
-/// An input or output by name.
+/// An input, an output or a state by name.
 struct port {
   name label;
   operand where;
 };
 
 struct plan_sizes {
-  std::size_t steps = 0, operands = 0, micros = 0, slots = 0, inputs = 0, outputs = 0;
+  std::size_t steps = 0, operands = 0, micros = 0, slots = 0, inputs = 0, outputs = 0, states = 0;
 };
 
 /// Facts about a plan that is not part of its tables.
@@ -79,7 +79,7 @@ struct plan_view {
   std::span<const operand> operands;
   std::span<const micro> micros;
   std::span<const slot> slots;
-  std::span<const port> inputs, outputs;
+  std::span<const port> inputs, outputs, states;
   plan_totals totals;
   message error;
 };
@@ -92,9 +92,10 @@ template <plan_sizes S> struct plan {
   std::array<slot, S.slots> slots{};
   std::array<port, S.inputs> inputs{};
   std::array<port, S.outputs> outputs{};
+  std::array<port, S.states> states{};
   plan_totals totals;
   message error;
-  constexpr operator plan_view() const { return {steps, operands, micros, slots, inputs, outputs, totals, error}; }
+  constexpr operator plan_view() const { return {steps, operands, micros, slots, inputs, outputs, states, totals, error}; }
 };
 
 namespace plan_detail {
@@ -174,6 +175,7 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
   }
   for (std::size_t k = 0; k < g.inputs.size(); ++k) p.inputs[k] = {g.inputs[k].label, operand_of(g, l, g.inputs[k].value)};
   for (std::size_t k = 0; k < g.outputs.size(); ++k) p.outputs[k] = {g.outputs[k].label, operand_of(g, l, g.outputs[k].value)};
+  for (std::size_t k = 0; k < g.states.size(); ++k) p.states[k] = {g.states[k].label, operand_of(g, l, g.states[k].value)};
 }
 
 constexpr plan_totals totals_of(const trace& g, const memory_layout& l) {
@@ -198,6 +200,7 @@ constexpr plan_sizes measure(const trace& g) {
   s.slots = g.params.size();
   s.inputs = g.inputs.size();
   s.outputs = g.outputs.size();
+  s.states = g.states.size();
   for (const auto& n : g.nodes)
     if (!n.dead && n.op->kind != op_kind::view) {
       ++s.steps;
@@ -208,7 +211,7 @@ constexpr plan_sizes measure(const trace& g) {
 }
 constexpr bool fits(const plan_sizes& s, const plan_sizes& room) {
   return s.steps <= room.steps && s.operands <= room.operands && s.micros <= room.micros && s.slots <= room.slots &&
-         s.inputs <= room.inputs && s.outputs <= room.outputs;
+         s.inputs <= room.inputs && s.outputs <= room.outputs && s.states <= room.states;
 }
 /// Fills the tables of a plan that has room for them, and its facts.
 template <class Plan> constexpr void freeze_into(Plan& p, const trace& g, const memory_layout& l) {
@@ -231,6 +234,7 @@ template <plan_sizes S, plan_sizes Room> constexpr plan<S> cut(const plan<Room>&
   copy(from.slots, p.slots);
   copy(from.inputs, p.inputs);
   copy(from.outputs, p.outputs);
+  copy(from.states, p.states);
   return p;
 }
 

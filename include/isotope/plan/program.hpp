@@ -35,6 +35,8 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
   const auto loss = model(scope<graph<T>>{&machine, {}});
   if (machine.ok() && loss.valid() && machine.g.values[std::size_t(machine.g.root(loss.id))].kind != value_kind::temp)
     machine.fail("the loss is a parameter, an input or a view of one: return what an op computes, such as mean", place::current());
+  if (machine.ok() && !machine.g.states.empty() && o.recompute.which != recompute_policy::kind::none)
+    machine.fail("a model with state cannot be recomputed: the state has changed by then", place::current());
   verify_after(machine, "recording", verify);
   regroup(machine, o.group);
   choose_matrices(machine, o.optimizer);
@@ -98,7 +100,7 @@ template <Target T> constexpr memory_layout lay_out_for(const trace& g) {
 
 /// Table sizes that hold most models. A constant cannot keep a vector, so tables have a size before they have contents: with room to
 /// spare one evaluation of the model fills them, where measuring first takes two.
-inline constexpr plan_sizes usual_room{.steps = 640, .operands = 2560, .micros = 320, .slots = 320, .inputs = 8, .outputs = 8};
+inline constexpr plan_sizes usual_room{.steps = 640, .operands = 2560, .micros = 320, .slots = 320, .inputs = 8, .outputs = 8, .states = 8};
 
 template <plan_sizes Room> struct draft {
   plan<Room> tables;

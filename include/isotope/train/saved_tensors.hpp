@@ -24,8 +24,10 @@ struct saved_kind {
   tensor_kind kind;
   std::string_view prefix;
 };
-inline constexpr saved_kind saved_kinds[] = {
-    {tensor_kind::parameter, ""}, {tensor_kind::moment1, io::adam_m}, {tensor_kind::moment2, io::adam_v}};
+inline constexpr saved_kind saved_kinds[] = {{tensor_kind::parameter, ""},
+                                             {tensor_kind::moment1, io::adam_m},
+                                             {tensor_kind::moment2, io::adam_v},
+                                             {tensor_kind::state, io::model_state}};
 
 /// Numbers that are read from a session together: as many bytes as a device's staging memory takes in one copy.
 inline constexpr std::size_t group_elems = (std::size_t(4) << 20) / sizeof(float);
@@ -64,12 +66,26 @@ template <class S> result<bool> has_tensor(S& session, const saved_tensor& t) {
   }
 }
 
+template <class S> void append_states(const S& session, const saved_kind& k, std::vector<saved_tensor>& out) {
+  if constexpr (HasStates<S>)
+    for (std::size_t i = 0; i < session.states().size(); ++i) {
+      const auto& state = session.states()[i];
+      saved_tensor t{k.kind, i, std::size_t(state.where.dims.count()), std::string(k.prefix) + std::string(state.label.view()), {}};
+      for (int d = 0; d < state.where.dims.rank; ++d) t.dims.push_back(state.where.dims[d]);
+      out.push_back(std::move(t));
+    }
+}
+
 /// The tensors of these kinds, in the order of a checkpoint's file. Every parameter is one: a session that cannot read it says so then.
 /// @error as the session's read
 template <class S> result<std::vector<saved_tensor>> saved_tensors(S& session, std::span<const saved_kind> kinds) {
   std::vector<saved_tensor> out;
   const auto& slots = session.parameters();
-  for (const saved_kind& k : kinds)
+  for (const saved_kind& k : kinds) {
+    if (k.kind == tensor_kind::state) {
+      append_states(session, k, out);
+      continue;
+    }
     for (std::size_t i = 0; i < slots.size(); ++i) {
       saved_tensor t{
           k.kind, i, std::size_t(slots[i].dims.count()), std::string(k.prefix) + std::string(std::string_view(slots[i].path)), {}};
@@ -83,6 +99,7 @@ template <class S> result<std::vector<saved_tensor>> saved_tensors(S& session, s
       }
       out.push_back(std::move(t));
     }
+  }
   return out;
 }
 

@@ -54,6 +54,10 @@ concept KnowsTensors = requires(S& s) {
   { s.keeps(tensor_kind::parameter, std::size_t{}) } -> std::same_as<bool>;
 };
 
+/// `states()` is what the model keeps from run to run, by label; `read` and `write` take them as tensor_kind::state.
+template <class S>
+concept HasStates = requires(const S& s) { s.states().size(); };
+
 /// Bytes that the plan promised, and the arena with the library's counted allocations.
 template <class S>
 concept CountsBytes = requires(const S& s) {

@@ -47,6 +47,14 @@ template <Target T> class eager : public tape, private node_observer {
     if (id >= 0 && !has(id) && !take(id, label, at)) return -1;
     return id;
   }
+  /// Zeros, or the data given by `set`.
+  std::int32_t state(const isotope::name& label, const shape& s, dtype t, place at) {
+    const auto id = tape::state(label, s, t, at);
+    if (id < 0 || has(g.root(id))) return id;
+    if (given_.count(std::string(label.view())) != 0) return take(id, label, at) ? id : -1;
+    make(id);
+    return id;
+  }
   std::int32_t param(const isotope::name& path, const shape& s, const param_options& o, place at) {
     const auto id = tape::param(path, s, o, at);
     if (id < 0 || has(id)) return id;

@@ -68,6 +68,12 @@ template <Queue Q> class session : public session_memory<Q> {
     keep(memory::initialize_all(seed));
   }
 
+  /// Every state becomes zeros, as `initialize` leaves it: a new sequence begins.
+  void clear_states() {
+    drain();
+    keep(memory::clear_all_states());
+  }
+
   /// The elements of an input of a plan, to be filled at any time between runs; what is in flight has a copy. Every later run reads them, in all its
   /// micro-batches, until the input is `set`; so do other plans that have an input of that name, format and size.
   /// @error not_found, with the names there are; invalid_argument for another type

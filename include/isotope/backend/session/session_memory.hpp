@@ -38,6 +38,8 @@ template <Queue Q> class session_memory {
  public:
   /// The state dict, in the order that `read` and `write` count.
   std::span<const slot> parameters() const { return plan().slots; }
+  /// What the model keeps from run to run, by name, in the order that `read` and `write` count.
+  std::span<const port> states() const { return plans_[with_states_].states; }
   const plan_view& plan(std::size_t k = 0) const { return plans_[k]; }
   std::span<const std::string> plans() const { return names_; }
   /// The number of a plan. @error not_found, with the names there are
@@ -50,7 +52,9 @@ template <Queue Q> class session_memory {
     return fail(errc::not_found, "no plan '" + std::string(label) + "'", "session", "there are: " + all);
   }
 
-  bool keeps(tensor_kind what, std::size_t k) const { return isotope::keeps(plan(), what, k); }  // whether `read` finds such a tensor
+  bool keeps(tensor_kind what, std::size_t k) const {
+    return what == tensor_kind::state ? k < states().size() : isotope::keeps(plan(), what, k);
+  }  // whether `read` finds such a tensor
   std::int64_t planned_bytes() const { return planned_; }
   /// The arena, the frames, and what the queue keeps beside them.
   std::int64_t measured_bytes() const {
@@ -74,7 +78,8 @@ template <Queue Q> class session_memory {
   std::int64_t readback_bytes_ = 0, planned_ = 0;
   std::vector<frame<Q>> frames_;
   inputs inputs_;
-  bool fresh_ = true;  // moments and gradients are zeros
+  std::size_t with_states_ = 0;  // the first plan that has states, if any has
+  bool fresh_ = true;            // moments, gradients and states are zeros
 
   explicit session_memory(Q queue) : queue_(std::move(queue)) {}
 
@@ -84,13 +89,15 @@ template <Queue Q> class session_memory {
       if (auto r = same_parameters(plans[0].plan, p.plan, p.name); !r) return r.error();
       names_.emplace_back(p.name);
       plans_.push_back(p.plan);
+      if (auto r = same_states(states(), p.plan.states, p.name); !r) return r.error();
+      if (states().empty()) with_states_ = plans_.size() - 1;
     }
     if (auto r = allocate(); !r) return r;
     return bind();
   }
   result<void> initialize_all(std::uint64_t seed) {
     if (!std::exchange(fresh_, true))
-      for (const auto k : {value_kind::moment, value_kind::grad})
+      for (const auto k : {value_kind::moment, value_kind::grad, value_kind::state})
         if (auto r = clear(k); !r) return r;
     if constexpr (Q::host_memory) {
       for (const slot& s : parameters()) initialize_in_place(s, seed);
@@ -110,6 +117,10 @@ template <Queue Q> class session_memory {
   result<void> read_all(std::span<const tensor_read> all) const {
     std::vector<memory_piece> pieces;
     for (const tensor_read& t : all) {
+      if (t.what == tensor_kind::state) {
+        if (auto r = read_state(t.slot, t.out); !r) return r;
+        continue;
+      }
       const auto at = locate(plan(), t.what, t.slot, std::int64_t(t.out.size()));
       if (!at) return at.error();
       const std::int64_t first = layout_[at->region] + at->at;
@@ -123,6 +134,12 @@ template <Queue Q> class session_memory {
     return queue_.download(arena_, pieces);
   }
   result<void> write_one(tensor_kind what, std::size_t k, std::span<const float> in) {
+    if (what == tensor_kind::state) {
+      if (auto r = has_state(k, std::int64_t(in.size())); !r) return r;
+      fresh_ = false;
+      const operand& o = states()[k].where;
+      return store_at(o.type, in, layout_[o.region] + o.at);
+    }
     if (auto r = has_slot(plan(), k, std::int64_t(in.size())); !r) return r;
     if (what == tensor_kind::parameter) return put_parameter(parameters()[k], in);  // also in a program without an f32 master to read back
     const auto at = locate(plan(), what, k, std::int64_t(in.size()));
@@ -130,6 +147,8 @@ template <Queue Q> class session_memory {
     fresh_ = false;
     return store_at(accum, in, layout_[at->region] + at->at);
   }
+  /// All states become zeros.
+  result<void> clear_all_states() { return clear(value_kind::state); }
   /// The bytes of an operand where the host reaches them: inputs never, outputs as the last run in a frame left them; null elsewhere.
   std::byte* on_host(const operand& o, std::size_t plan, std::size_t frame) const {
     const isotope::frame<Q>& f = frames_[frame];
@@ -202,7 +221,27 @@ template <Queue Q> class session_memory {
   }
 
   std::byte* region(value_kind k) const { return arena_.mapped() + layout_[k]; }
-  result<void> clear(value_kind k) { return queue_.clear(arena_, layout_[k], plan().totals.region[std::size_t(k)]); }
+  result<void> clear(value_kind k) {
+    return queue_.clear(arena_, layout_[k], plans_[k == value_kind::state ? with_states_ : 0].totals.region[std::size_t(k)]);
+  }
+  /// @error not_found, invalid_argument for another length
+  result<void> has_state(std::size_t k, std::int64_t length) const {
+    if (k >= states().size())
+      return fail(errc::not_found, "state " + std::to_string(k) + " of " + std::to_string(states().size()), "session",
+                  "ask for one of states()");
+    const port& p = states()[k];
+    if (p.where.dims.count() == length) return {};
+    return fail(errc::invalid_argument,
+                std::string(p.label.view()) + " has " + std::to_string(p.where.dims.count()) + " numbers, not " + std::to_string(length),
+                "session", "give a span of the state's size");
+  }
+  result<void> read_state(std::size_t k, std::span<float> out) const {
+    if (auto r = has_state(k, std::int64_t(out.size())); !r) return r;
+    auto x = numbers_in(states()[k].where);
+    if (!x) return x.error();
+    std::copy(x->begin(), x->end(), out.begin());
+    return {};
+  }
   bool has_master() const { return plan().totals.region[std::size_t(value_kind::master)] > 0; }
   /// The formats that a parameter is kept in besides that of its slot.
   bool wants_master(const slot& s) const { return s.type == Q::target::precision::type && s.type != accum && has_master(); }

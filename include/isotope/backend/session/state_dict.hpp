@@ -25,6 +25,16 @@ inline result<void> same_parameters(const plan_view& a, const plan_view& b, std:
   return fail(errc::model_mismatch, "the plan '" + std::string(label) + "' has other parameters than the first plan", "session",
               "plan all from one model, with one group of training_options");
 }
+/// @error model_mismatch where two plans have states, and not the same
+inline result<void> same_states(std::span<const port> a, std::span<const port> b, std::string_view label) {
+  bool same = a.size() == b.size();
+  for (std::size_t i = 0; same && i < a.size(); ++i)
+    same = a[i].label == b[i].label && a[i].where.dims == b[i].where.dims && a[i].where.type == b[i].where.type &&
+           a[i].where.at == b[i].where.at;
+  if (same || a.empty() || b.empty()) return {};
+  return fail(errc::model_mismatch, "the plan '" + std::string(label) + "' has other states than a plan before it", "session",
+              "declare all states in one order in every model that shares them");
+}
 /// @error not_found, invalid_argument for another length
 inline result<void> has_slot(const plan_view& p, std::size_t k, std::int64_t length) {
   if (k >= p.slots.size())
@@ -55,6 +65,10 @@ template <class E> void store(dtype type, const E* x, std::int64_t n, std::byte*
     case dtype::bf16: return put(reinterpret_cast<bfloat16*>(to));
     case dtype::f64: {
       for (std::int64_t i = 0; i < n; ++i) reinterpret_cast<double*>(to)[i] = double(x[i]);
+      return;
+    }
+    case dtype::i32: {
+      for (std::int64_t i = 0; i < n; ++i) reinterpret_cast<std::int32_t*>(to)[i] = std::int32_t(x[i]);
       return;
     }
     default: return put(reinterpret_cast<float*>(to));

@@ -9,7 +9,7 @@
 namespace isotope {
 
 constexpr std::string_view to_text(value_kind k) {
-  constexpr std::string_view names[value_kinds] = {"input", "output", "param", "packed", "master", "grad", "moment", "temp"};
+  constexpr std::string_view names[value_kinds] = {"input", "output", "param", "packed", "master", "grad", "moment", "state", "temp"};
   return names[std::size_t(k)];
 }
 

@@ -1,0 +1,54 @@
+#pragma once
+/// What a model keeps from run to run: a state has one place in memory, and each assignment makes the value that later readers read.
+#include <cstdint>
+
+#include "pullback.hpp"
+#include "tape.hpp"
+
+namespace isotope {
+
+/// Whether v is a state as it was declared, or what was assigned to one: not a view of it.
+constexpr bool is_contents(const trace& g, std::int32_t v) {
+  const value& x = g.values[std::size_t(v)];
+  return x.base < 0 ? x.kind == value_kind::state : x.producer >= 0 && g.nodes[std::size_t(x.producer)].effect;
+}
+/// The value that holds a state's contents, where its root is that state.
+constexpr std::int32_t tape::latest(std::int32_t root) const {
+  for (auto v = std::int32_t(g.values.size()); v-- > root + 1;)
+    if (is_contents(g, v) && g.root(v) == root) return v;
+  return root;
+}
+/// Whether v is no state, or looks at a state's latest contents.
+constexpr bool tape::current(std::int32_t v, place at) {
+  if (g.states.empty() || describe(g.root(v)).kind != value_kind::state) return true;
+  while (!is_contents(g, v)) v = describe(v).base;
+  if (v == latest(g.root(v))) return true;
+  message m;
+  for (const auto& s : g.states)
+    if (s.value == g.root(v)) m << "state '" << s.label << "' is read as it was before it was assigned to: read what assign returned";
+  fail(m, at);
+  return false;
+}
+
+constexpr std::int32_t tape::assign(std::int32_t state, std::int32_t x, place at) {
+  if (!ok() || state < 0 || x < 0) return -1;
+  const value &to = describe(state), &from = describe(x);
+  message m;
+  if (describe(g.root(state)).kind != value_kind::state || !is_contents(g, state)) {
+    fail(m << "assign: " << to.dims << " is no state: give what scope.state or assign gave, not a view of it", at);
+    return -1;
+  }
+  if (to.dims != from.dims || to.type != from.type) {
+    fail(m << "assign: the state is " << to.dims << ' ' << name_of(to.type) << ", the value " << from.dims << ' ' << name_of(from.type)
+           << ": they must agree",
+         at);
+    return -1;
+  }
+  if (g.root(x) == g.root(state)) x = record(info<op::copy>, {&x, 1}, {}, at, 0).out[0];  // the old contents in another order
+  into_ = latest(g.root(state));
+  const auto y = record(info<op::copy>, {&x, 1}, {}, at, 0).out[0];
+  into_ = -1;
+  return y;
+}
+
+}  // namespace isotope
