@@ -1,5 +1,5 @@
-// Writes kernels/README.md from the kernel lists of every backend, in a build for vulkan, which has them all, from what isotope-conform said of them, and
-// from what they are made of today: kernel_table kernels/conformance.json DIGESTS > kernels/README.md, DIGESTS of kernel_marks.py
+// Writes the table of kernels/README.md from the kernel lists of the backends that this build has, from what isotope-conform said of them, and from what they
+// are made of today: kernel_table kernels/conformance.json DIGESTS, DIGESTS of kernel_marks.py
 #include <isotope/backend/cpu.hpp>
 #include <isotope/conform/op_list.hpp>
 #include <isotope/io/file.hpp>
@@ -122,26 +122,6 @@ int main(int argc, char** argv) {
   registry r;
   add<iso::backend::cpu>(r, said);
   if constexpr (!std::is_same_v<iso::selected_backend, iso::backend::cpu>) add<iso::selected_backend>(r, said);
-  std::cout << R"(# Kernels
-
-A folder per backend and kernel set, a file per op, the same names in every folder, so that `ls` shows what is missing. A kernel is a
-specialisation of the backend's `kernel<Op, Precision, Set>`, named by one line in the folder's `all.hpp`. A program of a kernel set takes
-the kernel of its own set, else the one below it: native, portable, reference. An op without a kernel is replaced by simpler ops where it
-knows how, else the program does not compile. Views (reshape, transpose, narrow, ...) need no kernel.
-
-`cpu/reference/` is the oracle: plain loops over the definition in f64 arithmetic, sharing no code with the others. `vulkan/reference/` is the
-oracle on a device: one invocation an element or a row. `cpu/native/` holds kernels for AVX-512 or AVX2, which a build whose flags allow neither
-leaves out. A Vulkan kernel is a shader, `<op>.comp`, with its host twin `<op>.hpp`; `vulkan/native/` is for matrix units, and a native kernel that a
-device or a shape does not allow runs the portable one, and reports say why. What several kernels share lies beside the sets: gemm, attention, rows,
-body (fused element-wise ops) and math.
-
-✓: every case of isotope-conform that runs the kernel passed, twice and perturbed, against a reference in f64; other words are what its last
-run said instead. A mark is of the kernel's sources as they were judged: where those changed, but for comments and names of files, it is stale since
-that commit. `-`: there is no kernel. f64 is for checks of gradients, not for programs. The runs are below the table.
-
-The table is written by `.ci/certify`, from the kernel lists and from `kernels/conformance.json`, which it keeps, and a test compares them.
-
-)";
   std::cout << "Stale marks: " << said.stale() << ".\n\n";
   std::cout << "| op |";
   for (const auto& c : r.columns) std::cout << ' ' << c << " |";

@@ -1,7 +1,7 @@
 #pragma once
 #include <isotope/backend/vulkan.hpp>
 
-#include "../../vulkan/device.hpp"
+#include "../device.hpp"
 
 namespace plan_test {
 
