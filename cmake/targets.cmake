@@ -45,13 +45,7 @@ foreach(backend IN LISTS isotope_compiled_backends)
   endforeach()
 endforeach()
 
-# So are the vulkan kernels' modules.
-if(TARGET isotope_shader_words)
-  target_link_libraries(isotope_shader_words PRIVATE isotope_own)
-  foreach(kernel_precision IN LISTS isotope_vulkan_PRECISIONS)
-    target_link_libraries(isotope_vulkan_${kernel_precision} PUBLIC isotope_shader_words)
-  endforeach()
-endif()
+isotope_hook(${isotope_backend} compiled)
 
 # isotope_backend_libraries(<target> <precision>...): links the compiled kernels of the chosen backend, and of cpu, in these precisions.
 function(isotope_backend_libraries target)

@@ -120,8 +120,9 @@ if(NOT isotope_option_SANITIZE)
   endforeach()
 endif()
 
-# Rules of the repository, and the checkers' own tests: tests/repo/*_test.sh SOURCE_DIR BINARY_DIR.
-file(GLOB sources CONFIGURE_DEPENDS repo/*_test.sh)
+# Rules of the repository, and the checkers' own tests: tests/repo/*_test.sh and those of every backend, tests/<name>/repo/*_test.sh, each with the words
+# SOURCE_DIR BINARY_DIR COMPILER.
+file(GLOB sources CONFIGURE_DEPENDS repo/*_test.sh */repo/*_test.sh)
 foreach(source IN LISTS sources)
   get_filename_component(stem ${source} NAME_WE)
   string(REGEX REPLACE "_test$" "" stem ${stem})

@@ -1,10 +1,17 @@
-"""What a run of isotope-conform says at its end, and the certificate that it leaves."""
+"""What runs of isotope-conform say: the last line, the certificate, and the backend of the build."""
 
 import json
+import re
+
+CPU = ["--backend", "cpu"]  # what is tested here is the harness; every build has this backend
 
 
 def last_line(run):
     return run.out.strip().splitlines()[-1]
+
+
+def backend(folder):
+    return re.search(r"^backend\s+(\S+)", folder.run("info", "--version").out, re.M).group(1)
 
 
 def certificate(folder, name):

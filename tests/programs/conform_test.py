@@ -9,10 +9,9 @@ import shutil
 import signal
 import subprocess
 
-from conform_runs import certificate, last_line
+from conform_runs import CPU, certificate, last_line
 from program import ENVIRONMENT, main
 
-CPU = ["--backend", "cpu"]  # what is tested here is the harness; every build has this backend
 FAST = ["--strength", "fast", "--threads", "1", *CPU]
 
 
