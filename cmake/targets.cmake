@@ -47,7 +47,7 @@ endforeach()
 
 isotope_hook(${isotope_backend} compiled)
 
-# isotope_backend_libraries(<target> <precision>...): links the compiled kernels of the chosen backend, and of cpu, in these precisions.
+# isotope_backend_libraries(<target> <precision>...): links the compiled kernels of the chosen backend, and of the host, in these precisions.
 function(isotope_backend_libraries target)
   foreach(backend IN LISTS isotope_compiled_backends)
     foreach(kernel_precision IN LISTS ARGN)

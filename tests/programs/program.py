@@ -8,7 +8,7 @@ import tempfile
 import traceback
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
-# Nothing that a user may have exported reaches a program under test, but for what says which libraries and which Vulkan driver it runs with, and
+# Nothing that a user may have exported reaches a program under test, but for what says which libraries and which driver it runs with, and
 # what sanitizers and counts of lines are to do.
 ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"} | {
     name: value

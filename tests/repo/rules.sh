@@ -35,8 +35,8 @@ directive 'one model source: no conditional compilation' '(el)?if' include/isoto
 # But for isotope-parity, which compares two of them, and isotope-conform, which tests cpu in every build.
 named='models and programs name no backend: take iso::selected, or an op is missing'
 code include/isotope/model examples | sed 's/"[^"]*"//g' | breach "$named" \
-  '\<backend::(cpu|vulkan|cuda)\>|\<(ISOTOPE|VK|CU|CUDA)_[A-Z_]+\>|\<(vk|cuda)[A-Z][A-Za-z0-9]+\>[[:space:]]*\('
-directive "$named" 'include[[:space:]]*[<"](isotope/|(\.\./)+)?(backend|kernels|vulkan|cuda)[/.]' examples
+  '(^|[^:[:alnum:]_])((iso|isotope)::)?backend::[a-z_]+\>|\<(ISOTOPE|VK|CU)_[A-Z_]+\>|\<vk[A-Z][A-Za-z0-9]+\>[[:space:]]*\('
+directive "$named" 'include[[:space:]]*[<"](isotope/|(\.\./)+)?(backend|kernels)[/.]' examples
 sed -i -E '/^examples\/(parity|conform)\/.*models and programs name no backend/d' "$found"
 
 # A return without a value leaves a test early, or a lambda, which says it in one line.
