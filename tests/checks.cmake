@@ -139,6 +139,16 @@ set(conformance ${PROJECT_SOURCE_DIR}/kernels/conformance.json)
 add_test(NAME extend.kernel_marks COMMAND ${ISOTOPE_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/extend/kernel_marks_test.py)
 add_test(NAME extend.kernels_without_a_gpu_are_judged COMMAND ${marks} stale ${conformance} cpu,llvmpipe ${PROJECT_SOURCE_DIR})
 set_tests_properties(extend.kernel_marks extend.kernels_without_a_gpu_are_judged PROPERTIES LABELS extend TIMEOUT 60)
+if(NOT isotope_backend STREQUAL isotope_host)  # this build has the kernels of the host, too
+  isotope_label_targets(kernel_table ${isotope_backend})
+  set(digests ${CMAKE_CURRENT_BINARY_DIR}/digests.json)
+  list(JOIN marks "' '" quoted)
+  add_test(
+    NAME ${isotope_backend}.kernel_table
+    COMMAND sh -c "'${quoted}' digests . >'${digests}' && '$<TARGET_FILE:kernel_table>' '${conformance}' '${digests}' kernels/README.md | diff -u kernels/README.md -"
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${isotope_backend}.kernel_table PROPERTIES LABELS ${isotope_backend} TIMEOUT 60)
+endif()
 
 # The programs stay small, without symbols: those that the compiler planned hold the kernels that they run and are at most 3 MB; those that plan
 # at run time hold all kernels (clang unrolls more than g++: its isotope-train has 5.7 MB, that of g++ 4.8), and isotope-train a text of 1.1 MB.

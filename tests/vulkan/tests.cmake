@@ -16,15 +16,6 @@ if(TEST headers.together)
   set_tests_properties(headers.together PROPERTIES LABELS "headers;vulkan")
 endif()
 
-# This build has the kernel lists that kernels/README.md is written from; its prose, down to the number of stale marks, is not.
-isotope_label_targets(kernel_table vulkan)
-set(written ${CMAKE_CURRENT_BINARY_DIR}/digests.json)
-list(JOIN marks "' '" digests)
-add_test(NAME vulkan.kernel_table
-         COMMAND sh -c "'${digests}' digests '${PROJECT_SOURCE_DIR}' >'${written}' && { sed '/^Stale marks: /,$d' kernels/README.md && '$<TARGET_FILE:kernel_table>' '${conformance}' '${written}'; } | diff -u kernels/README.md -"
-         WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-set_tests_properties(vulkan.kernel_table PROPERTIES LABELS vulkan TIMEOUT 60)
-
 # Planted bugs. The device's part of the program is compiled from the mutated sources, too, and gives each pipeline the mutant's number.
 if(isotope_has_mutants)
   set(list ${CMAKE_CURRENT_LIST_DIR}/mutants.json)
