@@ -16,12 +16,13 @@ import sys
 
 import mutate
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
+from driver_variables import driver_variables
+
 SECONDS = 180  # of one run: where nothing is compiled yet, a driver on the processor may take a minute
 AT_ONCE = 2
 # What says which libraries and which driver a program runs with; nothing else of the caller's reaches it.
-ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"} | {
-    name: value for name, value in os.environ.items() if name == "LD_LIBRARY_PATH" or name.startswith("VK_")
-}
+ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"} | driver_variables()
 
 
 def command(program, backend, ops, flags, strength, behind=()):
