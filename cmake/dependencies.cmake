@@ -1,12 +1,16 @@
-# Finds the packages of cmake/dependencies.txt, group by group. A missing one is a configure error of one line that names the apt package.
+# Finds the packages of cmake/dependencies.txt and cmake/backend/<name>/dependencies.txt. A missing one is a configure error of one line that names the apt package.
 include_guard(GLOBAL)
 
-set(ISOTOPE_DEPENDENCIES_FILE ${CMAKE_CURRENT_LIST_DIR}/dependencies.txt)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ISOTOPE_DEPENDENCIES_FILE})
+file(GLOB isotope_dependencies_files ${CMAKE_CURRENT_LIST_DIR}/dependencies.txt ${CMAKE_CURRENT_LIST_DIR}/backend/*/dependencies.txt)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${isotope_dependencies_files})
 
 # isotope_dependency_row(<name> <minimum-var> <packages-var>): the row of one package.
 function(isotope_dependency_row name minimum packages)
-  file(STRINGS ${ISOTOPE_DEPENDENCIES_FILE} rows REGEX "^[^#]")
+  set(rows "")
+  foreach(file IN LISTS isotope_dependencies_files)
+    file(STRINGS ${file} more REGEX "^[^#]")
+    list(APPEND rows ${more})
+  endforeach()
   foreach(row IN LISTS rows)
     string(REGEX REPLACE " +" ";" fields "${row}")
     list(GET fields 0 row_name)

@@ -1,4 +1,4 @@
-# Sourced by get-glslang.sh and get-lavapipe.sh: packages of another Debian suite, with all that they depend on down to the C library, in a
+# Sourced by scripts that fetch tools, as the get-*.sh of a backend do: packages of another Debian suite, with all that they depend on down to the C library, in a
 # folder of their own. The system's packages, its apt sources and lists are only read; maintainer scripts are not run; no root rights needed.
 # The mirror, its key, proxies and passwords are those of the system's apt; ISOTOPE_DEBIAN_MIRROR=URI names another mirror.
 #
@@ -56,7 +56,7 @@ signing_keys() {
   ls /usr/share/keyrings/debian-archive-keyring.gpg /usr/share/keyrings/debian-archive-keyring.pgp 2>/dev/null
 }
 
-# Holds the packages that came against their rows in dependencies.txt: too old a one is refused, and another than the tests ran with is named.
+# Holds the packages that came against their rows in the dependencies.txt beside the script: too old a one is refused, and another than the tests ran with is named.
 check_versions() {
   rows=$work/rows
   grep ' unpacked ' "$(dirname -- "$0")/dependencies.txt" >"$rows"

@@ -27,16 +27,17 @@ target_link_libraries(isotope_own INTERFACE isotope::isotope)
 include(${CMAKE_CURRENT_LIST_DIR}/io.cmake)
 target_link_libraries(isotope_json PRIVATE isotope_own)
 
-# The kernels of one backend and precision, compiled once for all programs and tests: include/isotope/backend/<backend>/compiled.hpp. The cpu
-# backend is there in every build.
-set(isotope_compiled_backends cpu ${isotope_backend})
+# The kernels of one backend and precision, compiled once for all programs and tests: include/isotope/backend/<backend>/compiled.hpp. The backend of
+# the host is there in every build.
+set(isotope_host cpu)
+set(isotope_compiled_backends ${isotope_host} ${isotope_backend})
 list(REMOVE_DUPLICATES isotope_compiled_backends)
 foreach(backend IN LISTS isotope_compiled_backends)
   file(GLOB compiled CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/${backend}/compiled/*.cpp)
   foreach(source IN LISTS compiled)
     get_filename_component(kernel_precision ${source} NAME_WE)
     set(library isotope_${backend}_${kernel_precision})
-    string(REGEX REPLACE "^cpu_" "" name ${backend}_${kernel_precision})
+    string(REGEX REPLACE "^${isotope_host}_" "" name ${backend}_${kernel_precision})
     string(TOUPPER ${name} upper)
     add_library(${library} STATIC EXCLUDE_FROM_ALL ${source})
     target_link_libraries(${library} PRIVATE isotope_own)
@@ -44,15 +45,9 @@ foreach(backend IN LISTS isotope_compiled_backends)
   endforeach()
 endforeach()
 
-# So are the vulkan kernels' modules.
-if(TARGET isotope_shader_words)
-  target_link_libraries(isotope_shader_words PRIVATE isotope_own)
-  foreach(kernel_precision IN LISTS isotope_vulkan_PRECISIONS)
-    target_link_libraries(isotope_vulkan_${kernel_precision} PUBLIC isotope_shader_words)
-  endforeach()
-endif()
+isotope_hook(${isotope_backend} compiled)
 
-# isotope_backend_libraries(<target> <precision>...): links the compiled kernels of the chosen backend, and of cpu, in these precisions.
+# isotope_backend_libraries(<target> <precision>...): links the compiled kernels of the chosen backend, and of the host, in these precisions.
 function(isotope_backend_libraries target)
   foreach(backend IN LISTS isotope_compiled_backends)
     foreach(kernel_precision IN LISTS ARGN)

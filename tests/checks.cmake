@@ -7,13 +7,6 @@ if(NOT ISOTOPE_PYTHON)
   isotope_missing(python3 ${minimum} ${packages})
 endif()
 
-# The gate builds these whether or not a test has the label.
-foreach(label vulkan vulkan_subgroups matrices)
-  if(NOT TARGET tests_${label})
-    add_custom_target(tests_${label})
-  endif()
-endforeach()
-
 # The flags of a consumer of isotope::isotope, and with them our warnings, for the checks that call the compiler themselves.
 set(consumer_flags
     -std=c++20 ${isotope_flags_${CMAKE_CXX_COMPILER_ID}} -I${PROJECT_SOURCE_DIR}/include -DISOTOPE_BACKEND=${isotope_backend}
@@ -56,28 +49,42 @@ if(NOT isotope_option_SANITIZE)
   endforeach()
 endif()
 
-# Every public header compiles alone, with our warnings: in the build with clang for vulkan, which sees them all and is quickest. Every other build
-# compiles them together, in one translation unit, with its own compiler's warnings. Those of the vulkan backend name compiled shaders, so builds
-# for vulkan alone see them.
+# Every public header compiles alone, with our warnings: in the build with clang for another backend than the host's, which sees the most and is
+# quickest. Every other build compiles them together, in one translation unit, with its own compiler's warnings. The headers of a backend may name what
+# its build makes, so builds for it alone see them.
 if(NOT isotope_option_SANITIZE)
   set(each_alone FALSE)
-  if(isotope_backend STREQUAL vulkan AND CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL Clang AND NOT isotope_backend STREQUAL isotope_host)
     set(each_alone TRUE)
   endif()
+  set(other_backends ${isotope_backends})
+  list(REMOVE_ITEM other_backends ${isotope_compiled_backends})
   set(all_headers "")
-  set(vulkan_flags "")
-  if(isotope_backend STREQUAL vulkan)
-    list(APPEND vulkan_flags -I${PROJECT_BINARY_DIR}/shaders)
-    if(NOT ISOTOPE_VULKAN_HEADERS IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
-      list(APPEND vulkan_flags -isystem ${ISOTOPE_VULKAN_HEADERS})
+  set(device_flags "")
+  get_target_property(directories isotope INTERFACE_INCLUDE_DIRECTORIES)
+  get_target_property(system_directories isotope INTERFACE_SYSTEM_INCLUDE_DIRECTORIES)
+  foreach(entry IN LISTS directories)
+    string(REGEX REPLACE "^\\$<BUILD_INTERFACE:(.*)>$" "\\1" directory "${entry}")
+    if(directory STREQUAL entry OR directory IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
+      continue()
+    elseif(entry IN_LIST system_directories)
+      list(APPEND device_flags -isystem ${directory})
+    else()
+      list(APPEND device_flags -I${directory})
     endif()
-  endif()
-  set(check_header ${CMAKE_CXX_COMPILER} ${consumer_flags} ${vulkan_flags} ${warning_flags} ${arch_flags} -fsyntax-only)
+  endforeach()
+  set(check_header ${CMAKE_CXX_COMPILER} ${consumer_flags} ${device_flags} ${warning_flags} ${arch_flags} -fsyntax-only)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include/*.hpp ${PROJECT_SOURCE_DIR}/kernels/*.hpp)
   foreach(header IN LISTS headers)
     string(REGEX REPLACE "^include/" "" path ${header})
     string(REGEX REPLACE "^kernels/" "isotope/kernels/" path ${path})
-    if(path MATCHES "/vulkan[/.]" AND NOT isotope_backend STREQUAL vulkan)
+    set(elsewhere FALSE)
+    foreach(backend IN LISTS other_backends)
+      if(path MATCHES "/${backend}[/.]")
+        set(elsewhere TRUE)
+      endif()
+    endforeach()
+    if(elsewhere)
       continue()
     endif()
     string(APPEND all_headers "#include <${path}>\n")
@@ -88,18 +95,12 @@ if(NOT isotope_option_SANITIZE)
       set_tests_properties(headers.${path} PROPERTIES LABELS headers TIMEOUT 120)
     endif()
   endforeach()
-  if(TARGET isotope_shaders)
-    add_dependencies(tests_vulkan isotope_shaders)
-  endif()
   # .ci/lint tidy reads this one, too.
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/all_headers.cpp CONTENT "${all_headers}")
   add_library(isotope_all_headers OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/all_headers.cpp)
   isotope_program_libraries(isotope_all_headers)
   add_test(NAME headers.together COMMAND ${check_header} ${CMAKE_CURRENT_BINARY_DIR}/all_headers.cpp)
   set_tests_properties(headers.together PROPERTIES LABELS headers TIMEOUT 120)
-  if(isotope_backend STREQUAL vulkan)
-    set_tests_properties(headers.together PROPERTIES LABELS "headers;vulkan")
-  endif()
   add_test(NAME headers.no_exceptions COMMAND ${CMAKE_CXX_COMPILER} ${consumer_flags} ${warning_flags} -fno-exceptions -fno-rtti -S -o /dev/null
                                               ${CMAKE_CURRENT_SOURCE_DIR}/extend/no_exceptions.cpp)
   set_tests_properties(headers.no_exceptions PROPERTIES LABELS headers TIMEOUT 120)
@@ -119,8 +120,9 @@ if(NOT isotope_option_SANITIZE)
   endforeach()
 endif()
 
-# Rules of the repository, and the checkers' own tests: tests/repo/*_test.sh SOURCE_DIR BINARY_DIR.
-file(GLOB sources CONFIGURE_DEPENDS repo/*_test.sh)
+# Rules of the repository, and the checkers' own tests: tests/repo/*_test.sh and those of every backend, tests/<name>/repo/*_test.sh, each with the words
+# SOURCE_DIR BINARY_DIR COMPILER.
+file(GLOB sources CONFIGURE_DEPENDS repo/*_test.sh */repo/*_test.sh)
 foreach(source IN LISTS sources)
   get_filename_component(stem ${source} NAME_WE)
   string(REGEX REPLACE "_test$" "" stem ${stem})
@@ -128,8 +130,7 @@ foreach(source IN LISTS sources)
   set_tests_properties(repo.${stem} PROPERTIES LABELS repo TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR}")
 endforeach()
 
-# kernels/README.md says what the kernel lists say, a build for vulkan has all of them, and what isotope-conform said of today's kernels. What needs no GPU
-# is judged again whenever it changes.
+# kernels/README.md says what the kernel lists say, and what isotope-conform said of today's kernels. What needs no GPU is judged again whenever it changes.
 add_executable(kernel_table extend/kernel_table.cpp)
 isotope_find(Eigen3)
 target_link_libraries(kernel_table PRIVATE isotope_own isotope_dep_Eigen3 isotope_io)
@@ -138,11 +139,15 @@ set(conformance ${PROJECT_SOURCE_DIR}/kernels/conformance.json)
 add_test(NAME extend.kernel_marks COMMAND ${ISOTOPE_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/extend/kernel_marks_test.py)
 add_test(NAME extend.kernels_without_a_gpu_are_judged COMMAND ${marks} stale ${conformance} cpu,llvmpipe ${PROJECT_SOURCE_DIR})
 set_tests_properties(extend.kernel_marks extend.kernels_without_a_gpu_are_judged PROPERTIES LABELS extend TIMEOUT 60)
-if(isotope_backend STREQUAL vulkan)
-  isotope_label_targets(kernel_table vulkan)
-  list(JOIN marks "' '" digests)
-  add_test(NAME vulkan.kernel_table COMMAND sh -c "'${digests}' digests '${PROJECT_SOURCE_DIR}' >'${CMAKE_CURRENT_BINARY_DIR}/digests.json' && '$<TARGET_FILE:kernel_table>' '${conformance}' '${CMAKE_CURRENT_BINARY_DIR}/digests.json' | diff -u '${PROJECT_SOURCE_DIR}/kernels/README.md' -")
-  set_tests_properties(vulkan.kernel_table PROPERTIES LABELS vulkan TIMEOUT 60)
+if(NOT isotope_backend STREQUAL isotope_host)  # this build has the kernels of the host, too
+  isotope_label_targets(kernel_table ${isotope_backend})
+  set(digests ${CMAKE_CURRENT_BINARY_DIR}/digests.json)
+  list(JOIN marks "' '" quoted)
+  add_test(
+    NAME ${isotope_backend}.kernel_table
+    COMMAND sh -c "'${quoted}' digests . >'${digests}' && '$<TARGET_FILE:kernel_table>' '${conformance}' '${digests}' kernels/README.md | diff -u kernels/README.md -"
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(${isotope_backend}.kernel_table PROPERTIES LABELS ${isotope_backend} TIMEOUT 60)
 endif()
 
 # The programs stay small, without symbols: those that the compiler planned hold the kernels that they run and are at most 3 MB; those that plan
@@ -165,4 +170,4 @@ set_tests_properties(links.programs PROPERTIES LABELS selected SKIP_RETURN_CODE 
 add_subdirectory(programs)
 
 # Planted bugs, for the suite that must find them.
-add_subdirectory(mutants)
+include(mutants/mutants.cmake)

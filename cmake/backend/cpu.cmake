@@ -3,5 +3,4 @@ isotope_backend(
   RANK 0
   PRECISIONS f32 bf16
   DEFAULT_PRECISION f32
-  USABLE TRUE
   REASON "no other backend is usable on this machine")

@@ -1,8 +1,29 @@
 # Any GPU with Vulkan 1.3, and llvmpipe on none. Building needs a GLSL compiler and the Vulkan headers, neither a driver nor a GPU.
-isotope_find_shader_tools()
+include(${CMAKE_CURRENT_LIST_DIR}/vulkan/shaders.cmake)
 isotope_backend(
   RANK 1
   PRECISIONS f32 bf16
   DEFAULT_PRECISION f32
-  USABLE "${isotope_shader_tools_found}"
-  REASON "a GLSL compiler and the Vulkan headers are here")
+  REASON "a GLSL compiler and the Vulkan headers are here"
+  PRESETS clang nightly asan)
+
+function(isotope_vulkan_usable result)
+  isotope_find_shader_tools()
+  set(${result} FALSE PARENT_SCOPE)
+  if(ISOTOPE_GLSLANG AND ISOTOPE_VULKAN_HEADERS)
+    set(${result} TRUE PARENT_SCOPE)
+  endif()
+endfunction()
+
+function(isotope_vulkan_configure)
+  isotope_find_shader_tools()
+  isotope_add_shaders()
+endfunction()
+
+# The kernels' modules are compiled once, too.
+function(isotope_vulkan_compiled)
+  target_link_libraries(isotope_shader_words PRIVATE isotope_own)
+  foreach(precision IN LISTS isotope_vulkan_PRECISIONS)
+    target_link_libraries(isotope_vulkan_${precision} PUBLIC isotope_shader_words)
+  endforeach()
+endfunction()

@@ -23,7 +23,7 @@ for finite operands unless its formula does.
 VK_KHR_shader_float_controls lets a kernel ask that subnormal numbers of f32 be kept or flushed, that signed zeros, infinities and NaN be kept, and
 that results be rounded to nearest even. No kernel asks for any of it, for three reasons. A device need offer none of these modes, so that each kernel
 would be there twice, and what one form showed would say nothing of the other. The bounds below do not need them: they take a subnormal number and
-zero alike where the table says so, and signed zeros, infinities and NaN are cases that every device must pass as it is. And Vulkan rounds sums and
+zero alike where the table says so, and signed zeros, infinities and NaN are cases that every device must pass as it is. And devices round sums and
 products correctly in any case; whether to nearest even or toward zero, a certificate records as it was seen. isotope-info and certificates
 (`arithmetic`, "f32 modes") say what a device offers.
 

@@ -37,7 +37,7 @@ inline std::vector<registered_program> registered_programs() {
           {"info", {}, info_program::switches, info_program::words_of_help()}};
 }
 
-/// Variables of other transformer programs on Vulkan that have no meaning in these, and why. They are refused: a switch that does nothing
+/// Variables of other transformer programs on GPUs that have no meaning in these, and why. They are refused: a switch that does nothing
 /// would be taken for one that changes nothing.
 inline const std::map<std::string, std::string>& meaningless_variables() {
   static const std::map<std::string, std::string> all = {

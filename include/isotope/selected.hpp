@@ -17,8 +17,9 @@
 #else
 #define ISOTOPE_TEXT_OF(name) #name
 #define ISOTOPE_TEXT(name) ISOTOPE_TEXT_OF(name)
-static_assert(false, "ISOTOPE_BACKEND='" ISOTOPE_TEXT(
-                         ISOTOPE_BACKEND) "' is not one of: cpu, vulkan. A backend is a file include/isotope/backend/<name>.hpp");
+static_assert(false,
+              "ISOTOPE_BACKEND='" ISOTOPE_TEXT(
+                  ISOTOPE_BACKEND) "' is no backend: each is a file include/isotope/backend/<name>.hpp, its name a value of -DBACKEND");
 #undef ISOTOPE_TEXT
 #undef ISOTOPE_TEXT_OF
 #endif

@@ -1,4 +1,4 @@
-// expect: ISOTOPE_BACKEND='metal' is not one of: cpu, vulkan\. A backend is a file include/isotope/backend/<name>\.hpp
+// expect: ISOTOPE_BACKEND='metal' is no backend: each is a file include/isotope/backend/<name>\.hpp
 // The choice macros are read by selected.hpp alone.
 #undef ISOTOPE_BACKEND
 #define ISOTOPE_BACKEND metal

@@ -23,10 +23,11 @@ TEST(backend_list, finds_what_it_was_built_with) {
   EXPECT_EQ(found->preference, 2);
 }
 TEST(backend_list, what_was_not_compiled_in_is_a_typed_error_with_the_ones_there_are) {
-  const auto found = backend_list<low, high>::find("cuda");
+  const auto found = backend_list<low, high>::find("metal");
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, errc::not_compiled_in);
-  EXPECT_EQ(found.error().line(),
-            "this program was built without the backend 'cuda' (fix: configure with -DBACKEND=cuda, or choose one that it has: low, high)");
+  EXPECT_EQ(
+      found.error().line(),
+      "this program was built without the backend 'metal' (fix: configure with -DBACKEND=metal, or choose one that it has: low, high)");
 }
 }  // namespace backend_list_test

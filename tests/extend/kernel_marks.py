@@ -22,7 +22,6 @@ SETS = ("reference", "portable", "native")
 COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 KERNEL = re.compile(r"kernel<op::(\w+), *\w+, *kernels::(\w+)>(?! *,| *>)")
-INSTRUCTIONS = "kernels/vulkan/body/instructions.hpp"
 
 
 class tree:
@@ -31,7 +30,7 @@ class tree:
     def __init__(self, root):
         self.root = pathlib.Path(root)
         self.shaders = {}
-        for file in sorted(self.root.glob("kernels/vulkan/**/*.comp")):
+        for file in sorted(self.root.glob("kernels/**/*.comp")):
             self.shaders.setdefault(file.stem if file.parent.name != "reference" else "reference_" + file.stem, file)
 
     @functools.lru_cache(None)
@@ -89,13 +88,13 @@ class tree:
             for op, declared in KERNEL.findall(self.read(file)):
                 if declared == of:
                     all_digests[f"{backend} {of} {op}"] = self.digest(file)
-        instructions = self.root / INSTRUCTIONS
-        if instructions.is_file():  # element-wise ops have no kernels of their own: they are instructions of the interpreter
+        for instructions in sorted(self.root.glob("kernels/*/body/instructions.hpp")):  # element-wise ops without kernels of their own, of an interpreter
+            folder = instructions.parents[1]
             listed = re.search(r"instruction_ops\s*=.*?;", self.read(instructions), re.DOTALL)
-            for of, interpreter in (("reference", "kernels/vulkan/reference/elementwise.hpp"), ("portable", "kernels/vulkan/portable/elementwise.hpp")):
-                value = self.digest(instructions, self.root / interpreter)
+            for of in ("reference", "portable"):
+                value = self.digest(instructions, folder / of / "elementwise.hpp")
                 for op in re.findall(r"op::(\w+)", listed[0] if listed else ""):
-                    all_digests.setdefault(f"vulkan {of} {op}", value)
+                    all_digests.setdefault(f"{folder.name} {of} {op}", value)
         return all_digests
 
 

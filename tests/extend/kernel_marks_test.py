@@ -14,10 +14,10 @@ FILES = {
     "kernels/cpu/rows/rows.hpp": "#pragma once\nint rows();\n",
     "kernels/cpu/portable/exp.hpp": "#pragma once\ntemplate <class P> struct kernel<op::exp, P, kernels::portable> {};\n",
     "kernels/cpu/all.hpp": "#pragma once\nkernel<op::softmax, P, kernels::portable>,\n",
-    "kernels/vulkan/portable/fft.hpp": "#pragma once\n#include <isotope/shaders/fft_bins_wide.hpp>\ntemplate <class P> struct kernel<op::fft, P, kernels::portable> {};\n",
-    "kernels/vulkan/portable/fft.comp": "void main() {}\n",
-    "kernels/vulkan/portable/fft_bins.comp": '// variant wide: -DWIDE\n#include "bins.glsl"\nvoid main() { bins(); }\n',
-    "kernels/vulkan/bins.glsl": "void bins() {}\n",
+    "kernels/gpu/portable/fft.hpp": "#pragma once\n#include <isotope/shaders/fft_bins_wide.hpp>\ntemplate <class P> struct kernel<op::fft, P, kernels::portable> {};\n",
+    "kernels/gpu/portable/fft.comp": "void main() {}\n",
+    "kernels/gpu/portable/fft_bins.comp": '// variant wide: -DWIDE\n#include "bins.glsl"\nvoid main() { bins(); }\n',
+    "kernels/gpu/bins.glsl": "void bins() {}\n",
 }
 
 
@@ -91,12 +91,12 @@ def judged():
             assert "run it again" in str(why), why
 
 
-assert set(digests()) == {"cpu portable softmax", "cpu portable exp", "vulkan portable fft"}
+assert set(digests()) == {"cpu portable softmax", "cpu portable exp", "gpu portable fft"}
 assert changed("kernels/cpu/rows/rows.hpp", "int rows", "long rows") == {"softmax"}, "an included file"
 assert changed("kernels/cpu/rows/rows.hpp", "int rows();", "/// Rows.\nint  rows(); // all\n/* of\nthem */") == set(), "comments and blanks"
-assert changed("kernels/vulkan/bins.glsl", "{}", "{ barrier(); }") == {"fft"}, "a file that a shader includes"
-assert changed("kernels/vulkan/portable/fft_bins.comp", "-DWIDE", "-DWIDE=2") == {"fft"}, "the flags of a variant"
-assert changed("kernels/vulkan/portable/fft.comp", "{}", "{ ; }") == set(), "another module"
+assert changed("kernels/gpu/bins.glsl", "{}", "{ barrier(); }") == {"fft"}, "a file that a shader includes"
+assert changed("kernels/gpu/portable/fft_bins.comp", "-DWIDE", "-DWIDE=2") == {"fft"}, "the flags of a variant"
+assert changed("kernels/gpu/portable/fft.comp", "{}", "{ ; }") == set(), "another module"
 moved = {"kernels/cpu/lines/lines.hpp": FILES["kernels/cpu/rows/rows.hpp"], "kernels/cpu/portable/softmax.hpp": FILES["kernels/cpu/portable/softmax.hpp"].replace("rows", "lines")}
 assert digests(moved, ["kernels/cpu/rows/rows.hpp"]) == digests(), "a move"
 judged()

@@ -1,14 +1,19 @@
-// Writes kernels/README.md from the kernel lists of every backend, in a build for vulkan, which has them all, from what isotope-conform said of them, and
-// from what they are made of today: kernel_table kernels/conformance.json DIGESTS > kernels/README.md, DIGESTS of kernel_marks.py
+// Writes kernels/README.md: kernel_table kernels/conformance.json DIGESTS kernels/README.md, DIGESTS of kernel_marks.py. Of the file that is there it keeps the
+// prose, down to the number of stale marks, and the columns of backends that this build has not; the others come from the kernel lists, from what
+// isotope-conform said of them, and from what they are made of today.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/conform/op_list.hpp>
 #include <isotope/io/file.hpp>
 #include <isotope/io/json.hpp>
 #include <isotope/selected.hpp>
 
+#include <algorithm>
 #include <iostream>
 #include <map>
+#include <set>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -46,10 +51,8 @@ class conformance {
       since = text(run, "commit");
       said = "stale";
     }
-    if (said == "stale") ++stale_, said += " since " + since.substr(0, 10);
-    return said;
+    return said == "stale" ? said + " since " + since.substr(0, 10) : said;
   }
-  std::int64_t stale() const { return stale_; }
   /// A line for each run.
   std::string runs() const {
     std::string lines;
@@ -61,7 +64,6 @@ class conformance {
 
  private:
   iso::io::json all_, digests_;
-  std::int64_t stale_ = 0;
 
   static std::string text(const iso::io::json& of, std::string_view key) {
     const iso::io::json* found = of.find(key);
@@ -106,10 +108,48 @@ template <iso::Backend B> void add(registry& r, conformance& said) {
       }
   }
 }
+/// The cells of `| a | b |`.
+std::vector<std::string> cells_of(std::string_view line) {
+  std::vector<std::string> cells;
+  for (line.remove_prefix(2); !line.empty();) {
+    const auto end = line.find(" |");
+    cells.emplace_back(line.substr(0, end));
+    line.remove_prefix(std::min(line.size(), end + 3));
+  }
+  return cells;
+}
+/// What the table that is there says of backends that are not in `r`; its columns keep their order.
+void keep_others(registry& r, const std::string& file) {
+  std::istringstream lines(file.substr(file.find("| op |")));
+  std::string line;
+  std::getline(lines, line);
+  const auto there = cells_of(line);
+  const auto backend_of = [](const std::string& column) { return column.substr(0, column.find(' ')); };
+  std::set<std::string> built;
+  for (const auto& c : r.columns) built.insert(backend_of(c));
+  const auto known = [&](const std::string& c) { return std::find(there.begin(), there.end(), c) != there.end(); };
+  std::vector<std::string> columns;
+  for (std::size_t k = 1; k < there.size(); ++k)
+    if (!built.contains(backend_of(there[k])) || std::find(r.columns.begin(), r.columns.end(), there[k]) != r.columns.end())
+      columns.push_back(there[k]);
+  for (const auto& c : r.columns)
+    if (!known(c)) columns.push_back(c);
+  r.columns = std::move(columns);
+  for (std::getline(lines, line); std::getline(lines, line) && line.starts_with("| ");) {
+    const auto cells = cells_of(line);
+    for (std::size_t k = 1; k < cells.size(); ++k)
+      if (!built.contains(backend_of(there[k])) && cells[k] != "-") r.rows[cells[0]][there[k]] = cells[k];
+  }
+}
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return std::cerr << "kernel_table kernels/conformance.json DIGESTS\n", 2;
+  if (argc != 4) return std::cerr << "kernel_table kernels/conformance.json DIGESTS kernels/README.md\n", 2;
+  auto readme = iso::io::read_file(argv[3]);
+  if (!readme) return std::cerr << readme.error().line() << '\n', 2;
+  const std::string written(readme->text());
+  const auto prose = written.find("Stale marks: ");
+  if (prose == written.npos || written.find("| op |") == written.npos) return std::cerr << argv[3] << " has no table of kernels\n", 2;
   std::vector<iso::io::json> read;
   for (const char* path : {argv[1], argv[2]}) {
     auto file = iso::io::read_file(path);
@@ -122,27 +162,12 @@ int main(int argc, char** argv) {
   registry r;
   add<iso::backend::cpu>(r, said);
   if constexpr (!std::is_same_v<iso::selected_backend, iso::backend::cpu>) add<iso::selected_backend>(r, said);
-  std::cout << R"(# Kernels
-
-A folder per backend and kernel set, a file per op, the same names in every folder, so that `ls` shows what is missing. A kernel is a
-specialisation of the backend's `kernel<Op, Precision, Set>`, named by one line in the folder's `all.hpp`. A program of a kernel set takes
-the kernel of its own set, else the one below it: native, portable, reference. An op without a kernel is replaced by simpler ops where it
-knows how, else the program does not compile. Views (reshape, transpose, narrow, ...) need no kernel.
-
-`cpu/reference/` is the oracle: plain loops over the definition in f64 arithmetic, sharing no code with the others. `vulkan/reference/` is the
-oracle on a device: one invocation an element or a row. `cpu/native/` holds kernels for AVX-512 or AVX2, which a build whose flags allow neither
-leaves out. A Vulkan kernel is a shader, `<op>.comp`, with its host twin `<op>.hpp`; `vulkan/native/` is for matrix units, and a native kernel that a
-device or a shape does not allow runs the portable one, and reports say why. What several kernels share lies beside the sets: gemm, attention, rows,
-body (fused element-wise ops) and math.
-
-✓: every case of isotope-conform that runs the kernel passed, twice and perturbed, against a reference in f64; other words are what its last
-run said instead. A mark is of the kernel's sources as they were judged: where those changed, but for comments and names of files, it is stale since
-that commit. `-`: there is no kernel. f64 is for checks of gradients, not for programs. The runs are below the table.
-
-The table is written by `.ci/certify`, from the kernel lists and from `kernels/conformance.json`, which it keeps, and a test compares them.
-
-)";
-  std::cout << "Stale marks: " << said.stale() << ".\n\n";
+  keep_others(r, written);
+  int stale = 0;
+  for (const auto& [op, cells] : r.rows)
+    for (const auto& [column, cell] : cells)
+      for (auto at = cell.find("(stale"); at != cell.npos; at = cell.find("(stale", at + 1)) ++stale;
+  std::cout << written.substr(0, prose) << "Stale marks: " << stale << ".\n\n";
   std::cout << "| op |";
   for (const auto& c : r.columns) std::cout << ' ' << c << " |";
   std::cout << "\n|---|";

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""mutants_test.py LIST PROGRAM [--also NEED] [--has NEED,...] [NAME...] [--behind WORD...]: isotope-conform finds every mutant of the list, and nothing wrong without one;
-of planner.json mutants_planner, each of the checks that the mutant names.
+"""mutants_test.py LIST PROGRAM [--whole] [--also NEED] [--has NEED,...] [NAME...] [--behind WORD...]: isotope-conform finds every mutant of the list, and
+nothing wrong without one; of planner.json mutants_planner, each of the checks that the mutant names. The list of a backend is tests/<backend>/mutants.json.
 
-Names choose some of them. What a mutant needs is not there, unless it is named by --also, and it is left out; with --has those alone run that need one of
+--whole: isotope-conform runs its standard cases, and the list has a mutant of every op; else it runs the fast ones, which share compilations. Names choose some of them. What a mutant needs is not there, unless it is named by --also, and it is left out; with --has those alone run that need one of
 these. The words after --behind start the program, on a machine that has what they need: where they are missing, --has is a skip (exit code 77).
 The last line is the score. A mutant is caught when cases fail (exit code 1); a signal or the time limit count where the mutant says so."""
 
@@ -16,19 +16,20 @@ import sys
 
 import mutate
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
+from driver_variables import driver_variables
+
 SECONDS = 180  # of one run: where nothing is compiled yet, a driver on the processor may take a minute
 AT_ONCE = 2
-# What says which libraries and which Vulkan driver a program runs with; nothing else of the caller's reaches it.
-ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"} | {
-    name: value for name, value in os.environ.items() if name == "LD_LIBRARY_PATH" or name.startswith("VK_")
-}
+# What says which libraries and which driver a program runs with; nothing else of the caller's reaches it.
+ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"} | driver_variables()
 
 
-def command(program, backend, ops, flags, behind=()):
-    """Its own flags stand behind the usual ones; isotope-conform takes each once. Fast cases are those that share compilations; the cpu has none."""
+def command(program, backend, ops, flags, strength, behind=()):
+    """Its own flags stand behind the usual ones; isotope-conform takes each once."""
     if backend == "planner":
         return [*behind, program, *ops, *flags]
-    values = {"--backend": backend, "--precision": "f32", "--kernels": "native", "--strength": "standard" if backend == "cpu" else "fast"}
+    values = {"--backend": backend, "--precision": "f32", "--kernels": "native", "--strength": strength}
     values |= dict(zip(flags[::2], flags[1::2]))
     return [*behind, program, "run", "--ops", ",".join(ops)] + [word for pair in values.items() for word in pair]
 
@@ -69,6 +70,9 @@ def main():
     path, program, words = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
     behind = words[words.index("--behind") + 1:] if "--behind" in words else []
     words = words[:words.index("--behind")] if "--behind" in words else words
+    whole = words[:1] == ["--whole"]
+    words = words[whole:]
+    strength = "standard" if whole else "fast"
     also = [words[1]] if words[:1] == ["--also"] else []
     words = words[2 * len(also):]
     has = words[1].split(",") if words[:1] == ["--has"] else ["", *also]
@@ -76,16 +80,16 @@ def main():
     if "" not in has and not behind:
         print("skipped: nothing starts the program on a driver that shows these")
         sys.exit(77)
-    backend = path.stem
+    backend = path.parent.name if path.stem == "mutants" else path.stem
     listed = mutate.read_list(path)
     mutants = [m for m in listed if m.name in names or (not names and m.needs in has)]
-    commands = {m.number: command(program, backend, m.ops, m.flags, behind) for m in mutants}
+    commands = {m.number: command(program, backend, m.ops, m.flags, strength, behind) for m in mutants}
     sound = {}  # without a bug, all ops of a set of flags in one run
     for m in mutants:
         sound.setdefault(tuple(m.flags), set()).update(m.ops)
     bad = False
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
-        checks = [(flags, pool.submit(run, command(program, backend, sorted(ops), list(flags), behind), 0)) for flags, ops in sound.items()]
+        checks = [(flags, pool.submit(run, command(program, backend, sorted(ops), list(flags), strength, behind), 0)) for flags, ops in sound.items()]
         runs = [(m, pool.submit(run_until_caught, commands[m.number], m)) for m in mutants]
         for flags, check in checks:
             outcome, counts, first = check.result()
@@ -97,7 +101,7 @@ def main():
             fine = outcome == "failed" or outcome in m.may
             caught += fine
             print(f"{'caught' if fine else 'SURVIVES'} {m.name} ({m.breaks}): {outcome}, {counts} {first}".rstrip(), flush=True)
-    bare = ops_without_mutant(program, mutants) if backend == "cpu" and not names else []
+    bare = ops_without_mutant(program, mutants) if whole and not names else []
     if bare:
         print(f"no mutant of {', '.join(bare)}")
     bad = bad or bool(bare)

@@ -135,7 +135,7 @@ def write_tree(mutants, source, out):
             raise Refused(f"{some[0].where}: there is no such file")
     library = out / "include/isotope"
     files = {library / "mutants/chosen.hpp": (pathlib.Path(__file__).parent / "chosen.hpp").read_bytes(),
-             library / "kernels/vulkan/mutant.glsl": GLSL_CHOICE.encode()}
+             library / "kernels/mutant.glsl": GLSL_CHOICE.encode()}
     for top, to in (("include/isotope", library), ("kernels", library / "kernels")):
         for folder, _, names in os.walk(source / top):  # which does not follow the link to the kernels
             for name in names:
@@ -147,7 +147,7 @@ def write_tree(mutants, source, out):
                     text, glsl = content.decode(), path.suffix in GLSL
                     for m in some:
                         m.locate(text)
-                    choice = os.path.relpath(source / "kernels/vulkan/mutant.glsl", path.parent)
+                    choice = os.path.relpath(source / "kernels/mutant.glsl", path.parent)
                     content = with_choice(mutated(text, 0, len(text), some, glsl), glsl, choice).encode()
                 elif path.suffix == ".hpp" and re.search(rb'^#include [<"].*\.glsl[>"]$', content, re.M):
                     content = with_choice(content.decode(), False).encode()  # C++ that reads the text of shaders

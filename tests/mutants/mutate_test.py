@@ -17,10 +17,10 @@ def mutant(name, find, changed, file="kernels/a.hpp", **more):
 def written(members, file="include/isotope/kernels/a.hpp"):
     with tempfile.TemporaryDirectory() as folder:
         source, out = pathlib.Path(folder, "source"), pathlib.Path(folder, "out")
-        for path, text in (("kernels/a.hpp", HEADER), ("kernels/vulkan/a.comp", SHADER), ("include/isotope/b.hpp", HEADER)):
+        for path, text in (("kernels/a.hpp", HEADER), ("kernels/gpu/a.comp", SHADER), ("include/isotope/b.hpp", HEADER)):
             (source / path).parent.mkdir(parents=True, exist_ok=True)
             (source / path).write_text(text)
-        (source / "kernels/vulkan/text.hpp").write_text("#pragma once\n#include <isotope/kernels/vulkan/a.glsl>\n")
+        (source / "kernels/gpu/text.hpp").write_text("#pragma once\n#include <isotope/kernels/gpu/a.glsl>\n")
         (source / "include/isotope/kernels").symlink_to("../../kernels")
         listed = [mutate.Mutant(k + 1, m) for k, m in enumerate(members)]
         mutate.write_tree(listed, source, out)
@@ -49,14 +49,14 @@ def main():
     text = written([mutant("outer", "2 * (a + 3)", "0"), mutant("inner", "a + 3", "a"), mutant("same", "a + 3", "3")])
     assert f"({chosen}(1) ? (0) : (2 * (({chosen}(2) ? (a) : (({chosen}(3) ? (3) : (a + 3)))))))" in text, text
     assert text.index("chosen.hpp") < text.index("int f")
-    shader = written([mutant("one", "a + 1", "a", "kernels/vulkan/a.comp")], "kernels/vulkan/a.comp")
-    assert shader.startswith('#version 460\n#extension GL_X : require\n#include "mutant.glsl"\n'), shader
+    shader = written([mutant("one", "a + 1", "a", "kernels/gpu/a.comp")], "kernels/gpu/a.comp")
+    assert shader.startswith('#version 460\n#extension GL_X : require\n#include "../mutant.glsl"\n'), shader
     assert "(MUTANT == 1 ? (a) : (a + 1))" in shader, shader
 
     # C++ that includes a shader's text knows the choice, and the text says it in both languages.
-    included = written([], "kernels/vulkan/text.hpp")
+    included = written([], "kernels/gpu/text.hpp")
     assert included.index("chosen.hpp") < included.index("a.glsl"), included
-    choice = written([], "kernels/vulkan/mutant.glsl")
+    choice = written([], "kernels/mutant.glsl")
     assert "#define MUTANT isotope::mutants::shown()" in choice and "const int MUTANT = 0" in choice, choice
 
     refused([mutant("twice", "(int a)", "()")], "twice", "kernels/a.hpp", "2 times")

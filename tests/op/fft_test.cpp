@@ -1,4 +1,4 @@
-// labels: vulkan_subgroups
+// labels: subgroups
 #include "fourier.hpp"
 
 namespace isotope::op_test {

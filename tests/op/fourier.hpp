@@ -118,7 +118,7 @@ inline std::vector<complex> at_bins(const std::vector<complex>& row, const bins&
   return y;
 }
 
-/// Whether the kernel is the plain sum over all points for every bin: the vulkan reference, on a device that is a program here.
+/// Whether the kernel is the plain sum over all points for every bin: the reference of devices, which are programs here.
 inline bool takes_every_pair(const op_test& here) { return !here.exact && here.kernel<op::fft>().set == kernels::reference::name; }
 /// A fast kernel whose results show the error of its arithmetic: f32, and not the kernel of the next set below.
 inline bool fast_f32(const op_test& here) {

@@ -46,7 +46,7 @@ constexpr kernel_under_test<Launch, More...> under_test(void (*run)(const Launch
 
 }  // namespace isotope::op_test
 
-// tests/op/on_<backend>/: `targets`, the list of what the tests run on, each with a precision, a kernel set and the functions kernel<Op>, code<Op>(),
+// tests/<backend>/op/: `targets`, the list of what the tests run on, each with a precision, a kernel set and the functions kernel<Op>, code<Op>(),
 // entry<Op>(), a kernel_under_test; launch(entry, in, out, attributes, settings, over); and `general_targets`, how many of the list have kernels
 // of their own for all ops: the others are behind them.
 #include <everywhere.hpp>

@@ -1,4 +1,4 @@
-// labels: vulkan_subgroups
+// labels: subgroups
 #include "harness.hpp"
 
 #include <isotope/op/muon.hpp>

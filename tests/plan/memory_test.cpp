@@ -57,11 +57,9 @@ struct classifier {
     return cross_entropy(logits, s.input("targets", {rows}, isotope::dtype::i32));
   }
 };
-TYPED_TEST(memory, of_cross_entropy_beside_its_operands_is_one_number_a_row_and_on_vulkan_two) {
+TYPED_TEST(memory, of_cross_entropy_beside_its_operands_is_a_few_numbers_a_row) {
   const auto plan = planned<TypeParam>(classifier{});
-  constexpr bool cpu = std::is_same_v<typename TypeParam::backend, isotope::backend::cpu>;
-  // Two numbers a row are what vulkan's reference kernel adds up, in parts of 1,024 rows; portable falls back to it.
-  const std::int64_t most = cpu ? 4 * classifier::rows : 2 * 4 * classifier::rows + 256;
+  const std::int64_t most = most_scratch_of_cross_entropy(classifier::rows);
   int seen = 0;
   for (const auto& s : plan.steps)
     if (s.op == &isotope::info<isotope::op::cross_entropy> || s.op == &isotope::info<isotope::op::cross_entropy_grad>) {

@@ -1,5 +1,5 @@
 /// Packed copies of weights: the same steps with them as without, whatever writes the weights.
-#include "../cpu_kernels/imitated_unit.hpp"
+#include "../cpu/kernels/imitated_unit.hpp"
 #include "memory_checker.hpp"
 #include "outcome.hpp"
 

@@ -17,7 +17,7 @@ struct target_name {
 
 }  // namespace plan_test
 
-// tests/plan/on_<backend>/: on<P, K>, every_target, and opened<T>(threads), a device of any target.
+// tests/<backend>/plan/: on<P, K>, every_target, and opened<T>(threads), a device of any target.
 #include <every_target.hpp>
 
 namespace plan_test {

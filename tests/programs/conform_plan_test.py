@@ -3,10 +3,9 @@
 import json
 import pathlib
 import re
-import struct
 
-from conform_test import CPU, backend, last_line
-from program import PROGRAMS, main, skip
+from conform_runs import CPU, backend, last_line
+from program import main
 
 TABLE = pathlib.Path(__file__).resolve().parents[2] / "include" / "isotope" / "conform" / "crossing.hpp"
 
@@ -17,28 +16,6 @@ def test_the_full_run_has_twenty_thousand_cases_on_every_backend_in_each_precisi
         for precision in ("f32", "bf16"):
             plan = folder.run("conform", "plan", "--strength", "full", "--backend", where, "--precision", precision).succeeded()
             assert int(last_line(plan).split()[0]) >= 20_000, (where, precision, last_line(plan))
-
-
-def execution_modes(module):
-    """The modes that a SPIR-V module declares: the operand behind the entry point of each OpExecutionMode."""
-    words = struct.unpack(f"<{len(module) // 4}I", module)
-    assert words[0] == 0x07230203, hex(words[0])
-    at = 5
-    while at < len(words):
-        if words[at] & 0xFFFF in (16, 331):
-            yield words[at + 2]
-        at += words[at] >> 16
-
-
-def test_no_kernel_asks_for_a_mode_of_f32_as_the_table_of_policies_says(folder):
-    modules = sorted((PROGRAMS.parent / "shaders" / "isotope" / "shaders").glob("*.spv"))
-    if not modules:
-        skip("this build has no shaders")
-    # DenormPreserve, DenormFlushToZero, SignedZeroInfNanPreserve, RoundingModeRTE, RoundingModeRTZ
-    asked = {m.name: mode for m in modules for mode in execution_modes(m.read_bytes()) if 4459 <= mode <= 4463}
-    assert len(modules) > 50 and not asked, asked
-    local_size = [m.name for m in modules if not set(execution_modes(m.read_bytes())) & {17, 38}]
-    assert not local_size, f"modules without a size of workgroups: they are not read right: {local_size}"
 
 
 def test_the_table_of_policies_is_what_plan_prints(folder):

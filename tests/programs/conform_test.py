@@ -9,18 +9,10 @@ import shutil
 import signal
 import subprocess
 
-from program import ENVIRONMENT, main, skip
+from conform_runs import CPU, certificate, last_line
+from program import ENVIRONMENT, main
 
-CPU = ["--backend", "cpu"]  # what is tested here is the harness; every build has this backend
 FAST = ["--strength", "fast", "--threads", "1", *CPU]
-
-
-def last_line(run):
-    return run.out.strip().splitlines()[-1]
-
-
-def backend(folder):
-    return re.search(r"^backend\s+(\S+)", folder.run("info", "--version").out, re.M).group(1)
 
 
 def runs(pid):
@@ -28,12 +20,6 @@ def runs(pid):
         return "\nState:\tZ" not in pathlib.Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return False
-
-
-def certificate(folder, name):
-    c = json.loads(folder.read(name))
-    del c["time"]
-    return c
 
 
 # labels: conform-fast
@@ -69,24 +55,6 @@ def test_native_kernels_of_the_build_pass(folder):
 def test_a_launch_size_is_a_number_of_invocations(folder):
     for size in ("0", "2000000", "-1", "many"):
         folder.run("conform", "run", "--ops", "exp", *CPU, "--launch-size", size).refused(2, "--launch-size")
-
-
-def test_a_sweep_of_launch_sizes_covers_them_all(folder):
-    if "BACKEND=vulkan" not in folder.run("conform", "--version").succeeded().out:
-        skip("this build has no kernels in workgroups")
-    sweep = ["run", "--strength", "fast", "--launch-size"]
-    for kernels, ops in (("portable", "add,adamw,copy,layer_norm,softmax"), ("reference", "add,adamw")):
-        run = folder.run("conform", *sweep, "sweep", "--kernels", kernels, "--ops", ops, "--out", "sweep.json").succeeded()
-        assert last_line(run).endswith(" 0 failed, 0 skipped, 0 unsupported"), run.out
-        swept = certificate(folder, "sweep.json")
-        assert swept["launch_size"] == "sweep" and swept["coverage"]["launches"] == 1
-        adamw = swept["tally"]["launches"][f"{kernels}:adamw"]
-        assert adamw["ran"] == adamw["all"] and adamw["ran"][:2] == [1, 64] and len(adamw["ran"]) >= 3, adamw
-    folder.run("conform", *sweep, "32", "--ops", "add", "--out", "one.json").succeeded()
-    one = certificate(folder, "one.json")
-    assert one["tally"]["launches"]["portable:elementwise"]["ran"] == [32] and one["coverage"]["launches"] < 1
-    for size in ("0", "2000000"):
-        folder.run("conform", *sweep, size, "--ops", "exp").refused(2, f"workgroups of {size} invocations", "takes 1 to ")
 
 
 # labels: conform-standard
@@ -226,23 +194,6 @@ def test_a_run_dies_with_the_process_that_watches_it(folder):
     program.wait()
     while runs(child):
         pass
-
-
-def test_a_device_that_is_not_there_is_a_loud_skip_or_a_failure(folder):
-    if backend(folder) == "cpu":
-        skip("a processor is always there")
-    none = {"VK_DRIVER_FILES": "/none", "VK_ICD_FILENAMES": "/none"}
-    run = folder.run("conform", "run", "--strength", "fast", "--out", "c.json", env=none).succeeded()
-    assert run.out.startswith("SKIPPED: "), run.out
-    cases = int(last_line(run).split()[0])
-    assert last_line(run) == f"{cases} cases, 0 passed, 0 failed, {cases} skipped, 0 unsupported"
-    c = certificate(folder, "c.json")
-    assert c["device"]["name"] == "none" and c["counts"]["skipped"] == cases and c["tally"]["skipped"] == {"no device": cases} and c["coverage"]["least"] == 0
-    for value in ("1", "true"):
-        folder.run("conform", "run", "--strength", "fast", env=none | {"ISOTOPE_REQUIRE_GPU": value}).refused(1, "isotope-conform")
-    for value in ("0", "false"):
-        folder.run("conform", "run", "--strength", "fast", env=none | {"ISOTOPE_REQUIRE_GPU": value}).succeeded()
-    folder.run("conform", "run", "--strength", "fast", "--require-device", env=none).refused(1, "isotope-conform")
 
 
 def test_a_wish_for_a_device_that_is_neither_yes_nor_no_is_refused(folder):

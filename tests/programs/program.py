@@ -7,13 +7,13 @@ import sys
 import tempfile
 import traceback
 
+from driver_variables import driver_variables
+
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
-# Nothing that a user may have exported reaches a program under test, but for what says which libraries and which Vulkan driver it runs with, and
+# Nothing that a user may have exported reaches a program under test, but for what says which libraries and which driver it runs with, and
 # what sanitizers and counts of lines are to do.
-ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"} | {
-    name: value
-    for name, value in os.environ.items()
-    if name.endswith("SAN_OPTIONS") or name in ("LD_LIBRARY_PATH", "GCOV_ERROR_FILE") or name.startswith("VK_")
+ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"} | driver_variables() | {
+    name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS") or name == "GCOV_ERROR_FILE"
 }
 TEXT = "".join(f"{i} bottles stand on the wall, {i * i % 97} fall; {'so' * (i % 3)} it goes.\n" for i in range(120))
 # Small enough for a sanitizer build on one core.

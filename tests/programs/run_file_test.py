@@ -3,7 +3,7 @@
 import json
 
 import conform_cases
-from conform_test import CPU, last_line
+from conform_runs import CPU, last_line
 from program import main
 
 

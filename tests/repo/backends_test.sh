@@ -16,44 +16,41 @@ for file in cmake/backend/*.cmake; do
   }
   rank=$(sed -n 's/^ *RANK //p' "$file")
   precision=$(sed -n 's/^ *DEFAULT_PRECISION //p' "$file")
-  grep -qE '^ *USABLE (TRUE|"\$\{[a-z_]+\}")$' "$file" || say "$file does not say whether it is USABLE"
   grep -q "name = \"$name\"" "$header" || say "$header does not say name = \"$name\""
   grep -q "preference = $rank;" "$header" || say "$header: preference is not the RANK $rank of $file"
   grep -q "default_precision = precision::$precision;" "$header" || say "$header: default_precision is not the $precision of $file"
 done
 
-# The message of selected.hpp lists the folder.
-names=$(for file in cmake/backend/*.cmake; do basename "$file" .cmake; done | sort | paste -sd, | sed 's/,/, /g')
-grep -qF "is not one of: $names. " include/isotope/selected.hpp || say "include/isotope/selected.hpp does not list the backends of cmake/backend: $names"
-
-# BACKEND=auto, for every set of usable backends: of those that there are, of two ranks, and of a third above them. Both orders of the list.
-[ "$(sed -n 's/^ *RANK //p' cmake/backend/*.cmake | sort | uniq -d)" = "" ] || say "two backends have the same RANK"
-cpu=$(sed -n 's/^ *RANK //p' cmake/backend/cpu.cmake) vulkan=$(sed -n 's/^ *RANK //p' cmake/backend/vulkan.cmake)
+# CMakePresets.json has the presets of them all.
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
+cmake -P cmake/presets.cmake "$work/presets.json" && diff CMakePresets.json "$work/presets.json" || say "CMakePresets.json is not what the backends say. fix: cmake -P cmake/presets.cmake"
+
+# BACKEND=auto, for every set of usable backends of three ranks. Both orders of the list.
+[ "$(sed -n 's/^ *RANK //p' cmake/backend/*.cmake | sort | uniq -d)" = "" ] || say "two backends have the same RANK"
 cat >"$work/choose.cmake" <<EOF
 include($PWD/cmake/best_backend.cmake)
-set(isotope_cpu_RANK $cpu)
-set(isotope_vulkan_RANK $vulkan)
-set(isotope_third_RANK 7)
+set(isotope_low_RANK 0)
+set(isotope_middle_RANK 1)
+set(isotope_high_RANK 7)
 foreach(backend IN LISTS USABLE)
   set(isotope_\${backend}_USABLE TRUE)
 endforeach()
-isotope_best_backend(forwards cpu third vulkan)
-isotope_best_backend(backwards vulkan third cpu)
+isotope_best_backend(forwards low high middle)
+isotope_best_backend(backwards middle high low)
 message("\${forwards} \${backwards}")
 EOF
 while read -r usable best; do
   chosen=$(cmake "-DUSABLE=$usable" -P "$work/choose.cmake" 2>&1)
   [ "$chosen" = "$best $best" ] || say "of $usable, BACKEND=auto is '$chosen', not $best"
 done <<EOF
-cpu cpu
-vulkan vulkan
-third third
-cpu;vulkan vulkan
-cpu;third third
-vulkan;third third
-cpu;vulkan;third third
+low low
+middle middle
+high high
+low;middle middle
+low;high high
+middle;high high
+low;middle;high high
 EOF
 for header in $(grep -lE 'preference = [0-9]+;' include/isotope/backend/*.hpp); do
   [ -f "cmake/backend/$(basename "$header" .hpp).cmake" ] || say "$header has no file in cmake/backend"

@@ -54,7 +54,7 @@ links() {
   echo $?
 }
 printf 'int f() { return 0; }' >"$work/f.cpp"
-"$compiler" -shared -fPIC -Wl,-soname,libvulkan.so.1 "$work/f.cpp" -o "$work/libf.so"
+"$compiler" -shared -fPIC -Wl,-soname,libOpenCL.so.1 "$work/f.cpp" -o "$work/libf.so"
 printf 'int f();\nint main() { return f(); }' >"$work/b.cpp"
 "$compiler" "$work/b.cpp" "$work/libf.so" -o "$work/b"
 claim 'a program without a driver' 0 "$(links "$work/a")"
@@ -128,11 +128,11 @@ project(cases CXX)
 enable_testing()
 find_package(GTest REQUIRED)
 include(GoogleTest)
-add_library(vulkan_lvp SHARED $work/driver.cpp)
+add_library(some_driver SHARED $work/driver.cpp)
 add_executable(cases $work/cases.cpp $source/tests/crash_report.cpp)
 set_target_properties(cases PROPERTIES CXX_STANDARD 20)
 target_compile_definitions(cases PRIVATE $1)
-target_link_libraries(cases PRIVATE GTest::gtest_main vulkan_lvp)
+target_link_libraries(cases PRIVATE GTest::gtest_main some_driver)
 gtest_discover_tests(cases)
 CMAKE
   rm -rf "$work/build"
@@ -148,7 +148,7 @@ claim 'cases of a process that left without a word' '1 passed, 1 failed, 0 skipp
 claim 'a process that fails behind its cases' '1 passed, 1 failed, 0 skipped' "$(together -- -R ^behind)"
 claim 'cases of a process that crashed run again' '2 passed, 0 failed, 0 skipped' "$(together -- -R '^driver\.')"
 claim 'a crash that comes again' '1 passed, 1 failed, 0 skipped' "$(together -- -R '^driver_always\.')"
-claim 'what is said of a crash' 'SEGV in driver.crashes_after_another, within libvulkan_lvp.so; its cases run again, each alone' \
+claim 'what is said of a crash' 'SEGV in driver.crashes_after_another, within libsome_driver.so; its cases run again, each alone' \
   "$("$source/.ci/together" "$work/build" -- -R '^driver\.' | sed -n 's/^ended early: cases 1 (2 cases): //p')"
 claim 'cases that fail' 1 "$("$source/.ci/together" "$work/build" >/dev/null; echo $?)"
 

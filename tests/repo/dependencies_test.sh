@@ -1,18 +1,25 @@
 #!/bin/sh
-# cmake/dependencies.txt is the one list of packages: every row is whole, every package that CMake looks for has a row, and no other file
-# names a version.
+# cmake/dependencies.txt and the files of that name of the backends are the one list of packages: every row is whole, every package that CMake looks for has
+# a row, and no other file names a version.
 set -u
 cd "$1" || exit 1
 list=cmake/dependencies.txt
+lists="$list $(ls cmake/backend/*/dependencies.txt)"
 failed=0
 say() {
   echo "$1"
   failed=1
 }
-rows=$(grep -v '^#' $list)
-[ -n "$rows" ] || say "$list is empty"
-bad=$(echo "$rows" | awk 'NF != 5 || $4 !~ /^(tools|core|programs|tests|bench|vulkan|vulkan-tests|ci|unpacked)$/ || $3 == "-" { print }')
-[ -z "$bad" ] || say "$list: a row is 'name minimum tested group packages': $bad"
+for file in $lists; do
+  name=$(basename "$(dirname "$file")")
+  groups="$name|$name-tests|unpacked"
+  [ "$file" != $list ] || groups="tools|core|programs|tests|bench|ci"
+  grep -qv '^#' "$file" || say "$file is empty"
+  bad=$(grep -v '^#' "$file" | awk -v groups="^($groups)$" 'NF != 5 || $4 !~ groups || $3 == "-" { print }')
+  [ -z "$bad" ] || say "$file: a row is 'name minimum tested group packages', the group one of $groups: $bad"
+done
+# shellcheck disable=SC2086
+rows=$(cat $lists | grep -v '^#')
 twice=$(echo "$rows" | awk '{ print $1 }' | sort | uniq -d)
 [ -z "$twice" ] || say "$list: named twice: $twice"
 for name in $(grep -rhoE 'isotope_find\([A-Za-z0-9]+' CMakeLists.txt cmake examples tests bench | sed 's/.*(//' | grep -v '^name$' | sort -u); do

@@ -15,7 +15,7 @@ for file in README.md CONTRIBUTING.md; do
   for folder in $(grep -oE 'build/[a-z0-9-]+/' $file | sed 's|build/||;s|/||' | sort -u); do
     [ "$folder" = ci ] || grep -q "\"name\": \"$folder\"" CMakePresets.json || say "$file: build/$folder is not the folder of a preset"
   done
-  for script in $(grep -oE '(^|[ `])(\./quickstart|\.ci/[a-z]+|cmake/[a-z-]+\.sh)' $file | tr -d ' `' | sort -u); do
+  for script in $(grep -oE '(^|[ `])(\./quickstart|\.ci/[a-z]+|cmake/[a-z/-]+\.sh)' $file | tr -d ' `' | sort -u); do
     [ -e "$script" ] || say "$file: no script '$script'"
   done
   for target in $(grep -oE -e '--target [a-z_0-9-]+' $file | sed 's/.* //' | sort -u); do

@@ -35,15 +35,15 @@ directive 'one model source: no conditional compilation' '(el)?if' include/isoto
 # But for isotope-parity, which compares two of them, and isotope-conform, which tests cpu in every build.
 named='models and programs name no backend: take iso::selected, or an op is missing'
 code include/isotope/model examples | sed 's/"[^"]*"//g' | breach "$named" \
-  '\<backend::(cpu|vulkan|cuda)\>|\<(ISOTOPE|VK|CU|CUDA)_[A-Z_]+\>|\<(vk|cuda)[A-Z][A-Za-z0-9]+\>[[:space:]]*\('
-directive "$named" 'include[[:space:]]*[<"](isotope/|(\.\./)+)?(backend|kernels|vulkan|cuda)[/.]' examples
+  '(^|[^:[:alnum:]_])((iso|isotope)::)?backend::[a-z_]+\>|\<(ISOTOPE|VK|CU)_[A-Z_]+\>|\<vk[A-Z][A-Za-z0-9]+\>[[:space:]]*\('
+directive "$named" 'include[[:space:]]*[<"](isotope/|(\.\./)+)?(backend|kernels)[/.]' examples
 sed -i -E '/^examples\/(parity|conform)\/.*models and programs name no backend/d' "$found"
 
 # A return without a value leaves a test early, or a lambda, which says it in one line.
 early="a test that cannot run says so with GTEST_SKIP"
 code tests | grep '_test.cpp:' | breach "$early" '\<if[[:space:]]*\(.*\)[[:space:]]*(\{[[:space:]]*)?return;'
 code tests | grep -E '_test.cpp:[0-9]+:[[:space:]]*return;' | breach "$early" 'return;'
-[ ! -d tests/programs ] || find tests/programs -name '*_test.py' | sort | xargs -r grep -nHE '^[[:space:]]+return$' /dev/null |
+[ ! -d tests ] || find tests -path '*/programs/*_test.py' | sort | xargs -r grep -nHE '^[[:space:]]+return$' /dev/null |
   sed 's|\(:[0-9]*\):|\1: a test that cannot run says so with skip:|' >>"$found"
 code tests | breach 'tests leave environment, folder and locale alone' '\<(getenv|setenv|putenv|unsetenv|chdir|setlocale)\>[[:space:]]*\(|locale::global|current_path\([^)]'
 code tests | breach 'tests have no clocks and do not sleep' '\<(sleep_for|sleep_until|usleep|nanosleep|steady_clock|system_clock|high_resolution_clock)\>'

@@ -41,13 +41,12 @@ caught examples/a/main.cpp '#ifdef __linux__' compiler
 caught examples/a/main.cpp '#if 1' 'one model source'
 caught include/isotope/model/a.hpp '# ifdef FAST' 'one model source'
 caught include/isotope/nn/a.hpp 'int x = ISOTOPE_BACKEND;' 'choice macros'
-caught examples/a/main.cpp 'using m = iso::backend::vulkan;' 'name no backend'
+caught examples/a/main.cpp 'using m = iso::backend::metal;' 'name no backend'
 caught include/isotope/model/a.hpp 'template <> struct x<backend::cpu> {};' 'name no backend'
-caught examples/a/main.cpp 'ISOTOPE_VULKAN_ONLY(x);' 'name no backend'
+caught examples/a/main.cpp 'ISOTOPE_GPU_ONLY(x);' 'name no backend'
 caught include/isotope/model/a.hpp 'VkResult r = VK_SUCCESS;' 'name no backend'
 caught examples/a/main.cpp 'vkQueueSubmit2(q, 1, &s, f);' 'name no backend'
-caught examples/a/main.cpp '#include <isotope/backend/vulkan.hpp>' 'name no backend'
-caught examples/a/main.cpp '#include <vulkan/vulkan_core.h>' 'name no backend'
+caught examples/a/main.cpp '#include <isotope/backend/metal.hpp>' 'name no backend'
 caught tests/core/a_test.cpp 'if (!gpu) return;' GTEST_SKIP
 caught tests/core/a_test.cpp 'if (!gpu) { return; }' GTEST_SKIP
 caught tests/core/a_test.cpp 'if (!gpu) {\n    EXPECT_TRUE(x);\n    return;\n  }' GTEST_SKIP
@@ -65,13 +64,13 @@ caught include/isotope/conform/op/a.hpp '#include <isotope/kernels/cpu/portable/
 caught kernels/cpu/a.hpp '#include "isotope/nn/linear.hpp"' inwards
 caught include/isotope/core/a.hpp '// TODO: more' 'open end'
 caught include/isotope/core/a.hpp "$(seq 1 401)" '400 lines'
-caught kernels/vulkan/a.comp "$(seq 1 401)" '400 lines'
+caught kernels/gpu/a.comp "$(seq 1 401)" '400 lines'
 
 passes include/isotope/core/a.hpp 'int exit_code; // never call exit() or printf("x") here'
 passes include/isotope/core/a.hpp 'std::snprintf(buffer, n, "x"); auto y = at_exit(z);'
 passes include/isotope/core/compiler.hpp '#if defined(__GNUC__)'
 passes include/isotope/backend/a.hpp '#if defined(__linux__)'
-passes examples/a/main.cpp 'print("ISOTOPE_VULKAN_X backend::vulkan"); use(target::backend::name);  // backend::cpu'
+passes examples/a/main.cpp 'print("ISOTOPE_GPU_X backend::metal"); use(target::backend::name);  // backend::cpu'
 passes examples/parity/main.cpp 'using oracle = iso::backend::cpu;'
 passes include/isotope/selected.hpp 'using b = backend::ISOTOPE_BACKEND;'
 passes tests/core/a_test.cpp 'if (!gpu) GTEST_SKIP() << "no device";'

@@ -15,7 +15,7 @@ struct backend_info {
   int preference = 0;
 };
 
-/// `backend_list<backend::cpu, backend::vulkan>::find("cuda")` is not_compiled_in.
+/// `backend_list<backend::cpu>::find("metal")` is not_compiled_in.
 template <Backend... B> struct backend_list {
   static constexpr std::array<backend_info, sizeof...(B)> all{backend_info{B::name, B::preference}...};
 

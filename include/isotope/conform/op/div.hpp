@@ -10,7 +10,7 @@ template <> struct op_spec<op::div> : binary_spec<op_spec<op::div>> {
   static double f(double a, double b) { return a / b; }
   static double slack(const call& c, double y) {
     return c.on.gpu && std::isfinite(y) ? 5 * c.on.u() * std::fabs(y) : 0;
-  }  // Vulkan: 2.5 ULP
+  }  // what a gpu promises: 2.5 ULP
   static double da(double, double b) { return 1 / b; }
   static double db(double a, double b) { return -a / (b * b); }
 };

@@ -1,5 +1,5 @@
 #!/bin/sh
-# cmake/get-glslang.sh PREFIX [SUITE]: a current glslang and SPIRV-Tools of a newer Debian suite (forky) as PREFIX/bin/glslang, spirv-val,
+# cmake/backend/vulkan/get-glslang.sh PREFIX [SUITE]: a current glslang and SPIRV-Tools of a newer Debian suite (forky) as PREFIX/bin/glslang, spirv-val,
 # spirv-opt, spirv-as and spirv-dis. PREFIX is private and may be moved; the build looks in build/glslang. About 20 MB down, 10 s.
 set -u
 [ $# -ge 1 ] && [ $# -le 2 ] && [ -n "$1" ] && [ "${1#-}" = "$1" ] || {
@@ -9,7 +9,7 @@ set -u
 # shellcheck disable=SC2034
 instead="put glslang 15.4 or later on PATH (the Vulkan SDK has one, https://github.com/KhronosGroup/glslang its source), or configure with -DISOTOPE_GLSLANG=FILE; without it the kernels for matrix units are left out and all else runs"
 # shellcheck source=cmake/private_root.sh
-. "$(dirname -- "$0")/private_root.sh"
+. "$(dirname -- "$0")/../../private_root.sh"
 tools="glslang spirv-val spirv-opt spirv-as spirv-dis"
 
 open_root "$1"

@@ -7,6 +7,8 @@ using every_target =
                      on<isotope::precision::f32, isotope::kernels::portable>, on<isotope::precision::bf16, isotope::kernels::portable>,
                      on<isotope::precision::f32, isotope::kernels::native>, on<isotope::precision::bf16, isotope::kernels::native>>;
 
+/// A number a row.
+constexpr std::int64_t most_scratch_of_cross_entropy(std::int64_t rows) { return 4 * rows; }
 /// How many of so many random programs a backend can afford.
 constexpr int affordable(int cases) { return cases; }
 /// How many steps a night trains to see that nothing grows.

@@ -1,7 +1,7 @@
 #pragma once
 #include <isotope/backend/vulkan.hpp>
 
-#include "../../vulkan/device.hpp"
+#include "../device.hpp"
 
 namespace plan_test {
 
@@ -11,6 +11,8 @@ using every_target =
                      on<isotope::precision::f32, isotope::kernels::portable>, on<isotope::precision::bf16, isotope::kernels::portable>,
                      on<isotope::precision::f32, isotope::kernels::native>, on<isotope::precision::bf16, isotope::kernels::native>>;
 
+/// Two numbers a row are what the reference kernel adds up, in parts of 1,024 rows; portable falls back to it.
+constexpr std::int64_t most_scratch_of_cross_entropy(std::int64_t rows) { return 2 * 4 * rows + 256; }
 /// Every random program makes pipelines of its own, 10 to 50 ms each on a driver for processors. The 10,000 of a night are 1,000 on all targets together.
 /// Without a device the test ends here, before a property.
 inline int affordable(int cases) {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# cmake/run-in-root.sh ROOT [--validate] PROGRAM [ARGUMENT...]: runs a program built here with the C library, Vulkan loader and lavapipe of a
-# root that cmake/get-lavapipe.sh made. A program that asks for the validation layer finds the root's; --validate loads it into any program.
+# cmake/backend/vulkan/run-in-root.sh ROOT [--validate] PROGRAM [ARGUMENT...]: runs a program built here with the C library, Vulkan loader and lavapipe of a
+# root that cmake/backend/vulkan/get-lavapipe.sh made. A program that asks for the validation layer finds the root's; --validate loads it into any program.
 # PROGRAM is an executable, not a script. Libraries that the root lacks are the system's.
 set -u
 me=run-in-root
@@ -26,7 +26,7 @@ driver=
 for file in "$root"/usr/share/vulkan/icd.d/lvp_icd*.json; do [ ! -e "$file" ] || driver=$file; done
 layers=$root/usr/share/vulkan/explicit_layer.d
 [ -n "$loader" ] && [ -n "$driver" ] && [ -e "$layers/VkLayer_khronos_validation.json" ] ||
-  refuse "'$root' holds no lavapipe with its loader and validation layer" "cmake/get-lavapipe.sh $root"
+  refuse "'$root' holds no lavapipe with its loader and validation layer" "cmake/backend/vulkan/get-lavapipe.sh $root"
 program=$(command -v -- "$1") || refuse "no program '$1'" "give its path"
 shift
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "../cpu/ulp.hpp"
+#include "../ulp.hpp"
 
 /// The functions of native element-wise kernels, held to the errors that their headers state.
 namespace functions_test {

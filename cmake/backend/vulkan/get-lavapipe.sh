@@ -1,6 +1,6 @@
 #!/bin/sh
-# cmake/get-lavapipe.sh ROOT [SUITE]: Mesa's Vulkan driver for processors (lavapipe) of a newer Debian suite (forky), with its loader, validation
-# layer and vulkaninfo, as a private root that may be moved; cmake/run-in-root.sh runs programs in it. About 80 MB down, 350 MB unpacked.
+# cmake/backend/vulkan/get-lavapipe.sh ROOT [SUITE]: Mesa's Vulkan driver for processors (lavapipe) of a newer Debian suite (forky), with its loader, validation
+# layer and vulkaninfo, as a private root that may be moved; cmake/backend/vulkan/run-in-root.sh runs programs in it. About 80 MB down, 350 MB unpacked.
 set -u
 [ $# -ge 1 ] && [ $# -le 2 ] && [ -n "$1" ] && [ "${1#-}" = "$1" ] || {
   sed -n '2,3s/^# //p' "$0" >&2
@@ -9,7 +9,7 @@ set -u
 # shellcheck disable=SC2034
 instead="install a Mesa of 25.2 or later with its lavapipe driver by other means, or run on a GPU"
 # shellcheck source=cmake/private_root.sh
-. "$(dirname -- "$0")/private_root.sh"
+. "$(dirname -- "$0")/../../private_root.sh"
 
 open_root "$1"
 unpack "${2:-forky}" mesa-vulkan-drivers libvulkan1 vulkan-validationlayers vulkan-tools libstdc++6

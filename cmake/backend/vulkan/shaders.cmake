@@ -1,7 +1,7 @@
 # The GLSL kernels of the vulkan backend: finds a compiler, probes what it can, makes each kernels/vulkan/**.comp a C++ header.
 include_guard(GLOBAL)
 
-# Sets isotope_shader_tools_found, and the compiler in ISOTOPE_GLSLANG, a validator (if any) in ISOTOPE_SPIRV_VAL, headers in ISOTOPE_VULKAN_HEADERS.
+# Sets the compiler in ISOTOPE_GLSLANG, a validator (if any) in ISOTOPE_SPIRV_VAL, headers in ISOTOPE_VULKAN_HEADERS.
 # `./quickstart --backend vulkan` unpacks a current compiler into build/glslang; one there is preferred, since it knows all extensions. What an
 # earlier run found is looked for again, so that a compiler that came since is taken; what the user set stays.
 function(isotope_find_shader_tools)
@@ -14,7 +14,7 @@ function(isotope_find_shader_tools)
       set(${variable}_given TRUE)
     endif()
   endforeach()
-  set(private ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../build/glslang/bin)
+  set(private ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../../build/glslang/bin)
   find_program(ISOTOPE_GLSLANG NAMES glslang glslangValidator NAMES_PER_DIR HINTS ${private} DOC "compiler of the vulkan kernels")
   get_filename_component(beside "${ISOTOPE_GLSLANG}" DIRECTORY)  # the validator that knows what the compiler writes
   find_program(ISOTOPE_SPIRV_VAL NAMES spirv-val HINTS ${beside} ${private} DOC "validator of the vulkan kernels")
@@ -25,14 +25,9 @@ function(isotope_find_shader_tools)
   endforeach()
   find_path(ISOTOPE_VULKAN_HEADERS NAMES vulkan/vulkan_core.h DOC "the Vulkan C headers")
   mark_as_advanced(ISOTOPE_GLSLANG ISOTOPE_SPIRV_VAL ISOTOPE_VULKAN_HEADERS)
-  if(ISOTOPE_GLSLANG AND ISOTOPE_VULKAN_HEADERS)
-    set(isotope_shader_tools_found TRUE PARENT_SCOPE)
-  else()
-    set(isotope_shader_tools_found FALSE PARENT_SCOPE)
-  endif()
 endfunction()
 
-# isotope_probe_shader(<ability>): ISOTOPE_SHADER_<ABILITY> says whether the compiler takes cmake/probe/<ability>.comp. A crash counts as no.
+# isotope_probe_shader(<ability>): ISOTOPE_SHADER_<ABILITY> says whether the compiler takes probe/<ability>.comp. A crash counts as no.
 function(isotope_probe_shader ability)
   string(TOUPPER ${ability} upper)
   set(stamp ${PROJECT_BINARY_DIR}/shaders/probe/${ability}.stamp)
@@ -45,7 +40,7 @@ function(isotope_probe_shader ability)
     file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/shaders/probe)
     execute_process(
       COMMAND ${ISOTOPE_GLSLANG} -V --target-env vulkan1.3 -o ${PROJECT_BINARY_DIR}/shaders/probe/${ability}.spv
-              ${PROJECT_SOURCE_DIR}/cmake/probe/${ability}.comp
+              ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/probe/${ability}.comp
       RESULT_VARIABLE status OUTPUT_QUIET ERROR_QUIET)
     if(status STREQUAL "0")
       set(ISOTOPE_SHADER_${upper} TRUE CACHE INTERNAL "")
@@ -109,8 +104,8 @@ function(isotope_compile_shaders root folder prologue)
         OUTPUT ${out}/${module}.hpp ${out}/${module}.words.hpp
         COMMAND ${CMAKE_COMMAND} -DGLSLANG=${ISOTOPE_GLSLANG} -DVALIDATOR=${ISOTOPE_SPIRV_VAL} -DSOURCE=${compiled_source} -DMODULE=${module} -DOUT=${out}
                 "-DFLAGS=${flags} -I${root}" "-DMISSING=${missing}" -DNEEDS=${needs}
-                -DPROLOGUE=${prologue} -P ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake
-        DEPENDS ${compiled_source} ${parts} ${prologue} ${PROJECT_SOURCE_DIR}/cmake/compile_shader.cmake ${PROJECT_BINARY_DIR}/shaders/probe/bda.stamp
+                -DPROLOGUE=${prologue} -P ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/compile_shader.cmake
+        DEPENDS ${compiled_source} ${parts} ${prologue} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/compile_shader.cmake ${PROJECT_BINARY_DIR}/shaders/probe/bda.stamp
         COMMENT "Compiling shader ${module}"
         VERBATIM)
       list(APPEND outputs ${out}/${module}.hpp)
@@ -152,7 +147,7 @@ endfunction()
 # Modules that need an ability which the compiler lacks are made without words.
 function(isotope_add_shaders)
   if(NOT ISOTOPE_GLSLANG)
-    isotope_refuse("${isotope_prefix}BACKEND=vulkan needs a GLSL compiler, and neither glslang nor glslangValidator was found. fix: sudo apt-get install glslang-tools, or cmake/get-glslang.sh build/glslang (no root rights needed), or ./quickstart deps --backend vulkan.")
+    isotope_refuse("${isotope_prefix}BACKEND=vulkan needs a GLSL compiler, and neither glslang nor glslangValidator was found. fix: sudo apt-get install glslang-tools, or cmake/backend/vulkan/get-glslang.sh build/glslang (no root rights needed), or ./quickstart deps --backend vulkan.")
   endif()
   if(NOT EXISTS "${ISOTOPE_GLSLANG}")
     isotope_refuse("ISOTOPE_GLSLANG='${ISOTOPE_GLSLANG}' is not there. fix: -UISOTOPE_GLSLANG looks for glslang and glslangValidator.")
@@ -169,15 +164,16 @@ function(isotope_add_shaders)
     endif()
   endforeach()
   if("bda" IN_LIST lacks)
-    isotope_refuse("${isotope_prefix}BACKEND=vulkan: ${ISOTOPE_GLSLANG} cannot compile buffer references. fix: glslang 12 or later, or cmake/get-glslang.sh build/glslang.")
+    isotope_refuse("${isotope_prefix}BACKEND=vulkan: ${ISOTOPE_GLSLANG} cannot compile buffer references. fix: glslang 12 or later, or cmake/backend/vulkan/get-glslang.sh build/glslang.")
   endif()
   if(lacks)
     list(JOIN lacks ", " text)
-    message(STATUS "isotope: ${ISOTOPE_GLSLANG} lacks ${text}: kernels for matrix units are left out; cmake/get-glslang.sh build/glslang brings a compiler that has them")
+    message(STATUS "isotope: ${ISOTOPE_GLSLANG} lacks ${text}: kernels for matrix units are left out; cmake/backend/vulkan/get-glslang.sh build/glslang brings a compiler that has them")
   endif()
 
   isotope_compile_shaders(${PROJECT_SOURCE_DIR}/kernels/vulkan ${PROJECT_BINARY_DIR}/shaders "")
   add_custom_target(isotope_shaders DEPENDS ${outputs})
+  add_dependencies(isotope_device_code isotope_shaders)
   target_include_directories(isotope INTERFACE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/shaders>)
   target_include_directories(isotope SYSTEM INTERFACE $<BUILD_INTERFACE:${ISOTOPE_VULKAN_HEADERS}>)
   target_link_libraries(isotope INTERFACE ${CMAKE_DL_LIBS})

@@ -1,8 +1,8 @@
 #!/bin/sh
-# cmake/get-glslang.sh, get-lavapipe.sh and run-in-root.sh without a network: what they refuse, that a failure leaves what was there, and, with
+# get-glslang.sh, get-lavapipe.sh and run-in-root.sh without a network: what they refuse, that a failure leaves what was there, and, with
 # packages made here and an apt that pretends, that the tools they unpack run from any folder.
 set -u
-scripts=$1/cmake
+scripts=$1/cmake/backend/vulkan
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 failed=0
@@ -41,7 +41,7 @@ claim 'a folder that was refused' file "$(ls "$work/foreign")"
 refuses 2 'PROGRAM is an executable' "$scripts/run-in-root.sh"
 refuses 2 'PROGRAM is an executable' "$scripts/run-in-root.sh" "$work"
 refuses 2 'PROGRAM is an executable' "$scripts/run-in-root.sh" "$work" --validate
-refuses 2 "holds no lavapipe with its loader and validation layer. fix: cmake/get-lavapipe.sh $work" "$scripts/run-in-root.sh" "$work" true
+refuses 2 "holds no lavapipe with its loader and validation layer. fix: cmake/backend/vulkan/get-lavapipe.sh $work" "$scripts/run-in-root.sh" "$work" true
 
 # Programs that the scripts use, without apt.
 mkdir "$work/bin"

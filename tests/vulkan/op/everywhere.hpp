@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <isotope/backend/vulkan.hpp>
 
-#include "../../vulkan/device.hpp"
+#include "../device.hpp"
 
 namespace isotope::op_test {
 

@@ -1,5 +1,5 @@
 // labels: alone
-#include "../allocation_counter.hpp"
+#include "../../allocation_counter.hpp"
 
 #include <isotope/backend/cpu.hpp>
 #include <isotope/model/gpt.hpp>

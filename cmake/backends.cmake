@@ -1,0 +1,37 @@
+# The backends: each is a file cmake/backend/<name>.cmake. It calls isotope_backend() once and may define these functions, the hooks of the build:
+#
+#   isotope_<name>_usable(<result>)  whether this machine can build it, for BACKEND=auto; without it, yes
+#   isotope_<name>_configure()       it was chosen: finds its tools, makes its device code and adds what both need to the target isotope
+#   isotope_<name>_compiled()        the libraries isotope_<name>_<precision> of its kernels are there
+#
+# What else it has is in the folder cmake/backend/<name>/: dependencies.txt, its packages (groups <name> and <name>-tests); quickstart.sh, hooks of
+# ./quickstart; jobs and nightly, which go on with the lists .ci/jobs and .ci/nightly. Its tests may have a tests.cmake: tests/CMakeLists.txt.
+include_guard(GLOBAL)
+
+# PRESETS are presets that there are once more for this backend, as <preset>-<name>; each precision has the preset <name>-<precision>: presets.cmake.
+function(isotope_backend)
+  cmake_parse_arguments(arg "" "RANK;DEFAULT_PRECISION;REASON" "PRECISIONS;PRESETS" ${ARGN})
+  foreach(field RANK DEFAULT_PRECISION REASON PRECISIONS PRESETS)
+    set(isotope_${backend}_${field} "${arg_${field}}" PARENT_SCOPE)
+  endforeach()
+endfunction()
+
+# isotope_hook(<backend> <hook> [<argument>...]): calls a hook, where the backend has it, in the caller's scope.
+macro(isotope_hook backend hook)
+  if(COMMAND isotope_${backend}_${hook})
+    cmake_language(CALL isotope_${backend}_${hook} ${ARGN})
+  endif()
+endmacro()
+
+set(isotope_watch CONFIGURE_DEPENDS)
+if(CMAKE_SCRIPT_MODE_FILE)
+  set(isotope_watch "")
+endif()
+file(GLOB isotope_backend_files ${isotope_watch} ${CMAKE_CURRENT_LIST_DIR}/backend/*.cmake)
+set(isotope_backends "")
+foreach(file IN LISTS isotope_backend_files)
+  get_filename_component(backend ${file} NAME_WE)
+  include(${file})
+  list(APPEND isotope_backends ${backend})
+endforeach()
+list(SORT isotope_backends)

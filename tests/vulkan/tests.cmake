@@ -1,0 +1,37 @@
+# The gate builds these whether or not a test has the label.
+foreach(label vulkan subgroups matrices)
+  if(NOT TARGET tests_${label})
+    add_custom_target(tests_${label})
+  endif()
+endforeach()
+
+isotope_add_shader_words(isotope_observed_shader_words ${PROJECT_SOURCE_DIR}/kernels/vulkan ${PROJECT_BINARY_DIR}/observed_shaders
+                         ${CMAKE_CURRENT_LIST_DIR}/observe_launch.glsl)
+target_link_libraries(vulkan_launch_size_test PRIVATE isotope_observed_shader_words)
+target_compile_definitions(vulkan_spirv_test PRIVATE ISOTOPE_SPIRV_VAL="${ISOTOPE_SPIRV_VAL}")
+
+# The headers name compiled shaders.
+if(TEST headers.together)
+  add_dependencies(tests_vulkan isotope_shaders)
+  set_tests_properties(headers.together PROPERTIES LABELS "headers;vulkan")
+endif()
+
+# Planted bugs. The device's part of the program is compiled from the mutated sources, too, and gives each pipeline the mutant's number.
+if(isotope_has_mutants)
+  set(list ${CMAKE_CURRENT_LIST_DIR}/mutants.json)
+  isotope_mutated_tree(vulkan ${list})
+  isotope_mutated_kernels(vulkan ${mutants_tree} f32)
+  target_compile_definitions(mutated_vulkan_f32 PRIVATE ISOTOPE_COMPILED_SHADERS)
+  isotope_add_shader_words(mutated_vulkan_shader_words ${mutants_tree}/include/isotope/kernels/vulkan ${CMAKE_CURRENT_BINARY_DIR}/mutants/vulkan_shaders "")
+  add_dependencies(mutated_vulkan_shader_words_modules mutants_tree_vulkan)
+  isotope_mutant_program(vulkan ${mutants_tree} SOURCES ${CMAKE_CURRENT_LIST_DIR}/open_mutated.cpp)
+  target_compile_definitions(mutants_vulkan PRIVATE ISOTOPE_COMPILED_VULKAN_F32)
+  target_compile_options(mutants_vulkan PRIVATE -w)
+  target_link_libraries(mutants_vulkan PRIVATE mutated_vulkan_shader_words isotope_vulkan_bf16 isotope_cpu_f32 isotope_cpu_bf16)
+  set_tests_properties(mutants.vulkan PROPERTIES LABELS "mutants;slow;vulkan")
+  foreach(need barriers matrices)
+    isotope_mutants_test(vulkan_${need} ${list} mutants_vulkan --has ${need})
+    set_tests_properties(mutants.vulkan_${need} PROPERTIES LABELS "mutants;slow;matrices" SKIP_RETURN_CODE 77)
+  endforeach()
+  isotope_label_targets(mutants_vulkan vulkan matrices)
+endif()
