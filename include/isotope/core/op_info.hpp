@@ -65,8 +65,7 @@ struct neutral_operand {
   bool left = false, right = false;
 };
 
-/// An op as the planner sees it: it knows of an op what the op says here of itself, and nothing else.
-
+/// All that the planner knows of an op: what the op declares of itself, under the same names.
 struct op_info {
   std::string_view name;
   op_kind kind = op_kind::kernel;
@@ -78,14 +77,15 @@ struct op_info {
   std::uint8_t inout = 0;  // bit k: output k is input k, updated in place
   body_role body = body_role::none;
   int (*own_operands)(const attributes&) = nullptr;  // of a step with a body: how many operands come before those of the body
-  int factors = 0;                                   // how many of its first operands are the factors of one matrix product
-  bool multiplies = false;                           // its work is matrix products: recomputation may spare it
-  int weight = -1;                                   // the operand that may be a weight stored in another format than the rest; -1: none
-  void (*pack)(attributes&) = nullptr;               // notes that operand `weight` is a packed copy; none: kernels take none
-  bool constant = false;                             // each element of its result is attributes::scalar
+  int factors = 0;                      // how many of its first operands are the factors of one matrix product, which its result is
+  bool multiplies = false;              // it spends its time on matrix products: a policy of recomputation may keep its results
+  int weight = -1;                      // the operand that may be a weight stored in another format than the other operands; -1: none
+  void (*pack)(attributes&) = nullptr;  // makes operand `weight` a packed copy of a weight; none: no kernel of the op reads one
+  bool constant = false;                // each element of its result is attributes::scalar
   neutral_operand neutral{};
-  bool (*calculate)(double x, double y, double& result) = nullptr;  // on two numbers, or on one and its constant; false: undefined
-  std::int64_t (*flops)(const step_shapes&) = nullptr;              // floating-point operations of its formula; none: one for each element
+  /// What an element-wise op makes of two numbers, or of one and its constant. False where that is undefined.
+  bool (*calculate)(double x, double y, double& result) = nullptr;
+  std::int64_t (*flops)(const step_shapes&) = nullptr;  // floating-point operations of its formula; none: one for each element
   void (*infer)(shape_rule&) = nullptr;
   void (*gradient)(pullback&) = nullptr;        // none: not differentiable
   void (*decompose)(decomposition&) = nullptr;  // the same in terms of simpler ops, for backends without a kernel

@@ -62,8 +62,8 @@ class attention_by_definition {
         dot += x, magnitude += std::fabs(x);
       }
       double& score = w.p[std::size_t(t)];
-      score = scale_ * dot;
-      w.off[std::size_t(t)] = c_.on.u() * ((8 + double(D)) * std::fabs(scale_) * magnitude + 4 * std::fabs(score));
+      score = is_.scale * dot;
+      w.off[std::size_t(t)] = c_.on.u() * ((8 + double(D)) * std::fabs(is_.scale) * magnitude + 4 * std::fabs(score));
       if (is_.masked) score += c_.in[is_.packed ? 1 : 3][b * T + t];
       if (score > top) top = score;
     }
