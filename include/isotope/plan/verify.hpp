@@ -289,7 +289,7 @@ class trace_check {
       return;
     }
     if (body && n.op->own_operands == nullptr) {
-      begin() << " has a body, which its op takes none of";
+      begin() << " has a body, but its op takes none";
       return;
     }
     const int before = body ? n.op->own_operands(n.attr) : n.inputs();
