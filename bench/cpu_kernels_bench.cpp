@@ -154,8 +154,7 @@ template <class P> void matmul_row(benchmark::State& state, gemm g, bool all) {
                   b = j.tensor(g.tb ? shape{g.N, g.K} : shape{g.K, g.N}, P::type);
   j.in = {g.ta ? job::transposed(a) : a, g.tb ? job::transposed(b) : b};
   j.out = {j.tensor({g.M, g.N}, P::type)};
-  j.attr.i = {1 + std::int64_t(P::type), 2};
-  j.attr.f = {1, 0};
+  j.attr = op::matmul::constants{.format = P::type, .operands = 2};
   j.measure<product<P>>(state, all, g.flops(), double(g.M * g.K + g.K * g.N + g.M * g.N) * double(size_of(P::type)));
 }
 #if __has_include(<Eigen/Core>)
@@ -178,7 +177,7 @@ template <class P> void norm_row(benchmark::State& state, std::int64_t rows, std
   job j;
   const auto x = j.tensor({rows, C}, P::type), w = j.tensor({C}, P::type), b = j.tensor({C}, P::type), y = j.tensor({rows, C}, P::type);
   const auto mean = j.tensor({rows}, dtype::f32, 0, 0.1), rstd = j.tensor({rows}, dtype::f32, 1, 2);
-  j.attr.f[0] = 1e-5;
+  j.attr = op::layer_norm::constants{.epsilon = 1e-5};
   const double bytes = double(rows * C * size_of(P::type));
   if (back) {
     j.in = {x, w, b, mean, rstd, y};
@@ -194,8 +193,7 @@ template <class P, class Set>
 void attention_row(benchmark::State& state, std::int64_t B, std::int64_t S, std::int64_t H, std::int64_t D, bool back, bool all) {
   job j;
   const auto qkv = j.tensor({B, S, 3 * H * D}, P::type), y = j.tensor({B, S, H * D}, P::type), lse = j.tensor({B, H, S}, dtype::f32, 3, 4);
-  j.attr.i = {H, H, 1, 1, 0};
-  j.attr.f[0] = 0.125;
+  j.attr = op::attention::constants{.heads = H, .kv_heads = H, .causal = true, .packed = true, .scale = 0.125};
   const double product_flops = double(B * H) * double(S) * double(S) * double(D), bytes = double(B * S * H * D * size_of(P::type));
   if (back) {
     j.in = {qkv, y, lse, j.tensor({B, S, H * D}, P::type)};
@@ -243,8 +241,7 @@ void adamw_row(benchmark::State& state, std::int64_t n, bool all) {
   j.in.push_back(j.tensor({n}, dtype::f32));
   j.in.push_back(j.tensor({}, dtype::f32, 1, 1));
   j.in.push_back(j.tensor({}, dtype::f32, 1, 1));
-  j.attr.i = {n / 2, 0, 1};
-  j.attr.f[0] = 1;
+  j.attr = op::adamw::constants{.decaying = n / 2, .clips = true};
   j.measure<cpu::kernel<op::adamw, f32, kernels::portable>>(state, all, 0, 28.0 * double(n));
 }
 

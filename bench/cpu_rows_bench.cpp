@@ -224,7 +224,7 @@ template <class P> void norms(const options& o, std::int64_t R, std::int64_t C) 
              addend = j.tensor({R, C}, t);
   const auto mean = j.tensor({R}, dtype::f32, 0, 0.1), rstd = j.tensor({R}, dtype::f32, 1, 2), dw = j.tensor({C}, dtype::f32),
              db = j.tensor({C}, dtype::f32);
-  j.attr.f[0] = 1e-5;
+  j.attr = op::layer_norm::constants{.epsilon = 1e-5};  // those of rms_norm, too
   j.takes({x, w, b}).gives({y, mean, rstd}).row<op::layer_norm, P>(sized("layer_norm", R, C), bytes, bytes, 0);
   j.takes({x, w, b, mean, rstd, dy}).gives({y, dw, db}).row<op::layer_norm_grad, P>(sized("layer_norm_grad", R, C), 2 * bytes, bytes, 0);
   j.takes({x, w, b, mean, rstd, dy, addend})
@@ -240,7 +240,7 @@ template <class P> void classes(const options& o, std::int64_t R, std::int64_t N
   const auto x = j.tensor({R, N}, t, -4, 4), targets = j.tensor({R}, dtype::i32, 0, double(V)), top = j.tensor({R}, dtype::f32, 4, 4),
              sum = j.tensor({R}, dtype::f32, 80, 90);
   const auto loss = j.tensor({}, dtype::f32), one = j.tensor({}, dtype::f32, 1, 1);
-  j.attr.i[0] = V;
+  j.attr = op::cross_entropy::constants{.classes = V};
   const auto n = double(R * V);
   j.takes({x, targets}).gives({loss, top, sum}).row<op::cross_entropy, P>(sized("cross_entropy", R, N), bytes, 0, n);
   const auto dx = j.tensor({R, N}, t);
@@ -251,7 +251,7 @@ template <class P> void softmaxes(const options& o, std::int64_t R, std::int64_t
   const double bytes = double(R * N * size_of(t));
   job j(o);
   const auto x = j.tensor({R, N}, t, -4, 0), y = j.tensor({R, N}, t), dy = j.tensor({R, N}, t);
-  j.attr.i[0] = 1;
+  j.attr = op::softmax::constants{.axis = 1};
   const auto n = double(R * N);
   j.takes({x}).gives({y}).row<op::softmax, P>(sized("softmax", R, N), bytes, bytes, n);
   j.row<op::log_softmax, P>(sized("log_softmax", R, N), bytes, bytes, n);
@@ -262,9 +262,9 @@ template <class P> void sums(const options& o, std::int64_t R, std::int64_t C) {
   const double bytes = double(R * C * size_of(P::type));
   job j(o);
   const auto x = j.tensor({R, C}, P::type), down = j.tensor({C}, dtype::f32), along = j.tensor({R}, dtype::f32);
-  j.attr.i = {1, 0, 1 + std::int64_t(dtype::f32)};
+  j.attr = op::sum::constants{.axes = 1, .format = dtype::f32};
   j.takes({x}).gives({down}).template row<op::sum, P>(sized("sum of rows", R, C), bytes, double(C) * 4, 0);
-  j.attr.i[0] = 2;
+  j.attr = op::sum::constants{.axes = 2, .format = dtype::f32};
   j.gives({along}).template row<op::sum, P>(sized("sum of columns", R, C), bytes, double(R) * 4, 0);
 }
 template <class P> void elements(const options& o) {

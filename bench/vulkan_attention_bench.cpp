@@ -126,8 +126,8 @@ class program {
     put(p.y_on, rows.count() * size_of(type), {});
     put(p.lse_on, heads.count() * 4, {});
     put(p.dqkv_on, packed.count() * size_of(type), {});
-    p.attr.i = {H, H, causal ? 1 : 0, 1, 0};
-    p.attr.f = {1 / std::sqrt(double(D)), dropout};
+    p.attr = op::attention::constants{
+        .heads = H, .kv_heads = H, .causal = causal, .packed = true, .scale = 1 / std::sqrt(double(D)), .dropout = dropout};
     auto scalars = vulkan::device_scalars::of({}, 1);
     put(p.scalars_on, sizeof scalars, std::as_writable_bytes(std::span(&scalars, 1)));
     const auto view = [](const vulkan::memory& m, const shape& s, dtype t) {
@@ -269,14 +269,14 @@ class program {
   };
   /// What dropout multiplies a probability by: stream, step and seed are 0.
   static double share(const problem& p, std::int64_t row, std::size_t t) {
-    const double drops = p.attr.f[1];
+    const double drops = op::attention::constants::of(p.attr).dropout;
     if (drops == 0) return 1;
     const auto words = op::attention_shape::words(0, std::uint32_t(row), std::uint32_t(t / 4), 0, 0);
     return words[t % 4] > op::attention_shape::last_dropped(drops) ? 1 / (1 - drops) : 0;
   }
   head by_definition(const problem& p, std::int64_t b, std::int64_t h) const {
     const auto& [B, H, S, D] = p.z;
-    const double scale = p.attr.f[0];
+    const double scale = op::attention::constants::of(p.attr).scale;
     head x;
     for (auto* m : {&x.q, &x.k, &x.v, &x.dy, &x.y, &x.dq, &x.dk, &x.dv}) m->assign(std::size_t(S * D), 0);
     for (std::int64_t s = 0; s < S; ++s)

@@ -119,9 +119,7 @@ class program {
     }
     auto a = filled(t, 1, c.M * c.K), b = filled(t, 2, c.K * c.N);
     auto y = must(vulkan::memory::allocate(context_, c.M * c.N * size_of(out), isotope::memory_use::device, "y"));
-    attributes attr;
-    attr.i = {1 + std::int64_t(out), 2};
-    attr.f = {1, 0};
+    const attributes attr = op::matmul::constants{.format = out, .operands = 2};
     const shape in_dims[] = {a_dims, b_dims}, out_dims[] = {y_dims};
     const std::int64_t scratch_bytes = K::scratch({in_dims, out_dims, &attr});
     auto scratch = must(vulkan::memory::allocate(context_, scratch_bytes, isotope::memory_use::device, "scratch"));

@@ -244,17 +244,12 @@ template <class P> void rows(program& p, std::int64_t R) {
   const std::string type = " " + std::string(name_of(E));
   const auto name = [&](const char* text) { return text + type; };
   const numbers targets = [V](std::int64_t i) { return double(i * 7919 % V); }, four = [](std::int64_t) { return 4.0; };
-  const auto with = [](std::initializer_list<std::int64_t> i, double f = 0) {
-    attributes a;
-    std::copy(i.begin(), i.end(), a.i.begin());
-    a.f[0] = f;
-    return a;
-  };
+  const op::softmax::constants last{.axis = 1};
   const operand x{{R, C}, E}, c{{C}, E}, row{{R}, f32}, column{{C}, f32}, one{{}, f32};
 
-  p.row<fast<op::layer_norm, P>>(name("layer_norm"), {{x, c, c}, {x, row, row}, {}, with({}, 1e-5), 2 * RC * e});
+  p.row<fast<op::layer_norm, P>>(name("layer_norm"), {{x, c, c}, {x, row, row}, {}, op::layer_norm::constants{}, 2 * RC * e});
   p.row<fast<op::layer_norm_grad, P>>(name("layer_norm_grad"), {{x, c, c, row, row, x}, {x, column, column}, {}, {}, 3 * RC * e});
-  p.row<fast<op::rms_norm, P>>(name("rms_norm"), {{x, c}, {x, row}, {}, with({}, 1e-5), 2 * RC * e});
+  p.row<fast<op::rms_norm, P>>(name("rms_norm"), {{x, c}, {x, row}, {}, op::rms_norm::constants{}, 2 * RC * e});
   p.row<fast<op::rms_norm_grad, P>>(name("rms_norm_grad"), {{x, c, row, x}, {x, column}, {}, {}, 3 * RC * e});
   for (std::int64_t v : {V, std::int64_t(50257)}) {
     const operand logits{{R, v}, E}, target{{R}, dtype::i32, targets}, top{{R}, f32, four}, sum{{R}, f32, four};
@@ -274,33 +269,33 @@ template <class P> void rows(program& p, std::int64_t R) {
   p.row<fast<op::embedding_grad, P>>(name("embedding_grad positions"),
                                      {{{{S, C}, f32}, x, places}, {{{S, C}, f32}}, {0}, {}, RC * e + double(S * C) * 8});
   const operand wide{{R, 4 * C}, E};
-  p.row<fast<op::sum, P>>(name("sum of columns"), {{wide}, {{{4 * C}, f32}}, {}, with({1, 0, 1}), 4 * RC * e});
-  p.row<fast<op::sum, P>>(name("sum of rows"), {{wide}, {{{R}, f32}}, {}, with({2, 0, 1}), 4 * RC * e});
-  p.row<fast<op::sum, P>>(name("sum"), {{wide}, {one}, {}, with({3, 0, 1}), 4 * RC * e});
-  p.row<fast<op::max, P>>(name("max of rows"), {{wide}, {{{R}, E}}, {}, with({2}), 4 * RC * e});
-  p.row<fast<op::dropout, P>>(name("dropout"), {{wide}, {wide}, {}, with({}, 0.1), 8 * RC * e});
+  p.row<fast<op::sum, P>>(name("sum of columns"), {{wide}, {{{4 * C}, f32}}, {}, op::sum::constants{.axes = 1, .format = f32}, 4 * RC * e});
+  p.row<fast<op::sum, P>>(name("sum of rows"), {{wide}, {{{R}, f32}}, {}, op::sum::constants{.axes = 2, .format = f32}, 4 * RC * e});
+  p.row<fast<op::sum, P>>(name("sum"), {{wide}, {one}, {}, op::sum::constants{.axes = 3, .format = f32}, 4 * RC * e});
+  p.row<fast<op::max, P>>(name("max of rows"), {{wide}, {{{R}, E}}, {}, op::max::constants{.axes = 2}, 4 * RC * e});
+  p.row<fast<op::dropout, P>>(name("dropout"), {{wide}, {wide}, {}, op::dropout::constants{.p = 0.1}, 8 * RC * e});
   const operand scores{{R, 1024}, E}, long_rows{{R / 8, 50257}, E};
-  p.row<fast<op::softmax, P>>(name("softmax 1024"), {{scores}, {scores}, {}, with({1}), 2048 * double(R) * e});
-  p.row<fast<op::softmax_grad, P>>(name("softmax_grad 1024"), {{scores, scores}, {scores}, {}, with({1}), 3072 * double(R) * e});
-  p.row<fast<op::softmax, P>>(name("softmax 50257"), {{long_rows}, {long_rows}, {}, with({1}), 2 * double(R / 8 * 50257) * e});
-  p.row<fast<op::log_softmax, P>>(name("log_softmax 50257"), {{long_rows}, {long_rows}, {}, with({1}), 2 * double(R / 8 * 50257) * e});
+  p.row<fast<op::softmax, P>>(name("softmax 1024"), {{scores}, {scores}, {}, last, 2048 * double(R) * e});
+  p.row<fast<op::softmax_grad, P>>(name("softmax_grad 1024"), {{scores, scores}, {scores}, {}, last, 3072 * double(R) * e});
+  p.row<fast<op::softmax, P>>(name("softmax 50257"), {{long_rows}, {long_rows}, {}, last, 2 * double(R / 8 * 50257) * e});
+  p.row<fast<op::log_softmax, P>>(name("log_softmax 50257"), {{long_rows}, {long_rows}, {}, last, 2 * double(R / 8 * 50257) * e});
   operand turned{{4 * C, R}, E};
   turned.strides = {1, 4 * C};
   p.row<fast<op::copy, P>>(name("copy transposed"), {{turned}, {{{4 * C, R}, E}}, {}, {}, 8 * RC * e});
   operand heads{{R / S, 12, S, 64}, E};
   heads.strides = {S * C, 64, C, 1};
   p.row<fast<op::copy, P>>(name("copy of heads"), {{heads}, {{{R / S, 12, S, 64}, E}}, {}, {}, 2 * RC * e});
-  p.row<fast<op::concat, P>>(name("concat"), {{x, x, x}, {{{R, 3 * C}, E}}, {}, with({1}), 6 * RC * e});
-  p.row<fast<op::pad, P>>(name("pad"), {{x}, {{{R, 3 * C}, E}}, {}, with({1, C, 3 * C}), 4 * RC * e});
-  attributes zeros = with({R, 4 * C, 0, 0, 0, 0, 2, std::int64_t(E)});
+  p.row<fast<op::concat, P>>(name("concat"), {{x, x, x}, {{{R, 3 * C}, E}}, {}, op::concat::constants{.axis = 1}, 6 * RC * e});
+  p.row<fast<op::pad, P>>(name("pad"), {{x}, {{{R, 3 * C}, E}}, {}, op::pad::constants{.axis = 1, .first = C, .size = 3 * C}, 4 * RC * e});
+  const op::fill::constants zeros{.dims = {R, 4 * C}, .format = E};
   p.row<fast<op::fill, P>>(name("fill"), {{}, {wide}, {}, zeros, 4 * RC * e});
   const operand rotated{{R / S, S, 12, 64}, E};
-  p.row<fast<op::rope, P>>(name("rope"), {{rotated}, {rotated}, {}, with({0, 1}, 10000), 2 * RC * e});
+  p.row<fast<op::rope, P>>(name("rope"), {{rotated}, {rotated}, {}, op::rope::constants{}, 2 * RC * e});
 
   const std::int64_t N = 124439808;
   const operand flat{{N}, f32}, shadow{{N}, E};
   const bool mixed = E != f32;
-  const attributes update = with({N / 2, mixed ? 1 : 0, 1}, 1);
+  const op::update_rule::constants update{.decaying = N / 2, .shadow = mixed, .clips = true};
   std::vector<operand> adam{flat, flat, flat}, sgd{flat, flat};
   std::vector<int> adam_over{0, 1, 2}, sgd_over{0, 1};
   if (mixed) adam.push_back(shadow), sgd.push_back(shadow), adam_over.push_back(3), sgd_over.push_back(2);
@@ -310,7 +305,7 @@ template <class P> void rows(program& p, std::int64_t R) {
   p.row<fast<op::adamw, P>>(name("adamw"), {adam, adam_out, adam_over, update, 28 * n + extra});
   p.row<fast<op::sgd, P>>(name("sgd"), {sgd, sgd_out, sgd_over, update, 20 * n + extra});
   p.row<fast<op::accumulate, P>>(name("accumulate"), {{flat, shadow}, {flat}, {0}, {}, (8 + e) * n});
-  p.row<fast<op::cast, P>>(name("cast to f32"), {{shadow}, {flat}, {}, with({std::int64_t(f32)}), (4 + e) * n});
+  p.row<fast<op::cast, P>>(name("cast to f32"), {{shadow}, {flat}, {}, op::cast::constants{.to = f32}, (4 + e) * n});
   if (mixed) return;
   p.row<fast<op::global_norm, P>>("global_norm", {{flat}, {one}, {}, {}, 4 * n});
   p.row<fast<op::clip_norm, P>>("clip_norm", {{flat}, {flat}, {0}, {}, 12 * n});

@@ -97,9 +97,7 @@ template <class P> void ours(const problem& p, const void* A, const void* B, voi
   const cpu::view in[] = {{const_cast<void*>(A), a, p.ta ? extents{1, p.M} : extents{p.K, 1}, p.operands},
                           {const_cast<void*>(B), b, p.tb ? extents{1, p.K} : extents{p.N, 1}, p.operands}};
   const cpu::view out[] = {{C, c, extents{p.N, 1}, p.result}};
-  attributes t;
-  t.i = {1 + std::int64_t(p.result), 2};
-  t.f = {1, 0};
+  const attributes t = op::matmul::constants{.format = p.result, .operands = 2};
   const shape ins[] = {a, b}, outs[] = {c};
   static std::vector<float> scratch;
   const auto floats = std::size_t(kernel::scratch({ins, outs, &t})) / 4 + 64;

@@ -19,9 +19,7 @@ extern "C" void isotope_gemm(int ta, int tb, std::int64_t M, std::int64_t N, std
   const cpu::view in[] = {{A, a, ta != 0 ? extents{1, M} : extents{K, 1}, dtype::bf16},
                           {B, b, tb != 0 ? extents{1, K} : extents{N, 1}, dtype::bf16}};
   const cpu::view out[] = {{C, c, extents{N, 1}, result}};
-  attributes t;
-  t.i = {1 + std::int64_t(result), 2};
-  t.f = {1, 0};
+  const attributes t = op::matmul::constants{.format = result, .operands = 2};
   const shape ins[] = {a, b}, outs[] = {c};
   static std::vector<float> scratch;
   const auto floats = std::size_t(kernel::scratch({ins, outs, &t})) / 4 + 64;

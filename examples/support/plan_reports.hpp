@@ -37,7 +37,7 @@ template <isotope::Target T, class Trace> isotope::result<void> write_trace_repo
   if (!s.ir_dump.empty())
     if (auto r = write_report(s.ir_dump, trace_text(g)); !r) return r;
   if (s.fusion_report.empty()) return {};
-  const auto epilogues = isotope::epilogues_of(isotope::kernel_table<T>, &isotope::info<isotope::op::matmul>, g.program);
+  const auto epilogues = isotope::epilogues_of(isotope::kernel_table<T>, g.program);
   return write_report(s.fusion_report, fusion_report(g, epilogues));
 }
 

@@ -4,17 +4,20 @@
 #include <isotope/core/tape.hpp>
 
 namespace user {
-/// attributes: i[0] 1 to run from the end.
 struct leaky_sum_op {
+  struct constants {
+    bool reverse = false;  // from the last element backwards
+    static constexpr constants of(const isotope::attributes& a) { return {.reverse = a.i[0] != 0}; }
+    constexpr operator isotope::attributes() const { return {.i = {reverse}}; }
+  };
   static constexpr std::string_view name = "leaky_sum";
   static constexpr void infer(isotope::shape_rule& r) {
     if (r.require(r.dims(0).rank >= 1, "needs an axis to sum along") && r.require(isotope::is_floating(r.type(0)), "needs numbers"))
       r.yield(r.dims(0), r.type(0));
   }
   static constexpr void gradient(isotope::pullback& g) {
-    isotope::attributes a;
-    a.i[0] = 1 - g.attr.i[0];
-    g.give(0, isotope::apply<leaky_sum_op>(isotope::place::current(), a, g.dy()));
+    const constants other{.reverse = !constants::of(g.attr).reverse};
+    g.give(0, isotope::apply<leaky_sum_op>(isotope::place::current(), other, g.dy()));
   }
 };
 /// y[..., i] = x[..., i] + y[..., i - 1] / 2.  x, y (..., N). @error a scalar
@@ -32,7 +35,7 @@ template <class P> struct isotope::cpu::kernel<user::leaky_sum_op, P, isotope::k
       E* y = l.out[0].template as<E>() + row * N;
       double sum = 0;
       for (std::int64_t k = 0; k < N; ++k) {
-        const auto i = l.attr->i[0] != 0 ? N - 1 - k : k;
+        const auto i = l.constants<user::leaky_sum_op>().reverse ? N - 1 - k : k;
         sum = sum / 2 + double(typename P::accum(x[i]));
         y[i] = E(typename P::accum(sum));
       }

@@ -75,7 +75,7 @@ template <class P, class S> struct kernel<op::matmul, P, S> {  // of two matrice
     each(c.out[0].dims, [&](const iso::extents& i) {
       float sum = 0;
       for (std::int64_t k = 0; k < c.in[0].dims[1]; ++k) sum += c.in[0]({i[0], k}) * c.in[1]({k, i[1]});
-      c.out[0](i) = float(c.attr->f[0]) * sum;
+      c.out[0](i) = float(op::matmul::constants::of(*c.attr).alpha) * sum;
     });
   }
 };
@@ -83,12 +83,13 @@ template <class P, class S> struct kernel<op::sum, P, S> {
   static void run(const call& c) {
     each(c.out[0].dims, [&](const iso::extents& i) { c.out[0](i) = 0; });
     each(c.in[0].dims, [&](const iso::extents& i) {
+      const auto [axes, keep, format] = op::sum::constants::of(*c.attr);
       iso::extents o{};
       std::size_t axis = 0;
       for (std::size_t k = 0; k < std::size_t(c.in[0].dims.rank); ++k) {
-        const bool reduced = ((c.attr->i[0] >> k) & 1) != 0;
+        const bool reduced = ((axes >> k) & 1) != 0;
         if (!reduced) o[axis] = i[k];
-        if (!reduced || c.attr->i[1] != 0) ++axis;
+        if (!reduced || keep) ++axis;
       }
       c.out[0](o) += c.in[0](i);
     });
@@ -103,7 +104,7 @@ template <class P, class S> struct kernel<op::mean, P, S> {
 };
 template <class P, class S> struct kernel<op::fill, P, S> {
   static void run(const call& c) {
-    each(c.out[0].dims, [&](const iso::extents& i) { c.out[0](i) = float(c.attr->f[0]); });
+    each(c.out[0].dims, [&](const iso::extents& i) { c.out[0](i) = float(op::fill::constants::of(*c.attr).x); });
   }
 };
 template <class P, class S> struct kernel<op::global_norm, P, S> {

@@ -14,7 +14,7 @@ struct attention_problem {
     std::int64_t window = 0;
   } z;
   host q, k, v, mask;
-  attributes attr;
+  op::attention::constants attr;
   double scale, dropout = 0;
   std::uint64_t seed = 0x0123456789abcdef;
   std::uint32_t step = 77, stream = 5;
@@ -27,11 +27,10 @@ struct attention_problem {
         mask(full({s.B, s.T}, accum, 0)),
         scale(given_scale == 0 ? 1 / std::sqrt(double(s.D)) : given_scale) {
     for (std::size_t i = 0; i < mask.at.size(); ++i) mask.at[i] = i % 3 == 1 ? -infinity : i % 3 == 2 ? 0.25 : 0;
-    attr.i = {z.H, z.G, z.causal ? 1 : 0, 0, z.masked ? 1 : 0, z.window};
-    attr.f[0] = given_scale;
+    attr = {.heads = z.H, .kv_heads = z.G, .causal = z.causal, .masked = z.masked, .window = z.window, .scale = given_scale};
   }
   attention_problem& dropping(double p) {
-    attr.f[1] = dropout = p;
+    attr.dropout = dropout = p;
     return *this;
   }
   /// What the probability of key t for query s of head h is multiplied by, as the documentation of attention says.

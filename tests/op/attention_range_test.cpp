@@ -5,12 +5,7 @@
 namespace isotope::op_test {
 namespace attention_range_test {
 
-constexpr attributes of(bool causal, std::int64_t window) {
-  attributes a;
-  a.i[2] = causal ? 1 : 0;
-  a.i[5] = window;
-  return a;
-}
+constexpr op::attention_constants of(bool causal, std::int64_t window) { return {.causal = causal, .window = window}; }
 /// Calls f with S, T, causal and window.
 template <class F> void for_all(const F& f) {
   for (const std::int64_t T : {1, 2, 3, 7, 16, 33, 64, 65, 100})

@@ -37,8 +37,8 @@ void expect_gradient(const op_test& here, const attention_problem& p) {
   const host dy = random({z.B, z.S, z.H * z.D}, here.type, 4);
   std::vector<host> in = p.operands();
   const auto y = here.run<op::attention>(in, p.attr, drawing(p));
-  attributes a = p.attr;
-  a.f[0] = p.scale;
+  auto a = p.attr;
+  a.scale = p.scale;
   in.insert(in.end(), {y.at(0), y.at(1), dy});
   const auto dx = here.run<op::attention_grad>(in, a, drawing(p));
   const auto expected = attention_by_definition(p, &dy);
@@ -56,7 +56,7 @@ void expect_gradient(const op_test& here, const attention_problem& p) {
     std::vector<host> packed = {p.packed()};
     if (z.masked) packed.push_back(p.mask);
     packed.insert(packed.end(), {y[0], y[1], dy});
-    a.i[3] = 1;
+    a.packed = true;
     const auto d = here.run<op::attention_grad>(packed, a, drawing(p));
     attention_problem g = p;
     g.q = dx[0], g.k = dx[1], g.v = dx[2];
@@ -82,8 +82,8 @@ TEST_P(attention, packed_operands_give_the_bits_of_separate_ones) {
     const auto p = make(here, z);
     std::vector<host> packed = {laid_out(p.packed(), {0, 1, 2}, 8)};
     if (z.masked) packed.push_back(p.mask);
-    attributes a = p.attr;
-    a.i[3] = 1;
+    auto a = p.attr;
+    a.packed = true;
     const auto y = here.run<op::attention>(p.operands(), p.attr), x = here.run<op::attention>(packed, a);
     EXPECT_TRUE(same(x.at(0), y.at(0).at));
     EXPECT_TRUE(same(x.at(1), y.at(1).at));
@@ -113,8 +113,8 @@ TEST_P(attention, a_window_of_all_keys_gives_the_bits_of_none) {
   const auto p = make(here, all);
   const auto y = here.run<op::attention>(p.operands(), p.attr);
   for (const std::int64_t window : {std::int64_t(70), std::int64_t(71), std::int64_t(1) << 40}) {
-    attributes a = p.attr;
-    a.i[5] = window;
+    auto a = p.attr;
+    a.window = window;
     const auto x = here.run<op::attention>(p.operands(), a);
     EXPECT_TRUE(same(x.at(0), y.at(0).at)) << window;
     EXPECT_TRUE(same(x.at(1), y.at(1).at)) << window;
@@ -127,8 +127,8 @@ TEST_P(attention, a_query_whose_keys_are_all_masked_gives_zeros_and_no_gradient)
   const auto y = here.run<op::attention>({p.q, p.k, p.v, p.mask}, p.attr);
   for (int i = 0; i < 24; ++i) EXPECT_EQ(y.at(0)[i], 0);
   for (int i = 0; i < 6; ++i) EXPECT_EQ(y.at(1)[i], -infinity);
-  attributes a = p.attr;
-  a.f[0] = p.scale;
+  auto a = p.attr;
+  a.scale = p.scale;
   const auto dx = here.run<op::attention_grad>({p.q, p.k, p.v, p.mask, y[0], y[1], random({2, 3, 8}, here.type, 4)}, a);
   for (int k = 0; k < 3; ++k)
     for (int i = 0; i < 24; ++i) EXPECT_EQ(dx.at(std::size_t(k))[i], 0);
@@ -225,7 +225,7 @@ TEST(attention_dropout, is_of_training_programs_alone_and_takes_a_stream_there) 
     EXPECT_EQ(t.g.nodes.back().ordinal, 0u) << "attention that drops nothing took a stream";
     isotope::attention(x, 2, {.dropout = 0.5});
     ASSERT_TRUE(t.ok());
-    EXPECT_EQ(attributes_of(t).f[1], training ? 0.5 : 0.0);
+    EXPECT_EQ(op::attention::constants::of(attributes_of(t)).dropout, training ? 0.5 : 0.0);
     EXPECT_EQ(t.g.nodes.back().ordinal, training ? 1u : 0u);
   }
 }

@@ -5,11 +5,7 @@ namespace cast_test {
 
 class cast : public op_test {
  public:
-  host to(dtype t, const host& x) const {
-    attributes a;
-    a.i[0] = std::int64_t(t);
-    return run<op::cast>({x}, a).at(0);
-  }
+  host to(dtype t, const host& x) const { return run<op::cast>({x}, op::cast::constants{.to = t}).at(0); }
 };
 INSTANTIATE_TEST_SUITE_P(, cast, everywhere(), target_name);
 

@@ -7,11 +7,7 @@ namespace categorical_test {
 class categorical : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, categorical, everywhere(), target_name);
 
-attributes temperature(double t) {
-  attributes a;
-  a.f[0] = t;
-  return a;
-}
+attributes temperature(double t) { return op::categorical::constants{.temperature = t}; }
 settings stream(std::uint64_t counter) {
   settings s;
   s.scalars.seed = 42;

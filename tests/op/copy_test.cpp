@@ -16,10 +16,9 @@ host numbers(const shape& s, dtype t, std::uint64_t seed) {
   for (double& v : x.at) v = rounded(t, std::floor(v));
   return x;
 }
-attributes at(std::int64_t a, std::int64_t b = 0, std::int64_t c = 0) {
-  attributes r;
-  r.i = {a, b, c};
-  return r;
+attributes at(std::int64_t axis) { return op::concat::constants{.axis = axis}; }
+attributes padded(std::int64_t axis, std::int64_t first, std::int64_t size) {
+  return op::pad::constants{.axis = axis, .first = first, .size = size};
 }
 TEST_P(moving, copy_makes_any_strides_dense_in_every_format) {
   const auto& here = *this;
@@ -62,20 +61,18 @@ TEST_P(moving, pad_surrounds_with_zeros_in_every_format) {
       std::vector<double> expected(28, 0);
       for (std::int64_t i = 0; i < 2; ++i)
         for (std::int64_t k = 0; k < 6; ++k) expected[std::size_t(i * 14 + first * 2 + k)] = x[i * 6 + k];
-      EXPECT_TRUE(same(here.run<op::pad>({x}, at(1, first, 7)).at(0), expected)) << name_of(t);
+      EXPECT_TRUE(same(here.run<op::pad>({x}, padded(1, first, 7)).at(0), expected)) << name_of(t);
     }
-  EXPECT_TRUE(same(here.run<op::pad>({full({0}, here.type, 0)}, at(0, 1, 3)).at(0), {0, 0, 0}));
+  EXPECT_TRUE(same(here.run<op::pad>({full({0}, here.type, 0)}, padded(0, 1, 3)).at(0), {0, 0, 0}));
 }
 TEST_P(moving, fill_writes_one_number_everywhere) {
   const auto& here = *this;
   for (dtype t : formats)
     for (std::int64_t n : {0, 1, 67}) {
-      attributes a;
-      a.i = {n, 3, 0, 0, 0, 0, 2, std::int64_t(t)};
-      a.f[0] = t == dtype::boolean ? 1 : 7;
-      const auto y = here.run<op::fill>({}, a);
+      const double x = t == dtype::boolean ? 1 : 7;
+      const auto y = here.run<op::fill>({}, op::fill::constants{.dims = {n, 3}, .format = t, .x = x});
       ASSERT_EQ(y.at(0).dims, (shape{n, 3}));
-      EXPECT_TRUE(same(y[0], std::vector<double>(std::size_t(3 * n), a.f[0]))) << name_of(t);
+      EXPECT_TRUE(same(y[0], std::vector<double>(std::size_t(3 * n), x))) << name_of(t);
     }
 }
 

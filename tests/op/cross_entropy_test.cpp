@@ -67,8 +67,7 @@ TEST_P(cross_entropy, columns_behind_the_classes_may_hold_anything_and_get_no_gr
     const host x = random({rows, V}, here.type, 1, -5, 5), t = targets_of(rows, V), dloss({}, here.accum, {0.75});
     host padded = full({rows, N}, here.type, nan);
     for (std::int64_t i = 0; i < rows * V; ++i) padded.at[std::size_t(i / V * N + i % V)] = x[i];
-    attributes classes;
-    classes.i[0] = V;
+    const op::cross_entropy::constants classes{.classes = V};
     const auto y = here.run<op::cross_entropy>({x, t}), z = here.run<op::cross_entropy>({padded, t}, classes);
     EXPECT_TRUE(near(z.at(0), y.at(0).at, here.roundings(double(V + rows + 20)) * 16)) << N;
     EXPECT_TRUE(same(z.at(1), y.at(1).at)) << N;

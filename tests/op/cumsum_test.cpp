@@ -9,11 +9,7 @@ namespace cumsum_test {
 class cumsum : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, cumsum, everywhere(), target_name);
 
-attributes along(std::int64_t axis, bool reverse = false) {
-  attributes a;
-  a.i = {axis, reverse ? 1 : 0};
-  return a;
-}
+attributes along(std::int64_t axis, bool reverse = false) { return op::cumsum::constants{.axis = axis, .reverse = reverse}; }
 /// The sums, and the sums of the magnitudes.
 std::pair<std::vector<double>, std::vector<double>> expected(const host& x, int axis, bool reverse) {
   std::int64_t inner = 1;

@@ -6,11 +6,7 @@ namespace dropout_test {
 class dropout : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, dropout, everywhere(), target_name);
 
-attributes probability(double p) {
-  attributes a;
-  a.f[0] = p;
-  return a;
-}
+attributes probability(double p) { return op::dropout::constants{.p = p}; }
 settings stream(std::uint64_t seed, std::uint64_t counter, std::uint32_t ordinal) {
   settings s;
   s.scalars.seed = seed;

@@ -21,9 +21,7 @@ class elementwise : public op_test {
   }
   template <class Op, class F> void check(F f, double k = 0) const {
     const host x = values();
-    attributes a;
-    a.f[0] = k;
-    const auto y = run<Op>({x}, a);
+    const auto y = run<Op>({x}, attributes::of_scalar(k));
     std::vector<double> expected;
     for (double v : x.at) expected.push_back(double(f(static_cast<long double>(v))));
     ASSERT_EQ(y.size(), 1u);
@@ -162,8 +160,7 @@ TEST_P(elementwise, a_fused_body_gives_the_bits_of_its_instructions_run_one_by_o
                 here.step<op::scale>({10}, t, 2, 0.3)};
   fused.body_outputs = {t, t, t};
   const auto y = here.run<op::elementwise>({x, b, s}, {}, fused);
-  attributes k;
-  k.f[0] = 0.3;
+  const op::scale::constants k{.k = 0.3};
   const auto sum = here.run<op::add>({x, b}), gate = here.run<op::gelu_tanh>({sum[0]}), scaled = here.run<op::mul>({gate[0], s}),
              last = here.run<op::scale>({scaled[0]}, k);
   ASSERT_EQ(y.size(), 3u);

@@ -23,9 +23,7 @@ TEST_P(embedding, tables_of_16_bits_give_rows_of_the_program) {
   for (const dtype half : {dtype::f16, dtype::bf16})
     for (std::int64_t C : {1, 64, 67}) {
       const host table = random({11, C}, half, 1), ids({4}, dtype::i32, {10, 0, -1, 11});
-      attributes a;
-      a.i[0] = 1 + std::int64_t(dtype::f32);
-      const auto y = here.run<op::embedding>({table, ids}, a);
+      const auto y = here.run<op::embedding>({table, ids}, op::embedding::constants{.format = dtype::f32});
       std::vector<double> expected;
       for (double id : ids.at)
         for (std::int64_t c = 0; c < C; ++c) expected.push_back(id < 0 || id > 10 ? nan : table[std::int64_t(id) * C + c]);

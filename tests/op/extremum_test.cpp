@@ -7,11 +7,7 @@ namespace extremum_test {
 class extremum : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, extremum, everywhere(), target_name);
 
-attributes over(std::int64_t axes, bool keep = false) {
-  attributes a;
-  a.i = {axes, keep ? 1 : 0};
-  return a;
-}
+attributes over(std::int64_t axes, bool keep = false) { return op::extremum::constants{.axes = axes, .keep = keep}; }
 TEST_P(extremum, max_and_min_take_the_extremes_of_any_axes_and_strides) {
   const auto& here = *this;
   const std::int64_t sizes[][3] = {{1, 1, 1}, {3, 5, 2}, {7, 65, 1}, {2, 3, 131}};

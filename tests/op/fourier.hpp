@@ -137,16 +137,10 @@ double error_of(const op_test& here, double N) {
 }
 
 inline attributes complex_transform(int direction, double factor = 1) {
-  attributes a;
-  a.i[0] = direction;
-  a.f[0] = factor;
-  return a;
+  return op::fft::constants{.direction = direction, .factor = factor};
 }
 inline attributes real_transform(std::int64_t N, double factor, double inner) {
-  attributes a;
-  a.i[0] = N;
-  a.f = {factor, inner};
-  return a;
+  return op::rfft::constants{.points = N, .factor = factor, .inner = inner};
 }
 
 /// transformed() in a wider format than the kernel computes in.

@@ -265,9 +265,7 @@ TEST(gradient_of_cast, passes_through_in_the_accumulation_format_of_parameters) 
 }
 TEST(gradient_of_pad, is_the_range_that_was_padded) {
   const auto padded = [](auto x) {
-    attributes a;
-    a.i = {0, 1, 4};
-    return sum(square(apply<op::pad>(place::current(), a, x)));
+    return sum(square(apply<op::pad>(place::current(), op::pad::constants{.axis = 0, .first = 1, .size = 4}, x)));
   };
   EXPECT_EQ(of<precision::f64>({3, -2}, {2}, padded).dx, (std::vector<double>{6, -4}));
 }

@@ -91,7 +91,8 @@ std::vector<host> launch_twice(const Kernel& kernel, const std::vector<host>& in
 /// Runs the kernel of an op with a launch of its own, in a program of `type`.
 template <class Kernel>
 std::vector<host> run_own(const Kernel& kernel, dtype type, const std::vector<host>& in, attributes a, const settings& s) {
-  const std::size_t own = s.body.empty() || a.i[1] == 0 ? in.size() : std::size_t(a.i[1]);
+  const int before = s.body.empty() || kernel.op->own_operands == nullptr ? 0 : kernel.op->own_operands(a);  // of the body's operands
+  const std::size_t own = before == 0 ? in.size() : std::size_t(before);
   std::vector<host> out = outputs_of(*kernel.op, type, {in.begin(), in.begin() + std::ptrdiff_t(own)}, a);
   for (std::size_t k = 0; k < s.body_outputs.size(); ++k) {
     host y = out[0];
@@ -107,7 +108,7 @@ std::vector<host> run_element_wise(const Kernel& elementwise, body_step step, dt
                                    settings s) {
   const std::vector<host> out = outputs_of(*step.what.op, type, in, a);
   step.what.type = out.empty() ? type : out[0].type;
-  step.what.scalar = a.f[0];
+  step.what.scalar = a.scalar();
   for (std::size_t k = in.size(); k < 3; ++k) step.what.arg[k] = -1;
   s.body.push_back(step);
   return launch_twice(elementwise, in, out, a, s);

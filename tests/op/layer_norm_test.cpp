@@ -7,11 +7,7 @@ namespace layer_norm_test {
 class layer_norm : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, layer_norm, everywhere(), target_name);
 
-attributes epsilon(double x) {
-  attributes a;
-  a.f[0] = x;
-  return a;
-}
+attributes epsilon(double x) { return op::layer_norm::constants{.epsilon = x}; }
 struct statistics {
   double mean = 0, rstd = 0;
 };

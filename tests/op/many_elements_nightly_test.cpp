@@ -51,10 +51,9 @@ TEST_P(many_elements_nightly, of_weights_are_updated_by_adamw) {
   s.scalars.learning_rate = 0.01f;
   s.scalars.weight_decay = 0.1f;
   s.scalars.optimizer_step = 3;
-  attributes a;
-  a.i[0] = count;  // all of them decay
+  op::adamw::constants a{.decaying = count, .rate_scale = 0};  // all of them decay
   const auto y = here.run<op::adamw>({repeated(w), repeated(m), repeated(v), repeated(g), one, one}, a, s);
-  a.i[0] = period;
+  a.decaying = period;
   const auto x = here.run<op::adamw>({w, m, v, g, one, one}, a, s);
   // the last elements of a kernel may be computed apart from the others, with other roundings
   for (std::size_t k = 0; k < 3; ++k) EXPECT_EQ(first_apart(y.at(k), x.at(k), 12 * 2 * roundoff(here.accum)), -1) << k;

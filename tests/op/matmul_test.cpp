@@ -10,11 +10,8 @@ namespace matmul_test {
 class matmul : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, matmul, everywhere_with_native(), target_name);
 
-attributes times(double alpha = 1, double beta = 0, int type = 0) {
-  attributes a;
-  a.i[0] = type;
-  a.f = {alpha, beta};
-  return a;
+op::matmul::constants times(double alpha = 1, double beta = 0, format_number type = {}) {
+  return {.format = type, .alpha = alpha, .beta = beta};
 }
 /// alpha a b + beta c for a (batch, M, K), b (batch, K, N), c (batch, M, N); a batch of 1 repeats.
 std::vector<double> expected(const host& a, const host& b, double alpha = 1, double beta = 0, const host* c = nullptr) {
@@ -137,7 +134,7 @@ TEST_P(matmul, the_product_may_have_the_accumulation_format_and_adds_to_its_outp
   s.into = {into};
   auto y = expected(a, b);
   for (std::size_t i = 0; i < y.size(); ++i) y[i] += into.at[i];
-  const auto r = here.run<op::matmul>({a, b}, times(1, 0, 1 + int(here.accum)), s);
+  const auto r = here.run<op::matmul>({a, b}, times(1, 0, here.accum), s);
   ASSERT_EQ(r.at(0).type, here.accum);
   EXPECT_TRUE(near(r[0], y, here.roundings(12) * 46 + 46 * roundoff(here.accum)));  // the product is rounded before it is added
 }
@@ -149,8 +146,8 @@ TEST_P(matmul, an_epilogue_gives_the_bits_of_the_ops_it_replaces) {
   settings fused;
   fused.body = {here.step<op::add>({isotope::product, 2}, t), here.step<op::gelu_tanh>({8}, t, 1), here.step<op::add>({9, 3}, t, 0)};
   fused.body_outputs = {t, t};
-  attributes a = times();
-  a.i[1] = 2;
+  auto a = times();
+  a.operands = 2;
   const auto y = here.run<op::matmul>({x, w, bias, residual}, a, fused);
   const auto plain = here.run<op::matmul>({x, w}, times()), sum = here.run<op::add>({plain[0], bias}),
              gate = here.run<op::gelu_tanh>({sum[0]}), last = here.run<op::add>({gate[0], residual});

@@ -9,10 +9,8 @@ namespace prod_test {
 class prod : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, prod, everywhere(), target_name);
 
-attributes over(std::int64_t axes, bool keep = false, int type = 0) {
-  attributes a;
-  a.i = {axes, keep ? 1 : 0, type};
-  return a;
+attributes over(std::int64_t axes, bool keep = false, format_number type = {}) {
+  return op::prod::constants{.axes = axes, .keep = keep, .format = type};
 }
 /// Products over the axes of a mask, in the order of the kept axes.
 std::vector<double> products(const host& x, std::int64_t axes) {
@@ -53,7 +51,7 @@ TEST_P(prod, long_rows_and_columns_keep_the_bound_and_the_result_may_have_anothe
   for (const std::int64_t n : {1023, 1025, 4099, 40000}) {
     const host rows = random({2, n}, type, 1, 1 - 0x1p-6, 1 + 0x1p-6), columns = random({n, 3}, type, 2, 1 - 0x1p-6, 1 + 0x1p-6);
     const auto by_rows = products(rows, 2), by_columns = products(columns, 1);
-    const auto y = run<op::prod>({rows}, over(2, false, 1 + int(accum))), z = run<op::prod>({columns}, over(1));
+    const auto y = run<op::prod>({rows}, over(2, false, accum)), z = run<op::prod>({columns}, over(1));
     EXPECT_EQ(y.at(0).type, accum);
     EXPECT_TRUE(near(y[0], by_rows, within(*this, double(n), by_rows))) << n;
     EXPECT_TRUE(near(z.at(0), by_columns, within(*this, double(n), by_columns))) << n;

@@ -7,11 +7,7 @@ namespace rms_norm_test {
 class rms_norm : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, rms_norm, everywhere(), target_name);
 
-attributes epsilon(double x) {
-  attributes a;
-  a.f[0] = x;
-  return a;
-}
+attributes epsilon(double x) { return op::rms_norm::constants{.epsilon = x}; }
 constexpr std::int64_t sizes[][2] = {{1, 1}, {2, 3}, {5, 16}, {3, 17}, {7, 64}, {2, 131}, {33, 5}, {2100, 3}, {0, 8}};
 constexpr std::int64_t widths_of_sums[][2] = {{37, 7}, {5, 64}, {6, 131}, {2, 5003}};
 

@@ -7,10 +7,7 @@ class rope : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, rope, everywhere(), target_name);
 
 attributes from(std::int64_t first, int direction = 1, double base = 10000) {
-  attributes a;
-  a.i = {first, direction};
-  a.f[0] = base;
-  return a;
+  return op::rope::constants{.first = first, .direction = direction, .base = base};
 }
 TEST_P(rope, rotates_pairs_of_halves_by_position_at_awkward_sizes) {
   const auto& here = *this;

@@ -7,11 +7,7 @@ namespace softmax_test {
 class softmax : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, softmax, everywhere(), target_name);
 
-attributes along(int axis) {
-  attributes a;
-  a.i[0] = axis;
-  return a;
-}
+attributes along(int axis) { return op::softmax::constants{.axis = axis}; }
 /// Calls row(offset of element i of the row as a function) for each row of an axis.
 template <class Row> void each_row(const shape& s, int axis, Row row) {
   std::int64_t inner = 1;

@@ -7,10 +7,8 @@ namespace sum_test {
 class sum : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, sum, everywhere(), target_name);
 
-attributes over(std::int64_t axes, bool keep = false, int type = 0) {
-  attributes a;
-  a.i = {axes, keep ? 1 : 0, type};
-  return a;
+attributes over(std::int64_t axes, bool keep = false, format_number type = {}) {
+  return op::sum::constants{.axes = axes, .keep = keep, .format = type};
 }
 /// Sums of x and of |x| over the axes of a mask, in the order of the kept axes.
 std::vector<double> total(const host& x, std::int64_t axes) {
@@ -58,7 +56,7 @@ TEST_P(sum, the_sum_of_nothing_is_zero_and_the_mean_of_nothing_is_nan) {
 TEST_P(sum, the_result_may_have_another_format) {
   const auto& here = *this;
   const host x = random({100, 3}, here.type, 1);
-  const auto y = here.run<op::sum>({x}, over(1, false, 1 + int(here.accum)));
+  const auto y = here.run<op::sum>({x}, over(1, false, here.accum));
   ASSERT_EQ(y.at(0).type, here.accum);
   EXPECT_TRUE(near(y[0], total(x, 1), here.roundings(100) * 200));
 }

@@ -12,11 +12,7 @@ namespace top_k_test {
 class top_k : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, top_k, everywhere(), target_name);
 
-attributes of(std::int64_t k) {
-  attributes a;
-  a.i[0] = k;
-  return a;
-}
+attributes of(std::int64_t k) { return op::top_k::constants{.k = k}; }
 TEST_P(top_k, gives_the_first_of_a_sort_and_where_they_stood) {
   const auto& here = *this;
   const std::int64_t sizes[][3] = {{1, 1, 1}, {3, 2, 2}, {2, 7, 3}, {5, 67, 67}, {2, 1031, 9}, {70, 33, 4}};

@@ -105,11 +105,8 @@ double factor(const step_scalars& s, double norm, bool clipped = true) {
   const double k = double(s.gradient_scale), clip = double(s.clip_norm);
   return clip <= 0 || !clipped ? k : k * std::min(1.0, clip / (norm + 1e-6));
 }
-attributes decaying(std::int64_t n, bool shadow, bool clipped = true, double rate = 1) {
-  attributes a;
-  a.i = {n, shadow ? 1 : 0, clipped ? 1 : 0};
-  a.f[0] = rate;
-  return a;
+op::update_rule::constants decaying(std::int64_t n, bool shadow, bool clipped = true, double rate = 1) {
+  return {.decaying = n, .shadow = shadow, .clips = clipped, .rate_scale = rate};
 }
 /// Numbers of order 1 after some 12 roundings in the accumulation format.
 double few_roundings(const op_test& here) { return 12 * 2 * roundoff(here.accum) * 4; }
@@ -206,7 +203,7 @@ TEST_P(update, muon_moves_along_its_direction) {
       if (shadow) in.push_back(full({n}, here.type, 0));
       in.insert(in.end(), {direction, host({}, here.accum, {5}), host({}, here.accum, {1})});
       auto a = decaying(n / 3, shadow, true, 2);
-      a.f[1] = 3;
+      a.direction_scale = 3;
       const auto y = here.run<op::muon>(in, a, step_of(2, 1));
       const double rate = 2 * double(0.01f);
       std::vector<double> moved, rounds;
@@ -227,7 +224,7 @@ TEST_P(update, a_norm_or_loss_that_is_not_finite_changes_nothing) {
       const auto z = here.run<op::sgd>({x.w, x.m, x.g, scalars[0], scalars[1]}, decaying(4, false), step_of(1, 1));
       const auto p = here.run<op::momentum>({x.m, x.g, scalars[0], scalars[1]}, decaying(0, false), step_of(1, 1));
       auto factored = decaying(4, false);
-      factored.f[1] = 1;
+      factored.direction_scale = 1;
       const auto q = here.run<op::muon>({x.w, random({9}, here.type, 5), scalars[0], scalars[1]}, factored, step_of(1, 1));
       const bool counts = std::isfinite(norm) && std::isfinite(loss);
       EXPECT_EQ(bool(same(p.at(0), x.m.at)), !counts);

@@ -228,7 +228,7 @@ TEST(muon, follows_the_groups_of_parameters) {
   const auto p = planned<reference_f32>(model, {.optimizer = muon, .group = &slow_or_frozen});
   std::vector<double> rates;
   for (const auto& s : p.steps)
-    if (s.op == &isotope::info<isotope::op::muon>) rates.push_back(s.attr.f[0]);
+    if (s.op == &isotope::info<isotope::op::muon>) rates.push_back(isotope::op::muon::constants::of(s.attr).rate_scale);
   EXPECT_EQ(rates, (std::vector<double>{1, 1, 1, 1, 1, 1, 0.5}));
   for (const auto& s : p.slots) {
     const std::string_view path = s.path.view();

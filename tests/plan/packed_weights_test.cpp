@@ -38,6 +38,12 @@ training_options packed(bool packs, update_policy update = update_policy::after_
   if (update == update_policy::within_backward) o.clip = isotope::clipping::none;
   return o;
 }
+bool reads_packed(const isotope::step& s) {
+  return s.op == &isotope::info<isotope::op::matmul> && isotope::op::matmul::constants::of(s.attr).packed;
+}
+template <class Op> bool keeps_packed(const isotope::step& s) {
+  return s.op == &isotope::info<Op> && Op::constants::of(s.attr).columns != 0;
+}
 std::int64_t packed_bytes(const isotope::plan_view& p) { return p.totals.region[std::size_t(value_kind::packed)]; }
 
 class packed_weights : public testing::Test {
@@ -50,8 +56,8 @@ TEST_F(packed_weights, are_those_that_products_read_across_their_rows) {
   const auto p = planned<with_unit>(gpt, packed(true));
   int products = 0, updates = 0;
   for (const auto& s : p.steps) {
-    products += s.op == &isotope::info<isotope::op::matmul> && s.attr.i[3] != 0;
-    updates += s.op == &isotope::info<isotope::op::adamw> && s.attr.i[3] != 0;
+    products += reads_packed(s);
+    updates += keeps_packed<isotope::op::adamw>(s);
   }
   EXPECT_EQ(products, 9);  // four in each block, and the head
   EXPECT_EQ(updates, 8);   // one is frozen
@@ -121,7 +127,7 @@ TEST_F(packed_weights, leave_the_bits_of_steps_of_muon) {
   auto with = loaded<with_unit>(planned<with_unit>(gpt, options(packing::always))),
        without = loaded<with_unit>(planned<with_unit>(gpt, options(packing::never)));
   int updates = 0;
-  for (const auto& s : with.plan().steps) updates += s.op == &isotope::info<isotope::op::muon> && s.attr.i[3] != 0;
+  for (const auto& s : with.plan().steps) updates += keeps_packed<isotope::op::muon>(s);
   EXPECT_EQ(updates, 7);
   auto x = scalars();
   x.momentum = 0.95f;
@@ -139,9 +145,7 @@ TEST_F(packed_weights, stand_until_their_last_reader) {
     for (std::size_t i = 0; i < p.steps.size(); ++i)  // no product reads a copy that is already that of the next step
       for (std::size_t k = i + 1; k < p.steps.size(); ++k) {
         const auto &a = p.steps[i], &b = p.steps[k];
-        if (a.op != &isotope::info<isotope::op::adamw> || a.attr.i[3] == 0 || b.op != &isotope::info<isotope::op::matmul> ||
-            b.attr.i[3] == 0)
-          continue;
+        if (!keeps_packed<isotope::op::adamw>(a) || !reads_packed(b)) continue;
         EXPECT_NE(p.operands[std::size_t(a.operands + 4)].at, p.operands[std::size_t(b.operands + 1)].at) << i << ' ' << k;
       }
   }

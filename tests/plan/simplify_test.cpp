@@ -67,7 +67,7 @@ TEST(simplify, constants_are_calculated) {
     const auto g = isotope::traced_inference<reference_f32>(model_of{f}, false);
     double v = std::nan("");
     for (const auto& n : g.nodes)
-      if (!n.dead && n.op == &isotope::info<isotope::op::fill>) v = n.attr.f[0];
+      if (!n.dead && n.op == &isotope::info<isotope::op::fill>) v = n.attr.scalar();
     return v;
   };
   const auto number = [](auto& s, double c) { return fill(*s.machine, {4, 6}, dtype::f32, c); };

@@ -322,6 +322,12 @@ TEST_F(body_of_a_trace, names_an_instruction_that_is_a_kernel) {
   t.expect(i, {"instruction 0 of its body is not element-wise"});
 }
 
+TEST_F(body_of_a_trace, names_an_op_that_takes_no_body) {
+  ASSERT_GE(i, 0);
+  t.node(i).op = &isotope::info<isotope::op::copy>;
+  t.expect(i, {"has a body, but its op takes none"});
+}
+
 TEST_F(body_of_a_trace, names_a_body_outside_the_table) {
   ASSERT_GE(i, 0);
   t.node(i).body = std::int32_t(t.g.micros.size());

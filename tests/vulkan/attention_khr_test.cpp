@@ -14,16 +14,16 @@ const vulkan::facts& here() { return vulkan_test::test_device().context->what().
 struct run_result {
   std::vector<host> y, dx;
 };
-std::vector<host> forward(const attention_problem& p, const std::vector<host>& in, attributes a) {
+std::vector<host> forward(const attention_problem& p, const std::vector<host>& in, op::attention::constants a) {
   const auto& z = p.z;
-  a.f[0] = p.scale;
+  a.scale = p.scale;
   const std::vector<host> out = {full({z.B, z.S, z.H * z.D}, p.q.type, nan), full({z.B, z.H, z.S}, dtype::f32, nan)};
   return launch(native::entry<op::attention>(), in, out, a, drawing(p), -1);
 }
 run_result run(const attention_problem& p, const host& dy, bool packed = false, std::int64_t gap = 0) {
-  attributes a = p.attr;
-  a.i[3] = packed ? 1 : 0;
-  a.f[0] = p.scale;
+  auto a = p.attr;
+  a.packed = packed;
+  a.scale = p.scale;
   std::vector<host> in = p.operands();
   if (packed) in.erase(in.begin(), in.begin() + 3), in.insert(in.begin(), laid_out(p.packed(), {0, 1, 2}, gap));
   run_result r;
@@ -72,8 +72,8 @@ void expect_right(const sizes& z, bool packed = false, std::int64_t gap = 0, dou
 std::vector<vulkan::dispatch> recorded(const sizes& z, dtype t, const vulkan::facts& f, std::int64_t misplaced = 0, double scale = 0.25,
                                        double dropout = 0) {
   const auto p = attention_problem(z, t, dtype::f32).dropping(dropout);
-  attributes a = p.attr;
-  a.f[0] = scale;
+  auto a = p.attr;
+  a.scale = scale;
   const auto view = [&](std::uint64_t at, const host& x) {
     return vulkan::view{(at << 32) + std::uint64_t(misplaced), x.span() * size_of(x.type), x.dims, x.strides, x.type};
   };

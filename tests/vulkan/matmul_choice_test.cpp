@@ -28,9 +28,7 @@ std::string chosen(std::int64_t M, std::int64_t N, std::int64_t K, std::string_v
   const vulkan::view in[] = {matrix(std::uint64_t(1) << 32, {M, K}, order[0] == 't', dtype::bf16),
                              matrix(std::uint64_t(2) << 32, {K, N}, order[1] == 't', dtype::bf16)},
                      y[] = {matrix(std::uint64_t(3) << 32, {M, N}, false, out)};
-  attributes attr;
-  attr.i = {1 + std::int64_t(out), 2};
-  attr.f = {1, 0};
+  const attributes attr = op::matmul::constants{.format = out, .operands = 2};
   vulkan::launch l;
   l.in = in;
   l.out = y;

@@ -48,9 +48,11 @@ template <class K> product_run run(const matrix_product& p, const vulkan::facts&
   auto& d = test_device();
   product_run r;
   r.y = op_test::full(p.dims(), p.type, op_test::nan);
-  attributes attr;
-  attr.i = {1 + std::int64_t(p.type), p.has_c() ? 3 : 2, p.a.type == dtype::f32 && p.b.type == dtype::f16};
-  attr.f = {p.alpha, p.beta};
+  const attributes attr = op::matmul::constants{.format = p.type,
+                                                .operands = p.has_c() ? 3 : 2,
+                                                .half_weight = p.a.type == dtype::f32 && p.b.type == dtype::f16,
+                                                .alpha = p.alpha,
+                                                .beta = p.beta};
 
   std::vector<const host*> in{&p.a, &p.b};
   if (p.has_c()) in.push_back(&p.c);

@@ -59,7 +59,7 @@ class batch_planner {
       const std::size_t k = how_.reversed ? cases.size() - 1 - n : n;
       ids[k] = append(cases[k].g);
     }
-    fuse(g_, how_.fused, epilogues_of(on_.kernels, &info<op::matmul>, on_.program));
+    fuse(g_, how_.fused, epilogues_of(on_.kernels, on_.program));
     const memory_layout l = lay_out(g_, on_.kernels, on_.chunk_bytes);
     planned_batch b;
     b.plan = freeze(g_, l);

@@ -35,6 +35,9 @@ struct call {
   const step_scalars& scalars;
   conditions on;
   std::uint32_t stream = 0;  // of random numbers
+
+  /// The constants of Op, whose attributes these are.
+  template <class Op> auto constants() const { return Op::constants::of(attr); }
 };
 
 /// One result: numbers, and how far each may be off besides the rounding of the result to its format: condition times roundoff.

@@ -56,7 +56,7 @@ class fingerprint_taker {
     test_case c;
     c.of = &s;
     c.seed = 1;
-    c.attr.f[0] = 0.1;
+    c.attr = attributes::of_scalar(0.1);
     c.in = {{{1024}, f_.program, &generator_of<generators::exponents>, -6, 4, row_major}};
     cases_.push_back(c);
   }

@@ -1,7 +1,6 @@
 #pragma once
 /// What the specifications of normalisations share.
-#include "../op/add.hpp"
-#include "../op/scale.hpp"
+#include "../op/layer_norm.hpp"
 #include "reduction_axes.hpp"
 #include "spec.hpp"
 
@@ -27,11 +26,7 @@ struct norm_basis : spec_basis {
   static constexpr std::array fields{attribute_field{"epsilon", attribute_kind::number, 0, 1e-5}};
   static constexpr numeric_policy policy{.sums = "fixed blocks and a tree, in f32; two passes", .nan = "in, then its row"};
   static constexpr std::array boundary{0.0, 100.0, 4096.0, infinity, nan};
-  static attributes with(double epsilon) {
-    attributes a;
-    a.f[0] = epsilon;
-    return a;
-  }
+  static attributes with(double epsilon) { return op::layer_norm::constants{.epsilon = epsilon}; }  // those of rms_norm, too
   /// Widths around subgroups and workgroups. `more` adds the operands after x. Fast runs have few of them, and other cases on these: drivers on the
   /// processor compile the kernels of each.
   template <class More> static void shapes(case_sink& s, More&& more) {

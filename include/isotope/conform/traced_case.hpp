@@ -65,10 +65,10 @@ class case_tracer {
       v.wants_gradient = role.differentiable && is_floating(x.type);
       if (v.wants_gradient && role.parameter) v.kind = value_kind::param;
     }
-    attributes a;
+    op::permute::constants a;
     bool in_order = true;
     for (int i = 0; i < x.dims.rank; ++i) {
-      a.i[std::size_t(x.order[std::size_t(i)])] = i;
+      a.order[std::size_t(x.order[std::size_t(i)])] = i;
       in_order = in_order && x.order[std::size_t(i)] == i;
     }
     return in_order ? id : t_.apply(info<op::permute>, std::span(&id, 1), a, place::current()).out[0];
@@ -164,10 +164,10 @@ class case_tracer {
   }
   /// The gradient of the operand as it lies, with its axes in the shape's order.
   std::int32_t in_order_of(const operand_recipe& x, std::int32_t g) {
-    attributes a;
+    op::permute::constants a;
     bool in_order = true;
     for (int i = 0; i < x.dims.rank; ++i) {
-      a.i[std::size_t(x.order[std::size_t(i)])] = i;
+      a.order[std::size_t(x.order[std::size_t(i)])] = i;
       in_order = in_order && x.order[std::size_t(i)] == i;
     }
     return in_order ? g : t_.apply(info<op::permute>, std::span(&g, 1), a, place::current()).out[0];

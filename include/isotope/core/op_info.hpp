@@ -14,16 +14,31 @@ namespace isotope {
 inline constexpr int max_inputs = 8;
 inline constexpr int max_outputs = 6;
 
-/// An op's constants. Each op documents which entries it reads.
+/// An op's constants as graphs, plans and files carry them, whatever op it is. An op that has some names them in a struct `constants` with
+/// `static constexpr constants of(const attributes&)` and a conversion back, its inverse; nobody else knows which entry is which.
 struct attributes {
   std::array<std::int64_t, 8> i{};
   std::array<double, 3> f{};
+  /// The one constant that an element-wise op may have: all that a fused body keeps of its attributes.
+  constexpr double scalar() const { return f[0]; }
+  static constexpr attributes of_scalar(double k) { return {.f = {k}}; }
   friend constexpr bool operator==(const attributes&, const attributes&) = default;
+};
+/// A format as a constant of an op. It may come from a file and be no format at all: shape rules ask shape_rule::format.
+struct format_number {
+  std::int64_t number = -1;  // of a dtype; -1: none is given, and the shape rule chooses one
+  constexpr format_number() = default;
+  constexpr format_number(dtype t) : number(std::int64_t(t)) {}
+  constexpr explicit format_number(std::int64_t n) : number(n) {}
+  constexpr bool given() const { return number != -1; }
+  constexpr dtype type() const { return dtype(number); }
+  friend constexpr bool operator==(const format_number&, const format_number&) = default;
 };
 
 class shape_rule;     // core/shape_rule.hpp: what a shape rule sees
 class decomposition;  // core/decomposition.hpp: what a lowering to other ops sees
 class pullback;       // core/pullback.hpp: what a gradient rule sees
+struct step_shapes;   // core/target.hpp: the shapes of one step
 
 enum class op_kind : std::uint8_t {
   kernel,       // one launch
@@ -37,7 +52,20 @@ enum class operand_layout : std::uint8_t {
   matrix,  // one of the last two axes is contiguous
   dense,   // row-major without gaps
 };
+/// What a fused element-wise body is to a step.
+enum class body_role : std::uint8_t {
+  none,   // the op takes none
+  host,   // its kernels may take one as the epilogue of the result
+  alone,  // the step is a body and nothing else
+};
+/// The number that, as an operand of an element-wise op of two, leaves the other operand as it is, bit for bit. Of an op of one operand and its own
+/// constant, that constant is the right operand.
+struct neutral_operand {
+  double number = 0;
+  bool left = false, right = false;
+};
 
+/// All that the planner knows of an op: what the op declares of itself, under the same names.
 struct op_info {
   std::string_view name;
   op_kind kind = op_kind::kernel;
@@ -47,6 +75,17 @@ struct op_info {
       nullptr;             // where it draws random numbers: such nodes are numbered, each number a stream; none: nowhere
   bool moves = false;      // its output holds elements of its first input as they are: a parameter's gradient passes in its own format
   std::uint8_t inout = 0;  // bit k: output k is input k, updated in place
+  body_role body = body_role::none;
+  int (*own_operands)(const attributes&) = nullptr;  // of a step with a body: how many operands come before those of the body
+  int factors = 0;                      // how many of its first operands are the factors of one matrix product, which its result is
+  bool multiplies = false;              // it spends its time on matrix products: a policy of recomputation may keep its results
+  int weight = -1;                      // the operand that may be a weight stored in another format than the other operands; -1: none
+  void (*pack)(attributes&) = nullptr;  // makes operand `weight` a packed copy of a weight; none: no kernel of the op reads one
+  bool constant = false;                // each element of its result is attributes::scalar
+  neutral_operand neutral{};
+  /// What an element-wise op makes of two numbers, or of one and its constant. False where that is undefined.
+  bool (*calculate)(double x, double y, double& result) = nullptr;
+  std::int64_t (*flops)(const step_shapes&) = nullptr;  // floating-point operations of its formula; none: one for each element
   void (*infer)(shape_rule&) = nullptr;
   void (*gradient)(pullback&) = nullptr;        // none: not differentiable
   void (*decompose)(decomposition&) = nullptr;  // the same in terms of simpler ops, for backends without a kernel
@@ -77,6 +116,16 @@ template <IsOp Op> constexpr op_info describe() {
   if constexpr (requires { &Op::random; }) r.random = &Op::random;
   if constexpr (requires { Op::moves; }) r.moves = Op::moves;
   if constexpr (requires { Op::inout; }) r.inout = Op::inout;
+  if constexpr (requires { Op::body; }) r.body = Op::body;
+  if constexpr (requires { &Op::own_operands; }) r.own_operands = &Op::own_operands;
+  if constexpr (requires { Op::factors; }) r.factors = Op::factors;
+  if constexpr (requires { Op::multiplies; }) r.multiplies = Op::multiplies;
+  if constexpr (requires { Op::weight; }) r.weight = Op::weight;
+  if constexpr (requires { &Op::pack; }) r.pack = &Op::pack;
+  if constexpr (requires { Op::constant; }) r.constant = Op::constant;
+  if constexpr (requires { Op::neutral; }) r.neutral = Op::neutral;
+  if constexpr (requires { &Op::calculate; }) r.calculate = &Op::calculate;
+  if constexpr (requires { &Op::flops; }) r.flops = &Op::flops;
   if constexpr (HasGradientRule<Op>) r.gradient = &Op::gradient;
   if constexpr (HasDecomposition<Op>) r.decompose = &Op::decompose;
   return r;

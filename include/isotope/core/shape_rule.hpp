@@ -30,11 +30,11 @@ class shape_rule {
   constexpr dtype program() const { return g_.program; }
   constexpr dtype accum() const { return accum_of(g_.program); }
 
-  /// The format with this number in an attribute; fails where there is none.
-  constexpr dtype format(std::int64_t number) {
-    if (number >= 0 && number < dtype_count) return dtype(number);
+  /// The format that a constant names; fails where there is none.
+  constexpr dtype format(format_number f) {
+    if (f.number >= 0 && f.number < dtype_count) return f.type();
     message m;
-    fail(m << "no format has the number " << number);
+    fail(m << "no format has the number " << f.number);
     return {};
   }
   constexpr void yield(const shape& s, dtype t) {

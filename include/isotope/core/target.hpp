@@ -28,6 +28,9 @@ struct native {  // what the hardware has
 struct step_shapes {
   std::span<const shape> in, out;
   const attributes* attr = nullptr;
+
+  /// The constants of Op, whose attributes these are.
+  template <class Op> constexpr auto constants() const { return Op::constants::of(*attr); }
 };
 
 /// One kernel as the planner sees it. Tables list the wanted kernel set first, then the sets below it: the first match runs.

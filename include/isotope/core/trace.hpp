@@ -50,7 +50,7 @@ struct micro {
   std::array<std::int8_t, 3> arg{-1, -1, -1};
   std::int8_t store = -1;
   dtype type = dtype::f32;  // each result is rounded to it
-  double scalar = 0;        // attributes::f[0] of the op it stands for
+  double scalar = 0;        // attributes::scalar of the op it stands for
 };
 inline constexpr std::int8_t product = -2;
 inline constexpr int max_micros = 16;

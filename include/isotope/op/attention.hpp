@@ -9,12 +9,19 @@ namespace isotope {
 namespace op {
 /// Operands, packed: qkv (B, S, (H + 2 G) D): queries, keys, values side by side; else q (B, S, H D), k (B, T, G D), v (B, T, G D);
 /// then, with a mask, mask (B, T). Outputs y (B, S, H D), lse (B, H, S) in accumulation format: the log of each softmax denominator.
-/// attributes: i[0] H heads, i[1] G key-value heads, i[2] causal, i[3] packed, i[4] has a mask, i[5] window; f[0] scale of the scores, f[1] dropout.
 /// Where something is dropped, the node's ordinal is its random stream, and the gradient's too.
 struct attention_shape {
   static constexpr operand_layout layout = operand_layout::rows;
-  static constexpr int operands(const attributes& a) { return (a.i[3] != 0 ? 1 : 3) + (a.i[4] != 0 ? 1 : 0); }
-  static constexpr bool random(const attributes& a) { return a.f[1] > 0; }
+  using constants = attention_constants;
+  static constexpr int operands(const constants& c) { return (c.packed ? 1 : 3) + (c.masked ? 1 : 0); }
+  static constexpr bool random(const attributes& a) { return constants::of(a).dropout > 0; }
+  /// Pairs of a query and a key that it sees, of all heads, times the head size.
+  static constexpr std::int64_t products(const step_shapes& s) {
+    const auto c = constants::of(*s.attr);
+    const shape& q = s.in[0];
+    const std::int64_t S = q[1], T = c.packed ? S : s.in[1][1], D = q[2] / (c.packed ? c.heads + 2 * c.kv_heads : c.heads);
+    return q[0] * c.heads * D * attention_range(c, S, T).pairs();
+  }
   /// Words of keys 4 k to 4 k + 3 of a query: row (b H + h) S + s. Four neighbours share a call; no counter depends on the number of keys.
   static constexpr std::array<std::uint32_t, 4> words(std::uint64_t seed, std::uint32_t row, std::uint32_t k, std::uint32_t step,
                                                       std::uint32_t stream) {
@@ -31,15 +38,19 @@ struct attention_shape {
 /// dv = (K P)^T dy,  dS = P (K (dy v^T) - rowsum(dy y)),  dq = scale dS k,  dk = scale dS^T q. The mask has no gradient.
 struct attention_grad : attention_shape {
   static constexpr std::string_view name = "attention_grad";
+  static constexpr std::int64_t flops(const step_shapes& s) { return 10 * products(s); }  // the scores again, dy v^T, dv, dq, dk
   static constexpr void infer(shape_rule& r) {
-    for (int k = 0; k < (r.attr.i[3] != 0 ? 1 : 3); ++k) r.yield(r.dims(k), r.type(k));
+    for (int k = 0; k < (constants::of(r.attr).packed ? 1 : 3); ++k) r.yield(r.dims(k), r.type(k));
   }
 };
 struct attention : attention_shape {
   static constexpr std::string_view name = "attention";
+  static constexpr bool multiplies = true;
+  static constexpr std::int64_t flops(const step_shapes& s) { return 4 * products(s); }  // q k^T and p v
   static constexpr void infer(shape_rule& r) {
-    const auto H = r.attr.i[0], G = r.attr.i[1];
-    const bool packed = r.attr.i[3] != 0;
+    auto c = constants::of(r.attr);
+    const auto H = c.heads, G = c.kv_heads;
+    const bool packed = c.packed;
     const shape& q = r.dims(0);
     message m;
     if (H <= 0 || H > max_elements || G <= 0 || H % G != 0) {
@@ -56,21 +67,23 @@ struct attention : attention_shape {
     if (!packed &&
         !r.require(r.dims(1) == shape{q.axis(0), T, G * D} && r.dims(2) == r.dims(1), "keys and values must be [B,T,heads x head size]"))
       return;
-    if (r.attr.i[4] != 0 && !r.require(r.dims(packed ? 1 : 3) == shape{q.axis(0), T}, "mask must be [B,T]")) return;
-    if (r.attr.i[2] != 0 && !r.require(q[1] <= T.size, "causal attention has more queries than keys")) return;
-    if (!r.require(r.attr.i[5] >= 0, "the window is negative")) return;
-    if (r.attr.i[5] != 0 && !r.require(r.attr.i[2] != 0, "a window needs causal attention")) return;
-    if (!(r.attr.f[1] >= 0 && r.attr.f[1] < 1)) {
-      r.fail(m << "dropout " << r.attr.f[1] << " is not in [0,1)");
+    if (c.masked && !r.require(r.dims(packed ? 1 : 3) == shape{q.axis(0), T}, "mask must be [B,T]")) return;
+    if (c.causal && !r.require(q[1] <= T.size, "causal attention has more queries than keys")) return;
+    if (!r.require(c.window >= 0, "the window is negative")) return;
+    if (c.window != 0 && !r.require(c.causal, "a window needs causal attention")) return;
+    if (!(c.dropout >= 0 && c.dropout < 1)) {
+      r.fail(m << "dropout " << c.dropout << " is not in [0,1)");
       return;
     }
-    if (r.attr.f[0] == 0) r.attr.f[0] = 1.0 / square_root(double(D));
+    if (c.scale == 0) c.scale = 1.0 / square_root(double(D));
+    r.attr = c;
     r.yield({q.axis(0), q.axis(1), H * D}, r.type(0));
     r.yield({q.axis(0), H, q.axis(1)}, r.accum());
   }
   static constexpr void gradient(pullback& g) {
     std::array<std::int32_t, max_inputs> in{};
-    const int n = operands(g.attr), grads = g.attr.i[3] != 0 ? 1 : 3;
+    const auto c = constants::of(g.attr);
+    const int n = operands(c), grads = c.packed ? 1 : 3;
     for (int k = 0; k < n; ++k) in[std::size_t(k)] = g.x(k).id;
     in[std::size_t(n)] = g.y(0).id;
     in[std::size_t(n + 1)] = g.y(1).id;
@@ -90,12 +103,15 @@ struct attention_options {
   int window = 0;      // 0: none; else a query sees its own key and the window - 1 before it alone, and must be causal
 
   /// Of attention whose first operand is x.
-  template <Machine M> constexpr attributes of(const tensor<M>& x, int heads, bool packed, bool masked) const {
-    attributes a;
-    a.i = {heads, kv_heads == 0 ? heads : kv_heads, causal ? 1 : 0, packed ? 1 : 0, masked ? 1 : 0, window};
-    a.f[0] = scale;
-    a.f[1] = x.machine == nullptr || x.machine->training ? dropout : 0;
-    return a;
+  template <Machine M> constexpr op::attention_constants of(const tensor<M>& x, int heads, bool packed, bool masked) const {
+    return {.heads = heads,
+            .kv_heads = kv_heads == 0 ? heads : kv_heads,
+            .causal = causal,
+            .packed = packed,
+            .masked = masked,
+            .window = window,
+            .scale = scale,
+            .dropout = x.machine == nullptr || x.machine->training ? dropout : 0};
   }
 };
 

@@ -13,6 +13,20 @@ struct index_range {
   friend constexpr bool operator==(const index_range&, const index_range&) = default;
 };
 
+struct attention_constants {
+  std::int64_t heads = 0, kv_heads = 0;  // H, of the queries; G, of keys and values
+  bool causal = false;                   // no query sees a key behind its own
+  bool packed = false;                   // queries, keys and values are one operand
+  bool masked = false;                   // an operand is added to the scores
+  std::int64_t window = 0;               // keys that a query sees at most, the last ones up to its own; 0: all
+  double scale = 0;                      // of the scores; 0: 1 / sqrt(head size), which the shape rule fills in
+  double dropout = 0;                    // the probability to drop a probability, in [0, 1)
+  static constexpr attention_constants of(const attributes& a) {
+    return {a.i[0], a.i[1], a.i[2] != 0, a.i[3] != 0, a.i[4] != 0, a.i[5], a.f[0], a.f[1]};
+  }
+  constexpr operator attributes() const { return {.i = {heads, kv_heads, causal, packed, masked, window}, .f = {scale, dropout}}; }
+};
+
 /// Queries are aligned with the last keys: query s stands at key s + T - S. Causal: it sees that key and those before it; with a window w the last
 /// w of these. Causal attention has at most as many queries as keys.
 struct attention_range {
@@ -21,8 +35,8 @@ struct attention_range {
   std::int64_t window;  // 0: none
 
   /// A window of all keys or more is none.
-  constexpr attention_range(const attributes& a, std::int64_t queries, std::int64_t keys)
-      : S(queries), T(keys), causal(a.i[2] != 0), window(a.i[5] < keys ? a.i[5] : 0) {}
+  constexpr attention_range(const attention_constants& c, std::int64_t queries, std::int64_t keys)
+      : S(queries), T(keys), causal(c.causal), window(c.window < keys ? c.window : 0) {}
 
   /// The keys that query s sees.
   constexpr index_range keys(std::int64_t s) const {

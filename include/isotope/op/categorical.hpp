@@ -3,13 +3,19 @@
 
 namespace isotope {
 namespace op {
-/// attributes: f[0] temperature. The random stream is the node's ordinal.
+/// The random stream is the node's ordinal.
 struct categorical {
+  struct constants {
+    double temperature = 1;  // what logits are divided by, > 0
+    static constexpr constants of(const attributes& a) { return {.temperature = a.f[0]}; }
+    constexpr operator attributes() const { return {.f = {temperature}}; }
+  };
   static constexpr std::string_view name = "categorical";
   static constexpr bool random(const attributes&) { return true; }
   static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
-    if (!r.require(x.rank >= 1 && x[-1] > 0, "needs at least one class") || !r.require(r.attr.f[0] > 0, "the temperature must be positive"))
+    if (!r.require(x.rank >= 1 && x[-1] > 0, "needs at least one class") ||
+        !r.require(constants::of(r.attr).temperature > 0, "the temperature must be positive"))
       return;
     shape y;
     for (int i = 0; i + 1 < x.rank; ++i) y.push(x.axis(i));
@@ -26,8 +32,6 @@ struct categorical {
 /// @return             (...)  i32, not differentiable
 /// @error              no classes, temperature <= 0
 template <Machine M> constexpr tensor<M> categorical(tensor<M> logits, double temperature = 1, place at = place::current()) {
-  attributes a;
-  a.f[0] = temperature;
-  return apply<op::categorical>(at, a, logits);
+  return apply<op::categorical>(at, op::categorical::constants{.temperature = temperature}, logits);
 }
 }  // namespace isotope

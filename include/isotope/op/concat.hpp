@@ -6,14 +6,20 @@
 
 namespace isotope {
 namespace op {
-/// attributes: i[0] axis.
 struct concat {
+  struct constants {
+    std::int64_t axis = 0;  // counted from the first
+    static constexpr constants of(const attributes& a) { return {.axis = a.i[0]}; }
+    constexpr operator attributes() const { return {.i = {axis}}; }
+  };
   static constexpr std::string_view name = "concat";
+  static constexpr std::int64_t flops(const step_shapes&) { return 0; }
   static constexpr operand_layout layout = operand_layout::any;
   static constexpr void infer(shape_rule& r) {
     shape y = r.dims(0);
-    if (!r.require(r.attr.i[0] >= 0 && r.attr.i[0] < y.rank, "the axis is outside the tensors")) return;
-    const auto axis = int(r.attr.i[0]);
+    const std::int64_t given = constants::of(r.attr).axis;
+    if (!r.require(given >= 0 && given < y.rank, "the axis is outside the tensors")) return;
+    const auto axis = int(given);
     std::int64_t n = 0;
     for (int k = 0; k < r.inputs(); ++k) {
       shape s = r.dims(k);
@@ -26,21 +32,28 @@ struct concat {
     r.yield(y, r.type(0));
   }
   static constexpr void gradient(pullback& g) {
+    const auto axis = int(constants::of(g.attr).axis);
     std::int64_t first = 0;
     for (int k = 0; k < g.inputs(); ++k) {
-      const auto n = g.x(k)[int(g.attr.i[0])];
-      if (g.wants(k)) g.give(k, isotope::narrow(g.dy(), int(g.attr.i[0]), first, n));
+      const auto n = g.x(k)[axis];
+      if (g.wants(k)) g.give(k, isotope::narrow(g.dy(), axis, first, n));
       first += n;
     }
   }
 };
-/// Equal parts of an axis, all views of x. attributes: i[0] axis, i[1] parts.
+/// Equal parts of an axis, all views of x.
 struct split {
+  struct constants {
+    std::int64_t axis = 0;   // counted from the first
+    std::int64_t parts = 1;  // how many
+    static constexpr constants of(const attributes& a) { return {.axis = a.i[0], .parts = a.i[1]}; }
+    constexpr operator attributes() const { return {.i = {axis, parts}}; }
+  };
   static constexpr std::string_view name = "split";
   static constexpr op_kind kind = op_kind::view;
   static constexpr void infer(shape_rule& r) {
     const value& x = r.in(0);
-    const auto axis = r.attr.i[0], parts = r.attr.i[1];
+    const auto [axis, parts] = constants::of(r.attr);
     message m;
     if (axis < 0 || axis >= x.dims.rank || parts < 1 || parts > max_outputs || x.dims[int(axis)] % parts != 0) {
       r.fail(m << "axis " << axis << " of " << x.dims << " does not divide into " << parts << " parts (at most " << max_outputs << ')');
@@ -52,15 +65,14 @@ struct split {
     for (std::int64_t k = 0; k < parts; ++k) r.yield_view(y, k * n * x.strides[std::size_t(axis)], x.strides);
   }
   static constexpr void gradient(pullback& g) {
+    const auto [axis, parts] = constants::of(g.attr);
     std::array<std::int32_t, max_inputs> in{};
     dtype type = g.y().type();  // of the parts' gradients: those of a parameter are in accumulation format
-    for (int k = 0; k < g.attr.i[1]; ++k)
+    for (int k = 0; k < parts; ++k)
       if (g.has_dy(k)) type = g.dy(k).type();
-    for (int k = 0; k < g.attr.i[1]; ++k)
-      in[std::size_t(k)] = g.has_dy(k) ? g.dy(k).id : isotope::fill(g.machine(), g.y(k).dims(), type).id;
-    attributes a;
-    a.i[0] = g.attr.i[0];
-    g.give(0, {&g.machine(), g.machine().apply(info<concat>, {in.data(), std::size_t(g.attr.i[1])}, a, place::current()).out[0]});
+    for (int k = 0; k < parts; ++k) in[std::size_t(k)] = g.has_dy(k) ? g.dy(k).id : isotope::fill(g.machine(), g.y(k).dims(), type).id;
+    const concat::constants joined{.axis = axis};
+    g.give(0, {&g.machine(), g.machine().apply(info<concat>, {in.data(), std::size_t(parts)}, joined, place::current()).out[0]});
   }
 };
 }  // namespace op
@@ -76,17 +88,14 @@ template <Machine M> constexpr tensor<M> concat(std::initializer_list<tensor<M>>
       in[n++] = t.id;
       machine = t.machine;
     }
-  attributes a;
-  a.i[0] = axis < 0 && n > 0 ? axis + parts.begin()->rank() : axis;
-  return machine == nullptr ? tensor<M>{} : tensor<M>{machine, machine->apply(info<op::concat>, {in.data(), n}, a, at).out[0]};
+  const op::concat::constants joined{.axis = axis < 0 && n > 0 ? axis + parts.begin()->rank() : axis};
+  return machine == nullptr ? tensor<M>{} : tensor<M>{machine, machine->apply(info<op::concat>, {in.data(), n}, joined, at).out[0]};
 }
 /// N equal parts of an axis, as views.
 /// @error  the axis does not divide
 template <int N, Machine M> constexpr std::array<tensor<M>, std::size_t(N)> split(tensor<M> x, int axis = -1, place at = place::current()) {
   static_assert(N >= 1 && N <= max_outputs, "split gives 1 to 6 parts");
-  attributes a;
-  a.i = {axis < 0 ? axis + x.rank() : axis, N};
-  const auto r = apply_op<op::split>(x.machine, {x.id}, a, at);
+  const auto r = apply_op<op::split>(x.machine, {x.id}, op::split::constants{.axis = axis < 0 ? axis + x.rank() : axis, .parts = N}, at);
   std::array<tensor<M>, std::size_t(N)> parts{};
   for (std::size_t k = 0; k < std::size_t(N); ++k) parts[k] = {x.machine, r.out[k]};
   return parts;

@@ -4,16 +4,22 @@
 namespace isotope {
 namespace op {
 /// Operands logits, targets, top, sum, dloss; output dlogits = dloss (e^(logits - top) / sum - onehot(target)) / counted rows, 0 in rows that do
-/// not count and in columns that are no classes. attributes: i[0] classes.
+/// not count and in columns that are no classes.
 struct cross_entropy_grad {
+  struct constants {
+    std::int64_t classes = 0;  // V <= N: the first columns, and nothing reads the others; 0: all N, which the shape rule fills in
+    static constexpr constants of(const attributes& a) { return {.classes = a.i[0]}; }
+    constexpr operator attributes() const { return {.i = {classes}}; }
+  };
   static constexpr std::string_view name = "cross_entropy_grad";
   static constexpr void infer(shape_rule& r) {
     if (count_classes(r)) r.yield(r.dims(0), r.type(0));
   }
   static constexpr bool count_classes(shape_rule& r) {
     const std::int64_t N = r.dims(0)[-1];
-    auto& classes = r.attr.i[0];
+    auto [classes] = constants::of(r.attr);
     if (classes == 0) classes = N;
+    r.attr = constants{classes};
     message m;
     if (classes < 0 || classes > N) r.fail(m << classes << " classes in rows of " << N << " logits");
     return m.empty();
@@ -21,9 +27,9 @@ struct cross_entropy_grad {
 };
 /// Operands logits (..., N), targets (...) i32; outputs in accumulation format: loss (), and of each row its largest logit, top (...), and
 /// sum (...) = sum_c e^(logits[c] - top). The two stay apart: top + ln sum, rounded, would lose what small differences of large logits say.
-/// Both are NaN where a logit is NaN or infinity, or all are -infinity. attributes: i[0] classes V <= N, the first columns; nothing reads the
-/// others.
+/// Both are NaN where a logit is NaN or infinity, or all are -infinity.
 struct cross_entropy {
+  using constants = cross_entropy_grad::constants;
   static constexpr std::string_view name = "cross_entropy";
   static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
@@ -51,8 +57,6 @@ struct cross_entropy {
 /// @error          targets of another shape or format; more classes than logits
 template <Machine M>
 constexpr tensor<M> cross_entropy(tensor<M> logits, tensor<M> targets, std::int64_t classes = 0, place at = place::current()) {
-  attributes a;
-  a.i[0] = classes;
-  return apply<op::cross_entropy>(at, a, logits, targets);
+  return apply<op::cross_entropy>(at, op::cross_entropy::constants{.classes = classes}, logits, targets);
 }
 }  // namespace isotope

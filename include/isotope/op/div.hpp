@@ -18,6 +18,11 @@ struct div_grad {
 };
 struct div : binary_elementwise {
   static constexpr std::string_view name = "div";
+  static constexpr neutral_operand neutral{.number = 1, .right = true};
+  static constexpr bool calculate(double x, double y, double& result) {
+    if (y == 0) return false;  // no constant expression
+    return result = x / y, true;
+  }
   static constexpr void gradient(pullback& g) {
     if (g.wants(0)) give(g, 0, apply<div>(place::current(), {}, g.dy(), g.x(1)));
     if (g.wants(1)) give(g, 1, apply<div_grad>(place::current(), {}, g.x(0), g.x(1), g.dy()));

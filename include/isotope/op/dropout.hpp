@@ -3,12 +3,18 @@
 
 namespace isotope {
 namespace op {
-/// attributes: f[0] p. The random stream is the node's ordinal.
+/// The random stream is the node's ordinal.
 struct dropout {
+  struct constants {
+    double p = 0;  // the probability of zero, in [0, 1)
+    static constexpr constants of(const attributes& a) { return {.p = a.f[0]}; }
+    constexpr operator attributes() const { return {.f = {p}}; }
+  };
   static constexpr std::string_view name = "dropout";
   static constexpr bool random(const attributes&) { return true; }
   static constexpr void infer(shape_rule& r) {
-    if (r.require(r.attr.f[0] >= 0 && r.attr.f[0] < 1, "the probability must be in [0,1)") &&
+    const auto [p] = constants::of(r.attr);
+    if (r.require(p >= 0 && p < 1, "the probability must be in [0,1)") &&
         r.require(is_floating(r.type(0)), "needs a floating-point tensor; cast it first"))
       r.yield(r.dims(0), r.type(0));
   }
@@ -30,8 +36,6 @@ struct dropout {
 /// Source: Srivastava et al. 2014; Salmon et al. 2011 (Philox).
 template <Machine M> constexpr tensor<M> dropout(tensor<M> x, double p, place at = place::current()) {
   if (p == 0 || (x.machine != nullptr && !x.machine->training)) return x;
-  attributes a;
-  a.f[0] = p;
-  return apply<op::dropout>(at, a, x);
+  return apply<op::dropout>(at, op::dropout::constants{.p = p}, x);
 }
 }  // namespace isotope

@@ -14,15 +14,24 @@ struct embedding_grad {
       r.yield(into, r.type(0));
   }
 };
-/// Operands table (V, C), ids (...) i32. attributes: i[0] 1 + dtype of the result (0: the table's).
+/// Operands table (V, C), ids (...) i32.
 struct embedding {
+  struct constants {
+    format_number format{};  // of the result; none: that of the table
+    static constexpr constants of(const attributes& a) { return {.format = format_number(a.i[0] - 1)}; }
+    constexpr operator attributes() const { return {.i = {1 + format.number}}; }
+  };
   static constexpr std::string_view name = "embedding";
+  static constexpr int weight = 0;  // the table
+  static constexpr std::int64_t flops(const step_shapes&) { return 0; }
   static constexpr void infer(shape_rule& r) {
     if (!r.require(r.dims(0).rank == 2, "the table must be [V,C]") || !r.require(r.type(1) == dtype::i32, "ids must be i32")) return;
     shape y = r.dims(1);
     y.push(r.dims(0).axis(1));
-    if (r.attr.i[0] == 0) r.attr.i[0] = 1 + std::int64_t(r.type(0));
-    r.yield(y, r.format(r.attr.i[0] - 1));
+    auto [format] = constants::of(r.attr);
+    if (!format.given()) format = r.type(0);
+    r.attr = constants{format};
+    r.yield(y, r.format(format));
   }
   static constexpr void gradient(pullback& g) {
     auto into = g.collected(0);

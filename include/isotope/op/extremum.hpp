@@ -8,16 +8,16 @@ namespace isotope {
 namespace op {
 struct extremum : reduction {
   static constexpr void infer(shape_rule& r) {
-    if (r.require(terms(r.dims(0), r.attr.i[0]) > 0 || r.attr.i[0] < 0, "no elements to choose from")) reduction::infer(r);
+    const std::int64_t axes = constants::of(r.attr).axes;
+    if (r.require(terms(r.dims(0), axes) > 0 || axes < 0, "no elements to choose from")) reduction::infer(r);
   }
   /// dx[i] = dy / (number of elements that attain the extremum) where x[i] attains it, else 0: ties share.
   static constexpr void gradient(pullback& g) {
     const auto hit = isotope::equal(g.x(0), repeated(g, g.y()));
     const auto full = repeated(g, g.dy());
     const auto zero = isotope::fill(g.machine(), full.dims(), full.type()), one = isotope::fill(g.machine(), full.dims(), full.type(), 1.0);
-    attributes a;
-    a.i = {g.attr.i[0], 1};
-    const auto ties = apply<sum>(place::current(), a, isotope::where(hit, one, zero));
+    const sum::constants same{.axes = constants::of(g.attr).axes, .keep = true};
+    const auto ties = apply<sum>(place::current(), same, isotope::where(hit, one, zero));
     g.give(0, isotope::where(hit, isotope::div(full, isotope::expand(ties, full.dims())), zero));
   }
 };
@@ -27,18 +27,24 @@ struct max : extremum {
 struct min : extremum {
   static constexpr std::string_view name = "min";
 };
-/// attributes: i[0] axis. The result is i32.
+/// The result is i32.
 struct argmax {
+  struct constants {
+    std::int64_t axis = 0;  // counted from the first
+    static constexpr constants of(const attributes& a) { return {.axis = a.i[0]}; }
+    constexpr operator attributes() const { return {.i = {axis}}; }
+  };
   static constexpr std::string_view name = "argmax";
   static constexpr operand_layout layout = operand_layout::any;
   static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
-    if (!r.require(r.attr.i[0] >= 0 && r.attr.i[0] < x.rank, "the axis is outside the tensor") ||
-        !r.require(x[int(r.attr.i[0])] > 0, "no elements to choose from"))
+    const auto [axis] = constants::of(r.attr);
+    if (!r.require(axis >= 0 && axis < x.rank, "the axis is outside the tensor") ||
+        !r.require(x[int(axis)] > 0, "no elements to choose from"))
       return;
     shape y;
     for (int i = 0; i < x.rank; ++i)
-      if (i != r.attr.i[0]) y.push(x.axis(i));
+      if (i != axis) y.push(x.axis(i));
     r.yield(y, dtype::i32);
   }
 };
@@ -58,8 +64,6 @@ constexpr tensor<M> min(tensor<M> x, std::initializer_list<int> over = {}, bool 
 }
 /// y[...] = index of the largest x along the axis, the first of equals; the first NaN if there is one. i32, not differentiable.
 template <Machine M> constexpr tensor<M> argmax(tensor<M> x, int axis = -1, place at = place::current()) {
-  attributes a;
-  a.i[0] = axis < 0 ? axis + x.rank() : axis;
-  return apply<op::argmax>(at, a, x);
+  return apply<op::argmax>(at, op::argmax::constants{.axis = axis < 0 ? axis + x.rank() : axis}, x);
 }
 }  // namespace isotope

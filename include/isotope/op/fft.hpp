@@ -1,4 +1,6 @@
 #pragma once
+#include <bit>
+
 #include "../core/square_root.hpp"
 #include "../core/tape.hpp"
 
@@ -23,36 +25,55 @@ struct fourier {
     const shape& x = r.dims(0);
     return r.require(x.rank >= 2 && x[-1] == 2, "x must be [...,N,2]: complex numbers are pairs on the last axis") && sized(r, 2);
   }
+  /// 5 N log2 N for each transform of N complex points, half of it for N real ones, log2 N rounded up. `numbers`: two to a complex point.
+  static constexpr std::int64_t flops(std::int64_t numbers, std::int64_t N) {
+    return 5 * numbers * std::int64_t(std::bit_width(std::uint64_t(N < 1 ? 1 : N) - 1)) / 2;
+  }
   static constexpr double factor(fft_norm norm, bool inverse, std::int64_t N) {
     if (N < 1) return 1;
     if (norm == fft_norm::ortho) return 1 / square_root(double(N));
     return (norm == fft_norm::backward) == inverse ? 1 / double(N) : 1;
   }
 };
-/// attributes: i[0] direction, -1 forward, 1 inverse; f[0] factor.
 struct fft {
+  struct constants {
+    std::int64_t direction = -1;  // -1 forward, 1 inverse
+    double factor = 1;            // what the sums are multiplied by
+    static constexpr constants of(const attributes& a) { return {.direction = a.i[0], .factor = a.f[0]}; }
+    constexpr operator attributes() const { return {.i = {direction}, .f = {factor}}; }
+  };
   static constexpr std::string_view name = "fft";
+  static constexpr std::int64_t flops(const step_shapes& s) { return fourier::flops(s.out[0].count(), s.out[0][-2]); }
   static constexpr void infer(shape_rule& r) {
     if (fourier::floating(r) && fourier::pairs(r)) r.yield(r.dims(0), r.type(0));
   }
   /// The conjugate transposed matrix is the transform in the other direction.
   static constexpr void gradient(pullback& g) {
-    attributes a = g.attr;
-    a.i[0] = -a.i[0];
-    g.give(0, apply<fft>(place::current(), a, g.dy()));
+    auto c = constants::of(g.attr);
+    c.direction = -c.direction;
+    g.give(0, apply<fft>(place::current(), c, g.dy()));
   }
 };
-/// attributes: i[0] N; f[0] factor, f[1] factor of the inner bins, those but 0 and N/2, besides. With the same attributes, rfft and irfft are
-/// each other's transposed matrix over the reals.
+/// With the same constants, rfft and irfft are each other's transposed matrix over the reals.
 struct rfft {
+  struct constants {
+    std::int64_t points = 0;  // N, which the shape rule of rfft fills in
+    double factor = 1;        // what the sums are multiplied by
+    double inner = 1;         // what the inner bins, those but 0 and N/2, are multiplied by besides
+    static constexpr constants of(const attributes& a) { return {.points = a.i[0], .factor = a.f[0], .inner = a.f[1]}; }
+    constexpr operator attributes() const { return {.i = {points}, .f = {factor, inner}}; }
+  };
   static constexpr std::string_view name = "rfft";
+  static constexpr std::int64_t flops(const step_shapes& s) { return fourier::flops(s.in[0].count(), s.constants<rfft>().points); }
   static constexpr void infer(shape_rule& r);
   static constexpr void gradient(pullback& g);
 };
 struct irfft {
+  using constants = rfft::constants;
   static constexpr std::string_view name = "irfft";
+  static constexpr std::int64_t flops(const step_shapes& s) { return fourier::flops(s.out[0].count(), s.constants<irfft>().points); }
   static constexpr void infer(shape_rule& r) {
-    const std::int64_t N = r.attr.i[0];
+    const std::int64_t N = constants::of(r.attr).points;
     if (!fourier::floating(r) || !fourier::pairs(r)) return;
     const shape& x = r.dims(0);
     if (N < 1 || x[-2] != N / 2 + 1) {
@@ -72,7 +93,9 @@ constexpr void rfft::infer(shape_rule& r) {
       !r.require(r.dims(0).rank < max_rank, "has no room for the axis of complex pairs"))
     return;
   const std::int64_t N = r.dims(0)[-1];
-  r.attr.i[0] = N;
+  auto c = constants::of(r.attr);
+  c.points = N;
+  r.attr = c;
   shape y = r.dims(0).with_cols(N / 2 + 1);
   y.push(2);
   r.yield(y, r.type(0));
@@ -80,10 +103,8 @@ constexpr void rfft::infer(shape_rule& r) {
 constexpr void rfft::gradient(pullback& g) { g.give(0, apply<irfft>(place::current(), g.attr, g.dy())); }
 
 template <Machine M> constexpr tensor<M> fft_of(tensor<M> x, std::int64_t direction, fft_norm norm, place at) {
-  attributes a;
-  a.i[0] = direction;
-  a.f[0] = fourier::factor(norm, direction > 0, x.rank() >= 2 ? x[-2] : 1);
-  return apply<fft>(at, a, x);
+  const double factor = fourier::factor(norm, direction > 0, x.rank() >= 2 ? x[-2] : 1);
+  return apply<fft>(at, fft::constants{.direction = direction, .factor = factor}, x);
 }
 }  // namespace op
 
@@ -113,9 +134,7 @@ template <Machine M> constexpr tensor<M> ifft(tensor<M> x, fft_norm norm = fft_n
 /// @return   (..., N/2 + 1, 2)
 /// @error    no points, N known late, six axes, integers
 template <Machine M> constexpr tensor<M> rfft(tensor<M> x, fft_norm norm = fft_norm::backward, place at = place::current()) {
-  attributes a;
-  a.f = {op::fourier::factor(norm, false, x.rank() >= 1 ? x[-1] : 1), 1};
-  return apply<op::rfft>(at, a, x);
+  return apply<op::rfft>(at, op::rfft::constants{.factor = op::fourier::factor(norm, false, x.rank() >= 1 ? x[-1] : 1)}, x);
 }
 /// The real tensor of N points whose bins 0 to N/2 are x: irfft(rfft(x), N) = x. The imaginary parts of bin 0, and of bin N/2 for even N,
 /// take no part.
@@ -125,10 +144,7 @@ template <Machine M> constexpr tensor<M> rfft(tensor<M> x, fft_norm norm = fft_n
 /// @error    another number of bins, N < 1, integers
 template <Machine M>
 constexpr tensor<M> irfft(tensor<M> x, std::int64_t N, fft_norm norm = fft_norm::backward, place at = place::current()) {
-  attributes a;
-  a.i[0] = N;
-  a.f = {op::fourier::factor(norm, true, N), 2};
-  return apply<op::irfft>(at, a, x);
+  return apply<op::irfft>(at, op::irfft::constants{.points = N, .factor = op::fourier::factor(norm, true, N), .inner = 2}, x);
 }
 
 }  // namespace isotope

@@ -22,14 +22,19 @@ struct layer_norm_grad {
     r.yield(r.dims(2), r.accum());
   }
 };
-/// Operands x (..., C), weight (C), bias (C); outputs y, mean (...), rstd (...) in accumulation format. attributes: f[0] epsilon.
+/// Operands x (..., C), weight (C), bias (C); outputs y, mean (...), rstd (...) in accumulation format.
 struct layer_norm {
+  struct constants {
+    double epsilon = 1e-5;  // added to the variance
+    static constexpr constants of(const attributes& a) { return {.epsilon = a.f[0]}; }
+    constexpr operator attributes() const { return {.f = {epsilon}}; }
+  };
   static constexpr std::string_view name = "layer_norm";
   static constexpr void decompose(decomposition& d) {
     const auto x = d.x(0);
     const auto mean = isotope::mean(x, {-1}, true, d.at), h = isotope::sub(x, mean, d.at);
     const auto variance = isotope::mean(isotope::mul(h, h, d.at), {-1}, true, d.at);
-    const auto deviation = isotope::sqrt(isotope::shift(variance, d.attr.f[0], d.at), d.at);
+    const auto deviation = isotope::sqrt(isotope::shift(variance, constants::of(d.attr).epsilon, d.at), d.at);
     const auto scaled = isotope::mul(isotope::div(h, deviation, d.at), d.x(1), d.at);
     d.give(0, isotope::add(scaled, d.x(2), d.at));
   }
@@ -61,8 +66,6 @@ struct layer_norm {
 /// Statistics in f32 (f64 for f64), two passes: mean >> deviation loses nothing. Source: Ba et al. 2016, arXiv:1607.06450.
 template <Machine M>
 constexpr tensor<M> layer_norm(tensor<M> x, tensor<M> weight, tensor<M> bias, double epsilon = 1e-5, place at = place::current()) {
-  attributes a;
-  a.f[0] = epsilon;
-  return apply<op::layer_norm>(at, a, x, weight, bias);
+  return apply<op::layer_norm>(at, op::layer_norm::constants{.epsilon = epsilon}, x, weight, bias);
 }
 }  // namespace isotope

@@ -5,14 +5,35 @@
 namespace isotope {
 namespace op {
 /// Operands a (..., M, K), b (..., K, N) [, c (..., M, N)]; the last two axes in either memory order: NN, NT, TN and TT need no copy.
-/// attributes: i[0] 1 + dtype of the product (0: promoted), i[1] how many operands are its own (2 or 3), i[2] whether a is f32 and b f16 (kernels
-/// may need room for a in f16), i[3] whether b is a packed weight: its dims and strides are those of the weight, its bytes as kernel_info::packed of
-/// the kernel says; f[0] alpha, f[1] beta.
 /// A fused epilogue (node body) works on the product, rounded to its dtype; the epilogue's further operands follow its own.
 struct matmul {
   static constexpr std::string_view name = "matmul";
   static constexpr operand_layout layout = operand_layout::matrix;
   static constexpr bool accumulates = true;
+  static constexpr body_role body = body_role::host;
+  static constexpr int factors = 2;
+  static constexpr bool multiplies = true;
+  static constexpr int weight = 1;
+
+  struct constants {
+    format_number format{};     // of the product; none: that of the operands, promoted, which the shape rule fills in
+    std::int64_t operands = 0;  // how many are its own, 2 or 3, which the shape rule fills in
+    bool half_weight = false;   // a is f32 and b f16: kernels may need room for a in f16; the shape rule fills it in
+    bool packed = false;  // b is a packed weight: it has the dims and strides of the weight, its bytes lie as the kernel's `packed` says
+    double alpha = 1, beta = 0;  // what a b and c are multiplied by
+    static constexpr constants of(const attributes& a) {
+      return {format_number(a.i[0] - 1), a.i[1], a.i[2] != 0, a.i[3] != 0, a.f[0], a.f[1]};
+    }
+    constexpr operator attributes() const { return {.i = {1 + format.number, operands, half_weight, packed}, .f = {alpha, beta}}; }
+  };
+  static constexpr int own_operands(const attributes& a) { return int(constants::of(a).operands); }
+  static constexpr void pack(attributes& a) {
+    auto c = constants::of(a);
+    c.packed = true;
+    a = c;
+  }
+  /// 2 M N K for each product of a batch.
+  static constexpr std::int64_t flops(const step_shapes& s) { return 2 * s.out[0].count() * s.in[0][-1]; }
 
   static constexpr void infer(shape_rule& r) {
     const shape &a = r.dims(0), &b = r.dims(1);
@@ -29,18 +50,17 @@ struct matmul {
     y.push(a.axis(-2));
     y.push(b.axis(-1));
     if (r.inputs() == 3 && !r.require(r.dims(2) == y, "c has another shape than the product")) return;
-    if (r.attr.i[0] == 0) r.attr.i[0] = 1 + std::int64_t(t);
-    r.attr.i[1] = r.inputs();
-    r.attr.i[2] = r.type(0) == dtype::f32 && r.type(1) == dtype::f16;
-    t = r.format(r.attr.i[0] - 1);
+    auto c = constants::of(r.attr);
+    if (!c.format.given()) c.format = t;
+    c.operands = r.inputs();
+    c.half_weight = r.type(0) == dtype::f32 && r.type(1) == dtype::f16;
+    r.attr = c;
+    t = r.format(c.format);
     if (r.require(is_floating(t), "the product needs a floating-point format")) r.yield(y, t);
   }
 
   static constexpr tensor<tape> product(tensor<tape> a, tensor<tape> b, dtype t, double alpha) {
-    attributes at;
-    at.i[0] = 1 + std::int64_t(t);
-    at.f[0] = alpha;
-    return apply<matmul>(place::current(), at, a, b);
+    return apply<matmul>(place::current(), constants{.format = t, .alpha = alpha}, a, b);
   }
   static constexpr bool column_major(tensor<tape> x) {
     const value& v = x.machine->describe(x.id);
@@ -50,8 +70,9 @@ struct matmul {
   /// for one matrix b, by one product over all rows.
   static constexpr void gradient(pullback& g) {
     auto a = g.x(0), b = g.x(1), dy = g.dy();
-    const double alpha = g.attr.f[0];
-    if (g.wants(2)) g.give(2, isotope::scale(dy, g.attr.f[1]));
+    const auto c = constants::of(g.attr);
+    const double alpha = c.alpha;
+    if (g.wants(2)) g.give(2, isotope::scale(dy, c.beta));
     if (g.wants(0)) {
       const bool flip = column_major(a) && a.rank() == 2 && b.rank() == 2;
       auto da = flip ? isotope::transpose(product(b, isotope::transpose(dy), g.grad_type(0), alpha))
@@ -80,15 +101,11 @@ struct matmul {
 /// @error    inner dimensions differ; batches do not broadcast; fewer than two axes
 /// K = 0 gives zeros.
 template <Machine M> constexpr tensor<M> matmul(tensor<M> a, tensor<M> b, double alpha = 1, place at = place::current()) {
-  attributes r;
-  r.f[0] = alpha;
-  return apply<op::matmul>(at, r, a, b);
+  return apply<op::matmul>(at, op::matmul::constants{.alpha = alpha}, a, b);
 }
 /// y = alpha a b + beta c, c (..., M, N); beta = 0 ignores NaN in c.
 template <Machine M>
 constexpr tensor<M> matmul(tensor<M> a, tensor<M> b, tensor<M> c, double alpha, double beta, place at = place::current()) {
-  attributes r;
-  r.f = {alpha, beta};
-  return apply<op::matmul>(at, r, a, b, c);
+  return apply<op::matmul>(at, op::matmul::constants{.alpha = alpha, .beta = beta}, a, b, c);
 }
 }  // namespace isotope

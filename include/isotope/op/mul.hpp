@@ -5,6 +5,8 @@ namespace isotope {
 namespace op {
 struct mul : binary_elementwise {
   static constexpr std::string_view name = "mul";
+  static constexpr neutral_operand neutral{.number = 1, .left = true, .right = true};
+  static constexpr bool calculate(double x, double y, double& result) { return result = x * y, true; }
   static constexpr void gradient(pullback& g) {
     if (g.wants(0)) give(g, 0, apply<mul>(place::current(), {}, g.dy(), g.x(1)));
     if (g.wants(1)) give(g, 1, apply<mul>(place::current(), {}, g.dy(), g.x(0)));

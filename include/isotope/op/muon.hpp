@@ -4,11 +4,11 @@
 
 namespace isotope::op {
 
-/// Operands m (N), in place, g (...) of N elements, norm (), loss (); outputs m, u (...) of the shape of g. attributes i[2], c and what makes a
-/// step count are adamw's; where it does not count, m stays and u = 0:
+/// Operands m (N), in place, g (...) of N elements, norm (), loss (); outputs m, u (...) of the shape of g. `clips`, c and what makes a step
+/// count are adamw's, and no other constant is read; where it does not count, m stays and u = 0:
 ///   m = momentum m + c g,   u = c g + momentum m
 /// Source: Jordan et al. 2024, https://kellerjordan.github.io/posts/muon/, in Nesterov's form.
-struct momentum {
+struct momentum : update_rule {
   static constexpr std::string_view name = "momentum";
   static constexpr std::uint8_t inout = 1;
   static constexpr void infer(shape_rule& r) {
@@ -20,11 +20,11 @@ struct momentum {
   }
 };
 
-/// Operands w (N) [, shadow (N) [, packed]], x (N), norm (), loss (), all in place but the last three; attributes and skipping as adamw, and f[1]
-/// a factor s on the direction x:
-///   w = w - lr decay w (first i[0] elements) - lr s x,   shadow = w rounded
+/// Operands w (N) [, shadow (N) [, packed]], x (N), norm (), loss (), all in place but the last three; constants and skipping as adamw,
+/// s = direction_scale:
+///   w = w - lr decay w (first `decaying` elements) - lr s x,   shadow = w rounded
 /// Source: Liu et al. 2025, arXiv:2502.16982, equation 4, without the products that make x.
-struct muon {
+struct muon : update_rule {
   static constexpr std::string_view name = "muon";
   static constexpr std::uint8_t inout = 0b111;
   static constexpr void infer(shape_rule& r) {

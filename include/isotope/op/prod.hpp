@@ -19,17 +19,18 @@ struct prod : reduction {
   /// The reduced axes become the last one: a copy where they do not lie so.
   static constexpr void gradient(pullback& g) {
     const shape x = g.x(0).dims();
-    attributes order, back;
+    const std::int64_t axes = constants::of(g.attr).axes;
+    permute::constants order, back;
     shape turned;
     for (int pass = 0; pass < 2; ++pass)
       for (int k = 0; k < x.rank; ++k) {
-        if (((g.attr.i[0] >> k) & 1) != pass) continue;
-        order.i[std::size_t(turned.rank)] = k;
-        back.i[std::size_t(k)] = turned.rank;
+        if (((axes >> k) & 1) != pass) continue;
+        order.order[std::size_t(turned.rank)] = k;
+        back.order[std::size_t(k)] = turned.rank;
         turned.push(x.axis(k));
       }
     const std::int64_t results = g.dy().dims().count();
-    const auto rows = isotope::reshape(apply<permute>(place::current(), order, g.x(0)), {results, terms(x, g.attr.i[0])});
+    const auto rows = isotope::reshape(apply<permute>(place::current(), order, g.x(0)), {results, terms(x, axes)});
     const auto dx = apply<prod_grad>(place::current(), {}, rows, isotope::reshape(g.dy(), {results}));
     g.give(0, apply<permute>(place::current(), back, isotope::reshape(dx, turned)));
   }

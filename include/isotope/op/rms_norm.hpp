@@ -18,12 +18,17 @@ struct rms_norm_grad {
     r.yield(r.dims(1), r.accum());
   }
 };
-/// Operands x (..., C), weight (C); outputs y, rstd (...) in accumulation format. attributes: f[0] epsilon.
+/// Operands x (..., C), weight (C); outputs y, rstd (...) in accumulation format.
 struct rms_norm {
+  struct constants {
+    double epsilon = 1e-5;  // added to the mean square
+    static constexpr constants of(const attributes& a) { return {.epsilon = a.f[0]}; }
+    constexpr operator attributes() const { return {.f = {epsilon}}; }
+  };
   static constexpr std::string_view name = "rms_norm";
   static constexpr void decompose(decomposition& d) {
     const auto x = d.x(0), power = isotope::mean(isotope::mul(x, x, d.at), {-1}, true, d.at);
-    const auto root = isotope::sqrt(isotope::shift(power, d.attr.f[0], d.at), d.at);
+    const auto root = isotope::sqrt(isotope::shift(power, constants::of(d.attr).epsilon, d.at), d.at);
     d.give(0, isotope::mul(isotope::div(x, root, d.at), d.x(1), d.at));
   }
   static constexpr void infer(shape_rule& r) {
@@ -45,8 +50,6 @@ struct rms_norm {
 /// @error  weight of another width
 /// Source: Zhang & Sennrich 2019, arXiv:1910.07467.
 template <Machine M> constexpr tensor<M> rms_norm(tensor<M> x, tensor<M> weight, double epsilon = 1e-5, place at = place::current()) {
-  attributes a;
-  a.f[0] = epsilon;
-  return apply<op::rms_norm>(at, a, x, weight);
+  return apply<op::rms_norm>(at, op::rms_norm::constants{.epsilon = epsilon}, x, weight);
 }
 }  // namespace isotope

@@ -3,21 +3,28 @@
 
 namespace isotope {
 namespace op {
-/// attributes: i[0] first position, i[1] -1 for the inverse rotation, else 1; f[0] base.
 struct rope {
+  struct constants {
+    std::int64_t first = 0;      // the position of the first row
+    std::int64_t direction = 1;  // -1: the inverse rotation
+    double base = 10000;         // of the wave lengths
+    static constexpr constants of(const attributes& a) { return {.first = a.i[0], .direction = a.i[1], .base = a.f[0]}; }
+    constexpr operator attributes() const { return {.i = {first, direction}, .f = {base}}; }
+  };
   static constexpr std::string_view name = "rope";
   static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
+    const auto [first, direction, base] = constants::of(r.attr);
     message m;
-    if (r.attr.i[1] != 1 && r.attr.i[1] != -1) r.fail(m << "direction " << r.attr.i[1] << " is neither 1 nor -1");
-    else if (!(r.attr.f[0] > 0)) r.fail(m << "base " << r.attr.f[0] << " is not positive");
-    else if (r.attr.i[0] < -max_elements || r.attr.i[0] > max_elements) r.fail(m << "first position " << r.attr.i[0] << " is beyond 2^40");
+    if (direction != 1 && direction != -1) r.fail(m << "direction " << direction << " is neither 1 nor -1");
+    else if (!(base > 0)) r.fail(m << "base " << base << " is not positive");
+    else if (first < -max_elements || first > max_elements) r.fail(m << "first position " << first << " is beyond 2^40");
     else if (r.require(x.rank == 4 && x[3] % 2 == 0, "x must be [B,S,heads,head size] with an even head size")) r.yield(x, r.type(0));
   }
   static constexpr void gradient(pullback& g) {
-    attributes a = g.attr;
-    a.i[1] = -a.i[1];
-    g.give(0, apply<rope>(place::current(), a, g.dy()));
+    auto c = constants::of(g.attr);
+    c.direction = -c.direction;
+    g.give(0, apply<rope>(place::current(), c, g.dy()));
   }
 };
 }  // namespace op
@@ -31,9 +38,6 @@ struct rope {
 /// @error    another rank, odd D, a base that is not positive
 /// Source: Su et al. 2021, arXiv:2104.09864; halves paired as in GPT-NeoX.
 template <Machine M> constexpr tensor<M> rope(tensor<M> x, double base = 10000, std::int64_t first = 0, place at = place::current()) {
-  attributes a;
-  a.i = {first, 1};
-  a.f[0] = base;
-  return apply<op::rope>(at, a, x);
+  return apply<op::rope>(at, op::rope::constants{.first = first, .base = base}, x);
 }
 }  // namespace isotope

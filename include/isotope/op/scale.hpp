@@ -3,29 +3,35 @@
 
 namespace isotope {
 namespace op {
-/// attributes: f[0] = k.
 struct scale : unary_elementwise {
+  struct constants {
+    double k = 1;
+    static constexpr constants of(const attributes& a) { return {.k = a.scalar()}; }
+    constexpr operator attributes() const { return attributes::of_scalar(k); }
+  };
   static constexpr std::string_view name = "scale";
+  static constexpr neutral_operand neutral{.number = 1, .right = true};
+  static constexpr bool calculate(double x, double y, double& result) { return result = x * y, true; }
   static constexpr void gradient(pullback& g) { g.give(0, apply<scale>(place::current(), g.attr, g.dy())); }
 };
-/// attributes: f[0] = k.
 struct shift : unary_elementwise {
+  struct constants {
+    double k = 0;
+    static constexpr constants of(const attributes& a) { return {.k = a.scalar()}; }
+    constexpr operator attributes() const { return attributes::of_scalar(k); }
+  };
   static constexpr std::string_view name = "shift";
+  static constexpr bool calculate(double x, double y, double& result) { return result = x + y, true; }
   static constexpr void gradient(pullback& g) { g.give(0, g.dy()); }
 };
 }  // namespace op
 
 /// y[i] = k x[i], k rounded to the accumulation format. Any shape.
 template <Machine M> constexpr tensor<M> scale(tensor<M> x, double k, place at = place::current()) {
-  attributes a;
-  a.f[0] = k;
-  return apply<op::scale>(at, a, x);
+  return apply<op::scale>(at, op::scale::constants{.k = k}, x);
 }
 /// y[i] = x[i] + k, k rounded to the accumulation format; x itself where k is 0. Any shape.
 template <Machine M> constexpr tensor<M> shift(tensor<M> x, double k, place at = place::current()) {
-  if (k == 0) return x;
-  attributes a;
-  a.f[0] = k;
-  return apply<op::shift>(at, a, x);
+  return k == 0 ? x : apply<op::shift>(at, op::shift::constants{.k = k}, x);
 }
 }  // namespace isotope

@@ -7,10 +7,10 @@
 
 namespace isotope::op {
 
-/// Operands w (N), m (N) [, shadow (N)], g (N), norm (), loss (); attributes and skipping as adamw. With c as there:
-///   m = momentum m + c g + decay w (decay on the first i[0] elements),   w = w - lr m,   shadow = w rounded
+/// Operands w (N), m (N) [, shadow (N)], g (N), norm (), loss (); constants and skipping as adamw. With c as there:
+///   m = momentum m + c g + decay w (decay on the first `decaying` elements),   w = w - lr m,   shadow = w rounded
 /// Source: Sutskever et al. 2013; the form of PyTorch's SGD.
-struct sgd {
+struct sgd : update_rule {
   static constexpr std::string_view name = "sgd";
   static constexpr std::uint8_t inout = 0b111;
   static constexpr void infer(shape_rule& r) {

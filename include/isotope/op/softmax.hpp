@@ -8,10 +8,15 @@
 
 namespace isotope {
 namespace op {
-/// attributes: i[0] axis.
 struct softmax_shape {
+  struct constants {
+    std::int64_t axis = 0;  // counted from the first
+    static constexpr constants of(const attributes& a) { return {.axis = a.i[0]}; }
+    constexpr operator attributes() const { return {.i = {axis}}; }
+  };
   static constexpr void infer(shape_rule& r) {
-    if (r.require(r.attr.i[0] >= 0 && r.attr.i[0] < r.dims(0).rank, "the axis is outside the tensor") &&
+    const auto [axis] = constants::of(r.attr);
+    if (r.require(axis >= 0 && axis < r.dims(0).rank, "the axis is outside the tensor") &&
         r.require(is_floating(r.type(0)), "needs a floating-point tensor; cast it first"))
       r.yield(r.dims(0), r.type(0));
   }
@@ -20,10 +25,9 @@ struct softmax_shape {
 struct shifted {
   tensor<tape> z, total;
   static constexpr shifted of(decomposition& d) {
-    attributes a;
-    a.i = {std::int64_t(1) << d.attr.i[0], 1};
-    const auto z = isotope::sub(d.x(0), apply<max>(d.at, a, d.x(0)), d.at);
-    return {z, apply<sum>(d.at, a, isotope::exp(z, d.at))};
+    const reduction::constants along{.axes = std::int64_t(1) << softmax_shape::constants::of(d.attr).axis, .keep = true};
+    const auto z = isotope::sub(d.x(0), apply<max>(d.at, along, d.x(0)), d.at);
+    return {z, apply<sum>(d.at, along, isotope::exp(z, d.at))};
   }
 };
 /// Operands y, dy: dx[i] = y[i] (dy[i] - sum_j y[j] dy[j]).
@@ -51,9 +55,7 @@ struct log_softmax : softmax_shape {
   static constexpr void gradient(pullback& g) { g.give(0, apply<log_softmax_grad>(place::current(), g.attr, g.y(), g.dy())); }
 };
 template <class Op, Machine M> constexpr tensor<M> along(tensor<M> x, int axis, place at) {
-  attributes a;
-  a.i[0] = axis < 0 ? axis + x.rank() : axis;
-  return apply<Op>(at, a, x);
+  return apply<Op>(at, typename Op::constants{.axis = axis < 0 ? axis + x.rank() : axis}, x);
 }
 }  // namespace op
 

@@ -6,6 +6,8 @@ namespace isotope {
 namespace op {
 struct sub : binary_elementwise {
   static constexpr std::string_view name = "sub";
+  static constexpr neutral_operand neutral{.number = 0, .right = true};
+  static constexpr bool calculate(double x, double y, double& result) { return result = x - y, true; }
   static constexpr void gradient(pullback& g) {
     if (g.wants(0)) give(g, 0, g.dy());
     if (g.wants(1)) give(g, 1, isotope::scale(g.dy(), -1.0));

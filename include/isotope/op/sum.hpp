@@ -7,26 +7,36 @@
 namespace isotope {
 namespace op {
 
-/// attributes: i[0] bit mask of the axes, i[1] 1 to keep them with size 1, i[2] 1 + dtype of the result (0: that of x).
 struct reduction {
+  struct constants {
+    std::int64_t axes = 0;   // bit k: axis k is reduced
+    bool keep = false;       // reduced axes stay, with size 1
+    format_number format{};  // of the result; none: that of x
+    static constexpr constants of(const attributes& a) {
+      return {.axes = a.i[0], .keep = a.i[1] != 0, .format = format_number(a.i[2] - 1)};
+    }
+    constexpr operator attributes() const { return {.i = {axes, keep, 1 + format.number}}; }
+  };
   static constexpr operand_layout layout = operand_layout::any;
   static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
+    const auto c = constants::of(r.attr);
     if (!r.require(is_floating(r.type(0)), "needs a floating-point tensor; cast it first") ||
-        !r.require(r.attr.i[0] >= 0 && r.attr.i[0] < (std::int64_t(1) << x.rank), "an axis is outside the tensor"))
+        !r.require(c.axes >= 0 && c.axes < (std::int64_t(1) << x.rank), "an axis is outside the tensor"))
       return;
     shape y;
     for (int i = 0; i < x.rank; ++i)
-      if (((r.attr.i[0] >> i) & 1) == 0) y.push(x.axis(i));
-      else if (r.attr.i[1] != 0) y.push(1);
-    const dtype t = r.attr.i[2] != 0 ? r.format(r.attr.i[2] - 1) : r.type(0);
+      if (((c.axes >> i) & 1) == 0) y.push(x.axis(i));
+      else if (c.keep) y.push(1);
+    const dtype t = c.format.given() ? r.format(c.format) : r.type(0);
     if (r.require(is_floating(t), "the result needs a floating-point format")) r.yield(y, t);
   }
   /// dy with the reduced axes back in place, repeated over them: a view.
   static constexpr tensor<tape> repeated(pullback& g, tensor<tape> reduced) {
     shape kept = g.x(0).dims();
+    const auto c = constants::of(g.attr);
     for (int i = 0; i < kept.rank; ++i)
-      if ((g.attr.i[0] >> i) & 1) kept.set(i, 1);
+      if ((c.axes >> i) & 1) kept.set(i, 1);
     return isotope::expand(isotope::reshape(reduced, kept), g.x(0).dims());
   }
   /// Elements that go into one result.
@@ -44,11 +54,11 @@ struct sum : reduction {
 struct mean : reduction {
   static constexpr std::string_view name = "mean";
   static constexpr void decompose(decomposition& d) {
-    const double n = double(terms(d.x(0).dims(), d.attr.i[0]));
+    const double n = double(terms(d.x(0).dims(), constants::of(d.attr).axes));
     d.give(0, isotope::scale(apply<sum>(d.at, d.attr, d.x(0)), 1.0 / n, d.at));
   }
   static constexpr void gradient(pullback& g) {
-    g.give(0, isotope::scale(repeated(g, g.dy()), 1.0 / double(terms(g.x(0).dims(), g.attr.i[0]))));
+    g.give(0, isotope::scale(repeated(g, g.dy()), 1.0 / double(terms(g.x(0).dims(), constants::of(g.attr).axes))));
   }
 };
 }  // namespace op
@@ -56,13 +66,12 @@ struct mean : reduction {
 /// The gradient dy of a repeated operand, summed to the operand's shape and stored as t.
 constexpr tensor<tape> sum_to(tensor<tape> dy, const shape& s, dtype t) {
   const shape from = dy.dims();
-  attributes a;
-  a.i[2] = 1 + int(t);
+  op::sum::constants c{.format = t};
   for (int i = 0; i < from.rank; ++i) {
     const int k = i - (from.rank - s.rank);
-    if (k < 0 || (s[k] == 1 && from[i] != 1)) a.i[0] |= std::int64_t(1) << i;
+    if (k < 0 || (s[k] == 1 && from[i] != 1)) c.axes |= std::int64_t(1) << i;
   }
-  return a.i[0] == 0 ? dy : reshape(apply<op::sum>(place::current(), a, dy), s);
+  return c.axes == 0 ? dy : reshape(apply<op::sum>(place::current(), c, dy), s);
 }
 constexpr void op::expand::gradient(pullback& g) { g.give(0, sum_to(g.dy(), g.x(0).dims(), g.grad_type(0))); }
 
@@ -79,9 +88,8 @@ struct axes {
   }
 };
 template <class Op, Machine M> constexpr tensor<M> reduce(tensor<M> x, std::initializer_list<int> over, bool keep, place at) {
-  attributes a;
-  a.i = {over.size() == 0 ? (std::int64_t(1) << x.rank()) - 1 : axes::of(over, x.rank()).mask, keep ? 1 : 0};
-  return apply<Op>(at, a, x);
+  const std::int64_t mask = over.size() == 0 ? (std::int64_t(1) << x.rank()) - 1 : axes::of(over, x.rank()).mask;
+  return apply<Op>(at, typename Op::constants{.axes = mask, .keep = keep}, x);
 }
 
 /// y[...] = sum of x over the axes; accumulated in f32 (f64 for f64), pairwise or in fixed blocks: |error| <= log2(n) u sum|x| + O(block u)

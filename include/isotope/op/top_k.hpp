@@ -6,18 +6,24 @@
 
 namespace isotope {
 namespace op {
-/// attributes: i[0] k. Outputs: values (..., k) in the format of x, indices (..., k) i32.
+/// Outputs: values (..., k) in the format of x, indices (..., k) i32.
 struct top_k {
+  struct constants {
+    std::int64_t k = 1;  // how many of each row
+    static constexpr constants of(const attributes& a) { return {.k = a.i[0]}; }
+    constexpr operator attributes() const { return {.i = {k}}; }
+  };
   static constexpr std::string_view name = "top_k";
   static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
+    const auto [k] = constants::of(r.attr);
     if (!r.require(is_floating(r.type(0)), "needs a floating-point tensor; cast it first") ||
         !r.require(x.rank >= 1, "needs rows of elements") ||
-        !r.require(r.attr.i[0] >= 1 && r.attr.i[0] <= x[-1], "k is from 1 to the number of elements in a row"))
+        !r.require(k >= 1 && k <= x[-1], "k is from 1 to the number of elements in a row"))
       return;
     shape y;
     for (int i = 0; i + 1 < x.rank; ++i) y.push(x.axis(i));
-    y.push(r.attr.i[0]);
+    y.push(k);
     r.yield(y, r.type(0));
     r.yield(y, dtype::i32);
   }
@@ -31,9 +37,7 @@ struct top_k {
 /// @return   values (..., k) in the format of x, indices (..., k) i32; neither is differentiable
 /// @error    k < 1, k > N, a tensor of integers
 template <Machine M> constexpr std::pair<tensor<M>, tensor<M>> top_k(tensor<M> x, std::int64_t k, place at = place::current()) {
-  attributes a;
-  a.i[0] = k;
-  const applied y = apply_op<op::top_k>(x.machine, {x.id}, a, at);
+  const applied y = apply_op<op::top_k>(x.machine, {x.id}, op::top_k::constants{.k = k}, at);
   return {tensor<M>{x.machine, y.out[0]}, tensor<M>{x.machine, y.out[1]}};
 }
 }  // namespace isotope

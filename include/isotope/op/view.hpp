@@ -6,19 +6,25 @@
 namespace isotope {
 namespace op {
 
-/// Axes in another order. attributes: i[k] = the axis of x that becomes axis k.
+/// Axes in another order.
 struct permute {
+  struct constants {
+    std::array<std::int64_t, 8> order{};  // order[k]: the axis of x that becomes axis k; 0 behind the last
+    static constexpr constants of(const attributes& a) { return {.order = a.i}; }
+    constexpr operator attributes() const { return {.i = order}; }
+  };
   static constexpr std::string_view name = "permute";
   static constexpr op_kind kind = op_kind::view;
   static constexpr void infer(shape_rule& r) {
     const value& x = r.in(0);
+    const auto [order] = constants::of(r.attr);
     shape y;
     extents strides{};
     std::int64_t seen = 0;
-    for (std::size_t k = std::size_t(x.dims.rank); k < r.attr.i.size(); ++k)
-      if (!r.require(r.attr.i[k] == 0, "not a permutation of the axes")) return;
+    for (std::size_t k = std::size_t(x.dims.rank); k < order.size(); ++k)
+      if (!r.require(order[k] == 0, "not a permutation of the axes")) return;
     for (int k = 0; k < x.dims.rank; ++k) {
-      const auto from = r.attr.i[std::size_t(k)];
+      const auto from = order[std::size_t(k)];
       if (!r.require(from >= 0 && from < x.dims.rank && ((seen >> from) & 1) == 0, "not a permutation of the axes")) return;
       seen |= std::int64_t(1) << from;
       y.push(x.dims.axis(int(from)));
@@ -27,52 +33,63 @@ struct permute {
     r.yield_view(y, 0, strides);
   }
   static constexpr void gradient(pullback& g) {
-    attributes a;
-    for (int k = 0; k < g.x(0).rank(); ++k) a.i[std::size_t(g.attr.i[std::size_t(k)])] = k;
-    g.give(0, apply<permute>(place::current(), a, g.dy()));
+    const auto [order] = constants::of(g.attr);
+    constants back;
+    for (int k = 0; k < g.x(0).rank(); ++k) back.order[std::size_t(order[std::size_t(k)])] = k;
+    g.give(0, apply<permute>(place::current(), back, g.dy()));
   }
 };
 
-/// The same elements in another shape. attributes: i[k] = dimension k, i[6] = rank, i[7] = slots of scalar dimensions, five bits each.
+/// The same elements in another shape.
 struct reshape {
+  struct constants {
+    shape dims{};  // of the result: its sizes, its rank, and the slots of scalar dimensions in five bits each
+    static constexpr constants of(const attributes& a) {
+      constants c;
+      c.dims.too_deep = a.i[6] < 0 || a.i[6] > max_rank;
+      for (int k = 0; k < a.i[6] && k < max_rank; ++k) {
+        const int slot = int((a.i[7] >> (5 * k)) & 31) - 1;
+        c.dims.push(slot < 0 ? dim(a.i[std::size_t(k)]) : dim(scalar_dim{a.i[std::size_t(k)], slot}));
+      }
+      return c;
+    }
+    constexpr operator attributes() const {
+      attributes a;
+      for (int k = 0; k < dims.rank; ++k) {
+        a.i[std::size_t(k)] = dims[k];
+        a.i[7] |= std::int64_t(dims.slots[std::size_t(k)] + 1) << (5 * k);
+      }
+      a.i[6] = dims.too_deep ? max_rank + 1 : dims.rank;
+      return a;
+    }
+  };
   static constexpr std::string_view name = "reshape";
   static constexpr op_kind kind = op_kind::view;
   static constexpr operand_layout layout = operand_layout::dense;
-  static constexpr attributes pack(const shape& s) {
-    attributes a;
-    for (int k = 0; k < s.rank; ++k) {
-      a.i[std::size_t(k)] = s[k];
-      a.i[7] |= std::int64_t(s.slots[std::size_t(k)] + 1) << (5 * k);
-    }
-    a.i[6] = s.too_deep ? max_rank + 1 : s.rank;
-    return a;
-  }
-  static constexpr shape unpack(const attributes& a) {
-    shape s;
-    s.too_deep = a.i[6] < 0 || a.i[6] > max_rank;
-    for (int k = 0; k < a.i[6] && k < max_rank; ++k) {
-      const int slot = int((a.i[7] >> (5 * k)) & 31) - 1;
-      s.push(slot < 0 ? dim(a.i[std::size_t(k)]) : dim(scalar_dim{a.i[std::size_t(k)], slot}));
-    }
-    return s;
-  }
   static constexpr void infer(shape_rule& r) {
-    const shape y = unpack(r.attr);
+    const shape y = constants::of(r.attr).dims;
     message m;
     if (y.fault().empty() && y.count() != r.dims(0).count())
       r.fail(m << "element counts differ: " << r.dims(0) << " has " << r.dims(0).count() << ", " << y << " has " << y.count());
     r.yield_view(y, 0, dense_strides(y));
   }
-  static constexpr void gradient(pullback& g) { g.give(0, apply<reshape>(place::current(), pack(g.x(0).dims()), g.dy())); }
+  static constexpr void gradient(pullback& g) { g.give(0, apply<reshape>(place::current(), constants{g.x(0).dims()}, g.dy())); }
 };
 
-/// A range of one axis. attributes: i[0] axis, i[1] first, i[2] length.
+/// A range of one axis.
 struct narrow {
+  struct constants {
+    std::int64_t axis = 0;    // counted from the first
+    std::int64_t first = 0;   // element of the axis
+    std::int64_t length = 0;  // of the range
+    static constexpr constants of(const attributes& a) { return {.axis = a.i[0], .first = a.i[1], .length = a.i[2]}; }
+    constexpr operator attributes() const { return {.i = {axis, first, length}}; }
+  };
   static constexpr std::string_view name = "narrow";
   static constexpr op_kind kind = op_kind::view;
   static constexpr void infer(shape_rule& r) {
     const value& x = r.in(0);
-    const auto axis = r.attr.i[0], first = r.attr.i[1], length = r.attr.i[2];
+    const auto [axis, first, length] = constants::of(r.attr);
     message m;
     if (axis < 0 || axis >= x.dims.rank || first < 0 || length < 0 || first > x.dims[int(axis)] || length > x.dims[int(axis)] - first) {
       r.fail(m << "a range of " << length << " from " << first << " of axis " << axis << " is outside " << x.dims);
@@ -85,38 +102,45 @@ struct narrow {
   static constexpr void gradient(pullback& g);
 };
 
-/// y = zeros with x in a range of one axis; the gradient of narrow, and the other way round. attributes: i[0] axis, i[1] first, i[2] size of the axis.
+/// y = zeros with x in a range of one axis; the gradient of narrow, and the other way round.
 struct pad {
+  struct constants {
+    std::int64_t axis = 0;   // counted from the first
+    std::int64_t first = 0;  // where x starts
+    std::int64_t size = 0;   // of the axis of y
+    static constexpr constants of(const attributes& a) { return {.axis = a.i[0], .first = a.i[1], .size = a.i[2]}; }
+    constexpr operator attributes() const { return {.i = {axis, first, size}}; }
+  };
   static constexpr std::string_view name = "pad";
   static constexpr bool moves = true;
   static constexpr operand_layout layout = operand_layout::any;
   static constexpr void infer(shape_rule& r) {
     shape y = r.dims(0);
-    if (!r.require(r.attr.i[0] >= 0 && r.attr.i[0] < y.rank && r.attr.i[1] >= 0 && r.attr.i[2] >= 0 &&
-                       y[int(r.attr.i[0])] <= r.attr.i[2] - r.attr.i[1],
+    const auto [axis, first, size] = constants::of(r.attr);
+    if (!r.require(axis >= 0 && axis < y.rank && first >= 0 && size >= 0 && y[int(axis)] <= size - first,
                    "range is outside the padded axis"))
       return;
-    y.set(int(r.attr.i[0]), r.attr.i[2]);
+    y.set(int(axis), size);
     r.yield(y, r.type(0));
   }
   static constexpr void gradient(pullback& g) {
-    attributes a;
-    a.i = {g.attr.i[0], g.attr.i[1], g.x(0)[int(g.attr.i[0])]};
-    g.give(0, apply<narrow>(place::current(), a, g.dy()));
+    const auto c = constants::of(g.attr);
+    const narrow::constants back{.axis = c.axis, .first = c.first, .length = g.x(0)[int(c.axis)]};
+    g.give(0, apply<narrow>(place::current(), back, g.dy()));
   }
 };
 constexpr void narrow::gradient(pullback& g) {
-  attributes a;
-  a.i = {g.attr.i[0], g.attr.i[1], g.x(0)[int(g.attr.i[0])]};
-  g.give(0, apply<pad>(place::current(), a, g.dy()));
+  const auto c = constants::of(g.attr);
+  g.give(0, apply<pad>(place::current(), pad::constants{.axis = c.axis, .first = c.first, .size = g.x(0)[int(c.axis)]}, g.dy()));
 }
 
-/// Repeats axes of size 1. attributes: the shape, as reshape.
+/// Repeats axes of size 1.
 struct expand {
+  using constants = reshape::constants;
   static constexpr std::string_view name = "expand";
   static constexpr op_kind kind = op_kind::view;
   static constexpr void infer(shape_rule& r) {
-    const shape y = reshape::unpack(r.attr);
+    const shape y = constants::of(r.attr).dims;
     const value& x = r.in(0);
     const auto b = broadcast(x.dims, y);
     message m;
@@ -138,31 +162,31 @@ struct expand {
 /// y[..., j, i] = x[..., i, j]: the last two axes exchanged.
 /// @error  x has fewer than two axes
 template <Machine M> constexpr tensor<M> transpose(tensor<M> x, place at = place::current()) {
-  attributes a;
+  op::permute::constants c;
   const int rank = x.rank();
-  for (int k = 0; k < rank; ++k) a.i[std::size_t(k)] = k;
+  for (int k = 0; k < rank; ++k) c.order[std::size_t(k)] = k;
   if (rank >= 2) {
-    a.i[std::size_t(rank - 1)] = rank - 2;
-    a.i[std::size_t(rank - 2)] = rank - 1;
+    c.order[std::size_t(rank - 1)] = rank - 2;
+    c.order[std::size_t(rank - 2)] = rank - 1;
   } else {
-    a.i[0] = -1;
+    c.order[0] = -1;
   }
-  return apply<op::permute>(at, a, x);
+  return apply<op::permute>(at, c, x);
 }
 /// Axis k of y is axis order[k] of x.
 /// @error  `order` is not a permutation of the axes of x
 template <Machine M> constexpr tensor<M> permute(tensor<M> x, std::initializer_list<int> order, place at = place::current()) {
-  attributes a;
+  op::permute::constants c;
   int k = 0;
   for (int i : order)
-    if (k < max_rank) a.i[std::size_t(k++)] = i < 0 ? i + x.rank() : i;
-  if (k != x.rank()) a.i[0] = -1;
-  return apply<op::permute>(at, a, x);
+    if (k < max_rank) c.order[std::size_t(k++)] = i < 0 ? i + x.rank() : i;
+  if (k != x.rank()) c.order[0] = -1;
+  return apply<op::permute>(at, c, x);
 }
 /// The same elements, row-major, in another shape.
 /// @error  the element counts differ
 template <Machine M> constexpr tensor<M> reshape(tensor<M> x, const shape& s, place at = place::current()) {
-  return x.valid() && x.dims() == s ? x : apply<op::reshape>(at, op::reshape::pack(s), x);
+  return x.valid() && x.dims() == s ? x : apply<op::reshape>(at, op::reshape::constants{s}, x);
 }
 /// y = x[first : first + length] along an axis.
 /// @error  the range is outside the axis
@@ -170,23 +194,19 @@ template <Machine M>
 constexpr tensor<M> narrow(tensor<M> x, int axis, std::int64_t first, std::int64_t length, place at = place::current()) {
   if (axis < 0) axis += x.rank();
   if (x.valid() && axis >= 0 && axis < x.rank() && first == 0 && length == x[axis]) return x;
-  attributes a;
-  a.i = {axis, first, length};
-  return apply<op::narrow>(at, a, x);
+  return apply<op::narrow>(at, op::narrow::constants{.axis = axis, .first = first, .length = length}, x);
 }
 /// y = zeros, but y[first : first + size of x] = x along an axis, which is `size` long.
 /// @error  the range is outside the axis
 template <Machine M> constexpr tensor<M> pad(tensor<M> x, int axis, std::int64_t first, std::int64_t size, place at = place::current()) {
   if (axis < 0) axis += x.rank();
   if (x.valid() && axis >= 0 && axis < x.rank() && first == 0 && size == x[axis]) return x;
-  attributes a;
-  a.i = {axis, first, size};
-  return apply<op::pad>(at, a, x);
+  return apply<op::pad>(at, op::pad::constants{.axis = axis, .first = first, .size = size}, x);
 }
 /// Axes of size 1, and missing leading axes, repeated to the shape.
 /// @error  an axis of another size than 1 would have to repeat
 template <Machine M> constexpr tensor<M> expand(tensor<M> x, const shape& s, place at = place::current()) {
-  return x.valid() && x.dims() == s ? x : apply<op::expand>(at, op::reshape::pack(s), x);
+  return x.valid() && x.dims() == s ? x : apply<op::expand>(at, op::expand::constants{s}, x);
 }
 }  // namespace isotope
 

@@ -5,10 +5,8 @@
 
 #include "../core/tape.hpp"
 #include "../op/add.hpp"
-#include "../op/attention.hpp"
 #include "../op/cast.hpp"
 #include "../op/fill.hpp"
-#include "../op/matmul.hpp"
 
 namespace isotope {
 
@@ -68,9 +66,7 @@ class backward {
     for (std::int32_t j = 0; j < nodes && t_.ok(); ++j) {
       const node f = t_.g.nodes[std::size_t(j)];
       if (f.block != block) continue;
-      const bool keep =
-          policy_.which == recompute_policy::kind::keep_products && (f.op == &info<op::matmul> || f.op == &info<op::attention>);
-      if (keep) continue;
+      if (policy_.which == recompute_policy::kind::keep_products && f.op->multiplies) continue;
       std::array<std::int32_t, max_inputs> in{};
       const auto n = std::size_t(f.inputs());
       for (std::size_t k = 0; k < n; ++k) in[k] = current(f.in[k]);

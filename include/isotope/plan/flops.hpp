@@ -1,12 +1,10 @@
 #pragma once
 /// Floating-point operations of a step and of a plan, counted from shapes: what the formulas take, whatever a kernel does with its tiles.
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <cstdint>
-#include <string_view>
 
-#include "../op/attention.hpp"
-#include "../op/matmul.hpp"
+#include "../core/target.hpp"
 #include "plan.hpp"
 
 namespace isotope {
@@ -21,29 +19,17 @@ namespace isotope {
 /// - copy, concat, split, embedding, fill and what else moves numbers or makes them of none: 0;
 /// - every other op (norms, softmax, cross-entropy, sums, updates): one for each element of its largest operand or result.
 constexpr std::int64_t flops_of(const plan_view& p, const step& s) {
-  const auto in = [&](int k) -> const shape& { return p.operands[std::size_t(s.operands + k)].dims; };
-  const shape& out = in(s.inputs);
-  const std::int64_t epilogue = s.body_size * out.count();
-  if (s.op->kind == op_kind::elementwise || s.op->name == "elementwise") return std::max(epilogue, out.count());
-  if (s.op == &info<op::matmul>) return 2 * out.count() * in(0)[-1] + epilogue;
-  const bool backward = s.op == &info<op::attention_grad>;
-  if (backward || s.op == &info<op::attention>) {
-    const std::int64_t H = s.attr.i[0], G = s.attr.i[1];
-    const bool packed = s.attr.i[3] != 0;
-    const std::int64_t S = in(0)[1], T = packed ? S : in(1)[1], D = in(0)[2] / (packed ? H + 2 * G : H);
-    return (backward ? 10 : 4) * in(0)[0] * H * D * op::attention_range(s.attr, S, T).pairs();
-  }
-  const std::string_view what = s.op->name;
-  if (what == "fft" || what == "rfft" || what == "irfft") {
-    const std::int64_t N = what == "fft" ? out[-2] : s.attr.i[0],
-                       numbers = (what == "rfft" ? in(0) : out).count();  // two to a complex point
-    return 5 * numbers * std::int64_t(std::bit_width(std::uint64_t(std::max(N, std::int64_t(1)) - 1))) / 2;
-  }
-  for (const std::string_view mover : {"copy", "concat", "split", "embedding", "fill"})
-    if (what == mover) return 0;
+  std::array<shape, max_inputs + max_outputs> dims{};
+  const auto operands = std::size_t(s.inputs + s.outputs);
   std::int64_t largest = 0;
-  for (int k = 0; k < s.inputs + s.outputs; ++k) largest = std::max(largest, in(k).count());
-  return largest;
+  for (std::size_t k = 0; k < operands; ++k) {
+    dims[k] = p.operands[std::size_t(s.operands) + k].dims;
+    largest = std::max(largest, dims[k].count());
+  }
+  const std::int64_t elements = dims[s.inputs].count(), body = s.body_size * elements;
+  if (s.op->kind == op_kind::elementwise || s.op->body == body_role::alone) return std::max(body, elements);
+  if (s.op->flops == nullptr) return largest;
+  return s.op->flops({{dims.data(), s.inputs}, {dims.data() + s.inputs, s.outputs}, &s.attr}) + body;
 }
 
 /// What a step of training, or a run, counts; of so many micro-batches each.

@@ -7,7 +7,6 @@
 
 #include "../core/trace.hpp"
 #include "../op/elementwise.hpp"
-#include "../op/matmul.hpp"
 #include "kernels.hpp"
 
 namespace isotope {
@@ -73,7 +72,7 @@ class fusion {
       for (int k = 0; k < n.inputs() && k < 3; ++k) m.arg[std::size_t(k)] = std::int8_t(k);
       m.store = 0;
       m.type = g_.values[std::size_t(n.out[0])].type;
-      m.scalar = n.attr.f[0];
+      m.scalar = n.attr.scalar();
       n.op = &info<op::elementwise>;
       n.body = std::int32_t(g_.micros.size());
       n.body_size = 1;
@@ -88,7 +87,7 @@ class fusion {
       for (bool again = true; again;) {
         again = false;
         for (int k = 0; k < g_.nodes[i].inputs() && !again; ++k) again = join(i, g_.nodes[i].in[std::size_t(k)]);
-        if (g_.nodes[i].op == &info<op::matmul>) break;  // a product takes no second host
+        if (g_.nodes[i].op->body == body_role::host) break;  // a product takes no second host
       }
     }
   }
@@ -103,7 +102,7 @@ class fusion {
     while (g_.micros.size() > used) g_.micros.pop_back();
     return met;
   }
-  constexpr bool is_body(std::size_t i) const { return !g_.nodes[i].dead && g_.nodes[i].op == &info<op::elementwise>; }
+  constexpr bool is_body(std::size_t i) const { return !g_.nodes[i].dead && g_.nodes[i].op->body == body_role::alone; }
 
   constexpr void find_readers() {
     writes_.clear();
@@ -135,7 +134,7 @@ class fusion {
     if (last_[std::size_t(root)] < reader) last_[std::size_t(root)] = reader;
   }
 
-  constexpr bool is_host(const node& a) const { return a.op == &info<op::matmul> && epilogues_.bodies && a.accumulate == 0; }
+  constexpr bool is_host(const node& a) const { return a.op->body == body_role::host && epilogues_.bodies && a.accumulate == 0; }
 
   /// What keeps the producer of v from joining node i, before the limits of a step are asked.
   constexpr fusion_bar bar(std::size_t i, std::int32_t v) const {
@@ -147,7 +146,7 @@ class fusion {
     const node& b = g_.nodes[i];
     const bool host = is_host(a);
     if (a.dead) return fusion_bar::no_producer;
-    if (!is_body(j) && !host) return a.op == &info<op::matmul> ? fusion_bar::host_without_epilogue : fusion_bar::not_elementwise;
+    if (!is_body(j) && !host) return a.op->body == body_role::host ? fusion_bar::host_without_epilogue : fusion_bar::not_elementwise;
     if (a.phases != b.phases) return fusion_bar::phase;
     if (a.block != b.block) return fusion_bar::block;
     if (!(x.dims == g_.values[std::size_t(b.out[0])].dims)) return fusion_bar::shape;
@@ -219,7 +218,7 @@ class fusion {
         if (a.out[std::size_t(k)] == v) return k;
       return -1;
     };
-    const int own = host ? int(a.attr.i[1]) : 0;
+    const int own = host ? a.op->own_operands(a.attr) : 0;
     std::array<std::int8_t, max_inputs> b_arg{};  // operand of b -> operand of f, or -10 - output of a
     for (int k = 0; k < b.inputs(); ++k) {
       const auto v = b.in[std::size_t(k)];

@@ -6,7 +6,6 @@
 #include "../op/clip_norm.hpp"
 #include "../op/clip_value.hpp"
 #include "../op/copy.hpp"
-#include "../op/fill.hpp"
 #include "parameters.hpp"
 
 namespace isotope {
@@ -32,7 +31,7 @@ constexpr void place_gradient(tape& t, const parameter& p, std::int32_t region, 
   if (whole && !accumulate) return rebase(g, root, region, offset);
   node& producer = g.nodes[std::size_t(r.producer < 0 ? 0 : r.producer)];
   if (whole && r.producer >= 0) {
-    const bool zeros = producer.op == &info<op::fill> && producer.attr.f[0] == 0;
+    const bool zeros = producer.op->constant && producer.attr.scalar() == 0;
     int inplace = 0;  // a chain of in-place additions reads its own bytes
     for (const auto& n : g.nodes) inplace += !n.dead && n.op->inout == 1 && n.in[0] >= 0 && g.root(n.in[0]) == root;
     int owners = 0;  // one tensor may be the gradient of several parameters: sums in place would be added to each of them again

@@ -73,7 +73,7 @@ concept Supports = boost::mp11::mp_any_of_q<typename B::kernels, plan_detail::ru
 
 /// What the products of a target take as epilogues.
 struct epilogue_rule {
-  bool bodies = false;                        // the kernel of matmul takes fused bodies
+  bool bodies = false;                        // the kernel of the product takes fused bodies
   std::span<const kernel_info> kernels = {};  // says which instructions stay apart; none: no instruction does
 
   constexpr bool takes(const op_info* instruction) const {
@@ -83,9 +83,9 @@ struct epilogue_rule {
   }
 };
 /// The rule of kernel_table<T>.
-constexpr epilogue_rule epilogues_of(std::span<const kernel_info> table, const op_info* matmul, dtype precision) {
+constexpr epilogue_rule epilogues_of(std::span<const kernel_info> table, dtype precision) {
   for (const auto& k : table)
-    if (k.op == matmul && k.precision == precision) return {k.epilogue, table};
+    if (k.op->body == body_role::host && k.precision == precision) return {k.epilogue, table};
   return {};
 }
 

@@ -41,20 +41,20 @@ constexpr std::vector<param_readers> readers_of_params(const trace& g) {
   const auto weight = [&](std::int32_t v) { return v >= 0 && g.values[std::size_t(g.root(v))].kind == value_kind::param; };
   for (std::size_t i = g.nodes.size(); i-- > 0;) {
     const node& n = g.nodes[i];
-    const bool product = n.op == &info<op::matmul>;
+    const int factors = n.op->factors;
     bool onward = false;
     for (int k = 0; k < n.outputs(); ++k) onward = onward || continues[std::size_t(n.out[std::size_t(k)])] != 0;
     for (int k = 0; k < n.inputs(); ++k) {
       const auto v = n.in[std::size_t(k)];
       if (!weight(v)) {
-        if (onward || (product && k < 2 && weight(n.in[std::size_t(1 - k)]))) continues[std::size_t(v)] = 1;
+        if (onward || (k < factors && weight(n.in[std::size_t(1 - k)]))) continues[std::size_t(v)] = 1;
         continue;
       }
       if (n.op->kind == op_kind::view) continue;
       const auto root = g.root(v);
       const shape &dims = g.values[std::size_t(v)].dims, &whole = g.values[std::size_t(root)].dims;
       auto& by = r[std::size_t(root)];
-      const bool as_factor = product && k < 2 && dims.rank == 2 && dims.count() == whole.count();
+      const bool as_factor = k < factors && dims.rank == 2 && dims.count() == whole.count();
       by.products = by.products || as_factor;
       by.others = by.others || !as_factor;
       by.last = by.last || (as_factor && !onward);
@@ -114,8 +114,7 @@ constexpr tensor<tape> orthogonalized(tensor<tape> u, dtype stored) {
 constexpr std::int32_t muon_direction(tape& t, std::int32_t m, std::int32_t g, std::int32_t norm, std::int32_t loss, bool clips) {
   const std::size_t first = t.g.nodes.size();
   const std::int32_t in[4] = {m, g, norm, loss};
-  attributes clip;
-  clip.i[2] = clips ? 1 : 0;
+  const op::momentum::constants clip{.clips = clips, .rate_scale = 0};  // a momentum has no learning rate
   const auto u = t.record(info<op::momentum>, in, clip, place::current(), 0).out[1];
   if (!t.ok()) return -1;
   const auto x = orthogonalized({&t, u}, t.program());

@@ -68,9 +68,13 @@ constexpr void record_update(tape& t, const update_regions& r, const update_oper
   operands[k++] = direction;
   operands[k++] = x.norm;
   operands[k++] = x.loss;
-  attributes a;
-  a.i = {x.decaying, mixed ? 1 : 0, clips ? 1 : 0, x.packed >= 0 ? x.columns : 0, r.trained};
-  a.f = {x.rate_scale, x.matrix ? muon_factor(n) : 0.0};
+  const op::update_rule::constants a{.decaying = x.decaying,
+                                     .shadow = mixed,
+                                     .clips = clips,
+                                     .columns = x.packed >= 0 ? x.columns : 0,
+                                     .written = r.trained,
+                                     .rate_scale = x.rate_scale,
+                                     .direction_scale = x.matrix ? muon_factor(n) : 0.0};
   t.record(op, {operands.data(), k}, a, place::current(), 0);
   if (!t.ok()) return;
   g.nodes.back().phases = phase_last;
@@ -109,9 +113,11 @@ constexpr void update(tape& t, const param_order& order, std::int32_t grads, std
   }
 }
 
-constexpr bool packs(const training_options& o) {
-  return (o.optimizer == optimizer_kind::adamw || o.optimizer == optimizer_kind::muon) &&
-         (o.pack == packing::always || (o.pack == packing::amortized && o.accumulate));
+/// Packs weights where the options say so and the optimiser's updates keep the copies.
+constexpr void pack_weights(tape& t, const training_options& o) {
+  if (o.pack != packing::always && !(o.pack == packing::amortized && o.accumulate)) return;
+  if (o.optimizer == optimizer_kind::adamw) isotope::pack_weights(t, {&info<op::adamw>});
+  if (o.optimizer == optimizer_kind::muon) isotope::pack_weights(t, {&info<op::adamw>, &info<op::muon>});
 }
 
 }  // namespace plan_detail
@@ -122,7 +128,7 @@ constexpr void append_optimizer(tape& t, std::int32_t loss, const training_optio
   trace& g = t.g;
   g.outputs.push_back({name("loss"), loss});  // before pruning: gradients alone need not keep the loss
   prune(g);
-  if (plan_detail::packs(o)) pack_weights(t, o.optimizer);
+  plan_detail::pack_weights(t, o);
   const auto order = gather_params(t);
   const dtype accum = accum_of(t.program());
   const auto grads = g.add_value({order.trained}, accum, value_kind::grad);

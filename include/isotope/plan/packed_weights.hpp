@@ -2,11 +2,7 @@
 /// Weights that training products read across their rows, as dy W does, in a second copy that lies in the order in which the kernel reads it.
 /// The optimiser keeps the copy: no step packs a weight.
 #include "../core/tape.hpp"
-#include "../op/adamw.hpp"
-#include "../op/matmul.hpp"
-#include "../op/muon.hpp"
 #include "layout.hpp"
-#include "options.hpp"
 
 namespace isotope {
 
@@ -24,34 +20,31 @@ constexpr parameter* whole_parameter(trace& g, std::int32_t v) {
 
 }  // namespace plan_detail
 
-/// Gives products packed right operands where the target's kernel wants them and its optimiser keeps them. On a pruned trace, before parameters are
-/// gathered.
-constexpr void pack_weights(tape& t, optimizer_kind optimizer) {
+/// Gives products packed weights where the target's kernel wants them and the kernels of all `updates` keep them. On a pruned trace, before
+/// parameters are gathered.
+constexpr void pack_weights(tape& t, std::initializer_list<const op_info*> updates) {
   if (!t.ok()) return;
   trace& g = t.g;
-  const auto keeps = [&](const op_info* op) {
-    const auto kernel = find_kernel(t.kernels, op, t.program());
-    return kernel >= 0 && t.kernels[std::size_t(kernel)].packs;
-  };
-  const auto product_kernel = find_kernel(t.kernels, &info<op::matmul>, t.program());
-  if (product_kernel < 0 || !keeps(&info<op::adamw>) || (optimizer == optimizer_kind::muon && !keeps(&info<op::muon>))) return;
-  const auto packed = t.kernels[std::size_t(product_kernel)].packed;
-  if (packed == nullptr) return;
+  for (const op_info* op : updates)
+    if (const auto kernel = find_kernel(t.kernels, op, t.program()); kernel < 0 || !t.kernels[std::size_t(kernel)].packs) return;
   for (auto& n : g.nodes) {
-    if (n.dead || n.op != &info<op::matmul>) continue;
-    parameter* p = plan_detail::whole_parameter(g, n.in[1]);
+    if (n.dead || n.op->pack == nullptr) continue;
+    const auto kernel = find_kernel(t.kernels, n.op, t.program());
+    if (kernel < 0 || t.kernels[std::size_t(kernel)].packed == nullptr) continue;
+    const auto w = std::size_t(n.op->weight);
+    parameter* p = plan_detail::whole_parameter(g, n.in[w]);
     if (p == nullptr) continue;
-    const shape a = g.values[std::size_t(n.in[0])].dims, b = g.values[std::size_t(n.in[1])].dims, y = g.values[std::size_t(n.out[0])].dims;
-    const dtype type = g.values[std::size_t(n.in[1])].type;
+    const shape b = g.values[std::size_t(n.in[w])].dims, y = g.values[std::size_t(n.out[0])].dims;
+    const dtype type = g.values[std::size_t(n.in[w])].type;
     if (type != t.program() || g.values[std::size_t(n.in[0])].type != type) continue;
-    const shape in[2] = {a, b};
-    const std::int64_t elements = packed({in, {&y, 1}, &n.attr});
+    const shape in[2] = {g.values[std::size_t(n.in[0])].dims, g.values[std::size_t(n.in[1])].dims};
+    const std::int64_t elements = t.kernels[std::size_t(kernel)].packed({in, {&y, 1}, &n.attr});
     if (elements == 0) continue;
     if (p->packed < 0) p->packed = g.add_value({elements}, type, value_kind::packed);
     const auto copy = g.add_value(b, type, value_kind::packed);
     g.values[std::size_t(copy)].base = p->packed;
-    n.in[1] = copy;
-    n.attr.i[3] = 1;
+    n.in[w] = copy;
+    n.op->pack(n.attr);
   }
 }
 

@@ -23,7 +23,7 @@ namespace plan_detail {
 
 template <Target T> constexpr void lower(tape& t, bool fused) {
   if (!t.ok()) return;
-  fuse(t.g, fused, epilogues_of(kernel_table<T>, &info<op::matmul>, t.program()));
+  fuse(t.g, fused, epilogues_of(kernel_table<T>, t.program()));
 }
 /// A loss model, differentiated, with its optimiser, fused. `verify`: each pass's result is checked.
 template <Target T, class Model>

@@ -6,12 +6,7 @@
 #include <vector>
 
 #include "../core/trace.hpp"
-#include "../op/add.hpp"
-#include "../op/div.hpp"
 #include "../op/fill.hpp"
-#include "../op/mul.hpp"
-#include "../op/scale.hpp"
-#include "../op/sub.hpp"
 
 namespace isotope {
 namespace plan_detail {
@@ -61,46 +56,39 @@ class simplifier {
   /// The number that each element of v is, if it is written as one.
   constexpr const node* constant(std::int32_t v) const {
     const std::int32_t p = at(v).base < 0 ? at(v).producer : -1;
-    return p >= 0 && g_.nodes[std::size_t(p)].op == &info<op::fill> && is_floating(at(v).type) ? &g_.nodes[std::size_t(p)] : nullptr;
+    return p >= 0 && g_.nodes[std::size_t(p)].op->constant && is_floating(at(v).type) ? &g_.nodes[std::size_t(p)] : nullptr;
   }
+  /// The same number, bit for bit: -0 is not 0.
+  static constexpr bool equal(double x, double y) { return std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y); }
   constexpr bool is(std::int32_t v, double x) const {
     const node* c = constant(v);
-    return c != nullptr && std::bit_cast<std::uint64_t>(c->attr.f[0]) == std::bit_cast<std::uint64_t>(x);
+    return c != nullptr && equal(c->attr.scalar(), x);
   }
-  /// x + -0, x - 0, 1 x and x / 1 are x, bit for bit, where that has the same form. x + 0 is not: of -0 it makes 0.
+  /// An op's operand beside a neutral one is its result, bit for bit, where that has the same form.
   constexpr std::int32_t identity(const node& n) const {
+    const neutral_operand& neutral = n.op->neutral;
+    if (!neutral.left && !neutral.right) return -1;
     const auto x = n.in[0], y = n.in[1];
-    std::int32_t same = -1;
-    if (n.op == &info<op::scale>) same = n.attr.f[0] == 1 ? x : -1;
-    else if (n.op == &info<op::add>) same = is(y, -0.0) ? x : is(x, -0.0) ? y : -1;
-    else if (n.op == &info<op::sub>) same = is(y, 0) ? x : -1;
-    else if (n.op == &info<op::mul>) same = is(y, 1) ? x : is(x, 1) ? y : -1;
-    else if (n.op == &info<op::div>) same = is(y, 1) ? x : -1;
+    const bool right = y < 0 ? equal(n.attr.scalar(), neutral.number) : is(y, neutral.number);
+    const std::int32_t same = neutral.right && right ? x : neutral.left && is(x, neutral.number) ? y : -1;
     if (same < 0) return -1;
     const value &from = at(same), &to = at(n.out[0]);
     return from.dims == to.dims && from.type == to.type && from.strides == to.strides ? same : -1;
   }
   /// A sum, difference, product or quotient of constants becomes a constant: the number that a kernel would calculate, rounded as it rounds.
   constexpr void fold(node& n) {
-    const bool one = n.op == &info<op::scale> || n.op == &info<op::shift>;
-    if (!one && n.op != &info<op::add> && n.op != &info<op::sub> && n.op != &info<op::mul> && n.op != &info<op::div>) return;
+    if (n.op->calculate == nullptr) return;
+    const bool one = n.inputs() == 1;
     const node *a = constant(n.in[0]), *b = one ? nullptr : constant(n.in[1]);
     if (a == nullptr || (!one && b == nullptr)) return;
     const dtype accum = accum_of(g_.program);
-    const double x = stored(a->attr.f[0], at(n.in[0]).type), y = one ? stored(n.attr.f[0], accum) : stored(b->attr.f[0], at(n.in[1]).type);
-    if (n.op == &info<op::div> && y == 0) return;  // no constant expression
-    const double r = n.op == &info<op::add> || n.op == &info<op::shift> ? x + y
-                     : n.op == &info<op::sub>                           ? x - y
-                     : n.op == &info<op::div>                           ? x / y
-                                                                        : x * y;
+    const double x = stored(a->attr.scalar(), at(n.in[0]).type),
+                 y = one ? stored(n.attr.scalar(), accum) : stored(b->attr.scalar(), at(n.in[1]).type);
+    double r = 0;
+    if (!n.op->calculate(x, y, r)) return;
     const value& to = at(n.out[0]);
-    attributes f;
-    for (int k = 0; k < to.dims.rank; ++k) f.i[std::size_t(k)] = to.dims[k];
-    f.i[6] = to.dims.rank;
-    f.i[7] = std::int64_t(to.type);
-    f.f[0] = stored(r, accum);
     n.op = &info<op::fill>;
-    n.attr = f;
+    n.attr = op::fill::constants{.dims = to.dims, .format = to.type, .x = stored(r, accum)};
     n.in.fill(-1);
   }
   /// x as a format holds it. A double that holds a sum, a product or a quotient of two floats rounds to the float that it rounds to at once.

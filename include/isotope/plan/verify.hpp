@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "../core/tape.hpp"
-#include "../op/elementwise.hpp"
 
 namespace isotope {
 
@@ -283,13 +282,18 @@ class trace_check {
   }
 
   constexpr void check_rule(const node& n) {
-    const bool bare = n.op == &info<op::elementwise>, body = n.body_size > 0;
+    const bool bare = n.op->body == body_role::alone, body = n.body_size > 0;
     if (bare && !body) begin() << " has no body";
     if (bare || !sound()) {
       if (sound()) check_body(n, nullptr);
       return;
     }
-    const auto own = body && n.attr.i[1] < n.inputs() ? std::size_t(n.attr.i[1]) : std::size_t(n.inputs());
+    if (body && n.op->own_operands == nullptr) {
+      begin() << " has a body, but its op takes none";
+      return;
+    }
+    const int before = body ? n.op->own_operands(n.attr) : n.inputs();
+    const auto own = std::size_t(before < n.inputs() ? before : n.inputs());
     shape_rule r(g_, {n.in.data(), own}, n.attr);
     n.op->infer(r);
     if (r.failed()) return refused(r.error());
@@ -334,9 +338,7 @@ class trace_check {
                                      : host->type;
         in[operands++] = body_.add_value(x, type, value_kind::temp);
       }
-      attributes a;  // all that an element-wise op has: a number, or of a cast the format of the result
-      a.f[0] = m.scalar;
-      a.i[0] = std::int64_t(m.type);
+      const auto a = attributes::of_scalar(m.scalar);
       shape_rule r(body_, {in.data(), operands}, a);
       m.op->infer(r);
       if (r.failed()) return refused(r.error());

@@ -3,8 +3,6 @@
 #include <string_view>
 
 #include "../core/tape.hpp"
-#include "../op/embedding.hpp"
-#include "../op/matmul.hpp"
 
 namespace isotope {
 
@@ -25,10 +23,16 @@ constexpr bool storable(const trace& g, std::int32_t param) {
   for (const auto& n : g.nodes) {
     if (n.dead || n.op->kind == op_kind::view) continue;
     for (int k = 0; k < n.inputs(); ++k)
-      if (g.root(n.in[std::size_t(k)]) == param && !(n.op == &info<op::matmul> && k == 1) && !(n.op == &info<op::embedding> && k == 0))
-        return false;
+      if (g.root(n.in[std::size_t(k)]) == param && k != n.op->weight) return false;
   }
   return true;
+}
+
+/// The constants that the shape rule of n derives from the formats of its operands.
+constexpr void derive_again(const trace& g, node& n) {
+  shape_rule r(g, {n.in.data(), std::size_t(n.inputs())}, n.attr);
+  n.op->infer(r);
+  if (!r.failed()) n.attr = r.attr;
 }
 
 }  // namespace plan_detail
@@ -50,7 +54,7 @@ constexpr void store_weights(tape& t, weight_storage choose) {
     for (std::size_t v = 0; v < g.values.size(); ++v)
       if (g.root(std::int32_t(v)) == p.value) g.values[v].type = type;
     for (auto& n : g.nodes)
-      if (!n.dead && n.op == &info<op::matmul> && g.root(n.in[1]) == p.value) n.attr.i[2] = type == dtype::f16;
+      if (!n.dead && n.op->weight >= 0 && g.root(n.in[std::size_t(n.op->weight)]) == p.value) plan_detail::derive_again(g, n);
   }
 }
 

@@ -113,7 +113,7 @@ constexpr std::int32_t append_updates(tape& t, std::int32_t loss, const training
   if (!t.ok()) return 0;
   g.outputs.push_back({name("loss"), loss});
   prune(g);
-  if (packs(o)) pack_weights(t, o.optimizer);
+  plan_detail::pack_weights(t, o);
   const auto order = gather_params(t);
   g.values[std::size_t(g.root(loss))].kind = value_kind::output;
   const auto first = std::int32_t(g.nodes.size());

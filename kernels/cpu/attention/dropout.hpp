@@ -13,8 +13,7 @@ struct attention_dropout {
   std::uint32_t last;  // the largest word that drops its probability
   float factor;        // 1 / (1 - p), of those kept
 
-  explicit attention_dropout(const attributes& a)
-      : on(a.f[1] > 0), last(on ? op::attention_shape::last_dropped(a.f[1]) : 0), factor(float(1 / (1 - a.f[1]))) {}
+  explicit attention_dropout(double p) : on(p > 0), last(on ? op::attention_shape::last_dropped(p) : 0), factor(float(1 / (1 - p))) {}
 
   /// kept[n i + q] = all ones or 0: key 4 k + i, query row first + q. n queries, a multiple of 16.
   void draw(const launch& l, std::int64_t first, std::int64_t k, int n, std::uint32_t* kept) const {

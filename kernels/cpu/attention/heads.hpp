@@ -45,15 +45,15 @@ struct attention_heads {
       : B(l.in[0].dims[0]),
         S(l.in[0].dims[1]),
         T(0),
-        H(l.attr->i[0]),
-        G(l.attr->i[1]),
+        H(l.constants<op::attention>().heads),
+        G(l.constants<op::attention>().kv_heads),
         D(0),
-        causal(l.attr->i[2] != 0),
-        packed(l.attr->i[3] != 0),
-        masked(l.attr->i[4] != 0),
-        scale(float(l.attr->f[0])),
-        dropout(*l.attr),
-        range(*l.attr, S, packed ? S : l.in[1].dims[1]) {
+        causal(l.constants<op::attention>().causal),
+        packed(l.constants<op::attention>().packed),
+        masked(l.constants<op::attention>().masked),
+        scale(float(l.constants<op::attention>().scale)),
+        dropout(l.constants<op::attention>().dropout),
+        range(l.constants<op::attention>(), S, packed ? S : l.in[1].dims[1]) {
     T = range.T;
     D = l.in[0].dims[2] / (packed ? H + 2 * G : H);
   }

@@ -22,10 +22,10 @@ class matmul_result {
   matmul_result(const launch& l, const matmul_shape& s)
       : l_(l),
         s_(s),
-        own_(l.attr->i[1] == 3 ? 3u : 2u),
-        alpha_(float(l.attr->f[0])),
-        beta_(own_ == 3 ? float(l.attr->f[1]) : 0.0f),
-        type_(dtype(l.attr->i[0] - 1)),
+        own_(l.constants<op::matmul>().operands == 3 ? 3u : 2u),
+        alpha_(float(l.constants<op::matmul>().alpha)),
+        beta_(own_ == 3 ? float(l.constants<op::matmul>().beta) : 0.0f),
+        type_(l.constants<op::matmul>().format.type()),
         add_((l.accumulate & 1u) != 0),
         body_(l, l.body.empty() ? l.in.size() : own_) {
     const bool plain = l.body.empty() && type_ == l.out[0].type && alpha_ == 1.0f && beta_ == 0.0f;

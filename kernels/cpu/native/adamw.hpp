@@ -54,7 +54,7 @@ class packed_adamw {
       : l_(l),
         step_(step),
         formula_(step),
-        columns_(l.attr->i[3]),
+        columns_(l.constants<op::adamw>().columns),
         rows_(l.out[0].dims.count() / columns_),
         copy_(rows_, columns_),
         past_caches_(step.streams && aligned(l.out[3].data) && aligned(l.out[4].data)) {}
@@ -83,7 +83,7 @@ class packed_adamw {
 
   /// Rows k and k + 1, or the last one.
   void update(std::int64_t k, std::int64_t end, exponents& found) const {
-    const std::int64_t first = k * columns_, n = (end - k) * columns_, decaying = l_.attr->i[0];
+    const std::int64_t first = k * columns_, n = (end - k) * columns_, decaying = l_.constants<op::adamw>().decaying;
     if (end - k == 2 && columns_ % blocking::cols == 0 && (first >= decaying || first + n <= decaying))
       return update_two(k, step_.decay(first < decaying), found);
     step_.each_block(l_, first, first + n,
@@ -120,7 +120,7 @@ struct adamw {
     const portable::adamw_step step(l);
     if (step.g.type != dtype::f32) return portable::adamw::run(l);  // never of a packed weight: a plan's gradients are f32
     if (step.skipped()) return;
-    if (l.attr->i[3] != 0) return packed_adamw(l, step).run();
+    if (l.constants<op::adamw>().columns != 0) return packed_adamw(l, step).run();
     const adamw_formula formula(step);
     const auto update = [&](std::int64_t i, std::int64_t n, bool decays) { formula.update(l, step, i, n, decays); };
     step.blocks(l, 0.5, update, [&] { step.settle(); });

@@ -17,7 +17,8 @@ namespace native {
 template <class Terms> class attention {
  public:
   static constexpr std::int64_t scratch(const step_shapes& s) {
-    const std::int64_t H = s.attr->i[0], D = H == 0 ? 0 : s.out[0][2] / H, tasks = s.out[0][0] * H * divide_up(s.out[0][1], block);
+    const std::int64_t H = s.constants<op::attention>().heads, D = H == 0 ? 0 : s.out[0][2] / H,
+                       tasks = s.out[0][0] * H * divide_up(s.out[0][1], block);
     return 4 * slice_floats(D) * smaller(tasks, portable::max_workers);
   }
   static void run(const launch& l) {

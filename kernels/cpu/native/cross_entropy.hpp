@@ -19,7 +19,7 @@ struct cross_entropy {
 
  private:
   template <class T> static void run_on(const launch& l) {
-    const std::int64_t N = l.in[0].dims.cols(), V = l.attr->i[0], rows = l.in[1].dims.count();
+    const std::int64_t N = l.in[0].dims.cols(), V = l.constants<op::cross_entropy>().classes, rows = l.in[1].dims.count();
     const auto* targets = l.in[1].as<const std::int32_t>();
     auto* losses = static_cast<float*>(l.scratch);
     const row_chunks chunks(rows);
@@ -49,7 +49,7 @@ struct cross_entropy_grad {
 
  private:
   template <class T> static void run_on(const launch& l) {
-    const std::int64_t N = l.in[0].dims.cols(), V = l.attr->i[0], rows = l.in[1].dims.count();
+    const std::int64_t N = l.in[0].dims.cols(), V = l.constants<op::cross_entropy>().classes, rows = l.in[1].dims.count();
     const auto* targets = l.in[1].as<const std::int32_t>();
     const float k = portable::scalar(l.in[4]) / float(larger_of(1, portable::count_of(targets, rows, V)));
     const row_chunks chunks(rows);

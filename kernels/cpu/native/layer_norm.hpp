@@ -31,8 +31,8 @@ struct layer_norm {
     const row_chunks chunks(rows);
     for_tasks(l, chunks.count, double(rows) * (30 + double(C) * 0.1), [&](std::int64_t t, int) {
       for_groups(chunks.begin(t), chunks.end(t), [&](std::int64_t r, auto n) {
-        normalise<n()>(l.in[0].as<const T>() + r * C, l.out[0].as<T>() + r * C, C, weight, bias, float(l.attr->f[0]),
-                       l.out[1].as<float>() + r, l.out[2].as<float>() + r);
+        normalise<n()>(l.in[0].as<const T>() + r * C, l.out[0].as<T>() + r * C, C, weight, bias,
+                       float(l.constants<op::layer_norm>().epsilon), l.out[1].as<float>() + r, l.out[2].as<float>() + r);
       });
     });
   }

@@ -75,7 +75,7 @@ template <class P, class Unit = matrix_unit> struct matmul {
     const portable::matmul_result result(l, s);
     auto* packed = static_cast<float*>(l.scratch);
     float* waiting = packed + blocking::copies * product_cut::packed_floats(s.M, s.N, s.K, s.batches);
-    if (Terms::keeps && l.attr->i[3] != 0) {
+    if (Terms::keeps && l.constants<op::matmul>().packed) {
       column_product<Terms>(l, s, result, packed, waiting).run();
     } else if (few_rows_product::takes(s)) {
       few_rows_product(l, s, result, packed).run();

@@ -13,9 +13,9 @@ struct muon {
 
   static void run(const launch& l) {
     const portable::optimizer_step step(l);
-    if (l.attr->i[3] == 0) return portable::muon::run(l);
+    if (l.constants<op::muon>().columns == 0) return portable::muon::run(l);
     if (step.skipped()) return;
-    const std::int64_t columns = l.attr->i[3], rows = l.out[0].dims.count() / columns;
+    const std::int64_t columns = l.constants<op::muon>().columns, rows = l.out[0].dims.count() / columns;
     const packed_weight copy(rows, columns);
     void* const packed = l.out[2].data;
     packed_weight::forget(packed);

@@ -27,7 +27,8 @@ struct rms_norm {
     const row_chunks chunks(rows);
     for_tasks(l, chunks.count, double(rows) * (20 + double(C) * 0.08), [&](std::int64_t t, int) {
       for_groups(chunks.begin(t), chunks.end(t), [&](std::int64_t r, auto n) {
-        normalise<n()>(l.in[0].as<const T>() + r * C, l.out[0].as<T>() + r * C, C, weight, float(l.attr->f[0]), l.out[1].as<float>() + r);
+        normalise<n()>(l.in[0].as<const T>() + r * C, l.out[0].as<T>() + r * C, C, weight, float(l.constants<op::rms_norm>().epsilon),
+                       l.out[1].as<float>() + r);
       });
     });
   }

@@ -17,7 +17,7 @@ template <class Own, class Other, int Operands> struct by_last_axis {
 
   static constexpr std::int64_t scratch(const step_shapes& s) { return Other::scratch(s); }
   static void run(const launch& l) {
-    const portable::axis_rows a(l.in[0].dims, int(l.attr->i[0]));
+    const portable::axis_rows a(l.in[0].dims, int(l.constants<op::softmax_shape>().axis));
     const bool done = a.inner == 1 && with_format({l.in[0].type, l.in[Operands - 1].type, l.out[0].type}, [&](auto t) {
                         if (a.length > 0) run_on<decltype(t)>(l, a.outer, a.length);
                       });

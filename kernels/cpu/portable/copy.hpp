@@ -74,7 +74,7 @@ struct concat {
     const view& y = l.out[0];
     std::int64_t first = 0;
     for (const view& x : l.in) {
-      const placed p(x.dims, y.dims, int(l.attr->i[0]));
+      const placed p(x.dims, y.dims, int(l.constants<op::concat>().axis));
       p.copy(l, x, y.data, first);
       first += p.inner;
     }
@@ -84,9 +84,11 @@ struct concat {
 struct pad {
   static void run(const launch& l) {
     const view &x = l.in[0], &y = l.out[0];
-    const placed p(x.dims, y.dims, int(l.attr->i[0]));
-    const std::int64_t bytes = size_of(y.type), unit = x.dims[int(l.attr->i[0])] == 0 ? 0 : p.inner / x.dims[int(l.attr->i[0])];
-    const std::int64_t first = l.attr->i[1] * unit;
+    const auto c = l.constants<op::pad>();
+    const auto axis = int(c.axis);
+    const placed p(x.dims, y.dims, axis);
+    const std::int64_t bytes = size_of(y.type), unit = x.dims[axis] == 0 ? 0 : p.inner / x.dims[axis];
+    const std::int64_t first = c.first * unit;
     for (std::int64_t r = 0; r < p.outer; ++r) {  // the zeros round the range alone
       auto* row = y.as<std::byte>() + r * p.pitch * bytes;
       std::memset(row, 0, std::size_t(first * bytes));

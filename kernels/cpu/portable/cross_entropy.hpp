@@ -80,7 +80,7 @@ ISOTOPE_INLINE void put_statistics(const launch& l, std::int64_t r, float top, f
 struct cross_entropy {
   static constexpr std::int64_t scratch(const step_shapes& s) { return 4 * s.in[1].count(); }
   static void run(const launch& l) {
-    const std::int64_t N = l.in[0].dims.cols(), V = l.attr->i[0], rows = l.in[1].dims.count();
+    const std::int64_t N = l.in[0].dims.cols(), V = l.constants<op::cross_entropy>().classes, rows = l.in[1].dims.count();
     const auto* targets = l.in[1].as<const std::int32_t>();
     auto* losses = static_cast<float*>(l.scratch);
     const row_chunks chunks(rows);
@@ -99,7 +99,7 @@ struct cross_entropy_grad {
   static constexpr std::uint32_t inplace = 1;
 
   static void run(const launch& l) {
-    const std::int64_t N = l.in[0].dims.cols(), V = l.attr->i[0], rows = l.in[1].dims.count();
+    const std::int64_t N = l.in[0].dims.cols(), V = l.constants<op::cross_entropy>().classes, rows = l.in[1].dims.count();
     const auto* targets = l.in[1].as<const std::int32_t>();
     const view& y = l.out[0];
     const float k = scalar(l.in[4]) / float(larger_of(1, count_of(targets, rows, V)));

@@ -11,7 +11,7 @@ struct cumsum {
   static constexpr std::uint32_t inplace = 1;
   static constexpr std::int64_t scratch(const step_shapes& s) { return by_rows<1>::scratch(s); }
   static void run(const launch& l) {
-    const bool reverse = l.attr->i[1] != 0;
+    const bool reverse = l.constants<op::cumsum>().reverse;
     by_rows<1>::run(l, 1.2, [reverse](const float* const* x, float* y, std::int64_t n) {
       double sum = 0;
       if (reverse)

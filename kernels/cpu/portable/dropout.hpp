@@ -17,7 +17,7 @@ struct dropout {
   static void run(const launch& l) {
     const view &x = l.in[0], &y = l.out[0];
     const std::int64_t n = y.dims.count();
-    const double p = l.attr->f[0];
+    const double p = l.constants<op::dropout>().p;
     const auto keep = float(1.0 / (1.0 - p));
     // word / 2^32 >= p, for whole words
     const double least = p * 0x1p32;

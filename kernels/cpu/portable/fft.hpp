@@ -57,9 +57,9 @@ struct fft {
     const std::int64_t N = x.dims[-2];
     fourier_rows::run(l, N, x.dims.count() / (2 * N), 0, [&](const fourier& f, std::int64_t r, float* buffer) {
       take_apart(read_row(x, r, 2 * N, f.flat(buffer)), f.first(buffer), N);
-      const split z = f.run(buffer, l.attr->i[0] > 0);
+      const split z = f.run(buffer, l.constants<op::fft>().direction > 0);
       float* to = target_row(y, r, 2 * N, f.free_row(buffer, z));
-      put_together(z, float(l.attr->f[0]), to, N);
+      put_together(z, float(l.constants<op::fft>().factor), to, N);
       finish_row(y, r, 2 * N, to);
     });
   }
@@ -80,8 +80,8 @@ struct real_fourier {
       : N(length),
         M(N / 2 + 1),
         points(points_of(N)),
-        outer(float(l.attr->f[0])),
-        inner(float(l.attr->f[0] * l.attr->f[1])),
+        outer(float(l.constants<op::rfft>().factor)),
+        inner(float(l.constants<op::rfft>().factor * l.constants<op::rfft>().inner)),
         turn{static_cast<float*>(l.scratch), static_cast<float*>(l.scratch) + fourier::padded(M)} {
     if (N % 2 == 0) turns(turn, M, 1, N);
   }

@@ -14,7 +14,7 @@ struct fill {
     const view& y = l.out[0];
     const std::int64_t n = y.dims.count(), bytes = size_of(y.type);
     alignas(8) std::byte one[8];
-    convert_exactly(l.attr->f[0], one, y.type, 0);
+    convert_exactly(l.constants<op::fill>().x, one, y.type, 0);
     for_tasks(l, divide_up(n, task), double(n * bytes) * 0.03, [&](std::int64_t t, int) {
       const std::int64_t first = t * task, some = smaller(task, n - first);
       copy_run(one, 0, 0, y.data, first, some, bytes);

@@ -26,7 +26,7 @@ struct layer_norm {
     auto* buffers = static_cast<float*>(l.scratch);
     const float* weight = read_row(l.in[1], 0, C, buffers);
     const float* bias = read_row(l.in[2], 0, C, buffers + C);
-    const auto epsilon = float(l.attr->f[0]), count = float(C);
+    const auto epsilon = float(l.constants<op::layer_norm>().epsilon), count = float(C);
     const row_chunks chunks(rows);
     for_tasks(l, chunks.count, double(rows * C) * 0.35, [&](std::int64_t t, int slice) {
       float* own = buffers + (2 + 2 * slice) * C;

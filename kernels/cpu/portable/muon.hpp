@@ -47,10 +47,11 @@ struct muon {
       widen_run(x.data, x.type, i, 1, buffer, n);
       direction = buffer;
     }
-    const float decay = decays ? step.rate * l.scalars->weight_decay : 0.0f, rate = step.rate * float(l.attr->f[1]);
+    const float decay = decays ? step.rate * l.scalars->weight_decay : 0.0f,
+                rate = step.rate * float(l.constants<op::muon>().direction_scale);
     ISOTOPE_IVDEP
     for (std::int64_t j = 0; j < n; ++j) w[j] = w[j] - decay * w[j] - rate * direction[j];
-    if (l.attr->i[1] != 0) narrow_run(w, l.out[1].data, l.out[1].type, i, n);
+    if (l.constants<op::muon>().shadow) narrow_run(w, l.out[1].data, l.out[1].type, i, n);
   }
   static void run(const launch& l) {
     const optimizer_step step(l);

@@ -22,7 +22,7 @@ struct prod {
 
   static constexpr std::int64_t scratch(const step_shapes& s) { return 4 * (divide_up(s.in[0].count(), chunk) + s.out[0].count()); }
   static void run(const launch& l) {
-    const reduced_axes r(l.in[0], l.attr->i[0]);
+    const reduced_axes r(l.in[0], l.constants<op::prod>().axes);
     if (r.results == 0) return;
     const merged_axes axes(r.turned.dims, {&r.turned, 1});
     const std::int64_t chunks = larger_of(1, divide_up(r.terms, chunk)), each = larger_of(1, 4096 / larger_of(1, r.terms));

@@ -21,7 +21,7 @@ struct rms_norm {
     if (C == 0) return write_undefined(l.out[1]);
     auto* buffers = static_cast<float*>(l.scratch);
     const float* weight = read_row(l.in[1], 0, C, buffers);
-    const auto epsilon = float(l.attr->f[0]);
+    const auto epsilon = float(l.constants<op::rms_norm>().epsilon);
     const row_chunks chunks(rows);
     for_tasks(l, chunks.count, double(rows * C) * 0.3, [&](std::int64_t t, int slice) {
       float* own = buffers + (1 + 2 * slice) * C;

@@ -21,10 +21,11 @@ struct rope {
     const std::int64_t B = x.dims[0], S = x.dims[1], H = x.dims[2], D = x.dims[3], half = D / 2;
     auto* table = static_cast<float*>(l.scratch);  // (S, 2, D / 2): cosines, sines
     float* buffers = table + S * D;
-    const double sign = l.attr->i[1] < 0 ? -1.0 : 1.0;
+    const auto c = l.constants<op::rope>();
+    const double sign = c.direction < 0 ? -1.0 : 1.0;
     for_tasks(l, S, double(S * half) * 40, [&](std::int64_t s, int) {
       for (std::int64_t d = 0; d < half; ++d) {
-        const double angle = double(l.attr->i[0] + s) * std::pow(l.attr->f[0], -2.0 * double(d) / double(D));
+        const double angle = double(c.first + s) * std::pow(c.base, -2.0 * double(d) / double(D));
         table[s * D + d] = float(std::cos(angle));
         table[s * D + half + d] = float(sign * std::sin(angle));
       }

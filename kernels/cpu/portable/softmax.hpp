@@ -18,7 +18,9 @@ struct axis_rows {
   axis_rows(const shape& s, int axis) {
     for (int i = 0; i < s.rank; ++i) (i < axis ? outer : i == axis ? length : inner) *= s[i];
   }
-  static constexpr std::int64_t slice(const step_shapes& s) { return s.in[0].rank == 0 ? 1 : s.in[0][int(s.attr->i[0])]; }
+  static constexpr std::int64_t slice(const step_shapes& s) {
+    return s.in[0].rank == 0 ? 1 : s.in[0][int(s.constants<op::softmax_shape>().axis)];
+  }
 };
 
 /// Calls row(x..., y, n) with each row gathered in f32, and stores y.
@@ -28,7 +30,7 @@ template <int Operands> struct by_rows {
     return 4 * (Operands + 1) * n * row_chunks::limit(n == 0 ? 0 : s.in[0].count() / n);
   }
   template <class F> static void run(const launch& l, double nsec, const F& row) {
-    const axis_rows a(l.in[0].dims, int(l.attr->i[0]));
+    const axis_rows a(l.in[0].dims, int(l.constants<op::softmax_shape>().axis));
     const std::int64_t n = a.length, rows = a.outer * a.inner;
     if (n == 0 || rows == 0) return;
     const row_chunks chunks(rows);

@@ -52,9 +52,9 @@ template <class Rows> class reduction_by {
   static constexpr std::int64_t scratch(const step_shapes& s) {
     return 4 * larger_of(divide_up(s.in[0].count(), chunk), row_chunks::most * s.out[0].count());
   }
-  /// y = finish(sum) over the axes of attributes i[0].
+  /// y = finish(sum) over the axes of the reduction.
   template <class Finish> static void run(const launch& l, const Finish& finish) {
-    const reduced_axes r(l.in[0], l.attr->i[0]);
+    const reduced_axes r(l.in[0], l.constants<op::reduction>().axes);
     if (r.results == 0) return;
     const merged_axes axes(r.turned.dims, {&r.turned, 1});
     if (r.terms > 0 && sums_rows(axes, r)) rows(l, axes, r, finish);
@@ -132,7 +132,7 @@ template <class Rows> struct sum_by {
 template <class Rows> struct mean_by {
   static constexpr std::int64_t scratch(const step_shapes& s) { return reduction_by<Rows>::scratch(s); }
   static void run(const launch& l) {
-    const auto terms = float(reduced_axes(l.in[0], l.attr->i[0]).terms);
+    const auto terms = float(reduced_axes(l.in[0], l.constants<op::reduction>().axes).terms);
     reduction_by<Rows>::run(l, [terms](float x) { return x / terms; });
   }
 };

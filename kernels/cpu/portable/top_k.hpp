@@ -13,10 +13,10 @@ namespace portable {
 struct top_k {
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const std::int64_t n = s.in[0].cols();
-    return 4 * (n + s.attr->i[0]) * row_chunks::limit(n == 0 ? 0 : s.in[0].count() / n);
+    return 4 * (n + s.constants<op::top_k>().k) * row_chunks::limit(n == 0 ? 0 : s.in[0].count() / n);
   }
   static void run(const launch& l) {
-    const std::int64_t n = l.in[0].dims.cols(), k = l.attr->i[0], rows = l.in[0].dims.count() / n;
+    const std::int64_t n = l.in[0].dims.cols(), k = l.constants<op::top_k>().k, rows = l.in[0].dims.count() / n;
     const row_chunks chunks(rows);
     for_tasks(l, chunks.count, double(rows * n) * 0.6, [&](std::int64_t t, int slice) {
       float* const own = static_cast<float*>(l.scratch) + slice * (n + k);

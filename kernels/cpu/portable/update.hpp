@@ -179,15 +179,15 @@ struct optimizer_step {
       : norm(scalar(l.in[l.in.size() - 2])),
         loss(scalar(l.in[l.in.size() - 1])),
         factor(l.scalars->gradient_scale),
-        rate(l.scalars->learning_rate * float(l.attr->f[0])) {
+        rate(l.scalars->learning_rate * float(l.constants<op::update_rule>().rate_scale)) {
     const float share = l.scalars->clip_norm / (norm + 1e-6f);
-    if (l.attr->i[2] != 0 && l.scalars->clip_norm > 0 && share < 1) factor *= share;
+    if (l.constants<op::update_rule>().clips && l.scalars->clip_norm > 0 && share < 1) factor *= share;
   }
   bool skipped() const { return !std::isfinite(norm) || !std::isfinite(loss); }
 
   /// update(first, n, decays) for blocks of at most 512 elements of [first, end) that decay as a whole or not at all.
   template <class F> void each_block(const launch& l, std::int64_t first, std::int64_t end, const F& update) const {
-    const std::int64_t decays = l.attr->i[0];
+    const std::int64_t decays = l.constants<op::update_rule>().decaying;
     for (std::int64_t i = first; i < end;) {
       const std::int64_t limit = i < decays ? smaller(end, decays) : end, some = smaller(block, limit - i);
       update(i, some, i < decays);
@@ -221,8 +221,9 @@ struct adamw_step : optimizer_step {
         correct2(float(1.0 / (1.0 - std::pow(l.scalars->beta2, double(l.scalars->optimizer_step))))),
         corrected_rate(float(double(rate) / (1.0 - std::pow(l.scalars->beta1, double(l.scalars->optimizer_step))))),
         g(l.in[l.in.size() - 3]),
-        shadow(l.attr->i[1] != 0 ? &l.out[3] : nullptr),
-        streams(shadow != nullptr && shadow->type == dtype::bf16 && larger_of(shadow->dims.count(), l.attr->i[4]) > more_than_caches) {}
+        shadow(l.constants<op::update_rule>().shadow ? &l.out[3] : nullptr),
+        streams(shadow != nullptr && shadow->type == dtype::bf16 &&
+                larger_of(shadow->dims.count(), l.constants<op::update_rule>().written) > more_than_caches) {}
 
   /// What is taken off a weight is `decay` times it: not as the factor 1 - decay, whose rounding adds up over the steps.
   float decay(bool decays) const { return decays ? rate * weight_decay : 0.0f; }
@@ -273,7 +274,7 @@ struct sgd {
     const optimizer_step step(l);
     if (step.skipped()) return;
     const step_scalars& s = *l.scalars;
-    const bool has_shadow = l.attr->i[1] != 0;
+    const bool has_shadow = l.constants<op::update_rule>().shadow;
     const view& g = l.in[l.in.size() - 3];
     const auto update = [&](std::int64_t i, std::int64_t n, bool decays) {
       alignas(64) float buffer[optimizer_step::block];

@@ -29,14 +29,15 @@ struct attention_operands {
   head_columns q, k, v;
   const view* mask = nullptr;  // (B,T)
 
-  attention_operands(const attributes& a, std::span<const view> x) : H(a.i[0]), G(a.i[1]), scale(a.f[0]), dropout(a.f[1]) {
-    const bool packed = a.i[3] != 0;
+  attention_operands(const op::attention::constants& a, std::span<const view> x)
+      : H(a.heads), G(a.kv_heads), scale(a.scale), dropout(a.dropout) {
+    const bool packed = a.packed;
     B = x[0].dims[0], S = x[0].dims[1], T = packed ? S : x[1].dims[1];
     D = x[0].dims[2] / (packed ? H + 2 * G : H);
     q = {x[0], 0, D};
     k = {x[packed ? 0 : 1], packed ? H * D : 0, D};
     v = {x[packed ? 0 : 2], packed ? (H + G) * D : 0, D};
-    if (a.i[4] != 0 && x.size() > (packed ? 1u : 3u)) mask = &x[packed ? 1 : 3];
+    if (a.masked && x.size() > (packed ? 1u : 3u)) mask = &x[packed ? 1 : 3];
   }
   std::int64_t group(std::int64_t h) const { return h / (H / G); }
   double score(std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) const {
@@ -58,13 +59,13 @@ struct attention_operands {
 
 template <class P> struct kernel<op::attention, P, kernels::reference> {
   /// One probability per key.
-  static constexpr std::int64_t scratch(const step_shapes& s) { return 8 * s.in[s.attr->i[3] != 0 ? 0 : 1][1]; }
+  static constexpr std::int64_t scratch(const step_shapes& s) { return 8 * s.in[s.constants<op::attention>().packed ? 0 : 1][1]; }
 
   static void run(const launch& l) {
-    const reference::attention_operands x(*l.attr, l.in);
+    const reference::attention_operands x(l.constants<op::attention>(), l.in);
     const reference::head_columns y{l.out[0], 0, x.D};
     const view& lse = l.out[1];
-    const op::attention_range range(*l.attr, x.S, x.T);
+    const op::attention_range range(l.constants<op::attention>(), x.S, x.T);
     double* p = static_cast<double*>(l.scratch);  // (T)
     constexpr double infinity = std::numeric_limits<double>::infinity();
     for (std::int64_t b = 0; b < x.B; ++b)
@@ -96,11 +97,11 @@ template <class P> struct kernel<op::attention_grad, P, kernels::reference> {
   static constexpr std::int64_t scratch(const step_shapes& s) { return 16 * s.in[0][2]; }
 
   static void run(const launch& l) {
-    const auto n = std::size_t(op::attention_shape::operands(*l.attr));
-    const reference::attention_operands x(*l.attr, l.in), dx(*l.attr, l.out);
+    const auto n = std::size_t(op::attention_shape::operands(l.constants<op::attention>()));
+    const reference::attention_operands x(l.constants<op::attention>(), l.in), dx(l.constants<op::attention>(), l.out);
     const reference::head_columns y{l.in[n], 0, x.D}, dy{l.in[n + 2], 0, x.D};
     const view& lse = l.in[n + 1];
-    const op::attention_range range(*l.attr, x.S, x.T);
+    const op::attention_range range(l.constants<op::attention>(), x.S, x.T);
     double* sums = static_cast<double*>(l.scratch);  // (2,D)
 
     struct pair {

@@ -21,7 +21,8 @@ template <class P> struct kernel<op::categorical, P, kernels::reference> {
         const double x = reference::load(logits, from + c * step);
         if (x > top) top = x;
       }
-      const auto weight = [&](std::int64_t c) { return std::exp((reference::load(logits, from + c * step) - top) / l.attr->f[0]); };
+      const double temperature = l.constants<op::categorical>().temperature;
+      const auto weight = [&](std::int64_t c) { return std::exp((reference::load(logits, from + c * step) - top) / temperature); };
       for (std::int64_t c = 0; c < V; ++c) total += weight(c);
       const auto words = philox(l.scalars->seed, element / 4, std::uint32_t(l.scalars->counter), l.ordinal);
       const double wanted = (double(words[std::size_t(element % 4)]) + 0.5) * 0x1p-32 * total;

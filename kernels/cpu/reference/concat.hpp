@@ -8,7 +8,7 @@ namespace isotope::cpu {
 
 template <class P> struct kernel<op::concat, P, kernels::reference> {
   static void run(const launch& l) {
-    const auto axis = std::size_t(l.attr->i[0]);
+    const auto axis = std::size_t(l.constants<op::concat>().axis);
     std::int64_t first = 0;
     for (const view& x : l.in) {
       reference::move(x, l.out[0], first * l.out[0].strides[axis]);

@@ -16,7 +16,7 @@ inline bool counts(std::int64_t target, std::int64_t V) { return target >= 0 && 
 template <class P> struct kernel<op::cross_entropy, P, kernels::reference> {
   static void run(const launch& l) {
     const view &logits = l.in[0], &targets = l.in[1], &tops = l.out[1], &sums = l.out[2];
-    const std::int64_t V = l.attr->i[0], step = reference::last_stride(logits);
+    const std::int64_t V = l.constants<op::cross_entropy>().classes, step = reference::last_stride(logits);
     double loss = 0;
     std::int64_t rows = 0;
     for (reference::index row(targets.dims); row.valid(); row.next()) {
@@ -42,7 +42,7 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::reference> 
   static constexpr std::uint32_t inplace = 1;
   static void run(const launch& l) {
     const view &logits = l.in[0], &targets = l.in[1], &tops = l.in[2], &sums = l.in[3], &dx = l.out[0];
-    const std::int64_t V = l.attr->i[0], N = logits.dims[-1];
+    const std::int64_t V = l.constants<op::cross_entropy>().classes, N = logits.dims[-1];
     const auto target = [&](const reference::index& row) -> std::int64_t {
       return targets.as<const std::int32_t>()[row.in(targets.strides)];
     };

@@ -9,13 +9,13 @@ namespace isotope::cpu {
 template <class P> struct kernel<op::cumsum, P, kernels::reference> {
   static constexpr std::uint32_t inplace = 1;
   static void run(const launch& l) {
-    const std::int64_t mask = std::int64_t(1) << l.attr->i[0];
+    const std::int64_t mask = std::int64_t(1) << l.constants<op::cumsum>().axis;
     const reference::axes_apart x(l.in[0], mask), y(l.out[0], mask);
     const std::int64_t n = x.inner.dims[0];
     for (reference::index o(x.outer.dims); o.valid(); o.next()) {
       double sum = 0;
       for (std::int64_t k = 0; k < n; ++k) {
-        const std::int64_t i = l.attr->i[1] != 0 ? n - 1 - k : k;
+        const std::int64_t i = l.constants<op::cumsum>().reverse ? n - 1 - k : k;
         sum += reference::load(x.inner, o.in(x.outer.strides) + i * x.inner.strides[0]);
         reference::store(y.inner, o.in(y.outer.strides) + i * y.inner.strides[0], sum);
       }

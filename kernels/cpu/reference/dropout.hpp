@@ -11,7 +11,7 @@ template <class P> struct kernel<op::dropout, P, kernels::reference> {
   static constexpr std::uint32_t inplace = 1;
   static void run(const launch& l) {
     const view &x = l.in[0], &y = l.out[0];
-    const double p = l.attr->f[0];
+    const double p = l.constants<op::dropout>().p;
     std::uint64_t element = 0;
     for (reference::index i(y.dims); i.valid(); i.next(), ++element) {
       const auto words = philox(l.scalars->seed, element / 4, std::uint32_t(l.scalars->counter), l.ordinal);

@@ -22,7 +22,8 @@ template <class Beats> winner best(const axes_apart& x, const index& outer, Beat
   return w;
 }
 template <class Beats> void extremum(const launch& l, Beats beats) {
-  const axes_apart x(l.in[0], l.attr->i[0], l.attr->i[1] != 0);
+  const auto c = l.constants<op::extremum>();
+  const axes_apart x(l.in[0], c.axes, c.keep);
   for (index o(x.outer.dims); o.valid(); o.next()) store(l.out[0], o.in(l.out[0].strides), best(x, o, beats).value);
 }
 }  // namespace reference
@@ -41,7 +42,7 @@ template <class P> struct kernel<op::min, P, kernels::reference> {
 template <class P> struct kernel<op::argmax, P, kernels::reference> {
   static void run(const launch& l) {
     const view& y = l.out[0];
-    const reference::axes_apart x(l.in[0], std::int64_t(1) << l.attr->i[0]);
+    const reference::axes_apart x(l.in[0], std::int64_t(1) << l.constants<op::argmax>().axis);
     for (reference::index o(x.outer.dims); o.valid(); o.next())
       y.as<std::int32_t>()[o.in(y.strides)] = std::int32_t(reference::best(x, o, [](double a, double b) { return a > b; }).ordinal);
   }

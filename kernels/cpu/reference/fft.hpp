@@ -78,9 +78,9 @@ inline void store_pair(const view& v, std::int64_t i, complex z) {
   store(v, 2 * i + 1, z.im);
 }
 /// The factor of bin k of a real transform of N points.
-inline double bin_factor(const attributes& a, std::int64_t k) {
-  const bool inner = k != 0 && 2 * k != a.i[0];
-  return inner ? a.f[0] * a.f[1] : a.f[0];
+inline double bin_factor(const op::rfft::constants& c, std::int64_t k) {
+  const bool inner = k != 0 && 2 * k != c.points;
+  return inner ? c.factor * c.inner : c.factor;
 }
 
 }  // namespace reference
@@ -92,8 +92,8 @@ template <class P> struct kernel<op::fft, P, kernels::reference> {
   static void run(const launch& l) {
     const view &x = l.in[0], &y = l.out[0];
     const std::int64_t N = x.dims[-2], rows = x.dims.count() / (2 * N);
-    const double f = l.attr->f[0];
-    reference::fourier_rows row(l.scratch, N, l.attr->i[0]);
+    const auto [direction, f] = l.constants<op::fft>();
+    reference::fourier_rows row(l.scratch, N, direction);
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t n = 0; n < N; ++n) row.x[n] = reference::load_pair(x, r * N + n);
       row.run();
@@ -105,13 +105,14 @@ template <class P> struct kernel<op::rfft, P, kernels::reference> {
   static constexpr std::int64_t scratch(const step_shapes& s) { return reference::fourier_rows::scratch(s.in[0][-1]); }
   static void run(const launch& l) {
     const view &x = l.in[0], &y = l.out[0];
+    const auto c = l.constants<op::rfft>();
     const std::int64_t N = x.dims[-1], M = N / 2 + 1, rows = x.dims.count() / N;
     reference::fourier_rows row(l.scratch, N, -1);
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t n = 0; n < N; ++n) row.x[n] = {reference::load(x, r * N + n), 0};
       row.run();
       for (std::int64_t k = 0; k < M; ++k) {
-        const double f = reference::bin_factor(*l.attr, k);
+        const double f = reference::bin_factor(c, k);
         reference::store_pair(y, r * M + k, {f * row.y[k].re, f * row.y[k].im});
       }
     }
@@ -119,15 +120,16 @@ template <class P> struct kernel<op::rfft, P, kernels::reference> {
 };
 /// y[n] = Re sum_k c[k] x[k] e^(2 pi i n k / N) over the bins 0 to N/2.
 template <class P> struct kernel<op::irfft, P, kernels::reference> {
-  static constexpr std::int64_t scratch(const step_shapes& s) { return reference::fourier_rows::scratch(s.attr->i[0]); }
+  static constexpr std::int64_t scratch(const step_shapes& s) { return reference::fourier_rows::scratch(s.constants<op::irfft>().points); }
   static void run(const launch& l) {
     const view &x = l.in[0], &y = l.out[0];
-    const std::int64_t N = l.attr->i[0], M = N / 2 + 1, rows = y.dims.count() / N;
+    const auto c = l.constants<op::irfft>();
+    const std::int64_t N = c.points, M = N / 2 + 1, rows = y.dims.count() / N;
     reference::fourier_rows row(l.scratch, N, 1);
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t k = 0; k < N; ++k) row.x[k] = {};
       for (std::int64_t k = 0; k < M; ++k) {
-        const double f = reference::bin_factor(*l.attr, k);
+        const double f = reference::bin_factor(c, k);
         const reference::complex z = reference::load_pair(x, r * M + k);
         row.x[k] = {f * z.re, k == 0 || 2 * k == N ? 0 : f * z.im};
       }

@@ -18,7 +18,7 @@ template <class P> struct kernel<op::layer_norm, P, kernels::reference> {
       for (std::int64_t c = 0; c < C; ++c) mean += load(x, from + c * step);
       mean /= double(C);
       for (std::int64_t c = 0; c < C; ++c) variance += std::pow(load(x, from + c * step) - mean, 2);
-      const double rstd = 1 / std::sqrt(variance / double(C) + l.attr->f[0]);
+      const double rstd = 1 / std::sqrt(variance / double(C) + l.constants<op::layer_norm>().epsilon);
       for (std::int64_t c = 0; c < C; ++c) {
         const double h = (load(x, from + c * step) - mean) * rstd;
         reference::store(y, to + c * last_stride(y), h * load(weight, c * last_stride(weight)) + load(bias, c * last_stride(bias)));

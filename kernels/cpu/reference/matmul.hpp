@@ -16,21 +16,22 @@ template <class P> struct kernel<op::matmul, P, kernels::reference> {
     const std::int64_t K = a.dims[-1], a_step = reference::last_stride(a), b_step = b.strides[std::size_t(b.dims.rank - 2)];
     extents a_rows = reference::repeated(a, rank), b_cols = reference::repeated(b, rank);  // (..., M, 0), (..., 0, N)
     a_rows[N] = b_cols[M] = 0;
-    const auto type = dtype(l.attr->i[0] - 1);
-    const double alpha = l.attr->f[0], beta = l.attr->f[1];
+    const auto c = l.constants<op::matmul>();
+    const auto type = c.format.type();
+    const double alpha = c.alpha, beta = c.beta;
     for (reference::index i(y.dims); i.valid(); i.next()) {
       const auto ia = i.in(a_rows), ib = i.in(b_cols);
       double sum = 0;
       for (std::int64_t k = 0; k < K; ++k) sum += reference::load(a, ia + k * a_step) * reference::load(b, ib + k * b_step);
       sum *= alpha;
-      if (l.attr->i[1] == 3 && beta != 0) sum += beta * reference::load(l.in[2], i.in(l.in[2].strides));
+      if (c.operands == 3 && beta != 0) sum += beta * reference::load(l.in[2], i.in(l.in[2].strides));
       const double product = reference::rounded(type, sum);
       if (l.body.empty()) {
         const auto to = i.in(y.strides);
         reference::store(y, to, product + ((l.accumulate & 1) != 0 ? reference::load(y, to) : 0.0));
       } else {
         const auto hosted = typename P::accum(product);
-        reference::run_body<P>(l, i, 1, std::size_t(l.attr->i[1]), &hosted);
+        reference::run_body<P>(l, i, 1, std::size_t(c.operands), &hosted);
       }
     }
   }

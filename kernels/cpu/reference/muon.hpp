@@ -29,13 +29,14 @@ template <class P> struct kernel<op::muon, P, kernels::reference> {
     using A = typename P::accum;
     const reference::update_operands<A> step(l);
     if (step.skipped) return;
-    const A rate = A(l.scalars->learning_rate) * A(l.attr->f[0]), size = A(l.attr->f[1]), decay = A(l.scalars->weight_decay);
+    const auto c = l.constants<op::muon>();
+    const A rate = A(l.scalars->learning_rate) * A(c.rate_scale), size = A(c.direction_scale), decay = A(l.scalars->weight_decay);
     const view& w = l.out[0];
     for (std::int64_t i = 0; i < w.dims.count(); ++i) {
       const A w0 = A(reference::load(w, i)), kept = i < step.decaying ? w0 - rate * decay * w0 : w0;
       const A w1 = kept - rate * size * A(reference::load(step.g, i));
       reference::store(w, i, double(w1));
-      if (l.attr->i[1] != 0) reference::store(l.out[1], i, double(w1));
+      if (c.shadow) reference::store(l.out[1], i, double(w1));
     }
   }
 };

@@ -8,7 +8,8 @@ namespace isotope::cpu {
 
 template <class P> struct kernel<op::prod, P, kernels::reference> {
   static void run(const launch& l) {
-    const reference::axes_apart x(l.in[0], l.attr->i[0], l.attr->i[1] != 0);
+    const auto c = l.constants<op::prod>();
+    const reference::axes_apart x(l.in[0], c.axes, c.keep);
     for (reference::index o(x.outer.dims); o.valid(); o.next()) {
       double product = 1;
       for (reference::index i(x.inner.dims); i.valid(); i.next())

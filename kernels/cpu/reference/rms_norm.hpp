@@ -16,7 +16,7 @@ template <class P> struct kernel<op::rms_norm, P, kernels::reference> {
       const auto from = row.in(x.strides), to = row.in(y.strides);
       double squares = 0;
       for (std::int64_t c = 0; c < C; ++c) squares += std::pow(load(x, from + c * step), 2);
-      const double rstd = 1 / std::sqrt(squares / double(C) + l.attr->f[0]);
+      const double rstd = 1 / std::sqrt(squares / double(C) + l.constants<op::rms_norm>().epsilon);
       for (std::int64_t c = 0; c < C; ++c)
         reference::store(y, to + c * last_stride(y), load(x, from + c * step) * rstd * load(weight, c * last_stride(weight)));
       reference::store(rstds, row.in(rstds.strides), rstd);

@@ -9,9 +9,9 @@
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace reference {
-/// For each row along attributes::i[0]: a summary of `get` and n, then y[i] = f(get, i, summary). `get(k, i)` reads operand k.
+/// For each row along the axis: a summary of `get` and n, then y[i] = f(get, i, summary). `get(k, i)` reads operand k.
 template <class Summary, class F> void along_axis(const launch& l, Summary summary, F f) {
-  const std::int64_t mask = std::int64_t(1) << l.attr->i[0];
+  const std::int64_t mask = std::int64_t(1) << l.constants<op::softmax_shape>().axis;
   const axes_apart x(l.in[0], mask), other(l.in[l.in.size() - 1], mask), y(l.out[0], mask);
   const std::int64_t n = x.inner.dims[0];
   for (index o(x.outer.dims); o.valid(); o.next()) {

@@ -7,10 +7,11 @@
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace reference {
-/// y[outer] = finish(sum over inner of x) for the reductions of attributes i[0] axes, i[1] keep.
+/// y[outer] = finish(sum over inner of x) for the reductions.
 template <class Finish> void reduce(const launch& l, Finish finish) {
   const view& y = l.out[0];
-  const axes_apart x(l.in[0], l.attr->i[0], l.attr->i[1] != 0);
+  const auto c = l.constants<op::reduction>();
+  const axes_apart x(l.in[0], c.axes, c.keep);
   for (index o(x.outer.dims); o.valid(); o.next()) {
     double total = 0;
     for (index i(x.inner.dims); i.valid(); i.next()) total += load(x.inner, o.in(x.outer.strides) + i.in(x.inner.strides));

@@ -9,7 +9,7 @@ namespace isotope::cpu {
 template <class P> struct kernel<op::top_k, P, kernels::reference> {
   static void run(const launch& l) {
     const view &x = l.in[0], &values = l.out[0], &places = l.out[1];
-    const std::int64_t n = x.dims[-1], k = l.attr->i[0], rows = x.dims.count() / n;
+    const std::int64_t n = x.dims[-1], k = l.constants<op::top_k>().k, rows = x.dims.count() / n;
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t i = 0; i < k; ++i) {
         auto* const mine = places.as<std::int32_t>() + r * k;

@@ -79,10 +79,11 @@ template <class A> struct update_operands {
   A factor;
   bool skipped;
   std::int64_t decaying;
-  explicit update_operands(const launch& l) : g(l.in[l.in.size() - 3]), factor(A(l.scalars->gradient_scale)), decaying(l.attr->i[0]) {
+  explicit update_operands(const launch& l)
+      : g(l.in[l.in.size() - 3]), factor(A(l.scalars->gradient_scale)), decaying(l.constants<op::update_rule>().decaying) {
     const A norm = A(load(l.in[l.in.size() - 2], 0)), loss = A(load(l.in[l.in.size() - 1], 0)), clip = A(l.scalars->clip_norm);
     skipped = !std::isfinite(norm) || !std::isfinite(loss);
-    if (l.attr->i[2] != 0 && clip > 0 && clip / (norm + A(1e-6)) < 1) factor *= clip / (norm + A(1e-6));
+    if (l.constants<op::update_rule>().clips && clip > 0 && clip / (norm + A(1e-6)) < 1) factor *= clip / (norm + A(1e-6));
   }
 };
 }  // namespace reference
@@ -95,7 +96,7 @@ template <class P> struct kernel<op::adamw, P, kernels::reference> {
     if (u.skipped) return;
     const step_scalars& s = *l.scalars;
     const A beta1 = A(s.beta1), beta2 = A(s.beta2), rest1 = A(1 - s.beta1), rest2 = A(1 - s.beta2),
-            rate = A(s.learning_rate) * A(l.attr->f[0]), epsilon = A(s.epsilon), decay = A(s.weight_decay);
+            rate = A(s.learning_rate) * A(l.constants<op::update_rule>().rate_scale), epsilon = A(s.epsilon), decay = A(s.weight_decay);
     const double t = double(s.optimizer_step);
     const A correction1 = A(1 - std::pow(s.beta1, t)), correction2 = A(1 - std::pow(s.beta2, t));
     const view &w = l.out[0], &m = l.out[1], &v = l.out[2];
@@ -108,7 +109,7 @@ template <class P> struct kernel<op::adamw, P, kernels::reference> {
       reference::store(m, i, double(m1));
       reference::store(v, i, double(v1));
       reference::store(w, i, double(w1));
-      if (l.attr->i[1] != 0) reference::store(l.out[3], i, double(w1));
+      if (l.constants<op::update_rule>().shadow) reference::store(l.out[3], i, double(w1));
     }
   }
 };
@@ -118,7 +119,8 @@ template <class P> struct kernel<op::sgd, P, kernels::reference> {
     using A = typename P::accum;
     const reference::update_operands<A> u(l);
     if (u.skipped) return;
-    const A rate = A(l.scalars->learning_rate) * A(l.attr->f[0]), momentum = A(l.scalars->momentum), decay = A(l.scalars->weight_decay);
+    const A rate = A(l.scalars->learning_rate) * A(l.constants<op::update_rule>().rate_scale), momentum = A(l.scalars->momentum),
+            decay = A(l.scalars->weight_decay);
     const view &w = l.out[0], &m = l.out[1];
     for (std::int64_t i = 0; i < w.dims.count(); ++i) {
       const A w0 = A(reference::load(w, i)), g = u.factor * A(reference::load(u.g, i));
@@ -126,7 +128,7 @@ template <class P> struct kernel<op::sgd, P, kernels::reference> {
       const A w1 = w0 - rate * m1;
       reference::store(m, i, double(m1));
       reference::store(w, i, double(w1));
-      if (l.attr->i[1] != 0) reference::store(l.out[2], i, double(w1));
+      if (l.constants<op::update_rule>().shadow) reference::store(l.out[2], i, double(w1));
     }
   }
 };

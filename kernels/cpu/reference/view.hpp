@@ -12,7 +12,7 @@ template <class P> struct kernel<op::pad, P, kernels::reference> {
     const auto bytes = size_of(y.type);
     for (reference::index i(y.dims); i.valid(); i.next())  // zero is all bits zero in every format
       std::memset(y.as<std::byte>() + bytes * i.in(y.strides), 0, std::size_t(bytes));
-    reference::move(l.in[0], y, l.attr->i[1] * y.strides[std::size_t(l.attr->i[0])]);
+    reference::move(l.in[0], y, l.constants<op::pad>().first * y.strides[std::size_t(l.constants<op::pad>().axis)]);
   }
 };
 

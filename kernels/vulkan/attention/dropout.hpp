@@ -10,8 +10,7 @@ struct attention_dropout {
   std::uint32_t last;  // the largest word that drops its probability
   float factor;        // 1 / (1 - p), of those kept
 
-  explicit attention_dropout(const attributes& a)
-      : on(a.f[1] > 0), last(on ? op::attention_shape::last_dropped(a.f[1]) : 0), factor(float(1 / (1 - a.f[1]))) {}
+  explicit attention_dropout(double p) : on(p > 0), last(on ? op::attention_shape::last_dropped(p) : 0), factor(float(1 / (1 - p))) {}
   void add_to(constants& c) const { c.add(on).add(last).add(factor); }
   /// The scalars are read where something is dropped.
   void add_reads(const launch& l, std::vector<range>& reads) const {

@@ -55,7 +55,7 @@ class attention_heads {
   /// A step of the gradient: operands of the forward, y, lse, dy; `delta` lies in scratch memory.
   static attention_heads gradient(const launch& l) {
     attention_heads h(l);
-    const auto n = std::size_t(op::attention_shape::operands(*l.attr));
+    const auto n = std::size_t(op::attention_shape::operands(l.constants<op::attention>()));
     h.y = {l.in[n], 0};
     h.lse = l.in[n + 1].at;
     h.dy = {l.in[n + 2], 0};
@@ -108,7 +108,7 @@ class attention_heads {
   }
   /// What the forward's kernels read, or the gradient's beside y, lse, dy and delta.
   std::vector<range> reads(const launch& l) const {
-    std::vector<range> r(l.in.begin(), l.in.begin() + op::attention_shape::operands(*l.attr));
+    std::vector<range> r(l.in.begin(), l.in.begin() + op::attention_shape::operands(l.constants<op::attention>()));
     dropout.add_reads(l, r);
     return r;
   }
@@ -118,17 +118,17 @@ class attention_heads {
       : B(l.in[0].dims[0]),
         S(l.in[0].dims[1]),
         T(0),
-        H(l.attr->i[0]),
-        G(l.attr->i[1]),
+        H(l.constants<op::attention>().heads),
+        G(l.constants<op::attention>().kv_heads),
         D(0),
-        causal(l.attr->i[2] != 0),
-        packed(l.attr->i[3] != 0),
-        masked(l.attr->i[4] != 0),
-        scale(float(l.attr->f[0])),
+        causal(l.constants<op::attention>().causal),
+        packed(l.constants<op::attention>().packed),
+        masked(l.constants<op::attention>().masked),
+        scale(float(l.constants<op::attention>().scale)),
         scalars(l.scalars),
         stream(l.ordinal),
-        dropout(*l.attr),
-        seen(*l.attr, S, packed ? S : l.in[1].dims[1]) {
+        dropout(l.constants<op::attention>().dropout),
+        seen(l.constants<op::attention>(), S, packed ? S : l.in[1].dims[1]) {
     T = seen.T;
     D = l.in[0].dims[2] / (packed ? H + 2 * G : H);
     split(l.in, q, k, v);

@@ -13,7 +13,7 @@ namespace isotope::vulkan {
 template <class P> class matmul_epilogue {
  public:
   explicit matmul_epilogue(const launch& l) : given_(l) {
-    const auto type = dtype(l.attr->i[0] - 1);
+    const auto type = l.constants<op::matmul>().format.type();
     for (std::size_t k = 0; k < l.out.size() && !l.body.empty() && l.accumulate == 0; ++k) {
       bool free = l.out[k].type == type;
       for (std::size_t i = 0; i < l.in.size(); ++i) free = free && !range(l.out[k]).overlaps(l.in[i]);
@@ -29,7 +29,7 @@ template <class P> class matmul_epilogue {
   /// record(the product alone), then the body.
   template <class Record> void record(recording& r, const Record& product) const {
     launch alone = given_;
-    alone.in = given_.in.first(std::size_t(given_.attr->i[1]));
+    alone.in = given_.in.first(std::size_t(given_.constants<op::matmul>().operands));
     alone.out = std::span<const view>(&*hosts_, 1);
     alone.body = {};
     product(alone, r);

@@ -15,7 +15,7 @@ template <class P> class matmul_narrowed {
   /// Bytes of rounded activations behind the scratch of the product itself.
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const std::int64_t own = matmul_split::scratch(s);
-    return s.attr->i[2] == 0 ? own : start(own) + 2 * s.in[0].count();
+    return s.constants<op::matmul>().half_weight ? start(own) + 2 * s.in[0].count() : own;
   }
   static bool needed(const matmul_job& j) { return j.s.a.type == dtype::f32 && j.s.b.type == dtype::f16; }
 
@@ -35,8 +35,7 @@ template <class P> class matmul_narrowed {
     half.strides = dense_strides(half.dims);
     half.bytes = 2 * half.dims.count();
     half.at = l.scratch + std::uint64_t((l.scratch_bytes - half.bytes) / 256 * 256);
-    attributes to;
-    to.i[0] = std::int64_t(dtype::f16);
+    const attributes to = op::cast::constants{.to = dtype::f16};
     launch rounding = l;
     rounding.in = {&wide, 1};
     rounding.out = {&half, 1};

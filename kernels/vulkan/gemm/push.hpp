@@ -21,7 +21,7 @@ struct matmul_job {
   matmul_shape s;
   explicit matmul_job(const launch& l) : given(&l), s(l) {}
 
-  int own_operands() const { return given->attr->i[1] == 3 ? 3 : 2; }
+  int own_operands() const { return given->constants<op::matmul>().operands == 3 ? 3 : 2; }
   /// Whether all batches of operand k (a, b) start at multiples of `elems` elements from its address.
   bool batches_whole(std::size_t k, std::int64_t elems) const {
     const auto w = s.walked();
@@ -41,7 +41,7 @@ struct matmul_job {
     const auto w = s.walked();
     constants r{invocations, given->device->subgroup};
     r.add(s.a.type).add(s.b.type).add(s.a.cross).add(s.b.cross).add(edge).add(partial);
-    r.add(dtype(given->attr->i[0] - 1)).add(y().type).add(quads).add(accumulates());
+    r.add(given->constants<op::matmul>().format.type()).add(y().type).add(quads).add(accumulates());
     r.add(s.alpha).add(s.beta).add(s.beta == 0 ? dtype::f32 : given->in[2].type);
     r.add(s.c_row).add(s.c_col).add(w.outer_stride[2]).add(w.inner_stride[2]);
     return r;

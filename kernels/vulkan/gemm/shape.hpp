@@ -32,9 +32,10 @@ class matmul_shape {
   explicit matmul_shape(const launch& l) {
     const shape& y = l.out[0].dims;
     const view &x = l.in[0], &w = l.in[1];
-    const view c = l.attr->i[1] == 3 ? l.in[2] : view{};
-    alpha = float(l.attr->f[0]);
-    beta = l.attr->i[1] == 3 ? float(l.attr->f[1]) : 0.0f;
+    const auto k = l.constants<op::matmul>();
+    const view c = k.operands == 3 ? l.in[2] : view{};
+    alpha = float(k.alpha);
+    beta = k.operands == 3 ? float(k.beta) : 0.0f;
     M = y[-2];
     N = y[-1];
     K = x.dims[-1];

@@ -109,7 +109,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
   }
   /// LEAVE of matmul_khr.comp.
   static std::uint32_t leave(const matmul_job& j, const matmul_split::choice& split) {
-    const auto product = dtype(j.given->attr->i[0] - 1);
+    const auto product = j.given->constants<op::matmul>().format.type();
     const bool alone = split.parts == 1 && j.s.beta == 0 && !j.accumulates() && j.given->body.empty();
     if (!alone || product == dtype::f32 || j.y().type != product || j.y().at % 4 != 0) return 0;
     return j.s.N % 8 == 0 && j.y().at % 16 == 0 ? 1 : 2;

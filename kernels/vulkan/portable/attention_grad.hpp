@@ -10,19 +10,21 @@ namespace isotope::vulkan {
 
 /// delta (B,H,S) f32 in scratch memory.
 struct attention_delta {
-  static constexpr std::int64_t scratch(const step_shapes& s) { return 4 * s.in[0][0] * s.attr->i[0] * s.in[0][1]; }
+  static constexpr std::int64_t scratch(const step_shapes& s) {
+    return 4 * s.in[0][0] * s.constants<op::attention_grad>().heads * s.in[0][1];
+  }
 
   static range written(const attention_heads& h) { return {h.delta, 4 * h.rows()}; }
   static void record(const attention_heads& h, const launch& l, recording& r) {
     constexpr std::int64_t invocations = 128, rows = invocations / 8;
-    const auto n = std::size_t(op::attention_shape::operands(*l.attr));
+    const auto n = std::size_t(op::attention_shape::operands(l.constants<op::attention>()));
     r.add(shaders::attention_delta, h.specialization(invocations, l.device->subgroup, h.aligned(4), {}), h.push(), cover(h.rows(), rows),
           {l.in[n], l.in[n + 2]}, {written(h)});
   }
 };
 
 inline std::vector<range> attention_grad_reads(const attention_heads& h, const launch& l) {
-  const auto n = std::size_t(op::attention_shape::operands(*l.attr));
+  const auto n = std::size_t(op::attention_shape::operands(l.constants<op::attention>()));
   auto r = h.reads(l);
   r.insert(r.end(), {l.in[n + 1], l.in[n + 2], attention_delta::written(h)});
   return r;

@@ -15,7 +15,7 @@ template <class P> struct kernel<op::copy, P, kernels::portable> {
 
 template <class P> struct kernel<op::concat, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
-    const int axis = int(l.attr->i[0]);
+    const auto axis = int(l.constants<op::concat>().axis);
     std::int64_t first = 0;
     for (const view& x : l.in) {
       portable::record_move(l, r, x, portable::part_of(l.out[0], axis, first, x.dims[axis]));
@@ -27,8 +27,9 @@ template <class P> struct kernel<op::concat, P, kernels::portable> {
 template <class P> struct kernel<op::pad, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
     const view &x = l.in[0], &y = l.out[0];
-    const int axis = int(l.attr->i[0]);
-    const std::int64_t first = l.attr->i[1], end = first + x.dims[axis];
+    const auto c = l.constants<op::pad>();
+    const auto axis = int(c.axis);
+    const std::int64_t first = c.first, end = first + x.dims[axis];
     portable::record_fill(l, r, portable::part_of(y, axis, 0, first), 0);  // zero is all bits zero in every format
     portable::record_move(l, r, x, portable::part_of(y, axis, first, x.dims[axis]));
     portable::record_fill(l, r, portable::part_of(y, axis, end, y.dims[axis] - end), 0);
@@ -38,7 +39,7 @@ template <class P> struct kernel<op::pad, P, kernels::portable> {
 template <class P> struct kernel<op::fill, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
     const view& y = l.out[0];
-    std::uint64_t bits = reference::bits_of(y.type, l.attr->f[0]);
+    std::uint64_t bits = reference::bits_of(y.type, l.constants<op::fill>().x);
     for (std::int64_t n = size_of(y.type); n < 8; n *= 2) {
       bits &= (std::uint64_t(1) << (8 * n)) - 1;
       bits |= bits << (8 * n);

@@ -33,7 +33,7 @@ template <class P> struct kernel<op::cross_entropy, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
     using portable::word;
     const view &logits = l.in[0], &targets = l.in[1], &loss = l.out[0], &tops = l.out[1], &sums = l.out[2];
-    const std::int64_t N = logits.dims.cols(), V = l.attr->i[0], rows = targets.dims.count();
+    const std::int64_t N = logits.dims.cols(), V = l.constants<op::cross_entropy>().classes, rows = targets.dims.count();
     if (!portable::aligned(logits))
       return portable::fall_through<op::cross_entropy, P>(l, r, "cross_entropy: the logits are no whole vectors");
     view losses;
@@ -62,7 +62,7 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
     using portable::word;
     const view &logits = l.in[0], &targets = l.in[1], &tops = l.in[2], &sums = l.in[3], &dloss = l.in[4], &dlogits = l.out[0];
-    const std::int64_t N = logits.dims.cols(), V = l.attr->i[0], rows = targets.dims.count();
+    const std::int64_t N = logits.dims.cols(), V = l.constants<op::cross_entropy>().classes, rows = targets.dims.count();
     if (rows * N == 0) return;
     if (!portable::all_aligned(logits, dlogits))
       return portable::fall_through<op::cross_entropy_grad, P>(l, r, "cross_entropy_grad: the logits are no whole vectors");

@@ -15,8 +15,8 @@ template <class P> struct kernel<op::cumsum, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
     using portable::word;
     const view &x = l.in[0], &y = l.out[0];
-    const reference::axis_rows a(x.dims, l.attr->i[0]);
-    const bool reverse = l.attr->i[1] != 0;
+    const reference::axis_rows a(x.dims, l.constants<op::cumsum>().axis);
+    const bool reverse = l.constants<op::cumsum>().reverse;
     if (a.rows == 0) return;
     if (a.inner > 1) {
       const struct {

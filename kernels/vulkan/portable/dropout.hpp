@@ -17,7 +17,7 @@ template <class P> struct kernel<op::dropout, P, kernels::portable> {
     const std::int64_t n = y.dims.count();
     if (n == 0) return;
     if (!portable::all_aligned(x, y)) return portable::fall_through<op::dropout, P>(l, r, "dropout: the tensor is no whole vectors");
-    const double p = l.attr->f[0];
+    const double p = l.constants<op::dropout>().p;
     const auto least = std::uint64_t(std::ceil(p * 0x1p32));  // the smallest word that keeps its element, at most 2^32
     const struct {
       std::uint64_t x, y, scalars;

@@ -30,7 +30,7 @@ template <class Op, class P> struct extremum_of {
   static void record(const launch& l, recording& r) {
     constexpr bool place = std::is_same_v<Op, op::argmax>;
     if (l.out[0].dims.count() == 0) return;
-    const std::int64_t mask = place ? std::int64_t(1) << l.attr->i[0] : l.attr->i[0];
+    const std::int64_t mask = place ? std::int64_t(1) << l.constants<op::argmax>().axis : l.constants<op::extremum>().axes;
     if (!record_row_extremum(l, r, mask, std::is_same_v<Op, op::min>, place)) fall_through<Op, P>(l, r, "extremum: the axes are no rows");
   }
 };

@@ -10,15 +10,15 @@ namespace isotope::vulkan {
 namespace portable {
 
 /// The complex transform behind each op, from the shapes of its operand and its result.
-constexpr fourier_task task_of(op::fft, const shape& x, const shape&, const attributes& a) {
+constexpr fourier_task task_of(op::fft, const shape& x, const shape&, const op::fft::constants& c) {
   fourier_task t;
   t.points = t.in_row = t.out_row = t.kept = x[-2];
   t.rows = x.count() / (2 * t.points);
-  t.inverse = a.i[0] > 0;
-  t.y_inner = a.f[0];
+  t.inverse = c.direction > 0;
+  t.y_inner = c.factor;
   return t;
 }
-constexpr fourier_task task_of(op::rfft, const shape& x, const shape& y, const attributes& a) {
+constexpr fourier_task task_of(op::rfft, const shape& x, const shape& y, const op::rfft::constants& c) {
   const std::int64_t N = x[-1], bins = y[-2];
   const bool even = N % 2 == 0;
   fourier_task t;
@@ -28,11 +28,11 @@ constexpr fourier_task task_of(op::rfft, const shape& x, const shape& y, const a
   t.kept = even ? N / 2 : bins;
   t.from = even ? fourier_source::pairs : fourier_source::numbers;
   t.to = even ? fourier_target::half_bins : fourier_target::bins;
-  t.y_inner = a.f[0] * a.f[1] * (even ? 0.5 : 1);
-  t.y_outer = a.f[0];
+  t.y_inner = c.factor * c.inner * (even ? 0.5 : 1);
+  t.y_outer = c.factor;
   return t;
 }
-constexpr fourier_task task_of(op::irfft, const shape& x, const shape& y, const attributes& a) {
+constexpr fourier_task task_of(op::irfft, const shape& x, const shape& y, const op::irfft::constants& c) {
   const std::int64_t N = y[-1];
   const bool even = N % 2 == 0;
   fourier_task t;
@@ -42,16 +42,18 @@ constexpr fourier_task task_of(op::irfft, const shape& x, const shape& y, const 
   t.in_row = x[-2];
   t.from = even ? fourier_source::half_bins : fourier_source::bins;
   t.to = even ? fourier_target::pairs : fourier_target::numbers;
-  t.x_inner = 0.5 * a.f[0] * a.f[1];
-  t.x_outer = a.f[0];
+  t.x_inner = 0.5 * c.factor * c.inner;
+  t.x_outer = c.factor;
   return t;
 }
 template <class Op, class P> struct transform {
-  static constexpr std::int64_t scratch(const step_shapes& s) { return task_of(Op{}, s.in[0], s.out[0], *s.attr).size().scratch(); }
+  static constexpr std::int64_t scratch(const step_shapes& s) {
+    return task_of(Op{}, s.in[0], s.out[0], s.constants<Op>()).size().scratch();
+  }
   static void record(const launch& l, recording& r) {
     if (l.device->shared_bytes < fourier_size::shared_bytes)
       return fall_through<Op, P>(l, r, "fft: needs 32 KiB of shared memory in a workgroup");
-    fourier::record(task_of(Op{}, l.in[0].dims, l.out[0].dims, *l.attr), l, r);
+    fourier::record(task_of(Op{}, l.in[0].dims, l.out[0].dims, l.constants<Op>()), l, r);
   }
 };
 

@@ -11,7 +11,8 @@ template <class P> struct kernel<op::layer_norm, P, kernels::portable> {
   static constexpr std::uint32_t inplace = 1;
   static constexpr std::int64_t scratch(const step_shapes& s) { return portable::scratch_below<op::layer_norm, P>(s); }
   static void record(const launch& l, recording& r) {
-    if (!portable::record_norm(l, r, {&l.in[0], &l.in[1], &l.in[2], &l.out[0], &l.out[1], &l.out[2]}))
+    if (!portable::record_norm(l, r,
+                               {&l.in[0], &l.in[1], &l.in[2], &l.out[0], &l.out[1], &l.out[2], l.constants<op::layer_norm>().epsilon}))
       portable::fall_through<op::layer_norm, P>(l, r, "layer_norm: rows too long for registers, or empty");
   }
 };

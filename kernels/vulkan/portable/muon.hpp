@@ -17,7 +17,7 @@ template <class P> struct kernel<op::momentum, P, kernels::portable> {
       const reference::muon_push push{
           offset(u, first), offset(m, first), 0, 0, offset(g, first), norm.at, loss.at, l.scalars, word(n), 0, 0, 0};
       const range moment = elements(push.m, n, m.type);
-      r.add(shaders::momentum, flat(l).add(u.type).add(dtype::f32).add(false).add(l.attr->i[2] != 0), push, per_four(n),
+      r.add(shaders::momentum, flat(l).add(u.type).add(dtype::f32).add(false).add(l.constants<op::muon>().clips), push, per_four(n),
             {moment, elements(push.g, n, g.type), norm, loss, scalars_of(l)}, {moment, elements(push.w, n, u.type)});
     });
   }
@@ -26,7 +26,7 @@ template <class P> struct kernel<op::momentum, P, kernels::portable> {
 template <class P> struct kernel<op::muon, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
     using namespace portable;
-    const bool shadow = l.attr->i[1] != 0;
+    const bool shadow = l.constants<op::muon>().shadow;
     const view &w = l.out[0], &x = l.in[l.in.size() - 3], &norm = l.in[l.in.size() - 2], &loss = l.in[l.in.size() - 1];
     in_pieces(w.dims.count(), [&](std::int64_t first, std::int64_t n) {
       const reference::muon_push push{offset(w, first),
@@ -38,9 +38,9 @@ template <class P> struct kernel<op::muon, P, kernels::portable> {
                                       loss.at,
                                       l.scalars,
                                       word(n),
-                                      word(std::clamp<std::int64_t>(l.attr->i[0] - first, 0, n)),
-                                      float(l.attr->f[0]),
-                                      float(l.attr->f[1])};
+                                      word(std::clamp<std::int64_t>(l.constants<op::muon>().decaying - first, 0, n)),
+                                      float(l.constants<op::muon>().rate_scale),
+                                      float(l.constants<op::muon>().direction_scale)};
       const range weights = elements(push.w, n, w.type);
       std::vector<range> writes{weights}, reads{weights, elements(push.g, n, x.type), norm, loss, scalars_of(l)};
       if (shadow) writes.push_back(elements(push.shadow, n, l.out[1].type));

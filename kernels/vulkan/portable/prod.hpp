@@ -46,7 +46,7 @@ template <class P> struct kernel<op::prod, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
     const view &x = l.in[0], &y = l.out[0];
     if (y.dims.count() == 0) return;
-    const auto rows = portable::merged_reduction(x, l.attr->i[0]).rows();
+    const auto rows = portable::merged_reduction(x, l.constants<op::prod>().axes).rows();
     if (x.dims.count() > 0 && portable::loads_as_f32(x.type) && portable::aligned(x) && rows)
       return portable::products::by_rows(l, r, *rows, x, y);
     portable::fall_through<op::prod, P>(l, r, x.dims.count() == 0 ? "product of nothing" : "product over axes that are no rows");

@@ -11,7 +11,7 @@ template <class P> struct kernel<op::rms_norm, P, kernels::portable> {
   static constexpr std::uint32_t inplace = 1;
   static constexpr std::int64_t scratch(const step_shapes& s) { return portable::scratch_below<op::rms_norm, P>(s); }
   static void record(const launch& l, recording& r) {
-    if (!portable::record_norm(l, r, {&l.in[0], &l.in[1], nullptr, &l.out[0], nullptr, &l.out[1]}))
+    if (!portable::record_norm(l, r, {&l.in[0], &l.in[1], nullptr, &l.out[0], nullptr, &l.out[1], l.constants<op::rms_norm>().epsilon}))
       portable::fall_through<op::rms_norm, P>(l, r, "rms_norm: rows too long for registers, or empty");
   }
 };

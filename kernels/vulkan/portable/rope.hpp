@@ -16,7 +16,7 @@ template <class P> struct kernel<op::rope, P, kernels::portable> {
     if (x.dims.count() == 0) return;
     if (D % 8 != 0 || !portable::all_aligned(x, y))
       return portable::fall_through<op::rope, P>(l, r, "rope: half heads are no whole vectors");
-    const std::vector<float> rotations = reference::rotations(*l.attr, S, D);
+    const std::vector<float> rotations = reference::rotations(l.constants<op::rope>(), S, D);
     const std::uint64_t table = r.keep(std::span<const float>(rotations));
     const struct {
       std::uint64_t x, y, table;

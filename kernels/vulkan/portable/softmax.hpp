@@ -16,7 +16,7 @@ template <class Op, class P, bool Logs, bool Gradient> struct along_axis {
 
   static void record(const launch& l, recording& r) {
     const view &x = l.in[0], &dy = l.in[Gradient ? 1 : 0], &y = l.out[0];
-    const int axis = int(l.attr->i[0]);
+    const int axis = int(l.constants<op::softmax_shape>().axis);
     std::int64_t outer = 1, inner = 1;
     for (int k = 0; k < x.dims.rank; ++k)
       if (k != axis) (k < axis ? outer : inner) *= x.dims[k];

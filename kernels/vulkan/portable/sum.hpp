@@ -22,7 +22,7 @@ struct sums {
   template <class Op, class P> static void record(const launch& l, recording& r, bool mean) {
     const view &x = l.in[0], &y = l.out[0];
     if (y.dims.count() == 0) return;
-    const merged_reduction m(x, l.attr->i[0]);
+    const merged_reduction m(x, l.constants<op::reduction>().axes);
     const auto rows = m.rows();
     const auto cols = m.columns();
     const bool any = x.dims.count() > 0 && loads_as_f32(x.type);

@@ -18,7 +18,7 @@ template <class P> struct kernel<op::top_k, P, kernels::portable> {
     const struct {
       std::uint64_t x, values, places;
       std::uint32_t rows, n, k;
-    } push{x.at, values.at, places.at, word(rows), word(n), word(l.attr->i[0])};
+    } push{x.at, values.at, places.at, word(rows), word(n), word(l.constants<op::top_k>().k)};
     r.add(shaders::top_k, portable::of_rows(l, t, false).add(x.type), push, t.take(rows), {x}, {values, places}).subgroup =
         l.device->subgroup;
   }

@@ -50,7 +50,7 @@ struct square_sums {
 
 /// Operands w, moments..., [shadow], g, norm, loss: adamw has two moments, sgd one.
 template <int Moments> void record_optimizer(const launch& l, recording& r, const shader& code) {
-  const bool shadow = l.attr->i[1] != 0;
+  const bool shadow = l.constants<op::update_rule>().shadow;
   const std::size_t inputs = l.in.size();
   const view &w = l.out[0], &g = l.in[inputs - 3], &norm = l.in[inputs - 2], &loss = l.in[inputs - 1];
   in_pieces(w.dims.count(), [&](std::int64_t first, std::int64_t n) {
@@ -69,15 +69,16 @@ template <int Moments> void record_optimizer(const launch& l, recording& r, cons
            loss.at,
            l.scalars,
            word(n),
-           word(std::clamp<std::int64_t>(l.attr->i[0] - first, 0, n)),
-           float(l.attr->f[0])};
+           word(std::clamp<std::int64_t>(l.constants<op::update_rule>().decaying - first, 0, n)),
+           float(l.constants<op::update_rule>().rate_scale)};
     std::vector<range> writes{elements(push.w, n, w.type), elements(push.m, n, m.type)};
     if (Moments == 2) writes.push_back(elements(push.v, n, m.type));
     std::vector<range> reads = writes;
     reads.insert(reads.end(), {elements(push.g, n, g.type), norm, loss, scalars_of(l)});
     if (shadow) writes.push_back(elements(push.shadow, n, l.out[1 + Moments].type));
-    r.add(code, flat(l).add(w.type).add(shadow ? l.out[1 + Moments].type : dtype::f32).add(shadow).add(l.attr->i[2] != 0), push,
-          per_four(n), std::move(reads), std::move(writes));
+    r.add(code,
+          flat(l).add(w.type).add(shadow ? l.out[1 + Moments].type : dtype::f32).add(shadow).add(l.constants<op::update_rule>().clips),
+          push, per_four(n), std::move(reads), std::move(writes));
   });
 }
 

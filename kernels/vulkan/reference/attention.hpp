@@ -29,20 +29,20 @@ struct attention_operands {
   attention_dropout dropout;
   std::int64_t window;
 
-  attention_operands(const attributes& a, std::span<const view> x)
-      : H(a.i[0]),
-        G(a.i[1]),
-        packed(a.i[3] != 0),
-        causal(a.i[2] != 0),
-        scale(float(a.f[0])),
+  attention_operands(const op::attention::constants& a, std::span<const view> x)
+      : H(a.heads),
+        G(a.kv_heads),
+        packed(a.packed),
+        causal(a.causal),
+        scale(float(a.scale)),
         q(x[0]),
         k(x[packed ? 0 : 1]),
         v(x[packed ? 0 : 2]),
-        dropout(a),
+        dropout(a.dropout),
         window(op::attention_range(a, q.dims[1], k.dims[1]).window) {
     B = q.dims[0], S = q.dims[1], T = k.dims[1];
     D = q.dims[2] / (packed ? H + 2 * G : H);
-    if (a.i[4] != 0 && x.size() > (packed ? 1u : 3u)) mask = &x[packed ? 1 : 3];
+    if (a.masked && x.size() > (packed ? 1u : 3u)) mask = &x[packed ? 1 : 3];
     if (!packed) return;
     skip(k, H * D);
     skip(v, (H + G) * D);
@@ -74,7 +74,7 @@ struct attention_operands {
 template <class P> struct kernel<op::attention, P, kernels::reference> {
   static void record(const launch& l, recording& r) {
     using reference::word, reference::row_strides;
-    const reference::attention_operands x(*l.attr, l.in);
+    const reference::attention_operands x(l.constants<op::attention>(), l.in);
     const view &y = l.out[0], &lse = l.out[1];
     const auto n = x.B * x.H * x.S;
     if (n == 0) return;
@@ -95,13 +95,13 @@ template <class P> struct kernel<op::attention_grad, P, kernels::reference> {
   /// Log-sum and mean of each query.
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const shape& q = s.in[0];
-    return 8 * q[0] * s.attr->i[0] * q[1];
+    return 8 * q[0] * s.constants<op::attention>().heads * q[1];
   }
 
   static void record(const launch& l, recording& r) {
     using reference::word, reference::row_strides;
-    const auto n = std::size_t(op::attention_shape::operands(*l.attr));
-    const reference::attention_operands x(*l.attr, l.in), dx(*l.attr, l.out);
+    const auto n = std::size_t(op::attention_shape::operands(l.constants<op::attention>()));
+    const reference::attention_operands x(l.constants<op::attention>(), l.in), dx(l.constants<op::attention>(), l.out);
     const view &y = l.in[n], &lse = l.in[n + 1], &dy = l.in[n + 2];
     const auto queries = x.B * x.H * x.S, keys = x.B * x.G * x.T;
     const range means(l.scratch, 8 * queries);

@@ -17,7 +17,7 @@ template <class P> struct kernel<op::categorical, P, kernels::reference> {
       std::uint64_t logits, y, scalars;
       std::uint32_t rows, V, stream;
       float temperature;
-    } push{logits.at, y.at, l.scalars, word(rows), word(logits.dims[-1]), l.ordinal, float(l.attr->f[0])};
+    } push{logits.at, y.at, l.scalars, word(rows), word(logits.dims[-1]), l.ordinal, float(l.constants<op::categorical>().temperature)};
     r.add(shaders::reference_categorical, reference::plain(l).add(logits.type), push, reference::per_item(rows),
           {logits, reference::scalars_of(l)}, {y});
   }

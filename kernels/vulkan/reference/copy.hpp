@@ -35,7 +35,7 @@ template <class P> struct kernel<op::copy, P, kernels::reference> {
 
 template <class P> struct kernel<op::concat, P, kernels::reference> {
   static void record(const launch& l, recording& r) {
-    const auto axis = std::size_t(l.attr->i[0]);
+    const auto axis = std::size_t(l.constants<op::concat>().axis);
     std::int64_t first = 0;
     for (const view& x : l.in) {
       reference::move(l, r, x, l.out[0], first * l.out[0].strides[axis]);
@@ -50,7 +50,7 @@ template <class P> struct kernel<op::pad, P, kernels::reference> {
     const view &x = l.in[0], &y = l.out[0];
     if (y.dims.count() == 0) return;
     const reference::axes from(x), into(y);
-    const auto axis = l.attr->i[0], first = l.attr->i[1];
+    const auto [axis, first, size] = l.constants<op::pad>();
     const reference::move_push push{x.at,       y.at,        word(y.dims.count()),   into.dims, from.strides, into.strides,
                                     word(axis), word(first), word(x.dims[int(axis)])};
     r.add(shaders::reference_move, reference::plain(l).add(size_of(x.type)).add(true), push, reference::per_item(y.dims.count()), {x}, {y});

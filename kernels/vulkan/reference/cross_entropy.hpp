@@ -46,7 +46,14 @@ template <class P> struct kernel<op::cross_entropy, P, kernels::reference> {
       const struct {
         std::uint64_t logits, targets, tops, sums, losses;
         std::uint32_t rows, N, V;
-      } push{logits.at, targets.at, tops.at, sums.at, each.at, word(rows), word(logits.dims[-1]), word(l.attr->i[0])};
+      } push{logits.at,
+             targets.at,
+             tops.at,
+             sums.at,
+             each.at,
+             word(rows),
+             word(logits.dims[-1]),
+             word(l.constants<op::cross_entropy>().classes)};
       r.add(shaders::reference_cross_entropy, reference::plain(l).add(logits.type), push, reference::per_item(rows), {logits, targets},
             {tops, sums, each});
     }
@@ -64,7 +71,7 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::reference> 
   static void record(const launch& l, recording& r) {
     using reference::word;
     const view &logits = l.in[0], &targets = l.in[1], &tops = l.in[2], &sums = l.in[3], &dloss = l.in[4], &dx = l.out[0];
-    const auto rows = targets.dims.count(), N = logits.dims[-1], V = l.attr->i[0];
+    const auto rows = targets.dims.count(), N = logits.dims[-1], V = l.constants<op::cross_entropy>().classes;
     if (rows * N == 0) return;
     const reference::row_numbers flags{1, rows};
     const view each = flags.at(l.scratch), counted = flags.totals(l.scratch);

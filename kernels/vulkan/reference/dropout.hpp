@@ -15,7 +15,7 @@ template <class P> struct kernel<op::dropout, P, kernels::reference> {
     const view &x = l.in[0], &y = l.out[0];
     const auto n = y.dims.count();
     if (n == 0) return;
-    const double p = l.attr->f[0];
+    const double p = l.constants<op::dropout>().p;
     const struct {
       std::uint64_t x, y, scalars, least;
       std::uint32_t count, stream;

@@ -14,7 +14,7 @@ struct extremum {
   /// The winners of the parts in f32, which holds every 16-bit number too.
   static constexpr std::int64_t scratch(const step_shapes& s) {
     std::int64_t bytes = 0;
-    for (auto terms = op::reduction::terms(s.in[0], s.attr->i[0]); terms > part_terms;)
+    for (auto terms = op::reduction::terms(s.in[0], s.constants<op::extremum>().axes); terms > part_terms;)
       bytes += 4 * s.out[0].count() * (terms = parts_of(terms));
     return bytes;
   }
@@ -31,7 +31,7 @@ struct extremum {
   }
   static void record(const launch& l, recording& r, which w) {
     view x = l.in[0];
-    std::int64_t mask = l.attr->i[0];
+    std::int64_t mask = l.constants<op::extremum>().axes;
     const auto results = l.out[0].dims.count();
     auto at = l.scratch;
     for (auto terms = op::reduction::terms(x.dims, mask); terms > part_terms;) {
@@ -61,7 +61,7 @@ template <class P> struct kernel<op::min, P, kernels::reference> {
 template <class P> struct kernel<op::argmax, P, kernels::reference> {
   static void record(const launch& l, recording& r) {
     const view& x = l.in[0];
-    const reference::axes_apart a(x, std::int64_t(1) << l.attr->i[0]);
+    const reference::axes_apart a(x, std::int64_t(1) << l.constants<op::argmax>().axis);
     reference::extremum::stage(l, r, reference::extremum::which::argmax, x, a, 1, l.out[0]);
   }
 };

@@ -24,23 +24,23 @@ inline std::vector<float> roots_of_unity(std::int64_t N) {
   }
   return table;
 }
-/// Rows of N points in one domain, by the attributes of a transform in that form.
+/// Rows of N points in one domain, by the constants of a transform in that form.
 inline void fft(const launch& l, recording& r, fourier_form form, std::int64_t N) {
   const view &x = l.in[0], &y = l.out[0];
   if (y.dims.count() == 0) return;
-  const attributes& a = *l.attr;
   const bool real = form != fourier_form::complex;
   const std::int64_t in_row = form == fourier_form::to_real ? N / 2 + 1 : N, out_row = form == fourier_form::from_real ? N / 2 + 1 : N;
   const std::int64_t rows = form == fourier_form::from_real ? x.dims.count() / N : x.dims.count() / (2 * in_row);
   const std::vector<float> roots = roots_of_unity(N);
   const std::uint64_t table = r.keep(std::span<const float>(roots));
-  const double inner = real ? a.f[0] * a.f[1] : a.f[0];
-  const auto direction = form == fourier_form::complex ? a.i[0] : form == fourier_form::from_real ? -1 : 1;
+  const double factor = real ? l.constants<op::rfft>().factor : l.constants<op::fft>().factor;
+  const double inner = real ? factor * l.constants<op::rfft>().inner : factor;
+  const auto direction = form == fourier_form::complex ? l.constants<op::fft>().direction : form == fourier_form::from_real ? -1 : 1;
   const struct {
     std::uint64_t x, y, roots;
     float inner, outer, direction;
     std::uint32_t rows, in_row, out_row, N;
-  } push{x.at, y.at, table, float(inner), float(a.f[0]), float(direction), word(rows), word(in_row), word(out_row), word(N)};
+  } push{x.at, y.at, table, float(inner), float(factor), float(direction), word(rows), word(in_row), word(out_row), word(N)};
   r.add(shaders::reference_fft, plain(l).add(x.type).add(y.type).add(std::uint32_t(form)), push, per_item(rows * out_row),
         {x, range(table, 8 * N)}, {y});
 }

@@ -53,7 +53,7 @@ template <class P> struct kernel<op::fill, P, kernels::reference> {
     const struct {
       std::uint64_t y, bits;
       std::uint32_t count;
-    } push{y.at, reference::bits_of(y.type, l.attr->f[0]), reference::word(n)};
+    } push{y.at, reference::bits_of(y.type, l.constants<op::fill>().x), reference::word(n)};
     r.add(shaders::reference_fill, reference::plain(l).add(size_of(y.type)), push, reference::per_item(n), {}, {y});
   }
 };

@@ -8,7 +8,9 @@ namespace isotope::vulkan {
 
 template <class P> struct kernel<op::layer_norm, P, kernels::reference> {
   static constexpr std::uint32_t inplace = 1;
-  static void record(const launch& l, recording& r) { reference::norm(l, r, {l.in[0], l.in[1], &l.in[2], l.out[0], &l.out[1], l.out[2]}); }
+  static void record(const launch& l, recording& r) {
+    reference::norm(l, r, {l.in[0], l.in[1], &l.in[2], l.out[0], &l.out[1], l.out[2], l.constants<op::layer_norm>().epsilon});
+  }
 };
 
 template <class P> struct kernel<op::layer_norm_grad, P, kernels::reference> {

@@ -30,10 +30,11 @@ template <class P> struct kernel<op::matmul, P, kernels::reference> {
     const int rank = y.dims.rank;
     extents a_rows = reference::repeated(a, rank), b_cols = reference::repeated(b, rank);  // (..., M, 0), (..., 0, N)
     a_rows[std::size_t(rank - 1)] = b_cols[std::size_t(rank - 2)] = 0;
-    const double beta = l.attr->f[1];
-    const view* c = l.attr->i[1] == 3 && beta != 0 ? &l.in[2] : nullptr;
+    const auto k = l.constants<op::matmul>();
+    const double beta = k.beta;
+    const view* c = k.operands == 3 && beta != 0 ? &l.in[2] : nullptr;
 
-    const fused_body body(l, int(l.attr->i[1]));
+    const fused_body body(l, int(k.operands));
     std::vector<std::uint32_t> words;
     const auto add = [&](const std::array<std::uint32_t, max_rank>& six) { words.insert(words.end(), six.begin(), six.end()); };
     add(reference::axes(y).dims);
@@ -55,11 +56,11 @@ template <class P> struct kernel<op::matmul, P, kernels::reference> {
            word(a.dims[-1]),
            word(a.strides[std::size_t(a.dims.rank - 1)]),
            word(b.strides[std::size_t(b.dims.rank - 2)]),
-           float(l.attr->f[0]),
+           float(k.alpha),
            float(beta)};
     const bool more = (l.accumulate & 1) != 0;
     auto s = reference::plain(l);
-    s.add(a.type).add(b.type).add(c != nullptr ? c->type : dtype::f32).add(y.type).add(dtype(l.attr->i[0] - 1)).add(c != nullptr).add(more);
+    s.add(a.type).add(b.type).add(c != nullptr ? c->type : dtype::f32).add(y.type).add(k.format.type()).add(c != nullptr).add(more);
     body.add_to(s, false);
     std::vector<range> reads{a, b}, writes;
     if (c != nullptr) reads.push_back(*c);

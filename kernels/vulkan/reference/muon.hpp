@@ -25,7 +25,7 @@ template <class P> struct kernel<op::momentum, P, kernels::reference> {
     if (n == 0) return;
     const reference::muon_push push{u.at, m.at, 0, 0, g.at, norm.at, loss.at, l.scalars, reference::word(n), 0, 0, 0};
     auto c = reference::plain(l);
-    c.add(u.type).add(dtype::f32).add(false).add(l.attr->i[2] != 0);
+    c.add(u.type).add(dtype::f32).add(false).add(l.constants<op::muon>().clips);
     r.add(shaders::reference_momentum, c, push, reference::per_item(n), {m, g, norm, loss, reference::scalars_of(l)}, {m, u});
   }
 };
@@ -35,7 +35,7 @@ template <class P> struct kernel<op::muon, P, kernels::reference> {
     const view &w = l.out[0], &x = l.in[l.in.size() - 3], &norm = l.in[l.in.size() - 2], &loss = l.in[l.in.size() - 1];
     const auto n = w.dims.count();
     if (n == 0) return;
-    const bool shadow = l.attr->i[1] != 0;
+    const bool shadow = l.constants<op::muon>().shadow;
     const reference::muon_push push{w.at,
                                     0,
                                     0,
@@ -45,9 +45,9 @@ template <class P> struct kernel<op::muon, P, kernels::reference> {
                                     loss.at,
                                     l.scalars,
                                     reference::word(n),
-                                    reference::word(l.attr->i[0] < n ? l.attr->i[0] : n),
-                                    float(l.attr->f[0]),
-                                    float(l.attr->f[1])};
+                                    reference::word(l.constants<op::muon>().decaying < n ? l.constants<op::muon>().decaying : n),
+                                    float(l.constants<op::muon>().rate_scale),
+                                    float(l.constants<op::muon>().direction_scale)};
     std::vector<range> writes{w}, reads{w, x, norm, loss, reference::scalars_of(l)};
     if (shadow) writes.push_back(l.out[1]);
     auto c = reference::plain(l);

@@ -16,6 +16,7 @@ struct norm_operands {
   const view& y;
   const view* means = nullptr;
   const view& rstds;
+  double epsilon;
 };
 inline void norm(const launch& l, recording& r, const norm_operands& o) {
   const auto rows = o.rstds.dims.count(), C = o.x.dims[-1];
@@ -26,7 +27,7 @@ inline void norm(const launch& l, recording& r, const norm_operands& o) {
     std::uint32_t rows, C;
     float epsilon;
   } push{o.x.at,     o.weight.at, centered ? o.bias->at : 0, o.y.at, centered ? o.means->at : 0, o.rstds.at,
-         word(rows), word(C),     float(l.attr->f[0])};
+         word(rows), word(C),     float(o.epsilon)};
   auto c = plain(l);
   c.add(o.x.type).add(o.weight.type).add(centered ? o.bias->type : dtype::f32).add(o.y.type).add(centered);
   std::vector<range> reads{o.x, o.weight}, writes{o.y, o.rstds};

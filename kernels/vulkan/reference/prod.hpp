@@ -13,7 +13,7 @@ struct prod {
   /// The products of the parts, in f32.
   static constexpr std::int64_t scratch(const step_shapes& s) {
     std::int64_t bytes = 0;
-    for (auto terms = op::reduction::terms(s.in[0], s.attr->i[0]); terms > part_terms;)
+    for (auto terms = op::reduction::terms(s.in[0], s.constants<op::prod>().axes); terms > part_terms;)
       bytes += 4 * s.out[0].count() * (terms = parts_of(terms));
     return bytes;
   }
@@ -30,7 +30,7 @@ struct prod {
   }
   static void record(const launch& l, recording& r) {
     view x = l.in[0];
-    std::int64_t mask = l.attr->i[0];
+    std::int64_t mask = l.constants<op::prod>().axes;
     const auto results = l.out[0].dims.count();
     auto at = l.scratch;
     for (auto terms = op::reduction::terms(x.dims, mask); terms > part_terms;) {

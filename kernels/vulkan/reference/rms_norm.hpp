@@ -8,7 +8,9 @@ namespace isotope::vulkan {
 
 template <class P> struct kernel<op::rms_norm, P, kernels::reference> {
   static constexpr std::uint32_t inplace = 1;
-  static void record(const launch& l, recording& r) { reference::norm(l, r, {l.in[0], l.in[1], nullptr, l.out[0], nullptr, l.out[1]}); }
+  static void record(const launch& l, recording& r) {
+    reference::norm(l, r, {l.in[0], l.in[1], nullptr, l.out[0], nullptr, l.out[1], l.constants<op::rms_norm>().epsilon});
+  }
 };
 
 template <class P> struct kernel<op::rms_norm_grad, P, kernels::reference> {

@@ -11,14 +11,14 @@ namespace isotope::vulkan {
 namespace reference {
 
 /// (S, D / 2, 2): cosines and sines of (first + s) base^(-2 d / D), the sines times the direction.
-inline std::vector<float> rotations(const attributes& a, std::int64_t S, std::int64_t D) {
+inline std::vector<float> rotations(const op::rope::constants& c, std::int64_t S, std::int64_t D) {
   std::vector<float> table;
   table.reserve(std::size_t(S * D));
   for (std::int64_t s = 0; s < S; ++s)
     for (std::int64_t d = 0; d < D / 2; ++d) {
-      const double t = double(a.i[0] + s) * std::pow(a.f[0], -2.0 * double(d) / double(D));
+      const double t = double(c.first + s) * std::pow(c.base, -2.0 * double(d) / double(D));
       table.push_back(float(std::cos(t)));
-      table.push_back(float(double(a.i[1]) * std::sin(t)));
+      table.push_back(float(double(c.direction) * std::sin(t)));
     }
   return table;
 }
@@ -32,7 +32,7 @@ template <class P> struct kernel<op::rope, P, kernels::reference> {
     const view &x = l.in[0], &y = l.out[0];
     const std::int64_t S = x.dims[1], H = x.dims[2], D = x.dims[3], count = x.dims.count() / 2;
     if (count == 0) return;
-    const std::vector<float> rotations = reference::rotations(*l.attr, S, D);
+    const std::vector<float> rotations = reference::rotations(l.constants<op::rope>(), S, D);
     const std::uint64_t table = r.keep(std::span<const float>(rotations));
     const struct {
       std::uint64_t x, y, table;

@@ -19,7 +19,7 @@ struct axis_rows {
 };
 inline void softmax(const launch& l, recording& r, bool log) {
   const view &x = l.in[0], &y = l.out[0];
-  const axis_rows a(x.dims, l.attr->i[0]);
+  const axis_rows a(x.dims, l.constants<op::softmax_shape>().axis);
   if (a.rows == 0) return;
   const struct {
     std::uint64_t x, y;
@@ -29,7 +29,7 @@ inline void softmax(const launch& l, recording& r, bool log) {
 }
 inline void softmax_grad(const launch& l, recording& r, bool log) {
   const view &y = l.in[0], &dy = l.in[1], &dx = l.out[0];
-  const axis_rows a(y.dims, l.attr->i[0]);
+  const axis_rows a(y.dims, l.constants<op::softmax_shape>().axis);
   if (a.rows == 0) return;
   const struct {
     std::uint64_t y, dy, dx;

@@ -9,12 +9,12 @@ namespace reference {
 
 struct reduction {
   static constexpr std::int64_t scratch(const step_shapes& s) {
-    return total_bytes(s.out[0].count(), op::reduction::terms(s.in[0], s.attr->i[0]));
+    return total_bytes(s.out[0].count(), op::reduction::terms(s.in[0], s.constants<op::reduction>().axes));
   }
   static void record(const launch& l, recording& r, bool mean) {
     const view& x = l.in[0];
-    const sum_result to{l.out[0], mean, op::reduction::terms(x.dims, l.attr->i[0])};
-    total(l, r, x, axes_apart(x, l.attr->i[0]), l.scratch, to);
+    const sum_result to{l.out[0], mean, op::reduction::terms(x.dims, l.constants<op::reduction>().axes)};
+    total(l, r, x, axes_apart(x, l.constants<op::reduction>().axes), l.scratch, to);
   }
 };
 

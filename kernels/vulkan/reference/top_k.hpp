@@ -16,7 +16,7 @@ template <class P> struct kernel<op::top_k, P, kernels::reference> {
     const struct {
       std::uint64_t x, values, places;
       std::uint32_t rows, n, k;
-    } push{x.at, values.at, places.at, word(rows), word(n), word(l.attr->i[0])};
+    } push{x.at, values.at, places.at, word(rows), word(n), word(l.constants<op::top_k>().k)};
     r.add(shaders::reference_top_k, reference::plain(l).add(x.type), push, reference::per_item(rows), {x}, {values, places});
   }
 };

@@ -114,7 +114,7 @@ inline void optimize(const launch& l, recording& r, const shader& code, std::siz
   const view& w = l.out[0];
   const auto n = w.dims.count();
   if (n == 0) return;
-  const bool shadow = l.attr->i[1] != 0;
+  const bool shadow = l.constants<op::update_rule>().shadow;
   const view &g = l.in[l.in.size() - 3], &norm = l.in[l.in.size() - 2], &loss = l.in[l.in.size() - 1];
   const struct {
     std::uint64_t w, m, v, shadow, g, norm, loss, scalars;
@@ -129,12 +129,12 @@ inline void optimize(const launch& l, recording& r, const shader& code, std::siz
          loss.at,
          l.scalars,
          word(n),
-         word(l.attr->i[0] < n ? l.attr->i[0] : n),
-         float(l.attr->f[0])};
+         word(l.constants<op::update_rule>().decaying < n ? l.constants<op::update_rule>().decaying : n),
+         float(l.constants<op::update_rule>().rate_scale)};
   std::vector<range> writes(l.out.begin(), l.out.end()), reads = writes;
   reads.insert(reads.end(), {g, norm, loss, scalars_of(l)});
   auto c = plain(l);
-  c.add(w.type).add(shadow ? l.out[1 + moments].type : dtype::f32).add(shadow).add(l.attr->i[2] != 0);
+  c.add(w.type).add(shadow ? l.out[1 + moments].type : dtype::f32).add(shadow).add(l.constants<op::update_rule>().clips);
   r.add(code, c, push, per_item(n), reads, writes);
 }
 

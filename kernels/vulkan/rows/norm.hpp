@@ -10,6 +10,7 @@ namespace portable {
 
 struct norm_operands {
   const view *x, *weight, *bias, *y, *means, *rstds;  // no bias, no means: root mean square
+  double epsilon;
 };
 /// False where rows are too long for registers, or have no elements: a mean of nothing is 0 / 0, which not every driver's division gives.
 inline bool record_norm(const launch& l, recording& r, const norm_operands& o) {
@@ -23,8 +24,8 @@ inline bool record_norm(const launch& l, recording& r, const norm_operands& o) {
     std::uint64_t x, weight, bias, y, means, rstds;
     std::uint32_t rows;
     float epsilon;
-  } push{o.x->at,    o.weight->at,       o.bias == nullptr ? 0 : o.bias->at, o.y->at, o.means == nullptr ? 0 : o.means->at, o.rstds->at,
-         word(rows), float(l.attr->f[0])};
+  } push{o.x->at,    o.weight->at,    o.bias == nullptr ? 0 : o.bias->at, o.y->at, o.means == nullptr ? 0 : o.means->at, o.rstds->at,
+         word(rows), float(o.epsilon)};
   std::vector<range> reads{*o.x, *o.weight}, writes{*o.y, *o.rstds};
   if (o.bias != nullptr) reads.push_back(*o.bias);
   if (o.means != nullptr) writes.push_back(*o.means);

@@ -63,9 +63,7 @@ template <class Kernel, class F> std::string broken_contract(const operands& o, 
     for (std::int64_t j = 0; j < o.N; ++j) wide_b[std::size_t(j * o.K + k)] = b.at(k, j);
   }
   for (const dtype result : {dtype::bf16, dtype::f32}) {
-    attributes t;
-    t.i = {1 + std::int64_t(result), 2};
-    t.f = {1, 0};
+    const attributes t = op::matmul::constants{.format = result, .operands = 2};
     std::vector<array> out;
     out.emplace_back(shape{o.M, o.N}, result);
     const op_case c({a.v, b.v}, std::move(out), t);

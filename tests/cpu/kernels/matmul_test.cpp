@@ -4,10 +4,7 @@ namespace matmul_test {
 using namespace isotope_test;
 
 attributes product(dtype t, int own = 2, double alpha = 1, double beta = 0) {
-  attributes a;
-  a.i = {1 + std::int64_t(t), own};
-  a.f = {alpha, beta};
-  return a;
+  return op::matmul::constants{.format = t, .operands = own, .alpha = alpha, .beta = beta};
 }
 array make(const shape& s, dtype t, std::uint64_t seed) { return array::random(s, t, seed); }
 std::vector<array> outputs(array&& a) {

@@ -45,7 +45,7 @@ template <class Unit> struct by_packed : matmul<precision::bf16, Unit> {
       std::vector<cpu::view> in(given.in.begin(), given.in.end());
       in[1].data = copy.data();
       attributes t = *given.attr;
-      t.i[3] = 1;
+      op::matmul::pack(t);
       l.in = in;
       l.attr = &t;
       base::run(l);
@@ -150,8 +150,8 @@ std::string difference_by_packing(std::int64_t K, std::int64_t N, std::int64_t d
     if (packs) c.out.push_back(part(packed.data(), of.elements()));
     c.in = c.out;
     for (const auto* a : {&g, &norm, &loss}) c.in.push_back(a->v);
-    c.attr.i = {decaying, 1, 0, packs ? N : 0, streams ? std::int64_t(1) << 40 : 0};
-    c.attr.f[0] = 1;
+    c.attr = op::adamw::constants{
+        .decaying = decaying, .shadow = true, .columns = packs ? N : 0, .written = streams ? std::int64_t(1) << 40 : 0};
     c.scalars.learning_rate = 0.1f;
     c.scalars.weight_decay = 0.5f;
     c.scalars.optimizer_step = 1;

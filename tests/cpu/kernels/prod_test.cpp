@@ -17,13 +17,12 @@ template <class P> double tolerance(double n) { return (n + 2) * 0x1p-24 + (P::t
 template <class P> void over(const shape& s, std::int64_t mask) {
   SCOPED_TRACE(testing::Message() << s[0] << ' ' << s[1] << ", axes " << mask);
   const array x = array::random(s, P::type, 1, 1 - 0x1p-7, 1 + 0x1p-7);
-  attributes a;
-  a.i[0] = mask;
+  op::prod::constants a{.axes = mask};
   shape y;
   for (int k = 0; k < s.rank; ++k)
     if (((mask >> k) & 1) == 0) y.push(s[k]);
   expect_matches<op::prod, P>({{x.v}, outputs(array(y, P::type)), a}, {tolerance<P>(double(s.count()))});
-  a.i[0] = (mask & 1) << 1 | mask >> 1;
+  a.axes = (mask & 1) << 1 | mask >> 1;
   expect_matches<op::prod, P>({{x.transposed()}, outputs(array(y, P::type)), a}, {tolerance<P>(double(s.count()))});
 }
 TEST(prod, matches_the_reference_over_any_axes) {

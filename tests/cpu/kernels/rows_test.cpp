@@ -27,8 +27,7 @@ array ids(const shape& s, std::int64_t limit, std::uint64_t seed) {
 template <class P> void norms(std::int64_t rows, std::int64_t C) {
   const dtype t = P::type;
   const array x = make({rows, C}, t, 1, 3, 5), w = make({C}, t, 2), b = make({C}, t, 3), dy = make({rows, C}, t, 4);
-  attributes a;
-  a.f[0] = 1e-5;
+  const attributes a = op::layer_norm::constants{.epsilon = 1e-5};  // those of rms_norm, too
   op_case forward({x.v, w.v, b.v}, outputs(array({rows, C}, t), array({rows}, dtype::f32), array({rows}, dtype::f32)), a);
   expect_matches<op::layer_norm, P>(forward, {step<P>, 1e-6, 1e-5});
   const auto stats = forward.run<cpu::kernel<op::layer_norm, P, kernels::reference>>(nullptr);
@@ -61,9 +60,14 @@ template <class P> void attend(heads h) {
                                   << " causal " << h.causal << " packed " << h.packed << " masked " << h.masked << " dropout " << h.dropout
                                   << " window " << h.window);
   const dtype t = P::type;
-  attributes a;
-  a.i = {h.H, h.G, h.causal, h.packed, h.masked, h.window};
-  a.f = {h.scale == 0 ? 1 / std::sqrt(double(h.D)) : h.scale, h.dropout};
+  const attributes a = op::attention::constants{.heads = h.H,
+                                                .kv_heads = h.G,
+                                                .causal = h.causal,
+                                                .packed = h.packed,
+                                                .masked = h.masked,
+                                                .window = h.window,
+                                                .scale = h.scale == 0 ? 1 / std::sqrt(double(h.D)) : h.scale,
+                                                .dropout = h.dropout};
   const auto drawing = [](op_case& c) {
     c.ordinal = 12;
     c.scalars.seed = 0x123456789abcdef0u;
@@ -133,8 +137,7 @@ template <class P> void classify(std::int64_t rows, std::int64_t N, std::int64_t
   if (N > 4096) x.set(4095, 30);  // the largest comes late, and where a vector ends
   for (std::int64_t i = 0; i < rows * N; ++i)
     if (i % N >= V) x.set(i, std::nan(""));
-  attributes a;
-  a.i[0] = V;
+  const attributes a = op::cross_entropy::constants{.classes = V};
   array targets = ids({rows}, V, 2);
   for (std::int64_t i = 0; i < rows; i += ignored ? 1 : 5) targets.set(i, i % 2 == 0 ? -1 : double(V));
   const array dloss({}, dtype::f32, 1.7);
@@ -158,14 +161,13 @@ TEST(cross_entropy, infinite_and_missing_logits_come_through) {
   x.set(45, std::nan(""));
   for (int i = 80; i < 120; ++i) x.set(i, -infinity);
   const array targets = ids({3}, 5, 2);
-  attributes a;
-  a.i[0] = 40;
+  attributes a = op::cross_entropy::constants{.classes = 40};
   const auto results = [](std::int64_t n) { return outputs(array({}, dtype::f32), array({n}, dtype::f32), array({n}, dtype::f32)); };
   expect_matches<op::cross_entropy, f32>({{x.v, targets.v}, results(3), a}, {1e-5, 0, 1e-5});
   // Nothing but -inf in the first block of a row, then numbers.
   array late = make({1, 5000}, dtype::f32, 3);
   for (int i = 0; i < 4500; ++i) late.set(i, -infinity);
-  a.i[0] = 5000;
+  a = op::cross_entropy::constants{.classes = 5000};
   const array target = ids({1}, 1, 4);
   array some({1}, dtype::i32, 4900);
   expect_matches<op::cross_entropy, f32>({{late.v, some.v}, results(1), a}, {1e-5, 0, 1e-5});
@@ -192,8 +194,7 @@ TEST(embedding, matches_the_reference) {
 }
 
 template <class P> void reduce(const cpu::view& x, const shape& y, std::int64_t mask, dtype t) {
-  attributes a;
-  a.i = {mask, 0, 1 + std::int64_t(t)};
+  const attributes a = op::reduction::constants{.axes = mask, .format = t};
   SCOPED_TRACE(testing::Message() << "axes " << mask);
   expect_matches<op::sum, P>({{x}, outputs(array(y, t)), a}, {t == dtype::bf16 ? 0x1p-8 : 2e-5});
   expect_matches<op::mean, P>({{x}, outputs(array(y, t)), a}, {t == dtype::bf16 ? 0x1p-8 : 2e-5});
@@ -224,8 +225,7 @@ TEST(softmax, matches_the_reference_along_any_axis) {
   const auto check = [&]<class P>(P) {
     for (const shape& s : {shape{7, 65}, shape{3, 7}, shape{2, 15}, shape{40, 130}, shape{3, 1500}, shape{5, 20, 33}, shape{3, 50257}})
       for (int axis = 0; axis < s.rank; ++axis) {
-        attributes a;
-        a.i[0] = axis;
+        const attributes a = op::softmax::constants{.axis = axis};
         array x = make(s, P::type, 1, -4, 4);
         x.set(3, -infinity);
         const array dy = make(s, P::type, 2);
@@ -244,8 +244,7 @@ TEST(softmax, matches_the_reference_along_any_axis) {
 TEST(softmax, rows_without_a_finite_number_give_nan) {
   array x({2, 40}, dtype::f32, -infinity);
   x.set(50, std::nan(""));
-  attributes a;
-  a.i[0] = 1;
+  const attributes a = op::softmax::constants{.axis = 1};
   expect_matches<op::softmax, f32>({{x.v}, outputs(array({2, 40}, dtype::f32)), a}, {0});
   expect_matches<op::log_softmax, f32>({{x.v}, outputs(array({2, 40}, dtype::f32)), a}, {0});
 }
@@ -254,8 +253,7 @@ TEST(dropout, draws_the_mask_of_the_reference) {
   const auto check = [&]<class P>(P) {
     for (double p : {0.1, 0.25, 0.999}) {
       const array x = make({50, 331}, P::type, 1);
-      attributes a;
-      a.f[0] = p;
+      const attributes a = op::dropout::constants{.p = p};
       op_case c({x.v}, outputs(array({50, 331}, P::type)), a);
       c.ordinal = 12;
       c.scalars.seed = 0x123456789abcdef0u;
@@ -271,9 +269,7 @@ TEST(rope, matches_the_reference) {
   const auto check = [&]<class P>(P) {
     for (std::int64_t direction : {1, -1}) {
       const array x = make({3, 50, 2, 24}, P::type, 1);
-      attributes a;
-      a.i = {5, direction};
-      a.f[0] = 10000;
+      const attributes a = op::rope::constants{.first = 5, .direction = direction};
       expect_matches<op::rope, P>({{x.v}, outputs(array({3, 50, 2, 24}, P::type)), a}, {step<P>});
     }
   };
@@ -287,14 +283,11 @@ TEST(transforms, match_the_reference) {
     for (std::int64_t N : {7, 256, 500}) {
       const dtype t = P::type;
       const array x = make({400, N, 2}, t, 1), real = make({400, N}, t, 2), half = make({400, N / 2 + 1, 2}, t, 3);
-      attributes a;
       for (std::int64_t direction : {-1, 1}) {
-        a.i[0] = direction;
-        a.f[0] = 0.5;
+        const attributes a = op::fft::constants{.direction = direction, .factor = 0.5};
         expect_matches<op::fft, P>({{x.v}, outputs(array({400, N, 2}, t)), a}, {step<P>});
       }
-      a.i[0] = N;
-      a.f = {0.5, 2};
+      const attributes a = op::rfft::constants{.points = N, .factor = 0.5, .inner = 2};
       expect_matches<op::rfft, P>({{real.v}, outputs(array({400, N / 2 + 1, 2}, t)), a}, {step<P>});
       expect_matches<op::irfft, P>({{half.v}, outputs(array({400, N}, t)), a}, {step<P>});
     }
@@ -309,21 +302,17 @@ TEST(copies, match_the_reference_bit_for_bit) {
     const array x = make({4, 50, 90}, t, 1), y = make({4, 7, 90}, t, 2), bias = make({90}, t, 3);
     expect_matches<op::copy, P>({{x.v}, outputs(array({4, 50, 90}, t))}, {0});
     expect_matches<op::copy, P>({{x.transposed()}, outputs(array({4, 90, 50}, t))}, {0});
-    attributes a;
-    a.i = {1};
+    attributes a = op::concat::constants{.axis = 1};
     expect_matches<op::concat, P>({{x.v, y.v}, outputs(array({4, 57, 90}, t)), a}, {0});
     expect_matches<op::concat, P>({{x.transposed(), x.transposed()}, outputs(array({4, 180, 50}, t)), a}, {0});
-    a.i = {1, 3, 60};
+    a = op::pad::constants{.axis = 1, .first = 3, .size = 60};
     expect_matches<op::pad, P>({{x.v}, outputs(array({4, 60, 90}, t, 5)), a}, {0});
-    a.i = {2, 0, 50};
+    a = op::pad::constants{.axis = 2, .first = 0, .size = 50};
     expect_matches<op::pad, P>({{x.transposed()}, outputs(array({4, 90, 50}, t, 5)), a}, {0});
     for (dtype to : {dtype::f32, dtype::bf16, dtype::f64, dtype::i32, dtype::boolean}) {
-      a = {};
-      a.i[0] = std::int64_t(to);
+      a = op::cast::constants{.to = to};
       expect_matches<op::cast, P>({{x.transposed()}, outputs(array({4, 90, 50}, to)), a}, {0});
-      attributes f;
-      f.i = {3, 1000, 0, 0, 0, 0, 2, std::int64_t(to)};
-      f.f[0] = 1.75;
+      const attributes f = op::fill::constants{.dims = {3, 1000}, .format = to, .x = 1.75};
       expect_matches<op::fill, P>({{}, outputs(array({3, 1000}, to)), f}, {0});
     }
   };
@@ -339,8 +328,7 @@ TEST(copies, casts_from_wide_numbers_round_once) {
     whole.set(i, integers[i]);
   }
   for (dtype to : {dtype::f32, dtype::bf16, dtype::i32}) {
-    attributes a;
-    a.i[0] = std::int64_t(to);
+    const attributes a = op::cast::constants{.to = to};
     expect_matches<op::cast, f32>({{wide.v}, outputs(array({6}, to)), a}, {0});
     expect_matches<op::cast, f32>({{whole.v}, outputs(array({6}, to)), a}, {0});
   }
@@ -353,9 +341,7 @@ TEST(updates, match_the_reference) {
       const array w = make({n}, dtype::f32, 1), m = make({n}, dtype::f32, 2), v = make({n}, dtype::f32, 3, 0, 1),
                   g = make({n}, dtype::f32, 4), s({n}, dtype::bf16);
       const array norm({}, dtype::f32, 3.5), loss({}, dtype::f32, 1);
-      attributes a;
-      a.i = {30000, shadow, 1};
-      a.f[0] = 0.5;
+      const attributes a = op::adamw::constants{.decaying = 30000, .shadow = shadow, .clips = true, .rate_scale = 0.5};
       op_case adam({w.v, m.v, v.v}, outputs(array({n}, dtype::f32), array({n}, dtype::f32), array({n}, dtype::f32)), a);
       op_case plain({w.v, m.v}, outputs(array({n}, dtype::f32), array({n}, dtype::f32)), a);
       for (op_case* c : {&adam, &plain}) {

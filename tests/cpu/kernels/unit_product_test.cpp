@@ -60,9 +60,7 @@ TEST_F(unit_product, batches_accumulation_and_alpha_match_the_reference) {
               same = array::random({40, 50}, dtype::bf16, 3);
   for (const bool one : {false, true})
     for (const dtype result : {dtype::bf16, dtype::f32}) {
-      attributes t;
-      t.i = {1 + std::int64_t(result), 2};
-      t.f = {one ? 1 : 0.5, 0};
+      const attributes t = op::matmul::constants{.format = result, .operands = 2, .alpha = one ? 1 : 0.5};
       std::vector<array> out;
       out.push_back(array::random({3, 33, 40}, result, 4));
       op_case c({a.v, one ? same.transposed() : b.v}, std::move(out), t);
@@ -82,9 +80,7 @@ TEST_F(unit_product, fused_bodies_work_on_finished_cells) {
                 turned = array::random({N, K}, dtype::bf16, 2), bias = array::random({N}, dtype::bf16, 3),
                 residual = array::random({M, N}, dtype::bf16, 4);
     for (const bool turn : {false, true}) {
-      attributes t;
-      t.i = {1 + std::int64_t(dtype::bf16), 2};
-      t.f = {1, 0};
+      const attributes t = op::matmul::constants{.format = dtype::bf16, .operands = 2};
       op_case c({a.v, turn ? turned.transposed() : b.v, bias.v, residual.v}, {}, t);
       c.out.push_back(array({M, N}, dtype::bf16));
       c.out.push_back(array({M, N}, dtype::bf16));
@@ -130,9 +126,7 @@ TEST(matrix_unit, gives_the_bits_of_its_imitation) {
         };
         const matrix a(M, K, 0, false, [&](std::int64_t i, std::int64_t k) { return element(0, i, k); });
         const matrix b(K, N, 0, true, [&](std::int64_t k, std::int64_t j) { return element(1, j, k); });
-        attributes t;
-        t.i = {1 + std::int64_t(dtype::f32), 2};
-        t.f = {1, 0};
+        const attributes t = op::matmul::constants{.format = dtype::f32, .operands = 2};
         std::vector<array> out;
         out.emplace_back(shape{M, N}, dtype::f32);
         const op_case c({a.v, b.v}, std::move(out), t);

@@ -150,7 +150,7 @@ template <Target T> class eager : public tape, private node_observer {
       for (int k = 0; k < n.inputs() && k < 3; ++k) m.arg[std::size_t(k)] = std::int8_t(k);
       m.store = 0;
       m.type = describe(n.out[0]).type;
-      m.scalar = n.attr.f[0];
+      m.scalar = n.attr.scalar();
       one = resolve(m, kernel_table<oracle>, code_of<oracle>(), g.program);
     }
     if (kernel < 0 || (fused && one.run == nullptr)) {

@@ -24,7 +24,7 @@ struct view {
 };
 
 /// out[i] = f(in[0][i], in[1][i], ...) for i < n, in the compute type (float; double in f64 programs): one element-wise op.
-/// `scalar` is attributes::f[0]. `out` may be one of the inputs. The result of an element may not depend on its position.
+/// `scalar` is attributes::scalar. `out` may be one of the inputs. The result of an element may not depend on its position.
 using block_function = void (*)(const void* const* in, void* out, std::int64_t n, double scalar);
 
 /// Rows of f32 or bf16 numbers: row i from element i stride on; stride 0 repeats one.
@@ -71,6 +71,9 @@ struct launch {
   const step_scalars* scalars = nullptr;
   std::uint32_t ordinal = 0;    // stream of random numbers
   std::uint8_t accumulate = 0;  // bit k: add to output k (already decided for the running phase)
+
+  /// The constants of Op, whose attributes these are.
+  template <class Op> auto constants() const { return Op::constants::of(*attr); }
 };
 
 /// The kernel of Op in precision P of a kernel set. A kernel op's specialisation has `static void run(const launch&)`; an element-wise

@@ -223,6 +223,9 @@ struct launch {
   float oscillation = -1;       // of a product's weight, for those stored in f16; -1: unknown
   const facts* device = nullptr;
   std::span<const spirv::own_instruction> own;  // what bodies may hold beside the library's
+
+  /// The constants of Op, whose attributes these are.
+  template <class Op> auto constants() const { return Op::constants::of(*attr); }
 };
 
 /// step_scalars as shaders see them, with what only the host computes accurately.

@@ -50,9 +50,7 @@ template <class Kernel> class matrix_self_test {
   std::string product(dtype t, const order& o) {
     const auto a = numbers(t, M * K, 1), b = numbers(t, K * N, 2);
     constexpr std::int64_t a_bytes = 2 * M * K, b_bytes = 2 * K * N, y_bytes = 2 * M * N;
-    attributes attr;
-    attr.i = {1 + std::int64_t(t), 2};
-    attr.f[0] = 1;
+    const attributes attr = op::matmul::constants{.format = t, .operands = 2, .alpha = 1};
     const std::array<shape, 2> in_dims{shape{M, K}, shape{K, N}};
     const shape out_dims{M, N};
     const std::int64_t scratch = Kernel::scratch({in_dims, {&out_dims, 1}, &attr});

@@ -17,7 +17,7 @@ class weight_scores {
   /// Takes note of every weight that a product of the plan reads in f16 beside activations of f32.
   void add(const plan_view& p) {
     for (const auto& s : p.steps) {
-      if (s.op != &info<op::matmul> || s.attr.i[2] == 0) continue;
+      if (s.op != &info<op::matmul> || !op::matmul::constants::of(s.attr).half_weight) continue;
       const operand& w = p.operands[std::size_t(s.operands + 1)];
       if (w.region != value_kind::param || w.dims.rank != 2 || find(w.at, w.strides[0]) != nullptr) continue;
       all_.push_back({w.at, w.strides[0], {w.dims[1], w.dims[0], w.strides[1], w.strides[0]}, -1});

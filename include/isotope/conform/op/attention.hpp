@@ -13,35 +13,29 @@ class attention_by_definition {
   std::int64_t B, S, T, H, G, D;
 
   explicit attention_by_definition(const call& c)
-      : H(c.attr.i[0]),
-        G(c.attr.i[1]),
-        c_(c),
-        causal_(c.attr.i[2] != 0),
-        packed_(c.attr.i[3] != 0),
-        masked_(c.attr.i[4] != 0),
-        window_(c.attr.i[5]) {
+      : H(c.constants<op::attention>().heads), G(c.constants<op::attention>().kv_heads), c_(c), is_(c.constants<op::attention>()) {
     const shape& q = c.in[0].dims;
-    B = q[0], S = q[1], T = packed_ ? S : c.in[1].dims[1];
-    D = q[2] / (packed_ ? H + 2 * G : H);
-    scale_ = c.attr.f[0] != 0 ? c.attr.f[0] : 1 / std::sqrt(double(D));
+    B = q[0], S = q[1], T = is_.packed ? S : c.in[1].dims[1];
+    D = q[2] / (is_.packed ? H + 2 * G : H);
+    if (is_.scale == 0) is_.scale = 1 / std::sqrt(double(D));
   }
-  std::size_t operands() const { return packed_ ? 1 : 3; }
+  std::size_t operands() const { return is_.packed ? 1 : 3; }
   std::int64_t group(std::int64_t h) const { return h / (H / G); }
   /// Where element (b, s, h, d) of queries (0), keys (1) or values (2) lies in its operand, and in which operand.
-  std::size_t operand(int which) const { return packed_ ? 0 : std::size_t(which); }
+  std::size_t operand(int which) const { return is_.packed ? 0 : std::size_t(which); }
   std::int64_t at(int which, std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t d) const {
     const std::int64_t heads = which == 0 ? H : G, length = which == 0 ? S : T;
-    if (!packed_) return ((b * length + s) * heads + h) * D + d;
+    if (!is_.packed) return ((b * length + s) * heads + h) * D + d;
     const std::int64_t first = which == 0 ? 0 : which == 1 ? H : H + G;
     return (b * S + s) * (H + 2 * G) * D + (first + h) * D + d;
   }
   double get(int which, std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t d) const {
     return c_.in[operand(which)][at(which, b, s, h, d)];
   }
-  double scale() const { return scale_; }
+  double scale() const { return is_.scale; }
   /// What dropout multiplies the probability of a key by: 0 or 1 / (1 - dropout).
   double share(std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) const {
-    const double p = c_.attr.f[1];
+    const double p = is_.dropout;
     if (p == 0) return 1;
     const auto row = std::uint64_t((b * H + h) * S + s);
     const auto words = philox_words(c_.scalars.seed, row << 32 | std::uint64_t(t / 4), std::uint32_t(c_.scalars.counter), c_.stream);
@@ -55,7 +49,7 @@ class attention_by_definition {
     double lse = -infinity, off_lse = 0;
   };
   weights of(std::int64_t b, std::int64_t h, std::int64_t s) const {
-    const std::int64_t n = causal_ ? s + 1 + T - S : T, first = window_ == 0 || window_ > n ? 0 : n - window_;
+    const std::int64_t n = is_.causal ? s + 1 + T - S : T, first = is_.window == 0 || is_.window > n ? 0 : n - is_.window;
     weights w;
     w.p.assign(std::size_t(T), 0);
     w.off.assign(std::size_t(T), 0);
@@ -68,9 +62,9 @@ class attention_by_definition {
         dot += x, magnitude += std::fabs(x);
       }
       double& score = w.p[std::size_t(t)];
-      score = scale_ * dot;
-      w.off[std::size_t(t)] = c_.on.u() * ((8 + double(D)) * std::fabs(scale_) * magnitude + 4 * std::fabs(score));
-      if (masked_) score += c_.in[packed_ ? 1 : 3][b * T + t];
+      score = is_.scale * dot;
+      w.off[std::size_t(t)] = c_.on.u() * ((8 + double(D)) * std::fabs(is_.scale) * magnitude + 4 * std::fabs(score));
+      if (is_.masked) score += c_.in[is_.packed ? 1 : 3][b * T + t];
       if (score > top) top = score;
     }
     if (top == -infinity) {  // the query sees no key
@@ -93,9 +87,7 @@ class attention_by_definition {
 
  private:
   const call& c_;
-  bool causal_, packed_, masked_;
-  std::int64_t window_;
-  double scale_;
+  op::attention::constants is_;  // its scale filled in
 };
 
 template <> struct op_spec<op::attention> : spec_basis {
@@ -221,9 +213,11 @@ template <> struct op_spec<op::attention> : spec_basis {
 
   /// Keys of their own for every head unless told otherwise; packed and masked by the number of operands.
   static void complete(attributes& a, std::size_t operands) {
-    if (a.i[1] == 0) a.i[1] = a.i[0];
-    a.i[3] = operands <= 2 ? 1 : 0;
-    a.i[4] = operands % 2 == 0 ? 1 : 0;
+    auto c = op::attention::constants::of(a);
+    if (c.kv_heads == 0) c.kv_heads = c.heads;
+    c.packed = operands <= 2;
+    c.masked = operands % 2 == 0;
+    a = c;
   }
 
   struct form {
@@ -231,10 +225,7 @@ template <> struct op_spec<op::attention> : spec_basis {
   };
   static void cases(case_sink& s) {
     const auto with = [](const form& f, bool causal, bool packed, bool masked, double scale = 0) {
-      attributes a;
-      a.i = {f.H, f.G, causal ? 1 : 0, packed ? 1 : 0, masked ? 1 : 0};
-      a.f[0] = scale;
-      return a;
+      return op::attention::constants{.heads = f.H, .kv_heads = f.G, .causal = causal, .packed = packed, .masked = masked, .scale = scale};
     };
     const auto add = [&](const form& f, bool causal, bool packed, bool masked, double scale = 0, bool gradient = true) {
       std::vector<operand_recipe> in;
@@ -246,8 +237,9 @@ template <> struct op_spec<op::attention> : spec_basis {
     const auto dropped = [&](const form& f, double dropout, std::uint32_t stream = 0) {
       test_case c;
       c.stream = stream;
-      c.attr = with(f, true, true, false);
-      c.attr.f[1] = dropout;
+      auto constants = with(f, true, true, false);
+      constants.dropout = dropout;
+      c.attr = constants;
       c.scalars.seed = 99;
       c.scalars.counter = 3;
       c.in = {s.x({f.B, f.S, (f.H + 2 * f.G) * f.D})};
@@ -327,8 +319,8 @@ template <> struct op_spec<op::attention> : spec_basis {
   static void windows(case_sink& s) {
     const auto add = [&](const form& f, std::int64_t window, bool packed, bool masked = false, double dropout = 0) {
       test_case c;
-      c.attr.i = {f.H, f.G, 1, packed ? 1 : 0, masked ? 1 : 0, window};
-      c.attr.f[1] = dropout;
+      c.attr = op::attention::constants{
+          .heads = f.H, .kv_heads = f.G, .causal = true, .packed = packed, .masked = masked, .window = window, .dropout = dropout};
       c.scalars.seed = 7;
       c.scalars.counter = 2;
       if (packed) c.in = {s.x({f.B, f.S, (f.H + 2 * f.G) * f.D})};
@@ -347,10 +339,9 @@ template <> struct op_spec<op::attention> : spec_basis {
       add({1, 40, 75, 2, 1, 24}, 31, false);
       add({1, 70, 70, 1, 1, 64}, 20, true, false, 0.5);
     }
-    attributes a;
-    a.i = {2, 2, 0, 1, 0, 4};
+    op::attention::constants a{.heads = 2, .kv_heads = 2, .packed = true, .window = 4};
     s.put({.kind = case_kind::refusal, .attr = a, .in = {s.x({1, 6, 24})}});  // not causal
-    a.i[2] = 1, a.i[5] = -1;
+    a.causal = true, a.window = -1;
     s.put({.kind = case_kind::refusal, .attr = a, .in = {s.x({1, 6, 24})}});
   }
 };

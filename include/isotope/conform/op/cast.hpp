@@ -31,8 +31,9 @@ template <> struct op_spec<op::cast> : exact_spec {
     return std::fmin(std::fmax(std::trunc(x), ends(to).low), ends(to).high);
   }
   static void reference(const call& c, std::span<answer> y) {
+    const dtype to = c.constants<op::cast>().to.type();
     y[0].resize(c.in[0].dims.count());
-    for (std::int64_t i = 0; i < c.in[0].dims.count(); ++i) y[0].set(i, converted(dtype(c.attr.i[0]), c.in[0][i]));
+    for (std::int64_t i = 0; i < c.in[0].dims.count(); ++i) y[0].set(i, converted(to, c.in[0][i]));
   }
   /// dy in x's format.
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
@@ -40,11 +41,7 @@ template <> struct op_spec<op::cast> : exact_spec {
     for (std::int64_t i = 0; i < dy[0].dims.count(); ++i) dx[0].set(i, nearest(c.in[0].type, dy[0][i]));
   }
   static void cases(case_sink& s) {
-    const auto with = [](dtype t) {
-      attributes a;
-      a.i[0] = std::int64_t(t);
-      return a;
-    };
+    const auto with = [](dtype t) { return op::cast::constants{.to = t}; };
     const auto add = [&](dtype from, dtype to, const shape& n, const generator* g, double low = 0, double high = 0, bool gradient = false) {
       if (from != to) s.add({operand_recipe{n, from, g, low, high, row_major}}, with(to), gradient);
     };

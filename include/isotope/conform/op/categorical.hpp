@@ -22,7 +22,8 @@ template <> struct op_spec<op::categorical> : spec_basis {
     for (std::int64_t r = 0; r < R; ++r) {
       double top = -infinity, sum = 0;
       for (std::int64_t k = 0; k < V; ++k) top = std::fmax(top, c.in[0][r * V + k]);
-      for (std::int64_t k = 0; k < V; ++k) sums[std::size_t(k)] = sum += std::exp((c.in[0][r * V + k] - top) / c.attr.f[0]);
+      for (std::int64_t k = 0; k < V; ++k)
+        sums[std::size_t(k)] = sum += std::exp((c.in[0][r * V + k] - top) / c.constants<op::categorical>().temperature);
       const auto words = philox_words(c.scalars.seed, std::uint64_t(r) / 4, std::uint32_t(c.scalars.counter), c.stream);
       const double wanted = (double(words[std::size_t(r % 4)]) + 0.5) * 0x1p-32 * sum;
       std::int64_t drawn = 0;
@@ -37,7 +38,7 @@ template <> struct op_spec<op::categorical> : spec_basis {
       c.scalars.counter = std::uint64_t(counter);
       for (const double temperature : {1.0, 0.3, 2.5})
         for (const shape& n : {shape{5}, shape{1}, shape{4, 9}, shape{7, 64}, shape{2, 3, 33}, shape{3, 1000}}) {
-          c.attr.f[0] = temperature;
+          c.attr = op::categorical::constants{.temperature = temperature};
           c.in = {s.x(n, -4, 4)};
           s.put(c);
         }
@@ -50,13 +51,11 @@ template <> struct op_spec<op::categorical> : spec_basis {
     }
     test_case later;  // not the first of its step
     later.stream = 2;
-    later.attr.f[0] = 1;
+    later.attr = op::categorical::constants{.temperature = 1};
     later.in = {s.x({60, 9}, -4, 4)};
     s.put(later);
-    attributes a;
-    s.put({.kind = case_kind::refusal, .attr = a, .in = {s.x({3, 4})}});
-    a.f[0] = 1;
-    s.put({.kind = case_kind::refusal, .attr = a, .in = {s.x({3, 0})}});
+    s.put({.kind = case_kind::refusal, .attr = op::categorical::constants{.temperature = 0}, .in = {s.x({3, 4})}});
+    s.put({.kind = case_kind::refusal, .attr = op::categorical::constants{.temperature = 1}, .in = {s.x({3, 0})}});
   }
 };
 

@@ -9,7 +9,7 @@ template <> struct op_spec<op::concat> : exact_spec {
   static constexpr std::array fields{attribute_field{"axis", attribute_kind::axis, 0, 0}};
   /// Calls f(operand, element of it, element of the whole).
   template <class F> static void pieces(const call& c, F&& f) {
-    const int axis = int(c.attr.i[0]);
+    const int axis = int(c.constants<op::concat>().axis);
     std::int64_t inner = 1, all = 0, first = 0;
     for (int k = axis + 1; k < c.in[0].dims.rank; ++k) inner *= c.in[0].dims[k];
     for (const array& x : c.in) all += x.dims[axis];
@@ -30,11 +30,7 @@ template <> struct op_spec<op::concat> : exact_spec {
     pieces(c, [&](std::size_t k, std::int64_t i, std::int64_t to) { dx[k].set(i, dy[0][to]); });
   }
   static void cases(case_sink& s) {
-    const auto with = [](std::int64_t axis) {
-      attributes a;
-      a.i[0] = axis;
-      return a;
-    };
+    const auto with = [](std::int64_t axis) { return op::concat::constants{.axis = axis}; };
     s.add({s.x({4}), s.x({7})}, with(0), true);
     s.add({s.x({3, 5}), s.x({3, 1}), s.x({3, 64})}, with(1), true);
     s.add({s.x({3, 5}), s.x({2, 5})}, with(0), true);
@@ -61,16 +57,18 @@ template <> struct op_spec<op::split> : exact_spec {
   /// Calls f(part, element of it, element of x).
   template <class F> static void pieces(const call& c, F&& f) {
     const shape& x = c.in[0].dims;
+    const auto [axis, parts] = c.constants<op::split>();
     std::int64_t inner = 1;
-    for (int k = int(c.attr.i[0]) + 1; k < x.rank; ++k) inner *= x[k];
-    const std::int64_t n = x[int(c.attr.i[0])] / c.attr.i[1] * inner;
+    for (int k = int(axis) + 1; k < x.rank; ++k) inner *= x[k];
+    const std::int64_t n = x[int(axis)] / parts * inner;
     for (std::int64_t i = 0; i < x.count(); ++i) {
-      const std::int64_t block = i / n, part = block % c.attr.i[1];
-      f(std::size_t(part), block / c.attr.i[1] * n + i % n, i);
+      const std::int64_t block = i / n, part = block % parts;
+      f(std::size_t(part), block / parts * n + i % n, i);
     }
   }
   static void reference(const call& c, std::span<answer> y) {
-    for (std::size_t k = 0; k < std::size_t(c.attr.i[1]); ++k) y[k].resize(c.in[0].dims.count() / c.attr.i[1]);
+    const std::int64_t parts = c.constants<op::split>().parts;
+    for (std::size_t k = 0; k < std::size_t(parts); ++k) y[k].resize(c.in[0].dims.count() / parts);
     pieces(c, [&](std::size_t k, std::int64_t i, std::int64_t from) { y[k].set(i, c.in[0][from]); });
   }
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
@@ -78,11 +76,7 @@ template <> struct op_spec<op::split> : exact_spec {
     pieces(c, [&](std::size_t k, std::int64_t i, std::int64_t from) { dx[0].set(from, k < dy.size() ? dy[k][i] : 0); });
   }
   static void cases(case_sink& s) {
-    const auto with = [](std::int64_t axis, std::int64_t parts) {
-      attributes a;
-      a.i = {axis, parts};
-      return a;
-    };
+    const auto with = [](std::int64_t axis, std::int64_t parts) { return op::split::constants{.axis = axis, .parts = parts}; };
     for (std::int64_t parts = 1; parts <= 6; ++parts) s.add({s.x({3, 60})}, with(1, parts), true);
     s.add({s.x({6, 7})}, with(0, 3), true);
     s.add({s.x({2, 4, 5})}, with(1, 2), true);

@@ -16,7 +16,9 @@ template <> struct op_spec<op::cross_entropy> : spec_basis {
   static constexpr std::array boundary{0.0, -infinity, 80.0, 16384.0};
 
   static constexpr std::array fields{attribute_field{"classes", attribute_kind::integer, 0, 0}};  // 0: every column
-  static std::int64_t classes(const call& c) { return c.attr.i[0] == 0 ? c.in[0].dims.cols() : c.attr.i[0]; }
+  static std::int64_t classes(const call& c) {
+    return c.constants<op::cross_entropy>().classes == 0 ? c.in[0].dims.cols() : c.constants<op::cross_entropy>().classes;
+  }
   static bool counts(double target, std::int64_t V) { return target >= 0 && target < double(V); }
   /// The relative error of the sum of exponentials: that of each exponent z, of the exponential and of the sum.
   static double off_sum(const call& c, const softmax_basis::line& l) {
@@ -84,8 +86,7 @@ template <> struct op_spec<op::cross_entropy> : spec_basis {
     for (const std::int64_t V : {1, 2, 31, 32, 33, 64, 257, 1024, 1025, 4099}) add({6}, V);
     for (const std::int64_t R : {1, 2, 63, 65, 300, 1025}) add({R}, 17);
     for (const auto& [V, N] : {std::pair(50, 64), std::pair(257, 260), std::pair(1000, 1024)}) {  // a padded vocabulary
-      attributes padded;
-      padded.i[0] = V;
+      const op::cross_entropy::constants padded{.classes = V};
       s.add({s.x({7, N}, -8, 8), operand_recipe{{7}, dtype::i32, &generator_of<generators::stray_ids>, 0, double(V), row_major}}, padded,
             true);
     }

@@ -16,7 +16,7 @@ template <> struct op_spec<op::cumsum> : spec_basis {
   /// |e| <= (log2 n + 72) u times the sum of the magnitudes up to the element
   static void sums(const call& c, const array& x, bool reverse, answer& y) {
     y.resize(x.dims.count());
-    for_each_line(x.dims, int(c.attr.i[0]), [&](std::int64_t first, std::int64_t step, std::int64_t n) {
+    for_each_line(x.dims, int(c.constants<op::cumsum>().axis), [&](std::int64_t first, std::int64_t step, std::int64_t n) {
       double sum = 0, magnitude = 0;
       for (std::int64_t k = 0; k < n; ++k) {
         const std::int64_t i = first + (reverse ? n - 1 - k : k) * step;
@@ -26,14 +26,12 @@ template <> struct op_spec<op::cumsum> : spec_basis {
       }
     });
   }
-  static void reference(const call& c, std::span<answer> y) { sums(c, c.in[0], c.attr.i[1] != 0, y[0]); }
-  static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) { sums(c, dy[0], c.attr.i[1] == 0, dx[0]); }
+  static void reference(const call& c, std::span<answer> y) { sums(c, c.in[0], c.constants<op::cumsum>().reverse, y[0]); }
+  static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
+    sums(c, dy[0], !c.constants<op::cumsum>().reverse, dx[0]);
+  }
   static void cases(case_sink& s) {
-    const auto with = [](std::int64_t axis, bool reverse = false) {
-      attributes a;
-      a.i = {axis, reverse ? 1 : 0};
-      return a;
-    };
+    const auto with = [](std::int64_t axis, bool reverse = false) { return op::cumsum::constants{.axis = axis, .reverse = reverse}; };
     for (const std::int64_t n : {1, 2, 31, 64, 65, 257, 1024, 1025, 4099}) s.add({s.x({3, n})}, with(1, n % 2 == 0), true);
     for (std::int64_t axis = 0; axis < 3; ++axis)
       for (const bool reverse : {false, true}) {

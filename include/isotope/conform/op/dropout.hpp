@@ -17,7 +17,7 @@ template <> struct op_spec<op::dropout> : spec_basis {
 
   /// The mask is exact; 1 / (1 - p) is rounded, and its product with x.
   static void mask(const call& c, const array& x, answer& y) {
-    const double p = c.attr.f[0];
+    const double p = c.constants<op::dropout>().p;
     y.resize(x.dims.count());
     for (std::int64_t i = 0; i < x.dims.count(); ++i) {
       const auto words = philox_words(c.scalars.seed, std::uint64_t(i) / 4, std::uint32_t(c.scalars.counter), c.stream);
@@ -35,7 +35,7 @@ template <> struct op_spec<op::dropout> : spec_basis {
         test_case c;
         c.scalars.seed = std::uint64_t(seed) << 20;
         c.scalars.counter = std::uint64_t(counter);
-        c.attr.f[0] = p;
+        c.attr = op::dropout::constants{.p = p};
         for (const shape& n : {shape{}, shape{0}, shape{1}, shape{3}, shape{64}, shape{1023}, shape{33, 31}, shape{4097}, shape{9000}}) {
           c.in = {s.x(n)};
           s.put(c, true);
@@ -47,12 +47,10 @@ template <> struct op_spec<op::dropout> : spec_basis {
       }
     test_case later;  // not the first of its step
     later.stream = 3;
-    later.attr.f[0] = 0.5;
+    later.attr = op::dropout::constants{.p = 0.5};
     later.in = {s.x({1023})};
     s.put(later, true);
-    attributes wrong;
-    wrong.f[0] = 1;
-    s.put({.kind = case_kind::refusal, .attr = wrong, .in = {s.x({3})}});
+    s.put({.kind = case_kind::refusal, .attr = op::dropout::constants{.p = 1}, .in = {s.x({3})}});
   }
 };
 

@@ -52,8 +52,7 @@ template <> struct op_spec<op::embedding> : spec_basis {
     add(12, width(10, 31), {2, 3, 4});
     add(40, width(16, 64), {300}, &generator_of<generators::constant>);  // one id
     if (s.program() == dtype::f32) {                                     // weights stored in f16
-      attributes wide;
-      wide.i[0] = 1 + int(dtype::f32);
+      const op::embedding::constants wide{.format = dtype::f32};
       s.add({operand_recipe{{19, 24}, dtype::f16, &generator_of<generators::uniform>, -2, 2, row_major},
              operand_recipe{{30}, dtype::i32, &generator_of<generators::stray_ids>, 0, 19, row_major}},
             wide);

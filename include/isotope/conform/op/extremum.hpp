@@ -16,7 +16,7 @@ template <bool Largest> struct extremum_spec : reduction_spec {
   }
 
   static void reference(const call& c, std::span<answer> y) {
-    const reduced_shape r(c.in[0].dims, c.attr.i[0]);
+    const reduced_shape r(c.in[0].dims, c.constants<op::reduction>().axes);
     y[0].resize(r.y.count());
     for (double& v : y[0].value) v = Largest ? -infinity : infinity;
     for_each_index(r.x, [&](std::int64_t i, const extents& at) {
@@ -26,7 +26,7 @@ template <bool Largest> struct extremum_spec : reduction_spec {
   }
   /// Ties share.
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
-    const reduced_shape r(c.in[0].dims, c.attr.i[0]);
+    const reduced_shape r(c.in[0].dims, c.constants<op::reduction>().axes);
     std::array<answer, 1> y;
     reference(c, y);
     std::vector<double> ties(y[0].value.size());
@@ -43,11 +43,7 @@ template <bool Largest> struct extremum_spec : reduction_spec {
     });
   }
   static void cases(case_sink& s) {
-    const auto with = [](std::int64_t mask) {
-      attributes a;
-      a.i[0] = mask;
-      return a;
-    };
+    const auto with = [](std::int64_t mask) { return op::extremum::constants{.axes = mask}; };
     for (const std::int64_t mask : {1, 2, 3}) s.add({s.x({7, 20}, 0, 181, &generator_of<generators::distinct>)}, with(mask), true);
     shapes(s, s.how() != strength::fast);  // the gradient is element-wise code for every shape, which drivers on the processor compile
     s.add({s.x({24, 24}, 0, 0, &generator_of<generators::specials>)}, with(2));
@@ -69,7 +65,7 @@ template <> struct op_spec<op::argmax> : spec_basis {
   /// The first of equals, the first NaN.
   static void reference(const call& c, std::span<answer> y) {
     const array& x = c.in[0];
-    const int axis = int(c.attr.i[0]);
+    const int axis = int(c.constants<op::argmax>().axis);
     y[0].resize(x.dims.count() / std::max<std::int64_t>(1, x.dims[axis]));
     std::int64_t line = 0;
     for_each_line(x.dims, axis, [&](std::int64_t first, std::int64_t step, std::int64_t n) {
@@ -82,11 +78,7 @@ template <> struct op_spec<op::argmax> : spec_basis {
     });
   }
   static void cases(case_sink& s) {
-    const auto with = [](std::int64_t axis) {
-      attributes a;
-      a.i[0] = axis;
-      return a;
-    };
+    const auto with = [](std::int64_t axis) { return op::argmax::constants{.axis = axis}; };
     for (const shape& n : {shape{1}, shape{7}, shape{64}, shape{65}, shape{1025}}) s.add({s.x(n)}, with(0));
     for (std::int64_t axis = 0; axis < 3; ++axis) {
       s.add({s.x({5, 6, 7})}, with(axis));

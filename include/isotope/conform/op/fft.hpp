@@ -33,7 +33,7 @@ struct fourier_spec : spec_basis {
   static void complex_rows(const call& c, const array& x, int direction, answer& y) {
     const std::int64_t N = x.dims[-2], rows = x.dims.count() / (2 * N);
     const transform_by_definition t(N);
-    const double f = c.attr.f[0];
+    const double f = c.constants<op::fft>().factor;
     y.resize(x.dims.count());
     for (std::int64_t r = 0; r < rows; ++r) {
       double power = 0;
@@ -50,17 +50,18 @@ struct fourier_spec : spec_basis {
       }
     }
   }
-  static double inner(const call& c, std::int64_t k, std::int64_t N) { return k == 0 || 2 * k == N ? 1 : c.attr.f[1]; }
+  static double inner(const call& c, std::int64_t k, std::int64_t N) { return k == 0 || 2 * k == N ? 1 : c.constants<op::rfft>().inner; }
   /// Points to bins 0 to N/2.
   static void to_bins(const call& c, const array& x, std::int64_t N, answer& y) {
     const std::int64_t bins = N / 2 + 1, rows = x.dims.count() / N;
     const transform_by_definition t(N);
+    const double factor = c.constants<op::rfft>().factor;
     y.resize(rows * bins * 2);
     for (std::int64_t r = 0; r < rows; ++r) {
       double power = 0;
       for (std::int64_t n = 0; n < N; ++n) power += x[r * N + n] * x[r * N + n];
       for (std::int64_t k = 0; k < bins; ++k) {
-        const double f = c.attr.f[0] * inner(c, k, N), slack = std::fabs(f) * std::sqrt(power) * transform_by_definition::relative(c, N);
+        const double f = factor * inner(c, k, N), slack = std::fabs(f) * std::sqrt(power) * transform_by_definition::relative(c, N);
         double re = 0, im = 0;
         for (std::int64_t n = 0; n < N; ++n) re += x[r * N + n] * t.cosine(n, k), im -= x[r * N + n] * t.sine(n, k);
         y.set(2 * (r * bins + k), f * re, slack);
@@ -72,18 +73,19 @@ struct fourier_spec : spec_basis {
   static void to_points(const call& c, const array& x, std::int64_t N, answer& y) {
     const std::int64_t bins = N / 2 + 1, rows = x.dims.count() / (2 * bins);
     const transform_by_definition t(N);
+    const double factor = c.constants<op::irfft>().factor;
     y.resize(rows * N);
     for (std::int64_t r = 0; r < rows; ++r) {
       double power = 0;
       for (std::int64_t k = 0; k < bins; ++k)
         for (int part = 0; part < 2; ++part) power += std::pow(inner(c, k, N) * x[2 * (r * bins + k) + part], 2);
-      const double slack = std::fabs(c.attr.f[0]) * std::sqrt(power) * transform_by_definition::relative(c, N);
+      const double slack = std::fabs(factor) * std::sqrt(power) * transform_by_definition::relative(c, N);
       for (std::int64_t n = 0; n < N; ++n) {
         double sum = 0;
         for (std::int64_t k = 0; k < bins; ++k)
           sum += inner(c, k, N) *
                  (x[2 * (r * bins + k)] * t.cosine(n, k) - (k == 0 || 2 * k == N ? 0 : x[2 * (r * bins + k) + 1] * t.sine(n, k)));
-        y.set(r * N + n, c.attr.f[0] * sum, slack);
+        y.set(r * N + n, factor * sum, slack);
       }
     }
   }
@@ -106,14 +108,14 @@ struct fourier_spec : spec_basis {
 template <> struct op_spec<op::fft> : fourier_spec {
   static constexpr std::array fields{attribute_field{"direction", attribute_kind::integer, 0, -1},
                                      attribute_field{"factor", attribute_kind::number, 0, 1}};
-  static void reference(const call& c, std::span<answer> y) { complex_rows(c, c.in[0], int(c.attr.i[0]), y[0]); }
-  static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) { complex_rows(c, dy[0], -int(c.attr.i[0]), dx[0]); }
+  static void reference(const call& c, std::span<answer> y) { complex_rows(c, c.in[0], int(c.constants<op::fft>().direction), y[0]); }
+  static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
+    complex_rows(c, dy[0], -int(c.constants<op::fft>().direction), dx[0]);
+  }
   /// There and back: x. Each error of the spectrum, and its rounding where it is stored, comes back divided by sqrt(N), of N of them.
   static law::sides inverse(std::span<const tensor<tape>> x, const attributes& a) {
     const auto at = place::current();
-    attributes back = a;
-    back.i[0] = -a.i[0];
-    back.f[0] = 1 / double(x[0][-2]);
+    const op::fft::constants back{.direction = -op::fft::constants::of(a).direction, .factor = 1 / double(x[0][-2])};
     return {apply<op::fft>(at, back, apply<op::fft>(at, a, x[0])), x[0]};
   }
   static void inverse_slack(const call& c, answer& right) {
@@ -128,14 +130,11 @@ template <> struct op_spec<op::fft> : fourier_spec {
   static constexpr std::array laws{law{"inverse", &inverse, &inverse_slack}};
   static void cases(case_sink& s) {
     lengths(s, [&](std::int64_t N, std::int64_t rows) {
-      attributes a;
-      a.i[0] = N % 3 == 1 ? 1 : -1;
-      a.f[0] = N % 3 == 1 ? 1 / double(N) : 1;
+      const bool inverse = N % 3 == 1;
+      const op::fft::constants a{.direction = inverse ? 1 : -1, .factor = inverse ? 1 / double(N) : 1};
       s.add({s.x({rows, N, 2})}, a, rows > 0);
     });
-    attributes a;
-    a.i[0] = -1;
-    a.f[0] = 1;
+    const op::fft::constants a;
     for (const std::int64_t N : s.how() == strength::fast ? std::array{2, 15, 30, 1024} : std::array{2, 15, 64, 97})
       s.put({.kind = case_kind::law, .law = 0, .attr = a, .in = {s.x({3, N, 2})}});
     s.put({.kind = case_kind::refusal, .attr = a, .in = {s.x({4, 3})}});
@@ -148,32 +147,26 @@ template <> struct op_spec<op::rfft> : fourier_spec {
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) { to_points(c, dy[0], c.in[0].dims[-1], dx[0]); }
   static void cases(case_sink& s) {
     lengths(s, [&](std::int64_t N, std::int64_t rows) {
-      attributes a;
-      a.f = {N % 2 == 0 ? 1 : 1 / std::sqrt(double(N)), 1};
+      const op::rfft::constants a{.factor = N % 2 == 0 ? 1 : 1 / std::sqrt(double(N))};
       s.add({s.x({rows, N})}, a, rows > 0);
     });
-    attributes a;
-    a.f = {1, 1};
-    s.put({.kind = case_kind::refusal, .attr = a, .in = {s.x({4, 0})}});
+    s.put({.kind = case_kind::refusal, .attr = op::rfft::constants{}, .in = {s.x({4, 0})}});
   }
 };
 template <> struct op_spec<op::irfft> : fourier_spec {
   static constexpr std::array fields{attribute_field{.name = "points", .slot = 0, .required = true},
                                      attribute_field{"factor", attribute_kind::number, 0, 1},
                                      attribute_field{"inner", attribute_kind::number, 1, 2}};
-  static void reference(const call& c, std::span<answer> y) { to_points(c, c.in[0], c.attr.i[0], y[0]); }
-  static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) { to_bins(c, dy[0], c.attr.i[0], dx[0]); }
+  static void reference(const call& c, std::span<answer> y) { to_points(c, c.in[0], c.constants<op::irfft>().points, y[0]); }
+  static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
+    to_bins(c, dy[0], c.constants<op::irfft>().points, dx[0]);
+  }
   static void cases(case_sink& s) {
     lengths(s, [&](std::int64_t N, std::int64_t rows) {
-      attributes a;
-      a.i[0] = N;
-      a.f = {1 / double(N), 2};
+      const op::irfft::constants a{.points = N, .factor = 1 / double(N), .inner = 2};
       s.add({s.x({rows, N / 2 + 1, 2})}, a, rows > 0);
     });
-    attributes a;
-    a.i[0] = 9;
-    a.f = {1, 2};
-    s.put({.kind = case_kind::refusal, .attr = a, .in = {s.x({4, 4, 2})}});
+    s.put({.kind = case_kind::refusal, .attr = op::irfft::constants{.points = 9, .inner = 2}, .in = {s.x({4, 4, 2})}});
   }
 };
 

@@ -11,28 +11,19 @@ template <> struct op_spec<op::fill> : exact_spec {
                                      attribute_field{"format", attribute_kind::format, 7, double(int(dtype::f32))}};
   static constexpr numeric_policy policy{.flushes_on_gpu = false, .nan = "its value"};
   static void reference(const call& c, std::span<answer> y) {
-    std::int64_t n = 1;
-    for (std::int64_t k = 0; k < c.attr.i[6]; ++k) n *= c.attr.i[std::size_t(k)];
+    const auto fill = c.constants<op::fill>();
+    const std::int64_t n = fill.dims.count();
     y[0].resize(n);
-    for (std::int64_t i = 0; i < n; ++i) y[0].set(i, c.attr.f[0]);
+    for (std::int64_t i = 0; i < n; ++i) y[0].set(i, fill.x);
   }
   static void cases(case_sink& s) {
     for (const double x : {0.0, 1.0, -0.5, infinity, nan, 0x1p-100})
-      for (const shape& n : {shape{}, shape{0}, shape{1}, shape{257}, shape{3, 5}}) {
-        attributes a;
-        for (int k = 0; k < n.rank; ++k) a.i[std::size_t(k)] = n[k];
-        a.i[6] = n.rank;
-        a.f[0] = x;
+      for (const shape& n : {shape{}, shape{0}, shape{1}, shape{257}, shape{3, 5}})
         for (const dtype t : {s.program(), s.accum()}) {
-          a.i[7] = std::int64_t(t);
-          s.add({}, a);
+          s.add({}, op::fill::constants{.dims = n, .format = t, .x = x});
           if (s.program() == s.accum()) break;
         }
-      }
-    attributes large;
-    large.i = {40000, 0, 0, 0, 0, 0, 1, std::int64_t(s.program())};
-    large.f[0] = -0.5;
-    s.add({}, large);
+    s.add({}, op::fill::constants{.dims = {40000}, .format = s.program(), .x = -0.5});
   }
 };
 

@@ -19,7 +19,7 @@ template <> struct op_spec<op::layer_norm> : norm_basis {
       for (std::int64_t k = 0; k < C; ++k) mean += c.in[0][first + k], magnitude += std::fabs(c.in[0][first + k]);
       mean /= double(C);
       for (std::int64_t k = 0; k < C; ++k) variance += (c.in[0][first + k] - mean) * (c.in[0][first + k] - mean);
-      rstd = 1 / std::sqrt(variance / double(C) + c.attr.f[0]);
+      rstd = 1 / std::sqrt(variance / double(C) + c.constants<op::layer_norm>().epsilon);
       const double sums = sum_roundings(double(C)) * c.on.u();
       off_mean = sums * magnitude / double(C);
       off_rstd = sums + 8 * c.on.u() + 0.5 * rstd * rstd * off_mean * off_mean;

@@ -82,7 +82,7 @@ template <> struct op_spec<op::matmul> : spec_basis {
   /// |e| <= (8 + chain) u sum |a b|, NMSE <= 1e-15 (K + 8); in 16 bits 6e-6.
   static void reference(const call& c, std::span<answer> y) {
     const product_shape s(c.in[0].dims, c.in[1].dims);
-    const double alpha = c.attr.f[0], beta = c.attr.f[1];
+    const auto [format, operands, half_weight, packed, alpha, beta] = c.constants<op::matmul>();
     y[0].resize(s.y.count());
     s.for_each([&](std::int64_t a, std::int64_t b, std::int64_t at) {
       for (std::int64_t m = 0; m < s.M; ++m)
@@ -100,13 +100,13 @@ template <> struct op_spec<op::matmul> : spec_basis {
       y[0].set(i, alpha * y[0].value[std::size_t(i)] + extra,
                (std::fabs(alpha) * y[0].slack[std::size_t(i)] + std::fabs(extra)) * roundings);
     }
-    const dtype type = c.attr.i[0] != 0 ? dtype(c.attr.i[0] - 1) : c.in[0].type == c.in[1].type ? c.in[0].type : c.on.accum();
+    const dtype type = format.given() ? format.type() : c.in[0].type == c.in[1].type ? c.in[0].type : c.on.accum();
     if (type == c.on.accum()) y[0].nmse = 1e-15 * double(s.K + 8);
   }
   /// da = alpha dy b^T and db = alpha a^T dy are products, too: their chains are N and the rows. Repeated batches are summed afterwards.
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
     const product_shape s(c.in[0].dims, c.in[1].dims);
-    const double alpha = c.attr.f[0];
+    const double alpha = c.constants<op::matmul>().alpha;
     dx[0].resize(s.a.count());
     dx[1].resize(s.b.count());
     s.for_each([&](std::int64_t a, std::int64_t b, std::int64_t at) {
@@ -130,13 +130,13 @@ template <> struct op_spec<op::matmul> : spec_basis {
     dx[1].scale_slack(roundings(s.M, s.b));
     if (dx.size() > 2 && c.in.size() > 2) {
       dx[2].resize(s.y.count());
-      for (std::int64_t i = 0; i < s.y.count(); ++i) dx[2].set(i, c.attr.f[1] * dy[0][i], c.on.u() * std::fabs(c.attr.f[1] * dy[0][i]));
+      const double beta = c.constants<op::matmul>().beta;
+      for (std::int64_t i = 0; i < s.y.count(); ++i) dx[2].set(i, beta * dy[0][i], c.on.u() * std::fabs(beta * dy[0][i]));
     }
   }
 
   static void cases(case_sink& s) {
-    attributes plain;
-    plain.f[0] = 1;
+    const op::matmul::constants plain;
     // tiles of 4 to 128 and one past them, vectors, nothing; `few`: bit k, fast runs take order k. Drivers on the processor compile a kernel for each way
     // that the operands lie, divide, and are long.
     struct product {
@@ -161,11 +161,8 @@ template <> struct op_spec<op::matmul> : spec_basis {
       s.add({s.x({64, 2048}), s.x({2048, 48})}, plain, true);
       s.add({s.x({257, 300}), ordered(s.x({300, 255}), {1, 0})}, plain, true);
     }
-    const auto with = [](double alpha, double beta, int format = 0) {
-      attributes a;
-      a.f = {alpha, beta};
-      a.i[0] = format;
-      return a;
+    const auto with = [](double alpha, double beta, format_number format = {}) {
+      return op::matmul::constants{.format = format, .alpha = alpha, .beta = beta};
     };
     s.add({s.x({3, 1, 4, 5}), s.x({2, 5, 6})}, plain, true);
     s.add({s.x({6, 17, 20}), s.x({20, fast ? 36 : 33})}, plain, true);
@@ -179,7 +176,7 @@ template <> struct op_spec<op::matmul> : spec_basis {
     for (const auto& [alpha, beta] : {std::pair(0.5, -2.0), std::pair(1.0, 1.0), std::pair(2.0, 0.0), std::pair(0.0, 1.0)})
       if (!fast || alpha == 0.5 || alpha == 0) s.add({s.x({9, 14}), s.x({14, 11}), s.x({9, 11})}, with(alpha, beta), !fast || alpha != 0);
     s.add({s.x({9, 14}), s.x({14, 11}), s.x({9, 11}, nan, nan, &generator_of<generators::constant>)}, with(0.5, 0));  // beta 0 ignores c
-    s.add({s.x({40, 31}), s.x({31, 24})}, with(1, 0, 1 + int(s.accum())));
+    s.add({s.x({40, 31}), s.x({31, 24})}, with(1, 0, s.accum()));
     const auto special = &generator_of<generators::specials>;
     s.add({s.x({24, 1}, 0, 0, special), s.x({1, 24}, 1, 1, &generator_of<generators::constant>)}, plain);
     for (const auto& [M, K, N] : {std::array<std::int64_t, 3>{12, 64, 12}, {33, 512, 17}, {64, 1000, 65}}) {

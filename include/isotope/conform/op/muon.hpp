@@ -22,8 +22,7 @@ struct muon_spec : optimizer_spec {
   template <class F> static void scalar_cases(case_sink& s, const F& put) {
     const auto with = [](bool clip, float decay, double rate, double size) {
       test_case c;
-      c.attr.i[2] = clip ? 1 : 0;
-      c.attr.f = {rate, size};
+      c.attr = op::muon::constants{.clips = clip, .rate_scale = rate, .direction_scale = size};
       c.scalars.learning_rate = 3e-3f;
       c.scalars.weight_decay = decay;
       c.scalars.momentum = 0.95f;
@@ -87,17 +86,17 @@ template <> struct op_spec<op::muon> : muon_spec {
   static constexpr std::array outputs{result_role{"w", holds::accumulated}, result_role{"shadow", holds::floating}};
   static void reference(const call& c, std::span<answer> y) {
     const step u(c);
-    const bool shadow = c.attr.i[1] != 0;
+    const bool shadow = c.constants<op::muon>().shadow;
     const std::int64_t n = c.in[0].dims.count();
     for (auto& r : y.first(shadow ? 2 : 1)) r.resize(n);
-    const double lr = double(c.scalars.learning_rate) * c.attr.f[0], roundoff = c.on.u();
+    const double lr = double(c.scalars.learning_rate) * c.constants<op::muon>().rate_scale, roundoff = c.on.u();
     for (std::int64_t i = 0; i < n; ++i) {
       if (u.skipped) {
         for (std::size_t k = 0; k < (shadow ? 2u : 1u); ++k) y[k].set(i, c.in[k][i]);
         continue;
       }
-      const double w = c.in[0][i], decay = i < c.attr.i[0] ? lr * double(c.scalars.weight_decay) * w : 0;
-      const double moved = lr * c.attr.f[1] * c.in[shadow ? 2 : 1][i];
+      const double w = c.in[0][i], decay = i < c.constants<op::muon>().decaying ? lr * double(c.scalars.weight_decay) * w : 0;
+      const double moved = lr * c.constants<op::muon>().direction_scale * c.in[shadow ? 2 : 1][i];
       const double slack = 2 * roundoff * std::fabs(w) + 8 * roundoff * (std::fabs(decay) + std::fabs(moved));
       for (std::size_t k = 0; k < (shadow ? 2u : 1u); ++k) y[k].set(i, w - decay - moved, slack);
     }
@@ -107,7 +106,10 @@ template <> struct op_spec<op::muon> : muon_spec {
       for (const bool shadow : {false, true}) {
         if (shadow && s.program() == s.accum()) continue;
         test_case d = c;
-        d.attr.i = {n.count() / 2, shadow ? 1 : 0, c.attr.i[2]};
+        auto constants = op::muon::constants::of(c.attr);
+        constants.decaying = n.count() / 2;
+        constants.shadow = shadow;
+        d.attr = constants;
         d.in = {s.wide(n)};
         if (shadow) d.in.push_back(s.x(n));
         d.in.push_back(s.x(n));

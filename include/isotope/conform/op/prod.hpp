@@ -13,7 +13,7 @@ template <> struct op_spec<op::prod> : reduction_spec {
 
   /// |e| <= (n - 1) u |y| in any order
   static void reference(const call& c, std::span<answer> y) {
-    const reduced_shape r(c.in[0].dims, c.attr.i[0]);
+    const reduced_shape r(c.in[0].dims, c.constants<op::prod>().axes);
     y[0].resize(r.y.count());
     for (double& v : y[0].value) v = 1;
     for_each_index(r.x, [&](std::int64_t i, const extents& at) { y[0].value[std::size_t(r.position(at))] *= c.in[0][i]; });
@@ -24,7 +24,7 @@ template <> struct op_spec<op::prod> : reduction_spec {
   }
   /// dy times the product of the others.
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
-    const reduced_shape r(c.in[0].dims, c.attr.i[0]);
+    const reduced_shape r(c.in[0].dims, c.constants<op::prod>().axes);
     std::vector<std::vector<std::int64_t>> terms(static_cast<std::size_t>(r.y.count()));
     for_each_index(r.x, [&](std::int64_t i, const extents& at) { terms[std::size_t(r.position(at))].push_back(i); });
     dx[0].resize(r.x.count());
@@ -43,11 +43,7 @@ template <> struct op_spec<op::prod> : reduction_spec {
   }
   /// Magnitudes whose logarithms add up to about nothing, so that no product of some of them leaves the range.
   static void cases(case_sink& s) {
-    const auto with = [](std::int64_t mask, bool keep = false) {
-      attributes a;
-      a.i = {mask, keep ? 1 : 0};
-      return a;
-    };
+    const auto with = [](std::int64_t mask, bool keep = false) { return op::prod::constants{.axes = mask, .keep = keep}; };
     for (const std::int64_t n : {1, 7, 33}) s.add({s.x({n})}, with(1), true);
     for (const std::int64_t n : {64, 65, 257, 1023}) s.add({s.x({3, n}, 0.5, 1.6)}, with(2), true);
     for (const std::int64_t n : {1025, 4099}) s.add({s.x({2, n}, 0.9, 1.1)}, with(2), true);
@@ -65,8 +61,8 @@ template <> struct op_spec<op::prod> : reduction_spec {
     s.add({s.x({3, 0})}, with(2));
     for (int k = 0; k < s.repeats(); ++k)
       s.add({s.x({s.size(k, 0, 1, 40), s.size(k, 1, 1, 90)}, -1.6, -0.5)}, with(s.size(k, 2, 1, 2), k % 2 == 0), true);
-    attributes wide = with(2);
-    wide.i[2] = 1 + int(s.accum());
+    auto wide = with(2);
+    wide.format = s.accum();
     s.add({s.x({6, 300}, 0.5, 1.6)}, wide);
     s.put({.kind = case_kind::refusal, .attr = with(8), .in = {s.x({2, 3})}});
   }

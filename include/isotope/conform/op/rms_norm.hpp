@@ -11,7 +11,7 @@ template <> struct op_spec<op::rms_norm> : norm_basis {
   static double rstd_of(const call& c, std::int64_t first, std::int64_t C) {
     double power = 0;
     for (std::int64_t k = 0; k < C; ++k) power += c.in[0][first + k] * c.in[0][first + k];
-    return 1 / std::sqrt(power / double(C) + c.attr.f[0]);
+    return 1 / std::sqrt(power / double(C) + c.constants<op::rms_norm>().epsilon);
   }
   static void reference(const call& c, std::span<answer> y) {
     const std::int64_t C = c.in[0].dims.cols(), R = c.in[0].dims.rows();

@@ -22,22 +22,22 @@ template <> struct op_spec<op::rope> : spec_basis {
     pairs.set(3, D / 2);
     for_each_index(pairs, [&](std::int64_t, const extents& at) {
       const std::int64_t p = ((at[0] * x.dims[1] + at[1]) * x.dims[2] + at[2]) * D + at[3];
-      const double t = double(c.attr.i[0] + at[1]) * std::pow(c.attr.f[0], -2 * double(at[3]) / double(D));
+      const double t =
+          double(c.constants<op::rope>().first + at[1]) * std::pow(c.constants<op::rope>().base, -2 * double(at[3]) / double(D));
       const double a = x[p], b = x[p + D / 2], cosine = std::cos(t), sine = direction * std::sin(t),
                    slack = 4 * c.on.u() * std::hypot(a, b);
       y.set(p, a * cosine - b * sine, slack);
       y.set(p + D / 2, b * cosine + a * sine, slack);
     });
   }
-  static void reference(const call& c, std::span<answer> y) { rotate(c, c.in[0], double(c.attr.i[1]), y[0]); }
-  static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) { rotate(c, dy[0], -double(c.attr.i[1]), dx[0]); }
+  static void reference(const call& c, std::span<answer> y) { rotate(c, c.in[0], double(c.constants<op::rope>().direction), y[0]); }
+  static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
+    rotate(c, dy[0], -double(c.constants<op::rope>().direction), dx[0]);
+  }
 
   static void cases(case_sink& s) {
     const auto with = [](double base, std::int64_t first, std::int64_t direction = 1) {
-      attributes a;
-      a.i = {first, direction};
-      a.f[0] = base;
-      return a;
+      return op::rope::constants{.first = first, .direction = direction, .base = base};
     };
     for (const std::int64_t D : {2, 4, 6, 16, 64, 66, 128}) s.add({s.x({2, 5, 3, D})}, with(10000, 0), true);
     for (const std::int64_t S : {0, 1, 17, 64, 65, 256}) s.add({s.x({1, S, 2, 8})}, with(10000, 0), S > 0);

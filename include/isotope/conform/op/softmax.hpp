@@ -41,11 +41,7 @@ struct softmax_basis : spec_basis {
   static double most_shift(const case_sink& s) { return s.program() == s.accum() ? 65536 : 96; }
 
   static void shapes(case_sink& s) {
-    const auto with = [](std::int64_t axis) {
-      attributes a;
-      a.i[0] = axis;
-      return a;
-    };
+    const auto with = [](std::int64_t axis) { return op::softmax_shape::constants{.axis = axis}; };
     for (const std::int64_t n : {1, 31, 64, 65, 257, 1024, 1025}) s.add({s.x({3, n}, -8, 8)}, with(1), true);
     if (s.how() != strength::fast)  // drivers on the processor compile a kernel for each number of blocks that an invocation holds
       for (const std::int64_t n : {2, 32, 33, 127, 255, 4096}) s.add({s.x({3, n}, -8, 8)}, with(1), true);
@@ -91,7 +87,7 @@ template <> struct op_spec<op::softmax> : softmax_basis {
   /// z is rounded, so p is off by |z| u, the exponential's and the sum's errors, all relative. NMSE <= 1e-12.
   static void reference(const call& c, std::span<answer> y) {
     y[0].resize(c.in[0].dims.count());
-    for_each_line(c.in[0].dims, int(c.attr.i[0]), [&](std::int64_t first, std::int64_t step, std::int64_t n) {
+    for_each_line(c.in[0].dims, int(c.constants<op::softmax_shape>().axis), [&](std::int64_t first, std::int64_t step, std::int64_t n) {
       const line l(c.in[0], first, step, n);
       for (std::int64_t k = 0; k < n; ++k) {
         const double p = l.p[std::size_t(k)];
@@ -105,7 +101,7 @@ template <> struct op_spec<op::softmax> : softmax_basis {
   /// dx = p (dy - sum p dy), by the p that was stored.
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
     dx[0].resize(c.in[0].dims.count());
-    for_each_line(c.in[0].dims, int(c.attr.i[0]), [&](std::int64_t first, std::int64_t step, std::int64_t n) {
+    for_each_line(c.in[0].dims, int(c.constants<op::softmax_shape>().axis), [&](std::int64_t first, std::int64_t step, std::int64_t n) {
       const line l(c.in[0], first, step, n);
       const double fixed = (4 * c.on.ulps() + 2 * sum_roundings(double(n))) * c.on.u() + 2 * c.on.stored();
       double dot = 0, magnitude = 0;
@@ -134,7 +130,7 @@ template <> struct op_spec<op::log_softmax> : softmax_basis {
   }
   static void reference(const call& c, std::span<answer> y) {
     y[0].resize(c.in[0].dims.count());
-    for_each_line(c.in[0].dims, int(c.attr.i[0]), [&](std::int64_t first, std::int64_t step, std::int64_t n) {
+    for_each_line(c.in[0].dims, int(c.constants<op::softmax_shape>().axis), [&](std::int64_t first, std::int64_t step, std::int64_t n) {
       const line l(c.in[0], first, step, n);
       const double base = n > 0 ? off(c, l, 0) - c.on.u() * finite(l.z[0]) : 0;
       for (std::int64_t k = 0; k < n; ++k)
@@ -145,7 +141,7 @@ template <> struct op_spec<op::log_softmax> : softmax_basis {
   /// dx = dy - exp(y) sum dy, by the y that was stored.
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
     dx[0].resize(c.in[0].dims.count());
-    for_each_line(c.in[0].dims, int(c.attr.i[0]), [&](std::int64_t first, std::int64_t step, std::int64_t n) {
+    for_each_line(c.in[0].dims, int(c.constants<op::softmax_shape>().axis), [&](std::int64_t first, std::int64_t step, std::int64_t n) {
       const line l(c.in[0], first, step, n);
       double sum = 0, magnitude = 0;
       for (std::int64_t k = 0; k < n; ++k) sum += dy[0][first + k * step], magnitude += std::fabs(dy[0][first + k * step]);

@@ -15,11 +15,7 @@ struct reduction_spec : spec_basis {
 
   /// Masks of axes, keeping or not, in any memory order, at lengths around the blocks.
   static void shapes(case_sink& s, bool gradient) {
-    const auto with = [](std::int64_t mask, bool keep) {
-      attributes a;
-      a.i = {mask, keep ? 1 : 0};
-      return a;
-    };
+    const auto with = [](std::int64_t mask, bool keep) { return op::reduction::constants{.axes = mask, .keep = keep}; };
     const auto add = [&](const operand_recipe& x, const attributes& a) { s.add({x}, a, gradient); };
     for (const shape& n : {shape{1}, shape{7}, shape{64}, shape{65}, shape{1023}, shape{4097}}) add(s.x(n), with(1, false));
     for (std::int64_t mask = 0; mask < 8; ++mask) {
@@ -43,20 +39,19 @@ template <> struct op_spec<op::sum> : reduction_spec {
   static constexpr std::array outputs{result_role{"y"}};
   /// |e| <= (log2 n + 72) u sum |x|
   static void reference(const call& c, std::span<answer> y) {
-    const reduced_shape r(c.in[0].dims, c.attr.i[0]);
+    const reduced_shape r(c.in[0].dims, c.constants<op::reduction>().axes);
     y[0].resize(r.y.count());
     for_each_index(r.x, [&](std::int64_t i, const extents& at) { y[0].add(r.position(at), c.in[0][i], std::fabs(c.in[0][i])); });
     y[0].scale_slack(sum_roundings(double(r.terms())) * c.on.u());
   }
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
-    const reduced_shape r(c.in[0].dims, c.attr.i[0]);
+    const reduced_shape r(c.in[0].dims, c.constants<op::reduction>().axes);
     dx[0].resize(r.x.count());
     for_each_index(r.x, [&](std::int64_t i, const extents& at) { dx[0].set(i, dy[0][r.position(at)]); });
   }
   static void cases(case_sink& s) {
     shapes(s, true);
-    attributes all;
-    all.i[0] = 1;
+    op::sum::constants all{.axes = 1};
     test_case hard{.attr = all, .in = {s.x({3000}, 0, 0, &generator_of<generators::cancelling>)}};
     hard.ill_conditioned = true;
     s.put(hard);
@@ -67,10 +62,10 @@ template <> struct op_spec<op::sum> : reduction_spec {
             s.x({3, 0}),
         },
         all);
-    all.i[0] = 2;
+    all.axes = 2;
     s.add({s.x({24, 24}, 0, 0, &generator_of<generators::specials>)}, all);
     s.add({s.x({3, 2000, 5})}, all, true);  // columns of several batches, in chunks of rows
-    all.i[2] = 1 + int(s.accum());
+    all.format = s.accum();
     s.add({s.x({6, 300})}, all);
   }
 };
@@ -78,13 +73,13 @@ template <> struct op_spec<op::mean> : reduction_spec {
   static constexpr std::array outputs{result_role{"y"}};
   static void reference(const call& c, std::span<answer> y) {
     op_spec<op::sum>::reference(c, y);
-    const double n = double(reduced_shape(c.in[0].dims, c.attr.i[0]).terms());
+    const double n = double(reduced_shape(c.in[0].dims, c.constants<op::reduction>().axes).terms());
     for (std::size_t i = 0; i < y[0].value.size(); ++i)
       y[0].set(std::int64_t(i), y[0].value[i] / n, y[0].slack[i] / n + 2 * c.on.u() * std::fabs(y[0].value[i] / n));
   }
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
     op_spec<op::sum>::gradient(c, dy, dx);
-    const double n = double(reduced_shape(c.in[0].dims, c.attr.i[0]).terms());
+    const double n = double(reduced_shape(c.in[0].dims, c.constants<op::reduction>().axes).terms());
     for (std::size_t i = 0; i < dx[0].value.size(); ++i)
       dx[0].set(std::int64_t(i), dx[0].value[i] / n, 3 * c.on.u() * std::fabs(dx[0].value[i] / n));
     dx[0].nmse = -1;  // one rounding, repeated: no mean over many

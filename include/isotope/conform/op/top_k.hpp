@@ -20,7 +20,7 @@ template <> struct op_spec<op::top_k> : spec_basis {
   /// The first k of the row in falling order, of equals the one that stands first; 0 and -0 are equals.
   static void reference(const call& c, std::span<answer> y) {
     const array& x = c.in[0];
-    const std::int64_t n = x.dims[-1], k = c.attr.i[0], rows = n == 0 ? 0 : x.dims.count() / n;
+    const std::int64_t n = x.dims[-1], k = c.constants<op::top_k>().k, rows = n == 0 ? 0 : x.dims.count() / n;
     y[0].resize(rows * k);
     y[1].resize(rows * k);
     std::vector<std::int64_t> order(static_cast<std::size_t>(n));
@@ -38,11 +38,7 @@ template <> struct op_spec<op::top_k> : spec_basis {
     }
   }
   static void cases(case_sink& s) {
-    const auto with = [](std::int64_t k) {
-      attributes a;
-      a.i[0] = k;
-      return a;
-    };
+    const auto with = [](std::int64_t k) { return op::top_k::constants{.k = k}; };
     for (const std::int64_t n : {1, 2, 31, 64, 65, 257, 1025})
       for (const std::int64_t k : {std::int64_t(1), std::min<std::int64_t>(n, 5)}) s.add({s.x({3, n})}, with(k));
     s.add({s.x({7})}, with(7));

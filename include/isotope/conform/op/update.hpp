@@ -159,7 +159,7 @@ struct optimizer_spec : update_spec {
     explicit step(const call& c) : factor(double(c.scalars.gradient_scale)) {
       const double norm = c.in[c.in.size() - 2][0], loss = c.in[c.in.size() - 1][0], clip = double(c.scalars.clip_norm);
       skipped = !std::isfinite(norm) || !std::isfinite(loss);
-      if (c.attr.i[2] != 0 && clip > 0) factor *= std::fmin(1.0, clip / (norm + 1e-6));
+      if (c.constants<op::update_rule>().clips && clip > 0) factor *= std::fmin(1.0, clip / (norm + 1e-6));
     }
   };
   /// `moments` beside w. Runs of several scalars; with and without a shadow in 16 bits.
@@ -169,8 +169,7 @@ struct optimizer_spec : update_spec {
       for (const bool shadow : {false, true}) {
         if (shadow && s.program() == s.accum()) continue;
         test_case c;
-        c.attr.i = {decaying, shadow ? 1 : 0, clip ? 1 : 0};
-        c.attr.f[0] = rate;
+        c.attr = op::update_rule::constants{.decaying = decaying, .shadow = shadow, .clips = clip, .rate_scale = rate};
         c.scalars.optimizer_step = t;
         c.scalars.learning_rate = 3e-3f;
         c.scalars.weight_decay = decay;
@@ -211,12 +210,13 @@ template <> struct op_spec<op::adamw> : optimizer_spec {
   /// |p - ref| <= 2 u |p| + 16 u lr (|b1 m| + |(1 - b1) g|) / ((sqrt(v_hat) + eps) (1 - b1^t))
   static void reference(const call& c, std::span<answer> y) {
     const step u(c);
-    const bool shadow = c.attr.i[1] != 0;
+    const bool shadow = c.constants<op::update_rule>().shadow;
     const std::int64_t n = c.in[0].dims.count();
     for (std::size_t k = 0; k < (shadow ? 4u : 3u); ++k) y[k].resize(n);
     y[0].roundings = 0;  // it is among the two
     const step_scalars& s = c.scalars;
-    const double b1 = s.beta1, b2 = s.beta2, lr = double(s.learning_rate) * c.attr.f[0], eps = double(s.epsilon), roundoff = c.on.u();
+    const double b1 = s.beta1, b2 = s.beta2, lr = double(s.learning_rate) * c.constants<op::update_rule>().rate_scale,
+                 eps = double(s.epsilon), roundoff = c.on.u();
     const double c1 = 1 - std::pow(b1, double(s.optimizer_step)), c2 = 1 - std::pow(b2, double(s.optimizer_step));
     for (std::int64_t i = 0; i < n; ++i) {
       if (u.skipped) {
@@ -225,7 +225,8 @@ template <> struct op_spec<op::adamw> : optimizer_spec {
       }
       const double g = u.factor * c.in[shadow ? 4 : 3][i], w = c.in[0][i];
       const double m = b1 * c.in[1][i] + (1 - b1) * g, magnitude = std::fabs(b1 * c.in[1][i]) + std::fabs((1 - b1) * g);
-      const double v = b2 * c.in[2][i] + (1 - b2) * g * g, kept = i < c.attr.i[0] ? w - lr * double(s.weight_decay) * w : w;
+      const double v = b2 * c.in[2][i] + (1 - b2) * g * g,
+                   kept = i < c.constants<op::update_rule>().decaying ? w - lr * double(s.weight_decay) * w : w;
       const double denominator = (std::sqrt(v / c2) + eps) * c1, w1 = kept - lr * m / denominator;
       const double slack = 2 * roundoff * std::fabs(w1) + 16 * roundoff * lr * magnitude / denominator;
       y[0].set(i, w1, slack);
@@ -245,17 +246,17 @@ template <> struct op_spec<op::sgd> : optimizer_spec {
                                       result_role{"shadow", holds::floating}};
   static void reference(const call& c, std::span<answer> y) {
     const step u(c);
-    const bool shadow = c.attr.i[1] != 0;
+    const bool shadow = c.constants<op::update_rule>().shadow;
     const std::int64_t n = c.in[0].dims.count();
     for (std::size_t k = 0; k < (shadow ? 3u : 2u); ++k) y[k].resize(n);
-    const double lr = double(c.scalars.learning_rate) * c.attr.f[0], roundoff = c.on.u();
+    const double lr = double(c.scalars.learning_rate) * c.constants<op::update_rule>().rate_scale, roundoff = c.on.u();
     for (std::int64_t i = 0; i < n; ++i) {
       if (u.skipped) {
         for (std::size_t k = 0; k < (shadow ? 3u : 2u); ++k) y[k].set(i, c.in[k][i]);
         continue;
       }
       const double w = c.in[0][i], a = double(c.scalars.momentum) * c.in[1][i], g = u.factor * c.in[shadow ? 3 : 2][i];
-      const double d = i < c.attr.i[0] ? double(c.scalars.weight_decay) * w : 0, m = a + g + d,
+      const double d = i < c.constants<op::update_rule>().decaying ? double(c.scalars.weight_decay) * w : 0, m = a + g + d,
                    off = 8 * roundoff * (std::fabs(a) + std::fabs(g) + std::fabs(d));
       const double slack = 2 * roundoff * std::fabs(w) + lr * (off + 2 * roundoff * std::fabs(m));
       y[0].set(i, w - lr * m, slack);

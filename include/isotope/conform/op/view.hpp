@@ -7,11 +7,6 @@ namespace isotope::conform {
 
 /// A range of an axis, and its inverse.
 struct range_spec : exact_spec {
-  static attributes with(std::int64_t axis, std::int64_t first, std::int64_t n) {
-    attributes a;
-    a.i = {axis, first, n};
-    return a;
-  }
   /// Calls f(element of the part, element of the whole) for the part [first, first + n) of an axis.
   template <class F> static void inside(const shape& whole, int axis, std::int64_t first, std::int64_t n, F&& f) {
     shape part = whole;
@@ -29,14 +24,19 @@ template <> struct op_spec<op::narrow> : range_spec {
                                      attribute_field{.name = "length", .slot = 2, .required = true}};
   static void reference(const call& c, std::span<answer> y) {
     const shape& x = c.in[0].dims;
-    y[0].resize(x.count() / std::max<std::int64_t>(1, x[int(c.attr.i[0])]) * c.attr.i[2]);
-    inside(x, int(c.attr.i[0]), c.attr.i[1], c.attr.i[2], [&](std::int64_t i, std::int64_t p) { y[0].set(i, c.in[0][p]); });
+    const auto [axis, first, length] = c.constants<op::narrow>();
+    y[0].resize(x.count() / std::max<std::int64_t>(1, x[int(axis)]) * length);
+    inside(x, int(axis), first, length, [&](std::int64_t i, std::int64_t p) { y[0].set(i, c.in[0][p]); });
   }
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
+    const auto [axis, first, length] = c.constants<op::narrow>();
     dx[0].resize(c.in[0].dims.count());
-    inside(c.in[0].dims, int(c.attr.i[0]), c.attr.i[1], c.attr.i[2], [&](std::int64_t i, std::int64_t p) { dx[0].set(p, dy[0][i]); });
+    inside(c.in[0].dims, int(axis), first, length, [&](std::int64_t i, std::int64_t p) { dx[0].set(p, dy[0][i]); });
   }
   static void cases(case_sink& s) {
+    const auto with = [](std::int64_t axis, std::int64_t first, std::int64_t n) {
+      return op::narrow::constants{.axis = axis, .first = first, .length = n};
+    };
     s.add({s.x({9})}, with(0, 2, 5), true);
     s.add({s.x({9})}, with(0, 0, 0));
     s.add({s.x({4, 65})}, with(1, 64, 1), true);
@@ -55,20 +55,25 @@ template <> struct op_spec<op::pad> : range_spec {
                                      attribute_field{.name = "size", .slot = 2, .required = true}};
   static shape whole(const call& c) {
     shape y = c.in[0].dims;
-    y.set(int(c.attr.i[0]), c.attr.i[2]);
+    y.set(int(c.constants<op::pad>().axis), c.constants<op::pad>().size);
     return y;
   }
   static void reference(const call& c, std::span<answer> y) {
+    const auto axis = int(c.constants<op::pad>().axis);
     y[0].resize(whole(c).count());
-    inside(whole(c), int(c.attr.i[0]), c.attr.i[1], c.in[0].dims[int(c.attr.i[0])],
+    inside(whole(c), axis, c.constants<op::pad>().first, c.in[0].dims[axis],
            [&](std::int64_t i, std::int64_t p) { y[0].set(p, c.in[0][i]); });
   }
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
+    const auto axis = int(c.constants<op::pad>().axis);
     dx[0].resize(c.in[0].dims.count());
-    inside(whole(c), int(c.attr.i[0]), c.attr.i[1], c.in[0].dims[int(c.attr.i[0])],
+    inside(whole(c), axis, c.constants<op::pad>().first, c.in[0].dims[axis],
            [&](std::int64_t i, std::int64_t p) { dx[0].set(i, dy[0][p]); });
   }
   static void cases(case_sink& s) {
+    const auto with = [](std::int64_t axis, std::int64_t first, std::int64_t n) {
+      return op::pad::constants{.axis = axis, .first = first, .size = n};
+    };
     s.add({s.x({5})}, with(0, 2, 9), true);
     s.add({s.x({5})}, with(0, 0, 5), true);
     s.add({s.x({4, 1})}, with(1, 64, 65), true);
@@ -87,11 +92,12 @@ template <> struct op_spec<op::permute> : exact_spec {
   /// Calls f(element of y, element of x).
   template <class F> static void moves(const call& c, F&& f) {
     const shape& x = c.in[0].dims;
+    const auto [order] = c.constants<op::permute>();
     shape y;
-    for (int k = 0; k < x.rank; ++k) y.push(x.axis(int(c.attr.i[std::size_t(k)])));
+    for (int k = 0; k < x.rank; ++k) y.push(x.axis(int(order[std::size_t(k)])));
     for_each_index(y, [&](std::int64_t i, const extents& at) {
       extents from{};
-      for (int k = 0; k < x.rank; ++k) from[std::size_t(c.attr.i[std::size_t(k)])] = at[std::size_t(k)];
+      for (int k = 0; k < x.rank; ++k) from[std::size_t(order[std::size_t(k)])] = at[std::size_t(k)];
       std::int64_t p = 0;
       for (int k = 0; k < x.rank; ++k) p = p * x[k] + from[std::size_t(k)];
       f(i, p);
@@ -107,10 +113,10 @@ template <> struct op_spec<op::permute> : exact_spec {
   }
   static void cases(case_sink& s) {
     const auto with = [](std::initializer_list<std::int64_t> order) {
-      attributes a;
+      op::permute::constants c;
       std::size_t k = 0;
-      for (auto i : order) a.i[k++] = i;
-      return a;
+      for (auto i : order) c.order[k++] = i;
+      return c;
     };
     s.add({s.x({5, 7})}, with({1, 0}), true);
     s.add({s.x({64, 65})}, with({1, 0}), true);
@@ -128,28 +134,29 @@ template <> struct op_spec<op::reshape> : exact_spec {
   static void reference(const call& c, std::span<answer> y) { same(c.in[0], y[0]); }
   static void gradient(const call&, std::span<const array> dy, std::span<answer> dx) { same(dy[0], dx[0]); }
   static void cases(case_sink& s) {
-    s.add({s.x({6, 4})}, op::reshape::pack({24}), true);
-    s.add({s.x({24})}, op::reshape::pack({2, 3, 4}), true);
-    s.add({s.x({1})}, op::reshape::pack(shape{}), true);
-    s.add({ordered(s.x({6, 4}), {1, 0})}, op::reshape::pack({3, 8}), true);
-    s.add({s.x({0, 3})}, op::reshape::pack({3, 0}));
+    const auto to = [](const shape& dims) { return op::reshape::constants{.dims = dims}; };
+    s.add({s.x({6, 4})}, to({24}), true);
+    s.add({s.x({24})}, to({2, 3, 4}), true);
+    s.add({s.x({1})}, to(shape{}), true);
+    s.add({ordered(s.x({6, 4}), {1, 0})}, to({3, 8}), true);
+    s.add({s.x({0, 3})}, to({3, 0}));
     for (int k = 0; k < s.repeats(); ++k) {
       const std::int64_t m = s.size(k, 0, 1, 9), n = s.size(k, 1, 1, 90);
-      s.add({s.x({m, n})}, op::reshape::pack({n, m}), true);
+      s.add({s.x({m, n})}, to({n, m}), true);
     }
-    s.put({.kind = case_kind::refusal, .attr = op::reshape::pack({5, 5}), .in = {s.x({6, 4})}});
+    s.put({.kind = case_kind::refusal, .attr = to({5, 5}), .in = {s.x({6, 4})}});
   }
 };
 
 template <> struct op_spec<op::expand> : exact_spec {
   static constexpr std::array fields{attribute_field{.name = "shape", .kind = attribute_kind::extents, .slot = 0, .required = true}};
   static void reference(const call& c, std::span<answer> y) {
-    const shape s = op::reshape::unpack(c.attr);
+    const shape s = c.constants<op::expand>().dims;
     y[0].resize(s.count());
     for_each_index(s, [&](std::int64_t i, const extents& at) { y[0].set(i, c.in[0][repeated_position(c.in[0].dims, at, s.rank)]); });
   }
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
-    const shape s = op::reshape::unpack(c.attr);
+    const shape s = c.constants<op::expand>().dims;
     dx[0].resize(c.in[0].dims.count());
     for_each_index(s, [&](std::int64_t i, const extents& at) {
       dx[0].add(repeated_position(c.in[0].dims, at, s.rank), dy[0][i], std::fabs(dy[0][i]));
@@ -157,14 +164,15 @@ template <> struct op_spec<op::expand> : exact_spec {
     dx[0].scale_slack(sum_roundings(double(s.count()) / std::max(1.0, double(c.in[0].dims.count()))) * c.on.u());
   }
   static void cases(case_sink& s) {
-    s.add({s.x({1})}, op::reshape::pack({9}), true);
-    s.add({s.x({5})}, op::reshape::pack({3, 5}), true);
-    s.add({s.x({5, 1})}, op::reshape::pack({5, 65}), true);
-    s.add({s.x({2, 1, 3, 1})}, op::reshape::pack({2, 4, 3, 5}), true);
-    s.add({s.x(shape{})}, op::reshape::pack({4, 4}), true);
+    const auto to = [](const shape& dims) { return op::expand::constants{.dims = dims}; };
+    s.add({s.x({1})}, to({9}), true);
+    s.add({s.x({5})}, to({3, 5}), true);
+    s.add({s.x({5, 1})}, to({5, 65}), true);
+    s.add({s.x({2, 1, 3, 1})}, to({2, 4, 3, 5}), true);
+    s.add({s.x(shape{})}, to({4, 4}), true);
     for (int k = 0; k < s.repeats(); ++k)
-      s.add({s.x({s.size(k, 0, 1, 9), 1})}, op::reshape::pack({s.size(k, 1, 1, 9), s.size(k, 0, 1, 9), s.size(k, 2, 1, 70)}), true);
-    s.put({.kind = case_kind::refusal, .attr = op::reshape::pack({6, 4}), .in = {s.x({3, 4})}});
+      s.add({s.x({s.size(k, 0, 1, 9), 1})}, to({s.size(k, 1, 1, 9), s.size(k, 0, 1, 9), s.size(k, 2, 1, 70)}), true);
+    s.put({.kind = case_kind::refusal, .attr = to({6, 4}), .in = {s.x({3, 4})}});
   }
 };
 

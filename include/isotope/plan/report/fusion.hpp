@@ -20,7 +20,7 @@ inline std::string fusion_report(trace g, const epilogue_rule& epilogues) {
     if (n.dead || n.op->kind == op_kind::view) continue;
     step_of[i] = steps++;
     ops += n.body_size;
-    (n.op == &info<op::elementwise> ? alone : hosted) += n.body_size > 0 ? 1 : 0;
+    (n.op->body == body_role::alone ? alone : hosted) += n.body_size > 0 ? 1 : 0;
   }
   std::string r = "# " + std::to_string(ops) + " element-wise ops: " + std::to_string(hosted) + " bodies fused into products, " +
                   std::to_string(alone) + " steps of their own\n# step\tbody\tinto\toperand of step\top\twhy not fused\n";
@@ -36,7 +36,7 @@ inline std::string fusion_report(trace g, const epilogue_rule& epilogues) {
       const std::int32_t producer = g.values[std::size_t(g.root(n.in[std::size_t(k)]))].producer;
       if (producer < 0 || step_of[std::size_t(producer)] < 0) continue;
       const node& from = g.nodes[std::size_t(producer)];
-      const std::string producing = from.body_size > 0 && from.op == &info<op::elementwise>
+      const std::string producing = from.body_size > 0 && from.op->body == body_role::alone
                                         ? body_to_text(g.micros, from.body, from.body_size)
                                         : std::string(from.op->name);
       lines += head + "-\t" + std::to_string(step_of[std::size_t(producer)]) + '\t' + producing + '\t' +

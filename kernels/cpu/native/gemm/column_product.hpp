@@ -22,7 +22,7 @@ template <class Terms> class column_product {
         waiting_(waiting),
         packed_floats_(product_cut::packed_floats(s.M, s.N, s.K, s.batches)),
         weight_(s.K, s.N),
-        kept_(l.attr->i[3] != 0),
+        kept_(l.constants<op::matmul>().packed),
         copied_(Terms::copied(l.in[0], s.a_row, s.a_k, s.M, s.K)) {}
 
   void run() const {
