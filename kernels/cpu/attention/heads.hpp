@@ -3,7 +3,7 @@
 #include <isotope/backend/cpu/launch.hpp>
 #include <isotope/kernels/cpu/attention/dropout.hpp>
 #include <isotope/kernels/cpu/body/block_access.hpp>
-#include <isotope/kernels/cpu/gemm/block_product.hpp>
+#include <isotope/kernels/cpu/gemm/block_gemm.hpp>
 #include <isotope/kernels/cpu/rows/parallel.hpp>
 #include <isotope/op/attention.hpp>
 

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include <isotope/core/precision.hpp>
-#include <isotope/kernels/cpu/gemm/micro_product.hpp>
+#include <isotope/kernels/cpu/gemm/microkernel.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {

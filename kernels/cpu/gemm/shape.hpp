@@ -1,6 +1,6 @@
 #pragma once
 /// The sizes and strides of a matrix product, and its cut into tasks.
-#include <isotope/kernels/cpu/gemm/micro_product.hpp>
+#include <isotope/kernels/cpu/gemm/microkernel.hpp>
 #include <isotope/kernels/cpu/rows/parallel.hpp>
 
 namespace isotope::cpu {

@@ -22,17 +22,17 @@ struct split {
 };
 
 /// to[j] = e^(-2 pi i j step / D), j < count. Blocks start with exact angles, 64 apart at most: 2^-53 a factor.
-inline void turns(split to, std::int64_t count, std::int64_t step, std::int64_t D) {
+inline void twiddles(split to, std::int64_t count, std::int64_t step, std::int64_t D) {
   constexpr std::int64_t block = 64;
-  const double turn = -6.283185307179586 / double(D);
+  const double twiddle = -6.283185307179586 / double(D);
   double re[block], im[block];
   for (std::int64_t j = 0; j < smaller(block, count); ++j) {
-    const double angle = turn * double(j * step % D);
+    const double angle = twiddle * double(j * step % D);
     re[j] = std::cos(angle);
     im[j] = std::sin(angle);
   }
   for (std::int64_t start = 0; start < count; start += block) {
-    const double angle = turn * double(start * step % D), c = std::cos(angle), s = std::sin(angle);
+    const double angle = twiddle * double(start * step % D), c = std::cos(angle), s = std::sin(angle);
     for (std::int64_t j = 0; j < smaller(block, count - start); ++j) {
       to.re[start + j] = float(c * re[j] - s * im[j]);
       to.im[start + j] = float(c * im[j] + s * re[j]);
@@ -42,9 +42,9 @@ inline void turns(split to, std::int64_t count, std::int64_t step, std::int64_t 
 /// to[n] = e^(-pi i n^2 / N), n < N: n^2 mod 2 N is an integer where a block starts, the ratios of neighbours turn steadily within it.
 inline void chirps(split to, std::int64_t N) {
   constexpr std::int64_t block = 64;
-  const double turn = -3.141592653589793 / double(N), rc = std::cos(2 * turn), rs = std::sin(2 * turn);
+  const double twiddle = -3.141592653589793 / double(N), rc = std::cos(2 * twiddle), rs = std::sin(2 * twiddle);
   for (std::int64_t start = 0; start < N; start += block) {
-    const double angle = turn * double(start * start % (2 * N)), step = turn * double((2 * start + 1) % (2 * N));
+    const double angle = twiddle * double(start * start % (2 * N)), step = twiddle * double((2 * start + 1) % (2 * N));
     double c = std::cos(angle), s = std::sin(angle), dc = std::cos(step), ds = std::sin(step);
     for (std::int64_t n = start; n < smaller(N, start + block); ++n) {
       to.re[n] = float(c);
@@ -80,21 +80,23 @@ struct radix4 {
   }
 };
 /// One pass over a row of 4 m s numbers of which every s-th belong together: y[q + s (4 p + k)] = w^(p k) sum_r x[q + s (p + m r)] (-i)^(r k),
-/// w = e^(-2 pi i / (4 m)); turn[k][p s] = w^(p k).
-inline ISOTOPE_CONTRACT void pass4(split x, split y, const split* turn, std::int64_t m, std::int64_t s) {
+/// w = e^(-2 pi i / (4 m)); twiddle[k][p s] = w^(p k).
+inline ISOTOPE_CONTRACT void pass4(split x, split y, const split* twiddle, std::int64_t m, std::int64_t s) {
   ISOTOPE_CONTRACT_HERE
   const radix4 f{x.re, x.im, y.re, y.im, m * s, s};
   if (s == 1) {
     ISOTOPE_IVDEP
     for (std::int64_t p = 0; p < m; ++p) {
-      const float wr[4] = {1, turn[1].re[p], turn[2].re[p], turn[3].re[p]}, wi[4] = {0, turn[1].im[p], turn[2].im[p], turn[3].im[p]};
+      const float wr[4] = {1, twiddle[1].re[p], twiddle[2].re[p], twiddle[3].re[p]},
+                  wi[4] = {0, twiddle[1].im[p], twiddle[2].im[p], twiddle[3].im[p]};
       f(p, 4 * p, wr, wi);
     }
     return;
   }
   for (std::int64_t p = 0; p < m; ++p) {
     const std::int64_t at = p * s;
-    const float wr[4] = {1, turn[1].re[at], turn[2].re[at], turn[3].re[at]}, wi[4] = {0, turn[1].im[at], turn[2].im[at], turn[3].im[at]};
+    const float wr[4] = {1, twiddle[1].re[at], twiddle[2].re[at], twiddle[3].re[at]},
+                wi[4] = {0, twiddle[1].im[at], twiddle[2].im[at], twiddle[3].im[at]};
     ISOTOPE_IVDEP
     for (std::int64_t q = 0; q < s; ++q) f(at + q, 4 * at + q, wr, wi);
   }
@@ -146,10 +148,10 @@ class fourier {
       tables += 2 * padded(n);
       return z;
     };
-    turn_[0] = {};
+    twiddle_[0] = {};
     for (int k = 1; k < 4; ++k) {
-      turn_[k] = next(M_ / 4);
-      turns(turn_[k], M_ / 4, k, M_);
+      twiddle_[k] = next(M_ / 4);
+      twiddles(twiddle_[k], M_ / 4, k, M_);
     }
     if (M_ == N_) return;
     chirp_ = next(N_);
@@ -195,12 +197,12 @@ class fourier {
 
  private:
   std::int64_t N_, M_;
-  split turn_[4], chirp_{}, spectrum_{};
+  split twiddle_[4], chirp_{}, spectrum_{};
 
   split passes(split x, split y) const {
     std::int64_t n = M_, s = 1;
     for (; n >= 4; n /= 4, s *= 4) {
-      pass4(x, y, turn_, n / 4, s);
+      pass4(x, y, twiddle_, n / 4, s);
       std::swap(x, y);
     }
     if (n == 1) return x;

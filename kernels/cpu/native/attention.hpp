@@ -6,7 +6,7 @@
 
 #include <isotope/kernels/cpu/math/log.hpp>
 #include <isotope/kernels/cpu/native/attention/rows.hpp>
-#include <isotope/kernels/cpu/native/attention/score_products.hpp>
+#include <isotope/kernels/cpu/native/attention/score_gemm.hpp>
 #include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/math/weight.hpp>
 
@@ -14,7 +14,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-template <class Terms> class attention {
+template <class Scores> class attention {
  public:
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const std::int64_t H = s.attr->i[0], D = H == 0 ? 0 : s.out[0][2] / H, tasks = s.out[0][0] * H * divide_up(s.out[0][1], block);
@@ -60,17 +60,17 @@ template <class Terms> class attention {
       sum_[q] = 0;
     }
     if (last == 0) __builtin_memset(result_, 0, std::size_t(block * width_) * sizeof(float));
-    const panel query = Terms::turned(h_.rows(l_.in, 0, b_, head_).from_row(q0_), n_, h_.D, query_);
+    const panel query = Scores::transposed(h_.rows(l_.in, 0, b_, head_).from_row(q0_), n_, h_.D, query_);
     const auto keys = h_.rows(l_.in, 1, b_, group), values = h_.rows(l_.in, 2, b_, group);
     for (std::int64_t k0 = first; k0 < last; k0 += block) {
       const score_tile t = score_tile_of(h_, q0_, n_, k0, last);
-      const auto key = Terms::on_left(keys.from_row(k0), t.keys, h_.D, key_room_);
-      const panel value = Terms::on_right(values.from_row(k0), t.keys, h_.D, value_room_);
-      tiles_product<Terms>(key, t.keys, query, scores_, block, false,
-                           [&](std::int64_t k, std::int64_t) { return tile_part{0, h_.D, t.first_made(k)}; });
+      const auto key = Scores::on_left(keys.from_row(k0), t.keys, h_.D, key_room_);
+      const panel value = Scores::on_right(values.from_row(k0), t.keys, h_.D, value_room_);
+      tiles_gemm<Scores>(key, t.keys, query, scores_, block, false,
+                         [&](std::int64_t k, std::int64_t) { return tile_part{0, h_.D, t.first_made(k)}; });
       soften(t, k0, k0 > first);
-      tiles_product<Terms>(Terms::by_query(scores_), n_, value, result_, width_, k0 > first,
-                           [&](std::int64_t q, std::int64_t rows) { return tile_part{0, t.seen(q + rows), 0}; });
+      tiles_gemm<Scores>(Scores::by_query(scores_), n_, value, result_, width_, k0 > first,
+                         [&](std::int64_t q, std::int64_t rows) { return tile_part{0, t.seen(q + rows), 0}; });
     }
     finish();
   }
@@ -138,12 +138,12 @@ template <class Terms> class attention {
       sum += e;
       return left(e, i);
     };
-    if constexpr (Terms::per_step == 2) {  // row k/2 of pairs is written when row k of scores has been read
+    if constexpr (Scores::per_step == 2) {  // row k/2 of pairs is written when row k of scores has been read
       for (k = 0; k + 2 <= keys; k += 2) {
-        const auto first = Terms::round(weight(k)), second = Terms::round(weight(k + 1));
-        Terms::put_pairs(scores_ + k / 2 * block + q, first, second);
+        const auto first = Scores::round(weight(k)), second = Scores::round(weight(k + 1));
+        Scores::put_pairs(scores_ + k / 2 * block + q, first, second);
       }
-      if (k < keys) Terms::put_pairs(scores_ + k / 2 * block + q, Terms::round(weight(k)), rounded_vector{});
+      if (k < keys) Scores::put_pairs(scores_ + k / 2 * block + q, Scores::round(weight(k)), rounded_vector{});
     } else {
       for (k = 0; k < keys; ++k) put_vector(scores_ + k * block + q, weight(k));
     }
@@ -158,7 +158,7 @@ template <class Terms> class attention {
     const auto y = h_.rows(l_.out[0], b_, head_).from_row(q0_);
     float* lse = l_.out[1].as<float>() + (b_ * h_.H + head_) * h_.S + q0_;
     for (std::int64_t q = 0; q < n_; ++q) {
-      store_row<Terms>(y, q, result_ + q * width_, h_.D, factor[q]);
+      store_row<Scores>(y, q, result_ + q * width_, h_.D, factor[q]);
       lse[q] = sum_[q] == 0 ? -infinity : top_[q] + logs[q];
     }
   }
@@ -172,13 +172,13 @@ template <class Terms> class attention {
 };
 
 template <class P> struct attention_of {
-  static constexpr std::int64_t scratch(const step_shapes& s) { return attention<single_scores>::scratch(s); }
+  static constexpr std::int64_t scratch(const step_shapes& s) { return attention<f32_scores>::scratch(s); }
   static void run(const launch& l) {
     const portable::attention_heads h(l);
     const std::size_t keys = h.packed ? 0 : 1, values = h.packed ? 0 : 2;
     if constexpr (scores_in_pairs<P>)
       if (in_pairs(l, {0, keys, values}, h.D)) return attention<pair_scores>::run(l);
-    attention<single_scores>::run(l);
+    attention<f32_scores>::run(l);
   }
 };
 

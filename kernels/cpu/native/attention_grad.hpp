@@ -8,7 +8,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-template <class Terms> class attention_grad {
+template <class Scores> class attention_grad {
  public:
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const std::int64_t H = s.attr->i[0], G = s.attr->i[1];
@@ -58,8 +58,8 @@ template <class Terms> class attention_grad {
     if (direct_) return;
     const auto dk = h_.rows(l_.out, 1, b_, group_), dv = h_.rows(l_.out, 2, b_, group_);
     for (std::int64_t t = 0; t < h_.T; ++t) {
-      store_row<Terms>(dk, t, dk_ + t * width_, h_.D, 1);
-      store_row<Terms>(dv, t, dv_ + t * width_, h_.D, 1);
+      store_row<Scores>(dk, t, dk_ + t * width_, h_.D, 1);
+      store_row<Scores>(dv, t, dv_ + t * width_, h_.D, 1);
     }
   }
 
@@ -75,8 +75,8 @@ template <class Terms> class attention_grad {
   void queries(std::int64_t head, std::int64_t q0) {
     const std::int64_t n = smaller(block, h_.S - q0), rows = block * width_, at = (b_ * h_.H + head) * h_.S + q0;
     const auto q = h_.rows(l_.in, 0, b_, head).from_row(q0), g = h_.rows(l_.in[first_ + 2], b_, head).from_row(q0);
-    const panel query = Terms::on_right(q, n, h_.D, room_), dy = Terms::on_right(g, n, h_.D, room_ + rows);
-    const panel query_t = Terms::turned(q, n, h_.D, room_ + 2 * rows), dy_t = Terms::turned(g, n, h_.D, room_ + 3 * rows);
+    const panel query = Scores::on_right(q, n, h_.D, room_), dy = Scores::on_right(g, n, h_.D, room_ + rows);
+    const panel query_t = Scores::transposed(q, n, h_.D, room_ + 2 * rows), dy_t = Scores::transposed(g, n, h_.D, room_ + 3 * rows);
     row_dots(g, h_.rows(l_.in[first_], b_, head).from_row(q0), n, h_.D, delta_);
     const float* lse = l_.in[first_ + 1].as<const float>() + at;
     for (std::int64_t i = 0; i < block; ++i) lse_[i] = i < n && lse[i] != -infinity ? lse[i] : infinity;  // no weight where nothing is seen
@@ -88,23 +88,23 @@ template <class Terms> class attention_grad {
     begin(start);  // no query sees the keys before the first window
     for (std::int64_t k0 = start; k0 < last; k0 += block) {
       const score_tile t = score_tile_of(h_, q0, n, k0, last);
-      const auto key = Terms::both(h_.rows(l_.in, 1, b_, group_).from_row(k0), t.keys, h_.D, room_ + 4 * rows);
-      const auto value = Terms::on_left(h_.rows(l_.in, 2, b_, group_).from_row(k0), t.keys, h_.D, room_ + 5 * rows);
+      const auto key = Scores::both(h_.rows(l_.in, 1, b_, group_).from_row(k0), t.keys, h_.D, room_ + 4 * rows);
+      const auto value = Scores::on_left(h_.rows(l_.in, 2, b_, group_).from_row(k0), t.keys, h_.D, room_ + 5 * rows);
       const auto made = [&](std::int64_t k, std::int64_t) { return tile_part{0, h_.D, t.first_made(k)}; };
-      tiles_product<Terms>(key.rows, t.keys, query_t, p_, block, false, made);
-      tiles_product<Terms>(value, t.keys, dy_t, ds_, block, false, made);
+      tiles_gemm<Scores>(key.rows, t.keys, query_t, p_, block, false, made);
+      tiles_gemm<Scores>(value, t.keys, dy_t, ds_, block, false, made);
       differentiate(t, at, k0);
       const bool more = begun_ > k0;  // else the first sums of these keys
       if (more) begin(k0 + t.keys);
       const auto seeing = [&](std::int64_t k, std::int64_t) { return tile_part{t.first_seeing(k), n, 0}; };
-      tiles_product<Terms>(Terms::by_key(p_), t.keys, dy, dv_ + k0 * dv_stride_, dv_stride_, more, seeing);
-      tiles_product<Terms>(Terms::by_key(ds_), t.keys, query, dk_ + k0 * dk_stride_, dk_stride_, more, seeing);
+      tiles_gemm<Scores>(Scores::by_key(p_), t.keys, dy, dv_ + k0 * dv_stride_, dv_stride_, more, seeing);
+      tiles_gemm<Scores>(Scores::by_key(ds_), t.keys, query, dk_ + k0 * dk_stride_, dk_stride_, more, seeing);
       begun_ = larger_of(begun_, k0 + t.keys);
-      tiles_product<Terms>(Terms::by_query(Terms::per_step == 2 ? ds_pairs_ : ds_), n, key.right, dq, dq_stride, k0 > start,
-                           [&](std::int64_t i, std::int64_t some) { return tile_part{0, t.seen(i + some), 0}; });
+      tiles_gemm<Scores>(Scores::by_query(Scores::per_step == 2 ? ds_pairs_ : ds_), n, key.right, dq, dq_stride, k0 > start,
+                         [&](std::int64_t i, std::int64_t some) { return tile_part{0, t.seen(i + some), 0}; });
     }
     if (lie_whole(out, h_.D)) return;
-    for (std::int64_t i = 0; i < n; ++i) store_row<Terms>(out, i, dq + i * dq_stride, h_.D, 1);
+    for (std::int64_t i = 0; i < n; ++i) store_row<Scores>(out, i, dq + i * dq_stride, h_.D, 1);
   }
   /// p = exp(scale s + mask - lse), ds = scale p (dp - delta); both keys by queries.
   /// Dropped: p = 0 and dp = 0, else both grow by the factor. `row`: of the first query among all of (B,H,S).
@@ -136,26 +136,26 @@ template <class Terms> class attention_grad {
     };
     const auto each = [&](std::int64_t k, bool some_hidden) ISOTOPE_INLINE_LAMBDA {
       const pair a = of(k, some_hidden);
-      if constexpr (Terms::per_step == 2) {  // a row of bf16 is written where its vectors of f32 have been read
+      if constexpr (Scores::per_step == 2) {  // a row of bf16 is written where its vectors of f32 have been read
         const bool alone = k + 1 == keys;
         const pair b = alone ? pair{} : of(k + 1, some_hidden);
-        const auto ds = Terms::round(a.ds), next = Terms::round(b.ds);
-        Terms::put_row(p_, k, q, Terms::round(a.p));
-        Terms::put_row(ds_, k, q, ds);
+        const auto ds = Scores::round(a.ds), next = Scores::round(b.ds);
+        Scores::put_row(p_, k, q, Scores::round(a.p));
+        Scores::put_row(ds_, k, q, ds);
         if (!alone) {
-          Terms::put_row(p_, k + 1, q, Terms::round(b.p));
-          Terms::put_row(ds_, k + 1, q, next);
+          Scores::put_row(p_, k + 1, q, Scores::round(b.p));
+          Scores::put_row(ds_, k + 1, q, next);
         }
-        Terms::put_pairs(ds_pairs_ + k / 2 * block + q, ds, next);
+        Scores::put_pairs(ds_pairs_ + k / 2 * block + q, ds, next);
       } else {
         put_vector(p_ + k * block + q, a.p);
         put_vector(ds_ + k * block + q, a.ds);
       }
     };
     std::int64_t k = 0;
-    for (; k < stale; k += Terms::per_step) each(k, true);
-    for (; k + Terms::per_step <= clear; k += Terms::per_step) each(k, false);
-    for (; k < keys; k += Terms::per_step) each(k, true);
+    for (; k < stale; k += Scores::per_step) each(k, true);
+    for (; k + Scores::per_step <= clear; k += Scores::per_step) each(k, false);
+    for (; k < keys; k += Scores::per_step) each(k, true);
   }
 
   const launch& l_;
@@ -170,13 +170,13 @@ template <class Terms> class attention_grad {
 };
 
 template <class P> struct attention_grad_of {
-  static constexpr std::int64_t scratch(const step_shapes& s) { return attention_grad<single_scores>::scratch(s); }
+  static constexpr std::int64_t scratch(const step_shapes& s) { return attention_grad<f32_scores>::scratch(s); }
   static void run(const launch& l) {
     const portable::attention_heads h(l);
     const std::size_t keys = h.packed ? 0 : 1, values = h.packed ? 0 : 2, dy = (h.packed ? 1u : 3u) + (h.masked ? 1u : 0u) + 2;
     if constexpr (scores_in_pairs<P>)
       if (in_pairs(l, {0, keys, values, dy}, h.D)) return attention_grad<pair_scores>::run(l);
-    attention_grad<single_scores>::run(l);
+    attention_grad<f32_scores>::run(l);
   }
 };
 

@@ -4,10 +4,10 @@
 /// Register tiles, panels, blocks that stay in L2 and cells after Goto & van de Geijn 2008. Which operand is packed for all threads, and which one
 /// passes by it, is chosen by the bytes and shuffles that it costs. A fused body works on a finished cell while it is in L2.
 #include <isotope/kernels/cpu/native/body/programs.hpp>
-#include <isotope/kernels/cpu/native/gemm/column_product.hpp>
-#include <isotope/kernels/cpu/native/gemm/few_rows_product.hpp>
-#include <isotope/kernels/cpu/native/gemm/row_product.hpp>
-#include <isotope/kernels/cpu/native/gemm/unit_terms.hpp>
+#include <isotope/kernels/cpu/native/gemm/gemm_by_columns.hpp>
+#include <isotope/kernels/cpu/native/gemm/gemm_by_rows.hpp>
+#include <isotope/kernels/cpu/native/gemm/gemv.hpp>
+#include <isotope/kernels/cpu/native/gemm/unit_operands.hpp>
 #include <isotope/op/matmul.hpp>
 
 namespace isotope::cpu {
@@ -18,7 +18,7 @@ namespace native {
 template <class P, class Unit = matrix_unit> struct matmul {
   static constexpr bool tiles = Unit::there && lanes == Unit::rows && std::same_as<P, precision::bf16>;
   static constexpr bool pairs = config::has_bf16_pairs && std::same_as<P, precision::bf16>;
-  /// Terms that a step multiplies at most.
+  /// Operands that a step multiplies at most.
   static constexpr std::int64_t per_step = tiles || pairs ? 2 : 1;
   /// The residual and its like: element i of an epilogue operand is read before element i of the output is written.
   static constexpr std::uint32_t inplace = 0xfc;
@@ -34,7 +34,7 @@ template <class P, class Unit = matrix_unit> struct matmul {
     const shape& y = s.out[0];
     const std::int64_t M = y[-2], N = y[-1], K = s.in[0][-1], batches = N == 0 || M == 0 ? 0 : y.count() / (N * M);
     // Leading axes may become rows.
-    return 4 * (blocking::copies * product_cut::packed_floats(M, N, K, batches) + product_cut::waiting_floats(M * batches, N, K));
+    return 4 * (blocking::copies * gemm_partition::packed_floats(M, N, K, batches) + gemm_partition::waiting_floats(M * batches, N, K));
   }
 
   static_assert(!config::has_bf16_tiles || config::has_bf16_pairs, "packed weights are for both");
@@ -43,7 +43,7 @@ template <class P, class Unit = matrix_unit> struct matmul {
   static constexpr std::int64_t packed(const step_shapes& s) requires tiles {
     const shape &y = s.out[0], &b = s.in[1];
     const std::int64_t rows = y.count() / larger_of(1, y[-1]);
-    return rows > few_rows_product::most_rows && by_columns(rows, b[-1]) ? packed_weight(b[-2], b[-1]).elements() : 0;
+    return rows > gemv::most_rows && by_columns(rows, b[-1]) ? packed_weight(b[-2], b[-1]).elements() : 0;
   }
   /// The packed copy of a weight of bf16.
   static void pack(const view& w, void* to, thread_pool* pool) requires tiles {
@@ -63,29 +63,29 @@ template <class P, class Unit = matrix_unit> struct matmul {
     if constexpr (per_step == 2)
       if (l.in[0].type == dtype::bf16 && l.in[1].type == dtype::bf16) {
         if constexpr (tiles)
-          if (Unit::permitted()) return make<unit_terms<Unit>>(l);
-        if constexpr (pairs) return make<pair_terms>(l);
+          if (Unit::permitted()) return make<unit_operands<Unit>>(l);
+        if constexpr (pairs) return make<pair_operands>(l);
       }
-    make<single_terms>(l);
+    make<f32_operands>(l);
   }
 
  private:
   template <class Terms> static void make(const launch& l) {
     const portable::matmul_shape s(l);
-    const portable::matmul_result result(l, s);
+    const portable::gemm_epilogue finish(l, s);
     auto* packed = static_cast<float*>(l.scratch);
-    float* waiting = packed + blocking::copies * product_cut::packed_floats(s.M, s.N, s.K, s.batches);
+    float* waiting = packed + blocking::copies * gemm_partition::packed_floats(s.M, s.N, s.K, s.batches);
     if (Terms::keeps && l.attr->i[3] != 0) {
-      column_product<Terms>(l, s, result, packed, waiting).run();
-    } else if (few_rows_product::takes(s)) {
-      few_rows_product(l, s, result, packed).run();
+      gemm_by_columns<Terms>(l, s, finish, packed, waiting).run();
+    } else if (gemv::takes(s)) {
+      gemv(l, s, finish, packed).run();
     } else if (s.b_k == 1 && s.b_col != 1) {
       // Packing an element of B and reading it back costs about three times what packing one of A or turning one of C does.
-      row_product<Terms>(l, s, result, s.M * (s.K / Terms::per_step + s.N) < 3 * s.N * (s.K / Terms::per_step), packed, waiting).run();
+      gemm_by_rows<Terms>(l, s, finish, s.M * (s.K / Terms::per_step + s.N) < 3 * s.N * (s.K / Terms::per_step), packed, waiting).run();
     } else if (by_columns(s.M, s.N)) {
-      column_product<Terms>(l, s, result, packed, waiting).run();
+      gemm_by_columns<Terms>(l, s, finish, packed, waiting).run();
     } else {
-      row_product<Terms>(l, s, result, false, packed, waiting).run();
+      gemm_by_rows<Terms>(l, s, finish, false, packed, waiting).run();
     }
   }
   static constexpr bool by_columns(std::int64_t M, std::int64_t N) { return M < N && M <= 2 * blocking::block_rows; }

@@ -64,11 +64,11 @@ class attention {
       const std::int64_t keys = smaller(block, last - k0);
       const auto key = h.rows(l.in, 1, b, group).from_row(k0).padded(keys, h.D, key_room);
       const auto value = h.rows(l.in, 2, b, group).from_row(k0).padded(keys, h.D, value_room);
-      block_product(key, keys, query, block, n, scores, block, h.D, false);
+      block_gemm(key, keys, query, block, n, scores, block, h.D, false);
       h.mask(l, b, k0, keys, mask);
       softmax(h, q0, k0, keys, scores, mask, top, sum, k0 == first ? nullptr : result, width);
       if (h.dropout.on) drop(l, h, (b * h.H + head) * h.S + q0, k0, keys, scores);
-      block_product({scores, 1, block}, n, value.data, value.row_stride, h.D, result, width, keys, true);
+      block_gemm({scores, 1, block}, n, value.data, value.row_stride, h.D, result, width, keys, true);
     }
     const auto y = h.rows(l.out[0], b, head).from_row(q0);
     float* lse = l.out[1].as<float>() + (b * h.H + head) * h.S + q0;

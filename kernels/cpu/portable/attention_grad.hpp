@@ -96,13 +96,13 @@ class attention_grad {
       const std::int64_t keys = smaller(block, last - k0);
       const auto key = h_.rows(l_.in, 1, b_, group_).from_row(k0).padded(keys, h_.D, room_ + 2 * rows);
       const auto value = h_.rows(l_.in, 2, b_, group_).from_row(k0).padded(keys, h_.D, room_ + 3 * rows);
-      block_product(key, keys, query_t_, block, n, p_, block, h_.D, false);
-      block_product(value, keys, dy_t_, block, n, ds_, block, h_.D, false);
+      block_gemm(key, keys, query_t_, block, n, p_, block, h_.D, false);
+      block_gemm(value, keys, dy_t_, block, n, ds_, block, h_.D, false);
       h_.mask(l_, b_, k0, keys, mask);
       probabilities((b_ * h_.H + head) * h_.S + q0, q0, k0, keys, mask, lse, delta);
-      block_product({p_, block, 1}, keys, dy.data, dy.row_stride, h_.D, dv_ + k0 * dv_stride_, dv_stride_, n, true);
-      block_product({ds_, block, 1}, keys, query.data, query.row_stride, h_.D, dk_ + k0 * dk_stride_, dk_stride_, n, true);
-      block_product({ds_, 1, block}, n, key.data, key.row_stride, h_.D, dq_, width_, keys, true);
+      block_gemm({p_, block, 1}, keys, dy.data, dy.row_stride, h_.D, dv_ + k0 * dv_stride_, dv_stride_, n, true);
+      block_gemm({ds_, block, 1}, keys, query.data, query.row_stride, h_.D, dk_ + k0 * dk_stride_, dk_stride_, n, true);
+      block_gemm({ds_, 1, block}, n, key.data, key.row_stride, h_.D, dq_, width_, keys, true);
     }
     const auto dq = h_.rows(l_.out, 0, b_, head).from_row(q0);
     for (std::int64_t i = 0; i < n; ++i) dq.store(i, dq_ + i * width_, h_.D);

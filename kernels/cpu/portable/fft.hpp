@@ -69,7 +69,7 @@ struct fft {
 struct real_fourier {
   std::int64_t N, M, points;
   float outer, inner;  // factors of the bins
-  split turn;          // e^(-2 pi i k / N), k < M
+  split twiddle;       // e^(-2 pi i k / N), k < M
 
   static constexpr std::int64_t points_of(std::int64_t N) { return N % 2 == 0 ? N / 2 : N; }
   static constexpr std::int64_t own_floats(std::int64_t N) { return N % 2 == 0 ? 2 * fourier::padded(N / 2 + 1) : 0; }
@@ -82,8 +82,8 @@ struct real_fourier {
         points(points_of(N)),
         outer(float(l.attr->f[0])),
         inner(float(l.attr->f[0] * l.attr->f[1])),
-        turn{static_cast<float*>(l.scratch), static_cast<float*>(l.scratch) + fourier::padded(M)} {
-    if (N % 2 == 0) turns(turn, M, 1, N);
+        twiddle{static_cast<float*>(l.scratch), static_cast<float*>(l.scratch) + fourier::padded(M)} {
+    if (N % 2 == 0) twiddles(twiddle, M, 1, N);
   }
 };
 
@@ -123,8 +123,8 @@ struct rfft : real_fourier {
     for (std::int64_t k = 1; k < h; ++k) {
       const float er = z.re[k] + z.re[h - k], ei = z.im[k] - z.im[h - k];
       const float odd_r = z.im[k] + z.im[h - k], odd_i = z.re[h - k] - z.re[k];
-      y[2 * k] = half * (er + (turn.re[k] * odd_r - turn.im[k] * odd_i));
-      y[2 * k + 1] = half * (ei + (turn.re[k] * odd_i + turn.im[k] * odd_r));
+      y[2 * k] = half * (er + (twiddle.re[k] * odd_r - twiddle.im[k] * odd_i));
+      y[2 * k + 1] = half * (ei + (twiddle.re[k] * odd_i + twiddle.im[k] * odd_r));
     }
     y[2 * h] = outer * (z.re[0] - z.im[0]);
     y[2 * h + 1] = 0;
@@ -168,8 +168,8 @@ struct irfft : real_fourier {
     for (std::int64_t k = 1; k < h; ++k) {
       const float er = x[2 * k] + x[2 * (h - k)], ei = x[2 * k + 1] - x[2 * (h - k) + 1];
       const float dr = x[2 * k] - x[2 * (h - k)], di = x[2 * k + 1] + x[2 * (h - k) + 1];
-      z.re[k] = half * (er - (turn.re[k] * di - turn.im[k] * dr));
-      z.im[k] = half * (ei + (turn.re[k] * dr + turn.im[k] * di));
+      z.re[k] = half * (er - (twiddle.re[k] * di - twiddle.im[k] * dr));
+      z.im[k] = half * (ei + (twiddle.re[k] * dr + twiddle.im[k] * di));
     }
   }
   /// All N bins.

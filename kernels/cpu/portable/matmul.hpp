@@ -6,9 +6,9 @@
 /// put all rows of a block into the same cache sets. The cut into tasks follows from the shape alone. A fused body works on a finished task while
 /// it is in L2. Eigen's products were tried: they allocate, repack both operands in every task and take no epilogue.
 #include <isotope/kernels/cpu/body/programs.hpp>
-#include <isotope/kernels/cpu/gemm/block_product.hpp>
+#include <isotope/kernels/cpu/gemm/block_gemm.hpp>
+#include <isotope/kernels/cpu/gemm/epilogue.hpp>
 #include <isotope/kernels/cpu/gemm/pack.hpp>
-#include <isotope/kernels/cpu/gemm/result.hpp>
 #include <isotope/op/matmul.hpp>
 
 namespace isotope::cpu {
@@ -41,7 +41,7 @@ class matmul {
  private:
   static constexpr std::int64_t chunk_floats = 1 << 18;
 
-  explicit matmul(const launch& l) : l_(l), s_(l), result_(l, s_) {}
+  explicit matmul(const launch& l) : l_(l), s_(l), epilogue_(l, s_) {}
 
   /// Packs and multiplies chunk by chunk: some whole batches, or some panels of one batch.
   void all() const {
@@ -80,19 +80,19 @@ class matmul {
     alignas(64) float tile[matmul_grid::rows * matmul_grid::cols];
     alignas(64) float left[matmul_grid::rows * (matmul_grid::depth + 16)];
     const std::int64_t m = m1 - m0, n = n1 - n0, blocks = larger_of(1, divide_up(s_.K, matmul_grid::depth)), kb = divide_up(s_.K, blocks);
-    const bool in_place = result_.direct() && n % lanes == 0;
+    const bool in_place = epilogue_.direct() && n % lanes == 0;
     float* c = in_place ? l_.out[0].as<float>() + (batch * s_.M + m0) * s_.N + n0 : tile;
     const std::int64_t ldc = in_place ? s_.N : whole_vectors(n);
     for (std::int64_t k0 = 0; k0 < blocks * kb || k0 == 0; k0 += larger_of(1, kb)) {
       const std::int64_t k = smaller(kb, s_.K - k0);
       const left_block a = take_left(batch, m0, m, k0, k, left);
-      const bool add = k0 > 0 || (in_place && result_.adds());
+      const bool add = k0 > 0 || (in_place && epilogue_.adds());
       for (std::int64_t j = 0; j < n; j += micro_tile::cols) {
         const float* b = panels + (j / micro_tile::cols) * s_.K * micro_tile::cols + k0 * micro_tile::cols;
-        block_product(a, m, b, micro_tile::cols, smaller(micro_tile::cols, n - j), c + j, ldc, k, add);
+        block_gemm(a, m, b, micro_tile::cols, smaller(micro_tile::cols, n - j), c + j, ldc, k, add);
       }
     }
-    if (!in_place) result_.finish(batch, m0, m1, n0, n1, tile, ldc);
+    if (!in_place) epilogue_.finish(batch, m0, m1, n0, n1, tile, ldc);
   }
 
   /// Rows m0.. and columns k0.. of A: where they lie, or as a copy in f32.
@@ -109,7 +109,7 @@ class matmul {
 
   const launch& l_;
   matmul_shape s_;
-  matmul_result result_;
+  gemm_epilogue epilogue_;
 };
 
 }  // namespace portable

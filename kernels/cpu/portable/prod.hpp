@@ -24,13 +24,13 @@ struct prod {
   static void run(const launch& l) {
     const reduced_axes r(l.in[0], l.attr->i[0]);
     if (r.results == 0) return;
-    const merged_axes axes(r.turned.dims, {&r.turned, 1});
+    const merged_axes axes(r.permuted.dims, {&r.permuted, 1});
     const std::int64_t chunks = larger_of(1, divide_up(r.terms, chunk)), each = larger_of(1, 4096 / larger_of(1, r.terms));
     auto* partial = static_cast<float*>(l.scratch);  // (results, chunks)
     for_tasks(l, divide_up(r.results * chunks, each), double(r.results) * (10 + double(r.terms) * 0.3), [&](std::int64_t t, int) {
       for (std::int64_t i = t * each; i < smaller(r.results * chunks, (t + 1) * each); ++i) {
         const std::int64_t from = i % chunks * chunk;
-        partial[i] = range_product(axes, r.turned, i / chunks * r.terms + from, smaller(chunk, r.terms - from));
+        partial[i] = range_product(axes, r.permuted, i / chunks * r.terms + from, smaller(chunk, r.terms - from));
       }
     });
     for (std::int64_t i = 0; i < r.results; ++i) {

@@ -12,14 +12,14 @@ namespace portable {
 
 /// The axes of x, kept ones first; a result is a range of `terms` elements of its flat index.
 struct reduced_axes {
-  view turned;
+  view permuted;
   std::int64_t results = 1, terms = 1;
-  reduced_axes(const view& x, std::int64_t mask) : turned{x.data, {}, {}, x.type} {
+  reduced_axes(const view& x, std::int64_t mask) : permuted{x.data, {}, {}, x.type} {
     for (int pass = 0; pass < 2; ++pass)
       for (int i = 0; i < x.dims.rank; ++i) {
         if (((mask >> i) & 1) != pass) continue;
-        turned.strides[std::size_t(turned.dims.rank)] = x.strides[std::size_t(i)];
-        turned.dims.push(x.dims[i]);
+        permuted.strides[std::size_t(permuted.dims.rank)] = x.strides[std::size_t(i)];
+        permuted.dims.push(x.dims[i]);
         (pass == 0 ? results : terms) *= x.dims[i];
       }
   }
@@ -56,7 +56,7 @@ template <class Rows> class reduction_by {
   template <class Finish> static void run(const launch& l, const Finish& finish) {
     const reduced_axes r(l.in[0], l.attr->i[0]);
     if (r.results == 0) return;
-    const merged_axes axes(r.turned.dims, {&r.turned, 1});
+    const merged_axes axes(r.permuted.dims, {&r.permuted, 1});
     if (r.terms > 0 && sums_rows(axes, r)) rows(l, axes, r, finish);
     else if (r.results < 8) few(l, axes, r, finish);
     else many(l, axes, r, finish);
@@ -91,7 +91,7 @@ template <class Rows> class reduction_by {
     const std::int64_t each = larger_of(1, 4096 / larger_of(1, r.terms));
     for_tasks(l, divide_up(r.results, each), double(r.results) * (10 + double(r.terms) * 0.3), [&](std::int64_t t, int) {
       for (std::int64_t i = t * each; i < smaller(r.results, (t + 1) * each); ++i)
-        put(l, i, range_sum(axes, r.turned, i * r.terms, r.terms), finish);
+        put(l, i, range_sum(axes, r.permuted, i * r.terms, r.terms), finish);
     });
   }
   template <class Finish> static void few(const launch& l, const merged_axes& axes, const reduced_axes& r, const Finish& finish) {
@@ -99,13 +99,13 @@ template <class Rows> class reduction_by {
     const std::int64_t chunks = divide_up(r.terms, chunk);
     for (std::int64_t i = 0; i < r.results; ++i) {
       for_tasks(l, chunks, double(r.terms) * 0.2, [&](std::int64_t t, int) {
-        partial[t] = range_sum(axes, r.turned, i * r.terms + t * chunk, smaller(chunk, r.terms - t * chunk));
+        partial[t] = range_sum(axes, r.permuted, i * r.terms + t * chunk, smaller(chunk, r.terms - t * chunk));
       });
       put(l, i, math::sum(partial, chunks), finish);
     }
   }
   template <class Finish> static void rows(const launch& l, const merged_axes& axes, const reduced_axes& r, const Finish& finish) {
-    const view& x = r.turned;
+    const view& x = r.permuted;
     auto* partial = static_cast<float*>(l.scratch);
     const row_chunks chunks(r.terms);
     const std::int64_t across = divide_up(r.results, columns), pitch = axes.strides[0][1];

@@ -1,7 +1,7 @@
 #pragma once
 /// The block sizes of native products, by the method of Goto & van de Geijn 2008 (Anatomy of high-performance matrix multiplication): a register
 /// tile of C, a panel of B that the rows of A pass, a block of A that stays in L2, a cell of C per task.
-#include <isotope/kernels/cpu/gemm/micro_product.hpp>
+#include <isotope/kernels/cpu/gemm/microkernel.hpp>
 #include <isotope/kernels/cpu/rows/parallel.hpp>
 
 namespace isotope::cpu {

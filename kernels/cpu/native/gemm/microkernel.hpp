@@ -33,8 +33,8 @@ template <int Rows, int Vectors> ISOTOPE_INLINE void put_tile(const vector (&sum
 /// @param b    B[k, j] at b[k ldb + j]
 /// @param add  C is added to instead of overwritten
 template <int Rows, int Vectors>
-ISOTOPE_NOINLINE ISOTOPE_CONTRACT void tile_product(const float* a, std::int64_t row_stride, std::int64_t k_stride, const float* b,
-                                                    std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k, bool add) {
+ISOTOPE_NOINLINE ISOTOPE_CONTRACT void microkernel(const float* a, std::int64_t row_stride, std::int64_t k_stride, const float* b,
+                                                   std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k, bool add) {
   ISOTOPE_CONTRACT_HERE
   constexpr int groups = (Rows + 3) / 4;
   const float* base[groups];  // rows 4g to 4g + 3 are one addressing mode each from base[g]
@@ -100,11 +100,11 @@ template <class Run> ISOTOPE_INLINE void by_tiles(std::int64_t rows, const panel
 }
 
 /// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < rows, j < b.elems, and j < b.width where C is padded.
-inline void panel_product(const row_block& a, std::int64_t rows, const panel& b, const place& c, std::int64_t k, bool add) {
+inline void panel_gemm(const row_block& a, std::int64_t rows, const panel& b, const place& c, std::int64_t k, bool add) {
   using tile = void (*)(const float*, std::int64_t, std::int64_t, const float*, std::int64_t, float*, std::int64_t, std::int64_t, bool);
   constexpr int tall = int(blocking::rows);
-  static constexpr tile tiles[2][4] = {{&tile_product<1, 1>, &tile_product<2, 1>, &tile_product<4, 1>, &tile_product<tall, 1>},
-                                       {&tile_product<1, 2>, &tile_product<2, 2>, &tile_product<4, 2>, &tile_product<tall, 2>}};
+  static constexpr tile tiles[2][4] = {{&microkernel<1, 1>, &microkernel<2, 1>, &microkernel<4, 1>, &microkernel<tall, 1>},
+                                       {&microkernel<1, 2>, &microkernel<2, 2>, &microkernel<4, 2>, &microkernel<tall, 2>}};
   by_tiles(rows, b, c, add, [&](int size, std::int64_t i, float* to, std::int64_t ld, bool more) {
     tiles[b.width / lanes - 1][size](a.data + i * a.row_stride, a.row_stride, a.k_stride, b.data, b.ld, to, ld, k, more);
   });

@@ -17,9 +17,9 @@ template <class F> void with_type(const view& x, const F& f) {
   }
 }
 
-class matmul_result {
+class gemm_epilogue {
  public:
-  matmul_result(const launch& l, const matmul_shape& s)
+  gemm_epilogue(const launch& l, const matmul_shape& s)
       : l_(l),
         s_(s),
         own_(l.attr->i[1] == 3 ? 3u : 2u),

@@ -7,8 +7,8 @@
 /// rule subnormal numbers out: the bits are the same wherever nothing is lost. To look at all rows before they are multiplied cost 3 to 12 %.
 #include <bit>
 
+#include <isotope/kernels/cpu/native/gemm/microkernel.hpp>
 #include <isotope/kernels/cpu/native/gemm/pairs.hpp>
-#include <isotope/kernels/cpu/native/gemm/tile_product.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
@@ -45,13 +45,13 @@ ISOTOPE_INLINE void add_pair_steps(vector (&sum)[Rows][Vectors], const bfloat16*
   }
 }
 
-/// tile_product of pairs, steps of K in ascending order, unless one of the block's sums is below `doubtful`: then C stays as it is.
+/// microkernel of pairs, steps of K in ascending order, unless one of the block's sums is below `doubtful`: then C stays as it is.
 ///
 /// @param c    written in whole vectors, to `rounded` if that is there: only if nothing is to be added to
 /// @return     whether the tile was made
 template <int Rows, int Vectors>
-ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_tile_product(const pair_rows& a, const panel& b, const place& c, std::int64_t steps, bool add,
-                                                         float doubtful) {
+ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_microkernel(const pair_rows& a, const panel& b, const place& c, std::int64_t steps, bool add,
+                                                        float doubtful) {
   vector sum[Rows][Vectors] = {};
   add_pair_steps(sum, a.data, a.row_stride, a.pair_stride, b.data, b.ld, steps);
   vector least[2] = {doubtful - vector{}, doubtful - vector{}};
@@ -115,7 +115,7 @@ constexpr bool stays_normal(int a, int b) { return a > 0 && b > 0 && a + b >= 14
 ///
 /// @param a  pair(i, k): the pair of terms 2k and 2k + 1 of row i
 template <class Rows>
-ISOTOPE_NOINLINE void widened_product(const Rows& a, std::int64_t rows, const panel& b, const place& c, std::int64_t steps, bool add) {
+ISOTOPE_NOINLINE void widened_gemm(const Rows& a, std::int64_t rows, const panel& b, const place& c, std::int64_t steps, bool add) {
   constexpr std::int64_t depth = 2 * blocking::depth;
   alignas(64) float left[blocking::rows * depth], right[depth * blocking::cols];
   const auto spread = [](const void* from, float* second, float* first) {  // a pair's terms in the order of their addition
@@ -135,17 +135,17 @@ ISOTOPE_NOINLINE void widened_product(const Rows& a, std::int64_t rows, const pa
         float* to = left + i * depth + 2 * k;
         spread(a.pair(first + i, k), to, to + 1);
       }
-    panel_product(row_block{left, depth, 1}, some, {right, b.width, b.width, b.elems}, c.part(first, 0), 2 * steps, add);
+    panel_gemm(row_block{left, depth, 1}, some, {right, b.width, b.width, b.elems}, c.part(first, 0), 2 * steps, add);
   }
 }
 
 /// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < rows, j < b.elems, and j < b.width where C is padded.
-inline void panel_product(pair_rows& a, std::int64_t rows, const pair_panel& b, const place& c, std::int64_t steps, bool add) {
+inline void panel_gemm(pair_rows& a, std::int64_t rows, const pair_panel& b, const place& c, std::int64_t steps, bool add) {
   using tile = bool (*)(const pair_rows&, const panel&, const place&, std::int64_t, bool, float);
   constexpr int tall = int(blocking::rows);
   static constexpr tile tiles[2][4] = {
-      {&pair_tile_product<1, 1>, &pair_tile_product<2, 1>, &pair_tile_product<4, 1>, &pair_tile_product<tall, 1>},
-      {&pair_tile_product<1, 2>, &pair_tile_product<2, 2>, &pair_tile_product<4, 2>, &pair_tile_product<tall, 2>}};
+      {&pair_microkernel<1, 1>, &pair_microkernel<2, 1>, &pair_microkernel<4, 1>, &pair_microkernel<tall, 1>},
+      {&pair_microkernel<1, 2>, &pair_microkernel<2, 2>, &pair_microkernel<4, 2>, &pair_microkernel<tall, 2>}};
   const auto known = [&] {
     if (a.least < 0) a.find_exponents(rows, steps);
     return stays_normal(a.least, b.least);
@@ -167,7 +167,7 @@ inline void panel_product(pair_rows& a, std::int64_t rows, const pair_panel& b, 
         run(0.0f);
       } else {
         to.rounded = nullptr;
-        widened_product(from, some, b.pairs, to, steps, more);
+        widened_gemm(from, some, b.pairs, to, steps, more);
       }
     }
     if (out != nullptr && to.rounded == nullptr)

@@ -5,7 +5,7 @@
 /// in L1 while panels pass from L2. A unit takes subnormal numbers for zero, as vdpbf16ps does, so sums too small to trust go the same way as in
 /// pair_product.hpp. Sums leave the unit by way of 4 KB of L1: there they are looked at, added, rounded and cut at the edges of C.
 #include <isotope/kernels/cpu/native/gemm/matrix_unit.hpp>
-#include <isotope/kernels/cpu/native/gemm/pair_product.hpp>
+#include <isotope/kernels/cpu/native/gemm/pair_microkernel.hpp>
 #include <isotope/kernels/cpu/native/gemm/unit_rows.hpp>
 
 namespace isotope::cpu {
@@ -14,7 +14,7 @@ namespace native {
 
 /// sums[i ld + j] = sum_k A[i, k] B[k, j] for 16 Halves rows and 16 Vectors columns, tiles of K in ascending order.
 template <class Unit, int Halves, int Vectors>
-ISOTOPE_NOINLINE void unit_tile_product(const unit_rows<Unit>& a, const panel& b, std::int64_t tiles, float* sums, std::int64_t ld) {
+ISOTOPE_NOINLINE void unit_microkernel(const unit_rows<Unit>& a, const panel& b, std::int64_t tiles, float* sums, std::int64_t ld) {
   Unit::template zero<0>();
   if constexpr (Vectors == 2) Unit::template zero<1>();
   if constexpr (Halves == 2) Unit::template zero<2>();
@@ -102,11 +102,10 @@ inline void put_sums(const float* sums, std::int64_t rows, const panel& b, const
 }
 
 /// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < rows <= 32, j < b.elems, and j < b.width where C is padded.
-template <class Unit>
-void panel_product(unit_rows<Unit>& a, std::int64_t rows, pair_panel& b, const place& c, std::int64_t steps, bool add) {
-  using product = void (*)(const unit_rows<Unit>&, const panel&, std::int64_t, float*, std::int64_t);
-  static constexpr product tiles_of_c[2][2] = {{&unit_tile_product<Unit, 1, 1>, &unit_tile_product<Unit, 1, 2>},
-                                               {&unit_tile_product<Unit, 2, 1>, &unit_tile_product<Unit, 2, 2>}};
+template <class Unit> void panel_gemm(unit_rows<Unit>& a, std::int64_t rows, pair_panel& b, const place& c, std::int64_t steps, bool add) {
+  using tile = void (*)(const unit_rows<Unit>&, const panel&, std::int64_t, float*, std::int64_t);
+  static constexpr tile tiles_of_c[2][2] = {{&unit_microkernel<Unit, 1, 1>, &unit_microkernel<Unit, 1, 2>},
+                                            {&unit_microkernel<Unit, 2, 1>, &unit_microkernel<Unit, 2, 2>}};
   const std::int64_t tiles = divide_up(2 * steps, Unit::terms);
   const auto look = [&] {
     if (a.least < 0) a.find_exponents(rows, tiles);
@@ -139,7 +138,7 @@ void panel_product(unit_rows<Unit>& a, std::int64_t rows, pair_panel& b, const p
       return;
     }
   }
-  widened_product(a, rows, b.pairs, c, steps, add);
+  widened_gemm(a, rows, b.pairs, c, steps, add);
   if (c.rounded != nullptr)
     for (std::int64_t i = 0; i < rows; ++i) math::narrow(c.at + i * c.ld, c.rounded + i * c.rounded_ld, b.pairs.elems);
 }

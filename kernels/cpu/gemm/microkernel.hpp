@@ -30,8 +30,8 @@ constexpr std::int64_t whole_vectors(std::int64_t n) { return (n + lanes - 1) / 
 /// @param b       B[k, j] at b[k ldb + j]: lanes Vectors floats of each row are read
 /// @param add     C is added to instead of overwritten
 template <int Rows, int Vectors>
-ISOTOPE_NOINLINE ISOTOPE_CONTRACT void micro_product(const float* a, std::int64_t row_stride, std::int64_t k_stride, const float* b,
-                                                     std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k, bool add) {
+ISOTOPE_NOINLINE ISOTOPE_CONTRACT void microkernel(const float* a, std::int64_t row_stride, std::int64_t k_stride, const float* b,
+                                                   std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k, bool add) {
   ISOTOPE_CONTRACT_HERE
   static_assert(Rows % 3 == 0 || Rows < 3);
   constexpr int groups = (Rows + 2) / 3, each = Rows < 3 ? Rows : 3;

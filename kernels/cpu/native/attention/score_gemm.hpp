@@ -7,7 +7,7 @@
 
 #include <isotope/kernels/cpu/native/attention/rows.hpp>
 #include <isotope/kernels/cpu/native/attention/score_tile.hpp>
-#include <isotope/kernels/cpu/native/gemm/pair_product.hpp>
+#include <isotope/kernels/cpu/native/gemm/pair_microkernel.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
@@ -21,21 +21,21 @@ struct pair_block {
   const bfloat16* data;
   std::int64_t row_stride, k_stride;
 };
-/// tile_product of pairs.
+/// microkernel of pairs.
 template <int Rows, int Vectors>
-ISOTOPE_NOINLINE ISOTOPE_CONTRACT void score_pairs_product(const bfloat16* a, std::int64_t row_stride, std::int64_t k_stride,
-                                                           const float* b, std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k,
-                                                           bool add) {
+ISOTOPE_NOINLINE ISOTOPE_CONTRACT void pair_score_microkernel(const bfloat16* a, std::int64_t row_stride, std::int64_t k_stride,
+                                                              const float* b, std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k,
+                                                              bool add) {
   vector sum[Rows][Vectors] = {};
   add_pair_steps(sum, a, row_stride, k_stride, b, ldb, k);
   put_tile(sum, c, ldc, add);
 }
 
 /// Blocks of one head as operands: rows on the left, with their numbers or across them; on the right with terms along the rows or down the columns.
-struct single_scores {
+struct f32_scores {
   static constexpr std::int64_t per_step = 1;
   using left = row_block;
-  template <int Rows, int Vectors> static constexpr auto tile = &tile_product<Rows, Vectors>;
+  template <int Rows, int Vectors> static constexpr auto tile = &microkernel<Rows, Vectors>;
 
   struct operand {
     left rows;
@@ -51,7 +51,7 @@ struct single_scores {
   }
   static panel on_right(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) { return both(x, rows, D, room).right; }
   /// The columns are the rows of x, zeros past the last.
-  static panel turned(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
+  static panel transposed(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
     const std::int64_t width = whole(rows, lanes);
     with_type(x, [&](const auto* from) { pack_right(from, 1, x.stride, D, rows, width, room); });
     return {room, width, width, width};
@@ -66,7 +66,7 @@ struct single_scores {
 struct pair_scores {
   static constexpr std::int64_t per_step = 2;
   using left = pair_block;
-  template <int Rows, int Vectors> static constexpr auto tile = &score_pairs_product<Rows, Vectors>;
+  template <int Rows, int Vectors> static constexpr auto tile = &pair_score_microkernel<Rows, Vectors>;
 
   struct operand {
     left rows;
@@ -81,7 +81,7 @@ struct pair_scores {
     pack_pairs(first(x), x.stride, 1, rows, D, width, room);
     return {room, width, width, width};
   }
-  static panel turned(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
+  static panel transposed(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
     const std::int64_t width = whole(rows, lanes);
     pack_pairs(first(x), 1, x.stride, D, rows, width, room);
     return {room, width, width, width};
@@ -108,13 +108,13 @@ struct pair_scores {
 };
 
 /// Row `row` of x: n floats, which may be read in whole vectors, times a factor.
-template <class Terms>
+template <class Scores>
 ISOTOPE_INLINE void store_row(const head_rows& x, std::int64_t row, const float* from, std::int64_t n, float factor) {
   const std::int64_t at = x.at + row * x.stride;
   const auto put = [&](auto* to, std::int64_t d, const auto& v)
                        ISOTOPE_INLINE_LAMBDA { store_some(to + at + d, v, std::size_t(smaller(lanes, n - d)) * sizeof *to); };
   if (x.type == dtype::bf16) {
-    for (std::int64_t d = 0; d < n; d += lanes) put(static_cast<bfloat16*>(x.data), d, Terms::round(load_vector(from + d) * factor));
+    for (std::int64_t d = 0; d < n; d += lanes) put(static_cast<bfloat16*>(x.data), d, Scores::round(load_vector(from + d) * factor));
   } else {
     for (std::int64_t d = 0; d < n; d += lanes) put(static_cast<float*>(x.data), d, load_vector(from + d) * factor);
   }
@@ -140,20 +140,20 @@ struct tile_part {
 
 /// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < m, j < b.width, with the terms and columns that part(i, rows) gives for each register tile; whole
 /// vectors of B are read and of C written. The terms of a pair are both taken.
-template <class Terms, class Part>
-void tiles_product(const typename Terms::left& a, std::int64_t m, const panel& b, float* c, std::int64_t ldc, bool add, const Part& part) {
+template <class Scores, class Part>
+void tiles_gemm(const typename Scores::left& a, std::int64_t m, const panel& b, float* c, std::int64_t ldc, bool add, const Part& part) {
   constexpr int tall = int(score_tile::rows);
-  using tile = decltype(Terms::template tile<1, 1>);
+  using tile = decltype(Scores::template tile<1, 1>);
   static constexpr std::remove_const_t<tile> tiles[3][4] = {
-      {Terms::template tile<1, 1>, Terms::template tile<2, 1>, Terms::template tile<4, 1>, Terms::template tile<tall, 1>},
-      {Terms::template tile<1, 2>, Terms::template tile<2, 2>, Terms::template tile<4, 2>, Terms::template tile<tall, 2>},
-      {Terms::template tile<1, 3>, Terms::template tile<2, 3>, Terms::template tile<4, 3>, Terms::template tile<tall, 3>}};
+      {Scores::template tile<1, 1>, Scores::template tile<2, 1>, Scores::template tile<4, 1>, Scores::template tile<tall, 1>},
+      {Scores::template tile<1, 2>, Scores::template tile<2, 2>, Scores::template tile<4, 2>, Scores::template tile<tall, 2>},
+      {Scores::template tile<1, 3>, Scores::template tile<2, 3>, Scores::template tile<4, 3>, Scores::template tile<tall, 3>}};
   for (std::int64_t i = 0; i < m;) {
     const std::int64_t left = m - i;
     const int size = left >= score_tile::rows ? 3 : left >= 4 ? 2 : left >= 2 ? 1 : 0;
     const std::int64_t some = size == 3 ? score_tile::rows : std::int64_t(1) << size;
     const tile_part p = part(i, some);
-    const std::int64_t from = p.from / Terms::per_step, steps = divide_up(p.to, Terms::per_step) - from;
+    const std::int64_t from = p.from / Scores::per_step, steps = divide_up(p.to, Scores::per_step) - from;
     if (p.to > p.from || !add) {
       for (std::int64_t j = p.col; j < b.width;) {
         const std::int64_t more = (b.width - j) / lanes, v = more == 4 ? 2 : smaller(more, score_tile::vectors);  // 4 = 2 + 2

@@ -3,14 +3,14 @@
 ///
 /// Bound by the bytes of B. Where its columns run along k they are dotted with the rows of A, a vector of columns at a time; where its rows run
 /// along the columns of C, they are added up in registers, each scaled by an element of A.
-#include <isotope/kernels/cpu/gemm/result.hpp>
+#include <isotope/kernels/cpu/gemm/epilogue.hpp>
 #include <isotope/kernels/cpu/native/gemm/pack.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-class few_rows_product {
+class gemv {
  public:
   static constexpr std::int64_t most_rows = 4;
   static constexpr std::int64_t longest =
@@ -20,8 +20,8 @@ class few_rows_product {
   }
 
   /// @param rows  most_rows K floats
-  few_rows_product(const launch& l, const portable::matmul_shape& s, const portable::matmul_result& result, float* rows)
-      : l_(l), s_(s), result_(result), rows_(rows) {}
+  gemv(const launch& l, const portable::matmul_shape& s, const portable::gemm_epilogue& epilogue, float* rows)
+      : l_(l), s_(s), epilogue_(epilogue), rows_(rows) {}
 
   void run() const {
     const auto bytes = double(size_of(l_.in[1].type));
@@ -44,7 +44,7 @@ class few_rows_product {
             default: part<4>(a, a_row, b, n0, n1, tile); break;
           }
         });
-        result_.finish(batch, 0, s_.M, n0, n1, tile, n1 - n0);
+        epilogue_.finish(batch, 0, s_.M, n0, n1, tile, n1 - n0);
       });
     }
   }
@@ -56,7 +56,7 @@ class few_rows_product {
 
   const launch& l_;
   const portable::matmul_shape& s_;
-  const portable::matmul_result& result_;
+  const portable::gemm_epilogue& epilogue_;
   float* rows_;
 
   /// Rows of B are read in runs of at least 1 KB, columns a vector of them at a time.

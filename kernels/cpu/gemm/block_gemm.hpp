@@ -1,6 +1,6 @@
 #pragma once
-/// C (+)= A B on blocks that lie in cache, of any number of rows: the register blocks of micro_product side by side.
-#include <isotope/kernels/cpu/gemm/micro_product.hpp>
+/// C (+)= A B on blocks that lie in cache, of any number of rows: the register blocks of microkernel side by side.
+#include <isotope/kernels/cpu/gemm/microkernel.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
@@ -14,12 +14,13 @@ struct left_block {
 
 /// One column of register blocks: C[i, j] (+)= sum_k A[i, k] B[k, j] for i < m, j < Vectors lanes.
 template <int Vectors>
-void column_product(left_block a, std::int64_t m, const float* b, std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k, bool add) {
+void column_of_microkernels(left_block a, std::int64_t m, const float* b, std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k,
+                            bool add) {
   constexpr int tall = micro_tile::rows;
   std::int64_t i = 0;
   const auto rows = [&]<int Rows>() {
     for (; i + Rows <= m; i += Rows)
-      micro_product<Rows, Vectors>(a.data + i * a.row_stride, a.row_stride, a.k_stride, b, ldb, c + i * ldc, ldc, k, add);
+      microkernel<Rows, Vectors>(a.data + i * a.row_stride, a.row_stride, a.k_stride, b, ldb, c + i * ldc, ldc, k, add);
   };
   rows.template operator()<tall>();
   rows.template operator()<tall / 2>();
@@ -28,11 +29,11 @@ void column_product(left_block a, std::int64_t m, const float* b, std::int64_t l
 }
 
 /// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < m, j < n; whole vectors of B are read and of C written: n is rounded up to lanes.
-inline void block_product(left_block a, std::int64_t m, const float* b, std::int64_t ldb, std::int64_t n, float* c, std::int64_t ldc,
-                          std::int64_t k, bool add) {
+inline void block_gemm(left_block a, std::int64_t m, const float* b, std::int64_t ldb, std::int64_t n, float* c, std::int64_t ldc,
+                       std::int64_t k, bool add) {
   std::int64_t j = 0;
-  for (; j + lanes < n; j += 2 * lanes) column_product<2>(a, m, b + j, ldb, c + j, ldc, k, add);
-  if (j < n) column_product<1>(a, m, b + j, ldb, c + j, ldc, k, add);
+  for (; j + lanes < n; j += 2 * lanes) column_of_microkernels<2>(a, m, b + j, ldb, c + j, ldc, k, add);
+  if (j < n) column_of_microkernels<1>(a, m, b + j, ldb, c + j, ldc, k, add);
 }
 
 }  // namespace portable

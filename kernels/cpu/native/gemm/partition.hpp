@@ -8,11 +8,11 @@ ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
 /// Positions and lengths: batches, the axis v of the operand that is packed at once, the axis r of the one that passes, K.
-struct product_chunk {
+struct gemm_chunk {
   std::int64_t batch, batches, v, vs, r, rs, k, ks;
 };
 
-struct product_cut {
+struct gemm_partition {
   std::int64_t depth, k_chunk;    // of a block of K, of a chunk
   std::int64_t v_chunk, r_chunk;  // whole vectors
   std::int64_t group;             // batches of a chunk
@@ -21,7 +21,7 @@ struct product_cut {
   /// @param per_step  terms of K that a step of the register tile multiplies
   /// @param k_unit    terms that it takes at least: zeros fill them up
   /// @param v_unit    elements of v that it takes at least, or whole panels if they are more
-  constexpr product_cut(std::int64_t V, std::int64_t R, std::int64_t K, std::int64_t per_step, std::int64_t k_unit, std::int64_t v_unit)
+  constexpr gemm_partition(std::int64_t V, std::int64_t R, std::int64_t K, std::int64_t per_step, std::int64_t k_unit, std::int64_t v_unit)
       : waits(K > per_step * blocking::longest) {
     depth = larger_of(k_unit, even_part(K, per_step * blocking::depth, k_unit));
     k_chunk = waits ? per_step * blocking::longest / depth * depth : larger_of(1, K);
@@ -36,8 +36,8 @@ struct product_cut {
       for (std::int64_t v = 0; v < V; v += v_chunk)
         for (std::int64_t r = 0; r < R; r += r_chunk)
           for (std::int64_t k = 0; k < K || k == 0; k += k_chunk)
-            make(product_chunk{b, smaller(group, batches - b), v, smaller(v_chunk, V - v), r, smaller(r_chunk, R - r), k,
-                               smaller(k_chunk, K - k)});
+            make(gemm_chunk{b, smaller(group, batches - b), v, smaller(v_chunk, V - v), r, smaller(r_chunk, R - r), k,
+                            smaller(k_chunk, K - k)});
   }
 
   // What is packed in units of 48 or 32, two terms in a float, fits into units of 48 of one term each; sums need units of 96.

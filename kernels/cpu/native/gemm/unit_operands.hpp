@@ -1,15 +1,15 @@
 #pragma once
-/// Pairs of bf16 for a matrix unit, 16 of them at a time: rows in tiles, and the panels of pair_terms with zeros behind the last pair.
-#include <isotope/kernels/cpu/native/gemm/terms.hpp>
-#include <isotope/kernels/cpu/native/gemm/unit_product.hpp>
+/// Pairs of bf16 for a matrix unit, 16 of them at a time: rows in tiles, and the panels of pair_operands with zeros behind the last pair.
+#include <isotope/kernels/cpu/native/gemm/operands.hpp>
+#include <isotope/kernels/cpu/native/gemm/unit_microkernel.hpp>
 #include <isotope/kernels/cpu/native/gemm/vector_panels.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-template <class Unit> struct unit_terms {
-  static constexpr std::int64_t per_step = 2, k_unit = Unit::terms, head = pair_terms::head;
+template <class Unit> struct unit_operands {
+  static constexpr std::int64_t per_step = 2, k_unit = Unit::terms, head = pair_operands::head;
   static constexpr std::int64_t tile_rows = unit_rows<Unit>::most, v_unit = tile_rows;
   // With K blocks of 768 they are 384 KB, a fifth of the L2 of processors that have such units, and divide the usual numbers of tokens.
   static constexpr std::int64_t block_rows = 256;
@@ -18,7 +18,7 @@ template <class Unit> struct unit_terms {
   static constexpr bool rounds = true, keeps = true;
   // Loads of tiles from L2 want the line fill buffers that prefetches from beyond it hold: heads of GPT-2 are 15 to 25 % slower with them.
   static constexpr bool fetches = false;
-  static constexpr bool turns(std::int64_t k_stride) { return k_stride != 1; }
+  static constexpr bool transposes(std::int64_t k_stride) { return k_stride != 1; }
   using unit = Unit;
   using rows = unit_rows<Unit>;
   using copy = unit_copy<Unit>;
@@ -46,11 +46,11 @@ template <class Unit> struct unit_terms {
   static void pack(const bfloat16* x, std::int64_t k_stride, std::int64_t stride, std::int64_t terms, std::int64_t elems,
                    std::int64_t width, float* y) {
     fill(x, k_stride, stride, terms, elems, width, y + head);
-    pair_terms::note(packed_steps(terms) * width, y);
+    pair_operands::note(packed_steps(terms) * width, y);
   }
-  static panel packed(const float* y, std::int64_t width, std::int64_t elems) { return pair_terms::packed(y, width, elems); }
+  static panel packed(const float* y, std::int64_t width, std::int64_t elems) { return pair_operands::packed(y, width, elems); }
   static panel kept(const float* packed, std::int64_t at, std::int64_t elems, std::int64_t width) {
-    return pair_terms::kept(packed, at, elems, width);
+    return pair_operands::kept(packed, at, elems, width);
   }
   /// A panel for one use; its rows' exponents are known.
   static panel once(const bfloat16* x, std::int64_t k_stride, std::int64_t stride, std::int64_t terms, std::int64_t elems,

@@ -1,25 +1,25 @@
 #pragma once
 /// What a step of a native product multiplies: numbers in f32, whatever the operands' format, or pairs of bf16. Both take 32 bits, so that blocks
 /// and panels have the same sizes in memory. Lengths along k are terms in the products' own sums, and steps in a packed operand. Those of a matrix
-/// unit: unit_terms.hpp.
-#include <isotope/kernels/cpu/gemm/result.hpp>
+/// unit: unit_operands.hpp.
+#include <isotope/kernels/cpu/gemm/epilogue.hpp>
 #include <isotope/kernels/cpu/native/gemm/packed_weight.hpp>
-#include <isotope/kernels/cpu/native/gemm/pair_product.hpp>
+#include <isotope/kernels/cpu/native/gemm/pair_microkernel.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
 /// Of those that vectors multiply.
-struct vector_terms {
+struct vector_operands {
   static constexpr std::int64_t tile_rows = blocking::rows, block_rows = blocking::block_rows, v_unit = blocking::chunk_unit;
   /// Whether rows are turned for each cell at a cost beside that of its products.
-  static constexpr bool turns(std::int64_t) { return false; }
+  static constexpr bool transposes(std::int64_t) { return false; }
   static constexpr bool fetches = true;  // what is taken next, from memory
   struct unit {};                        // what a task holds while it multiplies
 };
 
-struct single_terms : vector_terms {
+struct f32_operands : vector_operands {
   static constexpr std::int64_t per_step = 1, k_unit = 1, head = 0;  // head: floats before a packed panel
   static constexpr bool rounds = false;                              // the register tile does, where that is all that is left to do
   static constexpr bool keeps = false;                               // multiplies panels of a packed_weight
@@ -65,7 +65,7 @@ struct single_terms : vector_terms {
   }
 };
 
-struct pair_terms : vector_terms {
+struct pair_operands : vector_operands {
   static constexpr std::int64_t per_step = 2, k_unit = 2, head = 16;
   static constexpr bool rounds = true, keeps = true;
   using rows = pair_rows;

@@ -8,13 +8,13 @@ ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
 /// Sums at[i ld + j] for i < high <= 2 lanes, j < wide; whole vectors are there to be read.
-struct turned_part {
+struct transposed_part {
   const float* at;
   std::int64_t ld, high, wide;
 };
 
 /// y[j y_ld + i] = sums[i, j], rounded. @param Exact  subnormal sums, too  @return  whether nothing was lost
-template <bool Exact> bool turn_rounded(const turned_part& x, bfloat16* y, std::int64_t y_ld) {
+template <bool Exact> bool transpose_rounded(const transposed_part& x, bfloat16* y, std::int64_t y_ld) {
   vector r[lanes] = {}, least = 1 - vector{};
   const auto round = [&](std::int64_t i) ISOTOPE_INLINE_LAMBDA {
     vector v{};
