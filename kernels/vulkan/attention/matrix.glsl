@@ -40,7 +40,7 @@ void subgroup_fence() { controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_St
 
 // x rounded to what E stores, before a driver converts it: some cut bf16 off instead of rounding. Three operations (Veltkamp's splitting), nearest;
 // NaN stays NaN, magnitudes beyond 2^111 become NaN. For values that enter another product.
-float product_operand(float x) {
+float gemm_operand(float x) {
 #ifdef BFLOAT16
   precise const float far = x * 65537.0;
   precise const float rest = x - far;

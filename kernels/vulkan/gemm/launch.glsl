@@ -5,7 +5,7 @@ layout(constant_id = 4) const bool A_CROSS = false;  // lines of adjacent elemen
 layout(constant_id = 5) const bool B_CROSS = true;   // along N, otherwise along K
 layout(constant_id = 6) const bool EDGE = true;      // something does not divide: reads and writes are checked
 layout(constant_id = 7) const bool PARTIAL = false;  // y gets f32 sums over parts of K
-layout(constant_id = 8) const uint PRODUCT = F32;    // the product is rounded to it
+layout(constant_id = 8) const uint GEMM_TYPE = F32;    // the product is rounded to it
 layout(constant_id = 9) const uint Y_TYPE = F32;
 layout(constant_id = 10) const bool Y_WHOLE = false;  // rows of y are whole, aligned quads
 layout(constant_id = 11) const bool ACCUMULATE = false;

@@ -11,7 +11,7 @@ namespace isotope::vulkan {
 /// lines of the operands and of y start at multiples of 16 bytes (`odd`: they do not).
 enum class matmul_khr_order : std::uint8_t { nt, nt_deep, nn, tn, odd_nt, odd_nn, odd_tn };
 
-struct matmul_khr_product {
+struct matmul_khr_problem {
   std::int64_t M, N, K, batches;
   bool a_cross, b_cross;  // lines run across K
   bool odd;
@@ -61,7 +61,7 @@ struct matmul_khr_tile {
            shared_bytes(unit.m) <= d.shared_bytes;
   }
 
-  matmul_split::choice split(const matmul_khr_product& p, const facts& d, std::int64_t parts) const {
+  matmul_split::choice split(const matmul_khr_problem& p, const facts& d, std::int64_t parts) const {
     constexpr double flops_per_byte = 69, fastest = 289;  // an H200: TFLOP/s, against 4.2 TB/s
     return matmul_split::choose(count(p.M, p.N) * p.batches, area(), p.batches * p.M * p.N, p.K, slab,
                                 {d.units, double(filling), flops_per_byte, speed[std::size_t(p.order())] / fastest}, parts);
@@ -90,7 +90,7 @@ struct matmul_khr_choice {
   matmul_split::choice split;
 
   /// The cheapest tile, with its split of K.
-  static constexpr matmul_khr_choice of(const matmul_khr_product& p, const matrix_shape& unit, const facts& d) {
+  static constexpr matmul_khr_choice of(const matmul_khr_problem& p, const matrix_shape& unit, const facts& d) {
     matmul_khr_choice r;
     for (const auto& t : matmul_khr_tile::all) {
       if (t.light != (d.units < matmul_khr_tile::few_units) || !t.runs(unit, d)) continue;

@@ -5,8 +5,8 @@ vec2 times(vec2 a, vec2 b) { return vec2(a.x * b.x - a.y * b.y, a.x * b.y + a.y 
 // i times the conjugate: transforms of what is swapped, swapped, are transforms in the other direction.
 vec2 swapped(vec2 a, bool really) { return really ? a.yx : a; }
 
-// e^(-2 pi i t / D), t < D. Short tables hold every t (bits = 0), long ones 2^bits small turns and then D / 2^bits large ones.
-vec2 turned(uint64_t table, uint bits, uint t) {
+// e^(-2 pi i t / D), t < D. Short tables hold every t (bits = 0), long ones 2^bits small twiddles and then D / 2^bits large ones.
+vec2 twiddle(uint64_t table, uint bits, uint t) {
   if (bits == 0) return vec2_ref(table).at[t];
   return times(vec2_ref(table).at[t & ((1u << bits) - 1u)], vec2_ref(table).at[(1u << bits) + (t >> bits)]);
 }

@@ -52,13 +52,13 @@ class fourier {
   const launch& l_;
   recording& r_;
   fourier_size size_;
-  fourier_table roots_, circle_, turns_, spectrum_;
+  fourier_table roots_, circle_, twiddles_, spectrum_;
 
   fourier(const fourier_task& t, const launch& l, recording& r) : task_(t), l_(l), r_(r), size_(t.size()) {
     roots_ = fourier_tables::circle(r, std::int64_t(1) << fourier_size::log_most);
     const bool bins = task_.to == fourier_target::half_bins || task_.from == fourier_source::half_bins;
     if (size_.convolved() || bins) circle_ = fourier_tables::circle(r, 2 * task_.points);
-    if (!size_.at_once()) turns_ = fourier_tables::circle(r, size_.M());
+    if (!size_.at_once()) twiddles_ = fourier_tables::circle(r, size_.M());
   }
 
   void record() {
@@ -174,14 +174,15 @@ class fourier {
     const std::uint32_t most = l_.device->invocations >= 256 ? 256 : 128, all = 1u << (log_r + log_c);
 
     const struct {
-      std::uint64_t x, y, roots, circle, turns, spectrum;
+      std::uint64_t x, y, roots, circle, twiddles, spectrum;
       float x_inner, x_outer, y_inner, y_outer;
-      std::uint32_t groups, rows, in_row, out_row, points, given, kept, swap_in, swap_out, log_m, log_s, circle_bits, turns_bits, log_turns;
+      std::uint32_t groups, rows, in_row, out_row, points, given, kept, swap_in, swap_out, log_m, log_s, circle_bits, twiddle_bits,
+          log_twiddles;
     } push{x.at,
            y.at,
            roots_.at,
            circle_.at,
-           turns_.at,
+           twiddles_.at,
            spectrum_.at,
            float(p.x_inner),
            float(p.x_outer),
@@ -199,12 +200,12 @@ class fourier {
            word(size_.log_m),
            word(log_s),
            circle_.bits,
-           turns_.bits,
+           twiddles_.bits,
            word(size_.log_m)};
     constants c{std::min(all / 8, most), l_.device->subgroup, word(log_r), word(log_c)};
     c.add(x.type).add(y.type).add(std::uint32_t(p.from)).add(std::uint32_t(p.to)).add(columns);
     c.add(p.chirp_in).add(p.chirp_out).add(p.convolve).add(aligned(x)).add(aligned(y));
-    r_.add(shaders::fft, std::move(c), push, cover(groups_of(), 1), {x.all, roots_, circle_, turns_, spectrum_}, {y.all});
+    r_.add(shaders::fft, std::move(c), push, cover(groups_of(), 1), {x.all, roots_, circle_, twiddles_, spectrum_}, {y.all});
   }
 };
 

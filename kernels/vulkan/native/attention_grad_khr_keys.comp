@@ -125,14 +125,14 @@ void main() {
           UNROLL for (uint e = 0; e < p.length(); ++e) {
             const bool keeps = mark[e] != 0.0;
             const float weight = exp2(p[e] * two);
-            p[e] = product_operand(keeps ? weight * FACTOR : 0.0);
-            ds[e] = product_operand(weight * ((keeps ? ds[e] * FACTOR : 0.0) + less[e]));
+            p[e] = gemm_operand(keeps ? weight * FACTOR : 0.0);
+            ds[e] = gemm_operand(weight * ((keeps ? ds[e] * FACTOR : 0.0) + less[e]));
           }
         } else {
           UNROLL for (uint e = 0; e < p.length(); ++e) {
             const float weight = exp2(p[e] * two);
-            p[e] = product_operand(weight);
-            ds[e] = product_operand(weight * ds[e]);
+            p[e] = gemm_operand(weight);
+            ds[e] = gemm_operand(weight * ds[e]);
           }
         }
         coopMatStore(RESULT_MATRIX(p), strips, strip + f * (M / 8), STRIP_PITCH, ROWS);

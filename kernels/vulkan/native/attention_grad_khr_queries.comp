@@ -110,7 +110,7 @@ void main() {
           const SUM_MATRIX mark = SUM_MATRIX(marks[f]);
           UNROLL for (uint e = 0; e < mark.length(); ++e) ds[e] = (mark[e] != 0.0 ? ds[e] * FACTOR : 0.0) + less_delta[e];
         }
-        UNROLL for (uint e = 0; e < p.length(); ++e) ds[e] = product_operand(exp2(p[e] * two) * ds[e]);
+        UNROLL for (uint e = 0; e < p.length(); ++e) ds[e] = gemm_operand(exp2(p[e] * two) * ds[e]);
         coopMatStore(RESULT_MATRIX(ds), strips, strip + f * (M / 8), STRIP_PITCH, ROWS);
       }
       subgroup_fence();

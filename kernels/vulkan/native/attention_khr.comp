@@ -144,7 +144,7 @@ void main() {
           UNROLL for (uint e = 0; e < total[s].length(); ++e) {
             const float weight = exp2(scores[s * FC + f][e] * two);
             total[s][e] += weight;
-            scores[s * FC + f][e] = product_operand(weight);
+            scores[s * FC + f][e] = gemm_operand(weight);
           }
           coopMatStore(RESULT_MATRIX(scores[s * FC + f]), strips, strip0 + s * STRIP + f * (M / 8), STRIP_PITCH, ROWS);
         }

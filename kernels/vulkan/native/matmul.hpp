@@ -37,14 +37,14 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
 
   /// The fastest tile for a product of a format that the device has matrices for.
   static matmul_khr_choice best(const matmul_job& j) {
-    return matmul_khr_choice::of(product(j), *j.given->device->matrix(j.s.b.type), *j.given->device);
+    return matmul_khr_choice::of(problem(j), *j.given->device->matrix(j.s.b.type), *j.given->device);
   }
   /// The product of 16-bit operands with a tile of the caller's, in `parts` parts of K (0: by cost). False: the device or the product does not take
   /// it.
   static bool record_as(const launch& l, recording& r, const matmul_khr_tile& t, std::int64_t parts) {
     const matmul_job j(l);
     if (j.s.a.type != j.s.b.type || !obstacle(j).empty() || !t.runs(*l.device->matrix(j.s.b.type), *l.device)) return false;
-    record_tile(j, r, t, t.split(product(j), *l.device, parts));
+    record_tile(j, r, t, t.split(problem(j), *l.device, parts));
     return true;
   }
 
@@ -61,7 +61,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     const bool narrowed = matmul_narrowed<P>::needed(j);
     if (s.a.type != s.b.type && !narrowed) return "operands have different formats";
     if (s.b.type != dtype::bf16 && s.b.type != dtype::f16) return "no matrix type for f32 operands";
-    if (s.M <= below::few_rows) return "few rows are bound by bytes";
+    if (s.M <= below::gemv_rows) return "few rows are bound by bytes";
     if (d.switches.no_matrix_units) return "matrix units are switched off";
     if (d.switches.no_f16_matrices && s.b.type == dtype::f16) return "matrix units are switched off for f16";
     if (!d.distrusted.empty()) return d.distrusted;
@@ -72,7 +72,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     return {};
   }
 
-  static matmul_khr_product product(const matmul_job& j) {
+  static matmul_khr_problem problem(const matmul_job& j) {
     const matmul_shape& s = j.s;
     return {s.M, s.N, s.K, s.batches(), s.a.cross, s.b.cross, skewed(j, s.a, 0) || skewed(j, s.b, 1) || s.N % 8 != 0};
   }

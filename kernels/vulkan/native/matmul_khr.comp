@@ -39,7 +39,7 @@ layout(constant_id = 29) const uint STEP = 64;  // of a slab, in straight code: 
 layout(constant_id = 30) const bool EARLY = false;  // fragments are loaded a step before their use
 layout(constant_id = 31) const uint LEAVE = 0;      // how sums leave
 #define BODY_FIRST_ID 32
-#include "gemm/result.glsl"
+#include "gemm/epilogue.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer octets_ref { uvec4 at[]; };  // of 8 elements
 

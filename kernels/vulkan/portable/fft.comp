@@ -31,7 +31,7 @@ layout(push_constant, scalar) uniform push {
   uint64_t y;                       // (rows, out_row) pairs or numbers
   uint64_t roots;                   // (4096) e^(-2 pi i t / 4096)
   uint64_t circle;                  // D = 2 points
-  uint64_t turns;                   // D = 2^log_turns, for passes over columns
+  uint64_t twiddles;                   // D = 2^log_twiddles, for passes over columns
   uint64_t spectrum;                // (2^log_m) of the chirp
   float x_inner, x_outer;           // factors of inner and outer bins that are read
   float y_inner, y_outer;           // and of what is written
@@ -40,7 +40,7 @@ layout(push_constant, scalar) uniform push {
   uint given, kept;                 // points of a row that are read (the rest is 0), and written
   uint swap_in, swap_out;           // the inverse: at the first pass and at the last
   uint log_m, log_s;
-  uint circle_bits, turns_bits, log_turns;
+  uint circle_bits, twiddle_bits, log_twiddles;
 };
 
 const uint R = 1u << LOG_R, C = 1u << LOG_C, POINTS = R * C, TASKS = POINTS / (8 * WG);
@@ -55,7 +55,7 @@ uint place(uint column, uint i) {
 vec2 root(uint t) { return vec2_ref(roots).at[t << (12 - LOG_R)]; }  // e^(-2 pi i t / R)
 vec2 chirp(uint n) {                                                  // e^(-pi i n^2 / points)
   const uint D = 2 * points;
-  return turned(circle, circle_bits, n < 65536 ? n * n % D : uint(uint64_t(n) * n % D));
+  return twiddle(circle, circle_bits, n < 65536 ? n * n % D : uint(uint64_t(n) * n % D));
 }
 
 vec2 source(uint row, uint n) {
@@ -72,7 +72,7 @@ vec2 source(uint row, uint n) {
   if (SOURCE == FROM_PAIRS) return a;
   if (SOURCE == FROM_BINS) return n == 0 ? vec2(x_outer * a.x, 0.0) : x_inner * vec2(a.x, mirrored ? -a.y : a.y);
   const vec2 b = load_pair(x, at + points - n, X, X_ALIGNED);
-  return n == 0 ? x_outer * vec2(a.x + b.x, a.x - b.x) : x_inner * half_of(a, b, turned(circle, circle_bits, n));
+  return n == 0 ? x_outer * vec2(a.x + b.x, a.x - b.x) : x_inner * half_of(a, b, twiddle(circle, circle_bits, n));
 }
 
 // Point k of a column as the transform leaves it, point `at` of the row.
@@ -90,12 +90,12 @@ void target(uint row, uint column, uint k, uint at) {
   }
   if (COLUMNS && log_s + LOG_R < log_m) {  // not the last pass
     const uint p = (at - (k << log_s)) >> (log_s + LOG_R);
-    v = times(v, turned(turns, turns_bits, (p * k) << (log_turns + log_s - log_m)));
+    v = times(v, twiddle(twiddles, twiddle_bits, (p * k) << (log_twiddles + log_s - log_m)));
   }
   if (TARGET == TO_SPECTRUM) v = times(v, vec2_ref(spectrum).at[at]);
   if (TARGET == TO_HALF_BINS && k == 0) store_pair(y, to + points, Y, Y_ALIGNED, vec2(y_outer * (v.x - v.y), 0.0));
   if (TARGET == TO_HALF_BINS && k > 0)
-    v = y_inner * bin_of(v, result(column, points - k, points - k), turned(circle, circle_bits, k));
+    v = y_inner * bin_of(v, result(column, points - k, points - k), twiddle(circle, circle_bits, k));
   else if (at == 0 && (TARGET == TO_HALF_BINS || TARGET == TO_BINS)) v = vec2(y_outer * (TARGET == TO_BINS ? v.x : v.x + v.y), 0.0);
   else v *= y_inner;
   store_pair(y, to + at, Y, Y_ALIGNED, v);

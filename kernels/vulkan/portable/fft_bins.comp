@@ -23,6 +23,6 @@ void main() {
   vec2 v;
   if (k == 0) v = vec2(outer * (a.x + a.y), 0.0);
   else if (k == h) v = vec2(outer * (a.x - a.y), 0.0);
-  else v = inner * bin_of(a, load_pair(x, row * h + h - k, F32, true), turned(circle, circle_bits, k));
+  else v = inner * bin_of(a, load_pair(x, row * h + h - k, F32, true), twiddle(circle, circle_bits, k));
   store_pair(y, i, Y, Y_ALIGNED, v);
 }

@@ -23,7 +23,7 @@ layout(constant_id = 23) const uint SLAB = 16;   // of K
 layout(constant_id = 24) const uint SIDE = 16;   // invocations of a team along M, and along N: 8 or 16
 layout(constant_id = 25) const uint TEAMS = 1;
 #define BODY_FIRST_ID 26
-#include "gemm/result.glsl"
+#include "gemm/epilogue.glsl"
 
 const uint TEAM = SIDE * SIDE;               // invocations
 const uint THREADS = TEAM * TEAMS;

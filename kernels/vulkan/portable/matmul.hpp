@@ -20,12 +20,12 @@ template <class P> struct kernel<op::matmul, P, kernels::portable> {
   static constexpr std::int64_t chain(std::int64_t K) { return K; }
   static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_split::scratch(s); }
 
-  static constexpr std::int64_t few_rows = 8;  // a subgroup of 32 keeps the sums of 8 rows and 4 columns in registers
+  static constexpr std::int64_t gemv_rows = 8;  // a subgroup of 32 keeps the sums of 8 rows and 4 columns in registers
 
   static void record(const launch& l, recording& r) {
     if (l.out[0].dims.count() == 0) return;
     const matmul_job j(l);
-    if (j.s.M <= few_rows) return record_few_rows(j, r);
+    if (j.s.M <= gemv_rows) return record_gemv(j, r);
     if (const matmul_epilogue<P> apart(l); apart.possible()) return apart.record(r, record);
     record_tiles(j, r);
   }
@@ -33,7 +33,7 @@ template <class P> struct kernel<op::matmul, P, kernels::portable> {
   /// The product with a tile of the caller's, in `parts` parts of K (0: by cost). False: the product is one of few rows.
   static bool record_as(const launch& l, recording& r, const matmul_tile& t, std::int64_t parts) {
     const matmul_job j(l);
-    if (j.s.M <= few_rows) return false;
+    if (j.s.M <= gemv_rows) return false;
     record_tile(j, r, t, t.split(j.s.M, j.s.N, j.s.K, j.s.batches(), *l.device, parts));
     return true;
   }
@@ -56,10 +56,10 @@ template <class P> struct kernel<op::matmul, P, kernels::portable> {
     f.edge = !(a_whole && b_whole && s.M % t.size == 0 && s.N % t.size == 0 && s.K % t.slab == 0);
     matmul_dispatches(j, r).add(f, split);
   }
-  static void record_few_rows(const matmul_job& j, recording& r) {
+  static void record_gemv(const matmul_job& j, recording& r) {
     const matmul_shape& s = j.s;
     // More rows, more columns of a subgroup: their products share what is read of A. Along N, the subgroups of a workgroup share the rows' sums.
-    const std::int64_t lanes = j.given->device->subgroup, cols = s.M == 1 ? 1 : s.M <= 4 ? 2 : 4, teams = s.b.cross ? few_rows : 4;
+    const std::int64_t lanes = j.given->device->subgroup, cols = s.M == 1 ? 1 : s.M <= 4 ? 2 : 4, teams = s.b.cross ? gemv_rows : 4;
     matmul_dispatches::form f;
     f.code = {&shaders::matmul_skinny_plain, &shaders::matmul_skinny_few, &shaders::matmul_skinny_many};
     f.invocations = std::uint32_t(lanes * teams);

@@ -7,7 +7,7 @@
 #include "access.glsl"
 #include "gemm/launch.glsl"
 #define BODY_FIRST_ID 19
-#include "gemm/result.glsl"
+#include "gemm/epilogue.glsl"
 
 void main() {
   const uint quads = (N + 3) / 4, i = item_index();

@@ -17,7 +17,7 @@ layout(constant_id = 20) const uint COLS = 4;  // of a subgroup, where B's lines
 layout(constant_id = 21) const bool A_WHOLE = false;
 layout(constant_id = 22) const bool B_WHOLE = false;
 #define BODY_FIRST_ID 23
-#include "gemm/result.glsl"
+#include "gemm/epilogue.glsl"
 
 const uint TEAMS = WG / SUBGROUP;
 const uint DEEP = 4 / COLS;         // quads of a line that a lane reads ahead
