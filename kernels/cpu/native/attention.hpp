@@ -66,10 +66,10 @@ template <class Scores> class attention {
       const score_tile t = score_tile_of(h_, q0_, n_, k0, last);
       const auto key = Scores::on_left(keys.from_row(k0), t.keys, h_.D, key_room_);
       const panel value = Scores::on_right(values.from_row(k0), t.keys, h_.D, value_room_);
-      tiles_gemm<Scores>(key, t.keys, query, scores_, block, false,
+      score_gemm<Scores>(key, t.keys, query, scores_, block, false,
                          [&](std::int64_t k, std::int64_t) { return tile_part{0, h_.D, t.first_made(k)}; });
       soften(t, k0, k0 > first);
-      tiles_gemm<Scores>(Scores::by_query(scores_), n_, value, result_, width_, k0 > first,
+      score_gemm<Scores>(Scores::by_query(scores_), n_, value, result_, width_, k0 > first,
                          [&](std::int64_t q, std::int64_t rows) { return tile_part{0, t.seen(q + rows), 0}; });
     }
     finish();

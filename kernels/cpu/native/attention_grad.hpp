@@ -91,16 +91,16 @@ template <class Scores> class attention_grad {
       const auto key = Scores::both(h_.rows(l_.in, 1, b_, group_).from_row(k0), t.keys, h_.D, room_ + 4 * rows);
       const auto value = Scores::on_left(h_.rows(l_.in, 2, b_, group_).from_row(k0), t.keys, h_.D, room_ + 5 * rows);
       const auto made = [&](std::int64_t k, std::int64_t) { return tile_part{0, h_.D, t.first_made(k)}; };
-      tiles_gemm<Scores>(key.rows, t.keys, query_t, p_, block, false, made);
-      tiles_gemm<Scores>(value, t.keys, dy_t, ds_, block, false, made);
+      score_gemm<Scores>(key.rows, t.keys, query_t, p_, block, false, made);
+      score_gemm<Scores>(value, t.keys, dy_t, ds_, block, false, made);
       differentiate(t, at, k0);
       const bool more = begun_ > k0;  // else the first sums of these keys
       if (more) begin(k0 + t.keys);
       const auto seeing = [&](std::int64_t k, std::int64_t) { return tile_part{t.first_seeing(k), n, 0}; };
-      tiles_gemm<Scores>(Scores::by_key(p_), t.keys, dy, dv_ + k0 * dv_stride_, dv_stride_, more, seeing);
-      tiles_gemm<Scores>(Scores::by_key(ds_), t.keys, query, dk_ + k0 * dk_stride_, dk_stride_, more, seeing);
+      score_gemm<Scores>(Scores::by_key(p_), t.keys, dy, dv_ + k0 * dv_stride_, dv_stride_, more, seeing);
+      score_gemm<Scores>(Scores::by_key(ds_), t.keys, query, dk_ + k0 * dk_stride_, dk_stride_, more, seeing);
       begun_ = larger_of(begun_, k0 + t.keys);
-      tiles_gemm<Scores>(Scores::by_query(Scores::per_step == 2 ? ds_pairs_ : ds_), n, key.right, dq, dq_stride, k0 > start,
+      score_gemm<Scores>(Scores::by_query(Scores::per_step == 2 ? ds_pairs_ : ds_), n, key.right, dq, dq_stride, k0 > start,
                          [&](std::int64_t i, std::int64_t some) { return tile_part{0, t.seen(i + some), 0}; });
     }
     if (lie_whole(out, h_.D)) return;

@@ -141,7 +141,7 @@ struct tile_part {
 /// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < m, j < b.width, with the terms and columns that part(i, rows) gives for each register tile; whole
 /// vectors of B are read and of C written. The terms of a pair are both taken.
 template <class Scores, class Part>
-void tiles_gemm(const typename Scores::left& a, std::int64_t m, const panel& b, float* c, std::int64_t ldc, bool add, const Part& part) {
+void score_gemm(const typename Scores::left& a, std::int64_t m, const panel& b, float* c, std::int64_t ldc, bool add, const Part& part) {
   constexpr int tall = int(score_tile::rows);
   using tile = decltype(Scores::template tile<1, 1>);
   static constexpr std::remove_const_t<tile> tiles[3][4] = {
