@@ -1,5 +1,5 @@
 #pragma once
-/// C (+)= A B on blocks that lie in cache, of any number of rows: the register blocks of microkernel side by side.
+/// C (+)= A B on blocks that lie in cache, with any number of rows: a grid of microkernel calls.
 #include <isotope/kernels/cpu/gemm/microkernel.hpp>
 
 namespace isotope::cpu {
@@ -12,7 +12,7 @@ struct left_block {
   std::int64_t row_stride, k_stride;
 };
 
-/// One column of register blocks: C[i, j] (+)= sum_k A[i, k] B[k, j] for i < m, j < Vectors lanes.
+/// Calls microkernels down one column of register blocks: C[i, j] (+)= sum_k A[i, k] B[k, j] for i < m, j < Vectors lanes.
 template <int Vectors>
 void column_of_microkernels(left_block a, std::int64_t m, const float* b, std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k,
                             bool add) {
@@ -28,7 +28,7 @@ void column_of_microkernels(left_block a, std::int64_t m, const float* b, std::i
   rows.template operator()<1>();
 }
 
-/// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < m, j < n; whole vectors of B are read and of C written: n is rounded up to lanes.
+/// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < m, j < n. Reads B and writes C in whole vectors, so n is rounded up to lanes.
 inline void block_gemm(left_block a, std::int64_t m, const float* b, std::int64_t ldb, std::int64_t n, float* c, std::int64_t ldc,
                        std::int64_t k, bool add) {
   std::int64_t j = 0;

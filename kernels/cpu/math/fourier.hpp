@@ -1,9 +1,9 @@
 #pragma once
-/// Fourier transforms of one row in f32, real and imaginary parts in arrays of their own.
+/// Fourier transforms of one row in f32, with real and imaginary parts in separate arrays.
 ///
-/// Stockham passes of radix 4, and one of radix 2 where N is no power of four: no bit reversal, both sides of a pass contiguous in the inner
-/// loop. Other lengths become a circular convolution with a chirp (Bluestein), of a power of two from 2 N - 1 on. Twiddle factors and chirps
-/// are calculated in f64 and rounded once. Bound by the caches: a pass reads and writes the row.
+/// Runs Stockham passes of radix 4, and one of radix 2 where N is not a power of four: they need no bit reversal, and both sides of a pass are
+/// contiguous in the inner loop. Other lengths become a circular convolution with a chirp (Bluestein), padded to a power of two of at least 2 N - 1.
+/// Twiddle factors and chirps are computed in f64 and rounded once. Bound by the caches: each pass reads and writes the row.
 /// Sources: Stockham 1966 (in Cochran et al. 1967); Bluestein 1970.
 #include <cmath>
 #include <utility>
@@ -17,11 +17,11 @@ namespace portable {
 /// Complex numbers re[i] + i im[i].
 struct split {
   float *re, *im;
-  /// i times the conjugate: with operands and results so seen, a forward transform is the inverse.
+  /// Swaps real and imaginary parts, which is i times the conjugate: a forward transform between swapped arrays is the inverse transform.
   split swapped() const { return {im, re}; }
 };
 
-/// to[j] = e^(-2 pi i j step / D), j < count. Blocks start with exact angles, 64 apart at most: 2^-53 a factor.
+/// to[j] = e^(-2 pi i j step / D), j < count. Each block of at most 64 starts with an exact angle; errors are 2^-53 per factor.
 inline void twiddles(split to, std::int64_t count, std::int64_t step, std::int64_t D) {
   constexpr std::int64_t block = 64;
   const double twiddle = -6.283185307179586 / double(D);
@@ -39,7 +39,8 @@ inline void twiddles(split to, std::int64_t count, std::int64_t step, std::int64
     }
   }
 }
-/// to[n] = e^(-pi i n^2 / N), n < N: n^2 mod 2 N is an integer where a block starts, the ratios of neighbours turn steadily within it.
+/// to[n] = e^(-pi i n^2 / N), n < N. A block starts with an exact angle, since n^2 mod 2 N is an integer; within it the ratio of neighbours rotates
+/// by a constant angle.
 inline void chirps(split to, std::int64_t N) {
   constexpr std::int64_t block = 64;
   const double twiddle = -3.141592653589793 / double(N), rc = std::cos(2 * twiddle), rs = std::sin(2 * twiddle);
@@ -58,7 +59,7 @@ inline void chirps(split to, std::int64_t N) {
   }
 }
 
-/// x[from + r m], r < 4, make y[to + k s], k < 4, times w[k].
+/// Combines x[from + r m], r < 4, into y[to + k s], k < 4, multiplied by w[k].
 struct radix4 {
   const float *ISOTOPE_RESTRICT xr, *ISOTOPE_RESTRICT xi;
   float *ISOTOPE_RESTRICT yr, *ISOTOPE_RESTRICT yi;
@@ -79,8 +80,8 @@ struct radix4 {
     yi[to] = re * d + im * c;
   }
 };
-/// One pass over a row of 4 m s numbers of which every s-th belong together: y[q + s (4 p + k)] = w^(p k) sum_r x[q + s (p + m r)] (-i)^(r k),
-/// w = e^(-2 pi i / (4 m)); twiddle[k][p s] = w^(p k).
+/// One pass over a row of 4 m s numbers, s interleaved transforms: y[q + s (4 p + k)] = w^(p k) sum_r x[q + s (p + m r)] (-i)^(r k), w = e^(-2 pi i /
+/// (4 m)); twiddle[k][p s] = w^(p k).
 inline ISOTOPE_CONTRACT void pass4(split x, split y, const split* twiddle, std::int64_t m, std::int64_t s) {
   ISOTOPE_CONTRACT_HERE
   const radix4 f{x.re, x.im, y.re, y.im, m * s, s};
@@ -101,7 +102,7 @@ inline ISOTOPE_CONTRACT void pass4(split x, split y, const split* twiddle, std::
     for (std::int64_t q = 0; q < s; ++q) f(at + q, 4 * at + q, wr, wi);
   }
 }
-/// The last pass where a factor of two is left: y[q] = x[q] + x[q + s], y[q + s] = x[q] - x[q + s].
+/// The last pass where a factor of two remains: y[q] = x[q] + x[q + s], y[q + s] = x[q] - x[q + s].
 inline void pass2(split x, split y, std::int64_t s) {
   for (const auto& [from, to] : {std::pair<const float*, float*>{x.re, y.re}, {x.im, y.im}}) {
     ISOTOPE_IVDEP
@@ -122,10 +123,10 @@ inline ISOTOPE_CONTRACT void multiply(split z, split w, std::int64_t n) {
   }
 }
 
-/// The transform of N points: tables that all rows share, buffers of each worker.
+/// A transform of N points: tables that all rows share, and buffers for each worker.
 class fourier {
  public:
-  /// Points of the transform that does the work: N, or what holds the convolution.
+  /// Returns the number of points that the passes work on: N, or the size of the convolution.
   static constexpr std::int64_t points(std::int64_t N) {
     std::int64_t M = 1;
     while (M < N) M *= 2;
@@ -137,11 +138,11 @@ class fourier {
     const std::int64_t M = points(N);
     return 6 * padded(M / 4) + (M == N ? 0 : 2 * padded(N) + 2 * padded(M));
   }
-  /// Two rows, each with room for the bins of a real transform besides.
+  /// Returns the size of two rows, each with additional room for the bins of a real transform.
   static constexpr std::int64_t buffer_floats(std::int64_t N) { return 2 * (2 * padded(points(N)) + padded(2)); }
   static constexpr std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
 
-  /// `buffer` is needed until the constructor returns.
+  /// Uses `buffer` only until the constructor returns.
   fourier(float* tables, float* buffer, std::int64_t N) : N_(N), M_(points(N)) {
     const auto next = [&tables](std::int64_t n) {
       const split z{tables, tables + padded(n)};
@@ -157,7 +158,7 @@ class fourier {
     chirp_ = next(N_);
     spectrum_ = next(M_);
     chirps(chirp_, N_);
-    // The conjugate chirp, around the circle in both directions.
+    // Fills the conjugate chirp around the circle in both directions.
     const split a = first(buffer), b = second(buffer);
     const float f = 1 / float(M_);
     for (std::int64_t n = 0; n < M_; ++n) a.re[n] = a.im[n] = 0;
@@ -172,12 +173,12 @@ class fourier {
     }
   }
 
-  /// A worker's two rows, and what one of them holds as one array.
+  /// The two rows of a worker; `flat` gives the memory of one of them as one array.
   split first(float* buffer) const { return {buffer, buffer + padded(M_)}; }
   split second(float* buffer) const { return first(buffer + 2 * padded(M_) + padded(2)); }
   float* flat(float* buffer) const { return second(buffer).re; }
 
-  /// The forward transform of first(buffer), or with its parts swapped the inverse. The result lies in either row; the other is free.
+  /// Runs the transform of first(buffer): forward, or inverse where its parts are swapped. The result is in either row; the other one is free.
   split run(float* buffer, bool inverse) const {
     split a = first(buffer), b = second(buffer);
     if (inverse) {
@@ -187,7 +188,7 @@ class fourier {
     split z = M_ == N_ ? passes(a, b) : convolved(a, b);
     return inverse ? z.swapped() : z;
   }
-  /// The row that does not hold z.
+  /// Returns the row that does not hold z.
   float* free_row(float* buffer, split z) const { return z.re == first(buffer).re || z.im == first(buffer).re ? flat(buffer) : buffer; }
   double row_nsec() const {
     double passes = 1;

@@ -1,7 +1,8 @@
 #pragma once
-/// Bound by multiply-adds, with 64 queries x 64 keys a fifth of the time by exp. Blocks as in the portable kernel, scores transposed, keys by queries:
-/// maximum, sum and exp go along vectors of queries, keys and values are read where they lie, and the second product reads its left operand
-/// down the columns. Blocks above the diagonal and before the window are skipped; of one on the diagonal the register tiles that a query sees are made. Source: Dao 2023, arXiv:2307.08691.
+/// Bound by multiply-adds; with 64 queries x 64 keys, exp takes a fifth of the time. Blocks are as in the portable kernel. Scores are computed
+/// transposed, keys by queries: maximum, sum and exp run along vectors of queries, keys and values are read in place, and the second gemm reads its
+/// left operand column by column. Blocks above the diagonal and before the window are skipped; of a block on the diagonal, only register tiles that a
+/// query sees are computed. Source: Dao 2023, arXiv:2307.08691.
 #include <limits>
 
 #include <isotope/kernels/cpu/math/log.hpp>
@@ -25,7 +26,7 @@ template <class Scores> class attention {
     const std::int64_t blocks = divide_up(h.S, block), heads = h.B * h.H;
     portable::for_uneven_tasks(
         l, blocks * heads, h.pairs() * (double(h.D) / 50.0 + 0.4 + h.dropout_cost()), [&](std::int64_t t, int slice) {
-          const std::int64_t i = blocks - 1 - t / heads, b = t % heads / h.H, head = t % h.H;  // the longest rows first
+          const std::int64_t i = blocks - 1 - t / heads, b = t % heads / h.H, head = t % h.H;  // the longest rows come first
           attention(l, h, b, head, i * block, static_cast<float*>(l.scratch) + slice * slice_floats(h.D)).all();
         });
   }
@@ -34,10 +35,10 @@ template <class Scores> class attention {
   static constexpr std::int64_t block = score_tile::block;
   static_assert(block == portable::attention_heads::block);
   static constexpr float infinity = std::numeric_limits<float>::infinity();
-  /// Scores, and queries, results, keys and values of a block.
+  /// Returns the size of scores, queries, results, keys and values of a block.
   static constexpr std::int64_t slice_floats(std::int64_t D) { return block * (block + 4 * whole(D, lanes)); }
 
-  /// Queries of one head from q0 on.
+  /// Attention of the queries of one head from q0 on.
   attention(const launch& l, const portable::attention_heads& h, std::int64_t b, std::int64_t head, std::int64_t q0, float* slice)
       : l_(l),
         h_(h),
@@ -75,7 +76,7 @@ template <class Scores> class attention {
     finish();
   }
 
-  /// scores = exp(scale scores + mask - new maximum), less what is dropped; results under the old maximum, if there are some, are scaled down.
+  /// scores = exp(scale scores + mask - new maximum), without what is dropped. Results under the old maximum, if `some`, are scaled down.
   void soften(const score_tile& t, std::int64_t k0, bool some) {
     const float scale = prepared(t, k0);
     if (h_.dropout.on) {
@@ -92,10 +93,10 @@ template <class Scores> class attention {
       if (shrink_[q] != 1) scale_row(result_ + q * width_, shrink_[q], width_);
   }
 
-  /// Hides what causal queries do not see and adds the mask. Returns the factor that scores are still to be multiplied with.
+  /// Hides what causal queries do not see and adds the mask. Returns the factor by which scores are still to be multiplied.
   float prepared(const score_tile& t, std::int64_t k0) const {
     float scale = h_.scale;
-    if (h_.masked || !(scale > 0)) {  // the largest score is that of the largest product, else
+    if (h_.masked || !(scale > 0)) {  // otherwise the largest unscaled score gives the largest score
       alignas(64) float mask[block];
       h_.mask(l_, b_, k0, t.keys, mask);
       for (std::int64_t k = 0; k < t.keys; ++k)
@@ -118,7 +119,7 @@ template <class Scores> class attention {
     return scale;
   }
 
-  /// The weights of the vector of queries from q on, of which `left` is kept in place of the scores.
+  /// Computes the weights of the vector of queries from q on; `left` applies dropout to those that replace the scores.
   template <class Left> ISOTOPE_INLINE void weigh(const score_tile& t, std::int64_t q, float scale, const Left& left) {
     const std::int64_t keys = t.made(q);
     const vector old = load_vector(top_ + q);
@@ -138,7 +139,7 @@ template <class Scores> class attention {
       sum += e;
       return left(e, i);
     };
-    if constexpr (Scores::per_step == 2) {  // row k/2 of pairs is written when row k of scores has been read
+    if constexpr (Scores::per_step == 2) {  // row k/2 of pairs overwrites scores only after row k of scores has been read
       for (k = 0; k + 2 <= keys; k += 2) {
         const auto first = Scores::round(weight(k)), second = Scores::round(weight(k + 1));
         Scores::put_pairs(scores_ + k / 2 * block + q, first, second);
@@ -166,9 +167,9 @@ template <class Scores> class attention {
   const launch& l_;
   const portable::attention_heads& h_;
   std::int64_t b_, head_, q0_, n_, width_;
-  float *scores_, *query_, *result_, *key_room_, *value_room_;  // (keys, queries), (D, queries), (queries, D), rooms for (keys, D)
+  float *scores_, *query_, *result_, *key_room_, *value_room_;  // (keys, queries), (D, queries), (queries, D), two buffers for (keys, D)
   alignas(64) float top_[block], sum_[block],
-      shrink_[block];  // of each query: the largest score, the sum of weights; what a new top takes of it
+      shrink_[block];  // per query: the largest score, the sum of weights, the factor that a new maximum puts on old sums
 };
 
 template <class P> struct attention_of {

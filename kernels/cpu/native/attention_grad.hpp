@@ -1,6 +1,6 @@
 #pragma once
-/// Bound by multiply-adds: five products of 64 x 64 tiles, less the register tiles that a causal query does not see. One task per batch and key-value
-/// head owns its dk and dv and walks the queries of its heads in order, so that no sum depends on the threads; dk and dv grow in the output
+/// Bound by multiply-adds: five gemms of 64 x 64 tiles, without the register tiles that a causal query does not see. One task per batch and key-value
+/// head owns its dk and dv and walks the queries of its heads in order, so that no sum depends on the threads. dk and dv accumulate in the output
 /// where it is f32, else in scratch memory.
 #include <isotope/kernels/cpu/native/attention.hpp>
 
@@ -26,7 +26,7 @@ template <class Scores> class attention_grad {
  private:
   static constexpr std::int64_t block = score_tile::block;
   static constexpr float infinity = std::numeric_limits<float>::infinity();
-  /// Two tiles and pairs of one, seven blocks of rows, and the sums of dk and dv.
+  /// Returns the size of two tiles and pairs of one, seven blocks of rows, and the sums of dk and dv.
   static constexpr std::int64_t slice_floats(std::int64_t D, std::int64_t T) {
     return 3 * block * block + (7 * block + 2 * T) * whole(D, lanes);
   }
@@ -63,7 +63,7 @@ template <class Scores> class attention_grad {
     }
   }
 
-  /// Zeros the sums of the keys before `end` that have none.
+  /// Zeros the sums of the keys before `end` that have not been started.
   void begin(std::int64_t end) {
     for (; begun_ < end; ++begun_) {
       __builtin_memset(dk_ + begun_ * dk_stride_, 0, std::size_t(width_) * sizeof(float));
@@ -71,7 +71,7 @@ template <class Scores> class attention_grad {
     }
   }
 
-  /// One block of queries against all keys that it sees.
+  /// Processes one block of queries against all keys that it sees.
   void queries(std::int64_t head, std::int64_t q0) {
     const std::int64_t n = smaller(block, h_.S - q0), rows = block * width_, at = (b_ * h_.H + head) * h_.S + q0;
     const auto q = h_.rows(l_.in, 0, b_, head).from_row(q0), g = h_.rows(l_.in[first_ + 2], b_, head).from_row(q0);
@@ -79,7 +79,8 @@ template <class Scores> class attention_grad {
     const panel query_t = Scores::transposed(q, n, h_.D, room_ + 2 * rows), dy_t = Scores::transposed(g, n, h_.D, room_ + 3 * rows);
     row_dots(g, h_.rows(l_.in[first_], b_, head).from_row(q0), n, h_.D, delta_);
     const float* lse = l_.in[first_ + 1].as<const float>() + at;
-    for (std::int64_t i = 0; i < block; ++i) lse_[i] = i < n && lse[i] != -infinity ? lse[i] : infinity;  // no weight where nothing is seen
+    for (std::int64_t i = 0; i < block; ++i)
+      lse_[i] = i < n && lse[i] != -infinity ? lse[i] : infinity;  // a query that sees nothing gets weight 0
     const auto out = h_.rows(l_.out, 0, b_, head).from_row(q0);
     float* const dq = lie_whole(out, h_.D) ? out.f32() : room_ + 6 * rows;
     const std::int64_t dq_stride = lie_whole(out, h_.D) ? out.stride : width_;
@@ -94,7 +95,7 @@ template <class Scores> class attention_grad {
       score_gemm<Scores>(key.rows, t.keys, query_t, p_, block, false, made);
       score_gemm<Scores>(value, t.keys, dy_t, ds_, block, false, made);
       differentiate(t, at, k0);
-      const bool more = begun_ > k0;  // else the first sums of these keys
+      const bool more = begun_ > k0;  // otherwise these are the first sums of the keys
       if (more) begin(k0 + t.keys);
       const auto seeing = [&](std::int64_t k, std::int64_t) { return tile_part{t.first_seeing(k), n, 0}; };
       score_gemm<Scores>(Scores::by_key(p_), t.keys, dy, dv_ + k0 * dv_stride_, dv_stride_, more, seeing);
@@ -106,8 +107,8 @@ template <class Scores> class attention_grad {
     if (lie_whole(out, h_.D)) return;
     for (std::int64_t i = 0; i < n; ++i) store_row<Scores>(out, i, dq + i * dq_stride, h_.D, 1);
   }
-  /// p = exp(scale s + mask - lse), ds = scale p (dp - delta); both keys by queries.
-  /// Dropped: p = 0 and dp = 0, else both grow by the factor. `row`: of the first query among all of (B,H,S).
+  /// p = exp(scale s + mask - lse), ds = scale p (dp - delta), both keys by queries.
+  /// Dropout zeroes p and dp of dropped keys and scales the others by its factor. `row`: the first query's index among all of (B,H,S).
   void differentiate(const score_tile& t, std::int64_t row, std::int64_t k0) {
     if (h_.masked) h_.mask(l_, b_, k0, t.keys, mask_);
     if (h_.dropout.on) {
@@ -121,7 +122,7 @@ template <class Scores> class attention_grad {
         differentiate(t, q, [](const vector& x, std::int64_t) ISOTOPE_INLINE_LAMBDA { return x; });
     }
   }
-  /// The same of the vector of queries from q on; what is left of a number of key k is left(number, k).
+  /// The same for the vector of queries from q on; left(x, k) applies dropout to the value x of key k.
   template <class Left> ISOTOPE_INLINE void differentiate(const score_tile& t, std::int64_t q, const Left& left) {
     const vector lse = load_vector(lse_ + q), delta = load_vector(delta_ + q), scale = lanewise::all(h_.scale);
     const std::int64_t keys = t.made(q), stale = t.stale(q), clear = t.clear(q);
@@ -136,7 +137,7 @@ template <class Scores> class attention_grad {
     };
     const auto each = [&](std::int64_t k, bool some_hidden) ISOTOPE_INLINE_LAMBDA {
       const pair a = of(k, some_hidden);
-      if constexpr (Scores::per_step == 2) {  // a row of bf16 is written where its vectors of f32 have been read
+      if constexpr (Scores::per_step == 2) {  // a row of bf16 overwrites vectors of f32 only after they have been read
         const bool alone = k + 1 == keys;
         const pair b = alone ? pair{} : of(k + 1, some_hidden);
         const auto ds = Scores::round(a.ds), next = Scores::round(b.ds);
@@ -161,10 +162,10 @@ template <class Scores> class attention_grad {
   const launch& l_;
   const portable::attention_heads& h_;
   std::int64_t b_, group_, width_;
-  std::size_t first_;                               // index of y among the operands; lse and dy follow
-  float *p_, *ds_, *ds_pairs_, *room_;              // (keys, queries), twice; rooms for rows
+  std::size_t first_;                               // operand index of y; lse and dy follow
+  float *p_, *ds_, *ds_pairs_, *room_;              // (keys, queries) for the first three; buffers for rows
   float *dk_, *dv_;                                 // (T, D)
-  std::int64_t dk_stride_, dv_stride_, begun_ = 0;  // the first keys, whose sums have been begun
+  std::int64_t dk_stride_, dv_stride_, begun_ = 0;  // begun_: the sums of keys before it have been started
   bool direct_;
   alignas(64) float delta_[block] = {}, lse_[block], mask_[block];
 };

@@ -1,6 +1,6 @@
 #pragma once
-/// Bound by multiply-adds: five products of 64 x 64 tiles. One task per batch and key-value head owns its dk and dv and walks the queries of its
-/// heads in order, so that no sum depends on the threads; dk and dv grow in the output where it is f32, else in scratch memory.
+/// Bound by multiply-adds: five gemms of 64 x 64 tiles. One task per batch and key-value head owns its dk and dv and walks the queries of its heads
+/// in order, so that no sum depends on the threads. dk and dv accumulate in the output where it is f32, else in scratch memory.
 #include <isotope/kernels/cpu/portable/attention.hpp>
 
 namespace isotope::cpu {
@@ -39,7 +39,7 @@ class attention_grad {
 
  private:
   static constexpr std::int64_t block = attention_heads::block;
-  /// Two tiles, seven blocks of rows, and the sums of dk and dv.
+  /// Returns the size of two tiles, seven blocks of rows, and the sums of dk and dv.
   static constexpr std::int64_t slice_floats(std::int64_t D, std::int64_t T) {
     return 2 * block * block + (7 * block + 2 * T) * whole_vectors(D);
   }
@@ -77,7 +77,7 @@ class attention_grad {
     }
   }
 
-  /// One block of queries against all keys that it sees.
+  /// Processes one block of queries against all keys that it sees.
   void queries(std::int64_t head, std::int64_t q0) const {
     const std::int64_t n = smaller(block, h_.S - q0), rows = block * width_;
     const auto q = h_.rows(l_.in, 0, b_, head).from_row(q0), g = h_.rows(l_.in[first_ + 2], b_, head).from_row(q0);
@@ -108,8 +108,8 @@ class attention_grad {
     for (std::int64_t i = 0; i < n; ++i) dq.store(i, dq_ + i * width_, h_.D);
   }
 
-  /// p = exp(scale s + mask - lse), ds = scale p (dp - delta); both keys by queries. A query that sees nothing has lse -inf and p 0.
-  /// Dropped: p = 0 and dp = 0, else both grow by the factor. `row`: of the first query among all of (B,H,S).
+  /// p = exp(scale s + mask - lse), ds = scale p (dp - delta), both keys by queries. A query that sees nothing has lse -inf and p 0.
+  /// Dropout zeroes p and dp of dropped keys and scales the others by its factor. `row`: the first query's index among all of (B,H,S).
   void probabilities(std::int64_t row, std::int64_t q0, std::int64_t k0, std::int64_t keys, const float* mask, const float* lse,
                      const float* delta) const {
     constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -148,7 +148,7 @@ class attention_grad {
   const launch& l_;
   const attention_heads& h_;
   std::int64_t b_, group_, width_;
-  std::size_t first_;  // index of y among the operands; lse and dy follow
+  std::size_t first_;  // operand index of y; lse and dy follow
   float *p_, *ds_, *query_t_, *dy_t_, *room_, *dq_, *dk_, *dv_;
   std::int64_t dk_stride_, dv_stride_;
   bool direct_;

@@ -1,5 +1,5 @@
 #pragma once
-/// Fourier transforms row by row, a worker a row: complex ones, and real ones of an even length N as complex ones of N / 2.
+/// Fourier transforms, one row per worker: complex ones, and real ones of even length N as complex ones of N / 2.
 #include <isotope/kernels/cpu/body/programs.hpp>
 #include <isotope/kernels/cpu/math/fourier.hpp>
 #include <isotope/kernels/cpu/rows/rows.hpp>
@@ -9,18 +9,18 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace portable {
 
-/// Rows shared out among as many workers as memory allows: 64 MiB of buffers together, one row at least.
+/// Distributes rows over as many workers as 64 MiB of buffers allow, at least one row's.
 struct fourier_rows {
   static constexpr std::int64_t most_floats = 16 << 20;
   static constexpr std::int64_t workers(std::int64_t N, std::int64_t rows) {
     const std::int64_t room = larger_of(1, most_floats / fourier::buffer_floats(N));
     return smaller(smaller(max_workers, room), rows);
   }
-  /// Bytes for rows of N complex points and a table of `own` floats.
+  /// Returns the bytes for rows of N complex points and a table of `own` floats.
   static constexpr std::int64_t scratch(std::int64_t N, std::int64_t rows, std::int64_t own) {
     return 4 * (fourier::padded(own) + fourier::table_floats(N) + fourier::buffer_floats(N) * larger_of(1, workers(N, rows)));
   }
-  /// row(transform, row number, the worker's buffer) for each row; the caller's table lies at the start of the scratch memory.
+  /// Calls row(transform, row number, the worker's buffer) for each row. The caller's table is at the start of the scratch memory.
   template <class F> static void run(const launch& l, std::int64_t N, std::int64_t rows, std::int64_t own, const F& row) {
     if (rows == 0) return;
     float* tables = static_cast<float*>(l.scratch) + fourier::padded(own);
@@ -33,7 +33,7 @@ struct fourier_rows {
   }
 };
 
-/// z[n] = x[2 n] + i x[2 n + 1], and back.
+/// z[n] = x[2 n] + i x[2 n + 1], and the inverse.
 inline void take_apart(const float* ISOTOPE_RESTRICT x, split z, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     z.re[i] = x[2 * i];
@@ -65,10 +65,11 @@ struct fft {
   }
 };
 
-/// Real transforms of N points: by N / 2 complex ones, even and odd points as real and imaginary parts, or by N where N is odd.
+/// Real transforms of N points. For even N a complex transform of N / 2 takes even and odd points as real and imaginary parts; for odd N one of N
+/// does the work.
 struct real_fourier {
   std::int64_t N, M, points;
-  float outer, inner;  // factors of the bins
+  float outer, inner;  // factors of outer and inner bins
   split twiddle;       // e^(-2 pi i k / N), k < M
 
   static constexpr std::int64_t points_of(std::int64_t N) { return N % 2 == 0 ? N / 2 : N; }

@@ -1,6 +1,6 @@
 #pragma once
-/// Products are bound by bytes; long ones are cut into chunks by shape alone and put together in order. Their gradient is bound by the latency of two
-/// multiplications an element, of running products from both ends; they are kept in f64, so that each is rounded once.
+/// Products over axes are bound by bytes; long ones are divided into chunks by shape alone and combined in order. The gradient is bound by the
+/// latency of two multiplications per element, for running products from both ends; these are kept in f64, so that each result rounds once.
 #include <isotope/kernels/cpu/body/programs.hpp>
 #include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/portable/sum.hpp>
@@ -43,7 +43,7 @@ struct prod {
   static float product(const float* x, std::int64_t n) {
     return math::reduce<float>(n, multiplication{}, [](auto& t, const auto& v) { t = v; }, x);
   }
-  /// The product of the elements [first, first + n) of the flat index.
+  /// Returns the product of the elements [first, first + n) of the flat index.
   static float range_product(const merged_axes& axes, const view& x, std::int64_t first, std::int64_t n) {
     float total = 1;
     for (std::int64_t i = 0; i < n; i += block) {

@@ -1,6 +1,6 @@
 #pragma once
-/// Bound by bytes. Three shapes have loops of their own: one run (the last axes, or all), the sum of rows (the leading axes, as for a bias
-/// gradient), and anything else, gathered block by block. Long sums are cut into chunks by shape alone and put together in order.
+/// Bound by bytes. Three shapes have their own loops: one run (the last axes, or all), sums over rows (the leading axes, as for a bias gradient), and
+/// anything else, gathered block by block. Long sums are divided into chunks by shape alone and added in order.
 #include <isotope/kernels/cpu/body/programs.hpp>
 #include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/rows/rows.hpp>
@@ -10,7 +10,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace portable {
 
-/// The axes of x, kept ones first; a result is a range of `terms` elements of its flat index.
+/// The axes of x with the kept ones first: each result is a range of `terms` elements of that flat index.
 struct reduced_axes {
   view permuted;
   std::int64_t results = 1, terms = 1;
@@ -25,11 +25,11 @@ struct reduced_axes {
   }
 };
 
-/// How rows are added up.
+/// Adds rows one after another.
 struct plain_row_sums {
   static constexpr std::int64_t columns = 512;
 
-  /// sum[c] = x[from, c0 + c] + ... + x[to - 1, c0 + c] in this order, c < n <= columns; rows are `pitch` apart.
+  /// sum[c] = x[from, c0 + c] + ... + x[to - 1, c0 + c] in this order, c < n <= columns; rows lie `pitch` apart.
   static void add(const view& x, std::int64_t pitch, std::int64_t from, std::int64_t to, std::int64_t c0, std::int64_t n, float* sum) {
     std::memset(sum, 0, std::size_t(n) * 4);
     alignas(64) float buffer[columns];
@@ -63,11 +63,11 @@ template <class Rows> class reduction_by {
   }
 
  private:
-  /// Whether results lie side by side and terms one stride apart.
+  /// Whether results are adjacent and terms one stride apart.
   static bool sums_rows(const merged_axes& a, const reduced_axes& r) {
     return a.rank == 2 && a.dims[0] == r.results && a.strides[0][0] == 1 && r.results >= 8;
   }
-  /// The sum of the elements [first, first + n) of the flat index, n <= block.
+  /// Returns the sum of the elements [first, first + n) of the flat index, n <= block.
   static float block_sum(const merged_axes& axes, const view& x, std::int64_t first, std::int64_t n) {
     alignas(64) float buffer[block];
     const float* from = buffer;

@@ -1,8 +1,9 @@
 #pragma once
-/// A product by columns: each task makes a cell of C, block of K by block of K: it takes a panel of B, where it lies, packed by the task or kept
-/// packed (packed_weight.hpp), and passes a block of A, which stays in L2, by it. B goes into no shared memory: it is taken by each row of cells, so
-/// once for up to 256 rows. A is read where it lies, or copied first, a chunk of at most 5 MB, by all threads. For few rows times a matrix whose
-/// columns are neighbours, as in the gradient dy W.
+/// A gemm by columns, for few rows times a matrix whose rows are contiguous, as in the gradient dy W.
+///
+/// Each task makes a cell of C, one block of K after another: it takes a panel of B (in place, packed by the task, or pre-packed as in
+/// packed_weight.hpp) and multiplies it with a block of A that stays in L2. B is not packed into shared memory; each row of cells, up to 256 rows of
+/// C, reads it once. A is read in place, or all threads first copy a chunk of at most 5 MB.
 #include <isotope/kernels/cpu/native/gemm/operands.hpp>
 #include <isotope/kernels/cpu/native/gemm/partition.hpp>
 #include <isotope/kernels/cpu/native/gemm/two_phases.hpp>
@@ -31,7 +32,7 @@ template <class Operands> class gemm_by_columns {
 
  private:
   struct cell {
-    std::int64_t batch, m, ms, p0, p1;  // within the chunk; panels [p0, p1) of B
+    std::int64_t batch, m, ms, p0, p1;  // relative to the chunk; panels [p0, p1) of B
   };
 
   void make(const gemm_chunk& c) const {
@@ -58,7 +59,7 @@ template <class Operands> class gemm_by_columns {
     in_two_phases(l_, blocking::copies, copied_ ? c.batches * blocks * strips : 0, copy_one, c.batches * rows * columns, fill_one, nsec);
   }
 
-  /// The rows of A from m on, one register tile of them, by one block of K.
+  /// Copies the rows of A from m on, one register tile of them, for one block of K.
   void copy(const gemm_chunk& c, std::int64_t batch, std::int64_t block, std::int64_t m, int own) const {
     const std::int64_t k0 = block * cut_.depth, from = s_.offset_a(c.batch + batch) + (c.v + m) * s_.a_row + (c.k + k0) * s_.a_k;
     Operands::with_type(l_.in[0], [&](const auto* a) {
@@ -81,7 +82,7 @@ template <class Operands> class gemm_by_columns {
   void fill(const gemm_chunk& c, const vector_panels& panels, const cell& at, int own) const {
     alignas(64) float tile[blocking::tile_floats];
     constexpr std::int64_t widest = blocking::tile_floats / Operands::block_rows / blocking::cols * blocking::cols;
-    alignas(64) float pairs[Operands::rounds ? Operands::block_rows * widest / 2 : 1];  // not of a class: those would be set to zero
+    alignas(64) float pairs[Operands::rounds ? Operands::block_rows * widest / 2 : 1];  // a class would set the array to zero
     auto* const small_tile = reinterpret_cast<bfloat16*>(pairs);
     alignas(64) float right[blocking::depth * blocking::cols + Operands::head];
     [[maybe_unused]] const typename Operands::unit held{};
@@ -121,8 +122,8 @@ template <class Operands> class gemm_by_columns {
     else epilogue_.finish(batch, m0, m0 + at.ms, c.r + n0, n1, to.at, to.ld);
   }
 
-  /// Panel p, terms [k0, k0 + k) of a chunk.
-  /// @param room  for a copy
+  /// Returns panel p, terms [k0, k0 + k) of a chunk.
+  /// @param room  space for a copy
   template <class T>
   typename Operands::panel panel_of(const T* b, const gemm_chunk& c, const vector_panels& panels, std::int64_t k0, std::int64_t k,
                                     std::int64_t p, float* room) const {
@@ -148,8 +149,8 @@ template <class Operands> class gemm_by_columns {
   float *packed_, *waiting_;
   std::int64_t packed_floats_;  // of one copy
   packed_weight weight_;
-  bool kept_;    // B is packed
-  bool copied_;  // A is
+  bool kept_;    // B is pre-packed
+  bool copied_;  // A is copied first
 };
 
 }  // namespace native

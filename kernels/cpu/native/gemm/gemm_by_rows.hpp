@@ -1,7 +1,7 @@
 #pragma once
-/// A product by rows: one operand, the smaller one, is packed into panels of vectors once, by all threads, a chunk of at most 4 MB that L3 holds;
-/// the rows of the other one pass where they lie, a few at a time and each once per cell. Where the packed operand is A the cells stand the other
-/// way round, and are transposed in registers when they are done. So the weights of x W^T are neither copied nor transposed.
+/// A gemm by rows: all threads pack the smaller operand into panels once, in chunks of at most 4 MB that L3 holds. The rows of the other operand are
+/// read in place, a few at a time and once per cell. Where the packed operand is A, cells hold C^T and are transposed in registers at the end. So the
+/// weights of x W^T are neither copied nor transposed.
 #include <isotope/kernels/cpu/native/gemm/operands.hpp>
 #include <isotope/kernels/cpu/native/gemm/partition.hpp>
 #include <isotope/kernels/cpu/native/gemm/transposed_part.hpp>
@@ -37,10 +37,10 @@ template <class Operands> class gemm_by_rows {
 
  private:
   static constexpr std::int64_t block_panels = Operands::block_rows / blocking::cols;
-  static constexpr std::int64_t widest = 2 * block_panels * blocking::cols;  // of a cell that is not in place
+  static constexpr std::int64_t widest = 2 * block_panels * blocking::cols;  // largest width of a cell that is not computed in place
 
   struct cell {
-    std::int64_t batch, r, rs, p0, p1;  // within the chunk; panels [p0, p1)
+    std::int64_t batch, r, rs, p0, p1;  // relative to the chunk; panels [p0, p1)
   };
 
   const view& packed_side() const { return l_.in[transposed_ ? 0 : 1]; }
@@ -54,11 +54,12 @@ template <class Operands> class gemm_by_rows {
     std::int64_t across = larger_of(1, block_panels * blocking::depth * Operands::per_step / cut_.depth),
                  down = in_place() ? Operands::block_rows : 0;
     if (!in_place()) {
-      across = smaller(across, widest / blocking::cols);  // whole rows of narrow products: the fused body runs over several at a time
+      across =
+          smaller(across, widest / blocking::cols);  // keeps the rows of narrow results whole: the fused body handles several at a time
       const std::int64_t wide = larger_of(lanes, smaller(across * blocking::cols, panels.start(panels.count())));
       down = blocking::tile_floats / wide / Operands::tile_rows * Operands::tile_rows;
     }
-    // Short rows before low blocks, unless each column of cells would turn all rows for itself.
+    // Narrows cells before it lowers them, unless each column of cells would have to transpose all rows again.
     const std::int64_t low = Operands::transposes(r_k_) ? Operands::tile_rows : 4 * Operands::tile_rows;
     while (divide_up(panels.count(), across) * divide_up(c.rs, down) * c.batches < 8) {
       if (across > 1 && down <= low) across /= 2;
@@ -82,7 +83,7 @@ template <class Operands> class gemm_by_rows {
     in_two_phases(l_, blocking::copies, packs, pack_one, c.batches * columns * rows, fill_one, nsec);
   }
 
-  /// Panel p of one block of K.
+  /// Packs panel p of one block of K.
   void pack(const gemm_chunk& c, const vector_panels& panels, std::int64_t batch, std::int64_t k0, std::int64_t p, int copy) const {
     const std::int64_t k = smaller(cut_.depth, c.ks - k0);
     const std::int64_t from = packed_offset(c.batch + batch) + (c.v + panels.start(p)) * v_stride_ + (c.k + k0) * v_k_;
@@ -91,15 +92,15 @@ template <class Operands> class gemm_by_rows {
                      block_at(c, panels, batch, k0, copy) + panel_at(panels, p, k));
     });
   }
-  /// The packed panels of one block of K.
+  /// Returns the packed panels of one block of K.
   float* block_at(const gemm_chunk& c, const vector_panels& panels, std::int64_t batch, std::int64_t k0, int copy) const {
     return packed_ + copy * packed_floats_ + batch * floats(panels, c.ks) + floats(panels, k0);
   }
-  /// Of packed panels, blocks of K with k terms in all.
+  /// Returns the size of packed panels whose blocks of K have k terms in all.
   std::int64_t floats(const vector_panels& panels, std::int64_t k) const {
     return panels.start(panels.count()) * Operands::packed_steps(k) + divide_up(k, cut_.depth) * panels.count() * Operands::head;
   }
-  /// Panel p in a block of k terms.
+  /// Returns the offset of panel p in a block of k terms.
   static std::int64_t panel_at(const vector_panels& panels, std::int64_t p, std::int64_t k) {
     return panels.start(p) * Operands::packed_steps(k) + p * Operands::head;
   }
@@ -107,14 +108,14 @@ template <class Operands> class gemm_by_rows {
   void fill(const gemm_chunk& c, const vector_panels& panels, const cell& at, int own) const {
     alignas(64) float tile[blocking::tile_floats];
     alignas(64) float copy[Operands::copy::floats(Operands::per_step * blocking::depth)];
-    alignas(64) float pairs[Operands::rounds ? Operands::tile_rows * widest / 2 : 1];  // not of a class: those would be set to zero
+    alignas(64) float pairs[Operands::rounds ? Operands::tile_rows * widest / 2 : 1];  // a class would set the array to zero
     auto* const small_tile = reinterpret_cast<bfloat16*>(pairs);
     [[maybe_unused]] const typename Operands::unit held{};
     const typename Operands::copy here(copy, cut_.depth, r_k_ == 1);
     const std::int64_t batch = c.batch + at.batch, r0 = c.r + at.r, v0 = panels.start(at.p0);
     place to = place_of(c, panels, at, tile);
     const bool old = c.k > 0 || (in_place() && epilogue_.adds());
-    // Rows are finished while they are in L1, those with one block of K all in the same place.
+    // Rows are finished while they are in L1; if K is one block, they all use the same place.
     const bool by_strips = !transposed_ && !epilogue_.direct() && !rounded() && !cut_.waits, one_strip = by_strips && c.ks <= cut_.depth;
     const bool rounded_strips = by_strips && finishes_rounded();
     Operands::with_type(row_side(), [&](const auto* x) {
@@ -163,7 +164,7 @@ template <class Operands> class gemm_by_rows {
     return {tile, panels.start(at.p1) - v0, true};
   }
 
-  /// C[m0:m1, n0:n1] from the cell whose rows are the columns of C.
+  /// Makes C[m0:m1, n0:n1] from the cell whose rows are the columns of C.
   void transpose_cell(std::int64_t batch, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1, const place& from) const {
     const auto transpose_part = [&](std::int64_t m, std::int64_t n, std::int64_t n_end, bfloat16* y, std::int64_t ld) {
       const transposed_part part{from.at + (n - n0) * from.ld + m - m0, from.ld, smaller(2 * lanes, n_end - n), smaller(lanes, m1 - m)};
