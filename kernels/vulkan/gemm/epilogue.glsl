@@ -1,5 +1,5 @@
-// What becomes of finished sums: partial sums for matmul_reduce.comp, or alpha, c, the rounding of the product, and its way through the fused body or
-// into y. Included after the kernel's own constants, which BODY_FIRST_ID counts; without BODY there is no fused body, and half the code.
+// The epilogue of finished sums: stores partial sums for matmul_reduce.comp, or applies alpha and c, rounds, and stores y or runs the fused body.
+// Included after the kernel's own constants, which BODY_FIRST_ID counts; without BODY there is no fused body, and half the code.
 #ifdef BODY
 #include "body/body.glsl"
 #endif
@@ -7,7 +7,7 @@
 uint element_index(uint batch, uint m, uint n) { return ((before + batch) * M + m) * N + n; }
 
 vec4 scaled_sum(uint batch, uint m, uint n, vec4 sum, uint valid) {
-  precise vec4 x = ALPHA * sum;  // not contracted with what follows: fused bodies give the bits of separate ops
+  precise vec4 x = ALPHA * sum;  // not contracted with what follows: a fused body gives the bits of separate ops
   if (BETA != 0.0) {
     const uint at = batch_offset(batch, C_OUTER, C_INNER) + m * C_ROW + n * C_COL;
     [[unroll]] for (uint q = 0; q < 4; ++q)
@@ -16,7 +16,7 @@ vec4 scaled_sum(uint batch, uint m, uint n, vec4 sum, uint valid) {
   return vec4(rounded(x.x, GEMM_TYPE), rounded(x.y, GEMM_TYPE), rounded(x.z, GEMM_TYPE), rounded(x.w, GEMM_TYPE));
 }
 
-// The sums of row m, columns n to n + 3, of which the first `valid` exist; where rows are whole, n is a multiple of 4 and all exist.
+// Finishes the sums of row m, columns n to n + 3, of which the first `valid` exist. Where rows are whole quads, n is a multiple of 4 and all exist.
 void finish(uint batch, uint m, uint n, vec4 sum, uint valid) {
   const uint at = element_index(batch, m, n);
   if (PARTIAL) {

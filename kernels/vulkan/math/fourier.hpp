@@ -1,5 +1,5 @@
 #pragma once
-/// The dispatches of a Fourier transform: fft.comp once for rows that fit in shared memory, else once for every pass over their columns.
+/// The dispatches of a Fourier transform: fft.comp once for rows that fit in shared memory, otherwise once for every pass over their columns.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -14,13 +14,13 @@ namespace isotope::vulkan {
 enum class fourier_source : std::uint32_t { pairs, numbers, half_bins, bins, chirp };  // as in fft.comp
 enum class fourier_target : std::uint32_t { pairs, numbers, half_bins, bins, spectrum };
 
-/// The complex transform behind an op.
+/// The complex transform that computes an op.
 struct fourier_task {
   fourier_source from = fourier_source::pairs;
   fourier_target to = fourier_target::pairs;
   bool inverse = false;
-  std::int64_t points = 0;                                    // half of the real numbers where they are even
-  std::int64_t rows = 0, in_row = 0, out_row = 0, kept = 0;   // a row's pairs or numbers; points of the result that are written
+  std::int64_t points = 0;                                    // half of the real numbers if they are even
+  std::int64_t rows = 0, in_row = 0, out_row = 0, kept = 0;   // pairs or numbers of a row; points of the result that are written
   double x_inner = 1, x_outer = 1, y_inner = 1, y_outer = 1;  // factors of inner and outer bins, or of all (inner)
 
   constexpr fourier_size size() const { return {points, rows, to == fourier_target::half_bins}; }
@@ -28,7 +28,7 @@ struct fourier_task {
 
 class fourier {
  public:
-  /// The device has fourier_size::shared_bytes.
+  /// The device must have fourier_size::shared_bytes.
   static void record(const fourier_task& task, const launch& l, recording& r) {
     if (task.rows > 0) fourier(task, l, r).record();
   }
@@ -39,7 +39,7 @@ class fourier {
     range all;
     std::uint64_t at = 0;
     dtype type = dtype::f32;
-    std::int64_t row = 0;  // pairs or numbers
+    std::int64_t row = 0;  // in pairs or numbers
   };
   struct pass {
     fourier_source from = fourier_source::pairs;
@@ -111,7 +111,7 @@ class fourier {
            per_invocation(rows * (task_.points + 1), 64), {halves.all, circle_}, {y.all});
   }
 
-  /// A forward transform from scratch memory to scratch memory.
+  /// Returns the passes of a forward transform from scratch to scratch.
   std::vector<pass> all_passes() const {
     std::vector<pass> chain(std::size_t(size_.passes()));
     for (std::size_t k = 0; k < chain.size(); ++k) {
@@ -120,7 +120,7 @@ class fourier {
     }
     return chain;
   }
-  /// The ends of the task: its operand is read, its result written.
+  /// Sets up the first pass to read the task's operand.
   void begin(pass& p) const {
     p.from = task_.from;
     p.given = task_.points;
@@ -137,7 +137,7 @@ class fourier {
     p.y_inner = task_.y_inner;
     p.y_outer = task_.y_outer;
   }
-  /// The passes one after the other, by way of the two buffers in turn.
+  /// Runs the passes one after another, alternating between the two buffers.
   void run(const std::vector<pass>& chain, place x, const place& y, std::int64_t rows) {
     for (std::size_t k = 0; k < chain.size(); ++k) {
       const place to = k + 1 == chain.size() ? y : buffer(k);
@@ -169,7 +169,7 @@ class fourier {
     const auto groups_of = [&] {
       return columns ? rows << (size_.log_m - log_r - log_c) : (rows + (std::int64_t(1) << log_c) - 1) >> log_c;
     };
-    // Four columns are 32 bytes, the least that memory gives.
+    // Four columns are 32 bytes, the smallest memory access.
     while (columns && log_c > 2 && log_r + log_c > 9 && groups_of() < std::int64_t(l_.device->units)) --log_c;
     const std::uint32_t most = l_.device->invocations >= 256 ? 256 : 128, all = 1u << (log_r + log_c);
 

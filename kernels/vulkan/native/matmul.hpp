@@ -1,5 +1,5 @@
 #pragma once
-/// Matrix products of 16-bit operands on matrix units (matmul_khr.comp). Whatever these do not take runs as in matmul.hpp, with the reason recorded.
+/// A gemm of 16-bit operands on matrix units (matmul_khr.comp). Whatever it does not take runs as in portable/matmul.hpp, with the reason recorded.
 #include <isotope/kernels/vulkan/gemm/matrix_tile.hpp>
 #include <isotope/kernels/vulkan/gemm/narrowed.hpp>
 #include <isotope/kernels/vulkan/portable/matmul.hpp>
@@ -14,9 +14,9 @@ namespace isotope::vulkan {
 
 template <class P> struct kernel<op::matmul, P, kernels::native> {
   using below = kernel<op::matmul, P, kernels::portable>;
-  static constexpr std::uint32_t inplace = 0;  // an output of its own can hold the product while the body runs
+  static constexpr std::uint32_t inplace = 0;  // the result needs an output of its own while the body runs
   static constexpr bool epilogue = true;
-  /// Longest serial sum: matrix units add the terms of a step in an order of their own, each rounded at most once.
+  /// Returns the longest serial sum: matrix units add the terms of a step in an order of their own, each rounded at most once.
   static constexpr std::int64_t chain(std::int64_t K) { return K; }
   static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_narrowed<P>::scratch(s); }
 
@@ -35,12 +35,12 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     }
   }
 
-  /// The fastest tile for a product of a format that the device has matrices for.
+  /// Returns the fastest tile for a gemm of a format that the device has matrices for.
   static matmul_khr_choice best(const matmul_job& j) {
     return matmul_khr_choice::of(problem(j), *j.given->device->matrix(j.s.b.type), *j.given->device);
   }
-  /// The product of 16-bit operands with a tile of the caller's, in `parts` parts of K (0: by cost). False: the device or the product does not take
-  /// it.
+  /// Records the gemm of 16-bit operands with the caller's tile, in `parts` parts of K (0: by cost). Returns false if the device or the gemm does not
+  /// take it.
   static bool record_as(const launch& l, recording& r, const matmul_khr_tile& t, std::int64_t parts) {
     const matmul_job j(l);
     if (j.s.a.type != j.s.b.type || !obstacle(j).empty() || !t.runs(*l.device->matrix(j.s.b.type), *l.device)) return false;
@@ -54,7 +54,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     return {&shaders::matmul_khr_f16_plain, &shaders::matmul_khr_f16_few, &shaders::matmul_khr_f16_many};
   }
 
-  /// Why the matrix units cannot take this product; empty: they can.
+  /// Returns why the matrix units cannot take this gemm; empty if they can.
   static std::string_view obstacle(const matmul_job& j) {
     const matmul_shape& s = j.s;
     const facts& d = *j.given->device;
@@ -107,14 +107,14 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     f.edge = a_skewed || b_skewed || !a_whole || !b_whole || s.M % tile.m != 0 || s.N % tile.n != 0 || s.K % tile.slab != 0;
     matmul_dispatches(j, r).add(f, split);
   }
-  /// LEAVE of matmul_khr.comp.
+  /// Returns the constant LEAVE of matmul_khr.comp.
   static std::uint32_t leave(const matmul_job& j, const matmul_split::choice& split) {
     const auto product = dtype(j.given->attr->i[0] - 1);
     const bool alone = split.parts == 1 && j.s.beta == 0 && !j.accumulates() && j.given->body.empty();
     if (!alone || product == dtype::f32 || j.y().type != product || j.y().at % 4 != 0) return 0;
     return j.s.N % 8 == 0 && j.y().at % 16 == 0 ? 1 : 2;
   }
-  /// Whether some line of operand k starts elsewhere than at a multiple of 16 bytes.
+  /// Whether some line of operand k does not start at a multiple of 16 bytes.
   static bool skewed(const matmul_job& j, const matmul_operand& x, std::size_t k) {
     return x.line % 8 != 0 || x.at % 16 != 0 || !j.batches_whole(k, 8);
   }

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// The bins of real rows from the transforms of their even and odd numbers, where a row takes several workgroups. One invocation a bin. Bound
-// by bytes.
+// Computes the bins of real rows from the transforms of their even and odd numbers, where a row takes several workgroups. One bin per invocation.
+// Bound by bytes.
 #include "access.glsl"
 #include "math/fourier.glsl"
 
