@@ -12,7 +12,7 @@
 
 namespace isotope::conform {
 
-/// Tells one build of a shader from another.
+/// Distinguishes builds of a shader.
 inline std::uint64_t digest_of(std::span<const std::uint32_t> words) {
   stable_hash h;
   for (const std::uint32_t w : words) h.add(w);
@@ -78,7 +78,7 @@ template <class Session> class batch_of final : public loaded_batch {
   std::vector<std::int32_t> swept_;
 };
 
-/// A kernel of matmul may declare the longest serial sum of its products: `static constexpr std::int64_t chain(std::int64_t K)`.
+/// A kernel of matmul may declare its longest serial sum: `static constexpr std::int64_t chain(std::int64_t K)`.
 template <class K> constexpr auto declared_chain() -> std::int64_t (*)(std::int64_t) {
   if constexpr (requires { K::chain(std::int64_t(1)); }) return &K::chain;
   else return nullptr;
@@ -103,7 +103,7 @@ template <Target T> class executor_of final : public executor {
     auto e = std::make_unique<executor_of>();
     e->options_ = o;
     e->devices_.push_back(*std::move(first));
-    if (T::backend::name == "cpu")  // launch sizes of a processor: threads
+    if (T::backend::name == "cpu")  // launch sizes of a processor are threads
       for (const int threads : {1, 2, 3}) {
         if (threads == e->devices_[0].threads()) continue;
         device_options other = o;
@@ -154,12 +154,12 @@ template <Target T> class executor_of final : public executor {
   }
 
  private:
-  std::vector<device_type> devices_;  // the first runs plain plans, the others take turns with perturbed ones
+  std::vector<device_type> devices_;  // the first runs plain plans, the others perturbed ones in turn
   std::size_t turn_ = 0;
   device_options options_;
   bool swept_ = false;
 
-  /// Those that a sweep adds to what the kernels choose; none where a backend has no workgroups.
+  /// Sizes that a sweep adds to the kernels' own choice; empty if a backend has no workgroups.
   std::vector<std::int32_t> launch_sizes() const {
     if constexpr (requires { devices_[0].launch_sizes(); }) return devices_[0].launch_sizes();
     else return {};

@@ -5,7 +5,7 @@
 
 namespace isotope::conform {
 
-/// A range of an axis, and its inverse.
+/// A range of an axis, and the inverse op.
 struct range_spec : exact_spec {
   static attributes with(std::int64_t axis, std::int64_t first, std::int64_t n) {
     attributes a;
