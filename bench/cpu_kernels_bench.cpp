@@ -54,7 +54,7 @@ double peak_flops(bool all) {
       pool.parallel(pool.size(), [](std::int64_t, int) {
         alignas(64) float a[k * micro_tile::rows] = {}, b[k * micro_tile::cols] = {}, c[micro_tile::rows * micro_tile::cols];
         for (std::int64_t i = 0; i < rounds; ++i)
-          cpu::portable::micro_product<micro_tile::rows, 2>(a, 1, micro_tile::rows, b, micro_tile::cols, c, micro_tile::cols, k, false);
+          cpu::portable::microkernel<micro_tile::rows, 2>(a, 1, micro_tile::rows, b, micro_tile::cols, c, micro_tile::cols, k, false);
         benchmark::DoNotOptimize(c);
       });
     });

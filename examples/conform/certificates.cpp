@@ -27,7 +27,7 @@ int merge(const command& c) {
 
 namespace {
 
-/// What a certificate says of kernels, on one line: those that ran, and the ops that failed or could not run.
+/// Prints what a certificate says about kernels on one line: those that ran, and the ops that failed or could not run.
 std::string summary_of(const conform::certificate& c) {
   std::set<std::string> failing, unsupported, native;
   for (const auto& [name, o] : c.counted.ops) {

@@ -1,5 +1,5 @@
 #pragma once
-/// The words that isotope-conform understands.
+/// The words that isotope-conform accepts.
 #include <isotope/config/suggest.hpp>
 #include <isotope/core/error.hpp>
 
@@ -14,7 +14,7 @@ namespace conform_program {
 
 inline constexpr std::string_view program = "isotope-conform";
 
-/// A command, its flags with their values, and the files that it names.
+/// A command, its flags with their values, and its files.
 struct command {
   std::string name;
   std::map<std::string, std::string, std::less<>> values;
@@ -25,7 +25,7 @@ struct command {
     const auto found = values.find(flag);
     return found == values.end() ? std::string(otherwise) : found->second;
   }
-  /// @error invalid_argument for anything but a whole number in [least, most]
+  /// @error invalid_argument for anything but an integer in [least, most]
   isotope::result<std::int64_t> whole(std::string_view flag, std::int64_t otherwise, std::int64_t least, std::int64_t most) const {
     const auto found = values.find(flag);
     if (found == values.end()) return otherwise;
@@ -41,7 +41,7 @@ struct command {
 };
 
 struct flag_meaning {
-  std::string_view flag, value, meaning;  // no value: a switch
+  std::string_view flag, value, meaning;  // without a value it is a switch
 };
 inline constexpr flag_meaning flag_meanings[] = {
     {"--ops", "NAMES", "all, or ops parted by commas; default all"},

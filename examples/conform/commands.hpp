@@ -1,5 +1,5 @@
 #pragma once
-/// The commands, each in a source file of its own. They return the program's exit code.
+/// The commands, each in its own source file. They return the program's exit code.
 #include <isotope/core/error.hpp>
 
 #include <string_view>
@@ -10,7 +10,7 @@ namespace iso = isotope;
 
 struct command;
 
-/// What the program was built for: main.cpp knows it.
+/// What the program was built for; main.cpp sets it.
 struct built_for {
   std::string_view backend, precision, kernels, version, commit;
   std::string_view compiler, type, cpu_arch;

@@ -1,5 +1,5 @@
 #pragma once
-/// What the commands share: the executor and the selection that the flags ask for.
+/// What the commands share: the executor and the selection that the flags request.
 #include "command.hpp"
 #include "commands.hpp"
 #include "executors.hpp"
@@ -24,7 +24,7 @@ struct target_choice {
   bool sweep = false;
 };
 
-/// @error invalid_argument, listing what there is
+/// @error invalid_argument, listing the valid values
 inline iso::result<target_choice> choose_target(const command& c, const built_for& built) {
   target_choice t{c.get("--backend", built.backend), c.get("--precision", built.precision), c.get("--kernels", built.kernels), {}};
   const auto refuse = [](const std::string& what, const std::string& flag, const std::string& values) {
@@ -50,7 +50,7 @@ inline iso::result<target_choice> choose_target(const command& c, const built_fo
     if (!size) return size.error();
     t.device.diagnose.launch_size = std::int32_t(*size);
   }
-  t.device.timeout_seconds = 300;  // a batch under a driver on the processor takes minutes where others want it, too
+  t.device.timeout_seconds = 300;  // a batch on a software driver takes minutes if others use the processor, too
   return t;
 }
 inline iso::dtype program_format(const target_choice& t) {
@@ -65,9 +65,9 @@ inline opened open_target(const target_choice& t) {
     if (auto r = (*e)->sweep(); !r) return r.error();
   return e;
 }
-/// No device here, rather than a mistake or a failure.
+/// Whether there is simply no device, rather than a mistake or a failure.
 inline bool device_is_missing(const iso::failure& f) { return f.code == iso::errc::no_device || f.code == iso::errc::missing_feature; }
-/// Whether a device that is not there is a failure. @error ISOTOPE_REQUIRE_GPU is not 0, 1, true or false
+/// Whether a missing device is a failure. @error ISOTOPE_REQUIRE_GPU is not 0, 1, true or false
 inline iso::result<bool> device_is_required(const command& c) {
   const auto variables = support::captured_environment();
   const auto found = variables.find("ISOTOPE_REQUIRE_GPU");
@@ -115,13 +115,13 @@ inline iso::result<conform::shard_of> choose_shard(const command& c) {
   return conform::make_shard(i, n);
 }
 
-/// What run and plan are asked for.
+/// What run and plan are asked to do.
 struct chosen {
   target_choice target;
   conform::selection cases;
   conform::shard_of shard;
 };
-/// @error invalid_argument, listing what there is
+/// @error invalid_argument, listing the valid values
 inline iso::result<chosen> choose(const command& c, const built_for& built) {
   auto target = choose_target(c, built);
   if (!target) return target.error();
@@ -132,14 +132,14 @@ inline iso::result<chosen> choose(const command& c, const built_for& built) {
   return chosen{*std::move(target), *std::move(cases), *shard};
 }
 
-/// Whether enough cases of each op ran; a line for each of which there did not. A shard, and a device that is not there, are not judged.
+/// Checks that enough cases of each op ran and prints a line for each op where they did not. A shard, and a missing device, are not judged.
 inline bool covers(const conform::certificate& c, std::span<const conform::spec* const> ops) {
   if (c.shard.count > 1 || !c.has_device()) return true;
   const auto lines = too_little(c.counted, ops);
   for (const std::string& line : lines) support::print(line + "\n");
   return lines.empty();
 }
-/// The same of a certificate that was read, whose ops are names. @error invalid_argument: an op that there is not
+/// The same for a certificate that was read, whose ops are names. @error invalid_argument: an op that does not exist
 inline iso::result<bool> covers_its_ops(const conform::certificate& c) {
   auto ops = conform::choose_ops(c.ops);
   if (!ops) return ops.error();

@@ -11,7 +11,7 @@ namespace conform_program {
 namespace iso = isotope;
 using opened = iso::result<std::unique_ptr<iso::conform::executor>>;
 
-/// Each in a source file of its own, for the compiler's sake: its target in every kernel set.
+/// Each is in its own source file to keep compilation small: its target in every kernel set.
 opened open_cpu_f32(std::string_view kernels, const iso::device_options& o);
 opened open_cpu_bf16(std::string_view kernels, const iso::device_options& o);
 opened open_built_f32(std::string_view kernels, const iso::device_options& o);

@@ -1,5 +1,5 @@
 #pragma once
-/// What a failing run leaves behind: small cases for replay and for the corpus of regressions.
+/// Keeps what a failing run leaves: small cases for replay and for the corpus of regressions.
 #include "context.hpp"
 
 #include <isotope/conform/batch_runner.hpp>

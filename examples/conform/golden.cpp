@@ -1,4 +1,4 @@
-/// isotope-conform golden: do the references still give what they gave when their specifications got their versions?
+/// isotope-conform golden: checks that the references still give what they gave when their specifications got their versions.
 #include "command.hpp"
 #include "commands.hpp"
 
@@ -24,7 +24,7 @@ iso::result<void> check(const std::string& folder, const conform::spec& s) {
   if (!text) return text.error();
   return check_golden(s, text->text(), path);
 }
-/// Writes what is missing or of another version; a file of the same version stays, for its numbers are frozen.
+/// Writes files that are missing or have another version. A file of the same version is kept, because its numbers are frozen.
 iso::result<bool> write(const std::string& folder, const conform::spec& s) {
   if (fs::exists(path_of(folder, s))) {
     auto r = check(folder, s);
@@ -34,7 +34,7 @@ iso::result<bool> write(const std::string& folder, const conform::spec& s) {
   if (auto r = iso::io::write_file(path_of(folder, s), golden_text(s, conform::make_golden(s))); !r) return r.error();
   return true;
 }
-/// Files of ops that there are no more.
+/// Lists files of ops that no longer exist.
 iso::result<void> check_strangers(const std::string& folder) {
   std::error_code failed;
   for (fs::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed))

@@ -1,4 +1,4 @@
-/// isotope-conform: does a backend compute what the ops say? See --help.
+/// isotope-conform: checks that a backend computes what the ops define. See --help.
 #include "command.hpp"
 #include "commands.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Programs in f16, which nothing trains: on devices that multiply matrices of f16 and none of bf16, as drivers on the processor, they take the kernels
-/// for matrix units that bf16 programs take elsewhere.
+/// Programs in f16, which nothing trains. On devices that multiply matrices of f16 but not of bf16, such as software drivers, they use the kernels
+/// for matrix units that bf16 programs use elsewhere.
 #include "open_set.hpp"
 
 namespace conform_program {
@@ -13,7 +13,7 @@ struct f16 {
 };
 static_assert(iso::Precision<f16>);
 
-/// A backend whose kernels take any precision with f32 sums.
+/// A backend whose kernels accept any precision with f32 sums.
 template <class B>
 concept HasKernelsOf = requires { typename B::template kernels_of<f16>; };
 template <HasKernelsOf B> struct in_f16 : B {

@@ -1,5 +1,5 @@
 #pragma once
-/// The kernel sets of a backend and a precision, by name.
+/// Opens the kernel sets of a backend and a precision by name.
 #include "executors.hpp"
 
 #include <isotope/conform/executor_of.hpp>

@@ -1,4 +1,4 @@
-/// isotope-conform plan: what would run, and what the ops are called.
+/// isotope-conform plan: lists what would run, and the names of the ops.
 #include "context.hpp"
 #include "policy_table.hpp"
 

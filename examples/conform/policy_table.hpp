@@ -1,5 +1,5 @@
 #pragma once
-/// docs/NUMERICS.md, made of the specifications.
+/// Writes docs/NUMERICS.md from the specifications.
 #include <isotope/conform/spec.hpp>
 
 #include <span>

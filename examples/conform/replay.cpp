@@ -1,4 +1,4 @@
-/// isotope-conform replay: failures again, by the files that they left.
+/// isotope-conform replay: runs failures again from the files that they left.
 #include "failures.hpp"
 
 #include "../support/exit_code.hpp"
@@ -7,7 +7,7 @@
 namespace conform_program {
 namespace {
 
-/// The target that a record names, where the flags name none.
+/// Returns the target that a record names, for flags that name none.
 command with_target_of(const iso::io::json& record, command c) {
   for (const auto& [key, flag] :
        {std::pair("backend", "--backend"), std::pair("precision", "--precision"), std::pair("kernels", "--kernels")})

@@ -15,7 +15,7 @@
 namespace conform_program {
 namespace {
 
-/// A line on stderr where the user wants one, and to the process that watches.
+/// Prints a line on stderr if the user wants one, and reports to the watching process.
 class told_progress final : public conform::progress_sink {
  public:
   told_progress(bool lines, const support::work_log* log) : lines_(lines), log_(log) {}
@@ -33,7 +33,7 @@ class told_progress final : public conform::progress_sink {
   const support::work_log* log_;
 };
 
-/// All cases of a shard as skipped, for a device that is not there.
+/// Returns all cases of a shard as skipped, for a missing device.
 class skipped_cases final : public conform::case_visitor {
  public:
   skipped_cases(const conform::shard_of& shard, std::string why) : shard_(shard), o_(conform::skipped_because(std::move(why))) {}
@@ -63,7 +63,7 @@ void print_failures(const conform::counts& t) {
   for (const auto& [reason, n] : t.missing) support::print(std::to_string(n) + " unsupported: " + support::one_line(reason) + "\n");
   for (const auto& [reason, n] : t.skips) support::print(std::to_string(n) + " skipped: " + support::one_line(reason) + "\n");
 }
-/// What a device that is not there leaves out, as loud as a pass.
+/// Says what a missing device leaves out, as prominently as a pass.
 void print_skip(const conform::certificate& c) {
   support::print("SKIPPED: " + c.device_kind + ". With ISOTOPE_REQUIRE_GPU=1 or --require-device this is a failure\n");
 }
@@ -89,7 +89,7 @@ iso::result<conform::certificate> run_shard(const command& c, conform::certifica
   cert.driver = info.driver;
   cert.kernel_ops = ops_of_kernels((*device)->facts());
   cert.launch = (*device)->facts().launch;
-  // A gpu that is a program on the processor works long on what a gpu does at once.
+  // A software driver takes long for what a gpu does at once.
   if (info.kind == iso::device_kind::cpu && (*device)->facts().gpu) o.batch_elems = std::min<std::int64_t>(o.batch_elems, 1 << 17);
   constexpr std::string_view own_work = "fingerprint";
   if (!o.endless.contains(own_work)) {
@@ -117,7 +117,7 @@ iso::result<conform::certificate> run_shard(const command& c, conform::certifica
   return cert;
 }
 
-/// A run from the device to its last line.
+/// Runs everything from opening the device to the last line.
 struct run_job {
   const command& c;
   const conform::certificate& cert;

@@ -1,4 +1,4 @@
-/// isotope-conform run-file: cases made elsewhere.
+/// isotope-conform run-file: runs cases made elsewhere.
 #include "context.hpp"
 
 #include "../support/exit_code.hpp"
@@ -16,7 +16,7 @@ struct counts {
   void add(conform::verdict v) { (v == conform::verdict::passed ? passed : v == conform::verdict::failed ? failed : unsupported)++; }
 };
 
-/// Reads the manifest line by line and runs it in pieces, so that its tensors need not fit into memory at once.
+/// Reads the manifest line by line and runs it in pieces, so that its tensors need not fit into memory together.
 iso::result<std::string> results_of(const command& c, const target_choice& target, counts& n) {
   const std::string path = c.get("--manifest");
   auto manifest = iso::io::read_file(path);

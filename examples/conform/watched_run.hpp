@@ -1,5 +1,5 @@
 #pragma once
-/// A run whose ops may not end: watched from outside, and begun again without those that did not.
+/// A run whose ops may hang: another process watches it and restarts it without them.
 #include "command.hpp"
 
 #include "../support/exit_code.hpp"
@@ -13,21 +13,21 @@
 
 namespace conform_program {
 
-/// How a run runs, which decides nothing of what comes of it.
+/// How a run is executed, which does not affect its results.
 struct run_manner {
-  std::int64_t jobs = 1;  // batches beside each other
+  std::int64_t jobs = 1;  // batches that run concurrently
   const support::work_log* log = nullptr;
 };
 
-/// Exit code to the process that watches: the op that ran last took the device with it.
+/// Exit code for the watching process: the op that ran last lost the device.
 inline constexpr int device_gone = 75;
 
-/// `job.run(run_options, run_manner)` in a process of its own; it returns an exit code. Where an op does not end, or takes the process or the device with
-/// it, the next process counts it as failed and goes on: from the checkpoint, where there is one. Of batches beside each other nobody knows which it was:
+/// Calls `job.run(run_options, run_manner)` in a process of its own; it returns an exit code. If an op hangs, or takes the process or the device
+/// down, the next process counts it as failed and continues, from the checkpoint if there is one. If batches ran concurrently, the op is unknown:
 /// from then on they run one by one.
 template <class Job> int watched(const Job& job, isotope::conform::run_options o, std::int64_t jobs, std::int64_t seconds) {
   o.one_op = true;
-  std::string together;  // what happened to batches beside each other
+  std::string together;  // what happened to concurrent batches
   for (;;) {
     auto end = support::run_watched(double(seconds), [&](const support::work_log& log) { return job.run(o, run_manner{jobs, &log}); });
     int code = support::success;

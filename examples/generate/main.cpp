@@ -1,4 +1,4 @@
-/// isotope-generate: text from a trained checkpoint. See --help.
+/// isotope-generate: generates text from a trained checkpoint. See --help.
 #include "../support/command_line.hpp"
 #include "../support/exit_code.hpp"
 #include "../support/gpt_session.hpp"
@@ -45,7 +45,7 @@ isotope::result<void> check(const settings& s) {
   return {};
 }
 
-/// A checkpoint from a file, or the newest of a folder.
+/// Opens a checkpoint from a file, or the newest one of a folder.
 isotope::result<isotope::io::checkpoint> load(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return isotope::io::load_checkpoint(path);
@@ -54,7 +54,7 @@ isotope::result<isotope::io::checkpoint> load(const std::string& path) {
   return std::move(latest->contents);
 }
 
-/// What stands for no prompt: a line end if the vocabulary has one, else its first token.
+/// Replaces an empty prompt: a line end if the vocabulary has one, else its first token.
 std::vector<std::int32_t> opening(const isotope::io::vocabulary& vocab) {
   const auto line_end = vocab.encode("\n");
   return line_end ? *line_end : std::vector<std::int32_t>{0};

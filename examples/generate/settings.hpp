@@ -1,5 +1,5 @@
 #pragma once
-/// What isotope-generate can be told.
+/// The settings of isotope-generate.
 #include "../support/diagnose_settings.hpp"
 #include "../support/machine_settings.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-/// docs/FLAGS.md, made of the settings themselves.
+/// Writes docs/FLAGS.md from the settings themselves.
 #include "../conform/command.hpp"
 #include "../support/registry.hpp"
 
@@ -27,12 +27,13 @@ inline std::string in_cell(std::string text) {
 }
 inline std::string quoted(const std::string& text) { return text.empty() ? "" : "`" + text + "`"; }
 
-/// A default as people write it: no quotes, nothing for an empty text.
+/// Returns a default as people write it: without quotes, nothing for an empty text.
 inline std::string plain(const isotope::config::field& f) {
   return f.kind == isotope::config::field_kind::text ? f.value.size() < 2 ? "" : f.value.substr(1, f.value.size() - 2) : f.value;
 }
 
-/// The rows of all programs in the order of their settings, equal ones merged. A field whose last part would say too little is named in full.
+/// Returns the rows of all programs in the order of their settings, with equal rows merged. A field whose last part would be unclear is named in
+/// full.
 inline std::vector<flag_row> flag_rows() {
   std::vector<flag_row> rows;
   const auto add = [&](flag_row row) {

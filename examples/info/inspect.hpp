@@ -1,5 +1,5 @@
 #pragma once
-/// isotope-info inspect FILE: what a safetensors file holds, checkpoints and recorded runs among them.
+/// isotope-info inspect FILE: lists what a safetensors file holds, including checkpoints and recorded runs.
 #include "../support/exit_code.hpp"
 #include "../support/output.hpp"
 #include "settings.hpp"
@@ -14,15 +14,15 @@
 
 namespace info_program {
 
-/// One line of a tensor's size: `12 x 64`, or `scalar`.
+/// Returns a tensor's size: `12 x 64`, or `scalar`.
 inline std::string shape_text(const std::vector<std::int64_t>& dims) {
   std::string text;
   for (const std::int64_t n : dims) text += (text.empty() ? "" : " x ") + std::to_string(n);
   return text.empty() ? "scalar" : text;
 }
 
-/// Prints a row for every tensor in the order of the file, then its notes, then the sums. Files name what they like: control characters become
-/// blanks, and long notes are cut.
+/// Prints a row for every tensor in the order of the file, then its notes, then the sums. Names in a file are arbitrary, so control characters become
+/// blanks and long notes are cut.
 inline int inspect(const std::vector<std::string>& files) {
   using isotope::errc, support::one_line, support::print;
   if (files.size() != 1)

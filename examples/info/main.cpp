@@ -1,4 +1,4 @@
-/// isotope-info: what this build can do and what it runs on, and what a file of tensors holds. See --help.
+/// isotope-info: shows what this build can do, what it runs on, and what a file of tensors holds. See --help.
 #include "../support/exit_code.hpp"
 #include "../support/machine.hpp"
 #include "../support/output.hpp"
@@ -24,11 +24,11 @@ using info_program::program, info_program::switches;
 using target = isotope::selected;
 using table = std::vector<std::vector<std::string>>;
 
-/// Every device of the backend, with what keeps programs from using it; the failure to open any, with what to install.
+/// Lists every device of the backend with what keeps programs from using it, or the failure to open any, with what to install.
 void rows_of_devices(table& rows) {
   auto all = isotope::devices<target::backend>();
   const auto device = isotope::device<target>::open();
-  // The one that programs take has been tried out by now.
+  // The device that programs would use has been tried by now.
   for (isotope::device_info& d : all)
     if (device && device->info().index == d.index) d = device->info();
   for (const isotope::device_info& d : all) {
@@ -50,7 +50,7 @@ void rows_of_machine(table& rows) {
   rows.push_back({"features", m.features});
 }
 
-/// One row per op: how many kernels the target finds for it, and the set of the one that runs.
+/// Prints one row per op: how many kernels the target finds for it, and the set of the one that runs.
 table kernel_summary() {
   table rows = {{"op", "runs", "also there"}};
   for (const isotope::kernel_info& k : isotope::kernel_table<target>) {
@@ -62,7 +62,7 @@ table kernel_summary() {
   return rows;
 }
 
-/// Every kernel of the backend, in every precision.
+/// Lists every kernel of the backend, in every precision.
 table all_kernel_rows() {
   table rows = {{"op", "precision", "set"}};
   for (const isotope::kernel_info& k : isotope::all_kernels<target::backend>)
@@ -71,8 +71,8 @@ table all_kernel_rows() {
   return rows;
 }
 
-/// Every variant of the sources of kernels that are compiled apart: what it was made of and with, the ability that it needs and the size of its code.
-/// Nothing for a backend without such sources.
+/// Lists every variant of separately compiled kernel sources: its source and flags, the ability that it needs and the size of its code. Prints
+/// nothing for a backend without such sources.
 template <class Backend> table variant_rows() {
   table rows;
   if constexpr (requires { Backend::variants(); }) {

@@ -1,5 +1,5 @@
 #pragma once
-/// What isotope-info can be told by switches.
+/// The switches of isotope-info.
 #include <isotope/config/flags.hpp>
 
 #include <string>

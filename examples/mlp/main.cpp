@@ -1,4 +1,5 @@
-/// isotope-mlp: a small classifier on generated data, planned by the compiler. Prints the loss and the share of unseen points it gets right.
+/// isotope-mlp: trains a small classifier on generated data, planned by the compiler. Prints the loss and the share of unseen points that it gets
+/// right.
 #include "../support/command_line.hpp"
 #include "../support/exit_code.hpp"
 #include "../support/output.hpp"
@@ -39,7 +40,7 @@ using forward = iso::inference<iso::model::mlp_forward<size, batch>, target>;
 static_assert(step::parameters == parameter_count(size));
 static_assert(step::bytes <= 4 << 20, "the training step fits in 4 MiB, or this does not compile");
 
-/// Points first, first + 1, ... of the spirals: x (B,2), arms (B).
+/// Fills points first, first + 1, ... of the spirals: x (B,2), arms (B).
 void fill(std::uint64_t first, std::span<number> x, std::span<std::int32_t> arms) {
   for (std::size_t i = 0; i < arms.size(); ++i) {
     const auto p = mlp_program::spiral_point(1, first + i);
@@ -47,7 +48,7 @@ void fill(std::uint64_t first, std::span<number> x, std::span<std::int32_t> arms
   }
 }
 
-/// The share of `points` unseen points whose larger logit (B,2) is that of their arm.
+/// Returns the share of `points` unseen points whose larger logit (B,2) is that of their arm.
 template <class Trained, class Forward> iso::result<double> accuracy(Trained& trained, Forward& model, int points) {
   std::vector<float> values;
   for (std::size_t k = 0; k < trained.parameters().size(); ++k) {
@@ -69,7 +70,7 @@ template <class Trained, class Forward> iso::result<double> accuracy(Trained& tr
   return double(right) / points;
 }
 
-/// What a plan made by the compiler cannot do.
+/// Rejects what a plan made by the compiler cannot do.
 iso::result<void> check(const settings& s) {
   const auto refuse = [](std::string what, std::string flag, std::string fix) {
     return iso::fail(iso::errc::invalid_argument, std::move(what), "flag --" + std::move(flag), std::move(fix));

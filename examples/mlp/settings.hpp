@@ -1,5 +1,5 @@
 #pragma once
-/// What isotope-mlp can be told: its model and its training are constants.
+/// The settings of isotope-mlp; its model and its training are constants.
 #include "../support/diagnose_settings.hpp"
 #include "../support/machine_settings.hpp"
 

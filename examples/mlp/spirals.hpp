@@ -1,5 +1,5 @@
 #pragma once
-/// Two interleaved spirals: points that no straight line parts, as many as are asked for, from a seed.
+/// Two interleaved spirals: any number of points, generated from a seed, that no straight line separates.
 #include <isotope/core/philox.hpp>
 
 #include <cmath>

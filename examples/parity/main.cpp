@@ -1,4 +1,4 @@
-/// isotope-parity: does a backend train as another does? See --help.
+/// isotope-parity: checks that one backend trains as another does. See --help.
 #include "../support/command_line.hpp"
 #include "../support/corpus.hpp"
 #include "../support/exit_code.hpp"
@@ -30,12 +30,12 @@ namespace parity_program {
 namespace iso = isotope;
 using iso::train::parity_step;
 
-/// The same precision and kernel set on a backend of this program.
+/// The same precision and kernel set on another backend of this program.
 template <class B> using on = iso::target<B, iso::selected::precision, iso::selected::kernel_set>;
 using backends = std::conditional_t<std::is_same_v<iso::selected_backend, iso::backend::cpu>, iso::backend_list<iso::backend::cpu>,
                                     iso::backend_list<iso::backend::cpu, iso::selected_backend>>;
 
-/// Steps over which the learning rate rises, as isotope-train's does: without it the first updates are so large that rounding errors double at every step.
+/// Steps of warm-up, as in isotope-train: without it the first updates are so large that rounding errors double at every step.
 constexpr double warm_up = 100;
 
 struct outcome {
@@ -44,7 +44,7 @@ struct outcome {
   std::optional<iso::train::divergence> where;
 };
 
-/// `watched`: the session that [diagnose] reports on.
+/// @param watched  the session that [diagnose] reports on
 template <class T> iso::result<typename iso::device<T>::session> open(const iso::model::gpt& size, const settings& s, bool watched) {
   const support::run_options run{program, s.machine, s.diagnose};
   const iso::training_options options{.common = s.diagnose.common()};

@@ -1,5 +1,5 @@
 #pragma once
-/// What isotope-parity can be told.
+/// The settings of isotope-parity.
 #include "../support/diagnose_settings.hpp"
 #include "../support/machine_settings.hpp"
 
@@ -31,7 +31,7 @@ struct settings {
 inline constexpr std::string_view default_size = "char-gpt-cpu";
 inline constexpr isotope::model::gpt two_layers_of_gpt2{2, 12, 768, 65, 1024};
 
-/// The library's sizes, and two layers of GPT-2's width: what fits beside another backend.
+/// The library's sizes, and two layers of GPT-2's width, which fit beside another backend.
 inline std::vector<isotope::config::named_size<settings>> named_sizes() {
   std::vector<isotope::config::named_size<settings>> all = {{"gpt2-2-layers", settings{}}};
   for (const auto& [name, size] : isotope::model::gpt_sizes) all.push_back({std::string(name), settings{}});

@@ -1,5 +1,5 @@
 #pragma once
-/// What no single field can say: ranges, and how the settings must fit together. Checked before anything is opened.
+/// Checks what no single field can express, ranges and how settings must fit together, before anything is opened.
 #include "settings.hpp"
 
 #include <isotope/config/load.hpp>
@@ -33,7 +33,7 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
   const auto within = [&](std::string_view key, double value, double low, double high, std::string_view range) {
     if (!(value >= low && value < high)) refuse(key, "is " + isotope::io::number_text(value), "give a number in " + std::string(range));
   };
-  // Steps compute in single precision: a number that it holds as 0, or as 1, is another one than was asked for.
+  // Steps compute in single precision: a number that f32 rounds to 0 or 1 would not be the requested one.
   const auto in_f32 = [&](std::string_view key, double value) {
     const auto single = float(value);
     if (value != 0 && !(std::fabs(single) >= std::numeric_limits<float>::min() && std::isfinite(single)))
@@ -120,7 +120,7 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
     refuse("watch.bench_dispatch_only", "reads nothing back, and other reports on steps are asked for", "ask for one of them");
   if (ok && s.watch.bench_dispatch_only && (!s.checkpoint.dir.empty() || !s.output.json.empty()))
     refuse("watch.bench_dispatch_only", "trains for the clock alone, and checkpoints or a log are asked for", "leave them out");
-  // Tokens of one step are counted in memory before any plan exists.
+  // The tokens of one step are held in memory before any plan exists.
   if (ok && t.batch * t.length > (std::int64_t(1) << 31) / t.accumulate)
     refuse("training.batch",
            "of " + std::to_string(t.batch) + " x " + std::to_string(t.length) + " tokens x " + std::to_string(t.accumulate) +

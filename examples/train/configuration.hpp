@@ -1,5 +1,5 @@
 #pragma once
-/// The settings of this process from all layers; a resumed run starts from what its checkpoint was trained with.
+/// Reads the settings of this process from all layers; a resumed run starts from those of its checkpoint.
 #include "../support/command_line.hpp"
 #include "check.hpp"
 #include "replay.hpp"
@@ -19,20 +19,20 @@
 
 namespace train_program {
 
-/// The checkpoint that a resumed run goes on from.
+/// The checkpoint that a resumed run continues from.
 struct configuration {
   isotope::config::loaded<settings> loaded;
   std::optional<isotope::io::checkpoint_writer> folder;
   std::optional<isotope::io::checkpoint_folder::found> from;
-  std::string changes;  // what a resumed run does otherwise than the run that wrote the checkpoint; empty: nothing
+  std::string changes;  // how a resumed run differs from the run that wrote the checkpoint; empty: not at all
 };
 
-/// What a checkpoint keeps of the settings, as text.
+/// Returns the settings that a checkpoint keeps, as text.
 inline std::string kept_text(const isotope::config::loaded<settings>& s) {
   return isotope::config::to_json(kept_settings{s.size, s.value.model, s.value.training});
 }
 
-/// Whether two texts are the same value, as 1e-3 and 0.001 are.
+/// Whether two texts denote the same value, as 1e-3 and 0.001 do.
 inline bool same_value(const std::string& a, const std::string& b) {
   const auto number = [](const std::string& text, double& x) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
@@ -55,7 +55,7 @@ inline isotope::result<void> open_folder(configuration& c, const checkpoint_sett
   return {};
 }
 
-/// Reads the newest checkpoint. A run that goes on from it becomes the folder's writer first, so that none is added meanwhile.
+/// Reads the newest checkpoint. A run that continues from it becomes the folder's writer first, so that no checkpoint is added meanwhile.
 ///
 /// @error as checkpoint_folder::latest and open_folder
 inline isotope::result<void> read_newest(configuration& c, const checkpoint_settings& s, bool to_train) {
@@ -68,14 +68,14 @@ inline isotope::result<void> read_newest(configuration& c, const checkpoint_sett
   return {};
 }
 
-/// Reads every layer and checks the outcome. --help, --version and --print-config open nothing but a checkpoint to resume from.
+/// Reads every layer and checks the result. --help, --version and --print-config open nothing except a checkpoint to resume from.
 ///
-/// @error as config::load, check, check_replay, open_folder and read_newest; model_mismatch: a size that is not the checkpoint's
+/// @error as config::load, check, check_replay, open_folder and read_newest; model_mismatch: another size than the checkpoint's
 inline isotope::result<configuration> configure(isotope::config::sources given) {
   const auto sizes = named_sizes();
   configuration c;
   if (auto r = support::check_variables(given); !r) return std::move(r).error();
-  // First without a default size: only what was really asked for can contradict a checkpoint.
+  // The first pass has no default size: only an explicit request can contradict a checkpoint.
   auto first = isotope::config::load<settings>(given, sizes, support::rules_for(switches));
   if (!first) return std::move(first).error();
   if (first->has_switch("help") || first->has_switch("version")) {

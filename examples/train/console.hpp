@@ -1,5 +1,5 @@
 #pragma once
-/// Where a run's events go: a progress bar or plain lines on stdout, JSON lines in a file, the points of the plot.
+/// Sends a run's events to a progress bar or plain lines on stdout, JSON lines in a file, and the points of the plot.
 #include "../support/clock.hpp"
 #include "../support/line_file.hpp"
 
@@ -29,7 +29,7 @@ class console {
     curves.train.push_back({double(e.step), e.loss});
     pace_.add(e.ms / 1000);
     if (width_ == 0) {
-      // About a hundred lines a run, whatever its length; the first and last steps and the skipped ones always.
+      // Prints about a hundred lines per run, and always the first, last and skipped steps.
       const std::int64_t every = std::max<std::int64_t>(1, e.steps / 100);
       if (e.step % every == 0 || e.step == e.steps || pace_.samples == 1 || e.skipped) print(plain_line(e));
       return;
@@ -37,7 +37,7 @@ class console {
     if (e.skipped) print(plain_line(e));
     bar_ = {e.step, e.steps, e.loss, bar_.val_loss, e.tokens_per_s, pace_.seconds_left(e.steps - e.step)};
     if (pace_.seconds_per_step > 0 && e.ms > 0) bar_.tokens_per_s = e.tokens_per_s * e.ms / 1000 / pace_.seconds_per_step;
-    // A terminal is slow: ten pictures a second are enough.
+    // A terminal is slow: ten updates a second suffice.
     if (const double now = support::seconds_now(); now - drawn_ >= 0.1 || e.step == e.steps) {
       drawn_ = now;
       draw();
@@ -65,7 +65,7 @@ class console {
     if (width_ > 0 && bar_.steps > 0) draw();
   }
 
-  /// Takes the bar off the screen.
+  /// Removes the bar from the screen.
   void clear() {
     if (shown_) std::fputs("\r\x1b[K", stdout), std::fflush(stdout);
     shown_ = false;
@@ -75,7 +75,7 @@ class console {
 
  private:
   void draw() {
-    // One column stays free: a full line would wrap on some terminals.
+    // One column stays free, because a full line would wrap on some terminals.
     const std::string line = "\r" + isotope::train::progress_bar(bar_, width_ - 1) + "\x1b[K";
     std::fwrite(line.data(), 1, line.size(), stdout);
     std::fflush(stdout);

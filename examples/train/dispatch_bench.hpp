@@ -1,5 +1,5 @@
 #pragma once
-/// Steps and nothing else: no loss comes back, nothing is validated or saved.
+/// Runs only steps: no loss is read back, nothing is validated or saved.
 #include "../support/clock.hpp"
 #include "../support/interrupt.hpp"
 
@@ -18,7 +18,7 @@
 
 namespace train_program {
 
-/// Makes `o.steps` steps on one set of batches, the first apart, and says how long they took and what moved. The session must have been opened
+/// Runs `o.steps` steps on one set of batches, the first separately, and reports their time and the bytes moved. The session must have been opened
 /// without readback. @error as the session reports
 template <class Session>
 isotope::result<std::string> bench_dispatches(Session& session, const isotope::io::dataset& data,

@@ -1,5 +1,5 @@
 #pragma once
-/// The JSON lines of the part of a run that a resumed one goes on from.
+/// Reads the JSON log of the earlier part of a resumed run.
 #include <isotope/core/error.hpp>
 #include <isotope/io/file.hpp>
 #include <isotope/io/json.hpp>
@@ -16,7 +16,7 @@ namespace train_program {
 
 namespace detail {
 
-/// A number of an event; NaN for null and for what is no number.
+/// Returns a number of an event; NaN for null and for anything else that is not a number.
 inline double number_in(const isotope::io::json& event, std::string_view key) {
   double v = std::numeric_limits<double>::quiet_NaN();
   if (const auto* found = event.find(key); found != nullptr && found->is == isotope::io::json::kind::number)
@@ -26,11 +26,11 @@ inline double number_in(const isotope::io::json& event, std::string_view key) {
 
 }  // namespace detail
 
-/// Cuts the log back to the steps that the checkpoint holds: a killed run may have logged some more, which are made again, and `done` was not
-/// the end. The log of a resumed run is then that of an uninterrupted one. Lines that are no events, such as one cut short, go too.
+/// Cuts the log back to the steps that the checkpoint holds: a killed run may have logged more steps, which are repeated, and `done` was not its end.
+/// The log of a resumed run then equals that of an uninterrupted one. Lines that are not events, such as one cut short, are dropped, too.
 ///
 /// @param step  of the checkpoint
-/// @return      the losses of the lines that stay; none without a log
+/// @return      the losses of the remaining lines; none without a log
 /// @error       unreadable, write_failed (the log is unchanged)
 inline isotope::result<isotope::train::loss_curves> cut_log(const std::string& path, std::int64_t step) {
   isotope::train::loss_curves curves;

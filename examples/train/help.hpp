@@ -1,5 +1,5 @@
 #pragma once
-/// The text of --help: what every setting means.
+/// The text of --help: the meaning of every setting.
 #include "settings.hpp"
 #include "sizes.hpp"
 
@@ -66,7 +66,7 @@ inline isotope::config::help_words words_of_help() {
   };
   words.meanings.insert(support::machine_meanings().begin(), support::machine_meanings().end());
   words.meanings.insert(support::diagnose_meanings().begin(), support::diagnose_meanings().end());
-  // `checkpoint.dir` is --checkpoint-dir in full: --dir alone would not say of what.
+  // `checkpoint.dir` is shown as --checkpoint-dir, because --dir alone would be unclear.
   words.in_full = {"checkpoint.dir", "checkpoint.every", "trace.in", "trace.out"};
   words.closing = "The defaults are those of " + std::string(default_size) +
                   ". In a file, [groups] are tables and dashes are underscores; as variables, ISOTOPE_MODEL_WIDTH.\n"

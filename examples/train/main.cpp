@@ -1,4 +1,4 @@
-/// isotope-train: trains a GPT on text, on whatever backend the program was compiled for. See --help.
+/// isotope-train: trains a GPT on text, on the backend that the program was compiled for. See --help.
 #include "../support/command_line.hpp"
 #include "../support/exit_code.hpp"
 #include "../support/output.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-/// --trace-in and --trace-out: a run made elsewhere is made again. Sizes, data and the optimizer's constants are the file's.
+/// --trace-in and --trace-out: repeats a run recorded elsewhere. The file gives sizes, data and the optimizer's constants.
 #include "../support/exit_code.hpp"
 #include "../support/gpt_session.hpp"
 #include "../support/output.hpp"
@@ -19,7 +19,7 @@
 
 namespace train_program {
 
-/// What a replay cannot be told, since its file says it. @error invalid_argument with the layer that set it, missing_value for one path alone
+/// Rejects settings that the file of a replay determines. @error invalid_argument with the layer that set it, missing_value for one path alone
 inline isotope::result<void> check_replay(const isotope::config::loaded<settings>& s) {
   using isotope::errc, isotope::fail;
   const trace_settings& t = s.value.trace;
@@ -47,7 +47,7 @@ inline int replay(const settings& s) {
   int code = support::success;
   auto recorded = train::read_recorded_run(s.trace.in);
   if (support::failed(program, recorded, code)) return code;
-  // Before anything is planned or opened: sizes may be anything.
+  // This comes before anything is planned or opened, because sizes may be arbitrary.
   auto model = train::parameters_of<target>(train::loss_of(*recorded));
   if (support::failed(program, model, code)) return code;
   if (auto r = train::check_weights(*recorded, *model); support::failed(program, r, code)) return code;

@@ -1,5 +1,5 @@
 #pragma once
-/// One training run: data, session, checkpoints and the loop put together.
+/// One training run: combines data, session, checkpoints and the loop.
 #include "../support/clock.hpp"
 #include "../support/corpus.hpp"
 #include "../support/exit_code.hpp"
@@ -58,20 +58,20 @@ inline isotope::train::trainer_options trainer_options_of(const settings& s) {
   return o;
 }
 
-/// The picture's path: --plot, or loss.svg beside the checkpoints, or none.
+/// Returns the path of the plot: --plot, or loss.svg beside the checkpoints, or none.
 inline std::string plot_path(const settings& s) {
   if (!s.output.plot.empty()) return s.output.plot;
   return s.checkpoint.dir.empty() ? std::string() : s.checkpoint.dir + "/loss.svg";
 }
 
-/// What a file is to be written to at the end must be there at the start.
+/// Checks at the start that the output folders exist, not when the run ends.
 inline isotope::result<void> check_folders(const settings& s) {
   for (const std::string* path : {&s.output.plot, &s.watch.dump_nodes, &s.watch.trace, &s.watch.profile, &s.watch.gradients})
     if (auto r = support::check_folder_of(*path == "-" ? "" : *path); !r) return r;
   return support::check_report_folders(s.diagnose);
 }
 
-/// Trains, with a profile of the loop where one is wanted. @error as trainer::run, write_failed
+/// Trains, with a profile of the loop if one is requested. @error as trainer::run, write_failed
 template <class Session, class Store>
 isotope::result<isotope::train::done_event> train(Session& session, const isotope::io::dataset& data, Store& store, console& sink,
                                                   const settings& s, isotope::train::run_state state) {

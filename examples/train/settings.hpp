@@ -1,5 +1,5 @@
 #pragma once
-/// Everything that isotope-train can be told, by a named size, a file, a variable or a flag.
+/// All settings of isotope-train, which come from a named size, a file, variables or flags.
 #include "../support/diagnose_settings.hpp"
 #include "../support/machine_settings.hpp"
 #include "../support/model_settings.hpp"
@@ -49,19 +49,19 @@ struct output_settings {
   std::string json, plot;
 };
 
-/// What a run shows of its steps. Reports are paths, `-` for stderr.
+/// The reports of a run on its steps. They are paths, `-` for stderr.
 struct watch_settings {
   std::string dump_nodes;  // of the first step of this process
-  std::string trace;       // of its second step, which no first use slows down; of the first, if there is one alone
+  std::string trace;       // of its second step, which no first use slows down; of the first, if there is only one
   std::string profile;     // of the loop
-  std::string gradients;   // of every gradients_every-th step; a resumed run goes on behind what is there
+  std::string gradients;   // of every gradients_every-th step; a resumed run appends to the file
   std::int64_t gradients_every = 1;
   bool nan_trace = false;
   bool bench_dispatch_only = false;
   bool steps() const { return !dump_nodes.empty() || !trace.empty() || !gradients.empty() || nan_trace; }
 };
 
-/// A run made elsewhere that is to be made again: paths of its file and of what came of it here.
+/// Repeats a run recorded elsewhere: the paths of its file and of the results here.
 struct trace_settings {
   std::string in, out;
   bool asked() const { return !in.empty() || !out.empty(); }
@@ -79,7 +79,7 @@ struct settings {
   support::diagnose_settings diagnose;
 };
 
-/// What a checkpoint keeps of the settings: what the next step depends on, and no path or option of one process.
+/// The settings that a checkpoint keeps: what the next step depends on, without any path or option of one process.
 struct kept_settings {
   std::string size;
   model_settings model;

@@ -1,5 +1,5 @@
 #pragma once
-/// The library's named sizes, each with the training that suits it.
+/// The library's named sizes, each with suitable training settings.
 #include "settings.hpp"
 
 #include <isotope/config/load.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-/// A session whose steps are looked into, for [watch]. Everything else is the session's own, and so are the bits of every step.
+/// A session whose steps are inspected, for [watch]. Everything else is the session's own, and so are the bits of every step.
 #include "../support/clock.hpp"
 #include "../support/line_file.hpp"
 #include "../support/report_file.hpp"
@@ -29,7 +29,7 @@ namespace train_program {
 
 template <isotope::train::ObservableSession Session> class watched_session {
  public:
-  /// @param steps  that this process is to make
+  /// @param steps  number of steps that this process will make
   watched_session(Session& session, const watch_settings& watch, std::int64_t steps)
       : session_(session), watch_(watch), traced_(steps < 2 ? 1 : 2) {}
 
@@ -47,7 +47,7 @@ template <isotope::train::ObservableSession Session> class watched_session {
     return isotope::train::status_of(session_);
   }
 
-  /// Puts down what is still in memory of the gradients. @error write_failed: some line is missing
+  /// Writes the gradient lines that are still in memory. @error write_failed: some line is missing
   isotope::result<void> finish() {
     if (!gradients_) return {};
     auto r = gradients_->close();
@@ -78,7 +78,7 @@ template <isotope::train::ObservableSession Session> class watched_session {
 
   isotope::step_report look(std::span<const isotope::batch> batches, const isotope::step_scalars& x) {
     if (steps_ == 1 && !watch_.dump_nodes.empty()) {
-      if (traced_ == 1) traced_ = 2;  // a step is looked into once
+      if (traced_ == 1) traced_ = 2;  // a step is inspected only once
       return reported(isotope::train::dump_nodes(session_, batches, x),
                       [&](const auto& dump) { return support::write_report(watch_.dump_nodes, text_of(dump, session_.plan())); });
     }
@@ -89,7 +89,7 @@ template <isotope::train::ObservableSession Session> class watched_session {
       });
     return session_.step(batches, x);
   }
-  /// The report of a step that was looked into, once write(looked) has put it down.
+  /// Returns the report of an inspected step after write(looked) has stored it.
   template <class Looked, class Write> isotope::step_report reported(isotope::result<Looked> looked, const Write& write) {
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     if (!looked) return keep(std::move(looked).error()), isotope::step_report{nan, nan, true};
@@ -113,7 +113,7 @@ template <isotope::train::ObservableSession Session> class watched_session {
       else gradients_->write(line);
     return {};
   }
-  /// Tries a step that changed nothing again, and says where it went wrong.
+  /// Repeats a step that changed nothing and says where it went wrong.
   void explain(std::span<const isotope::batch> batches, const isotope::step_scalars& x) {
     auto found = isotope::train::find_non_finite(session_, batches, x);
     if (!found) return keep(std::move(found).error());
@@ -124,7 +124,7 @@ template <isotope::train::ObservableSession Session> class watched_session {
   void keep(isotope::failure f) {
     if (failed_.what.empty()) failed_ = std::move(f);
   }
-  /// The number of the step in the run, from the number of its first micro-batch.
+  /// Returns the number of the step in the run from the number of its first micro-batch.
   static std::int64_t number_of(const isotope::step_scalars& x, std::span<const isotope::batch> batches) {
     return std::int64_t(x.counter / batches.size()) + 1;
   }

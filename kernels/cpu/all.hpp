@@ -1,5 +1,5 @@
 #pragma once
-/// The portable kernel set of the cpu backend: vector loops, an own matrix product, threads; no special instruction is asked for.
+/// The portable kernel set of the cpu backend: vector loops, its own gemm and threads, without any special instruction.
 #include <boost/mp11/list.hpp>
 
 #include <isotope/kernels/cpu/portable/add.hpp>
@@ -112,7 +112,7 @@ template <VectorProgram P> using vector_kernels = boost::mp11::mp_list<
     kernel<op::irfft, P, kernels::portable>>;
 // clang-format on
 
-/// The portable kernels of programs in P: none for f64, which falls through to the reference kernels.
+/// The portable kernels of programs in P. There are none for f64, which falls through to the reference kernels.
 template <class P> struct portable_kernels_of {
   using type = boost::mp11::mp_list<>;
 };

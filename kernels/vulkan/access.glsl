@@ -1,4 +1,4 @@
-// Included by every kernel: extensions, the two constants that all share, element access by address in any format, workgroup numbering.
+// Included by every kernel: extensions, the two constants that all share, element access by address in any format, and workgroup numbering.
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference2 : require
 #extension GL_EXT_scalar_block_layout : require
@@ -13,7 +13,7 @@ layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint WG = 64;        // invocations of a workgroup
 layout(constant_id = 1) const uint SUBGROUP = 32;  // invocations of a subgroup
 
-// Numbers as enum class dtype of core/precision.hpp.
+// The values of enum class dtype in core/precision.hpp.
 const uint F32 = 0, BF16 = 1, F16 = 2, F64 = 3, I32 = 4, I64 = 5, U8 = 6, U16 = 7, U32 = 8, BOOL = 9;
 
 layout(buffer_reference, scalar, buffer_reference_align = 4) buffer f32_ref { float at[]; };
@@ -39,17 +39,17 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer sca
 
 #define INFINITY uintBitsToFloat(0x7f800000u)
 #define NOT_A_NUMBER uintBitsToFloat(0x7fc00000u)
-// By bits: drivers may assume that no NaN exists.
+// Tests the bits: drivers may assume that there are no NaNs.
 bool is_nan(float x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
 bool is_finite(float x) { return (floatBitsToUint(x) & 0x7f800000u) != 0x7f800000u; }
 
-// Round to nearest, ties to even; NaN stays NaN.
+// Rounds to nearest, ties to even; NaN is kept.
 uint bf16_bits(float x) {
   const uint u = floatBitsToUint(x);
   return is_nan(x) ? (u >> 16) | 0x40u : (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
 }
 float bf16_value(uint bits) { return uintBitsToFloat(bits << 16); }
-// Half precision by bits, so that the rounding mode is ours: nearest, ties to even.
+// Converts to half precision by bits, so that the rounding mode is fixed: to nearest, ties to even.
 uint f16_bits(float x) {
   const uint u = floatBitsToUint(x), sign = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
   if (a > 0x7f800000u) return sign | 0x7e00u | ((a >> 13) & 0x3ffu);
@@ -71,7 +71,7 @@ float f16_value(uint bits) {
   const float tiny = float(m) * uintBitsToFloat(0x33800000u);
   return sign != 0u ? -tiny : tiny;
 }
-// x rounded as format t stores it.
+// Rounds x as format t stores it.
 float rounded(float x, uint t) {
   if (t == BF16) return bf16_value(bf16_bits(x));
   if (t == F16) return f16_value(f16_bits(x));
@@ -79,7 +79,7 @@ float rounded(float x, uint t) {
   return x;
 }
 
-// Element i of the tensor at `base` as f32; floating-point formats and booleans. `t` is a constant in every kernel, so one branch remains.
+// Returns element i of the tensor at `base` as f32, for floating-point formats and booleans. `t` is constant in every kernel, so one branch remains.
 float load(uint64_t base, uint i, uint t) {
   if (t == F32) return f32_ref(base).at[i];
   if (t == BF16) return bf16_value(uint(u16_ref(base).at[i]));
@@ -94,12 +94,12 @@ void store(uint64_t base, uint i, uint t, float x) {
 }
 int load_int(uint64_t base, uint i) { return int(u32_ref(base).at[i]); }
 
-// Elements 4 i to 4 i + 3 in one access; `base` and the tensor's rows are multiples of 4 elements. f32, bf16, f16.
+// Returns elements 4 i to 4 i + 3 by one access; `base` and the tensor's rows are multiples of 4 elements. f32, bf16, f16.
 vec4 load4(uint64_t base, uint i, uint t) {
   if (t == F32) return uintBitsToFloat(u32x4_ref(base).at[i]);
   const uvec2 u = u32x2_ref(base).at[i];
   if (t == BF16) return uintBitsToFloat(uvec4(u.x << 16, u.x & 0xffff0000u, u.y << 16, u.y & 0xffff0000u));
-  return vec4(unpackHalf2x16(u.x), unpackHalf2x16(u.y));  // one instruction where by bits it is ten: products of few rows would be bound by them
+  return vec4(unpackHalf2x16(u.x), unpackHalf2x16(u.y));  // one instruction instead of ten by bits, which would bound a gemv
 }
 void store4(uint64_t base, uint i, uint t, vec4 x) {
   if (t == F32) u32x4_ref(base).at[i] = floatBitsToUint(x);
@@ -108,7 +108,7 @@ void store4(uint64_t base, uint i, uint t, vec4 x) {
   else u32x2_ref(base).at[i] = uvec2(f16_bits(x.x) | (f16_bits(x.y) << 16), f16_bits(x.z) | (f16_bits(x.w) << 16));
 }
 
-// Workgroups in the order that vulkan::cover spreads them.
+// Numbers workgroups in the order in which vulkan::cover distributes them.
 uint group_index() { return gl_WorkGroupID.x + gl_WorkGroupID.y * gl_NumWorkGroups.x; }
-// Work items past 2^32 in one dispatch do not occur: a tensor has fewer than 2^31 elements.
+// One dispatch never has 2^32 work items: a tensor has fewer than 2^31 elements.
 uint item_index() { return group_index() * WG + gl_LocalInvocationID.x; }

@@ -1,5 +1,5 @@
 #pragma once
-/// The portable and native kernels of the vulkan backend. An op that is missing here has no faster kernel than its reference.
+/// The portable and native kernels of the vulkan backend. An op that is missing here has only its reference kernel.
 #include <boost/mp11/algorithm.hpp>
 #include <boost/mp11/list.hpp>
 

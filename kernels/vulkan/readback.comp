@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Copies 16-byte blocks: the last dispatch of a step brings the outputs to memory that the host reads, so that a step needs no copy command.
+// Copies 16-byte blocks: the last dispatch of a step copies the outputs to host-visible memory, so that a step needs no copy command.
 #include "access.glsl"
 
 layout(push_constant, scalar) uniform push {

@@ -1,5 +1,6 @@
 #pragma once
-/// The names of fields as variables and flags, and the variable layer. Nothing here reads the process environment: programs capture it once and pass a map.
+/// Names fields as variables and flags, and provides the variable layer. Nothing here reads the process environment: programs capture it once and
+/// pass a map.
 #include <algorithm>
 #include <cctype>
 #include <functional>
@@ -33,7 +34,7 @@ inline std::string flag_of(std::string_view key) {
   return out;
 }
 
-/// The field that a variable names: the one with this full key, else the only one whose last part it is. Null: none, or several.
+/// Returns the field that a variable names: the one with this full key, else the only one whose last part it is. Null if there is none or several.
 inline const field* named_by(std::string_view variable, std::span<const field> fields) {
   const field* short_of = nullptr;
   int matches = 0;
@@ -44,10 +45,10 @@ inline const field* named_by(std::string_view variable, std::span<const field> f
   return matches == 1 ? short_of : nullptr;
 }
 
-/// Variables that mean another field than their name says, or that no field's key spells: ISOTOPE_SCHEDULE -> diagnose.step_list.
+/// Variables that name another field than they spell, or that no field's key spells: ISOTOPE_SCHEDULE -> diagnose.step_list.
 using variable_aliases = std::map<std::string, std::string, std::less<>>;
 
-/// The variables of a field, the full name first: its key, its last part where that is unambiguous, its aliases.
+/// Returns the variables of a field: that of its full key, that of its last part if this is unambiguous, then its aliases.
 inline std::vector<std::string> variables_of(const field& f, std::span<const field> fields, const variable_aliases& aliases = {}) {
   std::vector<std::string> out = {variable_of(f.key)};
   const std::string last = variable_of(std::string_view(f.key).substr(f.key.rfind('.') + 1));
@@ -57,7 +58,7 @@ inline std::vector<std::string> variables_of(const field& f, std::span<const fie
   return out;
 }
 
-/// Variables that begin with ISOTOPE_ as a layer; others are not looked at.
+/// Reads variables that begin with ISOTOPE_ as a layer; others are ignored.
 ///
 /// @param known  variables that something else reads, by full name
 /// @error unknown_key, with a suggestion

@@ -24,7 +24,7 @@ template <class C> std::string to_json(const C& values) {
   return out + "}";
 }
 
-/// Reads what to_json wrote: every field, and no other. `where` names the text in failures.
+/// Reads what to_json wrote: every field and no other. `where` names the text in failures.
 ///
 /// @error bad_format, unknown_key, missing_value
 template <class C> result<C> from_json(std::string_view text, const std::string& where) {

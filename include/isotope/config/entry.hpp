@@ -13,7 +13,7 @@
 
 namespace isotope::config {
 
-/// `raw` is what variables and flags carry: text that the field's type gives a meaning.
+/// `raw` is the form of variables and flags: text that the field's type interprets.
 enum class written_as : std::uint8_t { raw, boolean, number, string, other };
 
 struct entry {
@@ -38,7 +38,7 @@ template <Field T> result<void> assign(T& member, const entry& e) {
     if (e.form != written_as::raw && e.form != written_as::string) return refuse();
     member = e.value;
   } else if constexpr (std::same_as<T, bool>) {
-    const bool raw = e.form == written_as::raw;  // where ISOTOPE_VERBOSE=1 is how people write it
+    const bool raw = e.form == written_as::raw;  // raw booleans are commonly written as ISOTOPE_VERBOSE=1
     if (!raw && e.form != written_as::boolean) return refuse();
     const bool yes = e.value == "true" || (raw && e.value == "1");
     if (!yes && e.value != "false" && !(raw && e.value == "0")) return refuse();

@@ -43,7 +43,7 @@ inline result<layer> parse_json(std::string_view text, const std::string& path) 
   return out;
 }
 
-/// A file's text as a layer; the extension of `path` chooses the format.
+/// Reads a file's text as a layer; the extension of `path` selects the format.
 ///
 /// @error invalid_argument: another extension, more than 64 KiB; bad_format: a syntax error, with file:line
 inline result<layer> parse_file(std::string_view text, const std::string& path) {
@@ -60,7 +60,8 @@ inline result<layer> parse_file(std::string_view text, const std::string& path) 
 
 /// Reads a file as a layer. @error as parse_file and io::read_file
 inline result<layer> read_layer(const std::string& path) {
-  if (auto known = parse_file(path.ends_with(".json") ? "{}" : "", path); !known) return known;  // the extension, before the disk
+  if (auto known = parse_file(path.ends_with(".json") ? "{}" : "", path); !known)
+    return known;  // checks the extension before reading the disk
   auto file = io::read_file(path);
   if (!file) return std::move(file).error();
   return parse_file(file->text(), path);

@@ -1,5 +1,5 @@
 #pragma once
-/// The flag layer: CLI11 reads the words, and every field is an option of it.
+/// The flag layer: CLI11 parses the words, with every field as an option.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace isotope::config {
 
-/// Flags as a layer, and the switches among them.
+/// The flags as a layer, and which switches were given.
 struct flag_layer {
   layer entries;
   std::vector<std::string> switches;  // without the dashes
@@ -26,7 +26,7 @@ struct flag_layer {
 
 namespace detail {
 
-/// The fields that `--name` can mean: the one with this full key, else those whose last part it is.
+/// Returns the fields that `--name` can mean: the one with this full key, else those whose last part it is.
 inline std::vector<const field*> meant_by(std::string_view flag, std::span<const field> fields) {
   std::vector<const field*> out;
   for (const field& f : fields)
@@ -36,7 +36,7 @@ inline std::vector<const field*> meant_by(std::string_view flag, std::span<const
   return out;
 }
 
-/// The flags that mean a field and no other: by its full key, then by its last part.
+/// Returns the flags that mean this field and no other: by its full key, then by its last part.
 inline std::vector<std::string> flags_of(const field& f, std::span<const field> fields) {
   std::vector<std::string> out = {flag_of(f.key)};
   const std::string last = flag_of(std::string_view(f.key).substr(f.key.rfind('.') + 1));
@@ -44,7 +44,7 @@ inline std::vector<std::string> flags_of(const field& f, std::span<const field> 
   return out;
 }
 
-/// One flag that CLI11 knows.
+/// A flag that CLI11 knows.
 struct spelling {
   std::string flag;
   const field* meant = nullptr;  // null: a switch
@@ -69,7 +69,7 @@ inline std::vector<spelling> add_flags(CLI::App& app, std::span<const field> fie
   return out;
 }
 
-/// The failure of a word that no option took.
+/// Returns the failure for a word that no option took.
 inline failure stray(const std::string& word, std::span<const field> fields, std::span<const spelling> spellings) {
   if (!word.starts_with("--") || word.size() == 2)
     return fail(errc::invalid_argument, "'" + word + "' is not a flag", {}, "flags begin with two dashes, e.g. --steps 100");
@@ -87,8 +87,8 @@ inline failure stray(const std::string& word, std::span<const field> fields, std
 
 }  // namespace detail
 
-/// Reads `--model-width 64`, `--model-width=64`, `--width 64` if one field only ends in it, `--flag` and `--no-flag` for booleans.
-/// The last of equal flags wins.
+/// Reads `--model-width 64`, `--model-width=64`, `--width 64` if only one field ends in it, and `--flag` and `--no-flag` for booleans. The last of
+/// equal flags wins.
 ///
 /// @param switches  flags without a value that the program itself handles, e.g. "help"
 /// @error unknown_key with a suggestion; invalid_argument: ambiguous, not a flag, or a value where none belongs; missing_value
@@ -103,7 +103,7 @@ inline result<flag_layer> read_flags(std::span<const std::string> arguments, std
     return fail(errc::missing_value, "a value must follow", "flag " + flag, "give " + std::string(name_of(kind)));
   };
 
-  std::vector<std::string> words;  // the last first, as CLI11 wants them
+  std::vector<std::string> words;  // in reverse order, as CLI11 wants them
   for (auto word = arguments.rbegin(); word != arguments.rend(); ++word) {
     const auto equals = word->starts_with("--") ? word->find('=') : word->npos;
     const auto s = spelled([&](const auto& x) { return x.flag == word->substr(0, equals); });
@@ -141,14 +141,14 @@ inline result<flag_layer> read_flags(std::span<const std::string> arguments, std
   return out;
 }
 
-/// What --help says besides names, kinds and defaults.
+/// What --help prints besides names, kinds and defaults.
 struct help_words {
   std::string program, opening, closing;
   std::map<std::string, std::string, std::less<>> meanings;  // of fields by key, of switches by name
-  std::vector<std::string> in_full;                          // keys whose last part alone would say too little
+  std::vector<std::string> in_full;                          // keys shown in full, because their last part alone would be unclear
 };
 
-/// The text of --help: every switch and field by its shortest flag, in the groups of the configuration file.
+/// Returns the text of --help: every switch and field by its shortest flag, in the groups of the configuration file.
 inline std::string flag_help(std::span<const field> fields, std::span<const std::string> switches, const help_words& words) {
   CLI::App app(words.opening, words.program);
   app.set_help_flag();
@@ -164,7 +164,7 @@ inline std::string flag_help(std::span<const field> fields, std::span<const std:
     const std::string& flag = full ? flags.front() : flags.back();
     CLI::Option* option = f.kind == field_kind::boolean ? app.add_flag(flag) : app.add_option(flag);
     if (f.kind != field_kind::boolean) {
-      const bool quoted = f.value.size() >= 2 && f.value.front() == '"';  // as JSON, which says nothing here
+      const bool quoted = f.value.size() >= 2 && f.value.front() == '"';  // a JSON string; its quotes are not shown
       option->type_name(f.kind == field_kind::text ? "TEXT" : f.kind == field_kind::integer ? "N" : "X");
       option->default_str(quoted ? f.value.substr(1, f.value.size() - 2) : f.value);
     }

@@ -24,22 +24,22 @@ template <class C> struct named_size {
   C value;
 };
 
-/// What the program was given. A program fills `variables` from its environment, once, in main. `base` is the weakest layer over the
-/// named size: what a resumed run was started with.
+/// The program's inputs. A program fills `variables` from its environment, once, in main. `base` is the weakest layer above the named size: what a
+/// resumed run was started with.
 struct sources {
-  std::string file;                              // path; empty: --config or ISOTOPE_CONFIG may name one
+  std::string file;                              // a path; if empty, --config or ISOTOPE_CONFIG may name one
   std::map<std::string, std::string> variables;  // only ISOTOPE_* is read
   std::vector<std::string> arguments;            // without the program's name
   layer base = {};
 };
 
-/// What the program knows besides its configuration struct.
+/// The program's own knowledge besides its configuration struct.
 struct rules {
-  std::string default_size;                  // when no layer names one; empty: the default initialisers
+  std::string default_size;                  // used when no layer names one; empty: the default initialisers
   std::vector<std::string> required;         // keys that some layer above the default initialisers must set
   std::vector<std::string> switches;         // flags without value: help, version, print-config
-  std::vector<std::string> known_variables;  // ISOTOPE_* names that something else reads too
-  variable_aliases aliases = {};             // ISOTOPE_* names of fields whose keys spell otherwise
+  std::vector<std::string> known_variables;  // ISOTOPE_* names that something else reads, too
+  variable_aliases aliases = {};             // ISOTOPE_* names of fields whose keys are spelled differently
 };
 
 /// Where a field's value comes from: "default", "size char-gpt", "run.toml:3", "variable ISOTOPE_STEPS", "flag --steps".
@@ -51,7 +51,7 @@ template <class C> struct loaded {
   C value;
   std::string size;                   // empty: none
   std::vector<setting> settings;      // in the order of declaration
-  std::vector<std::string> switches;  // given, without the dashes
+  std::vector<std::string> switches;  // those given, without the dashes
   bool has_switch(std::string_view name) const { return std::find(switches.begin(), switches.end(), name) != switches.end(); }
 };
 
@@ -64,7 +64,7 @@ template <class C> std::string size_list(std::span<const named_size<C>> sizes) {
 
 namespace detail {
 
-/// Sets one key of C, and its origin. @error unknown_key with a suggestion, or as assign
+/// Sets one key of C and its origin. @error unknown_key with a suggestion, or as assign
 template <class C> result<void> apply(loaded<C>& out, const entry& e) {
   result<void> status;
   std::size_t at = 0;
@@ -85,7 +85,7 @@ template <class C> result<void> apply(loaded<C>& out, const entry& e) {
   return fail(errc::unknown_key, "unknown key '" + e.key + "'", e.where, did_you_mean(e.key, known, "--print-config lists the keys"));
 }
 
-/// Removes `key` from a layer and gives its last entry.
+/// Removes `key` from a layer and returns its last entry.
 inline entry take(layer& from, std::string_view key) {
   entry last;
   for (const entry& e : from)
@@ -129,8 +129,8 @@ template <class C> result<loaded<C>> merge(std::span<const named_size<C>> sizes,
   return out;
 }
 
-/// Reads every layer and merges them. `--size` and `--config`, ISOTOPE_SIZE and ISOTOPE_CONFIG, and `size` in the file are understood
-/// besides the fields of C.
+/// Reads every layer and merges them. Besides the fields of C it understands `--size` and `--config`, ISOTOPE_SIZE and ISOTOPE_CONFIG, and `size` in
+/// the file.
 ///
 /// @error as merge, read_layer, variable_layer and read_flags
 template <class C> result<loaded<C>> load(const sources& given, std::span<const named_size<C>> sizes, const rules& rule = {}) {

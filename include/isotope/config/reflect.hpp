@@ -50,7 +50,7 @@ template <Field T> constexpr field_kind kind_of() {
   else return field_kind::text;
 }
 
-/// What a value of the kind is called in messages.
+/// Returns the name of the kind of a value in messages.
 constexpr std::string_view name_of(field_kind k) {
   switch (k) {
     case field_kind::boolean: return "true or false";
@@ -61,7 +61,7 @@ constexpr std::string_view name_of(field_kind k) {
   return "nothing";
 }
 
-/// A value as canonical JSON.
+/// Returns a value as canonical JSON.
 template <Field T> std::string json_of(const T& value) {
   if constexpr (std::same_as<T, bool>) return value ? "true" : "false";
   else if constexpr (std::integral<T>) return io::number_text(value);

@@ -9,7 +9,7 @@
 
 namespace isotope::config {
 
-/// The fewest insertions, deletions, replacements and swaps of neighbours that turn a into b.
+/// Returns the fewest insertions, deletions, replacements and swaps of neighbours that turn a into b.
 /// Source: Damerau 1964; the "optimal string alignment" form, which edits no place twice.
 inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
@@ -26,7 +26,7 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-/// The known word nearest to `word`, or one that ends in it after a separator; empty if none is within a third of its length.
+/// Returns the known word nearest to `word`, or one that ends in it after a separator; empty if none is within a third of its length.
 inline std::string nearest(std::string_view word, std::span<const std::string> known) {
   std::string_view best;
   std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
@@ -43,7 +43,7 @@ inline std::string nearest(std::string_view word, std::span<const std::string> k
   return std::string(best);
 }
 
-/// The fix of an "unknown" failure: the suggestion, else `otherwise`.
+/// Returns the fix of an "unknown" failure: the suggestion, else `otherwise`.
 inline std::string did_you_mean(std::string_view word, std::span<const std::string> known, std::string otherwise) {
   const std::string best = nearest(word, known);
   return best.empty() ? otherwise : "did you mean '" + best + "'?";

@@ -9,7 +9,7 @@
 
 namespace isotope::config {
 
-/// Columns padded to their widest cell, two blanks between; no blanks at the end of a line.
+/// Pads columns to their widest cell, with two blanks between them and none at the end of a line.
 inline std::string columns(std::span<const std::vector<std::string>> rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
@@ -26,7 +26,7 @@ inline std::string columns(std::span<const std::vector<std::string>> rows) {
   return out;
 }
 
-/// One line per field: key, value as JSON, the layer that set it.
+/// Prints one line per field: key, value as JSON, and the layer that set it.
 template <class C> std::string table(const loaded<C>& configuration) {
   std::vector<std::vector<std::string>> rows = {{"field", "value", "layer"}};
   for (const setting& s : configuration.settings) rows.push_back({s.key, s.value, s.origin});

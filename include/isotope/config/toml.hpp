@@ -1,5 +1,5 @@
 #pragma once
-/// TOML 1.0 for configurations, read by toml++: tables, dotted keys and scalar values; arrays are refused, since no field is one.
+/// Reads TOML 1.0 configurations by toml++: tables, dotted keys and scalar values. Arrays are refused, because no field is one.
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ inline entry entry_of(const toml::node& node, std::string key, const std::string
   } else if (const auto* number = node.as_floating_point()) {
     e.form = written_as::number;
     e.value = io::number_text(number->get());
-    if (e.value.find_first_not_of("-0123456789") == e.value.npos) e.value += ".0";  // 64.0 is not a whole number
+    if (e.value.find_first_not_of("-0123456789") == e.value.npos) e.value += ".0";  // 64.0 is not an integer
   }
   return e;
 }

@@ -1,7 +1,7 @@
 #pragma once
-/// What toml++ 3.3 does not survive, refused before it sees the text. It asserts that a key or value begins as one (`[=`, `a=[[}`), it asks
-/// of characters outside ASCII whether they are blank, which has undefined behaviour for some, and it frees `a.a.a...` by recursion. No
-/// field is an array, so none passes.
+/// Refuses texts that toml++ 3.3 does not survive, before it sees them. It asserts that a key or value begins as one (`[=`, `a=[[}`); it tests
+/// characters outside ASCII for being blank, which is undefined behaviour for some; and it frees `a.a.a...` by recursion. Arrays never pass, because
+/// no field is one.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace isotope::config {
 
-/// Why a text must not reach the parser, and the line from 1; no problem: it may.
+/// The reason why a text must not reach the parser, and the line, counted from 1. Without a problem it may.
 struct toml_problem {
   std::string what;
   std::size_t line = 0;
@@ -25,14 +25,14 @@ inline bool outside_ascii(std::string_view text, std::size_t at) {
   return at < text.size() && static_cast<unsigned char>(text[at]) >= 0x80;
 }
 
-/// Just past the string that opens at `at`; 0 if it must not pass, and why.
+/// Returns the position behind the string that opens at `at`; 0 if the string must not pass, with the reason.
 inline std::size_t end_of_toml_string(std::string_view text, std::size_t at, std::string& why) {
   const char quote = text[at];
   const std::string three(3, quote);
   const bool block = text.substr(at).starts_with(three);
   for (at += block ? 3 : 1; at < text.size() && (block || text[at] != '\n'); ++at) {
     if (quote == '"' && text[at] == '\\') {
-      // The parser asks of what follows a backslash and blanks whether it is blank.
+      // The parser tests whether what follows a backslash and blanks is blank.
       if (block && outside_ascii(text, text.find_first_not_of(" \t\r\n", at + 1))) {
         why = "a character outside ASCII right after a backslash";
         return 0;
@@ -50,7 +50,8 @@ inline std::size_t end_of_toml_string(std::string_view text, std::size_t at, std
   return 0;
 }
 
-/// Just past the number or word at `at`; 0 if what follows does not end it: the parser reads on to a blank, through strings.
+/// Returns the position behind the number or word at `at`; 0 if what follows does not end it, because the parser would read on to a blank, through
+/// strings.
 inline std::size_t end_of_toml_word(std::string_view text, std::size_t at) {
   const std::string inside = std::string(toml_bare) + "+.:";
   if (inside.find(text[at]) == inside.npos || text[at] == '_') return 0;
@@ -58,8 +59,8 @@ inline std::size_t end_of_toml_word(std::string_view text, std::size_t at) {
   return at == text.size() || std::string_view(" \t\r\n,}#").find(text[at]) != std::string_view::npos ? at : 0;
 }
 
-/// Whether a word is a date or time, or would be taken for one: with a colon, or a hyphen after a digit. The parser asserts in the midst of
-/// malformed ones, and no field is one.
+/// Whether a word is a date or time, or would be taken for one: it has a colon, or a hyphen after a digit. The parser asserts inside malformed ones,
+/// and no field is one.
 inline bool like_toml_date(std::string_view word) {
   if (word.find(':') != word.npos) return true;
   for (std::size_t i = 1; i < word.size(); ++i)
@@ -69,7 +70,7 @@ inline bool like_toml_date(std::string_view word) {
 
 }  // namespace detail
 
-/// Scans tokens only: strings and comments are skipped, the grammar is the parser's.
+/// Scans only tokens: it skips strings and comments and leaves the grammar to the parser.
 inline toml_problem guard_toml(std::string_view text) {
   constexpr int most_parts = 32, most_braces = 32;
   std::size_t line = 1;
@@ -83,7 +84,7 @@ inline toml_problem guard_toml(std::string_view text) {
   }
   line = 1;
   int parts = 1, braces = 0;
-  char before = '\n';  // the last character that is no blank: after a line end, '[' opens a header
+  char before = '\n';  // the last character that is not blank; '[' after a line end opens a header
   for (std::size_t at = text.starts_with("\xef\xbb\xbf") ? 3 : 0; at < text.size(); ++at) {
     const char c = text[at];
     const bool quote = c == '"' || c == '\'';

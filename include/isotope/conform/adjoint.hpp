@@ -1,6 +1,6 @@
 #pragma once
 /// The adjoint law: a gradient dx of cotangents v obeys <dx, u> = <v, J u> for every direction u. J u comes from differences of the op's reference in
-/// f64, so neither the gradient's kernel nor its reference is asked what a derivative is; both are held to it.
+/// f64, so that neither the gradient's kernel nor its reference defines the derivative; both are checked against it.
 #include <array>
 #include <cmath>
 #include <span>
@@ -13,7 +13,7 @@ namespace isotope::conform {
 class adjoint_law {
  public:
   /// @param at    operands at which the derivative is taken
-  /// @param seed  chooses u, evenly spread over [-1, 1)
+  /// @param seed  selects u, uniform over [-1, 1)
   adjoint_law(const spec& of, const call& at, std::span<const array> cotangents, std::uint64_t seed)
       : of_(of), at_(at), cotangents_(cotangents) {
     for (std::size_t k = 0; k < at.in.size(); ++k) {
@@ -21,7 +21,7 @@ class adjoint_law {
       std::vector<double> u(at.in[k].at.size(), 0);
       if (role.differentiable && is_floating(at.in[k].type))
         for (std::size_t i = 0; i < u.size(); ++i)
-          // some functions bend at zero: a difference across the bend would say nothing
+          // some functions have a kink at zero: a difference across it is meaningless
           if (std::fabs(at.in[k].at[i]) > 4 * step) u[i] = 2 * unit_interval(philox(seed, i, std::uint32_t(k), 7)[0]) - 1;
       u_.push_back(std::move(u));
     }
@@ -29,29 +29,29 @@ class adjoint_law {
     along_ = slope(step / 2);
     off_ = std::fabs(along_ - wide) + 0x1p-48 * magnitude_ / step;  // sums of up to 1024 terms, rounded in f64
   }
-  /// <v, J u>, and how far the differences may be off.
+  /// Returns <v, J u> and how far the differences may be off.
   double along() const { return along_; }
   double off() const { return off_; }
 
-  /// <dx, u>, and the sum of the magnitudes of its terms or of their bounds.
+  /// Returns <dx, u> and the sum of the magnitudes of its terms or of their bounds.
   struct side {
     double value = 0, magnitude = 0;
   };
-  /// Of the gradient's reference.
+  /// Checks the gradient's reference.
   side of_answers(std::span<const answer> dx) const {
     side s;
     for (std::size_t k = 0; k < u_.size() && k < dx.size(); ++k)
       for (std::size_t i = 0; i < dx[k].value.size(); ++i) add(s, dx[k].value[i] * u_[k][i], std::fabs(dx[k].value[i] * u_[k][i]));
     return s;
   }
-  /// Of a device's gradient of operand k, each number within its bound of the reference.
+  /// Checks a device's gradient of operand k, each number of which is within its bound of the reference.
   void add_gradient(side& s, std::size_t k, const array& dx, const answer& expected) const {
     const element_bounds bounds(dx.type, at_.on);
     for (std::size_t i = 0; i < dx.at.size(); ++i) add(s, dx.at[i] * u_[k][i], std::fabs(u_[k][i]) * bounds.of(expected, i));
   }
 
  private:
-  static constexpr double step = 0x1p-10;  // four points: an error of step^4, and 2^-43 of the magnitudes by rounding
+  static constexpr double step = 0x1p-10;  // four points: the error is step^4, and 2^-43 of the magnitudes by rounding
   const spec& of_;
   const call& at_;
   std::span<const array> cotangents_;
@@ -71,7 +71,7 @@ class adjoint_law {
     double sum = 0, magnitude = 0;
     for (std::size_t k = 0; k < cotangents_.size(); ++k)
       for (std::size_t i = 0; i < cotangents_[k].at.size() && i < y[k].value.size(); ++i) {
-        if (!std::isfinite(y[k].value[i])) continue;  // an id out of range: no slope
+        if (!std::isfinite(y[k].value[i])) continue;  // an id out of range has no slope
         sum += cotangents_[k].at[i] * y[k].value[i];
         magnitude += std::fabs(cotangents_[k].at[i] * y[k].value[i]);
       }

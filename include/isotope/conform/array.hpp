@@ -1,5 +1,5 @@
 #pragma once
-/// Tensors of a case: numbers in f64 on one side, the bytes that a device sees on the other.
+/// The tensors of a case: numbers in f64 on one side, the bytes that a device sees on the other.
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace isotope::conform {
 
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
 
-/// A dense tensor in row-major order. Every number is one that `type` holds.
+/// A dense tensor in row-major order. `type` can hold every number exactly.
 struct array {
   shape dims;
   dtype type = dtype::f32;
@@ -30,7 +30,7 @@ struct array {
 };
 
 namespace array_detail {
-/// A truth value in memory.
+/// A boolean as it lies in memory.
 struct truth_byte {
   std::uint8_t bits = 0;
 };
@@ -44,7 +44,7 @@ template <class T> double unpacked(T x) {
   else if constexpr (std::is_same_v<T, truth_byte>) return double(x.bits);
   else return double(x);
 }
-/// Calls f with a zero of the type that holds format t.
+/// Calls f with a zero of the C++ type of format t.
 template <class F> void with_format(dtype t, F&& f) {
   switch (t) {
     case dtype::f32: return f(0.0f);
@@ -62,12 +62,11 @@ template <class F> void with_format(dtype t, F&& f) {
 }  // namespace array_detail
 
 namespace array_detail {
-/// Elements that are converted at a time by way of an array of the function's own: compilers make vectors of loops of a known length over memory that
-/// nothing else may look at.
+/// How many elements are converted at a time through a local array: compilers vectorise loops of constant length over memory that cannot alias.
 inline constexpr std::size_t at_once = 64;
 }  // namespace array_detail
 
-/// Numbers as the bytes of format t, one behind another: rounded to nearest, ties to even.
+/// Converts numbers to contiguous elements of format t: rounded to nearest, ties to even.
 inline void encode(dtype t, std::byte* to, std::span<const double> x) {
   array_detail::with_format(t, [&]<class T>(T) {
     using array_detail::at_once;
@@ -101,7 +100,7 @@ inline void decode(dtype t, const std::byte* from, std::span<double> x) {
     }
   });
 }
-/// Each number as format t holds it.
+/// Rounds each number as format t stores it.
 inline void round_all(dtype t, std::span<double> x) {
   array_detail::with_format(t, [&]<class T>(T) {
     using array_detail::at_once;
@@ -119,17 +118,17 @@ inline double decode(dtype t, const std::byte* from) {
   decode(t, from, std::span(&x, 1));
   return x;
 }
-/// x as format t holds it.
+/// Rounds x as format t stores it.
 inline double rounded(dtype t, double x) {
   round_all(t, std::span(&x, 1));
   return x;
 }
 
-/// 2^e for -1074 <= e <= 1023, without a call.
+/// 2^e for -1074 <= e <= 1023, computed inline.
 constexpr double power_of_two(int e) {
   return std::bit_cast<double>(e < -1022 ? std::uint64_t(1) << (e + 1074) : std::uint64_t(e + 1023) << 52);
 }
-/// What a floating-point format can hold.
+/// The range and precision of a floating-point format.
 struct format_facts {
   int digits = 24;            // of the significand, the leading one included
   int least_exponent = -126;  // of the smallest normal number
@@ -137,7 +136,7 @@ struct format_facts {
   constexpr double roundoff() const { return power_of_two(-digits); }                   // rounding moves x by at most this times |x|
   constexpr double least() const { return power_of_two(least_exponent + 1 - digits); }  // spacing of the subnormal numbers
   constexpr double least_normal() const { return power_of_two(least_exponent); }
-  /// From here on numbers round to infinity.
+  /// Returns the least number that rounds to infinity.
   constexpr double overflow() const { return largest * (1 + power_of_two(-digits - 1)); }
 };
 constexpr format_facts facts_of(dtype t) {
@@ -148,15 +147,15 @@ constexpr format_facts facts_of(dtype t) {
     default: return {24, -126, double(std::numeric_limits<float>::max())};
   }
 }
-/// The distance between x and the next number of format t away from zero.
+/// Returns the distance between x and the next number of format t away from zero.
 inline double ulp(dtype t, double x) {
   const format_facts f = facts_of(t);
   if (x == 0 || !std::isfinite(x)) return f.least();
-  const int e = int(std::bit_cast<std::uint64_t>(x) >> 52 & 0x7ff) - 1023;  // subnormal: below every format's
+  const int e = int(std::bit_cast<std::uint64_t>(x) >> 52 & 0x7ff) - 1023;  // the exponent of a subnormal f64 is below every format's
   return power_of_two((e < f.least_exponent ? f.least_exponent : e) + 1 - f.digits);
 }
 
-/// x rounded once to nearest, ties to even, by arithmetic: for numbers that pass through no narrower format on the way.
+/// Rounds x once to nearest, ties to even, by arithmetic: for numbers that do not pass through a narrower format.
 inline double nearest(dtype t, double x) {
   if (!is_floating(t) || t == dtype::f64 || x == 0 || !std::isfinite(x)) return x;
   const format_facts f = facts_of(t);
@@ -174,7 +173,7 @@ template <class F> void for_each_index(const shape& s, F&& f) {
     for (int k = s.rank - 1; k >= 0 && ++at[std::size_t(k)] == s[k]; --k) at[std::size_t(k)] = 0;
   }
 }
-/// Position in a tensor of shape `from` that is repeated to the shape that `at` indexes.
+/// Returns the position in a tensor of shape `from` that is broadcast to the shape that `at` indexes.
 inline std::int64_t repeated_position(const shape& from, const extents& at, int rank) {
   std::int64_t p = 0;
   for (int k = 0; k < from.rank; ++k) p = p * from[k] + (from[k] == 1 ? 0 : at[std::size_t(k + rank - from.rank)]);

@@ -39,7 +39,7 @@ inline bool wholes(const io::json& j, std::vector<std::int64_t>& to) {
   }
   return to.size() <= std::size_t(max_rank);
 }
-/// An axis from either end; out of range it stays what it is, and the op refuses it.
+/// Resolves an axis counted from either end. An axis out of range is left unchanged, and the op refuses it.
 inline std::int64_t axis_of(std::int64_t k, int rank) { return k < 0 ? k + rank : k; }
 
 inline void set_standard(const attribute_field& f, int rank, test_case& c) {
@@ -55,7 +55,7 @@ inline void set_standard(const attribute_field& f, int rank, test_case& c) {
     default: break;
   }
 }
-/// What a value has to look like.
+/// Describes the form that a value must have.
 constexpr std::string_view form_of(attribute_kind k) {
   switch (k) {
     case attribute_kind::integer:
@@ -71,14 +71,14 @@ constexpr std::string_view form_of(attribute_kind k) {
   }
   return "another value";
 }
-/// A value as it was written, shortened to what a line can hold.
+/// Returns a value as it was written, shortened to fit a line.
 inline std::string shown(const io::json& j) {
   constexpr std::size_t most = 80;
   const std::string text = canonical(j);
   return text.size() <= most ? text : text.substr(0, most) + "...";
 }
 
-/// False where the attribute cannot have the value.
+/// Returns false if the attribute cannot have the value.
 inline bool set_given(const attribute_field& f, const io::json& j, test_case& c) {
   const int rank = c.in.empty() ? 0 : c.in[0].dims.rank;
   auto& i = c.attr.i[f.slot % c.attr.i.size()];
@@ -138,7 +138,7 @@ inline bool set_given(const attribute_field& f, const io::json& j, test_case& c)
 
 }  // namespace attribute_detail
 
-/// Fills attributes and scalars of c, whose operands are known, from an object; what is not named takes its default.
+/// Fills attributes and scalars of c, whose operands are known, from an object; whatever is missing takes its default.
 /// @error unknown_key, missing_value: the op has no such attribute, or needs one; bad_format: the attribute cannot have such a value
 inline result<void> read_attributes(const io::json* given, test_case& c) {
   using namespace attribute_detail;

@@ -1,5 +1,6 @@
 #pragma once
-/// Many cases as one plan, so that they are dispatched together: their programs side by side, a guard after every tensor that the host can see.
+/// Makes one plan of many cases, so that they are dispatched together: their programs are independent, with a guard after every tensor that the host
+/// sees.
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -14,7 +15,7 @@
 
 namespace isotope::conform {
 
-/// Bytes in an input or output region.
+/// The position of some bytes in an input or output region.
 struct tensor_place {
   std::int64_t at = 0, bytes = 0;
   shape dims;
@@ -24,29 +25,29 @@ struct placed_case {
   std::vector<tensor_place> in, out;
 };
 
-/// How a batch is laid out beside the plain way: nothing of it may change a bit of any result.
+/// How a batch is perturbed: no perturbation may change a bit of any result.
 struct perturbation {
   bool reversed = false;    // the order of the cases
   int shift = 0;            // blocks of 256 bytes before the first tensor
-  bool queue_load = false;  // a matrix product that nobody reads runs first
+  bool queue_load = false;  // a matmul whose result nobody reads runs first
   bool fused = false;       // element-wise chains as one step
 };
 
 struct planned_batch {
   dynamic_plan plan;
-  std::vector<placed_case> cases;  // in the order given
+  std::vector<placed_case> cases;  // in the given order
   std::vector<tensor_place> out_guards;
   std::int64_t input_bytes = 0, output_bytes = 0;
 };
 
-inline constexpr std::int64_t guard_elems = 64;  // f32: one block of the layout
+inline constexpr std::int64_t guard_elems = 64;  // in f32: one block of the layout
 
 class batch_planner {
  public:
   batch_planner(const target_facts& on, perturbation how) : on_(on), how_(how) { g_.program = on.program; }
 
-  /// @error missing_feature (a kernel that the backend does not have) and over_budget (a tensor too large for it): what a backend declares of itself;
-  /// invalid_model: the plan is broken
+  /// @error missing_feature (the backend lacks a kernel) and over_budget (a tensor is too large for it), limits that the backend declares;
+  ///        invalid_model: the plan is broken
   result<planned_batch> plan(std::span<const traced_case> cases) {
     for (const value_kind k : {value_kind::input, value_kind::output}) {
       const auto v = guard(k);
@@ -95,14 +96,14 @@ class batch_planner {
     if (k == value_kind::output) out_guards_.push_back(v);
     return v;
   }
-  /// Values and nodes of one case behind those that are there; where its values went.
+  /// Appends the values and nodes of one case; returns where its values went.
   std::vector<std::int32_t> append(const trace& one) {
     std::vector<std::int32_t> id(one.values.size());
     const auto first_node = std::int32_t(g_.nodes.size()), first_micro = std::int32_t(g_.micros.size());
     const auto moved = [&](std::int32_t v) { return v < 0 ? v : id[std::size_t(v)]; };
     for (std::size_t k = 0; k < one.values.size(); ++k) {
       value v = one.values[k];
-      v.base = moved(v.base);  // a view comes after what it looks at
+      v.base = moved(v.base);  // a view comes after what it views
       if (v.producer >= 0) v.producer += first_node;
       id[k] = std::int32_t(g_.values.size());
       g_.values.push_back(v);
@@ -117,7 +118,8 @@ class batch_planner {
     for (const micro& m : one.micros) g_.micros.push_back(m);
     return id;
   }
-  /// Work for the queue: a product whose result is an output like a guard that may change; none on a backend that has no room or no kernel for it.
+  /// Keeps the queue busy with a matmul whose result is an output that may change, like a guard. Does nothing if the backend has no room or no kernel
+  /// for it.
   void load() {
     constexpr shape wide{96, 96};
     if (on_.tensor_bytes > 0 && wide.count() * size_of(on_.program) > on_.tensor_bytes) return;

@@ -1,6 +1,6 @@
 #pragma once
-/// Runs a batch of cases and judges it: dispatched together, twice on different leftovers, and once more perturbed; every bit the same, every guard
-/// whole, every operand as it was; then each result against the reference.
+/// Runs each batch twice over differently poisoned memory and once perturbed: results must be bit-identical, guards intact and operands unchanged.
+/// Then it compares each result with the reference.
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -20,11 +20,11 @@ namespace isotope::conform {
 
 inline constexpr std::int64_t output_cap_bytes = 16 << 20;  // of one case
 
-/// Judges results by something else than the op's reference: cases made elsewhere.
+/// Judges results by something other than the op's reference: for cases made elsewhere.
 class case_judge {
  public:
   virtual ~case_judge() = default;
-  /// `got` are the results, or the gradients, in the order of t.out_is; `numbers` the operands, then the cotangents.
+  /// `got` holds the results or gradients in the order of t.out_is; `numbers` holds the operands, then the cotangents.
   virtual void judge(const test_case& c, const traced_case& t, std::span<const array> numbers, std::span<const array> got,
                      const conditions& on, case_result& o) = 0;
 };
@@ -34,7 +34,7 @@ struct runner_options {
   case_judge* judge = nullptr;
 };
 struct runner_counters {
-  std::int64_t batches = 0, dispatched = 0, submissions = 0;  // submissions of plain runs: two a batch
+  std::int64_t batches = 0, dispatched = 0, submissions = 0;  // submissions of plain runs: two per batch
   void add(const runner_counters& o) {
     batches += o.batches;
     dispatched += o.dispatched;
@@ -46,7 +46,7 @@ class batch_runner {
  public:
   batch_runner(executor& on, runner_options o = {}) : on_(on), facts_(on.facts()), options_(o) {}
 
-  /// One case_result a case. All cases have the same step scalars. @error device_lost, timeout: nothing can run any more
+  /// Returns one case_result per case. All cases must have the same step scalars. @error device_lost, timeout: nothing can run any more
   result<std::vector<case_result>> run(std::span<const test_case> cases) {
     std::vector<case_result> out(cases.size());
     std::vector<std::size_t> runnable;
@@ -61,10 +61,10 @@ class batch_runner {
   const runner_counters& counters() const { return counters_; }
   /// The ops of all kernels and body instructions that ran.
   const std::set<std::string_view>& reached() const { return reached_; }
-  /// Kernel sets and shaders that ran, by op: reasons for falling through among them.
+  /// Kernel sets and shaders that ran, by op, including reasons for fall-throughs.
   const std::set<std::string>& tiers() const { return tiers_; }
   const std::map<std::string, launch_counts>& launches() const { return launches_; }
-  /// Variants of kernels that ran, op[kernel set] or op[kernel set:shader], each with a digest of the shader; empty: there is none.
+  /// Variants of kernels that ran, op[kernel set] or op[kernel set:shader], each with a digest of the shader; empty if there is none.
   const std::map<std::string, std::string>& variants() const { return variants_; }
 
  private:
@@ -79,9 +79,9 @@ class batch_runner {
   std::set<std::string> batch_variants_;  // of the batch that ran last
   std::vector<traced_case> traced_;
   input_image image_;
-  bool declared_ = false;  // the last plan ended at a limit that the backend declares
+  bool declared_ = false;  // whether the last plan failed at a limit that the backend declares
 
-  /// Judges what needs no device. True where the case is to run.
+  /// Judges what needs no device; returns whether the case must run.
   static bool before_dispatch(const test_case& c, const traced_case& t, case_result& o) {
     const std::string error(t.g.error.view());
     if (c.kind == case_kind::refusal) {
@@ -108,8 +108,8 @@ class batch_runner {
 
   static bool device_is_gone(const failure& f) { return f.code == errc::device_lost || f.code == errc::timeout; }
 
-  /// Runs the chosen cases together; where that is refused, each half by itself, down to the case that is the cause. What the backend declares of
-  /// itself makes a case unsupported; every other plan that cannot be made, loaded or run is a failure.
+  /// Runs the chosen cases together. If they cannot run, it runs each half separately, down to the case that is the cause. A limit that the backend
+  /// declares makes a case unsupported; every other plan that cannot be made, loaded or run is a failure.
   result<void> attempt(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, std::vector<case_result>& out) {
     if (chosen.empty()) return {};
     auto r = together(cases, chosen, out);
@@ -158,7 +158,7 @@ class batch_runner {
     }
     return {};
   }
-  /// Of the last batch, those of the ops of a case.
+  /// Returns the variants of the last batch that belong to the ops of a case.
   std::set<std::string> variants_of(const traced_case& t) const {
     std::set<std::string> mine;
     for (const std::string& v : batch_variants_) {
@@ -199,12 +199,12 @@ class batch_runner {
       if (auto r = (*loaded)->run(cases[chosen[0]].scalars); !r) return r;
       const auto bytes = (*loaded)->outputs();
       const auto untouched = [&](std::int64_t from, std::int64_t to) {
-        const std::byte* p = bytes.data() + from;  // each byte is the one before it
+        const std::byte* p = bytes.data() + from;  // each byte equals the one before it
         return from >= to || (*p == leftovers && std::memcmp(p, p + 1, std::size_t(to - from - 1)) == 0);
       };
       for (const tensor_place& g : b.out_guards)
         if (!untouched(g.at, g.at + g.bytes)) blame_owner(b, g, chosen, out);
-      for (std::size_t n = 0; n < chosen.size(); ++n)  // the rest of an output's last block, too
+      for (std::size_t n = 0; n < chosen.size(); ++n)  // includes the rest of an output's last block
         for (const tensor_place& p : b.cases[n].out)
           if (!untouched(p.at + p.bytes, (p.at + p.bytes + block_bytes - 1) / block_bytes * block_bytes))
             blame(out[chosen[n]], "writes past the end of an output", "check the kernel's last tile against the sizes");
@@ -222,7 +222,7 @@ class batch_runner {
     ++counters_.batches;
     counters_.dispatched += std::int64_t(chosen.size());
     counters_.submissions += (*loaded)->submissions();
-    if (!(*loaded)->tiers().empty()) batch_variants_.clear();  // the backend knows better than the plan
+    if (!(*loaded)->tiers().empty()) batch_variants_.clear();  // the backend's own record overrides the plan's
     count_launches(**loaded);
     for (const std::string& v : batch_variants_) variants_.try_emplace(v);
     return {};
@@ -241,7 +241,7 @@ class batch_runner {
       l.all.insert(t.launch_sizes.begin(), t.launch_sizes.end());
     }
   }
-  /// The tensor before a guard that was written.
+  /// Returns the tensor before a guard that was overwritten.
   void blame_owner(const planned_batch& b, const tensor_place& guard, const std::vector<std::size_t>& chosen,
                    std::vector<case_result>& out) {
     for (std::size_t n = 0; n < chosen.size(); ++n)
@@ -259,7 +259,7 @@ class batch_runner {
     blame_all(chosen, out, "some case of the batch writes between the operands", "run the cases one by one with --batch 1");
   }
 
-  /// Other places, another order, another number of threads or size of workgroups, a busy queue, fused: the same bits.
+  /// Runs with other offsets, another order, another number of threads or size of workgroups, a busy queue and fusion: the bits must be the same.
   result<void> run_perturbed(std::span<const test_case> cases, const std::vector<std::size_t>& chosen, std::span<const traced_case> traced,
                              const planned_batch& plain, const std::vector<std::vector<array>>& numbers,
                              const std::vector<std::byte>& first, std::vector<case_result>& out) {
@@ -342,7 +342,7 @@ class batch_runner {
       if (!d.passes()) blame_distance(o, c, is, got[k], d);
     }
   }
-  /// The gradients of the device, and those of the reference, against differences.
+  /// Compares the device's and the reference's gradients with differences.
   void judge_adjoint(const test_case& c, const traced_case& t, std::span<const array> numbers, const std::vector<array>& got,
                      const std::vector<answer>& e, case_result& o) const {
     const call at{numbers.subspan(0, c.in.size()), c.attr, c.scalars, facts_.on(c.of->policy), c.stream};
@@ -368,7 +368,7 @@ class batch_runner {
             "compare the gradient kernel with the derivative of the formula in op_spec<" + std::string(c.of->name) + ">");
   }
   static std::string number(double x) {
-    if (std::isnan(x)) return "nan";  // without the sign that some of them have
+    if (std::isnan(x)) return "nan";  // without its sign, which only some of them have
     char text[40];
     return {text, std::to_chars(text, text + sizeof text, x, std::chars_format::general, 9).ptr};
   }

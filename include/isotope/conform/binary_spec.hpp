@@ -1,5 +1,5 @@
 #pragma once
-/// What specifications of element-wise ops of two operands share. `S` adds
+/// What specifications of element-wise ops of two operands share. `S` provides
 ///   f(a, b)     the formula in f64
 ///   da, db      the partial derivatives at (a, b), and `roundings` of da and db to the storage format on the way
 #include "reduction_axes.hpp"
@@ -26,7 +26,7 @@ template <class S> struct binary_spec : spec_basis {
   static constexpr std::array inputs{operand_role{"a"}, operand_role{"b"}};
   static constexpr std::array outputs{result_role{"y", holds::floating, comparison::scaled}};
   static constexpr interval range{-4, 4}, range_b{-4, 4};
-  static constexpr double roundings_a = 1, roundings_b = 1;  // to the storage format, on the way to da and db
+  static constexpr double roundings_a = 1, roundings_b = 1;  // intermediate roundings of da and db to the storage format
   static double slack(const call&, double) { return 0; }
 
   static void reference(const call& c, std::span<answer> y) {
@@ -38,7 +38,7 @@ template <class S> struct binary_spec : spec_basis {
       y[0].set(i, v, S::slack(c, v));
     });
   }
-  /// da sums over the axes along which a was repeated: the error is that of the terms and of the sum.
+  /// da sums over the axes along which a was broadcast: the error is that of the terms and of the sum.
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) requires requires(double x) { S::da(x, x); } {
     const array &a = c.in[0], &b = c.in[1];
     const shape s = broadcast(a.dims, b.dims).s;

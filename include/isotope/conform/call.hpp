@@ -1,5 +1,5 @@
 #pragma once
-/// What the reference of an op is asked, and what it answers.
+/// The arguments and the results of an op's reference.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -14,17 +14,19 @@ namespace isotope::conform {
 /// What a bound may depend on besides the numbers.
 struct conditions {
   dtype program = dtype::f32;
-  bool gpu = false;  // elementary functions are the device's own; subnormal numbers may be zero
-  /// The longest serial sum of the matrix product that runs, for K terms: what the kernel declares, else K.
+  bool gpu = false;  // the device's own elementary functions apply; subnormal numbers may become zero
+  /// Returns the longest serial sum of the matmul kernel that runs, for K terms: what the kernel declares, else K.
   std::int64_t (*chain)(std::int64_t K) = nullptr;
   numeric_policy policy{};  // of the op
 
   dtype accum() const { return accum_of(program); }
-  double u() const { return facts_of(accum()).roundoff(); }                                // of arithmetic
-  double stored() const { return program == accum() ? 0 : facts_of(program).roundoff(); }  // of a result in 16 bits; 0: it is not narrower
-  /// Units in the last place of the op's elementary functions.
+  double u() const { return facts_of(accum()).roundoff(); }  // of the arithmetic
+  double stored() const {
+    return program == accum() ? 0 : facts_of(program).roundoff();
+  }  // of a result in 16 bits; 0 if it is not narrower
+  /// Returns the units in the last place of the op's elementary functions.
   double ulps() const { return double(policy.ulps(gpu)); }
-  /// What an elementary function may fall short of a result that is rounded to 16 bits: 1/128 of the rounding, on a processor.
+  /// Returns how far an elementary function may miss a result that is rounded to 16 bits: 1/128 of the rounding, on a processor.
   double short_of_rounding() const { return gpu || ulps() == 0 ? 0 : stored() / 128; }
   double chain_of(std::int64_t K) const { return double(chain != nullptr ? chain(K) : K); }
 };
@@ -40,11 +42,11 @@ struct call {
   template <class Op> auto constants() const { return Op::constants::of(attr); }
 };
 
-/// One result: numbers, and how far each may be off besides the rounding of the result to its format: condition times roundoff.
+/// One result: numbers, and how far each may be off beyond its rounding to the format: condition times roundoff.
 struct answer {
   std::vector<double> value, slack;
-  double nmse = 0;       // limit on the mean squared error relative to the mean square; 0: that of the format, < 0: none
-  double roundings = 1;  // of the value to its storage format
+  double nmse = 0;       // limit on the mean squared error relative to the mean square; 0: the format's limit, < 0: none
+  double roundings = 1;  // how often the value is rounded to its storage format
 
   void resize(std::int64_t n) {
     value.assign(std::size_t(n), 0);
@@ -54,7 +56,7 @@ struct answer {
     value[std::size_t(i)] = v;
     slack[std::size_t(i)] = s;
   }
-  /// For sums collected term by term: v and its magnitude.
+  /// For sums collected term by term: adds v and its magnitude.
   void add(std::int64_t i, double v, double magnitude) {
     value[std::size_t(i)] += v;
     slack[std::size_t(i)] += magnitude;
@@ -65,7 +67,7 @@ struct answer {
 };
 
 using reference_function = void (*)(const call&, std::span<answer>);
-/// dx of every input from the cotangents of the outputs that have one. Answers of inputs that have no gradient stay empty.
+/// Returns dx of every input from the cotangents of the outputs that have one. Inputs without a gradient get empty answers.
 using gradient_function = void (*)(const call&, std::span<const array> dy, std::span<answer> dx);
 
 }  // namespace isotope::conform

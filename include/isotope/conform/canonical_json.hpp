@@ -1,5 +1,5 @@
 #pragma once
-/// JSON in its one canonical form: keys in order, no blanks, shortest numbers. Equal contents give equal bytes.
+/// Canonical JSON: sorted keys, no blanks, shortest numbers. Equal contents give equal bytes.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace isotope::conform {
 
-/// Members by key; values are canonical text already.
+/// Members by key; their values are canonical text already.
 class json_object {
  public:
   json_object& set(const std::string& key, std::string canonical) {
@@ -35,7 +35,7 @@ template <class List, class F> std::string json_array(const List& list, F&& of) 
   for (const auto& x : list) s += (s.size() > 1 ? "," : "") + of(x);
   return s + "]";
 }
-/// A value that was read, in its canonical form; numbers keep their digits.
+/// Returns a parsed value in canonical form; numbers keep their digits.
 inline std::string canonical(const io::json& j) {
   using kind = io::json::kind;
   switch (j.is) {

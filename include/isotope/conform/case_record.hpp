@@ -1,5 +1,5 @@
 #pragma once
-/// A case as JSON and back: what a failure leaves behind, enough to run it again.
+/// Writes a case as JSON and reads it back: a failure's record is enough to run the case again.
 #include <string>
 #include <utility>
 
@@ -104,7 +104,7 @@ inline bool read_operand(const io::json& j, operand_recipe& r) {
 }
 }  // namespace record_detail
 
-/// @error bad_format naming the member; version_mismatch where the specification has another version
+/// @error bad_format naming the member; version_mismatch if the specification has another version
 inline result<test_case> read_record(const io::json& j) {
   using namespace record_detail;
   test_case c;
@@ -159,7 +159,7 @@ inline result<test_case> read_record(const io::json& j) {
   return c;
 }
 
-/// A failure as data: where it ran, the case, what was seen, and one line that ends in "Fix: ...".
+/// Returns a failure as data: where it ran, the case, what was seen, and one line that ends in "Fix: ...".
 inline std::string failure_record(const test_case& c, const case_result& o, std::string_view backend, std::string_view precision,
                                   std::string_view kernels) {
   json_object r;

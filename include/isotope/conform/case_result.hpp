@@ -1,5 +1,5 @@
 #pragma once
-/// What became of a case, as data and as a line.
+/// The result of a case, as data and as a line.
 #include <cstdint>
 #include <set>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace isotope::conform {
 
-/// `unsupported`: the op's specification, or what the backend declares of itself, excludes the case. `skipped`: it was not to run here.
+/// `unsupported`: the op's specification, or a limit that the backend declares, excludes the case. `skipped`: it was not supposed to run here.
 enum class verdict : std::uint8_t { passed, failed, unsupported, skipped };
 constexpr std::string_view name_of(verdict v) {
   constexpr std::string_view names[] = {"pass", "fail", "unsupported", "skipped"};
@@ -18,10 +18,10 @@ constexpr std::string_view name_of(verdict v) {
 
 struct case_result {
   verdict is = verdict::passed;
-  std::string reason;             // what went wrong; empty: nothing
+  std::string reason;             // what is wrong; empty: nothing
   std::string fix;                // what to look at
   std::vector<distance> results;  // by output, or by gradient
-  bool refused = false;           // the op's shape rule takes no such operands
+  bool refused = false;           // whether the op's shape rule refuses such operands
   std::set<std::string>
       variants;  // of the kernels that its ops ran in its batch, where it failed: op[kernel set], with the shader behind a colon
 };

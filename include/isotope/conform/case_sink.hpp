@@ -1,5 +1,5 @@
 #pragma once
-/// Where specifications put their cases: numbered, seeded, passed on one by one.
+/// Receives the cases of specifications: numbers and seeds them, and passes them on one by one.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -20,7 +20,7 @@ constexpr std::string_view name_of(strength s) {
   return names[std::size_t(s)];
 }
 
-/// Takes each case as it comes; false: no more.
+/// Takes each case as it comes; returns false to stop.
 class case_visitor {
  public:
   virtual bool visit(test_case&& c) = 0;
@@ -38,17 +38,17 @@ class case_sink {
   dtype program() const { return program_; }
   dtype accum() const { return accum_of(program_); }
   strength how() const { return how_; }
-  /// How often random cases repeat with other numbers and sizes.
+  /// How often random cases are repeated with other numbers and sizes.
   int repeats() const {
     const int once = how_ == strength::fast ? 2 : how_ == strength::standard ? 12 : 200;
     return multiple_ > std::numeric_limits<int>::max() / once ? std::numeric_limits<int>::max() : multiple_ * once;
   }
-  /// A whole number in [low, high] for repetition `k`, the same in every run.
+  /// Returns an integer in [low, high] for repetition `k`, the same in every run.
   std::int64_t size(int k, std::uint32_t axis, std::int64_t low, std::int64_t high) const {
     const auto x = philox(seed_of(op_, version_, std::uint64_t(k), 0), axis, 0, 0)[0];
     return low + std::int64_t(x % std::uint32_t(high - low + 1));
   }
-  /// An operand in the program's format.
+  /// Returns an operand in the program's format.
   operand_recipe x(const shape& s, double low = -2, double high = 2, const generator* from = &generator_of<generators::uniform>) const {
     return {s, program_, from, low, high, row_major};
   }
@@ -56,7 +56,7 @@ class case_sink {
     return {s, accum(), from, low, high, row_major};
   }
 
-  /// The case, and its gradient where `gradient`.
+  /// Puts the case, and if `gradient` its gradient, too.
   void add(std::vector<operand_recipe> in, const attributes& a = {}, bool gradient = false) {
     put({.attr = a, .in = std::move(in)}, gradient);
   }
@@ -74,7 +74,8 @@ class case_sink {
       send(std::move(c));
     }
   }
-  /// The first small cases with a gradient once more, for the adjoint law, which is number `law` of the op's; `bends`: those of distinct numbers.
+  /// Puts the first small cases with a gradient again for the adjoint law, which is number `law` of the op's; if `bends`, only those with distinct
+  /// numbers.
   void add_adjoints(std::int32_t law, bool bends) {
     for (test_case& c : std::exchange(adjoints_, {})) {
       if (bends && c.in[0].from->name != "distinct") continue;
@@ -83,21 +84,21 @@ class case_sink {
       send(std::move(c));
     }
   }
-  /// Cases of the boundary values of a specification, in the form of its first small case of floating-point operands: each value with each other where
-  /// the op is element-wise; elsewhere a finite one at a time amid ordinary numbers.
+  /// Puts cases with the boundary values of a specification, in the form of its first small case with floating-point operands: every pair of values
+  /// if the op is element-wise, otherwise one finite value at a time among ordinary numbers.
   void add_boundaries(std::span<const double> values, bool elementwise) {
     if (pattern_.of == nullptr) return;
     if (elementwise) return put(every_pair(pattern_, values));
     for (const double v : values)
       if (std::isfinite(v)) put(amid_numbers(pattern_, v));
   }
-  /// Cases from here on are this generator's, which their records name; empty: the specification's.
+  /// Attributes all further cases to this generator, which their records name; empty: to the specification.
   void name_generator(std::string_view name) { made_by_ = name; }
-  /// The first case of the specification with few ordinary numbers, and the largest; without an op where there is none. See crossing.hpp.
+  /// Returns the specification's first case with few ordinary numbers, and the largest such case; without an op if there is none. See crossing.hpp.
   const test_case& first_plain() const { return pattern_; }
   const test_case& largest_plain() const { return form_; }
   bool form_has_gradient() const { return form_has_gradient_; }
-  /// True where the visitor had enough, or no number is left.
+  /// Whether the visitor has stopped, or no number is left.
   bool done() const { return done_; }
   std::uint64_t next_id() const { return next_; }
 
@@ -113,10 +114,10 @@ class case_sink {
   bool done_ = false;
 
   std::vector<test_case> adjoints_;
-  test_case pattern_;  // of cases with boundary values
-  test_case form_;     // of cases that generators make
+  test_case pattern_;  // for cases with boundary values
+  test_case form_;     // for cases that generators make
   bool form_has_gradient_ = false;
-  int form_axes_ = -1;  // of the first operand, 2 at most
+  int form_axes_ = -1;  // axes of the form's first operand, at most 2
   std::int64_t form_elems_ = 0;
   std::string_view made_by_;
 
@@ -138,7 +139,7 @@ class case_sink {
       form_has_gradient_ = gradient;
     }
   }
-  /// Few numbers, some of them ordinary ones and none infinite, of operands that are not empty.
+  /// Whether the operands are not empty and have few numbers, some ordinary and none infinite.
   static bool may_be_form(const test_case& c) {
     bool ordinary = false;
     for (const operand_recipe& x : c.in) {
@@ -189,7 +190,7 @@ class case_sink {
   }
 
   std::size_t most_adjoints() const { return how_ == strength::fast ? 6 : how_ == strength::standard ? 16 : 48; }
-  /// Differences take eight references, and say little of one wrong number among very many.
+  /// Differences take eight references, and one wrong number among very many hardly changes them.
   static bool few_numbers(const test_case& c) {
     std::int64_t n = 0;
     for (const operand_recipe& x : c.in) {
@@ -207,7 +208,7 @@ class case_sink {
   }
 };
 
-/// x with its axes in another memory order.
+/// Returns x with its axes in another memory order.
 inline operand_recipe ordered(operand_recipe x, std::initializer_list<int> order) {
   std::size_t k = 0;
   for (int i : order) x.order[k++] = std::int8_t(i);

@@ -1,6 +1,6 @@
 #pragma once
-/// What a stream of cases must be, whoever makes it: some of every op, each once, numbered one after another, and the same whenever it is asked for.
-/// Memory is bounded: a repetition is seen among the last 65,536 different cases.
+/// Checks a stream of cases: it has some of every op, each case once, consecutive numbers, and is the same whenever it is produced. Memory is
+/// bounded: a repetition is detected among the last 65,536 different cases.
 #include <array>
 #include <bit>
 #include <set>
@@ -15,7 +15,7 @@ namespace isotope::conform {
 
 class case_stream {
  public:
-  /// Looks at the next case; the first thing wrong is kept.
+  /// Checks the next case and keeps the first fault.
   void add(const test_case& c) {
     const std::uint64_t h = hash_of(c);
     whole_.add(h);
@@ -29,14 +29,14 @@ class case_stream {
     last_ = c.id;
     if (ops_.empty() || last_op_ != c.of->name) ops_.insert(last_op_ = c.of->name);
   }
-  /// @error invalid_argument: a broken stream, or none, of one of the ops
+  /// @error invalid_argument: the stream is broken, or has no case of one of the ops
   result<void> check(std::span<const spec* const> ops) const {
     if (!wrong_.empty()) return broken(wrong_);
     for (const spec* s : ops)
       if (!ops_.contains(s->name)) return broken("op_spec<" + std::string(s->name) + ">::cases gives none");
     return {};
   }
-  /// @error invalid_argument: `again` saw others
+  /// @error invalid_argument: `again` saw other cases
   result<void> check_same(const case_stream& again) const {
     if (whole_.value() == again.whole_.value()) return {};
     return broken("the cases are others when they are asked for again");

@@ -1,5 +1,5 @@
 #pragma once
-/// Certificates: what ran where with which result, as canonical JSON with a digest. All but the time is the same in two runs.
+/// Certificates: what ran where with which result, as canonical JSON with a digest. Two runs differ only in the time.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,16 +9,16 @@
 
 namespace isotope::conform {
 
-/// Format 1 had no commit, build, tracks, variants and skipped cases; it is read, and never written.
+/// Format 1 had no commit, build, tracks, variants and skipped cases; it is still read but never written.
 inline constexpr std::int64_t certificate_format = 2, oldest_certificate_format = 1;
 
-/// Shares of what there is that was covered. The coverage of a certificate is the least of them.
+/// Which fractions were covered. The coverage of a certificate is the smallest of them.
 struct coverage {
-  double ops = 0;        // with a case that passed
-  double gradients = 0;  // of differentiable ops, with a gradient case
+  double ops = 0;        // ops with a case that passed
+  double gradients = 0;  // differentiable ops with a gradient case
   double kernels = 0;    // ops of the target's kernel table that a plan reached
   double runs = 0;       // cases that ran, of those that were to run
-  double launches = 0;   // sizes of workgroups that the kernels that ran had, of those of a sweep
+  double launches = 0;   // workgroup sizes that kernels ran with, of those of a sweep
   double least() const { return std::min({ops, gradients, kernels, runs, launches}); }
 };
 
@@ -40,7 +40,8 @@ inline coverage coverage_of(const counts& t, std::span<const std::string> kernel
           share(all.ran(), all.cases()), share(sizes, swept)};
 }
 
-/// The ops of which fewer cases ran than their specification asks for, as lines; empty: none. Of a whole run: a shard may have few cases of an op.
+/// Lists the ops of which fewer cases ran than their specification asks for, one line each. Only for a whole run: a shard may have few cases of an
+/// op.
 inline std::vector<std::string> too_little(const counts& t, std::span<const spec* const> ops) {
   std::vector<std::string> lines;
   for (const spec* s : ops) {
@@ -56,18 +57,18 @@ inline std::vector<std::string> too_little(const counts& t, std::span<const spec
 struct certificate {
   std::string tool, commit, build, time, backend, precision, kernels, device, device_kind, driver, fingerprint, registry, strength, ops,
       launch;
-  std::map<std::string, std::string> arithmetic;  // what the device was seen to do: see fingerprint.hpp
+  std::map<std::string, std::string> arithmetic;  // observed properties of the device: see fingerprint.hpp
   std::uint64_t seed = 1;
   shard_of shard;
   std::vector<std::string> kernel_ops;  // of the target's table
   counts counted;
 
   bool has_device() const { return device != "none"; }
-  /// Of another registry of ops: its coverage says nothing of the ops that there are.
+  /// Whether it comes from another registry of ops: then its coverage says nothing about the current ops.
   bool is_current() const { return registry == hex_text(registry_hash()).view(); }
 };
 
-/// What ran on each track, summed over its ops.
+/// Returns what ran on each track, summed over its ops.
 inline json_object tracks_of(const counts& t) {
   std::map<std::string, op_counts> all;
   std::map<std::string, std::int64_t> ops;
@@ -83,7 +84,7 @@ inline json_object tracks_of(const counts& t) {
                        .str());
   return tracks;
 }
-/// One digest of all shaders that ran; empty where kernels are code of the processor, which commit and build tell apart.
+/// Returns one digest of all shaders that ran; empty if kernels are processor code, which commit and build identify.
 inline std::string kernels_digest(const counts& t) {
   std::string all;
   for (const auto& [variant, digest] : t.variants)
@@ -91,7 +92,7 @@ inline std::string kernels_digest(const counts& t) {
   return all.empty() ? "" : sha256::of(all);
 }
 
-/// All but digest and time.
+/// Everything but the digest and the time.
 inline json_object facts_in(const certificate& c) {
   const coverage v = coverage_of(c.counted, c.kernel_ops);
   const op_counts t = c.counted.total();
@@ -130,7 +131,8 @@ inline std::string text_of(const certificate& c) {
   return o.text("digest", digest).text("time", c.time).str() + "\n";
 }
 
-/// Reads a certificate and checks all that it says of itself: digest and sums; of this format and registry, coverage and every other derived number too.
+/// Reads a certificate and checks everything in it that can be derived: digest and sums; for this format and registry, also coverage and every other
+/// such number.
 /// @error not_found, bad_format, corrupt, version_mismatch
 inline result<certificate> read_certificate(const std::string& path) {
   auto file = io::read_file(path);
@@ -187,7 +189,8 @@ inline result<certificate> read_certificate(const std::string& path) {
   return c;
 }
 
-/// One certificate from all parts of a run. @error invalid_argument: parts of different runs, one missing, one twice; version_mismatch: of another registry
+/// Merges all parts of a run into one certificate. @error invalid_argument: parts of different runs, one missing, one twice; version_mismatch:
+/// another registry
 inline result<certificate> merge(std::span<const certificate> parts) {
   if (parts.empty()) return fail(errc::invalid_argument, "no certificates", "merge", "name those of all shards");
   if (!parts[0].is_current())
@@ -222,13 +225,13 @@ inline result<certificate> merge(std::span<const certificate> parts) {
   return all;
 }
 
-/// The last line of a run.
+/// Returns the last line of a run.
 inline std::string summary_line(const counts& t) {
   const op_counts all = t.total();
   return std::to_string(all.cases()) + " cases, " + std::to_string(all.passed) + " passed, " + std::to_string(all.failed) + " failed, " +
          std::to_string(all.skipped) + " skipped, " + std::to_string(all.unsupported) + " unsupported";
 }
-/// How many known failures were replayed, and how many of them fail still; empty: none.
+/// Returns how many known failures were replayed and how many of them still fail; empty if none.
 inline std::string regression_line(const counts& t) {
   if (t.regressions.empty()) return {};
   return std::to_string(t.regressions.size()) + " known failures replayed, " + std::to_string(t.failed() - t.total().failed) +

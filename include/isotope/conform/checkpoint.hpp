@@ -1,5 +1,5 @@
 #pragma once
-/// How far a run has come, as a file that is replaced whole: a run that was killed at any moment goes on and ends with the same certificate.
+/// Saves the progress of a run in a file that is replaced as a whole: a run killed at any moment continues and ends with the same certificate.
 #include <cstdint>
 #include <string>
 
@@ -13,8 +13,8 @@ inline constexpr std::string_view checkpoint_magic = "isotope-conform-checkpoint
 inline constexpr std::int64_t checkpoint_version = 2;
 
 struct checkpoint {
-  std::string run;         // a digest of all that decides which cases run and how
-  std::uint64_t next = 0;  // the first case that is not counted yet
+  std::string run;         // a digest of everything that decides which cases run and how
+  std::uint64_t next = 0;  // the first case that is not yet counted
   counts counted;
 };
 

@@ -8,9 +8,9 @@
 
 namespace isotope::conform {
 
-/// How far a tensor is from what it should be.
+/// How far a tensor is from the expected one.
 struct distance {
-  std::int64_t worst = -1;  // element that exceeds its bound most; -1: none does
+  std::int64_t worst = -1;  // the element that exceeds its bound most; -1: none does
   double got = 0, expected = 0, bound = 0;
   double nmse = 0, max_abs = 0, max_rel = 0;
   bool nmse_exceeded = false;
@@ -18,17 +18,17 @@ struct distance {
   bool passes() const { return worst < 0 && !nmse_exceeded; }
 };
 
-/// Limits on means are for this many terms; (sum v^2)^2 / sum v^4 is their number where all are alike. Of n terms fewer the mean may be least_for_mean / n
-/// times the limit, so that one term may be off by ten times what the root of the limit says.
+/// Limits on means are for this many terms; (sum v^2)^2 / sum v^4 is the number of terms if all are alike. For fewer terms n, the mean may reach
+/// least_for_mean / n times the limit, so that one term may be off by ten times the root of the limit.
 inline constexpr double least_for_mean = 100;
 
-/// What the elements of a result may be off by, their rounding included.
+/// Returns how far the elements of a result may be off, including their rounding.
 class element_bounds {
  public:
   element_bounds(dtype type, const conditions& on) : type_(type), facts_(facts_of(type)), edge_(facts_.overflow()) {
-    // results of 16 bits are rounded to the accumulation format first
+    // results of 16 bits are first rounded to the accumulation format
     roundoff_ = facts_.roundoff() + (type == on.accum() ? 0 : 2 * on.u());
-    // below the normal numbers each of several roundings is off by half a spacing, whatever the result's size
+    // below the normal numbers, each of several roundings is off by half a spacing, whatever the result's size
     least_ = facts_.least() + 3 * facts_of(on.accum()).least() + (on.gpu ? facts_.least_normal() : 0);
   }
   double of(const answer& e, std::size_t i) const {
@@ -36,7 +36,7 @@ class element_bounds {
     const double rounding = e.roundings * roundoff_ * (std::isfinite(v) ? (v < facts_.largest ? v : facts_.largest) : 0);
     return rounding + e.slack[i] + least_;
   }
-  /// Whether element i of y is what the reference says.
+  /// Whether element i of y agrees with the reference.
   bool near_enough(double y, const answer& e, std::size_t i, comparison by, double& bound) const {
     const double v = e.value[i];
     bound = 0;
@@ -45,8 +45,8 @@ class element_bounds {
     if (by == comparison::exact) return y == nearest(type_, v) && std::signbit(y) == std::signbit(v);
     bound = of(e, i);
     if (std::isinf(v)) return y == v;
-    if (std::isinf(bound)) return false;  // it would take any number
-    // infinity stands for the first number that rounds to it
+    if (std::isinf(bound)) return false;  // an infinite bound would accept any number
+    // infinity stands for the least number that rounds to it
     const double a = std::isinf(y) ? std::copysign(edge_, y) : y, b = std::fabs(v) > edge_ ? std::copysign(edge_, v) : v;
     return !(!(std::fabs(a - b) <= bound));
   }
@@ -61,7 +61,7 @@ class element_bounds {
 /// a share of what the bounds of the elements allow, since errors of many operations rarely add up. Both are far below what a wrong factor makes: 1e-8
 /// of 1.0001 in f32, 4e-4 of 1.02 in bf16. < 0: there is no limit.
 inline double mean_square_limit(const answer& e, dtype type, const conditions& on) {
-  const double share = type == dtype::bf16 ? 0.2 : 1e-2;  // few operations round to 16 bits
+  const double share = type == dtype::bf16 ? 0.2 : 1e-2;  // in bf16 only few operations round to 16 bits
   if (e.nmse != 0) return e.nmse;
   if (e.roundings != 1 && type != on.accum()) return -1;
   const format_facts facts = facts_of(type);
@@ -74,7 +74,7 @@ inline double mean_square_limit(const answer& e, dtype type, const conditions& o
   return format < 0 ? -1 : format + (power > 0 ? allowed / power : 0);
 }
 
-/// y against the reference. `other`, if not null, is the answer for operands whose subnormal numbers were taken for zero: either will do.
+/// Compares y with the reference. `other`, if not null, is the answer for operands with subnormal numbers flushed to zero: either is accepted.
 inline distance compare(const array& y, const answer& e, comparison by, const conditions& on, bool mean_square,
                         const answer* other = nullptr) {
   distance d;
@@ -82,7 +82,7 @@ inline distance compare(const array& y, const answer& e, comparison by, const co
   const element_bounds bounds(y.type, on);
   const bool bounded = by == comparison::scaled && is_floating(y.type);
   for (std::size_t i = 0; i < y.at.size(); ++i) {
-    // Most are the reference's own number, within any finite bound.
+    // Most numbers equal the reference's and so satisfy any finite bound.
     if (const double v = e.value[i]; bounded && y.at[i] == v && std::isfinite(v) && e.slack[i] < infinity) {
       power += v * v;
       fourth += v * v * (v * v);

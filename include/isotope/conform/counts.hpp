@@ -1,5 +1,5 @@
 #pragma once
-/// What a run counts. Counts are added up: so shards are merged and runs resumed.
+/// The counts of a run. They are additive, so shards can be merged and runs resumed.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -28,7 +28,7 @@ struct op_counts {
   friend bool operator==(const op_counts&, const op_counts&) = default;
 };
 
-/// Sizes of workgroups of an op's kernel: all of a sweep, and those that it ran with.
+/// Workgroup sizes of an op's kernel: all of a sweep, and those that it ran with.
 struct launch_counts {
   std::set<std::int64_t> all, ran;
   void add(const launch_counts& o) {
@@ -41,14 +41,14 @@ struct launch_counts {
 struct counts {
   static constexpr std::size_t failures_kept = 16;
   std::map<std::string, op_counts> ops;
-  std::map<std::uint64_t, std::string> failures;   // the first by number of the case, as records
+  std::map<std::uint64_t, std::string> failures;   // the first by case number, as records
   std::map<std::string, std::int64_t> missing;     // reasons why cases are unsupported
-  std::map<std::string, std::int64_t> skips;       // and why they were skipped
+  std::map<std::string, std::int64_t> skips;       // reasons why cases were skipped
   std::set<std::string> reached;                   // ops whose kernels ran
-  std::map<std::string, std::string> regressions;  // known failures that were replayed, by digest: pass, fail, unsupported
-  std::set<std::string> tiers;                     // kernels that ran, where the backend tells
+  std::map<std::string, std::string> regressions;  // replayed known failures, by digest: pass, fail, unsupported
+  std::set<std::string> tiers;                     // kernels that ran, if the backend reports them
   std::map<std::string, launch_counts> launches;   // of those with workgroups
-  std::map<std::string, std::string> variants;     // of kernels that ran, each with a digest of its shader, if it is one
+  std::map<std::string, std::string> variants;     // kernels that ran, each with a digest of its shader if it has one
 
   op_counts total() const {
     op_counts t;
@@ -117,7 +117,7 @@ inline std::string json_of(const counts& t) {
       .set("launches", launches.str())
       .str();
 }
-/// False where a member is missing or has another form. Certificates of the first format count nothing skipped and name no variants.
+/// Returns false if a member is missing or malformed. Certificates of the first format count nothing skipped and name no variants.
 inline bool read_counts(const io::json* j, counts& t) {
   if (j == nullptr) return false;
   const io::json *ops = j->find("ops"), *failures = j->find("failures"), *missing = j->find("unsupported"), *reached = j->find("reached"),

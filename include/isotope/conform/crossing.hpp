@@ -1,6 +1,6 @@
 #pragma once
-/// Generators of whole cases, crossed with every op whose signature they handle: specifications do not name them, so that a line more in the table
-/// reaches every op there is. Each case has the name of its generator, in its record too.
+/// Generators of whole cases, applied to every op whose signature they handle. Specifications do not name them, so that one more line in the table
+/// reaches every op. Each case records the name of its generator.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,30 +13,30 @@
 
 namespace isotope::conform {
 
-/// What a generator is asked about: the number, kinds, ranges and shapes of operands that an op takes, by the example of a case of its specification.
+/// What a generator may ask about an op: the number, kinds, ranges and shapes of its operands, by the example of a case of its specification.
 class signature {
  public:
   signature(const spec& of, const case_sink& s)
       : of_(of), place_(s.first_plain()), form_(s.largest_plain()), gradient_(s.form_has_gradient()), program_(s.program()) {}
 
   const spec& of() const { return of_; }
-  /// False where no case of the op has ordinary numbers; such an op is crossed with nothing.
+  /// Returns false if no case of the op has ordinary numbers; no generator applies to such an op.
   bool has_form() const { return form_.of != nullptr; }
-  /// Whether there is a case for the specification's boundary values to stand in.
+  /// Whether some case can hold the specification's boundary values.
   bool has_place() const { return place_.of != nullptr; }
-  /// Its largest case of at most 2048 ordinary numbers, of two axes at least where there is one.
+  /// Returns its largest case of at most 2048 ordinary numbers, preferably with at least two axes.
   const test_case& form() const { return form_; }
   bool has_gradient() const { return gradient_; }
   bool elementwise() const { return of_.op->kind == op_kind::elementwise; }
-  /// Results are sums or functions: rounded, and compared within bounds.
+  /// Whether results are sums or functions: rounded, and compared within bounds.
   bool rounds() const {
     return std::any_of(of_.outputs.begin(), of_.outputs.end(), [](const result_role& r) { return r.by == comparison::scaled; });
   }
-  /// Results are of several operations, which round one after another.
+  /// Whether results come from several operations that round one after another.
   bool accumulates() const { return rounds() && of_.op->kind == op_kind::kernel; }
-  /// Whether the op's shape rule takes the operands of a case.
+  /// Whether the op's shape rule accepts the operands of a case.
   bool takes(const test_case& c) const { return case_tracer::trace_of(c, program_, {}).g.error.empty(); }
-  /// Whether one of the operands satisfies p.
+  /// Whether some operand satisfies p.
   template <class P> bool any(P&& p) const { return has_form() && std::any_of(form_.in.begin(), form_.in.end(), p); }
 
  private:
@@ -46,7 +46,7 @@ class signature {
   dtype program_;
 };
 
-/// A generator by its name. `since`: the weakest run that has its cases.
+/// A generator by its name. `since`: the weakest strength whose runs have its cases.
 struct case_generator {
   std::string_view name;
   strength since = strength::standard;
@@ -56,7 +56,7 @@ struct case_generator {
 
 namespace crossing_detail {
 
-/// Numbers that may be replaced by others of their range.
+/// Whether the numbers may be replaced by others of their range.
 inline bool is_ordinary(const operand_recipe& x) { return is_floating(x.type) && (x.from->name == "uniform" || x.from->name == "normal"); }
 inline bool has_both_signs(const operand_recipe& x) { return is_ordinary(x) && x.low < 0 && x.high > 0; }
 inline bool has_zero(const operand_recipe& x) { return is_ordinary(x) && x.low <= 0 && x.high >= 0; }
@@ -64,7 +64,7 @@ inline bool has_whole_numbers(const operand_recipe& x) { return is_ordinary(x) &
 inline bool is_matrix(const operand_recipe& x) { return x.dims.rank >= 2; }
 inline bool is_cube(const operand_recipe& x) { return x.dims.rank >= 3; }
 
-/// The form with every operand that satisfies `which` changed.
+/// Returns the form with every operand that satisfies `which` changed.
 template <class P, class F> test_case changed(const signature& s, P&& which, F&& change) {
   test_case c = s.form();
   for (operand_recipe& x : c.in)
@@ -73,12 +73,12 @@ template <class P, class F> test_case changed(const signature& s, P&& which, F&&
 }
 inline void fill_with(operand_recipe& x, const generator& g, double low, double high) { x.from = &g, x.low = low, x.high = high; }
 
-/// All operands of an element-wise op in one shape.
+/// Returns the form of an element-wise op with all operands in one shape.
 inline void put_flat(const signature& s, case_sink& to, const shape& dims, bool gradient) {
   to.put(changed(s, [](const auto&) { return true; }, [&](operand_recipe& x) { x.dims = dims; }), gradient && s.has_gradient());
 }
-/// The form with so many rows of the first operand, and of those that have as many where the op's shape rule wants it; without an op: it takes no other
-/// number of rows.
+/// Returns the form with so many rows of the first operand, and of those with as many rows if the shape rule requires it; without an op if it accepts
+/// no other number of rows.
 inline test_case with_rows(const signature& s, std::int64_t rows) {
   if (!s.has_form() || s.elementwise() || s.form().in[0].dims.rank < 2) return {};
   const std::int64_t were = s.form().in[0].dims[0];
@@ -94,7 +94,7 @@ inline test_case with_rows(const signature& s, std::int64_t rows) {
 }
 template <std::int64_t Rows> bool has_rows(const signature& s) { return with_rows(s, Rows).of != nullptr; }
 template <std::int64_t Rows> void put_rows(const signature& s, case_sink& to) { to.put(with_rows(s, Rows)); }
-/// Axes in another memory order, for the gradient, too.
+/// Puts axes into another memory order, for the gradient, too.
 template <class F> void put_ordered(const signature& s, case_sink& to, F&& axis) {
   to.put(changed(s, is_matrix,
                  [&](operand_recipe& x) {
@@ -105,7 +105,7 @@ template <class F> void put_ordered(const signature& s, case_sink& to, F&& axis)
 
 }  // namespace crossing_detail
 
-/// The table. A line more makes cases of every op that it handles, in runs of its strength.
+/// The table of generators. One more line makes cases of every op that it handles, in runs of its strength.
 inline constexpr auto every_case_generator = [] {
   using namespace crossing_detail;
   using sig = const signature&;
@@ -123,7 +123,7 @@ inline constexpr auto every_case_generator = [] {
                      [](sig s, case_sink& to) {
                        to.put(changed(s, has_both_signs, [](auto& x) { fill_with(x, generator_of<generators::subnormals>, 0, 0); }));
                      }},
-      // bounds of many roundings are relative ones: among ordinary numbers
+      // bounds of many roundings are relative ones, so ordinary numbers surround the value
       case_generator{"subnormal terms", standard, [](sig s) { return s.accumulates() && s.any(has_both_signs); },
                      [](sig s, case_sink& to) {
                        to.put(changed(s, has_both_signs, [](auto& x) { x.from = &generator_of<generators::some_subnormals>; }));
@@ -186,7 +186,7 @@ inline constexpr auto every_case_generator = [] {
   };
 }();
 
-/// Lets the generators that are new in runs of `since` make their cases of an op whose own cases are in the sink.
+/// Lets the generators that runs of `since` add make their cases of an op whose own cases are in the sink.
 inline void cross(std::span<const case_generator> all, strength since, const spec& of, case_sink& to) {
   const signature s(of, to);
   for (const case_generator& g : all)
@@ -197,7 +197,7 @@ inline void cross(std::span<const case_generator> all, strength since, const spe
   to.name_generator({});
 }
 
-/// The name as the table holds it; empty: there is no such generator.
+/// Returns the name as the table holds it; empty if there is no such generator.
 inline std::string_view case_generator_named(std::string_view name) {
   for (const case_generator& g : every_case_generator)
     if (g.name == name) return g.name;

@@ -1,5 +1,5 @@
 #pragma once
-/// The stream of all cases of a run, and the part of it that a shard takes. Nothing is kept: memory does not grow with the number of cases.
+/// Produces the stream of all cases of a run, and a shard's part of it. Nothing is stored: memory does not grow with the number of cases.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -11,12 +11,12 @@
 
 namespace isotope::conform {
 
-/// What decides which cases there are.
+/// Determines which cases there are.
 struct selection {
   std::vector<const spec*> ops;
   dtype program = dtype::f32;
   strength how = strength::standard;
-  int multiple = 1;  // of the random cases
+  int multiple = 1;  // repetitions of the random cases
   std::uint64_t seed = 1;
   std::span<const case_generator> generators = every_case_generator;
 };
@@ -25,14 +25,14 @@ struct shard_of {
   std::int64_t index = 0, count = 1;
   bool takes(std::uint64_t id) const { return std::int64_t(id % std::uint64_t(count)) == index; }
 };
-/// @error invalid_argument for no parts, or a part that there is not
+/// @error invalid_argument for no parts, or a part that does not exist
 inline result<shard_of> make_shard(std::int64_t index, std::int64_t count) {
   if (count < 1 || index < 0 || index >= count)
     return fail(errc::invalid_argument, "part " + std::to_string(index) + " of " + std::to_string(count), "shard", "i/n with 0 <= i < n");
   return shard_of{index, count};
 }
 
-/// "all", or names parted by commas. @error invalid_argument naming the op that has no specification
+/// "all", or names separated by commas. @error invalid_argument naming the op that has no specification
 inline result<std::vector<const spec*>> choose_ops(std::string_view names) {
   std::vector<const spec*> all;
   if (names == "all" || names.empty()) {
@@ -53,7 +53,7 @@ inline result<std::vector<const spec*>> choose_ops(std::string_view names) {
   return all;
 }
 
-/// Calls to.visit(case) for every case in order. Returns how many there are, or were until the visitor had enough.
+/// Calls to.visit(case) for every case in order. Returns the number of cases, or of those before the visitor stopped.
 inline std::uint64_t for_each_case(const selection& s, case_visitor& to) {
   std::uint64_t next = 0;
   for (const spec* op : s.ops) {
@@ -61,7 +61,7 @@ inline std::uint64_t for_each_case(const selection& s, case_visitor& to) {
     op->cases(sink);
     cross(s.generators, strength::fast, *op, sink);
     if (op->adjoint() >= 0) sink.add_adjoints(op->adjoint(), op->bends);
-    cross(s.generators, strength::standard, *op, sink);  // behind all others, so that these have the same numbers in every run
+    cross(s.generators, strength::standard, *op, sink);  // comes last, so that all other cases have the same numbers in every run
     cross(s.generators, strength::full, *op, sink);
     next = sink.next_id();
     if (sink.done()) break;
@@ -69,12 +69,12 @@ inline std::uint64_t for_each_case(const selection& s, case_visitor& to) {
   return next;
 }
 
-/// A generator of cases and an op whose signature it handles in such a run, with how many cases it makes of it.
+/// A generator with an op that it handles in such a run, and how many cases it makes of it.
 struct crossed_pair {
   std::string_view generator, op;
   std::int64_t cases = 0;
 };
-/// All pairs, in the order of the ops and of the table. A pair without cases is a mistake of the generator.
+/// Returns all pairs, in the order of the ops and of the table. A pair without cases is a defect of the generator.
 inline std::vector<crossed_pair> crossed_pairs(const selection& s) {
   struct : case_visitor {
     std::vector<crossed_pair> made;

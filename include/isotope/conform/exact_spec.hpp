@@ -1,5 +1,5 @@
 #pragma once
-/// What specifications of moves share: every result is an element of an operand, bit for bit.
+/// What specifications of ops that move elements share: every result equals an element of an operand, bit for bit.
 #include "reduction_axes.hpp"
 #include "spec.hpp"
 

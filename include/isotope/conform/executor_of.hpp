@@ -12,7 +12,7 @@
 
 namespace isotope::conform {
 
-/// Tells one build of a shader from another.
+/// Distinguishes builds of a shader.
 inline std::uint64_t digest_of(std::span<const std::uint32_t> words) {
   stable_hash h;
   for (const std::uint32_t w : words) h.add(w);
@@ -50,7 +50,7 @@ template <class Session> class batch_of final : public loaded_batch {
   std::int64_t input_bytes_, output_bytes_;
 };
 
-/// A kernel of matmul may declare the longest serial sum of its products: `static constexpr std::int64_t chain(std::int64_t K)`.
+/// A kernel of matmul may declare its longest serial sum: `static constexpr std::int64_t chain(std::int64_t K)`.
 template <class K> constexpr auto declared_chain() -> std::int64_t (*)(std::int64_t) {
   if constexpr (requires { K::chain(std::int64_t(1)); }) return &K::chain;
   else return nullptr;
@@ -115,7 +115,7 @@ template <Target T> class executor_of final : public executor {
   }
 
  private:
-  std::vector<device_type> devices_;  // the first runs plain plans, the others take turns with perturbed ones
+  std::vector<device_type> devices_;  // the first runs plain plans, the others perturbed ones in turn
   std::size_t turn_ = 0;
   device_options options_;
   bool swept_ = false;

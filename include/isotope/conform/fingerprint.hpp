@@ -1,5 +1,5 @@
 #pragma once
-/// What a device computes, seen on the spot and in sixteen digits: both change with its driver, its arithmetic and its kernels.
+/// Observes a device's arithmetic and condenses it into sixteen digits: both change with its driver, its arithmetic and its kernels.
 #include <cmath>
 #include <map>
 #include <memory>
@@ -14,9 +14,8 @@ namespace isotope::conform {
 
 struct fingerprint {
   std::string digits;
-  /// How it rounds, what becomes of subnormal numbers, and for each elementary function the largest distance from its reference, in units in the
-  /// last place of the program's format; of a gpu its subgroups and the modes of f32 that kernels
-  /// could ask for, too.
+  /// Returns how it rounds, how it treats subnormal numbers, and for each elementary function the largest distance from its reference, in units in
+  /// the last place of the program's format; for a gpu also its subgroups and the f32 modes that kernels could request.
   std::map<std::string, std::string> arithmetic;
 };
 
@@ -24,8 +23,8 @@ class fingerprint_taker {
  public:
   explicit fingerprint_taker(executor& on) : on_(on), f_(on.facts()) {}
 
-  /// One pass of every element-wise op of one operand over awkward numbers, which round differently from one implementation of exp, log or tanh to
-  /// the next, and of sums and products that show how a device rounds. @error as executor::load
+  /// Runs every element-wise op of one operand over awkward numbers, which different implementations of exp, log or tanh round differently, and sums
+  /// and matmuls that show how a device rounds. @error as executor::load
   result<fingerprint> take() {
     for (const spec& s : every_spec())
       if (s.op->kind == op_kind::elementwise && s.inputs.size() == 1) add_function(s);
@@ -49,7 +48,7 @@ class fingerprint_taker {
   target_facts f_;
   std::vector<test_case> cases_;
   std::vector<array> results_;
-  std::ptrdiff_t sums_ = -1, products_ = -1;  // cases; -1: the registry has no such op
+  std::ptrdiff_t sums_ = -1, products_ = -1;  // indices of cases; -1: the registry has no such op
   std::string bytes_;
 
   void add_function(const spec& s) {
@@ -101,7 +100,7 @@ class fingerprint_taker {
     h.add(bytes_);
     return std::string(hex_text(h.value()).view());
   }
-  /// By sums half a unit, a little more and a little less beyond a number.
+  /// Uses sums that are exactly, slightly above and slightly below half a unit beyond a number.
   std::string rounding(double u) const {
     const array& y = results_[std::size_t(sums_)];
     const auto are = [&](const std::vector<double>& expected) { return y.at == expected; };
@@ -110,7 +109,7 @@ class fingerprint_taker {
     if (are({1, up, -1, 1, 1 - u, -1})) return "toward zero";
     return "neither to nearest even nor toward zero";
   }
-  /// The largest distance of function k from its reference where that is a normal number, with one digit behind the point.
+  /// Returns the largest distance of function k from its reference where that is a normal number, with one decimal.
   std::string farthest(std::size_t k) const {
     const test_case& c = cases_[k];
     const array x = operand_numbers(c, 0);

@@ -1,5 +1,5 @@
 #pragma once
-/// Where the numbers of a case come from. A generator is a function of seed and index, so a tensor of any size is a stream: nothing is kept.
+/// The sources of a case's numbers. A generator is a function of seed and index, so that a tensor of any size is a stream and nothing is stored.
 #include <algorithm>
 #include <array>
 #include <concepts>
@@ -13,7 +13,7 @@
 
 namespace isotope::conform {
 
-/// One operand to fill: `position` among the operands of its case, numbers between `low` and `high` where a generator has a range.
+/// An operand to be filled: `position` among the operands of its case, numbers between `low` and `high` if the generator has a range.
 struct drawing {
   std::uint64_t seed = 0;
   dtype type = dtype::f32;
@@ -21,11 +21,11 @@ struct drawing {
   std::int64_t cols = 1;
   double low = -2, high = 2;
   double unit(std::uint64_t i) const { return double(unit_interval(philox(seed, i, std::uint32_t(position), 0)[0])); }
-  /// A whole number below n.
+  /// Returns an integer below n.
   std::int64_t below(std::uint64_t i, std::int64_t n) const {
     return n <= 0 ? 0 : std::int64_t(philox(seed, i, std::uint32_t(position), 1)[0] % std::uint64_t(n));
   }
-  /// The same of elements from `first` on.
+  /// The same for elements from `first` on.
   void units(std::uint64_t first, std::span<double> to) const {
     words(first, 0, to, [](std::uint32_t w) { return double(unit_interval(w)); });
   }
@@ -47,7 +47,7 @@ struct drawing {
       }
       w.run(seed);
       double* some = to.data() + k;
-      if (k + width <= to.size())  // a known length, which compilers make vectors of
+      if (k + width <= to.size())  // a constant length, which compilers vectorise
         for (std::size_t j = 0; j < width; ++j) some[j] = f(w.c0[j]);
       else
         for (std::size_t j = 0; j < to.size() - k; ++j) some[j] = f(w.c0[j]);
@@ -55,7 +55,8 @@ struct drawing {
   }
 };
 
-/// A name, the formats it can fill, and element i of the stream, not yet rounded to the format. It may have `fill`, too: elements from one on, faster.
+/// A generator has a name, the formats it can fill, and element i of the stream before it is rounded to the format. It may have `fill`, too: several
+/// consecutive elements, faster.
 template <class G>
 concept Generator = requires(const drawing& d, std::uint64_t i, dtype t) {
   { G::name } -> std::convertible_to<std::string_view>;
@@ -65,7 +66,7 @@ concept Generator = requires(const drawing& d, std::uint64_t i, dtype t) {
 
 namespace generators {
 
-/// Evenly spread over [low, high).
+/// Uniform over [low, high).
 struct uniform {
   static constexpr std::string_view name = "uniform";
   static bool handles(dtype t) { return is_floating(t); }
@@ -75,7 +76,7 @@ struct uniform {
     for (double& x : to) x = d.low + (d.high - d.low) * x;
   }
 };
-/// Magnitudes evenly spread over the exponents of [2^low, 2^high), both signs.
+/// Magnitudes uniform over the exponents of [2^low, 2^high), both signs.
 struct exponents {
   static constexpr std::string_view name = "exponents";
   static bool handles(dtype t) { return is_floating(t); }
@@ -84,7 +85,7 @@ struct exponents {
     return d.below(2 * i + 1, 2) != 0 ? -x : x;
   }
 };
-/// What arithmetic goes wrong on: zeros, infinities, NaN, subnormal and extreme numbers. Operands of one case meet in all pairs.
+/// Numbers that break arithmetic: zeros, infinities, NaN, subnormal and extreme numbers. The operands of a case form all pairs of them.
 struct specials {
   static constexpr std::string_view name = "specials";
   static constexpr std::array list{0.0,         -0.0,     1.0,       -1.0,     infinity, -infinity, nan,     0x1p-126,
@@ -96,20 +97,21 @@ struct specials {
     return list[i % list.size()];
   }
 };
-/// Below the least normal number of the format, of all magnitudes that it has there, both signs.
+/// Numbers below the least normal one of the format, of all its magnitudes there, both signs.
 struct subnormals {
   static constexpr std::string_view name = "subnormals";
   static bool handles(dtype t) { return is_floating(t); }
   static double number(const drawing& d, std::uint64_t i) {
     const format_facts f = facts_of(d.type);
-    const std::int64_t steps = std::int64_t(1) << (f.digits < 25 ? f.digits - 1 : 24);  // the numbers below the least normal one, or some
+    const std::int64_t steps =
+        std::int64_t(1) << (f.digits < 25 ? f.digits - 1 : 24);  // the numbers below the least normal one, or some of them
     const double x =
         double(1 + d.below(2 * i, steps - 1) % (std::int64_t(1) << (1 + i % std::uint64_t(f.digits < 25 ? f.digits - 1 : 24)))) *
         (f.least_normal() / double(steps));
     return d.below(2 * i + 1, 2) != 0 ? -x : x;
   }
 };
-/// Evenly spread over [low, high), but for one in four, which is below the least normal number.
+/// Uniform over [low, high), but one in four is below the least normal number.
 struct some_subnormals {
   static constexpr std::string_view name = "some_subnormals";
   static bool handles(dtype t) { return is_floating(t); }
@@ -121,7 +123,7 @@ struct signed_zeros {
   static bool handles(dtype t) { return is_floating(t); }
   static double number(const drawing& d, std::uint64_t i) { return d.below(i, 2) != 0 ? -0.0 : 0.0; }
 };
-/// Whole numbers of 30 bits one off the middle between neighbours of 8 bits: rounding them to f32 first would make them ties.
+/// Integers of 30 bits just off the middle between neighbours of 8 bits: rounding them to f32 first would make them ties.
 struct near_ties {
   static constexpr std::string_view name = "near_ties";
   static bool handles(dtype t) { return t == dtype::i32 || t == dtype::f64; }
@@ -130,7 +132,7 @@ struct near_ties {
     return i % 2 == 0 ? x : -x;
   }
 };
-/// Every bit pattern of 16 bits as a bf16 number: element i is number i.
+/// Every pattern of 16 bits as a bf16 number: element i is pattern i.
 struct all_of_16_bits {
   static constexpr std::string_view name = "all_of_16_bits";
   static bool handles(dtype t) { return is_floating(t); }
@@ -140,7 +142,7 @@ struct all_of_16_bits {
     return double(float(x));
   }
 };
-/// Every bit pattern of 16 bits as an f16 number.
+/// Every pattern of 16 bits as an f16 number.
 struct all_halves {
   static constexpr std::string_view name = "all_halves";
   static bool handles(dtype t) { return is_floating(t); }
@@ -160,7 +162,7 @@ struct cancelling {
     return i % 2 == 0 ? x : -x * (1 - 0x1p-9 * d.unit(i));
   }
 };
-/// Normal with mean `low` and deviation `high`.
+/// Normally distributed with mean `low` and deviation `high`.
 struct normal {
   static constexpr std::string_view name = "normal";
   static bool handles(dtype t) { return is_floating(t); }
@@ -169,12 +171,12 @@ struct normal {
     return d.low + d.high * std::sqrt(-2 * std::log(a)) * std::cos(6.283185307179586 * b);
   }
 };
-/// Distinct numbers in random order, evenly spaced: extrema without ties.
+/// Distinct, evenly spaced numbers in random order: extrema without ties.
 struct distinct {
   static constexpr std::string_view name = "distinct";
   static bool handles(dtype t) { return is_floating(t); }
   static double number(const drawing& d, std::uint64_t i) {
-    const std::uint64_t m = std::uint64_t(d.high);  // a prime, or at least odd: i -> 7919 i + c is one to one below it
+    const std::uint64_t m = std::uint64_t(d.high);  // a prime, or at least odd: i -> 7919 i + c is a bijection below it
     return double((i * 7919 + d.seed % m) % m) / 16 - double(m) / 32;
   }
 };
@@ -184,7 +186,7 @@ struct constant {
   static bool handles(dtype) { return true; }
   static double number(const drawing& d, std::uint64_t) { return d.low; }
 };
-/// Whole numbers in [low, high), with repetitions.
+/// Integers in [low, high), with repetitions.
 struct whole {
   static constexpr std::string_view name = "whole";
   static bool handles(dtype) { return true; }
@@ -194,7 +196,7 @@ struct whole {
     for (double& x : to) x += d.low;
   }
 };
-/// As whole, one in eight of them out of range: -1 or `high`.
+/// Like whole, with one in eight out of range: -1 or `high`.
 struct stray_ids {
   static constexpr std::string_view name = "stray_ids";
   static bool handles(dtype t) { return !is_floating(t); }
@@ -209,13 +211,13 @@ struct identity {
     return i / n % n == i % n ? 1 : 0;
   }
 };
-/// 0 and 1.
+/// Zeros and ones.
 struct truth {
   static constexpr std::string_view name = "truth";
   static bool handles(dtype t) { return t == dtype::boolean; }
   static double number(const drawing& d, std::uint64_t i) { return double(d.below(i, 2)); }
 };
-/// 0, and -infinity for one in four, never in the first column.
+/// Zeros, and -infinity for one in four, never in the first column.
 struct key_mask {
   static constexpr std::string_view name = "key_mask";
   static bool handles(dtype t) { return is_floating(t); }
@@ -224,11 +226,11 @@ struct key_mask {
 
 }  // namespace generators
 
-/// A generator by its name, for records that outlive a process.
+/// Returns a generator by its name, for records that outlive a process.
 struct generator {
   std::string_view name;
   bool (*handles)(dtype) = nullptr;
-  void (*fill)(const drawing&, std::uint64_t first, std::span<double>) = nullptr;  // elements from `first` on, not yet rounded
+  void (*fill)(const drawing&, std::uint64_t first, std::span<double>) = nullptr;  // elements from `first` on, before rounding
 };
 namespace generators {
 template <Generator G> void fill(const drawing& d, std::uint64_t first, std::span<double> to) {
@@ -253,12 +255,12 @@ inline const generator* find_generator(std::string_view name) {
   return nullptr;
 }
 
-/// All numbers of an operand, each a number that the format holds.
+/// Returns all numbers of an operand, exact in its format.
 inline void fill_all(const generator& g, const drawing& d, std::span<double> to) {
   g.fill(d, 0, to);
   round_all(d.type, to);
 }
-/// Calls sink(i, number) for each of n elements, each a number that the format holds.
+/// Calls sink(i, number) for each of n elements, with numbers exact in the format.
 template <class Sink> void stream(const generator& g, const drawing& d, std::int64_t n, Sink&& sink) {
   std::array<double, 256> piece;
   for (std::int64_t i = 0; i < n; i += std::int64_t(piece.size())) {

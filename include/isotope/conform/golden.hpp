@@ -1,9 +1,9 @@
 #pragma once
-/// Golden samples: what the reference of an op gave for 50 inputs when its specification got its version. A reference that gives something else
-/// while the version is the same is a mistake, or wants a new version.
+/// Golden samples: what the reference of an op gave for 50 inputs when its specification got its version. A reference that gives something else at
+/// the same version has a defect, or needs a new version.
 ///
-/// Numbers are compared within one unit in the last place of f32, and a 2^23rd of the reference's own bound where it cancels: compilers contract a
-/// product and a sum or do not, and C libraries differ in the last bits of f64.
+/// Numbers are compared within one unit in the last place of f32, or 2^-23 of the reference's own bound where it cancels: compilers may or may not
+/// contract a product and a sum, and C libraries differ in the last bits of f64.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -21,23 +21,23 @@ namespace isotope::conform {
 
 inline constexpr std::size_t golden_samples = 50;
 
-/// One result in few numbers. Where no number is finite, `sum` and `one` are 0.
+/// A result summarised in few numbers. If no number is finite, `sum` and `one` are 0.
 struct golden_digest {
   std::int64_t elems = 0;
-  std::string odd;              // which elements are NaN or infinite, as hash; empty: none
-  double sum = 0, sum_off = 0;  // of the finite elements, by weights from 1 to 2 that depend on the place; how far it may be off
-  double one = 0, one_off = 0;  // an element
+  std::string odd;              // a hash of which elements are NaN or infinite; empty: none
+  double sum = 0, sum_off = 0;  // weighted sum of the finite elements, weights from 1 to 2 by place; how far it may be off
+  double one = 0, one_off = 0;  // one element, and how far it may be off
 };
-/// An input, and what the reference makes of it: the results, or the gradients of all operands that have one.
+/// An input with the reference's results, or the gradients of all operands that have one.
 struct golden_sample {
   std::string recipe;        // hash of the case without its seed
-  std::int64_t replica = 0;  // which numbers the recipe is filled with
+  std::int64_t replica = 0;  // selects the numbers that fill the recipe
   std::vector<golden_digest> results;
 };
 
 namespace golden_detail {
 
-/// What f32 holds of x. volatile, since g++ 12 at -O2 takes two such round trips side by side for none.
+/// Returns x rounded to f32. volatile, because g++ 12 at -O2 removes two such round trips side by side.
 inline double held_in_f32(double x) {
   const volatile float y = float(x);
   return double(y);
@@ -73,7 +73,7 @@ inline golden_digest digest_of(const answer& a, std::uint64_t seed) {
   return d;
 }
 
-/// The cases that samples are made from: forward and gradient cases of one op in f32, none of them random in shape, each once.
+/// Returns the cases that samples are made from: forward and gradient cases of one op in f32, without random shapes, each once.
 class recipe_list final : case_visitor {
  public:
   explicit recipe_list(const spec& s) { for_each_case({{&s}, dtype::f32, strength::standard, 0, 1}, *this); }
@@ -94,7 +94,7 @@ class recipe_list final : case_visitor {
   }
 };
 
-/// Fills s.results. False where the op refuses the case, or gives nothing.
+/// Fills s.results. Returns false if the op refuses the case or gives nothing.
 inline bool run_reference(test_case c, golden_sample& s) {
   c.seed = seed_of_sample(s);
   const traced_case t = case_tracer::trace_of(c, dtype::f32, {});
@@ -127,7 +127,7 @@ inline std::string difference(const golden_digest& was, const golden_digest& is)
 
 }  // namespace golden_detail
 
-/// The samples of an op as they are: recipes evenly from all there are, or each with several fillings where there are fewer than 50.
+/// Makes the current samples of an op: recipes spread evenly over all of them, or each with several fillings if there are fewer than 50.
 inline std::vector<golden_sample> make_golden(const spec& s) {
   golden_detail::recipe_list recipes(s);
   std::erase_if(recipes.all, [](const auto& e) {
@@ -145,7 +145,7 @@ inline std::vector<golden_sample> make_golden(const spec& s) {
   return out;
 }
 
-/// A file of samples: one line a sample.
+/// Returns a file of samples, one per line.
 inline std::string golden_text(const spec& s, const std::vector<golden_sample>& samples) {
   const auto digest = [](const golden_digest& d) {
     return "[" + std::to_string(d.elems) + ",\"" + d.odd + "\"," + golden_detail::nine_digits(d.sum) + "," +
@@ -158,10 +158,11 @@ inline std::string golden_text(const spec& s, const std::vector<golden_sample>& 
   return text + "\n}}\n";
 }
 
-/// Holds a file of samples against the reference.
+/// Compares a file of samples with the reference.
 ///
-/// @error bad_format; version_mismatch: the file is of another version; corrupt: the reference gives something else, or has no such case any more,
-/// with the sample and both numbers; each with what to do
+/// @error bad_format; version_mismatch: the file has another version; corrupt: the reference gives something else, or the case no longer exists, with
+/// the
+///        sample and both numbers; each with what to do
 inline result<void> check_golden(const spec& s, std::string_view text, const std::string& where) {
   using namespace golden_detail;
   const std::string write = "isotope-conform golden --write";

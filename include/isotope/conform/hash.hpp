@@ -1,5 +1,5 @@
 #pragma once
-/// FNV-1a with 64 bits: seeds and the hash of the registry. The same value on every compiler and machine, at compile time too.
+/// 64-bit FNV-1a, for seeds and the hash of the registry: the same value on every compiler and machine, also at compile time.
 #include <cstdint>
 #include <string_view>
 
@@ -9,7 +9,7 @@ class stable_hash {
  public:
   constexpr stable_hash& add(std::string_view text) {
     for (const char c : text) byte(static_cast<unsigned char>(c));
-    byte(0xff);  // no UTF-8 text has it: "ab", "c" and "a", "bc" differ
+    byte(0xff);  // a byte that no UTF-8 text has separates strings: "ab", "c" and "a", "bc" differ
     return *this;
   }
   constexpr stable_hash& add(std::uint64_t x) {
@@ -25,7 +25,7 @@ class stable_hash {
 
 static_assert(stable_hash().add("matmul").value() != stable_hash().add("matmu").add("l").value());
 
-/// Sixteen digits.
+/// Returns sixteen digits.
 struct hex_text {
   char digits[17]{};
   constexpr explicit hex_text(std::uint64_t x) {

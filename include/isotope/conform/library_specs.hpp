@@ -1,5 +1,5 @@
 #pragma once
-/// The library's specifications: one source file of a program includes this and hands them to registry.hpp. An incomplete one does not compile.
+/// The library's specifications: one source file of a program includes this and passes them to registry.hpp. An incomplete one does not compile.
 #include <algorithm>
 #include <array>
 

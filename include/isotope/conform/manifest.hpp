@@ -1,5 +1,5 @@
 #pragma once
-/// Cases made elsewhere: one JSON object a line, tensors in safetensors files beside it.
+/// Cases made elsewhere: one JSON object per line, with tensors in safetensors files beside it.
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace isotope::conform {
 
-/// A line of a manifest, its tensors read.
+/// A line of a manifest with its tensors.
 struct manifest_case {
   std::string id;
   test_case forward;
@@ -23,14 +23,14 @@ struct manifest_case {
   };
   std::vector<gradient> grads;
   std::shared_ptr<const std::vector<array>> cotangents;
-  double rtol = -1, atol = -1;  // < 0: the op's own bound
+  double rtol = -1, atol = -1;  // < 0: the op's own bound applies
 };
 
 class manifest_reader {
  public:
   manifest_reader(std::string folder, dtype program) : folder_(std::move(folder)), program_(program) {}
 
-  /// A case that its op cannot have comes back with the reason in `unsupported`. @error bad_format and those of files, with the line
+  /// Reads a line. A case that its op cannot have is returned with the reason in `unsupported`. @error bad_format and those of files, with the line
   result<manifest_case> read(std::string_view line, const std::string& where) {
     auto j = io::parse_json(line, where);
     if (!j) return j.error();
@@ -95,7 +95,7 @@ class manifest_reader {
     name_ = name;
     return {};
   }
-  /// The numbers of a tensor as they are in the file. Its type is what the numbers are: f64 also for f32.
+  /// Returns the numbers of a tensor as they are in the file. Its type tells what the numbers are: f64 also for f32.
   result<array> tensor_named(const io::json& j) {
     const io::json* name = j.find("tensor");
     if (name == nullptr || name->is != io::json::kind::string)
@@ -128,7 +128,7 @@ class manifest_reader {
     if (j.is == io::json::kind::number && read_number(&j, x)) return scalar(x);
     return tensor_named(j);
   }
-  /// Operand k in the format that its role asks for; each number rounded once.
+  /// Returns operand k in the format of its role, with each number rounded once.
   result<array> operand(const manifest_case& m, const io::json& j, std::size_t k) {
     auto x = expected(j);
     if (!x) return x;

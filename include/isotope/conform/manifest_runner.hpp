@@ -1,5 +1,5 @@
 #pragma once
-/// Runs the cases of a manifest and compares with the numbers that came with them.
+/// Runs the cases of a manifest and compares the results with the numbers in it.
 #include <set>
 #include <string>
 #include <utility>
@@ -14,7 +14,7 @@ struct manifest_result {
   std::string id;
   case_result is;
   std::vector<distance> outputs, grads;
-  /// How far the specification's own reference, in f64, is from the numbers of the file: the largest relative difference.
+  /// The largest relative difference between the specification's own reference, in f64, and the numbers of the file.
   std::vector<double> reference_outputs, reference_grads;
 };
 
@@ -83,7 +83,7 @@ class manifest_runner : private case_judge {
   std::vector<manifest_case> cases_;
   std::vector<manifest_result> results_;
 
-  /// A case is as bad as its worst part.
+  /// A case has the worst result of its parts.
   static void merge(manifest_result& r, case_result o) {
     if (o.is == verdict::passed || r.is.is == verdict::failed || (r.is.is == verdict::unsupported && o.is == verdict::unsupported)) return;
     r.is = std::move(o);
@@ -101,14 +101,14 @@ class manifest_runner : private case_judge {
     if (!all) return all.error();
     for (std::size_t k = 0; k < batch.size(); ++k) {
       case_result& o = (*all)[k];
-      if (o.refused) o.is = verdict::unsupported;  // no case of this op
+      if (o.refused) o.is = verdict::unsupported;  // the op has no such case
       merge(results_[std::size_t(batch[k].id)], std::move(o));
     }
     batch.clear();
     return {};
   }
-  /// The cotangents in the formats and shapes of the results that they belong to.
-  /// @error invalid_argument: the case cannot be; invalid_model: its gradient cannot be recorded
+  /// Returns the cotangents in the formats and shapes of their results.
+  /// @error invalid_argument: the case is impossible; invalid_model: its gradient cannot be recorded
   result<void> prepare_cotangents(const manifest_case& m, test_case& c) const {
     const target_facts f = on_.facts();
     const traced_case t = case_tracer::trace_of(c, f.program, f.kernels);
@@ -173,8 +173,8 @@ class manifest_runner : private case_judge {
   static void fail_with(case_result& o, std::string reason) {
     if (o.is != verdict::failed) o = failed_because(std::move(reason), "compare the op with what made the file");
   }
-  /// The largest relative difference of a number. In formats narrower than f32 the file has them rounded, the reference what is rounded.
-  /// Infinite where one is zero, infinite or NaN and the other is not.
+  /// Returns the largest relative difference of a number. In formats narrower than f32 the file has rounded numbers, the reference unrounded ones. It
+  /// is infinite if one number is zero, infinite or NaN and the other is not.
   static double relative_difference(const answer& own, const array& expected, dtype type) {
     if (own.value.size() != expected.at.size()) return infinity;
     double most = 0;
@@ -186,7 +186,7 @@ class manifest_runner : private case_judge {
     }
     return most;
   }
-  /// Within the manifest's tolerances, or the op's own bound around the file's numbers.
+  /// Compares within the manifest's tolerances, or within the op's own bound around the file's numbers.
   static distance compare_with(const manifest_case& m, const test_case& c, const array& got, const array& expected, const answer& own,
                                std::size_t which, bool forward, const conditions& on) {
     answer a = own;
@@ -196,7 +196,7 @@ class manifest_runner : private case_judge {
     if ((m.rtol >= 0 || m.atol >= 0) && is_floating(got.type)) {
       const double r = std::fmax(m.rtol, 0), t = std::fmax(m.atol, 0);
       a.roundings = 0;
-      a.nmse = -1;  // the file's tolerances say it all
+      a.nmse = -1;  // the file's tolerances suffice
       a.slack.resize(a.value.size());
       for (std::size_t i = 0; i < a.value.size(); ++i) a.slack[i] = std::isfinite(a.value[i]) ? t + r * std::fabs(a.value[i]) : 0;
       by = comparison::scaled;

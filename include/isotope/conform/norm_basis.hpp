@@ -6,8 +6,8 @@
 
 namespace isotope::conform {
 
-/// The law of a gradient with an addend, on the operands of Op, the first of which is x: its dx has the bits of x / 2 + dx, of the gradient without one.
-/// dy is the result of Op.
+/// The law of a gradient with an addend, on the operands of Op, the first of which is x: its dx has the bits of x / 2 + dx, where dx is that of the
+/// gradient without addend. dy is the result of Op.
 template <class Op, class Grad> constexpr law::sides sums_of_gradients(std::span<const tensor<tape>> x, const attributes& a) {
   tape& t = *x[0].machine;
   std::vector<std::int32_t> in;
@@ -48,7 +48,7 @@ struct norm_basis : spec_basis {
     wrong[1].dims = {7};
     s.put({.kind = case_kind::refusal, .attr = with(1e-5), .in = wrong});
   }
-  /// Cases of sums_of_gradients, the law number `number`: rows of whole blocks, and others.
+  /// Adds cases of sums_of_gradients, the law number `number`: rows of whole blocks, and others.
   template <class More> static void sum_cases(case_sink& s, std::int32_t number, More&& more) {
     for (const std::int64_t n : {24, 33, 257}) s.put({.kind = case_kind::law, .law = number, .attr = with(1e-5), .in = more(s.x({19, n}))});
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// The numbers of a case: operands by their generators, cotangents, and the bytes that they lie in.
+/// The numbers of a case: operands by their generators, cotangents, and the bytes that hold them.
 #include <span>
 #include <vector>
 
@@ -7,7 +7,7 @@
 
 namespace isotope::conform {
 
-/// Operand k as the op sees it, in the shape's own order.
+/// Returns operand k as the op sees it, in the shape's own axis order.
 inline array operand_numbers(const test_case& c, std::size_t k) {
   if (c.given != nullptr) return (*c.given)[k];
   const operand_recipe& x = c.in[k];
@@ -16,7 +16,7 @@ inline array operand_numbers(const test_case& c, std::size_t k) {
   fill_all(*x.from, d, a.at);
   return a;
 }
-/// Cotangent k: evenly spread over [-1, 1), with a few zeros.
+/// Returns cotangent k: uniform over [-1, 1), with a few zeros.
 inline array cotangent_numbers(const test_case& c, const traced_case& t, std::size_t k) {
   if (c.cotangents != nullptr) return (*c.cotangents)[k];
   array a(t.cotangent_dims[k], t.cotangent_types[k]);
@@ -25,11 +25,11 @@ inline array cotangent_numbers(const test_case& c, const traced_case& t, std::si
   for (std::size_t i = 7; i < a.at.size(); i += 11) a.at[i] = 0;
   return a;
 }
-/// x into memory at its place; the axes in the order of the recipe.
+/// Writes x to memory with its axes in the order of the recipe.
 inline void write_numbers(const array& x, const memory_order& order, std::byte* to) {
   if (order == row_major) return encode(x.type, to, x.at);
   const auto size = size_of(x.type);
-  extents strides{};  // of the shape's axes in memory
+  extents strides{};  // strides of the shape's axes in memory
   std::int64_t n = 1;
   for (int k = x.dims.rank - 1; k >= 0; --k) {
     strides[std::size_t(order[std::size_t(k)])] = n;
@@ -41,10 +41,10 @@ inline void write_numbers(const array& x, const memory_order& order, std::byte* 
     encode(x.type, to + p * size, x[i]);
   });
 }
-/// The bytes of all operands of a batch, NaN around each. Its memory is kept from one batch to the next.
+/// The bytes of all operands of a batch, surrounded by NaN. The memory is reused from one batch to the next.
 struct input_image {
   std::vector<std::byte> bytes;
-  /// `chosen` of the cases are in the batch, `numbers` are theirs.
+  /// @param chosen  the cases of the batch, whose numbers are `numbers`
   void fill(std::span<const test_case> cases, std::span<const std::size_t> chosen, const planned_batch& b,
             const std::vector<std::vector<array>>& numbers) {
     bytes.assign(std::size_t(b.input_bytes), std::byte{0xff});

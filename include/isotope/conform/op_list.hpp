@@ -1,5 +1,5 @@
 #pragma once
-/// Which ops have a specification, and which gradient kernels are specified by the op whose gradient they are.
+/// Lists which ops have a specification, and which gradient kernels are covered by the op whose gradient they compute.
 #include <boost/mp11/algorithm.hpp>
 #include <boost/mp11/list.hpp>
 
@@ -15,7 +15,7 @@ using specified_ops = boost::mp11::mp_list<
     op::mul, op::muon, op::narrow, op::pad, op::permute, op::prod, op::relu, op::reshape, op::rfft, op::rms_norm, op::rope, op::scale, op::select, op::sgd, op::shift,
     op::sigmoid, op::silu, op::softmax, op::split, op::sqrt, op::square, op::sub, op::sum, op::tanh, op::top_k>;
 
-/// A gradient kernel, and the op whose gradient cases run it.
+/// A gradient kernel and the op whose gradient cases run it.
 template <class Kernel, class Op> struct gradient_kernel {
   using kernel = Kernel;
   using of = Op;
@@ -42,7 +42,7 @@ using gradient_kernels = boost::mp11::mp_list<
 namespace op_list_detail {
 template <class G> using kernel_of = typename G::kernel;
 }
-/// Op has a specification of its own, is the gradient of one that has, or is the step that every element-wise op runs in.
+/// Whether Op has its own specification, is the gradient of an op that has one, or is the step in which every element-wise op runs.
 template <class Op>
 concept Specified = boost::mp11::mp_contains<specified_ops, Op>::value || std::is_same_v<Op, op::elementwise> ||
                     boost::mp11::mp_contains<boost::mp11::mp_transform<op_list_detail::kernel_of, gradient_kernels>, Op>::value;

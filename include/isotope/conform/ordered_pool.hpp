@@ -1,5 +1,5 @@
 #pragma once
-/// Jobs done by several workers at a time, given back in the order in which they were handed in.
+/// Runs jobs on several workers and returns them in the order in which they were submitted.
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -10,8 +10,8 @@
 
 namespace isotope::conform {
 
-/// Each worker has a thread of its own and is called with one job at a time; a single worker runs in the caller's thread. Jobs with the same `key`, a
-/// pointer, never run concurrently, so they can reuse each other's caches; null means no key.
+/// Each worker has its own thread and gets one job at a time; a single worker runs in the caller's thread. Jobs with the same `key` never run
+/// concurrently, so they can reuse each other's caches; null means no key.
 template <class Job, class Worker> class ordered_pool {
  public:
   explicit ordered_pool(std::vector<Worker> workers) : workers_(std::move(workers)), keys_(workers_.size()) {
@@ -20,7 +20,7 @@ template <class Job, class Worker> class ordered_pool {
   }
   ordered_pool(const ordered_pool&) = delete;
   ordered_pool& operator=(const ordered_pool&) = delete;
-  /// Jobs that no worker has begun are dropped.
+  /// Drops jobs that no worker has started.
   ~ordered_pool() {
     {
       const std::lock_guard lock(mutex_);
@@ -46,12 +46,12 @@ template <class Job, class Worker> class ordered_pool {
     const std::lock_guard lock(mutex_);
     return jobs_.size();
   }
-  /// Whether the oldest job is done: `oldest` does not wait.
+  /// Whether the oldest job is done, so that `oldest` does not wait.
   bool ready() const {
     const std::lock_guard lock(mutex_);
     return !jobs_.empty() && jobs_.front().done;
   }
-  /// The oldest job, done. There must be one.
+  /// Returns the oldest job when it is done. There must be one.
   Job oldest() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return jobs_.front().done; });
@@ -66,14 +66,14 @@ template <class Job, class Worker> class ordered_pool {
     bool begun = false, done = false;
   };
   std::vector<Worker> workers_;
-  std::vector<const void*> keys_;  // of the last job of each worker
+  std::vector<const void*> keys_;  // key of each worker's last job
   std::vector<std::thread> threads_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<entry> jobs_;  // whose ends move without moving the others
+  std::deque<entry> jobs_;  // a deque: changes at its ends do not move the other jobs
   bool closed_ = false;
 
-  /// The oldest job that worker k may begin; null: none.
+  /// Returns the oldest job that worker k may start; null: none.
   entry* job_for(std::size_t k) {
     for (entry& e : jobs_) {
       bool free = !e.begun;

@@ -1,5 +1,5 @@
 #pragma once
-/// Philox 4x32-10 once more, from Salmon et al. 2011: references of random ops share no code with the kernels.
+/// Philox 4x32-10 written independently from Salmon et al. 2011: references of random ops share no code with the kernels.
 #include <array>
 #include <cstdint>
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Who hears how far a run has come.
+/// Reports how far a run has come.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,7 +16,7 @@ class progress_sink {
  public:
   virtual ~progress_sink() = default;
   virtual void at(const progress& p) = 0;
-  /// Before a batch runs: the op of its first case.
+  /// Is called before a batch runs, with the op of its first case.
   virtual void begins(std::string_view) {}
 };
 class silent_progress final : public progress_sink {

@@ -1,5 +1,5 @@
 #pragma once
-/// Helpers of references that work along axes: which elements belong together, and what sums of them may lose.
+/// Helpers for references that work along axes: which elements belong together, and how much their sums may lose.
 #include <cmath>
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace isotope::conform {
 
-/// Roundings, relative to the sum of the magnitudes, of a sum of n terms in blocks of at most 64 and a tree over the blocks.
+/// Returns the roundings, relative to the sum of the magnitudes, of a sum of n terms in blocks of at most 64 with a tree over the blocks.
 inline double sum_roundings(double n) { return n > 1 ? std::log2(n) + 72 : 8; }
 
 /// Calls f(first, step, n) for every line of n elements along an axis.
@@ -32,7 +32,7 @@ struct reduced_shape {
       if (((mask >> k) & 1) == 0) p = p * x[k] + at[std::size_t(k)];
     return p;
   }
-  /// Terms of one result.
+  /// The number of terms of one result.
   std::int64_t terms() const {
     std::int64_t n = 1;
     for (int k = 0; k < x.rank; ++k)

@@ -1,6 +1,6 @@
 #pragma once
-/// Every specification there is, as run-time code finds them. A program defines every_spec and every_gradient_kernel in one source file, from
-/// conform/library_specs.hpp and what it adds itself: so that the other files need not compile them.
+/// All specifications, for run-time code. A program defines every_spec and every_gradient_kernel in one source file, from conform/library_specs.hpp
+/// and its own additions, so that the other files need not compile them.
 #include <span>
 #include <string_view>
 
@@ -8,7 +8,7 @@
 
 namespace isotope::conform {
 
-/// Specifications in the order of their names.
+/// The specifications sorted by name.
 std::span<const spec> every_spec();
 
 /// A kernel without a specification of its own, and the op whose gradient it computes.
@@ -23,7 +23,7 @@ inline const spec* find_spec(std::string_view name) {
   return nullptr;
 }
 
-/// Changes with every name, version, attribute and comparator: certificates of different registries do not compare.
+/// Changes with every name, version, attribute and comparator: certificates of different registries are not comparable.
 inline std::uint64_t registry_hash() {
   stable_hash h;
   for (const spec& s : every_spec()) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Known failures: FOLDER/<op>/v<version>/<sha256>.json, each a case. Files are added whole and never changed.
+/// Known failures: FOLDER/<op>/v<version>/<sha256>.json, each one case. Files are added as a whole and never changed.
 #include <dirent.h>
 #include <sys/stat.h>
 
@@ -27,7 +27,7 @@ inline result<void> make_folders(const std::string& path) {
   }
   return {};
 }
-/// Adds a case; one that is there already stays. Returns the file's name. @error write_failed
+/// Adds a case; an existing one is left unchanged. Returns the file's name. @error write_failed
 inline result<std::string> add_regression(const std::string& root, const test_case& c) {
   const std::string record = record_of(c), folder = regression_folder(root, *c.of);
   std::string path = folder + "/" + sha256::of(record) + ".json";
@@ -37,7 +37,7 @@ inline result<std::string> add_regression(const std::string& root, const test_ca
   if (auto r = io::write_file(path, record + "\n"); !r) return r.error();
   return path;
 }
-/// All cases of the chosen ops, by op and name. @error those of files and records
+/// Returns all cases of the chosen ops, by op and name. @error those of files and records
 inline result<std::vector<test_case>> read_regressions(const std::string& root, std::span<const spec* const> ops) {
   std::vector<test_case> all;
   for (const spec* s : ops) {

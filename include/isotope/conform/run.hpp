@@ -1,5 +1,5 @@
 #pragma once
-/// A run: the cases of a selection and a shard through an executor, counted; saved on the way, gone on from where it was saved.
+/// A run: it passes the cases of a selection and a shard through an executor and counts the results. It saves its progress and continues from there.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -26,19 +26,19 @@ inline constexpr std::int64_t usual_batch = 1024, largest_batch = 1048576;
 struct run_options {
   selection cases;
   shard_of shard;
-  std::int64_t batch = usual_batch;        // cases that are dispatched together at most
-  std::int64_t batch_elems = 1 << 20;      // operand elements of a batch, after which it is full
+  std::int64_t batch = usual_batch;        // most cases that are dispatched together
+  std::int64_t batch_elems = 1 << 20;      // a batch with so many operand elements is full
   std::uint64_t skip = 0;                  // cases with smaller numbers do not run
   std::string checkpoint_file;             // empty: none
-  bool resume = false;                     // go on from checkpoint_file, if it is there
+  bool resume = false;                     // continue from checkpoint_file, if it exists
   std::uint64_t progress_interval = 1000;  // cases
-  std::vector<test_case> first;            // known regressions: they run before everything else
-  bool one_op = false;                     // batches hold cases of one op
-  /// Ops that are known not to end, with the reason: their cases fail without running.
+  std::vector<test_case> first;            // known regressions, which run before everything else
+  bool one_op = false;                     // each batch holds cases of one op
+  /// Ops known not to end, with the reason: their cases fail without running.
   std::map<std::string, std::string, std::less<>> endless;
 };
 
-/// Everything that decides the case_result: checkpoints of other runs are refused.
+/// Everything that determines the results: checkpoints of other runs are refused.
 inline std::string run_digest(const run_options& o, const target_facts& on, const device_info& d) {
   std::string s = std::string(on.backend) + "/" + std::string(on.set) + "/" + std::string(name_of(on.program)) + "/" + d.name + "/" +
                   d.driver + "/" + std::string(hex_text(registry_hash()).view()) + "/" + std::to_string(o.cases.seed) + "/" +
@@ -50,7 +50,7 @@ inline std::string run_digest(const run_options& o, const target_facts& on, cons
 
 class conformance_run : private case_visitor {
  public:
-  /// `more`: executors of the same target, each for a thread of its own, so that batches run beside each other. What they give is the same.
+  /// `more`: executors of the same target, each for its own thread, so that batches run concurrently. The results are the same.
   conformance_run(executor& on, run_options o, progress_sink& heard, std::span<executor* const> more = {})
       : on_(on), facts_(on.facts()), o_(std::move(o)), heard_(heard) {
     runners_.push_back(std::make_unique<batch_runner>(on));
@@ -98,7 +98,7 @@ class conformance_run : private case_visitor {
   }
 
  private:
-  /// Cases that run together, and what became of them.
+  /// Cases that run together, and their results.
   struct batch_job {
     std::vector<test_case> cases;
     std::uint64_t next = 0;  // the first case after it
@@ -121,7 +121,7 @@ class conformance_run : private case_visitor {
       b.variants = on->variants();
     }
   };
-  // Memory is bounded: so many batches, or cases, wait behind one that takes long.
+  // Memory is bounded: at most so many batches, or cases, wait behind a slow one.
   static constexpr std::size_t most_batches = 64, most_waiting = 4096;
 
   executor& on_;
@@ -201,11 +201,11 @@ class conformance_run : private case_visitor {
     if (!o_.checkpoint_file.empty()) return save({run_, std::numeric_limits<std::uint64_t>::max(), counted_}, o_.checkpoint_file);
     return {};
   }
-  /// Hands in what has been collected; `next` is the first case after it.
+  /// Submits the collected cases; `next` is the first case after them.
   result<void> flush(std::uint64_t next) {
     waiting_ += pending_.size();
     if (!pending_.empty()) {
-      const void* key = facts_.gpu ? pending_[0].of : nullptr;  // each opening of a device compiles an op's kernels
+      const void* key = facts_.gpu ? pending_[0].of : nullptr;  // opening a device compiles an op's kernels each time
       pool_->submit({.cases = std::exchange(pending_, {}), .next = next, .key = key});
     }
     pending_elems_ = 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// SHA-256 (FIPS 180-4): names of regressions and digests of certificates.
+/// SHA-256 (FIPS 180-4), for names of regressions and digests of certificates.
 #include <array>
 #include <bit>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-/// Makes a failing case small: shapes first, then numbers. Deterministic, bounded, and monotone: every step keeps the failure and makes the case
+/// Shrinks a failing case: first shapes, then numbers. It is deterministic, bounded and monotone: every step keeps the failure and makes the case
 /// smaller.
 #include <algorithm>
 #include <memory>
@@ -15,7 +15,7 @@ inline constexpr int most_shrinking_runs = 200;
 
 template <class StillFails> class shrinker {
  public:
-  /// still_fails(case): whether it runs and fails; an op that refuses its operands does not count.
+  /// still_fails(case): whether it runs and fails; a case whose operands the op refuses does not count.
   explicit shrinker(StillFails f, int runs = most_shrinking_runs) : still_fails_(std::move(f)), left_(runs) {}
 
   test_case shrink(test_case c) {
@@ -34,7 +34,7 @@ template <class StillFails> class shrinker {
     --left_, ++runs_;
     return still_fails_(c);
   }
-  /// c with every axis of size `from` of size `to`, or only one of them.
+  /// Returns c with every axis of size `from` changed to `to`, or only one of them.
   static test_case resized(const test_case& c, std::int64_t from, std::int64_t to, int only) {
     test_case r = c;
     r.given = nullptr;
@@ -45,7 +45,7 @@ template <class StillFails> class shrinker {
     return r;
   }
   bool shrink_axis(test_case& c, std::int64_t size, int only) {
-    // the smallest that fails on the way down: 1, then halfway up to the size
+    // takes the smallest size that fails: 1, then halfway up to the size
     for (std::int64_t to = 1; to < size; to += std::max<std::int64_t>(1, (size - to) / 2)) {
       test_case smaller = resized(c, size, to, only);
       if (!fails(smaller)) continue;
@@ -69,7 +69,7 @@ template <class StillFails> class shrinker {
     }
     return false;
   }
-  /// Ones in place of numbers, whole operands first, then halves, down to single elements.
+  /// Replaces numbers by ones: whole operands first, then halves, down to single elements.
   void shrink_numbers(test_case& c) {
     std::vector<array> numbers;
     for (std::size_t k = 0; k < c.in.size(); ++k) numbers.push_back(operand_numbers(c, k));

@@ -1,5 +1,5 @@
 #pragma once
-/// The specification of an op, op_spec<Op>, and what makes one complete. An incomplete one does not compile.
+/// The specification of an op, op_spec<Op>, and what makes it complete. An incomplete one does not compile.
 #include <concepts>
 #include <cstdint>
 #include <span>
@@ -14,7 +14,7 @@
 
 namespace isotope::conform {
 
-/// What an operand or a result holds.
+/// The kind of numbers in an operand or a result.
 enum class holds : std::uint8_t {
   floating,     // numbers in the program's format
   accumulated,  // numbers in its accumulation format
@@ -22,9 +22,9 @@ enum class holds : std::uint8_t {
   integers,     // i32
   truth,        // boolean
 };
-/// How results are compared with the reference. `scaled`: within the rounding and the slack that the reference names for each element, be it a condition
-/// times roundoff, units in the last place, or a relative and an absolute tolerance. No op gives its results in an order of its own choice, so that
-/// nothing compares without order.
+/// How results are compared with the reference. `scaled`: within the rounding and the slack that the reference gives for each element, be it a
+/// condition times roundoff, units in the last place, or a relative and an absolute tolerance. Every op defines the order of its results, so no
+/// comparison ignores order.
 enum class comparison : std::uint8_t { exact, scaled };
 enum class track : std::uint8_t { integer, strict, approximate };
 constexpr std::string_view name_of(track t) {
@@ -60,11 +60,11 @@ struct attribute_field {
   std::string_view name;
   attribute_kind kind = attribute_kind::integer;
   std::uint8_t slot = 0;
-  double standard = 0;  // default; an axis of -1 is the last, axes of 0 are all
+  double standard = 0;  // default; an axis of -1 is the last, axes of 0 mean all
   bool required = false;
 };
 
-/// The specification of Op: specialised in conform/op/<op>.hpp.
+/// The specification of Op, specialised in conform/op/<op>.hpp.
 template <class Op> struct op_spec;
 
 template <class S>
@@ -106,14 +106,14 @@ template <class S> constexpr bool comparisons_fit() {
   return true;
 }
 
-/// The reference rounds to a format, so that it has no differences.
+/// The reference rounds to a format, so differences of it are meaningless.
 template <class S>
 concept Steps = requires { requires S::steps; };
-/// The derivative jumps where operands tie: differences are taken between distinct numbers alone.
+/// The derivative jumps where operands tie, so differences are only taken between distinct numbers.
 template <class S>
 concept Bends = requires { requires S::bends; };
 
-/// The laws of S; behind them, where its gradient has a reference, that <dx, u> = <dy, J u>.
+/// The laws of S, followed, if its gradient has a reference, by the adjoint law <dx, u> = <dy, J u>.
 template <class S> constexpr auto laws_of() {
   constexpr std::size_t n = S::laws.size(), more = HasGradientReference<S> && !Steps<S> ? 1 : 0;
   std::array<law, n + more> all{};
@@ -123,7 +123,7 @@ template <class S> constexpr auto laws_of() {
 }
 template <class S> inline constexpr auto every_law = laws_of<S>();
 
-/// A specification as run-time code sees it.
+/// A specification for run-time code.
 struct spec {
   std::string_view name;
   const op_info* op = nullptr;
@@ -132,7 +132,7 @@ struct spec {
   std::span<const operand_role> inputs;
   std::span<const result_role> outputs;
   std::span<const attribute_field> fields;
-  std::span<const double> boundary;  // numbers at which a kernel may change its ways: cases are made of them, see case_sink
+  std::span<const double> boundary;  // numbers at which a kernel may change its code path: they give rise to cases, see case_sink
   std::span<const law> laws;
   std::int64_t least_cases = 0;
   numeric_policy policy;
@@ -142,7 +142,7 @@ struct spec {
   void (*complete)(attributes&, std::size_t operands) = nullptr;  // fills attributes that follow from others
   bool bends = false;
 
-  /// The position of the adjoint law; -1: none.
+  /// Returns the position of the adjoint law; -1: none.
   std::int32_t adjoint() const { return !laws.empty() && laws.back().build == nullptr ? std::int32_t(laws.size()) - 1 : -1; }
 };
 
@@ -171,11 +171,11 @@ template <class Op> constexpr spec spec_of() {
   return r;
 }
 
-/// The case asks for gradients: of the gradient's reference, or of the adjoint law.
+/// Whether the case asks for gradients: of the gradient's reference, or of the adjoint law.
 inline bool is_adjoint(const test_case& c) { return c.kind == case_kind::law && c.law == c.of->adjoint(); }
 inline bool differentiates(const test_case& c) { return c.kind == case_kind::gradient || is_adjoint(c); }
 
-/// What most specifications say alike.
+/// What most specifications have in common.
 struct spec_basis {
   static constexpr std::uint32_t version = 1;
   static constexpr track on = track::approximate;

@@ -1,5 +1,5 @@
 #pragma once
-/// One case: an op, its attributes and its operands, as a recipe. The numbers are made when it runs.
+/// A case: an op, its attributes and its operands, as a recipe. The numbers are made when it runs.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,7 @@ namespace isotope::conform {
 
 struct spec;
 
-/// Axes of an operand in memory, outermost first; the op sees them in the shape's own order.
+/// The axes of an operand in memory order, outermost first; the op sees them in the shape's own order.
 using memory_order = std::array<std::int8_t, max_rank>;
 inline constexpr memory_order row_major{0, 1, 2, 3, 4, 5};
 
@@ -31,14 +31,14 @@ enum class case_kind : std::uint8_t {
   forward,   // outputs against the reference
   gradient,  // gradients of sum(y cotangent) against the reference
   law,       // two ways to the same result
-  refusal,   // the op must say no, in words
+  refusal,   // the op must refuse, with a message
 };
 constexpr std::string_view name_of(case_kind k) {
   constexpr std::string_view names[] = {"forward", "gradient", "law", "refusal"};
   return names[std::size_t(k)];
 }
 
-/// Numbers of cases are below this, so that they are whole numbers of JSON, too, and none is the end of a checkpoint.
+/// Case numbers are below this, so that JSON holds them as integers, and none marks the end of a checkpoint.
 inline constexpr std::uint64_t case_id_end = (std::uint64_t(1) << 63) - 1;
 
 struct test_case {
@@ -51,19 +51,19 @@ struct test_case {
   std::string_view made_by{};                              // the generator of the whole case; empty: its specification
   std::uint64_t id = 0;                                    // position among all cases of a run, before sharding
   std::uint64_t seed = 0;                                  // of its generators
-  std::uint32_t stream = 0;                                // of random numbers: so many ops that draw come before it in its program
-  std::int32_t cotangents_of = 1;                          // so many results have a cotangent
+  std::uint32_t stream = 0;                                // of random numbers: the number of earlier ops in its program that draw
+  std::int32_t cotangents_of = 1;                          // number of results that have a cotangent
   bool ill_conditioned = false;                            // errors are bounded by magnitudes alone, not by a mean square
-  std::shared_ptr<const std::vector<array>> given{};       // numbers that stand in for the generators': shrunk cases and files
-  std::shared_ptr<const std::vector<array>> cotangents{};  // given, too
+  std::shared_ptr<const std::vector<array>> given{};       // numbers that replace the generators': shrunk cases and files
+  std::shared_ptr<const std::vector<array>> cotangents{};  // given cotangents, likewise
 };
 
-/// Seed of a case: a hash of op, version, number of the case within its op, and the run's seed.
+/// Returns the seed of a case: a hash of op, version, number of the case within its op, and the run's seed.
 constexpr std::uint64_t seed_of(std::string_view op, std::uint32_t version, std::uint64_t number, std::uint64_t run) {
   return stable_hash().add(op).add(version).add(number).add(run).value();
 }
 
-/// Operands of about one size, for which means say something.
+/// Whether operands have about one size, so that means are meaningful.
 inline bool spread(const test_case& c) {
   if (c.ill_conditioned || c.given != nullptr) return false;
   for (const operand_recipe& x : c.in)

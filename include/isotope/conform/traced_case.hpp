@@ -1,5 +1,5 @@
 #pragma once
-/// A case as a small program: its operands are inputs, the op's results, or the gradients of sum(y cotangent), are outputs.
+/// A case as a small program: its operands are inputs; the op's results, or the gradients of sum(y cotangent), are outputs.
 #include <array>
 #include <cstdint>
 #include <span>
@@ -25,7 +25,7 @@ struct traced_case {
       false;  // the op's own shape rule, or a side of the law, ended the trace, and not what the harness or a gradient rule records around it
 };
 
-/// dims of an operand as they lie in memory.
+/// Returns the dims of an operand in memory order.
 inline shape stored_dims(const operand_recipe& x) {
   shape s;
   for (int k = 0; k < x.dims.rank; ++k) s.push(x.dims.axis(x.order[std::size_t(k)]));
@@ -34,7 +34,7 @@ inline shape stored_dims(const operand_recipe& x) {
 
 class case_tracer {
  public:
-  /// `kernels` of the target; `common`: decompose every op that can be.
+  /// `kernels` are the target's; `common`: decomposes every op that can be decomposed.
   static traced_case trace_of(const test_case& c, dtype program, std::span<const kernel_info> kernels, bool common = false) {
     case_tracer t(program, kernels, common);
     t.record(c);
@@ -55,7 +55,7 @@ class case_tracer {
     r_.in.push_back(id);
     return id;
   }
-  /// Operand k as the op sees it.
+  /// Returns operand k as the op sees it.
   std::int32_t operand(const test_case& c, std::size_t k) {
     const operand_recipe& x = c.in[k];
     const auto id = host_value(stored_dims(x), x.type);
@@ -75,7 +75,7 @@ class case_tracer {
   }
   std::int32_t copy_of(std::int32_t v) { return t_.apply(info<op::copy>, std::span(&v, 1), {}, place::current()).out[0]; }
 
-  /// Makes v an output of its own memory.
+  /// Makes v an output with its own memory.
   void give(std::int32_t v, std::int32_t is) {
     if (!t_.ok() || v < 0) return;
     const value& x = t_.describe(v);
@@ -104,7 +104,7 @@ class case_tracer {
     r_.refused = sound && !t_.ok() && is_said_by(c.of->op->name, t_.g.error.view());
     return y;
   }
-  /// Whether an error is of this op, and of none that it was replaced by.
+  /// Whether an error comes from this op itself, not from an op that replaced it.
   static bool is_said_by(std::string_view op, std::string_view error) {
     const auto at = error.find(std::string(op) + ": ");
     return at != error.npos && (at == 0 || error[at - 1] == ' ');
@@ -112,7 +112,7 @@ class case_tracer {
   void record_forward(const test_case& c, std::vector<std::int32_t>& x) {
     const op_info& op = *c.of->op;
     for (std::size_t k = 0; k < x.size(); ++k)
-      if (((op.inout >> k) & 1) != 0) x[k] = copy_of(x[k]);  // what an op updates in place is no input
+      if (((op.inout >> k) & 1) != 0) x[k] = copy_of(x[k]);  // an op must not update an input in place
     const applied y = apply(c, x);
     for (int k = 0; k < max_outputs && t_.ok(); ++k) {
       const auto v = y.out[std::size_t(k)];
@@ -162,7 +162,7 @@ class case_tracer {
     }
     for (auto& p : t_.g.params) p.grad = -1;
   }
-  /// The gradient of the operand as it lies, with its axes in the shape's order.
+  /// Returns the gradient of the operand in its memory order, with its axes in the shape's order.
   std::int32_t in_order_of(const operand_recipe& x, std::int32_t g) {
     op::permute::constants a;
     bool in_order = true;

@@ -1,16 +1,16 @@
 #pragma once
-/// What specifications of element-wise ops of one operand share. `S` adds
+/// What specifications of element-wise ops of one operand share. `S` provides
 ///   f(x)      the formula in f64
-///   slope(x)  its derivative, where the op has one: value, and what bounds its error
-///   range     where random numbers come from
+///   slope(x)  its derivative, if the op has one: value, and what bounds its error
+///   range     the range of random numbers
 #include <array>
 
 #include "spec.hpp"
 
 namespace isotope::conform {
 
-/// The derivative at x. The error of a kernel's is at most a few roundoffs of `magnitude` (the terms of the formula before they cancel), and where the
-/// rule reads the rounded y, y's roundoff times `through_y` = |y d slope / dy|.
+/// The derivative at x. A kernel's error is at most a few roundoffs of `magnitude` (the terms of the formula before they cancel) and, if the rule
+/// reads the rounded y, y's roundoff times `through_y` = |y d slope / dy|.
 struct derivative {
   double value = 0, magnitude = 0, through_y = 0;
   derivative(double v) : value(v), magnitude(std::fabs(v)) {}
@@ -20,12 +20,12 @@ struct interval {
   double low = -2, high = 2;
 };
 
-/// Shapes on which element-wise kernels change their ways: empty, one, primes, tiles of 4, 64 and 256 and one past them.
+/// Shapes at which element-wise kernels change their code path: empty, one, primes, tiles of 4, 64 and 256 and one past them.
 inline constexpr std::array<shape, 11> flat_shapes{shape{},     shape{1},   shape{0},   shape{3},          shape{64},    shape{65},
                                                    shape{5, 7}, shape{256}, shape{257}, shape{2, 3, 5, 7}, shape{33, 31}};
 
-/// What a function may be off by beside the rounding to a narrower format: the units in the last place of the op's policy, on a gpu 1e-7 at least, on
-/// a processor 1/128 of that rounding.
+/// Returns how far a function may be off beyond the rounding to a narrower format: the units in the last place of the op's policy, on a gpu at least
+/// 1e-7, on a processor 1/128 of that rounding.
 inline double elementary_slack(const call& c, double y) {
   if (c.on.ulps() == 0) return 0;
   const double s = c.on.ulps() * ulp(c.on.accum(), y), least = c.on.gpu ? 1e-7 : c.on.short_of_rounding() * std::fabs(y);
@@ -71,7 +71,7 @@ template <class S> struct unary_spec : spec_basis {
     s.add({s.x({511}, -30, 30, &generator_of<generators::exponents>)}, a);
     if (s.how() != strength::fast) s.add({s.x({65536}, 0, 0, &generator_of<generators::all_halves>)}, a);
     for (const shape& n : flat_shapes) s.add({x(n)}, a, differentiable);
-    // whole numbers, 0 among them where the op takes it
+    // integers, with 0 among them if the op accepts it
     s.add({s.x({96}, std::ceil(S::range.low), std::floor(S::range.high) + 1, &generator_of<generators::whole>)}, a, differentiable);
     s.add({ordered(x({12, 17}), {1, 0})}, a, differentiable);
     s.add({ordered(x({3, 4, 5}), {1, 2, 0})}, a, differentiable);

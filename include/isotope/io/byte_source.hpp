@@ -15,12 +15,12 @@
 
 namespace isotope::io {
 
-/// A regular file stays open and is read where it is asked for: whoever replaces or removes it meanwhile changes nothing here. It is not mapped, since
-/// a mapped file that somebody shortens ends the process. A pipe is read to its end and held in memory.
+/// Keeps a regular file open and reads it on demand: replacing or removing the file has no effect here. The file is not mapped, because shortening a
+/// mapped file ends the process. A pipe is read to its end and held in memory.
 class byte_source {
  public:
   byte_source() = default;
-  /// Bytes that are in memory. `where` names them in failures.
+  /// Bytes that are already in memory. `where` names them in failures.
   byte_source(file_bytes held, std::string where) : where_(std::move(where)), size_(held.size()), held_(std::move(held)) {}
 
   /// @error as read_file
@@ -42,7 +42,7 @@ class byte_source {
   std::uint64_t size() const { return size_; }
   const std::string& where() const { return where_; }
 
-  /// Fills `out` with the bytes from `at` on. @error unreadable: an I/O error, or the file ends before
+  /// Fills `out` with the bytes from `at` on. @error unreadable: an I/O error, or the file ends too early
   result<void> read(std::uint64_t at, std::span<std::byte> out) const {
     if (file_.get() < 0) {
       if (at > size_ || out.size() > size_ - at) return ends(size_);

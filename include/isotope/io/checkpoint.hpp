@@ -1,6 +1,6 @@
 #pragma once
-/// A training checkpoint: a safetensors file whose metadata holds all that the next step depends on, and a hash of everything else.
-/// It holds no clock, path or flag: two runs that reach the same step write the same bytes. Neither who writes one nor who reads one holds it whole.
+/// A training checkpoint: a safetensors file whose metadata holds everything that the next step depends on, and a hash of the rest. It holds no
+/// clock, path or flag, so two runs that reach the same step write the same bytes. Neither writer nor reader holds it in memory as a whole.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -24,7 +24,7 @@
 
 namespace isotope::io {
 
-/// What stands before a parameter's name in the names of its optimizer state.
+/// The prefixes of a parameter's name in the names of its optimizer state.
 inline constexpr std::string_view adam_m = "adam.m.", adam_v = "adam.v.", sgd_momentum = "sgd.momentum.";
 /// What stands before the label of what a model keeps from run to run.
 inline constexpr std::string_view model_state = "state.";
@@ -33,7 +33,7 @@ struct training_state {
   std::string model;                // canonical JSON of the model's configuration
   std::string run;                  // canonical JSON of the run's configuration
   std::int64_t step = 0;            // steps done
-  std::int64_t optimizer_step = 0;  // updates applied: a skipped step is none
+  std::int64_t optimizer_step = 0;  // updates applied; a skipped step applies none
   std::uint64_t seed = 0;
   std::int64_t cursor = 0;  // micro-batches drawn from the data
   double best_validation_loss = std::numeric_limits<double>::infinity();
@@ -42,24 +42,25 @@ struct training_state {
   friend bool operator==(const training_state&, const training_state&) = default;
 };
 
-/// What to save. The tensors' bytes belong to the caller.
+/// What to save. The caller owns the tensors' bytes.
 struct checkpoint_view {
   training_state state;
   std::vector<stored_tensor> tensors;
 };
 
-/// A view of f32 values for checkpoint_view::tensors.
+/// Returns a view of f32 values for checkpoint_view::tensors.
 inline stored_tensor f32_tensor(std::string tensor, std::vector<std::int64_t> dims, std::span<const float> values) {
   return {std::move(tensor), f32_elements, std::move(dims), std::as_bytes(values)};
 }
 
-/// What was saved. The tensors stay in the file, which is open, until they are read; all of it was read once and found whole.
+/// What was saved. The tensors stay in the open file until they are read; all of the file was read once and its hash was right.
 struct checkpoint {
   training_state state;
   safetensors_file contents;
   std::vector<std::uint64_t> hashes;  // of each tensor's bytes
 
-  /// A tensor's entry. @error model_mismatch: none of this name, or of another number of elements; invalid_argument: of integers
+  /// Returns a tensor's entry. @error model_mismatch: there is none of this name, or it has another number of elements; invalid_argument: it holds
+  /// integers
   result<const tensor_entry*> find(std::string_view tensor, std::size_t elems) const {
     const tensor_entry* t = contents.find(tensor);
     const std::string in = "tensor '" + std::string(tensor) + "'";
@@ -71,7 +72,7 @@ struct checkpoint {
     if (auto r = detail::reads_as_f32(t->name, t->type, t->elems(), elems); !r) return std::move(r).error();
     return t;
   }
-  /// As with a number of elements; model_mismatch also for another shape, with both.
+  /// As with a number of elements; model_mismatch also for another shape, naming both.
   result<const tensor_entry*> find(std::string_view tensor, std::span<const std::int64_t> dims, std::size_t elems) const {
     auto t = find(tensor, elems);
     if (!t || std::equal(dims.begin(), dims.end(), (*t)->dims.begin(), (*t)->dims.end())) return t;
@@ -81,7 +82,7 @@ struct checkpoint {
 
   /// Copies a tensor.
   ///
-  /// @error as find; unreadable; corrupt: its bytes are no longer those that were found whole, and `out` is not to be used
+  /// @error as find; unreadable; corrupt: its bytes have changed since they were hashed, and `out` must not be used
   result<void> read(std::string_view tensor, std::span<float> out) const {
     const auto t = find(tensor, out.size());
     if (!t) return t.error();
@@ -108,10 +109,10 @@ inline std::string hash_digits(std::uint64_t hash) {
   return out;
 }
 
-/// The shortest file that holds a hash.
+/// The size of the shortest file that holds a hash.
 inline constexpr std::size_t hashed_from = hash_at + blank_hash.size();
 
-/// The hash of a file image whose own 16 digits read as zeros.
+/// Hashes a file image, with the 16 digits of its own hash read as zeros.
 inline std::string hash_of_image(std::span<const std::byte> all) {
   hasher h;
   h.add(all.first(hash_at));
@@ -120,14 +121,15 @@ inline std::string hash_of_image(std::span<const std::byte> all) {
   return hash_digits(h.value());
 }
 
-/// What a file's own hash is said to be and is, and that of each of its tensors.
+/// A file's own hash as it is stated and as it is, and the hash of each of its tensors.
 struct file_hashes {
-  bool opens = false;  // the file begins as checkpoints do
+  bool opens = false;  // whether the file begins as checkpoints do
   std::string said, found;
   std::vector<std::uint64_t> tensors;
 };
 
-/// Reads all of a file, at least hashed_from bytes, in pieces. @param index  null where the header cannot be read: then no tensor is hashed
+/// Reads all of a file, at least hashed_from bytes, in pieces.
+/// @param index  null if the header cannot be read: then no tensor is hashed
 /// @error as byte_source::read
 inline result<file_hashes> hashes_of(const byte_source& file, const safetensors_index* index) {
   file_hashes out;
@@ -213,12 +215,13 @@ inline result<training_state> state_of(const safetensors_index& file, const std:
 
 }  // namespace detail
 
-/// Writes a checkpoint, whole or not at all, as its tensors' bytes come.
+/// Writes a checkpoint, whole or not at all, as its tensors' bytes arrive.
 ///
-/// The hash stands in the header and is known at the end: it is written over zeros in the temporary, before that takes the file's name. A pipe or a device
-/// in the file's place takes each byte once; for it the tensors are given twice.
-/// @param tensors  in the order of the file; `begin` is not looked at
-/// @param give     give(put) calls result<void> put(bytes) with the bytes of all tensors, one after another, in pieces of any size; returns the first
+/// The header contains the hash, which is known only at the end: it is written over zeros in the temporary file before that takes the file's name. If
+/// the target is a pipe or a device, which takes each byte once, the tensors are requested twice.
+/// @param tensors  in the order of the file; `begin` is ignored
+/// @param give     give(put) calls result<void> put(bytes) with the bytes of all tensors, one after another, in pieces of any size; it returns the
+/// first
 ///                 failure, put's or its own
 /// @error write_failed: the previous file is unchanged; invalid_argument: a tensor's dims or name, or not as many bytes as they need; as `give`
 template <class Give>
@@ -229,7 +232,7 @@ result<void> save_checkpoint(const std::string& path, const training_state& stat
   std::uint64_t size = 0;
   for (const tensor_entry& t : tensors) size += t.bytes;
   const auto header_bytes = [&] { return std::as_bytes(std::span(*header)); };
-  // The hash of the header, whose digits read as zeros, and of what put(bytes) is given.
+  // The hash of the header, whose digits read as zeros, and of everything given to put(bytes).
   const auto hash_while = [&](const auto& put) -> result<std::string> {
     hasher h;
     h.add(header_bytes());
@@ -261,7 +264,7 @@ result<void> save_checkpoint(const std::string& path, const training_state& stat
   return file->commit();
 }
 
-/// The same of tensors that are in memory.
+/// The same for tensors in memory.
 inline result<void> save_checkpoint(const std::string& path, const checkpoint_view& view, const file_calls& calls = {}) {
   std::vector<tensor_entry> entries;
   for (const stored_tensor& t : view.tensors) entries.push_back({t.name, t.type, t.dims, 0, t.bytes.size()});
@@ -273,7 +276,7 @@ inline result<void> save_checkpoint(const std::string& path, const checkpoint_vi
   return save_checkpoint(path, view.state, entries, give, calls);
 }
 
-/// Reads a checkpoint's state, and all of the file once to compare its hash. The tensors are read when they are asked for.
+/// Reads a checkpoint's state, and the whole file once to compare its hash. Tensors are read on demand.
 ///
 /// @error truncated, corrupt (any bit flipped), bad_format (not a checkpoint), version_mismatch; as byte_source::read
 inline result<checkpoint> open_checkpoint(byte_source file) {
@@ -299,14 +302,14 @@ inline result<checkpoint> open_checkpoint(byte_source file) {
   return out;
 }
 
-/// A checkpoint's image in memory. `where` names it in failures. @error as open_checkpoint
+/// Reads a checkpoint's image in memory. `where` names it in failures. @error as open_checkpoint
 inline result<checkpoint> parse_checkpoint(file_bytes file, const std::string& where) {
   return open_checkpoint(byte_source(std::move(file), where));
 }
 
 /// Opens a checkpoint. @error as byte_source::open and open_checkpoint
 inline result<checkpoint> load_checkpoint(const std::string& path) {
-  // Nobody may ever write into a pipe of this name: opening it would wait for that.
+  // A pipe of this name may never get a writer: opening it would wait for one.
   if (struct stat status{}; ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
     return fail(errc::unreadable, "is not a regular file", path, "name a checkpoint file or its folder");
   auto file = byte_source::open(path);

@@ -1,6 +1,6 @@
 #pragma once
-/// A folder of checkpoints: `step-00000500.safetensors` by step and `best.safetensors`. Whoever only reads has this class; whoever saves has
-/// checkpoint_writer, of which one at a time may have a folder.
+/// A folder of checkpoints: `step-00000500.safetensors` by step and `best.safetensors`. Readers use this class; writers use checkpoint_writer, of
+/// which a folder has one at a time.
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -21,14 +21,14 @@ class checkpoint_folder {
     std::int64_t step = 0;
     std::string path;
   };
-  /// The newest checkpoint that reads, and why each newer one did not.
+  /// The newest readable checkpoint, and why each newer one is not readable.
   struct found {
     std::string path;
     checkpoint contents;
     std::vector<failure> skipped;
   };
 
-  /// The checkpoints of a folder, to be read: nothing is made, written or removed. A folder that is not there has none.
+  /// The checkpoints of a folder for reading: nothing is made, written or removed. A missing folder has none.
   explicit checkpoint_folder(std::filesystem::path path) : path_(std::move(path)) {}
 
   std::string path_of(std::int64_t step) const {
@@ -46,8 +46,8 @@ class checkpoint_folder {
     return out;
   }
 
-  /// The newest step file that is valid. A writer may remove old files between the listing and the reading, all that were listed when it saves
-  /// quickly: then the folder is listed again.
+  /// Returns the newest valid step file. A writer may remove old files between listing and reading, even all that were listed if it saves quickly:
+  /// then the folder is listed again.
   ///
   /// @error not_found: there is none; the text says how many were damaged, and the first reason
   result<found> latest() const {
@@ -73,7 +73,7 @@ class checkpoint_folder {
  protected:
   static constexpr std::string_view prefix = "step-", extension = ".safetensors", best_name = "best.safetensors";
 
-  /// The step in a file's name, -1 for other files.
+  /// Returns the step in a file's name, or -1 for other files.
   static std::int64_t step_of(std::string_view file) {
     if (!file.starts_with(prefix) || !file.ends_with(extension)) return -1;
     const std::string_view digits = file.substr(prefix.size(), file.size() - prefix.size() - extension.size());

@@ -1,6 +1,6 @@
 #pragma once
-/// The one writer of a folder of checkpoints. It holds a lock on `writer.lock` in the folder, which the system takes back when the process ends,
-/// whatever ends it; the file names the process. Only who holds the lock removes files.
+/// The only writer of a folder of checkpoints. It holds a lock on `writer.lock` in the folder; the system releases the lock when the process ends for
+/// any reason. The file names the process. Only the holder of the lock removes files.
 #include <signal.h>
 #include <sys/types.h>
 
@@ -25,10 +25,11 @@ namespace isotope::io {
 /// Copies share the lock.
 class checkpoint_writer : public checkpoint_folder {
  public:
-  /// Makes the folder if it is missing, takes its lock and removes what a killed writer left there.
+  /// Makes the folder if it is missing, takes its lock and removes what a killed writer left.
   ///
-  /// @param keep  how many step files stay after a save, at least 1
-  /// @error invalid_argument: keep < 1; in_use: another process writes there, with its number; write_failed: the folder or the lock cannot be made
+  /// @param keep  how many step files remain after a save, at least 1
+  /// @error invalid_argument: keep < 1; in_use: another process writes there, named by its number; write_failed: the folder or the lock cannot be
+  /// made
   static result<checkpoint_writer> open(const std::string& path, int keep = 3) {
     if (keep < 1) return fail(errc::invalid_argument, "keeping " + std::to_string(keep) + " checkpoints", path, "keep at least 1");
     std::error_code error;
@@ -47,13 +48,13 @@ class checkpoint_writer : public checkpoint_folder {
     return writer;
   }
 
-  /// Saves under the step's name, then removes all but the `keep` newest of the steps up to it. Later steps, of an abandoned run, stay.
+  /// Saves under the step's name, then removes all but the `keep` newest of the steps up to it. Later steps, of an abandoned run, remain.
   ///
-  /// @error as save_checkpoint; nothing is removed then
+  /// @error as save_checkpoint; then nothing is removed
   result<void> save(const checkpoint_view& view, const file_calls& calls = {}) const {
     return saved(view.state.step, save_checkpoint(path_of(view.state.step), view, calls));
   }
-  /// The same as the tensors' bytes come: save_checkpoint says what `give` is.
+  /// The same for tensors whose bytes arrive in pieces: see `give` of save_checkpoint.
   template <class Give>
   result<void> save(const training_state& state, std::span<const tensor_entry> tensors, const Give& give,
                     const file_calls& calls = {}) const {
@@ -73,7 +74,7 @@ class checkpoint_writer : public checkpoint_folder {
   static constexpr const char* lock_name = "writer.lock";
 
  private:
-  /// Whether the process of a temporary, `<process>-<n>`, has ended: what it was writing, such as a plot, belongs to nobody.
+  /// Whether the process of a temporary file, `<process>-<n>`, has ended: then nobody owns what it was writing, such as a plot.
   static bool has_ended(std::string_view rest) {
     const auto number = [&rest] {
       std::int32_t n = -1;
@@ -88,7 +89,7 @@ class checkpoint_writer : public checkpoint_folder {
     return number() >= 0 && rest.empty() && ::kill(pid_t(process), 0) != 0 && errno == ESRCH;
   }
 
-  /// Removes what a save that went well makes superfluous.
+  /// Removes what a successful save makes superfluous.
   result<void> saved(std::int64_t step, result<void> outcome) const {
     if (!outcome) return outcome;
     auto old = list();

@@ -1,6 +1,6 @@
 #pragma once
-/// Text as token ids, split in two: the last tenth validates. Training windows are drawn by a pure function of (seed, cursor, row), so
-/// the position in the data is one number; validation reads every window once, in order.
+/// Text as token ids, split in two: the last tenth is for validation. Training windows are drawn by a pure function of (seed, cursor, row), so one
+/// number is the position in the data; validation reads every window once, in order.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -18,7 +18,7 @@
 
 namespace isotope::io {
 
-/// The Philox stream of training windows. Ops number their streams from 0, so data draws from the other end.
+/// The Philox stream of training windows. Ops number their streams from 0, so data uses the other end.
 inline constexpr std::uint32_t data_stream = 0xffff'ffffu;
 
 class dataset {
@@ -28,7 +28,7 @@ class dataset {
 
   const vocabulary& vocab() const { return vocab_; }
   std::span<const std::uint16_t> tokens() const { return tokens_; }
-  /// Of every token: what tells two texts of one vocabulary apart.
+  /// A hash over every token: tells apart two texts of one vocabulary.
   std::uint64_t hash() const {
     hasher h;
     h.add(std::as_bytes(tokens()));
@@ -40,9 +40,9 @@ class dataset {
   }
   std::span<const std::uint16_t> validation() const { return tokens().subspan(training().size()); }
 
-  /// A window of `length` tokens and its targets takes length + 1 tokens: each split must have them.
+  /// Checks that each split has the length + 1 tokens that a window of `length` tokens with its targets takes.
   ///
-  /// @error invalid_argument: both splits' tokens, and how many are needed
+  /// @error invalid_argument, with both splits' tokens and how many are needed
   result<void> check(std::int64_t length) const {
     const auto train = static_cast<std::int64_t>(training().size()), valid = static_cast<std::int64_t>(validation().size());
     if (length >= 1 && train > length && valid > length) return {};
@@ -74,12 +74,12 @@ class dataset {
     }
   }
 
-  /// How many consecutive windows, none overlapping, the validation split has: floor((tokens - 1) / length).
+  /// Returns how many consecutive, non-overlapping windows the validation split has: floor((tokens - 1) / length).
   std::int64_t validation_windows(std::int64_t length) const { return (static_cast<std::int64_t>(validation().size()) - 1) / length; }
 
   /// Fills the batch's rows with the validation windows first, first + 1, ...; rows past the last window get token 0 and target -1.
   ///
-  /// @return  how many rows hold a window: the weight of the batch's mean loss
+  /// @return  how many rows hold a window, which is the weight of the batch's mean loss
   std::int64_t validation_batch(std::int64_t first, std::int64_t length, std::span<std::int32_t> tokens,
                                 std::span<std::int32_t> targets) const {
     const auto data = validation();
@@ -98,7 +98,7 @@ class dataset {
  private:
   static void copy(std::span<const std::uint16_t> from, std::span<std::int32_t> to) { std::copy(from.begin(), from.end(), to.begin()); }
 
-  /// floor(u n / 2^64), by halves.
+  /// floor(u n / 2^64), computed in halves.
   static constexpr std::uint64_t scaled(std::uint64_t u, std::uint64_t n) {
     const std::uint64_t low = (u & 0xffff'ffffu) * (n & 0xffff'ffffu), left = (u >> 32) * (n & 0xffff'ffffu);
     const std::uint64_t right = (u & 0xffff'ffffu) * (n >> 32), middle = (low >> 32) + (left & 0xffff'ffffu) + (right & 0xffff'ffffu);
@@ -109,9 +109,9 @@ class dataset {
   std::vector<std::uint16_t> tokens_;
 };
 
-/// Text as a dataset of its own characters (the vocabulary is the sorted set of its code points) or of bytes.
+/// Makes a dataset of a text's own characters (the vocabulary is the sorted set of its code points) or of its bytes.
 ///
-/// @error invalid_argument: empty text, opaque tokens, more than 65536 characters; bad_format: not UTF-8, with the byte
+/// @error invalid_argument: empty text, opaque tokens, more than 65536 characters; bad_format: not UTF-8, with the byte offset
 inline result<dataset> text_dataset(std::string_view text, text_unit unit, const std::string& where) {
   if (unit == text_unit::tokens)
     return fail(errc::invalid_argument, "text has no token numbers", where, "use characters or bytes as units");
@@ -150,7 +150,7 @@ inline result<dataset> text_dataset(std::string_view text, text_unit unit, const
   return dataset(vocabulary::of_characters(std::move(codes)), std::move(tokens));
 }
 
-/// A token file's bytes: u16 little-endian numbers, nothing else.
+/// Makes a dataset of a token file's bytes: u16 little-endian numbers, nothing else.
 ///
 /// @error invalid_argument: empty, a vocabulary outside 1 .. 65536; truncated: an odd byte; bad_format: an id >= vocab, with its position
 inline result<dataset> token_dataset(std::span<const std::byte> bytes, std::int32_t vocab, const std::string& where) {

@@ -1,5 +1,5 @@
 #pragma once
-/// An open file, and what the system says where a call on one fails.
+/// An open file, and the system's message when a call on one fails.
 #include <unistd.h>
 
 #include <cstring>
@@ -25,7 +25,7 @@ class descriptor {
   int file_;
 };
 
-/// errno's text without strerror's shared buffer.
+/// Returns errno's text without strerror's shared buffer.
 inline std::string reason(int error) {
   const char* text = ::strerrordesc_np(error);
   return text != nullptr ? text : "error " + std::to_string(error);

@@ -1,5 +1,5 @@
 #pragma once
-/// Whole files in, whole files out. A file is replaced completely or not at all, whatever moment the process or the disk gives up.
+/// Reads and writes whole files. A file is replaced completely or not at all, whenever the process or the disk fails.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -39,7 +39,7 @@ class file_bytes {
 
 namespace detail {
 
-/// A file that is open to be read, and what the system says of it.
+/// A file open for reading, and what the system says of it.
 struct open_file {
   descriptor file;
   struct stat status{};
@@ -61,9 +61,9 @@ inline result<open_file> open_to_read(const std::string& path) {
   return f;
 }
 
-/// The rest of an open file. @error unreadable: an I/O error; out_of_memory
+/// Reads the rest of an open file. @error unreadable: an I/O error; out_of_memory
 inline result<file_bytes> read_rest(const open_file& f, const std::string& path) {
-  // One byte past the expected size tells the end from a file that grew meanwhile.
+  // One byte more than expected distinguishes the end from a file that has grown.
   std::size_t capacity = f.regular() ? static_cast<std::size_t>(f.status.st_size) + 1 : 65536, size = 0;
   std::unique_ptr<std::byte[]> bytes(new (std::nothrow) std::byte[capacity]);
   while (bytes != nullptr) {
@@ -88,7 +88,7 @@ inline result<file_bytes> read_rest(const open_file& f, const std::string& path)
 
 }  // namespace detail
 
-/// All bytes of a file or pipe.
+/// Reads all bytes of a file or pipe.
 ///
 /// @error not_found, unreadable (a folder, no permission, a device, an I/O error), out_of_memory; each with the path
 inline result<file_bytes> read_file(const std::string& path) {

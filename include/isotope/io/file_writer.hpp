@@ -1,5 +1,5 @@
 #pragma once
-/// A file that is written piece by piece, and replaced completely or not at all, whatever moment the process or the disk gives up.
+/// A file that is written piece by piece and replaced completely or not at all, whenever the process or the disk fails.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -21,7 +21,7 @@
 
 namespace isotope::io {
 
-/// The system calls of a replacement. Tests derive from it to fail, shorten or stop at any of them.
+/// The system calls of a replacement. Tests derive from it to make any of them fail, fall short or stop.
 struct file_calls {
   virtual ~file_calls() = default;
   virtual ssize_t write(int file, const void* bytes, std::size_t size) const { return ::write(file, bytes, size); }
@@ -31,7 +31,7 @@ struct file_calls {
   virtual int stat(const char* path, struct stat* status) const { return ::stat(path, status); }
 };
 
-/// What stands between a file's name and a number while the file is being written.
+/// Separates a file's name from a number in the name of the temporary.
 inline constexpr std::string_view temporary_mark = ".writing-";
 
 namespace detail {
@@ -41,7 +41,7 @@ inline std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// Creates a file that did not exist, `<path>.writing-<process>-<n>`; n steps over what killed writers left. -1 with errno.
+/// Creates a new file `<path>.writing-<process>-<n>`; n skips what killed writers left. Returns -1 with errno.
 inline int create_beside(const std::string& path, std::string& name) {
   const std::string stem = path + std::string(temporary_mark) + std::to_string(::getpid()) + "-";
   int file = -1;
@@ -53,11 +53,11 @@ inline int create_beside(const std::string& path, std::string& name) {
   return file;
 }
 
-/// What a name stands for.
+/// What a path refers to.
 struct name_target {
-  std::string path;    // the end of a chain of symbolic links, there or not
-  bool named = false;  // a name that the system gives to an open file, such as /dev/stdout
-  int file = -1;       // that open file, where it is one of this process
+  std::string path;    // end of a chain of symbolic links, whether it exists or not
+  bool named = false;  // a name of the system for an open file, such as /dev/stdout
+  int file = -1;       // that open file, if it belongs to this process
 };
 inline name_target target_of(std::string path) {
   const std::string own = "/proc/" + std::to_string(::getpid()) + "/fd/";
@@ -78,7 +78,7 @@ inline name_target target_of(std::string path) {
   return {std::move(path)};
 }
 
-/// `kept`: what was there before is there still.
+/// @param kept  whether the previous contents are still there
 inline failure write_failure(const std::string& path, const char* call, int error, std::size_t done, std::size_t size, bool kept = true) {
   std::string what = std::string("cannot write ") + std::to_string(size) + " bytes: " + call + " failed after " + std::to_string(done) +
                      " bytes: " + reason(error) + (kept ? "; the previous file, if any, is unchanged" : "");
@@ -91,16 +91,16 @@ inline failure write_failure(const std::string& path, const char* call, int erro
 
 }  // namespace detail
 
-/// A regular file is replaced: a temporary in the same folder is written, synced and renamed, then the folder is synced, so that at every moment the
-/// path names the old file or the new one, whole; after a failure, and where the writer is destroyed before its commit, the old one. A symbolic link
-/// stays, and what it points to is replaced. A pipe or a device is written to, and stays what it is; so is an open file of this process that a name of
-/// the system stands for, such as /dev/stdout, from where it has been written to.
+/// Replaces a regular file: it writes a temporary in the same folder, syncs and renames it, then syncs the folder, so that the path always names the
+/// old or the new file as a whole. After a failure, and if the writer is destroyed before its commit, it is the old one. A symbolic link remains, and
+/// its target is replaced. A pipe or a device is written to and remains; so is an open file of this process that a system name refers to, such as
+/// /dev/stdout, from its current position on.
 ///
 /// Every member fails with write_failed: the call, the bytes written and the system's reason.
 class file_writer {
  public:
-  /// @param bytes  how many are going to be written, for failures
-  /// @param calls  outlive the writer
+  /// @param bytes  how many will be written, for failures
+  /// @param calls  must outlive the writer
   static result<file_writer> open(const std::string& path, std::size_t bytes, const file_calls& calls) {
     file_writer w(path, bytes, calls);
     struct stat old{};
@@ -135,7 +135,7 @@ class file_writer {
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
   }
 
-  /// Whether `rewrite` is possible: a pipe or a device takes every byte once.
+  /// Whether `rewrite` is possible; a pipe or a device takes every byte once.
   bool rewrites() const { return !temporary_.empty(); }
 
   /// Appends bytes.
@@ -150,7 +150,7 @@ class file_writer {
     }
     return {};
   }
-  /// Puts other bytes in the place of some that were written.
+  /// Overwrites some bytes that were written.
   result<void> rewrite(std::size_t at, std::span<const std::byte> part) {
     while (!part.empty()) {
       const ssize_t put = calls_->write_at(file_.get(), part.data(), part.size(), static_cast<off_t>(at));
@@ -162,7 +162,7 @@ class file_writer {
     }
     return {};
   }
-  /// The path names the new file from here on.
+  /// Commits: from here on the path names the new file.
   result<void> commit() {
     if (!rewrites()) return file_.close() == 0 ? result<void>() : failed("close", errno);
     if (mode_ >= 0 && ::fchmod(file_.get(), static_cast<mode_t>(mode_)) != 0) return failed("fchmod", errno);
@@ -170,7 +170,7 @@ class file_writer {
     if (file_.close() != 0) return failed("close", errno);
     if (calls_->rename(temporary_.c_str(), target_.c_str()) != 0) return failed("rename", errno);
     temporary_.clear();
-    // The new file is in place; only its survival of a power cut is open, which some file systems cannot promise at all.
+    // The new file is in place; only its survival of a power cut is uncertain, which some file systems cannot promise at all.
     const detail::descriptor folder(::open(detail::folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (folder.get() >= 0) static_cast<void>(calls_->sync(folder.get()));
     return {};
@@ -180,12 +180,12 @@ class file_writer {
   file_writer(std::string path, std::size_t bytes, const file_calls& calls)
       : path_(std::move(path)), bytes_(bytes), file_(-1), calls_(&calls) {}
 
-  /// A failure, whose temporary goes with the writer.
+  /// Returns a failure; the writer removes the temporary.
   failure failed(const char* call, int error) const { return detail::write_failure(path_, call, error, done_, bytes_, rewrites()); }
 
-  std::string path_, target_, temporary_;  // as asked for; what is replaced; what is being written, empty for a pipe or a device
+  std::string path_, target_, temporary_;  // path as given; file being replaced; file being written, empty for a pipe or a device
   std::size_t bytes_, done_ = 0;
-  int mode_ = -1;  // permissions of the file that is replaced, if there is one
+  int mode_ = -1;  // permissions of the replaced file, if there is one
   detail::descriptor file_;
   const file_calls* calls_;
 };

@@ -11,7 +11,7 @@
 
 namespace isotope::io {
 
-/// Hashes pieces as if they stood in one.
+/// Hashes pieces as if they were contiguous.
 class hasher {
  public:
   hasher() { XXH3_64bits_reset(&state_); }

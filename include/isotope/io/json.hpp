@@ -1,7 +1,7 @@
 #pragma once
-/// JSON (RFC 8259), strict: what headers, checkpoints and configuration need. Boost.JSON parses; this keeps what its own value drops: the
-/// digits of numbers, line numbers, and that no key stands twice. A program that includes this links isotope::io, or has
-/// `#include <boost/json/src.hpp>` in one source file.
+/// Strict JSON (RFC 8259), for headers, checkpoints and configuration. Boost.JSON parses; this class keeps what Boost's value drops: the digits of
+/// numbers, line numbers, and that no key is repeated. A program that includes this header links isotope::io, or has `#include <boost/json/src.hpp>`
+/// in one source file.
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/parse_options.hpp>
 
@@ -60,19 +60,19 @@ constexpr std::string_view name_of(json::kind k) {
 
 namespace detail {
 
-/// What boost::json::basic_parser calls, in the order of the text. A function that returns false has set `ec`, which ends the parse.
+/// The callbacks of boost::json::basic_parser, in the order of the text. A callback that returns false has set `ec`, which ends the parse.
 class json_builder {
  public:
-  /// The most values that one member of a document may hold which is read member by member.
+  /// The most values that one member may hold in a document that is read member by member.
   static constexpr std::size_t most_values = 4096;
   static constexpr std::size_t max_object_size = SIZE_MAX, max_array_size = SIZE_MAX, max_key_size = SIZE_MAX, max_string_size = SIZE_MAX;
   using error_code = boost::system::error_code;
   using part = boost::json::string_view;
 
   json root;
-  int line = 1;         // of the text that is being parsed
-  std::string problem;  // why this refused; empty: it did not
-  /// Where set, it gets each member of the outermost object when that is complete, and the root keeps none.
+  int line = 1;         // of the text being parsed
+  std::string problem;  // why a callback refused; empty if none did
+  /// If set, it receives each complete member of the outermost object, and the root keeps none.
   std::function<result<void>(json_member)> take;
   std::optional<failure> refused;  // by `take`
 
@@ -102,7 +102,7 @@ class json_builder {
   bool on_comment(part, error_code&) { return true; }
 
  private:
-  /// An object or array that is not closed yet.
+  /// An object or array that is not yet closed.
   struct level {
     json value;
     std::string key;  // of the member that is being read
@@ -154,11 +154,11 @@ class json_builder {
   }
 
   std::vector<level> levels_;
-  std::string text_;        // of the key, string or number that is being read
-  std::size_t values_ = 0;  // of the member of the outermost object that is being read
+  std::string text_;        // of the key, string or number being read
+  std::size_t values_ = 0;  // of the member of the outermost object being read
 };
 
-/// Parses one document, as parse_json and, where `take` is set, parse_json_members say.
+/// Parses one document as parse_json says or, if `take` is set, parse_json_members.
 inline result<json> parse_json(std::string_view text, std::string_view where, std::function<result<void>(json_member)> take) {
   boost::json::parse_options options;
   options.max_depth = 32;
@@ -166,7 +166,7 @@ inline result<json> parse_json(std::string_view text, std::string_view where, st
   json_builder& built = parser.handler();
   built.take = std::move(take);
   boost::system::error_code ec;
-  // Line by line: no token spans a line end, so the builder always knows its line.
+  // Parses line by line: no token spans a line end, so the builder always knows its line.
   for (std::size_t at = 0;;) {
     const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1, size = end - at;
     const bool more = end < text.size();
@@ -188,9 +188,9 @@ inline result<json> parse_json(std::string_view text, std::string_view where, st
 /// @error bad_format with the line: a syntax error, a repeated key, invalid UTF-8, more than 32 levels
 inline result<json> parse_json(std::string_view text, std::string_view where) { return detail::parse_json(text, where, {}); }
 
-/// Parses a JSON object and hands its members on, one by one in the order of the text, so that a long document never lies in memory as values.
+/// Parses a JSON object and passes its members on one by one, in the order of the text, so that memory never holds a long document as values.
 ///
-/// @error bad_format as parse_json, and where a member holds more than 4,096 values; what `take` returns, which ends the parse
+/// @error bad_format as parse_json, and if a member holds more than 4,096 values; what `take` returns, which ends the parse
 inline result<void> parse_json_members(std::string_view text, std::string_view where, std::function<result<void>(json_member)> take) {
   auto root = detail::parse_json(text, where, std::move(take));
   if (!root) return std::move(root).error();

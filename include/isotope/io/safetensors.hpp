@@ -1,5 +1,5 @@
 #pragma once
-/// Safetensors files in memory, whole.
+/// Safetensors files held in memory as a whole.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -16,7 +16,7 @@
 
 namespace isotope::io {
 
-/// A named tensor; the bytes belong to someone else: the file read, or the caller who writes.
+/// A named tensor. The file that was read, or the caller who writes, owns the bytes.
 struct stored_tensor {
   std::string name;
   element_type type;
@@ -29,7 +29,7 @@ struct stored_tensor {
 /// A file in memory. Moving it keeps the tensors' bytes in place.
 struct safetensors {
   file_bytes file;
-  std::vector<stored_tensor> tensors;  // by position in the file
+  std::vector<stored_tensor> tensors;  // in the order of the file
   text_pairs metadata;
 
   const stored_tensor* find(std::string_view name) const {
@@ -64,7 +64,8 @@ inline result<safetensors> read_safetensors(const std::string& path) {
   return parse_safetensors(*std::move(file), path);
 }
 
-/// As of entries. @error invalid_argument: a name twice or reserved, an unknown type, dims that do not match the bytes
+/// Returns the header of these tensors, as safetensors_header does for entries. @error invalid_argument: a name twice or reserved, an unknown type,
+/// dims that do not match the bytes
 inline result<std::string> safetensors_header(std::span<const stored_tensor> tensors, const text_pairs& metadata) {
   std::vector<tensor_entry> entries;
   for (const stored_tensor& t : tensors) entries.push_back({t.name, t.type, t.dims, 0, t.bytes.size()});
@@ -91,8 +92,8 @@ inline result<void> write_safetensors(const std::string& path, std::span<const s
 
 namespace detail {
 
-/// out[i] = element i as f32; the bytes may lie at any address. False, and nothing done, for types that are no floating-point numbers of 16 bits or
-/// more; no bytes ask for the type alone.
+/// out[i] = element i as f32; the bytes may be at any address. Returns false and does nothing unless the type is floating-point of 16 bits or more;
+/// empty bytes only test the type.
 inline bool to_f32(const element_type& type, std::span<const std::byte> bytes, std::span<float> out) {
   const auto convert = [&]<class T>(T element) {
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -109,7 +110,7 @@ inline bool to_f32(const element_type& type, std::span<const std::byte> bytes, s
   return true;
 }
 
-/// Whether a tensor can be read as so many f32 numbers. @error as copy_f32
+/// Checks that a tensor can be read as so many f32 numbers. @error as copy_f32
 inline result<void> reads_as_f32(const std::string& name, const element_type& type, std::int64_t elems, std::size_t wanted) {
   if (elems != static_cast<std::int64_t>(wanted))
     return fail(errc::invalid_argument, "has " + std::to_string(elems) + " elements, " + std::to_string(wanted) + " are asked for",

@@ -1,5 +1,5 @@
 #pragma once
-/// A safetensors file whose tensors are read one by one, when they are asked for. Of the file itself memory holds the header.
+/// A safetensors file whose tensors are read on demand, one by one. Memory holds only the header.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace isotope::io {
 
 namespace detail {
 
-/// What a reader hashes or converts at a time: within a processor's cache, and large enough that the system call costs nothing beside the copy.
+/// How much a reader hashes or converts at a time: it fits a processor's cache, and the system call costs little beside the copy.
 inline constexpr std::size_t piece_bytes = 256 << 10;
 
 }  // namespace detail
@@ -25,7 +25,7 @@ inline constexpr std::size_t piece_bytes = 256 << 10;
 struct safetensors_file : safetensors_index {
   byte_source source;
 
-  /// The bytes of a tensor. @error invalid_argument: another number of them; as byte_source::read, with the tensor's name
+  /// Reads the bytes of a tensor. @error invalid_argument: another number of bytes; as byte_source::read, with the tensor's name
   result<void> read(const tensor_entry& t, std::span<std::byte> out) const {
     if (t.bytes != out.size())
       return fail(errc::invalid_argument, "has " + std::to_string(t.bytes) + " bytes, " + std::to_string(out.size()) + " are asked for",
@@ -33,7 +33,7 @@ struct safetensors_file : safetensors_index {
     return named(t, source.read(data_at + t.begin, out));
   }
 
-  /// out[i] = t[i] as f32, as copy_f32 converts; seen(bytes) is called with all its bytes, in pieces from the first on.
+  /// out[i] = t[i] as f32, converted like copy_f32; seen(bytes) receives all its bytes in order, in pieces.
   ///
   /// @error invalid_argument: a type that copy_f32 refuses, or another number of elements; as byte_source::read, with the tensor's name
   template <class Seen> result<void> read_f32(const tensor_entry& t, std::span<float> out, const Seen& seen) const {

@@ -1,7 +1,7 @@
 #pragma once
-/// The safetensors file format: u64 little-endian header length, JSON header, tensor bytes. The header maps each name to
-/// {"dtype", "shape", "data_offsets": [begin, end)} relative to the first byte after it; "__metadata__" maps text to text.
-/// A file is accepted only if every byte after the header belongs to exactly one tensor. Here are the header and what it says.
+/// The safetensors file format: u64 little-endian header length, JSON header, tensor bytes. The header maps each name to {"dtype", "shape",
+/// "data_offsets": [begin, end)} relative to the first byte after it; "__metadata__" maps text to text. A file is accepted only if every byte after
+/// the header belongs to exactly one tensor. This file reads and writes the header.
 /// Source: huggingface/safetensors, README, "Format".
 #include <algorithm>
 #include <array>
@@ -24,7 +24,7 @@ namespace isotope::io {
 
 static_assert(std::endian::native == std::endian::little, "safetensors and token files are little-endian, and are read without swapping");
 
-/// A number format by the name that safetensors gives it.
+/// Returns a number format by its safetensors name.
 struct element_type {
   std::string_view name;
   std::int64_t bytes = 0;
@@ -49,7 +49,7 @@ inline constexpr element_type f32_elements = {"F32", 4};
 
 using text_pairs = std::vector<std::pair<std::string, std::string>>;
 
-/// The text of a key; null where there is none.
+/// Returns the text of a key, or null.
 inline const std::string* find_note(const text_pairs& notes, std::string_view key) {
   for (const auto& [name, value] : notes)
     if (name == key) return &value;
@@ -63,7 +63,7 @@ inline std::string dims_text(std::span<const std::int64_t> dims) {
   return text + "]";
 }
 
-/// What a header says of a tensor.
+/// A header's entry for a tensor.
 struct tensor_entry {
   std::string name;
   element_type type;
@@ -73,9 +73,9 @@ struct tensor_entry {
   std::int64_t elems() const { return static_cast<std::int64_t>(bytes) / type.bytes; }
 };
 
-/// What a header says.
+/// The contents of a header.
 struct safetensors_index {
-  std::vector<tensor_entry> tensors;  // by position in the file
+  std::vector<tensor_entry> tensors;  // in the order of the file
   text_pairs metadata;
   std::uint64_t data_at = 0;  // bytes of the length and the header
 
@@ -108,7 +108,7 @@ inline bool bytes_of(std::span<const std::int64_t> dims, std::int64_t size, std:
   return true;
 }
 
-/// One header entry. `data` is how many bytes follow the header.
+/// Reads one header entry. `data` is the number of bytes behind the header.
 inline result<tensor_entry> read_entry(const json_member& m, std::uint64_t data, std::string_view where) {
   const std::string in = std::string(where) + ": tensor '" + m.key + "'";
   const auto refuse = [&](std::string what) {
@@ -139,7 +139,7 @@ inline result<tensor_entry> read_entry(const json_member& m, std::uint64_t data,
   return t;
 }
 
-/// The length of a header from the first bytes of a file of `size` bytes. @error truncated, bad_format
+/// Returns the length of a header from the first bytes of a file of `size` bytes. @error truncated, bad_format
 inline result<std::uint64_t> header_length(std::span<const std::byte> first, std::uint64_t size, const std::string& where) {
   std::uint64_t length = 0;
   if (size < 8)
@@ -155,7 +155,7 @@ inline result<std::uint64_t> header_length(std::span<const std::byte> first, std
   return length;
 }
 
-/// Reads a header, which `data` bytes follow. @error as parse_safetensors
+/// Reads a header that `data` bytes follow. @error as parse_safetensors
 inline result<safetensors_index> read_header(std::string_view header, std::uint64_t data, const std::string& where) {
   if (header.empty() || header[0] != '{')
     return fail(errc::bad_format, "the header does not begin with '{': not a safetensors file", where,
@@ -200,8 +200,8 @@ inline result<safetensors_index> read_header(std::string_view header, std::uint6
 
 }  // namespace detail
 
-/// The bytes before the tensors: length and header, padded so that the data begins at a multiple of 8. Data follows in the order given; where it
-/// begins follows from the sizes.
+/// Returns the bytes before the tensors: length and header, padded so that the data begins at a multiple of 8. The data follow in the given order;
+/// their offsets follow from the sizes.
 ///
 /// @error invalid_argument: a name twice or reserved, an unknown type, dims that do not match the bytes
 inline result<std::string> safetensors_header(std::span<const tensor_entry> tensors, const text_pairs& metadata) {

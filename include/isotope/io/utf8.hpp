@@ -9,7 +9,7 @@
 
 namespace isotope::io {
 
-/// A code point and the bytes it took; no bytes: the text is not UTF-8 there.
+/// A code point and the bytes it took; no bytes if the text is not UTF-8 there.
 struct decoded {
   std::uint32_t code = 0;
   std::size_t bytes = 0;

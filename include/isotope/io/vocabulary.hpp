@@ -1,5 +1,5 @@
 #pragma once
-/// What token ids mean: characters of a text, bytes, or numbers that another tokenizer assigned.
+/// What token ids stand for: characters of a text, bytes, or numbers of another tokenizer.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -24,13 +24,13 @@ constexpr std::string_view name_of(text_unit u) {
   return "nothing";
 }
 
-/// Ids 0 .. size-1. Characters: the id is the rank of the code point among those of the training text. Bytes: the byte. Tokens: opaque.
+/// Ids 0 .. size-1. For characters an id is the code point's rank among those of the training text, for bytes the byte; tokens are opaque.
 class vocabulary {
  public:
   vocabulary() = default;
   static vocabulary of_bytes() { return {text_unit::bytes, 256, {}}; }
   static vocabulary of_tokens(std::int32_t size) { return {text_unit::tokens, size, {}}; }
-  /// @param codes  code points, rising, none twice
+  /// @param codes  code points in ascending order, each once
   static vocabulary of_characters(std::vector<std::uint32_t> codes) {
     const auto size = static_cast<std::int32_t>(codes.size());
     return {text_unit::characters, size, std::move(codes)};
@@ -40,13 +40,13 @@ class vocabulary {
   std::int32_t size() const { return size_; }
   friend bool operator==(const vocabulary&, const vocabulary&) = default;
 
-  /// The id of a code point, -1 if the training text did not have it.
+  /// Returns the id of a code point, or -1 if the training text did not have it.
   std::int32_t id_of(std::uint32_t code) const {
     const auto at = std::lower_bound(codes_.begin(), codes_.end(), code);
     return at == codes_.end() || *at != code ? -1 : static_cast<std::int32_t>(at - codes_.begin());
   }
 
-  /// Text to ids.
+  /// Converts text to ids.
   ///
   /// @error bad_format with the byte offset: not UTF-8, a character outside the vocabulary; invalid_argument: opaque tokens
   result<std::vector<std::int32_t>> encode(std::string_view text, const std::string& where = {}) const {
@@ -74,7 +74,7 @@ class vocabulary {
     return ids;
   }
 
-  /// Appends an id's text; an opaque token as its number and a blank. Ids outside the vocabulary add nothing.
+  /// Appends an id's text; an opaque token gives its number and a blank. Ids outside the vocabulary add nothing.
   void decode(std::int32_t id, std::string& out) const {
     if (id < 0 || id >= size_) return;
     if (unit_ == text_unit::characters) append_utf8(out, codes_[static_cast<std::size_t>(id)]);

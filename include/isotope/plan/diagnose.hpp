@@ -1,5 +1,5 @@
 #pragma once
-/// Plan errors as one line each, and their way into the compiler's `error:` line.
+/// Reports plan errors as one line each, and makes the compiler print them in its `error:` line.
 #include <array>
 #include <cstdint>
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace isotope {
 
-/// Empty, or: which kernel the backend lacks for this plan, and what to do.
+/// Returns which kernel the backend lacks for this plan and what to do; empty if it lacks none.
 constexpr message missing_kernel(const plan_view& p, std::string_view backend, std::span<const kernel_info> target,
                                  std::span<const kernel_info> all) {
   const auto lacks = [&](const op_info* op) {
@@ -29,7 +29,7 @@ constexpr message missing_kernel(const plan_view& p, std::string_view backend, s
   return {};
 }
 
-/// Empty, or: by how much the plan exceeds a budget in bytes (0: none).
+/// Returns by how much the plan exceeds a budget in bytes (0: no budget); empty if it does not.
 constexpr message over_budget(const plan_view& p, std::int64_t budget) {
   message m;
   constexpr std::int64_t mib = 1 << 20;
@@ -39,7 +39,7 @@ constexpr message over_budget(const plan_view& p, std::int64_t budget) {
   return m;
 }
 
-/// That a tensor passes the limit of a backend that addresses one tensor with 32 bits.
+/// Says that a tensor exceeds the limit of a backend that addresses a tensor with 32 bits.
 constexpr message beyond_tensor_limit(std::string_view what, const shape& dims, std::int64_t bytes, std::string_view backend,
                                       std::int64_t limit) {
   message m;
@@ -47,8 +47,8 @@ constexpr message beyond_tensor_limit(std::string_view what, const shape& dims, 
     << " per tensor: lower the batch or split it";
   return m;
 }
-/// Empty, or: which tensor passes the limit of a backend that addresses one tensor with 32 bits (0: no limit). The flat regions of
-/// parameters, gradients and moments may pass it: they are worked on in pieces.
+/// Returns which tensor exceeds the limit of a backend that addresses a tensor with 32 bits (0: no limit); empty if none does. The flat regions of
+/// parameters, gradients and moments may exceed it, because kernels process them in pieces.
 constexpr message over_tensor_limit(const plan_view& p, std::string_view backend, std::int64_t limit) {
   if (limit <= 0) return {};
   for (const auto& s : p.slots)
@@ -63,7 +63,7 @@ constexpr message over_tensor_limit(const plan_view& p, std::string_view backend
   return {};
 }
 
-/// `B::tensor_bytes`, where a backend has such a limit.
+/// Returns `B::tensor_bytes` if the backend has such a limit, otherwise 0.
 template <class B> constexpr std::int64_t tensor_limit() {
   if constexpr (requires { B::tensor_bytes; }) return B::tensor_bytes;
   else return 0;
@@ -73,14 +73,14 @@ template <class B> constexpr std::int64_t tensor_limit() {
 template <int N> struct phrase {
   char text[N + 1]{};
 };
-/// Never defined: its name is the message, cut into phrases that every compiler prints whole.
+/// Is never defined: its name is the message, divided into phrases that every compiler prints whole.
 template <auto... Phrases> struct error;
 template <> struct error<> {};
 
 namespace plan_detail {
 inline constexpr std::size_t phrase_limit = 30;  // clang prints longer texts in template arguments as numbers
 
-/// Length of the first phrase: cut at a blank, else after `. / _ ,`, else hard.
+/// Returns the length of the first phrase: it ends at a blank, else after one of `. / _ ,`, else at the limit.
 constexpr std::size_t phrase_length(std::string_view m) {
   if (m.size() <= phrase_limit) return m.size();
   for (std::size_t n = phrase_limit; n > 1; --n)
@@ -103,18 +103,18 @@ constexpr std::string_view phrase_at(std::string_view m, std::size_t k) {
 template <int N> constexpr phrase<N> spelled(std::string_view v) {
   phrase<N> p;
   for (int i = 0; i < N; ++i) p.text[i] = v[std::size_t(i)];
-  p.text[N] = 0;  // clang prints a text only where the zero at its end was written
+  p.text[N] = 0;  // clang prints a text only if the zero at its end was written
   return p;
 }
 template <const message& M, std::size_t... I>
 auto spell(std::index_sequence<I...>) -> error<spelled<int(phrase_at(M.view(), I).size())>(phrase_at(M.view(), I))...>;
 }  // namespace plan_detail
 
-/// error<> for an empty message, else the error that is named for it.
+/// void for an empty message, else an error<> named after the message.
 template <const message& M>
 using diagnosis = decltype(plan_detail::spell<M>(std::make_index_sequence<plan_detail::phrase_count(M.view())>{}));
 
-/// Whatever instantiates `report<diagnosis<m>>` does not compile unless m is empty; the one error line has the message.
+/// Instantiating `report<diagnosis<m>>` does not compile unless m is empty; the single error line has the message.
 template <class Diagnosis> struct report {
   static_assert(sizeof(Diagnosis) > 0);
 };

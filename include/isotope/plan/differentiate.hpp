@@ -1,5 +1,5 @@
 #pragma once
-/// Reverse-mode differentiation: walks the trace backwards, asks each op's gradient rule, collects the sums.
+/// Reverse-mode differentiation: walks the trace backwards, asks each op's gradient rule, and collects the sums.
 #include <cstdint>
 #include <vector>
 
@@ -10,7 +10,7 @@
 
 namespace isotope {
 
-/// Which blocks forget their activations and compute them again in the backward pass. Gradients are the same bits either way.
+/// Chooses the blocks that discard their activations and recompute them in the backward pass. Gradients have the same bits either way.
 struct recompute_policy {
   enum class kind : std::uint8_t { none, all, every, keep_products } which = kind::none;
   int period = 1;  // of `every`: blocks 0, period, 2 period, ... are recomputed
@@ -35,7 +35,7 @@ class backward {
 
   constexpr void run(std::int32_t loss) {
     const auto nodes = std::int32_t(t_.g.nodes.size());
-    std::int32_t repeated = -1;  // block whose forward has been recorded again
+    std::int32_t repeated = -1;  // block whose forward pass has been recorded again
     grad_[std::size_t(loss)] = fill(t_, t_.describe(loss).dims, t_.describe(loss).type, 1.0).id;
     for (std::int32_t i = nodes - 1; i >= 0 && t_.ok(); --i) {
       const node f = t_.g.nodes[std::size_t(i)];
@@ -50,8 +50,8 @@ class backward {
   tape& t_;
   recompute_policy policy_;
   std::vector<std::int32_t> grad_;   // of each forward value
-  std::vector<std::uint8_t> owned_;  // its bytes belong to this gradient alone
-  std::vector<std::int32_t> again_;  // the recomputed value
+  std::vector<std::uint8_t> owned_;  // whether its bytes belong to this gradient alone
+  std::vector<std::int32_t> again_;  // the recomputed copy of each value
 
   constexpr bool wanted(const node& f) const {
     bool dy = false, dx = false;
@@ -116,8 +116,8 @@ class backward {
 };
 }  // namespace plan_detail
 
-/// Records the gradients of `loss`, a tensor of one element, with respect to every trainable parameter: parameter::grad.
-/// A loss of more elements is an error in the trace, and so is an input with a scalar dimension.
+/// Records the gradients of `loss`, a tensor of one element, with respect to every trainable parameter, in parameter::grad. A loss of more elements
+/// is an error in the trace; so is an input with a scalar dimension.
 constexpr void differentiate(tape& t, std::int32_t loss, recompute_policy policy = {}) {
   if (!t.ok()) return;
   if (loss < 0) {
@@ -146,7 +146,7 @@ constexpr void differentiate(tape& t, std::int32_t loss, recompute_policy policy
   plan_detail::backward(t, policy).run(loss);
 }
 
-/// Marks nodes dead whose outputs nobody needs.
+/// Marks nodes whose outputs nobody needs as dead.
 constexpr void prune(trace& g) {
   std::vector<std::uint8_t> needed(g.values.size(), 0);
   for (const auto& o : g.outputs) needed[std::size_t(o.value)] = 1;

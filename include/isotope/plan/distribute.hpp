@@ -4,7 +4,7 @@
 
 namespace isotope {
 
-/// Shards, collectives: tensor parallelism and ZeRO insert them here, between differentiation and fusion. One device needs none.
+/// Inserts shards and collectives for tensor parallelism and ZeRO, between differentiation and fusion. One device needs none.
 constexpr void distribute(tape&) {}
 
 }  // namespace isotope

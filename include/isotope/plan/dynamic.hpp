@@ -1,6 +1,6 @@
 #pragma once
-/// Plans made at run time, by the functions that the compiler evaluates for static ones, with the same bits: for models read from a file and
-/// sizes known late. A header of its own, since failures and vectors cost every reader of isotope.hpp compile time.
+/// Plans made at run time, by the functions that the compiler evaluates for static plans and with the same bits: for models read from a file and
+/// sizes known late. It is a separate header because failure values and vectors would cost every reader of isotope.hpp compile time.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,11 +23,11 @@ struct dynamic_plan {
     return {table(steps), table(operands), table(micros), table(slots), table(inputs), table(outputs), table(states), totals, error};
   }
 
- private:  // span's constructor from a vector checks a dozen concepts for each element type: 0.1 s in every translation unit
+ private:  // span's constructor from a vector checks a dozen concepts per element type: 0.1 s in every translation unit
   template <class E> static constexpr std::span<const E> table(const std::vector<E>& v) { return {v.data(), v.size()}; }
 };
 
-/// A trace with its layout as a run-time plan.
+/// Lays out a trace and returns it as a run-time plan.
 inline dynamic_plan freeze(const trace& g, const memory_layout& l) {
   dynamic_plan p;
   const auto s = measure(g);
@@ -56,12 +56,14 @@ template <Target T> result<dynamic_plan> make_dynamic(const trace& g, std::int64
 }
 }  // namespace plan_detail
 
-/// As `training`, for a model with sizes known at run time. @error what would have been a compile error, as one line
+/// As `training`, for a model whose sizes are known at run time.
+/// @error what would have been a compile error, as one line
 template <Target T, class Model>
 result<dynamic_plan> plan_training(const Model& model, const training_options& o = {}, std::int64_t budget = 0) {
   return plan_detail::make_dynamic<T>(plan_detail::trace_training<T>(model, o), budget);
 }
-/// As `inference`, for a model with sizes known at run time. `group`: that of the training plan beside which it evaluates, which orders parameters.
+/// As `inference`, for a model whose sizes are known at run time.
+/// @param group  that of the training plan beside which it evaluates; it orders the parameters
 /// @error what would have been a compile error, as one line
 template <Target T, class Model>
 result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true, bool common = false,
@@ -69,11 +71,11 @@ result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0,
   return plan_detail::make_dynamic<T>(plan_detail::trace_inference<T>(model, fused, common, stored, group), budget);
 }
 
-/// What plan_training lays out, for reports: plan/report/trace.hpp, plan/report/fusion.hpp.
+/// Returns the trace that plan_training lays out, for reports: plan/report/trace.hpp, plan/report/fusion.hpp.
 template <Target T, class Model> trace traced_training(const Model& model, const training_options& o = {}) {
   return plan_detail::trace_training<T>(model, o);
 }
-/// What plan_inference lays out, for reports.
+/// Returns the trace that plan_inference lays out, for reports.
 template <Target T, class Model>
 trace traced_inference(const Model& model, bool fused = true, bool common = false, weight_storage stored = nullptr) {
   return plan_detail::trace_inference<T>(model, fused, common, stored);

@@ -1,5 +1,5 @@
 #pragma once
-/// Floating-point operations of a step and of a plan, counted from shapes: what the formulas take, whatever a kernel does with its tiles.
+/// Counts the floating-point operations of a step and of a plan from shapes: what the formulas take, however a kernel tiles them.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -9,14 +9,15 @@
 
 namespace isotope {
 
-/// What one run of step s counts, a scalar dimension with its maximum:
+/// Returns the operations of one run of step s; a scalar dimension counts with its maximum:
 ///
-/// - matmul: 2 M N K for each product of a batch, and one for each instruction of its epilogue and element of the result;
-/// - attention: 4 D for each head and each pair of a query and a key that it sees, which a causal rule and a window leave out (q k^T and p v); its
-///   gradient: 10 D (the scores again, dy v^T, dv, dq, dk). The softmax, an additive mask and dropout count nothing;
+/// - matmul: 2 M N K for each matrix of a batch, and one for each instruction of its epilogue and element of the result;
+/// - attention: 4 D for each head and each pair of a query and a key that it sees, without those that a causal rule or a window hides (q k^T and p
+/// v);
+///   its gradient: 10 D (the scores again, dy v^T, dv, dq, dk). Softmax, an additive mask and dropout count nothing;
 /// - element-wise: one for each instruction and element of the result, whatever the instruction is;
 /// - fft, rfft, irfft: 5 N log2 N for each transform of N complex points and half of it for N real ones, with log2 N rounded up;
-/// - copy, concat, split, embedding, fill and what else moves numbers or makes them of none: 0;
+/// - copy, concat, split, embedding, fill and other ops that only move numbers or make them from none: 0;
 /// - every other op (norms, softmax, cross-entropy, sums, updates): one for each element of its largest operand or result.
 constexpr std::int64_t flops_of(const plan_view& p, const step& s) {
   std::array<shape, max_inputs + max_outputs> dims{};
@@ -32,7 +33,7 @@ constexpr std::int64_t flops_of(const plan_view& p, const step& s) {
   return s.op->flops({{dims.data(), s.inputs}, {dims.data() + s.inputs, s.outputs}, &s.attr}) + body;
 }
 
-/// What a step of training, or a run, counts; of so many micro-batches each.
+/// Returns the operations of a step of training or of a run, with so many micro-batches each.
 constexpr std::int64_t flops_of(const plan_view& p, std::int64_t micro_batches = 1) {
   std::int64_t sum = 0;
   for (const step& s : p.steps) {

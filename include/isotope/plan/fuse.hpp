@@ -1,6 +1,6 @@
 #pragma once
-/// Element-wise fusion: a producer whose outputs are first read by an element-wise op joins it, as one step with a small body.
-/// A matmul takes the body as its epilogue. Every intermediate keeps its own rounding, so fused equals unfused bit for bit.
+/// Element-wise fusion: a producer whose outputs are first read by an element-wise op joins that op, as one step with a small body. A matmul takes
+/// the body as its epilogue. Every intermediate keeps its own rounding, so fused and unfused results are equal bit for bit.
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace isotope {
 
-/// What keeps the producer of a value out of the element-wise step that reads it.
+/// The reason why the producer of a value does not join the element-wise step that reads it.
 enum class fusion_bar : std::uint8_t {
   none,
   no_producer,
@@ -92,7 +92,7 @@ class fusion {
     }
   }
 
-  /// What keeps the producer of v out of node i, in a trace that `run` has left; find_readers() comes first.
+  /// Returns why the producer of v does not join node i, in a trace that `run` has left; call find_readers() first.
   constexpr fusion_bar why(std::size_t i, std::int32_t v) {
     if (const auto met = bar(i, v); met != fusion_bar::none) return met;
     const node a = g_.nodes[std::size_t(g_.values[std::size_t(v)].producer)], b = g_.nodes[i];
@@ -127,7 +127,7 @@ class fusion {
     std::size_t node;
     std::int32_t root;
   };
-  std::vector<write> writes_;  // in place, in the order of the nodes
+  std::vector<write> writes_;  // in-place writes, in the order of the nodes
 
   constexpr void note(std::int32_t root, std::int32_t reader) {
     if (first_[std::size_t(root)] < 0) first_[std::size_t(root)] = reader;
@@ -136,7 +136,7 @@ class fusion {
 
   constexpr bool is_host(const node& a) const { return a.op->body == body_role::host && epilogues_.bodies && a.accumulate == 0; }
 
-  /// What keeps the producer of v from joining node i, before the limits of a step are asked.
+  /// Returns why the producer of v cannot join node i, before the limits of a step are checked.
   constexpr fusion_bar bar(std::size_t i, std::int32_t v) const {
     const value& x = g_.values[std::size_t(v)];
     if (x.base >= 0) return fusion_bar::through_view;
@@ -156,14 +156,14 @@ class fusion {
     if (host)
       for (int k = 0; k < b.outputs(); ++k)
         if (!(g_.values[std::size_t(b.out[std::size_t(k)])].dims == x.dims)) return fusion_bar::output_shape;
-    for (int k = 0; k < a.outputs(); ++k) {  // whoever reads the producer's results comes after i
+    for (int k = 0; k < a.outputs(); ++k) {  // all readers of the producer's results come after i
       const auto out = a.out[std::size_t(k)];
       if (first_[std::size_t(out)] >= 0 && first_[std::size_t(out)] < std::int32_t(i)) return fusion_bar::read_before;
       if (g_.values[std::size_t(out)].base >= 0 || g_.values[std::size_t(out)].kind != value_kind::temp) return fusion_bar::kept;
     }
     return overwritten_between(a, j, i) ? fusion_bar::overwritten : fusion_bar::none;
   }
-  /// Whether a node between j and i writes in place what a, which is node j, reads: moved behind it, a would read other numbers.
+  /// Whether a node between j and i writes in place what a, which is node j, reads: moved behind that node, a would read other numbers.
   constexpr bool overwritten_between(const node& a, std::size_t j, std::size_t i) const {
     std::size_t low = 0, high = writes_.size();
     while (low < high) {
@@ -177,7 +177,7 @@ class fusion {
     return false;
   }
 
-  /// Lets the producer of v join node i. True where it did.
+  /// Lets the producer of v join node i; returns whether it did.
   constexpr bool join(std::size_t i, std::int32_t v) {
     if (bar(i, v) != fusion_bar::none) return false;
     const auto j = std::size_t(g_.values[std::size_t(v)].producer);
@@ -206,7 +206,7 @@ class fusion {
     return -1;
   }
 
-  /// f = a, then b, where that fits into the limits.
+  /// Sets f to a followed by b if that fits into the limits.
   constexpr fusion_bar merge(const node& a, const node& b, std::size_t i, bool host, node& f) {
     std::array<std::int32_t, max_inputs> in{-1, -1, -1, -1, -1, -1, -1, -1};
     std::array<std::int32_t, max_outputs> out{-1, -1, -1, -1, -1, -1};
@@ -227,7 +227,7 @@ class fusion {
         continue;
       }
       for (int o = 0; o < a.outputs(); ++o)
-        if (g_.root(v) == a.out[std::size_t(o)]) return fusion_bar::reordered;  // b also looks at the result in another order
+        if (g_.root(v) == a.out[std::size_t(o)]) return fusion_bar::reordered;  // b also reads the result in another order
       int at = own;
       while (at < ins && in[std::size_t(at)] != v) ++at;
       if (at == ins) {
@@ -237,7 +237,7 @@ class fusion {
       b_arg[std::size_t(k)] = std::int8_t(at);
     }
     for (int k = 0; k < b.outputs(); ++k) out[std::size_t(outs++)] = b.out[std::size_t(k)];
-    for (int k = 0; k < a.outputs(); ++k)  // results that others read too are stored as well
+    for (int k = 0; k < a.outputs(); ++k)  // results that others read, too, are stored as well
       if (last_[std::size_t(a.out[std::size_t(k)])] > std::int32_t(i)) {
         if (outs == max_outputs) return fusion_bar::outputs;
         if (host && a.body_size == 0) return fusion_bar::bare_product_kept;
@@ -273,14 +273,14 @@ class fusion {
 };
 }  // namespace plan_detail
 
-/// Lowers element-wise nodes to bodies and, if asked to, fuses them, also into matmuls as far as `epilogues` lets them.
+/// Lowers element-wise nodes to bodies and, if asked to, fuses them, also into matmuls as far as `epilogues` permits.
 constexpr void fuse(trace& g, bool on, const epilogue_rule& epilogues) {
   plan_detail::fusion f(g, epilogues);
   f.lower();
   if (on) f.run();
 }
 
-/// Whether no element-wise step could still join the step that makes an operand of it: so `fuse` leaves a trace, and so the passes behind it must.
+/// Whether no element-wise step could still join a step that makes one of its operands: `fuse` leaves a trace so, and so must the later passes.
 constexpr bool is_fused(trace g, const epilogue_rule& epilogues) {
   plan_detail::fusion pass(g, epilogues);
   pass.find_readers();

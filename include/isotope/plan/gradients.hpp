@@ -20,7 +20,7 @@ constexpr int readers(const trace& g, std::int32_t root) {
   return n;
 }
 
-/// Puts the gradient of one parameter into its slot of the gradient region: straight from the op that makes it where possible.
+/// Puts the gradient of one parameter into its slot of the gradient region: directly from the op that makes it where possible.
 constexpr void place_gradient(tape& t, const parameter& p, std::int32_t region, std::int64_t offset, bool accumulate) {
   trace& g = t.g;
   const shape dims = g.values[std::size_t(p.value)].dims;
@@ -34,7 +34,7 @@ constexpr void place_gradient(tape& t, const parameter& p, std::int32_t region, 
     const bool zeros = producer.op->constant && producer.attr.scalar() == 0;
     int inplace = 0;  // a chain of in-place additions reads its own bytes
     for (const auto& n : g.nodes) inplace += !n.dead && n.op->inout == 1 && n.in[0] >= 0 && g.root(n.in[0]) == root;
-    int owners = 0;  // one tensor may be the gradient of several parameters: sums in place would be added to each of them again
+    int owners = 0;  // a tensor may be the gradient of several parameters: in-place sums would be added to each of them again
     for (const auto& q : g.params) owners += q.grad >= 0 && g.root(q.grad) == root;
     if ((zeros || producer.op->accumulates) && readers(g, root) == inplace && owners == 1) {
       if (zeros) producer.phases = phase_first;
@@ -66,7 +66,7 @@ constexpr void clip_in_place(tape& t, const op_info& op, std::int32_t grad) {
   t.g.nodes.back().phases = phase_last;
   t.g.nodes.back().effect = true;
 }
-/// Clipping by value or by each tensor's norm, in place in the gradient region.
+/// Clips by value or by each tensor's norm, in place in the gradient region.
 constexpr void clip_each(tape& t, const param_order& order, std::int32_t grads, clipping how) {
   if (how == clipping::value) clip_in_place(t, info<op::clip_value>, grads);
   if (how == clipping::tensor_norm)

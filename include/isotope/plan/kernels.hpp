@@ -9,7 +9,7 @@
 
 namespace isotope {
 
-/// Takes `kernel<Op, P, Set>` apart, whatever backend's template it is.
+/// Matches `kernel<Op, P, Set>`, whatever backend's template it is.
 template <class K> struct kernel_parts;
 template <template <class, class, class> class K, class Op, class P, class Set> struct kernel_parts<K<Op, P, Set>> {
   using op = Op;
@@ -41,7 +41,7 @@ using only = std::conditional_t<(Set::rank <= T::kernel_set::rank), boost::mp11:
 template <class L, class P> using precise = boost::mp11::mp_copy_if_q<L, of_precision<P>>;
 }  // namespace plan_detail
 
-/// The kernels that a target may run, best first: its own additions, then native, portable, reference as far as the target goes.
+/// The kernels that a target may run, best first: its own additions, then native, portable and reference, starting at the target's set.
 template <Target T>
 using target_kernels = boost::mp11::mp_append<
     plan_detail::precise<typename T::extra_kernels, typename T::precision>,
@@ -55,7 +55,7 @@ inline constexpr auto kernel_table = []<class... K>(boost::mp11::mp_list<K...>) 
   return std::array<kernel_info, sizeof...(K)>{describe_kernel<K>()...};
 }(target_kernels<T>{});
 
-/// Everything a backend has, in every precision: for messages that say what would work.
+/// All kernels of a backend in every precision: for messages that say what would work.
 template <class B>
 inline constexpr auto all_kernels = []<class... K>(boost::mp11::mp_list<K...>) {
   return std::array<kernel_info, sizeof...(K)>{describe_kernel<K>()...};
@@ -67,11 +67,11 @@ template <class Op, class P> struct runs {
   using fn = std::bool_constant<std::is_same_v<typename kernel_parts<K>::op, Op> && std::is_same_v<typename kernel_parts<K>::precision, P>>;
 };
 }  // namespace plan_detail
-/// Backend B has a kernel of Op in precision P.
+/// Whether backend B has a kernel of Op in precision P.
 template <class B, class Op, class P>
 concept Supports = boost::mp11::mp_any_of_q<typename B::kernels, plan_detail::runs<Op, P>>::value;
 
-/// What the products of a target take as epilogues.
+/// What the matmuls of a target take as epilogues.
 struct epilogue_rule {
   bool bodies = false;                        // the kernel of the product takes fused bodies
   std::span<const kernel_info> kernels = {};  // says which instructions stay apart; none: no instruction does
@@ -82,7 +82,7 @@ struct epilogue_rule {
     return true;
   }
 };
-/// The rule of kernel_table<T>.
+/// Returns the rule of kernel_table<T>.
 constexpr epilogue_rule epilogues_of(std::span<const kernel_info> table, dtype precision) {
   for (const auto& k : table)
     if (k.op->body == body_role::host && k.precision == precision) return {k.epilogue, table};

@@ -1,5 +1,5 @@
 #pragma once
-/// Memory: each region's offsets; temporaries by liveness, best fit, blocks of 256 bytes.
+/// Lays out memory: offsets in each region. Temporaries are placed by liveness, best fit, in blocks of 256 bytes.
 #include <array>
 #include <cstdint>
 #include <span>
@@ -12,9 +12,9 @@ namespace isotope {
 
 inline constexpr std::int64_t block_bytes = 256;
 
-/// Byte offsets of root values in their regions, of scratch in the temporary region, and the kernel of each node.
+/// The byte offsets of root values in their regions and of scratch in the temporary region, and the kernel of each node.
 struct memory_layout {
-  std::vector<std::int64_t> at;       // by value, roots only
+  std::vector<std::int64_t> at;       // by value; roots only
   std::vector<std::int64_t> scratch;  // by node; -1: none
   std::vector<std::int64_t> scratch_bytes;
   std::vector<std::int32_t> kernel;  // by node: index into the kernel table; -1: none (dead, view)
@@ -22,7 +22,7 @@ struct memory_layout {
   std::int64_t lower_bound = 0;  // most bytes of temporaries alive at once
 };
 
-/// Position of the kernel for an op in a table; -1 where there is none.
+/// Returns the index of the kernel for an op in a table, or -1.
 constexpr std::int32_t find_kernel(std::span<const kernel_info> table, const op_info* op, dtype precision) {
   for (std::size_t i = 0; i < table.size(); ++i)
     if (table[i].op == op && table[i].precision == precision) return std::int32_t(i);
@@ -33,7 +33,7 @@ namespace plan_detail {
 
 constexpr std::int64_t blocks(std::int64_t bytes) { return (bytes + block_bytes - 1) / block_bytes; }
 
-/// Free blocks of the temporary region, by address. The top grows when nothing fits.
+/// The free blocks of the temporary region, by address. The top grows if nothing fits.
 class free_list {
  public:
   constexpr explicit free_list(std::int64_t chunk) : chunk_(chunk) {}
@@ -54,7 +54,7 @@ class free_list {
     }
     std::int64_t at = top_;
     if (count_ > 0 && f_[std::size_t(count_ - 1)].at + f_[std::size_t(count_ - 1)].n == top_ && fits(f_[std::size_t(count_ - 1)].at, n)) {
-      at = f_[std::size_t(count_ - 1)].at;  // the last hole touches the top: grow it
+      at = f_[std::size_t(count_ - 1)].at;  // the last hole touches the top and grows
       --count_;
     } else if (!fits(at, n)) {
       const auto boundary = (at / chunk_ + 1) * chunk_;
@@ -82,7 +82,7 @@ class free_list {
     } else if (count_ < int(f_.size())) {
       for (int j = count_++; j > k; --j) f_[std::size_t(j)] = f_[std::size_t(j - 1)];
       f_[std::size_t(k)] = {at, n};
-    }  // a full list forgets the hole: the arena may be larger than need be, never wrong
+    }  // a full list drops the hole: the arena may become larger than needed, never wrong
   }
 
  private:
@@ -109,7 +109,7 @@ constexpr bool may_replace(const trace& g, std::int32_t x, std::int32_t y) {
 }
 }  // namespace plan_detail
 
-/// Lays out a pruned, fused graph. Values that outlive a node keep their bytes until their last reader, in any view, is done.
+/// Lays out a pruned, fused graph. Values that outlive a node keep their bytes until their last reader, through any view, is done.
 constexpr memory_layout lay_out(const trace& g, std::span<const kernel_info> table, std::int64_t chunk_bytes) {
   using namespace plan_detail;
   memory_layout r;

@@ -1,13 +1,13 @@
 #pragma once
-/// Muon: which matrices it takes, and the products that make a direction orthogonal.
+/// Muon: which matrices it updates, and the gemms that orthogonalise a direction.
 ///
 /// For a matrix W (R, C) with gradient g, and c as op::adamw clips:
 ///   m = momentum m + c g,   u = c g + momentum m,   X = u / (|u| + 1e-7), |u| the Frobenius norm
 ///   five times X = a X + b A X + c A A X with A = X X^T, where R > C with A = X^T X from the right: (a, b, c) = (3.4445, -4.7750, 2.0315)
 ///   W = W - lr decay W - lr s X,   s = 0.2 sqrt(max(R, C))
-/// X has singular values in about [0.7, 1.2] in place of those of u. It is stored in the program's format, as the reference stores it in bf16;
-/// sums are wider. With this s an update has the root mean square of AdamW's, 0.2, for any shape, so that both go by one learning rate and one
-/// decay: a step has no other.
+/// X has singular values of about [0.7, 1.2] in place of those of u. It is stored in the program's format, as the reference stores it in bf16; sums
+/// are wider. With this s an update has the root mean square of AdamW's, 0.2, for any shape, so that both use one learning rate and one decay: a step
+/// has no other.
 /// Sources: Jordan et al. 2024, https://kellerjordan.github.io/posts/muon/; Bernstein & Newhouse 2024, arXiv:2409.20325; s: Liu et al. 2025,
 /// arXiv:2502.16982, equation 4.
 #include <cstdint>
@@ -31,13 +31,13 @@ namespace plan_detail {
 
 /// How the forward pass reads one parameter.
 struct param_readers {
-  bool products = false;  // a product reads it
+  bool products = false;  // a matmul reads it
   bool others = false;    // something else does
-  bool last = false;      // a product reads it whose result goes into no further product by a weight: the output layer
+  bool last = false;      // a matmul reads it whose result enters no further matmul with a weight: the output layer
 };
 constexpr std::vector<param_readers> readers_of_params(const trace& g) {
   std::vector<param_readers> r(g.values.size(), param_readers{});  // by value
-  std::vector<std::uint8_t> continues(g.values.size(), 0);         // goes into a product by a weight
+  std::vector<std::uint8_t> continues(g.values.size(), 0);         // by value: whether it enters a matmul with a weight
   const auto weight = [&](std::int32_t v) { return v >= 0 && g.values[std::size_t(g.root(v))].kind == value_kind::param; };
   for (std::size_t i = g.nodes.size(); i-- > 0;) {
     const node& n = g.nodes[i];
@@ -65,8 +65,8 @@ constexpr std::vector<param_readers> readers_of_params(const trace& g) {
 
 }  // namespace plan_detail
 
-/// Decides which parameters Muon updates, none where it is not the optimiser; on a forward trace. @error one is asked for that is no matrix, or
-/// there is none
+/// Decides on a forward trace which parameters Muon updates: none unless it is the optimiser.
+/// @error Muon is asked for on a parameter that is no matrix, or there is no matrix
 constexpr void choose_matrices(tape& t, optimizer_kind optimizer) {
   if (!t.ok()) return;
   trace& g = t.g;
@@ -95,10 +95,10 @@ constexpr void choose_matrices(tape& t, optimizer_kind optimizer) {
 
 namespace plan_detail {
 
-/// The factor s on the direction of a matrix.
+/// Returns the factor s on the direction of a matrix.
 constexpr double muon_factor(const shape& w) { return 0.2 * square_root(double(w[0] > w[1] ? w[0] : w[1])); }
 
-/// X of u (R, C), which is in accumulation format.
+/// Returns X of u (R, C), which is in accumulation format.
 constexpr tensor<tape> orthogonalized(tensor<tape> u, dtype stored) {
   constexpr double a = 3.4445, b = -4.7750, c = 2.0315;
   const bool tall = u.dims()[0] > u.dims()[1];
@@ -110,7 +110,7 @@ constexpr tensor<tape> orthogonalized(tensor<tape> u, dtype stored) {
   return x;
 }
 
-/// Records momentum and products for a matrix whose gradient is g, in the last phase. Returns X.
+/// Records momentum and gemms for a matrix whose gradient is g, in the last phase. Returns X.
 constexpr std::int32_t muon_direction(tape& t, std::int32_t m, std::int32_t g, std::int32_t norm, std::int32_t loss, bool clips) {
   const std::size_t first = t.g.nodes.size();
   const std::int32_t in[4] = {m, g, norm, loss};

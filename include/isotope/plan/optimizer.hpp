@@ -1,5 +1,5 @@
 #pragma once
-/// Appends the optimiser's steps to a differentiated trace, and gathers its moments into contiguous regions.
+/// Appends the optimiser's steps to a differentiated trace and gathers its moments into contiguous regions.
 #include <array>
 #include <cstdint>
 
@@ -16,10 +16,10 @@ namespace isotope {
 
 namespace plan_detail {
 
-/// What the optimiser works on beside weights and gradients. Elements of the master and of the first moment lie as the parameters do, those of the
-/// second one as parameter::second says: Muon's matrices have none.
+/// The regions of the optimiser beside weights and gradients. Master weights and first moments have the element offsets of the parameters; second
+/// moments have those of parameter::second, because Muon's matrices have none.
 struct update_regions {
-  std::int32_t master = -1;  // -1: weights are in accumulation format themselves
+  std::int32_t master = -1;  // -1: the weights themselves are in accumulation format
   std::array<std::int32_t, 2> moment{};
   int moments = 0;
   std::int64_t trained = 0;  // elements
@@ -46,12 +46,12 @@ constexpr update_regions add_update_regions(tape& t, const param_order& order, o
 /// One launch of the optimiser on elements [first, first + params.count()) of the regions, or Muon's launches on one matrix.
 struct update_operands {
   std::int32_t params, grads;  // of these elements
-  std::int32_t packed;         // a copy that the update keeps, of one weight of so many columns; -1: none
+  std::int32_t packed;         // packed copy of a single weight with so many columns, which the update maintains; -1: none
   std::int64_t columns;
   std::int32_t norm, loss;
-  std::int64_t first, second, decaying;  // `second`: in the region of second moments; `decaying` elements decay, the first ones
+  std::int64_t first, second, decaying;  // second: offset in the region of second moments; decaying: so many first elements decay
   double rate_scale;
-  bool matrix = false;  // Muon's
+  bool matrix = false;  // whether Muon updates it
 };
 constexpr void record_update(tape& t, const update_regions& r, const update_operands& x, const training_options& o) {
   trace& g = t.g;
@@ -81,14 +81,14 @@ constexpr void record_update(tape& t, const update_regions& r, const update_oper
   g.nodes.back().effect = true;
 }
 
-/// One launch of the optimiser for each weight that has a packed copy, and for each run of other parameters with one learning rate. Muon's
-/// matrices are updated one by one.
+/// Makes one launch of the optimiser for each weight with a packed copy and for each run of other parameters with one learning rate. Muon's matrices
+/// are updated one by one.
 constexpr void update(tape& t, const param_order& order, std::int32_t grads, std::int32_t norm, std::int32_t loss,
                       const training_options& o) {
   const trace& g = t.g;
   const auto params = g.root(g.params[std::size_t(order.order[0])].value);
   const auto regions = add_update_regions(t, order, o.optimizer);
-  std::int64_t matrices = 0;  // elements of Muon's so far
+  std::int64_t matrices = 0;  // elements of Muon's matrices so far
   for (const auto& x : order.rates) {
     const auto launch = [&](std::int64_t from, const shape& n, std::int32_t packed, bool matrix) {
       const std::int64_t to = from + n.count();
@@ -126,7 +126,7 @@ constexpr void pack_weights(tape& t, const training_options& o) {
 constexpr void append_optimizer(tape& t, std::int32_t loss, const training_options& o) {
   if (!t.ok()) return;
   trace& g = t.g;
-  g.outputs.push_back({name("loss"), loss});  // before pruning: gradients alone need not keep the loss
+  g.outputs.push_back({name("loss"), loss});  // added before pruning, because gradients alone need not keep the loss
   prune(g);
   plan_detail::pack_weights(t, o);
   const auto order = gather_params(t);

@@ -1,6 +1,6 @@
 #pragma once
-/// Weights that training products read across their rows, as dy W does, in a second copy that lies in the order in which the kernel reads it.
-/// The optimiser keeps the copy: no step packs a weight.
+/// Keeps a second, pre-packed copy of each weight that matmuls of a training step read column-wise, as dy W does. The optimiser maintains the copy:
+/// no step packs a weight.
 #include "../core/tape.hpp"
 #include "layout.hpp"
 
@@ -8,7 +8,7 @@ namespace isotope {
 
 namespace plan_detail {
 
-/// The parameter that operand v is, as it lies in memory; null: v is something else.
+/// Returns the parameter that operand v is, in memory order; null if v is something else.
 constexpr parameter* whole_parameter(trace& g, std::int32_t v) {
   const value& x = g.values[std::size_t(v)];
   const auto root = g.root(v);
@@ -20,7 +20,7 @@ constexpr parameter* whole_parameter(trace& g, std::int32_t v) {
 
 }  // namespace plan_detail
 
-/// Gives products packed weights where the target's kernel wants them and the kernels of all `updates` keep them. On a pruned trace, before
+/// Gives matmuls pre-packed right operands where the target's kernel wants them and its optimiser maintains them. Runs on a pruned trace, before
 /// parameters are gathered.
 constexpr void pack_weights(tape& t, std::initializer_list<const op_info*> updates) {
   if (!t.ok()) return;

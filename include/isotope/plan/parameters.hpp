@@ -16,7 +16,7 @@ namespace plan_detail {
 
 constexpr std::int64_t aligned(std::int64_t elements) { return (elements + param_alignment - 1) / param_alignment * param_alignment; }
 
-/// Paths in the order of people: digits as numbers (h.2 before h.10), else by character.
+/// Compares paths as people do: digits as numbers (h.2 before h.10), everything else by character.
 constexpr bool path_before(std::string_view a, std::string_view b) {
   const auto digit = [](std::string_view s, std::size_t i) { return i < s.size() && s[i] >= '0' && s[i] <= '9'; };
   std::size_t i = 0, j = 0;
@@ -34,7 +34,7 @@ constexpr bool path_before(std::string_view a, std::string_view b) {
   }
   return i == a.size() && j < b.size();
 }
-/// Parameters by path. Trace order would not do: C++ leaves the order of a call's arguments open, and compilers use the freedom.
+/// Orders parameters by path. Trace order would not do: C++ leaves the evaluation order of a call's arguments open, and compilers use that freedom.
 constexpr void sort_params(trace& g) {
   std::vector<std::int32_t> index;
   for (std::size_t i = 0; i < g.params.size(); ++i) {
@@ -50,14 +50,14 @@ constexpr void sort_params(trace& g) {
   g.params = static_cast<std::vector<parameter>&&>(sorted);
 }
 
-/// Parameters of one learning rate: elements [first, decayed) decay, [decayed, end) do not.
+/// The parameters of one learning rate: elements [first, decayed) decay, [decayed, end) do not.
 struct rate_group {
   double scale = 1;
   std::int64_t first = 0, decayed = 0, end = 0;
 };
 struct param_order {
-  std::vector<std::int32_t> order;   // of trace::params: by learning rate, decaying before not decaying, by path; frozen ones last
-  std::vector<std::int64_t> offset;  // elements, by position in trace::params
+  std::vector<std::int32_t> order;  // indices into trace::params: by learning rate, decaying before not decaying, by path; frozen ones last
+  std::vector<std::int64_t> offset;  // in elements, by index into trace::params
   std::vector<rate_group> rates;
   std::int64_t trained = 0, total = 0;
 };
@@ -93,7 +93,7 @@ constexpr void rebase(trace& g, std::int32_t v, std::int32_t region, std::int64_
   x.base = region;
   x.offset = offset;
 }
-/// The parameters of one format in a region of their own.
+/// Puts the parameters of one format into a region of their own.
 constexpr void gather_stored(trace& g, dtype type) {
   std::int64_t total = 0;
   const auto end_of = [&](const parameter& p) { return aligned(g.values[std::size_t(p.value)].dims.count()); };
@@ -116,7 +116,7 @@ constexpr std::int32_t part_of(trace& g, std::int32_t region, std::int64_t first
 
 }  // namespace plan_detail
 
-/// Regroups parameters before they are differentiated; which values want a gradient follows from what is trained.
+/// Regroups parameters before differentiation; which values need a gradient follows from what is trained.
 constexpr void regroup(tape& t, grouping group) {
   if (group == nullptr) return;
   for (auto& p : t.g.params) {
@@ -139,8 +139,8 @@ constexpr void regroup(tape& t, grouping group) {
   }
 }
 
-/// Parameters become parts of one region, in the order of plan_detail::param_order; those of another format than the program's (inference alone)
-/// of one region for each format.
+/// Makes parameters parts of one region, in the order of plan_detail::param_order. Parameters of another format than the program's (inference alone)
+/// become parts of one region per format.
 constexpr plan_detail::param_order gather_params(tape& t) {
   plan_detail::sort_params(t.g);
   for (const dtype type : {dtype::f16, dtype::bf16})

@@ -19,8 +19,8 @@ constexpr std::string_view name_of(pass p) {
   return "";
 }
 
-/// By step. Forward ends with the step that writes the loss; what runs after the last micro-batch alone is the optimizer. Blocks that are
-/// computed again count as backward. A plan without an output `loss` is forward from end to end.
+/// Returns the pass of each step. The forward pass ends with the step that writes the loss; what runs only after the last micro-batch is the
+/// optimizer. Recomputed blocks count as backward. A plan without an output `loss` is all forward.
 inline std::vector<pass> passes_of(const plan_view& p) {
   const auto writes = [&](std::size_t i, const operand& o) {
     for (int k = 0; k < p.steps[i].outputs; ++k) {
@@ -37,7 +37,7 @@ inline std::vector<pass> passes_of(const plan_view& p) {
   std::size_t loss = p.steps.size();
   for (const auto& out : p.outputs)
     if (out.label.view() == "loss") loss = last_writer(p.steps.size(), out.where);
-  // Micro-batches add up their losses at the end of the step; the loss itself is what is added.
+  // Micro-batches add up their losses at the end of the step; the loss itself is the added term.
   if (loss < p.steps.size() && p.steps[loss].accumulate != 0) loss = last_writer(loss, p.operands[std::size_t(p.steps[loss].operands + 1)]);
   std::vector<pass> parts(p.steps.size(), pass::forward);
   for (std::size_t i = 0; i < parts.size(); ++i)

@@ -1,5 +1,5 @@
 #pragma once
-/// The finished plan: flat tables, all that an executor ever sees.
+/// The finished plan: flat tables, which are all that an executor sees.
 #include <array>
 #include <cstdint>
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace isotope {
 
-/// A tensor of a step: `at` bytes into its region, `bytes` from the first element to the last.
+/// A tensor of a step: it starts `at` bytes into its region and has `bytes` from the first element to the last.
 struct operand {
   std::int64_t at = 0, bytes = 0;
   shape dims;
@@ -19,7 +19,7 @@ struct operand {
   value_kind region = value_kind::temp;
 };
 
-/// One launch. Operands lie in plan_view::operands from `operands` on: inputs, then outputs.
+/// One launch. Its operands start at `operands` in plan_view::operands: inputs, then outputs.
 struct step {
   const op_info* op = nullptr;
   attributes attr;
@@ -32,25 +32,25 @@ struct step {
   bool common = false;  // stands for part of a decomposed op
 };
 
-/// How a slot is spread over devices: `parts` pieces along `axis`. One device holds all of it.
+/// How a slot is distributed over devices: `parts` pieces along `axis`. A single device holds all of it.
 struct shard {
   std::int8_t axis = -1;
   std::int16_t parts = 1;
 };
-/// One parameter: the state dict. `at` and `grad` count elements from the start of the parameter and gradient regions; the same `at`
-/// holds in the master region and for the first moment. `type` is what the parameter region holds; weights of inference programs may be stored narrower.
+/// One parameter: the state dict. `at` and `grad` count elements from the start of the parameter and gradient regions; `at` also holds in the master
+/// region and for the first moment. `type` is the format of the parameter region; inference programs may store weights narrower.
 struct slot {
   name path;
   shape dims;
   std::int64_t at = 0;
   std::int64_t grad = -1;    // -1: frozen, or not kept (update_policy::within_backward)
-  std::int64_t packed = -1;  // bytes from the start of the packed region; -1: no product has a copy
+  std::int64_t packed = -1;  // bytes from the start of the packed region; -1: it has no packed copy
   initializer init;
   shard pieces;
   bool decay = true;
   dtype type = dtype::f32;
-  bool trained = false;       // has moments, if the optimiser has any
-  std::int64_t moment2 = -1;  // elements from the start of the optimiser's state; -1: has no second moment
+  bool trained = false;       // whether it has moments, if the optimiser has any
+  std::int64_t moment2 = -1;  // elements from the start of the optimiser's state; -1: it has no second moment
 };
 /// An input, an output or a state by name.
 struct port {
@@ -62,18 +62,18 @@ struct plan_sizes {
   std::size_t steps = 0, operands = 0, micros = 0, slots = 0, inputs = 0, outputs = 0, states = 0;
 };
 
-/// Facts about a plan that is not part of its tables.
+/// Facts about a plan that are not in its tables.
 struct plan_totals {
   std::array<std::int64_t, value_kinds> region{};  // bytes
   std::int64_t bytes = 0;                          // of the arena: the sum of the regions
-  std::int64_t lower_bound = 0;                    // temporaries alive at once, at least
+  std::int64_t lower_bound = 0;                    // most bytes of temporaries alive at once
   std::int64_t parameters = 0;                     // numbers in all slots
   std::int64_t trained = 0;                        // elements of the gradient region
-  std::uint8_t moments = 0;                        // moments of a parameter, at most
+  std::uint8_t moments = 0;                        // most moments that a parameter has
   dtype program = dtype::f32;
 };
 
-/// Spans over a plan, static or made at run time.
+/// Spans over a plan, whether static or made at run time.
 struct plan_view {
   std::span<const step> steps;
   std::span<const operand> operands;
@@ -84,7 +84,7 @@ struct plan_view {
   message error;
 };
 
-/// A plan as a constant: sizes fixed, no pointers but to op descriptions.
+/// A plan as a constant: its sizes are fixed, and it has no pointers except to op descriptions.
 template <plan_sizes S> struct plan {
   std::array<step, S.steps> steps{};
   std::array<operand, S.operands> operands{};
@@ -115,7 +115,7 @@ constexpr operand operand_of(const trace& g, const memory_layout& l, std::int32_
   r.bytes = span * size;
   return r;
 }
-/// An operand of a fused body: the dimensions of the output, strides 0 along axes that repeat.
+/// An operand of a fused body: it has the dimensions of the output, with strides 0 along axes that broadcast.
 constexpr void repeat_to(operand& x, const shape& y) {
   extents strides{};
   for (int i = 0; i < y.rank; ++i) {
@@ -193,7 +193,7 @@ constexpr plan_totals totals_of(const trace& g, const memory_layout& l) {
 }
 }  // namespace plan_detail
 
-/// The table sizes of a laid-out graph; none of one with an error.
+/// Returns the table sizes of a laid-out graph; zeros if it has an error.
 constexpr plan_sizes measure(const trace& g) {
   plan_sizes s;
   if (!g.error.empty()) return s;
@@ -220,7 +220,7 @@ template <class Plan> constexpr void freeze_into(Plan& p, const trace& g, const 
   p.totals = plan_detail::totals_of(g, l);
   plan_detail::fill_tables(g, l, p);
 }
-/// A plan without the unused ends of its tables.
+/// Returns a plan without the unused ends of its tables.
 template <plan_sizes S, plan_sizes Room> constexpr plan<S> cut(const plan<Room>& from) {
   plan<S> p;
   p.totals = from.totals;

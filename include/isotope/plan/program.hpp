@@ -25,7 +25,7 @@ template <Target T> constexpr void lower(tape& t, bool fused) {
   if (!t.ok()) return;
   fuse(t.g, fused, epilogues_of(kernel_table<T>, t.program()));
 }
-/// A loss model, differentiated, with its optimiser, fused. `verify`: each pass's result is checked.
+/// Differentiates a loss model, adds its optimiser and fuses it. `verify`: the result of each pass is checked.
 template <Target T, class Model>
 constexpr trace trace_training(const Model& model, const training_options& o, bool verify = verifies_traces) {
   graph<T> machine;
@@ -61,7 +61,7 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
   }
   return static_cast<trace&&>(machine.g);
 }
-/// A forward model: no gradient, no optimiser state, nothing kept for a backward pass. `verify`: each pass's result is checked.
+/// Plans a forward model: no gradient, no optimiser state, nothing kept for a backward pass. `verify`: the result of each pass is checked.
 template <Target T, class Model>
 constexpr trace trace_inference(const Model& model, bool fused, bool common = false, weight_storage stored = nullptr,
                                 grouping group = nullptr, bool verify = verifies_traces) {
@@ -94,17 +94,17 @@ constexpr trace trace_inference(const Model& model, bool fused, bool common = fa
   return static_cast<trace&&>(machine.g);
 }
 template <Target T> constexpr memory_layout lay_out_for(const trace& g) {
-  if (!g.error.empty()) return {};  // not `?:`: g++ 12 destroys its operand twice in constant expressions
+  if (!g.error.empty()) return {};  // not `?:`, whose operand g++ 12 destroys twice in constant expressions
   return lay_out(g, kernel_table<T>, T::backend::chunk_bytes);
 }
 
-/// Table sizes that hold most models. A constant cannot keep a vector, so tables have a size before they have contents: with room to
-/// spare one evaluation of the model fills them, where measuring first takes two.
+/// Table sizes that hold most models. A constant cannot keep a vector, so tables need a size before their contents are known: with spare room, one
+/// evaluation of the model fills them, where measuring first takes two.
 inline constexpr plan_sizes usual_room{.steps = 640, .operands = 2560, .micros = 320, .slots = 320, .inputs = 8, .outputs = 8, .states = 8};
 
 template <plan_sizes Room> struct draft {
   plan<Room> tables;
-  plan_sizes used;  // larger than Room: the tables are empty
+  plan_sizes used;  // if larger than Room, the tables are empty
 };
 template <plan_sizes Room, class Make, Target T> constexpr draft<Room> draw() {
   const trace g = Make{}();
@@ -113,7 +113,7 @@ template <plan_sizes Room, class Make, Target T> constexpr draft<Room> draw() {
   if (fits(d.used, Room)) freeze_into(d.tables, g, lay_out_for<T>(g));
   return d;
 }
-/// Not a local of `make_static`: clang would evaluate it again there.
+/// This is not a local of `make_static`, because clang would evaluate it again there.
 template <class Make, Target T> inline constexpr auto first_draft = draw<usual_room, Make, T>();
 template <class Make, Target T> constexpr auto make_static() {
   constexpr plan_sizes s = first_draft<Make, T>.used;
@@ -122,7 +122,7 @@ template <class Make, Target T> constexpr auto make_static() {
 }
 }  // namespace plan_detail
 
-/// The diagnoses of a static plan as compile errors.
+/// Turns the diagnoses of a static plan into compile errors.
 template <const auto& Plan, Target T, std::int64_t Budget> struct checked {
   static constexpr message model = Plan.error;
   static constexpr message kernel = missing_kernel(Plan, T::backend::name, kernel_table<T>, all_kernels<typename T::backend>);
@@ -135,8 +135,8 @@ template <const auto& Plan, Target T, std::int64_t Budget> struct checked {
   static constexpr bool ok = true;
 };
 
-/// A training step of a loss model, planned by the compiler. Errors of the model, missing kernels and an exceeded budget
-/// (bytes; 0: none) are compile errors. Name a program in one translation unit only; others take a `plan_view`.
+/// A training step of a loss model, planned by the compiler. Errors of the model, missing kernels and an exceeded budget (bytes; 0: none) are compile
+/// errors. Name a program in only one translation unit; others take a `plan_view`.
 template <class Model, Target T, training_options Options = training_options{}, std::int64_t Budget = 0> struct training {
   using target = T;
   struct make {
@@ -147,8 +147,8 @@ template <class Model, Target T, training_options Options = training_options{}, 
   static constexpr std::int64_t bytes = plan.totals.bytes;
   static constexpr std::int64_t parameters = plan.totals.parameters;
   static constexpr plan_view view() { return plan; }
-  /// Where the gradient of a parameter starts, in elements of the gradient region; -1: no such parameter, it is frozen, or its gradient does not
-  /// outlive its update (update_policy::within_backward).
+  /// Returns where the gradient of a parameter starts, in elements of the gradient region. -1: there is no such parameter, it is frozen, or its
+  /// gradient does not outlive its update (update_policy::within_backward).
   static constexpr std::int64_t gradient(std::string_view path) {
     for (const auto& s : plan.slots)
       if (s.path.view() == path) return s.grad;
@@ -156,7 +156,7 @@ template <class Model, Target T, training_options Options = training_options{}, 
   }
 };
 
-/// The forward pass of a model, planned by the compiler: parameters and activations only. `Stored`: the format of weights, such as weights::f16.
+/// The forward pass of a model, planned by the compiler: parameters and activations only. `Stored` is the format of weights, such as weights::f16.
 template <class Model, Target T, std::int64_t Budget = 0, weight_storage Stored = nullptr> struct inference {
   using target = T;
   struct make {
@@ -167,7 +167,7 @@ template <class Model, Target T, std::int64_t Budget = 0, weight_storage Stored 
   static constexpr std::int64_t bytes = plan.totals.bytes;
   static constexpr std::int64_t parameters = plan.totals.parameters;
   static constexpr plan_view view() { return plan; }
-  /// Does not compile: there is none.
+  /// Does not compile: an inference program has no gradient.
   template <class Asked = T> static constexpr std::int64_t gradient(std::string_view) {
     static_assert(sizeof(Asked) == 0, "an inference program keeps no gradients: plan a loss with isotope::training");
     return -1;

@@ -1,6 +1,6 @@
 #pragma once
-/// What a model writes twice or without effect is computed once or not at all: constants, identities and common subexpressions of the forward pass.
-/// It runs behind differentiation, so that gradients are the bits that they are without it; what nobody reads then is pruned as dead code.
+/// Computes once or not at all what a model writes twice or without effect: constants, identities and common subexpressions of the forward pass. Runs
+/// after differentiation, so that gradients have the same bits as without it; whatever is then unread is pruned as dead code.
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -42,18 +42,18 @@ class simplifier {
 
  private:
   trace& g_;
-  std::vector<std::int32_t> now_;     // by value: what readers read instead
-  std::vector<std::int32_t> newest_;  // by value: the last node whose first input it is; the last entry: of nodes without inputs
-  std::vector<std::int32_t> older_;   // by node: the one before it in its chain; -1: none
+  std::vector<std::int32_t> now_;     // by value: what readers read in its place
+  std::vector<std::int32_t> newest_;  // by value: the last node that has it as first input; the last entry is for nodes without inputs
+  std::vector<std::int32_t> older_;   // by node: the previous one in its chain; -1: none
 
   constexpr const value& at(std::int32_t v) const { return g_.values[std::size_t(v)]; }
-  /// Outputs that nobody asked for by name.
+  /// Whether no output was asked for by name.
   constexpr bool replaceable(const node& n) const {
     for (int k = 0; k < n.outputs(); ++k)
       if (at(n.out[std::size_t(k)]).kind != value_kind::temp) return false;
     return n.outputs() > 0;
   }
-  /// The number that each element of v is, if it is written as one.
+  /// Returns the number that every element of v has, if it is written as one.
   constexpr const node* constant(std::int32_t v) const {
     const std::int32_t p = at(v).base < 0 ? at(v).producer : -1;
     return p >= 0 && g_.nodes[std::size_t(p)].op->constant && is_floating(at(v).type) ? &g_.nodes[std::size_t(p)] : nullptr;
@@ -64,7 +64,7 @@ class simplifier {
     const node* c = constant(v);
     return c != nullptr && equal(c->attr.scalar(), x);
   }
-  /// An op's operand beside a neutral one is its result, bit for bit, where that has the same form.
+  /// x + -0, x - 0, 1 x and x / 1 are x bit for bit, if they have its form. x + 0 is not: it turns -0 into 0.
   constexpr std::int32_t identity(const node& n) const {
     const neutral_operand& neutral = n.op->neutral;
     if (!neutral.left && !neutral.right) return -1;
@@ -75,7 +75,8 @@ class simplifier {
     const value &from = at(same), &to = at(n.out[0]);
     return from.dims == to.dims && from.type == to.type && from.strides == to.strides ? same : -1;
   }
-  /// A sum, difference, product or quotient of constants becomes a constant: the number that a kernel would calculate, rounded as it rounds.
+  /// Turns a sum, difference, product or quotient of constants into a constant: the number that a kernel would compute, rounded as a kernel rounds
+  /// it.
   constexpr void fold(node& n) {
     if (n.op->calculate == nullptr) return;
     const bool one = n.inputs() == 1;
@@ -91,7 +92,7 @@ class simplifier {
     n.attr = op::fill::constants{.dims = to.dims, .format = to.type, .x = stored(r, accum)};
     n.in.fill(-1);
   }
-  /// x as a format holds it. A double that holds a sum, a product or a quotient of two floats rounds to the float that it rounds to at once.
+  /// Returns x as a format holds it. A sum, product or quotient of two floats computed in double rounds to the float that direct rounding gives.
   static constexpr double stored(double x, dtype t) {
     switch (t) {
       case dtype::f64: return x;
@@ -100,7 +101,7 @@ class simplifier {
       default: return float(x);
     }
   }
-  /// An earlier node of the block that computes the same, or -1.
+  /// Returns an earlier node of the block that computes the same, or -1.
   constexpr std::int32_t earlier(const node& n) const {
     for (auto j = newest_[n.inputs() == 0 ? newest_.size() - 1 : std::size_t(n.in[0])]; j >= 0; j = older_[std::size_t(j)]) {
       const node& m = g_.nodes[std::size_t(j)];
@@ -108,7 +109,7 @@ class simplifier {
     }
     return -1;
   }
-  /// The results have the same form, which an op may have decided otherwise than by its inputs.
+  /// Whether the results have the same form, which an op need not decide by its inputs alone.
   constexpr bool same_results(const node& m, const node& n) const {
     if (m.outputs() != n.outputs()) return false;
     for (int k = 0; k < n.outputs(); ++k) {
@@ -121,9 +122,9 @@ class simplifier {
 };
 }  // namespace plan_detail
 
-/// Leaves out what changes no bit: x + -0, x - 0, 1 x, x / 1; calculates sums, differences, products and quotients of constants; and computes once
-/// what a block computes twice of the same values. It looks at the first `forward` nodes: recomputation and sums of gradients are behind them.
-/// Returns what computes `v` now.
+/// Removes what changes no bit (x + -0, x - 0, 1 x, x / 1), computes sums, differences, products and quotients of constants, and computes once what a
+/// block computes twice from the same values. It covers the first `forward` nodes: recomputation and sums of gradients come after them. Returns what
+/// replaces `v`.
 constexpr std::int32_t simplify(trace& g, std::size_t forward, std::int32_t v = -1) {
   plan_detail::simplifier s(g);
   s.run(forward);

@@ -1,6 +1,6 @@
 #pragma once
-/// Checks a trace between the passes of the planner for what every pass relies on. A fault becomes the error of the trace and names the pass,
-/// the node and the tensor.
+/// Checks a trace between the passes of the planner for what every pass relies on. A fault becomes the trace's error, which names the pass, the node
+/// and the tensor.
 #include <array>
 #include <cstdint>
 #include <span>
@@ -12,7 +12,7 @@
 
 namespace isotope {
 
-/// Whether programs check their traces while they plan at run time: debug builds do.
+/// Whether programs check their traces when they plan at run time: debug builds do.
 #ifdef NDEBUG
 constexpr bool verifies_traces = false;
 #else
@@ -21,12 +21,12 @@ constexpr bool verifies_traces = true;
 
 namespace plan_detail {
 
-/// One walk over a trace in the order of its nodes.
+/// Walks over a trace once, in the order of its nodes.
 ///
 /// A value that a node makes is a version of its bytes: no node may read it after another has overwritten them. A value that no node makes is a
-/// place: a parameter, a region, a part of one. Reading a place gives what is there at that moment, so
-/// - of weights and the optimiser's state, it comes before the update;
-/// - of gradients and outputs, it comes after the nodes that make them; only what works in place on a place may follow.
+/// place: a parameter, a region, or a part of one. Reading a place gives what is there at that moment, so
+/// - reads of weights and of the optimiser's state come before the update;
+/// - reads of gradients and outputs come after the nodes that make them; only in-place work on a place may follow.
 class trace_check {
  public:
   constexpr trace_check(const trace& g, std::string_view pass)
@@ -51,7 +51,7 @@ class trace_check {
   }
 
  private:
-  /// A node that touches elements [first, last) of a root through a value; `before` is the next older one of the same root.
+  /// Records that a node touches elements [first, last) of a root through a value; `before` is the previous touch of the same root.
   struct touch {
     std::int32_t node, value, before;
     std::int64_t first, last;
@@ -59,9 +59,9 @@ class trace_check {
   const trace& g_;
   std::string_view pass_;
   message fault_;
-  std::int32_t node_ = -1;                            // g_.nodes.size(): the outputs of the program
-  std::vector<std::int32_t> made_;                    // the node that makes a value, of those seen so far
-  std::vector<std::int32_t> last_write_, last_look_;  // by root: the newest entry in touches_ of a write, of a reading of a place
+  std::int32_t node_ = -1;                            // g_.nodes.size() stands for the outputs of the program
+  std::vector<std::int32_t> made_;                    // the node that makes each value, of those seen so far
+  std::vector<std::int32_t> last_write_, last_look_;  // by root: the newest write in touches_, and the newest read of a place
   std::vector<touch> touches_;
   trace body_;  // the operands of one instruction
 
@@ -69,7 +69,7 @@ class trace_check {
   constexpr const value& at(std::int32_t v) const { return g_.values[std::size_t(v)]; }
   constexpr const node& node_at(std::int32_t i) const { return g_.nodes[std::size_t(i)]; }
 
-  // What a fault is told with.
+  // These compose the message of a fault.
 
   constexpr message& begin() {
     fault_ << "after " << pass_ << ": ";
@@ -95,7 +95,7 @@ class trace_check {
 
   // Elements.
 
-  /// From the first element of v to behind the last, in elements; 0: none.
+  /// Returns the elements from the first element of v to behind the last; 0 if it has none.
   constexpr std::int64_t span_of(const value& v) const {
     std::int64_t n = v.dims.count() == 0 ? 0 : 1;
     for (int i = 0; i < v.dims.rank && n > 0; ++i) n += (v.dims[i] - 1) * v.strides[std::size_t(i)];
@@ -106,19 +106,19 @@ class trace_check {
     return {node_, v, -1, first, first + span_of(at(v))};
   }
   constexpr static bool overlap(const touch& a, const touch& b) { return a.first < b.last && b.first < a.last; }
-  /// The value that v is a view of, as an op's result or a place.
+  /// Returns the value that v is a view of: an op's result or a place.
   constexpr std::int32_t definition(std::int32_t v) const {
     while (at(v).base >= 0 && at(v).producer >= 0 && node_at(at(v).producer).op->kind == op_kind::view) v = at(v).base;
     return v;
   }
   constexpr bool place_of(std::int32_t v) const { return at(definition(v)).producer < 0; }
-  /// Whether v looks at the version y or at one that was made from it in place.
+  /// Whether v views version y, or one that was made from it in place.
   constexpr bool follows(std::int32_t v, std::int32_t y) const {
     while (v >= 0 && v != y) v = at(v).base;
     return v == y;
   }
 
-  /// Views lie within what they look at.
+  /// Checks that views lie within what they view.
   constexpr void check_base(std::int32_t v) {
     std::size_t steps = 0;
     for (auto b = v; at(b).base != -1; b = at(b).base)
@@ -143,7 +143,7 @@ class trace_check {
     return false;
   }
 
-  /// Ids are in range, every value has one producer, and the kernel knows what it is asked for.
+  /// Checks that ids are in range, that every value has one producer, and that the kernel knows what it is asked for.
   constexpr void check_tables(const node& n) {
     if (n.op == nullptr) {
       begin() << " has no op";
@@ -174,7 +174,7 @@ class trace_check {
     else if (n.phases == 0) begin() << " runs in no phase";
   }
 
-  /// v and what it looks at are there when the node runs. `first`: the node's first run overwrites it unread.
+  /// Checks that v and what it views exist when the node runs. `first`: the node's first run overwrites it unread.
   constexpr void check_written(std::int32_t v, bool first) {
     const bool launched = node_ == std::int32_t(g_.nodes.size()) || node_at(node_).op->kind != op_kind::view;
     std::int32_t root = v;
@@ -225,7 +225,7 @@ class trace_check {
     }
   }
 
-  /// What is written in place is nobody else's operand; what a place holds is complete before it is read.
+  /// Checks that no other operand is written in place, and that what a place holds is complete before it is read.
   constexpr void check_writes(const node& n) {
     if (n.op->kind == op_kind::view) return;
     for (int k = 0; k < n.outputs() && sound(); ++k) {
@@ -273,7 +273,7 @@ class trace_check {
   }
 
   constexpr void refused(const message& why) { begin() << " does not fit its shape rule: " << why.view(); }
-  /// An operand or output v against what a shape rule makes of it.
+  /// Checks an operand or output v against the result of a shape rule.
   constexpr bool fits(std::int32_t v, const shape& dims, dtype type) {
     if (at(v).dims == dims && at(v).type == type) return true;
     begin() << " makes ";
@@ -312,7 +312,7 @@ class trace_check {
     }
   }
 
-  /// Each instruction of a fused body against its own shape rule. `host`: the product that the body goes on with; null: there is none.
+  /// Checks each instruction of a fused body against its own shape rule. `host` is the matmul whose result the body takes; null: there is none.
   constexpr void check_body(const node& n, const shape_rule::output* host) {
     std::uint32_t stored = 0;
     const shape dims = at(n.out[0]).dims;
@@ -366,12 +366,13 @@ class trace_check {
 
 }  // namespace plan_detail
 
-/// Empty, or what is wrong with a trace that has no error: the first fault, as `after <pass>: node <i> <op> ... %<value> [shape] format ...`.
+/// Returns what is wrong with a trace that has no error; empty if nothing is. It is the first fault, as `after <pass>: node <i> <op> ... %<value>
+/// [shape] format ...`.
 constexpr message trace_fault(const trace& g, std::string_view pass) { return plan_detail::trace_check(g, pass).run(); }
 
 namespace plan_detail {
-/// Makes a fault that `pass` has left the error of the trace. Not while a compiler plans: a check after every pass takes it as long again as the
-/// plan of GPT-2 124M does.
+/// Makes a fault that `pass` left the error of the trace. Does nothing while a compiler plans: checking after every pass takes as long as planning
+/// GPT-2 124M.
 constexpr void verify_after(tape& t, std::string_view pass, bool on) {
   if (on && !std::is_constant_evaluated() && t.ok()) t.g.error = trace_fault(t.g, pass);
 }

@@ -1,13 +1,13 @@
 #pragma once
-/// Inference programs of f32 that store weights in 16 bits: their bytes halve, activations and sums stay f32.
+/// Inference programs of f32 that store weights in 16 bits: this halves their bytes; activations and sums stay f32.
 #include <string_view>
 
 #include "../core/tape.hpp"
 
 namespace isotope {
 
-/// Chooses the format that a weight is stored in: f32, f16 or bf16. Asked for every parameter of two axes that nothing but products, as their
-/// right operand, and embeddings, as their table, read. Session::write and initialize round to it; a number beyond f16 is refused by write.
+/// Chooses the format that a weight is stored in: f32, f16 or bf16. It is asked for every parameter of two axes that only matmuls (as right operand)
+/// and embeddings (as table) read. Session::write and initialize round to it; write refuses a number beyond f16.
 using weight_storage = dtype (*)(std::string_view path, const shape& dims);
 
 namespace weights {
@@ -17,7 +17,7 @@ constexpr dtype bf16(std::string_view, const shape&) { return dtype::bf16; }
 
 namespace plan_detail {
 
-/// Whether every reader of a parameter takes it in another format than that of its own result.
+/// Whether every reader of a parameter accepts it in another format than that of its own result.
 constexpr bool storable(const trace& g, std::int32_t param) {
   if (g.values[std::size_t(param)].dims.rank != 2) return false;
   for (const auto& n : g.nodes) {
@@ -37,7 +37,7 @@ constexpr void derive_again(const trace& g, node& n) {
 
 }  // namespace plan_detail
 
-/// Retypes the weights that `choose` names; before they are gathered. Results keep the formats that they were traced with.
+/// Retypes the weights that `choose` names, before they are gathered. Results keep the formats that they were traced with.
 constexpr void store_weights(tape& t, weight_storage choose) {
   trace& g = t.g;
   if (choose == nullptr || !t.ok()) return;

@@ -1,6 +1,6 @@
 #pragma once
-/// update_policy::within_backward: an update for each parameter, at the first point of the backward pass where nothing stands against it.
-/// Updates are recorded at the end and moved after fusion, which takes readers of weights to later places.
+/// update_policy::within_backward: updates a weight as soon as its gradient is final and no later step reads the weight. Updates are recorded at the
+/// end and moved after fusion, which moves readers of weights to later places.
 #include <cstdint>
 #include <vector>
 
@@ -19,7 +19,7 @@ namespace isotope {
 
 namespace plan_detail {
 
-/// Empty, or: which other option an update within the backward pass cannot go with, and what to do.
+/// Returns which other option cannot be combined with an update within the backward pass, and what to do; empty if none.
 constexpr message objection_within_backward(const training_options& o) {
   message m;
   if (o.optimizer == optimizer_kind::none) m << "an update within_backward needs an optimizer: set it to adamw or sgd";
@@ -31,7 +31,8 @@ constexpr message objection_within_backward(const training_options& o) {
   return m;
 }
 
-/// The gradient of one parameter as dense bytes that no other parameter's update touches. `taken`: roots that have a parameter, by value.
+/// Returns the gradient of one parameter as dense bytes that no other parameter's update touches. `taken`: by value, roots that already serve a
+/// parameter.
 constexpr std::int32_t own_gradient(tape& t, const parameter& p, std::vector<std::uint8_t>& taken) {
   trace& g = t.g;
   const shape dims = g.values[std::size_t(p.value)].dims;
@@ -48,7 +49,7 @@ constexpr std::int32_t own_gradient(tape& t, const parameter& p, std::vector<std
   return copy.out[0];
 }
 
-/// What conflicts are told by: a tensor, or a part of a region of parameters, moments or norms.
+/// Identifies what accesses may conflict over: a tensor, or a part of a region of parameters, moments or norms.
 constexpr std::int32_t tensor_of(const trace& g, std::int32_t v) {
   for (;;) {
     const auto base = g.values[std::size_t(v)].base;
@@ -59,7 +60,7 @@ constexpr std::int32_t tensor_of(const trace& g, std::int32_t v) {
   }
 }
 
-/// The last position at which each tensor is read or written, and written.
+/// The last positions at which each tensor is accessed, and written.
 class last_uses {
  public:
   constexpr explicit last_uses(const trace& g) : g_(g), touched_(g.values.size(), -1), written_(g.values.size(), -1) {}
@@ -71,7 +72,7 @@ class last_uses {
       raise(written_, n.out[std::size_t(k)], position);
     }
   }
-  /// The position that n has to follow: the last writer of what it reads, the last user of what it writes.
+  /// Returns the position that n has to follow: the last writer of what it reads, the last user of what it writes.
   constexpr std::int32_t before(const node& n) const {
     std::int32_t position = -1;
     const auto take = [&](const std::vector<std::int32_t>& last, std::int32_t v) {
@@ -85,7 +86,7 @@ class last_uses {
 
  private:
   const trace& g_;
-  std::vector<std::int32_t> touched_, written_;  // by tensor_of
+  std::vector<std::int32_t> touched_, written_;  // last access and last write, by tensor_of
 
   constexpr void raise(std::vector<std::int32_t>& last, std::int32_t v, std::int32_t position) {
     auto& p = last[std::size_t(tensor_of(g_, v))];
@@ -93,7 +94,7 @@ class last_uses {
   }
 };
 
-/// Puts node i at to[i].
+/// Moves node i to position to[i].
 constexpr void reorder(trace& g, const std::vector<std::int32_t>& to) {
   std::vector<node> moved(g.nodes.size(), node{});
   for (std::size_t i = 0; i < to.size(); ++i) moved[std::size_t(to[i])] = g.nodes[i];
@@ -103,8 +104,8 @@ constexpr void reorder(trace& g, const std::vector<std::int32_t>& to) {
 }
 }  // namespace plan_detail
 
-/// In place of append_optimizer: appends, for each trained parameter, what makes its gradient dense, its clipping, its norm and its update. Returns
-/// the first node of these; advance_updates moves them.
+/// Replaces append_optimizer: for each trained parameter it appends the nodes that make its gradient dense, clip it, take its norm and update the
+/// weight. Returns the first of these nodes; advance_updates moves them.
 constexpr std::int32_t append_updates(tape& t, std::int32_t loss, const training_options& o) {
   using namespace plan_detail;
   if (!t.ok()) return 0;
@@ -136,7 +137,7 @@ constexpr std::int32_t append_updates(tape& t, std::int32_t loss, const training
     if (!p.trainable) continue;
     const shape dims = g.values[std::size_t(p.value)].dims;
     const std::int64_t n = dims.count(), columns = p.packed < 0 ? 0 : dims[1];
-    if (grads[i] < 0) {  // nothing reads the parameter: it decays
+    if (grads[i] < 0) {  // nothing reads the parameter: it only decays
       grads[i] = fill(t, {n}, accum_of(t.program())).id;
       g.nodes.back().phases = phase_last;
     }
@@ -152,8 +153,8 @@ constexpr std::int32_t append_updates(tape& t, std::int32_t loss, const training
   return first;
 }
 
-/// Moves each update that was appended from node `first` on, with its clipping and its norm, behind the last node that makes its gradient or reads
-/// the weight. Runs on a fused trace.
+/// Moves each update appended from node `first` on, with its clipping and its norm, behind the last node that makes its gradient or reads the weight.
+/// Runs on a fused trace.
 constexpr void advance_updates(tape& t, std::int32_t first) {
   using namespace plan_detail;
   if (!t.ok()) return;
@@ -163,10 +164,10 @@ constexpr void advance_updates(tape& t, std::int32_t first) {
   for (std::int32_t i = 0; i < first; ++i)
     if (const node& n = g.nodes[std::size_t(i)]; !n.dead && n.op->kind != op_kind::view) uses.note(n, i);
 
-  std::vector<std::int32_t> follows(g.nodes.size(), -1);  // position of the node that an appended one goes behind
+  std::vector<std::int32_t> follows(g.nodes.size(), -1);  // position of the node that an appended one must follow
   std::vector<std::int32_t> start(std::size_t(first) + 2, 0);
   for (std::int32_t i = first; i < nodes;) {
-    std::int32_t end = i;  // nodes up to a copy or an update go together
+    std::int32_t end = i;  // nodes up to a copy or an update move together
     for (bool last = false; !last; ++end) {
       const op_info* op = g.nodes[std::size_t(end)].op;
       last = op == &info<op::copy> || op == &info<op::adamw> || op == &info<op::sgd>;
@@ -180,7 +181,7 @@ constexpr void advance_updates(tape& t, std::int32_t first) {
       ++start[std::size_t(position + 2)];
     }
   }
-  for (std::size_t k = 1; k < start.size(); ++k) start[k] += start[k - 1];  // how many appended nodes go before main node k
+  for (std::size_t k = 1; k < start.size(); ++k) start[k] += start[k - 1];  // number of appended nodes that go before main node k
   std::vector<std::int32_t> to(g.nodes.size(), 0);
   for (std::int32_t i = 0; i < first; ++i) to[std::size_t(i)] = i + start[std::size_t(i + 1)];
   for (std::int32_t i = first; i < nodes; ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-/// A session and its run state, to and from a folder of checkpoints.
+/// Saves a session and its run state to a folder of checkpoints and restores them.
 #include <isotope/core/error.hpp>
 #include <isotope/io/checkpoint_writer.hpp>
 #include <isotope/train/saved_tensors.hpp>
@@ -17,14 +17,14 @@
 
 namespace isotope::train {
 
-/// What is the same in every checkpoint of a run.
+/// What all checkpoints of a run have in common.
 struct run_identity {
   std::string model;  // canonical JSON of the model's configuration
   std::string run;    // canonical JSON of the run's
   std::uint64_t seed = 0;
   std::int64_t micro_batches = 1;  // per step
   io::vocabulary vocab = io::vocabulary::of_bytes();
-  std::uint64_t data = 0;  // dataset::hash; 0: not known, and none is saved or compared
+  std::uint64_t data = 0;  // dataset::hash; 0: unknown, neither saved nor compared
 };
 
 namespace detail {
@@ -76,9 +76,9 @@ class folder_store {
  public:
   folder_store(io::checkpoint_writer folder, run_identity identity) : folder_(std::move(folder)), identity_(std::move(identity)) {}
 
-  /// Goes from tensor to tensor: memory holds the largest of them, or 4 MiB.
+  /// Copies tensor by tensor: memory holds the largest of them, or 4 MiB.
   ///
-  /// @error non_finite: a parameter is NaN or infinite, nothing is kept, so the last good checkpoint stays the newest; write_failed, likewise; as the
+  /// @error non_finite: a parameter is NaN or infinite; nothing is kept, so the last good checkpoint stays the newest; write_failed, likewise; as the
   ///        session's read, with the tensor's name; out_of_memory
   template <TrainingSession S> result<std::string> save(S& session, const run_state& state, bool best) {
     const auto tensors = detail::saved_tensors(session, detail::saved_kinds);
@@ -97,21 +97,22 @@ class folder_store {
   run_identity identity_;
 };
 
-/// Parameters alone from a checkpoint: enough to evaluate and to sample. Memory holds one tensor at a time.
+/// Restores only the parameters of a checkpoint: enough to evaluate and to sample. Memory holds one tensor at a time.
 ///
-/// @error model_mismatch: a tensor is missing or has another shape, nothing is written; what the session's write reports, with the tensor's name, and
-///        unreadable, corrupt: part of them is written, the text says how many
+/// @error model_mismatch: a tensor is missing or has another shape, and nothing is written; what the session's write reports, with the tensor's name,
+/// and
+///        unreadable, corrupt: some tensors are written, and the text says how many
 template <class S> result<void> restore_parameters(S& session, const io::checkpoint& from) {
   const auto tensors = detail::saved_tensors(session, std::span(detail::saved_kinds).first(1));
   if (!tensors) return tensors.error();
   return detail::take_tensors(session, *tensors, from);
 }
 
-/// Everything that the next step depends on: parameters, moments, counters.
+/// Restores everything that the next step depends on: parameters, moments, counters.
 ///
 /// @param where  the checkpoint's path, for failures
-/// @error model_mismatch: model, vocabulary, text or micro-batches differ from the run's, with both; a tensor missing or of another
-///        shape; bad_format: the trainer's counters; nothing is written then. As restore_parameters for what fails later
+/// @error model_mismatch: model, vocabulary, text or micro-batches differ from the run's, naming both, or a tensor is missing or has another shape;
+///        bad_format: the trainer's counters; then nothing is written. As restore_parameters for later failures
 template <TrainingSession S>
 result<run_state> restore(S& session, const io::checkpoint& from, const run_identity& identity, const std::string& where) {
   const char* fix = "resume with the options of the run that wrote it, or train from the start in another folder";

@@ -1,5 +1,5 @@
 #pragma once
-/// Numbers as text, the same under every locale: what the formatters of events and plots share.
+/// Formats numbers independently of the locale, for events and plots.
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -7,32 +7,32 @@
 
 namespace isotope::train {
 
-/// The shortest decimal text that reads back as the same number; "nan", "inf", "-inf".
+/// Returns the shortest decimal text that reads back as the same number; "nan", "inf", "-inf".
 inline std::string shortest(double v) {
   char buffer[32];
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, v).ptr};
 }
 
-/// v with `digits` digits after the point: fixed(1.25, 1) = "1.2" (ties to even in binary).
+/// Returns v with `digits` digits after the point: fixed(1.25, 1) = "1.2" (ties to even in binary).
 inline std::string fixed(double v, int digits) {
   char buffer[400];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::fixed, digits);
   return {buffer, end.ptr};
 }
 
-/// d.ddde-XX with `digits` digits after the point.
+/// Returns d.ddde-XX with `digits` digits after the point.
 inline std::string scientific(double v, int digits) {
   char buffer[64];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::scientific, digits);
   return {buffer, end.ptr};
 }
 
-/// A loss or norm for reading: `digits` digits after the point, an exponent from a million on, where decimals say nothing.
+/// Formats a loss or norm for reading: `digits` digits after the point, or an exponent from a million on, where decimals are meaningless.
 inline std::string figure(double v, int digits) {
   return std::abs(v) < 1e6 || !std::isfinite(v) ? fixed(v, digits) : scientific(v, digits);
 }
 
-/// Three significant digits with a unit letter: 950, 15.3k, 1.25M; "-" for what is no number.
+/// Returns three significant digits with a unit letter: 950, 15.3k, 1.25M; "-" if it is not a number.
 inline std::string scaled(double v) {
   if (!std::isfinite(v) || v < 0) return "-";
   const char* unit = "";
@@ -45,7 +45,7 @@ inline std::string scaled(double v) {
   return fixed(v, digits) + unit;
 }
 
-/// 0:07, 12:34, 1:02:03; "-:--" for what is no duration.
+/// Returns 0:07, 12:34, 1:02:03; "-:--" if it is not a duration.
 inline std::string clock_text(double seconds) {
   if (!(seconds >= 0) || seconds > 3.6e8) return "-:--";
   const auto whole = std::int64_t(seconds + 0.5);

@@ -1,5 +1,5 @@
 #pragma once
-/// The gradient of every trained tensor in a few figures, step by step: which layers learn, which vanish, which explode.
+/// Summarises the gradient of every trained tensor at each step: it shows which layers learn, which gradients vanish and which explode.
 #include <isotope/core/error.hpp>
 #include <isotope/core/step.hpp>
 #include <isotope/train/batch.hpp>
@@ -15,7 +15,7 @@
 
 namespace isotope::train {
 
-/// Of one gradient g: sqrt(sum g^2) and max |g| over its finite numbers, how many are 0 and how many are not finite.
+/// Summarises one gradient g: sqrt(sum g^2) and max |g| over its finite numbers, how many are 0 and how many are not finite.
 struct gradient_figures {
   double norm = 0, max_abs = 0;
   std::int64_t zeros = 0, not_finite = 0;
@@ -38,12 +38,12 @@ inline gradient_figures gradient_figures_of(std::span<const float> gradient, dou
   return f;
 }
 
-/// The names of the columns of gradient_lines.
+/// The column names of gradient_lines.
 inline constexpr const char* gradient_columns = "# step\ttensor\telements\tnorm\tmax_abs\tzeros\tnot_finite";
 
-/// One line for every tensor that the last step trained, of its mean gradient over the micro-batches as it was before clipping by the norm: what
-/// gradient_columns names, between tabs.
-/// @error not_found: the program keeps no gradients, as update_policy::within_backward; as read
+/// Returns one line for every tensor that the last step trained, about its mean gradient over the micro-batches before clipping by the norm: the
+/// values of gradient_columns, separated by tabs.
+/// @error not_found: the program keeps no gradients, as with update_policy::within_backward; as read
 template <class Session> result<std::vector<std::string>> gradient_lines(Session& session, std::int64_t step, std::size_t micro_batches) {
   std::vector<std::string> lines;
   std::vector<float> values;

@@ -1,5 +1,5 @@
 #pragma once
-/// Events as JSON lines: one object, no newline, keys in a fixed order. A number that JSON cannot hold (NaN, infinity) is null.
+/// Writes events as JSON lines: one object each, no newline, keys in a fixed order. A number that JSON cannot hold (NaN, infinity) is null.
 #include <isotope/train/decimal.hpp>
 #include <isotope/train/event.hpp>
 

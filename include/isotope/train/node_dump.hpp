@@ -1,5 +1,5 @@
 #pragma once
-/// What every step of a plan wrote, in a few figures: two dumps of one step, from two machines or two versions, are compared line by line.
+/// Summarises what every step of a plan wrote: dumps of one step from two machines or versions can be compared line by line.
 #include <isotope/core/error.hpp>
 #include <isotope/plan/report/to_text.hpp>
 #include <isotope/train/decimal.hpp>
@@ -17,7 +17,7 @@
 
 namespace isotope::train {
 
-/// Of one output: the largest magnitude and the mean of its finite numbers, and how many are not finite.
+/// Summarises one output: the largest magnitude and the mean of its finite numbers, and how many are not finite.
 struct node_figures {
   std::size_t micro_batch = 0, step = 0;
   int output = 0;
@@ -40,7 +40,7 @@ inline node_figures figures_of(std::span<const float> values) {
 
 struct node_dump {
   std::vector<node_figures> nodes;
-  step_report report;  // of the step, which counts as any other
+  step_report report;  // of the step, which counts like any other
 };
 
 /// Runs one optimizer step and reads every output of every step of the plan. @error as put and numbers
@@ -66,7 +66,7 @@ template <ObservableSession S> result<node_dump> dump_nodes(S& session, std::spa
   return dump;
 }
 
-/// Columns: micro-batch, step of the plan, op, fused body, output, shape, format, largest magnitude, mean, NaNs, infinities.
+/// The columns: micro-batch, step of the plan, op, fused body, output, shape, format, largest magnitude, mean, NaNs, infinities.
 inline std::string text_of(const node_dump& d, const plan_view& p) {
   std::string r = "# micro-batch\tstep\top\tbody\toutput\tshape\tformat\tmax_abs\tmean\tnan\tinf\n";
   for (const node_figures& f : d.nodes) {

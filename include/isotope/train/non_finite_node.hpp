@@ -1,5 +1,5 @@
 #pragma once
-/// Where the first NaN or infinity of a step was written.
+/// Finds where the first NaN or infinity of a step was written.
 #include <isotope/core/error.hpp>
 #include <isotope/plan/report/to_text.hpp>
 #include <isotope/train/observed_step.hpp>
@@ -18,9 +18,9 @@ namespace isotope::train {
 struct non_finite_node {
   std::size_t micro_batch = 0, step = 0;  // step: of the plan
   int output = 0;
-  std::int64_t element = 0, count = 0;  // the first in row-major order, and how many there are
+  std::int64_t element = 0, count = 0;  // index of the first in row-major order, and their number
   float value = 0;
-  std::string bad_parameters;  // of those that the step reads, the ones that hold such a number themselves
+  std::string bad_parameters;  // parameters read by the step that already hold such a number
 };
 
 namespace detail {
@@ -48,10 +48,10 @@ template <class S> std::string bad_parameters_of(const S& session, std::size_t i
 
 }  // namespace detail
 
-/// Runs one optimizer step, which a skipped one may be tried again as: it has changed nothing, and its random numbers come again. With
-/// update_policy::within_backward it has where its loss was finite, and what is found is where the step tried again goes wrong.
+/// Runs one optimizer step, which may repeat a skipped one: that one changed nothing, and its random numbers are the same. With
+/// update_policy::within_backward a skipped step did change something if its loss was finite; then the result is where the repeated step goes wrong.
 ///
-/// @return none where every number was finite
+/// @return none if every number was finite
 /// @error as put and numbers
 template <ObservableSession S>
 result<std::optional<non_finite_node>> find_non_finite(S& session, std::span<const batch> batches, const step_scalars& x) {

@@ -1,5 +1,5 @@
 #pragma once
-/// A training step that stops after each step of the plan, for those who look at what it wrote: the same bits as session::step, slower.
+/// Runs a training step that pauses after each step of the plan, so that an observer can read what it wrote: the same bits as session::step, slower.
 #include <isotope/core/error.hpp>
 #include <isotope/core/step.hpp>
 #include <isotope/plan/plan.hpp>
@@ -38,8 +38,8 @@ concept CanProfile = requires(S& s, const step_scalars& x, std::uint8_t active) 
 template <class S>
 concept ObservableSession = HasPlan<S> && CanPut<S> && CanObserve<S> && HasNumbers<S>;
 
-/// Calls run(micro-batch, its scalars, its phases) for each micro-batch of a step as session::step would run them, and gives the report of the
-/// last with the mean loss. @error as put
+/// Calls run(micro-batch, its scalars, its phases) for each micro-batch as session::step would run them, and returns the report of the last one with
+/// the mean loss. @error as put
 template <CanPut S, class Run>
 result<step_report> each_micro_batch(S& session, std::span<const batch> batches, const step_scalars& given, const Run& run) {
   step_report report;
@@ -57,7 +57,7 @@ result<step_report> each_micro_batch(S& session, std::span<const batch> batches,
   return report;
 }
 
-/// One optimizer step with after(micro-batch, step of the plan) called after each step. @error as put
+/// Runs one optimizer step and calls after(micro-batch, step of the plan) after each step. @error as put
 template <ObservableSession S, class After>
 result<step_report> observed_step(S& session, std::span<const batch> batches, const step_scalars& given, const After& after) {
   return each_micro_batch(session, batches, given, [&](std::size_t i, const step_scalars& x, std::uint8_t active) -> result<step_report> {

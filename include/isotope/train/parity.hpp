@@ -1,5 +1,5 @@
 #pragma once
-/// Two sessions of one plan side by side: the same seed, the same batches; do losses and gradients agree, and if not, from which step of the plan on?
+/// Compares two sessions of one plan with the same seed and batches: do losses and gradients agree, and if not, from which step of the plan on?
 #include <isotope/core/error.hpp>
 #include <isotope/core/step.hpp>
 #include <isotope/plan/report/to_text.hpp>
@@ -15,12 +15,12 @@
 
 namespace isotope::train {
 
-/// How far b may be from a, relative to a.
+/// How far b may differ from a, relative to a.
 struct parity_gate {
   double loss = 1e-4, norm = 1e-3;
   double value = 1e-3;  // relative L2 distance of what one step of the plan wrote
 };
-/// f32: summation order alone differs. bf16: so do roundings to 8 bits.
+/// In f32 only the summation order differs; in bf16 also roundings to 8 bits.
 constexpr parity_gate gate_of(dtype program) { return program == dtype::bf16 ? parity_gate{2e-2, 2e-2, 5e-2} : parity_gate{}; }
 
 struct parity_step {
@@ -38,8 +38,8 @@ struct divergence {
   std::string op, shape;
   int output = 0;
   double apart = 0;         // |a - b| / |a|, L2 over the output
-  double worst_before = 0;  // the largest among the steps before
-  std::string near;         // the parameters that the step reads, or that were read last before it
+  double worst_before = 0;  // the largest difference among earlier steps
+  std::string near;         // parameters that the step reads, or those read last before it
 };
 
 template <class A, class B> class parity {
@@ -66,7 +66,7 @@ template <class A, class B> class parity {
     return {x.optimizer_step, r.loss, s.loss, r.grad_norm, s.grad_norm};
   }
 
-  /// Gives b what a holds: parameters and moments. @error as read and write
+  /// Copies parameters and moments from a to b. @error as read and write
   result<void> copy_state() {
     std::vector<float> x;
     for (std::size_t k = 0; k < a_.parameters().size(); ++k)
@@ -81,7 +81,7 @@ template <class A, class B> class parity {
     return {};
   }
 
-  /// Runs one step on both from the same state, a plan step at a time. @error as copy_state and numbers
+  /// Runs one step on both from the same state, one plan step at a time. @error as copy_state and numbers
   result<std::optional<divergence>> locate(const batch& data, const step_scalars& x) {
     if (auto r = copy_state(); !r) return r.error();
     if (auto r = a_.put(data); !r) return r.error();
@@ -128,7 +128,7 @@ template <class A, class B> class parity {
   B& b_;
   parity_gate gate_;
 
-  /// |x - y| / |x|, where both are nothing but zeros 0; NaN in one alone is infinitely far.
+  /// Returns |x - y| / |x|: 0 if both are all zeros, infinite if only one has NaN.
   static double distance(std::span<const float> x, std::span<const float> y) {
     if (x.size() != y.size()) return std::numeric_limits<double>::infinity();
     double apart = 0, size = 0;

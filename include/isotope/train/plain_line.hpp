@@ -1,5 +1,5 @@
 #pragma once
-/// Events as lines for a log or a pipe: columns keep their width from step to step, so the eye can run down them.
+/// Writes events as lines for a log or a pipe: columns keep their width from step to step, so that they are easy to read.
 #include <isotope/train/decimal.hpp>
 #include <isotope/train/event.hpp>
 

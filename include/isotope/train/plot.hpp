@@ -1,5 +1,5 @@
 #pragma once
-/// The loss curves of a run as an SVG picture: no script, no font file, readable on light and on dark pages.
+/// Draws the loss curves of a run as an SVG picture: no script, no font file, readable on light and dark pages.
 #include <isotope/train/decimal.hpp>
 
 #include <algorithm>
@@ -24,10 +24,10 @@ struct loss_curves {
 
 namespace detail {
 
-/// Ticks at multiples of 1, 2 or 5 times a power of ten that lie in [low, high]: about `wanted` of them, high >= low.
+/// Returns ticks at multiples of 1, 2 or 5 times a power of ten within [low, high]: about `wanted` of them; needs high >= low.
 struct ticks {
   double spacing = 1;
-  int digits = 0;  // after the point, so that neighbours differ
+  int digits = 0;  // digits after the point that distinguish neighbours
   std::vector<double> at;
 };
 inline ticks ticks_in(double low, double high, int wanted) {
@@ -37,19 +37,19 @@ inline ticks ticks_in(double low, double high, int wanted) {
   const double decade = std::pow(10, std::floor(std::log10(raw)));
   t.spacing = decade * (raw / decade <= 1 ? 1 : raw / decade <= 2 ? 2 : raw / decade <= 5 ? 5 : 10);
   t.digits = std::max(0, int(-std::floor(std::log10(t.spacing) + 1e-9)));
-  // Indices, not sums: 0.1 + 0.1 + 0.1 would drift. The slack keeps an end that rounding put just outside.
+  // Uses indices, not sums, because 0.1 + 0.1 + 0.1 would drift. The slack keeps an end that rounding put just outside.
   const double slack = 1e-9;
   for (double i = std::ceil(low / t.spacing - slack); i <= high / t.spacing + slack; ++i) t.at.push_back(i * t.spacing);
   return t;
 }
 
-/// The label of one tick: decimal while it is short, else with an exponent.
+/// Returns the label of one tick: decimal while it is short, else with an exponent.
 inline std::string tick_text(double v, const ticks& t) {
   const bool plain = std::abs(v) < 1e9 && t.digits <= 6;
   return plain ? fixed(v, t.digits) : scientific(v, 2);
 }
 
-/// At most `most` points: each the mean of equally many neighbours. Points that are not finite are left out.
+/// Returns at most `most` points, each the mean of equally many neighbours. Points that are not finite are dropped.
 inline std::vector<point> thinned(const std::vector<point>& curve, std::size_t most) {
   std::vector<point> finite;
   for (const point& p : curve)
@@ -66,7 +66,7 @@ inline std::vector<point> thinned(const std::vector<point>& curve, std::size_t m
   return out;
 }
 
-/// Text between tags: the three characters that XML reserves there are escaped, control characters become blanks.
+/// Returns text for between tags: the three characters that XML reserves there are escaped, control characters become blanks.
 inline std::string xml_text(std::string_view s) {
   std::string out;
   for (char c : s) {
@@ -80,7 +80,8 @@ inline std::string xml_text(std::string_view s) {
 
 }  // namespace detail
 
-/// An SVG document of 720 x 420 units: axes with ticks and grid, the training curve (means of neighbours when long), validation points, a legend.
+/// Returns an SVG document of 720 x 420 units: axes with ticks and grid, the training curve (means of neighbours if long), validation points, a
+/// legend.
 inline std::string loss_plot(const loss_curves& curves) {
   constexpr double width = 720, height = 420, left = 64, right = 20, top = 44, bottom = 52;
   const std::vector<point> train = detail::thinned(curves.train, 600), validation = detail::thinned(curves.validation, 600);

@@ -1,5 +1,5 @@
 #pragma once
-/// How long the phases of a training loop take, by the clock that the loop has anyway: nothing waits for a device that would not wait without.
+/// Measures the phases of a training loop by the loop's own clock: it adds no wait for a device.
 #include <isotope/train/decimal.hpp>
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace isotope::train {
 
-/// data: filling micro-batches; step: session::step; evaluate: the validation split; save: checkpoints.
+/// The phases are data: filling micro-batches; step: session::step; evaluate: the validation split; save: checkpoints.
 enum class loop_phase : std::uint8_t { data, step, evaluate, save };
 inline constexpr std::size_t loop_phases = 4;
 
@@ -19,8 +19,8 @@ constexpr std::string_view name_of(loop_phase p) {
   return names[std::size_t(p)];
 }
 
-/// Measures nothing: a trainer with it is a type of its own, in which a phase is the bare call (`if constexpr`); it asks the clock for its own events
-/// alone and stores nothing.
+/// Measures nothing. A trainer with it is a separate type in which a phase is the bare call (`if constexpr`): it reads the clock only for its own
+/// events and stores nothing.
 struct unprofiled {
   static constexpr bool on = false;
 };
@@ -43,7 +43,7 @@ struct loop_profile {
   }
 };
 
-/// A line per phase that happened: name, how often, mean and longest milliseconds, share of all.
+/// Returns a line per phase that occurred: name, count, mean and longest milliseconds, share of the total.
 inline std::string text_of(const loop_profile& p) {
   double all = 0;
   for (const auto& f : p.phases) all += f.seconds;

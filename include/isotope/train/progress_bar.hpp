@@ -1,5 +1,5 @@
 #pragma once
-/// One line of progress for a terminal, as a pure function of the state and the terminal's width. ASCII, so one byte is one column.
+/// One line of progress for a terminal: a pure function of the state and the terminal's width. It is ASCII, so one byte is one column.
 #include <isotope/train/decimal.hpp>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct progress {
   friend bool operator==(const progress&, const progress&) = default;
 };
 
-/// Smoothed time per step, for rates that can be read and an ETA that does not jump:
+/// The smoothed time per step, for readable rates and an ETA that does not jump:
 ///   average <- average + (sample - average) max(1 / samples, 1 / window)
 struct pace {
   std::int64_t samples = 0;
@@ -34,7 +34,8 @@ struct pace {
 };
 
 ///  42% [=======>          ] 840/2000  loss 1.9321  val 2.0110  15.0k tok/s  ETA 1:02
-/// Never wider than `width`: first the bar shrinks (to 6 columns inside), then validation loss, bar and rate go; at last the text is cut.
+/// It is never wider than `width`: first the bar shrinks (to 6 columns inside), then validation loss, bar and rate are dropped; finally the text is
+/// cut.
 inline std::string progress_bar(const progress& p, int width) {
   const auto room = std::size_t(std::max(width, 0));
   const double part = p.steps > 0 ? std::clamp(double(p.step) / double(p.steps), 0.0, 1.0) : 0.0;

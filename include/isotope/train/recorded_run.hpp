@@ -1,5 +1,5 @@
 #pragma once
-/// A training run that was made elsewhere, with what is needed to make it again: docs/TRACES.md has the file's format and the model's formulas.
+/// A training run recorded elsewhere, with everything needed to repeat it: docs/TRACES.md has the file's format and the model's formulas.
 #include <isotope/core/error.hpp>
 #include <isotope/core/step.hpp>
 #include <isotope/io/safetensors_file.hpp>
@@ -21,19 +21,19 @@
 
 namespace isotope::train {
 
-/// The tensor of a recorded run that is no weight.
+/// The name of the only tensor of a recorded run that is not a weight.
 inline constexpr std::string_view recorded_tokens = "tokens";
 
 struct recorded_run {
   std::string path;
   model::gpt size;
-  step_scalars scalars;  // of every step; optimizer_step counts them
+  step_scalars scalars;  // of every step; optimizer_step counts the steps
   std::int64_t steps = 0, batch = 0, length = 0;
   std::vector<std::int32_t> tokens;  // (steps, batch, length + 1)
-  io::safetensors_file file;         // every other tensor is an initial weight, read when it is asked for
+  io::safetensors_file file;         // every other tensor is an initial weight, read on demand
 };
 
-/// The tokens of a step and, one place on, what each is to predict.
+/// The tokens of a step and, shifted by one, the targets.
 struct recorded_step {
   std::vector<std::int32_t> tokens, targets;  // (batch, length)
 };
@@ -51,7 +51,7 @@ namespace detail {
 
 using io::dims_text;
 
-/// Reads the metadata of a recorded run; the first failure stays.
+/// Reads the metadata of a recorded run and keeps the first failure.
 class recorded_notes {
  public:
   recorded_notes(const io::safetensors_index& file, const std::string& path) : file_(file), path_(path) {}
@@ -64,7 +64,7 @@ class recorded_notes {
       refuse(key, "a whole number from 1 to " + std::to_string(most));
     return n;
   }
-  /// A number in [low, high) once it is rounded to f32, as the optimizer takes it.
+  /// Reads a number in [low, high) after rounding to f32, which is what the optimizer takes.
   float number(std::string_view key, float low, float high, const char* range) {
     std::string_view text = note(key);
     const auto x = next(text);
@@ -72,7 +72,7 @@ class recorded_notes {
     if (!x.good || !text.empty() || !(value >= low && value < high)) refuse(key, range);
     return value;
   }
-  /// "0.9,0.999", with or without blanks and brackets.
+  /// Reads "0.9,0.999", with or without blanks and brackets.
   std::pair<double, double> betas(std::string_view key) {
     std::string_view text = note(key);
     if (text.size() > 1 && ((text.front() == '[' && text.back() == ']') || (text.front() == '(' && text.back() == ')')))
@@ -115,7 +115,7 @@ class recorded_notes {
     while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
     return text;
   }
-  /// Takes a number and the blanks around it off the front.
+  /// Removes a number and the blanks around it from the front.
   static read_number next(std::string_view& text) {
     text = trim(text);
     double x = 0;
@@ -128,9 +128,9 @@ class recorded_notes {
 
 }  // namespace detail
 
-/// Reads and checks everything but the weights, which check_weights holds against the model.
+/// Reads and checks everything except the weights, which check_weights compares with the model.
 ///
-/// @error as read_safetensors; not_found, bad_format: metadata or `tokens`, with the name, what is there and what is wanted
+/// @error as read_safetensors; not_found, bad_format: metadata or `tokens`, with the name, what is there and what is needed
 inline result<recorded_run> read_recorded_run(const std::string& path) {
   auto file = io::open_safetensors(path);
   if (!file) return std::move(file).error();
@@ -138,7 +138,7 @@ inline result<recorded_run> read_recorded_run(const std::string& path) {
   r.path = path;
   r.file = *std::move(file);
 
-  // The bounds keep the arithmetic of shapes within 63 bits.
+  // These bounds keep the arithmetic of shapes within 63 bits.
   constexpr float any = 1e30f;
   detail::recorded_notes notes(r.file, r.path);
   r.size.layers = notes.size("layers", 1000);
@@ -191,7 +191,7 @@ struct named_dims {
   std::vector<std::int64_t> dims;
 };
 
-/// The weights of the file are those of the model, by name, shape and format, and are finite numbers in f32.
+/// Checks that the weights of the file match the model's by name, shape and format and are finite in f32.
 ///
 /// @error not_found: a weight is missing; bad_format: another shape, a format without fractions, a number that is not finite; unknown_key: a
 /// tensor that is no parameter; each with the names and numbers

@@ -1,5 +1,5 @@
 #pragma once
-/// Makes a recorded run again and keeps what a comparison asks for: losses, norms, the first gradients, the last weights.
+/// Repeats a recorded run and keeps what a comparison needs: losses, norms, the first gradients, the last weights.
 #include <isotope/core/device.hpp>
 #include <isotope/plan/dynamic.hpp>
 #include <isotope/train/recorded_run.hpp>
@@ -14,7 +14,7 @@
 
 namespace isotope::train {
 
-/// What the session of a replay must be able to do: one window batch a step, without accumulation.
+/// What the session of a replay must support: one batch of windows per step, without accumulation.
 template <class S>
 concept CanReplay = HasParameters<S> && CanInitialize<S> && CanStep<S> && CanRead<S> && CanWrite<S>;
 
@@ -27,10 +27,10 @@ struct replayed_run {
   std::vector<replayed_parameter> parameters;
 };
 
-/// The loss that a recorded run trains.
+/// Returns the loss that a recorded run trains.
 inline model::gpt_loss_of loss_of(const recorded_run& r) { return {r.size, int(r.batch), int(r.length)}; }
 
-/// The parameters of a model on a target, in the order of its state dict. Nothing is planned, so sizes without reason cost nothing.
+/// Returns the parameters of a model on a target, in the order of its state dict. Nothing is planned, so absurd sizes cost nothing.
 /// @error invalid_model
 template <Target T, class Model> result<std::vector<named_dims>> parameters_of(const Model& model) {
   const trace g = traced_inference<T>(model, false);
@@ -45,9 +45,9 @@ template <Target T, class Model> result<std::vector<named_dims>> parameters_of(c
   return out;
 }
 
-/// Trains the session, which is planned for loss_of(r), from the recorded weights on the recorded tokens.
+/// Trains the session, which must be planned for loss_of(r), from the recorded weights on the recorded tokens.
 ///
-/// @error as check_weights, read, write and status_of; non_finite: a step whose loss or norm is not a number, with its figures
+/// @error as check_weights, read, write and status_of; non_finite: the loss or norm of a step is not a number, with its figures
 template <CanReplay S> result<replayed_run> replay(S& session, const recorded_run& r) {
   replayed_run out;
   const auto& slots = session.parameters();
@@ -58,7 +58,7 @@ template <CanReplay S> result<replayed_run> replay(S& session, const recorded_ru
     model.push_back(std::move(d));
   }
   if (auto fits = check_weights(r, model); !fits) return std::move(fits).error();
-  session.initialize(0);  // moments to zero
+  session.initialize(0);  // zeroes the moments
   std::vector<float> values;
   for (std::size_t k = 0; k < model.size(); ++k) {
     const io::tensor_entry* t = r.file.find(model[k].name);

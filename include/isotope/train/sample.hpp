@@ -1,5 +1,5 @@
 #pragma once
-/// One token from the logits of the last position: a pure function of logits, options and a random counter.
+/// Samples one token from the logits of the last position: a pure function of logits, options and a random counter.
 #include <isotope/core/philox.hpp>
 
 #include <algorithm>
@@ -19,17 +19,17 @@ struct sample_options {
   std::uint64_t seed = 0;
 };
 
-/// Philox stream of sampling, out of the way of the streams of a plan's ops, which count up from 0.
+/// The Philox stream of sampling; it is far from the streams of a plan's ops, which count up from 0.
 inline constexpr std::uint32_t sampling_stream = 0xFFFFFFF0u;
 
-/// p[i] = exp(logits[i] / T - max) / sum over the kept tokens;  the smallest i (most likely first) with p[0] + ... + p[i] > u, where
-/// u = unit_interval(philox(seed, position, 0, sampling_stream)[0]).
+/// p[i] = exp(logits[i] / T - max) / sum over the kept tokens;  the result is the smallest i (most likely first) with p[0] + ... + p[i] > u, where u
+/// = unit_interval(philox(seed, position, 0, sampling_stream)[0]).
 ///
-/// Kept are the top_k most likely, then of these the fewest whose probabilities (among them) reach top_p: always one at least. Equal logits
-/// rank by token, the smaller first. NaN logits are never drawn.
+/// The kept tokens are the top_k most likely, then of these the fewest whose probabilities (among them) reach top_p: at least one. Equal logits rank
+/// by token, the smaller first. NaN logits are never drawn.
 /// @param logits   (V), V >= 1
-/// @param position counts the tokens drawn with this seed
-/// @return         a token in [0, V); 0 when every logit is NaN or -inf
+/// @param position number of tokens drawn before with this seed
+/// @return         a token in [0, V); 0 if every logit is NaN or -inf
 /// Source: Fan et al. 2018, arXiv:1805.04833 (top-k); Holtzman et al. 2020, arXiv:1904.09751 (top-p).
 inline std::int32_t sample(std::span<const float> logits, const sample_options& options, std::uint64_t position) {
   struct candidate {
@@ -55,7 +55,7 @@ inline std::int32_t sample(std::span<const float> logits, const sample_options& 
   const double top = kept.front().weight;
   double total = 0;
   for (candidate& c : kept) {
-    // An infinite top logit takes all: inf - inf would be NaN.
+    // An infinite top logit takes all, because inf - inf would be NaN.
     c.weight = c.weight == top ? 1.0 : std::exp((c.weight - top) / options.temperature);
     total += c.weight;
   }

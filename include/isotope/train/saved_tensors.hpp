@@ -1,6 +1,6 @@
 #pragma once
-/// Which tensors of a session a checkpoint holds, and their way out of the session and back: a few at a time, so that host memory holds at most the
-/// largest of them, or 4 MiB of smaller ones.
+/// Says which tensors of a session a checkpoint holds, and copies them out of the session and back: a few at a time, so that host memory holds at
+/// most the largest of them, or 4 MiB of smaller ones.
 #include <isotope/core/error.hpp>
 #include <isotope/io/checkpoint.hpp>
 #include <isotope/train/batch.hpp>
@@ -29,10 +29,10 @@ inline constexpr saved_kind saved_kinds[] = {{tensor_kind::parameter, ""},
                                              {tensor_kind::moment2, io::adam_v},
                                              {tensor_kind::state, io::model_state}};
 
-/// Numbers that are read from a session together: as many bytes as a device's staging memory takes in one copy.
+/// How much is read from a session at a time: as many bytes as a device's staging memory takes in one copy.
 inline constexpr std::size_t group_elems = (std::size_t(4) << 20) / sizeof(float);
 
-/// A tensor of a session by its name in a checkpoint.
+/// A tensor of a session with its name in a checkpoint.
 struct saved_tensor {
   tensor_kind kind;
   std::size_t slot = 0, elems = 0;
@@ -40,7 +40,7 @@ struct saved_tensor {
   std::vector<std::int64_t> dims;
 };
 
-/// Memory for numbers that somebody is about to write. @error out_of_memory, with the bytes
+/// Returns memory for numbers that are about to be written. @error out_of_memory, with the bytes
 inline result<std::unique_ptr<float[]>> room_for(std::size_t elems) {
   std::unique_ptr<float[]> room(new (std::nothrow) float[elems]);
   if (room != nullptr) return room;
@@ -53,7 +53,7 @@ inline std::size_t largest_of(std::span<const saved_tensor> tensors) {
   return most;
 }
 
-/// Whether a session has such a tensor. The optimiser decides how many moments a parameter has, and a frozen parameter has none. @error as its read
+/// Whether a session has such a tensor. The optimiser decides how many moments a parameter has; a frozen parameter has none. @error as its read
 template <class S> result<bool> has_tensor(S& session, const saved_tensor& t) {
   if constexpr (KnowsTensors<S>) {
     return session.keeps(t.kind, t.slot);
@@ -76,7 +76,7 @@ template <class S> void append_states(const S& session, const saved_kind& k, std
     }
 }
 
-/// The tensors of these kinds, in the order of a checkpoint's file. Every parameter is one: a session that cannot read it says so then.
+/// Returns the tensors of these kinds, in the order of a checkpoint's file. Every parameter is included: a session that cannot read it fails then.
 /// @error as the session's read
 template <class S> result<std::vector<saved_tensor>> saved_tensors(S& session, std::span<const saved_kind> kinds) {
   std::vector<saved_tensor> out;
@@ -103,7 +103,7 @@ template <class S> result<std::vector<saved_tensor>> saved_tensors(S& session, s
   return out;
 }
 
-/// A failure that met one of these tensors, with its name.
+/// Returns a failure about one of these tensors, with its name added.
 inline failure named(failure f, std::span<const saved_tensor> tensors) {
   std::string in = "tensor '" + tensors.front().name + "'";
   if (tensors.size() > 1) in = "tensors '" + tensors.front().name + "' to '" + tensors.back().name + "'";
@@ -154,7 +154,7 @@ result<void> give_tensors(S& session, std::span<const saved_tensor> tensors, std
   return {};
 }
 
-/// Copies tensors from a checkpoint into a session. All are held against the checkpoint's names, shapes and types before the first is written.
+/// Copies tensors from a checkpoint into a session. All are compared with the checkpoint's names, shapes and types before the first is written.
 ///
 /// @error model_mismatch: a tensor is missing or has another shape, and nothing was written; out_of_memory, likewise; as checkpoint::read and the
 ///        session's write, with the tensor's name and how many were written before it

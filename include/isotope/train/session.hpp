@@ -1,5 +1,5 @@
 #pragma once
-/// What the training loop needs of a loaded model, whatever backend, precision or model it is.
+/// What the training loop requires of a loaded model, for any backend, precision or model.
 #include <isotope/core/error.hpp>
 #include <isotope/core/step.hpp>
 #include <isotope/core/tensor_kind.hpp>
@@ -12,28 +12,28 @@
 
 namespace isotope::train {
 
-/// `parameters()` is the state dict: one entry per tensor, in the order that `read` and `write` count.
+/// `parameters()` is the state dict: one entry per tensor, in the order that `read` and `write` index.
 template <class S>
 concept HasParameters = requires(const S& s) { s.parameters().size(); };
 
-/// `initialize(seed)` sets every parameter from its initializer and every moment to zero: the same bits for the same seed.
+/// `initialize(seed)` sets every parameter by its initializer and every moment to zero: the same bits for the same seed.
 template <class S>
 concept CanInitialize = requires(S& s, std::uint64_t seed) { s.initialize(seed); };
 
-/// `step(micro-batches, scalars)` is one optimizer step over the mean gradient of one or more micro-batches, of which the k-th draws its
-/// random numbers with scalars.counter + k; a loss or norm that is not finite updates nothing and is reported as skipped.
+/// `step(micro-batches, scalars)` is one optimizer step on the mean gradient of one or more micro-batches; the k-th draws its random numbers with
+/// scalars.counter + k. If loss or norm is not finite, nothing is updated and the step is reported as skipped.
 template <class S>
 concept CanStep = requires(S& s, std::span<const batch> b, const step_scalars& x) {
   { s.step(b, x) } -> std::convertible_to<step_report>;
 };
 
-/// `evaluate(batch)` is the mean loss over the targets of one batch that are not negative: forward only, no dropout, nothing changes.
+/// `evaluate(batch)` returns the mean loss over the non-negative targets of one batch: forward only, without dropout; nothing changes.
 template <class S>
 concept CanEvaluate = requires(S& s, const batch& b) {
   { s.evaluate(b) } -> std::convertible_to<double>;
 };
 
-/// `read` and `write` copy the logical f32 values of one tensor, so that a checkpoint knows no layout of any device.
+/// `read` and `write` copy the logical f32 values of one tensor, so that a checkpoint is independent of any device's layout.
 template <class S>
 concept CanRead = requires(S& s, std::span<float> out) {
   { s.read(tensor_kind::parameter, std::size_t{}, out) } -> std::same_as<result<void>>;
@@ -43,8 +43,8 @@ concept CanWrite = requires(S& s, std::span<const float> in) {
   { s.write(tensor_kind::parameter, std::size_t{}, in) } -> std::same_as<result<void>>;
 };
 
-/// What a session may have besides, and checkpoints then use. `read` of many tensors brings small ones in fewer copies; `keeps(kind, slot)` tells
-/// whether `read` finds a tensor, which is read to find out where a session does not tell.
+/// Optional members, which checkpoints use where present. `read` of many tensors needs fewer copies for small ones; `keeps(kind, slot)` says whether
+/// `read` finds a tensor; without it the tensor is read to find out.
 template <class S>
 concept ReadsTogether = requires(S& s, std::span<const tensor_read> all) {
   { s.read(all) } -> std::same_as<result<void>>;
@@ -65,7 +65,7 @@ concept CountsBytes = requires(const S& s) {
   { s.measured_bytes() } -> std::convertible_to<std::int64_t>;
 };
 
-/// `status()` is the first failure of the device behind the session; after it nothing runs. Sessions that cannot lose their device have none.
+/// `status()` returns the first failure of the session's device; after it nothing runs. Sessions that cannot lose their device have no such member.
 template <class S>
 concept HasStatus = requires(const S& s) {
   { s.status() } -> std::same_as<result<void>>;

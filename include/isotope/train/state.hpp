@@ -1,5 +1,5 @@
 #pragma once
-/// What a run must remember besides its tensors to go on with the same bits. No clock, no path, no option of one process.
+/// What a run must remember besides its tensors to continue with the same bits. It has no clock, no path and no option of one process.
 #include <isotope/train/patience.hpp>
 
 #include <cstdint>

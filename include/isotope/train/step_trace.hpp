@@ -1,5 +1,5 @@
 #pragma once
-/// Where the time of one step goes, launch by launch, in the format of chrome://tracing and ui.perfetto.dev.
+/// Records where the time of one step goes, launch by launch, in the format of chrome://tracing and ui.perfetto.dev.
 #include <isotope/core/error.hpp>
 #include <isotope/io/json_text.hpp>
 #include <isotope/plan/kernels.hpp>
@@ -21,7 +21,7 @@ namespace isotope::train {
 struct timed_launch {
   std::int64_t step = -1;  // of the plan; -1: the copy of the outputs to the host
   std::size_t micro_batch = 0;
-  std::string code;  // shader, where there is one
+  std::string code;  // shader, if there is one
   std::string set;   // kernel set
   double begin = 0, usec = 0;
   std::int64_t bytes = 0;  // read and written
@@ -29,7 +29,7 @@ struct timed_launch {
 
 struct step_trace {
   std::vector<timed_launch> launches;
-  step_report report;  // of the step, which counts as any other
+  step_report report;  // of the step, which counts like any other
 };
 
 namespace detail {
@@ -42,8 +42,9 @@ inline std::int64_t bytes_of(const plan_view& p, const step& s) {
 
 }  // namespace detail
 
-/// Runs one optimizer step with a clock around each launch: the device's own where the session has one (session::profile), else `now`, in
-/// seconds. Micro-batches follow one another without gaps. @error as put; missing_feature for a device without a clock
+/// Runs one optimizer step and times each launch by the device's own clock if the session has one (session::profile), else by `now`, in seconds.
+/// Micro-batches follow one another without gaps.
+/// @error as put; missing_feature for a device without a clock
 template <ObservableSession S, class Now>
 result<step_trace> trace_step(S& session, std::span<const batch> batches, const step_scalars& given, Now now) {
   step_trace trace;
@@ -79,7 +80,7 @@ result<step_trace> trace_step(S& session, std::span<const batch> batches, const 
   return trace;
 }
 
-/// Microseconds in the launches of each part of the step.
+/// Returns the microseconds in the launches of each part of the step.
 inline std::array<double, 3> part_times(const step_trace& t, const plan_view& p) {
   const auto parts = passes_of(p);
   std::array<double, 3> usec{};

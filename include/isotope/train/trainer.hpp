@@ -1,6 +1,6 @@
 #pragma once
-/// The training loop: steps, validation, checkpoints, early stopping, interruption. It prints nothing, reads no clock, opens no file:
-/// time, data, storage and the listener are handed in.
+/// The training loop: steps, validation, checkpoints, early stopping, interruption. It prints nothing, reads no clock and opens no file: time, data,
+/// storage and the listener are passed in.
 #include <isotope/core/error.hpp>
 #include <isotope/train/decimal.hpp>
 #include <isotope/train/event.hpp>
@@ -20,52 +20,52 @@
 
 namespace isotope::train {
 
-/// What to do when a loss or gradient norm is not finite. The session has updated nothing.
+/// What to do if a loss or gradient norm is not finite. The session has updated nothing then.
 enum class non_finite : std::uint8_t {
   stop,  // the run fails, naming the step; no checkpoint is written, so the last good one stays the last
-  skip,  // go on with the next batch, at most `skip_limit` times in a row
+  skip,  // continues with the next batch, at most `skip_limit` times in a row
 };
 
 struct trainer_options {
-  std::int64_t steps = 1000;          // in all, those before a resume included
+  std::int64_t steps = 1000;          // in total, including those before a resume
   std::int64_t batch = 1;             // rows B of one micro-batch
   std::int64_t length = 1;            // columns S
   std::int64_t accumulate = 1;        // micro-batches per step
   std::int64_t eval_every = 0;        // 0: at the end only
   std::int64_t patience = 0;          // evaluations without a better loss; 0: never stop early
   std::int64_t checkpoint_every = 0;  // 0: at the end only
-  std::int64_t stop_after = 0;        // finish this step, save, end; 0: no such step
+  std::int64_t stop_after = 0;        // finishes this step, saves and ends; 0: no such step
   non_finite on_non_finite = non_finite::stop;
   std::int64_t skip_limit = 10;
   step_scalars scalars;  // seed, betas, epsilon, decay, clip, momentum; the loop fills in counter, step and rate
 };
 
-/// `data.training_batch(seed, k, length, tokens, targets)` writes micro-batch k: a pure function of seed and k, so a step count is all the
-/// position that there is.
+/// `data.training_batch(seed, k, length, tokens, targets)` writes micro-batch k: a pure function of seed and k, so that the step count alone is the
+/// position in the data.
 template <class D>
 concept HasTrainingBatches =
     requires(const D& d, std::uint64_t seed, std::int64_t k, std::span<std::int32_t> out) { d.training_batch(seed, k, k, out, out); };
 template <class D>
 concept TrainingData = HasTrainingBatches<D> && ValidationData<D>;
 
-/// `store.save(session, state, best)` returns the path once the checkpoint is safely kept (empty: nothing is kept). `best`: the state was
-/// just found the best and is to be kept as such, whatever comes later.
+/// `store.save(session, state, best)` returns the path once the checkpoint is safely kept (empty: nothing is kept). `best`: the state has just been
+/// found the best and must be kept as such, whatever comes later.
 template <class C, class S>
 concept CheckpointStore = requires(C& c, S& s, const run_state& r) {
   { c.save(s, r, true) } -> std::same_as<result<std::string>>;
 };
 
-/// Keeps nothing.
+/// A store that keeps nothing.
 struct no_checkpoints {
   template <class S> result<std::string> save(S&, const run_state&, bool) { return std::string(); }
 };
 
-/// Seconds from any fixed moment.
+/// Returns seconds since any fixed moment.
 template <class F>
 concept Clock = requires(F& now) {
   { now() } -> std::convertible_to<double>;
 };
-/// Learning rate from the number of finished steps.
+/// Returns the learning rate for a number of finished steps.
 template <class F>
 concept RateFunction = requires(const F& f, std::int64_t t) {
   { f(t) } -> std::convertible_to<double>;
@@ -97,9 +97,9 @@ requires CheckpointStore<Store, Session> class trainer {
                                 std::span<const std::int32_t>(targets_).subspan(i * elems, elems)});
   }
 
-  /// Trains until a reason to end: the last step, `stop_after`, an interruption, exhausted patience. The end is evaluated where a whole
-  /// run would be, so a stopped and resumed run takes the same decisions as an uninterrupted one.
-  /// A session whose device failed ends the run before the step counts: the checkpoints written so far stay as they are.
+  /// Trains until the last step, `stop_after`, an interruption or exhausted patience. The end is evaluated only where an uninterrupted run would be,
+  /// so that a stopped and resumed run makes the same decisions. If the session's device fails, the run ends before the step counts, and the
+  /// checkpoints written so far remain.
   /// @error non_finite (the step and what to do), device_lost, timeout, or whatever else the store or session reports
   result<done_event> run() {
     const double start = now_();
@@ -159,7 +159,8 @@ requires CheckpointStore<Store, Session> class trainer {
     });
 
     scalars.counter = first;
-    scalars.optimizer_step = state_.step - state_.skipped + 1;  // updates made, not steps tried: the bias correction counts moments
+    scalars.optimizer_step =
+        state_.step - state_.skipped + 1;  // counts updates, not attempted steps, because the bias correction counts moments
     scalars.learning_rate = float(rate_(state_.step));
     const step_report report = timed(loop_phase::step, [&] { return session_.step(micro_batches_, scalars); });
     if (auto r = alive(state_.step + 1); !r) return r;
@@ -176,7 +177,7 @@ requires CheckpointStore<Store, Session> class trainer {
     return {};
   }
 
-  /// The session's failure, if it has one, with the step that met it.
+  /// Returns the session's failure, if any, with the step at which it occurred.
   result<void> alive(std::int64_t step) const {
     auto r = status_of(session_);
     if (r) return {};
@@ -224,7 +225,7 @@ requires CheckpointStore<Store, Session> class trainer {
   trainer_options options_;
   run_state state_;
   Profile& profile_;
-  std::int64_t saved_at_;                       // step of the latest checkpoint of the run, -1: none
+  std::int64_t saved_at_;                       // step of the run's latest checkpoint; -1: none
   std::vector<std::int32_t> tokens_, targets_;  // (micro-batches,B,S)
   std::vector<batch> micro_batches_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// Which probabilities of attention are dropped: op::attention_shape::words for a block of queries, four keys a call.
+/// Decides which attention probabilities are dropped: op::attention_shape::words for a block of queries, four keys per call.
 #include <isotope/backend/cpu/launch.hpp>
 #include <isotope/core/philox_words.hpp>
 #include <isotope/op/attention.hpp>
@@ -10,12 +10,12 @@ namespace portable {
 
 struct attention_dropout {
   bool on;
-  std::uint32_t last;  // the largest word that drops its probability
-  float factor;        // 1 / (1 - p), of those kept
+  std::uint32_t last;  // a random word up to this one drops its probability
+  float factor;        // 1 / (1 - p): scales the kept probabilities
 
   explicit attention_dropout(double p) : on(p > 0), last(on ? op::attention_shape::last_dropped(p) : 0), factor(float(1 / (1 - p))) {}
 
-  /// kept[n i + q] = all ones or 0: key 4 k + i, query row first + q. n queries, a multiple of 16.
+  /// kept[n i + q] is all ones if key 4 k + i is kept for query row first + q, else 0. n is the number of queries, a multiple of 16.
   void draw(const launch& l, std::int64_t first, std::int64_t k, int n, std::uint32_t* kept) const {
     for (int q0 = 0; q0 < n; q0 += philox_words::width) {
       philox_words w;

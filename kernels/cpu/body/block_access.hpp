@@ -1,7 +1,7 @@
 #pragma once
-/// Strided tensors read and written as f32 blocks of the flat (row-major) index.
+/// Reads and writes strided tensors as f32 blocks of the flat (row-major) index.
 ///
-/// Bound by bytes. Axes that lie one behind the other are merged first, so that most operands are one run; a run in f32 is used where it lies.
+/// Bound by bytes. Axes that are contiguous with one another are merged first, so that most operands are one run; a run in f32 is used in place.
 #include <array>
 #include <cstring>
 #include <span>
@@ -57,13 +57,13 @@ inline void narrow_run(const float* x, void* y, dtype t, std::int64_t offset, st
   }
 }
 
-/// The axes of several operands with the same dims, those merged that follow one another in all of them.
+/// The axes of several operands of the same dims. Neighbouring axes are merged where every operand is contiguous across them.
 struct merged_axes {
   int rank = 0;
   extents dims{};
-  std::array<extents, max_inputs> strides{};  // by operand
+  std::array<extents, max_inputs> strides{};  // one entry per operand
 
-  /// Operands that broadcast to s: aligned at the last axis, repeated where an axis has size 1 or is missing.
+  /// The operands broadcast to s: they align at the last axis and repeat along axes of size 1 or missing axes.
   merged_axes(const shape& s, std::span<const view> operands) {
     for (int i = 0; i < s.rank; ++i) {
       if (s[i] == 1) continue;
@@ -85,7 +85,7 @@ struct merged_axes {
     return i < 0 || x.dims[i] == 1 ? 0 : x.strides[std::size_t(i)];
   }
   std::int64_t inner() const { return dims[std::size_t(rank - 1)]; }
-  /// Whether the operand's elements follow one another over the whole flat index.
+  /// Whether operand k is contiguous over the whole flat index.
   bool one_run(std::size_t k) const { return rank == 1 && (strides[k][0] == 1 || dims[0] == 1); }
 
   /// Calls run(offset of the operand, inner stride, position in the range, length) for each run of the flat range [first, first + n).

@@ -1,5 +1,5 @@
 #pragma once
-/// The loop of the element-wise instructions: blocks of f32 in L1.
+/// The loop of the element-wise instructions, over blocks of f32 in L1.
 #include <utility>
 
 #include <isotope/kernels/cpu/body/programs.hpp>

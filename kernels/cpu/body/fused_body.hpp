@@ -1,8 +1,8 @@
 #pragma once
-/// The interpreter of fused element-wise bodies, on tiles of 1024 elements: what an element-wise step and a matmul's epilogue run.
+/// The interpreter of fused element-wise bodies, which element-wise steps and gemm epilogues run, on tiles of 1024 elements.
 ///
-/// Bound by bytes for plain arithmetic. A tile of every operand stays in L1 while all instructions pass over it; rows of f32 operands are used
-/// where they lie, results go straight to an f32 output.
+/// Bound by bytes for plain arithmetic. A tile of every operand stays in L1 while all instructions pass over it. Rows of f32 operands are read in
+/// place, and results go straight to an f32 output.
 #include <isotope/kernels/cpu/body/block_access.hpp>
 #include <isotope/kernels/cpu/rows/parallel.hpp>
 
@@ -10,7 +10,8 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace portable {
 
-/// Rows of the flat index: [first + i step, first + i step + n) for i < rows. More than one only within rows of the operands' inner axis.
+/// A range of rows in the flat index: [first + i step, first + i step + n) for i < rows. Only a range within rows of the operands' inner axis has
+/// more than one row.
 struct body_range {
   std::int64_t first, n, rows = 1, step = 0;
 };
@@ -19,7 +20,7 @@ class fused_body {
  public:
   static constexpr std::int64_t block = 1024;
 
-  /// The body of l. Its operands, which follow the host node's `own` ones, and its outputs have the dims of output 0.
+  /// The body of launch l. Its operands follow the `own` operands of the host node. Operands and outputs have the dims of output 0.
   explicit fused_body(const launch& l, std::size_t own = 0) : l_(l), own_(own), axes_(l.out[0].dims, l.in.subspan(own)) {
     for (const auto& i : l.body)
       for (int a = 0; a < i.args; ++a) {
@@ -49,14 +50,14 @@ class fused_body {
       first += r.n + (r.rows - 1) * r.step;
     }
   }
-  /// Runs it on rows m0 to m1 and columns n0 to n1 of the host node's matrix, N columns wide, whose element m0, n0 is `at` in the flat index.
+  /// Runs the body on `rows` rows and n columns of the host node's matrix, which is N columns wide; `at` is the flat index of the first element.
   void run(std::int64_t at, std::int64_t rows, std::int64_t n, std::int64_t N, row_view product) const {
     const std::int64_t high = larger_of(1, block / padded(n));
     for (std::int64_t i = 0; i < rows; i += high)
       for (std::int64_t j = 0; j < n; j += block)
         run_tile({at + i * N + j, smaller(block, n - j), smaller(high, rows - i), N}, product.from(i, j));
   }
-  /// Whether the product may be in bf16.
+  /// Whether the body accepts the host's result in bf16.
   bool takes_bf16_product() const { return !product_wide_; }
   /// Whether rows of n elements are long enough to be worth their own loops.
   static bool long_enough(std::int64_t n) { return n >= shortest_row; }
@@ -64,15 +65,15 @@ class fused_body {
  private:
   static constexpr std::int64_t shortest_row = 48;
   struct alignas(64) slot {
-    float at[block + 16];  // 4 KB and a line: buffers that lie 4 KB apart would stall one another
+    float at[block + 16];  // 4 KB and a cache line: buffers exactly 4 KB apart would stall each other
   };
   struct place {
-    std::int64_t row, col;  // of the range's first element, in rows of the inner axis
+    std::int64_t row, col;  // position of the range's first element, in rows of the inner axis
   };
   static constexpr std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
 
-  /// The rows of all values. Pointers and strides stand apart, so that each is read as it was written: a pair read as one would have to wait until
-  /// all the stores before it are in L1, those of a whole tile.
+  /// The rows of all values. Pointers and strides are separate arrays so that each is loaded as it was stored: loading a pair at once would wait
+  /// until the earlier stores, those of a whole tile, reach L1.
   struct value_rows {
     const void* data[max_inputs + max_micros];
     std::int64_t stride[max_inputs + max_micros];
@@ -87,7 +88,7 @@ class fused_body {
   void run_tile(const body_range& r, row_view product) const {
     slot buffer[max_inputs + max_micros];
     value_rows values;
-    const std::int64_t width = padded(r.n);  // of rows in buffers
+    const std::int64_t width = padded(r.n);  // row pitch in the buffers
     const place at{r.first / axes_.inner(), r.first % axes_.inner()};
     for (std::size_t k = own_; k < l_.in.size(); ++k)
       if ((used_ >> k) & 1u) values.set(k, fetch(k, r, at, width, buffer[k].at));
@@ -111,7 +112,7 @@ class fused_body {
       if (to.data == nullptr) values.set(max_inputs + j, {to.rounded, to.rounded_stride, dtype::bf16});
       else values.set(max_inputs + j, {to.data, to.stride, dtype::f32});
     }
-    // Only now: an output may lie where an operand lies that was read in place.
+    // Stores come last, because an output may overlap an operand that was read in place.
     for (std::size_t j = 0; j < l_.body.size(); ++j)
       if (l_.body[j].store >= 0 && !at_once_[j])
         for (std::int64_t m = 0; m < r.rows; ++m) {
@@ -131,7 +132,7 @@ class fused_body {
     if (i.tile != nullptr && ((read_wide_ >> j) & 1u) == 0) to.data = nullptr;
     return to;
   }
-  /// An instruction without `tile`; its operands are f32.
+  /// Runs an instruction that has no `tile` function; its operands are f32.
   static void by_rows(const instruction& i, const row_view* args, const row_target& to, const body_range& r) {
     for (std::int64_t m = 0; m < r.rows; ++m) {
       const void* row[3] = {};
@@ -143,7 +144,7 @@ class fused_body {
     }
   }
 
-  /// Whether instruction j may write to its output at once: in its own format, and nobody reads an input that lies there afterwards.
+  /// Whether instruction j may write to its output at once: the format matches, and no later instruction reads an input at that place.
   bool writes_at_once(std::size_t j) const {
     const instruction& w = l_.body[j];
     if (w.store < 0) return false;
@@ -169,15 +170,15 @@ class fused_body {
     }
   }
 
-  /// Operand k's rows: where they lie if they run along memory and all that read them take their format, else as f32 in the buffer, a row that
-  /// repeats once.
+  /// Returns operand k's rows. They are read in place if they are contiguous and every reader accepts their format; otherwise they are converted to
+  /// f32 in the buffer, a repeated row only once.
   row_view fetch(std::size_t k, body_range r, place at, std::int64_t width, float* buffer) const {
     const view& x = l_.in[k];
     k -= own_;
     if (axes_.one_run(k)) return rows_at(k, r.first, r.step, r, width, buffer);
     const extents& strides = axes_.strides[k];
     const std::int64_t inner = axes_.inner(), along = strides[std::size_t(axes_.rank - 1)], room = inner - at.col;
-    // Rows of the range lie in one row of the inner axis, or are rows of a matrix.
+    // The range lies within one row of the inner axis, or its rows are rows of a matrix.
     std::int64_t apart = r.step * along;
     bool even = r.rows == 1 || (r.rows - 1) * r.step + r.n <= room;
     if (!even && axes_.rank == 2 && (r.step == inner || r.step % inner == 0)) {
@@ -197,7 +198,7 @@ class fused_body {
     return {buffer, r.rows == 1 ? 0 : width};
   }
 
-  /// Rows of operand k that run along memory, `apart` from one another.
+  /// Returns contiguous rows of operand k, which lie `apart` elements from one another.
   row_view rows_at(std::size_t k, std::int64_t start, std::int64_t apart, const body_range& r, std::int64_t width, float* buffer) const {
     const view& x = l_.in[own_ + k];
     if (x.type == dtype::f32) return {x.as<const float>() + start, apart};
@@ -209,9 +210,9 @@ class fused_body {
   const launch& l_;
   std::size_t own_;
   merged_axes axes_;
-  std::uint32_t used_ = 0, widened_ = 0;  // operands: of an instruction, of one that takes f32 alone
-  std::uint32_t read_wide_ = 0;           // instructions: one that takes f32 alone reads the result
-  bool product_wide_ = false;             // the product is read as f32
+  std::uint32_t used_ = 0, widened_ = 0;  // operands: read by an instruction; read by one that takes only f32
+  std::uint32_t read_wide_ = 0;           // instructions whose result is read by one that takes only f32
+  bool product_wide_ = false;             // some instruction reads the host's result as f32
   bool at_once_[max_micros] = {};
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-/// The programs that the portable kernel set calculates in f32. f64 programs fall through to the reference kernels.
+/// The programs that the portable kernels compute in f32. f64 programs fall through to the reference kernels.
 #include <concepts>
 
 #include <isotope/backend/cpu/launch.hpp>

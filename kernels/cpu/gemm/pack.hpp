@@ -1,13 +1,13 @@
 #pragma once
-/// The right operand of a product as panels: micro_tile::cols columns wide, k rows long, f32, zeros past the last column.
+/// Packs the right operand of a gemm into panels: micro_tile::cols columns wide, k rows long, f32, zeros past the last column.
 ///
-/// Bound by bytes where B's rows are contiguous, by shuffles (16 x 16 transposes in registers) where its columns are. Each element is moved once
-/// per product and multiplied with every row of A.
+/// Bound by bytes where B's rows are contiguous, by shuffles (16 x 16 transposes in registers) where its columns are. Each element is moved once per
+/// gemm and multiplied with every row of A.
 #include <cstring>
 #include <type_traits>
 
 #include <isotope/core/precision.hpp>
-#include <isotope/kernels/cpu/gemm/micro_product.hpp>
+#include <isotope/kernels/cpu/gemm/microkernel.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
@@ -30,7 +30,8 @@ ISOTOPE_INLINE void load_sixteen(const float16* x, sixteen& v) {
   half h;
   std::memcpy(&h, x, sizeof h);
   const bits u = __builtin_convertvector(h, bits), sign = (u & 0x8000u) << 16, m = u & 0x7fffu;
-  // Rebiased; infinity and NaN get the largest exponent; numbers below the normal ones by their integer, since threads may flush such operands.
+  // The exponent is rebiased; infinity and NaN get the largest one. Subnormal numbers are converted from their integer, because a thread may flush
+  // subnormal operands.
   const bits normal = (m << 13) + 0x3800'0000u, beyond = (m << 13) | 0x7f80'0000u;
   const sixteen tiny = __builtin_convertvector(whole(m), sixteen) * 0x1p-24f;
   bits below;
@@ -85,10 +86,10 @@ void pack_panel(const T* x, std::int64_t k_stride, std::int64_t col_stride, std:
       const T* from = x + k * k_stride;
       float* to = y + k * ldy;
       if (std::is_same_v<T, float> && cols == micro_tile::cols) {
-        __builtin_memcpy(to, from, sizeof(float) * micro_tile::cols);  // a constant length: two vector moves
+        __builtin_memcpy(to, from, sizeof(float) * micro_tile::cols);  // the length is constant, so this is two vector moves
       } else {
         std::int64_t j = 0;
-        if constexpr (std::is_same_v<T, float16>)  // whose conversion compilers do not vectorize
+        if constexpr (std::is_same_v<T, float16>)  // compilers do not vectorize this conversion
           for (sixteen v; j + 16 <= cols; j += 16) load_sixteen(from + j, v), std::memcpy(to + j, &v, sizeof v);
         for (; j < cols; ++j) to[j] = float(from[j]);
       }
@@ -97,7 +98,7 @@ void pack_panel(const T* x, std::int64_t k_stride, std::int64_t col_stride, std:
     return;
   }
   std::int64_t whole = 0;  // columns that went through the 16 x 16 blocks
-  std::int64_t done = 0;   // rows of them
+  std::int64_t done = 0;   // rows of these columns
   if (k_stride == 1) {
     done = rows / 16 * 16;
     for (; whole + 16 <= cols; whole += 16)

@@ -1,13 +1,13 @@
 #pragma once
-/// The sizes and strides of a matrix product, and its cut into tasks.
-#include <isotope/kernels/cpu/gemm/micro_product.hpp>
+/// The sizes and strides of a gemm, and how it is divided into tasks.
+#include <isotope/kernels/cpu/gemm/microkernel.hpp>
 #include <isotope/kernels/cpu/rows/parallel.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace portable {
 
-/// y[b, m, n] = sum_k a[b, m, k] b[b, k, n]. Leading axes of A become rows where B is one matrix for all of them.
+/// y[b, m, n] = sum_k a[b, m, k] b[b, k, n]. Leading axes of A become rows where all of them share one matrix B.
 struct matmul_shape {
   std::int64_t M = 0, N = 0, K = 0, batches = 1;
   std::int64_t a_row = 0, a_k = 0, b_k = 0, b_col = 0, c_row = 0, c_col = 0;
@@ -44,7 +44,7 @@ struct matmul_shape {
   shape y_;
   extents a_{}, b_{}, c_{};
 
-  /// The stride of x along batch axis i of y; 0 where x repeats.
+  /// Returns the stride of x along batch axis i of y; 0 where x broadcasts.
   std::int64_t batch_stride(const view& x, int i) const {
     const int k = i - (y_.rank - x.dims.rank);
     return k < 0 || x.dims[k] == 1 ? 0 : x.strides[std::size_t(k)];
@@ -71,12 +71,12 @@ struct matmul_shape {
   }
 };
 
-/// Tasks of one chunk of a product: cells of C, at least eight where the shape allows.
+/// Divides one chunk of a gemm into tasks, the cells of C: at least eight where the shape allows.
 class matmul_grid {
  public:
-  static constexpr std::int64_t rows = 96;    // of a cell at most: with `depth`, A's part is 96 KB of L2
-  static constexpr std::int64_t cols = 256;   // of a cell at most: its f32 tile is 96 KB of L2
-  static constexpr std::int64_t depth = 256;  // of a block of K: a panel of B is 32 KB of L1
+  static constexpr std::int64_t rows = 96;    // largest cell height: with `depth`, its part of A takes 96 KB of L2
+  static constexpr std::int64_t cols = 256;   // largest cell width: its f32 tile takes 96 KB of L2
+  static constexpr std::int64_t depth = 256;  // length of a block of K: a panel of B takes 32 KB of L1
   static_assert(rows % micro_tile::rows == 0 && cols % micro_tile::cols == 0);
 
   matmul_grid(std::int64_t M, std::int64_t N, std::int64_t batches) : M_(M), N_(N), batches_(batches) {
@@ -98,7 +98,7 @@ class matmul_grid {
   struct block {
     std::int64_t batch, m0, m1, n0, n1;
   };
-  /// Task t; rows fastest, so that neighbours share panels of B.
+  /// Returns the cell of task t. Rows vary fastest, so that neighbouring tasks share panels of B.
   block cell(std::int64_t t) const {
     const std::int64_t i = t % down_, j = t / down_ % across_;
     return {t / (down_ * across_), i * m_, smaller(M_, (i + 1) * m_), j * n_, smaller(N_, (j + 1) * n_)};

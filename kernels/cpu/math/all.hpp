@@ -1,5 +1,5 @@
 #pragma once
-/// The vector mathematics that cpu kernels are written on: element functions, reductions, conversions.
+/// The vector mathematics that cpu kernels are written with: element functions, reductions, conversions.
 #include <isotope/kernels/cpu/math/convert.hpp>
 #include <isotope/kernels/cpu/math/erf.hpp>
 #include <isotope/kernels/cpu/math/exp.hpp>

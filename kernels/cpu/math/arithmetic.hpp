@@ -1,8 +1,8 @@
 #pragma once
-/// The steps that the element functions are made of. All are branch-free, so that a loop over them becomes vector code.
+/// The building blocks of the element functions. All are branch-free, so that a loop over them becomes vector code.
 ///
-/// Each rounds in one way only, in a vector body, in its tail and alone: `madd` is fused exactly where the target has the instruction, and
-/// plain products and sums are never contracted (the targets of this library set -ffp-contract=off). Bits may differ between architectures.
+/// Each rounds the same way in a vector body, in its tail and alone: `madd` is fused exactly where the target has the instruction, and plain products
+/// and sums are never contracted (the targets of this library set -ffp-contract=off). Bits may differ between architectures.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -26,7 +26,7 @@ template <class T> ISOTOPE_INLINE T madd(T a, T b, T c) {
   }
 }
 
-/// c[I] + c[I+1] x + ... + c[N-1] x^(N-1-I), by Horner's rule. A recursion, because g++ -O2 leaves a loop this long rolled.
+/// c[I] + c[I+1] x + ... + c[N-1] x^(N-1-I), by Horner's rule. It is a recursion because g++ -O2 does not unroll a loop this long.
 template <std::size_t I = 0, class T, std::size_t N> ISOTOPE_INLINE T polynomial(T x, const T (&c)[N]) {
   if constexpr (I + 1 == N) {
     return c[I];
@@ -35,24 +35,24 @@ template <std::size_t I = 0, class T, std::size_t N> ISOTOPE_INLINE T polynomial
   }
 }
 
-// No conditional operator on floats: g++ moves the arithmetic around one into its branches, where it might trap, and leaves the loop scalar.
-// Choices are made by masks on the bits, which order like integers: as signed ones for x >= 0, as unsigned ones for x < 0.
+// Floats are not selected by the conditional operator: g++ would move arithmetic into its branches, where it might trap, and leave the loop scalar.
+// Selections use masks on the bits, which order like signed integers for x >= 0 and like unsigned ones for x < 0.
 ISOTOPE_INLINE std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 ISOTOPE_INLINE float from_bits(std::uint32_t u) { return std::bit_cast<float>(u); }
 /// All ones if i < 0, else zero.
 ISOTOPE_INLINE std::uint32_t mask_negative(std::uint32_t i) { return std::uint32_t(std::int32_t(i) >> 31); }
-/// All ones where the sign bit of x is set (-0 and negative NaN too), where x is +-0, where x is NaN.
+/// All ones where the sign bit of x is set (-0 and negative NaN too), where x is +-0, or where x is NaN.
 ISOTOPE_INLINE std::uint32_t mask_sign(float x) { return mask_negative(bits(x)); }
 ISOTOPE_INLINE std::uint32_t mask_zero(float x) { return mask_negative((bits(x) & 0x7fff'ffffu) - 1u); }
 ISOTOPE_INLINE std::uint32_t mask_nan(float x) { return mask_negative(0x7f80'0000u - (bits(x) & 0x7fff'ffffu)); }
-/// All ones if a < b, for a and b not negative.
+/// All ones if a < b; neither may be negative.
 ISOTOPE_INLINE std::uint32_t mask_less(float a, float b) { return mask_negative(bits(a) - bits(b)); }
 ISOTOPE_INLINE float select(std::uint32_t mask, float yes, float no) { return from_bits((bits(yes) & mask) | (bits(no) & ~mask)); }
 
 ISOTOPE_INLINE float magnitude(float x) { return from_bits(bits(x) & 0x7fff'ffffu); }
 /// y >= 0 with the sign of x.
 ISOTOPE_INLINE float with_sign(float y, float x) { return from_bits(bits(y) | (bits(x) & 0x8000'0000u)); }
-/// The larger of x and -bound; x brought into [-bound, bound]; bound > 0. NaN may become a bound: see keep_nan.
+/// Return the larger of x and -bound, and x clamped to [-bound, bound]; bound > 0. NaN may become a bound: see keep_nan.
 ISOTOPE_INLINE float bounded_below(float x, float bound) { return select(mask_less(bound, magnitude(x)) & mask_sign(x), -bound, x); }
 ISOTOPE_INLINE float bounded(float x, float bound) { return select(mask_less(bound, magnitude(x)), with_sign(bound, x), x); }
 /// y, or NaN if x is NaN.

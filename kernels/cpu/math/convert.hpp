@@ -1,6 +1,6 @@
 #pragma once
-/// bf16 <-> f32 of contiguous arrays, in whole vectors: bound by bytes. To bf16 rounds to nearest, ties to even, keeps NaN as a quiet NaN; from
-/// bf16 is exact.
+/// Converts contiguous arrays between bf16 and f32 in whole vectors; bound by bytes. Conversion to bf16 rounds to nearest, ties to even, and keeps
+/// NaN as a quiet NaN; conversion from bf16 is exact.
 #include <bit>
 #include <cstring>
 
@@ -36,7 +36,7 @@ struct bf16_lanes {
     std::memcpy(&h, x, sizeof h);
     return widened(h);
   }
-  /// The bits of f32 numbers, rounded as bfloat16 does it; below the upper half stands anything.
+  /// Rounds the bits of f32 numbers as bfloat16 does; the result is in the upper half of each word, the lower half is arbitrary.
   static ISOTOPE_INLINE words rounded(words u) {
     const words number = u + 0x7fff + (u >> 16 & 1), nan = u | 0x40'0000;
     const auto x = std::bit_cast<numbers>(u);
@@ -46,7 +46,7 @@ struct bf16_lanes {
     const halves h = __builtin_convertvector(u >> 16, halves);
     std::memcpy(static_cast<void*>(y), &h, sizeof h);
   }
-  /// The same as put_upper(rounded(u)), where the processor has an instruction for normal numbers.
+  /// As put_upper(rounded(u)), by the processor's instruction for normal numbers where there is one.
   static ISOTOPE_INLINE void put_rounded(words u, bfloat16* y) {
     if constexpr (config::has_bf16_pairs && config::vector_bytes == 64) {
       const auto x = std::bit_cast<numbers>(u);
@@ -61,7 +61,7 @@ struct bf16_lanes {
     }
     put_upper(rounded(u), y);
   }
-  /// put_rounded of two vectors, in half of its time: the look for subnormal numbers is one for both.
+  /// As put_rounded for two vectors, in half the time: it checks both for subnormal numbers at once.
   static ISOTOPE_INLINE void put_two_rounded(words u, words v, bfloat16* y) {
     if constexpr (config::has_bf16_pairs && config::vector_bytes == 64) {
       const auto a = std::bit_cast<numbers>(u), b = std::bit_cast<numbers>(v);
@@ -102,7 +102,7 @@ inline void round_to_bf16(float* x, std::int64_t n) {
     bf16_lanes::put(bf16_lanes::rounded(bf16_lanes::bits_of(x + i)) & 0xffff'0000u, x + i);
   for (; i < n; ++i) x[i] = float(bfloat16(x[i]));
 }
-/// The same, and y[i] = x[i].
+/// Rounds x[i] in place and stores it in y[i], too.
 inline void round_to_bf16(float* x, bfloat16* y, std::int64_t n) {
   std::int64_t i = 0;
   for (; i + bf16_lanes::count <= n; i += bf16_lanes::count) {

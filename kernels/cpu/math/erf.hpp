@@ -1,7 +1,7 @@
 #pragma once
 /// y = erf x = 2/sqrt(pi) times the integral of e^(-t^2) from 0 to x.
 ///
-/// |x| < 1: x P(x^2); beyond: 1 - e^-Q(|x|), with Q = -ln erfc. Both by Chebyshev interpolation, both calculated, one selected.
+/// For |x| < 1 it is x P(x^2), beyond 1 - e^-Q(|x|) with Q = -ln erfc; both use Chebyshev interpolation. Both are computed and one is selected.
 #include <isotope/kernels/cpu/math/exp.hpp>
 
 namespace isotope::cpu {

@@ -33,7 +33,7 @@ ISOTOPE_INLINE float exp(float x) {
 }
 inline double exp(double x) { return std::exp(x); }
 
-/// e^x in f64 for |x| <= 700, NaN for NaN: a step of functions whose f32 result needs more than f32 on the way.
+/// e^x in f64 for |x| <= 700, NaN for NaN: for functions whose f32 result needs intermediate values more precise than f32.
 /// Error: 2^-32 relative with Terms = 6, 2^-51 with Terms = 10.
 template <int Terms> ISOTOPE_INLINE double exp_within_700(double x) {
   static_assert(Terms == 6 || Terms == 10);

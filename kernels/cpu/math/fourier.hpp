@@ -1,9 +1,9 @@
 #pragma once
-/// Fourier transforms of one row in f32, real and imaginary parts in arrays of their own.
+/// Fourier transforms of one row in f32, with real and imaginary parts in separate arrays.
 ///
-/// Stockham passes of radix 4, and one of radix 2 where N is no power of four: no bit reversal, both sides of a pass contiguous in the inner
-/// loop. Other lengths become a circular convolution with a chirp (Bluestein), of a power of two from 2 N - 1 on. Twiddle factors and chirps
-/// are calculated in f64 and rounded once. Bound by the caches: a pass reads and writes the row.
+/// Runs Stockham passes of radix 4, and one of radix 2 where N is not a power of four: they need no bit reversal, and both sides of a pass are
+/// contiguous in the inner loop. Other lengths become a circular convolution with a chirp (Bluestein), padded to a power of two of at least 2 N - 1.
+/// Twiddle factors and chirps are computed in f64 and rounded once. Bound by the caches: each pass reads and writes the row.
 /// Sources: Stockham 1966 (in Cochran et al. 1967); Bluestein 1970.
 #include <cmath>
 #include <utility>
@@ -17,34 +17,35 @@ namespace portable {
 /// Complex numbers re[i] + i im[i].
 struct split {
   float *re, *im;
-  /// i times the conjugate: with operands and results so seen, a forward transform is the inverse.
+  /// Swaps real and imaginary parts, which is i times the conjugate: a forward transform between swapped arrays is the inverse transform.
   split swapped() const { return {im, re}; }
 };
 
-/// to[j] = e^(-2 pi i j step / D), j < count. Blocks start with exact angles, 64 apart at most: 2^-53 a factor.
-inline void turns(split to, std::int64_t count, std::int64_t step, std::int64_t D) {
+/// to[j] = e^(-2 pi i j step / D), j < count. Each block of at most 64 starts with an exact angle; errors are 2^-53 per factor.
+inline void twiddles(split to, std::int64_t count, std::int64_t step, std::int64_t D) {
   constexpr std::int64_t block = 64;
-  const double turn = -6.283185307179586 / double(D);
+  const double twiddle = -6.283185307179586 / double(D);
   double re[block], im[block];
   for (std::int64_t j = 0; j < smaller(block, count); ++j) {
-    const double angle = turn * double(j * step % D);
+    const double angle = twiddle * double(j * step % D);
     re[j] = std::cos(angle);
     im[j] = std::sin(angle);
   }
   for (std::int64_t start = 0; start < count; start += block) {
-    const double angle = turn * double(start * step % D), c = std::cos(angle), s = std::sin(angle);
+    const double angle = twiddle * double(start * step % D), c = std::cos(angle), s = std::sin(angle);
     for (std::int64_t j = 0; j < smaller(block, count - start); ++j) {
       to.re[start + j] = float(c * re[j] - s * im[j]);
       to.im[start + j] = float(c * im[j] + s * re[j]);
     }
   }
 }
-/// to[n] = e^(-pi i n^2 / N), n < N: n^2 mod 2 N is an integer where a block starts, the ratios of neighbours turn steadily within it.
+/// to[n] = e^(-pi i n^2 / N), n < N. A block starts with an exact angle, since n^2 mod 2 N is an integer; within it the ratio of neighbours rotates
+/// by a constant angle.
 inline void chirps(split to, std::int64_t N) {
   constexpr std::int64_t block = 64;
-  const double turn = -3.141592653589793 / double(N), rc = std::cos(2 * turn), rs = std::sin(2 * turn);
+  const double twiddle = -3.141592653589793 / double(N), rc = std::cos(2 * twiddle), rs = std::sin(2 * twiddle);
   for (std::int64_t start = 0; start < N; start += block) {
-    const double angle = turn * double(start * start % (2 * N)), step = turn * double((2 * start + 1) % (2 * N));
+    const double angle = twiddle * double(start * start % (2 * N)), step = twiddle * double((2 * start + 1) % (2 * N));
     double c = std::cos(angle), s = std::sin(angle), dc = std::cos(step), ds = std::sin(step);
     for (std::int64_t n = start; n < smaller(N, start + block); ++n) {
       to.re[n] = float(c);
@@ -58,7 +59,7 @@ inline void chirps(split to, std::int64_t N) {
   }
 }
 
-/// x[from + r m], r < 4, make y[to + k s], k < 4, times w[k].
+/// Combines x[from + r m], r < 4, into y[to + k s], k < 4, multiplied by w[k].
 struct radix4 {
   const float *ISOTOPE_RESTRICT xr, *ISOTOPE_RESTRICT xi;
   float *ISOTOPE_RESTRICT yr, *ISOTOPE_RESTRICT yi;
@@ -79,27 +80,29 @@ struct radix4 {
     yi[to] = re * d + im * c;
   }
 };
-/// One pass over a row of 4 m s numbers of which every s-th belong together: y[q + s (4 p + k)] = w^(p k) sum_r x[q + s (p + m r)] (-i)^(r k),
-/// w = e^(-2 pi i / (4 m)); turn[k][p s] = w^(p k).
-inline ISOTOPE_CONTRACT void pass4(split x, split y, const split* turn, std::int64_t m, std::int64_t s) {
+/// One pass over a row of 4 m s numbers, s interleaved transforms: y[q + s (4 p + k)] = w^(p k) sum_r x[q + s (p + m r)] (-i)^(r k), w = e^(-2 pi i /
+/// (4 m)); twiddle[k][p s] = w^(p k).
+inline ISOTOPE_CONTRACT void pass4(split x, split y, const split* twiddle, std::int64_t m, std::int64_t s) {
   ISOTOPE_CONTRACT_HERE
   const radix4 f{x.re, x.im, y.re, y.im, m * s, s};
   if (s == 1) {
     ISOTOPE_IVDEP
     for (std::int64_t p = 0; p < m; ++p) {
-      const float wr[4] = {1, turn[1].re[p], turn[2].re[p], turn[3].re[p]}, wi[4] = {0, turn[1].im[p], turn[2].im[p], turn[3].im[p]};
+      const float wr[4] = {1, twiddle[1].re[p], twiddle[2].re[p], twiddle[3].re[p]},
+                  wi[4] = {0, twiddle[1].im[p], twiddle[2].im[p], twiddle[3].im[p]};
       f(p, 4 * p, wr, wi);
     }
     return;
   }
   for (std::int64_t p = 0; p < m; ++p) {
     const std::int64_t at = p * s;
-    const float wr[4] = {1, turn[1].re[at], turn[2].re[at], turn[3].re[at]}, wi[4] = {0, turn[1].im[at], turn[2].im[at], turn[3].im[at]};
+    const float wr[4] = {1, twiddle[1].re[at], twiddle[2].re[at], twiddle[3].re[at]},
+                wi[4] = {0, twiddle[1].im[at], twiddle[2].im[at], twiddle[3].im[at]};
     ISOTOPE_IVDEP
     for (std::int64_t q = 0; q < s; ++q) f(at + q, 4 * at + q, wr, wi);
   }
 }
-/// The last pass where a factor of two is left: y[q] = x[q] + x[q + s], y[q + s] = x[q] - x[q + s].
+/// The last pass where a factor of two remains: y[q] = x[q] + x[q + s], y[q + s] = x[q] - x[q + s].
 inline void pass2(split x, split y, std::int64_t s) {
   for (const auto& [from, to] : {std::pair<const float*, float*>{x.re, y.re}, {x.im, y.im}}) {
     ISOTOPE_IVDEP
@@ -120,10 +123,10 @@ inline ISOTOPE_CONTRACT void multiply(split z, split w, std::int64_t n) {
   }
 }
 
-/// The transform of N points: tables that all rows share, buffers of each worker.
+/// A transform of N points: tables that all rows share, and buffers for each worker.
 class fourier {
  public:
-  /// Points of the transform that does the work: N, or what holds the convolution.
+  /// Returns the number of points that the passes work on: N, or the size of the convolution.
   static constexpr std::int64_t points(std::int64_t N) {
     std::int64_t M = 1;
     while (M < N) M *= 2;
@@ -135,27 +138,27 @@ class fourier {
     const std::int64_t M = points(N);
     return 6 * padded(M / 4) + (M == N ? 0 : 2 * padded(N) + 2 * padded(M));
   }
-  /// Two rows, each with room for the bins of a real transform besides.
+  /// Returns the size of two rows, each with additional room for the bins of a real transform.
   static constexpr std::int64_t buffer_floats(std::int64_t N) { return 2 * (2 * padded(points(N)) + padded(2)); }
   static constexpr std::int64_t padded(std::int64_t n) { return (n + 15) / 16 * 16; }
 
-  /// `buffer` is needed until the constructor returns.
+  /// Uses `buffer` only until the constructor returns.
   fourier(float* tables, float* buffer, std::int64_t N) : N_(N), M_(points(N)) {
     const auto next = [&tables](std::int64_t n) {
       const split z{tables, tables + padded(n)};
       tables += 2 * padded(n);
       return z;
     };
-    turn_[0] = {};
+    twiddle_[0] = {};
     for (int k = 1; k < 4; ++k) {
-      turn_[k] = next(M_ / 4);
-      turns(turn_[k], M_ / 4, k, M_);
+      twiddle_[k] = next(M_ / 4);
+      twiddles(twiddle_[k], M_ / 4, k, M_);
     }
     if (M_ == N_) return;
     chirp_ = next(N_);
     spectrum_ = next(M_);
     chirps(chirp_, N_);
-    // The conjugate chirp, around the circle in both directions.
+    // Fills the conjugate chirp around the circle in both directions.
     const split a = first(buffer), b = second(buffer);
     const float f = 1 / float(M_);
     for (std::int64_t n = 0; n < M_; ++n) a.re[n] = a.im[n] = 0;
@@ -170,12 +173,12 @@ class fourier {
     }
   }
 
-  /// A worker's two rows, and what one of them holds as one array.
+  /// The two rows of a worker; `flat` gives the memory of one of them as one array.
   split first(float* buffer) const { return {buffer, buffer + padded(M_)}; }
   split second(float* buffer) const { return first(buffer + 2 * padded(M_) + padded(2)); }
   float* flat(float* buffer) const { return second(buffer).re; }
 
-  /// The forward transform of first(buffer), or with its parts swapped the inverse. The result lies in either row; the other is free.
+  /// Runs the transform of first(buffer): forward, or inverse where its parts are swapped. The result is in either row; the other one is free.
   split run(float* buffer, bool inverse) const {
     split a = first(buffer), b = second(buffer);
     if (inverse) {
@@ -185,7 +188,7 @@ class fourier {
     split z = M_ == N_ ? passes(a, b) : convolved(a, b);
     return inverse ? z.swapped() : z;
   }
-  /// The row that does not hold z.
+  /// Returns the row that does not hold z.
   float* free_row(float* buffer, split z) const { return z.re == first(buffer).re || z.im == first(buffer).re ? flat(buffer) : buffer; }
   double row_nsec() const {
     double passes = 1;
@@ -195,12 +198,12 @@ class fourier {
 
  private:
   std::int64_t N_, M_;
-  split turn_[4], chirp_{}, spectrum_{};
+  split twiddle_[4], chirp_{}, spectrum_{};
 
   split passes(split x, split y) const {
     std::int64_t n = M_, s = 1;
     for (; n >= 4; n /= 4, s *= 4) {
-      pass4(x, y, turn_, n / 4, s);
+      pass4(x, y, twiddle_, n / 4, s);
       std::swap(x, y);
     }
     if (n == 1) return x;

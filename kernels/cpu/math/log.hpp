@@ -9,15 +9,15 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace math {
 
-/// Q.
+/// The coefficients of Q.
 inline constexpr float log_terms[] = {0.33333331180030048f,  -0.24999996957950882f, 0.20000715748892102f,
                                       -0.16667802319501255f, 0.14249057645697480f,  -0.12425687331451106f,
                                       0.11685419923486739f,  -0.11479733846637636f, 0.069716114514711578f};
 
-/// Error: 1 ULP. ln +-0 = -inf, ln inf = inf, NaN below zero, subnormals are right.
+/// Error: 1 ULP. ln(+-0) = -inf, ln(inf) = inf, NaN below zero; subnormal numbers are handled.
 ISOTOPE_INLINE float log(float x) {
   constexpr std::uint32_t sqrt_half = 0x3f35'04f3u, one = 0x3f80'0000u, infinity = 0x7f80'0000u;
-  const std::uint32_t subnormal = mask_negative(bits(x) - 0x0080'0000u);  // or negative
+  const std::uint32_t subnormal = mask_negative(bits(x) - 0x0080'0000u);  // all ones for negative numbers, too
   const std::uint32_t t = bits(x * from_bits(one + (subnormal & (23u << 23)))) - sqrt_half;
   const auto e = float((std::int32_t(t) >> 23) - std::int32_t(subnormal & 23u));
   const float f = from_bits((t & 0x7f'ffffu) + sqrt_half) - 1.0f, f2 = f * f;

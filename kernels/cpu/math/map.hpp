@@ -1,9 +1,9 @@
 #pragma once
-/// Element-wise loops: bytes bound for plain arithmetic, flops bound for exp and its kin.
+/// Element-wise loops: bound by bytes for plain arithmetic, by flops for exp and similar functions.
 ///
-/// Elements go in blocks of 32 (two AVX-512 vectors, enough independent work to hide latency). The last, shorter block is copied to a padded
-/// buffer and goes through the same code, so an element's result does not depend on its place in the array or on the array's length. The
-/// constant trip count also lets g++ vectorise at -O2.
+/// Elements are processed in blocks of 32 (two AVX-512 vectors, enough independent work to hide latency). The last, shorter block is copied to a
+/// padded buffer and takes the same code, so an element's result depends neither on its place in the array nor on the array's length. The constant
+/// trip count also lets g++ vectorise at -O2.
 #include <cstdint>
 #include <type_traits>
 
@@ -16,7 +16,7 @@ namespace math {
 
 inline constexpr int map_block = 32;
 
-/// The number to calculate with: f32 for bf16 and f16, else the stored type itself.
+/// Returns the number to compute with: f32 for bf16 and f16, else the stored type itself.
 template <class T> ISOTOPE_INLINE auto widen(T x) {
   if constexpr (std::is_same_v<T, bfloat16> || std::is_same_v<T, float16>) {
     return static_cast<float>(x);
@@ -31,13 +31,14 @@ template <class T> struct padded_block {
 };
 
 template <class Out, class F, class... In> ISOTOPE_INLINE void map_one_block(Out* y, const F& f, const In*... x) {
-  Out out[map_block];  // stays in registers; without it, y might be any x and the loop could not be vectorised without a check
+  Out out[map_block];  // stays in registers; without it y might alias any x, and vectorising would need a check
   for (int j = 0; j < map_block; ++j) out[j] = narrow<Out>(f(widen(x[j])...));
   for (int j = 0; j < map_block; ++j) y[j] = out[j];
 }
 
-/// y[i] = f(x0[i], x1[i], ...) for 0 <= i < n. f takes and gives the widened numbers; a bf16 result is rounded once.
-/// y may be one of the inputs, but may not overlap one otherwise. A long f is a lambda with ISOTOPE_INLINE_LAMBDA, or -O2 leaves it a call. f sees zeros past the end, never memory past the end.
+/// y[i] = f(x0[i], x1[i], ...) for 0 <= i < n. f takes and returns widened numbers; a bf16 result is rounded once.
+/// y may be one of the inputs but must not overlap one otherwise. A long f must be a lambda with ISOTOPE_INLINE_LAMBDA, or -O2 does not inline it.
+/// Past the end, f sees zeros; no memory is read there.
 template <class Out, class F, class... In> ISOTOPE_INLINE void map(std::int64_t n, Out* y, const F& f, const In*... x) {
   std::int64_t i = 0;
   for (; i + map_block <= n; i += map_block) map_one_block(y + i, f, (x + i)...);

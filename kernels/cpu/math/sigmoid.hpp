@@ -6,7 +6,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace math {
 
-/// Error: 2.5 ULP, subnormal results included. sigmoid -inf = 0, sigmoid inf = 1, NaN stays NaN.
+/// Error: 2.5 ULP, also for subnormal results. sigmoid(-inf) = 0, sigmoid(inf) = 1; NaN is kept.
 ISOTOPE_INLINE float sigmoid(float x) {
   const float e = exp(-magnitude(x));  // never overflows
   return select(mask_sign(x), e, 1.0f) / (1.0f + e);

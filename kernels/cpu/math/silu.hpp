@@ -1,8 +1,8 @@
 #pragma once
 /// y = x sigmoid(x), and y = d(x sigmoid(x))/dx = s (1 + x (1 - s)) with s = sigmoid(x).
 ///
-/// Calculated in f64 and rounded once: x e^x for very negative x and the derivative near its root need more than f32, and f64 needs no select.
-/// Bound by the f64 division.
+/// Computed in f64 and rounded once: x e^x for very negative x and the derivative near its root need more precision than f32, and f64 needs no
+/// select. Bound by the f64 division.
 /// Source: Elfwing, Uchibe & Doya 2017, arXiv:1702.03118.
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace math {
 
-/// Error: 1 ULP. silu -inf = -0 (the limit), silu inf = inf, NaN stays NaN.
+/// Error: 1 ULP. silu(-inf) = -0 (the limit), silu(inf) = inf; NaN is kept.
 ISOTOPE_INLINE float silu(float x) {
   const float above = bounded_below(x, 128.0f);  // where silu rounds to -0
   const double v = bounded(x, 128.0f);
@@ -23,11 +23,11 @@ inline double silu(double x) {
   return v / (1.0 + std::exp(-v));
 }
 
-/// Error: 1 ULP, near the root at -1.278 too. 0 at -inf, 1 at inf, NaN stays NaN.
+/// Error: 1 ULP, also near the root at -1.278. 0 at -inf, 1 at inf; NaN is kept.
 ISOTOPE_INLINE float silu_derivative(float x) {
   const double v = bounded(x, 128.0f);
   const double e = exp_within_700<10>(-v), s = 1.0 / (1.0 + e);
-  return keep_nan(float(s * madd(v * e, s, 1.0)), x);  // e s = 1 - s without its cancellation
+  return keep_nan(float(s * madd(v * e, s, 1.0)), x);  // e s = 1 - s without cancellation
 }
 inline double silu_derivative(double x) {
   const double v = std::min(std::max(x, -1000.0), 1000.0), s = sigmoid(v);

@@ -1,8 +1,8 @@
 #pragma once
 /// y = sqrt x: the processor's own instruction, correctly rounded.
 ///
-/// g++ leaves a loop over std::sqrt scalar, because errno has to be set below zero, unless it is given -fno-math-errno; hence the vectors of
-/// four, which lose nothing: the square root unit does four elements in the time of a wider vector's four.
+/// Without -fno-math-errno, g++ leaves a loop over std::sqrt scalar, because it must set errno below zero; hence the vectors of four. They lose
+/// nothing: the square root unit takes as long per element for wider vectors.
 #include <cstring>
 
 #include <isotope/kernels/cpu/math/arithmetic.hpp>

@@ -1,11 +1,11 @@
 #pragma once
-/// Reductions of contiguous rows in an order that depends on n alone: not on the address, the processor's vector width or the threads.
+/// Reductions of contiguous rows in an order that depends on n alone, not on the address, the processor's vector width or the threads.
 ///
-/// Bound by reading. 64 running sums (32 in f64) hide the latency of an addition; after every chunk of 2048 elements (1024) they are folded in
+/// Bound by reading. 64 running sums (32 in f64) hide the latency of an addition. After every chunk of 2048 elements (1024) they are folded in
 /// halves, and chunk sums are added in a binary tree. bf16 rows are summed in f32. With u = 2^-24 (f64: 2^-53), a sum of terms t[i] is within
 ///     (40 + ceil(log2(n / 2048 + 1))) u (|t[0]| + ... + |t[n-1]|)
-/// of the exact sum of the rounded terms, to first order in u: 32 additions in a lane, 6 folds, the tree. NaN and infinities come through.
-/// Tried and lost: 64-byte vectors everywhere, which g++ keeps in memory where the processor's are narrower (4.4 elements per ns with AVX2).
+/// of the exact sum of the rounded terms, to first order in u: 32 additions in a lane, 6 folds, the tree. NaN and infinities are kept.
+/// Tried and lost: 64-byte vectors everywhere. g++ keeps them in memory where the processor's vectors are narrower (4.4 elements per ns with AVX2).
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -17,7 +17,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace math {
 
-/// One vector register of T, calculated with lane by lane.
+/// One vector register of T, for computing lane by lane.
 template <class T> struct lanes_of {
   using type __attribute__((vector_size(config::vector_bytes))) = T;
   static constexpr int count = config::vector_bytes / int(sizeof(T));
@@ -41,12 +41,12 @@ ISOTOPE_INLINE void load(const bfloat16* x, lanes<float>& v) {
   std::memcpy(&v, &wide, sizeof v);
 }
 
-/// f(0), f(1), ... with constants, so that an array indexed by them can stay in registers.
+/// Calls f(0), f(1), ... with constants, so that an array indexed by them can stay in registers.
 template <std::size_t... P, class F> ISOTOPE_INLINE void unrolled(std::index_sequence<P...>, const F& f) {
   (f(std::integral_constant<std::size_t, P>{}), ...);
 }
 
-/// Lane i becomes combine(lane i, lane i + half) for each half in turn; the answer is lane 0.
+/// Sets lane i to combine(lane i, lane i + half) for each half in turn and returns lane 0.
 template <int Half, class V, class Combine, std::size_t... I>
 ISOTOPE_INLINE void fold_halves(V& v, const Combine& combine, std::index_sequence<I...> all) {
   const V upper = __builtin_shufflevector(v, v, int((I + Half) % sizeof...(I))...);
@@ -59,19 +59,19 @@ template <class T, class Combine> ISOTOPE_INLINE T fold(lanes<T>& v, const Combi
   return v[0];
 }
 
-/// The same for vectors: the answer is a[0].
+/// As above for an array of vectors; the result is a[0].
 template <std::size_t Half, class V, class Combine> ISOTOPE_INLINE void fold_parts(V* a, const Combine& combine) {
   unrolled(std::make_index_sequence<Half>{}, [&](auto p) ISOTOPE_INLINE_LAMBDA { combine(a[p], a[p + Half]); });
   if constexpr (Half > 1) fold_parts<Half / 2>(a, combine);
 }
 
-/// What a reduction is made of: where it starts, how two partial results are joined, the most elements between two folds.
+/// A reduction: its start value, how it joins two partial results, and the most elements between two folds.
 struct addition {
   template <class T> static constexpr T start = T(0);
   static constexpr std::int64_t chunk_groups = 32;
   template <class V> ISOTOPE_INLINE void operator()(V& a, const V& b) const { a += b; }
 };
-/// The larger, or NaN if either is NaN.
+/// Takes the larger number, or NaN if either is NaN.
 struct larger {
   template <class T> static constexpr T start = -std::numeric_limits<T>::infinity();
   static constexpr std::int64_t chunk_groups = std::int64_t(1) << 40;
@@ -87,7 +87,7 @@ template <class X> struct padded_lanes {
 
 template <class T, class Term, std::size_t... I, class... X>
 ISOTOPE_INLINE void apply_term(const Term& term, lanes<T>& t, std::index_sequence<I...>, const X*... x) {
-  lanes<T> v[sizeof...(X)];  // passed by reference: the calling convention of wide vectors depends on the processor
+  lanes<T> v[sizeof...(X)];  // passed by reference, because the calling convention of wide vectors depends on the processor
   (load(x, v[I]), ...);
   term(t, v[I]...);
 }
@@ -100,7 +100,7 @@ ISOTOPE_INLINE T reduce(std::int64_t n, const Combine& combine, const Term& term
   constexpr auto parts = std::make_index_sequence<std::size_t(group / count)>{};
   constexpr auto each = std::index_sequence_for<X...>{};
   constexpr T start = Combine::template start<T>;
-  T tree[64];  // bit b of `done` set: the slot of level b holds 2^b chunks
+  T tree[64];  // if bit b of `done` is set, the slot of level b holds 2^b chunks
   std::uint64_t done = 0;
   for (std::int64_t begin = 0; begin < n; begin += chunk) {
     const std::int64_t end = n - begin > chunk ? begin + chunk : n;

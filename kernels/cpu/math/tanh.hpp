@@ -6,8 +6,8 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace math {
 
-/// Error: 3 ULP. tanh +-0 = +-0, tanh +-inf = +-1, NaN stays NaN.
-/// e^2|x| - 1 is put together as 2^k (e^r - 1) + (2^k - 1), which cancels nothing for small x.
+/// Error: 3 ULP. tanh(+-0) = +-0, tanh(+-inf) = +-1; NaN is kept.
+/// e^2|x| - 1 is computed as 2^k (e^r - 1) + (2^k - 1), which cancels nothing for small x.
 ISOTOPE_INLINE float tanh(float x) {
   const split_exp e = split(2.0f * bounded(magnitude(x), 10.0f));  // tanh 10 rounds to 1
   const float scale = power_of_two(e.k);

@@ -6,7 +6,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace portable {
 
-/// e^x within 1.25 ULP for |x| <= 87; e^87 above, NaN for NaN; any finite or infinite x is taken as the nearer end.
+/// e^x within 1.25 ULP for |x| <= 87; x beyond is clamped to that range, infinities included; NaN gives NaN.
 ISOTOPE_INLINE float exp_within_87(float x) {
   const math::split_exp e = math::split(math::bounded(x, 87.0f));
   return math::keep_nan((1.0f + e.expm1_r) * math::power_of_two(e.k), x);

@@ -1,5 +1,5 @@
 #pragma once
-/// AdamW in one pass over vectors. Bound by bytes: 28 of a weight, 2 of one that is rounded to bf16, and 2 of its packed copy.
+/// AdamW in one pass over vectors. Bound by bytes: 28 per weight, 2 for its bf16 copy, and 2 for its packed copy.
 #include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/gemm/packed_weight.hpp>
 #include <isotope/kernels/cpu/native/rows/row_vectors.hpp>
@@ -9,19 +9,19 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-/// The numbers of a launch from one element on.
+/// The arrays of a launch, from one element on.
 struct adamw_numbers {
   float *w, *m, *v;
   const float* g;
   adamw_numbers(const launch& l, const view& gradient, std::int64_t i)
       : w(l.out[0].as<float>() + i), m(l.out[1].as<float>() + i), v(l.out[2].as<float>() + i), g(gradient.as<const float>() + i) {}
 };
-/// The formula, with what it takes from a step in registers.
+/// The formula, with the values of a step in registers.
 class adamw_formula {
  public:
   explicit adamw_formula(const portable::adamw_step& s)
       : b1_(s.b1), b2_(s.b2), a1_(s.a1), a2_(s.a2), c_(s.factor), rate_(s.corrected_rate), correct2_(s.correct2), epsilon_(s.epsilon) {}
-  /// Updates a vector, or a part of one, and returns the weights.
+  /// Updates a vector or a part of one and returns the weights.
   template <class Amount> ISOTOPE_INLINE vector update(const adamw_numbers& x, std::int64_t j, float decay, Amount amount) const {
     if constexpr (config::has_bf16_tiles) {
       const std::int64_t next = j + portable::optimizer_step::block;
@@ -35,7 +35,7 @@ class adamw_formula {
     store(x.w + j, w, amount);
     return w;
   }
-  /// Updates elements [i, i + n), and rounds them.
+  /// Updates elements [i, i + n) and stores them rounded.
   void update(const launch& l, const portable::adamw_step& step, std::int64_t i, std::int64_t n, bool decays) const {
     const adamw_numbers x(l, step.g, i);
     const float decay = step.decay(decays);
@@ -47,7 +47,7 @@ class adamw_formula {
   float b1_, b2_, a1_, a2_, c_, rate_, correct2_, epsilon_;
 };
 
-/// One weight, and its packed copy: two rows at a time, so that what is rounded and packed comes from registers.
+/// Updates one weight with its packed copy, two rows at a time, so that values are rounded and packed while in registers.
 class packed_adamw {
  public:
   packed_adamw(const launch& l, const portable::adamw_step& step)
@@ -81,7 +81,7 @@ class packed_adamw {
 
   static bool aligned(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % config::vector_bytes == 0; }
 
-  /// Rows k and k + 1, or the last one.
+  /// Updates rows k and k + 1, or the last one.
   void update(std::int64_t k, std::int64_t end, exponents& found) const {
     const std::int64_t first = k * columns_, n = (end - k) * columns_, decaying = l_.constants<op::adamw>().decaying;
     if (end - k == 2 && columns_ % blocking::cols == 0 && (first >= decaying || first + n <= decaying))
@@ -118,7 +118,7 @@ struct adamw {
 
   static void run(const launch& l) {
     const portable::adamw_step step(l);
-    if (step.g.type != dtype::f32) return portable::adamw::run(l);  // never of a packed weight: a plan's gradients are f32
+    if (step.g.type != dtype::f32) return portable::adamw::run(l);  // such a weight is never packed: a plan's gradients are f32
     if (step.skipped()) return;
     if (l.constants<op::adamw>().columns != 0) return packed_adamw(l, step).run();
     const adamw_formula formula(step);

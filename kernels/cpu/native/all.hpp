@@ -1,6 +1,6 @@
 #pragma once
-/// The native kernel set of the cpu backend: what the wide vectors and the caches of today's processors are asked for by name. Where the
-/// translation unit may use neither AVX-512 nor AVX2 with FMA it is empty, and portable kernels run.
+/// The native kernel set of the cpu backend, written for the wide vectors and the caches of current processors. It is empty where the translation
+/// unit may use neither AVX-512 nor AVX2 with FMA; then portable kernels run.
 #include <boost/mp11/list.hpp>
 
 #include <isotope/kernels/cpu/native/adamw.hpp>

@@ -1,12 +1,13 @@
 #pragma once
-/// Bound by multiply-adds, with 64 queries x 64 keys a fifth of the time by exp. Blocks as in the portable kernel, scores transposed, keys by queries:
-/// maximum, sum and exp go along vectors of queries, keys and values are read where they lie, and the second product reads its left operand
-/// down the columns. Blocks above the diagonal and before the window are skipped; of one on the diagonal the register tiles that a query sees are made. Source: Dao 2023, arXiv:2307.08691.
+/// Bound by multiply-adds; with 64 queries x 64 keys, exp takes a fifth of the time. Blocks are as in the portable kernel. Scores are computed
+/// transposed, keys by queries: maximum, sum and exp run along vectors of queries, keys and values are read in place, and the second gemm reads its
+/// left operand column by column. Blocks above the diagonal and before the window are skipped; of a block on the diagonal, only register tiles that a
+/// query sees are computed. Source: Dao 2023, arXiv:2307.08691.
 #include <limits>
 
 #include <isotope/kernels/cpu/math/log.hpp>
 #include <isotope/kernels/cpu/native/attention/rows.hpp>
-#include <isotope/kernels/cpu/native/attention/score_products.hpp>
+#include <isotope/kernels/cpu/native/attention/score_gemm.hpp>
 #include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/math/weight.hpp>
 
@@ -14,7 +15,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-template <class Terms> class attention {
+template <class Scores> class attention {
  public:
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const std::int64_t H = s.constants<op::attention>().heads, D = H == 0 ? 0 : s.out[0][2] / H,
@@ -26,7 +27,7 @@ template <class Terms> class attention {
     const std::int64_t blocks = divide_up(h.S, block), heads = h.B * h.H;
     portable::for_uneven_tasks(
         l, blocks * heads, h.pairs() * (double(h.D) / 50.0 + 0.4 + h.dropout_cost()), [&](std::int64_t t, int slice) {
-          const std::int64_t i = blocks - 1 - t / heads, b = t % heads / h.H, head = t % h.H;  // the longest rows first
+          const std::int64_t i = blocks - 1 - t / heads, b = t % heads / h.H, head = t % h.H;  // the longest rows come first
           attention(l, h, b, head, i * block, static_cast<float*>(l.scratch) + slice * slice_floats(h.D)).all();
         });
   }
@@ -35,10 +36,10 @@ template <class Terms> class attention {
   static constexpr std::int64_t block = score_tile::block;
   static_assert(block == portable::attention_heads::block);
   static constexpr float infinity = std::numeric_limits<float>::infinity();
-  /// Scores, and queries, results, keys and values of a block.
+  /// Returns the size of scores, queries, results, keys and values of a block.
   static constexpr std::int64_t slice_floats(std::int64_t D) { return block * (block + 4 * whole(D, lanes)); }
 
-  /// Queries of one head from q0 on.
+  /// Attention of the queries of one head from q0 on.
   attention(const launch& l, const portable::attention_heads& h, std::int64_t b, std::int64_t head, std::int64_t q0, float* slice)
       : l_(l),
         h_(h),
@@ -61,22 +62,22 @@ template <class Terms> class attention {
       sum_[q] = 0;
     }
     if (last == 0) __builtin_memset(result_, 0, std::size_t(block * width_) * sizeof(float));
-    const panel query = Terms::turned(h_.rows(l_.in, 0, b_, head_).from_row(q0_), n_, h_.D, query_);
+    const panel query = Scores::transposed(h_.rows(l_.in, 0, b_, head_).from_row(q0_), n_, h_.D, query_);
     const auto keys = h_.rows(l_.in, 1, b_, group), values = h_.rows(l_.in, 2, b_, group);
     for (std::int64_t k0 = first; k0 < last; k0 += block) {
       const score_tile t = score_tile_of(h_, q0_, n_, k0, last);
-      const auto key = Terms::on_left(keys.from_row(k0), t.keys, h_.D, key_room_);
-      const panel value = Terms::on_right(values.from_row(k0), t.keys, h_.D, value_room_);
-      tiles_product<Terms>(key, t.keys, query, scores_, block, false,
-                           [&](std::int64_t k, std::int64_t) { return tile_part{0, h_.D, t.first_made(k)}; });
+      const auto key = Scores::on_left(keys.from_row(k0), t.keys, h_.D, key_room_);
+      const panel value = Scores::on_right(values.from_row(k0), t.keys, h_.D, value_room_);
+      score_gemm<Scores>(key, t.keys, query, scores_, block, false,
+                         [&](std::int64_t k, std::int64_t) { return tile_part{0, h_.D, t.first_made(k)}; });
       soften(t, k0, k0 > first);
-      tiles_product<Terms>(Terms::by_query(scores_), n_, value, result_, width_, k0 > first,
-                           [&](std::int64_t q, std::int64_t rows) { return tile_part{0, t.seen(q + rows), 0}; });
+      score_gemm<Scores>(Scores::by_query(scores_), n_, value, result_, width_, k0 > first,
+                         [&](std::int64_t q, std::int64_t rows) { return tile_part{0, t.seen(q + rows), 0}; });
     }
     finish();
   }
 
-  /// scores = exp(scale scores + mask - new maximum), less what is dropped; results under the old maximum, if there are some, are scaled down.
+  /// scores = exp(scale scores + mask - new maximum), without what is dropped. Results under the old maximum, if `some`, are scaled down.
   void soften(const score_tile& t, std::int64_t k0, bool some) {
     const float scale = prepared(t, k0);
     if (h_.dropout.on) {
@@ -93,10 +94,10 @@ template <class Terms> class attention {
       if (shrink_[q] != 1) scale_row(result_ + q * width_, shrink_[q], width_);
   }
 
-  /// Hides what causal queries do not see and adds the mask. Returns the factor that scores are still to be multiplied with.
+  /// Hides what causal queries do not see and adds the mask. Returns the factor by which scores are still to be multiplied.
   float prepared(const score_tile& t, std::int64_t k0) const {
     float scale = h_.scale;
-    if (h_.masked || !(scale > 0)) {  // the largest score is that of the largest product, else
+    if (h_.masked || !(scale > 0)) {  // otherwise the largest unscaled score gives the largest score
       alignas(64) float mask[block];
       h_.mask(l_, b_, k0, t.keys, mask);
       for (std::int64_t k = 0; k < t.keys; ++k)
@@ -119,7 +120,7 @@ template <class Terms> class attention {
     return scale;
   }
 
-  /// The weights of the vector of queries from q on, of which `left` is kept in place of the scores.
+  /// Computes the weights of the vector of queries from q on; `left` applies dropout to those that replace the scores.
   template <class Left> ISOTOPE_INLINE void weigh(const score_tile& t, std::int64_t q, float scale, const Left& left) {
     const std::int64_t keys = t.made(q);
     const vector old = load_vector(top_ + q);
@@ -139,12 +140,12 @@ template <class Terms> class attention {
       sum += e;
       return left(e, i);
     };
-    if constexpr (Terms::per_step == 2) {  // row k/2 of pairs is written when row k of scores has been read
+    if constexpr (Scores::per_step == 2) {  // row k/2 of pairs overwrites scores only after row k of scores has been read
       for (k = 0; k + 2 <= keys; k += 2) {
-        const auto first = Terms::round(weight(k)), second = Terms::round(weight(k + 1));
-        Terms::put_pairs(scores_ + k / 2 * block + q, first, second);
+        const auto first = Scores::round(weight(k)), second = Scores::round(weight(k + 1));
+        Scores::put_pairs(scores_ + k / 2 * block + q, first, second);
       }
-      if (k < keys) Terms::put_pairs(scores_ + k / 2 * block + q, Terms::round(weight(k)), rounded_vector{});
+      if (k < keys) Scores::put_pairs(scores_ + k / 2 * block + q, Scores::round(weight(k)), rounded_vector{});
     } else {
       for (k = 0; k < keys; ++k) put_vector(scores_ + k * block + q, weight(k));
     }
@@ -159,7 +160,7 @@ template <class Terms> class attention {
     const auto y = h_.rows(l_.out[0], b_, head_).from_row(q0_);
     float* lse = l_.out[1].as<float>() + (b_ * h_.H + head_) * h_.S + q0_;
     for (std::int64_t q = 0; q < n_; ++q) {
-      store_row<Terms>(y, q, result_ + q * width_, h_.D, factor[q]);
+      store_row<Scores>(y, q, result_ + q * width_, h_.D, factor[q]);
       lse[q] = sum_[q] == 0 ? -infinity : top_[q] + logs[q];
     }
   }
@@ -167,19 +168,19 @@ template <class Terms> class attention {
   const launch& l_;
   const portable::attention_heads& h_;
   std::int64_t b_, head_, q0_, n_, width_;
-  float *scores_, *query_, *result_, *key_room_, *value_room_;  // (keys, queries), (D, queries), (queries, D), rooms for (keys, D)
+  float *scores_, *query_, *result_, *key_room_, *value_room_;  // (keys, queries), (D, queries), (queries, D), two buffers for (keys, D)
   alignas(64) float top_[block], sum_[block],
-      shrink_[block];  // of each query: the largest score, the sum of weights; what a new top takes of it
+      shrink_[block];  // per query: the largest score, the sum of weights, the factor that a new maximum puts on old sums
 };
 
 template <class P> struct attention_of {
-  static constexpr std::int64_t scratch(const step_shapes& s) { return attention<single_scores>::scratch(s); }
+  static constexpr std::int64_t scratch(const step_shapes& s) { return attention<f32_scores>::scratch(s); }
   static void run(const launch& l) {
     const portable::attention_heads h(l);
     const std::size_t keys = h.packed ? 0 : 1, values = h.packed ? 0 : 2;
     if constexpr (scores_in_pairs<P>)
       if (in_pairs(l, {0, keys, values}, h.D)) return attention<pair_scores>::run(l);
-    attention<single_scores>::run(l);
+    attention<f32_scores>::run(l);
   }
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Bound by exp, and by bytes once the logits leave L2. Both directions read a row once: its maximum and the sum of its exponentials are taken block
-/// by block, and the sum so far shrinks where a block has a larger one. bf16 is widened and rounded in registers.
+/// Bound by exp, and by bytes once the logits exceed L2. Both directions read a row once: they take its maximum and the sum of its exponentials block
+/// by block and scale the sum down where a block has a larger maximum. bf16 is widened and rounded in registers.
 #include <isotope/kernels/cpu/math/log.hpp>
 #include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/math/exp.hpp>

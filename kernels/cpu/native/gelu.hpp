@@ -1,5 +1,5 @@
 #pragma once
-/// Bound by flops: an exponential and a division, in f32; the tanh form by a shorter one where results are rounded to bf16.
+/// Bound by flops: an exponential and a division, in f32. Where results are rounded to bf16, the tanh form uses a shorter exponential.
 #include <isotope/kernels/cpu/native/body/each_row.hpp>
 #include <isotope/kernels/cpu/native/math/gelu_erf.hpp>
 #include <isotope/kernels/cpu/native/math/gelu_tanh.hpp>

@@ -1,6 +1,6 @@
 #pragma once
-/// Bound by loads and stores of L1: a group of rows stays there from the statistics to the result, and weights, dweight and dbias pass once a group.
-/// bf16 is widened and rounded in registers. Backward adds dweight and dbias of a chunk of rows to partial sums of its own, which are summed in chunk
+/// Bound by loads and stores of L1: a group of rows stays there from the statistics to the result, and weights, dweight and dbias are loaded once per
+/// group. bf16 is widened and rounded in registers. The gradient sums dweight and dbias of each chunk of rows separately, then adds the chunks in
 /// order.
 #include <cmath>
 
@@ -78,7 +78,7 @@ struct layer_norm_grad {
 
  private:
   template <class T> struct operands {
-    const T *x, *dy, *addend;  // addend: none
+    const T *x, *dy, *addend;  // addend: null for none
     T* dx;
     const float *mean, *rstd, *weight;
     std::int64_t C;

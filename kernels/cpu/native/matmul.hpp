@@ -1,30 +1,30 @@
 #pragma once
-/// Bound by flops: 2 M N K at the rate of the multiply-adds, of bf16 that of the matrix unit where there is one (measured: bench/README.md).
+/// Bound by flops: 2 M N K at the rate of the multiply-adds, for bf16 at that of the matrix unit where there is one (measured: bench/README.md).
 ///
-/// Register tiles, panels, blocks that stay in L2 and cells after Goto & van de Geijn 2008. Which operand is packed for all threads, and which one
-/// passes by it, is chosen by the bytes and shuffles that it costs. A fused body works on a finished cell while it is in L2.
+/// Register tiles, panels, blocks that stay in L2 and cells follow Goto & van de Geijn 2008. The cost in bytes and shuffles decides which operand is
+/// packed for all threads and which one is streamed. A fused body works on a finished cell while it is in L2.
 #include <isotope/kernels/cpu/native/body/programs.hpp>
-#include <isotope/kernels/cpu/native/gemm/column_product.hpp>
-#include <isotope/kernels/cpu/native/gemm/few_rows_product.hpp>
-#include <isotope/kernels/cpu/native/gemm/row_product.hpp>
-#include <isotope/kernels/cpu/native/gemm/unit_terms.hpp>
+#include <isotope/kernels/cpu/native/gemm/gemm_by_columns.hpp>
+#include <isotope/kernels/cpu/native/gemm/gemm_by_rows.hpp>
+#include <isotope/kernels/cpu/native/gemm/gemv.hpp>
+#include <isotope/kernels/cpu/native/gemm/unit_operands.hpp>
 #include <isotope/op/matmul.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-/// @tparam Unit  what multiplies tiles of bf16 where it is there and the system permits it
+/// @tparam Unit  the matrix unit that multiplies tiles of bf16 where it exists and the system permits it
 template <class P, class Unit = matrix_unit> struct matmul {
   static constexpr bool tiles = Unit::there && lanes == Unit::rows && std::same_as<P, precision::bf16>;
   static constexpr bool pairs = config::has_bf16_pairs && std::same_as<P, precision::bf16>;
-  /// Terms that a step multiplies at most.
+  /// Largest number of terms that one step multiplies.
   static constexpr std::int64_t per_step = tiles || pairs ? 2 : 1;
-  /// The residual and its like: element i of an epilogue operand is read before element i of the output is written.
+  /// A residual may be updated in place: element i of an epilogue operand is read before element i of the output is written.
   static constexpr std::uint32_t inplace = 0xfc;
   static constexpr bool epilogue = true;
-  /// Longest serial sum: the terms of a block of K, then the other blocks. Products of few rows have shorter ones, and those of tiles, which add 16
-  /// terms, two sums, and one for each tile of K.
+  /// Returns the longest serial sum: the terms of a block of K, then the other blocks. A gemv has shorter sums; so do tiles, which add 16 terms, two
+  /// sums and one sum for each tile of K.
   static constexpr std::int64_t chain(std::int64_t K) {
     const std::int64_t blocks = larger_of(1, divide_up(K, per_step * blocking::depth));
     return divide_up(K, blocks) + (per_step - 1) + blocks - 1;
@@ -34,18 +34,19 @@ template <class P, class Unit = matrix_unit> struct matmul {
     const shape& y = s.out[0];
     const std::int64_t M = y[-2], N = y[-1], K = s.in[0][-1], batches = N == 0 || M == 0 ? 0 : y.count() / (N * M);
     // Leading axes may become rows.
-    return 4 * (blocking::copies * product_cut::packed_floats(M, N, K, batches) + product_cut::waiting_floats(M * batches, N, K));
+    return 4 * (blocking::copies * gemm_partition::packed_floats(M, N, K, batches) + gemm_partition::waiting_floats(M * batches, N, K));
   }
 
   static_assert(!config::has_bf16_tiles || config::has_bf16_pairs, "packed weights are for both");
 
-  /// Of a right operand whose rows lie in memory, for products that read it by columns: for others packing costs little.
+  /// Returns the size of the packed copy of a right operand with contiguous rows that a gemm by columns reads. In other cases packing per step costs
+  /// little.
   static constexpr std::int64_t packed(const step_shapes& s) requires tiles {
     const shape &y = s.out[0], &b = s.in[1];
     const std::int64_t rows = y.count() / larger_of(1, y[-1]);
-    return rows > few_rows_product::most_rows && by_columns(rows, b[-1]) ? packed_weight(b[-2], b[-1]).elements() : 0;
+    return rows > gemv::most_rows && by_columns(rows, b[-1]) ? packed_weight(b[-2], b[-1]).elements() : 0;
   }
-  /// The packed copy of a weight of bf16.
+  /// Packs a weight of bf16.
   static void pack(const view& w, void* to, thread_pool* pool) requires tiles {
     constexpr std::int64_t rows = 32;
     const std::int64_t K = w.dims[0], N = w.dims[1];
@@ -63,29 +64,29 @@ template <class P, class Unit = matrix_unit> struct matmul {
     if constexpr (per_step == 2)
       if (l.in[0].type == dtype::bf16 && l.in[1].type == dtype::bf16) {
         if constexpr (tiles)
-          if (Unit::permitted()) return make<unit_terms<Unit>>(l);
-        if constexpr (pairs) return make<pair_terms>(l);
+          if (Unit::permitted()) return make<unit_operands<Unit>>(l);
+        if constexpr (pairs) return make<pair_operands>(l);
       }
-    make<single_terms>(l);
+    make<f32_operands>(l);
   }
 
  private:
   template <class Terms> static void make(const launch& l) {
     const portable::matmul_shape s(l);
-    const portable::matmul_result result(l, s);
+    const portable::gemm_epilogue finish(l, s);
     auto* packed = static_cast<float*>(l.scratch);
-    float* waiting = packed + blocking::copies * product_cut::packed_floats(s.M, s.N, s.K, s.batches);
+    float* waiting = packed + blocking::copies * gemm_partition::packed_floats(s.M, s.N, s.K, s.batches);
     if (Terms::keeps && l.constants<op::matmul>().packed) {
-      column_product<Terms>(l, s, result, packed, waiting).run();
-    } else if (few_rows_product::takes(s)) {
-      few_rows_product(l, s, result, packed).run();
+      gemm_by_columns<Terms>(l, s, finish, packed, waiting).run();
+    } else if (gemv::takes(s)) {
+      gemv(l, s, finish, packed).run();
     } else if (s.b_k == 1 && s.b_col != 1) {
-      // Packing an element of B and reading it back costs about three times what packing one of A or turning one of C does.
-      row_product<Terms>(l, s, result, s.M * (s.K / Terms::per_step + s.N) < 3 * s.N * (s.K / Terms::per_step), packed, waiting).run();
+      // Packing an element of B and reading it back costs about three times as much as packing one of A or transposing one of C.
+      gemm_by_rows<Terms>(l, s, finish, s.M * (s.K / Terms::per_step + s.N) < 3 * s.N * (s.K / Terms::per_step), packed, waiting).run();
     } else if (by_columns(s.M, s.N)) {
-      column_product<Terms>(l, s, result, packed, waiting).run();
+      gemm_by_columns<Terms>(l, s, finish, packed, waiting).run();
     } else {
-      row_product<Terms>(l, s, result, false, packed, waiting).run();
+      gemm_by_rows<Terms>(l, s, finish, false, packed, waiting).run();
     }
   }
   static constexpr bool by_columns(std::int64_t M, std::int64_t N) { return M < N && M <= 2 * blocking::block_rows; }

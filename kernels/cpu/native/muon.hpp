@@ -1,5 +1,5 @@
 #pragma once
-/// Muon's update of a weight that has a packed copy: by pairs of rows, which are packed while they are in cache. Bound by bytes.
+/// Muon's update of a weight that has a packed copy: it works on pairs of rows, which are packed while in cache. Bound by bytes.
 #include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/gemm/packed_weight.hpp>
 #include <isotope/kernels/cpu/portable/muon.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-/// Bound by loads and stores of L1, as layer_norm.
+/// Bound by loads and stores of L1, like layer_norm.
 #include <cmath>
 
 #include <isotope/kernels/cpu/native/body/programs.hpp>
@@ -63,7 +63,7 @@ struct rms_norm_grad {
 
  private:
   template <class T> struct operands {
-    const T *x, *dy, *addend;  // addend: none
+    const T *x, *dy, *addend;  // addend: null for none
     T* dx;
     const float *rstd, *weight;
     std::int64_t C;

@@ -1,5 +1,5 @@
 #pragma once
-/// Bound by exp and by bytes. Along the last axis a row is read where it lies; exponentials wait for their sum in f32, in the result itself or in a
+/// Bound by exp and by bytes. Along the last axis a row is read in place; its exponentials wait for their sum in f32, in the result itself or in a
 /// buffer that L2 holds. Along another axis the portable kernels run.
 #include <isotope/kernels/cpu/math/log.hpp>
 #include <isotope/kernels/cpu/native/body/programs.hpp>
@@ -11,7 +11,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-/// Own::row(x..., y, buffer, n) for each row along the last axis of tensors of one format, as pointers to it; Other::run elsewhere.
+/// Calls Own::row(x..., y, buffer, n) with pointers to each row along the last axis, if all tensors have one format; otherwise calls Other::run.
 template <class Own, class Other, int Operands> struct by_last_axis {
   static constexpr std::uint32_t inplace = Other::inplace;
 
@@ -44,7 +44,7 @@ template <class Own, class Other, int Operands> struct by_last_axis {
 };
 
 struct softmax : by_last_axis<softmax, portable::softmax, 1> {
-  /// e: where the exponentials wait, y if that is f32.
+  /// @param e  where the exponentials wait: y if that is f32
   template <class T> static void row(const T* x, T* y, float* e, std::int64_t n) {
     const float top = largest(x, n);
     float sum[1];

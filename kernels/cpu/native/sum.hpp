@@ -1,5 +1,5 @@
 #pragma once
-/// Bound by bytes. Sums of rows stay in registers while the rows of a chunk pass, and bf16 is widened there.
+/// Bound by bytes. Column sums stay in registers while the rows of a chunk pass, and bf16 is widened there.
 #include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/rows/row_vectors.hpp>
 #include <isotope/kernels/cpu/portable/sum.hpp>

@@ -1,6 +1,6 @@
 #pragma once
-/// Bound by multiply-adds and exp. Blocks of 64 queries x 64 keys; scores are made transposed, keys by queries, so that running maximum, sum and
-/// exp go along vectors of queries, and keys and values are read where they lie. Memory O(S): a tile per worker. Blocks above the diagonal and
+/// Bound by multiply-adds and exp. Works on blocks of 64 queries x 64 keys. Scores are computed transposed, keys by queries, so that running maximum,
+/// sum and exp run along vectors of queries, and keys and values are read in place. Memory is O(S): a tile per worker. Blocks above the diagonal and
 /// before the window are skipped. Source: Dao 2023, arXiv:2307.08691.
 #include <cmath>
 #include <limits>
@@ -14,7 +14,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace portable {
 
-/// x[d, q] = rows[q, d] for the D x 64 right operand of a product, zeros past the last query.
+/// x[d, q] = rows[q, d]: packs the D x 64 right operand of a gemm, with zeros past the last query.
 inline void pack_transposed(const head_rows& x, std::int64_t rows, std::int64_t D, float* to) {
   constexpr std::int64_t block = attention_heads::block;
   if (x.type == dtype::bf16) {
@@ -35,14 +35,14 @@ class attention {
     const attention_heads h(l);
     const std::int64_t blocks = divide_up(h.S, block), heads = h.B * h.H;
     for_uneven_tasks(l, blocks * heads, h.pairs() * (double(h.D) / 25.0 + 0.8 + h.dropout_cost()), [&](std::int64_t t, int slice) {
-      const std::int64_t i = blocks - 1 - t / heads, b = t % heads / h.H, head = t % h.H;  // the longest rows first
+      const std::int64_t i = blocks - 1 - t / heads, b = t % heads / h.H, head = t % h.H;  // the longest rows come first
       queries(l, h, b, head, i * block, static_cast<float*>(l.scratch) + slice * slice_floats(h.D));
     });
   }
 
  private:
   static constexpr std::int64_t block = attention_heads::block;
-  /// Queries transposed, scores, results, and room for keys and values.
+  /// Returns the size of transposed queries, scores, results, and buffers for keys and values.
   static constexpr std::int64_t slice_floats(std::int64_t D) { return block * (block + 4 * whole_vectors(D)); }
 
   static void queries(const launch& l, const attention_heads& h, std::int64_t b, std::int64_t head, std::int64_t q0, float* slice) {
@@ -64,11 +64,11 @@ class attention {
       const std::int64_t keys = smaller(block, last - k0);
       const auto key = h.rows(l.in, 1, b, group).from_row(k0).padded(keys, h.D, key_room);
       const auto value = h.rows(l.in, 2, b, group).from_row(k0).padded(keys, h.D, value_room);
-      block_product(key, keys, query, block, n, scores, block, h.D, false);
+      block_gemm(key, keys, query, block, n, scores, block, h.D, false);
       h.mask(l, b, k0, keys, mask);
       softmax(h, q0, k0, keys, scores, mask, top, sum, k0 == first ? nullptr : result, width);
       if (h.dropout.on) drop(l, h, (b * h.H + head) * h.S + q0, k0, keys, scores);
-      block_product({scores, 1, block}, n, value.data, value.row_stride, h.D, result, width, keys, true);
+      block_gemm({scores, 1, block}, n, value.data, value.row_stride, h.D, result, width, keys, true);
     }
     const auto y = h.rows(l.out[0], b, head).from_row(q0);
     float* lse = l.out[1].as<float>() + (b * h.H + head) * h.S + q0;
@@ -81,7 +81,7 @@ class attention {
     }
   }
 
-  /// Zeros the dropped weights of a tile; what is kept grows with the result.
+  /// Zeros the dropped weights of a tile; the kept ones are scaled with the result.
   static void drop(const launch& l, const attention_heads& h, std::int64_t row, std::int64_t k0, std::int64_t keys, float* scores) {
     alignas(64) std::uint32_t kept[4 * block];
     for (std::int64_t k = 0; k < keys; ++k) {
@@ -92,7 +92,7 @@ class attention {
     }
   }
 
-  /// scores = exp(scale scores + mask - new maximum); what was summed under the old maximum is scaled down, results too if there are some.
+  /// scores = exp(scale scores + mask - new maximum). Sums and results under the old maximum are scaled down.
   static void softmax(const attention_heads& h, std::int64_t q0, std::int64_t k0, std::int64_t keys, float* scores, const float* mask,
                       float* top, float* sum, float* result, std::int64_t width) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -104,7 +104,7 @@ class attention {
       const float add = mask[k];
       for (int q = 0; q < block; ++q) s[q] = s[q] * scale + add;
       if (h.causal) {
-        const std::int64_t blind = smaller(block, k0 + k - (h.T - h.S) - q0);  // the first queries do not see this key
+        const std::int64_t blind = smaller(block, k0 + k - (h.T - h.S) - q0);  // so many first queries do not see this key
         for (std::int64_t q = 0; q < blind; ++q) s[q] = -infinity;
       }
       if (h.range.window != 0)

@@ -1,6 +1,6 @@
 #pragma once
-/// Bound by multiply-adds: five products of 64 x 64 tiles. One task per batch and key-value head owns its dk and dv and walks the queries of its
-/// heads in order, so that no sum depends on the threads; dk and dv grow in the output where it is f32, else in scratch memory.
+/// Bound by multiply-adds: five gemms of 64 x 64 tiles. One task per batch and key-value head owns its dk and dv and walks the queries of its heads
+/// in order, so that no sum depends on the threads. dk and dv accumulate in the output where it is f32, else in scratch memory.
 #include <isotope/kernels/cpu/portable/attention.hpp>
 
 namespace isotope::cpu {
@@ -40,7 +40,7 @@ class attention_grad {
 
  private:
   static constexpr std::int64_t block = attention_heads::block;
-  /// Two tiles, seven blocks of rows, and the sums of dk and dv.
+  /// Returns the size of two tiles, seven blocks of rows, and the sums of dk and dv.
   static constexpr std::int64_t slice_floats(std::int64_t D, std::int64_t T) {
     return 2 * block * block + (7 * block + 2 * T) * whole_vectors(D);
   }
@@ -78,7 +78,7 @@ class attention_grad {
     }
   }
 
-  /// One block of queries against all keys that it sees.
+  /// Processes one block of queries against all keys that it sees.
   void queries(std::int64_t head, std::int64_t q0) const {
     const std::int64_t n = smaller(block, h_.S - q0), rows = block * width_;
     const auto q = h_.rows(l_.in, 0, b_, head).from_row(q0), g = h_.rows(l_.in[first_ + 2], b_, head).from_row(q0);
@@ -97,20 +97,20 @@ class attention_grad {
       const std::int64_t keys = smaller(block, last - k0);
       const auto key = h_.rows(l_.in, 1, b_, group_).from_row(k0).padded(keys, h_.D, room_ + 2 * rows);
       const auto value = h_.rows(l_.in, 2, b_, group_).from_row(k0).padded(keys, h_.D, room_ + 3 * rows);
-      block_product(key, keys, query_t_, block, n, p_, block, h_.D, false);
-      block_product(value, keys, dy_t_, block, n, ds_, block, h_.D, false);
+      block_gemm(key, keys, query_t_, block, n, p_, block, h_.D, false);
+      block_gemm(value, keys, dy_t_, block, n, ds_, block, h_.D, false);
       h_.mask(l_, b_, k0, keys, mask);
       probabilities((b_ * h_.H + head) * h_.S + q0, q0, k0, keys, mask, lse, delta);
-      block_product({p_, block, 1}, keys, dy.data, dy.row_stride, h_.D, dv_ + k0 * dv_stride_, dv_stride_, n, true);
-      block_product({ds_, block, 1}, keys, query.data, query.row_stride, h_.D, dk_ + k0 * dk_stride_, dk_stride_, n, true);
-      block_product({ds_, 1, block}, n, key.data, key.row_stride, h_.D, dq_, width_, keys, true);
+      block_gemm({p_, block, 1}, keys, dy.data, dy.row_stride, h_.D, dv_ + k0 * dv_stride_, dv_stride_, n, true);
+      block_gemm({ds_, block, 1}, keys, query.data, query.row_stride, h_.D, dk_ + k0 * dk_stride_, dk_stride_, n, true);
+      block_gemm({ds_, 1, block}, n, key.data, key.row_stride, h_.D, dq_, width_, keys, true);
     }
     const auto dq = h_.rows(l_.out, 0, b_, head).from_row(q0);
     for (std::int64_t i = 0; i < n; ++i) dq.store(i, dq_ + i * width_, h_.D);
   }
 
-  /// p = exp(scale s + mask - lse), ds = scale p (dp - delta); both keys by queries. A query that sees nothing has lse -inf and p 0.
-  /// Dropped: p = 0 and dp = 0, else both grow by the factor. `row`: of the first query among all of (B,H,S).
+  /// p = exp(scale s + mask - lse), ds = scale p (dp - delta), both keys by queries. A query that sees nothing has lse -inf and p 0.
+  /// Dropout zeroes p and dp of dropped keys and scales the others by its factor. `row`: the first query's index among all of (B,H,S).
   void probabilities(std::int64_t row, std::int64_t q0, std::int64_t k0, std::int64_t keys, const float* mask, const float* lse,
                      const float* delta) const {
     constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -149,7 +149,7 @@ class attention_grad {
   const launch& l_;
   const attention_heads& h_;
   std::int64_t b_, group_, width_;
-  std::size_t first_;  // index of y among the operands; lse and dy follow
+  std::size_t first_;  // operand index of y; lse and dy follow
   float *p_, *ds_, *query_t_, *dy_t_, *room_, *dq_, *dk_, *dv_;
   std::int64_t dk_stride_, dv_stride_;
   bool direct_;

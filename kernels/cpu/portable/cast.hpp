@@ -1,6 +1,6 @@
 #pragma once
-/// Bound by bytes between f32, bf16 and f16, where conversion by way of f32 rounds once. Other pairs go one element at a time by way of f64 (i64: as
-/// it is), with a rounding to odd before the narrow formats.
+/// Bound by bytes between f32, bf16 and f16, where a conversion through f32 rounds once. Other pairs convert one element at a time through f64 (i64
+/// directly), rounding to odd before the narrow formats.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -12,11 +12,11 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace portable {
 
-/// f32 next to x whose last bit says whether anything was cut off: rounding it to 8 or 11 bits gives x rounded once.
+/// Returns the f32 next to x whose last bit tells whether anything was cut off: rounding that to 8 or 11 bits gives x rounded once.
 template <class Number> float sticky(Number x) {
   const auto f = float(x);
   if constexpr (std::is_integral_v<Number>) {
-    // |x| < 2^63, where f64 with its own last bit made sticky keeps enough
+    // for |x| < 2^63, f64 with its last bit made sticky keeps enough
     const auto d = double(x);
     const auto back = d >= 0x1p63 ? std::numeric_limits<Number>::max() : Number(d);
     if (back == x) return sticky(d);
@@ -30,7 +30,7 @@ template <class Number> float sticky(Number x) {
     return std::bit_cast<float>((away ? bits - 1 : bits) | 1u);
   }
 }
-/// Toward zero; NaN gives 0, what does not fit the nearest end.
+/// Rounds toward zero; NaN gives 0, numbers out of range give the nearest end.
 template <class To, class Number> To clamped(Number x) {
   using limits = std::numeric_limits<To>;
   if constexpr (std::is_integral_v<Number>) {
@@ -41,7 +41,7 @@ template <class To, class Number> To clamped(Number x) {
   }
 }
 
-/// y[i] = x in the format t; x a double or a std::int64_t.
+/// y[i] = x in format t; x is a double or a std::int64_t.
 template <class Number> void convert_exactly(Number x, void* y, dtype t, std::int64_t i) {
   switch (t) {
     case dtype::f32: static_cast<float*>(y)[i] = float(x); break;

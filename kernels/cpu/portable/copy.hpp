@@ -1,5 +1,5 @@
 #pragma once
-/// Copies and their kin: bound by bytes. A copy whose source is one run is a memcpy.
+/// Copies and similar ops: bound by bytes. A copy of a contiguous source is a memcpy.
 #include <isotope/kernels/cpu/body/block_access.hpp>
 #include <isotope/kernels/cpu/body/programs.hpp>
 #include <isotope/kernels/cpu/rows/parallel.hpp>
@@ -17,7 +17,7 @@ template <class T> void copy_run(const T* x, std::int64_t stride, T* y, std::int
     for (std::int64_t i = 0; i < n; ++i) y[i] = x[i * stride];
   }
 }
-/// y[at + i] = x[offset + i stride], of elements of `bytes` bytes.
+/// y[at + i] = x[offset + i stride], for elements of `bytes` bytes.
 inline void copy_run(const void* x, std::int64_t offset, std::int64_t stride, void* y, std::int64_t at, std::int64_t n,
                      std::int64_t bytes) {
   const auto typed = [&]<class T>(T) { copy_run(static_cast<const T*>(x) + offset, stride, static_cast<T*>(y) + at, n); };
@@ -45,7 +45,7 @@ struct copy {
   }
 };
 
-/// Operands one after another along an axis of a dense output: each is a run of `inner` elements in every one of `outer` rows.
+/// Describes operands placed one after another along an axis of a dense output: each is a run of `inner` elements in each of `outer` rows.
 struct placed {
   std::int64_t outer = 1, inner = 1, pitch = 1;
   placed(const shape& x, const shape& y, int axis) {

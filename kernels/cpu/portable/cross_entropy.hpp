@@ -1,6 +1,6 @@
 #pragma once
-/// Bound by exp, and by bytes once the logits leave the caches: a row is read twice forward, once backward, 512 logits at a time, so that 16-bit
-/// ones are widened on the stack. Rows are shared out in chunks; the rows' losses are kept and summed in row order.
+/// Bound by exp, and by bytes once the logits exceed the caches: a row is read twice forward and once backward, 512 logits at a time, so that 16-bit
+/// ones are widened on the stack. Tasks are chunks of rows; the rows' losses are kept and summed in row order.
 #include <cmath>
 #include <cstddef>
 #include <cstring>
@@ -17,7 +17,7 @@ ISOTOPE_CPU_NAMESPACE {
 namespace portable {
 
 inline constexpr std::int64_t logits_block = 512;
-/// A function of each block of a row of dense logits that begins at element `row`: part(its first column, its elements in f32, their number).
+/// Calls part(first column, elements in f32, count) for each block of the row of dense logits that begins at element `row`.
 template <class Part> ISOTOPE_INLINE void for_logits(const view& x, std::int64_t row, std::int64_t cols, const Part& part) {
   alignas(64) float wide[logits_block];
   for (std::int64_t i = 0; i < cols; i += logits_block) {
@@ -26,7 +26,7 @@ template <class Part> ISOTOPE_INLINE void for_logits(const view& x, std::int64_t
     part(i, x.type == dtype::f32 ? x.as<const float>() + row + i : wide, some);
   }
 }
-/// The largest logit of a row, NaN if one is NaN.
+/// Returns the largest logit of a row, or NaN if one is NaN.
 inline float top_of(const view& x, std::int64_t row, std::int64_t cols) {
   float maxima[2] = {-std::numeric_limits<float>::infinity(), 0};
   for_logits(x, row, cols, [&](std::int64_t, const float* v, std::int64_t n) {
@@ -56,13 +56,13 @@ inline void clear(const view& y, std::int64_t at, std::int64_t n) {
   std::memset(static_cast<std::byte*>(y.data) + std::size_t(at) * each, 0, std::size_t(n) * each);
 }
 inline bool counts(std::int32_t target, std::int64_t V) { return target >= 0 && target < V; }
-/// How many rows count.
+/// Returns how many rows count.
 inline std::int64_t count_of(const std::int32_t* targets, std::int64_t rows, std::int64_t V) {
   std::int64_t counted = 0;
   for (std::int64_t r = 0; r < rows; ++r) counted += counts(targets[r], V) ? 1 : 0;
   return counted;
 }
-/// The mean of the losses of rows that count, in row order; 0 where none does.
+/// Returns the mean loss of the rows that count, in row order; 0 if none does.
 inline float mean_of_counted(const float* losses, const std::int32_t* targets, std::int64_t rows, std::int64_t V) {
   double total = 0;
   for (std::int64_t r = 0; r < rows; ++r)
@@ -71,7 +71,7 @@ inline float mean_of_counted(const float* losses, const std::int32_t* targets, s
   return counted == 0 ? 0.0f : float(total / counted);
 }
 
-/// Of row r: its largest logit and the sum of e^(logit - top), both NaN where the sum is.
+/// Stores the largest logit of row r and its sum of e^(logit - top); both are NaN where the sum is.
 ISOTOPE_INLINE void put_statistics(const launch& l, std::int64_t r, float top, float sum) {
   l.out[1].as<float>()[r] = std::isnan(sum) ? sum : top;
   l.out[2].as<float>()[r] = sum;

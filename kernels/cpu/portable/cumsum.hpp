@@ -1,5 +1,5 @@
 #pragma once
-/// Running sums along one axis, bound by the latency of one addition an element; they are kept in f64, so that each is rounded once.
+/// Running sums along one axis, bound by the latency of one addition per element. Sums are kept in f64, so that each result rounds once.
 #include <isotope/kernels/cpu/portable/softmax.hpp>
 #include <isotope/op/cumsum.hpp>
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Bound by the integer multiplications of Philox: four elements a call, 16 calls side by side.
+/// Bound by the integer multiplications of Philox: each call serves four elements, and 16 calls run side by side.
 #include <isotope/core/philox_words.hpp>
 #include <isotope/kernels/cpu/body/block_access.hpp>
 #include <isotope/kernels/cpu/body/programs.hpp>
@@ -19,7 +19,7 @@ struct dropout {
     const std::int64_t n = y.dims.count();
     const double p = l.constants<op::dropout>().p;
     const auto keep = float(1.0 / (1.0 - p));
-    // word / 2^32 >= p, for whole words
+    // word / 2^32 >= p, tested on integer words
     const double least = p * 0x1p32;
     const auto threshold = std::uint64_t(least) + (double(std::uint64_t(least)) < least ? 1u : 0u);
     for_tasks(l, divide_up(n, task), double(n) * 1.5, [&](std::int64_t t, int) {
@@ -37,7 +37,7 @@ struct dropout {
   }
 
  private:
-  /// words[4 c + k] = word k of call first + c.
+  /// words[4 c + k] is word k of call first + c.
   static void draw(const step_scalars& s, std::uint32_t stream, std::uint64_t first, std::uint32_t* words) {
     for (int group = 0; group < piece / 4; group += philox_words::width) {
       philox_words w;

@@ -1,5 +1,5 @@
 #pragma once
-/// A step made of a fused body alone. Bound by bytes; tasks of 8192 elements.
+/// A step that is only a fused body. Bound by bytes; tasks have 8192 elements.
 #include <isotope/kernels/cpu/body/fused_body.hpp>
 #include <isotope/kernels/cpu/body/programs.hpp>
 #include <isotope/op/elementwise.hpp>

@@ -1,6 +1,6 @@
 #pragma once
-/// Bound by bytes. The gradient is cut by columns: every task walks all rows in ascending order and owns its columns of the table, so that equal
-/// ids add in one order whatever the threads.
+/// Bound by bytes. The gradient is divided by columns: every task walks all rows in ascending order and owns its columns of the table, so that equal
+/// ids add in the same order for any number of threads.
 #include <limits>
 
 #include <isotope/kernels/cpu/body/programs.hpp>

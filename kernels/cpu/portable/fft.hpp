@@ -1,5 +1,5 @@
 #pragma once
-/// Fourier transforms row by row, a worker a row: complex ones, and real ones of an even length N as complex ones of N / 2.
+/// Fourier transforms, one row per worker: complex ones, and real ones of even length N as complex ones of N / 2.
 #include <isotope/kernels/cpu/body/programs.hpp>
 #include <isotope/kernels/cpu/math/fourier.hpp>
 #include <isotope/kernels/cpu/rows/rows.hpp>
@@ -9,18 +9,18 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace portable {
 
-/// Rows shared out among as many workers as memory allows: 64 MiB of buffers together, one row at least.
+/// Distributes rows over as many workers as 64 MiB of buffers allow, at least one row's.
 struct fourier_rows {
   static constexpr std::int64_t most_floats = 16 << 20;
   static constexpr std::int64_t workers(std::int64_t N, std::int64_t rows) {
     const std::int64_t room = larger_of(1, most_floats / fourier::buffer_floats(N));
     return smaller(smaller(max_workers, room), rows);
   }
-  /// Bytes for rows of N complex points and a table of `own` floats.
+  /// Returns the bytes for rows of N complex points and a table of `own` floats.
   static constexpr std::int64_t scratch(std::int64_t N, std::int64_t rows, std::int64_t own) {
     return 4 * (fourier::padded(own) + fourier::table_floats(N) + fourier::buffer_floats(N) * larger_of(1, workers(N, rows)));
   }
-  /// row(transform, row number, the worker's buffer) for each row; the caller's table lies at the start of the scratch memory.
+  /// Calls row(transform, row number, the worker's buffer) for each row. The caller's table is at the start of the scratch memory.
   template <class F> static void run(const launch& l, std::int64_t N, std::int64_t rows, std::int64_t own, const F& row) {
     if (rows == 0) return;
     float* tables = static_cast<float*>(l.scratch) + fourier::padded(own);
@@ -33,7 +33,7 @@ struct fourier_rows {
   }
 };
 
-/// z[n] = x[2 n] + i x[2 n + 1], and back.
+/// z[n] = x[2 n] + i x[2 n + 1], and the inverse.
 inline void take_apart(const float* ISOTOPE_RESTRICT x, split z, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     z.re[i] = x[2 * i];
@@ -65,11 +65,12 @@ struct fft {
   }
 };
 
-/// Real transforms of N points: by N / 2 complex ones, even and odd points as real and imaginary parts, or by N where N is odd.
+/// Real transforms of N points. For even N a complex transform of N / 2 takes even and odd points as real and imaginary parts; for odd N one of N
+/// does the work.
 struct real_fourier {
   std::int64_t N, M, points;
-  float outer, inner;  // factors of the bins
-  split turn;          // e^(-2 pi i k / N), k < M
+  float outer, inner;  // factors of outer and inner bins
+  split twiddle;       // e^(-2 pi i k / N), k < M
 
   static constexpr std::int64_t points_of(std::int64_t N) { return N % 2 == 0 ? N / 2 : N; }
   static constexpr std::int64_t own_floats(std::int64_t N) { return N % 2 == 0 ? 2 * fourier::padded(N / 2 + 1) : 0; }
@@ -82,8 +83,8 @@ struct real_fourier {
         points(points_of(N)),
         outer(float(l.constants<op::rfft>().factor)),
         inner(float(l.constants<op::rfft>().factor * l.constants<op::rfft>().inner)),
-        turn{static_cast<float*>(l.scratch), static_cast<float*>(l.scratch) + fourier::padded(M)} {
-    if (N % 2 == 0) turns(turn, M, 1, N);
+        twiddle{static_cast<float*>(l.scratch), static_cast<float*>(l.scratch) + fourier::padded(M)} {
+    if (N % 2 == 0) twiddles(twiddle, M, 1, N);
   }
 };
 
@@ -123,8 +124,8 @@ struct rfft : real_fourier {
     for (std::int64_t k = 1; k < h; ++k) {
       const float er = z.re[k] + z.re[h - k], ei = z.im[k] - z.im[h - k];
       const float odd_r = z.im[k] + z.im[h - k], odd_i = z.re[h - k] - z.re[k];
-      y[2 * k] = half * (er + (turn.re[k] * odd_r - turn.im[k] * odd_i));
-      y[2 * k + 1] = half * (ei + (turn.re[k] * odd_i + turn.im[k] * odd_r));
+      y[2 * k] = half * (er + (twiddle.re[k] * odd_r - twiddle.im[k] * odd_i));
+      y[2 * k + 1] = half * (ei + (twiddle.re[k] * odd_i + twiddle.im[k] * odd_r));
     }
     y[2 * h] = outer * (z.re[0] - z.im[0]);
     y[2 * h + 1] = 0;
@@ -168,8 +169,8 @@ struct irfft : real_fourier {
     for (std::int64_t k = 1; k < h; ++k) {
       const float er = x[2 * k] + x[2 * (h - k)], ei = x[2 * k + 1] - x[2 * (h - k) + 1];
       const float dr = x[2 * k] - x[2 * (h - k)], di = x[2 * k + 1] + x[2 * (h - k) + 1];
-      z.re[k] = half * (er - (turn.re[k] * di - turn.im[k] * dr));
-      z.im[k] = half * (ei + (turn.re[k] * dr + turn.im[k] * di));
+      z.re[k] = half * (er - (twiddle.re[k] * di - twiddle.im[k] * dr));
+      z.im[k] = half * (ei + (twiddle.re[k] * dr + twiddle.im[k] * di));
     }
   }
   /// All N bins.

@@ -1,6 +1,6 @@
 #pragma once
-/// Bound by bytes: a row stays in L1 between the statistics and the result. Backward adds dweight and dbias of a chunk of rows to partial sums of
-/// its own, which are summed in chunk order.
+/// Bound by bytes: a row stays in L1 between the statistics and the result. The gradient sums dweight and dbias of each chunk of rows separately,
+/// then adds the chunks in order.
 #include <cmath>
 
 #include <isotope/kernels/cpu/body/programs.hpp>
@@ -46,7 +46,7 @@ struct layer_norm {
 };
 
 struct layer_norm_grad {
-  static constexpr std::uint32_t inplace = 0b100001;  // x or dy: a row is read before its dx is written
+  static constexpr std::uint32_t inplace = 0b100001;  // x or dy may be overwritten: a row is read before its dx is written
   static constexpr bool takes_addend = true;
 
   static constexpr std::int64_t scratch(const step_shapes& s) {

@@ -1,14 +1,14 @@
 #pragma once
 /// Bound by flops: 2 M N K at the rate of the multiply-adds (measured: bench/op_bench.cpp).
 ///
-/// B is packed once into panels of whole vectors, a chunk of at most 1 MB at a time, by all threads; then tasks of up to 96 x 256 elements of C
-/// run over K in blocks of 256, so that one panel (32 KB) stays in L1 while the rows of A pass. A is read where it lies unless its stride would
-/// put all rows of a block into the same cache sets. The cut into tasks follows from the shape alone. A fused body works on a finished task while
-/// it is in L2. Eigen's products were tried: they allocate, repack both operands in every task and take no epilogue.
+/// All threads pack B once into panels of whole vectors, a chunk of at most 1 MB at a time; then tasks of up to 96 x 256 elements of C run over K in
+/// blocks of 256, so that one panel (32 KB) stays in L1 while the rows of A pass. A is read in place unless its stride would put all rows of a block
+/// into the same cache sets. The division into tasks depends on the shape alone. A fused body works on a finished task while it is in L2. Eigen's
+/// gemm was tried: it allocates, repacks both operands in every task and takes no epilogue.
 #include <isotope/kernels/cpu/body/programs.hpp>
-#include <isotope/kernels/cpu/gemm/block_product.hpp>
+#include <isotope/kernels/cpu/gemm/block_gemm.hpp>
+#include <isotope/kernels/cpu/gemm/epilogue.hpp>
 #include <isotope/kernels/cpu/gemm/pack.hpp>
-#include <isotope/kernels/cpu/gemm/result.hpp>
 #include <isotope/op/matmul.hpp>
 
 namespace isotope::cpu {
@@ -17,10 +17,10 @@ namespace portable {
 
 class matmul {
  public:
-  /// The residual and its like: element i of an epilogue operand is read before element i of the output is written.
+  /// A residual may be updated in place: element i of an epilogue operand is read before element i of the output is written.
   static constexpr std::uint32_t inplace = 0xfc;
   static constexpr bool epilogue = true;
-  /// Longest serial sum: the terms of a block of K, then the other blocks.
+  /// Returns the longest serial sum: the terms of a block of K, then the other blocks.
   static constexpr std::int64_t chain(std::int64_t K) {
     const std::int64_t blocks = larger_of(1, divide_up(K, matmul_grid::depth));
     return divide_up(K, blocks) + blocks - 1;
@@ -41,9 +41,9 @@ class matmul {
  private:
   static constexpr std::int64_t chunk_floats = 1 << 18;
 
-  explicit matmul(const launch& l) : l_(l), s_(l), result_(l, s_) {}
+  explicit matmul(const launch& l) : l_(l), s_(l), epilogue_(l, s_) {}
 
-  /// Packs and multiplies chunk by chunk: some whole batches, or some panels of one batch.
+  /// Packs and multiplies chunk by chunk: several whole batches, or several panels of one batch.
   void all() const {
     const std::int64_t panel = s_.K * micro_tile::cols, panels = divide_up(s_.N, micro_tile::cols);
     const std::int64_t fit = panel == 0 ? s_.batches * panels : larger_of(1, chunk_floats / panel);
@@ -75,27 +75,27 @@ class matmul {
     });
   }
 
-  /// C[m0:m1, n0:n1] of one batch, from the panels of those columns.
+  /// Makes C[m0:m1, n0:n1] of one batch from the packed panels of those columns.
   void cell(std::int64_t batch, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1, const float* panels) const {
     alignas(64) float tile[matmul_grid::rows * matmul_grid::cols];
     alignas(64) float left[matmul_grid::rows * (matmul_grid::depth + 16)];
     const std::int64_t m = m1 - m0, n = n1 - n0, blocks = larger_of(1, divide_up(s_.K, matmul_grid::depth)), kb = divide_up(s_.K, blocks);
-    const bool in_place = result_.direct() && n % lanes == 0;
+    const bool in_place = epilogue_.direct() && n % lanes == 0;
     float* c = in_place ? l_.out[0].as<float>() + (batch * s_.M + m0) * s_.N + n0 : tile;
     const std::int64_t ldc = in_place ? s_.N : whole_vectors(n);
     for (std::int64_t k0 = 0; k0 < blocks * kb || k0 == 0; k0 += larger_of(1, kb)) {
       const std::int64_t k = smaller(kb, s_.K - k0);
       const left_block a = take_left(batch, m0, m, k0, k, left);
-      const bool add = k0 > 0 || (in_place && result_.adds());
+      const bool add = k0 > 0 || (in_place && epilogue_.adds());
       for (std::int64_t j = 0; j < n; j += micro_tile::cols) {
         const float* b = panels + (j / micro_tile::cols) * s_.K * micro_tile::cols + k0 * micro_tile::cols;
-        block_product(a, m, b, micro_tile::cols, smaller(micro_tile::cols, n - j), c + j, ldc, k, add);
+        block_gemm(a, m, b, micro_tile::cols, smaller(micro_tile::cols, n - j), c + j, ldc, k, add);
       }
     }
-    if (!in_place) result_.finish(batch, m0, m1, n0, n1, tile, ldc);
+    if (!in_place) epilogue_.finish(batch, m0, m1, n0, n1, tile, ldc);
   }
 
-  /// Rows m0.. and columns k0.. of A: where they lie, or as a copy in f32.
+  /// Returns rows m0.. and columns k0.. of A: in place, or copied to f32.
   left_block take_left(std::int64_t batch, std::int64_t m0, std::int64_t m, std::int64_t k0, std::int64_t k, float* copy) const {
     const std::int64_t at = s_.offset_a(batch) + m0 * s_.a_row + k0 * s_.a_k;
     const bool rows_lie = s_.a_k == 1;
@@ -109,7 +109,7 @@ class matmul {
 
   const launch& l_;
   matmul_shape s_;
-  matmul_result result_;
+  gemm_epilogue epilogue_;
 };
 
 }  // namespace portable

@@ -1,5 +1,5 @@
 #pragma once
-/// The two ends of a Muon update: a pass each over a matrix, bound by bytes.
+/// The first and the last step of a Muon update, each one pass over a matrix; bound by bytes.
 #include <isotope/kernels/cpu/portable/update.hpp>
 #include <isotope/op/muon.hpp>
 
@@ -37,7 +37,7 @@ struct momentum {
 };
 
 struct muon {
-  /// Elements [i, i + n) of the weights, and of their shadow.
+  /// Updates elements [i, i + n) of the weights and of their bf16 shadow.
   static void update(const launch& l, const optimizer_step& step, std::int64_t i, std::int64_t n, bool decays) {
     alignas(64) float buffer[optimizer_step::block];
     const view& x = l.in[l.in.size() - 3];

@@ -1,6 +1,6 @@
 #pragma once
-/// Products are bound by bytes; long ones are cut into chunks by shape alone and put together in order. Their gradient is bound by the latency of two
-/// multiplications an element, of running products from both ends; they are kept in f64, so that each is rounded once.
+/// Products over axes are bound by bytes; long ones are divided into chunks by shape alone and combined in order. The gradient is bound by the
+/// latency of two multiplications per element, for running products from both ends; these are kept in f64, so that each result rounds once.
 #include <isotope/kernels/cpu/body/programs.hpp>
 #include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/portable/sum.hpp>
@@ -24,13 +24,13 @@ struct prod {
   static void run(const launch& l) {
     const reduced_axes r(l.in[0], l.constants<op::prod>().axes);
     if (r.results == 0) return;
-    const merged_axes axes(r.turned.dims, {&r.turned, 1});
+    const merged_axes axes(r.permuted.dims, {&r.permuted, 1});
     const std::int64_t chunks = larger_of(1, divide_up(r.terms, chunk)), each = larger_of(1, 4096 / larger_of(1, r.terms));
     auto* partial = static_cast<float*>(l.scratch);  // (results, chunks)
     for_tasks(l, divide_up(r.results * chunks, each), double(r.results) * (10 + double(r.terms) * 0.3), [&](std::int64_t t, int) {
       for (std::int64_t i = t * each; i < smaller(r.results * chunks, (t + 1) * each); ++i) {
         const std::int64_t from = i % chunks * chunk;
-        partial[i] = range_product(axes, r.turned, i / chunks * r.terms + from, smaller(chunk, r.terms - from));
+        partial[i] = range_product(axes, r.permuted, i / chunks * r.terms + from, smaller(chunk, r.terms - from));
       }
     });
     for (std::int64_t i = 0; i < r.results; ++i) {
@@ -43,7 +43,7 @@ struct prod {
   static float product(const float* x, std::int64_t n) {
     return math::reduce<float>(n, multiplication{}, [](auto& t, const auto& v) { t = v; }, x);
   }
-  /// The product of the elements [first, first + n) of the flat index.
+  /// Returns the product of the elements [first, first + n) of the flat index.
   static float range_product(const merged_axes& axes, const view& x, std::int64_t first, std::int64_t n) {
     float total = 1;
     for (std::int64_t i = 0; i < n; i += block) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Bound by bytes. NaN comes through: it is not below zero.
+/// Bound by bytes. NaN is kept: it is not below zero.
 #include <isotope/kernels/cpu/body/each.hpp>
 #include <isotope/op/relu.hpp>
 

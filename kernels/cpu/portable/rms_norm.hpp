@@ -1,5 +1,5 @@
 #pragma once
-/// Bound by bytes, as layer_norm.
+/// Bound by bytes, like layer_norm.
 #include <cmath>
 
 #include <isotope/kernels/cpu/body/programs.hpp>
@@ -39,7 +39,7 @@ struct rms_norm {
 };
 
 struct rms_norm_grad {
-  static constexpr std::uint32_t inplace = 0b1001;  // x or dy: a row is read before its dx is written
+  static constexpr std::uint32_t inplace = 0b1001;  // x or dy may be overwritten: a row is read before its dx is written
   static constexpr bool takes_addend = true;
 
   static constexpr std::int64_t scratch(const step_shapes& s) { return 4 * s.in[0].cols() * (1 + 4 * row_chunks::limit(s.in[0].rows())); }

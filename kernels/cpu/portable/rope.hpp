@@ -1,5 +1,5 @@
 #pragma once
-/// Bound by bytes: sines and cosines of a chunk of positions are made once in f64 and serve every batch and head.
+/// Bound by bytes: the sines and cosines of a chunk of positions are computed once in f64 and serve every batch and head.
 #include <cmath>
 
 #include <isotope/kernels/cpu/body/programs.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-/// Bound by exp and by bytes. Along the last axis a row stays in cache between its passes; along another axis it is gathered first.
+/// Bound by exp and by bytes. Along the last axis a row stays in cache between passes; along another axis it is gathered first.
 #include <cmath>
 
 #include <isotope/kernels/cpu/body/programs.hpp>
@@ -12,7 +12,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace portable {
 
-/// Rows along an axis: `length` elements `inner` apart, in a dense tensor of outer x length x inner.
+/// The rows along an axis of a dense tensor of outer x length x inner: each has `length` elements, `inner` apart.
 struct axis_rows {
   std::int64_t outer = 1, length = 1, inner = 1;
   axis_rows(const shape& s, int axis) {
@@ -23,7 +23,7 @@ struct axis_rows {
   }
 };
 
-/// Calls row(x..., y, n) with each row gathered in f32, and stores y.
+/// Gathers each row in f32, calls row(x..., y, n), and stores y.
 template <int Operands> struct by_rows {
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const std::int64_t n = axis_rows::slice(s);

@@ -1,6 +1,6 @@
 #pragma once
-/// Bound by bytes. Three shapes have loops of their own: one run (the last axes, or all), the sum of rows (the leading axes, as for a bias
-/// gradient), and anything else, gathered block by block. Long sums are cut into chunks by shape alone and put together in order.
+/// Bound by bytes. Three shapes have their own loops: one run (the last axes, or all), sums over rows (the leading axes, as for a bias gradient), and
+/// anything else, gathered block by block. Long sums are divided into chunks by shape alone and added in order.
 #include <isotope/kernels/cpu/body/programs.hpp>
 #include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/rows/rows.hpp>
@@ -10,26 +10,26 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace portable {
 
-/// The axes of x, kept ones first; a result is a range of `terms` elements of its flat index.
+/// The axes of x with the kept ones first: each result is a range of `terms` elements of that flat index.
 struct reduced_axes {
-  view turned;
+  view permuted;
   std::int64_t results = 1, terms = 1;
-  reduced_axes(const view& x, std::int64_t mask) : turned{x.data, {}, {}, x.type} {
+  reduced_axes(const view& x, std::int64_t mask) : permuted{x.data, {}, {}, x.type} {
     for (int pass = 0; pass < 2; ++pass)
       for (int i = 0; i < x.dims.rank; ++i) {
         if (((mask >> i) & 1) != pass) continue;
-        turned.strides[std::size_t(turned.dims.rank)] = x.strides[std::size_t(i)];
-        turned.dims.push(x.dims[i]);
+        permuted.strides[std::size_t(permuted.dims.rank)] = x.strides[std::size_t(i)];
+        permuted.dims.push(x.dims[i]);
         (pass == 0 ? results : terms) *= x.dims[i];
       }
   }
 };
 
-/// How rows are added up.
+/// Adds rows one after another.
 struct plain_row_sums {
   static constexpr std::int64_t columns = 512;
 
-  /// sum[c] = x[from, c0 + c] + ... + x[to - 1, c0 + c] in this order, c < n <= columns; rows are `pitch` apart.
+  /// sum[c] = x[from, c0 + c] + ... + x[to - 1, c0 + c] in this order, c < n <= columns; rows lie `pitch` apart.
   static void add(const view& x, std::int64_t pitch, std::int64_t from, std::int64_t to, std::int64_t c0, std::int64_t n, float* sum) {
     std::memset(sum, 0, std::size_t(n) * 4);
     alignas(64) float buffer[columns];
@@ -56,18 +56,18 @@ template <class Rows> class reduction_by {
   template <class Finish> static void run(const launch& l, const Finish& finish) {
     const reduced_axes r(l.in[0], l.constants<op::reduction>().axes);
     if (r.results == 0) return;
-    const merged_axes axes(r.turned.dims, {&r.turned, 1});
+    const merged_axes axes(r.permuted.dims, {&r.permuted, 1});
     if (r.terms > 0 && sums_rows(axes, r)) rows(l, axes, r, finish);
     else if (r.results < 8) few(l, axes, r, finish);
     else many(l, axes, r, finish);
   }
 
  private:
-  /// Whether results lie side by side and terms one stride apart.
+  /// Whether results are adjacent and terms one stride apart.
   static bool sums_rows(const merged_axes& a, const reduced_axes& r) {
     return a.rank == 2 && a.dims[0] == r.results && a.strides[0][0] == 1 && r.results >= 8;
   }
-  /// The sum of the elements [first, first + n) of the flat index, n <= block.
+  /// Returns the sum of the elements [first, first + n) of the flat index, n <= block.
   static float block_sum(const merged_axes& axes, const view& x, std::int64_t first, std::int64_t n) {
     alignas(64) float buffer[block];
     const float* from = buffer;
@@ -91,7 +91,7 @@ template <class Rows> class reduction_by {
     const std::int64_t each = larger_of(1, 4096 / larger_of(1, r.terms));
     for_tasks(l, divide_up(r.results, each), double(r.results) * (10 + double(r.terms) * 0.3), [&](std::int64_t t, int) {
       for (std::int64_t i = t * each; i < smaller(r.results, (t + 1) * each); ++i)
-        put(l, i, range_sum(axes, r.turned, i * r.terms, r.terms), finish);
+        put(l, i, range_sum(axes, r.permuted, i * r.terms, r.terms), finish);
     });
   }
   template <class Finish> static void few(const launch& l, const merged_axes& axes, const reduced_axes& r, const Finish& finish) {
@@ -99,13 +99,13 @@ template <class Rows> class reduction_by {
     const std::int64_t chunks = divide_up(r.terms, chunk);
     for (std::int64_t i = 0; i < r.results; ++i) {
       for_tasks(l, chunks, double(r.terms) * 0.2, [&](std::int64_t t, int) {
-        partial[t] = range_sum(axes, r.turned, i * r.terms + t * chunk, smaller(chunk, r.terms - t * chunk));
+        partial[t] = range_sum(axes, r.permuted, i * r.terms + t * chunk, smaller(chunk, r.terms - t * chunk));
       });
       put(l, i, math::sum(partial, chunks), finish);
     }
   }
   template <class Finish> static void rows(const launch& l, const merged_axes& axes, const reduced_axes& r, const Finish& finish) {
-    const view& x = r.turned;
+    const view& x = r.permuted;
     auto* partial = static_cast<float*>(l.scratch);
     const row_chunks chunks(r.terms);
     const std::int64_t across = divide_up(r.results, columns), pitch = axes.strides[0][1];

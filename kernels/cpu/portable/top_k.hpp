@@ -1,5 +1,5 @@
 #pragma once
-/// The k largest elements of rows, bound by bytes where k is small: most elements are compared with the last of the list alone.
+/// The k largest elements of rows. Bound by bytes where k is small: most elements are compared only with the last of the list.
 #include <cmath>
 
 #include <isotope/kernels/cpu/body/programs.hpp>
@@ -33,7 +33,7 @@ struct top_k {
 
  private:
   static bool above(float a, float b) { return !std::isnan(b) && (std::isnan(a) || a > b); }
-  /// A list in falling order into which every element is put, if it is above the last one.
+  /// Inserts each element into a descending list if it is above the last one.
   static void row(const float* x, std::int64_t n, std::int64_t k, std::int32_t* places) {
     for (std::int64_t i = 0; i < n; ++i) {
       std::int64_t at = smaller(i, k);

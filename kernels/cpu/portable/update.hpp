@@ -1,7 +1,7 @@
 #pragma once
-/// Accumulation, the gradient norm and the optimisers: one pass over the region, bound by bytes.
+/// Accumulation, the gradient norm and the optimisers: one pass over the region each, bound by bytes.
 ///
-/// The norm asks for what it reads next, which takes a third of its time off on Zen 5 (bench/README.md).
+/// The norm prefetches what it reads next, which saves a third of its time on Zen 5 (bench/README.md).
 #include <cmath>
 #include <limits>
 
@@ -23,11 +23,11 @@ ISOTOPE_CPU_NAMESPACE {
 namespace portable {
 
 inline constexpr std::int64_t line = 16;  // f32 of a cache line
-/// Asks for the lines that are needed in a while: x[0], ...
+/// Prefetches the cache lines of x[0], ...
 template <class... T> ISOTOPE_INLINE void fetch(const T*... x) { (__builtin_prefetch(x), ...); }
 
-inline constexpr std::int64_t more_than_caches = 1 << 25;  // elements of a region of which little is left in L3 after it was written
-/// y[i] = x[i] rounded to bf16, i < n, past the caches: for what nobody reads before they have been used for something else.
+inline constexpr std::int64_t more_than_caches = 1 << 25;  // elements of a region that L3 mostly does not hold after it was written
+/// y[i] = x[i] rounded to bf16, i < n, by streaming stores: for data that is evicted before anybody reads it.
 inline void stream_rounded(const float* x, bfloat16* y, std::int64_t n) {
   constexpr std::int64_t count = config::vector_bytes / 2, block = 512;
   if (!config::has_streams || n > block || n % count != 0 || reinterpret_cast<std::uintptr_t>(y) % config::vector_bytes != 0)
@@ -78,7 +78,7 @@ struct accumulate {
   }
 };
 
-/// Sums of squares in f64: blocks of 16384 elements, whose sums are added in order.
+/// Sums of squares in f64, in blocks of 16384 elements whose sums are added in order.
 struct square_sums {
   static constexpr std::int64_t task = 1 << 14;
   static constexpr std::int64_t scratch(const step_shapes& s) { return 8 * divide_up(s.in[0].count(), task); }
@@ -111,8 +111,8 @@ struct square_sums {
  private:
   static constexpr int width = 32;
 
-  /// sum[j] += g[j]^2 + g[j + width]^2 + ... of n elements, a multiple of width. Bound by bytes, with vectors: g++ makes half as fast a loop of the
-  /// formula. Squares of f32 are exact in f64, so a fused multiply-add gives the same bits.
+  /// sum[j] += g[j]^2 + g[j + width]^2 + ... over n elements, a multiple of width. Bound by bytes. Written with vectors, because g++ compiles the
+  /// plain loop to code half as fast. Squares of f32 are exact in f64, so a fused multiply-add gives the same bits.
   static void add_squares(const float* g, std::int64_t n, double (&sum)[width]) {
     constexpr int count = math::lanes_of<double>::count, parts = width / count;
     using narrow __attribute__((vector_size(config::vector_bytes / 2))) = float;
@@ -171,7 +171,7 @@ struct clip_norm {
   }
 };
 
-/// What the optimisers share: the skip rule, the clipping factor, the part of the region that decays.
+/// What the optimisers share: when a step is skipped, the clipping factor, and which part of the region decays.
 struct optimizer_step {
   static constexpr std::int64_t task = 1 << 13, block = 512;
   float norm, loss, factor, rate;
@@ -185,7 +185,7 @@ struct optimizer_step {
   }
   bool skipped() const { return !std::isfinite(norm) || !std::isfinite(loss); }
 
-  /// update(first, n, decays) for blocks of at most 512 elements of [first, end) that decay as a whole or not at all.
+  /// Calls update(first, n, decays) for blocks of at most 512 elements of [first, end), each of which decays as a whole or not at all.
   template <class F> void each_block(const launch& l, std::int64_t first, std::int64_t end, const F& update) const {
     const std::int64_t decays = l.constants<op::update_rule>().decaying;
     for (std::int64_t i = first; i < end;) {
@@ -194,7 +194,7 @@ struct optimizer_step {
       i += some;
     }
   }
-  /// The same for all elements; settle() behind those of a task, by the same thread.
+  /// The same for all elements. settle() runs after each task, on the same thread.
   template <class F, class G> void blocks(const launch& l, double nsec, const F& update, const G& settle) const {
     const std::int64_t n = l.out[0].dims.count();
     for_tasks(l, divide_up(n, task), double(n) * nsec, [&](std::int64_t t, int) {
@@ -204,11 +204,11 @@ struct optimizer_step {
   }
 };
 
-/// What AdamW calculates once a step, and the operands that differ with the precision.
+/// The values that AdamW computes once per step, and the operands that differ with the precision.
 struct adamw_step : optimizer_step {
   float b1, b2, a1, a2, epsilon, weight_decay, correct2, corrected_rate;
   const view& g;
-  const view* shadow;  // the rounded weights, if there are any
+  const view* shadow;  // the weights rounded to bf16, or null
   bool streams;
   explicit adamw_step(const launch& l)
       : optimizer_step(l),
@@ -225,14 +225,14 @@ struct adamw_step : optimizer_step {
         streams(shadow != nullptr && shadow->type == dtype::bf16 &&
                 larger_of(shadow->dims.count(), l.constants<op::update_rule>().written) > more_than_caches) {}
 
-  /// What is taken off a weight is `decay` times it: not as the factor 1 - decay, whose rounding adds up over the steps.
+  /// A weight loses `decay` times its value. A factor 1 - decay would not do: its rounding error accumulates over the steps.
   float decay(bool decays) const { return decays ? rate * weight_decay : 0.0f; }
-  /// Elements [i, i + n) of the rounded weights.
+  /// Stores elements [i, i + n) of the rounded weights.
   void round(const float* w, std::int64_t i, std::int64_t n) const {
     if (streams) stream_rounded(w, shadow->as<bfloat16>() + i, n);
     else if (shadow != nullptr) narrow_run(w, shadow->data, shadow->type, i, n);
   }
-  /// No other fence or lock orders what a thread streamed.
+  /// Fences the streaming stores of this thread; no other fence or lock orders them.
   void settle() const {
     if (streams) ISOTOPE_STREAM_FENCE();
   }

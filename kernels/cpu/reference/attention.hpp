@@ -11,7 +11,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace reference {
 
-/// Queries, keys or values: element (b, s, head, d) of a tensor (B, S, width), heads from column `first` on.
+/// Queries, keys or values: finds element (b, s, head, d) in a tensor (B, S, width), whose heads start at column `first`.
 struct head_columns {
   view x;
   std::int64_t first = 0, D = 0;
@@ -22,7 +22,7 @@ struct head_columns {
   void set(std::int64_t b, std::int64_t s, std::int64_t head, std::int64_t d, double value) const { store(x, at(b, s, head, d), value); }
 };
 
-/// The operands of attention, packed or not; also its gradients, which are laid out alike.
+/// The operands of attention, packed or not. Gradients are laid out alike.
 struct attention_operands {
   std::int64_t B, S, T, H, G, D;
   double scale, dropout;
@@ -45,7 +45,7 @@ struct attention_operands {
     for (std::int64_t d = 0; d < D; ++d) dot += q.get(b, s, h, d) * k.get(b, t, group(h), d);
     return scale * dot + (mask != nullptr ? load(*mask, b * mask->strides[0] + t * mask->strides[1]) : 0.0);
   }
-  /// What dropout multiplies a probability by: 0 or 1 / (1 - dropout).
+  /// Returns the dropout factor of a probability: 0 or 1 / (1 - dropout).
   double share(const launch& l, std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) const {
     if (dropout == 0) return 1;
     const auto words = op::attention_shape::words(l.scalars->seed, std::uint32_t((b * H + h) * S + s), std::uint32_t(t / 4),
@@ -75,12 +75,12 @@ template <class P> struct kernel<op::attention, P, kernels::reference> {
           double top = -infinity, total = 0;
           for (std::int64_t t = first; t < n; ++t) {
             p[t] = x.score(b, h, s, t);
-            if (p[t] > top || std::isnan(p[t])) top = p[t];  // NaN stays
+            if (p[t] > top || std::isnan(p[t])) top = p[t];  // keeps NaN
           }
           const bool blind = top == -infinity;
           for (std::int64_t t = first; t < n; ++t) {
             total += p[t] = blind ? 0.0 : std::exp(p[t] - top);
-            if (const double share = x.share(l, b, h, s, t); share != 1) p[t] = share == 0 ? 0.0 : p[t] * share;  // a dropped NaN is 0
+            if (const double share = x.share(l, b, h, s, t); share != 1) p[t] = share == 0 ? 0.0 : p[t] * share;  // a dropped NaN becomes 0
           }
           for (std::int64_t d = 0; d < x.D; ++d) {
             double sum = 0;
@@ -105,7 +105,7 @@ template <class P> struct kernel<op::attention_grad, P, kernels::reference> {
     double* sums = static_cast<double*>(l.scratch);  // (2,D)
 
     struct pair {
-      double p, ds;  // what meets dy; the derivative by the score
+      double p, ds;  // the probability that multiplies dy; the derivative with respect to the score
     };
     const auto at = [&](std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) -> pair {
       const double denominator = reference::load(lse, b * lse.strides[0] + h * lse.strides[1] + s * lse.strides[2]);

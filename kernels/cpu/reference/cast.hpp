@@ -11,7 +11,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace reference {
 
-/// x rounded to odd in f32: inexact results get an odd last bit, so that a second rounding to 16 bits is that of x itself.
+/// Rounds x to odd in f32: an inexact result gets an odd last bit, so that rounding it again to 16 bits gives x rounded once.
 inline float rounded_to_odd(double x) {
   float f = float(x);
   if (std::isnan(x) || double(f) == x) return f;

@@ -1,5 +1,5 @@
 #pragma once
-/// Classes drawn in proportion to softmax(logits / temperature), by the running sum.
+/// Draws classes in proportion to softmax(logits / temperature) by the running sum.
 #include <limits>
 
 #include <isotope/core/philox.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-/// Tensors one after another along an axis.
+/// Places tensors one after another along an axis.
 #include <isotope/op/concat.hpp>
 
 #include "copy.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-/// Bytes moved unchanged: copy, and the parts that concat and pad share.
+/// Moves bytes unchanged: copy, and what concat and pad share.
 #include <cstring>
 
 #include <isotope/op/copy.hpp>
@@ -9,7 +9,7 @@
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace reference {
-/// y[to + i] = x[i] for every index i of x, whatever the format; `to` in elements of y.
+/// y[to + i] = x[i] for every index i of x, in any format; `to` counts elements of y.
 inline void move(const view& x, const view& y, std::int64_t to) {
   const auto bytes = size_of(x.type);
   for (index i(x.dims); i.valid(); i.next())

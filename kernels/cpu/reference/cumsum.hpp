@@ -1,5 +1,5 @@
 #pragma once
-/// Running sums along one axis, in f64. An element is read before its place is written: in place is safe.
+/// Running sums along one axis, in f64. An element is read before its place is written, so in place is safe.
 #include <isotope/op/cumsum.hpp>
 
 #include <isotope/kernels/cpu/reference/body/access.hpp>

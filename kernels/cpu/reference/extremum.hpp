@@ -1,5 +1,5 @@
 #pragma once
-/// Maximum, minimum and argmax: the first element that no later one beats; NaN beats all. To the first two, -0 is below 0.
+/// Maximum, minimum and argmax: the first element that no later one beats; NaN beats all. For maximum and minimum, -0 is below 0.
 #include <isotope/op/extremum.hpp>
 
 #include <isotope/kernels/cpu/reference/body/access.hpp>
@@ -7,7 +7,7 @@
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace reference {
-/// Ordinal, among the inner indices, of the first element that `beats` all before it and that none after it beats.
+/// Returns the ordinal, among the inner indices, of the first element that beats all before it and that none after it beats.
 struct winner {
   double value = 0;
   std::int64_t ordinal = 0;

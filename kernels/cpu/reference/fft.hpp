@@ -1,6 +1,6 @@
 #pragma once
-/// Fourier transforms in f64: a transform of p m points is p transforms of m, p the least prime factor. Bound by flops, N (sum of N's prime
-/// factors) of them: a prime length is the plain sum.
+/// Fourier transforms in f64: a transform of p m points is p transforms of m points, p the least prime factor. Bound by N (sum of N's prime factors)
+/// flops: for a prime length it is the plain sum.
 #include <isotope/op/fft.hpp>
 
 #include <isotope/kernels/cpu/reference/body/access.hpp>
@@ -15,12 +15,12 @@ struct complex {
 constexpr complex operator+(complex a, complex b) { return {a.re + b.re, a.im + b.im}; }
 constexpr complex operator*(complex a, complex b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
 
-/// The transform of rows, in memory of the caller.
+/// Transforms rows in memory that the caller provides.
 class fourier_rows {
  public:
   static constexpr std::int64_t scratch(std::int64_t N) { return 4 * N * std::int64_t(sizeof(complex)); }
 
-  /// roots[t] = e^(direction 2 pi i t / N), each reduced to the first quadrant, so that quarters of a turn are exact.
+  /// roots[t] = e^(direction 2 pi i t / N), each reduced to the first quadrant, so that multiples of a quarter turn are exact.
   fourier_rows(void* memory, std::int64_t N, std::int64_t direction) : N_(N), roots_(static_cast<complex*>(memory)) {
     x = roots_ + N;
     y = x + N;
@@ -33,7 +33,7 @@ class fourier_rows {
       roots_[t] = {w.re, double(direction) * w.im};
     }
   }
-  /// y from x.
+  /// Computes y from x.
   void run() { transform(x, 1, y, N_); }
 
   complex *x, *y;
@@ -71,13 +71,13 @@ class fourier_rows {
   }
 };
 
-/// A dense tensor's row of complex numbers.
+/// Loads complex number i of a dense tensor's row.
 inline complex load_pair(const view& v, std::int64_t i) { return {load(v, 2 * i), load(v, 2 * i + 1)}; }
 inline void store_pair(const view& v, std::int64_t i, complex z) {
   store(v, 2 * i, z.re);
   store(v, 2 * i + 1, z.im);
 }
-/// The factor of bin k of a real transform of N points.
+/// Returns the factor of bin k of a real transform of N points.
 inline double bin_factor(const op::rfft::constants& c, std::int64_t k) {
   const bool inner = k != 0 && 2 * k != c.points;
   return inner ? c.factor * c.inner : c.factor;
@@ -87,7 +87,7 @@ inline double bin_factor(const op::rfft::constants& c, std::int64_t k) {
 }  // namespace arch
 
 template <class P> struct kernel<op::fft, P, kernels::reference> {
-  static constexpr std::uint32_t inplace = 1;  // a row is read before it is written
+  static constexpr std::uint32_t inplace = 1;  // in place: a row is read before it is written
   static constexpr std::int64_t scratch(const step_shapes& s) { return reference::fourier_rows::scratch(s.in[0][-2]); }
   static void run(const launch& l) {
     const view &x = l.in[0], &y = l.out[0];

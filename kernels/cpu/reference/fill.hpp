@@ -1,5 +1,5 @@
 #pragma once
-/// One number everywhere.
+/// Fills a tensor with one number.
 #include <isotope/op/fill.hpp>
 
 #include "cast.hpp"

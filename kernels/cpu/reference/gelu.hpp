@@ -1,6 +1,6 @@
 #pragma once
-/// Both forms of GELU and their gradients. 0.5 (1 + tanh u) is the logistic function of 2 u and 0.5 (1 + erf z) is 0.5 erfc(-z): neither
-/// cancels for negative x. At infinity: the limits.
+/// Both forms of GELU and their gradients. 0.5 (1 + tanh u) is computed as the logistic function of 2 u, and 0.5 (1 + erf z) as 0.5 erfc(-z): neither
+/// cancels for negative x. At infinity they give the limits.
 #include <cmath>
 #include <numbers>
 

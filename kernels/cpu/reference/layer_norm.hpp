@@ -1,5 +1,5 @@
 #pragma once
-/// Layer normalisation: mean, then deviations from it, then the result; the rows one after another.
+/// Layer normalisation, row by row: the mean, then deviations from it, then the result.
 #include <isotope/op/layer_norm.hpp>
 
 #include <isotope/kernels/cpu/reference/body/access.hpp>
@@ -30,7 +30,7 @@ template <class P> struct kernel<op::layer_norm, P, kernels::reference> {
 };
 
 template <class P> struct kernel<op::layer_norm_grad, P, kernels::reference> {
-  static constexpr std::uint32_t inplace = 0b100001;  // dweight and dbias are done before dx overwrites x or dy
+  static constexpr std::uint32_t inplace = 0b100001;  // dweight and dbias are complete before dx overwrites x or dy
   static constexpr bool takes_addend = true;
   static void run(const launch& l) {
     using reference::load, reference::last_stride;

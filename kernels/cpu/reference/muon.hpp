@@ -1,5 +1,5 @@
 #pragma once
-/// The two ends of a Muon update.
+/// The first and the last step of a Muon update.
 #include <isotope/op/muon.hpp>
 
 #include "update.hpp"

@@ -1,5 +1,5 @@
 #pragma once
-/// Products in f64, one result at a time; the gradient from the products of what stands before and behind each element.
+/// Products in f64, one result at a time; the gradient multiplies the products of the elements before and behind each element.
 #include <isotope/op/prod.hpp>
 
 #include <isotope/kernels/cpu/reference/body/access.hpp>

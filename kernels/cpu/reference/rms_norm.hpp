@@ -1,5 +1,5 @@
 #pragma once
-/// Root-mean-square normalisation, the rows one after another.
+/// Root-mean-square normalisation, row by row.
 #include <isotope/op/rms_norm.hpp>
 
 #include <isotope/kernels/cpu/reference/body/access.hpp>
@@ -25,7 +25,7 @@ template <class P> struct kernel<op::rms_norm, P, kernels::reference> {
 };
 
 template <class P> struct kernel<op::rms_norm_grad, P, kernels::reference> {
-  static constexpr std::uint32_t inplace = 0b1001;  // dweight is done before dx overwrites x or dy
+  static constexpr std::uint32_t inplace = 0b1001;  // dweight is complete before dx overwrites x or dy
   static constexpr bool takes_addend = true;
   static void run(const launch& l) {
     using reference::load, reference::last_stride;

@@ -1,5 +1,5 @@
 #pragma once
-/// Scale and shift by a constant, rounded to the compute type first.
+/// Scales or shifts by a constant, which is rounded to the compute type first.
 #include <isotope/backend/cpu/launch.hpp>
 #include <isotope/op/scale.hpp>
 

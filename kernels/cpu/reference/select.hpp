@@ -1,5 +1,5 @@
 #pragma once
-/// Comparisons give 1 or 0; the choice reads them back.
+/// Comparisons return 1 or 0; select reads them.
 #include <isotope/backend/cpu/launch.hpp>
 #include <isotope/op/select.hpp>
 

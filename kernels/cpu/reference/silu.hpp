@@ -1,5 +1,5 @@
 #pragma once
-/// x sigmoid(x) and its gradient. At infinity: the limits.
+/// x sigmoid(x) and its gradient. At infinity they give the limits.
 #include <cmath>
 
 #include <isotope/backend/cpu/launch.hpp>

@@ -1,5 +1,5 @@
 #pragma once
-/// Softmax and its logarithm along one axis. Rows are read whole before they are written, element by element: in place is safe.
+/// Softmax and its logarithm along one axis. A row is read whole before it is written element by element, so in place is safe.
 #include <limits>
 
 #include <isotope/op/softmax.hpp>
@@ -23,7 +23,7 @@ template <class Summary, class F> void along_axis(const launch& l, Summary summa
     for (std::int64_t i = 0; i < n; ++i) store(y.inner, o.in(y.outer.strides) + i * y.inner.strides[0], f(get, i, s));
   }
 }
-/// The largest x, and sum exp(x - top). A row of only -infinity gives NaN.
+/// The largest x, and the sum of exp(x - top). A row of only -infinity gives NaN.
 struct denominator {
   double top = -std::numeric_limits<double>::infinity(), total = 0;
   template <class Get> denominator(const Get& get, std::int64_t n) {

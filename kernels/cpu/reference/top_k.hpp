@@ -1,5 +1,5 @@
 #pragma once
-/// The k largest elements of rows: k times the first of those not taken yet that no other beats. NaN beats all.
+/// The k largest elements of rows: k times, it takes the first remaining element that no other beats. NaN beats all.
 #include <isotope/op/top_k.hpp>
 
 #include <isotope/kernels/cpu/reference/body/access.hpp>

@@ -73,7 +73,7 @@ template <class P> struct kernel<op::clip_norm, P, kernels::reference> {
 
 ISOTOPE_CPU_NAMESPACE {
 namespace reference {
-/// What adamw and sgd share: the gradient's factor, and whether the step counts. Arithmetic in the accumulation format.
+/// What adamw and sgd share: the gradient's factor, and whether the step counts. Arithmetic is in the accumulation format.
 template <class A> struct update_operands {
   view g;
   A factor;

@@ -1,5 +1,5 @@
 #pragma once
-/// The one kernel behind views: the gradient of narrow.
+/// The only kernel that views need: the gradient of narrow.
 #include <isotope/op/view.hpp>
 
 #include "copy.hpp"

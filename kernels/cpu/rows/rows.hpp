@@ -1,5 +1,5 @@
 #pragma once
-/// Kernels that work row by row: rows as f32, cuts of the rows into chunks, column sums in a fixed order.
+/// Helpers for kernels that work row by row: they convert rows to f32, divide rows into chunks and sum columns in a fixed order.
 #include <algorithm>
 #include <limits>
 
@@ -10,20 +10,20 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace portable {
 
-/// Row r of a dense tensor as f32: where it lies, or converted into the buffer.
+/// Returns row r of a dense tensor as f32: in place if possible, else converted into the buffer.
 inline const float* read_row(const view& x, std::int64_t r, std::int64_t cols, float* buffer) {
   if (x.type == dtype::f32) return x.as<const float>() + r * cols;
   widen_run(x.data, x.type, r * cols, 1, buffer, cols);
   return buffer;
 }
-/// Where row r of a dense tensor is calculated: its own place, or the buffer, from which finish_row rounds it.
+/// Returns where to compute row r of a dense tensor: in place for f32, else in the buffer, from which finish_row rounds it.
 inline float* target_row(const view& y, std::int64_t r, std::int64_t cols, float* buffer) {
   return y.type == dtype::f32 ? y.as<float>() + r * cols : buffer;
 }
 inline void finish_row(const view& y, std::int64_t r, std::int64_t cols, const float* row) {
   if (y.type != dtype::f32) narrow_run(row, y.data, y.type, r * cols, cols);
 }
-/// y = addend + y in row r, which holds `row` already: a rounding each, as of separate steps. `buffer`: for a row.
+/// y = addend + y in row r, whose result is already in `row`. Each addition rounds once, as separate steps would. `buffer` has room for a row.
 inline void add_to_row(const view& y, const view& addend, std::int64_t r, std::int64_t cols, float* row, float* buffer) {
   const float* a = read_row(addend, r, cols, buffer);
   if (y.type != dtype::f32) widen_run(y.data, y.type, r * cols, 1, row, cols);
@@ -31,7 +31,7 @@ inline void add_to_row(const view& y, const view& addend, std::int64_t r, std::i
   for (std::int64_t c = 0; c < cols; ++c) row[c] = a[c] + row[c];
   finish_row(y, r, cols, row);
 }
-/// Means and deviations of rows without elements are 0 / 0.
+/// Fills the means and deviations of rows without elements with NaN: they are 0 / 0.
 inline void write_undefined(const view& statistics) {
   std::fill_n(statistics.as<float>(), statistics.dims.count(), std::numeric_limits<float>::quiet_NaN());
 }
@@ -41,12 +41,12 @@ inline float scalar(const view& x) {
   return r;
 }
 
-/// Rows in at most 64 chunks of at least 16: the unit of work and of partial sums.
+/// Divides rows into at most 64 chunks of at least 16: the unit of work and of partial sums.
 struct row_chunks {
   static constexpr std::int64_t most = 64, least_rows = 16;
   std::int64_t rows, each, count;
   explicit row_chunks(std::int64_t n) : rows(n), each(larger_of(least_rows, divide_up(n, most))), count(divide_up(n, each)) {}
-  /// A bound of `count` for every number of rows up to n.
+  /// Returns an upper bound of `count` for any number of rows up to n.
   static constexpr std::int64_t limit(std::int64_t n) { return smaller(most, divide_up(n, least_rows)); }
   std::int64_t begin(std::int64_t chunk) const { return chunk * each; }
   std::int64_t end(std::int64_t chunk) const { return smaller(rows, (chunk + 1) * each); }

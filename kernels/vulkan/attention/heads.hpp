@@ -1,22 +1,22 @@
 #pragma once
-/// The operands of attention as the shaders see them: attention_operands.glsl mirrors the constants and the push constants made here.
+/// The operands of attention as shaders see them: attention/operands.glsl mirrors the constants and the push constants made here.
 #include <isotope/backend/vulkan/launch.hpp>
 #include <isotope/kernels/vulkan/attention/dropout.hpp>
 #include <isotope/op/attention.hpp>
 
 namespace isotope::vulkan {
 
-/// The stride between batches; where there is one batch alone it is nobody's, and 0: lengths of sequences make no further pipelines.
+/// Returns the stride between batches. With a single batch it is unused and set to 0, so that other sequence lengths need no further pipelines.
 inline std::int64_t batch_stride(const view& v) { return v.dims[0] > 1 ? v.strides[0] : 0; }
 
-/// Queries, keys, values, outputs or their gradients: the first row of head 0, strides between batches and rows in elements.
+/// Queries, keys, values, outputs or their gradients: the first row of head 0, and the strides between batches and rows in elements.
 struct head_rows {
   std::uint64_t at = 0;
   std::int64_t batch = 0, row = 0;
   dtype type = dtype::f32;
 
   head_rows() = default;
-  /// Heads of `v` (B, rows, width) from column `first` on.
+  /// The heads of `v` (B, rows, width) from column `first` on.
   head_rows(const view& v, std::int64_t first)
       : at(v.at + std::uint64_t(first * size_of(v.type))), batch(batch_stride(v)), row(v.strides[1]), type(v.type) {}
   /// Whether every row of D elements starts at a multiple of n elements.
@@ -45,14 +45,14 @@ class attention_heads {
   attention_dropout dropout;
   op::attention_range seen;
 
-  /// A step of the forward: outputs y and lse.
+  /// The operands of a forward step: outputs y and lse.
   static attention_heads forward(const launch& l) {
     attention_heads h(l);
     h.y = {l.out[0], 0};
     h.lse = l.out[1].at;
     return h;
   }
-  /// A step of the gradient: operands of the forward, y, lse, dy; `delta` lies in scratch memory.
+  /// The operands of a gradient step: those of the forward step, y, lse and dy. `delta` is in scratch memory.
   static attention_heads gradient(const launch& l) {
     attention_heads h(l);
     const auto n = std::size_t(op::attention_shape::operands(l.constants<op::attention>()));
@@ -64,7 +64,7 @@ class attention_heads {
     return h;
   }
   bool empty() const { return B * S * H * D == 0; }
-  /// Query rows of all heads.
+  /// Returns the number of query rows of all heads.
   std::int64_t rows() const { return B * H * S; }
 
   attention_push push() const {
@@ -87,7 +87,7 @@ class attention_heads {
             stream,
             std::uint32_t(seen.window)};
   }
-  /// `tiles` are the shader's own numbers 8 to 13.
+  /// @param tiles  the shader's own constants 8 to 13
   constants specialization(std::int64_t invocations, std::uint32_t subgroup, bool wide, std::array<std::int64_t, 6> tiles) const {
     constants c{std::uint32_t(invocations), subgroup};
     c.add(D).add(H).add(G).add(causal).add(masked).add(wide);
@@ -106,7 +106,7 @@ class attention_heads {
       if (x->at != 0 && !x->aligned(n, D)) return false;
     return true;
   }
-  /// What the forward's kernels read, or the gradient's beside y, lse, dy and delta.
+  /// Returns what the forward kernels read, or what the gradient kernels read beside y, lse, dy and delta.
   std::vector<range> reads(const launch& l) const {
     std::vector<range> r(l.in.begin(), l.in.begin() + op::attention_shape::operands(l.constants<op::attention>()));
     dropout.add_reads(l, r);

@@ -1,30 +1,30 @@
-// Attention on matrix units: what its shaders share. Every subgroup owns strips of M rows (queries in the forward and for dq, keys for dk and dv)
-// and walks tiles of BC rows of the others, which the whole workgroup brings to shared memory, one vector a read. Which invocation holds which
-// element of a matrix is the driver's secret: values of one row or column enter as matrices loaded with stride 0, and what leaves one product to
-// enter another goes through the subgroup's own strip of shared memory.
+// What the shaders of attention on matrix units share. Every subgroup owns strips of M rows (queries in the forward pass and for dq, keys for dk and
+// dv) and walks tiles of BC rows of the other side, which the whole workgroup loads into shared memory, one vector per read. Which invocation holds
+// which element of a matrix depends on the driver: so values of one row or column are loaded as matrices with stride 0, and the result of one gemm
+// enters another through the subgroup's own strip of shared memory.
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_shader_subgroup_basic : require
 #ifdef BFLOAT16
 #extension GL_EXT_bfloat16 : require
 #define E bfloat16_t
-#define UNROLL [[unroll]]  // matrices in registers must be told apart by constants
+#define UNROLL [[unroll]]  // constant indices keep matrices in registers
 #else
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #define E float16_t
-#define UNROLL  // f16 serves tests on processors, whose compilers take a minute for what unrolls
+#define UNROLL  // f16 serves tests on processors, whose compilers take a minute for unrolled code
 #endif
 
 layout(constant_id = 8) const uint BC = 64;      // rows of a tile, at least 2 M
 layout(constant_id = 9) const uint M = 16;       // side of all matrices
-layout(constant_id = 10) const uint STRIPS = 1;  // of a subgroup
-layout(constant_id = 11) const bool BIASED = false;  // something is added to the scores of a key: a mask, or that it lies behind the last one
+layout(constant_id = 10) const uint STRIPS = 1;  // strips per subgroup
+layout(constant_id = 11) const bool BIASED = false;  // something is added to the scores of a key: a mask, or the marking of keys behind the last one
 
 const uint SUBGROUPS = WG / SUBGROUP;
 const uint BR = SUBGROUPS * STRIPS * M;  // rows of a workgroup
 const uint FD = D / M, FC = BC / M;      // matrices along a row, and along a tile
 // Rows in shared memory are counted in vectors of eight elements; one vector of padding keeps eight rows in different banks.
 const uint VECTORS = D / 8, PITCH = VECTORS + 1, STRIP_PITCH = BC / 8 + 1, STRIP = M * STRIP_PITCH;
-const uint FLOAT_PITCH = M / 4 + 1;      // of an f32 matrix in a strip, in 16 bytes
+const uint FLOAT_PITCH = M / 4 + 1;      // of an f32 matrix in a strip, in units of 16 bytes
 const uint TILE = BC * VECTORS, FETCHES = (TILE + WG - 1) / WG;
 
 #define SUM_MATRIX coopmat<float, gl_ScopeSubgroup, M, M, gl_MatrixUseAccumulator>
@@ -33,14 +33,14 @@ const uint TILE = BC * VECTORS, FETCHES = (TILE + WG - 1) / WG;
 #define RIGHT_MATRIX coopmat<E, gl_ScopeSubgroup, M, M, gl_MatrixUseB>
 const int ROWS = gl_CooperativeMatrixLayoutRowMajor, COLUMNS = gl_CooperativeMatrixLayoutColumnMajor;
 
-const float HIDDEN = -1e30;  // a score that nobody sees; finite, for infinities of one sign meet and give NaN
+const float HIDDEN = -1e30;  // the score of a hidden key; finite, because the difference of two infinities is NaN
 
-// All subgroups meet every fence, whatever they skip between them: to llvmpipe a barrier is one of the workgroup, whatever its scope.
+// All subgroups must reach every fence, whatever they skip between fences: llvmpipe treats any barrier as one of the workgroup.
 void subgroup_fence() { controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, gl_StorageSemanticsShared, gl_SemanticsAcquireRelease); }
 
-// x rounded to what E stores, before a driver converts it: some cut bf16 off instead of rounding. Three operations (Veltkamp's splitting), nearest;
-// NaN stays NaN, magnitudes beyond 2^111 become NaN. For values that enter another product.
-float product_operand(float x) {
+// Rounds x to the format of E before the driver converts it, because some drivers truncate bf16. Three operations (Veltkamp's splitting), to nearest.
+// NaN is kept, magnitudes beyond 2^111 become NaN. For operands of another gemm.
+float gemm_operand(float x) {
 #ifdef BFLOAT16
   precise const float far = x * 65537.0;
   precise const float rest = x - far;
@@ -50,7 +50,7 @@ float product_operand(float x) {
   return x;
 #endif
 }
-// The same for results: ties to even, infinities stay.
+// The same for results: ties to even, infinities are kept.
 float result_value(float x) {
 #ifdef BFLOAT16
   return bf16_value(bf16_bits(x));
@@ -59,10 +59,10 @@ float result_value(float x) {
 #endif
 }
 
-// Vector c of a row of a tensor, zeros behind the last one.
+// Returns vector c of a row of a tensor, zeros behind the last row.
 uvec4 vector(uint64_t base, uint stride, uint row, uint rows, uint c) { return row < rows ? u32x4_ref(base).at[row * (stride / 8u) + c] : uvec4(0u); }
 
-// A tile on its way from the tensor to shared memory, in registers meanwhile.
+// Fetches a tile into registers, on its way from the tensor to shared memory.
 #define FETCH(held, base, stride, first, rows)                                                       \
   UNROLL for (uint i = 0; i < FETCHES; ++i) {                                                    \
     const uint n = gl_LocalInvocationID.x + i * WG;                                                  \
@@ -73,7 +73,7 @@ uvec4 vector(uint64_t base, uint stride, uint row, uint rows, uint c) { return r
     const uint n = gl_LocalInvocationID.x + i * WG;                                                  \
     if (TILE % WG == 0 || n < TILE) tile[n / VECTORS * PITCH + n % VECTORS] = held[i];               \
   }
-// Rows `first` to first + M - 1 of a tensor as FD left operands, through the strip at `strip`.
+// Loads rows `first` to first + M - 1 of a tensor as FD left operands, through the strip at `strip`.
 #define LOAD_STRIP(left, strip, base, stride, first, rows)                                           \
   UNROLL for (uint piece = 0; piece < FD; piece += FC) {                                         \
     const uint wide = min(FC, FD - piece) * (M / 8);                                                 \
@@ -85,7 +85,7 @@ uvec4 vector(uint64_t base, uint stride, uint row, uint rows, uint c) { return r
       coopMatLoad(left[piece + f], strips, strip + f * (M / 8), STRIP_PITCH, ROWS);                  \
     subgroup_fence();                                                                                \
   }
-// The opposite, of FD sums. `SHOWN(row)`: whether a row's values count, else it is zeros.
+// Stores FD sums through the strip. Rows for which `SHOWN(row)` is false are stored as zeros.
 #define STORE_STRIP(sums, strip, base, stride, first, rows, SHOWN)                                   \
   UNROLL for (uint piece = 0; piece < FD; piece += FC) {                                         \
     const uint wide = min(FC, FD - piece) * (M / 8);                                                 \
@@ -103,20 +103,20 @@ uvec4 vector(uint64_t base, uint stride, uint row, uint rows, uint c) { return r
     subgroup_fence();                                                                                \
   }
 
-// Dropout. Random words are drawn where it is known whose they are, in a strip; nobody knows that of the elements of a matrix.
+// Dropout draws its random words in a strip, where the row and column of each element are known; in a matrix they are not.
 #ifdef BFLOAT16
 const uint ONE = 0x3f80u;
 #else
 const uint ONE = 0x3c00u;
 #endif
 uint two_halves(bool low, bool high, uint x) { return (low ? x : 0u) | (high ? x << 16 : 0u); }
-// x of eight neighbouring keys from `key` on that query row `row` keeps, 0 of the others.
+// Returns x for the eight neighbouring keys from `key` on that query row `row` keeps, 0 for the others.
 uvec4 of_kept(uint row, uint key, uint x) {
   const bvec4 a = kept(row, key / 4), b = kept(row, key / 4 + 1);
   return uvec4(two_halves(a.x, a.y, x), two_halves(a.z, a.w, x), two_halves(b.x, b.y, x), two_halves(b.z, b.w, x));
 }
 
-// Column less row of every element, by which the diagonal is told.
+// Column minus row of every element: locates the diagonal.
 shared float aside[M * M];
 void fill_aside() {
   for (uint i = gl_LocalInvocationID.x; i < M * M; i += WG) aside[i] = float(i % M) - float(i / M);

@@ -1,12 +1,12 @@
 #pragma once
-/// Attention on matrix units: whether a step can run there, and its tiles. attention_matrix.glsl mirrors the sizes.
+/// Attention on matrix units: whether a step can run there, and its tiles. attention/matrix.glsl mirrors the sizes.
 #include <string_view>
 
 #include <isotope/kernels/vulkan/attention/heads.hpp>
 
 namespace isotope::vulkan {
 
-/// Side of a square matrix product of the device with f32 sums, or 0.
+/// Returns the side of a square matrix that the device multiplies with f32 sums, or 0.
 inline std::int64_t matrix_side(const facts& device, dtype t) {
   if (device.switches.no_matrix_units) return 0;
   for (const auto& m : device.matrices)
@@ -14,19 +14,20 @@ inline std::int64_t matrix_side(const facts& device, dtype t) {
   return 0;
 }
 
-/// Work of one workgroup: each subgroup owns `strips` strips of `side` rows and walks tiles of `columns` rows.
+/// The work of one workgroup: each subgroup owns `strips` strips of `side` rows and walks tiles of `columns` rows.
 struct attention_matrix_tiles {
   std::int64_t subgroups, strips, columns, side;
 
   std::int64_t rows() const { return subgroups * strips * side; }
-  /// `crossings`: matrices of a strip at a time in shared memory; `row_values`, `column_values`: floats beside each row and column.
+  /// @param crossings  matrices of a strip that are in shared memory at a time
+  /// @param row_values, column_values  floats beside each row and column
   std::int64_t shared_bytes(std::int64_t D, std::int64_t crossings, std::int64_t row_values, std::int64_t column_values) const {
     const std::int64_t tiles = 2 * columns * (2 * D + 16), crossing = crossings * rows() * (2 * columns + 16);
     return tiles + crossing + 4 * (row_values * rows() + column_values * columns + side * side);
   }
 };
 
-/// Why a step does not run on matrix units; empty: it does.
+/// Returns why a step does not run on matrix units; empty if it does.
 inline std::string_view matrix_refusal(const attention_heads& h, const launch& l) {
   const facts& device = *l.device;
   const dtype t = h.q.type;
@@ -43,7 +44,7 @@ inline std::string_view matrix_refusal(const attention_heads& h, const launch& l
   return {};
 }
 
-/// The largest tiles of `wanted` that fit: narrower ones first, then fewer subgroups; no more rows than twice `rows`.
+/// Returns the largest tiles of `wanted` that fit. It narrows tiles first, then takes fewer subgroups; it takes at most twice `rows` rows.
 inline attention_matrix_tiles fitting_tiles(attention_matrix_tiles t, const launch& l, std::int64_t rows, std::int64_t D,
                                             std::int64_t crossings, std::int64_t row_values, std::int64_t column_values) {
   const auto fits = [&] {

@@ -1,4 +1,4 @@
-// Portable attention: four elements of a row at a time, 0 outside the tensor.
+// Portable attention reads four elements of a row at a time, 0 outside the tensor.
 vec4 piece(uint64_t base, uint type, uint stride, uint row, uint rows, uint column) {
   if (row >= rows || column >= D) return vec4(0.0);
   const uint i = row * stride + column;

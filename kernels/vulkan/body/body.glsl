@@ -1,16 +1,16 @@
-// The interpreter of fused bodies: what a matmul runs on its product, and what an element-wise step of the reference set is.
+// The interpreter of fused bodies: the epilogue of a gemm, and element-wise steps of the reference set.
 //
-// A program is given by specialization constants alone, so that drivers fold it to straight code. How a kernel takes an epilogue:
-//   #define BODY_FIRST_ID 20      // its own constants lie below; 92 of this file follow (fused_body::add_to in body.hpp)
+// Specialization constants alone give the program, so that drivers fold it to straight code. How a kernel takes an epilogue:
+//   #define BODY_FIRST_ID 20      // its own constants are below; this file adds 92 (fused_body::add_to in body.hpp)
 //   #include "body.glsl"          // after access.glsl
 //   uint64_t body;                // in the push constants: the table of addresses (fused_body::table)
 //   if (BODY_COUNT == 0u) store(...); else body_run(body, element, product);
-//   if (BODY_WIDE) body_run4(body, element, products);  // where it may, four at a time: element a multiple of 4
-// A module carries the code of every op in each of its 16 places, and drivers read it all before they fold it (0.3 s in lavapipe): compile variants
-// with -DBODY_MICROS=1 and 4 for bodies of so many instructions at most, and one without any epilogue.
-// `element` is the row-major index of the element in the outputs, which are dense; `product` the element of the host's result, rounded to its format
-// already. Every result is rounded to its format before the next instruction reads it, and nothing is contracted: fused equals unfused.
-// All operands are read before the first result is stored, so outputs may take the place of operands.
+//   if (BODY_WIDE) body_run4(body, element, products);  // where allowed, four at a time: element a multiple of 4
+// A module has the code of every op in each of its 16 places, and drivers read all of it before they fold it (0.3 s in lavapipe): compile variants
+// with -DBODY_MICROS=1 and 4 for bodies of at most so many instructions, and one without any epilogue.
+// `element` is the row-major index of the element in the dense outputs; `product` is the element of the host's result, already rounded to its format.
+// Every result is rounded to its format before the next instruction reads it, and nothing is contracted, so fused and unfused results are equal.
+// All operands are read before the first result is stored, so outputs may overwrite operands.
 #include "math/math.glsl"
 
 #ifndef BODY_MICROS
@@ -22,10 +22,10 @@ BODY_CONSTANT(0, BODY_COUNT)      // instructions
 BODY_CONSTANT(1, BODY_READS)      // bit k: operand k is read
 BODY_CONSTANT(2, BODY_IN_TYPES)   // formats, 4 bits each
 BODY_CONSTANT(3, BODY_OUT_TYPES)  // 4 bits each
-BODY_CONSTANT(4, BODY_OUTPUTS)    // bits 0 to 7: how many; bit 8 + k: add to output k
-BODY_CONSTANT(5, BODY_QUADS)      // bit k: body_run4 reads operand k in one access of four, bit 8 + k: one element for all four; bit 16: it may be called
+BODY_CONSTANT(4, BODY_OUTPUTS)    // bits 0 to 7: number of outputs; bit 8 + k: add to output k
+BODY_CONSTANT(5, BODY_QUADS)      // bit k: body_run4 reads operand k by one access of four; bit 8 + k: one element serves all four; bit 16: body_run4 may be called
 BODY_CONSTANT(6, BODY_RANK)       // merged axes
-// Their sizes, innermost first, without the outermost one.
+// The sizes of the merged axes, innermost first, without the outermost one.
 BODY_CONSTANT(7, BODY_D0) BODY_CONSTANT(8, BODY_D1) BODY_CONSTANT(9, BODY_D2) BODY_CONSTANT(10, BODY_D3) BODY_CONSTANT(11, BODY_D4)
 // Strides by operand, innermost axis first.
 BODY_CONSTANT(12, BODY_S00) BODY_CONSTANT(13, BODY_S01) BODY_CONSTANT(14, BODY_S02) BODY_CONSTANT(15, BODY_S03) BODY_CONSTANT(16, BODY_S04) BODY_CONSTANT(17, BODY_S05)
@@ -36,7 +36,7 @@ BODY_CONSTANT(36, BODY_S40) BODY_CONSTANT(37, BODY_S41) BODY_CONSTANT(38, BODY_S
 BODY_CONSTANT(42, BODY_S50) BODY_CONSTANT(43, BODY_S51) BODY_CONSTANT(44, BODY_S52) BODY_CONSTANT(45, BODY_S53) BODY_CONSTANT(46, BODY_S54) BODY_CONSTANT(47, BODY_S55)
 BODY_CONSTANT(48, BODY_S60) BODY_CONSTANT(49, BODY_S61) BODY_CONSTANT(50, BODY_S62) BODY_CONSTANT(51, BODY_S63) BODY_CONSTANT(52, BODY_S64) BODY_CONSTANT(53, BODY_S65)
 BODY_CONSTANT(54, BODY_S70) BODY_CONSTANT(55, BODY_S71) BODY_CONSTANT(56, BODY_S72) BODY_CONSTANT(57, BODY_S73) BODY_CONSTANT(58, BODY_S74) BODY_CONSTANT(59, BODY_S75)
-// Instructions: bits 0 to 7 number, 8 to 11 format, 12 to 14 output + 1, from 15, 20 and 25 on the operands; then the bits of the constant k.
+// Instructions: bits 0 to 7 number, 8 to 11 format, 12 to 14 output + 1, operands from bits 15, 20 and 25; then the bits of the constant k.
 BODY_CONSTANT(60, BODY_I0) BODY_CONSTANT(61, BODY_K0) BODY_CONSTANT(62, BODY_I1) BODY_CONSTANT(63, BODY_K1) BODY_CONSTANT(64, BODY_I2) BODY_CONSTANT(65, BODY_K2) BODY_CONSTANT(66, BODY_I3) BODY_CONSTANT(67, BODY_K3)
 BODY_CONSTANT(68, BODY_I4) BODY_CONSTANT(69, BODY_K4) BODY_CONSTANT(70, BODY_I5) BODY_CONSTANT(71, BODY_K5) BODY_CONSTANT(72, BODY_I6) BODY_CONSTANT(73, BODY_K6) BODY_CONSTANT(74, BODY_I7) BODY_CONSTANT(75, BODY_K7)
 BODY_CONSTANT(76, BODY_I8) BODY_CONSTANT(77, BODY_K8) BODY_CONSTANT(78, BODY_I9) BODY_CONSTANT(79, BODY_K9) BODY_CONSTANT(80, BODY_I10) BODY_CONSTANT(81, BODY_K10) BODY_CONSTANT(82, BODY_I11) BODY_CONSTANT(83, BODY_K11)
@@ -44,7 +44,7 @@ BODY_CONSTANT(84, BODY_I12) BODY_CONSTANT(85, BODY_K12) BODY_CONSTANT(86, BODY_I
 #undef BODY_CONSTANT
 #define BODY_WIDE ((BODY_QUADS >> 16) != 0u)
 
-// Values by number: operands 0 to 7, results 8 to 23, the product 24.
+// Values are numbered: operands 0 to 7, results 8 to 23, the host's result 24.
 #define BODY_STEP(j, instruction, k)                                                                                                 \
   if (BODY_COUNT > j) {                                                                                                              \
     v[8 + j] = rounded(result_of(instruction & 255u, v[(instruction >> 15) & 31u], v[(instruction >> 20) & 31u], v[instruction >> 25], \
@@ -78,7 +78,7 @@ void body_evaluate(float x[8], float product, out float y[6]) {
 #endif
 }
 
-// Where element `element` of the outputs lies in each operand.
+// Computes the offset of element `element` of the outputs in each operand.
 void body_offsets(uint element, out uint at[8]) {
   uint i[6];
   i[0] = element;

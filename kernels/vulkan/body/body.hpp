@@ -12,7 +12,7 @@ namespace isotope::vulkan {
 
 class fused_body {
  public:
-  /// Constants that body.glsl declares.
+  /// The number of constants that body.glsl declares.
   static constexpr int constant_count = 92;
 
   explicit fused_body(const launch& l, int own = 0) : l_(l), form_(form_of<view>(l.in, l.out, l.body, l.accumulate, own)) {}
@@ -20,7 +20,7 @@ class fused_body {
   bool empty() const { return form_.instructions == 0; }
   const body_form& form() const { return form_; }
 
-  /// Equal code, equal constants: what the shader does not look at is 0. `quads`: the shader has a way for four elements at a time.
+  /// Equal code has equal constants: constants that the shader does not read are 0. `quads`: the shader can process four elements at a time.
   void add_to(constants& c, bool quads = true) const {
     const body_form& f = form_;
     if (empty()) {
@@ -45,7 +45,7 @@ class fused_body {
       c.add(float(m.scalar));
     }
   }
-  /// The device address of the operands' addresses, 8 of them, and the outputs'.
+  /// Returns the device address of a table with the addresses of 8 operands, then of the outputs.
   std::uint64_t table(recording& r) const {
     if (empty()) return 0;
     std::array<std::uint64_t, max_inputs + max_outputs> at{};
@@ -63,7 +63,7 @@ class fused_body {
   }
 
  private:
-  /// An instruction as body.glsl takes it apart. Values by number: operands 0 to 7, results from 8 on, 24 the product or nothing.
+  /// Encodes an instruction as body.glsl decodes it. Values are numbered: operands 0 to 7, results from 8 on, 24 the host's result or nothing.
   static std::uint32_t word_of(const micro& m) {
     std::uint32_t w = instruction_code(m.op, m.type) | std::uint32_t(m.type) << 8 | std::uint32_t(m.store + 1) << 12;
     for (int k = 0; k < 3; ++k) {

@@ -1,12 +1,12 @@
 #pragma once
-/// Fused bodies as SPIR-V modules: straight code for one form, one or four elements an invocation. Bound by bytes.
+/// Emits fused bodies as SPIR-V modules: straight code for one form, one or four elements per invocation. Bound by bytes.
 ///
-/// The same arithmetic as the interpreter of body.glsl, so that results agree bit for bit. Works in constant expressions and at run time, with equal
-/// words: whatever appends to the module stands in a statement of its own, never beside another in one call.
+/// It has the arithmetic of the interpreter in body.glsl, so that results agree bit for bit. It works in constant expressions and at run time, with
+/// equal words: whatever appends to the module is a statement of its own, never beside another in one call.
 ///
-///   push constants   addresses of the operands at 8 k, of the outputs at 64 + 8 k, the number of invocations that work at 112
+///   push constants   addresses of the operands at 8 k, of the outputs at 64 + 8 k, the number of working invocations at 112
 ///   constant 0       invocations of a workgroup
-///   workgroups       as cover() spreads them
+///   workgroups       as cover() distributes them
 #include <isotope/backend/vulkan/body_form.hpp>
 #include <isotope/backend/vulkan/spirv/formats.hpp>
 #include <isotope/kernels/vulkan/body/emitted_formulas.hpp>
@@ -14,7 +14,7 @@
 
 namespace isotope::vulkan {
 
-/// What the push constants hold.
+/// The contents of the push constants.
 struct emitted_push {
   std::array<std::uint64_t, max_inputs + max_outputs> at{};
   std::uint32_t invocations = 0, padding = 0;
@@ -60,7 +60,7 @@ class body_emitter {
   id push_ = 0, element_ = 0;
   std::uint32_t count_member_ = 0;
   std::array<std::uint32_t, max_inputs + max_outputs> member_{};  // of the push constants
-  std::array<id, max_rank> index_{};                              // of the first element, by merged axis
+  std::array<id, max_rank> index_{};                              // index of the first element along each merged axis
   std::array<id, max_inputs> offset_{};
   std::array<number, max_inputs + max_micros> values_{};
   std::array<number, max_outputs> results_{};
@@ -96,7 +96,7 @@ class body_emitter {
     const id at = b_.code(65, pointer, {push_, index});  // AccessChain
     return b_.code(61, type, {at});                      // Load
   }
-  /// A variable of three words that the device fills in.
+  /// Declares a variable of three words that the device fills in.
   constexpr id built_in(std::uint32_t what) {
     const id three = b_.vector(b_.word(), 3), v = b_.variable(1, three);
     b_.decorate(v, 11, what);  // BuiltIn
@@ -109,7 +109,7 @@ class body_emitter {
              lane = b_.extract(type, local, 0);
     return sum_of(first, lane);
   }
-  /// The index of element_ along each merged axis.
+  /// Computes the index of element_ along each merged axis.
   constexpr void take_apart() {
     id rest = element_;
     for (int i = 0; i + 1 < f_.rank; ++i) {
@@ -120,7 +120,7 @@ class body_emitter {
     }
     index_[std::size_t(f_.rank - 1)] = rest;
   }
-  /// Where element_ lies in operand k. Operands of one memory order share the calculation.
+  /// Returns the offset of element_ in operand k. Operands of equal memory order share the computation.
   constexpr id offset(int k) {
     const auto& strides = f_.strides[std::size_t(k)];
     for (int other = 0; other < k; ++other)
@@ -133,7 +133,7 @@ class body_emitter {
     }
     return offset_[std::size_t(k)] = sum == 0 ? b_.constant_word(0) : sum;
   }
-  /// A pointer to element `at` of the tensor whose address is the member of the push constants.
+  /// Returns a pointer to element `at` of the tensor whose address is the given member of the push constants.
   constexpr id place(std::uint32_t member, id at, dtype t, id type) {
     const id wide = b_.integer(64), base = push_member(wide, member), size = b_.constant_long(std::uint64_t(size_of(t)));
     const id index = b_.code(113, wide, {at}), bytes = b_.code(132, wide, {index, size}), sum = b_.code(128, wide, {base, bytes});
@@ -148,21 +148,21 @@ class body_emitter {
     const id to = place(member, at, t, type);
     b_.code(62, {to, value, 2, alignment});
   }
-  /// The type of one element in memory.
+  /// Returns the type of one element in memory.
   constexpr id stored_type(dtype t) {
     if (t == dtype::f32) return b_.number();
     if (t == dtype::boolean) b_.uses_8_bit_storage();
     else b_.uses_16_bit_storage();
     return b_.integer(t == dtype::boolean ? 8 : 16);
   }
-  /// One element, as f32 bits or as the bits of a narrower format in a word.
+  /// Reads one element, as f32 bits or as the bits of a narrower format in a word.
   constexpr id read_one(std::uint32_t member, id at, dtype t) {
     const id x = read(member, at, t, stored_type(t), std::uint32_t(size_of(t)));
     return t == dtype::f32 ? b_.code(124, b_.word(), {x}) : b_.code(113, b_.word(), {x});
   }
   using quadruple = std::array<id, 4>;
   constexpr id four(const quadruple& x) { return b_.code(80, b_.lane_word(), x); }  // CompositeConstruct
-  /// Four elements that follow one another; `at` is a multiple of 4.
+  /// Reads four consecutive elements; `at` is a multiple of 4.
   constexpr id read_four(std::uint32_t member, id at, dtype t) {
     if (t == dtype::f32) {
       const id x = read(member, at, t, b_.vector(b_.number(), 4), 16);
@@ -264,7 +264,7 @@ class body_emitter {
   }
 };
 
-/// The module of a body.
+/// Returns the module of a body.
 constexpr std::vector<std::uint32_t> emit_body(const body_form& f, std::span<const own_instruction> own = {}) {
   return body_emitter(f, own).words();
 }

@@ -1,13 +1,13 @@
-// The element functions, written once in the words that GLSL and C++ share: math.glsl makes shader functions of them, the emitter of SPIR-V
-// (isotope/backend/vulkan/spirv) the same instructions, tests the same arithmetic on the host. Whoever includes this file gives meaning to
+// The element functions, written once in what GLSL and C++ have in common: math.glsl makes shader functions of them, the SPIR-V emitter
+// (isotope/backend/vulkan/spirv) the same instructions, and tests run the same arithmetic on the host. An including file defines
 //   number, word, flag    f32, u32 and truth; number(word) converts, float and unsigned literals mix with them
-//   FORMULA               what stands before a function: nothing in it may be contracted or reassociated
+//   FORMULA               the prefix of a function: nothing in it may be contracted or reassociated
 //   fma, sqrt, exp2, /    the target's: one or two roundings, about 3 ULP, 3 + 2 |x| ULP, 2.5 ULP
 //   floatBitsToUint, uintBitsToFloat, choose(flag, yes, no)
 //
-// All are branch-free. NaN is told by bits, for drivers may assume that there is none. fma is for speed alone: some drivers round it twice and reassociate
-// what it is made of, so where order matters stand products and sums. Results below 2^-126 may be flushed to zero. Errors are in units of the last
-// place of an f32 result.
+// All are branch-free. NaN is detected by bits, because drivers may assume that there is none. fma is only for speed: some drivers round it twice and
+// reassociate its operands, so plain products and sums are used where order matters. Results below 2^-126 may be flushed to zero. Errors are in units
+// of the last place of an f32 result.
 
 FORMULA flag nan_bits(word u) { return (u & 0x7fffffffu) > 0x7f800000u; }
 FORMULA number keep_nan(number y, number x) { return choose(nan_bits(floatBitsToUint(x)), x, y); }
@@ -18,14 +18,14 @@ FORMULA flag sign_of(number x) { return floatBitsToUint(x) > 0x7fffffffu; }
 FORMULA number at_most(number x, number bound) { return choose(x > bound, bound, x); }
 FORMULA number at_least(number x, number bound) { return choose(x < bound, bound, x); }
 
-// a / b for 2^-60 <= |b| <= 2^60: within 1.6 ULP, correctly rounded in nearly all cases where fma rounds once.
+// a / b for 2^-60 <= |b| <= 2^60: within 1.6 ULP, nearly always correctly rounded where fma rounds once.
 FORMULA number quotient(number a, number b) {
   const number inverse = 1.0f / b;
   const number q = a * inverse;
   return fma(fma(-q, b, a), inverse, q);
 }
 
-// Integers are words modulo 2^32. 2^k for -126 <= k <= 127.
+// Integers are words modulo 2^32. power_of_two(k) = 2^k for -126 <= k <= 127.
 FORMULA number power_of_two(word k) { return uintBitsToFloat((k + 127u) << 23); }
 // y 2^k for -252 <= k <= 254, rounded once.
 FORMULA number scaled(number y, word k) {
@@ -46,7 +46,7 @@ FORMULA number expm1_near_zero(number r) {
   return fma(r * r, c, r);
 }
 FORMULA exp_split split_exp(number x) {
-  const number shifted = x * 1.44269504f + 12582912.0f;  // 1.5 2^23: leaves the nearest integer in the low bits
+  const number shifted = x * 1.44269504f + 12582912.0f;  // 1.5 2^23 leaves the nearest integer in the low bits
   const number k = shifted - 12582912.0f;
   exp_split s;
   s.p = expm1_near_zero((x - k * 0.693359375f) + k * 2.12194440e-4f);  // the first product is exact
@@ -54,18 +54,18 @@ FORMULA exp_split split_exp(number x) {
   return s;
 }
 
-// 1.5 ULP. e^-inf = 0, overflows to infinity.
+// Error: 1.5 ULP. e^-inf = 0; overflow gives infinity.
 FORMULA number exp_accurate(number x) {
   const exp_split s = split_exp(at_least(at_most(x, 105.0f), -105.0f));
   return keep_nan(scaled(1.0f + s.p, s.k), x);
 }
 
-// 2 ULP. ln +-0 = -inf, NaN below zero; subnormal numbers are right, they become normal by bits.
+// Error: 2 ULP. ln(+-0) = -inf, NaN below zero; subnormal numbers are normalised by their bits.
 // x = 2^e m with sqrt(1/2) <= m < sqrt(2), f = m - 1: ln x = e ln 2 + f - f^2/2 + f^3 Q(f).
 FORMULA number log_accurate(number x) {
   const word u = floatBitsToUint(x);
   const flag subnormal = u < 0x00800000u;
-  const word t = choose(subnormal, floatBitsToUint(number(u)), u) - 0x3f3504f3u;  // less the bits of sqrt(1/2)
+  const word t = choose(subnormal, floatBitsToUint(number(u)), u) - 0x3f3504f3u;  // minus the bits of sqrt(1/2)
   const number e = number((t + 0x40000000u) >> 23) - choose(subnormal, 277.0f, 128.0f);
   const number f = uintBitsToFloat((t & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
   const number f2 = f * f;
@@ -84,7 +84,7 @@ FORMULA number log_accurate(number x) {
   return choose(u - 1u < 0x7f7fffffu, y, special);
 }
 
-// 3 ULP: (e^2|x| - 1) / (e^2|x| + 1), with e^2|x| - 1 put together as 2^k (e^r - 1) + (2^k - 1), which cancels nothing for small x.
+// Error: 3 ULP. (e^2|x| - 1) / (e^2|x| + 1), with e^2|x| - 1 computed as 2^k (e^r - 1) + (2^k - 1), which cancels nothing for small x.
 FORMULA number tanh_accurate(number x) {
   const exp_split s = split_exp(2.0f * at_most(magnitude(x), 10.0f));  // tanh 10 rounds to 1
   const number scale = power_of_two(s.k);
@@ -92,7 +92,7 @@ FORMULA number tanh_accurate(number x) {
   return keep_nan(with_sign(quotient(expm1, expm1 + 2.0f), x), x);
 }
 
-// 3 ULP. |x| < 1: x P(x^2); beyond: 1 - e^-Q(|x|), with Q = -ln erfc.
+// Error: 3 ULP. For |x| < 1 it is x P(x^2), beyond 1 - e^-Q(|x|) with Q = -ln erfc.
 FORMULA number erf_accurate(number x) {
   const number a = at_most(magnitude(x), 4.0f);  // erf 4 rounds to 1
   const number a2 = a * a;
@@ -116,13 +116,13 @@ FORMULA number erf_accurate(number x) {
   return keep_nan(with_sign(choose(a < 1.0f, a * near, outer), x), x);
 }
 
-// 3 ULP: 1 / (1 + e^-x), from e^-|x|, which never overflows.
+// Error: 3 ULP. 1 / (1 + e^-x), from e^-|x|, which never overflows.
 FORMULA number sigmoid_accurate(number x) {
   const number e = exp_accurate(-magnitude(x));
   return quotient(choose(sign_of(x), e, 1.0f), 1.0f + e);
 }
 
-// 3 ULP: x / (1 + e^-x), from e^-|x| = 2^k (1 + p). At -inf: -0, the limit.
+// Error: 3 ULP. x / (1 + e^-x), from e^-|x| = 2^k (1 + p). -0 at -inf, the limit.
 FORMULA number silu_accurate(number x) {
   const number least = at_least(x, -120.0f);
   const exp_split s = split_exp(-at_most(magnitude(x), 120.0f));
@@ -130,8 +130,8 @@ FORMULA number silu_accurate(number x) {
   return keep_nan(scaled(least * q, choose(sign_of(x), s.k, 0u)), x);
 }
 
-// s (1 + x (1 - s)), s = 1 / (1 + e^-x). With e = e^-|x| = 2^k (1 + p) and d = 1 + e: (d + x e) / d^2 above zero, e (d + x) / d^2 below, where
-// the sum is ordered so that beside the root, -1.2784645, nothing but the error of 2^k p is left of it.
+// s (1 + x (1 - s)), s = 1 / (1 + e^-x). With e = e^-|x| = 2^k (1 + p) and d = 1 + e it is (d + x e) / d^2 above zero and e (d + x) / d^2 below,
+// where the sum is ordered so that near the root, -1.2784645, only the error of 2^k p remains.
 FORMULA number silu_derivative(number x) {
   const number v = at_least(at_most(x, 120.0f), -120.0f);
   const exp_split s = split_exp(-magnitude(v));
@@ -141,13 +141,13 @@ FORMULA number silu_derivative(number x) {
   return keep_nan(scaled(q, choose(sign_of(x), s.k, 0u)), x);
 }
 
-// A number of more than 24 bits as high + low.
+// A number of more than 24 bits, as high + low.
 struct two_words {
   number high, low;
 };
-// x (c1 + c3 x^2) within 2^-28 for |x| <= 12, by exact products of short factors: c1 and c3 have 8 bits, the rests of them come apart.
+// x (c1 + c3 x^2) within 2^-28 for |x| <= 12, by exact products of short factors: c1 and c3 have 8 bits, their rests are separate.
 FORMULA two_words cubic(number x, number c1, number c1_rest, number c3, number c3_rest) {
-  const number top = uintBitsToFloat((floatBitsToUint(x) + 0x8000u) & 0xffff0000u), rest = x - top;  // 8 bits, the nearest; 16 bits
+  const number top = uintBitsToFloat((floatBitsToUint(x) + 0x8000u) & 0xffff0000u), rest = x - top;  // the nearest number of 8 bits; a rest of 16 bits
   const number top2 = top * top, y = c3 * top2, y_top = uintBitsToFloat(floatBitsToUint(y) & 0xffff0000u);
   const number w_rest = fma(c3_rest, top2, (y - y_top) + c1_rest), slope = fma(c3 + c3_rest, fma(x, x + top, top2), c1 + c1_rest);
   two_words r;
@@ -165,7 +165,7 @@ FORMULA exp_split split_exp_two(two_words x) {
   return s;
 }
 
-// 0.5 (1 + tanh u) = 1 / (1 + e^-2u) with 2u = 2 sqrt(2/pi) (x + 0.044715 x^3), as silu. At -inf: -0, the limit.
+// 0.5 (1 + tanh u) = 1 / (1 + e^-2u) with 2u = 2 sqrt(2/pi) (x + 0.044715 x^3), computed like silu. -0 at -inf, the limit.
 FORMULA exp_split gelu_gate(number x) {  // e^2u for x <= 0
   return split_exp_two(cubic(x, 1.59375f, 0.00201912161f, 0.0712890625f, 6.57537726e-5f));
 }
@@ -175,7 +175,7 @@ FORMULA number gelu_tanh(number x) {
   const number q = quotient(choose(sign_of(x), 1.0f + s.p, 1.0f), 1.0f + scaled(1.0f + s.p, s.k));
   return keep_nan(scaled(least * q, choose(sign_of(x), s.k, 0u)), x);
 }
-// As silu_derivative, with v = x d(2u)/dx in the place of x; the root is at -0.7524614.
+// Computed like silu_derivative, with v = x d(2u)/dx in place of x; the root is at -0.7524614.
 FORMULA number gelu_tanh_derivative(number x) {
   const number least = at_least(at_most(x, 12.0f), -12.0f);
   const two_words v = cubic(least, 1.59375f, 0.00201912161f, 0.213867188f, 0.000197261318f);
@@ -186,12 +186,12 @@ FORMULA number gelu_tanh_derivative(number x) {
   return keep_nan(scaled(q, choose(sign_of(x), s.k, 0u)), x);
 }
 
-// For results of 16 bits, in a third of the time: within 2^-14 of the exact value, or 2^-22 beside the derivative's root. Both terms of 1 + e^-2u are
-// scaled by 2^-64, so that results down to 2^-126 need no larger numbers than there are.
+// For results of 16 bits, in a third of the time: within 2^-14 of the exact value, or 2^-22 near the derivative's root. Both terms of 1 + e^-2u are
+// scaled by 2^-64, so that results down to 2^-126 do not overflow on the way.
 FORMULA number gelu_tanh_odds(number x) { return exp2(fma(x, fma(x * x, -0.102943240f, -2.30220820f), -64.0f)); }
 FORMULA number gelu_tanh_short(number x) {
-  const number v = at_least(x, -11.0f);  // gelu -11 rounds to -0, gelu 11 to 11
-  const number gate = 8.67361738e-19f / (5.42101086e-20f + gelu_tanh_odds(v));  // 16 times it
+  const number v = at_least(x, -11.0f);  // gelu(-11) rounds to -0, gelu(11) to 11
+  const number gate = 8.67361738e-19f / (5.42101086e-20f + gelu_tanh_odds(v));  // 16 times the gate
   return keep_nan(choose(x > 11.0f, x, v * gate * 0.0625f), x);
 }
 FORMULA number gelu_tanh_derivative_short(number x) {  // s (1 + v (1 - s)), s = 1 / (1 + e^-2u), v = x d(2u)/dx
@@ -200,8 +200,8 @@ FORMULA number gelu_tanh_derivative_short(number x) {  // s (1 + v (1 - s)), s =
   return keep_nan(5.42101086e-20f * inverse * fma(v * fma(v * v, 0.214063906f, 1.59576912f), e * inverse, 1.0f), x);
 }
 
-// The normal distribution at -a, a = |x| <= 15: Phi(-a) = E r R(t) and its slope Phi(-a) - a phi(a) = E (root - a) H(t), with E = e^(-a^2/2),
-// r = 1 / (1 + 0.3 a) and t = r less the middle of its range. Source: Hendrycks & Gimpel 2016, arXiv:1606.08415, the form used by BERT.
+// The normal distribution at -a, a = |x| <= 15: Phi(-a) = E r R(t) and its slope Phi(-a) - a phi(a) = E (root - a) H(t), with E = e^(-a^2/2), r = 1 /
+// (1 + 0.3 a) and t = r minus the middle of its range. Source: Hendrycks & Gimpel 2016, arXiv:1606.08415, the form used by BERT.
 FORMULA exp_split bell(number a) {
   const number top = uintBitsToFloat(floatBitsToUint(a) & 0xfffff000u);  // 12 bits: its square is exact
   two_words x;
@@ -244,10 +244,10 @@ FORMULA number gelu_erf_derivative(number x) {
   return keep_nan(scaled(slope, choose(sign_of(x), s.k, 0u)), x);
 }
 
-// x as an integer's worth of float, normal: x 2^149 where x is subnormal, else x. For x >= 0.
+// Returns x 2^149 if x >= 0 is subnormal, which is its bits as an integer, else x.
 FORMULA flag subnormal_bits(word u) { return (u & 0x7fffffffu) < 0x00800000u; }
 
-// Any a / b, 1.6 ULP: mantissas in [1, 2) are divided, so that no device leaves the range in which its division is good.
+// a / b for any numbers, 1.6 ULP. It divides mantissas in [1, 2), so that no device leaves the range in which its division is accurate.
 FORMULA number divide(number a, number b) {
   const word u = floatBitsToUint(a) & 0x7fffffffu, v = floatBitsToUint(b) & 0x7fffffffu;
   const word m = choose(subnormal_bits(u), floatBitsToUint(number(u)), u), n = choose(subnormal_bits(v), floatBitsToUint(number(v)), v);
@@ -264,7 +264,7 @@ FORMULA number divide(number a, number b) {
   return keep_nan(keep_nan(y, b), a);
 }
 
-// 1 ULP. sqrt +-0 = +-0, NaN below zero.
+// Error: 1 ULP. sqrt(+-0) = +-0, NaN below zero.
 FORMULA number square_root(number x) {
   const word u = floatBitsToUint(x);
   const flag subnormal = subnormal_bits(u);
@@ -275,13 +275,13 @@ FORMULA number square_root(number x) {
   return keep_nan(choose(u - 1u < 0x7f7fffffu, y, special), x);
 }
 
-// Bits in the order of the numbers, both zeros as one.
+// Maps bits to the order of the numbers; both zeros are equal.
 FORMULA word order_of(word u) {
   return choose((u & 0x7fffffffu) == 0u, 0x80000000u, choose(u > 0x7fffffffu, u ^ 0xffffffffu, u | 0x80000000u));
 }
 
-// Instructions of fused bodies by number, as instructions.hpp names them: f of up to three operands and the constant k. Comparisons go by bits,
-// for a device may take subnormal numbers for zero. From 32 on: the shorter forms for results of 16 bits.
+// Instructions of fused bodies by number, as instructions.hpp lists them: f of up to three operands and the constant k. Comparisons use bits, because
+// a device may flush subnormal numbers to zero. Numbers from 32 on are the shorter forms for results of 16 bits.
 FORMULA number result_of(code instruction, number a, number b, number c, number k) {
   const number one = 1.0f, zero = 0.0f;
   switch (instruction) {
@@ -309,8 +309,8 @@ FORMULA number result_of(code instruction, number a, number b, number c, number 
     case 15u: return b * ((1.0f - a) * (1.0f + a));  // tanh_grad
     case 16u: return sigmoid_accurate(a);
     case 17u: return b * a * (1.0f - a);                                                // sigmoid_grad
-    case 18u: return choose(floatBitsToUint(a) - 0x80000001u < 0x7f800000u, zero, a);  // relu: below zero, NaN is not
-    case 19u: return choose(floatBitsToUint(a) - 1u < 0x7f800000u, b, zero);           // relu_grad: above zero, NaN is not
+    case 18u: return choose(floatBitsToUint(a) - 0x80000001u < 0x7f800000u, zero, a);  // relu: below zero, which NaN is not
+    case 19u: return choose(floatBitsToUint(a) - 1u < 0x7f800000u, b, zero);           // relu_grad: above zero, which NaN is not
     case 20u: return silu_accurate(a);
     case 21u: return b * silu_derivative(a);
     case 22u: return gelu_tanh(a);

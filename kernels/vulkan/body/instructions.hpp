@@ -1,7 +1,7 @@
 #pragma once
-/// The element-wise ops as instructions of fused bodies. Formulas stand in formulas.glsl, once for the interpreter and once for the emitter of
-/// SPIR-V; an instruction's number is its place in this list. An op from outside the library has no number: it joins emitted bodies by an
-/// emitted_instruction (launch.hpp), and no interpreted ones.
+/// The element-wise ops as instructions of fused bodies. formulas.glsl has their formulas, for the interpreter and the SPIR-V emitter alike; an
+/// instruction's number is its index in this list. An op from outside the library has no number: it takes part in emitted bodies by an
+/// emitted_instruction (launch.hpp), and in no interpreted ones.
 #include <boost/mp11/algorithm.hpp>
 #include <boost/mp11/list.hpp>
 #include <concepts>
@@ -33,7 +33,7 @@ using instruction_ops = boost::mp11::mp_list<op::add, op::sub, op::mul, op::div,
 inline constexpr auto instructions = []<class... Op>(boost::mp11::mp_list<Op...>) {
   return std::array<const op_info*, sizeof...(Op)>{&info<Op>...};
 }(instruction_ops{});
-/// The number of an instruction, -1 for an op that is none.
+/// Returns the number of an instruction, or -1 for an op that is none.
 constexpr int instruction_number(const op_info* op) {
   for (std::size_t i = 0; i < instructions.size(); ++i)
     if (instructions[i] == op) return int(i);
@@ -41,7 +41,7 @@ constexpr int instruction_number(const op_info* op) {
 }
 static_assert(instruction_number(&info<op::relu_grad>) == 19, "the numbers in formulas.glsl are those of this list");
 
-/// What result_of takes: the number, or that of the shorter form where there is one and the result has 16 bits.
+/// Returns what result_of takes: the number, or that of the shorter form if there is one and the result has 16 bits.
 constexpr std::uint32_t instruction_code(const op_info* op, dtype result) {
   const bool shorter = size_of(result) == 2 && (op == &info<op::gelu_tanh> || op == &info<op::gelu_tanh_grad>);
   return std::uint32_t(instruction_number(op)) + (shorter ? 32u : 0u);
@@ -50,11 +50,11 @@ static_assert(instruction_code(&info<op::gelu_tanh_grad>, dtype::bf16) == 55);
 
 template <class Op>
 concept Instruction = boost::mp11::mp_contains<instruction_ops, Op>::value;
-/// What shaders calculate in f32.
+/// The precisions that shaders compute in f32.
 template <class P>
 concept ShaderPrecision = requires { requires P::accum_type == dtype::f32; };
 
-/// Bodies of the element-wise kernels and the epilogues of matmul may hold these.
+/// Bodies of the element-wise kernels and epilogues of matmul may hold these ops.
 template <Instruction Op, ShaderPrecision P> struct kernel<Op, P, kernels::reference> {
   static constexpr int instruction = instruction_number(&info<Op>);
 };
@@ -63,7 +63,7 @@ template <Instruction Op, ShaderPrecision P> struct kernel<Op, P, kernels::porta
 template <class P, class Set> struct instruction_of {
   template <class Op> using fn = kernel<Op, P, Set>;
 };
-/// For the tables: one entry an op.
+/// For the kernel tables: one entry per op.
 template <class P, class Set> using instruction_kernels = boost::mp11::mp_transform_q<instruction_of<P, Set>, instruction_ops>;
 
 }  // namespace isotope::vulkan

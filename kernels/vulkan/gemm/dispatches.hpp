@@ -1,5 +1,5 @@
 #pragma once
-/// From a product whose tile and split of K are chosen to its dispatches: all batches, then the sum of the parts.
+/// Turns a gemm whose tile and split of K are chosen into dispatches: all batches, then the sum of the parts.
 #include <isotope/kernels/vulkan/body/body.hpp>
 #include <isotope/kernels/vulkan/gemm/push.hpp>
 #include <isotope/kernels/vulkan/gemm/split.hpp>
@@ -8,7 +8,7 @@
 
 namespace isotope::vulkan {
 
-/// One shader without epilogue, for bodies of at most four instructions (linear layers), and for all.
+/// The variants of one shader: without epilogue, for bodies of at most four instructions (linear layers), and for all bodies.
 struct matmul_modules {
   static constexpr int few = 4;
   const shader *plain = nullptr, *with_few = nullptr, *with_many = nullptr;
@@ -20,7 +20,7 @@ class matmul_dispatches {
  public:
   matmul_dispatches(const matmul_job& j, recording& r) : j_(j), r_(r), body_(*j.given, j.own_operands()), table_(body_.table(r)) {}
 
-  /// How a shader runs. `own`: its constants from 19 on; `edge`: as its EDGE; `quads`: it finishes four columns at a time.
+  /// How a shader runs. `own`: its constants from 19 on; `edge`: its constant EDGE; `quads`: it finishes four columns at a time.
   struct form {
     matmul_modules code;
     std::uint32_t invocations = 256, subgroup = 0;
@@ -39,7 +39,7 @@ class matmul_dispatches {
       push.parts = std::uint32_t(split.parts);
       push.depth = std::uint32_t(split.depth);
       if (partial) push.y = j_.given->scratch;
-      const std::int64_t some = 65535 / split.parts;  // batches that z takes at a time
+      const std::int64_t some = 65535 / split.parts;  // batches that one dispatch has along z
       for (std::int64_t first = 0; first < push.batches; first += some) {
         push.first = std::uint32_t(first);
         std::vector<range> reads{j_.given->in[0], j_.given->in[1]}, writes;
@@ -61,7 +61,7 @@ class matmul_dispatches {
   std::uint64_t table_;
 
   range partial_sums(const matmul_split::choice& split) const { return {j_.given->scratch, 4 * split.parts * j_.y().dims.count()}; }
-  /// What the end of a product reads beside its sums (c, the body's operands, what it adds to), and what it writes.
+  /// Adds what the epilogue reads beside the sums (c, the body's operands, what it adds to) and what it writes.
   void add_result_ranges(std::vector<range>& reads, std::vector<range>& writes) const {
     if (j_.s.beta != 0) reads.push_back(j_.given->in[2]);
     if (!body_.empty()) return body_.add_ranges(reads, writes);

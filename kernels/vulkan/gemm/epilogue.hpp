@@ -1,7 +1,7 @@
 #pragma once
-/// A product's fused body as a launch of its own: the product is rounded into one of the outputs, and the emitted element-wise kernel goes on from
-/// there, in place. One more read and write of the result, at the speed of a copy. The interpreter inside the product's kernel, which folds into
-/// straight code on other drivers, ran ten times slower than the product on an H200 (580.159.04): its sums left the registers.
+/// Runs the fused body of a gemm as its own launch: the gemm is rounded into one of the outputs, and the emitted element-wise kernel continues from
+/// there, in place. This costs one more read and write of the result, at the speed of a copy. The interpreter inside the gemm kernel, which other
+/// drivers fold into straight code, ran ten times slower than the gemm on an H200 (580.159.04): its sums left the registers.
 #include <array>
 #include <optional>
 
@@ -23,10 +23,10 @@ template <class P> class matmul_epilogue {
       }
     }
   }
-  /// Whether some output can hold the product: of its format, and no operand's bytes.
+  /// Whether some output can hold the result of the gemm: it has that format and overlaps no operand.
   bool possible() const { return hosts_.has_value(); }
 
-  /// record(the product alone), then the body.
+  /// Calls record(the gemm alone), then records the body.
   template <class Record> void record(recording& r, const Record& product) const {
     launch alone = given_;
     alone.in = given_.in.first(std::size_t(given_.constants<op::matmul>().operands));
@@ -37,7 +37,7 @@ template <class P> class matmul_epilogue {
     std::array<view, max_inputs> in{};
     std::array<micro, max_micros> body{};
     for (std::size_t k = 0; k < given_.in.size(); ++k) in[k] = given_.in[k];
-    in[0] = *hosts_;  // operand 0 is the product's own: the body reads no such
+    in[0] = *hosts_;  // operand 0 belongs to the gemm; the body does not read it
     for (std::size_t j = 0; j < given_.body.size(); ++j) {
       body[j] = given_.body[j];
       for (auto& a : body[j].arg)

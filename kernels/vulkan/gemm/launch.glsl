@@ -1,11 +1,11 @@
-// What all matrix products are given, and which part of the product a workgroup has. Mirrors vulkan::matmul_push and matmul_constants.
+// The arguments of all gemm shaders, and which part of the result a workgroup computes. Mirrors vulkan::matmul_push and matmul_constants.
 layout(constant_id = 2) const uint A_TYPE = F32;
 layout(constant_id = 3) const uint B_TYPE = F32;
 layout(constant_id = 4) const bool A_CROSS = false;  // lines of adjacent elements of A run along M, otherwise along K
-layout(constant_id = 5) const bool B_CROSS = true;   // along N, otherwise along K
-layout(constant_id = 6) const bool EDGE = true;      // something does not divide: reads and writes are checked
+layout(constant_id = 5) const bool B_CROSS = true;   // lines of B run along N, otherwise along K
+layout(constant_id = 6) const bool EDGE = true;      // some size does not divide: reads and writes are checked
 layout(constant_id = 7) const bool PARTIAL = false;  // y gets f32 sums over parts of K
-layout(constant_id = 8) const uint PRODUCT = F32;    // the product is rounded to it
+layout(constant_id = 8) const uint GEMM_TYPE = F32;  // format to which the result is rounded
 layout(constant_id = 9) const uint Y_TYPE = F32;
 layout(constant_id = 10) const bool Y_WHOLE = false;  // rows of y are whole, aligned quads
 layout(constant_id = 11) const bool ACCUMULATE = false;
@@ -40,7 +40,7 @@ uint part_index() { return gl_WorkGroupID.z % parts; }
 uint batch_offset(uint batch, uint outer_stride, uint inner_stride) {
   return batch / inner * outer_stride + batch % inner * inner_stride;
 }
-// (row, column) of tile i among rows x cols: groups of 8 rows of tiles, so that the tiles in flight share lines of both operands.
+// Returns (row, column) of tile i among rows x cols: groups of 8 rows of tiles, so that the tiles in flight share lines of both operands.
 uvec2 tile_at(uint i, uint rows, uint cols) {
   const uint group = 8 * cols, top = i / group * 8, height = min(rows - top, 8);
   return uvec2(top + i % group % height, i % group / height);

@@ -1,5 +1,5 @@
 #pragma once
-/// The tiles of matmul_khr.comp, which of them a device can run, and which is the fastest for a product.
+/// The tiles of matmul_khr.comp, which of them a device can run, and which one is fastest for a gemm.
 #include <algorithm>
 #include <array>
 #include <isotope/backend/vulkan/facts.hpp>
@@ -7,49 +7,49 @@
 
 namespace isotope::vulkan {
 
-/// What decides how fast a tile is: whether lines of A and B run along K (`n` in the first place, `t` in the second) or across it, and whether all
-/// lines of the operands and of y start at multiples of 16 bytes (`odd`: they do not).
+/// What determines the speed of a tile: whether lines of A and B run along K (`n` in the first place, `t` in the second) or across it, and whether
+/// all lines of the operands and of y start at multiples of 16 bytes (`odd` if not).
 enum class matmul_khr_order : std::uint8_t { nt, nt_deep, nn, tn, odd_nt, odd_nn, odd_tn };
 
-struct matmul_khr_product {
+struct matmul_khr_problem {
   std::int64_t M, N, K, batches;
   bool a_cross, b_cross;  // lines run across K
   bool odd;
 
-  static constexpr std::int64_t deep = 4096;  // of K
+  static constexpr std::int64_t deep = 4096;  // K of a deep gemm
 
   constexpr matmul_khr_order order() const {
     using enum matmul_khr_order;
-    if (a_cross) return odd ? odd_tn : tn;  // both along M and along K: measured for B across K only
+    if (a_cross) return odd ? odd_tn : tn;  // both along M and along K: measured only for B across K
     if (b_cross) return odd ? odd_nn : nn;
     return odd ? odd_nt : K > deep ? nt_deep : nt;
   }
 };
 
 struct matmul_khr_tile {
-  std::uint32_t m, n, slab;        // of a workgroup; slab: of K
-  std::uint32_t teams_m, teams_n;  // its subgroups
-  bool early;                      // fragments are loaded a step before their use
+  std::uint32_t m, n, slab;        // m and n of a workgroup; slab: along K
+  std::uint32_t teams_m, teams_n;  // subgroups of a workgroup along M and N
+  bool early;                      // fragments are loaded one step before their use
   std::uint32_t filling;           // workgroups that keep a multiprocessor busy
   std::array<double, 7> speed;     // TFLOP/s of a full H200, by matmul_khr_order
-  bool light = false;              // for drivers that run on processors: they take seconds to compile the straight code of the others
+  bool light = false;              // for drivers that run on processors, which take seconds to compile the straight code of the others
 
   static constexpr std::uint32_t few_units = 8;
 
   constexpr std::uint32_t subgroups() const { return teams_m * teams_n; }
   constexpr std::int64_t area() const { return std::int64_t(m) * n; }
   constexpr std::int64_t count(std::int64_t M, std::int64_t N) const { return ((M + m - 1) / m) * ((N + n - 1) / n); }
-  /// Of a slab, in straight code.
+  /// Returns how much of a slab is straight code.
   constexpr std::uint32_t step(const matrix_shape& unit) const { return light ? (early ? 2 : 1) * unit.k : slab; }
 
-  /// Bytes of shared memory: slabs of both operands in the worst memory order, or the strips by which sums leave.
+  /// Returns the bytes of shared memory: slabs of both operands in the worst memory order, or the strips through which sums leave.
   constexpr std::uint32_t shared_bytes(std::uint32_t unit_m) const {
     const auto slab_of = [&](std::uint32_t lines, std::uint32_t length) { return lines * (length / 8 + 1) * 16; };
     const auto worst = [&](std::uint32_t side) { return std::max(slab_of(side, slab), slab_of(slab, side)); };
     return std::max(worst(m) + worst(n), subgroups() * unit_m * (n / teams_n / 4 + 1) * 16);
   }
-  /// Whether the device's matrices divide the subgroups' shares, and whole lines of a slab, in either memory order, are shared evenly by all
-  /// invocations or by three quarters of them.
+  /// Whether the device's matrices divide the share of a subgroup, and the whole lines of a slab, in either memory order, divide evenly among all
+  /// invocations or three quarters of them.
   constexpr bool runs(const matrix_shape& unit, const facts& d) const {
     const std::uint32_t threads = subgroups() * d.subgroup;
     const auto shared_evenly = [&](std::uint32_t lines, std::uint32_t length) {
@@ -61,7 +61,7 @@ struct matmul_khr_tile {
            shared_bytes(unit.m) <= d.shared_bytes;
   }
 
-  matmul_split::choice split(const matmul_khr_product& p, const facts& d, std::int64_t parts) const {
+  matmul_split::choice split(const matmul_khr_problem& p, const facts& d, std::int64_t parts) const {
     constexpr double flops_per_byte = 69, fastest = 289;  // an H200: TFLOP/s, against 4.2 TB/s
     return matmul_split::choose(count(p.M, p.N) * p.batches, area(), p.batches * p.M * p.N, p.K, slab,
                                 {d.units, double(filling), flops_per_byte, speed[std::size_t(p.order())] / fastest}, parts);
@@ -70,10 +70,9 @@ struct matmul_khr_tile {
   static const std::array<matmul_khr_tile, 8> all;
 };
 
-/// A multiprocessor that holds one workgroup of eight subgroups is as fast as with two, so their last tiles count alone. A slab of 64 makes a whole
-/// line of 128 bytes. 96 sums an invocation read least shared memory; 64 fit devices with fewer registers. Slabs of 32 serve devices with 32 KiB of
-/// shared memory; `odd` speeds of these, and all of smaller tiles, are estimates; 32 x 32 is for products that take as
-/// long as one tile.
+/// A multiprocessor is as fast with one workgroup of eight subgroups as with two, so only their last tiles count. A slab of 64 makes a whole line of
+/// 128 bytes. 96 sums per invocation read the least shared memory; 64 fit devices with fewer registers. Slabs of 32 serve devices with 32 KiB of
+/// shared memory. The `odd` speeds of these, and all speeds of smaller tiles, are estimates; 32 x 32 is for gemms that take as long as one tile.
 inline constexpr std::array<matmul_khr_tile, 8> matmul_khr_tile::all{{
     {128, 192, 64, 2, 4, false, 1, {283, 297, 205, 225, 150, 179, 181}},
     {192, 128, 64, 4, 2, true, 1, {239, 289, 256, 222, 179, 206, 159}},
@@ -86,11 +85,11 @@ inline constexpr std::array<matmul_khr_tile, 8> matmul_khr_tile::all{{
 }};
 
 struct matmul_khr_choice {
-  const matmul_khr_tile* tile = nullptr;  // none: no tile fits
+  const matmul_khr_tile* tile = nullptr;  // null if no tile fits
   matmul_split::choice split;
 
-  /// The cheapest tile, with its split of K.
-  static constexpr matmul_khr_choice of(const matmul_khr_product& p, const matrix_shape& unit, const facts& d) {
+  /// Returns the cheapest tile with its split of K.
+  static constexpr matmul_khr_choice of(const matmul_khr_problem& p, const matrix_shape& unit, const facts& d) {
     matmul_khr_choice r;
     for (const auto& t : matmul_khr_tile::all) {
       if (t.light != (d.units < matmul_khr_tile::few_units) || !t.runs(unit, d)) continue;

@@ -1,7 +1,7 @@
 #pragma once
-/// Products of f32 activations with f16 weights on matrix units: the activations are rounded to f16 in scratch, once, and the 16-bit product goes on
-/// from there. Bound as a copy of 6 bytes an activation, and a barrier; rounding while tiles are staged would read the wide rows once for each column
-/// of tiles, more bytes in all from four columns on. Activations beyond 65504 become infinite, so that a program that has such fails visibly.
+/// A gemm of f32 activations with f16 weights on matrix units: the activations are rounded to f16 in scratch once, and a 16-bit gemm follows. It
+/// costs a copy of 6 bytes per activation and a barrier; rounding while tiles are staged would read the wide rows once for each column of tiles, more
+/// bytes in all from four columns on. Activations beyond 65504 become infinite, so that a program with such values fails visibly.
 #include <array>
 
 #include <isotope/kernels/vulkan/gemm/push.hpp>
@@ -12,14 +12,14 @@ namespace isotope::vulkan {
 
 template <class P> class matmul_narrowed {
  public:
-  /// Bytes of rounded activations behind the scratch of the product itself.
+  /// Returns the bytes of rounded activations, which follow the scratch of the gemm itself.
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const std::int64_t own = matmul_split::scratch(s);
     return s.constants<op::matmul>().half_weight ? start(own) + 2 * s.in[0].count() : own;
   }
   static bool needed(const matmul_job& j) { return j.s.a.type == dtype::f32 && j.s.b.type == dtype::f16; }
 
-  /// Why the activations of such a product stay f32; empty: they are rounded.
+  /// Returns why the activations of such a gemm stay f32; empty if they are rounded.
   static std::string_view obstacle(const launch& l) {
     const kernel_switches& s = l.device->switches;
     if (s.force_wide) return "activations stay f32: asked for";
@@ -27,7 +27,7 @@ template <class P> class matmul_narrowed {
     return {};
   }
 
-  /// next(the product of f16 operands, r).
+  /// Calls next(the gemm of f16 operands, r).
   template <class Record> static void record(const launch& l, recording& r, const Record& next) {
     const view& wide = l.in[0];
     view half = wide;

@@ -1,5 +1,5 @@
 #pragma once
-/// Push constants and specialization that all shaders of a matrix product share; mirrors matmul_launch.glsl.
+/// The push constants and specialization that all gemm shaders share; mirrors gemm/launch.glsl.
 #include <isotope/kernels/vulkan/gemm/shape.hpp>
 
 namespace isotope::vulkan {
@@ -15,7 +15,7 @@ struct matmul_push {
   std::uint32_t batches = 1, elements = 0;
 };
 
-/// One product while it is recorded: what is the same for all its dispatches.
+/// A gemm while it is recorded: what all its dispatches share.
 struct matmul_job {
   const launch* given = nullptr;
   matmul_shape s;
@@ -33,10 +33,10 @@ struct matmul_job {
   bool whole(const matmul_operand& x, std::size_t k, std::int64_t elems) const { return x.whole(elems) && batches_whole(k, elems); }
   bool accumulates() const { return (given->accumulate & 1u) != 0 && given->body.empty(); }
   const view& y() const { return given->out[0]; }
-  /// Rows of y are whole, aligned quads.
+  /// Whether the rows of y are whole, aligned quads.
   bool whole_rows() const { return s.N % 4 == 0 && y().at % std::uint64_t(4 * size_of(y().type)) == 0; }
 
-  /// Constants 0 to 18. `partial`: sums go to scratch; `edge` and `quads` as the shaders' EDGE and Y_WHOLE.
+  /// Returns constants 0 to 18. `partial`: sums go to scratch; `edge` and `quads`: the shaders' EDGE and Y_WHOLE.
   constants shared(std::uint32_t invocations, bool edge, bool partial, bool quads) const {
     const auto w = s.walked();
     constants r{invocations, given->device->subgroup};
@@ -46,7 +46,7 @@ struct matmul_job {
     r.add(s.c_row).add(s.c_col).add(w.outer_stride[2]).add(w.inner_stride[2]);
     return r;
   }
-  /// Piece p of matmul_shape::pieces, all of K.
+  /// Returns the push constants of piece p of matmul_shape::pieces, with all of K.
   matmul_push push(std::int64_t p) const {
     const auto w = s.walked();
     const auto at = [&](std::uint64_t base, std::size_t k, dtype t) { return base + std::uint64_t(s.offset(p, k) * size_of(t)); };

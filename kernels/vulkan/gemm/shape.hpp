@@ -1,5 +1,5 @@
 #pragma once
-/// The sizes, strides and batches of a matrix product as its shaders take them.
+/// The sizes, strides and batches of a gemm as its shaders take them.
 #include <isotope/backend/vulkan/launch.hpp>
 #include <isotope/op/matmul.hpp>
 
@@ -12,17 +12,17 @@ struct matmul_operand {
   bool cross = false;
   std::int64_t line = 0, length = 0;  // length: elements of a line
 
-  /// Whether reads of `elems` adjacent elements, at multiples of `elems` from `at`, never leave a line and are aligned.
+  /// Whether reads of `elems` adjacent elements, at multiples of `elems` from `at`, are aligned and never leave a line.
   bool whole(std::int64_t elems) const {
     return line % elems == 0 && length % elems == 0 && at % std::uint64_t(elems * size_of(type)) == 0;
   }
 };
 
-/// y[b, m, n] = alpha sum_k a[b, m, k] b[b, k, n] + beta c[b, m, n]. Batch axes that A's rows or another batch axis continue are joined;
+/// y[b, m, n] = alpha sum_k a[b, m, k] b[b, k, n] + beta c[b, m, n]. A batch axis that continues A's rows or another batch axis is merged with it;
 /// what remains beyond two axes takes one dispatch for each index: `pieces()`.
 class matmul_shape {
  public:
-  static constexpr int operands = 3;  // a, b, c: of the batch strides
+  static constexpr int operands = 3;  // operands with batch strides: a, b, c
 
   std::int64_t M = 0, N = 0, K = 0;
   matmul_operand a, b;
@@ -57,7 +57,7 @@ class matmul_shape {
     for (int i = 0; i < rank_; ++i) n *= axes_[std::size_t(i)].size;
     return n;
   }
-  /// The innermost batch axes, which one dispatch walks: batch p has offsets p / inner times `outer[k]` plus p % inner times `inner[k]`.
+  /// The innermost batch axes, which one dispatch covers: batch p has offset p / inner times `outer[k]` plus p % inner times `inner[k]`.
   struct two_axes {
     std::int64_t count = 1, inner = 1;
     std::array<std::int64_t, operands> outer_stride{}, inner_stride{};
@@ -75,7 +75,7 @@ class matmul_shape {
     return r;
   }
   std::int64_t pieces() const { return batches() / walked().count; }
-  /// Offset, in elements, of operand k in piece p.
+  /// Returns the offset, in elements, of operand k in piece p.
   std::int64_t offset(std::int64_t p, std::size_t k) const {
     std::int64_t r = 0;
     for (int i = rank_ - 3; i >= 0; --i) {
@@ -98,12 +98,12 @@ class matmul_shape {
   const axis& last(int i) const { return axes_[std::size_t(rank_ - i)]; }
 
   static std::int64_t stride(const view& x, int i) { return x.strides[std::size_t(x.dims.rank + i)]; }
-  /// The stride of x along batch axis i of a result of `rank` axes; 0 where x repeats.
+  /// Returns the stride of x along batch axis i of a result of `rank` axes; 0 where x broadcasts.
   static std::int64_t along(const view& x, int rank, int i) {
     const int k = i - (rank - x.dims.rank);
     return k < 0 || x.dims[k] == 1 ? 0 : x.strides[std::size_t(k)];
   }
-  /// Makes the innermost batch axis rows of A. False where A or c does not continue in it.
+  /// Turns the innermost batch axis into rows of A. Returns false if A or c is not contiguous across it.
   bool fold(std::int64_t& a_row) {
     const axis x = axes_[std::size_t(rank_ - 1)];
     if (M != 1 && (x.stride[0] != M * a_row || (beta != 0 && x.stride[2] != M * c_row))) return false;
@@ -115,7 +115,7 @@ class matmul_shape {
     --rank_;
     return true;
   }
-  /// Joins batch axes whose strides continue one another.
+  /// Merges batch axes whose strides continue one another.
   void join() {
     int n = 0;
     for (int i = 0; i < rank_; ++i) {
@@ -132,7 +132,7 @@ class matmul_shape {
     }
     rank_ = n;
   }
-  /// `outer` is M or N with stride `step`, K has stride `k_step`; one of them is 1, where its axis is longer than 1.
+  /// @param outer  M or N, with stride `step`; K has stride `k_step`. One of the strides is 1 where its axis is longer than 1.
   static matmul_operand lines(const view& x, std::int64_t outer, std::int64_t K, std::int64_t step, std::int64_t k_step) {
     matmul_operand r{x.at, x.type};
     r.cross = (K == 1 || k_step != 1) && (outer == 1 || step == 1);

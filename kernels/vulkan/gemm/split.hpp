@@ -1,5 +1,5 @@
 #pragma once
-/// Split-K: where tiles are too few to fill the device, several workgroups share a tile, each a part of K; a second dispatch adds the parts.
+/// Split-K: where tiles are too few to fill the device, several workgroups share a tile, each with a part of K; a second dispatch adds the parts.
 #include <algorithm>
 #include <isotope/core/target.hpp>
 
@@ -7,32 +7,32 @@ namespace isotope::vulkan {
 
 class matmul_split {
  public:
-  static constexpr std::int64_t most = 16;          // parts: beyond, reading them costs more than what an idle device loses
-  static constexpr std::int64_t least_depth = 256;  // of K in a part: sixteen slabs of the f32 tile, four of the widest matrix tile
+  static constexpr std::int64_t most = 16;          // parts: with more, reading them costs more than an idle device loses
+  static constexpr std::int64_t least_depth = 256;  // K of a part at least: sixteen slabs of the f32 tile, four of the widest matrix tile
   static constexpr std::int64_t room = 1 << 24;     // f32 partial sums, 64 MiB: enough for 4 parts of 2048 x 2048
 
-  /// Parts of K that scratch has room for, at most.
+  /// Returns how many parts of K scratch has room for.
   static constexpr std::int64_t limit(std::int64_t elements, std::int64_t K) {
     if (elements == 0) return 1;
     return std::clamp<std::int64_t>(std::min(room / elements, K / least_depth), 1, most);
   }
-  /// Bytes of partial sums of any choice of parts.
+  /// Returns the bytes of partial sums for any number of parts.
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const std::int64_t elements = s.out[0].count(), parts = limit(elements, s.in[0][-1]);
     return parts == 1 ? 0 : 4 * elements * parts;
   }
 
-  /// How a device takes a kind of tile: `filling` workgroups keep one of its `units` busy, and fewer take it as long; `rate` is the flops, by the
-  /// fastest tile, in the time of one byte of memory traffic, `efficiency` this tile's part of that speed.
+  /// A device's speed for one kind of tile: `filling` workgroups keep one of its `units` busy, and fewer take as long; `rate` is how many flops the
+  /// fastest tile does in the time of one byte of memory traffic, `efficiency` the fraction of that speed that this tile reaches.
   struct machine {
     std::int64_t units = 1;
     double filling = 1, rate = 10, efficiency = 1;
   };
   struct choice {
-    std::int64_t parts = 1, depth = 0;  // depth: of K in a part, a multiple of `slab`
-    double cost = 0;                    // flops, by the fastest tile
+    std::int64_t parts = 1, depth = 0;  // depth: K of a part, a multiple of `slab`
+    double cost = 0;                    // in flops of the fastest tile
   };
-  /// The cheapest split of `tiles` tiles of `area` elements. `wanted`: that many parts where they fit; 0: by cost.
+  /// Returns the cheapest split of `tiles` tiles of `area` elements. `wanted`: so many parts if they fit; 0: by cost.
   static constexpr choice choose(std::int64_t tiles, std::int64_t area, std::int64_t elements, std::int64_t K, std::int64_t slab, machine d,
                                  std::int64_t wanted = 0) {
     const std::int64_t top = limit(elements, K);
@@ -51,7 +51,7 @@ class matmul_split {
   }
 
  private:
-  static constexpr double bytes_of_unit = 1.5e5;  // what memory moves for a unit in the 5 us that one more dispatch takes
+  static constexpr double bytes_of_unit = 1.5e5;  // bytes that memory moves for one unit in the 5 us that one more dispatch takes
 };
 
 }  // namespace isotope::vulkan

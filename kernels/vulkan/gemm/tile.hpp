@@ -1,5 +1,5 @@
 #pragma once
-/// The tiles of matmul.comp, and which is the fastest for a product.
+/// The tiles of matmul.comp, and which one is fastest for a gemm.
 #include <algorithm>
 #include <array>
 #include <isotope/backend/vulkan/facts.hpp>
@@ -9,10 +9,10 @@ namespace isotope::vulkan {
 
 struct matmul_tile {
   std::uint32_t size;         // of a workgroup, along M and along N
-  std::uint32_t slab;         // of K
+  std::uint32_t slab;         // along K
   std::uint32_t side, teams;  // invocations of a team along M, and along N
-  double filling;             // workgroups that keep a multiprocessor busy: its full speed by that of one alone
-  double efficiency;          // of the fastest tile, many of them on a full device
+  double filling;             // workgroups that keep a multiprocessor busy: its full speed divided by that of one alone
+  double efficiency;          // fraction of the speed of the fastest tile, with many tiles on a full device
 
   constexpr std::int64_t area() const { return std::int64_t(size) * size; }
   constexpr std::int64_t count(std::int64_t M, std::int64_t N) const { return ((M + size - 1) / size) * ((N + size - 1) / size); }
@@ -25,7 +25,7 @@ struct matmul_tile {
                                 parts);
   }
 
-  /// What matmul.comp takes: whole blocks, teams that share one block an invocation, moves without rest, sums that fit where slabs were.
+  /// Whether matmul.comp takes it: whole blocks, teams with one block per invocation, moves that divide evenly, sums that fit where slabs were.
   constexpr bool fits() const {
     return size % (4 * side) == 0 && (teams == 1 || size == 4 * side) && slab % (16 * teams) == 0 && slab * size / 4 % invocations() == 0 &&
            slab >= side * teams;
@@ -34,7 +34,7 @@ struct matmul_tile {
   static const std::array<matmul_tile, 3> all;
 };
 
-/// Measured on an H200, the last one where a multiprocessor has three of them (alone 0.46).
+/// Measured on an H200; the last one with three of them on a multiprocessor (alone 0.46).
 inline constexpr std::array<matmul_tile, 3> matmul_tile::all{{
     {128, 16, 16, 1, 1.13, 1.0},
     {64, 16, 16, 1, 1.4, 0.72},
@@ -46,7 +46,7 @@ struct matmul_tile_choice {
   const matmul_tile* tile = nullptr;
   matmul_split::choice split;
 
-  /// The cheapest tile, with its split of K.
+  /// Returns the cheapest tile with its split of K.
   static constexpr matmul_tile_choice of(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t batches, const facts& d) {
     matmul_tile_choice r;
     for (const auto& t : matmul_tile::all) {

@@ -1,5 +1,5 @@
 #pragma once
-/// The dispatches of a Fourier transform: fft.comp once for rows that fit in shared memory, else once for every pass over their columns.
+/// The dispatches of a Fourier transform: fft.comp once for rows that fit in shared memory, otherwise once for every pass over their columns.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -14,13 +14,13 @@ namespace isotope::vulkan {
 enum class fourier_source : std::uint32_t { pairs, numbers, half_bins, bins, chirp };  // as in fft.comp
 enum class fourier_target : std::uint32_t { pairs, numbers, half_bins, bins, spectrum };
 
-/// The complex transform behind an op.
+/// The complex transform that computes an op.
 struct fourier_task {
   fourier_source from = fourier_source::pairs;
   fourier_target to = fourier_target::pairs;
   bool inverse = false;
-  std::int64_t points = 0;                                    // half of the real numbers where they are even
-  std::int64_t rows = 0, in_row = 0, out_row = 0, kept = 0;   // a row's pairs or numbers; points of the result that are written
+  std::int64_t points = 0;                                    // half of the real numbers if they are even
+  std::int64_t rows = 0, in_row = 0, out_row = 0, kept = 0;   // pairs or numbers of a row; points of the result that are written
   double x_inner = 1, x_outer = 1, y_inner = 1, y_outer = 1;  // factors of inner and outer bins, or of all (inner)
 
   constexpr fourier_size size() const { return {points, rows, to == fourier_target::half_bins}; }
@@ -28,7 +28,7 @@ struct fourier_task {
 
 class fourier {
  public:
-  /// The device has fourier_size::shared_bytes.
+  /// The device must have fourier_size::shared_bytes.
   static void record(const fourier_task& task, const launch& l, recording& r) {
     if (task.rows > 0) fourier(task, l, r).record();
   }
@@ -39,7 +39,7 @@ class fourier {
     range all;
     std::uint64_t at = 0;
     dtype type = dtype::f32;
-    std::int64_t row = 0;  // pairs or numbers
+    std::int64_t row = 0;  // in pairs or numbers
   };
   struct pass {
     fourier_source from = fourier_source::pairs;
@@ -52,13 +52,13 @@ class fourier {
   const launch& l_;
   recording& r_;
   fourier_size size_;
-  fourier_table roots_, circle_, turns_, spectrum_;
+  fourier_table roots_, circle_, twiddles_, spectrum_;
 
   fourier(const fourier_task& t, const launch& l, recording& r) : task_(t), l_(l), r_(r), size_(t.size()) {
     roots_ = fourier_tables::circle(r, std::int64_t(1) << fourier_size::log_most);
     const bool bins = task_.to == fourier_target::half_bins || task_.from == fourier_source::half_bins;
     if (size_.convolved() || bins) circle_ = fourier_tables::circle(r, 2 * task_.points);
-    if (!size_.at_once()) turns_ = fourier_tables::circle(r, size_.M());
+    if (!size_.at_once()) twiddles_ = fourier_tables::circle(r, size_.M());
   }
 
   void record() {
@@ -111,7 +111,7 @@ class fourier {
            per_invocation(rows * (task_.points + 1), 64), {halves.all, circle_}, {y.all});
   }
 
-  /// A forward transform from scratch memory to scratch memory.
+  /// Returns the passes of a forward transform from scratch to scratch.
   std::vector<pass> all_passes() const {
     std::vector<pass> chain(std::size_t(size_.passes()));
     for (std::size_t k = 0; k < chain.size(); ++k) {
@@ -120,7 +120,7 @@ class fourier {
     }
     return chain;
   }
-  /// The ends of the task: its operand is read, its result written.
+  /// Sets up the first pass to read the task's operand.
   void begin(pass& p) const {
     p.from = task_.from;
     p.given = task_.points;
@@ -137,7 +137,7 @@ class fourier {
     p.y_inner = task_.y_inner;
     p.y_outer = task_.y_outer;
   }
-  /// The passes one after the other, by way of the two buffers in turn.
+  /// Runs the passes one after another, alternating between the two buffers.
   void run(const std::vector<pass>& chain, place x, const place& y, std::int64_t rows) {
     for (std::size_t k = 0; k < chain.size(); ++k) {
       const place to = k + 1 == chain.size() ? y : buffer(k);
@@ -169,19 +169,20 @@ class fourier {
     const auto groups_of = [&] {
       return columns ? rows << (size_.log_m - log_r - log_c) : (rows + (std::int64_t(1) << log_c) - 1) >> log_c;
     };
-    // Four columns are 32 bytes, the least that memory gives.
+    // Four columns are 32 bytes, the smallest memory access.
     while (columns && log_c > 2 && log_r + log_c > 9 && groups_of() < std::int64_t(l_.device->units)) --log_c;
     const std::uint32_t most = l_.device->invocations >= 256 ? 256 : 128, all = 1u << (log_r + log_c);
 
     const struct {
-      std::uint64_t x, y, roots, circle, turns, spectrum;
+      std::uint64_t x, y, roots, circle, twiddles, spectrum;
       float x_inner, x_outer, y_inner, y_outer;
-      std::uint32_t groups, rows, in_row, out_row, points, given, kept, swap_in, swap_out, log_m, log_s, circle_bits, turns_bits, log_turns;
+      std::uint32_t groups, rows, in_row, out_row, points, given, kept, swap_in, swap_out, log_m, log_s, circle_bits, twiddle_bits,
+          log_twiddles;
     } push{x.at,
            y.at,
            roots_.at,
            circle_.at,
-           turns_.at,
+           twiddles_.at,
            spectrum_.at,
            float(p.x_inner),
            float(p.x_outer),
@@ -199,12 +200,12 @@ class fourier {
            word(size_.log_m),
            word(log_s),
            circle_.bits,
-           turns_.bits,
+           twiddles_.bits,
            word(size_.log_m)};
     constants c{std::min(all / 8, most), l_.device->subgroup, word(log_r), word(log_c)};
     c.add(x.type).add(y.type).add(std::uint32_t(p.from)).add(std::uint32_t(p.to)).add(columns);
     c.add(p.chirp_in).add(p.chirp_out).add(p.convolve).add(aligned(x)).add(aligned(y));
-    r_.add(shaders::fft, std::move(c), push, cover(groups_of(), 1), {x.all, roots_, circle_, turns_, spectrum_}, {y.all});
+    r_.add(shaders::fft, std::move(c), push, cover(groups_of(), 1), {x.all, roots_, circle_, twiddles_, spectrum_}, {y.all});
   }
 };
 

@@ -1,5 +1,5 @@
-// The element functions for shaders: exp_accurate, log_accurate, tanh_accurate, erf_accurate, sigmoid_accurate and what they are made of.
-// Drivers' own are too far off, and have other bits on every device. Errors stand in formulas.glsl.
+// The element functions for shaders: exp_accurate, log_accurate, tanh_accurate, erf_accurate, sigmoid_accurate and their building blocks. Drivers'
+// own functions are too inaccurate, and their bits differ between devices. formulas.glsl states the errors.
 #define number float
 #define word uint
 #define flag bool

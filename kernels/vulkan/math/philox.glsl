@@ -9,7 +9,7 @@ uvec4 philox4x32(uvec4 c, uvec2 k) {
   }
   return c;
 }
-// Four words for one element of one stream at one step. Elements count less than 2^32 here.
+// Returns four words for one element of one stream at one step. Elements count less than 2^32 here.
 uvec4 philox(uint64_t seed, uint element, uint64_t step, uint stream) {
   return philox4x32(uvec4(element, 0u, uint(step), stream), uvec2(uint(seed), uint(seed >> 32)));
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// Attention on matrix units: attention_khr.comp, else what runs on any device.
+/// Attention on matrix units: attention_khr.comp, or the portable kernel where that cannot run.
 #include <isotope/kernels/vulkan/attention/matrix.hpp>
 #include <isotope/kernels/vulkan/portable/attention.hpp>
 #include <isotope/shaders/attention_khr_bf16.hpp>
@@ -9,8 +9,8 @@ namespace isotope::vulkan {
 
 struct attention_khr {
   static const shader& code(dtype t) { return t == dtype::bf16 ? shaders::attention_khr_bf16 : shaders::attention_khr_f16; }
-  /// 64 queries share each tile of 32 keys; a strip a subgroup, for two double the registers. On an H200 128 queries and tiles of 64 take 1.1 times
-  /// as long, 128 and 32 1.7 times, 64 and 64 1.6 times.
+  /// 64 queries share each tile of 32 keys, with one strip per subgroup, because two would double the registers. On an H200, 128 queries and tiles of
+  /// 64 take 1.1 times as long, 128 and 32 1.7 times, 64 and 64 1.6 times.
   static attention_matrix_tiles tiles(const attention_heads& h, const launch& l) {
     const auto side = matrix_side(*l.device, h.q.type);
     return fitting_tiles({4, 1, 2 * side, side}, l, h.S, h.D, 1, 3, 1);

@@ -1,5 +1,5 @@
 #pragma once
-/// The gradient of attention on matrix units: attention_grad_khr_keys.comp and attention_grad_khr_queries.comp, else what runs on any device.
+/// The gradient of attention on matrix units: attention_grad_khr_keys.comp and attention_grad_khr_queries.comp, or the portable kernels.
 #include <isotope/kernels/vulkan/attention/matrix.hpp>
 #include <isotope/kernels/vulkan/portable/attention_grad.hpp>
 #include <isotope/shaders/attention_grad_khr_keys_bf16.hpp>
@@ -16,7 +16,7 @@ struct attention_grad_khr {
   static const shader& queries_code(dtype t) {
     return t == dtype::bf16 ? shaders::attention_grad_khr_queries_bf16 : shaders::attention_grad_khr_queries_f16;
   }
-  /// 64 keys share each tile of 32 queries: small enough for several workgroups a multiprocessor, which hide each other's barriers.
+  /// 64 keys share each tile of 32 queries: small enough for several workgroups per multiprocessor, which hide each other's barriers.
   static attention_matrix_tiles keys_tiles(const attention_heads& h, const launch& l) {
     const auto side = matrix_side(*l.device, h.q.type);
     return fitting_tiles({4, 1, 2 * side, side}, l, h.T, h.D, 2, 1, 2);

@@ -3,10 +3,10 @@
 // variant bf16: -DCOOPMAT=1 -DBFLOAT16=1 needs coopmat_bf16
 // variant f16: -DCOOPMAT=1 needs coopmat
 // dv = P^T dy, dk = scale dS^T q with P and dS as in attention_grad_khr_queries.comp, all transposed. A subgroup owns keys and walks the queries of
-// all heads that they serve, in order: no atomics, the same sums every run. Sums start at -lse and -delta of the tile's queries; P and dS cross
-// strips one matrix at a time and enter the second products at once, so that registers hold one of each. Bound by what surrounds the four products:
-// without them three quarters of the time remain. An H200 takes 1.8 times as long with two strips a subgroup, 1.3 times with tiles of 64 (both for
-// registers), 1.1 times with eight subgroups, 2 times where P and dS of a whole tile cross before the second products begin.
+// all heads that they serve, in order: no atomics, the same sums in every run. Sums start at -lse and -delta of the tile's queries. P and dS cross
+// strips one matrix at a time and enter the second gemms at once, so that registers hold one matrix of each. Bound by what surrounds the four gemms:
+// without them three quarters of the time remain. An H200 takes 1.8 times as long with two strips per subgroup, 1.3 times with tiles of 64 (both for
+// registers), 1.1 times with eight subgroups, 2 times if P and dS of a whole tile cross before the second gemms begin.
 #include "access.glsl"
 #include "attention/operands.glsl"
 #include "attention/matrix.glsl"
@@ -14,16 +14,16 @@
 shared uvec4 query_tile[BC * PITCH];
 shared uvec4 gradient_tile[BC * PITCH];   // dy
 shared uvec4 strips[SUBGROUPS * 2 * STRIP];
-shared float less_lse[BC], less_delta[BC];  // of the tile's queries; -lse in units of raw scores
-shared float bias[BR];                      // of each key, likewise
-const uint STATISTICS = (BC + WG - 1) / WG;  // of a tile's queries, those that an invocation fetches
+shared float less_lse[BC], less_delta[BC];  // for the tile's queries; -lse in units of raw scores
+shared float bias[BR];                      // of each key, in units of raw scores
+const uint STATISTICS = (BC + WG - 1) / WG;  // statistics of the tile's queries that an invocation fetches
 
 #define KEPT(row) true
 
 void main() {
   const uint blocks = (T + BR - 1) / BR, heads = B * GROUPS;
   if (group_index() >= blocks * heads) return;
-  const uvec2 at = block_and_head(group_index(), blocks, heads);  // the first keys have the most queries
+  const uvec2 at = block_and_head(group_index(), blocks, heads);  // the first keys have the most queries, so they come first
   const uint b = at.y / GROUPS, g = at.y % GROUPS;
   const uint t = gl_LocalInvocationID.x, lane = gl_SubgroupInvocationID;
   const uint own = gl_SubgroupID * M, strip = gl_SubgroupID * 2 * STRIP, second = strip + STRIP;
@@ -34,7 +34,7 @@ void main() {
   const float two = scale * LOG2E;
 
   if (CAUSAL) fill_aside();
-  // Whole strips go through copies, so that what lives in the loop is indexed by constants alone and stays in registers.
+  // Whole strips are copied, so that the loop uses only constant indices and its values stay in registers.
   LEFT_MATRIX k_left[FD], v_left[FD], loaded[FD];
   LOAD_STRIP(loaded, strip, key, K_ROW, row0, T)
   UNROLL for (uint d = 0; d < FD; ++d) k_left[d] = loaded[d];
@@ -52,14 +52,14 @@ void main() {
   SUM_MATRIX dk_sums[FD], dv_sums[FD];
   UNROLL for (uint d = 0; d < FD; ++d) dk_sums[d] = dv_sums[d] = SUM_MATRIX(0.0);
 
-  // Tiles of all query heads, one after another.
+  // Walks the tiles of all query heads, one after another.
   const uint start = first_query(k0) / BC * BC, end = end_query(k0 + BR - 1), own_end = end_query(row0 + M - 1),
              tiles = start < end ? (end - start + BC - 1) / BC : 0, all = tiles * (HEADS / GROUPS);
   uvec4 held_queries[FETCHES], held_gradients[FETCHES];
   float held_lse[STATISTICS], held_delta[STATISTICS];
-  for (uint n = 0; n <= all; ++n) {  // tile n is fetched while tile n - 1 is worked on
+  for (uint n = 0; n <= all; ++n) {  // tile n is fetched while tile n - 1 is processed
     if (n > 0) {
-      if (n > 1) barrier();  // everybody has read the last tile
+      if (n > 1) barrier();  // waits until everybody has read the last tile
       PUT(query_tile, held_queries)
       PUT(gradient_tile, held_gradients)
       UNROLL for (uint i = 0; i < STATISTICS; ++i) {
@@ -84,7 +84,7 @@ void main() {
     }
     if (n == 0) continue;
     const uint h = g * (HEADS / GROUPS) + (n - 1) / tiles, q0 = start + (n - 1) % tiles * BC;
-    const bool sees = !CAUSAL || (row0 + S <= q0 + BC - 1 + T && q0 < own_end);  // some query of the tile, the strip
+    const bool sees = !CAUSAL || (row0 + S <= q0 + BC - 1 + T && q0 < own_end);  // whether some query of the tile sees keys of the strip
     const bool crosses = CAUSAL && (row0 + M - 1 + S > q0 + T || (WINDOWED && q0 + BC > end_query(row0)));
     RESULT_MATRIX marks[FC];  // 1 where a probability is kept, else 0
     if (DROPPED) {
@@ -125,14 +125,14 @@ void main() {
           UNROLL for (uint e = 0; e < p.length(); ++e) {
             const bool keeps = mark[e] != 0.0;
             const float weight = exp2(p[e] * two);
-            p[e] = product_operand(keeps ? weight * FACTOR : 0.0);
-            ds[e] = product_operand(weight * ((keeps ? ds[e] * FACTOR : 0.0) + less[e]));
+            p[e] = gemm_operand(keeps ? weight * FACTOR : 0.0);
+            ds[e] = gemm_operand(weight * ((keeps ? ds[e] * FACTOR : 0.0) + less[e]));
           }
         } else {
           UNROLL for (uint e = 0; e < p.length(); ++e) {
             const float weight = exp2(p[e] * two);
-            p[e] = product_operand(weight);
-            ds[e] = product_operand(weight * ds[e]);
+            p[e] = gemm_operand(weight);
+            ds[e] = gemm_operand(weight * ds[e]);
           }
         }
         coopMatStore(RESULT_MATRIX(p), strips, strip + f * (M / 8), STRIP_PITCH, ROWS);

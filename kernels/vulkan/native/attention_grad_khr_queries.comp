@@ -2,10 +2,10 @@
 #extension GL_GOOGLE_include_directive : require
 // variant bf16: -DCOOPMAT=1 -DBFLOAT16=1 needs coopmat_bf16
 // variant f16: -DCOOPMAT=1 needs coopmat
-// dq = scale dS k with P = exp(scale q k^T + mask - lse), dS = P (dy v^T - delta). A subgroup owns queries: the sums of both products start at -lse
-// and -delta, so that P and dS follow element by element; dS alone crosses the strip, one matrix at a time, and enters the third product at once.
-// Bound by shared memory, where every right operand passes. An H200 takes 1.2 times as long with two strips a subgroup, 1.3 times with eight
-// subgroups, 2.1 times where dS of a whole tile crosses before the third product begins.
+// dq = scale dS k with P = exp(scale q k^T + mask - lse), dS = P (dy v^T - delta). A subgroup owns queries. The sums of both gemms start at -lse and
+// -delta, so that P and dS follow element by element; dS alone crosses the strip, one matrix at a time, and enters the third gemm at once. Bound by
+// shared memory, which every right operand passes through. An H200 takes 1.2 times as long with two strips per subgroup, 1.3 times with eight
+// subgroups, 2.1 times if dS of a whole tile crosses before the third gemm begins.
 #include "access.glsl"
 #include "attention/operands.glsl"
 #include "attention/matrix.glsl"
@@ -36,7 +36,7 @@ void main() {
   FETCH(held_keys, key, K_ROW, begin, T)
   FETCH(held_values, value, V_ROW, begin, T)
   if (CAUSAL) fill_aside();
-  // Whole strips go through copies, so that what lives in the loop is indexed by constants alone and stays in registers.
+  // Whole strips are copied, so that the loop uses only constant indices and its values stay in registers.
   LEFT_MATRIX q_left[FD], dy_left[FD], loaded[FD];
   LOAD_STRIP(loaded, strip, query, Q_ROW, row0, S)
   UNROLL for (uint d = 0; d < FD; ++d) q_left[d] = loaded[d];
@@ -57,7 +57,7 @@ void main() {
 
   const uint own_begin = first_key(row0), own_end = visible_keys(row0 + M);
   for (uint k0 = begin; k0 < end; k0 += BC) {
-    if (k0 > begin) barrier();  // everybody has read the last tile
+    if (k0 > begin) barrier();  // waits until everybody has read the last tile
     PUT(key_tile, held_keys)
     PUT(value_tile, held_values)
     if (BIASED)
@@ -110,7 +110,7 @@ void main() {
           const SUM_MATRIX mark = SUM_MATRIX(marks[f]);
           UNROLL for (uint e = 0; e < mark.length(); ++e) ds[e] = (mark[e] != 0.0 ? ds[e] * FACTOR : 0.0) + less_delta[e];
         }
-        UNROLL for (uint e = 0; e < p.length(); ++e) ds[e] = product_operand(exp2(p[e] * two) * ds[e]);
+        UNROLL for (uint e = 0; e < p.length(); ++e) ds[e] = gemm_operand(exp2(p[e] * two) * ds[e]);
         coopMatStore(RESULT_MATRIX(ds), strips, strip + f * (M / 8), STRIP_PITCH, ROWS);
       }
       subgroup_fence();

@@ -2,23 +2,23 @@
 #extension GL_GOOGLE_include_directive : require
 // variant bf16: -DCOOPMAT=1 -DBFLOAT16=1 needs coopmat_bf16
 // variant f16: -DCOOPMAT=1 needs coopmat
-// Bound by the exchange between its two products more than by them. A strip's scores are made relative to a reference for each row, the largest
-// score when it was last set: exp2 follows at once, and only where a score passes the reference by more than SLACK (once or twice in a row, as a
-// rule) does the maximum cross the strip and what was summed shrink. Row sums stay spread over the columns of a matrix until the end.
-// Keys and values reach registers while the other product runs, so that each of the two barriers a tile hides one of them.
+// Bound more by the exchange between its two gemms than by the gemms. The scores of a strip are relative to a reference for each row, the largest
+// score when the reference was last set: so exp2 can follow at once. Only where a score exceeds the reference by more than SLACK (usually once or
+// twice per row) does the maximum cross the strip, and the sums are scaled down. Row sums stay distributed over the columns of a matrix until the
+// end. Keys and values are fetched into registers during the other gemm, so that each of the two barriers of a tile hides one of them.
 #include "access.glsl"
 #include "math/math.glsl"
 #include "attention/operands.glsl"
 #include "attention/matrix.glsl"
 #extension GL_KHR_shader_subgroup_vote : require
 
-const float SLACK = 8;  // of scores in base 2: weights stay below 2^8
+const float SLACK = 8;  // in base-2 scores: weights stay below 2^8
 
 shared uvec4 key_tile[BC * PITCH];
 shared uvec4 value_tile[BC * PITCH];
 shared uvec4 strips[SUBGROUPS * STRIPS * STRIP];
 shared float bias[BC];      // of the tile's keys, in units of raw scores
-shared float reference[BR]; // of each row, in units of raw scores; HIDDEN: has seen no key
+shared float reference[BR]; // of each row, in units of raw scores; HIDDEN: the row has seen no key
 shared float row_a[BR], row_b[BR];
 
 #define KEPT(row) (row_a[own + s * M + row] != 0.0)
@@ -29,7 +29,7 @@ void main() {
   const uvec2 at = block_and_head(group_index(), blocks, heads);
   const uint b = at.y / HEADS, h = at.y % HEADS, g = key_head(h);
   const uint t = gl_LocalInvocationID.x, lane = gl_SubgroupInvocationID;
-  const uint own = gl_SubgroupID * STRIPS * M, strip0 = gl_SubgroupID * STRIPS * STRIP;  // of the workgroup's rows and strips
+  const uint own = gl_SubgroupID * STRIPS * M, strip0 = gl_SubgroupID * STRIPS * STRIP;  // this subgroup's first row and first strip in the workgroup
   const uint q0 = (blocks - 1 - at.x) * BR, row0 = q0 + own;
   const uint64_t key = element(k, b * K_BATCH + g * D, K_TYPE), value = element(v, b * V_BATCH + g * D, V_TYPE),
                  query = element(q, b * Q_BATCH + h * D, Q_TYPE), result = element(y, b * Y_BATCH + h * D, Y_TYPE),
@@ -50,7 +50,7 @@ void main() {
   UNROLL for (uint i = 0; i < STRIPS * FD; ++i) sums[i] = SUM_MATRIX(0.0);
   UNROLL for (uint s = 0; s < STRIPS; ++s) total[s] = less[s] = SUM_MATRIX(0.0);
   for (uint r = lane; r < STRIPS * M; r += SUBGROUP) reference[own + r] = HIDDEN;
-  bool settled = false;  // all rows have a reference
+  bool settled = false;  // whether all rows have a reference
 
   const uint own_begin = first_key(row0), own_end = visible_keys(row0 + STRIPS * M);
   for (uint k0 = begin; k0 < end; k0 += BC) {
@@ -90,7 +90,7 @@ void main() {
             if (apart[e] > last || (WINDOWED && apart[e] + float(window) <= last)) scores[s * FC + f][e] = HIDDEN;
         }
     }
-    bool rises = false;  // of some row, the reference
+    bool rises = false;  // whether the reference of some row rises
     if (sees) {
       SUM_MATRIX highest[STRIPS];
       bool passed = !settled;
@@ -144,7 +144,7 @@ void main() {
           UNROLL for (uint e = 0; e < total[s].length(); ++e) {
             const float weight = exp2(scores[s * FC + f][e] * two);
             total[s][e] += weight;
-            scores[s * FC + f][e] = product_operand(weight);
+            scores[s * FC + f][e] = gemm_operand(weight);
           }
           coopMatStore(RESULT_MATRIX(scores[s * FC + f]), strips, strip0 + s * STRIP + f * (M / 8), STRIP_PITCH, ROWS);
         }

@@ -1,5 +1,5 @@
 #pragma once
-/// Matrix products of 16-bit operands on matrix units (matmul_khr.comp). Whatever these do not take runs as in matmul.hpp, with the reason recorded.
+/// A gemm of 16-bit operands on matrix units (matmul_khr.comp). Whatever it does not take runs as in portable/matmul.hpp, with the reason recorded.
 #include <isotope/kernels/vulkan/gemm/matrix_tile.hpp>
 #include <isotope/kernels/vulkan/gemm/narrowed.hpp>
 #include <isotope/kernels/vulkan/portable/matmul.hpp>
@@ -14,9 +14,9 @@ namespace isotope::vulkan {
 
 template <class P> struct kernel<op::matmul, P, kernels::native> {
   using below = kernel<op::matmul, P, kernels::portable>;
-  static constexpr std::uint32_t inplace = 0;  // an output of its own can hold the product while the body runs
+  static constexpr std::uint32_t inplace = 0;  // the result needs an output of its own while the body runs
   static constexpr bool epilogue = true;
-  /// Longest serial sum: matrix units add the terms of a step in an order of their own, each rounded at most once.
+  /// Returns the longest serial sum: matrix units add the terms of a step in an order of their own, each rounded at most once.
   static constexpr std::int64_t chain(std::int64_t K) { return K; }
   static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_narrowed<P>::scratch(s); }
 
@@ -35,16 +35,16 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     }
   }
 
-  /// The fastest tile for a product of a format that the device has matrices for.
+  /// Returns the fastest tile for a gemm of a format that the device has matrices for.
   static matmul_khr_choice best(const matmul_job& j) {
-    return matmul_khr_choice::of(product(j), *j.given->device->matrix(j.s.b.type), *j.given->device);
+    return matmul_khr_choice::of(problem(j), *j.given->device->matrix(j.s.b.type), *j.given->device);
   }
-  /// The product of 16-bit operands with a tile of the caller's, in `parts` parts of K (0: by cost). False: the device or the product does not take
-  /// it.
+  /// Records the gemm of 16-bit operands with the caller's tile, in `parts` parts of K (0: by cost). Returns false if the device or the gemm does not
+  /// take it.
   static bool record_as(const launch& l, recording& r, const matmul_khr_tile& t, std::int64_t parts) {
     const matmul_job j(l);
     if (j.s.a.type != j.s.b.type || !obstacle(j).empty() || !t.runs(*l.device->matrix(j.s.b.type), *l.device)) return false;
-    record_tile(j, r, t, t.split(product(j), *l.device, parts));
+    record_tile(j, r, t, t.split(problem(j), *l.device, parts));
     return true;
   }
 
@@ -54,14 +54,14 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     return {&shaders::matmul_khr_f16_plain, &shaders::matmul_khr_f16_few, &shaders::matmul_khr_f16_many};
   }
 
-  /// Why the matrix units cannot take this product; empty: they can.
+  /// Returns why the matrix units cannot take this gemm; empty if they can.
   static std::string_view obstacle(const matmul_job& j) {
     const matmul_shape& s = j.s;
     const facts& d = *j.given->device;
     const bool narrowed = matmul_narrowed<P>::needed(j);
     if (s.a.type != s.b.type && !narrowed) return "operands have different formats";
     if (s.b.type != dtype::bf16 && s.b.type != dtype::f16) return "no matrix type for f32 operands";
-    if (s.M <= below::few_rows) return "few rows are bound by bytes";
+    if (s.M <= below::gemv_rows) return "few rows are bound by bytes";
     if (d.switches.no_matrix_units) return "matrix units are switched off";
     if (d.switches.no_f16_matrices && s.b.type == dtype::f16) return "matrix units are switched off for f16";
     if (!d.distrusted.empty()) return d.distrusted;
@@ -72,7 +72,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     return {};
   }
 
-  static matmul_khr_product product(const matmul_job& j) {
+  static matmul_khr_problem problem(const matmul_job& j) {
     const matmul_shape& s = j.s;
     return {s.M, s.N, s.K, s.batches(), s.a.cross, s.b.cross, skewed(j, s.a, 0) || skewed(j, s.b, 1) || s.N % 8 != 0};
   }
@@ -107,14 +107,14 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     f.edge = a_skewed || b_skewed || !a_whole || !b_whole || s.M % tile.m != 0 || s.N % tile.n != 0 || s.K % tile.slab != 0;
     matmul_dispatches(j, r).add(f, split);
   }
-  /// LEAVE of matmul_khr.comp.
+  /// Returns the constant LEAVE of matmul_khr.comp.
   static std::uint32_t leave(const matmul_job& j, const matmul_split::choice& split) {
     const auto product = j.given->constants<op::matmul>().format.type();
     const bool alone = split.parts == 1 && j.s.beta == 0 && !j.accumulates() && j.given->body.empty();
     if (!alone || product == dtype::f32 || j.y().type != product || j.y().at % 4 != 0) return 0;
     return j.s.N % 8 == 0 && j.y().at % 16 == 0 ? 1 : 2;
   }
-  /// Whether some line of operand k starts elsewhere than at a multiple of 16 bytes.
+  /// Whether some line of operand k does not start at a multiple of 16 bytes.
   static bool skewed(const matmul_job& j, const matmul_operand& x, std::size_t k) {
     return x.line % 8 != 0 || x.at % 16 != 0 || !j.batches_whole(k, 8);
   }

@@ -7,17 +7,18 @@
 // variant f16_few: -DELEMENT=float16_t -DBODY -DBODY_MICROS=4 needs coopmat
 // variant f16_many: -DELEMENT=float16_t -DBODY needs coopmat
 //
-// Bound by matrix units and by what they read of shared memory (VK_KHR_cooperative_matrix, subgroup scope), 16-bit operands, f32 sums. A tile is one
-// of matmul_khr_tile, up to 128 sums an invocation. Slabs of 64 along K, a whole line of 128 bytes, in one stage of shared memory; the next slab is
-// in registers while one is multiplied. Slabs lie as in memory (a load by rows or by columns transposes), lines padded by 16 bytes against bank
-// conflicts.
+// Bound by matrix units and by their reads of shared memory (VK_KHR_cooperative_matrix, subgroup scope). 16-bit operands, f32 sums. A tile is one of
+// matmul_khr_tile, with up to 128 sums per invocation. Slabs are 64 long along K, a whole line of 128 bytes, in one stage of shared memory; the next
+// slab is in registers while one is multiplied. Slabs keep the memory order (a load by rows or by columns transposes), and lines are padded by 16
+// bytes against bank conflicts.
 //
-// Sums leave through shared memory, a strip of fragments at a time, so that they are rounded by us (drivers truncate) and a fused body sees them in
-// f32. 16-bit results that nothing follows leave as octets of a row: on an H200 quads gave 220 instead of 243 TFLOP/s at 32768 x 3072 x 768.
+// Sums leave through shared memory, a strip of fragments at a time, so that the shader rounds them (drivers truncate) and a fused body sees them in
+// f32. 16-bit results without an epilogue leave as octets of a row: on an H200 quads gave 220 instead of 243 TFLOP/s at 32768 x 3072 x 768.
 //
-// Lost there: two stages (192-223), 128 x 256 and 256 x 128 tiles (218-225), workgroups that take several tiles (1-5 % less, but 4 % more by weights
-// in lines that start anywhere), sums rounded before they reach shared memory (1 % less), other groups of tiles than 8 rows (level), matrices of
-// workgroup scope of VK_NV_cooperative_matrix2 (37-50). Fragments a step before their use pay for 192 x 128 tiles (2-3 %) and where K has odd lines.
+// Tried and lost there: two stages (192-223), tiles of 128 x 256 and 256 x 128 (218-225), workgroups that take several tiles (1-5 % less, but 4 %
+// more for weights in lines that start anywhere), sums rounded before they reach shared memory (1 % less), other groups of tiles than 8 rows (level),
+// matrices of workgroup scope of VK_NV_cooperative_matrix2 (37-50). Loading fragments a step early gains 2-3 % for 192 x 128 tiles, and where K has
+// odd lines.
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : enable
@@ -27,30 +28,30 @@
 
 layout(constant_id = 19) const uint TILE_M = 128;
 layout(constant_id = 20) const uint TILE_N = 128;
-layout(constant_id = 21) const uint SLAB = 64;     // of K
+layout(constant_id = 21) const uint SLAB = 64;     // along K
 layout(constant_id = 22) const uint TEAMS_M = 4;   // subgroups along M
 layout(constant_id = 23) const uint TEAMS_N = 2;
-layout(constant_id = 24) const uint UNIT_M = 16;   // the device's matrices
+layout(constant_id = 24) const uint UNIT_M = 16;   // size of the device's matrices
 layout(constant_id = 25) const uint UNIT_N = 16;
 layout(constant_id = 26) const uint UNIT_K = 16;
-layout(constant_id = 27) const bool A_SKEWED = false;  // lines of A do not all start at multiples of 16 bytes; implies EDGE
+layout(constant_id = 27) const bool A_SKEWED = false;  // some lines of A do not start at multiples of 16 bytes; implies EDGE
 layout(constant_id = 28) const bool B_SKEWED = false;
-layout(constant_id = 29) const uint STEP = 64;  // of a slab, in straight code: less compiles faster
-layout(constant_id = 30) const bool EARLY = false;  // fragments are loaded a step before their use
+layout(constant_id = 29) const uint STEP = 64;  // how much of a slab is straight code: less compiles faster
+layout(constant_id = 30) const bool EARLY = false;  // fragments are loaded one step before their use
 layout(constant_id = 31) const uint LEAVE = 0;      // how sums leave
 #define BODY_FIRST_ID 32
-#include "gemm/result.glsl"
+#include "gemm/epilogue.glsl"
 
-layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer octets_ref { uvec4 at[]; };  // of 8 elements
+layout(buffer_reference, std430, buffer_reference_align = 16) readonly buffer octets_ref { uvec4 at[]; };  // eight elements each
 
 const uint THREADS = TEAMS_M * TEAMS_N * SUBGROUP;
-// LEAVE: quads through finish(); or sums of a 16-bit product that nothing follows, octets of aligned rows, or pairs of rows that start anywhere.
+// How sums leave: as quads through finish(); or, for a 16-bit gemm without epilogue, as octets of aligned rows or pairs of rows that start anywhere.
 const uint QUADS = 0, OCTETS = 1, PAIRS = 2;
-const uint PAD = 1;  // octets
-const uint A_LINES = A_CROSS ? SLAB : TILE_M, A_ROW = (A_CROSS ? TILE_M : SLAB) / 8;  // octets of a line
+const uint PAD = 1;  // in octets
+const uint A_LINES = A_CROSS ? SLAB : TILE_M, A_ROW = (A_CROSS ? TILE_M : SLAB) / 8;  // octets in a line
 const uint B_LINES = B_CROSS ? SLAB : TILE_N, B_ROW = (B_CROSS ? TILE_N : SLAB) / 8;
 const uint A_STRIDE = A_ROW + PAD, B_STRIDE = B_ROW + PAD;
-// Lines that move at a time, by all invocations, or where a line is three times a power of two, by three quarters of them.
+// Lines that move at a time: by all invocations, or, where a line is three times a power of two, by three quarters of them.
 const uint A_TURN = THREADS % A_ROW == 0 ? THREADS / A_ROW : 3 * THREADS / (4 * A_ROW);
 const uint B_TURN = THREADS % B_ROW == 0 ? THREADS / B_ROW : 3 * THREADS / (4 * B_ROW);
 const uint A_MOVERS = A_TURN * A_ROW, B_MOVERS = B_TURN * B_ROW;
@@ -64,7 +65,7 @@ shared uvec4 stage[SLABS > STRIPS ? SLABS : STRIPS];
 uvec4 next_a[A_TURNS], next_b[B_TURNS];
 uvec4 more_a[A_SKEWED ? A_TURNS : 1], more_b[B_SKEWED ? B_TURNS : 1];  // the octets that follow
 
-// x shifted down by `skew` elements, elements of `more` on top.
+// Shifts x down by `skew` elements, with elements of `more` on top.
 uvec4 skewed(uvec4 x, uvec4 more, uint skew) {
   uint w[8] = {x.x, x.y, x.z, x.w, more.x, more.y, more.z, more.w};
   if ((skew & 4) != 0)
@@ -75,13 +76,13 @@ uvec4 skewed(uvec4 x, uvec4 more, uint skew) {
     [[unroll]] for (uint i = 0; i < 4; ++i) w[i] = (w[i] >> 16) | (w[i + 1] << 16);
   return uvec4(w[0], w[1], w[2], w[3]);
 }
-// The first n elements of x, zeros behind them.
+// Returns the first n elements of x, then zeros.
 uvec4 head(uvec4 x, int n) {
   [[unroll]] for (int i = 0; i < 4; ++i) x[i] = n >= 2 * i + 2 ? x[i] : n == 2 * i + 1 ? x[i] & 0xffffu : 0u;
   return x;
 }
 
-// An operand: the 16-byte block that holds its first element, which is element `skew` of that block; `last` block that it reaches into.
+// An operand: the 16-byte block that holds its first element, which is element `skew` of that block, and the `last` block that it reaches into.
 struct operand {
   uint64_t blocks;
   uint skew, last;
@@ -92,19 +93,19 @@ operand operand_at(uint64_t base, uint offset, uint lines, uint stride, uint len
   return operand(at - 2 * skew, skew, ((lines - 1) * stride + length - 1 + skew) / 8);
 }
 
-// Two elements as they lie in memory.
+// Packs two elements as they lie in memory.
 uint pair_bits(float low, float high) {
   const float x = ALPHA * low, z = ALPHA * high;
   return Y_TYPE == BF16 ? bf16_bits(x) | (bf16_bits(z) << 16) : f16_bits(x) | (f16_bits(z) << 16);
 }
-// Of the strip at `strip`: (UNIT_M, 4 STRIP_QUADS) f32.
+// Returns a quad of the strip at `strip`: (UNIT_M, 4 STRIP_QUADS) f32.
 vec4 quad_at(uint strip, uint row, uint quad) { return uintBitsToFloat(stage[strip + row * STRIP_STRIDE + quad]); }
 float sum_at(uint strip, uint row, uint col) { return uintBitsToFloat(stage[strip + row * STRIP_STRIDE + col / 4][col % 4]); }
 void store_octet(uint strip, uint row, uint octet, uint at) {
   const vec4 x = quad_at(strip, row, 2 * octet), z = quad_at(strip, row, 2 * octet + 1);
   u32x4_ref(y).at[at / 8] = uvec4(pair_bits(x.x, x.y), pair_bits(x.z, x.w), pair_bits(z.x, z.y), pair_bits(z.z, z.w));
 }
-// The first `valid` columns of a row, by the whole subgroup; `at`: of column 0 in y. Pairs start at even elements of y.
+// Stores the first `valid` columns of a row by the whole subgroup; `at` is the index of column 0 in y. Pairs start at even elements of y.
 void store_pairs(uint strip, uint row, uint at, uint valid) {
   const uint odd = at % 2;
   [[unroll]] for (uint i = 0; i < 4 * STRIP_QUADS; i += 2 * SUBGROUP) {
@@ -132,7 +133,7 @@ void main() {
     [[unroll]] for (uint j = 0; j < FRAGMENTS_N; ++j)
       sums[i][j] = coopmat<float, gl_ScopeSubgroup, UNIT_M, UNIT_N, gl_MatrixUseAccumulator>(0.0);
 
-  // This invocation moves octet `col` of lines `line`, `line` + TURN, ...: elements from `from` on.
+  // This invocation moves octet `col` of lines `line`, `line` + TURN, ...; its elements start at `from`.
   const uint t = gl_LocalInvocationIndex;
   const uint a_top = t / A_ROW, a_col = t % A_ROW, b_top = t / B_ROW, b_col = t % B_ROW;
   uint from_a = (A_CROSS ? (begin + a_top) * a_stride + origin.x : (origin.x + a_top) * a_stride + begin) + 8 * a_col;
@@ -140,7 +141,7 @@ void main() {
   from_a = A_SKEWED ? from_a + left.skew : from_a / 8;  // aligned lines: in octets
   from_b = B_SKEWED ? from_b + right.skew : from_b / 8;
   const uint step_a = (A_CROSS ? SLAB * a_stride : SLAB) / (A_SKEWED ? 1 : 8), step_b = (B_CROSS ? SLAB * b_stride : SLAB) / (B_SKEWED ? 1 : 8);
-  // Slabs are multiples of 8 elements apart, so an invocation meets the same skews in all of them.
+  // Slabs are multiples of 8 elements apart, so an invocation has the same skews in all of them.
   const uint skew_a = from_a % 8, skew_b = from_b % 8;
 
 #define TAKE(x, X, operand, next, more)                                                                                         \
@@ -160,7 +161,7 @@ void main() {
         octet = head(octet, X##_CROSS ? (k + x##_top + i * X##_TURN < end ? 8 : 0) : int(end - k) - int(8 * x##_col));          \
       stage[base + (x##_top + i * X##_TURN) * X##_STRIDE + x##_col] = octet;                                                    \
     }
-// Fragments at s of the slab, all of this subgroup's rows, or column j of its fragments.
+// Loads fragments at position s of the slab: all of this subgroup's rows, or column j.
 #define LOAD_ROWS(into, s)                                                                                             \
   [[unroll]] for (uint i = 0; i < FRAGMENTS_M; ++i) {                                                                  \
     const uint m = (team_m * FRAGMENTS_M + i) * UNIT_M;                                                                \

@@ -1,7 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// into[i] = x[i], or into[i] += x[i], of dense tensors, four elements an invocation; also the conversion between floating-point formats. Bound
-// by bytes.
+// into[i] = x[i], or into[i] += x[i], of dense tensors, four elements per invocation; also converts between floating-point formats. Bound by bytes.
 #include "access.glsl"
 #include "rows/flat.glsl"
 

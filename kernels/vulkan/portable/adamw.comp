@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// AdamW in place, four elements an invocation. Bound by bytes: 28 an element, and what the shadow takes.
+// AdamW in place, four elements per invocation. Bound by bytes: 28 per element, and those of the bf16 shadow.
 #include "access.glsl"
 #include "rows/flat.glsl"
 #include "reference/optimizer.glsl"

@@ -1,16 +1,16 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Bound by f32 multiply-adds: two products of tiles of BQ queries by BK keys. Online softmax; the maximum of a row crosses its ACROSS invocations
-// once a tile, its sum once in all. The weights take the place of the queries, which come again with every tile. Tiles above the diagonal and
-// before the window are skipped. An H200 takes 1.1 times as long where tiles are fetched only when they are needed, 1.3 to 1.4 times where queries
-// stay in shared memory.
+// Bound by f32 multiply-adds: two gemms of tiles of BQ queries by BK keys. Online softmax; the maximum of a row is shared among its ACROSS
+// invocations once per tile, its sum once in all. The weights overwrite the queries, which are fetched again for every tile. Tiles above the diagonal
+// and before the window are skipped. An H200 takes 1.1 times as long if tiles are fetched only when needed, 1.3 to 1.4 times if queries stay in
+// shared memory.
 // Source: Dao 2023, arXiv:2307.08691.
 #include "access.glsl"
 #include "math/math.glsl"
 #include "attention/operands.glsl"
 #include "attention/tile.glsl"
 
-shared vec4 partial[BQ * (ACROSS / 4)];  // of each row, one of each invocation
+shared vec4 partial[BQ * (ACROSS / 4)];  // of each row, one from each invocation
 
 float largest(uint row) {
   float m = partial[row * (ACROSS / 4)].x;
@@ -43,7 +43,7 @@ void main() {
   GET(held_left, QUERY_FETCHES, query, Q_TYPE, Q_ROW, q0, S)
   GET(held_right, KEY_FETCHES, key, K_TYPE, K_ROW, begin, T)
   for (uint k0 = begin; k0 < end; k0 += BK) {
-    if (k0 > begin) barrier();  // everybody has read the last tile
+    if (k0 > begin) barrier();  // waits until everybody has read the last tile
     SET(left, QUERY_FETCHES, held_left, query, Q_TYPE, Q_ROW, q0, S)
     SET(right, KEY_FETCHES, held_right, key, K_TYPE, K_ROW, k0, T)
     barrier();

@@ -1,5 +1,5 @@
 #pragma once
-/// Attention on any device: attention.comp.
+/// Attention on any device, by attention.comp.
 #include <isotope/kernels/vulkan/attention/tiles.hpp>
 #include <isotope/shaders/attention.hpp>
 

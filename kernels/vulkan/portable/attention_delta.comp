@@ -1,15 +1,15 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// delta = rowsum(dy y), what the derivative of a softmax subtracts in each row. Bound by bytes: eight invocations a row, pieces of four elements.
+// delta = rowsum(dy y), which the derivative of softmax subtracts in each row. Bound by bytes: eight invocations per row, four elements at a time.
 #include "access.glsl"
 #include "attention/operands.glsl"
 #include "attention/pieces.glsl"
 
-const uint ACROSS = 8, DOWN = WG / ACROSS;  // invocations of a row, rows
+const uint ACROSS = 8, DOWN = WG / ACROSS;  // invocations per row, rows per workgroup
 shared float partial[WG];
 
 void main() {
-  const uint t = gl_LocalInvocationID.x, row = group_index() * DOWN + t / ACROSS;  // of (B, H, S)
+  const uint t = gl_LocalInvocationID.x, row = group_index() * DOWN + t / ACROSS;  // row of (B, H, S)
   float sum = 0.0;
   if (row < B * HEADS * S) {
     const uint head = row / S, s = row % S, b = head / HEADS, h = head % HEADS;

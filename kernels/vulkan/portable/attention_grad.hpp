@@ -1,6 +1,6 @@
 #pragma once
-/// The gradient of attention on any device: row sums of dy y, then attention_grad_keys.comp and attention_grad_queries.comp, which evaluate
-/// each score twice but need no atomics.
+/// The gradient of attention on any device: row sums of dy y, then attention_grad_keys.comp and attention_grad_queries.comp, which evaluate each
+/// score twice but need no atomics.
 #include <isotope/kernels/vulkan/attention/tiles.hpp>
 #include <isotope/shaders/attention_delta.hpp>
 #include <isotope/shaders/attention_grad_keys.hpp>
@@ -29,7 +29,7 @@ inline std::vector<range> attention_grad_reads(const attention_heads& h, const l
   r.insert(r.end(), {l.in[n + 1], l.in[n + 2], attention_delta::written(h)});
   return r;
 }
-/// dk and dv.
+/// Returns the ranges of dk and dv.
 inline std::vector<range> attention_grad_keys_written(const attention_heads& h, const launch& l) {
   return h.packed ? std::vector<range>{l.out[0]} : std::vector<range>{l.out[1], l.out[2]};
 }

@@ -1,20 +1,20 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// dv = P^T dy, dk = scale dS^T q with P = exp(scale q k^T + mask - lse), dS = P (dy v^T - delta). Bound by f32 multiply-adds: four products.
-// A workgroup owns the keys and values of a tile and walks the queries of all heads that they serve, in order: no atomics, the same sums every
-// run. All tiles come anew with every step, q twice; P and then dS take the place of keys and values. An H200 takes 2.7 times as long where keys
-// and values stay in shared memory beside smaller tiles.
+// dv = P^T dy, dk = scale dS^T q with P = exp(scale q k^T + mask - lse), dS = P (dy v^T - delta). Bound by f32 multiply-adds: four gemms. A workgroup
+// owns the keys and values of a tile and walks the queries of all heads that they serve, in order: no atomics, the same sums in every run. All tiles
+// are fetched again in every step, q twice; P and then dS overwrite keys and values. An H200 takes 2.7 times as long if keys and values stay in
+// shared memory beside smaller tiles.
 #include "access.glsl"
 #include "attention/operands.glsl"
 #include "attention/tile.glsl"
 
-const uint KEYS = BK / DOWN;  // key rows that an invocation sums
+const uint KEYS = BK / DOWN;  // rows of keys that an invocation sums
 #define OWN_KEY(i) (down + (i)*DOWN)
 
 void main() {
   const uint blocks = (T + BK - 1) / BK, heads = B * GROUPS;
   if (group_index() >= blocks * heads) return;
-  const uvec2 at = block_and_head(group_index(), blocks, heads);  // the first keys have the most queries
+  const uvec2 at = block_and_head(group_index(), blocks, heads);  // the first keys have the most queries, so they come first
   const uint k0 = at.x * BK, b = at.y / GROUPS, g = at.y % GROUPS;
   const uint t = gl_LocalInvocationID.x, across = t % ACROSS, down = t / ACROSS;
   const uint64_t key = element(k, b * K_BATCH + g * D, K_TYPE), value = element(v, b * V_BATCH + g * D, V_TYPE);
@@ -25,7 +25,7 @@ void main() {
   vec4 dk_sum[KEYS * COLUMNS], dv_sum[KEYS * COLUMNS];
   [[unroll]] for (uint i = 0; i < KEYS * COLUMNS; ++i) dk_sum[i] = dv_sum[i] = vec4(0.0);
 
-  // Tiles of all query heads, one after another.
+  // Walks the tiles of all query heads, one after another.
   const uint start = first_query(k0) / BQ * BQ, end = end_query(k0 + BK - 1), tiles = start < end ? (end - start + BQ - 1) / BQ : 0,
              all = tiles * (HEADS / GROUPS);
   uint64_t query = element(q, b * Q_BATCH + g * (HEADS / GROUPS) * D, Q_TYPE);
@@ -35,7 +35,7 @@ void main() {
   for (uint n = 0; n < all; ++n) {
     const uint h = g * (HEADS / GROUPS) + n / tiles, q0 = start + n % tiles * BQ, row0 = (b * HEADS + h) * S + q0;
     const uint64_t gradient = element(dy, b * DY_BATCH + h * D, DY_TYPE);
-    if (n > 0) barrier();  // everybody has read the last tile
+    if (n > 0) barrier();  // waits until everybody has read the last tile
     SET(left, QUERY_FETCHES, held_left, query, Q_TYPE, Q_ROW, q0, S)
     SET(right, KEY_FETCHES, held_right, key, K_TYPE, K_ROW, k0, T)
     barrier();
@@ -72,7 +72,7 @@ void main() {
         p[i * RK + j] = drops ? 0.0 : DROPPED ? w * FACTOR : w;
       }
     }
-    // Four queries of a key at once.
+    // Stores four queries of a key at once.
 #define PUT_WEIGHTS(w)                                                 \
   [[unroll]] for (uint i = 0; i < RQ; i += 4)                          \
     [[unroll]] for (uint j = 0; j < RK; ++j)                           \

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// dq = scale dS k with dS as in attention_grad_keys.comp. Bound by f32 multiply-adds: three products. A workgroup owns the queries of a tile and
-// walks their keys in order. All tiles come anew with every step; dS takes the place of the queries.
+// dq = scale dS k with dS as in attention_grad_keys.comp. Bound by f32 multiply-adds: three gemms. A workgroup owns the queries of a tile and walks
+// their keys in order. All tiles are fetched again in every step; dS overwrites the queries.
 #include "access.glsl"
 #include "attention/operands.glsl"
 #include "attention/tile.glsl"
@@ -30,7 +30,7 @@ void main() {
   GET(held_left, QUERY_FETCHES, gradient, DY_TYPE, DY_ROW, q0, S)
   GET(held_right, KEY_FETCHES, value, V_TYPE, V_ROW, begin, T)
   for (uint k0 = begin; k0 < end; k0 += BK) {
-    if (k0 > begin) barrier();  // everybody has read the last tile
+    if (k0 > begin) barrier();  // waits until everybody has read the last tile
     SET(left, QUERY_FETCHES, held_left, gradient, DY_TYPE, DY_ROW, q0, S)
     SET(right, KEY_FETCHES, held_right, value, V_TYPE, V_ROW, k0, T)
     barrier();

@@ -1,5 +1,5 @@
 #pragma once
-/// Conversions between f32, bf16 and f16 of dense tensors, four elements an invocation; others are the reference kernel's.
+/// Converts between f32, bf16 and f16 in dense tensors, four elements per invocation; the reference kernel converts others.
 #include <isotope/kernels/vulkan/reference/cast.hpp>
 #include <isotope/op/cast.hpp>
 

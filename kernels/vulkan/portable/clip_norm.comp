@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// g[i] = g[i] min(1, c / (norm + 1e-6)) in place, four elements an invocation. Bound by bytes; nothing is read where nothing is clipped.
+// g[i] = g[i] min(1, c / (norm + 1e-6)) in place, four elements per invocation. Bound by bytes; reads nothing where nothing is clipped.
 #include "access.glsl"
 #include "math/two_float.glsl"
 #include "rows/flat.glsl"

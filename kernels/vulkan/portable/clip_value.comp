@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// g[i] = min(max(g[i], -c), c) in place, NaN kept, four elements an invocation. Bound by bytes; nothing is read where nothing is clipped.
+// g[i] = min(max(g[i], -c), c) in place, NaN kept, four elements per invocation. Bound by bytes; reads nothing where nothing is clipped.
 #include "access.glsl"
 #include "rows/flat.glsl"
 
@@ -19,6 +19,6 @@ void main() {
   const vec4 v = load_flat(g, i, count, G), c = vec4(clip / scalars_ref(scalars).gradient_scale);
   vec4 x = mix(mix(v, c, greaterThan(v, c)), -c, lessThan(v, -c));
   [[unroll]] for (uint q = 0; q < 4; ++q)
-    if (is_nan(v[q])) x[q] = v[q];  // drivers make the comparisons min and max, which lose it
+    if (is_nan(v[q])) x[q] = v[q];  // drivers turn the comparisons into min and max, which lose NaN
   store_flat(g, i, count, G, x);
 }

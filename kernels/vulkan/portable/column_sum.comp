@@ -1,20 +1,20 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// y[z, chunk, c] = sum over the rows of a chunk of x[z, row, c]. Bound by bytes. A workgroup takes ACROSS blocks of columns and a chunk of
-// rows: invocations below one another add every (WG / ACROSS)th row, four in the air, and then a tree. Few columns of many rows go through
-// twice, first in chunks, then all chunks at once: the order of the terms depends on the shape alone.
+// y[z, chunk, c] = sum over the rows of a chunk of x[z, row, c]. Bound by bytes. A workgroup takes ACROSS blocks of columns and a chunk of rows: each
+// invocation adds every (WG / ACROSS)th row, four in flight, and then a tree adds the invocations. Few columns of many rows take two passes, first in
+// chunks, then all chunks at once: the order of the terms depends on the shape alone.
 #include "access.glsl"
 
-layout(constant_id = 2) const uint ACROSS = 8;      // a power of two, as WG
-layout(constant_id = 3) const bool WIDE = true;     // blocks of four columns: all sizes and addresses are multiples of that; else of one
+layout(constant_id = 2) const uint ACROSS = 8;      // a power of two, like WG
+layout(constant_id = 3) const bool WIDE = true;     // blocks of four columns, if all sizes and addresses are multiples of that; otherwise of one
 layout(constant_id = 4) const uint X = F32;
 layout(constant_id = 5) const uint Y = F32;
 layout(constant_id = 6) const bool ADD = false;     // y += sum
-layout(constant_id = 7) const bool MEAN = false;    // divided by `terms`
+layout(constant_id = 7) const bool MEAN = false;    // divides by `terms`
 
 layout(push_constant, scalar) uniform push {
   uint64_t x, y;
-  uint rows, cols, pitch;  // of x; pitch: elements from row to row
+  uint rows, cols, pitch;  // of x; pitch: elements from one row to the next
   uint each;               // rows of a chunk
   uint x_batch, y_batch;   // elements from z to z + 1
   float terms;

@@ -1,5 +1,5 @@
 #pragma once
-/// The ops that move bytes: copy, concat, pad, fill.
+/// The ops that move bytes: copy, concat, pad and fill.
 #include <isotope/kernels/vulkan/reference/fill.hpp>
 #include <isotope/op/concat.hpp>
 #include <isotope/op/copy.hpp>

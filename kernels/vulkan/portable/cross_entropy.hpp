@@ -1,6 +1,6 @@
 #pragma once
-/// Mean negative log-likelihood of the targets and its gradient; probabilities are recomputed from the stored maxima and sums. Bound by bytes: one
-/// read of the logits forward, a read and a write backward.
+/// Mean negative log-likelihood of the targets and its gradient; the gradient recomputes probabilities from the stored maxima and sums. Bound by
+/// bytes: one read of the logits forward, a read and a write backward.
 #include <isotope/kernels/vulkan/reference/cross_entropy.hpp>
 #include <isotope/op/cross_entropy.hpp>
 #include <isotope/shaders/cross_entropy.hpp>
@@ -12,7 +12,7 @@
 namespace isotope::vulkan {
 namespace portable {
 
-/// One workgroup over the targets: y = mean of x over the rows that count or, for the gradient, x divided by their number.
+/// Records one workgroup over the targets: y = mean of x over the rows that count or, for the gradient, x divided by their number.
 inline void record_counted_rows(const launch& l, recording& r, const view& targets, std::int64_t V, const view& x, const view& y,
                                 bool gradient) {
   const struct {

@@ -1,23 +1,23 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// dlogits = k (e^(logits - top) / sum - onehot(target)), k = dloss / counted rows; zeros in rows that do not count. May overwrite the logits. Bound by
-// bytes: a workgroup takes a piece of a row, HOLD blocks an invocation. Exponentials as in cross_entropy.comp: the error of p = e^z is below
-// (3 + 3 |z|) ULP of p, at most 3 ULP of 1 in absolute terms; a row that has a NaN has it in its sum.
+// dlogits = k (e^(logits - top) / sum - onehot(target)), k = dloss / counted rows; zeros in rows that do not count. May overwrite the logits. Bound
+// by bytes: a workgroup takes a piece of a row, HOLD blocks per invocation. Exponentials are as in cross_entropy.comp: the error of p = e^z is below
+// (3 + 3 |z|) ULP of p, at most 3 ULP of 1 in absolute terms. A row with a NaN has a NaN sum.
 #include "rows/rows.glsl"
 #include "math/exponential.glsl"
 
 layout(constant_id = 5) const uint X = F32;  // format of logits and dlogits
 
 layout(push_constant, scalar) uniform push {
-  uint64_t logits;   // (rows, N), the first V of each row classes
+  uint64_t logits;   // (rows, N); the first V of each row are classes
   uint64_t targets;  // (rows) i32
   uint64_t tops;     // (rows) f32: the largest logit
   uint64_t sums;     // (rows) f32: of e^(logit - top)
   uint64_t k;        // () f32
   uint64_t dlogits;  // (rows, N), zeros behind the classes
   uint rows, N, V;
-  uint pieces;       // of a row, HOLD WG blocks each
+  uint pieces;       // pieces of a row, HOLD WG blocks each
 };
 
 void main() {

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// The rows whose target is a class, by one workgroup in a fixed order: the mean of their losses, or dloss divided by their number.
+// One workgroup goes over the rows whose target is a class, in a fixed order: the mean of their losses, or dloss divided by their number.
 #include "rows/rows.glsl"
 
 layout(constant_id = 5) const bool GRADIENT = false;

@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// Running sums of rows, a team a row: the four sums of a block, those of the blocks before it in the team, and, compensated, those of all turns before.
-// Bound by bytes.
+// Running sums of rows, one team per row. An element's sum is made of the sums within its block of four, of the earlier blocks in the team's round,
+// and, compensated, of all earlier rounds. Bound by bytes.
 #include "rows/rows.glsl"
 #include "math/two_float.glsl"
 
@@ -16,7 +16,7 @@ layout(push_constant, scalar) uniform push {
 
 shared float turn_sums[WG / SUBGROUP];
 
-// The sum of the terms of all invocations of the team before this one; `all` is that of the whole team.
+// Returns the sum of the terms of all invocations of the team before this one; `all` is that of the whole team.
 float sum_before(float term, out float all) {
   float before = subgroupExclusiveAdd(term);
   all = subgroupAdd(term);

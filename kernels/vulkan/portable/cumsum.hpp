@@ -1,5 +1,6 @@
 #pragma once
-/// Running sums along one axis, bound by bytes: a team a row of neighbours, which scans block after block; an invocation a row along other axes.
+/// Running sums along one axis, bound by bytes. Along a contiguous axis a team scans each row block by block; along other axes an invocation takes a
+/// row.
 #include <isotope/kernels/vulkan/reference/cumsum.hpp>
 #include <isotope/op/cumsum.hpp>
 #include <isotope/shaders/cumsum.hpp>

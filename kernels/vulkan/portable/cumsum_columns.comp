@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Running sums along an axis that is not the last, compensated: an invocation a column, neighbours side by side in memory. Bound by bytes.
+// Running sums along an axis that is not the last, compensated: one column per invocation, adjacent invocations on adjacent columns. Bound by bytes.
 #include "access.glsl"
 #include "math/two_float.glsl"
 

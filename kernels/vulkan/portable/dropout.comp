@@ -1,6 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Zeros by counter, four elements an invocation: the four words of one Philox call. Bound by bytes on large devices, else by Philox's products.
+// Counter-based dropout, four elements per invocation: the four words of one Philox call. Bound by bytes on large devices, else by the
+// multiplications of Philox.
 #include "access.glsl"
 #include "rows/flat.glsl"
 #include "math/philox.glsl"
@@ -12,7 +13,7 @@ layout(constant_id = 4) const bool ALL = false;  // p = 0: nothing is dropped
 layout(push_constant, scalar) uniform push {
   uint64_t x, y, scalars;  // (count)
   uint count, stream;
-  uint last;               // the largest word that drops its element: p 2^32 rounded up, less one
+  uint last;               // a random word up to this one drops its element: p 2^32 rounded up, minus one
   float factor;            // 1 / (1 - p)
 };
 

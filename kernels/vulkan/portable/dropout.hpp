@@ -1,5 +1,5 @@
 #pragma once
-/// Zeros by counter, four elements a Philox call.
+/// Counter-based dropout, four elements per Philox call.
 #include <cmath>
 
 #include <isotope/kernels/vulkan/reference/dropout.hpp>

@@ -1,7 +1,7 @@
 #pragma once
-/// A step made of a fused body alone: a module of its own for every form. Bound by bytes.
+/// A step that is only a fused body: each form has a module of its own. Bound by bytes.
 ///
-/// One vector of four elements per invocation: grid-stride loops over fewer workgroups lost 7 % of the bandwidth of a copy on an H200.
+/// An invocation takes one vector of four elements: grid-stride loops over fewer workgroups lost 7 % of the bandwidth of a copy on an H200.
 #include <string>
 
 #include <isotope/kernels/vulkan/body/emitted_body.hpp>
@@ -35,7 +35,7 @@ template <ShaderPrecision P> struct kernel<op::elementwise, P, kernels::portable
   }
 
  private:
-  /// What the body does, for reports: add+gelu_tanh.
+  /// Names what the body does, for reports: add+gelu_tanh.
   static std::string name_of(const body_form& f) {
     std::string s;
     for (int j = 0; j < f.instructions; ++j) {

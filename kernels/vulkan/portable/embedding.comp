@@ -1,10 +1,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Rows of a table by id, a unit of bytes an invocation. Bound by bytes.
+// Looks up rows of a table by id, one unit of bytes per invocation. Bound by bytes.
 #include "access.glsl"
 
 layout(constant_id = 2) const uint UNIT = 16;      // bytes: 16, 8, 4 or 2
-layout(constant_id = 3) const uint PER_ROW = 4;    // units of a row
+layout(constant_id = 3) const uint PER_ROW = 4;    // units per row
 layout(constant_id = 4) const uint NO_ROW = 0x7fc00000u;  // NaN in the table's format, repeated to 32 bits
 
 layout(push_constant, scalar) uniform push {

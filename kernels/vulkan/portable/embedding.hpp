@@ -1,5 +1,5 @@
 #pragma once
-/// Rows of a table by id, and their gradients: ids are sorted with their positions on the device, then each id's rows are added in order.
+/// Looks up rows of a table by id. For the gradient, ids are sorted with their positions on the device, then each id's rows are added in order.
 #include <bit>
 
 #include <isotope/kernels/vulkan/reference/embedding.hpp>
@@ -14,16 +14,16 @@
 namespace isotope::vulkan {
 namespace portable {
 
-/// Sorts ids (n) into pairs (id, position) by least significant digits: two dispatches a digit, blocks of pairs side by side.
+/// Sorts ids (n) into pairs (id, position), least significant digit first: two dispatches per digit, blocks of pairs in parallel.
 struct id_sort {
   static constexpr std::int64_t pair_bytes = 8, least_block = 128 * 4, most_digits = 256, most_blocks = 4096;
   static constexpr std::int64_t counts_bytes(std::int64_t n) { return 4 * most_digits * std::min(most_blocks, divide_up(n, least_block)); }
   static constexpr std::int64_t scratch(std::int64_t n) { return 2 * pair_bytes * n + counts_bytes(n); }
 
-  /// Returns the sorted pairs; ids outside [0, V) are V. Uses scratch(n) bytes at `scratch`.
+  /// Returns the sorted pairs; ids outside [0, V) become V. Uses scratch(n) bytes at `scratch`.
   static range record(const launch& l, recording& r, const view& ids, std::int64_t V, std::uint64_t scratch) {
     const std::int64_t n = ids.dims.count(), workgroup = portable::workgroup(*l.device, 256);
-    // Digits are no more than invocations, and the counters of all subgroups together stay within 8 KiB of shared memory.
+    // There are no more digits than invocations, and the counters of all subgroups together stay within 8 KiB of shared memory.
     const int digit_bits = l.device->subgroup >= 32 && workgroup >= 256 ? 8 : 6;
     std::int64_t items = 4;
     while (items < 16 && divide_up(n, items * workgroup) > 64) items *= 2;
@@ -52,11 +52,11 @@ struct id_sort {
   }
 };
 
-/// Workgroups of embedding_grad.comp, whose constants these are.
+/// The workgroups of embedding_grad.comp; these are its constants.
 struct id_runs {
   static constexpr std::int64_t window = 16, long_run = 128, search = 512, strip = 32;
   static constexpr std::int64_t widest =
-      192;  // the tile of a workgroup of 256 would take all 16 KiB of shared memory that devices guarantee
+      192;  // a workgroup of 256 would need all 16 KiB of shared memory that devices guarantee for its tile
 };
 
 }  // namespace portable

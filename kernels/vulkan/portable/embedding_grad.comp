@@ -1,12 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// into[id] += dy[position] over pairs (id, position) sorted by id, then position: rows of one id are added one after another, so that the sum
-// has the bits of a loop. Bound by bytes, and for frequent ids by the latency of a long sum. A workgroup owns the runs of equal ids that start in
-// its window of pairs, eight rows in the air; runs longer than LONG go to workgroups of their own, a strip of 32 columns each: all
-// invocations fetch rows into a tile while 32 of them add the tile before it. Found in windows of SEARCH pairs.
+// into[id] += dy[position] over pairs (id, position) sorted by id, then position: the rows of one id are added one after another, so that the sum has
+// the bits of a loop. Bound by bytes, and for frequent ids by the latency of a long sum. A workgroup owns the runs of equal ids that start in its
+// window of pairs, eight rows in flight. Runs longer than LONG have workgroups of their own, one for each strip of 32 columns: all invocations fetch
+// rows into a tile while 32 of them add the previous tile. These workgroups search the pairs in windows of SEARCH.
 #include "access.glsl"
 
-layout(constant_id = 2) const bool WIDE = true;  // C is a multiple of four, and all lies on multiples of that
+layout(constant_id = 2) const bool WIDE = true;  // C and all addresses are multiples of four elements
 layout(constant_id = 3) const uint DY = F32;
 
 layout(push_constant, scalar) uniform push {
@@ -14,15 +14,15 @@ layout(push_constant, scalar) uniform push {
   uint64_t dy;     // (n, C)
   uint64_t pairs;  // (n)
   uint n, V, C;
-  uint searches;   // workgroups for long runs, a strip of columns each
+  uint searches;   // workgroups for long runs, one per strip of columns
 };
 
 const uint WINDOW = 16, FLIGHT = 8, LONG = 128, SEARCH = 512, STRIP = 32;
-const uint DOWN = WG / 8, AIR = 4, ROWS = AIR * DOWN;  // of a tile
+const uint DOWN = WG / 8, AIR = 4, ROWS = AIR * DOWN;  // sizes of a tile
 const uint NONE = 0xffffffffu;                         // no id
 
 const uint NEAR = WINDOW + LONG + 2;
-shared uvec2 near[NEAR];  // from the pair before a window to the one behind the longest short run that starts there
+shared uvec2 near[NEAR];  // from the pair before the window to the one behind the longest short run that starts in it
 shared float tile[ROWS * STRIP];
 shared uint runs[SEARCH / LONG], found, run_end;
 
@@ -48,7 +48,7 @@ void short_runs(uint window, uint b) {
   for (uint k = gl_LocalInvocationID.x; k < NEAR; k += WG) near[k] = start + k > 0 ? pair_at(start + k - 1) : uvec2(NONE, 0);
   barrier();
   vec4 sum = vec4(0.0);
-  bool mine = false;  // whether the last run started in this window and is short: it may go on behind it
+  bool mine = false;  // whether the last run is short and started in this window: it may continue behind it
   for (uint k = 0; k < WINDOW || (k < WINDOW + LONG && mine); k += FLIGHT) {
     vec4 g[FLIGHT], old[FLIGHT];
     bool taken[FLIGHT];
@@ -102,7 +102,7 @@ void add_long_run(uint first, uint strip) {
       }
     }
     if (lane < STRIP)
-      for (uint row = 0; row < ROWS; row += AIR) {  // the same number of steps for every invocation
+      for (uint row = 0; row < ROWS; row += AIR) {  // every invocation makes the same number of steps
         float v[AIR];
         [[unroll]] for (uint j = 0; j < AIR; ++j) v[j] = tile[(row + j) * STRIP + lane];
         [[unroll]] for (uint j = 0; j < AIR; ++j) sum = row + j < rows ? sum + v[j] : sum;
@@ -123,7 +123,7 @@ void long_runs(uint search, uint strip) {
   }
   barrier();
   const uint all = found;
-  for (uint r = 0; r < all; ++r) add_long_run(runs[r], strip);  // runs of different ids: any order
+  for (uint r = 0; r < all; ++r) add_long_run(runs[r], strip);  // runs of different ids may come in any order
 }
 
 void main() {

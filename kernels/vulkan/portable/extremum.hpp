@@ -1,5 +1,5 @@
 #pragma once
-/// Maximum, minimum and argmax of rows, bound by bytes. Other sets of axes are the reference kernel's.
+/// Maximum, minimum and argmax of rows, bound by bytes. The reference kernel handles other sets of axes.
 #include <isotope/kernels/vulkan/reference/extremum.hpp>
 #include <isotope/op/extremum.hpp>
 #include <isotope/shaders/row_extremum.hpp>
@@ -9,7 +9,7 @@
 namespace isotope::vulkan {
 namespace portable {
 
-/// Rows that are whole teams' work; false where the axes are no rows.
+/// Records one team per row; returns false if the axes do not form rows.
 inline bool record_row_extremum(const launch& l, recording& r, std::int64_t mask, bool least, bool place) {
   const view &x = l.in[0], &y = l.out[0];
   const auto s = merged_reduction(x, mask).rows();

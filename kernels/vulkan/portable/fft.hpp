@@ -1,5 +1,5 @@
 #pragma once
-/// Fourier transforms on any device: fft.comp. Real rows of an even length N are complex ones of N / 2.
+/// Fourier transforms on any device: fft.comp. Real rows of an even length N are computed as complex ones of N / 2.
 #include <isotope/kernels/vulkan/math/fourier.hpp>
 #include <isotope/kernels/vulkan/reference/fft.hpp>
 #include <isotope/op/fft.hpp>

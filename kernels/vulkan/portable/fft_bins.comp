@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// The bins of real rows from the transforms of their even and odd numbers, where a row takes several workgroups. One invocation a bin. Bound
-// by bytes.
+// Computes the bins of real rows from the transforms of their even and odd numbers, where a row takes several workgroups. One bin per invocation.
+// Bound by bytes.
 #include "access.glsl"
 #include "math/fourier.glsl"
 
@@ -23,6 +23,6 @@ void main() {
   vec2 v;
   if (k == 0) v = vec2(outer * (a.x + a.y), 0.0);
   else if (k == h) v = vec2(outer * (a.x - a.y), 0.0);
-  else v = inner * bin_of(a, load_pair(x, row * h + h - k, F32, true), turned(circle, circle_bits, k));
+  else v = inner * bin_of(a, load_pair(x, row * h + h - k, F32, true), twiddle(circle, circle_bits, k));
   store_pair(y, i, Y, Y_ALIGNED, v);
 }

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// How often each digit occurs in each block of WG ITEMS pairs. Counters of whole numbers: their order does not matter.
+// Counts how often each digit occurs in each block of WG ITEMS pairs. The counters are integers, so their order does not matter.
 #include "access.glsl"
 #include "rows/id_pairs.glsl"
 

@@ -2,9 +2,9 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_ballot : require
-// Moves the pairs of a block to their places in the order by one digit. The place is the number of smaller digits everywhere, of equal digits
-// in earlier blocks, in earlier subgroups of the block, and earlier in the subgroup, which ballots tell. Every block adds up the counts of all
-// blocks itself: a few kilobytes from the caches instead of a dispatch and its barrier.
+// Moves the pairs of a block to their places in the order by one digit. A place is the number of smaller digits everywhere, plus that of equal digits
+// in earlier blocks, in earlier subgroups of the block, and earlier in the subgroup, which ballots give. Every block adds up the counts of all blocks
+// itself: reading a few kilobytes from the caches replaces a dispatch with its barrier.
 #include "access.glsl"
 #include "rows/id_pairs.glsl"
 
@@ -16,10 +16,10 @@ layout(push_constant, scalar) uniform push {
 };
 
 const uint SUBGROUPS = WG / SUBGROUP;
-shared uint totals[DIGITS];              // of a digit, over all blocks
-shared uint places[SUBGROUPS * DIGITS];  // the next place of a digit of a subgroup
+shared uint totals[DIGITS];              // of each digit, over all blocks
+shared uint places[SUBGROUPS * DIGITS];  // the next place of each digit of each subgroup
 
-// The invocations of the subgroup whose digit is that of this one.
+// Returns the invocations of the subgroup that have this one's digit.
 uvec4 alike(uint digit, bool there) {
   uvec4 same = subgroupBallot(there);
   for (uint b = 0; b < DIGIT_BITS; ++b) {
@@ -32,14 +32,14 @@ uvec4 alike(uint digit, bool there) {
 
 void main() {
   const uint lane = gl_LocalInvocationID.x, block = gl_WorkGroupID.x, own = gl_SubgroupID * DIGITS;
-  // A subgroup has ITEMS runs of SUBGROUP pairs one after another.
+  // A subgroup has ITEMS runs of SUBGROUP pairs, one after another.
   const uint start = block * ITEMS * WG + gl_SubgroupID * ITEMS * SUBGROUP + gl_SubgroupInvocationID;
   uvec2 pairs[ITEMS];
   [[unroll]] for (uint k = 0; k < ITEMS; ++k) {
     const uint i = start + k * SUBGROUP;
     pairs[k] = i < n ? pair_at(from, i, V) : uvec2(0);
   }
-  const uint d = lane % DIGITS;  // invocations past DIGITS repeat the work of others and store nothing: whole workgroups stay together
+  const uint d = lane % DIGITS;  // invocations past DIGITS repeat the work of others and store nothing, so that workgroups stay whole
   uint before = 0, all = 0;
   for (uint b = 0; b < blocks; ++b) {
     const uint c = u32_ref(counts).at[b * DIGITS + d];
@@ -50,7 +50,7 @@ void main() {
   for (uint s = 0; s < SUBGROUPS; ++s)
     if (lane < DIGITS) places[s * DIGITS + d] = s == 0 ? before : 0;
   barrier();
-  // Each subgroup counts its digits for the subgroup behind it.
+  // Each subgroup counts its digits for the next subgroup.
   [[unroll]] for (uint k = 0; k < ITEMS; ++k)
     if (start + k * SUBGROUP < n && gl_SubgroupID + 1 < SUBGROUPS) atomicAdd(places[own + DIGITS + digit_of(pairs[k], shift)], 1);
   barrier();

@@ -1,5 +1,5 @@
 #pragma once
-/// Layer normalisation: a subgroup a row up to 1024 columns, a workgroup beyond.
+/// Layer normalisation: a subgroup per row up to 1024 columns, a workgroup beyond.
 #include <isotope/kernels/vulkan/reference/layer_norm.hpp>
 #include <isotope/op/layer_norm.hpp>
 
@@ -18,7 +18,7 @@ template <class P> struct kernel<op::layer_norm, P, kernels::portable> {
 };
 
 template <class P> struct kernel<op::layer_norm_grad, P, kernels::portable> {
-  static constexpr std::uint32_t inplace = 0b100001;  // x or dy: a row is read before its dx is written
+  static constexpr std::uint32_t inplace = 0b100001;  // x or dy may be overwritten: a row is read before its dx is written
   static constexpr std::int64_t scratch(const step_shapes& s) {
     return std::max(portable::norm_chunks::bound(s.in[0].rows(), s.in[0].cols(), 2), portable::scratch_below<op::layer_norm_grad, P>(s));
   }

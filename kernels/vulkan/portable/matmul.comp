@@ -4,33 +4,33 @@
 // variant few: -DBODY -DBODY_MICROS=4
 // variant many: -DBODY
 //
-// Bound by flops: fused multiply-adds in f32, whatever the operands' format. A tile of 128 x 128 by 256 invocations, 8 x 8 sums each as four
-// blocks of 4 x 4; 64 x 64 with one block where tiles are few. Slabs of 16 along K in two stages of shared memory (32 KiB), both operands K-major;
-// the next slab is in registers while one is multiplied. Each sum adds its products in the order of K: the same bits every run.
+// Bound by flops: fused multiply-adds in f32, whatever the operands' format. 256 invocations compute a tile of 128 x 128, 8 x 8 sums each as four
+// blocks of 4 x 4; where tiles are few, a tile has 64 x 64 with one block each. Slabs of 16 along K are in two stages of shared memory (32 KiB), both
+// operands K-major; the next slab is in registers while one is multiplied. Each sum adds its terms in the order of K: the same bits in every run.
 //
-// Where even those tiles are few, what counts is how long one takes: 32 x 32 in slabs of 64, of which each of four teams of 64 invocations
-// multiplies a quarter. Their sums are added in order.
+// Where even those tiles are few, the time of a single tile counts: then tiles have 32 x 32 in slabs of 64, and each of four teams of 64 invocations
+// multiplies a quarter of a slab. The teams' sums are added in order.
 //
-// Quads are exchanged by xor with 2 (k / 4): the transposing store of 8 lines by 4 quads then touches all 32 banks, and rows need no padding.
+// Quads are permuted by xor with 2 (k / 4): the transposing store of 8 lines by 4 quads then touches all 32 banks, and rows need no padding.
 #include "access.glsl"
 #include "gemm/launch.glsl"
 
 layout(constant_id = 19) const uint TILE = 64;
 layout(constant_id = 20) const bool A_WHOLE = false;  // lines of A are whole, aligned quads
 layout(constant_id = 21) const bool B_WHOLE = false;
-layout(constant_id = 22) const uint STEP = 16;   // of a slab, in straight code: less compiles faster
-layout(constant_id = 23) const uint SLAB = 16;   // of K
-layout(constant_id = 24) const uint SIDE = 16;   // invocations of a team along M, and along N: 8 or 16
+layout(constant_id = 22) const uint STEP = 16;   // how much of a slab is straight code: less compiles faster
+layout(constant_id = 23) const uint SLAB = 16;   // along K
+layout(constant_id = 24) const uint SIDE = 16;   // invocations of a team along M and along N: 8 or 16
 layout(constant_id = 25) const uint TEAMS = 1;
 #define BODY_FIRST_ID 26
-#include "gemm/result.glsl"
+#include "gemm/epilogue.glsl"
 
 const uint TEAM = SIDE * SIDE;               // invocations
 const uint THREADS = TEAM * TEAMS;
-const uint BLOCKS = TILE / (4 * SIDE);       // of 4 x 4 sums, on each axis
-const uint ROW = TILE / 4;                   // quads
+const uint BLOCKS = TILE / (4 * SIDE);       // of 4 x 4 sums, along each axis
+const uint ROW = TILE / 4;                   // in quads
 const uint RUN = SLAB / 4;                   // quads of a line along K
-const uint STAGE = SLAB * ROW;               // quads
+const uint STAGE = SLAB * ROW;               // in quads
 const uint MOVES = STAGE / THREADS;          // quads of an operand that an invocation moves
 shared vec4 left[2 * STAGE];       // (2, SLAB, TILE)
 shared vec4 right[2 * STAGE];      // (2, SLAB, TILE)
@@ -38,7 +38,7 @@ shared vec4 right[2 * STAGE];      // (2, SLAB, TILE)
 vec4 sums[4 * BLOCKS][BLOCKS];     // (4 BLOCKS, 4 BLOCKS)
 vec4 next_a[MOVES], next_b[MOVES];
 
-// Elements `at` to `at` + 3 of a line; zeros beyond the operand.
+// Returns elements `at` to `at` + 3 of a line; zeros beyond the operand.
 vec4 fetch(uint64_t base, uint type, bool whole, uint stride, uint line, uint at, uint lines, uint length) {
   const uint i = line * stride + at;
   if (!EDGE || (whole && line < lines && at < length)) return load4(base, i / 4, type);
@@ -52,7 +52,7 @@ vec4 fetch_quad(uint64_t base, uint type, bool cross, bool whole, uint stride, u
   return cross ? fetch(base, type, whole, stride, k + e / ROW, origin + 4 * (e % ROW), end, outer)
                : fetch(base, type, whole, stride, origin + e / RUN, k + 4 * (e % RUN), outer, end);
 }
-// The place of quad e of a slab, or of its first element where the quad lies along K.
+// Returns the place of quad e of a slab, or of its first element if the quad lies along K.
 uint place_cross(uint e) { return e / ROW * ROW + ((e % ROW) ^ (2 * (e / ROW / 4 % 4))); }
 uint place_run(uint e, uint q) { return (4 * (e % RUN) + q) * ROW + ((e / RUN / 4) ^ (2 * (e % RUN % 4))); }
 
@@ -75,7 +75,7 @@ void put(uint stage) {
   }
 }
 void multiply(uint stage, uvec2 mine, uint team) {
-  const uint share = SLAB / TEAMS, from = TEAMS > 1 ? team * share : 0;  // one team: constant addresses
+  const uint share = SLAB / TEAMS, from = TEAMS > 1 ? team * share : 0;  // with one team, addresses are constant
   [[dont_unroll]] for (uint k0 = from; k0 < from + share; k0 += STEP)
     [[unroll]] for (uint k = k0; k < k0 + STEP; ++k) {
       vec4 rows[BLOCKS], cols[BLOCKS];
@@ -88,7 +88,7 @@ void multiply(uint stage, uvec2 mine, uint team) {
     }
 }
 
-// Quad e of an invocation: 4 BLOCKS of them fit into both arrays.
+// Returns the place of quad e of an invocation; 4 BLOCKS of them fit into both arrays.
 void place_sum(uint e, uint t, vec4 x) {
   if (e < 2 * BLOCKS) left[e * THREADS + t] = x;
   else right[(e - 2 * BLOCKS) * THREADS + t] = x;
@@ -105,13 +105,13 @@ void main() {
   const uint batch = batch_index(), begin = part_index() * depth, end = min(begin + depth, K);
   const uint64_t at_a = a + uint64_t(batch_offset(batch, a_outer, a_inner)) * (A_TYPE == F32 ? 4 : 2);
   const uint64_t at_b = b + uint64_t(batch_offset(batch, b_outer, b_inner)) * (B_TYPE == F32 ? 4 : 2);
-  // 32 neighbours hold 4 x 8 blocks: what they read at a time is 16 rows and 32 columns.
+  // 32 adjacent invocations have 4 x 8 blocks: they read 16 rows and 32 columns at a time.
   const uint t = gl_LocalInvocationIndex % TEAM, team = gl_LocalInvocationIndex / TEAM, beside = SIDE / 8;
   const uvec2 mine = uvec2(t / 32 / beside * 4 + t % 32 / 8, t / 32 % beside * 8 + t % 8);
   [[unroll]] for (uint i = 0; i < 4 * BLOCKS; ++i)
     [[unroll]] for (uint j = 0; j < BLOCKS; ++j) sums[i][j] = vec4(0);
 
-  // Two slabs a turn: stages are constants, so that addresses in shared memory are, too.
+  // Two slabs per iteration make the stages, and with them addresses in shared memory, constants.
   if (begin < end) {
     take(at_a, at_b, origin, begin, end);
     put(0);
@@ -130,8 +130,8 @@ void main() {
     }
   }
 
-  // Sums pass through shared memory, so that what becomes of them is a loop and its code stands once: each invocation's in its own places, or, of
-  // several teams, added by the one whose turn it is.
+  // Sums pass through shared memory, so that the epilogue is a loop whose code exists once. Each invocation uses its own places; several teams add
+  // their sums one after another.
   barrier();
   [[unroll]] for (uint block = 0; block < BLOCKS; ++block) {
     [[unroll]] for (uint i = 0; i < 4; ++i)

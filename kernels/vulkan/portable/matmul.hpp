@@ -1,5 +1,5 @@
 #pragma once
-/// Matrix products without matrix units: tiles in f32 (matmul.comp), and products of few rows (matmul_skinny.comp).
+/// A gemm without matrix units: tiles in f32 (matmul.comp), and the gemv (matmul_skinny.comp).
 #include <isotope/kernels/vulkan/gemm/dispatches.hpp>
 #include <isotope/kernels/vulkan/gemm/epilogue.hpp>
 #include <isotope/kernels/vulkan/gemm/tile.hpp>
@@ -13,33 +13,33 @@
 namespace isotope::vulkan {
 
 template <class P> struct kernel<op::matmul, P, kernels::portable> {
-  /// The residual and its like: element i of an epilogue operand is read before element i of the output is written, by the same invocation.
+  /// A residual may be updated in place: the same invocation reads element i of an epilogue operand before it writes element i of the output.
   static constexpr std::uint32_t inplace = 0xfc;
   static constexpr bool epilogue = true;
-  /// Longest serial sum. The parts of a split K and the lanes of few rows make it shorter, by a choice that depends on the device; never longer.
+  /// Returns the longest serial sum. Split K and the lanes of a gemv may shorten it, depending on the device, but never lengthen it.
   static constexpr std::int64_t chain(std::int64_t K) { return K; }
   static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_split::scratch(s); }
 
-  static constexpr std::int64_t few_rows = 8;  // a subgroup of 32 keeps the sums of 8 rows and 4 columns in registers
+  static constexpr std::int64_t gemv_rows = 8;  // a subgroup of 32 keeps the sums of 8 rows and 4 columns in registers
 
   static void record(const launch& l, recording& r) {
     if (l.out[0].dims.count() == 0) return;
     const matmul_job j(l);
-    if (j.s.M <= few_rows) return record_few_rows(j, r);
+    if (j.s.M <= gemv_rows) return record_gemv(j, r);
     if (const matmul_epilogue<P> apart(l); apart.possible()) return apart.record(r, record);
     record_tiles(j, r);
   }
 
-  /// The product with a tile of the caller's, in `parts` parts of K (0: by cost). False: the product is one of few rows.
+  /// Records the gemm with the caller's tile, in `parts` parts of K (0: by cost). Returns false if it is a gemv.
   static bool record_as(const launch& l, recording& r, const matmul_tile& t, std::int64_t parts) {
     const matmul_job j(l);
-    if (j.s.M <= few_rows) return false;
+    if (j.s.M <= gemv_rows) return false;
     record_tile(j, r, t, t.split(j.s.M, j.s.N, j.s.K, j.s.batches(), *l.device, parts));
     return true;
   }
 
  private:
-  static constexpr std::int64_t few_units = 8;  // drivers that run on processors compile straight code slowly and gain nothing by it
+  static constexpr std::int64_t few_units = 8;  // drivers that run on processors compile straight code slowly and gain nothing from it
 
   static void record_tiles(const matmul_job& j, recording& r) {
     const auto c = matmul_tile_choice::of(j.s.M, j.s.N, j.s.K, j.s.batches(), *j.given->device);
@@ -56,10 +56,10 @@ template <class P> struct kernel<op::matmul, P, kernels::portable> {
     f.edge = !(a_whole && b_whole && s.M % t.size == 0 && s.N % t.size == 0 && s.K % t.slab == 0);
     matmul_dispatches(j, r).add(f, split);
   }
-  static void record_few_rows(const matmul_job& j, recording& r) {
+  static void record_gemv(const matmul_job& j, recording& r) {
     const matmul_shape& s = j.s;
-    // More rows, more columns of a subgroup: their products share what is read of A. Along N, the subgroups of a workgroup share the rows' sums.
-    const std::int64_t lanes = j.given->device->subgroup, cols = s.M == 1 ? 1 : s.M <= 4 ? 2 : 4, teams = s.b.cross ? few_rows : 4;
+    // With more rows, a subgroup takes more columns, which share the reads of A. Along N, the subgroups of a workgroup share the sums of a row.
+    const std::int64_t lanes = j.given->device->subgroup, cols = s.M == 1 ? 1 : s.M <= 4 ? 2 : 4, teams = s.b.cross ? gemv_rows : 4;
     matmul_dispatches::form f;
     f.code = {&shaders::matmul_skinny_plain, &shaders::matmul_skinny_few, &shaders::matmul_skinny_many};
     f.invocations = std::uint32_t(lanes * teams);

@@ -3,11 +3,11 @@
 // variant plain:
 // variant many: -DBODY
 //
-// The second half of split-K: one invocation adds the parts of four neighbouring sums, in the order of K. Bound by bytes.
+// The second half of split-K: an invocation adds the parts of four adjacent sums, in the order of K. Bound by bytes.
 #include "access.glsl"
 #include "gemm/launch.glsl"
 #define BODY_FIRST_ID 19
-#include "gemm/result.glsl"
+#include "gemm/epilogue.glsl"
 
 void main() {
   const uint quads = (N + 3) / 4, i = item_index();

@@ -4,27 +4,26 @@
 // variant few: -DBODY -DBODY_MICROS=4
 // variant many: -DBODY
 //
-// Products of at most 8 rows, as in decoding: bound by the bytes of B, which are read once.
-// Where B's lines run along K, a subgroup has COLS columns: its lanes read neighbouring quads of a line, and their sums are added across lanes.
-// Where they run along N, a lane has four columns and the subgroups of a workgroup take turns along K; shared memory adds their sums.
-// The order of additions depends on nothing but the shape and the subgroup size.
+// A gemv for at most 8 rows, as in decoding: bound by the bytes of B, which are read once. Where B's lines run along K, a subgroup has COLS columns:
+// its lanes read adjacent quads of a line, and their sums are added across lanes. Where they run along N, a lane has four columns and the subgroups
+// of a workgroup interleave along K; shared memory adds their sums. The order of additions depends only on the shape and the subgroup size.
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #include "access.glsl"
 #include "gemm/launch.glsl"
 
 layout(constant_id = 19) const uint ROWS = 1;  // M
-layout(constant_id = 20) const uint COLS = 4;  // of a subgroup, where B's lines run along K: more for more rows, whose A is read again for each
+layout(constant_id = 20) const uint COLS = 4;  // columns of a subgroup, where B's lines run along K: more for more rows, whose A is read again for each
 layout(constant_id = 21) const bool A_WHOLE = false;
 layout(constant_id = 22) const bool B_WHOLE = false;
 #define BODY_FIRST_ID 23
-#include "gemm/result.glsl"
+#include "gemm/epilogue.glsl"
 
 const uint TEAMS = WG / SUBGROUP;
 const uint DEEP = 4 / COLS;         // quads of a line that a lane reads ahead
 const uint PLACES = ROWS > SUBGROUP ? ROWS : SUBGROUP;
 shared vec4 team_sums[TEAMS * PLACES];
 
-// Elements k to k + 3 of row m of A.
+// Returns elements k to k + 3 of row m of A.
 vec4 fetch_a(uint64_t base, uint m, uint k) {
   if (A_WHOLE) return load4(base, (m * a_line + k) / 4, A_TYPE);
   vec4 x = vec4(0);
@@ -32,7 +31,7 @@ vec4 fetch_a(uint64_t base, uint m, uint k) {
     if (k + q < K) x[q] = load(base, A_CROSS ? (k + q) * a_line + m : m * a_line + k + q, A_TYPE);
   return x;
 }
-// Elements `at` to `at` + 3 of a line of B.
+// Returns elements `at` to `at` + 3 of a line of B.
 vec4 fetch_b(uint64_t base, uint line, uint at, uint length) {
   if (B_WHOLE) return load4(base, (line * b_line + at) / 4, B_TYPE);
   vec4 x = vec4(0);
@@ -83,7 +82,7 @@ void along_n(uint64_t at_a, uint64_t at_b, uint batch) {
         sums[m] = fma(vec4(load(at_a, A_CROSS ? k * a_line + m : m * a_line + k, A_TYPE)), cols, sums[m]);
     }
   }
-  vec4 total = vec4(0);  // of the row whose number the subgroup has: there are at least 8 subgroups
+  vec4 total = vec4(0);  // of the row with this subgroup's number; there are at least 8 subgroups
   [[unroll]] for (uint m = 0; m < ROWS; ++m) {
     barrier();
     team_sums[gl_LocalInvocationIndex] = sums[m];

@@ -1,11 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Muon's momentum, four elements an invocation, m in place. Bound by bytes: 16 an element.
+// Muon's momentum, four elements per invocation, m in place. Bound by bytes: 16 per element.
 #include "access.glsl"
 #include "rows/flat.glsl"
 #include "reference/optimizer.glsl"
 
-layout(push_constant, scalar) uniform push { optimizer_operands o; };  // w is u
+layout(push_constant, scalar) uniform push { optimizer_operands o; };  // w holds u
 
 void main() {
   const uint i = item_index();

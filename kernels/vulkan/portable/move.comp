@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// y[i] = x[i] for every index i, or (FILL) one pattern, whatever the strides: a unit of bytes an invocation, as large as sizes, strides and
+// y[i] = x[i] for every index i, or (FILL) one pattern, for any strides: an invocation moves one unit of bytes, as large as sizes, strides and
 // addresses allow. Bound by bytes.
 #include "access.glsl"
 
@@ -11,7 +11,7 @@ layout(constant_id = 4) const bool FILL = false;
 layout(push_constant, scalar) uniform push {
   uint64_t x, y;
   uint64_t bits;  // the pattern, repeated to eight bytes
-  uint count;     // units
+  uint count;     // in units
   uint dims[6], x_strides[6], y_strides[6];  // in units, outermost first
 };
 

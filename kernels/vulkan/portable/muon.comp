@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Muon's update along a direction that has been made orthogonal, four elements an invocation, in place. Bound by bytes: 12 an element, and what the
-// shadow takes.
+// Muon's update along the orthogonalised direction, four elements per invocation, in place. Bound by bytes: 12 per element, and those of the bf16
+// shadow.
 #include "access.glsl"
 #include "rows/flat.glsl"
 #include "reference/optimizer.glsl"
@@ -9,8 +9,8 @@
 layout(constant_id = 6) const uint X = F32;
 
 layout(push_constant, scalar) uniform push {
-  optimizer_operands o;  // g is the direction
-  float size;            // factor on it
+  optimizer_operands o;  // g holds the direction
+  float size;            // factor on the direction
 };
 
 void main() {

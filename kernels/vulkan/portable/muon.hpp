@@ -1,5 +1,5 @@
 #pragma once
-/// The two ends of a Muon update: dispatches over a matrix as it lies, four elements an invocation, bound by bytes.
+/// The first and the last step of a Muon update: dispatches over a matrix in memory order, four elements per invocation, bound by bytes.
 #include <isotope/kernels/vulkan/reference/muon.hpp>
 #include <isotope/op/muon.hpp>
 #include <isotope/shaders/momentum.hpp>

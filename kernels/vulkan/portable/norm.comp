@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// Layer normalisation (CENTERED) and root-mean-square normalisation. Bound by bytes: a team reads its row once and keeps it in registers, so
-// that the variance is a second pass over deviations without a second read. Weight and bias come from the caches.
+// Layer normalisation (CENTERED) and root-mean-square normalisation. Bound by bytes: a team reads its row once and keeps it in registers, so that the
+// variance, a second pass over deviations, needs no second read. Weight and bias come from the caches.
 #include "rows/rows.glsl"
 
 layout(constant_id = 5) const uint C = 64;
@@ -12,9 +12,9 @@ layout(constant_id = 8) const uint WEIGHT = F32;  // format of weight and bias
 
 layout(push_constant, scalar) uniform push {
   uint64_t x;             // (rows, C)
-  uint64_t weight, bias;  // (C); no bias where not CENTERED
+  uint64_t weight, bias;  // (C); no bias if not CENTERED
   uint64_t y;             // (rows, C)
-  uint64_t means, rstds;  // (rows) f32; no means where not CENTERED
+  uint64_t means, rstds;  // (rows) f32; no means if not CENTERED
   uint rows;
   float epsilon;
 };

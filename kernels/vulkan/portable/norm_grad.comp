@@ -1,10 +1,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// Gradients of layer normalisation (CENTERED) and root-mean-square normalisation. Bound by bytes: one read of x and dy, one write of dx. A
-// workgroup walks a chunk of rows, FLIGHT of them in the air at a time; each team keeps its column sums of dy h and dy in registers and leaves
-// them in its row of `partial`, which column_sum.comp adds up in order. Sums a row long are shared by whole workgroups beyond two blocks an
-// invocation: fewer registers, and with them more workgroups a multiprocessor, hide more latency than fewer subgroup sums save.
+// Gradients of layer normalisation (CENTERED) and root-mean-square normalisation. Bound by bytes: one read of x and dy, one write of dx. A workgroup
+// walks a chunk of rows, FLIGHT of them in flight at a time. Each team keeps its column sums of dy h and dy in registers and stores them in its row
+// of `partial`, which column_sum.comp adds in order. Beyond two blocks per invocation, whole workgroups share the sums of a row: fewer registers, and
+// so more workgroups per multiprocessor, hide more latency than fewer subgroup sums save.
 #include "rows/rows.glsl"
 
 layout(constant_id = 5) const uint C = 64;
@@ -16,7 +16,7 @@ layout(constant_id = 9) const uint FLIGHT = 2;    // even
 layout(push_constant, scalar) uniform push {
   uint64_t x, weight, means, rstds, dy, dx;  // (rows, C), (C), (rows), (rows), (rows, C), (rows, C)
   uint64_t partial;                          // (workgroups, TEAMS, CENTERED ? 2 : 1, C) f32: dweight, dbias
-  uint rows, each;                           // rows of a workgroup: a multiple of FLIGHT TEAMS
+  uint rows, each;                           // each: rows of a workgroup, a multiple of FLIGHT TEAMS
 };
 
 const uint BLOCKS = (C + 3) / 4, PAIRS = FLIGHT / 2;
@@ -29,7 +29,7 @@ void main() {
     w[k] = b < BLOCKS ? load_columns(weight, 0, b, C, WEIGHT) : vec4(0.0);
     dweight[k] = dbias[k] = vec4(0.0);
   }
-  // Teams that share a barrier are one, so that their loops are one.
+  // Teams share a barrier, so they run the same number of iterations.
   for (uint row = group_index() * each + team * FLIGHT; row < end; row += TEAMS * FLIGHT) {
     vec4 h[FLIGHT * HOLD], g[FLIGHT * HOLD];
     float mean[FLIGHT], rstd[FLIGHT];

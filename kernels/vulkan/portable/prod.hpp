@@ -1,5 +1,5 @@
 #pragma once
-/// Products of rows and their gradient, bound by bytes: a team a row. Products over other sets of axes are the reference kernel's.
+/// Products of rows and their gradient, bound by bytes: a team per row. The reference kernel handles other sets of axes.
 #include <isotope/kernels/vulkan/reference/prod.hpp>
 #include <isotope/op/prod.hpp>
 #include <isotope/shaders/prod_grad.hpp>
@@ -11,7 +11,7 @@ namespace isotope::vulkan {
 namespace portable {
 
 struct products {
-  /// Rows of up to `long_row` elements in one pass; longer ones in pieces where rows alone do not fill a device, as sums.
+  /// Rows of up to `long_row` elements take one pass; longer ones are divided into pieces where rows alone do not fill a device, as for sums.
   static constexpr std::int64_t piece = 16384, long_row = 32768;
 
   static void pass(const launch& l, recording& r, const merged_reduction::row_shape& s, const view& x, const view& y, std::int64_t pieces) {

@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// Gradient of the products of rows, a team a row, in two launches: the products of what stands before each element, then (BACK) those of what stands
-// behind it, times the former and dy. Bound by bytes.
+// Gradient of the products of rows, a team per row, in two launches: the products of the elements before each element, then (BACK) those of the
+// elements behind it, times the former and dy. Bound by bytes.
 #include "rows/rows.glsl"
 #include "rows/team_product.glsl"
 

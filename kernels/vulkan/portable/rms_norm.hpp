@@ -1,5 +1,5 @@
 #pragma once
-/// Root-mean-square normalisation, as layer_norm without mean and bias.
+/// Root-mean-square normalisation: like layer_norm without mean and bias.
 #include <isotope/kernels/vulkan/reference/rms_norm.hpp>
 #include <isotope/op/rms_norm.hpp>
 
@@ -17,7 +17,7 @@ template <class P> struct kernel<op::rms_norm, P, kernels::portable> {
 };
 
 template <class P> struct kernel<op::rms_norm_grad, P, kernels::portable> {
-  static constexpr std::uint32_t inplace = 0b1001;  // x or dy: a row is read before its dx is written
+  static constexpr std::uint32_t inplace = 0b1001;  // x or dy may be overwritten: a row is read before its dx is written
   static constexpr std::int64_t scratch(const step_shapes& s) {
     return std::max(portable::norm_chunks::bound(s.in[0].rows(), s.in[0].cols(), 1), portable::scratch_below<op::rms_norm_grad, P>(s));
   }

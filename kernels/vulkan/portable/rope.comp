@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Rotary position embedding, four pairs an invocation; both halves are read before either is written. Bound by bytes.
+// Rotary position embedding, four pairs per invocation; both halves are read before either is written. Bound by bytes.
 #include "access.glsl"
 
 layout(constant_id = 2) const uint X = F32;  // format of x and y
@@ -9,7 +9,7 @@ layout(push_constant, scalar) uniform push {
   uint64_t x, y;   // (B, S, H, 2, pairs)
   uint64_t table;  // (S, pairs, 2) f32: cosines and sines
   uint count;      // blocks of four pairs in all
-  uint S, H, blocks;  // blocks: of a head
+  uint S, H, blocks;  // blocks: of one head
 };
 
 void main() {

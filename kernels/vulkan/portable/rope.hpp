@@ -1,5 +1,5 @@
 #pragma once
-/// Rotary position embedding, four pairs an invocation.
+/// Rotary position embedding, four pairs per invocation.
 #include <isotope/kernels/vulkan/reference/rope.hpp>
 #include <isotope/op/rope.hpp>
 #include <isotope/shaders/rope.hpp>

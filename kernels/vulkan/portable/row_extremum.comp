@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// The largest (LEAST: smallest) element of each row, NaN if there is one, or where it stands first. Bound by bytes: a team a row. Numbers are
-// compared as words in their order, with NaN above all, so that drivers' ideas of NaN do not matter.
+// The largest (LEAST: smallest) element of each row, NaN if there is one, or the index of the first such element. Bound by bytes: a team per row.
+// Numbers are compared as words of the same order, with NaN above all, so that a driver's handling of NaN does not matter.
 #include "rows/rows.glsl"
 #include "rows/row_order.glsl"
 

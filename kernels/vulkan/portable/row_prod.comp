@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// y[row, piece] = product over a piece of row `row` of x. Bound by bytes: as row_sum.comp, with products for sums.
+// y[row, piece] = product over a piece of row `row` of x. Bound by bytes: like row_sum.comp, with products for sums.
 #include "rows/rows.glsl"
 #include "rows/team_product.glsl"
 

@@ -1,13 +1,13 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// y[row, piece] = sum over a piece of row `row` of x. Bound by bytes: a team a piece, four blocks an invocation in the air. Long rows of few go
-// through twice, pieces first: the order of the terms depends on the shape and the size of a team alone.
+// y[row, piece] = sum over a piece of row `row` of x. Bound by bytes: a team per piece, four blocks per invocation in flight. A few long rows take
+// two passes, pieces first: the order of the terms depends only on the shape and the size of a team.
 #include "rows/rows.glsl"
 
 layout(constant_id = 5) const uint X = F32;
 layout(constant_id = 6) const uint Y = F32;
-layout(constant_id = 7) const bool MEAN = false;  // divided by `terms`
+layout(constant_id = 7) const bool MEAN = false;  // divides by `terms`
 
 layout(push_constant, scalar) uniform push {
   uint64_t x;         // (rows, pitch), n elements of a row

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// SGD with momentum in place, four elements an invocation. Bound by bytes: 20 an element, and what the shadow takes.
+// SGD with momentum in place, four elements per invocation. Bound by bytes: 20 per element, and those of the bf16 shadow.
 #include "access.glsl"
 #include "rows/flat.glsl"
 #include "reference/optimizer.glsl"

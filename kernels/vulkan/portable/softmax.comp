@@ -1,14 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// Softmax (LOGS: its logarithm) of rows. Bound by bytes: rows that fit stay in registers; longer ones are read twice, first with a running
-// maximum and a sum scaled to it.
+// Softmax (LOGS: its logarithm) of rows. Bound by bytes: rows that fit stay in registers; longer ones are read twice, first with a running maximum
+// and a sum scaled to it.
 #include "rows/rows.glsl"
 #include "math/math.glsl"
 
 layout(constant_id = 5) const uint X = F32;  // format of x and y
 layout(constant_id = 6) const bool LOGS = false;
-layout(constant_id = 7) const bool HELD = true;  // a row is at most HOLD TEAM blocks
+layout(constant_id = 7) const bool HELD = true;  // a row has at most HOLD TEAM blocks
 
 layout(push_constant, scalar) uniform push {
   uint64_t x, y;  // (rows, n)

@@ -1,5 +1,5 @@
 #pragma once
-/// Softmax and its logarithm along one axis, bound by bytes. Rows up to 32 elements an invocation stay in registers.
+/// Softmax and its logarithm along one axis, bound by bytes. Rows of up to 32 elements per invocation stay in registers.
 #include <isotope/kernels/vulkan/reference/softmax.hpp>
 #include <isotope/op/softmax.hpp>
 #include <isotope/shaders/softmax.hpp>

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Softmax, its logarithm and their gradients along an axis that is not the last: an invocation a column, neighbours side by side in memory.
+// Softmax, its logarithm and their gradients along an axis that is not the last: one column per invocation, adjacent invocations on adjacent columns.
 // Bound by bytes: two reads of each operand, one write.
 #include "access.glsl"
 #include "math/math.glsl"

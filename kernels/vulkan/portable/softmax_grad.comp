@@ -1,14 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// Gradient of softmax, dx = y (dy - sum y dy), or of its logarithm (LOGS), dx = dy - e^y sum dy, of rows; over y or dy if wanted. Bound by
-// bytes: rows that fit stay in registers, longer ones are read twice.
+// Gradient of softmax, dx = y (dy - sum y dy), or of its logarithm (LOGS), dx = dy - e^y sum dy, of rows; dx may overwrite y or dy. Bound by bytes:
+// rows that fit stay in registers, longer ones are read twice.
 #include "rows/rows.glsl"
 #include "math/math.glsl"
 
 layout(constant_id = 5) const uint X = F32;  // format of y, dy and dx
 layout(constant_id = 6) const bool LOGS = false;
-layout(constant_id = 7) const bool HELD = true;  // a row is at most HOLD TEAM blocks
+layout(constant_id = 7) const bool HELD = true;  // a row has at most HOLD TEAM blocks
 
 layout(push_constant, scalar) uniform push {
   uint64_t y, dy, dx;  // (rows, n)

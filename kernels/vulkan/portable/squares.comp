@@ -1,20 +1,20 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Sums of squares that neither overflow nor lose bits, and the norm at the end; parts as in reference/squares.glsl. Bound by bytes: a workgroup
-// takes 64 elements an invocation, half of them in registers at a time, so that the power of two that they are scaled by costs no second read.
-// x^2 = h^2 + (x - h)(x + h) with h the upper 12 bits of x: h^2 is exact, and the rest so small that its rounding is 2^-36 of the square.
+// Sums of squares that neither overflow nor lose bits, and finally the norm; parts are as in reference/squares.glsl. Bound by bytes: a workgroup
+// takes 64 elements per invocation, half of them in registers at a time, so that the power of two that scales them needs no second read. x^2 = h^2 +
+// (x - h)(x + h) with h the upper 12 bits of x: h^2 is exact, and the rest is so small that its rounding is 2^-36 of the square.
 #include "access.glsl"
 #include "reference/squares.glsl"
 
-layout(constant_id = 2) const uint X = F32;        // of the terms
-layout(constant_id = 3) const bool PARTS = false;  // the terms are parts, all for one workgroup
+layout(constant_id = 2) const uint X = F32;        // format of the terms
+layout(constant_id = 3) const bool PARTS = false;  // the terms are parts, and one workgroup adds them all
 layout(constant_id = 4) const bool LAST = false;   // y is the norm, not a part
-layout(constant_id = 5) const bool WIDE = true;    // x lies on a multiple of four elements
+layout(constant_id = 5) const bool WIDE = true;    // x is aligned to four elements
 
 layout(push_constant, scalar) uniform push {
   uint64_t x;        // (count) elements or parts
   uint64_t y;        // (workgroups) parts, or () f32
-  uint64_t scalars;  // where LAST
+  uint64_t scalars;  // read if LAST
   uint count;
 };
 
@@ -22,9 +22,9 @@ const uint BLOCKS = 8, ROUNDS = 2;  // of four elements
 shared uint tops[WG];
 shared vec2 sums[WG];
 
-float factor_of(uint top, uint unit) {  // from the unit of a part to a smaller one
+float factor_of(uint top, uint unit) {  // converts a sum in the unit of a part to a smaller unit
   const uint more = unit_of(top) - unit;
-  return more > 60 ? 0.0 : uintBitsToFloat((127 - 2 * more) << 23);  // so far below, it adds nothing that is kept
+  return more > 60 ? 0.0 : uintBitsToFloat((127 - 2 * more) << 23);  // a sum so far below adds nothing that is kept
 }
 void add(inout uint top, inout vec2 sum, uint other, vec2 term) {
   const uint both = max(top, other), unit = unit_of(both);

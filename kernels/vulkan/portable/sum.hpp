@@ -1,5 +1,6 @@
 #pragma once
-/// Sums and means, bound by bytes. Rows: a subgroup or a workgroup each. Columns: column_sum. Other sets of axes are the reference kernel's.
+/// Sums and means, bound by bytes. Each row takes a subgroup or a workgroup; columns take column_sum. The reference kernel handles other sets of
+/// axes.
 #include <isotope/kernels/vulkan/reference/sum.hpp>
 #include <isotope/op/sum.hpp>
 #include <isotope/shaders/row_sum.hpp>
@@ -12,7 +13,7 @@ namespace isotope::vulkan {
 namespace portable {
 
 struct sums {
-  /// Rows of up to `long_row` elements in one pass; longer ones in pieces where rows alone do not fill a device.
+  /// Rows of up to `long_row` elements take one pass; longer ones are divided into pieces where rows alone do not fill a device.
   static constexpr std::int64_t piece = 16384, long_row = 32768;
   static constexpr std::int64_t scratch(std::int64_t count, std::int64_t results) {
     // Pieces of rows, or chunks of columns: 4 bytes each, chunks of at least 128 rows.

@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-// The k largest elements of each row and where they stand: a team a row, k passes, each for the largest that comes behind the one found before.
-// Bound by bytes, of which passes after the first find most in a cache.
+// The k largest elements of each row and their indices: a team per row, k passes, each for the largest element behind the one found before. Bound by
+// bytes; passes after the first mostly hit a cache.
 #include "rows/rows.glsl"
 #include "rows/row_order.glsl"
 

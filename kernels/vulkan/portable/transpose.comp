@@ -1,20 +1,20 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// y[.., p, q] = x[.., p, q] where p is contiguous in x and q in y: tiles of 32 x 32 elements by way of shared memory, so that both sides move
+// y[.., p, q] = x[.., p, q] where p is contiguous in x and q in y: tiles of 32 x 32 elements pass through shared memory, so that both sides move
 // whole lines. Bound by bytes.
 #include "access.glsl"
 
-layout(constant_id = 2) const uint BYTES = 4;  // of an element: 4 or 2
+layout(constant_id = 2) const uint BYTES = 4;  // bytes of an element: 4 or 2
 
 layout(push_constant, scalar) uniform push {
   uint64_t x, y;
   uint P, Q;
-  uint x_stride, y_stride;  // of x from q to q + 1, of y from p to p + 1
+  uint x_stride, y_stride;  // strides: of x from q to q + 1, of y from p to p + 1
   uint dims[3], x_strides[3], y_strides[3];  // of the batch
 };
 
 const uint SIDE = 32, DOWN = WG / SIDE;
-shared uint tile[SIDE * (SIDE + 1)];  // one word more a row: columns lie in different banks
+shared uint tile[SIDE * (SIDE + 1)];  // one more word per row puts the elements of a column into different banks
 
 uint take(uint i) { return BYTES == 4 ? u32_ref(x).at[i] : uint(u16_ref(x).at[i]); }
 void put(uint i, uint bits) {

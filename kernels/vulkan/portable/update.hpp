@@ -1,5 +1,5 @@
 #pragma once
-/// Accumulation, the gradient norm and the optimisers: dispatches over flat regions, four elements an invocation, bound by bytes.
+/// Accumulation, the gradient norm and the optimisers: dispatches over flat regions, four elements per invocation, bound by bytes.
 #include <isotope/kernels/vulkan/reference/update.hpp>
 #include <isotope/op/accumulate.hpp>
 #include <isotope/op/adamw.hpp>
@@ -18,9 +18,9 @@
 namespace isotope::vulkan {
 namespace portable {
 
-/// Sum of squares of a tensor in two dispatches, and its norm.
+/// Sums the squares of a tensor in two dispatches and takes the norm.
 struct square_sums {
-  static constexpr std::int64_t part_elems = 16384;  // 64 an invocation of squares.comp
+  static constexpr std::int64_t part_elems = 16384;  // 64 per invocation of squares.comp
   static constexpr std::int64_t part_bytes = 12;
   static constexpr std::int64_t scratch(std::int64_t count) { return part_bytes * std::max<std::int64_t>(1, divide_up(count, part_elems)); }
   static constexpr std::int64_t workgroup = 256;
@@ -48,7 +48,7 @@ struct square_sums {
   }
 };
 
-/// Operands w, moments..., [shadow], g, norm, loss: adamw has two moments, sgd one.
+/// The operands are w, moments..., [shadow], g, norm, loss; adamw has two moments, sgd one.
 template <int Moments> void record_optimizer(const launch& l, recording& r, const shader& code) {
   const bool shadow = l.constants<op::update_rule>().shadow;
   const std::size_t inputs = l.in.size();

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// y[i] += x[i], or y[i] = x[i]; one invocation an element. Bound by bytes.
+// y[i] += x[i], or y[i] = x[i]; one element per invocation. Bound by bytes.
 #include "access.glsl"
 #include "axes.glsl"
 

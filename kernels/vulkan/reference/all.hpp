@@ -1,5 +1,5 @@
 #pragma once
-/// The reference kernels of the vulkan backend: plain, one invocation an element or a row; what the other sets are compared with on a device.
+/// The reference kernels of the vulkan backend: plain code, one element or row per invocation. The other sets are compared with them on a device.
 #include <boost/mp11/algorithm.hpp>
 #include <boost/mp11/list.hpp>
 

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Attention by the definition, one invocation a query of a head: the largest score, then the sum, then the mean of the values. Bound by
-// flops: scores are computed 2 + D / 32 times.
+// Attention by the definition, one query of a head per invocation: the largest score, then the sum, then the mean of the values. Bound by flops:
+// scores are computed 2 + D / 32 times.
 #include "access.glsl"
 #include "math/math.glsl"
 #include "math/two_float.glsl"

@@ -19,12 +19,12 @@ struct row_strides {
   explicit row_strides(const view& v) : batch(word(v.strides[0])), row(word(v.strides[1])) {}
 };
 
-/// The operands of attention, packed or not; also its gradients, which are laid out alike.
+/// The operands of attention, packed or not. Gradients are laid out alike.
 struct attention_operands {
   std::int64_t B, S, T, H, G, D;
   bool packed, causal;
   float scale;
-  view q, k, v;                // packed: of the same bytes, each from its first column on
+  view q, k, v;                // if packed, views of the same bytes, each from its first column on
   const view* mask = nullptr;  // (B,T)
   attention_dropout dropout;
   std::int64_t window;
@@ -92,7 +92,7 @@ template <class P> struct kernel<op::attention, P, kernels::reference> {
 };
 
 template <class P> struct kernel<op::attention_grad, P, kernels::reference> {
-  /// Log-sum and mean of each query.
+  /// Returns the bytes for the log-sum and mean of each query.
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const shape& q = s.in[0];
     return 8 * q[0] * s.constants<op::attention>().heads * q[1];

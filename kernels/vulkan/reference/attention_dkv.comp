@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// dk = scale dS^T q and dv = P^T dy, one invocation a key of a key-value head. Bound by flops: probabilities are computed D / 32 times.
+// dk = scale dS^T q and dv = P^T dy, one key of a key-value head per invocation. Bound by flops: probabilities are computed D / 32 times.
 #include "access.glsl"
 #include "math/math.glsl"
 #include "attention.glsl"
@@ -9,7 +9,7 @@
 layout(push_constant, scalar) uniform push {
   attention_operands o;
   uint64_t dk, dv;  // (B, T, ...), dense
-  uint dk_row;      // of both
+  uint dk_row;      // of dk and dv
   uint stream;
 };
 

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// dq = scale dS k, one invocation a query of a head. Bound by flops: probabilities are computed D / 32 times.
+// dq = scale dS k, one query of a head per invocation. Bound by flops: probabilities are computed D / 32 times.
 #include "access.glsl"
 #include "math/math.glsl"
 #include "attention.glsl"

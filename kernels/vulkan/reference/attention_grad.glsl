@@ -1,4 +1,4 @@
-// A probability and the derivative by its score, from what attention_mean.comp left.
+// Computes a probability and the derivative with respect to its score from the means of attention_mean.comp.
 layout(constant_id = 16) const uint DY = F32;
 
 struct attention_operands {
@@ -10,7 +10,7 @@ struct attention_operands {
   uint B, S, T;
   float scale;
 };
-// p meets dy, ds is the derivative by the score.
+// p multiplies dy; ds is the derivative with respect to the score.
 struct probability {
   float p, ds;
 };

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// The mean of dp under each query's probabilities, sum_d y dy, beside its log-sum; one invocation a query of a head. Bound by bytes.
+// The mean of dp under each query's probabilities, sum_d y dy, stored beside its log-sum; one query of a head per invocation. Bound by bytes.
 #include "access.glsl"
 #include "attention.glsl"
 

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Conversions between formats, each rounded once; one invocation an element. Bound by bytes.
+// Converts between formats, each number rounded once; one element per invocation. Bound by bytes.
 #include "access.glsl"
 #include "axes.glsl"
 #include "number.glsl"

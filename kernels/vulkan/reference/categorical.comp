@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Classes drawn in proportion to softmax(logits / temperature) by the running sum in class order, one invocation a row. Bound by exp.
+// Draws classes in proportion to softmax(logits / temperature) by the running sum in class order, one row per invocation. Bound by exp.
 #include "access.glsl"
 #include "math/math.glsl"
 #include "math/philox.glsl"
@@ -33,7 +33,7 @@ void main() {
     if (is_nan(x)) nan = true;
     else if (x > top) top = x;
   }
-  uint drawn = V - 1;  // also where a logit is NaN or infinite: no sum exceeds anything then
+  uint drawn = V - 1;  // stays if a logit is NaN or infinite: then no sum exceeds anything
   if (!nan && is_finite(top)) {
     vec2 total = vec2(0.0), sum = vec2(0.0);
     for (uint c = 0; c < V; ++c) total = plus(total, weight(from + c, top));

@@ -1,5 +1,5 @@
 #pragma once
-/// Classes drawn in proportion to softmax(logits / temperature).
+/// Draws classes in proportion to softmax(logits / temperature).
 #include <isotope/op/categorical.hpp>
 #include <isotope/shaders/reference_categorical.hpp>
 

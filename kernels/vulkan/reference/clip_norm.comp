@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// g[i] = g[i] min(1, c / (norm + 1e-6)) in place; one invocation an element. Bound by bytes.
+// g[i] = g[i] min(1, c / (norm + 1e-6)) in place; one element per invocation. Bound by bytes.
 #include "access.glsl"
 #include "squares.glsl"
 

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// g[i] = min(max(g[i], -c), c) in place, NaN stays; one invocation an element. Bound by bytes.
+// g[i] = min(max(g[i], -c), c) in place, NaN kept; one element per invocation. Bound by bytes.
 #include "access.glsl"
 #include "math/two_float.glsl"
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Bytes moved unchanged: copy, concat, and pad, the gradient of narrow.
+/// Moves bytes unchanged: copy, concat, and pad, the gradient of narrow.
 #include <isotope/op/concat.hpp>
 #include <isotope/op/copy.hpp>
 #include <isotope/op/view.hpp>
@@ -16,7 +16,7 @@ struct move_push {
   std::array<std::uint32_t, max_rank> dims, x_strides, y_strides;
   std::uint32_t axis = 0, first = 0, length = 0;
 };
-/// y[to + i] = x[i] for every index i of x; `to` in elements of y.
+/// y[to + i] = x[i] for every index i of x; `to` counts elements of y.
 inline void move(const launch& l, recording& r, const view& x, const view& y, std::int64_t to) {
   if (x.dims.count() == 0) return;
   view part = y;

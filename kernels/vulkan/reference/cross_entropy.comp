@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Maxima, sums of exponentials and losses of rows of logits, one invocation a row. Bound by bytes.
+// Maxima, sums of exponentials and losses of rows of logits, one row per invocation. Bound by bytes.
 #include "access.glsl"
 #include "math/math.glsl"
 #include "math/two_float.glsl"
@@ -9,11 +9,11 @@
 layout(constant_id = 2) const uint X = F32;
 
 layout(push_constant, scalar) uniform push {
-  uint64_t logits;   // (rows, N), the first V of each row classes
+  uint64_t logits;   // (rows, N); the first V of each row are classes
   uint64_t targets;  // (rows) i32
   uint64_t tops;     // (rows) f32: the largest logit
   uint64_t sums;     // (rows) f32: of e^(logit - top)
-  uint64_t losses;   // (2, rows) f32: of rows that count, 1 where a row counts
+  uint64_t losses;   // (2, rows) f32: the losses of rows that count, and 1 where a row counts
   uint rows, N, V;
 };
 

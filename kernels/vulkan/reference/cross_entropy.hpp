@@ -1,6 +1,6 @@
 #pragma once
-/// Mean negative log-likelihood of the targets and its gradient; probabilities are recomputed from the stored maxima and sums. Rows that count are
-/// counted in f32: exact to 2^24, and beyond within its roundoff.
+/// Mean negative log-likelihood of the targets and its gradient; the gradient recomputes probabilities from the stored maxima and sums. Rows are
+/// counted in f32: exact up to 2^24 rows, rounded beyond.
 #include <isotope/op/cross_entropy.hpp>
 #include <isotope/shaders/reference_cross_entropy.hpp>
 #include <isotope/shaders/reference_cross_entropy_counted.hpp>
@@ -12,7 +12,7 @@
 namespace isotope::vulkan {
 namespace reference {
 
-/// f32 (of, rows) in scratch, and its sums over the rows behind it.
+/// f32 (of, rows) in scratch, followed by its sums over the rows.
 struct row_numbers {
   std::int64_t of, rows;
   constexpr std::int64_t bytes() const { return 4 * of * (rows + 1) + 8 + total_bytes(of, rows); }

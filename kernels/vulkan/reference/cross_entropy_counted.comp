@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// 1 for each row whose target counts, else 0; one invocation a row.
+// 1 for each row whose target counts, else 0; one row per invocation.
 #include "access.glsl"
 
 layout(push_constant, scalar) uniform push {

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// dx = dloss (exp(x - top) / sum - onehot(target)) / rows that count, 0 in rows that do not; one invocation an element, dx may take the place of
-// the logits. Bound by bytes.
+// dx = dloss (exp(x - top) / sum - onehot(target)) / rows that count, 0 in rows that do not; one element per invocation. dx may overwrite the logits.
+// Bound by bytes.
 #include "access.glsl"
 #include "math/math.glsl"
 
@@ -9,7 +9,7 @@ layout(constant_id = 2) const uint X = F32;
 layout(constant_id = 3) const uint DX = F32;
 
 layout(push_constant, scalar) uniform push {
-  uint64_t logits;   // (rows, N), the first V of each row classes
+  uint64_t logits;   // (rows, N); the first V of each row are classes
   uint64_t targets;  // (rows) i32
   uint64_t tops;     // (rows) f32: the largest logit
   uint64_t sums;     // (rows) f32: of e^(logit - top)

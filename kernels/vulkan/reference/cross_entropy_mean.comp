@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// The mean of the losses that count; 0 where none does.
+// The mean of the losses of rows that count; 0 if none does.
 #include "access.glsl"
 #include "math/two_float.glsl"
 

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Running sums along one axis, compensated: one invocation a row. An element is read before its place is written, so in place is safe.
+// Running sums along one axis, compensated: one row per invocation. An element is read before its place is written, so in place is safe.
 #include "access.glsl"
 #include "math/two_float.glsl"
 

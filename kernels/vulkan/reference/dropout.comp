@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Zeros by counter, one invocation an element. Bound by the integer products of Philox.
+// Counter-based dropout, one element per invocation. Bound by the integer multiplications of Philox.
 #include "access.glsl"
 #include "math/philox.glsl"
 
@@ -9,7 +9,7 @@ layout(constant_id = 3) const uint Y = F32;
 
 layout(push_constant, scalar) uniform push {
   uint64_t x, y, scalars;
-  uint64_t least;  // an element is kept where its random word is at least this: p 2^32 rounded up
+  uint64_t least;  // an element is kept if its random word is at least this: p 2^32 rounded up
   uint count, stream;
   float factor;    // 1 / (1 - p)
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// Zeros by counter: the mask depends on seed, step, stream and element alone.
+/// Counter-based dropout: the mask depends on seed, step, stream and element alone.
 #include <cmath>
 
 #include <isotope/op/dropout.hpp>

@@ -3,7 +3,7 @@
 // variant one: -DBODY_MICROS=1
 // variant few: -DBODY_MICROS=4
 // variant many: -DBODY_MICROS=16
-// A step made of a fused body alone: the interpreter, one invocation an element. Bound by bytes, or by the formulas.
+// A step that is only a fused body, by the interpreter; one element per invocation. Bound by bytes, or by the formulas.
 #include "access.glsl"
 #define BODY_FIRST_ID 2
 #include "body/body.glsl"

@@ -1,5 +1,5 @@
 #pragma once
-/// A step made of a fused body alone, interpreted.
+/// A step that is only a fused body, interpreted.
 #include <isotope/kernels/vulkan/body/body.hpp>
 #include <isotope/kernels/vulkan/portable/elementwise.hpp>
 #include <isotope/op/elementwise.hpp>

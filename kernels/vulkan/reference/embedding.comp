@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One invocation an element of the result. Bound by bytes.
+// Looks up rows of a table by id, one element of the result per invocation. Bound by bytes.
 #include "access.glsl"
 
 layout(constant_id = 2) const uint TABLE = F32;

@@ -1,5 +1,5 @@
 #pragma once
-/// Rows of a table by id, and their gradients added in ascending order.
+/// Looks up rows of a table by id; the gradient adds rows in ascending order.
 #include <isotope/backend/vulkan/launch.hpp>
 #include <isotope/op/embedding.hpp>
 #include <isotope/shaders/reference_embedding.hpp>

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// into[ids[i]] += dy[i] in ascending i: one invocation a row of dy and a column; the first row of an id adds all rows of that id. Bound by
+// into[ids[i]] += dy[i] in ascending i: an invocation has one row of dy and one column; the first row of an id adds all rows of that id. Bound by
 // reading the ids, rows^2 C / 2 times.
 #include "access.glsl"
 

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Maximum, minimum and argmax: one invocation a part of a result, which takes every `parts`-th element. The first element that no later
-// one beats wins, NaN beats all. Bound by bytes. Comparisons are of integers in the order of the numbers: NaN needs no trust in drivers.
+// Maximum, minimum and argmax: an invocation has one part of a result and takes every `parts`-th element. The first element that no later one beats
+// wins; NaN beats all. Bound by bytes. Comparisons are of integers in the order of the numbers, so that a driver's handling of NaN does not matter.
 #include "access.glsl"
 #include "axes.glsl"
 #include "number.glsl"
@@ -15,12 +15,12 @@ layout(push_constant, scalar) uniform push {
   uint64_t x;  // any strides
   uint64_t y;  // (parts, results)
   uint results, terms, parts;
-  uint outer;                // axes before it count the results, the others the terms
+  uint outer;                // axes before it index the results, the others the terms
   uint dims[6], strides[6];  // of x
 };
 
 const uint64_t GREATEST = ~uint64_t(0);
-// Grows with the number; NaN is the greatest. -0 is below 0, and equal to it where its place is asked for.
+// Grows with the number; NaN is the greatest. -0 is below 0, but equal to it for argmax.
 uint64_t ordered(uint64_t bits) {
   if (!is_float(X)) return is_signed(X) ? bits ^ (ONE << (integer_bits(X) - 1)) : bits;
   const int width = 1 + exponent_bits(X) + mantissa_bits(X);

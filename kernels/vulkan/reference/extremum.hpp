@@ -11,7 +11,7 @@ namespace reference {
 struct extremum {
   enum class which : std::uint32_t { max, min, argmax };
 
-  /// The winners of the parts in f32, which holds every 16-bit number too.
+  /// Returns the bytes for the winners of the parts in f32, which holds every 16-bit number, too.
   static constexpr std::int64_t scratch(const step_shapes& s) {
     std::int64_t bytes = 0;
     for (auto terms = op::reduction::terms(s.in[0], s.constants<op::extremum>().axes); terms > part_terms;)

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Fourier transforms by their definition, one invocation an element of the result, sums with their rounding errors. Bound by flops: N a result.
+// Fourier transforms by their definition, one element of the result per invocation; sums carry their rounding errors. Bound by flops: N per result.
 #include "access.glsl"
 #include "math/fourier.glsl"
 #include "math/two_float.glsl"
@@ -15,7 +15,7 @@ layout(push_constant, scalar) uniform push {
   uint64_t x;      // (rows, in_row) pairs, or numbers where the form is FROM_REAL
   uint64_t y;      // (rows, out_row) pairs, or numbers where it is TO_REAL
   uint64_t roots;  // (N) e^(-2 pi i t / N)
-  float inner, outer;  // factors of bins
+  float inner, outer;  // factors of inner and outer bins
   float direction;     // -1: e^(-2 pi i n k / N)
   uint rows, in_row, out_row, N;
 };

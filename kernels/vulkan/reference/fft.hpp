@@ -13,7 +13,7 @@ namespace reference {
 
 enum class fourier_form : std::uint32_t { complex, from_real, to_real };
 
-/// (N, 2): cosines and sines of -2 pi t / N, from angles within a quarter of a turn.
+/// Returns (N, 2): cosines and sines of -2 pi t / N, computed from angles within a quarter turn.
 inline std::vector<float> roots_of_unity(std::int64_t N) {
   std::vector<float> table;
   for (std::int64_t t = 0; t < N; ++t) {
@@ -24,7 +24,7 @@ inline std::vector<float> roots_of_unity(std::int64_t N) {
   }
   return table;
 }
-/// Rows of N points in one domain, by the constants of a transform in that form.
+/// Transforms rows of N points in one domain, by the attributes of a transform in that form.
 inline void fft(const launch& l, recording& r, fourier_form form, std::int64_t N) {
   const view &x = l.in[0], &y = l.out[0];
   if (y.dims.count() == 0) return;

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// One number everywhere, its bits made by the host; one invocation an element. Bound by bytes.
+// Fills a tensor with one number, whose bits the host makes; one element per invocation. Bound by bytes.
 #include "access.glsl"
 
 layout(constant_id = 2) const uint BYTES = 4;  // of an element

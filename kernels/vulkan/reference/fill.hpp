@@ -1,5 +1,5 @@
 #pragma once
-/// One number everywhere.
+/// Fills a tensor with one number.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -12,21 +12,21 @@
 namespace isotope::vulkan {
 namespace reference {
 
-/// x rounded to odd in f32: inexact results get an odd last bit, so that a second rounding to 16 bits is that of x itself.
+/// Rounds x to odd in f32: an inexact result gets an odd last bit, so that rounding it again to 16 bits gives x rounded once.
 inline float rounded_to_odd(double x) {
   float f = float(x);
   if (std::isnan(x) || double(f) == x) return f;
   if (std::fabs(double(f)) > std::fabs(x)) f = std::nextafter(f, 0.0f);
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(f) | 1u);
 }
-/// x rounded toward zero into [least, most]; NaN gives 0. The ends are exact: doubles beyond 2^53 are integers.
+/// Rounds x toward zero into [least, most]; NaN gives 0. The ends are exact: doubles beyond 2^53 are integers.
 template <class I> std::uint64_t integer_bits(double x) {
   using limits = std::numeric_limits<I>;
   if (std::isnan(x)) return 0;
   if (x <= double(limits::min())) return std::uint64_t(limits::min());
   return std::uint64_t(x >= double(limits::max()) ? limits::max() : I(x));
 }
-/// The bits of x as an element of format t.
+/// Returns the bits of x as an element of format t.
 inline std::uint64_t bits_of(dtype t, double x) {
   switch (t) {
     case dtype::f32: return std::bit_cast<std::uint32_t>(float(x));

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// The norm from its sum of squares.
+// Computes the norm from its sum of squares.
 #include "access.glsl"
 #include "squares.glsl"
 

@@ -1,5 +1,5 @@
 #pragma once
-/// What the recordings of the reference set share: one invocation an item, axes as 32-bit words.
+/// What the reference kernels share when they record: one item per invocation, axes as 32-bit words.
 #include <array>
 #include <cstdint>
 
@@ -12,7 +12,7 @@ inline constexpr std::int64_t group = 64;  // invocations of a workgroup
 
 inline constants plain(const launch& l) { return {std::uint32_t(group), l.device->subgroup}; }
 inline groups per_item(std::int64_t n) { return per_invocation(n, group); }
-/// Fits: a tensor has fewer than 2^31 elements.
+/// The value fits: a tensor has fewer than 2^31 elements.
 inline std::uint32_t word(std::int64_t n) { return std::uint32_t(n); }
 inline range scalars_of(const launch& l) { return {l.scalars, std::int64_t(sizeof(device_scalars))}; }
 
@@ -32,7 +32,7 @@ struct axes {
   int rank = 0;
 };
 
-/// The axes outside a bit mask, then those of the mask; `outer` counts the former.
+/// The axes outside a bit mask, then those of the mask; `outer` is the number of the former.
 struct axes_apart : axes {
   int outer = 0;
   axes_apart(const view& x, std::int64_t mask) {

@@ -14,7 +14,7 @@ template <class P> struct kernel<op::layer_norm, P, kernels::reference> {
 };
 
 template <class P> struct kernel<op::layer_norm_grad, P, kernels::reference> {
-  static constexpr std::uint32_t inplace = 0b100001;  // dweight and dbias are done before dx overwrites x or dy
+  static constexpr std::uint32_t inplace = 0b100001;  // dweight and dbias are complete before dx overwrites x or dy
   static constexpr std::int64_t scratch(const step_shapes& s) { return reference::norm_grad_bytes(s.in[4].count(), s.in[1].count(), 2); }
   static void record(const launch& l, recording& r) {
     reference::norm_grad(l, r, {l.in[0], l.in[1], &l.in[3], l.in[4], l.in[5], l.out[0], l.out[1], &l.out[2]});

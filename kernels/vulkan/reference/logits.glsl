@@ -1,11 +1,12 @@
 // The softmax denominator of a row of logits. Needs math.glsl and two_float.glsl.
 struct denominator {
-  bool defined;  // no NaN, and the largest is finite
-  float top;     // the largest; -infinity without elements
+  bool defined;  // no NaN, and the largest logit is finite
+  float top;     // the largest logit; -infinity without elements
   float total, log_total;  // of exp(x - top)
 };
 float weight(float x, float top) { return is_finite(x) ? exp_accurate(x - top) : 0.0; }
-// n elements `step` apart. Four a turn: some drivers leave the loops of an invocation after 65,535 turns in all (lavapipe of Debian 12).
+// Takes n elements `step` apart. Loops take four per iteration: some drivers leave a loop after 65,535 iterations of an invocation (lavapipe of
+// Debian 12).
 denominator denominator_of(uint64_t base, uint from, uint step, uint n, uint t) {
   float top = -INFINITY;
   bool nan = false;

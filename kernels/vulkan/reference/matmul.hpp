@@ -9,7 +9,7 @@
 namespace isotope::vulkan {
 namespace reference {
 
-/// Strides of v along `rank` axes, aligned at the last one: 0 along axes that repeat.
+/// Returns the strides of v along `rank` axes, aligned at the last one: 0 along axes that broadcast.
 inline extents repeated(const view& v, int rank) {
   extents r{};
   for (int k = 0; k < v.dims.rank; ++k)

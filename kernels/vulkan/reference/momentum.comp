@@ -1,10 +1,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Muon's momentum, one invocation an element, m in place. Bound by bytes.
+// Muon's momentum, one element per invocation, m in place. Bound by bytes.
 #include "access.glsl"
 #include "optimizer.glsl"
 
-layout(push_constant, scalar) uniform push { optimizer_operands o; };  // w is u
+layout(push_constant, scalar) uniform push { optimizer_operands o; };  // w holds u
 
 void main() {
   const uint i = item_index();

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Bytes moved unchanged, one invocation an element written: copy, the parts of concat, pad. Bound by bytes.
+// Moves bytes unchanged, one written element per invocation: copy, the parts of concat, pad. Bound by bytes.
 #include "access.glsl"
 
 layout(constant_id = 2) const uint BYTES = 4;      // of an element

@@ -1,14 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Muon's update along a direction that has been made orthogonal, one invocation an element, in place. Bound by bytes.
+// Muon's update along the orthogonalised direction, one element per invocation, in place. Bound by bytes.
 #include "access.glsl"
 #include "optimizer.glsl"
 
 layout(constant_id = 6) const uint X = F32;
 
 layout(push_constant, scalar) uniform push {
-  optimizer_operands o;  // g is the direction
-  float size;            // factor on it
+  optimizer_operands o;  // g holds the direction
+  float size;            // factor on the direction
 };
 
 void main() {

@@ -1,5 +1,5 @@
 #pragma once
-/// The two ends of a Muon update.
+/// The first and the last step of a Muon update.
 #include <isotope/op/muon.hpp>
 #include <isotope/shaders/reference_momentum.hpp>
 #include <isotope/shaders/reference_muon.hpp>
@@ -9,7 +9,7 @@
 namespace isotope::vulkan {
 namespace reference {
 
-/// Twin of optimizer_operands in optimizer.glsl.
+/// Mirrors optimizer_operands in optimizer.glsl.
 struct muon_push {
   std::uint64_t w, m, v, shadow, g, norm, loss, scalars;
   std::uint32_t count, decaying;

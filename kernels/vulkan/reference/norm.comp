@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Layer and root-mean-square normalisation, one invocation a row: mean, then deviations from it, then the result. A row is read before it is
+// Layer and root-mean-square normalisation, one row per invocation: the mean, then deviations from it, then the result. A row is read before it is
 // written, so in place is safe. Bound by bytes.
 #include "access.glsl"
 #include "math/two_float.glsl"
@@ -9,7 +9,7 @@ layout(constant_id = 2) const uint X = F32;
 layout(constant_id = 3) const uint WEIGHT = F32;
 layout(constant_id = 4) const uint BIAS = F32;
 layout(constant_id = 5) const uint Y = F32;
-layout(constant_id = 6) const bool CENTERED = true;  // subtract the mean, add the bias: layer_norm
+layout(constant_id = 6) const bool CENTERED = true;  // subtracts the mean and adds the bias: layer_norm
 
 layout(push_constant, scalar) uniform push {
   uint64_t x;             // (rows, C)

@@ -9,7 +9,7 @@
 namespace isotope::vulkan {
 namespace reference {
 
-/// `bias` and `means` where a mean is subtracted, else none.
+/// `bias` and `means` are set if a mean is subtracted, otherwise null.
 struct norm_operands {
   const view &x, &weight;
   const view* bias = nullptr;
@@ -41,7 +41,7 @@ struct norm_grad_operands {
   const view &rstds, &dy, &dx, &dweight;
   const view* dbias = nullptr;
 };
-/// Pairs of one column sum, then of the other.
+/// Returns the bytes of the pairs of one column sum, then of the other.
 constexpr std::int64_t norm_grad_bytes(std::int64_t rows, std::int64_t C, int sums) { return sums * pair_bytes(C, parts_of(rows)); }
 
 inline void norm_grad(const launch& l, recording& r, const norm_grad_operands& o) {
@@ -56,7 +56,7 @@ inline void norm_grad(const launch& l, recording& r, const norm_grad_operands& o
   std::vector<range> reads{o.x, o.dy, o.rstds};
   if (centered) reads.push_back(*o.means);
 
-  // First the sums over rows, since dx may overwrite what they read.
+  // The sums over rows come first, because dx may overwrite what they read.
   const auto parts = parts_of(rows);
   const std::uint64_t weights = l.scratch, biases = l.scratch + std::uint64_t(pair_bytes(C, parts));
   const struct {

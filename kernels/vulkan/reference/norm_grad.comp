@@ -1,8 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// dx of layer and root-mean-square normalisation, one invocation a row; each element is read before it is written, so dx may take the place
-// of x or dy. With h = (x - mean) rstd and e = dy weight: dx = rstd (e - avg(e) - h avg(e h)), without avg(e) where no mean was subtracted.
-// Bound by bytes.
+// dx of layer and root-mean-square normalisation, one row per invocation. Each element is read before it is written, so dx may overwrite x or dy.
+// With h = (x - mean) rstd and e = dy weight: dx = rstd (e - avg(e) - h avg(e h)), without avg(e) if no mean was subtracted. Bound by bytes.
 #include "access.glsl"
 #include "math/two_float.glsl"
 #include "normal.glsl"

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Column sums behind the gradients of weight and bias of a normalisation: dweight = sum_rows dy h, dbias = sum_rows dy. One invocation a
-// part of a column, which takes every `parts`-th row, compensated; reference_sum adds the parts. Bound by bytes.
+// The column sums for the gradients of weight and bias of a normalisation: dweight = sum_rows dy h, dbias = sum_rows dy. An invocation has one part
+// of a column and takes every `parts`-th row, compensated; reference_sum adds the parts. Bound by bytes.
 #include "access.glsl"
 #include "math/two_float.glsl"
 #include "normal.glsl"

@@ -1,4 +1,4 @@
-// What the gradients of layer and root-mean-square normalisation read.
+// The operands of the gradients of layer and root-mean-square normalisation.
 layout(constant_id = 2) const uint X = F32;
 layout(constant_id = 3) const uint DY = F32;
 layout(constant_id = 4) const bool CENTERED = true;

@@ -1,4 +1,4 @@
-// Elements of every format as (-1)^negative mantissa 2^exponent, by integers alone: devices need not have 64-bit floats.
+// Elements of every format as (-1)^negative mantissa 2^exponent, by integers alone, because devices need not have 64-bit floats.
 struct number {
   bool negative, nan, infinite;
   uint64_t mantissa;
@@ -19,10 +19,10 @@ void put_bits(uint64_t base, uint i, uint t, uint64_t bits) {
 }
 
 bool is_float(uint t) { return t == F32 || t == BF16 || t == F16 || t == F64; }
-// Bits of a float format's mantissa and exponent.
+// Returns the bits of a float format's mantissa and exponent.
 int mantissa_bits(uint t) { return t == F64 ? 52 : t == F32 ? 23 : t == F16 ? 10 : 7; }
 int exponent_bits(uint t) { return t == F64 ? 11 : t == F16 ? 5 : 8; }
-// Bits of an integer format; with a sign, its top one counts.
+// Returns the bits of an integer format; of a signed one, the top bit counts.
 int integer_bits(uint t) { return t == I64 ? 64 : t == I32 || t == U32 ? 32 : t == U16 ? 16 : 8; }
 bool is_signed(uint t) { return t == I32 || t == I64; }
 
@@ -53,7 +53,7 @@ int highest_bit(uint64_t x) {
   const uint high = uint(x >> 32);
   return high != 0 ? 32 + findMSB(high) : findMSB(uint(x));
 }
-// mantissa 2^-shift, rounded to nearest, ties to even.
+// Returns mantissa 2^-shift, rounded to nearest, ties to even.
 uint64_t shifted_down(uint64_t mantissa, int shift) {
   if (shift <= 0) return mantissa << -shift;
   if (shift > 64) return uint64_t(0);
@@ -70,11 +70,11 @@ uint64_t float_bits(number n, uint t) {
   const int magnitude = highest_bit(n.mantissa) + n.exponent, least = 1 - bias;  // 2^magnitude <= |n|; the least normal is 2^least
   const bool normal = magnitude >= least;
   const uint64_t kept = shifted_down(n.mantissa, (normal ? magnitude : least) - m - n.exponent);
-  // The leading bit of `kept`, and its carry when rounding reaches the next power of two, add to the exponent field.
+  // Adding the leading bit of `kept`, and its carry if rounding reaches the next power of two, increments the exponent field.
   const uint64_t rounded = normal ? (uint64_t(min(magnitude, bias + 1) + bias - 1) << m) + kept : kept;
   return sign | min(rounded, infinity);
 }
-// Toward zero; out of range: the nearest end; NaN: 0.
+// Rounds toward zero; numbers out of range give the nearest end, NaN gives 0.
 uint64_t integer_of(number n, uint t) {
   const int bits = integer_bits(t);
   const uint64_t most = is_signed(t) ? (ONE << (bits - 1)) - ONE + (n.negative ? ONE : uint64_t(0)) : n.negative ? uint64_t(0) : (ONE << bits) - ONE;

@@ -2,7 +2,7 @@
 layout(constant_id = 2) const uint W = F32;
 layout(constant_id = 3) const uint SHADOW_TYPE = F32;
 layout(constant_id = 4) const bool SHADOW = false;
-layout(constant_id = 5) const bool CLIP = false;  // by the global norm
+layout(constant_id = 5) const bool CLIP = false;  // clips by the global norm
 
 struct optimizer_operands {
   uint64_t w, m, v, shadow, g;    // (count); all but w and shadow f32

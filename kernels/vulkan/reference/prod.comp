@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Products over any axes: one invocation a part of a result, which takes every `parts`-th term. Bound by bytes.
+// Products over any axes: an invocation has one part of a result and takes every `parts`-th term. Bound by bytes.
 #include "access.glsl"
 #include "axes.glsl"
 
@@ -11,7 +11,7 @@ layout(push_constant, scalar) uniform push {
   uint64_t x;  // any strides
   uint64_t y;  // (parts, results)
   uint results, terms, parts;
-  uint outer;                // axes before it count the results, the others the terms
+  uint outer;                // axes before it index the results, the others the terms
   uint dims[6], strides[6];  // of x
 };
 

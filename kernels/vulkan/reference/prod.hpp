@@ -10,7 +10,7 @@ namespace isotope::vulkan {
 namespace reference {
 
 struct prod {
-  /// The products of the parts, in f32.
+  /// Returns the bytes for the products of the parts, in f32.
   static constexpr std::int64_t scratch(const step_shapes& s) {
     std::int64_t bytes = 0;
     for (auto terms = op::reduction::terms(s.in[0], s.constants<op::prod>().axes); terms > part_terms;)

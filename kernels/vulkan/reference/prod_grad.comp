@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Gradient of the products of rows, one invocation a row: dy times the product of what stands before an element and of what stands behind it.
+// Gradient of the products of rows, one row per invocation: dy times the product of the elements before an element and of those behind it.
 #include "access.glsl"
 
 layout(constant_id = 2) const uint X = F32;
@@ -18,7 +18,7 @@ void main() {
   if (row >= rows) return;
   const uint from = row * n;
   float total = 1.0;
-  for (uint first = 0; first < n; first += 4)  // four a turn, as in logits.glsl
+  for (uint first = 0; first < n; first += 4)  // four per iteration, as in logits.glsl
     [[unroll]] for (uint j = 0; j < 4; ++j) {
       if (first + j < n) {
         const uint at = from + first + j;

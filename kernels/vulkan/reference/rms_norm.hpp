@@ -14,7 +14,7 @@ template <class P> struct kernel<op::rms_norm, P, kernels::reference> {
 };
 
 template <class P> struct kernel<op::rms_norm_grad, P, kernels::reference> {
-  static constexpr std::uint32_t inplace = 0b1001;  // dweight is done before dx overwrites x or dy
+  static constexpr std::uint32_t inplace = 0b1001;  // dweight is complete before dx overwrites x or dy
   static constexpr std::int64_t scratch(const step_shapes& s) { return reference::norm_grad_bytes(s.in[2].count(), s.in[1].count(), 1); }
   static void record(const launch& l, recording& r) {
     reference::norm_grad(l, r, {l.in[0], l.in[1], nullptr, l.in[2], l.in[3], l.out[0], l.out[1], nullptr});

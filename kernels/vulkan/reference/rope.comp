@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Rotary position embedding, one invocation a pair of elements; both are read before either is written. Bound by bytes.
+// Rotary position embedding, one pair of elements per invocation; both are read before either is written. Bound by bytes.
 #include "access.glsl"
 
 layout(constant_id = 2) const uint X = F32;

@@ -1,5 +1,5 @@
 #pragma once
-/// Rotary position embedding: angles, and their sines and cosines, are computed in f64 by the host.
+/// Rotary position embedding: the host computes angles and their sines and cosines in f64.
 #include <cmath>
 
 #include <isotope/op/rope.hpp>
@@ -10,7 +10,7 @@
 namespace isotope::vulkan {
 namespace reference {
 
-/// (S, D / 2, 2): cosines and sines of (first + s) base^(-2 d / D), the sines times the direction.
+/// Returns (S, D / 2, 2): cosines and sines of (first + s) base^(-2 d / D), the sines times the direction.
 inline std::vector<float> rotations(const op::rope::constants& c, std::int64_t S, std::int64_t D) {
   std::vector<float> table;
   table.reserve(std::size_t(S * D));

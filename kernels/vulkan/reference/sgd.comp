@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// SGD with momentum, one invocation an element, in place. Bound by bytes.
+// SGD with momentum, one element per invocation, in place. Bound by bytes.
 #include "access.glsl"
 #include "optimizer.glsl"
 

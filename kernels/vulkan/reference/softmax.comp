@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Softmax and its logarithm along one axis, one invocation a row; a row is read before it is written, so in place is safe. Bound by bytes.
+// Softmax and its logarithm along one axis, one row per invocation; a row is read before it is written, so in place is safe. Bound by bytes.
 #include "access.glsl"
 #include "math/math.glsl"
 #include "math/two_float.glsl"

@@ -9,7 +9,7 @@
 namespace isotope::vulkan {
 namespace reference {
 
-/// A dense tensor as (rows / inner, n, inner) around an axis.
+/// A dense tensor seen as (rows / inner, n, inner) around an axis.
 struct axis_rows {
   std::uint32_t rows = 0, n = 0, inner = 1;
   axis_rows(const shape& s, std::int64_t axis) : n(word(s[int(axis)])) {

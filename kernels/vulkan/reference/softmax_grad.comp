@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Gradients of softmax and its logarithm from their results, one invocation a row; each element is read before it is written, so dx may
-// take the place of y or dy. Bound by bytes.
+// Gradients of softmax and its logarithm from their results, one row per invocation. Each element is read before it is written, so dx may overwrite y
+// or dy. Bound by bytes.
 #include "access.glsl"
 #include "math/math.glsl"
 #include "math/two_float.glsl"
@@ -21,7 +21,7 @@ void main() {
   if (row >= rows) return;
   const uint from = row / inner * n * inner + row % inner;
   vec2 sum = vec2(0.0);
-  for (uint first = 0; first < n; first += 4)  // four a turn, as in logits.glsl
+  for (uint first = 0; first < n; first += 4)  // four per iteration, as in logits.glsl
     [[unroll]] for (uint j = 0; j < 4; ++j) {
       if (first + j < n) {
         const uint at = from + (first + j) * inner;

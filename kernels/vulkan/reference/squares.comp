@@ -1,11 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Sums of squares that neither overflow nor lose bits: one invocation a part, which takes every `parts`-th term. A part is the bits of its
-// largest magnitude, and a two-float sum of squares in units of that magnitude's power of two. The same shader adds the parts. Bound by bytes.
+// Sums of squares that neither overflow nor lose bits: an invocation has one part and takes every `parts`-th term. A part is the bits of its largest
+// magnitude and a two-float sum of squares in units of that magnitude's power of two. The same shader adds the parts. Bound by bytes.
 #include "access.glsl"
 #include "squares.glsl"
 
-layout(constant_id = 2) const uint X = F32;  // of the terms
+layout(constant_id = 2) const uint X = F32;  // format of the terms
 layout(constant_id = 3) const bool PARTS = false;  // the terms are parts
 
 layout(push_constant, scalar) uniform push {

@@ -1,7 +1,7 @@
-// A sum of squares as reference/squares.comp leaves it: the bits of the largest magnitude, then (high, low) in units of 2^-(2 (unit - 127)).
+// A sum of squares as squares.comp stores it: the bits of the largest magnitude, then (high, low) in units of 2^-(2 (unit - 127)).
 #include "math/two_float.glsl"
 
-// Exponent field of the factor that brings the largest magnitude into [1, 4); a normal number in any case.
+// Returns the exponent field of the factor that scales the largest magnitude into [1, 4); the factor is always a normal number.
 uint unit_of(uint top) { return uint(clamp(254 - int(top >> 23), 1, 253)); }
 
 // sqrt(sum) k, rounded once, for k >= 0.

@@ -1,14 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Sums over any axes: one invocation a part of a result, which takes every `parts`-th term, compensated. Bound by bytes.
-// Parts are pairs of floats in scratch, results innermost, and are summed by the same shader until one is left.
+// Sums over any axes: an invocation has one part of a result and takes every `parts`-th term, compensated. Bound by bytes. Parts are pairs of floats
+// in scratch, results innermost, and the same shader sums them until one is left.
 #include "access.glsl"
 #include "axes.glsl"
 #include "math/two_float.glsl"
 
 const uint PAIRS = 100;                      // a format beside those of tensors
-layout(constant_id = 2) const uint X = F32;  // of the terms
-layout(constant_id = 3) const uint Y = F32;  // of the results
+layout(constant_id = 2) const uint X = F32;  // format of the terms
+layout(constant_id = 3) const uint Y = F32;  // format of the results
 layout(constant_id = 4) const bool MEAN = false;
 
 layout(push_constant, scalar) uniform push {
@@ -16,8 +16,8 @@ layout(push_constant, scalar) uniform push {
   uint64_t y;  // (results), pairs: (parts, results)
   uint results, terms, parts;
   uint divisor;              // of a mean
-  uint outer;                // axes before it count the results, the others the terms
-  uint dims[6], strides[6];  // of x, but for pairs
+  uint outer;                // axes before it index the results, the others the terms
+  uint dims[6], strides[6];  // of x, unless it has pairs
 };
 
 void main() {

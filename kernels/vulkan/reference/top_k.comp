@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// The k largest elements of each row and where they stand, one invocation a row: a list in falling order into which every element is put, if it is
-// above the last one.
+// The k largest elements of each row and their indices, one row per invocation: each element is inserted into a descending list if it is above the
+// last one.
 #include "access.glsl"
 
 layout(constant_id = 2) const uint X = F32;
@@ -12,7 +12,7 @@ layout(push_constant, scalar) uniform push {
   uint rows, n, k;
 };
 
-// A word that grows with the number; NaN is the greatest, -0 equals 0. Comparisons of floats would take subnormal numbers for 0 where the device does.
+// Returns a word that grows with the number; NaN is the greatest, -0 equals 0. A device may flush subnormal numbers to 0 when it compares floats.
 uint rank_of(float v) {
   const uint u = floatBitsToUint(v), magnitude = u & 0x7fffffffu;
   if (is_nan(v)) return 0xffffffffu;

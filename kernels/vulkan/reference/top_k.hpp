@@ -1,5 +1,5 @@
 #pragma once
-/// The k largest elements of rows and where they stand.
+/// The k largest elements of rows and their indices.
 #include <isotope/op/top_k.hpp>
 #include <isotope/shaders/reference_top_k.hpp>
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Sums in stages of bounded length: each stage adds up to 1,024 terms in one invocation and leaves pairs of floats to the next.
+/// Sums in stages of bounded length: an invocation of each stage adds up to 1,024 terms and leaves pairs of floats to the next stage.
 #include <isotope/shaders/reference_sum.hpp>
 
 #include "items.hpp"
@@ -9,13 +9,13 @@ namespace reference {
 
 inline constexpr std::int64_t part_terms = 1024;
 constexpr std::int64_t parts_of(std::int64_t terms) { return terms <= part_terms ? 1 : (terms + part_terms - 1) / part_terms; }
-/// Bytes of the pairs that `stages` starting with `terms` pairs a result need, the first ones included.
+/// Returns the bytes of the pairs of all stages, if the first has `terms` pairs per result.
 constexpr std::int64_t pair_bytes(std::int64_t results, std::int64_t terms) {
   std::int64_t bytes = 8 * results * terms;
   while (terms > 1) bytes += 8 * results * (terms = parts_of(terms));
   return bytes;
 }
-/// Bytes that summing `terms` elements a result needs.
+/// Returns the bytes that summing `terms` elements per result needs.
 constexpr std::int64_t total_bytes(std::int64_t results, std::int64_t terms) {
   return terms <= part_terms ? 0 : pair_bytes(results, parts_of(terms));
 }
@@ -27,7 +27,7 @@ struct sum_push {
   std::array<std::uint32_t, max_rank> dims{}, strides{};
 };
 
-/// Where a sum goes, (results) dense. `divisor` terms make a mean of it.
+/// Where a sum is stored, (results) dense. `divisor` terms make a mean of it.
 struct sum_result {
   view y;
   bool mean = false;

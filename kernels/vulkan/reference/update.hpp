@@ -39,13 +39,13 @@ template <class P> struct kernel<op::accumulate, P, kernels::reference> {
 namespace reference {
 
 inline constexpr std::int64_t square_part_bytes = 12;
-/// Bytes of the parts of all stages that sum n squares.
+/// Returns the bytes of the parts of all stages that sum n squares.
 constexpr std::int64_t square_bytes(std::int64_t n) {
   std::int64_t parts = parts_of(n), bytes = square_part_bytes * parts;
   while (parts > 1) bytes += square_part_bytes * (parts = parts_of(parts));
   return bytes;
 }
-/// The sum of the squares of x as one part in scratch.
+/// Records the sum of the squares of x as one part in scratch.
 inline range sum_of_squares(const launch& l, recording& r, const view& x) {
   auto n = x.dims.count();
   range terms = x;
@@ -109,7 +109,7 @@ template <class P> struct kernel<op::clip_value, P, kernels::reference> {
 
 namespace reference {
 
-/// Operands w, `moments` tensors, [shadow,] g, norm, loss.
+/// The operands are w, `moments` tensors, [shadow,] g, norm, loss.
 inline void optimize(const launch& l, recording& r, const shader& code, std::size_t moments) {
   const view& w = l.out[0];
   const auto n = w.dims.count();

@@ -1,5 +1,5 @@
 #pragma once
-/// Sums of columns: of leading axes, and of the partial sums that other kernels leave.
+/// Sums columns: leading axes, and the partial sums of other kernels.
 #include <isotope/shaders/column_sum.hpp>
 
 #include "rows.hpp"
@@ -7,24 +7,24 @@
 namespace isotope::vulkan {
 namespace portable {
 
-/// Rows of a matrix x (batch, rows, cols), `pitch` elements apart, to be summed into y (batch, cols).
+/// Rows of a matrix x (batch, rows, cols), `pitch` elements apart, which are summed into y (batch, cols).
 struct columns {
   std::int64_t rows = 0, cols = 0, pitch = 0, batch = 1, x_batch = 0, y_batch = 0;
 
-  /// One pass up to 1024 rows; longer ones in at most 512 chunks of whole hundreds of rows first.
+  /// Up to 1024 rows take one pass; more are first summed in at most 512 chunks of a multiple of 128 rows.
   static constexpr std::int64_t one_pass = 1024, most_chunks = 512, least_rows = 128;
-  /// What one dispatch covers on every device.
+  /// One dispatch covers this much on every device.
   static constexpr std::int64_t most_cols = 65535 * 32, most_batch = 65535;
   static constexpr std::int64_t rows_of_chunk(std::int64_t rows) { return round_up(divide_up(rows, most_chunks), least_rows); }
   static constexpr std::int64_t chunks(std::int64_t rows) { return rows <= one_pass ? 1 : divide_up(rows, rows_of_chunk(rows)); }
-  /// Elements of f32 scratch.
+  /// Returns the elements of f32 scratch.
   static constexpr std::int64_t partial(std::int64_t batch, std::int64_t rows, std::int64_t cols) {
     return rows <= one_pass ? 0 : batch * std::min(most_chunks, divide_up(rows, least_rows)) * cols;
   }
 };
 
 struct column_sum_options {
-  bool add = false, mean = false;  // y += sum; sum / rows
+  bool add = false, mean = false;  // add: y += sum; mean: sum / rows
 };
 
 namespace column_sum_detail {
@@ -39,7 +39,7 @@ inline void pass(const launch& l, recording& r, const columns& c, const view& x,
   const std::int64_t blocks = wide ? c.cols / 4 : c.cols;
   if (blocks > 8192) across = 32;  // columns alone fill a device
   while (across > 1 && across / 2 >= blocks) across /= 2;
-  std::int64_t workgroup = 32;  // a power of two for the tree
+  std::int64_t workgroup = 32;  // a power of two, for the tree
   while (workgroup < 256 && 2 * workgroup <= largest_workgroup(*l.device)) workgroup *= 2;
   const groups count{word(divide_up(blocks, across)), word(std::max<std::int64_t>(1, divide_up(c.rows, each))), word(c.batch)};
   std::vector<range> reads{x};

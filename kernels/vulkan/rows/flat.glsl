@@ -1,4 +1,4 @@
-// Four elements of a dense tensor as one invocation's share; the last share may be smaller. Tensors lie on multiples of four elements.
+// Four elements of a dense tensor are one invocation's share; the last share may be smaller. Tensors are aligned to four elements.
 vec4 load_flat(uint64_t base, uint i, uint count, uint t) {
   if (4 * i + 3 < count) return load4(base, i, t);
   vec4 x = vec4(0.0);

@@ -1,5 +1,5 @@
 #pragma once
-/// Dense tensors and flat regions, four elements an invocation. Twin of flat.glsl.
+/// Dense tensors and flat regions, four elements per invocation. flat.glsl mirrors it.
 #include <isotope/shaders/accumulate.hpp>
 
 #include "rows.hpp"
@@ -11,14 +11,14 @@ inline constexpr std::int64_t flat_group = 256;  // invocations of a workgroup
 inline constants flat(const launch& l) { return {word(flat_group), l.device->subgroup}; }
 inline groups per_four(std::int64_t n) { return per_invocation(divide_up(n, 4), flat_group); }
 
-/// Flat regions may hold more elements than a shader counts: f(first, n) for pieces.
+/// Calls f(first, n) for pieces of a flat region, which may have more elements than a shader counts.
 template <class F> void in_pieces(std::int64_t count, const F& f) {
   constexpr std::int64_t piece = std::int64_t(1) << 30;
   for (std::int64_t first = 0; first < count; first += piece) f(first, std::min(piece, count - first));
 }
 inline std::uint64_t offset(const view& v, std::int64_t first) { return v.at + std::uint64_t(first * size_of(v.type)); }
 
-/// y[i] = x[i] or, where `add`, y[i] += x[i]; both dense and aligned.
+/// y[i] = x[i] or, if `add`, y[i] += x[i]; both are dense and aligned.
 inline void record_flat(const launch& l, recording& r, const view& x, const view& y, bool add) {
   in_pieces(y.dims.count(), [&](std::int64_t first, std::int64_t n) {
     const struct {

@@ -1,8 +1,8 @@
-// Ids with their positions, as they are sorted: a pass orders them by one digit of the id and keeps the order of equal digits, so that all
-// passes together order by id, then position. Ids outside the table count as V and come last.
+// Ids with their positions while they are sorted: a pass orders them by one digit of the id and keeps the order of equal digits, so that all passes
+// together order by id, then position. Ids outside the table count as V and come last.
 layout(constant_id = 2) const uint DIGIT_BITS = 6;     // 2^DIGIT_BITS <= WG
-layout(constant_id = 3) const uint ITEMS = 4;          // pairs of an invocation
-layout(constant_id = 4) const bool FIRST_PASS = true;  // the pairs are still ids in their places
+layout(constant_id = 3) const uint ITEMS = 4;          // pairs per invocation
+layout(constant_id = 4) const bool FIRST_PASS = true;  // the pairs are still ids at their positions
 
 const uint DIGITS = 1 << DIGIT_BITS;
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Bytes moved unchanged between tensors of any strides. Twin of move.comp and transpose.comp.
+/// Moves bytes unchanged between tensors of any strides. move.comp and transpose.comp mirror it.
 #include <array>
 
 #include <isotope/shaders/move.hpp>
@@ -10,7 +10,7 @@
 namespace isotope::vulkan {
 namespace portable {
 
-/// The axes of a pair of tensors with equal sizes; neighbours that lie alike in both are put together.
+/// The axes of a pair of tensors of equal sizes; neighbouring axes that are contiguous in both are merged.
 struct paired_axes {
   struct axis {
     std::int64_t size = 1, x = 0, y = 0;  // strides in elements
@@ -35,14 +35,14 @@ struct paired_axes {
   }
 };
 
-/// Where bytes come from and go; without `x` eight bytes of a pattern are repeated.
+/// The source and target of a move; without `x`, a pattern of eight bytes is repeated.
 struct move_operands {
   std::uint64_t x = 0, y = 0, bits = 0;
   range reads{0, 0}, writes{0, 0};
   bool fill = false;
 };
 
-/// Moves in units of up to 16 bytes that divide what lies together.
+/// Records moves in units of up to 16 bytes that divide what is contiguous.
 inline void record_units(const launch& l, recording& r, const paired_axes& a, std::int64_t element, const move_operands& o) {
   if (a.count() == 0) return;
   std::int64_t together = element;
@@ -73,7 +73,7 @@ inline void record_units(const launch& l, recording& r, const paired_axes& a, st
         {o.writes});
 }
 
-/// Whether tiles did it: an axis contiguous in x, another in y, at most three more.
+/// Records moves by tiles; returns false unless one axis is contiguous in x, another in y, and at most three more exist.
 inline bool record_tiles(const launch& l, recording& r, const paired_axes& a, std::int64_t element, const move_operands& o) {
   constexpr std::int64_t side = 32;
   const int last = a.rank - 1;
@@ -108,7 +108,8 @@ inline void record_move(const launch& l, recording& r, const view& x, const view
   const paired_axes a(x.dims, x.strides, y.strides);
   if (a.count() == 0) return;
   const move_operands o{x.at, y.at, 0, x, y, false};
-  if (a.rank == 1 && a[0].x == 1 && a[0].y == 1 && x.at % 16 == 0 && y.at % 16 == 0) {  // a tail of bytes must not narrow the rest
+  if (a.rank == 1 && a[0].x == 1 && a[0].y == 1 && x.at % 16 == 0 &&
+      y.at % 16 == 0) {  // a tail of bytes must not narrow the units of the rest
     const std::int64_t bytes = a[0].size * element, bulk = bytes / 16 * 16;
     const auto part = [&](std::int64_t first, std::int64_t n) {
       if (n == 0) return;
@@ -142,7 +143,7 @@ inline void record_fill(const launch& l, recording& r, const view& y, std::uint6
   part(v);
 }
 
-/// A range of one axis of y.
+/// Returns a range of one axis of y.
 inline view part_of(const view& y, int axis, std::int64_t first, std::int64_t length) {
   view v = y;
   v.dims.set(axis, length);

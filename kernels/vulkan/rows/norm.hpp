@@ -1,5 +1,5 @@
 #pragma once
-/// What layer_norm and rms_norm share: rows of C elements, normalised in registers.
+/// What layer_norm and rms_norm share: rows of C elements are normalised in registers.
 #include <isotope/shaders/norm.hpp>
 #include <isotope/shaders/norm_grad.hpp>
 
@@ -9,10 +9,10 @@ namespace isotope::vulkan {
 namespace portable {
 
 struct norm_operands {
-  const view *x, *weight, *bias, *y, *means, *rstds;  // no bias, no means: root mean square
+  const view *x, *weight, *bias, *y, *means, *rstds;  // bias and means are null for root mean square
   double epsilon;
 };
-/// False where rows are too long for registers, or have no elements: a mean of nothing is 0 / 0, which not every driver's division gives.
+/// Returns false if rows are too long for registers or have no elements: a mean of nothing is 0 / 0, which not every driver's division gives.
 inline bool record_norm(const launch& l, recording& r, const norm_operands& o) {
   const std::int64_t C = o.x->dims.cols(), rows = o.rstds->dims.count();
   if (rows == 0) return true;
@@ -35,7 +35,7 @@ inline bool record_norm(const launch& l, recording& r, const norm_operands& o) {
   return true;
 }
 
-/// Partial sums of weight gradients: at most `most_parts` rows of them, four multiprocessors' worth of workgroups on a large device.
+/// Partial sums of weight gradients: at most `most_parts` rows of them, from four workgroups per multiprocessor of a large device.
 struct norm_chunks {
   static constexpr std::int64_t most_parts = 528, widest_team = 64;  // teams of a workgroup are at most 64
   static constexpr std::int64_t bound(std::int64_t rows, std::int64_t C, int kinds) {
@@ -44,7 +44,7 @@ struct norm_chunks {
 };
 
 struct norm_grad_operands {
-  const view *x, *weight, *means, *rstds, *dy, *dx, *dweight, *dbias;  // no means, no dbias: root mean square
+  const view *x, *weight, *means, *rstds, *dy, *dx, *dweight, *dbias;  // means and dbias are null for root mean square
 };
 inline bool record_norm_grad(const launch& l, recording& r, const norm_grad_operands& o) {
   const std::int64_t C = o.x->dims.cols(), rows = o.rstds->dims.count();

@@ -1,5 +1,5 @@
 #pragma once
-/// The axes of a reduction with neighbours put together, so that few shapes remain: rows (kept, summed), columns (kept, summed, kept).
+/// The axes of a reduction with neighbours merged, so that few shapes remain: rows (kept, summed), columns (kept, summed, kept).
 #include <array>
 #include <optional>
 
@@ -16,7 +16,7 @@ struct merged_reduction {
   std::array<axis, max_rank> axes{};
   int rank = 0;
 
-  /// Axes of x from the outermost on; those of a bit mask are summed.
+  /// Takes the axes of x from the outermost on; those of the bit mask are summed.
   merged_reduction(const view& x, std::int64_t mask) {
     for (int k = 0; k < x.dims.rank; ++k) {
       const axis a{x.dims[k], x.strides[std::size_t(k)], ((mask >> k) & 1) != 0};
@@ -32,7 +32,7 @@ struct merged_reduction {
   struct row_shape {
     std::int64_t rows = 1, n = 1, pitch = 0;
   };
-  /// Rows whose elements lie side by side, summed each.
+  /// Returns rows of adjacent elements, each summed.
   std::optional<row_shape> rows() const {
     if (rank == 0) return row_shape{1, 1, 1};
     const axis& last = axes[std::size_t(rank - 1)];
@@ -41,12 +41,12 @@ struct merged_reduction {
     if (axes[0].summed || axes[0].stride < last.size) return {};
     return row_shape{axes[0].size, last.size, axes[0].stride};
   }
-  /// Nothing to add up, and no gaps.
+  /// Whether there is nothing to add and no gap.
   bool copies() const { return rank == 1 && !axes[0].summed && axes[0].stride == 1; }
   struct column_shape {
     std::int64_t batch = 1, rows = 1, cols = 1, pitch = 0, batch_pitch = 0;
   };
-  /// Columns that lie side by side, summed over rows, in a batch of such.
+  /// Returns adjacent columns, summed over rows, in a batch.
   std::optional<column_shape> columns() const {
     if (rank < 2 || rank > 3) return {};
     const axis &last = axes[std::size_t(rank - 1)], &middle = axes[std::size_t(rank - 2)];

@@ -1,7 +1,7 @@
-// Numbers of a row in their order, as words, so that drivers' ideas of NaN do not matter. Needs rows.glsl.
+// Compares the numbers of a row as words of the same order, so that a driver's handling of NaN does not matter. Needs rows.glsl.
 shared uint order_parts[WG / SUBGROUP];
 
-// Every invocation of a team gets the largest word. Called by whole teams.
+// Returns the largest word to every invocation of a team. Whole teams call it.
 uint team_max_word(uint x) {
   x = subgroupMax(x);
   if (TEAM == SUBGROUP) return x;
@@ -13,7 +13,7 @@ uint team_max_word(uint x) {
   barrier();
   return x;
 }
-// Words above zero that grow with the number, or with `least` fall; NaN is the largest. -0 is below 0, or with `one_zero` one word with it.
+// Returns a word above zero that grows with the number, or falls if `least`; NaN is the largest. -0 is below 0, or equal to it if `one_zero`.
 uint order_of(float v, bool least, bool one_zero) {
   const uint u = floatBitsToUint(v), a = u & 0x7fffffffu;
   if (a > 0x7f800000u) return 0xffffffffu;

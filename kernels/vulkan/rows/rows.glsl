@@ -1,17 +1,17 @@
-// Rows of a tensor in blocks of four elements, shared out to teams: a team is a subgroup, or a whole workgroup for long rows. Sums and maxima
-// of a team are taken in an order that depends on its size alone. Whoever includes this file requires GL_KHR_shader_subgroup_arithmetic.
+// Distributes rows of a tensor, in blocks of four elements, to teams: a team is a subgroup, or a whole workgroup for long rows. The order of a team's
+// sums and maxima depends on its size alone. The including file must require GL_KHR_shader_subgroup_arithmetic.
 #include "access.glsl"
 
 layout(constant_id = 2) const uint TEAM = 32;    // invocations of a row: SUBGROUP or WG
 layout(constant_id = 3) const uint HOLD = 1;     // blocks of a row that an invocation keeps in registers
-layout(constant_id = 4) const bool WIDE = true;  // rows are whole blocks, and all tensors lie on multiples of a block
+layout(constant_id = 4) const bool WIDE = true;  // rows are whole blocks, and all tensors are aligned to a block
 
 const uint TEAMS = WG / TEAM;
 
 uint team_index() { return TEAM == SUBGROUP ? gl_SubgroupID : 0; }
 uint lane_index() { return TEAM == SUBGROUP ? gl_SubgroupInvocationID : gl_LocalInvocationID.x; }
 
-// Every invocation of a team gets the result. Called by whole teams.
+// Returns the result to every invocation of a team. Whole teams call it.
 shared vec4 team_sums[WG / SUBGROUP];
 vec4 team_sum(vec4 x) {
   x = subgroupAdd(x);
@@ -50,7 +50,7 @@ float team_max(float x) {
 float sum_of(vec4 x) { return (x.x + x.y) + (x.z + x.w); }
 float max_of(vec4 x) { return max(max(x.x, x.y), max(x.z, x.w)); }
 
-// Columns 4 b to 4 b + 3 of a row of C elements that starts at element `begin`; zero beyond the row.
+// Returns columns 4 b to 4 b + 3 of a row of C elements that starts at element `begin`; zero beyond the row.
 vec4 load_columns(uint64_t base, uint begin, uint b, uint C, uint t) {
   if (WIDE) return load4(base, begin / 4 + b, t);
   vec4 x = vec4(0.0);
@@ -66,7 +66,7 @@ void store_columns(uint64_t base, uint begin, uint b, uint C, uint t, vec4 x) {
 }
 bvec4 columns_inside(uint b, uint C) { return WIDE ? bvec4(true) : lessThan(4 * b + uvec4(0, 1, 2, 3), uvec4(C)); }
 
-// Block b of a tensor that lies on a multiple of a block. Elements outside [begin, end), those of other rows, are `other` and never written.
+// Block b of a tensor that is aligned to blocks. Elements outside [begin, end) belong to other rows: they read as `other` and are never written.
 bvec4 elements_inside(uint b, uint begin, uint end) {
   const uvec4 e = 4 * b + uvec4(0, 1, 2, 3);
   return bvec4(e.x >= begin && e.x < end, e.y >= begin && e.y < end, e.z >= begin && e.z < end, e.w >= begin && e.w < end);
@@ -82,5 +82,5 @@ void store_elements(uint64_t base, uint b, uint begin, uint end, uint t, vec4 x)
     [[unroll]] for (uint j = 0; j < 4; ++j)
       if (inside[j]) store(base, 4 * b + j, t, x[j]);
 }
-// Blocks that hold elements of [begin, end), which is not empty, are begin / 4 and the next ones.
+// Returns the number of blocks with elements of [begin, end), which is not empty; the first is begin / 4.
 uint blocks_of(uint begin, uint end) { return (end + 3) / 4 - begin / 4; }

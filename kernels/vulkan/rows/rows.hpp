@@ -1,5 +1,5 @@
 #pragma once
-/// Kernels that work row by row: how rows are shared out to subgroups and workgroups. Twin of rows.glsl.
+/// Kernels that work row by row: how rows are distributed to subgroups and workgroups. rows.glsl mirrors it.
 #include <algorithm>
 #include <cstdint>
 
@@ -8,37 +8,37 @@
 namespace isotope::vulkan {
 namespace portable {
 
-/// Fits: a tensor has fewer than 2^31 elements.
+/// The value fits: a tensor has fewer than 2^31 elements.
 inline std::uint32_t word(std::int64_t n) { return std::uint32_t(n); }
 constexpr std::int64_t divide_up(std::int64_t n, std::int64_t d) { return (n + d - 1) / d; }
 constexpr std::int64_t round_up(std::int64_t n, std::int64_t d) { return divide_up(n, d) * d; }
 
-/// Formats that shaders read as four floats at a time.
+/// Whether shaders can read the format as four floats at a time.
 inline bool loads_as_f32(dtype t) { return t == dtype::f32 || t == dtype::bf16 || t == dtype::f16; }
-/// Four elements of v are one access: at 16 bytes in f32, 8 in 16-bit formats.
+/// Whether four elements of v are one access: aligned to 16 bytes in f32, 8 in 16-bit formats.
 inline bool aligned(const view& v) { return v.at % std::uint64_t(4 * size_of(v.type)) == 0; }
 template <class... V> bool all_aligned(const V&... v) { return (aligned(v) && ...); }
-/// Blocks of four elements that hold the n elements of a row; rows that are no whole blocks may begin and end inside one.
+/// Returns the blocks of four elements that hold the n elements of a row; rows that are not whole blocks may begin and end inside one.
 inline std::int64_t blocks_of_row(std::int64_t n, bool wide) { return wide ? n / 4 : divide_up(n + 3, 4); }
 
-/// The largest workgroup of full subgroups, 32 of them at most: few devices take more.
+/// Returns the largest workgroup of full subgroups, at most 32 of them: few devices take more.
 inline std::int64_t largest_workgroup(const facts& d) {
   const std::int64_t subgroups = std::min<std::int64_t>(32, d.workgroup_subgroups);
   return std::min({std::int64_t(1024), std::int64_t(d.invocations), subgroups * d.subgroup}) / d.subgroup * d.subgroup;
 }
-/// `wanted` invocations or what the device takes, in whole subgroups.
+/// Returns `wanted` invocations or as many as the device takes, in whole subgroups.
 inline std::int64_t workgroup(const facts& d, std::int64_t wanted) {
   return std::min(largest_workgroup(d), round_up(std::max<std::int64_t>(wanted, 1), d.subgroup));
 }
 
-/// Rows of `blocks` blocks: a team of `size` invocations a row, each with `hold` blocks of it in registers.
+/// Teams for rows of `blocks` blocks: a team of `size` invocations per row, each with `hold` blocks of it in registers.
 struct team {
-  // Workgroups are multiples of this, so that they are whole subgroups on every device that subgroups.hpp takes.
+  // Workgroups are multiples of this, so that they are whole subgroups on every device that subgroups.hpp accepts.
   static constexpr std::int64_t whole = 64;
-  std::int64_t workgroup = 0, size = 0, hold = 0, most = 0;  // most: of a workgroup of subgroups that work each by itself
+  std::int64_t workgroup = 0, size = 0, hold = 0, most = 0;  // most: largest workgroup of independent subgroups
 
   std::int64_t rows() const { return workgroup / size; }  // of a workgroup
-  /// Workgroups for n rows. Teams that are subgroups know nothing of their neighbours.
+  /// Returns the workgroups for n rows. Teams that are subgroups are independent of their neighbours.
   groups take(std::int64_t n) const {
     groups g = cover(n, rows());
     if (most == 0) return g;
@@ -48,7 +48,8 @@ struct team {
     return g;
   }
 
-  /// A subgroup up to `few` blocks an invocation, else a workgroup, up to `most` of them; hold = 0: too long for registers.
+  /// Returns teams that hold rows in registers: a subgroup up to `few` blocks per invocation, else a workgroup, up to `most`; hold = 0: the row is
+  /// too long.
   static team holding(const facts& d, std::int64_t blocks, std::int64_t few, std::int64_t most) {
     const std::int64_t subgroup = d.subgroup;
     if (blocks <= few * subgroup)
@@ -59,31 +60,31 @@ struct team {
     }
     return {};
   }
-  /// Rows that pass by: a subgroup up to `few` blocks an invocation, else a workgroup of at most 256.
+  /// Returns teams that stream rows: a subgroup up to `few` blocks per invocation, else a workgroup of at most 256.
   static team streaming(const facts& d, std::int64_t blocks, std::int64_t few) {
     const std::int64_t subgroup = d.subgroup, w = portable::workgroup(d, 256);
     if (blocks <= few * subgroup) return {w, subgroup, 1, largest_workgroup(d)};
     const std::int64_t size = std::min(w, round_up(std::max<std::int64_t>(1, blocks), whole));
     return {size, size, 1};
   }
-  /// One workgroup for everything.
+  /// Returns one workgroup for everything.
   static team alone(const facts& d) { return {largest_workgroup(d), largest_workgroup(d), 1}; }
 };
 
-/// The constants of rows.glsl.
+/// Returns the constants of rows.glsl.
 inline constants of_rows(const launch& l, const team& t, bool wide) {
   return constants{word(t.workgroup), l.device->subgroup, word(t.size), word(t.hold)}.add(wide);
 }
 inline range scalars_of(const launch& l) { return {l.scalars, std::int64_t(sizeof(device_scalars))}; }
-/// n elements of format t from an address on.
+/// Returns the range of n elements of format t at an address.
 inline range elements(std::uint64_t at, std::int64_t n, dtype t) { return {at, n * size_of(t)}; }
 
-/// Leaves a launch to the kernel of the reference set, for shapes and formats that have no fast kernel.
+/// Leaves a launch to the reference kernel, for shapes and formats without a fast kernel.
 template <class Op, class P> void fall_through(const launch& l, recording& r, std::string_view why) {
   tier_of(r, kernels::reference::name, why);
   kernel<Op, P, kernels::reference>::record(l, r);
 }
-/// Scratch that the kernel below needs.
+/// Returns the scratch that the reference kernel needs.
 template <class Op, class P> constexpr std::int64_t scratch_below(const step_shapes& s) {
   if constexpr (requires { kernel<Op, P, kernels::reference>::scratch(s); }) return kernel<Op, P, kernels::reference>::scratch(s);
   else return 0;

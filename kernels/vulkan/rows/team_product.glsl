@@ -1,7 +1,7 @@
-// Products of what the invocations of a team hold, in an order that depends on its size alone. Needs rows.glsl.
+// Multiplies what the invocations of a team hold, in an order that depends on its size alone. Needs rows.glsl.
 shared float team_products[WG / SUBGROUP];
 
-// The product of the terms of all invocations of the team before this one; `all` is that of the whole team. Called by whole teams.
+// Returns the product of the terms of all invocations of the team before this one; `all` is that of the whole team. Whole teams call it.
 float product_before(float term, out float all) {
   float before = subgroupExclusiveMul(term);
   all = subgroupMul(term);

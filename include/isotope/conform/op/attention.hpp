@@ -7,7 +7,7 @@
 
 namespace isotope::conform {
 
-/// Attention by the whole matrix of scores. Operands packed or not, with or without a mask; see op/attention.hpp.
+/// Attention by the full matrix of scores. Operands may be packed, and masked; see op/attention.hpp.
 class attention_by_definition {
  public:
   std::int64_t B, S, T, H, G, D;
@@ -21,7 +21,7 @@ class attention_by_definition {
   }
   std::size_t operands() const { return is_.packed ? 1 : 3; }
   std::int64_t group(std::int64_t h) const { return h / (H / G); }
-  /// Where element (b, s, h, d) of queries (0), keys (1) or values (2) lies in its operand, and in which operand.
+  /// Returns the operand that holds element (b, s, h, d) of queries (0), keys (1) or values (2), and its index there.
   std::size_t operand(int which) const { return is_.packed ? 0 : std::size_t(which); }
   std::int64_t at(int which, std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t d) const {
     const std::int64_t heads = which == 0 ? H : G, length = which == 0 ? S : T;
@@ -33,7 +33,7 @@ class attention_by_definition {
     return c_.in[operand(which)][at(which, b, s, h, d)];
   }
   double scale() const { return is_.scale; }
-  /// What dropout multiplies the probability of a key by: 0 or 1 / (1 - dropout).
+  /// Returns the dropout factor of a key's probability: 0 or 1 / (1 - dropout).
   double share(std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) const {
     const double p = is_.dropout;
     if (p == 0) return 1;
@@ -45,7 +45,7 @@ class attention_by_definition {
   /// The probabilities of one query and, relative to each, how far a kernel's may be off.
   struct weights {
     std::vector<double> p, off;
-    double least = 0;  // a weight may be off by so much besides: exponentials below twice the least normal number may be zero
+    double least = 0;  // absolute error of a weight: exponentials below twice the least normal number may be zero
     double lse = -infinity, off_lse = 0;
   };
   weights of(std::int64_t b, std::int64_t h, std::int64_t s) const {
@@ -109,7 +109,8 @@ template <> struct op_spec<op::attention> : spec_basis {
                                          .gpu_ulps = usual_gpu_ulps};
   static constexpr std::array boundary{0.0, -infinity, 80.0, -80.0};
 
-  /// Beside sums and exponentials: in programs of 16 bits matrix units and products of pairs take the weights rounded to 16 bits. NMSE there <= 1.5e-5.
+  /// Beyond sums and exponentials: in programs of 16 bits, matrix units and pair multiplications take weights rounded to 16 bits; there NMSE <=
+  /// 1.5e-5.
   static void reference(const call& c, std::span<answer> y) {
     const attention_by_definition a(c);
     y[0].resize(a.B * a.S * a.H * a.D);
@@ -129,7 +130,7 @@ template <> struct op_spec<op::attention> : spec_basis {
         }
     y[0].nmse = c.on.stored() > 0 ? 1.5e-5 : 1e-9;
   }
-  /// With K what dropout multiplies by: dv = (K P)^T dy, dS = P (K (dy v^T) - rowsum(dy y)), dq = scale dS k, dk = scale dS^T q.
+  /// With the dropout factors K: dv = (K P)^T dy, dS = P (K (dy v^T) - rowsum(dy y)), dq = scale dS k, dk = scale dS^T q.
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
     const attention_by_definition a(c);
     for (std::size_t k = 0; k < a.operands(); ++k) dx[k].resize(c.in[k].dims.count());
@@ -186,17 +187,17 @@ template <> struct op_spec<op::attention> : spec_basis {
     }
   }
 
-  /// The two halves of a sequence, of even length, in the other order.
+  /// Exchanges the two halves of a sequence of even length.
   static tensor<tape> swapped(tensor<tape> t) {
     const auto half = t[1] / 2;
     return concat({narrow(t, 1, half, t[1] - half), narrow(t, 1, 0, half)}, 1);
   }
-  /// Swapping the halves of keys and values changes the order of the sums and nothing else.
+  /// Exchanging the halves of keys and values changes only the order of the sums.
   static law::sides keys_swapped(std::span<const tensor<tape>> x, const attributes& a) {
     const auto at = place::current();
     return {apply<op::attention>(at, a, x[0], swapped(x[1]), swapped(x[2])), apply<op::attention>(at, a, x[0], x[1], x[2])};
   }
-  /// Without a causal mask the order of the tokens is that of the results: y(P x) = P y(x).
+  /// Without a causal mask, permuting the tokens permutes the results: y(P x) = P y(x).
   static law::sides tokens_swapped(std::span<const tensor<tape>> x, const attributes& a) {
     const auto at = place::current();
     return {swapped(apply<op::attention>(at, a, swapped(x[0]), swapped(x[1]), swapped(x[2]))),
@@ -211,7 +212,7 @@ template <> struct op_spec<op::attention> : spec_basis {
   static constexpr std::array laws{law{"keys in another order", &keys_swapped, &order_slack},
                                    law{"tokens in another order", &tokens_swapped, &order_slack}};
 
-  /// Keys of their own for every head unless told otherwise; packed and masked by the number of operands.
+  /// Every head has its own keys unless told otherwise; the number of operands decides packing and masking.
   static void complete(attributes& a, std::size_t operands) {
     auto c = op::attention::constants::of(a);
     if (c.kv_heads == 0) c.kv_heads = c.heads;
@@ -245,14 +246,15 @@ template <> struct op_spec<op::attention> : spec_basis {
       c.in = {s.x({f.B, f.S, (f.H + 2 * f.G) * f.D})};
       s.put(c, true);
     };
-    // Around tiles of 16, 32 and 64 queries and keys, heads of 4 to 128. Drivers on the processor compile kernels anew for every form of the operands,
-    // three seconds each with the gradient's, so the weaker runs have few: in fast ones forms repeat, with other lengths where there is one batch.
+    // Sizes around tiles of 16, 32 and 64 queries and keys, heads of 4 to 128. Drivers on the processor compile kernels for every form of the
+    // operands, three seconds each with the gradient's, so the weaker runs have few forms: fast runs repeat them with other lengths where there is
+    // one batch.
     const bool fast = s.how() == strength::fast, full = s.how() == strength::full;
     if (fast) {
       add({1, 20, 20, 8, 4, 8}, true, true, false);
       add({1, 20, 20, 8, 4, 8}, true, true, false, 20);  // scores beyond the range of exp
-      add({1, 160, 160, 8, 4, 8}, true, true, false);    // threads take it up
-      add({1, 3, 9, 4, 2, 20}, true, false, false);      // more keys than queries, heads that are no whole vectors
+      add({1, 160, 160, 8, 4, 8}, true, true, false);    // large enough for threads
+      add({1, 3, 9, 4, 2, 20}, true, false, false);      // more keys than queries, heads that are not whole vectors
       add({1, 17, 17, 4, 2, 20}, false, false, true, 0, false);
       dropped({2, 70, 70, 2, 2, 8}, 0.1, 2);
     } else {
@@ -315,7 +317,7 @@ template <> struct op_spec<op::attention> : spec_basis {
     windows(s);
   }
 
-  /// Of one key, within a tile, of a whole one, of no multiple, and of all keys and more.
+  /// Windows of one key, within a tile, of a whole tile, of no multiple of a tile, and of all keys and more.
   static void windows(case_sink& s) {
     const auto add = [&](const form& f, std::int64_t window, bool packed, bool masked = false, double dropout = 0) {
       test_case c;

@@ -14,7 +14,7 @@ template <> struct op_spec<op::cast> : exact_spec {
   static constexpr bool steps = true;
   static constexpr std::array boundary{0.0, -0.0, 1.9, -1.9, 3e9, infinity, nan};
 
-  /// The ends of an integer format.
+  /// The least and greatest number of an integer format.
   static integer_ends ends(dtype t) {
     switch (t) {
       case dtype::u8: return {0, 255};

@@ -20,7 +20,7 @@ template <> struct op_spec<op::cross_entropy> : spec_basis {
     return c.constants<op::cross_entropy>().classes == 0 ? c.in[0].dims.cols() : c.constants<op::cross_entropy>().classes;
   }
   static bool counts(double target, std::int64_t V) { return target >= 0 && target < double(V); }
-  /// The relative error of the sum of exponentials: that of each exponent z, of the exponential and of the sum.
+  /// Returns the relative error of the sum of exponentials: that of each exponent z, of the exponential and of the sum.
   static double off_sum(const call& c, const softmax_basis::line& l) {
     double spread = 0;
     for (std::size_t k = 0; k < l.p.size(); ++k) spread += l.p[k] * softmax_basis::finite(l.z[k]);
@@ -49,8 +49,9 @@ template <> struct op_spec<op::cross_entropy> : spec_basis {
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
     const std::int64_t N = c.in[0].dims.cols(), V = classes(c), R = c.in[1].dims.count();
     dx[0].resize(R * N);
-    dx[0].nmse =
-        c.on.stored() == 0 ? 1e-12 : 0x1p-16;  // targets' elements are much alike, and may all be rounded by a half of the last place
+    dx[0].nmse = c.on.stored() == 0
+                     ? 1e-12
+                     : 0x1p-16;  // targets' elements are much alike, and rounding may put all of them off by half a unit in the last place
     double counted = 0;
     for (std::int64_t r = 0; r < R; ++r) counted += counts(c.in[1][r], V) ? 1 : 0;
     for (std::int64_t r = 0; r < R; ++r) {
@@ -63,7 +64,7 @@ template <> struct op_spec<op::cross_entropy> : spec_basis {
       }
     }
   }
-  /// The loss of logits + c is that of the logits, for whole numbers such that logits + c is exact.
+  /// The loss of logits + c equals that of the logits, for integers such that logits + c is exact.
   static law::sides shifted(std::span<const tensor<tape>> x, const attributes& a) {
     const auto at = place::current();
     return {apply<op::cross_entropy>(at, a, x[0] + x[2], x[1]), apply<op::cross_entropy>(at, a, x[0], x[1])};

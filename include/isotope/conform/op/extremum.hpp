@@ -24,7 +24,7 @@ template <bool Largest> struct extremum_spec : reduction_spec {
       if (std::isnan(c.in[0][i]) || better(c.in[0][i], v)) v = std::isnan(v) ? v : c.in[0][i];
     });
   }
-  /// Ties share.
+  /// Ties share the gradient.
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
     const reduced_shape r(c.in[0].dims, c.constants<op::reduction>().axes);
     std::array<answer, 1> y;
@@ -45,7 +45,7 @@ template <bool Largest> struct extremum_spec : reduction_spec {
   static void cases(case_sink& s) {
     const auto with = [](std::int64_t mask) { return op::extremum::constants{.axes = mask}; };
     for (const std::int64_t mask : {1, 2, 3}) s.add({s.x({7, 20}, 0, 181, &generator_of<generators::distinct>)}, with(mask), true);
-    shapes(s, s.how() != strength::fast);  // the gradient is element-wise code for every shape, which drivers on the processor compile
+    shapes(s, s.how() != strength::fast);  // the gradient is element-wise code for every shape, which drivers on the processor must compile
     s.add({s.x({24, 24}, 0, 0, &generator_of<generators::specials>)}, with(2));
     s.add({s.x({24, 24}, 0, 0, &generator_of<generators::specials>)}, with(1));
     s.add({s.x({9, 40}, -3, 3, &generator_of<generators::whole>)}, with(2), true);  // ties

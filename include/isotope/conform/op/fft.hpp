@@ -4,7 +4,7 @@
 
 namespace isotope::conform {
 
-/// Discrete Fourier transforms by the definition: N^2 terms, angles reduced to one turn.
+/// Discrete Fourier transforms by the definition: N^2 terms, with angles reduced to one turn.
 class transform_by_definition {
  public:
   explicit transform_by_definition(std::int64_t N) : N_(N) {
@@ -15,7 +15,7 @@ class transform_by_definition {
   }
   double cosine(std::int64_t n, std::int64_t k) const { return cosine_[std::size_t(n * k % N_)]; }
   double sine(std::int64_t n, std::int64_t k) const { return sine_[std::size_t(n * k % N_)]; }
-  /// 4 u log2 n of the root mean square.
+  /// The error is 4 u log2 n of the root mean square.
   static double relative(const call& c, std::int64_t N) { return 4 * c.on.u() * std::fmax(1, std::log2(double(N))); }
 
  private:
@@ -89,8 +89,8 @@ struct fourier_spec : spec_basis {
       }
     }
   }
-  /// Every small length, powers of two, primes and their neighbours. Drivers on the processor compile a kernel for each power of two that a length is, or
-  /// is convolved in: fast runs take those that share few of them, and still every radix as the last one.
+  /// Every small length, powers of two, primes and their neighbours. Drivers on the processor compile a kernel for each power of two that a length is
+  /// or is convolved in: fast runs take lengths that share few of them, but still have every radix as the last one.
   template <class F> static void lengths(case_sink& s, F&& add) {
     static constexpr std::int64_t few[] = {1, 2, 3, 4, 8, 9, 11, 15, 16, 18, 30, 1000, 1024};
     static constexpr std::int64_t most[] = {1,  2,  3,  4,  5,  6,   7,   8,   9,   11,  12,  15,  16,   17,  31,

@@ -6,7 +6,7 @@ namespace isotope::conform {
 template <> struct op_spec<op::gelu_tanh> : unary_spec<op_spec<op::gelu_tanh>> {
   static constexpr std::array boundary{0.0, -0.7525, -5.0, -10.0, 10.0};
   static constexpr double root = 0.79788456080286535588;  // sqrt(2 / pi)
-  /// 0.5 (1 + tanh t) = 1 / (1 + exp(-2 t)), which keeps its digits where tanh is near -1
+  /// 0.5 (1 + tanh t) = 1 / (1 + exp(-2 t)), which keeps its digits where tanh is close to -1
   static double f(double x) {
     if (std::isinf(x)) return x > 0 ? x : 0;
     return x / (1 + std::exp(-2 * root * (x + 0.044715 * x * x * x)));

@@ -11,7 +11,7 @@ template <> struct op_spec<op::layer_norm> : norm_basis {
                                      operand_role{.name = "bias", .parameter = true}};
   static constexpr std::array outputs{result_role{"y"}, result_role{"mean", holds::accumulated}, result_role{"rstd", holds::accumulated}};
 
-  /// One row: statistics, and how far those of a kernel may be off.
+  /// One row: its statistics, and how far a kernel's may be off.
   struct row {
     double mean = 0, rstd = 0, off_mean = 0, off_rstd = 0;  // off_rstd is relative
     row(const call& c, std::int64_t first, std::int64_t C) {
@@ -34,7 +34,7 @@ template <> struct op_spec<op::layer_norm> : norm_basis {
     y[0].resize(R * C);
     y[1].resize(R);
     y[2].resize(R);
-    double far = 0;  // mean in deviations
+    double far = 0;  // the mean in units of the deviation
     for (std::int64_t r = 0; r < R; ++r) {
       const row s(c, r * C, C);
       y[1].set(r, s.mean, s.off_mean);
@@ -81,7 +81,7 @@ template <> struct op_spec<op::layer_norm> : norm_basis {
           [](const call& c, answer& right) {
             std::array<answer, 3> y;
             reference(c, y);
-            for (std::size_t i = 0; i < right.slack.size(); ++i) {  // three results stored on the way, of at most |y| + 2 |b|
+            for (std::size_t i = 0; i < right.slack.size(); ++i) {  // three results are stored on the way, of at most |y| + 2 |b|
               const double b = std::fabs(c.in[2][std::int64_t(i) % c.in[2].dims.count()]);
               right.slack[i] = 2 * y[0].slack[i] + (4 * c.on.stored() + 8 * c.on.u()) * (std::fabs(right.value[i]) + 2 * b);
             }

@@ -22,7 +22,7 @@ struct product_shape {
     batch_a_ = ba;
     batch_b_ = bb;
   }
-  /// Calls f(offset of the matrix in a, in b, in y) for each product of the batch.
+  /// Calls f(offset of the matrix in a, in b, in y) for each matrix of the batch.
   template <class F> void for_each(F&& f) const {
     for_each_index(batch, [&](std::int64_t p, const extents& at) {
       f(repeated_position(batch_a_, at, batch.rank) * M * K, repeated_position(batch_b_, at, batch.rank) * K * N, p * M * N);
@@ -47,13 +47,13 @@ inline law::sides transpose_law(std::span<const tensor<tape>> x, const attribute
   const auto at = place::current();
   return {transpose(apply<op::matmul>(at, a, transpose(x[1]), transpose(x[0]))), apply<op::matmul>(at, a, x[0], x[1])};
 }
-/// (4 a) b = 4 (a b), bit for bit: a power of two changes exponents alone.
+/// (4 a) b = 4 (a b), bit for bit: a power of two changes only exponents.
 inline law::sides factor_law(std::span<const tensor<tape>> x, const attributes& a) {
   const auto at = place::current();
   const auto four = [](tensor<tape> t) { return t + t; };
   return {apply<op::matmul>(at, a, four(four(x[0])), x[1]), four(four(apply<op::matmul>(at, a, x[0], x[1])))};
 }
-/// Both sides' sums, and four roundings to the storage format: of b + c, of each product, of their sum.
+/// The sums of both sides, and four roundings to the storage format: of b + c, of each product, of their sum.
 inline void product_law_slack(const call& c, answer& right) {
   const product_shape s(c.in[0].dims, c.in[1].dims);
   const double roundings = 2 * (8 + c.on.chain_of(s.K)) * c.on.u() + 4 * std::fmax(c.on.stored(), c.on.u());
@@ -103,7 +103,7 @@ template <> struct op_spec<op::matmul> : spec_basis {
     const dtype type = format.given() ? format.type() : c.in[0].type == c.in[1].type ? c.in[0].type : c.on.accum();
     if (type == c.on.accum()) y[0].nmse = 1e-15 * double(s.K + 8);
   }
-  /// da = alpha dy b^T and db = alpha a^T dy are products, too: their chains are N and the rows. Repeated batches are summed afterwards.
+  /// da = alpha dy b^T and db = alpha a^T dy are gemms, too: their chains are N and the rows. Broadcast batches are summed afterwards.
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
     const product_shape s(c.in[0].dims, c.in[1].dims);
     const double alpha = c.constants<op::matmul>().alpha;
@@ -120,7 +120,7 @@ template <> struct op_spec<op::matmul> : spec_basis {
           }
     });
     const double batches = double(s.batch.count());
-    // Where batches were repeated their products are one longer product, or are summed; stored in 16 bits before, each is rounded.
+    // Where batches were broadcast, their gemms form one longer gemm or are summed; where they are stored in 16 bits before, each is rounded.
     const auto roundings = [&](std::int64_t terms, const shape& mine) {
       const double repeats = std::fmax(1, batches * double(s.M * s.K * s.N) / std::fmax(1, double(mine.count()) * double(terms)));
       const double summed = repeats > 1 ? sum_roundings(repeats) : 0;
@@ -137,8 +137,8 @@ template <> struct op_spec<op::matmul> : spec_basis {
 
   static void cases(case_sink& s) {
     const op::matmul::constants plain;
-    // tiles of 4 to 128 and one past them, vectors, nothing; `few`: bit k, fast runs take order k. Drivers on the processor compile a kernel for each way
-    // that the operands lie, divide, and are long.
+    // Sizes of tiles of 4 to 128 and one past them, vectors, nothing. Fast runs take order k if bit k of `few` is set: drivers on the processor
+    // compile a kernel for each memory order, divisibility and length of the operands.
     struct product {
       std::int64_t M, K, N;
       int few;
@@ -168,9 +168,9 @@ template <> struct op_spec<op::matmul> : spec_basis {
     s.add({s.x({6, 17, 20}), s.x({20, fast ? 36 : 33})}, plain, true);
     s.add({ordered(s.x({6, 17, 20}), {1, 0, 2}), s.x({20, 33})}, plain, true);
     s.add({s.x({5, 20, 7}), s.x({5, 7, 9})}, plain, true);
-    s.add({s.x({40, 1300}), s.x({1300, 24})}, plain, !fast);  // few tiles, whose K several workgroups may share
+    s.add({s.x({40, 1300}), s.x({1300, 24})}, plain, !fast);  // few tiles, which several workgroups may share along K
     s.add({ordered(s.x({5, 20, 7}), {1, 0, 2}), ordered(s.x({5, 7, 9}), {2, 0, 1})}, plain, true);
-    s.add({ordered(s.x({5, 20, 7}), {1, 2, 0}), s.x({5, 7, 9})}, plain, true);  // batches innermost: no axis of a matrix lies close
+    s.add({ordered(s.x({5, 20, 7}), {1, 2, 0}), s.x({5, 7, 9})}, plain, true);  // innermost batches: no axis of a matrix is contiguous
     s.add({ordered(s.x({1024, 2, 3}), {1, 2, 0}), s.x({1024, 3, 4})}, plain, !fast);
     s.add({s.x({1, 8, 16}), s.x({4, 16, 8})}, plain, true);
     for (const auto& [alpha, beta] : {std::pair(0.5, -2.0), std::pair(1.0, 1.0), std::pair(2.0, 0.0), std::pair(0.0, 1.0)})
@@ -187,7 +187,7 @@ template <> struct op_spec<op::matmul> : spec_basis {
     }
     for (int k = 0; k < 3 * s.repeats(); ++k) {
       const std::int64_t most = k % 5 == 0 ? 150 : 70;
-      const auto length = [&](std::uint32_t axis) { return s.size(k, axis, 1, most) | (fast ? 1 : 0); };  // odd ones divide alike
+      const auto length = [&](std::uint32_t axis) { return s.size(k, axis, 1, most) | (fast ? 1 : 0); };  // odd lengths divide alike
       operand_recipe a = s.x({length(0), length(1)}), b = s.x({length(1), length(2)});
       if (s.size(k, 3, 0, 1) != 0) a = ordered(a, {1, 0});
       if (s.size(k, 4, 0, 1) != 0) b = ordered(b, {1, 0});

@@ -1,11 +1,11 @@
 #pragma once
-/// The two ends of a Muon update.
+/// The first and the last step of a Muon update.
 #include "../../op/muon.hpp"
 #include "update.hpp"
 
 namespace isotope::conform {
 
-/// What the specifications of both ops share: attributes, scalars of a step, and cases with each kind of them.
+/// What the specifications of both ops share: attributes, step scalars, and cases with each kind of them.
 struct muon_spec : optimizer_spec {
   static constexpr std::array fields{attribute_field{"decaying", attribute_kind::integer, 0, 0},
                                      attribute_field{"shadow", attribute_kind::flag, 1, 0},
@@ -18,7 +18,7 @@ struct muon_spec : optimizer_spec {
                                      attribute_field{"gradient_scale", attribute_kind::scalar, 10, 1},
                                      attribute_field{"momentum", attribute_kind::scalar, 11, 0}};
 
-  /// put(c, dims, norm, loss) for shapes and scalars of all kinds; c has the scalars.
+  /// Calls put(c, dims, norm, loss) for shapes and scalars of all kinds; c has the scalars.
   template <class F> static void scalar_cases(case_sink& s, const F& put) {
     const auto with = [](bool clip, float decay, double rate, double size) {
       test_case c;
@@ -52,7 +52,7 @@ template <> struct op_spec<op::momentum> : muon_spec {
   static constexpr std::array inputs{operand_role{"m", holds::accumulated, false}, operand_role{"g", holds::accumulated, false},
                                      operand_role{"norm", holds::accumulated, false}, operand_role{"loss", holds::accumulated, false}};
   static constexpr std::array outputs{result_role{"m", holds::accumulated}, result_role{"u", holds::accumulated}};
-  /// Three roundings of the terms of m, five of those of u.
+  /// The terms of m round three times, those of u five times.
   static void reference(const call& c, std::span<answer> y) {
     const step u(c);
     const std::int64_t n = c.in[0].dims.count();

@@ -22,7 +22,7 @@ template <> struct op_spec<op::prod> : reduction_spec {
       y[0].set(k, v, bound(c, double(r.terms()), v));
     }
   }
-  /// dy times the product of the others.
+  /// dy times the product of the other elements.
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
     const reduced_shape r(c.in[0].dims, c.constants<op::prod>().axes);
     std::vector<std::vector<std::int64_t>> terms(static_cast<std::size_t>(r.y.count()));
@@ -41,7 +41,7 @@ template <> struct op_spec<op::prod> : reduction_spec {
       }
     }
   }
-  /// Magnitudes whose logarithms add up to about nothing, so that no product of some of them leaves the range.
+  /// Magnitudes whose logarithms sum to about zero, so that no partial product overflows or underflows.
   static void cases(case_sink& s) {
     const auto with = [](std::int64_t mask, bool keep = false) { return op::prod::constants{.axes = mask, .keep = keep}; };
     for (const std::int64_t n : {1, 7, 33}) s.add({s.x({n})}, with(1), true);
@@ -54,7 +54,7 @@ template <> struct op_spec<op::prod> : reduction_spec {
     s.add({s.x({2, 3, 4, 5, 2, 3}, 0.5, 1.6)}, with(0b101010), true);
     s.add({s.x({300, 33}, 0.5, 1.6)}, with(1, true), true);
     s.add({s.x({3, 40000}, 1 - 0x1p-8, 1 + 0x1p-8)}, with(2));
-    s.add({s.x({40, 7}, -2, 2, &generator_of<generators::whole>)}, with(2), true);  // no zero, one, several
+    s.add({s.x({40, 7}, -2, 2, &generator_of<generators::whole>)}, with(2), true);  // no zero, one zero, several zeros
     s.add({s.x({9, 40}, -3, 3, &generator_of<generators::whole>)}, with(2), true);
     s.add({s.x({576, 2}, 0, 0, &generator_of<generators::specials>)}, with(2));
     s.add({s.x({0})}, with(1));

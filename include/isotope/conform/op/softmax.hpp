@@ -15,7 +15,7 @@ struct softmax_basis : spec_basis {
       .sums = "fixed blocks and a tree, in f32", .nan = "in, then its line", .cpu_ulps = usual_cpu_ulps, .gpu_ulps = usual_gpu_ulps};
   static constexpr std::array boundary{0.0, -infinity, infinity, nan, 80.0};
 
-  /// One line by the definition: probabilities p, exponents z = x - max, the log of the sum.
+  /// One line by the definition: probabilities p, exponents z = x - max, the logarithm of the sum.
   struct line {
     std::vector<double> z, p;
     double top = -infinity, log_sum = 0;
@@ -37,7 +37,7 @@ struct softmax_basis : spec_basis {
   static double underflow(const call& c) { return 2 * facts_of(c.on.accum()).least_normal(); }
   static double finite(double z) { return std::isfinite(z) ? std::fabs(z) : 0; }
 
-  /// What may be added to whole numbers of 3 bits and stays exact.
+  /// A number that can be added to integers of 3 bits exactly.
   static double most_shift(const case_sink& s) { return s.program() == s.accum() ? 65536 : 96; }
 
   static void shapes(case_sink& s) {
@@ -58,7 +58,7 @@ struct softmax_basis : spec_basis {
     s.add({s.x({3, 9}, -infinity, 0, &generator_of<generators::constant>)}, with(1));
     s.add({s.x({0, 9})}, with(1));
     for (int k = 0; k < s.repeats(); ++k) s.add({s.x({s.size(k, 0, 1, 12), s.size(k, 1, 1, 400)}, -6, 6)}, with(s.size(k, 2, 0, 1)), true);
-    for (const std::int64_t n : {31, 65, 257}) s.add({s.x({3, n}, -1, 1)}, with(1), true);  // no element is too small to be missed
+    for (const std::int64_t n : {31, 65, 257}) s.add({s.x({3, n}, -1, 1)}, with(1), true);  // no element is too small to be noticed
     s.put({.kind = case_kind::refusal, .attr = with(2), .in = {s.x({2, 3})}});
     s.put(
         {.kind = case_kind::law,
@@ -68,7 +68,7 @@ struct softmax_basis : spec_basis {
   }
 };
 
-/// f(x + c) = f(x) for a number c per line, whole numbers such that x + c is exact: within the errors of both sides, and the mean square of f.
+/// f(x + c) = f(x) for a number c per line, with integers such that x + c is exact: within the errors of both sides, and the mean square of f.
 template <class Op> struct shift_law {
   static law::sides build(std::span<const tensor<tape>> x, const attributes& a) {
     const auto at = place::current();
@@ -84,7 +84,7 @@ template <class Op> struct shift_law {
 
 template <> struct op_spec<op::softmax> : softmax_basis {
   static constexpr std::array laws{law{"shift", &shift_law<op::softmax>::build, &shift_law<op::softmax>::slack}};
-  /// z is rounded, so p is off by |z| u, the exponential's and the sum's errors, all relative. NMSE <= 1e-12.
+  /// z is rounded, so p is off by |z| u and the errors of the exponential and the sum, all relative. NMSE <= 1e-12.
   static void reference(const call& c, std::span<answer> y) {
     y[0].resize(c.in[0].dims.count());
     for_each_line(c.in[0].dims, int(c.constants<op::softmax_shape>().axis), [&](std::int64_t first, std::int64_t step, std::int64_t n) {
@@ -98,7 +98,7 @@ template <> struct op_spec<op::softmax> : softmax_basis {
     });
     if (c.on.stored() == 0) y[0].nmse = 1e-12;
   }
-  /// dx = p (dy - sum p dy), by the p that was stored.
+  /// dx = p (dy - sum p dy), with the stored p.
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
     dx[0].resize(c.in[0].dims.count());
     for_each_line(c.in[0].dims, int(c.constants<op::softmax_shape>().axis), [&](std::int64_t first, std::int64_t step, std::int64_t n) {
@@ -138,7 +138,7 @@ template <> struct op_spec<op::log_softmax> : softmax_basis {
     });
     if (c.on.stored() == 0) y[0].nmse = 1e-12;
   }
-  /// dx = dy - exp(y) sum dy, by the y that was stored.
+  /// dx = dy - exp(y) sum dy, with the stored y.
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
     dx[0].resize(c.in[0].dims.count());
     for_each_line(c.in[0].dims, int(c.constants<op::softmax_shape>().axis), [&](std::int64_t first, std::int64_t step, std::int64_t n) {

@@ -82,7 +82,7 @@ template <> struct op_spec<op::mean> : reduction_spec {
     const double n = double(reduced_shape(c.in[0].dims, c.constants<op::reduction>().axes).terms());
     for (std::size_t i = 0; i < dx[0].value.size(); ++i)
       dx[0].set(std::int64_t(i), dx[0].value[i] / n, 3 * c.on.u() * std::fabs(dx[0].value[i] / n));
-    dx[0].nmse = -1;  // one rounding, repeated: no mean over many
+    dx[0].nmse = -1;  // one rounding, broadcast: a mean over it is meaningless
   }
   static void cases(case_sink& s) { shapes(s, true); }
 };

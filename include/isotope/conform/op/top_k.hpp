@@ -17,7 +17,7 @@ template <> struct op_spec<op::top_k> : spec_basis {
   static constexpr numeric_policy policy{.nan = "above all numbers"};
   static constexpr std::array boundary{0.0, -0.0, infinity, nan};
 
-  /// The first k of the row in falling order, of equals the one that stands first; 0 and -0 are equals.
+  /// The first k of the row in descending order; of equals, the one that comes first. 0 and -0 are equal.
   static void reference(const call& c, std::span<answer> y) {
     const array& x = c.in[0];
     const std::int64_t n = x.dims[-1], k = c.constants<op::top_k>().k, rows = n == 0 ? 0 : x.dims.count() / n;

@@ -21,7 +21,7 @@ struct update_spec : spec_basis {
   }
 };
 
-/// In the first phase of a step, which is what a case runs: into = x.
+/// In the first phase of a step, which is the one that a case runs: into = x.
 template <> struct op_spec<op::accumulate> : update_spec {
   static constexpr track on = track::strict;
   static constexpr numeric_policy policy{};
@@ -58,7 +58,7 @@ template <> struct op_spec<op::global_norm> : update_spec {
       }
       c.in = {s.wide({3000}, -60, 60, &generator_of<generators::exponents>)};
       s.put(c);
-      c.in = {s.wide({3000}, 40, 100, &generator_of<generators::exponents>)};  // whose squares leave f32
+      c.in = {s.wide({3000}, 40, 100, &generator_of<generators::exponents>)};  // their squares overflow f32
       s.put(c);
       c.in = {s.wide({3000}, -120, -70, &generator_of<generators::exponents>)};
       s.put(c);
@@ -162,7 +162,7 @@ struct optimizer_spec : update_spec {
       if (c.constants<op::update_rule>().clips && clip > 0) factor *= std::fmin(1.0, clip / (norm + 1e-6));
     }
   };
-  /// `moments` beside w. Runs of several scalars; with and without a shadow in 16 bits.
+  /// `moments` beside w: cases with several scalars, with and without a shadow in 16 bits.
   static void optimizer_cases(case_sink& s, int moments) {
     const auto put = [&](std::int64_t n, std::int64_t decaying, bool clip, float decay, std::int64_t t, double norm, double rate = 1,
                          double loss = 2, double size = 1) {
@@ -213,7 +213,7 @@ template <> struct op_spec<op::adamw> : optimizer_spec {
     const bool shadow = c.constants<op::update_rule>().shadow;
     const std::int64_t n = c.in[0].dims.count();
     for (std::size_t k = 0; k < (shadow ? 4u : 3u); ++k) y[k].resize(n);
-    y[0].roundings = 0;  // it is among the two
+    y[0].roundings = 0;  // it is one of the two roundings
     const step_scalars& s = c.scalars;
     const double b1 = s.beta1, b2 = s.beta2, lr = double(s.learning_rate) * c.constants<op::update_rule>().rate_scale,
                  eps = double(s.epsilon), roundoff = c.on.u();

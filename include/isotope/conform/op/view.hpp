@@ -5,7 +5,7 @@
 
 namespace isotope::conform {
 
-/// A range of an axis, and its inverse.
+/// A range of an axis, and the inverse op.
 struct range_spec : exact_spec {
   /// Calls f(element of the part, element of the whole) for the part [first, first + n) of an axis.
   template <class F> static void inside(const shape& whole, int axis, std::int64_t first, std::int64_t n, F&& f) {

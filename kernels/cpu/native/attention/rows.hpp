@@ -1,5 +1,5 @@
 #pragma once
-/// The rows of one head as register tiles read and leave them: f32, whole vectors. Bound by bytes of L1 and L2.
+/// The rows of one head in the form that microkernels read and write: f32, in whole vectors. Bound by bytes of L1 and L2.
 #include <isotope/kernels/cpu/attention/heads.hpp>
 #include <isotope/kernels/cpu/native/gemm/pairs.hpp>
 #include <isotope/kernels/cpu/native/gemm/vector_panels.hpp>
@@ -16,10 +16,10 @@ template <class F> void with_type(const head_rows& x, const F& f) {
   if (x.type == dtype::bf16) f(static_cast<const bfloat16*>(x.data) + x.at);
   else f(static_cast<const float*>(x.data) + x.at);
 }
-/// Whether rows can be read and written where they lie.
+/// Whether rows can be read and written in place.
 inline bool lie_whole(const head_rows& x, std::int64_t D) { return x.type == dtype::f32 && D % lanes == 0; }
 
-/// rows x D of a head: where they lie, or a copy, zeros past D, where they have another format or fall into the same few sets of L1.
+/// Returns rows x D of a head: in place, or copied and padded with zeros where they have another format or would fall into few sets of L1.
 inline row_block whole_rows(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
   if (lie_whole(x, D) && x.stride % 256 != 0) return {x.f32(), x.stride, 1};
   const std::int64_t width = whole(D, lanes);
@@ -32,7 +32,7 @@ ISOTOPE_INLINE void scale_row(float* x, float factor, std::int64_t width) {
   for (std::int64_t d = 0; d < width; d += lanes) put_vector(x + d, load_vector(x + d) * factor);
 }
 
-/// to[i] = sum_d a[i, d] b[i, d] for i < rows, and 0 up to whole vectors: the sums of as many rows as a vector has lanes are turned in registers.
+/// to[i] = sum_d a[i, d] b[i, d] for i < rows, padded with 0 to whole vectors. The sums of `lanes` rows are transposed in registers.
 inline void row_dots(const head_rows& a, const head_rows& b, std::int64_t rows, std::int64_t D, float* to) {
   with_type(a, [&](const auto* left) {
     with_type(b, [&](const auto* right) {
@@ -56,12 +56,12 @@ inline void row_dots(const head_rows& a, const head_rows& b, std::int64_t rows, 
   });
 }
 
-/// all ones or 0 for each key and query of a block: what dropout keeps.
+/// For each key and query of a block all ones or 0: what dropout keeps.
 struct kept_words {
   static constexpr std::int64_t block = portable::attention_heads::block;
   alignas(64) std::uint32_t of[block * block];
 
-  /// @param row  of the first query among all of (B, H, S)
+  /// @param row  the first query's index among all of (B, H, S)
   void draw(const launch& l, const portable::attention_dropout& dropout, std::int64_t row, std::int64_t k0, std::int64_t keys) {
     for (std::int64_t k = 0; k < keys; k += 4) dropout.draw(l, row, (k0 + k) / 4, block, of + k * block);
   }
@@ -79,11 +79,11 @@ ISOTOPE_INLINE lane_numbers numbered() {
   for (int i = 0; i < int(lanes); ++i) lane[i] = i;
   return lane;
 }
-/// v, and `hidden` in the first n lanes.
+/// Returns v with `hidden` in the first n lanes.
 ISOTOPE_INLINE vector hide(const vector& v, std::int64_t n, float hidden) {
   return numbered() < std::int32_t(n) ? lanewise::all(hidden) : v;
 }
-/// v, and `hidden` in the lanes from n on.
+/// Returns v with `hidden` in the lanes from n on.
 ISOTOPE_INLINE vector hide_from(const vector& v, std::int64_t n, float hidden) {
   return numbered() >= std::int32_t(n) ? lanewise::all(hidden) : v;
 }

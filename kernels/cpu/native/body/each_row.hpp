@@ -1,8 +1,8 @@
 #pragma once
-/// The loop of native element-wise instructions: whole vectors, row by row. Bound by L1 for plain arithmetic, by flops for the functions.
+/// The loop of native element-wise instructions: whole vectors, row by row. Bound by L1 for plain arithmetic, by flops for functions.
 ///
-/// bf16 operands are widened and results rounded in registers. A shorter rest goes through the same code with zeros behind it, so an element's bits
-/// do not depend on its place.
+/// bf16 operands are widened and results rounded in registers. A shorter rest takes the same code, padded with zeros, so an element's bits do not
+/// depend on its place.
 #include <isotope/backend/cpu/launch.hpp>
 #include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/rows/row_vectors.hpp>
@@ -12,7 +12,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-/// `tile` and `block` of an instruction whose `Formula::of` takes a vector of each operand, or those and the scalar.
+/// Provides `tile` and `block` for an instruction whose `Formula::of` takes a vector of each operand, optionally followed by the scalar.
 template <class Formula, int Operands> struct each_row {
   static void tile(const row_view* in, const row_target& out, std::int64_t rows, std::int64_t n, double scalar) {
     bool wide = !out.rounds && out.rounded == nullptr;
@@ -34,7 +34,7 @@ template <class Formula, int Operands> struct each_row {
   friend Formula;
   each_row() = default;
 
-  /// f32: all rows, and nothing is rounded; to_bf16: the results, and no others.
+  /// f32: all rows are f32 and nothing is rounded; to_bf16: results alone are bf16
   enum class formats { f32, to_bf16, mixed };
 
   /// A row, f32 or bf16.

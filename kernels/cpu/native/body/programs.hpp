@@ -1,5 +1,5 @@
 #pragma once
-/// The programs that have native kernels: those calculated in f32, where the compiler was told of AVX-512, or of AVX2 with FMA.
+/// The programs that have native kernels: those computed in f32, where the compiler may use AVX-512, or AVX2 with FMA.
 #include <string_view>
 
 #include <isotope/kernels/cpu/body/programs.hpp>
@@ -9,7 +9,7 @@ ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
 inline constexpr bool available = config::has_fma && config::vector_bytes >= 32;
-/// Why an op runs on a lower kernel set.
+/// The reason why an op runs on a lower kernel set.
 inline constexpr std::string_view reason = available
                                                ? "the cpu backend has no native kernel of this op: portable vector loops run in its place"
                                                : "native cpu kernels need AVX-512, or AVX2 with FMA, and this build's flags (-march, "

@@ -1,7 +1,7 @@
 #pragma once
-/// Operands of a product in f32, as the register tile reads them: panels of whole vectors, k after k, zeros beyond the operand; and rows.
+/// Packs f32 operands for the microkernel: panels of whole vectors, one k after another, padded with zeros; and copies of rows.
 ///
-/// Panels are bound by shuffles where memory runs along k, rows and the other panels by bytes.
+/// Packing panels is bound by shuffles where memory is contiguous along k; everything else is bound by bytes.
 #include <isotope/kernels/cpu/gemm/pack.hpp>
 #include <isotope/kernels/cpu/math/convert.hpp>
 #include <isotope/kernels/cpu/native/rows/transpose.hpp>
@@ -10,7 +10,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-/// x[0 .. lanes) as f32.
+/// Loads x[0 .. lanes) as f32.
 template <class T> ISOTOPE_INLINE vector load_vector(const T* x) {
   vector v;
   if constexpr (std::is_same_v<T, float>) {
@@ -31,16 +31,16 @@ template <class T> ISOTOPE_INLINE vector load_vector(const T* x) {
   }
   return v;
 }
-/// Its first n < lanes elements, and zeros.
+/// Loads the first n < lanes elements, then zeros.
 template <class T> ISOTOPE_NOINLINE vector load_some(const T* x, std::int64_t n) {
   vector v{};
   for (std::int64_t i = 0; i < n; ++i) v[i] = float(x[i]);
   return v;
 }
 
-/// The first bytes of v.
+/// Stores the first bytes of v.
 template <class V> ISOTOPE_INLINE void store_some(void* to, const V& v, std::size_t bytes) {
-  if (bytes == sizeof v) __builtin_memcpy(to, &v, sizeof v);  // no call
+  if (bytes == sizeof v) __builtin_memcpy(to, &v, sizeof v);  // constant size: no call
   else __builtin_memcpy(to, &v, bytes);
 }
 
@@ -50,15 +50,15 @@ struct row_block {
   std::int64_t row_stride, k_stride;
 };
 
-/// A copy of blocking::rows rows of an operand by a block of K, in L1 or L2: rows that run along k, or k after k.
+/// Copies blocking::rows rows of an operand over one block of K to L1 or L2: as rows contiguous along k, or one k after another.
 class row_copy {
  public:
-  /// Floats between rows of a block `depth` long: an odd number of lines, so that rows do not fall into the same sets.
+  /// Returns the floats between rows of a block `depth` long: an odd number of cache lines, so that rows do not fall into the same sets.
   static constexpr std::int64_t stride(std::int64_t depth) { return (divide_up(depth, 16) / 2 * 2 + 1) * 16; }
   static constexpr std::int64_t floats(std::int64_t depth) { return blocking::rows * stride(depth) + 2 * lanes; }
 
-  /// @param y        floats(depth) of them
-  /// @param along_k  the operand's rows run along k
+  /// @param y        has room for floats(depth)
+  /// @param along_k  the operand is contiguous along k
   row_copy(float* y, std::int64_t depth, bool along_k) : y_(y), stride_(stride(depth)), along_k_(along_k) {}
   row_block block() const { return along_k_ ? row_block{y_, stride_, 1} : row_block{y_, 1, blocking::rows}; }
 
@@ -72,7 +72,7 @@ class row_copy {
         for (; j < k; ++j) y[i * stride_ + j] = float(x[i * row_stride + j]);
       }
     } else if (row_stride == 1 && rows == blocking::rows && k_stride >= lanes) {
-      // What a vector has too much is overwritten by the next one; only behind the last k nothing may lie to be read.
+      // The next vector overwrites what a vector has too much. Only the last k is copied singly, because the memory behind it may not be readable.
       for (std::int64_t j = 0; j + 1 < k; ++j)
         for (std::int64_t i = 0; i < blocking::rows; i += lanes) put(y + j * blocking::rows + i, load_vector(x + j * k_stride + i));
       for (std::int64_t i = 0; k > 0 && i < rows; ++i) y[(k - 1) * blocking::rows + i] = float(x[(k - 1) * k_stride + i]);
@@ -90,10 +90,10 @@ class row_copy {
   bool along_k_;
 };
 
-/// A panel of B: y[k width + j] for j < width.
+/// Packs a panel of B: y[k width + j] for j < width.
 ///
 /// @param x      B[k, j] at x[k k_stride + j col_stride], j < cols
-/// @param cols   at most width = a multiple of lanes; the rest become zeros
+/// @param cols   at most width, a multiple of lanes; the other columns become zeros
 template <class T>
 void pack_right(const T* x, std::int64_t k_stride, std::int64_t col_stride, std::int64_t k, std::int64_t cols, std::int64_t width,
                 float* y) {

@@ -1,5 +1,5 @@
 #pragma once
-/// A weight in the order in which products by columns read it, kept from step to step: a pass over it costs its bytes and no shuffles.
+/// A weight in the packed order that the gemm by columns reads, kept across steps: reading it costs its bytes and no shuffles.
 #include <atomic>
 
 #include <isotope/kernels/cpu/native/gemm/pairs.hpp>
@@ -9,33 +9,33 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-/// Of a matrix (K, N) in bf16: the pair of rows 2k and 2k + 1 of column j is a 32-bit word. Panels of `blocking::cols` columns lie one after another,
-/// each k after k, so that a block of K is a run of words; zeros beyond the matrix fill up vectors of columns and tiles of a matrix unit. Before
-/// them, in a line of its own, the exponents of all numbers: sums of products that those rule small ones out of need not be looked at.
+/// The packed layout of a bf16 matrix (K, N): a 32-bit word holds rows 2k and 2k + 1 of column j. Panels of `blocking::cols` columns follow one
+/// another, each one k after another, so that a block of K is a run of words; zeros pad vectors of columns and the tiles of a matrix unit. A cache
+/// line before the panels holds the range of exponents: where it rules out subnormal sums, the gemm need not check them.
 class packed_weight {
  public:
   constexpr packed_weight(std::int64_t K, std::int64_t N) : K_(K), N_(N), steps_(whole(K, k_unit) / 2), panels_(N) {}
   constexpr std::int64_t elements() const { return 2 * (head + panels_.start(panels_.count()) * steps_); }
-  /// The word of row k, an even one, in the first column of the panel that column j begins.
+  /// Returns the index of the word of row k (even) in the first column of the panel that starts at column j.
   constexpr std::int64_t at(std::int64_t k, std::int64_t j) const { return head + j * steps_ + k / 2 * panels_.width(j / blocking::cols); }
 
-  /// Of the numbers that are not zero, those that were taken since `forget`; 512 without numbers.
+  /// Return the range of exponents of the nonzero numbers taken since `forget`; the least is 512 without numbers.
   static int least(const void* packed) { return static_cast<const std::int32_t*>(packed)[0]; }
   static int largest(const void* packed) { return static_cast<const std::int32_t*>(packed)[1]; }
-  /// Before all rows are taken.
+  /// Resets the exponents; call it before rows are taken.
   static void forget(void* packed) {
     static_cast<std::int32_t*>(packed)[0] = exponents{}.least();
     static_cast<std::int32_t*>(packed)[1] = 0;
   }
-  /// Of numbers that were taken. Threads may note at the same time.
+  /// Merges the exponents of numbers that were taken. Threads may call it concurrently.
   static void note(void* packed, const exponents& found) {
     auto* const noted = static_cast<std::int32_t*>(packed);
     keep(noted[0], found.least(), [](std::int32_t kept, std::int32_t seen) { return seen < kept; });
     keep(noted[1], found.largest(), [](std::int32_t kept, std::int32_t seen) { return seen > kept; });
   }
 
-  /// Takes rows [first, end) from x, first an even one, end an even one or K. Threads may take different rows; what they find is to be noted.
-  /// @param past_caches  the caller has to fence
+  /// Packs rows [first, end) of x; first is even, end is even or K. Threads may take different rows; the caller notes what they found.
+  /// @param past_caches  uses streaming stores, which the caller has to fence
   template <class T> void take(const T* x, std::int64_t first, std::int64_t end, void* packed, bool past_caches, exponents& found) const {
     auto* const y = static_cast<bfloat16*>(packed);
     const std::int64_t all = end == K_ ? 2 * steps_ : end;
@@ -49,7 +49,7 @@ class packed_weight {
           put(pairs, y + 2 * (at(k, panels_.start(p)) + v), past_caches);
         }
   }
-  /// A vector of bf16, past the caches to a multiple of its size.
+  /// Stores a vector of bf16; streaming stores need an address that is a multiple of its size.
   static void put(const words& pairs, bfloat16* to, bool past_caches) {
     vector v;
     __builtin_memcpy(&v, &pairs, sizeof v);
@@ -58,7 +58,7 @@ class packed_weight {
   }
 
  private:
-  static constexpr std::int64_t k_unit = 32, head = 16;  // terms, words
+  static constexpr std::int64_t k_unit = 32, head = 16;  // in terms, in words
   std::int64_t K_, N_, steps_;
   vector_panels panels_;
 

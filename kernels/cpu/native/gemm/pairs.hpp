@@ -1,9 +1,9 @@
 #pragma once
-/// Operands of a product in bf16, as the register tile of pairs reads them: a 32-bit word holds the terms 2k and 2k + 1 of a row or column, and lies
-/// where an f32 would. The second term of the last word of an odd sum is zero.
+/// Packs bf16 operands for the microkernel of pairs: a 32-bit word holds the terms 2k and 2k + 1 of a row or column, in the place of an f32. If the
+/// number of terms is odd, the second term of the last word is zero.
 ///
-/// Where memory runs along k a word is read as it lies, so that panels cost the shuffles of f32 panels of half the length; elsewhere two rows are
-/// interleaved.
+/// Where memory is contiguous along k, a word is copied unchanged, so a panel costs the shuffles of an f32 panel of half its length; elsewhere two
+/// rows are interleaved.
 #include <isotope/kernels/cpu/native/gemm/pack.hpp>
 
 namespace isotope::cpu {
@@ -32,13 +32,13 @@ ISOTOPE_INLINE words interleave(const bfloat16* a, const bfloat16* b) {
   __builtin_memcpy(&high, b, sizeof high);
   return interleave(low, high);
 }
-/// v rounded to bf16, as bfloat16 does it.
+/// Rounds v to bf16, as bfloat16 does.
 ISOTOPE_INLINE rounded_vector rounded(const vector& v) {
   words u;
   __builtin_memcpy(&u, &v, sizeof u);
   return __builtin_convertvector(math::bf16_lanes::rounded(u) >> 16, rounded_vector);
 }
-/// least = the smaller magnitude, element by element; that of a number and NaN is the number's.
+/// Keeps the smaller magnitude in `least`, lane by lane. NaN loses against a number.
 ISOTOPE_INLINE void keep_least(vector& least, const vector& v) {
   if constexpr (config::has_bf16_pairs) {
     ISOTOPE_LEAST_MAGNITUDE(least, v);
@@ -51,7 +51,7 @@ ISOTOPE_INLINE void keep_least(vector& least, const vector& v) {
     __builtin_memcpy(&least, &m, sizeof m);
   }
 }
-/// v rounded by the processor, which takes subnormal numbers for zero; `least` keeps the smallest magnitude.
+/// Rounds v by the processor's instruction, which flushes subnormal numbers to zero; `least` keeps the smallest magnitude.
 ISOTOPE_INLINE rounded_vector rounded_quickly(const vector& v, vector& least) {
   keep_least(least, v);
   if constexpr (config::has_bf16_pairs) {
@@ -62,7 +62,7 @@ ISOTOPE_INLINE rounded_vector rounded_quickly(const vector& v, vector& least) {
     return rounded(v);
   }
 }
-/// Whether one of the numbers is below `bound`.
+/// Whether some number is below `bound`.
 ISOTOPE_INLINE bool any_below(const vector& v, float bound) {
   const auto below = v < bound;
   std::uint64_t parts[lanes / 2], any = 0;
@@ -72,7 +72,7 @@ ISOTOPE_INLINE bool any_below(const vector& v, float bound) {
 }
 constexpr std::uint32_t pair_of(bfloat16 a, bfloat16 b) { return std::uint32_t(a.bits) | std::uint32_t(b.bits) << 16; }
 
-/// Exponents as stored, biased by 127.
+/// Collects the range of exponents of bf16 numbers, as stored: biased by 127.
 class exponents {
  public:
   void take(const bfloat16* x, std::int64_t n) {
@@ -92,7 +92,7 @@ class exponents {
     __builtin_memcpy(&v, &pairs, sizeof v);
     add(v);
   }
-  /// Of numbers that are not zero; that of a subnormal number is 0, 512 without numbers.
+  /// Returns the least exponent of nonzero numbers: 0 if one is subnormal, 512 without numbers.
   int least() const {
     std::uint16_t r = 0xffff;
     for (int i = 0; i < 2 * int(lanes); ++i) r = least_[i] < r ? least_[i] : r;
@@ -117,11 +117,11 @@ class exponents {
 struct pair_rows {
   const bfloat16* data = nullptr;
   std::int64_t row_stride = 0, pair_stride = 0;
-  int least = -1, largest = -1;  // exponents, of numbers that are not zero the least; negative: not known
+  int least = -1, largest = -1;  // exponents, `least` of nonzero numbers; negative: unknown
 
   /// The pair of terms 2k and 2k + 1 of row i.
   const bfloat16* pair(std::int64_t i, std::int64_t k) const { return data + i * row_stride + k * pair_stride; }
-  /// Of `rows` of them, `steps` long.
+  /// Scans `rows` rows of `steps` pairs.
   void find_exponents(std::int64_t rows, std::int64_t steps) {
     exponents r;
     if (pair_stride == 2) {
@@ -134,10 +134,10 @@ struct pair_rows {
   }
 };
 
-/// row_copy for pairs: rows that run along k, or pairs after pairs, zeros in rows that the operand lacks.
+/// As row_copy, for pairs: rows contiguous along k, or one pair after another. Missing rows become zeros.
 class pair_copy {
  public:
-  /// @param depth  of a block of K in terms
+  /// @param depth  length of a block of K in terms
   static constexpr std::int64_t floats(std::int64_t depth) { return row_copy::floats(divide_up(depth, 2)); }
 
   pair_copy(float* y, std::int64_t depth, bool along_k)
@@ -155,7 +155,7 @@ class pair_copy {
     }
     std::int64_t k = 0;
     if (row_stride == 1 && rows == blocking::rows && k_stride >= lanes) {
-      // What a vector has too much is overwritten by the next one; only behind the last k nothing may lie to be read.
+      // The next vector overwrites what a vector has too much. Only the last k is copied singly, because the memory behind it may not be readable.
       for (; k + 2 < terms; k += 2)
         for (std::int64_t i = 0; i < blocking::rows; i += lanes) {
           const words v = interleave(x + k * k_stride + i, x + (k + 1) * k_stride + i);
@@ -174,14 +174,14 @@ class pair_copy {
   bool along_k_;
 };
 
-/// A panel of B: the pair of terms 2k and 2k + 1 of column j at y[k width + j] for j < width.
+/// Packs a panel of B: the pair of terms 2k and 2k + 1 of column j goes to y[k width + j], j < width.
 ///
 /// @param x      B[k, j] at x[k k_stride + j col_stride], k < terms, j < cols
-/// @param cols   at most width = a multiple of lanes; the rest become zeros
+/// @param cols   at most width, a multiple of lanes; the other columns become zeros
 inline void pack_pairs(const bfloat16* x, std::int64_t k_stride, std::int64_t col_stride, std::int64_t terms, std::int64_t cols,
                        std::int64_t width, float* y) {
   const std::int64_t pairs = terms / 2, whole = cols / lanes * lanes;
-  std::int64_t done = 0, from = 0;  // pairs, and columns of the pairs before `done`
+  std::int64_t done = 0, from = 0;  // pairs done, and columns done of these pairs
   if (col_stride == 1) {
     for (; done < pairs; ++done)
       for (std::int64_t j = 0; j < whole; j += lanes) {

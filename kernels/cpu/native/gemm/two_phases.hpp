@@ -1,5 +1,5 @@
 #pragma once
-/// Tasks that wait for other tasks, in one wake-up of the pool.
+/// Runs tasks that depend on other tasks in one wake-up of the thread pool.
 #include <sched.h>
 
 #include <atomic>
@@ -10,11 +10,11 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-/// first(i, 0) for i < firsts by all threads, then second(j, 0) for j < seconds, which sees what all first tasks wrote; or, where there are no
-/// more threads than `copies`, first(i, w) for all i by each thread w for itself, then second(j, w). Tasks are handed out in order, so whoever
-/// waits waits for tasks that already run.
+/// Runs first(i, 0) for i < firsts on all threads, then second(j, 0) for j < seconds, which sees everything that the first tasks wrote. If there are
+/// at most `copies` threads, each thread w runs first(i, w) for all i for itself, then its second(j, w). Tasks start in order, so a task only waits
+/// for tasks that already run.
 ///
-/// @param nsec  all of them on one thread
+/// @param nsec  time of all tasks on one thread
 template <class First, class Second>
 void in_two_phases(const launch& l, int copies, std::int64_t firsts, const First& first, std::int64_t seconds, const Second& second,
                    double nsec) {
@@ -40,7 +40,7 @@ void in_two_phases(const launch& l, int copies, std::int64_t firsts, const First
     }
     for (int spins = 0; done.load(std::memory_order_acquire) < firsts; ++spins) {
       if (spins < 1000) ISOTOPE_PAUSE();
-      else sched_yield();  // another thread has the cpu of one that still packs
+      else sched_yield();  // lets a thread that still packs have this cpu
     }
     second(t - firsts, 0);
   });

@@ -1,26 +1,26 @@
 #pragma once
-/// Rows of an operand as a matrix unit loads them: 32 terms of 16 rows a tile, rows where they lie or a copy in tiles of 1 KB, with zeros beyond the
-/// operand.
+/// Rows of an operand as a matrix unit loads them: a tile has 32 terms of 16 rows. Rows are read in place, or copied into tiles of 1 KB padded with
+/// zeros.
 ///
-/// Copies are bound by bytes where memory runs along k, and by shuffles where it runs along the rows.
+/// Copying is bound by bytes where memory is contiguous along k, by shuffles where it is contiguous along the rows.
 #include <isotope/kernels/cpu/native/gemm/pairs.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-/// A[i, k] at data[i / 16 half_stride + i % 16 row_stride + k / 32 tile_stride + k % 32], for two tiles of rows at most.
+/// A[i, k] is at data[i / 16 half_stride + i % 16 row_stride + k / 32 tile_stride + k % 32], for at most two tiles of rows.
 template <class Unit> struct unit_rows {
   static constexpr std::int64_t most = 2 * Unit::rows;
   const bfloat16* data = nullptr;
   std::int64_t row_stride = 0, half_stride = 0, tile_stride = 0;
-  int least = -1, largest = -1;  // exponents, of numbers that are not zero the least; negative: not known
+  int least = -1, largest = -1;  // exponents, `least` of nonzero numbers; negative: unknown
 
   /// The pair of terms 2k and 2k + 1 of row i.
   const bfloat16* pair(std::int64_t i, std::int64_t k) const {
     return data + i / Unit::rows * half_stride + i % Unit::rows * row_stride + 2 * k / Unit::terms * tile_stride + 2 * k % Unit::terms;
   }
-  /// Of `rows` of them, `tiles` long.
+  /// Scans `rows` rows of `tiles` tiles.
   void find_exponents(std::int64_t rows, std::int64_t tiles) {
     exponents r;
     for (std::int64_t i = 0; i < rows; ++i)
@@ -33,16 +33,16 @@ template <class Unit> struct unit_rows {
 template <class Unit> class unit_copy {
  public:
   static constexpr std::int64_t rows = unit_rows<Unit>::most;
-  /// @param depth  of a block of K in terms
+  /// @param depth  length of a block of K in terms
   static constexpr std::int64_t floats(std::int64_t depth) { return head + rows * whole(depth, Unit::terms) / 2; }
 
   unit_copy(float* y, std::int64_t, bool along_k) : head_(y), y_(reinterpret_cast<bfloat16*>(y + head)), along_k_(along_k) {}
-  /// What `fill` took.
+  /// Returns the rows that `fill` copied.
   unit_rows<Unit> tiles() const { return {y_, Unit::terms, tile, 2 * tile}; }
-  /// What `take` took.
+  /// Returns the rows that `take` copied, with their exponents.
   unit_rows<Unit> block() const { return {y_, Unit::terms, tile, 2 * tile, int(head_[0]), int(head_[1])}; }
 
-  /// `fill`, for rows that meet many panels: their exponents are looked at once, those of the panels not at all.
+  /// As `fill`, for rows that many panels reuse: scans their exponents once, so that those of the panels are not needed.
   void take(const bfloat16* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t n, std::int64_t terms) const {
     fill(x, row_stride, k_stride, n, terms);
     exponents found;
@@ -50,7 +50,7 @@ template <class Unit> class unit_copy {
     head_[0] = float(found.least());
     head_[1] = float(found.largest());
   }
-  /// Takes x[i row_stride + k k_stride] for i < n <= rows, k < terms.
+  /// Copies x[i row_stride + k k_stride] for i < n <= rows, k < terms.
   void fill(const bfloat16* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t n, std::int64_t terms) const {
     for (std::int64_t k = 0; k < terms; k += Unit::terms)
       for (std::int64_t i = 0; i < rows; i += Unit::rows) {
@@ -65,7 +65,7 @@ template <class Unit> class unit_copy {
   }
 
  private:
-  static constexpr std::int64_t head = 16;  // floats: a line
+  static constexpr std::int64_t head = 16;  // in floats: a cache line
   static constexpr std::int64_t tile = Unit::rows * Unit::terms;
   static void clear(bfloat16* to, std::int64_t n) {
     if (n > 0) __builtin_memset(static_cast<void*>(to), 0, std::size_t(n) * sizeof *to);
@@ -85,7 +85,7 @@ template <class Unit> class unit_copy {
     }
     clear(to + n * Unit::terms, (Unit::rows - n) * Unit::terms);
   }
-  /// 16 rows that lie beside one another: words of pairs, transposed in registers.
+  /// Copies 16 neighbouring rows as words of pairs, transposed in registers.
   static void take_columns(const bfloat16* x, std::int64_t k_stride, std::int64_t terms, bfloat16* to) {
     static_assert(Unit::rows == lanes && Unit::terms == 2 * lanes);
     const bfloat16 none[lanes]{};

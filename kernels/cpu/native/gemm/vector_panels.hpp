@@ -1,5 +1,5 @@
 #pragma once
-/// An axis of a product cut into panels of whole vectors for the register tile.
+/// Divides an axis of a gemm into panels of whole vectors for the microkernel.
 #include <isotope/kernels/cpu/native/gemm/blocking.hpp>
 
 namespace isotope::cpu {
@@ -7,7 +7,7 @@ ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
 constexpr std::int64_t whole(std::int64_t n, std::int64_t unit) { return divide_up(n, unit) * unit; }
-/// The largest part of a cut of `size` into equal parts: a multiple of unit, at most `limit` or one unit.
+/// Returns the largest part when `size` is divided evenly: a multiple of unit, at most `limit` or one unit.
 constexpr std::int64_t even_part(std::int64_t size, std::int64_t limit, std::int64_t unit) {
   const std::int64_t most = larger_of(unit, limit / unit * unit);
   return larger_of(unit, whole(divide_up(size, larger_of(1, divide_up(size, most))), unit));
@@ -20,11 +20,11 @@ class vector_panels {
   explicit constexpr vector_panels(std::int64_t size)
       : size_(size), vectors_(divide_up(size, lanes)), count_(divide_up(vectors_, blocking::vectors)) {}
   constexpr std::int64_t count() const { return count_; }
-  /// Where panel p begins; that of count() is the size in whole vectors.
+  /// Returns where panel p begins; start(count()) is the size in whole vectors.
   constexpr std::int64_t start(std::int64_t p) const { return smaller(p * blocking::vectors, vectors_) * lanes; }
-  /// Of panel p, in whole vectors.
+  /// Returns the width of panel p in whole vectors.
   constexpr std::int64_t width(std::int64_t p) const { return start(p + 1) - start(p); }
-  /// Elements of panel p that the axis has.
+  /// Returns how many elements of the axis panel p has.
   constexpr std::int64_t elems(std::int64_t p) const { return smaller(size_, start(p + 1)) - start(p); }
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-/// y = e^x, over all of f32: whole powers of two, since steps of the table in power.hpp would leave its range.
+/// y = e^x over all of f32. It uses whole powers of two, because the table of steps in power.hpp would overflow its range.
 ///
 /// The steps and the polynomial are those of cpu/math/exp.hpp.
 #include <isotope/kernels/cpu/native/math/lanes.hpp>
@@ -26,12 +26,12 @@ ISOTOPE_INLINE vector whole_power(const power& e) {
   } else {
     using whole_numbers __attribute__((vector_size(config::vector_bytes))) = std::int32_t;
     const auto k = std::bit_cast<whole_numbers>(e.shifted) - std::bit_cast<std::int32_t>(power::shift);
-    const auto half = std::bit_cast<words>(k >> 1), rest = std::bit_cast<words>(k) - half;  // in two factors: no early overflow
+    const auto half = std::bit_cast<words>(k >> 1), rest = std::bit_cast<words>(k) - half;  // two factors prevent early overflow
     return y * from_bits((half << 23) + 0x3f80'0000u) * from_bits((rest << 23) + 0x3f80'0000u);
   }
 }
 
-/// Error: 1.25 ULP. +-inf, NaN, overflow and subnormal results are right.
+/// Error: 1.25 ULP. +-inf, NaN, overflow and subnormal results are handled.
 ISOTOPE_INLINE vector exp(vector x) { return whole_power(power_of_e(at_least(at_most(x, 105.0f), -105.0f))); }
 
 }  // namespace native::lanewise

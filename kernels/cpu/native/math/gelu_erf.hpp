@@ -1,12 +1,12 @@
 #pragma once
 /// y = x Phi(x) with Phi(x) = (1 + erf(x / sqrt 2)) / 2, and its derivative Phi(x) + x phi(x), phi the normal density, all in f32.
 ///
-/// With a = |x| and E = e^(-a^2/2), Phi(-a) = m E P / (a P + D) and Phi(-a) - a phi(a) = E (root - a) Q / (s Q + F), where m and 1 / s are about
-/// 1 / sqrt(2 pi), P and Q have degree 4 and the first coefficient 1, and D and F are small beside them where a is large: so their roundings cancel.
-/// Coefficients by weighted least squares of the relative error on 0 <= a <= 15 (Lawson's weights), each rounded before the others were fitted
-/// again: within 2^-26.2 and 2^-24.3, after the first one of F was moved against the side to which roundings lean. The root stands as a factor, so
-/// that nothing else cancels beside it.
-/// E needs a^2/2 to 2^-25 absolute, where f32 holds it to 2^-18: a^2 is held in two numbers.
+/// With a = |x| and E = e^(-a^2/2): Phi(-a) = m E P / (a P + D) and Phi(-a) - a phi(a) = E (root - a) Q / (s Q + F). m and 1 / s are about 1 / sqrt(2
+/// pi), P and Q have degree 4 and first coefficient 1, and D and F are small beside the other term where a is large, so that the roundings of P and Q
+/// cancel. The coefficients are a weighted least-squares fit of the relative error on 0 <= a <= 15 (Lawson's weights), each rounded before the others
+/// were fitted again: within 2^-26.2 and 2^-24.3, after the first one of F was moved against the bias of the roundings. The factor (root - a) keeps
+/// anything else from cancelling near the root.
+/// E needs a^2/2 to 2^-25 absolute, where f32 holds it to 2^-18, so a^2 is held in two numbers.
 /// Source: Hendrycks & Gimpel 2016, arXiv:1606.08415, the form used by BERT.
 #include <isotope/kernels/cpu/native/math/gate.hpp>
 
@@ -35,16 +35,16 @@ template <float One> struct density {
   }
 };
 
-/// Error: 4 ULP. gelu -inf = -0 (the limit), gelu inf = inf, NaN stays NaN.
+/// Error: 4 ULP. gelu(-inf) = -0 (the limit), gelu(inf) = inf; NaN is kept.
 ISOTOPE_INLINE vector gelu_erf(vector x) {
   constexpr float m = 0x1.988554p-2f, p[] = {118.9757309f, 104.8437042f, 44.0097847f, 9.806687355f};
   constexpr float d0 = 94.92980957f, d[] = {40.42131042f, 9.986394882f, 0.9874684215f, 0.0006328047602f};
   const vector a = at_most(magnitude(x), 15.0f), ap = a * monic(a, p);  // gelu -15 rounds to -0
-  // max(x, 0) - a Phi(-a): half of the terms cancel at most
+  // max(x, 0) - a Phi(-a): at most half of the terms cancels
   return at_least(x, -0.0f) - density<m * 0x1p64f>(a).times(ap / (madd(a, polynomial(a, d), ap) + d0));
 }
 
-/// Error: 4 ULP or 2^-23, whichever is more: the root at -0.7518 is one of f32. 0 at -inf, 1 at inf, NaN stays NaN.
+/// Error: 4 ULP or 2^-23, whichever is more, since the root at -0.7518 is rounded to f32. 0 at -inf, 1 at inf; NaN is kept.
 ISOTOPE_INLINE vector gelu_erf_derivative(vector x) {
   constexpr float s = 2.50661563873f, q[] = {63.00843048f, 71.57972717f, 35.9824295f, 9.133302689f};
   constexpr float f[] = {-63.19950485f, -46.63308334f, -14.71782303f, -1.883709908f};

@@ -19,7 +19,7 @@ struct gelu_cubic {
     v = sum * x;
     v_low = madd(sum_low, x, madd(sum, x, -v));
   }
-  /// One e^-2u.
+  /// Returns One e^-2u.
   template <float One> ISOTOPE_INLINE vector exp() const {
     constexpr float ratio = 0.10294323958002348f;                   // C log2 e
     constexpr float step = 9.7109375f, step_low = 0.003153528024f;  // ln 2 / C
@@ -30,13 +30,13 @@ struct gelu_cubic {
   }
 };
 
-/// Error: 3.5 ULP. gelu -inf = -0 (the limit), gelu inf = inf, NaN stays NaN.
+/// Error: 3.5 ULP. gelu(-inf) = -0 (the limit), gelu(inf) = inf; NaN is kept.
 ISOTOPE_INLINE vector gelu_tanh(vector x) {
   const vector a = at_most(magnitude(x), 11.0f);  // gelu -11 rounds to -0
   return gate(x, a, gelu_cubic(a).exp<large_one>());
 }
 
-/// Error: 4 ULP or 2^-23, whichever is more: terms cancel beside its root at -0.7525. -0 at -inf, 1 at inf, NaN stays NaN.
+/// Error: 4 ULP or 2^-23, whichever is more: terms cancel near the root at -0.7525. -0 at -inf, 1 at inf; NaN is kept.
 ISOTOPE_INLINE vector gelu_tanh_derivative(vector x) {
   const vector a = at_least(at_most(x, 6.5f), -11.0f);                            // e^-2u(6.5) = 2^-43
   constexpr float slope = 0.21406444881780075f, third_of_k = 7.454620000745462f;  // x (2u)' = slope x (x^2 + K / 3)

@@ -1,6 +1,6 @@
 #pragma once
-/// What element functions of whole vectors are made of. Each rounds in one way, whatever the flags say of contraction: `madd` once, a b and a + b apart.
-/// No branches: choices are made by lane, and NaN goes through the arithmetic.
+/// The building blocks of element functions on whole vectors. Each rounds the same way whatever the contraction flags: `madd` rounds once, a b and a
+/// + b separately. There are no branches: selections are made by lane, and NaN passes through the arithmetic.
 #include <bit>
 #include <cstdint>
 #include <isotope/kernels/cpu/native/gemm/blocking.hpp>
@@ -31,7 +31,7 @@ ISOTOPE_INLINE vector from_bits(words u) { return std::bit_cast<vector>(u); }
 ISOTOPE_INLINE vector magnitude(vector x) { return from_bits(bits(x) & 0x7fff'ffffu); }
 /// y >= 0 with the sign of x.
 ISOTOPE_INLINE vector with_sign(vector y, vector x) { return from_bits(bits(y) | (bits(x) & 0x8000'0000u)); }
-/// The larger, the smaller of a and b; b where one is NaN.
+/// Return the larger and the smaller of a and b; b where one is NaN.
 ISOTOPE_INLINE vector larger(const vector& a, const vector& b) {
   if constexpr (config::has_ordered_lanes) {
     vector y;
@@ -50,11 +50,11 @@ ISOTOPE_INLINE vector smaller(const vector& a, const vector& b) {
     return a < b ? a : b;
   }
 }
-/// The smaller, the larger of x and a bound; NaN stays.
+/// Clamp x from above and from below; NaN is kept.
 ISOTOPE_INLINE vector at_most(vector x, float bound) { return smaller(all(bound), x); }
 ISOTOPE_INLINE vector at_least(vector x, float bound) { return larger(all(bound), x); }
 
-/// e^t as 2^k (1 + p), in a form that says k twice: the bits of `shifted` are those of `shift` plus k.
+/// e^t as 2^k (1 + p). `shifted` also encodes k: its bits are those of `shift` plus k.
 struct power {
   static constexpr float shift = 0x1.8p23f;  // adding it leaves the nearest whole number in the low bits
   vector shifted, p;

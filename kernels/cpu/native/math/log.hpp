@@ -8,7 +8,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native::lanewise {
 
-/// Error: 1 ULP. ln +-0 = -inf, ln inf = inf, NaN below zero, subnormals are right.
+/// Error: 1 ULP. ln(+-0) = -inf, ln(inf) = inf, NaN below zero; subnormal numbers are handled.
 ISOTOPE_INLINE vector log(vector x) {
   using whole_numbers __attribute__((vector_size(config::vector_bytes))) = std::int32_t;
   constexpr float infinity = std::numeric_limits<float>::infinity(), least_normal = std::numeric_limits<float>::min();

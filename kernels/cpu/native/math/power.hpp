@@ -1,8 +1,8 @@
 #pragma once
-/// Powers in steps of 2^(1 / lanes), looked up in a register, so that a cubic makes the rest: what softmax weights, gates, gelu and tanh are made of.
+/// Powers in steps of 2^(1 / lanes), looked up in a register, so that a cubic covers the rest. Softmax weights, gates, gelu and tanh use them.
 ///
-/// 2^(k / lanes) is a word of the table plus k, shifted to where the exponent begins; the table's words lack what the place in the table thereby
-/// adds to the mantissa. Powers are multiples of a `One` that keeps them above 2^-126 where results are not, or below 2^128.
+/// 2^(k / lanes) is a word of the table plus k shifted to the exponent field; the words of the table are reduced by what the index bits of k thereby
+/// add to the mantissa. Powers are multiples of a constant `One` that keeps them above 2^-126 where results are not, or below 2^128.
 #include <array>
 #include <isotope/kernels/cpu/native/math/lanes.hpp>
 
@@ -10,7 +10,8 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native::lanewise {
 
-/// For users that may divide by it at no cost: 2^(j / 16) free_unit is within 0.26 2^-24 of a float for every j, where for 1 it is 0.79.
+/// A value of One for users that may divide by it at no cost: 2^(j / 16) free_unit is within 0.26 2^-24 of a float for every j; for One = 1 it is
+/// 0.79.
 inline constexpr float free_unit = 0x1.d026fcp0f;
 
 struct steps {
@@ -25,7 +26,7 @@ struct steps {
       t[j] = std::bit_cast<std::uint32_t>(float(power)) - (std::uint32_t(j) << (23 - place_bits));
     return t;
   }
-  /// What the powers of that table lack, of themselves, as floats.
+  /// Returns the relative error of each power of the table, as floats.
   static constexpr table lacking_of(float one) {
     table t{};
     double power = double(one);
@@ -35,7 +36,7 @@ struct steps {
   }
 };
 
-/// The elements of the table at the places that the low bits say.
+/// Returns the elements of the table at the indices in the low bits.
 ISOTOPE_INLINE words look_up(const steps::table& table, words places) {
   words y;
   if constexpr (config::has_lane_tables) {
@@ -47,14 +48,14 @@ ISOTOPE_INLINE words look_up(const steps::table& table, words places) {
   return y;
 }
 
-/// One 2^(k / lanes), of exponents from -126 to 127, where shifted = shift + k / lanes.
+/// Returns One 2^(k / lanes) for exponents from -126 to 127, where shifted = shift + k / lanes.
 template <float One> ISOTOPE_INLINE vector power_of_steps(vector shifted) {
   constexpr steps::table table = steps::table_of(One);
   return from_bits(look_up(table, bits(shifted)) + (bits(shifted) << (23 - steps::place_bits)));
 }
 
-/// c[0] + c[1] r + c[2] r^2 = (e^(unit r) - 1) / r for |unit r| <= ln 2 / (2 lanes), the step's rest. r times the error is below 2^-29 (16 lanes) or
-/// 2^-25 (8): the factor of r^2 has 0.8284 h^2 / 24 more than Taylor's, so that what r^4 / 24 lacks is as much inside as at the end h.
+/// c[0] + c[1] r + c[2] r^2 = (e^(unit r) - 1) / r for |unit r| <= ln 2 / (2 lanes), the rest of a step. r times the error is below 2^-29 (16 lanes)
+/// or 2^-25 (8): the factor of r^2 exceeds Taylor's by 0.8284 h^2 / 24, so that the missing r^4 / 24 errs as much inside as at the end h.
 struct rest_terms {
   float c[3];
   explicit constexpr rest_terms(double unit) : c{} {
@@ -67,7 +68,7 @@ struct rest_terms {
 /// power e^(unit r), rounded once more.
 ISOTOPE_INLINE vector with_rest(vector power, vector r, const rest_terms& terms) { return madd(polynomial(r, terms.c), power * r, power); }
 
-/// One e^x, of exponents from -126 to 127. Error: 1.5 ULP.
+/// Returns One e^x for exponents from -126 to 127. Error: 1.5 ULP.
 template <float One> ISOTOPE_INLINE vector multiple_of_exp(vector x) {
   constexpr rest_terms terms(1.0);
   const vector shifted = madd(x, all(1.44269504f), all(steps::shift)), k = shifted - steps::shift;

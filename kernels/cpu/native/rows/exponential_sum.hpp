@@ -10,7 +10,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-/// The largest x[i]; NaN is passed over.
+/// Returns the largest x[i]; NaN is ignored.
 template <class T> ISOTOPE_INLINE float largest(const T* x, std::int64_t n) {
   constexpr float least = -std::numeric_limits<float>::infinity();
   vector top[4];
@@ -26,7 +26,7 @@ template <class T> ISOTOPE_INLINE float largest(const T* x, std::int64_t n) {
 
 /// ln sum_i e^x[i] = top + ln sum. NaN where an x[i] is NaN or +inf, or all are -inf.
 struct exponential_sum {
-  static constexpr std::int64_t block = 4096;  // 8 or 16 KB: in L1 between the two passes over it
+  static constexpr std::int64_t block = 4096;  // 8 or 16 KB: stays in L1 between the two passes over it
 
   float top = -std::numeric_limits<float>::infinity(), sum = 0;
   template <class T> explicit exponential_sum(const T* x, std::int64_t n) {
@@ -38,10 +38,10 @@ struct exponential_sum {
         if (i != 0) total *= std::exp(double(top) - double(high));
         top = high;
       }
-      const float zero = top < 0 && std::isinf(top) ? 0 : top;  // -inf - -inf would be NaN, and more may come
+      const float zero = top < 0 && std::isinf(top) ? 0 : top;  // -inf - -inf would be NaN, and larger numbers may follow
       float y[1];
       sum_columns<1, 4>(some, y, [&](auto& s, std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA {
-        __builtin_prefetch(x + i + j + block);  // or the pass for the maximum would wait for memory and this one for flops
+        __builtin_prefetch(x + i + j + block);  // otherwise the pass for the maximum would wait for memory and this one for flops
         s[0] += within(lanewise::weight(load(x + i + j, amount) - zero), amount);
       });
       total += double(y[0]);

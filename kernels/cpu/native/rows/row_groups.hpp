@@ -1,27 +1,27 @@
 #pragma once
-/// Rows a few at a time: what they share is loaded once a group, and sums of one row hide the latency of another's.
+/// Groups of a few rows: shared operands are loaded once per group, and sums of one row hide the latency of another's.
 #include <isotope/kernels/cpu/native/rows/row_vectors.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-/// Rows of a group: in layer_norm_grad four have 16 sums, then 16 numbers of their own, of 32 registers.
+/// Rows of a group: in layer_norm_grad, four rows need 16 sums, then 16 other registers, of 32.
 inline constexpr int grouped_rows = config::vector_registers >= 32 ? 4 : 2;
 
-/// f(row, std::integral_constant<int, rows>) for groups of rows from first on.
+/// Calls f(row, std::integral_constant<int, rows>) for groups of rows from first on.
 template <class F> ISOTOPE_INLINE void for_groups(std::int64_t first, std::int64_t end, const F& f) {
   std::int64_t r = first;
   for (; r + grouped_rows <= end; r += grouped_rows) f(r, std::integral_constant<int, grouped_rows>{});
   for (; r < end; ++r) f(r, std::integral_constant<int, 1>{});
 }
 
-/// d, or where there is an addend its elements from `at` on plus d as T stores it: a rounding each, as of separate steps.
+/// Returns d, or the addend at `at` plus d as T stores it: each rounds once, as separate steps would.
 template <class T, class Amount> ISOTOPE_INLINE vector plus_addend(const T* addend, std::int64_t at, const vector& d, Amount amount) {
   return addend == nullptr ? d : load(addend + at, amount) + as_stored<T>(d);
 }
 
-/// y[r C + j] = result[r] of f(result, j, amount) for a group of rows of C columns. bf16 is rounded two vectors at a time.
+/// y[r C + j] = result[r] of f(result, j, amount) for a group of rows of C columns. bf16 results are rounded two vectors at a time.
 template <int Rows, class T, class F> ISOTOPE_INLINE void put_rows(std::int64_t C, T* y, const F& f) {
   constexpr auto rows = std::make_index_sequence<std::size_t(Rows)>{};
   vector v[Rows], w[Rows];

@@ -1,5 +1,5 @@
 #pragma once
-/// Rows of f32 or bf16 in memory as vectors of f32: loads widen and stores round in registers, and nothing behind a row is touched.
+/// Reads and writes rows of f32 or bf16 as vectors of f32: loads widen and stores round in registers, and memory behind a row is not touched.
 #include <isotope/kernels/cpu/math/convert.hpp>
 #include <isotope/kernels/cpu/math/sum.hpp>
 #include <isotope/kernels/cpu/native/gemm/blocking.hpp>
@@ -13,7 +13,7 @@ namespace native {
 using portable::for_tasks;
 using portable::row_chunks;
 
-/// How much of a vector belongs to a row: all of it, or 0 < n < lanes elements.
+/// How much of a vector belongs to a row: the whole vector, or 0 < n < lanes elements.
 struct whole_vector {};
 struct part_of_vector {
   int n;
@@ -32,7 +32,7 @@ ISOTOPE_INLINE void store(bfloat16* y, const vector& v, whole_vector) {
   math::bf16_lanes::put_rounded(std::bit_cast<math::bf16_lanes::words>(v), y);
 }
 
-/// Twice as many results.
+/// Stores two vectors.
 ISOTOPE_INLINE void store(float* y, const vector& v, const vector& w) {
   store(y, v, whole_vector{});
   store(y + lanes, w, whole_vector{});
@@ -41,13 +41,13 @@ ISOTOPE_INLINE void store(bfloat16* y, const vector& v, const vector& w) {
   math::bf16_lanes::put_two_rounded(std::bit_cast<math::bf16_lanes::words>(v), std::bit_cast<math::bf16_lanes::words>(w), y);
 }
 
-/// v as T stores it.
+/// Rounds v as T stores it.
 template <class T> ISOTOPE_INLINE vector as_stored(const vector& v) {
   if constexpr (std::is_same_v<T, float>) return v;
   else return std::bit_cast<vector>(math::bf16_lanes::rounded(std::bit_cast<math::bf16_lanes::words>(v)) & 0xffff'0000u);
 }
 
-/// x[0] ... x[n - 1], and zeros.
+/// Loads x[0] ... x[n - 1], then zeros.
 ISOTOPE_INLINE vector load(const float* x, part_of_vector p) {
   vector v{};
   if constexpr (config::has_lane_masks) {
@@ -85,7 +85,7 @@ ISOTOPE_INLINE void store(bfloat16* y, const vector& v, part_of_vector p) {
   }
 }
 
-/// v where the row has elements, `rest` behind it.
+/// Returns v where the row has elements, `rest` behind it.
 ISOTOPE_INLINE vector within(const vector& v, whole_vector, float = 0) { return v; }
 ISOTOPE_INLINE vector within(const vector& v, part_of_vector p, float rest = 0) {
   using whole_numbers __attribute__((vector_size(config::vector_bytes))) = std::int32_t;
@@ -94,7 +94,7 @@ ISOTOPE_INLINE vector within(const vector& v, part_of_vector p, float rest = 0) 
   return place < p.n ? v : lanewise::all(rest);
 }
 
-/// f(j, part, amount) for the vectors of n columns, the first of which is j: `Parts` in turn, those behind the last whole turn as part 0.
+/// Calls f(j, part, amount) for each vector of n columns, j its first column. Whole groups use parts 0 to Parts - 1 in turn, later vectors part 0.
 template <int Parts, class F> ISOTOPE_INLINE void for_vectors(std::int64_t n, const F& f) {
   using first = std::integral_constant<std::size_t, 0>;
   std::int64_t j = 0;
@@ -109,7 +109,7 @@ template <class F> ISOTOPE_INLINE void for_vectors(std::int64_t n, const F& f) {
   for_vectors<1>(n, [&](std::int64_t j, auto, auto amount) ISOTOPE_INLINE_LAMBDA { f(j, amount); });
 }
 
-/// y[j] = f(j, amount) for n columns. Results of bf16 go two vectors at a time.
+/// y[j] = f(j, amount) for n columns. bf16 results are stored two vectors at a time.
 template <class T, class F> ISOTOPE_INLINE void put_columns(std::int64_t n, T* y, const F& f) {
   std::int64_t j = 0;
   for (; j + 2 * lanes <= n; j += 2 * lanes) {
@@ -123,8 +123,8 @@ template <class T, class F> ISOTOPE_INLINE void put_columns(std::int64_t n, T* y
   }
 }
 
-/// Sums over n columns: f(sum, j, amount) adds what the vector of columns j has to sum[0] ... sum[Sums - 1]. A lane adds at most 128 / Parts numbers
-/// in f32; the rest is a tree of the lanes and, in f64, blocks of 2048 columns in turn.
+/// Computes sums over n columns: f(sum, j, amount) adds the contribution of the vector at column j to sum[0] ... sum[Sums - 1]. A lane adds at most
+/// 128 / Parts numbers in f32; lanes are then added as a tree, and blocks of 2048 columns in f64 one after another.
 template <int Sums, int Parts, class F> ISOTOPE_INLINE void sum_columns(std::int64_t n, float (&y)[Sums], const F& f) {
   constexpr std::int64_t block = 128 * lanes;
   constexpr auto each = std::make_index_sequence<std::size_t(Sums)>{};
@@ -142,7 +142,7 @@ template <int Sums, int Parts, class F> ISOTOPE_INLINE void sum_columns(std::int
   for (int s = 0; s < Sums; ++s) y[s] = float(total[s]);
 }
 
-/// f(T()) where all of these formats are f32 or all are bf16, T being its type; says whether.
+/// Calls f(T()) if all of these formats are f32 or all are bf16, T being that type; returns whether they are.
 template <class F> bool with_format(std::initializer_list<dtype> formats, const F& f) {
   const dtype t = *formats.begin();
   for (const dtype other : formats)

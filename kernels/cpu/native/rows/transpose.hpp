@@ -1,5 +1,5 @@
 #pragma once
-/// Square blocks of one vector a row, transposed in registers.
+/// Transposes square blocks, one vector per row, in registers.
 #include <utility>
 
 #include <isotope/kernels/cpu/native/gemm/blocking.hpp>
@@ -8,7 +8,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-/// Exchanges the off-diagonal S x S quarters of the 2S x 2S block that a and b are rows of.
+/// Exchanges the off-diagonal S x S quarters of the 2S x 2S block whose rows a and b are.
 template <int S, int... J> ISOTOPE_INLINE void exchange(vector& a, vector& b, std::integer_sequence<int, J...>) {
   constexpr int n = int(lanes);
   const vector low = __builtin_shufflevector(a, b, ((J & S) == 0 ? J : n + J - S)...);
@@ -20,7 +20,7 @@ template <int S> ISOTOPE_INLINE void exchange_rows(vector (&r)[lanes]) {
   for (int i = 0; i < int(lanes); ++i)
     if ((i & S) == 0) exchange<S>(r[i], r[i + S], std::make_integer_sequence<int, int(lanes)>{});
 }
-/// r[i][j] and r[j][i] change places.
+/// Transposes r: r[i][j] and r[j][i] change places.
 ISOTOPE_INLINE void transpose(vector (&r)[lanes]) {
   if constexpr (lanes >= 16) exchange_rows<8>(r);
   if constexpr (lanes >= 8) exchange_rows<4>(r);

@@ -1,9 +1,9 @@
 #pragma once
 /// How the reference kernels read and write tensors: any dtype, any strides, one element at a time.
 ///
-/// Every number is read exactly into a double, every formula is evaluated in double in ascending order, and the result is rounded
-/// once to the accumulation format and from there to the stored one. For f32 and bf16 programs that makes the reference all but
-/// correctly rounded, so that the distance of another kernel from it is the error of that kernel; f64 programs sum in f64.
+/// They read every number exactly into a double, evaluate every formula in double in ascending order, and round the result once to the accumulation
+/// format and from there to the stored one. For f32 and bf16 programs the reference is thereby almost correctly rounded, so that the distance of
+/// another kernel from it is that kernel's error; f64 programs sum in f64.
 #include <cmath>
 #include <cstdint>
 
@@ -14,7 +14,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace reference {
 
-/// Element at offset i, in elements, as a double.
+/// Returns the element at offset i, in elements, as a double.
 inline double load(const view& v, std::int64_t i) {
   switch (v.type) {
     case dtype::f32: return double(v.as<const float>()[i]);
@@ -31,7 +31,7 @@ inline double load(const view& v, std::int64_t i) {
   return 0;
 }
 
-/// x rounded as a floating-point or boolean element of format t is stored: bf16 and f16 by way of f32, boolean x != 0.
+/// Rounds x as an element of format t, floating-point or boolean, is stored: bf16 and f16 through f32, boolean as x != 0.
 inline double rounded(dtype t, double x) {
   switch (t) {
     case dtype::f32: return double(float(x));
@@ -42,7 +42,7 @@ inline double rounded(dtype t, double x) {
   }
 }
 
-/// Stores x at offset i. Integers must be exact already; op::cast rounds.
+/// Stores x at offset i. Integers must be exact already; op::cast rounds them.
 inline void store(const view& v, std::int64_t i, double x) {
   switch (v.type) {
     case dtype::f32: v.as<float>()[i] = float(x); break;
@@ -58,7 +58,7 @@ inline void store(const view& v, std::int64_t i, double x) {
   }
 }
 
-/// Counts through the indices of a shape, row-major.
+/// Iterates over the indices of a shape in row-major order.
 class index {
  public:
   explicit index(const shape& s) : dims_(s), left_(s.count()) {}
@@ -71,7 +71,7 @@ class index {
       at_[std::size_t(k)] = 0;
     }
   }
-  /// Where the index lies in a tensor with these strides.
+  /// Returns the offset of the index in a tensor with these strides.
   std::int64_t in(const extents& strides) const {
     std::int64_t n = 0;
     for (int k = 0; k < dims_.rank; ++k) n += at_[std::size_t(k)] * strides[std::size_t(k)];
@@ -84,7 +84,7 @@ class index {
   std::int64_t left_;
 };
 
-/// Strides of v as a tensor of `rank` axes, aligned at the last one: 0 along axes that repeat.
+/// Returns the strides of v as a tensor of `rank` axes, aligned at the last one: 0 along axes that broadcast.
 inline extents repeated(const view& v, int rank) {
   extents r{};
   for (int k = 0; k < v.dims.rank; ++k)
@@ -92,7 +92,7 @@ inline extents repeated(const view& v, int rank) {
   return r;
 }
 
-/// x taken apart into the axes of a bit mask (`inner`) and the others (`outer`): an element lies at the sum of both offsets.
+/// Separates the axes of x into those of a bit mask (`inner`) and the others (`outer`): an element lies at the sum of both offsets.
 struct axes_apart {
   view outer, inner;
   axes_apart(const view& x, std::int64_t mask, bool keep = false) : outer(x), inner(x) {
@@ -112,7 +112,7 @@ struct axes_apart {
     v.dims.push(size);
   }
 };
-/// The last axis of x apart from its rows.
+/// Separates the last axis of x from its rows.
 inline axes_apart rows_of(const view& x) { return {x, std::int64_t(1) << (x.dims.rank - 1)}; }
 inline std::int64_t last_stride(const view& x) { return x.strides[std::size_t(x.dims.rank - 1)]; }
 

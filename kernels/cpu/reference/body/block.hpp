@@ -1,5 +1,5 @@
 #pragma once
-/// Element-wise ops: the formula in double, rounded to the compute type.
+/// Element-wise ops: the formula is evaluated in double and rounded to the compute type.
 #include <concepts>
 #include <cstdint>
 
@@ -20,7 +20,7 @@ template <class A, class F> void each(const void* const* in, void* out, std::int
   }
 }
 
-/// x, bounded where a gate has long reached its limit: keeps 0 times infinity out of the formulas. NaN stays.
+/// Returns x, but at least `least`, where a gate has long reached its limit: this keeps 0 times infinity out of the formulas. NaN is kept.
 inline double above(double x, double least) { return x < least ? least : x; }
 inline double within(double x, double bound) { return x > bound ? bound : above(x, -bound); }
 

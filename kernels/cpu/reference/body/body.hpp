@@ -11,8 +11,8 @@ namespace reference {
 /// Elements per call: instructions are looked up once per chunk.
 inline constexpr std::int64_t body_chunk = 64;
 
-/// Runs the body on the n <= body_chunk elements from `at` on. Operands before `skip` belong to the host of the body and are not loaded;
-/// `hosted` are its products. All operands are loaded before the first result is stored, so outputs may take the place of operands.
+/// Runs the body on the n <= body_chunk elements from `at` on. Operands before `skip` belong to the host of the body and are not loaded; `hosted`
+/// holds the host's results. All operands are loaded before the first result is stored, so outputs may overwrite operands.
 template <class P> void run_body(const launch& l, const index& at, std::int64_t n, std::size_t skip, const typename P::accum* hosted) {
   using A = typename P::accum;
   A operands[max_inputs][body_chunk], results[max_micros][body_chunk];
@@ -37,7 +37,7 @@ template <class P> void run_body(const launch& l, const index& at, std::int64_t 
     index i = at;
     for (std::int64_t e = 0; e < n; ++e, i.next()) {
       const auto to = i.in(y.strides);
-      store(y, to, add ? load(y, to) + double(results[j][e]) : double(results[j][e]));  // -0 stays -0
+      store(y, to, add ? load(y, to) + double(results[j][e]) : double(results[j][e]));  // keeps -0
     }
   }
 }

@@ -1,28 +1,28 @@
 #pragma once
-/// The innermost product of bf16 operands: a register tile of C from packed pairs, two multiply-adds a lane and instruction.
+/// The microkernel for bf16: it makes a register tile of C from packed pairs, two multiply-adds per lane and instruction.
 ///
-/// Bound by them: vdpbf16ps has the rate of the f32 multiply-add on Zen 5, so twice its flops, and the tile, the panels and the blocks are those of
-/// f32 with pairs in place of numbers. It adds the second term of a pair before the first, each with one rounding, and takes subnormal operands and
-/// results for zero. A tile with a sum so small that this may show is made by the f32 tile in the same order, unless the exponents of its operands
-/// rule subnormal numbers out: the bits are the same wherever nothing is lost. To look at all rows before they are multiplied cost 3 to 12 %.
+/// Bound by multiply-adds: vdpbf16ps has the rate of the f32 instruction on Zen 5, so twice its flops; tile, panels and blocks are those of f32 with
+/// pairs in place of numbers. vdpbf16ps adds the second term of a pair before the first, each with one rounding, and flushes subnormal operands and
+/// results to zero. So where a sum is small enough for this to show, the f32 microkernel recomputes the tile in the same order, unless the exponents
+/// of the operands rule subnormal numbers out: the bits are the same wherever nothing is lost. Scanning all rows before multiplying cost 3 to 12 %.
 #include <bit>
 
+#include <isotope/kernels/cpu/native/gemm/microkernel.hpp>
 #include <isotope/kernels/cpu/native/gemm/pairs.hpp>
-#include <isotope/kernels/cpu/native/gemm/tile_product.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-/// sum[i][j] += sum_k A[i, k] B[k, j] of pairs, steps of K in ascending order.
+/// sum[i][j] += sum_k A[i, k] B[k, j] over pairs, in ascending order of k.
 ///
-/// @param a    the pair k of row i at a[i row_stride + k pair_stride]
-/// @param b    the pair k of column j, a word, at b[k ldb + j]
+/// @param a    pair k of row i is at a[i row_stride + k pair_stride]
+/// @param b    pair k of column j, a word, is at b[k ldb + j]
 template <int Rows, int Vectors>
 ISOTOPE_INLINE void add_pair_steps(vector (&sum)[Rows][Vectors], const bfloat16* a, std::int64_t row_stride, std::int64_t pair_stride,
                                    const float* b, std::int64_t ldb, std::int64_t steps) {
   constexpr int groups = (Rows + 3) / 4;
-  const bfloat16* base[groups];  // rows 4g to 4g + 3 are one addressing mode each from base[g]
+  const bfloat16* base[groups];  // one addressing mode from base[g] reaches each of the rows 4g to 4g + 3
 #pragma GCC unroll 4
   for (int g = 0; g < groups; ++g) base[g] = a + 4 * g * row_stride;
   for (; steps > 0; --steps) {
@@ -45,13 +45,13 @@ ISOTOPE_INLINE void add_pair_steps(vector (&sum)[Rows][Vectors], const bfloat16*
   }
 }
 
-/// tile_product of pairs, steps of K in ascending order, unless one of the block's sums is below `doubtful`: then C stays as it is.
+/// As the f32 microkernel, on pairs. Leaves C unchanged if a sum of this block is below `doubtful`.
 ///
-/// @param c    written in whole vectors, to `rounded` if that is there: only if nothing is to be added to
+/// @param c    is written in whole vectors, rounded if `c.rounded` is set, which needs `add` to be false
 /// @return     whether the tile was made
 template <int Rows, int Vectors>
-ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_tile_product(const pair_rows& a, const panel& b, const place& c, std::int64_t steps, bool add,
-                                                         float doubtful) {
+ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_microkernel(const pair_rows& a, const panel& b, const place& c, std::int64_t steps, bool add,
+                                                        float doubtful) {
   vector sum[Rows][Vectors] = {};
   add_pair_steps(sum, a.data, a.row_stride, a.pair_stride, b.data, b.ld, steps);
   vector least[2] = {doubtful - vector{}, doubtful - vector{}};
@@ -77,20 +77,20 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_tile_product(const pair_rows& a, con
   return true;
 }
 
-/// 2^24 times what a sum of a block can lose: for each term a product with a subnormal element, and 2^-126 in a sum.
+/// Returns 2^24 times what a sum of one block can lose: for each term the product of a flushed element, and 2^-126 for each sum.
 ///
-/// @param largest  exponent of the numbers that meet subnormal ones
+/// @param largest  exponent of the numbers that multiply subnormal ones
 inline float doubtful_below(int largest) {
-  constexpr int terms = 10;  // of a block: log2
+  constexpr int terms = 10;  // log2 of the terms in a block
   static_assert(2 * blocking::depth <= 1 << terms);
   const int lost = (largest > 126 ? largest - 126 - 126 : -126) + 1 + terms;
   return std::bit_cast<float>(std::uint32_t(lost + 24 + 127) << 23);
 }
 
-/// A panel of pairs, and the exponents of its numbers.
+/// A panel of pairs, with the exponents of its numbers.
 struct pair_panel {
   panel pairs;
-  int least, largest;  // negative: not known
+  int least, largest;  // negative: unknown
 
   void find_exponents(std::int64_t steps) {
     exponents r;
@@ -99,26 +99,27 @@ struct pair_panel {
     largest = r.largest();
   }
 
-  /// Whether sums can only be judged by A's exponents, too: the panel has subnormal numbers, or infinities and NaN.
+  /// Whether A's exponents are needed too, because the panel has subnormal numbers, infinities or NaN.
   bool hides() const { return least == 0 || largest == 255; }
-  /// Whether they cannot be judged at all: infinity times a subnormal number, taken for zero, is NaN.
+  /// Whether no check of the sums is valid: infinity times a subnormal number flushed to zero is NaN.
   bool blind(int left) const { return hides() && (left == 255 || largest == 255); }
-  /// @param left  the largest exponent of A, where the panel hides
+  /// @param left  the largest exponent of A, needed where hides()
   float doubtful(int left) const { return doubtful_below(hides() && left > largest ? left : largest); }
 };
 
-/// Whether no term and no sum of a product is subnormal: all are multiples of the operands' last places, 2^(a - 134) and 2^(b - 134) at least, so of
-/// 2^-126.
+/// Whether no term and no sum of a gemm is subnormal: all are multiples of the product of the operands' last places, at least 2^(a - 134) and 2^(b -
+/// 134), so multiples of 2^-126.
 constexpr bool stays_normal(int a, int b) { return a > 0 && b > 0 && a + b >= 142; }
 
-/// The product of a panel in f32, for numbers that pairs lose.
+/// The gemm of a panel in f32, for numbers that the pair instruction flushes.
 ///
-/// @param a  pair(i, k): the pair of terms 2k and 2k + 1 of row i
+/// @param a  a.pair(i, k) is the pair of terms 2k and 2k + 1 of row i
 template <class Rows>
-ISOTOPE_NOINLINE void widened_product(const Rows& a, std::int64_t rows, const panel& b, const place& c, std::int64_t steps, bool add) {
+ISOTOPE_NOINLINE void widened_gemm(const Rows& a, std::int64_t rows, const panel& b, const place& c, std::int64_t steps, bool add) {
   constexpr std::int64_t depth = 2 * blocking::depth;
   alignas(64) float left[blocking::rows * depth], right[depth * blocking::cols];
-  const auto spread = [](const void* from, float* second, float* first) {  // a pair's terms in the order of their addition
+  const auto spread = [](const void* from, float* second,
+                         float* first) {  // writes a pair's terms in the order in which the instruction adds them
     bfloat16 pair[2];
     __builtin_memcpy(pair, from, sizeof pair);
     *second = float(pair[1]);
@@ -135,17 +136,17 @@ ISOTOPE_NOINLINE void widened_product(const Rows& a, std::int64_t rows, const pa
         float* to = left + i * depth + 2 * k;
         spread(a.pair(first + i, k), to, to + 1);
       }
-    panel_product(row_block{left, depth, 1}, some, {right, b.width, b.width, b.elems}, c.part(first, 0), 2 * steps, add);
+    panel_gemm(row_block{left, depth, 1}, some, {right, b.width, b.width, b.elems}, c.part(first, 0), 2 * steps, add);
   }
 }
 
-/// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < rows, j < b.elems, and j < b.width where C is padded.
-inline void panel_product(pair_rows& a, std::int64_t rows, const pair_panel& b, const place& c, std::int64_t steps, bool add) {
+/// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < rows and j < b.elems, or j < b.width where C is padded.
+inline void panel_gemm(pair_rows& a, std::int64_t rows, const pair_panel& b, const place& c, std::int64_t steps, bool add) {
   using tile = bool (*)(const pair_rows&, const panel&, const place&, std::int64_t, bool, float);
   constexpr int tall = int(blocking::rows);
   static constexpr tile tiles[2][4] = {
-      {&pair_tile_product<1, 1>, &pair_tile_product<2, 1>, &pair_tile_product<4, 1>, &pair_tile_product<tall, 1>},
-      {&pair_tile_product<1, 2>, &pair_tile_product<2, 2>, &pair_tile_product<4, 2>, &pair_tile_product<tall, 2>}};
+      {&pair_microkernel<1, 1>, &pair_microkernel<2, 1>, &pair_microkernel<4, 1>, &pair_microkernel<tall, 1>},
+      {&pair_microkernel<1, 2>, &pair_microkernel<2, 2>, &pair_microkernel<4, 2>, &pair_microkernel<tall, 2>}};
   const auto known = [&] {
     if (a.least < 0) a.find_exponents(rows, steps);
     return stays_normal(a.least, b.least);
@@ -167,7 +168,7 @@ inline void panel_product(pair_rows& a, std::int64_t rows, const pair_panel& b, 
         run(0.0f);
       } else {
         to.rounded = nullptr;
-        widened_product(from, some, b.pairs, to, steps, more);
+        widened_gemm(from, some, b.pairs, to, steps, more);
       }
     }
     if (out != nullptr && to.rounded == nullptr)

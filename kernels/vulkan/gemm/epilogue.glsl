@@ -1,22 +1,22 @@
-// What becomes of finished sums: partial sums for matmul_reduce.comp, or alpha, c, the rounding of the product, and its way through the fused body or
-// into y. Included after the kernel's own constants, which BODY_FIRST_ID counts; without BODY there is no fused body, and half the code.
+// The epilogue of finished sums: stores partial sums for matmul_reduce.comp, or applies alpha and c, rounds, and stores y or runs the fused body.
+// Included after the kernel's own constants, which BODY_FIRST_ID counts; without BODY there is no fused body, and half the code.
 #ifdef BODY
 #include "body/body.glsl"
 #endif
 
 uint element_index(uint batch, uint m, uint n) { return ((before + batch) * M + m) * N + n; }
 
-vec4 product_of(uint batch, uint m, uint n, vec4 sum, uint valid) {
-  precise vec4 x = ALPHA * sum;  // not contracted with what follows: fused bodies give the bits of separate ops
+vec4 scaled_sum(uint batch, uint m, uint n, vec4 sum, uint valid) {
+  precise vec4 x = ALPHA * sum;  // not contracted with what follows: a fused body gives the bits of separate ops
   if (BETA != 0.0) {
     const uint at = batch_offset(batch, C_OUTER, C_INNER) + m * C_ROW + n * C_COL;
     [[unroll]] for (uint q = 0; q < 4; ++q)
       if (q < valid) x[q] += BETA * load(c, at + q * C_COL, C_TYPE);
   }
-  return vec4(rounded(x.x, PRODUCT), rounded(x.y, PRODUCT), rounded(x.z, PRODUCT), rounded(x.w, PRODUCT));
+  return vec4(rounded(x.x, GEMM_TYPE), rounded(x.y, GEMM_TYPE), rounded(x.z, GEMM_TYPE), rounded(x.w, GEMM_TYPE));
 }
 
-// The sums of row m, columns n to n + 3, of which the first `valid` exist; where rows are whole, n is a multiple of 4 and all exist.
+// Finishes the sums of row m, columns n to n + 3, of which the first `valid` exist. Where rows are whole quads, n is a multiple of 4 and all exist.
 void finish(uint batch, uint m, uint n, vec4 sum, uint valid) {
   const uint at = element_index(batch, m, n);
   if (PARTIAL) {
@@ -27,7 +27,7 @@ void finish(uint batch, uint m, uint n, vec4 sum, uint valid) {
         if (q < valid) store(sums, at + q, F32, sum[q]);
     return;
   }
-  const vec4 x = product_of(batch, m, n, sum, valid);
+  const vec4 x = scaled_sum(batch, m, n, sum, valid);
 #ifdef BODY
   if (BODY_WIDE && Y_WHOLE) {
     body_run4(body, at, x);

@@ -1,10 +1,9 @@
 #pragma once
-/// The innermost product of matmul and attention: a block of rows x 1 or 2 vectors of C in registers.
+/// The microkernel of matmul and attention: it keeps a block of C, a few rows by 1 or 2 vectors, in registers.
 ///
-/// Bound by fused multiply-adds: with AVX-512, 12 x 32 sums take 24 of the 32 registers, and each step of k reads 2 vectors and 12 broadcasts
-/// for 24 multiply-adds. A is read by strides, so that either memory order of A works without packing; B is read in rows of whole vectors.
-/// Narrower processors use a block that fits their registers. Eigen's products were tried: they allocate, pack both sides for every call and
-/// know no epilogue.
+/// Bound by fused multiply-adds: with AVX-512, 12 x 32 sums take 24 of the 32 registers, and each step of k reads 2 vectors and 12 broadcasts for 24
+/// multiply-adds. A is read by strides, so that either memory order of A works without packing; B is read in rows of whole vectors. Narrower
+/// processors use a block that fits their registers. Eigen's gemm was tried: it allocates, packs both operands in every call and takes no epilogue.
 #include <cstdint>
 
 #include <isotope/core/compiler.hpp>
@@ -13,7 +12,7 @@ namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace portable {
 
-/// One register of f32.
+/// One vector register of f32.
 inline constexpr std::int64_t lanes = config::vector_bytes / 4;
 using vector __attribute__((vector_size(config::vector_bytes))) = float;
 
@@ -30,17 +29,17 @@ constexpr std::int64_t whole_vectors(std::int64_t n) { return (n + lanes - 1) / 
 /// @param b       B[k, j] at b[k ldb + j]: lanes Vectors floats of each row are read
 /// @param add     C is added to instead of overwritten
 template <int Rows, int Vectors>
-ISOTOPE_NOINLINE ISOTOPE_CONTRACT void micro_product(const float* a, std::int64_t row_stride, std::int64_t k_stride, const float* b,
-                                                     std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k, bool add) {
+ISOTOPE_NOINLINE ISOTOPE_CONTRACT void microkernel(const float* a, std::int64_t row_stride, std::int64_t k_stride, const float* b,
+                                                   std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k, bool add) {
   ISOTOPE_CONTRACT_HERE
   static_assert(Rows % 3 == 0 || Rows < 3);
   constexpr int groups = (Rows + 2) / 3, each = Rows < 3 ? Rows : 3;
-  const float* base[groups];  // rows 3g, 3g + 1 and 3g + 2 are one addressing mode each from base[g]
+  const float* base[groups];  // one addressing mode from base[g] reaches each of the rows 3g, 3g + 1 and 3g + 2
 #pragma GCC unroll 8
   for (int g = 0; g < groups; ++g) base[g] = a + 3 * g * row_stride;
   vector sum[Rows][Vectors] = {};
   for (; k > 0; --k) {
-    __builtin_prefetch(base[0] + 8 * k_stride);  // 15 to 25 % where A's columns are contiguous, no loss where its rows are
+    __builtin_prefetch(base[0] + 8 * k_stride);  // gains 15 to 25 % where A's columns are contiguous, costs nothing where its rows are
     vector bk[Vectors];
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v) __builtin_memcpy(&bk[v], b + lanes * v, sizeof(vector));

@@ -1,31 +1,31 @@
 #pragma once
-/// Products of at most four rows, those of a decoder that makes one token at a time: B is read once, where it lies, and never copied.
+/// A gemv for one to four rows, as in a decoder that makes one token at a time: B is read once, in place, and never copied.
 ///
-/// Bound by the bytes of B. Where its columns run along k they are dotted with the rows of A, a vector of columns at a time; where its rows run
-/// along the columns of C, they are added up in registers, each scaled by an element of A.
-#include <isotope/kernels/cpu/gemm/result.hpp>
+/// Bound by the bytes of B. Where columns of B are contiguous, the kernel takes their dot products with the rows of A, a vector of columns at a time.
+/// Where rows of B are contiguous, it sums them in registers, each scaled by an element of A.
+#include <isotope/kernels/cpu/gemm/epilogue.hpp>
 #include <isotope/kernels/cpu/native/gemm/pack.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-class few_rows_product {
+class gemv {
  public:
   static constexpr std::int64_t most_rows = 4;
   static constexpr std::int64_t longest =
-      blocking::chunk_rows * blocking::longest / most_rows;  // K for which the rows fit into the scratch memory
+      blocking::chunk_rows * blocking::longest / most_rows;  // largest K for which the rows fit into the scratch memory
   static bool takes(const portable::matmul_shape& s) {
     return s.M <= most_rows && s.N >= lanes && s.K <= longest && (s.b_k == 1 || s.b_col == 1);
   }
 
   /// @param rows  most_rows K floats
-  few_rows_product(const launch& l, const portable::matmul_shape& s, const portable::matmul_result& result, float* rows)
-      : l_(l), s_(s), result_(result), rows_(rows) {}
+  gemv(const launch& l, const portable::matmul_shape& s, const portable::gemm_epilogue& epilogue, float* rows)
+      : l_(l), s_(s), epilogue_(epilogue), rows_(rows) {}
 
   void run() const {
     const auto bytes = double(size_of(l_.in[1].type));
-    // A task reads about 64 KB of B: far more than it costs to hand out. Its columns are whole vectors.
+    // A task reads about 64 KB of B, far more than distributing it costs. It has whole vectors of columns.
     const auto wanted = std::int64_t(65536 / (bytes * double(larger_of(s_.K, 1))));
     const std::int64_t cols = smaller(tile_cols, larger_of(least_cols(), wanted / lanes * lanes)), tasks = divide_up(s_.N, cols);
     for (std::int64_t batch = 0; batch < s_.batches; ++batch) {
@@ -44,22 +44,23 @@ class few_rows_product {
             default: part<4>(a, a_row, b, n0, n1, tile); break;
           }
         });
-        result_.finish(batch, 0, s_.M, n0, n1, tile, n1 - n0);
+        epilogue_.finish(batch, 0, s_.M, n0, n1, tile, n1 - n0);
       });
     }
   }
 
  private:
   static constexpr std::int64_t tile_cols = 512;
-  // Of k: an element's sum is one of `lanes` sums of at most `depth / 2` terms, which a tree adds, and one of each further part.
+  // Length of a part of K. Each element's sum is made of `lanes` sums of at most `depth / 2` terms, added as a tree, plus one sum for each further
+  // part.
   static constexpr std::int64_t part_of_k = lanes * blocking::depth / 2;
 
   const launch& l_;
   const portable::matmul_shape& s_;
-  const portable::matmul_result& result_;
+  const portable::gemm_epilogue& epilogue_;
   float* rows_;
 
-  /// Rows of B are read in runs of at least 1 KB, columns a vector of them at a time.
+  /// Rows of B are read in runs of at least 1 KB, columns one vector of them at a time.
   std::int64_t least_cols() const { return s_.b_k == 1 ? lanes : 256; }
 
   const float* take_rows(std::int64_t batch) const {
@@ -71,7 +72,7 @@ class few_rows_product {
     return rows_;
   }
 
-  /// C[0:Rows, n0:n1] in rows of n1 - n0.
+  /// Makes C[0:Rows, n0:n1] in rows of n1 - n0.
   template <int Rows, class T>
   void part(const float* a, std::int64_t a_row, const T* b, std::int64_t n0, std::int64_t n1, float* tile) const {
     const std::int64_t ld = n1 - n0;
@@ -85,7 +86,7 @@ class few_rows_product {
       }
       return;
     }
-    constexpr std::int64_t wide = 16 / Rows < 4 ? 4 : 16 / Rows;  // vectors
+    constexpr std::int64_t wide = 16 / Rows < 4 ? 4 : 16 / Rows;  // in vectors
     std::int64_t n = n0;
     for (; n + wide * lanes <= n1; n += wide * lanes) add_rows<Rows, int(wide)>(a, a_row, b + n, tile + n - n0, ld);
     for (; n + lanes <= n1; n += lanes) add_rows<Rows, 1>(a, a_row, b + n, tile + n - n0, ld);
@@ -102,17 +103,18 @@ class few_rows_product {
     }
   }
 
-  /// sum[r][j] += a[r, 0:k] b[j, 0:k] for j < cols <= lanes; columns of B `ldb` apart.
+  /// sum[r][j] += a[r, 0:k] b[j, 0:k] for j < cols <= lanes; columns of B lie `ldb` apart.
   template <int Rows, class T>
   ISOTOPE_NOINLINE ISOTOPE_CONTRACT static void dot_columns(const float* a, std::int64_t lda, const T* b, std::int64_t ldb,
                                                             std::int64_t cols, std::int64_t k, vector (&sum)[Rows]) {
     ISOTOPE_CONTRACT_HERE
-    constexpr int at_once = Rows == 1 ? 8 : 4;  // columns: enough sums to hide the latency of their additions
+    constexpr int at_once = Rows == 1 ? 8 : 4;  // in columns: enough sums to hide the latency of their additions
     vector all[Rows][lanes] = {};
     for (std::int64_t j = 0; j < cols; j += at_once) {
       const T* column[at_once];
 #pragma GCC unroll 8
-      for (int c = 0; c < at_once; ++c) column[c] = b + smaller(j + c, cols - 1) * ldb;  // past the last: once more, and not used
+      for (int c = 0; c < at_once; ++c)
+        column[c] = b + smaller(j + c, cols - 1) * ldb;  // repeats the last column; the extra sums are not used
       vector s[Rows][at_once] = {};
       std::int64_t i = 0;
       for (; i + lanes <= k; i += lanes) {
@@ -151,7 +153,7 @@ class few_rows_product {
   template <int Rows, int Vectors, class T>
   ISOTOPE_NOINLINE ISOTOPE_CONTRACT void add_rows(const float* a, std::int64_t lda, const T* b, float* c, std::int64_t ldc) const {
     ISOTOPE_CONTRACT_HERE
-    constexpr std::int64_t ahead = 8;  // rows: they lie too far apart for the processor to foresee
+    constexpr std::int64_t ahead = 8;  // in rows, which lie too far apart for the hardware prefetcher
     vector total[Rows][Vectors] = {};
     for (std::int64_t k0 = 0; k0 < s_.K; k0 += blocking::depth) {
       const std::int64_t end = smaller(s_.K, k0 + blocking::depth);

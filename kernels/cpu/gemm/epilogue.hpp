@@ -1,6 +1,6 @@
 #pragma once
-/// What becomes of the sums of a product: alpha, beta c, the rounding of the product, the fused body or the store. Bound by bytes: it works on
-/// cells of C while they are in L2.
+/// The epilogue of a gemm: applies alpha and beta c, rounds, and stores the result or runs the fused body on it. Bound by bytes: it works on cells of
+/// C while they are in L2.
 #include <isotope/kernels/cpu/body/fused_body.hpp>
 #include <isotope/kernels/cpu/gemm/shape.hpp>
 
@@ -17,9 +17,9 @@ template <class F> void with_type(const view& x, const F& f) {
   }
 }
 
-class matmul_result {
+class gemm_epilogue {
  public:
-  matmul_result(const launch& l, const matmul_shape& s)
+  gemm_epilogue(const launch& l, const matmul_shape& s)
       : l_(l),
         s_(s),
         own_(l.constants<op::matmul>().operands == 3 ? 3u : 2u),
@@ -33,15 +33,15 @@ class matmul_result {
     rounded_ = plain && type_ == dtype::bf16 && !add_;
     finishes_rounded_ = !l.body.empty() && type_ == dtype::bf16 && alpha_ == 1.0f && beta_ == 0.0f && body_.takes_bf16_product();
   }
-  /// The sums are the output as they are, or are added to it: they need no `finish`.
+  /// Whether the output takes the sums unchanged or adds them: such sums need no `finish`.
   bool direct() const { return direct_; }
   bool adds() const { return add_; }
-  /// The output is the sums, each rounded to bf16: whoever does that needs no `finish` either.
+  /// Whether the output is the sums rounded to bf16: a caller that rounds them itself needs no `finish` either.
   bool rounded() const { return rounded_; }
-  /// The body may have the sums rounded to bf16: so does `finish_rounded`.
+  /// Whether the body accepts sums rounded to bf16, which `finish_rounded` takes.
   bool finishes_rounded() const { return finishes_rounded_; }
 
-  /// Makes C[m0:m1, n0:n1] of one batch from its sums, in rows of `ld`, which it overwrites.
+  /// Makes C[m0:m1, n0:n1] of one batch from its sums. `tile` holds them in rows of `ld` and is overwritten.
   void finish(std::int64_t batch, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1, float* tile, std::int64_t ld) const {
     const std::int64_t n = n1 - n0, first = (batch * s_.M + m0) * s_.N + n0;
     if (alpha_ != 1.0f || beta_ != 0.0f || (type_ == dtype::bf16 && !l_.body.empty())) {
@@ -58,14 +58,14 @@ class matmul_result {
         if (type_ == dtype::bf16) math::round_to_bf16(row, n);
       }
     }
-    // Rows that lie behind one another in the tile and in the output go together, unless they are long.
+    // Rows that are contiguous in both tile and output are handled as one run, unless they are long.
     const bool joined = n == s_.N && ld == n && (l_.body.empty() || !fused_body::long_enough(n));
     const std::int64_t runs = joined ? 1 : m1 - m0, length = joined ? (m1 - m0) * n : n;
     if (!l_.body.empty()) return body_.run(first, runs, length, s_.N, {tile, ld});
     for (std::int64_t r = 0; r < runs; ++r) store(tile + r * ld, first + r * s_.N, length);
   }
 
-  /// The same from rounded sums, where finishes_rounded().
+  /// As `finish`, from sums that are already rounded; needs finishes_rounded().
   void finish_rounded(std::int64_t batch, std::int64_t m0, std::int64_t m1, std::int64_t n0, std::int64_t n1, const bfloat16* tile,
                       std::int64_t ld) const {
     body_.run((batch * s_.M + m0) * s_.N + n0, m1 - m0, n1 - n0, s_.N, {tile, ld, dtype::bf16});

@@ -1,27 +1,27 @@
 #pragma once
-/// The innermost product of bf16 operands on a matrix unit: 32 rows by a panel of 32 columns, in four tiles of C.
+/// The microkernel for bf16 on a matrix unit: 32 rows by a panel of 32 columns, in four tiles of C.
 ///
-/// Bound by the unit: four products of tiles, 64 clocks, need four loads of tiles, 32 clocks with operands in L1 (Sapphire Rapids). The rows stay
-/// in L1 while panels pass from L2. A unit takes subnormal numbers for zero, as vdpbf16ps does, so sums too small to trust go the same way as in
-/// pair_product.hpp. Sums leave the unit by way of 4 KB of L1: there they are looked at, added, rounded and cut at the edges of C.
+/// Bound by the unit: four tile multiplications, 64 clocks, need four tile loads, 32 clocks with operands in L1 (Sapphire Rapids). The rows stay in
+/// L1 while panels come from L2. The unit flushes subnormal numbers to zero as vdpbf16ps does, so small sums are recomputed as in
+/// pair_microkernel.hpp. Sums leave the unit through 4 KB of L1, where they are checked, added, rounded and cut at the edges of C.
 #include <isotope/kernels/cpu/native/gemm/matrix_unit.hpp>
-#include <isotope/kernels/cpu/native/gemm/pair_product.hpp>
+#include <isotope/kernels/cpu/native/gemm/pair_microkernel.hpp>
 #include <isotope/kernels/cpu/native/gemm/unit_rows.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-/// sums[i ld + j] = sum_k A[i, k] B[k, j] for 16 Halves rows and 16 Vectors columns, tiles of K in ascending order.
+/// sums[i ld + j] = sum_k A[i, k] B[k, j] for 16 Halves rows and 16 Vectors columns, in ascending order of k.
 template <class Unit, int Halves, int Vectors>
-ISOTOPE_NOINLINE void unit_tile_product(const unit_rows<Unit>& a, const panel& b, std::int64_t tiles, float* sums, std::int64_t ld) {
+ISOTOPE_NOINLINE void unit_microkernel(const unit_rows<Unit>& a, const panel& b, std::int64_t tiles, float* sums, std::int64_t ld) {
   Unit::template zero<0>();
   if constexpr (Vectors == 2) Unit::template zero<1>();
   if constexpr (Halves == 2) Unit::template zero<2>();
   if constexpr (Halves == 2 && Vectors == 2) Unit::template zero<3>();
   const bfloat16* left = a.data;
   const float* right = b.data;
-  // By value: the instructions may write to memory, for all that the compiler knows.
+  // Copied to locals: the compiler must assume that the tile instructions write to memory.
   const std::int64_t row_bytes = a.row_stride * 2, pair_bytes = b.ld * 4, half = a.half_stride, next = a.tile_stride;
   for (; tiles > 0; --tiles) {
     Unit::template load<4>(left, row_bytes);
@@ -61,7 +61,9 @@ inline bool any_doubtful(const float* sums, std::int64_t ld, std::int64_t rows, 
   return below || any_below(least[0], bound) || any_below(least[1], bound);
 }
 
-/// Puts sums into their place, rounded. @param Exact  subnormal sums, too  @return  the smallest magnitudes of what was added and what was rounded
+/// Stores sums rounded to bf16.
+/// @tparam Exact  keeps subnormal sums
+/// @return  the smallest magnitudes that were added or rounded
 template <bool Exact> vector put_rounded(const float* sums, std::int64_t rows, const panel& b, const place& c, bool add) {
   const bool whole = b.elems == b.width;
   vector least = 1 - vector{};
@@ -79,9 +81,9 @@ template <bool Exact> vector put_rounded(const float* sums, std::int64_t rows, c
     }
   return least;
 }
-/// Puts sums into their place.
+/// Stores sums as f32 or bf16.
 inline void put_sums(const float* sums, std::int64_t rows, const panel& b, const place& c, bool add) {
-  if (c.rounded != nullptr) {  // the place of sums before they are rounded is padded
+  if (c.rounded != nullptr) {  // the place of sums before rounding is padded
     if (any_below(put_rounded<false>(sums, rows, b, c, add), 0x1p-126f)) put_rounded<true>(sums, rows, b, c, add);
     return;
   }
@@ -101,18 +103,17 @@ inline void put_sums(const float* sums, std::int64_t rows, const panel& b, const
     }
 }
 
-/// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < rows <= 32, j < b.elems, and j < b.width where C is padded.
-template <class Unit>
-void panel_product(unit_rows<Unit>& a, std::int64_t rows, pair_panel& b, const place& c, std::int64_t steps, bool add) {
-  using product = void (*)(const unit_rows<Unit>&, const panel&, std::int64_t, float*, std::int64_t);
-  static constexpr product tiles_of_c[2][2] = {{&unit_tile_product<Unit, 1, 1>, &unit_tile_product<Unit, 1, 2>},
-                                               {&unit_tile_product<Unit, 2, 1>, &unit_tile_product<Unit, 2, 2>}};
+/// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < rows <= 32 and j < b.elems, or j < b.width where C is padded.
+template <class Unit> void panel_gemm(unit_rows<Unit>& a, std::int64_t rows, pair_panel& b, const place& c, std::int64_t steps, bool add) {
+  using tile = void (*)(const unit_rows<Unit>&, const panel&, std::int64_t, float*, std::int64_t);
+  static constexpr tile tiles_of_c[2][2] = {{&unit_microkernel<Unit, 1, 1>, &unit_microkernel<Unit, 1, 2>},
+                                            {&unit_microkernel<Unit, 2, 1>, &unit_microkernel<Unit, 2, 2>}};
   const std::int64_t tiles = divide_up(2 * steps, Unit::terms);
   const auto look = [&] {
     if (a.least < 0) a.find_exponents(rows, tiles);
     if (b.least < 0) b.find_exponents(tiles * Unit::terms / 2);
   };
-  // The exponents of one operand without subnormal numbers and infinities say what the other one can lose.
+  // If one operand has no subnormal numbers or infinities, its exponents bound what the other one can lose.
   const bool left = a.least > 0 && a.largest < 255, right = b.least > 0 && b.largest < 255;
   if (!left && !right) look();
   const int largest = right ? b.largest : left || a.largest > b.largest ? a.largest : b.largest;
@@ -125,7 +126,7 @@ void panel_product(unit_rows<Unit>& a, std::int64_t rows, pair_panel& b, const p
     const float bound = doubtful_below(largest);
     bool certain = a.least >= 0 && b.least >= 0 && stays_normal(a.least, b.least);
     if (!certain && c.rounded != nullptr && b.pairs.elems == b.pairs.width) {
-      // Looked at on the way out: what was put there too early is put there once more.
+      // Checked while storing; if suspect, recomputed and stored again.
       if (!any_below(put_rounded<false>(sums, rows, b.pairs, c, add), bound)) return;
     } else if (!certain && !any_doubtful(sums, ld, rows, b.pairs.elems, bound)) {
       certain = true;
@@ -139,7 +140,7 @@ void panel_product(unit_rows<Unit>& a, std::int64_t rows, pair_panel& b, const p
       return;
     }
   }
-  widened_product(a, rows, b.pairs, c, steps, add);
+  widened_gemm(a, rows, b.pairs, c, steps, add);
   if (c.rounded != nullptr)
     for (std::int64_t i = 0; i < rows; ++i) math::narrow(c.at + i * c.ld, c.rounded + i * c.rounded_ld, b.pairs.elems);
 }

@@ -1,35 +1,34 @@
 #pragma once
-/// What a step of a native product multiplies: numbers in f32, whatever the operands' format, or pairs of bf16. Both take 32 bits, so that blocks
-/// and panels have the same sizes in memory. Lengths along k are terms in the products' own sums, and steps in a packed operand. Those of a matrix
-/// unit: unit_terms.hpp.
-#include <isotope/kernels/cpu/gemm/result.hpp>
+/// The operand formats of the native gemm: f32 numbers (converted from any format) or pairs of bf16. Both take 32 bits, so blocks and panels have the
+/// same sizes in memory. Lengths along k count terms in the gemm and steps in a packed operand. unit_operands.hpp has the format of a matrix unit.
+#include <isotope/kernels/cpu/gemm/epilogue.hpp>
 #include <isotope/kernels/cpu/native/gemm/packed_weight.hpp>
-#include <isotope/kernels/cpu/native/gemm/pair_product.hpp>
+#include <isotope/kernels/cpu/native/gemm/pair_microkernel.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-/// Of those that vectors multiply.
-struct vector_terms {
+/// What the formats for vector instructions have in common.
+struct vector_operands {
   static constexpr std::int64_t tile_rows = blocking::rows, block_rows = blocking::block_rows, v_unit = blocking::chunk_unit;
-  /// Whether rows are turned for each cell at a cost beside that of its products.
-  static constexpr bool turns(std::int64_t) { return false; }
-  static constexpr bool fetches = true;  // what is taken next, from memory
+  /// Whether each cell must transpose its rows, at a cost beside that of the gemm.
+  static constexpr bool transposes(std::int64_t) { return false; }
+  static constexpr bool fetches = true;  // whether the next part of an operand is prefetched from memory
   struct unit {};                        // what a task holds while it multiplies
 };
 
-struct single_terms : vector_terms {
+struct f32_operands : vector_operands {
   static constexpr std::int64_t per_step = 1, k_unit = 1, head = 0;  // head: floats before a packed panel
-  static constexpr bool rounds = false;                              // the register tile does, where that is all that is left to do
-  static constexpr bool keeps = false;                               // multiplies panels of a packed_weight
+  static constexpr bool rounds = false;                              // whether the microkernel can round, where nothing else is left to do
+  static constexpr bool keeps = false;                               // whether it multiplies panels of a packed_weight
   using rows = row_block;
   using copy = row_copy;
   using panel = native::panel;
 
   template <class F> static void with_type(const view& x, const F& f) { portable::with_type(x, f); }
   static constexpr std::int64_t packed_steps(std::int64_t k) { return k; }
-  /// Whether rows must be copied: for their format, or for strides that put those of a block into the same sets of L2.
+  /// Whether rows must be copied: they have another format, or their strides would put a block into few sets of L2.
   static bool copied(const view& x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t, std::int64_t) {
     return x.type != dtype::f32 || larger_of(row_stride, k_stride) % 1024 == 0;
   }
@@ -37,7 +36,7 @@ struct single_terms : vector_terms {
     return {x.as<const float>() + at, row_stride, k_stride};
   }
 
-  /// f32 rows are read where they lie: a copy of those that run across k costs 4 %, though theirs share few sets of L1.
+  /// Reads f32 rows in place: copying rows that are not contiguous along k costs 4 %, though in place they share few sets of L1.
   template <class T>
   static rows take(const T* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t n, std::int64_t k, std::int64_t,
                    const copy& to) {
@@ -54,7 +53,7 @@ struct single_terms : vector_terms {
     pack_right(x, k_stride, stride, k, elems, width, y);
   }
   static panel packed(const float* y, std::int64_t width, std::int64_t elems) { return {y, width, width, elems}; }
-  /// A panel for one use; f32 rows of whole panels are read where they lie, unless all of them fall into the same few sets of L2.
+  /// Returns a panel for one use. f32 rows of whole panels are read in place, unless they all fall into the same few sets of L2.
   template <class T>
   static panel once(const T* x, std::int64_t k_stride, std::int64_t stride, std::int64_t k, std::int64_t elems, std::int64_t width,
                     float* y) {
@@ -65,7 +64,7 @@ struct single_terms : vector_terms {
   }
 };
 
-struct pair_terms : vector_terms {
+struct pair_operands : vector_operands {
   static constexpr std::int64_t per_step = 2, k_unit = 2, head = 16;
   static constexpr bool rounds = true, keeps = true;
   using rows = pair_rows;
@@ -91,7 +90,7 @@ struct pair_terms : vector_terms {
     pack_pairs(x, k_stride, stride, terms, elems, width, y + head);
     note(packed_steps(terms) * width, y);
   }
-  /// Puts the exponents of a panel's numbers, so many words, before it.
+  /// Puts the exponents of a panel of `count` words before it.
   static void note(std::int64_t count, float* y) {
     exponents found;
     found.take(reinterpret_cast<const bfloat16*>(y + head), 2 * count);
@@ -106,7 +105,7 @@ struct pair_terms : vector_terms {
     pack(x, k_stride, stride, terms, elems, width, y);
     return packed(y, width, elems);
   }
-  /// A panel of a packed_weight.
+  /// Returns a panel of a packed_weight.
   static panel kept(const float* packed, std::int64_t at, std::int64_t elems, std::int64_t width) {
     return {{packed + at, width, width, elems}, packed_weight::least(packed), packed_weight::largest(packed)};
   }

@@ -1,24 +1,25 @@
 #pragma once
-/// Pairs of bf16 for a matrix unit, 16 of them at a time: rows in tiles, and the panels of pair_terms with zeros behind the last pair.
-#include <isotope/kernels/cpu/native/gemm/terms.hpp>
-#include <isotope/kernels/cpu/native/gemm/unit_product.hpp>
+/// The operand format of a matrix unit, which multiplies 16 pairs of bf16 at a time: rows in tiles, and the panels of pair_operands padded with
+/// zeros.
+#include <isotope/kernels/cpu/native/gemm/operands.hpp>
+#include <isotope/kernels/cpu/native/gemm/unit_microkernel.hpp>
 #include <isotope/kernels/cpu/native/gemm/vector_panels.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-template <class Unit> struct unit_terms {
-  static constexpr std::int64_t per_step = 2, k_unit = Unit::terms, head = pair_terms::head;
+template <class Unit> struct unit_operands {
+  static constexpr std::int64_t per_step = 2, k_unit = Unit::terms, head = pair_operands::head;
   static constexpr std::int64_t tile_rows = unit_rows<Unit>::most, v_unit = tile_rows;
-  // With K blocks of 768 they are 384 KB, a fifth of the L2 of processors that have such units, and divide the usual numbers of tokens.
+  // With blocks of 768 along K, a block takes 384 KB, a fifth of the L2 of processors with such units, and divides the usual numbers of tokens.
   static constexpr std::int64_t block_rows = 256;
   static_assert(block_rows * blocking::cols <= blocking::tile_floats && blocking::chunk_rows % v_unit == 0);
   static_assert(2 * blocking::depth % k_unit == 0);
   static constexpr bool rounds = true, keeps = true;
-  // Loads of tiles from L2 want the line fill buffers that prefetches from beyond it hold: heads of GPT-2 are 15 to 25 % slower with them.
+  // Tile loads from L2 need the line fill buffers that prefetches from memory occupy: with prefetches, the heads of GPT-2 are 15 to 25 % slower.
   static constexpr bool fetches = false;
-  static constexpr bool turns(std::int64_t k_stride) { return k_stride != 1; }
+  static constexpr bool transposes(std::int64_t k_stride) { return k_stride != 1; }
   using unit = Unit;
   using rows = unit_rows<Unit>;
   using copy = unit_copy<Unit>;
@@ -26,13 +27,13 @@ template <class Unit> struct unit_terms {
 
   template <class F> static void with_type(const view& x, const F& f) { f(x.as<const bfloat16>()); }
   static constexpr std::int64_t packed_steps(std::int64_t k) { return whole(k, k_unit) / 2; }
-  /// Tiles that lie apart are read by few sets of L1, and of L2 where rows lie a power of two apart.
+  /// Rows are always copied: the rows of a tile in place would map to few sets of L1, and of L2 where they lie a power of two apart.
   static bool copied(const view&, std::int64_t, std::int64_t, std::int64_t, std::int64_t) { return true; }
   static rows in_place(const view& x, std::int64_t at, std::int64_t row_stride, std::int64_t) {
     return {x.as<const bfloat16>() + at, row_stride, Unit::rows * row_stride, Unit::terms};
   }
-  /// Rows that are used by one cell alone are read where they lie, if they are whole tiles. To look at a copy for its exponents pays where it
-  /// meets more panels than it has tiles: then their sums need not be looked at.
+  /// Rows that only one cell uses are read in place if they form whole tiles. Scan the copy's exponents only if it is reused by more panels than it
+  /// has tiles: then the sums need no check.
   static rows take(const bfloat16* x, std::int64_t row_stride, std::int64_t k_stride, std::int64_t n, std::int64_t terms,
                    std::int64_t panels, const copy& to) {
     if (k_stride == 1 && n == tile_rows && terms % k_unit == 0) return {x, row_stride, Unit::rows * row_stride, Unit::terms};
@@ -46,13 +47,13 @@ template <class Unit> struct unit_terms {
   static void pack(const bfloat16* x, std::int64_t k_stride, std::int64_t stride, std::int64_t terms, std::int64_t elems,
                    std::int64_t width, float* y) {
     fill(x, k_stride, stride, terms, elems, width, y + head);
-    pair_terms::note(packed_steps(terms) * width, y);
+    pair_operands::note(packed_steps(terms) * width, y);
   }
-  static panel packed(const float* y, std::int64_t width, std::int64_t elems) { return pair_terms::packed(y, width, elems); }
+  static panel packed(const float* y, std::int64_t width, std::int64_t elems) { return pair_operands::packed(y, width, elems); }
   static panel kept(const float* packed, std::int64_t at, std::int64_t elems, std::int64_t width) {
-    return pair_terms::kept(packed, at, elems, width);
+    return pair_operands::kept(packed, at, elems, width);
   }
-  /// A panel for one use; its rows' exponents are known.
+  /// Returns a panel for one use; the exponents of its rows are known.
   static panel once(const bfloat16* x, std::int64_t k_stride, std::int64_t stride, std::int64_t terms, std::int64_t elems,
                     std::int64_t width, float* y) {
     fill(x, k_stride, stride, terms, elems, width, y);

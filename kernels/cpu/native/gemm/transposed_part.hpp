@@ -1,20 +1,22 @@
 #pragma once
-/// A part of C that stands the other way round, rounded to bf16 and turned: pairs of its rows become words, so that one transpose of words turns
-/// twice as many numbers, and whole lines of C are written.
+/// Rounds a part of C^T to bf16 and transposes it. Pairs of its rows become words, so one transpose of words moves twice as many numbers, and C is
+/// written in whole cache lines.
 #include <isotope/kernels/cpu/native/gemm/pairs.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
-/// Sums at[i ld + j] for i < high <= 2 lanes, j < wide; whole vectors are there to be read.
-struct turned_part {
+/// The sums at[i ld + j] for i < high <= 2 lanes, j < wide; whole vectors are readable.
+struct transposed_part {
   const float* at;
   std::int64_t ld, high, wide;
 };
 
-/// y[j y_ld + i] = sums[i, j], rounded. @param Exact  subnormal sums, too  @return  whether nothing was lost
-template <bool Exact> bool turn_rounded(const turned_part& x, bfloat16* y, std::int64_t y_ld) {
+/// y[j y_ld + i] = sums[i, j], rounded.
+/// @tparam Exact  keeps subnormal sums
+/// @return  whether nothing was lost
+template <bool Exact> bool transpose_rounded(const transposed_part& x, bfloat16* y, std::int64_t y_ld) {
   vector r[lanes] = {}, least = 1 - vector{};
   const auto round = [&](std::int64_t i) ISOTOPE_INLINE_LAMBDA {
     vector v{};

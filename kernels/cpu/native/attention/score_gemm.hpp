@@ -1,13 +1,13 @@
 #pragma once
-/// Products with a block of scores, in small register tiles: of numbers in f32, or of pairs of bf16 at twice the rate.
+/// The gemms with a block of scores, in small register tiles: on f32 numbers, or on pairs of bf16 at twice the rate.
 ///
-/// Processors with a matrix unit multiply pairs of vectors at half of the f32 rate (Sapphire Rapids), so there attention is in f32: 0.7 to 0.8 of the time.
-/// Pairs take subnormal numbers for zero, which attention may (docs/NUMERICS.md), and its weights rounded to bf16.
+/// Processors with a matrix unit multiply vectors of pairs at half the f32 rate (Sapphire Rapids), so there attention runs in f32, in 0.7 to 0.8 of
+/// the time. Pairs flush subnormal numbers to zero, which attention may (docs/NUMERICS.md), and take its weights rounded to bf16.
 #include <initializer_list>
 
 #include <isotope/kernels/cpu/native/attention/rows.hpp>
 #include <isotope/kernels/cpu/native/attention/score_tile.hpp>
-#include <isotope/kernels/cpu/native/gemm/pair_product.hpp>
+#include <isotope/kernels/cpu/native/gemm/pair_microkernel.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
@@ -16,26 +16,26 @@ namespace native {
 template <class P>
 inline constexpr bool scores_in_pairs = config::has_bf16_pairs && !config::has_bf16_tiles && std::same_as<P, precision::bf16>;
 
-/// The pair k of A[i, .] at data[i row_stride + k k_stride].
+/// Pair k of row i of A is at data[i row_stride + k k_stride].
 struct pair_block {
   const bfloat16* data;
   std::int64_t row_stride, k_stride;
 };
-/// tile_product of pairs.
+/// As the f32 microkernel, on pairs.
 template <int Rows, int Vectors>
-ISOTOPE_NOINLINE ISOTOPE_CONTRACT void score_pairs_product(const bfloat16* a, std::int64_t row_stride, std::int64_t k_stride,
-                                                           const float* b, std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k,
-                                                           bool add) {
+ISOTOPE_NOINLINE ISOTOPE_CONTRACT void pair_score_microkernel(const bfloat16* a, std::int64_t row_stride, std::int64_t k_stride,
+                                                              const float* b, std::int64_t ldb, float* c, std::int64_t ldc, std::int64_t k,
+                                                              bool add) {
   vector sum[Rows][Vectors] = {};
   add_pair_steps(sum, a, row_stride, k_stride, b, ldb, k);
   put_tile(sum, c, ldc, add);
 }
 
-/// Blocks of one head as operands: rows on the left, with their numbers or across them; on the right with terms along the rows or down the columns.
-struct single_scores {
+/// Blocks of one head as operands in f32: on the left by rows, of either memory order; on the right with terms along the rows or down the columns.
+struct f32_scores {
   static constexpr std::int64_t per_step = 1;
   using left = row_block;
-  template <int Rows, int Vectors> static constexpr auto tile = &tile_product<Rows, Vectors>;
+  template <int Rows, int Vectors> static constexpr auto tile = &microkernel<Rows, Vectors>;
 
   struct operand {
     left rows;
@@ -45,28 +45,29 @@ struct single_scores {
     const row_block r = whole_rows(x, rows, D, room);
     return {r, {r.data, r.row_stride, whole(D, lanes), whole(D, lanes)}};
   }
-  /// Rows that pass once, a register tile after the other: their sets of L1 do not matter.
+  /// Returns rows that are streamed once, one register tile after the other: their sets of L1 do not matter.
   static left on_left(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
     return x.type == dtype::f32 ? row_block{x.f32(), x.stride, 1} : whole_rows(x, rows, D, room);
   }
   static panel on_right(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) { return both(x, rows, D, room).right; }
-  /// The columns are the rows of x, zeros past the last.
-  static panel turned(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
+  /// Returns the operand whose columns are the rows of x, padded with zeros.
+  static panel transposed(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
     const std::int64_t width = whole(rows, lanes);
     with_type(x, [&](const auto* from) { pack_right(from, 1, x.stride, D, rows, width, room); });
     return {room, width, width, width};
   }
   static ISOTOPE_INLINE rounded_vector round(const vector& x) { return rounded(x); }
-  /// The queries of a tile of weights are the rows, the keys the terms; and the other way round.
+  /// Return a tile of weights as left operand: with queries as rows and keys as terms, or the other way round.
   static left by_query(const float* tile) { return {tile, 1, score_tile::block}; }
   static left by_key(const float* tile) { return {tile, score_tile::block, 1}; }
 };
 
-/// Of bf16, an even number a row. A tile of weights holds pairs of keys, 32 rows of words, or rows of bf16, each in the first half of a row of f32.
+/// The same in bf16, with an even number of elements per row. A tile of weights holds pairs of keys (32 rows of words), or rows of bf16, each in the
+/// first half of a row of f32.
 struct pair_scores {
   static constexpr std::int64_t per_step = 2;
   using left = pair_block;
-  template <int Rows, int Vectors> static constexpr auto tile = &score_pairs_product<Rows, Vectors>;
+  template <int Rows, int Vectors> static constexpr auto tile = &pair_score_microkernel<Rows, Vectors>;
 
   struct operand {
     left rows;
@@ -81,7 +82,7 @@ struct pair_scores {
     pack_pairs(first(x), x.stride, 1, rows, D, width, room);
     return {room, width, width, width};
   }
-  static panel turned(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
+  static panel transposed(const head_rows& x, std::int64_t rows, std::int64_t D, float* room) {
     const std::int64_t width = whole(rows, lanes);
     pack_pairs(first(x), 1, x.stride, D, rows, width, room);
     return {room, width, width, width};
@@ -94,7 +95,7 @@ struct pair_scores {
     ISOTOPE_ROUND_TO_BF16(y, x);
     return y;
   }
-  /// The pairs (a[j], b[j]) at `to`.
+  /// Stores the pairs (a[j], b[j]) at `to`.
   static ISOTOPE_INLINE void put_pairs(float* to, const rounded_vector& a, const rounded_vector& b) {
     const words w = interleave(a, b);
     __builtin_memcpy(to, &w, sizeof w);
@@ -107,53 +108,53 @@ struct pair_scores {
   static const bfloat16* first(const head_rows& x) { return static_cast<const bfloat16*>(x.data) + x.at; }
 };
 
-/// Row `row` of x: n floats, which may be read in whole vectors, times a factor.
-template <class Terms>
+/// Stores row `row` of x: n floats times a factor. `from` is readable in whole vectors.
+template <class Scores>
 ISOTOPE_INLINE void store_row(const head_rows& x, std::int64_t row, const float* from, std::int64_t n, float factor) {
   const std::int64_t at = x.at + row * x.stride;
   const auto put = [&](auto* to, std::int64_t d, const auto& v)
                        ISOTOPE_INLINE_LAMBDA { store_some(to + at + d, v, std::size_t(smaller(lanes, n - d)) * sizeof *to); };
   if (x.type == dtype::bf16) {
-    for (std::int64_t d = 0; d < n; d += lanes) put(static_cast<bfloat16*>(x.data), d, Terms::round(load_vector(from + d) * factor));
+    for (std::int64_t d = 0; d < n; d += lanes) put(static_cast<bfloat16*>(x.data), d, Scores::round(load_vector(from + d) * factor));
   } else {
     for (std::int64_t d = 0; d < n; d += lanes) put(static_cast<float*>(x.data), d, load_vector(from + d) * factor);
   }
 }
 
-/// The tile of n queries from q0 on and the keys from k0 on, which end before `last`.
+/// Returns the tile of n queries from q0 on and the keys from k0 on, which end before `last`.
 inline score_tile score_tile_of(const portable::attention_heads& h, std::int64_t q0, std::int64_t n, std::int64_t k0, std::int64_t last) {
   return {smaller(score_tile::block, last - k0), n, h.causal ? k0 - (h.T - h.S) - q0 : score_tile::nothing_hidden,
           h.range.window != 0 ? h.range.window : score_tile::no_window};
 }
 
-/// Whether rows of D of these operands are pairs of bf16.
+/// Whether rows of D elements of these operands can be read as pairs of bf16.
 inline bool in_pairs(const launch& l, std::initializer_list<std::size_t> operands, std::int64_t D) {
   bool all = D % 2 == 0;
   for (const std::size_t i : operands) all = all && l.in[i].type == dtype::bf16;
   return all;
 }
 
-/// What the rows of a register tile need: terms [from, to), columns from `col` on.
+/// What the rows of a register tile need: terms [from, to), and columns from `col` on.
 struct tile_part {
   std::int64_t from, to, col;
 };
 
-/// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < m, j < b.width, with the terms and columns that part(i, rows) gives for each register tile; whole
-/// vectors of B are read and of C written. The terms of a pair are both taken.
-template <class Terms, class Part>
-void tiles_product(const typename Terms::left& a, std::int64_t m, const panel& b, float* c, std::int64_t ldc, bool add, const Part& part) {
+/// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < m, j < b.width; part(i, rows) gives the terms and columns of each register tile. Reads B and writes C
+/// in whole vectors. Both terms of a pair are taken.
+template <class Scores, class Part>
+void score_gemm(const typename Scores::left& a, std::int64_t m, const panel& b, float* c, std::int64_t ldc, bool add, const Part& part) {
   constexpr int tall = int(score_tile::rows);
-  using tile = decltype(Terms::template tile<1, 1>);
+  using tile = decltype(Scores::template tile<1, 1>);
   static constexpr std::remove_const_t<tile> tiles[3][4] = {
-      {Terms::template tile<1, 1>, Terms::template tile<2, 1>, Terms::template tile<4, 1>, Terms::template tile<tall, 1>},
-      {Terms::template tile<1, 2>, Terms::template tile<2, 2>, Terms::template tile<4, 2>, Terms::template tile<tall, 2>},
-      {Terms::template tile<1, 3>, Terms::template tile<2, 3>, Terms::template tile<4, 3>, Terms::template tile<tall, 3>}};
+      {Scores::template tile<1, 1>, Scores::template tile<2, 1>, Scores::template tile<4, 1>, Scores::template tile<tall, 1>},
+      {Scores::template tile<1, 2>, Scores::template tile<2, 2>, Scores::template tile<4, 2>, Scores::template tile<tall, 2>},
+      {Scores::template tile<1, 3>, Scores::template tile<2, 3>, Scores::template tile<4, 3>, Scores::template tile<tall, 3>}};
   for (std::int64_t i = 0; i < m;) {
     const std::int64_t left = m - i;
     const int size = left >= score_tile::rows ? 3 : left >= 4 ? 2 : left >= 2 ? 1 : 0;
     const std::int64_t some = size == 3 ? score_tile::rows : std::int64_t(1) << size;
     const tile_part p = part(i, some);
-    const std::int64_t from = p.from / Terms::per_step, steps = divide_up(p.to, Terms::per_step) - from;
+    const std::int64_t from = p.from / Scores::per_step, steps = divide_up(p.to, Scores::per_step) - from;
     if (p.to > p.from || !add) {
       for (std::int64_t j = p.col; j < b.width;) {
         const std::int64_t more = (b.width - j) / lanes, v = more == 4 ? 2 : smaller(more, score_tile::vectors);  // 4 = 2 + 2
