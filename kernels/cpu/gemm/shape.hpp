@@ -2,6 +2,7 @@
 /// The sizes and strides of a matrix product, and its cut into tasks.
 #include <isotope/kernels/cpu/gemm/micro_product.hpp>
 #include <isotope/kernels/cpu/rows/parallel.hpp>
+#include <isotope/op/matmul.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
