@@ -72,8 +72,9 @@ void expect_right(const sizes& z, bool packed = false, std::int64_t gap = 0, dou
 std::vector<vulkan::dispatch> recorded(const sizes& z, dtype t, const vulkan::facts& f, std::int64_t misplaced = 0, double scale = 0.25,
                                        double dropout = 0) {
   const auto p = attention_problem(z, t, dtype::f32).dropping(dropout);
-  auto a = p.attr;
-  a.scale = scale;
+  auto given = p.attr;
+  given.scale = scale;
+  const attributes a = given;
   const auto view = [&](std::uint64_t at, const host& x) {
     return vulkan::view{(at << 32) + std::uint64_t(misplaced), x.span() * size_of(x.type), x.dims, x.strides, x.type};
   };

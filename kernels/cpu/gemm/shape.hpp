@@ -2,6 +2,7 @@
 /// The sizes and strides of a gemm, and how it is divided into tasks.
 #include <isotope/kernels/cpu/gemm/microkernel.hpp>
 #include <isotope/kernels/cpu/rows/parallel.hpp>
+#include <isotope/op/matmul.hpp>
 
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {
