@@ -88,7 +88,7 @@ class fusion {
       for (bool again = true; again;) {
         again = false;
         for (int k = 0; k < g_.nodes[i].inputs() && !again; ++k) again = join(i, g_.nodes[i].in[std::size_t(k)]);
-        if (g_.nodes[i].op == &info<op::matmul>) break;  // a matmul takes no second host
+        if (g_.nodes[i].op == &info<op::matmul>) break;  // a product takes no second host
       }
     }
   }

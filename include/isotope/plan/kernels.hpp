@@ -73,8 +73,8 @@ concept Supports = boost::mp11::mp_any_of_q<typename B::kernels, plan_detail::ru
 
 /// What the matmuls of a target take as epilogues.
 struct epilogue_rule {
-  bool bodies = false;                        // whether the kernel of matmul takes fused bodies
-  std::span<const kernel_info> kernels = {};  // says which instructions stay apart; empty: none does
+  bool bodies = false;                        // the kernel of matmul takes fused bodies
+  std::span<const kernel_info> kernels = {};  // says which instructions stay apart; none: no instruction does
 
   constexpr bool takes(const op_info* instruction) const {
     for (const auto& k : kernels)
@@ -82,7 +82,7 @@ struct epilogue_rule {
     return true;
   }
 };
-/// Returns the rule of kernel_table<T>.
+/// The rule of kernel_table<T>.
 constexpr epilogue_rule epilogues_of(std::span<const kernel_info> table, const op_info* matmul, dtype precision) {
   for (const auto& k : table)
     if (k.op == matmul && k.precision == precision) return {k.epilogue, table};

@@ -24,8 +24,8 @@ constexpr parameter* whole_parameter(trace& g, std::int32_t v) {
 
 }  // namespace plan_detail
 
-/// Gives matmuls pre-packed right operands where the target's kernel wants them and its optimiser maintains them. Runs on a pruned trace, before
-/// parameters are gathered.
+/// Gives products packed right operands where the target's kernel wants them and its optimiser keeps them. On a pruned trace, before parameters are
+/// gathered.
 constexpr void pack_weights(tape& t, optimizer_kind optimizer) {
   if (!t.ok()) return;
   trace& g = t.g;

@@ -67,7 +67,7 @@ class simplifier {
     const node* c = constant(v);
     return c != nullptr && std::bit_cast<std::uint64_t>(c->attr.f[0]) == std::bit_cast<std::uint64_t>(x);
   }
-  /// x + -0, x - 0, 1 x and x / 1 are x bit for bit, if they have its form. x + 0 is not: it turns -0 into 0.
+  /// x + -0, x - 0, 1 x and x / 1 are x, bit for bit, where that has the same form. x + 0 is not: of -0 it makes 0.
   constexpr std::int32_t identity(const node& n) const {
     const auto x = n.in[0], y = n.in[1];
     std::int32_t same = -1;

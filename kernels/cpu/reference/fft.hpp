@@ -77,7 +77,7 @@ inline void store_pair(const view& v, std::int64_t i, complex z) {
   store(v, 2 * i, z.re);
   store(v, 2 * i + 1, z.im);
 }
-/// Returns the factor of bin k of a real transform of N points.
+/// The factor of bin k of a real transform of N points.
 inline double bin_factor(const attributes& a, std::int64_t k) {
   const bool inner = k != 0 && 2 * k != a.i[0];
   return inner ? a.f[0] * a.f[1] : a.f[0];

@@ -10,7 +10,7 @@
 namespace isotope::vulkan {
 namespace reference {
 
-/// Returns (S, D / 2, 2): cosines and sines of (first + s) base^(-2 d / D), the sines times the direction.
+/// (S, D / 2, 2): cosines and sines of (first + s) base^(-2 d / D), the sines times the direction.
 inline std::vector<float> rotations(const attributes& a, std::int64_t S, std::int64_t D) {
   std::vector<float> table;
   table.reserve(std::size_t(S * D));

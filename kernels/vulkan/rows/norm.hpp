@@ -9,7 +9,7 @@ namespace isotope::vulkan {
 namespace portable {
 
 struct norm_operands {
-  const view *x, *weight, *bias, *y, *means, *rstds;  // bias and means are null for root mean square
+  const view *x, *weight, *bias, *y, *means, *rstds;  // no bias, no means: root mean square
 };
 /// Returns false if rows are too long for registers or have no elements: a mean of nothing is 0 / 0, which not every driver's division gives.
 inline bool record_norm(const launch& l, recording& r, const norm_operands& o) {

@@ -27,7 +27,7 @@ class attention_by_definition {
   }
   std::size_t operands() const { return packed_ ? 1 : 3; }
   std::int64_t group(std::int64_t h) const { return h / (H / G); }
-  /// Returns the operand that holds element (b, s, h, d) of queries (0), keys (1) or values (2), and its index there.
+  /// Where element (b, s, h, d) of queries (0), keys (1) or values (2) lies in its operand, and in which operand.
   std::size_t operand(int which) const { return packed_ ? 0 : std::size_t(which); }
   std::int64_t at(int which, std::int64_t b, std::int64_t s, std::int64_t h, std::int64_t d) const {
     const std::int64_t heads = which == 0 ? H : G, length = which == 0 ? S : T;
@@ -39,7 +39,7 @@ class attention_by_definition {
     return c_.in[operand(which)][at(which, b, s, h, d)];
   }
   double scale() const { return scale_; }
-  /// Returns the dropout factor of a key's probability: 0 or 1 / (1 - dropout).
+  /// What dropout multiplies the probability of a key by: 0 or 1 / (1 - dropout).
   double share(std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) const {
     const double p = c_.attr.f[1];
     if (p == 0) return 1;

@@ -137,8 +137,8 @@ template <> struct op_spec<op::matmul> : spec_basis {
   static void cases(case_sink& s) {
     attributes plain;
     plain.f[0] = 1;
-    // Sizes of tiles of 4 to 128 and one past them, vectors, nothing. Fast runs take order k if bit k of `few` is set: drivers on the processor
-    // compile a kernel for each memory order, divisibility and length of the operands.
+    // tiles of 4 to 128 and one past them, vectors, nothing; `few`: bit k, fast runs take order k. Drivers on the processor compile a kernel for each way
+    // that the operands lie, divide, and are long.
     struct product {
       std::int64_t M, K, N;
       int few;

@@ -26,7 +26,7 @@ template <> struct op_spec<op::scale> : constant_spec {
     for (const double k : {1.0, -0.5, 0.1, 1e30, 0.0}) {
       attributes a;
       a.f[0] = k;
-      // Shader compilers may replace 0 x by 0 for any x: SPIR-V keeps infinity and NaN only for modules that ask for it.
+      // Compilers of shaders may take 0 x for 0, whatever x: SPIR-V promises infinity and NaN to modules alone that ask for them.
       if (k != 0) s.add({s.x({24}, 0, 0, &generator_of<generators::specials>)}, a);
       s.add({s.x({511}, -30, 30, &generator_of<generators::exponents>)}, a);
       for (const shape& n : flat_shapes) s.add({s.x(n)}, a, true);
