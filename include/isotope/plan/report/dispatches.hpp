@@ -1,5 +1,5 @@
 #pragma once
-/// A plan as text: one tab-separated line per step, for people and for scripts.
+/// Prints a plan as text: one tab-separated line per step, for people and for scripts.
 #include <algorithm>
 #include <span>
 #include <string>
@@ -13,9 +13,9 @@ namespace isotope {
 
 /// How well a plan shares memory, in bytes of temporaries.
 struct sharing {
-  std::int64_t unshared = 0;     // each result in bytes of its own
+  std::int64_t unshared = 0;     // if each result had its own bytes
   std::int64_t planned = 0;      // the temporary region
-  std::int64_t lower_bound = 0;  // alive at once
+  std::int64_t lower_bound = 0;  // most bytes alive at once
   std::int64_t saved() const { return unshared - planned; }
 };
 inline sharing sharing_of(const plan_view& p) {
@@ -27,8 +27,8 @@ inline sharing sharing_of(const plan_view& p) {
 }
 
 /// Columns: step, op, fused body, kernel set, why not the wanted one (-: it is), common or -, shape and format of the first output, its region,
-/// offset and bytes, scratch bytes, floating-point operations (flops_of). Lines that start with # hold totals; `host` counts the steps that no kernel of
-/// the target carries out. `table` is the target's, `wanted` its kernel set, `reason` the backend's word on why it has no native kernel.
+/// offset and bytes, scratch bytes, floating-point operations (flops_of). Lines that start with # hold totals; `host` counts the steps that no kernel
+/// of the target runs. `table` is the target's, `wanted` its kernel set, `reason` the backend's reason for having no native kernel.
 inline std::string dispatch_report(const plan_view& p, std::span<const kernel_info> table, std::string_view wanted,
                                    std::string_view reason) {
   std::string r = "# step\top\tbody\tkernels\treason\tcommon\tshape\tformat\tregion\toffset\tbytes\tscratch\tflops\n";

@@ -1,5 +1,5 @@
 #pragma once
-/// Which steps run on a lower kernel set than the target asks for, and why.
+/// Lists which steps run on a lower kernel set than the target asks for, and why.
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,13 +11,13 @@ namespace isotope {
 
 /// Launches of one op that fell through for one reason.
 struct fall_through {
-  std::string_view op, set;  // set: that runs
+  std::string_view op, set;  // set: the one that runs
   std::string reason;
   std::int64_t launches = 0;
 };
 
-/// The planner's reason for a kernel set that is not the wanted one; empty: it is. `native_reason` is the backend's word on why it has no
-/// native kernel of an op.
+/// Returns the planner's reason for a kernel set other than the wanted one; empty if it is the wanted one. `native_reason` is the backend's reason
+/// for having no native kernel of an op.
 inline std::string_view reason_for(std::string_view set, std::string_view wanted, std::string_view native_reason) {
   if (set == wanted) return {};
   return set == "reference" ? "no portable kernel" : native_reason;
@@ -30,7 +30,7 @@ inline void add_launch(std::vector<fall_through>& all, std::string_view op, std:
   all.push_back({op, set, std::string(reason), 1});
 }
 
-/// The fall-throughs of a plan whose kernels are chosen by the planner alone.
+/// Returns the fall-throughs of a plan whose kernels the planner alone chooses.
 inline std::vector<fall_through> fall_throughs(const plan_view& p, std::span<const kernel_info> table, std::string_view wanted,
                                                std::string_view native_reason) {
   std::vector<fall_through> r;
