@@ -64,7 +64,7 @@ class simplifier {
     const node* c = constant(v);
     return c != nullptr && equal(c->attr.scalar(), x);
   }
-  /// x + -0, x - 0, 1 x and x / 1 are x bit for bit, if they have its form. x + 0 is not: it turns -0 into 0.
+  /// x + -0, x - 0, 1 x and x / 1 are x, bit for bit, where that has the same form. x + 0 is not: of -0 it makes 0.
   constexpr std::int32_t identity(const node& n) const {
     const neutral_operand& neutral = n.op->neutral;
     if (!neutral.left && !neutral.right) return -1;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include <isotope/backend/cpu/instructions.hpp>
 #include <isotope/kernels/cpu/math/map.hpp>
 
 namespace isotope::cpu {
@@ -25,7 +26,7 @@ struct bf16_lanes {
   static ISOTOPE_INLINE words widened(const halves& h) {
     if constexpr (config::has_wide_halves) {
       words u;
-      ISOTOPE_WIDEN_HALVES(u, h);
+      isa::widen_halves(u, h);
       return u << 16;
     } else {
       return __builtin_convertvector(h, words) << 16;
@@ -51,10 +52,10 @@ struct bf16_lanes {
     if constexpr (config::has_bf16_pairs && config::vector_bytes == 64) {
       const auto x = std::bit_cast<numbers>(u);
       std::uint16_t subnormal = 0;
-      ISOTOPE_SUBNORMAL_LANES(subnormal, x);
+      isa::find_subnormal_lanes(subnormal, x);
       if (subnormal == 0) {
         halves h;
-        ISOTOPE_ROUND_TO_BF16(h, x);
+        isa::round_to_bf16(h, x);
         std::memcpy(static_cast<void*>(y), &h, sizeof h);
         return;
       }
@@ -66,11 +67,11 @@ struct bf16_lanes {
     if constexpr (config::has_bf16_pairs && config::vector_bytes == 64) {
       const auto a = std::bit_cast<numbers>(u), b = std::bit_cast<numbers>(v);
       std::uint16_t first = 0, second = 0;
-      ISOTOPE_SUBNORMAL_LANES(first, a);
-      ISOTOPE_SUBNORMAL_LANES(second, b);
+      isa::find_subnormal_lanes(first, a);
+      isa::find_subnormal_lanes(second, b);
       if ((first | second) == 0) {
         words both;
-        ISOTOPE_ROUND_TWO_TO_BF16(both, a, b);
+        isa::round_two_to_bf16(both, a, b);
         std::memcpy(static_cast<void*>(y), &both, sizeof both);
         return;
       }

@@ -5,6 +5,7 @@
 /// nothing: the square root unit takes as long per element for wider vectors.
 #include <cstring>
 
+#include <isotope/backend/cpu/instructions.hpp>
 #include <isotope/kernels/cpu/math/arithmetic.hpp>
 #include <isotope/kernels/cpu/math/map.hpp>
 
@@ -25,7 +26,7 @@ inline void sqrt(const float* x, float* y, std::int64_t n) {
   for (; i + 4 <= n; i += 4) {
     config::float_quad v;
     std::memcpy(&v, x + i, sizeof v);
-    v = ISOTOPE_SQRT_QUAD(v);
+    v = isa::sqrt_quad(v);
     std::memcpy(y + i, &v, sizeof v);
   }
   for (; i < n; ++i) y[i] = sqrt(x[i]);

@@ -29,7 +29,7 @@ class adamw_formula {
     }
     const vector g = c_ * load(x.g + j, amount), first = b1_ * load(x.m + j, amount) + a1_ * g, old = load(x.w + j, amount);
     const vector second = b2_ * load(x.v + j, amount) + a2_ * (g * g), radicand = second * correct2_;
-    const vector w = old - decay * old - rate_ * first / (ISOTOPE_SQRT_LANES(radicand) + epsilon_);
+    const vector w = old - decay * old - rate_ * first / (isa::sqrt_lanes(radicand) + epsilon_);
     store(x.m + j, first, amount);
     store(x.v + j, second, amount);
     store(x.w + j, w, amount);

@@ -8,7 +8,7 @@ ISOTOPE_CPU_NAMESPACE {
 namespace native {
 
 struct sqrt : each_row<sqrt, 1> {
-  static ISOTOPE_INLINE vector of(vector x) { return ISOTOPE_SQRT_LANES(x); }
+  static ISOTOPE_INLINE vector of(vector x) { return isa::sqrt_lanes(x); }
 };
 
 struct sqrt_grad : each_row<sqrt_grad, 2> {

@@ -37,7 +37,7 @@ inline void stream_rounded(const float* x, bfloat16* y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; i += count) {
     math::lanes<float> v;
     std::memcpy(&v, some + i, sizeof v);
-    ISOTOPE_STREAM_LANES(y + i, v);
+    isa::stream_lanes(y + i, v);
   }
 }
 
@@ -234,7 +234,7 @@ struct adamw_step : optimizer_step {
   }
   /// Fences the streaming stores of this thread; no other fence or lock orders them.
   void settle() const {
-    if (streams) ISOTOPE_STREAM_FENCE();
+    if (streams) isa::fence_streams();
   }
 };
 

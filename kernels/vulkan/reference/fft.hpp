@@ -24,7 +24,7 @@ inline std::vector<float> roots_of_unity(std::int64_t N) {
   }
   return table;
 }
-/// Transforms rows of N points in one domain, by the attributes of a transform in that form.
+/// Rows of N points in one domain, by the attributes of a transform in that form.
 inline void fft(const launch& l, recording& r, fourier_form form, std::int64_t N) {
   const view &x = l.in[0], &y = l.out[0];
   if (y.dims.count() == 0) return;

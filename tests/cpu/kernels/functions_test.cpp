@@ -163,7 +163,7 @@ TEST(native_functions, what_is_stored_past_the_caches_is_rounded_likewise) {
     for (const int shift : {0, 1, 32}) {
       for (std::uint16_t& word : memory) word = 0x5555;
       cpu::portable::stream_rounded(x, y + shift, n);
-      ISOTOPE_STREAM_FENCE();
+      cpu::isa::fence_streams();
       for (int i = 0; i < 600; ++i) {
         const bool made = i >= shift && i < shift + n;
         ASSERT_EQ(memory[i], made ? bfloat16(x[i - shift]).bits : 0x5555) << n << " from " << shift << " on, place " << i;

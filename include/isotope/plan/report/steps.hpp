@@ -1,5 +1,5 @@
 #pragma once
-/// A plan as its executor walks it: every step with the place of each operand. One tab-separated line per step, operand and port.
+/// Prints a plan as its executor runs it: every step with the place of each operand. One tab-separated line per step, operand and port.
 #include <string>
 
 #include "../pass.hpp"
@@ -11,7 +11,7 @@ namespace isotope {
 /// Lines `in`, `out` below it: index of the step, number, shape, format, region, byte offset in the arena, bytes from the first element to
 /// the last. Lines `region`: name, byte offset in the arena, bytes. Lines `port`: input or output, name, shape, format, offset in the arena.
 ///
-/// Regions lie one after another as the lines say; a backend may hold `input` and `output` in memory of their own.
+/// Regions follow one another as the lines say; a backend may hold `input` and `output` in separate memory.
 inline std::string step_list(const plan_view& p) {
   std::string r = "# region\tname\toffset\tbytes\n";
   std::array<std::int64_t, value_kinds> start{};

@@ -1,5 +1,5 @@
 #pragma once
-/// How the parts of a trace or plan are written in reports.
+/// Formats the parts of a trace or plan for reports.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -39,7 +39,7 @@ inline std::string step_to_text(const plan_view& p, std::size_t i) {
   return std::string(s.op->name) + (s.body_size > 0 ? " " + body_to_text(p, s) : "");
 }
 
-/// The parameters that step i reads, or that were read last before it; empty: none so far.
+/// Returns the parameters that step i reads, or those read last before it; empty if there are none.
 inline std::string parameters_near(const plan_view& p, std::size_t i) {
   for (std::size_t k = i + 1; k-- > 0;) {
     const step& s = p.steps[k];

@@ -1,5 +1,5 @@
 #pragma once
-/// A trace as text, in trace order: what the model's source became before anything was laid out.
+/// Prints a trace as text, in trace order: what the model's source became before layout.
 #include <string>
 
 #include "to_text.hpp"
@@ -13,7 +13,7 @@ inline std::string typed(const trace& g, std::int32_t v) {
   const value& x = g.values[std::size_t(v)];
   return number_of(v) + ' ' + to_text(x.dims) + ' ' + std::string(name_of(x.type));
 }
-/// A body as one expression per instruction; operands are inputs %n, results of instructions $k, the host's product *.
+/// Prints a body as one expression per instruction; operands are inputs %n, results of instructions $k, and the host's result *.
 inline std::string expressions(const trace& g, const node& n) {
   std::string r;
   for (std::int32_t k = 0; k < n.body_size; ++k) {
@@ -34,8 +34,8 @@ inline std::string expressions(const trace& g, const node& n) {
 
 }  // namespace plan_detail
 
-/// One line per parameter, input, node and output. A value is `%number shape format`; `view of` says whose bytes it looks at, from which
-/// element on. Nodes that nobody needs are left out.
+/// Prints one line per parameter, input, node and output. A value is `%number shape format`; `view of` names the value whose bytes it views and the
+/// first element. Unneeded nodes are left out.
 inline std::string trace_text(const trace& g) {
   using namespace plan_detail;
   std::string r = "# program " + std::string(name_of(g.program)) + ", " + std::to_string(g.nodes.size()) + " nodes recorded\n";

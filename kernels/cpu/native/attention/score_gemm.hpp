@@ -92,7 +92,7 @@ struct pair_scores {
 
   static ISOTOPE_INLINE rounded_vector round(const vector& x) {
     rounded_vector y{};
-    ISOTOPE_ROUND_TO_BF16(y, x);
+    isa::round_to_bf16(y, x);
     return y;
   }
   /// Stores the pairs (a[j], b[j]) at `to`.

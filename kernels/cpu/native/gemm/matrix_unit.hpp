@@ -6,6 +6,7 @@
 /// order; it adds the two and adds that to the tile of C. Subnormal operands and results become zero, whatever MXCSR says; ties round to even.
 #include <cstdint>
 
+#include <isotope/backend/cpu/instructions.hpp>
 #include <isotope/backend/cpu/tile_permission.hpp>
 #include <isotope/core/compiler.hpp>
 
@@ -29,17 +30,17 @@ class matrix_unit {
   static constexpr std::int64_t rows = 16, terms = 32;  // of a tile: rows of C, terms of K in a row of A
   static bool permitted() { return tiles_refused().empty(); }
 
-  matrix_unit() { ISOTOPE_TILES_CONFIGURE(whole_tiles); }
-  ~matrix_unit() { ISOTOPE_TILES_RELEASE(); }
+  matrix_unit() { isa::configure_tiles(whole_tiles); }
+  ~matrix_unit() { isa::release_tiles(); }
   matrix_unit(const matrix_unit&) = delete;
   matrix_unit& operator=(const matrix_unit&) = delete;
 
-  template <int T> ISOTOPE_INLINE static void zero() { ISOTOPE_TILES_ZERO(T); }
+  template <int T> ISOTOPE_INLINE static void zero() { isa::zero_tile<T>(); }
   /// Loads rows of 64 bytes, `stride` bytes apart.
-  template <int T> ISOTOPE_INLINE static void load(const void* at, std::int64_t stride) { ISOTOPE_TILES_LOAD(T, at, stride); }
-  template <int T> ISOTOPE_INLINE static void store(void* at, std::int64_t stride) { ISOTOPE_TILES_STORE(T, at, stride); }
+  template <int T> ISOTOPE_INLINE static void load(const void* at, std::int64_t stride) { isa::load_tile<T>(at, stride); }
+  template <int T> ISOTOPE_INLINE static void store(void* at, std::int64_t stride) { isa::store_tile<T>(at, stride); }
   /// C[i, j] += sum_k A[i, k] B[k, j] in f32, with 32 terms of bf16. Row k of B's tile holds the terms 2k and 2k + 1 of each column.
-  template <int C, int A, int B> ISOTOPE_INLINE static void add_pairs() { ISOTOPE_TILES_ADD_PAIRS(C, A, B); }
+  template <int C, int A, int B> ISOTOPE_INLINE static void add_pairs() { isa::add_tile_pairs<C, A, B>(); }
 };
 
 }  // namespace native

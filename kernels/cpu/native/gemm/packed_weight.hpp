@@ -53,7 +53,7 @@ class packed_weight {
   static void put(const words& pairs, bfloat16* to, bool past_caches) {
     vector v;
     __builtin_memcpy(&v, &pairs, sizeof v);
-    if (config::has_streams && past_caches) ISOTOPE_STREAM_LANES(to, v);
+    if (config::has_streams && past_caches) isa::stream_lanes(to, v);
     else __builtin_memcpy(static_cast<void*>(to), &v, sizeof v);
   }
 

@@ -37,7 +37,7 @@ ISOTOPE_INLINE void add_pair_steps(vector (&sum)[Rows][Vectors], const bfloat16*
         __builtin_memcpy(&pair, base[g] + i * row_stride, sizeof pair);
         const words x = pair - words{};
 #pragma GCC unroll 4
-        for (int v = 0; v < Vectors; ++v) ISOTOPE_ADD_PAIRS(sum[4 * g + i][v], x, bk[v]);
+        for (int v = 0; v < Vectors; ++v) isa::add_pairs(sum[4 * g + i][v], x, bk[v]);
       }
       base[g] += pair_stride;
     }
@@ -58,7 +58,7 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_microkernel(const pair_rows& a, cons
 #pragma GCC unroll 16
   for (int i = 0; i < Rows; ++i) {
 #pragma GCC unroll 2
-    for (int v = 0; v < Vectors; ++v) ISOTOPE_LEAST_MAGNITUDE(least[i % 2], sum[i][v]);
+    for (int v = 0; v < Vectors; ++v) isa::keep_least_magnitude(least[i % 2], sum[i][v]);
   }
   if (any_below(least[0], doubtful) || any_below(least[1], doubtful)) return false;
   if (c.rounded != nullptr) {  // no sum is subnormal
@@ -67,7 +67,7 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT bool pair_microkernel(const pair_rows& a, cons
 #pragma GCC unroll 2
       for (int v = 0; v < Vectors; ++v) {
         rounded_vector y{};
-        ISOTOPE_ROUND_TO_BF16(y, sum[i][v]);
+        isa::round_to_bf16(y, sum[i][v]);
         __builtin_memcpy(static_cast<void*>(c.rounded + i * c.rounded_ld + lanes * v), &y, sizeof y);
       }
     }

@@ -41,7 +41,7 @@ ISOTOPE_INLINE rounded_vector rounded(const vector& v) {
 /// Keeps the smaller magnitude in `least`, lane by lane. NaN loses against a number.
 ISOTOPE_INLINE void keep_least(vector& least, const vector& v) {
   if constexpr (config::has_bf16_pairs) {
-    ISOTOPE_LEAST_MAGNITUDE(least, v);
+    isa::keep_least_magnitude(least, v);
   } else {
     words u, m;
     __builtin_memcpy(&u, &v, sizeof u);
@@ -56,7 +56,7 @@ ISOTOPE_INLINE rounded_vector rounded_quickly(const vector& v, vector& least) {
   keep_least(least, v);
   if constexpr (config::has_bf16_pairs) {
     rounded_vector y{};
-    ISOTOPE_ROUND_TO_BF16(y, v);
+    isa::round_to_bf16(y, v);
     return y;
   } else {
     return rounded(v);

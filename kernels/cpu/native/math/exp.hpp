@@ -21,7 +21,7 @@ ISOTOPE_INLINE power power_of_e(vector x) {
 ISOTOPE_INLINE vector whole_power(const power& e) {
   vector y = 1.0f + e.p;
   if constexpr (config::has_scaled_lanes) {
-    ISOTOPE_SCALE_LANES(y, e.shifted - power::shift);
+    isa::scale_lanes(y, e.shifted - power::shift);
     return y;
   } else {
     using whole_numbers __attribute__((vector_size(config::vector_bytes))) = std::int32_t;

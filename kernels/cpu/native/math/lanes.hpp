@@ -3,6 +3,7 @@
 /// + b separately. There are no branches: selections are made by lane, and NaN passes through the arithmetic.
 #include <bit>
 #include <cstdint>
+#include <isotope/backend/cpu/instructions.hpp>
 #include <isotope/kernels/cpu/native/gemm/blocking.hpp>
 
 namespace isotope::cpu {
@@ -13,7 +14,7 @@ using words __attribute__((vector_size(config::vector_bytes))) = std::uint32_t;
 
 ISOTOPE_INLINE vector all(float x) { return x - vector{}; }
 /// a b + c, rounded once.
-ISOTOPE_INLINE vector madd(vector a, vector b, vector c) { return ISOTOPE_FMA_LANES(a, b, c); }
+ISOTOPE_INLINE vector madd(vector a, vector b, vector c) { return isa::fma_lanes(a, b, c); }
 /// c[I] + c[I+1] x + ... + c[N-1] x^(N-1-I), by Horner's rule.
 template <std::size_t I = 0, std::size_t N> ISOTOPE_INLINE vector polynomial(vector x, const float (&c)[N]) {
   if constexpr (I + 1 == N) return all(c[I]);
@@ -35,7 +36,7 @@ ISOTOPE_INLINE vector with_sign(vector y, vector x) { return from_bits(bits(y) |
 ISOTOPE_INLINE vector larger(const vector& a, const vector& b) {
   if constexpr (config::has_ordered_lanes) {
     vector y;
-    ISOTOPE_LARGER_LANES(y, a, b);
+    isa::take_larger(y, a, b);
     return y;
   } else {
     return a > b ? a : b;
@@ -44,7 +45,7 @@ ISOTOPE_INLINE vector larger(const vector& a, const vector& b) {
 ISOTOPE_INLINE vector smaller(const vector& a, const vector& b) {
   if constexpr (config::has_ordered_lanes) {
     vector y;
-    ISOTOPE_SMALLER_LANES(y, a, b);
+    isa::take_smaller(y, a, b);
     return y;
   } else {
     return a < b ? a : b;

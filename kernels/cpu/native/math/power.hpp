@@ -41,7 +41,7 @@ ISOTOPE_INLINE words look_up(const steps::table& table, words places) {
   words y;
   if constexpr (config::has_lane_tables) {
     const auto t = std::bit_cast<words>(table);
-    ISOTOPE_LOOK_UP_LANES(y, t, places);
+    isa::look_up_lanes(y, t, places);
   } else {
     for (std::size_t i = 0; i < table.size(); ++i) y[i] = table[places[i] % table.size()];
   }

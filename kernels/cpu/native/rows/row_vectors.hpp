@@ -51,7 +51,7 @@ template <class T> ISOTOPE_INLINE vector as_stored(const vector& v) {
 ISOTOPE_INLINE vector load(const float* x, part_of_vector p) {
   vector v{};
   if constexpr (config::has_lane_masks) {
-    ISOTOPE_LOAD_LANES(v, x, p.mask());
+    isa::load_lanes(v, x, p.mask());
   } else {
     for (int i = 0; i < p.n; ++i) v[i] = x[i];
   }
@@ -60,7 +60,7 @@ ISOTOPE_INLINE vector load(const float* x, part_of_vector p) {
 ISOTOPE_INLINE vector load(const bfloat16* x, part_of_vector p) {
   math::bf16_lanes::halves v{};
   if constexpr (config::has_lane_masks) {
-    ISOTOPE_LOAD_LANES(v, x, p.mask());
+    isa::load_lanes(v, x, p.mask());
   } else {
     for (int i = 0; i < p.n; ++i) v[i] = x[i].bits;
   }
@@ -68,7 +68,7 @@ ISOTOPE_INLINE vector load(const bfloat16* x, part_of_vector p) {
 }
 ISOTOPE_INLINE void store(float* y, const vector& v, part_of_vector p) {
   if constexpr (config::has_lane_masks) {
-    ISOTOPE_STORE_LANES(y, v, p.mask());
+    isa::store_lanes(y, v, p.mask());
   } else {
     for (int i = 0; i < p.n; ++i) y[i] = v[i];
   }
@@ -79,7 +79,7 @@ ISOTOPE_INLINE void store(bfloat16* y, const vector& v, part_of_vector p) {
   if constexpr (config::has_lane_masks) {
     math::bf16_lanes::halves r;
     __builtin_memcpy(&r, whole, sizeof r);
-    ISOTOPE_STORE_LANES(y, r, p.mask());
+    isa::store_lanes(y, r, p.mask());
   } else {
     for (int i = 0; i < p.n; ++i) y[i] = whole[i];
   }
