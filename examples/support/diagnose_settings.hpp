@@ -66,7 +66,7 @@ inline const std::map<std::string, std::string, std::less<>>& diagnose_meanings(
       {"diagnose.coop_no_auto_wide", "gpu: f16 weights take matrix units, with activations rounded to f16, however they alternate"},
       {"diagnose.coop_force_wide", "gpu: f16 weights never take matrix units: activations stay f32"},
       {"diagnose.split_k", "gpu: parts of K in products that fill the device badly; 0: chosen by size"},
-      {"diagnose.force_input_upload", "gpu: upload inputs also when they have not changed"},
+      {"diagnose.force_input_upload", "copy inputs also when they have not changed"},
       {"diagnose.validate", "gpu: load the validation layer; its messages come on stderr at the end"},
       {"diagnose.names", "gpu: give every object a name for debuggers"},
       {"diagnose.no_self_test", "gpu: trust matrix units without trying them first"},

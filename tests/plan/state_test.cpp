@@ -61,7 +61,9 @@ template <class Session> std::vector<float> run(Session& s, std::size_t which = 
   using E = typename Session::target::precision::storage;
   EXPECT_TRUE(s.run_plan(which).ok());
   std::vector<float> y;
-  for (const E v : *s.template output<E>("output", which)) y.push_back(float(v));
+  const auto found = s.template output<E>("output", which);
+  EXPECT_TRUE(found.ok());
+  for (const E v : *found) y.push_back(float(v));
   return y;
 }
 template <class Session> void fill_x(Session& s, float v) {

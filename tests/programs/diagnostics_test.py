@@ -231,6 +231,15 @@ def test_verbose_names_device_plan_and_counters(f):
     assert re.search(r"^isotope-train: 2 steps, \d+ evaluations, \d+ launches, \d+ bytes in, \d+ bytes out", err, re.M), err
 
 
+def test_inputs_that_did_not_change_are_copied_when_asked(f):
+    def bytes_in_each_step(*more):
+        out = f.train("--steps", "5", *more, env={"ISOTOPE_BENCH_DISPATCH_ONLY": "1"}).succeeded().out
+        return int(re.search(r"(\d+) bytes in each", out).group(1))
+
+    more = bytes_in_each_step("--force-input-upload") - bytes_in_each_step()
+    assert more == 2 * 2 * 16 * 4, "tokens and targets of 2 windows of 16, each 4 bytes"
+
+
 def test_fall_throughs_are_logged_with_their_reasons(f):
     err = f.train("--steps", "1", "--dispatch-report", "report", env={"ISOTOPE_LOG_FALLBACK": "1"}).err
     logged = {m[0]: m[1:] for m in re.findall(r"^isotope-train: (\S+) runs (\S+): .* \((\d+) launch(?:es)?\)$", err, re.M)}

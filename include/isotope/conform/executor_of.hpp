@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "../backend/queue/queue.hpp"
 #include "../plan/kernels.hpp"
 #include "executor.hpp"
 #include "hash.hpp"

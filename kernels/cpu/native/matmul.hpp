@@ -71,22 +71,23 @@ template <class P, class Unit = matrix_unit> struct matmul {
   }
 
  private:
-  template <class Terms> static void make(const launch& l) {
+  template <class Operands> static void make(const launch& l) {
     const portable::matmul_shape s(l);
     const portable::gemm_epilogue finish(l, s);
     auto* packed = static_cast<float*>(l.scratch);
     float* waiting = packed + blocking::copies * gemm_partition::packed_floats(s.M, s.N, s.K, s.batches);
-    if (Terms::keeps && l.constants<op::matmul>().packed) {
-      gemm_by_columns<Terms>(l, s, finish, packed, waiting).run();
+    if (Operands::keeps && l.constants<op::matmul>().packed) {
+      gemm_by_columns<Operands>(l, s, finish, packed, waiting).run();
     } else if (gemv::takes(s)) {
       gemv(l, s, finish, packed).run();
     } else if (s.b_k == 1 && s.b_col != 1) {
       // Packing an element of B and reading it back costs about three times as much as packing one of A or transposing one of C.
-      gemm_by_rows<Terms>(l, s, finish, s.M * (s.K / Terms::per_step + s.N) < 3 * s.N * (s.K / Terms::per_step), packed, waiting).run();
+      gemm_by_rows<Operands>(l, s, finish, s.M * (s.K / Operands::per_step + s.N) < 3 * s.N * (s.K / Operands::per_step), packed, waiting)
+          .run();
     } else if (by_columns(s.M, s.N)) {
-      gemm_by_columns<Terms>(l, s, finish, packed, waiting).run();
+      gemm_by_columns<Operands>(l, s, finish, packed, waiting).run();
     } else {
-      gemm_by_rows<Terms>(l, s, finish, false, packed, waiting).run();
+      gemm_by_rows<Operands>(l, s, finish, false, packed, waiting).run();
     }
   }
   static constexpr bool by_columns(std::int64_t M, std::int64_t N) { return M < N && M <= 2 * blocking::block_rows; }

@@ -1,17 +1,6 @@
 """Looking into a run on the processor."""
 
-import re
-
 from program import main
-
-
-def bytes_in_each_step(f, *more):
-    out = f.train("--steps", "5", *more, env={"ISOTOPE_BENCH_DISPATCH_ONLY": "1"}).succeeded().out
-    return int(re.search(r"(\d+) bytes in each", out).group(1))
-
-
-def test_inputs_are_copied_in_every_step(f):
-    assert bytes_in_each_step(f, "--force-input-upload") == bytes_in_each_step(f)
 
 
 def test_verbose_names_the_threads(f):

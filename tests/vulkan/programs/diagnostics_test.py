@@ -20,16 +20,6 @@ def test_info_lists_every_variant_of_every_shader(f):
     assert sorted(listed) == sorted(wanted), set(listed) ^ set(wanted)
 
 
-def bytes_in_each_step(f, *more):
-    out = f.train("--steps", "5", *more, env={"ISOTOPE_BENCH_DISPATCH_ONLY": "1"}).succeeded().out
-    return int(re.search(r"(\d+) bytes in each", out).group(1))
-
-
-def test_inputs_that_did_not_change_are_uploaded_when_asked(f):
-    more = bytes_in_each_step(f, "--force-input-upload") - bytes_in_each_step(f)
-    assert more == 2 * 2 * 16 * 4, "tokens and targets of 2 windows of 16, each 4 bytes"
-
-
 def test_pipelines_are_kept_in_the_folder_asked_for(f):
     for _ in range(2):
         f.run("mlp", env={"ISOTOPE_CACHE_DIR": str(f.path / "made" / "here")}).succeeded()

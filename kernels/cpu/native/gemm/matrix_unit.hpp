@@ -1,6 +1,6 @@
 #pragma once
 /// The matrix unit (AMX) of a processor: eight tiles of 16 rows of 64 bytes. This file states what a gemm needs of such a unit. Tests have one in C++
-/// (tests/cpu_kernels/imitated_unit.hpp), so that the code around the instructions runs on every processor with AVX-512.
+/// (tests/cpu/kernels/imitated_unit.hpp), so that the code around the instructions runs on every processor with AVX-512.
 ///
 /// add_pairs, by Intel's manual, sums the even terms and the odd terms of the tile's 32, each sum from zero with fused multiply-adds in ascending
 /// order; it adds the two and adds that to the tile of C. Subnormal operands and results become zero, whatever MXCSR says; ties round to even.
