@@ -55,6 +55,8 @@ template <class Device, Queue Q> class loads_plans {
   }
 
  private:
+  friend Device;
+  loads_plans() = default;
   static named_plan first_plan(const plan_view& p) { return {p.totals.moments > 0 || p.totals.trained > 0 ? "training" : "inference", p}; }
   template <class Plans> result<session> loaded(Plans&& plans) const {
     auto q = static_cast<const Device&>(*this).open_queue();
