@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "../backend/queue/queue.hpp"
 #include "../plan/kernels.hpp"
 #include "executor.hpp"
 #include "hash.hpp"
@@ -39,8 +38,8 @@ template <class Session> class batch_of final : public loaded_batch {
   std::int64_t submissions() const override { return session_.counters().submits; }
   std::vector<step_tier> tiers() const override {
     std::vector<step_tier> all;
-    if constexpr (RecordsDispatches<typename Session::queue_type>)
-      for (const launch_row& l : session_.launches())
+    if constexpr (Session::records_dispatches)
+      for (const auto& l : session_.launches())
         all.push_back({l.set, l.code, l.reason, l.step < 0 ? std::string_view() : session_.plan().steps[std::size_t(l.step)].op->name,
                        std::int32_t(l.invocations), l.launch_sizes, digest_of(l.words)});
     return all;

@@ -36,6 +36,7 @@ template <Queue Q> class session : public session_memory<Q> {
   using queue_type = Q;
   static constexpr std::string_view evaluation_name = "evaluation";
   static constexpr std::uint8_t whole_step = phase_first | phase_last;
+  static constexpr bool records_dispatches = RecordsDispatches<Q>;  // whether launches() knows more than the plan
 
   /// @error model_mismatch where a plan has other parameters than the first, out_of_memory, missing_feature, device_lost
   static result<session> load(std::span<const named_plan> plans, Q queue) {
