@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../op/matmul.hpp"
 #include "../queue/queue.hpp"
 #include "arena.hpp"
 #include "program.hpp"
