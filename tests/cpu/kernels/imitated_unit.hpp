@@ -82,7 +82,7 @@ template <unit_fault Fault = unit_fault::none> class imitated_unit {
     return v;
   }
   static vector flushed(const vector& v) { return number(bits(v)); }
-  static vector fused(const vector& a, const vector& b, const vector& c) { return flushed(vector(cpu::isa::fma_lanes(a, b, c))); }
+  static vector fused(const vector& a, const vector& b, const vector& c) { return flushed(vector(isotope::cpu::isa::fma_lanes(a, b, c))); }
 };
 
 }  // namespace isotope_test
