@@ -29,6 +29,12 @@ struct reader {
     return (s / "h").state("sum", {rows, width}) * 2.0;
   }
 };
+/// Sums of rows, as many as the first scalar dimension says.
+struct late_rows {
+  template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
+    return sum(s.input("z", {isotope::scalar_dim{rows, 0}, width}), {-1});
+  }
+};
 /// Two states, the second of which takes the first one's old contents in another order.
 struct swapped {
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
@@ -127,6 +133,37 @@ TYPED_TEST(states, are_shared_by_the_plans_of_a_session) {
   others.push_back({"append", *isotope::plan_inference<TypeParam>(running_sum{})});
   others.push_back({"swapped", *isotope::plan_inference<TypeParam>(swapped{})});
   EXPECT_EQ(device->load(std::move(others)).error().code, isotope::errc::model_mismatch);
+}
+TYPED_TEST(states, that_a_plan_besides_the_first_has_written_are_cleared_and_its_scalars_are_its_own) {
+  std::vector<isotope::owned_plan> plans;
+  plans.push_back({"look", *isotope::plan_inference<TypeParam>(reader{})});
+  plans.push_back({"append", *isotope::plan_inference<TypeParam>(running_sum{})});
+  plans.push_back({"late", *isotope::plan_inference<TypeParam>(late_rows{})});
+  auto device = opened<TypeParam>(1);
+  auto s = device->load(std::move(plans));
+  ASSERT_TRUE(s.ok()) << s.error().line();
+  using E = typename TypeParam::precision::storage;
+  const auto x = s->template input<E>("x", 1);
+  ASSERT_TRUE(x.ok());
+  std::fill(x->begin(), x->end(), E(3.0f));
+  run(*s, 1);
+  EXPECT_EQ(state_of(*s), std::vector<float>(rows * width, 3));
+  s->initialize(3);
+  EXPECT_EQ(state_of(*s), std::vector<float>(rows * width, 0));
+  const auto z = s->template input<E>("z", 2);
+  ASSERT_TRUE(z.ok());
+  std::fill(z->begin(), z->end(), E(1.0f));
+  for (const int there : {1, rows}) {
+    isotope::step_scalars given;
+    given.sizes[0] = there;
+    ASSERT_TRUE(s->run_plan(2, given).ok());
+    const auto sums = s->template output<E>("output", 2);
+    ASSERT_TRUE(sums.ok());
+    for (int i = 0; i < there; ++i) EXPECT_EQ(float((*sums)[std::size_t(i)]), float(width)) << there;
+    if (there == 1 && isotope::device<TypeParam>::on_host) {
+      EXPECT_EQ(float((*sums)[1]), 0) << "rows behind the actual size are not touched";
+    }
+  }
 }
 TYPED_TEST(states, may_take_their_own_contents_in_another_order_fused_or_not) {
   std::vector<std::vector<float>> seen;

@@ -38,6 +38,7 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
     return d;
   }
 
+  const std::shared_ptr<cpu::thread_pool>& shared() const { return pool_; }
   result<cpu::queue<T>> open_queue() const { return cpu::queue<T>(pool_, diagnose_); }
   static constexpr bool on_host = true;
   /// Options under which the same plans must give the same bits: other numbers of threads.

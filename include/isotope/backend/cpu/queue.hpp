@@ -29,6 +29,7 @@ template <Target T> class queue {
 
   queue(owner threads, const diagnostics& diagnose) : pool_(std::move(threads)), diagnose_(diagnose) {}
 
+  static result<memory> allocate_mapped(const owner&, std::int64_t bytes, memory_use, const std::string&) { return arena::allocate(bytes); }
   result<memory> allocate(std::int64_t bytes, memory_use, const std::string&) { return arena::allocate(bytes); }
   result<void> upload(memory& to, std::int64_t at, std::span<const std::byte> from) {
     std::copy(from.begin(), from.end(), to.mapped() + at);

@@ -21,12 +21,12 @@ template <class E, Queue Q> class buffer {
 
  public:
   /// @error invalid_argument: a negative length, or more than 2^40 elements; out_of_memory
-  static result<buffer> allocate(std::int64_t length, Q& on) {
+  static result<buffer> allocate(std::int64_t length, const typename Q::owner& device) {
     if (length < 0 || length > max_elements)
       return fail(errc::invalid_argument, "a buffer of " + std::to_string(length) + " elements", "device", "ask for 0 to 2^40");
-    auto m = on.allocate(length * std::int64_t(sizeof(E)), memory_use::readback, "isotope buffer");
+    auto m = Q::allocate_mapped(device, length * std::int64_t(sizeof(E)), memory_use::readback, "isotope buffer");
     if (!m) return m.error();
-    return buffer(*std::move(m), length, on.device());
+    return buffer(*std::move(m), length, device);
   }
   std::span<E> span() { return {reinterpret_cast<E*>(memory_.mapped()), std::size_t(length_)}; }
   std::span<const E> span() const { return {reinterpret_cast<const E*>(memory_.mapped()), std::size_t(length_)}; }

@@ -42,9 +42,10 @@ concept HasQueueConstants = requires {
   requires std::same_as<decltype(Q::frames), const std::size_t>;
   requires std::same_as<decltype(Q::scalar_bytes), const std::int64_t>;
 };
-/// `allocate` gives zeroed memory. @error out_of_memory
+/// `allocate` gives zeroed memory; `allocate_mapped` gives memory of a device that the host reaches, without a queue. @error out_of_memory
 template <class Q>
-concept Allocates = requires(Q& q, std::int64_t bytes, const std::string& label) {
+concept Allocates = requires(Q& q, const typename Q::owner& device, std::int64_t bytes, const std::string& label) {
+  { Q::allocate_mapped(device, bytes, memory_use::readback, label) } -> std::same_as<result<typename Q::memory>>;
   { q.allocate(bytes, memory_use::device, label) } -> std::same_as<result<typename Q::memory>>;
 };
 /// Copies outside of steps, each done when the call returns. `clear` sets bytes, a multiple of four, to zero. @error device_lost, timeout
@@ -70,14 +71,13 @@ concept Runs = requires(Q& q, typename Q::plan& p, const plan_view& v, const reg
   { p.dynamic() } -> std::same_as<bool>;  // whether some size is known only when a step runs
 };
 /// `put_scalars` writes the scalars of update t as kernels read them. `stored` is told of a parameter whose numbers have changed, with those numbers
-/// where the queue has no host memory; true: kernels are chosen anew, so that plans must be prepared again. `parallel` runs tasks 0 to n - 1 on
-/// threads of the host. `rows` describes the launches of a run for reports.
+/// where the queue has no host memory; true: kernels are chosen anew, so that plans must be prepared again. `rows` describes
+/// the launches of a run for reports.
 template <class Q>
 concept ServesSessions = requires(Q& q, const Q& c, std::byte* to, const step_scalars& x, const slot& s, const region_addresses& base,
-                                  std::span<const float> numbers, void (*task)(std::int64_t), typename Q::plan& p) {
+                                  std::span<const float> numbers, typename Q::plan& p) {
   q.put_scalars(to, x, std::int64_t{});
   { q.stored(s, base, numbers) } -> std::same_as<bool>;
-  q.parallel(std::int64_t{}, task);
   { c.rows(p, std::uint8_t{}) } -> std::same_as<std::vector<launch_row>>;
   { p.bytes() } -> std::same_as<std::int64_t>;  // of its tables and its own device memory
   p.forget();                                   // a plan is prepared again before it next runs
@@ -90,8 +90,12 @@ concept ServesSessions = requires(Q& q, const Q& c, std::byte* to, const step_sc
   { c.messages() } -> std::same_as<std::vector<std::string>>;  // what a validation layer said
 };
 
+/// Where memory is the host's, `parallel` runs tasks 0 to n - 1 on its threads.
 template <class Q>
-concept Queue = HasQueueTypes<Q> && HasQueueConstants<Q> && Allocates<Q> && Copies<Q> && Runs<Q> && ServesSessions<Q>;
+concept WorksInPlace = !Q::host_memory || requires(Q& q, void (*task)(std::int64_t)) { q.parallel(std::int64_t{}, task); };
+
+template <class Q>
+concept Queue = HasQueueTypes<Q> && HasQueueConstants<Q> && Allocates<Q> && Copies<Q> && Runs<Q> && ServesSessions<Q> && WorksInPlace<Q>;
 
 /// A queue whose device has a clock of its own: `time` runs a plan once with a clock around each launch. @error missing_feature
 template <class Q>

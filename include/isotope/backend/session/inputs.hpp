@@ -36,9 +36,6 @@ class inputs {
     seen_.assign(frames, std::vector<std::uint64_t>(ports + plans_.size(), 0));
   }
 
-  /// Bytes of all inputs behind `first`.
-  std::int64_t bytes() const { return plans_.empty() ? 0 : plans_.back().first + plans_.back().bytes - plans_.front().first; }
-
   /// The elements of an input, which may be written before any run from here on. @error not_found, with the names there are; invalid_argument for
   /// another type
   template <class E> result<std::span<E>> open(std::size_t plan, std::string_view label) {

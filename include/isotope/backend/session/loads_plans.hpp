@@ -25,7 +25,7 @@ concept Device = requires(const D& d, const device_options& o) {
   { d.launch_sizes() } -> std::same_as<std::vector<std::int32_t>>;
 };
 
-/// What a device derives from. `Device` has `result<Q> open_queue() const`: a queue for one more session.
+/// What a device derives from. `Device` has `result<Q> open_queue() const`, a queue for one more session, and `shared() const`, its Q::owner.
 template <class Device, Queue Q> class loads_plans {
  public:
   using session = isotope::session<Q>;
@@ -49,9 +49,7 @@ template <class Device, Queue Q> class loads_plans {
 
   /// Zeroed memory of this device. @error invalid_argument, out_of_memory
   template <class E> result<buffer<E, Q>> allocate(std::int64_t length) const {
-    auto q = static_cast<const Device&>(*this).open_queue();
-    if (!q) return q.error();
-    return buffer<E, Q>::allocate(length, *q);
+    return buffer<E, Q>::allocate(length, static_cast<const Device&>(*this).shared());
   }
 
  private:

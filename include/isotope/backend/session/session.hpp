@@ -5,10 +5,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -33,7 +31,6 @@ template <Queue Q> class session : public session_memory<Q> {
  public:
   using memory::find, memory::plan;
   using target = typename Q::target;
-  using queue_type = Q;
   static constexpr std::string_view evaluation_name = "evaluation";
   static constexpr std::uint8_t whole_step = phase_first | phase_last;
   static constexpr bool records_dispatches = RecordsDispatches<Q>;  // whether launches() knows more than the plan
@@ -131,8 +128,8 @@ template <Queue Q> class session : public session_memory<Q> {
   /// One run of any plan. @error as `status`
   result<void> run_plan(std::size_t which, const step_scalars& x = {}, std::uint8_t active = phase_always) {
     if (which == 0) return run(x, active), status();
-    if (!settle(0)) return broken_;
-    put_inputs(0, which);
+    if (!broken_.what.empty() || !settle(0)) return broken_;
+    put_host_data(0, which, x);
     auto v = queue_.submit(frames_[0].plans[which], active, x.sizes);
     if (!v) return keep(v.error()), broken_;
     note(*v);
@@ -205,7 +202,7 @@ template <Queue Q> class session : public session_memory<Q> {
   template <class After> step_report observe(const step_scalars& x, const After& after, std::uint8_t active = whole_step) {
     drain();
     if (!broken_.what.empty()) return nothing();
-    put_host_data(0, x);
+    put_host_data(0, 0, x);
     auto done = queue_.observe(frames_[0].plans[0], active, after);
     if (!done) return keep(done.error()), nothing();
     counters_.launches += done->launches;
@@ -215,7 +212,7 @@ template <Queue Q> class session : public session_memory<Q> {
   /// have no clock, before it and after. @error missing_feature where the queue has no clock
   result<timed_step> profile(const step_scalars& x, std::uint8_t active = whole_step) requires TimesLaunches<Q> {
     drain();
-    put_host_data(0, x);
+    put_host_data(0, 0, x);
     auto r = queue_.time(frames_[0].plans[0], active);
     if (!r && r.error().code != errc::missing_feature) keep(r.error());
     if (!r) return r.error();
@@ -249,10 +246,10 @@ template <Queue Q> class session : public session_memory<Q> {
   /// Fills everything that the device may write, for checkers. @error device_lost
   result<void> poison(std::byte with) { return drain(), memory::poison_all(with); }
   /// Writes the scalars that the next dispatches of the first frame read, for those who start them one by one.
-  void set_scalars(const step_scalars& x) { put_host_data(0, x); }
+  void set_scalars(const step_scalars& x) { put_host_data(0, 0, x); }
 
  private:
-  using memory::accum, memory::frames_, memory::inputs_, memory::plans_, memory::queue_, memory::readback_;
+  using memory::accum, memory::frames_, memory::inputs_, memory::plans_, memory::queue_;
   struct finished {
     std::uint64_t value = 0;
     step_report report;
@@ -303,7 +300,7 @@ template <Queue Q> class session : public session_memory<Q> {
   pending_step start(std::size_t k, const step_scalars& x, std::uint8_t active) {
     if (!broken_.what.empty() || !settle(k)) return {};
     if (auto r = queue_.prepare(frames_[k].plans[0], active, x.sizes); !r) return keep(r.error()), pending_step{};
-    put_host_data(k, x);
+    put_host_data(k, 0, x);
     auto s = queue_.submit(frames_[k].plans[0], active, x.sizes);
     if (!s) return keep(s.error()), pending_step{};
     frames_[k].pending = s->value;
@@ -312,16 +309,13 @@ template <Queue Q> class session : public session_memory<Q> {
     last_frame_[0] = k;
     return {s->value, k, active, last_step_, false};
   }
-  void put_inputs(std::size_t frame, std::size_t which) {
-    counters_.bytes_in += inputs_.put(frame, which, frames_[frame].upload.mapped(), queue_.diagnose().force_upload);
-  }
-  /// What the next step of a frame that is free reads from the host.
-  void put_host_data(std::size_t k, const step_scalars& x) {
+  /// Writes what the next run of a plan reads from the host to a frame that is free. The run may write to gradients, moments and states.
+  void put_host_data(std::size_t frame, std::size_t which, const step_scalars& x) {
+    std::byte* upload = frames_[frame].upload.mapped();
     last_step_ = x.optimizer_step > 0 ? x.optimizer_step : step_count_ + in_flight_ + 1;
-    queue_.put_scalars(frames_[k].upload.mapped(), x, last_step_);
-    counters_.bytes_in += Q::scalar_bytes;
+    queue_.put_scalars(upload, x, last_step_);
+    counters_.bytes_in += Q::scalar_bytes + inputs_.put(frame, which, upload, queue_.diagnose().force_upload);
     this->fresh_ = false;
-    put_inputs(k, 0);
   }
   /// The report of a run in the first frame that is over.
   step_report ended(const submission& s, std::uint8_t active) {

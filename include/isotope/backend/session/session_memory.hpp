@@ -149,7 +149,7 @@ template <Queue Q> class session_memory {
   }
   /// All states become zeros.
   result<void> clear_all_states() { return clear(value_kind::state); }
-  /// The bytes of an operand where the host reaches them: inputs never, outputs as the last run in a frame left them; null elsewhere.
+  /// The bytes of an operand as the last run in a frame left them; null where the host does not reach them.
   std::byte* on_host(const operand& o, std::size_t plan, std::size_t frame) const {
     const isotope::frame<Q>& f = frames_[frame];
     if (o.region == value_kind::output) return f.readback.mapped() + readback_[plan] + o.at;
@@ -243,7 +243,7 @@ template <Queue Q> class session_memory {
     return {};
   }
   bool has_master() const { return plan().totals.region[std::size_t(value_kind::master)] > 0; }
-  /// The formats that a parameter is kept in besides that of its slot.
+  /// Whether a parameter has an f32 master beside the numbers that kernels read.
   bool wants_master(const slot& s) const { return s.type == Q::target::precision::type && s.type != accum && has_master(); }
 
   void initialize_in_place(const slot& s, std::uint64_t seed) {

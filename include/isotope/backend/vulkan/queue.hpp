@@ -1,11 +1,9 @@
 #pragma once
 /// The queue of a Vulkan device: command buffers recorded once per plan, frame and set of phases, submitted on one timeline.
-#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -38,12 +36,16 @@ template <Target T> class queue {
     return q;
   }
 
+  static result<memory> allocate_mapped(const owner& device, std::int64_t bytes, memory_use use, const std::string& label) {
+    auto m = memory::allocate(device, bytes, use, label);
+    if (m) std::memset(m->mapped(), 0, std::size_t(m->bytes()));
+    return m;
+  }
   result<memory> allocate(std::int64_t bytes, memory_use use, const std::string& label) {
-    const auto chunk = use == memory_use::device ? diagnose().chunk_bytes : 0;
-    auto m = memory::allocate(recorder_->device, bytes, use, label, chunk);
+    if (use != memory_use::device) return allocate_mapped(recorder_->device, bytes, use, label);
+    auto m = memory::allocate(recorder_->device, bytes, use, label, diagnose().chunk_bytes);
     if (!m) return m;
-    if (m->mapped() != nullptr) std::memset(m->mapped(), 0, std::size_t(m->bytes()));
-    else if (auto r = transfer_.clear(*m, 0, m->bytes() / 4 * 4); !r) return r.error();
+    if (auto r = transfer_.clear(*m, 0, m->bytes() / 4 * 4); !r) return r.error();
     return m;
   }
   result<void> upload(memory& to, std::int64_t at, std::span<const std::byte> from) { return transfer_.upload(to, at, from); }
@@ -92,9 +94,6 @@ template <Target T> class queue {
   /// Products of f16 weights choose their kernel by how much the weight oscillates.
   bool stored(const slot& s, const region_addresses&, std::span<const float> x) {
     return recorder_->scores.put(s, x, recorder_->device->what().what.switches.oscillation_threshold);
-  }
-  template <class Task> void parallel(std::int64_t n, const Task& task) const {
-    for (std::int64_t i = 0; i < n; ++i) task(i);
   }
   std::vector<launch_row> rows(const plan& p, std::uint8_t active) const {
     return launch_rows(p.dispatches(active), swept_sizes(recorder_->device->what().what));
