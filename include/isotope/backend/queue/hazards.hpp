@@ -17,7 +17,7 @@ struct byte_range {
   bool overlaps(const byte_range& o) const { return first < o.end && o.first < end; }
 };
 
-/// What an order is derived from: `reads` and `writes` are the bytes that a dispatch touches, all of them; a range that is left out is a race.
+/// A dispatch lists all bytes that it touches in `reads` and `writes`. Barriers are derived from them, so a range that is left out is a race.
 template <class D>
 concept Dispatch = requires(const D& d) {
   { d.reads } -> std::convertible_to<const std::vector<byte_range>&>;

@@ -21,10 +21,10 @@ struct bound_plan {
   std::array<std::int32_t, 16> sizes{};
 };
 
-/// What records: types `dispatch`, `commands` and `constant_pool` (words that kernels read, made by the host), and
-/// - list(plan, phases, pool): the dispatches of a run;  - new_commands();  - record(commands, dispatches, barriers);
-/// - new_pool(): for a plan with scalar dimensions, whose words do not outlive its sizes;  - pool(): the one that other plans share;
-/// - dropped_barrier(): the barrier to leave out, to see that checkers notice; -1: none.
+/// What turns plans into commands of a device. `list` gives the dispatches of a run with these phases; `record` writes them to commands, which
+/// `new_commands` gives, with a barrier before those that are marked. Words that the host computes for kernels live in a constant pool: `pool` is shared, and
+/// `new_pool` is for a plan with scalar dimensions, whose words do not outlive its sizes. `dropped_barrier` is the number of a barrier to leave out, which shows
+/// that checkers notice; -1: none.
 template <class R>
 concept Recorder = requires(R& r, const bound_plan& p, typename R::commands c, const std::vector<typename R::dispatch>& all) {
   requires Dispatch<typename R::dispatch>;

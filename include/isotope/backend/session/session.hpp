@@ -125,7 +125,7 @@ template <Queue Q> class session : public session_memory<Q> {
   /// One run of the first plan on what the inputs hold; `active` is the set of phases, for callers that accumulate by hand. The report is skipped with
   /// a loss of NaN where the device failed: `status` says how.
   step_report run(const step_scalars& x, std::uint8_t active = whole_step) { return drain(), collect(start(0, x, active)); }
-  /// One run of any plan. @error as `status`
+  /// One run of any plan, with the scalars and the phases of `run`; it is over when the call returns. @error as `status`
   result<void> run_plan(std::size_t which, const step_scalars& x = {}, std::uint8_t active = phase_always) {
     if (which == 0) return run(x, active), status();
     if (!broken_.what.empty() || !settle(0)) return broken_;

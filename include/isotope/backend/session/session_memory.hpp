@@ -52,9 +52,10 @@ template <Queue Q> class session_memory {
     return fail(errc::not_found, "no plan '" + std::string(label) + "'", "session", "there are: " + all);
   }
 
+  /// Whether `read` finds such a tensor.
   bool keeps(tensor_kind what, std::size_t k) const {
     return what == tensor_kind::state ? k < states().size() : isotope::keeps(plan(), what, k);
-  }  // whether `read` finds such a tensor
+  }
   std::int64_t planned_bytes() const { return planned_; }
   /// The arena, the frames, and what the queue keeps beside them.
   std::int64_t measured_bytes() const {
@@ -95,6 +96,7 @@ template <Queue Q> class session_memory {
     if (auto r = allocate(); !r) return r;
     return bind();
   }
+  /// Parameters from their initializers; moments, gradients and states to zero, where something may have been written to them. @error device_lost
   result<void> initialize_all(std::uint64_t seed) {
     if (!std::exchange(fresh_, true))
       for (const auto k : {value_kind::moment, value_kind::grad, value_kind::state})
@@ -133,6 +135,7 @@ template <Queue Q> class session_memory {
     }
     return queue_.download(arena_, pieces);
   }
+  /// @error not_found, invalid_argument (length, or beyond the range of the parameter's format), device_lost
   result<void> write_one(tensor_kind what, std::size_t k, std::span<const float> in) {
     if (what == tensor_kind::state) {
       if (auto r = has_state(k, std::int64_t(in.size())); !r) return r;
