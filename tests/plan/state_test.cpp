@@ -191,8 +191,9 @@ TYPED_TEST(states, stand_beside_training_and_count_micro_batches) {
 }
 
 TEST(state_plans, give_the_bits_of_the_model_run_op_by_op) {
-  using iso_eager = isotope::cpu::eager<reference_f32>;
-  auto s = forward<reference_f32>(running_sum{});
+  using host = isotope::target<isotope::backend::cpu, isotope::precision::f32, isotope::kernels::reference>;
+  using iso_eager = isotope::cpu::eager<host>;
+  auto s = forward<host>(running_sum{});
   std::vector<float> x, before;
   for (int i = 0; i < rows * width; ++i) x.push_back(float(i) / 7), before.push_back(float(i % 5) - 2);
   ASSERT_TRUE(s.write(isotope::tensor_kind::state, 0, before).ok());
