@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <isotope/backend/cpu.hpp>
+#include <isotope/eager/eager.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
 
@@ -111,10 +112,10 @@ template <class T> class backend_suite : public testing::Test {
   /// Loss and gradients of one step against plain loops in f64: each within `unit` of the largest number of its tensor.
   template <class Model> static void expect_loss_and_gradients_within(double unit) {
     using oracle = isotope::target<isotope::backend::cpu, isotope::precision::f64, isotope::kernels::reference>;
-    isotope::cpu::eager<oracle> machine(3);
+    isotope::eager<oracle> machine(3);
     fill_inputs<double>(
         0, [&](std::string_view label, const std::vector<double>& values) { machine.set(label, std::span<const double>(values)); });
-    const auto loss = Model{}(isotope::scope<isotope::cpu::eager<oracle>>{&machine, {}});
+    const auto loss = Model{}(isotope::scope<isotope::eager<oracle>>{&machine, {}});
     isotope::differentiate(machine, loss.id);
     ASSERT_TRUE(machine.ok()) << machine.g.error.view();
     const auto r = train<Model>({}, 1);

@@ -2,6 +2,7 @@
 #include "logging_machine.hpp"
 
 #include <isotope/backend/cpu.hpp>
+#include <isotope/eager/eager.hpp>
 #include <isotope/isotope.hpp>
 
 #include <gtest/gtest.h>
@@ -31,11 +32,11 @@ TEST(logging_machine, notes_the_ops_of_a_recorded_model) {
 
 TEST(logging_machine, notes_the_ops_of_a_model_that_runs_and_changes_no_bit) {
   const std::vector<float> x{1, -2, 3, 0.5f, 0.25f, -1};
-  iso::cpu::eager<here> plain(5);
-  user::logging<iso::cpu::eager<here>> logged(5);
+  iso::eager<here> plain(5);
+  user::logging<iso::eager<here>> logged(5);
   plain.set("x", std::span<const float>(x));
   logged.set("x", std::span<const float>(x));
-  const auto a = plain.read(loss{}(iso::scope<iso::cpu::eager<here>>{&plain, {}}));
+  const auto a = plain.read(loss{}(iso::scope<iso::eager<here>>{&plain, {}}));
   const auto b = logged.read(loss{}(iso::scope<decltype(logged)>{&logged, {}}).id);
   EXPECT_EQ(logged.log, applied);
   EXPECT_GT(a.at(0), 0);

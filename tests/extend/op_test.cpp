@@ -3,6 +3,7 @@
 #include "softplus.hpp"
 
 #include <isotope/backend/cpu.hpp>
+#include <isotope/eager/eager.hpp>
 #include <isotope/isotope.hpp>
 
 #include <gtest/gtest.h>
@@ -30,7 +31,7 @@ struct curve_loss {
 const std::vector<double> curve{0.5, 1, 1.5, 2, 2.5, 1, 2, 3, 4, 5, 0.1, 0.3, 0.6, 1, 1.5};
 
 double loss_at(const std::vector<double>& w) {
-  iso::cpu::eager<here<iso::precision::f64>> m;
+  iso::eager<here<iso::precision::f64>> m;
   m.set("w", std::span<const double>(w));
   m.set("curve", std::span<const double>(curve));
   return m.read(curve_loss{}(iso::scope<decltype(m)>{&m, {}}))[0];
@@ -39,7 +40,7 @@ double loss_at(const std::vector<double>& w) {
 TEST(user_op, gradient_is_the_slope) {
   std::vector<double> w;
   for (int i = 0; i < 15; ++i) w.push_back(0.3 * i - 2);
-  iso::cpu::eager<here<iso::precision::f64>> m;
+  iso::eager<here<iso::precision::f64>> m;
   m.set("w", std::span<const double>(w));
   m.set("curve", std::span<const double>(curve));
   const auto loss = curve_loss{}(iso::scope<decltype(m)>{&m, {}});
@@ -63,7 +64,7 @@ TEST(user_op, gradient_is_the_slope) {
 TEST(user_op, plan_equals_eager_bit_for_bit) {
   std::vector<float> w(15), target(curve.begin(), curve.end());
   for (std::size_t i = 0; i < w.size(); ++i) w[i] = 0.25f * float(i) - 2;
-  iso::cpu::eager<here<iso::precision::f32>> m;
+  iso::eager<here<iso::precision::f32>> m;
   m.set("w", std::span<const float>(w));
   m.set("curve", std::span<const float>(target));
   const double expected = m.read(curve_loss{}(iso::scope<decltype(m)>{&m, {}}))[0];

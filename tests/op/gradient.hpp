@@ -1,6 +1,7 @@
 #pragma once
 /// Gradients against central differences, both in f64 on the reference kernels, run op by op.
 #include <isotope/backend/cpu.hpp>
+#include <isotope/eager/eager.hpp>
 #include <isotope/op/all.hpp>
 #include <isotope/plan/differentiate.hpp>
 
@@ -17,7 +18,7 @@
 
 namespace isotope::op_test {
 
-using machine = cpu::eager<target<backend::cpu, precision::f64, kernels::reference>>;
+using machine = eager<target<backend::cpu, precision::f64, kernels::reference>>;
 using real_tensor = tensor<machine>;
 using arrays = std::map<std::string, std::vector<double>>;
 

@@ -221,7 +221,7 @@ struct derivative {
   std::vector<double> x, dx;
 };
 template <class P, class F> derivative of(const std::vector<double>& x, const shape& dims, F f) {
-  using M = cpu::eager<target<backend::cpu, P, kernels::reference>>;
+  using M = eager<target<backend::cpu, P, kernels::reference>>;
   M m;
   std::vector<typename P::storage> stored;
   for (double v : x) stored.push_back(typename P::storage(typename P::accum(v)));

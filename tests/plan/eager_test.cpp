@@ -1,3 +1,4 @@
+#include "device_there.hpp"
 #include "property.hpp"
 #include "run_eagerly.hpp"
 
@@ -13,11 +14,11 @@ struct small_mlp : isotope::model::mlp_loss_of {
 };
 
 template <class T> struct eager : testing::Test {};
-TYPED_TEST_SUITE(eager, reference_targets, target_name);
+TYPED_TEST_SUITE(eager, every_target, target_name);
 
-// No tolerance: both run the reference kernels, and a plan only reorders, fuses and places.
+// No tolerance: both run the kernels of the target, and a plan only reorders, fuses and places.
 TYPED_TEST(eager, gives_the_bits_of_the_plan_on_random_graphs) {
-  check_property(20240602, 200, 60, [] {
+  check_property(20240602, affordable(200), 60, [] {
     const sized_random_model model{*random_models()};
     RC_ASSERT(difference(run_eagerly<TypeParam>(model), run_planned<TypeParam>(model)) == "");
   });
@@ -34,11 +35,16 @@ TYPED_TEST(eager, gives_the_bits_of_the_plan_on_mlp) {
 }
 
 TEST(eager_errors, an_input_without_data_is_named) {
-  isotope::cpu::eager<on_cpu<isotope::precision::f32, isotope::kernels::reference>> machine;
-  const auto x =
-      isotope::scope<isotope::cpu::eager<on_cpu<isotope::precision::f32, isotope::kernels::reference>>>{&machine, {}}.input("x", {2, 2});
+  isotope::eager<reference_f32> machine(*isotope_test::there(opened<reference_f32>(1)));
+  const auto x = isotope::scope<isotope::eager<reference_f32>>{&machine, {}}.input("x", {2, 2});
   EXPECT_FALSE(x.valid());
   EXPECT_NE(machine.g.error.view().find("'x' needs 16 bytes of data"), std::string_view::npos) << machine.g.error.view();
+}
+TEST(eager_errors, a_size_that_is_known_late_is_refused) {
+  isotope::eager<reference_f32> machine(*isotope_test::there(opened<reference_f32>(1)));
+  const auto x = isotope::scope<isotope::eager<reference_f32>>{&machine, {}}.input("x", {isotope::scalar_dim{4, 0}, 2});
+  EXPECT_FALSE(x.valid());
+  EXPECT_NE(machine.g.error.view().find("'x' [4,2] has a size known late"), std::string_view::npos) << machine.g.error.view();
 }
 
 }  // namespace eager_test

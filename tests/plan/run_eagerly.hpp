@@ -1,5 +1,7 @@
 #pragma once
-/// A model op by op on the processor, and what a plan of it has to give: the same bits.
+/// A model op by op, and what a plan of it has to give: the same bits.
+#include <isotope/eager/eager.hpp>
+
 #include "outcome.hpp"
 #include "random_model.hpp"
 
@@ -9,12 +11,14 @@ namespace plan_test {
 template <class T, class Model> outcome run_eagerly(const Model& model) {
   using namespace isotope;
   using E = typename T::precision::storage;
-  cpu::eager<T> machine(3);
+  auto device = opened<T>(1);
+  if (!device) throw std::runtime_error(device.error().line());  // a failed test, also inside a property
+  eager<T> machine(*device, 3);
   machine.scalars = scalars();
   const auto set = [&]<class V>(std::string_view label, const std::vector<V>& values) { machine.set(label, std::span<const V>(values)); };
   set("x", input_values<E>("x", Model::x_count));
   for (const char* label : {"targets", "ids", "tokens"}) set(label, input_values<std::int32_t>(label, Model::ids_count));
-  const auto loss = model(scope<cpu::eager<T>>{&machine, {}});
+  const auto loss = model(scope<eager<T>>{&machine, {}});
   differentiate(machine, loss.id);
   EXPECT_TRUE(machine.ok()) << machine.g.error.view();
   outcome r;
@@ -27,6 +31,7 @@ template <class T, class Model> outcome run_eagerly(const Model& model) {
     else
       for (double g : machine.read(p.grad)) values.push_back(float(g));
   }
+  EXPECT_TRUE(machine.ok()) << machine.g.error.view();
   return r;
 }
 /// The same of its plan.

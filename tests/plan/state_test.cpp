@@ -1,4 +1,6 @@
 /// What a model keeps from run to run: read and written by steps, shared by plans, cleared, saved, and refused where it would be read too late.
+#include <isotope/eager/eager.hpp>
+
 #include "outcome.hpp"
 
 #include <isotope/op/all.hpp>
@@ -191,14 +193,13 @@ TYPED_TEST(states, stand_beside_training_and_count_micro_batches) {
 }
 
 TEST(state_plans, give_the_bits_of_the_model_run_op_by_op) {
-  using host = isotope::target<isotope::backend::cpu, isotope::precision::f32, isotope::kernels::reference>;
-  using iso_eager = isotope::cpu::eager<host>;
-  auto s = forward<host>(running_sum{});
+  using iso_eager = isotope::eager<reference_f32>;
+  auto s = forward<reference_f32>(running_sum{});
   std::vector<float> x, before;
   for (int i = 0; i < rows * width; ++i) x.push_back(float(i) / 7), before.push_back(float(i % 5) - 2);
   ASSERT_TRUE(s.write(isotope::tensor_kind::state, 0, before).ok());
   ASSERT_TRUE(s.set("x", std::span<const float>(x)).ok());
-  iso_eager machine;
+  iso_eager machine(*opened<reference_f32>(1));
   machine.set("x", std::span<const float>(x));
   machine.set("h.sum", std::span<const float>(before));
   const auto y = running_sum{}(isotope::scope<iso_eager>{&machine, {}});

@@ -26,8 +26,5 @@ using reference_f32 = on<isotope::precision::f32, isotope::kernels::reference>;
 using reference_bf16 = on<isotope::precision::bf16, isotope::kernels::reference>;
 using portable_f32 = on<isotope::precision::f32, isotope::kernels::portable>;
 using portable_bf16 = on<isotope::precision::bf16, isotope::kernels::portable>;
-/// What runs op by op as well: the processor's reference kernels.
-using reference_targets = ::testing::Types<on_cpu<isotope::precision::f32, isotope::kernels::reference>,
-                                           on_cpu<isotope::precision::bf16, isotope::kernels::reference>>;
 
 }  // namespace plan_test

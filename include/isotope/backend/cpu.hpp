@@ -6,7 +6,6 @@
 
 #include "../core/device.hpp"
 #include "cpu/device.hpp"
-#include "cpu/eager.hpp"
 
 #include <isotope/kernels/cpu/all.hpp>
 #include <isotope/kernels/cpu/native/all.hpp>
@@ -30,7 +29,6 @@ struct cpu {
   static std::vector<device_info> devices() {
     return {{.name = "cpu", .backend = name, .kind = device_kind::cpu, .index = 0, .units = isotope::cpu::thread_pool::available_cpus()}};
   }
-  template <class T> using eager = isotope::cpu::eager<T>;
 };
 static_assert(Backend<cpu>);
 

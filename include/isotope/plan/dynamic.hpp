@@ -43,15 +43,20 @@ inline dynamic_plan freeze(const trace& g, const memory_layout& l) {
 }
 
 namespace plan_detail {
-template <Target T> result<dynamic_plan> make_dynamic(const trace& g, std::int64_t budget) {
-  auto p = freeze(g, lay_out_for<T>(g));
+/// @error invalid_model for a model that does not trace or a missing kernel, over_budget for a tensor beyond the backend's limit
+template <Target T> result<void> runnable(const dynamic_plan& p) {
   const auto text = [](const message& m) { return std::string(m.view()); };
   if (!p.error.empty()) return diagnosed(errc::invalid_model, text(p.error));
   if (auto m = missing_kernel(p, T::backend::name, kernel_table<T>, all_kernels<typename T::backend>); !m.empty())
     return diagnosed(errc::invalid_model, text(m));
   if (auto m = over_tensor_limit(p, T::backend::name, tensor_limit<typename T::backend>()); !m.empty())
     return diagnosed(errc::over_budget, text(m));
-  if (auto m = over_budget(p, budget); !m.empty()) return diagnosed(errc::over_budget, text(m));
+  return {};
+}
+template <Target T> result<dynamic_plan> make_dynamic(const trace& g, std::int64_t budget) {
+  auto p = freeze(g, lay_out_for<T>(g));
+  if (auto r = runnable<T>(p); !r) return r.error();
+  if (auto m = over_budget(p, budget); !m.empty()) return diagnosed(errc::over_budget, std::string(m.view()));
   return p;
 }
 }  // namespace plan_detail

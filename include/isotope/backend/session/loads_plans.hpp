@@ -29,6 +29,7 @@ concept Device = requires(const D& d, const device_options& o) {
 template <class Device, Queue Q> class loads_plans {
  public:
   using session = isotope::session<Q>;
+  using queue_type = Q;
 
   /// Loads a static program, with an evaluation program of the same parameters if one is named. @error as session::load
   template <class Program> result<session> load() const { return load(std::array{first_plan(Program::view())}); }

@@ -23,6 +23,7 @@ struct plan_recorder {
   std::shared_ptr<pipelines> made;
   std::unique_ptr<word_memory> words;
   command_pool command_buffers;
+  VkCommandBuffer single = nullptr;  // of run_one_by_one, which waits for it
   weight_scores scores;
   kernel_set kernels;
 
@@ -69,16 +70,20 @@ struct plan_recorder {
 
   /// Runs dispatches, those of one plan step in a submission of their own, with after(step) when each is done. Returns the last submission.
   /// @error device_lost, out_of_memory, timeout
-  template <class After> result<std::uint64_t> run_one_by_one(std::span<const dispatch> all, const After& after) const {
-    auto buffer = new_commands();
-    if (!buffer) return buffer.error();
+  template <class After> result<std::uint64_t> run_one_by_one(std::span<const dispatch> all, const After& after) {
+    if (!words->error().what.empty()) return words->error();
+    if (single == nullptr) {
+      auto buffer = new_commands();
+      if (!buffer) return buffer.error();
+      single = *buffer;
+    }
     std::uint64_t done = 0;
     for (std::size_t i = 0; i < all.size();) {
       std::size_t end = i + 1;
       while (end < all.size() && all[end].step == all[i].step) ++end;
       const auto part = all.subspan(i, end - i);
-      if (auto r = record(*buffer, part, plan_barriers(part)); !r) return r.error();
-      auto value = device->submit(*buffer);
+      if (auto r = record(single, part, plan_barriers(part)); !r) return r.error();
+      auto value = device->submit(single);
       if (!value) return value;
       if (auto r = device->wait(*value); !r) return r.error();
       done = *value;
