@@ -239,5 +239,11 @@ def test_the_mlp_learns_the_spirals(f):
     f.run("mlp", "--fast").refused(2, "--fast")
 
 
+def test_a_loop_written_by_hand_fits(f):
+    out = f.run("regression").succeeded().out
+    losses = [float(loss) for loss in re.findall(r"^step +\d+  loss ([0-9.]+)$", out, re.M)]
+    assert len(losses) == 5 and losses[-1] < losses[0] / 100, out
+
+
 if __name__ == "__main__":
     main(globals())

@@ -55,7 +55,7 @@ directive 'a heavy header in the core costs every user compile time' \
 
 # Includes point inwards: core <- op <- plan <- nn, optim <- model, and core, op, plan <- backend <- kernels.
 inwards() { directive "$1 may not include that: includes point inwards" "include[[:space:]]*[<\"](isotope/|(\.\./)+)($2)/" "$1"; }
-outer='io|train|config|conform|calibrate|worker'
+outer='io|train|config|conform|eager|calibrate|worker'
 inwards include/isotope/core "op|plan|nn|optim|model|backend|kernels|$outer"
 inwards include/isotope/op "plan|nn|optim|model|backend|kernels|$outer"
 inwards include/isotope/plan "nn|optim|model|backend|kernels|$outer"
@@ -65,6 +65,7 @@ inwards include/isotope/model "backend|kernels|$outer"
 inwards include/isotope/conform "nn|optim|model|backend|kernels|train"  # specifications share no code with what they judge
 inwards include/isotope/backend "nn|optim|model|$outer"
 inwards kernels "nn|optim|model|$outer"
+inwards include/isotope/eager "nn|optim|model|$outer"
 
 # In these, comments count.
 for folder in include kernels examples tests bench cmake; do [ -d $folder ] && find $folder -type f ! -path 'tests/repo/*'; done | sort >"$found.files"

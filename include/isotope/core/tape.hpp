@@ -14,7 +14,7 @@ namespace isotope {
 
 class tape;
 
-/// Hears of each node as it is recorded; `eager` runs it there and then.
+/// Hears of each node as it is recorded; `eager` runs it at once.
 class node_observer {
  public:
   constexpr virtual void recorded(tape& t, std::int32_t node) = 0;
