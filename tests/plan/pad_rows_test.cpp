@@ -140,9 +140,22 @@ TEST(pad_rows, every_kind_of_step_is_sound) {
         isotope::training_options{.fuse = false}, isotope::training_options{.optimizer = optimizer_kind::muon},
         isotope::training_options{.clip = isotope::clipping::none, .update = isotope::update_policy::within_backward}}) {
     EXPECT_EQ(isotope::plan_detail::trace_training<padding<bf16>>(odd_loss, o, true).error.view(), "");
-    EXPECT_EQ(isotope::plan_detail::trace_training<padding<f32>>(head{1003, true}, {.accumulate = o.accumulate}, true).error.view(), "");
+    EXPECT_EQ(isotope::plan_detail::trace_training<padding<f32>>(head{1003, true}, o, true).error.view(), "");
     EXPECT_EQ(pads_of<padding<bf16>>(odd_loss, o), 1);
   }
+}
+
+TEST(pad_rows, muon_updates_the_matrices_that_it_updates_without_padding) {
+  const auto matrices = [](const isotope::dynamic_plan& p) {
+    std::vector<std::string_view> r;
+    for (const auto& s : p.slots)
+      if (s.moment2 < 0) r.push_back(s.path.view());
+    return r;
+  };
+  const isotope::training_options muon{.optimizer = isotope::optimizer_kind::muon};
+  const auto want = planned<plain<f32>>(odd_loss, muon), got = planned<padding<f32>>(odd_loss, muon);
+  EXPECT_EQ(matrices(want).size(), 8) << "four in each of two blocks";
+  EXPECT_EQ(matrices(got), matrices(want));
 }
 
 /// A compiler pads as a program does.

@@ -40,9 +40,9 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
     machine.fail("a model with state cannot be recomputed: the state has changed by then", place::current());
   verify_after(machine, "recording", verify);
   regroup(machine, o.group);
+  choose_matrices(machine, o.optimizer);
   pad_rows(machine, row_multiple<T>(), loss.id);
   verify_after(machine, "pad_rows", verify);
-  choose_matrices(machine, o.optimizer);
   const std::size_t forward = machine.g.nodes.size();
   differentiate(machine, loss.id, o.recompute);
   verify_after(machine, "differentiate", verify);
