@@ -8,9 +8,9 @@
 #include <isotope/plan/report/steps.hpp>
 
 using namespace plan_test;
-using isotope::dtype, isotope::shape, isotope::tensor;
 
 namespace pad_rows_test {
+using isotope::dtype, isotope::shape, isotope::tensor;
 
 /// The processor, as if its kernels liked rows of 64 elements.
 struct long_rows : isotope::backend::cpu {
