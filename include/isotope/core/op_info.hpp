@@ -79,6 +79,7 @@ struct op_info {
   int (*own_operands)(const attributes&) = nullptr;  // of a step with a body: how many operands come before those of the body
   int factors = 0;                      // how many of its first operands are the factors of one matrix product, which its result is
   bool multiplies = false;              // it spends its time on matrix products: a policy of recomputation may keep its results
+  bool counts_columns = false;          // its shape rule counts the columns of operand 0 in a constant: longer rows change no result
   int weight = -1;                      // the operand that may be a weight stored in another format than the other operands; -1: none
   void (*pack)(attributes&) = nullptr;  // makes operand `weight` a packed copy of a weight; none: no kernel of the op reads one
   bool constant = false;                // each element of its result is attributes::scalar
@@ -120,6 +121,7 @@ template <IsOp Op> constexpr op_info describe() {
   if constexpr (requires { &Op::own_operands; }) r.own_operands = &Op::own_operands;
   if constexpr (requires { Op::factors; }) r.factors = Op::factors;
   if constexpr (requires { Op::multiplies; }) r.multiplies = Op::multiplies;
+  if constexpr (requires { Op::counts_columns; }) r.counts_columns = Op::counts_columns;
   if constexpr (requires { Op::weight; }) r.weight = Op::weight;
   if constexpr (requires { &Op::pack; }) r.pack = &Op::pack;
   if constexpr (requires { Op::constant; }) r.constant = Op::constant;

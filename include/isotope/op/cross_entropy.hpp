@@ -31,6 +31,7 @@ struct cross_entropy_grad {
 struct cross_entropy {
   using constants = cross_entropy_grad::constants;
   static constexpr std::string_view name = "cross_entropy";
+  static constexpr bool counts_columns = true;
   static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
     shape rows;

@@ -11,6 +11,7 @@
 #include "kernels.hpp"
 #include "layout.hpp"
 #include "optimizer.hpp"
+#include "pad_rows.hpp"
 #include "plan.hpp"
 #include "simplify.hpp"
 #include "verify.hpp"
@@ -40,6 +41,8 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
   verify_after(machine, "recording", verify);
   regroup(machine, o.group);
   choose_matrices(machine, o.optimizer);
+  pad_rows(machine, row_multiple<T>(), loss.id);
+  verify_after(machine, "pad_rows", verify);
   const std::size_t forward = machine.g.nodes.size();
   differentiate(machine, loss.id, o.recompute);
   verify_after(machine, "differentiate", verify);
@@ -81,6 +84,8 @@ constexpr trace trace_inference(const Model& model, bool fused, bool common = fa
     verify_after(machine, "recording", verify);
   }
   if (machine.ok()) {
+    pad_rows(machine, row_multiple<T>(), y.id);
+    verify_after(machine, "pad_rows", verify);
     simplify(machine.g, machine.g.nodes.size());
     verify_after(machine, "simplify", verify);
     prune(machine.g);
