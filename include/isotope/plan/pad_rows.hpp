@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "../core/tape.hpp"
-#include "../op/matmul.hpp"
 #include "../op/view.hpp"
 
 namespace isotope {
@@ -24,7 +23,7 @@ constexpr std::int32_t product_for(const trace& g, std::size_t i, std::int32_t r
   const value& y = g.values[std::size_t(logits)];
   if (logits == result || y.base >= 0 || y.producer < 0) return -1;
   const node& n = g.nodes[std::size_t(y.producer)];
-  if (n.op != &info<op::matmul> || n.inputs() != 2) return -1;
+  if (n.op->factors != 2 || n.inputs() != 2) return -1;
   const shape& b = g.values[std::size_t(n.in[1])].dims;
   if (b.rank != 2 || b.has_scalar()) return -1;
   for (std::size_t j = 0; j < g.nodes.size(); ++j)
