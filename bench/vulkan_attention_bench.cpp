@@ -96,9 +96,9 @@ class program {
     pool_ = must(vulkan::command_pool::create(context_));
     mover_ = must(vulkan::transfer::create(pool_));
     words_ = std::make_unique<vulkan::word_memory>(context_);
-    const auto& d = context_->what();
-    std::printf("%s, %u multiprocessors, subgroups of %u, %u bytes of shared memory\n", d.name.c_str(), d.what.units, d.what.subgroup,
-                d.what.shared_bytes);
+    const auto& d = context_->physical();
+    std::printf("%s, %u multiprocessors, subgroups of %u, %u bytes of shared memory\n", d.name.c_str(), d.limits.units, d.limits.subgroup,
+                d.limits.shared_bytes);
   }
 
   /// Operands and results of one step, and its launches.
@@ -148,7 +148,7 @@ class program {
       l.scratch = p.scratch.address();
       l.scratch_bytes = scratch_bytes;
       l.scalars = p.scalars_on.address();
-      l.device = &context_->what().what;
+      l.device = &context_->physical().limits;
       return l;
     };
     p.forward = launch(p.forward_in, p.forward_out);
@@ -175,7 +175,7 @@ class program {
     problem p(z, type);
     set(p);
     const auto f = vulkan::attention_heads::forward(p.forward), b = vulkan::attention_heads::gradient(p.backward);
-    const std::int64_t side = portable ? 0 : vulkan::matrix_side(context_->what().what, type);
+    const std::int64_t side = portable ? 0 : vulkan::matrix_side(context_->physical().limits, type);
     const auto row_of = [&](const char* what, const std::string& tiles, auto add) {
       std::printf("  %-8s %s: %9.1f us\n", what, tiles.c_str(), usec(recorded(add)));
       std::fflush(stdout);
@@ -196,7 +196,7 @@ class program {
           const vulkan::attention_matrix_tiles t{subgroups, strips, columns * side, side};
           const auto fits = [&](std::int64_t crossings, std::int64_t row_values, std::int64_t column_values) {
             return side != 0 &&
-                   t.shared_bytes(z.D, crossings, row_values, column_values) <= std::int64_t(context_->what().what.shared_bytes);
+                   t.shared_bytes(z.D, crossings, row_values, column_values) <= std::int64_t(context_->physical().limits.shared_bytes);
           };
           const auto name = std::to_string(subgroups) + "x" + std::to_string(strips) + "x" + std::to_string(columns);
           if (fits(1, 3, 1)) row_of("forward", name, [&](vulkan::recording& r) { vulkan::attention_khr::record(f, t, p.forward, r); });

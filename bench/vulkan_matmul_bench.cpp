@@ -94,10 +94,10 @@ class program {
     mover_ = must(vulkan::transfer::create(pool_));
     words_ = std::make_unique<vulkan::word_memory>(context_);
     commands_ = must(pool_.buffer());
-    const auto& d = context_->what();
-    std::printf("%s, %u multiprocessors, subgroups of %u, %u bytes of shared memory\n", d.name.c_str(), d.what.units, d.what.subgroup,
-                d.what.shared_bytes);
-    for (const auto& m : d.what.matrices) std::printf("  matrices %s %ux%ux%u\n", std::string(name_of(m.type)).c_str(), m.m, m.n, m.k);
+    const auto& d = context_->physical();
+    std::printf("%s, %u multiprocessors, subgroups of %u, %u bytes of shared memory\n", d.name.c_str(), d.limits.units, d.limits.subgroup,
+                d.limits.shared_bytes);
+    for (const auto& m : d.limits.matrices) std::printf("  matrices %s %ux%ux%u\n", std::string(name_of(m.type)).c_str(), m.m, m.n, m.k);
   }
 
   int times = 20;
@@ -126,15 +126,15 @@ class program {
     in[0].at = a.address();
     in[1].at = b.address();
     to[0].at = y.address();
-    vulkan::facts facts = context_->what().what;
-    facts.switches.split_k = parts;
+    vulkan::device_limits limits = context_->physical().limits;
+    limits.switches.split_k = parts;
     vulkan::launch l;
     l.in = in;
     l.out = to;
     l.attr = &attr;
     l.scratch = scratch.address();
     l.scratch_bytes = scratch_bytes;
-    l.device = &facts;
+    l.device = &limits;
     vulkan::recording r(*words_, *made_);
     vulkan::tier_of(r, kernel_parts<K>::set::name);
     if constexpr (requires { K::record_as(l, r, *tile, 0); }) {
@@ -226,7 +226,7 @@ class program {
     std::vector<double> usec;
     for (std::size_t i = 0; i < std::size_t(times); ++i)
       usec.push_back(double(ticks[2 * (i + 1) * one.size() - 1] - ticks[2 * i * one.size()]) *
-                     double(context_->what().properties.limits.timestampPeriod) * 1e-3);
+                     double(context_->physical().properties.limits.timestampPeriod) * 1e-3);
     std::sort(usec.begin(), usec.end());
     return usec[usec.size() / 2];
   }

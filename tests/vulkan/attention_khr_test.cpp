@@ -9,7 +9,7 @@ namespace attention_khr_test {
 using native = on<precision::bf16, kernels::native>;  // kernels look at the format of the operands, not at the program's
 using sizes = attention_problem::sizes;
 
-const vulkan::facts& here() { return vulkan_test::test_device().context->what().what; }
+const vulkan::device_limits& here() { return vulkan_test::test_device().context->physical().limits; }
 
 struct run_result {
   std::vector<host> y, dx;
@@ -69,8 +69,8 @@ void expect_right(const sizes& z, bool packed = false, std::int64_t gap = 0, dou
 }
 
 /// The dispatches of a step on operands that are nowhere.
-std::vector<vulkan::dispatch> recorded(const sizes& z, dtype t, const vulkan::facts& f, std::int64_t misplaced = 0, double scale = 0.25,
-                                       double dropout = 0) {
+std::vector<vulkan::dispatch> recorded(const sizes& z, dtype t, const vulkan::device_limits& f, std::int64_t misplaced = 0,
+                                       double scale = 0.25, double dropout = 0) {
   const auto p = attention_problem(z, t, dtype::f32).dropping(dropout);
   auto given = p.attr;
   given.scale = scale;
@@ -190,7 +190,7 @@ TEST(vulkan_matrix_attention_check, finds_rows_that_changed_places) {
 }
 
 TEST(vulkan_attention_native, says_why_it_runs_as_portable) {
-  vulkan::facts f = here();
+  vulkan::device_limits f = here();
   f.matrices = {{8, 8, 8, dtype::f16, dtype::f32}};
   const sizes z{1, 8, 8, 1, 1, 32, true, false};
   const auto reason = [&](const sizes& s, dtype t, std::int64_t misplaced = 0, double scale = 0.25) {

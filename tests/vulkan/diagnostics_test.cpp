@@ -123,12 +123,12 @@ TEST(vulkan_diagnostics, switches_reach_the_kernels) {
   o.diagnose.split_k = 3;
   o.diagnose.no_f16_matrices = true;
   const auto d = isotope_test::there(device<f32>::open(o));
-  EXPECT_EQ(d->what().switches.split_k, 3u);
-  EXPECT_EQ(d->what().matrix(dtype::f16), nullptr);
+  EXPECT_EQ(d->limits().switches.split_k, 3u);
+  EXPECT_EQ(d->limits().matrix(dtype::f16), nullptr);
 }
 
 TEST(vulkan_diagnostics, f16_matrices_are_switched_off_apart_from_bf16_ones) {
-  facts f;
+  device_limits f;
   f.matrices = {{16, 16, 16, dtype::f16, dtype::f32}, {16, 16, 16, dtype::bf16, dtype::f32}};
   EXPECT_NE(f.matrix(dtype::f16), nullptr);
   f.switches.no_f16_matrices = true;
@@ -154,7 +154,7 @@ struct no_modules : shader_store {
 std::string recorded_report(const kernel_switches& switches, const std::string& distrusted = {}) {
   using bf16 = target<backend::vulkan, precision::bf16, kernels::native>;
   static const dynamic_plan plan = *plan_training<bf16>(model::gpt_loss_of{{1, 2, 64, 256, 64}, 8, 64});
-  facts f;
+  device_limits f;
   f.shared_bytes = 49152;
   f.units = 132;
   f.matrices = {{16, 16, 16, dtype::bf16, dtype::f32}, {16, 16, 16, dtype::f16, dtype::f32}};

@@ -72,7 +72,7 @@ std::vector<stored> run_body(const std::vector<stored>& in, std::vector<stored> 
   l.out = out_views;
   l.body = body;
   l.accumulate = accumulate;
-  l.device = &d.context->what().what;
+  l.device = &d.context->physical().limits;
   Kernel::record(l, r);
   const auto run = [&]() -> result<void> {
     if (auto made = d.pipelines->make(r.dispatches); !made) return made.error();

@@ -57,7 +57,7 @@ struct recorded {
   no_modules modules;
   std::vector<dispatch> all;
   recorded(const dynamic_plan& plan, const weight_scores& scores, const kernel_switches& switches) {
-    facts f;
+    device_limits f;
     f.shared_bytes = 49152;
     f.units = 132;
     f.matrices = {{16, 16, 16, dtype::bf16, dtype::f32}, {16, 16, 16, dtype::f16, dtype::f32}};
@@ -156,7 +156,7 @@ TEST(vulkan_weight_scores, sessions_record_again_when_weights_change_sides) {
   const auto device = vulkan::device<f32>::over(d.context, d.pipelines);
   auto s = device.load(planned());
   ASSERT_TRUE(s.ok()) << s.error().line();
-  const bool matrices = device.what().matrix(dtype::f16) != nullptr && compiled();
+  const bool matrices = device.limits().matrix(dtype::f16) != nullptr && compiled();
   for (const int alternates : {-1, 1, -1}) {
     const auto a = weight(64 * 48, 48, alternates), b = weight(64 * 40, 40, -1);
     ASSERT_TRUE(s->write(tensor_kind::parameter, 0, a).ok());

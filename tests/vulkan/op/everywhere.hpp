@@ -127,7 +127,7 @@ inline std::vector<host> launch(const kernel_under_test<vulkan::launch, vulkan::
   l.scalars = all.address();
   l.ordinal = s.ordinal;
   l.accumulate = s.accumulate;
-  l.device = &device.context->what().what;
+  l.device = &device.context->physical().limits;
   kernel.run(l, r);
 
   std::vector<std::byte> result;

@@ -19,8 +19,8 @@
 #include "../../core/target.hpp"
 #include "../../plan/report/launch_row.hpp"
 #include "../queue/hazards.hpp"
-#include "facts.hpp"
 #include "launch_size.hpp"
+#include "limits.hpp"
 
 namespace isotope::vulkan {
 
@@ -106,7 +106,7 @@ inline std::string_view matrices_of(const dispatch& d) {
   return d.code->needs == "coopmat_bf16" ? "bf16xbf16->f32" : d.code->needs == "coopmat" ? "f16xf16->f32" : "";
 }
 /// Invocations of workgroups that a sweep asks for beside what kernels choose: one, a small number, the largest.
-inline std::vector<std::int32_t> swept_sizes(const facts& f) { return {1, 64, std::int32_t(f.invocations)}; }
+inline std::vector<std::int32_t> swept_sizes(const device_limits& f) { return {1, 64, std::int32_t(f.invocations)}; }
 /// Dispatches as reports see them; `swept`: sizes of workgroups of a sweep.
 inline std::vector<launch_row> launch_rows(std::span<const dispatch> all, std::span<const std::int32_t> swept = {}) {
   std::vector<launch_row> rows;
@@ -221,7 +221,7 @@ struct launch {
   std::uint32_t ordinal = 0;    // stream of random numbers
   std::uint8_t accumulate = 0;  // bit k: add to output k (already decided for the running phase)
   float oscillation = -1;       // of a product's weight, for those stored in f16; -1: unknown
-  const facts* device = nullptr;
+  const device_limits* device = nullptr;
   std::span<const spirv::own_instruction> own;  // what bodies may hold beside the library's
 
   /// The constants of Op, whose attributes these are.

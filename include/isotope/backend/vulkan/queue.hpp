@@ -93,10 +93,10 @@ template <Target T> class queue {
   }
   /// Products of f16 weights choose their kernel by how much the weight oscillates.
   bool stored(const slot& s, const region_addresses&, std::span<const float> x) {
-    return recorder_->scores.put(s, x, recorder_->device->what().what.switches.oscillation_threshold);
+    return recorder_->scores.put(s, x, recorder_->device->physical().limits.switches.oscillation_threshold);
   }
   std::vector<launch_row> rows(const plan& p, std::uint8_t active) const {
-    return launch_rows(p.dispatches(active), swept_sizes(recorder_->device->what().what));
+    return launch_rows(p.dispatches(active), swept_sizes(recorder_->device->physical().limits));
   }
   const diagnostics& diagnose() const { return recorder_->device->options.diagnose; }
   const owner& device() const { return recorder_->device; }

@@ -32,8 +32,8 @@ inline view bind(const operand& o, const region_addresses& base, const std::arra
 
 /// The dispatches of the steps whose phases meet `active`, in order.
 inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernels, const region_addresses& base,
-                                    const std::array<std::int32_t, 16>& sizes, const facts& device, std::uint8_t active, word_store& words,
-                                    shader_store& shaders, const weight_scores* scores = nullptr) {
+                                    const std::array<std::int32_t, 16>& sizes, const device_limits& device, std::uint8_t active,
+                                    word_store& words, shader_store& shaders, const weight_scores* scores = nullptr) {
   recording r(words, shaders);
   r.launch_size = device.switches.launch_size;
   std::vector<view> views;

@@ -41,8 +41,8 @@ struct plan_recorder {
 
   /// The dispatches of a run; the last one brings the outputs to memory that the host reads.
   std::vector<dispatch> list(const bound_plan& p, std::uint8_t active, word_memory& pool) {
-    const facts& what = device->what().what;
-    auto all = vulkan::record(p.plan, kernels, p.base, p.sizes, what, active, pool, *made, &scores);
+    const device_limits& limits = device->physical().limits;
+    auto all = vulkan::record(p.plan, kernels, p.base, p.sizes, limits, active, pool, *made, &scores);
     const auto bytes = p.plan.totals.region[std::size_t(value_kind::output)];
     if (p.readback == 0 || bytes == 0 || device->options.diagnose.no_readback) return all;
     const std::uint64_t from = p.base[value_kind::output];
@@ -52,8 +52,8 @@ struct plan_recorder {
     } push{from, p.readback, std::uint32_t(bytes / 16)};
     recording r(pool, *made);
     tier_of(r, isotope::kernels::portable::name);
-    r.launch_size = what.switches.launch_size;
-    r.add(shaders::readback, constants{64u, what.subgroup}, push, per_invocation(bytes / 16, 64), {range(from, bytes)},
+    r.launch_size = limits.switches.launch_size;
+    r.add(shaders::readback, constants{64u, limits.subgroup}, push, per_invocation(bytes / 16, 64), {range(from, bytes)},
           {range(p.readback, bytes)});
     all.push_back(std::move(r.dispatches.back()));
     return all;

@@ -69,7 +69,7 @@ template <class Kernel> class matrix_self_test {
     l.scratch = at + std::uint64_t(a_bytes + b_bytes + y_bytes);
     l.scratch_bytes = scratch;
     l.scalars = m->address();
-    l.device = &context_->what().what;
+    l.device = &context_->physical().limits;
     word_memory words(context_);
     recording r(words, made_);
     Kernel::record(l, r);

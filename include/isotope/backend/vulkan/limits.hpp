@@ -27,7 +27,7 @@ struct kernel_switches {
   std::int32_t launch_size = -1;        // invocations of workgroups that leave it open; -1: what the kernels choose
 };
 
-struct facts {
+struct device_limits {
   std::uint32_t subgroup = 32, least_subgroup = 32, most_subgroup = 32;  // sizes that pipelines may require lie between the last two
   std::uint32_t workgroup_subgroups = 32;                                // in a workgroup whose pipeline requires a size, at most
   std::uint32_t shared_bytes = 32768;
