@@ -6,10 +6,10 @@
 /// Without shapes: 32x12x1024x64 and 4x12x1024x64, packed as the model has them, causal unless --full. Medians of --times runs (20) after 300 ms of
 /// warm-up; TFLOP/s count the products that a causal triangle needs, 2 forward and 5 backward. --sweep times other tiles: of the matrix kernels
 /// subgroups x strips of each x rows of a tile in units of the matrix side, of the portable ones, with --portable and for f32, queries and keys.
+#include <isotope/backend/vulkan/constant_pool.hpp>
 #include <isotope/backend/vulkan/launch_times.hpp>
 #include <isotope/backend/vulkan/tensor_limit.hpp>
 #include <isotope/backend/vulkan/transfer.hpp>
-#include <isotope/backend/vulkan/word_memory.hpp>
 #include <isotope/core/philox.hpp>
 #include <isotope/kernels/vulkan/native/attention.hpp>
 #include <isotope/kernels/vulkan/native/attention_grad.hpp>
@@ -95,7 +95,7 @@ class program {
     made_ = std::make_shared<vulkan::pipelines>(context_);
     pool_ = must(vulkan::command_pool::create(context_));
     mover_ = must(vulkan::transfer::create(pool_));
-    words_ = std::make_unique<vulkan::word_memory>(context_);
+    const_pool_ = std::make_unique<vulkan::constant_pool>(context_);
     const auto& d = context_->physical();
     std::printf("%s, %u multiprocessors, subgroups of %u, %u bytes of shared memory\n", d.name.c_str(), d.limits.units, d.limits.subgroup,
                 d.limits.shared_bytes);
@@ -211,7 +211,7 @@ class program {
   std::shared_ptr<vulkan::pipelines> made_;
   vulkan::command_pool pool_;
   vulkan::transfer mover_;
-  std::unique_ptr<vulkan::word_memory> words_;
+  std::unique_ptr<vulkan::constant_pool> const_pool_;
 
   template <class Op, class P> void record(const vulkan::launch& l, vulkan::recording& r) const {
     vulkan::tier_of(r, portable ? kernels::portable::name : kernels::native::name);
@@ -219,7 +219,7 @@ class program {
     else vulkan::kernel<Op, P, kernels::native>::record(l, r);
   }
   template <class F> std::vector<vulkan::dispatch> recorded(F add) {
-    vulkan::recording r(*words_, *made_);
+    vulkan::recording r(*const_pool_, *made_);
     add(r);
     return std::move(r.dispatches);
   }

@@ -6,9 +6,9 @@
 /// Without shapes: squares and the products of a GPT-2 124M step at 32768 tokens. The first letter is t where lines of A run across K, the second
 /// where those of B run along K; a trailing f32 makes the result f32, as for weight gradients. Medians of --times runs (20) after 300 ms of warm-up.
 /// --sweep: every tile of matmul_khr_tile that the device runs, and for f32 of matmul_tile, without shapes on all of that step's.
+#include <isotope/backend/vulkan/constant_pool.hpp>
 #include <isotope/backend/vulkan/tensor_limit.hpp>
 #include <isotope/backend/vulkan/transfer.hpp>
-#include <isotope/backend/vulkan/word_memory.hpp>
 #include <isotope/core/philox.hpp>
 #include <isotope/kernels/vulkan/native/matmul.hpp>
 #include <isotope/plan/kernels.hpp>
@@ -92,7 +92,7 @@ class program {
     made_ = std::make_shared<vulkan::pipelines>(context_);
     pool_ = must(vulkan::command_pool::create(context_));
     mover_ = must(vulkan::transfer::create(pool_));
-    words_ = std::make_unique<vulkan::word_memory>(context_);
+    const_pool_ = std::make_unique<vulkan::constant_pool>(context_);
     commands_ = must(pool_.buffer());
     const auto& d = context_->physical();
     std::printf("%s, %u multiprocessors, subgroups of %u, %u bytes of shared memory\n", d.name.c_str(), d.limits.units, d.limits.subgroup,
@@ -135,7 +135,7 @@ class program {
     l.scratch = scratch.address();
     l.scratch_bytes = scratch_bytes;
     l.device = &limits;
-    vulkan::recording r(*words_, *made_);
+    vulkan::recording r(*const_pool_, *made_);
     vulkan::tier_of(r, kernel_parts<K>::set::name);
     if constexpr (requires { K::record_as(l, r, *tile, 0); }) {
       if (tile != nullptr && !K::record_as(l, r, *tile, parts)) return;
@@ -160,7 +160,7 @@ class program {
   std::shared_ptr<vulkan::pipelines> made_;
   vulkan::command_pool pool_;
   vulkan::transfer mover_;
-  std::unique_ptr<vulkan::word_memory> words_;
+  std::unique_ptr<vulkan::constant_pool> const_pool_;
   VkCommandBuffer commands_ = nullptr;
 
   static std::string name(const vulkan::matmul_khr_tile& t) {

@@ -59,7 +59,7 @@ class program {
     made_ = std::make_shared<vulkan::pipelines>(context_);
     pool_ = must(vulkan::command_pool::create(context_));
     mover_ = must(vulkan::transfer::create(pool_));
-    words_ = std::make_unique<vulkan::word_memory>(context_);
+    const_pool_ = std::make_unique<vulkan::constant_pool>(context_);
     commands_ = must(pool_.buffer());
     scalars_ = must(vulkan::memory::allocate(context_, sizeof(vulkan::device_scalars), isotope::memory_use::upload, "scalars"));
     vulkan::device_scalars s;
@@ -97,7 +97,7 @@ class program {
   std::shared_ptr<vulkan::pipelines> made_;
   vulkan::command_pool pool_;
   vulkan::transfer mover_;
-  std::unique_ptr<vulkan::word_memory> words_;
+  std::unique_ptr<vulkan::constant_pool> const_pool_;
   VkCommandBuffer commands_ = nullptr;
   vulkan::memory scalars_;
   std::map<std::int64_t, double> copies_;
@@ -149,7 +149,7 @@ class program {
       memory.push_back(must(vulkan::memory::allocate(context_, l.scratch_bytes, isotope::memory_use::device, "scratch")));
       l.scratch = memory.back().address();
     }
-    vulkan::recording r(*words_, *made_);
+    vulkan::recording r(*const_pool_, *made_);
     vulkan::tier_of(r, kernels::portable::name);
     K::record(l, r);
     must(made_->make(r.dispatches));

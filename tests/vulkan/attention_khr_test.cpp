@@ -81,8 +81,8 @@ std::vector<vulkan::dispatch> recorded(const sizes& z, dtype t, const vulkan::de
   const std::vector<vulkan::view> in = {view(1, p.q), view(2, p.k), view(3, p.v)},
                                   out = {view(4, p.q), view(5, full({z.B, z.H, z.S}, dtype::f32, 0))};
   auto& d = vulkan_test::test_device();
-  vulkan::word_memory words(d.context);
-  vulkan::recording r(words, *d.pipelines);
+  vulkan::constant_pool const_pool(d.context);
+  vulkan::recording r(const_pool, *d.pipelines);
   vulkan::launch l;
   l.in = in, l.out = out, l.attr = &a, l.device = &f;
   vulkan::tier_of(r, kernels::native::name);

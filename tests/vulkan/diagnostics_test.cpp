@@ -139,7 +139,7 @@ TEST(vulkan_diagnostics, f16_matrices_are_switched_off_apart_from_bf16_ones) {
 }
 
 /// Words and modules that nobody runs.
-struct no_words : word_store {
+struct no_constants : constant_store {
   std::uint64_t keep(std::span<const std::uint32_t>) override { return 4096; }
 };
 struct no_modules : shader_store {
@@ -163,10 +163,10 @@ std::string recorded_report(const kernel_switches& switches, const std::string& 
   region_addresses base;
   for (std::size_t k = 0; k < base.at.size(); ++k) base.at[k] = (k + 1) << 32;
   base.scalars = 256;
-  no_words words;
+  no_constants const_pool;
   no_modules modules;
   const kernel_set kernels{kernel_table<bf16>, code_of<bf16>()};
-  const auto all = record(plan, kernels, base, {}, f, phase_first | phase_last, words, modules);
+  const auto all = record(plan, kernels, base, {}, f, phase_first | phase_last, const_pool, modules);
   return dispatch_report(plan, launch_rows(all), "native", backend::vulkan::native_reason);
 }
 /// Kernel set and reason of every product in a report.

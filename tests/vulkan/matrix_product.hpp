@@ -1,7 +1,7 @@
 #pragma once
 /// Matrix products on the device that the tests share, with whatever limits the kernel is to believe, against sums in f64.
 #include <isotope/backend/vulkan/commands.hpp>
-#include <isotope/backend/vulkan/word_memory.hpp>
+#include <isotope/backend/vulkan/constant_pool.hpp>
 #include <isotope/kernels/vulkan/native/matmul.hpp>
 #include <isotope/op/all.hpp>
 #include <isotope/plan/kernels.hpp>
@@ -99,8 +99,8 @@ template <class K> product_run run(const matrix_product& p, const vulkan::device
         {allocated->address() + std::uint64_t(at[k]), in[k]->span() * size_of(in[k]->type), in[k]->dims, in[k]->strides, in[k]->type});
   std::vector<vulkan::view> out{{allocated->address() + std::uint64_t(y_at), y_bytes, r.y.dims, r.y.strides, p.type}};
   if (p.fused()) out.push_back({allocated->address() + std::uint64_t(second_at), y_bytes, r.y.dims, r.y.strides, p.type});
-  vulkan::word_memory words(d.context);
-  vulkan::recording rec(words, *d.pipelines);
+  vulkan::constant_pool const_pool(d.context);
+  vulkan::recording rec(const_pool, *d.pipelines);
   vulkan::launch l;
   l.in = views;
   l.out = out;

@@ -1,7 +1,7 @@
 #pragma once
 /// Runs a fused body by any of its kernels on given bytes.
 #include <isotope/backend/vulkan/commands.hpp>
-#include <isotope/backend/vulkan/word_memory.hpp>
+#include <isotope/backend/vulkan/constant_pool.hpp>
 #include <isotope/kernels/vulkan/portable/elementwise.hpp>
 #include <isotope/kernels/vulkan/reference/elementwise.hpp>
 
@@ -65,8 +65,8 @@ std::vector<stored> run_body(const std::vector<stored>& in, std::vector<stored> 
   };
   for (std::size_t k = 0; k < in.size(); ++k) bind(in[k], in_at[k], in_views);
   for (std::size_t k = 0; k < out.size(); ++k) bind(out[k], out_at[k], out_views);
-  vulkan::word_memory words(d.context);
-  vulkan::recording r(words, *d.pipelines);
+  vulkan::constant_pool const_pool(d.context);
+  vulkan::recording r(const_pool, *d.pipelines);
   vulkan::launch l;
   l.in = in_views;
   l.out = out_views;

@@ -33,7 +33,7 @@ std::vector<float> weight(std::int64_t count, std::int64_t cols, int alternates)
   }
   return r;
 }
-struct no_words : word_store {
+struct no_constants : constant_store {
   std::uint64_t keep(std::span<const std::uint32_t>) override { return 4096; }
 };
 struct no_modules : shader_store {
@@ -53,7 +53,7 @@ std::vector<std::vector<std::string>> rows_of(const std::string& report) {
 }
 /// What a described device would run.
 struct recorded {
-  no_words words;
+  no_constants const_pool;
   no_modules modules;
   std::vector<dispatch> all;
   recorded(const dynamic_plan& plan, const weight_scores& scores, const kernel_switches& switches) {
@@ -66,7 +66,7 @@ struct recorded {
     for (std::size_t k = 0; k < base.at.size(); ++k) base.at[k] = (k + 1) << 32;
     base.scalars = 256;
     const kernel_set kernels{kernel_table<f32>, code_of<f32>()};
-    all = record(plan, kernels, base, {}, f, phase_always, words, modules, &scores);
+    all = record(plan, kernels, base, {}, f, phase_always, const_pool, modules, &scores);
   }
 };
 /// Kernel set, reason, matrices and the start of the score, of the last dispatch of each product.

@@ -115,8 +115,8 @@ inline std::vector<host> launch(const kernel_under_test<vulkan::launch, vulkan::
   for (std::size_t k = 0; k < out.size(); ++k) out_views.push_back(view_of(out_at[k], out[k]));
   std::vector<micro> body;
   for (const body_step& b : s.body) body.push_back(b.what);
-  vulkan::word_memory words(device.context);
-  vulkan::recording r(words, *device.pipelines);
+  vulkan::constant_pool const_pool(device.context);
+  vulkan::recording r(const_pool, *device.pipelines);
   vulkan::launch l;
   l.in = in_views;
   l.out = out_views;

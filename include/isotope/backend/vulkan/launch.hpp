@@ -127,9 +127,9 @@ inline std::vector<launch_row> launch_rows(std::span<const dispatch> all, std::s
 }
 
 /// Words that the host computes once and shaders read: tables of addresses, twiddle factors, cosines.
-class word_store {
+class constant_store {
  public:
-  virtual ~word_store() = default;
+  virtual ~constant_store() = default;
   /// The device address of a copy of `words`; equal contents may share one.
   virtual std::uint64_t keep(std::span<const std::uint32_t> words) = 0;
 };
@@ -143,7 +143,7 @@ class shader_store {
 /// Collects the dispatches of a program.
 class recording {
  public:
-  recording(word_store& words, shader_store& shaders) : words_(words), shaders_(shaders) {}
+  recording(constant_store& const_pool, shader_store& shaders) : const_pool_(const_pool), shaders_(shaders) {}
 
   /// A dispatch of `code`. `push` is a struct laid out as the shader's push constants (scalar layout), at most 128 bytes.
   template <class Push>
@@ -171,16 +171,16 @@ class recording {
     return dispatches.back();
   }
 
-  std::uint64_t keep(std::span<const std::uint32_t> words) { return words_.keep(words); }
+  std::uint64_t keep(std::span<const std::uint32_t> words) { return const_pool_.keep(words); }
   std::uint64_t keep(std::span<const float> numbers) {
     std::vector<std::uint32_t> w(numbers.size());
     if (!w.empty()) std::memcpy(w.data(), numbers.data(), numbers.size_bytes());
-    return words_.keep(w);
+    return const_pool_.keep(w);
   }
   std::uint64_t keep(std::span<const std::uint64_t> addresses) {
     std::vector<std::uint32_t> w(2 * addresses.size());
     if (!w.empty()) std::memcpy(w.data(), addresses.data(), addresses.size_bytes());
-    return words_.keep(w);
+    return const_pool_.keep(w);
   }
   const shader* keep_module(std::string_view name, std::vector<std::uint32_t> words) { return shaders_.keep(name, std::move(words)); }
 
@@ -191,7 +191,7 @@ class recording {
   std::int32_t launch_size = -1;  // invocations of workgroups that leave it open; -1: what the kernels choose
 
  private:
-  word_store& words_;
+  constant_store& const_pool_;
   shader_store& shaders_;
 };
 

@@ -100,8 +100,8 @@ template <Target T> class queue {
   }
   const diagnostics& diagnose() const { return recorder_->device->options.diagnose; }
   const owner& device() const { return recorder_->device; }
-  std::int64_t planned_bytes() const { return transfer_.bytes() + word_memory::chunk; }
-  std::int64_t bytes() const { return transfer_.bytes() + recorder_->words->bytes(); }
+  std::int64_t planned_bytes() const { return transfer_.bytes() + constant_pool::chunk; }
+  std::int64_t bytes() const { return transfer_.bytes() + recorder_->shared_pool->bytes(); }
 
   /// Allocations and objects that were made on the device since it was opened.
   std::int64_t objects() const { return recorder_->device->counters.allocations + recorder_->device->counters.objects; }

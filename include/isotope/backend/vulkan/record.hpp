@@ -33,8 +33,8 @@ inline view bind(const operand& o, const region_addresses& base, const std::arra
 /// The dispatches of the steps whose phases meet `active`, in order.
 inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernels, const region_addresses& base,
                                     const std::array<std::int32_t, 16>& sizes, const device_limits& device, std::uint8_t active,
-                                    word_store& words, shader_store& shaders, const weight_scores* scores = nullptr) {
-  recording r(words, shaders);
+                                    constant_store& const_pool, shader_store& shaders, const weight_scores* scores = nullptr) {
+  recording r(const_pool, shaders);
   r.launch_size = device.switches.launch_size;
   std::vector<view> views;
   for (std::size_t i = 0; i < p.steps.size(); ++i) {

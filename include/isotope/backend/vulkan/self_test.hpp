@@ -10,7 +10,7 @@
 #include "../../core/philox.hpp"
 #include "../../op/matmul.hpp"
 #include "commands.hpp"
-#include "word_memory.hpp"
+#include "constant_pool.hpp"
 
 namespace isotope::vulkan {
 
@@ -70,8 +70,8 @@ template <class Kernel> class matrix_self_test {
     l.scratch_bytes = scratch;
     l.scalars = m->address();
     l.device = &context_->physical().limits;
-    word_memory words(context_);
-    recording r(words, made_);
+    constant_pool const_pool(context_);
+    recording r(const_pool, made_);
     Kernel::record(l, r);
     std::vector<std::uint16_t> first, y(std::size_t(M * N));
     auto pool = command_pool::create(context_);
