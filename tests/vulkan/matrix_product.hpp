@@ -1,6 +1,6 @@
 #pragma once
 /// Matrix products on the device that the tests share, with whatever limits the kernel is to believe, against sums in f64.
-#include <isotope/backend/vulkan/commands.hpp>
+#include <isotope/backend/vulkan/command_buffers.hpp>
 #include <isotope/backend/vulkan/constant_pool.hpp>
 #include <isotope/kernels/vulkan/native/matmul.hpp>
 #include <isotope/op/all.hpp>
@@ -41,10 +41,10 @@ struct product_run {
   std::vector<vulkan::dispatch> dispatches;
 };
 
-using recorder = void (*)(const vulkan::launch&, vulkan::recording&);
+using record_function = void (*)(const vulkan::launch&, vulkan::recording&);
 
 /// Runs K, a kernel of op::matmul, twice: the same bits, nothing written outside y and scratch. `record`: how K is recorded.
-template <class K> product_run run(const matrix_product& p, const vulkan::device_limits& device, recorder record = K::record) {
+template <class K> product_run run(const matrix_product& p, const vulkan::device_limits& device, record_function record = K::record) {
   auto& d = test_device();
   product_run r;
   r.y = op_test::full(p.dims(), p.type, op_test::nan);
@@ -146,7 +146,7 @@ template <class K> product_run run(const matrix_product& p, const vulkan::device
 }
 
 /// The epilogue gives the bits of separate ops on the product's bits.
-template <class K> void compare_fused(matrix_product p, const vulkan::device_limits& device, recorder record = K::record) {
+template <class K> void compare_fused(matrix_product p, const vulkan::device_limits& device, record_function record = K::record) {
   const host plain = run<K>(p, device, record).y;
   p.bias = op_test::random({plain.dims[-1]}, p.type, 6);
   p.residual = op_test::random(plain.dims, p.type, 7);

@@ -1,6 +1,6 @@
 #pragma once
 /// Runs a fused body by any of its kernels on given bytes.
-#include <isotope/backend/vulkan/commands.hpp>
+#include <isotope/backend/vulkan/command_buffers.hpp>
 #include <isotope/backend/vulkan/constant_pool.hpp>
 #include <isotope/kernels/vulkan/portable/elementwise.hpp>
 #include <isotope/kernels/vulkan/reference/elementwise.hpp>

@@ -2,7 +2,7 @@
 /// From model source to plan: `training` and `inference`, planned by the compiler. plan/dynamic.hpp does the same at run time.
 #include <cstdint>
 
-#include "../core/recorder.hpp"
+#include "../core/graph.hpp"
 #include "../core/scope.hpp"
 #include "diagnose.hpp"
 #include "differentiate.hpp"

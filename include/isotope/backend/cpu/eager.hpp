@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "../../core/error.hpp"
+#include "../../core/graph.hpp"
 #include "../../core/initialize.hpp"
-#include "../../core/recorder.hpp"
 #include "../../op/elementwise.hpp"
 #include "../../plan/plan.hpp"
 #include "table.hpp"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "../queue/launch_times.hpp"
-#include "commands.hpp"
+#include "command_buffers.hpp"
 
 namespace isotope::vulkan {
 

@@ -9,7 +9,7 @@
 
 #include "../queue/queue.hpp"
 #include "launch_times.hpp"
-#include "recorder.hpp"
+#include "plan_recorder.hpp"
 #include "transfer.hpp"
 
 namespace isotope::vulkan {

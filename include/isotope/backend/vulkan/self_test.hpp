@@ -9,7 +9,7 @@
 
 #include "../../core/philox.hpp"
 #include "../../op/matmul.hpp"
-#include "commands.hpp"
+#include "command_buffers.hpp"
 #include "constant_pool.hpp"
 
 namespace isotope::vulkan {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "commands.hpp"
+#include "command_buffers.hpp"
 
 namespace isotope::vulkan {
 

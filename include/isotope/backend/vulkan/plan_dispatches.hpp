@@ -15,7 +15,7 @@ namespace isotope::vulkan {
 /// The kernels of a target: what the planner saw, and what records.
 struct kernel_set {
   std::span<const kernel_info> table;
-  std::span<const recorder> code;
+  std::span<const record_function> code;
   std::span<const spirv::own_instruction> own = {};
 };
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "../queue/loaded_plan.hpp"
-#include "commands.hpp"
+#include "command_buffers.hpp"
 #include "constant_pool.hpp"
-#include "record.hpp"
+#include "plan_dispatches.hpp"
 
 #include <isotope/shaders/readback.hpp>
 
