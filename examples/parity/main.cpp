@@ -47,7 +47,7 @@ struct outcome {
 /// @param watched  the session that [diagnose] reports on
 template <class T> iso::result<typename iso::device<T>::session> open(const iso::model::gpt& size, const settings& s, bool watched) {
   const support::run_options run{program, s.machine, s.diagnose};
-  const iso::training_options options{.common = s.diagnose.common()};
+  const iso::training_options options{.decompose_all = s.diagnose.decompose_all()};
   const iso::model::gpt_loss_of loss{size, int(s.batch), int(s.length)};
   auto plan = iso::plan_training<T>(loss, options, run.budget());
   if (!plan) return plan.error();

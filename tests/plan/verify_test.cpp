@@ -21,9 +21,10 @@ TYPED_TEST(verified_traces, of_random_models_are_sound_after_every_pass) {
     const auto model = *random_models();
     const auto clip = *rc::gen::element(isotope::clipping::global_norm, isotope::clipping::tensor_norm, isotope::clipping::none);
     auto o = (*random_variants()).options(clip);
-    o.common = *rc::gen::arbitrary<bool>();
+    o.decompose_all = *rc::gen::arbitrary<bool>();
     RC_ASSERT(text_of(isotope::plan_detail::trace_training<TypeParam>(model, o, true).error) == "");
-    RC_ASSERT(text_of(isotope::plan_detail::trace_inference<TypeParam>(model, o.fuse, o.common, nullptr, nullptr, true).error) == "");
+    RC_ASSERT(text_of(isotope::plan_detail::trace_inference<TypeParam>(model, o.fuse, o.decompose_all, nullptr, nullptr, true).error) ==
+              "");
   });
 }
 

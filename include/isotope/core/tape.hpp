@@ -37,7 +37,7 @@ class tape {
   std::int32_t block = -1;               // values recorded here belong to it
   bool training = true;                  // false: nothing is dropped
   std::span<const kernel_info> kernels;  // of the target, if known: ops without a kernel are decomposed where they can be
-  bool common = false;                   // decompose whatever can be
+  bool decompose_all = false;            // decompose whatever can be
   bool addends = false;                  // gradients are summed by the kernels that can: see pullback::give_first
 
   constexpr dtype program() const { return g.program; }
@@ -138,10 +138,10 @@ class tape {
       fail(m << op.name << ": " << r.error(), at);
       return {};
     }
-    if (op.decompose != nullptr && (common || !has_kernel(op))) return decomposed(op, ins, r.attr, at);
+    if (op.decompose != nullptr && (decompose_all || !has_kernel(op))) return decomposed(op, ins, r.attr, at);
     node n;
     n.op = &op;
-    n.common = inside_;
+    n.decomposed = inside_;
     n.in = in;
     n.attr = r.attr;
     n.block = block;

@@ -68,8 +68,8 @@ struct node {
   std::uint8_t phases = phase_always;
   std::uint8_t accumulate = 0;  // bit k: output k adds in later phases
   bool dead = false;
-  bool common = false;  // part of the decomposition of another op
-  bool effect = false;  // kept though nobody reads its outputs
+  bool decomposed = false;  // part of the decomposition of another op
+  bool effect = false;      // kept though nobody reads its outputs
   constexpr int inputs() const { return used(in.data(), max_inputs); }
   constexpr int outputs() const { return used(out.data(), max_outputs); }
   static constexpr int used(const std::int32_t* ids, int limit) {

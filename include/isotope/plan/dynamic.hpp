@@ -66,9 +66,9 @@ result<dynamic_plan> plan_training(const Model& model, const training_options& o
 /// @param group  that of the training plan beside which it evaluates; it orders the parameters
 /// @error what would have been a compile error, as one line
 template <Target T, class Model>
-result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true, bool common = false,
+result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true, bool decompose_all = false,
                                     weight_storage stored = nullptr, grouping group = nullptr) {
-  return plan_detail::make_dynamic<T>(plan_detail::trace_inference<T>(model, fused, common, stored, group), budget);
+  return plan_detail::make_dynamic<T>(plan_detail::trace_inference<T>(model, fused, decompose_all, stored, group), budget);
 }
 
 /// Returns the trace that plan_training lays out, for reports: plan/report/trace.hpp, plan/report/fusion.hpp.
@@ -77,8 +77,8 @@ template <Target T, class Model> trace traced_training(const Model& model, const
 }
 /// Returns the trace that plan_inference lays out, for reports.
 template <Target T, class Model>
-trace traced_inference(const Model& model, bool fused = true, bool common = false, weight_storage stored = nullptr) {
-  return plan_detail::trace_inference<T>(model, fused, common, stored);
+trace traced_inference(const Model& model, bool fused = true, bool decompose_all = false, weight_storage stored = nullptr) {
+  return plan_detail::trace_inference<T>(model, fused, decompose_all, stored);
 }
 
 }  // namespace isotope

@@ -29,7 +29,7 @@ struct step {
   std::uint32_t ordinal = 0;
   std::uint8_t inputs = 0, outputs = 0, body_size = 0;
   std::uint8_t phases = phase_always, accumulate = 0;
-  bool common = false;  // stands for part of a decomposed op
+  bool decomposed = false;  // stands for part of a decomposed op
 };
 
 /// How a slot is distributed over devices: `parts` pieces along `axis`. A single device holds all of it.
@@ -146,7 +146,7 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
     t.body_size = std::uint8_t(n.body_size);
     t.phases = n.phases;
     t.accumulate = n.accumulate;
-    t.common = n.common;
+    t.decomposed = n.decomposed;
     const int own = n.body_size == 0 ? n.inputs() : n.op->own_operands(n.attr);
     for (int k = 0; k < n.inputs(); ++k) {
       p.operands[o] = operand_of(g, l, n.in[std::size_t(k)]);

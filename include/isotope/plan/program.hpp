@@ -30,7 +30,7 @@ template <Target T, class Model>
 constexpr trace trace_training(const Model& model, const training_options& o, bool verify = verifies_traces) {
   graph<T> machine;
   machine.kernels = kernel_table<T>;
-  machine.common = o.common;
+  machine.decompose_all = o.decompose_all;
   machine.addends = o.fuse;
   const auto loss = model(scope<graph<T>>{&machine, {}});
   if (machine.ok() && loss.valid() && machine.g.values[std::size_t(machine.g.root(loss.id))].kind != value_kind::temp)
@@ -63,11 +63,11 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
 }
 /// Plans a forward model: no gradient, no optimiser state, nothing kept for a backward pass. `verify`: the result of each pass is checked.
 template <Target T, class Model>
-constexpr trace trace_inference(const Model& model, bool fused, bool common = false, weight_storage stored = nullptr,
+constexpr trace trace_inference(const Model& model, bool fused, bool decompose_all = false, weight_storage stored = nullptr,
                                 grouping group = nullptr, bool verify = verifies_traces) {
   graph<T> machine;
   machine.kernels = kernel_table<T>;
-  machine.common = common;
+  machine.decompose_all = decompose_all;
   machine.training = false;
   auto y = model(scope<graph<T>>{&machine, {}});
   if (machine.ok() && !y.valid())
