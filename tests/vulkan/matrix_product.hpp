@@ -64,7 +64,7 @@ template <class K> product_run run(const matrix_product& p, const vulkan::device
     in.push_back(&p.residual);
     r.second = r.y;
     outs.push_back(&r.second);
-    body = {{&info<op::add>, {isotope::product, own, -1}, -1, p.type, 0},
+    body = {{&info<op::add>, {isotope::gemm_result, own, -1}, -1, p.type, 0},
             {&info<op::relu>, {8, -1, -1}, 0, p.type, 0},
             {&info<op::add>, {9, std::int8_t(own + 1), -1}, 1, p.type, 0}};
   }

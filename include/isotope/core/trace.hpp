@@ -44,7 +44,7 @@ struct value {
 };
 
 /// One instruction of an element-wise body. Operand k < 8 is input k of the node, 8 + j the result of instruction j,
-/// `product` the value that the host node (a matmul) computed. `store` is the output it is written to, or -1.
+/// `gemm_result` the value that the host node (a matmul) computed. `store` is the output it is written to, or -1.
 struct micro {
   const op_info* op = nullptr;
   std::array<std::int8_t, 3> arg{-1, -1, -1};
@@ -52,7 +52,7 @@ struct micro {
   dtype type = dtype::f32;  // each result is rounded to it
   double scalar = 0;        // attributes::scalar of the op it stands for
 };
-inline constexpr std::int8_t product = -2;
+inline constexpr std::int8_t gemm_result = -2;
 inline constexpr int max_micros = 16;
 
 inline constexpr std::uint8_t phase_first = 1, phase_later = 2, phase_last = 4, phase_always = 7;
@@ -81,7 +81,7 @@ struct node {
 
 struct parameter {
   name path;
-  std::int32_t value = -1, grad = -1, packed = -1;  // packed: its copy for products; -1: none
+  std::int32_t value = -1, grad = -1, packed = -1;  // packed: its copy for gemms; -1: none
   initializer init;
   bool decay = true, trainable = true;
   double rate_scale = 1;     // factor on the learning rate

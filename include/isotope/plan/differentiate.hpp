@@ -12,16 +12,16 @@ namespace isotope {
 
 /// Chooses the blocks that discard their activations and recompute them in the backward pass. Gradients have the same bits either way.
 struct recompute_policy {
-  enum class kind : std::uint8_t { none, all, every, keep_products } which = kind::none;
+  enum class kind : std::uint8_t { none, all, every, keep_matmuls } which = kind::none;
   int period = 1;  // of `every`: blocks 0, period, 2 period, ... are recomputed
   constexpr bool applies(int block) const {
-    return block >= 0 && (which == kind::all || which == kind::keep_products || (which == kind::every && block % period == 0));
+    return block >= 0 && (which == kind::all || which == kind::keep_matmuls || (which == kind::every && block % period == 0));
   }
 };
 namespace recompute {
 inline constexpr recompute_policy none{};
 inline constexpr recompute_policy all{recompute_policy::kind::all, 1};
-inline constexpr recompute_policy keep_products{recompute_policy::kind::keep_products, 1};  // keeps the outputs of matmul and attention
+inline constexpr recompute_policy keep_matmuls{recompute_policy::kind::keep_matmuls, 1};  // keeps the outputs of matmul and attention
 constexpr recompute_policy every(int period) { return {recompute_policy::kind::every, period}; }
 }  // namespace recompute
 
@@ -66,7 +66,7 @@ class backward {
     for (std::int32_t j = 0; j < nodes && t_.ok(); ++j) {
       const node f = t_.g.nodes[std::size_t(j)];
       if (f.block != block) continue;
-      if (policy_.which == recompute_policy::kind::keep_products && f.op->multiplies) continue;
+      if (policy_.which == recompute_policy::kind::keep_matmuls && f.op->runs_gemms) continue;
       std::array<std::int32_t, max_inputs> in{};
       const auto n = std::size_t(f.inputs());
       for (std::size_t k = 0; k < n; ++k) in[k] = current(f.in[k]);

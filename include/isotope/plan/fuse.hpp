@@ -29,7 +29,7 @@ enum class fusion_bar : std::uint8_t {
   reordered,
   inputs,
   outputs,
-  bare_product_kept,
+  bare_gemm_kept,
   length,
 };
 constexpr std::string_view text_of(fusion_bar b) {
@@ -50,7 +50,7 @@ constexpr std::string_view text_of(fusion_bar b) {
     case fusion_bar::reordered: return "is read a second time in another order";
     case fusion_bar::inputs: return "would make more inputs than a step has";
     case fusion_bar::outputs: return "would make more outputs than a step has";
-    case fusion_bar::bare_product_kept: return "is a product that others read too, and no instruction could store it";
+    case fusion_bar::bare_gemm_kept: return "is a product that others read too, and no instruction could store it";
     case fusion_bar::length: return "would make a longer body than a step has";
   }
   return "";
@@ -87,7 +87,7 @@ class fusion {
       for (bool again = true; again;) {
         again = false;
         for (int k = 0; k < g_.nodes[i].inputs() && !again; ++k) again = join(i, g_.nodes[i].in[std::size_t(k)]);
-        if (g_.nodes[i].op->body == body_role::host) break;  // a product takes no second host
+        if (g_.nodes[i].op->body == body_role::host) break;  // a gemm takes no second host
       }
     }
   }
@@ -240,7 +240,7 @@ class fusion {
     for (int k = 0; k < a.outputs(); ++k)  // results that others read, too, are stored as well
       if (last_[std::size_t(a.out[std::size_t(k)])] > std::int32_t(i)) {
         if (outs == max_outputs) return fusion_bar::outputs;
-        if (host && a.body_size == 0) return fusion_bar::bare_product_kept;
+        if (host && a.body_size == 0) return fusion_bar::bare_gemm_kept;
         a_store[std::size_t(k)] = std::int8_t(outs);
         out[std::size_t(outs++)] = a.out[std::size_t(k)];
       }
@@ -250,7 +250,7 @@ class fusion {
     std::array<std::int8_t, max_outputs> result{};  // output of a -> operand that holds it
     f.body = std::int32_t(g_.micros.size());
     f.body_size = a.body_size + b.body_size;
-    if (host && a.body_size == 0) result[0] = product;
+    if (host && a.body_size == 0) result[0] = gemm_result;
     for (int k = 0; k < a.body_size; ++k) {
       micro m = g_.micros[std::size_t(a.body + k)];
       if (m.store >= 0) {

@@ -73,7 +73,7 @@ concept Supports = boost::mp11::mp_any_of_q<typename B::kernels, plan_detail::ru
 
 /// What the matmuls of a target take as epilogues.
 struct epilogue_rule {
-  bool bodies = false;                        // the kernel of the product takes fused bodies
+  bool bodies = false;                        // the kernel of the gemm takes fused bodies
   std::span<const kernel_info> kernels = {};  // says which instructions stay apart; none: no instruction does
 
   constexpr bool takes(const op_info* instruction) const {

@@ -328,7 +328,7 @@ class trace_check {
       for (const auto arg : m.arg) {
         if (arg == -1) break;
         const bool input = arg >= 0 && arg < n.inputs(), earlier = arg >= max_inputs && arg < max_inputs + k;
-        if (!input && !earlier && !(arg == product && host != nullptr)) {
+        if (!input && !earlier && !(arg == gemm_result && host != nullptr)) {
           begin() << ": instruction " << k << " of its body, " << m.op->name << ", has no operand " << int(arg);
           return;
         }

@@ -24,7 +24,7 @@ class fused_body {
   explicit fused_body(const launch& l, std::size_t own = 0) : l_(l), own_(own), axes_(l.out[0].dims, l.in.subspan(own)) {
     for (const auto& i : l.body)
       for (int a = 0; a < i.args; ++a) {
-        if (i.arg[a] == isotope::product && i.tile == nullptr) product_wide_ = true;
+        if (i.arg[a] == isotope::gemm_result && i.tile == nullptr) product_wide_ = true;
         if (i.arg[a] < 0) continue;
         if (i.arg[a] >= max_inputs) {
           if (i.tile == nullptr) read_wide_ |= 1u << (i.arg[a] - max_inputs);
@@ -96,7 +96,7 @@ class fused_body {
       const instruction& i = l_.body[j];
       row_view args[3];
       for (int a = 0; a < i.args; ++a) {
-        const bool made = i.arg[a] == isotope::product;
+        const bool made = i.arg[a] == isotope::gemm_result;
         args[a].data = made ? product.data : values.data[i.arg[a]];
         args[a].stride = made ? product.stride : values.stride[i.arg[a]];
         args[a].type = made ? product.type : values.type[i.arg[a]];

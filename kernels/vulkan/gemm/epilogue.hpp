@@ -41,7 +41,7 @@ template <class P> class matmul_epilogue {
     for (std::size_t j = 0; j < given_.body.size(); ++j) {
       body[j] = given_.body[j];
       for (auto& a : body[j].arg)
-        if (a == isotope::product) a = 0;
+        if (a == isotope::gemm_result) a = 0;
     }
     launch rest = given_;
     rest.in = std::span<const view>(in.data(), given_.in.size());

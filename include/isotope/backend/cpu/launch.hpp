@@ -46,7 +46,7 @@ struct row_target {
   bfloat16* rounded = nullptr;
   std::int64_t rounded_stride = 0;
 };
-/// The same for `rows` rows of n elements: what fused bodies call where a kernel has it, because the rows of an operand and of a product's tile
+/// The same for `rows` rows of n elements: what fused bodies call where a kernel has it, because the rows of an operand and of a gemm's tile
 /// seldom follow one another, and because bf16 rows need no pass of their own.
 using tile_function = void (*)(const row_view* in, const row_target& out, std::int64_t rows, std::int64_t n, double scalar);
 

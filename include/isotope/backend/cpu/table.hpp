@@ -16,7 +16,7 @@ struct entry {
   void (*run)(const launch&) = nullptr;
   block_function block = nullptr;
   tile_function tile = nullptr;
-  void (*pack)(const view& weight, void* packed, thread_pool* pool) = nullptr;  // a product's: makes what kernel_info::packed counts
+  void (*pack)(const view& weight, void* packed, thread_pool* pool) = nullptr;  // a gemm's: makes what kernel_info::packed counts
 };
 template <class K> constexpr entry entry_of() {
   entry e;

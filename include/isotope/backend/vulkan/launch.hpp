@@ -208,7 +208,7 @@ struct own_instruction {
 /// `static constexpr spirv::number formula(const spirv::number& a, const spirv::number& b, const spirv::number& c, const spirv::number& k)`:
 /// the result from up to three operands and the op's constant, in the arithmetic of spirv/numbers.hpp and emitted_formulas.hpp.
 struct emitted_instruction {
-  static constexpr bool apart = true;  // epilogues that stay inside a product's kernel are interpreted, and its shader does not know the op
+  static constexpr bool apart = true;  // epilogues that stay inside a gemm's kernel are interpreted, and its shader does not know the op
 };
 
 struct launch {
@@ -220,7 +220,7 @@ struct launch {
   std::uint64_t scalars = 0;    // device address of device_scalars
   std::uint32_t ordinal = 0;    // stream of random numbers
   std::uint8_t accumulate = 0;  // bit k: add to output k (already decided for the running phase)
-  float oscillation = -1;       // of a product's weight, for those stored in f16; -1: unknown
+  float oscillation = -1;       // of a gemm's weight, for those stored in f16; -1: unknown
   const device_limits* device = nullptr;
   std::span<const spirv::own_instruction> own;  // what bodies may hold beside the library's
 

@@ -11,7 +11,7 @@ namespace isotope {
 /// another step computed: step that computes it, its op, why it did not join. The first line counts ops and steps.
 ///
 /// @param g          a trace as plan/dynamic.hpp makes it: fused
-/// @param epilogues  what the target's products take
+/// @param epilogues  what the target's gemms take
 inline std::string fusion_report(trace g, const epilogue_rule& epilogues) {
   std::vector<std::int64_t> step_of(g.nodes.size(), -1);
   std::int64_t steps = 0, ops = 0, alone = 0, hosted = 0;

@@ -21,7 +21,7 @@ inline std::string expressions(const trace& g, const node& n) {
     r += (k == 0 ? "{ $" : "; $") + std::to_string(k) + " = " + std::string(m.op->name) + '(';
     for (std::size_t a = 0; a < m.arg.size() && m.arg[a] != -1; ++a) {
       const int arg = m.arg[a];
-      r += (a == 0 ? "" : ", ") + (arg == product      ? "*"
+      r += (a == 0 ? "" : ", ") + (arg == gemm_result  ? "*"
                                    : arg >= max_inputs ? "$" + std::to_string(arg - max_inputs)
                                                        : number_of(n.in[std::size_t(arg)]));
     }

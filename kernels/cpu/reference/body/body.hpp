@@ -27,7 +27,7 @@ template <class P> void run_body(const launch& l, const index& at, std::int64_t 
     const void* in[3]{};
     for (int k = 0; k < m.args; ++k) {
       const auto a = m.arg[k];
-      in[k] = a == product ? hosted : a < max_inputs ? operands[a] : results[a - max_inputs];
+      in[k] = a == gemm_result ? hosted : a < max_inputs ? operands[a] : results[a - max_inputs];
     }
     m.run(in, results[j], n, m.scalar);
     for (std::int64_t e = 0; e < n; ++e) results[j][e] = A(rounded(m.type, double(results[j][e])));
