@@ -36,7 +36,7 @@ template <class Launch, class... More> struct kernel_under_test {
 /// Of a kernel class with the function `run` or `record`.
 template <class Op, class Kernel, class Launch, class... More>
 constexpr kernel_under_test<Launch, More...> under_test(void (*run)(const Launch&, More...)) {
-  kernel_under_test<Launch, More...> k{&info<Op>, kernel_parts<Kernel>::set::name, 0, [](const step_shapes&) { return std::int64_t(0); },
+  kernel_under_test<Launch, More...> k{&info<Op>, kernel_traits<Kernel>::set::name, 0, [](const step_shapes&) { return std::int64_t(0); },
                                        run};
   if constexpr (requires { Kernel::inplace; }) k.inplace = Kernel::inplace;
   if constexpr (requires { Kernel::scratch(step_shapes{}); }) k.scratch = &Kernel::scratch;
