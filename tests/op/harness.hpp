@@ -11,7 +11,7 @@ namespace isotope::op_test {
 
 /// One instruction of a body, and its code where the backend calls it by address.
 struct body_step {
-  micro what;
+  micro_op what;
   void (*code)(const void* const* in, void* out, std::int64_t n, double scalar) = nullptr;
 };
 

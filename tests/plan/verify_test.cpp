@@ -290,7 +290,7 @@ struct body_of_a_trace : testing::Test {
     for (std::int32_t k = 0; k < std::int32_t(t.g.nodes.size()) && i < 0; ++k)
       if (!t.node(k).dead && t.node(k).body_size >= 2) i = k;
   }
-  isotope::micro& instruction(int k) { return t.g.micros[std::size_t(t.node(i).body + k)]; }
+  isotope::micro_op& instruction(int k) { return t.g.micro_ops[std::size_t(t.node(i).body + k)]; }
 };
 
 TEST_F(body_of_a_trace, names_an_operand_that_is_not_there) {
@@ -331,7 +331,7 @@ TEST_F(body_of_a_trace, names_an_op_that_takes_no_body) {
 
 TEST_F(body_of_a_trace, names_a_body_outside_the_table) {
   ASSERT_GE(i, 0);
-  t.node(i).body = std::int32_t(t.g.micros.size());
+  t.node(i).body = std::int32_t(t.g.micro_ops.size());
   t.expect(i, {"has a body outside the table"});
 }
 

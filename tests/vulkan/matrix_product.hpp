@@ -56,7 +56,7 @@ template <class K> product_run run(const matrix_product& p, const vulkan::device
 
   std::vector<const host*> in{&p.a, &p.b};
   if (p.has_c()) in.push_back(&p.c);
-  std::vector<micro> body;
+  std::vector<micro_op> body;
   std::vector<host*> outs{&r.y};
   if (p.fused()) {
     const auto own = std::int8_t(in.size());

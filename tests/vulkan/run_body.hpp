@@ -32,8 +32,8 @@ inline std::vector<float> floats(const stored& t) {
   return x;
 }
 
-inline micro instruction(const op_info& op, std::initializer_list<int> args, dtype t, int store = -1, double scalar = 0) {
-  micro m{&op, {-1, -1, -1}, std::int8_t(store), t, scalar};
+inline micro_op instruction(const op_info& op, std::initializer_list<int> args, dtype t, int store = -1, double scalar = 0) {
+  micro_op m{&op, {-1, -1, -1}, std::int8_t(store), t, scalar};
   std::size_t k = 0;
   for (const int a : args) m.arg[k++] = std::int8_t(a);
   return m;
@@ -41,7 +41,7 @@ inline micro instruction(const op_info& op, std::initializer_list<int> args, dty
 
 /// What the outputs hold after Kernel ran; before it they hold what is in `out`.
 template <class Kernel>
-std::vector<stored> run_body(const std::vector<stored>& in, std::vector<stored> out, const std::vector<micro>& body,
+std::vector<stored> run_body(const std::vector<stored>& in, std::vector<stored> out, const std::vector<micro_op>& body,
                              std::uint8_t accumulate = 0) {
   auto& d = test_device();
   std::int64_t size = 0;

@@ -27,7 +27,7 @@ int operands_of(const op_info& op) {
 /// A step of an element-wise body: operands that broadcast, several formats, some results stored.
 struct sample {
   std::vector<stored> in, out;
-  std::vector<micro> body;
+  std::vector<micro_op> body;
   std::uint8_t accumulate = 0;
 
   body_form form() const {
@@ -98,12 +98,12 @@ sample random_sample(std::uint64_t seed) {
     fill(t, seed + std::uint64_t(k));
     s.in.push_back(std::move(t));
   }
-  const int count = 1 + r.below(r.below(3) == 0 ? max_micros : 4);
+  const int count = 1 + r.below(r.below(3) == 0 ? max_micro_ops : 4);
   std::vector<dtype> types;  // of the operands, then of the results
   for (int j = 0; j < count; ++j) {
     const op_info& op = *vulkan::instructions[std::size_t(r.below(int(vulkan::instructions.size())))];
     const bool compares = &op == &info<op::less> || &op == &info<op::equal>;
-    micro m = instruction(op, {}, compares ? dtype::boolean : floating[r.below(3)], -1, 0.1 * r.below(30) - 1.5);
+    micro_op m = instruction(op, {}, compares ? dtype::boolean : floating[r.below(3)], -1, 0.1 * r.below(30) - 1.5);
     for (int k = 0; k < operands_of(op); ++k) {
       const int of = r.below(inputs + j);
       m.arg[std::size_t(k)] = std::int8_t(of < inputs ? of : max_inputs + of - inputs);
@@ -241,7 +241,7 @@ constexpr body_form first_body(plan_view p) {
     if (s.op == &info<op::elementwise>)
       return vulkan::form_of<operand>(p.operands.subspan(std::size_t(s.operands), s.inputs),
                                       p.operands.subspan(std::size_t(s.operands + s.inputs), s.outputs),
-                                      p.micros.subspan(std::size_t(s.body), s.body_size), s.accumulate);
+                                      p.micro_ops.subspan(std::size_t(s.body), s.body_size), s.accumulate);
   return {};
 }
 constexpr auto module_size = vulkan::spirv::emit_body(first_body(program::view())).size();
@@ -283,8 +283,8 @@ struct described {
 };
 constexpr body_form form_over(described x, described y, shape out) {
   const described in[] = {x, y}, result{0, out, dense_strides(out), dtype::f32};
-  const micro add{&info<op::add>, {0, 1, -1}, 0, dtype::f32, 0};
-  return vulkan::form_of<described>(in, std::span<const described>(&result, 1), std::span<const micro>(&add, 1), 0);
+  const micro_op add{&info<op::add>, {0, 1, -1}, 0, dtype::f32, 0};
+  return vulkan::form_of<described>(in, std::span<const described>(&result, 1), std::span<const micro_op>(&add, 1), 0);
 }
 // Axes merge where all operands allow it; four elements at a time need an inner axis of a multiple of four and aligned operands.
 constexpr shape cube{2, 3, 8};

@@ -45,7 +45,7 @@ struct value {
 
 /// One instruction of an element-wise body. Operand k < 8 is input k of the node, 8 + j the result of instruction j,
 /// `gemm_result` the value that the host node (a matmul) computed. `store` is the output it is written to, or -1.
-struct micro {
+struct micro_op {
   const op_info* op = nullptr;
   std::array<std::int8_t, 3> arg{-1, -1, -1};
   std::int8_t store = -1;
@@ -53,7 +53,7 @@ struct micro {
   double scalar = 0;        // attributes::scalar of the op it stands for
 };
 inline constexpr std::int8_t gemm_result = -2;
-inline constexpr int max_micros = 16;
+inline constexpr int max_micro_ops = 16;
 
 inline constexpr std::uint8_t phase_first = 1, phase_later = 2, phase_last = 4, phase_always = 7;
 
@@ -62,7 +62,7 @@ struct node {
   std::array<std::int32_t, max_inputs> in{-1, -1, -1, -1, -1, -1, -1, -1};
   std::array<std::int32_t, max_outputs> out{-1, -1, -1, -1, -1, -1};
   attributes attr;
-  std::int32_t body = 0, body_size = 0;  // range of trace::micros
+  std::int32_t body = 0, body_size = 0;  // range of trace::micro_ops
   std::int32_t block = -1;
   std::uint32_t ordinal = 0;  // of random ops, in trace order before fusion: the stream of random numbers, kept by recomputation
   std::uint8_t phases = phase_always;
@@ -96,7 +96,7 @@ struct named_value {
 struct trace {
   std::vector<value> values;
   std::vector<node> nodes;
-  std::vector<micro> micros;
+  std::vector<micro_op> micro_ops;
   std::vector<parameter> params;
   std::vector<named_value> inputs, outputs, states;
   message error;  // the first one; empty: none

@@ -14,13 +14,13 @@ namespace isotope {
 struct dynamic_plan {
   std::vector<step> steps;
   std::vector<operand> operands;
-  std::vector<micro> micros;
+  std::vector<micro_op> micro_ops;
   std::vector<slot> slots;
   std::vector<port> inputs, outputs, states;
   plan_totals totals;
   message error;
   operator plan_view() const {
-    return {table(steps), table(operands), table(micros), table(slots), table(inputs), table(outputs), table(states), totals, error};
+    return {table(steps), table(operands), table(micro_ops), table(slots), table(inputs), table(outputs), table(states), totals, error};
   }
 
  private:  // span's constructor from a vector checks a dozen concepts per element type: 0.1 s in every translation unit
@@ -33,7 +33,7 @@ inline dynamic_plan freeze(const trace& g, const memory_layout& l) {
   const auto s = measure(g);
   p.steps.resize(s.steps);
   p.operands.resize(s.operands);
-  p.micros.resize(s.micros);
+  p.micro_ops.resize(s.micro_ops);
   p.slots.resize(s.slots);
   p.inputs.resize(s.inputs);
   p.outputs.resize(s.outputs);

@@ -67,16 +67,16 @@ class fusion {
   constexpr void lower() {
     for (auto& n : g_.nodes) {
       if (n.dead || n.op->kind != op_kind::elementwise) continue;
-      micro m;
+      micro_op m;
       m.op = n.op;
       for (int k = 0; k < n.inputs() && k < 3; ++k) m.arg[std::size_t(k)] = std::int8_t(k);
       m.store = 0;
       m.type = g_.values[std::size_t(n.out[0])].type;
       m.scalar = n.attr.scalar();
       n.op = &info<op::elementwise>;
-      n.body = std::int32_t(g_.micros.size());
+      n.body = std::int32_t(g_.micro_ops.size());
       n.body_size = 1;
-      g_.micros.push_back(m);
+      g_.micro_ops.push_back(m);
     }
   }
 
@@ -97,9 +97,9 @@ class fusion {
     if (const auto met = bar(i, v); met != fusion_bar::none) return met;
     const node a = g_.nodes[std::size_t(g_.values[std::size_t(v)].producer)], b = g_.nodes[i];
     node f = b;
-    const auto used = g_.micros.size();
+    const auto used = g_.micro_ops.size();
     const auto met = merge(a, b, i, is_host(a), f);
-    while (g_.micros.size() > used) g_.micros.pop_back();
+    while (g_.micro_ops.size() > used) g_.micro_ops.pop_back();
     return met;
   }
   constexpr bool is_body(std::size_t i) const { return !g_.nodes[i].dead && g_.nodes[i].op->body == body_role::alone; }
@@ -152,7 +152,7 @@ class fusion {
     if (!(x.dims == g_.values[std::size_t(b.out[0])].dims)) return fusion_bar::shape;
     if (host)
       for (int k = 0; k < b.body_size; ++k)
-        if (!epilogues_.takes(g_.micros[std::size_t(b.body + k)].op)) return fusion_bar::apart;
+        if (!epilogues_.takes(g_.micro_ops[std::size_t(b.body + k)].op)) return fusion_bar::apart;
     if (host)
       for (int k = 0; k < b.outputs(); ++k)
         if (!(g_.values[std::size_t(b.out[std::size_t(k)])].dims == x.dims)) return fusion_bar::output_shape;
@@ -244,29 +244,29 @@ class fusion {
         a_store[std::size_t(k)] = std::int8_t(outs);
         out[std::size_t(outs++)] = a.out[std::size_t(k)];
       }
-    if (a.body_size + b.body_size > max_micros) return fusion_bar::length;
+    if (a.body_size + b.body_size > max_micro_ops) return fusion_bar::length;
     f.in = in;
     f.out = out;
     std::array<std::int8_t, max_outputs> result{};  // output of a -> operand that holds it
-    f.body = std::int32_t(g_.micros.size());
+    f.body = std::int32_t(g_.micro_ops.size());
     f.body_size = a.body_size + b.body_size;
     if (host && a.body_size == 0) result[0] = gemm_result;
     for (int k = 0; k < a.body_size; ++k) {
-      micro m = g_.micros[std::size_t(a.body + k)];
+      micro_op m = g_.micro_ops[std::size_t(a.body + k)];
       if (m.store >= 0) {
         result[std::size_t(m.store)] = std::int8_t(max_inputs + k);
         m.store = a_store[std::size_t(m.store)];
       }
-      g_.micros.push_back(m);
+      g_.micro_ops.push_back(m);
     }
     for (int k = 0; k < b.body_size; ++k) {
-      micro m = g_.micros[std::size_t(b.body + k)];
+      micro_op m = g_.micro_ops[std::size_t(b.body + k)];
       for (auto& arg : m.arg) {
         if (arg < 0) continue;
         if (arg >= max_inputs) arg = std::int8_t(arg + a.body_size);
         else arg = b_arg[std::size_t(arg)] <= -10 ? result[std::size_t(-10 - b_arg[std::size_t(arg)])] : b_arg[std::size_t(arg)];
       }
-      g_.micros.push_back(m);
+      g_.micro_ops.push_back(m);
     }
     return fusion_bar::none;
   }

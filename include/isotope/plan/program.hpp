@@ -100,7 +100,8 @@ template <Target T> constexpr memory_layout lay_out_for(const trace& g) {
 
 /// Table sizes that hold most models. A constant cannot keep a vector, so tables need a size before their contents are known: with spare room, one
 /// evaluation of the model fills them, where measuring first takes two.
-inline constexpr plan_sizes usual_room{.steps = 640, .operands = 2560, .micros = 320, .slots = 320, .inputs = 8, .outputs = 8, .states = 8};
+inline constexpr plan_sizes usual_room{
+    .steps = 640, .operands = 2560, .micro_ops = 320, .slots = 320, .inputs = 8, .outputs = 8, .states = 8};
 
 template <plan_sizes Room> struct draft {
   plan<Room> tables;

@@ -75,9 +75,9 @@ class fused_body {
   /// The rows of all values. Pointers and strides are separate arrays so that each is loaded as it was stored: loading a pair at once would wait
   /// until the earlier stores, those of a whole tile, reach L1.
   struct value_rows {
-    const void* data[max_inputs + max_micros];
-    std::int64_t stride[max_inputs + max_micros];
-    dtype type[max_inputs + max_micros];
+    const void* data[max_inputs + max_micro_ops];
+    std::int64_t stride[max_inputs + max_micro_ops];
+    dtype type[max_inputs + max_micro_ops];
     void set(std::size_t v, const row_view& rows) {
       data[v] = rows.data;
       stride[v] = rows.stride;
@@ -86,7 +86,7 @@ class fused_body {
   };
 
   void run_tile(const body_range& r, row_view product) const {
-    slot buffer[max_inputs + max_micros];
+    slot buffer[max_inputs + max_micro_ops];
     value_rows values;
     const std::int64_t width = padded(r.n);  // row pitch in the buffers
     const place at{r.first / axes_.inner(), r.first % axes_.inner()};
@@ -213,7 +213,7 @@ class fused_body {
   std::uint32_t used_ = 0, widened_ = 0;  // operands: read by an instruction; read by one that takes only f32
   std::uint32_t read_wide_ = 0;           // instructions whose result is read by one that takes only f32
   bool product_wide_ = false;             // some instruction reads the host's result as f32
-  bool at_once_[max_micros] = {};
+  bool at_once_[max_micro_ops] = {};
 };
 
 }  // namespace portable

@@ -62,7 +62,7 @@ class body_emitter {
   std::array<std::uint32_t, max_inputs + max_outputs> member_{};  // of the push constants
   std::array<id, max_rank> index_{};                              // index of the first element along each merged axis
   std::array<id, max_inputs> offset_{};
-  std::array<number, max_inputs + max_micros> values_{};
+  std::array<number, max_inputs + max_micro_ops> values_{};
   std::array<number, max_outputs> results_{};
 
   constexpr id sum_of(id a, id b) { return b_.code(128, b_.word(), {a, b}); }
@@ -205,7 +205,7 @@ class body_emitter {
     return value_of(four({x, x, x, x}), t);
   }
   constexpr void run(int j) {
-    const micro& m = f_.body[std::size_t(j)];
+    const micro_op& m = f_.body[std::size_t(j)];
     std::array<number, 3> x{};
     for (std::size_t k = 0; k < 3; ++k)
       if (m.arg[k] >= 0) x[k] = values_[std::size_t(m.arg[k])];
@@ -214,7 +214,7 @@ class body_emitter {
     values_[std::size_t(max_inputs + j)] = y;
     if (m.store >= 0) results_[std::size_t(m.store)] = y;
   }
-  constexpr number result_of(const micro& m, const std::array<number, 3>& x) const {
+  constexpr number result_of(const micro_op& m, const std::array<number, 3>& x) const {
     const number k = float(m.scalar);
     for (const own_instruction& own : own_)
       if (own.op == m.op) return own.result(x[0], x[1], x[2], k);

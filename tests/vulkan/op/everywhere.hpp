@@ -113,7 +113,7 @@ inline std::vector<host> launch(const kernel_under_test<vulkan::launch, vulkan::
   std::vector<vulkan::view> in_views, out_views;
   for (std::size_t k = 0; k < in.size(); ++k) in_views.push_back(view_of(in_at[k], in[k]));
   for (std::size_t k = 0; k < out.size(); ++k) out_views.push_back(view_of(out_at[k], out[k]));
-  std::vector<micro> body;
+  std::vector<micro_op> body;
   for (const body_step& b : s.body) body.push_back(b.what);
   vulkan::constant_pool const_pool(device.context);
   vulkan::recording r(const_pool, *device.pipelines);

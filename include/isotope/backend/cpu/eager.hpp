@@ -145,7 +145,7 @@ template <Target T> class eager : public tape, private node_observer {
     const auto kernel = find_kernel(kernel_table<oracle>, op, g.program);
     instruction one;
     if (fused) {
-      micro m;
+      micro_op m;
       m.op = n.op;
       for (int k = 0; k < n.inputs() && k < 3; ++k) m.arg[std::size_t(k)] = std::int8_t(k);
       m.store = 0;

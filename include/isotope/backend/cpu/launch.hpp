@@ -50,10 +50,10 @@ struct row_target {
 /// seldom follow one another, and because bf16 rows need no pass of their own.
 using tile_function = void (*)(const row_view* in, const row_target& out, std::int64_t rows, std::int64_t n, double scalar);
 
-/// `micro`, with its op looked up.
+/// `micro_op`, with its op looked up.
 struct instruction {
   block_function run = nullptr;
-  std::int8_t arg[3]{-1, -1, -1};  // as in micro
+  std::int8_t arg[3]{-1, -1, -1};  // as in micro_op
   std::int8_t args = 0;
   std::int8_t store = -1;
   dtype type = dtype::f32;

@@ -12,7 +12,7 @@ namespace isotope::vulkan {
 enum class quad : std::uint8_t { apart, together, same };
 
 struct body_form {
-  std::array<micro, max_micros> body{};
+  std::array<micro_op, max_micro_ops> body{};
   int instructions = 0, inputs = 0, outputs = 0;
   std::uint32_t reads = 0;  // bit k: some instruction reads operand k
   std::array<dtype, max_inputs> in{};
@@ -43,7 +43,7 @@ template <class View> constexpr std::int64_t stride_along(const View& x, int i, 
 /// The form of a body over tensors with members at (bytes), dims, strides, type: views of a launch, operands of a plan. The outputs are dense,
 /// of the same dims; the body's operands broadcast to them. The first `own` operands belong to the body's host.
 template <class View>
-constexpr body_form form_of(std::span<const View> in, std::span<const View> out, std::span<const micro> body, std::uint8_t accumulate,
+constexpr body_form form_of(std::span<const View> in, std::span<const View> out, std::span<const micro_op> body, std::uint8_t accumulate,
                             int own = 0) {
   body_form f;
   f.instructions = int(body.size());

@@ -214,8 +214,8 @@ struct emitted_instruction {
 struct launch {
   std::span<const view> in, out;
   const attributes* attr = nullptr;
-  std::span<const micro> body;  // operands of elementwise steps have the output's dims, strides 0 where repeated
-  std::uint64_t scratch = 0;    // device address
+  std::span<const micro_op> body;  // operands of elementwise steps have the output's dims, strides 0 where repeated
+  std::uint64_t scratch = 0;       // device address
   std::int64_t scratch_bytes = 0;
   std::uint64_t scalars = 0;    // device address of device_scalars
   std::uint32_t ordinal = 0;    // stream of random numbers

@@ -46,7 +46,7 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
     l.in = std::span<const view>(views.data(), s.inputs);
     l.out = std::span<const view>(views.data() + s.inputs, s.outputs);
     l.attr = &s.attr;
-    l.body = p.micros.subspan(std::size_t(s.body), s.body_size);
+    l.body = p.micro_ops.subspan(std::size_t(s.body), s.body_size);
     l.scratch = s.scratch < 0 ? 0 : base.at[std::size_t(value_kind::temp)] + std::uint64_t(s.scratch);
     l.scratch_bytes = s.scratch < 0 ? 0 : s.scratch_bytes;
     l.scalars = base.scalars;

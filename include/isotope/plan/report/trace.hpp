@@ -17,7 +17,7 @@ inline std::string typed(const trace& g, std::int32_t v) {
 inline std::string expressions(const trace& g, const node& n) {
   std::string r;
   for (std::int32_t k = 0; k < n.body_size; ++k) {
-    const micro& m = g.micros[std::size_t(n.body + k)];
+    const micro_op& m = g.micro_ops[std::size_t(n.body + k)];
     r += (k == 0 ? "{ $" : "; $") + std::to_string(k) + " = " + std::string(m.op->name) + '(';
     for (std::size_t a = 0; a < m.arg.size() && m.arg[a] != -1; ++a) {
       const int arg = m.arg[a];
