@@ -91,7 +91,7 @@ std::vector<host> launch_twice(const Kernel& kernel, const std::vector<host>& in
 /// Runs the kernel of an op with a launch of its own, in a program of `type`.
 template <class Kernel>
 std::vector<host> run_own(const Kernel& kernel, dtype type, const std::vector<host>& in, attributes a, const settings& s) {
-  const int before = s.body.empty() || kernel.op->own_operands == nullptr ? 0 : kernel.op->own_operands(a);  // of the body's operands
+  const int before = s.body.empty() || kernel.op->host_operands == nullptr ? 0 : kernel.op->host_operands(a);  // of the body's operands
   const std::size_t own = before == 0 ? in.size() : std::size_t(before);
   std::vector<host> out = outputs_of(*kernel.op, type, {in.begin(), in.begin() + std::ptrdiff_t(own)}, a);
   for (std::size_t k = 0; k < s.body_outputs.size(); ++k) {

@@ -40,7 +40,7 @@ struct kernel_info {
   std::string_view set;                                   // reference, portable, native
   std::uint32_t inplace = 0;                              // bit k: output 0 may take the bytes of input k when it dies there
   bool epilogue = false;                                  // takes a fused body on its gemm
-  bool apart = false;                                     // an instruction that no gemm's epilogue takes
+  bool outside_epilogues = false;                         // an instruction that no gemm's epilogue takes
   std::int64_t (*scratch)(const step_shapes&) = nullptr;  // bytes of workspace, a bound for every device
   std::int64_t (*packed)(const step_shapes&) =
       nullptr;                // a gemm's: elements of the packed right operand that it would rather read; 0: none

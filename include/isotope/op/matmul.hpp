@@ -26,7 +26,7 @@ struct matmul {
     }
     constexpr operator attributes() const { return {.i = {1 + format.number, operands, half_weight, packed}, .f = {alpha, beta}}; }
   };
-  static constexpr int own_operands(const attributes& a) { return int(constants::of(a).operands); }
+  static constexpr int host_operands(const attributes& a) { return int(constants::of(a).operands); }
   static constexpr void pack(attributes& a) {
     auto c = constants::of(a);
     c.packed = true;

@@ -31,7 +31,7 @@ namespace plan_detail {
 class backward {
  public:
   constexpr backward(tape& t, recompute_policy policy)
-      : t_(t), policy_(policy), grad_(t.g.values.size(), -1), owned_(t.g.values.size(), 0), again_(t.g.values.size(), -1) {}
+      : t_(t), policy_(policy), grad_(t.g.values.size(), -1), owned_(t.g.values.size(), 0), recomputed_(t.g.values.size(), -1) {}
 
   constexpr void run(std::int32_t loss) {
     const auto nodes = std::int32_t(t_.g.nodes.size());
@@ -49,9 +49,9 @@ class backward {
  private:
   tape& t_;
   recompute_policy policy_;
-  std::vector<std::int32_t> grad_;   // of each forward value
-  std::vector<std::uint8_t> owned_;  // whether its bytes belong to this gradient alone
-  std::vector<std::int32_t> again_;  // the recomputed copy of each value
+  std::vector<std::int32_t> grad_;        // of each forward value
+  std::vector<std::uint8_t> owned_;       // whether its bytes belong to this gradient alone
+  std::vector<std::int32_t> recomputed_;  // the recomputed copy of each value
 
   constexpr bool wanted(const node& f) const {
     bool dy = false, dx = false;
@@ -60,7 +60,7 @@ class backward {
     for (int k = 0; k < f.inputs(); ++k) dx = dx || t_.describe(f.in[std::size_t(k)]).wants_gradient;
     return dy && dx;
   }
-  constexpr std::int32_t current(std::int32_t v) const { return again_[std::size_t(v)] >= 0 ? again_[std::size_t(v)] : v; }
+  constexpr std::int32_t current(std::int32_t v) const { return recomputed_[std::size_t(v)] >= 0 ? recomputed_[std::size_t(v)] : v; }
 
   constexpr void repeat(std::int32_t block, std::int32_t nodes) {
     for (std::int32_t j = 0; j < nodes && t_.ok(); ++j) {
@@ -71,7 +71,7 @@ class backward {
       const auto n = std::size_t(f.inputs());
       for (std::size_t k = 0; k < n; ++k) in[k] = current(f.in[k]);
       const auto r = t_.record(*f.op, {in.data(), n}, f.attr, place::current(), f.ordinal);
-      for (int k = 0; k < f.outputs(); ++k) again_[std::size_t(f.out[std::size_t(k)])] = r.out[std::size_t(k)];
+      for (int k = 0; k < f.outputs(); ++k) recomputed_[std::size_t(f.out[std::size_t(k)])] = r.out[std::size_t(k)];
     }
   }
 

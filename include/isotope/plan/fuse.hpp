@@ -12,13 +12,13 @@
 namespace isotope {
 
 /// The reason why the producer of a value does not join the element-wise step that reads it.
-enum class fusion_bar : std::uint8_t {
+enum class fusion_blocker : std::uint8_t {
   none,
   no_producer,
   through_view,
   not_elementwise,
   host_without_epilogue,
-  apart,
+  outside_epilogues,
   phase,
   block,
   shape,
@@ -32,26 +32,26 @@ enum class fusion_bar : std::uint8_t {
   bare_gemm_kept,
   length,
 };
-constexpr std::string_view text_of(fusion_bar b) {
+constexpr std::string_view text_of(fusion_blocker b) {
   switch (b) {
-    case fusion_bar::none: return "could join";
-    case fusion_bar::no_producer: return "is a parameter, an input or a result of a later step";
-    case fusion_bar::through_view: return "is read through a view";
-    case fusion_bar::not_elementwise: return "comes from a kernel that takes no fused body";
-    case fusion_bar::host_without_epilogue: return "comes from a product that accumulates, or whose kernel takes no epilogue";
-    case fusion_bar::apart: return "is a product, and the reader holds an op that no epilogue takes";
-    case fusion_bar::phase: return "is computed in other phases of the step";
-    case fusion_bar::block: return "is computed in another block";
-    case fusion_bar::shape: return "has another shape than the result";
-    case fusion_bar::output_shape: return "is a product, and the reader has an output of another shape";
-    case fusion_bar::read_before: return "is read by a step in between";
-    case fusion_bar::overwritten: return "reads what a step in between overwrites";
-    case fusion_bar::kept: return "is kept in memory of its own: a gradient, a parameter or an output";
-    case fusion_bar::reordered: return "is read a second time in another order";
-    case fusion_bar::inputs: return "would make more inputs than a step has";
-    case fusion_bar::outputs: return "would make more outputs than a step has";
-    case fusion_bar::bare_gemm_kept: return "is a product that others read too, and no instruction could store it";
-    case fusion_bar::length: return "would make a longer body than a step has";
+    case fusion_blocker::none: return "could join";
+    case fusion_blocker::no_producer: return "is a parameter, an input or a result of a later step";
+    case fusion_blocker::through_view: return "is read through a view";
+    case fusion_blocker::not_elementwise: return "comes from a kernel that takes no fused body";
+    case fusion_blocker::host_without_epilogue: return "comes from a product that accumulates, or whose kernel takes no epilogue";
+    case fusion_blocker::outside_epilogues: return "is a product, and the reader holds an op that no epilogue takes";
+    case fusion_blocker::phase: return "is computed in other phases of the step";
+    case fusion_blocker::block: return "is computed in another block";
+    case fusion_blocker::shape: return "has another shape than the result";
+    case fusion_blocker::output_shape: return "is a product, and the reader has an output of another shape";
+    case fusion_blocker::read_before: return "is read by a step in between";
+    case fusion_blocker::overwritten: return "reads what a step in between overwrites";
+    case fusion_blocker::kept: return "is kept in memory of its own: a gradient, a parameter or an output";
+    case fusion_blocker::reordered: return "is read a second time in another order";
+    case fusion_blocker::inputs: return "would make more inputs than a step has";
+    case fusion_blocker::outputs: return "would make more outputs than a step has";
+    case fusion_blocker::bare_gemm_kept: return "is a product that others read too, and no instruction could store it";
+    case fusion_blocker::length: return "would make a longer body than a step has";
   }
   return "";
 }
@@ -93,8 +93,8 @@ class fusion {
   }
 
   /// Returns why the producer of v does not join node i, in a trace that `run` has left; call find_readers() first.
-  constexpr fusion_bar why(std::size_t i, std::int32_t v) {
-    if (const auto met = bar(i, v); met != fusion_bar::none) return met;
+  constexpr fusion_blocker why(std::size_t i, std::int32_t v) {
+    if (const auto met = blocker(i, v); met != fusion_blocker::none) return met;
     const node a = g_.nodes[std::size_t(g_.values[std::size_t(v)].producer)], b = g_.nodes[i];
     node f = b;
     const auto used = g_.micro_ops.size();
@@ -137,31 +137,32 @@ class fusion {
   constexpr bool is_host(const node& a) const { return a.op->body == body_role::host && epilogues_.bodies && a.accumulate == 0; }
 
   /// Returns why the producer of v cannot join node i, before the limits of a step are checked.
-  constexpr fusion_bar bar(std::size_t i, std::int32_t v) const {
+  constexpr fusion_blocker blocker(std::size_t i, std::int32_t v) const {
     const value& x = g_.values[std::size_t(v)];
-    if (x.base >= 0) return fusion_bar::through_view;
-    if (x.producer < 0 || std::size_t(x.producer) >= i) return fusion_bar::no_producer;
+    if (x.base >= 0) return fusion_blocker::through_view;
+    if (x.producer < 0 || std::size_t(x.producer) >= i) return fusion_blocker::no_producer;
     const auto j = std::size_t(x.producer);
     const node& a = g_.nodes[j];
     const node& b = g_.nodes[i];
     const bool host = is_host(a);
-    if (a.dead) return fusion_bar::no_producer;
-    if (!is_body(j) && !host) return a.op->body == body_role::host ? fusion_bar::host_without_epilogue : fusion_bar::not_elementwise;
-    if (a.phases != b.phases) return fusion_bar::phase;
-    if (a.block != b.block) return fusion_bar::block;
-    if (!(x.dims == g_.values[std::size_t(b.out[0])].dims)) return fusion_bar::shape;
+    if (a.dead) return fusion_blocker::no_producer;
+    if (!is_body(j) && !host)
+      return a.op->body == body_role::host ? fusion_blocker::host_without_epilogue : fusion_blocker::not_elementwise;
+    if (a.phases != b.phases) return fusion_blocker::phase;
+    if (a.block != b.block) return fusion_blocker::block;
+    if (!(x.dims == g_.values[std::size_t(b.out[0])].dims)) return fusion_blocker::shape;
     if (host)
       for (int k = 0; k < b.body_size; ++k)
-        if (!epilogues_.takes(g_.micro_ops[std::size_t(b.body + k)].op)) return fusion_bar::apart;
+        if (!epilogues_.takes(g_.micro_ops[std::size_t(b.body + k)].op)) return fusion_blocker::outside_epilogues;
     if (host)
       for (int k = 0; k < b.outputs(); ++k)
-        if (!(g_.values[std::size_t(b.out[std::size_t(k)])].dims == x.dims)) return fusion_bar::output_shape;
+        if (!(g_.values[std::size_t(b.out[std::size_t(k)])].dims == x.dims)) return fusion_blocker::output_shape;
     for (int k = 0; k < a.outputs(); ++k) {  // all readers of the producer's results come after i
       const auto out = a.out[std::size_t(k)];
-      if (first_[std::size_t(out)] >= 0 && first_[std::size_t(out)] < std::int32_t(i)) return fusion_bar::read_before;
-      if (g_.values[std::size_t(out)].base >= 0 || g_.values[std::size_t(out)].kind != value_kind::temp) return fusion_bar::kept;
+      if (first_[std::size_t(out)] >= 0 && first_[std::size_t(out)] < std::int32_t(i)) return fusion_blocker::read_before;
+      if (g_.values[std::size_t(out)].base >= 0 || g_.values[std::size_t(out)].kind != value_kind::temp) return fusion_blocker::kept;
     }
-    return overwritten_between(a, j, i) ? fusion_bar::overwritten : fusion_bar::none;
+    return overwritten_between(a, j, i) ? fusion_blocker::overwritten : fusion_blocker::none;
   }
   /// Whether a node between j and i writes in place what a, which is node j, reads: moved behind that node, a would read other numbers.
   constexpr bool overwritten_between(const node& a, std::size_t j, std::size_t i) const {
@@ -179,13 +180,13 @@ class fusion {
 
   /// Lets the producer of v join node i; returns whether it did.
   constexpr bool join(std::size_t i, std::int32_t v) {
-    if (bar(i, v) != fusion_bar::none) return false;
+    if (blocker(i, v) != fusion_blocker::none) return false;
     const auto j = std::size_t(g_.values[std::size_t(v)].producer);
     const node& a = g_.nodes[j];
     const node b = g_.nodes[i];
     const bool host = is_host(a);
     node f = host ? a : b;
-    if (merge(a, b, i, host, f) != fusion_bar::none) return false;
+    if (merge(a, b, i, host, f) != fusion_blocker::none) return false;
     g_.nodes[j].dead = true;
     g_.nodes[i] = f;
     for (int k = 0; k < f.outputs(); ++k) g_.values[std::size_t(f.out[std::size_t(k)])].producer = std::int32_t(i);
@@ -207,7 +208,7 @@ class fusion {
   }
 
   /// Sets f to a followed by b if that fits into the limits.
-  constexpr fusion_bar merge(const node& a, const node& b, std::size_t i, bool host, node& f) {
+  constexpr fusion_blocker merge(const node& a, const node& b, std::size_t i, bool host, node& f) {
     std::array<std::int32_t, max_inputs> in{-1, -1, -1, -1, -1, -1, -1, -1};
     std::array<std::int32_t, max_outputs> out{-1, -1, -1, -1, -1, -1};
     std::array<std::int8_t, max_outputs> a_store{-1, -1, -1, -1, -1, -1};  // new output index of each output of a
@@ -218,7 +219,7 @@ class fusion {
         if (a.out[std::size_t(k)] == v) return k;
       return -1;
     };
-    const int own = host ? a.op->own_operands(a.attr) : 0;
+    const int own = host ? a.op->host_operands(a.attr) : 0;
     std::array<std::int8_t, max_inputs> b_arg{};  // operand of b -> operand of f, or -10 - output of a
     for (int k = 0; k < b.inputs(); ++k) {
       const auto v = b.in[std::size_t(k)];
@@ -227,11 +228,11 @@ class fusion {
         continue;
       }
       for (int o = 0; o < a.outputs(); ++o)
-        if (g_.root(v) == a.out[std::size_t(o)]) return fusion_bar::reordered;  // b also reads the result in another order
+        if (g_.root(v) == a.out[std::size_t(o)]) return fusion_blocker::reordered;  // b also reads the result in another order
       int at = own;
       while (at < ins && in[std::size_t(at)] != v) ++at;
       if (at == ins) {
-        if (ins == max_inputs) return fusion_bar::inputs;
+        if (ins == max_inputs) return fusion_blocker::inputs;
         in[std::size_t(ins++)] = v;
       }
       b_arg[std::size_t(k)] = std::int8_t(at);
@@ -239,12 +240,12 @@ class fusion {
     for (int k = 0; k < b.outputs(); ++k) out[std::size_t(outs++)] = b.out[std::size_t(k)];
     for (int k = 0; k < a.outputs(); ++k)  // results that others read, too, are stored as well
       if (last_[std::size_t(a.out[std::size_t(k)])] > std::int32_t(i)) {
-        if (outs == max_outputs) return fusion_bar::outputs;
-        if (host && a.body_size == 0) return fusion_bar::bare_gemm_kept;
+        if (outs == max_outputs) return fusion_blocker::outputs;
+        if (host && a.body_size == 0) return fusion_blocker::bare_gemm_kept;
         a_store[std::size_t(k)] = std::int8_t(outs);
         out[std::size_t(outs++)] = a.out[std::size_t(k)];
       }
-    if (a.body_size + b.body_size > max_micro_ops) return fusion_bar::length;
+    if (a.body_size + b.body_size > max_micro_ops) return fusion_blocker::length;
     f.in = in;
     f.out = out;
     std::array<std::int8_t, max_outputs> result{};  // output of a -> operand that holds it
@@ -268,7 +269,7 @@ class fusion {
       }
       g_.micro_ops.push_back(m);
     }
-    return fusion_bar::none;
+    return fusion_blocker::none;
   }
 };
 }  // namespace plan_detail
@@ -286,7 +287,7 @@ constexpr bool is_fused(trace g, const epilogue_rule& epilogues) {
   pass.find_readers();
   for (std::size_t i = 0; i < g.nodes.size(); ++i)
     for (int k = 0; pass.is_body(i) && k < g.nodes[i].inputs(); ++k)
-      if (pass.why(i, g.nodes[i].in[std::size_t(k)]) == fusion_bar::none) return false;
+      if (pass.why(i, g.nodes[i].in[std::size_t(k)]) == fusion_blocker::none) return false;
   return true;
 }
 

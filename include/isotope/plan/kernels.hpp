@@ -21,7 +21,7 @@ template <class K> constexpr kernel_info describe_kernel() {
   kernel_info r{.op = &info<typename traits::op>, .precision = traits::precision::type, .set = traits::set::name};
   if constexpr (requires { K::inplace; }) r.inplace = K::inplace;
   if constexpr (requires { K::epilogue; }) r.epilogue = K::epilogue;
-  if constexpr (requires { K::apart; }) r.apart = K::apart;
+  if constexpr (requires { K::outside_epilogues; }) r.outside_epilogues = K::outside_epilogues;
   if constexpr (requires(const step_shapes& s) { K::scratch(s); }) r.scratch = &K::scratch;
   if constexpr (requires(const step_shapes& s) { K::packed(s); }) r.packed = &K::packed;
   if constexpr (requires { K::packs; }) r.packs = K::packs;
@@ -75,11 +75,11 @@ concept Supports = boost::mp11::mp_any_of_q<typename B::kernels, plan_detail::ru
 /// What the matmuls of a target take as epilogues.
 struct epilogue_rule {
   bool bodies = false;                        // the kernel of the gemm takes fused bodies
-  std::span<const kernel_info> kernels = {};  // says which instructions stay apart; none: no instruction does
+  std::span<const kernel_info> kernels = {};  // says which instructions stay outside epilogues; none: no instruction does
 
   constexpr bool takes(const op_info* instruction) const {
     for (const auto& k : kernels)
-      if (k.op == instruction) return !k.apart;
+      if (k.op == instruction) return !k.outside_epilogues;
     return true;
   }
 };

@@ -147,7 +147,7 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
     t.phases = n.phases;
     t.accumulate = n.accumulate;
     t.decomposed = n.decomposed;
-    const int own = n.body_size == 0 ? n.inputs() : n.op->own_operands(n.attr);
+    const int own = n.body_size == 0 ? n.inputs() : n.op->host_operands(n.attr);
     for (int k = 0; k < n.inputs(); ++k) {
       p.operands[o] = operand_of(g, l, n.in[std::size_t(k)]);
       if (k >= own) repeat_to(p.operands[o], g.values[std::size_t(n.out[0])].dims);

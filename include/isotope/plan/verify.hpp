@@ -289,11 +289,11 @@ class trace_check {
       if (sound()) check_body(n, nullptr);
       return;
     }
-    if (body && n.op->own_operands == nullptr) {
+    if (body && n.op->host_operands == nullptr) {
       begin() << " has a body, but its op takes none";
       return;
     }
-    const int before = body ? n.op->own_operands(n.attr) : n.inputs();
+    const int before = body ? n.op->host_operands(n.attr) : n.inputs();
     const auto own = std::size_t(before < n.inputs() ? before : n.inputs());
     shape_rule r(g_, {n.in.data(), own}, n.attr);
     n.op->infer(r);

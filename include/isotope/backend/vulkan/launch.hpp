@@ -208,7 +208,8 @@ struct own_instruction {
 /// `static constexpr spirv::number formula(const spirv::number& a, const spirv::number& b, const spirv::number& c, const spirv::number& k)`:
 /// the result from up to three operands and the op's constant, in the arithmetic of spirv/numbers.hpp and emitted_formulas.hpp.
 struct emitted_instruction {
-  static constexpr bool apart = true;  // epilogues that stay inside a gemm's kernel are interpreted, and its shader does not know the op
+  /// Epilogues that stay inside a gemm's kernel are interpreted, and its shader does not know the op.
+  static constexpr bool outside_epilogues = true;
 };
 
 struct launch {
