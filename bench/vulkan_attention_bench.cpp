@@ -97,8 +97,8 @@ class program {
     mover_ = must(vulkan::transfer::create(pool_));
     const_pool_ = std::make_unique<vulkan::constant_pool>(context_);
     const auto& d = context_->physical();
-    std::printf("%s, %u multiprocessors, subgroups of %u, %u bytes of shared memory\n", d.name.c_str(), d.limits.units, d.limits.subgroup,
-                d.limits.shared_bytes);
+    std::printf("%s, %u multiprocessors, subgroups of %u, %u bytes of shared memory\n", d.name.c_str(), d.limits.multiprocessors,
+                d.limits.subgroup, d.limits.shared_bytes);
   }
 
   /// Operands and results of one step, and its launches.
@@ -214,7 +214,7 @@ class program {
   std::unique_ptr<vulkan::constant_pool> const_pool_;
 
   template <class Op, class P> void record(const vulkan::launch& l, vulkan::recording& r) const {
-    vulkan::tier_of(r, portable ? kernels::portable::name : kernels::native::name);
+    vulkan::record_as(r, portable ? kernels::portable::name : kernels::native::name);
     if (portable) vulkan::kernel<Op, P, kernels::portable>::record(l, r);
     else vulkan::kernel<Op, P, kernels::native>::record(l, r);
   }
@@ -258,7 +258,7 @@ class program {
     double sum = 0;
     for (const double t : medians) sum += t;
     std::printf("  %-8s %8.3f ms %8.1f TFLOP/s, pipelines %.0f ms, %s%s%s\n", what, sum * 1e-3, flops / sum * 1e-6, compile,
-                std::string(all[0].tier).c_str(), all[0].reason.empty() ? "" : ": ", std::string(all[0].reason).c_str());
+                std::string(all[0].set).c_str(), all[0].reason.empty() ? "" : ": ", std::string(all[0].reason).c_str());
     for (std::size_t k = 0; k < all.size(); ++k)
       std::printf("    %8.3f ms %s\n", medians[k] * 1e-3, std::string(all[k].code->name).c_str());
   }

@@ -95,8 +95,8 @@ class program {
     const_pool_ = std::make_unique<vulkan::constant_pool>(context_);
     commands_ = must(pool_.buffer());
     const auto& d = context_->physical();
-    std::printf("%s, %u multiprocessors, subgroups of %u, %u bytes of shared memory\n", d.name.c_str(), d.limits.units, d.limits.subgroup,
-                d.limits.shared_bytes);
+    std::printf("%s, %u multiprocessors, subgroups of %u, %u bytes of shared memory\n", d.name.c_str(), d.limits.multiprocessors,
+                d.limits.subgroup, d.limits.shared_bytes);
     for (const auto& m : d.limits.matrices) std::printf("  matrices %s %ux%ux%u\n", std::string(name_of(m.type)).c_str(), m.m, m.n, m.k);
   }
 
@@ -136,7 +136,7 @@ class program {
     l.scratch_bytes = scratch_bytes;
     l.device = &limits;
     vulkan::recording r(*const_pool_, *made_);
-    vulkan::tier_of(r, kernel_traits<K>::set::name);
+    vulkan::record_as(r, kernel_traits<K>::set::name);
     if constexpr (requires { K::record_as(l, r, *tile, 0); }) {
       if (tile != nullptr && !K::record_as(l, r, *tile, parts)) return;
     }
@@ -149,7 +149,7 @@ class program {
     std::uint32_t splits = r.dispatches.size() > 1 ? d.count.z : 1;
     const auto chosen = tile == nullptr ? std::string(d.code->name) : name(*tile);
     std::printf("%-28s %-4s %-8s %-22s parts %2u  %10.2f us %8.2f TFLOP/s  %s  pipelines %4.0f ms%s%s\n", c.name.c_str(),
-                std::string(name_of(t)).c_str(), std::string(d.tier).c_str(), chosen.c_str(), splits, usec,
+                std::string(name_of(t)).c_str(), std::string(d.set).c_str(), chosen.c_str(), splits, usec,
                 2e-6 * double(c.M) * double(c.N) * double(c.K) / usec, check(c, t, out, y).c_str(), compile, d.reason.empty() ? "" : "  ",
                 std::string(d.reason).c_str());
     std::fflush(stdout);

@@ -68,7 +68,7 @@ class program {
     s.correction1 = s.correction2 = 0.5f;
     std::memcpy(scalars_.mapped(), &s, sizeof s);
     const auto& d = context_->physical();
-    std::printf("%s, %u multiprocessors, subgroups of %u\n", d.name.c_str(), d.limits.units, d.limits.subgroup);
+    std::printf("%s, %u multiprocessors, subgroups of %u\n", d.name.c_str(), d.limits.multiprocessors, d.limits.subgroup);
   }
 
   /// A row for the kernel K, and its share of what a copy of as many bytes reaches.
@@ -150,7 +150,7 @@ class program {
       l.scratch = memory.back().address();
     }
     vulkan::recording r(*const_pool_, *made_);
-    vulkan::tier_of(r, kernels::portable::name);
+    vulkan::record_as(r, kernels::portable::name);
     K::record(l, r);
     must(made_->make(r.dispatches));
     return median(r.dispatches);

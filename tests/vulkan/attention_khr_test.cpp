@@ -85,7 +85,7 @@ std::vector<vulkan::dispatch> recorded(const sizes& z, dtype t, const vulkan::de
   vulkan::recording r(const_pool, *d.pipelines);
   vulkan::launch l;
   l.in = in, l.out = out, l.attr = &a, l.device = &f;
-  vulkan::tier_of(r, kernels::native::name);
+  vulkan::record_as(r, kernels::native::name);
   native::kernel<op::attention>::record(l, r);
   return r.dispatches;
 }
@@ -97,7 +97,7 @@ class vulkan_matrix_attention : public ::testing::Test {
     if (!vulkan::shaders::attention_khr_f16.there()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
     const auto all = recorded({1, 64, 64, 1, 1, 32, true, false}, dtype::f16, here());
     ASSERT_EQ(all.size(), 1u);
-    ASSERT_EQ(all[0].tier, "native");
+    ASSERT_EQ(all[0].set, "native");
     ASSERT_EQ(all[0].code, &vulkan::shaders::attention_khr_f16);
   }
 };
@@ -195,7 +195,7 @@ TEST(vulkan_attention_native, says_why_it_runs_as_portable) {
   const sizes z{1, 8, 8, 1, 1, 32, true, false};
   const auto reason = [&](const sizes& s, dtype t, std::int64_t misplaced = 0, double scale = 0.25) {
     const auto all = recorded(s, t, f, misplaced, scale);
-    EXPECT_EQ(all.at(0).tier, "portable");
+    EXPECT_EQ(all.at(0).set, "portable");
     return std::string(all.at(0).reason);
   };
   EXPECT_EQ(reason(z, dtype::f32), "matrix units multiply no f32");

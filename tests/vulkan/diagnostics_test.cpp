@@ -156,7 +156,7 @@ std::string recorded_report(const kernel_switches& switches, const std::string& 
   static const dynamic_plan plan = *plan_training<bf16>(model::gpt_loss_of{{1, 2, 64, 256, 64}, 8, 64});
   device_limits f;
   f.shared_bytes = 49152;
-  f.units = 132;
+  f.multiprocessors = 132;
   f.matrices = {{16, 16, 16, dtype::bf16, dtype::f32}, {16, 16, 16, dtype::f16, dtype::f32}};
   f.switches = switches;
   f.distrusted = distrusted;

@@ -14,7 +14,7 @@ namespace matmul_choice_test {
 vulkan::device_limits h200() {
   vulkan::device_limits f;
   f.shared_bytes = 49152;
-  f.units = 132;
+  f.multiprocessors = 132;
   f.matrices = {{16, 16, 16, dtype::bf16, dtype::f32}};
   return f;
 }

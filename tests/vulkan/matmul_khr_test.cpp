@@ -18,7 +18,7 @@ class vulkan_matrix_units : public ::testing::Test {
   static host product(const matrix_product& p, const vulkan::device_limits& f = here()) {
     auto r = run<native>(p, f);
     EXPECT_TRUE(ran(r, "matmul_khr_f16"));
-    for (const auto& d : r.dispatches) EXPECT_EQ(d.tier, "native");
+    for (const auto& d : r.dispatches) EXPECT_EQ(d.set, "native");
     return r.y;
   }
 };
@@ -107,7 +107,7 @@ class vulkan_matrix_tiles : public vulkan_matrix_units, public ::testing::WithPa
   static void expect_right(const matrix_product& p, int order) {
     const auto r = run<native>(p, here(), record);
     for (const auto& d : r.dispatches) {
-      EXPECT_EQ(d.tier, "native");
+      EXPECT_EQ(d.set, "native");
       if (d.code->name.starts_with("matmul_khr")) { EXPECT_EQ(d.specialization.words().at(19), tile.m); }
     }
     EXPECT_TRUE(right(p, r.y)) << described(p, order) << " in " << parts << " parts, tile " << tile.m << " x " << tile.n;
@@ -167,7 +167,7 @@ TEST(vulkan_matmul_native, what_matrix_units_do_not_take_runs_as_portable_and_sa
   const auto reason = [](const matrix_product& p, const vulkan::device_limits& f) {
     const auto r = run<native>(p, f);
     EXPECT_TRUE(right(p, r.y));
-    EXPECT_EQ(r.dispatches.at(0).tier, "portable");
+    EXPECT_EQ(r.dispatches.at(0).set, "portable");
     return std::string(r.dispatches.at(0).reason);
   };
   const auto half = two_matrices(16, 16, 16, 0, dtype::f16, dtype::f16);

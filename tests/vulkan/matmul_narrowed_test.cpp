@@ -123,7 +123,7 @@ TEST_F(vulkan_weights_of_f16, stay_with_f32_activations_where_they_alternate) {
     const auto r = run<native>(p, here());
     EXPECT_EQ(ran(r, "matmul_khr_f16"), kind != shape_of::alternating) << p.oscillation;
     if (kind != shape_of::alternating) continue;
-    EXPECT_EQ(r.dispatches.at(0).tier, "portable");
+    EXPECT_EQ(r.dispatches.at(0).set, "portable");
     EXPECT_EQ(r.dispatches.at(0).reason, "activations stay f32: the weights oscillate");
     EXPECT_TRUE(right(p, r.y));
   }

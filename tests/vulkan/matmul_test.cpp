@@ -43,7 +43,7 @@ TEST(vulkan_matmul, every_tile_in_every_memory_order) {
 }
 TEST(vulkan_matmul, products_of_few_tiles_get_small_ones) {
   vulkan::device_limits large;
-  large.units = 132;
+  large.multiprocessors = 132;
   const auto size = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
     const auto c = vulkan::matmul_tile_choice::of(M, N, K, 1, large);
     return std::pair(c.tile->size, c.split.parts > 1);

@@ -263,14 +263,14 @@ struct softplus : op::unary_elementwise {
 };
 TEST(own_instructions, join_a_body_by_a_formula_of_numbers) {
   using namespace vulkan::spirv;
-  constexpr own_instruction own{&info<softplus>, [](const number& x, const number&, const number&, const number&) {
-                                  const number rest = formulas::log_accurate(1.0f + formulas::exp_accurate(-formulas::magnitude(x)));
-                                  return choose(x > number(0.0f), x, number(0.0f)) + rest;
-                                }};
+  constexpr custom_instruction custom{&info<softplus>, [](const number& x, const number&, const number&, const number&) {
+                                        const number rest = formulas::log_accurate(1.0f + formulas::exp_accurate(-formulas::magnitude(x)));
+                                        return choose(x > number(0.0f), x, number(0.0f)) + rest;
+                                      }};
   sample s = single(info<op::relu>, dtype::f32, 256);
   const auto without = emit_body(s.form());
   s.body[0].op = &info<softplus>;
-  const auto words = emit_body(s.form(), std::span(&own, 1));
+  const auto words = emit_body(s.form(), std::span(&custom, 1));
   EXPECT_GT(words.size(), without.size() + 300) << "an exponential and a logarithm";
   if (std::string_view(ISOTOPE_SPIRV_VAL).starts_with('/')) { EXPECT_TRUE(valid(scratch_folder(), words)); }
 }
@@ -289,11 +289,11 @@ constexpr body_form form_over(described x, described y, shape out) {
 // Axes merge where all operands allow it; four elements at a time need an inner axis of a multiple of four and aligned operands.
 constexpr shape cube{2, 3, 8};
 constexpr body_form same_order = form_over({0, cube, dense_strides(cube)}, {0, cube, dense_strides(cube)}, cube);
-static_assert(same_order.rank == 1 && same_order.dims[0] == 48 && same_order.wide && same_order.quads[1] == vulkan::quad::together);
+static_assert(same_order.rank == 1 && same_order.dims[0] == 48 && same_order.wide && same_order.quads[1] == vulkan::quad::contiguous);
 constexpr body_form with_row = form_over({0, cube, dense_strides(cube)}, {0, {8}, {1}}, cube);
 static_assert(with_row.rank == 2 && with_row.dims[0] == 8 && with_row.dims[1] == 6 && with_row.strides[1][1] == 0);
 constexpr body_form with_column = form_over({8, cube, dense_strides(cube)}, {0, {3, 1}, {1, 1}}, cube);
-static_assert(with_column.rank == 3 && with_column.quads[1] == vulkan::quad::same && with_column.quads[0] == vulkan::quad::apart);
+static_assert(with_column.rank == 3 && with_column.quads[1] == vulkan::quad::broadcast && with_column.quads[0] == vulkan::quad::strided);
 constexpr body_form odd = form_over({0, {5}, {1}}, {0, {1}, {1}}, {5});
 static_assert(!odd.wide && odd.rank == 1 && odd.strides[1][0] == 0);
 

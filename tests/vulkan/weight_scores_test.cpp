@@ -59,7 +59,7 @@ struct recorded {
   recorded(const dynamic_plan& plan, const weight_scores& scores, const kernel_switches& switches) {
     device_limits f;
     f.shared_bytes = 49152;
-    f.units = 132;
+    f.multiprocessors = 132;
     f.matrices = {{16, 16, 16, dtype::bf16, dtype::f32}, {16, 16, 16, dtype::f16, dtype::f32}};
     f.switches = switches;
     region_addresses base;

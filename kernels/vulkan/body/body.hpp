@@ -32,7 +32,7 @@ class fused_body {
       if (!f.read(k)) continue;
       const auto q = f.quads[std::size_t(k)];
       in_types |= std::uint32_t(f.in[std::size_t(k)]) << (4 * k);
-      lie |= q == quad::together ? 1u << k : q == quad::same ? 256u << k : 0u;
+      lie |= q == quad::contiguous ? 1u << k : q == quad::broadcast ? 256u << k : 0u;
     }
     for (int k = 0; k < f.outputs; ++k) out_types |= std::uint32_t(f.out[std::size_t(k)]) << (4 * k);
     c.add(f.instructions).add(f.reads).add(in_types).add(out_types).add(std::uint32_t(f.outputs) | std::uint32_t(f.accumulate) << 8);

@@ -64,7 +64,7 @@ struct matmul_khr_tile {
   matmul_split::choice split(const matmul_khr_problem& p, const device_limits& d, std::int64_t parts) const {
     constexpr double flops_per_byte = 69, fastest = 289;  // an H200: TFLOP/s, against 4.2 TB/s
     return matmul_split::choose(count(p.M, p.N) * p.batches, area(), p.batches * p.M * p.N, p.K, slab,
-                                {d.units, double(filling), flops_per_byte, speed[std::size_t(p.order())] / fastest}, parts);
+                                {d.multiprocessors, double(filling), flops_per_byte, speed[std::size_t(p.order())] / fastest}, parts);
   }
 
   static const std::array<matmul_khr_tile, 8> all;
@@ -92,7 +92,7 @@ struct matmul_khr_choice {
   static constexpr matmul_khr_choice of(const matmul_khr_problem& p, const matrix_shape& unit, const device_limits& d) {
     matmul_khr_choice r;
     for (const auto& t : matmul_khr_tile::all) {
-      if (t.light != (d.units < matmul_khr_tile::few_units) || !t.runs(unit, d)) continue;
+      if (t.light != (d.multiprocessors < matmul_khr_tile::few_units) || !t.runs(unit, d)) continue;
       const auto split = t.split(p, d, d.switches.split_k);
       if (r.tile == nullptr || split.cost < r.split.cost) r = {&t, split};
     }

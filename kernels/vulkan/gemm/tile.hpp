@@ -21,8 +21,8 @@ struct matmul_tile {
   constexpr matmul_split::choice split(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t batches, const device_limits& d,
                                        std::int64_t parts) const {
     constexpr double flops_per_byte = 11;  // an H200: 46 TFLOP/s of the fastest tile against 4.2 TB/s
-    return matmul_split::choose(count(M, N) * batches, area(), batches * M * N, K, slab, {d.units, filling, flops_per_byte, efficiency},
-                                parts);
+    return matmul_split::choose(count(M, N) * batches, area(), batches * M * N, K, slab,
+                                {d.multiprocessors, filling, flops_per_byte, efficiency}, parts);
   }
 
   /// Whether matmul.comp takes it: whole blocks, teams with one block per invocation, moves that divide evenly, sums that fit where slabs were.

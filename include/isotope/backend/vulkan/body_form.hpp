@@ -9,7 +9,7 @@
 namespace isotope::vulkan {
 
 /// How the four elements of one invocation lie in an operand.
-enum class quad : std::uint8_t { apart, together, same };
+enum class quad : std::uint8_t { strided, contiguous, broadcast };
 
 struct body_form {
   std::array<micro_op, max_micro_ops> body{};
@@ -84,11 +84,11 @@ constexpr body_form form_of(std::span<const View> in, std::span<const View> out,
   for (int k = 0; k < f.inputs; ++k) {
     const View& x = in[std::size_t(k)];
     const auto& strides = f.strides[std::size_t(k)];
-    if (strides[0] == 0) f.quads[std::size_t(k)] = quad::same;
+    if (strides[0] == 0) f.quads[std::size_t(k)] = quad::broadcast;
     if (strides[0] != 1 || x.type == dtype::boolean) continue;
-    bool together = aligned(x);
-    for (int i = 1; i < f.rank; ++i) together = together && strides[std::size_t(i)] % 4 == 0;
-    if (together) f.quads[std::size_t(k)] = quad::together;
+    bool contiguous = aligned(x);
+    for (int i = 1; i < f.rank; ++i) contiguous = contiguous && strides[std::size_t(i)] % 4 == 0;
+    if (contiguous) f.quads[std::size_t(k)] = quad::contiguous;
   }
   return f;
 }

@@ -43,7 +43,7 @@ inline std::string heaps(const VkPhysicalDeviceMemoryProperties& m) {
 }  // namespace device_query
 
 inline device_info describe(const physical_device& p, int index) {
-  device_info d{.name = p.name, .backend = "vulkan", .kind = p.kind, .index = index, .units = int(p.limits.units)};
+  device_info d{.name = p.name, .backend = "vulkan", .kind = p.kind, .index = index, .units = int(p.limits.multiprocessors)};
   d.driver = p.driver;
   if (!p.missing.empty()) d.problem = "lacks " + p.missing + ": update its driver";
   const auto add = [&](std::string name, std::string value) { d.facts.push_back({std::move(name), std::move(value)}); };

@@ -145,8 +145,8 @@ inline void limits(const functions& f, physical_device& p) {
              v12.shaderRoundingModeRTEFloat32 != 0, v12.shaderRoundingModeRTZFloat32 != 0};
   p.limits.shared_bytes = base.properties.limits.maxComputeSharedMemorySize;
   p.limits.invocations = std::min(base.properties.limits.maxComputeWorkGroupInvocations, base.properties.limits.maxComputeWorkGroupSize[0]);
-  if (units.count != 0) p.limits.units = units.count;
-  else if (p.kind == device_kind::cpu) p.limits.units = 2;
+  if (units.count != 0) p.limits.multiprocessors = units.count;
+  else if (p.kind == device_kind::cpu) p.limits.multiprocessors = 2;
   p.allocation_limit = std::int64_t(std::min<VkDeviceSize>(v11.maxMemoryAllocationSize, VkDeviceSize(1) << 62));
   p.buffer_limit = std::int64_t(std::min<VkDeviceSize>(v13.maxBufferSize, VkDeviceSize(1) << 62));
   std::memcpy(p.cache_uuid, base.properties.pipelineCacheUUID, VK_UUID_SIZE);

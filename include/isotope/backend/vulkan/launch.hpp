@@ -82,9 +82,9 @@ struct dispatch {
   std::array<std::byte, push_limit> push{};
   std::uint32_t push_bytes = 0;
   groups count;
-  std::uint32_t usual = 0;  // invocations of a workgroup that the kernel chose; constant 0 is what it got
+  std::uint32_t default_invocations = 0;  // invocations of a workgroup that the kernel chose; constant 0 is what it got
   std::vector<range> reads, writes;
-  std::string_view tier;      // kernel set that runs
+  std::string_view set;       // kernel set that runs
   std::string_view reason{};  // why not a better one; empty: it is the best
   std::int32_t step = -1;     // of the plan
   float oscillation = -1;     // of the step's weight; -1: it has no score
@@ -92,7 +92,7 @@ struct dispatch {
   std::uint32_t invocations() const { return specialization.words().empty() ? 0 : specialization.words()[0]; }
   /// Invocations of its workgroups in a sweep that asks for `swept` beside the kernel's own choice, in rising order, each once.
   std::vector<std::int32_t> launch_sizes(std::span<const std::int32_t> swept) const {
-    std::vector<std::int32_t> all{std::int32_t(usual)};
+    std::vector<std::int32_t> all{std::int32_t(default_invocations)};
     if (count.unit != 0)
       for (const std::int32_t n : swept) all.push_back(std::int32_t(count.fit(std::uint32_t(n))));
     std::sort(all.begin(), all.end());
@@ -112,7 +112,7 @@ inline std::vector<launch_row> launch_rows(std::span<const dispatch> all, std::s
   std::vector<launch_row> rows;
   for (const dispatch& d : all)
     rows.push_back({.step = d.step,
-                    .set = d.tier,
+                    .set = d.set,
                     .reason = d.reason,
                     .code = d.code->name,
                     .groups = {d.count.x, d.count.y, d.count.z},
@@ -156,14 +156,14 @@ class recording {
     std::memcpy(d.push.data(), &push, sizeof push);
     d.push_bytes = std::uint32_t((sizeof push + 3) / 4 * 4);
     d.count = count;
-    d.usual = d.invocations();
+    d.default_invocations = d.invocations();
     if (launch_size > 0 && count.unit != 0) {
       d.specialization.set_invocations(count.fit(std::uint32_t(launch_size)));
       d.count = resized(count, d.invocations());
     }
     d.reads = std::move(reads);
     d.writes = std::move(writes);
-    d.tier = tier;
+    d.set = set;
     d.reason = reason;
     d.step = step;
     d.oscillation = oscillation;
@@ -185,7 +185,7 @@ class recording {
   const shader* keep_module(std::string_view name, std::vector<std::uint32_t> words) { return shaders_.keep(name, std::move(words)); }
 
   std::vector<dispatch> dispatches;
-  std::string_view tier, reason;  // of what is added next
+  std::string_view set, reason;  // of what is added next
   std::int32_t step = -1;
   float oscillation = -1;
   std::int32_t launch_size = -1;  // invocations of workgroups that leave it open; -1: what the kernels choose
@@ -198,7 +198,7 @@ class recording {
 namespace spirv {
 struct number;
 /// An element-wise op from outside the library: its result from up to three operands and its constant, written like those in formulas.glsl.
-struct own_instruction {
+struct custom_instruction {
   const op_info* op = nullptr;
   number (*result)(const number& a, const number& b, const number& c, const number& k) = nullptr;
 };
@@ -223,7 +223,7 @@ struct launch {
   std::uint8_t accumulate = 0;  // bit k: add to output k (already decided for the running phase)
   float oscillation = -1;       // of a gemm's weight, for those stored in f16; -1: unknown
   const device_limits* device = nullptr;
-  std::span<const spirv::own_instruction> own;  // what bodies may hold beside the library's
+  std::span<const spirv::custom_instruction> custom;  // what bodies may hold beside the library's
 
   /// The constants of Op, whose attributes these are.
   template <class Op> auto constants() const { return Op::constants::of(*attr); }
@@ -254,9 +254,9 @@ static_assert(sizeof(step_scalars) == 136 && sizeof(device_scalars) == 160);
 /// as in kernel_info; a native kernel that may fall through at run time states bounds that hold for the kernels below it too.
 template <class Op, class P, class Set> struct kernel;
 
-/// What specialization a set inherits: the fields `tier` and `reason` of a recording while a kernel of that set records.
-inline void tier_of(recording& r, std::string_view set, std::string_view why = {}) {
-  r.tier = set;
+/// What specialization a set inherits: the fields `set` and `reason` of a recording while a kernel of that set records.
+inline void record_as(recording& r, std::string_view set, std::string_view why = {}) {
+  r.set = set;
   r.reason = why;
 }
 

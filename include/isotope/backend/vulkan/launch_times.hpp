@@ -34,7 +34,7 @@ inline result<std::vector<launch_time>> time_launches(const command_pool& pool, 
     std::vector<launch_time> times;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const dispatch& d = all[i];
-      times.push_back({d.step, d.code->name, d.tier, d.reason, double(ticks[2 * i + 1] - ticks[2 * i]) * period, bytes_of(d)});
+      times.push_back({d.step, d.code->name, d.set, d.reason, double(ticks[2 * i + 1] - ticks[2 * i]) * period, bytes_of(d)});
     }
     return times;
   };

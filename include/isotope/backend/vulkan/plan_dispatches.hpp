@@ -16,7 +16,7 @@ namespace isotope::vulkan {
 struct kernel_set {
   std::span<const kernel_info> table;
   std::span<const record_function> code;
-  std::span<const spirv::own_instruction> own = {};
+  std::span<const spirv::custom_instruction> custom = {};
 };
 
 /// Operand k of a plan at its address. Scalar dimensions take the sizes of `sizes`; strides stay those of the maximum.
@@ -53,11 +53,11 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
     l.ordinal = s.ordinal;
     l.accumulate = (active & phase_first) != 0 ? std::uint8_t(0) : s.accumulate;
     l.device = &device;
-    l.own = kernels.own;
+    l.custom = kernels.custom;
     l.oscillation = scores == nullptr || s.inputs < 2 ? -1.0f : scores->of(p.operands[std::size_t(s.operands + 1)]);
     r.oscillation = l.oscillation;
     r.step = std::int32_t(i);
-    tier_of(r, kernels.table[std::size_t(s.kernel)].set);
+    record_as(r, kernels.table[std::size_t(s.kernel)].set);
     kernels.code[std::size_t(s.kernel)](l, r);
   }
   return std::move(r.dispatches);
