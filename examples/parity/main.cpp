@@ -101,8 +101,8 @@ template <class A, class B> iso::result<outcome> compare(const settings& s, cons
     const parity_step& p = out.steps.back();
     const bool fine = p.within(gate);
     support::print("step " + std::to_string(p.step) + "  loss " + iso::train::fixed(p.loss_a, 6) + " " + iso::train::fixed(p.loss_b, 6) +
-                   " (" + iso::train::shortest(float(p.loss_apart())) + ")  norm " + iso::train::fixed(p.norm_a, 6) + " " +
-                   iso::train::fixed(p.norm_b, 6) + " (" + iso::train::shortest(float(p.norm_apart())) + ")" +
+                   " (" + iso::train::shortest(float(p.loss_difference())) + ")  norm " + iso::train::fixed(p.norm_a, 6) + " " +
+                   iso::train::fixed(p.norm_b, 6) + " (" + iso::train::shortest(float(p.norm_difference())) + ")" +
                    (fine ? "\n" : "  outside the gate\n"));
     if (fine) continue;
     out.failed = i;
@@ -124,13 +124,13 @@ std::string json_of(const settings& s, const std::string& name, const iso::train
     const auto& p = o.steps[i];
     r += std::string(i == 0 ? "" : ",") + "{\"step\":" + std::to_string(p.step) + ",\"loss_a\":" + json_number(p.loss_a) +
          ",\"loss_b\":" + json_number(p.loss_b) + ",\"norm_a\":" + json_number(p.norm_a) + ",\"norm_b\":" + json_number(p.norm_b) +
-         ",\"loss_apart\":" + json_number(p.loss_apart()) + ",\"norm_apart\":" + json_number(p.norm_apart()) + "}";
+         ",\"loss_apart\":" + json_number(p.loss_difference()) + ",\"norm_apart\":" + json_number(p.norm_difference()) + "}";
   }
   r += "],\"divergence\":";
   if (!o.where) return r + "null}\n";
   return r + "{\"step\":" + std::to_string(o.where->step) + ",\"op\":" + json_string(o.where->op) +
          ",\"shape\":" + json_string(o.where->shape) + ",\"output\":" + std::to_string(o.where->output) +
-         ",\"apart\":" + json_number(o.where->apart) + ",\"near\":" + json_string(o.where->near) + "}}\n";
+         ",\"apart\":" + json_number(o.where->difference) + ",\"near\":" + json_string(o.where->near) + "}}\n";
 }
 
 int run(settings s, const std::string& name) {
@@ -155,7 +155,7 @@ int run(settings s, const std::string& name) {
   if (!s.json.empty())
     if (auto r = iso::io::write_file(s.json, json_of(s, name, gate, *o)); support::failed(program, r, code)) return code;
   double loss = 0, norm = 0;
-  for (const auto& p : o->steps) loss = std::max(loss, p.loss_apart()), norm = std::max(norm, p.norm_apart());
+  for (const auto& p : o->steps) loss = std::max(loss, p.loss_difference()), norm = std::max(norm, p.norm_difference());
   if (!o->failed) {
     support::print(s.a + " and " + s.b + " agree over " + std::to_string(o->steps.size()) + " steps: losses within " +
                    iso::train::shortest(float(loss)) + ", gradient norms within " + iso::train::shortest(float(norm)) + "\n");
@@ -163,7 +163,7 @@ int run(settings s, const std::string& name) {
   }
   if (o->where)
     support::print("first apart in plan step " + std::to_string(o->where->step) + ": " + o->where->op + " " + o->where->shape +
-                   ", output " + std::to_string(o->where->output) + ", by " + iso::train::shortest(float(o->where->apart)) +
+                   ", output " + std::to_string(o->where->output) + ", by " + iso::train::shortest(float(o->where->difference)) +
                    " (steps before: " + iso::train::shortest(float(o->where->worst_before)) + "), near " + o->where->near + "\n");
   else support::print("no single step is apart by more than " + iso::train::shortest(float(gate.value)) + ": the difference builds up\n");
   return support::runtime_failure;

@@ -22,7 +22,7 @@ class matmul_split {
     return parts == 1 ? 0 : 4 * elements * parts;
   }
 
-  /// A device's speed for one kind of tile: `filling` workgroups keep one of its `units` busy, and fewer take as long; `rate` is how many flops the
+  /// A device's speed for one kind of tile: `filling` workgroups keep one of its `multiprocessors` busy, and fewer take as long; `rate` is how many flops the
   /// fastest tile does in the time of one byte of memory traffic, `efficiency` the fraction of that speed that this tile reaches.
   struct machine {
     std::int64_t multiprocessors = 1;
