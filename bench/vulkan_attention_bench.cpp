@@ -214,7 +214,7 @@ class program {
   std::unique_ptr<vulkan::constant_pool> const_pool_;
 
   template <class Op, class P> void record(const vulkan::launch& l, vulkan::recording& r) const {
-    vulkan::record_as(r, portable ? kernels::portable::name : kernels::native::name);
+    vulkan::enter_set(r, portable ? kernels::portable::name : kernels::native::name);
     if (portable) vulkan::kernel<Op, P, kernels::portable>::record(l, r);
     else vulkan::kernel<Op, P, kernels::native>::record(l, r);
   }

@@ -136,7 +136,7 @@ class program {
     l.scratch_bytes = scratch_bytes;
     l.device = &limits;
     vulkan::recording r(*const_pool_, *made_);
-    vulkan::record_as(r, kernel_traits<K>::set::name);
+    vulkan::enter_set(r, kernel_traits<K>::set::name);
     if constexpr (requires { K::record_as(l, r, *tile, 0); }) {
       if (tile != nullptr && !K::record_as(l, r, *tile, parts)) return;
     }

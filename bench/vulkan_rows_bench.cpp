@@ -150,7 +150,7 @@ class program {
       l.scratch = memory.back().address();
     }
     vulkan::recording r(*const_pool_, *made_);
-    vulkan::record_as(r, kernels::portable::name);
+    vulkan::enter_set(r, kernels::portable::name);
     K::record(l, r);
     must(made_->make(r.dispatches));
     return median(r.dispatches);

@@ -38,7 +38,7 @@ using backends = std::conditional_t<std::is_same_v<iso::selected_backend, iso::b
 /// Steps of warm-up, as in isotope-train: without it the first updates are so large that rounding errors double at every step.
 constexpr double warm_up = 100;
 
-struct outcome {
+struct comparison {
   std::vector<parity_step> steps;
   std::optional<std::int64_t> failed;  // index of the first step outside the gate
   std::optional<iso::train::divergence> where;
@@ -68,7 +68,8 @@ template <class T> iso::result<typename iso::device<T>::session> open(const iso:
   return session;
 }
 
-template <class A, class B> iso::result<outcome> compare(const settings& s, const std::string& name, const iso::train::parity_gate& gate) {
+template <class A, class B>
+iso::result<comparison> compare(const settings& s, const std::string& name, const iso::train::parity_gate& gate) {
   auto data = s.text.empty() ? iso::io::text_dataset(support::embedded_corpus(), iso::io::text_unit::characters, "the built-in text")
                              : iso::io::load_dataset(s.text, iso::io::text_unit::characters, 0);
   if (!data) return data.error();
@@ -84,7 +85,7 @@ template <class A, class B> iso::result<outcome> compare(const settings& s, cons
   iso::train::parity both(*a, *b, gate);
   if (auto r = both.same_plans(); !r) return r.error();
 
-  outcome out;
+  comparison out;
   std::vector<std::int32_t> tokens(std::size_t(s.batch * s.length)), targets(tokens.size());
   for (std::int64_t i = 0; i < s.steps; ++i) {
     data->training_batch(s.seed, i, s.length, tokens, targets);
@@ -115,7 +116,7 @@ template <class A, class B> iso::result<outcome> compare(const settings& s, cons
   return out;
 }
 
-std::string json_of(const settings& s, const std::string& name, const iso::train::parity_gate& gate, const outcome& o) {
+std::string json_of(const settings& s, const std::string& name, const iso::train::parity_gate& gate, const comparison& o) {
   using iso::io::json_number, iso::io::json_string;
   std::string r = "{\"a\":" + json_string(s.a) + ",\"b\":" + json_string(s.b) + ",\"size\":" + json_string(name) +
                   ",\"precision\":" + json_string(iso::selected::precision::name) + ",\"loss_gate\":" + json_number(gate.loss) +

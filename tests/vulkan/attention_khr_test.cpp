@@ -85,7 +85,7 @@ std::vector<vulkan::dispatch> recorded(const sizes& z, dtype t, const vulkan::de
   vulkan::recording r(const_pool, *d.pipelines);
   vulkan::launch l;
   l.in = in, l.out = out, l.attr = &a, l.device = &f;
-  vulkan::record_as(r, kernels::native::name);
+  vulkan::enter_set(r, kernels::native::name);
   native::kernel<op::attention>::record(l, r);
   return r.dispatches;
 }

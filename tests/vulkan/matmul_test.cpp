@@ -52,7 +52,7 @@ TEST(vulkan_matmul, products_of_few_tiles_get_small_ones) {
   EXPECT_EQ(size(16384, 1536, 384), std::pair(128u, false));
   EXPECT_EQ(size(384, 384, 16384), std::pair(128u, true));
 }
-TEST(vulkan_matmul, few_rows) {
+TEST(vulkan_matmul, gemv) {
   for (const std::int64_t M : {1, 2, 3, 5, 8})
     for (int order = 0; order < 4; ++order)
       for (const std::int64_t N : {64, 37}) {

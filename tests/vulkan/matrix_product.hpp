@@ -111,7 +111,7 @@ template <class K> product_run run(const matrix_product& p, const vulkan::device
   l.accumulate = adds ? 1 : 0;
   l.oscillation = p.oscillation;
   l.device = &device;
-  vulkan::record_as(rec, kernel_traits<K>::set::name);
+  vulkan::enter_set(rec, kernel_traits<K>::set::name);
   record(l, rec);
   r.dispatches = rec.dispatches;
 

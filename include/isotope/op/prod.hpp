@@ -30,7 +30,7 @@ struct prod : reduction {
         permuted.push(x.axis(k));
       }
     const std::int64_t results = g.dy().dims().count();
-    const auto rows = isotope::reshape(apply<permute>(place::current(), order, g.x(0)), {results, terms(x, axes)});
+    const auto rows = isotope::reshape(apply<permute>(place::current(), order, g.x(0)), {results, length(x, axes)});
     const auto dx = apply<prod_grad>(place::current(), {}, rows, isotope::reshape(g.dy(), {results}));
     g.give(0, apply<permute>(place::current(), back, isotope::reshape(dx, permuted)));
   }

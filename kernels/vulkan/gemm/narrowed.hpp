@@ -44,7 +44,7 @@ template <class P> class matmul_narrowed {
     rounding.accumulate = 0;
     const auto set = r.set, reason = r.reason;
     kernel<op::cast, P, kernels::portable>::record(rounding, r);
-    record_as(r, set, reason);
+    enter_set(r, set, reason);
 
     std::array<view, max_inputs> in{};
     for (std::size_t k = 0; k < l.in.size(); ++k) in[k] = l.in[k];

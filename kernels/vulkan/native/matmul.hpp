@@ -24,7 +24,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     if (l.out[0].dims.count() == 0) return;
     const matmul_job j(l);
     if (const auto why = obstacle(j); !why.empty()) {
-      record_as(r, kernels::portable::name, why);
+      enter_set(r, kernels::portable::name, why);
       below::record(l, r);
     } else if (const matmul_epilogue<P> apart(l); apart.possible()) {
       apart.record(r, record);

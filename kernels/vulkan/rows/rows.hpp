@@ -81,7 +81,7 @@ inline range elements(std::uint64_t at, std::int64_t n, dtype t) { return {at, n
 
 /// Leaves a launch to the reference kernel, for shapes and formats without a fast kernel.
 template <class Op, class P> void fall_through(const launch& l, recording& r, std::string_view why) {
-  record_as(r, kernels::reference::name, why);
+  enter_set(r, kernels::reference::name, why);
   kernel<Op, P, kernels::reference>::record(l, r);
 }
 /// Returns the scratch that the reference kernel needs.

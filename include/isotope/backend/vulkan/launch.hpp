@@ -255,7 +255,7 @@ static_assert(sizeof(step_scalars) == 136 && sizeof(device_scalars) == 160);
 template <class Op, class P, class Set> struct kernel;
 
 /// What specialization a set inherits: the fields `set` and `reason` of a recording while a kernel of that set records.
-inline void record_as(recording& r, std::string_view set, std::string_view why = {}) {
+inline void enter_set(recording& r, std::string_view set, std::string_view why = {}) {
   r.set = set;
   r.reason = why;
 }

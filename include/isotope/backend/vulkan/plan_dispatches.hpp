@@ -57,7 +57,7 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
     l.oscillation = scores == nullptr || s.inputs < 2 ? -1.0f : scores->of(p.operands[std::size_t(s.operands + 1)]);
     r.oscillation = l.oscillation;
     r.step = std::int32_t(i);
-    record_as(r, kernels.table[std::size_t(s.kernel)].set);
+    enter_set(r, kernels.table[std::size_t(s.kernel)].set);
     kernels.code[std::size_t(s.kernel)](l, r);
   }
   return std::move(r.dispatches);

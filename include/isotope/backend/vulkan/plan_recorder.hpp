@@ -51,7 +51,7 @@ struct plan_recorder {
       std::uint32_t blocks;
     } push{from, p.readback, std::uint32_t(bytes / 16)};
     recording r(pool, *made);
-    record_as(r, isotope::kernels::portable::name);
+    enter_set(r, isotope::kernels::portable::name);
     r.launch_size = limits.switches.launch_size;
     r.add(shaders::readback, constants{64u, limits.subgroup}, push, per_invocation(bytes / 16, 64), {range(from, bytes)},
           {range(p.readback, bytes)});
