@@ -149,7 +149,7 @@ TEST(vulkan_session, micro_batches_accumulate_over_both_lanes_as_they_do_on_one_
   const data a(1), b(2), c(3);
   const std::array<batch, 3> parts{batch(a), batch(b), batch(c)};
   const double loss = s.step(parts, at(1)).loss;
-  double by_hand = 0;  // the same phases, one lane
+  double by_hand = 0;  // the same phases, one frame
   for (std::size_t i = 0; i < 3; ++i) {
     auto x = at(1);
     x.gradient_scale = 1.0f / 3;
