@@ -43,8 +43,8 @@ TEST(recompute_memory, falls_with_the_policy) {
   EXPECT_LT(all, none / 3);
   EXPECT_LT(all, half);
   EXPECT_LT(half, none);
-  EXPECT_LT(all, products);
-  EXPECT_LT(products, none);
+  EXPECT_LT(all, matmuls);
+  EXPECT_LT(matmuls, none);
 }
 
 TEST(recompute_memory, of_other_regions_stays) {
