@@ -1,5 +1,5 @@
 #pragma once
-/// Pads the rows of logits to a length that the backend's kernels like: rows of zeros behind the weight of the head, whose products are no classes.
+/// Pads the rows of logits to a length that the backend's kernels like: rows of zeros behind the weight of the head, whose results are no classes.
 #include <cstdint>
 #include <vector>
 
@@ -16,14 +16,14 @@ constexpr std::int64_t padded_length(std::int64_t n, std::int64_t multiple) {
   return padded - n <= n / 16 ? padded : n;
 }
 
-/// Returns the node that makes the logits of node i, if it is a product with a matrix and node i alone reads it; -1 if not. `result` is what the program
+/// Returns the node that makes the logits of node i, if it is a gemm with a matrix and node i alone reads it; -1 if not. `result` is what the program
 /// returns.
-constexpr std::int32_t product_for(const trace& g, std::size_t i, std::int32_t result) {
+constexpr std::int32_t gemm_for(const trace& g, std::size_t i, std::int32_t result) {
   const std::int32_t logits = g.nodes[i].in[0];
   const value& y = g.values[std::size_t(logits)];
   if (logits == result || y.base >= 0 || y.producer < 0) return -1;
   const node& n = g.nodes[std::size_t(y.producer)];
-  if (n.op->factors != 2 || n.inputs() != 2) return -1;
+  if (n.op->gemm_operands != 2 || n.inputs() != 2) return -1;
   const shape& b = g.values[std::size_t(n.in[1])].dims;
   if (b.rank != 2 || b.has_scalar()) return -1;
   for (std::size_t j = 0; j < g.nodes.size(); ++j)
@@ -44,8 +44,8 @@ constexpr void move_before(trace& g, std::size_t first, std::size_t to) {
     else if (v.producer >= std::int32_t(to)) v.producer += std::int32_t(moved);
 }
 
-/// Makes node i a product with a right operand (K, N) that zeros continue to (K, padded). They lie behind the last row if N is the outer axis in memory.
-constexpr void pad_product(tape& t, std::size_t i, std::int64_t padded) {
+/// Makes node i a gemm with a right operand (K, N) that zeros continue to (K, padded). They lie behind the last row if N is the outer axis in memory.
+constexpr void pad_gemm(tape& t, std::size_t i, std::int64_t padded) {
   trace& g = t.g;
   const std::size_t first = g.nodes.size();
   const std::int32_t before = t.block;
@@ -64,7 +64,7 @@ constexpr void pad_product(tape& t, std::size_t i, std::int64_t padded) {
 
 }  // namespace plan_detail
 
-/// Pads each product whose rows an op alone reads that counts the columns it needs (op_info::counts_columns), on a forward trace. What the ops give
+/// Pads each gemm whose rows an op alone reads that counts the columns it needs (op_info::counts_columns), on a forward trace. What the ops give
 /// stays the same, and so do the parameters' shapes: the gradient of the padding is cut off. Does nothing where `multiple` is 1.
 ///
 /// @param multiple  row_multiple<Target>()
@@ -73,12 +73,12 @@ constexpr void pad_rows(tape& t, std::int64_t multiple, std::int32_t result) {
   if (multiple <= 1) return;
   for (std::size_t i = 0; i < t.g.nodes.size() && t.ok(); ++i) {
     if (!t.g.nodes[i].op->counts_columns) continue;
-    const std::int32_t made_by = plan_detail::product_for(t.g, i, result);
+    const std::int32_t made_by = plan_detail::gemm_for(t.g, i, result);
     if (made_by < 0) continue;
     const std::int64_t columns = t.describe(t.g.nodes[i].in[0]).dims[-1], padded = plan_detail::padded_length(columns, multiple);
     if (padded == columns) continue;
     const std::size_t nodes = t.g.nodes.size();
-    plan_detail::pad_product(t, std::size_t(made_by), padded);
+    plan_detail::pad_gemm(t, std::size_t(made_by), padded);
     i += t.g.nodes.size() - nodes;
   }
 }
