@@ -2,6 +2,7 @@
 #include "../plan/outcome.hpp"
 
 #include <isotope/op/all.hpp>
+#include <isotope/train/batch.hpp>
 
 using namespace plan_test;
 

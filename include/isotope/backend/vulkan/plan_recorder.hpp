@@ -71,7 +71,7 @@ struct plan_recorder {
   /// Runs dispatches, those of one plan step in a submission of their own, with after(step) when each is done. Returns the last submission.
   /// @error device_lost, out_of_memory, timeout
   template <class After> result<std::uint64_t> run_one_by_one(std::span<const dispatch> all, const After& after) {
-    if (!words->error().what.empty()) return words->error();
+    if (!shared_pool->error().what.empty()) return shared_pool->error();
     if (single == nullptr) {
       auto buffer = new_commands();
       if (!buffer) return buffer.error();
