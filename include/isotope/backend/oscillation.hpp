@@ -1,5 +1,5 @@
 #pragma once
-/// How strongly a weight alternates in sign along K: what makes rounded activations harmful.
+/// How strongly a weight alternates in sign along K. The error of a matmul with rounded activations grows with it.
 #include <cmath>
 #include <cstdint>
 #include <span>

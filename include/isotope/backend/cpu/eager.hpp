@@ -1,5 +1,5 @@
 #pragma once
-/// Runs model code op by op with the reference kernels: the oracle of plans, and for debugging. Slow, allocates per value.
+/// Runs model code op by op with the reference kernels. Plans are tested against its results, and it helps to debug. It is slow and allocates every value.
 #include <cstddef>
 #include <cstring>
 #include <map>
@@ -19,7 +19,7 @@
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {  // calls kernels: objects of another -march have their own
 
-/// A Machine that records as `graph<T>` does and runs every node at once, views included, gradients included: after
+/// A Machine that records as `graph<T>` does and runs every node as soon as it is recorded, those of gradients included: after
 /// `differentiate(machine, loss.id)` the values named by parameter::grad hold the gradients.
 /// Parameters and inputs take the data given by `set`; a parameter without data starts from its initializer.
 template <Target T> class eager : public tape, private node_observer {
