@@ -8,12 +8,12 @@ namespace isotope::nn {
 
 /// loss = cross_entropy(x w^T, targets), in nats: the head of a language model, whose classes are the rows of w.
 ///
-/// Where the backend's kernels like longer rows (row_multiple) and they cost at most a sixteenth more, the logits are padded to such a length by
-/// rows of zeros behind w; the columns that this adds are no classes.
+/// If the backend wants row lengths that are a multiple of row_multiple, and that costs at most a sixteenth more, w is padded by rows of zeros. The columns
+/// that this adds to the logits are not classes.
 ///
 /// @param x        (..., C)
 /// @param w        (V, C)
-/// @param targets  (...)  i32; a target outside [0, V) leaves its row out
+/// @param targets  (...)  i32; rows whose target is outside [0, V) do not count
 /// @return         ()     accumulation format
 template <Machine M> constexpr tensor<M> classify(tensor<M> x, tensor<M> w, tensor<M> targets, place at = place::current()) {
   const std::int64_t V = w[0], multiple = row_multiple<typename M::target>(), rows = (V + multiple - 1) / multiple * multiple;

@@ -11,7 +11,7 @@ struct extremum : reduction {
     const std::int64_t axes = constants::of(r.attr).axes;
     if (r.require(terms(r.dims(0), axes) > 0 || axes < 0, "no elements to choose from")) reduction::infer(r);
   }
-  /// dx[i] = dy / (number of elements that attain the extremum) where x[i] attains it, else 0: ties share.
+  /// dx[i] = dy / (number of elements equal to the extremum) if x[i] equals it, else 0.
   static constexpr void gradient(pullback& g) {
     const auto hit = isotope::equal(g.x(0), repeated(g, g.y()));
     const auto full = repeated(g, g.dy());

@@ -230,7 +230,7 @@ template <Queue Q> class session : public session_memory<Q> {
   result<std::vector<float>> numbers(const operand& o) const { return memory::numbers_in(o); }
 
   const session_counters& counters() const { return counters_; }
-  /// How many optimiser steps were taken, without skipped ones. A run whose `step_scalars::optimizer_step` is 0 is the next one.
+  /// The number of the last optimiser step that was not skipped. A run whose `step_scalars::optimizer_step` is 0 gets the next number.
   std::int64_t step_count() const { return step_count_; }
   /// Restarts the bias correction, e.g. after the moments were cleared.
   void reset_step() { step_count_ = 0; }
