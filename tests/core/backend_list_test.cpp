@@ -1,4 +1,4 @@
-// A program knows which backends it was built with, and says so when asked for another.
+// A program knows which backends it was built with, and lists them if another one is asked for.
 #include <isotope/core/backend_list.hpp>
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Failures are values with a code that has a name, a line to print and a way out.
+// Failures are values with a named code, a line to print and a fix.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 

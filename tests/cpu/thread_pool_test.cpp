@@ -52,8 +52,8 @@ TEST(thread_pool, takes_tasks_of_a_worker_that_is_held_up) {
   pool.parallel_stealing(10, [&](std::int64_t t, int worker) {
     owner[std::size_t(t)] = worker;
     if (t == 0) {
-      before = done.load();                               // where the other thread was late, this one may have run its own range first
-      while (done.load() < 9) std::this_thread::yield();  // all the others, those of its own range too
+      before = done.load();                               // if the other thread starts late, this one may have run its own range first
+      while (done.load() < 9) std::this_thread::yield();  // waits for all other tasks, those of its own range included
     }
     ++done;
   });
@@ -78,7 +78,7 @@ TEST(thread_pool, keeps_small_jobs_on_the_caller) {
 }
 
 TEST(thread_pool, gives_the_same_bits_with_any_number_of_threads) {
-  // A sum cut by shape: tiles of 1000 terms, then the tiles in order.
+  // A sum that is divided by shape: tiles of 1000 terms, which are then added in order.
   auto total = [](int threads, bool dynamic) {
     thread_pool pool(threads);
     std::vector<float> tile(64);
@@ -100,7 +100,7 @@ TEST(thread_pool, gives_the_same_bits_with_any_number_of_threads) {
 }
 
 TEST(thread_pool, orders_what_one_job_writes_before_what_the_next_reads) {
-  // Each job reads what another worker wrote in the job before: a missing barrier shows as a wrong count, and as a race under TSan.
+  // Each job reads what another worker wrote in the job before. A missing barrier gives a wrong count, and a race under TSan.
   for (const int threads : thread_counts) {
     thread_pool pool(threads);
     std::vector<std::int64_t> a(64, 0), b(64, 0);
@@ -113,7 +113,7 @@ TEST(thread_pool, orders_what_one_job_writes_before_what_the_next_reads) {
 }
 
 TEST(thread_pool, wakes_workers_that_went_to_sleep) {
-  // Without spinning a worker sleeps between any two jobs.
+  // Without spinning, a worker sleeps between jobs.
   thread_pool pool({.threads = 3, .spin_usec = 0});
   std::atomic<int> runs{0};
   for (int i = 0; i < 2000; ++i) pool.parallel(3, [&](std::int64_t, int) { runs.fetch_add(1, std::memory_order_relaxed); });

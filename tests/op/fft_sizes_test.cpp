@@ -7,10 +7,10 @@ namespace fft_sizes_test {
 class fft_sizes : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, fft_sizes, everywhere(), target_name);
 
-/// Whether results show the error of a kernel that no other type here runs too: in f32, and in f64.
+/// Whether the target has its own kernel and its results show that kernel's error: in f32 and in f64.
 bool tells(const op_test& here) { return fast_f32(here) || here.type == dtype::f64; }
 
-/// check(N, bins to compare at) for N up to 1024: every N and every bin where f32 shows, which is quick to compare; elsewhere some.
+/// Calls check(N, number of bins to compare) for N up to 1024: for every N and all bins if the target is such a one, otherwise for some.
 template <class Check> void each_length(const op_test& here, const Check& check) {
   for (std::int64_t N = 1; N <= 1024; N += fast_f32(here) ? 1 : 37) check(N, fast_f32(here) ? 1024 : 128);
 }
