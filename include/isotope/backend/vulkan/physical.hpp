@@ -51,7 +51,7 @@ inline failure lacks(const physical& p) {
 
 /// The index of the first usable device that matches `asked`, which is an index, a kind, a part of a name, or empty for any device.
 ///
-/// @error no_device: there are none; unknown_device with those there are; missing_feature: what was asked for is there and not usable
+/// @error no_device: there is no device; unknown_device, with the names of all devices; missing_feature: the matching device is not usable
 inline result<std::size_t> choose(const std::vector<physical>& all, const std::string& asked) {
   std::string seen;
   for (std::size_t i = 0; i < all.size(); ++i) seen += (i == 0 ? "" : ", ") + std::to_string(i) + " " + all[i].name;
