@@ -147,7 +147,7 @@ TEST(conform_certificate, an_op_of_which_too_few_cases_ran_is_named) {
   conform::op_counts& o = few.ops["twice"];
   o.passed = 8, o.failed = 1, o.skipped = 100, o.unsupported = 100;
   few.ops["doubled"].passed = 10;
-  ASSERT_EQ(too_little(few, both).size(), 1u) << "what was skipped or is unsupported did not run";
+  ASSERT_EQ(too_little(few, both).size(), 1u) << "skipped and unsupported cases did not run";
   EXPECT_NE(too_little(few, both)[0].find("9 cases of twice"), std::string::npos);
   o.failed = 2;
   EXPECT_TRUE(too_little(few, both).empty());

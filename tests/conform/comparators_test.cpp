@@ -154,7 +154,7 @@ TEST(conform_comparators, sound_limits_are_not_too_tight) {
   EXPECT_TRUE(s.passes());
   sample f = flushing();
   f[2] = 0;
-  EXPECT_TRUE(f.passes()) << "a gpu may take subnormal operands for zero";
+  EXPECT_TRUE(f.passes()) << "a gpu may flush subnormal operands to zero";
   sample m = many(1e-12);
   m[123456] += 1e-4;  // a square error of 1e-8, where 2.3e6 is the sum of squares
   EXPECT_TRUE(m.passes());

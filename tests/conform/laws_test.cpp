@@ -81,7 +81,7 @@ TEST(conform_specifications, every_gradient_obeys_the_adjoint_law) {
     if (adjoints.found.empty()) without.insert(s.name);
   }
   EXPECT_EQ(without, (std::set<std::string_view>{"cast"}))
-      << "ops whose gradient nothing holds to differences; the reference of cast rounds";
+      << "ops whose gradient is not compared with differences; the reference of cast rounds";
 }
 /// How many results of an op were accepted and refused, correct and wrong ones.
 struct judged_results {

@@ -36,7 +36,7 @@ TEST(conform_compare, scaled_ulp_and_exact) {
   EXPECT_TRUE(near(1 + 0x1p-22, one(1, 0x1p-22)));
   EXPECT_FALSE(near(1 + 0x1p-23, one(1), comparison::exact));
   EXPECT_TRUE(near(3, one(3), comparison::exact, dtype::i32));
-  EXPECT_FALSE(near(3, one(4, 10), comparison::scaled, dtype::i32)) << "integers are exact whatever the slack";
+  EXPECT_FALSE(near(3, one(4, 10), comparison::scaled, dtype::i32)) << "integers are compared exactly, regardless of the tolerance";
   EXPECT_TRUE(near(0, one(0x1p-130), comparison::scaled, dtype::f32, true)) << "a gpu may flush";
   EXPECT_FALSE(near(0, one(0x1p-130), comparison::scaled, dtype::f32, false));
 }
@@ -54,7 +54,7 @@ TEST(conform_compare, the_mean_square_is_asked_for_where_many_terms_count) {
 TEST(conform_numbers, nearest_rounds_once_to_even) {
   EXPECT_EQ(nearest(dtype::bf16, 1 + 0x1p-8), 1);
   EXPECT_EQ(nearest(dtype::bf16, 1 + 0x1.8p-7), 1 + 0x1p-6);
-  EXPECT_EQ(nearest(dtype::bf16, 16777216.0 + 65537), 16777216.0 + 131072) << "by way of f32 it would be a tie";
+  EXPECT_EQ(nearest(dtype::bf16, 16777216.0 + 65537), 16777216.0 + 131072) << "if rounded to f32 first, it would be a tie";
   EXPECT_EQ(nearest(dtype::f16, 65520), infinity);
   EXPECT_EQ(nearest(dtype::f32, 0x1p-150), 0);
   for (std::uint32_t i = 0; i < 0x7f80; ++i) {

@@ -207,7 +207,7 @@ TEST(conform_run, progress_is_told_once_an_interval_and_at_the_end) {
   told.clear();
   o.progress_interval = 0;
   ASSERT_TRUE(conform::conformance_run(d, o, heard).run().ok());
-  EXPECT_EQ(told, std::vector<std::uint64_t>{n}) << "without an interval, at the end alone";
+  EXPECT_EQ(told, std::vector<std::uint64_t>{n}) << "without an interval, only at the end";
   EXPECT_EQ(conform::line_of({7, 20, 1, 2}), "7 of 20 cases, 1 failed, 2 unsupported");
 }
 TEST(conform_run, failures_are_kept_as_records_that_run_again) {

@@ -62,7 +62,7 @@ TEST(sum, of_many_equal_terms_loses_far_less_than_a_running_sum) {
   const double exact = double(0.1f) * double(n);
   // (40 + 11) 2^-24 = 3.1e-6 of the sum.
   EXPECT_TRUE(std::fabs(double(math::sum(x.data(), n)) - exact) <= 3.1e-6 * exact);
-  EXPECT_FALSE(std::fabs(double(running) - exact) <= 3.1e-6 * exact) << "the comparison has to see a bad sum";
+  EXPECT_FALSE(std::fabs(double(running) - exact) <= 3.1e-6 * exact) << "the comparison must notice a bad sum";
 }
 
 TEST(sum, depends_on_the_values_alone_not_on_the_address_or_what_follows) {

@@ -58,7 +58,7 @@ TEST(thread_pool, takes_tasks_of_a_worker_that_is_held_up) {
     ++done;
   });
   EXPECT_EQ(std::count(owner.begin(), owner.end(), -1), 0);
-  EXPECT_LE(std::count(owner.begin() + 1, owner.end(), owner[0]), before) << "while it was held up it ran none";
+  EXPECT_LE(std::count(owner.begin() + 1, owner.end(), owner[0]), before) << "it ran no task while it was held up";
 }
 
 TEST(thread_pool, keeps_small_jobs_on_the_caller) {
@@ -74,7 +74,7 @@ TEST(thread_pool, keeps_small_jobs_on_the_caller) {
   EXPECT_EQ(elsewhere, 0);
   std::vector<int> owner(16, -1);
   pool.parallel(16, [&](std::int64_t t, int worker) { owner[std::size_t(t)] = worker; }, 8);
-  EXPECT_EQ(owner.back(), 1) << "two grains of work are for two threads";
+  EXPECT_EQ(owner.back(), 1) << "two grains of work use two threads";
 }
 
 TEST(thread_pool, gives_the_same_bits_with_any_number_of_threads) {
@@ -184,7 +184,7 @@ TEST(thread_pool, runs_tasks_in_its_own_subnormal_mode_and_restores_the_callers)
       const isotope::cpu::float_environment caller(subnormals::flush);
       keep.parallel(16, [&](std::int64_t t, int) { kept[std::size_t(t)] = half_of_the_smallest_normal(); });
 #if defined(__x86_64__) || defined(__aarch64__)
-      EXPECT_EQ(half_of_the_smallest_normal(), 0.0f) << "the caller's mode is back";
+      EXPECT_EQ(half_of_the_smallest_normal(), 0.0f) << "the caller's mode is restored";
 #endif
     }
     flush.parallel(16, [&](std::int64_t t, int) { flushed[std::size_t(t)] = half_of_the_smallest_normal(); });

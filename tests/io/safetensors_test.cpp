@@ -84,10 +84,10 @@ TEST(safetensors, a_huge_header_length_is_refused_before_anything_is_read) {
 // A header of many tensors is parsed one tensor at a time, so it needs little memory.
 TEST(safetensors, a_long_header_takes_little_more_memory_than_its_tensors) {
 #if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "the address sanitizer keeps what was freed";
+  GTEST_SKIP() << "the address sanitizer keeps freed memory";
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-  GTEST_SKIP() << "the address sanitizer keeps what was freed";
+  GTEST_SKIP() << "the address sanitizer keeps freed memory";
 #endif
 #endif
   std::string header = "{";

@@ -29,7 +29,7 @@ template <isotope::Target T> std::int64_t taken_bytes(const isotope::device<T>& 
 
 TYPED_TEST(steady_state, takes_from_the_system_what_its_plan_says) {
 #if !COUNTS_ALLOCATIONS
-  GTEST_SKIP() << "a sanitizer has memory of its own";
+  GTEST_SKIP() << "sanitizers use memory themselves";
 #endif
   // The reference kernels are slow, so they run with 16 tokens, and a larger vocabulary so that their plan is above 50 MB.
   constexpr bool slow = std::is_same_v<typename TypeParam::kernel_set, isotope::kernels::reference>;
@@ -38,7 +38,7 @@ TYPED_TEST(steady_state, takes_from_the_system_what_its_plan_says) {
   auto device = opened_bare<TypeParam>(2);
   ASSERT_TRUE(device.ok());
   const std::int64_t before = taken_bytes<TypeParam>(*device);
-  if (before < 0) GTEST_SKIP() << "this driver does not say what it has taken";
+  if (before < 0) GTEST_SKIP() << "this driver does not report its memory use";
   auto s = device->load(planned<TypeParam>(isotope::model::gpt_loss_of{size, sequences, size.context}), {});
   ASSERT_TRUE(s.ok());
   s->initialize(3);

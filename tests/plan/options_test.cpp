@@ -60,7 +60,7 @@ TEST(TrainingOptions, DecomposedOpsGiveTheSameLossAndNorm) {
   int common = 0;
   for (const auto& s : parts.plan().steps) common += s.common ? 1 : 0;
   EXPECT_GT(common, 10);
-  for (const auto& s : parts.plan().steps) EXPECT_NE(s.op, &iso::info<iso::op::layer_norm>) << "a decomposable op was left whole";
+  for (const auto& s : parts.plan().steps) EXPECT_NE(s.op, &iso::info<iso::op::layer_norm>) << "an op that can be decomposed was not";
   const auto a = whole.step(batch, {}), b = parts.step(batch, {});
   // Everything is f64. A decomposition reorders a few hundred operations, each with a relative error of 2^-53.
   EXPECT_LE(std::abs(a.loss - b.loss), 1e-12 * std::abs(a.loss));
@@ -127,7 +127,7 @@ TEST(TrainingOptions, ClippingByValueBoundsEveryGradient) {
       cut += a[i] != want ? 1 : 0;
     }
   }
-  EXPECT_GT(cut, 0) << "the bound never bit: the test shows nothing";
+  EXPECT_GT(cut, 0) << "no gradient was clipped, so the test shows nothing";
 }
 
 TEST(TrainingOptions, ClippingByTensorNormScalesEachTensorAlone) {

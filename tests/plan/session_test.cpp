@@ -183,7 +183,7 @@ TYPED_TEST(sessions, an_output_is_that_of_the_last_step_also_while_it_is_in_flig
   }
   static_cast<void>(s.submit(other, scalars()));
   static_cast<void>(s.evaluate(one));
-  EXPECT_EQ(seen(), second) << "an evaluation has outputs of its own";
+  EXPECT_EQ(seen(), second) << "an evaluation has its own outputs";
 }
 
 TYPED_TEST(sessions, a_session_that_was_moved_goes_on) {

@@ -162,7 +162,7 @@ TYPED_TEST(states, that_a_plan_besides_the_first_has_written_are_cleared_and_its
     ASSERT_TRUE(sums.ok());
     for (int i = 0; i < there; ++i) EXPECT_EQ(float((*sums)[std::size_t(i)]), float(width)) << there;
     if (there == 1 && isotope::device<TypeParam>::on_host) {
-      EXPECT_EQ(float((*sums)[1]), 0) << "rows behind the actual size are not touched";
+      EXPECT_EQ(float((*sums)[1]), 0) << "rows beyond the actual size are not written";
     }
   }
 }

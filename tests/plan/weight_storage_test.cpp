@@ -63,7 +63,7 @@ TYPED_TEST(weight_storage, halves_the_bytes_of_products_and_of_the_weights_they_
 // 16-bit numbers are exact in f32, so an f32 program with the rounded weights computes the same sums in the same order. Matrix units also round activations,
 // and other tests check their error.
 TYPED_TEST(weight_storage, gives_the_bits_of_f32_weights_that_were_rounded_before) {
-  if (rounds_activations<TypeParam>()) GTEST_SKIP() << "this device rounds activations beside f16 weights";
+  if (rounds_activations<TypeParam>()) GTEST_SKIP() << "this device rounds activations in matmuls of f16 weights";
   for (const auto how : {iso::weights::f16, iso::weights::bf16}) {
     auto wide = loaded<TypeParam>(stored<TypeParam>(nullptr)), narrow = loaded<TypeParam>(stored<TypeParam>(how));
     for (std::size_t k = 0; k < wide.parameters().size(); ++k) {

@@ -80,7 +80,7 @@ TYPED_TEST(saving, has_the_bytes_of_a_writer_that_holds_everything) {
     EXPECT_TRUE(bytes == image_of(some_state()));
     io::hasher h;
     h.add(std::as_bytes(std::span(bytes)));
-    EXPECT_EQ(h.value(), 0xaac97fa42fc6ea27u) << "of the file that was written when a checkpoint was held whole";
+    EXPECT_EQ(h.value(), 0xaac97fa42fc6ea27u) << "the hash of the file from a writer that held the whole checkpoint";
   }
 }
 
@@ -120,7 +120,7 @@ TEST(saved_tensors, come_back_to_a_session_of_either_kind) {
   EXPECT_EQ(one_by_one.writes, 19u);
   EXPECT_EQ(together.writes, 19u);
   EXPECT_EQ(one_by_one.wrong + together.wrong, 0u);
-  EXPECT_EQ(together.reads, 0u) << "a session that tells what it keeps is not read";
+  EXPECT_EQ(together.reads, 0u) << "no tensor is read to find out what the session keeps";
 }
 
 TEST(saved_tensors, what_does_not_fit_is_refused_before_the_first_write) {

@@ -94,7 +94,7 @@ class vulkan_matrix_attention : public ::testing::Test {
  protected:
   void SetUp() override {
     if (vulkan::matrix_side(here(), dtype::f16) == 0) GTEST_SKIP() << "the device has no square f16 matrices";
-    if (!vulkan::shaders::attention_khr_f16.there()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
+    if (!vulkan::shaders::attention_khr_f16.there()) GTEST_SKIP() << "this build's shader compiler has no cooperative matrices";
     const auto all = recorded({1, 64, 64, 1, 1, 32, true, false}, dtype::f16, here());
     ASSERT_EQ(all.size(), 1u);
     ASSERT_EQ(all[0].tier, "native");

@@ -61,7 +61,7 @@ TEST(vulkan_host_work, of_a_recorded_step_is_a_submission_and_a_wait_for_50_kern
     EXPECT_EQ(s.counters().launches - launches, 8 * std::int64_t(s.dispatches().size()));
     EXPECT_EQ(calls.of({"QueueSubmit2"}), 8);
     EXPECT_EQ(calls.of({"WaitSemaphores"}), 8);
-    EXPECT_EQ(calls.all(), 16) << "nothing is recorded, made or asked";
+    EXPECT_EQ(calls.all(), 16) << "no commands are recorded and no objects are created";
     const auto y = *s.output<float>("output");
     EXPECT_EQ(std::vector<float>(y.begin(), y.end()), power(products));
   }

@@ -197,7 +197,7 @@ TEST(vulkan_live_objects, of_sessions_that_threads_load_beside_each_other_are_th
         for (int i = 0; i < 3; ++i) loss = s->step(b, {}).loss;
       });
     for (auto& t : all) t.join();
-    EXPECT_EQ(w.counts().at(VK_OBJECT_TYPE_PIPELINE), int(made->count())) << "each is kept once, or ended";
+    EXPECT_EQ(w.counts().at(VK_OBJECT_TYPE_PIPELINE), int(made->count())) << "each pipeline exists once, or was destroyed";
     return std::pair(made->count(), losses);
   };
   const auto [count, alone] = pipelines_of(1);

@@ -12,7 +12,7 @@ class vulkan_matrix_units : public ::testing::Test {
  protected:
   void SetUp() override {
     if (here().matrix(dtype::f16) == nullptr) GTEST_SKIP() << "the device has no f16 matrices";
-    if (!vulkan::shaders::matmul_khr_f16_plain.there()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
+    if (!vulkan::shaders::matmul_khr_f16_plain.there()) GTEST_SKIP() << "this build's shader compiler has no cooperative matrices";
   }
   /// Runs p and expects that it uses matrix units.
   static host product(const matrix_product& p, const vulkan::facts& f = here()) {

@@ -16,7 +16,7 @@ class vulkan_weights_of_f16 : public ::testing::Test {
  protected:
   void SetUp() override {
     if (here().matrix(dtype::f16) == nullptr) GTEST_SKIP() << "the device has no f16 matrices";
-    if (!vulkan::shaders::matmul_khr_f16_plain.there()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
+    if (!vulkan::shaders::matmul_khr_f16_plain.there()) GTEST_SKIP() << "this build's shader compiler has no cooperative matrices";
   }
 };
 /// Activations that are exact in f16, so that rounding them changes nothing and `right` knows the result.

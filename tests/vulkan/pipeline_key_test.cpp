@@ -63,7 +63,7 @@ TEST(vulkan_pipeline_keys, programs_of_two_precisions_share_no_pipeline_between_
   EXPECT_EQ(u.pipelines.size(), made->count());
   std::size_t shared = 0;
   for (const auto p : f32.pipelines) shared += bf16.pipelines.count(p);
-  EXPECT_LT(2 * shared, f32.pipelines.size()) << "sums in f32 are all that the two have in common";
+  EXPECT_LT(2 * shared, f32.pipelines.size()) << "only pipelines of f32 sums are shared";
 }
 TEST(vulkan_pipeline_keys, a_pipeline_of_two_formats_is_found) {
   users u;

@@ -78,7 +78,7 @@ TEST(vulkan_warm_start, compiles_nothing_on_this_driver) {
   if (blob <= sizeof(VkPipelineCacheHeaderVersionOne)) GTEST_SKIP() << "this driver keeps no pipelines in its cache: " << blob << " bytes";
   const auto warm = started(file, true, false);
   EXPECT_GT(warm.counts.made, 20u);
-  if (warm.counts.from_cache == 0) GTEST_SKIP() << "this driver does not say which pipelines came from the cache";
+  if (warm.counts.from_cache == 0) GTEST_SKIP() << "this driver does not report which pipelines came from its cache";
   EXPECT_EQ(warm.counts.from_cache, warm.counts.made);
 }
 

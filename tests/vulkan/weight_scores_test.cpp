@@ -93,7 +93,7 @@ const std::string units = "native; -; f16xf16->f32; ", wide = "portable; activat
 bool compiled() { return shaders::matmul_khr_f16_plain.there(); }
 
 TEST(vulkan_weight_scores, gentle_weights_take_matrix_units_and_alternating_ones_do_not) {
-  if (!compiled()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
+  if (!compiled()) GTEST_SKIP() << "this build's shader compiler has no cooperative matrices";
   const auto plan = planned();
   using list = std::vector<std::string>;
   EXPECT_EQ(products(plan, {}, {}), (list{units + "-", units + "-"})) << "nothing is known before weights are written";
@@ -105,7 +105,7 @@ TEST(vulkan_weight_scores, gentle_weights_take_matrix_units_and_alternating_ones
       << "signs that alternate along N cancel nothing";
 }
 TEST(vulkan_weight_scores, every_switch_changes_the_report_as_it_says) {
-  if (!compiled()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
+  if (!compiled()) GTEST_SKIP() << "this build's shader compiler has no cooperative matrices";
   const auto plan = planned();
   const auto both = scored(plan, 1, -1);
   const auto first = [&](const kernel_switches& s) { return products(plan, both, s).at(0); };
@@ -123,7 +123,7 @@ TEST(vulkan_weight_scores, tell_whether_some_product_changes_sides) {
   s.add(plan);
   const auto& a = plan.slots.at(0);
   ASSERT_EQ(a.path.view(), "a");
-  EXPECT_FALSE(s.put(a, weight(64 * 48, 48, -1), 0.35)) << "what nobody scored counts as gentle";
+  EXPECT_FALSE(s.put(a, weight(64 * 48, 48, -1), 0.35)) << "a weight without a score counts as gentle";
   EXPECT_TRUE(s.put(a, weight(64 * 48, 48, 1), 0.35));
   EXPECT_FALSE(s.put(a, weight(64 * 48, 48, 1), 0.35));
   EXPECT_TRUE(s.put(a, weight(64 * 48, 48, -1), 0.35));

@@ -59,7 +59,7 @@ struct op_case {
     c.ordinal = ordinal;
     c.accumulate = accumulate;
     c.run<Kernel>(pool);
-    EXPECT_TRUE(c.scratch_kept) << "wrote behind its scratch memory";
+    EXPECT_TRUE(c.scratch_kept) << "wrote past its scratch memory";
     return results;
   }
   static double value(const cpu::view& v, std::int64_t i) {

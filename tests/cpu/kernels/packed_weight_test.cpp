@@ -113,7 +113,7 @@ TEST_F(packed_weights, lose_no_small_numbers) {
   });
 }
 TEST_F(packed_weights, keep_it_where_the_system_refuses_the_unit) {
-  if (!config::has_bf16_pairs) GTEST_SKIP() << "such a build has products by pairs";
+  if (!config::has_bf16_pairs) GTEST_SKIP() << "needs a build with instructions for bf16 pairs";
   keep_the_contract<refused_unit>(random_number);
 }
 TEST_F(packed_weights, of_wrong_products_are_found) {
