@@ -63,7 +63,7 @@ TEST(conform_ordered_pool, jobs_with_the_same_key_run_one_after_another) {
   for (int k = 0; k < 60; ++k) EXPECT_EQ(c.oldest().x, k);
   EXPECT_FALSE(together);
 }
-TEST(conform_ordered_pool, jobs_that_nobody_takes_end_with_it) {
+TEST(conform_ordered_pool, jobs_whose_results_are_not_taken_end_with_the_pool) {
   std::atomic<int> done = 0;
   {
     conform::ordered_pool<number, square_of> c(std::vector(3, square_of{&done}));

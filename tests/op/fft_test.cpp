@@ -176,7 +176,7 @@ TEST(fft_checks, catch_a_wrong_bin_and_a_nan) {
   EXPECT_FALSE(close({{3, 0}}, expected, 1));
 }
 // A transform known in closed form: the second bin of 0, 1, 2 is w + 2 w^2 = -3/2 + i sqrt(3)/2.
-TEST(fft_checks, know_a_transform_by_heart) {
+TEST(fft_checks, know_a_transform_in_closed_form) {
   const std::vector<complex> x{{0, 0}, {1, 0}, {2, 0}}, y{{3, 0}, {-1.5L, std::sqrt(0.75L)}, {-1.5L, -std::sqrt(0.75L)}};
   EXPECT_TRUE(close(transformed<long double>(x, -1, {0, 1, 2}), y, 0x1p-60));
   EXPECT_TRUE(close(transformed<long double>(x, 1, {0, 2, 1}), y, 0x1p-60));

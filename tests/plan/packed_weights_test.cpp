@@ -137,7 +137,7 @@ TEST_F(packed_weights, leave_the_bits_of_steps_of_muon) {
   }
 }
 
-TEST_F(packed_weights, stand_until_their_last_reader) {
+TEST_F(packed_weights, are_not_overwritten_before_their_last_reader) {
   for (const auto update : {update_policy::after_backward, update_policy::within_backward}) {
     const auto g = isotope::plan_detail::trace_training<with_unit>(gpt, packed(true, update));
     const auto p = isotope::freeze(g, isotope::plan_detail::lay_out_for<with_unit>(g));

@@ -79,7 +79,7 @@ TYPED_TEST(weight_storage, gives_the_bits_of_f32_weights_that_were_rounded_befor
 
 // Each weight has a relative error of 2^-11, and so has each matmul of a layer; the errors of layers add up. 4 % of the largest logit is ten times the
 // error of two layers of four matmuls if all errors had the same sign, 2^-11 x 9.
-TYPED_TEST(weight_storage, moves_logits_by_little_and_by_something) {
+TYPED_TEST(weight_storage, changes_logits_but_only_slightly) {
   auto wide = loaded<TypeParam>(stored<TypeParam>(nullptr)), narrow = loaded<TypeParam>(stored<TypeParam>(iso::weights::f16));
   const auto a = output_of(wide), b = output_of(narrow);
   double largest = 0, apart = 0;

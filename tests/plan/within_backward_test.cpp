@@ -78,11 +78,11 @@ TYPED_TEST_SUITE(within_backward, every_target, target_name);
 TYPED_TEST(within_backward, adamw_leaves_the_bits_that_it_leaves_after_the_backward_pass) {
   EXPECT_TRUE((same_steps<TypeParam>(gpt, {.clip = clipping::none, .group = &mixed_groups}, 3)));
 }
-TYPED_TEST(within_backward, sgd_does_and_so_it_does_with_blocks_computed_again) {
+TYPED_TEST(within_backward, sgd_leaves_the_same_bits_also_with_recomputed_blocks) {
   EXPECT_TRUE((same_steps<TypeParam>(
       gpt, {.optimizer = optimizer_kind::sgd, .clip = clipping::none, .group = &mixed_groups, .recompute = isotope::recompute::all}, 2)));
 }
-TYPED_TEST(within_backward, clipping_by_tensor_or_by_value_does) {
+TYPED_TEST(within_backward, clipping_by_tensor_or_by_value_leaves_the_same_bits) {
   for (const auto clip : {clipping::tensor_norm, clipping::value})
     EXPECT_TRUE((same_steps<TypeParam>(gpt, {.clip = clip, .group = &mixed_groups}, 2))) << int(clip);
 }

@@ -144,7 +144,7 @@ TEST(vulkan_session, two_steps_in_flight_give_the_bits_of_one_after_the_other) {
   EXPECT_EQ(losses, overlapped);
   EXPECT_TRUE(same_bits(all_parameters(one), all_parameters(two)));
 }
-TEST(vulkan_session, micro_batches_accumulate_over_both_lanes_as_they_do_on_one_after_the_other) {
+TEST(vulkan_session, micro_batches_in_two_frames_accumulate_like_one_after_the_other) {
   auto s = loaded(shared(), true), t = loaded(shared(), true);
   const data a(1), b(2), c(3);
   const std::array<batch, 3> parts{batch(a), batch(b), batch(c)};

@@ -154,7 +154,7 @@ TEST(native_functions, bf16_is_rounded_as_the_format_says) {
       ASSERT_EQ(y[i].bits, bfloat16(x[i]).bits) << std::hex << std::bit_cast<std::uint32_t>(x[i]) << ", place " << std::dec << i;
   }
 }
-TEST(native_functions, what_is_stored_past_the_caches_is_rounded_likewise) {
+TEST(native_functions, non_temporal_stores_are_rounded_the_same) {
   alignas(64) float x[512];
   alignas(64) std::uint16_t memory[640];
   auto* const y = reinterpret_cast<bfloat16*>(memory);

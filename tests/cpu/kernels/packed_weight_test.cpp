@@ -112,7 +112,7 @@ TEST_F(packed_weights, lose_no_small_numbers) {
     return random_number(operand, i, k) * (i % 4 == 0 ? 0x1p-130 : i % 4 == 1 ? 0x1p-60 : i % 4 == 2 ? 0x1p60 : 1);
   });
 }
-TEST_F(packed_weights, keep_it_where_the_system_refuses_the_unit) {
+TEST_F(packed_weights, keep_the_contract_where_the_system_refuses_the_unit) {
   if (!config::has_bf16_pairs) GTEST_SKIP() << "needs a build with instructions for bf16 pairs";
   keep_the_contract<refused_unit>(random_number);
 }

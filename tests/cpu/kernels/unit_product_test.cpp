@@ -114,7 +114,7 @@ TEST(matrix_unit, a_refusal_says_why) {
   }
 }
 /// The instructions give the same bits as their emulation after the manual.
-TEST(matrix_unit, gives_the_bits_of_its_imitation) {
+TEST(matrix_unit, gives_the_bits_of_its_emulation) {
   if constexpr (!matmul<precision::bf16>::tiles) {
     GTEST_SKIP() << "not compiled for a processor with AMX";
   } else if (!matrix_unit::permitted()) {
