@@ -8,7 +8,7 @@
 # nightly, which continue the lists .ci/jobs and .ci/nightly. Its tests may have a tests.cmake, see tests/CMakeLists.txt.
 include_guard(GLOBAL)
 
-# PRESETS are presets of which there is also one for this backend, <preset>-<name>. Each precision has the preset <name>-<precision>. See presets.cmake.
+# Each preset in PRESETS also exists for this backend, as <preset>-<name>. Each precision has the preset <name>-<precision>. See presets.cmake.
 function(isotope_backend)
   cmake_parse_arguments(arg "" "RANK;DEFAULT_PRECISION;REASON" "PRECISIONS;PRESETS" ${ARGN})
   foreach(field RANK DEFAULT_PRECISION REASON PRECISIONS PRESETS)

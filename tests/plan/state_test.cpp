@@ -36,7 +36,7 @@ struct late_rows {
     return sum(s.input("z", {isotope::scalar_dim{rows, 0}, width}), {-1});
   }
 };
-/// Two states, of which the second receives the old contents of the first in another order.
+/// Two states: one is assigned its own transpose, and one is added to.
 struct swapped {
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
     const auto a = s.state("a", {width, width}), b = s.state("b", {rows, width});

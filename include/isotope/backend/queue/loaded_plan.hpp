@@ -40,7 +40,7 @@ template <class R> class loaded_plan {
  public:
   using dispatch = typename R::dispatch;
   struct variant {
-    std::uint8_t active = 0;  // 0: to be recorded again
+    std::uint8_t active = 0;  // 0: must be recorded again
     typename R::commands commands{};
     std::vector<dispatch> dispatches;
     std::int64_t barriers = 0;
