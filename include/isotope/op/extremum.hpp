@@ -63,6 +63,7 @@ constexpr tensor<M> min(tensor<M> x, std::initializer_list<int> over = {}, bool 
   return reduce<op::min>(x, over, keep, at);
 }
 /// y[...] = index of the largest x along the axis, the first of equals; the first NaN if there is one. i32, not differentiable.
+/// @error  an axis outside the tensor, or no elements along it
 template <Machine M> constexpr tensor<M> argmax(tensor<M> x, int axis = -1, place at = place::current()) {
   return apply<op::argmax>(at, op::argmax::constants{.axis = axis < 0 ? axis + x.rank() : axis}, x);
 }
