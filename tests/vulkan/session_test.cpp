@@ -320,7 +320,7 @@ result<device<f32>> in_small_allocations() {
 }
 TEST(vulkan_session, an_arena_in_many_small_allocations_is_refused_without_sparse_buffers) {
   auto chunked = in_small_allocations();
-  if (chunked->shared()->what().sparse) GTEST_SKIP() << "this device has sparse buffers";
+  if (chunked->shared()->physical().sparse) GTEST_SKIP() << "this device has sparse buffers";
   const auto refused = chunked->load(training_plan(), evaluation_plan());
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, errc::out_of_memory);
@@ -328,7 +328,7 @@ TEST(vulkan_session, an_arena_in_many_small_allocations_is_refused_without_spars
 }
 TEST(vulkan_session, an_arena_in_many_small_allocations_gives_the_same_bits) {
   auto chunked = in_small_allocations();
-  if (!chunked->shared()->what().sparse) GTEST_SKIP() << "this device has no sparse buffers";
+  if (!chunked->shared()->physical().sparse) GTEST_SKIP() << "this device has no sparse buffers";
   const data d(4);
   const batch b = d;
   auto s = loaded(*chunked), whole = loaded(shared());

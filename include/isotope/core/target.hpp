@@ -40,7 +40,7 @@ struct kernel_info {
   std::string_view set;                                   // reference, portable, native
   std::uint32_t inplace = 0;                              // bit k: output 0 may reuse the memory of input k if that is not read later
   bool epilogue = false;                                  // can apply a fused body to its result
-  bool apart = false;                                     // an element-wise op that cannot be fused into a matmul epilogue
+  bool outside_epilogues = false;                         // an element-wise op that cannot be fused into a matmul epilogue
   std::int64_t (*scratch)(const step_shapes&) = nullptr;  // bytes of workspace that are enough on every device
   /// Of a matmul: elements of the pre-packed right operand that the kernel prefers to read; 0: it prefers the operand itself.
   std::int64_t (*packed)(const step_shapes&) = nullptr;

@@ -9,7 +9,7 @@ namespace op {
 struct extremum : reduction {
   static constexpr void infer(shape_rule& r) {
     const std::int64_t axes = constants::of(r.attr).axes;
-    if (r.require(terms(r.dims(0), axes) > 0 || axes < 0, "no elements to choose from")) reduction::infer(r);
+    if (r.require(length(r.dims(0), axes) > 0 || axes < 0, "no elements to choose from")) reduction::infer(r);
   }
   /// dx[i] = dy / (number of elements equal to the extremum) if x[i] equals it, else 0.
   static constexpr void gradient(pullback& g) {

@@ -50,10 +50,10 @@ struct row_target {
 /// are seldom contiguous, and it reads and writes bf16 rows without a separate conversion pass.
 using tile_function = void (*)(const row_view* in, const row_target& out, std::int64_t rows, std::int64_t n, double scalar);
 
-/// A `micro` whose op has been resolved to the code that runs it.
+/// A `micro_op` whose op has been resolved to the code that runs it.
 struct instruction {
   block_function run = nullptr;
-  std::int8_t arg[3]{-1, -1, -1};  // as in micro
+  std::int8_t arg[3]{-1, -1, -1};  // as in micro_op
   std::int8_t args = 0;
   std::int8_t store = -1;
   dtype type = dtype::f32;

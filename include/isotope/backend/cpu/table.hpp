@@ -43,7 +43,7 @@ template <Target T> ISOTOPE_NOINLINE std::span<const entry> code_of() {
 }
 
 /// A fused instruction with the code that runs it; `table` and `code` belong to the same target.
-inline instruction resolve(const micro& m, std::span<const kernel_info> table, std::span<const entry> code, dtype program) {
+inline instruction resolve(const micro_op& m, std::span<const kernel_info> table, std::span<const entry> code, dtype program) {
   instruction r;
   const auto k = find_kernel(table, m.op, program);
   if (k >= 0) {

@@ -19,8 +19,8 @@
 #include "../../core/target.hpp"
 #include "../../plan/report/launch_row.hpp"
 #include "../queue/hazards.hpp"
-#include "facts.hpp"
 #include "launch_size.hpp"
+#include "limits.hpp"
 
 namespace isotope::vulkan {
 
@@ -82,7 +82,7 @@ struct dispatch {
   std::array<std::byte, push_limit> push{};
   std::uint32_t push_bytes = 0;
   groups count;
-  std::uint32_t usual = 0;  // the workgroup size that the kernel chose; constant 0 is the one that is used
+  std::uint32_t default_invocations = 0;  // the workgroup size that the kernel chose; constant 0 is the one that is used
   std::vector<range> reads, writes;
   std::string_view tier;      // the kernel set that runs
   std::string_view reason{};  // why a faster set does not run; empty: there is none
@@ -92,7 +92,7 @@ struct dispatch {
   std::uint32_t invocations() const { return specialization.words().empty() ? 0 : specialization.words()[0]; }
   /// The workgroup sizes that a sweep over `swept` tries: the kernel's own choice and what `swept` becomes here, ascending, without duplicates.
   std::vector<std::int32_t> launch_sizes(std::span<const std::int32_t> swept) const {
-    std::vector<std::int32_t> all{std::int32_t(usual)};
+    std::vector<std::int32_t> all{std::int32_t(default_invocations)};
     if (count.unit != 0)
       for (const std::int32_t n : swept) all.push_back(std::int32_t(count.fit(std::uint32_t(n))));
     std::sort(all.begin(), all.end());
@@ -106,13 +106,13 @@ inline std::string_view matrices_of(const dispatch& d) {
   return d.code->needs == "coopmat_bf16" ? "bf16xbf16->f32" : d.code->needs == "coopmat" ? "f16xf16->f32" : "";
 }
 /// The workgroup sizes that a sweep tries beside the kernels' own choices: one invocation, a small number, and the largest.
-inline std::vector<std::int32_t> swept_sizes(const facts& f) { return {1, 64, std::int32_t(f.invocations)}; }
+inline std::vector<std::int32_t> swept_sizes(const device_limits& f) { return {1, 64, std::int32_t(f.invocations)}; }
 /// Dispatches as rows of a report; `swept` are the workgroup sizes of a sweep.
 inline std::vector<launch_row> launch_rows(std::span<const dispatch> all, std::span<const std::int32_t> swept = {}) {
   std::vector<launch_row> rows;
   for (const dispatch& d : all)
     rows.push_back({.step = d.step,
-                    .set = d.tier,
+                    .set = d.set,
                     .reason = d.reason,
                     .code = d.code->name,
                     .groups = {d.count.x, d.count.y, d.count.z},
@@ -127,9 +127,9 @@ inline std::vector<launch_row> launch_rows(std::span<const dispatch> all, std::s
 }
 
 /// Keeps 32-bit words that the host computes once and shaders read: tables of addresses, twiddle factors, cosines.
-class word_store {
+class constant_store {
  public:
-  virtual ~word_store() = default;
+  virtual ~constant_store() = default;
   /// Copies `words` to the device and returns the address; equal words may share one copy.
   virtual std::uint64_t keep(std::span<const std::uint32_t> words) = 0;
 };
@@ -143,7 +143,7 @@ class shader_store {
 /// Collects the dispatches of a plan.
 class recording {
  public:
-  recording(word_store& words, shader_store& shaders) : words_(words), shaders_(shaders) {}
+  recording(constant_store& const_pool, shader_store& shaders) : const_pool_(const_pool), shaders_(shaders) {}
 
   /// Adds a dispatch of `code`. `push` is a struct with the layout of the shader's push constants (scalar layout), at most 128 bytes.
   template <class Push>
@@ -156,14 +156,14 @@ class recording {
     std::memcpy(d.push.data(), &push, sizeof push);
     d.push_bytes = std::uint32_t((sizeof push + 3) / 4 * 4);
     d.count = count;
-    d.usual = d.invocations();
+    d.default_invocations = d.invocations();
     if (launch_size > 0 && count.unit != 0) {
       d.specialization.set_invocations(count.fit(std::uint32_t(launch_size)));
       d.count = resized(count, d.invocations());
     }
     d.reads = std::move(reads);
     d.writes = std::move(writes);
-    d.tier = tier;
+    d.set = set;
     d.reason = reason;
     d.step = step;
     d.oscillation = oscillation;
@@ -171,34 +171,34 @@ class recording {
     return dispatches.back();
   }
 
-  std::uint64_t keep(std::span<const std::uint32_t> words) { return words_.keep(words); }
+  std::uint64_t keep(std::span<const std::uint32_t> words) { return const_pool_.keep(words); }
   std::uint64_t keep(std::span<const float> numbers) {
     std::vector<std::uint32_t> w(numbers.size());
     if (!w.empty()) std::memcpy(w.data(), numbers.data(), numbers.size_bytes());
-    return words_.keep(w);
+    return const_pool_.keep(w);
   }
   std::uint64_t keep(std::span<const std::uint64_t> addresses) {
     std::vector<std::uint32_t> w(2 * addresses.size());
     if (!w.empty()) std::memcpy(w.data(), addresses.data(), addresses.size_bytes());
-    return words_.keep(w);
+    return const_pool_.keep(w);
   }
   const shader* keep_module(std::string_view name, std::vector<std::uint32_t> words) { return shaders_.keep(name, std::move(words)); }
 
   std::vector<dispatch> dispatches;
-  std::string_view tier, reason;  // of the dispatches that are added next
+  std::string_view set, reason;  // of the dispatches that are added next
   std::int32_t step = -1;
   float oscillation = -1;
   std::int32_t launch_size = -1;  // invocations per workgroup where a kernel allows any number; -1: the kernel's own choice
 
  private:
-  word_store& words_;
+  constant_store& const_pool_;
   shader_store& shaders_;
 };
 
 namespace spirv {
 struct number;
 /// The formula of an element-wise op from outside the library: its result from up to three operands and its constant, like those in formulas.glsl.
-struct own_instruction {
+struct custom_instruction {
   const op_info* op = nullptr;
   number (*result)(const number& a, const number& b, const number& c, const number& k) = nullptr;
 };
@@ -215,15 +215,15 @@ struct emitted_instruction {
 struct launch {
   std::span<const view> in, out;
   const attributes* attr = nullptr;
-  std::span<const micro> body;  // operands of elementwise steps have the output's dims, with stride 0 along broadcast axes
-  std::uint64_t scratch = 0;    // device address
+  std::span<const micro_op> body;  // operands of elementwise steps have the output's dims, with stride 0 along broadcast axes
+  std::uint64_t scratch = 0;       // device address
   std::int64_t scratch_bytes = 0;
   std::uint64_t scalars = 0;    // device address of device_scalars
   std::uint32_t ordinal = 0;    // which random stream an op draws from
   std::uint8_t accumulate = 0;  // bit k: add to output k in the phase that runs
   float oscillation = -1;       // of a matmul's weight that is stored in f16; -1: not known
-  const facts* device = nullptr;
-  std::span<const spirv::own_instruction> own;  // formulas of ops from outside the library, which bodies may contain
+  const device_limits* device = nullptr;
+  std::span<const spirv::custom_instruction> custom;  // formulas of ops from outside the library, which bodies may contain
 
   /// The attributes of the launch as the constants of Op.
   template <class Op> auto constants() const { return Op::constants::of(*attr); }
@@ -255,8 +255,8 @@ static_assert(sizeof(step_scalars) == 136 && sizeof(device_scalars) == 160);
 template <class Op, class P, class Set> struct kernel;
 
 /// Sets the kernel set and the reason of the dispatches that are recorded next. A kernel that falls back calls it with the name of the other set.
-inline void tier_of(recording& r, std::string_view set, std::string_view why = {}) {
-  r.tier = set;
+inline void enter_set(recording& r, std::string_view set, std::string_view why = {}) {
+  r.set = set;
   r.reason = why;
 }
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "facts.hpp"
 #include "functions.hpp"
+#include "limits.hpp"
 
 namespace isotope::vulkan {
 
@@ -23,8 +23,8 @@ inline constexpr std::uint32_t least_subgroup_of_kernels = 4, most_subgroup_of_k
 /// The workgroup size that a device must support: kernels of fixed size have 256 invocations, or 8 subgroups (matmul_skinny.comp).
 constexpr std::uint32_t least_workgroup(std::uint32_t subgroup) { return std::max(256u, 8 * subgroup); }
 
-/// Copies the subgroup properties of a device to its facts, whose `invocations` must be set already. Returns the names of what the device lacks, or nothing.
-inline std::string take_subgroups(const subgroup_properties& p, facts& to) {
+/// Copies the subgroup properties of a device to its limits, whose `invocations` must be set already. Returns the names of what the device lacks, or nothing.
+inline std::string take_subgroups(const subgroup_properties& p, device_limits& to) {
   std::string missing;
   const auto lacks = [&](const std::string& what) { missing += (missing.empty() ? "" : ", ") + what; };
   const auto need = [&](VkSubgroupFeatureFlags bit, const char* name) {

@@ -27,12 +27,12 @@ struct kernel_switches {
   std::int32_t launch_size = -1;        // invocations per workgroup where a kernel allows any number; -1: the kernel's own choice
 };
 
-struct facts {
+struct device_limits {
   std::uint32_t subgroup = 32, least_subgroup = 32, most_subgroup = 32;  // the size used; the range that pipelines may require
   std::uint32_t workgroup_subgroups = 32;                                // most subgroups per workgroup of a pipeline that requires a size
   std::uint32_t shared_bytes = 32768;                                    // of a workgroup
   std::uint32_t invocations = 1024;                                      // most per workgroup
-  std::uint32_t units = 64;                                              // number of multiprocessors; 64 if the device does not report it
+  std::uint32_t multiprocessors = 64;                                    // number of multiprocessors; 64 if the device does not report it
   bool float16 = false;                                                  // f16 arithmetic
   bool matrix2 = false;                                                  // VK_NV_cooperative_matrix2 at workgroup scope
   std::vector<matrix_shape> matrices;
