@@ -1,14 +1,14 @@
-# The backends: each is a file cmake/backend/<name>.cmake. It calls isotope_backend() once and may define these functions, the hooks of the build:
+# The backends: each is a file cmake/backend/<name>.cmake, which calls isotope_backend() once and may define these functions, the hooks of the build:
 #
-#   isotope_<name>_usable(<result>)  whether this machine can build it, for BACKEND=auto; without it, yes
-#   isotope_<name>_configure()       it was chosen: finds its tools, makes its device code and adds what both need to the target isotope
-#   isotope_<name>_compiled()        the libraries isotope_<name>_<precision> of its kernels are there
+#   isotope_<name>_usable(<result>)  whether this machine can build the backend, for BACKEND=auto; without this function it can
+#   isotope_<name>_configure()       called if the backend is chosen: finds its tools, adds its device code, and adds what users need to the target isotope
+#   isotope_<name>_compiled()        called when the libraries isotope_<name>_<precision> of its kernels exist
 #
-# What else it has is in the folder cmake/backend/<name>/: dependencies.txt, its packages (groups <name> and <name>-tests); quickstart.sh, hooks of
-# ./quickstart; jobs and nightly, which go on with the lists .ci/jobs and .ci/nightly. Its tests may have a tests.cmake: tests/CMakeLists.txt.
+# The folder cmake/backend/<name>/ may contain dependencies.txt, its packages (groups <name> and <name>-tests); quickstart.sh, hooks of ./quickstart; jobs and
+# nightly, which continue the lists .ci/jobs and .ci/nightly. Its tests may have a tests.cmake, see tests/CMakeLists.txt.
 include_guard(GLOBAL)
 
-# PRESETS are presets that there are once more for this backend, as <preset>-<name>; each precision has the preset <name>-<precision>: presets.cmake.
+# Each preset in PRESETS also exists for this backend, as <preset>-<name>. Each precision has the preset <name>-<precision>. See presets.cmake.
 function(isotope_backend)
   cmake_parse_arguments(arg "" "RANK;DEFAULT_PRECISION;REASON" "PRECISIONS;PRESETS" ${ARGN})
   foreach(field RANK DEFAULT_PRECISION REASON PRECISIONS PRESETS)
@@ -16,7 +16,7 @@ function(isotope_backend)
   endforeach()
 endfunction()
 
-# isotope_hook(<backend> <hook> [<argument>...]): calls a hook, where the backend has it, in the caller's scope.
+# isotope_hook(<backend> <hook> [<argument>...]): calls a hook in the caller's scope, if the backend defines it.
 macro(isotope_hook backend hook)
   if(COMMAND isotope_${backend}_${hook})
     cmake_language(CALL isotope_${backend}_${hook} ${ARGN})

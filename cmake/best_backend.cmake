@@ -1,5 +1,5 @@
-# isotope_best_backend(<result> <backend>...): the usable one of the highest rank, by isotope_<backend>_USABLE and isotope_<backend>_RANK; of
-# equals the first.
+# isotope_best_backend(<result> <backend>...): the usable backend of the highest rank, by isotope_<backend>_USABLE and isotope_<backend>_RANK; the first
+# one among equals.
 function(isotope_best_backend result)
   set(best "")
   foreach(backend IN LISTS ARGN)

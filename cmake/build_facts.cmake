@@ -1,4 +1,4 @@
-# Writes the facts of this build that the compiler cannot know into OUT, and touches the file only when one changes:
+# Writes facts of this build that the compiler does not know to OUT, and changes the file only if one of them has changed:
 #   cmake -DOUT=... -DSOURCE=... -DVERSION=... -DARCH=... -DCOMPILER=... -DBUILD_TYPE=... -DOPTIONS=... -P build_facts.cmake
 execute_process(
   COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12 --exclude=*

@@ -1,10 +1,11 @@
-# Finds the packages of cmake/dependencies.txt and cmake/backend/<name>/dependencies.txt. A missing one is a configure error of one line that names the apt package.
+# Finds the packages of cmake/dependencies.txt and cmake/backend/<name>/dependencies.txt. A missing one is a configure error in one line that names the apt
+# package.
 include_guard(GLOBAL)
 
 file(GLOB isotope_dependencies_files ${CMAKE_CURRENT_LIST_DIR}/dependencies.txt ${CMAKE_CURRENT_LIST_DIR}/backend/*/dependencies.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${isotope_dependencies_files})
 
-# isotope_dependency_row(<name> <minimum-var> <packages-var>): the row of one package.
+# isotope_dependency_row(<name> <minimum-var> <packages-var>): reads the row of one package.
 function(isotope_dependency_row name minimum packages)
   set(rows "")
   foreach(file IN LISTS isotope_dependencies_files)
@@ -31,8 +32,8 @@ function(isotope_missing name minimum packages)
   message(FATAL_ERROR " isotope needs ${name} >= ${minimum}, which was not found. fix: sudo apt-get install ${packages} (or ./quickstart deps).")
 endfunction()
 
-# isotope_find(<name> [header] [library]): find_package in config mode, or, with a header, a package without one by its files; makes the
-# target isotope_dep_<name> whose include directories are SYSTEM.
+# isotope_find(<name> [header] [library]): finds a package by find_package in config mode, or, if a header is given, by its files. Adds the
+# target isotope_dep_<name>, whose include directories are SYSTEM.
 function(isotope_find name)
   isotope_dependency_row(${name} minimum packages)
   if(TARGET isotope_dep_${name})

@@ -1,6 +1,6 @@
-# Concatenates the files listed (one a line) in LIST into a C++ source OUT that defines `const char SYMBOL[]` (with a closing zero) and
+# Concatenates the files listed (one per line) in LIST into a C++ source OUT that defines `const char SYMBOL[]` (with a closing zero) and
 # `const std::size_t SYMBOL_size` (without it):  cmake -DLIST=... -DOUT=... -DSYMBOL=... -P embed.cmake
-# A string literal of \x bytes: gcc reads it twenty times faster than an array of numbers, and it needs no assembler dialect.
+# The bytes are a string literal with \x escapes, which gcc reads twenty times faster than an array of numbers, and which needs no assembler.
 file(STRINGS ${LIST} files)
 set(all "")
 foreach(file IN LISTS files)

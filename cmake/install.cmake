@@ -1,4 +1,4 @@
-# Headers and the CMake package. kernels/ stands beside include/ in the source tree and inside it when installed.
+# Installs headers and the CMake package. kernels/ is beside include/ in the source tree, and inside it when installed.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/isotope)
 

@@ -1,15 +1,15 @@
-# isotope::io: what include/isotope/io and include/isotope/config need besides isotope::isotope; the core needs none of it. Included by
-# our own build and, for find_package(isotope COMPONENTS io), by the installed package; as a subproject, include it after add_subdirectory.
+# isotope::io: what include/isotope/io and include/isotope/config need besides isotope::isotope; the core does not need it. Our own build
+# includes it, and the installed package for find_package(isotope COMPONENTS io); a project with isotope as a subproject includes it after add_subdirectory.
 include_guard(GLOBAL)
 include(${CMAKE_CURRENT_LIST_DIR}/dependencies.cmake)
 
 isotope_find(CLI11)
-# By their headers: the packages' own targets name shared libraries that these two do not need.
+# These are found by their headers, because the packages' CMake targets link shared libraries that are not needed here.
 isotope_find(tomlplusplus toml++/toml.h)
 isotope_find(xxhash xxhash.h)
 isotope_find(utf8proc utf8proc.h utf8proc)
 
-# Boost's headers hold the source of Boost.JSON: compiled here, it needs no package of its own and has the flags of this build.
+# Boost's headers contain the source of Boost.JSON. Compiled here, it needs no other package and has the flags of this build.
 set(isotope_json_source ${CMAKE_CURRENT_BINARY_DIR}/isotope_json.cpp)
 file(CONFIGURE OUTPUT ${isotope_json_source} CONTENT "#include <boost/json/src.hpp>\n")
 add_library(isotope_json STATIC ${isotope_json_source})

@@ -9,12 +9,12 @@ else()
   set(isotope_prefix "ISOTOPE_")
 endif()
 
-# One line on the terminal: text that begins with a blank is not wrapped.
+# Prints a message in one line, since CMake does not wrap text that begins with a blank.
 function(isotope_refuse text)
   message(FATAL_ERROR " ${text}")
 endfunction()
 
-# isotope_option(<NAME> <default> <doc>): a cache entry, and its value in isotope_option_<NAME>.
+# isotope_option(<NAME> <default> <doc>): adds a cache entry, and sets isotope_option_<NAME> to its value.
 macro(isotope_option name default doc)
   if(PROJECT_IS_TOP_LEVEL AND DEFINED CACHE{ISOTOPE_${name}})
     isotope_refuse("-DISOTOPE_${name} is the name for a project that includes isotope; here the option is -D${name}=$CACHE{ISOTOPE_${name}}.")

@@ -1,5 +1,5 @@
-# cmake -P cmake/presets.cmake [OUT]: writes CMakePresets.json from presets.json.in and what the backends say: <name>-<precision> for each of their
-# precisions, and the presets that they have once more. A preset without tests is none for ctest; that of the thread sanitizer runs what has threads.
+# cmake -P cmake/presets.cmake [OUT]: writes CMakePresets.json from presets.json.in and the backends: <name>-<precision> for each precision of a backend, and
+# <preset>-<name> for each of its PRESETS. Presets without tests get no test preset; that of the thread sanitizer runs the tests with threads.
 include(${CMAKE_CURRENT_LIST_DIR}/backends.cmake)
 set(out ${CMAKE_CURRENT_LIST_DIR}/../CMakePresets.json)
 if(DEFINED CMAKE_ARGV3)

@@ -1,17 +1,17 @@
-# Sourced by scripts that fetch tools, as the get-*.sh of a backend do: packages of another Debian suite, with all that they depend on down to the C library, in a
-# folder of their own. The system's packages, its apt sources and lists are only read; maintainer scripts are not run; no root rights needed.
-# The mirror, its key, proxies and passwords are those of the system's apt; ISOTOPE_DEBIAN_MIRROR=URI names another mirror.
+# Sourced by scripts that fetch tools, such as get-*.sh of a backend. Unpacks packages of another Debian suite, with all their dependencies including the C
+# library, into a folder. The system's packages, apt sources and lists are only read; maintainer scripts are not run; root rights are not needed.
+# Mirror, key, proxies and passwords are those of the system's apt; ISOTOPE_DEBIAN_MIRROR=URI chooses another mirror.
 #
-# The folder is made beside its place and takes it in the end, so a failure leaves what was there:
-#   open_root ROOT; unpack SUITE PACKAGE...; the caller arranges and tries $new; close_root
+# The folder is made under a temporary name and renamed at the end, so a failure leaves an existing one as it was:
+#   open_root ROOT; unpack SUITE PACKAGE...; the caller arranges and tests $new; close_root
 
 # shellcheck shell=sh disable=SC2154
 me=$(basename -- "$0" .sh)
-mark=.made-by-isotope  # only a folder that holds this file is ever replaced
+mark=.made-by-isotope  # only a folder that contains this file is ever replaced
 work=
 new=
 
-# fail WHAT FIX: one line, exit 1. $instead, set by the caller, says what to do where none of this can work.
+# fail WHAT FIX: prints one line and exits with 1. The caller sets $instead to what the user can do if fetching is impossible.
 fail() {
   echo "$me: $1. fix: $2" >&2
   exit 1
@@ -37,7 +37,7 @@ debian_entry() {
   # shellcheck disable=SC2016
   entry=$(apt-get indextargets --format '$(ORIGIN)|$(LABEL)|$(COMPONENT)|$(REPO_URI) $(SOURCESENTRY)' 'Created-By: Packages' 2>/dev/null |
     sed -n 's/^Debian|Debian|main|//p' | sed -n 1p)
-  if [ -z "$entry" ] && grep -qx 'ID=debian' /etc/os-release 2>/dev/null; then  # before the first apt-get update an entry has no origin
+  if [ -z "$entry" ] && grep -qx 'ID=debian' /etc/os-release 2>/dev/null; then  # before the first apt-get update, entries have no origin
     codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
     # shellcheck disable=SC2016
     entry=$(apt-get indextargets --no-release-info --format '$(RELEASE)|$(COMPONENT)|$(REPO_URI) $(SOURCESENTRY)' 'Created-By: Packages' 2>/dev/null |
@@ -46,7 +46,7 @@ debian_entry() {
   echo "$entry"
 }
 
-# The keys that may sign: those that apt's entry FILE:N names by file, and Debian's own. Without any, apt takes all that it trusts.
+# The accepted signing keys: the key files that apt's entry FILE:N names, and Debian's. If there are none, apt accepts all keys that it trusts.
 signing_keys() {
   number=${1##*:}
   case ${1%:*} in
@@ -56,7 +56,8 @@ signing_keys() {
   ls /usr/share/keyrings/debian-archive-keyring.gpg /usr/share/keyrings/debian-archive-keyring.pgp 2>/dev/null
 }
 
-# Holds the packages that came against their rows in the dependencies.txt beside the script: too old a one is refused, and another than the tests ran with is named.
+# Compares the fetched packages with their rows in the dependencies.txt beside the script. Too old a version is refused, and one that differs from the tested
+# version is reported.
 check_versions() {
   rows=$work/rows
   grep ' unpacked ' "$(dirname -- "$0")/dependencies.txt" >"$rows"
@@ -84,7 +85,7 @@ unpack() {
     printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\nArchitectures: %s\nTargets: Packages\n' "$mirror" "$suite" "$(dpkg --print-architecture)"
     [ -z "$keys" ] || echo "Signed-By: $keys"
   } >"$work/sources/suite.sources"
-  : >"$work/status"  # no package is installed, so apt brings everything, the C library too
+  : >"$work/status"  # apt sees no installed packages, so it fetches everything, the C library too
   cat >"$work/apt.conf" <<CONF
 Dir::Etc::SourceList "/dev/null";
 Dir::Etc::SourceParts "$work/sources";
@@ -114,7 +115,7 @@ CONF
     fail "apt cannot fetch $* from suite '$suite'" "try again, or another suite (forky, sid)"
   }
   check_versions
-  # Where a suite still keeps /lib apart, its files join those of /usr/lib.
+  # In suites where /lib is a separate folder, its files are moved to /usr/lib.
   mkdir -p "$new/usr/lib" "$new/usr/lib64"
   ln -s usr/lib "$new/lib"
   ln -s usr/lib64 "$new/lib64"

@@ -1,11 +1,11 @@
-# Functions for the programs, tests and benchmarks of this repository; consumers use isotope::isotope alone.
+# Functions for the programs, tests and benchmarks of this repository; consumers need only isotope::isotope.
 include_guard(GLOBAL)
 
-# What our own targets are compiled with and consumers are not.
+# Flags of our own targets, which consumers do not get.
 add_library(isotope_own INTERFACE)
 target_compile_options(isotope_own INTERFACE -Wall -Wextra -Wconversion -Wshadow -Werror)
-# g++ 12 and 13 at -O3 see oversized copies inside std::string, and unset registers inside its own AVX-512 header, where there are none, and writes past the end of shapes (GCC bugs
-# 105329, 105651, 105593); clang and the address sanitizer watch over ours.
+# g++ 12 and 13 at -O3 give false warnings of oversized copies in std::string, of uninitialised registers in their AVX-512 header, and of writes past the end
+# of shapes (GCC bugs 105329, 105651, 105593). clang and the address sanitizer check our code instead.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 14)
   target_compile_options(isotope_own INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized)
 endif()
@@ -16,8 +16,8 @@ if(isotope_option_SANITIZE)
   string(REPLACE ";" "," sanitize "${isotope_option_SANITIZE}")
   target_compile_options(isotope_own INTERFACE -fsanitize=${sanitize} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(isotope_own INTERFACE -fsanitize=${sanitize})
-  # With these three on, g++ no longer takes `&function != nullptr` for a constant, and the planner asks that of every op (GCC bug 71962).
-  # The address sanitizer sees what they would.
+  # With these three, g++ does not treat `&function != nullptr` as a constant, which the planner needs for every op (GCC bug 71962).
+  # The address sanitizer finds the same errors.
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     target_compile_options(isotope_own INTERFACE -fno-sanitize=null,nonnull-attribute,returns-nonnull-attribute)
   endif()
@@ -27,8 +27,8 @@ target_link_libraries(isotope_own INTERFACE isotope::isotope)
 include(${CMAKE_CURRENT_LIST_DIR}/io.cmake)
 target_link_libraries(isotope_json PRIVATE isotope_own)
 
-# The kernels of one backend and precision, compiled once for all programs and tests: include/isotope/backend/<backend>/compiled.hpp. The backend of
-# the host is there in every build.
+# The kernels of one backend and precision, compiled once for all programs and tests: include/isotope/backend/<backend>/compiled.hpp. Every build has those of
+# the host's backend.
 set(isotope_host cpu)
 set(isotope_compiled_backends ${isotope_host} ${isotope_backend})
 list(REMOVE_DUPLICATES isotope_compiled_backends)
@@ -47,7 +47,7 @@ endforeach()
 
 isotope_hook(${isotope_backend} compiled)
 
-# isotope_backend_libraries(<target> <precision>...): links the compiled kernels of the chosen backend, and of the host, in these precisions.
+# isotope_backend_libraries(<target> <precision>...): links the compiled kernels of the chosen backend and of the host's backend in these precisions.
 function(isotope_backend_libraries target)
   foreach(backend IN LISTS isotope_compiled_backends)
     foreach(kernel_precision IN LISTS ARGN)
@@ -58,15 +58,15 @@ function(isotope_backend_libraries target)
   endforeach()
 endfunction()
 
-# isotope_program_libraries(<target>): the packages that programs and tests may use, all as SYSTEM includes.
+# isotope_program_libraries(<target>): links the packages that programs and tests may use, all with SYSTEM includes.
 function(isotope_program_libraries target)
   isotope_backend_libraries(${target} ${isotope_precision})
   isotope_find(Eigen3)
   target_link_libraries(${target} PRIVATE isotope_own isotope_dep_Eigen3 isotope_io)
 endfunction()
 
-# The header <isotope_build_facts.hpp>, which include/isotope/build_info.hpp takes when it is there. It is looked at in every build, so
-# the commit it names is the commit that is built.
+# The header <isotope_build_facts.hpp>, which include/isotope/build_info.hpp includes if it exists. It is checked in every build, so
+# it names the commit that is built.
 set(isotope_facts_dir ${PROJECT_BINARY_DIR}/facts)
 set(isotope_options_text
     "BACKEND=${isotope_backend} PRECISION=${isotope_precision} KERNELS=${isotope_kernels} CPU_ARCH=${isotope_cpu_arch} SANITIZE=${isotope_option_SANITIZE}")
@@ -87,7 +87,7 @@ function(isotope_use_build_facts target)
 endfunction()
 
 # isotope_embed(<target> <symbol> <file>...): adds `extern const char symbol[]` and `extern const std::size_t symbol_size` to a target,
-# the files' bytes one after another in the order given, made anew when one of them changes.
+# the concatenated bytes of the files in the given order. They are embedded again if a file changes.
 function(isotope_embed target symbol)
   set(list ${CMAKE_CURRENT_BINARY_DIR}/${symbol}.files)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${symbol}.cpp)
@@ -101,7 +101,7 @@ function(isotope_embed target symbol)
   target_sources(${target} PRIVATE ${source})
 endfunction()
 
-# The default corpus of the programs that train: this library's own headers, in sorted order, embedded once.
+# The default corpus of programs that train: the headers of this library in sorted order, embedded once.
 function(isotope_embed_corpus target)
   if(NOT TARGET isotope_corpus)
     file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include/*.hpp ${PROJECT_SOURCE_DIR}/kernels/*.hpp)

@@ -1,6 +1,6 @@
 #pragma once
-/// Counts every operator new of a test program in `allocations`, the bytes that it holds in `held_bytes` and the most that it held in `most_held_bytes`.
-/// Replaces the global operators: include it in one file of a program.
+/// Counts the calls of operator new in `allocations`, the bytes held at present in `held_bytes`, and the most bytes held at once in `most_held_bytes`.
+/// It replaces the global operators, so include it in one file of a program only.
 #include <malloc.h>
 
 #include <atomic>
@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <new>
 
-// Sanitizers bring their own operator new.
+// Sanitizers define their own operator new.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define COUNTS_ALLOCATIONS 0
 #elif defined(__has_feature)
@@ -34,7 +34,7 @@ inline void given_back(void* p) {
   if (p != nullptr) held_bytes.fetch_sub(std::int64_t(::malloc_usable_size(p)), std::memory_order_relaxed);
   std::free(p);
 }
-// Not inlined: g++ would take free() for a mismatch with the operator new of the library.
+// Not inlined, since g++ would warn that free() does not match the standard operator new.
 [[gnu::noinline]] void* operator new(std::size_t bytes) { return counted(std::malloc(bytes != 0 ? bytes : 1)); }
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
   const auto a = std::size_t(alignment);

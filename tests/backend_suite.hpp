@@ -1,12 +1,12 @@
 #pragma once
-/// What a backend of any origin has to do with a small model, as typed tests. A backend outside the library runs them in three lines:
+/// Typed tests that every backend must pass with small models. A backend outside the library runs them in three lines:
 ///
 ///   #include "backend_suite.hpp"
 ///   #include "my_backend.hpp"
 ///   INSTANTIATE_TYPED_TEST_SUITE_P(mine, backend_suite, my_target);
 ///
-/// Ops: matmul of two matrices, tanh, square, add, sub, mul, scale, sum, mean, fill and their gradients; sgd. A session has initialize, input, run,
-/// parameters and read.
+/// They need the ops matmul of two matrices, tanh, square, add, sub, mul, scale, sum, mean, fill, their gradients, and sgd, and a session with initialize,
+/// input, run, parameters and read.
 #include <gtest/gtest.h>
 
 #include <isotope/backend/cpu.hpp>
@@ -27,7 +27,7 @@
 
 namespace isotope_test {
 
-/// Two residual blocks between two linear layers, fitted to targets: mean of (y - target)^2.
+/// Two residual blocks between two linear layers. The loss is the mean of (y - target)^2.
 struct two_blocks {
   static constexpr int rows = 8, in = 4, width = 16, out = 2;
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
@@ -40,7 +40,7 @@ struct two_blocks {
     return mean(square(nn::linear(s / "out", h, out, 0.25) - s.input("target", {rows, out}, type)));
   }
 };
-/// A multilayer perceptron of two layers, fitted like `two_blocks`.
+/// A multilayer perceptron of two layers, with the loss of `two_blocks`.
 struct two_layers {
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
     namespace nn = isotope::nn;
@@ -50,7 +50,7 @@ struct two_layers {
     return mean(square(nn::linear(s / "out", h, sizes::out, 0.25) - s.input("target", {sizes::rows, sizes::out}, type)));
   }
 };
-/// Element i of an input: smooth, in [-1, 1], another sequence for each `turn`.
+/// Element i of an input: a smooth function in [-1, 1], different for each `turn`.
 inline double element(std::string_view label, std::size_t i, double turn) {
   return std::sin(double(i) * (label == "x" ? 1.7 : 0.9) + turn);
 }
@@ -74,7 +74,7 @@ template <class T> class backend_suite : public testing::Test {
   using storage = typename T::precision::storage;
   static constexpr bool wide = sizeof(storage) >= 4;
 
-  /// Steps of one program from the seed on, and what they left.
+  /// Runs steps of one program from initialisation on, and returns losses and parameters.
   template <class Model = two_blocks>
   static trained train(isotope::training_options o, int steps, std::uint64_t seed = 3, double turn = 0) {
     o.optimizer = isotope::optimizer_kind::sgd;
@@ -109,7 +109,7 @@ template <class T> class backend_suite : public testing::Test {
     }
     return r;
   }
-  /// Loss and gradients of one step against plain loops in f64: each within `unit` of the largest number of its tensor.
+  /// Compares loss and gradients of one step with plain loops in f64: errors are at most `unit` times the largest number of the tensor.
   template <class Model> static void expect_loss_and_gradients_within(double unit) {
     using oracle = isotope::target<isotope::backend::cpu, isotope::precision::f64, isotope::kernels::reference>;
     isotope::eager<oracle> machine(3);

@@ -1,5 +1,5 @@
-# Tests that are not GoogleTest programs: compile-fail, compile-time, header self-containment, consumers, repository rules; each is a
-# ctest test. Exit code 77 is a skip and is counted as one.
+# Tests that are not GoogleTest programs: compile-fail, compile-time, header self-containment, consumers, repository rules. Each is a
+# ctest test. Exit code 77 counts as skipped.
 find_program(ISOTOPE_PYTHON python3)
 mark_as_advanced(ISOTOPE_PYTHON)
 if(NOT ISOTOPE_PYTHON)
@@ -7,7 +7,7 @@ if(NOT ISOTOPE_PYTHON)
   isotope_missing(python3 ${minimum} ${packages})
 endif()
 
-# The flags of a consumer of isotope::isotope, and with them our warnings, for the checks that call the compiler themselves.
+# The flags of a consumer of isotope::isotope and our warnings, for checks that call the compiler directly.
 set(consumer_flags
     -std=c++20 ${isotope_flags_${CMAKE_CXX_COMPILER_ID}} -I${PROJECT_SOURCE_DIR}/include -DISOTOPE_BACKEND=${isotope_backend}
     -DISOTOPE_PRECISION=${isotope_precision} -DISOTOPE_KERNELS=${isotope_kernels})
@@ -38,7 +38,7 @@ foreach(source IN LISTS sources)
 endforeach()
 
 # tests/compile_time/*.cpp must compile within the limits of the first line, `// limit: ratio=6 megabytes=1500 flags=-O2`: CPU time as a multiple of
-# a reference's, and memory.
+# that of a reference file, and memory.
 if(NOT isotope_option_SANITIZE)
   file(GLOB sources CONFIGURE_DEPENDS compile_time/*.cpp)
   foreach(source IN LISTS sources)
@@ -49,9 +49,9 @@ if(NOT isotope_option_SANITIZE)
   endforeach()
 endif()
 
-# Every public header compiles alone, with our warnings: in the build with clang for another backend than the host's, which sees the most and is
-# quickest. Every other build compiles them together, in one translation unit, with its own compiler's warnings. The headers of a backend may name what
-# its build makes, so builds for it alone see them.
+# Every public header must compile alone with our warnings. This is tested in the build with clang for another backend than the host's, which has the most
+# headers and is fastest. Other builds compile all headers together in one translation unit, with the warnings of their compiler. The headers of a backend may
+# include generated files, so they are compiled only in builds for that backend.
 if(NOT isotope_option_SANITIZE)
   set(each_alone FALSE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL Clang AND NOT isotope_backend STREQUAL isotope_host)
@@ -95,7 +95,7 @@ if(NOT isotope_option_SANITIZE)
       set_tests_properties(headers.${path} PROPERTIES LABELS headers TIMEOUT 120)
     endif()
   endforeach()
-  # .ci/lint tidy reads this one, too.
+  # .ci/lint tidy uses this file, too.
   file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/all_headers.cpp CONTENT "${all_headers}")
   add_library(isotope_all_headers OBJECT EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/all_headers.cpp)
   isotope_program_libraries(isotope_all_headers)
@@ -106,8 +106,8 @@ if(NOT isotope_option_SANITIZE)
   set_tests_properties(headers.no_exceptions PROPERTIES LABELS headers TIMEOUT 120)
 endif()
 
-# A user's project, in the four ways there are to take the library. Projects that a test configures use the generator of this build: it is
-# known to be there.
+# A user's project, with the four ways to use the library. Tests configure it with the generator of this build, which is known
+# to exist.
 if(NOT isotope_option_SANITIZE)
   foreach(way find_package add_subdirectory fetch_content plain)
     add_test(
@@ -120,7 +120,7 @@ if(NOT isotope_option_SANITIZE)
   endforeach()
 endif()
 
-# Rules of the repository, and the checkers' own tests: tests/repo/*_test.sh and those of every backend, tests/<name>/repo/*_test.sh, each with the words
+# Rules of the repository, and tests of the checkers: tests/repo/*_test.sh and tests/<backend>/repo/*_test.sh, each with the arguments
 # SOURCE_DIR BINARY_DIR COMPILER.
 file(GLOB sources CONFIGURE_DEPENDS repo/*_test.sh */repo/*_test.sh)
 foreach(source IN LISTS sources)
@@ -130,7 +130,8 @@ foreach(source IN LISTS sources)
   set_tests_properties(repo.${stem} PROPERTIES LABELS repo TIMEOUT 300 SKIP_RETURN_CODE 77 ENVIRONMENT "CMAKE_GENERATOR=${CMAKE_GENERATOR}")
 endforeach()
 
-# kernels/README.md says what the kernel lists say, and what isotope-conform said of today's kernels. What needs no GPU is judged again whenever it changes.
+# kernels/README.md must agree with the kernel lists and with the verdicts of isotope-conform on the present kernels. Kernels that can be judged without a GPU
+# must not have stale marks.
 add_executable(kernel_table extend/kernel_table.cpp)
 isotope_find(Eigen3)
 target_link_libraries(kernel_table PRIVATE isotope_own isotope_dep_Eigen3 isotope_io)
@@ -139,7 +140,7 @@ set(conformance ${PROJECT_SOURCE_DIR}/kernels/conformance.json)
 add_test(NAME extend.kernel_marks COMMAND ${ISOTOPE_PYTHON} -B ${CMAKE_CURRENT_SOURCE_DIR}/extend/kernel_marks_test.py)
 add_test(NAME extend.kernels_without_a_gpu_are_judged COMMAND ${marks} stale ${conformance} cpu,llvmpipe ${PROJECT_SOURCE_DIR})
 set_tests_properties(extend.kernel_marks extend.kernels_without_a_gpu_are_judged PROPERTIES LABELS extend TIMEOUT 60)
-if(NOT isotope_backend STREQUAL isotope_host)  # this build has the kernels of the host, too
+if(NOT isotope_backend STREQUAL isotope_host)  # this build also has the kernels of the host
   isotope_label_targets(kernel_table ${isotope_backend})
   set(digests ${CMAKE_CURRENT_BINARY_DIR}/digests.json)
   list(JOIN marks "' '" quoted)
@@ -150,8 +151,8 @@ if(NOT isotope_backend STREQUAL isotope_host)  # this build has the kernels of t
   set_tests_properties(${isotope_backend}.kernel_table PROPERTIES LABELS ${isotope_backend} TIMEOUT 60)
 endif()
 
-# The programs stay small, without symbols: those that the compiler planned hold the kernels that they run and are at most 3 MB; those that plan
-# at run time hold all kernels (clang unrolls more than g++: its isotope-train has 5.7 MB, that of g++ 4.8), and isotope-train a text of 1.1 MB.
+# Limits on the size of programs without symbols. Programs that the compiler planned contain only the kernels that they run: at most 3 MB. Those that plan
+# at run time contain all kernels (isotope-train has 5.7 MB with clang, which unrolls more, and 4.8 MB with g++), and isotope-train a text of 1.1 MB.
 if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT isotope_option_SANITIZE)
   add_test(NAME size.static_programs COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/repo/size.sh 3072 ${PROJECT_BINARY_DIR}/examples/quickstart
                                              ${PROJECT_BINARY_DIR}/examples/isotope-mlp)
@@ -160,14 +161,14 @@ if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT isotope_option_SANITIZE)
   set_tests_properties(size.static_programs size.programs PROPERTIES LABELS size SKIP_RETURN_CODE 77)
 endif()
 
-# Programs link no driver: they open one when they run, and say what to install where there is none.
+# Programs do not link a driver. They open one at run time, and say what to install if there is none.
 add_test(NAME links.programs COMMAND sh ${CMAKE_CURRENT_SOURCE_DIR}/repo/links.sh ${PROJECT_BINARY_DIR}/examples/isotope-train
                                      ${PROJECT_BINARY_DIR}/examples/isotope-generate ${PROJECT_BINARY_DIR}/examples/isotope-info
                                      ${PROJECT_BINARY_DIR}/examples/isotope-mlp ${PROJECT_BINARY_DIR}/examples/quickstart)
 set_tests_properties(links.programs PROPERTIES LABELS selected SKIP_RETURN_CODE 77)
 
-# The programs as a user meets them: exit codes, messages, files.
+# Tests of the programs as a user runs them: exit codes, messages, files.
 add_subdirectory(programs)
 
-# Planted bugs, for the suite that must find them.
+# Planted bugs, which isotope-conform must find.
 include(mutants/mutants.cmake)

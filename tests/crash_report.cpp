@@ -1,5 +1,5 @@
-/// Linked into every test program: a crash names the running case and the libraries that were on the stack, so that a log of a machine out of reach tells
-/// whether it happened in this project or in a driver. .ci/together reads these lines. The process ends by the same signal as without.
+/// Linked into every test program. On a crash, it prints the running test case and the libraries on the stack, so that a log shows whether this project or a
+/// driver crashed. .ci/together reads these lines. The process then ends by the same signal.
 #include <execinfo.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@ namespace {
 
 void say(const char* text) { [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, std::strlen(text)); }
 
-/// One line `crash: SIGNAL in SUITE.CASE`, one for each frame as `LIBRARY(+OFFSET) [ADDRESS]`, innermost first, and `crash: end`.
+/// Prints a line `crash: SIGNAL in SUITE.CASE`, a line `LIBRARY(+OFFSET) [ADDRESS]` for each frame, innermost first, and a line `crash: end`.
 extern "C" void report_crash(int number) {
   std::signal(number, SIG_DFL);
   std::array<void*, 64> frames{};
@@ -35,7 +35,7 @@ extern "C" void report_crash(int number) {
 
 const bool installed = [] {
   void* warm = nullptr;
-  ::backtrace(&warm, 1);  // loads what it needs while memory can still be had
+  ::backtrace(&warm, 1);  // the first call loads a library, which may not be possible after a crash
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) std::signal(number, report_crash);
   return true;
 }();

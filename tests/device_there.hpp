@@ -1,5 +1,5 @@
 #pragma once
-/// Tests of a device that is not there: skipped with the reason, on every backend.
+/// Skips tests, with a reason, if the machine has no device of the backend.
 #include <gtest/gtest.h>
 
 #include <isotope/core/error.hpp>
@@ -7,12 +7,12 @@
 
 namespace isotope_test {
 
-/// Whether a failure to open says that the machine lacks something (a driver, a device, a feature of it, the validation layer) and not that the
-/// library or the test is wrong.
+/// Whether a device could not be opened because the machine lacks something (a driver, a device, one of its features, the validation layer). Any other
+/// failure is an error of the library or the test.
 inline bool is_missing(const isotope::failure& f) { return f.code == isotope::errc::no_device || f.code == isotope::errc::missing_feature; }
 
-/// `opened`, which is there. Ends the test where it could not be: as skipped where the machine lacks something, else as failed, with the reason. For bodies and
-/// constructors of tests, not inside properties: RapidCheck would take the end for a counterexample.
+/// Returns the opened device. If it could not be opened, the test ends: as skipped if the machine lacks something, otherwise as failed, with the reason. Call
+/// it in bodies and constructors of tests, but not inside properties, where RapidCheck would treat the exception as a counterexample.
 template <class T> isotope::result<T> there(isotope::result<T> opened) {
   if (opened) return opened;
   const std::string why = opened.error().line();
@@ -21,7 +21,7 @@ template <class T> isotope::result<T> there(isotope::result<T> opened) {
     if (missing) GTEST_SKIP() << why;
     FAIL() << why;
   }();
-  // GoogleTest ends a test silently on this exception: its part of the result is recorded above.
+  // GoogleTest ends the test on this exception without a further message; the result is recorded above.
   throw testing::AssertionException(testing::TestPartResult(
       missing ? testing::TestPartResult::kSkip : testing::TestPartResult::kFatalFailure, __FILE__, __LINE__, why.c_str()));
 }

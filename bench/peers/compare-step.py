@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Times isotope's training step beside PyTorch's, in alternation, and prints the ratio of medians.
+"""Times the training steps of isotope and PyTorch in alternation, and prints the ratio of medians.
 
-A B, then B A, ... for --repeats rounds, so that a drifting clock or a busy neighbour meets both. Each run is a fresh process; its first --skip steps do not count.
-A run's figure is the median of its steps; a competitor's is the median over its runs. Ratios travel between machines, milliseconds do not.
-A run that others disturbed (they used more than --quiet cores on average while it ran) is marked `noisy`; figures without noisy runs follow when enough are left.
+Runs A B, then B A, ... for --repeats rounds, so that a changing clock rate or other load affects both. Each run is a new process; its first --skip steps do not count.
+The figure of a run is the median of its steps, that of a competitor the median over its runs. Ratios can be compared between machines, milliseconds can not.
+A run is marked `noisy` if other processes used more than --quiet cores on average meanwhile; figures without noisy runs follow if enough are left.
 
-Several --isotope (builds) and --torch-precision may be given; every pair gets its ratio.
+--isotope (a build) and --torch-precision may be repeated; every pair gets its ratio.
 exit: 0 done, 1 a run failed or --at-most was exceeded, 2 usage.
 """
 
@@ -24,11 +24,11 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 TICKS = os.sysconf("SC_CLK_TCK")
-BATCHES = {"gpt2-124m": ["--batch", "4", "--length", "64"]}  # gpt_torch.py's, where isotope-train's are others
+BATCHES = {"gpt2-124m": ["--batch", "4", "--length", "64"]}  # the sizes of gpt_torch.py that differ from those of isotope-train
 
 
 class Failure(Exception):
-    """A message for the user; main prints it as one line."""
+    """An error for the user, which main prints in one line."""
 
 
 def busy_seconds():

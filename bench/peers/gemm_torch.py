@@ -1,9 +1,9 @@
-"""Products of bf16 by isotope's native kernels beside PyTorch's (oneDNN), in one process and in alternation, wall clock.
+"""Times bf16 products of isotope's native kernels and of PyTorch (oneDNN) in one process, in alternation, by the wall clock.
 
     taskset -c CPU[,CPU] python3 bench/peers/gemm_torch.py [--threads N] [--rounds N] [--sets gpt2,head,char]
 
-Builds gemm_torch.cpp beside itself for this processor first. Each result is checked against f32. By weights (TN) the result is bf16 as PyTorch's,
-and once more f32 as in training. Columns: GFLOP/s of the best call (of the median one), then isotope by PyTorch in the same order.
+First compiles gemm_torch.cpp for this processor. Each result is checked against f32. Weight gradients (TN) are timed with a bf16 result, like PyTorch's,
+and with an f32 result, as in training. Columns: GFLOP/s of the best call (of the median one), then isotope / PyTorch in the same order.
 """
 
 import argparse
@@ -66,7 +66,7 @@ def main():
         calls = max(3, min(60, int(1e10 / flops)))
         for turn in range(args.rounds):
             for name, run in runs.items():
-                time.sleep(0.006)  # the other's threads go to sleep
+                time.sleep(0.006)  # so that the other library's threads are asleep
                 for _ in range(2):
                     run()
                 if turn == 0 and name != "torch":

@@ -1,11 +1,11 @@
-"""GPT training step in eager PyTorch, at isotope's named sizes: the peer of `isotope-train`.
+"""A GPT training step in eager PyTorch at isotope's named sizes, for comparison with `isotope-train`.
 
 step = forward, mean cross-entropy, backward, global-norm clip at 1, AdamW (fused), gradients dropped.
-Decoder as in GPT-2: pre-norm blocks, biases everywhere, GELU in its tanh form, learned positions, head tied to the token table, no dropout.
-Tokens are random and new each step; drawing them is not timed. Random tokens cost what text costs: no kernel here looks at their values.
+The decoder is that of GPT-2: pre-norm blocks, biases everywhere, GELU in its tanh form, learned positions, head tied to the token table, no dropout.
+Tokens are random and new in each step; drawing them is not timed. Random tokens take the same time as text, since no kernel depends on their values.
 
 Output, JSON lines: {"event":"start",...}, {"event":"step","step","loss","grad_norm","ms"} per step from 1, {"event":"done",...}.
-Lines are printed after the last step, so that output costs no step anything.
+Lines are printed after the last step, so that output takes no time in steps.
 """
 
 import argparse

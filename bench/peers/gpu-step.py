@@ -2,10 +2,10 @@
 """Times PyTorch's training step of a GPT on one GPU: forward, backward, clipping by the global norm, fused AdamW, random tokens.
 
 gpu-step.py --layers 12 --heads 12 --width 768 --vocab 50257 --batch 32 --length 1024 [--precision bf16|f32] [--way WAY]... [--no-pad] [--dropout P] [--steps 20]
-Ways: eager, graph (the whole step is one CUDA graph), compile (torch.compile of the model), compile+graph; without one all four, and which was the best.
-The vocabulary is padded to a multiple of 64, as nanoGPT pads it, unless --no-pad is given.
-The median of --steps steps after 300 ms of warm-up, by the host's clock with a synchronisation each step, as bench_step measures isotope's.
-f32 means f32: TF32 is off. Memory is what the allocator took from the device.
+Ways: eager, graph (the whole step is one CUDA graph), compile (torch.compile of the model), compile+graph; without --way all four are run and the best is named.
+The vocabulary is padded to a multiple of 64, like in nanoGPT, unless --no-pad is given.
+Prints the median of --steps steps after 300 ms of warm-up, by the host's clock with a synchronisation in each step, like bench_step.
+In f32, TF32 is off. Memory is what the allocator has taken from the device.
 """
 import argparse
 import gc
@@ -53,7 +53,7 @@ class gpt(torch.nn.Module):
 
 
 def step_of(a, way):
-    """One training step as a function that returns its loss, made in the way asked for."""
+    """Returns one training step, made in the given way, as a function that returns its loss."""
     torch.manual_seed(1)
     vocab = a.vocab if a.no_pad else -(-a.vocab // 64) * 64
     model = gpt(a.layers, a.heads, a.width, vocab, a.length, a.dropout).cuda()
@@ -74,7 +74,7 @@ def step_of(a, way):
 
     if not graph:
         return step
-    # As PyTorch's manual captures a whole step: first some on another stream, then one into the graph, whose memory every replay uses again.
+    # Captures a whole step as PyTorch's manual describes: first some steps on another stream, then one into the graph, whose memory every replay reuses.
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
@@ -94,7 +94,7 @@ def step_of(a, way):
 
 
 def measured(a, way):
-    """Milliseconds of the median step, and the most memory that was taken, in GiB."""
+    """Milliseconds of the median step, and the most memory that was allocated, in GiB."""
     torch.cuda.reset_peak_memory_stats()
     step = step_of(a, way)
     step()

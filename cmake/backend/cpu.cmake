@@ -1,4 +1,4 @@
-# The processor itself: own thread pool, no device and no driver. Always usable, and the lowest rank.
+# The processor as a backend, with a thread pool and without device or driver. It is always usable and has the lowest rank.
 isotope_backend(
   RANK 0
   PRECISIONS f32 bf16

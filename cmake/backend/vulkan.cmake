@@ -1,4 +1,4 @@
-# Any GPU with Vulkan 1.3, and llvmpipe on none. Building needs a GLSL compiler and the Vulkan headers, neither a driver nor a GPU.
+# Any GPU with Vulkan 1.3; without a GPU, the driver llvmpipe runs on the processor. Building needs a GLSL compiler and the Vulkan headers, but no driver.
 include(${CMAKE_CURRENT_LIST_DIR}/vulkan/shaders.cmake)
 isotope_backend(
   RANK 1
@@ -20,7 +20,7 @@ function(isotope_vulkan_configure)
   isotope_add_shaders()
 endfunction()
 
-# The kernels' modules are compiled once, too.
+# The words of the shader modules are compiled once, too.
 function(isotope_vulkan_compiled)
   target_link_libraries(isotope_shader_words PRIVATE isotope_own)
   foreach(precision IN LISTS isotope_vulkan_PRECISIONS)

@@ -1,9 +1,9 @@
 #pragma once
-/// What a program was built from: version, choices, compiler and commit, as one constant for --version, reports and bug reports.
+/// The facts of a program's build: version, options, compiler and commit, as one constant for --version, reports and bug reports.
 #include <string_view>
 
 #if __has_include(<isotope_build_facts.hpp>)
-#include <isotope_build_facts.hpp>  // written by our own CMake for our own programs; a consumer's program has none
+#include <isotope_build_facts.hpp>  // generated for the programs of this repository only
 #else
 #define ISOTOPE_FACT_VERSION "0.1.0"
 #define ISOTOPE_FACT_GIT_SHA "unknown"
@@ -22,13 +22,13 @@ struct build {
   std::string_view kernels;
   std::string_view cpu_arch;    // the -march of the program
   std::string_view compiler;    // name and version
-  std::string_view build_type;  // CMake's
-  std::string_view git_sha;     // of the commit, with -dirty when files differ from it
+  std::string_view build_type;  // CMAKE_BUILD_TYPE
+  std::string_view git_sha;     // the commit, with -dirty if files differ from it
   std::string_view options;     // every build option as NAME=value
 };
 
 /// The facts of this translation unit for a program of target `T`: `build_info<iso::selected>`.
-/// Internal linkage: two targets, compilers or flags in one program each keep their own.
+/// It has internal linkage, so parts of a program that are compiled for different targets or with different compilers or flags have their own facts.
 template <class T>
 static constexpr build build_info{ISOTOPE_FACT_VERSION,    T::backend::name,      T::precision::name,
                                   T::kernel_set::name,     ISOTOPE_FACT_CPU_ARCH, ISOTOPE_FACT_COMPILER,

@@ -1,6 +1,6 @@
 #pragma once
-/// isotope: transformers written once, planned by the C++ compiler. The public headers of model code, in reading order. Devices, failures and
-/// plans made at run time come with a backend: selected.hpp, or backend/cpu.hpp.
+/// isotope: transformers that are written once and planned by the C++ compiler. Includes the public headers of model code, in reading order. Devices, failures
+/// and plans made at run time come with the header of a backend: selected.hpp or backend/cpu.hpp.
 // clang-format off
 #include "core/precision.hpp"
 #include "core/shape.hpp"

@@ -1,6 +1,6 @@
 #pragma once
-/// What -DBACKEND, -DPRECISION and -DKERNELS chose. Only programs include this, and only this reads the choice macros:
-/// ISOTOPE_BACKEND, ISOTOPE_PRECISION, ISOTOPE_KERNELS, bare words; without them cpu, the backend's default precision, native.
+/// The target that -DBACKEND, -DPRECISION and -DKERNELS choose. Only programs include this header, and only this header reads the choice macros
+/// ISOTOPE_BACKEND, ISOTOPE_PRECISION and ISOTOPE_KERNELS, whose values are names. The defaults are cpu, the backend's default precision, and native.
 #include "core/compiler.hpp"
 #include "core/target.hpp"
 

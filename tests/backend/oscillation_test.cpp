@@ -23,7 +23,8 @@ TEST(oscillation, is_0_for_one_sign_and_1_for_strict_alternation) {
   EXPECT_EQ(oscillation(gentle, {6, 50, 50, 1}), 0);
   EXPECT_NEAR(oscillation(alternating, {6, 50, 50, 1}), 1, 1e-12);
 }
-// The mean of N rows of K - 1 products with random signs: deviation below 1 / sqrt(N (K - 1)) times sqrt(3) for normal numbers' magnitudes. Five deviations.
+// The mean over N rows of K - 1 terms of random sign has a standard deviation below sqrt(3) / sqrt(N (K - 1)), where sqrt(3) is for the magnitudes of normal
+// numbers. The bound is five deviations.
 TEST(oscillation, of_random_signs_is_0_but_for_chance) {
   for (const std::int64_t K : {8, 64, 768})
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
@@ -34,7 +35,7 @@ TEST(oscillation, of_random_signs_is_0_but_for_chance) {
     }
 }
 TEST(oscillation, walks_along_k_in_either_memory_order) {
-  // Signs alternate along the first axis, 40 long, and never along the second.
+  // Signs alternate along the first axis of 40 elements, and never along the second.
   const auto w = made(40 * 6, [](auto i) { return i / 6 % 2 == 0 ? 1 : -1; });
   EXPECT_NEAR(oscillation(w, {6, 40, 1, 6}), 1, 1e-12);
   EXPECT_EQ(oscillation(w, {40, 6, 6, 1}), 0);
@@ -48,9 +49,9 @@ TEST(oscillation, of_zeros_nothing_and_what_is_not_finite_is_0) {
   EXPECT_EQ(oscillation(nan, {3, 4, 4, 1}), 0);
 }
 TEST(oscillation, between_the_two_is_the_weighted_share_of_changes_less_that_of_the_rest) {
-  // Products of neighbours: -2, -2, 4, 1 x 4 = 4: changes weigh 4, the rest 8.
+  // Products of neighbours are -2, -2, 4, 4: sign changes weigh 4, the others 8.
   EXPECT_EQ(oscillation(std::vector<float>{1, -2, 1, 4, 1}, {1, 5, 5, 1}), 0);
-  // -2, -2, -4, 4: changes weigh 8, the rest 4.
+  // Products of neighbours are -2, -2, -4, 4: sign changes weigh 8, the others 4.
   EXPECT_NEAR(oscillation(std::vector<float>{1, -2, 1, -4, -1}, {1, 5, 5, 1}), 4.0 / 12, 1e-12);
 }
 

@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*HasChunks
 // never: satisf.*(HasBackendName|HasPreference|HasKernels|HasDevice)
-// A backend without `chunk_bytes`: that part of the concept is pointed at, and no other.
+// For a backend without `chunk_bytes`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/target.hpp>
 
 struct toy {

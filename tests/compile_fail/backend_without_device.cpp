@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*HasDevice
 // never: satisf.*(HasBackendName|HasPreference|HasChunks|HasKernels)
-// A backend without `device`: that part of the concept is pointed at, and no other.
+// For a backend without `device`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/target.hpp>
 
 struct toy {

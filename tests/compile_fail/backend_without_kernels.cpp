@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*HasKernels
 // never: satisf.*(HasBackendName|HasPreference|HasChunks|HasDevice)
-// A backend without `kernels`: that part of the concept is pointed at, and no other.
+// For a backend without `kernels`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/target.hpp>
 
 struct toy {

@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*HasBackendName
 // never: satisf.*(HasPreference|HasChunks|HasKernels|HasDevice)
-// A backend without `name`: that part of the concept is pointed at, and no other.
+// For a backend without `name`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/target.hpp>
 
 struct toy {

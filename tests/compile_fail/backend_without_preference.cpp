@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*HasPreference
 // never: satisf.*(HasBackendName|HasChunks|HasKernels|HasDevice)
-// A backend without `preference`: that part of the concept is pointed at, and no other.
+// For a backend without `preference`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/target.hpp>
 
 struct toy {

@@ -1,5 +1,5 @@
 // expect: error<.*"plan needs [0-9]+ MiB, budget is 1".*"MiB: lower the batch,".*"recompute blocks or raise the".*"budget"
-// A budget in bytes is part of the program's type.
+// A program's type may contain a memory budget in bytes; a plan that exceeds it does not compile.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 namespace iso = isotope;

@@ -1,5 +1,5 @@
 // expect: error<.*"formats.cpp:9 add: operands".*"have different formats; cast".*"one: \[4\] vs \[4\]"
-// Numbers and token ids do not mix without a cast.
+// An op does not mix floating-point numbers and token ids; the message asks for a cast.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 namespace iso = isotope;

@@ -1,5 +1,5 @@
 // expect: (static assertion|static_assert).*an inference program keeps no gradients: plan a loss with isotope::training
-// Inference and training are different programs of one model.
+// A gradient of an inference program cannot be read; training is another program of the same model.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 namespace iso = isotope;

@@ -1,5 +1,5 @@
 // expect: error<.*"long_name.cpp:10 parameter".*"name longer than 96".*"characters:".*: shorten".*"a scope
-// The state dict keeps names of up to 96 characters.
+// Names in the state dict have at most 96 characters.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 namespace iso = isotope;

@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*AppliesOps
 // never: satisf.*(HasTarget|DeclaresParams|DeclaresInputs|DescribesValues)
-// A machine without `apply`: that part of the concept is pointed at, and no other.
+// For a machine without `apply`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/tape.hpp>
 
 struct machine : private isotope::tape {

@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*DescribesValues
 // never: satisf.*(HasTarget|AppliesOps|DeclaresParams|DeclaresInputs)
-// A machine without `describe`: that part of the concept is pointed at, and no other.
+// For a machine without `describe`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/tape.hpp>
 
 struct machine : private isotope::tape {

@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*DeclaresInputs
 // never: satisf.*(HasTarget|AppliesOps|DeclaresParams|DescribesValues)
-// A machine without `input`: that part of the concept is pointed at, and no other.
+// For a machine without `input`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/tape.hpp>
 
 struct machine : private isotope::tape {

@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*DeclaresParams
 // never: satisf.*(HasTarget|AppliesOps|DeclaresInputs|DescribesValues)
-// A machine without `param`: that part of the concept is pointed at, and no other.
+// For a machine without `param`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/tape.hpp>
 
 struct machine : private isotope::tape {

@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*HasTarget
 // never: satisf.*(AppliesOps|DeclaresParams|DeclaresInputs|DescribesValues)
-// A machine without `target`: that part of the concept is pointed at, and no other.
+// For a machine without `target`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/tape.hpp>
 
 struct machine : private isotope::tape {

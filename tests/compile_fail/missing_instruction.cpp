@@ -1,5 +1,5 @@
 // expect: error<.*"small has no f32 kernel for".*"relu: use another -DBACKEND".*"or add kernels/small/relu.hpp"
-// An element-wise op inside a fused step is missed like any other; no precision of this backend has it.
+// A missing element-wise op inside a fused step is reported like any other missing kernel. No precision of this backend has it.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 namespace iso = isotope;

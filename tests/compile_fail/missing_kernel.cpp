@@ -1,5 +1,5 @@
 // expect: error<.*"small has no bf16 kernel for".*"attention_grad: use".*"-DPRECISION=f32"
-// A plan that needs a kernel its backend lacks names the op, the backend and what would work.
+// If a backend lacks a kernel that a plan needs, the message names the op, the backend and what would work.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 namespace iso = isotope;

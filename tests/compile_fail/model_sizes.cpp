@@ -1,5 +1,5 @@
 // expect: error<.*gpt: width.*770.*is.*not a multiple of heads 12:.*choose 768"
-// Sizes that do not fit together, with one that does.
+// If the sizes of a model are inconsistent, the message suggests one that fits.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 namespace iso = isotope;

@@ -1,5 +1,5 @@
 // expect: op_spec<Op>: integers and truth values are compared exactly
-// Whole numbers have no rounding to allow for.
+// A specification cannot declare a tolerance for integer results.
 #include <isotope/conform/spec.hpp>
 #include <isotope/op/extremum.hpp>
 

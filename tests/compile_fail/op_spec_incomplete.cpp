@@ -1,7 +1,7 @@
 // expect: op_spec<Op>: the op has a gradient and the specification none; add .static void gradient\(const call&, dy, dx\).
 // note: op_spec<Op>: fewer than 4 boundary values
 // never: op_spec<Op>: no reference
-// A specification says all that conformance asks, or does not compile.
+// A specification that lacks something conformance needs does not compile.
 #include <isotope/conform/spec.hpp>
 #include <isotope/op/exp.hpp>
 

@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*HasShapeRule
 // never: satisf.*HasOpName
-// An op is a tag with a name and a shape rule.
+// For an op without a shape rule, the diagnostic names that part of the concept and no other.
 #include <isotope/core/op_info.hpp>
 
 struct cube {

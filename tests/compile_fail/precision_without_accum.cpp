@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*HasAccum
 // never: satisf.*(HasStorage|HasPrecisionName)
-// A precision without `accum`.
+// For a precision without `accum`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/precision.hpp>
 
 struct incomplete {

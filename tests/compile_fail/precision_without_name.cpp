@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*HasPrecisionName
 // never: satisf.*(HasStorage|HasAccum)
-// A precision without `name`.
+// For a precision without `name`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/precision.hpp>
 
 struct incomplete {

@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*HasStorage
 // never: satisf.*(HasAccum|HasPrecisionName)
-// A precision without `storage`.
+// For a precision without `storage`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/precision.hpp>
 
 struct incomplete {

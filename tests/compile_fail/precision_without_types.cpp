@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*HasTypes
 // never: satisf.*(HasStorage|HasAccum|HasPrecisionName)
-// A precision without `type` and `accum_type`.
+// For a precision without `type` and `accum_type`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/precision.hpp>
 
 struct incomplete {

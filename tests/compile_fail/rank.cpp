@@ -1,5 +1,5 @@
 // expect: error<.*"rank.cpp:9 .*x.* has more than".*"6 dimensions:"
-// A tensor has at most six axes.
+// A tensor with more than six axes is refused.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 namespace iso = isotope;

@@ -1,5 +1,5 @@
 // expect: error<.*"shape.cpp:9 matmul: inner".*"dimensions differ:".*"\[4,1024,3072\] vs \[768,3000\]".*"in h.0.mlp."
-// A wrong width names the line of the model, the scope and both shapes.
+// For a wrong width, the message names the line of the model, the scope and both shapes.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 namespace iso = isotope;

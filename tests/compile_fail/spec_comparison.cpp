@@ -1,5 +1,5 @@
 // expect: integers and truth values are compared exactly
-// A specification cannot grant slack to a result that holds integers.
+// A specification cannot declare a tolerance for a result that holds integers.
 #include <isotope/conform/spec.hpp>
 #include <isotope/op/all.hpp>
 

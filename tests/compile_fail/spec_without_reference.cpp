@@ -1,5 +1,5 @@
 // expect: op_spec<Op>: no reference; add
-// A specification without a reference is none.
+// A specification without a reference does not compile.
 #include <isotope/conform/spec.hpp>
 #include <isotope/op/all.hpp>
 

@@ -1,6 +1,6 @@
 // expect: (static assertion|static_assert).*this launch needs an f64 kernel of adamw on small
 // note: Supports
-// A launch outside any plan asserts its kernel.
+// Code that launches a kernel without a plan can assert that the kernel exists.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 namespace iso = isotope;

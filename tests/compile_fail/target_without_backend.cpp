@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*HasBackend
 // never: satisf.*(HasPrecision|HasKernelSet)
-// A target without its backend.
+// For a target without `backend`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/target.hpp>
 
 struct toy {

@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*HasKernelSet
 // never: satisf.*(HasBackend|HasPrecision)
-// A target without its kernel set.
+// For a target without `kernel_set`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/target.hpp>
 
 struct toy {

@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*HasPrecision
 // never: satisf.*(HasBackend|HasKernelSet)
-// A target without its precision.
+// For a target without `precision`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/target.hpp>
 
 struct toy {

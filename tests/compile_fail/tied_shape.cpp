@@ -1,5 +1,5 @@
 // expect: error<.*"tied_shape.cpp:10 parameter".*bert.encoder.layer.11.".*"attention.output.LayerNorm.".*"weight.* is tied with another".*"shape: \[768\] vs \[512\] in"
-// The same path names the same tensor. The longest path of BERT is printed whole.
+// A path that is used again must have the same shape. The longest path of BERT is printed in full.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 namespace iso = isotope;

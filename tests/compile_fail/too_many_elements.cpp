@@ -1,5 +1,5 @@
 // expect: error<.*"too_many_elements.cpp:9 .*w.*has more than 2.40 elements
-// A tensor has at most 2^40 elements: sizes that wrap around 64 bits are refused where they are written.
+// A tensor of more than 2^40 elements is refused at its declaration, even if its size overflows 64 bits.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 namespace iso = isotope;

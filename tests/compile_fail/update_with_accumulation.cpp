@@ -1,5 +1,5 @@
 // expect: error<.*"an update within_backward".*"keeps no gradient for later".*"micro-batches: set accumulate".*"to false"
-// A gradient that is gone when its parameter is updated takes no second micro-batch.
+// Updates within the backward pass do not keep gradients, so they cannot be combined with several micro-batches.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 namespace iso = isotope;

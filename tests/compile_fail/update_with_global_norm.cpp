@@ -1,5 +1,5 @@
 // expect: error<.*"an update within_backward".*"cannot wait for the global".*"norm: set clip to none, value".*"or tensor_norm"
-// The norm of all gradients is known when the first parameters are updated already.
+// Updates within the backward pass cannot be clipped by the global norm, which is known only after the first updates.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 namespace iso = isotope;

@@ -1,5 +1,5 @@
 // expect: error<.*differentiate: the loss must".*"be one floating-point number,".*"not \[4\]: reduce it with mean"
-// Only a single number has a gradient.
+// Only a loss of one element can be differentiated.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 namespace iso = isotope;

@@ -1,6 +1,6 @@
-"""run.py SOURCE COMPILER FLAGS...: passes when SOURCE compiles within the limits of its first line,
-`// limit: ratio=10 megabytes=1500 flags=-O2`. The ratio is its processor time over that of reference/standard_library.cpp, compiled by the same
-compiler before and after it, so that a slow or busy machine slows both; the best of up to five tries counts. Megabytes are the largest
+"""run.py SOURCE COMPILER FLAGS...: passes if SOURCE compiles within the limits of its first line,
+`// limit: ratio=10 megabytes=1500 flags=-O2`. The ratio is its processor time divided by that of reference/standard_library.cpp, compiled by the same
+compiler before and after it, so that a slow or busy machine affects both; the best of up to five tries counts. Megabytes are the largest
 resident set of one process."""
 import os
 import re

@@ -21,7 +21,7 @@ result<config::loaded<run_config>> load(const sources& given, const rules& rule 
   return config::load<run_config>(given, sizes, rule);
 }
 
-/// The failure of a load that must fail.
+/// Loads a configuration that must be refused, and returns the failure.
 failure refused(const sources& given, const rules& rule = {}) {
   const auto got = load(given, rule);
   EXPECT_FALSE(got.ok());
@@ -42,7 +42,7 @@ TEST(load, without_any_layer_the_initialisers_stand) {
   for (const auto& s : got->settings) EXPECT_EQ(s.origin, "default") << s.key;
 }
 
-/// Sets model.layers by the layers whose bits are set: size 2, file 3, variable 4, flag 5.
+/// Sets model.layers in each configuration layer whose bit is set in the mask: to 2 by the size, 3 by the file, 4 by a variable, 5 by a flag.
 sources with_layers(unsigned mask, const scratch_folder& folder) {
   sources s;
   if ((mask & 1) != 0) s.arguments = {"--size", "tiny"};

@@ -1,4 +1,4 @@
-/// Certificates: what they say of a run, and that they are read again, those of the first format too.
+/// Certificates: what they state about a run, and that they can be read back, also in the first format.
 #include "toy.hpp"
 
 #include <isotope/conform/certificate.hpp>
@@ -65,7 +65,7 @@ TEST(conform_certificate, says_what_it_was_made_of_and_what_ran_on_each_track) {
   }
   const auto* variants = j.find("tally")->find("variants");
   ASSERT_NE(variants->find("elementwise[reference]"), nullptr);
-  // A failure names its track and the variants that ran.
+  // The record of a failure names its track and the variants that ran.
   const auto record = json_in(c.counted.failures.begin()->second);
   EXPECT_EQ(record.find("track")->text, "strict");
   ASSERT_EQ(record.find("variants")->items.size(), 1u);
@@ -90,7 +90,7 @@ TEST(conform_certificate, comes_back_as_it_was_and_refuses_another_number) {
   const auto back = conform::read_certificate(path);
   ASSERT_TRUE(back.ok()) << back.error().line();
   EXPECT_EQ(text_of(*back), text);
-  // Another coverage is refused, though the digest is that of the contents.
+  // A changed coverage is refused even if the digest matches the changed contents.
   const auto derived = [&](std::string_view runs) {
     auto facts = facts_in(c).str();
     const std::string is = "\"runs\":1";
@@ -115,7 +115,7 @@ TEST(conform_certificate, comes_back_as_it_was_and_refuses_another_number) {
   ASSERT_TRUE(iso::io::write_file(path, later).ok());
   EXPECT_EQ(conform::read_certificate(path).error().code, iso::errc::version_mismatch);
 }
-/// As the program of format 1 wrote it, of its registry of 54 ops.
+/// A certificate of format 1, with the 54 ops of that time.
 constexpr std::string_view first_format =
     R"json({"arithmetic":{"rounding":"to nearest, ties to even","subnormal numbers":"kept","ulps of exp":"0.9","ulps of gelu_erf":"2.2","ulps of gelu_tanh":"1.8","ulps of log":"0.6","ulps of sigmoid":"1.5","ulps of silu":"2.2","ulps of sqrt":"0.5","ulps of tanh":"2.0"},"counts":{"cases":163,"failed":0,"passed":163,"unsupported":0},"coverage":{"gradients":0.046511627906976744,"kernels":0.140625,"launches":1,"least":0.037037037037037035,"ops":0.037037037037037035,"runs":1},"device":{"backend":"cpu","driver":"","kind":"cpu","name":"cpu"},"digest":"851053413389c21943040d629f42110a834c047f40cc02415a3696e57b11856b","fingerprint":"5b961b81c327b5fb","format":1,"kernel_ops":["accumulate","adamw","add","argmax","attention","attention_grad","cast","categorical","clip_norm","clip_value","concat","copy","cross_entropy","cross_entropy_grad","div","dropout","elementwise","embedding","embedding_grad","equal","exp","fft","fill","gelu_erf","gelu_erf_grad","gelu_tanh","gelu_tanh_grad","global_norm","irfft","layer_norm","layer_norm_grad","less","log","log_softmax","log_softmax_grad","matmul","max","mean","min","mul","pad","relu","relu_grad","rfft","rms_norm","rms_norm_grad","rope","scale","select","sgd","shift","sigmoid","sigmoid_grad","silu","silu_grad","softmax","softmax_grad","sqrt","sqrt_grad","square","sub","sum","tanh","tanh_grad"],"kernels":"native","launch_size":"own","ops":"exp,matmul","precision":"f32","registry":"1280bcd823597e71","seed":"0000000000000001","shard":{"count":1,"index":0},"strength":"fast","tally":{"failures":[],"launches":{},"ops":{"exp":{"failed":0,"forward":19,"gradient":16,"law":6,"passed":41,"refusal":0,"track":"approximate","unsupported":0,"version":1},"matmul":{"failed":0,"forward":59,"gradient":46,"law":14,"passed":122,"refusal":3,"track":"approximate","unsupported":0,"version":1}},"reached":["add","copy","elementwise","exp","fill","matmul","mul","scale","sum"],"regressions":{},"tiers":[],"unsupported":{}},"time":"2026-11-23T17:20:59Z","tool":"0.1.0"})json";
 TEST(conform_certificate, one_of_the_first_format_is_read_and_guarded_by_its_digest) {
@@ -147,7 +147,7 @@ TEST(conform_certificate, an_op_of_which_too_few_cases_ran_is_named) {
   conform::op_counts& o = few.ops["twice"];
   o.passed = 8, o.failed = 1, o.skipped = 100, o.unsupported = 100;
   few.ops["doubled"].passed = 10;
-  ASSERT_EQ(too_little(few, both).size(), 1u) << "what was skipped or is unsupported did not run";
+  ASSERT_EQ(too_little(few, both).size(), 1u) << "skipped and unsupported cases did not run";
   EXPECT_NE(too_little(few, both)[0].find("9 cases of twice"), std::string::npos);
   o.failed = 2;
   EXPECT_TRUE(too_little(few, both).empty());

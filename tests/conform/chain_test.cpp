@@ -1,4 +1,4 @@
-/// The longest serial sums that matrix products declare: the bounds of their results are made of them.
+/// The longest chains of additions that matmul kernels declare. The error bounds of their results depend on them.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/conform/executor_of.hpp>
 
@@ -23,7 +23,7 @@ TEST(conform_chain, blocks_of_k_shorten_it) {
   EXPECT_EQ(chain(256), 256);
   EXPECT_EQ(chain(257), 129 + 1) << "two blocks of about equal size";
   EXPECT_EQ(chain(4096), 256 + 15);
-  const auto native = chain_of_products<cpu<kernels::native>>();  // with blocks of another depth, where the processor has it
+  const auto native = chain_of_products<cpu<kernels::native>>();  // the block size in K depends on the processor
   EXPECT_EQ(native(100), 100);
   EXPECT_LE(native(4096), 400);
 }

@@ -1,4 +1,4 @@
-/// Broken outputs that the comparators must reject, each a sound one with one thing wrong; the sound ones pass.
+/// Comparators must accept correct outputs, and reject outputs with a single error.
 #include "toy.hpp"
 
 #include <cstdio>
@@ -7,23 +7,23 @@
 namespace isotope::conform {
 namespace comparators_test {
 
-/// What a kernel gave, what the reference says, and how they are compared.
+/// The output of a kernel, the expected output, and how they are compared.
 struct sample {
   array y;
   answer e;
   comparison by = comparison::scaled;
   conditions on{};
   bool mean_square = false;
-  answer flushed{};  // for operands whose subnormal numbers are zero; empty: there is none
+  answer flushed{};  // the expected output if subnormal operands are flushed to zero; empty: none
 
   bool passes() const {
-    if (y.at.size() != e.value.size()) return false;  // as batch_runner refuses it, see runner_test
+    if (y.at.size() != e.value.size()) return false;  // batch_runner refuses this, see runner_test
     return compare(y, e, by, on, mean_square, flushed.value.empty() ? nullptr : &flushed).passes();
   }
   double& operator[](std::size_t i) { return y.at[i]; }
 };
 
-/// 1000 numbers in [1, 2) of the format, as they are after a sound kernel; `units` of slack in units in the last place.
+/// 1000 correct numbers in [1, 2) of the format, with a tolerance of `units` units in the last place.
 sample numbers(dtype t, comparison by, double units = 0, std::int64_t n = 1000) {
   sample s{array(shape{n}, t), {}, by};
   s.on.program = t == dtype::bf16 ? dtype::bf16 : dtype::f32;
@@ -48,7 +48,7 @@ sample integers(dtype t, std::initializer_list<double> list) {
   for (const double x : list) s.e.value[i] = s.y.at[i] = x, s.e.slack[i] = 5, ++i;
   return s;
 }
-/// A million numbers, each within its slack, and a limit on their mean square.
+/// A million numbers within their tolerance, and a limit on the mean square error.
 sample many(double nmse) {
   sample s = numbers(dtype::f32, comparison::scaled, 1e7, 1000000);
   s.e.nmse = nmse;
@@ -56,7 +56,7 @@ sample many(double nmse) {
   return s;
 }
 double up(double x, double units = 1) { return x + units * ulp(dtype::f32, x); }
-/// The first `n` numbers from element `i` on.
+/// Applies f to `n` numbers from element `i` on.
 template <class F> void change(sample& s, std::size_t i, std::size_t n, F&& f) {
   for (std::size_t k = i; k < i + n; ++k) s[k] = f(s[k]);
 }
@@ -154,9 +154,9 @@ TEST(conform_comparators, sound_limits_are_not_too_tight) {
   EXPECT_TRUE(s.passes());
   sample f = flushing();
   f[2] = 0;
-  EXPECT_TRUE(f.passes()) << "a gpu may take subnormal operands for zero";
+  EXPECT_TRUE(f.passes()) << "a gpu may flush subnormal operands to zero";
   sample m = many(1e-12);
-  m[123456] += 1e-4;  // 1e-8 of 2.3e6
+  m[123456] += 1e-4;  // a square error of 1e-8, where 2.3e6 is the sum of squares
   EXPECT_TRUE(m.passes());
 }
 

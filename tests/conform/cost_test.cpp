@@ -1,6 +1,6 @@
 // labels: library slow
-/// What the harness takes for a small case beside its numbers and its reference, which nothing could do without. Processor time, and a ratio of two
-/// measurements in one process, in alternation.
+/// The overhead of the harness for small cases, relative to generating their numbers and computing their references, which is unavoidable. Both are measured
+/// as processor time in one process, in alternation.
 #include <isotope/conform/executor_of.hpp>
 #include <isotope/conform/library_specs.hpp>
 #include <isotope/conform/run.hpp>
@@ -13,10 +13,10 @@
 namespace isotope::conform {
 namespace cost_test {
 
-/// Limit on the ratio. Measured: 2.9, and 10 where each case is a batch.
+/// The limit on the ratio. Measured: 2.9, and 10 if each case is a batch of its own.
 constexpr double most = 6;
 
-selection small_cases() { return {{find_spec("relu")}, dtype::f32, strength::full, 20, 1}; }  // 8,000 of 680 elements in the mean
+selection small_cases() { return {{find_spec("relu")}, dtype::f32, strength::full, 20, 1}; }  // 8,000 cases of 680 elements on average
 
 class reference_alone final : public case_visitor {
  public:
@@ -60,7 +60,7 @@ TEST(conform_cost, small_cases_take_a_few_times_their_references_and_many_times_
   }
   std::printf("%.3f s of references, %.3f s of the run: %.2f\n", references, together, together / references);
   EXPECT_LT(together, most * references);
-  // The limit would be seen to be passed: planning, loading and judging case by case.
+  // Planning, loading and judging each case separately must exceed the limit.
   EXPECT_GT(seconds_of_run(**device, 1), most * references);
 }
 

@@ -1,4 +1,4 @@
-/// Generators of cases meet every op whose signature they handle, by the table alone.
+/// The table of case generators: each generator makes cases for every op whose signature it handles.
 #include "toy.hpp"
 
 #include <set>
@@ -70,7 +70,7 @@ TEST(conform_crossing, every_generator_has_cases_of_the_ops_that_it_handles) {
   for (const auto& p : conform::crossed_pairs(of_toys(conform::every_case_generator, strength::fast)))
     EXPECT_EQ(p.generator, "boundary values");
 }
-/// A case comes back from its record with its generator, so that a replay says the same of it.
+/// A case that is read from its record has its generator, so that a replay reports the same.
 TEST(conform_crossing, records_keep_the_generator) {
   listed_cases seen;
   conform::for_each_case(of_toys(conform::every_case_generator), seen);

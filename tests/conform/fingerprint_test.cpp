@@ -1,6 +1,5 @@
 // labels: library slow
-/// A fingerprint is the same of the same device, and another one where its name, its driver, what it tells of itself, its kernels or its arithmetic
-/// is another.
+/// The fingerprint of a device does not change between calls, and differs if the name, driver, reported facts, kernels or arithmetic differ.
 #include <isotope/conform/executor_of.hpp>
 #include <isotope/conform/fingerprint.hpp>
 #include <isotope/conform/library_specs.hpp>
@@ -19,7 +18,7 @@ std::span<const gradient_kernel_names> every_gradient_kernel() { return library_
 namespace fingerprint_test {
 
 using numbers = std::vector<float>;
-/// What another device would do otherwise: to all results of a batch, in the order of its ops, and to what it tells of itself.
+/// How another device differs: changes to all results of a batch, in the order of its ops, and to its reported facts.
 struct difference {
   std::function<void(numbers&)> results = [](numbers&) {};
   std::function<void(device_info&)> told = [](device_info&) {};
@@ -86,7 +85,7 @@ auto fact(std::string_view name, std::string value) {
       if (f.name == name) f.value = value;
   };
 }
-/// The names of what a device with that difference was seen to do otherwise. Digits must differ in any case.
+/// The names of the observations that differ for a device with this difference. The digits must differ in any case.
 std::set<std::string> seen_otherwise(const fingerprint& whole, difference how) {
   const fingerprint f = taken(std::move(how));
   EXPECT_NE(f.digits, whole.digits);
@@ -125,7 +124,7 @@ TEST(conform_fingerprint, other_arithmetic_changes_what_was_seen_and_the_digits)
       if (std::fabs(v) < 0x1p-126f) v = std::copysign(0.0f, v);
   };
   EXPECT_EQ(seen_otherwise(whole, {.results = flush}), names{"subnormal numbers"});
-  // The sums that show the rounding, as they are to nearest and toward zero.
+  // Sums that reveal the rounding mode, rounded to nearest and toward zero.
   const auto truncate = [](numbers& y) {
     constexpr float u = 0x1p-24f, up = 1 + 2 * u;
     const numbers nearest{1, 1 + 4 * u, -1, up, 1, -up}, toward_zero{1, up, -1, 1, 1 - u, -1};
@@ -134,13 +133,13 @@ TEST(conform_fingerprint, other_arithmetic_changes_what_was_seen_and_the_digits)
     std::copy(toward_zero.begin(), toward_zero.end(), at);
   };
   EXPECT_EQ(seen_otherwise(whole, {.results = truncate}), names{"rounding"});
-  // Functions stand before the probes: exponentials that are 8 units off.
+  // Results of functions come before the probes: these exponentials are wrong by 8 units.
   const auto farther = [](numbers& y) {
     for (std::size_t i = 0; i < y.size() / 2; ++i) y[i] *= 1 + 0x1p-20f;
   };
   const auto off = seen_otherwise(whole, {.results = farther});
   EXPECT_TRUE(off.contains("ulps of exp") && !off.contains("rounding")) << off.size();
-  // One result in its last bit, which may be too little to be seen by anything but the digits.
+  // A change in the last bit of one result may show in the digits only.
   EXPECT_LE(seen_otherwise(whole, {.results = [](numbers& y) { y[64 + 5] = std::nextafter(y[64 + 5], 9.0f); }}).size(), 1u);
 }
 

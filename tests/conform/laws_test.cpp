@@ -1,6 +1,6 @@
 // labels: alone
-/// The specifications of the library against themselves: every gradient that is written down is the derivative of its formula, and every policy is
-/// kept by its reference.
+/// Checks the specifications of the library for consistency: every gradient is the derivative of its formula, and every reference obeys its numeric
+/// policy.
 #include <isotope/conform/adjoint.hpp>
 #include <isotope/conform/compare.hpp>
 #include <isotope/conform/enumerate.hpp>
@@ -18,7 +18,7 @@ std::span<const gradient_kernel_names> every_gradient_kernel() { return library_
 
 namespace laws_test {
 
-/// The cases of one op that a test asks for.
+/// Collects the cases of one op that a test needs.
 class chosen_cases final : public case_visitor {
  public:
   template <class F> chosen_cases(const spec& s, F&& wanted) : wanted_(wanted) {
@@ -42,14 +42,14 @@ call call_of(const test_case& c, const std::vector<array>& numbers) {
   return {numbers, c.attr, c.scalars, {dtype::f32, false, nullptr, c.of->policy}};
 }
 
-/// x^2, and a derivative that is wrong by a factor.
+/// x^2 with a derivative that is wrong by a factor.
 struct square_spec {
   static void reference(const call& c, std::span<answer> y) {
     y[0].resize(c.in[0].dims.count());
     for (std::int64_t i = 0; i < c.in[0].dims.count(); ++i) y[0].set(i, c.in[0][i] * c.in[0][i]);
   }
 };
-/// How far <dx, u> of dx = `factor` x dy is from <dy, J u>, in bounds.
+/// |<dx, u> - <dy, J u>| for dx = `factor` x dy, divided by its bound.
 double excess(double factor) {
   static constexpr std::array inputs{operand_role{"x"}};
   static constexpr std::array outputs{result_role{"y"}};
@@ -81,13 +81,13 @@ TEST(conform_specifications, every_gradient_obeys_the_adjoint_law) {
     if (adjoints.found.empty()) without.insert(s.name);
   }
   EXPECT_EQ(without, (std::set<std::string_view>{"cast"}))
-      << "ops whose gradient nothing holds to differences; the reference of cast rounds";
+      << "ops whose gradient is not compared with differences; the reference of cast rounds";
 }
-/// What became of the results of an op, right ones and wrong ones.
+/// How many results of an op were accepted and refused, correct and wrong ones.
 struct judged_results {
   int right_refused = 0, asked = 0, passed = 0;
 };
-/// A mistake: a factor of all results, or operands of products that are rounded to the 10 bits of TF32.
+/// A mistake: all results have a wrong factor, or the operands of matmuls are rounded to the 10 bits of TF32.
 struct mistake {
   double factor = 1;
   bool tf32 = false;
@@ -97,7 +97,7 @@ double rounded_to_tf32(double x) {
   const double mantissa = std::frexp(x, &exponent);
   return std::ldexp(std::nearbyint(std::ldexp(mantissa, 11)), exponent - 11);
 }
-/// Judges the results of the reference for cases of random operands, rounded, and those of the mistake, where it changes them.
+/// For cases with random operands, compares the rounded results of the reference, and those with the mistake if it changes them.
 class mistaken_results final : public case_visitor {
  public:
   mistaken_results(dtype program, mistake m) : program_(program), mistake_(m) {}
@@ -155,12 +155,12 @@ class mistaken_results final : public case_visitor {
     const bool means = by != comparison::exact && is_floating(type);
     const auto of_right = compare(right, limited, by, on, means);
     if (!of_right.passes()) ++judged.right_refused;
-    const bool differs = is_floating(type) && largest > 1e-6 && wrong.at != right.at;  // a rounding may take the factor back
+    const bool differs = is_floating(type) && largest > 1e-6 && wrong.at != right.at;  // rounding may undo the factor
     const double share = mistake_.tf32 ? 1e-4 : mistake_.factor - 1;
     const bool cancels =
-        e.value.size() < 12 && cancelled > share / 5 * largest;  // all of a few results may be as wrong as their bounds say
-    // Gradients of attention in bf16 that nearly cancel are as wrong as the rounding of y, which kernels start from, makes them; where a few elements are
-    // nearly all of a result its mean square says little.
+        e.value.size() < 12 && cancelled > share / 5 * largest;  // if there are only a few results, all errors may reach their bounds
+    // Gradients of attention start from a rounded y, so in bf16 those that nearly cancel may have a large error; and if a few elements dominate a result, its
+    // mean square error says little.
     const bool noisy = of_attention_ && of_right.nmse_limit > share * share / 2;
     if (differs && !cancels && !(type == dtype::bf16 && noisy)) {
       ++judged.asked;
@@ -183,7 +183,7 @@ TEST(conform_specifications, results_times_a_factor_near_one_are_refused) {
       EXPECT_EQ(r.passed, 0) << s.name << " in " << name_of(format) << ", of " << r.asked;
     }
 }
-/// Products in TF32 are what a device takes for f32 when it is told that it may.
+/// A device that is allowed to may replace f32 matmuls by TF32 ones; that must be noticed.
 TEST(conform_specifications, products_and_attention_in_tf32_are_refused_and_attention_in_bf16_by_a_factor_of_1_01) {
   for (const std::string_view op : {"matmul", "attention"}) {
     const judged_results r = judge_results(*find_spec(op), dtype::f32, {.tf32 = true});

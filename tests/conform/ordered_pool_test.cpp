@@ -1,5 +1,5 @@
 // labels: threads
-/// Batches beside each other give what batches one by one give, in their order.
+/// Batches that run concurrently give the results of batches that run one by one, in the same order.
 #include "toy.hpp"
 
 #include "../io/scratch_folder.hpp"
@@ -24,7 +24,7 @@ struct square_of {
     ++*done;
   }
 };
-/// Jobs of three kins: sees whether two of one key run at a time.
+/// A job with one of three keys, which notices if another job with its key runs at the same time.
 struct one_of_a_kin {
   std::array<std::atomic<int>, 3>* busy;
   std::atomic<bool>* together;
@@ -63,7 +63,7 @@ TEST(conform_ordered_pool, jobs_with_the_same_key_run_one_after_another) {
   for (int k = 0; k < 60; ++k) EXPECT_EQ(c.oldest().x, k);
   EXPECT_FALSE(together);
 }
-TEST(conform_ordered_pool, jobs_that_nobody_takes_end_with_it) {
+TEST(conform_ordered_pool, jobs_whose_results_are_not_taken_end_with_the_pool) {
   std::atomic<int> done = 0;
   {
     conform::ordered_pool<number, square_of> c(std::vector(3, square_of{&done}));
@@ -78,7 +78,7 @@ conform::run_options in_small_batches() {
   o.batch = 3;
   return o;
 }
-/// A run on `devices` devices that make the same mistake; the last is lost after so many plans.
+/// A run on `devices` devices that make the same mistake. The last device is lost after it has loaded `loads_before_loss` plans.
 iso::result<conform::counts> ran(const conform::run_options& o, int devices, mistake m, int loads_before_loss = 1 << 30) {
   std::vector<std::unique_ptr<toy_device>> all;
   std::vector<conform::executor*> more;

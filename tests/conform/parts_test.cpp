@@ -1,4 +1,4 @@
-/// The parts of the harness by themselves: numbers, comparators, generators, records, shrinking.
+/// Unit tests of the parts of the harness: numbers, comparators, generators, records, shrinking.
 #include "toy.hpp"
 
 #include <isotope/conform/golden.hpp>
@@ -36,7 +36,7 @@ TEST(conform_compare, scaled_ulp_and_exact) {
   EXPECT_TRUE(near(1 + 0x1p-22, one(1, 0x1p-22)));
   EXPECT_FALSE(near(1 + 0x1p-23, one(1), comparison::exact));
   EXPECT_TRUE(near(3, one(3), comparison::exact, dtype::i32));
-  EXPECT_FALSE(near(3, one(4, 10), comparison::scaled, dtype::i32)) << "integers are exact whatever the slack";
+  EXPECT_FALSE(near(3, one(4, 10), comparison::scaled, dtype::i32)) << "integers are compared exactly, regardless of the tolerance";
   EXPECT_TRUE(near(0, one(0x1p-130), comparison::scaled, dtype::f32, true)) << "a gpu may flush";
   EXPECT_FALSE(near(0, one(0x1p-130), comparison::scaled, dtype::f32, false));
 }
@@ -54,7 +54,7 @@ TEST(conform_compare, the_mean_square_is_asked_for_where_many_terms_count) {
 TEST(conform_numbers, nearest_rounds_once_to_even) {
   EXPECT_EQ(nearest(dtype::bf16, 1 + 0x1p-8), 1);
   EXPECT_EQ(nearest(dtype::bf16, 1 + 0x1.8p-7), 1 + 0x1p-6);
-  EXPECT_EQ(nearest(dtype::bf16, 16777216.0 + 65537), 16777216.0 + 131072) << "by way of f32 it would be a tie";
+  EXPECT_EQ(nearest(dtype::bf16, 16777216.0 + 65537), 16777216.0 + 131072) << "if rounded to f32 first, it would be a tie";
   EXPECT_EQ(nearest(dtype::f16, 65520), infinity);
   EXPECT_EQ(nearest(dtype::f32, 0x1p-150), 0);
   for (std::uint32_t i = 0; i < 0x7f80; ++i) {
@@ -69,13 +69,13 @@ TEST(conform_generator, streams_are_the_same_on_every_compiler) {
   for (const generator& g : every_generator)
     for (const dtype t : {dtype::f32, dtype::bf16, dtype::f16, dtype::f64, dtype::i32, dtype::boolean})
       for (const int position : {0, 1, 3}) {
-        // normal and exponents take logarithms and cosines from the C library: 8 digits of them are the same everywhere.
+        // The generators normal and exponents use logarithms and cosines of the C library, of which 8 digits are the same everywhere.
         const bool of_the_library = g.name == "normal" || g.name == "exponents";
         if (!g.handles(t) || (of_the_library && t != dtype::bf16)) continue;
         ++streams;
         stream(g, {42, t, position, 5, 1, 7}, 100, [&](std::int64_t, double x) {
           std::byte bytes[8] = {};
-          encode(t, bytes, std::isnan(x) ? 0.4375 : x);  // any NaN
+          encode(t, bytes, std::isnan(x) ? 0.4375 : x);  // all NaN are treated as equal
           h.add(std::string_view(reinterpret_cast<const char*>(bytes), std::size_t(size_of(t))));
         });
       }
@@ -92,7 +92,7 @@ TEST(conform_generator, all_of_16_bits_gives_every_pattern_once) {
   });
   EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 65536);
 }
-/// The specification of `twice` with another reference: f of the number and its place.
+/// The specification of `twice` with another reference: f(number, index).
 template <double (*F)(double, std::int64_t)> spec twice_as() {
   spec s = *find_spec("twice");
   s.reference = [](const call& c, std::span<answer> y) {
@@ -145,7 +145,7 @@ TEST(conform_shrink, a_planted_bug_shrinks_to_its_smallest_shape) {
   test_case c = toy::case_of({33, 5});
   c.in.push_back({{5, 40}, dtype::f32, &generator_of<generators::uniform>, 1, 2, row_major});
   int bad_shapes = 0;
-  shrinker s([&](const test_case& x) {  // a product that is wrong from 17 rows and 3 columns of a on
+  shrinker s([&](const test_case& x) {  // a matmul that is wrong if a has at least 17 rows and 3 columns
     bad_shapes += x.in[0].dims[1] != x.in[1].dims[0] ? 1 : 0;
     return x.in[0].dims[1] == x.in[1].dims[0] && x.in[0].dims[0] >= 17 && x.in[0].dims[1] >= 3;
   });

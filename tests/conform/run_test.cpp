@@ -1,4 +1,4 @@
-/// A run of the conformance suite: what it draws, counts, leaves out, tells and keeps, whatever the device does.
+/// A run of the conformance suite: the cases that it draws, counts and skips, and what it reports and saves, for any behaviour of the device.
 #include "toy.hpp"
 
 #include "../io/scratch_folder.hpp"
@@ -81,7 +81,7 @@ TEST(conform_run, a_run_whose_device_is_lost_goes_on_where_it_was_saved) {
   o.checkpoint_file = folder.at("c");
   const std::string whole = conform::json_of(counted(options_of(), mistake::wrong_element));
   int lost = 0;
-  for (int loads = 0;; loads += 2) {  // two plans a batch
+  for (int loads = 0;; loads += 2) {  // each batch takes two plans
     toy_device d(mistake::wrong_element, loads);
     conform::silent_progress heard;
     auto t = conform::conformance_run(d, o, heard).run();
@@ -95,7 +95,7 @@ TEST(conform_run, a_run_whose_device_is_lost_goes_on_where_it_was_saved) {
     break;
   }
   EXPECT_GT(lost, 2);
-  // The end is saved as the number after all numbers: nothing runs again.
+  // A finished run is saved with the number after the last case, so a resumed run does nothing.
   toy_device d;
   conform::silent_progress heard;
   const auto again = conform::conformance_run(d, o, heard).run();
@@ -103,7 +103,7 @@ TEST(conform_run, a_run_whose_device_is_lost_goes_on_where_it_was_saved) {
   EXPECT_EQ(conform::json_of(*again), whole);
   EXPECT_EQ(d.loads, 0);
 }
-/// As read_counts, from text.
+/// Calls read_counts on text.
 bool read_text(const std::string& text, conform::counts& to) {
   const auto j = iso::io::parse_json(text, "tally");
   return j.ok() && conform::read_counts(&*j, to);
@@ -119,7 +119,7 @@ TEST(conform_run, every_case_is_counted_once_whatever_became_of_it) {
     for (const auto& [name, o] : t.ops) EXPECT_EQ(std::accumulate(o.by_kind.begin(), o.by_kind.end(), std::int64_t(0)), o.cases()) << name;
     EXPECT_EQ(t.total().cases(), all.n);
     EXPECT_EQ(t.total().failed > 0, m != mistake::none);
-    // Sums that do not add up are refused when they are read.
+    // Counts whose sums are inconsistent are refused when they are read.
     conform::counts back;
     auto text = conform::json_of(t);
     EXPECT_TRUE(read_text(text, back));
@@ -128,7 +128,7 @@ TEST(conform_run, every_case_is_counted_once_whatever_became_of_it) {
     EXPECT_FALSE(read_text(text, back)) << text;
   }
 }
-/// Keeps what it visits.
+/// Collects the cases that it visits.
 struct listed_cases final : conform::case_visitor {
   std::vector<test_case> all;
   bool visit(test_case&& c) override { return all.push_back(std::move(c)), true; }
@@ -146,7 +146,7 @@ TEST(conform_cases, boundary_values_are_in_the_cases_each_with_each) {
     for (std::size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(x[i] == expected[i] || (std::isnan(x[i]) && std::isnan(expected[i]))) << i;
   }
   EXPECT_EQ(found, 1);
-  // Of an op that is not element-wise: each finite one by itself, amid the numbers of a case.
+  // For an op that is not element-wise, each finite boundary value occurs alone among the other numbers of a case.
   listed_cases amid;
   const conform::spec* twice = conform::find_spec("twice");
   conform::case_sink sink(twice, "twice", 1, iso::dtype::bf16, conform::strength::fast, 1, 1, 0, amid);
@@ -175,11 +175,11 @@ TEST(conform_cases, numbers_end_before_they_would_begin_again) {
   const auto r = watched.check(ops);
   ASSERT_FALSE(r.ok());
   EXPECT_NE(r.error().line().find("gives number 9223372036854775806, behind which there is none"), std::string::npos) << r.error().line();
-  // All but the last of them are a sound stream.
+  // Without the last one, they are a valid stream.
   conform::case_stream before;
   for (std::size_t k = 0; k < 2; ++k) before.add(seen.all[k]);
   EXPECT_TRUE(before.check(ops).ok());
-  // Repetitions that no int holds are as many as one holds.
+  // A number of repetitions that overflows int is clamped.
   conform::case_sink many(twice, "twice", 1, iso::dtype::f32, conform::strength::full, std::numeric_limits<int>::max() / 2, 1, 0, seen);
   EXPECT_EQ(many.repeats(), std::numeric_limits<int>::max());
 }
@@ -196,7 +196,7 @@ TEST(conform_run, progress_is_told_once_an_interval_and_at_the_end) {
   ASSERT_EQ(told.size(), n / 10 + 1);
   for (std::size_t k = 0; k + 1 < told.size(); ++k) EXPECT_EQ(told[k], 10 * (k + 1));
   EXPECT_EQ(told.back(), n);
-  // Each time as soon as so many cases have run: two plans a case.
+  // Progress is reported whenever this many cases have run; each case takes two plans.
   o.batch = 1;
   std::vector<int> loads;
   conform::progress_callback prompt([&](const conform::progress&) { loads.push_back(d.loads); });
@@ -207,7 +207,7 @@ TEST(conform_run, progress_is_told_once_an_interval_and_at_the_end) {
   told.clear();
   o.progress_interval = 0;
   ASSERT_TRUE(conform::conformance_run(d, o, heard).run().ok());
-  EXPECT_EQ(told, std::vector<std::uint64_t>{n}) << "without an interval, at the end alone";
+  EXPECT_EQ(told, std::vector<std::uint64_t>{n}) << "without an interval, only at the end";
   EXPECT_EQ(conform::line_of({7, 20, 1, 2}), "7 of 20 cases, 1 failed, 2 unsupported");
 }
 TEST(conform_run, failures_are_kept_as_records_that_run_again) {

@@ -1,4 +1,4 @@
-/// The harness against a device with planted mistakes: each must be found, and a device without any must pass.
+/// The harness must find each planted mistake of a device, and must accept a device without mistakes.
 #include "toy.hpp"
 
 namespace runner_test {
@@ -49,7 +49,7 @@ TEST(conform_runner, a_reference_of_another_size_is_found) {
   c.of = &wrong;
   EXPECT_NE(judged(mistake::none, {c})[0].reason.find("has 9 elements"), std::string::npos);
 }
-/// What becomes of a device without mistakes under a wrong reference.
+/// The verdict on a correct device under a wrong reference.
 template <class Reference> verdict under(Reference, conform::comparison by = conform::comparison::scaled) {
   conform::spec wrong = *conform::find_spec("twice");
   wrong.reference = [](const conform::call& c, std::span<conform::answer> y) {
@@ -108,7 +108,7 @@ TEST(conform_runner, operands_that_do_not_fit_never_reach_a_device) {
   EXPECT_EQ(accepted.is, verdict::failed);
   EXPECT_NE(accepted.reason.find("do not fit were accepted"), std::string::npos) << accepted.reason;
 }
-/// A device whose kernels or room are less than the cases ask for, or that cannot load plans which it should.
+/// A device that lacks kernels or memory for some cases, or that fails to load plans which it should load.
 class limited_device final : public conform::executor {
  public:
   conform::target_facts facts() const override {
@@ -128,7 +128,7 @@ class limited_device final : public conform::executor {
   }
   bool kernel = true, loads_perturbed = true;
   std::int64_t tensor_bytes = 0;
-  iso::errc sevens{};  // what plans with a tensor of 7 elements end with
+  iso::errc sevens{};  // the error of plans with a tensor of 7 elements
   std::size_t most_steps = 1 << 20;
 
  private:
@@ -140,7 +140,7 @@ std::vector<case_result> judged_by(limited_device& d) {
   return o.ok() ? *o : std::vector<case_result>(3);
 }
 TEST(conform_runner, a_plan_that_fails_is_a_failure_and_not_unsupported) {
-  // out of memory, a feature that a loader misses: whatever the code says, the backend did not declare it
+  // An error code alone does not make a case unsupported: the backend must have declared its limit.
   for (const iso::errc code : {iso::errc::invalid_model, iso::errc::missing_feature, iso::errc::over_budget, iso::errc::out_of_memory}) {
     limited_device d;
     d.sevens = code;
@@ -161,7 +161,7 @@ TEST(conform_runner, a_plan_that_fails_is_a_failure_and_not_unsupported) {
 }
 TEST(conform_runner, a_plan_that_fails_for_a_batch_alone_is_a_failure_of_the_batch) {
   limited_device d;
-  d.most_steps = 4;  // two cases, and the load of the perturbed plan
+  d.most_steps = 4;  // enough for two cases and the load of the perturbed plan
   const auto o = judged_by(d);
   EXPECT_EQ(o[0].is, verdict::failed);
   EXPECT_NE(o[0].reason.find("its batch of 3 cases fails: too many steps"), std::string::npos) << o[0].reason;
@@ -183,7 +183,7 @@ TEST(conform_runner, what_a_backend_declares_of_itself_makes_a_case_unsupported)
 }
 TEST(conform_runner, a_trace_that_ends_behind_the_op_is_no_refusal_of_the_op) {
   iso::op_info op = iso::info<twice>;
-  op.gradient = [](iso::pullback& g) { g.give(0, matmul(g.dy(), g.dy())); };  // of vectors
+  op.gradient = [](iso::pullback& g) { g.give(0, matmul(g.dy(), g.dy())); };  // a matmul of vectors, which cannot be planned
   conform::spec of = *conform::find_spec("twice");
   of.op = &op;
   test_case c = case_of({9});
@@ -193,7 +193,7 @@ TEST(conform_runner, a_trace_that_ends_behind_the_op_is_no_refusal_of_the_op) {
   EXPECT_EQ(broken.is, verdict::failed);
   EXPECT_FALSE(broken.refused);
   EXPECT_NE(broken.reason.find("its trace ends"), std::string::npos) << broken.reason;
-  c.in[0].type = iso::dtype::i32;  // it takes floating-point numbers
+  c.in[0].type = iso::dtype::i32;  // the op needs floating-point numbers
   const case_result refused = judged(mistake::none, {c})[0];
   EXPECT_TRUE(refused.refused);
   EXPECT_NE(refused.reason.find("the op refuses its operands"), std::string::npos) << refused.reason;
@@ -207,7 +207,7 @@ TEST(conform_runner, a_batch_is_one_plan) {
   EXPECT_EQ(r.counters().batches, 1);
   EXPECT_EQ(r.counters().dispatched, 300);
   EXPECT_EQ(r.counters().submissions, 2);  // the plain plan runs twice
-  EXPECT_EQ(d.loads, 2);                   // plain and perturbed
+  EXPECT_EQ(d.loads, 2);                   // the plain and the perturbed plan
 }
 
 }  // namespace runner_test

@@ -1,4 +1,4 @@
-/// Broken streams of cases: a run refuses them and says which.
+/// A run refuses invalid streams of cases and names the fault.
 #include "toy.hpp"
 
 namespace streams_test {
@@ -6,7 +6,7 @@ namespace streams_test {
 using namespace toy;
 namespace generators = conform::generators;
 
-/// The error of a run over the cases that `cases` makes; empty: it ran.
+/// The error of a run over the cases that `cases` makes; empty: no error.
 std::string error_of(void (*cases)(conform::case_sink&)) {
   conform::spec s = *conform::find_spec("twice");
   s.cases = cases;
@@ -27,7 +27,7 @@ TEST(conform_streams, an_op_without_cases_is_refused) {
 }
 TEST(conform_streams, other_cases_the_second_time_are_refused) {
   const std::string others = "the cases are others when they are asked for again";
-  static int asked = 0;  // as a generator that keeps a state
+  static int asked = 0;  // makes the generator depend on earlier calls
   EXPECT_EQ(error_of([](conform::case_sink& s) { s.add({s.x({3 + asked++})}); }), others);
   EXPECT_EQ(error_of([](conform::case_sink& s) {
               one(s);
@@ -55,7 +55,7 @@ TEST(conform_streams, one_case_twice_is_refused) {
   EXPECT_FALSE(gap.check(ops).ok());
 }
 bool others(double a, double b) { return a != b || std::signbit(a) != std::signbit(b); }
-/// A generator is a function of seed and index: every one gives the same numbers again, each of them one that the format holds, and not one number alone.
+/// Every generator is a function of seed and index. Repeated calls give the same numbers, each is representable in the format, and not all are equal.
 TEST(conform_streams, generators_give_the_same_numbers_again) {
   for (const conform::generator& g : conform::every_generator)
     for (const iso::dtype t : {iso::dtype::f32, iso::dtype::bf16, iso::dtype::i32, iso::dtype::boolean}) {

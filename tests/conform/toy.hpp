@@ -1,5 +1,5 @@
 #pragma once
-/// Two ops of the tests' own with their specifications, all that the registry here holds, and a device that runs them, well or with a planted mistake.
+/// Two test ops with specifications, the only ones in the registry of these tests, and a device that runs them correctly or with a planted mistake.
 #include <isotope/conform/batch_runner.hpp>
 #include <isotope/conform/enumerate.hpp>
 #include <isotope/conform/run.hpp>
@@ -121,7 +121,7 @@ class loaded final : public conform::loaded_batch {
       case mistake::past_the_end: to[n] = 1; break;
       case mistake::writes_operand: from[0] = 5; break;
       case mistake::second_run: to[0] = runs_ == 2 ? std::nextafter(to[0], 9.0f) : to[0]; break;
-      // perturbed plans have a load in front
+      // Perturbed plans have a load first, so their operands lie at higher addresses.
       case mistake::by_position: to[0] = y.at > 16384 ? std::nextafter(to[0], 9.0f) : to[0]; break;
       case mistake::reads_past_the_end: to[n - 1] += 0 * from[n]; break;
       case mistake::reads_leftovers: to[0] = left > 0 ? to[0] : -to[0]; break;
@@ -131,7 +131,7 @@ class loaded final : public conform::loaded_batch {
 
 class toy_device final : public conform::executor {
  public:
-  /// `loads_before_loss`: after so many plans the device is gone.
+  /// `loads_before_loss`: the device is lost after it has loaded this many plans.
   explicit toy_device(mistake m = mistake::none, int loads_before_loss = 1 << 30) : mistake_(m), loads_before_loss_(loads_before_loss) {}
   conform::target_facts facts() const override { return {"toy", "reference", iso::dtype::f32, kernels, kernels, 0, 0, false, nullptr}; }
   iso::device_info device() const override { return {.name = "toy", .backend = "toy", .facts = {}}; }
@@ -142,7 +142,7 @@ class toy_device final : public conform::executor {
     return std::unique_ptr<conform::loaded_batch>(std::make_unique<loaded>(std::move(plan), mistake_));
   }
   int loads = 0;
-  std::vector<std::int64_t> loaded_elems;  // of the result of each plan's first element-wise step, in the order of the loads
+  std::vector<std::int64_t> loaded_elems;  // elements of the result of each loaded plan's first element-wise step
 
  private:
   static std::int64_t elems_of(const iso::dynamic_plan& plan) {
@@ -164,7 +164,7 @@ inline conform::test_case case_of(const iso::shape& n, std::uint64_t id = 0) {
   return c;
 }
 
-/// What became of each case on a device with that mistake.
+/// The result of each case on a device with this mistake.
 inline std::vector<conform::case_result> judged(mistake m, const std::vector<conform::test_case>& cases) {
   toy_device d(m);
   conform::batch_runner r(d);

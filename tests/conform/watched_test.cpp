@@ -1,4 +1,4 @@
-/// Work in a process of its own: how it ends is told, and one that does not end is ended.
+/// Work in a separate process: the caller learns how it ended, and a process that does not end is killed.
 #include "toy.hpp"
 
 #include "../../examples/conform/watched_run.hpp"
@@ -48,7 +48,7 @@ TEST(conform_watched, a_crash_is_told_by_its_signal) {
   EXPECT_EQ(end.work, "wild");
 }
 
-/// Runs both ops on a device whose kernel of `doubled` waits for ever, and leaves its counts in a file.
+/// Runs both ops on a device whose kernel of `doubled` never returns, and writes the counts to a file.
 struct hanging_job {
   std::string file;
   toy::mistake m = toy::mistake::doubled_hangs;

@@ -1,4 +1,4 @@
-// The consumer's program: a perceptron learns exclusive or. Exits 1 when it does not.
+// A program that uses the installed library: a perceptron learns exclusive or. Exits with 1 if it does not.
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
 
@@ -29,6 +29,6 @@ int main() {
   double loss = 0;
   for (int i = 1; i <= 300; ++i) loss = session->run(iso::step_scalars{.optimizer_step = i, .learning_rate = 3e-2f}).loss;
   std::printf("loss %.4f after 300 steps of %d bytes\n", loss, int(step::bytes));
-  // Four points are learnt by heart: log 2 = 0.69 at the start, next to nothing at the end, in f32 and bf16.
+  // The model memorises four points: the loss is log 2 = 0.69 at the start and nearly 0 at the end, in f32 and bf16.
   return loss < 0.05 ? 0 : 1;
 }

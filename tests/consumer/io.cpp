@@ -1,4 +1,4 @@
-// A program that reads files with this library: it links isotope::io.
+// A program that reads files with the library, for which it links isotope::io.
 #include <isotope/io/json.hpp>
 #include <isotope/io/utf8.hpp>
 

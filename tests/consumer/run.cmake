@@ -1,6 +1,6 @@
-# Builds and runs the consumer's program in one WAY: find_package, add_subdirectory, fetch_content or plain.
+# Builds and runs the consumer's program. WAY is find_package, add_subdirectory, fetch_content or plain.
 # cmake -DWAY= -DSOURCE= -DBUILD= -DCXX= -DWORK= -DBACKEND= -DPRECISION= -P run.cmake
-# These tests are about finding and building, so nothing is optimised: that would take five times as long.
+# Nothing is optimised, which would take five times as long: these tests are only about finding the library and building with it.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE rc OUTPUT_VARIABLE out ERROR_VARIABLE out)
   if(NOT rc EQUAL 0)

@@ -1,4 +1,4 @@
-// A program knows which backends it was built with, and says so when asked for another.
+// A program knows which backends it was built with, and lists them if another one is asked for.
 #include <isotope/core/backend_list.hpp>
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ TEST(backend_list, finds_what_it_was_built_with) {
   EXPECT_EQ(found->name, "high");
   EXPECT_EQ(found->preference, 2);
 }
-TEST(backend_list, what_was_not_compiled_in_is_a_typed_error_with_the_ones_there_are) {
+TEST(backend_list, a_backend_that_was_not_compiled_in_is_an_error_that_lists_those_that_were) {
   const auto found = backend_list<low, high>::find("metal");
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, errc::not_compiled_in);

@@ -1,4 +1,4 @@
-// The concepts, by types that have every part, and types that lack exactly one.
+// Tests the concepts with types that have every part, and with types that lack exactly one.
 #include <isotope/core/graph.hpp>
 #include <isotope/core/tape.hpp>
 #include <isotope/core/target.hpp>
@@ -12,7 +12,7 @@
 namespace concepts_test {
 using namespace isotope;
 
-// The archetype of a backend, put together from its parts; one of them may be missing.
+// A minimal backend composed of parts, of which one may be missing.
 struct nothing {};
 struct with_name {
   static constexpr std::string_view name = "toy";
@@ -46,7 +46,7 @@ template <int Missing> constexpr bool reports_exactly() {
 }
 static_assert(reports_exactly<-1>());
 static_assert(reports_exactly<0>() && reports_exactly<1>() && reports_exactly<2>() && reports_exactly<3>() && reports_exactly<4>());
-// A part of the wrong type is as good as none.
+// A part of the wrong type counts as missing.
 struct numbered : toy<0> {
   static constexpr int name = 7;
 };
@@ -63,7 +63,7 @@ static_assert(Precision<precision::f32> && Precision<precision::bf16> && Precisi
 static_assert(Machine<tape> && Machine<graph<target<toy<-1>, precision::f32>>> && !Machine<int> && !Machine<nothing>);
 static_assert(std::is_same_v<graph<target<toy<-1>, precision::bf16>>::target::precision, precision::bf16>);
 
-// Kernel lists: what a backend supports, and what a target may run.
+// Kernel lists: what a backend supports and which kernels a target runs.
 struct twice {
   static constexpr std::string_view name = "twice";
   static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), r.type(0)); }

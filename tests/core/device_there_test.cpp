@@ -1,4 +1,4 @@
-/// What tests do without a device, on made-up failures.
+/// Tests how tests end if there is no device, with made-up failures.
 #include "../device_there.hpp"
 
 #include <gtest/gtest-spi.h>

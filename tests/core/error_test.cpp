@@ -1,4 +1,4 @@
-// Failures are values with a code that has a name, a line to print and a way out.
+// Failures are values with a named code, a line to print and a fix.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 
@@ -19,7 +19,7 @@ TEST(errc, every_code_has_a_name_of_its_own) {
     EXPECT_NE(name, "unknown error") << c;
     EXPECT_TRUE(names.insert(name).second) << name;
   }
-  EXPECT_EQ(name_of(errc(codes)), "unknown error") << "a code was added behind the last one that this test knows";
+  EXPECT_EQ(name_of(errc(codes)), "unknown error") << "a code was added after the last one that this test knows";
 }
 
 TEST(failure, line_says_where_what_and_how_to_fix_it) {

@@ -25,13 +25,13 @@ TEST(normal, numbers_are_those_of_the_formula_by_libm) {
     const double length = std::sqrt(-2 * std::log((double(w0) + 0.5) * 0x1p-32)),
                  angle = 2 * std::numbers::pi * ((double(w1) + 0.5) * 0x1p-32);
     const auto p = iso::normal::pair(w0, w1);
-    // The angle's own rounding moves a point by 2 pi 2^-53 of the length; near 1, the logarithm of libm's argument is exact and ours loses a bit.
+    // Rounding the angle moves the point by 2 pi 2^-53 of the length. For u near 1, the argument of libm's logarithm is exact, while ours loses a bit.
     ASSERT_NEAR(p.cos, length * std::cos(angle), 0x1p-49 * length) << w0 << ", " << w1;
     ASSERT_NEAR(p.sin, length * std::sin(angle), 0x1p-49 * length) << w0 << ", " << w1;
   }
 }
 
-/// Bits are the same on every machine and compiler: checkpoints of seeds can be compared.
+/// The bits are the same on every machine and compiler, so that initial values can be compared.
 TEST(normal, bits_are_pinned) {
   std::uint64_t hash = 0xcbf2'9ce4'8422'2325;
   double x[iso::initial_run];
@@ -42,7 +42,8 @@ TEST(normal, bits_are_pinned) {
   EXPECT_EQ(hash, 14728296735695437946u);
 }
 
-// n = 2^20: the mean's deviation is 2^-10, the variance's sqrt(2) 2^-10, that of the share beyond 3 sqrt(0.0027 / n). Five deviations each.
+// For n = 2^20 the standard deviation of the mean is 2^-10, that of the variance sqrt(2) 2^-10, that of the share beyond 3 is sqrt(0.0027 / n). The bounds are
+// five deviations.
 TEST(normal, numbers_have_the_distribution) {
   std::vector<float> x(1 << 20);
   iso::fill_initial(iso::init::normal(1), 3, 11, x);

@@ -7,7 +7,7 @@ namespace philox_test {
 
 using words = std::array<std::uint32_t, 4>;
 
-// Known answers for philox4x32 with 10 rounds: the Random123 distribution's kat_vectors.
+// Known answers for philox4x32 with 10 rounds, from kat_vectors of the Random123 distribution.
 static_assert(philox4x32({0, 0, 0, 0}, {0, 0}) == words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8});
 static_assert(philox4x32({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}) ==
               words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd});

@@ -21,8 +21,8 @@ struct function {
   const char* name;
   void (*block)(const float*, float*, std::int64_t);
   float (*one)(float);
-  double (*truth)(double);  // the formula in f64, arranged so that nothing cancels
-  double ulp;               // the bound that the header states
+  double (*truth)(double);  // the formula in f64, written so that no terms cancel
+  double ulp;               // the error bound that the header states
   struct {
     float zero, minus_infinity, infinity;
   } at;
@@ -91,7 +91,7 @@ bool same(float a, float b) { return std::isnan(a) ? std::isnan(b) : std::bit_ca
 
 class math_functions : public testing::TestWithParam<function> {
  protected:
-  /// The largest error over the float patterns first, first + stride, ... before last, in blocks.
+  /// Checks the largest error over the floats with the bit patterns first, first + stride, ... below last, in blocks.
   static void check(const function& f, std::uint64_t first, std::uint64_t last, std::uint64_t stride) {
     constexpr std::size_t size = 4096;
     std::vector<float> x(size), y(size);
@@ -107,8 +107,8 @@ class math_functions : public testing::TestWithParam<function> {
       }
     }
     RecordProperty("worst_ulp", std::to_string(worst));
-    // The f64 formula is wrong by some 2^-52 of its largest term, which is less than 2^-24 ULP but beside a root, where results are as small
-    // as 2^-27 and it is an eighth: covered by the stated bound of 1 for a result rounded once.
+    // The f64 formula has an error of about 2^-52 of its largest term. That is below 2^-24 ULP, except near a root, where results are as small
+    // as 2^-27 and it is an eighth; the stated bound of 1 for a result that is rounded once covers it.
     EXPECT_TRUE(worst <= f.ulp) << f.name << "(" << worst_x << ") is off by " << worst << " ULP, stated are " << f.ulp;
   }
 };
@@ -174,7 +174,7 @@ TEST(math, works_on_f64_by_the_same_names) {
   const double x[] = {-1000, -3, -0.5, 0, 0.5, 3, 1000};
   double y[7];
   math::gelu_tanh(x, y, 7);
-  // 2^-50: two roundings of the exponent's terms, the exponential and the division.
+  // 2^-50 covers two roundings in the exponent, the exponential and the division.
   for (int i = 0; i < 7; ++i)
     EXPECT_TRUE(std::fabs(y[i] - 0.5 * x[i] * (1 + std::tanh(gelu_exponent(x[i]) / 2))) <= 0x1p-50 * std::fabs(x[i])) << x[i];
   math::silu_derivative(x, y, 7);

@@ -5,7 +5,7 @@ namespace processor_test {
 using namespace isotope;
 
 TEST(processor, runs_what_these_tests_were_compiled_for) { EXPECT_EQ(cpu::features_here().missing(), ""); }
-// Code that the compiler may make of other instructions stands in a namespace of another name.
+// Code for another set of instructions is in a namespace of another name.
 TEST(processor, what_a_compiler_may_use_is_in_the_name) {
   const std::string_view name = ISOTOPE_CPU_ARCH;
 #if defined(__AVX512VBMI__)

@@ -13,7 +13,7 @@ using isotope::bfloat16;
 constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
 const std::int64_t sizes[] = {0, 1, 2, 15, 16, 17, 63, 64, 65, 127, 128, 767, 768, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 6145, 100'003};
 
-/// Numbers of mixed sign and size, the same in every run.
+/// Numbers of mixed sign and magnitude, the same in every run.
 std::vector<float> noise(std::int64_t n, std::uint32_t seed = 1) {
   std::vector<float> x(static_cast<std::size_t>(n));
   for (float& v : x) {
@@ -23,7 +23,7 @@ std::vector<float> noise(std::int64_t n, std::uint32_t seed = 1) {
   return x;
 }
 
-/// The bound of the header, with the terms' own rounding on top.
+/// The bound that the header states, plus the rounding of the terms.
 double bound(std::int64_t n, double magnitude, int term_roundings, double unit) {
   return (40 + std::ceil(std::log2(double(n) / 1024 + 1)) + term_roundings) * unit * magnitude;
 }
@@ -43,13 +43,13 @@ TEST(sum, stays_within_its_stated_bound) {
     expect_close(n, math::sum(x.data(), n), 0, [&](std::size_t i) { return double(x[i]); });
     expect_close(n, math::sum_squares(x.data(), n), 1, [&](std::size_t i) { return double(x[i]) * double(x[i]); });
     expect_close(n, math::dot(x.data(), y.data(), n), 1, [&](std::size_t i) { return double(x[i]) * double(y[i]); });
-    // The difference is rounded once, relative to itself, and enters twice.
+    // The difference is rounded once, and its relative error counts twice in the square.
     expect_close(n, math::sum_squares_about(x.data(), n, 0.7f), 3, [&](std::size_t i) {
       const double d = double(x[i]) - double(0.7f);
       return d * d;
     });
     const std::vector<double> wide(x.begin(), x.end());
-    // The long double reference itself is good to 2^-64.
+    // The long double reference has an error of 2^-64.
     expect_close(n, math::sum(wide.data(), n), 0, [&](std::size_t i) { return wide[i]; }, 0x1p-53);
   }
 }
@@ -62,7 +62,7 @@ TEST(sum, of_many_equal_terms_loses_far_less_than_a_running_sum) {
   const double exact = double(0.1f) * double(n);
   // (40 + 11) 2^-24 = 3.1e-6 of the sum.
   EXPECT_TRUE(std::fabs(double(math::sum(x.data(), n)) - exact) <= 3.1e-6 * exact);
-  EXPECT_FALSE(std::fabs(double(running) - exact) <= 3.1e-6 * exact) << "the comparison has to see a bad sum";
+  EXPECT_FALSE(std::fabs(double(running) - exact) <= 3.1e-6 * exact) << "the comparison must notice a bad sum";
 }
 
 TEST(sum, depends_on_the_values_alone_not_on_the_address_or_what_follows) {
@@ -78,7 +78,7 @@ TEST(sum, depends_on_the_values_alone_not_on_the_address_or_what_follows) {
 }
 
 TEST(sum, follows_the_documented_order) {
-  // A plain scalar rendering: 64 running sums per chunk of 2048, halves folded, chunks added as a binary tree.
+  // A scalar version of the documented order: 64 running sums per chunk of 2048, which are folded by halves, and chunks that are added as a binary tree.
   const std::int64_t n = 5 * 2048 + 771;
   const auto x = noise(n);
   std::vector<float> chunks;
@@ -149,7 +149,7 @@ TEST(convert, bf16_to_f32_and_back_is_the_identity_for_all_65536_values) {
 }
 
 TEST(convert, f32_to_bf16_rounds_to_the_nearer_neighbour_and_ties_to_even) {
-  // About every bf16 value: just below, at and just above the midpoint to the next one, and the value's own neighbours.
+  // For every bf16 value: the neighbours of the value, and numbers just below, at and just above the midpoint to the next value.
   std::vector<float> x;
   std::vector<std::uint16_t> expected;
   for (std::uint32_t i = 0; i < 65536; ++i) {

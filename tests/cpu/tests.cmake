@@ -1,9 +1,9 @@
-# Planted bugs of the processor's kernels, and of the planner, which is the same for all backends, are shown in builds for the processor.
+# The planted bugs of cpu kernels, and of the planner, which is the same for all backends, are tested in cpu builds.
 if(NOT isotope_has_mutants OR NOT isotope_backend STREQUAL cpu)
   return()
 endif()
 
-# What products of bf16 are made of: products of tiles or of pairs, or of numbers in f32.
+# Which instructions bf16 matmuls use: those for tiles, those for pairs, or f32 arithmetic.
 set(march "")
 if(isotope_cpu_arch)
   set(march -march=${isotope_cpu_arch})

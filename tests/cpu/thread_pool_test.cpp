@@ -52,13 +52,13 @@ TEST(thread_pool, takes_tasks_of_a_worker_that_is_held_up) {
   pool.parallel_stealing(10, [&](std::int64_t t, int worker) {
     owner[std::size_t(t)] = worker;
     if (t == 0) {
-      before = done.load();                               // where the other thread was late, this one may have run its own range first
-      while (done.load() < 9) std::this_thread::yield();  // all the others, those of its own range too
+      before = done.load();                               // if the other thread starts late, this one may have run its own range first
+      while (done.load() < 9) std::this_thread::yield();  // waits for all other tasks, those of its own range included
     }
     ++done;
   });
   EXPECT_EQ(std::count(owner.begin(), owner.end(), -1), 0);
-  EXPECT_LE(std::count(owner.begin() + 1, owner.end(), owner[0]), before) << "while it was held up it ran none";
+  EXPECT_LE(std::count(owner.begin() + 1, owner.end(), owner[0]), before) << "it ran no task while it was held up";
 }
 
 TEST(thread_pool, keeps_small_jobs_on_the_caller) {
@@ -74,11 +74,11 @@ TEST(thread_pool, keeps_small_jobs_on_the_caller) {
   EXPECT_EQ(elsewhere, 0);
   std::vector<int> owner(16, -1);
   pool.parallel(16, [&](std::int64_t t, int worker) { owner[std::size_t(t)] = worker; }, 8);
-  EXPECT_EQ(owner.back(), 1) << "two grains of work are for two threads";
+  EXPECT_EQ(owner.back(), 1) << "two grains of work use two threads";
 }
 
 TEST(thread_pool, gives_the_same_bits_with_any_number_of_threads) {
-  // A sum cut by shape: tiles of 1000 terms, then the tiles in order.
+  // A sum that is divided by shape: tiles of 1000 terms, which are then added in order.
   auto total = [](int threads, bool dynamic) {
     thread_pool pool(threads);
     std::vector<float> tile(64);
@@ -100,7 +100,7 @@ TEST(thread_pool, gives_the_same_bits_with_any_number_of_threads) {
 }
 
 TEST(thread_pool, orders_what_one_job_writes_before_what_the_next_reads) {
-  // Each job reads what another worker wrote in the job before: a missing barrier shows as a wrong count, and as a race under TSan.
+  // Each job reads what another worker wrote in the job before. A missing barrier gives a wrong count, and a race under TSan.
   for (const int threads : thread_counts) {
     thread_pool pool(threads);
     std::vector<std::int64_t> a(64, 0), b(64, 0);
@@ -113,7 +113,7 @@ TEST(thread_pool, orders_what_one_job_writes_before_what_the_next_reads) {
 }
 
 TEST(thread_pool, wakes_workers_that_went_to_sleep) {
-  // Without spinning a worker sleeps between any two jobs.
+  // Without spinning, a worker sleeps between jobs.
   thread_pool pool({.threads = 3, .spin_usec = 0});
   std::atomic<int> runs{0};
   for (int i = 0; i < 2000; ++i) pool.parallel(3, [&](std::int64_t, int) { runs.fetch_add(1, std::memory_order_relaxed); });
@@ -184,7 +184,7 @@ TEST(thread_pool, runs_tasks_in_its_own_subnormal_mode_and_restores_the_callers)
       const isotope::cpu::float_environment caller(subnormals::flush);
       keep.parallel(16, [&](std::int64_t t, int) { kept[std::size_t(t)] = half_of_the_smallest_normal(); });
 #if defined(__x86_64__) || defined(__aarch64__)
-      EXPECT_EQ(half_of_the_smallest_normal(), 0.0f) << "the caller's mode is back";
+      EXPECT_EQ(half_of_the_smallest_normal(), 0.0f) << "the caller's mode is restored";
 #endif
     }
     flush.parallel(16, [&](std::int64_t t, int) { flushed[std::size_t(t)] = half_of_the_smallest_normal(); });

@@ -1,5 +1,5 @@
 // labels: alone
-/// A step that nobody measures asks no clock.
+/// A step that is not measured does not read a clock.
 #include <gtest/gtest.h>
 
 #include <sys/syscall.h>
@@ -15,7 +15,7 @@
 namespace {
 std::atomic<int> readings = 0;
 }
-/// In the place of the C library's, for all that the program and its libraries ask.
+/// Replaces the function of the C library for the program and all its libraries.
 extern "C" int clock_gettime(clockid_t clock, timespec* out) noexcept {
   ++readings;
   return int(syscall(SYS_clock_gettime, clock, out));
@@ -34,7 +34,7 @@ double seconds() {
 
 TEST(unclocked_step, asks_no_clock_and_a_traced_one_asks_around_each_launch) {
   constexpr model::gpt tiny{2, 2, 16, 20, 8};
-  auto d = device<f32>::open({.threads = 1});  // workers that wait for work look at a clock
+  auto d = device<f32>::open({.threads = 1});  // one thread, since waiting workers read the clock
   ASSERT_TRUE(d.ok());
   auto s = d->load(*plan_training<f32>(model::gpt_loss_of{tiny, 2, 8}), *plan_inference<f32>(model::gpt_loss_of{tiny, 2, 8}));
   ASSERT_TRUE(s.ok());

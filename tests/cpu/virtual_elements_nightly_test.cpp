@@ -1,5 +1,5 @@
 // labels: nightly
-// Tensors of more than 2^31 elements whose pages are the same 64 MiB again and again, but for the last ones: addresses are all different, memory is not.
+// Tensors of more than 2^31 elements in little memory: their pages map the same 64 MiB repeatedly, except for the last piece.
 #include <gtest/gtest.h>
 
 #include <sys/mman.h>
@@ -23,11 +23,11 @@ constexpr std::size_t piece = std::size_t(64) << 20;
 constexpr std::int64_t per_piece = std::int64_t(piece / sizeof(float));
 constexpr std::int64_t count = (std::int64_t(1) << 31) + 5 * per_piece + 1234;
 
-/// `count` floats, of which every `per_piece`-th is the same one, up to the last piece, which has pages of its own.
+/// `count` floats in pieces of `per_piece`, which all share the same pages except for the last piece.
 struct repeated_pages {
   std::size_t bytes = (std::size_t(count) * sizeof(float) + piece - 1) / piece * piece;
   float* at = nullptr;
-  /// `at` stays null where the system gives no such pages.
+  /// `at` is null if the system does not provide such a mapping.
   repeated_pages() {
     const int file = ::memfd_create("elements", 0);
     void* all = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

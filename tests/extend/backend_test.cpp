@@ -1,4 +1,4 @@
-// A backend outside the library trains; the library knows nothing of it.
+// A backend that is defined outside the library trains a model.
 #include "toy_backend.hpp"
 
 #include <gtest/gtest.h>
@@ -32,8 +32,8 @@ TEST(toy_backend, trains_exclusive_or) {
   const double before = session->run(scalars).loss;
   double loss = before;
   for (int i = 0; i < 500; ++i) loss = session->run(scalars).loss;
-  EXPECT_GT(before, 0.1);  // no answer at all, y = 1/2, has 0.25
-  EXPECT_LT(loss, 0.01);   // the worst of four answers is then off by less than sqrt(4 * 0.01) = 0.2: every one rounds to the right bit
+  EXPECT_GT(before, 0.1);  // the constant answer y = 1/2 has a loss of 0.25
+  EXPECT_LT(loss, 0.01);   // then each of the four answers is wrong by less than sqrt(4 * 0.01) = 0.2, so it rounds to the right bit
 }
 
 struct relu_loss {

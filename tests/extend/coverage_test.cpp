@@ -1,4 +1,4 @@
-// Without one kernel exactly the plans that need it fail, and the message names it: tried with every kernel of the cpu backend.
+// If one kernel is missing, exactly the plans that need it fail, with a message that names it. Tested with every kernel of the cpu backend.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""What kernels are made of, so that a mark in kernels/README.md holds for the kernel that was judged and for no other.
+"""Digests of kernel sources, so that a mark in kernels/README.md is valid only for the kernel that was judged.
 
   kernel_marks.py digests [ROOT]                      prints a digest for each kernel, as JSON: {"cpu portable softmax": "0123456789abcdef", ...}
   kernel_marks.py add CONFORMANCE SUMMARY [ROOT]      adds the runs of SUMMARY, which `isotope-conform verify --out` wrote, to CONFORMANCE: each with the
-                                                      digests of its kernels at its commit, in the place of an earlier run of the same kernels and device
-  kernel_marks.py stale CONFORMANCE WORDS [ROOT]      fails where a kernel of the runs whose device's name starts with one of WORDS, parted by commas,
-                                                      is not the one that was judged, and names it
+                                                      digests of its kernels at its commit; replaces an earlier run of the same kernels and device
+  kernel_marks.py stale CONFORMANCE WORDS [ROOT]      names the kernels that have changed since they were judged, in runs whose device's name starts with
+                                                      one of WORDS, separated by commas, and fails if there are any
 
-A kernel's digest is that of the sources below kernels/ that its header includes, its shaders' among them, without comments, blanks and names of files: a
-change of a comment or a move changes none."""
+A kernel's digest is that of all sources below kernels/ that its header includes, shaders among them, without comments, blanks and file names, so
+changes of comments and moved files do not change it."""
 import functools
 import hashlib
 import json
@@ -38,7 +38,7 @@ class tree:
         return file.read_text()
 
     def shader(self, module):
-        """The source of a module. One source makes several modules: their names begin with its own."""
+        """The source of a module. One source may make several modules, whose names begin with its name."""
         names = [name for name in self.shaders if module == name or module.startswith(name + "_")]
         return self.shaders[max(names, key=len)] if names else None
 
@@ -54,7 +54,7 @@ class tree:
                 found = self.root / name.removeprefix("isotope/")
             elif kind == '"':
                 found = (file.parent / name).resolve()
-                if not found.is_file():  # shaders look from the root of their backend, too
+                if not found.is_file():  # shaders also include from the root of their backend
                     found = self.root / "kernels" / file.relative_to(self.root.resolve() / "kernels").parts[0] / name
             else:
                 continue
@@ -64,7 +64,7 @@ class tree:
     @functools.lru_cache(None)
     def bare(self, file):
         """The digest of one file's text."""
-        text = COMMENT.sub(lambda m: m[0] if m[0].startswith(('"', "// variant ")) else " ", self.read(file))  # variants are flags of the compiler
+        text = COMMENT.sub(lambda m: m[0] if m[0].startswith(('"', "// variant ")) else " ", self.read(file))  # `// variant` comments count, since they are compiler flags
         lines = [" ".join(line.split()) for line in text.splitlines() if not re.match(r"\s*#\s*(include|pragma once)", line)]
         return hashlib.sha256(" ".join(line for line in lines if line).encode()).hexdigest()
 
@@ -88,7 +88,7 @@ class tree:
             for op, declared in KERNEL.findall(self.read(file)):
                 if declared == of:
                     all_digests[f"{backend} {of} {op}"] = self.digest(file)
-        for instructions in sorted(self.root.glob("kernels/*/body/instructions.hpp")):  # element-wise ops without kernels of their own, of an interpreter
+        for instructions in sorted(self.root.glob("kernels/*/body/instructions.hpp")):  # element-wise ops without their own kernels, which an interpreter runs
             folder = instructions.parents[1]
             listed = re.search(r"instruction_ops\s*=.*?;", self.read(instructions), re.DOTALL)
             for of in ("reference", "portable"):
@@ -109,12 +109,12 @@ def digests_at(root, commit):
 
 
 def kernels_of(run):
-    """What a run's kernels are called among the digests."""
+    """The names of a run's kernels in the digests."""
     return {op: f"{run['backend']} {run['kernels']} {op}" for op in run["ran"]}
 
 
 def add(conformance, summary, root):
-    """Adds runs to those that there are."""
+    """Adds runs to the existing ones."""
     file = pathlib.Path(conformance)
     runs = json.loads(file.read_text()) if file.exists() else []
 
@@ -130,7 +130,7 @@ def add(conformance, summary, root):
 
 
 def stale(conformance, words, root):
-    """The kernels of some devices that are not those that were judged."""
+    """The kernels of some devices that have changed since they were judged."""
     now = tree(root).digests()
     found = 0
     for run in json.loads(pathlib.Path(conformance).read_text()):

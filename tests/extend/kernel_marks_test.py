@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What kernel_marks.py takes for another kernel and what not."""
+"""Which changes of sources kernel_marks.py treats as a change of a kernel."""
 import contextlib
 import io
 import json
@@ -37,7 +37,7 @@ def digests(changes=(), without=()):
 
 
 def changed(file, before, after):
-    """The kernels whose digests a change of one file moves."""
+    """The kernels whose digests change with one file."""
     assert before in FILES[file], (file, before)
     old, new = digests(), digests({file: FILES[file].replace(before, after)})
     assert old.keys() == new.keys()
@@ -55,7 +55,7 @@ def run_of(commit, device="cpu"):
 
 
 def judged():
-    """Runs are added with the digests of their commit, and take the place of earlier ones of the same device."""
+    """Runs are added with the digests of their commit, and replace earlier ones of the same device."""
     with tempfile.TemporaryDirectory() as root:
         def git(*words):
             return subprocess.run(["git", "-C", root, "-c", "user.name=a", "-c", "user.email=a@b.c", *words], check=True, capture_output=True, text=True).stdout.strip()

@@ -1,6 +1,6 @@
-// Writes kernels/README.md: kernel_table kernels/conformance.json DIGESTS kernels/README.md, DIGESTS of kernel_marks.py. Of the file that is there it keeps the
-// prose, down to the number of stale marks, and the columns of backends that this build has not; the others come from the kernel lists, from what
-// isotope-conform said of them, and from what they are made of today.
+// Writes kernels/README.md. Usage: kernel_table kernels/conformance.json DIGESTS kernels/README.md, where kernel_marks.py makes DIGESTS. It keeps the prose of
+// the existing file, and the columns of backends that this build lacks. The other columns are made from the kernel lists, the verdicts of isotope-conform and
+// the digests of the present sources.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/conform/op_list.hpp>
 #include <isotope/io/file.hpp>
@@ -25,7 +25,7 @@ struct registry {
   std::map<std::string, row> rows;  // by op
 };
 
-/// The op whose cases run a kernel.
+/// The op whose conformance cases run this kernel.
 std::string specified_by(const std::string& kernel) {
   std::string op = kernel;
   boost::mp11::mp_for_each<iso::conform::gradient_kernels>([&]<class G>(G) {
@@ -34,12 +34,12 @@ std::string specified_by(const std::string& kernel) {
   return op;
 }
 
-/// What isotope-conform said of kernels, and whether they are still those of which it spoke.
+/// The verdicts of isotope-conform on kernels, and whether a kernel has changed since.
 class conformance {
  public:
   conformance(iso::io::json all, iso::io::json digests) : all_(std::move(all)), digests_(std::move(digests)) {}
 
-  /// Of one kernel: ✓, or what there is to say. Of several devices, one that judged today's kernel speaks.
+  /// The mark of one kernel: ✓, or a remark. Among several devices, one whose verdict is on the present kernel is preferred.
   std::string of(std::string_view backend, std::string_view precision, std::string_view set, const std::string& kernel) {
     if (precision == "f64") return "for checks";
     std::string said = "not run", since;
@@ -53,7 +53,7 @@ class conformance {
     }
     return said == "stale" ? said + " since " + since.substr(0, 10) : said;
   }
-  /// A line for each run.
+  /// One line for each run.
   std::string runs() const {
     std::string lines;
     for (const auto& r : all_.items)
@@ -118,7 +118,7 @@ std::vector<std::string> cells_of(std::string_view line) {
   }
   return cells;
 }
-/// What the table that is there says of backends that are not in `r`; its columns keep their order.
+/// Copies the columns of backends that are not in `r` from the existing table, in their order.
 void keep_others(registry& r, const std::string& file) {
   std::istringstream lines(file.substr(file.find("| op |")));
   std::string line;

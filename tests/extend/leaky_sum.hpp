@@ -1,5 +1,5 @@
 #pragma once
-/// An op with a launch of its own as a user of the library adds one.
+/// An example of an op with its own kernel launch, as a user of the library would add it.
 #include <isotope/backend/cpu/launch.hpp>
 #include <isotope/core/tape.hpp>
 
@@ -20,7 +20,7 @@ struct leaky_sum_op {
     g.give(0, isotope::apply<leaky_sum_op>(isotope::place::current(), other, g.dy()));
   }
 };
-/// y[..., i] = x[..., i] + y[..., i - 1] / 2.  x, y (..., N). @error a scalar
+/// y[..., i] = x[..., i] + y[..., i - 1] / 2.  x, y (..., N). @error x is a scalar
 template <isotope::Machine M> constexpr isotope::tensor<M> leaky_sum(isotope::tensor<M> x, isotope::place at = isotope::place::current()) {
   return isotope::apply<leaky_sum_op>(at, {}, x);
 }

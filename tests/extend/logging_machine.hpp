@@ -1,5 +1,5 @@
 #pragma once
-/// A machine around a machine: notes the name of every op that the model applies and hands it on.
+/// A machine that wraps another one: it records the name of every op that the model applies, and forwards the op.
 #include <isotope/core/tensor.hpp>
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace user {
 
-/// Works over `graph<T>` and `eager<T>` alike, and over another `logging`.
+/// Base may be `graph<T>`, `eager<T>` or another `logging`.
 template <isotope::Machine Base> struct logging : Base {
   using Base::Base;
   std::vector<std::string> log;

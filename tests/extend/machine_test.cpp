@@ -1,4 +1,4 @@
-// Machines compose: one model source runs on a recorder, on an op-by-op machine, and on a machine of the user's around either.
+// Machines can be composed: one model source runs on a recorder, on an op-by-op machine, and on a user's machine that wraps either.
 #include "logging_machine.hpp"
 
 #include <isotope/backend/cpu.hpp>

@@ -1,4 +1,4 @@
-// Core, ops, planner, layers and models compile without exceptions and run-time type information, and so does a backend made of them.
+// Core, ops, planner, layers, models and a small backend compile without exceptions and run-time type information.
 #include "toy_backend.hpp"
 
 #include <isotope/core/backend_list.hpp>

@@ -1,4 +1,4 @@
-// Ops defined outside the library are as good as its own: they differentiate, fuse, plan and train.
+// Ops that are defined outside the library can be differentiated, fused, planned and trained like its own.
 #include "leaky_sum.hpp"
 #include "softplus.hpp"
 
@@ -21,7 +21,7 @@ using kernels = boost::mp11::mp_list<iso::cpu::kernel<user::softplus_op, P, iso:
                                      iso::cpu::kernel<user::leaky_sum_op, P, iso::kernels::reference>>;
 template <class P> using here = iso::target<iso::backend::cpu, P, iso::kernels::reference, kernels<P>>;
 
-/// Steps of positive size, of which half is left at the next one, against a given curve.
+/// Fits a leaky sum of positive steps to a given curve.
 struct curve_loss {
   template <iso::Machine M> constexpr iso::tensor<M> operator()(iso::scope<M> s) const {
     const auto y = leaky_sum(softplus(s.param("w", {3, 5}, iso::init::normal(1)) * 1.5));  // (3, 5)
@@ -55,7 +55,7 @@ TEST(user_op, gradient_is_the_slope) {
       x[i] += h;
       return loss_at(x);
     };
-    // Four points: with h = 2^-10 truncation h^4 f^(5) / 30 stays below 1e-12 and rounding 2 u |f| / h below 1e-12, for f below 50.
+    // With four points and h = 2^-10, the truncation error h^4 f^(5) / 30 and the rounding error 2 u |f| / h are below 1e-12 for f below 50.
     const double h = 0x1p-10, slope = (8 * (moved(h) - moved(-h)) - (moved(2 * h) - moved(-2 * h))) / (12 * h);
     EXPECT_LE(std::fabs(dw[i] - slope), 1e-6 * std::fabs(slope) + 1e-10) << i;
   }
@@ -83,7 +83,7 @@ TEST(user_op, plan_equals_eager_bit_for_bit) {
 
 TEST(user_op, trains) {
   using step = iso::training<curve_loss, here<iso::precision::f32>>;
-  bool fused = false;  // the element-wise op is an instruction of a larger body
+  bool fused = false;  // whether the element-wise op is an instruction of a larger body
   for (const auto& m : step::view().steps)
     for (int k = 0; k < m.body_size && m.body_size > 1; ++k)
       fused = fused || step::view().micro_ops[std::size_t(m.body + k)].op == &iso::info<user::softplus_op>;
@@ -105,6 +105,6 @@ TEST(user_op, trains) {
     if (i == 1) first = last;
   }
   EXPECT_GT(first, 0.1);
-  EXPECT_LT(last, 0.01);  // the curve nowhere falls by half, so positive steps can follow it exactly: what is left is the optimiser's
+  EXPECT_LT(last, 0.01);  // the curve never falls by half, so positive steps can fit it exactly; the optimiser leaves the rest
 }
 }  // namespace op_test

@@ -1,5 +1,5 @@
 #pragma once
-/// An element-wise op as a user of the library adds one: tag, formula, shape rule, gradient rule, cpu kernel, in one header.
+/// An example of an element-wise op as a user of the library would add it: tag, formula, shape rule, gradient rule and cpu kernel in one header.
 #include <isotope/backend/cpu/launch.hpp>
 #include <isotope/op/mul.hpp>
 #include <isotope/op/sigmoid.hpp>
@@ -23,7 +23,7 @@ template <class P> struct isotope::cpu::kernel<user::softplus_op, P, isotope::ke
     using A = typename P::accum;
     for (std::int64_t i = 0; i < n; ++i) {
       const A x = static_cast<const A*>(in[0])[i];
-      static_cast<A*>(out)[i] = std::fmax(x, A(0)) + std::log1p(std::exp(-std::fabs(x)));  // no overflow on either side
+      static_cast<A*>(out)[i] = std::fmax(x, A(0)) + std::log1p(std::exp(-std::fabs(x)));  // does not overflow for large |x|
     }
   }
 };

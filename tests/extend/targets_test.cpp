@@ -1,4 +1,4 @@
-// Programs of one model for several targets live in one process: they are different types.
+// Programs of one model for several targets can run in one process, since they are different types.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
 
@@ -50,14 +50,14 @@ template <class T> std::array<double, 2> train() {
 
 TEST(targets, precisions_and_kernel_sets_train_one_model_side_by_side) {
   const auto exact = train<f32>();
-  EXPECT_GT(exact[0], 0.8);  // ln 3 = 1.10 for a guess
+  EXPECT_GT(exact[0], 0.8);  // a uniform guess has a loss of ln 3 = 1.10
   EXPECT_LT(exact[1], 0.1);
   const auto portable = train<f32_portable>();
-  // Sums of at most 16 products in f32 differ by 16 u = 1e-6 relative; three layers of them.
+  // f32 sums of at most 16 products have a relative error of 16 u = 1e-6, in each of three layers.
   EXPECT_NEAR(portable[0], exact[0], 1e-5);
   EXPECT_LT(portable[1], 0.1);
   for (const auto& half : {train<bf16>(), train<bf16_native>()}) {
-    // Three layers round weights and activations to 2^-9: at most 6 roundings of numbers around 2 on the way to the loss.
+    // Three layers round weights and activations to 2^-9: at most 6 roundings of numbers around 2 before the loss.
     EXPECT_NEAR(half[0], exact[0], 6 * 2 * 0x1p-9);
     EXPECT_LT(half[1], 0.15);
   }

@@ -1,6 +1,6 @@
 #pragma once
-/// A backend outside the library, small enough to read: f32 alone, one float at a time, no threads. What a backend has to bring:
-/// a list of kernels, a device that opens, and a session that walks the plan.
+/// A small backend outside the library: f32 only, one element at a time, no threads. A backend consists of a list of kernels, a device that can be opened,
+/// and a session that runs the steps of a plan.
 #include <isotope/backend/session/initial_tensor.hpp>
 #include <isotope/backend/session/ports.hpp>
 #include <isotope/backend/session/state_dict.hpp>
@@ -22,7 +22,7 @@
 namespace toy {
 namespace iso = isotope;
 
-/// A tensor of a step: where it starts, its dimensions and strides in elements.
+/// A tensor of a step: its first element, its dimensions, and its strides in elements.
 struct view {
   float* at = nullptr;
   iso::shape dims;
@@ -33,7 +33,7 @@ struct view {
     return at[n];
   }
 };
-/// f(i) for every index of a shape, row-major.
+/// Calls f(i) for every index of a shape in row-major order.
 template <class F> void each(const iso::shape& s, F f) {
   iso::extents i{};
   for (std::int64_t left = s.count(); left > 0; --left) {
@@ -51,14 +51,14 @@ struct call {
   std::vector<element_function> code;  // of the body's instructions
 };
 
-/// The kernels: `run` for an op that is a step of its own, `of` for an element-wise one.
+/// The kernels: `run` executes a step; `of` computes one element of an element-wise op.
 template <class Op, class P, class Set> struct kernel;
 namespace op = iso::op;
 template <class P, class S> struct kernel<op::elementwise, P, S> {
   static constexpr std::uint32_t inplace = 0xff;  // every element is read before its result is written
   static void run(const call& c) {
     each(c.out[0].dims, [&](const iso::extents& i) {
-      float v[iso::max_inputs + iso::max_micro_ops];  // operands, then results: as micro_op::arg counts them
+      float v[iso::max_inputs + iso::max_micro_ops];  // operands, then results, in the numbering of micro_op::arg
       for (std::size_t k = 0; k < c.in.size(); ++k) v[k] = c.in[k](i);
       for (std::size_t j = 0; j < c.body.size(); ++j) {
         float x[3]{};
@@ -132,7 +132,7 @@ template <class P, class S> struct kernel<op::tanh, P, S> { static float of(cons
 template <class P, class S> struct kernel<op::tanh_grad, P, S> { static float of(const float* x, float) { return x[1] * (1 - x[0] * x[0]); } };
 // clang-format on
 
-/// What stands behind an entry of the kernel table.
+/// The code of one entry of the kernel table.
 struct entry {
   void (*run)(const call&) = nullptr;
   element_function of = nullptr;
@@ -147,7 +147,7 @@ inline constexpr auto entries =
 
 template <class T> class session {
  public:
-  /// The plan outlives the session, or comes with it.
+  /// `owned` holds the plan; if it is null, the plan must outlive the session.
   explicit session(const iso::plan_view& p, std::unique_ptr<iso::dynamic_plan> owned = {})
       : owned_(std::move(owned)), view_(p), memory_(std::size_t(p.totals.bytes) / sizeof(float)) {
     std::int64_t end = 0;

@@ -1,4 +1,4 @@
-// Any bytes as a checkpoint: as they are, and with their hash made right, so that what lies behind it is reached.
+// Reads arbitrary bytes as a checkpoint: as they are, and with a correct hash, so that the checks after the hash are reached.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   check(image);
   if (size < detail::hash_at + detail::blank_hash.size()) return 0;
 
-  // The header's true length and the opening stand for what random bytes hardly ever hit: find the header's end by its last brace.
+  // Random bytes hardly ever contain a valid header length and opening, so these are inserted. The last brace is the header's end.
   image.replace(8, detail::checkpoint_opening.size(), detail::checkpoint_opening);
   const std::uint64_t length = std::max<std::size_t>(image.rfind('}'), detail::hash_at) - 7;
   for (std::size_t i = 0; i < 8; ++i) image[i] = static_cast<char>((length >> (8 * i)) & 0xff);

@@ -1,4 +1,4 @@
-// Any bytes as a configuration file, TOML by the first bit and JSON otherwise, then as flags: a value or a failure, never more.
+// Reads arbitrary bytes as a configuration file, TOML or JSON depending on the first bit, and then as flags. The result is a value or a failure.
 #include <cstddef>
 #include <cstdint>
 #include <isotope/config/canonical.hpp>
@@ -20,7 +20,7 @@ void check(const isotope::result<isotope::config::loaded<run_config>>& got) {
     if (got.error().line().empty()) __builtin_trap();
     return;
   }
-  // What was loaded must survive its canonical form; text that is not UTF-8 cannot.
+  // A loaded configuration must be the same after a round trip through its canonical form, unless its text is not UTF-8.
   const std::string once = isotope::config::to_json(got->value);
   const auto back = isotope::config::from_json<run_config>(once, "canonical");
   if (!back.ok() || isotope::config::to_json(*back) != once) __builtin_trap();
@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     else given.arguments.push_back(word);
     at = end + 1;
   }
-  // A path in the input would read this machine's files.
+  // Inputs that may name a configuration file are skipped, since they would read files of this machine.
   if (text.find("config") == text.npos && text.find("CONFIG") == text.npos) check(isotope::config::load<run_config>(given, sizes));
   return 0;
 }

@@ -121,7 +121,7 @@ TEST(checkpoint_folder, opening_removes_what_a_killed_writer_left) {
   EXPECT_EQ(scratch.names("c"), left);
 }
 
-/// Counts the writes of a checkpoint, and lets somebody act at the first.
+/// Counts the writes of a checkpoint, and calls a function at the first.
 struct interrupted_calls : io::file_calls {
   std::function<void()> act;
   mutable int calls = 0;

@@ -100,7 +100,7 @@ TEST(checkpoint, damage_in_the_tensors_is_called_corrupt) {
   EXPECT_EQ(io::parse_checkpoint(bytes_of(damaged), "t").error().code, errc::corrupt);
 }
 
-/// The example with one piece of its header replaced by text of the same length, and the hash made right again.
+/// The example with a part of its header replaced by text of the same length, and with the matching hash.
 std::string forged(const std::string& from, const std::string& to) {
   std::string file = saved(example());
   const auto at = file.find(from);
@@ -142,7 +142,7 @@ TEST(checkpoint, a_missing_tensor_or_another_size_is_another_model) {
   EXPECT_EQ(back->read("h.0.weight", out).error().code, errc::model_mismatch);
 }
 
-/// A disk that is full after a number of bytes.
+/// Emulates a disk that is full after a number of bytes.
 struct full_disk : io::file_calls {
   mutable std::size_t room;
   explicit full_disk(std::size_t bytes) : room(bytes) {}

@@ -14,7 +14,7 @@ namespace dataset_test {
 using io::dataset, io::text_dataset, io::text_unit, io::token_dataset;
 using ids = std::vector<std::int32_t>;
 
-/// Tokens 0, 1, 2, ...: a window shows where it was read.
+/// Tokens 0, 1, 2, ..., so that a window shows where it was read.
 dataset counting(std::uint16_t count) {
   std::vector<std::uint16_t> tokens(count);
   for (std::uint16_t i = 0; i < count; ++i) tokens[i] = i;
@@ -126,17 +126,17 @@ TEST(dataset, a_training_row_is_a_function_of_seed_cursor_and_row_alone) {
 }
 
 TEST(dataset, every_start_is_drawn_and_about_equally_often) {
-  const dataset data = counting(20);  // 18 train: with length 2, 16 starts
+  const dataset data = counting(20);  // 18 training tokens, so windows of length 2 have 16 starts
   constexpr int draws = 16000;
   ids tokens(2 * draws), targets(2 * draws), count(16);
   data.training_batch(1, 0, 2, tokens, targets);
   for (std::size_t r = 0; r < draws; ++r) ++count.at(static_cast<std::size_t>(tokens[2 * r]));
-  // Binomial with mean 1000 and deviation sqrt(16000 / 16 * 15 / 16) = 31: six deviations are 184.
+  // The counts are binomial with mean 1000 and standard deviation sqrt(16000 / 16 * 15 / 16) = 31; six deviations are 184.
   for (const std::int32_t c : count) EXPECT_NEAR(c, 1000, 184);
 }
 
 TEST(dataset, validation_reads_every_window_once_and_pads_the_last_batch) {
-  const dataset data = counting(230);  // 23 validation tokens from 207: with length 5, floor(22 / 5) = 4 windows
+  const dataset data = counting(230);  // 23 validation tokens from 207 on, so floor(22 / 5) = 4 windows of length 5
   EXPECT_EQ(data.validation_windows(5), 4);
   ids tokens(3 * 5), targets(3 * 5);
   std::set<std::int32_t> seen;

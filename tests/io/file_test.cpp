@@ -72,7 +72,7 @@ TEST(file, without_permission_the_file_is_unreadable_and_the_reason_is_named) {
   ::chmod(folder.put("f", "x").c_str(), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    // Root may read everything, so the reader is nobody.
+    // Root may read every file, so the user `nobody` reads this one.
     const bool nobody = ::geteuid() != 0 || (::setgid(65534) == 0 && ::setuid(65534) == 0);
     const auto got = io::read_file(folder.at("f"));
     ::_exit(nobody && !got.ok() && got.error().code == errc::unreadable && got.error().what == "cannot open: Permission denied" ? 0 : 1);
@@ -127,7 +127,7 @@ TEST(file, a_pipe_is_written_to_and_stays) {
   EXPECT_EQ(scratch.names("").size(), 1u);
 }
 
-/// Says of every file that it is a device.
+/// Reports every file as a device.
 struct device_calls : io::file_calls {
   int stat(const char* path, struct stat* status) const override {
     const int r = io::file_calls::stat(path, status);
@@ -191,7 +191,7 @@ TEST(file, a_failure_at_any_call_leaves_the_old_file_and_nothing_else) {
     ASSERT_TRUE(io::write_file(folder.put("f", old_text), new_text, scripted_calls(&calls, -1)).ok());
     EXPECT_EQ(folder.read("f"), new_text);
   }
-  // ceil(32 / 7) writes, fsync, rename, fsync of the folder.
+  // There are ceil(32 / 7) writes, fsync, rename, and fsync of the folder.
   ASSERT_EQ(calls, 5 + 3);
   for (int stop = 0; stop < calls - 1; ++stop) {
     const scratch_folder folder;
@@ -250,7 +250,7 @@ TEST(file, a_kill_from_outside_leaves_one_of_the_texts_whole) {
         static_cast<void>(io::write_file(folder.at("f"), a));
       }
     }
-    // The pause is counted, not timed: between nothing and a few dozen replacements.
+    // The pause is a number of yields instead of a time: from none to a few dozen replacements of the file.
     for (std::uint32_t turns = philox(1, 0, round, 0)[0] % 3000; turns > 0; --turns) ::sched_yield();
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);

@@ -61,7 +61,7 @@ TEST(file_writer, a_device_takes_each_byte_once) {
 
 const std::vector<io::tensor_entry> entries = {{"w", io::f32_elements, {2, 2}, 0, 16}, {"b", io::f32_elements, {3}, 0, 12}};
 
-/// Saves 28 bytes of two tensors in three pieces, every byte `fill`.
+/// Saves 28 bytes of two tensors in three pieces, where every byte is `fill`.
 result<void> save(const std::string& path, char fill, const io::file_calls& calls) {
   const std::string piece(14, fill);
   const auto give = [&](const auto& put) -> result<void> {
@@ -72,7 +72,7 @@ result<void> save(const std::string& path, char fill, const io::file_calls& call
   return io::save_checkpoint(path, {}, entries, give, calls);
 }
 
-/// The step at which all numbers of a checkpoint are `fill`; false where it does not read.
+/// Whether a checkpoint can be read and every byte of its tensors is `fill`.
 bool holds(const std::string& path, char fill) {
   const auto c = io::load_checkpoint(path);
   std::vector<float> w(4), b(3);

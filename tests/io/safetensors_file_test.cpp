@@ -17,7 +17,7 @@
 namespace isotope {
 namespace safetensors_file_test {
 
-/// More numbers than one piece of a reader holds, and no multiple of it.
+/// More numbers than the reader takes in one piece, and not a multiple of that.
 constexpr std::size_t many = 2 * io::detail::piece_bytes / sizeof(double) + 3;
 
 template <class T> std::vector<T> numbers() {

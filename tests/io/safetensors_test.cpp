@@ -81,13 +81,13 @@ TEST(safetensors, a_huge_header_length_is_refused_before_anything_is_read) {
   EXPECT_EQ(failure_of(file).code, errc::bad_format);
 }
 
-// A header of many tensors is read one tensor at a time.
+// A header of many tensors is parsed one tensor at a time, so it needs little memory.
 TEST(safetensors, a_long_header_takes_little_more_memory_than_its_tensors) {
 #if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "the address sanitizer keeps what was freed";
+  GTEST_SKIP() << "the address sanitizer keeps freed memory";
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-  GTEST_SKIP() << "the address sanitizer keeps what was freed";
+  GTEST_SKIP() << "the address sanitizer keeps freed memory";
 #endif
 #endif
   std::string header = "{";
@@ -100,7 +100,7 @@ TEST(safetensors, a_long_header_takes_little_more_memory_than_its_tensors) {
       if (line.starts_with(what)) return std::stol(line.substr(what.size()));
     return -1L;
   };
-  std::ofstream("/proc/self/clear_refs") << 5;  // the mark of the highest use begins anew
+  std::ofstream("/proc/self/clear_refs") << 5;  // resets the peak of resident memory
   const long before = kilobytes("VmHWM:");
   if (before < 0) GTEST_SKIP() << "the system does not say how much memory a process used";
   const auto read = io::parse_safetensors(std::move(file), "t");
@@ -182,7 +182,7 @@ TEST(safetensors, the_writer_refuses_equal_names_and_wrong_sizes) {
 }
 
 TEST(safetensors, floating_types_convert_to_f32_at_any_alignment) {
-  // Offset 1 in the image: 1.5 as BF16 (0x3fc0), F16 (0x3e00), F64.
+  // At odd offsets in the image: 1.5 as BF16 (0x3fc0), F16 (0x3e00) and F64.
   const double d = 1.5;
   std::string data = "\x01\xc0\x3f";
   data += std::string("\x00\x3e", 2) + std::string(reinterpret_cast<const char*>(&d), 8);

@@ -13,7 +13,7 @@
 
 namespace isotope {
 
-/// A folder of this test alone, gone at the end.
+/// A temporary folder for one test, which is removed at its end.
 class scratch_folder {
  public:
   scratch_folder() {
@@ -29,7 +29,7 @@ class scratch_folder {
   }
 
   std::string at(std::string_view file) const { return path_ / file; }
-  /// What lies in a folder, sorted.
+  /// The sorted names of the files in a folder.
   std::vector<std::string> names(std::string_view folder) const {
     std::vector<std::string> out;
     for (const auto& entry : std::filesystem::directory_iterator(path_ / folder)) out.push_back(entry.path().filename().string());

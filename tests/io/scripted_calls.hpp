@@ -1,5 +1,5 @@
 #pragma once
-/// System calls of a writer that stop where a test says so.
+/// Replaces a writer's system calls, to stop at a chosen one.
 #include <signal.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 
 namespace isotope {
 
-/// Counts the calls of a replacement, shortens writes, and stops at call `stop_at`: by an error, or by SIGKILL.
+/// Counts the calls, writes fewer bytes than asked for, and stops at call `stop_at`, with an error or by SIGKILL.
 struct scripted_calls : io::file_calls {
   enum class how { error, kill };
   int* count;

@@ -1,4 +1,4 @@
-/// Which mutant the program shows: the number in the environment variable ISOTOPE_MUTANT, or none. Decided before main, which knows nothing of it.
+/// Activates the mutant whose number is in the environment variable ISOTOPE_MUTANT. This happens before main, so programs need no code for it.
 #include <isotope/mutants/chosen.hpp>
 
 #include "../../examples/support/environment.hpp"

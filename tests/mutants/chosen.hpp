@@ -1,13 +1,13 @@
 #pragma once
-/// Which planted bug a mutant build shows. Copied into its tree by mutate.py; no other build has it.
+/// Which planted bug is active in a mutant build. mutate.py copies this header into the tree of that build only.
 #include <type_traits>
 
 namespace isotope::mutants {
 
-/// 0: none. Set once, before main.
+/// The number of the active bug; 0: none. It is set once, before main.
 inline int number = 0;
 
-/// The bug that is there. What a compiler evaluates is never broken: plans are made the same way in every build.
+/// The active bug. In constant expressions it is always 0, so that plans made by the compiler are correct.
 constexpr int shown() { return std::is_constant_evaluated() ? 0 : number; }
 constexpr bool chosen(int n) { return shown() == n; }
 

@@ -1,5 +1,5 @@
-# Planted bugs that isotope-conform must find: README.md. One program a backend, which its tests.cmake makes where isotope_has_mutants says so: in the
-# build whose compiler and precision the gate runs first; what it shows does not depend on them.
+# Planted bugs that isotope-conform must find, see README.md. There is one program per backend, which its tests.cmake makes if isotope_has_mutants is true: in
+# the build that the gate runs first, since the results do not depend on compiler and precision.
 set(isotope_has_mutants FALSE)
 if(TARGET isotope-conform AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_BUILD_TYPE STREQUAL Release AND NOT isotope_option_SANITIZE
    AND isotope_precision STREQUAL f32)
@@ -8,7 +8,7 @@ if(TARGET isotope-conform AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_BUILD
   set_tests_properties(mutants.list PROPERTIES LABELS mutants TIMEOUT 60)
 endif()
 
-# isotope_mutated_tree(<name> <list>): the target mutants_tree_<name>, and in mutants_tree the folder with the sources that the list mutates.
+# isotope_mutated_tree(<name> <list>): adds the target mutants_tree_<name>, and sets mutants_tree to the folder with the mutated sources of the list.
 function(isotope_mutated_tree name list)
   set(mutants ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
   set(tree ${CMAKE_CURRENT_BINARY_DIR}/mutants/${name})
@@ -36,7 +36,7 @@ function(isotope_mutated_tree name list)
   set(mutants_tree ${tree} PARENT_SCOPE)
 endfunction()
 
-# isotope_mutated_kernels(<backend> <tree> <precision>...): the libraries mutated_<backend>_<precision>, which stand for isotope_<backend>_<precision>.
+# isotope_mutated_kernels(<backend> <tree> <precision>...): adds the libraries mutated_<backend>_<precision>, which replace isotope_<backend>_<precision>.
 function(isotope_mutated_kernels backend tree)
   foreach(kernel_precision IN LISTS ARGN)
     set(source ${tree}/include/isotope/kernels/${backend}/compiled/${kernel_precision}.cpp)
@@ -46,13 +46,13 @@ function(isotope_mutated_kernels backend tree)
     add_dependencies(${library} mutants_tree_${backend})
     target_include_directories(${library} BEFORE PRIVATE ${tree}/include)
     target_link_libraries(${library} PRIVATE isotope_own)
-    target_compile_options(${library} PRIVATE -w)  # a choice that is always made one way, numbers of two types
+    target_compile_options(${library} PRIVATE -w)  # mutated code has conditions that are constant, and operands of mixed types
   endforeach()
 endfunction()
 
-# isotope_mutant_program(<backend> <tree> [SOURCES <source>...] [WORDS <word>...]): mutants_<backend>, isotope-conform with the mutated kernels of the
-# backend, and the test that runs it for tests/<backend>/mutants.json. Its other libraries are the caller's, whose sources stand for the objects named
-# built_*; the words are more for mutants_test.py.
+# isotope_mutant_program(<backend> <tree> [SOURCES <source>...] [WORDS <word>...]): adds mutants_<backend>, which is isotope-conform with the mutated kernels of
+# the backend, and the test that runs it for tests/<backend>/mutants.json. The caller links other libraries. SOURCES replace the objects named built_*; WORDS
+# are further arguments of mutants_test.py.
 function(isotope_mutant_program backend tree)
   cmake_parse_arguments(arg "" "" "SOURCES;WORDS" ${ARGN})
   set(program mutants_${backend})
@@ -74,7 +74,7 @@ function(isotope_mutant_program backend tree)
   set_tests_properties(mutants.${backend} PROPERTIES LABELS "mutants;slow")
 endfunction()
 
-# isotope_mutants_test(<name> <list> <program> [<word>...]): the test mutants.<name>.
+# isotope_mutants_test(<name> <list> <program> [<word>...]): adds the test mutants.<name>.
 function(isotope_mutants_test name list program)
   add_test(NAME mutants.${name} COMMAND ${ISOTOPE_PYTHON} -B ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/mutants_test.py ${list} $<TARGET_FILE:${program}> ${ARGN})
   set_tests_properties(mutants.${name} PROPERTIES TIMEOUT 600 PROCESSORS 2)

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""mutants_test.py LIST PROGRAM [--whole] [--also NEED] [--has NEED,...] [NAME...] [--behind WORD...]: isotope-conform finds every mutant of the list, and
-nothing wrong without one; of planner.json mutants_planner, each of the checks that the mutant names. The list of a backend is tests/<backend>/mutants.json.
+"""mutants_test.py LIST PROGRAM [--whole] [--also NEED] [--has NEED,...] [NAME...] [--behind WORD...]: isotope-conform must find
+every mutant of the list, and no fault without one. For planner.json, each check of mutants_planner that a mutant names must find it. The list of a backend is
+tests/<backend>/mutants.json.
 
---whole: isotope-conform runs its standard cases, and the list has a mutant of every op; else it runs the fast ones, which share compilations. Names choose some of them. What a mutant needs is not there, unless it is named by --also, and it is left out; with --has those alone run that need one of
-these. The words after --behind start the program, on a machine that has what they need: where they are missing, --has is a skip (exit code 77).
-The last line is the score. A mutant is caught when cases fail (exit code 1); a signal or the time limit count where the mutant says so."""
+--whole: isotope-conform runs its standard cases, and the list must have a mutant of every op; otherwise it runs the fast ones, which share compilations. NAMEs
+select mutants. A mutant whose need is not named by --also is left out; with --has, only mutants with one of these needs run. The words after --behind start
+the program, on a machine that meets these needs; with --has and without such words the test is skipped (exit code 77).
+The last line is the score. A mutant is caught if cases fail (exit code 1); a signal or the time limit count if the mutant allows it."""
 
 import concurrent.futures
 import json
@@ -19,14 +21,14 @@ import mutate
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "programs"))
 from driver_variables import driver_variables
 
-SECONDS = 180  # of one run: where nothing is compiled yet, a driver on the processor may take a minute
+SECONDS = 180  # time limit of one run; a software driver may need a minute if nothing is compiled yet
 AT_ONCE = 2
-# What says which libraries and which driver a program runs with; nothing else of the caller's reaches it.
+# The variables that determine libraries and driver; the program gets no others from the caller.
 ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"} | driver_variables()
 
 
 def command(program, backend, ops, flags, strength, behind=()):
-    """Its own flags stand behind the usual ones; isotope-conform takes each once."""
+    """The command line. A mutant's flags replace the default ones, since isotope-conform accepts each flag once."""
     if backend == "planner":
         return [*behind, program, *ops, *flags]
     values = {"--backend": backend, "--precision": "f32", "--kernels": "native", "--strength": strength}
@@ -35,7 +37,7 @@ def command(program, backend, ops, flags, strength, behind=()):
 
 
 def run(words, number):
-    """What happened, the counts and the first failure."""
+    """The exit status, the counts and the first failure."""
     try:
         done = subprocess.run(words, env=ENVIRONMENT | {"ISOTOPE_MUTANT": str(number)}, capture_output=True, text=True, errors="replace", timeout=SECONDS,
                               stdin=subprocess.DEVNULL, check=False)
@@ -84,7 +86,7 @@ def main():
     listed = mutate.read_list(path)
     mutants = [m for m in listed if m.name in names or (not names and m.needs in has)]
     commands = {m.number: command(program, backend, m.ops, m.flags, strength, behind) for m in mutants}
-    sound = {}  # without a bug, all ops of a set of flags in one run
+    sound = {}  # without a mutant, one run for all ops with the same flags
     for m in mutants:
         sound.setdefault(tuple(m.flags), set()).update(m.ops)
     bad = False

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """mutate.py LIST SOURCE OUT: writes the mutated copies of SOURCE/include and SOURCE/kernels to OUT. The format of LIST is in README.md.
 
-OUT/include/isotope/kernels holds the kernels and OUT/kernels links to it, so that a compiler names each file by one path."""
+OUT/include/isotope/kernels contains the kernels and OUT/kernels is a link to it, so that compilers see each file under one path."""
 
 import json
 import os
@@ -91,7 +91,7 @@ def read_list(path):
 
 
 def mutated(text, first, last, mutants, glsl):
-    """text[first:last] with the choices of `mutants`, which lie in it; an outer one's original text holds the inner ones."""
+    """text[first:last] with the choices of the `mutants` in it; the original text of an outer choice contains the inner ones."""
     out, at = "", first
     rest = sorted(mutants, key=lambda m: (m.first, -m.last))
     while rest:
@@ -108,7 +108,7 @@ def mutated(text, first, last, mutants, glsl):
 
 
 def with_choice(text, glsl, choice="mutant.glsl"):
-    """Declares the choice: at the top of a header, behind the last #extension of a shader, where `choice` is the way to it from there."""
+    """Declares the choice at the top of a header, or after the last #extension of a shader, where `choice` is the include path."""
     if not glsl:
         once = text.find("#pragma once\n")
         at = once + len("#pragma once\n") if once >= 0 else 0
@@ -137,7 +137,7 @@ def write_tree(mutants, source, out):
     files = {library / "mutants/chosen.hpp": (pathlib.Path(__file__).parent / "chosen.hpp").read_bytes(),
              library / "kernels/mutant.glsl": GLSL_CHOICE.encode()}
     for top, to in (("include/isotope", library), ("kernels", library / "kernels")):
-        for folder, _, names in os.walk(source / top):  # which does not follow the link to the kernels
+        for folder, _, names in os.walk(source / top):  # os.walk does not follow the link to the kernels
             for name in names:
                 path = pathlib.Path(folder) / name
                 if path.suffix not in SUFFIXES:
@@ -150,11 +150,11 @@ def write_tree(mutants, source, out):
                     choice = os.path.relpath(source / "kernels/mutant.glsl", path.parent)
                     content = with_choice(mutated(text, 0, len(text), some, glsl), glsl, choice).encode()
                 elif path.suffix == ".hpp" and re.search(rb'^#include [<"].*\.glsl[>"]$', content, re.M):
-                    content = with_choice(content.decode(), False).encode()  # C++ that reads the text of shaders
+                    content = with_choice(content.decode(), False).encode()  # C++ that includes the text of shaders
                 files[to / path.relative_to(source / top)] = content
     for path, content in files.items():
         write(path, content)
-    for path in library.rglob("*"):  # what the sources no longer have
+    for path in library.rglob("*"):  # removes files that the sources do not have
         if path.is_file() and path not in files:
             path.unlink()
     if not (out / "kernels").is_symlink():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What mutate.py writes, and what it refuses."""
+"""The output of mutate.py, and the lists that it refuses."""
 
 import pathlib
 import tempfile
@@ -53,7 +53,7 @@ def main():
     assert shader.startswith('#version 460\n#extension GL_X : require\n#include "../mutant.glsl"\n'), shader
     assert "(MUTANT == 1 ? (a) : (a + 1))" in shader, shader
 
-    # C++ that includes a shader's text knows the choice, and the text says it in both languages.
+    # C++ that includes a shader's text has the choice, and the text works in both languages.
     included = written([], "kernels/gpu/text.hpp")
     assert included.index("chosen.hpp") < included.index("a.glsl"), included
     choice = written([], "kernels/mutant.glsl")

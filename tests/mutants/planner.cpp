@@ -1,11 +1,11 @@
-/// mutants_planner CHECK...: plans and runs random models by a planner with a planted bug. Exit code 0: no check finds anything, 1: each does, 2: some do.
+/// mutants_planner CHECK...: plans and runs random models with a planner that has a planted bug. Exit code 0: no check finds it, 1: each does, 2: some do.
 ///
-/// verify     the trace after every pass
-/// memory     every step reads what was last written for it (plan/memory_checker.hpp)
-/// results    any options give the bits of separate steps that keep all activations
-/// eager      a plan gives the bits of its ops run one by one
+/// verify     the verifier accepts the trace after every pass
+/// memory     every operand holds the tensor that the step reads (plan/memory_checker.hpp)
+/// results    all options give the same bits as separate steps that keep all activations
+/// eager      a plan gives the same bits as its ops run one by one
 /// gradients  gradients equal difference quotients
-/// own_op     an op from outside the library, whose gradient rule reads a gradient that it gave, has the bits of separate steps; one model
+/// own_op     one model with an op from outside the library, whose gradient rule reads a gradient that it gave, has the bits of separate steps
 #include "../plan/memory_checker.hpp"
 #include "../plan/random_gradients.hpp"
 #include "../plan/random_options.hpp"
@@ -70,7 +70,7 @@ constexpr check checks[] = {{"verify", &trace_fault_of, 2000},       {"memory", 
                             {"results", &results_fault_of, 1000},    {"eager", &eager_fault_of, 500},
                             {"gradients", &gradients_fault_of, 200}, {"own_op", &own_op_fault_of, 1}};
 
-/// The fault of the smallest model that shows one, or nothing.
+/// The fault of the smallest model that shows one; empty: none.
 std::string found_by(const check& c) {
   std::string smallest;
   rc::detail::TestParams params;

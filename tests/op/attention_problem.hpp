@@ -1,5 +1,5 @@
 #pragma once
-/// Operands of attention, and what it is by the definition.
+/// Random operands of attention, and its results and gradients by definition.
 #include <isotope/core/philox.hpp>
 #include <isotope/op/attention.hpp>
 
@@ -33,7 +33,7 @@ struct attention_problem {
     attr.dropout = dropout = p;
     return *this;
   }
-  /// What the probability of key t for query s of head h is multiplied by, as the documentation of attention says.
+  /// The dropout factor on the probability of key t for query s of head h, as the documentation of attention defines it.
   double share(std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) const {
     if (dropout == 0) return 1;
     const auto row = std::uint32_t((b * z.H + h) * z.S + s);
@@ -55,7 +55,7 @@ struct attention_problem {
   }
 };
 
-/// The step in which a problem's probabilities are dropped.
+/// The scalars of a step that uses a problem's dropout seed and counter.
 inline settings drawing(const attention_problem& p) {
   settings s;
   s.scalars.seed = p.seed;
@@ -67,7 +67,7 @@ inline settings drawing(const attention_problem& p) {
 struct attention_results {
   std::vector<double> y, lse, dq, dk, dv;
 };
-/// The whole matrix of probabilities and what dropout leaves of it, and the derivative of sum(y dy) by the chain rule through both.
+/// Computes attention with the full matrix of probabilities before and after dropout, and the derivative of sum(y dy) by the chain rule.
 inline attention_results attention_by_definition(const attention_problem& p, const host* dy = nullptr) {
   const auto& [B, S, T, H, G, D, causal, masked, window] = p.z;
   attention_results r;

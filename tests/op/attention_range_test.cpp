@@ -1,4 +1,4 @@
-// Which keys queries see, against the definition: query s sees key t where t <= s + T - S, and in a window w where t > s + T - S - w.
+// Compares attention_range with the definition: query s attends to key t if t <= s + T - S, and in a window w if also t > s + T - S - w.
 #include <gtest/gtest.h>
 #include <isotope/op/attention_range.hpp>
 
@@ -6,7 +6,7 @@ namespace isotope::op_test {
 namespace attention_range_test {
 
 constexpr op::attention_constants of(bool causal, std::int64_t window) { return {.causal = causal, .window = window}; }
-/// Calls f with S, T, causal and window.
+/// Calls f(S, T, causal, window) for many combinations.
 template <class F> void for_all(const F& f) {
   for (const std::int64_t T : {1, 2, 3, 7, 16, 33, 64, 65, 100})
     for (const std::int64_t S : {1, 2, 5, 16, 31, 64, 65, 100})
@@ -35,7 +35,7 @@ TEST(attention_range, keys_queries_and_pairs_are_those_of_the_definition) {
     EXPECT_EQ(r.pairs(), pairs) << S << ' ' << T << ' ' << causal << ' ' << window;
   });
 }
-// A kernel that walks these tiles meets every tile of which some query of the block sees a key, and no other.
+// A kernel that goes through these tiles visits exactly the tiles in which some query of the block attends to a key.
 TEST(attention_range, tiles_are_those_that_hold_a_pair) {
   for (const std::int64_t tile : {1, 4, 16, 64})
     for (const std::int64_t block : {1, 16, 64})

@@ -15,7 +15,8 @@ constexpr sizes cases[] = {{1, 1, 1, 1, 1, 1, true, false},  {2, 7, 7, 3, 3, 5, 
                            {1, 3, 8, 4, 1, 2, true, false},  {2, 4, 9, 2, 2, 8, false, true},   {1, 65, 65, 2, 1, 16, true, false},
                            {3, 33, 33, 2, 2, 7, true, true}, {1, 1, 130, 2, 2, 4, true, false}, {1, 9, 11, 2, 1, 67, true, false}};
 
-// Windows of one key, within a tile, of a tile, of no multiple, over several tiles, of all keys and more; the first keys of long pasts are nobody's.
+// Windows of one key, of less than a tile, of a tile, of other sizes, of several tiles, and of all keys and more. With many past keys, no query attends to
+// the first ones.
 constexpr sizes window_cases[] = {
     {2, 7, 7, 3, 3, 5, true, false, 1},     {1, 65, 65, 2, 1, 16, true, false, 5},    {1, 130, 130, 2, 2, 4, true, false, 64},
     {2, 33, 33, 2, 2, 7, true, true, 16},   {1, 150, 150, 2, 1, 20, true, false, 70}, {1, 3, 8, 4, 1, 2, true, false, 2},
@@ -26,12 +27,12 @@ constexpr sizes dropping_cases[] = {{2, 7, 7, 3, 3, 5, true, false},       {2, 5
                                     {3, 33, 33, 2, 2, 7, true, true},      {1, 9, 11, 2, 1, 67, true, false},
                                     {1, 97, 130, 2, 1, 8, true, false, 37}};
 
-/// A score sums D products of at most 4; its error passes through exp as a relative error of the weights, of values of at most 2.
-/// Beside the roundings of scores and sums: matrix units and products of pairs take the weights rounded to 16 bits. Weights sum to 1, values are at most 2.
+/// A score is a sum of D products of at most 4. Its error becomes a relative error of the weights through exp, and values are at most 2.
+/// In addition, matrix units and bf16 pair instructions need weights rounded to 16 bits. Weights sum to 1.
 double forward_error(const op_test& here, const sizes& z) {
   return here.roundings(double(2 * z.D + z.T + 8)) * 4 * double(z.D + 2) + 2 * here.rounded_weights;
 }
-/// Runs the gradient on what the forward left, all of it against the definition, packed operands too where there are as many queries as keys.
+/// Runs the gradient on the results of the forward op and compares it with the definition; also with packed operands if there are as many queries as keys.
 void expect_gradient(const op_test& here, const attention_problem& p) {
   const sizes& z = p.z;
   const host dy = random({z.B, z.S, z.H * z.D}, here.type, 4);
@@ -43,8 +44,8 @@ void expect_gradient(const op_test& here, const attention_problem& p) {
   const auto dx = here.run<op::attention_grad>(in, a, drawing(p));
   const auto expected = attention_by_definition(p, &dy);
   ASSERT_EQ(dx.size(), 3u);
-  // y and lse come in rounded: y to its format, in the mean of D products with dy <= 2; lse to the accumulation format, in every weight.
-  // Dropout multiplies by 1 / (1 - p) at most: dP, what dv sums, y, and so every error.
+  // The gradient reads rounded y and lse: y, in its format, is in sums of D products with dy <= 2; lse, in the accumulation format, is in every weight.
+  // Dropout multiplies dP, the terms of dv and y, and so every error, by at most 1 / (1 - p).
   const double D = double(z.D), S = double(z.S * z.H / z.G), grown = 1 / (1 - p.dropout);
   const double ds =
       grown * (2 * D * 2 * roundoff(here.type) + (4 * D) * (forward_error(here, z) + 8 * roundoff(here.accum) + here.rounded_weights));
@@ -52,7 +53,7 @@ void expect_gradient(const op_test& here, const attention_problem& p) {
   EXPECT_TRUE(near(dx[0], expected.dq, 2 * ds)) << z.S;  // weights sum to 1
   EXPECT_TRUE(near(dx[1], expected.dk, 2 * S * ds)) << z.S;
   EXPECT_TRUE(near(dx[2], expected.dv, dv)) << z.S;
-  if (z.S == z.T) {  // the same bits from one packed operand
+  if (z.S == z.T) {  // one packed operand gives the same bits
     std::vector<host> packed = {p.packed()};
     if (z.masked) packed.push_back(p.mask);
     packed.insert(packed.end(), {y[0], y[1], dy});
@@ -151,7 +152,7 @@ TEST_P(attention, no_queries_or_no_batch_is_nothing_to_do) {
   }
 }
 
-// Words decide alike in every kernel, so no probability may be dropped in one and kept in another: errors are those of what dropout multiplies.
+// Every kernel compares the same random words with the same limit, so all kernels drop the same probabilities, and errors are those of the kept ones.
 TEST_P(attention, dropped_probabilities_are_those_of_the_documented_words) {
   const auto& here = *this;
   for (const sizes& z : dropping_cases) {
@@ -159,14 +160,14 @@ TEST_P(attention, dropped_probabilities_are_those_of_the_documented_words) {
     const auto y = here.run<op::attention>(p.operands(), p.attr, drawing(p));
     const auto expected = attention_by_definition(p);
     EXPECT_TRUE(near(y.at(0), expected.y, forward_error(here, z) / (1 - p.dropout))) << z.S << ' ' << z.T;
-    EXPECT_TRUE(near(y.at(1), expected.lse, forward_error(here, z)));  // of the whole softmax
+    EXPECT_TRUE(near(y.at(1), expected.lse, forward_error(here, z)));  // lse is that of the softmax before dropout
   }
 }
 TEST_P(attention, gradient_with_dropout_matches_the_chain_rule_through_the_same_words) {
   const auto& here = *this;
   for (const sizes& z : dropping_cases) expect_gradient(here, make(here, z).dropping(0.3));
 }
-/// Equal scores and values that tell the keys apart: y (s, h, t) is 0 where key t is dropped, else 1 / (T (1 - p)).
+/// All scores are equal and the values identify the keys: y (s, h, t) is 0 if key t is dropped, otherwise 1 / (T (1 - p)).
 std::vector<double> shares(const op_test& here, const attention_problem& p) {
   return here.run<op::attention>(p.operands(), p.attr, drawing(p)).at(0).at;
 }
@@ -202,7 +203,7 @@ TEST_P(attention, drops_a_share_of_p_and_the_same_keys_every_time) {
 }
 TEST_P(attention, dropping_nearly_all_leaves_nothing) {
   const auto& here = *this;
-  const auto p = telling_keys_apart(here, 1 - 0x1p-40);  // every word of 32 bits drops
+  const auto p = telling_keys_apart(here, 1 - 0x1p-40);  // every 32-bit word is below the limit
   for (const double y : shares(here, p)) ASSERT_EQ(y, 0);
 }
 

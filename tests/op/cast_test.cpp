@@ -23,7 +23,7 @@ TEST_P(cast, every_16_bit_number_widens_exactly_and_comes_back) {
       EXPECT_TRUE(same(here.to(half, y), x.at));
     }
 }
-/// The nearest number of the format to x, ties to the even one, by bisection over the bit patterns of non-negative numbers.
+/// The number of the format that is nearest to x, ties to even, by bisection over the bit patterns of non-negative numbers.
 double nearest(dtype half, double x) {
   const auto at = [&](std::uint64_t i) { return decode(half, reinterpret_cast<const std::byte*>(&i)); };
   const std::uint32_t top = half == dtype::bf16 ? 0x7f80 : 0x7c00;  // infinity
@@ -34,7 +34,7 @@ double nearest(dtype half, double x) {
     else high = middle;
   }
   if (x >= at(top)) return infinity;
-  const double above = high == top ? 2 * at(low) - at(low - 1) : at(high);  // infinity stands where the next number would
+  const double above = high == top ? 2 * at(low) - at(low - 1) : at(high);  // infinity counts as the next number
   const double down = x - at(low), up = above - x;
   return down < up || (down == up && low % 2 == 0) ? at(low) : at(high);
 }
@@ -80,7 +80,7 @@ TEST_P(cast, integers_become_floats_rounded_once) {
   const host x({5}, dtype::i32, {0, -7, 16777217, 2147483647, -2147483648.0});
   EXPECT_TRUE(same(here.to(dtype::f64, x), x.at));
   EXPECT_TRUE(same(here.to(dtype::f32, x), {0, -7, 16777216, 2147483648.0, -2147483648.0}));
-  // 2^24 + 2^16 + 1 is above the tie between bf16 neighbours 2^24 and 2^24 + 2^17; by way of f32 it would fall on the tie
+  // 2^24 + 2^16 + 1 is above the tie between the bf16 neighbours 2^24 and 2^24 + 2^17. If it were rounded to f32 first, it would be on the tie.
   EXPECT_TRUE(same(here.to(dtype::bf16, host({1}, dtype::i32, {16777216 + 65537})), {16777216 + 131072}));
 }
 TEST_P(cast, integers_of_other_formats_take_the_nearest_end) {
@@ -97,7 +97,7 @@ TEST_P(cast, integers_of_other_formats_take_the_nearest_end) {
 }
 constexpr dtype every_format[dtype_count] = {dtype::f32, dtype::bf16, dtype::f16, dtype::f64, dtype::i32,
                                              dtype::i64, dtype::u8,   dtype::u16, dtype::u32, dtype::boolean};
-/// The least and the largest number of an integer format.
+/// The smallest and the largest number of an integer format.
 std::pair<double, double> ends(dtype t) {
   switch (t) {
     case dtype::i32: return {-0x1p31, 0x1p31 - 1};
@@ -114,7 +114,7 @@ bool holds(dtype t, double x) {
   if (is_floating(t)) return !std::isfinite(x) || std::copysign(nearest(t, std::fabs(x)), x) == x;
   return x == std::trunc(x) && x >= ends(t).first && x <= ends(t).second && x != 0x1p63 && !(x == 0 && std::signbit(x));
 }
-/// x in format t, by the words of iso::cast.
+/// x in format t, as the documentation of iso::cast defines it.
 double expected(dtype t, double x) {
   if (t == dtype::f64) return x;
   if (t == dtype::f32) return double(float(x));

@@ -30,7 +30,7 @@ TEST_P(categorical, draws_by_the_running_sum_of_the_documented_number) {
       ASSERT_GE(drawn, 0);
       ASSERT_LT(drawn, V);
       for (std::int64_t c = 0; c < drawn; ++c) below += std::exp(x[row * V + c] / 0.8);
-      // u lies in the drawn class's share, up to the rounding of V + 20 operations
+      // u is in the interval of the drawn class, up to the rounding of V + 20 operations
       EXPECT_LE(below / total, u + here.roundings(double(V + 20))) << row;
       EXPECT_GE((below + std::exp(x[row * V + drawn] / 0.8)) / total, u - here.roundings(double(V + 20))) << row;
     }
@@ -44,7 +44,7 @@ TEST_P(categorical, shares_follow_the_probabilities) {
   double count[3] = {};
   for (double v : y.at(0).at) ++count[std::size_t(v)];
   EXPECT_EQ(count[1], 0);
-  // five standard deviations of a binomial count, and the rounding of ln 3 in 16 bits
+  // five standard deviations of a binomial count, and the rounding of ln 3 to 16 bits
   EXPECT_NEAR(count[2], 3000, 5 * std::sqrt(4000 * 0.75 * 0.25) + 4000 * 0.01);
 }
 TEST_P(categorical, a_low_temperature_takes_the_largest_and_large_logits_do_not_overflow) {

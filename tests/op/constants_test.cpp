@@ -1,4 +1,4 @@
-// What an op's constants read from attributes they write back, entry by entry, and they read no others.
+// An op's constants are the same after a round trip through attributes, entry by entry, and use no other entries.
 #include <gtest/gtest.h>
 #include <boost/mp11/algorithm.hpp>
 #include <isotope/conform/op_list.hpp>
@@ -8,8 +8,8 @@ namespace constants_test {
 
 template <class Op> constexpr attributes there_and_back(const attributes& a) { return Op::constants::of(a); }
 
-/// Whether the constants of Op are the first `integers` entries i and the first `numbers` entries f: each alone comes back and no other does, and
-/// all of them at once come back.
+/// Whether the constants of Op use exactly the first `integers` entries of i and the first `numbers` entries of f: each of them survives a round trip alone,
+/// no other entry does, and all of them survive it together.
 template <class Op> constexpr bool has(std::size_t integers, std::size_t numbers) {
   attributes all;
   bool right = there_and_back<Op>({}) == attributes{};
@@ -56,7 +56,7 @@ static_assert(op::expand::constants::of(op::expand::constants{deep}).dims.axis(1
 static_assert(there_and_back<op::fill>(op::fill::constants{.dims = {3, 9}, .format = dtype::bf16, .x = -2}) ==
               attributes{.i = {3, 9, 0, 0, 0, 0, 2, std::int64_t(dtype::bf16)}, .f = {-2}});
 
-/// The ops above; whoever gives another one constants adds a line here and there.
+/// The ops tested above. An op that gets constants must be added in both places.
 using listed =
     boost::mp11::mp_list<op::cast, op::embedding, op::softmax, op::log_softmax, op::argmax, op::concat, op::cumsum, op::split, op::narrow,
                          op::pad, op::permute, op::sum, op::mean, op::prod, op::max, op::min, op::cross_entropy, op::top_k, op::scale,

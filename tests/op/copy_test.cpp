@@ -1,4 +1,4 @@
-// copy, concat, pad and fill: the ops that move bytes.
+// Tests copy, concat, pad and fill, which compute nothing.
 #include "harness.hpp"
 
 namespace isotope::op_test {

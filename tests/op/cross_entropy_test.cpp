@@ -7,7 +7,7 @@ namespace cross_entropy_test {
 class cross_entropy : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, cross_entropy, everywhere(), target_name);
 
-/// The largest logit of a row, and the sum of e^(logit - it).
+/// The largest logit of a row, `top`, and the sum of e^(logit - top).
 struct statistics {
   double top = -infinity, sum = 0;
   statistics(const host& x, std::int64_t row) {
@@ -16,7 +16,7 @@ struct statistics {
     for (std::int64_t c = 0; c < V; ++c) sum += std::exp(x[row * V + c] - top);
   }
 };
-host targets_of(std::int64_t rows, std::int64_t V) {  // some leave their row out
+host targets_of(std::int64_t rows, std::int64_t V) {  // some are out of range, so their rows do not count
   host t = full({rows}, dtype::i32, 0);
   for (std::int64_t r = 0; r < rows; ++r) t.at[std::size_t(r)] = r % 5 == 1 ? -1 : r % 5 == 3 ? double(V) : double(r * 7 % V);
   return t;
@@ -37,7 +37,7 @@ TEST_P(cross_entropy, loss_maxima_and_sums_match_the_definition) {
     const auto y = here.run<op::cross_entropy>({x, t});
     ASSERT_EQ(y.size(), 3u);
     ASSERT_EQ(y[0].type, here.accum);
-    // a row's loss is at most 10 + ln V < 16, from V terms; the mean of the rows sums `rows` of them
+    // The loss of a row is at most 10 + ln V < 16 and has V terms; the mean sums `rows` of them.
     EXPECT_TRUE(near(y[0], {loss / counted}, here.roundings(double(V + rows + 20)) * 16)) << V;
     EXPECT_TRUE(same(y[1], tops)) << V;
     EXPECT_TRUE(near(y[2], sums, here.roundings(double(V + 20)) * double(V))) << V;  // V terms of at most 1, exponents to -10
@@ -57,7 +57,8 @@ TEST_P(cross_entropy, gradient_matches_the_formula_and_is_zero_in_rows_that_do_n
       const bool counts = target >= 0 && target < double(V);
       dx.push_back(counts ? 0.75 * (std::exp(x[i] - y[1][i / V]) / y[2][i / V] - (double(i % V) == target ? 1 : 0)) / counted : 0);
     }
-    EXPECT_TRUE(near(d.at(0), dx, here.roundings(24) / counted)) << V;  // the exponent's error is that of a number up to 16
+    // The exponent is at most 16, so its absolute error is that of such a number.
+    EXPECT_TRUE(near(d.at(0), dx, here.roundings(24) / counted)) << V;
   }
 }
 TEST_P(cross_entropy, columns_behind_the_classes_may_hold_anything_and_get_no_gradient) {
@@ -79,7 +80,7 @@ TEST_P(cross_entropy, columns_behind_the_classes_may_hold_anything_and_get_no_gr
     EXPECT_TRUE(same(e.at(0), wanted)) << N;
   }
 }
-// A number added to all logits of a row changes nothing as far as the format holds the logits: 2^17 and its successors by 1 are exact in f32, 2^7 in bf16.
+// Adding a number to all logits of a row changes nothing if the sums are exact in the format: 2^17 + 1 is exact in f32, 2^7 + 1 in bf16.
 TEST_P(cross_entropy, logits_far_from_zero_lose_nothing) {
   const auto& here = *this;
   const host t({1}, dtype::i32, {0}), dloss({}, here.accum, {1});
@@ -87,7 +88,7 @@ TEST_P(cross_entropy, logits_far_from_zero_lose_nothing) {
     if (here.type == dtype::bf16 && std::fabs(off) > 128) continue;
     const host x({1, 2}, here.type, {off, off + 1});
     const auto y = here.run<op::cross_entropy>({x, t});
-    const double p = 1 / (1 + std::exp(1.0));  // of the target
+    const double p = 1 / (1 + std::exp(1.0));  // the probability of the target
     EXPECT_TRUE(near(y.at(0), {-std::log(p)}, here.roundings(8))) << off;
     const auto d = here.run<op::cross_entropy_grad>({x, t, y.at(1), y.at(2), dloss});
     EXPECT_TRUE(near(d.at(0), {p - 1, 1 - p}, here.roundings(8))) << off;

@@ -10,7 +10,7 @@ class cumsum : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, cumsum, everywhere(), target_name);
 
 attributes along(std::int64_t axis, bool reverse = false) { return op::cumsum::constants{.axis = axis, .reverse = reverse}; }
-/// The sums, and the sums of the magnitudes.
+/// The cumulative sums of x and of |x|.
 std::pair<std::vector<double>, std::vector<double>> expected(const host& x, int axis, bool reverse) {
   std::int64_t inner = 1;
   for (int k = axis + 1; k < x.dims.rank; ++k) inner *= x.dims[k];
@@ -43,7 +43,7 @@ TEST_P(cumsum, sums_up_to_each_element_along_any_axis_both_ways) {
 }
 TEST_P(cumsum, whole_numbers_are_summed_exactly) {
   const auto& here = *this;
-  const std::int64_t n = 200;  // the sums are whole numbers up to 200, which every format holds up to 256
+  const std::int64_t n = 200;  // the sums are integers up to 200, and every format is exact up to 256
   const host x = full({3, n}, here.type, 1);
   std::vector<double> up, down;
   for (std::int64_t i = 0; i < 3 * n; ++i) up.push_back(double(i % n + 1)), down.push_back(double(n - i % n));

@@ -5,8 +5,8 @@ namespace elementwise_test {
 
 class elementwise : public op_test {
  public:
-  /// Kernels may be a few units in the last place off, the reference is correctly rounded but for the rounding of f64 itself. In f64
-  /// the formulas cancel near their roots: 2^-50 absolute.
+  /// Fast kernels may have errors of a few units in the last place; reference kernels are correctly rounded up to the rounding of f64 itself. In f64
+  /// the formulas cancel near their roots, which gives an absolute error of 2^-50.
   auto error(const std::vector<double>& expected) const {
     return [this, &expected](std::size_t i) {
       const double ulps = type == dtype::f64 ? 32 : exact ? 0.5 : 8;
@@ -27,11 +27,11 @@ class elementwise : public op_test {
     ASSERT_EQ(y.size(), 1u);
     EXPECT_TRUE(near(y[0], expected, error(expected))) << info<Op>.name;
   }
-  /// f of all pairs of awkward numbers; the first of each after `range`, where an op takes results of another. `cancels`: roundings of
-  /// the second that no cancellation of the first hides.
+  /// Tests f on all pairs of awkward numbers. `range` is applied to the first of each pair, for ops whose operand is the result of another op. `cancels` is the
+  /// number of roundings, relative to the second operand, that remain if the first one's terms cancel.
   template <class Op, class F, class Range = double (*)(double)>
   void check_pairs(F f, Range range = [](double x) { return x; }, double cancels = 0) const {
-    const double smallest = flushed_below > 0 ? 3e-38 : 1e-40;  // what a device takes for zero is no test of arithmetic
+    const double smallest = flushed_below > 0 ? 3e-38 : 1e-40;  // numbers that a device may flush to zero do not test arithmetic
     std::vector<double> some = {0.0,
                                 -0.0,
                                 1,
@@ -137,7 +137,7 @@ TEST_P(elementwise, gradient_of_a_divisor_is_rounded_once_and_zero_where_a_facto
     for (int j = 0; j < 5; ++j)
       for (int k = 0; k < 30; ++k) expected.push_back(-dy[(i * 5 + j) * 30 + k] * a[i * 30 + k] / (b[j] * b[j]));
   EXPECT_TRUE(near(run<op::div_grad>({a, b, dy}).at(0), expected, error(expected)));
-  // b b and a / b / b are outside the range of f32, the result is not
+  // b b and a / b / b are outside the range of f32, but the result is not
   const host big({4}, t, {0, 0x1p100, 0x1p-100, 1}), divisor({4}, t, {0x1p-100, 0x1p100, 0x1p-100, 2}), one({4}, t, {1, 0x1p100, 0, 0});
   EXPECT_TRUE(same(run<op::div_grad>({big, divisor, one}).at(0), {-0.0, -1, -0.0, -0.0}));
 }

@@ -42,7 +42,7 @@ TEST_P(embedding, gradient_adds_rows_in_ascending_order_bit_for_bit) {
   for (std::int64_t C : {1, 7, 64}) {
     const host into = random({5, C}, here.accum, 1), dy = random({40, C}, here.type, 2, -1000, 1000);
     host ids = full({40}, dtype::i32, 0);
-    for (std::size_t i = 0; i < 40; ++i) ids.at[i] = double((i * i) % 7) - 1;  // -1 and 5 are outside
+    for (std::size_t i = 0; i < 40; ++i) ids.at[i] = double((i * i) % 7) - 1;  // -1 and 5 are out of range
     auto expected = into.at;
     for (std::int64_t i = 0; i < 40; ++i)
       for (std::int64_t c = 0; c < C; ++c)
@@ -59,7 +59,7 @@ TEST_P(embedding, gradient_keeps_the_order_of_ids_that_are_frequent_and_of_many_
   for (std::int64_t C : {3, 36}) {
     const host into = random({V, C}, here.accum, 1), dy = random({rows, C}, here.type, 2, -1000, 1000);
     host ids = full({rows}, dtype::i32, 0);
-    // 5 has a third of the rows, 699 more than a hundred at the end, all others a few; some are outside
+    // Id 5 has a third of the rows, 699 has more than a hundred at the end, the others have a few; some ids are out of range.
     for (std::int64_t i = 0; i < rows; ++i)
       ids.at[std::size_t(i)] = i % 3 == 0 ? 5 : i > rows - 230 ? 699 : i % 97 == 0 ? -double(i) : double((i * i * 31 + i) % (V + 20));
     auto expected = into.at;

@@ -7,10 +7,10 @@ namespace fft_sizes_test {
 class fft_sizes : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, fft_sizes, everywhere(), target_name);
 
-/// Whether results show the error of a kernel that no other type here runs too: in f32, and in f64.
+/// Whether the target has its own kernel and its results show that kernel's error: in f32 and in f64.
 bool tells(const op_test& here) { return fast_f32(here) || here.type == dtype::f64; }
 
-/// check(N, bins to compare at) for N up to 1024: every N and every bin where f32 shows, which is quick to compare; elsewhere some.
+/// Calls check(N, number of bins to compare) for N up to 1024: for every N and all bins if the target is such a one, otherwise for some.
 template <class Check> void each_length(const op_test& here, const Check& check) {
   for (std::int64_t N = 1; N <= 1024; N += fast_f32(here) ? 1 : 37) check(N, fast_f32(here) ? 1024 : 128);
 }
@@ -21,13 +21,13 @@ TEST_P(fft_sizes, real_rows_of_every_length_to_1024_match_the_definition_there_a
   each_length(*this, [&](std::int64_t N, std::int64_t most) { expect_real_transforms(*this, N, 1, most); });
 }
 TEST_P(fft_sizes, a_million_points_match_the_definition) {
-  if (takes_every_pair(*this)) GTEST_SKIP() << "a kernel that adds up N^2 products would take hours";
-  if (!tells(*this)) GTEST_SKIP() << "the kernel of another type here, or its results rounded more than it errs";
+  if (takes_every_pair(*this)) GTEST_SKIP() << "a kernel that sums N^2 products would take hours";
+  if (!tells(*this)) GTEST_SKIP() << "another target runs the same kernel, or the rounding of results hides its error";
   expect_transforms(*this, 1 << 20, 1);
   expect_real_transforms(*this, 1 << 20, 1);
 }
 TEST_P(fft_sizes, rows_of_several_passes_that_are_no_power_of_two_match_the_definition) {
-  if (takes_every_pair(*this)) GTEST_SKIP() << "a kernel that adds up N^2 products would take hours";
+  if (takes_every_pair(*this)) GTEST_SKIP() << "a kernel that sums N^2 products would take hours";
   bins lengths{5000};
   if (tells(*this)) lengths.push_back(100000);
   for (const std::int64_t N : lengths) {

@@ -7,7 +7,8 @@ namespace fft_test {
 class fft : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, fft, everywhere(), target_name);
 
-/// Primes, powers of two, their neighbours, and lengths of several passes over memory; the plain sums take what they can in a second.
+/// Primes, powers of two, their neighbours, and lengths that need several passes over memory. For kernels that sum over all points the lengths are limited, so
+/// that they take about a second.
 bins lengths(const op_test& here) {
   bins all{97, 100, 128, 210, 251, 256, 257, 509, 512, 1000, 1021, 1023, 1024, 1025, 2048, 2049, 4095, 4096, 8192};
   if (takes_every_pair(here)) std::erase_if(all, [](std::int64_t N) { return N > 1025; });
@@ -30,7 +31,7 @@ TEST_P(fft, of_longer_real_rows_matches_the_definition_there_and_back) {
 TEST_P(fft, and_its_inverse_give_back_what_they_were_given) {
   const auto& here = *this;
   for (const std::int64_t N : {1, 2, 7, 16, 30, 64, 101, 1000}) {
-    const double there = 1 / double(N), error = 2 * error_of(here, double(N));  // of two transforms
+    const double there = 1 / double(N), error = 2 * error_of(here, double(N));  // two transforms
     const host x = random({2, N, 2}, here.type, 1), real = random({3, N}, here.type, 2);
     const auto y = here.run<op::fft>({x}, complex_transform(-1));
     const auto again = here.run<op::fft>({y.at(0)}, complex_transform(1, there));
@@ -51,7 +52,7 @@ TEST_P(fft, is_linear) {
     auto expected = row_of_pairs(ya.at(0), 0);
     const auto other = row_of_pairs(yb.at(0), 0);
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = {expected[i].re - 2 * other[i].re, expected[i].im - 2 * other[i].im};
-    // the rounded sum, and transforms of norms 1, 1 and 2 against one of sqrt(5)
+    // the rounding of the sum, and errors of transforms with norms 1, 1 and 2 relative to a norm of sqrt(5)
     EXPECT_TRUE(close(row_of_pairs(y.at(0), 0), expected, 1.01 * roundoff(here.type) + 3 * error_of(here, double(N)))) << N;
   }
 }
@@ -71,7 +72,7 @@ long double inner_product(const host& a, const host& b) {
   for (std::size_t i = 0; i < a.at.size(); ++i) sum += static_cast<long double>(a.at[i]) * b.at[i];
   return sum;
 }
-// <A x, y> = <x, A^T y> over the reals: what gradients rest on. Both sides err by their transform's error, of matrices of norm c sqrt(N).
+// <A x, y> = <x, A^T y> over the reals, on which gradients depend. Both sides have the error of their transform, whose matrix has norm c sqrt(N).
 TEST_P(fft, in_the_other_direction_is_the_transposed_matrix_as_rfft_and_irfft_are_with_the_same_factors) {
   const auto& here = *this;
   for (const std::int64_t N : {1, 2, 5, 6, 32, 45, 100}) {
@@ -97,7 +98,7 @@ TEST_P(fft, of_a_real_row_is_half_of_that_of_the_complex_row) {
     const auto half = here.run<op::rfft>({real}, real_transform(N, 1, 1)), all = here.run<op::fft>({whole}, complex_transform(-1));
     auto expected = row_of_pairs(all.at(0), 1);
     expected.resize(std::size_t(N / 2 + 1));
-    // both err, and bins 0 to N/2 hold at least half of the norm
+    // Both transforms have an error, and bins 0 to N/2 have at least half of the squared norm.
     EXPECT_TRUE(close(row_of_pairs(half.at(0), 1), expected, 2 * std::sqrt(2.0) * error_of(here, double(N)))) << N;
   }
 }
@@ -122,7 +123,7 @@ host scaled(host x, int e) {
   for (double& v : x.at) v = std::ldexp(v, e);
   return x;
 }
-// Rows of 1000 points of 2^114 give bins of 2^119, and a convolution 2^11 times that unless it divides on the way.
+// Rows of 1000 points of 2^114 give bins of 2^119. A convolution would have 2^11 times larger intermediates, and overflow, unless it scales them.
 TEST_P(fft, of_a_power_of_two_times_x_is_so_many_times_that_of_x_bit_for_bit) {
   const auto& here = *this;
   for (const std::int64_t N : {8, 15, 999, 1000, 1024})
@@ -174,8 +175,8 @@ TEST(fft_checks, catch_a_wrong_bin_and_a_nan) {
   EXPECT_FALSE(close({{3, 0}, {nan, 4}}, expected, 1));
   EXPECT_FALSE(close({{3, 0}}, expected, 1));
 }
-// The definition itself: of 0, 1, 2 the second bin is w + 2 w^2 = -3/2 + i sqrt(3)/2.
-TEST(fft_checks, know_a_transform_by_heart) {
+// A transform known in closed form: the second bin of 0, 1, 2 is w + 2 w^2 = -3/2 + i sqrt(3)/2.
+TEST(fft_checks, know_a_transform_in_closed_form) {
   const std::vector<complex> x{{0, 0}, {1, 0}, {2, 0}}, y{{3, 0}, {-1.5L, std::sqrt(0.75L)}, {-1.5L, -std::sqrt(0.75L)}};
   EXPECT_TRUE(close(transformed<long double>(x, -1, {0, 1, 2}), y, 0x1p-60));
   EXPECT_TRUE(close(transformed<long double>(x, 1, {0, 2, 1}), y, 0x1p-60));
@@ -184,7 +185,7 @@ TEST(fft_checks, know_a_transform_by_heart) {
 }
 
 using traced = tensor<tape>;
-/// f of an input; its first error, without the place.
+/// Applies f to an input and returns the first error of the trace, without its location.
 template <class F> std::string error_of_trace(const shape& s, F f, dtype t = dtype::f32) {
   tape tp(dtype::f32);
   f(scope<tape>{&tp, {}}.input("x", s, t));
@@ -218,7 +219,7 @@ TEST(fft_norms, divide_as_numpy_does) {
   const auto factor = [](auto f) {
     tape t(dtype::f32);
     f(scope<tape>{&t, {}}.input("x", {3, 2}, dtype::f32));
-    return op::rfft::constants::of(t.g.nodes.at(0).attr).factor;  // where fft has it, too
+    return op::rfft::constants::of(t.g.nodes.at(0).attr).factor;  // fft keeps its factor in the same entry
   };
   using enum fft_norm;
   EXPECT_EQ(factor([](traced x) { return isotope::fft(x); }), 1);

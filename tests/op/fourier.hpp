@@ -1,5 +1,5 @@
 #pragma once
-/// Fourier transforms by their definition, in f64 or wider, at chosen bins: what the kernels are compared with.
+/// Fourier transforms by definition at chosen bins, in f64 or wider, with which kernels are compared.
 #include "harness.hpp"
 
 #include <isotope/plan/kernels.hpp>
@@ -11,7 +11,7 @@ struct complex {
 };
 using bins = std::vector<std::int64_t>;
 
-/// e^(-2 pi i t / N), t < N: angles within an eighth of a turn, so that each has its own rounding only. Valid until the next call.
+/// e^(-2 pi i t / N) for t < N. Angles are reduced to an eighth of a turn, so that each value has a single rounding. Valid until the next call.
 template <class Real> const std::vector<std::array<Real, 2>>& turns(std::int64_t N) {
   static std::vector<std::array<Real, 2>> w;
   if (std::int64_t(w.size()) == N) return w;
@@ -28,8 +28,8 @@ template <class Real> const std::vector<std::array<Real, 2>>& turns(std::int64_t
   }
   return w;
 }
-/// sum_n x[n] e^(direction 2 pi i n k / N) for the k asked for. In double it errs by some 2^-53 sqrt(N) of the norm: nothing beside f32; what
-/// was calculated in f64 is compared with long double.
+/// sum_n x[n] e^(direction 2 pi i n k / N) for the given k. In double its error is about 2^-53 sqrt(N) of the norm, which is negligible against f32; f64
+/// results are compared with long double.
 template <class Real> std::vector<complex> transformed(const std::vector<complex>& x, int direction, const bins& asked) {
   const auto N = std::int64_t(x.size());
   const auto& w = turns<Real>(N);
@@ -68,8 +68,8 @@ inline std::vector<complex> row_of_numbers(const host& x, std::int64_t r) {
   for (std::int64_t n = 0; n < N; ++n) z.push_back({x[r * N + n], 0});
   return z;
 }
-/// Row r of bins 0 to N/2 with all N bins: the inner ones half there and half at their mirror images, the imaginary parts of the outer ones
-/// left out.
+/// Expands row r of bins 0 to N/2 to all N bins: half of each inner bin stays and half goes to the mirrored bin; the imaginary parts of the outer bins are
+/// dropped.
 inline std::vector<complex> row_of_bins(const host& x, std::int64_t r, std::int64_t N) {
   const auto half = row_of_pairs(x, r);
   std::vector<complex> z(static_cast<std::size_t>(N));
@@ -84,7 +84,7 @@ inline std::vector<complex> row_of_bins(const host& x, std::int64_t r, std::int6
   return z;
 }
 
-/// All of n, or where they are more than `most` the ends, the middle and 20 others.
+/// The bins 0 to n - 1; if there are more than `most`, the ends, the middle and 20 others.
 inline bins some_of(std::int64_t n, std::int64_t most = 128) {
   bins k;
   if (n <= most) {
@@ -96,10 +96,10 @@ inline bins some_of(std::int64_t n, std::int64_t most = 128) {
   return k;
 }
 
-/// The first and the last of n.
+/// The first and the last of n bins.
 inline bins ends(std::int64_t n) { return n == 1 ? bins{0} : bins{0, n - 1}; }
 
-/// Whether the numbers differ from those expected by at most `error` times their norm, sqrt(sum |z|^2).
+/// Whether the norm of the difference is at most `error` times the norm of the expected numbers, sqrt(sum |z|^2).
 inline ::testing::AssertionResult close(const std::vector<complex>& given, const std::vector<complex>& expected, double error) {
   long double apart = 0, norm = 0;
   if (given.size() != expected.size()) return ::testing::AssertionFailure() << given.size() << " numbers, expected " << expected.size();
@@ -118,19 +118,19 @@ inline std::vector<complex> at_bins(const std::vector<complex>& row, const bins&
   return y;
 }
 
-/// Whether the kernel is the plain sum over all points for every bin: the reference of devices, which are programs here.
+/// Whether the kernel sums over all points for every bin, as reference kernels do, which is slow on software drivers.
 inline bool takes_every_pair(const op_test& here) { return !here.exact && here.kernel<op::fft>().set == kernels::reference::name; }
-/// A fast kernel whose results show the error of its arithmetic: f32, and not the kernel of the next set below.
+/// Whether the kernel is a fast one in f32 that the target does not share with a lower set. Its results show the error of its arithmetic.
 inline bool fast_f32(const op_test& here) {
   return !here.exact && !takes_every_pair(here) && here.type == dtype::f32 && here.kernel<op::fft>().set == here.set;
 }
 
-/// The relative error of a transform of N points: 4 u log2 N in the arithmetic of the kernel, u its roundoff, and the rounding of results that
-/// are stored in another format.
+/// The bound on the relative error of a transform of N points: 4 u log2 N, where u is the roundoff of the kernel's arithmetic, plus the rounding of results
+/// to their storage format.
 ///
-/// A pass of radix 2 adds the rounding of a factor, of a product and of a sum, each at most u sqrt(2) of the row's norm, which is 4.2 u if
-/// none were of opposite sign; they are, and log2 N passes of higher radix leave less than half of the bound. A convolution in place of the
-/// sum takes three transforms of up to 4 N points, each with that smaller error.
+/// A pass of radix 2 adds the roundings of a factor, a product and a sum, each at most u sqrt(2) of the row's norm: 4.2 u if all had the same sign. Since
+/// they do not, and passes have a higher radix, the error is less than half of the bound. A transform by convolution takes three transforms of up to 4 N
+/// points, each with that smaller error.
 double error_of(const op_test& here, double N) {
   const double arithmetic = here.exact ? 0x1p-53 : 0x1p-24;
   return 4 * arithmetic * std::log2(N) + (roundoff(here.type) > arithmetic ? 1.01 * roundoff(here.type) : 0);
@@ -143,12 +143,12 @@ inline attributes real_transform(std::int64_t N, double factor, double inner) {
   return op::rfft::constants{.points = N, .factor = factor, .inner = inner};
 }
 
-/// transformed() in a wider format than the kernel computes in.
+/// Calls transformed() in a wider format than that of the kernel's arithmetic.
 inline std::vector<complex> compared(const op_test& here, const std::vector<complex>& row, int direction, const bins& asked) {
   return here.type == dtype::f64 ? transformed<long double>(row, direction, asked) : transformed<double>(row, direction, asked);
 }
 
-/// Complex rows of N points in both directions, at all bins up to `most`, else at some of them.
+/// Tests complex rows of N points in both directions: all bins if there are at most `most`, otherwise some.
 void expect_transforms(const op_test& here, std::int64_t N, std::int64_t rows, std::int64_t most = 128) {
   const host x = random({rows, N, 2}, here.type, std::uint64_t(N));
   const bins k = some_of(N, most);
@@ -163,7 +163,8 @@ void expect_transforms(const op_test& here, std::int64_t N, std::int64_t rows, s
     }
   }
 }
-/// Real rows of N points there, and bins back: inner bins with the factor of the transform, 1 there and 2 back, and of the other's gradient.
+/// Tests rfft of real rows of N points and irfft of their bins, with a factor of 1 and of 2 on the inner bins: each is the gradient of the other with one of
+/// these factors.
 void expect_real_transforms(const op_test& here, std::int64_t N, std::int64_t rows, std::int64_t most = 128) {
   const std::int64_t M = N / 2 + 1;
   const host x = random({rows, N}, here.type, std::uint64_t(N)), z = random({rows, M, 2}, here.type, std::uint64_t(N) + 5000);

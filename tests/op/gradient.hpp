@@ -1,5 +1,5 @@
 #pragma once
-/// Gradients against central differences, both in f64 on the reference kernels, run op by op.
+/// Compares gradients with central differences, both in f64 with the reference kernels, run op by op.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/eager/eager.hpp>
 #include <isotope/op/all.hpp>
@@ -22,13 +22,13 @@ using machine = eager<target<backend::cpu, precision::f64, kernels::reference>>;
 using real_tensor = tensor<machine>;
 using arrays = std::map<std::string, std::vector<double>>;
 
-/// Where a function under test takes its parameters from.
+/// Provides the parameters of a function under test.
 class source {
  public:
   source(machine& m, arrays& data, double low, double high) : m_(m), data_(data), low_(low), high_(high) {}
 
-  /// A parameter. Its values stand at even distances in random order, so that differences cross no tie; each parameter of a function is
-  /// moved by another tenth of that distance, and none has a 0.
+  /// A parameter. Its values are equally spaced and in random order, so that differences do not cross ties; the parameters of a function are shifted
+  /// against each other by tenths of the spacing, and no value is 0.
   real_tensor operator()(const std::string& path, const shape& dims, bool trainable = true) {
     auto& x = data_[path];
     const auto n = std::size_t(dims.count());
@@ -43,7 +43,7 @@ class source {
     m_.set(path, std::span<const double>(x));
     return scope<machine>{&m_, {}}.param(path, dims, param_options{.trainable = trainable});
   }
-  /// An input of integers below `classes`, some of them out of range.
+  /// An input of class ids, some of them out of range.
   real_tensor ids(const shape& dims, std::int32_t classes) {
     std::vector<std::int32_t> x;
     for (std::uint64_t i = 0; i < std::uint64_t(dims.count()); ++i)
@@ -62,7 +62,7 @@ class source {
 struct differentiable {
   std::string name;
   std::function<real_tensor(source&)> f;
-  double low = -1, high = 1;  // of the parameters
+  double low = -1, high = 1;  // range of the parameters' values
 };
 inline std::ostream& operator<<(std::ostream& o, const differentiable& d) { return o << d.name; }
 
@@ -78,7 +78,7 @@ class gradient_check {
     for (const auto& n : m.g.nodes) r.insert(n.op->name);
     return r;
   }
-  /// Empty, or the first element whose gradient is not the slope.
+  /// The first element whose gradient differs from the difference quotient; empty: none.
   std::string difference() {
     machine m;
     const auto loss = run(m);
@@ -106,7 +106,7 @@ class gradient_check {
   const differentiable& d_;
   arrays data_;
 
-  /// sum(w f(...)): weights that differ from element to element, so that no error in the gradient of f cancels.
+  /// sum(w f(...)). The weights w differ from element to element, so that errors in the gradient of f do not cancel.
   real_tensor run(machine& m) {
     m.scalars.seed = 11;
     m.scalars.counter = 3;

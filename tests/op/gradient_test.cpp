@@ -8,7 +8,7 @@ namespace gradient_test {
 using T = real_tensor;
 
 const differentiable functions[] = {
-    // element-wise, broadcast in front, in the middle and from scalars
+    // element-wise ops with broadcasting at the front, in the middle and from scalars
     {"add", [](source& in) { return in("a", {2, 3, 4}) + in("b", {3, 1}); }},
     {"add_mid_axis", [](source& in) { return in("a", {2, 1, 4}) + in("b", {2, 3, 1}); }},
     {"sub", [](source& in) { return in("a", {3, 1, 2}) - in("b", {1, 4, 2}); }},
@@ -53,7 +53,7 @@ const differentiable functions[] = {
     {"prod_of_the_middle", [](source& in) { return square(prod(in("a", {2, 3, 4}), {1})); }, 0.5, 2},
     {"cumsum", [](source& in) { return square(cumsum(in("a", {2, 3, 4}), 1)); }},
     {"cumsum_reversed", [](source& in) { return square(cumsum(in("a", {5}), 0, true)); }},
-    // views, views of views, one tensor seen in several ways
+    // views, views of views, several views of one tensor
     {"transpose", [](source& in) { return transpose(in("a", {2, 3, 4})) * in("b", {3}); }},
     {"permute_narrow_reshape",
      [](source& in) { return reshape(narrow(permute(in("a", {2, 3, 4}), {2, 0, 1}), 0, 1, 2), {3, 4}) * in("b", {4}); }},
@@ -85,7 +85,7 @@ const differentiable functions[] = {
        const auto p = split<2>(transpose(in("a", {4, 3})), 1);
        return square(p[1]);
      }},
-    // products
+    // matmuls
     {"matmul", [](source& in) { return matmul(in("a", {3, 4}), in("b", {4, 2})); }},
     {"matmul_nt", [](source& in) { return matmul(in("a", {3, 4}), transpose(in("b", {2, 4})), 0.5); }},
     {"matmul_tn", [](source& in) { return matmul(transpose(in("a", {4, 3})), in("b", {4, 2})); }},
@@ -101,7 +101,7 @@ const differentiable functions[] = {
        const T a = in("a", {3, 3});
        return matmul(a, matmul(transpose(a), a));
      }},
-    // rows
+    // ops on rows
     {"softmax_last", [](source& in) { return softmax(in("a", {3, 4})); }, -2, 2},
     {"softmax_middle", [](source& in) { return softmax(in("a", {2, 4, 3}), 1); }, -2, 2},
     {"log_softmax_last", [](source& in) { return log_softmax(in("a", {3, 4})); }, -2, 2},
@@ -175,7 +175,7 @@ const differentiable functions[] = {
        const auto [q, k, v] = split<3>(matmul(in("x", {2, 3, 4}), in("w", {4, 12})), -1);
        return attention(q, k, v, 2);
      }},
-    // several together
+    // several ops together
     {"transformer_block",
      [](source& in) {
        T x = in("x", {1, 3, 4});
@@ -199,12 +199,12 @@ template <class... K> std::set<std::string_view> differentiable_ops(boost::mp11:
   return r;
 }
 TEST(gradient_of_every_op, is_among_the_functions_checked) {
-  std::set<std::string_view> checked = {"cast", "pad"};  // by tests below
+  std::set<std::string_view> checked = {"cast", "pad"};  // tests below check these
   for (const auto& d : functions) checked.merge(gradient_check(d).ops());
   for (auto name : differentiable_ops(cpu::reference_kernels<precision::f64>{})) EXPECT_EQ(checked.count(name), 1u) << name;
 }
 
-/// The identity, with a rule that says 2.
+/// The identity with a wrong gradient rule, which gives 2 dy.
 struct wrong {
   static constexpr std::string_view name = "wrong";
   static constexpr op_kind kind = op_kind::view;
@@ -246,12 +246,12 @@ TEST(gradient_of_quotients, is_rounded_to_bf16_once) {
     const auto [a, b, w] = split<3>(x);
     return sum(a / b * w);
   };
-  std::vector<double> x;  // numbers of bf16 in [1, 2)
+  std::vector<double> x;  // bf16 numbers in [1, 2)
   for (std::uint64_t i = 0; i < 3 * n; ++i) x.push_back(1 + double(philox(7, i, 0, 0)[0] % 128) / 128);
   const auto dx = of<precision::bf16>(x, {3 * std::int64_t(n)}, weighted).dx;
   for (std::size_t i = 0; i < n; ++i) {
     const double a = x[i], b = x[n + i], w = x[2 * n + i];
-    // half a unit of the last of 8 bits, and the arithmetic
+    // half a unit in the last place of 8 bits, and the rounding of the arithmetic
     EXPECT_LE(std::fabs(dx[i] - w / b), (0x1p-8 + 0x1p-20) * w / b);
     EXPECT_LE(std::fabs(dx[n + i] + w * a / (b * b)), (0x1p-8 + 0x1p-20) * w * a / (b * b));
   }

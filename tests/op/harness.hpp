@@ -1,6 +1,6 @@
 #pragma once
-/// Runs one kernel on given numbers, without planner or executor: shapes by the op's own rule, memory and launch by hand. Every run
-/// checks that nothing outside the outputs was written, and repeats itself in place wherever the kernel says that this is safe.
+/// Runs one kernel on given numbers, without planner and session. Shapes come from the op's shape rule. Every run
+/// checks that nothing outside the outputs was written, and is repeated in place for each input that the kernel declares as safe for that.
 #include <isotope/core/step.hpp>
 #include <isotope/op/all.hpp>
 #include <isotope/plan/kernels.hpp>
@@ -9,7 +9,7 @@
 
 namespace isotope::op_test {
 
-/// One instruction of a body, and its code where the backend calls it by address.
+/// One instruction of a body, and its code if the backend calls it by address.
 struct body_step {
   micro_op what;
   void (*code)(const void* const* in, void* out, std::int64_t n, double scalar) = nullptr;
@@ -19,21 +19,21 @@ struct settings {
   step_scalars scalars;
   std::uint32_t ordinal = 0;
   std::uint8_t accumulate = 0;
-  std::vector<host> into;  // what outputs hold before the run; none: NaN
+  std::vector<host> into;  // contents of the outputs before the run; empty: NaN
   std::vector<body_step> body;
   std::vector<dtype> body_outputs;  // formats of the outputs that the body stores
 };
 
-/// What the harness needs of a kernel. Its functions are called by address, so that the harness is compiled once and not once a kernel.
+/// The properties of a kernel that the harness needs. Functions are called by address, so that the harness is not compiled again for each kernel.
 template <class Launch, class... More> struct kernel_under_test {
   const op_info* op;
-  std::string_view set;   // of the kernel, which may be a lower one than the target's
-  std::uint32_t inplace;  // bit k: output 0 may take the bytes of input k
+  std::string_view set;   // the kernel's set, which may be one that the target falls back to
+  std::uint32_t inplace;  // bit k: output 0 may reuse the memory of input k
   std::int64_t (*scratch)(const step_shapes&);
   void (*run)(const Launch&, More...);
   bool takes_addend = false;
 };
-/// Of a kernel class with the function `run` or `record`.
+/// Describes a kernel class that has the function `run` or `record`.
 template <class Op, class Kernel, class Launch, class... More>
 constexpr kernel_under_test<Launch, More...> under_test(void (*run)(const Launch&, More...)) {
   kernel_under_test<Launch, More...> k{&info<Op>, kernel_traits<Kernel>::set::name, 0, [](const step_shapes&) { return std::int64_t(0); },
@@ -46,14 +46,14 @@ constexpr kernel_under_test<Launch, More...> under_test(void (*run)(const Launch
 
 }  // namespace isotope::op_test
 
-// tests/<backend>/op/: `targets`, the list of what the tests run on, each with a precision, a kernel set and the functions kernel<Op>, code<Op>(),
-// entry<Op>(), a kernel_under_test; launch(entry, in, out, attributes, settings, over); and `general_targets`, how many of the list have kernels
-// of their own for all ops: the others are behind them.
+// tests/<backend>/op/ defines `targets`, the list of targets that the tests run on, each with a precision, a kernel set and the functions kernel<Op>,
+// code<Op>() and entry<Op>(), which returns a kernel_under_test; launch(entry, in, out, attributes, settings, over); and `general_targets`, how many of the
+// first targets have their own kernels for all ops.
 #include <everywhere.hpp>
 
 namespace isotope::op_test {
 
-/// The outputs of an op in a program of `type`, by the shape rule, and the attributes that the rule fills in.
+/// The outputs of an op in a program of `type` by its shape rule, which also fills in attributes.
 inline std::vector<host> outputs_of(const op_info& op, dtype type, const std::vector<host>& in, attributes& a) {
   tape t(type);
   std::vector<std::int32_t> ids;
@@ -74,7 +74,7 @@ inline std::vector<host> outputs_of(const op_info& op, dtype type, const std::ve
   }
   return out;
 }
-/// Runs a kernel, and once more over each input whose place it may take.
+/// Runs a kernel, and again in place of each input whose memory it may reuse.
 template <class Kernel>
 std::vector<host> launch_twice(const Kernel& kernel, const std::vector<host>& in, const std::vector<host>& out, const attributes& a,
                                const settings& s) {
@@ -88,10 +88,11 @@ std::vector<host> launch_twice(const Kernel& kernel, const std::vector<host>& in
   }
   return result;
 }
-/// Runs the kernel of an op with a launch of its own, in a program of `type`.
+/// Runs the kernel of an op that has its own launch, in a program of `type`.
 template <class Kernel>
 std::vector<host> run_own(const Kernel& kernel, dtype type, const std::vector<host>& in, attributes a, const settings& s) {
-  const int before = s.body.empty() || kernel.op->host_operands == nullptr ? 0 : kernel.op->host_operands(a);  // of the body's operands
+  // The number of operands before those of the body.
+  const int before = s.body.empty() || kernel.op->host_operands == nullptr ? 0 : kernel.op->host_operands(a);
   const std::size_t own = before == 0 ? in.size() : std::size_t(before);
   std::vector<host> out = outputs_of(*kernel.op, type, {in.begin(), in.begin() + std::ptrdiff_t(own)}, a);
   for (std::size_t k = 0; k < s.body_outputs.size(); ++k) {
@@ -114,15 +115,15 @@ std::vector<host> run_element_wise(const Kernel& elementwise, body_step step, dt
   return launch_twice(elementwise, in, out, a, s);
 }
 
-/// What tests ask of the target that they run on.
+/// The properties of a target that tests depend on.
 struct target_under_test {
   std::string_view precision, set;
   dtype type, accum;
   bool exact;              // arithmetic in f64
-  double rounded_weights;  // roundoff of attention's probabilities
+  double rounded_weights;  // roundoff of attention probabilities
 };
 
-/// What get(target) gives, of all targets.
+/// The results of get(target) for all targets.
 template <class Get> constexpr auto of_targets(Get get) {
   return []<class... C>(Get g, boost::mp11::mp_list<C...>) { return std::array{g(C())...}; }(get, targets());
 }
@@ -130,13 +131,13 @@ inline constexpr auto described_targets = of_targets([]<class C>(C) {
   return target_under_test{C::precision::name, C::set::name, C::precision::type, C::precision::accum_type, C::exact, C::rounded_weights};
 });
 
-/// A suite of tests that run on each target, whose place in the list of targets is the parameter.
+/// A suite of tests that run on each target; the parameter is the index in the list of targets.
 class op_test : public ::testing::TestWithParam<std::size_t>, public target_under_test {
  public:
   op_test() : target_under_test(described_targets[GetParam()]) {}
 
-  /// Error of n roundings in a row, relative to the sum of the magnitudes: in f64 for the reference kernels, else in the accumulation
-  /// format; twice the roundoff per operation covers the higher-order terms and the test's own arithmetic.
+  /// The error of n successive roundings, relative to the sum of the magnitudes: in f64 for the reference kernels, otherwise in the accumulation
+  /// format. Twice the roundoff per operation covers terms of higher order and the test's own arithmetic.
   double roundings(double n) const { return n * 2 * (exact ? 0x1p-53 : 0x1p-24); }
 
   template <class Op> const auto& kernel() const {
@@ -151,7 +152,7 @@ class op_test : public ::testing::TestWithParam<std::size_t>, public target_unde
       return run_element_wise(kernel<op::elementwise>(), step<Op>({0, 1, 2}, type, 0), type, in, a, s);
     else return run_own(kernel<Op>(), type, in, a, s);
   }
-  /// One instruction of a body by hand.
+  /// Makes one instruction of a body.
   template <class Op> body_step step(std::initializer_list<int> args, dtype t, int store = -1, double scalar = 0) const {
     static constexpr auto codes = of_targets([](auto c) { return decltype(c)::template code<Op>(); });
     body_step i{{&info<Op>, {-1, -1, -1}, std::int8_t(store), t, scalar}, codes[GetParam()]};

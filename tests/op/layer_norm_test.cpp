@@ -34,7 +34,7 @@ TEST_P(layer_norm, forward_matches_the_definition_at_awkward_sizes) {
       if (i % C == 0) means.push_back(s.mean), rstds.push_back(s.rstd);
     }
     ASSERT_EQ(y.size(), 3u);
-    // rstd <= 10 by epsilon; |x - mean| <= 4, |w| <= 2; C + 4 roundings in the statistics and 4 in the formula
+    // rstd <= 10 because of epsilon; |x - mean| <= 4, |w| <= 2; C + 4 roundings in the statistics and 4 in the formula
     EXPECT_TRUE(near(y[0], expected, here.roundings(double(C + 8)) * 4 * 10 * 2 * 2)) << C;
     EXPECT_TRUE(near(y[1], means, here.roundings(double(C)) * 2)) << C;
     EXPECT_TRUE(near(y[2], rstds, here.roundings(double(2 * C + 4)) * 10 * 16)) << C;
@@ -42,10 +42,10 @@ TEST_P(layer_norm, forward_matches_the_definition_at_awkward_sizes) {
 }
 TEST_P(layer_norm, a_mean_far_above_the_deviation_loses_nothing) {
   const auto& here = *this;
-  const double far = here.type == dtype::bf16 ? 128 : 4096;  // 128 and 129 are bf16 numbers
+  const double far = here.type == dtype::bf16 ? 128 : 4096;  // 128 and 129 are exact in bf16
   const host x({1, 4}, here.type, {far, far + 1, far, far + 1}), w = full({4}, here.type, 1), b = full({4}, here.type, 0);
   const auto y = here.run<op::layer_norm>({x, w, b}, epsilon(0));
-  EXPECT_TRUE(near(y.at(0), {-1, 1, -1, 1}, here.roundings(16)));  // mean and deviations are exact
+  EXPECT_TRUE(near(y.at(0), {-1, 1, -1, 1}, here.roundings(16)));  // mean and differences from it are exact
 }
 TEST_P(layer_norm, equal_elements_give_the_bias_and_nan_or_infinity_give_nan) {
   const auto& here = *this;
@@ -69,7 +69,7 @@ TEST_P(layer_norm, gradient_matches_the_formula) {
     const auto d = here.run<op::layer_norm_grad>({x, w, b, y.at(1), y.at(2), dy}, epsilon(1e-2));
     std::vector<double> dx, dw(std::size_t(C), 0), db(std::size_t(C), 0);
     for (std::int64_t r = 0; r < rows; ++r) {
-      const double mean = y[1][r], rstd = y[2][r];  // as the kernel reads them: rounded
+      const double mean = y[1][r], rstd = y[2][r];  // rounded, as the gradient kernel reads them
       double avg_e = 0, avg_eh = 0;
       for (std::int64_t c = 0; c < C; ++c) {
         const double h = (x[r * C + c] - mean) * rstd, e = dy[r * C + c] * w[c];

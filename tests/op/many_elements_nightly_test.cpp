@@ -1,6 +1,6 @@
 // labels: nightly
-// More elements than one dimension of a launch counts: 40,000,001 of them, which is no multiple of any tile. Values repeat with a period, so that
-// a tensor of one period tells what every element must become.
+// 40,000,001 elements, which are more than one dimension of a launch can count and not a multiple of any tile. Values are periodic, so a tensor of one
+// period gives the expected value of every element.
 #include "harness.hpp"
 
 namespace isotope::op_test {
@@ -16,7 +16,7 @@ host repeated(const host& x) {
   for (std::int64_t i = 0; i < count; ++i) y.at[std::size_t(i)] = x[i % period];
   return y;
 }
-/// The first element that is further from its period's than `bound`, or -1.
+/// The first element of y that differs by more than `bound` from the same element of its period; -1: none.
 std::int64_t first_apart(const host& y, const host& x, double bound) {
   if (y.dims.count() != count || x.dims.count() != period) return 0;
   for (std::int64_t i = 0; i < count; ++i)
@@ -51,11 +51,11 @@ TEST_P(many_elements_nightly, of_weights_are_updated_by_adamw) {
   s.scalars.learning_rate = 0.01f;
   s.scalars.weight_decay = 0.1f;
   s.scalars.optimizer_step = 3;
-  op::adamw::constants a{.decaying = count, .rate_scale = 0};  // all of them decay
+  op::adamw::constants a{.decaying = count, .rate_scale = 0};  // weight decay applies to all of them
   const auto y = here.run<op::adamw>({repeated(w), repeated(m), repeated(v), repeated(g), one, one}, a, s);
   a.decaying = period;
   const auto x = here.run<op::adamw>({w, m, v, g, one, one}, a, s);
-  // the last elements of a kernel may be computed apart from the others, with other roundings
+  // The last elements of a kernel may be computed by other code, with other roundings.
   for (std::size_t k = 0; k < 3; ++k) EXPECT_EQ(first_apart(y.at(k), x.at(k), 12 * 2 * roundoff(here.accum)), -1) << k;
 }
 

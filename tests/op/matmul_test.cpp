@@ -13,7 +13,7 @@ INSTANTIATE_TEST_SUITE_P(, matmul, everywhere_with_native(), target_name);
 op::matmul::constants times(double alpha = 1, double beta = 0, format_number type = {}) {
   return {.format = type, .alpha = alpha, .beta = beta};
 }
-/// alpha a b + beta c for a (batch, M, K), b (batch, K, N), c (batch, M, N); a batch of 1 repeats.
+/// alpha a b + beta c for a (batch, M, K), b (batch, K, N), c (batch, M, N); a batch of 1 broadcasts.
 std::vector<double> expected(const host& a, const host& b, double alpha = 1, double beta = 0, const host* c = nullptr) {
   const auto M = a.dims[-2], K = a.dims[-1], N = b.dims[-1];
   const auto batch_a = M * K == 0 ? 1 : a.dims.count() / (M * K), batch_b = K * N == 0 ? 1 : b.dims.count() / (K * N);
@@ -38,14 +38,14 @@ TEST_P(matmul, every_memory_order_matches_the_definition_at_awkward_sizes) {
       host a = random({M, K}, here.type, 1), b = random({K, N}, here.type, 2);
       if (order & 1) a = laid_out(a, {1, 0}, 3);
       if (order & 2) b = laid_out(b, {1, 0}, 1);
-      // K products of at most 2 x 2, each added with one rounding
+      // a sum of K products of at most 2 x 2, with one rounding per addition
       EXPECT_TRUE(near(here.run<op::matmul>({a, b}, times()).at(0), expected(a, b), here.roundings(double(K)) * 4 * double(K)))
           << M << ' ' << K << ' ' << N << " order " << order;
     }
 }
 TEST_P(matmul, one_product_with_parts_side_by_side_gives_the_bits_of_a_product_with_each_part) {
   const auto& here = *this;
-  // A projection to queries, keys and values is one product: its parts are as wide as a multiple of every tile, and few enough that K is in one piece.
+  // A projection to queries, keys and values is one matmul. Here the width of its parts is a multiple of every tile, and K is small enough not to be split.
   const std::int64_t sizes[][3] = {{64, 48, 128}, {130, 64, 256}, {1, 32, 128}};
   for (const auto& [M, K, N] : sizes) {
     const host x = random({M, K}, here.type, 1), w = random({K, 3 * N}, here.type, 2);
@@ -65,7 +65,7 @@ TEST_P(matmul, weights_of_16_bits_meet_activations_of_the_program) {
   for (const auto& [M, K, N] : sizes)
     for (int order = 0; order < 2; ++order)
       for (const dtype half : {dtype::f16, dtype::bf16}) {
-        host a = random({M, K}, dtype::f16, 1);  // so that kernels which round activations change nothing
+        host a = random({M, K}, dtype::f16, 1);  // so that rounding activations to f16 changes nothing
         a.type = dtype::f32;
         const host b = random({K, N}, half, 2);
         const auto y = here.run<op::matmul>({a, order == 1 ? laid_out(b, {1, 0}, 1) : b}, times()).at(0);
@@ -75,7 +75,7 @@ TEST_P(matmul, weights_of_16_bits_meet_activations_of_the_program) {
 }
 TEST_P(matmul, every_f16_number_is_read_as_it_is) {
   const auto& here = *this;
-  // All finite numbers, subnormal ones among them, by 1: a sum with one term is exact. Columns of 16 numbers along N, then along K.
+  // All finite f16 numbers, subnormals included, are multiplied by 1, and a sum with one term is exact. Columns of 16 numbers lie along N, then along K.
   host b({16, 3968}, dtype::f16, {});
   for (std::uint32_t i = 0; i < 65536; ++i) {
     float16 x;
@@ -121,7 +121,7 @@ TEST_P(matmul, batches_broadcast_in_the_middle) {
 TEST_P(matmul, alpha_and_beta_scale_and_beta_zero_ignores_nan) {
   const auto& here = *this;
   const host a = random({4, 7}, here.type, 1), b = random({7, 3}, here.type, 2), c = random({4, 3}, here.type, 3);
-  // two more roundings: alpha times the sum, beta times c
+  // two more roundings, for alpha times the sum and beta times c
   EXPECT_TRUE(near(here.run<op::matmul>({a, b, c}, times(0.5, -2)).at(0), expected(a, b, 0.5, -2, &c), here.roundings(9) * 32));
   const host poison = full({4, 3}, here.type, nan);
   EXPECT_TRUE(near(here.run<op::matmul>({a, b, poison}, times(0.5, 0)).at(0), expected(a, b, 0.5), here.roundings(8) * 28));
@@ -136,7 +136,7 @@ TEST_P(matmul, the_product_may_have_the_accumulation_format_and_adds_to_its_outp
   for (std::size_t i = 0; i < y.size(); ++i) y[i] += into.at[i];
   const auto r = here.run<op::matmul>({a, b}, times(1, 0, here.accum), s);
   ASSERT_EQ(r.at(0).type, here.accum);
-  EXPECT_TRUE(near(r[0], y, here.roundings(12) * 46 + 46 * roundoff(here.accum)));  // the product is rounded before it is added
+  EXPECT_TRUE(near(r[0], y, here.roundings(12) * 46 + 46 * roundoff(here.accum)));  // the result is rounded before it is added
 }
 TEST_P(matmul, an_epilogue_gives_the_bits_of_the_ops_it_replaces) {
   const auto& here = *this;

@@ -1,5 +1,5 @@
 #pragma once
-/// Tensors of a test: numbers on one side, bytes in any format and memory order on the other, with guarded surroundings.
+/// Tensors of a test: as numbers, and as bytes in any format and memory order between guards.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace isotope::op_test {
 
 inline constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
 
-/// A tensor as numbers in row-major order. `strides` place it in memory: dense unless changed.
+/// A tensor as numbers in row-major order. `strides` determine its layout in memory, which is dense unless they are changed.
 struct host {
   shape dims;
   dtype type = dtype::f32;
@@ -40,7 +40,7 @@ struct host {
   bool dense() const { return is_dense(dims, strides); }
 };
 
-/// x in memory, in axis order `order` (outermost first), with `gap` elements left out after each innermost row.
+/// x with the memory order `order` (outermost axis first), and a gap of `gap` elements after each innermost row.
 inline host laid_out(host x, std::initializer_list<int> order, std::int64_t gap = 0) {
   std::int64_t n = 1;
   for (auto k = std::rbegin(order); k != std::rend(order); ++k) {
@@ -84,14 +84,14 @@ inline double decode(dtype t, const std::byte* from) {
   }
   return 0;
 }
-/// x as a tensor of format t holds it.
+/// x rounded to format t.
 inline double rounded(dtype t, double x) {
   std::byte b[8];
   encode(t, b, x);
   return decode(t, b);
 }
 
-/// Bytes of one tensor between guards. Whatever no element occupies is 0xff: NaN in every floating-point format.
+/// The bytes of one tensor between guards. Bytes that belong to no element are 0xff, which is NaN in every floating-point format.
 class memory {
  public:
   static constexpr std::size_t guard = 256;
@@ -108,7 +108,7 @@ class memory {
     x.at.assign(std::size_t(x.dims.count()), 0);
     for (std::int64_t i = 0; i < x.dims.count(); ++i) x.at[std::size_t(i)] = decode(x.type, data() + x.offset(i) * size_of(x.type));
   }
-  /// Whether nobody wrote outside the tensor.
+  /// Whether nothing was written outside the tensor.
   bool guarded() {
     for (std::byte* p = store_.data(); p != store_.data() + store_.size(); ++p)
       if ((p < data() || p >= data() + bytes_) && *p != std::byte{0xff}) return false;
@@ -121,7 +121,7 @@ class memory {
   std::size_t bytes_;
 };
 
-/// Numbers spread evenly over [low, high), as format t holds them.
+/// Random numbers, uniform in [low, high) and rounded to format t.
 inline host random(const shape& s, dtype t, std::uint64_t seed, double low = -2, double high = 2) {
   std::vector<double> x(std::size_t(s.count()));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = rounded(t, low + (high - low) * double(unit_interval(philox(seed, i, 0, 0)[0])));
@@ -133,12 +133,12 @@ inline host full(const shape& s, dtype t, double x) { return {s, t, std::vector<
 inline double roundoff(dtype t) {
   return t == dtype::f64 ? 0x1p-53 : t == dtype::f32 ? 0x1p-24 : t == dtype::f16 ? 0x1p-11 : t == dtype::bf16 ? 0x1p-8 : 0;
 }
-/// What is smaller may be zero: set by backends whose devices flush subnormal numbers.
+/// Results below this may be zero; backends whose devices may flush subnormals set it.
 inline double flushed_below = 0;
-/// Spacing of the subnormal numbers of a format: the error of results that underflow.
+/// The spacing of the subnormals of a format, which is the error of results that underflow.
 inline double least(dtype t) { return t == dtype::f64 ? 0x1p-1074 : t == dtype::f32 ? 0x1p-149 : t == dtype::f16 ? 0x1p-24 : 0x1p-133; }
 
-/// Whether y is `expected`, up to `error(i)` and the rounding of the result to its format. The 1 % is for rounding twice: to the
+/// Whether y equals `expected` up to `error(i)` and the rounding to the format of y. The additional 1 % allows for double rounding: to the
 /// accumulation format, then to 16 bits.
 template <class Error>::testing::AssertionResult near(const host& y, const std::vector<double>& expected, Error error) {
   if (y.at.size() != expected.size()) return ::testing::AssertionFailure() << y.at.size() << " elements, expected " << expected.size();
@@ -154,7 +154,7 @@ template <class Error>::testing::AssertionResult near(const host& y, const std::
 inline ::testing::AssertionResult near(const host& y, const std::vector<double>& expected, double error) {
   return near(y, expected, [=](std::size_t) { return error; });
 }
-/// The same numbers, NaN equal to NaN.
+/// Whether the numbers are equal; NaN equals NaN.
 inline ::testing::AssertionResult same(const host& y, const std::vector<double>& expected) {
   if (y.at.size() != expected.size()) return ::testing::AssertionFailure() << y.at.size() << " elements, expected " << expected.size();
   for (std::size_t i = 0; i < expected.size(); ++i)

@@ -12,7 +12,7 @@ INSTANTIATE_TEST_SUITE_P(, prod, everywhere(), target_name);
 attributes over(std::int64_t axes, bool keep = false, format_number type = {}) {
   return op::prod::constants{.axes = axes, .keep = keep, .format = type};
 }
-/// Products over the axes of a mask, in the order of the kept axes.
+/// The products over the axes of a mask, in the order of the kept axes.
 std::vector<double> products(const host& x, std::int64_t axes) {
   std::int64_t kept = 1;
   for (int k = 0; k < x.dims.rank; ++k)
@@ -28,7 +28,7 @@ std::vector<double> products(const host& x, std::int64_t axes) {
   }
   return y;
 }
-/// A relative error of n roundings.
+/// The tolerance of n roundings relative to the expected value.
 auto within(const prod& here, double n, const std::vector<double>& expected) {
   return [&expected, relative = here.roundings(n)](std::size_t i) { return relative * std::fabs(expected[i]); };
 }

@@ -24,7 +24,7 @@ TEST_P(rms_norm, forward_matches_the_definition_at_awkward_sizes) {
       for (std::int64_t c = 0; c < C; ++c) expected.push_back(x[r * C + c] * rstds.back() * w[c]);
     }
     ASSERT_EQ(y.size(), 2u);
-    // rstd <= 10, |x|, |w| <= 2; the relative error of rstd is half that of the sum of squares, which are all positive
+    // rstd <= 10, |x|, |w| <= 2; the relative error of rstd is half of that of the sum of squares, whose terms are all positive
     EXPECT_TRUE(near(y[0], expected, here.roundings(double(C + 8)) * 40)) << C;
     EXPECT_TRUE(near(y[1], rstds, here.roundings(double(C + 4)) * 10)) << C;
   }
@@ -50,7 +50,7 @@ TEST_P(rms_norm, gradient_matches_the_formula) {
     const auto d = here.run<op::rms_norm_grad>({x, w, y.at(1), dy}, epsilon(1e-2));
     std::vector<double> dx, dw(std::size_t(C), 0);
     for (std::int64_t r = 0; r < rows; ++r) {
-      const double rstd = y[1][r];  // as the kernel reads it: rounded
+      const double rstd = y[1][r];  // rounded, as the gradient kernel reads it
       double avg_eh = 0;
       for (std::int64_t c = 0; c < C; ++c) {
         dw[std::size_t(c)] += dy[r * C + c] * x[r * C + c] * rstd;

@@ -23,7 +23,7 @@ TEST_P(rope, rotates_pairs_of_halves_by_position_at_awkward_sizes) {
         expected[std::size_t(row * D + d)] = a * c - b * s;
         expected[std::size_t(row * D + d + D / 2)] = b * c + a * s;
       }
-    // angles reach 1067: their f64 roundings count that often; then three roundings of products of at most 2
+    // Angles are up to 1067, so their f64 rounding errors are multiplied by that; then there are three roundings of products of at most 2.
     EXPECT_TRUE(near(here.run<op::rope>({x}, from(1000)).at(0), expected, here.roundings(3) * 4 + 4 * 1067 * 0x1p-50));
   }
 }
@@ -31,7 +31,7 @@ TEST_P(rope, the_inverse_undoes_the_rotation) {
   const auto& here = *this;
   const host x = random({2, 9, 3, 8}, here.type, 1);
   const auto y = here.run<op::rope>({x}, from(5));
-  EXPECT_TRUE(near(here.run<op::rope>({y.at(0)}, from(5, -1)).at(0), x.at, 8 * roundoff(here.type)));  // |y| <= 4, twice rounded
+  EXPECT_TRUE(near(here.run<op::rope>({y.at(0)}, from(5, -1)).at(0), x.at, 8 * roundoff(here.type)));  // |y| <= 4, rounded twice
 }
 TEST_P(rope, position_zero_is_the_identity_and_nan_stays_in_its_pair) {
   const auto& here = *this;

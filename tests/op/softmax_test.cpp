@@ -8,7 +8,7 @@ class softmax : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, softmax, everywhere(), target_name);
 
 attributes along(int axis) { return op::softmax::constants{.axis = axis}; }
-/// Calls row(offset of element i of the row as a function) for each row of an axis.
+/// Calls row(f) for each row of an axis, where f(i) is the offset of element i of the row.
 template <class Row> void each_row(const shape& s, int axis, Row row) {
   std::int64_t inner = 1;
   for (int k = axis + 1; k < s.rank; ++k) inner *= s[k];
@@ -33,7 +33,7 @@ TEST_P(softmax, both_forms_match_the_definition_on_every_axis) {
         }
       });
       const double n = double(s[axis]);
-      // the exponents reach 10, their error is absolute, so relative in each weight; a sum of n positive terms
+      // Exponents are up to 10; their absolute error is a relative error of each weight. The sum has n positive terms.
       EXPECT_TRUE(near(here.run<op::softmax>({x}, along(axis)).at(0), p, here.roundings(n + 30))) << axis;
       EXPECT_TRUE(near(here.run<op::log_softmax>({x}, along(axis)).at(0), logs, here.roundings(n + 50))) << axis;
     }

@@ -10,7 +10,7 @@ INSTANTIATE_TEST_SUITE_P(, sum, everywhere(), target_name);
 attributes over(std::int64_t axes, bool keep = false, format_number type = {}) {
   return op::sum::constants{.axes = axes, .keep = keep, .format = type};
 }
-/// Sums of x and of |x| over the axes of a mask, in the order of the kept axes.
+/// The sums of x over the axes of a mask, in the order of the kept axes.
 std::vector<double> total(const host& x, std::int64_t axes) {
   std::vector<double> y;
   std::int64_t kept = 1;
@@ -41,7 +41,7 @@ TEST_P(sum, sum_and_mean_match_on_every_set_of_axes_and_any_strides) {
         auto means = expected;
         for (double& m : means) m /= n;
         const auto y = here.run<op::sum>({x}, over(axes, keep)), m = here.run<op::mean>({x}, over(axes, keep));
-        // n terms of at most 2; the mean divides sum and error by n
+        // a sum of n terms of at most 2; for the mean, sum and error are divided by n
         EXPECT_TRUE(near(y.at(0), expected, here.roundings(n) * 2 * n)) << axes;
         EXPECT_TRUE(near(m.at(0), means, here.roundings(n + 2) * 2)) << axes;
         if (keep) { EXPECT_EQ(y[0].dims.rank, s.rank); }
@@ -64,8 +64,8 @@ TEST_P(sum, many_equal_terms_do_not_drift) {
   const auto& here = *this;
   const double v = rounded(here.type, 0.1);
   const auto y = here.run<op::sum>({full({100000}, here.type, v)}, over(1));
-  EXPECT_TRUE(
-      near(y.at(0), {100000 * v}, (here.exact ? 100000 * 0x1p-53 : 64 * 0x1p-24) * 100000 * v));  // ascending in f64, or blocks and a tree
+  // Terms are added in ascending order in f64, otherwise in blocks and a tree.
+  EXPECT_TRUE(near(y.at(0), {100000 * v}, (here.exact ? 100000 * 0x1p-53 : 64 * 0x1p-24) * 100000 * v));
 }
 TEST_P(sum, long_rows_and_columns_lose_nothing) {
   const auto& here = *this;
@@ -73,7 +73,7 @@ TEST_P(sum, long_rows_and_columns_lose_nothing) {
   for (std::int64_t axes : {2, 3, 6}) {
     const auto y = here.run<op::sum>({x}, over(axes));
     const double n = double(x.dims.count()) / double(y.at(0).dims.count());
-    EXPECT_TRUE(near(y[0], total(x, axes), here.roundings(std::log2(n) + 64) * 2 * n)) << axes;  // blocks and a tree
+    EXPECT_TRUE(near(y[0], total(x, axes), here.roundings(std::log2(n) + 64) * 2 * n)) << axes;  // in blocks and a tree
   }
 }
 TEST_P(sum, infinities_and_nan_show) {

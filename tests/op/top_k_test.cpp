@@ -13,7 +13,7 @@ class top_k : public op_test {};
 INSTANTIATE_TEST_SUITE_P(, top_k, everywhere(), target_name);
 
 attributes of(std::int64_t k) { return op::top_k::constants{.k = k}; }
-TEST_P(top_k, gives_the_first_of_a_sort_and_where_they_stood) {
+TEST_P(top_k, gives_the_first_elements_of_a_sort_and_their_indices) {
   const auto& here = *this;
   const std::int64_t sizes[][3] = {{1, 1, 1}, {3, 2, 2}, {2, 7, 3}, {5, 67, 67}, {2, 1031, 9}, {70, 33, 4}};
   for (const auto& [rows, n, k] : sizes) {

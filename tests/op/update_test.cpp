@@ -33,7 +33,7 @@ TEST_P(update, global_norm_is_the_root_of_the_scaled_squares) {
     s.scalars.gradient_scale = 0.25f;
     double sum = 0;
     for (double v : g.at) sum += 0.0625 * v * v;
-    // summed in f64 by every kernel set
+    // every kernel set sums in f64
     EXPECT_TRUE(near(here.run<op::global_norm>({g}, {}, s).at(0), {std::sqrt(sum)}, double(n + 4) * 0x1p-52 * std::sqrt(sum)));
   }
   host wide = random({3000}, here.accum, 1, -3, 3);  // magnitudes from 2^-90 to 2^90
@@ -76,7 +76,7 @@ TEST_P(update, clip_norm_scales_the_tensor_down_to_the_norm) {
       const double k = clip > 0 ? std::min(1.0, double(clip) / (std::sqrt(sum) + 1e-6)) : 1;
       auto y = g.at;
       for (double& v : y) v *= k;
-      // the factor may be rounded to the accumulation format
+      // kernels may round the factor to the accumulation format
       EXPECT_TRUE(near(here.run<op::clip_norm>({g}, {}, s).at(0), y, 3 * 2 * roundoff(here.accum)));
     }
 }
@@ -108,7 +108,7 @@ double factor(const step_scalars& s, double norm, bool clipped = true) {
 op::update_rule::constants decaying(std::int64_t n, bool shadow, bool clipped = true, double rate = 1) {
   return {.decaying = n, .shadow = shadow, .clips = clipped, .rate_scale = rate};
 }
-/// Numbers of order 1 after some 12 roundings in the accumulation format.
+/// The tolerance of numbers of order 1 after about 12 roundings in the accumulation format.
 double few_roundings(const op_test& here) { return 12 * 2 * roundoff(here.accum) * 4; }
 
 TEST_P(update, adamw_follows_the_formula_with_decay_clipping_and_shadow) {
@@ -143,7 +143,7 @@ TEST_P(update, adamw_follows_the_formula_with_decay_clipping_and_shadow) {
         }
       }
 }
-// 1 - 0.999 from 0.999 in f32 is off by 1.3e-5, some 200 roundings of f32.
+// If 0.999 is rounded to f32, 1 - 0.999 has a relative error of 1.3e-5, which is about 200 roundings of f32.
 TEST_P(update, adamw_takes_one_minus_beta_to_the_last_place) {
   const auto& here = *this;
   const host zero = full({5}, here.accum, 0), g = full({5}, here.accum, 1), one({}, here.accum, {1});

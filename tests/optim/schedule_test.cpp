@@ -8,7 +8,7 @@ namespace optim = isotope::optim;
 
 namespace schedule_test {
 
-// Every value below is a short sum and product of f64 numbers: a few roundings of 2^-53 relative to the peak.
+// Every value below takes a few f64 operations, so its error is a few times 2^-53 of the peak.
 constexpr double tolerance = 1e-15;
 
 void expect_rate(double got, double want) {
@@ -99,9 +99,9 @@ TEST(schedule, composed_restarts_each_piece_at_its_own_zero) {
   EXPECT_EQ(rate(s, 9), 0.25);
 }
 
-// nanoGPT's get_lr with warmup 100, decay until 2000, 1e-3 down to 1e-4, by hand:
+// get_lr of nanoGPT with warmup 100, decay until 2000, from 1e-3 down to 1e-4:
 //   it < 100: 1e-3 (it + 1) / 101;  then 1e-4 + 9e-4 (1 + cos(pi (it - 100) / 1900)) / 2.
-// it = 575 is a quarter (cos = sqrt(1/2)), 1050 half (cos = 0), 1525 three quarters.
+// At it = 575 a quarter of the decay is over (cos = sqrt(1/2)), at 1050 half (cos = 0), at 1525 three quarters.
 TEST(schedule, warmup_then_cosine_is_the_nanogpt_curve) {
   constexpr optim::warmup s{optim::cosine{1e-3, 1e-4, 1900}, 100};
   struct row {

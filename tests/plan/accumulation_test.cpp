@@ -15,7 +15,7 @@ namespace accumulation_test {
 
 constexpr isotope::training_options accumulating{.accumulate = true};
 
-/// Gradients and parameters of k micro-batches of one row each, and of one batch of k rows.
+/// Runs k micro-batches of one row each, and one batch of k rows, for comparison of gradients and parameters.
 template <class T> struct both_ways {
   static constexpr int rows = 4, length = 5;
   using E = typename T::precision::accum;
@@ -30,28 +30,28 @@ template <class T> struct both_ways {
     for (std::size_t i = 0; i < rows; ++i)
       micro[i] = {std::span(tokens).subspan(i * length, length), std::span(targets).subspan(i * length, length)};
     auto x = scalars();
-    x.clip_norm = 0.5f;  // below the norm: the clipped update depends on the gradient's scale
+    x.clip_norm = 0.5f;  // below the norm, so that the clipped update depends on the gradient's scale
     by_parts = parts.step(micro, x);
     const isotope::batch all{tokens, targets};
     at_once = whole.step(all, x);
   }
 };
 
-// Sums of the same products in another order: a few roundings of u |g| each; the largest element of each tensor as the measure.
+// The same products are summed in another order, which gives a few roundings of u |g|, relative to the largest element of each tensor.
 TEST(accumulation, of_micro_batches_is_the_big_batch_in_f64) {
   both_ways<reference_f64> r;
   EXPECT_TRUE(relative_distance(all_values<double>(r.parts, "grad"), 0.25, all_values<double>(r.whole, "grad")) <= 1e-12);
   EXPECT_TRUE(std::fabs(r.by_parts.loss / r.at_once.loss - 1) <= 1e-12);
   EXPECT_TRUE(std::fabs(r.by_parts.grad_norm / r.at_once.grad_norm - 1) <= 1e-12);
   EXPECT_GT(r.at_once.grad_norm, 0.5);
-  // Adam divides a gradient by its own size: where that is near epsilon, 1e-8, rounding of 1e-16 grows to 1e-8 of the rate 0.01.
+  // Adam divides a gradient by its own magnitude. If that is near epsilon = 1e-8, a rounding error of 1e-16 becomes 1e-8 of the rate 0.01.
   EXPECT_TRUE(relative_distance(all_values<double>(r.parts, "param"), 1, all_values<double>(r.whole, "param")) <= 1e-9);
 }
 
 template <class T> struct accumulation : testing::Test {};
 TYPED_TEST_SUITE(accumulation, every_target, target_name);
 
-// f32 sums of gradients: 4 u of the largest element and the order of 20 rows, below 1e-6; bf16 activations are the same either way, row by row.
+// f32 sums of gradients differ by 4 u of the largest element and by the order of 20 rows, below 1e-6. bf16 activations are the same row by row.
 TYPED_TEST(accumulation, of_micro_batches_is_the_big_batch) {
   both_ways<TypeParam> r;
   EXPECT_TRUE(relative_distance(all_values<float>(r.parts, "grad"), 0.25, all_values<float>(r.whole, "grad")) <=
@@ -64,7 +64,7 @@ TYPED_TEST(accumulation, of_one_micro_batch_is_the_plain_step_bit_for_bit) {
   EXPECT_EQ(difference(step<TypeParam>(planned<TypeParam>(model, accumulating)), step<TypeParam>(planned<TypeParam>(model))), "");
 }
 
-// Two equal micro-batches double the gradient. f64, so that sums in another order stay within 1e-12 of the largest element.
+// Two equal micro-batches double the gradient. In f64, sums in another order differ by less than 1e-12 of the largest element.
 TEST(accumulation, of_the_same_batch_twice_doubles_every_gradient_on_random_graphs) {
   check_property(20240604, affordable(200), 40, [] {
     const auto model = *random_models();
@@ -76,7 +76,7 @@ TEST(accumulation, of_the_same_batch_twice_doubles_every_gradient_on_random_grap
     const auto report = twice.run(frozen, phase_later | phase_last), single = once.run(frozen);
     RC_ASSERT(relative_distance(all_values<double>(twice, "grad"), 0.5, all_values<double>(once, "grad")) <= 1e-12);
     RC_ASSERT(std::fabs(report.loss - 2 * single.loss) <= 1e-12 * std::fabs(single.loss));
-    // and the next step starts from nothing
+    // The next step must start with zero gradients.
     twice.run(frozen, phase_first);
     RC_ASSERT(relative_distance(all_values<double>(twice, "grad"), 1, all_values<double>(once, "grad")) <= 1e-12);
   });
@@ -87,7 +87,7 @@ struct masked_mean {
     return mean(isotope::dropout(s.param("ones", {8, 32}, isotope::init::ones), 0.5));
   }
 };
-// A gradient element is (kept in the first + kept in the second micro-batch) / (0.5 256): with one mask for both it would be even.
+// A gradient element is (kept in the first + kept in the second micro-batch) / (0.5 256). With the same mask in both, every numerator would be even.
 TEST(accumulation, draws_another_dropout_mask_for_each_micro_batch) {
   auto s = loaded<reference_f32>(exposed<reference_f32>(planned<reference_f32>(masked_mean{}, accumulating)));
   const std::array<isotope::batch, 2> two{};

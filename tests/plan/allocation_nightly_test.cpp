@@ -19,9 +19,9 @@ TYPED_TEST(steady_state_nightly, of_a_night_allocates_nothing_and_stays_in_its_m
   expect_steady_state<TypeParam>(steps_of_a_night);
 }
 
-// What keeps less than two pages a step passes 8 steps, but not those of a night.
+// A leak of less than two pages per step is not seen in 8 steps, but in those of a nightly run.
 TEST(memory_of_the_process, grows_by_what_a_thousand_steps_keep) {
-  ::malloc_trim(0);  // or memory that earlier tests gave back would do
+  ::malloc_trim(0);  // otherwise memory that earlier tests freed would be reused
   const auto before = anonymous_kib();
   std::vector<std::vector<char>> kept;
   for (int i = 0; i < 1000; ++i) kept.emplace_back(8191, char(i));

@@ -16,7 +16,7 @@ struct small_mlp : isotope::model::mlp_loss_of {
 template <class T> struct eager : testing::Test {};
 TYPED_TEST_SUITE(eager, every_target, target_name);
 
-// No tolerance: both run the kernels of the target, and a plan only reorders, fuses and places.
+// There is no tolerance: both run the kernels of the target, and a plan changes only order, fusion and memory.
 TYPED_TEST(eager, gives_the_bits_of_the_plan_on_random_graphs) {
   check_property(20240602, affordable(200), 60, [] {
     const sized_random_model model{*random_models()};

@@ -1,10 +1,10 @@
 #pragma once
-/// Parameters and gradients of a run-time plan as outputs, to read them in the plan's own precision and to move single parameters.
+/// Adds parameters and gradients to the outputs of a run-time plan, so that tests read them in the plan's own precision and change single elements.
 #include "outcome.hpp"
 
 namespace plan_test {
 
-/// Adds the outputs `param <path>` (what the ops read) and `grad <path>`.
+/// Adds the outputs `param <path>` (the values that ops read) and `grad <path>`.
 template <isotope::Target T> isotope::dynamic_plan exposed(isotope::dynamic_plan p) {
   using isotope::value_kind;
   const auto add = [&](const char* label, const isotope::slot& s, std::int64_t at, isotope::dtype type, value_kind region) {
@@ -25,7 +25,7 @@ template <isotope::Target T> isotope::dynamic_plan exposed(isotope::dynamic_plan
   return p;
 }
 
-/// An exposed tensor: in place where the host reaches it, else a copy.
+/// An exposed tensor: the memory itself if the host can access it, otherwise a copy.
 template <class E, class Session> auto values(Session& s, const char* label, std::string_view path) {
   const std::string name = std::string(label) + ' ' + std::string(path);
   if constexpr (std::is_same_v<typename Session::target::backend, isotope::backend::cpu>) {
@@ -54,7 +54,7 @@ template <class E, class Session> std::map<std::string, std::vector<E>> all_valu
   return r;
 }
 
-/// The largest |k x - y| over the largest |y|, tensor by tensor; NaN if anything is.
+/// The largest over all tensors of max |k x - y| / max |y|; NaN if any number is NaN.
 template <class E>
 double relative_distance(const std::map<std::string, std::vector<E>>& x, double k, const std::map<std::string, std::vector<E>>& y) {
   double worst = 0;

@@ -16,7 +16,7 @@ std::int64_t flops_of_all(const isotope::plan_view& p, const isotope::op_info& o
   return n;
 }
 
-/// The mean of the squares of y = f(weights), so that f has a gradient.
+/// A loss that is the mean of f(weights)^2, so that f has a gradient.
 template <class F> struct model_of {
   isotope::shape dims;
   F f;
@@ -52,7 +52,7 @@ TEST(flops, of_products_are_two_for_each_term_and_of_epilogues_one_for_each_elem
       ++products;
       EXPECT_EQ(isotope::flops_of(p, s), 2 * 6 * 6 * 5 + s.body_size * p.operands[std::size_t(s.operands + s.inputs)].dims.count());
     }
-  EXPECT_EQ(products, 3);  // y, and for each of its factors a gradient
+  EXPECT_EQ(products, 3);  // y, and the gradients of both factors
 }
 TEST(flops, of_elementwise_steps_are_one_for_each_instruction_and_element) {
   const auto p = *isotope::plan_inference<T>(model_of{isotope::shape{4, 3}, [](auto w) { return isotope::exp(w) + w; }});
@@ -67,7 +67,8 @@ TEST(flops, of_transforms_are_five_n_log_n) {
   const auto r = *isotope::plan_inference<T>(model_of{isotope::shape{3, 16}, [](auto w) { return isotope::rfft(w); }});
   EXPECT_EQ(flops_of_all(r, isotope::info<isotope::op::rfft>), 3 * 5 * 16 * 4 / 2);
 }
-// 6 N for every token: a parameter takes a multiply-add forward and two backward; beside it four and ten for each pair, head and its width.
+// 6 N per token, since a parameter takes one multiply-add forward and two backward; and for attention four forward and ten backward per pair of query and key,
+// head and element of the head.
 TEST(flops, of_gpt2_are_six_for_each_parameter_and_token_and_those_of_attention) {
   constexpr isotope::model::gpt gpt2 = isotope::model::gpt_sizes[0].size;
   constexpr std::int64_t B = 4, S = 1024;
@@ -81,7 +82,7 @@ TEST(flops, of_micro_batches_are_those_of_passes_and_one_update) {
   const auto p = planned<T>(isotope::model::gpt_loss_of{size, 2, 4}, {.accumulate = true});
   const auto one = isotope::flops_of(p, 1), two = isotope::flops_of(p, 2), five = isotope::flops_of(p, 5);
   EXPECT_EQ(five - two, 3 * (isotope::flops_of(p, 3) - two));
-  EXPECT_LT(two, 2 * one);  // the update runs once
+  EXPECT_LT(two, 2 * one);  // the update runs only once
   EXPECT_GT(two, one);
 }
 

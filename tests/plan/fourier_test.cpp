@@ -8,7 +8,7 @@ using namespace plan_test;
 
 namespace fourier_test {
 
-/// Rows times a filter of their frequencies. An even number of points, half of which are no power of two and more than a workgroup holds.
+/// Filters rows in the frequency domain. The number of points is even, half of it is not a power of two, and a row does not fit into a workgroup.
 struct filter_loss {
   static constexpr int R = 1, N = 8200;
   template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
@@ -32,9 +32,9 @@ double relative_error(const std::vector<float>& a, const std::vector<float>& b) 
 template <class T> struct fourier_plan : testing::Test {};
 TYPED_TEST_SUITE(fourier_plan, every_target, target_name);
 
-// A gradient is at the end of eight steps: three transforms, two products and a square, a sum, and what the reference rounds to f32 when it
-// is read. Each transform errs by 4 u log2 N, the others by u each; in bf16 each result is rounded by 2^-8 besides, parameters and
-// inputs included. Errors of different steps are no worse than their sum, and a sum of two gradients no worse than twice its terms.
+// A gradient is the result of eight steps: three transforms, two products and a square, a sum, and the rounding of the reference to f32 when it
+// is read. Each transform has an error of 4 u log2 N, the others of u; in bf16 each result, parameters and inputs included, is also rounded by
+// 2^-8. Errors of different steps add up at most, and a sum of two gradients has at most twice the error of its terms.
 TYPED_TEST(fourier_plan, of_a_filter_has_the_gradients_of_f64_and_the_same_bits_again) {
   using T = TypeParam;
   const auto wanted = step<reference_f64>(planned<reference_f64>(filter_loss{})), given = step<T>(planned<T>(filter_loss{}));

@@ -10,7 +10,7 @@ namespace fusion_test {
 template <class T> struct fusion : testing::Test {};
 TYPED_TEST_SUITE(fusion, every_target, target_name);
 
-// No tolerance: a fused body rounds each intermediate as the separate steps do.
+// There is no tolerance: a fused body rounds each intermediate result like separate steps.
 TYPED_TEST(fusion, gives_the_bits_of_separate_steps_on_random_graphs) {
   check_property(20240601, affordable(300), 60, [] {
     const auto model = *random_models();

@@ -9,7 +9,7 @@ using namespace plan_test;
 
 namespace gradient_check_test {
 
-/// Fills every parameter with numbers of size 1/2, so that no gradient is small by its initial value.
+/// Fills every parameter with numbers of magnitude 1/2, so that no gradient is small because of initial values.
 void randomize(session_of<reference_f64>& s) {
   for (std::size_t k = 0; k < s.parameters().size(); ++k) {
     const auto& slot = s.parameters()[k];
@@ -19,11 +19,11 @@ void randomize(session_of<reference_f64>& s) {
   }
 }
 
-/// How far the gradients of a whole model are from difference quotients, over 1e-6 of them: at most 1 where they are right.
+/// The largest difference between gradients of a whole model and difference quotients, relative to the tolerance of 1e-6; at most 1 if they are right.
 ///
-/// g ~ (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / (12 h) with h = 1e-3: its truncation error is h^4 f'''''/30 ~ 1e-13 for derivatives of
-/// order 1, that of the f64 loss (size 3, some 100 roundings) about 1e-14 3 / h = 3e-11; the absolute part of the tolerance is 1e-9.
-/// `wrong`, if not empty, names a parameter whose gradient is made wrong by a thousandth.
+/// g ~ (8 (f(h) - f(-h)) - (f(2h) - f(-2h))) / (12 h) with h = 1e-3. The truncation error is h^4 f'''''/30 ~ 1e-13 for derivatives of
+/// order 1; that of the f64 loss (magnitude 3, about 100 roundings) is about 1e-14 3 / h = 3e-11. The absolute tolerance is 1e-9.
+/// `wrong`, if not empty, names a parameter whose gradient is changed by a thousandth.
 template <class Model> double worst_gradient(const Model& model, std::string_view wrong = {}) {
   constexpr double h = 1e-3, relative = 1e-6, absolute = 1e-9;
   auto s = loaded<reference_f64>(exposed<reference_f64>(planned<reference_f64>(model, {.optimizer = isotope::optimizer_kind::none})));
@@ -44,7 +44,7 @@ template <class Model> double worst_gradient(const Model& model, std::string_vie
       const double quotient = (8 * (loss(h) - loss(-h)) - (loss(2 * h) - loss(-2 * h))) / (12 * h);
       w[i] = middle;
       const double error = std::fabs(g[i] - quotient) / (relative * std::fabs(quotient) + absolute);
-      if (std::isnan(error)) return error;  // no later one is worse
+      if (std::isnan(error)) return error;  // NaN is the worst error
       worst = std::max(worst, error);
     }
   }

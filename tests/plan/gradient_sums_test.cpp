@@ -12,7 +12,7 @@ TYPED_TEST_SUITE(gradient_sums, every_target, target_name);
 
 enum class kind { residual, of_a_parameter, of_one_gradient, alone };
 
-/// Normalises what a sum reads, too.
+/// A norm of x, and a sum that also reads x, so that x has two gradients to add.
 struct normalised {
   kind what;
   bool root_mean_square;
@@ -25,7 +25,7 @@ struct normalised {
     return cast(mean(square(z * s.param("k", {8}, init::normal(0.6)))), isotope::accum_of(s.machine->program()));
   }
 };
-/// How many operands the gradient of the norm has beside its own: 1 with an addend, else 0.
+/// How many additional operands the gradient of the norm has: 1 with an addend, otherwise 0.
 int addends(const isotope::plan_view& p) {
   int more = 0, found = 0;
   for (const auto& s : p.steps) {
@@ -38,7 +38,7 @@ int addends(const isotope::plan_view& p) {
   return more;
 }
 
-// No tolerance: dx is rounded before it is added, as where the sum is a step of its own.
+// There is no tolerance: dx is rounded before it is added, like in a separate addition.
 TYPED_TEST(gradient_sums, have_the_bits_of_separate_steps) {
   for (const auto what : {kind::residual, kind::of_a_parameter, kind::of_one_gradient, kind::alone})
     for (const bool root_mean_square : {false, true}) {
@@ -54,13 +54,13 @@ TYPED_TEST(gradient_sums, are_made_by_the_gradient_of_the_norm_where_its_kernel_
     EXPECT_EQ(addends(planned<TypeParam>(normalised{kind::of_one_gradient, root_mean_square})), joined);
     EXPECT_EQ(addends(planned<TypeParam>(normalised{kind::alone, root_mean_square})), 0) << "there is one gradient";
     EXPECT_EQ(addends(planned<TypeParam>(normalised{kind::residual, root_mean_square}, {.fuse = false})), 0);
-    // the gradient of a parameter is kept in accumulation format, dx in the format of x
+    // The gradient of a parameter has the accumulation format, dx the format of x.
     const bool narrow = TypeParam::precision::type != TypeParam::precision::accum_type;
     EXPECT_EQ(addends(planned<TypeParam>(normalised{kind::of_a_parameter, root_mean_square})), narrow ? 0 : joined);
   }
 }
 
-/// A kernel that knows nothing of addends, as one from outside the library may be.
+/// A kernel that does not support addends, as kernels from outside the library may be.
 template <class Op, class P, class Set> struct without_addend : isotope::cpu::kernel<Op, P, Set> {
   static constexpr bool takes_addend = false;
 };

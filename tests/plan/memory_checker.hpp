@@ -1,5 +1,5 @@
 #pragma once
-/// An independent check of a plan's memory: follows the steps over a shadow of the arena in which every byte knows the tensor it holds.
+/// An independent check of a plan's memory. It simulates the steps on a shadow arena that records which tensor each byte holds.
 #include <isotope/plan/program.hpp>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace plan_test {
 
-/// What holds the bytes of one region.
+/// Which tensor holds each byte of one region.
 class shadow {
  public:
   void write(std::int64_t at, std::int64_t bytes, std::int32_t owner) {
@@ -54,17 +54,17 @@ class shadow {
 
 struct memory_facts {
   std::string fault;            // empty: none
-  std::int64_t peak_bytes = 0;  // temporaries and scratch that one step needs at once, at most, in whole blocks
+  std::int64_t peak_bytes = 0;  // the most temporaries and scratch that are alive at one step, in whole blocks
 };
 
-/// Follows the steps of `p`, the frozen form of `g`.
+/// Checks the steps of plan `p`, which was made from trace `g`.
 class memory_check {
  public:
   memory_check(const isotope::trace& g, const isotope::plan_view& p, std::span<const isotope::kernel_info> table)
       : g_(g), p_(p), table_(table) {}
 
-  /// Faults: an operand outside its region; bytes that do not hold the tensor that the graph reads there; an output or scratch over bytes
-  /// that the same step reads, where the kernel does not declare that it works in place; parameters that overlap.
+  /// Faults are: an operand outside its region; an operand whose bytes do not hold the tensor that the graph reads there; an output or scratch that overlaps
+  /// an input of the same step, unless the kernel declares that it works in place; parameters that overlap.
   memory_facts run() {
     for (const auto& i : g_.inputs) seed(i.value, p_.inputs[std::size_t(&i - g_.inputs.data())].where);
     for (std::size_t k = 0; k < p_.slots.size(); ++k) check_slot(k);
@@ -84,13 +84,13 @@ class memory_check {
  private:
   struct tenancy {
     std::int64_t at, bytes;
-    std::size_t first, last;  // steps
+    std::size_t first, last;  // the steps between which the tensor is alive
   };
   const isotope::trace& g_;
   const isotope::plan_view& p_;
   std::span<const isotope::kernel_info> table_;
   std::array<shadow, isotope::value_kinds> shadow_;
-  std::map<std::int32_t, tenancy> tenants_;  // of the temporary region, by owner; scratch by -2 - step
+  std::map<std::int32_t, tenancy> tenants_;  // tensors of the temporary region by owner; scratch of a step has the key -2 - step
   memory_facts facts_;
 
   void fault(const std::string& what) {
@@ -99,7 +99,7 @@ class memory_check {
   static std::string at_step(const char* what, std::size_t step, int operand) {
     return std::string(what) + ": step " + std::to_string(step) + ", operand " + std::to_string(operand);
   }
-  /// The tensor whose bytes v looks at: a part of the parameter and gradient regions, not the region.
+  /// The tensor that v is a view of. In the parameter and gradient regions it is the part of one parameter, not the whole region.
   std::int32_t owner(std::int32_t v) const {
     for (;;) {
       const auto base = g_.values[std::size_t(v)].base;
@@ -112,7 +112,7 @@ class memory_check {
     }
   }
   bool holds(const isotope::operand& o, std::int32_t who) const { return shadow_[std::size_t(o.region)].holds(o.at, o.bytes, who); }
-  /// Whether an output holds its tensor, or where steps make parts of it, each part.
+  /// Whether an output holds its tensor, or all parts if several steps write it.
   bool kept(const isotope::operand& o, std::int32_t v) const {
     if (g_.values[std::size_t(v)].producer >= 0) return holds(o, owner(v));
     bool all = o.bytes > 0;
@@ -163,7 +163,8 @@ class memory_check {
       const auto& o = operands[k];
       const auto who = owner(n.in[std::size_t(k)]);
       const bool overwritten_first = ((n.op->inout & s.accumulate) >> k & 1) != 0;
-      const bool stepwise = o.region == isotope::value_kind::output || o.region == isotope::value_kind::temp;  // written by steps alone
+      // Only steps write to these regions, never the host.
+      const bool stepwise = o.region == isotope::value_kind::output || o.region == isotope::value_kind::temp;
       const bool checked = !overwritten_first && (!whole_region || stepwise);
       if (checked && !holds(o, who)) fault(at_step("reads what another step has overwritten or none has written", i, k));
       if (const auto t = tenants_.find(who); t != tenants_.end()) t->second.last = i;
@@ -197,7 +198,7 @@ class memory_check {
     }
   }
 
-  /// The most bytes in use at one step: a union, as an output may stand where an operand dies.
+  /// Computes the most bytes in use at one step, as a union of ranges, since an output may reuse the memory of an operand of the same step.
   void measure() {
     for (std::size_t i = 0; i < p_.steps.size(); ++i) {
       std::vector<std::pair<std::int64_t, std::int64_t>> used;

@@ -69,7 +69,7 @@ TYPED_TEST(memory, of_cross_entropy_beside_its_operands_is_a_few_numbers_a_row) 
   EXPECT_EQ(seen, 2);
 }
 
-// A backend whose allocations are limited gets the arena in chunks.
+// If a backend limits allocations, the arena consists of chunks.
 TEST(memory_chunks, are_not_straddled_by_any_temporary) {
   constexpr std::int64_t chunk = 1 << 16;
   const auto g = isotope::plan_detail::trace_training<reference_f32>(isotope::model::gpt_loss_of{{2, 2, 32, 65, 32}, 4, 32}, {});
@@ -85,7 +85,7 @@ TEST(memory_chunks, are_not_straddled_by_any_temporary) {
   EXPECT_GT(count(isotope::freeze(g, isotope::lay_out(g, isotope::kernel_table<reference_f32>, 0))), 0);
 }
 
-// The checker must catch what it is for.
+// The checker must find the faults that it is made for.
 
 struct memory_checker : testing::Test {
   using T = reference_f32;
@@ -103,7 +103,7 @@ TEST_F(memory_checker, catches_every_temporary_that_moves_onto_a_live_one) {
     const auto& next = good.p.operands[std::size_t(steps[i + 1].operands)];
     if (y.region != value_kind::temp || y.at == 0 || next.region != value_kind::temp || next.at != y.at) continue;
     const auto at = y.at;
-    y.at = at - 256;  // its reader still looks at the old place
+    y.at = at - 256;  // its reader still reads the old place
     EXPECT_NE(fault(), "") << "step " << i;
     y.at = at;
     ++moved;
@@ -136,7 +136,7 @@ TEST_F(memory_checker, catches_parameters_in_one_place) {
 }
 
 TEST_F(memory_checker, catches_a_step_that_runs_before_its_operand_is_made) {
-  std::size_t k = 0;  // the first two steps that follow one another
+  std::size_t k = 0;  // the first step of attention and the one before it
   while (good.p.steps[k].op != &isotope::info<isotope::op::attention>) ++k;
   std::swap(good.p.steps[k], good.p.steps[k - 1]);
   std::vector<isotope::node*> live;

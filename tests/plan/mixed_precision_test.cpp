@@ -17,7 +17,8 @@ using mixed_targets = ::testing::Types<reference_bf16, portable_bf16>;
 template <class T> struct master_weights : testing::Test {};
 TYPED_TEST_SUITE(master_weights, mixed_targets, target_name);
 
-// 10,000 steps of 1e-5 from 1: 0.9, each step rounded by at most 2^-25 in f32, 3e-4 together. bf16 alone would stay at 1: its spacing there is 2^-8.
+// 10,000 steps of 1e-5 lead from 1 to 0.9. Each step is rounded by at most 2^-25 in f32, together 3e-4. Without master weights, bf16 would stay at 1, where
+// its spacing is 2^-8.
 TYPED_TEST(master_weights, keep_updates_that_bf16_would_lose) {
   static_assert(isotope::bfloat16(1.0f - 1e-5f) == isotope::bfloat16(1.0f));
   auto s = loaded<TypeParam>(exposed<TypeParam>(planned<TypeParam>(constant_slope{}, {.optimizer = isotope::optimizer_kind::sgd})));
@@ -43,7 +44,7 @@ TYPED_TEST(master_weights, are_what_the_working_copy_is_rounded_from_after_every
   }
 }
 
-/// A loss in the program's own precision.
+/// A loss in the program's precision.
 struct own_precision {
   template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
     return sum(s.param("w", {4}, isotope::init::ones));

@@ -30,7 +30,7 @@ isotope::step_scalars hyperparameters() {
   return x;
 }
 
-// Muon by its definition, in f64 and loops.
+// Muon by definition, with loops in f64.
 
 struct matrix {
   std::int64_t rows, cols;
@@ -63,7 +63,7 @@ matrix orthogonalized(matrix u) {
   }
   return u;
 }
-/// Singular values by Jacobi's rotations of x x^T.
+/// Singular values of x by Jacobi rotations of x x^T.
 std::vector<double> singular_values(matrix x) {
   if (x.rows > x.cols) x = transposed(x);
   matrix a = times(x, transposed(x));
@@ -86,7 +86,7 @@ std::vector<double> singular_values(matrix x) {
 }
 
 struct by_hand {
-  std::map<std::string, isotope::shape> matrices;  // what Muon takes
+  std::map<std::string, isotope::shape> matrices;  // the parameters that Muon updates
   std::map<std::string, bool> decays;
   numbers w, m, v;
   int t = 0;
@@ -130,7 +130,7 @@ template <class E> numbers widened(const std::map<std::string, std::vector<E>>& 
   return r;
 }
 
-/// The relative distance of parameters after so many steps by session and by hand.
+/// The relative distance between the parameters of a session and of the definition after `steps` steps.
 template <class T, class Model> double distance_after(int steps, const Model& of) {
   using E = typename T::precision::storage;
   auto s = loaded<T>(exposed<T>(planned<T>(of, {.optimizer = muon})));
@@ -149,7 +149,7 @@ template <class T, class Model> double distance_after(int steps, const Model& of
   return relative_distance(widened(all_values<E>(s, "param")), 1, hand.w);
 }
 
-/// Matrices whose gradients are inputs: of every shape, of full rank.
+/// A loss whose gradients are its inputs, with matrices of several shapes and full rank.
 struct given_gradients {
   template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
     const auto term = [&](std::string_view name, const isotope::shape& n) {
@@ -161,14 +161,14 @@ struct given_gradients {
 };
 
 TEST(muon_f64, equals_the_definition) {
-  // Five turns make what rounding left in small singular values 500 times as large, and that of each step goes into the next.
+  // Five iterations enlarge rounding errors in small singular values by a factor of 500, and the errors of each step affect the next.
   for (const int steps : {1, 10}) {
     EXPECT_TRUE(distance_after<reference_f64>(steps, model) <= 1e-10) << steps;
     EXPECT_TRUE(distance_after<reference_f64>(steps, given_gradients{}) <= 1e-12) << steps;
   }
 }
 
-// What a model says of Muon is nothing to another optimiser.
+// Other optimisers ignore param_options::muon.
 TEST(muon, is_not_what_adamw_does_with_its_matrices) {
   const auto g = isotope::plan_detail::trace_training<reference_f32>(given_gradients{}, {});
   int updates = 0;
@@ -182,7 +182,7 @@ TEST(muon, is_not_what_adamw_does_with_its_matrices) {
 template <class T> struct muon_f32 : testing::Test {};
 using f32_targets = ::testing::Types<reference_f32, portable_f32>;
 TYPED_TEST_SUITE(muon_f32, f32_targets, target_name);
-// As above with u = 6e-8, of directions that are 0.01 0.2 sqrt(23) to the weights' 0.1 in each step.
+// Like above with u = 6e-8. In each step the update has a magnitude of 0.01 0.2 sqrt(23), and the weights one of 0.1.
 TYPED_TEST(muon_f32, equals_the_definition) {
   for (const int steps : {1, 10}) EXPECT_TRUE(distance_after<TypeParam>(steps, given_gradients{}) <= 1e-5) << steps;
 }
@@ -272,7 +272,7 @@ TEST(muon, of_micro_batches_is_the_step_of_the_big_batch) {
     parts.step(micro, x);
     whole.step(all, x);
   }
-  // read as f32, whose roundings of nearly the same numbers differ by 2^-24 of them where they differ
+  // The numbers are read as f32, and nearly equal numbers may be rounded differently by 2^-24.
   EXPECT_TRUE(relative_distance(read_all(parts, tensor_kind::parameter), 1, read_all(whole, tensor_kind::parameter)) <= 1e-6);
 }
 

@@ -8,7 +8,7 @@ using namespace plan_test;
 
 namespace non_finite_test {
 
-/// |x (w + b)| summed by way of a square root: at x = 0 the loss is 0 and its gradient 0 times infinity.
+/// The sum of |x (w + b)| by a square root: at x = 0 the loss is 0 and its gradient is 0 times infinity.
 struct kinked {
   template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
     using namespace isotope;

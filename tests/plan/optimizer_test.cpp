@@ -27,10 +27,10 @@ double norm_of(const numbers& g) {
     for (double v : values) sum += v * v;
   return std::sqrt(sum);
 }
-/// Of torch.nn.utils.clip_grad_norm_: min(1, clip / (norm + 1e-6)).
+/// The factor of torch.nn.utils.clip_grad_norm_: min(1, clip / (norm + 1e-6)).
 double clip_factor(double norm, double clip) { return std::min(1.0, clip / (norm + 1e-6)); }
 
-/// AdamW by its definition, in f64, on the gradients that the session reports. `count_per_tensor` is the mistake of advancing the step
+/// AdamW by definition in f64, on the gradients that the session reports. `count_per_tensor` makes the mistake of advancing the step
 /// count at each tensor instead of once per step.
 struct adamw_by_hand {
   numbers w, m, v;
@@ -62,7 +62,7 @@ template <class E> numbers widened(const std::map<std::string, std::vector<E>>& 
   return r;
 }
 
-/// 100 steps by session and by hand; the relative distance of the parameters, in the norm of each tensor.
+/// Runs 100 steps by a session and by the definition, and returns the relative distance of the parameters in the norm of each tensor.
 template <class T> double hundred_steps(bool count_per_tensor) {
   using E = typename T::precision::storage;
   auto s = loaded<T>(exposed<T>(planned<T>(model)));
@@ -81,7 +81,7 @@ template <class T> double hundred_steps(bool count_per_tensor) {
     clipped += report.grad_norm > double(x.clip_norm);
     hand.update(g, x);
   }
-  EXPECT_TRUE(clipped > 0 && clipped < 100) << clipped;  // both sides of the clip are seen
+  EXPECT_TRUE(clipped > 0 && clipped < 100) << clipped;  // some steps are clipped and some are not
   double worst = 0;
   for (const auto& [path, got] : widened(all_values<E>(s, "param"))) {
     double error = 0, size = 0;
@@ -97,13 +97,13 @@ template <class T> double hundred_steps(bool count_per_tensor) {
 template <class T> struct adamw : testing::Test {};
 using f32_targets = ::testing::Types<reference_f32, portable_f32>;
 TYPED_TEST_SUITE(adamw, f32_targets, target_name);
-// One rounding of u = 6e-8 per step and element, in no preferred direction: sqrt(100) u, with its few operations below 1e-6.
+// Each step rounds each element by u = 6e-8 in a random direction, which gives sqrt(100) u, and with the few operations of a step less than 1e-6.
 TYPED_TEST(adamw, equals_the_definition_after_100_steps) { EXPECT_TRUE(hundred_steps<TypeParam>(false) <= 1e-6); }
 
 TEST(adamw_f64, equals_the_definition_after_100_steps) { EXPECT_TRUE(hundred_steps<reference_f64>(false) <= 1e-12); }
 TEST(adamw_f64, counts_steps_not_tensors) { EXPECT_GT(hundred_steps<reference_f64>(true), 1e-4); }
 
-/// Gradients exactly zero: all that moves a parameter is its decay.
+/// A loss whose gradients are exactly zero, so that only weight decay changes parameters.
 struct at_rest {
   template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
     using isotope::init::ones;
@@ -132,7 +132,7 @@ TEST(clipping, scales_the_gradient_as_pytorch_does) {
     x.clip_norm = clip;
     const auto report = s.run(x);
     const auto g = all_values<double>(s, "grad");
-    EXPECT_TRUE(std::fabs(report.grad_norm - norm_of(g)) <= 1e-12 * norm_of(g));  // as before clipping
+    EXPECT_TRUE(std::fabs(report.grad_norm - norm_of(g)) <= 1e-12 * norm_of(g));  // the norm before clipping
     const double factor = clip > 0 ? clip_factor(norm_of(g), double(clip)) : 1;
     for (const auto& [path, w] : all_values<double>(s, "param"))
       for (std::size_t i = 0; i < w.size(); ++i)

@@ -1,4 +1,4 @@
-/// What training_options change in a plan, and what they must not change in its results.
+/// What training_options change in a plan, and which results they must not change.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -60,9 +60,9 @@ TEST(TrainingOptions, DecomposedOpsGiveTheSameLossAndNorm) {
   int decomposed = 0;
   for (const auto& s : parts.plan().steps) decomposed += s.decomposed ? 1 : 0;
   EXPECT_GT(decomposed, 10);
-  for (const auto& s : parts.plan().steps) EXPECT_NE(s.op, &iso::info<iso::op::layer_norm>) << "a decomposable op was left whole";
+  for (const auto& s : parts.plan().steps) EXPECT_NE(s.op, &iso::info<iso::op::layer_norm>) << "an op that can be decomposed was not";
   const auto a = whole.step(batch, {}), b = parts.step(batch, {});
-  // f64 throughout: a decomposition reorders a few hundred operations of relative error 2^-53 each
+  // Everything is f64. A decomposition reorders a few hundred operations, each with a relative error of 2^-53.
   EXPECT_LE(std::abs(a.loss - b.loss), 1e-12 * std::abs(a.loss));
   EXPECT_LE(std::abs(a.grad_norm - b.grad_norm), 1e-11 * a.grad_norm);
 }
@@ -92,7 +92,7 @@ TEST(TrainingOptions, AGroupScalesTheLearningRateOfItsParameters) {
     for (std::size_t i = 0; i < w0.size(); ++i) {
       const double full = double(w1[i]) - double(w0[i]), got = double(w2[i]) - double(w0[i]);
       const double want = path == "ln_f.bias" ? 0 : path.starts_with("w") ? 0.5 * full : full;
-      // weights below 2 read back as f32: three roundings of at most 2^-24 each
+      // Weights are below 2 and read as f32: three roundings of at most 2^-24.
       EXPECT_LE(std::abs(got - want), 4e-7) << path << ' ' << i;
     }
   }
@@ -127,7 +127,7 @@ TEST(TrainingOptions, ClippingByValueBoundsEveryGradient) {
       cut += a[i] != want ? 1 : 0;
     }
   }
-  EXPECT_GT(cut, 0) << "the bound never bit: the test shows nothing";
+  EXPECT_GT(cut, 0) << "no gradient was clipped, so the test shows nothing";
 }
 
 TEST(TrainingOptions, ClippingByTensorNormScalesEachTensorAlone) {
@@ -145,7 +145,8 @@ TEST(TrainingOptions, ClippingByTensorNormScalesEachTensorAlone) {
     for (float g : a) sum += double(g) * double(g);
     const double factor = std::min(1.0, double(x.clip_norm) / (std::sqrt(sum) + 1e-6));
     (factor < 1 ? scaled : kept) += 1;
-    for (std::size_t i = 0; i < a.size(); ++i)  // read back as f32 twice: 2^-23 relative, and the norm from f32 values as much again
+    // Gradients are read as f32 twice, with a relative error of 2^-23, and the norm of f32 values has the same error.
+    for (std::size_t i = 0; i < a.size(); ++i)
       EXPECT_LE(std::abs(double(b[i]) - factor * double(a[i])), 4e-7 * std::abs(double(a[i])) + 1e-30);
   }
   EXPECT_GT(scaled, 0);
@@ -186,7 +187,7 @@ struct sum_of_products {
     return sum(s.param("w", {256}, iso::init::ones) * s.input("x", {256}));
   }
 };
-// Small jobs run on the calling thread, large ones by the pool: both keep subnormal numbers, whatever the caller does with them.
+// Small jobs run on the calling thread, large ones in the pool. Both keep subnormals, even if the caller's thread flushes them.
 TEST(Subnormals, AreKeptWhereTheCallerFlushesThem) {
   using portable = iso::target<iso::backend::cpu, iso::precision::f32, iso::kernels::portable>;
   for (const int threads : {1, 4}) {

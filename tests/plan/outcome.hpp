@@ -1,5 +1,5 @@
 #pragma once
-/// What one step of a program leaves behind, and the data it is given: a pure function of names and positions.
+/// The outcome of one step of a program, and its input data, which is a pure function of names and positions.
 #include <isotope/plan/program.hpp>
 
 #include "targets.hpp"
@@ -53,14 +53,14 @@ struct outcome {
   tensors gradients, parameters;
 };
 
-/// Bits, so that -0 differs from 0 and NaN equals itself.
+/// Compares bits, so -0 differs from 0 and NaN equals itself.
 inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i)
     if (std::bit_cast<std::uint32_t>(a[i]) != std::bit_cast<std::uint32_t>(b[i])) return false;
   return true;
 }
-/// The first difference of two outcomes, or nothing.
+/// The first difference of two outcomes; empty: none.
 inline std::string difference(const outcome& a, const outcome& b) {
   const auto bits = [](double x) { return std::bit_cast<std::uint64_t>(x); };
   if (bits(a.loss) != bits(b.loss)) return "losses " + std::to_string(a.loss) + " and " + std::to_string(b.loss);
@@ -84,10 +84,10 @@ template <class Session> tensors read_all(const Session& s, isotope::tensor_kind
   return r;
 }
 
-/// A session over a plan, with parameters of seed 3 and the inputs filled.
+/// A session of a plan, with parameters initialised by seed 3 and all inputs filled.
 template <isotope::Target T> session_of<T> loaded(isotope::dynamic_plan plan, isotope::dynamic_plan evaluation = {}) {
   auto device = opened<T>(1);
-  if (!device) throw std::runtime_error(device.error().line());  // a failed test, also inside a property
+  if (!device) throw std::runtime_error(device.error().line());  // fails the test, also inside a property
   auto s = device->load(std::move(plan), std::move(evaluation));
   EXPECT_TRUE(s.ok()) << (s.ok() ? "" : s.error().line());
   s->initialize(3);
@@ -95,7 +95,7 @@ template <isotope::Target T> session_of<T> loaded(isotope::dynamic_plan plan, is
   return std::move(*s);
 }
 
-/// Scalars of a step whose update is plain to see.
+/// Scalars of a step that changes parameters by a visible amount.
 inline isotope::step_scalars scalars() {
   isotope::step_scalars x;
   x.seed = 11;
@@ -105,7 +105,7 @@ inline isotope::step_scalars scalars() {
   return x;
 }
 
-/// One step of a session, read back.
+/// Runs one step of a session and reads the outcome.
 template <class Session> outcome step(Session& s, const isotope::step_scalars& x = scalars()) {
   outcome r;
   const auto report = s.run(x);
@@ -120,7 +120,7 @@ template <isotope::Target T> outcome step(isotope::dynamic_plan plan) {
   return step(s);
 }
 
-/// A plan that must succeed.
+/// Makes a plan; fails the test if that is refused.
 template <isotope::Target T, class Model> isotope::dynamic_plan planned(const Model& model, const isotope::training_options& o = {}) {
   auto p = isotope::plan_training<T>(model, o);
   EXPECT_TRUE(p.ok()) << (p.ok() ? "" : p.error().line());

@@ -1,4 +1,4 @@
-/// Packed copies of weights: the same steps with them as without, whatever writes the weights.
+/// With pre-packed copies of weights, steps give the same bits as without, regardless of what writes the weights.
 #include "../cpu/kernels/imitated_unit.hpp"
 #include "memory_checker.hpp"
 #include "outcome.hpp"
@@ -16,7 +16,7 @@ using isotope::training_options;
 using isotope::update_policy;
 using isotope::value_kind;
 
-/// The product of a processor with a matrix unit, on any with AVX-512.
+/// The matmul kernel for a matrix unit, with an emulated unit that runs on any processor with AVX-512.
 template <class Op, class P, class Set> struct imitating;
 template <class P>
 struct imitating<isotope::op::matmul, P, isotope::kernels::native> : isotope::cpu::native::matmul<P, isotope_test::imitated_unit<>> {};
@@ -60,7 +60,7 @@ TEST_F(packed_weights, are_those_that_products_read_across_their_rows) {
     updates += keeps_packed<isotope::op::adamw>(s);
   }
   EXPECT_EQ(products, 9);  // four in each block, and the head
-  EXPECT_EQ(updates, 8);   // one is frozen
+  EXPECT_EQ(updates, 8);   // one weight is frozen
   for (const auto& s : p.slots) {
     const bool matrix = s.dims.rank == 2 && s.path.view() != "wpe.weight";
     EXPECT_EQ(s.packed >= 0, matrix) << s.path.view();
@@ -82,7 +82,7 @@ TEST_F(packed_weights, leave_the_bits_of_steps_without_them) {
       x.optimizer_step = i;
       EXPECT_EQ("", difference(step(with, x), step(without, x))) << i;
     }
-    for (std::size_t k = 0; k < with.parameters().size(); ++k) {  // a weight that is loaded
+    for (std::size_t k = 0; k < with.parameters().size(); ++k) {  // weights that the host writes
       std::vector<float> w(std::size_t(with.parameters()[k].dims.count()));
       ASSERT_TRUE(with.read(tensor_kind::parameter, k, w).ok());
       for (std::size_t i = 0; i < w.size(); ++i) w[i] = w[i] * 0.5f + float(i % 7) * 0x1p-9f;
@@ -95,7 +95,7 @@ TEST_F(packed_weights, leave_the_bits_of_steps_without_them) {
   }
 }
 
-/// As it is used unless asked otherwise.
+/// The default options.
 TEST_F(packed_weights, leave_the_bits_of_steps_of_several_micro_batches) {
   const auto options = [](packing pack) { return training_options{.group = &frozen_in_part, .accumulate = true, .pack = pack}; };
   auto with = loaded<with_unit>(planned<with_unit>(gpt, options(packing::amortized))),
@@ -137,12 +137,12 @@ TEST_F(packed_weights, leave_the_bits_of_steps_of_muon) {
   }
 }
 
-TEST_F(packed_weights, stand_until_their_last_reader) {
+TEST_F(packed_weights, are_not_overwritten_before_their_last_reader) {
   for (const auto update : {update_policy::after_backward, update_policy::within_backward}) {
     const auto g = isotope::plan_detail::trace_training<with_unit>(gpt, packed(true, update));
     const auto p = isotope::freeze(g, isotope::plan_detail::lay_out_for<with_unit>(g));
     EXPECT_EQ("", check_memory(g, p, isotope::kernel_table<with_unit>).fault);
-    for (std::size_t i = 0; i < p.steps.size(); ++i)  // no product reads a copy that is already that of the next step
+    for (std::size_t i = 0; i < p.steps.size(); ++i)  // no matmul reads a copy that was already updated for the next step
       for (std::size_t k = i + 1; k < p.steps.size(); ++k) {
         const auto &a = p.steps[i], &b = p.steps[k];
         if (!keeps_packed<isotope::op::adamw>(a) || !reads_packed(b)) continue;

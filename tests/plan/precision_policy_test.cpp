@@ -1,5 +1,5 @@
-// What each class of ops computes in: products and element-wise ops give the program's format, sums over many elements, statistics, losses and what the
-// optimiser keeps have the accumulation format, and moving elements changes no format. Five choices: three precisions, and f32 over 16-bit weights.
+// The formats of each class of ops: matmuls and element-wise ops give the program's format; sums over many elements, statistics, losses and optimiser state
+// have the accumulation format; and ops that move elements keep the format. There are five cases: three precisions, and f32 with two formats of 16-bit weights.
 #include "outcome.hpp"
 
 #include <isotope/model/all.hpp>
@@ -17,7 +17,7 @@ namespace precision_policy_test {
 using iso::dtype;
 using formats = std::set<dtype>;
 
-/// The formats of the floating-point operands from `first` to `last` of the steps of an op, outputs behind the inputs; a negative number counts from the end.
+/// The formats of the floating-point operands `first` to `last` of all steps of an op. Outputs come after inputs; negative numbers count from the end.
 formats of(const iso::plan_view& p, std::string_view op, int first, int last) {
   formats found;
   for (const auto& s : p.steps) {

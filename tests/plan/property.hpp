@@ -1,5 +1,5 @@
 #pragma once
-/// Properties over generated values: RapidCheck with a fixed seed, and its report as the message of a GoogleTest failure.
+/// Property tests: RapidCheck with a fixed seed, whose report becomes the message of a GoogleTest failure.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 

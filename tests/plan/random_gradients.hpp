@@ -1,5 +1,5 @@
 #pragma once
-/// Gradients of random models against difference quotients in f64.
+/// Compares gradients of random models with difference quotients in f64.
 #include "exposed.hpp"
 #include "random_model.hpp"
 
@@ -9,7 +9,7 @@
 
 namespace plan_test {
 
-/// A random model without casts to f32: rounded to 24 bits, a loss has no difference quotients to speak of.
+/// A random model without casts to f32, since the difference quotients of a loss that is rounded to 24 bits are useless.
 inline random_model without_casts(random_model m) {
   std::erase_if(m.lines, [](const random_line& l) { return l.op % random_ops == random_ops - 1; });
   return m;
@@ -17,19 +17,19 @@ inline random_model without_casts(random_model m) {
 
 struct gradient_facts {
   std::string fault;  // the first one; empty: none
-  int compared = 0;   // parameters
-  int kinks = 0;      // parameters with a kink nearby, such as of relu or of a maximum: they have no difference quotient
+  int compared = 0;   // how many parameters were compared
+  int kinks = 0;      // how many were not, because the loss has a kink nearby, e.g. from relu or a maximum
 };
 
-/// Compares, for each trained parameter w, its gradient g along a random direction d with a difference quotient of the loss:
+/// For each trained parameter w, compares its gradient g along a random direction d with a difference quotient of the loss:
 ///
 ///   q(h) = (8 (f(w + h d) - f(w - h d)) - (f(w + 2 h d) - f(w - 2 h d))) / (12 h),   |g . d - q(h / 2)| <= 1e-4 |q(h / 2)| + 1e-8 (1 + |f|)
 ///
-/// with h = 2e-4. The truncation error is h^4 |d f'''''| / 30; where q(h) and q(h / 2) differ by 1e-5 |q| + 1e-9 (1 + |f|) or more the loss bends too
-/// much there, or has a kink, and nothing is compared: that depends on the loss alone, not on the gradient. The loss is good to some 100 roundings,
-/// 2e-14 (1 + |f|), and so is q to 3e-10 (1 + |f|). A factor of 1.01, or a missing term that makes 1e-4 of the whole, fails.
+/// with h = 2e-4. The truncation error is h^4 |d f'''''| / 30. If q(h) and q(h / 2) differ by 1e-5 |q| + 1e-9 (1 + |f|) or more, the loss is too curved
+/// there or has a kink, and the parameter is skipped; this depends on the loss alone, not on the gradient. The loss has an error of some 100 roundings,
+/// 2e-14 (1 + |f|), so q has one of 3e-10 (1 + |f|). A gradient that is wrong by a factor of 1.01, or lacks a term of 1e-4 of the whole, fails.
 ///
-/// `change`, if given, makes a gradient wrong: path, numbers.
+/// `change`, if given, is called with path and numbers of each gradient and may make it wrong.
 inline gradient_facts check_gradients(const random_model& model, std::uint64_t seed,
                                       const std::function<void(const std::string&, std::vector<double>&)>& change = {}) {
   constexpr double h = 2e-4;

@@ -15,10 +15,10 @@ TEST(random_gradients, equal_difference_quotients) {
     RC_ASSERT(facts.fault == "");
   });
   EXPECT_GE(compared, 1600);
-  EXPECT_LE(10 * kinks, compared + kinks);  // few have none: the check would say nothing
+  EXPECT_LE(10 * kinks, compared + kinks);  // most parameters have a difference quotient; otherwise the check would be meaningless
 }
 
-// A check that cannot fail would be a defect, too. Gradients of less than 10^-3 are left out: the absolute part of the tolerance covers their hundredth.
+// The check itself must find wrong gradients. Gradients below 10^-3 are excluded, since the absolute tolerance covers a hundredth of them.
 
 TEST(random_gradients_check, catches_a_factor_of_1_01_and_a_missing_element_in_any_parameter) {
   int wrong = 0, caught = 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// Models made of numbers: a list of (op, operands) over tensors of one shape, for property tests of the planner.
+/// Random models for property tests of the planner: a list of (op, operands) over tensors of one shape.
 #include <isotope/model/all.hpp>
 #include <isotope/op/all.hpp>
 
@@ -12,7 +12,7 @@
 
 namespace plan_test {
 
-/// One line of a random model. The operands count back from the newest tensor, `choice` picks among parameters or variants.
+/// One line of a random model. Operands are counted back from the newest tensor; `choice` selects a parameter or a variant of the op.
 struct random_line {
   int op = 0, a = 0, b = 0, choice = 0;
   friend std::ostream& operator<<(std::ostream& out, const random_line& l) {
@@ -21,8 +21,8 @@ struct random_line {
 };
 inline constexpr int random_ops = 43;
 
-/// A loss over x (R, C) and parameters that several lines may share. Every tensor of the pool is (R, C), so any line fits any operands;
-/// inside, lines use other shapes, views, broadcasts along every axis, casts, ties, blocks and random numbers.
+/// A loss of x (R, C) and of parameters that several lines may share. Every line takes and gives tensors (R, C), so any line fits any operands.
+/// Within a line there are other shapes, views, broadcasts along every axis, casts, ties, blocks and random numbers.
 struct random_model {
   static constexpr int R = 6, C = 8, V = 5;
   std::vector<random_line> lines;
@@ -55,7 +55,7 @@ struct random_model {
       case 4: return tanh(a);
       case 5: return a * 0.5;
       case 6: return a + bias();
-      case 7: return a * s.param("column", {R, 1}, init::ones);  // repeats along the last axis
+      case 7: return a * s.param("column", {R, 1}, init::ones);  // broadcasts along the last axis
       case 8: return matmul(a, w(l.choice));
       case 9: return matmul(a, transpose(w(l.choice)));
       case 10: return matmul(matmul(a, transpose(b), 0.1), a);
@@ -65,7 +65,7 @@ struct random_model {
         const auto [left, right] = split<2>(a, -1);
         return concat<M>({right, left}, -1);
       }
-      case 14: return reshape(transpose(a), {R, C});  // the memory order asks for a copy
+      case 14: return reshape(transpose(a), {R, C});  // the memory order requires a copy
       case 15: return concat<M>({narrow(a, 1, 2, C - 2), narrow(b, 1, 0, 2)}, 1);
       case 16: {
         const auto packed = reshape(concat<M>({a, b, a}, 1), {2, R / 2, 3 * C});
@@ -77,17 +77,17 @@ struct random_model {
       case 17: return dropout(a, 0.25);
       case 18: return a + sum(b, {1}, true) * 0.1;
       case 19: return a * mean(b, {0});
-      case 20: return embedding(a, ids());  // scatters its gradient into an activation's
+      case 20: return embedding(a, ids());  // its gradient is scattered into that of an activation
       case 21: return a + embedding((s / "table").param("weight", {V, C}, init::normal(0.3)), ids());
       case 22: return where(less(a, b), b, a);
       case 23:
         return nn::block(s / "mlp" / (l.choice % 2), a,
                          [&](scope<M> h, tensor<M> x) { return x + dropout(nn::mlp(h, nn::layer_norm(h / "ln", x), 2 * C), 0.25); });
       case 24: return a * expand(sum(b * 0.1, {0}, true), {R, C});
-      case 25: return matmul(a, w(0) + w(1));  // two parameters, one gradient
+      case 25: return matmul(a, w(0) + w(1));  // two parameters share one gradient
       case 26: return silu(a) * sigmoid(b);
       case 27: return q() / shift(square(a), 1.0);  // the gradient of b reads the parameter
-      case 28: return embedding(q(), ids());        // scatters into the gradient of a parameter that others read
+      case 28: return embedding(q(), ids());        // its gradient is scattered into that of a parameter that other ops read
       case 29: return embedding(reshape(q(), {R, C}), ids()) + a;
       case 30: {
         const auto [left, right] = split<2>(q(), -1);
@@ -107,7 +107,7 @@ struct random_model {
           return tanh(matmul(dropout(x, 0.25), (h / "m").param("weight", {C, C}, init::normal(0.3)))) * x + embedding(rows, ids());
         });
       case 40: return relu(a) + q() * (s / "frozen").param("weight", {C}, {.init = init::normal(1), .trainable = false});
-      case 41: {  // scatters into the gradient of a parameter that is divided, too
+      case 41: {  // its gradient is scattered into that of a parameter that is also divided
         const auto rows = embedding(q(), ids());
         return rows * (q() / shift(square(a), 1.0));
       }
@@ -116,7 +116,7 @@ struct random_model {
   }
 };
 
-/// Models of up to `size` lines; they shrink to few lines with small numbers.
+/// Generates models of up to `size` lines, which shrink to few lines with small numbers.
 inline rc::Gen<random_model> random_models() {
   const auto number = [](int limit) { return rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, limit)); };  // not scaled by size
   const auto line =

@@ -1,5 +1,5 @@
 #pragma once
-/// Training options that promise the same bits, crossed at random on random models.
+/// Tests random combinations of training options, which must not change any bit, on random models.
 #include "outcome.hpp"
 #include "property.hpp"
 #include "random_model.hpp"
@@ -8,7 +8,7 @@
 
 namespace plan_test {
 
-/// What may differ between two programs of equal results.
+/// Options that may differ between two programs with equal results.
 struct random_variant {
   bool fuse = true, accumulate = false, within_backward = false;
   int recompute = 0, pack = 0;
@@ -39,7 +39,7 @@ inline rc::Gen<random_variant> random_variants() {
                            rc::gen::set(&v::pack, number(3)));
 }
 
-/// Two steps of a program: an update must reach what the second step reads.
+/// Runs two steps of a program, so that the second one reads what the first one updated.
 template <isotope::Target T> outcome two_steps(const random_model& model, const isotope::training_options& o) {
   auto s = loaded<T>(planned<T>(model, o));
   auto x = scalars();
@@ -50,7 +50,7 @@ template <isotope::Target T> outcome two_steps(const random_model& model, const 
   if (o.update == isotope::update_policy::within_backward) r.gradients.clear();
   return r;
 }
-/// As `difference`; gradients and their norm count where both programs keep them.
+/// Like `difference`, but compares gradients and their norm only if both programs keep them.
 inline std::string difference_kept(outcome a, outcome b) {
   if (a.gradients.empty() || b.gradients.empty()) {
     a.gradients = b.gradients = {};
@@ -59,7 +59,7 @@ inline std::string difference_kept(outcome a, outcome b) {
   return difference(a, b);
 }
 
-/// Separate steps that keep all activations, against two programs of any options.
+/// Compares a program with separate steps and all activations kept with two programs of random options.
 template <isotope::Target T> void check_random_options(std::uint64_t seed, int models) {
   check_property(seed, models, 24, [] {
     using isotope::clipping;

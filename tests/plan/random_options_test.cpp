@@ -7,7 +7,7 @@ namespace random_options_test {
 template <class T> struct random_options : testing::Test {};
 TYPED_TEST_SUITE(random_options, every_target, target_name);
 
-// No tolerance: options choose when and where something is computed, never what.
+// There is no tolerance: options determine when and where something is computed, but not what.
 TYPED_TEST(random_options, give_the_bits_of_separate_steps) { check_random_options<TypeParam>(20240611, affordable(500)); }
 
 TEST(random_options_check, tells_a_parameter_that_differs_and_leaves_out_gradients_that_one_side_lacks) {

@@ -1,5 +1,5 @@
 #pragma once
-/// An op whose gradient rule reads a gradient that it has given. Nothing of the library does, but ops of a program may.
+/// An op whose gradient rule reads a gradient that it has given. No op of the library does this, but ops of a program may.
 #include <isotope/backend/cpu/launch.hpp>
 #include <isotope/op/binary.hpp>
 #include <isotope/op/mul.hpp>
@@ -33,8 +33,8 @@ using with_quotient =
     isotope::target<isotope::backend::cpu, isotope::precision::f32, isotope::kernels::reference,
                     boost::mp11::mp_list<isotope::cpu::kernel<quotient_op, isotope::precision::f32, isotope::kernels::reference>>>;
 
-/// The gradient of the table is made by two: the one of the quotient, and the one of the embedding, which adds to it in place. The gradient of the
-/// divisor reads it before that.
+/// The gradient of the table is the sum of that of the quotient and that of the embedding, which is added in place. The gradient of the divisor must read it
+/// before that addition.
 struct table_twice {
   bool products;
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
@@ -48,7 +48,7 @@ struct table_twice {
     return mean(square(y)) + mean(square(rows));
   }
 };
-/// How the bits of fused steps differ from those of separate ones; nothing where they do not.
+/// The difference between the results of fused and of separate steps; empty: none.
 inline std::string difference_of_a_read_gradient() {
   for (const bool products : {false, true}) {
     const table_twice model{products};

@@ -12,7 +12,7 @@ constexpr isotope::recompute_policy policies[] = {recompute::all, recompute::eve
 template <class T> struct recomputation : testing::Test {};
 TYPED_TEST_SUITE(recomputation, every_target, target_name);
 
-// No tolerance: the same ops on the same bits, dropout masks by the stream of the op that is repeated.
+// There is no tolerance: the same ops run on the same bits, and a recomputed dropout uses the random stream of the original.
 TYPED_TEST(recomputation, gives_the_bits_of_kept_activations_on_gpt_with_dropout) {
   const isotope::model::gpt_loss_of model{{4, 2, 16, 11, 6, 0.1}, 2, 5};
   const auto kept = step<TypeParam>(planned<TypeParam>(model));
@@ -36,7 +36,7 @@ std::int64_t temporaries(const isotope::recompute_policy& policy) {
   const auto plan = planned<reference_f32>(isotope::model::gpt_loss_of{{8, 4, 64, 65, 64}, 4, 64}, {.recompute = policy});
   return plan.totals.region[std::size_t(isotope::value_kind::temp)];
 }
-// Kept per block and token, of width C: 16 C and more without recomputation, the block's input alone with it.
+// Per block and token of width C, 16 C numbers and more are kept without recomputation, and only the block's input with it.
 TEST(recompute_memory, falls_with_the_policy) {
   const auto none = temporaries(recompute::none), all = temporaries(recompute::all);
   const auto half = temporaries(recompute::every(2)), matmuls = temporaries(recompute::keep_matmuls);

@@ -1,4 +1,4 @@
-// Reports on plans: what is golden here holds for any backend with reference kernels alone.
+// Reports on plans. The expected texts hold for every backend that runs only reference kernels.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/model/all.hpp>
 #include <isotope/plan/dynamic.hpp>
@@ -35,7 +35,7 @@ std::vector<std::string> columns_of(const std::string& line) {
     else r.back() += c;
   return r;
 }
-/// The first `count` columns of a line, blanks between.
+/// The first `count` columns of a line, separated by blanks.
 std::string first_columns(const std::string& line, std::size_t count) {
   std::string r;
   const auto all = columns_of(line);
@@ -152,7 +152,7 @@ TEST(trace_text, defines_every_value_before_it_is_used) {
       const auto open = line.find('(', equals);
       for (const auto& used : names(std::string_view(line).substr(open, line.find(')', open) - open)))
         EXPECT_TRUE(defined.contains(used) || line.find("accumulate(") != line.npos || line.find("global_norm(") != line.npos ||
-                    line.find("adamw(") != line.npos)  // these read whole regions and the sums of earlier micro-batches
+                    line.find("adamw(") != line.npos)  // these read whole regions and sums of earlier micro-batches
             << used << " in " << line;
       defined.merge(names(std::string_view(line).substr(0, equals)));
     }
@@ -187,7 +187,7 @@ TEST(fusion_report, a_transformer_is_fused_as_far_as_it_can_be_and_one_without_f
   }
 }
 
-/// A block of GPT-2 forward is two norms, attention and four products, into which bias, GELU and both residual sums are fused.
+/// The forward pass of a GPT-2 block consists of two norms, attention and four matmuls, into which bias, GELU and both residual sums are fused.
 TEST(fusion_report, a_block_of_gpt_is_seven_steps_forward) {
   const auto steps = [](int layers) {
     iso::model::gpt g = size;
@@ -202,7 +202,7 @@ TEST(fusion_report, a_block_of_gpt_is_seven_steps_forward) {
 
 struct chain {
   int length = 20;
-  bool twice = false;  // the first result is an output's operand in another order too
+  bool twice = false;  // whether the first result is also read through a transposed view
   template <iso::Machine M> iso::tensor<M> operator()(iso::scope<M> s) const {
     auto x = s.input("x", {4, 4});
     const auto first = tanh(x);

@@ -1,5 +1,5 @@
 #pragma once
-/// A model op by op, and what a plan of it has to give: the same bits.
+/// Runs a model op by op, and as a plan, which must give the same bits.
 #include <isotope/eager/eager.hpp>
 
 #include "outcome.hpp"
@@ -25,16 +25,16 @@ template <class T, class Model> outcome run_eagerly(const Model& model) {
   if (!machine.ok()) return r;
   r.loss = machine.read(loss)[0];
   for (const auto& p : machine.g.params) {
-    if (!p.trainable) continue;  // the plan has no gradient to read either
+    if (!p.trainable) continue;  // the plan keeps no gradient of it either
     auto& values = r.gradients[std::string(p.path.view())];
-    if (p.grad < 0) values.assign(std::size_t(machine.describe(p.value).dims.count()), 0.0f);  // the plan's region starts at zero
+    if (p.grad < 0) values.assign(std::size_t(machine.describe(p.value).dims.count()), 0.0f);  // in the plan, unused gradients are zero
     else
       for (double g : machine.read(p.grad)) values.push_back(float(g));
   }
   EXPECT_TRUE(machine.ok()) << machine.g.error.view();
   return r;
 }
-/// The same of its plan.
+/// Loss and gradients of the model's plan.
 template <class T, class Model> outcome run_planned(const Model& model) {
   auto r = step<T>(planned<T>(model));
   r.norm = 0;  // eager has no optimiser
@@ -42,7 +42,7 @@ template <class T, class Model> outcome run_planned(const Model& model) {
   return r;
 }
 
-/// With the numbers of elements of its inputs.
+/// A random model and the sizes of its inputs.
 struct sized_random_model : random_model {
   static constexpr std::int64_t x_count = R * C, ids_count = R;
 };

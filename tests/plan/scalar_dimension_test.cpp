@@ -9,7 +9,7 @@ namespace scalar_dimension_test {
 
 constexpr int limit = 9, width = 8;
 
-/// Rows (B, C) through products, norms, rows reduced and element-wise bodies, with B a constant or known late.
+/// Rows (B, C) through matmuls, norms, row reductions and element-wise bodies, where B is a constant or a scalar dimension.
 struct rows_model {
   isotope::dim rows;
   template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
@@ -20,7 +20,7 @@ struct rows_model {
     return nn::linear(s / "out", concat<M>({shared, tanh(x)}, -1), 5);
   }
 };
-/// Sequences (B, S, C) through attention and a reshape, with B a constant or known late.
+/// Sequences (B, S, C) through attention and a reshape, where B is a constant or a scalar dimension.
 struct batch_model {
   isotope::dim rows;
   template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
@@ -42,7 +42,7 @@ template <class E> bool same_bytes(std::span<const E> a, std::span<const E> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-/// The dynamic plan at `rows` rows gives the bits of the plan of that size, and touches no row behind them.
+/// A plan with a scalar dimension run with `rows` rows gives the same bits as a plan of that size, and does not write other rows.
 template <class T, class Model> void compare_at(session_of<T>& dynamic, int rows, int slot) {
   using E = element<T>;
   auto fixed = forward<T>(Model{rows});
@@ -55,7 +55,7 @@ template <class T, class Model> void compare_at(session_of<T>& dynamic, int rows
   dynamic.run(x, isotope::phase_always);
   fixed.run(scalars(), isotope::phase_always);
   EXPECT_TRUE(same_bytes<E>(y.first(want.size()), want)) << rows << " rows";
-  if constexpr (std::is_same_v<typename T::backend, isotope::backend::cpu>) {  // elsewhere `output` is a copy of all there is
+  if constexpr (std::is_same_v<typename T::backend, isotope::backend::cpu>) {  // on other backends, `output` is a copy of the whole tensor
     for (const auto& e : y.subspan(want.size())) EXPECT_TRUE(e == untouched) << rows << " rows";
   }
 }
@@ -96,7 +96,7 @@ struct rows_loss {
 };
 TEST(scalar_dimension_layout, is_refused_in_training) {
   const auto plan = isotope::plan_training<reference_f32>(rows_loss{});
-  ASSERT_FALSE(plan.ok());  // gradients sum over all rows: those behind the actual size would count
+  ASSERT_FALSE(plan.ok());  // gradients sum over all rows, so rows beyond the actual size would count
   EXPECT_NE(plan.error().line().find("has a size known late: train with constant sizes"), std::string::npos) << plan.error().line();
 }
 

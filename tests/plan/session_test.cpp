@@ -1,4 +1,4 @@
-/// What a session of any backend promises: which inputs a run reads, what a batch replaces, what is refused before anything runs, how steps are counted.
+/// The behaviour of sessions on every backend: which inputs a run reads and a batch replaces, what is refused before anything runs, how steps are counted.
 #include <isotope/train/session.hpp>
 
 #include <array>
@@ -13,7 +13,7 @@ using namespace plan_test;
 
 namespace session_test {
 
-/// A mean over classes whose scores an input scales: besides ids, a program may read anything.
+/// A loss of classes whose logits are scaled by an input, so that the program reads a floating-point input besides ids.
 struct scaled_classes {
   int rows = 4;
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
@@ -22,7 +22,7 @@ struct scaled_classes {
     return cross_entropy(embedding(s.param("w", {8, 8}, isotope::init::normal(1)), tokens) * gain, targets);
   }
 };
-/// The same, without the input.
+/// The loss without the scaling input.
 struct classes {
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
     const auto tokens = s.input("tokens", {4}, isotope::dtype::i32), targets = s.input("targets", {4}, isotope::dtype::i32);
@@ -63,7 +63,8 @@ TYPED_TEST(sessions, every_micro_batch_reads_the_inputs_that_no_batch_replaces) 
   F::gain(s, 2);
   const double once = F::loss(s, one);
   const std::array<isotope::batch, 3> thrice{one, one, one};
-  const auto rounded = [](double x) { return std::abs(x) * 0x1p-22; };  // of the sum of three equal losses, twice, and of its third
+  // The sum of three equal losses is rounded twice, and its third once.
+  const auto rounded = [](double x) { return std::abs(x) * 0x1p-22; };
   EXPECT_NEAR(F::loss(s, thrice), once, rounded(once));
   F::gain(s, 3);
   const double larger = F::loss(s, one);
@@ -123,7 +124,7 @@ TYPED_TEST(sessions, initialising_again_starts_the_same_training_again) {
   using F = TestFixture;
   auto s = F::open(classes{}, {});
   auto x = scalars();
-  x.optimizer_step = 0;  // the next one
+  x.optimizer_step = 0;  // the session counts
   const auto train = [&] {
     std::vector<double> losses;
     for (int k = 0; k < 4; ++k) losses.push_back(s.step(one, x).loss);
@@ -182,7 +183,7 @@ TYPED_TEST(sessions, an_output_is_that_of_the_last_step_also_while_it_is_in_flig
   }
   static_cast<void>(s.submit(other, scalars()));
   static_cast<void>(s.evaluate(one));
-  EXPECT_EQ(seen(), second) << "an evaluation has outputs of its own";
+  EXPECT_EQ(seen(), second) << "an evaluation has its own outputs";
 }
 
 TYPED_TEST(sessions, a_session_that_was_moved_goes_on) {
@@ -209,7 +210,7 @@ TYPED_TEST(sessions, tensors_of_another_length_and_slots_that_are_not_there_are_
   }
 }
 
-/// Three tensors.
+/// A loss of three parameters.
 struct three_tensors {
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
     const auto tokens = s.input("tokens", {4}, isotope::dtype::i32), targets = s.input("targets", {4}, isotope::dtype::i32);
@@ -244,7 +245,7 @@ TYPED_TEST(sessions, tensors_read_together_are_those_read_one_by_one) {
   EXPECT_EQ(s.read(all).error().code, isotope::errc::invalid_argument);
 }
 
-/// A table, and a shift that is not trained.
+/// A loss of a table and a shift that is not trained.
 struct frozen_shift {
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
     const auto tokens = s.input("tokens", {4}, isotope::dtype::i32), targets = s.input("targets", {4}, isotope::dtype::i32);
@@ -273,7 +274,7 @@ TYPED_TEST(sessions, what_a_session_keeps_is_what_can_be_read) {
   EXPECT_GT(not_kept, 5);
 }
 
-/// 256 parameters of 2^28 numbers each, more than any machine has for their gradients and moments.
+/// 256 parameters of 2^28 numbers each, which with gradients and moments exceed the memory of any machine.
 struct hundreds_of_gigabytes {
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
     auto total = s.input("x", {}, s.machine->program());

@@ -1,4 +1,4 @@
-/// Constants, identities and common subexpressions, a test for each rule; and what must not be merged.
+/// Simplification of constants, identities and common subexpressions: a test for each rule, and for ops that must not be merged.
 #include "outcome.hpp"
 
 #include <isotope/op/all.hpp>
@@ -21,7 +21,7 @@ template <class F> struct model_of {
 };
 template <class F> model_of(F) -> model_of<F>;
 
-/// The ops that a program runs, unfused, in order.
+/// The ops that a program runs, in order and without fusion.
 template <class F> std::vector<std::string> ops_of(F f) {
   std::vector<std::string> names;
   const auto g = isotope::traced_inference<reference_f32>(model_of{f}, false);
@@ -59,7 +59,7 @@ TEST(simplify, what_is_no_identity_stays) {
     return tanh(row + fill(*s.machine, {4, 6}, dtype::f32, -0.0));
   };
   EXPECT_EQ(ops_of(repeated), (names{"sum", "fill", "add", "tanh"})) << "the sum has more rows";
-  // The result of a program is its own memory.
+  // An output needs its own memory, so the op that makes it stays.
   EXPECT_EQ(ops_of([](auto, auto x, auto) { return scale(x, 1); }), names{"scale"});
 }
 TEST(simplify, constants_are_calculated) {
@@ -98,7 +98,7 @@ TEST(simplify, what_draws_random_numbers_is_drawn_each_time) {
   EXPECT_EQ(drawn, 4) << "twice forward, twice backward";
 }
 
-/// A loss that writes everything twice and adds nothing now and then, or the same without.
+/// A loss with repeated expressions and identities, or the same loss without them.
 struct wordy_loss {
   bool wordy = true;
   template <isotope::Machine M> constexpr tensor<M> operator()(isotope::scope<M> s) const {

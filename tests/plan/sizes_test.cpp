@@ -1,4 +1,4 @@
-/// Sizes that no tensor can have are one line that names the tensor or the op, and its numbers; no product or sum of sizes leaves 64 bits.
+/// Impossible sizes are refused by one line that names the tensor or the op and its sizes, and no product or sum of sizes overflows 64 bits.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -19,7 +19,7 @@ template <class Model> std::string refusal(const Model& model) {
   const auto p = plan_training<reference>(model);
   return p.ok() ? "planned " + std::to_string(p->totals.bytes) + " bytes" : p.error().line();
 }
-/// The mean of f(w), where w is a parameter of `dims`.
+/// Plans the mean of f(w), where w is a parameter of shape `dims`, and returns the error.
 template <class F> std::string refusal_of(const shape& dims, const F& f) {
   return refusal([&](auto s) { return mean(f(s.param("w", dims, init::ones))); });
 }

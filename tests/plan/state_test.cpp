@@ -1,4 +1,5 @@
-/// What a model keeps from run to run: read and written by steps, shared by plans, cleared, saved, and refused where it would be read too late.
+/// States, which a model keeps from run to run: they are read and written by steps, shared by plans, cleared and saved; reads of overwritten contents are
+/// refused.
 #include <isotope/eager/eager.hpp>
 
 #include "outcome.hpp"
@@ -15,7 +16,7 @@ namespace state_test {
 
 constexpr int rows = 4, width = 8;
 
-/// sum += x; y = sum^2 + tanh(the new sum), with a reader in front of the assignment and one behind it.
+/// sum += x, then y = sum^2 + tanh(sum): the addition reads the state before the assignment, and the square reads it after.
 struct running_sum {
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
     const auto x = s.input("x", {rows, width});
@@ -25,19 +26,19 @@ struct running_sum {
     return now * now + tanh(next);
   }
 };
-/// Only looks at it.
+/// Only reads the state.
 struct reader {
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
     return (s / "h").state("sum", {rows, width}) * 2.0;
   }
 };
-/// Sums of rows, as many as the first scalar dimension says.
+/// Sums of rows, where the number of rows is the first scalar dimension.
 struct late_rows {
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
     return sum(s.input("z", {isotope::scalar_dim{rows, 0}, width}), {-1});
   }
 };
-/// Two states, the second of which takes the first one's old contents in another order.
+/// Two states: one is assigned its own transpose, and one is added to.
 struct swapped {
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
     const auto a = s.state("a", {width, width}), b = s.state("b", {rows, width});
@@ -45,7 +46,7 @@ struct swapped {
     return assign(b, b + s.input("x", {rows, width})) + sum(turned, {0}, true);
   }
 };
-/// A loss with a state beside it: how often it was computed.
+/// A loss, and a state that counts how often it was computed.
 struct counted_loss {
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
     const auto count = s.state("count", {1}, isotope::dtype::f32);
@@ -163,7 +164,7 @@ TYPED_TEST(states, that_a_plan_besides_the_first_has_written_are_cleared_and_its
     ASSERT_TRUE(sums.ok());
     for (int i = 0; i < there; ++i) EXPECT_EQ(float((*sums)[std::size_t(i)]), float(width)) << there;
     if (there == 1 && isotope::device<TypeParam>::on_host) {
-      EXPECT_EQ(float((*sums)[1]), 0) << "rows behind the actual size are not touched";
+      EXPECT_EQ(float((*sums)[1]), 0) << "rows beyond the actual size are not written";
     }
   }
 }
@@ -209,7 +210,7 @@ TEST(state_plans, give_the_bits_of_the_model_run_op_by_op) {
   EXPECT_EQ(run(s), eager);
 }
 
-/// The old contents, read behind the assignment.
+/// Reads the old contents of a state after an assignment, which is refused.
 struct too_late {
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
     const auto sum = s.state("sum", {2});

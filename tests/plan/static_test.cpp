@@ -8,7 +8,7 @@ namespace static_test {
 
 constexpr isotope::training_options options{.recompute = isotope::recompute::every(2)};
 constexpr isotope::model::gpt size{2, 2, 8, 7, 4, 0.1};
-using program = isotope::training<isotope::model::gpt_loss<size, 2, 3>, reference_f32, options>;  // sizes are template arguments
+using program = isotope::training<isotope::model::gpt_loss<size, 2, 3>, reference_f32, options>;  // the sizes are template arguments
 
 void expect_same(const isotope::operand& a, const isotope::operand& b) {
   EXPECT_EQ(a.at, b.at);

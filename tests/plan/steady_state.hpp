@@ -1,5 +1,6 @@
 #pragma once
-/// What a program that trains and evaluates takes from the system once it has started: nothing. Replaces operator new: include it in one file.
+/// Tests that a program that trains and evaluates takes no more memory from the system after its first steps. It replaces operator new, so include it in one
+/// file only.
 #include "../allocation_counter.hpp"
 #include "outcome.hpp"
 
@@ -13,7 +14,7 @@
 
 namespace plan_test {
 
-/// Memory that the process holds, without the pages of files, by a walk of its page tables: the counters of /proc/self/status are off by hundreds of KiB.
+/// The memory of the process without pages of files, from smaps, which walks the page tables; the counters of /proc/self/status are off by hundreds of KiB.
 inline std::int64_t anonymous_kib() {
   std::ifstream map("/proc/self/smaps_rollup");
   for (std::string line; std::getline(map, line);)
@@ -24,14 +25,14 @@ inline std::int64_t anonymous_kib() {
 
 struct steady_state {
   std::int64_t allocations = 0;         // calls of operator new
-  std::int64_t device_bytes = 0;        // by which what the session holds of its device grew
-  std::int64_t device_allocations = 0;  // of its memory, and objects that it made
-  std::int64_t held_kib = 0;            // by which the memory that the process holds grew
-  double loss = 0;                      // the sum of all
+  std::int64_t device_bytes = 0;        // growth of the session's device memory
+  std::int64_t device_allocations = 0;  // allocations and objects made on the device
+  std::int64_t held_kib = 0;            // growth of the memory of the process
+  double loss = 0;                      // sum of all losses
 };
 
-/// Trains a small GPT-2 on two micro-batches a step and evaluates it, and returns what happened from the fourth step on: in the first three threads
-/// start and pages are touched.
+/// Trains and evaluates a small GPT-2 with two micro-batches per step. Measures from the fourth step on, because in the first three steps threads start and
+/// pages are touched for the first time.
 template <isotope::Target T> steady_state steps_of_steady_state(int steps) {
   constexpr isotope::model::gpt size{2, 2, 32, 65, 16, 0.1};
   auto device = opened_bare<T>(2);
@@ -61,7 +62,7 @@ template <isotope::Target T> steady_state steps_of_steady_state(int steps) {
   return r;
 }
 
-/// Drivers on the processor keep what they like in the memory of the process.
+/// The memory of the process is not checked on GPU backends, where drivers may keep memory in it.
 template <isotope::Target T> void expect_steady_state(int steps) {
   const auto r = steps_of_steady_state<T>(steps);
   EXPECT_EQ(r.allocations, 0);

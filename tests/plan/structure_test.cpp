@@ -25,7 +25,7 @@ const isotope::slot& slot_of(const isotope::plan_view& p, std::string_view path)
 }
 
 struct two_layers {
-  bool first = true, second = true;  // trainable
+  bool first = true, second = true;  // whether each layer is trainable
   template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
     const auto weight = [&](const char* path, bool trainable) {
       return s.param(path, {8, 8}, {.init = isotope::init::normal(0.3), .trainable = trainable});
@@ -45,7 +45,7 @@ TEST(frozen_parameters, have_no_gradient_and_no_state_and_stay) {
   const auto plan = planned<T>(two_layers{false, true});
   EXPECT_EQ(slot_of(plan, "a.weight").grad, -1);
   EXPECT_EQ(slot_of(plan, "b.weight").grad, slot_of(plan, "b.weight").at);
-  EXPECT_EQ(region(plan, value_kind::grad), 128 * 4);  // a slot is 128 elements or a multiple
+  EXPECT_EQ(region(plan, value_kind::grad), 128 * 4);  // the size of a slot is a multiple of 128 elements
   EXPECT_EQ(region(plan, value_kind::moment), 2 * 128 * 4);
   EXPECT_EQ(region(plan, value_kind::param), 2 * 128 * 4);
   auto s = loaded<T>(plan);
@@ -87,7 +87,7 @@ TEST(views, cost_no_step_and_no_bytes) {
 TEST(views, split_queries_keys_and_values_for_nothing) {
   const auto packed = isotope::plan_inference<T>(packed_attention{false}), apart = isotope::plan_inference<T>(packed_attention{true});
   ASSERT_TRUE(packed.ok() && apart.ok());
-  EXPECT_EQ(packed->steps.size(), 2u);  // product with bias, attention
+  EXPECT_EQ(packed->steps.size(), 2u);  // matmul with bias, attention
   EXPECT_EQ(packed->steps.size(), apart->steps.size());
   EXPECT_EQ(packed->totals.region, apart->totals.region);
 }
@@ -159,7 +159,7 @@ TEST(inference, keeps_no_gradient_and_no_state) {
   EXPECT_LT(run->totals.bytes, trained.totals.bytes / 3);
 }
 
-// All but row statistics, losses and weight gradients (which never become temporaries) are stored in the program's precision.
+// All temporaries but row statistics and losses are stored in the program's precision; weight gradients are not temporaries.
 TEST(bf16, halves_parameters_and_activations) {
   const isotope::model::gpt_loss_of model{gpt2, 4, 1024};
   const auto wide = planned<reference_f32>(model), narrow = planned<reference_bf16>(model);
@@ -171,7 +171,7 @@ TEST(bf16, halves_parameters_and_activations) {
   EXPECT_TRUE(ratio > 0.49 && ratio < 0.55) << ratio;
 }
 
-// Models that are wrong in one place get one line.
+// A model with one error is refused by one line.
 
 enum class oddity {
   invalid_loss,
@@ -238,7 +238,7 @@ TEST(odd_models, are_refused_in_one_line_that_names_the_tensor) {
   EXPECT_NE(never.find("recompute::every(0): the period is at least 1"), std::string::npos) << never;
 }
 
-/// One of two parts of a weight is used.
+/// A loss that uses one of two parts of a weight.
 struct half_used {
   template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
     using namespace isotope;

@@ -1,5 +1,5 @@
 #pragma once
-/// The targets that plans are tested on, as a typed suite: every kernel set and precision of the backend that the tests are built for.
+/// The targets of typed plan tests: every kernel set and precision of the backend that the tests are built for.
 #include <isotope/backend/cpu.hpp>
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ struct target_name {
 
 }  // namespace plan_test
 
-// tests/<backend>/plan/: on<P, K>, every_target, and opened<T>(threads), a device of any target.
+// tests/<backend>/plan/ defines on<P, K>, every_target, and opened<T>(threads), which opens a device of a target.
 #include <every_target.hpp>
 
 namespace plan_test {

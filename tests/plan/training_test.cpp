@@ -11,7 +11,7 @@ namespace training_test {
 constexpr isotope::model::gpt small{1, 2, 16, 12, 8};
 constexpr isotope::model::gpt_loss_of model{small, 4, 8};
 
-/// Sequences in which each token fixes the next: t -> 5 t + 1 mod 12, from four starts.
+/// Sequences in which each token determines the next, t -> 5 t + 1 mod 12, from four starts.
 template <class Session> void fill_with_a_rule(Session& s) {
   const auto tokens = *s.template input<std::int32_t>("tokens"), targets = *s.template input<std::int32_t>("targets");
   for (std::size_t row = 0; row < 4; ++row) {
@@ -36,7 +36,7 @@ template <class T> struct training : testing::Test {
 };
 TYPED_TEST_SUITE(training, every_target, target_name);
 
-// Logits start near zero: every class is as likely as the next.
+// Logits start near zero, so all classes have about the same probability.
 TYPED_TEST(training, starts_at_the_loss_of_a_guess) {
   const double loss = this->s.run(at(1)).loss;
   EXPECT_TRUE(std::fabs(loss - std::log(double(small.vocab))) <= 0.15) << loss;

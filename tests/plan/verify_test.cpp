@@ -1,4 +1,4 @@
-/// The verifier of traces: sound ones pass after every pass of the planner, and each kind of fault is found and named.
+/// The trace verifier accepts correct traces after every pass of the planner, and finds and names each kind of fault.
 #include <isotope/plan/verify.hpp>
 
 #include "property.hpp"
@@ -34,7 +34,7 @@ TEST(verified_traces_of_inference, are_sound_with_weights_in_16_bits) {
     EXPECT_EQ(text_of(isotope::plan_detail::trace_inference<reference_f32>(gpt, true, false, stored, nullptr, true).error), "");
 }
 
-/// A loss with products, a fused epilogue, views, an embedding whose gradient is summed in place, and a tied table.
+/// A loss with matmuls, a fused epilogue, views, an embedding whose gradient is added in place, and a tied table.
 struct small_loss {
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
     using namespace isotope;
@@ -56,14 +56,14 @@ static_assert([] {
   return g.error.empty() && isotope::trace_fault(g, "fuse").empty();
 }());
 
-/// A trace that a test breaks: nodes are found by the name of their op.
+/// A trace into which a test inserts a fault; nodes are found by the name of their op.
 struct victim {
   trace g;
   explicit victim(const isotope::training_options& o) : g(isotope::plan_detail::trace_training<T>(small_loss{}, o)) {
     EXPECT_EQ(text_of(g.error), "");
     EXPECT_EQ(fault(), "");
   }
-  /// The k-th living node of an op, counted from the end where k is negative: -1 is the last.
+  /// The k-th node of an op that is not dead; a negative k counts from the end, -1 is the last.
   std::int32_t find(std::string_view op, int k = 0) const {
     std::vector<std::int32_t> found;
     for (std::size_t i = 0; i < g.nodes.size(); ++i)
@@ -81,7 +81,7 @@ struct victim {
       if (p.path.view() == path) return p.value;
     return -1;
   }
-  /// Node `from` runs behind node `to`.
+  /// Moves node `from` after node `to`.
   void move_behind(std::int32_t from, std::int32_t to) {
     std::vector<std::int32_t> position(g.nodes.size());
     for (std::int32_t i = 0; i < std::int32_t(position.size()); ++i)
@@ -89,7 +89,7 @@ struct victim {
     if (from > to) position[std::size_t(from)] = to + 1, position[std::size_t(to)] = to;
     isotope::plan_detail::reorder(g, position);
   }
-  /// A last node, which copies v.
+  /// Appends a node that copies v.
   std::int32_t append_copy_of(std::int32_t v) {
     isotope::node n;
     n.op = &isotope::info<isotope::op::copy>;
@@ -100,7 +100,7 @@ struct victim {
     return value(n.out[0]).producer;
   }
   std::string fault() const { return text_of(isotope::trace_fault(g, "a pass")); }
-  /// Expects a fault that says all parts, the first being the node at fault.
+  /// Expects a fault of this node whose text contains all parts.
   void expect(std::int32_t node_at_fault, const std::vector<std::string>& parts) const {
     const auto said = fault();
     EXPECT_EQ(said.find("after a pass: node " + std::to_string(node_at_fault) + ' '), 0u) << said;
@@ -172,7 +172,7 @@ TEST(trace_verifier, finds_an_output_of_the_program_that_a_dead_node_makes) {
   const auto v = t.g.outputs[0].value;
   for (auto& n : t.g.nodes)
     for (const auto x : n.in)
-      if (x == v) n.dead = true;  // so that the output alone reads it
+      if (x == v) n.dead = true;  // so that only the output reads it
   t.node(t.value(v).producer).dead = true;
   EXPECT_EQ(t.fault().find("after a pass: the program's output reads " + t.tensor(v)), 0u) << t.fault();
 }
@@ -222,13 +222,13 @@ TEST(trace_verifier, finds_views_of_one_another) {
   EXPECT_NE(t.fault().find("is a view of no tensor"), std::string::npos) << t.fault();
 }
 
-// embedding_grad adds to the gradient that the product with the table has left.
+// embedding_grad adds to the gradient that the matmul with the table has written.
 
 TEST(trace_verifier, finds_a_tensor_that_is_read_after_it_was_overwritten_in_place) {
   victim t({.optimizer = isotope::optimizer_kind::none});
   const auto adds = t.find("embedding_grad"), old = t.node(adds).in[0], copy = t.append_copy_of(old);
   t.expect(copy, {"copy reads " + t.tensor(old), "after node " + std::to_string(adds) + " embedding_grad has overwritten it"});
-  t.move_behind(copy, adds - 1);  // before it, nothing is wrong
+  t.move_behind(copy, adds - 1);  // a place before embedding_grad is still correct
   EXPECT_EQ(t.fault(), "");
 }
 
@@ -258,7 +258,7 @@ TEST(trace_verifier, finds_an_update_before_the_last_reader_of_its_weight) {
 
 TEST(trace_verifier, finds_a_gradient_that_is_made_after_it_was_clipped) {
   victim t(plain);
-  std::int32_t last = -1;  // what makes a gradient last
+  std::int32_t last = -1;  // the last node that makes a gradient
   for (std::int32_t i = 0; i < t.find("clip_norm"); ++i)
     if (const auto& n = t.node(i); !n.dead && n.op->inout == 0 && t.value(t.g.root(n.out[0])).kind == isotope::value_kind::grad &&
                                    n.op->kind != isotope::op_kind::view)

@@ -29,14 +29,14 @@ template <class Session> std::vector<float> output_of(Session& s) {
   EXPECT_TRUE(y.ok());
   return {y->begin(), y->end()};
 }
-/// Whether products of f16 weights run on matrix units.
+/// Whether matmuls of f16 weights run on matrix units, which round activations.
 template <class T> bool rounds_activations() {
   const auto device = opened<T>(1);
   if constexpr (requires { device->what().matrix(iso::dtype::f16); })
     return T::kernel_set::rank == iso::kernels::native::rank && device->what().matrix(iso::dtype::f16) != nullptr;
   else return false;
 }
-/// Bytes that products read of parameters.
+/// The bytes of parameters that matmuls read.
 std::int64_t weight_bytes(const iso::plan_view& p) {
   std::int64_t n = 0;
   for (const auto& s : p.steps)
@@ -60,10 +60,10 @@ TYPED_TEST(weight_storage, halves_the_bytes_of_products_and_of_the_weights_they_
   EXPECT_EQ(narrow.totals.parameters, wide.totals.parameters);
 }
 
-// 16-bit numbers are f32 numbers: a program of f32 that is given the rounded weights computes the same sums in the same order. Matrix units, where a
-// device has them, round the activations too: those are tested by their own bounds.
+// 16-bit numbers are exact in f32, so an f32 program with the rounded weights computes the same sums in the same order. Matrix units also round activations,
+// and other tests check their error.
 TYPED_TEST(weight_storage, gives_the_bits_of_f32_weights_that_were_rounded_before) {
-  if (rounds_activations<TypeParam>()) GTEST_SKIP() << "this device rounds activations beside f16 weights";
+  if (rounds_activations<TypeParam>()) GTEST_SKIP() << "this device rounds activations in matmuls of f16 weights";
   for (const auto how : {iso::weights::f16, iso::weights::bf16}) {
     auto wide = loaded<TypeParam>(stored<TypeParam>(nullptr)), narrow = loaded<TypeParam>(stored<TypeParam>(how));
     for (std::size_t k = 0; k < wide.parameters().size(); ++k) {
@@ -77,9 +77,9 @@ TYPED_TEST(weight_storage, gives_the_bits_of_f32_weights_that_were_rounded_befor
   }
 }
 
-// Each weight errs by 2^-11 of itself, which moves each product of a layer as far; layers add up. 4 % of the largest logit is ten times what two
-// layers of four products give if all errors had one sign: 2^-11 x 9.
-TYPED_TEST(weight_storage, moves_logits_by_little_and_by_something) {
+// Each weight has a relative error of 2^-11, and so has each matmul of a layer; the errors of layers add up. 4 % of the largest logit is ten times the
+// error of two layers of four matmuls if all errors had the same sign, 2^-11 x 9.
+TYPED_TEST(weight_storage, changes_logits_but_only_slightly) {
   auto wide = loaded<TypeParam>(stored<TypeParam>(nullptr)), narrow = loaded<TypeParam>(stored<TypeParam>(iso::weights::f16));
   const auto a = output_of(wide), b = output_of(narrow);
   double largest = 0, apart = 0;
@@ -108,7 +108,7 @@ TYPED_TEST(weight_storage, refuses_numbers_beyond_its_range_and_keeps_infinities
   EXPECT_FALSE(s.read(iso::tensor_kind::parameter, k, x).ok());
 }
 
-/// A weight that more than products and embeddings read, and one that a product reads as its left operand.
+/// A weight that is read by other ops than matmul and embedding, and one that is the left operand of a matmul.
 struct other_readers {
   template <iso::Machine M> iso::tensor<M> operator()(iso::scope<M> s) const {
     const auto x = s.input("x", {4, 4}, iso::dtype::f32), w = s.param("w", {4, 4}), v = s.param("v", {4, 4}), u = s.param("u", {4, 4});

@@ -1,4 +1,4 @@
-/// update_policy::within_backward: the same weights as after the backward pass, in less memory.
+/// update_policy::within_backward gives the same weights as updates after the backward pass, in less memory.
 #include "exposed.hpp"
 #include "memory_checker.hpp"
 #include "property.hpp"
@@ -19,7 +19,7 @@ using isotope::value_kind;
 namespace within_backward_test {
 
 constexpr isotope::model::gpt small{.layers = 2, .heads = 2, .width = 16, .vocab = 11, .context = 6, .dropout = 0.1};
-constexpr isotope::model::gpt_loss_of gpt{small, 2, 5};  // the table of tokens is tied: gradients from both ends of the model
+constexpr isotope::model::gpt_loss_of gpt{small, 2, 5};  // the token table is tied, so it has gradients from both ends of the model
 
 isotope::param_group mixed_groups(std::string_view path, const isotope::shape&, isotope::param_group given) {
   if (path.starts_with("wpe")) given.rate_scale = 0.5;
@@ -41,7 +41,7 @@ isotope::step_scalars at(int step) {
   return x;
 }
 
-/// What an optimiser step may change, by path: weights, what the ops read of them, moments.
+/// What an optimiser step changes, by path: weights, the copies of them that ops read, and moments.
 template <class Session> std::vector<tensors> everything(Session& s) {
   using E = typename Session::target::precision::storage;
   tensors read;
@@ -58,10 +58,10 @@ inline bool same_bits(const std::vector<tensors>& a, const std::vector<tensors>&
   return true;
 }
 
-/// Whether `steps` steps by either policy leave the same bits. The loss of each step is the same number.
+/// Whether `steps` steps by both policies give the same bits. The losses must be equal, too.
 ///
-/// A norm by tensors: each is rounded once to f32 and read as f64, u = 2^-24 relative; the norm of all is rounded once. Sums of squares on devices
-/// without f64 are good to a few u more.
+/// Updates within the backward pass give a norm for each tensor, each rounded once to f32 with u = 2^-24; otherwise the norm of the whole gradient is rounded
+/// once. On devices without f64, sums of squares have an error of a few u more.
 template <isotope::Target T, class Model> bool same_steps(const Model& model, const training_options& o, int steps) {
   auto after = loaded<T>(exposed<T>(planned<T>(model, o))), inside = loaded<T>(exposed<T>(planned<T>(model, within(o))));
   bool same = same_bits(everything(after), everything(inside));
@@ -78,16 +78,16 @@ TYPED_TEST_SUITE(within_backward, every_target, target_name);
 TYPED_TEST(within_backward, adamw_leaves_the_bits_that_it_leaves_after_the_backward_pass) {
   EXPECT_TRUE((same_steps<TypeParam>(gpt, {.clip = clipping::none, .group = &mixed_groups}, 3)));
 }
-TYPED_TEST(within_backward, sgd_does_and_so_it_does_with_blocks_computed_again) {
+TYPED_TEST(within_backward, sgd_leaves_the_same_bits_also_with_recomputed_blocks) {
   EXPECT_TRUE((same_steps<TypeParam>(
       gpt, {.optimizer = optimizer_kind::sgd, .clip = clipping::none, .group = &mixed_groups, .recompute = isotope::recompute::all}, 2)));
 }
-TYPED_TEST(within_backward, clipping_by_tensor_or_by_value_does) {
+TYPED_TEST(within_backward, clipping_by_tensor_or_by_value_leaves_the_same_bits) {
   for (const auto clip : {clipping::tensor_norm, clipping::value})
     EXPECT_TRUE((same_steps<TypeParam>(gpt, {.clip = clip, .group = &mixed_groups}, 2))) << int(clip);
 }
 
-/// Two parameters with one gradient, which the backward pass reads on; one that nothing reads; one whose gradient lies across.
+/// Two parameters that share a gradient, which the backward pass also reads; a parameter that is not read; and one whose gradient is transposed.
 struct awkward {
   template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
     using namespace isotope;
@@ -135,8 +135,8 @@ TEST(within_backward_plans, keep_every_tensor_until_its_last_reader_on_random_gr
   });
 }
 
-/// The steps that update; those of them that do not stand right behind a step that reads the weight or makes the gradient; whether a step reads a
-/// weight that is already new.
+/// Counts the update steps, and those that do not directly follow a step that reads the weight or makes the gradient; and whether a step reads a weight
+/// after its update.
 struct placing {
   int updates = 0, late = 0;
   bool stale = false;
@@ -171,9 +171,9 @@ TEST(within_backward_plans, update_each_parameter_at_once) {
   EXPECT_EQ(r.updates, 28);
   EXPECT_EQ(r.late, 0);
   EXPECT_FALSE(r.stale);
-  for (std::size_t i = 0; i < g.nodes.size(); ++i)  // reports ask each value for its node
+  for (std::size_t i = 0; i < g.nodes.size(); ++i)  // reports look up the node of each value
     EXPECT_TRUE(g.nodes[i].dead || g.values[std::size_t(g.nodes[i].out[0])].producer == std::int32_t(i)) << i;
-  // The check sees a norm and its update one step later, and one earlier.
+  // The check must notice if a norm and its update are one step later or one step earlier.
   std::vector<isotope::node> steps;
   for (const auto& n : g.nodes)
     if (!n.dead && n.op->kind != isotope::op_kind::view) steps.push_back(n);
@@ -205,7 +205,7 @@ TEST(within_backward_plans, of_gpt2_need_the_gradients_less_the_largest_one) {
   EXPECT_EQ(region(inside, value_kind::grad), 0);
   for (auto k : {value_kind::param, value_kind::master, value_kind::moment, value_kind::input})
     EXPECT_EQ(region(after, k), region(inside, k));
-  // The gradient of the tied table, final when the backward pass ends, is alive where most temporaries are; beside it those of one product.
+  // When most temporaries are alive, so is the gradient of the tied table, which is complete only at the end of the backward pass, and those of one matmul.
   const std::int64_t table = 4LL * size.vocab * size.width, product = 4LL * 4 * size.width * size.width;
   const std::int64_t more = region(inside, value_kind::temp) - region(after, value_kind::temp);
   EXPECT_TRUE(more <= table + product) << more;
@@ -278,7 +278,7 @@ TEST(within_backward_reports, say_that_there_is_no_gradient_to_read) {
   EXPECT_EQ(read_all(s, tensor_kind::parameter).size(), 28u);
 }
 
-/// The square root has no slope at 0: a finite loss, and a gradient of `root` that is not. `plain` has one.
+/// The derivative of the square root at 0 is infinite, so the loss is finite but not the gradient of `root`; that of `plain` is finite.
 struct steep {
   template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
     using namespace isotope;

@@ -1,4 +1,4 @@
-"""Bad input gets one line and exit code 2, failures while running one line and exit code 1; nothing is lost."""
+"""Bad input gives one line and exit code 2, a failure at run time one line and exit code 1; no data is lost."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Cases for isotope-conform run-file, made without the library: every formula once more, in Python's f64; gradients by differences."""
+"""Cases for isotope-conform run-file, made without the library: every formula is written again in Python's f64; gradients are differences."""
 
 import itertools
 import json
@@ -6,11 +6,11 @@ import math
 import random
 import struct
 
-STEP = 2.0**-10  # of the differences: four points leave an error of STEP^4
+STEP = 2.0**-10  # step of the differences; with four points the error is of order STEP^4
 
 
 class Tensor:
-    """A shape and its numbers, row-major."""
+    """A shape and its numbers in row-major order."""
 
     def __init__(self, shape, data, kind="F32"):
         self.shape, self.data, self.kind = tuple(shape), list(data), kind
@@ -43,7 +43,7 @@ def each(f, *xs):
 
 
 def lines(x, axis):
-    """(key without the axis, numbers along it) for every line."""
+    """(index without the axis, numbers along the axis) for every line of a tensor."""
     axis %= len(x.shape)
     rest = x.shape[:axis] + x.shape[axis + 1:]
     for i in indices(rest):
@@ -165,7 +165,7 @@ def gelu_tanh(x):
 
 
 def cases(seed=1):
-    """(op, attributes, inputs, formula of the inputs, which of them are differentiated)"""
+    """A list of (op, attributes, inputs, formula of the inputs, which inputs are differentiated)."""
     r = random.Random(seed)
 
     def x(*shape, low=-2.0, high=2.0):
@@ -220,7 +220,7 @@ def cases(seed=1):
 
 
 def gradient(f, inputs, k, cotangent):
-    """d sum(f cotangent) / d inputs[k] by four points."""
+    """d sum(f cotangent) / d inputs[k] by differences of four points."""
     def loss(i, h):
         moved = [Tensor(x.shape, x.data, x.kind) if isinstance(x, Tensor) else Tensor((), [x]) for x in inputs]
         moved[k].data[i] += h

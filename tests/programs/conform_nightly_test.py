@@ -1,5 +1,5 @@
 # labels: nightly
-"""isotope-conform by night: the full cases in both precisions, the standard ones on the device of the build, and a million random ones."""
+"""Nightly runs of isotope-conform: the full cases in both precisions, the standard ones on the device of the build, and a million random ones."""
 
 import os
 import re
@@ -11,7 +11,7 @@ RANDOM = ["run", "--backend", "cpu", "--strength", "full", "--ops", "all"]
 
 
 def counts_and_memory(folder, *flags):
-    """The numbers of the last line by their words, and the most memory that the program or the process that it watches took, in KiB."""
+    """The counts in the last line by name, and the most memory that the program or the process that it watches used, in KiB."""
     program = subprocess.Popen(folder.command("conform", [*RANDOM, *flags]), cwd=folder.path, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True)
     out = program.stdout.read()
     _, status, usage = os.wait4(program.pid, 0)
@@ -21,7 +21,7 @@ def counts_and_memory(folder, *flags):
 
 
 def passes(folder, strength, least, *flags):
-    """In both precisions."""
+    """Runs the tests in both precisions."""
     for precision in ("f32", "bf16"):
         run = folder.run("conform", "run", "--strength", strength, "--precision", precision, *flags).succeeded()
         summary = run.out.strip().splitlines()[-1]

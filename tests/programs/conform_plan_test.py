@@ -1,4 +1,4 @@
-"""isotope-conform plan: how many cases there are, what makes them, and what the ops promise."""
+"""isotope-conform plan: the number of cases, their generators, and the numeric policies of ops."""
 
 import json
 import pathlib
@@ -11,7 +11,7 @@ TABLE = pathlib.Path(__file__).resolve().parents[2] / "include" / "isotope" / "c
 
 
 def test_the_full_run_has_twenty_thousand_cases_on_every_backend_in_each_precision(folder):
-    # Programs in f16 run matrix products and attention alone, and have cases of these.
+    # Programs in f16 run only matrix products and attention, so they have cases of these only.
     for where in {"cpu", backend(folder)}:
         for precision in ("f32", "bf16"):
             plan = folder.run("conform", "plan", "--strength", "full", "--backend", where, "--precision", precision).succeeded()

@@ -1,9 +1,9 @@
-"""What runs of isotope-conform say: the last line, the certificate, and the backend of the build."""
+"""Reads the output of isotope-conform runs: the last line, the certificate, and the backend of the build."""
 
 import json
 import re
 
-CPU = ["--backend", "cpu"]  # what is tested here is the harness; every build has this backend
+CPU = ["--backend", "cpu"]  # the harness is tested with the backend that every build has
 
 
 def last_line(run):

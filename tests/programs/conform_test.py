@@ -1,4 +1,4 @@
-"""isotope-conform: runs, shards, resumes and replays. Cases made elsewhere are in run_file_test.py."""
+"""isotope-conform: runs, shards, resumes and replays. run_file_test.py tests cases from other programs."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ def test_every_kernel_set_passes_the_fast_cases(folder):
 
 
 def passes_the_fast_cases(folder, kernels):
-    """On the backend and in the precision of the build."""
+    """Runs on the backend and in the precision of the build."""
     run = folder.run("conform", "run", "--strength", "fast", "--kernels", kernels).succeeded()
     assert last_line(run).endswith(" 0 failed, 0 skipped, 0 unsupported"), run.out
     assert int(last_line(run).split()[0]) >= 2000, run.out
@@ -91,7 +91,7 @@ def test_progress_is_a_line_every_so_many_cases(folder):
     assert run.code == 0 and len(told) == n // 20 + 1, run.err
     for k, line in enumerate(told):
         assert line == f"isotope-conform: {min(20 * (k + 1), n)} of {n} cases, 0 failed, 0 unsupported", line
-    folder.run("conform", "run", *FAST, "--ops", "exp").succeeded()  # without the flag, nothing on stderr
+    folder.run("conform", "run", *FAST, "--ops", "exp").succeeded()  # without --progress, stderr is empty
 
 
 def test_shards_together_are_the_whole(folder):
@@ -112,7 +112,7 @@ def test_shards_that_there_are_not_are_refused(folder):
 
 
 def test_a_run_that_is_killed_goes_on_to_the_same_certificate(folder):
-    # Killed at 50 points: each a little after the checkpoint grew once more, so that every attempt gets a step further and is at another place in it.
+    # The run is killed at 50 points, each a little after the checkpoint has been saved again, so that every attempt gets further and is killed at a different point.
     run = ["run", *FAST, "--ops", "add,concat,dropout,exp,matmul,sum", "--batch", "1", "--checkpoint", "c"]
     folder.run("conform", *run, "--out", "whole.json").succeeded()
     (folder.path / "c").unlink()
@@ -123,7 +123,7 @@ def test_a_run_that_is_killed_goes_on_to_the_same_certificate(folder):
         program = subprocess.Popen(command, cwd=folder.path, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         while not saved.exists() or saved.stat().st_mtime_ns == before:
             assert program.poll() is None, f"it ended after {kills} kills: {program.communicate()}"
-        for _ in range(kills * 977 % 4000):  # some more instructions
+        for _ in range(kills * 977 % 4000):  # waits for a varying number of instructions
             pass
         program.send_signal(signal.SIGKILL)
         program.communicate()
@@ -139,7 +139,7 @@ def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused(folder):
 
 
 def test_more_cases_take_no_more_memory(folder):
-    # A sanitizer keeps freed memory for a while, 256 MiB of it unless told: that is no growth of the program's.
+    # Sanitizers keep freed memory for a while, by default 256 MiB, which does not count as growth of the program.
     asan = ":".join(filter(None, [ENVIRONMENT.get("ASAN_OPTIONS"), "quarantine_size_mb=1"]))
 
     def most_memory(*flags):
@@ -151,15 +151,15 @@ def test_more_cases_take_no_more_memory(folder):
         assert program.returncode == 0
         return cases, usage.ru_maxrss
 
-    few, little = most_memory("--repeat", "10")  # a few batches for each of those that run beside each other
+    few, little = most_memory("--repeat", "10")  # a few batches for each of the concurrent jobs
     many, more = most_memory("--repeat", "100")
     assert few < 5000 and many > 40_000, (few, many)
-    # What a case keeps, its record alone, is 1 KiB or more, so 40 MiB of 40,000 cases. An allocator's own growth is less: 3 MiB, with a sanitizer 10 to 18.
+    # A leaked record of a case has at least 1 KiB, so 40,000 cases would leak 40 MiB. The allocator itself grows by less: 3 MiB, with a sanitizer 10 to 18.
     assert more - little < 32 * 1024, f"{little} KiB, then {more} KiB"
 
 
 def stopped_once(folder, jobs):
-    """A run whose process is stopped after its first batch: to the one that watches, its op does not end."""
+    """A run whose process is suspended after its first batch, so that the watching process sees an op that does not end."""
     command = folder.command("conform", ["run", *FAST, "--ops", "matmul,relu,sum", "--batch", "4", "--budget", "2", "--checkpoint", f"c{jobs}", "--jobs", jobs,
                                          "--out", f"c{jobs}.json"])
     program = subprocess.Popen(command, cwd=folder.path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -229,14 +229,14 @@ def test_a_capsule_replays_one_case(folder):
 
 def test_a_replay_exits_with_1_until_what_it_holds_is_fixed(folder):
     record = capsule()
-    record["case"]["kind"] = "refusal"  # operands that fit, of which the case says that they do not: nothing refuses them
+    record["case"]["kind"] = "refusal"  # the case expects a refusal, but its operands are valid, so they are not refused
     del record["case"]["given"]
     folder.write("c.json", json.dumps(record))
     run = folder.run("conform", "replay", "c.json")
     assert run.code == 1 and "c.json: fail: operands that do not fit were accepted. Fix: " in run.out, (run.code, run.out, run.err)
     folder.write("sound.json", json.dumps(capsule()))
     assert folder.run("conform", "replay", "sound.json", "c.json").code == 1 and folder.run("conform", "replay", "c.json", "sound.json").code == 1
-    record["case"]["in"][0]["dtype"] = "i32"  # now they do not fit
+    record["case"]["in"][0]["dtype"] = "i32"  # makes the operands invalid
     folder.write("c.json", json.dumps(record))
     assert "c.json: pass" in folder.run("conform", "replay", "c.json").succeeded().out
 
@@ -245,7 +245,7 @@ def test_the_corpus_of_regressions_is_replayed_first_and_none_of_them_fails(fold
     corpus = pathlib.Path(__file__).resolve().parents[1] / "conform" / "regressions"
     files = sorted(corpus.rglob("*.json"))
     assert len(files) >= 7
-    for file in files:  # named by its contents, so that a file is never changed
+    for file in files:  # a file's name is the hash of its contents, so files are never changed
         text = file.read_bytes()
         assert file.stem == hashlib.sha256(text[:-1]).hexdigest() and text[-1:] == b"\n", file
         case = json.loads(text)
@@ -274,7 +274,7 @@ def test_what_is_left_out_is_counted_and_too_little_coverage_fails(folder):
     folder.run("conform", "run", *FAST, "--ops", "exp,log", "--skip", skipped - 1).succeeded()
     assert folder.run("conform", "verify", "c.json").code == 1
     folder.run("conform", "verify", "whole.json").succeeded()
-    # Half of few cases is less than what the whole must have, and no failure: the parts are judged together.
+    # A shard has fewer cases than a whole run must have. That is no failure, since coverage is judged after the shards are merged.
     for n in "01":
         folder.run("conform", "run", *FAST, "--ops", "accumulate", "--shard", f"{n}/2", "--out", f"{n}.json").succeeded()
         assert certificate(folder, f"{n}.json")["counts"]["cases"] < 10

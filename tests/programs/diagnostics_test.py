@@ -1,4 +1,4 @@
-"""Looking into a run: every flag is documented, every report says what it promises, and none changes a bit of the result."""
+"""Diagnostics of runs: every flag is documented, every report has its documented contents, and no flag changes a bit of the result."""
 
 import json
 import pathlib
@@ -14,12 +14,12 @@ def backend(f):
 
 
 def rows(text):
-    """The lines of a report that are no totals, by column."""
+    """The columns of all lines of a report that are not totals."""
     return [line.split("\t") for line in text.splitlines() if not line.startswith("#")]
 
 
 def documented():
-    """flag, variable, type, default, programs, meaning of every row of the table."""
+    """Flag, variable, type, default, programs and meaning of every row of the table."""
     return [
         [cell.strip().replace("\\|", "|").strip("`") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         for line in FLAGS.read_text().splitlines()
@@ -34,7 +34,7 @@ def test_the_table_of_flags_is_what_info_prints(f):
 
 def test_every_documented_variable_sets_its_field(f):
     values = {"ISOTOPE_SIZE": "debug-tiny", "ISOTOPE_INJECT_FAULT": "hung:9"}
-    alone = ("ISOTOPE_CONFIG", "ISOTOPE_BENCH_DISPATCH_ONLY", "ISOTOPE_TRACE_IN", "ISOTOPE_TRACE_OUT")  # contradict the others
+    alone = ("ISOTOPE_CONFIG", "ISOTOPE_BENCH_DISPATCH_ONLY", "ISOTOPE_TRACE_IN", "ISOTOPE_TRACE_OUT")  # these contradict the others
     wanted, env = [], {}
     for flag, variable, kind, default, programs, _ in documented():
         if "train" not in programs.split(", ") or not variable or variable in alone:
@@ -66,7 +66,7 @@ def test_a_variable_of_another_program_is_no_mistake(f):
 
 
 def meaningless():
-    """variable and reason of every row of the table of those that are refused."""
+    """Variable and reason of every row of the table of refused variables."""
     return re.findall(r"^\| `(ISOTOPE_\w+)` \| (.+) \|$", FLAGS.read_text().split("## Variables without a meaning")[1], re.M)
 
 
@@ -138,7 +138,7 @@ def test_decomposed_ops_are_reported_and_train_to_nearly_the_same_loss(f):
     assert "layer_norm" not in {line[1] for line in rows(f.read("report").decode())}
     losses = lambda log: [json.loads(line).get("loss") for line in f.read(log).decode().splitlines()][:3]
     for a, b in zip(losses("whole.jsonl"), losses("parts.jsonl")):
-        assert abs(a - b) <= 2e-2 * a, (a, b)  # bf16 rounds between the parts: 2^-8 for each of a few
+        assert abs(a - b) <= 2e-2 * a, (a, b)  # decomposed ops round to bf16 between their parts: 2^-8 for each of a few roundings
     f.run("mlp", "--kernel-dispatch", "common").refused(2, "--kernel-dispatch")
     f.train("--kernel-dispatch", "host").refused(2, "kernel_dispatch", "'host'", "kernels or common")
 

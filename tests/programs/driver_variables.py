@@ -1,5 +1,5 @@
-"""The caller's variables that say which libraries and which driver a program under test runs with: LD_LIBRARY_PATH, and those whose names begin as a line of
-tests/<backend>/variables does."""
+"""The caller's variables that determine the libraries and the driver of a program under test: LD_LIBRARY_PATH, and those whose names begin with a line of
+tests/<backend>/variables."""
 
 import os
 import pathlib

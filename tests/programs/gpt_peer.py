@@ -1,4 +1,4 @@
-"""A GPT, its gradient and AdamW as docs/TRACES.md states them, in f64 and without the library: every number remembers what it was made of."""
+"""A GPT, its gradient and AdamW as docs/TRACES.md states them, in f64 and without the library: automatic differentiation on single numbers."""
 
 import math
 import struct
@@ -9,7 +9,7 @@ def f32(x):
 
 
 class Number:
-    """A value and its derivative by each number that it was made of."""
+    """A value, and its derivatives by the numbers that it was computed from."""
 
     __slots__ = ("value", "parts", "grad")
     tape = []
@@ -75,7 +75,7 @@ def gelu_erf(x):
 
 
 def shapes(size):
-    """Name and dimensions of every parameter."""
+    """Names and dimensions of all parameters."""
     c, out = size["width"], {}
     out["wte.weight"], out["wpe.weight"] = (size["vocab"], c), (size["context"], c)
     for l in range(size["layers"]):
@@ -86,7 +86,7 @@ def shapes(size):
 
 
 class Peer:
-    """`broken` names one formula that is to be wrong, so that a comparison can be seen to notice."""
+    """`broken` names a formula to make wrong, to test that comparisons notice it."""
 
     def __init__(self, size, options, weights, broken=""):
         self.size, self.broken = size, broken
@@ -130,7 +130,7 @@ class Peer:
         return out
 
     def window(self, tokens):
-        """Cross entropy of every prediction of one window."""
+        """The cross-entropy of every prediction of one window."""
         def add(x, y):
             return [[a + b for a, b in zip(p, q)] for p, q in zip(x, y)]
 
@@ -147,7 +147,7 @@ class Peer:
             yield total([a.exp() for a in logits]).log() - logits[target]
 
     def step(self, batch):
-        """Loss, norm and gradients; the weights move."""
+        """Takes a step, which updates the weights; returns loss, norm and gradients."""
         Number.tape = []
         self.numbers = {name: [Number(x) for x in w] for name, w in self.weights.items()}
         losses = [e for tokens in batch for e in self.window(tokens)]

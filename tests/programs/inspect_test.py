@@ -1,4 +1,4 @@
-"""isotope-info inspect: lists what a safetensors file holds, or refuses it in one line."""
+"""isotope-info inspect: lists the contents of a safetensors file, or refuses it in one line."""
 
 import json
 import random
@@ -10,7 +10,7 @@ TENSORS = {"w": ("F32", [2, 3], 24), "ids": ("I64", [4], 32), "s": ("F64", [], 8
 
 
 def image(tensors=None, metadata=None, data=None):
-    """A file's bytes; `tensors` overrides entries of the header."""
+    """The bytes of a file; `tensors` replaces entries of the header."""
     header, at = {}, 0
     for name, (dtype, shape, size) in TENSORS.items():
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + size]}
@@ -62,8 +62,8 @@ def test_what_is_no_such_file_is_refused_in_one_line(f):
     refused(f, image({"w": entry("F32", [2, 4], 0, 24)}), "'w'", "32", "24")
     refused(f, image({"w": entry("F32", [2**40, 2**40], 0, 24)}), "'w'", "overflow")
     refused(f, image({"w": entry("F32", [-2, -3], 0, 24)}), "'w'")
-    refused(f, image({"ids": entry("I64", [4], 16, 48)}))  # over w's bytes
-    refused(f, image({"ids": entry("I64", [3], 24, 48)}))  # leaves bytes that nobody owns
+    refused(f, image({"ids": entry("I64", [4], 16, 48)}))  # overlaps the bytes of w
+    refused(f, image({"ids": entry("I64", [3], 24, 48)}))  # leaves bytes that belong to no tensor
     refused(f, image({"w": {"dtype": "F32", "shape": [2, 3]}}), "'w'", "data_offsets")
     refused(f, image(metadata={"key": 3}))
     refused(f, image(metadata=["key"]))

@@ -1,7 +1,7 @@
-"""Known answers, tests/conform/known/*.json, as cases for isotope-conform run-file. `known_answers.py PROGRAMS FILE` runs one file.
+"""Converts known answers, tests/conform/known/*.json, to cases for isotope-conform run-file. `known_answers.py PROGRAMS FILE` runs one file.
 
 A file has a `source`, which says where its numbers come from, and `cases`, each with the op and attributes of `isotope-conform plan --json`,
-`inputs`, `outputs` and where wanted `cotangents`, `grads`, `rtol`, `atol`; without the last two the op's own bound holds. A tensor is a number or
+`inputs`, `outputs` and optionally `cotangents`, `grads`, `rtol`, `atol`; without the last two the op's own bound applies. A tensor is a number or
 {"dims", "numbers"}, with "type": "I64" for ids; "inf", "-inf" and "nan" are numbers.
 """
 
@@ -13,7 +13,7 @@ from conform_cases import Tensor, save
 
 
 def tensors_of(case, n):
-    """The case with names for its tensors, which hold its number n, and the tensors."""
+    """The case with names of its tensors, which contain the case's number n, and the tensors."""
     found, named = {}, dict(case)
     for key in ("inputs", "outputs", "cotangents", "grads"):
         named[key] = []
@@ -28,9 +28,9 @@ def tensors_of(case, n):
 
 
 def results(folder, answers, *arguments):
-    """The lines that run-file writes for the cases of a file."""
+    """Runs the cases of a file; returns the lines that run-file writes."""
     assert answers["source"] and answers["cases"], "needs a source and cases"
-    lines, size = [], 100  # cases of a file of tensors
+    lines, size = [], 100  # `size` cases share a file of tensors
     for first in range(0, len(answers["cases"]), size):
         file, tensors = f"{first}.safetensors", {"none": Tensor((), [0.0])}
         for n, case in enumerate(answers["cases"][first:first + size], first):
@@ -39,7 +39,7 @@ def results(folder, answers, *arguments):
             lines.append(json.dumps(named | {"id": f"{n} {case['op']}", "file": file}))
         save(folder.path / file, tensors)
     folder.write("m.jsonl", "\n".join(lines))
-    # Written for f32: 7 digits, and inputs that 8 bits do not hold.
+    # The cases are for f32: they have 7 digits, and inputs that are not exact in bf16.
     run = folder.run("conform", "run-file", "--precision", "f32", "--manifest", "m.jsonl", "--tensors", ".", "--out", "r.jsonl", *arguments)
     assert run.code in (0, 1), run.err
     return [json.loads(line) for line in folder.read("r.jsonl").decode().splitlines()]

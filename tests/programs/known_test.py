@@ -1,4 +1,4 @@
-"""The corpus of known answers: it is there, every file says where its numbers come from, a wrong number is found, and no op is left out."""
+"""The known answers: they exist, every file names the source of its numbers, a wrong number is found, and every op is covered."""
 
 import json
 import math
@@ -14,7 +14,7 @@ DRAWN = "of the pairs of counter and key for which Random123 publishes words an 
 SHADOW = "a copy of 16 bits beside weights of f32 is in programs of 16 bits alone; answers are written for f32"
 FORMAT = "it chooses between a program's format and that of its sums, which in f32 are one"
 NO_GRADIENT = "a mask has none"
-# What no known answer speaks of, and why. Everything else of every op is compared with numbers that this library had no part in.
+# What known answers do not cover, and why. Everything else of every op is compared with numbers that are independent of this library.
 WITHOUT_REFERENCE = {
     **{f"{op}: attribute {name}": DRAWN for op in ("attention", "categorical", "dropout") for name in ("seed", "counter")},
     **{f"{op}: attribute shadow": SHADOW for op in ("adamw", "momentum", "muon", "sgd")},
@@ -23,8 +23,8 @@ WITHOUT_REFERENCE = {
     "attention: gradient of mask": NO_GRADIENT,
 }
 
-# References and PyTorch both compute in f64: each is off by some ten roundings, 1e-15, of the largest number of a tensor, and torch_ops.py leaves
-# none below 2^-10 of it. The furthest apart are 4e-14.
+# References and PyTorch both compute in f64, with errors of about ten roundings, 1e-15, of the largest number of a tensor, and torch_ops.py makes
+# no number below 2^-10 of it. The largest difference is 4e-14.
 APART = 1e-12
 
 
@@ -33,7 +33,7 @@ def answers_of(paths):
 
 
 def without_reference(plan, cases):
-    """Ops, and attributes, results and gradients of ops, that no case has. An attribute counts where it is not its default."""
+    """Ops, and attributes, results and gradients of ops, that no case covers. A case covers an attribute if it is not the default."""
     missing = set()
     for op in plan:
         name, mine = op["op"], [case for case in cases if case["op"] == op["op"]]
@@ -61,12 +61,12 @@ def judged(folder, answers):
 
 
 def apart(result):
-    """How far the specification's reference is from the file; infinite numbers are null."""
+    """The difference between the specification's reference and the file; infinite numbers are null."""
     return max(math.inf if x is None else x for x in result["reference_outputs"] + result["reference_grads"])
 
 
 def wrong_by_one_number(case):
-    """The case once for each of its expected numbers, with that number changed by a hundredth, or 1 where it was no number."""
+    """For each expected number, the case with that number changed by a hundredth, or set to 1 if it was not finite."""
     def places(c):
         for key in ("outputs", "grads"):
             for k, x in enumerate(c.get(key, [])):

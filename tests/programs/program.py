@@ -1,4 +1,4 @@
-"""Runs a program of this build in a folder of its own, without the caller's environment, and looks at what it leaves behind."""
+"""Runs a program of this build in its own folder, without the caller's environment, and checks its output and files."""
 
 import os
 import pathlib
@@ -10,8 +10,8 @@ import traceback
 from driver_variables import driver_variables
 
 PROGRAMS = pathlib.Path(sys.argv[1]).resolve()
-# Nothing that a user may have exported reaches a program under test, but for what says which libraries and which driver it runs with, and
-# what sanitizers and counts of lines are to do.
+# A program under test gets none of the user's variables except those that determine its libraries and driver, and
+# options of sanitizers and line counts.
 ENVIRONMENT = {"PATH": os.environ.get("PATH", ""), "LC_ALL": "C"} | driver_variables() | {
     name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS") or name == "GCOV_ERROR_FILE"
 }
@@ -25,7 +25,7 @@ class Run:
         self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
 
     def refused(self, code, *parts):
-        """One line on stderr that names the program and holds every part; the exit code."""
+        """Expects this exit code, and one line on stderr that names the program and contains every part."""
         assert self.code == code, f"exit code {self.code}, not {code}: {self.err!r} {self.out[-300:]!r}"
         assert self.err.endswith("\n") and self.err.count("\n") == 1, f"not one line: {self.err!r}"
         assert self.err.startswith("isotope-"), self.err
@@ -40,13 +40,13 @@ class Run:
 
 
 def skip(why):
-    """Ends the test: counted as skipped."""
+    """Ends the test as skipped."""
     print(why)
     sys.exit(77)
 
 
 class Folder:
-    """A working folder with a small text in it."""
+    """A working folder that contains a small text."""
 
     def __init__(self, path):
         self.path = pathlib.Path(path)

@@ -1,4 +1,4 @@
-"""isotope-conform run-file: cases made elsewhere, and those that cannot be."""
+"""isotope-conform run-file: cases from other programs, and invalid cases."""
 
 import json
 
@@ -16,7 +16,7 @@ def test_cases_made_elsewhere_pass_and_wrong_ones_fail(folder):
     assert run.code == 0 and not wrong, (run.err, wrong[:3])
     assert last_line(run) == f"{cases} cases, {cases} passed, 0 failed, 0 unsupported"
     assert all(len(r["outputs"]) == 1 for r in results)
-    # one number changed by a thousandth is found, in a result and in a gradient
+    # A number that is changed by a thousandth is found, in a result and in a gradient.
     lines = folder.read("m.jsonl").decode().splitlines()
     for tensor in ("out0", "grad0"):
         case = json.loads(lines[0])
@@ -44,7 +44,7 @@ def test_what_is_unsupported_is_counted_and_never_passed(folder):
         assert part in reason, (part, reason)
 
 
-# Attributes and shapes that no op can have: the reason that a line of results must hold.
+# Invalid attributes and shapes, and the reason that a line of results must contain.
 NONSENSE = [("narrow", {"first": 2**63 - 1, "length": 1}, [(4,)], "outside [4]"), ("narrow", {"first": 1, "length": 2**63 - 1}, [(4,)], "outside [4]"),
             ("pad", {"first": 0, "size": 2**62}, [(4,)], "more than 2^40 elements"), ("pad", {"first": 2**63 - 1, "size": 2**63 - 1}, [(4,)], "outside"),
             ("expand", {"shape": [2**31, 2**31]}, [(1, 1)], "more than 2^40 elements"), ("fill", {"shape": [2**31, 2**31]}, [], "more than 2^40 elements"),
@@ -74,7 +74,7 @@ def test_a_case_that_makes_no_sense_is_refused_with_its_reason_and_the_others_ru
             assert result["status"] == "unsupported" and reason in result["reason"], (op, attrs, result)
 
 
-# Values that an attribute cannot have, and what the reason must say.
+# Invalid values of attributes, and the text that the reason must contain.
 MISFITS = [("reshape", {"shape": [2**63 - 1, 2]}, "takes no 'shape' of [9223372036854775807,2]"), ("reshape", {"shape": [-2, -2]}, "takes no 'shape' of [-2,-2]"),
            ("reshape", {"shape": [-1, -1]}, "one of them may be -1"), ("reshape", {"shape": [2**64, 1]}, "takes no 'shape' of [18446744073709551616,1]"),
            ("reshape", {"shape": [1] * 7}, "at most 6 sizes"), ("reshape", {"shape": 4}, "takes no 'shape' of 4"), ("reshape", {"shape": None}, "takes no 'shape' of null"),

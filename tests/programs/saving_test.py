@@ -1,4 +1,4 @@
-"""A full disk or a killed process never costs the checkpoint that was there before."""
+"""A full disk or a killed process never destroys the previous checkpoint."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint_valid(f):
     f.train(*RUN, "run", "--stop-after", "4").succeeded()
     before = {name: f.read(f"run/{name}") for name in f.names("run") if name.endswith(".safetensors")}
 
-    # A limit on the size of files stands for the full disk: the write that crosses it fails, and the signal that would end the process is ignored.
+    # A limit on file sizes emulates a full disk: the write that exceeds it fails, and the signal that would end the process is ignored.
     def limit():
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
@@ -32,7 +32,7 @@ def test_a_full_disk_leaves_the_previous_checkpoint_valid(f):
 
 
 def figures(f, log):
-    """The losses of a log by step, and how it ends."""
+    """The losses of a log by step, and its last event."""
     events = [json.loads(line) for line in f.read(log).decode().splitlines()]
     return [(e["event"], e["step"], e.get("loss", e.get("val_loss"))) for e in events[:-1]], events[-1]["event"]
 
@@ -64,7 +64,7 @@ def test_readers_beside_a_running_job_leave_it_alone_and_a_second_writer_is_refu
         if line.startswith("saved step"):
             break
     for _ in range(5):
-        f.run("generate", "--checkpoint", "run", "--tokens", "1")  # reads whichever checkpoint is the newest
+        f.run("generate", "--checkpoint", "run", "--tokens", "1")  # reads the newest checkpoint
         f.train("--checkpoint-dir", "run", "--resume", "--print-config")
     second = f.train(*RUN, "run", "--resume")
     rest = process.communicate()[0]
@@ -75,12 +75,12 @@ def test_readers_beside_a_running_job_leave_it_alone_and_a_second_writer_is_refu
 
 
 def begun(f, folder):
-    """What goes on with a run: --resume where it saved a step."""
+    """The flags that continue a run: --resume if it has saved a step."""
     return ["--resume"] if (f.path / folder).exists() and any(re.fullmatch(r"step-\d+\.safetensors", n) for n in f.names(folder)) else []
 
 
 def test_a_run_that_is_killed_again_and_again_ends_with_the_bytes_of_one_that_was_not(f):
-    """kill -9 at random moments of the runs, one after another, until 50 (a driver on the processor: 5) have been sent; then the run is let end."""
+    """Kills runs by signal 9 at random moments, one after another, 50 times (5 with a software driver); then lets the run end."""
     f.train(*RUN, "whole").succeeded()
     begin = time.monotonic()
     f.train(*RUN, "timed").succeeded()
@@ -105,8 +105,8 @@ def test_a_run_that_is_killed_again_and_again_ends_with_the_bytes_of_one_that_wa
 
 
 def another_user(f):
-    """What makes a child a user whom permissions stop, as they stop everybody but root; the folder becomes that user's. None where that user does not
-    reach the programs, and where nothing is needed."""
+    """A function that makes a child process run as a user other than root, to whom permissions apply; the folder becomes that user's. None if that user
+    cannot access the programs, or if it is not needed."""
     folders = [*PROGRAMS.resolve().parents, PROGRAMS.resolve(), *f.path.parents]
     if os.geteuid() != 0 or not all(folder.stat().st_mode & stat.S_IXOTH for folder in folders):
         return None
@@ -125,7 +125,7 @@ def test_a_folder_that_may_not_be_written_is_refused_before_training(f):
     f.train(*RUN, "run", "--stop-after", "2").succeeded()
     before = {name: f.read(f"run/{name}") for name in f.names("run") if name.endswith(".safetensors")}
     f.write("file", "")
-    f.train(*RUN, "file/new").refused(1, "file/new")  # where a folder should be there is a file, which stops root, too
+    f.train(*RUN, "file/new").refused(1, "file/new")  # a file in place of a folder is an error for root, too
     become = another_user(f)
     if become or os.geteuid() != 0:
         os.chmod(f.path / "run", 0o555)

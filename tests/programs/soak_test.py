@@ -1,5 +1,5 @@
-"""Two trainings want one folder, one process samples from it without end, and another kills trainings with signal 9 at random moments. No checkpoint that
-was saved is lost, no run ends but by a kill, and every refusal is one line. `soak_test.py PROGRAMS TEST SECONDS` goes on for SECONDS."""
+"""Two trainings compete for one folder, one process samples from it repeatedly, and another kills trainings with signal 9 at random moments. No saved
+checkpoint is lost, runs end only by a kill, and every refusal is one line. `soak_test.py PROGRAMS TEST SECONDS` runs for SECONDS."""
 
 import random
 import re
@@ -69,7 +69,7 @@ def test_trainings_a_reader_and_kills_share_a_folder(f):
     def watch():
         while time.monotonic() < ends:
             n = newest()
-            if n < reached[-1]:  # a listing beside a rename may miss both names
+            if n < reached[-1]:  # a listing during a rename may miss both names
                 n = max(newest() for _ in range(5))
             if n < reached[-1]:
                 wrong.append(f"the newest checkpoint was step {reached[-1]} and is {n}")

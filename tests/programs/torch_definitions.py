@@ -1,26 +1,26 @@
-"""Definitions in PyTorch's operations of what it has no function for, or has in another form; for torch_ops.py."""
+"""Definitions, for torch_ops.py, of ops for which PyTorch has no function or one in another form, made of PyTorch operations."""
 
 import math
 
 import torch
 
-# Random123's kat_vectors: philox4x32 with 10 rounds of counter 0 0 0 0 and key 0 0, what seed 0 gives the first four elements.
+# From Random123's kat_vectors: philox4x32 with 10 rounds for counter 0 0 0 0 and key 0 0, the words of the first four elements for seed 0.
 WORDS = torch.tensor([0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8], dtype=torch.float64)
 
 
 def dropout(x, p):
-    """x / (1 - p) where the word of an element, over 2^32, is p at least; x has at most 4 elements."""
+    """x / (1 - p) where word / 2^32 of an element is at least p, else 0; x has at most 4 elements."""
     return x * (WORDS[: x.numel()].reshape(x.shape) / 2**32 >= p) / (1 - p)
 
 
 def categorical(logits, temperature):
-    """The first class whose cumulative probability exceeds the number between 0 and 1 of its row; at most 4 rows."""
+    """The first class whose cumulative probability exceeds the row's random number between 0 and 1; at most 4 rows."""
     cumulative = torch.softmax(logits / temperature, 1).cumsum(1)
     return torch.searchsorted(cumulative, ((WORDS[: len(logits)] + 0.5) / 2**32)[:, None], right=True)[:, 0]
 
 
 def attention(q, k, v, heads, groups, causal=True, window=0, mask=None, scale=None, drop=0.0):
-    """Queries (B,S,H D), keys and values (B,T,G D), the last query beside the last key; and the log of the denominators. Dropout of one row of 4."""
+    """Attention of queries (B,S,H D), keys and values (B,T,G D), aligned at the end, and the log of the denominators. Dropout for one row of 4."""
     S, T = q.shape[1], k.shape[1]
     q, k, v = (x.unflatten(2, (n, x.shape[2] // n)).transpose(1, 2) for x, n in ((q, heads), (k, groups), (v, groups)))
     k, v = (x.repeat_interleave(heads // groups, 1) for x in (k, v))
@@ -48,7 +48,7 @@ def rms_norm(x, weight, epsilon):
 
 
 def rope(x, base, first, direction):
-    """Elements d and d + D/2 of x (B,S,H,D) are a complex number, turned by an angle that grows with the position."""
+    """Elements d and d + D/2 of x (B,S,H,D) are a complex number, rotated by an angle that is proportional to the position."""
     half = x.shape[3] // 2
     angles = torch.arange(first, first + x.shape[1]).double()[:, None] * base ** (-torch.arange(half).double() / half)
     turned = torch.complex(x[..., :half], x[..., half:]) * torch.polar(torch.ones_like(angles), direction * angles)[:, None, :]
@@ -56,33 +56,33 @@ def rope(x, base, first, direction):
 
 
 def complex_rows(x, direction, factor):
-    """Without a factor of PyTorch's own in either direction."""
+    """The transform without PyTorch's normalisation in either direction."""
     z = torch.view_as_complex(x)
     return torch.view_as_real(torch.fft.fft(z) if direction < 0 else torch.fft.ifft(z, norm="forward")) * factor
 
 
 def half_spectrum(x, factor, inner):
-    """Bins but the first, and the last of an even length, times inner."""
+    """Multiplies all bins by inner, except the first one, and the last one of an even length."""
     N = x.shape[-1]
     weights = torch.tensor([1.0 if k == 0 or 2 * k == N else inner for k in range(N // 2 + 1)], dtype=torch.float64)
     return torch.view_as_real(torch.fft.rfft(x) * weights) * factor
 
 
 def points_of(x, N, factor, inner):
-    """With inner = 2 irfft, which counts those bins twice; with 1 the real part of a transform whose other bins are 0."""
+    """For inner = 2, irfft, which counts inner bins twice; for 1, the real part of a transform whose other bins are 0."""
     z = torch.view_as_complex(x)
     return (torch.fft.irfft(z, n=N, norm="forward") if inner == 2 else torch.fft.ifft(z, n=N, norm="forward").real) * factor
 
 
 def first_gradient(into, x):
-    """What backward leaves in a parameter that has no gradient yet."""
+    """The gradient that backward computes for a parameter that had none."""
     p = torch.zeros_like(into).requires_grad_()
     p.backward(x)
     return p.grad
 
 
 def clipped(g, scale, norm=None, value=None):
-    """The gradient g, which a step multiplies by scale, clipped after that; and the norm of the product."""
+    """The gradient g, which a step multiplies by scale, after clipping of that product; and the norm of the product."""
     p = torch.zeros_like(g).requires_grad_()
     p.grad, total = scale * g, None
     if norm is not None:
@@ -93,13 +93,13 @@ def clipped(g, scale, norm=None, value=None):
 
 
 def taken(attrs, g, norm):
-    """The gradient that a step takes: times its scale, clipped by a norm that is given."""
+    """The gradient that a step uses: multiplied by its scale and clipped by a given norm."""
     k = attrs.get("gradient_scale", 1.0)
     return k * g * (torch.clamp(attrs["clip_norm"] / (norm + 1e-6), max=1.0) if attrs.get("clip") else 1.0)
 
 
 def stepped(kind, attrs, w, *rest):
-    """What a step of an optimizer of torch.optim makes of w and its moments. The first elements decay, the others are a group of their own."""
+    """A step of a torch.optim optimizer on w and its moments. Weight decay applies to the first elements; the others are a separate group."""
     *moments, g, norm, _ = rest
     g, decaying = taken(attrs, g, norm), attrs.get("decaying", 0)
     names = {torch.optim.AdamW: ("exp_avg", "exp_avg_sq"), torch.optim.SGD: ("momentum_buffer",)}[kind][: len(moments)]
@@ -118,7 +118,7 @@ def stepped(kind, attrs, w, *rest):
 
 
 def sgd_directions(attrs, m, g, norm):
-    """Momentum and Nesterov's direction: a step of SGD from 0 with rate 1 takes the direction off."""
+    """Momentum and Nesterov's direction: a step of SGD from 0 with rate 1 subtracts the direction."""
     p = torch.zeros_like(g).requires_grad_()
     p.grad = taken(attrs, g, norm)
     optimizer = torch.optim.SGD([p], lr=1.0, momentum=attrs["momentum"], nesterov=True)

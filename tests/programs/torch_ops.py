@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""`torch_ops.py FOLDER`: writes FOLDER/pytorch_*.json, known answers (known_answers.py) for every op: results and gradients as PyTorch has them.
+"""`torch_ops.py FOLDER`: writes FOLDER/pytorch_*.json, known answers (known_answers.py) for every op with results and gradients from PyTorch.
 
-What lies in tests/conform/known was made so, with PyTorch 1.13.1 (python3-torch of Debian 12, which calls itself 1.13.0a0). Results are those of its
-functions and optimizers where it has them, else of definitions in its operations (torch_definitions.py); gradients are autograd's. All is computed in
-f64, from operands that f32 holds: multiples of 2^-10, but for the norms of gradients, which are rounded. Files give no tolerance: the bound of an op
-holds.
+The files in tests/conform/known were made with PyTorch 1.13.1 (python3-torch of Debian 12, which calls itself 1.13.0a0). Results come from its
+functions and optimizers, or from definitions made of its operations (torch_definitions.py); gradients come from autograd. Everything is computed in
+f64, from operands that are exact in f32: multiples of 2^-10, except the norms of gradients, which are rounded. Files have no tolerance, so the bound of
+the op applies.
 """
 
 import json
@@ -18,11 +18,11 @@ from torch.nn import functional
 from torch_definitions import attention, categorical, clipped, complex_rows, dropout, first_gradient, half_spectrum, layer_norm, points_of
 from torch_definitions import rms_norm, rope, sgd_directions, stepped
 
-LEAST = 2.0**-10  # of the largest number of a tensor: a smaller one may drown in the bound, so that a wrong one would not be found
+LEAST = 2.0**-10  # relative to the largest number of a tensor; an error in a smaller number might be within the bound
 
 
 class Draw:
-    """Random operands, the same for the same seed."""
+    """Random operands; equal seeds give equal operands."""
 
     def __init__(self, seed):
         self.generator = torch.Generator().manual_seed(seed)
@@ -34,11 +34,11 @@ class Draw:
         return torch.where(x == 0, torch.full_like(x, 2.0**-10), x)
 
     def whole(self, *dims, low, high):
-        """Whole numbers in [low, high), i64."""
+        """Integers in [low, high), i64."""
         return torch.randint(low, high, dims, generator=self.generator)
 
     def distinct(self, *dims):
-        """Multiples of 1/8, no two alike."""
+        """Distinct multiples of 1/8."""
         n = math.prod(dims)
         return ((torch.randperm(n, generator=self.generator) - n // 2).double() / 8).reshape(dims)
 
@@ -48,21 +48,21 @@ def as_tuple(y):
 
 
 def number(x):
-    """A number as the file has it: whole ones short, those that JSON lacks as words."""
+    """A number in the format of the files: integers without a fraction, infinities and NaN as strings."""
     if not math.isfinite(x):
         return str(x)
     return int(x) if abs(x) < 2**53 and x == int(x) and (x != 0 or math.copysign(1, x) > 0) else x
 
 
 def tensor_of(x, **more):
-    """A tensor as the file has it."""
+    """A tensor in the format of the files."""
     whole = x.dtype in (torch.int64, torch.int32, torch.uint8)
     numbers = (x if whole else x.double()).detach().flatten().tolist()
     return more | {"dims": list(x.shape), "numbers": list(map(number, numbers))} | ({"type": "I64"} if whole else {})
 
 
 def attempt(seed, op, operands, of, attrs, frees, cotangents):
-    """The case made of one seed, and the smallest share that a number other than 0 has of its tensor's largest."""
+    """The case for one seed, and the smallest ratio of a number other than 0 to the largest of its tensor."""
     x = Draw(seed)
     given = as_tuple(operands(x))
     leaves = [t.clone().requires_grad_() if t.dtype == torch.float64 and (frees is None or k in frees) else t for k, t in enumerate(given)]
@@ -123,7 +123,7 @@ def reductions():
             attrs = ({"axes": list(axes)} if axes else {}) | ({"keep": True} if keep else {})
             draw = (lambda x: x.distinct(*dims)) if op in ("max", "min") else lambda x: x(*dims, low=-1.5, high=-0.5) if op == "prod" else x(*dims)
             yield case(op, draw, over(of, axes, keep), attrs)
-    for op, of in (("max", torch.amax), ("min", torch.amin)):  # equal ones share the gradient
+    for op, of in (("max", torch.amax), ("min", torch.amin)):  # equal elements share the gradient
         yield case(op, lambda x: x.whole(3, 9, low=-1, high=2).double(), lambda x: of(x, 1), {"axes": [1]})
     for dims, axis in (((17,), 0), ((3, 5, 4), 1)):
         yield case("argmax", lambda x: x.distinct(*dims), lambda x: torch.argmax(x, axis), {"axis": axis}, frees=())
@@ -185,7 +185,7 @@ def products():
             top = x.detach().amax(1)
             return functional.cross_entropy(x, ids, ignore_index=-1), top, (x.detach() - top[:, None]).exp().sum(1)
 
-        def targets(x):  # one row counts in any case
+        def targets(x):  # at least one row counts
             return torch.cat([x.whole(1, low=0, high=classes), x.whole(rows - 1, low=-1, high=classes)])
         yield case("cross_entropy", lambda x: (x(rows, N), targets(x)), loss, {"classes": classes} if classes != N else {})
 
@@ -233,7 +233,7 @@ def updates():
             return given + [torch.linalg.vector_norm(scale * given[-1]).float().double(), loss]
         return of
 
-    # All in binary fractions, which f32 and f64 hold. An op is given what others read, too: it must not.
+    # All constants are binary fractions, which are exact in f32. Constants that only other ops read are set, too, and must have no effect.
     every = {"learning_rate": 0.125, "momentum": 0.875, "beta1": 0.875, "beta2": 0.96875, "epsilon": 2.0**-10, "optimizer_step": 7}
     clips = every | {"decaying": 5, "clip": True, "rate": 0.5, "weight_decay": 0.375, "clip_norm": 1.5, "gradient_scale": 0.5}
     for a in (every, clips):
@@ -242,7 +242,7 @@ def updates():
             adam = a | {"optimizer_step": step}
             yield case("adamw", operands(((-1, 1), (0.125, 1)), scale), lambda *x: stepped(torch.optim.AdamW, adam, *x), adam, frees=())
         yield case("sgd", operands(((-1, 1),), scale), lambda *x: stepped(torch.optim.SGD, a, *x), a, frees=())
-        # the two ends of Muon: Nesterov's momentum, and a step along a direction that is given
+        # the first and the last op of Muon: Nesterov's momentum, and a step along a given direction
         muon = {k: v for k, v in a.items() if k not in ("beta1", "beta2", "epsilon", "optimizer_step")} | {"size": 0.25}
         yield case("momentum", operands((), scale), lambda m, g, norm, loss: sgd_directions(a, m, g, norm), muon, frees=())
         along = {k: v for k, v in muon.items() if k in ("decaying", "rate", "learning_rate", "weight_decay")}
@@ -257,7 +257,7 @@ def draws():
 
 
 def specials():
-    """Zeros of both signs, infinities, NaN, and numbers whose exponentials are about to leave the range of f32. Without gradients."""
+    """Zeros of both signs, infinities, NaN, and numbers whose exponentials nearly overflow or underflow f32. Without gradients."""
     def given(op, of, *operands, **attrs):
         return case(op, lambda x: [torch.tensor(n, dtype=torch.float64) for n in operands], of, attrs, frees=(), least=0)
 
@@ -266,7 +266,7 @@ def specials():
     for op, of in (("exp", torch.exp), ("log", torch.log), ("sqrt", torch.sqrt), ("square", torch.square), ("tanh", torch.tanh),
                    ("sigmoid", torch.sigmoid), ("relu", torch.relu)):
         yield given(op, of, [*ends, -inf])
-    # of -infinity the library gives the limit, 0, and PyTorch NaN, from the product of infinity and 0
+    # For -infinity the library gives the limit, 0, while PyTorch gives NaN, the product of infinity and 0.
     for op, of in (("silu", functional.silu), ("gelu_erf", functional.gelu), ("gelu_tanh", lambda x: functional.gelu(x, approximate="tanh"))):
         yield given(op, of, ends)
     few = [0.0, -0.0, inf, -inf, nan, 1.0, -3.0]
@@ -297,7 +297,7 @@ FILES = {
 
 
 def written(path, source, cases):
-    """One field of a case a line, as the other files of known answers have it."""
+    """Writes one field of a case per line, like the other files of known answers."""
     def text(c):
         return "    {\n" + ",\n".join(f'      "{key}": {json.dumps(value)}' for key, value in c.items()) + "\n    }"
 

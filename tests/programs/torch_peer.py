@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""`torch_peer.py FOLDER`: writes FOLDER/T, a run of a small GPT-2 as docs/TRACES.md describes it, and FOLDER/R, what PyTorch makes of it in f64.
+"""`torch_peer.py FOLDER`: writes FOLDER/T, a run of a small GPT-2 as docs/TRACES.md describes it, and FOLDER/R, PyTorch's results for it in f64.
 
-What lies in traces/ was made so, with PyTorch 1.13.1 (python3-torch of Debian 12). The model is written with torch.nn's functions and torch.optim's
-AdamW, and its gradients are autograd's: it shares nothing with gpt_peer.py but the names of the parameters."""
+The files in traces/ were made with PyTorch 1.13.1 (python3-torch of Debian 12). The model uses functions of torch.nn, AdamW of torch.optim and
+gradients of autograd; it shares only the names of parameters with gpt_peer.py."""
 
 import math
 import pathlib
@@ -20,7 +20,7 @@ STEPS, BATCH = 10, 4
 
 
 def single(x):
-    """x rounded to f32, as isotope-train rounds every constant."""
+    """x rounded to f32, like every constant in isotope-train."""
     return torch.tensor(x, dtype=torch.float32).item()
 
 

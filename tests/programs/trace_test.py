@@ -1,4 +1,4 @@
-"""isotope-train --trace-in: training made elsewhere is made again, and comes out as a peer in Python's f64 says."""
+"""isotope-train --trace-in: replays training runs of other programs, with the results of a peer in Python's f64."""
 
 import json
 import math
@@ -16,7 +16,7 @@ KINDS = {"F32": "f", "F64": "d", "I64": "q", "I32": "i"}
 
 
 def save(path, tensors, metadata):
-    """tensors: name -> (kind, dims, numbers)"""
+    """Writes a safetensors file. tensors: name -> (kind, dims, numbers)"""
     header, data = {"__metadata__": metadata}, b""
     for name, (kind, dims, numbers) in tensors.items():
         packed = struct.pack(f"<{len(numbers)}{KINDS[kind]}", *numbers)
@@ -45,7 +45,7 @@ def metadata_of(options=OPTIONS, **changes):
 
 
 def a_run(seed=7):
-    """Weights large enough that every formula of the model shows, and tokens of every step."""
+    """Weights that are large enough for every formula of the model to matter, and the tokens of every step."""
     draw = random.Random(seed)
     weights = {}
     for name, dims in shapes(SIZE).items():
@@ -62,7 +62,7 @@ def tensors_of(weights, tokens):
 
 
 class Expected:
-    """What the peer makes of a run, and how far a backend may be from it.
+    """The peer's results of a run, and the bounds on differences of a backend.
 
     A gradient may be off by `grad` of its length, in any element. The last weights by what such gradients do to AdamW: moments that far off
     in either direction give the largest change of the quotient m / sqrt(v), which is at most 1 + 1/100 in the first three steps (Cauchy and
@@ -93,7 +93,7 @@ class Expected:
         self.weights = peer.weights
 
     def objections(self, got, loss, grad):
-        """What is further off than it may be. `not <=`, so that NaN is."""
+        """The results whose difference exceeds the bound. Written with `not <=`, so that NaN counts."""
         found = []
         for name, reference, bound in (("loss", self.loss, loss), ("grad_norm", self.norm, grad)):
             if got[name][0] != (len(reference),) or not all(abs(a - b) <= bound * abs(b) for a, b in zip(got[name][1], reference)):
@@ -109,8 +109,8 @@ class Expected:
 
 
 def bounds(metadata):
-    """Of the loss, and of a gradient's length: f32 sums in another order. bf16 rounds by at most 2^-8 what it stores, 10 tensors a layer and 5 around
-    them, on the way there and back; all pulling one way that makes 50 of them."""
+    """The bounds for the loss and for the norm of a gradient: f32 sums in another order. bf16 rounds each stored tensor by at most 2^-8: 10 tensors per
+    layer and 5 others, forward and backward; if all errors have the same sign, that is 50 of them."""
     return (1e-5, 1e-5) if metadata["precision"] == "f32" else (2e-2, 50 * 2.0**-8)
 
 
@@ -129,7 +129,7 @@ def test_a_run_made_elsewhere_comes_out_the_same(f):
     assert min(expected.norm) > 2 * OPTIONS["clip"], "clipping is to be active"
     assert expected.objections(got, loss, grad) == []
 
-    # The comparison notices a change of any tensor: of gradients by ten times their bound, of a weight by a hundredth of a step's length.
+    # The comparison notices a change of any tensor: of a gradient by ten times its bound, of a weight by a hundredth of the length of a step.
     for name, (dims, numbers) in got.items():
         by, at = 10 * grad * math.sqrt(sum(x * x for x in numbers)), 0
         if name.startswith("final."):
@@ -143,7 +143,7 @@ def test_a_run_made_elsewhere_comes_out_the_same(f):
 
 
 def test_ten_steps_of_pytorch_come_out_the_same(f):
-    """torch_peer.py recorded them in f64."""
+    """Steps that torch_peer.py recorded in f64."""
     recorded = pathlib.Path(__file__).with_name("traces")
     f.run("train", "--trace-in", str(recorded / "T"), "--trace-out", "R", "--threads", "1").succeeded()
     got, metadata = load(f.path / "R")
@@ -151,7 +151,7 @@ def test_ten_steps_of_pytorch_come_out_the_same(f):
     loss, grad = bounds(metadata)
 
     def apart(name, by=1.0):
-        """The distance of a tensor from PyTorch's, which is multiplied by `by`, of the latter's length."""
+        """The distance of a tensor from `by` times PyTorch's, relative to the norm of the latter."""
         return math.dist(got[name][1], [by * x for x in torch[name][1]]) / math.hypot(*torch[name][1])
 
     assert torch["loss"][0] == got["loss"][0] == (10,) and torch["loss"][1][0] - torch["loss"][1][-1] > 0.5, torch["loss"]
@@ -181,7 +181,7 @@ def test_peers_with_another_formula_are_told_apart(f):
     save(f.path / "T", tensors_of(weights, tokens), metadata_of())
     got, metadata = replayed(f)
     loss, grad = bounds(metadata)
-    # bf16 hides what is smaller than its roundings.
+    # In bf16, differences that are smaller than its roundings cannot be noticed.
     broken = ("mask", "scale", "betas", "decay", "clip", "correction", "variance", "gelu") if grad < 1e-4 else ("mask", "scale", "correction")
     for formula in broken:
         assert Expected(weights, tokens, grad, formula).objections(got, loss, grad) != [], formula

@@ -1,4 +1,4 @@
-"""What a run writes, and that stopping and resuming changes none of it."""
+"""The output of training runs, which must be the same if a run is stopped and resumed."""
 
 import fcntl
 import json
@@ -48,7 +48,7 @@ def test_the_loss_falls_and_starts_near_the_logarithm_of_the_vocabulary(f):
     done = f.run("train", "--size", "debug-tiny", "--text", "text", "--steps", "60", "--threads", "1", "--json", "out.jsonl").succeeded()
     vocabulary = int(re.search(r"vocabulary (\d+)", done.out).group(1))
     losses = [e["loss"] for e in events(f, "out.jsonl") if e["event"] == "step"]
-    # Small initial weights: a nearly uniform guess. 0.15 leaves room for their spread.
+    # With small initial weights the guess is nearly uniform; 0.15 allows for their variance.
     assert abs(losses[0] - math.log(vocabulary)) <= 0.15, (losses[0], vocabulary)
     assert sum(losses[-5:]) < 0.9 * sum(losses[:5]), losses
 
@@ -85,7 +85,7 @@ def test_updates_within_the_backward_pass_give_the_same_losses_in_less_memory(f)
     logs = {}
     for update in ("after_backward", "within_backward"):
         name = f"{update}.jsonl"
-        # Of a width at which gradients take more than what the layout of so small a model happens to waste.
+        # The width is chosen so that gradients need more memory than the layout of such a small model wastes.
         f.train("--width", "32", "--steps", "12", "--clip", "0", "--dropout", "0.1", "--update", update, "--checkpoint-dir", update, "--json", name).succeeded()
         logs[update] = events(f, name)
     after, within = logs["after_backward"], logs["within_backward"]
@@ -93,7 +93,7 @@ def test_updates_within_the_backward_pass_give_the_same_losses_in_less_memory(f)
     assert len(losses(after)) == 12 and losses(after) == losses(within)
     assert after[-1]["val_loss"] == within[-1]["val_loss"]
     assert within[-1]["planned_bytes"] < after[-1]["planned_bytes"]
-    # The norm of all gradients is rounded once to f32, 2^-24, those of tensors once each.
+    # The norm of all gradients is rounded once to f32, 2^-24; the norms of tensors are rounded once each.
     for a, b in zip(after, within):
         assert a["event"] != "step" or abs(a["grad_norm"] / b["grad_norm"] - 1) <= 1e-6, (a, b)
     f.train("--width", "32", "--update", "within_backward", "--clip", "0", "--steps", "14", "--checkpoint-dir", "within_backward", "--resume").succeeded()
@@ -121,7 +121,7 @@ def test_an_interrupt_finishes_the_step_saves_and_exits_130(f):
 
 
 def test_early_stopping_ends_with_exit_code_0(f):
-    # A rate of zero never betters the first validation loss.
+    # With a rate of zero, the validation loss never improves.
     done = f.train("--steps", "50", "--learning-rate", "0", "--min-learning-rate", "0", "--eval-every", "2", "--patience", "3").succeeded()
     assert "stopped early after step 8" in done.out, done.out
 
@@ -147,7 +147,7 @@ def test_a_progress_bar_is_drawn_on_a_terminal(f):
     while True:
         try:
             part = os.read(leader, 4096)
-        except OSError:  # Linux reports the closed terminal so
+        except OSError:  # Linux reports a closed terminal by this error
             break
         if not part:
             break
@@ -211,7 +211,7 @@ def test_generate_stores_weights_in_f16_on_request_and_nothing_else_does(f):
     size = lambda name: int(re.search(r"^region\tparam\t\d+\t(\d+)$", f.read(name).decode(), re.M).group(1))
     formats = lambda name: re.findall(r"^in\t.*\tparam\t.*$", f.read(name).decode(), re.M)
     assert size("narrow") < 0.75 * size("wide"), (size("narrow"), size("wide"))
-    assert sum("\tf16\t" in line for line in formats("narrow")) == 6, formats("narrow")  # four products of a block, the head, the embedding
+    assert sum("\tf16\t" in line for line in formats("narrow")) == 6, formats("narrow")  # four products per block, the head, the embedding
     assert not any("\tf16\t" in line for line in formats("wide"))
     for name in ("train", "parity", "mlp"):
         f.run(name, "--f16-weights").refused(2, "flag --f16-weights", "isotope-generate")

@@ -1,16 +1,16 @@
 #!/bin/sh
-# backend_names.sh ROOT: what is of one backend stands in files and folders that are named for it. The words vulkan and cuda stand elsewhere in the lists
-# below alone, and no condition of CMake or of a script names the host's backend, cpu. Prints `file:line: rule: text` for every breach and exits 1 when
-# there is one. Comments count: who reads them should not have to know a backend.
+# backend_names.sh ROOT: code for one backend must be in files and folders that are named for it. Elsewhere the words vulkan and cuda may occur only where the
+# lists below allow it, and no condition of CMake or of a script may name the host's backend, cpu. Prints `file:line: rule: text` for every breach and exits
+# with 1 if there is one. Comments are searched, too, so that readers of common code need not know a backend.
 set -u
 cd "$1" || exit 2
 found=$(mktemp) || exit 2
 trap 'rm -f "$found"' EXIT
 top="CMakeLists.txt quickstart .ci cmake examples include kernels tests"
 
-# What isotope-conform said of each kernel, and the table that is written from it; libraries of drivers; macros of compilers; this rule and its test.
+# Allowed are: the verdicts of isotope-conform and the table that is made from them; names of driver libraries; macros of compilers; this rule and its test.
 listed='kernels/(conformance\.json|README\.md)|tests/repo/(links|rules|backend_names|backend_names_test)\.sh'
-# files: every file whose path names no backend.
+# files: prints every file whose path names no backend.
 files() { for path in $top; do [ -e "$path" ] && find "$path" -type f; done | grep -viE 'vulkan|cuda' | sort; }
 
 files | grep -vxE "$listed" | xargs -r grep -niHE 'vulkan|cuda' /dev/null |

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tree names backends where they are alone, and backend_names.sh finds each breach in a tree made to break that.
+# backend_names.sh accepts the source tree, and finds each breach in trees that are made to break the rule.
 set -u
 names=$1/tests/repo/backend_names.sh
 sh "$names" "$1" || exit 1

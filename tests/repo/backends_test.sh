@@ -1,5 +1,5 @@
 #!/bin/sh
-# CMake and the headers agree about every backend: its name, rank and default precision; auto is the usable one of the highest rank.
+# CMake and the headers agree on every backend's name, rank and default precision, and BACKEND=auto is the usable one of the highest rank.
 set -u
 cd "$1" || exit 1
 failed=0
@@ -21,12 +21,12 @@ for file in cmake/backend/*.cmake; do
   grep -q "default_precision = precision::$precision;" "$header" || say "$header: default_precision is not the $precision of $file"
 done
 
-# CMakePresets.json has the presets of them all.
+# CMakePresets.json has the presets of all backends.
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cmake -P cmake/presets.cmake "$work/presets.json" && diff CMakePresets.json "$work/presets.json" || say "CMakePresets.json is not what the backends say. fix: cmake -P cmake/presets.cmake"
 
-# BACKEND=auto, for every set of usable backends of three ranks. Both orders of the list.
+# Tests BACKEND=auto for every set of usable backends of three ranks, and for both orders of the list.
 [ "$(sed -n 's/^ *RANK //p' cmake/backend/*.cmake | sort | uniq -d)" = "" ] || say "two backends have the same RANK"
 cat >"$work/choose.cmake" <<EOF
 include($PWD/cmake/best_backend.cmake)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The checkers fail when they must: compile-fail and compile-time runners, limits on programs, the count of test results, the list of jobs.
+# The checkers must fail when they should: compile-fail and compile-time runners, limits on programs, the count of test results, the list of jobs.
 set -u
 source=$1
 compiler=$3
@@ -61,7 +61,7 @@ claim 'a program without a driver' 0 "$(links "$work/a")"
 claim 'a program that links a driver' 1 "$(links "$work/a" "$work/b")"
 claim 'no program to look at' 77 "$(links "$work/none")"
 
-# A project with a test of every outcome: its count is what ctest reports.
+# A project with one test for each outcome; the counts must be those of ctest.
 mkdir "$work/project"
 cat >"$work/project/CMakeLists.txt" <<'CMAKE'
 cmake_minimum_required(VERSION 3.22)
@@ -92,7 +92,7 @@ claim 'a failed test and a missing program' '2 passed, 2 failed, 3 skipped' "$("
 claim 'failed tests fail the summary' 1 "$("$source/.ci/summary" "$work/tests.xml" 0 >/dev/null; echo $?)"
 claim 'no result file' 1 "$("$source/.ci/summary" "$work/none.xml" 0 >/dev/null; echo $?)"
 
-# Many cases in one process: counted are the cases, also of a process that ended in the middle.
+# With many cases in one process, each case counts, even if the process ended in the middle.
 together() { "$source/.ci/together" "$work/build" "$@" | tail -n 1; }
 results OFF
 claim 'tests that are no GoogleTest' '2 passed, 0 failed, 3 skipped' "$(together)"
@@ -152,7 +152,7 @@ claim 'what is said of a crash' 'SEGV in driver.crashes_after_another, within li
   "$("$source/.ci/together" "$work/build" -- -R '^driver\.' | sed -n 's/^ended early: cases 1 (2 cases): //p')"
 claim 'cases that fail' 1 "$("$source/.ci/together" "$work/build" >/dev/null; echo $?)"
 
-# The list of jobs: the sum, and the exit status.
+# The list of jobs: the sum of counts, and the exit status.
 cat >"$work/jobs" <<'JOBS'
 # comment
 one     -      echo 5 passed, 0 failed, 1 skipped

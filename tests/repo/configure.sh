@@ -1,5 +1,5 @@
-# Sourced by tests of build options, with their words SOURCE_DIR BINARY_DIR COMPILER: `accepts OPTION...` configures, `refuses TEXT OPTION...` does not and
-# says why, `picks WORDS OPTION...` is what BACKEND=auto takes. $failed is 1 where one of them was wrong, $work a folder for files.
+# Sourced by tests of build options, with the arguments SOURCE_DIR BINARY_DIR COMPILER. `accepts OPTION...` expects that the options configure, `refuses TEXT
+# OPTION...` that they do not and why, `picks WORDS OPTION...` which backend BACKEND=auto chooses. $failed becomes 1 if one of them fails; $work is a folder.
 # shellcheck shell=sh
 source=$1
 compiler=$3
@@ -14,7 +14,7 @@ accepts() {
   cat "$work/log"
   failed=1
 }
-# refuses TEXT OPTION...: fails, and TEXT stands in one line.
+# refuses TEXT OPTION...: configuring fails, and one line of the output contains TEXT.
 refuses() {
   text=$1
   shift

@@ -1,5 +1,5 @@
 #!/bin/sh
-# cmake/dependencies.txt and the files of that name of the backends are the one list of packages: every row is whole, every package that CMake looks for has
+# cmake/dependencies.txt and the dependencies.txt of backends are the only lists of packages: every row is complete, every package that CMake searches has
 # a row, and no other file names a version.
 set -u
 cd "$1" || exit 1

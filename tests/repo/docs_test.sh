@@ -1,6 +1,6 @@
 #!/bin/sh
-# The commands in README.md, CONTRIBUTING.md, bench/README.md and docs/ exist: scripts, presets, targets, flags of programs and the files they link to.
-# What README.md tells newcomers to run, the gate runs.
+# Scripts, presets, targets, flags of programs and linked files that README.md, CONTRIBUTING.md, bench/README.md and docs/ name must exist.
+# The gate must run the commands that README.md gives to newcomers.
 set -u
 cd "$1" || exit 1
 failed=0
@@ -28,8 +28,8 @@ for file in README.md CONTRIBUTING.md; do
     [ -e "$link" ] || say "$file: links to '$link', which is not there"
   done
 done
-# Flags that stand behind the name of a program, on its line and in its piece of code, are flags of that program; lines of scripts that take a
-# program as an argument are left out.
+# Flags after the name of a program, in the same line and piece of code, must be flags of that program. Lines of scripts that take a
+# program as an argument are skipped.
 for file in README.md CONTRIBUTING.md bench/README.md docs/*.md; do
   [ "$file" = docs/FLAGS.md ] && continue
   sed 's/ #.*//;/python3/d' "$file" | grep -oE 'isotope-(train|generate|info|conform|parity|mlp)[^`|]*' | while read -r program rest; do
@@ -41,7 +41,7 @@ done >"${TMPDIR:-/tmp}/flags.$$"
 [ ! -s "${TMPDIR:-/tmp}/flags.$$" ] || say "$(cat "${TMPDIR:-/tmp}/flags.$$")"
 rm -f "${TMPDIR:-/tmp}/flags.$$"
 grep -qE '^[a-z0-9-]+ +[a-z-]+ +\./quickstart test$' .ci/jobs && grep -q '^\./quickstart test ' README.md || say "README.md: its test command is not a job of the gate"
-# The program that README.md shows is the one that is built.
+# The program in README.md must be the one that is built.
 shown=$(sed -n '/^```cpp$/,/^```$/p' README.md | sed '1d;$d')
 [ "$shown" = "$(sed 1d examples/quickstart/main.cpp)" ] || say "README.md: its program differs from examples/quickstart/main.cpp"
 exit $failed

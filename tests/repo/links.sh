@@ -1,5 +1,5 @@
 #!/bin/sh
-# links.sh PROGRAM...: passes when no program names a driver's library in its dynamic section. No program built is a skip.
+# links.sh PROGRAM...: passes if no program names a driver's library in its dynamic section. Skips if no program is built.
 set -u
 seen=0
 failed=0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Build options: every legal choice configures, every other one is refused in one line that names the legal ones.
+# Build options: every valid choice configures, and every other one is refused in one line that lists the valid ones.
 set -u
 . "$(dirname "$0")/configure.sh"
 backends=$(cd "$1/cmake/backend" && ls ./*.cmake | sed 's|./||;s|\.cmake$||' | sort | paste -sd, | sed 's/,/, /g')

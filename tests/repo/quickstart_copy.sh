@@ -1,5 +1,5 @@
-# Sourced by tests of quickstart, with their word SOURCE_DIR: goes to a copy of its files, with programs that only pretend: nothing is installed, every
-# package is offered. $failed is 1 where a claim was wrong.
+# Sourced by tests of quickstart, with the argument SOURCE_DIR. Changes to a copy of its files, where fake programs report that no package is installed and
+# every package is offered. $failed becomes 1 if a claim is wrong.
 # shellcheck shell=sh
 source=$1
 quickstart=$1/quickstart
@@ -10,13 +10,13 @@ mkdir "$work/tree" "$work/bin" && cp -r "$quickstart" "$source/cmake" "$work/tre
 cd "$work/tree" || exit 1
 real_cmake=$(command -v cmake)
 PATH=$work/bin:$PATH
-program() {  # program NAME BODY: a shell script of that name
+program() {  # program NAME BODY: makes a shell script of that name
   mkdir -p "$(dirname "$1")"
   rm -f "$1"
   printf '#!/bin/sh\n%s\n' "$2" >"$1"
   chmod +x "$1"
 }
-# says WORDS COMMAND..., silent_on WORDS COMMAND...: the command succeeds and a line of its output has the words, or none has.
+# says WORDS COMMAND..., silent_on WORDS COMMAND...: the command must succeed, and a line of its output must contain the words, or none may.
 says() {
   words=$1
   shift
@@ -32,7 +32,7 @@ silent_on() {
   failed=1
 }
 
-# Packages: nothing is installed, everything is offered.
+# Packages: none is installed, and all are offered.
 program "$work/bin/apt-get" 'echo "apt-get $*"'
 program "$work/bin/dpkg-query" 'exit 1'
 program "$work/bin/apt-cache" 'echo "  Candidate: 9999"'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# quickstart refuses what it does not know in one line, with exit code 2 and before it installs or builds anything; and it chooses packages,
-# backend and length of training as it says. The choices are made in a copy of its files, with programs that only pretend and a backend dropped in.
+# quickstart refuses unknown arguments in one line with exit code 2, before it installs or builds anything, and chooses packages,
+# backend and length of training as documented. The choices are tested in a copy of its files, with fake programs and an additional backend.
 set -u
 . "$(dirname "$0")/quickstart_copy.sh"
 refuses() {
@@ -27,7 +27,7 @@ refuses "belong to './quickstart deps'" --all
 }
 sh -n "$quickstart" || failed=1
 
-# A backend is files alone: what it needs and how it trains.
+# Adds a backend, which consists only of files: its packages and its training options.
 backend() {  # backend RANK USABLE
   mkdir -p cmake/backend/zebra
   sed "s/RANK .*/RANK $1/" cmake/backend/cpu.cmake >cmake/backend/zebra.cmake
@@ -46,7 +46,7 @@ says zebra-tools ./quickstart deps --list --backend zebra
 silent_on zebra-checks ./quickstart deps --list --backend zebra
 for package in zebra-tools zebra-checks; do says $package ./quickstart deps --list --all; done
 
-# Backend: the usable one of the highest rank, which CMake knows.
+# Backend: the usable one of the highest rank, which CMake determines.
 says 'backend auto picks zebra' ./quickstart deps --list --backend auto
 backend 99 FALSE
 silent_on 'backend auto picks zebra' ./quickstart deps --list --backend auto
@@ -59,13 +59,13 @@ picked=$("$real_cmake" -S cmake/choice -B "$work/choice" | sed -n 's/.*BACKEND=a
 }
 says "backend auto picks $picked" ./quickstart deps --list --backend auto
 
-# Tools that no package brings, for the backend that is asked for, and for all.
+# Tools that are not in packages, for the requested backend and for all.
 program "$work/bin/dpkg-query" 'echo "installed 9999"'
 says 'zebra gets its tools' ./quickstart deps --backend zebra
 silent_on 'zebra gets its tools' ./quickstart deps --list --backend zebra
 silent_on 'zebra gets its tools' ./quickstart deps
 
-# Training: as the backend says, or as the processor trains.
+# Training: with the options of the backend, or like the cpu backend.
 program "$work/bin/cmake" 'exit 0'
 for backend in cpu zebra; do
   program build/$backend-f32/examples/isotope-train 'echo "trains $*"'

@@ -1,20 +1,20 @@
 #!/bin/sh
-# rules.sh ROOT: the conventions of the source that no compiler checks, each a search that must find nothing. Prints
-# `file:line: rule: text` for every breach and exits 1 when there is one. Comments are not searched.
+# rules.sh ROOT: checks conventions of the source that compilers do not check. Each is a search that must find nothing. Prints
+# `file:line: rule: text` for every breach and exits with 1 if there is one. Comments are not searched.
 set -u
 cd "$1" || exit 2
 found=$(mktemp) || exit 2
 trap 'rm -f "$found" "$found.files"' EXIT
 
-# code FOLDER...: every line of the C++ files below, as file:line:text, without comments.
+# code FOLDER...: prints every line of the C++ files below the folders as file:line:text, without comments.
 code() {
   for folder in "$@"; do [ -d "$folder" ] && find "$folder" -type f \( -name '*.hpp' -o -name '*.cpp' \); done | sort |
     xargs -r grep -nH '' /dev/null | sed 's|//.*||'
 }
-# breach RULE REGEX: keeps the lines from stdin whose text matches, named by the rule.
+# breach RULE REGEX: records the lines from stdin whose text matches, with the name of the rule.
 breach() { sed -nE "s#^([^:]*:[0-9]+):(.*($2).*)\$#\1: $1: \2#p" >>"$found"; }
 
-# directive RULE REGEX FOLDER...: the same for preprocessor lines.
+# directive RULE REGEX FOLDER...: records preprocessor lines that match.
 directive() {
   rule=$1 regex=$2
   shift 2
@@ -32,14 +32,14 @@ sed -i -e '/^include\/isotope\/core\/compiler.hpp:.*conditions on the compiler/d
 code include kernels examples | grep -v '^include/isotope/selected.hpp:' |
   breach 'selected.hpp alone reads the choice macros' '\<ISOTOPE_(BACKEND|PRECISION|KERNELS)\>'
 directive 'one model source: no conditional compilation' '(el)?if' include/isotope/model examples
-# But for isotope-parity, which compares two of them, and isotope-conform, which tests cpu in every build.
+# Exceptions are isotope-parity, which compares two backends, and isotope-conform, which tests cpu in every build.
 named='models and programs name no backend: take iso::selected, or an op is missing'
 code include/isotope/model examples | sed 's/"[^"]*"//g' | breach "$named" \
   '(^|[^:[:alnum:]_])((iso|isotope)::)?backend::[a-z_]+\>|\<(ISOTOPE|VK|CU)_[A-Z_]+\>|\<vk[A-Z][A-Za-z0-9]+\>[[:space:]]*\('
 directive "$named" 'include[[:space:]]*[<"](isotope/|(\.\./)+)?(backend|kernels)[/.]' examples
 sed -i -E '/^examples\/(parity|conform)\/.*models and programs name no backend/d' "$found"
 
-# A return without a value leaves a test early, or a lambda, which says it in one line.
+# A return without a value would end a test early without a reason. In a lambda it must be on the lambda's line.
 early="a test that cannot run says so with GTEST_SKIP"
 code tests | grep '_test.cpp:' | breach "$early" '\<if[[:space:]]*\(.*\)[[:space:]]*(\{[[:space:]]*)?return;'
 code tests | grep -E '_test.cpp:[0-9]+:[[:space:]]*return;' | breach "$early" 'return;'
@@ -62,12 +62,12 @@ inwards include/isotope/plan "nn|optim|model|backend|kernels|$outer"
 inwards include/isotope/nn "model|backend|kernels|$outer"
 inwards include/isotope/optim "model|backend|kernels|$outer"
 inwards include/isotope/model "backend|kernels|$outer"
-inwards include/isotope/conform "nn|optim|model|backend|kernels|train"  # specifications share no code with what they judge
+inwards include/isotope/conform "nn|optim|model|backend|kernels|train"  # specifications share no code with the kernels that they judge
 inwards include/isotope/backend "nn|optim|model|$outer"
 inwards kernels "nn|optim|model|$outer"
 inwards include/isotope/eager "nn|optim|model|$outer"
 
-# In these, comments count.
+# The following searches include comments.
 for folder in include kernels examples tests bench cmake; do [ -d $folder ] && find $folder -type f ! -path 'tests/repo/*'; done | sort >"$found.files"
 xargs -r grep -nHE '\<(TODO|FIXME|XXX)\>' /dev/null <"$found.files" | sed 's|\(:[0-9]*\):|\1: an open end belongs in the issue list:|' >>"$found"
 grep -E '\.(hpp|cpp|comp|glsl)$' "$found.files" | xargs -r awk 'FNR == 401 { print FILENAME ":401: a file has at most 400 lines: split it" }' >>"$found"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tree keeps the rules, and rules.sh finds each breach in a tree made to break them.
+# rules.sh accepts the source tree, and finds each breach in trees that are made to break a rule.
 set -u
 rules=$1/tests/repo/rules.sh
 sh "$rules" "$1" || exit 1

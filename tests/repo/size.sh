@@ -1,5 +1,5 @@
 #!/bin/sh
-# size.sh LIMIT_KB PROGRAM...: passes when every program, without symbols, is at most LIMIT_KB large. No program built is a skip.
+# size.sh LIMIT_KB PROGRAM...: passes if every program, without symbols, is at most LIMIT_KB large. Skips if no program is built.
 set -u
 limit=$1
 shift

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A backend is files and nothing else: those of tests/extend/toy_in_tree are dropped into a copy of the tree, which then has its presets, configures with
-# everything for it, calls its hooks and runs its sessions. No file that was there changes.
+# A backend consists only of files. Those of tests/extend/toy_in_tree are copied into a copy of the source tree, which then has presets for the backend,
+# configures, calls its hooks and runs its tests. No other file is changed.
 set -u
 source=$1
 compiler=$3

@@ -21,7 +21,7 @@ namespace io = isotope::io;
 
 namespace checkpointing_test {
 
-/// A new empty folder, removed at the end.
+/// A new empty folder, which is removed at the end.
 struct temporary_folder {
   std::string path = (std::filesystem::temp_directory_path() / "isotope-train-XXXXXX").string();
   temporary_folder() { EXPECT_NE(::mkdtemp(path.data()), nullptr) << path; }
@@ -185,14 +185,14 @@ TEST(checkpointing, a_state_with_a_non_finite_value_is_not_saved) {
   EXPECT_EQ(latest->contents.state.step, 3);
 }
 
-/// Scores of classes, with a bias that is not trained and a matrix that Muon takes.
+/// A classifier with a bias that is not trained and a matrix that Muon updates.
 struct frozen_bias {
   template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
     namespace init = isotope::init;
     const auto tokens = s.input("tokens", {4}, isotope::dtype::i32), targets = s.input("targets", {4}, isotope::dtype::i32);
     const auto bias = s.param("bias", {8}, isotope::param_options{.init = init::normal(1), .trainable = false});
     const auto matrix = s.param("matrix", {8, 8}, isotope::param_options{.init = init::normal(0.3), .muon = 1});
-    const auto seen = s.state("seen", {4, 8});  // what it gave the last time bears on what it gives next
+    const auto seen = s.state("seen", {4, 8});  // the result depends on the contents from earlier steps
     const auto scores = matmul(embedding(s.param("w", {8, 8}, init::normal(1)), tokens), matrix) + bias + seen * 0.5;
     static_cast<void>(assign(seen, scores));
     return cross_entropy(scores, targets);

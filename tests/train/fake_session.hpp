@@ -1,5 +1,5 @@
 #pragma once
-/// A session without a model, for tests of the training loop: two tensors, losses from a script or from its own arithmetic.
+/// A session without a model, for tests of the training loop. It has two tensors, and its losses come from a script or from simple arithmetic.
 #include <isotope/core/shape.hpp>
 #include <isotope/train/session.hpp>
 
@@ -18,8 +18,8 @@ struct slot {
   isotope::shape dims;
 };
 
-/// Parameters move by a function of every token seen and of every scalar of the step, so that any slip in data order, counters or restored
-/// state changes the bits. `losses(step)` and `val_losses(evaluation)` replace the reported figures.
+/// Parameters change by a function of every token and every scalar of the step, so that any error in data order, counters or restored
+/// state changes the bits. `losses(step)` and `val_losses(evaluation)` replace the reported losses.
 struct session {
   std::vector<slot> slots{{"a.weight", {3, 1}}, {"b.bias", {2}}};
   std::vector<std::vector<float>> values[4] = {{{0, 0, 0}, {0, 0}}, {{0, 0, 0}, {0, 0}}, {{0, 0, 0}, {0, 0}}, {{0, 0, 0}, {0, 0}}};
@@ -73,7 +73,7 @@ struct session {
 static_assert(isotope::train::TrainingSession<session>);
 static_assert(!isotope::train::HasStatus<session>);
 
-/// The same on a device that fails: from step `lost_step`, or from validation batch `lost_evaluation` on.
+/// A `session` whose device fails from step `lost_step` or validation batch `lost_evaluation` on.
 struct mortal_session : session {
   std::int64_t lost_step = 0, lost_evaluation = 0;  // 0: never
   isotope::errc how = isotope::errc::device_lost;
@@ -95,7 +95,7 @@ struct mortal_session : session {
 
 static_assert(isotope::train::TrainingSession<mortal_session> && isotope::train::HasStatus<mortal_session>);
 
-/// Counting tokens, so that each micro-batch is different; by default nine validation tokens.
+/// Tokens 0, 1, 2, ..., so that each micro-batch is different; nine validation tokens by default.
 struct data {
   std::vector<std::int32_t> split{0, 1, 2, 3, 4, 5, 6, 7, 8};
   void training_batch(std::uint64_t seed, std::int64_t k, std::int64_t, std::span<std::int32_t> tokens,

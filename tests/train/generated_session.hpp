@@ -1,5 +1,5 @@
 #pragma once
-/// A session whose numbers are a function of where they stand, so that it has tensors of any size and keeps none; what is written is compared.
+/// A session whose values are a function of tensor and index. So it can have tensors of any size without storing them, and it checks what is written.
 #include <train/fake_session.hpp>
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 
 namespace fake {
 
-/// Every third parameter has no second moment. Tells nobody so, and reads tensors one by one.
+/// Every third parameter has no second moment. The session has no function to ask for that, and reads tensors one by one.
 struct generated_session : session {
   using kind = isotope::tensor_kind;
-  std::size_t reads = 0, writes = 0, wrong = 0;  // calls; numbers written that are not those of their place
-  std::size_t failing_write = std::size_t(-1);   // from this call on the device is gone
-  std::size_t bad_slot = std::size_t(-1);        // whose parameter is not finite
+  std::size_t reads = 0, writes = 0, wrong = 0;  // counts of calls; count of written values that are wrong
+  std::size_t failing_write = std::size_t(-1);   // the device is lost from this call on
+  std::size_t bad_slot = std::size_t(-1);        // the slot whose parameter is not finite
 
   explicit generated_session(std::vector<slot> all) { slots = std::move(all); }
 
@@ -46,7 +46,7 @@ struct generated_session : session {
   }
 };
 
-/// The same numbers of a session that tells what it keeps and reads many tensors at once; `most` is what it read at once, in numbers.
+/// A session with the same values that can be asked which tensors it keeps, and reads many tensors at once. `most` is the most numbers read at once.
 struct grouped_session : generated_session {
   using generated_session::generated_session;
   std::size_t most = 0;

@@ -1,4 +1,4 @@
-// Looking into a step: what every step of the plan wrote, where the first NaN came from, where the time went.
+// Observing a step: what every step of the plan wrote, where the first NaN came from, and where the time went.
 #include <isotope/io/json.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
@@ -142,7 +142,7 @@ TEST(non_finite_node, is_the_first_step_that_reads_the_poisoned_parameter) {
       ASSERT_TRUE(found.ok()) << found.error().line();
       ASSERT_TRUE(found->has_value()) << path;
       EXPECT_NE((*found)->bad_parameters.find(path), std::string::npos) << path << ": " << text_of(**found, s.plan());
-      for (std::size_t i = 0; i < (*found)->step; ++i)  // no step before reads it
+      for (std::size_t i = 0; i < (*found)->step; ++i)  // no earlier step reads it
         for (int j = 0; j < s.plan().steps[i].inputs; ++j) {
           const auto& o = s.plan().operands[std::size_t(s.plan().steps[i].operands + j)];
           const auto& slot = s.parameters()[k];

@@ -6,7 +6,7 @@
 
 namespace erring_kernels {
 
-/// A kernel set of one kernel: attention that errs in its n-th call.
+/// A kernel set of one kernel: attention whose n-th call gives a wrong result.
 struct broken {
   static constexpr std::string_view name = "broken";
   static inline int calls = 0, errs_in = -1;

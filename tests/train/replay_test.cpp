@@ -1,4 +1,4 @@
-// A recorded run in a program of one's own: written as safetensors, read, replayed, and the same bits as the steps made by hand.
+// A program writes a recorded run as safetensors, reads and replays it, and gets the same bits as with direct steps.
 #include "../io/scratch_folder.hpp"
 
 #include <isotope/isotope.hpp>

@@ -19,7 +19,7 @@ using isotope::errc;
 
 namespace saved_tensors_test {
 
-/// Tensors smaller and larger than what is read at once.
+/// Tensors smaller and larger than the most that is read at once.
 const std::vector<fake::slot> slots = {{"a.weight", {3, 1}}, {"a.bias", {2}},         {"wte", {1100, 1000}}, {"h.0.ln", {7}},
                                        {"h.0.w", {33, 65}},  {"h.1.w", {1024, 1024}}, {"end", {1}}};
 
@@ -43,7 +43,7 @@ struct folder_of_one {
   }
 };
 
-/// A checkpoint as one piece of memory: a second derivation of the bytes.
+/// The bytes of a checkpoint, composed in memory independently of the writer.
 std::string image_of(const train::run_state& state) {
   std::vector<std::vector<float>> values;
   std::vector<io::stored_tensor> tensors;
@@ -80,7 +80,7 @@ TYPED_TEST(saving, has_the_bytes_of_a_writer_that_holds_everything) {
     EXPECT_TRUE(bytes == image_of(some_state()));
     io::hasher h;
     h.add(std::as_bytes(std::span(bytes)));
-    EXPECT_EQ(h.value(), 0xaac97fa42fc6ea27u) << "of the file that was written when a checkpoint was held whole";
+    EXPECT_EQ(h.value(), 0xaac97fa42fc6ea27u) << "the hash of the file from a writer that held the whole checkpoint";
   }
 }
 
@@ -88,8 +88,8 @@ TEST(saved_tensors, small_tensors_are_read_together_and_never_more_than_the_larg
   folder_of_one f;
   fake::grouped_session s(slots);
   ASSERT_TRUE(f.store.save(s, some_state(), false));
-  // Of each kind: a.weight and a.bias, wte, h.0.ln and h.0.w, h.1.w alone since it fills the group. `end` is read with the next kind's first tensors; the
-  // second moments lack wte and h.1.w, so theirs are one group.
+  // Each kind has the groups a.weight and a.bias; wte; h.0.ln and h.0.w; and h.1.w, which fills a group. `end` is read with the first tensors of the next
+  // kind. There are no second moments of wte and h.1.w, so the others are one group.
   EXPECT_EQ(s.reads, 4u + 4u + 1u);
   EXPECT_EQ(s.most, 1100u * 1000u);
 }
@@ -120,7 +120,7 @@ TEST(saved_tensors, come_back_to_a_session_of_either_kind) {
   EXPECT_EQ(one_by_one.writes, 19u);
   EXPECT_EQ(together.writes, 19u);
   EXPECT_EQ(one_by_one.wrong + together.wrong, 0u);
-  EXPECT_EQ(together.reads, 0u) << "a session that tells what it keeps is not read";
+  EXPECT_EQ(together.reads, 0u) << "no tensor is read to find out what the session keeps";
 }
 
 TEST(saved_tensors, what_does_not_fit_is_refused_before_the_first_write) {

@@ -1,5 +1,5 @@
 // labels: alone
-// How much memory saving and loading take: the largest tensor, however many there are.
+// Saving and loading need memory for the largest tensor, regardless of how many tensors there are.
 #include <allocation_counter.hpp>
 #include <io/scratch_folder.hpp>
 #include <isotope/train/checkpointing.hpp>
@@ -27,7 +27,7 @@ template <class S> S large_session() {
   return S(std::move(slots));
 }
 
-/// The most bytes of operator new that f holds at once.
+/// The most bytes from operator new that f holds at once.
 template <class F> std::int64_t most_held(const F& f) {
   const std::int64_t before = held_bytes;
   most_held_bytes = before;

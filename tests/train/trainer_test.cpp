@@ -126,7 +126,7 @@ TEST(trainer, the_end_carries_the_last_and_the_best_validation_loss_and_the_byte
   rig r;
   r.options.eval_every = 3;
   const double losses[] = {4, 2, 3, 2.5};
-  // Nine tokens are four windows of two, two batches of two: each evaluation asks twice.
+  // Nine tokens give four windows of two, so each evaluation has two batches of two.
   r.session.val_losses = [&](std::int64_t n) { return losses[(n - 1) / 2]; };
   const auto done = r.run();
   ASSERT_TRUE(done);
@@ -216,7 +216,7 @@ TEST(trainer, a_failed_device_ends_the_run_with_its_failure_and_keeps_the_checkp
 TEST(trainer, a_device_that_fails_while_validating_leaves_no_best_checkpoint) {
   rig_of<fake::mortal_session> r;
   r.options.eval_every = 4;
-  r.session.lost_evaluation = 3;  // each validation asks twice
+  r.session.lost_evaluation = 3;  // each validation evaluates twice
   const auto done = r.run();
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().where, "step 8, fake");
@@ -244,7 +244,7 @@ TEST(profile, on_it_counts_and_times_every_phase_and_asks_the_session_nothing_mo
   EXPECT_EQ(of(train::loop_phase::step).times, 10);
   EXPECT_EQ(of(train::loop_phase::evaluate).times, 2);
   EXPECT_EQ(of(train::loop_phase::save).times, std::int64_t(r.store.saves.size()));
-  for (const auto& f : profile.phases) {  // a phase lies between two readings of a clock that moves a quarter each time
+  for (const auto& f : profile.phases) {  // each phase is between two readings of a clock that advances by a quarter per reading
     EXPECT_EQ(f.seconds, 0.25 * double(f.times));
     EXPECT_EQ(f.longest, 0.25);
   }
@@ -375,7 +375,7 @@ TEST(validation, reads_every_whole_window_once_and_fills_the_last_batch_with_ign
   for (int i = 0; i < 12; ++i) data.split.push_back(i * i);
   const auto loss = train::validation_loss(s, data, 2, 3);  // 11 / 3 = 3 windows, targets 1..9 squared
   ASSERT_TRUE(loss);
-  // Sums of small integers: exact but for two roundings of the means.
+  // Sums of small integers are exact; only the two means are rounded.
   EXPECT_NEAR(*loss, (1 + 4 + 9 + 16 + 25 + 36 + 49 + 64 + 81) / 9.0, 1e-13);
   ASSERT_EQ(s.tokens.size(), 2u);
   EXPECT_EQ(s.tokens[0], (std::vector<std::int32_t>{0, 1, 4, 9, 16, 25}));

@@ -1,4 +1,4 @@
-/// A device that an application made by itself, with the loader alone: isotope trains on it and leaves it as it was.
+/// An application creates a device without isotope; isotope trains on it and leaves it usable.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 namespace isotope::vulkan {
 namespace adopted_device_test {
 
-/// An application of Vulkan: it knows nothing of isotope, asks for the features that are documented, and listens to the validation layer.
+/// A Vulkan application that does not use isotope. It requests the documented features and records messages of the validation layer.
 class application {
  public:
   std::vector<std::string> heard;
@@ -25,7 +25,7 @@ class application {
     if (instance_ != nullptr) call<PFN_vkDestroyInstance>("vkDestroyInstance")(instance_, nullptr);
     if (loader_ != nullptr) dlclose(loader_);
   }
-  /// False where there is no loader, no layer or no device.
+  /// Returns false if there is no loader, no validation layer or no device.
   bool open() {
     loader_ = dlopen("libvulkan.so.1", RTLD_NOW | RTLD_LOCAL);
     if (loader_ == nullptr) return false;
@@ -53,7 +53,7 @@ class application {
     call<PFN_vkGetDeviceQueue>("vkGetDeviceQueue")(device_, family_, 0, &queue);
     return {get_, instance_, physical_, device_, queue, family_};
   }
-  /// Work of the application's own on its device.
+  /// The application's own use of its device.
   VkResult makes_a_fence() const {
     const VkFenceCreateInfo info{VK_STRUCTURE_TYPE_FENCE_CREATE_INFO, nullptr, 0};
     VkFence fence = VK_NULL_HANDLE;
@@ -85,7 +85,7 @@ class application {
     families(physical_, &n, all.data());
     while (family_ < n && (all[family_].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) ++family_;
     if (family_ == n) return false;
-    // All that the device has of Vulkan 1.3, and no extension.
+    // Enables all features of Vulkan 1.3 that the device has, and no extension.
     VkPhysicalDeviceVulkan13Features v13{};
     v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
     VkPhysicalDeviceVulkan12Features v12{};
@@ -96,7 +96,7 @@ class application {
     v11.pNext = &v12;
     VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &v11, {}};
     call<PFN_vkGetPhysicalDeviceFeatures2>("vkGetPhysicalDeviceFeatures2")(physical_, &features);
-    features.features.robustBufferAccess = 0;  // slow, as the validation layer says
+    features.features.robustBufferAccess = 0;  // the validation layer warns that it is slow
     const float priority = 1;
     const VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, nullptr, 0, family_, 1, &priority};
     const VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &features, 0, 1, &queue, 0, nullptr, 0, nullptr, nullptr};
@@ -106,7 +106,7 @@ class application {
 
 TEST(vulkan_adopted_device, of_an_application_trains_as_the_librarys_own_does_and_outlives_the_session) {
   using f32 = target<backend::vulkan, precision::f32>;
-  vulkan_test::test_device();  // skips where there is none
+  vulkan_test::test_device();  // skips the test if there is no device
   const auto losses = [](const device<f32>& d) {
     auto plan = plan_training<f32>(model::gpt_loss_of{model::gpt{2, 2, 16, 20, 8, 0.1}, 2, 8}, {});
     EXPECT_TRUE(plan.ok());

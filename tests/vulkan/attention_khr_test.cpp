@@ -1,4 +1,4 @@
-/// Attention on matrix units, in f16 on whatever device has such matrices, against f64.
+/// Attention on matrix units, compared with f64, in f16 on devices that have f16 matrices.
 #include "../op/harness.hpp"
 
 #include "../op/attention_problem.hpp"
@@ -6,7 +6,7 @@
 namespace isotope::op_test {
 namespace attention_khr_test {
 
-using native = on<precision::bf16, kernels::native>;  // kernels look at the format of the operands, not at the program's
+using native = on<precision::bf16, kernels::native>;  // kernels depend on the format of the operands, not on that of the program
 using sizes = attention_problem::sizes;
 
 const vulkan::device_limits& here() { return vulkan_test::test_device().context->physical().limits; }
@@ -35,7 +35,7 @@ run_result run(const attention_problem& p, const host& dy, bool packed = false, 
   return r;
 }
 
-/// Mean square error over the mean square of what is expected; NaN where anything is not a number.
+/// The mean square error divided by the mean square of the expected numbers; NaN if any number is NaN.
 double relative_square_error(const host& y, const std::vector<double>& expected) {
   double error = 0, size = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -44,18 +44,18 @@ double relative_square_error(const host& y, const std::vector<double>& expected)
   }
   return error / size;
 }
-/// Rounding to f16 errs by at most 2^-11 of a number, its mean square is below 2^-22 / 3 of the number's. The weights, y, dS and the result are
-/// rounded, each by itself; dP - delta may cancel half of its size, which doubles the part of y in it: (1 + 4 + 1 + 1) 2^-22 / 3.
+/// Rounding to f16 has a relative error of at most 2^-11, whose mean square is below 2^-22 / 3. The weights, y, dS and the result are each
+/// rounded; dP - delta may cancel to half of its magnitude, which doubles the error from y: (1 + 4 + 1 + 1) 2^-22 / 3.
 constexpr double bound = 7 * 0x1p-22 / 3;
 
-/// Dropout scales what it keeps, errors and all, and where it drops dP nothing cancels.
+/// The bound also holds with dropout, which scales kept values together with their errors; where dP is dropped, nothing cancels.
 void expect_right(const sizes& z, bool packed = false, std::int64_t gap = 0, double dropout = 0) {
   const auto p = attention_problem(z, dtype::f16, dtype::f32).dropping(dropout);
   const host dy = random({z.B, z.S, z.H * z.D}, dtype::f16, 4);
   const auto r = run(p, dy, packed, gap);
   const auto e = attention_by_definition(p, &dy);
   EXPECT_LE(relative_square_error(r.y.at(0), e.y), bound);
-  // Scores of at most 4 D scale are sums of D products, with a rounding each inside of the units and one outside.
+  // Scores of at most 4 D scale are sums of D products, each with one rounding inside the matrix units and one outside.
   EXPECT_TRUE(near(r.y.at(1), e.lse, 4 * double(z.D) * p.scale * double(2 * z.D + 8) * 0x1p-24));
   if (packed) {
     attention_problem g = p;
@@ -68,7 +68,7 @@ void expect_right(const sizes& z, bool packed = false, std::int64_t gap = 0, dou
   }
 }
 
-/// The dispatches of a step on operands that are nowhere.
+/// The dispatches of a step on operands with made-up addresses.
 std::vector<vulkan::dispatch> recorded(const sizes& z, dtype t, const vulkan::device_limits& f, std::int64_t misplaced = 0,
                                        double scale = 0.25, double dropout = 0) {
   const auto p = attention_problem(z, t, dtype::f32).dropping(dropout);
@@ -94,7 +94,7 @@ class vulkan_matrix_attention : public ::testing::Test {
  protected:
   void SetUp() override {
     if (vulkan::matrix_side(here(), dtype::f16) == 0) GTEST_SKIP() << "the device has no square f16 matrices";
-    if (!vulkan::shaders::attention_khr_f16.there()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
+    if (!vulkan::shaders::attention_khr_f16.there()) GTEST_SKIP() << "this build's shader compiler has no cooperative matrices";
     const auto all = recorded({1, 64, 64, 1, 1, 32, true, false}, dtype::f16, here());
     ASSERT_EQ(all.size(), 1u);
     ASSERT_EQ(all[0].set, "native");
@@ -108,7 +108,7 @@ TEST_F(vulkan_matrix_attention, masked_keys_and_more_of_them_than_queries) { exp
 TEST_F(vulkan_matrix_attention, a_few_last_queries_of_many_keys) { expect_right({1, 3, 130, 2, 2, 16, true, false}); }
 TEST_F(vulkan_matrix_attention, rows_wider_than_a_strip_and_no_multiple_of_it) { expect_right({1, 20, 20, 1, 1, 40, true, false}, true); }
 
-// Windows within a matrix, of a tile, over several of them; the first keys of a long past are nobody's.
+// Windows of less than a matrix, of a tile, and of several tiles. With many past keys, no query attends to the first ones.
 TEST_F(vulkan_matrix_attention, in_a_window_of_any_length) {
   for (const std::int64_t window : {2, 3, 8, 16, 17, 33, 64, 100}) {
     SCOPED_TRACE(window);
@@ -117,7 +117,7 @@ TEST_F(vulkan_matrix_attention, in_a_window_of_any_length) {
   }
   expect_right({1, 70, 150, 2, 1, 32, true, false, 20}, false, 0, 0.3);
 }
-// Scores have no gradient there: y is v.
+// y is v there, so the gradient of scores is zero.
 TEST_F(vulkan_matrix_attention, in_a_window_of_one_key_gives_its_value) {
   const auto p = attention_problem({2, 70, 70, 2, 2, 16, true, false, 1}, dtype::f16, dtype::f32);
   EXPECT_LE(relative_square_error(forward(p, p.operands(), p.attr).at(0), p.v.at), bound);
@@ -133,7 +133,7 @@ TEST_F(vulkan_matrix_attention, drops_the_documented_probabilities_on_matrix_uni
   expect_right({1, 3, 130, 2, 2, 16, true, false}, false, 0, 0.6);
   expect_right({1, 20, 20, 1, 1, 40, true, false}, true, 0, 0.1);
 }
-/// Equal scores and values that tell the keys apart: what y shows is which of them are dropped.
+/// All scores are equal and the values identify the keys, so y shows which keys are dropped.
 TEST_F(vulkan_matrix_attention, drops_no_other_probability) {
   const std::int64_t n = 40;
   auto p = attention_problem({1, n, n, 1, 1, n, false, false}, dtype::f16, dtype::f32).dropping(0.25);
@@ -154,7 +154,7 @@ TEST_F(vulkan_matrix_attention, a_query_whose_keys_are_all_masked_gives_zeros_an
   for (std::size_t k = 0; k < 3; ++k)
     for (std::int64_t i = 0; i < (k == 0 ? 160 : 320); ++i) ASSERT_EQ(r.dx.at(k)[i], 0) << k;
 }
-/// One query and key element: scores are q k, rising by 40 from tile to tile, after a first tile that lies far below zero.
+/// Queries and keys have one element that is not zero, so scores are q k. They rise by 40 from tile to tile, after a first tile with large negative scores.
 TEST_F(vulkan_matrix_attention, maxima_that_come_late_and_nan_stay_in_their_rows) {
   const std::int64_t T = 150, D = 16;
   attention_problem p({1, 24, T, 1, 1, D, false, false}, dtype::f16, dtype::f32, 1);
@@ -167,7 +167,7 @@ TEST_F(vulkan_matrix_attention, maxima_that_come_late_and_nan_stay_in_their_rows
     for (std::int64_t d = 0; d < D; ++d) {
       const double y = r.y.at(0)[s * D + d];
       if (s == 5) ASSERT_TRUE(std::isnan(y));
-      else {  // the weight of the best key is 1 - e^-8 or more
+      else {  // the weight of the best key is at least 1 - e^-8
         ASSERT_NEAR(y, p.v[(s % 2 == 0 ? T - 1 : 0) * D + d], 4 * std::exp(-8.0) + 0x1p-9) << s;
       }
     }

@@ -52,8 +52,8 @@ TEST(hazards, none_is_left_by_the_planned_barriers_and_each_dropped_barrier_is_f
     }
   }
 }
-TEST(hazards, a_range_that_a_kernel_leaves_out_is_a_hazard_that_nobody_sees) {
-  // Why declared ranges are tested themselves (ranges_test): the checker believes them.
+TEST(hazards, a_range_that_a_kernel_does_not_declare_is_not_checked) {
+  // The checker relies on the declared ranges, so session_test.cpp tests these.
   auto all = std::vector{touching({}, {range(0, 256)}), touching({range(0, 256)}, {range(256, 256)})};
   all[1].reads.clear();
   EXPECT_EQ(plan_barriers(all)[1], 0);

@@ -1,5 +1,5 @@
 #pragma once
-/// Counts the calls of a device's entry points on their way to the driver.
+/// Counts the calls of a device's Vulkan functions.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -21,7 +21,7 @@ consteval std::size_t number_of(std::string_view call) {
   throw "isotope has no such entry point";
 }
 
-/// Counts the calls of one device while it lives. One at a time in a process.
+/// Counts the calls of one device while this object lives. A process may have one such object at a time.
 class call_counter {
  public:
   explicit call_counter(vulkan::context& c) : table_(c.f()) {
@@ -42,7 +42,7 @@ class call_counter {
         if (device_calls[i] == call) n += counts_[i];
     return n;
   }
-  /// Of all entry points of the device, those of extensions excepted.
+  /// The calls of all functions of the device except those of extensions.
   std::int64_t all() const {
     std::int64_t n = 0;
     for (const auto& k : counts_) n += k;

@@ -1,4 +1,4 @@
-/// Words that plans keep on the device: as much memory as one set of sizes needs, however many sizes a plan is run with.
+/// The constant pool of a plan needs as much memory as one set of sizes, regardless of how many sizes the plan is run with.
 #include "../plan/outcome.hpp"
 
 #include <isotope/op/all.hpp>
@@ -10,7 +10,7 @@ namespace constant_pool_test {
 
 constexpr int limit = 1000;
 
-/// Rotations have a table that grows with the sequence: 4 S D bytes.
+/// rope has a table that grows with the sequence: 4 S D bytes.
 struct rotated {
   isotope::dim positions;
   template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {

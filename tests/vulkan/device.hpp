@@ -1,5 +1,5 @@
 #pragma once
-/// The device that tests share: validation on, every message a failure, objects released before the driver unloads.
+/// The device that tests share. Validation is on, and every message fails a test. Objects are released before the driver is unloaded.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,24 +17,23 @@ template <Target T> using session = isotope::session<queue<T>>;
 
 namespace isotope::vulkan_test {
 
-/// Messages that say nothing of correctness: what a software driver says of itself, which variables the loader read, and advice that is not taken.
+/// Whether a message does not concern correctness: notes of a software driver or of the loader, and performance advice that isotope does not follow.
 inline bool allowed(const std::string& text) {
-  // A layer that does not know an extension of the device says so when the device is made, and misreads shaders that use it.
+  // A layer that does not know an extension of the device reports that when the device is created, and misinterprets shaders that use it.
   static std::atomic<bool> older = false;
   if (text.find("is not supported by this layer") != text.npos) older = true;
   if (older && (text.find("ShaderModule") != text.npos || text.find("SPIR-V") != text.npos)) return true;
-  for (const char* hint :
-       {"lavapipe is not a conformant", "terminator_CreateInstance", "Device Extension Not Found", "env var 'VK_",
-        // The layer is older than the driver and does not know an extension of it, or a structure.
-        "is not supported by this layer", "an extension that was added to a later version",
-        // A session makes one allocation of each kind of memory, as large as its plan asks: the plans of tests are small.
-        "small-allocation", "small-dedicated-allocation",
-        // Kernels share one range of push constants and read what they declare.
-        "PushConstants",
-        // A command buffer is recorded again alone, when its plan's sizes change.
-        "command-buffer-reset",
-        // Validation was asked for, and it needs the extension for debugging.
-        "specialuse-extension-debugging"})
+  for (const char* hint : {"lavapipe is not a conformant", "terminator_CreateInstance", "Device Extension Not Found", "env var 'VK_",
+                           // The layer is older than the driver and does not know an extension of it, or a structure.
+                           "is not supported by this layer", "an extension that was added to a later version",
+                           // A session makes one allocation for each kind of memory, and the plans of tests are small.
+                           "small-allocation", "small-dedicated-allocation",
+                           // All kernels share one push constant range and read only the part that they declare.
+                           "PushConstants",
+                           // Single command buffers are recorded again when the sizes of a plan change.
+                           "command-buffer-reset",
+                           // Validation needs the debug extension.
+                           "specialuse-extension-debugging"})
     if (text.find(hint) != text.npos) return true;
   return false;
 }
@@ -48,7 +47,7 @@ inline shared_device& instance_of_tests() {
   return d;
 }
 
-/// Fails the test during which the validation layer spoke.
+/// Fails the test during which the validation layer reported a message.
 class listener : public ::testing::EmptyTestEventListener {
  public:
   void OnTestEnd(const ::testing::TestInfo&) override {
@@ -67,11 +66,11 @@ class listener : public ::testing::EmptyTestEventListener {
 inline device_options test_options() {
   device_options o;
   o.diagnose.validate = true;
-  o.timeout_seconds = 600;  // software drivers compile at the first dispatch, matrices for many seconds
+  o.timeout_seconds = 600;  // software drivers compile at the first dispatch, which takes many seconds for cooperative matrices
   return o;
 }
 
-/// The device with its pipelines; a test without one ends as skipped, with the reason.
+/// The device with its pipelines. Skips the test, with a reason, if there is none.
 inline shared_device& test_device() {
   auto& d = instance_of_tests();
   if (d.context == nullptr) {

@@ -1,4 +1,4 @@
-/// Opening devices: choice, refusals, faults. What runs on them is in session_test.
+/// Opening devices: choice, refusals, faults. session_test.cpp tests programs on devices.
 #include "device.hpp"
 
 #include <isotope/backend/cpu.hpp>
@@ -10,7 +10,7 @@ namespace device_test {
 
 using target_f32 = target<backend::vulkan, precision::f32>;
 static_assert(backend::vulkan::preference > backend::cpu::preference);
-// What a program runs in when nobody chose: f32 on both; bf16 is a choice.
+// The default precision is f32 on both backends.
 template <class B, class P> constexpr bool defaults_to = std::is_same_v<typename B::default_precision, P>;
 static_assert(defaults_to<backend::cpu, precision::f32> && !defaults_to<backend::cpu, precision::bf16>);
 static_assert(defaults_to<backend::vulkan, precision::f32> && !defaults_to<backend::vulkan, precision::bf16>);
@@ -138,7 +138,7 @@ TEST(vulkan_device, what_the_host_maps_is_coherent) {
   EXPECT_EQ(type_for(discrete, memory_use::device, ~0u), 1);
   EXPECT_EQ(type_for(discrete, memory_use::readback, ~0u), 3);
   EXPECT_EQ(type_for(discrete, memory_use::upload, ~0u), 4);
-  const auto phone = device({local | host | cached, local | host | coherent});  // cached memory alone is not coherent
+  const auto phone = device({local | host | cached, local | host | coherent});  // the first type is cached but not coherent
   EXPECT_EQ(type_for(phone, memory_use::readback, ~0u), 1);
   EXPECT_EQ(type_for(phone, memory_use::upload, ~0u), 1);
   EXPECT_EQ(type_for(phone, memory_use::readback, 1u), -1) << "the mask allows the first type alone";

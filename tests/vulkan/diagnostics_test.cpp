@@ -1,4 +1,4 @@
-/// What the switches of isotope::diagnostics change on a device, and what the dispatch report says of it.
+/// The effects of the switches of isotope::diagnostics on a device, and in the dispatch report.
 #include "device.hpp"
 
 #include <isotope/backend/vulkan.hpp>
@@ -72,7 +72,7 @@ TEST(vulkan_diagnostics, the_dispatch_report_has_a_line_for_every_dispatch_and_n
   EXPECT_EQ(counted, launches);
   EXPECT_EQ(rows[all.size() + 1].back(), "host 0");
 
-  std::vector<dispatch> fewer;  // steps 3 and 5 have none
+  std::vector<dispatch> fewer;  // without the dispatches of steps 3 and 5
   for (const auto& d : all)
     if (d.step != 3 && d.step != 5) fewer.push_back(d);
   EXPECT_EQ(rows_of(dispatch_report(s.plan(), launch_rows(fewer), "native", "no matrix units needed"))[fewer.size() + 1].back(), "host 2");
@@ -138,7 +138,7 @@ TEST(vulkan_diagnostics, f16_matrices_are_switched_off_apart_from_bf16_ones) {
   EXPECT_EQ(f.matrix(dtype::bf16), nullptr);
 }
 
-/// Words and modules that nobody runs.
+/// A word store for dispatches that do not run.
 struct no_constants : constant_store {
   std::uint64_t keep(std::span<const std::uint32_t>) override { return 4096; }
 };
@@ -150,7 +150,7 @@ struct no_modules : shader_store {
     return kept.back().get();
   }
 };
-/// The report on a bf16 training step, recorded for a device that is described and not there.
+/// The report on a bf16 training step that is recorded for a described device.
 std::string recorded_report(const kernel_switches& switches, const std::string& distrusted = {}) {
   using bf16 = target<backend::vulkan, precision::bf16, kernels::native>;
   static const dynamic_plan plan = *plan_training<bf16>(model::gpt_loss_of{{1, 2, 64, 256, 64}, 8, 64});
@@ -169,7 +169,7 @@ std::string recorded_report(const kernel_switches& switches, const std::string& 
   const auto all = record(plan, kernels, base, {}, f, phase_first | phase_last, const_pool, modules);
   return dispatch_report(plan, launch_rows(all), "native", backend::vulkan::native_reason);
 }
-/// Kernel set and reason of every product in a report.
+/// Kernel set and reason of every matmul in a report.
 std::vector<std::string> products_of(const std::string& report) {
   std::vector<std::string> r;
   for (const auto& row : rows_of(report))

@@ -1,11 +1,11 @@
-// The element functions on the device, against f64.
+// Compares the element-wise functions on the device with f64.
 #include <cmath>
 #include <isotope/core/philox.hpp>
 
 #include "../cpu/ulp.hpp"
 #include "run_body.hpp"
 
-/// The formulas on the host, where fma rounds once as on GPUs; drivers for processors round twice.
+/// The formulas compiled for the host, where fma rounds once, like on GPUs; software drivers round twice.
 namespace on_host {
 using number = float;
 using word = std::uint32_t;
@@ -35,14 +35,14 @@ double gated(double x, double gate) { return gate == 0 && !std::isnan(x) ? 0 : x
 
 struct function {
   const op_info* op;
-  double (*truth)(double);  // the formula in f64, arranged so that nothing cancels but beside the roots of derivatives
+  double (*truth)(double);  // the formula in f64, written so that terms cancel only near the roots of derivatives
   double ulp;
-  double absolute = 0;  // beside such a root
+  double absolute = 0;  // error near such a root
 };
 void PrintTo(const function& f, std::ostream* out) { *out << f.op->name; }
 
-// formulas.glsl states 1.5 to 6 units; what a driver's division and square root add stays below one more, for both are corrected once.
-// The factor of a derivative, dy, is 1. Beside the roots at -1.278 and -0.752 terms of about 1 cancel, each within 2^-28 of the exact one.
+// formulas.glsl states 1.5 to 6 units. The driver's division and square root add less than one, since both are corrected once.
+// The factor dy of derivatives is 1. Near the roots at -1.278 and -0.752, terms of about 1 cancel, each with an error of 2^-28.
 const function functions[] = {
     {&info<op::exp>, [](double x) { return std::exp(x); }, 2},
     {&info<op::log>, [](double x) { return std::log(x); }, 2},
@@ -88,7 +88,7 @@ class element_functions : public testing::TestWithParam<function> {
     for (std::size_t i = 0; i < x.size(); ++i) {
       const double truth = f.truth(double(x[i])), size = std::fabs(truth);
       if (std::isfinite(truth) && std::isfinite(y[i])) {
-        // Where subnormal numbers are flushed, operands and results lose 2^-126 at most.
+        // If subnormals are flushed, the error of operands and results is at most 2^-126.
         if (std::fabs(double(y[i]) - truth) <= std::max(f.absolute, size < 0x1p-125 || std::fabs(x[i]) < 0x1p-126f ? 0x1p-126 : 0))
           continue;
       }
@@ -147,7 +147,7 @@ TEST(shorter_forms, are_the_exact_value_rounded_to_bf16_or_nearly) {
         EXPECT_TRUE(std::isnan(truth) ? std::isnan(y[i]) : double(y[i]) == truth) << f.op->name << "(" << x[i] << ") = " << y[i];
         continue;
       }
-      // the rounding to bf16, 2^-8, and the form's 2^-14; what is below 2^-126 may be flushed
+      // The rounding to bf16 gives 2^-8, and the shorter formula 2^-14; results below 2^-126 may be flushed.
       const double bound = (0x1p-8 + 0x1p-14) * std::fabs(truth) + (derivative ? 0x1p-22 : 0) + 0x1p-126;
       ASSERT_LE(std::fabs(double(y[i]) - truth), bound) << f.op->name << "(" << x[i] << ") = " << y[i] << ", not " << truth;
     }
@@ -164,7 +164,7 @@ TEST(quotients, are_within_two_units_over_all_magnitudes_and_right_at_zero_and_i
   const auto y = floats(run_body<emitted>({row(a), row(b)}, {row(a)}, {instruction(info<op::div>, {0, 1}, dtype::f32, 0)})[0]);
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double truth = double(a[i]) / double(b[i]);
-    if (std::fabs(truth) < 0x1p-125 && std::fabs(double(y[i]) - truth) <= 0x1p-126) continue;  // flushed, perhaps
+    if (std::fabs(truth) < 0x1p-125 && std::fabs(double(y[i]) - truth) <= 0x1p-126) continue;  // may have been flushed
     ASSERT_TRUE(isotope_test::ulp_error(y[i], truth) <= 2) << a[i] << " / " << b[i] << " = " << y[i];
   }
   EXPECT_EQ(y[11], 1.0f) << "subnormal numbers divide by bits";

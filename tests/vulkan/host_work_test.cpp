@@ -1,4 +1,4 @@
-/// What a step costs the thread that calls it once its commands are recorded: two calls of the driver, and time that does not grow with its kernels.
+/// A step whose commands are recorded takes the calling thread two calls of the driver, and time that does not depend on the number of kernels.
 #include "call_counter.hpp"
 #include "device.hpp"
 
@@ -18,7 +18,7 @@ namespace host_work_test {
 using f32 = target<backend::vulkan, precision::f32, kernels::native>;
 using vulkan_test::call_counter;
 
-/// x w w ... w: products that no pass fuses, a kernel each.
+/// x w w ... w: matmuls that cannot be fused, so each is one kernel.
 struct chain {
   int products;
   template <Machine M> constexpr tensor<M> operator()(scope<M> s) const {
@@ -28,7 +28,7 @@ struct chain {
     return x;
   }
 };
-/// With x the identity and w the matrix that moves every column one to the right: w to the power of `products`.
+/// x is the identity and w moves every column one to the right, so the result is w to the power of `products`.
 session<f32> loaded(const device<f32>& d, int products) {
   auto s = d.load(*plan_inference<f32>(chain{products}));
   EXPECT_TRUE(s.ok()) << (s ? std::string() : s.error().line());
@@ -41,7 +41,7 @@ std::vector<float> power(int products) {
   for (std::size_t i = 0; i < 4; ++i) y[4 * i + (i + std::size_t(products)) % 4] = 1;
   return y;
 }
-device<f32> opened() { return *isotope_test::there(device<f32>::open()); }  // the validation layer has work of its own
+device<f32> opened() { return *isotope_test::there(device<f32>::open()); }  // without the validation layer, which does work of its own
 constexpr model::gpt tiny{1, 2, 16, 20, 8};
 session<f32> loaded_gpt(const device<f32>& d) {
   auto s = d.load(*plan_training<f32>(model::gpt_loss_of{tiny, 2, 8}), *plan_inference<f32>(model::gpt_loss_of{tiny, 2, 8}));
@@ -61,7 +61,7 @@ TEST(vulkan_host_work, of_a_recorded_step_is_a_submission_and_a_wait_for_50_kern
     EXPECT_EQ(s.counters().launches - launches, 8 * std::int64_t(s.dispatches().size()));
     EXPECT_EQ(calls.of({"QueueSubmit2"}), 8);
     EXPECT_EQ(calls.of({"WaitSemaphores"}), 8);
-    EXPECT_EQ(calls.all(), 16) << "nothing is recorded, made or asked";
+    EXPECT_EQ(calls.all(), 16) << "no commands are recorded and no objects are created";
     const auto y = *s.output<float>("output");
     EXPECT_EQ(std::vector<float>(y.begin(), y.end()), power(products));
   }
@@ -86,7 +86,7 @@ double thread_microseconds() {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return 1e6 * double(t.tv_sec) + 1e-3 * double(t.tv_nsec);
 }
-/// The driver is left out of it: it takes the submission and says at once that it is done.
+/// The driver is replaced by functions that return at once.
 TEST(vulkan_host_work, of_the_library_takes_no_more_time_for_500_kernels_than_for_50) {
   const auto d = opened();
   std::array<session<f32>, 2> sessions{loaded(d, 50), loaded(d, 500)};
@@ -96,7 +96,7 @@ TEST(vulkan_host_work, of_the_library_takes_no_more_time_for_500_kernels_than_fo
   f.QueueSubmit2 = [](VkQueue, std::uint32_t, const VkSubmitInfo2*, VkFence) { return VK_SUCCESS; };
   f.WaitSemaphores = [](VkDevice, const VkSemaphoreWaitInfo*, std::uint64_t) { return VK_SUCCESS; };
   constexpr int runs = 200;
-  std::array<double, 2> least{1e9, 1e9};  // microseconds a step, of rounds in turn: what else the machine does lengthens some of them
+  std::array<double, 2> least{1e9, 1e9};  // microseconds per step, the least of several rounds, since other load makes some rounds longer
   for (int round = 0; round < 25; ++round)
     for (std::size_t k = 0; k < 2; ++k) {
       const double before = thread_microseconds();
@@ -107,7 +107,7 @@ TEST(vulkan_host_work, of_the_library_takes_no_more_time_for_500_kernels_than_fo
   f.WaitSemaphores = driver.WaitSemaphores;
   RecordProperty("microseconds_50", std::to_string(least[0]));
   RecordProperty("microseconds_500", std::to_string(least[1]));
-  // Work for every kernel, such as a walk of the dispatches, would come to ten times the time.
+  // Work per kernel, such as a loop over dispatches, would take ten times as long.
   EXPECT_TRUE(least[1] <= 2 * least[0]) << least[1] << " us a step of 500 kernels, " << least[0] << " us of 50";
 }
 

@@ -1,4 +1,4 @@
-/// Parameters that start as zeros are filled by the device: nothing is copied there.
+/// The device fills parameters that start as zeros, so nothing is copied for them.
 #include "device.hpp"
 
 #include <isotope/backend/vulkan.hpp>
@@ -14,7 +14,7 @@ template <class P> struct vulkan_initialize : testing::Test {};
 using precisions = ::testing::Types<precision::f32, precision::bf16>;
 TYPED_TEST_SUITE(vulkan_initialize, precisions);
 
-/// Parameters of odd sizes, in f32 and, of bf16, beside their master copies; those that start as zeros lie between others.
+/// Parameters of odd sizes, in f32, and in bf16 with master copies; those that start as zeros are between others.
 struct zeros_between {
   template <Machine M> tensor<M> operator()(scope<M> s) const {
     const auto a = s.param("a", {3, 5}, init::normal(1)), b = s.param("b", {5}), c = s.param("c", {3, 5}, init::ones);
@@ -43,7 +43,7 @@ TYPED_TEST(vulkan_initialize, copies_what_is_not_zero_alone) {
   std::int64_t copied = 0;
   for (std::size_t k = 0; k < slots.size(); ++k) {
     const bool zeros = slots[k].init.how == initializer::kind::zeros;
-    const bool wide = slots[k].type != dtype::f32;  // a master copy beside it
+    const bool wide = slots[k].type != dtype::f32;  // has a master copy
     if (!zeros) copied += slots[k].dims.count() * (size_of(slots[k].type) + (wide ? 4 : 0));
     EXPECT_EQ(std::count(first[k].begin(), first[k].end(), 0.0f), zeros ? slots[k].dims.count() : 0) << slots[k].path.view();
     EXPECT_TRUE(s->write(tensor_kind::parameter, k, std::vector<float>(first[k].size(), 7.0f)).ok());

@@ -1,6 +1,6 @@
 // labels: alone
-/// Sizes of workgroups that an application asks for: they reach the kernels, and they change no bit of any result. This program's kernels are compiled
-/// with observe_launch.glsl, which counts the sizes that they see.
+/// Workgroup sizes that an application requests are used by the kernels and do not change a bit of any result. The kernels of this program are compiled
+/// with observe_launch.glsl, which counts the sizes that are used.
 #include "device.hpp"
 
 #include <isotope/backend/vulkan.hpp>
@@ -16,7 +16,7 @@ namespace isotope::vulkan {
 namespace launch_size_test {
 
 template <class Set> using with = target<backend::vulkan, precision::f32, Set>;
-/// Ops of many kinds without those whose pipelines take a software driver long.
+/// Many kinds of ops, except those whose pipelines take a software driver long to compile.
 struct small_model {
   template <Machine M> constexpr tensor<M> operator()(scope<M> s) const {
     const auto x = embedding(s.param("table", {20, 16}, init::normal(0.5)), s.input("tokens", {16}, dtype::i32));
@@ -26,7 +26,7 @@ struct small_model {
 };
 constexpr std::uint32_t counts_low = 1001, counts_high = 1002, counted_sizes = 2048;  // as in observe_launch.glsl
 
-/// Whether a module has the specialization constant that says where it counts: those made at run time have not.
+/// Whether a module has the specialization constant with the address of the counters, which modules made at run time lack.
 bool observes(const shader& code) {
   constexpr std::uint32_t decorate = 71, spec_id = 1, header = 5;
   for (std::size_t i = header; i < code.words.size(); i += std::max(1u, code.words[i] >> 16))
@@ -35,14 +35,14 @@ bool observes(const shader& code) {
 }
 
 struct step_taken {
-  std::map<std::uint32_t, std::uint32_t> asked, seen, invocations;  // dispatches by size of their workgroups
-  std::set<std::string_view> open;                                  // shaders whose size is open
+  std::map<std::uint32_t, std::uint32_t> asked, seen, invocations;  // counts by workgroup size
+  std::set<std::string_view> open;                                  // shaders that allow any size
   std::vector<std::byte> parameters;
   std::uint32_t largest = 0;
   bool ends_fit = true;  // every dispatch covers its items
 };
 
-/// One training step of a model with workgroups of `size`, -1: of the kernels' own.
+/// One training step of a model with workgroups of `size` invocations; -1: the kernels' own choices.
 template <class Set> step_taken take_step(std::int32_t size) {
   step_taken t;
   auto o = vulkan_test::test_options();
@@ -84,7 +84,7 @@ template <class Set> step_taken take_step(std::int32_t size) {
   return t;
 }
 
-/// Every size of a sweep: what the kernels saw is what was asked, and the parameters after the step have the same bits.
+/// Tests every size of a sweep: kernels must use the requested size, and the parameters after the step must have the same bits.
 template <class Set> void every_size(std::size_t open_shaders) {
   const step_taken own = take_step<Set>(-1);
   EXPECT_GE(own.open.size(), open_shaders);

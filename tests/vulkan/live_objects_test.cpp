@@ -1,4 +1,4 @@
-/// Every Vulkan object has a name and is destroyed with what made it, as told by calls that are counted on their way to the driver.
+/// Every Vulkan object has a name and is destroyed with its owner. The test intercepts the calls to the driver.
 #include "device.hpp"
 
 #include <isotope/backend/vulkan.hpp>
@@ -21,9 +21,9 @@ constexpr model::gpt tiny{1, 2, 16, 20, 8};
 struct object {
   VkObjectType type = VK_OBJECT_TYPE_UNKNOWN;
   std::string name;
-  VkCommandPool pool = VK_NULL_HANDLE;  // of command buffers, which end with it
+  VkCommandPool pool = VK_NULL_HANDLE;  // the pool of a command buffer, which is freed with it
 };
-/// What was made through a device's functions and lives, and the labels of what was recorded.
+/// Records the objects of a device that are alive, and the labels of recorded commands.
 struct ledger {
   functions before;
   std::map<std::uint64_t, object> live;
@@ -73,7 +73,7 @@ template <VkObjectType Type, auto Make, auto End> void watch(functions& f) {
   f.*Make = making<Type, Make>(f.*Make);
   f.*End = ending<End>(f.*End);
 }
-/// Sends the calls of a device through a ledger, as long as it lives.
+/// A ledger that intercepts the calls of a device while it lives.
 struct watched : ledger {
   explicit watched(context& c) {
     functions& f = c.f();
@@ -141,7 +141,7 @@ std::shared_ptr<context> opened() {
   EXPECT_TRUE(c.ok()) << (c ? std::string() : c.error().line());
   return *c;
 }
-/// A session that has trained, evaluated, been profiled and read, and a buffer beside it.
+/// Uses a buffer and a session: trains, evaluates, profiles and reads.
 void use(const device<f32>& d) {
   auto s = d.load(*plan_training<f32>(model::gpt_loss_of{tiny, 2, 8}), *plan_inference<f32>(model::gpt_loss_of{tiny, 2, 8}));
   ASSERT_TRUE(s.ok()) << s.error().line();
@@ -197,7 +197,7 @@ TEST(vulkan_live_objects, of_sessions_that_threads_load_beside_each_other_are_th
         for (int i = 0; i < 3; ++i) loss = s->step(b, {}).loss;
       });
     for (auto& t : all) t.join();
-    EXPECT_EQ(w.counts().at(VK_OBJECT_TYPE_PIPELINE), int(made->count())) << "each is kept once, or ended";
+    EXPECT_EQ(w.counts().at(VK_OBJECT_TYPE_PIPELINE), int(made->count())) << "each pipeline exists once, or was destroyed";
     return std::pair(made->count(), losses);
   };
   const auto [count, alone] = pipelines_of(1);

@@ -1,5 +1,5 @@
-/// Tiles and parts of K that products of a GPT-2 124M step (32768 tokens) get on an H200: the fastest of what bench_vulkan_matmul --sweep measured
-/// there, or within 2 % of it. Nothing runs.
+/// The tiles and splits of K that are chosen for the matmuls of a GPT-2 124M step (32768 tokens) on an H200 must be the fastest that
+/// bench_vulkan_matmul --sweep measured there, or within 2 % of it. Nothing runs on a device.
 #include <isotope/kernels/vulkan/native/matmul.hpp>
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ vulkan::device_limits h200() {
   f.matrices = {{16, 16, 16, dtype::bf16, dtype::f32}};
   return f;
 }
-/// Operands and result densely in memory; `order`: one letter an operand, t where lines of A run across K, or those of B along it.
+/// The choice for dense operands and a dense result. `order` has one letter per operand: t if the lines of A run across K, or those of B along K.
 std::string chosen(std::int64_t M, std::int64_t N, std::int64_t K, std::string_view order, dtype out,
                    const vulkan::device_limits& f = h200()) {
   const auto matrix = [](std::uint64_t at, const shape& s, bool transposed, dtype t) {

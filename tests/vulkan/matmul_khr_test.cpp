@@ -12,9 +12,9 @@ class vulkan_matrix_units : public ::testing::Test {
  protected:
   void SetUp() override {
     if (here().matrix(dtype::f16) == nullptr) GTEST_SKIP() << "the device has no f16 matrices";
-    if (!vulkan::shaders::matmul_khr_f16_plain.there()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
+    if (!vulkan::shaders::matmul_khr_f16_plain.there()) GTEST_SKIP() << "this build's shader compiler has no cooperative matrices";
   }
-  /// Runs p and expects that matrix units took it.
+  /// Runs p and expects that it uses matrix units.
   static host product(const matrix_product& p, const vulkan::device_limits& f = here()) {
     auto r = run<native>(p, f);
     EXPECT_TRUE(ran(r, "matmul_khr_f16"));
@@ -78,14 +78,14 @@ TEST_F(vulkan_matrix_units, an_epilogue_gives_the_bits_of_separate_ops) {
   f.switches.split_k = 2;
   compare_fused<native>(two_matrices(40, 512, 37, 2, dtype::f16, dtype::f32), f);
 }
-// Drivers may truncate where a matrix of sums becomes one of 16 bits; one product a sum leaves no doubt what nearest is.
+// Drivers may truncate when they convert a matrix of sums to 16 bits. With one term per sum, the nearest number is known exactly.
 TEST_F(vulkan_matrix_units, results_of_16_bits_are_the_nearest) {
   const auto p = two_matrices(64, 1, 64, 0, dtype::f16, dtype::f16);
   const host y = product(p);
   for (std::int64_t m = 0; m < 64; ++m)
     for (std::int64_t n = 0; n < 64; ++n) EXPECT_EQ(y[m * 64 + n], op_test::rounded(dtype::f16, p.a[m] * p.b[n]));
 }
-/// Each tile of the table, with as many fragments a subgroup as on devices with matrices of 16 x 16 x 16, compiled as for processors.
+/// Tests each tile of the table, with as many fragments per subgroup as on devices with matrices of 16 x 16 x 16, compiled for software drivers.
 class vulkan_matrix_tiles : public vulkan_matrix_units, public ::testing::WithParamInterface<std::size_t> {
  protected:
   static inline vulkan::matmul_khr_tile tile;
@@ -117,8 +117,8 @@ TEST_P(vulkan_matrix_tiles, are_right_in_every_memory_order) {
   const std::int64_t M = tile.m, N = tile.n, K = 2 * tile.slab;
   for (int order = 0; order < 4; ++order) {
     for (const dtype out : {dtype::f16, dtype::f32}) expect_right(two_matrices(M, K, N, order, dtype::f16, out), order);
-    expect_right(two_matrices(M + 8, K + 8, N + 24, order, dtype::f16, dtype::f16), order);  // rows of octets that end within a tile
-    expect_right(two_matrices(M + 3, K - 5, N - 3, order, dtype::f16, dtype::f16), order);   // rows that start anywhere
+    expect_right(two_matrices(M + 8, K + 8, N + 24, order, dtype::f16, dtype::f16), order);  // rows of 8 k elements, ending within a tile
+    expect_right(two_matrices(M + 3, K - 5, N - 3, order, dtype::f16, dtype::f16), order);   // rows that start at any address
     expect_right(two_matrices(M - 1, 9, N + 1, order, dtype::f16, dtype::f16), order);
   }
 }
@@ -157,7 +157,7 @@ TEST_P(vulkan_matrix_tiles, round_results_of_16_bits_to_nearest) {
 INSTANTIATE_TEST_SUITE_P(of_the_table, vulkan_matrix_tiles, ::testing::Range(std::size_t(0), vulkan::matmul_khr_tile::all.size()));
 
 TEST_F(vulkan_matrix_units, garbage_behind_an_operand_stays_out) {
-  for (int order = 0; order < 4; ++order) {  // the memory around operands, and in the gaps between their lines, is NaN
+  for (int order = 0; order < 4; ++order) {  // the memory around operands and in the gaps between their lines is NaN
     const auto p = two_matrices(33, 31, 30, order, dtype::f16, dtype::f32, 2);
     EXPECT_TRUE(right(p, product(p))) << described(p, order);
   }

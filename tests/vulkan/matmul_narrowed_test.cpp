@@ -1,5 +1,5 @@
 // labels: matrices
-/// Products of f32 activations with f16 weights on matrix units.
+/// Matmuls of f32 activations with f16 weights on matrix units.
 #include <cstdio>
 #include <isotope/backend/oscillation.hpp>
 
@@ -16,10 +16,10 @@ class vulkan_weights_of_f16 : public ::testing::Test {
  protected:
   void SetUp() override {
     if (here().matrix(dtype::f16) == nullptr) GTEST_SKIP() << "the device has no f16 matrices";
-    if (!vulkan::shaders::matmul_khr_f16_plain.there()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
+    if (!vulkan::shaders::matmul_khr_f16_plain.there()) GTEST_SKIP() << "this build's shader compiler has no cooperative matrices";
   }
 };
-/// Activations that are f16 numbers in f32, so that rounding them changes nothing and `right` knows the result.
+/// Activations that are exact in f16, so that rounding them changes nothing and `right` knows the result.
 matrix_product exact(std::int64_t M, std::int64_t K, std::int64_t N, int order, std::int64_t gap = 0) {
   auto p = two_matrices(M, K, N, order, dtype::f16, dtype::f32, gap);
   p.a.type = dtype::f32;
@@ -55,7 +55,7 @@ TEST_F(vulkan_weights_of_f16, parts_of_k_and_batches_keep_the_rounded_activation
 TEST_F(vulkan_weights_of_f16, an_epilogue_gives_the_bits_of_separate_ops) { compare_fused<native>(exact(40, 48, 64, 2), here()); }
 
 enum class shape_of { gentle, random, alternating };
-/// Smooth activations (1 and 1 % more or less, no f16 numbers) and weights of a kind, N lines of K.
+/// Smooth activations (within 1 % of 1, not exact in f16) and weights of a kind, in N lines of K.
 matrix_product smooth(shape_of kind, std::int64_t M, std::int64_t K, std::int64_t N) {
   matrix_product p;
   p.a = op_test::random({M, K}, dtype::f32, 1, 0.99, 1.01);
@@ -72,7 +72,7 @@ matrix_product smooth(shape_of kind, std::int64_t M, std::int64_t K, std::int64_
   return p;
 }
 struct errors {
-  double rounded = 0, wide = 0;  // largest, by the largest result: against f64 sums of f16 activations, and of the f32 ones
+  double rounded = 0, wide = 0;  // largest error against f64 sums of f16 and of f32 activations, relative to the largest result
 };
 errors errors_of(const matrix_product& p, const host& y) {
   const std::int64_t M = y.dims[0], N = y.dims[1], K = p.a.dims[1];
@@ -96,8 +96,9 @@ std::string in_words(double x) {
   std::snprintf(text, sizeof text, "%.3e", x);
   return text;
 }
-// Sums of K = 24 products of f16 numbers are exact but for f32 additions: 24 x 2^-24 x sum |a b|, where the largest sum of alternating weights is at least
-// 1/24 of that: below 4e-5, far from 1e-3. Against f32 activations, each is rounded by 2^-12 (below 1) or 2^-11: as much of a gentle sum at most.
+// Sums of K = 24 products of f16 numbers have only errors of f32 additions, 24 x 2^-24 x sum |a b|. The largest sum of alternating weights is at least
+// 1/24 of sum |a b|, so the relative error is below 4e-5, far from 1e-3. Rounding an f32 activation has an error of 2^-12 (below 1) or 2^-11, and so has a
+// gentle sum.
 TEST_F(vulkan_weights_of_f16, are_right_at_widths_of_models_for_gentle_random_and_alternating_weights) {
   for (const std::int64_t N : {768, 769, 1024, 3072, 50257}) {
     double wide_of_gentle = 0;

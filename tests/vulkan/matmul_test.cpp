@@ -88,7 +88,7 @@ TEST(vulkan_matmul, an_epilogue_gives_the_bits_of_separate_ops) {
   for (const std::int64_t M : {3, 20})
     for (const std::int64_t N : {64, 37}) {
       vulkan::device_limits f = here();
-      f.switches.split_k = N == 37 ? 2 : 1;  // of few rows, always 1
+      f.switches.split_k = N == 37 ? 2 : 1;  // matmuls of few rows never split K
       matrix_product p = two_matrices(M, 512, N, 2, dtype::bf16, dtype::bf16);
       p.alpha = 0.3;
       compare_fused<portable>(p, f);
@@ -109,7 +109,7 @@ TEST(vulkan_matmul, long_sums_that_cancel) {
   }
 }
 
-// Splits of K: no part is empty, all have room, and the room is what the plan set aside.
+// If K is split, no part is empty, and all parts fit into the scratch memory that the plan has reserved.
 TEST(vulkan_matmul, parts_fit_their_scratch) {
   for (const std::int64_t elements : {64, 4096, 768 * 768, 2304 * 768, 1 << 22, 1 << 25})
     for (const std::int64_t K : {0, 1, 255, 512, 768, 4097, 50257, 32768})

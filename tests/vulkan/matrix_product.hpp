@@ -1,5 +1,5 @@
 #pragma once
-/// Matrix products on the device that the tests share, with whatever limits the kernel is to believe, against sums in f64.
+/// Runs matmuls on the device that the tests share, recorded for given device limits, and compares them with sums in f64.
 #include <isotope/backend/vulkan/command_buffers.hpp>
 #include <isotope/backend/vulkan/constant_pool.hpp>
 #include <isotope/kernels/vulkan/native/matmul.hpp>
@@ -16,12 +16,12 @@ using op_test::host;
 /// y = alpha a b + beta c. `a` (..., M, K), `b` (..., K, N), `c` (..., M, N).
 struct matrix_product {
   host a, b, c;
-  dtype type = dtype::f32;  // of the product and y
+  dtype type = dtype::f32;  // format of the result
   double alpha = 1, beta = 0;
-  host into;               // what y holds before; with elements: the product is added to it
+  host into;               // if not empty, the initial value of y, to which the result is added
   float oscillation = -1;  // of b
-  std::int64_t skip = 0;   // elements between an aligned address and each operand
-  // An epilogue: relu(product + bias), and as a second result the sum of that and the residual.
+  std::int64_t skip = 0;   // offset of each operand from an aligned address, in elements
+  // The epilogue: relu(a b + bias), and as a second output the sum of that and the residual.
   host bias, residual;  // (N), (M, N)
 
   bool has_c() const { return c.dims.rank >= 2; }
@@ -43,7 +43,7 @@ struct product_run {
 
 using record_function = void (*)(const vulkan::launch&, vulkan::recording&);
 
-/// Runs K, a kernel of op::matmul, twice: the same bits, nothing written outside y and scratch. `record`: how K is recorded.
+/// Runs the matmul kernel K twice; expects the same bits, and that nothing outside y and scratch is written. `record` records the kernel.
 template <class K> product_run run(const matrix_product& p, const vulkan::device_limits& device, record_function record = K::record) {
   auto& d = test_device();
   product_run r;
@@ -145,7 +145,7 @@ template <class K> product_run run(const matrix_product& p, const vulkan::device
   return r;
 }
 
-/// The epilogue gives the bits of separate ops on the product's bits.
+/// Expects that the epilogue gives the same bits as separate ops on the matmul's result.
 template <class K> void compare_fused(matrix_product p, const vulkan::device_limits& device, record_function record = K::record) {
   const host plain = run<K>(p, device, record).y;
   p.bias = op_test::random({plain.dims[-1]}, p.type, 6);
@@ -167,7 +167,7 @@ inline bool ran(const product_run& r, std::string_view module) {
     if (d.code->name.starts_with(module)) return true;
   return false;
 }
-/// Operands in one of the four memory orders, `gap` elements between lines.
+/// Operands in one of the four memory orders, with `gap` elements between lines.
 inline matrix_product two_matrices(std::int64_t M, std::int64_t K, std::int64_t N, int order, dtype in, dtype out, std::int64_t gap = 0) {
   matrix_product p;
   p.a = op_test::random({M, K}, in, 1);
@@ -177,7 +177,7 @@ inline matrix_product two_matrices(std::int64_t M, std::int64_t K, std::int64_t 
   p.type = out;
   return p;
 }
-/// Batches of (M, 12) by (12, 8), leading axes as given.
+/// Batched matmuls of (M, 12) by (12, 8) with the given leading axes.
 inline matrix_product batched(shape left, shape right, std::int64_t M, dtype t, bool with_c) {
   for (std::int64_t n : {M, std::int64_t(12)}) left.push(n);
   for (std::int64_t n : {12, 8}) right.push(n);
@@ -191,9 +191,9 @@ inline matrix_product batched(shape left, shape right, std::int64_t M, dtype t, 
   }
   return p;
 }
-/// Leading axes that repeat, that continue one another, and that do neither.
+/// Leading axes that broadcast, that can be merged, and that can not.
 inline const shape batch_axes[][2] = {{{3}, {3}}, {{3}, {}}, {{}, {3}}, {{2, 1}, {1, 3}}, {{2, 1, 2, 1}, {1, 3, 1, 2}}, {{2, 3}, {3}}};
-/// Weights that alternate in sign, so that neighbours cancel and a wrong place changes everything.
+/// Weights that alternate in sign, so that neighbouring terms cancel and an element in a wrong place has a large effect.
 inline matrix_product alternating(std::int64_t M, std::int64_t K, std::int64_t N, int order, dtype t) {
   matrix_product p = two_matrices(M, K, N, order, t, dtype::f32);
   for (std::size_t i = 0; i < p.a.at.size(); ++i) p.a.at[i] = op_test::rounded(t, 1 + 0.01 * p.a.at[i]);
@@ -207,8 +207,8 @@ inline std::string described(const matrix_product& p, int order = 0) {
   return std::string(t.view());
 }
 
-/// Whether y is the product, each element within the rounding of its K products (a unit roundoff of f32 for each addition, another for what matrix
-/// units do inside) and of the format of y.
+/// Whether every element of y is correct within the rounding of K terms (one unit roundoff of f32 per addition, and another for the inner sums of matrix
+/// units) and the rounding to the format of y.
 inline ::testing::AssertionResult right(const matrix_product& p, const host& y) {
   const std::int64_t M = y.dims[-2], N = y.dims[-1], K = p.a.dims[-1], batches = M * N == 0 ? 0 : y.dims.count() / (M * N);
   const auto matrix = [&](const host& x, std::int64_t batch, std::int64_t rows, std::int64_t cols) {
@@ -240,7 +240,7 @@ inline ::testing::AssertionResult right(const matrix_product& p, const host& y) 
         }
         double slack = 2 * double(K + 2) * 0x1p-24 * size;
         if (p.into.dims.rank != 0) {
-          slack += op_test::roundoff(p.type) * std::fabs(want);  // the product is rounded before it is added
+          slack += op_test::roundoff(p.type) * std::fabs(want);  // the result is rounded before it is added
           want += p.into[i];
         }
         const double bound = slack + 1.01 * op_test::roundoff(p.type) * std::fabs(want) + op_test::least(p.type);

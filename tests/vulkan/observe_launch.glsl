@@ -1,9 +1,9 @@
-// What every kernel of launch_size_test.cpp calls before its own main: workgroup 0 of a dispatch counts itself, and its invocations.
-// The address of the counters comes as two specialization constants.
+// Every kernel of launch_size_test.cpp calls this function before its own main. Workgroup 0 of a dispatch counts the dispatch and its own invocations.
+// Two specialization constants are the address of the counters.
 layout(constant_id = 1001) const uint COUNTS_LOW = 0;
 layout(constant_id = 1002) const uint COUNTS_HIGH = 0;
 
-const uint COUNTED_SIZES = 2048;  // (2, COUNTED_SIZES) counters: dispatches by gl_WorkGroupSize, then the invocations that these had
+const uint COUNTED_SIZES = 2048;  // (2, COUNTED_SIZES) counters: dispatches by gl_WorkGroupSize, then their invocations in workgroup 0
 
 void observe_launch() {
   if (gl_WorkGroupID != uvec3(0)) return;

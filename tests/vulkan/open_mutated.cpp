@@ -1,4 +1,4 @@
-/// The vulkan targets of isotope-conform with the chosen mutant: kernels, and what records and submits them, from the mutated sources.
+/// The vulkan targets of isotope-conform with the active mutant. Kernels, and the code that records and submits them, come from the mutated sources.
 #include "../../examples/conform/open_f16.hpp"
 
 #include <isotope/backend/vulkan.hpp>

@@ -1,4 +1,4 @@
-// An element-wise op defined outside the library joins the bodies that are emitted for a device: its formula is all it brings.
+// An element-wise op that is defined outside the library can be part of the bodies that are generated for a device; it only needs a formula.
 #include "../extend/softplus.hpp"
 #include "device.hpp"
 
@@ -23,7 +23,7 @@ using user::softplus;
 template <class P, class Set>
 using here = target<backend::vulkan, P, Set, boost::mp11::mp_list<vulkan::kernel<user::softplus_op, P, kernels::reference>>>;
 
-/// A product whose result goes through the op: nothing but steps in between would let it join the product.
+/// A matmul whose result goes through the op, which therefore could be fused into its epilogue.
 struct rises {
   template <Machine M> constexpr tensor<M> operator()(scope<M> s) const {
     const auto y = softplus(matmul(s.input("x", {8, 12}), s.param("w", {12, 16}, init::normal(0.5))) * 1.5) + 1.0;
@@ -82,7 +82,7 @@ TYPED_TEST(own_op, trains_as_its_formula_says) {
   scalars.learning_rate = 0.01f;
   scalars.optimizer_step = 1;
   const double first = s->run(scalars).loss;
-  // Every intermediate is rounded to the format: at most 4 roundings of values within |sum| + |y|, then the loss's own.
+  // Every intermediate is rounded to the format: at most 4 roundings of values within |sum| + |y|, and then that of the loss.
   const double u = TypeParam::precision::type == dtype::bf16 ? 0x1p-8 : 0x1p-20;
   EXPECT_NEAR(first, expected, 4 * u * slope_bound + 4 * u * expected);
   double last = first;

@@ -1,4 +1,4 @@
-// Rows of logits are padded to what products like, and nothing else changes: loss, gradients and the parameters' own shapes.
+// Rows of logits are padded to a length that is fast for matmuls. Loss, gradients and the shapes of parameters do not change.
 #include "device.hpp"
 
 #include <isotope/backend/cpu.hpp>
@@ -29,7 +29,7 @@ template <class Session> std::vector<float> after_steps(Session s, double& loss)
   std::vector<std::int32_t> tokens, targets;
   for (std::uint64_t i = 0; i < 16; ++i) {
     tokens.push_back(std::int32_t(philox(1, i, 0, 0)[0] % 1003));
-    targets.push_back(i % 5 == 4 ? 1003 : std::int32_t(philox(1, i, 1, 0)[0] % 1003));  // 1003 is padding, no class
+    targets.push_back(i % 5 == 4 ? 1003 : std::int32_t(philox(1, i, 1, 0)[0] % 1003));  // 1003 is padding and not a class
   }
   const batch b{tokens, targets};
   step_scalars x;
@@ -60,14 +60,15 @@ TEST(padded_head, trains_as_one_that_is_not_padded) {
   double wanted_loss = 0, loss = 0;
   const auto wanted = after_steps(*cpu->load(*plan_training<oracle>(model::gpt_loss_of{odd, 2, 8})), wanted_loss);
   const auto got = after_steps(*gpu.load(*plan_training<here<precision::f32>>(model::gpt_loss_of{odd, 2, 8})), loss);
-  EXPECT_NEAR(loss, wanted_loss, 1e-5 * wanted_loss);  // three steps of f32 arithmetic: roundings of 2^-24 over sums of some hundred terms
+  // Three steps of f32 arithmetic have roundings of 2^-24 in sums of a few hundred terms.
+  EXPECT_NEAR(loss, wanted_loss, 1e-5 * wanted_loss);
   ASSERT_EQ(got.size(), wanted.size());
   double error = 0, norm = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     error += double(got[i] - wanted[i]) * double(got[i] - wanted[i]);
     norm += double(wanted[i]) * double(wanted[i]);
   }
-  // AdamW turns a gradient near zero into a step of either sign: a few such elements in 17,000 may move by 2 x 3 x 1e-2.
+  // If a gradient is near zero, AdamW may take a step of either sign, so a few of 17,000 elements may differ by 2 x 3 x 1e-2.
   EXPECT_LE(std::sqrt(error / norm), 2e-3);
 }
 }  // namespace padded_head_test

@@ -83,7 +83,7 @@ TEST(pipeline_file, a_writer_that_is_killed_leaves_an_old_file_a_new_one_or_none
     if (child == 0) {
       for (std::size_t n = 1;; ++n) pipeline_file::write(path, some_device(), some_blob(50'000 + n % 7));
     }
-    // Killed at another point of its work each time: after it has been scheduled `round` times more.
+    // The process is killed at a later point in each round.
     for (volatile int spin = 0; spin < 20'000 * (round + 1);) spin = spin + 1;
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);

@@ -1,4 +1,4 @@
-/// Programs of several precisions on one device share its pipelines, and none is taken for operands of other formats.
+/// Programs of several precisions on one device share its pipelines, but no pipeline is used for operands of different formats.
 #include "device.hpp"
 
 #include <isotope/backend/vulkan.hpp>
@@ -17,8 +17,8 @@ namespace pipeline_key_test {
 template <class P> using target_of = target<backend::vulkan, P, kernels::native>;
 constexpr model::gpt tiny{1, 2, 16, 20, 8};
 
-/// What ran on pipelines: the formats of the steps' operands by the pipelines of a step's dispatches, in order. A step of several dispatches may
-/// share those that touch partial sums, counts or statistics alone; it has one at least that reads or writes its operands.
+/// Records the formats of each step's operands, with the pipelines of its dispatches, in order, as the key. Steps of several dispatches may share pipelines
+/// that only use partial sums, counts or statistics; but each step has at least one that reads or writes its operands.
 struct users {
   std::map<std::vector<VkPipeline>, std::set<std::string>> formats;
   std::set<VkPipeline> pipelines;
@@ -36,7 +36,7 @@ struct users {
       formats[run].insert(text);
     }
   }
-  /// Those of steps that share all their pipelines and differ in formats.
+  /// The formats of steps that share all their pipelines but have different formats.
   std::vector<std::string> confused() const {
     std::vector<std::string> r;
     for (const auto& [run, texts] : formats)
@@ -63,7 +63,7 @@ TEST(vulkan_pipeline_keys, programs_of_two_precisions_share_no_pipeline_between_
   EXPECT_EQ(u.pipelines.size(), made->count());
   std::size_t shared = 0;
   for (const auto p : f32.pipelines) shared += bf16.pipelines.count(p);
-  EXPECT_LT(2 * shared, f32.pipelines.size()) << "sums in f32 are all that the two have in common";
+  EXPECT_LT(2 * shared, f32.pipelines.size()) << "only pipelines of f32 sums are shared";
 }
 TEST(vulkan_pipeline_keys, a_pipeline_of_two_formats_is_found) {
   users u;

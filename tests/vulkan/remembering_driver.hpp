@@ -1,6 +1,6 @@
 #pragma once
-/// A pipeline cache for drivers that keep nothing in theirs: it remembers which pipelines were made through it, and says so as a driver does. What it
-/// remembers goes to disk and comes back as any driver's blob.
+/// Emulates a pipeline cache for drivers whose own cache stays empty. It remembers which pipelines were created and reports cache hits as a driver does, and
+/// its contents are saved and loaded like any driver's blob.
 #include <cstdint>
 #include <cstring>
 #include <isotope/backend/vulkan/context.hpp>
@@ -12,7 +12,7 @@
 
 namespace isotope::vulkan_test {
 
-/// Stands between a device and its driver while it lives. One at a time in a process.
+/// Intercepts the calls between a device and its driver while this object lives. A process may have one such object at a time.
 class remembering_driver {
  public:
   explicit remembering_driver(vulkan::context& c) : table_(c.f()) {
@@ -62,7 +62,7 @@ class remembering_driver {
   remembering_driver& operator=(const remembering_driver&) = delete;
   ~remembering_driver() { table_ = driver_; }
 
-  /// How often somebody asked for the blob to keep it.
+  /// How often the blob was read to be saved.
   int reads() const { return reads_; }
 
  private:
@@ -78,7 +78,7 @@ class remembering_driver {
     for (std::size_t i = 0; i < bytes; ++i) h = (h ^ static_cast<const std::uint8_t*>(data)[i]) * 0x100000001b3u;
     return h;
   }
-  /// Of all that a driver compiles from: words, name, constants, flags and the size of subgroups.
+  /// A hash of everything that a driver compiles from: words, name, constants, flags and subgroup size.
   static std::uint64_t hash_of(const VkPipelineShaderStageCreateInfo& stage) {
     std::uint64_t h = hash(stage.pName, std::string_view(stage.pName).size(), modules_[stage.module]);
     if (const auto* c = stage.pSpecializationInfo; c != nullptr) {

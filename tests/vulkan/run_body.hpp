@@ -1,5 +1,5 @@
 #pragma once
-/// Runs a fused body by any of its kernels on given bytes.
+/// Runs a fused body on given bytes with a given kernel.
 #include <isotope/backend/vulkan/command_buffers.hpp>
 #include <isotope/backend/vulkan/constant_pool.hpp>
 #include <isotope/kernels/vulkan/portable/elementwise.hpp>
@@ -14,13 +14,13 @@ struct stored {
   extents strides{};
   dtype type = dtype::f32;
   std::vector<std::byte> bytes;  // from the first element to the last
-  std::int64_t shift = 0;        // bytes behind an aligned address
+  std::int64_t shift = 0;        // offset from an aligned address in bytes
 };
 
 inline stored dense(const shape& s, dtype t) {
   return {s, dense_strides(s), t, std::vector<std::byte>(std::size_t(s.count() * size_of(t))), 0};
 }
-/// One f32 stored of these numbers.
+/// Stores these numbers as f32.
 inline stored row(const std::vector<float>& x) {
   stored t = dense({std::int64_t(x.size())}, dtype::f32);
   std::memcpy(t.bytes.data(), x.data(), t.bytes.size());
@@ -39,7 +39,7 @@ inline micro_op instruction(const op_info& op, std::initializer_list<int> args, 
   return m;
 }
 
-/// What the outputs hold after Kernel ran; before it they hold what is in `out`.
+/// Runs Kernel on outputs that hold `out` at first, and returns their contents afterwards.
 template <class Kernel>
 std::vector<stored> run_body(const std::vector<stored>& in, std::vector<stored> out, const std::vector<micro_op>& body,
                              std::uint8_t accumulate = 0) {

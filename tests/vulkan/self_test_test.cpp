@@ -13,7 +13,7 @@ TEST(self_test, finds_nothing_wrong_with_a_working_device) {
   EXPECT_EQ(units(d.context, *d.pipelines).run(dtype::f16), "");
   EXPECT_EQ(units(d.context, *d.pipelines).run(dtype::bf16), "");
 }
-TEST(self_test, says_which_element_is_wrong_and_matrix_units_are_used_no_more) {
+TEST(self_test, names_the_wrong_element_and_disables_matrix_units) {
   auto o = vulkan_test::test_options();
   o.diagnose.distrust_matrix_units = true;
   auto c = isotope_test::there(context::open(o));

@@ -1,6 +1,6 @@
 // labels: alone
-/// What a loaded program does on a device: submissions, bytes, overlap, chunks, faults. That it computes what the processor computes is the parity
-/// program's business and the plan tests'.
+/// The behaviour of a loaded program on a device: submissions, bytes, overlap, chunks, faults. Its results are tested by isotope-parity and the tests of
+/// plans.
 #include "../allocation_counter.hpp"
 #include "device.hpp"
 
@@ -70,7 +70,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 TEST(vulkan_session, a_steady_step_allocates_nothing_and_is_one_submission_with_ids_in_and_two_numbers_out) {
-  auto plain = isotope_test::there(device<f32>::open());  // the validation layer has allocations of its own
+  auto plain = isotope_test::there(device<f32>::open());  // without the validation layer, which allocates itself
   auto s = loaded(*plain);
   const data d(1), e(2);
   const std::array<batch, 2> turns{batch(d), batch(e)};
@@ -144,12 +144,12 @@ TEST(vulkan_session, two_steps_in_flight_give_the_bits_of_one_after_the_other) {
   EXPECT_EQ(losses, overlapped);
   EXPECT_TRUE(same_bits(all_parameters(one), all_parameters(two)));
 }
-TEST(vulkan_session, micro_batches_accumulate_over_both_lanes_as_they_do_on_one_after_the_other) {
+TEST(vulkan_session, micro_batches_in_two_frames_accumulate_like_one_after_the_other) {
   auto s = loaded(shared(), true), t = loaded(shared(), true);
   const data a(1), b(2), c(3);
   const std::array<batch, 3> parts{batch(a), batch(b), batch(c)};
   const double loss = s.step(parts, at(1)).loss;
-  double by_hand = 0;  // the same phases, one frame
+  double by_hand = 0;  // the same phases, one after the other in one frame
   for (std::size_t i = 0; i < 3; ++i) {
     auto x = at(1);
     x.gradient_scale = 1.0f / 3;
@@ -186,13 +186,13 @@ TEST(vulkan_session, a_dropped_barrier_is_found_by_the_checker) {
   }
   EXPECT_GT(barriers, 20u);
 }
-/// Runs dispatches of a session one by one, twice each, the second time with garbage in every byte of the arena that they say they do not touch.
+/// Runs dispatches of a session one by one, twice each, the second time with garbage in all bytes of the arena that they do not declare.
 class red_zones {
  public:
   explicit red_zones(session<f32>& s)
       : s_(s), commands_(*s.queue().recorder().command_buffers.buffer()), before_(std::size_t(s.arena().bytes())) {}
 
-  /// What `x` does beyond the ranges that it declares; empty: nothing.
+  /// How `x` accesses memory outside its declared ranges; empty: it does not.
   std::string complaint(const dispatch& x) {
     const auto reads = marked(x.reads), writes = marked(x.writes);
     EXPECT_TRUE(s_.queue().staging().download(s_.arena(), 0, before_).ok());
@@ -232,7 +232,7 @@ class red_zones {
     ASSERT_TRUE(s_.queue().staging().download(s_.arena(), 0, arena).ok());
   }
 };
-/// The dispatches of a step, with data put in and pipelines made.
+/// The dispatches of a step, after inputs are set and pipelines created.
 std::vector<dispatch> made_dispatches(session<f32>& s) {
   const data d(9);
   const batch b = d;
@@ -257,7 +257,7 @@ TEST(vulkan_session, a_write_past_the_end_and_an_undeclared_read_are_found) {
     EXPECT_EQ(zones.complaint(x), "");
     if (x.code->name.find("norm") == std::string_view::npos || x.writes.empty() || x.reads.empty()) continue;
     auto shorter = x;
-    shorter.writes[0].end -= 4;  // the kernel writes one float more than this says
+    shorter.writes[0].end -= 4;  // declares one float less than the kernel writes
     past += zones.complaint(shorter).find("writes byte") != std::string::npos;
     auto silent = x;
     silent.reads.erase(silent.reads.begin());
@@ -289,7 +289,7 @@ TEST(vulkan_session, a_device_lost_out_of_memory_or_hung_is_a_typed_error_and_an
     ASSERT_FALSE(s.status().ok());
     EXPECT_EQ(s.status().error().code, c.code) << s.status().error().line();
     EXPECT_FALSE(s.status().error().fix.empty());
-    auto other = loaded(shared());  // the process goes on
+    auto other = loaded(shared());  // the process can continue with another device
     for (std::size_t k = 0, from = 0; k < other.parameters().size(); ++k) {
       const auto n = std::size_t(other.parameters()[k].dims.count());
       ASSERT_TRUE(other.write(tensor_kind::parameter, k, std::span(kept).subspan(from, n)).ok());

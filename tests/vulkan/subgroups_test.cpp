@@ -1,4 +1,4 @@
-/// Which devices are taken by what they say of their subgroups, on made-up devices, and what the kernels make of the sizes.
+/// Which made-up devices are accepted with their subgroup properties, and how kernels use the sizes.
 #include <isotope/backend/vulkan/subgroups.hpp>
 #include <isotope/kernels/vulkan/rows/rows.hpp>
 
@@ -50,7 +50,7 @@ TEST(vulkan_subgroups, operations_and_required_sizes_must_be_there_in_compute_sh
   p = sized(32, 32, 64);
   p.require_stages = VK_SHADER_STAGE_FRAGMENT_BIT;
   EXPECT_EQ(missing(p), "required subgroup sizes in compute shaders");
-  p = sized(32, 32, 32);  // nothing to choose: no pipeline requires a size
+  p = sized(32, 32, 32);  // there is only one size, so no pipeline requires one
   p.require_stages = 0;
   EXPECT_EQ(missing(p), "");
 }

@@ -1,4 +1,4 @@
-/// Launches without a plan are held to the limit of plans, on made-up sizes: nothing is allocated.
+/// Launches without a plan are checked against the same limit as plans. Sizes are made up, and nothing is allocated.
 #include <isotope/backend/vulkan/tensor_limit.hpp>
 #include <isotope/op/matmul.hpp>
 

@@ -1,4 +1,4 @@
-# The gate builds these whether or not a test has the label.
+# The gate builds these targets even if no test has the label.
 foreach(label vulkan subgroups matrices)
   if(NOT TARGET tests_${label})
     add_custom_target(tests_${label})
@@ -10,13 +10,13 @@ isotope_add_shader_words(isotope_observed_shader_words ${PROJECT_SOURCE_DIR}/ker
 target_link_libraries(vulkan_launch_size_test PRIVATE isotope_observed_shader_words)
 target_compile_definitions(vulkan_spirv_test PRIVATE ISOTOPE_SPIRV_VAL="${ISOTOPE_SPIRV_VAL}")
 
-# The headers name compiled shaders.
+# The headers include compiled shaders.
 if(TEST headers.together)
   add_dependencies(tests_vulkan isotope_shaders)
   set_tests_properties(headers.together PROPERTIES LABELS "headers;vulkan")
 endif()
 
-# Planted bugs. The device's part of the program is compiled from the mutated sources, too, and gives each pipeline the mutant's number.
+# Planted bugs. Code that records and submits kernels is also compiled from the mutated sources, and it gives each pipeline the mutant's number.
 if(isotope_has_mutants)
   set(list ${CMAKE_CURRENT_LIST_DIR}/mutants.json)
   isotope_mutated_tree(vulkan ${list})

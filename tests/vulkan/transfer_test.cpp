@@ -24,7 +24,8 @@ TEST(vulkan_transfer, pieces_of_any_size_come_through_the_staging_memory_whole) 
   std::vector<std::byte> sent(std::size_t(bytes), std::byte{});
   for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = std::byte(std::uint8_t(i * 2654435761U >> 13));
   ASSERT_TRUE(moving->upload(*store, 0, sent).ok());
-  const std::vector<std::int64_t> sizes{4, half - 4, half, 12, 2 * half + 8, 4, 0, half - 28};  // ends at a half, fills one, spans three
+  // Pieces that end at the end of a staging buffer, fill one, and span three.
+  const std::vector<std::int64_t> sizes{4, half - 4, half, 12, 2 * half + 8, 4, 0, half - 28};
   std::vector<std::byte> got(sent.size());
   std::vector<memory_piece> pieces;
   std::int64_t at = 0;

@@ -1,4 +1,4 @@
-/// A program that starts again compiles no pipeline: all that it asks for is in the file of the run before, and the file is left alone.
+/// A second start of a program compiles no pipeline: all are in the file of the first run, and the file is not written again.
 #include "../io/scratch_folder.hpp"
 #include "device.hpp"
 #include "remembering_driver.hpp"
@@ -21,9 +21,9 @@ constexpr model::gpt tiny{2, 2, 16, 20, 8};
 struct start {
   bool warm = false;
   pipeline_counts counts;
-  int saved = 0;  // times that the blob was asked for
+  int saved = 0;  // how often the blob was read to be saved
 };
-/// Opens a device as a new process would, loads a program and ends.
+/// Opens a device like a new process, loads a program, and closes the device.
 start started(const std::string& file, bool trains, bool remembers = true) {
   auto o = vulkan_test::test_options();
   o.cache = file;
@@ -78,7 +78,7 @@ TEST(vulkan_warm_start, compiles_nothing_on_this_driver) {
   if (blob <= sizeof(VkPipelineCacheHeaderVersionOne)) GTEST_SKIP() << "this driver keeps no pipelines in its cache: " << blob << " bytes";
   const auto warm = started(file, true, false);
   EXPECT_GT(warm.counts.made, 20u);
-  if (warm.counts.from_cache == 0) GTEST_SKIP() << "this driver does not say which pipelines came from the cache";
+  if (warm.counts.from_cache == 0) GTEST_SKIP() << "this driver does not report which pipelines came from its cache";
   EXPECT_EQ(warm.counts.from_cache, warm.counts.made);
 }
 

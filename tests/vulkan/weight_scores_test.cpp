@@ -1,4 +1,4 @@
-/// Which products of f16 weights keep their f32 activations, and what the dispatch report says of it.
+/// Which matmuls of f16 weights keep f32 activations, and the lines of the dispatch report about it.
 #include "device.hpp"
 
 #include <isotope/backend/vulkan.hpp>
@@ -16,7 +16,7 @@ namespace weight_scores_test {
 
 using f32 = target<backend::vulkan, precision::f32, kernels::native>;
 
-/// y = x a^T b: `a` (64, 48) is read along its rows, `b` (64, 40) across.
+/// y = x a^T b: K runs along the rows of `a` (64, 48), and across those of `b` (64, 40).
 struct two_weights {
   template <Machine M> tensor<M> operator()(scope<M> s) const {
     const auto x = s.input("x", {32, 48}, dtype::f32);
@@ -24,7 +24,7 @@ struct two_weights {
   }
 };
 dynamic_plan planned(weight_storage how = weights::f16) { return *plan_inference<f32>(two_weights{}, 0, true, false, how); }
-/// Element i of a weight of `cols` columns: gentle, or with signs that alternate along an axis.
+/// A weight with `cols` columns: of one sign, or with signs that alternate along an axis.
 std::vector<float> weight(std::int64_t count, std::int64_t cols, int alternates) {
   std::vector<float> r;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -51,7 +51,7 @@ std::vector<std::vector<std::string>> rows_of(const std::string& report) {
     else rows.back().back() += c;
   return rows;
 }
-/// What a described device would run.
+/// The dispatches that a described device would run.
 struct recorded {
   no_constants const_pool;
   no_modules modules;
@@ -69,7 +69,7 @@ struct recorded {
     all = record(plan, kernels, base, {}, f, phase_always, const_pool, modules, &scores);
   }
 };
-/// Kernel set, reason, matrices and the start of the score, of the last dispatch of each product.
+/// Kernel set, reason, matrices and the first digits of the oscillation, of the last dispatch of each matmul.
 std::vector<std::string> products(const dynamic_plan& plan, const weight_scores& scores, const kernel_switches& switches) {
   const recorded made(plan, scores, switches);
   std::vector<std::string> r;
@@ -93,7 +93,7 @@ const std::string units = "native; -; f16xf16->f32; ", wide = "portable; activat
 bool compiled() { return shaders::matmul_khr_f16_plain.there(); }
 
 TEST(vulkan_weight_scores, gentle_weights_take_matrix_units_and_alternating_ones_do_not) {
-  if (!compiled()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
+  if (!compiled()) GTEST_SKIP() << "this build's shader compiler has no cooperative matrices";
   const auto plan = planned();
   using list = std::vector<std::string>;
   EXPECT_EQ(products(plan, {}, {}), (list{units + "-", units + "-"})) << "nothing is known before weights are written";
@@ -105,7 +105,7 @@ TEST(vulkan_weight_scores, gentle_weights_take_matrix_units_and_alternating_ones
       << "signs that alternate along N cancel nothing";
 }
 TEST(vulkan_weight_scores, every_switch_changes_the_report_as_it_says) {
-  if (!compiled()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
+  if (!compiled()) GTEST_SKIP() << "this build's shader compiler has no cooperative matrices";
   const auto plan = planned();
   const auto both = scored(plan, 1, -1);
   const auto first = [&](const kernel_switches& s) { return products(plan, both, s).at(0); };
@@ -123,13 +123,13 @@ TEST(vulkan_weight_scores, tell_whether_some_product_changes_sides) {
   s.add(plan);
   const auto& a = plan.slots.at(0);
   ASSERT_EQ(a.path.view(), "a");
-  EXPECT_FALSE(s.put(a, weight(64 * 48, 48, -1), 0.35)) << "what nobody scored counts as gentle";
+  EXPECT_FALSE(s.put(a, weight(64 * 48, 48, -1), 0.35)) << "a weight without a score counts as gentle";
   EXPECT_TRUE(s.put(a, weight(64 * 48, 48, 1), 0.35));
   EXPECT_FALSE(s.put(a, weight(64 * 48, 48, 1), 0.35));
   EXPECT_TRUE(s.put(a, weight(64 * 48, 48, -1), 0.35));
 }
 
-/// One row, as in decoding.
+/// A matmul with one row, as in decoding.
 struct decoding {
   template <Machine M> tensor<M> operator()(scope<M> s) const {
     return matmul(s.input("x", {1, 768}, dtype::f32), transpose(s.param("w", {3072, 768})));
@@ -150,7 +150,7 @@ TEST(vulkan_weight_scores, products_of_few_rows_read_half_the_bytes) {
   EXPECT_EQ(bytes(weights::bf16), 3072 * 768 * 2);
 }
 
-// On the device itself: the commands of a session follow its weights, and results are right either way.
+// On a device: a session records its commands again if a weight's oscillation crosses the threshold, and results are right in both cases.
 TEST(vulkan_weight_scores, sessions_record_again_when_weights_change_sides) {
   auto& d = vulkan_test::test_device();
   const auto device = vulkan::device<f32>::over(d.context, d.pipelines);
@@ -162,7 +162,7 @@ TEST(vulkan_weight_scores, sessions_record_again_when_weights_change_sides) {
     ASSERT_TRUE(s->write(tensor_kind::parameter, 0, a).ok());
     ASSERT_TRUE(s->write(tensor_kind::parameter, 1, b).ok());
     auto x = s->input<float>("x");
-    for (std::size_t i = 0; i < x->size(); ++i) (*x)[i] = 1 + 0.25f * float(i % 3);  // f16 numbers
+    for (std::size_t i = 0; i < x->size(); ++i) (*x)[i] = 1 + 0.25f * float(i % 3);  // exact in f16
     s->run({}, phase_always);
     ASSERT_TRUE(s->status().ok()) << s->status().error().line();
     const auto all = s->dispatches(phase_always);
@@ -177,7 +177,7 @@ TEST(vulkan_weight_scores, sessions_record_again_when_weights_change_sides) {
         for (std::int64_t k = 0; k < 48; ++k) sum += double((*x)[std::size_t(k)]) * double(float(float16(a[std::size_t(h * 48 + k)])));
         want += sum * double(float(float16(b[std::size_t(h * 40 + i)])));
       }
-      // The sums between the products are rounded to f16 on matrix units: 2^-11 of each; alternating ones cancel to about nothing.
+      // Matrix units need the result of the first matmul rounded to f16, by 2^-11; alternating weights cancel to nearly zero.
       EXPECT_NEAR(double((*y)[std::size_t(i)]), want, 0x1p-11 * std::max(std::fabs(want), 1.0) + 1e-3) << alternates;
     }
   }

@@ -1,6 +1,6 @@
-# Compiles one module: OUT/MODULE.hpp declares it, OUT/MODULE.words.hpp holds its SPIR-V. A module with MISSING has no words.
-# NEEDS is the ability that its source asks for.
-# With PROLOGUE, a .glsl file, it gets a call before its own main: the file's `void <stem>()`.
+# Compiles one module: OUT/MODULE.hpp declares it, OUT/MODULE.words.hpp holds its SPIR-V. NEEDS is the compiler feature that the source needs; if the compiler
+# lacks it, MISSING is that feature and the module has no words.
+# PROLOGUE is a .glsl file, whose function `void <stem>()` is called at the start of main.
 # cmake -DGLSLANG= -DVALIDATOR= -DSOURCE= -DMODULE= -DOUT= -DFLAGS= -DMISSING= -DNEEDS= [-DPROLOGUE=] -P compile_shader.cmake
 file(MAKE_DIRECTORY ${OUT})
 set(words "")
@@ -24,7 +24,7 @@ if(NOT MISSING)
   if(NOT status STREQUAL "0")
     message(FATAL_ERROR " ${SOURCE}: ${text}")
   endif()
-  if(VALIDATOR AND NOT NEEDS MATCHES "coopmat")  # older validators know neither; where the compiler is current, so is the validator
+  if(VALIDATOR AND NOT NEEDS MATCHES "coopmat")  # older validators do not know cooperative matrices
     set(validate TRUE)
   elseif(VALIDATOR)
     execute_process(COMMAND ${VALIDATOR} --version OUTPUT_VARIABLE version)

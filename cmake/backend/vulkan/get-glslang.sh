@@ -1,6 +1,6 @@
 #!/bin/sh
-# cmake/backend/vulkan/get-glslang.sh PREFIX [SUITE]: a current glslang and SPIRV-Tools of a newer Debian suite (forky) as PREFIX/bin/glslang, spirv-val,
-# spirv-opt, spirv-as and spirv-dis. PREFIX is private and may be moved; the build looks in build/glslang. About 20 MB down, 10 s.
+# cmake/backend/vulkan/get-glslang.sh PREFIX [SUITE]: fetches a current glslang and SPIRV-Tools from a newer Debian suite (forky) as PREFIX/bin/glslang,
+# spirv-val, spirv-opt, spirv-as and spirv-dis. PREFIX is a private folder that may be moved; the build looks in build/glslang. Downloads about 20 MB in 10 s.
 set -u
 [ $# -ge 1 ] && [ $# -le 2 ] && [ -n "$1" ] && [ "${1#-}" = "$1" ] || {
   sed -n '2,3s/^# //p' "$0" >&2
@@ -15,7 +15,7 @@ tools="glslang spirv-val spirv-opt spirv-as spirv-dis"
 open_root "$1"
 unpack "${2:-forky}" glslang-tools spirv-tools
 
-# Of all that came, the tools and the libraries stay. Each tool is started by the loader that came with it: the system's may be older.
+# Only the tools and the libraries are kept. Each tool is started by the fetched dynamic loader, since that of the system may be older.
 mkdir "$new/bin" "$new/tools" || exit 1
 for tool in $tools; do
   cp -L "$new/usr/bin/$tool" "$new/tools/$tool" 2>/dev/null || fail "the suite has no $tool" "try another suite (forky, sid)"

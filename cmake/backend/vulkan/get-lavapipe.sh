@@ -1,6 +1,7 @@
 #!/bin/sh
-# cmake/backend/vulkan/get-lavapipe.sh ROOT [SUITE]: Mesa's Vulkan driver for processors (lavapipe) of a newer Debian suite (forky), with its loader, validation
-# layer and vulkaninfo, as a private root that may be moved; cmake/backend/vulkan/run-in-root.sh runs programs in it. About 80 MB down, 350 MB unpacked.
+# cmake/backend/vulkan/get-lavapipe.sh ROOT [SUITE]: fetches lavapipe, Mesa's Vulkan driver for processors, from a newer Debian suite (forky), with loader,
+# validation layer and vulkaninfo, into a private root that may be moved. cmake/backend/vulkan/run-in-root.sh runs programs in it. Downloads about 80 MB, which
+# take 350 MB unpacked.
 set -u
 [ $# -ge 1 ] && [ $# -le 2 ] && [ -n "$1" ] && [ "${1#-}" = "$1" ] || {
   sed -n '2,3s/^# //p' "$0" >&2

@@ -1,7 +1,7 @@
-# Hooks of ./quickstart, which sources this: a current shader compiler where the system's is old, and a short training where no GPU is.
+# Hooks of ./quickstart, which sources this file: they fetch a current shader compiler if the system's is old, and shorten the training if there is no GPU.
 # shellcheck shell=sh
 
-# knows_matrices COMPILER: whether it takes everything that a kernel may use.
+# knows_matrices COMPILER: whether it compiles everything that kernels use.
 knows_matrices() {
   for probe in cmake/backend/vulkan/probe/*.comp; do
     "$1" -V --target-env vulkan1.3 -o /dev/null "$probe" >/dev/null 2>&1 || return 1
@@ -10,7 +10,7 @@ knows_matrices() {
 get_tools() {
   script=cmake/backend/vulkan/get-glslang.sh
   why="no glslang is here"
-  for compiler in build/glslang/bin/glslang glslang glslangValidator; do  # as shaders.cmake looks
+  for compiler in build/glslang/bin/glslang glslang glslangValidator; do  # in the order of shaders.cmake
     if command -v $compiler >/dev/null 2>&1; then
       knows_matrices $compiler && return
       why="$compiler cannot compile the kernels for matrix units"
@@ -23,7 +23,7 @@ get_tools() {
 
 more_programs() { echo isotope-info; }
 
-# training_options BUILD: nothing on a GPU, which trains as the processor does.
+# training_options BUILD: prints nothing for a GPU, which trains like the cpu backend.
 training_options() {
   device=$("$1/examples/isotope-info" | sed -n 's/^device *//p')
   say "device: $device" >&2

@@ -1,7 +1,7 @@
 #!/bin/sh
-# cmake/backend/vulkan/run-in-root.sh ROOT [--validate] PROGRAM [ARGUMENT...]: runs a program built here with the C library, Vulkan loader and lavapipe of a
-# root that cmake/backend/vulkan/get-lavapipe.sh made. A program that asks for the validation layer finds the root's; --validate loads it into any program.
-# PROGRAM is an executable, not a script. Libraries that the root lacks are the system's.
+# cmake/backend/vulkan/run-in-root.sh ROOT [--validate] PROGRAM [ARGUMENT...]: runs a program that was built here with the C library, Vulkan loader and lavapipe
+# of a root that cmake/backend/vulkan/get-lavapipe.sh made. A program that requests the validation layer gets that of the root; --validate loads it into any
+# program. PROGRAM is an executable, not a script. Libraries that the root lacks are taken from the system.
 set -u
 me=run-in-root
 validate=no
@@ -30,7 +30,7 @@ layers=$root/usr/share/vulkan/explicit_layer.d
 program=$(command -v -- "$1") || refuse "no program '$1'" "give its path"
 shift
 
-# The root's driver and layers, and none of the system's.
+# Use the driver and layers of the root, and none of the system.
 export VK_DRIVER_FILES="$driver" VK_ICD_FILENAMES="$driver" VK_LAYER_PATH="$layers" VK_IMPLICIT_LAYER_PATH="$layers/none"
 if [ $validate = yes ]; then
   export VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation VK_LAYER_VALIDATE_SYNC=1

@@ -1,9 +1,9 @@
-# The GLSL kernels of the vulkan backend: finds a compiler, probes what it can, makes each kernels/vulkan/**.comp a C++ header.
+# The GLSL kernels of the vulkan backend: finds a compiler, probes its features, and compiles each kernels/vulkan/**.comp to a C++ header.
 include_guard(GLOBAL)
 
 # Sets the compiler in ISOTOPE_GLSLANG, a validator (if any) in ISOTOPE_SPIRV_VAL, headers in ISOTOPE_VULKAN_HEADERS.
-# `./quickstart --backend vulkan` unpacks a current compiler into build/glslang; one there is preferred, since it knows all extensions. What an
-# earlier run found is looked for again, so that a compiler that came since is taken; what the user set stays.
+# `./quickstart --backend vulkan` unpacks a current compiler into build/glslang, which is preferred, since it knows all extensions. Each run searches again,
+# so that a compiler that was installed later is found, unless the user has set one.
 function(isotope_find_shader_tools)
   foreach(variable ISOTOPE_GLSLANG ISOTOPE_SPIRV_VAL)
     if(DEFINED CACHE{${variable}_FOUND} AND "$CACHE{${variable}}" STREQUAL "$CACHE{${variable}_FOUND}")
@@ -16,7 +16,7 @@ function(isotope_find_shader_tools)
   endforeach()
   set(private ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../../build/glslang/bin)
   find_program(ISOTOPE_GLSLANG NAMES glslang glslangValidator NAMES_PER_DIR HINTS ${private} DOC "compiler of the vulkan kernels")
-  get_filename_component(beside "${ISOTOPE_GLSLANG}" DIRECTORY)  # the validator that knows what the compiler writes
+  get_filename_component(beside "${ISOTOPE_GLSLANG}" DIRECTORY)  # the validator of the same version as the compiler
   find_program(ISOTOPE_SPIRV_VAL NAMES spirv-val HINTS ${beside} ${private} DOC "validator of the vulkan kernels")
   foreach(variable ISOTOPE_GLSLANG ISOTOPE_SPIRV_VAL)
     if(NOT ${variable}_given)
@@ -27,7 +27,7 @@ function(isotope_find_shader_tools)
   mark_as_advanced(ISOTOPE_GLSLANG ISOTOPE_SPIRV_VAL ISOTOPE_VULKAN_HEADERS)
 endfunction()
 
-# isotope_probe_shader(<ability>): ISOTOPE_SHADER_<ABILITY> says whether the compiler takes probe/<ability>.comp. A crash counts as no.
+# isotope_probe_shader(<ability>): sets ISOTOPE_SHADER_<ABILITY> to whether the compiler accepts probe/<ability>.comp. A crash counts as no.
 function(isotope_probe_shader ability)
   string(TOUPPER ${ability} upper)
   set(stamp ${PROJECT_BINARY_DIR}/shaders/probe/${ability}.stamp)
@@ -53,9 +53,9 @@ endfunction()
 
 set(isotope_shader_abilities bda coopmat coopmat_bf16 coopmat2)
 
-# isotope_compile_shaders(<root> <out> <prologue>): commands that make <out>/isotope/shaders/<module>.hpp of every module of kernels/vulkan, listed in `outputs`,
-# and the text <out>/words.cpp that defines all of them. <root> is that folder, or one that the build fills with the same files. <prologue>: see
-# compile_shader.cmake; empty: none.
+# isotope_compile_shaders(<root> <out> <prologue>): adds commands that make <out>/isotope/shaders/<module>.hpp for every module of kernels/vulkan, listed in
+# `outputs`, and writes <out>/words.cpp, which defines all of them. <root> is kernels/vulkan or a folder that the build fills with the same files. <prologue>:
+# see compile_shader.cmake; empty: none.
 function(isotope_compile_shaders root folder prologue)
   set(listed ${PROJECT_SOURCE_DIR}/kernels/vulkan)
   set(lacks "")
@@ -131,8 +131,8 @@ std::span<const shader_variant> shader_variants() {
   set(outputs ${outputs} PARENT_SCOPE)
 endfunction()
 
-# isotope_add_shader_words(<target> <root> <out> <prologue>): an object library with the words of all modules, as isotope_shader_words has them. A program
-# that links it has its kernels from there.
+# isotope_add_shader_words(<target> <root> <out> <prologue>): adds an object library with the words of all modules, like isotope_shader_words. A program
+# that links it uses these words.
 function(isotope_add_shader_words target root folder prologue)
   isotope_compile_shaders(${root} ${folder} "${prologue}")
   add_custom_target(${target}_modules DEPENDS ${outputs})
@@ -144,7 +144,7 @@ endfunction()
 
 # isotope_add_shaders(): the target isotope_shaders makes <build>/shaders/isotope/shaders/<module>.hpp for every module. A source makes one
 # module, or one for each line `// variant NAME: -D... [needs ABILITY]`, called <stem>_NAME; sources in reference/ start with reference_.
-# Modules that need an ability which the compiler lacks are made without words.
+# A module that needs a feature which the compiler lacks has no words.
 function(isotope_add_shaders)
   if(NOT ISOTOPE_GLSLANG)
     isotope_refuse("${isotope_prefix}BACKEND=vulkan needs a GLSL compiler, and neither glslang nor glslangValidator was found. fix: sudo apt-get install glslang-tools, or cmake/backend/vulkan/get-glslang.sh build/glslang (no root rights needed), or ./quickstart deps --backend vulkan.")

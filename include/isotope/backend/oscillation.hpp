@@ -1,5 +1,5 @@
 #pragma once
-/// How strongly a weight alternates in sign along K: what makes rounded activations harmful.
+/// How strongly a weight alternates in sign along K. The error of a matmul with rounded activations grows with it.
 #include <cmath>
 #include <cstdint>
 #include <span>
@@ -14,11 +14,11 @@ struct weight_lines {
 /// score = max(0, mean over n of -sum_k w[n,k] w[n,k+1] / sum_k |w[n,k] w[n,k+1]|); rows of zeros count as 0.
 ///
 /// The share of sign changes between neighbours along K, weighted by their magnitudes, less the share that keeps the sign: 1 for strictly alternating
-/// rows, 0 for rows of one sign. Random signs change half of the time, so their score is 0 but for chance: about 1 / sqrt(N (K - 1)) on either side.
+/// rows, 0 for rows of one sign. Random signs change half of the time, so their mean is 0 up to random deviations of about 1 / sqrt(N (K - 1)).
 ///
-/// Why: a gemm of smooth activations with alternating weights is a small difference of large sums, and the rounding of each activation to 11 bits
-/// (f16) stays while the sums cancel: the error is as large, relative to the result, as the sums are to it. Sums of one sign or of random signs
-/// lose at most what their own size, or its root, allows.
+/// The purpose: a matmul of smooth activations with alternating weights gives a small difference of large sums. The sums cancel, but the errors of rounding
+/// each activation to 11 bits (f16) do not, so the relative error grows by the ratio of the sums to the result. With weights of one sign or of random signs
+/// the sums do not cancel in this way, and the relative error stays small.
 inline double oscillation(std::span<const float> w, const weight_lines& l) {
   double total = 0;
   for (std::int64_t n = 0; n < l.N; ++n) {

@@ -1,5 +1,5 @@
 #pragma once
-/// The backends that a program was built with, by name: what a command line or a configuration file asks for.
+/// Finds one of the backends that a program was built with by its name, e.g. from a command line or a configuration file.
 #include <array>
 #include <string>
 #include <string_view>

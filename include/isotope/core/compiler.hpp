@@ -1,17 +1,17 @@
 #pragma once
 /// The one place, apart from backend/, that asks which compiler and processor a translation unit is compiled for.
 ///
-/// ISOTOPE_CPU_NAMESPACE   `inline namespace <arch>`: cpu kernels stand in `namespace isotope::cpu { ISOTOPE_CPU_NAMESPACE { ... } }`, so that
+/// ISOTOPE_CPU_NAMESPACE   `inline namespace <arch>`: cpu kernels are declared in `namespace isotope::cpu { ISOTOPE_CPU_NAMESPACE { ... } }`, so that
 ///                         objects compiled with different -march may be linked together without sharing an inline function
 /// ISOTOPE_CPU_ARCH        the same name as a string, for reports
-/// ISOTOPE_IVDEP           before a loop: its iterations touch no element of another iteration (y == x is fine, y == x + 1 is not);
-///                         clang checks for itself at run time
-/// ISOTOPE_RESTRICT        a pointer that nothing else in the function aliases
-/// ISOTOPE_INLINE          inlined even where the compiler's own cost estimate says no
+/// ISOTOPE_IVDEP           before a loop: its iterations are independent of each other (y == x is fine, y == x + 1 is not);
+///                         empty for clang, which adds its own run-time check
+/// ISOTOPE_RESTRICT        a pointer that no other pointer in the function aliases
+/// ISOTOPE_INLINE          always inlined, regardless of the compiler's cost estimate
 /// ISOTOPE_INLINE_LAMBDA   the same after a lambda's parameters: [](float x) ISOTOPE_INLINE_LAMBDA { ... }
-/// ISOTOPE_NOINLINE        a function of its own: keeps register allocation and symbols separate
-/// ISOTOPE_CONTRACT        on a function: its products and sums may become fused multiply-adds, whatever the flags say, and its
-///                         vectors take the widest registers, whatever the processor's tuning prefers
+/// ISOTOPE_NOINLINE        never inlined: keeps register allocation and symbols separate
+/// ISOTOPE_CONTRACT        on a function: its products and sums may become fused multiply-adds, regardless of the flags, and its
+///                         vectors use the widest registers, regardless of the processor's tuning
 /// ISOTOPE_CONTRACT_HERE   the same for clang, as the function's first statement
 /// ISOTOPE_PAUSE           tells the processor that this is a spin loop
 
@@ -49,21 +49,21 @@
 
 namespace isotope::config {
 
-/// Whether a fused multiply-add is one instruction: only then do kernels ask for it, since it is a library call elsewhere.
+/// Whether a fused multiply-add is one instruction. Kernels use it only then, since elsewhere it is a library call.
 #if defined(__FMA__) || defined(__aarch64__)
 inline constexpr bool has_fma = true;
 #else
 inline constexpr bool has_fma = false;
 #endif
 
-/// Whether one instruction adds the products of pairs of bf16 to an f32: fma(a0, b0, fma(a1, b1, sum)), subnormal operands and results being zero.
+/// Whether one instruction adds the products of pairs of bf16 to an f32: fma(a0, b0, fma(a1, b1, sum)), where subnormal operands and results become zero.
 #if defined(__AVX512BF16__) && defined(__AVX512DQ__)
 inline constexpr bool has_bf16_pairs = true;
 #else
 inline constexpr bool has_bf16_pairs = false;
 #endif
 
-/// Whether there is a matrix unit (AMX) that adds products of tiles of pairs of bf16 to tiles of f32. The system may still refuse it:
+/// Whether the compiler may use the matrix unit (AMX), which multiplies tiles of bf16 pairs and adds to tiles of f32. The system may still refuse it: see
 /// backend/cpu/tile_permission.hpp.
 #if defined(__AMX_TILE__) && defined(__AMX_BF16__)
 inline constexpr bool has_bf16_tiles = true;
@@ -71,56 +71,56 @@ inline constexpr bool has_bf16_tiles = true;
 inline constexpr bool has_bf16_tiles = false;
 #endif
 
-/// Whether a vector of f32, or of as many numbers of 16 bits, is loaded and stored under a mask, whose other elements are not touched.
+/// Whether there are masked loads and stores of vectors of f32 and of as many 16-bit numbers.
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
 inline constexpr bool has_lane_masks = true;
 #else
 inline constexpr bool has_lane_masks = false;
 #endif
 
-/// Whether one instruction widens numbers of 16 bits to a whole vector.
+/// Whether one instruction widens 16-bit numbers to a whole vector of 32-bit numbers.
 #if defined(__AVX512F__)
 inline constexpr bool has_wide_halves = true;
 #else
 inline constexpr bool has_wide_halves = false;
 #endif
 
-/// Whether one instruction takes the smaller of two numbers, where compilers make two of the choice.
+/// Whether one instruction computes a < b ? a : b, for which compilers generate two.
 #if defined(__AVX__)
 inline constexpr bool has_ordered_lanes = true;
 #else
 inline constexpr bool has_ordered_lanes = false;
 #endif
 
-/// Whether one instruction looks a vector's elements up in another one.
+/// Whether one instruction permutes the elements of a vector by a vector of indices.
 #if defined(__AVX2__)
 inline constexpr bool has_lane_tables = true;
 #else
 inline constexpr bool has_lane_tables = false;
 #endif
 
-/// Whether one instruction multiplies by powers of two.
+/// Whether one instruction multiplies by 2^k.
 #if defined(__AVX512F__)
 inline constexpr bool has_scaled_lanes = true;
 #else
 inline constexpr bool has_scaled_lanes = false;
 #endif
 
-/// Whether a vector may be stored past the caches.
+/// Whether there are non-temporal stores, which bypass the caches.
 #if defined(__AVX__)
 inline constexpr bool has_streams = true;
 #else
 inline constexpr bool has_streams = false;
 #endif
 
-/// Whether the compiler may reassociate arithmetic and assume that no NaN exists; the kernels cannot work so.
+/// Whether the compiler may reassociate arithmetic and assume that no NaN exists. The kernels do not work with such flags.
 #if defined(__FAST_MATH__)
 inline constexpr bool fast_math = true;
 #else
 inline constexpr bool fast_math = false;
 #endif
 
-/// The widest vector that the compiler was told of.
+/// The bytes of the widest vector that the compiler may use.
 #if defined(__AVX512F__)
 inline constexpr int vector_bytes = 64;
 #elif defined(__AVX__)
@@ -129,7 +129,7 @@ inline constexpr int vector_bytes = 32;
 inline constexpr int vector_bytes = 16;
 #endif
 
-/// How many of them there are: what a kernel can keep at hand.
+/// The number of vector registers.
 #if defined(__AVX512F__) || defined(__aarch64__)
 inline constexpr int vector_registers = 32;
 #else

@@ -7,7 +7,7 @@
 
 namespace isotope {
 
-/// What a decomposition sees: the operands x and the attributes of the op that it stands for; it gives the outputs.
+/// The argument of an op's `decompose`. It provides the operands x and the attributes of the op, and takes the outputs by `give`.
 class decomposition {
  public:
   constexpr decomposition(tape& t, std::span<const std::int32_t> in, const attributes& a, place where)

@@ -16,7 +16,7 @@ constexpr std::string_view name_of(device_kind k) {
   return names[std::size_t(k)];
 }
 
-/// A limit or an ability of a device, as text for people.
+/// A limit or a feature of a device, as text.
 struct device_fact {
   std::string name, value;
 };
@@ -27,17 +27,17 @@ struct device_info {
   device_kind kind = device_kind::cpu;
   int index = 0;
   int units = 0;                        // threads of a cpu, multiprocessors of a gpu
-  std::string driver = {};              // with its version; empty: none
-  std::string problem = {};             // why programs cannot use it; empty: they can
-  std::vector<device_fact> facts = {};  // gpu: limits and abilities
+  std::string driver = {};              // name and version; empty: none
+  std::string problem = {};             // why programs cannot use the device; empty: they can
+  std::vector<device_fact> facts = {};  // limits and features
 };
 
-/// What `device<T>::open` chooses by. Injected by the application: nothing here is read from the environment.
+/// The options of `device<T>::open`. The application sets them; the library does not read the environment.
 struct device_options {
   int threads = 0;              // cpu: 0 is one per processor that this process may use
   std::string name = {};        // part of a device's name, its index, or a kind (cpu, integrated, discrete); empty: the fastest
   std::string cache = {};       // gpu: file that keeps compiled pipelines between runs; empty: none
-  double timeout_seconds = 60;  // gpu: a submission that takes longer is given up; from 0 on, infinity: never
+  double timeout_seconds = 60;  // gpu: a submission that takes longer fails; at least 0, infinity: no limit
   diagnostics diagnose = {};
 };
 

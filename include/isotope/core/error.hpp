@@ -27,13 +27,13 @@ enum class errc : std::uint8_t {
   corrupt,           // a checksum differs
   version_mismatch,  // written by another format version
   model_mismatch,    // a checkpoint of another model
-  unknown_key,       // a configuration key nobody reads
+  unknown_key,       // a configuration key that no field has
   missing_value,     // a configuration field without a value in any layer
   write_failed,      // disk full or no permission
   in_use,            // another process writes there
   non_finite,        // NaN or infinity where a number is needed
   interrupted,       // stopped by a signal or a limit
-  device_lost,       // the driver gave the device up; it must be opened again
+  device_lost,       // the driver reports the device as lost; it must be opened again
   timeout,           // the device did not finish in the time allowed
 };
 
@@ -81,7 +81,7 @@ struct failure {
   }
 };
 
-/// A T, or the failure that stands in its place. `result<void>` holds success or a failure.
+/// A T, or the failure that occurred instead. `result<void>` holds success or a failure.
 /// Reading the value of a failed result is a programming error: check first, as with std::optional.
 template <class T> class [[nodiscard]] result {
   using stored = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
@@ -117,7 +117,7 @@ inline failure fail(errc code, std::string what, std::string where, std::string 
   return {code, std::move(what), std::move(where), std::move(fix)};
 }
 
-/// A diagnosis of the planner or a backend, whose one line names the place and the way out itself, as the compiler prints it.
+/// A diagnosis of the planner or a backend. Its line contains the place and the fix already, since the compiler prints it too.
 inline failure diagnosed(errc code, std::string line) { return {code, std::move(line), {}, {}}; }
 
 }  // namespace isotope

@@ -6,7 +6,7 @@
 
 namespace isotope {
 
-/// Up to N characters. Appending more sets `overflow`: the text is cut, and whoever needs it whole reports an error.
+/// Up to N characters. Appending more truncates the text and sets `overflow`; callers that need the whole text report an error.
 /// Characters past the end are zero, so equal texts have equal bytes.
 template <std::size_t N> struct fixed_string {
   char chars[N]{};
@@ -45,7 +45,7 @@ template <std::size_t N> struct fixed_string {
     return *this;
   }
   constexpr fixed_string& operator<<(int v) { return *this << std::int64_t(v); }
-  /// To six decimals, without zeros at the end; magnitudes of 1e12 and more as `inf`.
+  /// Prints six decimals, without trailing zeros; magnitudes of 1e12 and more print as `inf`.
   constexpr fixed_string& operator<<(double v) {
     if (v != v) return *this << "nan";
     if (v < 0) put('-');

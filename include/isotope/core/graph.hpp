@@ -5,7 +5,7 @@
 
 namespace isotope {
 
-/// Records model code for a target: the planner's input. Also usable in constant expressions.
+/// Records model code for a target as the planner's input. It also works in constant expressions.
 template <Target T> struct graph : tape {
   using target = T;
   constexpr graph() : tape(T::precision::type) {}

@@ -1,5 +1,5 @@
 #pragma once
-/// Parameter initialisation: Philox by (seed, path, element), so that it depends on nothing else.
+/// Parameter initialisation. Each value is computed by Philox from (seed, path, element) and depends on nothing else.
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
@@ -17,7 +17,7 @@ constexpr std::uint32_t stream_of(std::string_view path) {
   return h;
 }
 
-/// Initial values come in runs of 64: 16 calls of Philox.
+/// Initial values are computed in runs of 64, which take 16 calls of Philox.
 inline constexpr std::int64_t initial_run = 4 * philox_words::width;
 
 /// x[i] = element 64 run + i of a parameter, 0 <= i < 64. normal: elements 4 b to 4 b + 3 are scale times the two pairs of normal numbers from the
@@ -52,7 +52,7 @@ ISOTOPE_INLINE void initial_values(const initializer& how, std::uint64_t seed, s
     for (int k = 0; k < 4; ++k) x[4 * j + k] = part[k][j];
 }
 
-/// put(i, x, n) for the elements i to i + n - 1 of a parameter of `count` elements, a run at a time, for the runs first to end - 1.
+/// Computes the runs first to end - 1 of a parameter of `count` elements, and calls put(i, x, n) with the elements i to i + n - 1 of each.
 template <class Put>
 void for_initial_runs(const initializer& how, std::uint64_t seed, std::uint32_t stream, std::int64_t count, std::int64_t first,
                       std::int64_t end, const Put& put) {

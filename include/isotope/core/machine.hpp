@@ -1,5 +1,5 @@
 #pragma once
-/// What model code is evaluated on: the Machine concept, and what models ask of one.
+/// The Machine concept: what model code is evaluated on.
 #include <array>
 #include <concepts>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace isotope {
 
-/// What an op application gives back: the ids of its outputs.
+/// The result of applying an op: the ids of its outputs.
 struct applied {
   std::array<std::int32_t, max_outputs> out{-1, -1, -1, -1, -1, -1};
 };
@@ -18,12 +18,12 @@ struct param_options {
   int decay = -1;         // 1, 0, or -1: matrices decay, vectors do not (the GPT-2 rule)
   bool trainable = true;  // false: no gradient, no optimiser state
   double rate_scale = 1;  // factor on the learning rate
-  /// 1, 0, or -1: where the optimiser is Muon, it takes matrices that only gemms read, each with a gemm by another weight to come, and
-  /// leaves embeddings, the output layer and vectors to AdamW. 1 needs two axes.
+  /// Whether the Muon optimiser updates the parameter with Muon (1, needs two axes) or with AdamW (0). -1: Muon for matrices that only matmuls read and whose
+  /// result is multiplied by another weight later, so AdamW for embeddings, the output layer and vectors.
   int muon = -1;
 };
 
-/// A Machine evaluates model code: it records (`graph`) or runs (`eager`) each op. Values are ids that it hands out.
+/// A Machine evaluates model code: it records (`graph`) or runs (`eager`) each op. It identifies values by ids.
 template <class M>
 concept HasTarget = requires { typename M::target; };
 template <class M>
@@ -43,7 +43,7 @@ concept DescribesValues = requires(const M& m, std::int32_t id) {
   { m.describe(id) } -> std::same_as<const value&>;
   { m.program() } -> std::same_as<dtype>;
 };
-/// What a Machine may have besides: tensors that keep their contents from run to run, and a way to overwrite them.
+/// A Machine that also has states: tensors that keep their contents from run to run, and can be assigned to.
 template <class M>
 concept HoldsState = requires(M& m, const name& n, const shape& s, dtype t, place at, std::int32_t id) {
   { m.state(n, s, t, at) } -> std::same_as<std::int32_t>;

@@ -1,6 +1,6 @@
 #pragma once
-/// Normal random numbers from random words, in f64 arithmetic that fills vectors. It calls no libm, and the flags of isotope::isotope keep products
-/// and sums apart: the bits are the same on every machine.
+/// Normal random numbers from random words, in f64 arithmetic that compilers vectorise. It calls no libm, and the flags of isotope::isotope forbid fused
+/// multiply-adds, so the bits are the same on every machine.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace isotope::normal {
 /// u = (w + 1/2) / 2^32, in (0, 1): exact.
 ISOTOPE_INLINE double open_interval(std::uint32_t w) { return (double(w) + 0.5) * 0x1p-32; }
 
-/// Horner's rule, the constant last.
+/// Evaluates a polynomial by Horner's rule; c holds the highest coefficient first.
 template <int n> ISOTOPE_INLINE double polynomial(double x, const double (&c)[n]) {
   double r = c[0];
   for (int k = 1; k < n; ++k) r = r * x + c[k];
@@ -37,7 +37,7 @@ ISOTOPE_INLINE double log_of_unit(double u) {
 struct point {
   double cos, sin;
 };
-/// (cos, sin)(2 pi u) for 0 < u < 1: quarter turns exactly, the rest, at most pi/4, by the series to x^16. Error below 2^-51.
+/// (cos, sin)(2 pi u) for 0 < u < 1. Quarter turns are exact; the remaining angle is at most pi/4 and goes into the series up to x^16. Error below 2^-51.
 ISOTOPE_INLINE point on_circle(double u) {
   constexpr double even[] = {
       1 / 20922789888000.0, -1 / 87178291200.0, 1 / 479001600.0, -1 / 3628800.0, 1 / 40320.0, -1 / 720.0, 1 / 24.0, -1 / 2.0, 1};

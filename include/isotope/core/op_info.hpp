@@ -1,6 +1,6 @@
 #pragma once
-/// What the planner knows of an op: its name, shape rule and gradient rule. Nodes point at one of these, so an op
-/// defined outside the library is as good as one inside.
+/// What the planner knows about an op: its name, shape rule, gradient rule and more. Nodes point to one of these, so ops
+/// defined outside the library work like those inside it.
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -14,17 +14,17 @@ namespace isotope {
 inline constexpr int max_inputs = 8;
 inline constexpr int max_outputs = 6;
 
-/// An op's constants as graphs, plans and files carry them, whatever op it is. An op that has some names them in a struct `constants` with
-/// `static constexpr constants of(const attributes&)` and a conversion back, its inverse; nobody else knows which entry is which.
+/// The constants of any op, in the form that graphs, plans and files store. An op with constants names them in a struct `constants` with
+/// `static constexpr constants of(const attributes&)` and the inverse conversion; only this struct knows the meaning of each entry.
 struct attributes {
   std::array<std::int64_t, 8> i{};
   std::array<double, 3> f{};
-  /// The one constant that an element-wise op may have: all that a fused body keeps of its attributes.
+  /// The only constant that an element-wise op may have; a fused body stores nothing else of its attributes.
   constexpr double scalar() const { return f[0]; }
   static constexpr attributes of_scalar(double k) { return {.f = {k}}; }
   friend constexpr bool operator==(const attributes&, const attributes&) = default;
 };
-/// A format as a constant of an op. It may come from a file and be no format at all: shape rules ask shape_rule::format.
+/// A number format as a constant of an op. The number may come from a file and be invalid, so shape rules convert it by shape_rule::format.
 struct format_number {
   std::int64_t number = -1;  // of a dtype; -1: none is given, and the shape rule chooses one
   constexpr format_number() = default;
@@ -35,15 +35,15 @@ struct format_number {
   friend constexpr bool operator==(const format_number&, const format_number&) = default;
 };
 
-class shape_rule;     // core/shape_rule.hpp: what a shape rule sees
-class decomposition;  // core/decomposition.hpp: what a lowering to other ops sees
-class pullback;       // core/pullback.hpp: what a gradient rule sees
+class shape_rule;     // core/shape_rule.hpp: the argument of `infer`
+class decomposition;  // core/decomposition.hpp: the argument of `decompose`
+class pullback;       // core/pullback.hpp: the argument of `gradient`
 struct step_shapes;   // core/target.hpp: the shapes of one step
 
 enum class op_kind : std::uint8_t {
   kernel,       // one launch
   elementwise,  // one instruction of a fused body
-  view,         // no launch: the output looks at the input's bytes
+  view,         // no launch: the output shares the input's memory
 };
 /// The memory order that an op's kernels read; the trace inserts a copy where an operand differs.
 enum class operand_layout : std::uint8_t {
@@ -52,44 +52,44 @@ enum class operand_layout : std::uint8_t {
   matrix,  // one of the last two axes is contiguous
   dense,   // row-major without gaps
 };
-/// What a fused element-wise body is to a step.
+/// How the steps of an op use a fused element-wise body.
 enum class body_role : std::uint8_t {
-  none,   // the op takes none
-  host,   // its kernels may take one as the epilogue of the result
-  alone,  // the step is a body and nothing else
+  none,   // they have no body
+  host,   // kernels may apply a body to their result as an epilogue
+  alone,  // the step consists of the body only
 };
-/// The number that, as an operand of an element-wise op of two, leaves the other operand as it is, bit for bit. Of an op of one operand and its own
-/// constant, that constant is the right operand.
+/// The neutral element of an element-wise op of two operands: with it as one operand, the result is the other operand, bit for bit. An op of one operand and
+/// a constant counts the constant as its right operand.
 struct neutral_operand {
   double number = 0;
   bool left = false, right = false;
 };
 
-/// All that the planner knows of an op: what the op declares of itself, under the same names.
+/// What the planner knows about an op. An op declares its own values under the same names.
 struct op_info {
   std::string_view name;
   op_kind kind = op_kind::kernel;
   operand_layout layout = operand_layout::dense;
-  bool accumulates = false;  // kernels honour `accumulate`: they add to the output instead of overwriting it
-  bool (*random)(const attributes&) =
-      nullptr;             // where it draws random numbers: such nodes are numbered, each number a stream; none: nowhere
-  bool moves = false;      // its output holds elements of its first input as they are: a parameter's gradient passes in its own format
+  bool accumulates = false;  // kernels support `accumulate`: they add to the output instead of overwriting it
+  /// Whether a node with these attributes draws random numbers. Such nodes are numbered, and the number selects the random stream; null: never.
+  bool (*random)(const attributes&) = nullptr;
+  bool moves = false;      // the op only moves elements of its first input, so a parameter's gradient keeps accumulation precision
   std::uint8_t inout = 0;  // bit k: output k is input k, updated in place
   body_role body = body_role::none;
-  int (*host_operands)(const attributes&) = nullptr;  // of a step with a body: how many operands come before those of the body
-  int gemm_operands = 0;                              // how many of its first operands are those of one gemm, which makes its result
-  bool runs_gemms = false;                            // it spends its time in gemms: a policy of recomputation may keep its results
-  bool counts_columns = false;          // its shape rule counts the columns of operand 0 in a constant: longer rows change no result
+  int (*host_operands)(const attributes&) = nullptr;  // how many operands come before those of a fused body
+  int gemm_operands = 0;                              // the result is one matmul of this many first operands; 0: it is none
+  bool runs_gemms = false;                            // most of its time goes into matmuls, so recomputation policies may keep its results
+  bool counts_columns = false;          // a constant counts the columns of operand 0 that it reads: longer rows change no result
   int weight = -1;                      // the operand that may be a weight stored in another format than the other operands; -1: none
-  void (*pack)(attributes&) = nullptr;  // makes operand `weight` a packed copy of a weight; none: no kernel of the op reads one
-  bool constant = false;                // each element of its result is attributes::scalar
+  void (*pack)(attributes&) = nullptr;  // marks operand `weight` as a pre-packed copy; null: no kernel of the op reads one
+  bool constant = false;                // every element of the result is attributes::scalar
   neutral_operand neutral{};
-  /// What an element-wise op makes of two numbers, or of one and its constant. False where that is undefined.
+  /// Computes an element-wise op of two numbers, or of one and its constant, for constant folding. Returns false if the result is undefined.
   bool (*calculate)(double x, double y, double& result) = nullptr;
-  std::int64_t (*flops)(const step_shapes&) = nullptr;  // floating-point operations of its formula; none: one for each element
+  std::int64_t (*flops)(const step_shapes&) = nullptr;  // floating-point operations of the formula; null: one per element
   void (*infer)(shape_rule&) = nullptr;
-  void (*gradient)(pullback&) = nullptr;        // none: not differentiable
-  void (*decompose)(decomposition&) = nullptr;  // the same in terms of simpler ops, for backends without a kernel
+  void (*gradient)(pullback&) = nullptr;        // null: not differentiable
+  void (*decompose)(decomposition&) = nullptr;  // expresses the op by simpler ops, for backends without a kernel; null: not possible
   constexpr bool draws(const attributes& a) const { return random != nullptr && random(a); }
 };
 
@@ -132,7 +132,7 @@ template <IsOp Op> constexpr op_info describe() {
   if constexpr (HasDecomposition<Op>) r.decompose = &Op::decompose;
   return r;
 }
-/// The one address by which graphs, plans and kernel tables name an op.
+/// Graphs, plans and kernel tables identify an op by the address of its `info`.
 template <IsOp Op> inline constexpr op_info info = describe<Op>();
 
 }  // namespace isotope

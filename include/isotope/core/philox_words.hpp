@@ -1,12 +1,12 @@
 #pragma once
-/// Philox 4x32-10, 16 calls side by side: its integer products fill vectors.
+/// Philox 4x32-10, 16 calls at once, so that compilers vectorise them.
 #include <cstdint>
 
 #include "compiler.hpp"
 
 namespace isotope {
 
-/// Sixteen counters of one key; words after `run`. See philox.hpp for the round.
+/// Holds sixteen counters of one key, which `run` turns into random words. See philox.hpp for the round.
 struct philox_words {
   static constexpr int width = 16;
   std::uint32_t c0[width], c1[width], c2[width], c3[width];

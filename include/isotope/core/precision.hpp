@@ -72,7 +72,7 @@ constexpr std::string_view name_of(dtype t) {
 }
 constexpr bool is_floating(dtype t) { return t == dtype::f32 || t == dtype::bf16 || t == dtype::f16 || t == dtype::f64; }
 
-/// What a program is compiled for. `storage` holds parameters and activations, `accum` sums, statistics, losses and weight gradients.
+/// The precision that a program is compiled for. Parameters and activations are `storage`; sums, statistics, losses and weight gradients are `accum`.
 namespace precision {
 struct f32 {
   using storage = float;

@@ -1,7 +1,7 @@
 #pragma once
-/// ISOTOPE_CPU_ARCH_: a name for the instructions that the compiler may use, other for every other set of them. It holds the level of the x86-64
-/// psABI, `icelake` for what that processor adds to v4, and what the flags allow beside. Only instructions count that compilers choose by
-/// themselves, or that kernels name: no cryptography.
+/// ISOTOPE_CPU_ARCH_: a unique name for the set of instructions that the compiler may use. It consists of the level of the x86-64 psABI, `icelake` for what
+/// that processor adds to v4, and the other extensions that the flags enable. Only extensions count that compilers use on their own or that kernels use
+/// explicitly, so those for cryptography do not.
 
 #if defined(__x86_64__)
 #if defined(__SSE3__) && defined(__SSSE3__) && defined(__SSE4_1__) && defined(__SSE4_2__) && defined(__POPCNT__)
@@ -221,7 +221,7 @@
 #define ISOTOPE_CPU_PCLMUL_
 #endif
 
-// Six words at a time, each a word or nothing.
+// Joins seven words, each of which may be empty.
 #define ISOTOPE_JOIN_(a, b, c, d, e, f, g) a##b##c##d##e##f##g
 #define ISOTOPE_JOIN(...) ISOTOPE_JOIN_(__VA_ARGS__)
 #define ISOTOPE_CPU_JOINED_1_                                                                                                            \

@@ -9,7 +9,8 @@
 
 namespace isotope {
 
-/// What a gradient rule sees: the node's inputs x, outputs y, the gradients dy of its outputs; it gives the gradients of the inputs.
+/// The argument of an op's gradient rule. It provides the node's inputs x, its outputs y and their gradients dy, and takes the gradients of the inputs by
+/// `give`.
 class pullback {
  public:
   using T = tensor<tape>;
@@ -25,9 +26,9 @@ class pullback {
   constexpr T y(int k = 0) const { return {&t_, n_.out[std::size_t(k)]}; }
   constexpr T dy(int k = 0) const { return {&t_, dy_[std::size_t(k)]}; }
   constexpr bool has_dy(int k) const { return dy_[std::size_t(k)] >= 0; }
-  /// Whether anybody wants the gradient of input k: rules skip the work where not.
+  /// Whether the gradient of input k is needed; rules skip the work if it is not.
   constexpr bool wants(int k) const { return k < inputs() && t_.describe(n_.in[std::size_t(k)]).wants_gradient; }
-  /// The format of input k's gradient: accumulation format for parameters and what holds their elements, its own for activations.
+  /// The format of input k's gradient: accumulation format for parameters and moved elements of them (op_info::moves), the input's own for activations.
   constexpr dtype grad_type(int k) const {
     const auto v = n_.in[std::size_t(k)];
     for (auto from = t_.g.root(v); from >= 0;) {
@@ -39,19 +40,19 @@ class pullback {
     }
     return t_.describe(v).type;
   }
-  /// The gradient of input k collected so far (invalid: none yet), for ops that add to it in place.
+  /// The gradient of input k collected so far, for ops that add to it in place; invalid if there is none yet.
   constexpr T collected(int k) const { return {&t_, collected_[std::size_t(k)]}; }
 
   /// Adds g to the gradient of input k.
   constexpr void give(int k, T g) { given_[std::size_t(k)] = g.id; }
-  /// g takes the place of the gradient of input k: it holds `collected(k)` already.
+  /// Replaces the gradient of input k by g, which includes `collected(k)` already.
   constexpr void replace(int k, T g) {
     given_[std::size_t(k)] = g.id;
     replaces_[std::size_t(k)] = true;
   }
 
-  /// Applies `op`, whose first result is the gradient of input 0, and gives that. Where a gradient of input 0 was collected before and the kernel takes an
-  /// addend, it is the op's last operand, and no step behind it adds the two. The bits are the same.
+  /// Applies `op`, whose first result is the gradient of input 0, and gives it. If a gradient of input 0 was collected before and the kernel takes an
+  /// addend, that gradient becomes the op's last operand, which saves a separate addition. The bits are the same.
   constexpr applied give_first(const op_info& op, std::initializer_list<std::int32_t> operands) {
     std::array<std::int32_t, max_inputs> in{};
     std::size_t n = 0;
@@ -63,13 +64,13 @@ class pullback {
     return r;
   }
 
-  // for differentiate
+  // The rest is for differentiate.
   std::array<std::int32_t, max_outputs> dy_{-1, -1, -1, -1, -1, -1};
   std::array<std::int32_t, max_inputs> collected_{-1, -1, -1, -1, -1, -1, -1, -1};
   std::array<std::int32_t, max_inputs> given_{-1, -1, -1, -1, -1, -1, -1, -1};
   std::array<bool, max_inputs> replaces_{};
   std::int32_t addend_ = -1;  // the gradient of input 0 collected so far, if it has the input's shape and format and is dense
-  bool summed_ = false;       // the gradient given of input 0 contains it
+  bool summed_ = false;       // whether the given gradient of input 0 includes addend_
 
  private:
   tape& t_;
@@ -77,7 +78,7 @@ class pullback {
 };
 
 namespace op {
-/// y[i] = x[i], dense: the one op that the recorder itself emits, where an op cannot read an operand's strides.
+/// y[i] = x[i], dense. The recorder inserts this op where another op cannot read an operand's strides.
 struct copy {
   static constexpr std::string_view name = "copy";
   static constexpr bool moves = true;

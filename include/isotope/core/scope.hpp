@@ -1,5 +1,5 @@
 #pragma once
-/// A place in a model, which names its parameters.
+/// A scope: a position in a model, which gives parameters their names.
 #include <cstdint>
 #include <string_view>
 
@@ -7,7 +7,7 @@
 
 namespace isotope {
 
-/// A place in the model: a path and a machine. `s / "h" / 3` names parameters such as `h.3.attn.c_attn.weight`.
+/// A path in the model and the machine that evaluates it. `s / "h" / 3` names parameters such as `h.3.attn.c_attn.weight`.
 template <Machine M> struct scope {
   M* machine = nullptr;
   name path;
@@ -24,7 +24,7 @@ template <Machine M> struct scope {
     r.path << index;
     return r;
   }
-  /// A parameter of the program's precision. The same path again gives the same tensor: tied parameters are stored once.
+  /// A parameter of the program's precision. A path that was used before gives the same tensor, so tied parameters are stored once.
   constexpr tensor<M> param(std::string_view leaf, const shape& s, param_options o = {}, place at = place::current()) const {
     return {machine, machine->param((*this / leaf).path, s, o, at)};
   }
@@ -35,7 +35,7 @@ template <Machine M> struct scope {
   constexpr tensor<M> input(std::string_view label, const shape& s, dtype t, place at = place::current()) const {
     return {machine, machine->input(name(label), s, t, at)};
   }
-  /// What the model keeps from run to run, such as a KV cache: zeros until something is assigned to it. No gradient passes through it.
+  /// A state, which the model keeps from run to run, such as a KV cache. It is zero until it is assigned to. No gradient passes through it.
   constexpr tensor<M> state(std::string_view leaf, const shape& s, dtype t, place at = place::current()) const requires HoldsState<M> {
     return {machine, machine->state((*this / leaf).path, s, t, at)};
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// Logical shapes of up to six dimensions. A dimension is a constant, or a maximum whose actual size is a per-step scalar.
+/// Logical shapes of up to six dimensions. A dimension is a constant, or a scalar dimension: a maximum, and a step scalar that holds the actual size.
 #include <array>
 #include <concepts>
 #include <cstdint>
@@ -13,16 +13,17 @@ namespace isotope {
 
 inline constexpr int max_rank = 6;
 using extents = std::array<std::int64_t, max_rank>;
-/// What a tensor may hold, so that bytes, offsets and sums over all tensors of a plan stay far below 2^63.
+/// The most elements of a tensor, so that bytes, offsets and sums over all tensors of a plan stay far below 2^63.
 inline constexpr std::int64_t max_elements = std::int64_t(1) << 40;
 
-/// a b, or the largest number where that is out of range.
+/// a b, or the largest number if it overflows.
 constexpr std::int64_t saturated_product(std::int64_t a, std::int64_t b) {
   std::int64_t r = 0;
   return __builtin_mul_overflow(a, b, &r) ? std::numeric_limits<std::int64_t>::max() : r;
 }
 
-/// A dimension that is known late: `limit` is what layout plans for, `slot` the index of the step scalar that holds the actual size.
+/// A scalar dimension, whose size is known only when a step runs: `limit` is the maximum that memory is planned for, `slot` the index of the step scalar that
+/// holds the actual size.
 struct scalar_dim {
   std::int64_t limit = 0;
   int slot = 0;
@@ -41,7 +42,7 @@ struct shape {
   extents d{1, 1, 1, 1, 1, 1};
   std::array<std::int8_t, max_rank> slots{-1, -1, -1, -1, -1, -1};
   std::int8_t rank = 0;
-  bool too_deep = false;  // more than max_rank dimensions were asked for: reported by whoever takes the shape
+  bool too_deep = false;  // more than max_rank dimensions were given; reported where the shape is used
 
   constexpr shape() = default;
   constexpr shape(std::initializer_list<dim> l) {
@@ -56,7 +57,7 @@ struct shape {
     slots[std::size_t(rank)] = x.slot;
     ++rank;
   }
-  /// Size of axis i; negative i counts from the end, as in NumPy. An axis that is not there has size 1, as where shapes are broadcast.
+  /// The size of axis i; negative i counts from the end, as in NumPy. A missing axis has size 1, as in broadcasting.
   constexpr std::int64_t operator[](int i) const { return axis(i).size; }
   constexpr dim axis(int i) const {
     const int k = i < 0 ? i + rank : i;
@@ -65,18 +66,18 @@ struct shape {
     r.slot = slots[std::size_t(k)];
     return r;
   }
-  /// Replaces axis i, which has to be there.
+  /// Replaces axis i, which must exist.
   constexpr void set(int i, dim x) {
     d[std::size_t(i < 0 ? i + rank : i)] = x.size;
     slots[std::size_t(i < 0 ? i + rank : i)] = x.slot;
   }
-  /// The number of elements; the largest number where that is out of range, which no tensor's shape has: `fault`.
+  /// The number of elements, or the largest number if it overflows; `fault` rejects such shapes.
   constexpr std::int64_t count() const {
     std::int64_t n = 1;
     for (int i = 0; i < rank; ++i) n = saturated_product(n, d[std::size_t(i)]);
     return n;
   }
-  /// Why no tensor can have this shape; empty where one can. Axes of size 0 count as 1, so that strides stay in range, too.
+  /// Why no tensor can have this shape; empty if one can. Axes of size 0 count as 1 here, so that strides do not overflow either.
   constexpr std::string_view fault() const {
     if (too_deep) return "has more than 6 dimensions";
     std::int64_t n = 1;
@@ -87,7 +88,7 @@ struct shape {
     return n <= max_elements ? "" : "has more than 2^40 elements";
   }
   constexpr std::int64_t cols() const { return rank == 0 ? 1 : d[std::size_t(rank - 1)]; }
-  /// The product of all axes but the last, also where the last one is empty.
+  /// The product of all sizes but the last, even if the last is 0.
   constexpr std::int64_t rows() const {
     std::int64_t n = 1;
     for (int i = 0; i + 1 < rank; ++i) n = saturated_product(n, d[std::size_t(i)]);
@@ -131,7 +132,7 @@ constexpr bool is_dense(const shape& s, const extents& strides) {
   return true;
 }
 
-/// The NumPy broadcast of two shapes: aligned at the last axis, sizes equal or 1. `ok` is false where they do not fit.
+/// The NumPy broadcast of two shapes: aligned at the last axis, sizes equal or 1. `ok` is false if the shapes do not broadcast.
 struct broadcast_result {
   shape s;
   bool ok = true;

@@ -9,7 +9,7 @@
 
 namespace isotope {
 
-/// What a shape rule sees: the inputs' shapes and formats, the attributes; it yields outputs or fails.
+/// The argument of an op's shape rule. It provides the inputs' shapes and formats and the attributes, and takes the outputs by `yield` or an error.
 class shape_rule {
  public:
   struct output {
@@ -30,7 +30,7 @@ class shape_rule {
   constexpr dtype program() const { return g_.program; }
   constexpr dtype accum() const { return accum_of(g_.program); }
 
-  /// The format that a constant names; fails where there is none.
+  /// The format that a constant names; fails if the number is invalid.
   constexpr dtype format(format_number f) {
     if (f.number >= 0 && f.number < dtype_count) return f.type();
     message m;
@@ -44,7 +44,7 @@ class shape_rule {
       o.type = t;
     }
   }
-  /// An output that looks at the bytes of input 0.
+  /// Declares an output that is a view of input 0.
   constexpr void yield_view(const shape& s, std::int64_t offset, const extents& strides) {
     yield(s, type(0));
     auto& o = out_[std::size_t(outs_ - 1)];
@@ -52,7 +52,7 @@ class shape_rule {
     o.offset = offset;
     o.strides = strides;
   }
-  /// Fails with `what`, followed by the shapes of the inputs. True where the condition holds.
+  /// Returns the condition. If it is false, fails with `what`, followed by the shapes of the inputs.
   constexpr bool require(bool condition, std::string_view what) {
     if (condition || failed()) return condition;
     error_ << what << ": ";

@@ -1,5 +1,5 @@
 #pragma once
-/// What a model keeps from run to run: a state has one place in memory, and each assignment makes the value that later readers read.
+/// States, which a model keeps from run to run. A state has one place in memory, and each assignment makes the value that later ops read.
 #include <cstdint>
 
 #include "pullback.hpp"
@@ -7,7 +7,7 @@
 
 namespace isotope {
 
-/// Whether v is a state as it was declared, or what was assigned to one: not a view of it.
+/// Whether v is a declared state or the result of an assignment to one, and not a view of it.
 constexpr bool is_contents(const trace& g, std::int32_t v) {
   const value& x = g.values[std::size_t(v)];
   return x.base < 0 ? x.kind == value_kind::state : x.producer >= 0 && g.nodes[std::size_t(x.producer)].effect;
@@ -18,7 +18,7 @@ constexpr std::int32_t tape::latest(std::int32_t root) const {
     if (is_contents(g, v) && g.root(v) == root) return v;
   return root;
 }
-/// Whether v is no state, or looks at a state's latest contents.
+/// Whether v has nothing to do with a state, or is a view of the state's latest contents.
 constexpr bool tape::current(std::int32_t v, place at) {
   if (g.states.empty() || describe(g.root(v)).kind != value_kind::state) return true;
   while (!is_contents(g, v)) v = describe(v).base;
@@ -44,7 +44,8 @@ constexpr std::int32_t tape::assign(std::int32_t state, std::int32_t x, place at
          at);
     return -1;
   }
-  if (g.root(x) == g.root(state)) x = record(info<op::copy>, {&x, 1}, {}, at, 0).out[0];  // the old contents in another order
+  // A view of the state itself is copied before the state is overwritten.
+  if (g.root(x) == g.root(state)) x = record(info<op::copy>, {&x, 1}, {}, at, 0).out[0];
   assigned_state_ = latest(g.root(state));
   const auto y = record(info<op::copy>, {&x, 1}, {}, at, 0).out[0];
   assigned_state_ = -1;

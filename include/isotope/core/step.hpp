@@ -1,17 +1,17 @@
 #pragma once
-/// What a step reads besides tensors, and what it reports.
+/// The scalars that a step reads besides tensors, and the report that it returns.
 #include <array>
 #include <cstdint>
 
 namespace isotope {
 
-/// Filled by the caller before each step; kept at the head of the arena.
+/// The caller sets these before each step.
 struct step_scalars {
   std::uint64_t seed = 0;           // Philox key
   std::uint64_t counter = 0;        // Philox step: optimiser step x micro-batches + micro-batch
-  std::int64_t optimizer_step = 1;  // t of the bias correction: 1 for the first update; 0: the session counts
+  std::int64_t optimizer_step = 1;  // t of the bias correction: 1 for the first update; 0: the session counts steps itself
   float learning_rate = 1e-3f;
-  double beta1 = 0.9, beta2 = 0.999;  // 1 - beta2 is taken in f64: that of 0.999 in f32 is off by 1.3e-5
+  double beta1 = 0.9, beta2 = 0.999;  // f64, because 1 - beta2 has a relative error of 1.3e-5 if 0.999 is rounded to f32
   float epsilon = 1e-8f;
   float weight_decay = 0;
   float momentum = 0;
@@ -25,7 +25,7 @@ struct step_scalars {
 struct step_report {
   double loss = 0;       // mean over the micro-batches
   double grad_norm = 0;  // before clipping
-  bool skipped = false;  // loss or norm was not finite: nothing was updated, or less than everything (update_policy::within_backward)
+  bool skipped = false;  // loss or norm was not finite: nothing was updated, or only a part (update_policy::within_backward)
 };
 
 }  // namespace isotope

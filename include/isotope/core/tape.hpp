@@ -1,5 +1,5 @@
 #pragma once
-/// The recorder: applies shape rules, keeps the graph, keeps the first error as text. Never throws.
+/// The recorder: applies shape rules, and keeps the graph and the first error as text. It never throws.
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -14,7 +14,7 @@ namespace isotope {
 
 class tape;
 
-/// Hears of each node as it is recorded; `eager` runs it at once.
+/// Is notified of each node when it is recorded; `eager` runs it at once.
 class node_observer {
  public:
   constexpr virtual void recorded(tape& t, std::int32_t node) = 0;
@@ -34,11 +34,11 @@ class tape {
 
   trace g;
   node_observer* observer = nullptr;
-  std::int32_t block = -1;               // values recorded here belong to it
-  bool training = true;                  // false: nothing is dropped
-  std::span<const kernel_info> kernels;  // of the target, if known: ops without a kernel are decomposed where they can be
-  bool decompose_all = false;            // decompose whatever can be
-  bool addends = false;                  // gradients are summed by the kernels that can: see pullback::give_first
+  std::int32_t block = -1;               // the recomputation block that values are recorded in; -1: none
+  bool training = true;                  // false: dropout does nothing
+  std::span<const kernel_info> kernels;  // of the target, if known: ops without a kernel are decomposed if they can be
+  bool decompose_all = false;            // decompose every op that can be decomposed
+  bool addends = false;                  // let kernels that take an addend sum gradients: see pullback::give_first
 
   constexpr dtype program() const { return g.program; }
   constexpr const value& describe(std::int32_t id) const { return g.values[std::size_t(id)]; }
@@ -47,12 +47,12 @@ class tape {
   constexpr std::int32_t input(const name& label, const shape& s, dtype t, place at) {
     return declared(g.inputs, value_kind::input, "input", label, s, t, at);
   }
-  /// What the model keeps from run to run, zeros at first. A state that was assigned to is its latest contents.
+  /// A state, which the model keeps from run to run, zero at first. If it was assigned to before, this is its latest contents.
   constexpr std::int32_t state(const name& label, const shape& s, dtype t, place at) {
     const auto id = declared(g.states, value_kind::state, "state", label, s, t, at);
     return id < 0 ? id : latest(id);
   }
-  /// Overwrites a state with x, in every run. What reads the state from here on reads the value that is returned.
+  /// Overwrites a state with x in every run. Ops that read the state after this read the returned value.
   constexpr std::int32_t assign(std::int32_t state, std::int32_t x, place at);
 
   constexpr std::int32_t param(const name& path, const shape& s, const param_options& o, place at) {
@@ -96,7 +96,7 @@ class tape {
     return id;
   }
 
-  /// A factor on the learning rate that f32 holds. @error what it is instead, with the parameter's name
+  /// Whether a factor on the learning rate is representable in f32; fails with the parameter's name if not.
   constexpr bool good_rate(const name& path, double scale, place at) {
     constexpr double largest = std::numeric_limits<float>::max();
     if (scale >= -largest && scale <= largest) return true;
@@ -110,7 +110,7 @@ class tape {
     return record(op, in, a, at, op.draws(a) ? ordinal_++ : 0);
   }
 
-  /// As `apply`, with the random-number stream of the op that it repeats.
+  /// Like `apply`, with a given random stream (ordinal), so that recomputed ops draw the same numbers.
   constexpr applied record(const op_info& op, std::span<const std::int32_t> given, const attributes& a, place at, std::uint32_t ordinal) {
     if (!ok()) return {};
     std::array<std::int32_t, max_inputs> in{-1, -1, -1, -1, -1, -1, -1, -1};
@@ -174,7 +174,7 @@ class tape {
     return result;
   }
 
-  /// Whether the kernel of `op` that the target would run takes an addend.
+  /// Whether the target's kernel of `op` takes an addend.
   constexpr bool takes_addend(const op_info& op) const {
     for (const auto& k : kernels)
       if (k.op == &op && k.precision == g.program) return k.takes_addend;
@@ -195,10 +195,10 @@ class tape {
  private:
   name last_path_;
   std::uint32_t ordinal_ = 0;
-  bool in_decomposition_ = false;
+  bool in_decomposition_ = false;     // whether a decomposition is being recorded
   std::int32_t assigned_state_ = -1;  // the state that the op being recorded overwrites
 
-  /// A value with a name. The same name again gives the same value.
+  /// Declares a value with a name. A name that was declared before gives the same value.
   constexpr std::int32_t declared(std::vector<named_value>& all, value_kind kind, std::string_view what, const name& label, const shape& s,
                                   dtype t, place at) {
     if (!ok()) return -1;
@@ -236,13 +236,13 @@ class tape {
     fail(m << '\'' << what << "' " << fault << ": " << s, at);
     return false;
   }
-  /// v, or a dense copy of it where the op cannot read v's strides.
+  /// v, or a dense copy of it if an op with this layout cannot read v's strides.
   constexpr std::int32_t legal(operand_layout layout, std::int32_t v, place at);
 };
 
 }  // namespace isotope
 
-// What `record` calls is defined there.
+// These define functions that `record` calls.
 #include "decomposition.hpp"
 #include "pullback.hpp"
 #include "state.hpp"

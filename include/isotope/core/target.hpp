@@ -10,7 +10,7 @@
 namespace isotope {
 
 namespace kernels {
-struct reference {  // plain loops, the oracle
+struct reference {  // plain loops, which define the results
   static constexpr std::string_view name = "reference";
   static constexpr int rank = 0;
 };
@@ -18,34 +18,34 @@ struct portable {  // no special hardware
   static constexpr std::string_view name = "portable";
   static constexpr int rank = 1;
 };
-struct native {  // what the hardware has
+struct native {  // may use special instructions of the hardware
   static constexpr std::string_view name = "native";
   static constexpr int rank = 2;
 };
 }  // namespace kernels
 
-/// The shapes of one step, for a kernel's scratch bound.
+/// The shapes and attributes of one step, from which a kernel computes its scratch size.
 struct step_shapes {
   std::span<const shape> in, out;
   const attributes* attr = nullptr;
 
-  /// The constants of Op, whose attributes these are.
+  /// The attributes of the step as the constants of Op.
   template <class Op> constexpr auto constants() const { return Op::constants::of(*attr); }
 };
 
-/// One kernel as the planner sees it. Tables list the wanted kernel set first, then the sets below it: the first match runs.
+/// One kernel as the planner sees it. Tables list the wanted kernel set first, then those that it falls back to: the first match runs.
 struct kernel_info {
   const op_info* op = nullptr;
   dtype precision = dtype::f32;
   std::string_view set;                                   // reference, portable, native
-  std::uint32_t inplace = 0;                              // bit k: output 0 may take the bytes of input k when it dies there
-  bool epilogue = false;                                  // takes a fused body on its gemm
-  bool outside_epilogues = false;                         // an instruction that no gemm's epilogue takes
-  std::int64_t (*scratch)(const step_shapes&) = nullptr;  // bytes of workspace, a bound for every device
-  std::int64_t (*packed)(const step_shapes&) =
-      nullptr;                // a gemm's: elements of the packed right operand that it would rather read; 0: none
-  bool packs = false;         // an update's: keeps packed weights
-  bool takes_addend = false;  // a gradient's: may have a last operand, which is added to its first result once that is rounded
+  std::uint32_t inplace = 0;                              // bit k: output 0 may reuse the memory of input k if that is not read later
+  bool epilogue = false;                                  // can apply a fused body to its result
+  bool outside_epilogues = false;                         // an element-wise op that cannot be fused into a matmul epilogue
+  std::int64_t (*scratch)(const step_shapes&) = nullptr;  // bytes of workspace that are enough on every device
+  /// Of a matmul: elements of the pre-packed right operand that the kernel prefers to read; 0: it prefers the operand itself.
+  std::int64_t (*packed)(const step_shapes&) = nullptr;
+  bool packs = false;         // of an optimiser update: also updates packed copies of weights
+  bool takes_addend = false;  // of a gradient: accepts one more operand, which is added to its first result after that is rounded
 };
 
 /// What a program is compiled for. `Extra` kernels, of ops defined outside the library, are found first.
@@ -71,7 +71,7 @@ template <class B>
 concept HasKernels = requires { typename B::kernels; };
 template <class B>
 concept HasDevice = requires { typename B::template device<target<B, precision::f32, kernels::reference>>; };
-/// Where programs run. `preference` ranks backends (higher wins), `chunk_bytes` is the largest allocation (0: no limit),
+/// A backend, on which programs run. `preference` ranks backends (higher wins), `chunk_bytes` is the largest allocation (0: no limit),
 /// `kernels` the mp_list of its kernels, `device<Target>` opens and loads.
 template <class B>
 concept Backend = HasBackendName<B> && HasPreference<B> && HasChunks<B> && HasKernels<B> && HasDevice<B>;
@@ -79,7 +79,7 @@ concept Backend = HasBackendName<B> && HasPreference<B> && HasChunks<B> && HasKe
 template <class T>
 concept HasBackend = requires {
   typename T::backend;
-  requires HasBackendName<typename T::backend> && HasKernels<typename T::backend>;  // not Backend: its devices are named for targets
+  requires HasBackendName<typename T::backend> && HasKernels<typename T::backend>;  // not Backend, whose `device` itself needs a target
 };
 template <class T>
 concept HasPrecision = requires {
@@ -94,7 +94,7 @@ concept HasKernelSet = requires {
 template <class T>
 concept Target = HasBackend<T> && HasPrecision<T> && HasKernelSet<T>;
 
-/// The length that a backend's kernels like the rows of matrices to be a multiple of, in elements; 1: any.
+/// The number of elements that the row length of a matrix should be a multiple of for a backend's fast kernels; 1: any length.
 template <Target T> constexpr std::int64_t row_multiple() {
   if constexpr (requires { T::backend::row_multiple; }) return T::backend::row_multiple;
   else return 1;

@@ -20,7 +20,7 @@ template <class M> struct tensor {
   constexpr std::int64_t cols() const { return dims().cols(); }
   constexpr std::int64_t operator[](int axis) const { return valid() ? dims()[axis] : 1; }
 
-  /// Operators cannot have default arguments; a converting parameter that remembers the place can.
+  /// An operand of an operator and its source location. Operators cannot have a default argument for it, but this conversion can.
   struct located {
     tensor t;
     place at;
@@ -38,7 +38,7 @@ template <class M> struct tensor {
   friend constexpr tensor operator-(located a) { return scale(a.t, -1.0, a.at); }
 };
 
-/// Applies Op to tensors of one machine; outputs by `applied`, or the first of them.
+/// Applies Op to tensors of one machine. `apply_op` returns all outputs, `apply` the first one.
 template <class Op, class M> constexpr applied apply_op(M* m, std::initializer_list<std::int32_t> in, const attributes& a, place at) {
   for (auto v : in)
     if (v < 0) return {};

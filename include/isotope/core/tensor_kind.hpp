@@ -6,10 +6,10 @@
 
 namespace isotope {
 
-/// The first four of every parameter, by its number in `parameters()`; `state` by its number in `states()`.
+/// The first four kinds exist for each parameter and are indexed as `parameters()`; `state` is indexed as `states()`.
 enum class tensor_kind : std::uint8_t { parameter, gradient, moment1, moment2, state };
 
-/// One tensor among many that are read together, and where its numbers go.
+/// One of several tensors that are read together, and where its values are written.
 struct tensor_read {
   tensor_kind what = tensor_kind::parameter;
   std::size_t slot = 0;

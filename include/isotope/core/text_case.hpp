@@ -1,10 +1,10 @@
 #pragma once
-/// Comparisons of names as people type them.
+/// Case-insensitive comparison of names.
 #include <string_view>
 
 namespace isotope {
 
-/// Whether `part` occurs in `whole`; ASCII letters count as equal in both cases.
+/// Whether `part` occurs in `whole`, ignoring the case of ASCII letters.
 constexpr bool contains_ignoring_case(std::string_view whole, std::string_view part) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; };
   for (std::size_t at = 0; at + part.size() <= whole.size(); ++at) {

@@ -15,8 +15,8 @@ namespace isotope {
 
 using place = std::source_location;
 
-/// Where a value lives. `param` holds what the ops read, `packed` copies of weights in the order that gemms read them in, `master` the wide copy
-/// that bf16 programs update, `moment` what the optimiser keeps, `state` what a model keeps from run to run, such as a KV cache.
+/// The memory region of a value. `param` are the parameters that ops read, `packed` pre-packed copies of weights for gemms, `master` the f32 copies of
+/// parameters that bf16 programs update, `moment` the optimiser's moments, `state` what a model keeps from run to run, such as a KV cache.
 enum class value_kind : std::uint8_t { input, output, param, packed, master, grad, moment, state, temp };
 inline constexpr int value_kinds = 9;
 
@@ -32,7 +32,7 @@ inline constexpr initializer ones{initializer::kind::ones, 1};
 constexpr initializer normal(double deviation) { return {initializer::kind::normal, deviation}; }
 }  // namespace init
 
-/// A tensor of the program. A value with `base` looks at the base's bytes from `offset` on (both in elements of the base).
+/// A tensor of the program. A value with `base` is a view of that value from `offset` on; offset and strides count elements.
 struct value {
   shape dims;
   extents strides{};  // elements
@@ -64,12 +64,12 @@ struct node {
   attributes attr;
   std::int32_t body = 0, body_size = 0;  // range of trace::micro_ops
   std::int32_t block = -1;
-  std::uint32_t ordinal = 0;  // of random ops, in trace order before fusion: the stream of random numbers, kept by recomputation
+  std::uint32_t ordinal = 0;  // number of a random op in trace order: its random stream, which recomputed copies share
   std::uint8_t phases = phase_always;
-  std::uint8_t accumulate = 0;  // bit k: output k adds in later phases
+  std::uint8_t accumulate = 0;  // bit k: output k is added to in later phases
   bool dead = false;
   bool decomposed = false;  // part of the decomposition of another op
-  bool effect = false;      // kept though nobody reads its outputs
+  bool effect = false;      // kept even if no op reads its outputs
   constexpr int inputs() const { return used(in.data(), max_inputs); }
   constexpr int outputs() const { return used(out.data(), max_outputs); }
   static constexpr int used(const std::int32_t* ids, int limit) {
@@ -81,12 +81,12 @@ struct node {
 
 struct parameter {
   name path;
-  std::int32_t value = -1, grad = -1, packed = -1;  // packed: its copy for gemms; -1: none
+  std::int32_t value = -1, grad = -1, packed = -1;  // packed: its pre-packed copy for matmuls; -1: none
   initializer init;
   bool decay = true, trainable = true;
   double rate_scale = 1;     // factor on the learning rate
   int muon = -1;             // param_options::muon; 1 or 0 once choose_matrices has decided
-  std::int64_t second = -1;  // where its second moment lies in the region of those; -1: it has none
+  std::int64_t second = -1;  // offset of its second moment; -1: it has none
 };
 struct named_value {
   name label;
@@ -103,7 +103,7 @@ struct trace {
   dtype program = dtype::f32;
   std::int32_t blocks = 0;
 
-  /// The value that owns the bytes that v looks at.
+  /// The value that owns the memory of v: v itself, or the value that it is a view of.
   constexpr std::int32_t root(std::int32_t v) const {
     while (values[std::size_t(v)].base >= 0) v = values[std::size_t(v)].base;
     return v;

@@ -12,14 +12,14 @@
 
 namespace isotope::model {
 
-/// Sizes of a GPT. Structural: usable as a template argument.
+/// Sizes of a GPT. The type is structural, so sizes can be a template argument.
 struct gpt {
   int layers = 12, heads = 12, width = 768, vocab = 50257, context = 1024;
   double dropout = 0;
   friend constexpr bool operator==(const gpt&, const gpt&) = default;
 };
 
-/// The published sizes, and small ones for characters and tests.
+/// The published sizes, and small ones for character models and tests.
 struct named_gpt {
   std::string_view name;
   gpt size;
@@ -34,7 +34,7 @@ inline constexpr std::array<named_gpt, 7> gpt_sizes{{
     {"debug-tiny", {2, 2, 32, 65, 32}},
 }};
 
-/// Empty, or one line that says what is wrong with the sizes; a constant expression, so `static_assert(validate(g).empty())` works.
+/// One line that says what is wrong with the sizes; empty if they are valid. It is a constant expression, so `static_assert(validate(g).empty())` works.
 constexpr message validate(const gpt& g) {
   message m;
   if (g.layers < 1 || g.heads < 1 || g.width < 1 || g.vocab < 1 || g.context < 1)
@@ -47,21 +47,21 @@ constexpr message validate(const gpt& g) {
   return m;
 }
 
-/// Parameters of the model: 124,439,808 for gpt2-124m.
+/// The number of parameters: 124,439,808 for gpt2-124m.
 constexpr std::int64_t parameter_count(const gpt& g) {
   const std::int64_t C = g.width;
   return (std::int64_t(g.vocab) + g.context) * C + g.layers * (12 * C * C + 13 * C) + 2 * C;
 }
 
-/// Deviations of the initial linear weights. GPT-2 has 0.02 at width 768; other widths keep the size of a layer's outputs, by 1/sqrt(width).
-/// The last linear layer of each branch starts smaller by sqrt(2 layers), as the residual stream sums that many.
+/// Standard deviations of the initial linear weights. GPT-2 has 0.02 at width 768; at other widths a factor proportional to 1/sqrt(width) keeps the
+/// magnitude of a layer's outputs. The last linear layer of each branch is divided by sqrt(2 layers), since the residual stream sums 2 layers branches.
 struct gpt_deviations {
   double linear, residual;
   constexpr explicit gpt_deviations(const gpt& g)
       : linear(0.02 * square_root(768.0 / g.width)), residual(linear / square_root(2.0 * g.layers)) {}
 };
 
-/// x = x + c_proj(attention(c_attn(ln_1(x)))), then x = x + mlp(ln_2(x)).  x (B, S, C). Dropped: probabilities of attention, both branches.
+/// x = x + c_proj(attention(c_attn(ln_1(x)))), then x = x + mlp(ln_2(x)).  x (B, S, C). Dropout applies to attention probabilities and to both branches.
 template <Machine M> constexpr tensor<M> gpt_block(scope<M> s, const gpt& g, tensor<M> x) {
   const gpt_deviations d(g);
   const auto qkv = nn::linear(s / "attn.c_attn", nn::layer_norm(s / "ln_1", x), 3 * g.width, d.linear);
@@ -70,7 +70,7 @@ template <Machine M> constexpr tensor<M> gpt_block(scope<M> s, const gpt& g, ten
   return x + dropout(nn::mlp(s / "mlp", nn::layer_norm(s / "ln_2", x), 4 * g.width, d.linear, d.residual), g.dropout);
 }
 
-/// What the head multiplies: features (B, S, C) of token ids (B, S), S <= context, and the table of tokens (V, C) that it is tied to.
+/// The operands of the head: features (B, S, C) of token ids (B, S), S <= context, and the token table (V, C) whose weights it shares.
 template <Machine M> struct gpt_features {
   tensor<M> x, wte;
 };
@@ -89,7 +89,7 @@ template <Machine M> constexpr tensor<M> gpt_logits(scope<M> s, const gpt& g, te
   return matmul(f.x, transpose(f.wte));
 }
 
-/// The training loss as a function of sizes known at run time: inputs `tokens` and `targets` (batch, length), i32; cross-entropy in nats.
+/// The training loss, with sizes known at run time: cross-entropy in nats of inputs `tokens` and `targets` (batch, length), i32.
 struct gpt_loss_of {
   gpt size;
   int batch = 1, length = 1;
@@ -99,7 +99,7 @@ struct gpt_loss_of {
     return nn::classify(f.x, f.wte, targets);
   }
 };
-/// Next-token logits (batch, length, V) as a function of sizes known at run time: input `tokens`.
+/// Next-token logits (batch, length, V), with sizes known at run time, of the input `tokens`.
 struct gpt_logits_of {
   gpt size;
   int batch = 1, length = 1;
@@ -107,7 +107,7 @@ struct gpt_logits_of {
     return gpt_logits(s, size, s.input("tokens", {batch, length}, dtype::i32));
   }
 };
-/// The same with sizes in the type, for programs planned by the compiler: `training<gpt_loss<gpt{}, 4, 1024>, target>`.
+/// The training loss with sizes in the type, for programs that the compiler plans: `training<gpt_loss<gpt{}, 4, 1024>, target>`.
 template <gpt Size, int Batch, int Length> struct gpt_loss : gpt_loss_of {
   constexpr gpt_loss() : gpt_loss_of{Size, Batch, Length} {}
 };

@@ -6,7 +6,7 @@
 
 namespace isotope::model {
 
-/// Sizes of an MLP. Structural: usable as a template argument.
+/// Sizes of an MLP. The type is structural, so sizes can be a template argument.
 struct mlp {
   int inputs = 2, hidden = 32, layers = 2, classes = 2;
   friend constexpr bool operator==(const mlp&, const mlp&) = default;
@@ -22,7 +22,7 @@ template <Machine M> constexpr tensor<M> mlp_logits(scope<M> s, const mlp& m, te
   return nn::linear(s / "out", x, m.classes, square_root(1.0 / m.hidden));
 }
 
-/// Loss: inputs `x` (batch, inputs) in the program's precision and `targets` (batch), i32.
+/// The training loss: cross-entropy in nats of inputs `x` (batch, inputs) in the program's precision and `targets` (batch), i32.
 struct mlp_loss_of {
   mlp size;
   int batch = 1;

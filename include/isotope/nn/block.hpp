@@ -4,7 +4,7 @@
 
 namespace isotope::nn {
 
-/// Evaluates f(s, x) as one block: a unit of activation recomputation (training_options::recompute). Its values carry the block's number.
+/// Evaluates f(s, x) as one block, the unit of activation recomputation (training_options::recompute). Its values are marked with the block's number.
 template <Machine M, class F> constexpr tensor<M> block(scope<M> s, tensor<M> x, const F& f) {
   if (s.machine == nullptr) return x;
   const auto outer = s.machine->block;

@@ -9,7 +9,7 @@ namespace isotope::nn {
 ///
 /// @param x        (..., C)
 /// @param w        (V, C)
-/// @param targets  (...)  i32; a target outside [0, V) leaves its row out
+/// @param targets  (...)  i32; rows whose target is outside [0, V) do not count
 /// @return         ()     accumulation format
 template <Machine M> constexpr tensor<M> classify(tensor<M> x, tensor<M> w, tensor<M> targets, place at = place::current()) {
   return cross_entropy(matmul(x, transpose(w, at), 1, at), targets, 0, at);

@@ -7,38 +7,39 @@
 
 namespace isotope {
 namespace op {
-/// Operands, packed: qkv (B, S, (H + 2 G) D): queries, keys, values side by side; else q (B, S, H D), k (B, T, G D), v (B, T, G D);
-/// then, with a mask, mask (B, T). Outputs y (B, S, H D), lse (B, H, S) in accumulation format: the log of each softmax denominator.
-/// Where something is dropped, the node's ordinal is its random stream, and the gradient's too.
+/// Operands if packed: qkv (B, S, (H + 2 G) D), queries, keys and values side by side; otherwise q (B, S, H D), k (B, T, G D), v (B, T, G D).
+/// With a mask, mask (B, T) follows. Outputs: y (B, S, H D) and lse (B, H, S) in accumulation format, the log of each softmax denominator.
+/// The node's ordinal is the random stream of dropout, also in the gradient.
 struct attention_shape {
   static constexpr operand_layout layout = operand_layout::rows;
   using constants = attention_constants;
   static constexpr int operands(const constants& c) { return (c.packed ? 1 : 3) + (c.masked ? 1 : 0); }
   static constexpr bool random(const attributes& a) { return constants::of(a).dropout > 0; }
-  /// Pairs of a query and a key that it sees, of all heads, times the head size.
+  /// The number of pairs of a query and a key that it attends to, over all heads, times the head size.
   static constexpr std::int64_t gemm_macs(const step_shapes& s) {
     const auto c = constants::of(*s.attr);
     const shape& q = s.in[0];
     const std::int64_t S = q[1], T = c.packed ? S : s.in[1][1], D = q[2] / (c.packed ? c.heads + 2 * c.kv_heads : c.heads);
     return q[0] * c.heads * D * attention_range(c, S, T).pairs();
   }
-  /// Words of keys 4 k to 4 k + 3 of a query: row (b H + h) S + s. Four neighbours share a call; no counter depends on the number of keys.
+  /// The random words of keys 4 k to 4 k + 3 of a query; row = (b H + h) S + s. Four keys share a call, and no counter depends on the number of keys.
   static constexpr std::array<std::uint32_t, 4> words(std::uint64_t seed, std::uint32_t row, std::uint32_t k, std::uint32_t step,
                                                       std::uint32_t stream) {
     return philox(seed, std::uint64_t(row) << 32 | k, step, stream);
   }
-  /// A probability is dropped where its word is at most this: p 2^32 rounded up, less one. 0 < p < 1.
+  /// A probability is dropped if its word is at most this: ceil(p 2^32) - 1, for 0 < p < 1.
   static constexpr std::uint32_t last_dropped(double p) {
     const double least = p * 0x1p32;
     const auto whole = std::uint64_t(least);
     return std::uint32_t(double(whole) < least ? whole : whole - 1);
   }
 };
-/// Operands of the forward, then y, lse, dy; outputs dqkv, or dq, dk, dv. With P = exp(scale q k^T + mask - lse) and K = kept / (1 - p), or 1:
+/// Operands of the forward op, then y, lse, dy; outputs dqkv, or dq, dk, dv. With P = exp(scale q k^T + mask - lse), and K = kept / (1 - p), or 1 without
+/// dropout:
 /// dv = (K P)^T dy,  dS = P (K (dy v^T) - rowsum(dy y)),  dq = scale dS k,  dk = scale dS^T q. The mask has no gradient.
 struct attention_grad : attention_shape {
   static constexpr std::string_view name = "attention_grad";
-  static constexpr std::int64_t flops(const step_shapes& s) { return 10 * gemm_macs(s); }  // the scores again, dy v^T, dv, dq, dk
+  static constexpr std::int64_t flops(const step_shapes& s) { return 10 * gemm_macs(s); }  // recomputes q k^T, then dy v^T, dv, dq, dk
   static constexpr void infer(shape_rule& r) {
     for (int k = 0; k < (constants::of(r.attr).packed ? 1 : 3); ++k) r.yield(r.dims(k), r.type(k));
   }
@@ -97,12 +98,12 @@ struct attention : attention_shape {
 
 struct attention_options {
   bool causal = true;
-  int kv_heads = 0;    // 0: as many as heads; fewer: grouped-query attention
+  int kv_heads = 0;    // key-value heads; 0: as many as heads; fewer: grouped-query attention
   double scale = 0;    // 0: 1 / sqrt(head size)
-  double dropout = 0;  // probability to drop a probability, in [0, 1); evaluation programs drop nothing
-  int window = 0;      // 0: none; else a query sees its own key and the window - 1 before it alone, and must be causal
+  double dropout = 0;  // dropout rate of attention probabilities, in [0, 1); evaluation programs do not drop
+  int window = 0;      // a query attends only to its own key and the window - 1 before it; needs causal; 0: no window
 
-  /// Of attention whose first operand is x.
+  /// The constants of attention whose first operand is x.
   template <Machine M> constexpr op::attention_constants of(const tensor<M>& x, int heads, bool packed, bool masked) const {
     return {.heads = heads,
             .kv_heads = kv_heads == 0 ? heads : kv_heads,
@@ -115,32 +116,32 @@ struct attention_options {
   }
 };
 
-/// y = dropout(softmax(scale q k^T + mask)) v for each head, in O(S) memory; queries, keys and values packed in one tensor.
+/// y = dropout(softmax(scale q k^T + mask)) v for each head, in O(S) memory, with queries, keys and values packed in one tensor.
 ///
 /// @param qkv    (B, S, (H + 2 G) D)
 /// @param heads  H; G key-value heads serve H / G query heads each
 /// @return       (B, S, H D)
-/// @error        a width that is no multiple of the heads; dropout outside [0, 1); a negative window, or one without causal
-/// Causal: query s sees keys 0..s (+ T - S where there are more keys).
-/// Window w: query s sees the keys t with s - w < t <= s (s + T - S for s where there are more keys); time O(S w) in place of O(S T).
-/// Dropout: the probability of key t for query s of head h is kept and scaled by 1 / (1 - dropout) where u >= dropout, else 0; u = word t % 4 of
-/// Philox 4x32-10(key = seed, counter = (t / 4, (b H + h) S + s, step, stream)) as u32 / 2^32. The softmax itself sums what is dropped too.
+/// @error        a width that is not a multiple of the heads; dropout outside [0, 1); a negative window, or one without causal
+/// Causal: query s attends to keys 0 to s + T - S.
+/// Window w: query s attends to the keys t with s + T - S - w < t <= s + T - S, in O(S w) time instead of O(S T).
+/// Dropout: the probability of key t for query s of head h is kept and scaled by 1 / (1 - dropout) if u >= dropout, otherwise it is 0; u = word t % 4 of
+/// Philox 4x32-10(key = seed, counter = (t / 4, (b H + h) S + s, step, stream)) as u32 / 2^32. The softmax denominator includes dropped probabilities.
 /// Source: Vaswani et al. 2017, arXiv:1706.03762; Radford et al. 2018, section 4.1 (dropout); Dao 2023, arXiv:2307.08691; Beltagy et al. 2020,
 /// arXiv:2004.05150, section 3.1, and Jiang et al. 2023, arXiv:2310.06825, section 2 (window).
 template <Machine M> constexpr tensor<M> attention(tensor<M> qkv, int heads, attention_options o = {}, place at = place::current()) {
   return apply<op::attention>(at, o.of(qkv, heads, true, false), qkv);
 }
-/// As above with an additive key mask (B, S), e.g. 0 and -infinity. A query whose keys are all masked gives zeros.
+/// Like above, with an additive key mask (B, S), e.g. of 0 and -infinity. A query whose keys are all masked gives zeros.
 template <Machine M>
 constexpr tensor<M> attention(tensor<M> qkv, tensor<M> mask, int heads, attention_options o = {}, place at = place::current()) {
   return apply<op::attention>(at, o.of(qkv, heads, true, true), qkv, mask);
 }
-/// As above from q (B, S, H D), k and v (B, T, G D).
+/// Like above, with separate q (B, S, H D), k and v (B, T, G D).
 template <Machine M>
 constexpr tensor<M> attention(tensor<M> q, tensor<M> k, tensor<M> v, int heads, attention_options o = {}, place at = place::current()) {
   return apply<op::attention>(at, o.of(q, heads, false, false), q, k, v);
 }
-/// As above with an additive key mask (B, T).
+/// Like above, with separate q, k and v and an additive key mask (B, T).
 template <Machine M>
 constexpr tensor<M> attention(tensor<M> q, tensor<M> k, tensor<M> v, tensor<M> mask, int heads, attention_options o = {},
                               place at = place::current()) {

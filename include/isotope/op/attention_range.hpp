@@ -1,5 +1,5 @@
 #pragma once
-/// Which keys a query of attention sees, and which queries see a key. Kernels that walk tiles ask here which of them they may skip.
+/// Which keys a query attends to, and which queries attend to a key. Tiled kernels use this to skip tiles.
 #include <algorithm>
 #include <cstdint>
 
@@ -7,57 +7,57 @@
 
 namespace isotope::op {
 
-/// Numbers first, first + 1, .. end - 1.
+/// The indices first to end - 1.
 struct index_range {
   std::int64_t first = 0, end = 0;
   friend constexpr bool operator==(const index_range&, const index_range&) = default;
 };
 
 struct attention_constants {
-  std::int64_t heads = 0, kv_heads = 0;  // H, of the queries; G, of keys and values
-  bool causal = false;                   // no query sees a key behind its own
+  std::int64_t heads = 0, kv_heads = 0;  // H query heads; G key-value heads
+  bool causal = false;                   // a query does not attend to keys after its own
   bool packed = false;                   // queries, keys and values are one operand
-  bool masked = false;                   // an operand is added to the scores
-  std::int64_t window = 0;               // keys that a query sees at most, the last ones up to its own; 0: all
+  bool masked = false;                   // the last operand is a mask, which is added to the scores
+  std::int64_t window = 0;               // a query attends to this many keys up to its own; 0: no window
   double scale = 0;                      // of the scores; 0: 1 / sqrt(head size), which the shape rule fills in
-  double dropout = 0;                    // the probability to drop a probability, in [0, 1)
+  double dropout = 0;                    // dropout rate of attention probabilities, in [0, 1)
   static constexpr attention_constants of(const attributes& a) {
     return {a.i[0], a.i[1], a.i[2] != 0, a.i[3] != 0, a.i[4] != 0, a.i[5], a.f[0], a.f[1]};
   }
   constexpr operator attributes() const { return {.i = {heads, kv_heads, causal, packed, masked, window}, .f = {scale, dropout}}; }
 };
 
-/// Queries are aligned with the last keys: query s stands at key s + T - S. Causal: it sees that key and those before it; with a window w the last
-/// w of these. Causal attention has at most as many queries as keys.
+/// Queries are aligned with the last keys: query s has the position of key s + T - S. If causal, it attends to that key and those before it; with a window w,
+/// to the last w of these. Causal attention has at most as many queries as keys.
 struct attention_range {
   std::int64_t S, T;
   bool causal;
   std::int64_t window;  // 0: none
 
-  /// A window of all keys or more is none.
+  /// A window of at least T keys counts as no window.
   constexpr attention_range(const attention_constants& c, std::int64_t queries, std::int64_t keys)
       : S(queries), T(keys), causal(c.causal), window(c.window < keys ? c.window : 0) {}
 
-  /// The keys that query s sees.
+  /// The keys that query s attends to.
   constexpr index_range keys(std::int64_t s) const {
     const std::int64_t own = s + T - S;
     return {window == 0 ? 0 : std::max(std::int64_t(0), own + 1 - window), causal ? own + 1 : T};
   }
-  /// The queries that see key t.
+  /// The queries that attend to key t.
   constexpr index_range queries(std::int64_t t) const {
     const std::int64_t own = t + S - T, first = causal ? std::max(std::int64_t(0), own) : 0;
     return {first, window == 0 ? S : std::max(first, std::min(S, own + window))};
   }
-  /// The keys that some query from `first` to end - 1 sees, from a multiple of `tile` on. There is such a query.
+  /// The keys that any query from `first` to end - 1 attends to, where the first key is rounded down to a multiple of `tile`. Needs first < end.
   constexpr index_range keys_in_tiles(std::int64_t first, std::int64_t end, std::int64_t tile) const {
     return {keys(first).first / tile * tile, std::min(T, keys(end - 1).end)};
   }
-  /// Pairs of a query and a key that it sees.
+  /// The number of pairs of a query and a key that it attends to.
   constexpr std::int64_t pairs() const {
     if (!causal) return S * T;
     const auto triangle = [](std::int64_t n) { return n * (n + 1) / 2; };
     if (window == 0) return triangle(T) - triangle(T - S);
-    const std::int64_t less = std::clamp(window - (T - S + 1), std::int64_t(0), S);  // the first queries, which see less than a window
+    const std::int64_t less = std::clamp(window - (T - S + 1), std::int64_t(0), S);  // queries that have fewer than `window` keys
     return triangle(T - S + less) - triangle(T - S) + (S - less) * window;
   }
 };

@@ -4,7 +4,7 @@
 
 namespace isotope::op {
 
-/// The format of a mixed expression: equal formats keep theirs, bf16 with f32 gives f32.
+/// The format of the result of two operands: that of both if it is the same, or f32 for bf16 with f32. False if the formats do not mix.
 constexpr bool promote(dtype a, dtype b, dtype& r) {
   r = a;
   if (a == b) return true;
@@ -23,7 +23,7 @@ struct binary_elementwise {
         r.require(promote(r.type(0), r.type(1), t) && is_floating(t), "operands have different formats; cast one"))
       r.yield(b.s, t);
   }
-  /// The gradient of operand k: g summed over the axes along which the operand was repeated.
+  /// Gives the gradient of operand k: g summed over the axes along which the operand was broadcast.
   static constexpr void give(pullback& p, int k, tensor<tape> g) { p.give(k, sum_to(g, p.x(k).dims(), p.grad_type(k))); }
 };
 

@@ -3,7 +3,7 @@
 
 namespace isotope {
 namespace op {
-/// The random stream is the node's ordinal.
+/// The node's ordinal is the random stream.
 struct categorical {
   struct constants {
     double temperature = 1;  // what logits are divided by, > 0

@@ -41,7 +41,7 @@ struct concat {
     }
   }
 };
-/// Equal parts of an axis, all views of x.
+/// Splits an axis into equal parts, which are views of x.
 struct split {
   struct constants {
     std::int64_t axis = 0;   // counted from the first
@@ -77,8 +77,12 @@ struct split {
 };
 }  // namespace op
 
-/// The tensors one after another along an axis; up to 8.
-/// @error  shapes differ outside the axis, or formats differ
+/// Concatenates tensors along an axis.
+///
+/// @param parts  (..., n_k, ...)  1 to 8 tensors
+/// @param axis   negative ones count from the end
+/// @return       (..., sum of n_k, ...)
+/// @error        shapes differ outside the axis, or formats differ
 template <Machine M> constexpr tensor<M> concat(std::initializer_list<tensor<M>> parts, int axis, place at = place::current()) {
   std::array<std::int32_t, max_inputs + 1> in{};
   std::size_t n = 0;
@@ -91,8 +95,12 @@ template <Machine M> constexpr tensor<M> concat(std::initializer_list<tensor<M>>
   const op::concat::constants joined{.axis = axis < 0 && n > 0 ? axis + parts.begin()->rank() : axis};
   return machine == nullptr ? tensor<M>{} : tensor<M>{machine, machine->apply(info<op::concat>, {in.data(), n}, joined, at).out[0]};
 }
-/// N equal parts of an axis, as views.
-/// @error  the axis does not divide
+/// Splits an axis into N equal parts, which are views of x.
+///
+/// @param x     (..., N n, ...)
+/// @param axis  negative ones count from the end
+/// @return      N tensors (..., n, ...)
+/// @error       the size of the axis is not a multiple of N
 template <int N, Machine M> constexpr std::array<tensor<M>, std::size_t(N)> split(tensor<M> x, int axis = -1, place at = place::current()) {
   static_assert(N >= 1 && N <= max_outputs, "split gives 1 to 6 parts");
   const auto r = apply_op<op::split>(x.machine, {x.id}, op::split::constants{.axis = axis < 0 ? axis + x.rank() : axis, .parts = N}, at);

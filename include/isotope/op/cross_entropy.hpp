@@ -3,11 +3,11 @@
 
 namespace isotope {
 namespace op {
-/// Operands logits, targets, top, sum, dloss; output dlogits = dloss (e^(logits - top) / sum - onehot(target)) / counted rows, 0 in rows that do
-/// not count and in columns that are no classes.
+/// Operands logits, targets, top, sum, dloss; output dlogits = dloss (e^(logits - top) / sum - onehot(target)) / counted rows. It is 0 in rows that do
+/// not count and in columns that are not classes.
 struct cross_entropy_grad {
   struct constants {
-    std::int64_t classes = 0;  // V <= N: the first columns, and nothing reads the others; 0: all N, which the shape rule fills in
+    std::int64_t classes = 0;  // V <= N: only the first V columns are classes, the others are not read; 0: the shape rule fills in N
     static constexpr constants of(const attributes& a) { return {.classes = a.i[0]}; }
     constexpr operator attributes() const { return {.i = {classes}}; }
   };
@@ -26,8 +26,8 @@ struct cross_entropy_grad {
   }
 };
 /// Operands logits (..., N), targets (...) i32; outputs in accumulation format: loss (), and of each row its largest logit, top (...), and
-/// sum (...) = sum_c e^(logits[c] - top). The two stay apart: top + ln sum, rounded, would lose what small differences of large logits say.
-/// Both are NaN where a logit is NaN or infinity, or all are -infinity.
+/// sum (...) = sum_c e^(logits[c] - top). They are separate outputs because rounding top + ln sum would lose small differences of large logits.
+/// Both are NaN if a logit is NaN or infinity, or all are -infinity.
 struct cross_entropy {
   using constants = cross_entropy_grad::constants;
   static constexpr std::string_view name = "cross_entropy";
@@ -52,9 +52,9 @@ struct cross_entropy {
 /// loss = avg over rows of (logsumexp(logits[row]) - logits[row, target[row]]), in nats; probabilities are never stored.
 ///
 /// @param logits   (..., N)
-/// @param targets  (...)  i32; a target outside [0, V), e.g. -1, leaves its row out of loss and gradient
-/// @param classes  V: the first columns of the logits; 0: all of them. The others pad rows to a length that kernels like, and may hold anything
-/// @return         ()     accumulation format; 0 where no row counts
+/// @param targets  (...)  i32; a row whose target is outside [0, V), e.g. -1, does not count for loss and gradient
+/// @param classes  V: only the first V columns are classes, the others are padding and may hold anything; 0: all columns
+/// @return         ()     accumulation format; 0 if no row counts
 /// @error          targets of another shape or format; more classes than logits
 template <Machine M>
 constexpr tensor<M> cross_entropy(tensor<M> logits, tensor<M> targets, std::int64_t classes = 0, place at = place::current()) {

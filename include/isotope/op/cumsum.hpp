@@ -1,5 +1,5 @@
 #pragma once
-/// Sums of all elements up to each one, along an axis.
+/// Cumulative sums along an axis.
 #include "softmax.hpp"
 
 namespace isotope {
@@ -12,7 +12,7 @@ struct cumsum : softmax_shape {
     constexpr operator attributes() const { return {.i = {axis, reverse}}; }
   };
   static constexpr std::string_view name = "cumsum";
-  /// dx[j] = sum of dy[i] over all i that x[j] went into: those behind it, or with `reverse` those before it.
+  /// dx[j] = sum of dy[i] over i >= j; with `reverse` over i <= j.
   static constexpr void gradient(pullback& g) {
     auto c = constants::of(g.attr);
     c.reverse = !c.reverse;

@@ -3,7 +3,7 @@
 
 namespace isotope {
 namespace op {
-/// db[i] = -(dy[i] / b[i]) (a[i] / b[i]), rounded once: y has been rounded, and so would be each factor.  Operands a, b, dy.
+/// db[i] = -(dy[i] / b[i]) (a[i] / b[i]), computed in one kernel and rounded once; separate ops would round each factor.  Operands a, b, dy.
 struct div_grad {
   static constexpr std::string_view name = "div_grad";
   static constexpr op_kind kind = op_kind::elementwise;
@@ -20,7 +20,7 @@ struct div : binary_elementwise {
   static constexpr std::string_view name = "div";
   static constexpr neutral_operand neutral{.number = 1, .right = true};
   static constexpr bool calculate(double x, double y, double& result) {
-    if (y == 0) return false;  // no constant expression
+    if (y == 0) return false;  // division by zero is not a constant expression
     return result = x / y, true;
   }
   static constexpr void gradient(pullback& g) {

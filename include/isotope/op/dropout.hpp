@@ -3,7 +3,7 @@
 
 namespace isotope {
 namespace op {
-/// The random stream is the node's ordinal.
+/// The node's ordinal is the random stream.
 struct dropout {
   struct constants {
     double p = 0;  // the probability of zero, in [0, 1)
@@ -18,7 +18,7 @@ struct dropout {
         r.require(is_floating(r.type(0)), "needs a floating-point tensor; cast it first"))
       r.yield(r.dims(0), r.type(0));
   }
-  /// The same mask on dy.
+  /// Applies the same mask to dy.
   static constexpr void gradient(pullback& g) {
     const std::int32_t dy = g.dy().id;
     g.give(0, {&g.machine(), g.machine().record(info<dropout>, {&dy, 1}, g.attr, place::current(), g.ordinal).out[0]});
@@ -27,8 +27,8 @@ struct dropout {
 }  // namespace op
 
 /// y[i] = x[i] / (1 - p) with probability 1 - p, else 0; the identity in evaluation programs and for p = 0.
-/// Element i is kept where u >= p, u = word i % 4 of Philox 4x32-10(key = seed, counter = (i / 4, step, stream)) as u32 / 2^32;
-/// the mask is the same on every backend, under recomputation and sharding.
+/// Element i is kept if u >= p, u = word i % 4 of Philox 4x32-10(key = seed, counter = (i / 4, step, stream)) as u32 / 2^32;
+/// the mask is the same on every backend and if it is recomputed.
 ///
 /// @param x  (...)  any shape
 /// @param p  probability of zero, in [0, 1)

@@ -7,7 +7,7 @@
 
 namespace isotope::op {
 
-/// A step made of a fused body alone: every element-wise op runs through it.
+/// A step that consists of a fused body only. Every element-wise op that is not part of an epilogue runs as such a step.
 struct elementwise {
   static constexpr std::string_view name = "elementwise";
   static constexpr operand_layout layout = operand_layout::any;

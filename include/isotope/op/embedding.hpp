@@ -3,7 +3,7 @@
 
 namespace isotope {
 namespace op {
-/// Operands into (V, C) in accumulation format, dy (..., C), ids (...): into[ids[i]] += dy[i], in place, rows in ascending i: the same bits always.
+/// Operands into (V, C) in accumulation format, dy (..., C), ids (...): into[ids[i]] += dy[i] in place, in ascending order of i, so the bits never vary.
 struct embedding_grad {
   static constexpr std::string_view name = "embedding_grad";
   static constexpr std::uint8_t inout = 1;
@@ -41,7 +41,7 @@ struct embedding {
 };
 }  // namespace op
 
-/// y[..., c] = table[ids[...], c]. An id outside [0, V) gives a row of NaN, and no gradient.
+/// y[..., c] = table[ids[...], c]. An id outside [0, V) gives a row of NaN and has no gradient.
 ///
 /// @param table  (V, C)
 /// @param ids    (...)  i32

@@ -11,7 +11,7 @@ struct extremum : reduction {
     const std::int64_t axes = constants::of(r.attr).axes;
     if (r.require(length(r.dims(0), axes) > 0 || axes < 0, "no elements to choose from")) reduction::infer(r);
   }
-  /// dx[i] = dy / (number of elements that attain the extremum) where x[i] attains it, else 0: ties share.
+  /// dx[i] = dy / (number of elements equal to the extremum) if x[i] equals it, else 0.
   static constexpr void gradient(pullback& g) {
     const auto hit = isotope::equal(g.x(0), repeated(g, g.y()));
     const auto full = repeated(g, g.dy());
@@ -63,6 +63,7 @@ constexpr tensor<M> min(tensor<M> x, std::initializer_list<int> over = {}, bool 
   return reduce<op::min>(x, over, keep, at);
 }
 /// y[...] = index of the largest x along the axis, the first of equals; the first NaN if there is one. i32, not differentiable.
+/// @error  an axis outside the tensor, or no elements along it
 template <Machine M> constexpr tensor<M> argmax(tensor<M> x, int axis = -1, place at = place::current()) {
   return apply<op::argmax>(at, op::argmax::constants{.axis = axis < 0 ? axis + x.rank() : axis}, x);
 }

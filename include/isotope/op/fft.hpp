@@ -6,16 +6,16 @@
 
 namespace isotope {
 
-/// Which direction is divided by N, in NumPy's words: the inverse, each by sqrt(N), the forward one.
+/// The normalisation, with NumPy's names. backward: the inverse is divided by N; ortho: both directions by sqrt(N); forward: the forward one by N.
 enum class fft_norm : std::uint8_t { backward, ortho, forward };
 
 namespace op {
-/// What the transforms share: checks, and factors.
+/// Checks and factors that the transforms share.
 struct fourier {
   static constexpr bool floating(shape_rule& r) {
     return r.require(is_floating(r.type(0)), "needs a floating-point tensor; cast it first");
   }
-  /// Axis -k holds the points, or the bins.
+  /// Checks the operand; axis -k holds the points, or the bins.
   static constexpr bool sized(shape_rule& r, int k) {
     const shape& x = r.dims(0);
     return r.require(x.axis(-k).slot < 0, "the axis of a transform needs a size that is known when the program is planned") &&
@@ -25,7 +25,7 @@ struct fourier {
     const shape& x = r.dims(0);
     return r.require(x.rank >= 2 && x[-1] == 2, "x must be [...,N,2]: complex numbers are pairs on the last axis") && sized(r, 2);
   }
-  /// 5 N log2 N for each transform of N complex points, half of it for N real ones, log2 N rounded up. `numbers`: two to a complex point.
+  /// 5 N log2 N for each transform of N complex points, half of that for N real ones, with log2 N rounded up. `numbers` counts two per complex point.
   static constexpr std::int64_t flops(std::int64_t numbers, std::int64_t N) {
     return 5 * numbers * std::int64_t(std::bit_width(std::uint64_t(N < 1 ? 1 : N) - 1)) / 2;
   }
@@ -38,7 +38,7 @@ struct fourier {
 struct fft {
   struct constants {
     std::int64_t direction = -1;  // -1 forward, 1 inverse
-    double factor = 1;            // what the sums are multiplied by
+    double factor = 1;            // factor on the sums
     static constexpr constants of(const attributes& a) { return {.direction = a.i[0], .factor = a.f[0]}; }
     constexpr operator attributes() const { return {.i = {direction}, .f = {factor}}; }
   };
@@ -47,19 +47,19 @@ struct fft {
   static constexpr void infer(shape_rule& r) {
     if (fourier::floating(r) && fourier::pairs(r)) r.yield(r.dims(0), r.type(0));
   }
-  /// The conjugate transposed matrix is the transform in the other direction.
+  /// The gradient applies the conjugate transpose, which is the transform in the other direction.
   static constexpr void gradient(pullback& g) {
     auto c = constants::of(g.attr);
     c.direction = -c.direction;
     g.give(0, apply<fft>(place::current(), c, g.dy()));
   }
 };
-/// With the same constants, rfft and irfft are each other's transposed matrix over the reals.
+/// With the same constants, rfft and irfft are transposes of each other as real matrices, so each is the other's gradient.
 struct rfft {
   struct constants {
     std::int64_t points = 0;  // N, which the shape rule of rfft fills in
-    double factor = 1;        // what the sums are multiplied by
-    double inner = 1;         // what the inner bins, those but 0 and N/2, are multiplied by besides
+    double factor = 1;        // factor on the sums
+    double inner = 1;         // further factor on all bins but 0 and N/2
     static constexpr constants of(const attributes& a) { return {.points = a.i[0], .factor = a.f[0], .inner = a.f[1]}; }
     constexpr operator attributes() const { return {.i = {points}, .f = {factor, inner}}; }
   };
@@ -108,15 +108,15 @@ template <Machine M> constexpr tensor<M> fft_of(tensor<M> x, std::int64_t direct
 }
 }  // namespace op
 
-// Complex numbers are pairs (real, imaginary) on the last axis; the transformed axis is the last one of the points. `permute` brings another
-// axis there. Any N; one that is no power of two takes three transforms of the next power of two from 2 N - 1 on.
+// Complex numbers are pairs (real, imaginary) on the last axis. The axis before it, or the last axis of a real tensor, is transformed; use `permute` for
+// another axis. N is arbitrary; if it is not a power of two, a transform costs three transforms of the next power of two that is at least 2 N - 1.
 
 /// y[k] = f sum_n x[n] e^(-2 pi i n k / N), f = 1, 1/sqrt(N) or 1/N by the norm.
 ///
 /// @param x  (..., N, 2)  N >= 1
 /// @return   (..., N, 2)
-/// @error    no pairs on the last axis, no points, N known late, integers
-/// Source: Cooley & Tukey 1965; Bluestein 1970 for lengths that are no power of two.
+/// @error    no pairs on the last axis, no points, N is a scalar dimension, integers
+/// Source: Cooley & Tukey 1965; Bluestein 1970 for lengths that are not a power of two.
 template <Machine M> constexpr tensor<M> fft(tensor<M> x, fft_norm norm = fft_norm::backward, place at = place::current()) {
   return op::fft_of(x, -1, norm, at);
 }
@@ -128,16 +128,16 @@ template <Machine M> constexpr tensor<M> fft(tensor<M> x, fft_norm norm = fft_no
 template <Machine M> constexpr tensor<M> ifft(tensor<M> x, fft_norm norm = fft_norm::backward, place at = place::current()) {
   return op::fft_of(x, 1, norm, at);
 }
-/// The bins 0 to N/2 of fft of a real tensor; the others are their conjugates.
+/// Bins 0 to N/2 of the fft of a real tensor; the other bins are their conjugates.
 ///
 /// @param x  (..., N)  N >= 1
 /// @return   (..., N/2 + 1, 2)
-/// @error    no points, N known late, six axes, integers
+/// @error    no points, N is a scalar dimension, six axes, integers
 template <Machine M> constexpr tensor<M> rfft(tensor<M> x, fft_norm norm = fft_norm::backward, place at = place::current()) {
   return apply<op::rfft>(at, op::rfft::constants{.factor = op::fourier::factor(norm, false, x.rank() >= 1 ? x[-1] : 1)}, x);
 }
 /// The real tensor of N points whose bins 0 to N/2 are x: irfft(rfft(x), N) = x. The imaginary parts of bin 0, and of bin N/2 for even N,
-/// take no part.
+/// are ignored.
 ///
 /// @param x  (..., N/2 + 1, 2)
 /// @return   (..., N)

@@ -3,12 +3,12 @@
 
 namespace isotope {
 namespace op {
-/// No operands.
+/// An op without operands.
 struct fill {
   struct constants {
-    shape dims{};            // of the result; without slots of scalar dimensions
+    shape dims{};            // of the result; no scalar dimensions
     format_number format{};  // of the result
-    double x = 0;            // each of its elements
+    double x = 0;            // value of every element
     static constexpr constants of(const attributes& a) {
       constants c{.format = format_number(a.i[7]), .x = a.scalar()};
       c.dims.too_deep = a.i[6] < 0 || a.i[6] > max_rank;
@@ -33,7 +33,7 @@ struct fill {
 };
 }  // namespace op
 
-/// y[i] = x, written on the device.
+/// y[i] = x for a tensor of this shape and format, which the device writes.
 template <Machine M> constexpr tensor<M> fill(M& machine, const shape& s, dtype t, double x = 0, place at = place::current()) {
   return {&machine, apply_op<op::fill>(&machine, {}, op::fill::constants{.dims = s, .format = t, .x = x}, at).out[0]};
 }

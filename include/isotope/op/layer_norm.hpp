@@ -9,8 +9,8 @@
 
 namespace isotope {
 namespace op {
-/// Operands x, weight, bias, mean, rstd, dy, and where there is one an addend of the shape and format of x; outputs dx, dweight, dbias (accumulation
-/// format). The addend is added to dx once that is rounded.
+/// Operands x, weight, bias, mean, rstd, dy, and optionally an addend of the shape and format of x; outputs dx, dweight, dbias (accumulation
+/// format). The addend is added to dx after dx is rounded.
 /// With h = (x - mean) rstd and e = dy weight:  dx = rstd (e - avg(e) - h avg(e h)),  dweight = sum_rows dy h,  dbias = sum_rows dy.
 struct layer_norm_grad {
   static constexpr std::string_view name = "layer_norm_grad";
@@ -63,7 +63,7 @@ struct layer_norm {
 /// @param weight, bias  (C)
 /// @return              (..., C)
 /// @error               weight or bias of another width
-/// Statistics in f32 (f64 for f64), two passes: mean >> deviation loses nothing. Source: Ba et al. 2016, arXiv:1607.06450.
+/// Statistics are computed in f32 (f64 for f64) in two passes, so nothing is lost if mean >> deviation. Source: Ba et al. 2016, arXiv:1607.06450.
 template <Machine M>
 constexpr tensor<M> layer_norm(tensor<M> x, tensor<M> weight, tensor<M> bias, double epsilon = 1e-5, place at = place::current()) {
   return apply<op::layer_norm>(at, op::layer_norm::constants{.epsilon = epsilon}, x, weight, bias);

@@ -4,8 +4,8 @@
 
 namespace isotope {
 namespace op {
-/// Operands a (..., M, K), b (..., K, N) [, c (..., M, N)]; the last two axes in either memory order: NN, NT, TN and TT need no copy.
-/// A fused epilogue (node body) works on the product, rounded to its dtype; the epilogue's further operands follow its own.
+/// Operands a (..., M, K), b (..., K, N) [, c (..., M, N)]. The last two axes may be in either memory order: NN, NT, TN and TT need no copy.
+/// A fused epilogue (the node's body) works on the result, rounded to its format. Other operands of the epilogue follow those of the matmul.
 struct matmul {
   static constexpr std::string_view name = "matmul";
   static constexpr operand_layout layout = operand_layout::matrix;
@@ -16,11 +16,11 @@ struct matmul {
   static constexpr int weight = 1;
 
   struct constants {
-    format_number format{};     // of the product; none: that of the operands, promoted, which the shape rule fills in
-    std::int64_t operands = 0;  // how many are its own, 2 or 3, which the shape rule fills in
-    bool half_weight = false;   // a is f32 and b f16: kernels may need room for a in f16; the shape rule fills it in
-    bool packed = false;  // b is a packed weight: it has the dims and strides of the weight, its bytes lie as the kernel's `packed` says
-    double alpha = 1, beta = 0;  // what a b and c are multiplied by
+    format_number format{};     // of the result; none: the shape rule fills in the promoted format of the operands
+    std::int64_t operands = 0;  // 2, or 3 with c, without those of the epilogue; the shape rule fills it in
+    bool half_weight = false;   // a is f32 and b is f16, so kernels may need scratch for a in f16; the shape rule fills it in
+    bool packed = false;  // b is a pre-packed copy: it has the dims and strides of the weight, and the memory order that the kernel chose
+    double alpha = 1, beta = 0;  // factors on a b and c
     static constexpr constants of(const attributes& a) {
       return {format_number(a.i[0] - 1), a.i[1], a.i[2] != 0, a.i[3] != 0, a.f[0], a.f[1]};
     }
@@ -32,7 +32,7 @@ struct matmul {
     c.packed = true;
     a = c;
   }
-  /// 2 M N K for each gemm of a batch.
+  /// 2 M N K for each matrix of a batch.
   static constexpr std::int64_t flops(const step_shapes& s) { return 2 * s.out[0].count() * s.in[0][-1]; }
 
   static constexpr void infer(shape_rule& r) {
@@ -66,8 +66,8 @@ struct matmul {
     const value& v = x.machine->describe(x.id);
     return v.strides[std::size_t(v.dims.rank - 1)] != 1 && v.strides[std::size_t(v.dims.rank - 2)] == 1;
   }
-  /// da = alpha dy b^T, db = alpha a^T dy; a gradient is made in its operand's memory order. Batches that were repeated are summed:
-  /// for one matrix b, by one gemm over all rows.
+  /// da = alpha dy b^T, db = alpha a^T dy, each in its operand's memory order. Gradients are summed over broadcast batches; for a single matrix b, by
+  /// one matmul over all rows.
   static constexpr void gradient(pullback& g) {
     auto a = g.x(0), b = g.x(1), dy = g.dy();
     const auto c = constants::of(g.attr);
@@ -96,7 +96,7 @@ struct matmul {
 /// y = alpha a b: y[..., m, n] = alpha sum_k a[..., m, k] b[..., k, n], summed in f32 (f64 for f64).
 ///
 /// @param a  (..., M, K)
-/// @param b  (..., K, N)  leading axes broadcast; `matmul(x, transpose(w))` reads w (N, K) as it lies
+/// @param b  (..., K, N)  leading axes broadcast; `matmul(x, transpose(w))` reads w (N, K) without a copy
 /// @return   (..., M, N)
 /// @error    inner dimensions differ; batches do not broadcast; fewer than two axes
 /// K = 0 gives zeros.

@@ -1,11 +1,11 @@
 #pragma once
-/// The two ends of a Muon update; the planner puts gemms between them (plan/muon.hpp).
+/// The first and the last op of a Muon update. The planner puts matmuls between them (plan/muon.hpp).
 #include "update_rule.hpp"
 
 namespace isotope::op {
 
-/// Operands m (N), in place, g (...) of N elements, norm (), loss (); outputs m, u (...) of the shape of g. `clips`, c and what makes a step
-/// count are adamw's, and no other constant is read; where it does not count, m stays and u = 0:
+/// Operands m (N), in place, g (...) of N elements, norm (), loss (); outputs m, u (...) of the shape of g. `clips`, c and skipping are as in
+/// adamw, and no other constant is read. In a skipped step m does not change and u = 0. Otherwise:
 ///   m = momentum m + c g,   u = c g + momentum m
 /// Source: Jordan et al. 2024, https://kellerjordan.github.io/posts/muon/, in Nesterov's form.
 struct momentum : update_rule {
@@ -20,10 +20,10 @@ struct momentum : update_rule {
   }
 };
 
-/// Operands w (N) [, shadow (N) [, packed]], x (N), norm (), loss (), all in place but the last three; constants and skipping as adamw,
-/// s = direction_scale:
+/// Operands w (N) [, shadow (N) [, packed]], x (N), norm (), loss (). All but the last three are updated in place. Constants and skipping are as in
+/// adamw. With s = direction_scale:
 ///   w = w - lr decay w (first `decaying` elements) - lr s x,   shadow = w rounded
-/// Source: Liu et al. 2025, arXiv:2502.16982, equation 4, without the gemms that make x.
+/// Source: Liu et al. 2025, arXiv:2502.16982, equation 4, without the matmuls that compute x.
 struct muon : update_rule {
   static constexpr std::string_view name = "muon";
   static constexpr std::uint8_t inout = 0b111;

@@ -4,7 +4,7 @@
 
 namespace isotope {
 namespace op {
-/// Operands x (rows, n), dy (rows): dx[r, i] = dy[r] times the product of all x[r, j] but x[r, i]. Nothing is divided, so zeros are no exception.
+/// Operands x (rows, n), dy (rows): dx[r, i] = dy[r] prod_{j != i} x[r, j]. It is computed without division, so zeros need no special case.
 struct prod_grad {
   static constexpr std::string_view name = "prod_grad";
   static constexpr void infer(shape_rule& r) {
@@ -16,7 +16,7 @@ struct prod_grad {
 };
 struct prod : reduction {
   static constexpr std::string_view name = "prod";
-  /// The reduced axes become the last one: a copy where they do not lie so.
+  /// Merges the reduced axes into the last one, with a copy if they are not the last axes already.
   static constexpr void gradient(pullback& g) {
     const shape x = g.x(0).dims();
     const std::int64_t axes = constants::of(g.attr).axes;
@@ -37,9 +37,9 @@ struct prod : reduction {
 };
 }  // namespace op
 
-/// y[...] = product of x over the axes, 1 where there is nothing to multiply; multiplied in f32 (f64 for f64) in fixed blocks and a tree:
-/// |error| <= (n - 1) u |y| to first order in u for n terms, as long as no partial product leaves the range of the format.
-/// The gradient is dy times the product of the other terms, also where some are zero. Shapes and errors as `sum`.
+/// y[...] = product of x over the axes; 1 for no terms. Multiplied in f32 (f64 for f64) in fixed blocks and a tree:
+/// |error| <= (n - 1) u |y| to first order in u for n terms, unless a partial product overflows or underflows.
+/// The gradient is dy times the product of the other terms, even if some are zero.
 ///
 /// @param x     (...)       any floating-point tensor
 /// @param over  the axes, negative ones from the end; none: all

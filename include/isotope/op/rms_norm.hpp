@@ -7,7 +7,7 @@
 
 namespace isotope {
 namespace op {
-/// Operands x, weight, rstd, dy, and where there is one an addend as layer_norm_grad has it; outputs dx, dweight (accumulation format).
+/// Operands x, weight, rstd, dy, and optionally an addend as in layer_norm_grad; outputs dx, dweight (accumulation format).
 /// With h = x rstd and e = dy weight:  dx = rstd (e - h avg(e h)),  dweight = sum_rows dy h.
 struct rms_norm_grad {
   static constexpr std::string_view name = "rms_norm_grad";

@@ -7,7 +7,7 @@ struct rope {
   struct constants {
     std::int64_t first = 0;      // the position of the first row
     std::int64_t direction = 1;  // -1: the inverse rotation
-    double base = 10000;         // of the wave lengths
+    double base = 10000;         // of the rotation frequencies
     static constexpr constants of(const attributes& a) { return {.first = a.i[0], .direction = a.i[1], .base = a.f[0]}; }
     constexpr operator attributes() const { return {.i = {first, direction}, .f = {base}}; }
   };

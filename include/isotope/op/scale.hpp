@@ -30,7 +30,7 @@ struct shift : unary_elementwise {
 template <Machine M> constexpr tensor<M> scale(tensor<M> x, double k, place at = place::current()) {
   return apply<op::scale>(at, op::scale::constants{.k = k}, x);
 }
-/// y[i] = x[i] + k, k rounded to the accumulation format; x itself where k is 0. Any shape.
+/// y[i] = x[i] + k, k rounded to the accumulation format; x itself if k is 0. Any shape.
 template <Machine M> constexpr tensor<M> shift(tensor<M> x, double k, place at = place::current()) {
   return k == 0 ? x : apply<op::shift>(at, op::shift::constants{.k = k}, x);
 }

@@ -42,16 +42,18 @@ struct select {
 };
 }  // namespace op
 
-/// y[i] = a[i] < b[i], a boolean; false where either is NaN. Broadcasts as in NumPy.
+/// y[i] = a[i] < b[i], a boolean; false where either is NaN. Broadcasts as in NumPy. Not differentiable.
+/// @error  shapes do not broadcast; integers; formats that do not mix
 template <Machine M> constexpr tensor<M> less(tensor<M> a, tensor<M> b, place at = place::current()) {
   return apply<op::less>(at, {}, a, b);
 }
-/// y[i] = a[i] == b[i], a boolean; false where either is NaN. Broadcasts as in NumPy.
+/// y[i] = a[i] == b[i], a boolean; false where either is NaN. Broadcasts as in NumPy. Not differentiable.
+/// @error  shapes do not broadcast; integers; formats that do not mix
 template <Machine M> constexpr tensor<M> equal(tensor<M> a, tensor<M> b, place at = place::current()) {
   return apply<op::equal>(at, {}, a, b);
 }
 /// y[i] = c[i] ? a[i] : b[i]; c boolean; all three broadcast as in NumPy.
-/// @error  c is not boolean; shapes do not broadcast
+/// @error  c is not boolean; shapes do not broadcast; a and b are integers or have formats that do not mix
 template <Machine M> constexpr tensor<M> where(tensor<M> c, tensor<M> a, tensor<M> b, place at = place::current()) {
   return apply<op::select>(at, {}, c, a, b);
 }

@@ -7,7 +7,7 @@
 
 namespace isotope::op {
 
-/// Operands w (N), m (N) [, shadow (N)], g (N), norm (), loss (); constants and skipping as adamw. With c as there:
+/// Operands w (N), m (N) [, shadow (N)], g (N), norm (), loss (). Constants, skipping and c are as in adamw:
 ///   m = momentum m + c g + decay w (decay on the first `decaying` elements),   w = w - lr m,   shadow = w rounded
 /// Source: Sutskever et al. 2013; the form of PyTorch's SGD.
 struct sgd : update_rule {

@@ -21,7 +21,7 @@ struct softmax_shape {
       r.yield(r.dims(0), r.type(0));
   }
 };
-/// Pieces of the decompositions: x less its maximum, and the sum of the exponentials, along the axis.
+/// Intermediate results of the decompositions: x minus its maximum, and the sum of the exponentials, along the axis.
 struct shifted {
   tensor<tape> z, total;
   static constexpr shifted of(decomposition& d) {

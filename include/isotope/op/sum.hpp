@@ -10,7 +10,7 @@ namespace op {
 struct reduction {
   struct constants {
     std::int64_t axes = 0;   // bit k: axis k is reduced
-    bool keep = false;       // reduced axes stay, with size 1
+    bool keep = false;       // reduced axes are kept with size 1
     format_number format{};  // of the result; none: that of x
     static constexpr constants of(const attributes& a) {
       return {.axes = a.i[0], .keep = a.i[1] != 0, .format = format_number(a.i[2] - 1)};
@@ -31,7 +31,7 @@ struct reduction {
     const dtype t = c.format.given() ? r.format(c.format) : r.type(0);
     if (r.require(is_floating(t), "the result needs a floating-point format")) r.yield(y, t);
   }
-  /// dy with the reduced axes back in place, repeated over them: a view.
+  /// A view of dy with the reduced axes restored, broadcast along them.
   static constexpr tensor<tape> repeated(pullback& g, tensor<tape> reduced) {
     shape kept = g.x(0).dims();
     const auto c = constants::of(g.attr);
@@ -39,7 +39,7 @@ struct reduction {
       if ((c.axes >> i) & 1) kept.set(i, 1);
     return isotope::expand(isotope::reshape(reduced, kept), g.x(0).dims());
   }
-  /// Elements that go into one result.
+  /// The number of elements that are summed into one result.
   static constexpr std::int64_t length(const shape& x, std::int64_t axes) {
     std::int64_t n = 1;
     for (int i = 0; i < x.rank; ++i)
@@ -63,7 +63,7 @@ struct mean : reduction {
 };
 }  // namespace op
 
-/// The gradient dy of a repeated operand, summed to the operand's shape and stored as t.
+/// The gradient dy of a broadcast operand, summed to the operand's shape and stored as t.
 constexpr tensor<tape> sum_to(tensor<tape> dy, const shape& s, dtype t) {
   const shape from = dy.dims();
   op::sum::constants c{.format = t};
@@ -75,14 +75,15 @@ constexpr tensor<tape> sum_to(tensor<tape> dy, const shape& s, dtype t) {
 }
 constexpr void op::expand::gradient(pullback& g) { g.give(0, sum_to(g.dy(), g.x(0).dims(), g.grad_type(0))); }
 
-/// Axes of a reduction: {0, -1} names the first and the last.
+/// The axes of a reduction; {0, -1} are the first and the last.
 struct axes {
   std::int64_t mask = 0;
   constexpr static axes of(std::initializer_list<int> l, int rank) {
     axes r;
     for (int i : l) {
       const int k = i < 0 ? i + rank : i;
-      r.mask |= k >= 0 && k < rank ? std::int64_t(1) << k : std::int64_t(-1);  // an axis outside fails in the shape rule
+      // For an axis that does not exist, a mask of -1 makes the shape rule fail.
+      r.mask |= k >= 0 && k < rank ? std::int64_t(1) << k : std::int64_t(-1);
     }
     return r;
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// The k largest elements of rows, and where they stand.
+/// The k largest elements of rows, and their indices.
 #include "../core/tape.hpp"
 
 #include <utility>
@@ -30,8 +30,8 @@ struct top_k {
 };
 }  // namespace op
 
-/// The k largest elements along the last axis in falling order, and their indices: of equals (0 and -0 among them) the first comes first, and NaN is
-/// above all numbers. Its work grows with k, on GPUs by a pass over x for each: for k far below the length of a row.
+/// The k largest elements along the last axis in descending order, and their indices. Equal elements, 0 and -0 among them, keep their order, and NaN is
+/// larger than all numbers. Time grows with k, on GPUs with one pass over x per element, so k should be much smaller than N.
 ///
 /// @param x  (..., N)
 /// @return   values (..., k) in the format of x, indices (..., k) i32; neither is differentiable

@@ -1,23 +1,23 @@
 #pragma once
-/// The constants and the shape rule that the updates of optimisers share.
+/// The constants and the shape rule that optimiser updates share.
 #include "../core/tape.hpp"
 
 namespace isotope::op {
 
 struct update_rule {
   struct constants {
-    std::int64_t decaying = 0;   // elements of the weight w that decay: they come first
-    bool shadow = false;         // an operand holds w rounded to the program's format
-    bool clips = false;          // by the global norm
-    std::int64_t columns = 0;    // of w, where the gemm's kernel has a packed copy of it; 0: it has none
-    std::int64_t written = 0;    // elements that all updates of the step write; 0: those of w
+    std::int64_t decaying = 0;   // weight decay applies to the first `decaying` elements of w
+    bool shadow = false;         // there is an operand that receives w rounded to the program's format
+    bool clips = false;          // clips the gradient by the global norm
+    std::int64_t columns = 0;    // columns of w if there is a pre-packed copy to update; 0: there is none
+    std::int64_t written = 0;    // elements that all updates of the step write together; 0: those of w
     double rate_scale = 1;       // factor on the learning rate
     double direction_scale = 0;  // of muon: factor on the direction
     static constexpr constants of(const attributes& a) { return {a.i[0], a.i[1] != 0, a.i[2] != 0, a.i[3], a.i[4], a.f[0], a.f[1]}; }
     constexpr operator attributes() const { return {.i = {decaying, shadow, clips, columns, written}, .f = {rate_scale, direction_scale}}; }
   };
 
-  /// Whether an update has its operands: `tensors` of N elements, [shadow (N)], [packed], g (N), norm, loss.
+  /// Checks the operands of an update: `tensors` of N elements, [shadow (N)], [packed], g (N), norm, loss.
   static constexpr bool equal_counts(shape_rule& r, int tensors) {
     const auto c = constants::of(r.attr);
     const bool shadow = c.shadow, packed = c.columns != 0;

@@ -1,15 +1,15 @@
 #pragma once
-/// Views: transpose, permute, reshape, narrow, split, expand. They cost no launch and no bytes; where the memory order
-/// does not allow a reshape, the recorder copies first.
+/// Views: transpose, permute, reshape, narrow, split, expand. They need no launch and no memory; only where the strides
+/// do not allow a reshape, the recorder inserts a copy.
 #include "../core/tape.hpp"
 
 namespace isotope {
 namespace op {
 
-/// Axes in another order.
+/// Reorders axes.
 struct permute {
   struct constants {
-    std::array<std::int64_t, 8> order{};  // order[k]: the axis of x that becomes axis k; 0 behind the last
+    std::array<std::int64_t, 8> order{};  // order[k]: the axis of x that becomes axis k; unused entries are 0
     static constexpr constants of(const attributes& a) { return {.order = a.i}; }
     constexpr operator attributes() const { return {.i = order}; }
   };
@@ -40,7 +40,7 @@ struct permute {
   }
 };
 
-/// The same elements in another shape.
+/// Gives the elements another shape.
 struct reshape {
   struct constants {
     shape dims{};  // of the result: its sizes, its rank, and the slots of scalar dimensions in five bits each
@@ -76,7 +76,7 @@ struct reshape {
   static constexpr void gradient(pullback& g) { g.give(0, apply<reshape>(place::current(), constants{g.x(0).dims()}, g.dy())); }
 };
 
-/// A range of one axis.
+/// Selects a range of one axis.
 struct narrow {
   struct constants {
     std::int64_t axis = 0;    // counted from the first
@@ -102,7 +102,7 @@ struct narrow {
   static constexpr void gradient(pullback& g);
 };
 
-/// y = zeros with x in a range of one axis; the gradient of narrow, and the other way round.
+/// y is x in a range of one axis and zero elsewhere. pad and narrow are each other's gradients.
 struct pad {
   struct constants {
     std::int64_t axis = 0;   // counted from the first
@@ -159,7 +159,7 @@ struct expand {
 };
 }  // namespace op
 
-/// y[..., j, i] = x[..., i, j]: the last two axes exchanged.
+/// y[..., j, i] = x[..., i, j]: exchanges the last two axes.
 /// @error  x has fewer than two axes
 template <Machine M> constexpr tensor<M> transpose(tensor<M> x, place at = place::current()) {
   op::permute::constants c;
@@ -183,7 +183,7 @@ template <Machine M> constexpr tensor<M> permute(tensor<M> x, std::initializer_l
   if (k != x.rank()) c.order[0] = -1;
   return apply<op::permute>(at, c, x);
 }
-/// The same elements, row-major, in another shape.
+/// The same elements, in row-major order, in another shape.
 /// @error  the element counts differ
 template <Machine M> constexpr tensor<M> reshape(tensor<M> x, const shape& s, place at = place::current()) {
   return x.valid() && x.dims() == s ? x : apply<op::reshape>(at, op::reshape::constants{s}, x);
@@ -196,15 +196,15 @@ constexpr tensor<M> narrow(tensor<M> x, int axis, std::int64_t first, std::int64
   if (x.valid() && axis >= 0 && axis < x.rank() && first == 0 && length == x[axis]) return x;
   return apply<op::narrow>(at, op::narrow::constants{.axis = axis, .first = first, .length = length}, x);
 }
-/// y = zeros, but y[first : first + size of x] = x along an axis, which is `size` long.
+/// y[first : first + size of x] = x along an axis of `size` elements; y is zero elsewhere.
 /// @error  the range is outside the axis
 template <Machine M> constexpr tensor<M> pad(tensor<M> x, int axis, std::int64_t first, std::int64_t size, place at = place::current()) {
   if (axis < 0) axis += x.rank();
   if (x.valid() && axis >= 0 && axis < x.rank() && first == 0 && size == x[axis]) return x;
   return apply<op::pad>(at, op::pad::constants{.axis = axis, .first = first, .size = size}, x);
 }
-/// Axes of size 1, and missing leading axes, repeated to the shape.
-/// @error  an axis of another size than 1 would have to repeat
+/// Broadcasts x to the shape: repeats axes of size 1 and missing leading axes.
+/// @error  an axis of another size than 1 differs from the shape
 template <Machine M> constexpr tensor<M> expand(tensor<M> x, const shape& s, place at = place::current()) {
   return x.valid() && x.dims() == s ? x : apply<op::expand>(at, op::expand::constants{s}, x);
 }

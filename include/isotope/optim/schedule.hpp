@@ -16,8 +16,8 @@ namespace detail {
 
 inline constexpr double pi = 3.14159265358979323846;
 
-/// cos(x) for x in [0, pi], absolute error below 1e-15: Taylor series in x^2 around 0 after folding to [0, pi/2].
-/// The first term left out is (pi/2)^22 / 22! = 1.9e-17.
+/// cos(x) for x in [0, pi], with absolute error below 1e-15: folds x to [0, pi/2], then sums the Taylor series in x^2.
+/// The first omitted term is at most (pi/2)^22 / 22! = 1.9e-17.
 constexpr double cosine_of(double x) {
   if (x > pi / 2) return -cosine_of(pi - x);
   double term = 1, sum = 1;
@@ -36,7 +36,7 @@ constexpr double power(double base, std::int64_t n) {
   return product;
 }
 
-/// t / steps cut to [0, 1]; a range of no steps is over at once.
+/// t / steps clamped to [0, 1]; 1 if steps is 0.
 constexpr double part(std::int64_t t, std::int64_t steps) { return t >= steps ? 1.0 : t <= 0 ? 0.0 : double(t) / double(steps); }
 
 }  // namespace detail
@@ -102,7 +102,7 @@ constexpr double rate(const wsd& s, std::int64_t t) {
 
 /// rate[t] = rate(rest, 0) (t + 1) / (steps + 1)   t < steps
 ///           rate(rest, t - steps)                 after
-/// The first update already moves (a zero rate would waste it), and rest starts at its own step 0.
+/// The first update has a rate above zero, since otherwise it would be wasted, and `rest` starts at its own step 0.
 template <Schedule Rest> struct warmup {
   Rest rest{};
   std::int64_t steps = 0;
@@ -115,7 +115,7 @@ template <Schedule Rest> constexpr double rate(const warmup<Rest>& s, std::int64
 
 /// rate[t] = rate(first, t)          t < until
 ///           rate(then, t - until)   after
-/// Nests to any number of pieces: composed{a, 100, composed{b, 200, c}}.
+/// Can be nested to combine any number of schedules: composed{a, 100, composed{b, 200, c}}.
 template <Schedule First, Schedule Then> struct composed {
   First first{};
   std::int64_t until = 0;

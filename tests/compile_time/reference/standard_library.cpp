@@ -1,5 +1,5 @@
-// What limits on compile time are multiples of: standard headers, templates and constant expressions, and nothing of isotope's, so that a change there does
-// not move the measure.
+// Compile-time limits are multiples of the time for this file. It has standard headers, templates and constant expressions but nothing of isotope, so changes
+// of isotope do not change the reference.
 #include <algorithm>
 #include <array>
 #include <charconv>

@@ -31,9 +31,9 @@ template <class P> void steps_allocate_nothing() {
   const auto before = allocations.load();
   ASSERT_FALSE(step().skipped);
   EXPECT_EQ(allocations.load() - before, 0);
-  int* volatile kept = new int(3);  // a compiler may drop a pair of new and delete that it sees
+  int* volatile kept = new int(3);  // volatile, since compilers may remove a pair of new and delete
   delete kept;
-  EXPECT_GT(allocations.load() - before, 0);  // the counter counts
+  EXPECT_GT(allocations.load() - before, 0);  // the counter works
 #endif
 }
 TEST(portable_kernels, allocate_nothing_in_a_training_step_f32) { steps_allocate_nothing<precision::f32>(); }

@@ -1,6 +1,6 @@
 #pragma once
-/// What products of bf16 are held to: against sums in f64 one unit in the last place of a bf16 result and 16 u sum |a b|, u = 2^-24, and below 2^-126
-/// half a place of 2^-149 for each term. Where a processor multiplies pairs of bf16 it takes subnormal numbers for zero; results may not.
+/// The error bound of bf16 matmuls against sums in f64: one unit in the last place of a bf16 result, plus 16 u sum |a b| with u = 2^-24, plus 2^-150 for
+/// each term below 2^-126. Instructions for pairs of bf16 flush subnormals to zero, but the results of kernels must not show it.
 #include <sstream>
 #include <string>
 
@@ -14,7 +14,7 @@ struct operands {
   std::int64_t gap = 0;  // elements between rows in memory
 };
 
-/// A matrix (rows, cols) whose rows lie cols + gap apart.
+/// A matrix (rows, cols) with a row stride of cols + gap.
 struct matrix {
   array memory;
   cpu::view v;
@@ -30,7 +30,8 @@ struct matrix {
   double at(std::int64_t i, std::int64_t j) const { return memory.at(i * v.strides[0] + j * v.strides[1]); }
 };
 
-/// Where a body that adds a number to each column gets something else than the product that the kernel makes without one, rounded; empty: nowhere.
+/// Runs the matmul with an epilogue that adds a number to each column, and returns the first difference from the rounded result without epilogue plus that
+/// number; empty: none.
 template <class Kernel> std::string broken_body(const op_case& plain, const array& product, const operands& o) {
   using set = std::conditional_t<cpu::native::available, kernels::native, kernels::portable>;
   const array bias = array::random({o.N}, dtype::bf16, 5);
@@ -51,7 +52,7 @@ template <class Kernel> std::string broken_body(const op_case& plain, const arra
   return {};
 }
 
-/// The first thing that Kernel does to break the contract, on 1, 2, 3 and 5 threads; empty: none.
+/// The first violation of the error bound, or of equal bits on 1, 2, 3 and 5 threads; empty: none.
 template <class Kernel, class F> std::string broken_contract(const operands& o, const F& element) {
   std::ostringstream broken;
   broken << "M " << o.M << " N " << o.N << " K " << o.K << " order " << o.order << " gap " << o.gap << ": ";
@@ -102,7 +103,7 @@ template <class Kernel, class F> std::string broken_in_any_order(std::int64_t M,
       if (auto broken = broken_contract<Kernel>({M, N, K, order, gap}, element); !broken.empty()) return broken;
   return {};
 }
-/// In [-1, 1), a number for each place.
+/// A random number in [-1, 1) for each element.
 inline double random_number(int operand, std::int64_t i, std::int64_t k) {
   return 2 * double(philox(3, std::uint64_t(i * 65536 + k), std::uint32_t(operand), 7)[0]) * 0x1p-32 - 1;
 }

@@ -1,6 +1,6 @@
 #include "bf16_contract.hpp"
 
-/// Native products of bf16: of pairs where a processor multiplies them, on its matrix unit where it has one, else in f32.
+/// Native bf16 matmuls: on the matrix unit if the processor has one, otherwise by instructions for bf16 pairs, otherwise in f32.
 namespace bf16_product_test {
 using namespace isotope_test;
 using product = cpu::kernel<op::matmul, precision::bf16, kernels::native>;
@@ -23,7 +23,7 @@ TEST(bf16_product, sums_that_wait_for_chunks_keep_the_contract) {
   for (int order = 0; order < 4; ++order) expect_contract({20, 40, 7681, order}, random_number);
 }
 
-/// Subnormal numbers that others make large, products and sums below 2^-126, rows of zeros and infinities.
+/// Subnormals times large numbers, products and sums below 2^-126, rows of zeros and infinities.
 TEST(bf16_product, subnormal_numbers_are_not_lost) {
   const auto large = [](double tiny, double other) {
     return [=](int operand, std::int64_t i, std::int64_t k) { return random_number(operand, i, k) * (operand == 0 ? tiny : other); };
@@ -34,7 +34,7 @@ TEST(bf16_product, subnormal_numbers_are_not_lost) {
     all_orders(M, N, K, large(0x1p-64, 0x1p-64));
     all_orders(M, N, K, large(0x1p-70, 0x1p-70));
     all_orders(M, N, K, large(0x1p-120, 1));
-    // Neighbours of other sizes in the same tile, in the same sum, and zeros.
+    // Numbers of other magnitudes in the same tile and in the same sum, and zeros.
     all_orders(M, N, K, [](int operand, std::int64_t i, std::int64_t k) {
       return random_number(operand, i, k) * (i % 5 == 0 ? 0x1p-130 : i % 5 == 1 ? 0x1p-60 : i % 5 == 2 ? 0 : i % 5 == 3 ? 0x1p60 : 1);
     });
@@ -50,7 +50,7 @@ TEST(bf16_product, one_subnormal_number_among_others_counts) {
   });
 }
 TEST(bf16_product, subnormal_numbers_times_large_ones_count_in_either_operand) {
-  // The other terms hide what is lost: their sums are not small.
+  // The sums of the other terms are not small, so a small result does not reveal that a subnormal operand was flushed.
   for (const int tiny : {0, 1})
     all_orders(40, 40, 90, [=](int operand, std::int64_t i, std::int64_t k) {
       if (k == 41) return operand == tiny ? 0x1p-127 : 0x1p120;

@@ -27,13 +27,13 @@ struct array {
   }
   array(array&&) = default;
   array& operator=(array&&) = default;
-  /// Values in [low, high), the same for the same seed.
+  /// Random values in [low, high); equal seeds give equal values.
   static array random(const shape& s, dtype t, std::uint64_t seed, double low = -1, double high = 1) {
     array r(s, t);
     for (std::int64_t i = 0; i < s.count(); ++i) r.set(i, low + (high - low) * double(philox(seed, std::uint64_t(i), 0, 7)[0]) * 0x1p-32);
     return r;
   }
-  /// The element at an offset in memory, whatever the shape.
+  /// The element at an offset in memory, regardless of the shape.
   double at(std::int64_t i) const {
     switch (v.type) {
       case dtype::bf16: return double(float(v.as<bfloat16>()[i]));
@@ -53,7 +53,7 @@ struct array {
     }
   }
   std::int64_t count() const { return v.dims.count(); }
-  /// The last two axes exchanged, in the same memory.
+  /// A view with the last two axes exchanged.
   cpu::view transposed() const {
     cpu::view r = v;
     const auto n = std::size_t(v.dims.rank);
@@ -63,7 +63,7 @@ struct array {
   }
 };
 
-/// Numbers of a body: operand k is k, instruction j is max_inputs + j. K is the kernel of the instruction's op.
+/// Makes an instruction of a body from the kernel K of its op. In `args`, k is operand k and max_inputs + j is the result of instruction j.
 template <class K> cpu::instruction instruct(dtype t, std::vector<int> args, int store = -1, double scalar = 0) {
   const cpu::entry e = cpu::entry_of<K>();
   cpu::instruction i;
@@ -77,7 +77,7 @@ template <class K> cpu::instruction instruct(dtype t, std::vector<int> args, int
   return i;
 }
 
-/// One launch, with scratch memory filled with NaN bits.
+/// Runs one launch with scratch memory that is filled with NaN.
 struct call {
   std::vector<cpu::view> in, out;
   attributes attr;
@@ -113,7 +113,7 @@ struct call {
       for (auto* b = guard_; b != workspace.data() + workspace.size(); ++b) scratch_kept = scratch_kept && *b == std::byte(0xff);
     guard_ = nullptr;
   }
-  mutable bool scratch_kept = true;  // nothing was written behind the stated scratch bytes
+  mutable bool scratch_kept = true;  // whether nothing was written after the declared scratch bytes
 
  private:
   mutable std::byte* guard_ = nullptr;

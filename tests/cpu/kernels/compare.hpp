@@ -1,5 +1,5 @@
 #pragma once
-/// Compares the portable kernel, and the native one, with the reference kernel of the same op, and with itself on 2, 3 and 5 threads.
+/// Compares portable and native kernels with the reference kernel of the same op, and their results on 1, 2, 3 and 5 threads with each other.
 #include <gtest/gtest.h>
 #include <isotope/kernels/cpu/all.hpp>
 #include <isotope/kernels/cpu/native/all.hpp>
@@ -17,7 +17,7 @@ inline cpu::thread_pool& pool_of(int threads) {
   return threads == 1 ? one : threads == 2 ? two : threads == 3 ? three : five;
 }
 
-/// The kernel that a program of kernel set Set runs: its own, or that of the set below.
+/// The kernel that a program of kernel set Set runs: that of the set, or of the set that it falls back to.
 template <class Op, class P, class Set> struct kernel_in {
   using type = cpu::kernel<Op, P, kernels::portable>;
 };
@@ -26,7 +26,7 @@ template <class Op, class P> requires requires { sizeof(cpu::kernel<Op, P, kerne
 };
 template <class Op, class P, class Set> using kernel_of = typename kernel_in<Op, P, Set>::type;
 
-/// What a kernel is run on. `out` gives shapes and formats; bits of `inout` say that output k starts as input k and lies in its place.
+/// The operands of one run of a kernel. `out` gives shapes and formats. Bit k of `inout` says that output k is input k, updated in place.
 struct op_case {
   std::vector<cpu::view> in;
   std::vector<array> out;
@@ -59,7 +59,7 @@ struct op_case {
     c.ordinal = ordinal;
     c.accumulate = accumulate;
     c.run<Kernel>(pool);
-    EXPECT_TRUE(c.scratch_kept) << "wrote behind its scratch memory";
+    EXPECT_TRUE(c.scratch_kept) << "wrote past its scratch memory";
     return results;
   }
   static double value(const cpu::view& v, std::int64_t i) {
@@ -67,8 +67,8 @@ struct op_case {
   }
 };
 
-/// |given - reference| <= tolerance (|reference| + the largest |reference| of the output), NaN and infinities at the same places; and the same
-/// bits from 1, 2, 3 and 5 threads.
+/// Expects |given - reference| <= tolerance (|reference| + the largest |reference| of the output), with NaN and infinities at the same places, and the
+/// same bits on 1, 2, 3 and 5 threads.
 template <class Op, class P, class Set>
 void expect_set_matches(const op_case& c, const std::vector<array>& wanted, std::vector<double> tolerance) {
   const auto given = c.run<cpu::kernel<Op, P, Set>>(&pool_of(1));
@@ -84,7 +84,8 @@ void expect_set_matches(const op_case& c, const std::vector<array>& wanted, std:
           << ", reference " << w << ", largest " << largest;
     }
   }
-  for (const int threads : {2, 3, 5}) {  // native products pack for each of up to four threads, and once for more
+  // Native matmuls pack operands per thread for up to four threads, and once for all if there are more.
+  for (const int threads : {2, 3, 5}) {
     const auto again = c.run<cpu::kernel<Op, P, Set>>(&pool_of(threads));
     for (std::size_t k = 0; k < given.size(); ++k)
       ASSERT_EQ(0, std::memcmp(given[k].bytes.data(), again[k].bytes.data(), given[k].bytes.size()))

@@ -12,7 +12,7 @@ template <class... A> std::vector<array> outputs(A&&... a) {
   (r.push_back(std::forward<A>(a)), ...);
   return r;
 }
-/// One instruction on its own block: the body of a kernel set against the reference body.
+/// Compares a body of one instruction in a kernel set with the reference kernels.
 template <class Set, class Op, class P>
 void instruction_of_set_matches(std::vector<array>& x, double tolerance, dtype result, double scalar = 0) {
   const std::int64_t n = x[0].count();
@@ -40,8 +40,8 @@ template <class Op, class P> void instruction_matches(std::vector<array>& x, dou
   instruction_of_set_matches<kernels::portable, Op, P>(x, tolerance, result, scalar);
   instruction_of_set_matches<kernels::native, Op, P>(x, tolerance, result, scalar);
 }
-/// f32: the functions are within a few units in the last place, GELU within 2^-21; gradients cancel near their roots, where what counts is
-/// 2^-21 times |dy| <= 3, below 2^-19. bf16 results differ by one rounding.
+/// In f32, functions have an error of a few units in the last place, GELU of 2^-21. Gradients cancel near their roots, where the absolute error is
+/// 2^-21 times |dy| <= 3, below 2^-19. bf16 results may differ by one rounding.
 template <class P> void every_instruction() {
   const dtype t = P::type;
   const double tolerance = t == dtype::bf16 ? 0x1p-7 : 0x1p-20;
@@ -90,7 +90,7 @@ template <class P> void every_instruction() {
 TEST(elementwise, every_instruction_matches_the_reference_in_f32) { every_instruction<f32>(); }
 TEST(elementwise, every_instruction_matches_the_reference_in_bf16) { every_instruction<bf16>(); }
 
-/// y0 = (a + b) c, y1 = a + b: the same instructions in both interpreters, so the same bits.
+/// y0 = (a + b) c, y1 = a + b. Both kernels run the same instructions, so the bits are equal.
 template <class P> void broadcasts(const shape& s, const cpu::view& a, const cpu::view& b, const cpu::view& c, std::uint8_t inout = 0) {
   op_case k({a, b, c}, outputs(array(s, P::type), array(s, dtype::f32)));
   k.inout = inout;
@@ -103,7 +103,7 @@ template <class P> void broadcasts(const shape& s, const cpu::view& a, const cpu
 }
 TEST(elementwise, repeats_operands_along_any_axis) {
   const auto check = [&]<class P>(P) {
-    // Rows shorter and longer than the shortest that are run as rows, of which several, one and less than one fit into a tile; whole tasks too.
+    // Rows shorter and longer than the minimum for running row by row; several rows, one row and less than one row per tile; and several tasks.
     for (const shape& s : {shape{4, 30, 50}, shape{3, 1, 1100}, shape{70, 5, 3}, shape{1, 1, 1}, shape{2, 37, 241}, shape{3, 5, 600}}) {
       const array whole = array::random(s, P::type, 1), last = array::random({s[2]}, P::type, 2),
                   middle = array::random({s[1], 1}, P::type, 3), first = array::random({s[0], 1, 1}, dtype::f32, 4),
@@ -112,7 +112,7 @@ TEST(elementwise, repeats_operands_along_any_axis) {
       broadcasts<P>(s, first.v, whole.v, one.v);
       broadcasts<P>(s, turned.transposed(), middle.v, whole.v);
       broadcasts<P>(s, middle.v, last.v, first.v);
-      cpu::view expanded = last.v;  // strides 0, as the planner hands repeated operands over
+      cpu::view expanded = last.v;  // strides are 0 along broadcast axes, as in plans
       expanded.dims = s;
       expanded.strides = {0, 0, 1};
       broadcasts<P>(s, whole.v, expanded, one.v);
@@ -124,7 +124,7 @@ TEST(elementwise, repeats_operands_along_any_axis) {
 TEST(elementwise, an_output_may_take_the_place_of_any_operand) {
   const shape s{3, 2000};
   const array a = array::random(s, dtype::f32, 1), b = array::random(s, dtype::f32, 2), c = array::random(s, dtype::f32, 3);
-  // output 0 = (x + y) z is stored first and z read last, so that z is both the place of the result and an operand of a later instruction
+  // Output 0 is stored in the memory of operand 0, which the next instruction still reads.
   for (int place = 0; place < 3; ++place) {
     op_case k({a.v, b.v, c.v}, outputs(array(s, dtype::f32), array(s, dtype::f32)));
     std::swap(k.in[0], k.in[std::size_t(place)]);
@@ -139,7 +139,7 @@ TEST(elementwise, an_output_may_take_the_place_of_any_operand) {
   }
 }
 
-/// A tile, whose rows lie apart and may repeat, has the bits of its elements one at a time, and writes nothing between its rows.
+/// A tile, whose rows may have gaps or be the same row, gives the bits of single elements, and nothing is written between its rows.
 template <class Op> void tile_has_the_bits_of_single_elements() {
   using kernel = kernel_of<Op, f32, kernels::native>;
   if constexpr (requires { &kernel::tile; }) {
@@ -162,7 +162,7 @@ template <class Op> void tile_has_the_bits_of_single_elements() {
       }
   }
 }
-/// bf16 operands give the bits of their f32 values; results go to f32 rows, to bf16 rows or to both, rounded once.
+/// bf16 operands give the same bits as their values in f32; results are stored as f32 rows, bf16 rows or both, and rounded once.
 template <class Op> void tile_takes_and_makes_bf16() {
   using kernel = kernel_of<Op, f32, kernels::native>;
   if constexpr (requires { &kernel::tile; }) {

@@ -9,7 +9,7 @@
 
 #include "../ulp.hpp"
 
-/// The functions of native element-wise kernels, held to the errors that their headers state.
+/// The functions of native element-wise kernels must have at most the errors that their headers state.
 namespace functions_test {
 using namespace isotope;
 using isotope_test::ulp_error;
@@ -31,8 +31,8 @@ double gelu_slope64(double x) {
   return sigmoid64(u) * (1 + v * sigmoid64(-u) * std::sqrt(8 / M_PI) * (1 + 3 * 0.044715 * v * v));
 }
 
-/// Over every 211th float, every number of bf16, and every float beside the roots of the derivatives. `slack`: an absolute error that is allowed, too; operands behind
-/// the first are ones.
+/// Tests every 211th float, every bf16 number, and every float near the roots of the derivatives. `slack` is an additional absolute error. Operands after the
+/// first are ones.
 template <class Op> void check(double (*truth)(double), double ulps, double slack = 0) {
   if constexpr (requires { sizeof(cpu::kernel<Op, precision::f32, kernels::native>); }) {
     constexpr std::size_t size = 4096;
@@ -86,7 +86,7 @@ TEST(native_functions, derivatives_keep_their_stated_errors) {
   check<op::gelu_erf_grad>(gelu_erf_slope64, 4, 0x1p-23);
 }
 
-/// Over all numbers of the format: within 2^-15 of `magnitude`, 1/128 of what rounding to it loses.
+/// Tests all bf16 numbers: errors are at most 2^-15 of `magnitude`, which is 1/128 of the rounding to bf16.
 template <class Op> void check_bf16(double (*truth)(double), double (*magnitude)(double)) {
   if constexpr (requires { sizeof(cpu::kernel<Op, precision::bf16, kernels::native>); }) {
     constexpr std::size_t size = 1 << 16;
@@ -100,7 +100,7 @@ template <class Op> void check_bf16(double (*truth)(double), double (*magnitude)
         EXPECT_EQ(std::isnan(y[i]), std::isnan(wanted)) << x[i];
         continue;
       }
-      // beside it what is lost below the format's least number, 2^-133
+      // 2^-140 allows for results below 2^-133, the smallest number of the format.
       EXPECT_LE(std::fabs(double(y[i]) - wanted), 0x1p-15 * magnitude(double(x[i])) + 0x1p-140)
           << Op::name << " of " << x[i] << ": " << y[i] << ", not " << wanted;
     }
@@ -137,9 +137,9 @@ TEST(native_functions, are_right_at_zero_infinity_and_nan) {
   check_edges<op::gelu_erf>(0, -0.0f, infinity);
 }
 
-/// Numbers of all kinds beside one another, one in 2000 of them subnormal or NaN, then subnormal ones alone.
+/// Numbers of all kinds in one call, one in 2000 of them subnormal or NaN; then subnormals only.
 TEST(native_functions, bf16_is_rounded_as_the_format_says) {
-  constexpr std::size_t size = 1021;  // pairs of vectors, one, and a rest
+  constexpr std::size_t size = 1021;  // pairs of vectors, a single vector, and a remainder
   std::vector<float> x(size);
   std::vector<bfloat16> y(size);
   std::uint32_t at = 1;
@@ -154,7 +154,7 @@ TEST(native_functions, bf16_is_rounded_as_the_format_says) {
       ASSERT_EQ(y[i].bits, bfloat16(x[i]).bits) << std::hex << std::bit_cast<std::uint32_t>(x[i]) << ", place " << std::dec << i;
   }
 }
-TEST(native_functions, what_is_stored_past_the_caches_is_rounded_likewise) {
+TEST(native_functions, non_temporal_stores_are_rounded_the_same) {
   alignas(64) float x[512];
   alignas(64) std::uint16_t memory[640];
   auto* const y = reinterpret_cast<bfloat16*>(memory);

@@ -1,5 +1,5 @@
 #pragma once
-/// A matrix unit in C++, as Intel's manual describes TDPBF16PS and its tiles: kernels/cpu/native/gemm/matrix_unit.hpp. For vectors of 16 f32.
+/// Emulates the matrix unit of kernels/cpu/native/gemm/matrix_unit.hpp in C++, as Intel's manual describes TDPBF16PS and its tiles. Needs vectors of 16 f32.
 #include <isotope/kernels/cpu/native/gemm/matrix_unit.hpp>
 #include <isotope/kernels/cpu/native/gemm/pairs.hpp>
 
@@ -9,7 +9,7 @@
 
 namespace isotope_test {
 
-/// What may be wrong with an imitation, so that tests can be shown to find it.
+/// Faults that an emulation may have, to show that tests find them.
 enum class unit_fault { none, loses_a_product, adds_a_tile_once_more };
 
 template <unit_fault Fault = unit_fault::none> class imitated_unit {
@@ -65,7 +65,7 @@ template <unit_fault Fault = unit_fault::none> class imitated_unit {
   };
   inline static thread_local state mine{};
   static tile_data& tile(int t) {
-    if (!mine.configured) std::abort();  // an illegal instruction
+    if (!mine.configured) std::abort();  // the processor would raise an illegal instruction
     return mine.tiles[t];
   }
 
@@ -74,7 +74,7 @@ template <unit_fault Fault = unit_fault::none> class imitated_unit {
     std::memcpy(&u, &v, sizeof u);
     return u;
   }
-  /// Subnormal numbers as zeros of their sign.
+  /// Flushes subnormals to zeros of the same sign.
   static vector number(words u) {
     u &= (u & 0x7f80'0000u) == 0 ? words{} + 0x8000'0000u : words{} + 0xffff'ffffu;
     vector v;

@@ -12,8 +12,8 @@ std::vector<array> outputs(array&& a) {
   r.push_back(std::move(a));
   return r;
 }
-/// Sums of K products of numbers below 1, each rounded once: |error| <= K 2^-24 sum |a b|, and sum |a b| <= K against results of size
-/// about sqrt(K) / 3; K 2^-24 3 sqrt(K) stays below 1e-6 sqrt(K) here. A bf16 result is rounded to 8 bits.
+/// The tolerance of a sum of K products of numbers below 1. Each is rounded once: |error| <= K 2^-24 sum |a b| with sum |a b| <= K, while results have a
+/// magnitude of about sqrt(K) / 3; K 2^-24 3 sqrt(K) is below 1e-6 sqrt(K) here. A bf16 result is rounded to 8 bits.
 double bound(std::int64_t K, dtype t) { return t == dtype::bf16 ? 0x1p-8 : 1e-6 * std::sqrt(double(K)) + 1e-7; }
 
 template <class P> void all_orders(std::int64_t M, std::int64_t N, std::int64_t K, dtype result) {
@@ -38,7 +38,7 @@ TEST(matmul, bf16_operands_give_bf16_and_f32_products) {
   }
 }
 TEST(matmul, a_few_rows_match_in_every_order_and_type) {
-  // Native products of one to four rows have loops of their own: whole vectors and rest of K and N, and more than one part of a long sum.
+  // Native matmuls of one to four rows have their own loops. The sizes have whole vectors and remainders in K and N, and sums in several parts.
   for (const std::int64_t M : {1, 2, 3, 4})
     for (auto [N, K] : {std::array{16, 1}, {17, 33}, {100, 400}, {700, 5}, {531, 31}, {40, 3073}, {33, 7000}}) {
       all_orders<precision::f32>(M, N, K, dtype::f32);
@@ -66,18 +66,19 @@ TEST(matmul, batches_fold_repeat_and_stay_apart) {
   expect_matches<op::matmul, precision::f32>({{first.v, each.v}, outputs(array({2, 3, 10, 7}, dtype::f32)), product(dtype::f32)}, {1e-5});
 }
 TEST(matmul, large_right_operands_are_packed_in_chunks) {
-  all_orders<precision::f32>(20, 5000, 300, dtype::f32);  // 1.5 million floats, in two chunks of one batch
-  const array a = make({90, 5, 100}, dtype::f32, 1), b = make({90, 100, 130}, dtype::f32, 2);  // 1.4 million, some batches at a time
+  all_orders<precision::f32>(20, 5000, 300, dtype::f32);  // b has 1.5 million floats, so one batch is packed in two chunks
+  // Packed in whole panels, b has 1.4 million floats, and several batches are packed at a time.
+  const array a = make({90, 5, 100}, dtype::f32, 1), b = make({90, 100, 130}, dtype::f32, 2);
   expect_matches<op::matmul, precision::f32>({{a.v, b.v}, outputs(array({90, 5, 130}, dtype::f32)), product(dtype::f32)}, {1e-5});
 }
 TEST(matmul, long_sums_and_many_rows_are_made_in_chunks) {
-  // With AVX-512, 3840 is the longest sum that native products make in one chunk, and 8000 takes three; sums of a bf16 result wait in between.
+  // With AVX-512, native matmuls sum up to 3840 terms in one chunk, and 8000 take three. Partial sums of bf16 results are kept in f32 in between.
   for (const std::int64_t K : {3840, 3841, 8000}) {
     all_orders<precision::f32>(21, 50, K, dtype::f32);
     all_orders<precision::bf16>(50, 29, K, dtype::bf16);
   }
-  all_orders<precision::bf16>(300, 20, 3841, dtype::f32);  // more rows than a chunk has
-  all_orders<precision::f32>(2900, 40, 500, dtype::f32);   // 1.5 million floats of A
+  all_orders<precision::bf16>(300, 20, 3841, dtype::f32);  // more rows than fit into a chunk
+  all_orders<precision::f32>(2900, 40, 500, dtype::f32);   // a has 1.5 million floats
 }
 TEST(matmul, alpha_beta_and_accumulation_apply) {
   const array a = make({40, 50}, dtype::f32, 1), b = make({50, 37}, dtype::f32, 2), c = make({40, 37}, dtype::f32, 3);
@@ -115,14 +116,14 @@ TEST(matmul, fused_epilogues_match_and_may_take_the_place_of_their_operand) {
         c.body = {instruct<kernel_of<op::add, P, Set>>(P::type, {isotope::gemm_result, 2}, 1),
                   instruct<kernel_of<op::gelu_tanh, P, Set>>(P::type, {max_inputs}),
                   instruct<kernel_of<op::add, P, Set>>(P::type, {max_inputs + 1, 3}, 0)};
-        // the rounding of intermediates to bf16 may fall the other way where the product differs in its last bit
+        // If the matmul differs in its last bit, intermediates may be rounded to bf16 in the other direction.
         expect_matches<op::matmul, P>(c, {P::type == dtype::bf16 ? 0x1p-6 : 1e-5, P::type == dtype::bf16 ? 0x1p-7 : 1e-5});
       };
       with(kernels::portable{});
       with(kernels::native{});
     }
   };
-  // Part of a cell, rows that go together, and a size at which cells are largest.
+  // Part of an epilogue cell, several rows per cell, and a size with the largest cells.
   for (auto [M, N] : {std::array{3, 300}, {101, 300}, {101, 30}, {512, 1000}}) {
     check(precision::f32{}, M, N);
     check(precision::bf16{}, M, N);

@@ -5,19 +5,19 @@
 
 #include <vector>
 
-/// Weights in the order in which products read them: packed by the product's kernel, kept by the optimiser's.
+/// Pre-packed copies of weights: matmul kernels pack and read them, and optimiser kernels update them.
 namespace packed_weight_test {
 using namespace isotope_test;
 using cpu::native::matmul;
 using cpu::native::packed_weight;
 using unit = imitated_unit<>;
 
-/// An imitation that the system refuses: products by pairs read the same panels.
+/// An emulated matrix unit that the system refuses. Matmuls by bf16 pairs then read the same packed panels.
 struct refused_unit : unit {
   static bool permitted() { return false; }
 };
 
-/// The packed copy of a weight, between elements that must stay as they are.
+/// The packed copy of a weight, between guard elements that must not change.
 struct packed_copy {
   static constexpr std::int64_t margin = 64;
   array room;
@@ -31,7 +31,7 @@ struct packed_copy {
   }
 };
 
-/// A product that packs a right operand whose rows lie in memory without gaps, and leaves nothing where it lay.
+/// A matmul that first packs its right operand, which must have no gaps between rows, and gives the kernel only the packed copy.
 template <class Unit> struct by_packed : matmul<precision::bf16, Unit> {
   using base = matmul<precision::bf16, Unit>;
   static void run(const cpu::launch& given) {
@@ -53,7 +53,7 @@ template <class Unit> struct by_packed : matmul<precision::bf16, Unit> {
   }
 };
 
-/// Takes rows and notes what they are.
+/// Passes rows to the packed copy, as an update does.
 template <class T> void take(const packed_weight& of, const T* x, std::int64_t first, std::int64_t end, void* packed) {
   cpu::native::exponents found;
   of.take(x, first, end, packed, false, found);
@@ -112,8 +112,8 @@ TEST_F(packed_weights, lose_no_small_numbers) {
     return random_number(operand, i, k) * (i % 4 == 0 ? 0x1p-130 : i % 4 == 1 ? 0x1p-60 : i % 4 == 2 ? 0x1p60 : 1);
   });
 }
-TEST_F(packed_weights, keep_it_where_the_system_refuses_the_unit) {
-  if (!config::has_bf16_pairs) GTEST_SKIP() << "such a build has products by pairs";
+TEST_F(packed_weights, keep_the_contract_where_the_system_refuses_the_unit) {
+  if (!config::has_bf16_pairs) GTEST_SKIP() << "needs a build with instructions for bf16 pairs";
   keep_the_contract<refused_unit>(random_number);
 }
 TEST_F(packed_weights, of_wrong_products_are_found) {
@@ -121,7 +121,7 @@ TEST_F(packed_weights, of_wrong_products_are_found) {
   EXPECT_NE("", (broken_contract<by_packed<wrong>>({40, 40, 64}, random_number)));
 }
 
-/// Memory that begins at a line, as in an arena.
+/// Memory that is aligned to a cache line, as in an arena.
 class lines {
  public:
   explicit lines(std::int64_t elements) : room_(std::size_t(elements) + 32) {}
@@ -130,7 +130,7 @@ class lines {
  private:
   std::vector<bfloat16> room_;
 };
-/// The first thing that AdamW leaves otherwise with a packed copy than without; empty: none.
+/// The first difference between the results of AdamW with and without a packed copy; empty: none.
 std::string difference_by_packing(std::int64_t K, std::int64_t N, std::int64_t decaying, bool streams, int threads) {
   const std::int64_t n = K * N;
   const array g = array::random({n}, dtype::f32, 4), norm({1}, dtype::f32, 1), loss({1}, dtype::f32, 1);

@@ -1,4 +1,4 @@
-// Products and their gradients against the reference kernels, with the same bits on every number of threads.
+// Compares prod and its gradient with the reference kernels; the bits must be the same on any number of threads.
 #include "compare.hpp"
 
 namespace prod_test {
@@ -11,7 +11,7 @@ std::vector<array> outputs(array&& a) {
   r.push_back(std::move(a));
   return r;
 }
-/// Relative to the results, which are of one size: n roundings of f32 each, and one of bf16.
+/// The error relative to the results: n roundings in f32, and one to bf16.
 template <class P> double tolerance(double n) { return (n + 2) * 0x1p-24 + (P::type == dtype::bf16 ? 0x1p-8 : 0); }
 
 template <class P> void over(const shape& s, std::int64_t mask) {

@@ -1,4 +1,4 @@
-// Norms, attention, cross-entropy, embedding, sums, copies, updates against the reference kernels.
+// Compares norms, attention, cross-entropy, embedding, sums, copies and updates with the reference kernels.
 #include "compare.hpp"
 
 #include <limits>
@@ -9,7 +9,7 @@ using precision::bf16;
 using precision::f32;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-/// One rounding to 8 bits on top of f32 arithmetic.
+/// The tolerance: f32 arithmetic, and for bf16 one rounding to 8 bits.
 template <class P> constexpr double step = P::type == dtype::bf16 ? 0x1p-8 : 3e-6;
 
 template <class... A> std::vector<array> outputs(A&&... a) {
@@ -27,7 +27,7 @@ array ids(const shape& s, std::int64_t limit, std::uint64_t seed) {
 template <class P> void norms(std::int64_t rows, std::int64_t C) {
   const dtype t = P::type;
   const array x = make({rows, C}, t, 1, 3, 5), w = make({C}, t, 2), b = make({C}, t, 3), dy = make({rows, C}, t, 4);
-  const attributes a = op::layer_norm::constants{.epsilon = 1e-5};  // those of rms_norm, too
+  const attributes a = op::layer_norm::constants{.epsilon = 1e-5};  // rms_norm has the same constants
   op_case forward({x.v, w.v, b.v}, outputs(array({rows, C}, t), array({rows}, dtype::f32), array({rows}, dtype::f32)), a);
   expect_matches<op::layer_norm, P>(forward, {step<P>, 1e-6, 1e-5});
   const auto stats = forward.run<cpu::kernel<op::layer_norm, P, kernels::reference>>(nullptr);
@@ -41,7 +41,7 @@ template <class P> void norms(std::int64_t rows, std::int64_t C) {
   expect_matches<op::rms_norm_grad, P>(rms_back, {2 * step<P>, 1e-5});
 }
 TEST(norms, match_the_reference) {
-  // Widths around a vector and past a block of sums; rows that fill groups, and some over.
+  // Widths around a vector and beyond a block of sums; row counts that are and are not multiples of a group.
   for (auto [rows, C] : {std::array{1, 5}, {2, 7}, {6, 15}, {3, 17}, {40, 128}, {200, 65}, {2100, 33}, {7, 768}, {5, 2113}}) {
     SCOPED_TRACE(testing::Message() << rows << " x " << C);
     norms<f32>(rows, C);
@@ -77,7 +77,8 @@ template <class P> void attend(heads h) {
               k = make({h.B, h.T, h.G * h.D}, t, 3, -2, 2), v = make({h.B, h.T, h.G * h.D}, t, 4), dy = make({h.B, h.S, h.H * h.D}, t, 5);
   array mask = make({h.B, h.T}, t, 6);
   for (std::int64_t i = 0; i < mask.count(); i += 3) mask.set(i, -infinity);
-  for (std::int64_t i = 0; i < h.T; ++i) mask.set(i, h.B > 1 ? -infinity : mask.at(i));  // the first of several batches sees nothing
+  // All keys of the first of several batches are masked.
+  for (std::int64_t i = 0; i < h.T; ++i) mask.set(i, h.B > 1 ? -infinity : mask.at(i));
   std::vector<cpu::view> in = h.packed ? std::vector{qkv.v} : std::vector{q.v, k.v, v.v};
   if (h.masked) in.push_back(mask.v);
   op_case forward(in, outputs(array({h.B, h.S, h.H * h.D}, t), array({h.B, h.H, h.S}, dtype::f32)), a);
@@ -112,14 +113,14 @@ TEST(attention, matches_the_reference_around_register_tiles_and_blocks) {
     attend<bf16>(h);
   }
 }
-// Where a past ends within a vector or a register tile, and the second block of queries goes on in the middle of a block of keys.
+// The number of past keys ends within a vector or a register tile, and the second block of queries starts in the middle of a block of keys.
 TEST(attention, matches_the_reference_after_a_past_of_any_length) {
   for (const std::int64_t past : {1, 5, 8, 13, 16, 31}) {
     attend<f32>({1, 70, 70 + past, 2, 1, 16, true, false, false});
     attend<bf16>({1, 70, 70 + past, 2, 1, 16, true, false, false});
   }
 }
-// In a window of a single key the gradients of scores are all rounding.
+// In a window of a single key, the gradients of scores consist of rounding errors only.
 TEST(attention, matches_the_reference_in_a_window_of_any_length) {
   for (const std::int64_t n : {2, 7, 15, 16, 17, 31, 63, 64, 65, 100, 128, 150, 1000}) {
     const heads own{1, 150, 150, 2, 1, 16, true, true, false, 0, 0, n}, past{2, 70, 203, 2, 2, 20, true, false, true, 0.25, 0, n};
@@ -134,7 +135,7 @@ TEST(attention, matches_the_reference_where_scores_are_scaled_by_a_negative_numb
 template <class P> void classify(std::int64_t rows, std::int64_t N, std::int64_t V, bool ignored) {
   SCOPED_TRACE(testing::Message() << rows << " rows, " << V << " classes of " << N);
   array x = make({rows, N}, P::type, 1, -5, 5);
-  if (N > 4096) x.set(4095, 30);  // the largest comes late, and where a vector ends
+  if (N > 4096) x.set(4095, 30);  // the largest element comes late, at the end of a vector
   for (std::int64_t i = 0; i < rows * N; ++i)
     if (i % N >= V) x.set(i, std::nan(""));
   const attributes a = op::cross_entropy::constants{.classes = V};
@@ -164,7 +165,7 @@ TEST(cross_entropy, infinite_and_missing_logits_come_through) {
   attributes a = op::cross_entropy::constants{.classes = 40};
   const auto results = [](std::int64_t n) { return outputs(array({}, dtype::f32), array({n}, dtype::f32), array({n}, dtype::f32)); };
   expect_matches<op::cross_entropy, f32>({{x.v, targets.v}, results(3), a}, {1e-5, 0, 1e-5});
-  // Nothing but -inf in the first block of a row, then numbers.
+  // The first block of a row contains only -infinity, the next one numbers.
   array late = make({1, 5000}, dtype::f32, 3);
   for (int i = 0; i < 4500; ++i) late.set(i, -infinity);
   a = op::cross_entropy::constants{.classes = 5000};
@@ -277,7 +278,7 @@ TEST(rope, matches_the_reference) {
   check(bf16{});
 }
 
-// In powers of two, by convolution, in real rows of both kinds; rows enough for three threads.
+// Powers of two, convolutions, and real rows of both kinds, with enough rows for three threads.
 TEST(transforms, match_the_reference) {
   const auto check = [&]<class P>(P) {
     for (std::int64_t N : {7, 256, 500}) {

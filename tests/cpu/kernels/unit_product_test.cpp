@@ -1,7 +1,8 @@
 #include "bf16_contract.hpp"
 #include "imitated_unit.hpp"
 
-/// Products of bf16 by a matrix unit: what surrounds the instructions runs on an imitation everywhere, the instructions where the processor has them.
+/// bf16 matmuls by a matrix unit. The code around the instructions runs with an emulated unit on every processor, the instructions where the processor has
+/// them.
 namespace unit_product_test {
 using namespace isotope_test;
 using cpu::native::matmul;
@@ -9,7 +10,7 @@ using cpu::native::matrix_unit;
 template <unit_fault Fault> using product_with = matmul<precision::bf16, imitated_unit<Fault>>;
 using imitated = product_with<unit_fault::none>;
 
-/// Tiles are for vectors of 16 f32: elsewhere the products under test would be others.
+/// Tests run only with vectors of 16 f32, for which the tiles are made.
 class unit_product : public testing::Test {
   void SetUp() override {
     if (!imitated::tiles) GTEST_SKIP() << "needs a build for AVX-512";
@@ -68,7 +69,7 @@ TEST_F(unit_product, batches_accumulation_and_alpha_match_the_reference) {
       const auto wanted = c.run<cpu::kernel<op::matmul, precision::bf16, kernels::reference>>(nullptr);
       for (const int threads : {1, 2, 3, 5}) {
         const auto given = c.run<imitated>(&pool_of(threads));
-        for (std::int64_t i = 0; i < wanted[0].count(); ++i)  // sum |a b| < 50: one place of bf16, and 16 u of the sum
+        for (std::int64_t i = 0; i < wanted[0].count(); ++i)  // sum |a b| < 50: one unit in the last place of bf16, and 16 u of the sum
           ASSERT_NEAR(wanted[0].at(i), given[0].at(i), 50 * 0x1p-20 + (result == dtype::bf16 ? 0x1p-7 * std::fabs(wanted[0].at(i)) : 0));
       }
     }
@@ -90,7 +91,7 @@ TEST_F(unit_product, fused_bodies_work_on_finished_cells) {
       const auto wanted = c.run<cpu::kernel<op::matmul, bf16, kernels::reference>>(nullptr), given = c.run<imitated>(&pool_of(1));
       for (std::size_t k = 0; k < 2; ++k) {
         for (std::int64_t i = 0; i < wanted[k].count();
-             ++i)  // roundings to bf16, of the product and of each instruction, may fall the other way
+             ++i)  // the matmul and each instruction may be rounded to bf16 in the other direction
           ASSERT_NEAR(wanted[k].at(i), given[k].at(i), 0x1p-6 * std::fabs(wanted[k].at(i)) + 0x1p-6);
         for (const int threads : {2, 3}) ASSERT_EQ(given[k].bytes, c.run<imitated>(&pool_of(threads))[k].bytes);
       }
@@ -112,8 +113,8 @@ TEST(matrix_unit, a_refusal_says_why) {
     EXPECT_TRUE(cpu::tile_features_here().tile && cpu::tile_features_here().bf16);
   }
 }
-/// The bits of the instructions are those of the manual.
-TEST(matrix_unit, gives_the_bits_of_its_imitation) {
+/// The instructions give the same bits as their emulation after the manual.
+TEST(matrix_unit, gives_the_bits_of_its_emulation) {
   if constexpr (!matmul<precision::bf16>::tiles) {
     GTEST_SKIP() << "not compiled for a processor with AMX";
   } else if (!matrix_unit::permitted()) {

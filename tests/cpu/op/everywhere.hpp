@@ -1,5 +1,5 @@
 #pragma once
-/// Every kernel set of the cpu backend.
+/// Runs the op tests on every kernel set of the cpu backend.
 #include <isotope/backend/cpu/thread_pool.hpp>
 #include <isotope/kernels/cpu/all.hpp>
 #include <isotope/kernels/cpu/native/all.hpp>
@@ -7,7 +7,7 @@
 
 namespace isotope::op_test {
 
-/// The kernel that a target with this set runs: the set's own, or that of a lower set.
+/// The kernel that a target with this set runs: that of the set, or of a set that it falls back to.
 template <class Op, class P, class Set> struct chosen {
   using type = cpu::kernel<Op, P, kernels::reference>;
 };
@@ -38,7 +38,7 @@ inline cpu::instruction instruction_of(const body_step& b) {
   return i;
 }
 
-/// `over`: the input whose bytes output 0 takes, or -1.
+/// `over`: the input whose memory output 0 reuses, or -1.
 inline std::vector<host> launch(const kernel_under_test<cpu::launch>& kernel, const std::vector<host>& in, std::vector<host> out,
                                 const attributes& a, const settings& s, int over) {
   const op_info& op = *kernel.op;
@@ -87,7 +87,7 @@ using targets =
     boost::mp11::mp_list<on<precision::f32, kernels::reference>, on<precision::bf16, kernels::reference>,
                          on<precision::f64, kernels::reference>, on<precision::f32, kernels::portable>,
                          on<precision::bf16, kernels::portable>, on<precision::f32, kernels::native>, on<precision::bf16, kernels::native>>;
-/// The native set has kernels of few ops.
+/// How many targets have kernels for all ops: the native set has kernels for few.
 inline constexpr std::size_t general_targets = 5;
 
 }  // namespace isotope::op_test

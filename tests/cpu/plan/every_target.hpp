@@ -7,16 +7,16 @@ using every_target =
                      on<isotope::precision::f32, isotope::kernels::portable>, on<isotope::precision::bf16, isotope::kernels::portable>,
                      on<isotope::precision::f32, isotope::kernels::native>, on<isotope::precision::bf16, isotope::kernels::native>>;
 
-/// A number a row.
+/// The scratch bound of cross-entropy: one f32 per row.
 constexpr std::int64_t most_scratch_of_cross_entropy(std::int64_t rows) { return 4 * rows; }
-/// How many of so many random programs a backend can afford.
+/// How many of `cases` random programs the tests run on this backend.
 constexpr int affordable(int cases) { return cases; }
-/// How many steps a night trains to see that nothing grows.
+/// How many steps the nightly test trains to see that memory does not grow.
 inline constexpr int steps_of_a_night = 1000;
 
 template <isotope::Target T> auto opened(int threads) { return isotope::device<T>::open({.threads = threads}); }
 
-/// A device on which nothing but the library allocates.
+/// A device on which only the library allocates.
 template <isotope::Target T> auto opened_bare(int threads) { return opened<T>(threads); }
 
 }  // namespace plan_test

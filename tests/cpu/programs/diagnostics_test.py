@@ -1,4 +1,4 @@
-"""Looking into a run on the processor."""
+"""Diagnostics of runs on the processor."""
 
 from program import main
 

@@ -1,5 +1,5 @@
 #pragma once
-/// Every kernel set of the vulkan backend, on the device that the tests share.
+/// Runs the op tests on every kernel set of the vulkan backend, on the device that the tests share.
 #include <algorithm>
 #include <isotope/backend/vulkan.hpp>
 
@@ -7,7 +7,7 @@
 
 namespace isotope::op_test {
 
-/// The kernel that a target with this set runs: the set's own, or that of the next set below.
+/// The kernel that a target with this set runs: that of the set, or of the next set that it falls back to.
 template <class Op, class P, class Set> struct chosen {
   using below = std::conditional_t<std::is_same_v<Set, kernels::native>, kernels::portable, kernels::reference>;
   using type = typename chosen<Op, P, below>::type;
@@ -16,7 +16,7 @@ template <class Op, class P, class Set> requires requires { sizeof(vulkan::kerne
   using type = vulkan::kernel<Op, P, Set>;
 };
 
-/// Devices may take subnormal numbers for zero, as operands and as results.
+/// Devices may flush subnormal operands and results to zero.
 inline const bool flushes = (flushed_below = 0x1p-126, true);
 
 template <class P, class Set> struct on {
@@ -45,7 +45,7 @@ inline void execute(vulkan_test::shared_device& d, const std::vector<vulkan::dis
   auto done = d.context->wait(*value);
   ASSERT_TRUE(bool(done)) << done.error().line();
 }
-/// Every byte that changed lies in a range that some dispatch said it writes.
+/// Checks that every byte that changed lies in a range that some dispatch declares as written.
 inline void check_writes(const op_info& op, const std::vector<vulkan::dispatch>& all, std::uint64_t base,
                          const std::vector<std::byte>& before, const std::vector<std::byte>& after) {
   std::vector<std::uint8_t> declared(before.size(), 0);
@@ -60,7 +60,7 @@ inline void check_writes(const op_info& op, const std::vector<vulkan::dispatch>&
     }
 }
 
-/// `over`: the input whose bytes output 0 takes, or -1.
+/// `over`: the input whose memory output 0 reuses, or -1.
 inline std::vector<host> launch(const kernel_under_test<vulkan::launch, vulkan::recording&>& kernel, const std::vector<host>& in,
                                 std::vector<host> out, const attributes& a, const settings& s, int over) {
   const op_info& op = *kernel.op;
@@ -79,7 +79,7 @@ inline std::vector<host> launch(const kernel_under_test<vulkan::launch, vulkan::
   for (const host& x : out) out_dims.push_back(x.dims);
   const std::int64_t scratch_bytes = kernel.scratch(step_shapes{in_dims, out_dims, &a});
 
-  // One piece of memory: scalars, operands and scratch in blocks with 0xff around them.
+  // One allocation holds scalars, operands and scratch, with bytes of 0xff around each.
   std::int64_t at = 512;
   const auto place = [&](std::int64_t bytes) {
     const auto here = at;
@@ -131,14 +131,14 @@ inline std::vector<host> launch(const kernel_under_test<vulkan::launch, vulkan::
   kernel.run(l, r);
 
   std::vector<std::byte> result;
-  for (int run = 0; run < 2; ++run) {  // the same bits twice
+  for (int run = 0; run < 2; ++run) {  // both runs must give the same bits
     std::memcpy(base, first.data(), first.size());
     execute(device, r.dispatches);
     if (run == 1) { EXPECT_TRUE(std::memcmp(result.data(), base, result.size()) == 0) << op.name << " gives other bits in its second run"; }
     result.assign(base, base + at);
   }
   check_writes(op, r.dispatches, all.address(), first, result);
-  std::vector<std::uint8_t> changes(first.size(), 0);  // where outputs and scratch lie
+  std::vector<std::uint8_t> changes(first.size(), 0);  // 1 for the bytes of outputs and scratch
   const auto may_change = [&](std::int64_t from, std::int64_t bytes) { std::fill_n(changes.begin() + from, bytes, std::uint8_t(1)); };
   for (std::size_t k = 0; k < out.size(); ++k) may_change(out_at[k], out_views[k].bytes);
   may_change(scratch_at, scratch_bytes);

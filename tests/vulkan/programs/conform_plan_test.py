@@ -1,4 +1,4 @@
-"""What the table of policies says of the kernels' modules."""
+"""Compares the table of numeric policies with the SPIR-V modules of the kernels."""
 
 import struct
 
@@ -6,7 +6,7 @@ from program import PROGRAMS, main
 
 
 def execution_modes(module):
-    """The modes that a SPIR-V module declares: the operand behind the entry point of each OpExecutionMode."""
+    """The modes that a SPIR-V module declares: the operand after the entry point of each OpExecutionMode."""
     words = struct.unpack(f"<{len(module) // 4}I", module)
     assert words[0] == 0x07230203, hex(words[0])
     at = 5

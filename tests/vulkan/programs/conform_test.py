@@ -1,4 +1,4 @@
-"""isotope-conform on a device of Vulkan: sizes of workgroups, and a machine without a driver."""
+"""isotope-conform on a Vulkan device: workgroup sizes, and a machine without a driver."""
 
 from conform_runs import certificate, last_line
 from program import main

@@ -1,4 +1,4 @@
-"""Looking into a run on a device of Vulkan: shaders, pipelines, uploads, failures, and a machine without a driver."""
+"""Diagnostics of runs on a Vulkan device: shaders, pipelines, uploads, failures, and a machine without a driver."""
 
 import pathlib
 import re

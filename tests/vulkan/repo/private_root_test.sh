@@ -1,6 +1,6 @@
 #!/bin/sh
-# get-glslang.sh, get-lavapipe.sh and run-in-root.sh without a network: what they refuse, that a failure leaves what was there, and, with
-# packages made here and an apt that pretends, that the tools they unpack run from any folder.
+# Tests get-glslang.sh, get-lavapipe.sh and run-in-root.sh without a network: what they refuse, that a failure leaves existing folders unchanged, and, with
+# packages made here and a fake apt, that the unpacked tools run from any folder.
 set -u
 scripts=$1/cmake/backend/vulkan
 work=$(mktemp -d) || exit 1
@@ -11,7 +11,7 @@ claim() {  # claim TEXT EXPECTED ACTUAL
   echo "$1: expected '$2', got '$3'"
   failed=1
 }
-# refuses STATUS WORDS COMMAND...: that exit status, and a last line with the words.
+# refuses STATUS WORDS COMMAND...: the command must exit with this status, and its last line must contain the words.
 refuses() {
   expected=$1 words=$2
   shift 2
@@ -22,7 +22,7 @@ refuses() {
     failed=1
   fi
 }
-program() {  # program NAME BODY: a shell script of that name
+program() {  # program NAME BODY: makes a shell script of that name
   rm -f "$1"
   printf '#!/bin/sh\n%s\n' "$2" >"$1"
   chmod +x "$1"
@@ -43,7 +43,7 @@ refuses 2 'PROGRAM is an executable' "$scripts/run-in-root.sh" "$work"
 refuses 2 'PROGRAM is an executable' "$scripts/run-in-root.sh" "$work" --validate
 refuses 2 "holds no lavapipe with its loader and validation layer. fix: cmake/backend/vulkan/get-lavapipe.sh $work" "$scripts/run-in-root.sh" "$work" true
 
-# Programs that the scripts use, without apt.
+# The programs that the scripts use, without apt.
 mkdir "$work/bin"
 for tool in sh dirname basename realpath readlink ls rm mkdir mktemp chmod mv cp ln cat tail sed awk grep sort tr id tar find sleep; do
   ln -s "$(command -v $tool)" "$work/bin/$tool"
@@ -51,7 +51,7 @@ done
 without_debian() { env PATH="$work/bin" ISOTOPE_DEBIAN_MIRROR= "$@"; }
 refuses 1 'apt-get is not here, this takes Debian packages. fix: put glslang' without_debian "$scripts/get-glslang.sh" "$work/prefix"
 refuses 1 'apt-get is not here, this takes Debian packages. fix: install a Mesa' without_debian "$scripts/get-lavapipe.sh" "$work/root"
-# An apt that knows other archives only, as Ubuntu's.
+# A fake apt that only knows other archives, such as Ubuntu's.
 program "$work/bin/apt-get" ':'
 program "$work/bin/dpkg" 'echo amd64'
 program "$work/bin/dpkg-deb" 'exit 1'
@@ -62,7 +62,7 @@ claim 'what a refusal leaves behind' "bin foreign" "$(ls "$work" | tr '\n' ' ' |
 
 command -v dpkg-deb >/dev/null 2>&1 && command -v readelf >/dev/null 2>&1 || exit $failed
 
-# An archive of one package: a program that prints its arguments, under the names of the tools, with the C library that runs it.
+# An archive with one package: a program that prints its arguments, under the names of the tools, and the C library that it needs.
 echo_program=$(command -v /bin/echo)
 loader=$(readelf -lW "$echo_program" | sed -n 's/.*interpreter: \(.*\)\]/\1/p')
 libc=$(ldd "$echo_program" | sed -n 's/.*libc\.so\.6 => \([^ ]*\).*/\1/p')
@@ -76,7 +76,7 @@ cp -L "$libc" "$package/$libraries/libc.so.6"
 cp -L "$loader" "$package/$libraries/$(basename "$loader")"
 dpkg-deb --build "$package" "$work/archive/glslang-tools_1_all.deb" >/dev/null || exit 1
 for tool in dpkg dpkg-deb; do rm "$work/bin/$tool" && ln -s "$(command -v $tool)" "$work/bin/$tool"; done
-# It logs its calls; `update` fails without a network, `install` copies the archive.
+# The fake apt logs its calls; `update` fails without a network, `install` copies the archive.
 apt() {
   program "$work/bin/apt-get" "case \"\$*\" in
 *indextargets*) echo 'Debian|Debian|main|http://mirror.invalid/debian/ /etc/apt/none.sources:1' ;;

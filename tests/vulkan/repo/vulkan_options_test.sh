@@ -1,5 +1,5 @@
 #!/bin/sh
-# Building for vulkan needs a shader compiler and headers, and without one of them auto is cpu. An empty path stands for what was not found.
+# Building for vulkan needs a shader compiler and headers; without either, BACKEND=auto is cpu. An empty path means that something was not found.
 set -u
 . "$1/tests/repo/configure.sh"
 

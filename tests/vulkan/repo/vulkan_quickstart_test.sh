@@ -1,5 +1,5 @@
 #!/bin/sh
-# quickstart chooses packages, shader compiler and length of training of the vulkan backend as it says, in a copy of its files.
+# For the vulkan backend, quickstart chooses packages, shader compiler and length of training as documented. It is tested in a copy of its files.
 set -u
 . "$1/tests/repo/quickstart_copy.sh"
 
@@ -11,7 +11,7 @@ done
 silent_on vulkan-validationlayers ./quickstart deps --list --backend vulkan
 says vulkan-validationlayers ./quickstart deps --list --all
 
-# Shader compiler: one that knows matrices is taken, another is replaced, and when that fails quickstart goes on.
+# Shader compiler: one that supports cooperative matrices is used, another one is replaced, and if that fails quickstart continues.
 program "$work/bin/dpkg-query" 'echo "installed 9999"'
 program cmake/backend/vulkan/get-glslang.sh 'echo "fetching into $*"'
 for name in glslang glslangValidator; do program "$work/bin/$name" 'exit 0'; done
@@ -26,7 +26,7 @@ says 'going on without it' ./quickstart deps --backend vulkan
 program build/glslang/bin/glslang 'exit 0'
 silent_on 'going on without it' ./quickstart deps --backend vulkan
 
-# Training: on a processor that plays the GPU, a smaller model and fewer steps.
+# Training: if the device is a software driver, a smaller model and fewer steps.
 program "$work/bin/cmake" 'exit 0'
 program build/vulkan-f32/examples/isotope-train 'echo "trains $*"'
 program build/vulkan-f32/examples/isotope-generate 'exit 0'

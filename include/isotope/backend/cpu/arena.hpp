@@ -1,5 +1,5 @@
 #pragma once
-/// Memory of the host for sessions and buffers: zeroed pages, taken from the system when first touched.
+/// Host memory for sessions and buffers: zeroed pages, which the system provides when they are first touched.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ class arena {
     if (data_ != nullptr) munmap(data_, std::size_t(bytes_));
   }
 
-  /// Refuses more than the machine has: a system that promises pages which it does not have ends the process when they are touched.
+  /// Refuses to allocate more than the physical memory: a system that overcommits would kill the process when it touches pages that do not exist.
   /// @error out_of_memory, with the bytes asked for and the bytes of the machine
   static result<arena> allocate(std::int64_t bytes) {
     const std::int64_t machine = std::int64_t(sysconf(_SC_PHYS_PAGES)) * std::int64_t(sysconf(_SC_PAGESIZE));
@@ -41,7 +41,7 @@ class arena {
                   "use a smaller batch or model, or recompute blocks");
     }
     a.data_ = static_cast<std::byte*>(p);
-    madvise(a.data_, std::size_t(a.bytes_), MADV_HUGEPAGE);  // a wish: without it pages are small
+    madvise(a.data_, std::size_t(a.bytes_), MADV_HUGEPAGE);  // optional: where it is refused, pages are small
     return a;
   }
   std::byte* mapped() const { return data_; }

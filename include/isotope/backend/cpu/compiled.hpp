@@ -1,7 +1,7 @@
 #pragma once
-/// Kernels compiled once: where ISOTOPE_COMPILED_F32, _BF16 or _F64 is defined, programs of that precision take the code of the standard
-/// targets from a library (CMake: isotope_cpu_f32, ..., made of kernels/cpu/compiled/) instead of compiling it in every translation unit.
-/// Library and program must have the same -march: their kernels stand in a namespace named for it, so that others do not link.
+/// Kernels that are compiled once. Where ISOTOPE_COMPILED_F32, _BF16 or _F64 is defined, programs of that precision link the kernels of the standard
+/// targets from a library (CMake: isotope_cpu_f32, ..., built from kernels/cpu/compiled/) instead of compiling them in every translation unit.
+/// Library and program must be compiled for the same -march: the namespace of the kernels is named for it, so a mismatch is a link error.
 #include "table.hpp"
 
 namespace isotope::cpu {

@@ -31,7 +31,7 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
       return fail(errc::missing_feature,
                   "this processor has no " + std::string(feature) + ", which the program was compiled for (" ISOTOPE_CPU_ARCH ")", "cpu",
                   "compile for it: -DCPU_ARCH=native there, or x86-64-v3");
-    if constexpr (config::has_bf16_tiles) static_cast<void>(tiles_refused());  // asks for them before threads start
+    if constexpr (config::has_bf16_tiles) static_cast<void>(tiles_refused());  // the permission must be requested before threads start
     device d;
     d.pool_ = std::make_shared<cpu::thread_pool>(o.threads);
     d.diagnose_ = o.diagnose;
@@ -48,7 +48,7 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
       if (n != threads()) all.push_back(o), all.back().threads = n;
     return all;
   }
-  /// There are no workgroups whose size could be chosen.
+  /// Empty: the processor has no workgroups.
   std::vector<std::int32_t> launch_sizes() const { return {}; }
   int threads() const { return pool_->size(); }
   device_info info() const {

@@ -2,8 +2,8 @@
 /// The floating-point mode in which kernels run: round to nearest, exceptions masked, and one choice about subnormals.
 ///
 /// The default is IEEE: subnormals are kept, so a kernel's bits are those of the reference. `flush` treats subnormal operands and results as
-/// zero (FTZ and DAZ), which spares a decaying run the slow path of subnormal arithmetic and changes results below 1.2e-38. Products of pairs
-/// or tiles of bf16 flush whatever is chosen here: native gemms make up for it. A new thread inherits the mode of the thread that makes it, and a
+/// zero (FTZ and DAZ), which avoids the slow path of subnormal arithmetic in a run whose values decay, and changes results below 1.2e-38. The bf16
+/// instructions of AVX512-BF16 and AMX flush in either mode; native matmuls correct for that. A new thread inherits the mode of the thread that makes it, and a
 /// program linked with -ffast-math starts in flush mode, so the pool sets the mode explicitly on every thread that takes part.
 #include <cstdint>
 
@@ -11,7 +11,7 @@ namespace isotope::cpu {
 
 enum class subnormals : std::uint8_t { keep, flush };
 
-/// Sets the mode for its lifetime and puts the thread's own mode back.
+/// Sets the mode for its lifetime and then restores the thread's previous mode.
 class float_environment {
  public:
   explicit float_environment(subnormals choice) : saved_(read()) {

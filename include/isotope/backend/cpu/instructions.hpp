@@ -1,6 +1,6 @@
 #pragma once
-/// Single instructions that compilers do not make of plain code, as inline functions. `config::has_...` (core/compiler.hpp) says whether a translation
-/// unit may use one; without it a function does nothing, and callers ask first. `vector` stands for vectors of config::vector_bytes.
+/// Single instructions that compilers do not generate from plain code, as inline functions. `config::has_...` (core/compiler.hpp) says whether a translation
+/// unit may use one. Where it may not, the function does nothing, so callers check first. A vector has config::vector_bytes bytes.
 #include <cstdint>
 
 #include "../../core/compiler.hpp"
@@ -19,7 +19,7 @@ ISOTOPE_INLINE config::float_quad sqrt_quad(const config::float_quad& v) {
   return config::float_quad{__builtin_sqrtf(v[0]), __builtin_sqrtf(v[1]), __builtin_sqrtf(v[2]), __builtin_sqrtf(v[3])};
 #endif
 }
-/// Returns the square roots of a vector of f32, where native kernels exist.
+/// Returns the square roots of a vector of f32. Without AVX and FMA it returns v, since no native kernel is then compiled.
 template <class V> ISOTOPE_INLINE V sqrt_lanes(const V& v) {
 #if defined(__clang__)
   return __builtin_elementwise_sqrt(v);
@@ -31,7 +31,7 @@ template <class V> ISOTOPE_INLINE V sqrt_lanes(const V& v) {
   return v;
 #endif
 }
-/// Returns a b + c of vectors of f32, rounded once where config::has_fma.
+/// Returns a b + c of vectors of f32, rounded once if config::has_fma.
 template <class V> ISOTOPE_INLINE V fma_lanes(const V& a, const V& b, const V& c) {
 #if defined(__clang__)
   return __builtin_elementwise_fma(a, b, c);
@@ -44,42 +44,42 @@ template <class V> ISOTOPE_INLINE V fma_lanes(const V& a, const V& b, const V& c
 #endif
 }
 
-// These need config::has_bf16_pairs.
-/// sum += the products of the pairs of bf16 in a and b, vectors of 32-bit words.
+// The functions from here to configure_tiles need config::has_bf16_pairs.
+/// sum[i] += a[i].low b[i].low + a[i].high b[i].high, where a and b are vectors of 32-bit words of two bf16.
 template <class V, class W>
 ISOTOPE_INLINE void add_pairs([[maybe_unused]] V& sum, [[maybe_unused]] const W& a, [[maybe_unused]] const W& b) {
 #if defined(__AVX512BF16__) && defined(__AVX512DQ__)
   asm("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
 #endif
 }
-/// y = x rounded to bf16; subnormal numbers become zero.
+/// y = x rounded to bf16; subnormals become zero.
 template <class Y, class V> ISOTOPE_INLINE void round_to_bf16([[maybe_unused]] Y& y, [[maybe_unused]] const V& x) {
 #if defined(__AVX512BF16__) && defined(__AVX512DQ__)
   asm("vcvtneps2bf16 %1, %0" : "=v"(y) : "v"(x));
 #endif
 }
-/// The same for two vectors: y = a, then b.
+/// Rounds two vectors to bf16: the first half of y is a, the second is b.
 template <class Y, class V>
 ISOTOPE_INLINE void round_two_to_bf16([[maybe_unused]] Y& y, [[maybe_unused]] const V& a, [[maybe_unused]] const V& b) {
 #if defined(__AVX512BF16__) && defined(__AVX512DQ__)
   asm("vcvtne2ps2bf16 %1, %2, %0" : "=v"(y) : "v"(a), "v"(b));
 #endif
 }
-/// Sets a bit of the mask where x, f32, is subnormal.
+/// Bit i of the mask = whether the f32 x[i] is subnormal.
 template <class V> ISOTOPE_INLINE void find_subnormal_lanes([[maybe_unused]] std::uint16_t& mask, [[maybe_unused]] const V& x) {
 #if defined(__AVX512BF16__) && defined(__AVX512DQ__)
   asm("vfpclassps $32, %1, %0" : "=Yk"(mask) : "v"(x));
 #endif
 }
-/// least = the smaller of |least| and |x|; NaN loses against a number.
+/// least[i] = min(|least[i]|, |x[i]|); where one of them is NaN, the other.
 template <class V> ISOTOPE_INLINE void keep_least_magnitude([[maybe_unused]] V& least, [[maybe_unused]] const V& x) {
 #if defined(__AVX512BF16__) && defined(__AVX512DQ__)
   asm("vrangeps $10, %1, %0, %0" : "+v"(least) : "v"(x));
 #endif
 }
 
-// These need config::has_bf16_tiles: a matrix unit with tiles 0 to 7 of 16 rows of 64 bytes.
-/// g++ 12's own _tile_loadconfig declares 8 of the 64 bytes that are read, so that the stores to the rest may be dropped.
+// The tile functions need config::has_bf16_tiles: a matrix unit (AMX) with tiles 0 to 7 of 16 rows of 64 bytes.
+/// Replaces _tile_loadconfig: that of g++ 12 declares only 8 of the 64 bytes that are read, so the compiler may drop the stores to the others.
 template <class S> ISOTOPE_INLINE void configure_tiles([[maybe_unused]] const S& sizes) {
 #if defined(__AMX_TILE__) && defined(__AMX_BF16__)
   asm volatile("ldtilecfg %0" ::"m"(sizes));
@@ -111,9 +111,9 @@ template <int C, int A, int B> ISOTOPE_INLINE void add_tile_pairs() {
 #endif
 }
 
-// These need config::has_lane_masks. v is a vector of f32, or of as many numbers of 16 bits. "m" of whole vectors tells the compiler of more memory
-// than is read or written.
-/// v = the elements of x whose bit of the mask is set; other elements of v stay, and other elements of x are not touched.
+// load_lanes and store_lanes need config::has_lane_masks. v is a vector of f32, or of as many 16-bit numbers. The "m" constraints name a whole vector
+// of memory, which is more than the masked instructions read or write.
+/// v[i] = x[i] where bit i of the mask is set; the other elements of v keep their values, and the other elements of x are not read.
 template <class V, class T>
 ISOTOPE_INLINE void load_lanes([[maybe_unused]] V& v, [[maybe_unused]] const T* x, [[maybe_unused]] std::uint16_t mask) {
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
@@ -121,7 +121,7 @@ ISOTOPE_INLINE void load_lanes([[maybe_unused]] V& v, [[maybe_unused]] const T* 
   else asm("vmovdqu16 %1, %0%{%2%}" : "+v"(v) : "m"(*(const char(*)[32])(x)), "Yk"(mask));
 #endif
 }
-/// The elements of y whose bit of the mask is set = those of v; others are not touched.
+/// y[i] = v[i] where bit i of the mask is set; the other elements of y are not written.
 template <class V, class T>
 ISOTOPE_INLINE void store_lanes([[maybe_unused]] T* y, [[maybe_unused]] const V& v, [[maybe_unused]] std::uint16_t mask) {
 #if defined(__AVX512BW__) && defined(__AVX512VL__)
@@ -130,45 +130,45 @@ ISOTOPE_INLINE void store_lanes([[maybe_unused]] T* y, [[maybe_unused]] const V&
 #endif
 }
 
-/// y = x of 16 bits as 32, where config::has_wide_halves: x is half a vector. g++ 12 widens one half and then the other.
+/// y[i] = x[i], 16-bit integers zero-extended to 32 bits. Needs config::has_wide_halves. x is half a vector. From plain code, g++ 12 widens it in two parts.
 template <class Y, class H> ISOTOPE_INLINE void widen_halves([[maybe_unused]] Y& y, [[maybe_unused]] const H& x) {
 #if defined(__AVX512F__)
   asm("vpmovzxwd %1, %0" : "=v"(y) : "vm"(x));
 #endif
 }
-/// y = 2^k y for whole k, vectors of f32, rounded once, where config::has_scaled_lanes.
+/// y = 2^k y for integral k, vectors of f32, rounded once. Needs config::has_scaled_lanes.
 template <class V> ISOTOPE_INLINE void scale_lanes([[maybe_unused]] V& y, [[maybe_unused]] const V& k) {
 #if defined(__AVX512F__)
   asm("vscalefps %1, %0, %0" : "+v"(y) : "v"(k));
 #endif
 }
-/// y = the elements of the table, a vector, at the places in the low bits of 32-bit words, where config::has_lane_tables.
+/// y[i] = table[places[i]], where the table is one vector and the low bits of each 32-bit word of `places` are the index. Needs config::has_lane_tables.
 template <class V, class W> ISOTOPE_INLINE void look_up_lanes([[maybe_unused]] V& y, [[maybe_unused]] W table, [[maybe_unused]] W places) {
 #if defined(__AVX2__)
   asm("vpermd %2, %1, %0" : "=v"(y) : "v"(places), "vm"(table));
 #endif
 }
-/// y = a < b ? a : b of vectors of f32, so b where one is NaN, where config::has_ordered_lanes.
+/// y = a < b ? a : b of vectors of f32, so b if either is NaN. Needs config::has_ordered_lanes.
 template <class V> ISOTOPE_INLINE void take_smaller([[maybe_unused]] V& y, [[maybe_unused]] const V& a, [[maybe_unused]] const V& b) {
 #if defined(__AVX__)
   asm("vminps %2, %1, %0" : "=v"(y) : "v"(a), "v"(b));
 #endif
 }
-/// y = a > b ? a : b, likewise.
+/// y = a > b ? a : b of vectors of f32, so b if either is NaN. Needs config::has_ordered_lanes.
 template <class V> ISOTOPE_INLINE void take_larger([[maybe_unused]] V& y, [[maybe_unused]] const V& a, [[maybe_unused]] const V& b) {
 #if defined(__AVX__)
   asm("vmaxps %2, %1, %0" : "=v"(y) : "v"(a), "v"(b));
 #endif
 }
 
-// These need config::has_streams.
-/// Stores v past the caches; y is a multiple of its size.
+// stream_lanes and fence_streams need config::has_streams.
+/// Stores v with a non-temporal store, which bypasses the caches; y must be aligned to the size of v.
 template <class T, class V> ISOTOPE_INLINE void stream_lanes([[maybe_unused]] T* y, [[maybe_unused]] const V& v) {
 #if defined(__AVX__)
   asm volatile("vmovntps %1, %0" : "=m"(*(char(*)[sizeof(v)])(y)) : "v"(v));
 #endif
 }
-/// Makes what was streamed before it visible before what is stored after it.
+/// Orders non-temporal stores before it ahead of all stores after it.
 ISOTOPE_INLINE void fence_streams() {
 #if defined(__AVX__)
   asm volatile("sfence" ::: "memory");

@@ -1,5 +1,5 @@
 #pragma once
-/// What a cpu kernel receives, and how one is declared.
+/// The arguments of a cpu kernel, and the template that kernels specialise.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -27,18 +27,18 @@ struct view {
 /// `scalar` is attributes::scalar. `out` may be one of the inputs. The result of an element may not depend on its position.
 using block_function = void (*)(const void* const* in, void* out, std::int64_t n, double scalar);
 
-/// Rows of f32 or bf16 numbers: row i from element i stride on; stride 0 repeats one.
+/// Rows of f32 or bf16 numbers. Row i starts at element i * stride; with stride 0 all rows are the same one.
 struct row_view {
   const void* data = nullptr;
   std::int64_t stride = 0;
   dtype type = dtype::f32;
 
-  /// Those from `row` on, without their first `col` numbers.
+  /// The rows from `row` on, each without its first `col` numbers.
   row_view from(std::int64_t row, std::int64_t col) const {
     return {static_cast<const char*>(data) + (row * stride + col) * size_of(type), stride, type};
   }
 };
-/// Where the rows of a result go: as f32 to `data` and as bf16 to `rounded`, each if it is there. `rounds`: to bf16 in both.
+/// Where the rows of a result are stored: as f32 at `data` and as bf16 at `rounded`; null means not there. `rounds`: the f32 are rounded to bf16 too.
 struct row_target {
   float* data = nullptr;
   std::int64_t stride = 0;
@@ -46,11 +46,11 @@ struct row_target {
   bfloat16* rounded = nullptr;
   std::int64_t rounded_stride = 0;
 };
-/// The same for `rows` rows of n elements: what fused bodies call where a kernel has it, because the rows of an operand and of a gemm's tile
-/// seldom follow one another, and because bf16 rows need no pass of their own.
+/// A block_function for `rows` rows of n elements. Fused bodies call it where a kernel provides one: the rows of an operand and of a matmul's output tile
+/// are seldom contiguous, and it reads and writes bf16 rows without a separate conversion pass.
 using tile_function = void (*)(const row_view* in, const row_target& out, std::int64_t rows, std::int64_t n, double scalar);
 
-/// `micro_op`, with its op looked up.
+/// A `micro_op` whose op has been resolved to the code that runs it.
 struct instruction {
   block_function run = nullptr;
   std::int8_t arg[3]{-1, -1, -1};  // as in micro_op
@@ -65,21 +65,21 @@ struct launch {
   std::span<const view> in, out;
   const attributes* attr = nullptr;
   std::span<const instruction>
-      body;  // fused element-wise instructions; operands of elementwise steps have the output's dims, strides 0 where repeated
+      body;  // fused element-wise instructions; operands of elementwise steps have the output's dims, with stride 0 along broadcast axes
   void* scratch = nullptr;
   thread_pool* pool = nullptr;
   const step_scalars* scalars = nullptr;
-  std::uint32_t ordinal = 0;    // stream of random numbers
-  std::uint8_t accumulate = 0;  // bit k: add to output k (already decided for the running phase)
+  std::uint32_t ordinal = 0;    // which random stream an op draws from
+  std::uint8_t accumulate = 0;  // bit k: add to output k in the phase that runs
 
-  /// The constants of Op, whose attributes these are.
+  /// The attributes of the launch as the constants of Op.
   template <class Op> auto constants() const { return Op::constants::of(*attr); }
 };
 
 /// The kernel of Op in precision P of a kernel set. A kernel op's specialisation has `static void run(const launch&)`; an element-wise
 /// op's has `static void block(const void* const* in, void* out, std::int64_t n, double scalar)`. Optional: `tile`, a tile_function with
-/// the bits of `block`; `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)` as in kernel_info. Declared per architecture, so that
-/// specialisations, wherever in isotope::cpu they are written, have their own symbols in objects of another -march.
+/// the same results, bit for bit, as `block`; `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)` as in kernel_info. The template is declared per
+/// -march, so that objects compiled for different -march have different symbols for its specialisations.
 ISOTOPE_CPU_NAMESPACE {
 template <class Op, class P, class Set> struct kernel;
 }

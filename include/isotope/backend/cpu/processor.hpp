@@ -1,5 +1,5 @@
 #pragma once
-/// Whether the processor has what the kernels were compiled for; a program for another one ends in an illegal instruction.
+/// Whether the processor has the features that the kernels were compiled for. Without this check, a program would end in an illegal instruction.
 #include <array>
 #include <cstddef>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace isotope::cpu {
 
-/// Features that the compiler's flags allow, and whether this processor has them.
+/// The instruction set extensions that the compiler may use, and whether this processor has each of them.
 class processor_features {
  public:
   struct feature {
@@ -17,7 +17,7 @@ class processor_features {
     bool there = false;
   };
   constexpr void push(feature f) { all_[size_++] = f; }
-  /// The first one that is not there; empty: none.
+  /// The name of the first feature that the processor lacks; empty if it has all.
   constexpr std::string_view missing() const {
     for (std::size_t i = 0; i < size_; ++i)
       if (!all_[i].there) return all_[i].name;
@@ -30,7 +30,7 @@ class processor_features {
 };
 
 ISOTOPE_CPU_NAMESPACE {
-/// By the flags of this translation unit.
+/// The features that the flags of this translation unit enable.
 inline processor_features features_here() {
   processor_features r;
 #if defined(__x86_64__)

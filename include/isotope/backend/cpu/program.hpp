@@ -1,5 +1,5 @@
 #pragma once
-/// A plan bound to memory: the list of launches that a step walks.
+/// A plan bound to memory: the list of kernel launches that one run executes in order.
 #include <array>
 #include <vector>
 
@@ -10,7 +10,7 @@
 namespace isotope::cpu {
 ISOTOPE_CPU_NAMESPACE {  // calls kernels: objects of another -march have their own
 
-/// Where each region starts.
+/// The address at which each region starts.
 using region_bases = std::array<std::byte*, value_kinds>;
 
 class program {
@@ -42,15 +42,15 @@ class program {
     }
   }
 
-  /// Runs the steps of the active phases; allocates nothing. Returns how many kernels it started. What looks on or measures is the callback of the
-  /// other one: here it is empty, an instantiation of its own, of which an optimised build keeps nothing in the walk.
+  /// Runs the steps of the active phases; allocates nothing. Returns how many kernels it started. The empty callback makes an instantiation of its own, so
+  /// an optimised build pays nothing for the possibility to observe steps.
   std::int64_t run(std::uint8_t active) {
     return run(active, [](std::size_t) {});
   }
-  /// The same, with after(step) called after each step.
+  /// Runs the steps of the active phases and calls after(step) after each.
   template <class After> std::int64_t run(std::uint8_t active, const After& after) {
     if (dynamic_) resolve_sizes();
-    const float_environment mode(denormals_);  // kernels run small jobs on the calling thread, whose mode may be another
+    const float_environment mode(denormals_);  // kernels run small jobs on the calling thread, which may be in another mode
     std::int64_t started = 0;
     for (std::size_t i = 0; i < launches_.size(); ++i) {
       const step& s = plan_.steps[i];
@@ -66,9 +66,9 @@ class program {
   const plan_view& plan() const { return plan_; }
   const view& operand(std::size_t k) const { return views_[k]; }
   bool dynamic() const { return dynamic_; }
-  /// Kernels are chosen when a plan is bound, so there is nothing to choose anew.
+  /// Does nothing: kernels are chosen once, when a plan is bound.
   void forget() {}
-  /// Bytes of the tables, beside the arena.
+  /// Bytes of the tables, which lie outside the arena.
   std::int64_t bytes() const {
     return std::int64_t(views_.capacity() * sizeof(view) + body_.capacity() * sizeof(instruction) + launches_.capacity() * sizeof(bound));
   }

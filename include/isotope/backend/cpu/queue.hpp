@@ -1,5 +1,5 @@
 #pragma once
-/// The processor as a queue: it runs a plan when one is submitted, so nothing is ever in flight, and shares its memory with the host.
+/// The processor as a queue. `submit` runs the plan before it returns, so nothing is ever in flight, and kernels use host memory.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -67,7 +67,7 @@ template <Target T> class queue {
     x.optimizer_step = optimizer_step;
     std::memcpy(to, &x, sizeof x);
   }
-  /// Makes the packed copy of a parameter anew.
+  /// Repacks the pre-packed copy of a parameter that has changed.
   bool stored(const slot& s, const region_addresses& base, std::span<const float>) {
     if (s.packed < 0) return false;
     const auto kernel = find_kernel(kernel_table<T>, &info<op::matmul>, T::precision::type);

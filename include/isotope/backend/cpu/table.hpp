@@ -1,5 +1,5 @@
 #pragma once
-/// The code behind a target's kernel table: what to call for each entry.
+/// The functions behind a target's kernel table: what to call for each entry.
 #include <array>
 #include <boost/mp11/list.hpp>
 #include <concepts>
@@ -16,7 +16,8 @@ struct entry {
   void (*run)(const launch&) = nullptr;
   block_function block = nullptr;
   tile_function tile = nullptr;
-  void (*pack)(const view& weight, void* packed, thread_pool* pool) = nullptr;  // a gemm's: makes what kernel_info::packed counts
+  /// Of a matmul: writes the pre-packed copy of a weight, whose size kernel_info::packed gives.
+  void (*pack)(const view& weight, void* packed, thread_pool* pool) = nullptr;
 };
 template <class K> constexpr entry entry_of() {
   entry e;
@@ -32,8 +33,8 @@ template <class K> constexpr entry entry_of() {
   if constexpr (requires(const view& w) { K::pack(w, nullptr, nullptr); }) e.pack = &K::pack;
   return e;
 }
-/// The code of a target's kernels, indexed as kernel_table<T>. Never inlined: where the build has compiled it once (compiled.hpp), every
-/// other translation unit calls that one.
+/// The code of a target's kernels, indexed as kernel_table<T>. It is never inlined, so that translation units use the one copy that the build compiled
+/// (compiled.hpp).
 template <Target T> ISOTOPE_NOINLINE std::span<const entry> code_of() {
   static constexpr auto entries = []<class... K>(boost::mp11::mp_list<K...>) {
     return std::array<entry, sizeof...(K)>{entry_of<K>()...};
@@ -41,7 +42,7 @@ template <Target T> ISOTOPE_NOINLINE std::span<const entry> code_of() {
   return entries;
 }
 
-/// A fused instruction with its code; `table` and `code` are of one target.
+/// A fused instruction with the code that runs it; `table` and `code` belong to the same target.
 inline instruction resolve(const micro_op& m, std::span<const kernel_info> table, std::span<const entry> code, dtype program) {
   instruction r;
   const auto k = find_kernel(table, m.op, program);

@@ -1,10 +1,10 @@
 #pragma once
-/// The threads of the cpu backend: persistent, pinned where there is room, spinning for a moment between jobs and then asleep.
+/// The threads of the cpu backend. They are persistent, pinned to cpus if there are enough, and spin briefly between jobs before they sleep.
 ///
-/// Results never depend on the number of threads. The pool's part: every task runs exactly once. The kernels' part: a job is cut into tasks by
-/// its shape alone, never by size(), and a task's result does not depend on its worker; `worker` may only choose scratch memory.
-/// Make one pool per process: two pools would spin against each other. A process limited by a quota and not by an affinity mask has to be told
-/// its number of threads. A child made by fork() has no workers and must make its own pool. AMX permission is asked for before the pool starts.
+/// Results never depend on the number of threads. The pool runs every task exactly once. Kernels divide a job into tasks by its shape alone, never by
+/// size(), and a task's result does not depend on its worker: kernels may use `worker` only to choose scratch memory.
+/// Make one pool per process, since the threads of two pools would spin against each other. The pool sees affinity masks but not cpu quotas: under a quota,
+/// give the number of threads. After fork() a child has no workers and must make its own pool. Request AMX permission before the pool starts.
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
@@ -20,17 +20,17 @@
 namespace isotope::cpu {
 
 struct thread_pool_options {
-  int threads = 0;                          // with the caller; 0: as many as the affinity mask has cpus
-  bool pin = true;                          // workers stay on one cpu each, if the mask has at least `threads` cpus
-  int spin_usec = 40;                       // how long a thread spins before it sleeps; 0 is used where there are more threads than cpus
-  subnormals denormals = subnormals::keep;  // the mode of every thread while it runs tasks; the caller's own mode is put back
+  int threads = 0;                          // including the caller; 0: as many as the affinity mask has cpus
+  bool pin = true;                          // binds each worker to a cpu of its own, if the mask has at least `threads` cpus
+  int spin_usec = 40;                       // how long a thread spins before it sleeps; treated as 0 if there are more threads than cpus
+  subnormals denormals = subnormals::keep;  // the mode of every thread while it runs tasks; the caller's own mode is restored
 };
 
 class thread_pool {
  public:
   static constexpr int max_threads = 1024;
 
-  /// Starts threads - 1 workers. Where the system refuses one, the pool works with those it got: see size().
+  /// Starts threads - 1 workers. If the system refuses to create a thread, the pool works with those that it has: see size().
   explicit thread_pool(int threads = 0) : thread_pool(thread_pool_options{.threads = threads}) {}
   explicit thread_pool(const thread_pool_options& options);
   ~thread_pool();
@@ -39,16 +39,16 @@ class thread_pool {
 
   /// Threads that run tasks, the caller among them: workers are numbered 0 (the caller) to size() - 1.
   int size() const { return size_; }
-  /// What tasks do with subnormal numbers.
+  /// How tasks treat subnormals.
   subnormals denormals() const { return denormals_; }
   /// Whether each worker is bound to a cpu of its own.
   bool pinned() const { return pinned_; }
 
   /// Runs fn(task, worker) once for every task in [0, tasks) and returns when all are done. Worker w gets one contiguous range, the same for
-  /// equal (tasks, size(), grain): what it touched stays in its cache. Takes no memory.
+  /// equal (tasks, size(), grain), so that the data of its tasks stays in its cache. Allocates nothing.
   ///
   /// @param fn     void(std::int64_t task, int worker); must not throw (an exception ends the program)
-  /// @param grain  tasks that are worth waking a thread for (about 20 usec of work): at most tasks / grain threads take part
+  /// @param grain  the number of tasks worth waking a thread for (about 20 usec of work): at most tasks / grain threads take part
   ///
   /// A call from inside a task runs all its tasks on that worker; calls from several threads take turns.
   template <class F> void parallel(std::int64_t tasks, const F& fn, std::int64_t grain = 1) {
@@ -59,7 +59,7 @@ class thread_pool {
     });
   }
 
-  /// As parallel, but a worker that is done with its range helps with those of the others, `grain` tasks at a time: for tasks of unequal cost.
+  /// Like `parallel`, but a worker that has finished its range takes tasks from the ranges of others, `grain` at a time. For tasks of unequal cost.
   template <class F> void parallel_stealing(std::int64_t tasks, const F& fn, std::int64_t grain = 1) {
     launch(tasks, grain, &fn, [](const job& j, int part, int worker) noexcept {
       const F& f = *static_cast<const F*>(j.context);
@@ -76,7 +76,7 @@ class thread_pool {
     });
   }
 
-  /// As parallel, but tasks are handed out in order, to whoever is free: for tasks that wait for earlier ones, or of which the first are the longest.
+  /// Like `parallel`, but each idle worker takes the next `grain` tasks in order. For tasks that wait for earlier ones, or whose first ones are the longest.
   template <class F> void parallel_dynamic(std::int64_t tasks, const F& fn, std::int64_t grain = 1) {
     launch(tasks, grain, &fn, [](const job& j, int, int worker) noexcept {
       const F& f = *static_cast<const F*>(j.context);
@@ -107,7 +107,7 @@ class thread_pool {
     task_range* ranges = nullptr;  // by part
   };
   struct alignas(64) worker_state {
-    std::atomic<std::uint32_t> jobs{0};  // counts the jobs given to this worker; it sleeps on this word
+    std::atomic<std::uint32_t> jobs{0};  // how many jobs this worker was given; it sleeps on this word
     thread_pool* pool = nullptr;
     int index = 0, cpu = -1;
     pthread_t thread{};
@@ -156,7 +156,7 @@ inline thread_pool::thread_pool(const thread_pool_options& options) : denormals_
   const int cpus = available_cpus();
   int threads = options.threads > 0 ? options.threads : cpus;
   if (threads > max_threads) threads = max_threads;
-  // A spinning thread is only harmless while every thread has a cpu to itself.
+  // Threads spin only if each has a cpu to itself; otherwise a spinning thread would take the cpu from one that works.
   spin_usec_ = threads <= cpus ? options.spin_usec : 0;
   ranges_.reset(new task_range[std::size_t(threads)]);
   if (threads == 1) return;
@@ -168,7 +168,7 @@ inline thread_pool::thread_pool(const thread_pool_options& options) : denormals_
 #if defined(__linux__)
   cpu_set_t mask;
   if (options.pin && threads <= cpus && sched_getaffinity(0, sizeof mask, &mask) == 0 && CPU_COUNT(&mask) >= threads) {
-    const int here = sched_getcpu();  // left to the caller, which is never pinned
+    const int here = sched_getcpu();  // no worker is pinned here: the caller, which is never pinned, runs on it
     int cpu = 0;
     for (int i = 0; i < threads - 1; ++i, ++cpu) {
       while (cpu < CPU_SETSIZE && (!CPU_ISSET(cpu, &mask) || cpu == here)) ++cpu;
@@ -209,7 +209,7 @@ template <class T> T thread_pool::await_change(std::atomic<T>& word, T old) cons
     };
     const std::int64_t until = now() + std::int64_t(spin_usec_) * 1000;
     do {
-      for (int i = 0; i < 16; ++i) {  // the clock costs about as much as one pause
+      for (int i = 0; i < 16; ++i) {  // checks 16 times per clock read, which costs about as much as one pause
         ISOTOPE_PAUSE();
         value = word.load(std::memory_order_acquire);
         if (value != old) return value;
@@ -258,7 +258,7 @@ inline void thread_pool::work(worker_state& self) {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(self.cpu, &one);
-    pthread_setaffinity_np(pthread_self(), sizeof one, &one);  // refused, the thread floats: slower, not wrong
+    pthread_setaffinity_np(pthread_self(), sizeof one, &one);  // if refused, the thread may move between cpus: slower, but correct
   }
 #endif
   const float_environment mode(denormals_);

@@ -1,5 +1,5 @@
 #pragma once
-/// Leave to use the matrix unit (AMX). Its registers take 8 KB of each thread, so Linux gives them only to processes that ask.
+/// Permission to use the matrix unit (AMX). Its tile registers add 8 KB to the state of each thread, so Linux enables them only for processes that ask.
 #include <string_view>
 
 #include "../../core/compiler.hpp"
@@ -14,7 +14,7 @@
 
 namespace isotope::cpu {
 
-/// What the processor says of itself, whatever the compiler was told.
+/// What CPUID reports, regardless of the compiler's flags.
 struct tile_features {
   bool tile = false, bf16 = false;
 };
@@ -26,8 +26,8 @@ inline tile_features tile_features_here() {
   return {};
 }
 
-/// Why gemms must do without tiles; empty: they need not. Asks the system once, and best before other threads start: where one of them has an
-/// alternate signal stack too small for the tiles the system refuses them to all.
+/// Why matmuls must not use AMX tiles; empty if they may. Asks the system once, preferably before other threads start: if one of them has an alternate
+/// signal stack that is too small for the tiles, the system refuses them to the whole process.
 inline std::string_view tiles_refused() {
   static const std::string_view reason = []() -> std::string_view {
     if (!tile_features_here().tile || !tile_features_here().bf16) return "this processor has no matrix unit for bf16 (amx-tile, amx-bf16)";

@@ -10,20 +10,21 @@
 
 namespace isotope {
 
-/// Where each region starts, and the scalars of the step.
+/// The addresses at which the regions and the scalars of the step start.
 struct region_addresses {
   std::array<std::uint64_t, value_kinds> at{};
   std::uint64_t scalars = 0;
   std::uint64_t operator[](value_kind k) const { return at[std::size_t(k)]; }
 };
 
-/// Parameters, gradients and what persists are shared; temporaries overlap, since one plan runs at a time; inputs lie in the frames' upload memory.
+/// Byte offsets of the regions in the arena. All plans share parameters, gradients, moments and states. Their temporaries overlap, since only one plan runs
+/// at a time. Inputs lie in the frames' upload memory.
 struct arena_layout {
-  std::array<std::int64_t, value_kinds> at{};  // those of inputs and outputs mean nothing
-  std::vector<std::int64_t> outputs;           // by plan
+  std::array<std::int64_t, value_kinds> at{};  // the entries of inputs and outputs are unused
+  std::vector<std::int64_t> outputs;           // where the outputs of each plan start
   std::int64_t bytes = 0;
 
-  /// `own_outputs`: outputs have their place in the arena; else they lie in the frames' readback memory.
+  /// `own_outputs`: outputs lie in the arena; otherwise they lie in the frames' readback memory.
   static arena_layout of(std::span<const plan_view> plans, bool own_outputs) {
     arena_layout r;
     for (int k = 0; k < value_kinds; ++k) {
@@ -40,7 +41,7 @@ struct arena_layout {
     return r;
   }
   std::int64_t operator[](value_kind k) const { return at[std::size_t(k)]; }
-  /// Where an operand of a plan starts that is neither an input nor, in readback memory, an output.
+  /// The offset of an operand of a plan. Not for inputs, nor for outputs that lie in readback memory.
   std::int64_t of(const operand& o, std::size_t plan) const {
     return (o.region == value_kind::output ? outputs[plan] : (*this)[o.region]) + o.at;
   }

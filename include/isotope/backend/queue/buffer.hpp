@@ -1,5 +1,5 @@
 #pragma once
-/// Memory of a device that an application owns: typed, released with its object, usable on its own device only.
+/// Typed device memory that an application owns. It is freed with its object and can be used on its own device only.
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace isotope {
 
-/// `length` zeroed elements of a trivial type E that host and device reach. Made by `device::allocate`.
+/// `length` zeroed elements of a trivial type E, accessible to host and device. Made by `device::allocate`.
 template <class E, Queue Q> class buffer {
   static_assert(std::is_trivially_copyable_v<E>,
                 "a buffer holds plain numbers: objects with destructors or pointers cannot live on a device");

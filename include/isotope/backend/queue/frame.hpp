@@ -1,5 +1,5 @@
 #pragma once
-/// What one run in flight needs of its own, so that the host fills one frame while the device works on another.
+/// A frame holds the memory that one run in flight needs for itself, so that the host can fill one frame while the device works on another.
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -14,13 +14,13 @@
 namespace isotope {
 
 template <Queue Q> struct frame {
-  static constexpr std::int64_t head = 256;  // bytes of the scalars at the front of the upload memory
+  static constexpr std::int64_t head = 256;  // bytes reserved for the scalars at the start of the upload memory
   static_assert(Q::scalar_bytes <= head);
 
   typename Q::memory upload;    // scalars, then the inputs of every plan
   typename Q::memory readback;  // the outputs of every plan
   std::vector<typename Q::plan> plans;
-  std::uint64_t pending = 0;  // what the queue's timeline reaches when the frame is free
+  std::uint64_t pending = 0;  // the frame is free when the queue's timeline has reached this value
 
   /// @error out_of_memory
   static result<frame> allocate(Q& queue, std::int64_t upload_bytes, std::int64_t readback_bytes) {
@@ -34,13 +34,13 @@ template <Queue Q> struct frame {
     return f;
   }
 
-  /// Memory taken from the device, tables included.
+  /// Device memory of the frame, including the tables of its plans.
   std::int64_t bytes() const {
     std::int64_t n = upload.bytes() + readback.bytes();
     for (const auto& p : plans) n += p.bytes();
     return n;
   }
-  /// Plans are prepared again before they next run: what kernels choose by has changed.
+  /// Makes every plan be prepared again before it next runs, because the choice of kernels may have changed.
   void forget() {
     for (auto& p : plans) p.forget();
   }

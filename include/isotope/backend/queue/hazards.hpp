@@ -1,5 +1,5 @@
 #pragma once
-/// Where barriers stand between dispatches, and an independent check that they stand everywhere they must.
+/// Where barriers are needed between dispatches, and an independent check that none is missing.
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ concept Dispatch = requires(const D& d) {
   { d.reads } -> std::convertible_to<const std::vector<byte_range>&>;
   { d.writes } -> std::convertible_to<const std::vector<byte_range>&>;
 };
-/// Bytes in the ranges that a dispatch reads and writes.
+/// The number of bytes in the ranges that a dispatch reads and writes.
 template <Dispatch D> std::int64_t bytes_of(const D& d) {
   std::int64_t n = 0;
   for (const byte_range& r : d.reads) n += r.bytes();
@@ -31,8 +31,8 @@ template <Dispatch D> std::int64_t bytes_of(const D& d) {
   return n;
 }
 
-/// Element i is 1 where a barrier stands before dispatch i: where it reads or writes what was written since the last barrier, or writes what was
-/// read since. Barriers are global, so sets start empty after each.
+/// Element i is 1 if a barrier is needed before dispatch i: it reads or writes bytes written since the last barrier, or writes bytes read since then.
+/// Barriers are global, so the sets of such bytes are empty after each.
 template <Dispatch D> std::vector<std::uint8_t> plan_barriers(std::span<const D> all) {
   std::vector<std::uint8_t> before(all.size(), 0);
   std::vector<byte_range> reads, writes;
@@ -56,12 +56,12 @@ template <Dispatch D> std::vector<std::uint8_t> plan_barriers(std::span<const D>
 }
 template <Dispatch D> std::vector<std::uint8_t> plan_barriers(const std::vector<D>& all) { return plan_barriers(std::span<const D>(all)); }
 
-/// Two dispatches that need an order and have none.
+/// Two dispatches that touch the same bytes without a barrier between them.
 struct hazard {
   std::size_t first = 0, second = 0;
   const char* kind = "";  // read after write, write after read, write after write
 };
-/// Every pair of dispatches is compared: of two that touch the same bytes, one of them writing, a barrier must stand between.
+/// Compares every pair of dispatches: if both touch the same bytes and one of them writes, there must be a barrier between them.
 template <Dispatch D> std::vector<hazard> find_hazards(const std::vector<D>& all, std::span<const std::uint8_t> before) {
   std::vector<std::size_t> epoch(all.size(), 0);  // barriers seen up to dispatch i
   for (std::size_t i = 0; i < all.size(); ++i) epoch[i] = (i == 0 ? 0 : epoch[i - 1]) + (before[i] != 0 ? 1 : 0);

@@ -1,5 +1,5 @@
 #pragma once
-/// How long each launch of a run took, by the device's own clock.
+/// How long each kernel launch of a run took, measured by the device's own clock.
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -12,7 +12,7 @@ struct launch_time {
   std::int32_t step = -1;  // of the plan
   std::string_view code, set, reason;
   double usec = 0;
-  std::int64_t bytes = 0;  // in the ranges read and written
+  std::int64_t bytes = 0;  // read and written
 };
 
 /// One run of a plan, launch by launch.

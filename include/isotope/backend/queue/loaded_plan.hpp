@@ -1,5 +1,5 @@
 #pragma once
-/// A plan bound to addresses whose dispatches are recorded once for each set of phases, and again where sizes change.
+/// A plan bound to addresses. Its dispatches are recorded once for each set of phases, and again when the sizes of scalar dimensions change.
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -13,18 +13,18 @@
 
 namespace isotope {
 
-/// Where a plan lies, and the sizes of its scalar dimensions.
+/// A plan, the addresses of its regions, and the sizes of its scalar dimensions.
 struct bound_plan {
   plan_view plan;
   region_addresses base;
-  std::uint64_t readback = 0;  // where the outputs go at the end of a run; 0: nowhere
+  std::uint64_t readback = 0;  // address that the outputs are copied to at the end of a run; 0: they are not copied
   std::array<std::int32_t, 16> sizes{};
 };
 
-/// What turns plans into commands of a device. `list` gives the dispatches of a run with these phases; `record` writes them to commands, which
-/// `new_commands` gives, with a barrier before those that are marked. Words that the host computes for kernels live in a constant pool: `pool` is shared, and
-/// `new_pool` is for a plan with scalar dimensions, whose words do not outlive its sizes. `dropped_barrier` is the number of a barrier to leave out, which shows
-/// that checkers notice; -1: none.
+/// Turns plans into commands of a device. `list` returns the dispatches of a run with these phases; `record` writes them, with a barrier before each marked
+/// one, to a command buffer from `new_commands`. Tables that the host computes for kernels live in a constant pool. Plans share that of `pool`; a plan with
+/// scalar dimensions has its own from `new_pool`, cleared whenever its sizes change. `dropped_barrier` is the index of a barrier to leave out, for tests that
+/// a missing one is noticed; -1: none.
 template <class R>
 concept Recorder = requires(R& r, const bound_plan& p, typename R::commands c, const std::vector<typename R::dispatch>& all) {
   requires Dispatch<typename R::dispatch>;
@@ -35,12 +35,12 @@ concept Recorder = requires(R& r, const bound_plan& p, typename R::commands c, c
   { r.dropped_barrier() } -> std::convertible_to<std::int32_t>;
 };
 
-/// One plan for one frame of a session.
+/// One plan of a session, bound to the memory of one frame.
 template <class R> class loaded_plan {
  public:
   using dispatch = typename R::dispatch;
   struct variant {
-    std::uint8_t active = 0;  // 0: to be recorded again
+    std::uint8_t active = 0;  // 0: must be recorded again
     typename R::commands commands{};
     std::vector<dispatch> dispatches;
     std::int64_t barriers = 0;
@@ -55,8 +55,8 @@ template <class R> class loaded_plan {
   const plan_view& plan() const { return bound_.plan; }
   bool dynamic() const { return dynamic_; }
 
-  /// The commands of a set of phases; recorded at the first call, and again where the sizes of a plan with scalar dimensions change: then nothing that
-  /// was prepared before may run any more. @error out_of_memory, missing_feature
+  /// The commands of a set of phases. They are recorded at the first call, and again when the sizes of scalar dimensions change; after that, commands from
+  /// earlier calls must not run. @error out_of_memory, missing_feature
   result<const variant*> prepare(std::uint8_t active, const std::array<std::int32_t, 16>& sizes) {
     variant* v = find(active);
     if (v != nullptr && (!dynamic_ || sizes == bound_.sizes)) return v;
@@ -85,15 +85,15 @@ template <class R> class loaded_plan {
   void forget() {
     for (auto& x : variants_) x.active = 0;
   }
-  /// As `prepare` lists them, for those who look into a plan.
+  /// The dispatches that `prepare` records, for checkers and reports.
   std::vector<dispatch> dispatches(std::uint8_t active) const { return recorder_->list(bound_, active, pool()); }
-  /// Device memory of its own.
+  /// Bytes of the plan's own constant pool.
   std::int64_t bytes() const { return own_pool_ == nullptr ? 0 : own_pool_->bytes(); }
 
  private:
   bound_plan bound_;
   R* recorder_ = nullptr;
-  std::unique_ptr<typename R::constant_pool> own_pool_;  // of a plan with scalar dimensions: tables of sizes that are over are not kept
+  std::unique_ptr<typename R::constant_pool> own_pool_;  // of a plan with scalar dimensions: tables of earlier sizes are discarded
   std::deque<variant> variants_;
   bool dynamic_ = false;
 

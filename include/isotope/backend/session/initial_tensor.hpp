@@ -1,5 +1,5 @@
 #pragma once
-/// Initial values of a whole tensor, made on the host by several threads.
+/// Initial values of a whole tensor, computed on the host by several threads.
 #include <algorithm>
 #include <span>
 #include <thread>
@@ -9,7 +9,7 @@
 
 namespace isotope {
 
-/// x[i] = element i of a parameter with this random stream: the same bits whatever the number of threads.
+/// x[i] = element i of a parameter with this random stream. The bits do not depend on the number of threads.
 inline void fill_initial(const initializer& how, std::uint64_t seed, std::uint32_t stream, std::span<float> x) {
   const auto n = std::int64_t(x.size()), all = (n + initial_run - 1) / initial_run;
   const auto part = [&](std::int64_t first, std::int64_t end) {

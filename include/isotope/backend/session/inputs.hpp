@@ -1,6 +1,6 @@
 #pragma once
-/// The inputs of a session's plans by name. Plans that have an input of one name, format and size share it. A version number tells which frames have
-/// an older copy, so that what was set once is copied once; an input that somebody holds a span of is copied before every run.
+/// The inputs of a session's plans by name. Plans whose inputs have the same name, format and size share them. Each input has a version number, so a frame
+/// whose copy is current is not written again. An input whose span the caller holds is copied before every run, since it may have changed.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,8 +16,8 @@ namespace isotope {
 class inputs {
  public:
   inputs() = default;
-  /// `first` is where the inputs of the first plan start in a frame's upload memory; those of the other plans follow. `shared`: the upload memory of the
-  /// one frame, where host and kernels read the same bytes; null: the host's numbers are kept here and copied to each of `frames`.
+  /// `first` is the offset of the first plan's inputs in a frame's upload memory; those of the other plans follow. `shared` is the upload memory of the only
+  /// frame if kernels work in host memory. If it is null, the values are kept in this object and copied to each of `frames` frames.
   inputs(std::span<const plan_view> plans, std::int64_t first, std::byte* shared, std::size_t frames) {
     std::int64_t at = first;
     std::size_t ports = 0;
@@ -36,7 +36,7 @@ class inputs {
     seen_.assign(frames, std::vector<std::uint64_t>(ports + plans_.size(), 0));
   }
 
-  /// The elements of an input, which may be written before any run from here on. @error not_found, with the names there are; invalid_argument for
+  /// The elements of an input. The caller may write them before any later run. @error not_found, with the names there are; invalid_argument for
   /// another type
   template <class E> result<std::span<E>> open(std::size_t plan, std::string_view label) {
     auto found = find<E>(plan, label);
@@ -44,7 +44,7 @@ class inputs {
     (*found)->held = true;
     return elements<E>(**found);
   }
-  /// Copies numbers into an input, whose spans are not read any more: what is the same already is not copied again. @error as `open`;
+  /// Copies numbers into an input, unless it holds the same ones already. Spans from `open` are not read after this call. @error as `open`;
   /// invalid_argument for another length
   template <class E> result<void> set(std::size_t plan, std::string_view label, std::span<const E> from) {
     auto found = find<E>(plan, label);
@@ -60,14 +60,14 @@ class inputs {
     if (!same) std::memcpy(to.data(), from.data(), to.size_bytes());
     return {};
   }
-  /// The whole input region of a plan, which counts as written.
+  /// The whole input region of a plan, which is copied to every frame before its next run.
   std::span<std::byte> write_all(std::size_t plan) {
     plan_inputs& p = plans_[plan];
     p.version = ++clock_;
     return {p.bytes_at, std::size_t(p.bytes)};
   }
-  /// Copies what changed since the last run of a plan in a frame to that frame's upload memory, or everything (`always`). Returns the bytes that
-  /// changed.
+  /// Copies the inputs of a plan that changed since its last run in a frame, or all of them (`always`), to that frame's upload memory. Returns their
+  /// number of bytes.
   std::int64_t put(std::size_t frame, std::size_t plan, std::byte* upload, bool always) {
     const plan_inputs& of = plans_[plan];
     std::vector<std::uint64_t>& seen = seen_[frame];
@@ -87,7 +87,7 @@ class inputs {
     }
     return written;
   }
-  /// What kernels read of a plan's inputs in a frame, for checkers that look for kernels that write there.
+  /// A plan's inputs as kernels see them in a frame, for checks that no kernel writes to them.
   std::span<const std::byte> seen(std::size_t plan, const std::byte* upload) const {
     return {upload + plans_[plan].first, std::size_t(plans_[plan].bytes)};
   }
@@ -97,21 +97,21 @@ class inputs {
   struct plan_inputs {
     std::span<const port> ports;
     std::int64_t first = 0, bytes = 0;
-    std::size_t first_port = 0;  // number of its first one among all ports
-    std::uint64_t version = 0;   // of the region as a whole
+    std::size_t first_port = 0;  // index of its first port among the ports of all plans
+    std::uint64_t version = 0;   // of the whole region, from write_all
     std::byte* bytes_at = nullptr;
   };
-  /// Where the host's numbers of a port lie: in the first plan that has such an input.
+  /// Where the values of a port are stored: with the first plan that has this input.
   struct value_at {
     std::byte* at = nullptr;
     std::int64_t elems = 0;
-    std::size_t number = 0;  // of that plan's port, whose version and mark count
+    std::size_t number = 0;  // index of that plan's port, whose `version` and `held` apply
     std::uint64_t version = 0;
-    bool held = false;  // somebody has a span of it
+    bool held = false;  // the caller has a span of it
   };
   std::vector<plan_inputs> plans_;
-  std::vector<value_at> home_;                    // of every port of every plan
-  std::vector<std::vector<std::uint64_t>> seen_;  // by frame: versions of every port, then of every plan's region
+  std::vector<value_at> home_;                    // one for every port of every plan
+  std::vector<std::vector<std::uint64_t>> seen_;  // the versions in each frame: of every port, then of every plan's region
   std::vector<std::byte> own_;
   std::uint64_t clock_ = 0;
 

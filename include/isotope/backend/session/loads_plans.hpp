@@ -1,5 +1,5 @@
 #pragma once
-/// How programs are loaded onto a device, on every backend.
+/// The part of a device that loads programs and is the same on every backend.
 #include <array>
 #include <concepts>
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace isotope {
 
-/// What programs, checkers and conformance ask of an opened device. `on_host`: it is the processor itself. `variations`: options under which the same plans must
-/// give the same bits. `launch_sizes`: invocations of workgroups that a sweep asks for; none where a device has no workgroups.
+/// An opened device. `on_host`: it is the host processor. `variations` returns other options that must not change any result bit, e.g. numbers of threads.
+/// `launch_sizes` returns the workgroup sizes (invocations) that conformance runs try; empty if the device has no workgroups.
 template <class D>
 concept Device = requires(const D& d, const device_options& o) {
   { D::open(o) } -> std::same_as<result<D>>;
@@ -25,7 +25,7 @@ concept Device = requires(const D& d, const device_options& o) {
   { d.launch_sizes() } -> std::same_as<std::vector<std::int32_t>>;
 };
 
-/// What a device derives from. `Device` has `result<Q> open_queue() const`, a queue for one more session, and `shared() const`, its Q::owner.
+/// The base class of devices. `Device` provides `result<Q> open_queue() const`, which makes the queue of another session, and `shared() const`, its Q::owner.
 template <class Device, Queue Q> class loads_plans {
  public:
   using session = isotope::session<Q>;
@@ -36,7 +36,7 @@ template <class Device, Queue Q> class loads_plans {
   template <class Program, class Evaluation> result<session> load() const {
     return load(std::array{first_plan(Program::view()), named_plan{session::evaluation_name, Evaluation::view()}});
   }
-  /// Loads a plan made at run time, with one that evaluates the same parameters if it has steps; the session keeps them. @error as session::load
+  /// Loads a plan made at run time, and an evaluation plan of the same parameters unless it is empty. The session owns both. @error as session::load
   result<session> load(dynamic_plan plan, dynamic_plan evaluation = {}) const {
     std::vector<owned_plan> all;
     const std::string called(first_plan(plan).name);
@@ -44,11 +44,11 @@ template <class Device, Queue Q> class loads_plans {
     if (!evaluation.steps.empty()) all.push_back({std::string(session::evaluation_name), std::move(evaluation)});
     return load(std::move(all));
   }
-  /// Loads any number of plans over one set of parameters; the first is the one that runs where no other is named. @error as session::load
+  /// Loads any number of plans over one set of parameters. The first one runs where no other is named. @error as session::load
   result<session> load(std::span<const named_plan> plans) const { return loaded(plans); }
   result<session> load(std::vector<owned_plan> plans) const { return loaded(std::move(plans)); }
 
-  /// Zeroed memory of this device. @error invalid_argument, out_of_memory
+  /// Allocates zeroed memory of this device. @error invalid_argument, out_of_memory
   template <class E> result<buffer<E, Q>> allocate(std::int64_t length) const {
     return buffer<E, Q>::allocate(length, static_cast<const Device&>(*this).shared());
   }

@@ -1,5 +1,5 @@
 #pragma once
-/// The inputs and outputs of a plan by name, and numbers of any format read on the host.
+/// Finds inputs and outputs of a plan by name, and reads numbers of any format on the host.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +18,7 @@ inline const port* find_port(std::span<const port> ports, std::string_view label
     if (p.label.view() == label) return &p;
   return nullptr;
 }
-/// @error not_found, with the names there are; invalid_argument for elements of another size
+/// The port with this name. @error not_found, with the names there are; invalid_argument for elements of another size
 inline result<const port*> typed_port(std::span<const port> ports, std::string_view label, std::int64_t element_bytes, const char* what) {
   const port* p = find_port(ports, label);
   if (p == nullptr) {
@@ -31,7 +31,7 @@ inline result<const port*> typed_port(std::span<const port> ports, std::string_v
                 "ask for that type");
   return p;
 }
-/// Whether elements of a format are numbers of this type, as the host writes them.
+/// Whether elements of a format have the size of this type.
 template <class E> constexpr bool holds(dtype t) { return size_of(t) == std::int64_t(sizeof(E)); }
 /// The input of one plan that has the name, format and size of another plan's input; null where there is none.
 inline const port* same_port(std::span<const port> ports, const port& as) {
@@ -44,13 +44,13 @@ template <class E> const port* mismatched_port(std::span<const port> ports, std:
   const bool fits = p == nullptr || (holds<E>(p->where.type) && p->where.dims.count() == std::int64_t(from.size()));
   return fits ? nullptr : p;
 }
-/// Whether steps of the plan add to what earlier micro-batches left.
+/// Whether the plan has steps that add to the gradients of earlier micro-batches.
 inline bool accumulates(const plan_view& p) {
   for (const auto& s : p.steps)
     if (s.accumulate != 0) return true;
   return false;
 }
-/// A number of any floating-point format.
+/// Reads a number of any floating-point format.
 inline double number_at(const void* at, dtype t) {
   switch (t) {
     case dtype::f64: return *static_cast<const double*>(at);
@@ -59,7 +59,7 @@ inline double number_at(const void* at, dtype t) {
     default: return double(*static_cast<const float*>(at));
   }
 }
-/// The norm of a gradient from the norms of its tensors, or the one number that there is.
+/// The norm of the whole gradient from the norms of its tensors; a single number is returned as it is.
 inline double norm_at(const std::byte* first, const operand& o) {
   const std::int64_t n = o.dims.count();
   if (n == 1) return number_at(first, o.type);
@@ -70,7 +70,7 @@ inline double norm_at(const std::byte* first, const operand& o) {
   }
   return std::sqrt(sum);
 }
-/// Bytes of a plan's loss and gradient norms.
+/// The size in bytes of a plan's loss and gradient norms.
 inline std::int64_t report_bytes(const plan_view& p) {
   const port* norm = find_port(p.outputs, "grad_norm");
   const std::int64_t numbers = 1 + (norm == nullptr ? 1 : norm->where.dims.count());

@@ -1,5 +1,5 @@
 #pragma once
-/// A loaded program on any device: parameters, what persists and activations in one arena, and the plans that work on them.
+/// A session is a program loaded onto a device of any backend: the plans, and one arena with parameters, gradients, moments, states and activations.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,12 +19,12 @@
 
 namespace isotope {
 
-/// Numbers for some inputs of a plan: calls give(label, span of elements) for each. train/batch.hpp has that of token models.
+/// Values for some inputs of a plan. `each_input` calls give(label, span of elements) for each. train/batch.hpp has the batch of token models.
 template <class B>
 concept Batch = requires(const B& b, bool (*give)(std::string_view, std::span<const std::int32_t>)) { b.each_input(give); };
 
-/// One or more plans over one set of parameters. The first plan is the one that runs where no other is named; `loss` and `grad_norm` among its outputs
-/// make its report. Moving a session keeps what is in flight.
+/// One or more plans over one set of parameters. The first plan runs where no other is named; its report consists of its outputs `loss` and `grad_norm`.
+/// A session may be moved while runs are in flight.
 template <Queue Q> class session : public session_memory<Q> {
   using memory = session_memory<Q>;
 
@@ -33,7 +33,7 @@ template <Queue Q> class session : public session_memory<Q> {
   using target = typename Q::target;
   static constexpr std::string_view evaluation_name = "evaluation";
   static constexpr std::uint8_t whole_step = phase_first | phase_last;
-  static constexpr bool records_dispatches = RecordsDispatches<Q>;  // whether launches() knows more than the plan
+  static constexpr bool records_dispatches = RecordsDispatches<Q>;  // whether launches() describes recorded dispatches, not only the plan
 
   /// @error model_mismatch where a plan has other parameters than the first, out_of_memory, missing_feature, device_lost
   static result<session> load(std::span<const named_plan> plans, Q queue) {
@@ -59,26 +59,26 @@ template <Queue Q> class session : public session_memory<Q> {
   }
   ~session() { drain(); }
 
-  /// Sets every parameter from its initializer, the same bits for the same seed on any machine; moments to zero.
+  /// Sets every parameter from its initializer, with the same bits for the same seed on any machine. Moments, gradients and states become zero.
   void initialize(std::uint64_t seed) {
     drain();
     step_count_ = 0;
     keep(memory::initialize_all(seed));
   }
 
-  /// Every state becomes zeros, as `initialize` leaves it: a new sequence begins.
+  /// Zeroes every state, to begin a new sequence.
   void clear_states() {
     drain();
     keep(memory::clear_all_states());
   }
 
-  /// The elements of an input of a plan, to be filled at any time between runs; what is in flight has a copy. Every later run reads them, in all its
-  /// micro-batches, until the input is `set`; so do other plans that have an input of that name, format and size.
+  /// The elements of an input of a plan. They may be written at any time between runs; runs in flight have their own copy. Every later run reads them, in
+  /// all its micro-batches, until the input is `set`. Plans that have an input of the same name, format and size share it.
   /// @error not_found, with the names there are; invalid_argument for another type
   template <class E> result<std::span<E>> input(std::string_view label, std::size_t which = 0) {
     return inputs_.template open<E>(which, label);
   }
-  /// Copies numbers into an input, once for all runs until it is set to others. A span that `input` gave is not read any more.
+  /// Copies numbers into an input, which later runs read until it is set again. Spans from `input` are not read after this call.
   /// @error as `input`; invalid_argument for another length
   template <class E> result<void> set(std::string_view label, std::span<const E> from, std::size_t which = 0) {
     return inputs_.set(which, label, from);
@@ -89,9 +89,9 @@ template <Queue Q> class session : public session_memory<Q> {
       return fail(errc::wrong_device, "the buffer belongs to another device", std::string(label), "allocate it on the session's device");
     return set<E>(label, from.span());
   }
-  /// The input region of the first plan as a whole, gaps included, for checkers; to be asked for as `input`.
+  /// The whole input region of the first plan, gaps included, for checkers. Call it again before each write.
   std::span<std::byte> input_bytes() { return inputs_.write_all(0); }
-  /// The same as kernels see it.
+  /// The input region of the first plan as kernels see it in the first frame.
   std::span<const std::byte> device_inputs() const { return inputs_.seen(0, frames_[0].upload.mapped()); }
   /// Copies a batch into the inputs of a plan. @error invalid_argument for another size or type than the plan's: nothing is copied
   template <Batch B> result<void> put(const B& b, std::size_t which = 0) {
@@ -110,7 +110,8 @@ template <Queue Q> class session : public session_memory<Q> {
     return {};
   }
 
-  /// An output of a plan's last run, which is waited for; valid until the plan runs again. @error not_found, with the names there are; device_lost
+  /// Waits for the last run of a plan and returns one of its outputs, valid until the plan runs again. @error not_found, with the names there are;
+  /// invalid_argument for another type, or if the output stays on the device; device_lost
   template <class E> result<std::span<E>> output(std::string_view label, std::size_t which = 0) {
     auto p = typed_port(plans_[which].outputs, label, std::int64_t(sizeof(E)), "output");
     if (!p) return p.error();
@@ -122,10 +123,10 @@ template <Queue Q> class session : public session_memory<Q> {
     return std::span<E>(reinterpret_cast<E*>(at), std::size_t(o.dims.count()));
   }
 
-  /// One run of the first plan on what the inputs hold; `active` is the set of phases, for callers that accumulate by hand. The report is skipped with
-  /// a loss of NaN where the device failed: `status` says how.
+  /// Runs the first plan once on the values that its inputs hold. `active` is the set of phases, for callers that accumulate micro-batches themselves. If the
+  /// device fails, the report is marked skipped and its loss is NaN: see `status`.
   step_report run(const step_scalars& x, std::uint8_t active = whole_step) { return drain(), collect(start(0, x, active)); }
-  /// One run of any plan, with the scalars and the phases of `run`; it is over when the call returns. @error as `status`
+  /// Runs any plan once, with scalars and phases as in `run`, and waits for its end. @error as `status`
   result<void> run_plan(std::size_t which, const step_scalars& x = {}, std::uint8_t active = phase_always) {
     if (which == 0) return run(x, active), status();
     if (!broken_.what.empty() || !retire(0)) return broken_;
@@ -138,7 +139,7 @@ template <Queue Q> class session : public session_memory<Q> {
     frames_[0].pending = v->value;
     return retire(0) ? result<void>{} : broken_;
   }
-  /// Mean loss of one batch by the plan named `evaluation`; NaN without one, for a batch of another size, and where the device failed.
+  /// The mean loss of one batch by the plan named `evaluation`; NaN if there is no such plan, the batch has another size, or the device failed.
   template <Batch B> double evaluate(const B& b) {
     const auto which = find(evaluation_name);
     if (!which || plans_[*which].steps.empty() || !put(b, *which) || !run_plan(*which) || queue_.diagnose().no_readback)
@@ -146,13 +147,13 @@ template <Queue Q> class session : public session_memory<Q> {
     counters_.bytes_out += size_of(accum);
     return number("output", *which, 0);
   }
-  /// One optimiser step over one or more micro-batches. More than one needs a plan with training_options::accumulate; without it, or with a batch of
-  /// another size than the plan's, nothing runs and the report is skipped with a loss of NaN; so it is when the device failed: `status` says how.
+  /// One optimiser step over one or more micro-batches. More than one needs a plan with training_options::accumulate. Without it, or if a batch does not have
+  /// the plan's size, nothing runs. In these cases, and if the device fails (see `status`), the report is marked skipped and its loss is NaN.
   template <Batch B> step_report step(std::span<const B> batches, const step_scalars& given) {
     if (batches.empty() || (batches.size() > 1 && !accumulates(plan()))) return nothing();
     for (const B& b : batches)
       if (!fits(b)) return nothing();
-    drain();  // submitted runs are counted first
+    drain();  // so that step_count() includes the steps submitted before
     std::array<pending_step, Q::frames> in_flight{};
     for (std::size_t i = 0; i < batches.size(); ++i) {
       step_scalars x = given;
@@ -174,8 +175,8 @@ template <Queue Q> class session : public session_memory<Q> {
   }
   template <Batch B> step_report step(const B& b, const step_scalars& x) { return step(std::span<const B>(&b, 1), x); }
 
-  /// Submits a step over one batch and returns at once; as many as the queue has frames may be in flight, one more waits for the first. The report comes
-  /// from `collect`; of the last two submitted steps reports are kept. A batch of another size than the plan's is not submitted; its report is skipped.
+  /// Submits a step over one batch and returns at once. As many steps may be in flight as the queue has frames; a further call waits for the oldest. `collect`
+  /// returns the report; those of the last two steps that ended are kept. A batch of another size is not submitted, and its report is marked skipped.
   template <Batch B> pending_step submit(const B& b, const step_scalars& x) {
     if (!put(b)) return {};
     next_frame_ = (next_frame_ + 1) % frames_.size();
@@ -199,7 +200,7 @@ template <Queue Q> class session : public session_memory<Q> {
     if (frames_[p.frame].pending == p.value) frames_[p.frame].pending = 0;
     return read_report(p);
   }
-  /// As `run`, a step of the plan at a time, with after(step) called after each, when `numbers` gives what it wrote.
+  /// Like `run`, but runs the steps of the plan one at a time and calls after(step) after each; `numbers` then reads what the step wrote.
   template <class After> step_report observe(const step_scalars& x, const After& after, std::uint8_t active = whole_step) {
     drain();
     if (!broken_.what.empty()) return nothing();
@@ -209,8 +210,8 @@ template <Queue Q> class session : public session_memory<Q> {
     counters_.launches += done->launches;
     return ended(*done, active);
   }
-  /// As `run`, with the device's clock around each launch, which keeps them from overlapping. Its commands are recorded for it alone: those of other steps
-  /// have no clock, before it and after. @error missing_feature where the queue has no clock
+  /// Like `run`, but measures each launch with the device's clock, so launches do not overlap. The commands with timestamps are recorded for this call only;
+  /// other runs are not measured. @error missing_feature where the queue has no clock
   result<timed_step> profile(const step_scalars& x, std::uint8_t active = whole_step) requires TimesLaunches<Q> {
     drain();
     put_host_data(0, 0, x);
@@ -222,19 +223,19 @@ template <Queue Q> class session : public session_memory<Q> {
 
   /// Copies the logical f32 values of one tensor. @error not_found (no such slot, or nothing of that kind), invalid_argument (length), device_lost
   result<void> read(tensor_kind what, std::size_t k, std::span<float> out) const { return read(std::array{tensor_read{what, k, out}}); }
-  /// As `read`, of many tensors, which come in as few copies as the queue can make.
+  /// Reads many tensors in as few copies as the queue can make.
   result<void> read(std::span<const tensor_read> all) const { return memory::read_all(all); }
-  /// @error not_found, invalid_argument (length, or beyond the range of the parameter's format), device_lost
+  /// Writes the logical f32 values of one tensor. @error not_found, invalid_argument (length, or beyond the range of the parameter's format), device_lost
   result<void> write(tensor_kind what, std::size_t k, std::span<const float> in) { return drain(), memory::write_one(what, k, in); }
-  /// The elements of an operand of the first plan, as they are. @error device_lost; invalid_argument for inputs that the host does not share
+  /// The elements of an operand of the first plan as f32. @error device_lost; invalid_argument for inputs, unless kernels work in host memory
   result<std::vector<float>> numbers(const operand& o) const { return memory::numbers_in(o); }
 
   const session_counters& counters() const { return counters_; }
-  /// The optimiser step of the last update, skipped ones not counted; `step_scalars::optimizer_step = 0` asks for the next one.
+  /// The number of the last optimiser step that was not skipped. A run whose `step_scalars::optimizer_step` is 0 gets the next number.
   std::int64_t step_count() const { return step_count_; }
-  /// Starts the bias correction over, e.g. after the moments were cleared.
+  /// Restarts the bias correction, e.g. after the moments were cleared.
   void reset_step() { step_count_ = 0; }
-  /// The first failure of the device: after it nothing runs. @error device_lost, timeout, out_of_memory
+  /// The first failure of the device, after which nothing runs. @error device_lost, timeout, out_of_memory
   result<void> status() const {
     if (broken_.what.empty()) return {};
     return broken_;
@@ -242,11 +243,11 @@ template <Queue Q> class session : public session_memory<Q> {
 
   /// The launches of a run of the first plan, for reports.
   std::vector<launch_row> launches(std::uint8_t active = whole_step) const { return queue_.rows(frames_[0].plans[0], active); }
-  /// The same as they are recorded, for checkers.
+  /// The dispatches of a run of the first plan, for checkers.
   auto dispatches(std::uint8_t active = whole_step) const requires RecordsDispatches<Q> { return frames_[0].plans[0].dispatches(active); }
-  /// Fills everything that the device may write, for checkers. @error device_lost
+  /// Fills all memory that the device may write with a byte, for checkers. @error device_lost
   result<void> poison(std::byte with) { return drain(), memory::poison_all(with); }
-  /// Writes the scalars that the next dispatches of the first frame read, for those who start them one by one.
+  /// Writes the scalars that kernels read in the first frame, for callers that start dispatches one by one.
   void set_scalars(const step_scalars& x) { put_host_data(0, 0, x); }
 
  private:
@@ -257,9 +258,9 @@ template <Queue Q> class session : public session_memory<Q> {
   };
 
   std::unique_ptr<std::vector<owned_plan>> owned_;
-  std::vector<std::size_t> last_frame_;  // of each plan's last run
+  std::vector<std::size_t> last_frame_;  // the frame of each plan's last run
   std::array<pending_step, Q::frames> uncollected_{};
-  std::array<finished, 2> finished_{};  // reports of submitted steps that ended before anybody asked
+  std::array<finished, 2> finished_{};  // reports of submitted steps that ended before `collect`
   std::size_t next_frame_ = 0, next_finished_ = 0;
   int in_flight_ = 0;
   std::int64_t step_count_ = 0, last_step_ = 0;
@@ -271,7 +272,7 @@ template <Queue Q> class session : public session_memory<Q> {
     if (!r && broken_.what.empty()) broken_ = r.error();
     return r.ok();
   }
-  /// Waits until a frame is free. The report of a submitted step is read at once, since the next step overwrites it.
+  /// Waits until a frame is free. Reads the report of the step that was in flight there, since the next step overwrites it.
   bool retire(std::size_t k) {
     const auto value = std::exchange(frames_[k].pending, 0);
     const bool well = value == 0 || keep(queue_.wait(value));
@@ -282,7 +283,7 @@ template <Queue Q> class session : public session_memory<Q> {
     }
     return well;
   }
-  /// Nothing of this session runs afterwards.
+  /// Waits for all runs of this session.
   void drain() {
     for (std::size_t k = 0; k < frames_.size(); ++k) retire(k);
   }
@@ -310,7 +311,7 @@ template <Queue Q> class session : public session_memory<Q> {
     last_frame_[0] = k;
     return {s->value, k, active, last_step_, false};
   }
-  /// Writes what the next run of a plan reads from the host to a frame that is free. The run may write to gradients, moments and states.
+  /// Writes the scalars and inputs of the next run to a frame that is free. That run may write to gradients, moments and states.
   void put_host_data(std::size_t frame, std::size_t which, const step_scalars& x) {
     std::byte* upload = frames_[frame].upload.mapped();
     last_step_ = x.optimizer_step > 0 ? x.optimizer_step : step_count_ + in_flight_ + 1;
@@ -318,7 +319,7 @@ template <Queue Q> class session : public session_memory<Q> {
     counters_.bytes_in += Q::scalar_bytes + inputs_.put(frame, which, upload, queue_.diagnose().force_upload);
     this->fresh_ = false;
   }
-  /// The report of a run in the first frame that is over.
+  /// The report of a run in the first frame that has ended.
   step_report ended(const submission& s, std::uint8_t active) {
     ++counters_.steps;
     last_frame_[0] = 0;

@@ -1,6 +1,6 @@
 #pragma once
-/// The memory of a session: one arena for parameters, what persists and activations of all its plans, a few frames for what crosses between host and device,
-/// and the state dict in them.
+/// The memory of a session: one arena for the parameters, moments, states and activations of all its plans, frames for the data that host and device
+/// exchange, and access to the state dict.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -23,7 +23,7 @@
 
 namespace isotope {
 
-/// A plan of a session by the name that callers run it by. A plan that is only seen must outlive the session.
+/// A plan and the name that callers run it by. The memory behind the view must outlive the session.
 struct named_plan {
   std::string_view name;
   plan_view plan;
@@ -33,12 +33,12 @@ struct owned_plan {
   dynamic_plan plan;
 };
 
-/// What session.hpp adds runs to. Nothing here waits for runs in flight: callers do.
+/// The base class of `session`, which adds runs. Nothing here waits for runs in flight; callers do.
 template <Queue Q> class session_memory {
  public:
   /// The state dict, in the order that `read` and `write` count.
   std::span<const slot> parameters() const { return plan().slots; }
-  /// What the model keeps from run to run, by name, in the order that `read` and `write` count.
+  /// The model's states, which persist from run to run, in the order that `read` and `write` count.
   std::span<const port> states() const { return plans_[with_states_].states; }
   const plan_view& plan(std::size_t k = 0) const { return plans_[k]; }
   std::span<const std::string> plans() const { return names_; }
@@ -52,12 +52,12 @@ template <Queue Q> class session_memory {
     return fail(errc::not_found, "no plan '" + std::string(label) + "'", "session", "there are: " + all);
   }
 
-  /// Whether `read` finds such a tensor.
+  /// Whether `read` has such a tensor.
   bool keeps(tensor_kind what, std::size_t k) const {
     return what == tensor_kind::state ? k < states().size() : isotope::keeps(plan(), what, k);
   }
   std::int64_t planned_bytes() const { return planned_; }
-  /// The arena, the frames, and what the queue keeps beside them.
+  /// Bytes of the arena, the frames and the queue's own memory.
   std::int64_t measured_bytes() const {
     std::int64_t n = arena_.bytes() + queue_.bytes();
     for (const auto& f : frames_) n += f.bytes();
@@ -75,12 +75,12 @@ template <Queue Q> class session_memory {
   std::vector<plan_view> plans_;
   typename Q::memory arena_;
   arena_layout layout_;
-  std::vector<std::int64_t> readback_;  // where the outputs of each plan lie in the frames' readback memory
+  std::vector<std::int64_t> readback_;  // offset of each plan's outputs in the frames' readback memory
   std::int64_t readback_bytes_ = 0, planned_ = 0;
   std::vector<frame<Q>> frames_;
   inputs inputs_;
-  std::size_t with_states_ = 0;  // the first plan that has states, if any has
-  bool fresh_ = true;            // moments, gradients and states are zeros
+  std::size_t with_states_ = 0;  // the first plan that has states, if there is one
+  bool fresh_ = true;            // whether moments, gradients and states are all zero
 
   explicit session_memory(Q queue) : queue_(std::move(queue)) {}
 
@@ -96,7 +96,7 @@ template <Queue Q> class session_memory {
     if (auto r = allocate(); !r) return r;
     return bind();
   }
-  /// Parameters from their initializers; moments, gradients and states to zero, where something may have been written to them. @error device_lost
+  /// Sets parameters from their initializers, and moments, gradients and states to zero unless they still are. @error device_lost
   result<void> initialize_all(std::uint64_t seed) {
     if (!std::exchange(fresh_, true))
       for (const auto k : {value_kind::moment, value_kind::grad, value_kind::state})
@@ -115,7 +115,7 @@ template <Queue Q> class session_memory {
     }
     return {};
   }
-  /// As `read`, of many tensors, which come in as few copies as the queue can make.
+  /// Reads many tensors in as few copies as the queue can make.
   result<void> read_all(std::span<const tensor_read> all) const {
     std::vector<memory_piece> pieces;
     for (const tensor_read& t : all) {
@@ -135,7 +135,7 @@ template <Queue Q> class session_memory {
     }
     return queue_.download(arena_, pieces);
   }
-  /// @error not_found, invalid_argument (length, or beyond the range of the parameter's format), device_lost
+  /// Writes one tensor. @error not_found, invalid_argument (length, or beyond the range of the parameter's format), device_lost
   result<void> write_one(tensor_kind what, std::size_t k, std::span<const float> in) {
     if (what == tensor_kind::state) {
       if (auto r = has_state(k, std::int64_t(in.size())); !r) return r;
@@ -150,9 +150,9 @@ template <Queue Q> class session_memory {
     fresh_ = false;
     return store_at(accum, in, layout_[at->region] + at->at);
   }
-  /// All states become zeros.
+  /// Zeroes all states.
   result<void> clear_all_states() { return clear(value_kind::state); }
-  /// The bytes of an operand as the last run in a frame left them; null where the host does not reach them.
+  /// A host pointer to an operand as the last run in a frame left it; null if the host cannot access it.
   std::byte* on_host(const operand& o, std::size_t plan, std::size_t frame) const {
     const isotope::frame<Q>& f = frames_[frame];
     if (o.region == value_kind::output) return f.readback.mapped() + readback_[plan] + o.at;
@@ -160,7 +160,7 @@ template <Queue Q> class session_memory {
     if (o.region == value_kind::input) return f.upload.mapped() + inputs_.first(plan) + o.at;
     return arena_.mapped() + layout_.of(o, plan);
   }
-  /// The elements of an operand of the first plan, as they are. @error device_lost; invalid_argument for inputs that are not in memory of the host
+  /// The elements of an operand of the first plan as f32. @error device_lost; invalid_argument for inputs, unless kernels work in host memory
   result<std::vector<float>> numbers_in(const operand& o) const {
     if constexpr (Q::host_memory) return numbers_of(on_host(o, 0, 0), o);
     if (o.region == value_kind::input) return fail(errc::invalid_argument, "inputs are not read back", "session", "keep what was written");
@@ -170,7 +170,7 @@ template <Queue Q> class session_memory {
     return numbers_of(bytes.data(), o);
   }
 
-  /// Fills everything that the device may write, for checkers. @error device_lost
+  /// Fills all memory that the device may write with a byte, for checkers. @error device_lost
   result<void> poison_all(std::byte with) {
     const std::vector<std::byte> piece(std::size_t(std::min<std::int64_t>(arena_.bytes(), 1 << 20)), with);
     for (std::int64_t at = 0; at < layout_.bytes; at += std::int64_t(piece.size())) {
@@ -212,7 +212,7 @@ template <Queue Q> class session_memory {
                                                            : arena_.address() + std::uint64_t(layout_.outputs[plan]);
     return r;
   }
-  /// What every caller needs is prepared at once: whole runs in the first frame. The other frames and phases are when they are first used.
+  /// Binds all plans and prepares whole runs in the first frame, which every caller needs. Other frames and phases are prepared at first use.
   result<void> bind() {
     for (std::size_t k = 0; k < frames_.size(); ++k)
       for (std::size_t p = 0; p < plans_.size(); ++p)
@@ -227,7 +227,7 @@ template <Queue Q> class session_memory {
   result<void> clear(value_kind k) {
     return queue_.clear(arena_, layout_[k], plans_[k == value_kind::state ? with_states_ : 0].totals.region[std::size_t(k)]);
   }
-  /// @error not_found, invalid_argument for another length
+  /// Checks that there is a state k with this many elements. @error not_found, invalid_argument for another length
   result<void> has_state(std::size_t k, std::int64_t length) const {
     if (k >= states().size())
       return fail(errc::not_found, "state " + std::to_string(k) + " of " + std::to_string(states().size()), "session",
@@ -246,7 +246,7 @@ template <Queue Q> class session_memory {
     return {};
   }
   bool has_master() const { return plan().totals.region[std::size_t(value_kind::master)] > 0; }
-  /// Whether a parameter has an f32 master beside the numbers that kernels read.
+  /// Whether a parameter has an f32 master copy beside the narrower values that kernels read.
   bool wants_master(const slot& s) const { return s.type == Q::target::precision::type && s.type != accum && has_master(); }
 
   void initialize_in_place(const slot& s, std::uint64_t seed) {
@@ -261,7 +261,7 @@ template <Queue Q> class session_memory {
     });
     queue_.stored(s, addresses(0, 0), {});
   }
-  /// Numbers in a format to the arena.
+  /// Converts numbers to a format and stores them in the arena.
   result<void> store_at(dtype type, std::span<const float> x, std::int64_t at) {
     if (type == dtype::f32) return queue_.upload(arena_, at, std::as_bytes(x));
     if constexpr (Q::host_memory) {
@@ -273,7 +273,7 @@ template <Queue Q> class session_memory {
       return queue_.upload(arena_, at, bytes);
     }
   }
-  /// `cleared`: x is zeros, and so is the arena.
+  /// `cleared`: x is all zeros and the parameter's memory is zeroed already.
   result<void> put_parameter(const slot& s, std::span<const float> x, bool cleared = false) {
     if (auto r = within_range(s, x); !r) return r;
     if (!cleared) {

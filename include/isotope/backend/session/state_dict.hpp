@@ -1,5 +1,5 @@
 #pragma once
-/// What sessions of every backend ask of a plan's slots: where a tensor's numbers lie, and how a parameter is stored.
+/// The state dict of a plan, for sessions of every backend: where a tensor is stored, in which format, and checks of its length and range.
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -14,7 +14,7 @@
 
 namespace isotope {
 
-/// @error model_mismatch where a plan has other parameters than the first
+/// Checks that a plan has the same parameters as the first. @error model_mismatch
 inline result<void> same_parameters(const plan_view& a, const plan_view& b, std::string_view label) {
   if (b.steps.empty()) return {};
   bool same = a.slots.size() == b.slots.size();
@@ -25,7 +25,7 @@ inline result<void> same_parameters(const plan_view& a, const plan_view& b, std:
   return fail(errc::model_mismatch, "the plan '" + std::string(label) + "' has other parameters than the first plan", "session",
               "plan all from one model, with one group of training_options");
 }
-/// @error model_mismatch where two plans have states, and not the same
+/// Checks that two plans have the same states, unless one has none. @error model_mismatch
 inline result<void> same_states(std::span<const port> a, std::span<const port> b, std::string_view label) {
   bool same = a.size() == b.size();
   for (std::size_t i = 0; same && i < a.size(); ++i)
@@ -35,7 +35,7 @@ inline result<void> same_states(std::span<const port> a, std::span<const port> b
   return fail(errc::model_mismatch, "the plan '" + std::string(label) + "' has other states than a plan before it", "session",
               "declare all states in one order in every model that shares them");
 }
-/// @error not_found, invalid_argument for another length
+/// Checks that a plan has a slot k with this many elements. @error not_found, invalid_argument for another length
 inline result<void> has_slot(const plan_view& p, std::size_t k, std::int64_t length) {
   if (k >= p.slots.size())
     return fail(errc::not_found, "slot " + std::to_string(k) + " of " + std::to_string(p.slots.size()), "session",
@@ -46,7 +46,7 @@ inline result<void> has_slot(const plan_view& p, std::size_t k, std::int64_t len
               std::string(s.path.view()) + " has " + std::to_string(s.dims.count()) + " numbers, not " + std::to_string(length), "session",
               "give a span of the parameter's size");
 }
-/// @error invalid_argument where a finite number would become infinite in the format that a slot is stored in
+/// Checks that no finite number would become infinite in the format that a slot is stored in. @error invalid_argument
 inline result<void> within_range(const slot& s, std::span<const float> x) {
   if (s.type != dtype::f16) return {};
   for (const float v : x)
@@ -55,7 +55,7 @@ inline result<void> within_range(const slot& s, std::span<const float> x) {
                   "store it in bf16 or f32");
   return {};
 }
-/// Writes x to `to` in the format of the parameter region.
+/// Writes x to `to` in a format.
 template <class E> void store(dtype type, const E* x, std::int64_t n, std::byte* to) {
   const auto put = [&]<class To>(To* y) {
     for (std::int64_t i = 0; i < n; ++i) y[i] = To(float(x[i]));
@@ -74,12 +74,12 @@ template <class E> void store(dtype type, const E* x, std::int64_t n, std::byte*
     default: return put(reinterpret_cast<float*>(to));
   }
 }
-/// Where the f32 (f64) numbers of a tensor lie: a region, and a byte offset into it.
+/// Where the f32 values of a tensor (f64 in f64 programs) are stored: a region, and a byte offset into it.
 struct stored_tensor {
   value_kind region{};
   std::int64_t at = 0;
 };
-/// @error not_found where there is no such slot or the program keeps no such tensor, invalid_argument for another length
+/// Finds where a tensor is stored. @error not_found where there is no such slot or the program keeps no such tensor, invalid_argument for another length
 inline result<stored_tensor> locate(const plan_view& p, tensor_kind what, std::size_t k, std::int64_t length) {
   if (auto r = has_slot(p, k, length); !r) return r.error();
   const slot& s = p.slots[k];

@@ -1,5 +1,5 @@
 #pragma once
-/// A fused body as code generators see it: everything but addresses. Equal forms make equal code.
+/// Everything about a fused body that its generated code depends on. Addresses are not part of it. Equal forms give equal code.
 #include <array>
 #include <cstdint>
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace isotope::vulkan {
 
-/// How the four elements of one invocation lie in an operand.
+/// Where four consecutive output elements find their elements in an operand: apart, contiguous (one load), or all in the same place.
 enum class quad : std::uint8_t { strided, contiguous, broadcast };
 
 struct body_form {
@@ -18,11 +18,11 @@ struct body_form {
   std::array<dtype, max_inputs> in{};
   std::array<dtype, max_outputs> out{};
   std::uint8_t accumulate = 0;
-  // Axes that follow one another in every operand that is read are one. Innermost first, sizes of 1 left out, at least one axis.
+  // Adjacent axes are merged if their strides allow it in every operand that is read. Innermost axis first, without axes of size 1, at least one axis.
   int rank = 1;
   extents dims{1, 1, 1, 1, 1, 1};
   std::array<extents, max_inputs> strides{};
-  bool wide = false;  // four elements at a time: the inner axis is a multiple of 4 and all outputs are aligned for it
+  bool wide = false;  // an invocation computes four elements: the inner axis is a multiple of 4 and all outputs are aligned to 4 elements
   std::array<quad, max_inputs> quads{};
 
   constexpr bool read(int k) const { return ((reads >> k) & 1u) != 0; }
@@ -34,14 +34,14 @@ struct body_form {
   }
 };
 
-/// The stride of a tensor along axis i of `rank` axes, aligned at the last one: 0 where it repeats.
+/// The stride of a tensor along axis i of `rank` axes, where its own axes are the last ones; 0 along axes that it broadcasts along.
 template <class View> constexpr std::int64_t stride_along(const View& x, int i, int rank) {
   const int k = i - (rank - x.dims.rank);
   return k < 0 || x.dims[k] == 1 ? 0 : x.strides[std::size_t(k)];
 }
 
-/// The form of a body over tensors with members at (bytes), dims, strides, type: views of a launch, operands of a plan. The outputs are dense,
-/// of the same dims; the body's operands broadcast to them. The first `own` operands belong to the body's host.
+/// The form of a body. View is the `view` of a launch or the `operand` of a plan: it has members at (bytes), dims, strides and type. The outputs are dense
+/// and have the same dims; the body's operands broadcast to them. The first `own` operands belong to the kernel that the body is fused into.
 template <class View>
 constexpr body_form form_of(std::span<const View> in, std::span<const View> out, std::span<const micro_op> body, std::uint8_t accumulate,
                             int own = 0) {

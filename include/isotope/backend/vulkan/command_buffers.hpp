@@ -1,5 +1,5 @@
 #pragma once
-/// Command buffers: recorded once, submitted as often as wanted.
+/// Command buffers, which are recorded once and submitted any number of times.
 #include <memory>
 #include <span>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace isotope::vulkan {
 
-/// A pool whose buffers live as long as it does.
+/// A command pool, which owns its buffers until it is destroyed.
 class command_pool {
  public:
   command_pool() = default;
@@ -57,15 +57,16 @@ inline void barrier(const context& c, VkCommandBuffer b, VkPipelineStageFlags2 f
   c.f().CmdPipelineBarrier2(b, &all);
 }
 
-/// The stages in which a session works: its kernels, and the copies beside its steps.
+/// The pipeline stages that a session uses: compute for kernels, transfer for copies outside of steps.
 inline constexpr VkPipelineStageFlags2 working_stages = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
 
-/// Timestamps around each dispatch, where asked for: pool has two queries a dispatch.
+/// Timestamps before and after each dispatch; null: none. The pool has two queries per dispatch.
 struct timing {
   VkQueryPool pool = VK_NULL_HANDLE;
 };
 
-/// Records dispatches with the barriers before them. Kernels and copies submitted earlier on the queue happen before, host reads happen after.
+/// Records dispatches, with a barrier before dispatch i where before[i] is set. A barrier at the start orders them after kernels and copies submitted
+/// earlier on the queue; one at the end makes their results visible to the host.
 inline result<void> record_commands(context& c, const pipelines& made, VkCommandBuffer b, std::span<const dispatch> all,
                                     std::span<const std::uint8_t> before, timing times = {}) {
   const auto& f = c.f();

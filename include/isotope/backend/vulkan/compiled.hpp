@@ -1,5 +1,6 @@
 #pragma once
-/// Recorders compiled once: where ISOTOPE_COMPILED_VULKAN_F32 or _BF16 is defined, programs take them from a library (made of kernels/vulkan/compiled/).
+/// Recorders that are compiled once. Where ISOTOPE_COMPILED_VULKAN_F32 or _BF16 is defined, programs link them from a library built from
+/// kernels/vulkan/compiled/.
 #include "table.hpp"
 
 namespace isotope::vulkan {

@@ -1,5 +1,5 @@
 #pragma once
-/// The constant pool: words that the host computes once and shaders read, in mapped memory.
+/// The constant pool: 32-bit words that the host writes once and shaders read, in mapped memory.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -14,7 +14,7 @@ namespace isotope::vulkan {
 
 class constant_pool : public constant_store {
  public:
-  static constexpr std::int64_t chunk = 256 << 10;  // bytes of one allocation, at least
+  static constexpr std::int64_t chunk = 256 << 10;  // least bytes of one allocation
 
   explicit constant_pool(std::shared_ptr<context> c) : context_(std::move(c)) {}
 
@@ -38,8 +38,8 @@ class constant_pool : public constant_store {
     known_.emplace(std::move(copy), at);
     return at;
   }
-  /// Forgets all words, whose addresses no work on the device may use any more. One chunk stays, or the next is as large as all were together: what
-  /// is kept between two calls fits where as much was kept before.
+  /// Discards all words; work in flight must not use their addresses. If there were several chunks, the next one is as large as all of them together, so
+  /// that the same amount of words then fits into one chunk.
   void clear() {
     known_.clear();
     used_ = 0;
@@ -47,7 +47,7 @@ class constant_pool : public constant_store {
     next_ = bytes();
     chunks_.clear();
   }
-  /// The first allocation that failed; `what` is empty where none did.
+  /// The first allocation that failed; `what` is empty if none did.
   const failure& error() const { return error_; }
   std::int64_t bytes() const {
     std::int64_t n = 0;
@@ -59,7 +59,7 @@ class constant_pool : public constant_store {
   std::shared_ptr<context> context_;
   std::vector<memory> chunks_;
   std::map<std::vector<std::uint32_t>, std::uint64_t> known_;
-  std::int64_t used_ = 0, next_ = 0;  // bytes of the last chunk; at least so many has the next one
+  std::int64_t used_ = 0, next_ = 0;  // bytes used in the last chunk; least bytes of the next chunk
   failure error_;
 };
 

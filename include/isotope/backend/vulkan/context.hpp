@@ -1,5 +1,5 @@
 #pragma once
-/// One opened device: its queue, the one place where work is submitted and waited for, and what went wrong.
+/// One opened device and its queue. All work is submitted and waited for here, and the loss of the device is noticed here.
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -14,8 +14,8 @@
 
 namespace isotope::vulkan {
 
-/// Objects of an application that isotope is to use: created with Vulkan 1.3 and the features that device_query::features asks for or finds, alive
-/// longer than every object made from them. `queue` must not be used by another thread while a session runs.
+/// Vulkan objects of an application that isotope is to use. The application creates them with Vulkan 1.3 and with the required and optional features that
+/// device_query::features reads, and keeps them alive longer than every object made from them. No other thread may use `queue` while a session runs.
 struct native_handles {
   PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
   VkInstance instance = nullptr;
@@ -27,7 +27,7 @@ struct native_handles {
       false;  // the device was made with the extensions for matrices that it has; without them kernels leave matrix units alone
 };
 
-/// A limit on waiting, as Vulkan counts it; what is longer than it can count, infinity included, is no limit.
+/// A timeout in Vulkan's unit. From 1e9 seconds on, infinity included, it means no limit.
 inline std::uint64_t nanoseconds(double seconds) {
   return seconds < 1e9 ? std::uint64_t(seconds * 1e9) : std::numeric_limits<std::uint64_t>::max();
 }
@@ -37,7 +37,7 @@ inline result<void> check_timeout(double seconds) {
               "device options", "leave it at 60, or give infinity for no limit");
 }
 
-/// What was done to a device since it was opened.
+/// Counts of what was done on a device since it was opened.
 struct context_counters {
   std::atomic<std::int64_t> submits = 0, allocations = 0, objects = 0;
 };
@@ -55,7 +55,7 @@ class context {
     if (owned_) f().DestroyDevice(device_, nullptr);
   }
 
-  /// @error no_device, unknown_device with the devices seen, missing_feature with the features' names, invalid_argument for a limit on waiting that is none
+  /// Opens a device. @error no_device, unknown_device with the devices seen, missing_feature with the features' names, invalid_argument for a negative timeout
   static result<std::shared_ptr<context>> open(const device_options& o) {
     if (auto r = check_timeout(o.timeout_seconds); !r) return r.error();
     auto i = instance::open(o.diagnose);
@@ -71,7 +71,7 @@ class context {
     if (auto r = c->prepare(); !r) return r.error();
     return c;
   }
-  /// @error no_device where the physical device is not among the instance's; missing_feature
+  /// Uses objects of an application. @error no_device where the physical device is not among the instance's; missing_feature
   static result<std::shared_ptr<context>> adopt(const native_handles& h, const device_options& o) {
     if (auto r = check_timeout(o.timeout_seconds); !r) return r.error();
     auto i = instance::adopt(h.instance, h.get_instance_proc_addr);
@@ -108,10 +108,10 @@ class context {
   }
   device_info info() const { return describe(physical_, index_); }
   bool lost() const { return lost_; }
-  /// Matrix units are not used from here on: `why` goes into reports. For whoever opens the device, before kernels are recorded.
+  /// Disables matrix units; reports show `why`. To be called after the device is opened and before kernels are recorded.
   void distrust(std::string why) { physical_.limits.distrusted = std::move(why); }
 
-  /// Submits recorded commands; returns the value of the timeline that says they are done. @error device_lost, out_of_memory
+  /// Submits recorded commands; returns the timeline value that is reached when they are complete. @error device_lost, out_of_memory
   result<std::uint64_t> submit(VkCommandBuffer commands) {
     const std::lock_guard lock(mutex_);
     if (lost_) return failed(VK_ERROR_DEVICE_LOST, "submitting to a lost device");
@@ -128,7 +128,7 @@ class context {
     ++counters.submits;
     return submitted_;
   }
-  /// Waits until the timeline has reached `value`. @error device_lost, timeout (the device is given up in both cases)
+  /// Waits until the timeline has reached `value`. @error device_lost, timeout (after either, the device counts as lost)
   result<void> wait(std::uint64_t value) {
     if (lost_) return failed(VK_ERROR_DEVICE_LOST, "waiting for a lost device");
     if (options.diagnose.fault == injected_fault::hung && counters.submits > options.diagnose.fault_after)
@@ -140,7 +140,7 @@ class context {
     f().abandon();
     return dead(s, "work did not finish within " + std::to_string(options.timeout_seconds) + " s");
   }
-  /// Binds memory to parts of a sparse buffer and waits for it.
+  /// Binds memory to parts of a sparse buffer and waits until it is bound.
   result<void> bind(const VkSparseBufferMemoryBindInfo& what) {
     const std::lock_guard lock(mutex_);
     const std::uint64_t value = ++submitted_;
@@ -150,7 +150,7 @@ class context {
     return wait(value);
   }
 
-  /// Names an object for debuggers and validation messages, where names were asked for.
+  /// Counts an object that was made, and names it for debuggers and validation messages if the debug extension is enabled.
   template <class Handle> void name(VkObjectType type, Handle handle, const std::string& text) {
     ++counters.objects;
     if (f().SetDebugUtilsObjectNameEXT == nullptr || !owned_) return;
@@ -158,7 +158,7 @@ class context {
                                              text.c_str()};
     f().SetDebugUtilsObjectNameEXT(device_, &info);
   }
-  /// A label around commands, shown by debuggers where names were asked for.
+  /// Starts a labelled range of commands, which debuggers show if the debug extension is enabled.
   void begin_label(VkCommandBuffer b, const std::string& text) const {
     if (f().CmdBeginDebugUtilsLabelEXT == nullptr || !owned_) return;
     const VkDebugUtilsLabelEXT info{VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT, nullptr, text.c_str(), {}};
@@ -188,7 +188,7 @@ class context {
     if (s == VK_ERROR_DEVICE_LOST || s == VK_TIMEOUT) lost_ = true;
     return failed(s, std::move(asked), physical_.name);
   }
-  /// An injected fault: the device itself is well and may be at work still, on what is freed once the fault is known.
+  /// Reports an injected fault. The device itself works and may still use memory that callers free after an error, so this waits for it first.
   failure struck(VkResult s, std::string asked) {
     f().DeviceWaitIdle(device_);
     return dead(s, std::move(asked));

@@ -1,5 +1,5 @@
 #pragma once
-/// A physical device in words.
+/// The properties of a physical device as text.
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,7 +15,7 @@ inline std::string version(std::uint32_t v) {
 }
 inline std::string mebibytes(std::int64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
-/// "bf16 16x16x16, f16 16x8x16": M x N x K of the matrices with f32 sums.
+/// For example "bf16 16x16x16, f16 16x8x16": M x N x K of the cooperative matrices that accumulate in f32.
 inline std::string matrices_of(const device_limits& f) {
   std::string r;
   for (const auto& m : f.matrices)
@@ -23,7 +23,7 @@ inline std::string matrices_of(const device_limits& f) {
          std::to_string(m.k);
   return r;
 }
-/// "can keep subnormal numbers, round to nearest even; kernels ask for none".
+/// For example "can keep subnormal numbers, round to nearest even; kernels ask for none".
 inline std::string modes_of(const float_modes& m) {
   std::string r;
   for (const auto& [there, what] :

@@ -17,7 +17,7 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
   static result<device> open(const device_options& o = {}) { return with(context::open(o), o); }
   /// Uses objects of the application; see native_handles. @error no_device, missing_feature
   static result<device> adopt(const native_handles& h, const device_options& o = {}) { return with(context::adopt(h, o), o); }
-  /// A device of another target that shares what is opened already: programs of several precisions, one set of pipelines.
+  /// A device of another target on a context that is open already, so that programs of several precisions share one set of pipelines.
   static device over(std::shared_ptr<vulkan::context> c, std::shared_ptr<vulkan::pipelines> p) {
     device d;
     d.context_ = std::move(c);
@@ -32,7 +32,7 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
   static constexpr bool on_host = false;
   std::vector<device_options> variations(const device_options&) const { return {}; }
   std::vector<std::int32_t> launch_sizes() const { return swept_sizes(limits()); }
-  /// Threads do not apply; programs that print them print one.
+  /// Always 1: host threads do not matter here, but programs print their number for every backend.
   int threads() const { return 1; }
   const std::shared_ptr<vulkan::context>& shared() const { return context_; }
   const std::shared_ptr<vulkan::pipelines>& shared_pipelines() const { return pipelines_; }

@@ -1,5 +1,5 @@
 #pragma once
-/// Structures of extensions that older Vulkan headers lack, as the specification lays them out.
+/// Structures of extensions that older Vulkan headers lack, with the layout that the specification gives.
 #include "functions.hpp"
 
 namespace isotope::vulkan {

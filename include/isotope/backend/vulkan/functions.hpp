@@ -1,5 +1,5 @@
 #pragma once
-/// The Vulkan entry points that isotope calls, taken from the loader at run time: programs link no libvulkan and start without one.
+/// The Vulkan entry points that isotope calls. They are loaded at run time, so programs do not link libvulkan and start on machines without it.
 #include <dlfcn.h>
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan_core.h>
@@ -36,7 +36,7 @@ struct functions {
   ISOTOPE_VULKAN_INSTANCE(ISOTOPE_VULKAN_MEMBER)
   ISOTOPE_VULKAN_DEVICE(ISOTOPE_VULKAN_MEMBER)
 #undef ISOTOPE_VULKAN_MEMBER
-  // Of extensions; null where the instance or device has none.
+  // Functions of extensions; null if the extension is not enabled.
   PFN_vkSetDebugUtilsObjectNameEXT SetDebugUtilsObjectNameEXT = nullptr;
   PFN_vkCreateDebugUtilsMessengerEXT CreateDebugUtilsMessengerEXT = nullptr;
   PFN_vkDestroyDebugUtilsMessengerEXT DestroyDebugUtilsMessengerEXT = nullptr;
@@ -60,7 +60,7 @@ struct functions {
     ISOTOPE_VULKAN_DEVICE(ISOTOPE_VULKAN_TAKE)
 #undef ISOTOPE_VULKAN_TAKE
   }
-  /// For a device that hangs: its work may run on and use all that it was given, so from here on nothing is destroyed or freed.
+  /// Turns all destroy and free functions into no-ops. For a device that hangs: its work may still be running and using its memory.
   void abandon() {
     const auto nothing = [](auto...) {};
     DestroyInstance = nothing, DestroyDebugUtilsMessengerEXT = nothing, DestroyDevice = nothing;
@@ -72,7 +72,7 @@ struct functions {
   bool abandoned = false;
 };
 
-/// The loader library, open as long as the object lives.
+/// The Vulkan loader library, which stays open while the object lives.
 class library {
  public:
   library() = default;
@@ -82,7 +82,7 @@ class library {
     if (handle_ != nullptr && !table.abandoned) dlclose(handle_);
   }
 
-  /// @error no_device where there is no loader, with the names that were tried
+  /// Opens the first of these libraries that exists. @error no_device where there is none, with the names that were tried
   static result<std::shared_ptr<library>> open(std::initializer_list<const char*> names = {"libvulkan.so.1", "libvulkan.so",
                                                                                            "libvulkan.1.dylib", "libMoltenVK.dylib"}) {
     auto l = std::make_shared<library>();

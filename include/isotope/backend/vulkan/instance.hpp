@@ -1,5 +1,5 @@
 #pragma once
-/// The loader, an instance, and the physical devices behind it with what each of them can do.
+/// The Vulkan loader, an instance, and its physical devices with their features and limits.
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -17,7 +17,7 @@
 
 namespace isotope::vulkan {
 
-/// Messages of the validation layer, kept for whoever asked for them.
+/// Keeps counts and texts of the validation layer's messages.
 class message_log {
  public:
   void add(std::string_view text, bool warning) {
@@ -60,7 +60,7 @@ inline void matrices(const functions& f, physical_device& p) {
   if (get == nullptr || get(p.handle, &n, nullptr) != VK_SUCCESS) return;
   std::vector<cooperative_matrix_properties> all(n);
   if (get(p.handle, &n, all.data()) != VK_SUCCESS) return;
-  std::vector<matrix_shape>& found = p.limits.matrices;  // the largest first, else in the driver's order
+  std::vector<matrix_shape>& found = p.limits.matrices;  // sorted by size, the largest first; the driver's order among equals
   const auto larger = [](const matrix_shape& a, const matrix_shape& b) { return a.m * a.n * a.k > b.m * b.n * b.k; };
   const auto add = [&](const matrix_shape& x) { found.insert(std::upper_bound(found.begin(), found.end(), x, larger), x); };
   for (const auto& m : all) {
@@ -153,7 +153,7 @@ inline void limits(const functions& f, physical_device& p) {
   if (base.properties.apiVersion < VK_API_VERSION_1_3)
     p.missing += std::string(p.missing.empty() ? "" : ", ") + "Vulkan 1.3 (it has 1." +
                  std::to_string(VK_API_VERSION_MINOR(base.properties.apiVersion)) + ")";
-  else  // an older device says nothing of sizes
+  else  // an older device does not report subgroup sizes
     p.missing = take_subgroups({v11.subgroupSize, v13.minSubgroupSize, v13.maxSubgroupSize, v13.maxComputeWorkgroupSubgroups,
                                 v11.subgroupSupportedStages, v13.requiredSubgroupSizeStages, v11.subgroupSupportedOperations},
                                p.limits);
@@ -165,7 +165,8 @@ inline void queues(const functions& f, physical_device& p) {
   std::vector<VkQueueFamilyProperties> all(n);
   f.GetPhysicalDeviceQueueFamilyProperties(p.handle, &n, all.data());
   int best = -1;
-  for (std::uint32_t i = 0; i < n; ++i) {  // one that also draws is the fullest featured; a driver without graphics has another
+  // A family with graphics has the most features, so it is preferred; drivers without graphics have others.
+  for (std::uint32_t i = 0; i < n; ++i) {
     if ((all[i].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) continue;
     const bool draws = (all[i].queueFlags & VK_QUEUE_GRAPHICS_BIT) != 0;
     if (best < 0 || (draws && (all[std::size_t(best)].queueFlags & VK_QUEUE_GRAPHICS_BIT) == 0)) best = int(i);
@@ -180,7 +181,7 @@ inline void queues(const functions& f, physical_device& p) {
 }
 }  // namespace device_query
 
-/// An instance with its devices. Shared by every device opened from it.
+/// A Vulkan instance and its devices. Every device that is opened from it shares it.
 class instance {
  public:
   instance() = default;
@@ -191,7 +192,7 @@ class instance {
     if (owned_ && handle_ != nullptr) table().DestroyInstance(handle_, nullptr);
   }
 
-  /// @error no_device: no loader, or no driver behind it; missing_feature: validation asked for and no layer installed
+  /// Creates an instance. @error no_device: there is no loader or no driver; missing_feature: validation is requested but the layer is not installed
   static result<std::shared_ptr<instance>> open(const diagnostics& d) {
     auto loaded = library::open();
     if (!loaded) return loaded.error();
@@ -211,7 +212,8 @@ class instance {
       layers.push_back("VK_LAYER_KHRONOS_validation");
     }
     const bool debug = (d.validate || d.names) && r->has_extension("VK_EXT_debug_utils");
-    if (debug || (d.validate)) extensions.push_back("VK_EXT_debug_utils");  // the layer offers it where the driver does not
+    // The validation layer provides this extension even if the driver does not.
+    if (debug || (d.validate)) extensions.push_back("VK_EXT_debug_utils");
     if (r->has_extension("VK_KHR_portability_enumeration")) extensions.push_back("VK_KHR_portability_enumeration");
     VkApplicationInfo app{VK_STRUCTURE_TYPE_APPLICATION_INFO, nullptr, "isotope", 1, "isotope", 1, VK_API_VERSION_1_3};
     VkDebugUtilsMessengerCreateInfoEXT listen{
@@ -247,7 +249,7 @@ class instance {
     r->look();
     return r;
   }
-  /// An instance that the application made; `get` is its vkGetInstanceProcAddr.
+  /// Uses an instance of the application; `get` is its vkGetInstanceProcAddr.
   static result<std::shared_ptr<instance>> adopt(VkInstance handle, PFN_vkGetInstanceProcAddr get) {
     auto r = std::make_shared<instance>();
     r->adopted_.GetInstanceProcAddr = get;
@@ -260,7 +262,7 @@ class instance {
 
   functions& table() { return owned_ ? library_->table : adopted_; }
   VkInstance handle() const { return handle_; }
-  /// Every device, the best first: discrete, integrated, processor; in the driver's order among equals.
+  /// Every device, the best kind first: discrete, integrated, processor; in the driver's order within a kind.
   const std::vector<physical_device>& devices() const { return devices_; }
 
   message_log log;
@@ -307,7 +309,7 @@ class instance {
   static VKAPI_ATTR VkBool32 VKAPI_CALL heard(VkDebugUtilsMessageSeverityFlagBitsEXT severity, VkDebugUtilsMessageTypeFlagsEXT,
                                               const VkDebugUtilsMessengerCallbackDataEXT* data, void* log) {
     std::string text = data->pMessage;
-    if (data->pMessageIdName != nullptr && text.find(data->pMessageIdName) == text.npos)  // newer layers leave it out
+    if (data->pMessageIdName != nullptr && text.find(data->pMessageIdName) == text.npos)  // newer layers do not include the name
       text = std::string(data->pMessageIdName) + ": " + text;
     static_cast<message_log*>(log)->add(text, severity < VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT);
     return VK_FALSE;

@@ -1,5 +1,5 @@
 #pragma once
-/// What a vulkan kernel receives, and what it hands back: dispatches. Nothing here touches a device, so recordings can be made and checked anywhere.
+/// The arguments of a vulkan kernel, and the dispatches that it records. Nothing here uses a device, so dispatches can be recorded and checked anywhere.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -24,20 +24,20 @@
 
 namespace isotope::vulkan {
 
-/// A compiled module. Without words: the shader compiler of the build lacks an ability that the source needs, `missing` says which.
+/// A compiled shader module. `words` is empty if the build's shader compiler lacks a feature that the source needs; `missing` names it.
 struct shader {
   std::string_view name;
   std::span<const std::uint32_t> words;
-  std::string_view missing, needs{};  // needs: that ability, also where the build has it
+  std::string_view missing, needs{};  // needs: the compiler feature that the source needs, also if the build has it
   bool there() const { return !words.empty(); }
 };
 
-/// A shader of the library, the source it was made of, below kernels/vulkan/, and the macros and options that this variant was compiled with.
+/// A shader of the library, its source file below kernels/vulkan/, and the macros and options that this variant was compiled with.
 struct shader_variant {
   const shader* is;
   std::string_view source, flags;
 };
-/// Every variant of every source, by source. For programs that link the compiled shaders, where ISOTOPE_COMPILED_SHADERS is defined.
+/// Every variant of every source, ordered by source. For programs that link the compiled shaders: there ISOTOPE_COMPILED_SHADERS is defined.
 std::span<const shader_variant> shader_variants();
 
 /// A strided tensor in device memory: `at` is the address of its first element, `strides` count elements.
@@ -51,7 +51,7 @@ struct view {
 };
 using range = byte_range;
 
-/// Specialization constants by id: 0 is the number of invocations in a workgroup, 1 the subgroup size, the rest is the shader's own.
+/// Specialization constants by id: 0 is the workgroup size, 1 the subgroup size, and each shader defines the others.
 class constants {
  public:
   constants() = default;
@@ -73,24 +73,24 @@ class constants {
   std::vector<std::uint32_t> words_;
 };
 
-/// One vkCmdDispatch. Barriers are derived from the ranges; a range that is left out is a race.
+/// One vkCmdDispatch. Barriers are derived from `reads` and `writes`, so a range that is left out is a race.
 struct dispatch {
-  static constexpr std::size_t push_limit = 128;  // bytes that every device takes
+  static constexpr std::size_t push_limit = 128;  // bytes of push constants that every device supports
   const shader* code = nullptr;
   constants specialization;
-  std::uint32_t subgroup = 0;  // required size with full subgroups; 0: whatever the device takes
+  std::uint32_t subgroup = 0;  // required subgroup size, with full subgroups; 0: any
   std::array<std::byte, push_limit> push{};
   std::uint32_t push_bytes = 0;
   groups count;
-  std::uint32_t default_invocations = 0;  // invocations of a workgroup that the kernel chose; constant 0 is what it got
+  std::uint32_t default_invocations = 0;  // the workgroup size that the kernel chose; constant 0 is the one that is used
   std::vector<range> reads, writes;
-  std::string_view set;       // kernel set that runs
-  std::string_view reason{};  // why not a better one; empty: it is the best
-  std::int32_t step = -1;     // of the plan
-  float oscillation = -1;     // of the step's weight; -1: it has no score
+  std::string_view tier;      // the kernel set that runs
+  std::string_view reason{};  // why a faster set does not run; empty: there is none
+  std::int32_t step = -1;     // index of the plan's step
+  float oscillation = -1;     // of the step's weight; -1: not known
 
   std::uint32_t invocations() const { return specialization.words().empty() ? 0 : specialization.words()[0]; }
-  /// Invocations of its workgroups in a sweep that asks for `swept` beside the kernel's own choice, in rising order, each once.
+  /// The workgroup sizes that a sweep over `swept` tries: the kernel's own choice and what `swept` becomes here, ascending, without duplicates.
   std::vector<std::int32_t> launch_sizes(std::span<const std::int32_t> swept) const {
     std::vector<std::int32_t> all{std::int32_t(default_invocations)};
     if (count.unit != 0)
@@ -101,13 +101,13 @@ struct dispatch {
   }
 };
 
-/// The formats that a dispatch gives to matrix units; empty: it uses none.
+/// The formats with which a dispatch uses matrix units; empty: it does not use them.
 inline std::string_view matrices_of(const dispatch& d) {
   return d.code->needs == "coopmat_bf16" ? "bf16xbf16->f32" : d.code->needs == "coopmat" ? "f16xf16->f32" : "";
 }
-/// Invocations of workgroups that a sweep asks for beside what kernels choose: one, a small number, the largest.
+/// The workgroup sizes that a sweep tries beside the kernels' own choices: one invocation, a small number, and the largest.
 inline std::vector<std::int32_t> swept_sizes(const device_limits& f) { return {1, 64, std::int32_t(f.invocations)}; }
-/// Dispatches as reports see them; `swept`: sizes of workgroups of a sweep.
+/// Dispatches as rows of a report; `swept` are the workgroup sizes of a sweep.
 inline std::vector<launch_row> launch_rows(std::span<const dispatch> all, std::span<const std::int32_t> swept = {}) {
   std::vector<launch_row> rows;
   for (const dispatch& d : all)
@@ -126,26 +126,26 @@ inline std::vector<launch_row> launch_rows(std::span<const dispatch> all, std::s
   return rows;
 }
 
-/// Words that the host computes once and shaders read: tables of addresses, twiddle factors, cosines.
+/// Keeps 32-bit words that the host computes once and shaders read: tables of addresses, twiddle factors, cosines.
 class constant_store {
  public:
   virtual ~constant_store() = default;
-  /// The device address of a copy of `words`; equal contents may share one.
+  /// Copies `words` to the device and returns the address; equal words may share one copy.
   virtual std::uint64_t keep(std::span<const std::uint32_t> words) = 0;
 };
-/// Modules made at run time: fused bodies. Equal words give the same shader.
+/// Keeps shader modules that are generated at run time, for fused bodies. Equal words give the same shader.
 class shader_store {
  public:
   virtual ~shader_store() = default;
   virtual const shader* keep(std::string_view name, std::vector<std::uint32_t> words) = 0;
 };
 
-/// Collects the dispatches of a program.
+/// Collects the dispatches of a plan.
 class recording {
  public:
   recording(constant_store& const_pool, shader_store& shaders) : const_pool_(const_pool), shaders_(shaders) {}
 
-  /// A dispatch of `code`. `push` is a struct laid out as the shader's push constants (scalar layout), at most 128 bytes.
+  /// Adds a dispatch of `code`. `push` is a struct with the layout of the shader's push constants (scalar layout), at most 128 bytes.
   template <class Push>
   dispatch& add(const shader& code, constants specialization, const Push& push, groups count, std::vector<range> reads,
                 std::vector<range> writes) {
@@ -185,10 +185,10 @@ class recording {
   const shader* keep_module(std::string_view name, std::vector<std::uint32_t> words) { return shaders_.keep(name, std::move(words)); }
 
   std::vector<dispatch> dispatches;
-  std::string_view set, reason;  // of what is added next
+  std::string_view set, reason;  // of the dispatches that are added next
   std::int32_t step = -1;
   float oscillation = -1;
-  std::int32_t launch_size = -1;  // invocations of workgroups that leave it open; -1: what the kernels choose
+  std::int32_t launch_size = -1;  // invocations per workgroup where a kernel allows any number; -1: the kernel's own choice
 
  private:
   constant_store& const_pool_;
@@ -197,39 +197,39 @@ class recording {
 
 namespace spirv {
 struct number;
-/// An element-wise op from outside the library: its result from up to three operands and its constant, written like those in formulas.glsl.
+/// The formula of an element-wise op from outside the library: its result from up to three operands and its constant, like those in formulas.glsl.
 struct custom_instruction {
   const op_info* op = nullptr;
   number (*result)(const number& a, const number& b, const number& c, const number& k) = nullptr;
 };
 }  // namespace spirv
 
-/// What the kernel of an element-wise op from outside the library derives from; it has
+/// The base class of the kernel of an element-wise op from outside the library. The kernel has
 /// `static constexpr spirv::number formula(const spirv::number& a, const spirv::number& b, const spirv::number& c, const spirv::number& k)`:
 /// the result from up to three operands and the op's constant, in the arithmetic of spirv/numbers.hpp and emitted_formulas.hpp.
 struct emitted_instruction {
-  /// Epilogues that stay inside a gemm's kernel are interpreted, and its shader does not know the op.
-  static constexpr bool outside_epilogues = true;
+  /// The op cannot be fused into a matmul epilogue: matmul shaders interpret epilogues and do not know the op.
+  static constexpr bool apart = true;
 };
 
 struct launch {
   std::span<const view> in, out;
   const attributes* attr = nullptr;
-  std::span<const micro_op> body;  // operands of elementwise steps have the output's dims, strides 0 where repeated
+  std::span<const micro_op> body;  // operands of elementwise steps have the output's dims, with stride 0 along broadcast axes
   std::uint64_t scratch = 0;       // device address
   std::int64_t scratch_bytes = 0;
   std::uint64_t scalars = 0;    // device address of device_scalars
-  std::uint32_t ordinal = 0;    // stream of random numbers
-  std::uint8_t accumulate = 0;  // bit k: add to output k (already decided for the running phase)
-  float oscillation = -1;       // of a gemm's weight, for those stored in f16; -1: unknown
+  std::uint32_t ordinal = 0;    // which random stream an op draws from
+  std::uint8_t accumulate = 0;  // bit k: add to output k in the phase that runs
+  float oscillation = -1;       // of a matmul's weight that is stored in f16; -1: not known
   const device_limits* device = nullptr;
-  std::span<const spirv::custom_instruction> custom;  // what bodies may hold beside the library's
+  std::span<const spirv::custom_instruction> custom;  // formulas of ops from outside the library, which bodies may contain
 
-  /// The constants of Op, whose attributes these are.
+  /// The attributes of the launch as the constants of Op.
   template <class Op> auto constants() const { return Op::constants::of(*attr); }
 };
 
-/// step_scalars as shaders see them, with what only the host computes accurately.
+/// step_scalars as shaders read them, with derived values that need the host's f64 arithmetic.
 struct device_scalars {
   step_scalars given;
   float beta1 = 0, beta2 = 0, rest1 = 1, rest2 = 1;  // rest = 1 - beta
@@ -249,12 +249,12 @@ struct device_scalars {
 };
 static_assert(sizeof(step_scalars) == 136 && sizeof(device_scalars) == 160);
 
-/// The kernel of Op in precision P of a kernel set: `static void record(const launch&, recording&)` adds its dispatches. Instructions of fused
-/// bodies have a kernel without `record`: it says that bodies may hold them (see emitted_instruction). Optional: `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)`
-/// as in kernel_info; a native kernel that may fall through at run time states bounds that hold for the kernels below it too.
+/// The kernel of Op in precision P of a kernel set: `static void record(const launch&, recording&)` adds its dispatches. A kernel without `record` declares
+/// that fused bodies may contain the op (see emitted_instruction). Optional: `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)` as in
+/// kernel_info. If a native kernel may fall back at run time, its `scratch` must be enough for the kernel that it falls back to.
 template <class Op, class P, class Set> struct kernel;
 
-/// What specialization a set inherits: the fields `set` and `reason` of a recording while a kernel of that set records.
+/// Sets the kernel set and the reason of the dispatches that are recorded next. A kernel that falls back calls it with the name of the other set.
 inline void enter_set(recording& r, std::string_view set, std::string_view why = {}) {
   r.set = set;
   r.reason = why;

@@ -1,39 +1,39 @@
 #pragma once
-/// How many workgroups a dispatch has, and how many invocations each may have.
+/// The number of workgroups of a dispatch, and the number of invocations that each may have.
 #include <algorithm>
 #include <cstdint>
 
 namespace isotope::vulkan {
 
-/// Workgroups of a dispatch. Where every invocation, or every subgroup, works by itself, workgroups may have any number of them: `unit` says so.
+/// Workgroups of a dispatch. If invocations (or subgroups) do not cooperate, the workgroup size is free, in multiples of `unit`.
 struct groups {
   std::uint32_t x = 1, y = 1, z = 1;
   std::int64_t items = 0;  // invocations that have work
-  std::uint32_t unit = 0;  // the invocations of a workgroup are a multiple of it; 0: its algorithm fixes their number
-  std::uint32_t most = 0;  // ... and at most so many; 0: as many as the device takes
+  std::uint32_t unit = 0;  // the workgroup size is a multiple of this; 0: the algorithm fixes the workgroup size
+  std::uint32_t most = 0;  // the largest workgroup size; 0: the device's limit
 
-  /// The number of invocations next to `wanted` that a workgroup may have.
+  /// The largest allowed workgroup size up to `wanted`, but at least `unit`.
   std::uint32_t fit(std::uint32_t wanted) const {
     if (most != 0) wanted = std::min(wanted, most);
     return std::max(wanted / unit * unit, unit);
   }
 };
-/// Workgroups for n work items, `per` in each, over x and y so that no axis passes 65,535: `group_index()` counts them in shaders, which
-/// must leave where it is past the end.
+/// Workgroups for n work items, `per` in each, spread over x and y so that no axis exceeds 65,535. Shaders number them by `group_index()`, and must return
+/// if it is past the end.
 inline groups cover(std::int64_t n, std::int64_t per) {
   const std::int64_t all = (n + per - 1) / per, limit = 65535;
   if (all <= limit) return {std::uint32_t(all < 1 ? 1 : all), 1, 1};
   const std::int64_t rows = (all + limit - 1) / limit;
   return {std::uint32_t((all + rows - 1) / rows), std::uint32_t(rows), 1};
 }
-/// Workgroups of `usual` invocations for n that work each by itself: shaders that know `item_index()` and nothing of their neighbours.
+/// Workgroups of `usual` invocations for n independent items: for shaders that use only `item_index()` and exchange nothing between invocations.
 inline groups per_invocation(std::int64_t n, std::int64_t usual) {
   groups g = cover(n, usual);
   g.items = n;
   g.unit = 1;
   return g;
 }
-/// The same workgroups with another number of invocations.
+/// The workgroups for the same items with another workgroup size.
 inline groups resized(const groups& g, std::uint32_t invocations) {
   groups r = cover(g.items, invocations);
   r.items = g.items, r.unit = g.unit, r.most = g.most;

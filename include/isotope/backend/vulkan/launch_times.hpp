@@ -1,5 +1,5 @@
 #pragma once
-/// How long each dispatch takes, by the device's own clock.
+/// Measures how long each dispatch takes, by the device's own clock.
 #include <span>
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace isotope::vulkan {
 
-/// Runs recorded dispatches once with timestamps around each. @error missing_feature where the queue has no clock, device_lost
+/// Records dispatches with a timestamp before and after each, and runs them once. @error missing_feature where the queue has no clock, device_lost
 inline result<std::vector<launch_time>> time_launches(const command_pool& pool, const pipelines& made, std::span<const dispatch> all,
                                                       std::span<const std::uint8_t> before) {
   context& c = *pool.owner();

@@ -1,6 +1,6 @@
 #pragma once
-/// Device memory with an address: one buffer over one allocation, or over several where one allocation may not be that large. What the host maps is
-/// coherent, which every device offers (Vulkan 1.3, 11.2.1), so that nothing is flushed or invalidated by hand.
+/// Device memory with an address: a buffer bound to one allocation, or to several if it is larger than an allocation may be. Mapped memory is
+/// host-coherent, which every device offers (Vulkan 1.3, 11.2.1), so nothing has to be flushed or invalidated.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace isotope::vulkan {
 
-/// The memory type of a device for one use, among those that `allowed` has a bit for: it has what the use needs, most of what it likes and least of what
-/// it dislikes. -1: the device has none.
+/// Chooses the memory type for a use, among those whose bit is set in `allowed`: it has all needed properties, and the best score for the liked and disliked
+/// ones. -1: no type has the needed properties.
 inline int type_for(const VkPhysicalDeviceMemoryProperties& device, memory_use use, std::uint32_t allowed) {
   constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
                                   cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT, coherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
@@ -36,11 +36,11 @@ inline int type_for(const VkPhysicalDeviceMemoryProperties& device, memory_use u
   return best;
 }
 
-/// Bytes of the heap that memory of one type comes from.
+/// The size of the heap that a memory type uses.
 inline std::int64_t heap_bytes(const physical_device& p, int type) {
   return std::int64_t(p.memory.memoryHeaps[p.memory.memoryTypes[type].heapIndex].size);
 }
-/// Bytes that this process has of all heaps of a device, as its driver counts them. @error missing_feature where it does not (VK_EXT_memory_budget)
+/// The bytes that this process uses in all heaps of a device, as the driver counts them. @error missing_feature without VK_EXT_memory_budget
 inline result<std::int64_t> memory_in_use(const context& c) {
   const physical_device& p = c.physical();
   if (!p.memory_budget)
@@ -70,7 +70,7 @@ class memory {
     for (auto m : pieces_) f.FreeMemory(context_->handle(), m, nullptr);
   }
 
-  /// `chunk` is the most bytes of one allocation; 0: what the device allows. @error out_of_memory with the sizes asked for and allowed
+  /// `chunk` limits the bytes of one allocation; 0: the device's limit. @error out_of_memory with the sizes asked for and allowed
   static result<memory> allocate(std::shared_ptr<context> c, std::int64_t bytes, memory_use use, const std::string& label,
                                  std::int64_t chunk = 0) {
     memory m;

@@ -1,5 +1,5 @@
 #pragma once
-/// The driver's compiled pipelines on disk: taken back only where file, device, driver and modules are those that wrote it.
+/// The driver's pipeline cache on disk. A file is used only if it is intact and was written for the same device and driver.
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -13,7 +13,7 @@
 
 namespace isotope::vulkan {
 
-/// What stands before the driver's blob. The hash finds files that were cut or changed.
+/// The header before the driver's blob. The hash detects truncated and changed files.
 struct pipeline_file_header {
   std::uint64_t magic = 0x32657069706f7369;  // "isopipe2"
   std::uint32_t vendor = 0, device = 0, driver = 0, api = 0;
@@ -22,8 +22,8 @@ struct pipeline_file_header {
 };
 
 namespace pipeline_file {
-/// FNV-1a (Fowler, Noll & Vo 1991) over words of 8 bytes, the last filled up with zeros: blobs have many MiB, and byte by byte it is most of what a
-/// warm start takes beside the driver. Upper bits are brought down after each word, since products carry differences only up.
+/// FNV-1a (Fowler, Noll & Vo 1991) over words of 8 bytes, the last padded with zeros. Blobs have many MiB, and hashing them byte by byte would take most of
+/// the time of a warm start outside the driver. The shift after each word brings high bits down, since the multiplication only carries bits upwards.
 inline std::uint64_t hash_of(const char* data, std::size_t n) {
   std::uint64_t h = 0xcbf29ce484222325u;
   for (std::size_t i = 0; i < n; i += 8) {
@@ -46,7 +46,7 @@ inline pipeline_file_header header_for(const physical_device& p, const std::vect
   return h;
 }
 
-/// The blob of a file that fits this device; empty for anything else: no file, another device or driver, a file that was cut or changed.
+/// Reads the blob of a file. Empty if there is no file, it is for another device or driver, or it was truncated or changed.
 inline std::vector<char> read(const std::string& path, const physical_device& p) {
   std::ifstream in(path, std::ios::binary);
   pipeline_file_header h;
@@ -59,8 +59,8 @@ inline std::vector<char> read(const std::string& path, const physical_device& p)
   return std::memcmp(&h, &expected, sizeof h) == 0 ? blob : std::vector<char>{};
 }
 
-/// Writes beside the file and renames: whoever reads meanwhile, and whoever is killed meanwhile, leaves an old file, a new one, or none.
-/// False where the folder cannot be written; nothing else depends on it.
+/// Writes a temporary file and renames it, so that readers never see a partial file, and a process that is killed leaves the old file or the complete one.
+/// Returns false if the folder cannot be written, which is harmless.
 inline bool write(const std::string& path, const physical_device& p, const std::vector<char>& blob) {
   const auto h = header_for(p, blob);
   const std::string beside = path + "." + std::to_string(getpid()) + ".tmp";

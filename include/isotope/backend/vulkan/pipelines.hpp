@@ -1,5 +1,6 @@
 #pragma once
-/// Compute pipelines of a device: one per (module, constants, subgroup size), made by several threads, kept for the device's life and on disk.
+/// Compute pipelines of a device: one per (module, constants, subgroup size). Several threads create them; they are kept until the device is closed, and the
+/// driver's cache of them on disk.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -17,8 +18,8 @@
 
 namespace isotope::vulkan {
 
-/// How many pipelines were made, and how many of them the driver took from the file, as it says itself (VkPipelineCreationFeedback): a start is warm
-/// where the two are the same. A driver that does not say counts none.
+/// How many pipelines were created, and how many of these the driver found in its cache (VkPipelineCreationFeedback). In a warm start the two are equal. A
+/// driver without this feedback counts none.
 struct pipeline_counts {
   std::size_t made = 0, from_cache = 0;
 };
@@ -41,7 +42,7 @@ class pipelines : public shader_store {
     if (cache_ != VK_NULL_HANDLE) f.DestroyPipelineCache(context_->handle(), cache_, nullptr);
   }
 
-  /// Makes what the dispatches need and is not there yet. @error out_of_memory, missing_feature, with the module's name
+  /// Creates the pipelines of these dispatches that do not exist yet. @error out_of_memory, missing_feature, with the module's name
   result<void> make(std::span<const dispatch> all) {
     std::vector<const dispatch*> wanted;
     {
@@ -66,7 +67,7 @@ class pipelines : public shader_store {
         }
         const std::lock_guard lock(mutex_);
         if (!made_.emplace(key_of(*wanted[i]), *p).second)
-          context_->f().DestroyPipeline(context_->handle(), *p, nullptr);  // another caller was faster
+          context_->f().DestroyPipeline(context_->handle(), *p, nullptr);  // another thread has created it meanwhile
       }
     };
     const std::size_t threads = std::min<std::size_t>({wanted.size(), std::max(1u, std::thread::hardware_concurrency()), 16});
@@ -82,11 +83,11 @@ class pipelines : public shader_store {
     const auto at = made_.find(key_of(d));
     return at == made_.end() ? VK_NULL_HANDLE : at->second;
   }
-  /// Writes the driver's blob where a path was given and pipelines were made since that were not in it. False where it could not be written.
+  /// Writes the driver's cache to the file, if a path was given and pipelines were created that it did not contain. Returns false if it cannot be written.
   bool save() {
     const std::lock_guard lock(mutex_);
     if (context_->options.cache.empty() || !changed_ || cache_ == VK_NULL_HANDLE) return true;
-    changed_ = false;  // before the blob is read: what is made meanwhile may not be in it
+    changed_ = false;  // before the blob is read, which may not contain pipelines created meanwhile
     std::size_t n = 0;
     if (context_->f().GetPipelineCacheData(context_->handle(), cache_, &n, nullptr) != VK_SUCCESS) return false;
     std::vector<char> blob(n);
@@ -98,7 +99,7 @@ class pipelines : public shader_store {
     const std::lock_guard lock(mutex_);
     return made_.size();
   }
-  /// Whether the file of an earlier device was there and fits.
+  /// Whether the cache file existed and was usable.
   bool warm() const { return warm_; }
   pipeline_counts counts() const { return {tried_, found_}; }
 
@@ -126,7 +127,7 @@ class pipelines : public shader_store {
   mutable std::mutex mutex_;
   std::map<key, VkPipeline> made_;
   std::vector<std::unique_ptr<own_module>> modules_;
-  std::atomic<std::size_t> tried_ = 0, found_ = 0;  // pipelines made; those of them that the driver's cache held
+  std::atomic<std::size_t> tried_ = 0, found_ = 0;  // pipelines created; those of them that the driver's cache contained
   std::atomic<bool> changed_ = false;
   bool warm_ = false;
 

@@ -1,5 +1,5 @@
 #pragma once
-/// A plan bound to addresses, as a list of dispatches. Pure: no device is touched.
+/// Turns a plan bound to addresses into a list of dispatches, without using a device.
 #include <array>
 #include <string>
 #include <vector>
@@ -12,14 +12,14 @@
 
 namespace isotope::vulkan {
 
-/// The kernels of a target: what the planner saw, and what records.
+/// The kernels of a target: the planner's table, and the functions that record them.
 struct kernel_set {
   std::span<const kernel_info> table;
   std::span<const record_function> code;
   std::span<const spirv::custom_instruction> custom = {};
 };
 
-/// Operand k of a plan at its address. Scalar dimensions take the sizes of `sizes`; strides stay those of the maximum.
+/// An operand of a plan at its address. Scalar dimensions get their sizes from `sizes`; strides stay those of the maximum sizes.
 inline view bind(const operand& o, const region_addresses& base, const std::array<std::int32_t, 16>& sizes) {
   view v{base.at[std::size_t(o.region)] + std::uint64_t(o.at), o.bytes, o.dims, o.strides, o.type};
   for (int i = 0; i < o.dims.rank; ++i)
@@ -30,7 +30,7 @@ inline view bind(const operand& o, const region_addresses& base, const std::arra
   return v;
 }
 
-/// The dispatches of the steps whose phases meet `active`, in order.
+/// The dispatches of all steps that belong to an active phase, in order.
 inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernels, const region_addresses& base,
                                     const std::array<std::int32_t, 16>& sizes, const device_limits& device, std::uint8_t active,
                                     constant_store& const_pool, shader_store& shaders, const weight_scores* scores = nullptr) {

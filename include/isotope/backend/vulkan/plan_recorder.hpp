@@ -1,5 +1,5 @@
 #pragma once
-/// What the plans of a session share on a Vulkan device, and how their dispatches become command buffers.
+/// Records the plans of a session into command buffers, and owns what these plans share on a Vulkan device.
 #include <memory>
 #include <span>
 #include <utility>
@@ -40,7 +40,7 @@ struct plan_recorder {
     return r;
   }
 
-  /// The dispatches of a run; the last one brings the outputs to memory that the host reads.
+  /// The dispatches of a run; the last one copies the outputs to readback memory.
   std::vector<dispatch> list(const bound_plan& p, std::uint8_t active, constant_pool& pool) {
     const device_limits& limits = device->physical().limits;
     auto all = vulkan::record(p.plan, kernels, p.base, p.sizes, limits, active, pool, *made, &scores);
@@ -68,7 +68,7 @@ struct plan_recorder {
   constant_pool& pool() const { return *shared_pool; }
   std::int32_t dropped_barrier() const { return device->options.diagnose.drop_barrier; }
 
-  /// Runs dispatches, those of one plan step in a submission of their own, with after(step) when each is done. Returns the last submission.
+  /// Submits the dispatches of each plan step separately, waits, and calls after(step). Returns the timeline value of the last submission.
   /// @error device_lost, out_of_memory, timeout
   template <class After> result<std::uint64_t> run_one_by_one(std::span<const dispatch> all, const After& after) {
     if (!shared_pool->error().what.empty()) return shared_pool->error();

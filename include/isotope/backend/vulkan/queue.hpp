@@ -1,5 +1,5 @@
 #pragma once
-/// The queue of a Vulkan device: command buffers recorded once per plan, frame and set of phases, submitted on one timeline.
+/// The queue of a Vulkan device. Command buffers are recorded once per plan, frame and set of phases, and submitted on one timeline semaphore.
 #include <cstring>
 #include <memory>
 #include <span>
@@ -49,7 +49,7 @@ template <Target T> class queue {
     return m;
   }
   result<void> upload(memory& to, std::int64_t at, std::span<const std::byte> from) { return transfer_.upload(to, at, from); }
-  /// Many small pieces come in as few copies as fit the staging memory.
+  /// Many small pieces are transferred together, as many at a time as fit into the staging memory.
   result<void> download(const memory& from, std::span<const memory_piece> all) const { return transfer_.download(from, all); }
   result<void> clear(memory& what, std::int64_t at, std::int64_t bytes) { return transfer_.clear(what, at, bytes); }
 
@@ -61,7 +61,7 @@ template <Target T> class queue {
     if (auto v = p.prepare(active, sizes); !v) return v.error();
     return {};
   }
-  /// Pipelines that were made are kept on disk.
+  /// Saves the driver's pipeline cache to disk.
   result<void> loaded() {
     recorder_->made->save();
     return {};
@@ -91,7 +91,7 @@ template <Target T> class queue {
     const auto s = device_scalars::of(x, optimizer_step);
     std::memcpy(to, &s, sizeof s);
   }
-  /// Products of f16 weights choose their kernel by how much the weight oscillates.
+  /// Updates the oscillation of a weight, by which matmuls of f16 weights choose their kernel.
   bool stored(const slot& s, const region_addresses&, std::span<const float> x) {
     return recorder_->scores.put(s, x, recorder_->device->physical().limits.switches.oscillation_threshold);
   }
@@ -103,14 +103,12 @@ template <Target T> class queue {
   std::int64_t planned_bytes() const { return transfer_.bytes() + constant_pool::chunk; }
   std::int64_t bytes() const { return transfer_.bytes() + recorder_->shared_pool->bytes(); }
 
-  /// Allocations and objects that were made on the device since it was opened.
   std::int64_t objects() const { return recorder_->device->counters.allocations + recorder_->device->counters.objects; }
-  /// What the device as a whole did since it was opened.
+  /// Covers all queues of the device, not only this one.
   std::string totals() const {
     const context_counters& c = recorder_->device->counters;
     return std::to_string(c.submits.load()) + " submissions, " + std::to_string(c.allocations.load()) + " allocations";
   }
-  /// What the validation layer said.
   std::vector<std::string> messages() const { return recorder_->device->messages().texts(); }
 
   plan_recorder& recorder() { return *recorder_; }
@@ -118,7 +116,7 @@ template <Target T> class queue {
 
  private:
   std::unique_ptr<plan_recorder> recorder_;
-  mutable transfer transfer_;  // a download changes what is staged, nothing that a caller sees
+  mutable transfer transfer_;  // a download changes only the staging memory, which callers do not see
 };
 
 }  // namespace isotope::vulkan

@@ -1,6 +1,6 @@
 #pragma once
-/// What a driver's matrix units are tried on before they are trusted: gemms in three memory orders against f64, rounding to nearest, the same bits
-/// twice. Drivers are known that fail each of these; a list of their versions would be out of date.
+/// The self-test of a driver's matrix units. It runs matmuls in three memory orders and compares them with f64: results must be rounded to nearest and have
+/// the same bits twice. For each of these checks there are drivers that fail it; a list of their versions would soon be incomplete.
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -14,11 +14,12 @@
 
 namespace isotope::vulkan {
 
-/// Runs Kernel, a matmul, on operands of format t. Returns why its results cannot be trusted; empty where they can.
+/// Runs the matmul kernel `Kernel`.
 template <class Kernel> class matrix_self_test {
  public:
   matrix_self_test(std::shared_ptr<context> c, pipelines& made) : context_(std::move(c)), made_(made) {}
 
+  /// Returns why results of the kernel on operands of format t are wrong; empty if they are right.
   std::string run(dtype t) {
     for (const order o : {order{"NN", false, true}, order{"NT", false, false}, order{"TN", true, true}})
       if (auto why = matmul(t, o); !why.empty()) return "self-test, " + std::string(o.name) + ": " + why;
@@ -26,10 +27,10 @@ template <class Kernel> class matrix_self_test {
   }
 
  private:
-  static constexpr std::int64_t M = 256, N = 128, K = 128;  // two tiles, two slabs
+  static constexpr std::int64_t M = 256, N = 128, K = 128;  // two output tiles, and K in two slabs
   struct order {
     const char* name;
-    bool a_cross, b_cross;  // lines run across K
+    bool a_cross, b_cross;  // whether a is (K,M) and b is (K,N) in memory, instead of (M,K) and (N,K)
   };
   std::shared_ptr<context> context_;
   pipelines& made_;
@@ -93,7 +94,7 @@ template <class Kernel> class matrix_self_test {
     return compare(t, o, a, b, y);
   }
 
-  /// 512 elements against f64: K roundings in f32, one of the result to nearest. Truncation errs twice as far and fails.
+  /// Compares 512 elements with f64. The bound allows K roundings in f32 and one of the result to nearest; truncation errs up to twice as much and fails.
   std::string compare(dtype t, const order& o, const std::vector<std::uint16_t>& a, const std::vector<std::uint16_t>& b,
                       const std::vector<std::uint16_t>& y) const {
     const double roundoff = t == dtype::bf16 ? 0x1p-9 : 0x1p-12;  // half a unit in the last place, relative to a power of two

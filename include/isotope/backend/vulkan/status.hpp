@@ -1,5 +1,5 @@
 #pragma once
-/// VkResult as failures.
+/// Converts a VkResult to a failure.
 #include <string>
 #include <string_view>
 
@@ -28,7 +28,7 @@ inline std::string_view name_of(VkResult r) {
   }
 }
 
-/// `asked` is what was tried, in the user's words.
+/// `asked` says what was tried, in the user's words.
 inline failure failed(VkResult r, std::string asked, std::string where = "vulkan") {
   const std::string what = asked + ": " + std::string(name_of(r)) + " (" + std::to_string(int(r)) + ")";
   switch (r) {

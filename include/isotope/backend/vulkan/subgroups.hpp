@@ -1,5 +1,5 @@
 #pragma once
-/// What kernels need of a device's subgroups, and the size that they are recorded for.
+/// The requirements of kernels on a device's subgroups, and the choice of the subgroup size that they are recorded for.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace isotope::vulkan {
 
-/// The device's own words, from VkPhysicalDeviceVulkan11Properties and VkPhysicalDeviceVulkan13Properties.
+/// What the device reports in VkPhysicalDeviceVulkan11Properties and VkPhysicalDeviceVulkan13Properties.
 struct subgroup_properties {
-  std::uint32_t usual = 0;                            // the size without a wish
-  std::uint32_t least = 0, most = 0;                  // sizes that a pipeline may require
-  std::uint32_t in_workgroup = 0;                     // the most subgroups of a workgroup whose pipeline requires a size
-  VkShaderStageFlags stages = 0, require_stages = 0;  // that have subgroup operations; that may require a size
+  std::uint32_t usual = 0;                            // the default size
+  std::uint32_t least = 0, most = 0;                  // the range of sizes that a pipeline may require
+  std::uint32_t in_workgroup = 0;                     // most subgroups per workgroup of a pipeline that requires a size
+  VkShaderStageFlags stages = 0, require_stages = 0;  // stages with subgroup operations; stages that may require a size
   VkSubgroupFeatureFlags operations = 0;
 };
 
-/// Kernels take sizes from 4 (counters of ids in shared memory) to 64 (rows.hpp: workgroups are multiples of 64).
+/// Kernels support sizes from 4 (the counters of ids in shared memory) to 64 (rows.hpp: workgroups are multiples of 64).
 inline constexpr std::uint32_t least_subgroup_of_kernels = 4, most_subgroup_of_kernels = 64;
-/// Invocations that every device must take in one workgroup: kernels of fixed size have 256 of them, or 8 subgroups (matmul_skinny.comp).
+/// The workgroup size that a device must support: kernels of fixed size have 256 invocations, or 8 subgroups (matmul_skinny.comp).
 constexpr std::uint32_t least_workgroup(std::uint32_t subgroup) { return std::max(256u, 8 * subgroup); }
 
-/// Takes the subgroups of a device into its limits, whose `invocations` are set. Returns what it lacks, by name, or nothing.
+/// Copies the subgroup properties of a device to its limits, whose `invocations` must be set already. Returns the names of what the device lacks, or nothing.
 inline std::string take_subgroups(const subgroup_properties& p, device_limits& to) {
   std::string missing;
   const auto lacks = [&](const std::string& what) { missing += (missing.empty() ? "" : ", ") + what; };

@@ -1,6 +1,6 @@
 #pragma once
-/// Bytes between host and device memory outside of steps: parameters, checkpoints. Two staging halves in turn, so that the host fills or empties one
-/// while the device works on the other.
+/// Copies between host and device memory outside of steps, e.g. of parameters and checkpoints. Two staging buffers are used in turn, so that the host fills
+/// or empties one while the device works on the other.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -15,7 +15,8 @@ namespace isotope::vulkan {
 
 class transfer {
  public:
-  static constexpr std::int64_t half_bytes = 4 << 20;  // a copy of so much takes 80 us over PCIe, its submission 12
+  static constexpr std::int64_t half_bytes =
+      4 << 20;  // bytes of a staging buffer: copying them takes 80 us over PCIe, submitting the copy 12 us
 
   transfer() = default;
   static result<transfer> create(const command_pool& pool) {
@@ -45,7 +46,7 @@ class transfer {
     }
     return finish();
   }
-  /// Pieces share the staging halves: many small ones are one copy, which is waited for once.
+  /// Many small pieces share a staging buffer, and are copied and waited for together.
   result<void> download(const memory& from, std::span<const memory_piece> all) {
     struct staged_copies {
       std::vector<VkBufferCopy> regions;
@@ -53,7 +54,7 @@ class transfer {
     };
     std::array<staged_copies, 2> in_flight;
     std::size_t turn = 0;
-    std::int64_t used = 0;  // bytes of the half in turn
+    std::int64_t used = 0;  // bytes in the current staging buffer
     const auto collect = [&](std::size_t k) -> result<void> {
       auto& f = in_flight[k];
       if (f.to.empty()) return {};
@@ -92,7 +93,7 @@ class transfer {
     const memory_piece one{at, to};
     return download(from, {&one, 1});
   }
-  /// Sets bytes, a multiple of four, to zero.
+  /// Zeroes a number of bytes that is a multiple of four.
   result<void> clear(const memory& what, std::int64_t at, std::int64_t bytes) {
     if (bytes <= 0) return {};
     auto& s = stages_[0];
@@ -102,7 +103,7 @@ class transfer {
   }
 
   std::int64_t bytes() const { return stages_[0].store.bytes() + stages_[1].store.bytes(); }
-  /// Bytes that `upload` has taken to the device so far.
+  /// How many bytes `upload` has copied to the device so far.
   std::int64_t uploaded() const { return uploaded_; }
 
  private:
@@ -115,7 +116,7 @@ class transfer {
   std::array<stage, 2> stages_;
   std::int64_t uploaded_ = 0;
 
-  /// The device done with the stage's memory.
+  /// Waits until the device is done with a staging buffer.
   result<void> ready(stage& s) {
     const auto value = std::exchange(s.pending, 0);
     if (value == 0) return {};

@@ -1,7 +1,6 @@
 #pragma once
-/// The oscillation of the weights that a program stores in f16, computed once when a weight is written: gemms choose their kernel by it.
-/// It is computed on the host: a weight is written from there, so its numbers are at hand, and the choice is made there, so a score of the device
-/// would have to be waited for.
+/// The oscillation of each weight that a program stores in f16, by which matmuls choose their kernel. It is computed when a weight is written, on the host:
+/// the values are there, and so is the choice, which would otherwise have to wait for the device.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -14,7 +13,7 @@ namespace isotope::vulkan {
 
 class weight_scores {
  public:
-  /// Takes note of every weight that a gemm of the plan reads in f16 beside activations of f32.
+  /// Adds every weight that a matmul of the plan reads in f16, with f32 activations.
   void add(const plan_view& p) {
     for (const auto& s : p.steps) {
       if (s.op != &info<op::matmul> || !op::matmul::constants::of(s.attr).half_weight) continue;
@@ -23,7 +22,8 @@ class weight_scores {
       all_.push_back({w.at, w.strides[0], {w.dims[1], w.dims[0], w.strides[1], w.strides[0]}, -1});
     }
   }
-  /// Scores a weight as it is written. Whether some gemm belongs on the other side of the threshold.
+  /// Computes the oscillation of a weight that is being written. Returns whether some matmul must choose its kernel again, because the oscillation has
+  /// crossed the threshold.
   bool put(const slot& s, std::span<const float> x, double threshold) {
     bool changed = false;
     for (auto& e : all_) {
@@ -34,7 +34,7 @@ class weight_scores {
     }
     return changed;
   }
-  /// The score of the right operand of a gemm; -1: it has none.
+  /// The oscillation of a matmul's right operand; -1: not known.
   float of(const operand& w) const {
     const entry* e = w.region == value_kind::param && w.dims.rank == 2 ? find(w.at, w.strides[0]) : nullptr;
     return e == nullptr ? -1.0f : float(e->score);
@@ -42,7 +42,8 @@ class weight_scores {
 
  private:
   struct entry {
-    std::int64_t at = 0, k_stride = 0;  // of the parameter region, bytes; a weight may be read in both memory orders
+    // `at` is a byte offset in the parameter region. A weight that is read in both memory orders has two entries, which differ in k_stride.
+    std::int64_t at = 0, k_stride = 0;
     weight_lines lines;
     double score = -1;  // not written yet
   };

@@ -1,6 +1,6 @@
 #pragma once
-/// A SPIR-V module under construction: one compute entry point of one invocation an item, types and constants made once, words at the end.
-/// Works in constant expressions. Names are those of the specification; numbers of instructions and enumerants stand beside them.
+/// Builds a SPIR-V module with one compute entry point, in which each invocation handles one item. Equal types and constants are declared once.
+/// Works in constant expressions. Numbers are opcodes and enumerants of the specification; comments give their names.
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -15,7 +15,7 @@ using id = std::uint32_t;
 
 class builder {
  public:
-  /// `lanes`: 1, or 4 where numbers of the body are vectors.
+  /// `lanes`: elements per invocation; 1, or 4 where values of the body are vectors.
   constexpr explicit builder(int lanes) : lanes_(lanes) {
     globals_.reserve(1024);
     known_.reserve(128);
@@ -26,7 +26,7 @@ class builder {
   constexpr id fresh() { return next_++; }
   constexpr int lanes() const { return lanes_; }
 
-  // Types. A `lane` type is a vector of `lanes` elements where those are more than one.
+  // Types. A `lane` type is a vector of `lanes` elements, or a scalar if `lanes` is 1.
   constexpr id nothing() { return global(19, {}); }
   constexpr id truth() { return global(20, {}); }
   constexpr id integer(std::uint32_t bits) { return global(21, {bits, 0}); }
@@ -39,7 +39,7 @@ class builder {
   constexpr id function_type() { return global(33, {nothing()}); }
   constexpr id pointer(std::uint32_t storage, id to) { return global(32, {storage, to}); }
 
-  // Constants by bits.
+  // Constants, given by their bits.
   constexpr id constant(id type, std::uint32_t bits) { return typed_global(43, type, {bits}); }
   constexpr id constant_word(std::uint32_t x) { return constant(word(), x); }
   constexpr id constant_long(std::uint64_t x) { return typed_global(43, integer(64), {std::uint32_t(x), std::uint32_t(x >> 32)}); }
@@ -58,7 +58,7 @@ class builder {
     return code(op, type, std::span(operands.begin(), operands.size()));
   }
   constexpr void code(std::uint32_t op, std::initializer_list<std::uint32_t> operands) { append(code_, op, operands); }
-  /// Floating-point arithmetic that may not be contracted with what comes before or after it.
+  /// Floating-point arithmetic that may not be contracted with other operations, e.g. into an fma.
   constexpr id arithmetic(std::uint32_t op, id type, std::span<const std::uint32_t> operands) {
     const id r = code(op, type, operands);
     append(decorations_, 71, {r, 42});  // NoContraction
@@ -93,7 +93,7 @@ class builder {
   constexpr void decorate_member(id what, std::uint32_t member, std::uint32_t value) {
     append(decorations_, 72, {what, member, 35, value});  // Offset
   }
-  /// A type with decorations of its own: not shared.
+  /// A type that is declared anew because its decorations are its own.
   constexpr id structure(const std::vector<id>& members) {
     const id r = fresh();
     globals_.push_back(std::uint32_t(members.size() + 2) << 16 | 30);
@@ -101,7 +101,7 @@ class builder {
     for (const id m : members) globals_.push_back(m);
     return r;
   }
-  /// The specialization constant `number`, the size of a workgroup.
+  /// The specialization constant with this id: the workgroup size.
   constexpr id specialized_word(std::uint32_t constant_id, std::uint32_t otherwise) {
     const id r = fresh();
     append(globals_, 50, word(), r, std::array<id, 1>{otherwise});
@@ -111,7 +111,7 @@ class builder {
   constexpr void uses_8_bit_storage() { bytes_ = true; }
   constexpr void uses_16_bit_storage() { halves_ = true; }
 
-  /// The module, whose function has the entry block's label and its terminator already.
+  /// Returns the module. The function must already have its entry label and its terminator.
   constexpr std::vector<std::uint32_t> module(id main, id group_size) {
     std::vector<std::uint32_t> w;
     w.reserve(globals_.size() + code_.size() + decorations_.size() + 128);
@@ -141,7 +141,7 @@ class builder {
   };
   int lanes_;
   id next_ = 1, set_ = 0;
-  id word_ = 0, number_ = 0, lane_word_ = 0, lane_number_ = 0, lane_truth_ = 0;  // asked for by every instruction
+  id word_ = 0, number_ = 0, lane_word_ = 0, lane_number_ = 0, lane_truth_ = 0;  // cached, since nearly every instruction needs them
   bool bytes_ = false, halves_ = false;
   std::vector<std::uint32_t> decorations_, globals_, code_;
   std::vector<shared> known_;

@@ -1,8 +1,8 @@
 #pragma once
-/// Expressions on their way into a module: a graph in which equal ones are one, written out from its results on.
+/// A graph of expressions in which equal expressions share a node. Instructions are appended to the module only for what a result needs.
 ///
-/// The order of instructions depends on the results alone. C++ leaves the order of a call's arguments open, and compilers use that: a formula
-/// that appended instructions as it goes would make other words in a constant expression than at run time.
+/// So the order of instructions depends on the results alone. C++ does not specify the order in which a call's arguments are evaluated: a formula that
+/// appended instructions while it is evaluated could give other words in a constant expression than at run time.
 #include "builder.hpp"
 
 namespace isotope::vulkan::spirv {
@@ -15,7 +15,7 @@ class expressions {
   constexpr explicit expressions(builder& b) : b_(b), first_(buckets, none) { nodes_.reserve(1024); }
 
   constexpr node_index literal(lane_kind k, std::uint32_t bits) { return add({form::literal, k, 0, 0, {bits}}); }
-  /// A value that the module has already.
+  /// A value that is in the module already.
   constexpr node_index given(lane_kind k, id value) { return add({form::given, k, 0, 0, {value}}); }
   constexpr node_index apply(std::uint32_t op, lane_kind k, node_index a, node_index b = none, node_index c = none) {
     return add({form::plain, k, op, arguments(b, c), {a, b, c}});
@@ -27,7 +27,7 @@ class expressions {
     return add({form::extended, lane_kind::number, op, arguments(b, c), {a, b, c}});
   }
 
-  /// Appends what is still missing for node n; its value.
+  /// Appends the instructions that node n still needs; returns its id.
   constexpr id value(node_index n) {
     std::vector<node_index> waiting{n};
     while (!waiting.empty()) {
@@ -53,8 +53,8 @@ class expressions {
     form how = form::literal;
     lane_kind kind = lane_kind::number;
     std::uint32_t op = 0, n = 0;
-    std::uint32_t argument[3]{none, none, none};  // nodes; of a literal its bits, of a given value its name
-    node_index next = none;                       // with the same hash
+    std::uint32_t argument[3]{none, none, none};  // nodes; the bits of a literal; the id of a given value
+    node_index next = none;                       // the next node with the same hash
     id value = 0;
     constexpr bool same(const node& o) const {
       return how == o.how && kind == o.kind && op == o.op && argument[0] == o.argument[0] && argument[1] == o.argument[1] &&

@@ -1,5 +1,5 @@
 #pragma once
-/// Number formats of memory by bits, as access.glsl has them: the rounding is ours, nearest with ties to even.
+/// Conversion to and from storage formats by integer operations, as in access.glsl, so that rounding is to nearest with ties to even on every device.
 #include "../../../core/precision.hpp"
 #include "numbers.hpp"
 
@@ -28,7 +28,7 @@ constexpr number f16_value(const word& bits) {
   return uintBitsToFloat(sign | choose(e == 31u, (m << 13) | 0x7f800000u, finite));
 }
 
-/// x rounded as format t stores it.
+/// x rounded to format t.
 constexpr number rounded(const number& x, dtype t) {
   switch (t) {
     case dtype::bf16: return bf16_value(bf16_bits(x));

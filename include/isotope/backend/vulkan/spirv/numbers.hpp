@@ -1,14 +1,14 @@
 #pragma once
-/// Values of a module as C++ sees them: arithmetic on them describes instructions. What kernels/vulkan/body/formulas.glsl needs of C++.
+/// C++ types whose arithmetic generates SPIR-V instructions, with the operators and functions that kernels/vulkan/body/formulas.glsl uses.
 ///
-/// A literal has no module until it meets a value that has one. Floating-point arithmetic is never contracted.
+/// A literal belongs to no module until it is combined with a value that does. Floating-point arithmetic is never contracted.
 #include <concepts>
 
 #include "expressions.hpp"
 
 namespace isotope::vulkan::spirv {
 
-/// A node of `in`, or the bits of a literal where `in` is null.
+/// A node of the graph `in`, or the bits of a literal if `in` is null.
 struct lane_value {
   expressions* in = nullptr;
   std::uint32_t bits = 0;
@@ -81,7 +81,7 @@ constexpr number fma(const number& a, const number& b, const number& c) {
 }
 constexpr number exp2(const number& x) { return {*x.in, x.in->extended(29, x.bits)}; }
 constexpr number sqrt(const number& x) { return {*x.in, x.in->extended(31, x.bits)}; }
-// The names of GLSL, by which formulas.glsl calls them.
+// Functions with the GLSL names that formulas.glsl uses.
 constexpr word floatBitsToUint(const number& x) {
   if (x.in == nullptr) return x.bits;
   return {*x.in, x.in->apply(124, lane_kind::word, x.bits)};

@@ -1,4 +1,4 @@
-// The backend that the build chose passes the suite of sessions.
+// The backend of this build must pass the tests for backends.
 #include "backend_suite.hpp"
 
 #include <isotope/selected.hpp>

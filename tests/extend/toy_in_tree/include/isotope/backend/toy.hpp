@@ -1,5 +1,5 @@
 #pragma once
-/// The toy backend as one of the library's own.
+/// Adds the toy backend to a copy of the source tree, like one of the library's own backends.
 #include "toy/toy_backend.hpp"
 
 #if !defined(TOY_IS_CONFIGURED) || !defined(TOY_IS_COMPILED)
