@@ -1,16 +1,14 @@
 #pragma once
 /// The cpu backend: every machine has it; the other backends are checked against it.
-#include <boost/mp11/list.hpp>
 #include <string_view>
 #include <vector>
 
 #include "../core/device.hpp"
 #include "cpu/device.hpp"
 #include "cpu/eager.hpp"
+#include "kernel_list.hpp"
 
 #include <isotope/kernels/cpu/all.hpp>
-#include <isotope/kernels/cpu/native/all.hpp>
-#include <isotope/kernels/cpu/reference/all.hpp>
 
 namespace isotope::backend {
 
@@ -21,10 +19,7 @@ struct cpu {
   static constexpr std::int64_t chunk_bytes = 0;
   /// Why the native kernel set falls through to portable.
   static constexpr std::string_view native_reason = isotope::cpu::native::reason;
-  using kernels = boost::mp11::mp_append<isotope::cpu::native_kernels<precision::f32>, isotope::cpu::native_kernels<precision::bf16>,
-                                         isotope::cpu::portable_kernels<precision::f32>, isotope::cpu::portable_kernels<precision::bf16>,
-                                         isotope::cpu::reference_kernels<precision::f32>, isotope::cpu::reference_kernels<precision::bf16>,
-                                         isotope::cpu::reference_kernels<precision::f64>>;
+  using kernels = every_library_kernel<isotope::cpu::kernel, precision::f32, precision::bf16, precision::f64>;
   template <class T> using device = isotope::cpu::device<T>;
   /// Every device that programs of this backend can open, the fastest first.
   static std::vector<device_info> devices() {

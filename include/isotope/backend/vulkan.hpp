@@ -1,15 +1,14 @@
 #pragma once
 /// The vulkan backend: any GPU with Vulkan 1.3. The loader is opened at run time, so programs start on machines without one.
-#include <boost/mp11/list.hpp>
 #include <string_view>
 #include <vector>
 
 #include "../core/device.hpp"
+#include "kernel_list.hpp"
 #include "vulkan/device.hpp"
 #include "vulkan/tensor_limit.hpp"
 
 #include <isotope/kernels/vulkan/all.hpp>
-#include <isotope/kernels/vulkan/reference/all.hpp>
 
 namespace isotope::backend {
 
@@ -23,11 +22,9 @@ struct vulkan {
   static constexpr std::int64_t chunk_bytes = 0;  // one buffer over as many allocations as it takes
   /// Why a native kernel is not used where the planner has none; kernels say why they fall through on a device when they are recorded.
   static constexpr std::string_view native_reason = "needs no matrix units: portable is the fastest there is";
-  /// Of any precision that sums in f32.
-  template <class P>
-  using kernels_of = boost::mp11::mp_append<isotope::vulkan::native_kernels<P>, isotope::vulkan::portable_kernels<P>,
-                                            isotope::vulkan::reference_kernels<P>>;
-  using kernels = boost::mp11::mp_append<kernels_of<precision::f32>, kernels_of<precision::bf16>>;
+  /// Of any precisions that sum in f32.
+  template <class... P> using kernels_of = every_library_kernel<isotope::vulkan::kernel, P...>;
+  using kernels = kernels_of<precision::f32, precision::bf16>;
   template <class T> using device = isotope::vulkan::device<T>;
   /// Every device that the loader knows, the fastest kind first; none without a loader.
   static std::vector<device_info> devices() {

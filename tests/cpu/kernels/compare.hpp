@@ -2,8 +2,6 @@
 /// Compares the portable kernel, and the native one, with the reference kernel of the same op, and with itself on 2, 3 and 5 threads.
 #include <gtest/gtest.h>
 #include <isotope/kernels/cpu/all.hpp>
-#include <isotope/kernels/cpu/native/all.hpp>
-#include <isotope/kernels/cpu/reference/all.hpp>
 
 #include <cmath>
 #include <cstring>
