@@ -1,10 +1,14 @@
 // expect: static.assert
 // note: satisf.*HasKernels
-// never: satisf.*(HasBackendName|HasPreference|HasChunks|HasDevice)
+// never: satisf.*(HasBackendName|HasPreference|HasChunks|HasOptions|HasDevice)
 // A backend without `kernels`: that part of the concept is pointed at, and no other.
 #include <isotope/core/target.hpp>
 
 struct toy {
+  struct options {
+    std::string_view name;
+    isotope::diagnostics diagnose;
+  };
   static constexpr std::string_view name = "toy";
   static constexpr int preference = 1;
   static constexpr std::int64_t chunk_bytes = 0;

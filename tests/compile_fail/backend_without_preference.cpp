@@ -1,10 +1,14 @@
 // expect: static.assert
 // note: satisf.*HasPreference
-// never: satisf.*(HasBackendName|HasChunks|HasKernels|HasDevice)
+// never: satisf.*(HasBackendName|HasChunks|HasOptions|HasKernels|HasDevice)
 // A backend without `preference`: that part of the concept is pointed at, and no other.
 #include <isotope/core/target.hpp>
 
 struct toy {
+  struct options {
+    std::string_view name;
+    isotope::diagnostics diagnose;
+  };
   static constexpr std::string_view name = "toy";
   static constexpr std::int64_t chunk_bytes = 0;
   using kernels = boost::mp11::mp_list<>;

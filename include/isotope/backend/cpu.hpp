@@ -19,6 +19,7 @@ struct cpu {
   static constexpr std::int64_t chunk_bytes = 0;
   /// Why the native kernel set falls through to portable.
   static constexpr std::string_view native_reason = isotope::cpu::native::reason;
+  using options = device_options;
   using kernels = every_library_kernel<isotope::cpu::kernel, precision::f32, precision::bf16, precision::f64>;
   template <class T> using device = isotope::cpu::device<T>;
   /// Every device that programs of this backend can open, the fastest first.

@@ -24,6 +24,7 @@ struct vulkan {
   static constexpr std::string_view native_reason = "needs no matrix units: portable is the fastest there is";
   /// Of any precisions that sum in f32.
   template <class... P> using kernels_of = every_library_kernel<isotope::vulkan::kernel, P...>;
+  using options = isotope::vulkan::options;
   using kernels = kernels_of<precision::f32, precision::bf16>;
   template <class T> using device = isotope::vulkan::device<T>;
   /// Every device that the loader knows, the fastest kind first; none without a loader.

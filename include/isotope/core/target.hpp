@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "diagnostics.hpp"
 #include "trace.hpp"
 
 namespace isotope {
@@ -68,13 +69,18 @@ concept HasChunks = requires {
   { B::chunk_bytes } -> std::convertible_to<std::int64_t>;
 };
 template <class B>
+concept HasOptions = requires(const typename B::options& o) {
+  { o.name } -> std::convertible_to<std::string_view>;
+  { o.diagnose } -> std::convertible_to<const diagnostics&>;
+};
+template <class B>
 concept HasKernels = requires { typename B::kernels; };
 template <class B>
 concept HasDevice = requires { typename B::template device<target<B, precision::f32, kernels::reference>>; };
-/// Where programs run. `preference` ranks backends (higher wins), `chunk_bytes` is the largest allocation (0: no limit),
-/// `kernels` the mp_list of its kernels, `device<Target>` opens and loads.
+/// Where programs run. `preference` ranks backends (higher wins), `chunk_bytes` is the largest allocation (0: no limit), `options` what opening a device
+/// is told (basic_device_options of core/device.hpp), `kernels` the mp_list of its kernels, `device<Target>` opens and loads.
 template <class B>
-concept Backend = HasBackendName<B> && HasPreference<B> && HasChunks<B> && HasKernels<B> && HasDevice<B>;
+concept Backend = HasBackendName<B> && HasPreference<B> && HasChunks<B> && HasOptions<B> && HasKernels<B> && HasDevice<B>;
 
 template <class T>
 concept HasBackend = requires {

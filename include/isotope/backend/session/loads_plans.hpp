@@ -14,15 +14,17 @@
 namespace isotope {
 
 /// What programs, checkers and conformance ask of an opened device. `on_host`: it is the processor itself. `variations`: options under which the same plans must
-/// give the same bits. `launch_sizes`: invocations of workgroups that a sweep asks for; none where a device has no workgroups.
+/// give the same bits. `launch_variations`: one for each number of invocations in a workgroup that a
+/// sweep asks for; none where a device has no workgroups. `launch_size`: the number that was asked for; -1: what a kernel chooses.
 template <class D>
-concept Device = requires(const D& d, const device_options& o) {
+concept Device = requires(const D& d, const typename D::options& o) {
   { D::open(o) } -> std::same_as<result<D>>;
   { d.info() } -> std::same_as<device_info>;
   { d.threads() } -> std::same_as<int>;
   { D::on_host } -> std::convertible_to<bool>;
-  { d.variations(o) } -> std::same_as<std::vector<device_options>>;
-  { d.launch_sizes() } -> std::same_as<std::vector<std::int32_t>>;
+  { d.variations(o) } -> std::same_as<std::vector<typename D::options>>;
+  { d.launch_variations(o) } -> std::same_as<std::vector<typename D::options>>;
+  { d.launch_size() } -> std::same_as<std::int32_t>;
 };
 
 /// What a device derives from. `Device` has `result<Q> open_queue() const`, a queue for one more session, and `shared() const`, its Q::owner.

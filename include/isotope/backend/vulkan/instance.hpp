@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "extension_structs.hpp"
+#include "options.hpp"
 #include "physical.hpp"
 #include "status.hpp"
 #include "subgroups.hpp"
