@@ -1,6 +1,6 @@
 // expect: static.assert
-// note: satisf.*HasChunks
-// never: satisf.*(HasBackendName|HasPreference|HasOptions|HasKernels|HasDevice)
+// note: satisf.*HasLimits
+// never: satisf.*(HasBackendName|HasPreference|HasReports|HasOptions|HasKernels|HasDevice)
 // A backend without `chunk_bytes`: that part of the concept is pointed at, and no other.
 #include <isotope/core/target.hpp>
 
@@ -11,6 +11,9 @@ struct toy {
   };
   static constexpr std::string_view name = "toy";
   static constexpr int preference = 1;
+  static constexpr std::string_view native_reason = "no native kernel";
+  static std::vector<isotope::code_variant> variants() { return {}; }
+  static constexpr std::int64_t tensor_bytes = 0, row_multiple = 1;
   using kernels = boost::mp11::mp_list<>;
   template <class T> struct device {};
 };

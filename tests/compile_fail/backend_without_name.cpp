@@ -1,6 +1,6 @@
 // expect: static.assert
 // note: satisf.*HasBackendName
-// never: satisf.*(HasPreference|HasChunks|HasOptions|HasKernels|HasDevice)
+// never: satisf.*(HasPreference|HasLimits|HasReports|HasOptions|HasKernels|HasDevice)
 // A backend without `name`: that part of the concept is pointed at, and no other.
 #include <isotope/core/target.hpp>
 
@@ -10,7 +10,9 @@ struct toy {
     isotope::diagnostics diagnose;
   };
   static constexpr int preference = 1;
-  static constexpr std::int64_t chunk_bytes = 0;
+  static constexpr std::string_view native_reason = "no native kernel";
+  static std::vector<isotope::code_variant> variants() { return {}; }
+  static constexpr std::int64_t chunk_bytes = 0, tensor_bytes = 0, row_multiple = 1;
   using kernels = boost::mp11::mp_list<>;
   template <class T> struct device {};
 };

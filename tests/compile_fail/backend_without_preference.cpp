@@ -1,6 +1,6 @@
 // expect: static.assert
 // note: satisf.*HasPreference
-// never: satisf.*(HasBackendName|HasChunks|HasOptions|HasKernels|HasDevice)
+// never: satisf.*(HasBackendName|HasLimits|HasReports|HasOptions|HasKernels|HasDevice)
 // A backend without `preference`: that part of the concept is pointed at, and no other.
 #include <isotope/core/target.hpp>
 
@@ -10,7 +10,9 @@ struct toy {
     isotope::diagnostics diagnose;
   };
   static constexpr std::string_view name = "toy";
-  static constexpr std::int64_t chunk_bytes = 0;
+  static constexpr std::string_view native_reason = "no native kernel";
+  static std::vector<isotope::code_variant> variants() { return {}; }
+  static constexpr std::int64_t chunk_bytes = 0, tensor_bytes = 0, row_multiple = 1;
   using kernels = boost::mp11::mp_list<>;
   template <class T> struct device {};
 };

@@ -20,8 +20,12 @@ struct with_name {
 struct with_preference {
   static constexpr int preference = 1;
 };
-struct with_chunks {
-  static constexpr std::int64_t chunk_bytes = 0;
+struct with_limits {
+  static constexpr std::int64_t chunk_bytes = 0, tensor_bytes = 0, row_multiple = 1;
+};
+struct with_reports {
+  static constexpr std::string_view native_reason = "no native kernel";
+  static std::vector<code_variant> variants() { return {}; }
 };
 struct with_options {
   struct options {
@@ -39,12 +43,13 @@ template <class Part, int Index, int Missing> struct part : std::conditional_t<I
 template <int Missing>
 struct toy : part<with_name, 0, Missing>,
              part<with_preference, 1, Missing>,
-             part<with_chunks, 2, Missing>,
+             part<with_limits, 2, Missing>,
              part<with_options, 3, Missing>,
              part<with_kernels, 4, Missing>,
-             part<with_device, 5, Missing> {};
+             part<with_device, 5, Missing>,
+             part<with_reports, 6, Missing> {};
 template <class B>
-constexpr std::array parts_of{HasBackendName<B>, HasPreference<B>, HasChunks<B>, HasOptions<B>, HasKernels<B>, HasDevice<B>};
+constexpr std::array parts_of{HasBackendName<B>, HasPreference<B>, HasLimits<B>, HasOptions<B>, HasKernels<B>, HasDevice<B>, HasReports<B>};
 
 /// Exactly part `Missing` is reported, and the concept fails; with none missing it holds.
 template <int Missing> constexpr bool reports_exactly() {
@@ -54,7 +59,7 @@ template <int Missing> constexpr bool reports_exactly() {
 }
 static_assert(reports_exactly<-1>());
 static_assert(reports_exactly<0>() && reports_exactly<1>() && reports_exactly<2>() && reports_exactly<3>() && reports_exactly<4>() &&
-              reports_exactly<5>());
+              reports_exactly<5>() && reports_exactly<6>());
 // A part of the wrong type is as good as none.
 struct numbered : toy<0> {
   static constexpr int name = 7;

@@ -16,7 +16,7 @@ struct cpu {
   static constexpr std::string_view name = "cpu";
   static constexpr int preference = 0;
   using default_precision = precision::f32;
-  static constexpr std::int64_t chunk_bytes = 0;
+  static constexpr std::int64_t chunk_bytes = 0, tensor_bytes = 0, row_multiple = 1;
   /// Why the native kernel set falls through to portable.
   static constexpr std::string_view native_reason = isotope::cpu::native::reason;
   using options = device_options;
@@ -26,6 +26,7 @@ struct cpu {
   static std::vector<device_info> devices() {
     return {{.name = "cpu", .backend = name, .kind = device_kind::cpu, .index = 0, .units = isotope::cpu::thread_pool::available_cpus()}};
   }
+  static std::vector<code_variant> variants() { return {}; }
   template <class T> using eager = isotope::cpu::eager<T>;
 };
 static_assert(Backend<cpu>);

@@ -35,10 +35,15 @@ struct vulkan {
     for (const auto& p : (*i)->devices()) all.push_back(isotope::vulkan::describe(p, int(all.size())));
     return all;
   }
-#if defined(ISOTOPE_COMPILED_SHADERS)
   /// Every variant of every shader that the program is linked with.
-  static std::span<const isotope::vulkan::shader_variant> variants() { return isotope::vulkan::shader_variants(); }
+  static std::vector<code_variant> variants() {
+    std::vector<code_variant> all;
+#if defined(ISOTOPE_COMPILED_SHADERS)
+    for (const auto& v : isotope::vulkan::shader_variants())
+      all.push_back({v.is->name, v.source, v.flags, v.is->needs, v.is->missing, v.is->words.size_bytes()});
 #endif
+    return all;
+  }
 };
 static_assert(Backend<vulkan>);
 

@@ -87,7 +87,7 @@ template <Target T> class executor_of final : public executor {
             kernel_table<T>,
             all_kernels<typename T::backend>,
             T::backend::chunk_bytes,
-            tensor_limit<typename T::backend>(),
+            T::backend::tensor_bytes,
             !device_type::on_host,
             chain_of_products<T>(),
             swept_                          ? "sweep"

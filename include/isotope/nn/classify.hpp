@@ -16,7 +16,7 @@ namespace isotope::nn {
 /// @param targets  (...)  i32; a target outside [0, V) leaves its row out
 /// @return         ()     accumulation format
 template <Machine M> constexpr tensor<M> classify(tensor<M> x, tensor<M> w, tensor<M> targets, place at = place::current()) {
-  const std::int64_t V = w[0], multiple = row_multiple<typename M::target>(), rows = (V + multiple - 1) / multiple * multiple;
+  const std::int64_t V = w[0], multiple = M::target::backend::row_multiple, rows = (V + multiple - 1) / multiple * multiple;
   const auto padded = rows - V <= V / 16 ? pad(w, 0, 0, rows, at) : w;
   return cross_entropy(matmul(x, transpose(padded, at), 1, at), targets, V, at);
 }

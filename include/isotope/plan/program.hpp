@@ -127,7 +127,7 @@ template <const auto& Plan, Target T, std::int64_t Budget> struct checked {
   static constexpr message model = Plan.error;
   static constexpr message kernel = missing_kernel(Plan, T::backend::name, kernel_table<T>, all_kernels<typename T::backend>);
   static constexpr message memory = over_budget(Plan, Budget);
-  static constexpr message tensors = over_tensor_limit(Plan, T::backend::name, tensor_limit<typename T::backend>());
+  static constexpr message tensors = over_tensor_limit(Plan, T::backend::name, T::backend::tensor_bytes);
   static_assert(sizeof(report<diagnosis<model>>) > 0);
   static_assert(sizeof(report<diagnosis<kernel>>) > 0);
   static_assert(sizeof(report<diagnosis<memory>>) > 0);
