@@ -4,7 +4,7 @@
 
 namespace {
 /// Ops of library_ops that are no gradient kernels do not compile without a specification.
-template <class K> using is_specified = boost::mp11::mp_contains<isotope::library_ops, typename isotope::kernel_parts<K>::op>;
+template <class K> using is_specified = boost::mp11::mp_contains<isotope::library_ops, typename isotope::kernel_traits<K>::op>;
 static_assert(boost::mp11::mp_all_of<isotope::selected_backend::kernels, is_specified>::value,
               "a kernel's op has no specification: add include/isotope/conform/op/<op>.hpp and name the op in op/all.hpp");
 }  // namespace

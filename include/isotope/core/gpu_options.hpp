@@ -14,7 +14,7 @@ struct gpu_diagnostics : diagnostics {
   bool no_matrix_units = false;        // no matrix units at all
   bool no_f16_matrices = false;        // no matrix units for f16 operands; bf16 is not affected
   bool no_workgroup_matrices = false;  // no matrices that a whole workgroup multiplies
-  std::uint32_t split_k = 0;           // parts of K in products that fill the device badly; 0: chosen by size
+  std::uint32_t split_k = 0;           // parts of K in gemms that fill the device badly; 0: chosen by size
   // Products of f16 weights and f32 activations, which matrix units take rounded to f16:
   float oscillation_threshold = 0.35f;  // weights that oscillate more (backend/oscillation.hpp) keep f32 activations
   bool no_auto_wide = false;            // whatever the weights

@@ -29,13 +29,13 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
 
   result<vulkan::queue<T>> open_queue() const { return vulkan::queue<T>::create(context_, pipelines_); }
   device_info info() const { return context_->info(); }
-  const facts& what() const { return context_->what().what; }
+  const device_limits& limits() const { return context_->physical().limits; }
   native_handles handles() const { return context_->handles(); }
   static constexpr bool on_host = false;
   std::vector<options> variations(const options&) const { return {}; }
   std::vector<options> launch_variations(const options& o) const {
     std::vector<options> all;
-    for (const std::int32_t n : swept_sizes(what())) all.push_back(o), all.back().diagnose.launch_size = n;
+    for (const std::int32_t n : swept_sizes(limits())) all.push_back(o), all.back().diagnose.launch_size = n;
     return all;
   }
   std::int32_t launch_size() const { return what().switches.launch_size; }
@@ -54,7 +54,7 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
     d.context_ = std::move(*c);
     d.pipelines_ = std::make_shared<vulkan::pipelines>(d.context_);
     if constexpr (std::is_same_v<typename T::precision, precision::bf16> && T::kernel_set::rank == kernels::native::rank) {
-      const bool tried = !o.diagnose.no_self_test && d.what().matrix(dtype::bf16) != nullptr;
+      const bool tried = !o.diagnose.no_self_test && d.limits().matrix(dtype::bf16) != nullptr;
       using units = matrix_self_test<kernel<op::matmul, precision::bf16, kernels::native>>;
       if (tried)
         if (auto why = units(d.context_, *d.pipelines_).run(dtype::bf16); !why.empty()) d.context_->distrust(std::move(why));
