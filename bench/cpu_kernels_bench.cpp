@@ -2,7 +2,6 @@
 // share of what this machine reaches with the same threads (a register-bound loop of multiply-adds; a copy of 256 MB).
 //   bench_cpu_kernels --benchmark_filter=matmul --benchmark_repetitions=5 --benchmark_report_aggregates_only=true
 #include <isotope/kernels/cpu/all.hpp>
-#include <isotope/kernels/cpu/native/all.hpp>
 
 #include <benchmark/benchmark.h>
 

@@ -9,7 +9,6 @@
 /// with 768; elements: 2048 of f32, which L1 holds, by the kernel alone, and 65536 as a step, in L2.
 #include <isotope/backend/cpu/table.hpp>
 #include <isotope/kernels/cpu/all.hpp>
-#include <isotope/kernels/cpu/native/all.hpp>
 
 #include <algorithm>
 #include <cstdio>

@@ -90,7 +90,7 @@ class program {
   bool causal = true, portable = false;
   dtype type = dtype::bf16;
 
-  explicit program(const device_options& o) {
+  explicit program(const vulkan::options& o) {
     context_ = must(vulkan::context::open(o));
     made_ = std::make_shared<vulkan::pipelines>(context_);
     pool_ = must(vulkan::command_pool::create(context_));
@@ -367,7 +367,7 @@ sizes parse(const std::string& s) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  device_options o;
+  vulkan::options o;
   std::vector<sizes> all;
   dtype type = dtype::bf16;
   bool causal = true, portable = false, sweep = false;

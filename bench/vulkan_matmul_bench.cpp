@@ -87,7 +87,7 @@ void must(result<void> r) {
 
 class program {
  public:
-  explicit program(const device_options& o) {
+  explicit program(const vulkan::options& o) {
     context_ = must(vulkan::context::open(o));
     made_ = std::make_shared<vulkan::pipelines>(context_);
     pool_ = must(vulkan::command_pool::create(context_));
@@ -263,7 +263,7 @@ class program {
 }  // namespace
 
 int main(int argc, char** argv) {
-  device_options o;
+  vulkan::options o;
   std::string tier, type, only;
   int times = 20;
   std::uint32_t parts = 0;

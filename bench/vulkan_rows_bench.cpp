@@ -54,7 +54,7 @@ class program {
   bool detail = false;
   std::string only;
 
-  explicit program(const device_options& o) {
+  explicit program(const vulkan::options& o) {
     context_ = must(vulkan::context::open(o));
     made_ = std::make_shared<vulkan::pipelines>(context_);
     pool_ = must(vulkan::command_pool::create(context_));
@@ -315,7 +315,7 @@ template <class P> void rows(program& p, std::int64_t R) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  device_options o;
+  vulkan::options o;
   std::string type, only;
   int times = 20;
   bool detail = false;

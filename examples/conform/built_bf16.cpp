@@ -4,7 +4,7 @@
 #include "open_set.hpp"
 
 namespace conform_program {
-opened open_built_bf16(std::string_view kernels, const iso::device_options& o) {
+opened open_built_bf16(std::string_view kernels, const iso::gpu_options& o) {
   using built = iso::selected_backend;
   if constexpr (built::name == "cpu") return open_cpu_bf16(kernels, o);
   else return open_set<built, iso::precision::bf16>(kernels, o);

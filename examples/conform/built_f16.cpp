@@ -4,5 +4,5 @@
 #include "open_f16.hpp"
 
 namespace conform_program {
-opened open_built_f16(std::string_view kernels, const iso::device_options& o) { return open_f16<iso::selected_backend>(kernels, o); }
+opened open_built_f16(std::string_view kernels, const iso::gpu_options& o) { return open_f16<iso::selected_backend>(kernels, o); }
 }  // namespace conform_program

@@ -20,7 +20,7 @@ namespace conform = iso::conform;
 
 struct target_choice {
   std::string backend, precision, kernels;
-  iso::device_options device;
+  iso::gpu_options device;
   bool sweep = false;
 };
 

@@ -20,10 +20,10 @@ template <HasKernelsOf B> struct in_f16 : B {
   using kernels = typename B::template kernels_of<f16>;
 };
 
-template <class B> opened open_f16(std::string_view kernels, const iso::device_options& o) {
+template <class B, class D> opened open_f16(std::string_view kernels, const iso::basic_device_options<D>& o) {
   using namespace iso::kernels;
   if constexpr (HasKernelsOf<B>) {
-    if (kernels == native::name) return iso::conform::executor_of<iso::target<in_f16<B>, f16, native>>::open(o);
+    if (kernels == native::name) return iso::conform::executor_of<iso::target<in_f16<B>, f16, native>>::open(iso::options_for<B>(o));
     return iso::fail(iso::errc::invalid_argument, "programs in f16 have native kernels alone", "--kernels", "native");
   } else {
     return iso::fail(iso::errc::invalid_argument, "no kernels of " + std::string(B::name) + " run programs in f16", "--precision",

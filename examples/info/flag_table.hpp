@@ -72,7 +72,8 @@ inline std::string flag_table() {
       "or `true`,\n"
       "`0` or `false`. A variable `ISOTOPE_...` that no program knows is refused with a suggestion. The library itself reads none: "
       "programs fill\n"
-      "`isotope::device_options` and `isotope::diagnostics` from these.\n";
+      "`isotope::gpu_options` from these, and a backend takes over what its `options` have: what is marked gpu does nothing on the "
+      "processor.\n";
   std::vector<std::string> groups;
   for (const char* first : {"machine", "diagnose", "watch", ""}) groups.emplace_back(first);
   for (const auto& row : rows)

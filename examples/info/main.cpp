@@ -73,15 +73,13 @@ table all_kernel_rows() {
 
 /// Lists every variant of separately compiled kernel sources: its source and flags, the ability that it needs and the size of its code. Prints
 /// nothing for a backend without such sources.
-template <class Backend> table variant_rows() {
-  table rows;
-  if constexpr (requires { Backend::variants(); }) {
-    rows = {{"shader", "source", "compiled with", "needs", "bytes"}};
-    for (const auto& v : Backend::variants())
-      rows.push_back(
-          {std::string(v.is->name), std::string(v.source), std::string(v.flags), std::string(v.is->needs),
-           v.is->there() ? std::to_string(v.is->words.size_bytes()) : "the compiler of shaders lacks " + std::string(v.is->missing)});
-  }
+table variant_rows() {
+  const auto variants = target::backend::variants();
+  if (variants.empty()) return {};
+  table rows = {{"shader", "source", "compiled with", "needs", "bytes"}};
+  for (const isotope::code_variant& v : variants)
+    rows.push_back({std::string(v.name), std::string(v.source), std::string(v.flags), std::string(v.needs),
+                    v.missing.empty() ? std::to_string(v.bytes) : "the compiler of shaders lacks " + std::string(v.missing)});
   return rows;
 }
 
@@ -107,10 +105,8 @@ int guarded_main(int argc, char** argv) {
   rows_of_machine(rows);
   print("\n" + isotope::config::columns(rows));
   print("\n" + isotope::config::columns(has("kernels") ? all_kernel_rows() : kernel_summary()));
-  if (const table variants = variant_rows<target::backend>(); has("kernels") && !variants.empty())
-    print("\n" + isotope::config::columns(variants));
-  if constexpr (requires { target::backend::native_reason; })
-    if (std::string_view(target::kernel_set::name) == "native") print("\nnative: " + std::string(target::backend::native_reason) + "\n");
+  if (const table variants = variant_rows(); has("kernels") && !variants.empty()) print("\n" + isotope::config::columns(variants));
+  if (std::string_view(target::kernel_set::name) == "native") print("\nnative: " + std::string(target::backend::native_reason) + "\n");
   return support::success;
 }
 

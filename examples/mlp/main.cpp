@@ -88,7 +88,7 @@ int train(const settings& s) {
   const support::run_options run{program, s.machine, s.diagnose};
   const auto trace = [] { return iso::traced_training<target>(iso::model::mlp_loss<size, batch>{}); };
   if (auto r = support::write_trace_reports<target>(s.diagnose, trace); support::failed(program, r, code)) return code;
-  auto device = iso::device<target>::open(run.device());
+  auto device = iso::device<target>::open(run.device<target::backend>());
   if (support::failed(program, device, code)) return code;
   auto session = device->load<step>();
   if (support::failed(program, session, code)) return code;

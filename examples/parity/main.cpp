@@ -51,7 +51,7 @@ template <class T> iso::result<typename iso::device<T>::session> open(const iso:
   const iso::model::gpt_loss_of loss{size, int(s.batch), int(s.length)};
   auto plan = iso::plan_training<T>(loss, options, run.budget());
   if (!plan) return plan.error();
-  iso::device_options o = run.device();
+  auto o = run.device<typename T::backend>();
   // --device and --inject-fault are for the other backend.
   if (T::backend::name == "cpu" && !std::is_same_v<iso::selected_backend, iso::backend::cpu>) o.name.clear(), o.diagnose = {};
   if (watched)

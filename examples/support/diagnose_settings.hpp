@@ -1,9 +1,9 @@
 #pragma once
-/// How a program looks into what it runs: isotope::diagnostics as settings, and the reports that programs write of every plan they load.
+/// How a program looks into what it runs: isotope::gpu_diagnostics as settings, and the reports that programs write of every plan they load.
 /// docs/FLAGS.md is made of these fields.
 #include <isotope/config/arguments.hpp>
 #include <isotope/config/reflect.hpp>
-#include <isotope/core/diagnostics.hpp>
+#include <isotope/core/gpu_options.hpp>
 
 #include <charconv>
 #include <cstdint>
@@ -115,8 +115,8 @@ inline std::optional<objection> objection_to(const diagnose_settings& s, bool ge
   return std::nullopt;
 }
 
-inline isotope::diagnostics diagnostics_of(const diagnose_settings& s) {
-  isotope::diagnostics d;
+inline isotope::gpu_diagnostics diagnostics_of(const diagnose_settings& s) {
+  isotope::gpu_diagnostics d;
   d.validate = s.validate;
   d.names = s.names;
   d.no_self_test = s.no_self_test;

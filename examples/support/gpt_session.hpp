@@ -42,7 +42,7 @@ inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const 
   if (!evaluation) return std::move(evaluation).error();
   if (auto r = write_trace_reports<target>(run.diagnose, [&] { return isotope::traced_training<target>(loss, options); }); !r)
     return r.error();
-  auto device = isotope::device<target>::open(run.device());
+  auto device = isotope::device<target>::open(run.device<target::backend>());
   if (!device) return std::move(device).error();
   auto loaded = device->load(*std::move(plan), *std::move(evaluation));
   if (!loaded) return loaded;
@@ -63,7 +63,7 @@ class gpt_reader {
     if (!plan) return std::move(plan).error();
     const auto trace = [&] { return isotope::traced_inference<target>(logits, true, decompose_all, stored); };
     if (auto r = write_trace_reports<target>(run.diagnose, trace); !r) return r.error();
-    auto device = isotope::device<target>::open(run.device());
+    auto device = isotope::device<target>::open(run.device<target::backend>());
     if (!device) return std::move(device).error();
     auto loaded = device->load(*std::move(plan));
     if (!loaded) return std::move(loaded).error();

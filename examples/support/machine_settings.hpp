@@ -3,7 +3,7 @@
 #include "diagnose_settings.hpp"
 
 #include <isotope/config/reflect.hpp>
-#include <isotope/core/device.hpp>
+#include <isotope/core/gpu_options.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -44,8 +44,9 @@ inline std::string cache_file_of(const machine_settings& m) {
   return !m.cache.empty() || m.cache_dir.empty() ? m.cache : m.cache_dir + "/isotope-pipelines";
 }
 
-inline isotope::device_options options_of(const machine_settings& m, const diagnose_settings& d) {
-  isotope::device_options o;
+/// A backend takes over what it has; other fields do nothing there.
+inline isotope::gpu_options options_of(const machine_settings& m, const diagnose_settings& d) {
+  isotope::gpu_options o;
   o.threads = m.threads;
   o.name = m.device;
   o.cache = cache_file_of(m);

@@ -17,12 +17,6 @@
 
 namespace support {
 
-/// The backend's word on why it has no native kernel of an op.
-template <isotope::Target T> constexpr std::string_view native_reason_of() {
-  if constexpr (requires { T::backend::native_reason; }) return T::backend::native_reason;
-  else return "no native kernel";
-}
-
 /// @error invalid_argument: a report's folder does not exist
 inline isotope::result<void> check_report_folders(const diagnose_settings& s) {
   for (const std::string* path : {&s.dispatch_report, &s.step_list, &s.ir_dump, &s.fusion_report})
@@ -45,7 +39,7 @@ template <isotope::Target T, class Trace> isotope::result<void> write_trace_repo
 template <class Session>
 isotope::result<void> write_plan_reports(std::string_view program, const diagnose_settings& s, const Session& session) {
   using target = typename Session::target;
-  constexpr std::string_view wanted = target::kernel_set::name, native_reason = native_reason_of<target>();
+  constexpr std::string_view wanted = target::kernel_set::name, native_reason = target::backend::native_reason;
   if (!s.step_list.empty())
     if (auto r = write_report(s.step_list, step_list(session.plan())); !r) return r;
   if (!s.dispatch_report.empty())

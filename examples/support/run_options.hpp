@@ -19,8 +19,8 @@ struct run_options {
   bool no_readback = false;
 
   std::int64_t budget() const { return machine.memory_mib > 0 ? machine.memory_mib << 20 : memory_bytes(); }
-  isotope::device_options device() const {
-    auto o = options_of(machine, diagnose);
+  template <isotope::Backend B> typename B::options device() const {
+    auto o = isotope::options_for<B>(options_of(machine, diagnose));
     o.diagnose.no_readback = no_readback;
     return o;
   }

@@ -1,12 +1,19 @@
 // expect: static.assert
-// note: satisf.*HasChunks
-// never: satisf.*(HasBackendName|HasPreference|HasKernels|HasDevice)
+// note: satisf.*HasLimits
+// never: satisf.*(HasBackendName|HasPreference|HasReports|HasOptions|HasKernels|HasDevice)
 // For a backend without `chunk_bytes`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/target.hpp>
 
 struct toy {
+  struct options {
+    std::string_view name;
+    isotope::diagnostics diagnose;
+  };
   static constexpr std::string_view name = "toy";
   static constexpr int preference = 1;
+  static constexpr std::string_view native_reason = "no native kernel";
+  static std::vector<isotope::code_variant> variants() { return {}; }
+  static constexpr std::int64_t tensor_bytes = 0, row_multiple = 1;
   using kernels = boost::mp11::mp_list<>;
   template <class T> struct device {};
 };

@@ -1,13 +1,19 @@
 // expect: static.assert
 // note: satisf.*HasKernels
-// never: satisf.*(HasBackendName|HasPreference|HasChunks|HasDevice)
+// never: satisf.*(HasBackendName|HasPreference|HasLimits|HasReports|HasOptions|HasDevice)
 // For a backend without `kernels`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/target.hpp>
 
 struct toy {
+  struct options {
+    std::string_view name;
+    isotope::diagnostics diagnose;
+  };
   static constexpr std::string_view name = "toy";
   static constexpr int preference = 1;
-  static constexpr std::int64_t chunk_bytes = 0;
+  static constexpr std::string_view native_reason = "no native kernel";
+  static std::vector<isotope::code_variant> variants() { return {}; }
+  static constexpr std::int64_t chunk_bytes = 0, tensor_bytes = 0, row_multiple = 1;
   template <class T> struct device {};
 };
 static_assert(isotope::Backend<toy>);

@@ -1,12 +1,18 @@
 // expect: static.assert
 // note: satisf.*HasPreference
-// never: satisf.*(HasBackendName|HasChunks|HasKernels|HasDevice)
+// never: satisf.*(HasBackendName|HasLimits|HasReports|HasOptions|HasKernels|HasDevice)
 // For a backend without `preference`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/target.hpp>
 
 struct toy {
+  struct options {
+    std::string_view name;
+    isotope::diagnostics diagnose;
+  };
   static constexpr std::string_view name = "toy";
-  static constexpr std::int64_t chunk_bytes = 0;
+  static constexpr std::string_view native_reason = "no native kernel";
+  static std::vector<isotope::code_variant> variants() { return {}; }
+  static constexpr std::int64_t chunk_bytes = 0, tensor_bytes = 0, row_multiple = 1;
   using kernels = boost::mp11::mp_list<>;
   template <class T> struct device {};
 };

@@ -6,7 +6,7 @@ namespace iso = isotope;
 
 struct small : iso::backend::cpu {
   static constexpr std::string_view name = "small";
-  using kernels = boost::mp11::mp_remove<iso::cpu::reference_kernels<iso::precision::f32>,
+  using kernels = boost::mp11::mp_remove<iso::library_kernels<iso::cpu::kernel, iso::precision::f32, iso::kernels::reference>,
                                          iso::cpu::kernel<iso::op::relu, iso::precision::f32, iso::kernels::reference>>;
 };
 struct rectified {

@@ -6,9 +6,10 @@ namespace iso = isotope;
 
 struct small : iso::backend::cpu {
   static constexpr std::string_view name = "small";
-  using kernels = boost::mp11::mp_remove<iso::cpu::reference_kernels<iso::precision::bf16>,
+  template <class P> using reference_kernels = iso::library_kernels<iso::cpu::kernel, P, iso::kernels::reference>;
+  using kernels = boost::mp11::mp_remove<reference_kernels<iso::precision::bf16>,
                                          iso::cpu::kernel<iso::op::attention_grad, iso::precision::bf16, iso::kernels::reference>>;
-  using all = boost::mp11::mp_append<kernels, iso::cpu::reference_kernels<iso::precision::f32>>;
+  using all = boost::mp11::mp_append<kernels, reference_kernels<iso::precision::f32>>;
 };
 struct small_of_both : small {
   using kernels = small::all;

@@ -6,7 +6,7 @@
 namespace iso = isotope;
 
 struct small : iso::backend::cpu {
-  using kernels = iso::cpu::reference_kernels<iso::precision::f32>;
+  using kernels = iso::library_kernels<iso::cpu::kernel, iso::precision::f32, iso::kernels::reference>;
 };
 static_assert(iso::Supports<small, iso::op::adamw, iso::precision::f32>);
 static_assert(iso::Supports<small, iso::op::adamw, iso::precision::f64>, "this launch needs an f64 kernel of adamw on small");

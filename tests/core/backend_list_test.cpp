@@ -1,5 +1,6 @@
 // A program knows which backends it was built with, and lists them if another one is asked for.
 #include <isotope/core/backend_list.hpp>
+#include <isotope/core/device.hpp>
 
 #include <gtest/gtest.h>
 
@@ -9,7 +10,10 @@ using namespace isotope;
 template <int Rank> struct ranked {
   static constexpr std::string_view name = Rank == 0 ? "low" : "high";
   static constexpr int preference = Rank;
-  static constexpr std::int64_t chunk_bytes = 0;
+  static constexpr std::int64_t chunk_bytes = 0, tensor_bytes = 0, row_multiple = 1;
+  static constexpr std::string_view native_reason = "no native kernel";
+  static std::vector<code_variant> variants() { return {}; }
+  using options = device_options;
   using kernels = boost::mp11::mp_list<>;
   template <class T> struct device {};
 };

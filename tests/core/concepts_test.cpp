@@ -20,8 +20,18 @@ struct with_name {
 struct with_preference {
   static constexpr int preference = 1;
 };
-struct with_chunks {
-  static constexpr std::int64_t chunk_bytes = 0;
+struct with_limits {
+  static constexpr std::int64_t chunk_bytes = 0, tensor_bytes = 0, row_multiple = 1;
+};
+struct with_reports {
+  static constexpr std::string_view native_reason = "no native kernel";
+  static std::vector<code_variant> variants() { return {}; }
+};
+struct with_options {
+  struct options {
+    std::string_view name;
+    diagnostics diagnose;
+  };
 };
 struct with_kernels {
   using kernels = boost::mp11::mp_list<>;
@@ -33,19 +43,23 @@ template <class Part, int Index, int Missing> struct part : std::conditional_t<I
 template <int Missing>
 struct toy : part<with_name, 0, Missing>,
              part<with_preference, 1, Missing>,
-             part<with_chunks, 2, Missing>,
-             part<with_kernels, 3, Missing>,
-             part<with_device, 4, Missing> {};
-template <class B> constexpr std::array<bool, 5> parts_of{HasBackendName<B>, HasPreference<B>, HasChunks<B>, HasKernels<B>, HasDevice<B>};
+             part<with_limits, 2, Missing>,
+             part<with_options, 3, Missing>,
+             part<with_kernels, 4, Missing>,
+             part<with_device, 5, Missing>,
+             part<with_reports, 6, Missing> {};
+template <class B>
+constexpr std::array parts_of{HasBackendName<B>, HasPreference<B>, HasLimits<B>, HasOptions<B>, HasKernels<B>, HasDevice<B>, HasReports<B>};
 
 /// Exactly part `Missing` is reported, and the concept fails; with none missing it holds.
 template <int Missing> constexpr bool reports_exactly() {
-  for (int k = 0; k < 5; ++k)
+  for (int k = 0; k < int(parts_of<toy<Missing>>.size()); ++k)
     if (parts_of<toy<Missing>>[std::size_t(k)] != (k != Missing)) return false;
   return Backend<toy<Missing>> == (Missing < 0);
 }
 static_assert(reports_exactly<-1>());
-static_assert(reports_exactly<0>() && reports_exactly<1>() && reports_exactly<2>() && reports_exactly<3>() && reports_exactly<4>());
+static_assert(reports_exactly<0>() && reports_exactly<1>() && reports_exactly<2>() && reports_exactly<3>() && reports_exactly<4>() &&
+              reports_exactly<5>() && reports_exactly<6>());
 // A part of the wrong type counts as missing.
 struct numbered : toy<0> {
   static constexpr int name = 7;
@@ -53,7 +67,7 @@ struct numbered : toy<0> {
 static_assert(!HasBackendName<numbered> && !Backend<numbered>);
 
 static_assert(Target<target<toy<-1>, precision::f32>>);
-static_assert(!Target<target<toy<3>, precision::f32>> && !HasBackend<target<toy<3>, precision::f32>>, "a target needs kernels");
+static_assert(!Target<target<toy<4>, precision::f32>> && !HasBackend<target<toy<4>, precision::f32>>, "a target needs kernels");
 static_assert(!Target<target<toy<-1>, float>> && !HasPrecision<target<toy<-1>, float>>, "float is not a precision");
 static_assert(!Target<target<toy<-1>, precision::f32, nothing>> && !HasKernelSet<target<toy<-1>, precision::f32, nothing>>);
 static_assert(!Target<int>);

@@ -8,8 +8,6 @@
 #include <cmath>
 #include <isotope/backend/cpu/thread_pool.hpp>
 #include <isotope/kernels/cpu/all.hpp>
-#include <isotope/kernels/cpu/native/all.hpp>
-#include <isotope/kernels/cpu/reference/all.hpp>
 #include <isotope/op/all.hpp>
 #include <isotope/op/clip_value.hpp>
 #include <isotope/op/global_norm.hpp>

@@ -23,13 +23,15 @@ using row = std::map<std::string, std::string>;  // column -> kernel sets
 struct registry {
   std::vector<std::string> columns;
   std::map<std::string, row> rows;  // by op
+  std::set<std::string> backends;   // of this build
+  std::set<std::string> kernels;    // of these backends: "cpu portable softmax"
 };
 
 /// The op whose conformance cases run this kernel.
 std::string specified_by(const std::string& kernel) {
   std::string op = kernel;
   boost::mp11::mp_for_each<iso::conform::gradient_kernels>([&]<class G>(G) {
-    if (G::kernel::name == kernel) op = G::of::name;
+    if (G::name == kernel) op = G::gradient_of::name;
   });
   return op;
 }
@@ -93,6 +95,7 @@ class conformance {
 };
 
 template <iso::Backend B> void add(registry& r, conformance& said) {
+  r.backends.emplace(B::name);
   for (const auto precision : {iso::dtype::f32, iso::dtype::bf16, iso::dtype::f64}) {
     bool any = false;
     for (const auto& k : iso::all_kernels<B>) any = any || k.precision == precision;
@@ -103,11 +106,14 @@ template <iso::Backend B> void add(registry& r, conformance& said) {
       for (const auto& k : iso::all_kernels<B>) {
         if (k.precision != precision || k.set != set) continue;
         auto& cell = r.rows[std::string(k.op->name)][column];
+        r.kernels.insert(std::string(B::name) + ' ' + std::string(set) + ' ' + std::string(k.op->name));
         const std::string status = said.of(B::name, name_of(precision), set, std::string(k.op->name));
         cell += (cell.empty() ? "" : ", ") + std::string(set) + (status == "✓" ? " ✓" : " (" + status + ")");
       }
   }
 }
+/// The backend of a column, or of a kernel.
+std::string first_word(const std::string& text) { return text.substr(0, text.find(' ')); }
 /// The cells of `| a | b |`.
 std::vector<std::string> cells_of(std::string_view line) {
   std::vector<std::string> cells;
@@ -124,13 +130,10 @@ void keep_others(registry& r, const std::string& file) {
   std::string line;
   std::getline(lines, line);
   const auto there = cells_of(line);
-  const auto backend_of = [](const std::string& column) { return column.substr(0, column.find(' ')); };
-  std::set<std::string> built;
-  for (const auto& c : r.columns) built.insert(backend_of(c));
   const auto known = [&](const std::string& c) { return std::find(there.begin(), there.end(), c) != there.end(); };
   std::vector<std::string> columns;
   for (std::size_t k = 1; k < there.size(); ++k)
-    if (!built.contains(backend_of(there[k])) || std::find(r.columns.begin(), r.columns.end(), there[k]) != r.columns.end())
+    if (!r.backends.contains(first_word(there[k])) || std::find(r.columns.begin(), r.columns.end(), there[k]) != r.columns.end())
       columns.push_back(there[k]);
   for (const auto& c : r.columns)
     if (!known(c)) columns.push_back(c);
@@ -138,7 +141,7 @@ void keep_others(registry& r, const std::string& file) {
   for (std::getline(lines, line); std::getline(lines, line) && line.starts_with("| ");) {
     const auto cells = cells_of(line);
     for (std::size_t k = 1; k < cells.size(); ++k)
-      if (!built.contains(backend_of(there[k])) && cells[k] != "-") r.rows[cells[0]][there[k]] = cells[k];
+      if (!r.backends.contains(first_word(there[k])) && cells[k] != "-") r.rows[cells[0]][there[k]] = cells[k];
   }
 }
 }  // namespace
@@ -158,10 +161,16 @@ int main(int argc, char** argv) {
     if (!json) return std::cerr << json.error().line() << '\n', 2;
     read.push_back(*std::move(json));
   }
+  const auto written_kernels = read[1].members;
   conformance said(std::move(read[0]), std::move(read[1]));
   registry r;
   add<iso::backend::cpu>(r, said);
   if constexpr (!std::is_same_v<iso::selected_backend, iso::backend::cpu>) add<iso::selected_backend>(r, said);
+  for (const auto& k : written_kernels)
+    if (r.backends.contains(first_word(k.key)) && !r.kernels.contains(k.key))
+      return std::cerr << k.key
+                       << ": no table has this kernel; include its file in the all.hpp of its folder, and name its op in op/all.hpp\n",
+             1;
   keep_others(r, written);
   int stale = 0;
   for (const auto& [op, cells] : r.rows)

@@ -211,7 +211,10 @@ template <iso::Target T> struct device {
 struct backend {
   static constexpr std::string_view name = "toy";
   static constexpr int preference = -1;
-  static constexpr std::int64_t chunk_bytes = 0;
+  static constexpr std::int64_t chunk_bytes = 0, tensor_bytes = 0, row_multiple = 1;
+  static constexpr std::string_view native_reason = "no native kernel";
+  static std::vector<iso::code_variant> variants() { return {}; }
+  using options = iso::device_options;
   template <class... Op> using of = boost::mp11::mp_list<kernel<Op, iso::precision::f32, iso::kernels::reference>...>;
   using kernels = of<op::elementwise, op::matmul, op::sum, op::mean, op::fill, op::global_norm, op::sgd, op::add, op::sub, op::mul,
                      op::scale, op::square, op::tanh, op::tanh_grad>;

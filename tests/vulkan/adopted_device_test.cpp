@@ -125,7 +125,7 @@ TEST(vulkan_adopted_device, of_an_application_trains_as_the_librarys_own_does_an
     EXPECT_TRUE(s->status().ok());
     return r;
   };
-  device_options without;
+  vulkan::options without;
   without.diagnose.no_matrix_units = true;
   const auto own = losses(*isotope_test::there(device<f32>::open(without)));
   application a;

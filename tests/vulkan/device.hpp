@@ -63,8 +63,8 @@ class listener : public ::testing::EmptyTestEventListener {
   std::size_t seen_ = 0;
 };
 
-inline device_options test_options() {
-  device_options o;
+inline vulkan::options test_options() {
+  vulkan::options o;
   o.diagnose.validate = true;
   o.timeout_seconds = 600;  // software drivers compile at the first dispatch, which takes many seconds for cooperative matrices
   return o;

@@ -149,7 +149,7 @@ TEST(vulkan_device, a_limit_on_waiting_is_a_number_of_seconds_from_0_on) {
   EXPECT_EQ(nanoseconds(1e300), std::numeric_limits<std::uint64_t>::max());
   EXPECT_EQ(nanoseconds(std::numeric_limits<double>::infinity()), std::numeric_limits<std::uint64_t>::max());
   for (const double seconds : {-1.0, -1e300, std::nan("")}) {
-    device_options o;
+    vulkan::options o;
     o.timeout_seconds = seconds;
     const auto c = context::open(o);
     ASSERT_FALSE(c.ok()) << seconds;

@@ -1,4 +1,4 @@
-/// The effects of the switches of isotope::diagnostics on a device, and in the dispatch report.
+/// The effects of the switches of isotope::vulkan::diagnostics on a device, and in the dispatch report.
 #include "device.hpp"
 
 #include <isotope/backend/vulkan.hpp>
@@ -18,7 +18,7 @@ namespace diagnostics_test {
 using f32 = target<backend::vulkan, precision::f32, kernels::native>;
 constexpr model::gpt tiny{1, 2, 16, 20, 8};
 
-session<f32> loaded(const device_options& o = vulkan_test::test_options()) {
+session<f32> loaded(const vulkan::options& o = vulkan_test::test_options()) {
   auto d = isotope_test::there(device<f32>::open(o));
   auto s = d->load(*plan_training<f32>(model::gpt_loss_of{tiny, 2, 8}), *plan_inference<f32>(model::gpt_loss_of{tiny, 2, 8}));
   EXPECT_TRUE(s.ok()) << (s ? std::string() : s.error().line());

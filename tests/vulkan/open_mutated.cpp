@@ -7,7 +7,8 @@
 namespace conform_program {
 namespace {
 
-iso::device_options mutated(iso::device_options o) {
+iso::vulkan::options mutated(const iso::gpu_options& given) {
+  auto o = iso::options_for<iso::backend::vulkan>(given);
   constexpr std::uint32_t mutant = 1000;  // the constant of mutant.glsl
   o.diagnose.constants.push_back({mutant, std::uint32_t(iso::mutants::number)});
   return o;
@@ -15,13 +16,11 @@ iso::device_options mutated(iso::device_options o) {
 
 }  // namespace
 
-opened open_built_f32(std::string_view kernels, const iso::device_options& o) {
+opened open_built_f32(std::string_view kernels, const iso::gpu_options& o) {
   return open_set<iso::backend::vulkan, iso::precision::f32>(kernels, mutated(o));
 }
-opened open_built_bf16(std::string_view kernels, const iso::device_options& o) {
+opened open_built_bf16(std::string_view kernels, const iso::gpu_options& o) {
   return open_set<iso::backend::vulkan, iso::precision::bf16>(kernels, mutated(o));
 }
-opened open_built_f16(std::string_view kernels, const iso::device_options& o) {
-  return open_f16<iso::backend::vulkan>(kernels, mutated(o));
-}
+opened open_built_f16(std::string_view kernels, const iso::gpu_options& o) { return open_f16<iso::backend::vulkan>(kernels, mutated(o)); }
 }  // namespace conform_program

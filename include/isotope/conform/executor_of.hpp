@@ -66,16 +66,17 @@ template <Target T> constexpr auto chain_of_products() -> std::int64_t (*)(std::
 
 template <Target T> class executor_of final : public executor {
   using device_type = isotope::device<T>;
+  using options = typename T::backend::options;
 
  public:
   /// @error as device<T>::open
-  static result<std::unique_ptr<executor>> open(const device_options& o) {
+  static result<std::unique_ptr<executor>> open(const options& o) {
     auto first = device_type::open(o);
     if (!first) return first.error();
     auto e = std::make_unique<executor_of>();
     e->options_ = o;
     e->devices_.push_back(*std::move(first));
-    for (const device_options& other : e->devices_[0].variations(o))
+    for (const options& other : e->devices_[0].variations(o))
       if (auto r = e->add(other); !r) return r.error();
     return std::unique_ptr<executor>(std::move(e));
   }
@@ -86,12 +87,12 @@ template <Target T> class executor_of final : public executor {
             kernel_table<T>,
             all_kernels<typename T::backend>,
             T::backend::chunk_bytes,
-            tensor_limit<typename T::backend>(),
+            T::backend::tensor_bytes,
             !device_type::on_host,
             chain_of_products<T>(),
-            swept_                              ? "sweep"
-            : options_.diagnose.launch_size > 0 ? std::to_string(options_.diagnose.launch_size)
-                                                : "own"};
+            swept_                          ? "sweep"
+            : devices_[0].launch_size() > 0 ? std::to_string(devices_[0].launch_size())
+                                            : "own"};
   }
   device_info device() const override { return devices_[0].info(); }
   result<std::unique_ptr<loaded_batch>> load(dynamic_plan plan, bool perturbed) override {
@@ -103,13 +104,10 @@ template <Target T> class executor_of final : public executor {
   }
   int perturbations() const override { return swept_ ? int(devices_.size()) - 1 : 1; }
   result<void> sweep() override {
-    const std::vector<std::int32_t> sizes = devices_[0].launch_sizes();
+    const std::vector<options> sizes = devices_[0].launch_variations(options_);
     if (sizes.empty()) return executor::sweep();
-    for (const std::int32_t n : sizes) {
-      device_options other = options_;
-      other.diagnose.launch_size = n;
+    for (const options& other : sizes)
       if (auto r = add(other); !r) return r;
-    }
     swept_ = true;
     return {};
   }
@@ -117,10 +115,10 @@ template <Target T> class executor_of final : public executor {
  private:
   std::vector<device_type> devices_;  // the first runs plain plans, the others perturbed ones in turn
   std::size_t turn_ = 0;
-  device_options options_;
+  options options_;
   bool swept_ = false;
 
-  result<void> add(const device_options& o) {
+  result<void> add(const options& o) {
     auto next = device_type::open(o);
     if (!next) return next.error();
     devices_.push_back(*std::move(next));

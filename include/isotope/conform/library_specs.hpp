@@ -16,7 +16,7 @@ template <class... Op> constexpr auto sorted_specs(boost::mp11::mp_list<Op...>) 
   return all;
 }
 template <class... G> constexpr auto named(boost::mp11::mp_list<G...>) {
-  return std::array<gradient_kernel_names, sizeof...(G)>{gradient_kernel_names{G::kernel::name, G::of::name}...};
+  return std::array<gradient_kernel_names, sizeof...(G)>{gradient_kernel_names{G::name, G::gradient_of::name}...};
 }
 }  // namespace src_detail
 

@@ -1,8 +1,10 @@
 #pragma once
 /// How programs choose and describe devices, on every backend.
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "diagnostics.hpp"
@@ -32,14 +34,25 @@ struct device_info {
   std::vector<device_fact> facts = {};  // limits and features
 };
 
-/// The options of `device<T>::open`. The application sets them; the library does not read the environment.
-struct device_options {
+/// The options of `device<T>::open`; those of a backend are these with its own diagnostics. The application sets them; the library does not read the environment.
+template <std::derived_from<diagnostics> D> struct basic_device_options {
   int threads = 0;              // cpu: 0 is one per processor that this process may use
   std::string name = {};        // part of a device's name, its index, or a kind (cpu, integrated, discrete); empty: the fastest
   std::string cache = {};       // gpu: file that keeps compiled pipelines between runs; empty: none
   double timeout_seconds = 60;  // gpu: a submission that takes longer fails; at least 0, infinity: no limit
-  diagnostics diagnose = {};
+  D diagnose = {};
 };
+/// The options that every backend has.
+using device_options = basic_device_options<diagnostics>;
+
+/// Copies options to those of a backend that has other diagnostics: fields that both have.
+template <Backend B, class D> typename B::options options_for(const basic_device_options<D>& o) {
+  typename B::options r{.threads = o.threads, .name = o.name, .cache = o.cache, .timeout_seconds = o.timeout_seconds};
+  using own = decltype(r.diagnose);
+  using common = std::conditional_t<std::derived_from<own, D>, D, std::conditional_t<std::derived_from<D, own>, own, diagnostics>>;
+  static_cast<common&>(r.diagnose) = o.diagnose;
+  return r;
+}
 
 /// Every device of a backend: `for (const auto& d : iso::devices<iso::backend::cpu>()) ...`
 template <Backend B> std::vector<device_info> devices() { return B::devices(); }

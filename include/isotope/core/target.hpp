@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
+#include "diagnostics.hpp"
 #include "trace.hpp"
 
 namespace isotope {
@@ -55,6 +57,13 @@ template <class B, class P, class K = kernels::native, class Extra = boost::mp11
   using kernel_set = K;
   using extra_kernels = Extra;
 };
+/// A piece of a kernel that was compiled separately, once for each set of flags. `needs`: the ability of the device, and of the compiler, that the source
+/// asks for; `missing`: what the compiler lacks, and then there are no bytes.
+struct code_variant {
+  std::string_view name, source, flags, needs, missing;
+  std::size_t bytes = 0;
+};
+
 template <class B>
 concept HasBackendName = requires {
   { B::name } -> std::convertible_to<std::string_view>;
@@ -64,17 +73,31 @@ concept HasPreference = requires {
   { B::preference } -> std::convertible_to<int>;
 };
 template <class B>
-concept HasChunks = requires {
+concept HasLimits = requires {
   { B::chunk_bytes } -> std::convertible_to<std::int64_t>;
+  { B::tensor_bytes } -> std::convertible_to<std::int64_t>;
+  { B::row_multiple } -> std::convertible_to<std::int64_t>;
+};
+template <class B>
+concept HasReports = requires {
+  { B::native_reason } -> std::convertible_to<std::string_view>;
+  { B::variants() } -> std::same_as<std::vector<code_variant>>;
+};
+template <class B>
+concept HasOptions = requires(const typename B::options& o) {
+  { o.name } -> std::convertible_to<std::string_view>;
+  { o.diagnose } -> std::convertible_to<const diagnostics&>;
 };
 template <class B>
 concept HasKernels = requires { typename B::kernels; };
 template <class B>
 concept HasDevice = requires { typename B::template device<target<B, precision::f32, kernels::reference>>; };
-/// A backend, on which programs run. `preference` ranks backends (higher wins), `chunk_bytes` is the largest allocation (0: no limit),
-/// `kernels` the mp_list of its kernels, `device<Target>` opens and loads.
+/// A backend, on which programs run. `preference` ranks backends (higher wins), `kernels` is the mp_list of its kernels, `device<Target>` opens and loads, `options`
+/// is what opening takes (basic_device_options of core/device.hpp). Limits: `chunk_bytes` of one allocation and `tensor_bytes` of one tensor, 0: no limit;
+/// `row_multiple`, the number of elements that the row length of a matrix should be a multiple of for fast kernels, 1: any length. Reports: `native_reason` says why
+/// an op has no native kernel, `variants` lists code that was compiled separately.
 template <class B>
-concept Backend = HasBackendName<B> && HasPreference<B> && HasChunks<B> && HasKernels<B> && HasDevice<B>;
+concept Backend = HasBackendName<B> && HasPreference<B> && HasLimits<B> && HasReports<B> && HasOptions<B> && HasKernels<B> && HasDevice<B>;
 
 template <class T>
 concept HasBackend = requires {
@@ -93,11 +116,5 @@ concept HasKernelSet = requires {
 };
 template <class T>
 concept Target = HasBackend<T> && HasPrecision<T> && HasKernelSet<T>;
-
-/// The number of elements that the row length of a matrix should be a multiple of for a backend's fast kernels; 1: any length.
-template <Target T> constexpr std::int64_t row_multiple() {
-  if constexpr (requires { T::backend::row_multiple; }) return T::backend::row_multiple;
-  else return 1;
-}
 
 }  // namespace isotope

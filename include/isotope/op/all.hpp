@@ -1,5 +1,7 @@
 #pragma once
-/// Every op.
+/// Every op of the library, and their list.
+#include <boost/mp11/list.hpp>
+
 #include "accumulate.hpp"
 #include "adamw.hpp"
 #include "add.hpp"
@@ -45,3 +47,21 @@
 #include "tanh.hpp"
 #include "top_k.hpp"
 #include "view.hpp"
+
+namespace isotope {
+
+/// The one list of the library's ops. Kernel tables, specifications and reports follow from it: a kernel set has a kernel of each of these ops for
+/// which its backend's kernel<Op, Precision, Set> is specialised. The order has no meaning.
+// clang-format off
+using library_ops = boost::mp11::mp_list<
+    op::accumulate, op::adamw, op::add, op::argmax, op::attention, op::attention_grad, op::cast, op::categorical, op::clip_norm,
+    op::clip_value, op::concat, op::copy, op::cross_entropy, op::cross_entropy_grad, op::cumsum, op::div, op::div_grad, op::dropout,
+    op::elementwise, op::embedding, op::embedding_grad, op::equal, op::exp, op::expand, op::fft, op::fill, op::gelu_erf,
+    op::gelu_erf_grad, op::gelu_tanh, op::gelu_tanh_grad, op::global_norm, op::irfft, op::layer_norm, op::layer_norm_grad, op::less,
+    op::log, op::log_softmax, op::log_softmax_grad, op::matmul, op::max, op::mean, op::min, op::momentum, op::mul, op::muon, op::narrow,
+    op::pad, op::permute, op::prod, op::prod_grad, op::relu, op::relu_grad, op::reshape, op::rfft, op::rms_norm, op::rms_norm_grad,
+    op::rope, op::scale, op::select, op::sgd, op::shift, op::sigmoid, op::sigmoid_grad, op::silu, op::silu_grad, op::softmax,
+    op::softmax_grad, op::split, op::sqrt, op::sqrt_grad, op::square, op::sub, op::sum, op::tanh, op::tanh_grad, op::top_k>;
+// clang-format on
+
+}  // namespace isotope

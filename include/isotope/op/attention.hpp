@@ -39,6 +39,7 @@ struct attention_shape {
 /// dv = (K P)^T dy,  dS = P (K (dy v^T) - rowsum(dy y)),  dq = scale dS k,  dk = scale dS^T q. The mask has no gradient.
 struct attention_grad : attention_shape {
   static constexpr std::string_view name = "attention_grad";
+  using gradient_of = struct attention;
   static constexpr std::int64_t flops(const step_shapes& s) { return 10 * gemm_macs(s); }  // recomputes q k^T, then dy v^T, dv, dq, dk
   static constexpr void infer(shape_rule& r) {
     for (int k = 0; k < (constants::of(r.attr).packed ? 1 : 3); ++k) r.yield(r.dims(k), r.type(k));

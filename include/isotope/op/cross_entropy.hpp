@@ -12,6 +12,7 @@ struct cross_entropy_grad {
     constexpr operator attributes() const { return {.i = {classes}}; }
   };
   static constexpr std::string_view name = "cross_entropy_grad";
+  using gradient_of = struct cross_entropy;
   static constexpr void infer(shape_rule& r) {
     if (count_classes(r)) r.yield(r.dims(0), r.type(0));
   }

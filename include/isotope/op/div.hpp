@@ -6,6 +6,7 @@ namespace op {
 /// db[i] = -(dy[i] / b[i]) (a[i] / b[i]), computed in one kernel and rounded once; separate ops would round each factor.  Operands a, b, dy.
 struct div_grad {
   static constexpr std::string_view name = "div_grad";
+  using gradient_of = struct div;
   static constexpr op_kind kind = op_kind::elementwise;
   static constexpr void infer(shape_rule& r) {
     const auto ab = broadcast(r.dims(0), r.dims(1)), all = broadcast(ab.s, r.dims(2));

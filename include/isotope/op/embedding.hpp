@@ -6,6 +6,7 @@ namespace op {
 /// Operands into (V, C) in accumulation format, dy (..., C), ids (...): into[ids[i]] += dy[i] in place, in ascending order of i, so the bits never vary.
 struct embedding_grad {
   static constexpr std::string_view name = "embedding_grad";
+  using gradient_of = struct embedding;
   static constexpr std::uint8_t inout = 1;
   static constexpr void infer(shape_rule& r) {
     const shape& into = r.dims(0);

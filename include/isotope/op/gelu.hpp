@@ -11,6 +11,7 @@ namespace op {
 /// Operands x, dy: dx[i] = dy[i] (0.5 (1 + t) + 0.5 x[i] (1 - t^2) sqrt(2/pi) (1 + 3 * 0.044715 x[i]^2)), t the tanh of the forward.
 struct gelu_tanh_grad : binary_elementwise {
   static constexpr std::string_view name = "gelu_tanh_grad";
+  using gradient_of = struct gelu_tanh;
 };
 struct gelu_tanh : unary_elementwise {
   static constexpr std::string_view name = "gelu_tanh";
@@ -24,6 +25,7 @@ struct gelu_tanh : unary_elementwise {
 /// Operands x, dy: dx[i] = dy[i] (0.5 (1 + erf(x[i]/sqrt(2))) + x[i] exp(-x[i]^2/2) / sqrt(2 pi)).
 struct gelu_erf_grad : binary_elementwise {
   static constexpr std::string_view name = "gelu_erf_grad";
+  using gradient_of = struct gelu_erf;
 };
 struct gelu_erf : unary_elementwise {
   static constexpr std::string_view name = "gelu_erf";

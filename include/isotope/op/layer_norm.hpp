@@ -14,6 +14,7 @@ namespace op {
 /// With h = (x - mean) rstd and e = dy weight:  dx = rstd (e - avg(e) - h avg(e h)),  dweight = sum_rows dy h,  dbias = sum_rows dy.
 struct layer_norm_grad {
   static constexpr std::string_view name = "layer_norm_grad";
+  using gradient_of = struct layer_norm;
   static constexpr void infer(shape_rule& r) {
     if (r.inputs() > 6 && !r.require(r.dims(6) == r.dims(0) && r.type(6) == r.type(0), "the addend must have the shape and format of x"))
       return;

@@ -7,6 +7,7 @@ namespace op {
 /// Operands x (rows, n), dy (rows): dx[r, i] = dy[r] prod_{j != i} x[r, j]. It is computed without division, so zeros need no special case.
 struct prod_grad {
   static constexpr std::string_view name = "prod_grad";
+  using gradient_of = struct prod;
   static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
     if (r.require(is_floating(r.type(0)) && is_floating(r.type(1)), "needs floating-point tensors; cast them first") &&

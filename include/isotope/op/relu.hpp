@@ -7,6 +7,7 @@ namespace op {
 /// dx[i] = x[i] > 0 ? dy[i] : 0.  Operands x, dy.
 struct relu_grad : binary_elementwise {
   static constexpr std::string_view name = "relu_grad";
+  using gradient_of = struct relu;
 };
 struct relu : unary_elementwise {
   static constexpr std::string_view name = "relu";

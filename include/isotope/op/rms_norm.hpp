@@ -11,6 +11,7 @@ namespace op {
 /// With h = x rstd and e = dy weight:  dx = rstd (e - h avg(e h)),  dweight = sum_rows dy h.
 struct rms_norm_grad {
   static constexpr std::string_view name = "rms_norm_grad";
+  using gradient_of = struct rms_norm;
   static constexpr void infer(shape_rule& r) {
     if (r.inputs() > 4 && !r.require(r.dims(4) == r.dims(0) && r.type(4) == r.type(0), "the addend must have the shape and format of x"))
       return;

@@ -10,6 +10,7 @@ namespace op {
 /// dx[i] = dy[i] y[i] (1 - y[i]).  Operands y, dy.
 struct sigmoid_grad : binary_elementwise {
   static constexpr std::string_view name = "sigmoid_grad";
+  using gradient_of = struct sigmoid;
 };
 struct sigmoid : unary_elementwise {
   static constexpr std::string_view name = "sigmoid";

@@ -10,6 +10,7 @@ namespace op {
 /// dx[i] = dy[i] s (1 + x[i] (1 - s)), s = 1 / (1 + exp(-x[i])).  Operands x, dy.
 struct silu_grad : binary_elementwise {
   static constexpr std::string_view name = "silu_grad";
+  using gradient_of = struct silu;
 };
 struct silu : unary_elementwise {
   static constexpr std::string_view name = "silu";

@@ -33,6 +33,7 @@ struct shifted {
 /// Operands y, dy: dx[i] = y[i] (dy[i] - sum_j y[j] dy[j]).
 struct softmax_grad : softmax_shape {
   static constexpr std::string_view name = "softmax_grad";
+  using gradient_of = struct softmax;
 };
 struct softmax : softmax_shape {
   static constexpr std::string_view name = "softmax";
@@ -45,6 +46,7 @@ struct softmax : softmax_shape {
 /// Operands y, dy: dx[i] = dy[i] - exp(y[i]) sum_j dy[j].
 struct log_softmax_grad : softmax_shape {
   static constexpr std::string_view name = "log_softmax_grad";
+  using gradient_of = struct log_softmax;
 };
 struct log_softmax : softmax_shape {
   static constexpr std::string_view name = "log_softmax";

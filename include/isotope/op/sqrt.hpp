@@ -7,6 +7,7 @@ namespace op {
 /// dx[i] = dy[i] / (2 y[i]).  Operands y, dy.
 struct sqrt_grad : binary_elementwise {
   static constexpr std::string_view name = "sqrt_grad";
+  using gradient_of = struct sqrt;
 };
 struct sqrt : unary_elementwise {
   static constexpr std::string_view name = "sqrt";

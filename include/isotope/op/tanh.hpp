@@ -7,6 +7,7 @@ namespace op {
 /// dx[i] = dy[i] (1 - y[i]^2).  Operands y, dy.
 struct tanh_grad : binary_elementwise {
   static constexpr std::string_view name = "tanh_grad";
+  using gradient_of = struct tanh;
 };
 struct tanh : unary_elementwise {
   static constexpr std::string_view name = "tanh";

@@ -63,12 +63,6 @@ constexpr message over_tensor_limit(const plan_view& p, std::string_view backend
   return {};
 }
 
-/// Returns `B::tensor_bytes` if the backend has such a limit, otherwise 0.
-template <class B> constexpr std::int64_t tensor_limit() {
-  if constexpr (requires { B::tensor_bytes; }) return B::tensor_bytes;
-  else return 0;
-}
-
 /// A part of a message as a template argument.
 template <int N> struct phrase {
   char text[N + 1]{};

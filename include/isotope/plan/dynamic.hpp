@@ -49,8 +49,7 @@ template <Target T> result<void> runnable(const dynamic_plan& p) {
   if (!p.error.empty()) return diagnosed(errc::invalid_model, text(p.error));
   if (auto m = missing_kernel(p, T::backend::name, kernel_table<T>, all_kernels<typename T::backend>); !m.empty())
     return diagnosed(errc::invalid_model, text(m));
-  if (auto m = over_tensor_limit(p, T::backend::name, tensor_limit<typename T::backend>()); !m.empty())
-    return diagnosed(errc::over_budget, text(m));
+  if (auto m = over_tensor_limit(p, T::backend::name, T::backend::tensor_bytes); !m.empty()) return diagnosed(errc::over_budget, text(m));
   return {};
 }
 template <Target T> result<dynamic_plan> make_dynamic(const trace& g, std::int64_t budget) {

@@ -67,7 +67,7 @@ constexpr void pad_gemm(tape& t, std::size_t i, std::int64_t padded) {
 /// Pads each gemm whose rows an op alone reads that counts the columns it needs (op_info::counts_columns), on a forward trace. What the ops give
 /// stays the same, and so do the parameters' shapes: the gradient of the padding is cut off. Does nothing where `multiple` is 1.
 ///
-/// @param multiple  row_multiple<Target>()
+/// @param multiple  row_multiple of the backend
 /// @param result    what the program returns, which keeps its shape
 constexpr void pad_rows(tape& t, std::int64_t multiple, std::int32_t result) {
   if (multiple <= 1) return;

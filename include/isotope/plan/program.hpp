@@ -41,7 +41,7 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
   verify_after(machine, "recording", verify);
   regroup(machine, o.group);
   choose_matrices(machine, o.optimizer);
-  pad_rows(machine, row_multiple<T>(), loss.id);
+  pad_rows(machine, T::backend::row_multiple, loss.id);
   verify_after(machine, "pad_rows", verify);
   const std::size_t forward = machine.g.nodes.size();
   differentiate(machine, loss.id, o.recompute);
@@ -84,7 +84,7 @@ constexpr trace trace_inference(const Model& model, bool fused, bool decompose_a
     verify_after(machine, "recording", verify);
   }
   if (machine.ok()) {
-    pad_rows(machine, row_multiple<T>(), y.id);
+    pad_rows(machine, T::backend::row_multiple, y.id);
     verify_after(machine, "pad_rows", verify);
     simplify(machine.g, machine.g.nodes.size());
     verify_after(machine, "simplify", verify);
@@ -133,7 +133,7 @@ template <const auto& Plan, Target T, std::int64_t Budget> struct checked {
   static constexpr message model = Plan.error;
   static constexpr message kernel = missing_kernel(Plan, T::backend::name, kernel_table<T>, all_kernels<typename T::backend>);
   static constexpr message memory = over_budget(Plan, Budget);
-  static constexpr message tensors = over_tensor_limit(Plan, T::backend::name, tensor_limit<typename T::backend>());
+  static constexpr message tensors = over_tensor_limit(Plan, T::backend::name, T::backend::tensor_bytes);
   static_assert(sizeof(report<diagnosis<model>>) > 0);
   static_assert(sizeof(report<diagnosis<kernel>>) > 0);
   static_assert(sizeof(report<diagnosis<memory>>) > 0);

@@ -60,10 +60,4 @@ template <Instruction Op, ShaderPrecision P> struct kernel<Op, P, kernels::refer
 };
 template <Instruction Op, ShaderPrecision P> struct kernel<Op, P, kernels::portable> : kernel<Op, P, kernels::reference> {};
 
-template <class P, class Set> struct instruction_of {
-  template <class Op> using fn = kernel<Op, P, Set>;
-};
-/// For the kernel tables: one entry per op.
-template <class P, class Set> using instruction_kernels = boost::mp11::mp_transform_q<instruction_of<P, Set>, instruction_ops>;
-
 }  // namespace isotope::vulkan

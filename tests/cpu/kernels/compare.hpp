@@ -2,8 +2,6 @@
 /// Compares portable and native kernels with the reference kernel of the same op, and their results on 1, 2, 3 and 5 threads with each other.
 #include <gtest/gtest.h>
 #include <isotope/kernels/cpu/all.hpp>
-#include <isotope/kernels/cpu/native/all.hpp>
-#include <isotope/kernels/cpu/reference/all.hpp>
 
 #include <cmath>
 #include <cstring>

@@ -2,8 +2,6 @@
 /// Runs the op tests on every kernel set of the cpu backend.
 #include <isotope/backend/cpu/thread_pool.hpp>
 #include <isotope/kernels/cpu/all.hpp>
-#include <isotope/kernels/cpu/native/all.hpp>
-#include <isotope/kernels/cpu/reference/all.hpp>
 
 namespace isotope::op_test {
 

@@ -18,8 +18,10 @@ ISOTOPE_CPU_NAMESPACE {  // calls kernels: objects of another -march have their 
 /// Devices of a target: `auto d = iso::device<iso::selected>::open();`
 template <Target T> class device : public loads_plans<device<T>, queue<T>> {
  public:
+  using options = device_options;
+
   /// @error missing_feature, unknown_device for a name that is not `cpu`, invalid_argument for a number of threads out of range or a fault to inject
-  static result<device> open(const device_options& o = {}) {
+  static result<device> open(const options& o = {}) {
     if (!o.name.empty() && o.name != "cpu" && o.name != "0")
       return fail(errc::unknown_device, "no device '" + std::string(o.name) + "'", "cpu", "there is one: 0 cpu");
     if (o.threads < 0 || o.threads > cpu::thread_pool::max_threads)
@@ -42,14 +44,15 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
   result<cpu::queue<T>> open_queue() const { return cpu::queue<T>(pool_, diagnose_); }
   static constexpr bool on_host = true;
   /// Options under which the same plans must give the same bits: other numbers of threads.
-  std::vector<device_options> variations(const device_options& o) const {
-    std::vector<device_options> all;
+  std::vector<options> variations(const options& o) const {
+    std::vector<options> all;
     for (const int n : {1, 2, 3})
       if (n != threads()) all.push_back(o), all.back().threads = n;
     return all;
   }
   /// Empty: the processor has no workgroups.
-  std::vector<std::int32_t> launch_sizes() const { return {}; }
+  std::vector<options> launch_variations(const options&) const { return {}; }
+  std::int32_t launch_size() const { return -1; }
   int threads() const { return pool_->size(); }
   device_info info() const {
     device_info r{.name = "cpu", .backend = "cpu", .kind = device_kind::cpu, .index = 0, .units = pool_->size()};

@@ -14,15 +14,17 @@
 namespace isotope {
 
 /// An opened device. `on_host`: it is the host processor. `variations` returns other options that must not change any result bit, e.g. numbers of threads.
-/// `launch_sizes` returns the workgroup sizes (invocations) that conformance runs try; empty if the device has no workgroups.
+/// `launch_variations` returns options for the workgroup sizes (invocations) that conformance runs try; empty if the device has no workgroups. `launch_size` is the
+/// size that its options ask for; -1: each kernel chooses.
 template <class D>
-concept Device = requires(const D& d, const device_options& o) {
+concept Device = requires(const D& d, const typename D::options& o) {
   { D::open(o) } -> std::same_as<result<D>>;
   { d.info() } -> std::same_as<device_info>;
   { d.threads() } -> std::same_as<int>;
   { D::on_host } -> std::convertible_to<bool>;
-  { d.variations(o) } -> std::same_as<std::vector<device_options>>;
-  { d.launch_sizes() } -> std::same_as<std::vector<std::int32_t>>;
+  { d.variations(o) } -> std::same_as<std::vector<typename D::options>>;
+  { d.launch_variations(o) } -> std::same_as<std::vector<typename D::options>>;
+  { d.launch_size() } -> std::same_as<std::int32_t>;
 };
 
 /// The base class of devices. `Device` provides `result<Q> open_queue() const`, which makes the queue of another session, and `shared() const`, its Q::owner.

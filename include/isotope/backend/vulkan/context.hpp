@@ -56,7 +56,7 @@ class context {
   }
 
   /// Opens a device. @error no_device, unknown_device with the devices seen, missing_feature with the features' names, invalid_argument for a negative timeout
-  static result<std::shared_ptr<context>> open(const device_options& o) {
+  static result<std::shared_ptr<context>> open(const vulkan::options& o) {
     if (auto r = check_timeout(o.timeout_seconds); !r) return r.error();
     auto i = instance::open(o.diagnose);
     if (!i) return i.error();
@@ -72,7 +72,7 @@ class context {
     return c;
   }
   /// Uses objects of an application. @error no_device where the physical device is not among the instance's; missing_feature
-  static result<std::shared_ptr<context>> adopt(const native_handles& h, const device_options& o) {
+  static result<std::shared_ptr<context>> adopt(const native_handles& h, const vulkan::options& o) {
     if (auto r = check_timeout(o.timeout_seconds); !r) return r.error();
     auto i = instance::adopt(h.instance, h.get_instance_proc_addr);
     if (!i) return i.error();
@@ -169,7 +169,7 @@ class context {
   }
 
   context_counters counters;
-  device_options options;
+  vulkan::options options;
 
  private:
   std::shared_ptr<instance> instance_;

@@ -13,10 +13,12 @@ namespace isotope::vulkan {
 /// Devices of a target: `auto d = iso::device<iso::selected>::open();`
 template <Target T> class device : public loads_plans<device<T>, queue<T>> {
  public:
+  using options = vulkan::options;
+
   /// @error no_device (no loader, driver or device), unknown_device with the devices seen, missing_feature with the features' names
-  static result<device> open(const device_options& o = {}) { return with(context::open(o), o); }
+  static result<device> open(const options& o = {}) { return with(context::open(o), o); }
   /// Uses objects of the application; see native_handles. @error no_device, missing_feature
-  static result<device> adopt(const native_handles& h, const device_options& o = {}) { return with(context::adopt(h, o), o); }
+  static result<device> adopt(const native_handles& h, const options& o = {}) { return with(context::adopt(h, o), o); }
   /// A device of another target on a context that is open already, so that programs of several precisions share one set of pipelines.
   static device over(std::shared_ptr<vulkan::context> c, std::shared_ptr<vulkan::pipelines> p) {
     device d;
@@ -30,8 +32,13 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
   const device_limits& limits() const { return context_->physical().limits; }
   native_handles handles() const { return context_->handles(); }
   static constexpr bool on_host = false;
-  std::vector<device_options> variations(const device_options&) const { return {}; }
-  std::vector<std::int32_t> launch_sizes() const { return swept_sizes(limits()); }
+  std::vector<options> variations(const options&) const { return {}; }
+  std::vector<options> launch_variations(const options& o) const {
+    std::vector<options> all;
+    for (const std::int32_t n : swept_sizes(limits())) all.push_back(o), all.back().diagnose.launch_size = n;
+    return all;
+  }
+  std::int32_t launch_size() const { return limits().switches.launch_size; }
   /// Always 1: host threads do not matter here, but programs print their number for every backend.
   int threads() const { return 1; }
   const std::shared_ptr<vulkan::context>& shared() const { return context_; }
@@ -41,7 +48,7 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
   std::shared_ptr<vulkan::context> context_;
   std::shared_ptr<vulkan::pipelines> pipelines_;
 
-  static result<device> with(result<std::shared_ptr<vulkan::context>> c, const device_options& o) {
+  static result<device> with(result<std::shared_ptr<vulkan::context>> c, const options& o) {
     if (!c) return c.error();
     device d;
     d.context_ = std::move(*c);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "extension_structs.hpp"
+#include "options.hpp"
 #include "physical_device.hpp"
 #include "status.hpp"
 #include "subgroups.hpp"

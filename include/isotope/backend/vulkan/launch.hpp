@@ -84,7 +84,7 @@ struct dispatch {
   groups count;
   std::uint32_t default_invocations = 0;  // the workgroup size that the kernel chose; constant 0 is the one that is used
   std::vector<range> reads, writes;
-  std::string_view tier;      // the kernel set that runs
+  std::string_view set;       // the kernel set that runs
   std::string_view reason{};  // why a faster set does not run; empty: there is none
   std::int32_t step = -1;     // index of the plan's step
   float oscillation = -1;     // of the step's weight; -1: not known

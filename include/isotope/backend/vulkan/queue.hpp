@@ -43,7 +43,7 @@ template <Target T> class queue {
   }
   result<memory> allocate(std::int64_t bytes, memory_use use, const std::string& label) {
     if (use != memory_use::device) return allocate_mapped(recorder_->device, bytes, use, label);
-    auto m = memory::allocate(recorder_->device, bytes, use, label, diagnose().chunk_bytes);
+    auto m = memory::allocate(recorder_->device, bytes, use, label, recorder_->device->options.diagnose.chunk_bytes);
     if (!m) return m;
     if (auto r = transfer_.clear(*m, 0, m->bytes() / 4 * 4); !r) return r.error();
     return m;
@@ -98,7 +98,7 @@ template <Target T> class queue {
   std::vector<launch_row> rows(const plan& p, std::uint8_t active) const {
     return launch_rows(p.dispatches(active), swept_sizes(recorder_->device->physical().limits));
   }
-  const diagnostics& diagnose() const { return recorder_->device->options.diagnose; }
+  const isotope::diagnostics& diagnose() const { return recorder_->device->options.diagnose; }
   const owner& device() const { return recorder_->device; }
   std::int64_t planned_bytes() const { return transfer_.bytes() + constant_pool::chunk; }
   std::int64_t bytes() const { return transfer_.bytes() + recorder_->shared_pool->bytes(); }

@@ -1,0 +1,22 @@
+#pragma once
+/// The options of a Vulkan device.
+#include <cstdint>
+#include <vector>
+
+#include "../../core/gpu_options.hpp"
+
+namespace isotope::vulkan {
+
+/// A specialization constant of shaders: its id and its value.
+struct shader_constant {
+  std::uint32_t id = 0, value = 0;
+};
+
+/// `validate` loads VK_LAYER_KHRONOS_validation; `no_workgroup_matrices` turns off VK_NV_cooperative_matrix2, the other switches of matrix units
+/// VK_KHR_cooperative_matrix.
+struct diagnostics : gpu_diagnostics {
+  std::vector<shader_constant> constants = {};  // additional constants of every pipeline, for kernels that were built to read them
+};
+using options = basic_device_options<diagnostics>;
+
+}  // namespace isotope::vulkan

@@ -1,0 +1,23 @@
+#pragma once
+/// The portable kernels of the vulkan backend. An op that is missing here has only its reference kernel.
+#include <isotope/kernels/vulkan/body/instructions.hpp>
+#include <isotope/kernels/vulkan/portable/attention.hpp>
+#include <isotope/kernels/vulkan/portable/attention_grad.hpp>
+#include <isotope/kernels/vulkan/portable/cast.hpp>
+#include <isotope/kernels/vulkan/portable/copy.hpp>
+#include <isotope/kernels/vulkan/portable/cross_entropy.hpp>
+#include <isotope/kernels/vulkan/portable/cumsum.hpp>
+#include <isotope/kernels/vulkan/portable/dropout.hpp>
+#include <isotope/kernels/vulkan/portable/elementwise.hpp>
+#include <isotope/kernels/vulkan/portable/embedding.hpp>
+#include <isotope/kernels/vulkan/portable/extremum.hpp>
+#include <isotope/kernels/vulkan/portable/fft.hpp>
+#include <isotope/kernels/vulkan/portable/layer_norm.hpp>
+#include <isotope/kernels/vulkan/portable/muon.hpp>
+#include <isotope/kernels/vulkan/portable/prod.hpp>
+#include <isotope/kernels/vulkan/portable/rms_norm.hpp>
+#include <isotope/kernels/vulkan/portable/rope.hpp>
+#include <isotope/kernels/vulkan/portable/softmax.hpp>
+#include <isotope/kernels/vulkan/portable/sum.hpp>
+#include <isotope/kernels/vulkan/portable/top_k.hpp>
+#include <isotope/kernels/vulkan/portable/update.hpp>
