@@ -1,8 +1,9 @@
 #pragma once
 /// The one place, apart from backend/, that asks which compiler and processor a translation unit is compiled for.
 ///
-/// ISOTOPE_CPU_NAMESPACE   `inline namespace <arch>`: cpu kernels stand in `namespace isotope::cpu { ISOTOPE_CPU_NAMESPACE { ... } }`, so that
-///                         objects compiled with different -march may be linked together without sharing an inline function
+/// ISOTOPE_CPU_NAMESPACE   `inline namespace <arch>`: what the cpu backend computes with stands in `namespace isotope::cpu { ISOTOPE_CPU_NAMESPACE
+///                         { ... } }`, so that objects compiled with different -march may be linked together without sharing an inline function.
+///                         Kernels write the same in one line: `namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable { ... }`
 /// ISOTOPE_CPU_ARCH        the same name as a string, for reports
 /// ISOTOPE_IVDEP           before a loop: its iterations touch no element of another iteration (y == x is fine, y == x + 1 is not);
 ///                         clang checks for itself at run time

@@ -7,9 +7,7 @@
 #include <isotope/kernels/cpu/rows/parallel.hpp>
 #include <isotope/op/attention.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// The rows of D values of one head: element (row, d) lies at + row stride + d elements behind `data`.
 struct head_rows {
@@ -89,6 +87,4 @@ struct attention_heads {
   std::int64_t padded_width() const { return whole_vectors(D); }
 };
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

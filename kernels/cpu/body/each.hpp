@@ -5,9 +5,7 @@
 #include <isotope/kernels/cpu/body/programs.hpp>
 #include <isotope/kernels/cpu/math/map.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// out[i] = f(in[0][i], ..., in[Operands - 1][i]); out may be one of the operands.
 template <int Operands, class F> ISOTOPE_INLINE void each(const void* const* in, void* out, std::int64_t n, const F& f) {
@@ -16,6 +14,4 @@ template <int Operands, class F> ISOTOPE_INLINE void each(const void* const* in,
   }(std::make_index_sequence<std::size_t(Operands)>{});
 }
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

@@ -8,9 +8,7 @@
 
 #include <isotope/core/compiler.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// One vector register of f32.
 inline constexpr std::int64_t lanes = config::vector_bytes / 4;
@@ -71,6 +69,4 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT void microkernel(const float* a, std::int64_t 
   }
 }
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

@@ -9,9 +9,7 @@
 #include <isotope/core/precision.hpp>
 #include <isotope/kernels/cpu/gemm/microkernel.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 using sixteen __attribute__((vector_size(64))) = float;
 ISOTOPE_INLINE void load_sixteen(const float* x, sixteen& v) { std::memcpy(&v, x, sizeof v); }
@@ -110,6 +108,4 @@ void pack_panel(const T* x, std::int64_t k_stride, std::int64_t col_stride, std:
   }
 }
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

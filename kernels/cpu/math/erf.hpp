@@ -4,9 +4,7 @@
 /// For |x| < 1 it is x P(x^2), beyond 1 - e^-Q(|x|) with Q = -ln erfc; both use Chebyshev interpolation. Both are computed and one is selected.
 #include <isotope/kernels/cpu/math/exp.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 /// Error: 3 ULP. erf +-0 = +-0, erf +-inf = +-1, NaN stays NaN.
 ISOTOPE_INLINE float erf(float x) {
@@ -28,6 +26,4 @@ template <class T> void erf(const T* x, T* y, std::int64_t n) {
   map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return erf(v); }, x);
 }
 
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

@@ -6,9 +6,7 @@
 #include <isotope/kernels/cpu/math/arithmetic.hpp>
 #include <isotope/kernels/cpu/math/map.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 /// e^x = 2^k (1 + expm1_r), for |x| < 2^21. The polynomial is within 2^-27 of e^r.
 struct split_exp {
@@ -61,6 +59,4 @@ template <class T> void exp(const T* x, T* y, std::int64_t n) {
   map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return exp(v); }, x);
 }
 
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

@@ -9,9 +9,7 @@
 
 #include <isotope/kernels/cpu/math/exp.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 /// 1 / (1 + 0.3 a) for a >= 0, within 2^-45, from an f32 division and one Newton step: cheaper than an f64 division.
 ISOTOPE_INLINE double inverse_of_one_plus(float a) {
@@ -56,6 +54,4 @@ template <class T> void gelu_erf_derivative(const T* x, T* y, std::int64_t n) {
   map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return gelu_erf_derivative(v); }, x);
 }
 
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

@@ -8,9 +8,7 @@
 
 #include <isotope/kernels/cpu/math/sigmoid.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 inline constexpr double gelu_slope = 1.5957691216057308;  // 2 sqrt(2/pi)
 inline constexpr double gelu_cubic = 0.044715 * gelu_slope;
@@ -47,6 +45,4 @@ template <class T> void gelu_tanh_derivative(const T* x, T* y, std::int64_t n) {
   map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return gelu_tanh_derivative(v); }, x);
 }
 
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

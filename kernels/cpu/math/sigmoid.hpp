@@ -2,9 +2,7 @@
 /// y = 1 / (1 + e^-x).
 #include <isotope/kernels/cpu/math/exp.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 /// Error: 2.5 ULP, also for subnormal results. sigmoid(-inf) = 0, sigmoid(inf) = 1; NaN is kept.
 ISOTOPE_INLINE float sigmoid(float x) {
@@ -18,6 +16,4 @@ template <class T> void sigmoid(const T* x, T* y, std::int64_t n) {
   map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return sigmoid(v); }, x);
 }
 
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

@@ -8,9 +8,7 @@
 
 #include <isotope/kernels/cpu/math/sigmoid.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 /// Error: 1 ULP. silu(-inf) = -0 (the limit), silu(inf) = inf; NaN is kept.
 ISOTOPE_INLINE float silu(float x) {
@@ -43,6 +41,4 @@ template <class T> void silu_derivative(const T* x, T* y, std::int64_t n) {
   map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return silu_derivative(v); }, x);
 }
 
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

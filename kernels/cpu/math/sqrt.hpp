@@ -9,9 +9,7 @@
 #include <isotope/kernels/cpu/math/arithmetic.hpp>
 #include <isotope/kernels/cpu/math/map.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 /// Error: 0.5 ULP. sqrt +-0 = +-0, NaN below zero.
 inline float sqrt(float x) { return std::sqrt(x); }
@@ -32,6 +30,4 @@ inline void sqrt(const float* x, float* y, std::int64_t n) {
   for (; i < n; ++i) y[i] = sqrt(x[i]);
 }
 
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

@@ -11,9 +11,7 @@
 #include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/math/weight.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 template <class Scores> class attention {
  public:
@@ -184,9 +182,8 @@ template <class P> struct attention_of {
   }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::attention, P, kernels::native> : native::attention_of<P> {};
-
 }  // namespace isotope::cpu

@@ -4,9 +4,7 @@
 /// where it is f32, else in scratch memory.
 #include <isotope/kernels/cpu/native/attention.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 template <class Scores> class attention_grad {
  public:
@@ -182,9 +180,8 @@ template <class P> struct attention_grad_of {
   }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::attention_grad, P, kernels::native> : native::attention_grad_of<P> {};
-
 }  // namespace isotope::cpu

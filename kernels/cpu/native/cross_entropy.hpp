@@ -7,9 +7,7 @@
 #include <isotope/kernels/cpu/native/rows/exponential_sum.hpp>
 #include <isotope/kernels/cpu/portable/cross_entropy.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 struct cross_entropy {
   static constexpr std::int64_t scratch(const step_shapes& s) { return portable::cross_entropy::scratch(s); }
@@ -72,10 +70,9 @@ struct cross_entropy_grad {
   }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::cross_entropy, P, kernels::native> : native::cross_entropy {};
 template <NativeProgram P> struct kernel<op::cross_entropy_grad, P, kernels::native> : native::cross_entropy_grad {};
-
 }  // namespace isotope::cpu

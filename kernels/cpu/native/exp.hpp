@@ -4,17 +4,14 @@
 #include <isotope/kernels/cpu/native/math/exp.hpp>
 #include <isotope/op/exp.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 struct exp : each_row<exp, 1> {
   static ISOTOPE_INLINE vector of(vector x) { return lanewise::exp(x); }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::exp, P, kernels::native> : native::exp {};
-
 }  // namespace isotope::cpu

@@ -6,9 +6,7 @@
 #include <isotope/kernels/cpu/native/math/gelu_tanh_bf16.hpp>
 #include <isotope/op/gelu.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 template <class P> struct gelu_tanh : each_row<gelu_tanh<P>, 1> {
   static ISOTOPE_INLINE vector of(vector x) {
@@ -32,12 +30,11 @@ struct gelu_erf_grad : each_row<gelu_erf_grad, 2> {
   static ISOTOPE_INLINE vector of(vector x, vector dy) { return dy * lanewise::gelu_erf_derivative(x); }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::gelu_tanh, P, kernels::native> : native::gelu_tanh<P> {};
 template <NativeProgram P> struct kernel<op::gelu_tanh_grad, P, kernels::native> : native::gelu_tanh_grad<P> {};
 template <NativeProgram P> struct kernel<op::gelu_erf, P, kernels::native> : native::gelu_erf {};
 template <NativeProgram P> struct kernel<op::gelu_erf_grad, P, kernels::native> : native::gelu_erf_grad {};
-
 }  // namespace isotope::cpu

@@ -8,9 +8,7 @@
 #include <isotope/kernels/cpu/native/rows/row_groups.hpp>
 #include <isotope/kernels/cpu/portable/layer_norm.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 struct layer_norm {
   static constexpr std::uint32_t inplace = 1;
@@ -141,10 +139,9 @@ struct layer_norm_grad {
   }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::layer_norm, P, kernels::native> : native::layer_norm {};
 template <NativeProgram P> struct kernel<op::layer_norm_grad, P, kernels::native> : native::layer_norm_grad {};
-
 }  // namespace isotope::cpu

@@ -4,17 +4,14 @@
 #include <isotope/kernels/cpu/native/math/log.hpp>
 #include <isotope/op/log.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 struct log : each_row<log, 1> {
   static ISOTOPE_INLINE vector of(vector x) { return lanewise::log(x); }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::log, P, kernels::native> : native::log {};
-
 }  // namespace isotope::cpu

@@ -6,9 +6,7 @@
 #include <isotope/kernels/cpu/native/rows/row_groups.hpp>
 #include <isotope/kernels/cpu/portable/rms_norm.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 struct rms_norm {
   static constexpr std::uint32_t inplace = portable::rms_norm::inplace;
@@ -120,10 +118,9 @@ struct rms_norm_grad {
   }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::rms_norm, P, kernels::native> : native::rms_norm {};
 template <NativeProgram P> struct kernel<op::rms_norm_grad, P, kernels::native> : native::rms_norm_grad {};
-
 }  // namespace isotope::cpu

@@ -3,9 +3,7 @@
 #include <isotope/kernels/cpu/native/body/each_row.hpp>
 #include <isotope/op/scale.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 struct scale : each_row<scale, 1> {
   static ISOTOPE_INLINE vector of(vector x, float k) { return k * x; }
@@ -15,10 +13,9 @@ struct shift : each_row<shift, 1> {
   static ISOTOPE_INLINE vector of(vector x, float k) { return x + k; }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::scale, P, kernels::native> : native::scale {};
 template <NativeProgram P> struct kernel<op::shift, P, kernels::native> : native::shift {};
-
 }  // namespace isotope::cpu

@@ -4,9 +4,7 @@
 #include <isotope/kernels/cpu/native/math/sigmoid.hpp>
 #include <isotope/op/sigmoid.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 struct sigmoid : each_row<sigmoid, 1> {
   static ISOTOPE_INLINE vector of(vector x) { return lanewise::sigmoid(x); }
@@ -16,10 +14,9 @@ struct sigmoid_grad : each_row<sigmoid_grad, 2> {
   static ISOTOPE_INLINE vector of(vector y, vector dy) { return dy * y * (1.0f - y); }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::sigmoid, P, kernels::native> : native::sigmoid {};
 template <NativeProgram P> struct kernel<op::sigmoid_grad, P, kernels::native> : native::sigmoid_grad {};
-
 }  // namespace isotope::cpu

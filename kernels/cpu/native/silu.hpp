@@ -4,9 +4,7 @@
 #include <isotope/kernels/cpu/native/math/sigmoid.hpp>
 #include <isotope/op/silu.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 struct silu : each_row<silu, 1> {
   static ISOTOPE_INLINE vector of(vector x) { return lanewise::silu(x); }
@@ -16,10 +14,9 @@ struct silu_grad : each_row<silu_grad, 2> {
   static ISOTOPE_INLINE vector of(vector x, vector dy) { return dy * lanewise::silu_derivative(x); }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::silu, P, kernels::native> : native::silu {};
 template <NativeProgram P> struct kernel<op::silu_grad, P, kernels::native> : native::silu_grad {};
-
 }  // namespace isotope::cpu

@@ -7,9 +7,7 @@
 #include <isotope/kernels/cpu/native/rows/exponential_sum.hpp>
 #include <isotope/kernels/cpu/portable/softmax.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// Calls Own::row(x..., y, buffer, n) with pointers to each row along the last axis, if all tensors have one format; otherwise calls Other::run.
 template <class Own, class Other, int Operands> struct by_last_axis {
@@ -87,12 +85,11 @@ struct log_softmax_grad : by_last_axis<log_softmax_grad, portable::log_softmax_g
   }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::softmax, P, kernels::native> : native::softmax {};
 template <NativeProgram P> struct kernel<op::softmax_grad, P, kernels::native> : native::softmax_grad {};
 template <NativeProgram P> struct kernel<op::log_softmax, P, kernels::native> : native::log_softmax {};
 template <NativeProgram P> struct kernel<op::log_softmax_grad, P, kernels::native> : native::log_softmax_grad {};
-
 }  // namespace isotope::cpu

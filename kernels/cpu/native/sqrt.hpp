@@ -3,9 +3,7 @@
 #include <isotope/kernels/cpu/native/body/each_row.hpp>
 #include <isotope/op/sqrt.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 struct sqrt : each_row<sqrt, 1> {
   static ISOTOPE_INLINE vector of(vector x) { return isa::sqrt_lanes(x); }
@@ -15,10 +13,9 @@ struct sqrt_grad : each_row<sqrt_grad, 2> {
   static ISOTOPE_INLINE vector of(vector y, vector dy) { return dy / (2.0f * y); }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::sqrt, P, kernels::native> : native::sqrt {};
 template <NativeProgram P> struct kernel<op::sqrt_grad, P, kernels::native> : native::sqrt_grad {};
-
 }  // namespace isotope::cpu

@@ -4,9 +4,7 @@
 #include <isotope/kernels/cpu/native/math/tanh.hpp>
 #include <isotope/op/tanh.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 struct tanh : each_row<tanh, 1> {
   static ISOTOPE_INLINE vector of(vector x) { return lanewise::tanh(x); }
@@ -16,10 +14,9 @@ struct tanh_grad : each_row<tanh_grad, 2> {
   static ISOTOPE_INLINE vector of(vector y, vector dy) { return dy * ((1.0f - y) * (1.0f + y)); }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::tanh, P, kernels::native> : native::tanh {};
 template <NativeProgram P> struct kernel<op::tanh_grad, P, kernels::native> : native::tanh_grad {};
-
 }  // namespace isotope::cpu

@@ -10,9 +10,7 @@
 #include <isotope/kernels/cpu/gemm/pack.hpp>
 #include <isotope/kernels/cpu/math/weight.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// x[d, q] = rows[q, d]: packs the D x 64 right operand of a gemm, with zeros past the last query.
 inline void pack_transposed(const head_rows& x, std::int64_t rows, std::int64_t D, float* to) {
@@ -133,9 +131,8 @@ class attention {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::attention, P, kernels::portable> : portable::attention {};
-
 }  // namespace isotope::cpu

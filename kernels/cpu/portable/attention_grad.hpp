@@ -3,9 +3,7 @@
 /// in order, so that no sum depends on the threads. dk and dv accumulate in the output where it is f32, else in scratch memory.
 #include <isotope/kernels/cpu/portable/attention.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// sum_i a[i] b[i] over whole vectors.
 inline float padded_dot(const float* a, const float* b, std::int64_t n) {
@@ -155,9 +153,8 @@ class attention_grad {
   bool direct_;
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::attention_grad, P, kernels::portable> : portable::attention_grad {};
-
 }  // namespace isotope::cpu

@@ -12,9 +12,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/cross_entropy.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 inline constexpr std::int64_t logits_block = 512;
 /// Calls part(first column, elements in f32, count) for each block of the row of dense logits that begins at element `row`.
@@ -126,10 +124,9 @@ struct cross_entropy_grad {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::cross_entropy, P, kernels::portable> : portable::cross_entropy {};
 template <VectorProgram P> struct kernel<op::cross_entropy_grad, P, kernels::portable> : portable::cross_entropy_grad {};
-
 }  // namespace isotope::cpu

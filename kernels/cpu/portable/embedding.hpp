@@ -7,9 +7,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/embedding.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct embedding {
   static constexpr std::int64_t columns = 64;  // converted at a time, where the table has another format
@@ -64,10 +62,9 @@ struct embedding_grad {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::embedding, P, kernels::portable> : portable::embedding {};
 template <VectorProgram P> struct kernel<op::embedding_grad, P, kernels::portable> : portable::embedding_grad {};
-
 }  // namespace isotope::cpu

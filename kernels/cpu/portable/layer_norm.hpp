@@ -8,9 +8,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/layer_norm.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct layer_norm {
   static constexpr std::uint32_t inplace = 1;
@@ -90,10 +88,9 @@ struct layer_norm_grad {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::layer_norm, P, kernels::portable> : portable::layer_norm {};
 template <VectorProgram P> struct kernel<op::layer_norm_grad, P, kernels::portable> : portable::layer_norm_grad {};
-
 }  // namespace isotope::cpu

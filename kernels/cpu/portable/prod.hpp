@@ -7,9 +7,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/prod.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct multiplication {
   template <class T> static constexpr T start = T(1);
@@ -87,10 +85,9 @@ struct prod_grad {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::prod, P, kernels::portable> : portable::prod {};
 template <VectorProgram P> struct kernel<op::prod_grad, P, kernels::portable> : portable::prod_grad {};
-
 }  // namespace isotope::cpu

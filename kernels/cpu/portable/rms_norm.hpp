@@ -7,9 +7,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/rms_norm.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct rms_norm {
   static constexpr std::uint32_t inplace = 1;
@@ -76,10 +74,9 @@ struct rms_norm_grad {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::rms_norm, P, kernels::portable> : portable::rms_norm {};
 template <VectorProgram P> struct kernel<op::rms_norm_grad, P, kernels::portable> : portable::rms_norm_grad {};
-
 }  // namespace isotope::cpu

@@ -8,9 +8,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/softmax.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// The rows along an axis of a dense tensor of outer x length x inner: each has `length` elements, `inner` apart.
 struct axis_rows {
@@ -110,12 +108,11 @@ struct log_softmax_grad {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::softmax, P, kernels::portable> : portable::softmax {};
 template <VectorProgram P> struct kernel<op::softmax_grad, P, kernels::portable> : portable::softmax_grad {};
 template <VectorProgram P> struct kernel<op::log_softmax, P, kernels::portable> : portable::log_softmax {};
 template <VectorProgram P> struct kernel<op::log_softmax_grad, P, kernels::portable> : portable::log_softmax_grad {};
-
 }  // namespace isotope::cpu

@@ -6,9 +6,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/top_k.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct top_k {
   static constexpr std::int64_t scratch(const step_shapes& s) {
@@ -45,9 +43,8 @@ struct top_k {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::top_k, P, kernels::portable> : portable::top_k {};
-
 }  // namespace isotope::cpu

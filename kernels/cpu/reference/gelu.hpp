@@ -9,9 +9,7 @@
 
 #include <isotope/kernels/cpu/reference/body/block.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace reference {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference {
 /// s = 0.5 (1 + tanh u) with u = sqrt(2/pi) (x + 0.044715 x^3), and ds/dx.
 struct tanh_gate {
   double s, slope;
@@ -31,8 +29,9 @@ struct erf_gate {
     slope = std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
   }
 };
-}  // namespace reference
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference
+
+namespace isotope::cpu {
 
 template <class P> struct kernel<op::gelu_tanh, P, kernels::reference> {
   static void block(const void* const* in, void* out, std::int64_t n, double) {

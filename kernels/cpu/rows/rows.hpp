@@ -6,9 +6,7 @@
 #include <isotope/kernels/cpu/body/block_access.hpp>
 #include <isotope/kernels/cpu/rows/parallel.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// Returns row r of a dense tensor as f32: in place if possible, else converted into the buffer.
 inline const float* read_row(const view& x, std::int64_t r, std::int64_t cols, float* buffer) {
@@ -67,6 +65,4 @@ inline void sum_partials(const float* partial, std::int64_t count, std::int64_t 
   }
 }
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

@@ -8,9 +8,7 @@
 #include <isotope/kernels/cpu/native/rows/row_vectors.hpp>
 #include <utility>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// Provides `tile` and `block` for an instruction whose `Formula::of` takes a vector of each operand, optionally followed by the scalar.
 template <class Formula, int Operands> struct each_row {
@@ -100,6 +98,4 @@ template <class Formula, int Operands> struct each_row {
   }
 };
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -5,9 +5,7 @@
 /// 24 x 16 stays at 90 %. 12 x 32 is taken because 12 and 32 divide the usual sizes: a panel of fewer vectors costs 2 %.
 #include <isotope/kernels/cpu/native/gemm/pack.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// c[i, j] (+)= sum[i][j], in whole vectors.
 template <int Rows, int Vectors> ISOTOPE_INLINE void put_tile(const vector (&sum)[Rows][Vectors], float* c, std::int64_t ldc, bool add) {
@@ -111,6 +109,4 @@ inline void panel_gemm(const row_block& a, std::int64_t rows, const panel& b, co
   });
 }
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

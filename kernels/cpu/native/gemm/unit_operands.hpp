@@ -5,9 +5,7 @@
 #include <isotope/kernels/cpu/native/gemm/unit_microkernel.hpp>
 #include <isotope/kernels/cpu/native/gemm/vector_panels.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 template <class Unit> struct unit_operands {
   static constexpr std::int64_t per_step = 2, k_unit = Unit::terms, head = pair_operands::head;
@@ -69,6 +67,4 @@ template <class Unit> struct unit_operands {
   }
 };
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

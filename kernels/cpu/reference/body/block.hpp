@@ -5,9 +5,7 @@
 
 #include <isotope/core/compiler.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace reference {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference {
 
 /// out[i] = f(in[0][i], ...) for a formula of one, two or three numbers; A is the compute type.
 template <class A, class F> void each(const void* const* in, void* out, std::int64_t n, F f) {
@@ -24,6 +22,4 @@ template <class A, class F> void each(const void* const* in, void* out, std::int
 inline double above(double x, double least) { return x < least ? least : x; }
 inline double within(double x, double bound) { return x > bound ? bound : above(x, -bound); }
 
-}  // namespace reference
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference
