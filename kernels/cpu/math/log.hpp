@@ -25,7 +25,6 @@ ISOTOPE_INLINE float log(float x) {
   const float y = select(zero, -from_bits(infinity), select(huge, x, finite));
   return from_bits(bits(y) | (mask_sign(x) & ~zero));
 }
-inline double log(double x) { return std::log(x); }
 
 /// y[i] = ln x[i]; y may be x.
 template <class T> void log(const T* x, T* y, std::int64_t n) {

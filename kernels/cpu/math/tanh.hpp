@@ -12,11 +12,5 @@ ISOTOPE_INLINE float tanh(float x) {
   const float expm1 = madd(scale, e.expm1_r, scale - 1.0f);
   return keep_nan(with_sign(expm1 / (expm1 + 2.0f), x), x);
 }
-inline double tanh(double x) { return std::tanh(x); }
-
-/// y[i] = tanh x[i]; y may be x.
-template <class T> void tanh(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return tanh(v); }, x);
-}
 
 }  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math
