@@ -7,23 +7,7 @@
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
-/// c[i, j] (+)= sum[i][j], in whole vectors.
-template <int Rows, int Vectors> ISOTOPE_INLINE void put_tile(const vector (&sum)[Rows][Vectors], float* c, std::int64_t ldc, bool add) {
-#pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) {
-      float* to = c + i * ldc + lanes * v;
-      vector y = sum[i][v];
-      if (add) {
-        vector old;
-        __builtin_memcpy(&old, to, sizeof old);
-        y = old + y;
-      }
-      __builtin_memcpy(to, &y, sizeof y);
-    }
-  }
-}
+using portable::put_tile;
 
 /// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < Rows, j < lanes Vectors. k ascends, so the tile size does not change an element's bits.
 ///
