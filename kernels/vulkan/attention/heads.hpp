@@ -68,24 +68,9 @@ class attention_heads {
   std::int64_t rows() const { return B * H * S; }
 
   attention_push push() const {
-    return {q.at,
-            k.at,
-            v.at,
-            mask.at,
-            y.at,
-            lse,
-            dy.at,
-            delta,
-            dq.at,
-            dk.at,
-            dv.at,
-            scalars,
-            std::uint32_t(B),
-            std::uint32_t(S),
-            std::uint32_t(T),
-            scale,
-            stream,
-            std::uint32_t(seen.window)};
+    const auto word = [](std::int64_t n) { return std::uint32_t(n); };
+    return {q.at,  k.at,  v.at,    mask.at, y.at,    lse,     dy.at, delta,  dq.at,
+            dk.at, dv.at, scalars, word(B), word(S), word(T), scale, stream, word(seen.window)};
   }
   /// @param tiles  the shader's own constants 8 to 13
   constants specialization(std::int64_t invocations, std::uint32_t subgroup, bool wide, std::array<std::int64_t, 6> tiles) const {
