@@ -8,6 +8,7 @@
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
+using portable::for_rows;
 using portable::for_tasks;
 using portable::row_chunks;
 
