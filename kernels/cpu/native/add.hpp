@@ -3,14 +3,10 @@
 #include <isotope/kernels/cpu/native/body/each_row.hpp>
 #include <isotope/op/add.hpp>
 
-namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
+namespace isotope::cpu {
 
-struct add : each_row<add, 2> {
-  static ISOTOPE_INLINE vector of(vector a, vector b) { return a + b; }
+template <NativeProgram P> struct kernel<op::add, P, kernels::native> : native::each_of<op::add, P, 2> {
+  static ISOTOPE_INLINE native::vector of(native::vector a, native::vector b) { return a + b; }
 };
 
-}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
-
-namespace isotope::cpu {
-template <NativeProgram P> struct kernel<op::add, P, kernels::native> : native::add {};
 }  // namespace isotope::cpu

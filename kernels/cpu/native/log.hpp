@@ -4,14 +4,10 @@
 #include <isotope/kernels/cpu/native/math/log.hpp>
 #include <isotope/op/log.hpp>
 
-namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
+namespace isotope::cpu {
 
-struct log : each_row<log, 1> {
-  static ISOTOPE_INLINE vector of(vector x) { return lanewise::log(x); }
+template <NativeProgram P> struct kernel<op::log, P, kernels::native> : native::each_of<op::log, P, 1> {
+  static ISOTOPE_INLINE native::vector of(native::vector x) { return native::lanewise::log(x); }
 };
 
-}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
-
-namespace isotope::cpu {
-template <NativeProgram P> struct kernel<op::log, P, kernels::native> : native::log {};
 }  // namespace isotope::cpu

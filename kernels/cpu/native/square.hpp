@@ -3,14 +3,10 @@
 #include <isotope/kernels/cpu/native/body/each_row.hpp>
 #include <isotope/op/square.hpp>
 
-namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
+namespace isotope::cpu {
 
-struct square : each_row<square, 1> {
-  static ISOTOPE_INLINE vector of(vector x) { return x * x; }
+template <NativeProgram P> struct kernel<op::square, P, kernels::native> : native::each_of<op::square, P, 1> {
+  static ISOTOPE_INLINE native::vector of(native::vector x) { return x * x; }
 };
 
-}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
-
-namespace isotope::cpu {
-template <NativeProgram P> struct kernel<op::square, P, kernels::native> : native::square {};
 }  // namespace isotope::cpu

@@ -3,14 +3,10 @@
 #include <isotope/kernels/cpu/native/body/each_row.hpp>
 #include <isotope/op/sub.hpp>
 
-namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
+namespace isotope::cpu {
 
-struct sub : each_row<sub, 2> {
-  static ISOTOPE_INLINE vector of(vector a, vector b) { return a - b; }
+template <NativeProgram P> struct kernel<op::sub, P, kernels::native> : native::each_of<op::sub, P, 2> {
+  static ISOTOPE_INLINE native::vector of(native::vector a, native::vector b) { return a - b; }
 };
 
-}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
-
-namespace isotope::cpu {
-template <NativeProgram P> struct kernel<op::sub, P, kernels::native> : native::sub {};
 }  // namespace isotope::cpu

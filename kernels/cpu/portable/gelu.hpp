@@ -7,28 +7,20 @@
 
 namespace isotope::cpu {
 
-template <VectorProgram P> struct kernel<op::gelu_tanh, P, kernels::portable> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    portable::each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return math::gelu_tanh(x); });
-  }
+template <VectorProgram P> struct kernel<op::gelu_tanh, P, kernels::portable> : portable::each_of<op::gelu_tanh, P, 1> {
+  static ISOTOPE_INLINE float of(float x) { return math::gelu_tanh(x); }
 };
 
-template <VectorProgram P> struct kernel<op::gelu_tanh_grad, P, kernels::portable> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    portable::each<2>(in, out, n, [](float x, float dy) ISOTOPE_INLINE_LAMBDA { return dy * math::gelu_tanh_derivative(x); });
-  }
+template <VectorProgram P> struct kernel<op::gelu_tanh_grad, P, kernels::portable> : portable::each_of<op::gelu_tanh_grad, P, 2> {
+  static ISOTOPE_INLINE float of(float x, float dy) { return dy * math::gelu_tanh_derivative(x); }
 };
 
-template <VectorProgram P> struct kernel<op::gelu_erf, P, kernels::portable> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    portable::each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return math::gelu_erf(x); });
-  }
+template <VectorProgram P> struct kernel<op::gelu_erf, P, kernels::portable> : portable::each_of<op::gelu_erf, P, 1> {
+  static ISOTOPE_INLINE float of(float x) { return math::gelu_erf(x); }
 };
 
-template <VectorProgram P> struct kernel<op::gelu_erf_grad, P, kernels::portable> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    portable::each<2>(in, out, n, [](float x, float dy) ISOTOPE_INLINE_LAMBDA { return dy * math::gelu_erf_derivative(x); });
-  }
+template <VectorProgram P> struct kernel<op::gelu_erf_grad, P, kernels::portable> : portable::each_of<op::gelu_erf_grad, P, 2> {
+  static ISOTOPE_INLINE float of(float x, float dy) { return dy * math::gelu_erf_derivative(x); }
 };
 
 }  // namespace isotope::cpu

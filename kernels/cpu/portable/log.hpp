@@ -6,10 +6,8 @@
 
 namespace isotope::cpu {
 
-template <VectorProgram P> struct kernel<op::log, P, kernels::portable> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    portable::each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return math::log(x); });
-  }
+template <VectorProgram P> struct kernel<op::log, P, kernels::portable> : portable::each_of<op::log, P, 1> {
+  static ISOTOPE_INLINE float of(float x) { return math::log(x); }
 };
 
 }  // namespace isotope::cpu

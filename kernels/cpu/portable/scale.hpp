@@ -5,16 +5,12 @@
 
 namespace isotope::cpu {
 
-template <VectorProgram P> struct kernel<op::scale, P, kernels::portable> {
-  static void block(const void* const* in, void* out, std::int64_t n, double scalar) {
-    portable::each<1>(in, out, n, [k = float(scalar)](float x) ISOTOPE_INLINE_LAMBDA { return k * x; });
-  }
+template <VectorProgram P> struct kernel<op::scale, P, kernels::portable> : portable::each_of<op::scale, P, 1> {
+  static ISOTOPE_INLINE float of(float x, float k) { return k * x; }
 };
 
-template <VectorProgram P> struct kernel<op::shift, P, kernels::portable> {
-  static void block(const void* const* in, void* out, std::int64_t n, double scalar) {
-    portable::each<1>(in, out, n, [k = float(scalar)](float x) ISOTOPE_INLINE_LAMBDA { return x + k; });
-  }
+template <VectorProgram P> struct kernel<op::shift, P, kernels::portable> : portable::each_of<op::shift, P, 1> {
+  static ISOTOPE_INLINE float of(float x, float k) { return x + k; }
 };
 
 }  // namespace isotope::cpu

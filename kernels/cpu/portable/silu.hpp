@@ -6,16 +6,12 @@
 
 namespace isotope::cpu {
 
-template <VectorProgram P> struct kernel<op::silu, P, kernels::portable> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    portable::each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return math::silu(x); });
-  }
+template <VectorProgram P> struct kernel<op::silu, P, kernels::portable> : portable::each_of<op::silu, P, 1> {
+  static ISOTOPE_INLINE float of(float x) { return math::silu(x); }
 };
 
-template <VectorProgram P> struct kernel<op::silu_grad, P, kernels::portable> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    portable::each<2>(in, out, n, [](float x, float dy) ISOTOPE_INLINE_LAMBDA { return dy * math::silu_derivative(x); });
-  }
+template <VectorProgram P> struct kernel<op::silu_grad, P, kernels::portable> : portable::each_of<op::silu_grad, P, 2> {
+  static ISOTOPE_INLINE float of(float x, float dy) { return dy * math::silu_derivative(x); }
 };
 
 }  // namespace isotope::cpu

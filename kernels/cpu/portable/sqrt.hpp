@@ -12,10 +12,8 @@ template <VectorProgram P> struct kernel<op::sqrt, P, kernels::portable> {
   }
 };
 
-template <VectorProgram P> struct kernel<op::sqrt_grad, P, kernels::portable> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    portable::each<2>(in, out, n, [](float y, float dy) ISOTOPE_INLINE_LAMBDA { return dy / (2.0f * y); });
-  }
+template <VectorProgram P> struct kernel<op::sqrt_grad, P, kernels::portable> : portable::each_of<op::sqrt_grad, P, 2> {
+  static ISOTOPE_INLINE float of(float y, float dy) { return dy / (2.0f * y); }
 };
 
 }  // namespace isotope::cpu

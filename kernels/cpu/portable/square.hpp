@@ -5,10 +5,8 @@
 
 namespace isotope::cpu {
 
-template <VectorProgram P> struct kernel<op::square, P, kernels::portable> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    portable::each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return x * x; });
-  }
+template <VectorProgram P> struct kernel<op::square, P, kernels::portable> : portable::each_of<op::square, P, 1> {
+  static ISOTOPE_INLINE float of(float x) { return x * x; }
 };
 
 }  // namespace isotope::cpu

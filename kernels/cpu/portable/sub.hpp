@@ -5,10 +5,8 @@
 
 namespace isotope::cpu {
 
-template <VectorProgram P> struct kernel<op::sub, P, kernels::portable> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    portable::each<2>(in, out, n, [](float a, float b) ISOTOPE_INLINE_LAMBDA { return a - b; });
-  }
+template <VectorProgram P> struct kernel<op::sub, P, kernels::portable> : portable::each_of<op::sub, P, 2> {
+  static ISOTOPE_INLINE float of(float a, float b) { return a - b; }
 };
 
 }  // namespace isotope::cpu

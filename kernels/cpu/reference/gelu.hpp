@@ -33,30 +33,22 @@ struct erf_gate {
 
 namespace isotope::cpu {
 
-template <class P> struct kernel<op::gelu_tanh, P, kernels::reference> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n, [](double x) { return reference::above(x, -1e4) * reference::tanh_gate(x).s; });
+template <class P> struct kernel<op::gelu_tanh, P, kernels::reference> : reference::each_of<op::gelu_tanh, P> {
+  static double of(double x) { return reference::above(x, -1e4) * reference::tanh_gate(x).s; }
+};
+template <class P> struct kernel<op::gelu_tanh_grad, P, kernels::reference> : reference::each_of<op::gelu_tanh_grad, P> {
+  static double of(double x, double dy) {
+    const reference::tanh_gate gate(x);
+    return dy * (gate.s + reference::within(x, 1e4) * gate.slope);
   }
 };
-template <class P> struct kernel<op::gelu_tanh_grad, P, kernels::reference> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n, [](double x, double dy) {
-      const reference::tanh_gate gate(x);
-      return dy * (gate.s + reference::within(x, 1e4) * gate.slope);
-    });
-  }
+template <class P> struct kernel<op::gelu_erf, P, kernels::reference> : reference::each_of<op::gelu_erf, P> {
+  static double of(double x) { return reference::above(x, -1e4) * reference::erf_gate(x).s; }
 };
-template <class P> struct kernel<op::gelu_erf, P, kernels::reference> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n, [](double x) { return reference::above(x, -1e4) * reference::erf_gate(x).s; });
-  }
-};
-template <class P> struct kernel<op::gelu_erf_grad, P, kernels::reference> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n, [](double x, double dy) {
-      const reference::erf_gate gate(x);
-      return dy * (gate.s + reference::within(x, 1e4) * gate.slope);
-    });
+template <class P> struct kernel<op::gelu_erf_grad, P, kernels::reference> : reference::each_of<op::gelu_erf_grad, P> {
+  static double of(double x, double dy) {
+    const reference::erf_gate gate(x);
+    return dy * (gate.s + reference::within(x, 1e4) * gate.slope);
   }
 };
 

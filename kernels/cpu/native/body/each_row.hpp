@@ -98,4 +98,7 @@ template <class Formula, int Operands> struct each_row {
   }
 };
 
+/// For a kernel of Op that is its own formula.
+template <class Op, class P, int Operands> using each_of = each_row<kernel<Op, P, kernels::native>, Operands>;
+
 }  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -3,7 +3,7 @@
 #include <concepts>
 #include <cstdint>
 
-#include <isotope/core/compiler.hpp>
+#include <isotope/backend/cpu/launch.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference {
 
@@ -17,6 +17,14 @@ template <class A, class F> void each(const void* const* in, void* out, std::int
     else y[i] = A(f(x(0, i), x(1, i), x(2, i)));
   }
 }
+
+/// Provides `block` for a kernel of Op whose `of` is the formula.
+template <class Op, class P> struct each_of {
+  static void block(const void* const* in, void* out, std::int64_t n, double) {
+    using own = kernel<Op, P, kernels::reference>;
+    each<typename P::accum>(in, out, n, [](auto... x) requires requires { own::of(x...); } { return own::of(x...); });
+  }
+};
 
 /// Returns x, but at least `least`, where a gate has long reached its limit: this keeps 0 times infinity out of the formulas. NaN is kept.
 inline double above(double x, double least) { return x < least ? least : x; }
