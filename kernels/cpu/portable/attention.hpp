@@ -25,9 +25,8 @@ inline void pack_transposed(const head_rows& x, std::int64_t rows, std::int64_t 
 class attention {
  public:
   static constexpr std::int64_t scratch(const step_shapes& s) {
-    const std::int64_t H = s.constants<op::attention>().heads, D = H == 0 ? 0 : s.out[0][2] / H,
-                       tasks = s.out[0][0] * H * divide_up(s.out[0][1], attention_heads::block);
-    return 4 * slice_floats(D) * smaller(tasks, max_workers);
+    const auto n = op::attention_sizes::of(s);
+    return 4 * slice_floats(n.D) * smaller(n.B * n.H * divide_up(n.S, attention_heads::block), max_workers);
   }
   static void run(const launch& l) {
     const attention_heads h(l);

@@ -1,9 +1,7 @@
 #pragma once
 /// y[i] = a[i] / b[i], and the gradient of b.
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/div.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/div.hpp>
 
 namespace isotope::cpu {
 

@@ -2,10 +2,8 @@
 /// y[i] = e^x[i].
 #include <cmath>
 
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/exp.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/exp.hpp>
 
 namespace isotope::cpu {
 

@@ -4,10 +4,8 @@
 #include <cmath>
 #include <numbers>
 
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/gelu.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/gelu.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference {
 /// s = 0.5 (1 + tanh u) with u = sqrt(2/pi) (x + 0.044715 x^3), and ds/dx.

@@ -2,10 +2,8 @@
 /// y[i] = ln x[i].
 #include <cmath>
 
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/log.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/log.hpp>
 
 namespace isotope::cpu {
 

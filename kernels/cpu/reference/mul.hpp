@@ -1,9 +1,7 @@
 #pragma once
 /// y[i] = a[i] b[i].
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/mul.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/mul.hpp>
 
 namespace isotope::cpu {
 

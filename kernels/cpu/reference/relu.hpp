@@ -1,9 +1,7 @@
 #pragma once
 /// The positive part and its gradient.
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/relu.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/relu.hpp>
 
 namespace isotope::cpu {
 

@@ -1,9 +1,7 @@
 #pragma once
 /// Comparisons return 1 or 0; select reads them.
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/select.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/select.hpp>
 
 namespace isotope::cpu {
 

@@ -2,10 +2,8 @@
 /// The logistic function and its gradient.
 #include <cmath>
 
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/sigmoid.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/sigmoid.hpp>
 
 namespace isotope::cpu {
 

@@ -2,10 +2,8 @@
 /// x sigmoid(x) and its gradient. At infinity they give the limits.
 #include <cmath>
 
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/silu.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/silu.hpp>
 
 namespace isotope::cpu {
 

@@ -2,10 +2,8 @@
 /// Square root and its gradient.
 #include <cmath>
 
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/sqrt.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/sqrt.hpp>
 
 namespace isotope::cpu {
 

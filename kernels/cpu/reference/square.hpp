@@ -1,9 +1,7 @@
 #pragma once
 /// y[i] = x[i]^2.
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/square.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/square.hpp>
 
 namespace isotope::cpu {
 

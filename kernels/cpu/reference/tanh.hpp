@@ -2,10 +2,8 @@
 /// Hyperbolic tangent and its gradient.
 #include <cmath>
 
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/tanh.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/tanh.hpp>
 
 namespace isotope::cpu {
 
