@@ -37,7 +37,7 @@ class tape {
   std::int32_t block = -1;               // values recorded here belong to it
   bool training = true;                  // false: nothing is dropped
   std::span<const kernel_info> kernels;  // of the target, if known: ops without a kernel are decomposed where they can be
-  bool common = false;                   // decompose whatever can be
+  bool decompose_all = false;            // decompose whatever can be
   bool addends = false;                  // gradients are summed by the kernels that can: see pullback::give_first
 
   constexpr dtype program() const { return g.program; }
@@ -138,15 +138,15 @@ class tape {
       fail(m << op.name << ": " << r.error(), at);
       return {};
     }
-    if (op.decompose != nullptr && (common || !has_kernel(op))) return decomposed(op, ins, r.attr, at);
+    if (op.decompose != nullptr && (decompose_all || !has_kernel(op))) return decomposed(op, ins, r.attr, at);
     node n;
     n.op = &op;
-    n.common = inside_;
+    n.decomposed = in_decomposition_;
     n.in = in;
     n.attr = r.attr;
     n.block = block;
     n.ordinal = ordinal;
-    n.effect = into_ >= 0;
+    n.effect = assigned_state_ >= 0;
     bool wants = false;
     for (auto v : ins) wants = wants || describe(v).wants_gradient;
     applied result;
@@ -162,8 +162,8 @@ class tape {
         y.base = in[0];
         y.offset = o.offset;
         y.strides = o.strides;
-      } else if (into_ >= 0 || ((op.inout >> k) & 1) != 0) {
-        y.base = into_ >= 0 ? into_ : in[std::size_t(k)];
+      } else if (assigned_state_ >= 0 || ((op.inout >> k) & 1) != 0) {
+        y.base = assigned_state_ >= 0 ? assigned_state_ : in[std::size_t(k)];
         y.strides = describe(y.base).strides;
       }
       n.out[std::size_t(k)] = v;
@@ -195,8 +195,8 @@ class tape {
  private:
   name last_path_;
   std::uint32_t ordinal_ = 0;
-  bool inside_ = false;     // a decomposition
-  std::int32_t into_ = -1;  // the state that the op being recorded overwrites
+  bool in_decomposition_ = false;
+  std::int32_t assigned_state_ = -1;  // the state that the op being recorded overwrites
 
   /// A value with a name. The same name again gives the same value.
   constexpr std::int32_t declared(std::vector<named_value>& all, value_kind kind, std::string_view what, const name& label, const shape& s,

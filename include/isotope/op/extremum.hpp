@@ -9,7 +9,7 @@ namespace op {
 struct extremum : reduction {
   static constexpr void infer(shape_rule& r) {
     const std::int64_t axes = constants::of(r.attr).axes;
-    if (r.require(terms(r.dims(0), axes) > 0 || axes < 0, "no elements to choose from")) reduction::infer(r);
+    if (r.require(length(r.dims(0), axes) > 0 || axes < 0, "no elements to choose from")) reduction::infer(r);
   }
   /// dx[i] = dy / (number of elements that attain the extremum) where x[i] attains it, else 0: ties share.
   static constexpr void gradient(pullback& g) {

@@ -29,7 +29,7 @@ struct step {
   std::uint32_t ordinal = 0;
   std::uint8_t inputs = 0, outputs = 0, body_size = 0;
   std::uint8_t phases = phase_always, accumulate = 0;
-  bool common = false;  // stands for part of a decomposed op
+  bool decomposed = false;  // stands for part of a decomposed op
 };
 
 /// How a slot is distributed over devices: `parts` pieces along `axis`. A single device holds all of it.
@@ -59,7 +59,7 @@ struct port {
 };
 
 struct plan_sizes {
-  std::size_t steps = 0, operands = 0, micros = 0, slots = 0, inputs = 0, outputs = 0, states = 0;
+  std::size_t steps = 0, operands = 0, micro_ops = 0, slots = 0, inputs = 0, outputs = 0, states = 0;
 };
 
 /// Facts about a plan that are not in its tables.
@@ -77,7 +77,7 @@ struct plan_totals {
 struct plan_view {
   std::span<const step> steps;
   std::span<const operand> operands;
-  std::span<const micro> micros;
+  std::span<const micro_op> micro_ops;
   std::span<const slot> slots;
   std::span<const port> inputs, outputs, states;
   plan_totals totals;
@@ -88,14 +88,14 @@ struct plan_view {
 template <plan_sizes S> struct plan {
   std::array<step, S.steps> steps{};
   std::array<operand, S.operands> operands{};
-  std::array<micro, S.micros> micros{};
+  std::array<micro_op, S.micro_ops> micro_ops{};
   std::array<slot, S.slots> slots{};
   std::array<port, S.inputs> inputs{};
   std::array<port, S.outputs> outputs{};
   std::array<port, S.states> states{};
   plan_totals totals;
   message error;
-  constexpr operator plan_view() const { return {steps, operands, micros, slots, inputs, outputs, states, totals, error}; }
+  constexpr operator plan_view() const { return {steps, operands, micro_ops, slots, inputs, outputs, states, totals, error}; }
 };
 
 namespace plan_detail {
@@ -146,15 +146,15 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
     t.body_size = std::uint8_t(n.body_size);
     t.phases = n.phases;
     t.accumulate = n.accumulate;
-    t.common = n.common;
-    const int own = n.body_size == 0 ? n.inputs() : n.op->own_operands(n.attr);
+    t.decomposed = n.decomposed;
+    const int own = n.body_size == 0 ? n.inputs() : n.op->host_operands(n.attr);
     for (int k = 0; k < n.inputs(); ++k) {
       p.operands[o] = operand_of(g, l, n.in[std::size_t(k)]);
       if (k >= own) repeat_to(p.operands[o], g.values[std::size_t(n.out[0])].dims);
       ++o;
     }
     for (int k = 0; k < n.outputs(); ++k) p.operands[o++] = operand_of(g, l, n.out[std::size_t(k)]);
-    for (std::int32_t k = 0; k < n.body_size; ++k) p.micros[m++] = g.micros[std::size_t(n.body + k)];
+    for (std::int32_t k = 0; k < n.body_size; ++k) p.micro_ops[m++] = g.micro_ops[std::size_t(n.body + k)];
   }
   std::int64_t seconds = 0;  // bytes before the second moments
   for (std::size_t v = 0; v < g.values.size(); ++v)
@@ -205,12 +205,12 @@ constexpr plan_sizes measure(const trace& g) {
     if (!n.dead && n.op->kind != op_kind::view) {
       ++s.steps;
       s.operands += std::size_t(n.inputs() + n.outputs());
-      s.micros += std::size_t(n.body_size);
+      s.micro_ops += std::size_t(n.body_size);
     }
   return s;
 }
 constexpr bool fits(const plan_sizes& s, const plan_sizes& room) {
-  return s.steps <= room.steps && s.operands <= room.operands && s.micros <= room.micros && s.slots <= room.slots &&
+  return s.steps <= room.steps && s.operands <= room.operands && s.micro_ops <= room.micro_ops && s.slots <= room.slots &&
          s.inputs <= room.inputs && s.outputs <= room.outputs && s.states <= room.states;
 }
 /// Fills the tables of a plan that has room for them, and its facts.
@@ -230,7 +230,7 @@ template <plan_sizes S, plan_sizes Room> constexpr plan<S> cut(const plan<Room>&
   };
   copy(from.steps, p.steps);
   copy(from.operands, p.operands);
-  copy(from.micros, p.micros);
+  copy(from.micro_ops, p.micro_ops);
   copy(from.slots, p.slots);
   copy(from.inputs, p.inputs);
   copy(from.outputs, p.outputs);

@@ -12,7 +12,7 @@ enum class extremum_which : std::uint32_t { max, min, argmax };
 
 template <extremum_which Which> struct extremum {
   static constexpr std::int64_t scratch(const step_shapes& s) {
-    return stage_bytes(s.out[0].count(), op::reduction::terms(s.in[0], s.constants<op::extremum>().axes));
+    return stage_bytes(s.out[0].count(), op::reduction::length(s.in[0], s.constants<op::extremum>().axes));
   }
   static void record(const launch& l, recording& r) {
     stages(l, r, shaders::reference_extremum, {std::uint32_t(Which)}, l.constants<op::extremum>().axes);

@@ -10,7 +10,7 @@ namespace isotope::vulkan {
 
 template <class P> struct kernel<op::prod, P, kernels::reference> {
   static constexpr std::int64_t scratch(const step_shapes& s) {
-    return reference::stage_bytes(s.out[0].count(), op::reduction::terms(s.in[0], s.constants<op::prod>().axes));
+    return reference::stage_bytes(s.out[0].count(), op::reduction::length(s.in[0], s.constants<op::prod>().axes));
   }
   static void record(const launch& l, recording& r) { reference::stages(l, r, shaders::reference_prod, {}, l.constants<op::prod>().axes); }
 };

@@ -33,7 +33,7 @@ inline void stages(const launch& l, recording& r, const shader& code, std::initi
   view x = l.in[0];
   const auto results = l.out[0].dims.count();
   auto at = l.scratch;
-  for (auto terms = op::reduction::terms(x.dims, mask); terms > part_terms;) {
+  for (auto terms = op::reduction::length(x.dims, mask); terms > part_terms;) {
     const auto parts = parts_of(terms);
     const shape dims{parts, results};
     const view reduced{at, 4 * parts * results, dims, dense_strides(dims), dtype::f32};

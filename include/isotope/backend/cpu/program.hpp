@@ -24,8 +24,8 @@ class program {
       views_.push_back({base[std::size_t(o.region)] + o.at, o.dims, o.strides, o.type});
       dynamic_ = dynamic_ || o.dims.has_scalar();
     }
-    body_.reserve(p.micros.size());
-    for (const auto& m : p.micros) body_.push_back(resolve(m, table, code, p.totals.program));
+    body_.reserve(p.micro_ops.size());
+    for (const auto& m : p.micro_ops) body_.push_back(resolve(m, table, code, p.totals.program));
     launches_.reserve(p.steps.size());
     for (const auto& s : p.steps) {
       launch l;
