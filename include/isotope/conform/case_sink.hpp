@@ -55,6 +55,10 @@ class case_sink {
   operand_recipe wide(const shape& s, double low = -2, double high = 2, const generator* from = &generator_of<generators::uniform>) const {
     return {s, accum(), from, low, high, row_major};
   }
+  /// Returns an operand of i32 numbers.
+  static operand_recipe integers(const shape& s, double low, double high, const generator* from) {
+    return {s, dtype::i32, from, low, high, row_major};
+  }
 
   /// Puts the case, and if `gradient` its gradient, too.
   void add(std::vector<operand_recipe> in, const attributes& a = {}, bool gradient = false) {

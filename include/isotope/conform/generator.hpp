@@ -66,10 +66,13 @@ concept Generator = requires(const drawing& d, std::uint64_t i, dtype t) {
 
 namespace generators {
 
-/// Uniform over [low, high).
-struct uniform {
-  static constexpr std::string_view name = "uniform";
+struct of_floats {
   static bool handles(dtype t) { return is_floating(t); }
+};
+
+/// Uniform over [low, high).
+struct uniform : of_floats {
+  static constexpr std::string_view name = "uniform";
   static double number(const drawing& d, std::uint64_t i) { return d.low + (d.high - d.low) * d.unit(i); }
   static void fill(const drawing& d, std::uint64_t first, std::span<double> to) {
     d.units(first, to);
@@ -77,30 +80,27 @@ struct uniform {
   }
 };
 /// Magnitudes uniform over the exponents of [2^low, 2^high), both signs.
-struct exponents {
+struct exponents : of_floats {
   static constexpr std::string_view name = "exponents";
-  static bool handles(dtype t) { return is_floating(t); }
   static double number(const drawing& d, std::uint64_t i) {
     const double x = std::exp2(d.low + (d.high - d.low) * d.unit(2 * i));
     return d.below(2 * i + 1, 2) != 0 ? -x : x;
   }
 };
 /// Numbers that break arithmetic: zeros, infinities, NaN, subnormal and extreme numbers. The operands of a case form all pairs of them.
-struct specials {
+struct specials : of_floats {
   static constexpr std::string_view name = "specials";
   static constexpr std::array list{0.0,         -0.0,     1.0,       -1.0,     infinity, -infinity, nan,     0x1p-126,
                                    -0x1p-126,   0x1p-127, -0x1p-133, 0x1p-100, 0x1p100,  -0x1p100,  0x1p-24, 0x1.FEp127,
                                    -0x1.FEp127, 0.5,      -0.5,      2.0,      3.0,      -10.0,     88.0,    -104.0};
-  static bool handles(dtype t) { return is_floating(t); }
   static double number(const drawing& d, std::uint64_t i) {
     for (int k = 0; k < d.position; ++k) i /= list.size();
     return list[i % list.size()];
   }
 };
 /// Numbers below the least normal one of the format, of all its magnitudes there, both signs.
-struct subnormals {
+struct subnormals : of_floats {
   static constexpr std::string_view name = "subnormals";
-  static bool handles(dtype t) { return is_floating(t); }
   static double number(const drawing& d, std::uint64_t i) {
     const format_facts f = facts_of(d.type);
     const std::int64_t steps =
@@ -112,15 +112,13 @@ struct subnormals {
   }
 };
 /// Uniform over [low, high), but one in four is below the least normal number.
-struct some_subnormals {
+struct some_subnormals : of_floats {
   static constexpr std::string_view name = "some_subnormals";
-  static bool handles(dtype t) { return is_floating(t); }
   static double number(const drawing& d, std::uint64_t i) { return i % 4 == 1 ? subnormals::number(d, i) : uniform::number(d, i); }
 };
 /// 0 and -0.
-struct signed_zeros {
+struct signed_zeros : of_floats {
   static constexpr std::string_view name = "signed_zeros";
-  static bool handles(dtype t) { return is_floating(t); }
   static double number(const drawing& d, std::uint64_t i) { return d.below(i, 2) != 0 ? -0.0 : 0.0; }
 };
 /// Integers of 30 bits just off the middle between neighbours of 8 bits: rounding them to f32 first would make them ties.
@@ -132,30 +130,23 @@ struct near_ties {
     return i % 2 == 0 ? x : -x;
   }
 };
-/// Every pattern of 16 bits as a bf16 number: element i is pattern i.
-struct all_of_16_bits {
-  static constexpr std::string_view name = "all_of_16_bits";
-  static bool handles(dtype t) { return is_floating(t); }
+/// Every pattern of 16 bits as a number of that format: element i is pattern i.
+template <class Half> struct every_pattern : of_floats {
   static double number(const drawing&, std::uint64_t i) {
-    bfloat16 x;
+    Half x;
     x.bits = std::uint16_t(i);
     return double(float(x));
   }
 };
-/// Every pattern of 16 bits as an f16 number.
-struct all_halves {
+struct all_of_16_bits : every_pattern<bfloat16> {
+  static constexpr std::string_view name = "all_of_16_bits";
+};
+struct all_halves : every_pattern<float16> {
   static constexpr std::string_view name = "all_halves";
-  static bool handles(dtype t) { return is_floating(t); }
-  static double number(const drawing&, std::uint64_t i) {
-    float16 x;
-    x.bits = std::uint16_t(i);
-    return double(float(x));
-  }
 };
 /// Pairs x, -x with small remainders along the last axis: sums cancel to a thousandth of their terms.
-struct cancelling {
+struct cancelling : of_floats {
   static constexpr std::string_view name = "cancelling";
-  static bool handles(dtype t) { return is_floating(t); }
   static double number(const drawing& d, std::uint64_t i) {
     if (d.position > 0) return 1 + 0x1p-7 * double(d.below(i, 2));
     const double x = 1 + uniform::number({d.seed, d.type, d.position, 1, 0, 1}, i / 2);
@@ -163,18 +154,16 @@ struct cancelling {
   }
 };
 /// Normally distributed with mean `low` and deviation `high`.
-struct normal {
+struct normal : of_floats {
   static constexpr std::string_view name = "normal";
-  static bool handles(dtype t) { return is_floating(t); }
   static double number(const drawing& d, std::uint64_t i) {
     const double a = (d.unit(2 * i) * 4294967295.0 + 1) / 4294967297.0, b = d.unit(2 * i + 1);
     return d.low + d.high * std::sqrt(-2 * std::log(a)) * std::cos(6.283185307179586 * b);
   }
 };
 /// Distinct, evenly spaced numbers in random order: extrema without ties.
-struct distinct {
+struct distinct : of_floats {
   static constexpr std::string_view name = "distinct";
-  static bool handles(dtype t) { return is_floating(t); }
   static double number(const drawing& d, std::uint64_t i) {
     const std::uint64_t m = std::uint64_t(d.high);  // a prime, or at least odd: i -> 7919 i + c is a bijection below it
     return double((i * 7919 + d.seed % m) % m) / 16 - double(m) / 32;
@@ -218,9 +207,8 @@ struct truth {
   static double number(const drawing& d, std::uint64_t i) { return double(d.below(i, 2)); }
 };
 /// Zeros, and -infinity for one in four, never in the first column.
-struct key_mask {
+struct key_mask : of_floats {
   static constexpr std::string_view name = "key_mask";
-  static bool handles(dtype t) { return is_floating(t); }
   static double number(const drawing& d, std::uint64_t i) { return i % std::uint64_t(d.cols) != 0 && d.below(i, 4) == 0 ? -infinity : 0; }
 };
 

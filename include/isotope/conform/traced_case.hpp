@@ -65,13 +65,7 @@ class case_tracer {
       v.wants_gradient = role.differentiable && is_floating(x.type);
       if (v.wants_gradient && role.parameter) v.kind = value_kind::param;
     }
-    op::permute::constants a;
-    bool in_order = true;
-    for (int i = 0; i < x.dims.rank; ++i) {
-      a.order[std::size_t(x.order[std::size_t(i)])] = i;
-      in_order = in_order && x.order[std::size_t(i)] == i;
-    }
-    return in_order ? id : t_.apply(info<op::permute>, std::span(&id, 1), a, place::current()).out[0];
+    return in_order_of(x, id);
   }
   std::int32_t copy_of(std::int32_t v) { return t_.apply(info<op::copy>, std::span(&v, 1), {}, place::current()).out[0]; }
 
@@ -162,7 +156,7 @@ class case_tracer {
     }
     for (auto& p : t_.g.params) p.grad = -1;
   }
-  /// Returns the gradient of the operand in its memory order, with its axes in the shape's order.
+  /// Returns a value in the memory order of an operand, or of its gradient, with its axes in the shape's order.
   std::int32_t in_order_of(const operand_recipe& x, std::int32_t g) {
     op::permute::constants a;
     bool in_order = true;

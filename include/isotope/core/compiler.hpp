@@ -2,7 +2,8 @@
 /// The one place, apart from backend/, that asks which compiler and processor a translation unit is compiled for.
 ///
 /// ISOTOPE_CPU_NAMESPACE   `inline namespace <arch>`: cpu kernels are declared in `namespace isotope::cpu { ISOTOPE_CPU_NAMESPACE { ... } }`, so that
-///                         objects compiled with different -march may be linked together without sharing an inline function
+///                         objects compiled with different -march may be linked together without sharing an inline function.
+///                         Kernels write the same in one line: `namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable { ... }`
 /// ISOTOPE_CPU_ARCH        the same name as a string, for reports
 /// ISOTOPE_IVDEP           before a loop: its iterations are independent of each other (y == x is fine, y == x + 1 is not);
 ///                         empty for clang, which adds its own run-time check

@@ -17,10 +17,8 @@ struct attention_shape {
   static constexpr bool random(const attributes& a) { return constants::of(a).dropout > 0; }
   /// The number of pairs of a query and a key that it attends to, over all heads, times the head size.
   static constexpr std::int64_t gemm_macs(const step_shapes& s) {
-    const auto c = constants::of(*s.attr);
-    const shape& q = s.in[0];
-    const std::int64_t S = q[1], T = c.packed ? S : s.in[1][1], D = q[2] / (c.packed ? c.heads + 2 * c.kv_heads : c.heads);
-    return q[0] * c.heads * D * attention_range(c, S, T).pairs();
+    const auto n = attention_sizes::of(s);
+    return n.B * n.H * n.D * attention_range(constants::of(*s.attr), n.S, n.T).pairs();
   }
   /// The random words of keys 4 k to 4 k + 3 of a query; row = (b H + h) S + s. Four keys share a call, and no counter depends on the number of keys.
   static constexpr std::array<std::uint32_t, 4> words(std::uint64_t seed, std::uint32_t row, std::uint32_t k, std::uint32_t step,

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "../core/op_info.hpp"
+#include "../core/target.hpp"
 
 namespace isotope::op {
 
@@ -25,6 +26,19 @@ struct attention_constants {
     return {a.i[0], a.i[1], a.i[2] != 0, a.i[3] != 0, a.i[4] != 0, a.i[5], a.f[0], a.f[1]};
   }
   constexpr operator attributes() const { return {.i = {heads, kv_heads, causal, packed, masked, window}, .f = {scale, dropout}}; }
+};
+
+/// The sizes of an attention step: batches, queries, keys, heads of queries and of keys and values, and elements of a head.
+struct attention_sizes {
+  std::int64_t B, S, T, H, G, D;
+
+  /// k: the shape of the keys, or of q again where they are packed.
+  constexpr attention_sizes(const attention_constants& c, const shape& q, const shape& k)
+      : B(q[0]), S(q[1]), T(k[1]), H(c.heads), G(c.kv_heads), D(H == 0 ? 0 : q[2] / (c.packed ? H + 2 * G : H)) {}
+  static constexpr attention_sizes of(const step_shapes& s) {
+    const auto c = attention_constants::of(*s.attr);
+    return {c, s.in[0], s.in[c.packed ? 0 : 1]};
+  }
 };
 
 /// Queries are aligned with the last keys: query s has the position of key s + T - S. If causal, it attends to that key and those before it; with a window w,

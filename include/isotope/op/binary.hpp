@@ -14,14 +14,20 @@ constexpr bool promote(dtype a, dtype b, dtype& r) {
   return b == dtype::f32 && half(a);
 }
 
+/// Whether two operands broadcast, to s, and their formats mix, to t.
+constexpr bool mix(shape_rule& r, shape& s, dtype& t) {
+  const auto b = broadcast(r.dims(0), r.dims(1));
+  s = b.s;
+  return r.require(b.ok, "shapes do not broadcast") &&
+         r.require(promote(r.type(0), r.type(1), t) && is_floating(t), "operands have different formats; cast one");
+}
+
 struct binary_elementwise {
   static constexpr op_kind kind = op_kind::elementwise;
   static constexpr void infer(shape_rule& r) {
-    const auto b = broadcast(r.dims(0), r.dims(1));
+    shape s;
     dtype t{};
-    if (r.require(b.ok, "shapes do not broadcast") &&
-        r.require(promote(r.type(0), r.type(1), t) && is_floating(t), "operands have different formats; cast one"))
-      r.yield(b.s, t);
+    if (mix(r, s, t)) r.yield(s, t);
   }
   /// Gives the gradient of operand k: g summed over the axes along which the operand was broadcast.
   static constexpr void give(pullback& p, int k, tensor<tape> g) { p.give(k, sum_to(g, p.x(k).dims(), p.grad_type(k))); }

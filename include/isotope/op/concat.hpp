@@ -7,11 +7,7 @@
 namespace isotope {
 namespace op {
 struct concat {
-  struct constants {
-    std::int64_t axis = 0;  // counted from the first
-    static constexpr constants of(const attributes& a) { return {.axis = a.i[0]}; }
-    constexpr operator attributes() const { return {.i = {axis}}; }
-  };
+  using constants = axis_constant;
   static constexpr std::string_view name = "concat";
   static constexpr std::int64_t flops(const step_shapes&) { return 0; }
   static constexpr operand_layout layout = operand_layout::any;

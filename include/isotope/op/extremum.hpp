@@ -29,11 +29,7 @@ struct min : extremum {
 };
 /// The result is i32.
 struct argmax {
-  struct constants {
-    std::int64_t axis = 0;  // counted from the first
-    static constexpr constants of(const attributes& a) { return {.axis = a.i[0]}; }
-    constexpr operator attributes() const { return {.i = {axis}}; }
-  };
+  using constants = axis_constant;
   static constexpr std::string_view name = "argmax";
   static constexpr operand_layout layout = operand_layout::any;
   static constexpr void infer(shape_rule& r) {

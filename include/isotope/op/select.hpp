@@ -8,11 +8,9 @@ namespace op {
 struct comparison {
   static constexpr op_kind kind = op_kind::elementwise;
   static constexpr void infer(shape_rule& r) {
-    const auto b = broadcast(r.dims(0), r.dims(1));
+    shape s;
     dtype t{};
-    if (r.require(b.ok, "shapes do not broadcast") &&
-        r.require(promote(r.type(0), r.type(1), t) && is_floating(t), "operands have different formats; cast one"))
-      r.yield(b.s, dtype::boolean);
+    if (mix(r, s, t)) r.yield(s, dtype::boolean);
   }
 };
 struct less : comparison {

@@ -9,11 +9,7 @@
 namespace isotope {
 namespace op {
 struct softmax_shape {
-  struct constants {
-    std::int64_t axis = 0;  // counted from the first
-    static constexpr constants of(const attributes& a) { return {.axis = a.i[0]}; }
-    constexpr operator attributes() const { return {.i = {axis}}; }
-  };
+  using constants = axis_constant;
   static constexpr void infer(shape_rule& r) {
     const auto [axis] = constants::of(r.attr);
     if (r.require(axis >= 0 && axis < r.dims(0).rank, "the axis is outside the tensor") &&

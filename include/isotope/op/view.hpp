@@ -6,6 +6,13 @@
 namespace isotope {
 namespace op {
 
+/// The constant of ops that work along one axis.
+struct axis_constant {
+  std::int64_t axis = 0;  // counted from the first
+  static constexpr axis_constant of(const attributes& a) { return {.axis = a.i[0]}; }
+  constexpr operator attributes() const { return {.i = {axis}}; }
+};
+
 /// Reorders axes.
 struct permute {
   struct constants {

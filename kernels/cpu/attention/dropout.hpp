@@ -4,9 +4,7 @@
 #include <isotope/core/philox_words.hpp>
 #include <isotope/op/attention.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct attention_dropout {
   bool on;
@@ -36,6 +34,4 @@ struct attention_dropout {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

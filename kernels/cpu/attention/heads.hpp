@@ -7,9 +7,7 @@
 #include <isotope/kernels/cpu/rows/parallel.hpp>
 #include <isotope/op/attention.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// The rows of D values of one head: element (row, d) lies at + row stride + d elements behind `data`.
 struct head_rows {
@@ -33,30 +31,22 @@ struct head_rows {
 };
 
 /// The sizes and operands of an attention step.
-struct attention_heads {
+struct attention_heads : op::attention_sizes {
   static constexpr std::int64_t block = 64;  // queries and keys of a tile: its scores take 16 KB of L1
-  std::int64_t B, S, T, H, G, D;
   bool causal, packed, masked;
   float scale;
   attention_dropout dropout;
   op::attention_range range;
 
-  explicit attention_heads(const launch& l)
-      : B(l.in[0].dims[0]),
-        S(l.in[0].dims[1]),
-        T(0),
-        H(l.constants<op::attention>().heads),
-        G(l.constants<op::attention>().kv_heads),
-        D(0),
-        causal(l.constants<op::attention>().causal),
-        packed(l.constants<op::attention>().packed),
-        masked(l.constants<op::attention>().masked),
-        scale(float(l.constants<op::attention>().scale)),
-        dropout(l.constants<op::attention>().dropout),
-        range(l.constants<op::attention>(), S, packed ? S : l.in[1].dims[1]) {
-    T = range.T;
-    D = l.in[0].dims[2] / (packed ? H + 2 * G : H);
-  }
+  explicit attention_heads(const launch& l) : attention_heads(l, l.constants<op::attention>()) {}
+  attention_heads(const launch& l, const op::attention::constants& c)
+      : attention_sizes(c, l.in[0].dims, l.in[c.packed ? 0 : 1].dims),
+        causal(c.causal),
+        packed(c.packed),
+        masked(c.masked),
+        scale(float(c.scale)),
+        dropout(c.dropout),
+        range(c, S, T) {}
   /// Returns the rows of part 0 (queries; index: head), 1 (keys) or 2 (values; index: key-value head) of batch b. x holds three operands or outputs,
   /// or one packed tensor.
   head_rows rows(std::span<const view> x, int part, std::int64_t b, std::int64_t index) const {
@@ -89,6 +79,4 @@ struct attention_heads {
   std::int64_t padded_width() const { return whole_vectors(D); }
 };
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

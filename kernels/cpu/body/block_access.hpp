@@ -9,9 +9,7 @@
 #include <isotope/backend/cpu/launch.hpp>
 #include <isotope/kernels/cpu/math/convert.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// y[i] = x[i stride] as f32.
 template <class T> void widen_run(const T* x, std::int64_t stride, float* y, std::int64_t n) {
@@ -114,6 +112,4 @@ struct merged_axes {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

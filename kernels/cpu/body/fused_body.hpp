@@ -6,9 +6,7 @@
 #include <isotope/kernels/cpu/body/block_access.hpp>
 #include <isotope/kernels/cpu/rows/parallel.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// A range of rows in the flat index: [first + i step, first + i step + n) for i < rows. Only a range within rows of the operands' inner axis has
 /// more than one row.
@@ -216,6 +214,4 @@ class fused_body {
   bool at_once_[max_micro_ops] = {};
 };
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

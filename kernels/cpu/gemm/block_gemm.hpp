@@ -2,9 +2,7 @@
 /// C (+)= A B on blocks that lie in cache, with any number of rows: a grid of microkernel calls.
 #include <isotope/kernels/cpu/gemm/microkernel.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// A[i, k] at data[i row_stride + k k_stride].
 struct left_block {
@@ -36,6 +34,4 @@ inline void block_gemm(left_block a, std::int64_t m, const float* b, std::int64_
   if (j < n) column_of_microkernels<1>(a, m, b + j, ldb, c + j, ldc, k, add);
 }
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

@@ -4,9 +4,7 @@
 #include <isotope/kernels/cpu/body/fused_body.hpp>
 #include <isotope/kernels/cpu/gemm/shape.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// Calls f with the typed data of x.
 template <class F> void with_type(const view& x, const F& f) {
@@ -91,6 +89,4 @@ class gemm_epilogue {
   fused_body body_;
 };
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

@@ -8,9 +8,7 @@
 
 #include <isotope/core/compiler.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// One vector register of f32.
 inline constexpr std::int64_t lanes = config::vector_bytes / 4;
@@ -22,6 +20,24 @@ struct micro_tile {
 };
 /// n rounded up to whole vectors.
 constexpr std::int64_t whole_vectors(std::int64_t n) { return (n + lanes - 1) / lanes * lanes; }
+
+/// c[i, j] (+)= sum[i][j], in whole vectors.
+template <int Rows, int Vectors> ISOTOPE_INLINE void put_tile(const vector (&sum)[Rows][Vectors], float* c, std::int64_t ldc, bool add) {
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < Vectors; ++v) {
+      float* to = c + i * ldc + lanes * v;
+      vector y = sum[i][v];
+      if (add) {
+        vector old;
+        __builtin_memcpy(&old, to, sizeof old);
+        y = old + y;
+      }
+      __builtin_memcpy(to, &y, sizeof y);
+    }
+  }
+}
 
 /// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < rows, j < lanes Vectors, k in ascending order.
 ///
@@ -55,22 +71,7 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT void microkernel(const float* a, std::int64_t 
       base[g] += k_stride;
     }
   }
-#pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 2
-    for (int v = 0; v < Vectors; ++v) {
-      float* to = c + i * ldc + lanes * v;
-      vector y = sum[i][v];
-      if (add) {
-        vector old;
-        __builtin_memcpy(&old, to, sizeof old);
-        y = old + y;
-      }
-      __builtin_memcpy(to, &y, sizeof y);
-    }
-  }
+  put_tile(sum, c, ldc, add);
 }
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

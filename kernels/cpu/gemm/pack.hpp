@@ -5,13 +5,12 @@
 /// gemm and multiplied with every row of A.
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include <isotope/core/precision.hpp>
 #include <isotope/kernels/cpu/gemm/microkernel.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 using sixteen __attribute__((vector_size(64))) = float;
 ISOTOPE_INLINE void load_sixteen(const float* x, sixteen& v) { std::memcpy(&v, x, sizeof v); }
@@ -41,38 +40,27 @@ ISOTOPE_INLINE void load_sixteen(const float16* x, sixteen& v) {
   std::memcpy(&v, &wide, sizeof v);
 }
 
+/// Exchanges the off-diagonal halves of blocks of 2 Half x 2 Half elements.
+template <int Half, std::size_t... I> ISOTOPE_INLINE void exchange_halves(sixteen (&r)[16], std::index_sequence<I...>) {
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) {
+    if ((i & Half) != 0) continue;
+    const sixteen a = r[i], b = r[i + Half];
+    r[i] = __builtin_shufflevector(a, b, ((I & Half) == 0 ? int(I) : 16 - Half + int(I))...);
+    r[i + Half] = __builtin_shufflevector(a, b, ((I & Half) == 0 ? int(I) + Half : 16 + int(I))...);
+  }
+}
+
 /// y[j ldy + i] = x[i ldx + j] for a 16 x 16 block.
 template <class T> ISOTOPE_INLINE void transpose_16x16(const T* x, std::int64_t ldx, float* y, std::int64_t ldy) {
   sixteen r[16];
 #pragma GCC unroll 16
   for (int i = 0; i < 16; ++i) load_sixteen(x + i * ldx, r[i]);
-  // Each round exchanges the off-diagonal halves of 2 x 2 blocks of sizes 8, 4, 2, 1.
-#pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) {
-    const sixteen a = r[i], b = r[i + 8];
-    r[i] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-    r[i + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) {
-    if ((i & 4) != 0) continue;
-    const sixteen a = r[i], b = r[i + 4];
-    r[i] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-    r[i + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) {
-    if ((i & 2) != 0) continue;
-    const sixteen a = r[i], b = r[i + 2];
-    r[i] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-    r[i + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; i += 2) {
-    const sixteen a = r[i], b = r[i + 1];
-    r[i] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-    r[i + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-  }
+  constexpr auto each = std::make_index_sequence<16>{};
+  exchange_halves<8>(r, each);
+  exchange_halves<4>(r, each);
+  exchange_halves<2>(r, each);
+  exchange_halves<1>(r, each);
 #pragma GCC unroll 16
   for (int i = 0; i < 16; ++i) std::memcpy(y + i * ldy, &r[i], sizeof r[i]);
 }
@@ -110,6 +98,4 @@ void pack_panel(const T* x, std::int64_t k_stride, std::int64_t col_stride, std:
   }
 }
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

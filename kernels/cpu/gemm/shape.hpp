@@ -4,9 +4,7 @@
 #include <isotope/kernels/cpu/rows/parallel.hpp>
 #include <isotope/op/matmul.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// y[b, m, n] = sum_k a[b, m, k] b[b, k, n]. Leading axes of A become rows where all of them share one matrix B.
 struct matmul_shape {
@@ -109,6 +107,4 @@ class matmul_grid {
   std::int64_t M_, N_, batches_, m_ = 0, n_ = 0, across_ = 0, down_ = 0;
 };
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

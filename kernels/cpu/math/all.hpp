@@ -1,7 +1,6 @@
 #pragma once
 /// The vector mathematics that cpu kernels are written with: element functions, reductions, conversions.
 #include <isotope/kernels/cpu/math/convert.hpp>
-#include <isotope/kernels/cpu/math/erf.hpp>
 #include <isotope/kernels/cpu/math/exp.hpp>
 #include <isotope/kernels/cpu/math/gelu_erf.hpp>
 #include <isotope/kernels/cpu/math/gelu_tanh.hpp>

@@ -13,9 +13,7 @@
 static_assert(!isotope::config::fast_math,
               "isotope's cpu kernels need IEEE arithmetic, this file is compiled with -ffast-math. fix: remove -ffast-math (or -Ofast)");
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 /// a b + c, rounded once where the target has a fused multiply-add, twice elsewhere.
 template <class T> ISOTOPE_INLINE T madd(T a, T b, T c) {
@@ -60,6 +58,4 @@ ISOTOPE_INLINE float keep_nan(float y, float x) { return from_bits(bits(y) | mas
 /// 2^k for -126 <= k <= 127.
 ISOTOPE_INLINE float power_of_two(std::int32_t k) { return std::bit_cast<float>(std::uint32_t(k + 127) << 23); }
 
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

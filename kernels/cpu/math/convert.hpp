@@ -7,9 +7,7 @@
 #include <isotope/backend/cpu/instructions.hpp>
 #include <isotope/kernels/cpu/math/map.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 /// One vector register of f32, its bits, and as many bits of bf16.
 struct bf16_lanes {
@@ -124,6 +122,4 @@ template <class From, class To> void convert(const From* x, To* y, std::int64_t 
   else map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return v; }, x);
 }
 
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

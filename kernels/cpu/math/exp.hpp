@@ -4,11 +4,8 @@
 /// x = k ln 2 + r with |r| <= ln 2 / 2, e^r by a polynomial (Chebyshev interpolation of (e^r - 1 - r) / r^2), times 2^k.
 /// In f32 the scale is applied in two factors, so that results below 2^-126 round once and k = 128 does not overflow early.
 #include <isotope/kernels/cpu/math/arithmetic.hpp>
-#include <isotope/kernels/cpu/math/map.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 /// e^x = 2^k (1 + expm1_r), for |x| < 2^21. The polynomial is within 2^-27 of e^r.
 struct split_exp {
@@ -31,7 +28,6 @@ ISOTOPE_INLINE float exp(float x) {
   const std::int32_t half = e.k >> 1;
   return keep_nan((1.0f + e.expm1_r) * power_of_two(half) * power_of_two(e.k - half), x);
 }
-inline double exp(double x) { return std::exp(x); }
 
 /// e^x in f64 for |x| <= 700, NaN for NaN: for functions whose f32 result needs intermediate values more precise than f32.
 /// Error: 2^-32 relative with Terms = 6, 2^-51 with Terms = 10.
@@ -56,11 +52,4 @@ template <int Terms> ISOTOPE_INLINE double exp_within_700(double x) {
   return madd(r * r, p, r) * scale + scale;
 }
 
-/// y[i] = e^x[i]; y may be x.
-template <class T> void exp(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return exp(v); }, x);
-}
-
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

@@ -10,9 +10,7 @@
 
 #include <isotope/kernels/cpu/rows/parallel.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// Complex numbers re[i] + i im[i].
 struct split {
@@ -223,6 +221,4 @@ class fourier {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

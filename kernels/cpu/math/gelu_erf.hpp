@@ -5,13 +5,9 @@
 /// (Chebyshev interpolation on 0 <= a <= 15, within 2^-26). The factor (root - a) keeps the derivative accurate near its root.
 /// Computed in f64, because E of an f32 argument would lose a^2/2 ULP.
 /// Source: Hendrycks & Gimpel 2016, arXiv:1606.08415, the form used by BERT.
-#include <algorithm>
-
 #include <isotope/kernels/cpu/math/exp.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 /// 1 / (1 + 0.3 a) for a >= 0, within 2^-45, from an f32 division and one Newton step: cheaper than an f64 division.
 ISOTOPE_INLINE double inverse_of_one_plus(float a) {
@@ -29,7 +25,6 @@ ISOTOPE_INLINE float gelu_erf(float x) {
   const double side = with_sign(1.0f, x), phi = madd(-side, below, 0.5 + 0.5 * side);
   return keep_nan(float(double(bounded_below(x, 15.0f)) * phi), x);
 }
-inline double gelu_erf(double x) { return 0.5 * std::max(x, -60.0) * std::erfc(x * -0.70710678118654752); }
 
 /// Error: 1 ULP, also near the root at -0.7518. 0 at -inf, 1 at inf; NaN is kept.
 ISOTOPE_INLINE float gelu_erf_derivative(float x) {
@@ -42,20 +37,5 @@ ISOTOPE_INLINE float gelu_erf_derivative(float x) {
   const double side = with_sign(1.0f, x);
   return keep_nan(float(madd(-side, below, 0.5 + 0.5 * side)), x);
 }
-inline double gelu_erf_derivative(double x) {
-  const double v = std::min(std::max(x, -60.0), 60.0);
-  return 0.5 * std::erfc(v * -0.70710678118654752) + v * 0.39894228040143268 * std::exp(-0.5 * v * v);
-}
 
-/// y[i] = gelu_erf(x[i]); y may be x.
-template <class T> void gelu_erf(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return gelu_erf(v); }, x);
-}
-/// y[i] = gelu_erf'(x[i]); y may be x.
-template <class T> void gelu_erf_derivative(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return gelu_erf_derivative(v); }, x);
-}
-
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

@@ -4,13 +4,9 @@
 /// Computed in f64 and rounded once: for negative x, e^-2u of f32 arguments loses 2u ULP, and the derivative near its root needs more precision than
 /// f32. Bound by the f64 division.
 /// Source: Hendrycks & Gimpel 2016, arXiv:1606.08415, the tanh form used by GPT-2.
-#include <algorithm>
-
 #include <isotope/kernels/cpu/math/sigmoid.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 inline constexpr double gelu_slope = 1.5957691216057308;  // 2 sqrt(2/pi)
 inline constexpr double gelu_cubic = 0.044715 * gelu_slope;
@@ -21,10 +17,6 @@ ISOTOPE_INLINE float gelu_tanh(float x) {
   const double v = bounded(x, 12.0f), u2 = v * madd(v * v, gelu_cubic, gelu_slope);
   return keep_nan(float(double(above) / (1.0 + exp_within_700<6>(-u2))), x);
 }
-inline double gelu_tanh(double x) {
-  const double v = std::max(x, -30.0);
-  return v / (1.0 + std::exp(-v * (gelu_slope + gelu_cubic * (v * v))));
-}
 
 /// s (1 + x (1 - s) du2) with s = 1 / (1 + e^-2u) and du2 = d(2u)/dx.
 /// Error: 1 ULP, also near the root at -0.7525. 0 at -inf, 1 at inf; NaN is kept.
@@ -33,20 +25,5 @@ ISOTOPE_INLINE float gelu_tanh_derivative(float x) {
   const double e = exp_within_700<10>(-v * madd(v2, gelu_cubic, gelu_slope)), s = 1.0 / (1.0 + e);
   return keep_nan(float(s * madd(v * madd(v2, 3.0 * gelu_cubic, gelu_slope) * e, s, 1.0)), x);  // e s = 1 - s without cancellation
 }
-inline double gelu_tanh_derivative(double x) {
-  const double v = std::min(std::max(x, -30.0), 30.0), v2 = v * v, s = sigmoid(v * (gelu_slope + gelu_cubic * v2));
-  return s * (1.0 + v * (gelu_slope + 3.0 * gelu_cubic * v2) * (1.0 - s));
-}
 
-/// y[i] = gelu_tanh(x[i]); y may be x.
-template <class T> void gelu_tanh(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return gelu_tanh(v); }, x);
-}
-/// y[i] = gelu_tanh'(x[i]); y may be x.
-template <class T> void gelu_tanh_derivative(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return gelu_tanh_derivative(v); }, x);
-}
-
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

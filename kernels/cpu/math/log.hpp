@@ -5,9 +5,7 @@
 #include <isotope/kernels/cpu/math/arithmetic.hpp>
 #include <isotope/kernels/cpu/math/map.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 /// The coefficients of Q.
 inline constexpr float log_terms[] = {0.33333331180030048f,  -0.24999996957950882f, 0.20000715748892102f,
@@ -27,13 +25,10 @@ ISOTOPE_INLINE float log(float x) {
   const float y = select(zero, -from_bits(infinity), select(huge, x, finite));
   return from_bits(bits(y) | (mask_sign(x) & ~zero));
 }
-inline double log(double x) { return std::log(x); }
 
 /// y[i] = ln x[i]; y may be x.
 template <class T> void log(const T* x, T* y, std::int64_t n) {
   map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return log(v); }, x);
 }
 
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

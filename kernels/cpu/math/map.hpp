@@ -10,9 +10,7 @@
 #include <isotope/core/compiler.hpp>
 #include <isotope/core/precision.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 inline constexpr int map_block = 32;
 
@@ -55,6 +53,4 @@ template <class Out, class F, class... In> ISOTOPE_INLINE void map(std::int64_t 
   }(padded_block<In>{}...);
 }
 
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

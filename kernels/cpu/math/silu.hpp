@@ -4,23 +4,15 @@
 /// Computed in f64 and rounded once: x e^x for very negative x and the derivative near its root need more precision than f32, and f64 needs no
 /// select. Bound by the f64 division.
 /// Source: Elfwing, Uchibe & Doya 2017, arXiv:1702.03118.
-#include <algorithm>
-
 #include <isotope/kernels/cpu/math/sigmoid.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 /// Error: 1 ULP. silu(-inf) = -0 (the limit), silu(inf) = inf; NaN is kept.
 ISOTOPE_INLINE float silu(float x) {
   const float above = bounded_below(x, 128.0f);  // where silu rounds to -0
   const double v = bounded(x, 128.0f);
   return keep_nan(float(double(above) / (1.0 + exp_within_700<6>(-v))), x);
-}
-inline double silu(double x) {
-  const double v = std::max(x, -1000.0);
-  return v / (1.0 + std::exp(-v));
 }
 
 /// Error: 1 ULP, also near the root at -1.278. 0 at -inf, 1 at inf; NaN is kept.
@@ -29,20 +21,5 @@ ISOTOPE_INLINE float silu_derivative(float x) {
   const double e = exp_within_700<10>(-v), s = 1.0 / (1.0 + e);
   return keep_nan(float(s * madd(v * e, s, 1.0)), x);  // e s = 1 - s without cancellation
 }
-inline double silu_derivative(double x) {
-  const double v = std::min(std::max(x, -1000.0), 1000.0), s = sigmoid(v);
-  return s * (1.0 + v * (1.0 - s));
-}
 
-/// y[i] = silu x[i]; y may be x.
-template <class T> void silu(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return silu(v); }, x);
-}
-/// y[i] = silu'(x[i]); y may be x.
-template <class T> void silu_derivative(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return silu_derivative(v); }, x);
-}
-
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

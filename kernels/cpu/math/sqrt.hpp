@@ -7,20 +7,13 @@
 
 #include <isotope/backend/cpu/instructions.hpp>
 #include <isotope/kernels/cpu/math/arithmetic.hpp>
-#include <isotope/kernels/cpu/math/map.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 /// Error: 0.5 ULP. sqrt +-0 = +-0, NaN below zero.
 inline float sqrt(float x) { return std::sqrt(x); }
-inline double sqrt(double x) { return std::sqrt(x); }
 
 /// y[i] = sqrt x[i]; y may be x.
-template <class T> void sqrt(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return sqrt(v); }, x);
-}
 inline void sqrt(const float* x, float* y, std::int64_t n) {
   std::int64_t i = 0;
   for (; i + 4 <= n; i += 4) {
@@ -32,6 +25,4 @@ inline void sqrt(const float* x, float* y, std::int64_t n) {
   for (; i < n; ++i) y[i] = sqrt(x[i]);
 }
 
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

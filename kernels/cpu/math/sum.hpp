@@ -13,9 +13,7 @@
 #include <isotope/core/precision.hpp>
 #include <isotope/kernels/cpu/math/arithmetic.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 /// One vector register of T, for computing lane by lane.
 template <class T> struct lanes_of {
@@ -169,6 +167,4 @@ template <class T> sum_t<T> max(const T* x, std::int64_t n) {
   return reduce<sum_t<T>>(n, larger{}, [](auto& t, const auto& v) { t = v; }, x);
 }
 
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

@@ -2,9 +2,7 @@
 /// y = tanh x = (e^2x - 1) / (e^2x + 1).
 #include <isotope/kernels/cpu/math/exp.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace math {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math {
 
 /// Error: 3 ULP. tanh(+-0) = +-0, tanh(+-inf) = +-1; NaN is kept.
 /// e^2|x| - 1 is computed as 2^k (e^r - 1) + (2^k - 1), which cancels nothing for small x.
@@ -14,13 +12,5 @@ ISOTOPE_INLINE float tanh(float x) {
   const float expm1 = madd(scale, e.expm1_r, scale - 1.0f);
   return keep_nan(with_sign(expm1 / (expm1 + 2.0f), x), x);
 }
-inline double tanh(double x) { return std::tanh(x); }
 
-/// y[i] = tanh x[i]; y may be x.
-template <class T> void tanh(const T* x, T* y, std::int64_t n) {
-  map(n, y, [](auto v) ISOTOPE_INLINE_LAMBDA { return tanh(v); }, x);
-}
-
-}  // namespace math
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::math

@@ -2,9 +2,7 @@
 /// e^x for softmax weights and gates: results below 2^-125 are zero, so that masked scores cost no subnormal arithmetic (150 clocks each).
 #include <isotope/kernels/cpu/math/exp.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// e^x within 1.25 ULP for |x| <= 87; x beyond is clamped to that range, infinities included; NaN gives NaN.
 ISOTOPE_INLINE float exp_within_87(float x) {
@@ -17,6 +15,4 @@ ISOTOPE_INLINE float weight(float x) {
   return math::from_bits(math::bits(exp_within_87(x)) & ~vanishes);
 }
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

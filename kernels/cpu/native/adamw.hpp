@@ -5,9 +5,7 @@
 #include <isotope/kernels/cpu/native/rows/row_vectors.hpp>
 #include <isotope/kernels/cpu/portable/update.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// The arrays of a launch, from one element on.
 struct adamw_numbers {
@@ -127,9 +125,8 @@ struct adamw {
   }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::adamw, P, kernels::native> : native::adamw {};
-
 }  // namespace isotope::cpu

@@ -4,16 +4,9 @@
 #include <isotope/op/add.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
 
-struct add : each_row<add, 2> {
-  static ISOTOPE_INLINE vector of(vector a, vector b) { return a + b; }
+template <NativeProgram P> struct kernel<op::add, P, kernels::native> : native::each_of<op::add, P, 2> {
+  static ISOTOPE_INLINE native::vector of(native::vector a, native::vector b) { return a + b; }
 };
-
-}  // namespace native
-}  // namespace arch
-
-template <NativeProgram P> struct kernel<op::add, P, kernels::native> : native::add {};
 
 }  // namespace isotope::cpu

@@ -11,16 +11,13 @@
 #include <isotope/kernels/cpu/native/body/programs.hpp>
 #include <isotope/kernels/cpu/native/math/weight.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 template <class Scores> class attention {
  public:
   static constexpr std::int64_t scratch(const step_shapes& s) {
-    const std::int64_t H = s.constants<op::attention>().heads, D = H == 0 ? 0 : s.out[0][2] / H,
-                       tasks = s.out[0][0] * H * divide_up(s.out[0][1], block);
-    return 4 * slice_floats(D) * smaller(tasks, portable::max_workers);
+    const auto n = op::attention_sizes::of(s);
+    return 4 * slice_floats(n.D) * smaller(n.B * n.H * divide_up(n.S, block), portable::max_workers);
   }
   static void run(const launch& l) {
     const portable::attention_heads h(l);
@@ -184,9 +181,8 @@ template <class P> struct attention_of {
   }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::attention, P, kernels::native> : native::attention_of<P> {};
-
 }  // namespace isotope::cpu

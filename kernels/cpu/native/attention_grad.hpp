@@ -4,18 +4,13 @@
 /// where it is f32, else in scratch memory.
 #include <isotope/kernels/cpu/native/attention.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 template <class Scores> class attention_grad {
  public:
   static constexpr std::int64_t scratch(const step_shapes& s) {
-    const auto c = s.constants<op::attention_grad>();
-    const std::int64_t H = c.heads, G = c.kv_heads;
-    const bool packed = c.packed;
-    const std::int64_t D = H == 0 ? 0 : s.in[0][2] / (packed ? H + 2 * G : H), T = packed ? s.in[0][1] : s.in[1][1];
-    return 4 * slice_floats(D, T) * smaller(s.in[0][0] * G, portable::max_workers);
+    const auto n = op::attention_sizes::of(s);
+    return 4 * slice_floats(n.D, n.T) * smaller(n.B * n.G, portable::max_workers);
   }
   static void run(const launch& l) {
     const portable::attention_heads h(l);
@@ -182,9 +177,8 @@ template <class P> struct attention_grad_of {
   }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::attention_grad, P, kernels::native> : native::attention_grad_of<P> {};
-
 }  // namespace isotope::cpu

@@ -7,9 +7,7 @@
 #include <isotope/kernels/cpu/native/rows/exponential_sum.hpp>
 #include <isotope/kernels/cpu/portable/cross_entropy.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 struct cross_entropy {
   static constexpr std::int64_t scratch(const step_shapes& s) { return portable::cross_entropy::scratch(s); }
@@ -52,30 +50,26 @@ struct cross_entropy_grad {
     const std::int64_t N = l.in[0].dims.cols(), V = l.constants<op::cross_entropy>().classes, rows = l.in[1].dims.count();
     const auto* targets = l.in[1].as<const std::int32_t>();
     const float k = portable::scalar(l.in[4]) / float(larger_of(1, portable::count_of(targets, rows, V)));
-    const row_chunks chunks(rows);
-    for_tasks(l, chunks.count, double(rows) * (20 + double(V) * 0.15), [&](std::int64_t t, int) {
-      for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
-        const T* x = l.in[0].as<const T>() + r * N;
-        T* d = l.out[0].as<T>() + r * N;
-        if (!portable::counts(targets[r], V)) {
-          std::memset(static_cast<void*>(d), 0, std::size_t(N) * sizeof *d);
-          continue;
-        }
-        const float top = l.in[2].as<const float>()[r], sum = l.in[3].as<const float>()[r], factor = k / sum;
-        const float hit = k * (math::exp(float(x[targets[r]]) - top) / sum - 1.0f);
-        put_columns(V, d,
-                    [&](std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA { return factor * lanewise::exp(load(x + j, amount) - top); });
-        d[targets[r]] = T(hit);
-        std::memset(static_cast<void*>(d + V), 0, std::size_t(N - V) * sizeof *d);
+    for_rows(l, rows, double(rows) * (20 + double(V) * 0.15), [&](std::int64_t r, int) {
+      const T* x = l.in[0].as<const T>() + r * N;
+      T* d = l.out[0].as<T>() + r * N;
+      if (!portable::counts(targets[r], V)) {
+        std::memset(static_cast<void*>(d), 0, std::size_t(N) * sizeof *d);
+        return;
       }
+      const float top = l.in[2].as<const float>()[r], sum = l.in[3].as<const float>()[r], factor = k / sum;
+      const float hit = k * (math::exp(float(x[targets[r]]) - top) / sum - 1.0f);
+      put_columns(V, d,
+                  [&](std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA { return factor * lanewise::exp(load(x + j, amount) - top); });
+      d[targets[r]] = T(hit);
+      std::memset(static_cast<void*>(d + V), 0, std::size_t(N - V) * sizeof *d);
     });
   }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::cross_entropy, P, kernels::native> : native::cross_entropy {};
 template <NativeProgram P> struct kernel<op::cross_entropy_grad, P, kernels::native> : native::cross_entropy_grad {};
-
 }  // namespace isotope::cpu

@@ -4,21 +4,13 @@
 #include <isotope/op/div.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
 
-struct div : each_row<div, 2> {
-  static ISOTOPE_INLINE vector of(vector a, vector b) { return a / b; }
+template <NativeProgram P> struct kernel<op::div, P, kernels::native> : native::each_of<op::div, P, 2> {
+  static ISOTOPE_INLINE native::vector of(native::vector a, native::vector b) { return a / b; }
 };
 
-struct div_grad : each_row<div_grad, 3> {
-  static ISOTOPE_INLINE vector of(vector a, vector b, vector dy) { return -(dy / b) * (a / b); }
+template <NativeProgram P> struct kernel<op::div_grad, P, kernels::native> : native::each_of<op::div_grad, P, 3> {
+  static ISOTOPE_INLINE native::vector of(native::vector a, native::vector b, native::vector dy) { return -(dy / b) * (a / b); }
 };
-
-}  // namespace native
-}  // namespace arch
-
-template <NativeProgram P> struct kernel<op::div, P, kernels::native> : native::div {};
-template <NativeProgram P> struct kernel<op::div_grad, P, kernels::native> : native::div_grad {};
 
 }  // namespace isotope::cpu

@@ -5,16 +5,9 @@
 #include <isotope/op/exp.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
 
-struct exp : each_row<exp, 1> {
-  static ISOTOPE_INLINE vector of(vector x) { return lanewise::exp(x); }
+template <NativeProgram P> struct kernel<op::exp, P, kernels::native> : native::each_of<op::exp, P, 1> {
+  static ISOTOPE_INLINE native::vector of(native::vector x) { return native::lanewise::exp(x); }
 };
-
-}  // namespace native
-}  // namespace arch
-
-template <NativeProgram P> struct kernel<op::exp, P, kernels::native> : native::exp {};
 
 }  // namespace isotope::cpu

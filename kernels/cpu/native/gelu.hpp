@@ -7,37 +7,27 @@
 #include <isotope/op/gelu.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
 
-template <class P> struct gelu_tanh : each_row<gelu_tanh<P>, 1> {
-  static ISOTOPE_INLINE vector of(vector x) {
-    if constexpr (std::same_as<P, precision::bf16>) return lanewise::gelu_tanh_bf16(x);
-    else return lanewise::gelu_tanh(x);
+template <NativeProgram P> struct kernel<op::gelu_tanh, P, kernels::native> : native::each_of<op::gelu_tanh, P, 1> {
+  static ISOTOPE_INLINE native::vector of(native::vector x) {
+    if constexpr (std::same_as<P, precision::bf16>) return native::lanewise::gelu_tanh_bf16(x);
+    else return native::lanewise::gelu_tanh(x);
   }
 };
 
-template <class P> struct gelu_tanh_grad : each_row<gelu_tanh_grad<P>, 2> {
-  static ISOTOPE_INLINE vector of(vector x, vector dy) {
-    if constexpr (std::same_as<P, precision::bf16>) return dy * lanewise::gelu_tanh_derivative_bf16(x);
-    else return dy * lanewise::gelu_tanh_derivative(x);
+template <NativeProgram P> struct kernel<op::gelu_tanh_grad, P, kernels::native> : native::each_of<op::gelu_tanh_grad, P, 2> {
+  static ISOTOPE_INLINE native::vector of(native::vector x, native::vector dy) {
+    if constexpr (std::same_as<P, precision::bf16>) return dy * native::lanewise::gelu_tanh_derivative_bf16(x);
+    else return dy * native::lanewise::gelu_tanh_derivative(x);
   }
 };
 
-struct gelu_erf : each_row<gelu_erf, 1> {
-  static ISOTOPE_INLINE vector of(vector x) { return lanewise::gelu_erf(x); }
+template <NativeProgram P> struct kernel<op::gelu_erf, P, kernels::native> : native::each_of<op::gelu_erf, P, 1> {
+  static ISOTOPE_INLINE native::vector of(native::vector x) { return native::lanewise::gelu_erf(x); }
 };
 
-struct gelu_erf_grad : each_row<gelu_erf_grad, 2> {
-  static ISOTOPE_INLINE vector of(vector x, vector dy) { return dy * lanewise::gelu_erf_derivative(x); }
+template <NativeProgram P> struct kernel<op::gelu_erf_grad, P, kernels::native> : native::each_of<op::gelu_erf_grad, P, 2> {
+  static ISOTOPE_INLINE native::vector of(native::vector x, native::vector dy) { return dy * native::lanewise::gelu_erf_derivative(x); }
 };
-
-}  // namespace native
-}  // namespace arch
-
-template <NativeProgram P> struct kernel<op::gelu_tanh, P, kernels::native> : native::gelu_tanh<P> {};
-template <NativeProgram P> struct kernel<op::gelu_tanh_grad, P, kernels::native> : native::gelu_tanh_grad<P> {};
-template <NativeProgram P> struct kernel<op::gelu_erf, P, kernels::native> : native::gelu_erf {};
-template <NativeProgram P> struct kernel<op::gelu_erf_grad, P, kernels::native> : native::gelu_erf_grad {};
 
 }  // namespace isotope::cpu

@@ -5,12 +5,10 @@
 #include <cmath>
 
 #include <isotope/kernels/cpu/native/body/programs.hpp>
-#include <isotope/kernels/cpu/native/rows/row_groups.hpp>
+#include <isotope/kernels/cpu/native/rows/norm_grad.hpp>
 #include <isotope/kernels/cpu/portable/layer_norm.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 struct layer_norm {
   static constexpr std::uint32_t inplace = 1;
@@ -65,54 +63,13 @@ struct layer_norm {
   }
 };
 
-struct layer_norm_grad {
-  static constexpr std::uint32_t inplace = portable::layer_norm_grad::inplace;
-  static constexpr bool takes_addend = portable::layer_norm_grad::takes_addend;
-
-  static constexpr std::int64_t scratch(const step_shapes& s) { return portable::layer_norm_grad::scratch(s); }
-  static void run(const launch& l) {
-    if (!with_format({l.in[0].type, l.in[5].type, l.out[0].type, l.in[l.in.size() > 6 ? 6 : 0].type},
-                     [&](auto t) { run_on<decltype(t)>(l); }))
-      portable::layer_norm_grad::run(l);
-  }
-
- private:
-  template <class T> struct operands {
-    const T *x, *dy, *addend;  // addend: null for none
-    T* dx;
-    const float *mean, *rstd, *weight;
-    std::int64_t C;
-    operands at(std::int64_t r) const {
-      return {x + r * C, dy + r * C, addend == nullptr ? addend : addend + r * C, dx + r * C, mean + r, rstd + r, weight, C};
-    }
-  };
-
-  template <class T> static void run_on(const launch& l) {
-    const view& dx = l.out[0];
-    const std::int64_t C = dx.dims.cols(), rows = dx.dims.rows();
-    if (C == 0) return;
-    const row_chunks chunks(rows);
-    auto* partial = static_cast<float*>(l.scratch);  // (chunks, 2, C): dweight, dbias
-    const float* weight = portable::read_row(l.in[1], 0, C, partial + 2 * C * row_chunks::limit(rows));
-    const operands<T> all{l.in[0].as<const T>(),
-                          l.in[5].as<const T>(),
-                          l.in.size() > 6 ? l.in[6].as<const T>() : nullptr,
-                          dx.as<T>(),
-                          l.in[3].as<const float>(),
-                          l.in[4].as<const float>(),
-                          weight,
-                          C};
-    for_tasks(l, chunks.count, double(rows) * (40 + double(C) * 0.15), [&](std::int64_t t, int) {
-      float* sums = partial + 2 * t * C;
-      std::memset(sums, 0, std::size_t(2 * C) * 4);
-      for_groups(chunks.begin(t), chunks.end(t), [&](std::int64_t r, auto n) { group<n()>(all.at(r), sums, sums + C); });
-    });
-    portable::sum_partials(partial, chunks.count, 2 * C, l.out[1].as<float>(), C);
-    portable::sum_partials(partial + C, chunks.count, 2 * C, l.out[2].as<float>(), C);
-  }
-  template <int Rows, class T> static void group(const operands<T>& o, float* dweight, float* dbias) {
+struct layer_norm_grad : norm_grad<layer_norm_grad, portable::layer_norm_grad, 2> {
+  static double nsec(std::int64_t C) { return 40 + double(C) * 0.15; }
+  template <int Rows, class T> static void group(const norm_grad_rows<T>& o, float* column_sums) {
     constexpr auto rows = std::make_index_sequence<std::size_t(Rows)>{};
     const std::int64_t C = o.C;
+    float* const dweight = column_sums;
+    float* const dbias = column_sums + C;
     float mean[Rows], rstd[Rows], of_e[Rows], of_eh[Rows], sums[2 * Rows];  // averages of e = dy weight and of e h
     for (int r = 0; r < Rows; ++r) mean[r] = o.mean[r], rstd[r] = o.rstd[r];
     sum_columns<2 * Rows, 2>(C, sums, [&](auto& sum, std::int64_t j, auto amount) ISOTOPE_INLINE_LAMBDA {
@@ -141,10 +98,9 @@ struct layer_norm_grad {
   }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::layer_norm, P, kernels::native> : native::layer_norm {};
 template <NativeProgram P> struct kernel<op::layer_norm_grad, P, kernels::native> : native::layer_norm_grad {};
-
 }  // namespace isotope::cpu

@@ -5,16 +5,9 @@
 #include <isotope/op/log.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
 
-struct log : each_row<log, 1> {
-  static ISOTOPE_INLINE vector of(vector x) { return lanewise::log(x); }
+template <NativeProgram P> struct kernel<op::log, P, kernels::native> : native::each_of<op::log, P, 1> {
+  static ISOTOPE_INLINE native::vector of(native::vector x) { return native::lanewise::log(x); }
 };
-
-}  // namespace native
-}  // namespace arch
-
-template <NativeProgram P> struct kernel<op::log, P, kernels::native> : native::log {};
 
 }  // namespace isotope::cpu

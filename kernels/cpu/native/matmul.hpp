@@ -10,9 +10,7 @@
 #include <isotope/kernels/cpu/native/gemm/unit_operands.hpp>
 #include <isotope/op/matmul.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// @tparam Unit  the matrix unit that multiplies tiles of bf16 where it exists and the system permits it
 template <class P, class Unit = matrix_unit> struct matmul {
@@ -93,9 +91,8 @@ template <class P, class Unit = matrix_unit> struct matmul {
   static constexpr bool by_columns(std::int64_t M, std::int64_t N) { return M < N && M <= 2 * blocking::block_rows; }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::matmul, P, kernels::native> : native::matmul<P> {};
-
 }  // namespace isotope::cpu

@@ -4,9 +4,7 @@
 #include <isotope/kernels/cpu/native/gemm/packed_weight.hpp>
 #include <isotope/kernels/cpu/portable/muon.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 struct muon {
   static constexpr bool packs = true;
@@ -34,9 +32,8 @@ struct muon {
   }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::muon, P, kernels::native> : native::muon {};
-
 }  // namespace isotope::cpu

@@ -4,21 +4,13 @@
 #include <isotope/op/relu.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
 
-struct relu : each_row<relu, 1> {
-  static ISOTOPE_INLINE vector of(vector x) { return x < 0.0f ? vector{} : x; }
+template <NativeProgram P> struct kernel<op::relu, P, kernels::native> : native::each_of<op::relu, P, 1> {
+  static ISOTOPE_INLINE native::vector of(native::vector x) { return x < 0.0f ? native::vector{} : x; }
 };
 
-struct relu_grad : each_row<relu_grad, 2> {
-  static ISOTOPE_INLINE vector of(vector x, vector dy) { return x > 0.0f ? dy : vector{}; }
+template <NativeProgram P> struct kernel<op::relu_grad, P, kernels::native> : native::each_of<op::relu_grad, P, 2> {
+  static ISOTOPE_INLINE native::vector of(native::vector x, native::vector dy) { return x > 0.0f ? dy : native::vector{}; }
 };
-
-}  // namespace native
-}  // namespace arch
-
-template <NativeProgram P> struct kernel<op::relu, P, kernels::native> : native::relu {};
-template <NativeProgram P> struct kernel<op::relu_grad, P, kernels::native> : native::relu_grad {};
 
 }  // namespace isotope::cpu

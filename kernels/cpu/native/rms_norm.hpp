@@ -3,12 +3,10 @@
 #include <cmath>
 
 #include <isotope/kernels/cpu/native/body/programs.hpp>
-#include <isotope/kernels/cpu/native/rows/row_groups.hpp>
+#include <isotope/kernels/cpu/native/rows/norm_grad.hpp>
 #include <isotope/kernels/cpu/portable/rms_norm.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 struct rms_norm {
   static constexpr std::uint32_t inplace = portable::rms_norm::inplace;
@@ -50,50 +48,9 @@ struct rms_norm {
   }
 };
 
-struct rms_norm_grad {
-  static constexpr std::uint32_t inplace = portable::rms_norm_grad::inplace;
-  static constexpr bool takes_addend = portable::rms_norm_grad::takes_addend;
-
-  static constexpr std::int64_t scratch(const step_shapes& s) { return portable::rms_norm_grad::scratch(s); }
-  static void run(const launch& l) {
-    if (!with_format({l.in[0].type, l.in[3].type, l.out[0].type, l.in[l.in.size() > 4 ? 4 : 0].type},
-                     [&](auto t) { run_on<decltype(t)>(l); }))
-      portable::rms_norm_grad::run(l);
-  }
-
- private:
-  template <class T> struct operands {
-    const T *x, *dy, *addend;  // addend: null for none
-    T* dx;
-    const float *rstd, *weight;
-    std::int64_t C;
-    operands at(std::int64_t r) const {
-      return {x + r * C, dy + r * C, addend == nullptr ? addend : addend + r * C, dx + r * C, rstd + r, weight, C};
-    }
-  };
-
-  template <class T> static void run_on(const launch& l) {
-    const view& dx = l.out[0];
-    const std::int64_t C = dx.dims.cols(), rows = dx.dims.rows();
-    if (C == 0) return;
-    const row_chunks chunks(rows);
-    auto* partial = static_cast<float*>(l.scratch);  // (chunks, C)
-    const float* weight = portable::read_row(l.in[1], 0, C, partial + C * row_chunks::limit(rows));
-    const operands<T> all{l.in[0].as<const T>(),
-                          l.in[3].as<const T>(),
-                          l.in.size() > 4 ? l.in[4].as<const T>() : nullptr,
-                          dx.as<T>(),
-                          l.in[2].as<const float>(),
-                          weight,
-                          C};
-    for_tasks(l, chunks.count, double(rows) * (30 + double(C) * 0.12), [&](std::int64_t t, int) {
-      float* sums = partial + t * C;
-      std::memset(sums, 0, std::size_t(C) * 4);
-      for_groups(chunks.begin(t), chunks.end(t), [&](std::int64_t r, auto n) { group<n()>(all.at(r), sums); });
-    });
-    portable::sum_partials(partial, chunks.count, C, l.out[1].as<float>(), C);
-  }
-  template <int Rows, class T> static void group(const operands<T>& o, float* dweight) {
+struct rms_norm_grad : norm_grad<rms_norm_grad, portable::rms_norm_grad, 1> {
+  static double nsec(std::int64_t C) { return 30 + double(C) * 0.12; }
+  template <int Rows, class T> static void group(const norm_grad_rows<T>& o, float* dweight) {
     constexpr auto rows = std::make_index_sequence<std::size_t(Rows)>{};
     const std::int64_t C = o.C;
     float rstd[Rows], of_eh[Rows];  // the average of e h with e = dy weight
@@ -120,10 +77,9 @@ struct rms_norm_grad {
   }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::rms_norm, P, kernels::native> : native::rms_norm {};
 template <NativeProgram P> struct kernel<op::rms_norm_grad, P, kernels::native> : native::rms_norm_grad {};
-
 }  // namespace isotope::cpu

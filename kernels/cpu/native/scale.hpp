@@ -4,21 +4,13 @@
 #include <isotope/op/scale.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
 
-struct scale : each_row<scale, 1> {
-  static ISOTOPE_INLINE vector of(vector x, float k) { return k * x; }
+template <NativeProgram P> struct kernel<op::scale, P, kernels::native> : native::each_of<op::scale, P, 1> {
+  static ISOTOPE_INLINE native::vector of(native::vector x, float k) { return k * x; }
 };
 
-struct shift : each_row<shift, 1> {
-  static ISOTOPE_INLINE vector of(vector x, float k) { return x + k; }
+template <NativeProgram P> struct kernel<op::shift, P, kernels::native> : native::each_of<op::shift, P, 1> {
+  static ISOTOPE_INLINE native::vector of(native::vector x, float k) { return x + k; }
 };
-
-}  // namespace native
-}  // namespace arch
-
-template <NativeProgram P> struct kernel<op::scale, P, kernels::native> : native::scale {};
-template <NativeProgram P> struct kernel<op::shift, P, kernels::native> : native::shift {};
 
 }  // namespace isotope::cpu

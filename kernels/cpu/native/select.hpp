@@ -4,26 +4,21 @@
 #include <isotope/op/select.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
 
-struct less : each_row<less, 2> {
-  static ISOTOPE_INLINE vector of(vector a, vector b) { return a < b ? lanewise::all(1.0f) : vector{}; }
+template <NativeProgram P> struct kernel<op::less, P, kernels::native> : native::each_of<op::less, P, 2> {
+  static ISOTOPE_INLINE native::vector of(native::vector a, native::vector b) {
+    return a < b ? native::lanewise::all(1.0f) : native::vector{};
+  }
 };
 
-struct equal : each_row<equal, 2> {
-  static ISOTOPE_INLINE vector of(vector a, vector b) { return a == b ? lanewise::all(1.0f) : vector{}; }
+template <NativeProgram P> struct kernel<op::equal, P, kernels::native> : native::each_of<op::equal, P, 2> {
+  static ISOTOPE_INLINE native::vector of(native::vector a, native::vector b) {
+    return a == b ? native::lanewise::all(1.0f) : native::vector{};
+  }
 };
 
-struct select : each_row<select, 3> {
-  static ISOTOPE_INLINE vector of(vector c, vector a, vector b) { return c != 0.0f ? a : b; }
+template <NativeProgram P> struct kernel<op::select, P, kernels::native> : native::each_of<op::select, P, 3> {
+  static ISOTOPE_INLINE native::vector of(native::vector c, native::vector a, native::vector b) { return c != 0.0f ? a : b; }
 };
-
-}  // namespace native
-}  // namespace arch
-
-template <NativeProgram P> struct kernel<op::less, P, kernels::native> : native::less {};
-template <NativeProgram P> struct kernel<op::equal, P, kernels::native> : native::equal {};
-template <NativeProgram P> struct kernel<op::select, P, kernels::native> : native::select {};
 
 }  // namespace isotope::cpu

@@ -5,21 +5,13 @@
 #include <isotope/op/sigmoid.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
 
-struct sigmoid : each_row<sigmoid, 1> {
-  static ISOTOPE_INLINE vector of(vector x) { return lanewise::sigmoid(x); }
+template <NativeProgram P> struct kernel<op::sigmoid, P, kernels::native> : native::each_of<op::sigmoid, P, 1> {
+  static ISOTOPE_INLINE native::vector of(native::vector x) { return native::lanewise::sigmoid(x); }
 };
 
-struct sigmoid_grad : each_row<sigmoid_grad, 2> {
-  static ISOTOPE_INLINE vector of(vector y, vector dy) { return dy * y * (1.0f - y); }
+template <NativeProgram P> struct kernel<op::sigmoid_grad, P, kernels::native> : native::each_of<op::sigmoid_grad, P, 2> {
+  static ISOTOPE_INLINE native::vector of(native::vector y, native::vector dy) { return dy * y * (1.0f - y); }
 };
-
-}  // namespace native
-}  // namespace arch
-
-template <NativeProgram P> struct kernel<op::sigmoid, P, kernels::native> : native::sigmoid {};
-template <NativeProgram P> struct kernel<op::sigmoid_grad, P, kernels::native> : native::sigmoid_grad {};
 
 }  // namespace isotope::cpu

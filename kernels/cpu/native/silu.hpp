@@ -5,21 +5,13 @@
 #include <isotope/op/silu.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
 
-struct silu : each_row<silu, 1> {
-  static ISOTOPE_INLINE vector of(vector x) { return lanewise::silu(x); }
+template <NativeProgram P> struct kernel<op::silu, P, kernels::native> : native::each_of<op::silu, P, 1> {
+  static ISOTOPE_INLINE native::vector of(native::vector x) { return native::lanewise::silu(x); }
 };
 
-struct silu_grad : each_row<silu_grad, 2> {
-  static ISOTOPE_INLINE vector of(vector x, vector dy) { return dy * lanewise::silu_derivative(x); }
+template <NativeProgram P> struct kernel<op::silu_grad, P, kernels::native> : native::each_of<op::silu_grad, P, 2> {
+  static ISOTOPE_INLINE native::vector of(native::vector x, native::vector dy) { return dy * native::lanewise::silu_derivative(x); }
 };
-
-}  // namespace native
-}  // namespace arch
-
-template <NativeProgram P> struct kernel<op::silu, P, kernels::native> : native::silu {};
-template <NativeProgram P> struct kernel<op::silu_grad, P, kernels::native> : native::silu_grad {};
 
 }  // namespace isotope::cpu

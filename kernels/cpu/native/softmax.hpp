@@ -7,9 +7,7 @@
 #include <isotope/kernels/cpu/native/rows/exponential_sum.hpp>
 #include <isotope/kernels/cpu/portable/softmax.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// Calls Own::row(x..., y, buffer, n) with pointers to each row along the last axis, if all tensors have one format; otherwise calls Other::run.
 template <class Own, class Other, int Operands> struct by_last_axis {
@@ -29,16 +27,13 @@ template <class Own, class Other, int Operands> struct by_last_axis {
   by_last_axis() = default;
 
   template <class T> static void run_on(const launch& l, std::int64_t rows, std::int64_t n) {
-    const row_chunks chunks(rows);
-    for_tasks(l, chunks.count, double(rows) * (30 + double(n) * 0.2), [&](std::int64_t t, int slice) {
+    for_rows(l, rows, double(rows) * (30 + double(n) * 0.2), [&](std::int64_t r, int slice) {
       float* buffer = static_cast<float*>(l.scratch) + slice * (Operands + 1) * n;
-      for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
-        const T* x = l.in[0].as<const T>() + r * n;
-        T* y = l.out[0].as<T>() + r * n;
-        if constexpr (Operands == 2) Own::row(x, l.in[1].as<const T>() + r * n, y, n);
-        else if constexpr (std::is_same_v<T, float>) Own::row(x, y, y, n);
-        else Own::row(x, y, buffer, n);
-      }
+      const T* x = l.in[0].as<const T>() + r * n;
+      T* y = l.out[0].as<T>() + r * n;
+      if constexpr (Operands == 2) Own::row(x, l.in[1].as<const T>() + r * n, y, n);
+      else if constexpr (std::is_same_v<T, float>) Own::row(x, y, y, n);
+      else Own::row(x, y, buffer, n);
     });
   }
 };
@@ -87,12 +82,11 @@ struct log_softmax_grad : by_last_axis<log_softmax_grad, portable::log_softmax_g
   }
 };
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::softmax, P, kernels::native> : native::softmax {};
 template <NativeProgram P> struct kernel<op::softmax_grad, P, kernels::native> : native::softmax_grad {};
 template <NativeProgram P> struct kernel<op::log_softmax, P, kernels::native> : native::log_softmax {};
 template <NativeProgram P> struct kernel<op::log_softmax_grad, P, kernels::native> : native::log_softmax_grad {};
-
 }  // namespace isotope::cpu

@@ -4,21 +4,13 @@
 #include <isotope/op/sqrt.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
 
-struct sqrt : each_row<sqrt, 1> {
-  static ISOTOPE_INLINE vector of(vector x) { return isa::sqrt_lanes(x); }
+template <NativeProgram P> struct kernel<op::sqrt, P, kernels::native> : native::each_of<op::sqrt, P, 1> {
+  static ISOTOPE_INLINE native::vector of(native::vector x) { return isa::sqrt_lanes(x); }
 };
 
-struct sqrt_grad : each_row<sqrt_grad, 2> {
-  static ISOTOPE_INLINE vector of(vector y, vector dy) { return dy / (2.0f * y); }
+template <NativeProgram P> struct kernel<op::sqrt_grad, P, kernels::native> : native::each_of<op::sqrt_grad, P, 2> {
+  static ISOTOPE_INLINE native::vector of(native::vector y, native::vector dy) { return dy / (2.0f * y); }
 };
-
-}  // namespace native
-}  // namespace arch
-
-template <NativeProgram P> struct kernel<op::sqrt, P, kernels::native> : native::sqrt {};
-template <NativeProgram P> struct kernel<op::sqrt_grad, P, kernels::native> : native::sqrt_grad {};
 
 }  // namespace isotope::cpu

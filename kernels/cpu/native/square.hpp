@@ -4,16 +4,9 @@
 #include <isotope/op/square.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
 
-struct square : each_row<square, 1> {
-  static ISOTOPE_INLINE vector of(vector x) { return x * x; }
+template <NativeProgram P> struct kernel<op::square, P, kernels::native> : native::each_of<op::square, P, 1> {
+  static ISOTOPE_INLINE native::vector of(native::vector x) { return x * x; }
 };
-
-}  // namespace native
-}  // namespace arch
-
-template <NativeProgram P> struct kernel<op::square, P, kernels::native> : native::square {};
 
 }  // namespace isotope::cpu

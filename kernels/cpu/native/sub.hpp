@@ -4,16 +4,9 @@
 #include <isotope/op/sub.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
 
-struct sub : each_row<sub, 2> {
-  static ISOTOPE_INLINE vector of(vector a, vector b) { return a - b; }
+template <NativeProgram P> struct kernel<op::sub, P, kernels::native> : native::each_of<op::sub, P, 2> {
+  static ISOTOPE_INLINE native::vector of(native::vector a, native::vector b) { return a - b; }
 };
-
-}  // namespace native
-}  // namespace arch
-
-template <NativeProgram P> struct kernel<op::sub, P, kernels::native> : native::sub {};
 
 }  // namespace isotope::cpu

@@ -4,9 +4,7 @@
 #include <isotope/kernels/cpu/native/rows/row_vectors.hpp>
 #include <isotope/kernels/cpu/portable/sum.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 struct row_sums {
   static constexpr int vectors = config::vector_registers / 2;
@@ -38,10 +36,9 @@ static_assert(row_sums::columns <= portable::plain_row_sums::columns);
 using sum = portable::sum_by<row_sums>;
 using mean = portable::mean_by<row_sums>;
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
 
+namespace isotope::cpu {
 template <NativeProgram P> struct kernel<op::sum, P, kernels::native> : native::sum {};
 template <NativeProgram P> struct kernel<op::mean, P, kernels::native> : native::mean {};
-
 }  // namespace isotope::cpu

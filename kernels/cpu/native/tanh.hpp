@@ -5,21 +5,13 @@
 #include <isotope/op/tanh.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
 
-struct tanh : each_row<tanh, 1> {
-  static ISOTOPE_INLINE vector of(vector x) { return lanewise::tanh(x); }
+template <NativeProgram P> struct kernel<op::tanh, P, kernels::native> : native::each_of<op::tanh, P, 1> {
+  static ISOTOPE_INLINE native::vector of(native::vector x) { return native::lanewise::tanh(x); }
 };
 
-struct tanh_grad : each_row<tanh_grad, 2> {
-  static ISOTOPE_INLINE vector of(vector y, vector dy) { return dy * ((1.0f - y) * (1.0f + y)); }
+template <NativeProgram P> struct kernel<op::tanh_grad, P, kernels::native> : native::each_of<op::tanh_grad, P, 2> {
+  static ISOTOPE_INLINE native::vector of(native::vector y, native::vector dy) { return dy * ((1.0f - y) * (1.0f + y)); }
 };
-
-}  // namespace native
-}  // namespace arch
-
-template <NativeProgram P> struct kernel<op::tanh, P, kernels::native> : native::tanh {};
-template <NativeProgram P> struct kernel<op::tanh_grad, P, kernels::native> : native::tanh_grad {};
 
 }  // namespace isotope::cpu

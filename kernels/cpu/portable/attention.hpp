@@ -10,9 +10,7 @@
 #include <isotope/kernels/cpu/gemm/pack.hpp>
 #include <isotope/kernels/cpu/math/weight.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// x[d, q] = rows[q, d]: packs the D x 64 right operand of a gemm, with zeros past the last query.
 inline void pack_transposed(const head_rows& x, std::int64_t rows, std::int64_t D, float* to) {
@@ -27,9 +25,8 @@ inline void pack_transposed(const head_rows& x, std::int64_t rows, std::int64_t 
 class attention {
  public:
   static constexpr std::int64_t scratch(const step_shapes& s) {
-    const std::int64_t H = s.constants<op::attention>().heads, D = H == 0 ? 0 : s.out[0][2] / H,
-                       tasks = s.out[0][0] * H * divide_up(s.out[0][1], attention_heads::block);
-    return 4 * slice_floats(D) * smaller(tasks, max_workers);
+    const auto n = op::attention_sizes::of(s);
+    return 4 * slice_floats(n.D) * smaller(n.B * n.H * divide_up(n.S, attention_heads::block), max_workers);
   }
   static void run(const launch& l) {
     const attention_heads h(l);
@@ -133,9 +130,8 @@ class attention {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::attention, P, kernels::portable> : portable::attention {};
-
 }  // namespace isotope::cpu

@@ -3,9 +3,7 @@
 /// in order, so that no sum depends on the threads. dk and dv accumulate in the output where it is f32, else in scratch memory.
 #include <isotope/kernels/cpu/portable/attention.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// sum_i a[i] b[i] over whole vectors.
 inline float padded_dot(const float* a, const float* b, std::int64_t n) {
@@ -24,11 +22,8 @@ inline float padded_dot(const float* a, const float* b, std::int64_t n) {
 class attention_grad {
  public:
   static constexpr std::int64_t scratch(const step_shapes& s) {
-    const auto c = s.constants<op::attention_grad>();
-    const std::int64_t H = c.heads, G = c.kv_heads;
-    const bool packed = c.packed;
-    const std::int64_t D = H == 0 ? 0 : s.in[0][2] / (packed ? H + 2 * G : H), T = packed ? s.in[0][1] : s.in[1][1];
-    return 4 * slice_floats(D, T) * smaller(s.in[0][0] * G, max_workers);
+    const auto n = op::attention_sizes::of(s);
+    return 4 * slice_floats(n.D, n.T) * smaller(n.B * n.G, max_workers);
   }
   static void run(const launch& l) {
     const attention_heads h(l);
@@ -155,9 +150,8 @@ class attention_grad {
   bool direct_;
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::attention_grad, P, kernels::portable> : portable::attention_grad {};
-
 }  // namespace isotope::cpu

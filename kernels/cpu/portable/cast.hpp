@@ -8,9 +8,7 @@
 #include <isotope/kernels/cpu/portable/copy.hpp>
 #include <isotope/op/cast.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// Returns the f32 next to x whose last bit tells whether anything was cut off: rounding that to 8 or 11 bits gives x rounded once.
 template <class Number> float sticky(Number x) {
@@ -106,9 +104,8 @@ struct cast {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::cast, P, kernels::portable> : portable::cast {};
-
 }  // namespace isotope::cpu

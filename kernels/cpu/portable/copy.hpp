@@ -6,9 +6,7 @@
 #include <isotope/op/concat.hpp>
 #include <isotope/op/copy.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 template <class T> void copy_run(const T* x, std::int64_t stride, T* y, std::int64_t n) {
   if (stride == 1) {
@@ -98,11 +96,10 @@ struct pad {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::copy, P, kernels::portable> : portable::copy {};
 template <VectorProgram P> struct kernel<op::concat, P, kernels::portable> : portable::concat {};
 template <VectorProgram P> struct kernel<op::pad, P, kernels::portable> : portable::pad {};
-
 }  // namespace isotope::cpu

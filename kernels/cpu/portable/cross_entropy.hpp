@@ -12,9 +12,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/cross_entropy.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 inline constexpr std::int64_t logits_block = 512;
 /// Calls part(first column, elements in f32, count) for each block of the row of dense logits that begins at element `row`.
@@ -44,11 +42,6 @@ inline float sum_exp(const view& x, std::int64_t row, std::int64_t cols, float m
     total += math::sum(e, n);
   });
   return total;
-}
-inline float logit(const view& x, std::int64_t at) {
-  float v = 0;
-  widen_run(x.data, x.type, at, 1, &v, 1);
-  return v;
 }
 /// Zeros for n elements from `at`.
 inline void clear(const view& y, std::int64_t at, std::int64_t n) {
@@ -83,13 +76,10 @@ struct cross_entropy {
     const std::int64_t N = l.in[0].dims.cols(), V = l.constants<op::cross_entropy>().classes, rows = l.in[1].dims.count();
     const auto* targets = l.in[1].as<const std::int32_t>();
     auto* losses = static_cast<float*>(l.scratch);
-    const row_chunks chunks(rows);
-    for_tasks(l, chunks.count, double(rows * V) * 0.4, [&](std::int64_t t, int) {
-      for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
-        const float top = top_of(l.in[0], r * N, V), sum = sum_exp(l.in[0], r * N, V, top);
-        put_statistics(l, r, top, sum);
-        losses[r] = counts(targets[r], V) ? (top - logit(l.in[0], r * N + targets[r])) + std::log(sum) : 0.0f;
-      }
+    for_rows(l, rows, double(rows * V) * 0.4, [&](std::int64_t r, int) {
+      const float top = top_of(l.in[0], r * N, V), sum = sum_exp(l.in[0], r * N, V, top);
+      put_statistics(l, r, top, sum);
+      losses[r] = counts(targets[r], V) ? (top - element(l.in[0], r * N + targets[r])) + std::log(sum) : 0.0f;
     });
     *l.out[0].as<float>() = mean_of_counted(losses, targets, rows, V);
   }
@@ -103,33 +93,29 @@ struct cross_entropy_grad {
     const auto* targets = l.in[1].as<const std::int32_t>();
     const view& y = l.out[0];
     const float k = scalar(l.in[4]) / float(larger_of(1, count_of(targets, rows, V)));
-    const row_chunks chunks(rows);
-    for_tasks(l, chunks.count, double(rows * V) * 0.35, [&](std::int64_t t, int) {
-      for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
-        const bool in = counts(targets[r], V);
-        if (in) {
-          const float top = l.in[2].as<const float>()[r], sum = l.in[3].as<const float>()[r], factor = k / sum;
-          const float hit = k * (math::exp(logit(l.in[0], r * N + targets[r]) - top) / sum - 1.0f);
-          for_logits(l.in[0], r * N, V, [&](std::int64_t i, const float* x, std::int64_t n) {
-            alignas(64) float narrow[logits_block];
-            float* d = y.type == dtype::f32 ? y.as<float>() + r * N + i : narrow;
-            math::map(n, d, [top, factor](float v) ISOTOPE_INLINE_LAMBDA { return factor * math::exp(v - top); }, x);
-            if (y.type != dtype::f32) narrow_run(d, y.data, y.type, r * N + i, n);
-          });
-          narrow_run(&hit, y.data, y.type, r * N + targets[r], 1);
-          clear(y, r * N + V, N - V);
-        } else {
-          clear(y, r * N, N);
-        }
+    for_rows(l, rows, double(rows * V) * 0.35, [&](std::int64_t r, int) {
+      const bool in = counts(targets[r], V);
+      if (in) {
+        const float top = l.in[2].as<const float>()[r], sum = l.in[3].as<const float>()[r], factor = k / sum;
+        const float hit = k * (math::exp(element(l.in[0], r * N + targets[r]) - top) / sum - 1.0f);
+        for_logits(l.in[0], r * N, V, [&](std::int64_t i, const float* x, std::int64_t n) {
+          alignas(64) float narrow[logits_block];
+          float* d = y.type == dtype::f32 ? y.as<float>() + r * N + i : narrow;
+          math::map(n, d, [top, factor](float v) ISOTOPE_INLINE_LAMBDA { return factor * math::exp(v - top); }, x);
+          if (y.type != dtype::f32) narrow_run(d, y.data, y.type, r * N + i, n);
+        });
+        narrow_run(&hit, y.data, y.type, r * N + targets[r], 1);
+        clear(y, r * N + V, N - V);
+      } else {
+        clear(y, r * N, N);
       }
     });
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::cross_entropy, P, kernels::portable> : portable::cross_entropy {};
 template <VectorProgram P> struct kernel<op::cross_entropy_grad, P, kernels::portable> : portable::cross_entropy_grad {};
-
 }  // namespace isotope::cpu

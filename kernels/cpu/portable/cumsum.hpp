@@ -3,9 +3,7 @@
 #include <isotope/kernels/cpu/portable/softmax.hpp>
 #include <isotope/op/cumsum.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct cumsum {
   static constexpr std::uint32_t inplace = 1;
@@ -22,9 +20,8 @@ struct cumsum {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::cumsum, P, kernels::portable> : portable::cumsum {};
-
 }  // namespace isotope::cpu

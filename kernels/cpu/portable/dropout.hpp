@@ -6,9 +6,7 @@
 #include <isotope/kernels/cpu/rows/parallel.hpp>
 #include <isotope/op/dropout.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct dropout {
   static constexpr std::uint32_t inplace = 1;
@@ -60,9 +58,8 @@ struct dropout {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::dropout, P, kernels::portable> : portable::dropout {};
-
 }  // namespace isotope::cpu

@@ -4,9 +4,7 @@
 #include <isotope/kernels/cpu/body/programs.hpp>
 #include <isotope/op/elementwise.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct elementwise {
   static constexpr std::uint32_t inplace = 0xff;
@@ -21,9 +19,8 @@ struct elementwise {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::elementwise, P, kernels::portable> : portable::elementwise {};
-
 }  // namespace isotope::cpu

@@ -7,9 +7,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/embedding.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct embedding {
   static constexpr std::int64_t columns = 64;  // converted at a time, where the table has another format
@@ -18,22 +16,19 @@ struct embedding {
     const view &table = l.in[0], &y = l.out[0];
     const std::int64_t V = table.dims[0], C = table.dims[1], rows = l.in[1].dims.count(), bytes = C * size_of(table.type);
     const auto* ids = l.in[1].as<const std::int32_t>();
-    const row_chunks chunks(rows);
-    for_tasks(l, chunks.count, double(rows * C) * 0.15, [&](std::int64_t t, int) {
-      for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
-        if (ids[r] >= 0 && ids[r] < V && table.type != y.type) {
-          alignas(64) float buffer[columns];
-          for (std::int64_t c = 0; c < C; c += columns) {
-            const std::int64_t n = smaller(columns, C - c);
-            widen_run(table.data, table.type, ids[r] * C + c, 1, buffer, n);
-            narrow_run(buffer, y.data, y.type, r * C + c, n);
-          }
-        } else if (ids[r] >= 0 && ids[r] < V) {
-          std::memcpy(y.as<std::byte>() + r * bytes, table.as<const std::byte>() + ids[r] * bytes, std::size_t(bytes));
-        } else {
-          const float nan = std::numeric_limits<float>::quiet_NaN();
-          for (std::int64_t c = 0; c < C; ++c) narrow_run(&nan, y.data, y.type, r * C + c, 1);
+    for_rows(l, rows, double(rows * C) * 0.15, [&](std::int64_t r, int) {
+      if (ids[r] >= 0 && ids[r] < V && table.type != y.type) {
+        alignas(64) float buffer[columns];
+        for (std::int64_t c = 0; c < C; c += columns) {
+          const std::int64_t n = smaller(columns, C - c);
+          widen_run(table.data, table.type, ids[r] * C + c, 1, buffer, n);
+          narrow_run(buffer, y.data, y.type, r * C + c, n);
         }
+      } else if (ids[r] >= 0 && ids[r] < V) {
+        std::memcpy(y.as<std::byte>() + r * bytes, table.as<const std::byte>() + ids[r] * bytes, std::size_t(bytes));
+      } else {
+        const float nan = std::numeric_limits<float>::quiet_NaN();
+        for (std::int64_t c = 0; c < C; ++c) narrow_run(&nan, y.data, y.type, r * C + c, 1);
       }
     });
   }
@@ -64,10 +59,9 @@ struct embedding_grad {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::embedding, P, kernels::portable> : portable::embedding {};
 template <VectorProgram P> struct kernel<op::embedding_grad, P, kernels::portable> : portable::embedding_grad {};
-
 }  // namespace isotope::cpu

@@ -5,18 +5,9 @@
 #include <isotope/op/exp.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
 
-struct exp {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return math::exp(x); });
-  }
+template <VectorProgram P> struct kernel<op::exp, P, kernels::portable> : portable::each_of<op::exp, P, 1> {
+  static ISOTOPE_INLINE float of(float x) { return math::exp(x); }
 };
-
-}  // namespace portable
-}  // namespace arch
-
-template <VectorProgram P> struct kernel<op::exp, P, kernels::portable> : portable::exp {};
 
 }  // namespace isotope::cpu

@@ -5,9 +5,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/fft.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// Distributes rows over as many workers as 64 MiB of buffers allow, at least one row's.
 struct fourier_rows {
@@ -186,11 +184,10 @@ struct irfft : real_fourier {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::fft, P, kernels::portable> : portable::fft {};
 template <VectorProgram P> struct kernel<op::rfft, P, kernels::portable> : portable::rfft {};
 template <VectorProgram P> struct kernel<op::irfft, P, kernels::portable> : portable::irfft {};
-
 }  // namespace isotope::cpu

@@ -3,9 +3,7 @@
 #include <isotope/kernels/cpu/portable/cast.hpp>
 #include <isotope/op/fill.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct fill {
   static constexpr std::int64_t task = 1 << 15;
@@ -22,9 +20,8 @@ struct fill {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::fill, P, kernels::portable> : portable::fill {};
-
 }  // namespace isotope::cpu

@@ -6,39 +6,21 @@
 #include <isotope/op/gelu.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
 
-struct gelu_tanh {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return math::gelu_tanh(x); });
-  }
+template <VectorProgram P> struct kernel<op::gelu_tanh, P, kernels::portable> : portable::each_of<op::gelu_tanh, P, 1> {
+  static ISOTOPE_INLINE float of(float x) { return math::gelu_tanh(x); }
 };
 
-struct gelu_tanh_grad {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float x, float dy) ISOTOPE_INLINE_LAMBDA { return dy * math::gelu_tanh_derivative(x); });
-  }
+template <VectorProgram P> struct kernel<op::gelu_tanh_grad, P, kernels::portable> : portable::each_of<op::gelu_tanh_grad, P, 2> {
+  static ISOTOPE_INLINE float of(float x, float dy) { return dy * math::gelu_tanh_derivative(x); }
 };
 
-struct gelu_erf {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return math::gelu_erf(x); });
-  }
+template <VectorProgram P> struct kernel<op::gelu_erf, P, kernels::portable> : portable::each_of<op::gelu_erf, P, 1> {
+  static ISOTOPE_INLINE float of(float x) { return math::gelu_erf(x); }
 };
 
-struct gelu_erf_grad {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float x, float dy) ISOTOPE_INLINE_LAMBDA { return dy * math::gelu_erf_derivative(x); });
-  }
+template <VectorProgram P> struct kernel<op::gelu_erf_grad, P, kernels::portable> : portable::each_of<op::gelu_erf_grad, P, 2> {
+  static ISOTOPE_INLINE float of(float x, float dy) { return dy * math::gelu_erf_derivative(x); }
 };
-
-}  // namespace portable
-}  // namespace arch
-
-template <VectorProgram P> struct kernel<op::gelu_tanh, P, kernels::portable> : portable::gelu_tanh {};
-template <VectorProgram P> struct kernel<op::gelu_tanh_grad, P, kernels::portable> : portable::gelu_tanh_grad {};
-template <VectorProgram P> struct kernel<op::gelu_erf, P, kernels::portable> : portable::gelu_erf {};
-template <VectorProgram P> struct kernel<op::gelu_erf_grad, P, kernels::portable> : portable::gelu_erf_grad {};
 
 }  // namespace isotope::cpu

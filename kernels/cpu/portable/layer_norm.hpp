@@ -8,9 +8,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/layer_norm.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct layer_norm {
   static constexpr std::uint32_t inplace = 1;
@@ -27,20 +25,17 @@ struct layer_norm {
     const float* weight = read_row(l.in[1], 0, C, buffers);
     const float* bias = read_row(l.in[2], 0, C, buffers + C);
     const auto epsilon = float(l.constants<op::layer_norm>().epsilon), count = float(C);
-    const row_chunks chunks(rows);
-    for_tasks(l, chunks.count, double(rows * C) * 0.35, [&](std::int64_t t, int slice) {
+    for_rows(l, rows, double(rows * C) * 0.35, [&](std::int64_t r, int slice) {
       float* own = buffers + (2 + 2 * slice) * C;
-      for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
-        const float* x = read_row(l.in[0], r, C, own);
-        float* y = target_row(l.out[0], r, C, own + C);
-        const float mean = math::sum(x, C) / count;
-        const float rstd = 1.0f / std::sqrt(math::sum_squares_about(x, C, mean) / count + epsilon);
-        ISOTOPE_IVDEP
-        for (std::int64_t c = 0; c < C; ++c) y[c] = (x[c] - mean) * rstd * weight[c] + bias[c];
-        finish_row(l.out[0], r, C, y);
-        l.out[1].as<float>()[r] = mean;
-        l.out[2].as<float>()[r] = rstd;
-      }
+      const float* x = read_row(l.in[0], r, C, own);
+      float* y = target_row(l.out[0], r, C, own + C);
+      const float mean = math::sum(x, C) / count;
+      const float rstd = 1.0f / std::sqrt(math::sum_squares_about(x, C, mean) / count + epsilon);
+      ISOTOPE_IVDEP
+      for (std::int64_t c = 0; c < C; ++c) y[c] = (x[c] - mean) * rstd * weight[c] + bias[c];
+      finish_row(l.out[0], r, C, y);
+      l.out[1].as<float>()[r] = mean;
+      l.out[2].as<float>()[r] = rstd;
     });
   }
 };
@@ -90,10 +85,9 @@ struct layer_norm_grad {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::layer_norm, P, kernels::portable> : portable::layer_norm {};
 template <VectorProgram P> struct kernel<op::layer_norm_grad, P, kernels::portable> : portable::layer_norm_grad {};
-
 }  // namespace isotope::cpu

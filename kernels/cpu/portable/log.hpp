@@ -5,18 +5,9 @@
 #include <isotope/op/log.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
 
-struct log {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return math::log(x); });
-  }
+template <VectorProgram P> struct kernel<op::log, P, kernels::portable> : portable::each_of<op::log, P, 1> {
+  static ISOTOPE_INLINE float of(float x) { return math::log(x); }
 };
-
-}  // namespace portable
-}  // namespace arch
-
-template <VectorProgram P> struct kernel<op::log, P, kernels::portable> : portable::log {};
 
 }  // namespace isotope::cpu

@@ -11,9 +11,7 @@
 #include <isotope/kernels/cpu/gemm/pack.hpp>
 #include <isotope/op/matmul.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 class matmul {
  public:
@@ -112,9 +110,8 @@ class matmul {
   gemm_epilogue epilogue_;
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::matmul, P, kernels::portable> : portable::matmul {};
-
 }  // namespace isotope::cpu

@@ -3,9 +3,7 @@
 #include <isotope/kernels/cpu/portable/update.hpp>
 #include <isotope/op/muon.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct momentum {
   static void run(const launch& l) {
@@ -60,10 +58,9 @@ struct muon {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::momentum, P, kernels::portable> : portable::momentum {};
 template <VectorProgram P> struct kernel<op::muon, P, kernels::portable> : portable::muon {};
-
 }  // namespace isotope::cpu

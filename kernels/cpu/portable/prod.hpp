@@ -7,9 +7,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/prod.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct multiplication {
   template <class T> static constexpr T start = T(1);
@@ -64,33 +62,28 @@ struct prod_grad {
     const view &x = l.in[0], &dy = l.in[1], &dx = l.out[0];
     const std::int64_t rows = x.dims[0], n = x.dims[1];
     if (rows * n == 0) return;
-    const row_chunks chunks(rows);
-    for_tasks(l, chunks.count, double(rows * n) * 2.5, [&](std::int64_t t, int slice) {
+    for_rows(l, rows, double(rows * n) * 2.5, [&](std::int64_t r, int slice) {
       float* own = static_cast<float*>(l.scratch) + slice * 2 * n;
-      for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
-        const float* row = read_row(x, r, n, own);
-        float* y = target_row(dx, r, n, own + n);
-        double before = 1, after = 1;
-        for (std::int64_t i = 0; i < n; ++i) {
-          y[i] = float(before);
-          before *= double(row[i]);
-        }
-        float d = 0;
-        widen_run(dy.data, dy.type, r, 1, &d, 1);
-        for (std::int64_t i = n - 1; i >= 0; --i) {
-          y[i] = float(double(d) * (double(y[i]) * after));
-          after *= double(row[i]);
-        }
-        finish_row(dx, r, n, y);
+      const float* row = read_row(x, r, n, own);
+      float* y = target_row(dx, r, n, own + n);
+      double before = 1, after = 1;
+      for (std::int64_t i = 0; i < n; ++i) {
+        y[i] = float(before);
+        before *= double(row[i]);
       }
+      const float d = element(dy, r);
+      for (std::int64_t i = n - 1; i >= 0; --i) {
+        y[i] = float(double(d) * (double(y[i]) * after));
+        after *= double(row[i]);
+      }
+      finish_row(dx, r, n, y);
     });
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::prod, P, kernels::portable> : portable::prod {};
 template <VectorProgram P> struct kernel<op::prod_grad, P, kernels::portable> : portable::prod_grad {};
-
 }  // namespace isotope::cpu

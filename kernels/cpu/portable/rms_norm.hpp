@@ -7,9 +7,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/rms_norm.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct rms_norm {
   static constexpr std::uint32_t inplace = 1;
@@ -22,18 +20,15 @@ struct rms_norm {
     auto* buffers = static_cast<float*>(l.scratch);
     const float* weight = read_row(l.in[1], 0, C, buffers);
     const auto epsilon = float(l.constants<op::rms_norm>().epsilon);
-    const row_chunks chunks(rows);
-    for_tasks(l, chunks.count, double(rows * C) * 0.3, [&](std::int64_t t, int slice) {
+    for_rows(l, rows, double(rows * C) * 0.3, [&](std::int64_t r, int slice) {
       float* own = buffers + (1 + 2 * slice) * C;
-      for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
-        const float* x = read_row(l.in[0], r, C, own);
-        float* y = target_row(l.out[0], r, C, own + C);
-        const float rstd = 1.0f / std::sqrt(math::sum_squares(x, C) / float(C) + epsilon);
-        ISOTOPE_IVDEP
-        for (std::int64_t c = 0; c < C; ++c) y[c] = x[c] * rstd * weight[c];
-        finish_row(l.out[0], r, C, y);
-        l.out[1].as<float>()[r] = rstd;
-      }
+      const float* x = read_row(l.in[0], r, C, own);
+      float* y = target_row(l.out[0], r, C, own + C);
+      const float rstd = 1.0f / std::sqrt(math::sum_squares(x, C) / float(C) + epsilon);
+      ISOTOPE_IVDEP
+      for (std::int64_t c = 0; c < C; ++c) y[c] = x[c] * rstd * weight[c];
+      finish_row(l.out[0], r, C, y);
+      l.out[1].as<float>()[r] = rstd;
     });
   }
 };
@@ -76,10 +71,9 @@ struct rms_norm_grad {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::rms_norm, P, kernels::portable> : portable::rms_norm {};
 template <VectorProgram P> struct kernel<op::rms_norm_grad, P, kernels::portable> : portable::rms_norm_grad {};
-
 }  // namespace isotope::cpu

@@ -6,9 +6,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/rope.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct rope {
   static constexpr std::uint32_t inplace = 1;
@@ -48,9 +46,8 @@ struct rope {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::rope, P, kernels::portable> : portable::rope {};
-
 }  // namespace isotope::cpu

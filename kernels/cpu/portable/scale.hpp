@@ -4,25 +4,13 @@
 #include <isotope/op/scale.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
 
-struct scale {
-  static void block(const void* const* in, void* out, std::int64_t n, double scalar) {
-    each<1>(in, out, n, [k = float(scalar)](float x) ISOTOPE_INLINE_LAMBDA { return k * x; });
-  }
+template <VectorProgram P> struct kernel<op::scale, P, kernels::portable> : portable::each_of<op::scale, P, 1> {
+  static ISOTOPE_INLINE float of(float x, float k) { return k * x; }
 };
 
-struct shift {
-  static void block(const void* const* in, void* out, std::int64_t n, double scalar) {
-    each<1>(in, out, n, [k = float(scalar)](float x) ISOTOPE_INLINE_LAMBDA { return x + k; });
-  }
+template <VectorProgram P> struct kernel<op::shift, P, kernels::portable> : portable::each_of<op::shift, P, 1> {
+  static ISOTOPE_INLINE float of(float x, float k) { return x + k; }
 };
-
-}  // namespace portable
-}  // namespace arch
-
-template <VectorProgram P> struct kernel<op::scale, P, kernels::portable> : portable::scale {};
-template <VectorProgram P> struct kernel<op::shift, P, kernels::portable> : portable::shift {};
 
 }  // namespace isotope::cpu

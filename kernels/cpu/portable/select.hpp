@@ -4,32 +4,17 @@
 #include <isotope/op/select.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
 
-struct less {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float a, float b) ISOTOPE_INLINE_LAMBDA { return a < b ? 1.0f : 0.0f; });
-  }
+template <VectorProgram P> struct kernel<op::less, P, kernels::portable> : portable::each_of<op::less, P, 2> {
+  static ISOTOPE_INLINE float of(float a, float b) { return a < b ? 1.0f : 0.0f; }
 };
 
-struct equal {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float a, float b) ISOTOPE_INLINE_LAMBDA { return a == b ? 1.0f : 0.0f; });
-  }
+template <VectorProgram P> struct kernel<op::equal, P, kernels::portable> : portable::each_of<op::equal, P, 2> {
+  static ISOTOPE_INLINE float of(float a, float b) { return a == b ? 1.0f : 0.0f; }
 };
 
-struct select {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<3>(in, out, n, [](float c, float a, float b) ISOTOPE_INLINE_LAMBDA { return c != 0.0f ? a : b; });
-  }
+template <VectorProgram P> struct kernel<op::select, P, kernels::portable> : portable::each_of<op::select, P, 3> {
+  static ISOTOPE_INLINE float of(float c, float a, float b) { return c != 0.0f ? a : b; }
 };
-
-}  // namespace portable
-}  // namespace arch
-
-template <VectorProgram P> struct kernel<op::less, P, kernels::portable> : portable::less {};
-template <VectorProgram P> struct kernel<op::equal, P, kernels::portable> : portable::equal {};
-template <VectorProgram P> struct kernel<op::select, P, kernels::portable> : portable::select {};
 
 }  // namespace isotope::cpu

@@ -5,25 +5,13 @@
 #include <isotope/op/silu.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
 
-struct silu {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return math::silu(x); });
-  }
+template <VectorProgram P> struct kernel<op::silu, P, kernels::portable> : portable::each_of<op::silu, P, 1> {
+  static ISOTOPE_INLINE float of(float x) { return math::silu(x); }
 };
 
-struct silu_grad {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float x, float dy) ISOTOPE_INLINE_LAMBDA { return dy * math::silu_derivative(x); });
-  }
+template <VectorProgram P> struct kernel<op::silu_grad, P, kernels::portable> : portable::each_of<op::silu_grad, P, 2> {
+  static ISOTOPE_INLINE float of(float x, float dy) { return dy * math::silu_derivative(x); }
 };
-
-}  // namespace portable
-}  // namespace arch
-
-template <VectorProgram P> struct kernel<op::silu, P, kernels::portable> : portable::silu {};
-template <VectorProgram P> struct kernel<op::silu_grad, P, kernels::portable> : portable::silu_grad {};
 
 }  // namespace isotope::cpu

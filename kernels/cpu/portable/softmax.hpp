@@ -8,9 +8,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/softmax.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// The rows along an axis of a dense tensor of outer x length x inner: each has `length` elements, `inner` apart.
 struct axis_rows {
@@ -33,27 +31,24 @@ template <int Operands> struct by_rows {
     const axis_rows a(l.in[0].dims, int(l.constants<op::softmax_shape>().axis));
     const std::int64_t n = a.length, rows = a.outer * a.inner;
     if (n == 0 || rows == 0) return;
-    const row_chunks chunks(rows);
-    for_tasks(l, chunks.count, double(rows * n) * nsec, [&](std::int64_t t, int slice) {
+    for_rows(l, rows, double(rows * n) * nsec, [&](std::int64_t r, int slice) {
       float* own = static_cast<float*>(l.scratch) + slice * (Operands + 1) * n;
-      for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
-        const std::int64_t at = r / a.inner * n * a.inner + r % a.inner;
-        const float* x[Operands];
-        for (int k = 0; k < Operands; ++k) {
-          const view& v = l.in[std::size_t(k)];
-          float* buffer = own + k * n;
-          const bool lies = a.inner == 1 && v.type == dtype::f32;
-          if (!lies) widen_run(v.data, v.type, at, a.inner, buffer, n);
-          x[k] = lies ? v.as<const float>() + at : buffer;
-        }
-        const view& out = l.out[0];
-        float* y = a.inner == 1 && out.type == dtype::f32 ? out.as<float>() + at : own + Operands * n;
-        row(x, y, n);
-        if (y != own + Operands * n) continue;
-        if (a.inner == 1) narrow_run(y, out.data, out.type, at, n);
-        else
-          for (std::int64_t i = 0; i < n; ++i) narrow_run(y + i, out.data, out.type, at + i * a.inner, 1);
+      const std::int64_t at = r / a.inner * n * a.inner + r % a.inner;
+      const float* x[Operands];
+      for (int k = 0; k < Operands; ++k) {
+        const view& v = l.in[std::size_t(k)];
+        float* buffer = own + k * n;
+        const bool lies = a.inner == 1 && v.type == dtype::f32;
+        if (!lies) widen_run(v.data, v.type, at, a.inner, buffer, n);
+        x[k] = lies ? v.as<const float>() + at : buffer;
       }
+      const view& out = l.out[0];
+      float* y = a.inner == 1 && out.type == dtype::f32 ? out.as<float>() + at : own + Operands * n;
+      row(x, y, n);
+      if (y != own + Operands * n) return;
+      if (a.inner == 1) narrow_run(y, out.data, out.type, at, n);
+      else
+        for (std::int64_t i = 0; i < n; ++i) narrow_run(y + i, out.data, out.type, at + i * a.inner, 1);
     });
   }
 };
@@ -110,12 +105,11 @@ struct log_softmax_grad {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::softmax, P, kernels::portable> : portable::softmax {};
 template <VectorProgram P> struct kernel<op::softmax_grad, P, kernels::portable> : portable::softmax_grad {};
 template <VectorProgram P> struct kernel<op::log_softmax, P, kernels::portable> : portable::log_softmax {};
 template <VectorProgram P> struct kernel<op::log_softmax_grad, P, kernels::portable> : portable::log_softmax_grad {};
-
 }  // namespace isotope::cpu

@@ -5,25 +5,15 @@
 #include <isotope/op/sqrt.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
 
-struct sqrt {
+template <VectorProgram P> struct kernel<op::sqrt, P, kernels::portable> {
   static void block(const void* const* in, void* out, std::int64_t n, double) {
     math::sqrt(static_cast<const float*>(in[0]), static_cast<float*>(out), n);
   }
 };
 
-struct sqrt_grad {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float y, float dy) ISOTOPE_INLINE_LAMBDA { return dy / (2.0f * y); });
-  }
+template <VectorProgram P> struct kernel<op::sqrt_grad, P, kernels::portable> : portable::each_of<op::sqrt_grad, P, 2> {
+  static ISOTOPE_INLINE float of(float y, float dy) { return dy / (2.0f * y); }
 };
-
-}  // namespace portable
-}  // namespace arch
-
-template <VectorProgram P> struct kernel<op::sqrt, P, kernels::portable> : portable::sqrt {};
-template <VectorProgram P> struct kernel<op::sqrt_grad, P, kernels::portable> : portable::sqrt_grad {};
 
 }  // namespace isotope::cpu

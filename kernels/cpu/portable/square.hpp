@@ -4,18 +4,9 @@
 #include <isotope/op/square.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
 
-struct square {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return x * x; });
-  }
+template <VectorProgram P> struct kernel<op::square, P, kernels::portable> : portable::each_of<op::square, P, 1> {
+  static ISOTOPE_INLINE float of(float x) { return x * x; }
 };
-
-}  // namespace portable
-}  // namespace arch
-
-template <VectorProgram P> struct kernel<op::square, P, kernels::portable> : portable::square {};
 
 }  // namespace isotope::cpu

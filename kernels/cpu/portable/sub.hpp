@@ -4,18 +4,9 @@
 #include <isotope/op/sub.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
 
-struct sub {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float a, float b) ISOTOPE_INLINE_LAMBDA { return a - b; });
-  }
+template <VectorProgram P> struct kernel<op::sub, P, kernels::portable> : portable::each_of<op::sub, P, 2> {
+  static ISOTOPE_INLINE float of(float a, float b) { return a - b; }
 };
-
-}  // namespace portable
-}  // namespace arch
-
-template <VectorProgram P> struct kernel<op::sub, P, kernels::portable> : portable::sub {};
 
 }  // namespace isotope::cpu

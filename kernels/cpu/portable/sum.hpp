@@ -6,9 +6,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/sum.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// The axes of x with the kept ones first: each result is a range of `terms` elements of that flat index.
 struct reduced_axes {
@@ -137,10 +135,9 @@ template <class Rows> struct mean_by {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::sum, P, kernels::portable> : portable::sum_by<portable::plain_row_sums> {};
 template <VectorProgram P> struct kernel<op::mean, P, kernels::portable> : portable::mean_by<portable::plain_row_sums> {};
-
 }  // namespace isotope::cpu

@@ -5,25 +5,13 @@
 #include <isotope/op/tanh.hpp>
 
 namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
 
-struct tanh {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<1>(in, out, n, [](float x) ISOTOPE_INLINE_LAMBDA { return math::tanh(x); });
-  }
+template <VectorProgram P> struct kernel<op::tanh, P, kernels::portable> : portable::each_of<op::tanh, P, 1> {
+  static ISOTOPE_INLINE float of(float x) { return math::tanh(x); }
 };
 
-struct tanh_grad {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    each<2>(in, out, n, [](float y, float dy) ISOTOPE_INLINE_LAMBDA { return dy * ((1.0f - y) * (1.0f + y)); });
-  }
+template <VectorProgram P> struct kernel<op::tanh_grad, P, kernels::portable> : portable::each_of<op::tanh_grad, P, 2> {
+  static ISOTOPE_INLINE float of(float y, float dy) { return dy * ((1.0f - y) * (1.0f + y)); }
 };
-
-}  // namespace portable
-}  // namespace arch
-
-template <VectorProgram P> struct kernel<op::tanh, P, kernels::portable> : portable::tanh {};
-template <VectorProgram P> struct kernel<op::tanh_grad, P, kernels::portable> : portable::tanh_grad {};
 
 }  // namespace isotope::cpu

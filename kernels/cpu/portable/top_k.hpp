@@ -6,9 +6,7 @@
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/top_k.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct top_k {
   static constexpr std::int64_t scratch(const step_shapes& s) {
@@ -17,17 +15,14 @@ struct top_k {
   }
   static void run(const launch& l) {
     const std::int64_t n = l.in[0].dims.cols(), k = l.constants<op::top_k>().k, rows = l.in[0].dims.count() / n;
-    const row_chunks chunks(rows);
-    for_tasks(l, chunks.count, double(rows * n) * 0.6, [&](std::int64_t t, int slice) {
+    for_rows(l, rows, double(rows * n) * 0.6, [&](std::int64_t r, int slice) {
       float* const own = static_cast<float*>(l.scratch) + slice * (n + k);
-      for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) {
-        const float* const x = read_row(l.in[0], r, n, own);
-        auto* const places = l.out[1].as<std::int32_t>() + r * k;
-        row(x, n, k, places);
-        float* const y = target_row(l.out[0], r, k, own + n);
-        for (std::int64_t i = 0; i < k; ++i) y[i] = x[places[i]];
-        finish_row(l.out[0], r, k, y);
-      }
+      const float* const x = read_row(l.in[0], r, n, own);
+      auto* const places = l.out[1].as<std::int32_t>() + r * k;
+      row(x, n, k, places);
+      float* const y = target_row(l.out[0], r, k, own + n);
+      for (std::int64_t i = 0; i < k; ++i) y[i] = x[places[i]];
+      finish_row(l.out[0], r, k, y);
     });
   }
 
@@ -45,9 +40,8 @@ struct top_k {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::top_k, P, kernels::portable> : portable::top_k {};
-
 }  // namespace isotope::cpu

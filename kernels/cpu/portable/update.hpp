@@ -18,9 +18,7 @@
 #include <isotope/op/global_norm.hpp>
 #include <isotope/op/sgd.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 inline constexpr std::int64_t line = 16;  // f32 of a cache line
 /// Prefetches the cache lines of x[0], ...
@@ -296,14 +294,13 @@ struct sgd {
   }
 };
 
-}  // namespace portable
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
 
+namespace isotope::cpu {
 template <VectorProgram P> struct kernel<op::accumulate, P, kernels::portable> : portable::accumulate {};
 template <VectorProgram P> struct kernel<op::global_norm, P, kernels::portable> : portable::global_norm {};
 template <VectorProgram P> struct kernel<op::clip_value, P, kernels::portable> : portable::clip_value {};
 template <VectorProgram P> struct kernel<op::clip_norm, P, kernels::portable> : portable::clip_norm {};
 template <VectorProgram P> struct kernel<op::adamw, P, kernels::portable> : portable::adamw {};
 template <VectorProgram P> struct kernel<op::sgd, P, kernels::portable> : portable::sgd {};
-
 }  // namespace isotope::cpu

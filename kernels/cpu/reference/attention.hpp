@@ -7,9 +7,7 @@
 
 #include <isotope/kernels/cpu/reference/body/access.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace reference {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference {
 
 /// Queries, keys or values: finds element (b, s, head, d) in a tensor (B, S, width), whose heads start at column `first`.
 struct head_columns {
@@ -54,8 +52,9 @@ struct attention_operands {
   }
 };
 
-}  // namespace reference
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference
+
+namespace isotope::cpu {
 
 template <class P> struct kernel<op::attention, P, kernels::reference> {
   /// One probability per key.

@@ -7,9 +7,7 @@
 
 #include <isotope/kernels/cpu/reference/body/access.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace reference {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference {
 
 /// Rounds x to odd in f32: an inexact result gets an odd last bit, so that rounding it again to 16 bits gives x rounded once.
 inline float rounded_to_odd(double x) {
@@ -54,8 +52,9 @@ template <class Number> void store_cast(const view& v, std::int64_t i, Number x)
   }
 }
 
-}  // namespace reference
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference
+
+namespace isotope::cpu {
 
 template <class P> struct kernel<op::cast, P, kernels::reference> {
   static void run(const launch& l) {

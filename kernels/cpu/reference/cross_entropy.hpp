@@ -6,12 +6,11 @@
 
 #include <isotope/kernels/cpu/reference/body/access.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace reference {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference {
 inline bool counts(std::int64_t target, std::int64_t V) { return target >= 0 && target < V; }
-}  // namespace reference
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference
+
+namespace isotope::cpu {
 
 template <class P> struct kernel<op::cross_entropy, P, kernels::reference> {
   static void run(const launch& l) {

@@ -1,21 +1,15 @@
 #pragma once
 /// y[i] = a[i] / b[i], and the gradient of b.
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/div.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/div.hpp>
 
 namespace isotope::cpu {
 
-template <class P> struct kernel<op::div, P, kernels::reference> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n, [](double a, double b) { return a / b; });
-  }
+template <class P> struct kernel<op::div, P, kernels::reference> : reference::each_of<op::div, P> {
+  static double of(double a, double b) { return a / b; }
 };
-template <class P> struct kernel<op::div_grad, P, kernels::reference> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n, [](double a, double b, double dy) { return -(dy / b) * (a / b); });
-  }
+template <class P> struct kernel<op::div_grad, P, kernels::reference> : reference::each_of<op::div_grad, P> {
+  static double of(double a, double b, double dy) { return -(dy / b) * (a / b); }
 };
 
 }  // namespace isotope::cpu

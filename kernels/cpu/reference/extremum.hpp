@@ -4,9 +4,7 @@
 
 #include <isotope/kernels/cpu/reference/body/access.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace reference {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference {
 /// Returns the ordinal, among the inner indices, of the first element that beats all before it and that none after it beats.
 struct winner {
   double value = 0;
@@ -26,8 +24,9 @@ template <class Beats> void extremum(const launch& l, Beats beats) {
   const axes_apart x(l.in[0], c.axes, c.keep);
   for (index o(x.outer.dims); o.valid(); o.next()) store(l.out[0], o.in(l.out[0].strides), best(x, o, beats).value);
 }
-}  // namespace reference
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference
+
+namespace isotope::cpu {
 
 template <class P> struct kernel<op::max, P, kernels::reference> {
   static void run(const launch& l) {

@@ -5,9 +5,7 @@
 
 #include <isotope/kernels/cpu/reference/body/access.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace reference {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference {
 
 struct complex {
   double re = 0, im = 0;
@@ -83,8 +81,9 @@ inline double bin_factor(const op::rfft::constants& c, std::int64_t k) {
   return inner ? c.factor * c.inner : c.factor;
 }
 
-}  // namespace reference
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference
+
+namespace isotope::cpu {
 
 template <class P> struct kernel<op::fft, P, kernels::reference> {
   static constexpr std::uint32_t inplace = 1;  // in place: a row is read before it is written

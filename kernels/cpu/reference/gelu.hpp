@@ -4,14 +4,10 @@
 #include <cmath>
 #include <numbers>
 
-#include <isotope/backend/cpu/launch.hpp>
+#include <isotope/kernels/cpu/reference/body/block.hpp>
 #include <isotope/op/gelu.hpp>
 
-#include <isotope/kernels/cpu/reference/body/block.hpp>
-
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace reference {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference {
 /// s = 0.5 (1 + tanh u) with u = sqrt(2/pi) (x + 0.044715 x^3), and ds/dx.
 struct tanh_gate {
   double s, slope;
@@ -31,33 +27,26 @@ struct erf_gate {
     slope = std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
   }
 };
-}  // namespace reference
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference
 
-template <class P> struct kernel<op::gelu_tanh, P, kernels::reference> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n, [](double x) { return reference::above(x, -1e4) * reference::tanh_gate(x).s; });
+namespace isotope::cpu {
+
+template <class P> struct kernel<op::gelu_tanh, P, kernels::reference> : reference::each_of<op::gelu_tanh, P> {
+  static double of(double x) { return reference::above(x, -1e4) * reference::tanh_gate(x).s; }
+};
+template <class P> struct kernel<op::gelu_tanh_grad, P, kernels::reference> : reference::each_of<op::gelu_tanh_grad, P> {
+  static double of(double x, double dy) {
+    const reference::tanh_gate gate(x);
+    return dy * (gate.s + reference::within(x, 1e4) * gate.slope);
   }
 };
-template <class P> struct kernel<op::gelu_tanh_grad, P, kernels::reference> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n, [](double x, double dy) {
-      const reference::tanh_gate gate(x);
-      return dy * (gate.s + reference::within(x, 1e4) * gate.slope);
-    });
-  }
+template <class P> struct kernel<op::gelu_erf, P, kernels::reference> : reference::each_of<op::gelu_erf, P> {
+  static double of(double x) { return reference::above(x, -1e4) * reference::erf_gate(x).s; }
 };
-template <class P> struct kernel<op::gelu_erf, P, kernels::reference> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n, [](double x) { return reference::above(x, -1e4) * reference::erf_gate(x).s; });
-  }
-};
-template <class P> struct kernel<op::gelu_erf_grad, P, kernels::reference> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n, [](double x, double dy) {
-      const reference::erf_gate gate(x);
-      return dy * (gate.s + reference::within(x, 1e4) * gate.slope);
-    });
+template <class P> struct kernel<op::gelu_erf_grad, P, kernels::reference> : reference::each_of<op::gelu_erf_grad, P> {
+  static double of(double x, double dy) {
+    const reference::erf_gate gate(x);
+    return dy * (gate.s + reference::within(x, 1e4) * gate.slope);
   }
 };
 

@@ -1,16 +1,12 @@
 #pragma once
 /// y[i] = a[i] b[i].
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/mul.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/mul.hpp>
 
 namespace isotope::cpu {
 
-template <class P> struct kernel<op::mul, P, kernels::reference> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n, [](double a, double b) { return a * b; });
-  }
+template <class P> struct kernel<op::mul, P, kernels::reference> : reference::each_of<op::mul, P> {
+  static double of(double a, double b) { return a * b; }
 };
 
 }  // namespace isotope::cpu

@@ -1,21 +1,15 @@
 #pragma once
 /// The positive part and its gradient.
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/relu.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/relu.hpp>
 
 namespace isotope::cpu {
 
-template <class P> struct kernel<op::relu, P, kernels::reference> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n, [](double x) { return x < 0 ? 0.0 : x; });
-  }
+template <class P> struct kernel<op::relu, P, kernels::reference> : reference::each_of<op::relu, P> {
+  static double of(double x) { return x < 0 ? 0.0 : x; }
 };
-template <class P> struct kernel<op::relu_grad, P, kernels::reference> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n, [](double x, double dy) { return x > 0 ? dy : 0.0; });
-  }
+template <class P> struct kernel<op::relu_grad, P, kernels::reference> : reference::each_of<op::relu_grad, P> {
+  static double of(double x, double dy) { return x > 0 ? dy : 0.0; }
 };
 
 }  // namespace isotope::cpu

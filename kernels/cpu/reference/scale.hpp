@@ -1,9 +1,7 @@
 #pragma once
 /// Scales or shifts by a constant, which is rounded to the compute type first.
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/scale.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/scale.hpp>
 
 namespace isotope::cpu {
 

@@ -2,23 +2,16 @@
 /// The logistic function and its gradient.
 #include <cmath>
 
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/sigmoid.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/sigmoid.hpp>
 
 namespace isotope::cpu {
 
-template <class P> struct kernel<op::sigmoid, P, kernels::reference> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n,
-                                       [](double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); });
-  }
+template <class P> struct kernel<op::sigmoid, P, kernels::reference> : reference::each_of<op::sigmoid, P> {
+  static double of(double x) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); }
 };
-template <class P> struct kernel<op::sigmoid_grad, P, kernels::reference> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n, [](double y, double dy) { return dy * y * (1 - y); });
-  }
+template <class P> struct kernel<op::sigmoid_grad, P, kernels::reference> : reference::each_of<op::sigmoid_grad, P> {
+  static double of(double y, double dy) { return dy * y * (1 - y); }
 };
 
 }  // namespace isotope::cpu

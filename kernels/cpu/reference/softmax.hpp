@@ -6,9 +6,7 @@
 
 #include <isotope/kernels/cpu/reference/body/access.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace reference {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference {
 /// For each row along the axis: a summary of `get` and n, then y[i] = f(get, i, summary). `get(k, i)` reads operand k.
 template <class Summary, class F> void along_axis(const launch& l, Summary summary, F f) {
   const std::int64_t mask = std::int64_t(1) << l.constants<op::softmax_shape>().axis;
@@ -32,8 +30,9 @@ struct denominator {
     for (std::int64_t i = 0; i < n; ++i) total += std::exp(get(0, i) - top);
   }
 };
-}  // namespace reference
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference
+
+namespace isotope::cpu {
 
 template <class P> struct kernel<op::softmax, P, kernels::reference> {
   static constexpr std::uint32_t inplace = 1;

@@ -1,16 +1,12 @@
 #pragma once
 /// y[i] = x[i]^2.
-#include <isotope/backend/cpu/launch.hpp>
-#include <isotope/op/square.hpp>
-
 #include <isotope/kernels/cpu/reference/body/block.hpp>
+#include <isotope/op/square.hpp>
 
 namespace isotope::cpu {
 
-template <class P> struct kernel<op::square, P, kernels::reference> {
-  static void block(const void* const* in, void* out, std::int64_t n, double) {
-    reference::each<typename P::accum>(in, out, n, [](double x) { return x * x; });
-  }
+template <class P> struct kernel<op::square, P, kernels::reference> : reference::each_of<op::square, P> {
+  static double of(double x) { return x * x; }
 };
 
 }  // namespace isotope::cpu

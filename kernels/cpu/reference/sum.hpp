@@ -4,9 +4,7 @@
 
 #include <isotope/kernels/cpu/reference/body/access.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace reference {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference {
 /// y[outer] = finish(sum over inner of x) for the reductions.
 template <class Finish> void reduce(const launch& l, Finish finish) {
   const view& y = l.out[0];
@@ -18,8 +16,9 @@ template <class Finish> void reduce(const launch& l, Finish finish) {
     store(y, o.in(y.strides), finish(total, double(x.inner.dims.count())));
   }
 }
-}  // namespace reference
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference
+
+namespace isotope::cpu {
 
 template <class P> struct kernel<op::sum, P, kernels::reference> {
   static void run(const launch& l) {

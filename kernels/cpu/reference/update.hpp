@@ -10,6 +10,24 @@
 
 #include <isotope/kernels/cpu/reference/body/body.hpp>
 
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference {
+
+/// What adamw and sgd share: the gradient's factor, and whether the step counts. Arithmetic is in the accumulation format.
+template <class A> struct update_operands {
+  view g;
+  A factor;
+  bool skipped;
+  std::int64_t decaying;
+  explicit update_operands(const launch& l)
+      : g(l.in[l.in.size() - 3]), factor(A(l.scalars->gradient_scale)), decaying(l.constants<op::update_rule>().decaying) {
+    const A norm = A(load(l.in[l.in.size() - 2], 0)), loss = A(load(l.in[l.in.size() - 1], 0)), clip = A(l.scalars->clip_norm);
+    skipped = !std::isfinite(norm) || !std::isfinite(loss);
+    if (l.constants<op::update_rule>().clips && clip > 0 && clip / (norm + A(1e-6)) < 1) factor *= clip / (norm + A(1e-6));
+  }
+};
+
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference
+
 namespace isotope::cpu {
 
 template <class P> struct kernel<op::elementwise, P, kernels::reference> {
@@ -70,24 +88,6 @@ template <class P> struct kernel<op::clip_norm, P, kernels::reference> {
     for (std::int64_t i = 0; i < l.out[0].dims.count(); ++i) reference::store(l.out[0], i, reference::load(l.out[0], i) * factor);
   }
 };
-
-ISOTOPE_CPU_NAMESPACE {
-namespace reference {
-/// What adamw and sgd share: the gradient's factor, and whether the step counts. Arithmetic is in the accumulation format.
-template <class A> struct update_operands {
-  view g;
-  A factor;
-  bool skipped;
-  std::int64_t decaying;
-  explicit update_operands(const launch& l)
-      : g(l.in[l.in.size() - 3]), factor(A(l.scalars->gradient_scale)), decaying(l.constants<op::update_rule>().decaying) {
-    const A norm = A(load(l.in[l.in.size() - 2], 0)), loss = A(load(l.in[l.in.size() - 1], 0)), clip = A(l.scalars->clip_norm);
-    skipped = !std::isfinite(norm) || !std::isfinite(loss);
-    if (l.constants<op::update_rule>().clips && clip > 0 && clip / (norm + A(1e-6)) < 1) factor *= clip / (norm + A(1e-6));
-  }
-};
-}  // namespace reference
-}  // namespace arch
 
 template <class P> struct kernel<op::adamw, P, kernels::reference> {
   static void run(const launch& l) {

@@ -5,9 +5,7 @@
 #include <isotope/backend/cpu/launch.hpp>
 #include <isotope/backend/cpu/thread_pool.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 inline constexpr int max_workers = 64;      // further threads stay idle: this bounds scratch memory
 inline constexpr double worth_nsec = 10e3;  // a task this long pays for waking a thread: about five barriers
@@ -46,6 +44,4 @@ template <class F> void for_tasks_in_order(const launch& l, std::int64_t tasks, 
   hand_out(l, tasks, nsec, fn, [&](auto... x) { l.pool->parallel_dynamic(x...); });
 }
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

@@ -6,9 +6,7 @@
 #include <isotope/kernels/cpu/body/block_access.hpp>
 #include <isotope/kernels/cpu/rows/parallel.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace portable {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 /// Returns row r of a dense tensor as f32: in place if possible, else converted into the buffer.
 inline const float* read_row(const view& x, std::int64_t r, std::int64_t cols, float* buffer) {
@@ -35,11 +33,13 @@ inline void add_to_row(const view& y, const view& addend, std::int64_t r, std::i
 inline void write_undefined(const view& statistics) {
   std::fill_n(statistics.as<float>(), statistics.dims.count(), std::numeric_limits<float>::quiet_NaN());
 }
-inline float scalar(const view& x) {
+/// Returns one element of a dense tensor as f32.
+inline float element(const view& x, std::int64_t at) {
   float r = 0;
-  widen_run(x.data, x.type, 0, 1, &r, 1);
+  widen_run(x.data, x.type, at, 1, &r, 1);
   return r;
 }
+inline float scalar(const view& x) { return element(x, 0); }
 
 /// Divides rows into at most 64 chunks of at least 16: the unit of work and of partial sums.
 struct row_chunks {
@@ -51,6 +51,14 @@ struct row_chunks {
   std::int64_t begin(std::int64_t chunk) const { return chunk * each; }
   std::int64_t end(std::int64_t chunk) const { return smaller(rows, (chunk + 1) * each); }
 };
+
+/// Calls row(r, slice) for each of the rows, in tasks of a chunk. nsec: the cost of all.
+template <class F> void for_rows(const launch& l, std::int64_t rows, double nsec, const F& row) {
+  const row_chunks chunks(rows);
+  for_tasks(l, chunks.count, nsec, [&](std::int64_t t, int slice) {
+    for (std::int64_t r = chunks.begin(t); r < chunks.end(t); ++r) row(r, slice);
+  });
+}
 
 /// y[c] = partial[0 pitch + c] + partial[1 pitch + c] + ..., in this order.
 inline void sum_partials(const float* partial, std::int64_t count, std::int64_t pitch, float* y, std::int64_t cols) {
@@ -67,6 +75,4 @@ inline void sum_partials(const float* partial, std::int64_t count, std::int64_t 
   }
 }
 
-}  // namespace portable
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable

@@ -33,9 +33,8 @@ struct attention_push {
 };
 static_assert(sizeof(attention_push) == 120);
 
-class attention_heads {
+class attention_heads : public op::attention_sizes {
  public:
-  std::int64_t B, S, T, H, G, D;
   bool causal, packed, masked;
   float scale;
   head_rows q, k, v, y, dy, dq, dk, dv;
@@ -68,24 +67,9 @@ class attention_heads {
   std::int64_t rows() const { return B * H * S; }
 
   attention_push push() const {
-    return {q.at,
-            k.at,
-            v.at,
-            mask.at,
-            y.at,
-            lse,
-            dy.at,
-            delta,
-            dq.at,
-            dk.at,
-            dv.at,
-            scalars,
-            std::uint32_t(B),
-            std::uint32_t(S),
-            std::uint32_t(T),
-            scale,
-            stream,
-            std::uint32_t(seen.window)};
+    const auto word = [](std::int64_t n) { return std::uint32_t(n); };
+    return {q.at,  k.at,  v.at,    mask.at, y.at,    lse,     dy.at, delta,  dq.at,
+            dk.at, dv.at, scalars, word(B), word(S), word(T), scale, stream, word(seen.window)};
   }
   /// @param tiles  the shader's own constants 8 to 13
   constants specialization(std::int64_t invocations, std::uint32_t subgroup, bool wide, std::array<std::int64_t, 6> tiles) const {
@@ -114,23 +98,17 @@ class attention_heads {
   }
 
  private:
-  explicit attention_heads(const launch& l)
-      : B(l.in[0].dims[0]),
-        S(l.in[0].dims[1]),
-        T(0),
-        H(l.constants<op::attention>().heads),
-        G(l.constants<op::attention>().kv_heads),
-        D(0),
-        causal(l.constants<op::attention>().causal),
-        packed(l.constants<op::attention>().packed),
-        masked(l.constants<op::attention>().masked),
-        scale(float(l.constants<op::attention>().scale)),
+  explicit attention_heads(const launch& l) : attention_heads(l, l.constants<op::attention>()) {}
+  attention_heads(const launch& l, const op::attention::constants& c)
+      : attention_sizes(c, l.in[0].dims, l.in[c.packed ? 0 : 1].dims),
+        causal(c.causal),
+        packed(c.packed),
+        masked(c.masked),
+        scale(float(c.scale)),
         scalars(l.scalars),
         stream(l.ordinal),
-        dropout(l.constants<op::attention>().dropout),
-        seen(l.constants<op::attention>(), S, packed ? S : l.in[1].dims[1]) {
-    T = seen.T;
-    D = l.in[0].dims[2] / (packed ? H + 2 * G : H);
+        dropout(c.dropout),
+        seen(c, S, T) {
     split(l.in, q, k, v);
     if (masked) mask = l.in[packed ? 1 : 3];
   }

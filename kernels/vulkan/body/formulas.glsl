@@ -92,30 +92,6 @@ FORMULA number tanh_accurate(number x) {
   return keep_nan(with_sign(quotient(expm1, expm1 + 2.0f), x), x);
 }
 
-// Error: 3 ULP. For |x| < 1 it is x P(x^2), beyond 1 - e^-Q(|x|) with Q = -ln erfc.
-FORMULA number erf_accurate(number x) {
-  const number a = at_most(magnitude(x), 4.0f);  // erf 4 rounds to 1
-  const number a2 = a * a;
-  number near = fma(a2, 7.87587493e-05f, -0.000801686431f);
-  near = fma(a2, near, 0.00518908724f);
-  near = fma(a2, near, -0.0268542115f);
-  near = fma(a2, near, 0.112835944f);
-  near = fma(a2, near, -0.376126260f);
-  near = fma(a2, near, 1.12837911f);
-  number far = fma(a, -1.63715144e-06f, 4.60580434e-05f);
-  far = fma(a, far, -0.000596805592f);
-  far = fma(a, far, 0.00475959620f);
-  far = fma(a, far, -0.0264211353f);
-  far = fma(a, far, 0.110080086f);
-  far = fma(a, far, 0.631826043f);
-  far = fma(a, far, 1.13023341f);
-  far = fma(a, far, -0.000320138054f);
-  const exp_split s = split_exp(-far);
-  const number scale = power_of_two(s.k);
-  const number outer = 1.0f - fma(scale, s.p, scale);
-  return keep_nan(with_sign(choose(a < 1.0f, a * near, outer), x), x);
-}
-
 // Error: 3 ULP. 1 / (1 + e^-x), from e^-|x|, which never overflows.
 FORMULA number sigmoid_accurate(number x) {
   const number e = exp_accurate(-magnitude(x));

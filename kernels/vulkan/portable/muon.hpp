@@ -14,8 +14,8 @@ template <class P> struct kernel<op::momentum, P, kernels::portable> {
     using namespace portable;
     const view &m = l.out[0], &u = l.out[1], &g = l.in[1], &norm = l.in[2], &loss = l.in[3];
     in_pieces(m.dims.count(), [&](std::int64_t first, std::int64_t n) {
-      const reference::muon_push push{
-          offset(u, first), offset(m, first), 0, 0, offset(g, first), norm.at, loss.at, l.scalars, word(n), 0, 0, 0};
+      const reference::optimizer_push push{offset(u, first), offset(m, first), 0,         0,      offset(g, first),
+                                           norm.at,          loss.at,          l.scalars, word(n)};
       const range moment = elements(push.m, n, m.type);
       r.add(shaders::momentum, flat(l).add(u.type).add(dtype::f32).add(false).add(l.constants<op::muon>().clips), push, per_four(n),
             {moment, elements(push.g, n, g.type), norm, loss, scalars_of(l)}, {moment, elements(push.w, n, u.type)});
@@ -26,26 +26,13 @@ template <class P> struct kernel<op::momentum, P, kernels::portable> {
 template <class P> struct kernel<op::muon, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
     using namespace portable;
-    const bool shadow = l.constants<op::muon>().shadow;
-    const view &w = l.out[0], &x = l.in[l.in.size() - 3], &norm = l.in[l.in.size() - 2], &loss = l.in[l.in.size() - 1];
-    in_pieces(w.dims.count(), [&](std::int64_t first, std::int64_t n) {
-      const reference::muon_push push{offset(w, first),
-                                      0,
-                                      0,
-                                      shadow ? offset(l.out[1], first) : 0,
-                                      offset(x, first),
-                                      norm.at,
-                                      loss.at,
-                                      l.scalars,
-                                      word(n),
-                                      word(std::clamp<std::int64_t>(l.constants<op::muon>().decaying - first, 0, n)),
-                                      float(l.constants<op::muon>().rate_scale),
-                                      float(l.constants<op::muon>().direction_scale)};
-      const range weights = elements(push.w, n, w.type);
-      std::vector<range> writes{weights}, reads{weights, elements(push.g, n, x.type), norm, loss, scalars_of(l)};
-      if (shadow) writes.push_back(elements(push.shadow, n, l.out[1].type));
-      r.add(shaders::muon, flat(l).add(w.type).add(shadow ? l.out[1].type : dtype::f32).add(shadow).add(false).add(x.type), push,
-            per_four(n), std::move(reads), std::move(writes));
+    const reference::update_operands o(l, 0);
+    in_pieces(o.w.dims.count(), [&](std::int64_t first, std::int64_t n) {
+      const auto push = o.push(first, n);
+      const range weights = elements(push.w, n, o.w.type);
+      std::vector<range> writes{weights}, reads{weights, elements(push.g, n, o.g.type), o.norm, o.loss, scalars_of(l)};
+      if (o.is.shadow) writes.push_back(elements(push.shadow, n, o.shadow().type));
+      r.add(shaders::muon, o.specialization(flat(l), false).add(o.g.type), push, per_four(n), std::move(reads), std::move(writes));
     });
   }
 };

@@ -8,39 +8,9 @@
 #include <isotope/kernels/vulkan/rows/reduction.hpp>
 
 namespace isotope::vulkan {
-namespace portable {
-
-struct products {
-  /// Rows of up to `long_row` elements take one pass; longer ones are divided into pieces where rows alone do not fill a device, as for sums.
-  static constexpr std::int64_t piece = 16384, long_row = 32768;
-
-  static void pass(const launch& l, recording& r, const merged_reduction::row_shape& s, const view& x, const view& y, std::int64_t pieces) {
-    const std::int64_t each = pieces == 1 ? round_up(s.n, 4) : piece;
-    const bool wide = s.n % 4 == 0 && s.pitch % 4 == 0;
-    const auto t = team::streaming(*l.device, blocks_of_row(std::min(s.n, each), wide), 8);
-    const struct {
-      std::uint64_t x, y;
-      std::uint32_t results, n, pitch, pieces, each;
-    } push{x.at, y.at, word(s.rows * pieces), word(s.n), word(s.pitch), word(pieces), word(each)};
-    r.add(shaders::row_prod, of_rows(l, t, wide).add(x.type).add(y.type), push, t.take(s.rows * pieces), {x}, {y}).subgroup =
-        l.device->subgroup;
-  }
-  static void by_rows(const launch& l, recording& r, const merged_reduction::row_shape& s, const view& x, const view& y) {
-    const std::int64_t pieces = s.n <= long_row ? 1 : divide_up(s.n, piece);
-    if (pieces == 1) return pass(l, r, s, x, y, 1);
-    view partial;
-    partial.at = l.scratch;
-    partial.bytes = 4 * s.rows * pieces;
-    pass(l, r, s, x, partial, pieces);
-    pass(l, r, {s.rows, pieces, pieces}, partial, y, 1);
-  }
-};
-
-}  // namespace portable
-
 template <class P> struct kernel<op::prod, P, kernels::portable> {
   static constexpr std::int64_t scratch(const step_shapes& s) {
-    const std::int64_t pieces = portable::divide_up(s.in[0].count(), portable::products::piece) + s.out[0].count();
+    const std::int64_t pieces = portable::divide_up(s.in[0].count(), portable::row_pieces::piece) + s.out[0].count();
     return std::max(4 * pieces, portable::scratch_below<op::prod, P>(s));
   }
   static void record(const launch& l, recording& r) {
@@ -48,7 +18,7 @@ template <class P> struct kernel<op::prod, P, kernels::portable> {
     if (y.dims.count() == 0) return;
     const auto rows = portable::merged_reduction(x, l.constants<op::prod>().axes).rows();
     if (x.dims.count() > 0 && portable::loads_as_f32(x.type) && portable::aligned(x) && rows)
-      return portable::products::by_rows(l, r, *rows, x, y);
+      return portable::record_rows(l, r, shaders::row_prod, *rows, x, y);
     portable::fall_through<op::prod, P>(l, r, x.dims.count() == 0 ? "product of nothing" : "product over axes that are no rows");
   }
 };

@@ -48,37 +48,18 @@ struct square_sums {
   }
 };
 
-/// The operands are w, moments..., [shadow], g, norm, loss; adamw has two moments, sgd one.
-template <int Moments> void record_optimizer(const launch& l, recording& r, const shader& code) {
-  const bool shadow = l.constants<op::update_rule>().shadow;
-  const std::size_t inputs = l.in.size();
-  const view &w = l.out[0], &g = l.in[inputs - 3], &norm = l.in[inputs - 2], &loss = l.in[inputs - 1];
-  in_pieces(w.dims.count(), [&](std::int64_t first, std::int64_t n) {
-    const auto at = [&](const view& v) { return offset(v, first); };
-    const view& m = l.out[1];
-    const struct {
-      std::uint64_t w, m, v, shadow, g, norm, loss, scalars;
-      std::uint32_t count, decaying;
-      float rate;
-    } push{at(w),
-           at(m),
-           Moments == 2 ? at(l.out[2]) : 0,
-           shadow ? at(l.out[1 + Moments]) : 0,
-           at(g),
-           norm.at,
-           loss.at,
-           l.scalars,
-           word(n),
-           word(std::clamp<std::int64_t>(l.constants<op::update_rule>().decaying - first, 0, n)),
-           float(l.constants<op::update_rule>().rate_scale)};
-    std::vector<range> writes{elements(push.w, n, w.type), elements(push.m, n, m.type)};
-    if (Moments == 2) writes.push_back(elements(push.v, n, m.type));
+/// adamw has two moments, sgd one.
+inline void record_optimizer(const launch& l, recording& r, const shader& code, std::size_t moments) {
+  const reference::update_operands o(l, moments);
+  in_pieces(o.w.dims.count(), [&](std::int64_t first, std::int64_t n) {
+    const auto push = o.push(first, n);
+    const dtype moment = l.out[1].type;
+    std::vector<range> writes{elements(push.w, n, o.w.type), elements(push.m, n, moment)};
+    if (moments == 2) writes.push_back(elements(push.v, n, moment));
     std::vector<range> reads = writes;
-    reads.insert(reads.end(), {elements(push.g, n, g.type), norm, loss, scalars_of(l)});
-    if (shadow) writes.push_back(elements(push.shadow, n, l.out[1 + Moments].type));
-    r.add(code,
-          flat(l).add(w.type).add(shadow ? l.out[1 + Moments].type : dtype::f32).add(shadow).add(l.constants<op::update_rule>().clips),
-          push, per_four(n), std::move(reads), std::move(writes));
+    reads.insert(reads.end(), {elements(push.g, n, o.g.type), o.norm, o.loss, scalars_of(l)});
+    if (o.is.shadow) writes.push_back(elements(push.shadow, n, o.shadow().type));
+    r.add(code, o.specialization(flat(l), o.is.clips), push, per_four(n), std::move(reads), std::move(writes));
   });
 }
 
@@ -141,11 +122,11 @@ template <class P> struct kernel<op::clip_value, P, kernels::portable> {
 };
 
 template <class P> struct kernel<op::adamw, P, kernels::portable> {
-  static void record(const launch& l, recording& r) { portable::record_optimizer<2>(l, r, shaders::adamw); }
+  static void record(const launch& l, recording& r) { portable::record_optimizer(l, r, shaders::adamw, 2); }
 };
 
 template <class P> struct kernel<op::sgd, P, kernels::portable> {
-  static void record(const launch& l, recording& r) { portable::record_optimizer<1>(l, r, shaders::sgd); }
+  static void record(const launch& l, recording& r) { portable::record_optimizer(l, r, shaders::sgd, 1); }
 };
 
 }  // namespace isotope::vulkan

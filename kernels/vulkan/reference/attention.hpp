@@ -20,8 +20,7 @@ struct row_strides {
 };
 
 /// The operands of attention, packed or not. Gradients are laid out alike.
-struct attention_operands {
-  std::int64_t B, S, T, H, G, D;
+struct attention_operands : op::attention_sizes {
   bool packed, causal;
   float scale;
   view q, k, v;                // if packed, views of the same bytes, each from its first column on
@@ -30,8 +29,7 @@ struct attention_operands {
   std::int64_t window;
 
   attention_operands(const op::attention::constants& a, std::span<const view> x)
-      : H(a.heads),
-        G(a.kv_heads),
+      : attention_sizes(a, x[0].dims, x[a.packed ? 0 : 1].dims),
         packed(a.packed),
         causal(a.causal),
         scale(float(a.scale)),
@@ -39,9 +37,7 @@ struct attention_operands {
         k(x[packed ? 0 : 1]),
         v(x[packed ? 0 : 2]),
         dropout(a.dropout),
-        window(op::attention_range(a, q.dims[1], k.dims[1]).window) {
-    B = q.dims[0], S = q.dims[1], T = k.dims[1];
-    D = q.dims[2] / (packed ? H + 2 * G : H);
+        window(op::attention_range(a, S, T).window) {
     if (a.masked && x.size() > (packed ? 1u : 3u)) mask = &x[packed ? 1 : 3];
     if (!packed) return;
     skip(k, H * D);

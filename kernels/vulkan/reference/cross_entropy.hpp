@@ -39,21 +39,14 @@ template <class P> struct kernel<op::cross_entropy, P, kernels::reference> {
   static void record(const launch& l, recording& r) {
     using reference::word;
     const view &logits = l.in[0], &targets = l.in[1], &loss = l.out[0], &tops = l.out[1], &sums = l.out[2];
-    const auto rows = targets.dims.count();
+    const auto rows = targets.dims.count(), N = logits.dims[-1], V = l.constants<op::cross_entropy>().classes;
     const reference::row_numbers losses{2, rows};
     const view each = losses.at(l.scratch), totals = losses.totals(l.scratch);
     if (rows > 0) {
       const struct {
         std::uint64_t logits, targets, tops, sums, losses;
         std::uint32_t rows, N, V;
-      } push{logits.at,
-             targets.at,
-             tops.at,
-             sums.at,
-             each.at,
-             word(rows),
-             word(logits.dims[-1]),
-             word(l.constants<op::cross_entropy>().classes)};
+      } push{logits.at, targets.at, tops.at, sums.at, each.at, word(rows), word(N), word(V)};
       r.add(shaders::reference_cross_entropy, reference::plain(l).add(logits.type), push, reference::per_item(rows), {logits, targets},
             {tops, sums, each});
     }

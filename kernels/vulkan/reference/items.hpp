@@ -5,8 +5,7 @@
 
 #include <isotope/backend/vulkan/launch.hpp>
 
-namespace isotope::vulkan {
-namespace reference {
+namespace isotope::vulkan::reference {
 
 inline constexpr std::int64_t group = 64;  // invocations of a workgroup
 
@@ -42,7 +41,15 @@ struct axes_apart : axes {
       if (pass == 0) outer = rank;
     }
   }
+  std::int64_t results() const { return count(0, outer); }
+  std::int64_t terms() const { return count(outer, rank); }
+
+ private:
+  std::int64_t count(int first, int end) const {
+    std::int64_t n = 1;
+    for (int k = first; k < end; ++k) n *= dims[std::size_t(k)];
+    return n;
+  }
 };
 
-}  // namespace reference
-}  // namespace isotope::vulkan
+}  // namespace isotope::vulkan::reference

@@ -6,8 +6,7 @@
 
 #include "total.hpp"
 
-namespace isotope::vulkan {
-namespace reference {
+namespace isotope::vulkan::reference {
 
 /// `bias` and `means` are set if a mean is subtracted, otherwise null.
 struct norm_operands {
@@ -81,5 +80,4 @@ inline void norm_grad(const launch& l, recording& r, const norm_grad_operands& o
   r.add(shaders::reference_norm_grad, c, push, per_item(rows), reads, {o.dx});
 }
 
-}  // namespace reference
-}  // namespace isotope::vulkan
+}  // namespace isotope::vulkan::reference

@@ -4,8 +4,7 @@
 
 #include "items.hpp"
 
-namespace isotope::vulkan {
-namespace reference {
+namespace isotope::vulkan::reference {
 
 inline constexpr std::int64_t part_terms = 1024;
 constexpr std::int64_t parts_of(std::int64_t terms) { return terms <= part_terms ? 1 : (terms + part_terms - 1) / part_terms; }
@@ -52,8 +51,7 @@ inline void total_of_pairs(const launch& l, recording& r, std::uint64_t at, std:
 }
 /// y[outer] = sum of x over its axes from `x.outer` on; total_bytes of scratch.
 inline void total(const launch& l, recording& r, const view& x, const axes_apart& a, std::uint64_t scratch, const sum_result& to) {
-  std::int64_t results = 1, terms = 1;
-  for (int k = 0; k < a.rank; ++k) (k < a.outer ? results : terms) *= a.dims[std::size_t(k)];
+  const std::int64_t results = a.results(), terms = a.terms();
   if (results == 0) return;
   const auto parts = parts_of(terms);
   const bool last = parts == 1;
@@ -65,5 +63,4 @@ inline void total(const launch& l, recording& r, const view& x, const axes_apart
   if (!last) total_of_pairs(l, r, scratch, results, parts, to);
 }
 
-}  // namespace reference
-}  // namespace isotope::vulkan
+}  // namespace isotope::vulkan::reference

@@ -14,6 +14,7 @@
 #include <isotope/shaders/reference_sgd.hpp>
 #include <isotope/shaders/reference_squares.hpp>
 
+#include "optimizer.hpp"
 #include "total.hpp"
 
 namespace isotope::vulkan {
@@ -109,33 +110,13 @@ template <class P> struct kernel<op::clip_value, P, kernels::reference> {
 
 namespace reference {
 
-/// The operands are w, `moments` tensors, [shadow,] g, norm, loss.
 inline void optimize(const launch& l, recording& r, const shader& code, std::size_t moments) {
-  const view& w = l.out[0];
-  const auto n = w.dims.count();
+  const update_operands o(l, moments);
+  const auto n = o.w.dims.count();
   if (n == 0) return;
-  const bool shadow = l.constants<op::update_rule>().shadow;
-  const view &g = l.in[l.in.size() - 3], &norm = l.in[l.in.size() - 2], &loss = l.in[l.in.size() - 1];
-  const struct {
-    std::uint64_t w, m, v, shadow, g, norm, loss, scalars;
-    std::uint32_t count, decaying;
-    float rate;
-  } push{w.at,
-         l.out[1].at,
-         moments > 1 ? l.out[2].at : 0,
-         shadow ? l.out[1 + moments].at : 0,
-         g.at,
-         norm.at,
-         loss.at,
-         l.scalars,
-         word(n),
-         word(l.constants<op::update_rule>().decaying < n ? l.constants<op::update_rule>().decaying : n),
-         float(l.constants<op::update_rule>().rate_scale)};
   std::vector<range> writes(l.out.begin(), l.out.end()), reads = writes;
-  reads.insert(reads.end(), {g, norm, loss, scalars_of(l)});
-  auto c = plain(l);
-  c.add(w.type).add(shadow ? l.out[1 + moments].type : dtype::f32).add(shadow).add(l.constants<op::update_rule>().clips);
-  r.add(code, c, push, per_item(n), reads, writes);
+  reads.insert(reads.end(), {o.g, o.norm, o.loss, scalars_of(l)});
+  r.add(code, o.specialization(plain(l), o.is.clips), o.push(0, n), per_item(n), reads, writes);
 }
 
 }  // namespace reference

@@ -4,8 +4,7 @@
 
 #include "rows.hpp"
 
-namespace isotope::vulkan {
-namespace portable {
+namespace isotope::vulkan::portable {
 
 /// Rows of a matrix x (batch, rows, cols), `pitch` elements apart, which are summed into y (batch, cols).
 struct columns {
@@ -68,5 +67,4 @@ inline void record_column_sum(const launch& l, recording& r, const columns& c, c
   column_sum_detail::pass(l, r, second, partial, y, chunks, 8, o.add, terms);
 }
 
-}  // namespace portable
-}  // namespace isotope::vulkan
+}  // namespace isotope::vulkan::portable

@@ -4,8 +4,7 @@
 
 #include "rows.hpp"
 
-namespace isotope::vulkan {
-namespace portable {
+namespace isotope::vulkan::portable {
 
 inline constexpr std::int64_t flat_group = 256;  // invocations of a workgroup
 inline constants flat(const launch& l) { return {word(flat_group), l.device->subgroup}; }
@@ -32,5 +31,4 @@ inline void record_flat(const launch& l, recording& r, const view& x, const view
   });
 }
 
-}  // namespace portable
-}  // namespace isotope::vulkan
+}  // namespace isotope::vulkan::portable

@@ -7,8 +7,7 @@
 
 #include "flat.hpp"
 
-namespace isotope::vulkan {
-namespace portable {
+namespace isotope::vulkan::portable {
 
 /// The axes of a pair of tensors of equal sizes; neighbouring axes that are contiguous in both are merged.
 struct paired_axes {
@@ -154,5 +153,4 @@ inline view part_of(const view& y, int axis, std::int64_t first, std::int64_t le
   return v;
 }
 
-}  // namespace portable
-}  // namespace isotope::vulkan
+}  // namespace isotope::vulkan::portable

@@ -5,8 +5,7 @@
 
 #include "column_sum.hpp"
 
-namespace isotope::vulkan {
-namespace portable {
+namespace isotope::vulkan::portable {
 
 struct norm_operands {
   const view *x, *weight, *bias, *y, *means, *rstds;  // bias and means are null for root mean square
@@ -79,5 +78,4 @@ inline bool record_norm_grad(const launch& l, recording& r, const norm_grad_oper
   return true;
 }
 
-}  // namespace portable
-}  // namespace isotope::vulkan
+}  // namespace isotope::vulkan::portable

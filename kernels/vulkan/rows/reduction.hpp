@@ -5,8 +5,7 @@
 
 #include "rows.hpp"
 
-namespace isotope::vulkan {
-namespace portable {
+namespace isotope::vulkan::portable {
 
 struct merged_reduction {
   struct axis {
@@ -57,5 +56,36 @@ struct merged_reduction {
   }
 };
 
-}  // namespace portable
-}  // namespace isotope::vulkan
+/// How rows are reduced: those of up to `long_row` elements in one pass; longer ones in pieces where rows alone do not fill a device.
+struct row_pieces {
+  static constexpr std::int64_t piece = 16384, long_row = 32768;
+
+  /// `terms`: what the results are divided by, if it is not 0.
+  static void pass(const launch& l, recording& r, const shader& code, const merged_reduction::row_shape& s, const view& x, const view& y,
+                   std::int64_t pieces, float terms) {
+    const std::int64_t each = pieces == 1 ? round_up(s.n, 4) : piece;
+    const bool wide = s.n % 4 == 0 && s.pitch % 4 == 0;
+    const auto t = team::streaming(*l.device, blocks_of_row(std::min(s.n, each), wide), 8);
+    const struct {
+      std::uint64_t x, y;
+      std::uint32_t results, n, pitch, pieces, each;
+      float terms;
+    } push{x.at, y.at, word(s.rows * pieces), word(s.n), word(s.pitch), word(pieces), word(each), terms};
+    r.add(code, of_rows(l, t, wide).add(x.type).add(y.type).add(terms != 0), push, t.take(s.rows * pieces), {x}, {y}).subgroup =
+        l.device->subgroup;
+  }
+};
+/// y = x reduced along its rows by `code`, which is row_sum or row_prod; the mean of the rows if `mean`. Scratch has 4 bytes for each piece.
+inline void record_rows(const launch& l, recording& r, const shader& code, const merged_reduction::row_shape& s, const view& x,
+                        const view& y, bool mean = false) {
+  const float terms = mean ? float(s.n) : 0;
+  const std::int64_t pieces = s.n <= row_pieces::long_row ? 1 : divide_up(s.n, row_pieces::piece);
+  if (pieces == 1) return row_pieces::pass(l, r, code, s, x, y, 1, terms);
+  view partial;
+  partial.at = l.scratch;
+  partial.bytes = 4 * s.rows * pieces;
+  row_pieces::pass(l, r, code, s, x, partial, pieces, 0);
+  row_pieces::pass(l, r, code, {s.rows, pieces, pieces}, partial, y, 1, terms);
+}
+
+}  // namespace isotope::vulkan::portable

@@ -5,8 +5,7 @@
 
 #include <isotope/backend/vulkan/launch.hpp>
 
-namespace isotope::vulkan {
-namespace portable {
+namespace isotope::vulkan::portable {
 
 /// The value fits: a tensor has fewer than 2^31 elements.
 inline std::uint32_t word(std::int64_t n) { return std::uint32_t(n); }
@@ -90,5 +89,4 @@ template <class Op, class P> constexpr std::int64_t scratch_below(const step_sha
   else return 0;
 }
 
-}  // namespace portable
-}  // namespace isotope::vulkan
+}  // namespace isotope::vulkan::portable

@@ -81,15 +81,13 @@ template <> struct op_spec<op::cross_entropy> : spec_basis {
                          const generator* ids = &generator_of<generators::stray_ids>) {
       shape x = rows;
       x.push(V);
-      operand_recipe targets{rows, dtype::i32, ids, 0, double(V), row_major};
-      s.add({s.x(x, low, high), targets}, {}, true);
+      s.add({s.x(x, low, high), s.integers(rows, 0, double(V), ids)}, {}, true);
     };
     for (const std::int64_t V : {1, 2, 31, 32, 33, 64, 257, 1024, 1025, 4099}) add({6}, V);
     for (const std::int64_t R : {1, 2, 63, 65, 300, 1025}) add({R}, 17);
     for (const auto& [V, N] : {std::pair(50, 64), std::pair(257, 260), std::pair(1000, 1024)}) {  // a padded vocabulary
       const op::cross_entropy::constants padded{.classes = V};
-      s.add({s.x({7, N}, -8, 8), operand_recipe{{7}, dtype::i32, &generator_of<generators::stray_ids>, 0, double(V), row_major}}, padded,
-            true);
+      s.add({s.x({7, N}, -8, 8), s.integers({7}, 0, double(V), &generator_of<generators::stray_ids>)}, padded, true);
     }
     add({}, 9, -8, 8, &generator_of<generators::whole>);
     add({2, 3, 4}, 50);
@@ -97,17 +95,14 @@ template <> struct op_spec<op::cross_entropy> : spec_basis {
     add({4}, 300, -300, 300);
     for (const double off : {1e3, 1e4, 1e5}) add({6}, 257, off, off + 8);  // far from zero
     for (int k = 0; k < s.repeats(); ++k) add({s.size(k, 0, 1, 60)}, s.size(k, 1, 2, 500));
-    s.add({s.x({5, 7}), operand_recipe{{5}, dtype::i32, &generator_of<generators::constant>, -1, -1, row_major}}, {},
+    s.add({s.x({5, 7}), s.integers({5}, -1, -1, &generator_of<generators::constant>)}, {},
           true);  // no row counts
-    s.add({s.x({5, 40}, 0, 0, &generator_of<generators::key_mask>),
-           operand_recipe{{5}, dtype::i32, &generator_of<generators::constant>, 0, 0, row_major}});
-    s.put({.kind = case_kind::refusal,
-           .in = {s.x({5, 7}), operand_recipe{{4}, dtype::i32, &generator_of<generators::whole>, 0, 7, row_major}}});
+    s.add({s.x({5, 40}, 0, 0, &generator_of<generators::key_mask>), s.integers({5}, 0, 0, &generator_of<generators::constant>)});
+    s.put({.kind = case_kind::refusal, .in = {s.x({5, 7}), s.integers({4}, 0, 7, &generator_of<generators::whole>)}});
     s.put({.kind = case_kind::refusal, .in = {s.x({5, 7}), s.x({5})}});
     s.put({.kind = case_kind::law,
            .law = 0,
-           .in = {s.x({7, 130}, -8, 8, &generator_of<generators::whole>),
-                  operand_recipe{{7}, dtype::i32, &generator_of<generators::whole>, 0, 130, row_major},
+           .in = {s.x({7, 130}, -8, 8, &generator_of<generators::whole>), s.integers({7}, 0, 130, &generator_of<generators::whole>),
                   s.x({7, 1}, 0, softmax_basis::most_shift(s), &generator_of<generators::whole>)}});
   }
 };

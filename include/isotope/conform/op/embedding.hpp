@@ -38,7 +38,7 @@ template <> struct op_spec<op::embedding> : spec_basis {
   }
   static void cases(case_sink& s) {
     const auto add = [&](std::int64_t V, std::int64_t C, const shape& rows, const generator* from = &generator_of<generators::stray_ids>) {
-      s.add({s.x({V, C}), operand_recipe{rows, dtype::i32, from, 0, double(V), row_major}}, {}, true);
+      s.add({s.x({V, C}), s.integers(rows, 0, double(V), from)}, {}, true);
     };
     // fast runs have few widths: drivers on the processor compile kernels for each
     const bool fast = s.how() == strength::fast;
@@ -54,12 +54,11 @@ template <> struct op_spec<op::embedding> : spec_basis {
     if (s.program() == dtype::f32) {                                     // weights stored in f16
       const op::embedding::constants wide{.format = dtype::f32};
       s.add({operand_recipe{{19, 24}, dtype::f16, &generator_of<generators::uniform>, -2, 2, row_major},
-             operand_recipe{{30}, dtype::i32, &generator_of<generators::stray_ids>, 0, 19, row_major}},
+             s.integers({30}, 0, 19, &generator_of<generators::stray_ids>)},
             wide);
     }
     for (int k = 0; k < s.repeats(); ++k) add(s.size(k, 0, 1, 200), width(s.size(k, 1, 1, 70), 65), {s.size(k, 2, 1, 200)});
-    s.put({.kind = case_kind::refusal,
-           .in = {s.x({5, 7, 2}), operand_recipe{{4}, dtype::i32, &generator_of<generators::whole>, 0, 5, row_major}}});
+    s.put({.kind = case_kind::refusal, .in = {s.x({5, 7, 2}), s.integers({4}, 0, 5, &generator_of<generators::whole>)}});
     s.put({.kind = case_kind::refusal, .in = {s.x({5, 7}), s.x({4})}});
   }
 };

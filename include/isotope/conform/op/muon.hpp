@@ -41,16 +41,10 @@ struct muon_spec : optimizer_spec {
     put(with(false, 0.1f, 1, 1), {300}, 3.0, -infinity);
     for (int k = 0; k < s.repeats(); ++k) put(with(k % 2 == 0, 0.1f, 1, 0.2), {s.size(k, 0, 1, 60), s.size(k, 1, 1, 60)}, 2.0, 2.0);
   }
-  static void finish(case_sink& s, test_case c, double norm, double loss) {
-    c.in.push_back(s.wide({}, norm, norm, &generator_of<generators::constant>));
-    c.in.push_back(s.wide({}, loss, loss, &generator_of<generators::constant>));
-    s.put(std::move(c));
-  }
 };
 
 template <> struct op_spec<op::momentum> : muon_spec {
-  static constexpr std::array inputs{operand_role{"m", holds::accumulated, false}, operand_role{"g", holds::accumulated, false},
-                                     operand_role{"norm", holds::accumulated, false}, operand_role{"loss", holds::accumulated, false}};
+  static constexpr std::array inputs{accumulated("m"), accumulated("g"), accumulated("norm"), accumulated("loss")};
   static constexpr std::array outputs{result_role{"m", holds::accumulated}, result_role{"u", holds::accumulated}};
   /// The terms of m round three times, those of u five times.
   static void reference(const call& c, std::span<answer> y) {
@@ -80,9 +74,8 @@ template <> struct op_spec<op::momentum> : muon_spec {
 };
 
 template <> struct op_spec<op::muon> : muon_spec {
-  static constexpr std::array inputs{operand_role{"w", holds::accumulated, false},
-                                     operand_role{"x, after a shadow", holds::floating, false},
-                                     operand_role{"norm", holds::accumulated, false}, operand_role{"loss", holds::accumulated, false}};
+  static constexpr std::array inputs{accumulated("w"), operand_role{"x, after a shadow", holds::floating, false}, accumulated("norm"),
+                                     accumulated("loss")};
   static constexpr std::array outputs{result_role{"w", holds::accumulated}, result_role{"shadow", holds::floating}};
   static void reference(const call& c, std::span<answer> y) {
     const step u(c);

@@ -12,8 +12,20 @@
 namespace isotope::conform {
 
 struct update_spec : spec_basis {
+  /// An operand in accumulation format that has no gradient.
+  static constexpr operand_role accumulated(std::string_view name) { return {name, holds::accumulated, false}; }
   static constexpr numeric_policy policy{.sums = "fixed blocks, in f64 or two f32"};
   static constexpr std::array boundary{0.0, 1.0, -1.0, 0x1p-126, infinity};
+  /// Puts cases of one gradient with the scalars of c: of each size, of special numbers if asked for, and of random sizes.
+  static void gradients(case_sink& s, test_case c, std::initializer_list<std::int64_t> sizes, bool specials, int random) {
+    const auto put = [&](operand_recipe g) {
+      c.in = {std::move(g)};
+      s.put(c);
+    };
+    for (const std::int64_t n : sizes) put(s.wide({n}));
+    if (specials) put(s.wide({24}, 0, 0, &generator_of<generators::specials>));
+    for (int k = 0; k < random; ++k) put(s.wide({s.size(k, 0, 1, 3000)}));
+  }
   static double sum_of_squares(const call& c, const array& g) {
     double sum = 0;
     for (const double x : g.at) sum += (double(c.scalars.gradient_scale) * x) * (double(c.scalars.gradient_scale) * x);
@@ -25,7 +37,7 @@ struct update_spec : spec_basis {
 template <> struct op_spec<op::accumulate> : update_spec {
   static constexpr track on = track::strict;
   static constexpr numeric_policy policy{};
-  static constexpr std::array inputs{operand_role{"into", holds::accumulated, false}, operand_role{"x", holds::accumulated, false}};
+  static constexpr std::array inputs{accumulated("into"), accumulated("x")};
   static constexpr std::array outputs{result_role{"into", holds::accumulated, comparison::exact}};
   static void reference(const call& c, std::span<answer> y) {
     y[0].resize(c.in[1].dims.count());
@@ -40,7 +52,7 @@ template <> struct op_spec<op::accumulate> : update_spec {
 };
 
 template <> struct op_spec<op::global_norm> : update_spec {
-  static constexpr std::array inputs{operand_role{"g", holds::accumulated, false}};
+  static constexpr std::array inputs{accumulated("g")};
   static constexpr std::array outputs{result_role{"norm", holds::accumulated}};
   static constexpr std::array fields{attribute_field{"gradient_scale", attribute_kind::scalar, 10, 1}};
   static void reference(const call& c, std::span<answer> y) {
@@ -52,29 +64,24 @@ template <> struct op_spec<op::global_norm> : update_spec {
     for (const float scale : {1.0f, 0.25f}) {
       test_case c;
       c.scalars.gradient_scale = scale;
-      for (const std::int64_t n : {0, 1, 3, 64, 1025, 4096, 100003}) {
-        c.in = {s.wide({n})};
+      const auto put = [&](operand_recipe g) {
+        c.in = {std::move(g)};
         s.put(c);
-      }
-      c.in = {s.wide({3000}, -60, 60, &generator_of<generators::exponents>)};
-      s.put(c);
-      c.in = {s.wide({3000}, 40, 100, &generator_of<generators::exponents>)};  // their squares overflow f32
-      s.put(c);
-      c.in = {s.wide({3000}, -120, -70, &generator_of<generators::exponents>)};
-      s.put(c);
-      c.in = {s.wide({24}, 0, 0, &generator_of<generators::specials>)};
-      s.put(c);
-      for (int k = 0; k < s.repeats(); ++k) {
-        c.in = {s.wide({s.size(k, 0, 1, 9000)})};
-        s.put(c);
-      }
+      };
+      const generator* const exponents = &generator_of<generators::exponents>;
+      for (const std::int64_t n : {0, 1, 3, 64, 1025, 4096, 100003}) put(s.wide({n}));
+      put(s.wide({3000}, -60, 60, exponents));
+      put(s.wide({3000}, 40, 100, exponents));  // their squares overflow f32
+      put(s.wide({3000}, -120, -70, exponents));
+      put(s.wide({24}, 0, 0, &generator_of<generators::specials>));
+      for (int k = 0; k < s.repeats(); ++k) put(s.wide({s.size(k, 0, 1, 9000)}));
     }
   }
 };
 
 template <> struct op_spec<op::clip_value> : update_spec {
   static constexpr numeric_policy policy{};
-  static constexpr std::array inputs{operand_role{"g", holds::accumulated, false}};
+  static constexpr std::array inputs{accumulated("g")};
   static constexpr std::array outputs{result_role{"g", holds::accumulated}};
   static constexpr std::array fields{attribute_field{"clip_value", attribute_kind::scalar, 9, 0},
                                      attribute_field{"gradient_scale", attribute_kind::scalar, 10, 1}};
@@ -92,22 +99,13 @@ template <> struct op_spec<op::clip_value> : update_spec {
       test_case c;
       c.scalars.clip_value = clip;
       c.scalars.gradient_scale = scale;
-      for (const std::int64_t n : {0, 1, 64, 1025}) {
-        c.in = {s.wide({n})};
-        s.put(c);
-      }
-      c.in = {s.wide({24}, 0, 0, &generator_of<generators::specials>)};
-      s.put(c);
-      for (int k = 0; k < s.repeats() / 2; ++k) {
-        c.in = {s.wide({s.size(k, 0, 1, 3000)})};
-        s.put(c);
-      }
+      gradients(s, c, {0, 1, 64, 1025}, true, s.repeats() / 2);
     }
   }
 };
 
 template <> struct op_spec<op::clip_norm> : update_spec {
-  static constexpr std::array inputs{operand_role{"g", holds::accumulated, false}};
+  static constexpr std::array inputs{accumulated("g")};
   static constexpr std::array outputs{result_role{"g", holds::accumulated}};
   static constexpr std::array fields{attribute_field{"clip_norm", attribute_kind::scalar, 8, 0},
                                      attribute_field{"gradient_scale", attribute_kind::scalar, 10, 1}};
@@ -124,14 +122,7 @@ template <> struct op_spec<op::clip_norm> : update_spec {
       test_case c;
       c.scalars.clip_norm = clip;
       c.scalars.gradient_scale = scale;
-      for (const std::int64_t n : {0, 1, 64, 1025, 9000}) {
-        c.in = {s.wide({n})};
-        s.put(c);
-      }
-      for (int k = 0; k < s.repeats() / 2; ++k) {
-        c.in = {s.wide({s.size(k, 0, 1, 3000)})};
-        s.put(c);
-      }
+      gradients(s, c, {0, 1, 64, 1025, 9000}, false, s.repeats() / 2);
     }
   }
 };
@@ -162,6 +153,11 @@ struct optimizer_spec : update_spec {
       if (c.constants<op::update_rule>().clips && clip > 0) factor *= std::fmin(1.0, clip / (norm + 1e-6));
     }
   };
+  /// Puts c with a norm and a loss behind its other operands.
+  static void finish(case_sink& s, test_case c, double norm, double loss) {
+    for (const double x : {norm, loss}) c.in.push_back(s.wide({}, x, x, &generator_of<generators::constant>));
+    s.put(std::move(c));
+  }
   /// `moments` beside w: cases with several scalars, with and without a shadow in 16 bits.
   static void optimizer_cases(case_sink& s, int moments) {
     const auto put = [&](std::int64_t n, std::int64_t decaying, bool clip, float decay, std::int64_t t, double norm, double rate = 1,
@@ -180,9 +176,7 @@ struct optimizer_spec : update_spec {
         if (moments == 2) c.in.push_back(s.wide({n}, 1e-4 * size * size, 0.01 * size * size));
         if (shadow) c.in.push_back(s.x({n}));
         c.in.push_back(s.wide({n}, -2 * size, 2 * size));
-        c.in.push_back(s.wide({}, norm, norm, &generator_of<generators::constant>));
-        c.in.push_back(s.wide({}, loss, loss, &generator_of<generators::constant>));
-        s.put(std::move(c));
+        finish(s, std::move(c), norm, loss);
       }
     };
     for (const std::int64_t n : {0, 1, 3, 64, 65, 1023, 1025, 5000}) {
@@ -201,10 +195,8 @@ struct optimizer_spec : update_spec {
 
 template <> struct op_spec<op::adamw> : optimizer_spec {
   static constexpr std::uint32_t version = 2;
-  static constexpr std::array inputs{
-      operand_role{"w", holds::accumulated, false},    operand_role{"m", holds::accumulated, false},
-      operand_role{"v", holds::accumulated, false},    operand_role{"g, after a shadow", holds::accumulated, false},
-      operand_role{"norm", holds::accumulated, false}, operand_role{"loss", holds::accumulated, false}};
+  static constexpr std::array inputs{accumulated("w"),    accumulated("m"),   accumulated("v"), accumulated("g, after a shadow"),
+                                     accumulated("norm"), accumulated("loss")};
   static constexpr std::array outputs{result_role{"w", holds::accumulated}, result_role{"m", holds::accumulated},
                                       result_role{"v", holds::accumulated}, result_role{"shadow", holds::floating}};
   /// |p - ref| <= 2 u |p| + 16 u lr (|b1 m| + |(1 - b1) g|) / ((sqrt(v_hat) + eps) (1 - b1^t))
@@ -239,9 +231,8 @@ template <> struct op_spec<op::adamw> : optimizer_spec {
 };
 
 template <> struct op_spec<op::sgd> : optimizer_spec {
-  static constexpr std::array inputs{operand_role{"w", holds::accumulated, false}, operand_role{"m", holds::accumulated, false},
-                                     operand_role{"g, after a shadow", holds::accumulated, false},
-                                     operand_role{"norm", holds::accumulated, false}, operand_role{"loss", holds::accumulated, false}};
+  static constexpr std::array inputs{accumulated("w"), accumulated("m"), accumulated("g, after a shadow"), accumulated("norm"),
+                                     accumulated("loss")};
   static constexpr std::array outputs{result_role{"w", holds::accumulated}, result_role{"m", holds::accumulated},
                                       result_role{"shadow", holds::floating}};
   static void reference(const call& c, std::span<answer> y) {

@@ -5,9 +5,7 @@
 #include <isotope/kernels/cpu/native/gemm/vector_panels.hpp>
 #include <isotope/kernels/cpu/native/math/lanes.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 using portable::head_rows;
 
@@ -88,6 +86,4 @@ ISOTOPE_INLINE vector hide_from(const vector& v, std::int64_t n, float hidden) {
   return numbered() >= std::int32_t(n) ? lanewise::all(hidden) : v;
 }
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -9,9 +9,7 @@
 #include <isotope/kernels/cpu/native/attention/score_tile.hpp>
 #include <isotope/kernels/cpu/native/gemm/pair_microkernel.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 template <class P>
 inline constexpr bool scores_in_pairs = config::has_bf16_pairs && !config::has_bf16_tiles && std::same_as<P, precision::bf16>;
@@ -167,6 +165,4 @@ void score_gemm(const typename Scores::left& a, std::int64_t m, const panel& b, 
   }
 }
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -5,9 +5,7 @@
 /// the block on the diagonal, of which 8 rows compute 10/16 of the scores and 9/16 of the other gemms.
 #include <isotope/kernels/cpu/native/gemm/vector_panels.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 struct score_tile {
   static constexpr std::int64_t block = 64;  // queries and keys: 16 KB of L1
@@ -38,6 +36,4 @@ struct score_tile {
   std::int64_t seen(std::int64_t end) const { return smaller(keys, larger_of(0, end - shift)); }
 };
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

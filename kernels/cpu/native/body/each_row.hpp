@@ -8,9 +8,7 @@
 #include <isotope/kernels/cpu/native/rows/row_vectors.hpp>
 #include <utility>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// Provides `tile` and `block` for an instruction whose `Formula::of` takes a vector of each operand, optionally followed by the scalar.
 template <class Formula, int Operands> struct each_row {
@@ -100,6 +98,7 @@ template <class Formula, int Operands> struct each_row {
   }
 };
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+/// For a kernel of Op that is its own formula.
+template <class Op, class P, int Operands> using each_of = each_row<kernel<Op, P, kernels::native>, Operands>;
+
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -4,9 +4,7 @@
 
 #include <isotope/kernels/cpu/body/programs.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 inline constexpr bool available = config::has_fma && config::vector_bytes >= 32;
 /// The reason why an op runs on a lower kernel set.
@@ -15,8 +13,9 @@ inline constexpr std::string_view reason = available
                                                : "native cpu kernels need AVX-512, or AVX2 with FMA, and this build's flags (-march, "
                                                  "CPU_ARCH) allow neither: portable runs in their place";
 
-}  // namespace native
-}  // namespace arch
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
+
+namespace isotope::cpu {
 
 template <class P>
 concept NativeProgram = native::available && VectorProgram<P>;

@@ -4,9 +4,7 @@
 #include <isotope/kernels/cpu/gemm/microkernel.hpp>
 #include <isotope/kernels/cpu/rows/parallel.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 using portable::divide_up;
 using portable::lanes;
@@ -37,6 +35,4 @@ struct blocking {
   static_assert(chunk_unit % rows == 0 && chunk_unit % lanes == 0 && chunk_rows % chunk_unit == 0);
 };
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

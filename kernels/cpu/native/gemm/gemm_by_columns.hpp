@@ -8,9 +8,7 @@
 #include <isotope/kernels/cpu/native/gemm/partition.hpp>
 #include <isotope/kernels/cpu/native/gemm/two_phases.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 template <class Operands> class gemm_by_columns {
  public:
@@ -153,6 +151,4 @@ template <class Operands> class gemm_by_columns {
   bool copied_;  // A is copied first
 };
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

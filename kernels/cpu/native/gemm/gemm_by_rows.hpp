@@ -7,9 +7,7 @@
 #include <isotope/kernels/cpu/native/gemm/transposed_part.hpp>
 #include <isotope/kernels/cpu/native/gemm/two_phases.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 template <class Operands> class gemm_by_rows {
  public:
@@ -218,6 +216,4 @@ template <class Operands> class gemm_by_rows {
   std::int64_t packed_floats_;  // of one copy
 };
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -10,9 +10,7 @@
 #include <isotope/backend/cpu/tile_permission.hpp>
 #include <isotope/core/compiler.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// The configuration of a unit: every tile has all rows and bytes. Edges are filled with zeros, so no other configuration is needed.
 struct alignas(64) tile_sizes {
@@ -43,6 +41,4 @@ class matrix_unit {
   template <int C, int A, int B> ISOTOPE_INLINE static void add_pairs() { isa::add_tile_pairs<C, A, B>(); }
 };
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

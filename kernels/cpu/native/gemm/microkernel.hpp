@@ -5,27 +5,9 @@
 /// 24 x 16 stays at 90 %. 12 x 32 is taken because 12 and 32 divide the usual sizes: a panel of fewer vectors costs 2 %.
 #include <isotope/kernels/cpu/native/gemm/pack.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
-/// c[i, j] (+)= sum[i][j], in whole vectors.
-template <int Rows, int Vectors> ISOTOPE_INLINE void put_tile(const vector (&sum)[Rows][Vectors], float* c, std::int64_t ldc, bool add) {
-#pragma GCC unroll 16
-  for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) {
-      float* to = c + i * ldc + lanes * v;
-      vector y = sum[i][v];
-      if (add) {
-        vector old;
-        __builtin_memcpy(&old, to, sizeof old);
-        y = old + y;
-      }
-      __builtin_memcpy(to, &y, sizeof y);
-    }
-  }
-}
+using portable::put_tile;
 
 /// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < Rows, j < lanes Vectors. k ascends, so the tile size does not change an element's bits.
 ///
@@ -111,6 +93,4 @@ inline void panel_gemm(const row_block& a, std::int64_t rows, const panel& b, co
   });
 }
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

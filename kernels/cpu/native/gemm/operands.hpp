@@ -5,9 +5,7 @@
 #include <isotope/kernels/cpu/native/gemm/packed_weight.hpp>
 #include <isotope/kernels/cpu/native/gemm/pair_microkernel.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// What the formats for vector instructions have in common.
 struct vector_operands {
@@ -111,6 +109,4 @@ struct pair_operands : vector_operands {
   }
 };
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -6,9 +6,7 @@
 #include <isotope/kernels/cpu/math/convert.hpp>
 #include <isotope/kernels/cpu/native/rows/transpose.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// Loads x[0 .. lanes) as f32.
 template <class T> ISOTOPE_INLINE vector load_vector(const T* x) {
@@ -141,6 +139,4 @@ void pack_right(const T* x, std::int64_t k_stride, std::int64_t col_stride, std:
   }
 }
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -5,9 +5,7 @@
 #include <isotope/kernels/cpu/native/gemm/pairs.hpp>
 #include <isotope/kernels/cpu/native/gemm/vector_panels.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// The packed layout of a bf16 matrix (K, N): a 32-bit word holds rows 2k and 2k + 1 of column j. Panels of `blocking::cols` columns follow one
 /// another, each one k after another, so that a block of K is a run of words; zeros pad vectors of columns and the tiles of a matrix unit. A cache
@@ -76,6 +74,4 @@ class packed_weight {
   }
 };
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -10,9 +10,7 @@
 #include <isotope/kernels/cpu/native/gemm/microkernel.hpp>
 #include <isotope/kernels/cpu/native/gemm/pairs.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// sum[i][j] += sum_k A[i, k] B[k, j] over pairs, in ascending order of k.
 ///
@@ -176,6 +174,4 @@ inline void panel_gemm(pair_rows& a, std::int64_t rows, const pair_panel& b, con
   });
 }
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

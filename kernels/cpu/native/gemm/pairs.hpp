@@ -6,9 +6,7 @@
 /// rows are interleaved.
 #include <isotope/kernels/cpu/native/gemm/pack.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 using words __attribute__((vector_size(config::vector_bytes))) = std::uint32_t;
 using rounded_vector __attribute__((vector_size(config::vector_bytes / 2))) = std::uint16_t;
@@ -214,6 +212,4 @@ inline void pack_pairs(const bfloat16* x, std::int64_t k_stride, std::int64_t co
     }
 }
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -3,9 +3,7 @@
 /// the blocks of K alone.
 #include <isotope/kernels/cpu/native/gemm/vector_panels.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// Positions and lengths of a chunk: batches, axis v of the operand that is packed at once, axis r of the operand that is streamed, and K.
 struct gemm_chunk {
@@ -81,6 +79,4 @@ template <class T> class coming {
   std::int64_t stride_, runs_, length_;
 };
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -3,9 +3,7 @@
 /// written in whole cache lines.
 #include <isotope/kernels/cpu/native/gemm/pairs.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// The sums at[i ld + j] for i < high <= 2 lanes, j < wide; whole vectors are readable.
 struct transposed_part {
@@ -37,6 +35,4 @@ template <bool Exact> bool transpose_rounded(const transposed_part& x, bfloat16*
   return Exact || !any_below(least, 0x1p-126f);
 }
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -6,9 +6,7 @@
 
 #include <isotope/kernels/cpu/native/gemm/blocking.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// Runs first(i, 0) for i < firsts on all threads, then second(j, 0) for j < seconds, which sees everything that the first tasks wrote. If there are
 /// at most `copies` threads, each thread w runs first(i, w) for all i for itself, then its second(j, w). Tasks start in order, so a task only waits
@@ -46,6 +44,4 @@ void in_two_phases(const launch& l, int copies, std::int64_t firsts, const First
   });
 }
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

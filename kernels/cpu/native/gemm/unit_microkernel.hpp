@@ -8,9 +8,7 @@
 #include <isotope/kernels/cpu/native/gemm/pair_microkernel.hpp>
 #include <isotope/kernels/cpu/native/gemm/unit_rows.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// sums[i ld + j] = sum_k A[i, k] B[k, j] for 16 Halves rows and 16 Vectors columns, in ascending order of k.
 template <class Unit, int Halves, int Vectors>
@@ -145,6 +143,4 @@ template <class Unit> void panel_gemm(unit_rows<Unit>& a, std::int64_t rows, pai
     for (std::int64_t i = 0; i < rows; ++i) math::narrow(c.at + i * c.ld, c.rounded + i * c.rounded_ld, b.pairs.elems);
 }
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

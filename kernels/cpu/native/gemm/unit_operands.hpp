@@ -5,27 +5,22 @@
 #include <isotope/kernels/cpu/native/gemm/unit_microkernel.hpp>
 #include <isotope/kernels/cpu/native/gemm/vector_panels.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
-template <class Unit> struct unit_operands {
-  static constexpr std::int64_t per_step = 2, k_unit = Unit::terms, head = pair_operands::head;
+template <class Unit> struct unit_operands : pair_operands {
+  static constexpr std::int64_t k_unit = Unit::terms;
   static constexpr std::int64_t tile_rows = unit_rows<Unit>::most, v_unit = tile_rows;
   // With blocks of 768 along K, a block takes 384 KB, a fifth of the L2 of processors with such units, and divides the usual numbers of tokens.
   static constexpr std::int64_t block_rows = 256;
   static_assert(block_rows * blocking::cols <= blocking::tile_floats && blocking::chunk_rows % v_unit == 0);
   static_assert(2 * blocking::depth % k_unit == 0);
-  static constexpr bool rounds = true, keeps = true;
   // Tile loads from L2 need the line fill buffers that prefetches from memory occupy: with prefetches, the heads of GPT-2 are 15 to 25 % slower.
   static constexpr bool fetches = false;
   static constexpr bool transposes(std::int64_t k_stride) { return k_stride != 1; }
   using unit = Unit;
   using rows = unit_rows<Unit>;
   using copy = unit_copy<Unit>;
-  using panel = pair_panel;
 
-  template <class F> static void with_type(const view& x, const F& f) { f(x.as<const bfloat16>()); }
   static constexpr std::int64_t packed_steps(std::int64_t k) { return whole(k, k_unit) / 2; }
   /// Rows are always copied: the rows of a tile in place would map to few sets of L1, and of L2 where they lie a power of two apart.
   static bool copied(const view&, std::int64_t, std::int64_t, std::int64_t, std::int64_t) { return true; }
@@ -47,11 +42,7 @@ template <class Unit> struct unit_operands {
   static void pack(const bfloat16* x, std::int64_t k_stride, std::int64_t stride, std::int64_t terms, std::int64_t elems,
                    std::int64_t width, float* y) {
     fill(x, k_stride, stride, terms, elems, width, y + head);
-    pair_operands::note(packed_steps(terms) * width, y);
-  }
-  static panel packed(const float* y, std::int64_t width, std::int64_t elems) { return pair_operands::packed(y, width, elems); }
-  static panel kept(const float* packed, std::int64_t at, std::int64_t elems, std::int64_t width) {
-    return pair_operands::kept(packed, at, elems, width);
+    note(packed_steps(terms) * width, y);
   }
   /// Returns a panel for one use; the exponents of its rows are known.
   static panel once(const bfloat16* x, std::int64_t k_stride, std::int64_t stride, std::int64_t terms, std::int64_t elems,
@@ -69,6 +60,4 @@ template <class Unit> struct unit_operands {
   }
 };
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

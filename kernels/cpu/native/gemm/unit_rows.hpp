@@ -5,9 +5,7 @@
 /// Copying is bound by bytes where memory is contiguous along k, by shuffles where it is contiguous along the rows.
 #include <isotope/kernels/cpu/native/gemm/pairs.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// A[i, k] is at data[i / 16 half_stride + i % 16 row_stride + k / 32 tile_stride + k % 32], for at most two tiles of rows.
 template <class Unit> struct unit_rows {
@@ -112,6 +110,4 @@ template <class Unit> class unit_copy {
   bool along_k_;
 };
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -2,9 +2,7 @@
 /// Divides an axis of a gemm into panels of whole vectors for the microkernel.
 #include <isotope/kernels/cpu/native/gemm/blocking.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 constexpr std::int64_t whole(std::int64_t n, std::int64_t unit) { return divide_up(n, unit) * unit; }
 /// Returns the largest part when `size` is divided evenly: a multiple of unit, at most `limit` or one unit.
@@ -31,6 +29,4 @@ class vector_panels {
   std::int64_t size_, vectors_, count_;
 };
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

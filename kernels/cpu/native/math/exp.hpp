@@ -4,9 +4,7 @@
 /// The steps and the polynomial are those of cpu/math/exp.hpp.
 #include <isotope/kernels/cpu/native/math/lanes.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native::lanewise {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise {
 
 /// e^x for |x| < 2^21; p is within 2^-27 of e^r - 1.
 ISOTOPE_INLINE power power_of_e(vector x) {
@@ -34,6 +32,4 @@ ISOTOPE_INLINE vector whole_power(const power& e) {
 /// Error: 1.25 ULP. +-inf, NaN, overflow and subnormal results are handled.
 ISOTOPE_INLINE vector exp(vector x) { return whole_power(power_of_e(at_least(at_most(x, 105.0f), -105.0f))); }
 
-}  // namespace native::lanewise
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise

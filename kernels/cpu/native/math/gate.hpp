@@ -2,9 +2,7 @@
 /// What silu and gelu share: y = x / (1 + e^-t(x)) with t odd, and its derivative. They take multiples of exponentials that stay in range.
 #include <isotope/kernels/cpu/native/math/power.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native::lanewise {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise {
 
 inline constexpr float large_one = free_unit * 0x1p64f, small_one = 0x1p-64f;
 
@@ -17,6 +15,4 @@ ISOTOPE_INLINE vector gate_derivative(vector z, vector e) {
   return madd(z, e * q, all(1.0f)) * q * small_one;
 }
 
-}  // namespace native::lanewise
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise

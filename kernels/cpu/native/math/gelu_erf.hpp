@@ -10,9 +10,7 @@
 /// Source: Hendrycks & Gimpel 2016, arXiv:1606.08415, the form used by BERT.
 #include <isotope/kernels/cpu/native/math/gate.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native::lanewise {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise {
 
 /// e^(-a^2/2) for 0 <= a <= 15 as power (1 + rest) / One.
 template <float One> struct density {
@@ -54,6 +52,4 @@ ISOTOPE_INLINE vector gelu_erf_derivative(vector x) {
   return x < 0.0f ? at_minus_a : 1.0f - at_minus_a;
 }
 
-}  // namespace native::lanewise
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise

@@ -6,9 +6,7 @@
 /// Source: Hendrycks & Gimpel 2016, arXiv:1606.08415, the tanh form used by GPT-2.
 #include <isotope/kernels/cpu/native/math/gate.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native::lanewise {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise {
 
 struct gelu_cubic {
   static constexpr double C = 0.07135481627260025;                            // 0.044715 sqrt(8/pi)
@@ -44,6 +42,4 @@ ISOTOPE_INLINE vector gelu_tanh_derivative(vector x) {
   return gate_derivative(z, gelu_cubic(a).exp<small_one>());
 }
 
-}  // namespace native::lanewise
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise

@@ -5,9 +5,7 @@
 /// 2^f = 1 + f P(f), |f| <= 1/2, with P by Chebyshev's criterion on the relative error, within 2^-18.4.
 #include <isotope/kernels/cpu/native/math/lanes.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native::lanewise {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise {
 
 /// 2^(Scale - t) for results between 2^-126 and 2^127; NaN may become any number.
 template <int Scale> ISOTOPE_INLINE vector short_decay(vector t) {
@@ -41,6 +39,4 @@ ISOTOPE_INLINE vector gelu_tanh_derivative_bf16(vector x) {
   return s * madd(v * madd(v2, all(a1), all(a0)), 1.0f - s, all(1.0f));
 }
 
-}  // namespace native::lanewise
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise

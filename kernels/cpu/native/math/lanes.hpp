@@ -6,9 +6,7 @@
 #include <isotope/backend/cpu/instructions.hpp>
 #include <isotope/kernels/cpu/native/gemm/blocking.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native::lanewise {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise {
 
 using words __attribute__((vector_size(config::vector_bytes))) = std::uint32_t;
 
@@ -61,6 +59,4 @@ struct power {
   vector shifted, p;
 };
 
-}  // namespace native::lanewise
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise

@@ -4,9 +4,7 @@
 #include <isotope/kernels/cpu/native/math/lanes.hpp>
 #include <limits>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native::lanewise {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise {
 
 /// Error: 1 ULP. ln(+-0) = -inf, ln(inf) = inf, NaN below zero; subnormal numbers are handled.
 ISOTOPE_INLINE vector log(vector x) {
@@ -23,6 +21,4 @@ ISOTOPE_INLINE vector log(vector x) {
   return x > 0.0f ? above : x == 0.0f ? all(-infinity) : all(std::numeric_limits<float>::quiet_NaN());
 }
 
-}  // namespace native::lanewise
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise

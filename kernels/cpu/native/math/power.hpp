@@ -6,9 +6,7 @@
 #include <array>
 #include <isotope/kernels/cpu/native/math/lanes.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native::lanewise {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise {
 
 /// A value of One for users that may divide by it at no cost: 2^(j / 16) free_unit is within 0.26 2^-24 of a float for every j; for One = 1 it is
 /// 0.79.
@@ -76,6 +74,4 @@ template <float One> ISOTOPE_INLINE vector multiple_of_exp(vector x) {
   return with_rest(power_of_steps<One>(shifted), r, terms);
 }
 
-}  // namespace native::lanewise
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise

@@ -2,9 +2,7 @@
 /// y = 1 / (1 + e^-x); x sigmoid(x) and its derivative.
 #include <isotope/kernels/cpu/native/math/gate.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native::lanewise {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise {
 
 /// Error: 3 ULP, also for subnormal results. sigmoid(-inf) = 0, sigmoid(inf) = 1; NaN is kept.
 ISOTOPE_INLINE vector sigmoid(vector x) {
@@ -23,6 +21,4 @@ ISOTOPE_INLINE vector silu_derivative(vector x) {
   return gate_derivative(v, multiple_of_exp<small_one>(-v));
 }
 
-}  // namespace native::lanewise
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise

@@ -4,9 +4,7 @@
 /// S - 1 has few correct bits relative to S, so the rounding error of S is looked up, too, and added to e^2r - 1.
 #include <isotope/kernels/cpu/native/math/power.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native::lanewise {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise {
 
 /// Error: 3.5 ULP. tanh(+-0) = +-0, tanh(+-inf) = +-1; NaN is kept.
 ISOTOPE_INLINE vector tanh(vector x) {
@@ -21,6 +19,4 @@ ISOTOPE_INLINE vector tanh(vector x) {
   return with_sign(expm1 / (expm1 + 2.0f), x);
 }
 
-}  // namespace native::lanewise
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native::lanewise

@@ -6,9 +6,7 @@
 #include <isotope/kernels/cpu/native/math/weight.hpp>
 #include <isotope/kernels/cpu/native/rows/row_vectors.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// Returns the largest x[i]; NaN is ignored.
 template <class T> ISOTOPE_INLINE float largest(const T* x, std::int64_t n) {
@@ -50,6 +48,4 @@ struct exponential_sum {
   }
 };
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -2,9 +2,7 @@
 /// Groups of a few rows: shared operands are loaded once per group, and sums of one row hide the latency of another's.
 #include <isotope/kernels/cpu/native/rows/row_vectors.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// Rows of a group: in layer_norm_grad, four rows need 16 sums, then 16 other registers, of 32.
 inline constexpr int grouped_rows = config::vector_registers >= 32 ? 4 : 2;
@@ -40,6 +38,4 @@ template <int Rows, class T, class F> ISOTOPE_INLINE void put_rows(std::int64_t 
   if (j < C) some(part_of_vector{int(C - j)});
 }
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -6,10 +6,9 @@
 #include <isotope/kernels/cpu/native/math/lanes.hpp>
 #include <isotope/kernels/cpu/rows/rows.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
+using portable::for_rows;
 using portable::for_tasks;
 using portable::row_chunks;
 
@@ -152,6 +151,4 @@ template <class F> bool with_format(std::initializer_list<dtype> formats, const 
   return t == dtype::f32 || t == dtype::bf16;
 }
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

@@ -4,9 +4,7 @@
 
 #include <isotope/kernels/cpu/native/gemm/blocking.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace native {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 /// Exchanges the off-diagonal S x S quarters of the 2S x 2S block whose rows a and b are.
 template <int S, int... J> ISOTOPE_INLINE void exchange(vector& a, vector& b, std::integer_sequence<int, J...>) {
@@ -28,6 +26,4 @@ ISOTOPE_INLINE void transpose(vector (&r)[lanes]) {
   exchange_rows<1>(r);
 }
 
-}  // namespace native
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native

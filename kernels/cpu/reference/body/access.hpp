@@ -10,9 +10,7 @@
 #include <isotope/backend/cpu/launch.hpp>
 #include <isotope/core/compiler.hpp>
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace reference {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference {
 
 /// Returns the element at offset i, in elements, as a double.
 inline double load(const view& v, std::int64_t i) {
@@ -116,6 +114,4 @@ struct axes_apart {
 inline axes_apart rows_of(const view& x) { return {x, std::int64_t(1) << (x.dims.rank - 1)}; }
 inline std::int64_t last_stride(const view& x) { return x.strides[std::size_t(x.dims.rank - 1)]; }
 
-}  // namespace reference
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference

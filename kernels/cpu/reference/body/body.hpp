@@ -4,9 +4,7 @@
 
 #include "access.hpp"
 
-namespace isotope::cpu {
-ISOTOPE_CPU_NAMESPACE {
-namespace reference {
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference {
 
 /// Elements per call: instructions are looked up once per chunk.
 inline constexpr std::int64_t body_chunk = 64;
@@ -42,6 +40,4 @@ template <class P> void run_body(const launch& l, const index& at, std::int64_t 
   }
 }
 
-}  // namespace reference
-}  // namespace arch
-}  // namespace isotope::cpu
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference
