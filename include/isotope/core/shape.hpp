@@ -22,7 +22,14 @@ constexpr std::int64_t saturated_product(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &r) ? std::numeric_limits<std::int64_t>::max() : r;
 }
 
-/// A dimension that is known late: `limit` is what layout plans for, `slot` the index of the step scalar that holds the actual size.
+/// How many sizes of a program may be known late.
+inline constexpr int late_slots = 16;
+/// A dimension that is known late: `limit` is what layout plans for, `slot` the index of the step scalar that holds the actual size, below `late_slots`.
+/// A size above the limit counts as the limit, one below zero as zero. Any axis of inputs and states may be late, and of what is computed from them;
+/// all dimensions of one slot have one limit.
+///
+/// Tensors of a step are dense for its actual sizes: the host gives an input as the elements that there are, at the front of its span, and reads an
+/// output so. A state keeps the strides of the limits, so that an element stays where it is while sizes change.
 struct scalar_dim {
   std::int64_t limit = 0;
   int slot = 0;
@@ -33,7 +40,8 @@ struct dim {
   std::int64_t size = 0;
   std::int8_t slot = -1;
   constexpr dim(std::integral auto n) : size(std::int64_t(n)) {}
-  constexpr dim(scalar_dim d) : size(d.limit), slot(std::int8_t(d.slot)) {}
+  constexpr dim(scalar_dim d) : size(d.limit), slot(d.slot >= 0 && d.slot < late_slots ? std::int8_t(d.slot) : std::int8_t(late_slots)) {}
+  friend constexpr bool operator==(const dim&, const dim&) = default;
 };
 
 /// (d0, d1, ...), outermost first. Sizes are 64-bit; a scalar dimension counts with its maximum.
@@ -65,6 +73,7 @@ struct shape {
     r.slot = slots[std::size_t(k)];
     return r;
   }
+  constexpr bool late(int i) const { return axis(i).slot >= 0; }
   /// Replaces axis i, which has to be there.
   constexpr void set(int i, dim x) {
     d[std::size_t(i < 0 ? i + rank : i)] = x.size;
@@ -82,6 +91,7 @@ struct shape {
     std::int64_t n = 1;
     for (int i = 0; i < rank; ++i) {
       if (d[std::size_t(i)] < 0) return "has a negative dimension";
+      if (slots[std::size_t(i)] >= late_slots) return "has a late dimension whose slot is not 0 to 15";
       n = saturated_product(n, d[std::size_t(i)] == 0 ? 1 : d[std::size_t(i)]);
     }
     return n <= max_elements ? "" : "has more than 2^40 elements";
@@ -131,7 +141,8 @@ constexpr bool is_dense(const shape& s, const extents& strides) {
   return true;
 }
 
-/// The NumPy broadcast of two shapes: aligned at the last axis, sizes equal or 1. `ok` is false where they do not fit.
+/// The NumPy broadcast of two shapes: aligned at the last axis, sizes equal or 1. `ok` is false where they do not fit: a late size fits itself and a
+/// constant 1.
 struct broadcast_result {
   shape s;
   bool ok = true;
@@ -142,8 +153,9 @@ constexpr broadcast_result broadcast(const shape& a, const shape& b) {
   for (int i = 0; i < rank; ++i) {
     const int ia = i - (rank - a.rank), ib = i - (rank - b.rank);
     const dim x = ia < 0 ? dim(1) : a.axis(ia), y = ib < 0 ? dim(1) : b.axis(ib);
-    if (x.size != y.size && x.size != 1 && y.size != 1) r.ok = false;
-    r.s.push(x.size == 1 ? y : x);
+    const bool repeats = x.size == 1 && x.slot < 0;
+    if (!(x == y) && !repeats && !(y.size == 1 && y.slot < 0)) r.ok = false;
+    r.s.push(repeats ? y : x);
   }
   return r;
 }

@@ -64,6 +64,10 @@ class tape {
       return -1;
     }
     if (!good_shape(s, path, at)) return -1;
+    if (s.has_scalar()) {
+      fail(m << "parameter '" << path << "' has a late dimension: " << s << ": give parameters constant sizes", at);
+      return -1;
+    }
     if (!good_rate(path, o.rate_scale, at)) return -1;
     const bool decay = o.decay < 0 ? s.rank >= 2 : o.decay != 0;
     for (const auto& p : g.params)
@@ -133,11 +137,17 @@ class tape {
         message m;
         r.require(false, (m << "the result " << r.out(k).dims << ' ' << fault).view());
       }
+    const bool late = is_late(ins, r);
+    std::array<std::int32_t, max_outputs> layouts{-1, -1, -1, -1, -1, -1};
+    for (int k = 0; k < r.outputs() && late && !r.failed(); ++k)
+      if (r.out(k).view) layouts[std::size_t(k)] = g.add_late(r.late_view(k, g.layout_of(in[0])));
     if (r.failed()) {
       message m;
       fail(m << op.name << ": " << r.error(), at);
       return {};
     }
+    for (int k = 0; k < r.outputs() && late; ++k)
+      if (!one_limit(r.out(k).dims, at)) return {};
     if (op.decompose != nullptr && (common || !has_kernel(op))) return decomposed(op, ins, r.attr, at);
     node n;
     n.op = &op;
@@ -162,9 +172,11 @@ class tape {
         y.base = in[0];
         y.offset = o.offset;
         y.strides = o.strides;
+        y.late = layouts[std::size_t(k)];
       } else if (into_ >= 0 || ((op.inout >> k) & 1) != 0) {
         y.base = into_ >= 0 ? into_ : in[std::size_t(k)];
         y.strides = describe(y.base).strides;
+        y.late = describe(y.base).late;
       }
       n.out[std::size_t(k)] = v;
       result.out[std::size_t(k)] = v;
@@ -197,6 +209,13 @@ class tape {
   std::uint32_t ordinal_ = 0;
   bool inside_ = false;     // a decomposition
   std::int32_t into_ = -1;  // the state that the op being recorded overwrites
+  late_sizes limits_ = unlimited();  // of the slots met so far; -1: none
+
+  static constexpr late_sizes unlimited() {
+    late_sizes r{};
+    for (auto& x : r) x = -1;
+    return r;
+  }
 
   /// A value with a name. The same name again gives the same value.
   constexpr std::int32_t declared(std::vector<named_value>& all, value_kind kind, std::string_view what, const name& label, const shape& s,
@@ -207,7 +226,7 @@ class tape {
       fail(m << what << " name longer than 96 characters: '" << label << "...': shorten it", at);
       return -1;
     }
-    if (!good_shape(s, label, at)) return -1;
+    if (!good_shape(s, label, at) || !one_limit(s, at)) return -1;
     for (const auto& i : all)
       if (i.label == label) {
         const value& v = describe(i.value);
@@ -235,6 +254,30 @@ class tape {
     message m;
     fail(m << '\'' << what << "' " << fault << ": " << s, at);
     return false;
+  }
+  /// Whether an operand or a result has late sizes.
+  constexpr bool is_late(std::span<const std::int32_t> in, const shape_rule& r) const {
+    for (const auto v : in)
+      if (describe(v).dims.has_scalar()) return true;
+    for (int k = 0; k < r.outputs(); ++k)
+      if (r.out(k).dims.has_scalar()) return true;
+    return false;
+  }
+  /// Fails where a slot that has a limit gets another one.
+  constexpr bool one_limit(const shape& s, place at) {
+    for (int i = 0; i < s.rank; ++i) {
+      const dim x = s.axis(i);
+      if (x.slot < 0) continue;
+      auto& limit = limits_[std::size_t(x.slot)];
+      if (limit < 0) limit = x.size;
+      if (limit == x.size) continue;
+      message m;
+      fail(m << "the late size of slot " << std::int64_t(x.slot) << " has two limits, " << limit << " and " << x.size
+             << ": give a slot one limit, and another size another slot",
+           at);
+      return false;
+    }
+    return true;
   }
   /// v, or a dense copy of it where the op cannot read v's strides.
   constexpr std::int32_t legal(operand_layout layout, std::int32_t v, place at);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fixed_string.hpp"
+#include "late.hpp"
 #include "op_info.hpp"
 #include "precision.hpp"
 #include "shape.hpp"
@@ -38,6 +39,7 @@ struct value {
   extents strides{};  // elements
   std::int64_t offset = 0;
   std::int32_t base = -1, producer = -1, block = -1;
+  std::int32_t late = -1;  // trace::late: its strides and offset where they depend on late sizes; -1: they do not
   dtype type = dtype::f32;
   value_kind kind = value_kind::temp;
   bool wants_gradient = false;
@@ -99,6 +101,7 @@ struct trace {
   std::vector<micro> micros;
   std::vector<parameter> params;
   std::vector<named_value> inputs, outputs, states;
+  std::vector<late_layout> late;
   message error;  // the first one; empty: none
   dtype program = dtype::f32;
   std::int32_t blocks = 0;
@@ -120,10 +123,28 @@ struct trace {
     v.strides = dense_strides(s);
     v.type = t;
     v.kind = k;
+    if (k != value_kind::state && s.has_scalar()) v.late = add_late(late_dense(s));  // a state keeps the strides of the limits
     values.push_back(v);
     return std::int32_t(values.size() - 1);
   }
-  constexpr bool dense(std::int32_t v) const { return is_dense(values[std::size_t(v)].dims, values[std::size_t(v)].strides); }
+  constexpr std::int32_t add_late(const late_layout& l) {
+    if (!l.late()) return -1;
+    late.push_back(l);
+    return std::int32_t(late.size() - 1);
+  }
+  /// Strides of v and its offset in its base.
+  constexpr late_layout layout_of(std::int32_t v) const {
+    const value& x = values[std::size_t(v)];
+    if (x.late >= 0) return late[std::size_t(x.late)];
+    late_layout r;
+    for (std::size_t i = 0; i < std::size_t(max_rank); ++i) r.strides[i].factor = x.strides[i];
+    r.move({x.offset, 0});
+    return r;
+  }
+  constexpr bool dense(std::int32_t v) const {
+    const value& x = values[std::size_t(v)];
+    return is_dense(x.dims, x.strides) && (!x.dims.has_scalar() || is_late_dense(x.dims, layout_of(v)));
+  }
 };
 
 /// The last part of a path, for `file:line`.
