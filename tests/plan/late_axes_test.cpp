@@ -58,10 +58,10 @@ struct viewing : sizes {
     const auto x = s.input("x", {4, S, 8}), turned = permute(x, {1, 0, 2}), low = narrow(x, 0, 1, 2), part = narrow(low, 2, 3, 4);
     const auto heads = rope(reshape(x, {4, S, 2, 4}));
     const auto [front, back] = split<2>(x, 0);
-    const auto joined = concat<M>({front * back, narrow(x, 0, 2, 2)}, 0);                             // (4, S, 8)
-    const auto flat = reshape(permute(heads, {1, 0, 2, 3}), {S, 32});                                 // (S, 32)
+    const auto joined = concat<M>({front * back, narrow(x, 0, 2, 2)}, 0);                               // (4, S, 8)
+    const auto flat = reshape(permute(heads, {1, 0, 2, 3}), {S, 32});                                   // (S, 32)
     const auto wide = nn::linear(s / "wide", concat<M>({flat, reshape(turned + 1.0, {S, 32})}, 1), 8);  // (S, 8)
-    const auto padded = pad(part, 2, 1, 8) + pad(low * low, 0, 0, 2);                                 // (2, S, 8)
+    const auto padded = pad(part, 2, 1, 8) + pad(low * low, 0, 0, 2);                                   // (2, S, 8)
     const auto more = expand(reshape(wide, {1, S, 8}), {4, S, 8}) + matmul(x, matmul(transpose(x), x));
     return permute(joined + more * x, {0, 2, 1}) + transpose(concat<M>({padded, transpose(transpose(low))}, 0));
   }
@@ -71,7 +71,7 @@ struct scoring : sizes {
   template <Machine M> tensor<M> operator()(scope<M> s) const {
     using namespace isotope;
     const auto x = s.input("x", {2, S, 8}), z = s.input("z", {2, T, 8});
-    const auto scores = softmax(matmul(x, transpose(z)));          // (2, S, T)
+    const auto scores = softmax(matmul(x, transpose(z)));                                   // (2, S, T)
     const auto turned = sum(permute(scores, {2, 1, 0}) * s.input("w", {T, S, 2}), {0, 2});  // (S)
     const auto y = matmul(scores, z) + reshape(turned, {S, 1}) * x;
     const auto heads = permute(reshape(x, {2, S, 2, 4}), {0, 2, 1, 3});
@@ -95,7 +95,8 @@ struct inner_result : sizes {
   template <Machine M> tensor<M> operator()(scope<M> s) const {
     using namespace isotope;
     const auto x = s.input("x", {2, T, S});
-    return where(less(x, s.input("row", {S})), x * s.input("column", {T, 1}), softmax(x, 1)) + reshape(sum(permute(x, {0, 2, 1}), {1}), {2, T, 1}) * 0.5;
+    return where(less(x, s.input("row", {S})), x * s.input("column", {T, 1}), softmax(x, 1)) +
+           reshape(sum(permute(x, {0, 2, 1}), {1}), {2, T, 1}) * 0.5;
   }
 };
 

@@ -29,7 +29,8 @@ inline constexpr int late_slots = 16;
 /// all dimensions of one slot have one limit.
 ///
 /// Tensors of a step are dense for its actual sizes: the host gives an input as the elements that there are, at the front of its span, and reads an
-/// output so. A state keeps the strides of the limits, so that an element stays where it is while sizes change.
+/// output so. A state keeps the strides of the limits, so that an element stays where it is while sizes change; ops
+/// that need rows without gaps read a copy of it.
 struct scalar_dim {
   std::int64_t limit = 0;
   int slot = 0;

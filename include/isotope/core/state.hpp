@@ -1,5 +1,6 @@
 #pragma once
-/// What a model keeps from run to run: a state has one place in memory, and each assignment makes the value that later readers read.
+/// What a model keeps from run to run: a state has one place in memory, and each assignment makes the value that later readers read. A state of late
+/// size keeps the strides of its limit: an assignment overwrites the elements before the actual size, and those behind it stay.
 #include <cstdint>
 
 #include "pullback.hpp"

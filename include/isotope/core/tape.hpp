@@ -207,8 +207,8 @@ class tape {
  private:
   name last_path_;
   std::uint32_t ordinal_ = 0;
-  bool inside_ = false;     // a decomposition
-  std::int32_t into_ = -1;  // the state that the op being recorded overwrites
+  bool inside_ = false;              // a decomposition
+  std::int32_t into_ = -1;           // the state that the op being recorded overwrites
   late_sizes limits_ = unlimited();  // of the slots met so far; -1: none
 
   static constexpr late_sizes unlimited() {

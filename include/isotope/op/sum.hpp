@@ -58,7 +58,8 @@ struct mean : reduction {
     for (int i = 0; i < x.rank; ++i)
       if (x.late(i) && ((constants::of(d.attr).axes >> i) & 1) != 0) {
         message m;
-        d.machine().fail(m << "mean: axis " << i << " of " << x << " has a late size, and this target divides by constants: divide a sum", d.at);
+        d.machine().fail(m << "mean: axis " << i << " of " << x << " has a late size, and this target divides by constants: divide a sum",
+                         d.at);
         return;
       }
     const double n = double(terms(d.x(0).dims(), constants::of(d.attr).axes));

@@ -20,11 +20,15 @@ class late_resolver {
   }
   /// Whether the plan has late dimensions.
   bool any() const { return any_; }
-  /// The sizes of a step, from zero to their limits.
-  void set(const std::array<std::int32_t, late_slots>& scalars) {
-    for (std::size_t i = 0; i < std::size_t(late_slots); ++i) sizes_[i] = std::clamp<std::int64_t>(scalars[i], 0, limits_[i]);
+  /// Takes the sizes of a step, from zero to their limits. Returns whether they are others than before.
+  bool set(const std::array<std::int32_t, late_slots>& scalars) {
+    late_sizes now{};
+    for (std::size_t i = 0; i < std::size_t(late_slots); ++i) now[i] = std::clamp<std::int64_t>(scalars[i], 0, limits_[i]);
+    const bool other = !set_ || now != sizes_;
+    sizes_ = now;
+    set_ = true;
+    return other;
   }
-  const late_sizes& sizes() const { return sizes_; }
   /// The operand at the sizes of the step.
   operand at(operand o) const {
     if (!any_) return o;
@@ -46,7 +50,7 @@ class late_resolver {
  private:
   std::span<const late_operand> late_;
   late_sizes limits_{}, sizes_{};
-  bool any_ = false;
+  bool any_ = false, set_ = false;
 };
 
 }  // namespace isotope

@@ -87,7 +87,7 @@ class program {
   view view_of(const isotope::operand& o) const { return {base_[std::size_t(o.region)] + o.at, o.dims, o.strides, o.type}; }
   /// Late dimensions take the sizes of this step.
   void resolve_sizes() {
-    late_.set(scalars_->sizes);
+    if (!late_.set(scalars_->sizes)) return;
     for (std::size_t k = 0; k < views_.size(); ++k)
       if (const auto& o = plan_.operands[k]; o.late >= 0 || o.dims.has_scalar()) views_[k] = view_of(late_.at(o));
   }
