@@ -135,6 +135,19 @@ TEST(late_axes_are_refused, where_views_would_take_them_apart) {
   expect_refused("concat: the axis has a late size: join along an axis of constant size",
                  with_input([](auto, auto x) { return concat({x, x}, 1); }));
 }
+/// A view from outside the library that gives strides as numbers.
+struct same_bytes {
+  static constexpr std::string_view name = "same_bytes";
+  static constexpr isotope::op_kind kind = isotope::op_kind::view;
+  static constexpr void infer(isotope::shape_rule& r) { r.yield_view(r.dims(0), 0, r.in(0).strides); }
+};
+TEST(late_axes_are_refused, by_views_with_strides_of_their_own) {
+  using namespace isotope;
+  const auto viewed = [](auto x) { return apply<same_bytes>(place::current(), {}, x) * 2.0; };
+  expect_refused("same_bytes: a view with strides of its own has constant sizes; say along which axes it runs",
+                 with_input([=](auto, auto x) { return viewed(x); }));
+  EXPECT_EQ(refusal(with_input([=](auto s, auto x) { return x + viewed(s.input("y", {1, width})); })), "planned");
+}
 TEST(late_axes_are_refused, where_an_op_needs_a_constant_size) {
   using namespace isotope;
   expect_refused("a late axis may have no elements to choose from", with_input([](auto, auto x) { return max(x, {1}); }));

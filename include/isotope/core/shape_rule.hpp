@@ -80,8 +80,10 @@ class shape_rule {
   constexpr late_layout late_view(int k, const late_layout& x) {
     const output& o = out(k);
     if (how_ == viewing::dense) return late_dense(o.dims);
-    require(how_ == viewing::axes, "a view with strides of its own is of constant sizes; say along which axes it runs");
+    const bool constant = !o.dims.has_scalar() && !dims(0).has_scalar();
+    require(constant || how_ == viewing::axes, "a view with strides of its own has constant sizes; say along which axes it runs");
     late_layout r;
+    if (how_ != viewing::axes) return r;
     for (int i = 0; i < o.dims.rank; ++i)
       if (const auto from = from_[std::size_t(i)]; from >= 0) r.strides[std::size_t(i)] = x.strides[std::size_t(from)];
     const late_number step = x.strides[std::size_t(along_)];

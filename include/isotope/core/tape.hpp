@@ -137,7 +137,7 @@ class tape {
         message m;
         r.require(false, (m << "the result " << r.out(k).dims << ' ' << fault).view());
       }
-    const bool late = is_late(ins, r);
+    const bool late = may_be_late(r);
     std::array<std::int32_t, max_outputs> layouts{-1, -1, -1, -1, -1, -1};
     for (int k = 0; k < r.outputs() && late && !r.failed(); ++k)
       if (r.out(k).view) layouts[std::size_t(k)] = g.add_late(r.late_view(k, g.layout_of(in[0])));
@@ -255,13 +255,11 @@ class tape {
     fail(m << '\'' << what << "' " << fault << ": " << s, at);
     return false;
   }
-  /// Whether an operand or a result has late sizes.
-  constexpr bool is_late(std::span<const std::int32_t> in, const shape_rule& r) const {
-    for (const auto v : in)
-      if (describe(v).dims.has_scalar()) return true;
-    for (int k = 0; k < r.outputs(); ++k)
-      if (r.out(k).dims.has_scalar()) return true;
-    return false;
+  /// Whether operands or results may have late sizes.
+  constexpr bool may_be_late(const shape_rule& r) const {
+    bool late = g.any_late;
+    for (int k = 0; k < r.outputs() && !late; ++k) late = r.out(k).dims.has_scalar();
+    return late;
   }
   /// Fails where a slot that has a limit gets another one.
   constexpr bool one_limit(const shape& s, place at) {

@@ -102,7 +102,8 @@ struct trace {
   std::vector<parameter> params;
   std::vector<named_value> inputs, outputs, states;
   std::vector<late_layout> late;
-  message error;  // the first one; empty: none
+  bool any_late = false;  // some value has a late dimension
+  message error;          // the first one; empty: none
   dtype program = dtype::f32;
   std::int32_t blocks = 0;
 
@@ -123,7 +124,10 @@ struct trace {
     v.strides = dense_strides(s);
     v.type = t;
     v.kind = k;
-    if (k != value_kind::state && s.has_scalar()) v.late = add_late(late_dense(s));  // a state keeps the strides of the limits
+    if (s.has_scalar()) {
+      any_late = true;
+      if (k != value_kind::state) v.late = add_late(late_dense(s));  // a state keeps the strides of the limits
+    }
     values.push_back(v);
     return std::int32_t(values.size() - 1);
   }

@@ -142,12 +142,11 @@ constexpr void differentiate(tape& t, std::int32_t loss, recompute_policy policy
              place::current());
       return;
     }
-  for (const auto& v : t.g.values)
-    if (v.dims.has_scalar()) {
-      message m;
-      t.fail(m << "differentiate: a tensor " << v.dims << " has a size known late: train with constant sizes", place::current());
-      return;
-    }
+  if (t.g.any_late) {
+    message m;
+    t.fail(m << "differentiate: a state or a constant has a size known late: train with constant sizes", place::current());
+    return;
+  }
   t.block = -1;
   plan_detail::backward(t, policy).run(loss);
 }
