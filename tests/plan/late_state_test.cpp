@@ -25,7 +25,7 @@ struct cached {
     const auto now = assign(keys, keys + s.input("x", {batch, S, width}));
     const auto other = assign(turned, turned * 0.5 + transpose(now));
     const auto q = s.input("q", {batch, 1, width});
-    const auto y = matmul(now, s.input("w", {width, width})) + softmax(now, 1) + rms_norm(now, s.input("norm", {width}));
+    const auto y = matmul(now, s.input("w", {width, width})) + softmax(now, 1) + rms_norm(now * 1.0, s.input("norm", {width}));
     // Sums run over a copy: their order follows strides, and those of a state are the limit's.
     const auto read = attention(q, now, tanh(now), 2, {.causal = false}) + reshape(sum(contiguous(other), {2}), {batch, 1, width});
     const auto pairs = reshape(permute(reshape(now, {batch, S, 2, 4}), {0, 1, 3, 2}), {batch, S, width});
@@ -165,7 +165,7 @@ TEST(late_axes_are_refused, where_an_op_needs_a_constant_size) {
 }
 TEST(late_axes_are_refused, where_they_meet_other_sizes) {
   using namespace isotope;
-  expect_refused("add: shapes do not broadcast: [2,<=6,8] vs [2,6,8]",
+  expect_refused("add: shapes do not broadcast; a late size fits the same scalar_dim or 1: [2,<=6,8] vs [2,6,8]",
                  with_input([](auto s, auto x) { return x + s.input("y", {batch, limit, width}); }));
   expect_refused("add: shapes do not broadcast",
                  with_input([](auto s, auto x) { return x + s.input("y", {batch, scalar_dim{limit, 2}, width}); }));

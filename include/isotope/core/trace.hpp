@@ -145,6 +145,11 @@ struct trace {
     r.move({x.offset, 0});
     return r;
   }
+  /// Whether a and b have the same strides, whatever the actual sizes are.
+  constexpr bool same_strides(std::int32_t a, std::int32_t b) const {
+    const value &x = values[std::size_t(a)], &y = values[std::size_t(b)];
+    return x.strides == y.strides && ((x.late < 0 && y.late < 0) || layout_of(a).strides == layout_of(b).strides);
+  }
   constexpr bool dense(std::int32_t v) const {
     const value& x = values[std::size_t(v)];
     return is_dense(x.dims, x.strides) && (!x.dims.has_scalar() || is_late_dense(x.dims, layout_of(v)));

@@ -14,12 +14,18 @@ constexpr bool promote(dtype a, dtype b, dtype& r) {
   return b == dtype::f32 && half(a);
 }
 
+/// What to say of shapes that do not broadcast.
+constexpr std::string_view misfit(const shape& a, const shape& b) {
+  return a.has_scalar() || b.has_scalar() ? "shapes do not broadcast; a late size fits the same scalar_dim or 1"
+                                          : "shapes do not broadcast";
+}
+
 struct binary_elementwise {
   static constexpr op_kind kind = op_kind::elementwise;
   static constexpr void infer(shape_rule& r) {
     const auto b = broadcast(r.dims(0), r.dims(1));
     dtype t{};
-    if (r.require(b.ok, "shapes do not broadcast") &&
+    if (r.require(b.ok, misfit(r.dims(0), r.dims(1))) &&
         r.require(promote(r.type(0), r.type(1), t) && is_floating(t), "operands have different formats; cast one"))
       r.yield(b.s, t);
   }
