@@ -66,6 +66,23 @@ struct viewing : sizes {
     return permute(joined + more * x, {0, 2, 1}) + transpose(concat<M>({padded, transpose(transpose(low))}, 0));
   }
 };
+/// Choices, draws and transforms within rows, of which there are S in each of two.
+struct choosing : sizes {
+  template <Machine M> tensor<M> operator()(scope<M> s) const {
+    using namespace isotope;
+    const auto x = s.input("x", {2, S, 8});
+    const auto chosen = cast(argmax(x, 2), dtype::f32) + cast(categorical(x, 0.5), dtype::f32);  // (2, S)
+    const auto ranks = top_k(x, 3).first * max(x, {2}, true) + narrow(min(x, {0}), 1, 2, 3);
+    return concat<M>({irfft(rfft(x), 8), ranks, cast(reshape(chosen, {2, S, 1}), x.type())}, 2);
+  }
+};
+/// A loss over as many rows as there are.
+struct losing : sizes {
+  template <Machine M> tensor<M> operator()(scope<M> s) const {
+    using namespace isotope;
+    return cross_entropy(nn::linear(s / "head", s.input("x", {2, S, 8}), 4), s.input("targets", {2, S}, dtype::i32));
+  }
+};
 /// (S, T) and (S, S) scores, with both sizes in one tensor, in any order.
 struct scoring : sizes {
   template <Machine M> tensor<M> operator()(scope<M> s) const {
@@ -151,6 +168,16 @@ TYPED_TEST(late_axes, under_attention_give_the_bits_of_that_size) {
   for (const auto& e : y) EXPECT_EQ(float(e), 0);
 }
 TYPED_TEST(late_axes, of_views_give_the_bits_of_that_size) { compare<TypeParam, viewing>(); }
+TYPED_TEST(late_axes, of_rows_that_are_chosen_from_give_the_bits_of_that_size) {
+  compare<TypeParam, choosing>();
+  auto dynamic = forward<TypeParam>(losing{late});
+  for (const int S : {4, limit, 0, 1}) {
+    auto fixed = forward<TypeParam>(losing{{S, 1}});
+    dynamic.run(of(S, 1), isotope::phase_always);
+    fixed.run(scalars(), isotope::phase_always);
+    EXPECT_EQ((*dynamic.template output<float>("output"))[0], (*fixed.template output<float>("output"))[0]) << S;
+  }
+}
 TYPED_TEST(late_axes, two_in_a_tensor_give_the_bits_of_those_sizes) { compare<TypeParam, scoring>(); }
 TYPED_TEST(late_axes, that_are_innermost_give_the_bits_of_that_size) {
   compare<TypeParam, inner>();
