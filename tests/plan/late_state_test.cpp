@@ -2,6 +2,7 @@
 #include "outcome.hpp"
 
 #include <isotope/op/all.hpp>
+#include <isotope/plan/late.hpp>
 
 using namespace plan_test;
 
@@ -102,6 +103,38 @@ TEST(late_inputs, take_as_many_elements_as_there_are) {
   EXPECT_FALSE(s.set("q", std::span<const float>(x).first(3)).ok()) << "its size is constant";
   s.run(of(2), isotope::phase_always);
   EXPECT_EQ(front(state_of(s, 0), batch, 2, width), x);
+}
+
+struct turned {
+  template <Machine M> constexpr tensor<M> operator()(scope<M> s) const {
+    using namespace isotope;
+    return softmax(permute(s.input("x", {batch, late, width}), {2, 0, 1})) * 2.0;
+  }
+};
+TEST(late_plans, are_the_same_made_by_the_compiler) {
+  using program = isotope::inference<turned, reference_f32>;
+  const isotope::plan_view fixed = program::view();
+  const auto dynamic = isotope::plan_inference<reference_f32>(turned{});
+  ASSERT_TRUE(dynamic.ok());
+  const isotope::plan_view other = *dynamic;
+  ASSERT_TRUE(fixed.late.size() == other.late.size() && fixed.operands.size() == other.operands.size());
+  EXPECT_GT(fixed.late.size(), 0u);
+  for (std::size_t k = 0; k < fixed.operands.size(); ++k) EXPECT_EQ(fixed.operands[k].late, other.operands[k].late);
+  for (std::size_t k = 0; k < fixed.late.size(); ++k) {
+    EXPECT_EQ(fixed.late[k].at, other.late[k].at);
+    EXPECT_TRUE(fixed.late[k].layout.strides == other.late[k].layout.strides && fixed.late[k].layout.offset == other.late[k].layout.offset);
+  }
+}
+/// At the limits, what is resolved is what was planned: strides, places and bytes.
+TEST(late_plans, lie_at_the_limits_as_they_were_planned) {
+  const auto plan = isotope::plan_inference<reference_f32>(cached{late});
+  ASSERT_TRUE(plan.ok());
+  isotope::late_resolver at(*plan);
+  at.set(of(limit).sizes);
+  for (const auto& o : plan->operands) {
+    const auto there = at.at(o);
+    EXPECT_TRUE(there.at == o.at && there.bytes == o.bytes && there.strides == o.strides && there.dims.d == o.dims.d);
+  }
 }
 
 template <class F> struct model_of {
