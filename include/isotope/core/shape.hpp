@@ -92,7 +92,6 @@ struct shape {
     std::int64_t n = 1;
     for (int i = 0; i < rank; ++i) {
       if (d[std::size_t(i)] < 0) return "has a negative dimension";
-      if (slots[std::size_t(i)] >= late_slots) return "has a late dimension whose slot is not 0 to 15";
       n = saturated_product(n, d[std::size_t(i)] == 0 ? 1 : d[std::size_t(i)]);
     }
     return n <= max_elements ? "" : "has more than 2^40 elements";
@@ -155,7 +154,7 @@ constexpr broadcast_result broadcast(const shape& a, const shape& b) {
     const int ia = i - (rank - a.rank), ib = i - (rank - b.rank);
     const dim x = ia < 0 ? dim(1) : a.axis(ia), y = ib < 0 ? dim(1) : b.axis(ib);
     const bool repeats = x.size == 1 && x.slot < 0;
-    if (!(x == y) && !repeats && !(y.size == 1 && y.slot < 0)) r.ok = false;
+    if ((x.size != y.size || x.slot != y.slot) && !repeats && !(y.size == 1 && y.slot < 0)) r.ok = false;
     r.s.push(repeats ? y : x);
   }
   return r;

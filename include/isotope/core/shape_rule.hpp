@@ -76,14 +76,18 @@ class shape_rule {
     yield_view(s, 0, dense_strides(s));
     how_ = viewing::dense;
   }
-  /// The strides and the offset of view k of a tensor with late sizes; fails where the op gave strides of its own.
-  constexpr late_layout late_view(int k, const late_layout& x) {
+  /// Fails where the op gives strides of its own to a view with late sizes.
+  constexpr void check_views() {
+    for (int k = 0; k < outs_; ++k)
+      require(!out(k).view || how_ != viewing::strides || !(out(k).dims.has_scalar() || dims(0).has_scalar()),
+              "a view with strides of its own has constant sizes; say along which axes it runs");
+  }
+  /// The strides and the offset of view k of an input whose layout is x.
+  constexpr late_layout late_view(int k, const late_layout& x) const {
     const output& o = out(k);
     if (how_ == viewing::dense) return late_dense(o.dims);
-    const bool constant = !o.dims.has_scalar() && !dims(0).has_scalar();
-    require(constant || how_ == viewing::axes, "a view with strides of its own has constant sizes; say along which axes it runs");
     late_layout r;
-    if (how_ != viewing::axes) return r;
+    if (how_ == viewing::strides) return r;
     for (int i = 0; i < o.dims.rank; ++i)
       if (const auto from = from_[std::size_t(i)]; from >= 0) r.strides[std::size_t(i)] = x.strides[std::size_t(from)];
     const late_number step = x.strides[std::size_t(along_)];

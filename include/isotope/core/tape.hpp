@@ -138,9 +138,7 @@ class tape {
         r.require(false, (m << "the result " << r.out(k).dims << ' ' << fault).view());
       }
     const bool late = may_be_late(r);
-    std::array<std::int32_t, max_outputs> layouts{-1, -1, -1, -1, -1, -1};
-    for (int k = 0; k < r.outputs() && late && !r.failed(); ++k)
-      if (r.out(k).view) layouts[std::size_t(k)] = g.add_late(r.late_view(k, g.layout_of(in[0])));
+    if (late) r.check_views();
     if (r.failed()) {
       message m;
       fail(m << op.name << ": " << r.error(), at);
@@ -163,7 +161,7 @@ class tape {
     const auto id = std::int32_t(g.nodes.size());
     for (int k = 0; k < r.outputs(); ++k) {
       const auto& o = r.out(k);
-      const auto v = g.add_value(o.dims, o.type, value_kind::temp);
+      const auto v = g.add_value(o.dims, o.type, value_kind::temp, late);
       value& y = g.values[std::size_t(v)];
       y.producer = id;
       y.block = block;
@@ -172,7 +170,7 @@ class tape {
         y.base = in[0];
         y.offset = o.offset;
         y.strides = o.strides;
-        y.late = layouts[std::size_t(k)];
+        if (late) g.values[std::size_t(v)].late = g.add_late(r.late_view(k, g.layout_of(in[0])));
       } else if (into_ >= 0 || ((op.inout >> k) & 1) != 0) {
         y.base = into_ >= 0 ? into_ : in[std::size_t(k)];
         y.strides = describe(y.base).strides;
@@ -261,11 +259,16 @@ class tape {
     for (int k = 0; k < r.outputs() && !late; ++k) late = r.out(k).dims.has_scalar();
     return late;
   }
-  /// Fails where a slot that has a limit gets another one.
+  /// Fails where a slot that has a limit gets another one, or where there is no such slot.
   constexpr bool one_limit(const shape& s, place at) {
     for (int i = 0; i < s.rank; ++i) {
       const dim x = s.axis(i);
       if (x.slot < 0) continue;
+      if (x.slot >= late_slots) {
+        message m;
+        fail(m << s << " has a late dimension whose slot is not 0 to 15: a step has 16 sizes", at);
+        return false;
+      }
       auto& limit = limits_[std::size_t(x.slot)];
       if (limit < 0) limit = x.size;
       if (limit == x.size) continue;

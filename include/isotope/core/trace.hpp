@@ -118,13 +118,13 @@ struct trace {
     for (; values[std::size_t(v)].base >= 0; v = values[std::size_t(v)].base) n += values[std::size_t(v)].offset;
     return n;
   }
-  constexpr std::int32_t add_value(const shape& s, dtype t, value_kind k) {
+  constexpr std::int32_t add_value(const shape& s, dtype t, value_kind k, bool may_be_late = true) {
     value v;
     v.dims = s;
     v.strides = dense_strides(s);
     v.type = t;
     v.kind = k;
-    if (s.has_scalar()) {
+    if (may_be_late && s.has_scalar()) {
       any_late = true;
       if (k != value_kind::state) v.late = add_late(late_dense(s));  // a state keeps the strides of the limits
     }
