@@ -79,7 +79,7 @@ template <class Session> void profile(Session& s, const iso::step_scalars& x) {
         std::string name(step.op->name);
         for (int o = 0; o < step.inputs + step.outputs; ++o) bytes += plan.operands[std::size_t(step.operands + o)].bytes;
         for (int m = 0; m < step.body_size; ++m)
-          name += (m == 0 ? ": " : " ") + std::string(plan.micros[std::size_t(step.body + m)].op->name);
+          name += (m == 0 ? ": " : " ") + std::string(plan.micro_ops[std::size_t(step.body + m)].op->name);
         const auto dims = [&](int o) { return " " + std::string(isotope::to_text(plan.operands[std::size_t(step.operands + o)].dims)); };
         times.add(name + dims(step.inputs) + " from" + dims(0) + (step.inputs > 1 ? dims(1) : ""), 1e6 * (now - before), bytes);
         before = seconds();

@@ -6,10 +6,10 @@
 /// Without shapes: 32x12x1024x64 and 4x12x1024x64, packed as the model has them, causal unless --full. Medians of --times runs (20) after 300 ms of
 /// warm-up; TFLOP/s count the products that a causal triangle needs, 2 forward and 5 backward. --sweep times other tiles: of the matrix kernels
 /// subgroups x strips of each x rows of a tile in units of the matrix side, of the portable ones, with --portable and for f32, queries and keys.
+#include <isotope/backend/vulkan/constant_pool.hpp>
 #include <isotope/backend/vulkan/launch_times.hpp>
 #include <isotope/backend/vulkan/tensor_limit.hpp>
 #include <isotope/backend/vulkan/transfer.hpp>
-#include <isotope/backend/vulkan/word_memory.hpp>
 #include <isotope/core/philox.hpp>
 #include <isotope/kernels/vulkan/native/attention.hpp>
 #include <isotope/kernels/vulkan/native/attention_grad.hpp>
@@ -95,10 +95,10 @@ class program {
     made_ = std::make_shared<vulkan::pipelines>(context_);
     pool_ = must(vulkan::command_pool::create(context_));
     mover_ = must(vulkan::transfer::create(pool_));
-    words_ = std::make_unique<vulkan::word_memory>(context_);
-    const auto& d = context_->what();
-    std::printf("%s, %u multiprocessors, subgroups of %u, %u bytes of shared memory\n", d.name.c_str(), d.what.units, d.what.subgroup,
-                d.what.shared_bytes);
+    const_pool_ = std::make_unique<vulkan::constant_pool>(context_);
+    const auto& d = context_->physical();
+    std::printf("%s, %u multiprocessors, subgroups of %u, %u bytes of shared memory\n", d.name.c_str(), d.limits.multiprocessors,
+                d.limits.subgroup, d.limits.shared_bytes);
   }
 
   /// Operands and results of one step, and its launches.
@@ -148,7 +148,7 @@ class program {
       l.scratch = p.scratch.address();
       l.scratch_bytes = scratch_bytes;
       l.scalars = p.scalars_on.address();
-      l.device = &context_->what().what;
+      l.device = &context_->physical().limits;
       return l;
     };
     p.forward = launch(p.forward_in, p.forward_out);
@@ -175,7 +175,7 @@ class program {
     problem p(z, type);
     set(p);
     const auto f = vulkan::attention_heads::forward(p.forward), b = vulkan::attention_heads::gradient(p.backward);
-    const std::int64_t side = portable ? 0 : vulkan::matrix_side(context_->what().what, type);
+    const std::int64_t side = portable ? 0 : vulkan::matrix_side(context_->physical().limits, type);
     const auto row_of = [&](const char* what, const std::string& tiles, auto add) {
       std::printf("  %-8s %s: %9.1f us\n", what, tiles.c_str(), usec(recorded(add)));
       std::fflush(stdout);
@@ -196,7 +196,7 @@ class program {
           const vulkan::attention_matrix_tiles t{subgroups, strips, columns * side, side};
           const auto fits = [&](std::int64_t crossings, std::int64_t row_values, std::int64_t column_values) {
             return side != 0 &&
-                   t.shared_bytes(z.D, crossings, row_values, column_values) <= std::int64_t(context_->what().what.shared_bytes);
+                   t.shared_bytes(z.D, crossings, row_values, column_values) <= std::int64_t(context_->physical().limits.shared_bytes);
           };
           const auto name = std::to_string(subgroups) + "x" + std::to_string(strips) + "x" + std::to_string(columns);
           if (fits(1, 3, 1)) row_of("forward", name, [&](vulkan::recording& r) { vulkan::attention_khr::record(f, t, p.forward, r); });
@@ -211,15 +211,15 @@ class program {
   std::shared_ptr<vulkan::pipelines> made_;
   vulkan::command_pool pool_;
   vulkan::transfer mover_;
-  std::unique_ptr<vulkan::word_memory> words_;
+  std::unique_ptr<vulkan::constant_pool> const_pool_;
 
   template <class Op, class P> void record(const vulkan::launch& l, vulkan::recording& r) const {
-    vulkan::tier_of(r, portable ? kernels::portable::name : kernels::native::name);
+    vulkan::enter_set(r, portable ? kernels::portable::name : kernels::native::name);
     if (portable) vulkan::kernel<Op, P, kernels::portable>::record(l, r);
     else vulkan::kernel<Op, P, kernels::native>::record(l, r);
   }
   template <class F> std::vector<vulkan::dispatch> recorded(F add) {
-    vulkan::recording r(*words_, *made_);
+    vulkan::recording r(*const_pool_, *made_);
     add(r);
     return std::move(r.dispatches);
   }
@@ -258,7 +258,7 @@ class program {
     double sum = 0;
     for (const double t : medians) sum += t;
     std::printf("  %-8s %8.3f ms %8.1f TFLOP/s, pipelines %.0f ms, %s%s%s\n", what, sum * 1e-3, flops / sum * 1e-6, compile,
-                std::string(all[0].tier).c_str(), all[0].reason.empty() ? "" : ": ", std::string(all[0].reason).c_str());
+                std::string(all[0].set).c_str(), all[0].reason.empty() ? "" : ": ", std::string(all[0].reason).c_str());
     for (std::size_t k = 0; k < all.size(); ++k)
       std::printf("    %8.3f ms %s\n", medians[k] * 1e-3, std::string(all[k].code->name).c_str());
   }

@@ -6,9 +6,9 @@
 /// Without shapes: squares and the products of a GPT-2 124M step at 32768 tokens. The first letter is t where lines of A run across K, the second
 /// where those of B run along K; a trailing f32 makes the result f32, as for weight gradients. Medians of --times runs (20) after 300 ms of warm-up.
 /// --sweep: every tile of matmul_khr_tile that the device runs, and for f32 of matmul_tile, without shapes on all of that step's.
+#include <isotope/backend/vulkan/constant_pool.hpp>
 #include <isotope/backend/vulkan/tensor_limit.hpp>
 #include <isotope/backend/vulkan/transfer.hpp>
-#include <isotope/backend/vulkan/word_memory.hpp>
 #include <isotope/core/philox.hpp>
 #include <isotope/kernels/vulkan/native/matmul.hpp>
 #include <isotope/plan/kernels.hpp>
@@ -92,12 +92,12 @@ class program {
     made_ = std::make_shared<vulkan::pipelines>(context_);
     pool_ = must(vulkan::command_pool::create(context_));
     mover_ = must(vulkan::transfer::create(pool_));
-    words_ = std::make_unique<vulkan::word_memory>(context_);
+    const_pool_ = std::make_unique<vulkan::constant_pool>(context_);
     commands_ = must(pool_.buffer());
-    const auto& d = context_->what();
-    std::printf("%s, %u multiprocessors, subgroups of %u, %u bytes of shared memory\n", d.name.c_str(), d.what.units, d.what.subgroup,
-                d.what.shared_bytes);
-    for (const auto& m : d.what.matrices) std::printf("  matrices %s %ux%ux%u\n", std::string(name_of(m.type)).c_str(), m.m, m.n, m.k);
+    const auto& d = context_->physical();
+    std::printf("%s, %u multiprocessors, subgroups of %u, %u bytes of shared memory\n", d.name.c_str(), d.limits.multiprocessors,
+                d.limits.subgroup, d.limits.shared_bytes);
+    for (const auto& m : d.limits.matrices) std::printf("  matrices %s %ux%ux%u\n", std::string(name_of(m.type)).c_str(), m.m, m.n, m.k);
   }
 
   int times = 20;
@@ -126,17 +126,17 @@ class program {
     in[0].at = a.address();
     in[1].at = b.address();
     to[0].at = y.address();
-    vulkan::facts facts = context_->what().what;
-    facts.switches.split_k = parts;
+    vulkan::device_limits limits = context_->physical().limits;
+    limits.switches.split_k = parts;
     vulkan::launch l;
     l.in = in;
     l.out = to;
     l.attr = &attr;
     l.scratch = scratch.address();
     l.scratch_bytes = scratch_bytes;
-    l.device = &facts;
-    vulkan::recording r(*words_, *made_);
-    vulkan::tier_of(r, kernel_parts<K>::set::name);
+    l.device = &limits;
+    vulkan::recording r(*const_pool_, *made_);
+    vulkan::enter_set(r, kernel_traits<K>::set::name);
     if constexpr (requires { K::record_as(l, r, *tile, 0); }) {
       if (tile != nullptr && !K::record_as(l, r, *tile, parts)) return;
     }
@@ -149,7 +149,7 @@ class program {
     std::uint32_t splits = r.dispatches.size() > 1 ? d.count.z : 1;
     const auto chosen = tile == nullptr ? std::string(d.code->name) : name(*tile);
     std::printf("%-28s %-4s %-8s %-22s parts %2u  %10.2f us %8.2f TFLOP/s  %s  pipelines %4.0f ms%s%s\n", c.name.c_str(),
-                std::string(name_of(t)).c_str(), std::string(d.tier).c_str(), chosen.c_str(), splits, usec,
+                std::string(name_of(t)).c_str(), std::string(d.set).c_str(), chosen.c_str(), splits, usec,
                 2e-6 * double(c.M) * double(c.N) * double(c.K) / usec, check(c, t, out, y).c_str(), compile, d.reason.empty() ? "" : "  ",
                 std::string(d.reason).c_str());
     std::fflush(stdout);
@@ -160,7 +160,7 @@ class program {
   std::shared_ptr<vulkan::pipelines> made_;
   vulkan::command_pool pool_;
   vulkan::transfer mover_;
-  std::unique_ptr<vulkan::word_memory> words_;
+  std::unique_ptr<vulkan::constant_pool> const_pool_;
   VkCommandBuffer commands_ = nullptr;
 
   static std::string name(const vulkan::matmul_khr_tile& t) {
@@ -226,7 +226,7 @@ class program {
     std::vector<double> usec;
     for (std::size_t i = 0; i < std::size_t(times); ++i)
       usec.push_back(double(ticks[2 * (i + 1) * one.size() - 1] - ticks[2 * i * one.size()]) *
-                     double(context_->what().properties.limits.timestampPeriod) * 1e-3);
+                     double(context_->physical().properties.limits.timestampPeriod) * 1e-3);
     std::sort(usec.begin(), usec.end());
     return usec[usec.size() / 2];
   }

@@ -59,7 +59,7 @@ class program {
     made_ = std::make_shared<vulkan::pipelines>(context_);
     pool_ = must(vulkan::command_pool::create(context_));
     mover_ = must(vulkan::transfer::create(pool_));
-    words_ = std::make_unique<vulkan::word_memory>(context_);
+    const_pool_ = std::make_unique<vulkan::constant_pool>(context_);
     commands_ = must(pool_.buffer());
     scalars_ = must(vulkan::memory::allocate(context_, sizeof(vulkan::device_scalars), isotope::memory_use::upload, "scalars"));
     vulkan::device_scalars s;
@@ -67,8 +67,8 @@ class program {
     s.given.weight_decay = 0.1f;
     s.correction1 = s.correction2 = 0.5f;
     std::memcpy(scalars_.mapped(), &s, sizeof s);
-    const auto& d = context_->what();
-    std::printf("%s, %u multiprocessors, subgroups of %u\n", d.name.c_str(), d.what.units, d.what.subgroup);
+    const auto& d = context_->physical();
+    std::printf("%s, %u multiprocessors, subgroups of %u\n", d.name.c_str(), d.limits.multiprocessors, d.limits.subgroup);
   }
 
   /// A row for the kernel K, and its share of what a copy of as many bytes reaches.
@@ -97,7 +97,7 @@ class program {
   std::shared_ptr<vulkan::pipelines> made_;
   vulkan::command_pool pool_;
   vulkan::transfer mover_;
-  std::unique_ptr<vulkan::word_memory> words_;
+  std::unique_ptr<vulkan::constant_pool> const_pool_;
   VkCommandBuffer commands_ = nullptr;
   vulkan::memory scalars_;
   std::map<std::int64_t, double> copies_;
@@ -143,14 +143,14 @@ class program {
     l.attr = &j.attr;
     l.scalars = scalars_.address();
     l.accumulate = 1;
-    l.device = &context_->what().what;
+    l.device = &context_->physical().limits;
     if constexpr (requires { K::scratch(step_shapes{}); }) {
       l.scratch_bytes = K::scratch({in_dims, out_dims, &j.attr});
       memory.push_back(must(vulkan::memory::allocate(context_, l.scratch_bytes, isotope::memory_use::device, "scratch")));
       l.scratch = memory.back().address();
     }
-    vulkan::recording r(*words_, *made_);
-    vulkan::tier_of(r, kernels::portable::name);
+    vulkan::recording r(*const_pool_, *made_);
+    vulkan::enter_set(r, kernels::portable::name);
     K::record(l, r);
     must(made_->make(r.dispatches));
     return median(r.dispatches);
@@ -210,7 +210,7 @@ class program {
     context_->f().GetQueryPoolResults(context_->handle(), queries, 0, std::uint32_t(ticks.size()), ticks.size() * 8, ticks.data(), 8,
                                       VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
     context_->f().DestroyQueryPool(context_->handle(), queries, nullptr);
-    const double tick = double(context_->what().properties.limits.timestampPeriod) * 1e-3;  // microseconds
+    const double tick = double(context_->physical().properties.limits.timestampPeriod) * 1e-3;  // microseconds
     const auto middle = [&](std::size_t first, std::size_t last) {
       std::vector<double> usec;
       for (std::size_t i = 0; i < std::size_t(times); ++i)

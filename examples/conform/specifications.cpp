@@ -4,7 +4,7 @@
 #include <isotope/selected.hpp>
 
 namespace {
-template <class K> using is_specified = std::bool_constant<isotope::conform::Specified<typename isotope::kernel_parts<K>::op>>;
+template <class K> using is_specified = std::bool_constant<isotope::conform::Specified<typename isotope::kernel_traits<K>::op>>;
 static_assert(boost::mp11::mp_all_of<isotope::backend::cpu::kernels, is_specified>::value,
               "a cpu kernel's op has no specification: add include/isotope/conform/op/<op>.hpp and name it in conform/op_list.hpp");
 static_assert(boost::mp11::mp_all_of<isotope::selected_backend::kernels, is_specified>::value,

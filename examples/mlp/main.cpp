@@ -75,7 +75,7 @@ iso::result<void> check(const settings& s) {
   const auto refuse = [](std::string what, std::string flag, std::string fix) {
     return iso::fail(iso::errc::invalid_argument, std::move(what), "flag --" + std::move(flag), std::move(fix));
   };
-  if (s.diagnose.common())
+  if (s.diagnose.decompose_all())
     return refuse("the compiler has made the plan, whole ops and all", "kernel-dispatch", "isotope-train plans at run time");
   if (s.machine.memory_mib > 0 && step::bytes > s.machine.memory_mib << 20)
     return refuse("the compiler has made a plan of " + std::to_string(step::bytes) + " bytes", "memory-mib", "give more");

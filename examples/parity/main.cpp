@@ -38,7 +38,7 @@ using backends = std::conditional_t<std::is_same_v<iso::selected_backend, iso::b
 /// Steps of warm-up, as in isotope-train: without it the first updates are so large that rounding errors double at every step.
 constexpr double warm_up = 100;
 
-struct outcome {
+struct comparison {
   std::vector<parity_step> steps;
   std::optional<std::int64_t> failed;  // index of the first step outside the gate
   std::optional<iso::train::divergence> where;
@@ -47,7 +47,7 @@ struct outcome {
 /// @param watched  the session that [diagnose] reports on
 template <class T> iso::result<typename iso::device<T>::session> open(const iso::model::gpt& size, const settings& s, bool watched) {
   const support::run_options run{program, s.machine, s.diagnose};
-  const iso::training_options options{.common = s.diagnose.common()};
+  const iso::training_options options{.decompose_all = s.diagnose.decompose_all()};
   const iso::model::gpt_loss_of loss{size, int(s.batch), int(s.length)};
   auto plan = iso::plan_training<T>(loss, options, run.budget());
   if (!plan) return plan.error();
@@ -68,7 +68,8 @@ template <class T> iso::result<typename iso::device<T>::session> open(const iso:
   return session;
 }
 
-template <class A, class B> iso::result<outcome> compare(const settings& s, const std::string& name, const iso::train::parity_gate& gate) {
+template <class A, class B>
+iso::result<comparison> compare(const settings& s, const std::string& name, const iso::train::parity_gate& gate) {
   auto data = s.text.empty() ? iso::io::text_dataset(support::embedded_corpus(), iso::io::text_unit::characters, "the built-in text")
                              : iso::io::load_dataset(s.text, iso::io::text_unit::characters, 0);
   if (!data) return data.error();
@@ -84,7 +85,7 @@ template <class A, class B> iso::result<outcome> compare(const settings& s, cons
   iso::train::parity both(*a, *b, gate);
   if (auto r = both.same_plans(); !r) return r.error();
 
-  outcome out;
+  comparison out;
   std::vector<std::int32_t> tokens(std::size_t(s.batch * s.length)), targets(tokens.size());
   for (std::int64_t i = 0; i < s.steps; ++i) {
     data->training_batch(s.seed, i, s.length, tokens, targets);
@@ -101,8 +102,8 @@ template <class A, class B> iso::result<outcome> compare(const settings& s, cons
     const parity_step& p = out.steps.back();
     const bool fine = p.within(gate);
     support::print("step " + std::to_string(p.step) + "  loss " + iso::train::fixed(p.loss_a, 6) + " " + iso::train::fixed(p.loss_b, 6) +
-                   " (" + iso::train::shortest(float(p.loss_apart())) + ")  norm " + iso::train::fixed(p.norm_a, 6) + " " +
-                   iso::train::fixed(p.norm_b, 6) + " (" + iso::train::shortest(float(p.norm_apart())) + ")" +
+                   " (" + iso::train::shortest(float(p.loss_difference())) + ")  norm " + iso::train::fixed(p.norm_a, 6) + " " +
+                   iso::train::fixed(p.norm_b, 6) + " (" + iso::train::shortest(float(p.norm_difference())) + ")" +
                    (fine ? "\n" : "  outside the gate\n"));
     if (fine) continue;
     out.failed = i;
@@ -115,7 +116,7 @@ template <class A, class B> iso::result<outcome> compare(const settings& s, cons
   return out;
 }
 
-std::string json_of(const settings& s, const std::string& name, const iso::train::parity_gate& gate, const outcome& o) {
+std::string json_of(const settings& s, const std::string& name, const iso::train::parity_gate& gate, const comparison& o) {
   using iso::io::json_number, iso::io::json_string;
   std::string r = "{\"a\":" + json_string(s.a) + ",\"b\":" + json_string(s.b) + ",\"size\":" + json_string(name) +
                   ",\"precision\":" + json_string(iso::selected::precision::name) + ",\"loss_gate\":" + json_number(gate.loss) +
@@ -124,13 +125,13 @@ std::string json_of(const settings& s, const std::string& name, const iso::train
     const auto& p = o.steps[i];
     r += std::string(i == 0 ? "" : ",") + "{\"step\":" + std::to_string(p.step) + ",\"loss_a\":" + json_number(p.loss_a) +
          ",\"loss_b\":" + json_number(p.loss_b) + ",\"norm_a\":" + json_number(p.norm_a) + ",\"norm_b\":" + json_number(p.norm_b) +
-         ",\"loss_apart\":" + json_number(p.loss_apart()) + ",\"norm_apart\":" + json_number(p.norm_apart()) + "}";
+         ",\"loss_apart\":" + json_number(p.loss_difference()) + ",\"norm_apart\":" + json_number(p.norm_difference()) + "}";
   }
   r += "],\"divergence\":";
   if (!o.where) return r + "null}\n";
   return r + "{\"step\":" + std::to_string(o.where->step) + ",\"op\":" + json_string(o.where->op) +
          ",\"shape\":" + json_string(o.where->shape) + ",\"output\":" + std::to_string(o.where->output) +
-         ",\"apart\":" + json_number(o.where->apart) + ",\"near\":" + json_string(o.where->near) + "}}\n";
+         ",\"apart\":" + json_number(o.where->difference) + ",\"near\":" + json_string(o.where->near) + "}}\n";
 }
 
 int run(settings s, const std::string& name) {
@@ -155,7 +156,7 @@ int run(settings s, const std::string& name) {
   if (!s.json.empty())
     if (auto r = iso::io::write_file(s.json, json_of(s, name, gate, *o)); support::failed(program, r, code)) return code;
   double loss = 0, norm = 0;
-  for (const auto& p : o->steps) loss = std::max(loss, p.loss_apart()), norm = std::max(norm, p.norm_apart());
+  for (const auto& p : o->steps) loss = std::max(loss, p.loss_difference()), norm = std::max(norm, p.norm_difference());
   if (!o->failed) {
     support::print(s.a + " and " + s.b + " agree over " + std::to_string(o->steps.size()) + " steps: losses within " +
                    iso::train::shortest(float(loss)) + ", gradient norms within " + iso::train::shortest(float(norm)) + "\n");
@@ -163,7 +164,7 @@ int run(settings s, const std::string& name) {
   }
   if (o->where)
     support::print("first apart in plan step " + std::to_string(o->where->step) + ": " + o->where->op + " " + o->where->shape +
-                   ", output " + std::to_string(o->where->output) + ", by " + iso::train::shortest(float(o->where->apart)) +
+                   ", output " + std::to_string(o->where->output) + ", by " + iso::train::shortest(float(o->where->difference)) +
                    " (steps before: " + iso::train::shortest(float(o->where->worst_before)) + "), near " + o->where->near + "\n");
   else support::print("no single step is apart by more than " + iso::train::shortest(float(gate.value)) + ": the difference builds up\n");
   return support::runtime_failure;

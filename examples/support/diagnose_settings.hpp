@@ -35,7 +35,7 @@ struct diagnose_settings {
   std::int32_t drop_barrier = -1;
   std::string inject_fault;
 
-  bool common() const { return kernel_dispatch == "common"; }
+  bool decompose_all() const { return kernel_dispatch == "common"; }
 };
 
 /// Variables beside those that keys spell. In isotope-train the first would also be short for training.schedule: as a variable it names the

@@ -35,10 +35,10 @@ inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const 
   const isotope::training_options options{.clip = within ? isotope::clipping::none : isotope::clipping::global_norm,
                                           .update = shape.update,
                                           .accumulate = shape.accumulate,
-                                          .common = run.diagnose.common()};
+                                          .decompose_all = run.diagnose.decompose_all()};
   auto plan = isotope::plan_training<target>(loss, options, run.budget());
   if (!plan) return std::move(plan).error();
-  auto evaluation = isotope::plan_inference<target>(loss, run.budget(), true, options.common, nullptr, options.group);
+  auto evaluation = isotope::plan_inference<target>(loss, run.budget(), true, options.decompose_all, nullptr, options.group);
   if (!evaluation) return std::move(evaluation).error();
   if (auto r = write_trace_reports<target>(run.diagnose, [&] { return isotope::traced_training<target>(loss, options); }); !r)
     return r.error();
@@ -57,11 +57,11 @@ class gpt_reader {
   /// @error as open_gpt
   static isotope::result<gpt_reader> open(const isotope::model::gpt& size, const run_options& run) {
     const isotope::model::gpt_logits_of logits{size, 1, size.context};
-    const bool common = run.diagnose.common();
+    const bool decompose_all = run.diagnose.decompose_all();
     const isotope::weight_storage stored = run.diagnose.f16_weights ? isotope::weights::f16 : nullptr;
-    auto plan = isotope::plan_inference<target>(logits, run.budget(), true, common, stored);
+    auto plan = isotope::plan_inference<target>(logits, run.budget(), true, decompose_all, stored);
     if (!plan) return std::move(plan).error();
-    const auto trace = [&] { return isotope::traced_inference<target>(logits, true, common, stored); };
+    const auto trace = [&] { return isotope::traced_inference<target>(logits, true, decompose_all, stored); };
     if (auto r = write_trace_reports<target>(run.diagnose, trace); !r) return r.error();
     auto device = isotope::device<target>::open(run.device());
     if (!device) return std::move(device).error();

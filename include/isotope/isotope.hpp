@@ -9,7 +9,7 @@
 #include "core/scope.hpp"
 #include "core/tape.hpp"
 #include "core/target.hpp"
-#include "core/recorder.hpp"
+#include "core/graph.hpp"
 #include "core/step.hpp"
 #include "train/batch.hpp"
 #include "op/all.hpp"

@@ -10,7 +10,7 @@ namespace chain_test {
 template <class Set> using cpu = target<backend::cpu, precision::f32, Set>;
 
 template <class K> void expect_declared() {
-  if constexpr (std::is_same_v<typename kernel_parts<K>::op, op::matmul>) { EXPECT_NE(declared_chain<K>(), nullptr); }
+  if constexpr (std::is_same_v<typename kernel_traits<K>::op, op::matmul>) { EXPECT_NE(declared_chain<K>(), nullptr); }
 }
 TEST(conform_chain, every_kernel_of_the_product_declares_it) {
   using each = boost::mp11::mp_transform<std::type_identity, backend::cpu::kernels>;

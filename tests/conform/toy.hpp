@@ -85,7 +85,7 @@ class loaded final : public conform::loaded_batch {
     ++runs_;
     for (const iso::step& s : plan_.steps)
       if (s.op == &iso::info<iso::op::elementwise>) {
-        if (mistake_ == mistake::doubled_hangs && plan_.micros[std::size_t(s.body)].op == &iso::info<doubled>)
+        if (mistake_ == mistake::doubled_hangs && plan_.micro_ops[std::size_t(s.body)].op == &iso::info<doubled>)
           for (;;) ::pause();
         element_wise(plan_.operands[std::size_t(s.operands)], plan_.operands[std::size_t(s.operands) + 1]);
       }

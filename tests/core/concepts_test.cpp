@@ -1,5 +1,5 @@
 // The concepts, by types that have every part, and types that lack exactly one.
-#include <isotope/core/recorder.hpp>
+#include <isotope/core/graph.hpp>
 #include <isotope/core/tape.hpp>
 #include <isotope/core/target.hpp>
 #include <isotope/plan/kernels.hpp>

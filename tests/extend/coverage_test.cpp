@@ -17,7 +17,7 @@ using table = std::vector<iso::kernel_info>;
 std::set<const iso::op_info*> needed(const iso::plan_view& p) {
   std::set<const iso::op_info*> r;
   for (const auto& s : p.steps) r.insert(s.op);
-  for (const auto& m : p.micros) r.insert(m.op);
+  for (const auto& m : p.micro_ops) r.insert(m.op);
   return r;
 }
 table without(const iso::op_info* op) {

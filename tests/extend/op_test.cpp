@@ -85,7 +85,7 @@ TEST(user_op, trains) {
   bool fused = false;  // the element-wise op is an instruction of a larger body
   for (const auto& m : step::view().steps)
     for (int k = 0; k < m.body_size && m.body_size > 1; ++k)
-      fused = fused || step::view().micros[std::size_t(m.body + k)].op == &iso::info<user::softplus_op>;
+      fused = fused || step::view().micro_ops[std::size_t(m.body + k)].op == &iso::info<user::softplus_op>;
   EXPECT_TRUE(fused);
   auto device = iso::device<here<iso::precision::f32>>::open({.threads = 1});
   ASSERT_TRUE(device);

@@ -47,7 +47,7 @@ struct call {
   std::vector<view> in, out;
   const iso::attributes* attr = nullptr;
   const iso::step_scalars* scalars = nullptr;
-  std::span<const iso::micro> body;
+  std::span<const iso::micro_op> body;
   std::vector<element_function> code;  // of the body's instructions
 };
 
@@ -58,7 +58,7 @@ template <class P, class S> struct kernel<op::elementwise, P, S> {
   static constexpr std::uint32_t inplace = 0xff;  // every element is read before its result is written
   static void run(const call& c) {
     each(c.out[0].dims, [&](const iso::extents& i) {
-      float v[iso::max_inputs + iso::max_micros];  // operands, then results: as micro::arg counts them
+      float v[iso::max_inputs + iso::max_micro_ops];  // operands, then results: as micro_op::arg counts them
       for (std::size_t k = 0; k < c.in.size(); ++k) v[k] = c.in[k](i);
       for (std::size_t j = 0; j < c.body.size(); ++j) {
         float x[3]{};
@@ -158,7 +158,7 @@ template <class T> class session {
       for (int k = 0; k < s.inputs + s.outputs; ++k)
         (k < s.inputs ? c.in : c.out).push_back(bind(view_.operands[std::size_t(s.operands + k)]));
       c.attr = &s.attr;
-      c.body = view_.micros.subspan(std::size_t(s.body), s.body_size);
+      c.body = view_.micro_ops.subspan(std::size_t(s.body), s.body_size);
       for (const auto& m : c.body)
         c.code.push_back(entries<T>[std::size_t(iso::find_kernel(iso::kernel_table<T>, m.op, view_.totals.program))].of);
       calls_.push_back(c);

@@ -11,7 +11,7 @@ namespace isotope::op_test {
 
 /// One instruction of a body, and its code where the backend calls it by address.
 struct body_step {
-  micro what;
+  micro_op what;
   void (*code)(const void* const* in, void* out, std::int64_t n, double scalar) = nullptr;
 };
 
@@ -36,7 +36,7 @@ template <class Launch, class... More> struct kernel_under_test {
 /// Of a kernel class with the function `run` or `record`.
 template <class Op, class Kernel, class Launch, class... More>
 constexpr kernel_under_test<Launch, More...> under_test(void (*run)(const Launch&, More...)) {
-  kernel_under_test<Launch, More...> k{&info<Op>, kernel_parts<Kernel>::set::name, 0, [](const step_shapes&) { return std::int64_t(0); },
+  kernel_under_test<Launch, More...> k{&info<Op>, kernel_traits<Kernel>::set::name, 0, [](const step_shapes&) { return std::int64_t(0); },
                                        run};
   if constexpr (requires { Kernel::inplace; }) k.inplace = Kernel::inplace;
   if constexpr (requires { Kernel::scratch(step_shapes{}); }) k.scratch = &Kernel::scratch;
@@ -91,7 +91,7 @@ std::vector<host> launch_twice(const Kernel& kernel, const std::vector<host>& in
 /// Runs the kernel of an op with a launch of its own, in a program of `type`.
 template <class Kernel>
 std::vector<host> run_own(const Kernel& kernel, dtype type, const std::vector<host>& in, attributes a, const settings& s) {
-  const int before = s.body.empty() || kernel.op->own_operands == nullptr ? 0 : kernel.op->own_operands(a);  // of the body's operands
+  const int before = s.body.empty() || kernel.op->host_operands == nullptr ? 0 : kernel.op->host_operands(a);  // of the body's operands
   const std::size_t own = before == 0 ? in.size() : std::size_t(before);
   std::vector<host> out = outputs_of(*kernel.op, type, {in.begin(), in.begin() + std::ptrdiff_t(own)}, a);
   for (std::size_t k = 0; k < s.body_outputs.size(); ++k) {

@@ -144,7 +144,7 @@ TEST_P(matmul, an_epilogue_gives_the_bits_of_the_ops_it_replaces) {
   const host x = random({9, 21}, t, 1), w = laid_out(random({21, 10}, t, 2), {1, 0}), bias = random({10}, t, 3),
              residual = random({9, 10}, t, 4);
   settings fused;
-  fused.body = {here.step<op::add>({isotope::product, 2}, t), here.step<op::gelu_tanh>({8}, t, 1), here.step<op::add>({9, 3}, t, 0)};
+  fused.body = {here.step<op::add>({isotope::gemm_result, 2}, t), here.step<op::gelu_tanh>({8}, t, 1), here.step<op::add>({9, 3}, t, 0)};
   fused.body_outputs = {t, t};
   auto a = times();
   a.operands = 2;

@@ -56,10 +56,10 @@ iso::param_group slow_embeddings(std::string_view path, const iso::shape&, iso::
 TEST(TrainingOptions, DecomposedOpsGiveTheSameLossAndNorm) {
   const data d;
   const auto batch = d.batch();
-  auto whole = load({}), parts = load({.common = true});
-  int common = 0;
-  for (const auto& s : parts.plan().steps) common += s.common ? 1 : 0;
-  EXPECT_GT(common, 10);
+  auto whole = load({}), parts = load({.decompose_all = true});
+  int decomposed = 0;
+  for (const auto& s : parts.plan().steps) decomposed += s.decomposed ? 1 : 0;
+  EXPECT_GT(decomposed, 10);
   for (const auto& s : parts.plan().steps) EXPECT_NE(s.op, &iso::info<iso::op::layer_norm>) << "a decomposable op was left whole";
   const auto a = whole.step(batch, {}), b = parts.step(batch, {});
   // f64 throughout: a decomposition reorders a few hundred operations of relative error 2^-53 each
@@ -68,7 +68,7 @@ TEST(TrainingOptions, DecomposedOpsGiveTheSameLossAndNorm) {
 }
 
 TEST(TrainingOptions, TheReportCountsDecomposedLaunches) {
-  auto s = load({.common = true});
+  auto s = load({.decompose_all = true});
   const auto report = iso::dispatch_report(s.plan(), s.launches(), "reference", "");
   EXPECT_EQ(report.find("\tcommon 0"), std::string::npos);
   EXPECT_NE(report.find("\thost 0"), std::string::npos);

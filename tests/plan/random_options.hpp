@@ -14,7 +14,7 @@ struct random_variant {
   int recompute = 0, pack = 0;
   isotope::training_options options(isotope::clipping clip) const {
     using namespace isotope;
-    constexpr recompute_policy policies[] = {recompute::none, recompute::all, recompute::keep_products, recompute::every(1),
+    constexpr recompute_policy policies[] = {recompute::none, recompute::all, recompute::keep_matmuls, recompute::every(1),
                                              recompute::every(2)};
     constexpr packing packs[] = {packing::amortized, packing::always, packing::never};
     training_options o;

@@ -7,7 +7,7 @@ namespace recompute = isotope::recompute;
 
 namespace recompute_test {
 
-constexpr isotope::recompute_policy policies[] = {recompute::all, recompute::every(2), recompute::every(3), recompute::keep_products};
+constexpr isotope::recompute_policy policies[] = {recompute::all, recompute::every(2), recompute::every(3), recompute::keep_matmuls};
 
 template <class T> struct recomputation : testing::Test {};
 TYPED_TEST_SUITE(recomputation, every_target, target_name);
@@ -39,12 +39,12 @@ std::int64_t temporaries(const isotope::recompute_policy& policy) {
 // Kept per block and token, of width C: 16 C and more without recomputation, the block's input alone with it.
 TEST(recompute_memory, falls_with_the_policy) {
   const auto none = temporaries(recompute::none), all = temporaries(recompute::all);
-  const auto half = temporaries(recompute::every(2)), products = temporaries(recompute::keep_products);
+  const auto half = temporaries(recompute::every(2)), matmuls = temporaries(recompute::keep_matmuls);
   EXPECT_LT(all, none / 3);
   EXPECT_LT(all, half);
   EXPECT_LT(half, none);
-  EXPECT_LT(all, products);
-  EXPECT_LT(products, none);
+  EXPECT_LT(all, matmuls);
+  EXPECT_LT(matmuls, none);
 }
 
 TEST(recompute_memory, of_other_regions_stays) {

@@ -30,7 +30,7 @@ template <class F> std::vector<std::string> ops_of(F f) {
     if (n.dead || n.op->kind == isotope::op_kind::view) continue;
     if (n.op != &isotope::info<isotope::op::elementwise>) names.emplace_back(n.op->name);
     else
-      for (int k = 0; k < n.body_size; ++k) names.emplace_back(g.micros[std::size_t(n.body + k)].op->name);
+      for (int k = 0; k < n.body_size; ++k) names.emplace_back(g.micro_ops[std::size_t(n.body + k)].op->name);
   }
   return names;
 }

@@ -34,7 +34,7 @@ void expect_same(const isotope::step& a, const isotope::step& b) {
   EXPECT_EQ(a.phases, b.phases);
   EXPECT_EQ(a.accumulate, b.accumulate);
 }
-void expect_same(const isotope::micro& a, const isotope::micro& b) {
+void expect_same(const isotope::micro_op& a, const isotope::micro_op& b) {
   EXPECT_EQ(a.op, b.op);
   EXPECT_EQ(a.arg, b.arg);
   EXPECT_EQ(a.store, b.store);
@@ -66,7 +66,7 @@ TEST(static_plan, has_the_tables_of_the_plan_made_at_run_time) {
   const isotope::plan_view a = program::view(), b = dynamic;
   expect_same(a.steps, b.steps);
   expect_same(a.operands, b.operands);
-  expect_same(a.micros, b.micros);
+  expect_same(a.micro_ops, b.micro_ops);
   expect_same(a.slots, b.slots);
   expect_same(a.inputs, b.inputs);
   expect_same(a.outputs, b.outputs);

@@ -21,9 +21,10 @@ TYPED_TEST(verified_traces, of_random_models_are_sound_after_every_pass) {
     const auto model = *random_models();
     const auto clip = *rc::gen::element(isotope::clipping::global_norm, isotope::clipping::tensor_norm, isotope::clipping::none);
     auto o = (*random_variants()).options(clip);
-    o.common = *rc::gen::arbitrary<bool>();
+    o.decompose_all = *rc::gen::arbitrary<bool>();
     RC_ASSERT(text_of(isotope::plan_detail::trace_training<TypeParam>(model, o, true).error) == "");
-    RC_ASSERT(text_of(isotope::plan_detail::trace_inference<TypeParam>(model, o.fuse, o.common, nullptr, nullptr, true).error) == "");
+    RC_ASSERT(text_of(isotope::plan_detail::trace_inference<TypeParam>(model, o.fuse, o.decompose_all, nullptr, nullptr, true).error) ==
+              "");
   });
 }
 
@@ -289,7 +290,7 @@ struct body_of_a_trace : testing::Test {
     for (std::int32_t k = 0; k < std::int32_t(t.g.nodes.size()) && i < 0; ++k)
       if (!t.node(k).dead && t.node(k).body_size >= 2) i = k;
   }
-  isotope::micro& instruction(int k) { return t.g.micros[std::size_t(t.node(i).body + k)]; }
+  isotope::micro_op& instruction(int k) { return t.g.micro_ops[std::size_t(t.node(i).body + k)]; }
 };
 
 TEST_F(body_of_a_trace, names_an_operand_that_is_not_there) {
@@ -330,7 +331,7 @@ TEST_F(body_of_a_trace, names_an_op_that_takes_no_body) {
 
 TEST_F(body_of_a_trace, names_a_body_outside_the_table) {
   ASSERT_GE(i, 0);
-  t.node(i).body = std::int32_t(t.g.micros.size());
+  t.node(i).body = std::int32_t(t.g.micro_ops.size());
   t.expect(i, {"has a body outside the table"});
 }
 

@@ -70,7 +70,7 @@ TEST(parity, a_bug_in_layer_k_is_located_in_layer_k) {
     erring_kernels::broken::calls = 0;
     erring_kernels::broken::errs_in = layer;
     const auto p = both.step(data, {});
-    EXPECT_FALSE(p.within(gate_of(dtype::f32))) << p.loss_apart();
+    EXPECT_FALSE(p.within(gate_of(dtype::f32))) << p.loss_difference();
     erring_kernels::broken::calls = 0;
     auto where = both.locate(data, {});
     ASSERT_TRUE(where.ok()) << where.error().line();

@@ -9,7 +9,7 @@ namespace attention_khr_test {
 using native = on<precision::bf16, kernels::native>;  // kernels look at the format of the operands, not at the program's
 using sizes = attention_problem::sizes;
 
-const vulkan::facts& here() { return vulkan_test::test_device().context->what().what; }
+const vulkan::device_limits& here() { return vulkan_test::test_device().context->physical().limits; }
 
 struct run_result {
   std::vector<host> y, dx;
@@ -69,8 +69,8 @@ void expect_right(const sizes& z, bool packed = false, std::int64_t gap = 0, dou
 }
 
 /// The dispatches of a step on operands that are nowhere.
-std::vector<vulkan::dispatch> recorded(const sizes& z, dtype t, const vulkan::facts& f, std::int64_t misplaced = 0, double scale = 0.25,
-                                       double dropout = 0) {
+std::vector<vulkan::dispatch> recorded(const sizes& z, dtype t, const vulkan::device_limits& f, std::int64_t misplaced = 0,
+                                       double scale = 0.25, double dropout = 0) {
   const auto p = attention_problem(z, t, dtype::f32).dropping(dropout);
   auto given = p.attr;
   given.scale = scale;
@@ -81,11 +81,11 @@ std::vector<vulkan::dispatch> recorded(const sizes& z, dtype t, const vulkan::fa
   const std::vector<vulkan::view> in = {view(1, p.q), view(2, p.k), view(3, p.v)},
                                   out = {view(4, p.q), view(5, full({z.B, z.H, z.S}, dtype::f32, 0))};
   auto& d = vulkan_test::test_device();
-  vulkan::word_memory words(d.context);
-  vulkan::recording r(words, *d.pipelines);
+  vulkan::constant_pool const_pool(d.context);
+  vulkan::recording r(const_pool, *d.pipelines);
   vulkan::launch l;
   l.in = in, l.out = out, l.attr = &a, l.device = &f;
-  vulkan::tier_of(r, kernels::native::name);
+  vulkan::enter_set(r, kernels::native::name);
   native::kernel<op::attention>::record(l, r);
   return r.dispatches;
 }
@@ -97,7 +97,7 @@ class vulkan_matrix_attention : public ::testing::Test {
     if (!vulkan::shaders::attention_khr_f16.there()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
     const auto all = recorded({1, 64, 64, 1, 1, 32, true, false}, dtype::f16, here());
     ASSERT_EQ(all.size(), 1u);
-    ASSERT_EQ(all[0].tier, "native");
+    ASSERT_EQ(all[0].set, "native");
     ASSERT_EQ(all[0].code, &vulkan::shaders::attention_khr_f16);
   }
 };
@@ -190,12 +190,12 @@ TEST(vulkan_matrix_attention_check, finds_rows_that_changed_places) {
 }
 
 TEST(vulkan_attention_native, says_why_it_runs_as_portable) {
-  vulkan::facts f = here();
+  vulkan::device_limits f = here();
   f.matrices = {{8, 8, 8, dtype::f16, dtype::f32}};
   const sizes z{1, 8, 8, 1, 1, 32, true, false};
   const auto reason = [&](const sizes& s, dtype t, std::int64_t misplaced = 0, double scale = 0.25) {
     const auto all = recorded(s, t, f, misplaced, scale);
-    EXPECT_EQ(all.at(0).tier, "portable");
+    EXPECT_EQ(all.at(0).set, "portable");
     return std::string(all.at(0).reason);
   };
   EXPECT_EQ(reason(z, dtype::f32), "matrix units multiply no f32");

@@ -30,8 +30,8 @@ TEST(vulkan_device, the_best_is_listed_first_and_opens_by_index_name_part_and_ki
     EXPECT_EQ(d->info().backend, "vulkan");
   }
 }
-physical fake(std::string name, device_kind kind, std::string missing = {}) {
-  physical p;
+physical_device fake(std::string name, device_kind kind, std::string missing = {}) {
+  physical_device p;
   p.name = std::move(name);
   p.kind = kind;
   p.missing = std::move(missing);
@@ -39,7 +39,7 @@ physical fake(std::string name, device_kind kind, std::string missing = {}) {
 }
 TEST(vulkan_device, its_report_tells_the_modes_of_f32_that_kernels_could_ask_for) {
   const auto told = [](const float_modes& m) {
-    physical p = fake("card", device_kind::discrete);
+    physical_device p = fake("card", device_kind::discrete);
     p.modes = m;
     for (const auto& f : describe(p, 0).facts)
       if (f.name == "f32 modes") return f.value;
@@ -58,7 +58,7 @@ TEST(vulkan_device, its_report_tells_the_modes_of_f32_that_kernels_could_ask_for
   EXPECT_TRUE(std::any_of(all[0].facts.begin(), all[0].facts.end(), [](const auto& f) { return f.name == "f32 modes"; }));
 }
 TEST(vulkan_device, of_several_kinds_the_discrete_come_first_and_equals_keep_the_order_of_the_driver) {
-  std::vector<physical> all;
+  std::vector<physical_device> all;
   for (const auto& [name, kind] :
        {std::pair("pipe", device_kind::cpu), std::pair("laptop", device_kind::integrated), std::pair("Card B", device_kind::discrete),
         std::pair("other pipe", device_kind::cpu), std::pair("card A", device_kind::discrete)})
@@ -78,7 +78,7 @@ TEST(vulkan_device, of_several_kinds_the_discrete_come_first_and_equals_keep_the
   EXPECT_NE(beyond.error().line().find("0 Card B, 1 card A, 2 laptop, 3 pipe, 4 other pipe"), std::string::npos) << beyond.error().line();
 }
 TEST(vulkan_device, what_programs_cannot_use_is_passed_over_unless_nothing_else_is_meant) {
-  const std::vector<physical> all{fake("old card", device_kind::discrete, "shaderInt64"), fake("laptop", device_kind::integrated)};
+  const std::vector<physical_device> all{fake("old card", device_kind::discrete, "shaderInt64"), fake("laptop", device_kind::integrated)};
   ASSERT_TRUE(choose(all, "").ok());
   EXPECT_EQ(int(*choose(all, "")), 1);
   const auto old = choose(all, "discrete");

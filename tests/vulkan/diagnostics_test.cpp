@@ -123,12 +123,12 @@ TEST(vulkan_diagnostics, switches_reach_the_kernels) {
   o.diagnose.split_k = 3;
   o.diagnose.no_f16_matrices = true;
   const auto d = isotope_test::there(device<f32>::open(o));
-  EXPECT_EQ(d->what().switches.split_k, 3u);
-  EXPECT_EQ(d->what().matrix(dtype::f16), nullptr);
+  EXPECT_EQ(d->limits().switches.split_k, 3u);
+  EXPECT_EQ(d->limits().matrix(dtype::f16), nullptr);
 }
 
 TEST(vulkan_diagnostics, f16_matrices_are_switched_off_apart_from_bf16_ones) {
-  facts f;
+  device_limits f;
   f.matrices = {{16, 16, 16, dtype::f16, dtype::f32}, {16, 16, 16, dtype::bf16, dtype::f32}};
   EXPECT_NE(f.matrix(dtype::f16), nullptr);
   f.switches.no_f16_matrices = true;
@@ -139,7 +139,7 @@ TEST(vulkan_diagnostics, f16_matrices_are_switched_off_apart_from_bf16_ones) {
 }
 
 /// Words and modules that nobody runs.
-struct no_words : word_store {
+struct no_constants : constant_store {
   std::uint64_t keep(std::span<const std::uint32_t>) override { return 4096; }
 };
 struct no_modules : shader_store {
@@ -154,19 +154,19 @@ struct no_modules : shader_store {
 std::string recorded_report(const kernel_switches& switches, const std::string& distrusted = {}) {
   using bf16 = target<backend::vulkan, precision::bf16, kernels::native>;
   static const dynamic_plan plan = *plan_training<bf16>(model::gpt_loss_of{{1, 2, 64, 256, 64}, 8, 64});
-  facts f;
+  device_limits f;
   f.shared_bytes = 49152;
-  f.units = 132;
+  f.multiprocessors = 132;
   f.matrices = {{16, 16, 16, dtype::bf16, dtype::f32}, {16, 16, 16, dtype::f16, dtype::f32}};
   f.switches = switches;
   f.distrusted = distrusted;
   region_addresses base;
   for (std::size_t k = 0; k < base.at.size(); ++k) base.at[k] = (k + 1) << 32;
   base.scalars = 256;
-  no_words words;
+  no_constants const_pool;
   no_modules modules;
   const kernel_set kernels{kernel_table<bf16>, code_of<bf16>()};
-  const auto all = record(plan, kernels, base, {}, f, phase_first | phase_last, words, modules);
+  const auto all = record(plan, kernels, base, {}, f, phase_first | phase_last, const_pool, modules);
   return dispatch_report(plan, launch_rows(all), "native", backend::vulkan::native_reason);
 }
 /// Kernel set and reason of every product in a report.

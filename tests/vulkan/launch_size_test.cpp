@@ -48,7 +48,7 @@ template <class Set> step_taken take_step(std::int32_t size) {
   auto o = vulkan_test::test_options();
   o.diagnose.launch_size = size;
   auto d = isotope_test::there(device<with<Set>>::open(o));
-  t.largest = d->what().invocations;
+  t.largest = d->limits().invocations;
   auto counts = d->template allocate<std::uint32_t>(2 * counted_sizes);
   const std::uint64_t at = counts->address();
   d->shared()->options.diagnose.constants = {{counts_low, std::uint32_t(at)}, {counts_high, std::uint32_t(at >> 32)}};
@@ -103,7 +103,7 @@ TEST(vulkan_launch_size, every_size_reaches_the_kernels_of_the_reference_set_and
 TEST(vulkan_launch_size, every_size_reaches_the_portable_kernels_and_changes_no_bit) { every_size<kernels::portable>(8); }
 
 TEST(vulkan_launch_size, a_size_that_the_device_does_not_take_is_refused_with_its_limit) {
-  const std::string limit = std::to_string(vulkan_test::test_device().context->what().what.invocations);
+  const std::string limit = std::to_string(vulkan_test::test_device().context->physical().limits.invocations);
   for (const std::int32_t size : {0, -2, std::stoi(limit) + 1}) {
     auto o = vulkan_test::test_options();
     o.diagnose.launch_size = size;

@@ -11,15 +11,16 @@ using native = vulkan::kernel<op::matmul, precision::f32, kernels::native>;
 
 namespace matmul_choice_test {
 
-vulkan::facts h200() {
-  vulkan::facts f;
+vulkan::device_limits h200() {
+  vulkan::device_limits f;
   f.shared_bytes = 49152;
-  f.units = 132;
+  f.multiprocessors = 132;
   f.matrices = {{16, 16, 16, dtype::bf16, dtype::f32}};
   return f;
 }
 /// Operands and result densely in memory; `order`: one letter an operand, t where lines of A run across K, or those of B along it.
-std::string chosen(std::int64_t M, std::int64_t N, std::int64_t K, std::string_view order, dtype out, const vulkan::facts& f = h200()) {
+std::string chosen(std::int64_t M, std::int64_t N, std::int64_t K, std::string_view order, dtype out,
+                   const vulkan::device_limits& f = h200()) {
   const auto matrix = [](std::uint64_t at, const shape& s, bool transposed, dtype t) {
     vulkan::view v{at, s.count() * size_of(t), s, dense_strides(s), t};
     if (transposed) v.strides[0] = 1, v.strides[1] = s[0];
@@ -69,7 +70,7 @@ TEST(vulkan_matmul_choice, of_derivatives_by_weights) {
   EXPECT_EQ(chosen(50257, 768, 32768, "tn", f32), "128x128x64:2x4 in 1");
 }
 TEST(vulkan_matmul_choice, on_devices_that_the_fastest_tile_does_not_fit) {
-  vulkan::facts f = h200();
+  vulkan::device_limits f = h200();
   f.shared_bytes = 40960;
   EXPECT_EQ(chosen(32768, 3072, 768, "nt", bf16, f), "128x128x64:4x2 in 1");
   f.shared_bytes = 32768;

@@ -15,10 +15,10 @@ class vulkan_matrix_units : public ::testing::Test {
     if (!vulkan::shaders::matmul_khr_f16_plain.there()) GTEST_SKIP() << "the shader compiler of this build knows no matrices";
   }
   /// Runs p and expects that matrix units took it.
-  static host product(const matrix_product& p, const vulkan::facts& f = here()) {
+  static host product(const matrix_product& p, const vulkan::device_limits& f = here()) {
     auto r = run<native>(p, f);
     EXPECT_TRUE(ran(r, "matmul_khr_f16"));
-    for (const auto& d : r.dispatches) EXPECT_EQ(d.tier, "native");
+    for (const auto& d : r.dispatches) EXPECT_EQ(d.set, "native");
     return r.y;
   }
 };
@@ -44,7 +44,7 @@ TEST_F(vulkan_matrix_units, parts_of_k_add_up) {
   for (const std::uint32_t parts : {1u, 3u})
     for (int order = 0; order < 4; ++order)
       for (const std::int64_t more : {0, 5}) {
-        vulkan::facts f = here();
+        vulkan::device_limits f = here();
         f.switches.split_k = parts;
         matrix_product p = two_matrices(64 + more, 800 + more, 64 + more, order, dtype::f16, dtype::f32);
         p.into = op_test::random(p.dims(), dtype::f32, 5);
@@ -73,7 +73,7 @@ TEST_F(vulkan_matrix_units, long_sums_that_cancel) {
     }
 }
 TEST_F(vulkan_matrix_units, an_epilogue_gives_the_bits_of_separate_ops) {
-  vulkan::facts f = here();
+  vulkan::device_limits f = here();
   compare_fused<native>(two_matrices(40, 48, 64, 2, dtype::f16, dtype::f16), f);
   f.switches.split_k = 2;
   compare_fused<native>(two_matrices(40, 512, 37, 2, dtype::f16, dtype::f32), f);
@@ -107,7 +107,7 @@ class vulkan_matrix_tiles : public vulkan_matrix_units, public ::testing::WithPa
   static void expect_right(const matrix_product& p, int order) {
     const auto r = run<native>(p, here(), record);
     for (const auto& d : r.dispatches) {
-      EXPECT_EQ(d.tier, "native");
+      EXPECT_EQ(d.set, "native");
       if (d.code->name.starts_with("matmul_khr")) { EXPECT_EQ(d.specialization.words().at(19), tile.m); }
     }
     EXPECT_TRUE(right(p, r.y)) << described(p, order) << " in " << parts << " parts, tile " << tile.m << " x " << tile.n;
@@ -164,23 +164,23 @@ TEST_F(vulkan_matrix_units, garbage_behind_an_operand_stays_out) {
 }
 
 TEST(vulkan_matmul_native, what_matrix_units_do_not_take_runs_as_portable_and_says_why) {
-  const auto reason = [](const matrix_product& p, const vulkan::facts& f) {
+  const auto reason = [](const matrix_product& p, const vulkan::device_limits& f) {
     const auto r = run<native>(p, f);
     EXPECT_TRUE(right(p, r.y));
-    EXPECT_EQ(r.dispatches.at(0).tier, "portable");
+    EXPECT_EQ(r.dispatches.at(0).set, "portable");
     return std::string(r.dispatches.at(0).reason);
   };
   const auto half = two_matrices(16, 16, 16, 0, dtype::f16, dtype::f16);
-  vulkan::facts none = here();
+  vulkan::device_limits none = here();
   none.matrices.clear();
   EXPECT_EQ(reason(two_matrices(16, 16, 16, 0, dtype::f32, dtype::f32), here()), "no matrix type for f32 operands");
   EXPECT_EQ(reason(two_matrices(4, 16, 16, 0, dtype::f16, dtype::f16), here()), "few rows are bound by bytes");
   EXPECT_EQ(reason(half, none), "the device has no matrices of this format with f32 sums");
-  vulkan::facts off = here();
+  vulkan::device_limits off = here();
   off.switches.no_matrix_units = true;
   EXPECT_EQ(reason(half, off), "matrix units are switched off");
   if (vulkan::shaders::matmul_khr_f16_plain.there()) {
-    vulkan::facts narrow = here();
+    vulkan::device_limits narrow = here();
     narrow.matrices = {{8, 8, 8, dtype::f16, dtype::f32}};
     narrow.shared_bytes = 1024;
     EXPECT_EQ(reason(half, narrow), "the device's matrices, subgroups or shared memory fit no tile");

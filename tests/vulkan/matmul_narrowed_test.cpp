@@ -25,7 +25,7 @@ matrix_product exact(std::int64_t M, std::int64_t K, std::int64_t N, int order, 
   p.a.type = dtype::f32;
   return p;
 }
-host product(const matrix_product& p, const vulkan::facts& f = here()) {
+host product(const matrix_product& p, const vulkan::device_limits& f = here()) {
   const auto r = run<native>(p, f);
   EXPECT_TRUE(ran(r, "matmul_khr_f16")) << r.dispatches.at(0).reason;
   return r.y;
@@ -40,7 +40,7 @@ TEST_F(vulkan_weights_of_f16, whole_and_ragged_tiles_in_every_memory_order) {
       }
 }
 TEST_F(vulkan_weights_of_f16, parts_of_k_and_batches_keep_the_rounded_activations_apart_from_their_sums) {
-  vulkan::facts f = here();
+  vulkan::device_limits f = here();
   f.switches.split_k = 3;
   auto p = exact(70, 805, 72, 2);
   p.into = op_test::random(p.dims(), dtype::f32, 5);
@@ -104,7 +104,7 @@ TEST_F(vulkan_weights_of_f16, are_right_at_widths_of_models_for_gentle_random_an
     for (const auto& [kind, name] :
          {std::pair{shape_of::gentle, "gentle"}, {shape_of::random, "random"}, {shape_of::alternating, "alternating"}}) {
       const auto p = smooth(kind, 10, 24, N);
-      vulkan::facts f = here();
+      vulkan::device_limits f = here();
       f.switches.no_auto_wide = true;
       const auto e = errors_of(p, product(p, f));
       const std::string label = std::string(name) + "_" + std::to_string(N);
@@ -123,7 +123,7 @@ TEST_F(vulkan_weights_of_f16, stay_with_f32_activations_where_they_alternate) {
     const auto r = run<native>(p, here());
     EXPECT_EQ(ran(r, "matmul_khr_f16"), kind != shape_of::alternating) << p.oscillation;
     if (kind != shape_of::alternating) continue;
-    EXPECT_EQ(r.dispatches.at(0).tier, "portable");
+    EXPECT_EQ(r.dispatches.at(0).set, "portable");
     EXPECT_EQ(r.dispatches.at(0).reason, "activations stay f32: the weights oscillate");
     EXPECT_TRUE(right(p, r.y));
   }

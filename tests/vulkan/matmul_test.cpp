@@ -42,8 +42,8 @@ TEST(vulkan_matmul, every_tile_in_every_memory_order) {
   }
 }
 TEST(vulkan_matmul, products_of_few_tiles_get_small_ones) {
-  vulkan::facts large;
-  large.units = 132;
+  vulkan::device_limits large;
+  large.multiprocessors = 132;
   const auto size = [&](std::int64_t M, std::int64_t N, std::int64_t K) {
     const auto c = vulkan::matmul_tile_choice::of(M, N, K, 1, large);
     return std::pair(c.tile->size, c.split.parts > 1);
@@ -52,7 +52,7 @@ TEST(vulkan_matmul, products_of_few_tiles_get_small_ones) {
   EXPECT_EQ(size(16384, 1536, 384), std::pair(128u, false));
   EXPECT_EQ(size(384, 384, 16384), std::pair(128u, true));
 }
-TEST(vulkan_matmul, few_rows) {
+TEST(vulkan_matmul, gemv) {
   for (const std::int64_t M : {1, 2, 3, 5, 8})
     for (int order = 0; order < 4; ++order)
       for (const std::int64_t N : {64, 37}) {
@@ -66,7 +66,7 @@ TEST(vulkan_matmul, parts_of_k_add_up) {
   for (const std::uint32_t parts : {1u, 2u, 3u})
     for (int order = 0; order < 4; ++order)
       for (const std::int64_t more : {0, 5}) {
-        vulkan::facts f = here();
+        vulkan::device_limits f = here();
         f.switches.split_k = parts;
         matrix_product p = two_matrices(64 + more, 800 + more, 64 + more, order, dtype::f32, dtype::f32);
         p.into = op_test::random(p.dims(), dtype::f32, 5);
@@ -87,7 +87,7 @@ TEST(vulkan_matmul, batches_of_every_kind) {
 TEST(vulkan_matmul, an_epilogue_gives_the_bits_of_separate_ops) {
   for (const std::int64_t M : {3, 20})
     for (const std::int64_t N : {64, 37}) {
-      vulkan::facts f = here();
+      vulkan::device_limits f = here();
       f.switches.split_k = N == 37 ? 2 : 1;  // of few rows, always 1
       matrix_product p = two_matrices(M, 512, N, 2, dtype::bf16, dtype::bf16);
       p.alpha = 0.3;

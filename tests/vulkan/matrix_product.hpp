@@ -1,7 +1,7 @@
 #pragma once
-/// Matrix products on the device that the tests share, with whatever facts the kernel is to believe, against sums in f64.
-#include <isotope/backend/vulkan/commands.hpp>
-#include <isotope/backend/vulkan/word_memory.hpp>
+/// Matrix products on the device that the tests share, with whatever limits the kernel is to believe, against sums in f64.
+#include <isotope/backend/vulkan/command_buffers.hpp>
+#include <isotope/backend/vulkan/constant_pool.hpp>
 #include <isotope/kernels/vulkan/native/matmul.hpp>
 #include <isotope/op/all.hpp>
 #include <isotope/plan/kernels.hpp>
@@ -41,10 +41,10 @@ struct product_run {
   std::vector<vulkan::dispatch> dispatches;
 };
 
-using recorder = void (*)(const vulkan::launch&, vulkan::recording&);
+using record_function = void (*)(const vulkan::launch&, vulkan::recording&);
 
 /// Runs K, a kernel of op::matmul, twice: the same bits, nothing written outside y and scratch. `record`: how K is recorded.
-template <class K> product_run run(const matrix_product& p, const vulkan::facts& device, recorder record = K::record) {
+template <class K> product_run run(const matrix_product& p, const vulkan::device_limits& device, record_function record = K::record) {
   auto& d = test_device();
   product_run r;
   r.y = op_test::full(p.dims(), p.type, op_test::nan);
@@ -56,7 +56,7 @@ template <class K> product_run run(const matrix_product& p, const vulkan::facts&
 
   std::vector<const host*> in{&p.a, &p.b};
   if (p.has_c()) in.push_back(&p.c);
-  std::vector<micro> body;
+  std::vector<micro_op> body;
   std::vector<host*> outs{&r.y};
   if (p.fused()) {
     const auto own = std::int8_t(in.size());
@@ -64,7 +64,7 @@ template <class K> product_run run(const matrix_product& p, const vulkan::facts&
     in.push_back(&p.residual);
     r.second = r.y;
     outs.push_back(&r.second);
-    body = {{&info<op::add>, {isotope::product, own, -1}, -1, p.type, 0},
+    body = {{&info<op::add>, {isotope::gemm_result, own, -1}, -1, p.type, 0},
             {&info<op::relu>, {8, -1, -1}, 0, p.type, 0},
             {&info<op::add>, {9, std::int8_t(own + 1), -1}, 1, p.type, 0}};
   }
@@ -99,8 +99,8 @@ template <class K> product_run run(const matrix_product& p, const vulkan::facts&
         {allocated->address() + std::uint64_t(at[k]), in[k]->span() * size_of(in[k]->type), in[k]->dims, in[k]->strides, in[k]->type});
   std::vector<vulkan::view> out{{allocated->address() + std::uint64_t(y_at), y_bytes, r.y.dims, r.y.strides, p.type}};
   if (p.fused()) out.push_back({allocated->address() + std::uint64_t(second_at), y_bytes, r.y.dims, r.y.strides, p.type});
-  vulkan::word_memory words(d.context);
-  vulkan::recording rec(words, *d.pipelines);
+  vulkan::constant_pool const_pool(d.context);
+  vulkan::recording rec(const_pool, *d.pipelines);
   vulkan::launch l;
   l.in = views;
   l.out = out;
@@ -111,7 +111,7 @@ template <class K> product_run run(const matrix_product& p, const vulkan::facts&
   l.accumulate = adds ? 1 : 0;
   l.oscillation = p.oscillation;
   l.device = &device;
-  vulkan::tier_of(rec, kernel_parts<K>::set::name);
+  vulkan::enter_set(rec, kernel_traits<K>::set::name);
   record(l, rec);
   r.dispatches = rec.dispatches;
 
@@ -146,7 +146,7 @@ template <class K> product_run run(const matrix_product& p, const vulkan::facts&
 }
 
 /// The epilogue gives the bits of separate ops on the product's bits.
-template <class K> void compare_fused(matrix_product p, const vulkan::facts& device, recorder record = K::record) {
+template <class K> void compare_fused(matrix_product p, const vulkan::device_limits& device, record_function record = K::record) {
   const host plain = run<K>(p, device, record).y;
   p.bias = op_test::random({plain.dims[-1]}, p.type, 6);
   p.residual = op_test::random(plain.dims, p.type, 7);
@@ -161,7 +161,7 @@ template <class K> void compare_fused(matrix_product p, const vulkan::facts& dev
   }
 }
 
-inline vulkan::facts here() { return test_device().context->what().what; }
+inline vulkan::device_limits here() { return test_device().context->physical().limits; }
 inline bool ran(const product_run& r, std::string_view module) {
   for (const auto& d : r.dispatches)
     if (d.code->name.starts_with(module)) return true;

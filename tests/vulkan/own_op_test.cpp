@@ -43,7 +43,7 @@ TYPED_TEST(own_op, is_planned_beside_products_and_inside_bodies) {
   int alone = 0, inside = 0;
   for (const auto& s : p.steps)
     for (int k = 0; k < s.body_size; ++k)
-      if (p.micros[std::size_t(s.body + k)].op == &info<user::softplus_op>) ++(s.op == &info<op::matmul> ? inside : alone);
+      if (p.micro_ops[std::size_t(s.body + k)].op == &info<user::softplus_op>) ++(s.op == &info<op::matmul> ? inside : alone);
   EXPECT_EQ(inside, 0) << "shaders of products do not know the op";
   EXPECT_EQ(alone, 1);
 }

@@ -12,8 +12,8 @@
 namespace isotope::vulkan {
 namespace pipeline_file_test {
 
-physical some_device() {
-  physical p;
+physical_device some_device() {
+  physical_device p;
   p.properties.vendorID = 0x10de;
   p.properties.deviceID = 7;
   p.properties.driverVersion = 580;

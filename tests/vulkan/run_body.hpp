@@ -1,7 +1,7 @@
 #pragma once
 /// Runs a fused body by any of its kernels on given bytes.
-#include <isotope/backend/vulkan/commands.hpp>
-#include <isotope/backend/vulkan/word_memory.hpp>
+#include <isotope/backend/vulkan/command_buffers.hpp>
+#include <isotope/backend/vulkan/constant_pool.hpp>
 #include <isotope/kernels/vulkan/portable/elementwise.hpp>
 #include <isotope/kernels/vulkan/reference/elementwise.hpp>
 
@@ -32,8 +32,8 @@ inline std::vector<float> floats(const stored& t) {
   return x;
 }
 
-inline micro instruction(const op_info& op, std::initializer_list<int> args, dtype t, int store = -1, double scalar = 0) {
-  micro m{&op, {-1, -1, -1}, std::int8_t(store), t, scalar};
+inline micro_op instruction(const op_info& op, std::initializer_list<int> args, dtype t, int store = -1, double scalar = 0) {
+  micro_op m{&op, {-1, -1, -1}, std::int8_t(store), t, scalar};
   std::size_t k = 0;
   for (const int a : args) m.arg[k++] = std::int8_t(a);
   return m;
@@ -41,7 +41,7 @@ inline micro instruction(const op_info& op, std::initializer_list<int> args, dty
 
 /// What the outputs hold after Kernel ran; before it they hold what is in `out`.
 template <class Kernel>
-std::vector<stored> run_body(const std::vector<stored>& in, std::vector<stored> out, const std::vector<micro>& body,
+std::vector<stored> run_body(const std::vector<stored>& in, std::vector<stored> out, const std::vector<micro_op>& body,
                              std::uint8_t accumulate = 0) {
   auto& d = test_device();
   std::int64_t size = 0;
@@ -65,14 +65,14 @@ std::vector<stored> run_body(const std::vector<stored>& in, std::vector<stored> 
   };
   for (std::size_t k = 0; k < in.size(); ++k) bind(in[k], in_at[k], in_views);
   for (std::size_t k = 0; k < out.size(); ++k) bind(out[k], out_at[k], out_views);
-  vulkan::word_memory words(d.context);
-  vulkan::recording r(words, *d.pipelines);
+  vulkan::constant_pool const_pool(d.context);
+  vulkan::recording r(const_pool, *d.pipelines);
   vulkan::launch l;
   l.in = in_views;
   l.out = out_views;
   l.body = body;
   l.accumulate = accumulate;
-  l.device = &d.context->what().what;
+  l.device = &d.context->physical().limits;
   Kernel::record(l, r);
   const auto run = [&]() -> result<void> {
     if (auto made = d.pipelines->make(r.dispatches); !made) return made.error();

@@ -21,7 +21,7 @@ TEST(self_test, says_which_element_is_wrong_and_matrix_units_are_used_no_more) {
   auto why = units(*c, made).run(dtype::f16);
   EXPECT_NE(why.find("self-test, NN: element ("), std::string::npos) << why;
   (*c)->distrust(why);
-  for (const dtype t : {dtype::bf16, dtype::f16}) EXPECT_EQ((*c)->what().what.matrix(t), nullptr);
+  for (const dtype t : {dtype::bf16, dtype::f16}) EXPECT_EQ((*c)->physical().limits.matrix(t), nullptr);
 }
 
 }  // namespace self_test_test

@@ -149,7 +149,7 @@ TEST(vulkan_session, micro_batches_accumulate_over_both_lanes_as_they_do_on_one_
   const data a(1), b(2), c(3);
   const std::array<batch, 3> parts{batch(a), batch(b), batch(c)};
   const double loss = s.step(parts, at(1)).loss;
-  double by_hand = 0;  // the same phases, one lane
+  double by_hand = 0;  // the same phases, one frame
   for (std::size_t i = 0; i < 3; ++i) {
     auto x = at(1);
     x.gradient_scale = 1.0f / 3;
@@ -320,7 +320,7 @@ result<device<f32>> in_small_allocations() {
 }
 TEST(vulkan_session, an_arena_in_many_small_allocations_is_refused_without_sparse_buffers) {
   auto chunked = in_small_allocations();
-  if (chunked->shared()->what().sparse) GTEST_SKIP() << "this device has sparse buffers";
+  if (chunked->shared()->physical().sparse) GTEST_SKIP() << "this device has sparse buffers";
   const auto refused = chunked->load(training_plan(), evaluation_plan());
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, errc::out_of_memory);
@@ -328,7 +328,7 @@ TEST(vulkan_session, an_arena_in_many_small_allocations_is_refused_without_spars
 }
 TEST(vulkan_session, an_arena_in_many_small_allocations_gives_the_same_bits) {
   auto chunked = in_small_allocations();
-  if (!chunked->shared()->what().sparse) GTEST_SKIP() << "this device has no sparse buffers";
+  if (!chunked->shared()->physical().sparse) GTEST_SKIP() << "this device has no sparse buffers";
   const data d(4);
   const batch b = d;
   auto s = loaded(*chunked), whole = loaded(shared());

@@ -27,7 +27,7 @@ int operands_of(const op_info& op) {
 /// A step of an element-wise body: operands that broadcast, several formats, some results stored.
 struct sample {
   std::vector<stored> in, out;
-  std::vector<micro> body;
+  std::vector<micro_op> body;
   std::uint8_t accumulate = 0;
 
   body_form form() const {
@@ -98,12 +98,12 @@ sample random_sample(std::uint64_t seed) {
     fill(t, seed + std::uint64_t(k));
     s.in.push_back(std::move(t));
   }
-  const int count = 1 + r.below(r.below(3) == 0 ? max_micros : 4);
+  const int count = 1 + r.below(r.below(3) == 0 ? max_micro_ops : 4);
   std::vector<dtype> types;  // of the operands, then of the results
   for (int j = 0; j < count; ++j) {
     const op_info& op = *vulkan::instructions[std::size_t(r.below(int(vulkan::instructions.size())))];
     const bool compares = &op == &info<op::less> || &op == &info<op::equal>;
-    micro m = instruction(op, {}, compares ? dtype::boolean : floating[r.below(3)], -1, 0.1 * r.below(30) - 1.5);
+    micro_op m = instruction(op, {}, compares ? dtype::boolean : floating[r.below(3)], -1, 0.1 * r.below(30) - 1.5);
     for (int k = 0; k < operands_of(op); ++k) {
       const int of = r.below(inputs + j);
       m.arg[std::size_t(k)] = std::int8_t(of < inputs ? of : max_inputs + of - inputs);
@@ -241,7 +241,7 @@ constexpr body_form first_body(plan_view p) {
     if (s.op == &info<op::elementwise>)
       return vulkan::form_of<operand>(p.operands.subspan(std::size_t(s.operands), s.inputs),
                                       p.operands.subspan(std::size_t(s.operands + s.inputs), s.outputs),
-                                      p.micros.subspan(std::size_t(s.body), s.body_size), s.accumulate);
+                                      p.micro_ops.subspan(std::size_t(s.body), s.body_size), s.accumulate);
   return {};
 }
 constexpr auto module_size = vulkan::spirv::emit_body(first_body(program::view())).size();
@@ -263,14 +263,14 @@ struct softplus : op::unary_elementwise {
 };
 TEST(own_instructions, join_a_body_by_a_formula_of_numbers) {
   using namespace vulkan::spirv;
-  constexpr own_instruction own{&info<softplus>, [](const number& x, const number&, const number&, const number&) {
-                                  const number rest = formulas::log_accurate(1.0f + formulas::exp_accurate(-formulas::magnitude(x)));
-                                  return choose(x > number(0.0f), x, number(0.0f)) + rest;
-                                }};
+  constexpr custom_instruction custom{&info<softplus>, [](const number& x, const number&, const number&, const number&) {
+                                        const number rest = formulas::log_accurate(1.0f + formulas::exp_accurate(-formulas::magnitude(x)));
+                                        return choose(x > number(0.0f), x, number(0.0f)) + rest;
+                                      }};
   sample s = single(info<op::relu>, dtype::f32, 256);
   const auto without = emit_body(s.form());
   s.body[0].op = &info<softplus>;
-  const auto words = emit_body(s.form(), std::span(&own, 1));
+  const auto words = emit_body(s.form(), std::span(&custom, 1));
   EXPECT_GT(words.size(), without.size() + 300) << "an exponential and a logarithm";
   if (std::string_view(ISOTOPE_SPIRV_VAL).starts_with('/')) { EXPECT_TRUE(valid(scratch_folder(), words)); }
 }
@@ -283,17 +283,17 @@ struct described {
 };
 constexpr body_form form_over(described x, described y, shape out) {
   const described in[] = {x, y}, result{0, out, dense_strides(out), dtype::f32};
-  const micro add{&info<op::add>, {0, 1, -1}, 0, dtype::f32, 0};
-  return vulkan::form_of<described>(in, std::span<const described>(&result, 1), std::span<const micro>(&add, 1), 0);
+  const micro_op add{&info<op::add>, {0, 1, -1}, 0, dtype::f32, 0};
+  return vulkan::form_of<described>(in, std::span<const described>(&result, 1), std::span<const micro_op>(&add, 1), 0);
 }
 // Axes merge where all operands allow it; four elements at a time need an inner axis of a multiple of four and aligned operands.
 constexpr shape cube{2, 3, 8};
 constexpr body_form same_order = form_over({0, cube, dense_strides(cube)}, {0, cube, dense_strides(cube)}, cube);
-static_assert(same_order.rank == 1 && same_order.dims[0] == 48 && same_order.wide && same_order.quads[1] == vulkan::quad::together);
+static_assert(same_order.rank == 1 && same_order.dims[0] == 48 && same_order.wide && same_order.quads[1] == vulkan::quad::contiguous);
 constexpr body_form with_row = form_over({0, cube, dense_strides(cube)}, {0, {8}, {1}}, cube);
 static_assert(with_row.rank == 2 && with_row.dims[0] == 8 && with_row.dims[1] == 6 && with_row.strides[1][1] == 0);
 constexpr body_form with_column = form_over({8, cube, dense_strides(cube)}, {0, {3, 1}, {1, 1}}, cube);
-static_assert(with_column.rank == 3 && with_column.quads[1] == vulkan::quad::same && with_column.quads[0] == vulkan::quad::apart);
+static_assert(with_column.rank == 3 && with_column.quads[1] == vulkan::quad::broadcast && with_column.quads[0] == vulkan::quad::strided);
 constexpr body_form odd = form_over({0, {5}, {1}}, {0, {1}, {1}}, {5});
 static_assert(!odd.wide && odd.rank == 1 && odd.strides[1][0] == 0);
 

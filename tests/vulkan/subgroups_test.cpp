@@ -15,12 +15,12 @@ subgroup_properties sized(std::uint32_t usual, std::uint32_t least, std::uint32_
   return {usual, least, most, in_workgroup, compute, compute, all};
 }
 std::string missing(const subgroup_properties& p, std::uint32_t invocations = 1024) {
-  facts f;
+  device_limits f;
   f.invocations = invocations;
   return take_subgroups(p, f);
 }
-facts taken(const subgroup_properties& p, std::uint32_t invocations = 1024) {
-  facts f;
+device_limits taken(const subgroup_properties& p, std::uint32_t invocations = 1024) {
+  device_limits f;
   f.invocations = invocations;
   EXPECT_EQ(take_subgroups(p, f), "");
   return f;
@@ -78,7 +78,7 @@ TEST(vulkan_subgroups, row_kernels_stay_within_the_subgroups_of_a_workgroup) {
       for (const std::uint32_t invocations : {512u, 768u, 1000u, 1024u}) {
         const auto p = sized(size, 2, 128, subgroups);
         if (!missing(p, invocations).empty()) continue;
-        const facts f = taken(p, invocations);
+        const device_limits f = taken(p, invocations);
         const auto most = std::int64_t(size) * subgroups;
         const auto fits = [&](std::int64_t n) { return n > 0 && n % size == 0 && n <= most && n <= std::int64_t(invocations); };
         EXPECT_TRUE(fits(portable::largest_workgroup(f)));

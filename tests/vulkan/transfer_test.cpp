@@ -18,7 +18,7 @@ TEST(vulkan_transfer, pieces_of_any_size_come_through_the_staging_memory_whole) 
   ASSERT_TRUE(pool.ok()) << pool.error().line();
   auto moving = transfer::create(*pool);
   ASSERT_TRUE(moving.ok()) << moving.error().line();
-  constexpr std::int64_t half = transfer::half, bytes = 5 * half;
+  constexpr std::int64_t half = transfer::half_bytes, bytes = 5 * half;
   auto store = memory::allocate(d.context, bytes, memory_use::device, "pieces");
   ASSERT_TRUE(store.ok()) << store.error().line();
   std::vector<std::byte> sent(std::size_t(bytes), std::byte{});

@@ -33,7 +33,7 @@ std::vector<float> weight(std::int64_t count, std::int64_t cols, int alternates)
   }
   return r;
 }
-struct no_words : word_store {
+struct no_constants : constant_store {
   std::uint64_t keep(std::span<const std::uint32_t>) override { return 4096; }
 };
 struct no_modules : shader_store {
@@ -53,20 +53,20 @@ std::vector<std::vector<std::string>> rows_of(const std::string& report) {
 }
 /// What a described device would run.
 struct recorded {
-  no_words words;
+  no_constants const_pool;
   no_modules modules;
   std::vector<dispatch> all;
   recorded(const dynamic_plan& plan, const weight_scores& scores, const kernel_switches& switches) {
-    facts f;
+    device_limits f;
     f.shared_bytes = 49152;
-    f.units = 132;
+    f.multiprocessors = 132;
     f.matrices = {{16, 16, 16, dtype::bf16, dtype::f32}, {16, 16, 16, dtype::f16, dtype::f32}};
     f.switches = switches;
     region_addresses base;
     for (std::size_t k = 0; k < base.at.size(); ++k) base.at[k] = (k + 1) << 32;
     base.scalars = 256;
     const kernel_set kernels{kernel_table<f32>, code_of<f32>()};
-    all = record(plan, kernels, base, {}, f, phase_always, words, modules, &scores);
+    all = record(plan, kernels, base, {}, f, phase_always, const_pool, modules, &scores);
   }
 };
 /// Kernel set, reason, matrices and the start of the score, of the last dispatch of each product.
@@ -156,7 +156,7 @@ TEST(vulkan_weight_scores, sessions_record_again_when_weights_change_sides) {
   const auto device = vulkan::device<f32>::over(d.context, d.pipelines);
   auto s = device.load(planned());
   ASSERT_TRUE(s.ok()) << s.error().line();
-  const bool matrices = device.what().matrix(dtype::f16) != nullptr && compiled();
+  const bool matrices = device.limits().matrix(dtype::f16) != nullptr && compiled();
   for (const int alternates : {-1, 1, -1}) {
     const auto a = weight(64 * 48, 48, alternates), b = weight(64 * 40, 40, -1);
     ASSERT_TRUE(s->write(tensor_kind::parameter, 0, a).ok());

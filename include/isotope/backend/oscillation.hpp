@@ -16,7 +16,7 @@ struct weight_lines {
 /// The share of sign changes between neighbours along K, weighted by their magnitudes, less the share that keeps the sign: 1 for strictly alternating
 /// rows, 0 for rows of one sign. Random signs change half of the time, so their score is 0 but for chance: about 1 / sqrt(N (K - 1)) on either side.
 ///
-/// Why: a product of smooth activations with alternating weights is a small difference of large sums, and the rounding of each activation to 11 bits
+/// Why: a gemm of smooth activations with alternating weights is a small difference of large sums, and the rounding of each activation to 11 bits
 /// (f16) stays while the sums cancel: the error is as large, relative to the result, as the sums are to it. Sums of one sign or of random signs
 /// lose at most what their own size, or its root, allows.
 inline double oscillation(std::span<const float> w, const weight_lines& l) {

@@ -18,7 +18,7 @@ struct vulkan {
   static constexpr int preference = 1;
   using default_precision = precision::f32;
   static constexpr std::int64_t tensor_bytes = isotope::vulkan::tensor_bytes;
-  /// Rows of 50257 elements start at odd addresses: on an H200 products with them ran at 0.6 of the speed of those with rows of 50304.
+  /// Rows of 50257 elements start at odd addresses: on an H200 gemms with them ran at 0.6 of the speed of those with rows of 50304.
   static constexpr std::int64_t row_multiple = 64;
   static constexpr std::int64_t chunk_bytes = 0;  // one buffer over as many allocations as it takes
   /// Why a native kernel is not used where the planner has none; kernels say why they fall through on a device when they are recorded.

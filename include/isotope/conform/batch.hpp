@@ -99,7 +99,7 @@ class batch_planner {
   /// Appends the values and nodes of one case; returns where its values went.
   std::vector<std::int32_t> append(const trace& one) {
     std::vector<std::int32_t> id(one.values.size());
-    const auto first_node = std::int32_t(g_.nodes.size()), first_micro = std::int32_t(g_.micros.size());
+    const auto first_node = std::int32_t(g_.nodes.size()), first_micro = std::int32_t(g_.micro_ops.size());
     const auto first_late = std::int32_t(g_.late.size());
     g_.late.insert(g_.late.end(), one.late.begin(), one.late.end());
     g_.any_late = g_.any_late || one.any_late;
@@ -119,7 +119,7 @@ class batch_planner {
       n.body += first_micro;
       g_.nodes.push_back(n);
     }
-    for (const micro& m : one.micros) g_.micros.push_back(m);
+    for (const micro_op& m : one.micro_ops) g_.micro_ops.push_back(m);
     return id;
   }
   /// Keeps the queue busy with a matmul whose result is an output that may change, like a guard. Does nothing if the backend has no room or no kernel

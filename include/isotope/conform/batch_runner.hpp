@@ -186,7 +186,7 @@ class batch_runner {
       if (s.kernel >= 0)
         batch_variants_.insert(std::string(s.op->name) + "[" + std::string(facts_.kernels[std::size_t(s.kernel)].set) + "]");
       reached_.insert(s.op->name);
-      for (int k = 0; k < s.body_size; ++k) reached_.insert(b.plan.micros[std::size_t(s.body + k)].op->name);
+      for (int k = 0; k < s.body_size; ++k) reached_.insert(b.plan.micro_ops[std::size_t(s.body + k)].op->name);
     }
     auto loaded = on_.load(std::move(b.plan), false);
     if (!loaded) return loaded.error();

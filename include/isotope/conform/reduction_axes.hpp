@@ -33,7 +33,7 @@ struct reduced_shape {
     return p;
   }
   /// The number of terms of one result.
-  std::int64_t terms() const {
+  std::int64_t length() const {
     std::int64_t n = 1;
     for (int k = 0; k < x.rank; ++k)
       if ((mask >> k) & 1) n *= x[k];

@@ -77,7 +77,7 @@ class conformance_run : private case_visitor {
     if (auto r = count_cases(); !r) return r.error();
     if (!resumed_) {
       for (const test_case& c : o_.first) {
-        auto o = outcomes(*runners_[0], {&c, 1});
+        auto o = results_of(*runners_[0], {&c, 1});
         if (!o) return o.error();
         counted_.regressions[sha256::of(record_of(c))] = name_of((*o)[0].is);
       }
@@ -114,7 +114,7 @@ class conformance_run : private case_visitor {
     conformance_run* run;
     batch_runner* on;
     void operator()(batch_job& b) const {
-      b.all = run->outcomes(*on, b.cases);
+      b.all = run->results_of(*on, b.cases);
       b.reached = on->reached();
       b.tiers = on->tiers();
       b.launches = on->launches();
@@ -181,7 +181,7 @@ class conformance_run : private case_visitor {
     return failure_.what.empty();
   }
   bool apart() const { return o_.one_op || !o_.endless.empty(); }
-  result<std::vector<case_result>> outcomes(batch_runner& on, std::span<const test_case> cases) {
+  result<std::vector<case_result>> results_of(batch_runner& on, std::span<const test_case> cases) {
     {
       const std::lock_guard lock(begins_);
       heard_.begins(cases[0].of->name);

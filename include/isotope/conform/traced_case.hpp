@@ -34,9 +34,9 @@ inline shape stored_dims(const operand_recipe& x) {
 
 class case_tracer {
  public:
-  /// `kernels` are the target's; `common`: decomposes every op that can be decomposed.
-  static traced_case trace_of(const test_case& c, dtype program, std::span<const kernel_info> kernels, bool common = false) {
-    case_tracer t(program, kernels, common);
+  /// `kernels` are the target's; `decompose_all`: decomposes every op that can be decomposed.
+  static traced_case trace_of(const test_case& c, dtype program, std::span<const kernel_info> kernels, bool decompose_all = false) {
+    case_tracer t(program, kernels, decompose_all);
     t.record(c);
     return std::move(t.r_);
   }
@@ -45,9 +45,9 @@ class case_tracer {
   tape t_;
   traced_case r_;
 
-  case_tracer(dtype program, std::span<const kernel_info> kernels, bool common) : t_(program) {
+  case_tracer(dtype program, std::span<const kernel_info> kernels, bool decompose_all) : t_(program) {
     t_.kernels = kernels;
-    t_.common = common;
+    t_.decompose_all = decompose_all;
   }
 
   std::int32_t host_value(const shape& s, dtype type) {

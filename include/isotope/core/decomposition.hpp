@@ -28,11 +28,11 @@ class decomposition {
 };
 
 constexpr applied tape::decomposed(const op_info& op, std::span<const std::int32_t> in, const attributes& a, place at) {
-  const bool outer = inside_;
-  inside_ = true;
+  const bool outer = in_decomposition_;
+  in_decomposition_ = true;
   decomposition d(*this, in, a, at);
   op.decompose(d);
-  inside_ = outer;
+  in_decomposition_ = outer;
   return d.outputs;
 }
 

@@ -24,8 +24,8 @@ struct diagnostics {
   bool no_matrix_units = false;        // gpu: no cooperative matrices at all
   bool no_f16_matrices = false;        // gpu: no cooperative matrices for f16 operands; bf16 is not affected
   bool no_workgroup_matrices = false;  // gpu: no VK_NV_cooperative_matrix2
-  std::uint32_t split_k = 0;           // gpu: parts of K in products that fill the device badly; 0: chosen by size
-  // gpu: products of f16 weights and f32 activations, which matrix units take rounded to f16
+  std::uint32_t split_k = 0;           // gpu: parts of K in gemms that fill the device badly; 0: chosen by size
+  // gpu: gemms of f16 weights and f32 activations, which matrix units take rounded to f16
   float oscillation_threshold = 0.35f;          // weights that oscillate more (backend/oscillation.hpp) keep f32 activations
   bool no_auto_wide = false;                    // whatever the weights
   bool force_wide = false;                      // activations are never rounded

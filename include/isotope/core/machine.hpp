@@ -18,7 +18,7 @@ struct param_options {
   int decay = -1;         // 1, 0, or -1: matrices decay, vectors do not (the GPT-2 rule)
   bool trainable = true;  // false: no gradient, no optimiser state
   double rate_scale = 1;  // factor on the learning rate
-  /// 1, 0, or -1: where the optimiser is Muon, it takes matrices that only products read, each with a product by another weight to come, and
+  /// 1, 0, or -1: where the optimiser is Muon, it takes matrices that only gemms read, each with a gemm by another weight to come, and
   /// leaves embeddings, the output layer and vectors to AdamW. 1 needs two axes.
   int muon = -1;
 };

@@ -76,9 +76,9 @@ struct op_info {
   bool moves = false;      // its output holds elements of its first input as they are: a parameter's gradient passes in its own format
   std::uint8_t inout = 0;  // bit k: output k is input k, updated in place
   body_role body = body_role::none;
-  int (*own_operands)(const attributes&) = nullptr;  // of a step with a body: how many operands come before those of the body
-  int factors = 0;                      // how many of its first operands are the factors of one matrix product, which its result is
-  bool multiplies = false;              // it spends its time on matrix products: a policy of recomputation may keep its results
+  int (*host_operands)(const attributes&) = nullptr;  // of a step with a body: how many operands come before those of the body
+  int gemm_operands = 0;                              // how many of its first operands are those of one gemm, which makes its result
+  bool runs_gemms = false;                            // it spends its time in gemms: a policy of recomputation may keep its results
   int weight = -1;                      // the operand that may be a weight stored in another format than the other operands; -1: none
   void (*pack)(attributes&) = nullptr;  // makes operand `weight` a packed copy of a weight; none: no kernel of the op reads one
   bool constant = false;                // each element of its result is attributes::scalar
@@ -117,9 +117,9 @@ template <IsOp Op> constexpr op_info describe() {
   if constexpr (requires { Op::moves; }) r.moves = Op::moves;
   if constexpr (requires { Op::inout; }) r.inout = Op::inout;
   if constexpr (requires { Op::body; }) r.body = Op::body;
-  if constexpr (requires { &Op::own_operands; }) r.own_operands = &Op::own_operands;
-  if constexpr (requires { Op::factors; }) r.factors = Op::factors;
-  if constexpr (requires { Op::multiplies; }) r.multiplies = Op::multiplies;
+  if constexpr (requires { &Op::host_operands; }) r.host_operands = &Op::host_operands;
+  if constexpr (requires { Op::gemm_operands; }) r.gemm_operands = Op::gemm_operands;
+  if constexpr (requires { Op::runs_gemms; }) r.runs_gemms = Op::runs_gemms;
   if constexpr (requires { Op::weight; }) r.weight = Op::weight;
   if constexpr (requires { &Op::pack; }) r.pack = &Op::pack;
   if constexpr (requires { Op::constant; }) r.constant = Op::constant;

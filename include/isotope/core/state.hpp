@@ -46,9 +46,9 @@ constexpr std::int32_t tape::assign(std::int32_t state, std::int32_t x, place at
     return -1;
   }
   if (g.root(x) == g.root(state)) x = record(info<op::copy>, {&x, 1}, {}, at, 0).out[0];  // the old contents in another order
-  into_ = latest(g.root(state));
+  assigned_state_ = latest(g.root(state));
   const auto y = record(info<op::copy>, {&x, 1}, {}, at, 0).out[0];
-  into_ = -1;
+  assigned_state_ = -1;
   return y;
 }
 

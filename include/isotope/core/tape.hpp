@@ -37,7 +37,7 @@ class tape {
   std::int32_t block = -1;               // values recorded here belong to it
   bool training = true;                  // false: nothing is dropped
   std::span<const kernel_info> kernels;  // of the target, if known: ops without a kernel are decomposed where they can be
-  bool common = false;                   // decompose whatever can be
+  bool decompose_all = false;            // decompose whatever can be
   bool addends = false;                  // gradients are summed by the kernels that can: see pullback::give_first
 
   constexpr dtype program() const { return g.program; }
@@ -146,15 +146,15 @@ class tape {
     }
     for (int k = 0; k < r.outputs() && late; ++k)
       if (!one_limit(r.out(k).dims, at)) return {};
-    if (op.decompose != nullptr && (common || !has_kernel(op))) return decomposed(op, ins, r.attr, at);
+    if (op.decompose != nullptr && (decompose_all || !has_kernel(op))) return decomposed(op, ins, r.attr, at);
     node n;
     n.op = &op;
-    n.common = inside_;
+    n.decomposed = in_decomposition_;
     n.in = in;
     n.attr = r.attr;
     n.block = block;
     n.ordinal = ordinal;
-    n.effect = into_ >= 0;
+    n.effect = assigned_state_ >= 0;
     bool wants = false;
     for (auto v : ins) wants = wants || describe(v).wants_gradient;
     applied result;
@@ -171,8 +171,8 @@ class tape {
         y.offset = o.offset;
         y.strides = o.strides;
         if (late) g.values[std::size_t(v)].late = g.add_late(r.late_view(k, g.layout_of(in[0])));
-      } else if (into_ >= 0 || ((op.inout >> k) & 1) != 0) {
-        y.base = into_ >= 0 ? into_ : in[std::size_t(k)];
+      } else if (assigned_state_ >= 0 || ((op.inout >> k) & 1) != 0) {
+        y.base = assigned_state_ >= 0 ? assigned_state_ : in[std::size_t(k)];
         y.strides = describe(y.base).strides;
         y.late = describe(y.base).late;
       }
@@ -205,9 +205,9 @@ class tape {
  private:
   name last_path_;
   std::uint32_t ordinal_ = 0;
-  bool inside_ = false;              // a decomposition
-  std::int32_t into_ = -1;           // the state that the op being recorded overwrites
-  late_sizes limits_ = unlimited();  // of the slots met so far; -1: none
+  bool in_decomposition_ = false;
+  std::int32_t assigned_state_ = -1;  // the state that the op being recorded overwrites
+  late_sizes limits_ = unlimited();   // of the slots met so far; -1: none
 
   static constexpr late_sizes unlimited() {
     late_sizes r{};

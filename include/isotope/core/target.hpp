@@ -39,11 +39,11 @@ struct kernel_info {
   dtype precision = dtype::f32;
   std::string_view set;                                   // reference, portable, native
   std::uint32_t inplace = 0;                              // bit k: output 0 may take the bytes of input k when it dies there
-  bool epilogue = false;                                  // takes a fused body on its product
-  bool apart = false;                                     // an instruction that no product's epilogue takes
+  bool epilogue = false;                                  // takes a fused body on its gemm
+  bool outside_epilogues = false;                         // an instruction that no gemm's epilogue takes
   std::int64_t (*scratch)(const step_shapes&) = nullptr;  // bytes of workspace, a bound for every device
   std::int64_t (*packed)(const step_shapes&) =
-      nullptr;                // a product's: elements of the packed right operand that it would rather read; 0: none
+      nullptr;                // a gemm's: elements of the packed right operand that it would rather read; 0: none
   bool packs = false;         // an update's: keeps packed weights
   bool takes_addend = false;  // a gradient's: may have a last operand, which is added to its first result once that is rounded
 };

@@ -46,16 +46,16 @@ struct value {
 };
 
 /// One instruction of an element-wise body. Operand k < 8 is input k of the node, 8 + j the result of instruction j,
-/// `product` the value that the host node (a matmul) computed. `store` is the output it is written to, or -1.
-struct micro {
+/// `gemm_result` the value that the host node (a matmul) computed. `store` is the output it is written to, or -1.
+struct micro_op {
   const op_info* op = nullptr;
   std::array<std::int8_t, 3> arg{-1, -1, -1};
   std::int8_t store = -1;
   dtype type = dtype::f32;  // each result is rounded to it
   double scalar = 0;        // attributes::scalar of the op it stands for
 };
-inline constexpr std::int8_t product = -2;
-inline constexpr int max_micros = 16;
+inline constexpr std::int8_t gemm_result = -2;
+inline constexpr int max_micro_ops = 16;
 
 inline constexpr std::uint8_t phase_first = 1, phase_later = 2, phase_last = 4, phase_always = 7;
 
@@ -64,14 +64,14 @@ struct node {
   std::array<std::int32_t, max_inputs> in{-1, -1, -1, -1, -1, -1, -1, -1};
   std::array<std::int32_t, max_outputs> out{-1, -1, -1, -1, -1, -1};
   attributes attr;
-  std::int32_t body = 0, body_size = 0;  // range of trace::micros
+  std::int32_t body = 0, body_size = 0;  // range of trace::micro_ops
   std::int32_t block = -1;
   std::uint32_t ordinal = 0;  // of random ops, in trace order before fusion: the stream of random numbers, kept by recomputation
   std::uint8_t phases = phase_always;
   std::uint8_t accumulate = 0;  // bit k: output k adds in later phases
   bool dead = false;
-  bool common = false;  // part of the decomposition of another op
-  bool effect = false;  // kept though nobody reads its outputs
+  bool decomposed = false;  // part of the decomposition of another op
+  bool effect = false;      // kept though nobody reads its outputs
   constexpr int inputs() const { return used(in.data(), max_inputs); }
   constexpr int outputs() const { return used(out.data(), max_outputs); }
   static constexpr int used(const std::int32_t* ids, int limit) {
@@ -83,7 +83,7 @@ struct node {
 
 struct parameter {
   name path;
-  std::int32_t value = -1, grad = -1, packed = -1;  // packed: its copy for products; -1: none
+  std::int32_t value = -1, grad = -1, packed = -1;  // packed: its copy for gemms; -1: none
   initializer init;
   bool decay = true, trainable = true;
   double rate_scale = 1;     // factor on the learning rate
@@ -98,7 +98,7 @@ struct named_value {
 struct trace {
   std::vector<value> values;
   std::vector<node> nodes;
-  std::vector<micro> micros;
+  std::vector<micro_op> micro_ops;
   std::vector<parameter> params;
   std::vector<named_value> inputs, outputs, states;
   std::vector<late_layout> late;

@@ -16,7 +16,7 @@ struct attention_shape {
   static constexpr int operands(const constants& c) { return (c.packed ? 1 : 3) + (c.masked ? 1 : 0); }
   static constexpr bool random(const attributes& a) { return constants::of(a).dropout > 0; }
   /// Pairs of a query and a key that it sees, of all heads, times the head size.
-  static constexpr std::int64_t products(const step_shapes& s) {
+  static constexpr std::int64_t gemm_macs(const step_shapes& s) {
     const auto c = constants::of(*s.attr);
     const shape& q = s.in[0];
     const std::int64_t S = q[1], T = c.packed ? S : s.in[1][1], D = q[2] / (c.packed ? c.heads + 2 * c.kv_heads : c.heads);
@@ -38,15 +38,15 @@ struct attention_shape {
 /// dv = (K P)^T dy,  dS = P (K (dy v^T) - rowsum(dy y)),  dq = scale dS k,  dk = scale dS^T q. The mask has no gradient.
 struct attention_grad : attention_shape {
   static constexpr std::string_view name = "attention_grad";
-  static constexpr std::int64_t flops(const step_shapes& s) { return 10 * products(s); }  // the scores again, dy v^T, dv, dq, dk
+  static constexpr std::int64_t flops(const step_shapes& s) { return 10 * gemm_macs(s); }  // the scores again, dy v^T, dv, dq, dk
   static constexpr void infer(shape_rule& r) {
     for (int k = 0; k < (constants::of(r.attr).packed ? 1 : 3); ++k) r.yield(r.dims(k), r.type(k));
   }
 };
 struct attention : attention_shape {
   static constexpr std::string_view name = "attention";
-  static constexpr bool multiplies = true;
-  static constexpr std::int64_t flops(const step_shapes& s) { return 4 * products(s); }  // q k^T and p v
+  static constexpr bool runs_gemms = true;
+  static constexpr std::int64_t flops(const step_shapes& s) { return 4 * gemm_macs(s); }  // q k^T and p v
   static constexpr void infer(shape_rule& r) {
     auto c = constants::of(r.attr);
     const auto H = c.heads, G = c.kv_heads;

@@ -12,7 +12,7 @@ struct elementwise {
   static constexpr std::string_view name = "elementwise";
   static constexpr operand_layout layout = operand_layout::any;
   static constexpr body_role body = body_role::alone;
-  static constexpr int own_operands(const attributes&) { return 0; }
+  static constexpr int host_operands(const attributes&) { return 0; }
   static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), r.type(0)); }
 };
 

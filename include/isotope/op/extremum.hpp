@@ -11,7 +11,7 @@ struct extremum : reduction {
     const std::int64_t axes = constants::of(r.attr).axes;
     for (int i = 0; i < r.dims(0).rank; ++i)
       if (((axes >> i) & 1) != 0 && !r.require(!r.dims(0).late(i), "a late axis may have no elements to choose from")) return;
-    if (r.require(terms(r.dims(0), axes) > 0 || axes < 0, "no elements to choose from")) reduction::infer(r);
+    if (r.require(length(r.dims(0), axes) > 0 || axes < 0, "no elements to choose from")) reduction::infer(r);
   }
   /// dx[i] = dy / (number of elements that attain the extremum) where x[i] attains it, else 0: ties share.
   static constexpr void gradient(pullback& g) {

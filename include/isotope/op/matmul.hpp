@@ -11,8 +11,8 @@ struct matmul {
   static constexpr operand_layout layout = operand_layout::matrix;
   static constexpr bool accumulates = true;
   static constexpr body_role body = body_role::host;
-  static constexpr int factors = 2;
-  static constexpr bool multiplies = true;
+  static constexpr int gemm_operands = 2;
+  static constexpr bool runs_gemms = true;
   static constexpr int weight = 1;
 
   struct constants {
@@ -26,13 +26,13 @@ struct matmul {
     }
     constexpr operator attributes() const { return {.i = {1 + format.number, operands, half_weight, packed}, .f = {alpha, beta}}; }
   };
-  static constexpr int own_operands(const attributes& a) { return int(constants::of(a).operands); }
+  static constexpr int host_operands(const attributes& a) { return int(constants::of(a).operands); }
   static constexpr void pack(attributes& a) {
     auto c = constants::of(a);
     c.packed = true;
     a = c;
   }
-  /// 2 M N K for each product of a batch.
+  /// 2 M N K for each gemm of a batch.
   static constexpr std::int64_t flops(const step_shapes& s) { return 2 * s.out[0].count() * s.in[0][-1]; }
 
   static constexpr void infer(shape_rule& r) {
@@ -60,7 +60,7 @@ struct matmul {
     if (r.require(is_floating(t), "the product needs a floating-point format")) r.yield(y, t);
   }
 
-  static constexpr tensor<tape> product(tensor<tape> a, tensor<tape> b, dtype t, double alpha) {
+  static constexpr tensor<tape> gemm(tensor<tape> a, tensor<tape> b, dtype t, double alpha) {
     return apply<matmul>(place::current(), constants{.format = t, .alpha = alpha}, a, b);
   }
   static constexpr bool column_major(tensor<tape> x) {
@@ -68,7 +68,7 @@ struct matmul {
     return v.strides[std::size_t(v.dims.rank - 1)] != 1 && v.strides[std::size_t(v.dims.rank - 2)] == 1;
   }
   /// da = alpha dy b^T, db = alpha a^T dy; a gradient is made in its operand's memory order. Batches that were repeated are summed:
-  /// for one matrix b, by one product over all rows.
+  /// for one matrix b, by one gemm over all rows.
   static constexpr void gradient(pullback& g) {
     auto a = g.x(0), b = g.x(1), dy = g.dy();
     const auto c = constants::of(g.attr);
@@ -76,8 +76,8 @@ struct matmul {
     if (g.wants(2)) g.give(2, isotope::scale(dy, c.beta));
     if (g.wants(0)) {
       const bool flip = column_major(a) && a.rank() == 2 && b.rank() == 2;
-      auto da = flip ? isotope::transpose(product(b, isotope::transpose(dy), g.grad_type(0), alpha))
-                     : product(dy, isotope::transpose(b), g.grad_type(0), alpha);
+      auto da = flip ? isotope::transpose(gemm(b, isotope::transpose(dy), g.grad_type(0), alpha))
+                     : gemm(dy, isotope::transpose(b), g.grad_type(0), alpha);
       g.give(0, sum_to(da, a.dims(), g.grad_type(0)));
     }
     if (g.wants(1)) {
@@ -86,8 +86,8 @@ struct matmul {
         a = isotope::reshape(a, {a.dims().rows(), a.cols()});
         dy = isotope::reshape(dy, {dy.dims().rows(), dy.cols()});
       }
-      auto db = flip ? isotope::transpose(product(isotope::transpose(dy), a, g.grad_type(1), alpha))
-                     : product(isotope::transpose(a), dy, g.grad_type(1), alpha);
+      auto db = flip ? isotope::transpose(gemm(isotope::transpose(dy), a, g.grad_type(1), alpha))
+                     : gemm(isotope::transpose(a), dy, g.grad_type(1), alpha);
       g.give(1, sum_to(db, b.dims(), g.grad_type(1)));
     }
   }

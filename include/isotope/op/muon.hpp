@@ -1,5 +1,5 @@
 #pragma once
-/// The two ends of a Muon update; the planner puts matrix products between them (plan/muon.hpp).
+/// The two ends of a Muon update; the planner puts gemms between them (plan/muon.hpp).
 #include "update_rule.hpp"
 
 namespace isotope::op {
@@ -23,7 +23,7 @@ struct momentum : update_rule {
 /// Operands w (N) [, shadow (N) [, packed]], x (N), norm (), loss (), all in place but the last three; constants and skipping as adamw,
 /// s = direction_scale:
 ///   w = w - lr decay w (first `decaying` elements) - lr s x,   shadow = w rounded
-/// Source: Liu et al. 2025, arXiv:2502.16982, equation 4, without the products that make x.
+/// Source: Liu et al. 2025, arXiv:2502.16982, equation 4, without the gemms that make x.
 struct muon : update_rule {
   static constexpr std::string_view name = "muon";
   static constexpr std::uint8_t inout = 0b111;

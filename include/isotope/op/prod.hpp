@@ -21,18 +21,18 @@ struct prod : reduction {
     const shape x = g.x(0).dims();
     const std::int64_t axes = constants::of(g.attr).axes;
     permute::constants order, back;
-    shape turned;
+    shape permuted;
     for (int pass = 0; pass < 2; ++pass)
       for (int k = 0; k < x.rank; ++k) {
         if (((axes >> k) & 1) != pass) continue;
-        order.order[std::size_t(turned.rank)] = k;
-        back.order[std::size_t(k)] = turned.rank;
-        turned.push(x.axis(k));
+        order.order[std::size_t(permuted.rank)] = k;
+        back.order[std::size_t(k)] = permuted.rank;
+        permuted.push(x.axis(k));
       }
     const std::int64_t results = g.dy().dims().count();
-    const auto rows = isotope::reshape(apply<permute>(place::current(), order, g.x(0)), {results, terms(x, axes)});
+    const auto rows = isotope::reshape(apply<permute>(place::current(), order, g.x(0)), {results, length(x, axes)});
     const auto dx = apply<prod_grad>(place::current(), {}, rows, isotope::reshape(g.dy(), {results}));
-    g.give(0, apply<permute>(place::current(), back, isotope::reshape(dx, turned)));
+    g.give(0, apply<permute>(place::current(), back, isotope::reshape(dx, permuted)));
   }
 };
 }  // namespace op

@@ -40,7 +40,7 @@ struct reduction {
     return isotope::expand(isotope::reshape(reduced, kept), g.x(0).dims());
   }
   /// Elements that go into one result.
-  static constexpr std::int64_t terms(const shape& x, std::int64_t axes) {
+  static constexpr std::int64_t length(const shape& x, std::int64_t axes) {
     std::int64_t n = 1;
     for (int i = 0; i < x.rank; ++i)
       if ((axes >> i) & 1) n *= x[i];
@@ -62,11 +62,11 @@ struct mean : reduction {
                          d.at);
         return;
       }
-    const double n = double(terms(d.x(0).dims(), constants::of(d.attr).axes));
+    const double n = double(length(d.x(0).dims(), constants::of(d.attr).axes));
     d.give(0, isotope::scale(apply<sum>(d.at, d.attr, d.x(0)), 1.0 / n, d.at));
   }
   static constexpr void gradient(pullback& g) {
-    g.give(0, isotope::scale(repeated(g, g.dy()), 1.0 / double(terms(g.x(0).dims(), constants::of(g.attr).axes))));
+    g.give(0, isotope::scale(repeated(g, g.dy()), 1.0 / double(length(g.x(0).dims(), constants::of(g.attr).axes))));
   }
 };
 }  // namespace op

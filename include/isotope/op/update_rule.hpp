@@ -9,7 +9,7 @@ struct update_rule {
     std::int64_t decaying = 0;   // elements of the weight w that decay: they come first
     bool shadow = false;         // an operand holds w rounded to the program's format
     bool clips = false;          // by the global norm
-    std::int64_t columns = 0;    // of w, where the product's kernel has a packed copy of it; 0: it has none
+    std::int64_t columns = 0;    // of w, where the gemm's kernel has a packed copy of it; 0: it has none
     std::int64_t written = 0;    // elements that all updates of the step write; 0: those of w
     double rate_scale = 1;       // factor on the learning rate
     double direction_scale = 0;  // of muon: factor on the direction

@@ -24,7 +24,7 @@ constexpr message missing_kernel(const plan_view& p, std::string_view backend, s
   for (const auto& s : p.steps) {
     if (auto m = lacks(s.op); !m.empty()) return m;
     for (std::int32_t k = 0; k < s.body_size; ++k)
-      if (auto m = lacks(p.micros[std::size_t(s.body + k)].op); !m.empty()) return m;
+      if (auto m = lacks(p.micro_ops[std::size_t(s.body + k)].op); !m.empty()) return m;
   }
   return {};
 }

@@ -12,16 +12,16 @@ namespace isotope {
 
 /// Chooses the blocks that discard their activations and recompute them in the backward pass. Gradients have the same bits either way.
 struct recompute_policy {
-  enum class kind : std::uint8_t { none, all, every, keep_products } which = kind::none;
+  enum class kind : std::uint8_t { none, all, every, keep_matmuls } which = kind::none;
   int period = 1;  // of `every`: blocks 0, period, 2 period, ... are recomputed
   constexpr bool applies(int block) const {
-    return block >= 0 && (which == kind::all || which == kind::keep_products || (which == kind::every && block % period == 0));
+    return block >= 0 && (which == kind::all || which == kind::keep_matmuls || (which == kind::every && block % period == 0));
   }
 };
 namespace recompute {
 inline constexpr recompute_policy none{};
 inline constexpr recompute_policy all{recompute_policy::kind::all, 1};
-inline constexpr recompute_policy keep_products{recompute_policy::kind::keep_products, 1};  // keeps the outputs of matmul and attention
+inline constexpr recompute_policy keep_matmuls{recompute_policy::kind::keep_matmuls, 1};  // keeps the outputs of matmul and attention
 constexpr recompute_policy every(int period) { return {recompute_policy::kind::every, period}; }
 }  // namespace recompute
 
@@ -31,7 +31,7 @@ namespace plan_detail {
 class backward {
  public:
   constexpr backward(tape& t, recompute_policy policy)
-      : t_(t), policy_(policy), grad_(t.g.values.size(), -1), owned_(t.g.values.size(), 0), again_(t.g.values.size(), -1) {}
+      : t_(t), policy_(policy), grad_(t.g.values.size(), -1), owned_(t.g.values.size(), 0), recomputed_(t.g.values.size(), -1) {}
 
   constexpr void run(std::int32_t loss) {
     const auto nodes = std::int32_t(t_.g.nodes.size());
@@ -49,9 +49,9 @@ class backward {
  private:
   tape& t_;
   recompute_policy policy_;
-  std::vector<std::int32_t> grad_;   // of each forward value
-  std::vector<std::uint8_t> owned_;  // whether its bytes belong to this gradient alone
-  std::vector<std::int32_t> again_;  // the recomputed copy of each value
+  std::vector<std::int32_t> grad_;        // of each forward value
+  std::vector<std::uint8_t> owned_;       // whether its bytes belong to this gradient alone
+  std::vector<std::int32_t> recomputed_;  // the recomputed copy of each value
 
   constexpr bool wanted(const node& f) const {
     bool dy = false, dx = false;
@@ -60,18 +60,18 @@ class backward {
     for (int k = 0; k < f.inputs(); ++k) dx = dx || t_.describe(f.in[std::size_t(k)]).wants_gradient;
     return dy && dx;
   }
-  constexpr std::int32_t current(std::int32_t v) const { return again_[std::size_t(v)] >= 0 ? again_[std::size_t(v)] : v; }
+  constexpr std::int32_t current(std::int32_t v) const { return recomputed_[std::size_t(v)] >= 0 ? recomputed_[std::size_t(v)] : v; }
 
   constexpr void repeat(std::int32_t block, std::int32_t nodes) {
     for (std::int32_t j = 0; j < nodes && t_.ok(); ++j) {
       const node f = t_.g.nodes[std::size_t(j)];
       if (f.block != block) continue;
-      if (policy_.which == recompute_policy::kind::keep_products && f.op->multiplies) continue;
+      if (policy_.which == recompute_policy::kind::keep_matmuls && f.op->runs_gemms) continue;
       std::array<std::int32_t, max_inputs> in{};
       const auto n = std::size_t(f.inputs());
       for (std::size_t k = 0; k < n; ++k) in[k] = current(f.in[k]);
       const auto r = t_.record(*f.op, {in.data(), n}, f.attr, place::current(), f.ordinal);
-      for (int k = 0; k < f.outputs(); ++k) again_[std::size_t(f.out[std::size_t(k)])] = r.out[std::size_t(k)];
+      for (int k = 0; k < f.outputs(); ++k) recomputed_[std::size_t(f.out[std::size_t(k)])] = r.out[std::size_t(k)];
     }
   }
 

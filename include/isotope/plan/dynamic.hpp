@@ -14,15 +14,15 @@ namespace isotope {
 struct dynamic_plan {
   std::vector<step> steps;
   std::vector<operand> operands;
-  std::vector<micro> micros;
+  std::vector<micro_op> micro_ops;
   std::vector<slot> slots;
   std::vector<port> inputs, outputs, states;
   std::vector<late_operand> late;
   plan_totals totals;
   message error;
   operator plan_view() const {
-    return {table(steps),   table(operands), table(micros), table(slots), table(inputs),
-            table(outputs), table(states),   totals,        error,        table(late)};
+    return {table(steps),   table(operands), table(micro_ops), table(slots), table(inputs),
+            table(outputs), table(states),   totals,           error,        table(late)};
   }
 
  private:  // span's constructor from a vector checks a dozen concepts per element type: 0.1 s in every translation unit
@@ -35,7 +35,7 @@ inline dynamic_plan freeze(const trace& g, const memory_layout& l) {
   const auto s = measure(g);
   p.steps.resize(s.steps);
   p.operands.resize(s.operands);
-  p.micros.resize(s.micros);
+  p.micro_ops.resize(s.micro_ops);
   p.slots.resize(s.slots);
   p.inputs.resize(s.inputs);
   p.outputs.resize(s.outputs);
@@ -69,9 +69,9 @@ result<dynamic_plan> plan_training(const Model& model, const training_options& o
 /// @param group  that of the training plan beside which it evaluates; it orders the parameters
 /// @error what would have been a compile error, as one line
 template <Target T, class Model>
-result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true, bool common = false,
+result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true, bool decompose_all = false,
                                     weight_storage stored = nullptr, grouping group = nullptr) {
-  return plan_detail::make_dynamic<T>(plan_detail::trace_inference<T>(model, fused, common, stored, group), budget);
+  return plan_detail::make_dynamic<T>(plan_detail::trace_inference<T>(model, fused, decompose_all, stored, group), budget);
 }
 
 /// Returns the trace that plan_training lays out, for reports: plan/report/trace.hpp, plan/report/fusion.hpp.
@@ -80,8 +80,8 @@ template <Target T, class Model> trace traced_training(const Model& model, const
 }
 /// Returns the trace that plan_inference lays out, for reports.
 template <Target T, class Model>
-trace traced_inference(const Model& model, bool fused = true, bool common = false, weight_storage stored = nullptr) {
-  return plan_detail::trace_inference<T>(model, fused, common, stored);
+trace traced_inference(const Model& model, bool fused = true, bool decompose_all = false, weight_storage stored = nullptr) {
+  return plan_detail::trace_inference<T>(model, fused, decompose_all, stored);
 }
 
 }  // namespace isotope

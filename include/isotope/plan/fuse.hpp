@@ -12,13 +12,13 @@
 namespace isotope {
 
 /// The reason why the producer of a value does not join the element-wise step that reads it.
-enum class fusion_bar : std::uint8_t {
+enum class fusion_blocker : std::uint8_t {
   none,
   no_producer,
   through_view,
   not_elementwise,
   host_without_epilogue,
-  apart,
+  outside_epilogues,
   phase,
   block,
   shape,
@@ -29,29 +29,29 @@ enum class fusion_bar : std::uint8_t {
   reordered,
   inputs,
   outputs,
-  bare_product_kept,
+  bare_gemm_kept,
   length,
 };
-constexpr std::string_view text_of(fusion_bar b) {
+constexpr std::string_view text_of(fusion_blocker b) {
   switch (b) {
-    case fusion_bar::none: return "could join";
-    case fusion_bar::no_producer: return "is a parameter, an input or a result of a later step";
-    case fusion_bar::through_view: return "is read through a view";
-    case fusion_bar::not_elementwise: return "comes from a kernel that takes no fused body";
-    case fusion_bar::host_without_epilogue: return "comes from a product that accumulates, or whose kernel takes no epilogue";
-    case fusion_bar::apart: return "is a product, and the reader holds an op that no epilogue takes";
-    case fusion_bar::phase: return "is computed in other phases of the step";
-    case fusion_bar::block: return "is computed in another block";
-    case fusion_bar::shape: return "has another shape than the result";
-    case fusion_bar::output_shape: return "is a product, and the reader has an output of another shape";
-    case fusion_bar::read_before: return "is read by a step in between";
-    case fusion_bar::overwritten: return "reads what a step in between overwrites";
-    case fusion_bar::kept: return "is kept in memory of its own: a gradient, a parameter or an output";
-    case fusion_bar::reordered: return "is read a second time in another order";
-    case fusion_bar::inputs: return "would make more inputs than a step has";
-    case fusion_bar::outputs: return "would make more outputs than a step has";
-    case fusion_bar::bare_product_kept: return "is a product that others read too, and no instruction could store it";
-    case fusion_bar::length: return "would make a longer body than a step has";
+    case fusion_blocker::none: return "could join";
+    case fusion_blocker::no_producer: return "is a parameter, an input or a result of a later step";
+    case fusion_blocker::through_view: return "is read through a view";
+    case fusion_blocker::not_elementwise: return "comes from a kernel that takes no fused body";
+    case fusion_blocker::host_without_epilogue: return "comes from a product that accumulates, or whose kernel takes no epilogue";
+    case fusion_blocker::outside_epilogues: return "is a product, and the reader holds an op that no epilogue takes";
+    case fusion_blocker::phase: return "is computed in other phases of the step";
+    case fusion_blocker::block: return "is computed in another block";
+    case fusion_blocker::shape: return "has another shape than the result";
+    case fusion_blocker::output_shape: return "is a product, and the reader has an output of another shape";
+    case fusion_blocker::read_before: return "is read by a step in between";
+    case fusion_blocker::overwritten: return "reads what a step in between overwrites";
+    case fusion_blocker::kept: return "is kept in memory of its own: a gradient, a parameter or an output";
+    case fusion_blocker::reordered: return "is read a second time in another order";
+    case fusion_blocker::inputs: return "would make more inputs than a step has";
+    case fusion_blocker::outputs: return "would make more outputs than a step has";
+    case fusion_blocker::bare_gemm_kept: return "is a product that others read too, and no instruction could store it";
+    case fusion_blocker::length: return "would make a longer body than a step has";
   }
   return "";
 }
@@ -67,16 +67,16 @@ class fusion {
   constexpr void lower() {
     for (auto& n : g_.nodes) {
       if (n.dead || n.op->kind != op_kind::elementwise) continue;
-      micro m;
+      micro_op m;
       m.op = n.op;
       for (int k = 0; k < n.inputs() && k < 3; ++k) m.arg[std::size_t(k)] = std::int8_t(k);
       m.store = 0;
       m.type = g_.values[std::size_t(n.out[0])].type;
       m.scalar = n.attr.scalar();
       n.op = &info<op::elementwise>;
-      n.body = std::int32_t(g_.micros.size());
+      n.body = std::int32_t(g_.micro_ops.size());
       n.body_size = 1;
-      g_.micros.push_back(m);
+      g_.micro_ops.push_back(m);
     }
   }
 
@@ -87,19 +87,19 @@ class fusion {
       for (bool again = true; again;) {
         again = false;
         for (int k = 0; k < g_.nodes[i].inputs() && !again; ++k) again = join(i, g_.nodes[i].in[std::size_t(k)]);
-        if (g_.nodes[i].op->body == body_role::host) break;  // a product takes no second host
+        if (g_.nodes[i].op->body == body_role::host) break;  // a gemm takes no second host
       }
     }
   }
 
   /// Returns why the producer of v does not join node i, in a trace that `run` has left; call find_readers() first.
-  constexpr fusion_bar why(std::size_t i, std::int32_t v) {
-    if (const auto met = bar(i, v); met != fusion_bar::none) return met;
+  constexpr fusion_blocker why(std::size_t i, std::int32_t v) {
+    if (const auto met = blocker(i, v); met != fusion_blocker::none) return met;
     const node a = g_.nodes[std::size_t(g_.values[std::size_t(v)].producer)], b = g_.nodes[i];
     node f = b;
-    const auto used = g_.micros.size();
+    const auto used = g_.micro_ops.size();
     const auto met = merge(a, b, i, is_host(a), f);
-    while (g_.micros.size() > used) g_.micros.pop_back();
+    while (g_.micro_ops.size() > used) g_.micro_ops.pop_back();
     return met;
   }
   constexpr bool is_body(std::size_t i) const { return !g_.nodes[i].dead && g_.nodes[i].op->body == body_role::alone; }
@@ -137,31 +137,32 @@ class fusion {
   constexpr bool is_host(const node& a) const { return a.op->body == body_role::host && epilogues_.bodies && a.accumulate == 0; }
 
   /// Returns why the producer of v cannot join node i, before the limits of a step are checked.
-  constexpr fusion_bar bar(std::size_t i, std::int32_t v) const {
+  constexpr fusion_blocker blocker(std::size_t i, std::int32_t v) const {
     const value& x = g_.values[std::size_t(v)];
-    if (x.base >= 0) return fusion_bar::through_view;
-    if (x.producer < 0 || std::size_t(x.producer) >= i) return fusion_bar::no_producer;
+    if (x.base >= 0) return fusion_blocker::through_view;
+    if (x.producer < 0 || std::size_t(x.producer) >= i) return fusion_blocker::no_producer;
     const auto j = std::size_t(x.producer);
     const node& a = g_.nodes[j];
     const node& b = g_.nodes[i];
     const bool host = is_host(a);
-    if (a.dead) return fusion_bar::no_producer;
-    if (!is_body(j) && !host) return a.op->body == body_role::host ? fusion_bar::host_without_epilogue : fusion_bar::not_elementwise;
-    if (a.phases != b.phases) return fusion_bar::phase;
-    if (a.block != b.block) return fusion_bar::block;
-    if (!(x.dims == g_.values[std::size_t(b.out[0])].dims)) return fusion_bar::shape;
+    if (a.dead) return fusion_blocker::no_producer;
+    if (!is_body(j) && !host)
+      return a.op->body == body_role::host ? fusion_blocker::host_without_epilogue : fusion_blocker::not_elementwise;
+    if (a.phases != b.phases) return fusion_blocker::phase;
+    if (a.block != b.block) return fusion_blocker::block;
+    if (!(x.dims == g_.values[std::size_t(b.out[0])].dims)) return fusion_blocker::shape;
     if (host)
       for (int k = 0; k < b.body_size; ++k)
-        if (!epilogues_.takes(g_.micros[std::size_t(b.body + k)].op)) return fusion_bar::apart;
+        if (!epilogues_.takes(g_.micro_ops[std::size_t(b.body + k)].op)) return fusion_blocker::outside_epilogues;
     if (host)
       for (int k = 0; k < b.outputs(); ++k)
-        if (!(g_.values[std::size_t(b.out[std::size_t(k)])].dims == x.dims)) return fusion_bar::output_shape;
+        if (!(g_.values[std::size_t(b.out[std::size_t(k)])].dims == x.dims)) return fusion_blocker::output_shape;
     for (int k = 0; k < a.outputs(); ++k) {  // all readers of the producer's results come after i
       const auto out = a.out[std::size_t(k)];
-      if (first_[std::size_t(out)] >= 0 && first_[std::size_t(out)] < std::int32_t(i)) return fusion_bar::read_before;
-      if (g_.values[std::size_t(out)].base >= 0 || g_.values[std::size_t(out)].kind != value_kind::temp) return fusion_bar::kept;
+      if (first_[std::size_t(out)] >= 0 && first_[std::size_t(out)] < std::int32_t(i)) return fusion_blocker::read_before;
+      if (g_.values[std::size_t(out)].base >= 0 || g_.values[std::size_t(out)].kind != value_kind::temp) return fusion_blocker::kept;
     }
-    return overwritten_between(a, j, i) ? fusion_bar::overwritten : fusion_bar::none;
+    return overwritten_between(a, j, i) ? fusion_blocker::overwritten : fusion_blocker::none;
   }
   /// Whether a node between j and i writes in place what a, which is node j, reads: moved behind that node, a would read other numbers.
   constexpr bool overwritten_between(const node& a, std::size_t j, std::size_t i) const {
@@ -179,13 +180,13 @@ class fusion {
 
   /// Lets the producer of v join node i; returns whether it did.
   constexpr bool join(std::size_t i, std::int32_t v) {
-    if (bar(i, v) != fusion_bar::none) return false;
+    if (blocker(i, v) != fusion_blocker::none) return false;
     const auto j = std::size_t(g_.values[std::size_t(v)].producer);
     const node& a = g_.nodes[j];
     const node b = g_.nodes[i];
     const bool host = is_host(a);
     node f = host ? a : b;
-    if (merge(a, b, i, host, f) != fusion_bar::none) return false;
+    if (merge(a, b, i, host, f) != fusion_blocker::none) return false;
     g_.nodes[j].dead = true;
     g_.nodes[i] = f;
     for (int k = 0; k < f.outputs(); ++k) g_.values[std::size_t(f.out[std::size_t(k)])].producer = std::int32_t(i);
@@ -207,7 +208,7 @@ class fusion {
   }
 
   /// Sets f to a followed by b if that fits into the limits.
-  constexpr fusion_bar merge(const node& a, const node& b, std::size_t i, bool host, node& f) {
+  constexpr fusion_blocker merge(const node& a, const node& b, std::size_t i, bool host, node& f) {
     std::array<std::int32_t, max_inputs> in{-1, -1, -1, -1, -1, -1, -1, -1};
     std::array<std::int32_t, max_outputs> out{-1, -1, -1, -1, -1, -1};
     std::array<std::int8_t, max_outputs> a_store{-1, -1, -1, -1, -1, -1};  // new output index of each output of a
@@ -218,7 +219,7 @@ class fusion {
         if (a.out[std::size_t(k)] == v) return k;
       return -1;
     };
-    const int own = host ? a.op->own_operands(a.attr) : 0;
+    const int own = host ? a.op->host_operands(a.attr) : 0;
     std::array<std::int8_t, max_inputs> b_arg{};  // operand of b -> operand of f, or -10 - output of a
     for (int k = 0; k < b.inputs(); ++k) {
       const auto v = b.in[std::size_t(k)];
@@ -227,11 +228,11 @@ class fusion {
         continue;
       }
       for (int o = 0; o < a.outputs(); ++o)
-        if (g_.root(v) == a.out[std::size_t(o)]) return fusion_bar::reordered;  // b also reads the result in another order
+        if (g_.root(v) == a.out[std::size_t(o)]) return fusion_blocker::reordered;  // b also reads the result in another order
       int at = own;
       while (at < ins && in[std::size_t(at)] != v) ++at;
       if (at == ins) {
-        if (ins == max_inputs) return fusion_bar::inputs;
+        if (ins == max_inputs) return fusion_blocker::inputs;
         in[std::size_t(ins++)] = v;
       }
       b_arg[std::size_t(k)] = std::int8_t(at);
@@ -239,36 +240,36 @@ class fusion {
     for (int k = 0; k < b.outputs(); ++k) out[std::size_t(outs++)] = b.out[std::size_t(k)];
     for (int k = 0; k < a.outputs(); ++k)  // results that others read, too, are stored as well
       if (last_[std::size_t(a.out[std::size_t(k)])] > std::int32_t(i)) {
-        if (outs == max_outputs) return fusion_bar::outputs;
-        if (host && a.body_size == 0) return fusion_bar::bare_product_kept;
+        if (outs == max_outputs) return fusion_blocker::outputs;
+        if (host && a.body_size == 0) return fusion_blocker::bare_gemm_kept;
         a_store[std::size_t(k)] = std::int8_t(outs);
         out[std::size_t(outs++)] = a.out[std::size_t(k)];
       }
-    if (a.body_size + b.body_size > max_micros) return fusion_bar::length;
+    if (a.body_size + b.body_size > max_micro_ops) return fusion_blocker::length;
     f.in = in;
     f.out = out;
     std::array<std::int8_t, max_outputs> result{};  // output of a -> operand that holds it
-    f.body = std::int32_t(g_.micros.size());
+    f.body = std::int32_t(g_.micro_ops.size());
     f.body_size = a.body_size + b.body_size;
-    if (host && a.body_size == 0) result[0] = product;
+    if (host && a.body_size == 0) result[0] = gemm_result;
     for (int k = 0; k < a.body_size; ++k) {
-      micro m = g_.micros[std::size_t(a.body + k)];
+      micro_op m = g_.micro_ops[std::size_t(a.body + k)];
       if (m.store >= 0) {
         result[std::size_t(m.store)] = std::int8_t(max_inputs + k);
         m.store = a_store[std::size_t(m.store)];
       }
-      g_.micros.push_back(m);
+      g_.micro_ops.push_back(m);
     }
     for (int k = 0; k < b.body_size; ++k) {
-      micro m = g_.micros[std::size_t(b.body + k)];
+      micro_op m = g_.micro_ops[std::size_t(b.body + k)];
       for (auto& arg : m.arg) {
         if (arg < 0) continue;
         if (arg >= max_inputs) arg = std::int8_t(arg + a.body_size);
         else arg = b_arg[std::size_t(arg)] <= -10 ? result[std::size_t(-10 - b_arg[std::size_t(arg)])] : b_arg[std::size_t(arg)];
       }
-      g_.micros.push_back(m);
+      g_.micro_ops.push_back(m);
     }
-    return fusion_bar::none;
+    return fusion_blocker::none;
   }
 };
 }  // namespace plan_detail
@@ -286,7 +287,7 @@ constexpr bool is_fused(trace g, const epilogue_rule& epilogues) {
   pass.find_readers();
   for (std::size_t i = 0; i < g.nodes.size(); ++i)
     for (int k = 0; pass.is_body(i) && k < g.nodes[i].inputs(); ++k)
-      if (pass.why(i, g.nodes[i].in[std::size_t(k)]) == fusion_bar::none) return false;
+      if (pass.why(i, g.nodes[i].in[std::size_t(k)]) == fusion_blocker::none) return false;
   return true;
 }
 

@@ -10,18 +10,18 @@
 namespace isotope {
 
 /// Matches `kernel<Op, P, Set>`, whatever backend's template it is.
-template <class K> struct kernel_parts;
-template <template <class, class, class> class K, class Op, class P, class Set> struct kernel_parts<K<Op, P, Set>> {
+template <class K> struct kernel_traits;
+template <template <class, class, class> class K, class Op, class P, class Set> struct kernel_traits<K<Op, P, Set>> {
   using op = Op;
   using precision = P;
   using set = Set;
 };
 template <class K> constexpr kernel_info describe_kernel() {
-  using parts = kernel_parts<K>;
-  kernel_info r{.op = &info<typename parts::op>, .precision = parts::precision::type, .set = parts::set::name};
+  using traits = kernel_traits<K>;
+  kernel_info r{.op = &info<typename traits::op>, .precision = traits::precision::type, .set = traits::set::name};
   if constexpr (requires { K::inplace; }) r.inplace = K::inplace;
   if constexpr (requires { K::epilogue; }) r.epilogue = K::epilogue;
-  if constexpr (requires { K::apart; }) r.apart = K::apart;
+  if constexpr (requires { K::outside_epilogues; }) r.outside_epilogues = K::outside_epilogues;
   if constexpr (requires(const step_shapes& s) { K::scratch(s); }) r.scratch = &K::scratch;
   if constexpr (requires(const step_shapes& s) { K::packed(s); }) r.packed = &K::packed;
   if constexpr (requires { K::packs; }) r.packs = K::packs;
@@ -31,10 +31,10 @@ template <class K> constexpr kernel_info describe_kernel() {
 
 namespace plan_detail {
 template <class Set> struct in_set {
-  template <class K> using fn = std::is_same<typename kernel_parts<K>::set, Set>;
+  template <class K> using fn = std::is_same<typename kernel_traits<K>::set, Set>;
 };
 template <class P> struct of_precision {
-  template <class K> using fn = std::is_same<typename kernel_parts<K>::precision, P>;
+  template <class K> using fn = std::is_same<typename kernel_traits<K>::precision, P>;
 };
 template <class L, class Set, class T>
 using only = std::conditional_t<(Set::rank <= T::kernel_set::rank), boost::mp11::mp_copy_if_q<L, in_set<Set>>, boost::mp11::mp_list<>>;
@@ -64,7 +64,8 @@ inline constexpr auto all_kernels = []<class... K>(boost::mp11::mp_list<K...>) {
 namespace plan_detail {
 template <class Op, class P> struct runs {
   template <class K>
-  using fn = std::bool_constant<std::is_same_v<typename kernel_parts<K>::op, Op> && std::is_same_v<typename kernel_parts<K>::precision, P>>;
+  using fn =
+      std::bool_constant<std::is_same_v<typename kernel_traits<K>::op, Op> && std::is_same_v<typename kernel_traits<K>::precision, P>>;
 };
 }  // namespace plan_detail
 /// Whether backend B has a kernel of Op in precision P.
@@ -73,12 +74,12 @@ concept Supports = boost::mp11::mp_any_of_q<typename B::kernels, plan_detail::ru
 
 /// What the matmuls of a target take as epilogues.
 struct epilogue_rule {
-  bool bodies = false;                        // the kernel of the product takes fused bodies
-  std::span<const kernel_info> kernels = {};  // says which instructions stay apart; none: no instruction does
+  bool bodies = false;                        // the kernel of the gemm takes fused bodies
+  std::span<const kernel_info> kernels = {};  // says which instructions stay outside epilogues; none: no instruction does
 
   constexpr bool takes(const op_info* instruction) const {
     for (const auto& k : kernels)
-      if (k.op == instruction) return !k.apart;
+      if (k.op == instruction) return !k.outside_epilogues;
     return true;
   }
 };

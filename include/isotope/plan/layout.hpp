@@ -154,7 +154,7 @@ constexpr memory_layout lay_out(const trace& g, std::span<const kernel_info> tab
         for (int k = 0; k < n.inputs() && donor < 0; ++k) {
           const auto x = n.in[std::size_t(k)];
           if (((kernel->inplace >> k) & 1) == 0 || ((taken >> k) & 1) != 0 || last[std::size_t(x)] != std::int32_t(i)) continue;
-          if (n.body_size > 0 && k < n.op->own_operands(n.attr)) continue;  // a product's own operands stay readable
+          if (n.body_size > 0 && k < n.op->host_operands(n.attr)) continue;  // a gemm's own operands stay readable
           int uses = 0;
           for (auto other : n.in) uses += other >= 0 && roots[std::size_t(other)] == x;
           if (uses == 1 && may_replace(g, x, y)) donor = k;

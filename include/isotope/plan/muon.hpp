@@ -31,9 +31,9 @@ namespace plan_detail {
 
 /// How the forward pass reads one parameter.
 struct param_readers {
-  bool products = false;  // a matmul reads it
-  bool others = false;    // something else does
-  bool last = false;      // a matmul reads it whose result enters no further matmul with a weight: the output layer
+  bool matmuls = false;  // a matmul reads it
+  bool others = false;   // something else does
+  bool last = false;     // a matmul reads it whose result enters no further matmul with a weight: the output layer
 };
 constexpr std::vector<param_readers> readers_of_params(const trace& g) {
   std::vector<param_readers> r(g.values.size(), param_readers{});  // by value
@@ -41,7 +41,7 @@ constexpr std::vector<param_readers> readers_of_params(const trace& g) {
   const auto weight = [&](std::int32_t v) { return v >= 0 && g.values[std::size_t(g.root(v))].kind == value_kind::param; };
   for (std::size_t i = g.nodes.size(); i-- > 0;) {
     const node& n = g.nodes[i];
-    const int factors = n.op->factors;
+    const int factors = n.op->gemm_operands;
     bool onward = false;
     for (int k = 0; k < n.outputs(); ++k) onward = onward || continues[std::size_t(n.out[std::size_t(k)])] != 0;
     for (int k = 0; k < n.inputs(); ++k) {
@@ -55,7 +55,7 @@ constexpr std::vector<param_readers> readers_of_params(const trace& g) {
       const shape &dims = g.values[std::size_t(v)].dims, &whole = g.values[std::size_t(root)].dims;
       auto& by = r[std::size_t(root)];
       const bool as_factor = k < factors && dims.rank == 2 && dims.count() == whole.count();
-      by.products = by.products || as_factor;
+      by.matmuls = by.matmuls || as_factor;
       by.others = by.others || !as_factor;
       by.last = by.last || (as_factor && !onward);
     }
@@ -84,7 +84,7 @@ constexpr void choose_matrices(tape& t, optimizer_kind optimizer) {
       return;
     }
     const auto& by = readers[std::size_t(p.value)];
-    const bool hidden = dims.rank == 2 && by.products && !by.others && !by.last;
+    const bool hidden = dims.rank == 2 && by.matmuls && !by.others && !by.last;
     p.muon = p.trainable && dims.count() > 0 && (p.muon < 0 ? hidden : p.muon > 0) ? 1 : 0;
     any = any || p.muon > 0;
   }

@@ -58,7 +58,7 @@ struct training_options {
   recompute_policy recompute{};
   bool fuse = true;
   packing pack = packing::amortized;
-  bool common = false;  // decomposes every op that can be decomposed
+  bool decompose_all = false;  // decomposes every op that can be decomposed
 };
 
 }  // namespace isotope

@@ -39,11 +39,11 @@ inline std::vector<pass> passes_of(const plan_view& p) {
     if (out.label.view() == "loss") loss = last_writer(p.steps.size(), out.where);
   // Micro-batches add up their losses at the end of the step; the loss itself is the added term.
   if (loss < p.steps.size() && p.steps[loss].accumulate != 0) loss = last_writer(loss, p.operands[std::size_t(p.steps[loss].operands + 1)]);
-  std::vector<pass> parts(p.steps.size(), pass::forward);
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    if (p.steps[i].phases == phase_last) parts[i] = pass::optimizer;
-    else if (i > loss) parts[i] = pass::backward;
-  return parts;
+  std::vector<pass> passes(p.steps.size(), pass::forward);
+  for (std::size_t i = 0; i < passes.size(); ++i)
+    if (p.steps[i].phases == phase_last) passes[i] = pass::optimizer;
+    else if (i > loss) passes[i] = pass::backward;
+  return passes;
 }
 
 }  // namespace isotope

@@ -36,7 +36,7 @@ struct step {
   std::uint32_t ordinal = 0;
   std::uint8_t inputs = 0, outputs = 0, body_size = 0;
   std::uint8_t phases = phase_always, accumulate = 0;
-  bool common = false;  // stands for part of a decomposed op
+  bool decomposed = false;  // stands for part of a decomposed op
 };
 
 /// How a slot is distributed over devices: `parts` pieces along `axis`. A single device holds all of it.
@@ -66,7 +66,7 @@ struct port {
 };
 
 struct plan_sizes {
-  std::size_t steps = 0, operands = 0, micros = 0, slots = 0, inputs = 0, outputs = 0, states = 0, late = 0;
+  std::size_t steps = 0, operands = 0, micro_ops = 0, slots = 0, inputs = 0, outputs = 0, states = 0, late = 0;
 };
 
 /// Facts about a plan that are not in its tables.
@@ -84,7 +84,7 @@ struct plan_totals {
 struct plan_view {
   std::span<const step> steps;
   std::span<const operand> operands;
-  std::span<const micro> micros;
+  std::span<const micro_op> micro_ops;
   std::span<const slot> slots;
   std::span<const port> inputs, outputs, states;
   plan_totals totals;
@@ -96,7 +96,7 @@ struct plan_view {
 template <plan_sizes S> struct plan {
   std::array<step, S.steps> steps{};
   std::array<operand, S.operands> operands{};
-  std::array<micro, S.micros> micros{};
+  std::array<micro_op, S.micro_ops> micro_ops{};
   std::array<slot, S.slots> slots{};
   std::array<port, S.inputs> inputs{};
   std::array<port, S.outputs> outputs{};
@@ -104,7 +104,7 @@ template <plan_sizes S> struct plan {
   std::array<late_operand, S.late> late{};
   plan_totals totals;
   message error;
-  constexpr operator plan_view() const { return {steps, operands, micros, slots, inputs, outputs, states, totals, error, late}; }
+  constexpr operator plan_view() const { return {steps, operands, micro_ops, slots, inputs, outputs, states, totals, error, late}; }
 };
 
 namespace plan_detail {
@@ -178,8 +178,8 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
     t.body_size = std::uint8_t(n.body_size);
     t.phases = n.phases;
     t.accumulate = n.accumulate;
-    t.common = n.common;
-    const int own = n.body_size == 0 ? n.inputs() : n.op->own_operands(n.attr);
+    t.decomposed = n.decomposed;
+    const int own = n.body_size == 0 ? n.inputs() : n.op->host_operands(n.attr);
     for (int k = 0; k < n.inputs(); ++k) {
       const shape& y = g.values[std::size_t(n.out[0])].dims;
       p.operands[o] = operand_of(g, l, n.in[std::size_t(k)]);
@@ -192,7 +192,7 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
       look(n.out[std::size_t(k)], false, {});
       ++o;
     }
-    for (std::int32_t k = 0; k < n.body_size; ++k) p.micros[m++] = g.micros[std::size_t(n.body + k)];
+    for (std::int32_t k = 0; k < n.body_size; ++k) p.micro_ops[m++] = g.micro_ops[std::size_t(n.body + k)];
   }
   std::int64_t seconds = 0;  // bytes before the second moments
   for (std::size_t v = 0; v < g.values.size(); ++v)
@@ -243,7 +243,7 @@ constexpr plan_sizes measure(const trace& g) {
     if (!n.dead && n.op->kind != op_kind::view) {
       ++s.steps;
       s.operands += std::size_t(n.inputs() + n.outputs());
-      s.micros += std::size_t(n.body_size);
+      s.micro_ops += std::size_t(n.body_size);
       if (g.late.empty()) continue;
       for (int k = 0; k < n.inputs(); ++k) s.late += std::size_t(plan_detail::layout_in_root(g, n.in[std::size_t(k)]).late());
       for (int k = 0; k < n.outputs(); ++k) s.late += std::size_t(plan_detail::layout_in_root(g, n.out[std::size_t(k)]).late());
@@ -251,7 +251,7 @@ constexpr plan_sizes measure(const trace& g) {
   return s;
 }
 constexpr bool fits(const plan_sizes& s, const plan_sizes& room) {
-  return s.steps <= room.steps && s.operands <= room.operands && s.micros <= room.micros && s.slots <= room.slots &&
+  return s.steps <= room.steps && s.operands <= room.operands && s.micro_ops <= room.micro_ops && s.slots <= room.slots &&
          s.inputs <= room.inputs && s.outputs <= room.outputs && s.states <= room.states && s.late <= room.late;
 }
 /// Fills the tables of a plan that has room for them, and its facts.
@@ -271,7 +271,7 @@ template <plan_sizes S, plan_sizes Room> constexpr plan<S> cut(const plan<Room>&
   };
   copy(from.steps, p.steps);
   copy(from.operands, p.operands);
-  copy(from.micros, p.micros);
+  copy(from.micro_ops, p.micro_ops);
   copy(from.slots, p.slots);
   copy(from.inputs, p.inputs);
   copy(from.outputs, p.outputs);

@@ -2,7 +2,7 @@
 /// From model source to plan: `training` and `inference`, planned by the compiler. plan/dynamic.hpp does the same at run time.
 #include <cstdint>
 
-#include "../core/recorder.hpp"
+#include "../core/graph.hpp"
 #include "../core/scope.hpp"
 #include "diagnose.hpp"
 #include "differentiate.hpp"
@@ -30,7 +30,7 @@ template <Target T, class Model>
 constexpr trace trace_training(const Model& model, const training_options& o, bool verify = verifies_traces) {
   graph<T> machine;
   machine.kernels = kernel_table<T>;
-  machine.common = o.common;
+  machine.decompose_all = o.decompose_all;
   machine.addends = o.fuse;
   const auto loss = model(scope<graph<T>>{&machine, {}});
   if (machine.ok() && loss.valid() && machine.g.values[std::size_t(machine.g.root(loss.id))].kind != value_kind::temp)
@@ -51,8 +51,8 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
     verify_after(machine, "append_updates", verify);
     lower<T>(machine, o.fuse);
     verify_after(machine, "fuse", verify);
-    advance_updates(machine, first);
-    verify_after(machine, "advance_updates", verify);
+    hoist_updates(machine, first);
+    verify_after(machine, "hoist_updates", verify);
   } else {
     append_optimizer(machine, total, o);
     verify_after(machine, "append_optimizer", verify);
@@ -63,11 +63,11 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
 }
 /// Plans a forward model: no gradient, no optimiser state, nothing kept for a backward pass. `verify`: the result of each pass is checked.
 template <Target T, class Model>
-constexpr trace trace_inference(const Model& model, bool fused, bool common = false, weight_storage stored = nullptr,
+constexpr trace trace_inference(const Model& model, bool fused, bool decompose_all = false, weight_storage stored = nullptr,
                                 grouping group = nullptr, bool verify = verifies_traces) {
   graph<T> machine;
   machine.kernels = kernel_table<T>;
-  machine.common = common;
+  machine.decompose_all = decompose_all;
   machine.training = false;
   auto y = model(scope<graph<T>>{&machine, {}});
   if (machine.ok() && !y.valid())
@@ -100,7 +100,8 @@ template <Target T> constexpr memory_layout lay_out_for(const trace& g) {
 
 /// Table sizes that hold most models. A constant cannot keep a vector, so tables need a size before their contents are known: with spare room, one
 /// evaluation of the model fills them, where measuring first takes two.
-inline constexpr plan_sizes usual_room{.steps = 640, .operands = 2560, .micros = 320, .slots = 320, .inputs = 8, .outputs = 8, .states = 8};
+inline constexpr plan_sizes default_capacity{
+    .steps = 640, .operands = 2560, .micro_ops = 320, .slots = 320, .inputs = 8, .outputs = 8, .states = 8};
 
 template <plan_sizes Room> struct draft {
   plan<Room> tables;
@@ -114,10 +115,10 @@ template <plan_sizes Room, class Make, Target T> constexpr draft<Room> draw() {
   return d;
 }
 /// This is not a local of `make_static`, because clang would evaluate it again there.
-template <class Make, Target T> inline constexpr auto first_draft = draw<usual_room, Make, T>();
+template <class Make, Target T> inline constexpr auto first_draft = draw<default_capacity, Make, T>();
 template <class Make, Target T> constexpr auto make_static() {
   constexpr plan_sizes s = first_draft<Make, T>.used;
-  if constexpr (fits(s, usual_room)) return cut<s>(first_draft<Make, T>.tables);
+  if constexpr (fits(s, default_capacity)) return cut<s>(first_draft<Make, T>.tables);
   else return draw<s, Make, T>().tables;
 }
 }  // namespace plan_detail

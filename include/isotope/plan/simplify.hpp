@@ -105,7 +105,8 @@ class simplifier {
   constexpr std::int32_t earlier(const node& n) const {
     for (auto j = newest_[n.inputs() == 0 ? newest_.size() - 1 : std::size_t(n.in[0])]; j >= 0; j = older_[std::size_t(j)]) {
       const node& m = g_.nodes[std::size_t(j)];
-      if (m.op == n.op && m.in == n.in && m.block == n.block && m.common == n.common && m.attr == n.attr && same_results(m, n)) return j;
+      if (m.op == n.op && m.in == n.in && m.block == n.block && m.decomposed == n.decomposed && m.attr == n.attr && same_results(m, n))
+        return j;
     }
     return -1;
   }

@@ -167,8 +167,9 @@ class trace_check {
         return;
       }
     }
-    if (n.body < 0 || n.body_size < 0 || std::size_t(n.body + n.body_size) > g_.micros.size()) begin() << " has a body outside the table";
-    else if (n.body_size > max_micros) begin() << " has a body of " << n.body_size << " instructions, more than " << max_micros;
+    if (n.body < 0 || n.body_size < 0 || std::size_t(n.body + n.body_size) > g_.micro_ops.size())
+      begin() << " has a body outside the table";
+    else if (n.body_size > max_micro_ops) begin() << " has a body of " << n.body_size << " instructions, more than " << max_micro_ops;
     else if (n.accumulate != 0 && (!n.op->accumulates || n.accumulate >> n.outputs() != 0))
       begin() << " accumulates outputs that its kernel overwrites";
     else if (n.phases == 0) begin() << " runs in no phase";
@@ -288,11 +289,11 @@ class trace_check {
       if (sound()) check_body(n, nullptr);
       return;
     }
-    if (body && n.op->own_operands == nullptr) {
+    if (body && n.op->host_operands == nullptr) {
       begin() << " has a body, but its op takes none";
       return;
     }
-    const int before = body ? n.op->own_operands(n.attr) : n.inputs();
+    const int before = body ? n.op->host_operands(n.attr) : n.inputs();
     const auto own = std::size_t(before < n.inputs() ? before : n.inputs());
     shape_rule r(g_, {n.in.data(), own}, n.attr);
     n.op->infer(r);
@@ -317,7 +318,7 @@ class trace_check {
     std::uint32_t stored = 0;
     const shape dims = at(n.out[0]).dims;
     for (std::int32_t k = 0; k < n.body_size; ++k) {
-      const micro& m = g_.micros[std::size_t(n.body + k)];
+      const micro_op& m = g_.micro_ops[std::size_t(n.body + k)];
       if (m.op == nullptr || m.op->kind != op_kind::elementwise) {
         begin() << ": instruction " << k << " of its body is not element-wise";
         return;
@@ -328,13 +329,13 @@ class trace_check {
       for (const auto arg : m.arg) {
         if (arg == -1) break;
         const bool input = arg >= 0 && arg < n.inputs(), earlier = arg >= max_inputs && arg < max_inputs + k;
-        if (!input && !earlier && !(arg == product && host != nullptr)) {
+        if (!input && !earlier && !(arg == gemm_result && host != nullptr)) {
           begin() << ": instruction " << k << " of its body, " << m.op->name << ", has no operand " << int(arg);
           return;
         }
         const shape x = input ? at(n.in[std::size_t(arg)]).dims : earlier ? dims : host->dims;
         const dtype type = input     ? at(n.in[std::size_t(arg)]).type
-                           : earlier ? g_.micros[std::size_t(n.body + arg - max_inputs)].type
+                           : earlier ? g_.micro_ops[std::size_t(n.body + arg - max_inputs)].type
                                      : host->type;
         in[operands++] = body_.add_value(x, type, value_kind::temp);
       }

@@ -29,7 +29,7 @@ constexpr bool storable(const trace& g, std::int32_t param) {
 }
 
 /// The constants that the shape rule of n derives from the formats of its operands.
-constexpr void derive_again(const trace& g, node& n) {
+constexpr void infer_again(const trace& g, node& n) {
   shape_rule r(g, {n.in.data(), std::size_t(n.inputs())}, n.attr);
   n.op->infer(r);
   if (!r.failed()) n.attr = r.attr;
@@ -54,7 +54,7 @@ constexpr void store_weights(tape& t, weight_storage choose) {
     for (std::size_t v = 0; v < g.values.size(); ++v)
       if (g.root(std::int32_t(v)) == p.value) g.values[v].type = type;
     for (auto& n : g.nodes)
-      if (!n.dead && n.op->weight >= 0 && g.root(n.in[std::size_t(n.op->weight)]) == p.value) plan_detail::derive_again(g, n);
+      if (!n.dead && n.op->weight >= 0 && g.root(n.in[std::size_t(n.op->weight)]) == p.value) plan_detail::infer_again(g, n);
   }
 }
 

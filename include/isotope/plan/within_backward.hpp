@@ -105,7 +105,7 @@ constexpr void reorder(trace& g, const std::vector<std::int32_t>& to) {
 }  // namespace plan_detail
 
 /// Replaces append_optimizer: for each trained parameter it appends the nodes that make its gradient dense, clip it, take its norm and update the
-/// weight. Returns the first of these nodes; advance_updates moves them.
+/// weight. Returns the first of these nodes; hoist_updates moves them.
 constexpr std::int32_t append_updates(tape& t, std::int32_t loss, const training_options& o) {
   using namespace plan_detail;
   if (!t.ok()) return 0;
@@ -155,7 +155,7 @@ constexpr std::int32_t append_updates(tape& t, std::int32_t loss, const training
 
 /// Moves each update appended from node `first` on, with its clipping and its norm, behind the last node that makes its gradient or reads the weight.
 /// Runs on a fused trace.
-constexpr void advance_updates(tape& t, std::int32_t first) {
+constexpr void hoist_updates(tape& t, std::int32_t first) {
   using namespace plan_detail;
   if (!t.ok()) return;
   trace& g = t.g;

@@ -26,10 +26,10 @@ constexpr parity_gate gate_of(dtype program) { return program == dtype::bf16 ? p
 struct parity_step {
   std::int64_t step = 0;
   double loss_a = 0, loss_b = 0, norm_a = 0, norm_b = 0;
-  static double apart(double a, double b) { return std::abs(a - b) / std::max(std::abs(a), 1e-30); }
-  double loss_apart() const { return apart(loss_a, loss_b); }
-  double norm_apart() const { return apart(norm_a, norm_b); }
-  bool within(const parity_gate& g) const { return loss_apart() <= g.loss && norm_apart() <= g.norm; }  // NaN fails
+  static double relative_difference(double a, double b) { return std::abs(a - b) / std::max(std::abs(a), 1e-30); }
+  double loss_difference() const { return relative_difference(loss_a, loss_b); }
+  double norm_difference() const { return relative_difference(norm_a, norm_b); }
+  bool within(const parity_gate& g) const { return loss_difference() <= g.loss && norm_difference() <= g.norm; }  // NaN fails
 };
 
 /// The first step of the plan whose outputs differ by more than the gate allows.
@@ -37,7 +37,7 @@ struct divergence {
   std::size_t step = 0;  // of the plan
   std::string op, shape;
   int output = 0;
-  double apart = 0;         // |a - b| / |a|, L2 over the output
+  double difference = 0;    // |a - b| / |a|, L2 over the output
   double worst_before = 0;  // the largest difference among earlier steps
   std::string near;         // parameters that the step reads, or those read last before it
 };
@@ -111,12 +111,13 @@ template <class A, class B> class parity {
           if (!broken) broken = v.error();
           return;
         }
-        const double apart = distance(wanted, *v);
-        if (apart <= gate_.value) {
-          worst = std::max(worst, apart);
+        const double difference = distance(wanted, *v);
+        if (difference <= gate_.value) {
+          worst = std::max(worst, difference);
           return;
         }
-        found = divergence{i, std::string(b_.plan().steps[i].op->name), to_text(o.dims), k, apart, worst, parameters_near(b_.plan(), i)};
+        found =
+            divergence{i, std::string(b_.plan().steps[i].op->name), to_text(o.dims), k, difference, worst, parameters_near(b_.plan(), i)};
       });
     });
     if (broken) return *broken;
@@ -131,7 +132,7 @@ template <class A, class B> class parity {
   /// Returns |x - y| / |x|: 0 if both are all zeros, infinite if only one has NaN.
   static double distance(std::span<const float> x, std::span<const float> y) {
     if (x.size() != y.size()) return std::numeric_limits<double>::infinity();
-    double apart = 0, size = 0;
+    double difference = 0, size = 0;
     for (std::size_t i = 0; i < x.size(); ++i) {
       if (std::isnan(x[i]) && std::isnan(y[i])) continue;
       if (x[i] == y[i]) {
@@ -140,10 +141,10 @@ template <class A, class B> class parity {
       }
       const double d = double(x[i]) - double(y[i]);
       if (!std::isfinite(d)) return std::numeric_limits<double>::infinity();
-      apart += d * d;
+      difference += d * d;
       size += double(x[i]) * double(x[i]);
     }
-    return apart == 0 ? 0 : std::sqrt(apart / std::max(size, 1e-60));
+    return difference == 0 ? 0 : std::sqrt(difference / std::max(size, 1e-60));
   }
 };
 

@@ -24,7 +24,7 @@ class fused_body {
   explicit fused_body(const launch& l, std::size_t own = 0) : l_(l), own_(own), axes_(l.out[0].dims, l.in.subspan(own)) {
     for (const auto& i : l.body)
       for (int a = 0; a < i.args; ++a) {
-        if (i.arg[a] == isotope::product && i.tile == nullptr) product_wide_ = true;
+        if (i.arg[a] == isotope::gemm_result && i.tile == nullptr) product_wide_ = true;
         if (i.arg[a] < 0) continue;
         if (i.arg[a] >= max_inputs) {
           if (i.tile == nullptr) read_wide_ |= 1u << (i.arg[a] - max_inputs);
@@ -75,9 +75,9 @@ class fused_body {
   /// The rows of all values. Pointers and strides are separate arrays so that each is loaded as it was stored: loading a pair at once would wait
   /// until the earlier stores, those of a whole tile, reach L1.
   struct value_rows {
-    const void* data[max_inputs + max_micros];
-    std::int64_t stride[max_inputs + max_micros];
-    dtype type[max_inputs + max_micros];
+    const void* data[max_inputs + max_micro_ops];
+    std::int64_t stride[max_inputs + max_micro_ops];
+    dtype type[max_inputs + max_micro_ops];
     void set(std::size_t v, const row_view& rows) {
       data[v] = rows.data;
       stride[v] = rows.stride;
@@ -86,7 +86,7 @@ class fused_body {
   };
 
   void run_tile(const body_range& r, row_view product) const {
-    slot buffer[max_inputs + max_micros];
+    slot buffer[max_inputs + max_micro_ops];
     value_rows values;
     const std::int64_t width = padded(r.n);  // row pitch in the buffers
     const place at{r.first / axes_.inner(), r.first % axes_.inner()};
@@ -96,7 +96,7 @@ class fused_body {
       const instruction& i = l_.body[j];
       row_view args[3];
       for (int a = 0; a < i.args; ++a) {
-        const bool made = i.arg[a] == isotope::product;
+        const bool made = i.arg[a] == isotope::gemm_result;
         args[a].data = made ? product.data : values.data[i.arg[a]];
         args[a].stride = made ? product.stride : values.stride[i.arg[a]];
         args[a].type = made ? product.type : values.type[i.arg[a]];
@@ -213,7 +213,7 @@ class fused_body {
   std::uint32_t used_ = 0, widened_ = 0;  // operands: read by an instruction; read by one that takes only f32
   std::uint32_t read_wide_ = 0;           // instructions whose result is read by one that takes only f32
   bool product_wide_ = false;             // some instruction reads the host's result as f32
-  bool at_once_[max_micros] = {};
+  bool at_once_[max_micro_ops] = {};
 };
 
 }  // namespace portable

@@ -7,7 +7,7 @@
 namespace isotope::vulkan {
 
 /// Returns the side of a square matrix that the device multiplies with f32 sums, or 0.
-inline std::int64_t matrix_side(const facts& device, dtype t) {
+inline std::int64_t matrix_side(const device_limits& device, dtype t) {
   if (device.switches.no_matrix_units) return 0;
   for (const auto& m : device.matrices)
     if (m.type == t && m.accumulator == dtype::f32 && m.m == m.n && m.n == m.k && m.m % 8 == 0) return m.m;
@@ -29,7 +29,7 @@ struct attention_matrix_tiles {
 
 /// Returns why a step does not run on matrix units; empty if it does.
 inline std::string_view matrix_refusal(const attention_heads& h, const launch& l) {
-  const facts& device = *l.device;
+  const device_limits& device = *l.device;
   const dtype t = h.q.type;
   if (device.switches.no_matrix_units) return "matrix units are switched off";
   if (t == dtype::f32) return "matrix units multiply no f32";

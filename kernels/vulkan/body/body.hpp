@@ -32,7 +32,7 @@ class fused_body {
       if (!f.read(k)) continue;
       const auto q = f.quads[std::size_t(k)];
       in_types |= std::uint32_t(f.in[std::size_t(k)]) << (4 * k);
-      lie |= q == quad::together ? 1u << k : q == quad::same ? 256u << k : 0u;
+      lie |= q == quad::contiguous ? 1u << k : q == quad::broadcast ? 256u << k : 0u;
     }
     for (int k = 0; k < f.outputs; ++k) out_types |= std::uint32_t(f.out[std::size_t(k)]) << (4 * k);
     c.add(f.instructions).add(f.reads).add(in_types).add(out_types).add(std::uint32_t(f.outputs) | std::uint32_t(f.accumulate) << 8);
@@ -40,7 +40,7 @@ class fused_body {
     for (int i = 0; i + 1 < max_rank; ++i) c.add(i + 1 < f.rank ? f.dims[std::size_t(i)] : 0);
     for (const auto& s : f.strides)
       for (const auto x : s) c.add(x);
-    for (const micro& m : f.body) {
+    for (const micro_op& m : f.body) {
       c.add(m.op == nullptr ? 0u : word_of(m));
       c.add(float(m.scalar));
     }
@@ -64,7 +64,7 @@ class fused_body {
 
  private:
   /// Encodes an instruction as body.glsl decodes it. Values are numbered: operands 0 to 7, results from 8 on, 24 the host's result or nothing.
-  static std::uint32_t word_of(const micro& m) {
+  static std::uint32_t word_of(const micro_op& m) {
     std::uint32_t w = instruction_code(m.op, m.type) | std::uint32_t(m.type) << 8 | std::uint32_t(m.store + 1) << 12;
     for (int k = 0; k < 3; ++k) {
       const auto a = m.arg[std::size_t(k)];

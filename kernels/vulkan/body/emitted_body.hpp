@@ -24,8 +24,8 @@ namespace spirv {
 
 class body_emitter {
  public:
-  constexpr explicit body_emitter(const body_form& f, std::span<const own_instruction> own)
-      : f_(f), own_(own), b_(f.wide ? 4 : 1), e_(b_) {}
+  constexpr explicit body_emitter(const body_form& f, std::span<const custom_instruction> custom)
+      : f_(f), custom_(custom), b_(f.wide ? 4 : 1), e_(b_) {}
 
   constexpr std::vector<std::uint32_t> words() {
     const id group_size = b_.specialized_word(0, 64);
@@ -54,7 +54,7 @@ class body_emitter {
 
  private:
   const body_form& f_;
-  std::span<const own_instruction> own_;
+  std::span<const custom_instruction> custom_;
   builder b_;
   expressions e_;
   id push_ = 0, element_ = 0;
@@ -62,7 +62,7 @@ class body_emitter {
   std::array<std::uint32_t, max_inputs + max_outputs> member_{};  // of the push constants
   std::array<id, max_rank> index_{};                              // index of the first element along each merged axis
   std::array<id, max_inputs> offset_{};
-  std::array<number, max_inputs + max_micros> values_{};
+  std::array<number, max_inputs + max_micro_ops> values_{};
   std::array<number, max_outputs> results_{};
 
   constexpr id sum_of(id a, id b) { return b_.code(128, b_.word(), {a, b}); }
@@ -177,7 +177,7 @@ class body_emitter {
     }
     return four(x);
   }
-  constexpr id read_apart(std::uint32_t member, id at, std::int64_t stride, dtype t) {
+  constexpr id read_strided(std::uint32_t member, id at, std::int64_t stride, dtype t) {
     quadruple x{};
     for (std::uint32_t e = 0; e < 4; ++e) {
       const id place_of = plus(at, e * stride);
@@ -199,13 +199,13 @@ class body_emitter {
     const auto member = member_[std::size_t(k)];
     const id at = offset(k);
     if (!f_.wide) return value_of(read_one(member, at, t), t);
-    if (f_.quads[std::size_t(k)] == quad::together) return value_of(read_four(member, at, t), t);
-    if (f_.quads[std::size_t(k)] == quad::apart) return value_of(read_apart(member, at, f_.strides[std::size_t(k)][0], t), t);
+    if (f_.quads[std::size_t(k)] == quad::contiguous) return value_of(read_four(member, at, t), t);
+    if (f_.quads[std::size_t(k)] == quad::strided) return value_of(read_strided(member, at, f_.strides[std::size_t(k)][0], t), t);
     const id x = read_one(member, at, t);
     return value_of(four({x, x, x, x}), t);
   }
   constexpr void run(int j) {
-    const micro& m = f_.body[std::size_t(j)];
+    const micro_op& m = f_.body[std::size_t(j)];
     std::array<number, 3> x{};
     for (std::size_t k = 0; k < 3; ++k)
       if (m.arg[k] >= 0) x[k] = values_[std::size_t(m.arg[k])];
@@ -214,10 +214,10 @@ class body_emitter {
     values_[std::size_t(max_inputs + j)] = y;
     if (m.store >= 0) results_[std::size_t(m.store)] = y;
   }
-  constexpr number result_of(const micro& m, const std::array<number, 3>& x) const {
+  constexpr number result_of(const micro_op& m, const std::array<number, 3>& x) const {
     const number k = float(m.scalar);
-    for (const own_instruction& own : own_)
-      if (own.op == m.op) return own.result(x[0], x[1], x[2], k);
+    for (const custom_instruction& custom : custom_)
+      if (custom.op == m.op) return custom.result(x[0], x[1], x[2], k);
     return formulas::result_of(instruction_code(m.op, m.type), x[0], x[1], x[2], k);
   }
   constexpr void store(int k) {
@@ -227,7 +227,7 @@ class body_emitter {
     if (f_.adds(k)) {
       const bool quads = f_.wide && t != dtype::boolean;
       const id there = quads     ? read_four(member, element_, t)
-                       : f_.wide ? read_apart(member, element_, 1, t)
+                       : f_.wide ? read_strided(member, element_, 1, t)
                                  : read_one(member, element_, t);
       y = y + value_of(there, t);
     }
@@ -265,8 +265,8 @@ class body_emitter {
 };
 
 /// Returns the module of a body.
-constexpr std::vector<std::uint32_t> emit_body(const body_form& f, std::span<const own_instruction> own = {}) {
-  return body_emitter(f, own).words();
+constexpr std::vector<std::uint32_t> emit_body(const body_form& f, std::span<const custom_instruction> custom = {}) {
+  return body_emitter(f, custom).words();
 }
 
 }  // namespace spirv

@@ -2,7 +2,7 @@
 #include <isotope/backend/vulkan.hpp>
 
 namespace isotope::vulkan {
-template std::span<const recorder> code_of<target<backend::vulkan, precision::f32, kernels::native>>();
-template std::span<const recorder> code_of<target<backend::vulkan, precision::f32, kernels::portable>>();
-template std::span<const recorder> code_of<target<backend::vulkan, precision::f32, kernels::reference>>();
+template std::span<const record_function> code_of<target<backend::vulkan, precision::f32, kernels::native>>();
+template std::span<const record_function> code_of<target<backend::vulkan, precision::f32, kernels::portable>>();
+template std::span<const record_function> code_of<target<backend::vulkan, precision::f32, kernels::reference>>();
 }  // namespace isotope::vulkan

@@ -18,7 +18,7 @@ struct matmul_modules {
 
 class matmul_dispatches {
  public:
-  matmul_dispatches(const matmul_job& j, recording& r) : j_(j), r_(r), body_(*j.given, j.own_operands()), table_(body_.table(r)) {}
+  matmul_dispatches(const matmul_job& j, recording& r) : j_(j), r_(r), body_(*j.given, j.host_operands()), table_(body_.table(r)) {}
 
   /// How a shader runs. `own`: its constants from 19 on; `edge`: its constant EDGE; `quads`: it finishes four columns at a time.
   struct form {

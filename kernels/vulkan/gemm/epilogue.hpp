@@ -35,17 +35,17 @@ template <class P> class matmul_epilogue {
     product(alone, r);
 
     std::array<view, max_inputs> in{};
-    std::array<micro, max_micros> body{};
+    std::array<micro_op, max_micro_ops> body{};
     for (std::size_t k = 0; k < given_.in.size(); ++k) in[k] = given_.in[k];
     in[0] = *hosts_;  // operand 0 belongs to the gemm; the body does not read it
     for (std::size_t j = 0; j < given_.body.size(); ++j) {
       body[j] = given_.body[j];
       for (auto& a : body[j].arg)
-        if (a == isotope::product) a = 0;
+        if (a == isotope::gemm_result) a = 0;
     }
     launch rest = given_;
     rest.in = std::span<const view>(in.data(), given_.in.size());
-    rest.body = std::span<const micro>(body.data(), given_.body.size());
+    rest.body = std::span<const micro_op>(body.data(), given_.body.size());
     kernel<op::elementwise, P, kernels::portable>::record(rest, r);
   }
 

@@ -2,7 +2,7 @@
 /// The tiles of matmul_khr.comp, which of them a device can run, and which one is fastest for a gemm.
 #include <algorithm>
 #include <array>
-#include <isotope/backend/vulkan/facts.hpp>
+#include <isotope/backend/vulkan/limits.hpp>
 #include <isotope/kernels/vulkan/gemm/split.hpp>
 
 namespace isotope::vulkan {
@@ -50,7 +50,7 @@ struct matmul_khr_tile {
   }
   /// Whether the device's matrices divide the share of a subgroup, and the whole lines of a slab, in either memory order, divide evenly among all
   /// invocations or three quarters of them.
-  constexpr bool runs(const matrix_shape& unit, const facts& d) const {
+  constexpr bool runs(const matrix_shape& unit, const device_limits& d) const {
     const std::uint32_t threads = subgroups() * d.subgroup;
     const auto shared_evenly = [&](std::uint32_t lines, std::uint32_t length) {
       const std::uint32_t row = length / 8;
@@ -61,10 +61,10 @@ struct matmul_khr_tile {
            shared_bytes(unit.m) <= d.shared_bytes;
   }
 
-  matmul_split::choice split(const matmul_khr_problem& p, const facts& d, std::int64_t parts) const {
+  matmul_split::choice split(const matmul_khr_problem& p, const device_limits& d, std::int64_t parts) const {
     constexpr double flops_per_byte = 69, fastest = 289;  // an H200: TFLOP/s, against 4.2 TB/s
     return matmul_split::choose(count(p.M, p.N) * p.batches, area(), p.batches * p.M * p.N, p.K, slab,
-                                {d.units, double(filling), flops_per_byte, speed[std::size_t(p.order())] / fastest}, parts);
+                                {d.multiprocessors, double(filling), flops_per_byte, speed[std::size_t(p.order())] / fastest}, parts);
   }
 
   static const std::array<matmul_khr_tile, 8> all;
@@ -89,10 +89,10 @@ struct matmul_khr_choice {
   matmul_split::choice split;
 
   /// Returns the cheapest tile with its split of K.
-  static constexpr matmul_khr_choice of(const matmul_khr_problem& p, const matrix_shape& unit, const facts& d) {
+  static constexpr matmul_khr_choice of(const matmul_khr_problem& p, const matrix_shape& unit, const device_limits& d) {
     matmul_khr_choice r;
     for (const auto& t : matmul_khr_tile::all) {
-      if (t.light != (d.units < matmul_khr_tile::few_units) || !t.runs(unit, d)) continue;
+      if (t.light != (d.multiprocessors < matmul_khr_tile::few_units) || !t.runs(unit, d)) continue;
       const auto split = t.split(p, d, d.switches.split_k);
       if (r.tile == nullptr || split.cost < r.split.cost) r = {&t, split};
     }

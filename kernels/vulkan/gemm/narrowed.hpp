@@ -42,9 +42,9 @@ template <class P> class matmul_narrowed {
     rounding.attr = &to;
     rounding.body = {};
     rounding.accumulate = 0;
-    const auto tier = r.tier, reason = r.reason;
+    const auto set = r.set, reason = r.reason;
     kernel<op::cast, P, kernels::portable>::record(rounding, r);
-    tier_of(r, tier, reason);
+    enter_set(r, set, reason);
 
     std::array<view, max_inputs> in{};
     for (std::size_t k = 0; k < l.in.size(); ++k) in[k] = l.in[k];

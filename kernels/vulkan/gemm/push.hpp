@@ -21,7 +21,7 @@ struct matmul_job {
   matmul_shape s;
   explicit matmul_job(const launch& l) : given(&l), s(l) {}
 
-  int own_operands() const { return given->constants<op::matmul>().operands == 3 ? 3 : 2; }
+  int host_operands() const { return given->constants<op::matmul>().operands == 3 ? 3 : 2; }
   /// Whether all batches of operand k (a, b) start at multiples of `elems` elements from its address.
   bool batches_whole(std::size_t k, std::int64_t elems) const {
     const auto w = s.walked();

@@ -25,10 +25,10 @@ class matmul_split {
     return parts == 1 ? 0 : 4 * elements * parts;
   }
 
-  /// A device's speed for one kind of tile: `filling` workgroups keep one of its `units` busy, and fewer take as long; `rate` is how many flops the
+  /// A device's speed for one kind of tile: `filling` workgroups keep one of its `multiprocessors` busy, and fewer take as long; `rate` is how many flops the
   /// fastest tile does in the time of one byte of memory traffic, `efficiency` the fraction of that speed that this tile reaches.
   struct machine {
-    std::int64_t units = 1;
+    std::int64_t multiprocessors = 1;
     double filling = 1, rate = 10, efficiency = 1;
   };
   struct choice {
@@ -44,9 +44,10 @@ class matmul_split {
       if (wanted != 0 && s != std::min(wanted, top)) continue;
       const std::int64_t depth = std::max<std::int64_t>(1, (K + s * slab - 1) / (s * slab)) * slab;
       if (s > 1 && (s - 1) * depth >= K) continue;  // the last part would be empty
-      const std::int64_t of_unit = (tiles * s + d.units - 1) / d.units;
-      const double work = std::max(double(of_unit), d.filling) * 2 * double(area) * double(depth) * double(d.units) / d.efficiency;
-      const double reduction = s == 1 ? 0 : (8 * double(s) * double(elements) + bytes_of_unit * double(d.units)) * d.rate;
+      const std::int64_t of_unit = (tiles * s + d.multiprocessors - 1) / d.multiprocessors;
+      const double work =
+          std::max(double(of_unit), d.filling) * 2 * double(area) * double(depth) * double(d.multiprocessors) / d.efficiency;
+      const double reduction = s == 1 ? 0 : (8 * double(s) * double(elements) + bytes_of_unit * double(d.multiprocessors)) * d.rate;
       if (best.depth == 0 || work + reduction < best.cost) best = {s, depth, work + reduction};
     }
     if (best.depth == 0) return choose(tiles, area, elements, K, slab, d, 1);

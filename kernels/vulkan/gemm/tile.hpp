@@ -2,7 +2,7 @@
 /// The tiles of matmul.comp, and which one is fastest for a gemm.
 #include <algorithm>
 #include <array>
-#include <isotope/backend/vulkan/facts.hpp>
+#include <isotope/backend/vulkan/limits.hpp>
 #include <isotope/kernels/vulkan/gemm/split.hpp>
 
 namespace isotope::vulkan {
@@ -18,11 +18,11 @@ struct matmul_tile {
   constexpr std::int64_t count(std::int64_t M, std::int64_t N) const { return ((M + size - 1) / size) * ((N + size - 1) / size); }
   constexpr std::uint32_t invocations() const { return side * side * teams; }
 
-  constexpr matmul_split::choice split(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t batches, const facts& d,
+  constexpr matmul_split::choice split(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t batches, const device_limits& d,
                                        std::int64_t parts) const {
     constexpr double flops_per_byte = 11;  // an H200: 46 TFLOP/s of the fastest tile against 4.2 TB/s
-    return matmul_split::choose(count(M, N) * batches, area(), batches * M * N, K, slab, {d.units, filling, flops_per_byte, efficiency},
-                                parts);
+    return matmul_split::choose(count(M, N) * batches, area(), batches * M * N, K, slab,
+                                {d.multiprocessors, filling, flops_per_byte, efficiency}, parts);
   }
 
   /// Whether matmul.comp takes it: whole blocks, teams with one block per invocation, moves that divide evenly, sums that fit where slabs were.
@@ -47,7 +47,7 @@ struct matmul_tile_choice {
   matmul_split::choice split;
 
   /// Returns the cheapest tile with its split of K.
-  static constexpr matmul_tile_choice of(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t batches, const facts& d) {
+  static constexpr matmul_tile_choice of(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t batches, const device_limits& d) {
     matmul_tile_choice r;
     for (const auto& t : matmul_tile::all) {
       const auto split = t.split(M, N, K, batches, d, d.switches.split_k);

@@ -170,7 +170,7 @@ class fourier {
       return columns ? rows << (size_.log_m - log_r - log_c) : (rows + (std::int64_t(1) << log_c) - 1) >> log_c;
     };
     // Four columns are 32 bytes, the smallest memory access.
-    while (columns && log_c > 2 && log_r + log_c > 9 && groups_of() < std::int64_t(l_.device->units)) --log_c;
+    while (columns && log_c > 2 && log_r + log_c > 9 && groups_of() < std::int64_t(l_.device->multiprocessors)) --log_c;
     const std::uint32_t most = l_.device->invocations >= 256 ? 256 : 128, all = 1u << (log_r + log_c);
 
     const struct {

@@ -31,7 +31,7 @@ template <class P> struct kernel<op::attention, P, kernels::native> {
     auto why = matrix_refusal(h, l);
     if (why.empty() && !attention_khr::code(h.q.type).there()) why = "the shader compiler of the build lacks matrices of this format";
     if (why.empty()) return attention_khr::record(h, attention_khr::tiles(h, l), l, r);
-    tier_of(r, kernels::portable::name, why);
+    enter_set(r, kernels::portable::name, why);
     kernel<op::attention, P, kernels::portable>::record(l, r);
   }
 };

@@ -53,7 +53,7 @@ template <class P> struct kernel<op::attention_grad, P, kernels::native> {
       why = "the shader compiler of the build lacks matrices of this format";
     if (why.empty() && h.empty()) why = "there are no queries";
     if (!why.empty()) {
-      tier_of(r, kernels::portable::name, why);
+      enter_set(r, kernels::portable::name, why);
       return kernel<op::attention_grad, P, kernels::portable>::record(l, r);
     }
     attention_delta::record(h, l, r);

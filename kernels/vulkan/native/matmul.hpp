@@ -24,7 +24,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     if (l.out[0].dims.count() == 0) return;
     const matmul_job j(l);
     if (const auto why = obstacle(j); !why.empty()) {
-      tier_of(r, kernels::portable::name, why);
+      enter_set(r, kernels::portable::name, why);
       below::record(l, r);
     } else if (const matmul_epilogue<P> apart(l); apart.possible()) {
       apart.record(r, record);
@@ -57,7 +57,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
   /// Returns why the matrix units cannot take this gemm; empty if they can.
   static std::string_view obstacle(const matmul_job& j) {
     const matmul_shape& s = j.s;
-    const facts& d = *j.given->device;
+    const device_limits& d = *j.given->device;
     const bool narrowed = matmul_narrowed<P>::needed(j);
     if (s.a.type != s.b.type && !narrowed) return "operands have different formats";
     if (s.b.type != dtype::bf16 && s.b.type != dtype::f16) return "no matrix type for f32 operands";
@@ -82,7 +82,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
   }
   static void record_tile(const matmul_job& j, recording& r, const matmul_khr_tile& tile, matmul_split::choice split) {
     const matmul_shape& s = j.s;
-    const facts& d = *j.given->device;
+    const device_limits& d = *j.given->device;
     const matrix_shape unit = *d.matrix(s.a.type);
     const bool a_skewed = skewed(j, s.a, 0), b_skewed = skewed(j, s.b, 1);
     const bool a_whole = s.a.length % 8 == 0, b_whole = s.b.length % 8 == 0;

@@ -30,8 +30,8 @@ template <ShaderPrecision P> struct kernel<op::elementwise, P, kernels::portable
     const std::int64_t invocations = form.wide ? n / 4 : n;
     push.invocations = std::uint32_t(invocations);
     const std::uint32_t group = l.device->invocations < 256 ? 64 : 256;
-    r.add(*r.keep_module(name_of(form), spirv::emit_body(form, l.own)), constants{group}, push, per_invocation(invocations, group), reads,
-          writes);
+    r.add(*r.keep_module(name_of(form), spirv::emit_body(form, l.custom)), constants{group}, push, per_invocation(invocations, group),
+          reads, writes);
   }
 
  private:

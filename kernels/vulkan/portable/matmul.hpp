@@ -51,7 +51,13 @@ template <class P> struct kernel<op::matmul, P, kernels::portable> {
     matmul_dispatches::form f;
     f.code = {&shaders::matmul_plain, &shaders::matmul_few, &shaders::matmul_many};
     f.invocations = t.invocations();
-    f.own.add(t.size).add(a_whole).add(b_whole).add(j.given->device->units < few_units ? 2 : 16).add(t.slab).add(t.side).add(t.teams);
+    f.own.add(t.size)
+        .add(a_whole)
+        .add(b_whole)
+        .add(j.given->device->multiprocessors < few_units ? 2 : 16)
+        .add(t.slab)
+        .add(t.side)
+        .add(t.teams);
     f.tiles = cover(t.count(s.M, s.N), 1);
     f.edge = !(a_whole && b_whole && s.M % t.size == 0 && s.N % t.size == 0 && s.K % t.slab == 0);
     matmul_dispatches(j, r).add(f, split);

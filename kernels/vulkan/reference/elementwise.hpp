@@ -14,9 +14,9 @@ template <ShaderPrecision P> struct kernel<op::elementwise, P, kernels::referenc
   static void record(const launch& l, recording& r) {
     const std::int64_t n = l.out[0].dims.count();
     if (n == 0) return;
-    for (const micro& m : l.body)
+    for (const micro_op& m : l.body)
       if (instruction_number(m.op) < 0) {
-        tier_of(r, kernels::portable::name, "the interpreter does not know an op from outside the library");
+        enter_set(r, kernels::portable::name, "the interpreter does not know an op from outside the library");
         return kernel<op::elementwise, P, kernels::portable>::record(l, r);
       }
     const fused_body body(l);

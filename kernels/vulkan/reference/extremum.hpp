@@ -14,7 +14,7 @@ struct extremum {
   /// Returns the bytes for the winners of the parts in f32, which holds every 16-bit number, too.
   static constexpr std::int64_t scratch(const step_shapes& s) {
     std::int64_t bytes = 0;
-    for (auto terms = op::reduction::terms(s.in[0], s.constants<op::extremum>().axes); terms > part_terms;)
+    for (auto terms = op::reduction::length(s.in[0], s.constants<op::extremum>().axes); terms > part_terms;)
       bytes += 4 * s.out[0].count() * (terms = parts_of(terms));
     return bytes;
   }
@@ -34,7 +34,7 @@ struct extremum {
     std::int64_t mask = l.constants<op::extremum>().axes;
     const auto results = l.out[0].dims.count();
     auto at = l.scratch;
-    for (auto terms = op::reduction::terms(x.dims, mask); terms > part_terms;) {
+    for (auto terms = op::reduction::length(x.dims, mask); terms > part_terms;) {
       const auto parts = parts_of(terms);
       const shape dims{parts, results};
       const view winners{at, 4 * parts * results, dims, dense_strides(dims), dtype::f32};

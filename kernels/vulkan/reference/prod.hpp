@@ -13,7 +13,7 @@ struct prod {
   /// Returns the bytes for the products of the parts, in f32.
   static constexpr std::int64_t scratch(const step_shapes& s) {
     std::int64_t bytes = 0;
-    for (auto terms = op::reduction::terms(s.in[0], s.constants<op::prod>().axes); terms > part_terms;)
+    for (auto terms = op::reduction::length(s.in[0], s.constants<op::prod>().axes); terms > part_terms;)
       bytes += 4 * s.out[0].count() * (terms = parts_of(terms));
     return bytes;
   }
@@ -33,7 +33,7 @@ struct prod {
     std::int64_t mask = l.constants<op::prod>().axes;
     const auto results = l.out[0].dims.count();
     auto at = l.scratch;
-    for (auto terms = op::reduction::terms(x.dims, mask); terms > part_terms;) {
+    for (auto terms = op::reduction::length(x.dims, mask); terms > part_terms;) {
       const auto parts = parts_of(terms);
       const shape dims{parts, results};
       const view products{at, 4 * parts * results, dims, dense_strides(dims), dtype::f32};

@@ -9,11 +9,11 @@ namespace reference {
 
 struct reduction {
   static constexpr std::int64_t scratch(const step_shapes& s) {
-    return total_bytes(s.out[0].count(), op::reduction::terms(s.in[0], s.constants<op::reduction>().axes));
+    return total_bytes(s.out[0].count(), op::reduction::length(s.in[0], s.constants<op::reduction>().axes));
   }
   static void record(const launch& l, recording& r, bool mean) {
     const view& x = l.in[0];
-    const sum_result to{l.out[0], mean, op::reduction::terms(x.dims, l.constants<op::reduction>().axes)};
+    const sum_result to{l.out[0], mean, op::reduction::length(x.dims, l.constants<op::reduction>().axes)};
     total(l, r, x, axes_apart(x, l.constants<op::reduction>().axes), l.scratch, to);
   }
 };

@@ -22,12 +22,12 @@ template <class... V> bool all_aligned(const V&... v) { return (aligned(v) && ..
 inline std::int64_t blocks_of_row(std::int64_t n, bool wide) { return wide ? n / 4 : divide_up(n + 3, 4); }
 
 /// Returns the largest workgroup of full subgroups, at most 32 of them: few devices take more.
-inline std::int64_t largest_workgroup(const facts& d) {
+inline std::int64_t largest_workgroup(const device_limits& d) {
   const std::int64_t subgroups = std::min<std::int64_t>(32, d.workgroup_subgroups);
   return std::min({std::int64_t(1024), std::int64_t(d.invocations), subgroups * d.subgroup}) / d.subgroup * d.subgroup;
 }
 /// Returns `wanted` invocations or as many as the device takes, in whole subgroups.
-inline std::int64_t workgroup(const facts& d, std::int64_t wanted) {
+inline std::int64_t workgroup(const device_limits& d, std::int64_t wanted) {
   return std::min(largest_workgroup(d), round_up(std::max<std::int64_t>(wanted, 1), d.subgroup));
 }
 
@@ -50,7 +50,7 @@ struct team {
 
   /// Returns teams that hold rows in registers: a subgroup up to `few` blocks per invocation, else a workgroup, up to `most`; hold = 0: the row is
   /// too long.
-  static team holding(const facts& d, std::int64_t blocks, std::int64_t few, std::int64_t most) {
+  static team holding(const device_limits& d, std::int64_t blocks, std::int64_t few, std::int64_t most) {
     const std::int64_t subgroup = d.subgroup;
     if (blocks <= few * subgroup)
       return {portable::workgroup(d, 256), subgroup, std::max<std::int64_t>(1, divide_up(blocks, subgroup)), largest_workgroup(d)};
@@ -61,14 +61,14 @@ struct team {
     return {};
   }
   /// Returns teams that stream rows: a subgroup up to `few` blocks per invocation, else a workgroup of at most 256.
-  static team streaming(const facts& d, std::int64_t blocks, std::int64_t few) {
+  static team streaming(const device_limits& d, std::int64_t blocks, std::int64_t few) {
     const std::int64_t subgroup = d.subgroup, w = portable::workgroup(d, 256);
     if (blocks <= few * subgroup) return {w, subgroup, 1, largest_workgroup(d)};
     const std::int64_t size = std::min(w, round_up(std::max<std::int64_t>(1, blocks), whole));
     return {size, size, 1};
   }
   /// Returns one workgroup for everything.
-  static team alone(const facts& d) { return {largest_workgroup(d), largest_workgroup(d), 1}; }
+  static team alone(const device_limits& d) { return {largest_workgroup(d), largest_workgroup(d), 1}; }
 };
 
 /// Returns the constants of rows.glsl.
@@ -81,7 +81,7 @@ inline range elements(std::uint64_t at, std::int64_t n, dtype t) { return {at, n
 
 /// Leaves a launch to the reference kernel, for shapes and formats without a fast kernel.
 template <class Op, class P> void fall_through(const launch& l, recording& r, std::string_view why) {
-  tier_of(r, kernels::reference::name, why);
+  enter_set(r, kernels::reference::name, why);
   kernel<Op, P, kernels::reference>::record(l, r);
 }
 /// Returns the scratch that the reference kernel needs.

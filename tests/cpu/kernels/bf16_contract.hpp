@@ -36,7 +36,7 @@ template <class Kernel> std::string broken_body(const op_case& plain, const arra
   const array bias = array::random({o.N}, dtype::bf16, 5);
   op_case c({plain.in[0], plain.in[1], bias.v}, {}, plain.attr);
   c.out.emplace_back(shape{o.M, o.N}, dtype::bf16);
-  c.body = {instruct<kernel_of<op::add, precision::bf16, set>>(dtype::bf16, {isotope::product, 2}, 0)};
+  c.body = {instruct<kernel_of<op::add, precision::bf16, set>>(dtype::bf16, {isotope::gemm_result, 2}, 0)};
   for (const int threads : {1, 3}) {
     const auto results = c.run<Kernel>(&pool_of(threads));
     const array& given = results[0];

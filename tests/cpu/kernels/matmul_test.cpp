@@ -112,7 +112,7 @@ TEST(matmul, fused_epilogues_match_and_may_take_the_place_of_their_operand) {
       c.out.push_back(array({M, N}, P::type));
       c.out.push_back(array({M, N}, P::type));
       const auto with = [&]<class Set>(Set) {
-        c.body = {instruct<kernel_of<op::add, P, Set>>(P::type, {isotope::product, 2}, 1),
+        c.body = {instruct<kernel_of<op::add, P, Set>>(P::type, {isotope::gemm_result, 2}, 1),
                   instruct<kernel_of<op::gelu_tanh, P, Set>>(P::type, {max_inputs}),
                   instruct<kernel_of<op::add, P, Set>>(P::type, {max_inputs + 1, 3}, 0)};
         // the rounding of intermediates to bf16 may fall the other way where the product differs in its last bit

@@ -84,7 +84,7 @@ TEST_F(unit_product, fused_bodies_work_on_finished_cells) {
       op_case c({a.v, turn ? turned.transposed() : b.v, bias.v, residual.v}, {}, t);
       c.out.push_back(array({M, N}, dtype::bf16));
       c.out.push_back(array({M, N}, dtype::bf16));
-      c.body = {instruct<kernel_of<op::add, bf16, kernels::native>>(dtype::bf16, {isotope::product, 2}, 1),
+      c.body = {instruct<kernel_of<op::add, bf16, kernels::native>>(dtype::bf16, {isotope::gemm_result, 2}, 1),
                 instruct<kernel_of<op::gelu_tanh, bf16, kernels::native>>(dtype::bf16, {max_inputs}),
                 instruct<kernel_of<op::add, bf16, kernels::native>>(dtype::bf16, {max_inputs + 1, 3}, 0)};
       const auto wanted = c.run<cpu::kernel<op::matmul, bf16, kernels::reference>>(nullptr), given = c.run<imitated>(&pool_of(1));

@@ -113,10 +113,10 @@ inline std::vector<host> launch(const kernel_under_test<vulkan::launch, vulkan::
   std::vector<vulkan::view> in_views, out_views;
   for (std::size_t k = 0; k < in.size(); ++k) in_views.push_back(view_of(in_at[k], in[k]));
   for (std::size_t k = 0; k < out.size(); ++k) out_views.push_back(view_of(out_at[k], out[k]));
-  std::vector<micro> body;
+  std::vector<micro_op> body;
   for (const body_step& b : s.body) body.push_back(b.what);
-  vulkan::word_memory words(device.context);
-  vulkan::recording r(words, *device.pipelines);
+  vulkan::constant_pool const_pool(device.context);
+  vulkan::recording r(const_pool, *device.pipelines);
   vulkan::launch l;
   l.in = in_views;
   l.out = out_views;
@@ -127,7 +127,7 @@ inline std::vector<host> launch(const kernel_under_test<vulkan::launch, vulkan::
   l.scalars = all.address();
   l.ordinal = s.ordinal;
   l.accumulate = s.accumulate;
-  l.device = &device.context->what().what;
+  l.device = &device.context->physical().limits;
   kernel.run(l, r);
 
   std::vector<std::byte> result;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "../../core/error.hpp"
+#include "../../core/graph.hpp"
 #include "../../core/initialize.hpp"
-#include "../../core/recorder.hpp"
 #include "../../op/elementwise.hpp"
 #include "../../plan/plan.hpp"
 #include "table.hpp"
@@ -145,7 +145,7 @@ template <Target T> class eager : public tape, private node_observer {
     const auto kernel = find_kernel(kernel_table<oracle>, op, g.program);
     instruction one;
     if (fused) {
-      micro m;
+      micro_op m;
       m.op = n.op;
       for (int k = 0; k < n.inputs() && k < 3; ++k) m.arg[std::size_t(k)] = std::int8_t(k);
       m.store = 0;

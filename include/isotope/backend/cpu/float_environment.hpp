@@ -3,7 +3,7 @@
 ///
 /// The default is IEEE: subnormals are kept, so a kernel's bits are those of the reference. `flush` treats subnormal operands and results as
 /// zero (FTZ and DAZ), which spares a decaying run the slow path of subnormal arithmetic and changes results below 1.2e-38. Products of pairs
-/// or tiles of bf16 flush whatever is chosen here: native products make up for it. A new thread inherits the mode of the thread that makes it, and a
+/// or tiles of bf16 flush whatever is chosen here: native gemms make up for it. A new thread inherits the mode of the thread that makes it, and a
 /// program linked with -ffast-math starts in flush mode, so the pool sets the mode explicitly on every thread that takes part.
 #include <cstdint>
 

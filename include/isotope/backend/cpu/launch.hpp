@@ -46,14 +46,14 @@ struct row_target {
   bfloat16* rounded = nullptr;
   std::int64_t rounded_stride = 0;
 };
-/// The same for `rows` rows of n elements: what fused bodies call where a kernel has it, because the rows of an operand and of a product's tile
+/// The same for `rows` rows of n elements: what fused bodies call where a kernel has it, because the rows of an operand and of a gemm's tile
 /// seldom follow one another, and because bf16 rows need no pass of their own.
 using tile_function = void (*)(const row_view* in, const row_target& out, std::int64_t rows, std::int64_t n, double scalar);
 
-/// `micro`, with its op looked up.
+/// `micro_op`, with its op looked up.
 struct instruction {
   block_function run = nullptr;
-  std::int8_t arg[3]{-1, -1, -1};  // as in micro
+  std::int8_t arg[3]{-1, -1, -1};  // as in micro_op
   std::int8_t args = 0;
   std::int8_t store = -1;
   dtype type = dtype::f32;

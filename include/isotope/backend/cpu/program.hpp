@@ -21,8 +21,8 @@ class program {
       : plan_(p), late_(p), base_(base), scalars_(scalars), denormals_(pool == nullptr ? subnormals::keep : pool->denormals()) {
     views_.reserve(p.operands.size());
     for (const auto& o : p.operands) views_.push_back(view_of(o));
-    body_.reserve(p.micros.size());
-    for (const auto& m : p.micros) body_.push_back(resolve(m, table, code, p.totals.program));
+    body_.reserve(p.micro_ops.size());
+    for (const auto& m : p.micro_ops) body_.push_back(resolve(m, table, code, p.totals.program));
     launches_.reserve(p.steps.size());
     for (const auto& s : p.steps) {
       launch l;

@@ -16,7 +16,7 @@ struct entry {
   void (*run)(const launch&) = nullptr;
   block_function block = nullptr;
   tile_function tile = nullptr;
-  void (*pack)(const view& weight, void* packed, thread_pool* pool) = nullptr;  // a product's: makes what kernel_info::packed counts
+  void (*pack)(const view& weight, void* packed, thread_pool* pool) = nullptr;  // a gemm's: makes what kernel_info::packed counts
 };
 template <class K> constexpr entry entry_of() {
   entry e;
@@ -42,7 +42,7 @@ template <Target T> ISOTOPE_NOINLINE std::span<const entry> code_of() {
 }
 
 /// A fused instruction with its code; `table` and `code` are of one target.
-inline instruction resolve(const micro& m, std::span<const kernel_info> table, std::span<const entry> code, dtype program) {
+inline instruction resolve(const micro_op& m, std::span<const kernel_info> table, std::span<const entry> code, dtype program) {
   instruction r;
   const auto k = find_kernel(table, m.op, program);
   if (k >= 0) {

@@ -26,7 +26,7 @@ inline tile_features tile_features_here() {
   return {};
 }
 
-/// Why products must do without tiles; empty: they need not. Asks the system once, and best before other threads start: where one of them has an
+/// Why gemms must do without tiles; empty: they need not. Asks the system once, and best before other threads start: where one of them has an
 /// alternate signal stack too small for the tiles the system refuses them to all.
 inline std::string_view tiles_refused() {
   static const std::string_view reason = []() -> std::string_view {

@@ -39,7 +39,7 @@ inline const port* same_port(std::span<const port> ports, const port& as) {
   return p != nullptr && p->where.type == as.where.type && p->where.dims == as.where.dims ? p : nullptr;
 }
 /// The input that a batch's numbers do not fit by size or type; null where they fit, or where the plan has no such input.
-template <class E> const port* misfit(std::span<const port> ports, std::string_view label, std::span<const E> from) {
+template <class E> const port* mismatched_port(std::span<const port> ports, std::string_view label, std::span<const E> from) {
   const port* p = find_port(ports, label);
   const bool fits = p == nullptr || (holds<E>(p->where.type) && p->where.dims.count() == std::int64_t(from.size()));
   return fits ? nullptr : p;

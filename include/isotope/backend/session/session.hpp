@@ -97,7 +97,7 @@ template <Queue Q> class session : public session_memory<Q> {
   template <Batch B> result<void> put(const B& b, std::size_t which = 0) {
     const port* wrong = nullptr;
     b.each_input([&](std::string_view label, auto from) {
-      if (wrong == nullptr) wrong = misfit(plans_[which].inputs, label, from);
+      if (wrong == nullptr) wrong = mismatched_port(plans_[which].inputs, label, from);
     });
     if (wrong != nullptr)
       return fail(errc::invalid_argument,
@@ -115,7 +115,7 @@ template <Queue Q> class session : public session_memory<Q> {
     auto p = typed_port(plans_[which].outputs, label, std::int64_t(sizeof(E)), "output");
     if (!p) return p.error();
     const operand& o = (*p)->where;
-    if (!settle(last_frame_[which])) return broken_;
+    if (!retire(last_frame_[which])) return broken_;
     std::byte* at = memory::on_host(o, which, last_frame_[which]);
     if (at == nullptr)
       return fail(errc::invalid_argument, std::string(label) + " stays on the device", "session", "read it with `read` or `numbers`");
@@ -128,7 +128,7 @@ template <Queue Q> class session : public session_memory<Q> {
   /// One run of any plan, with the scalars and the phases of `run`; it is over when the call returns. @error as `status`
   result<void> run_plan(std::size_t which, const step_scalars& x = {}, std::uint8_t active = phase_always) {
     if (which == 0) return run(x, active), status();
-    if (!broken_.what.empty() || !settle(0)) return broken_;
+    if (!broken_.what.empty() || !retire(0)) return broken_;
     put_host_data(0, which, x);
     auto v = queue_.submit(frames_[0].plans[which], active, x.sizes);
     if (!v) return keep(v.error()), broken_;
@@ -136,7 +136,7 @@ template <Queue Q> class session : public session_memory<Q> {
     ++counters_.evaluations;
     last_frame_[which] = 0;
     frames_[0].pending = v->value;
-    return settle(0) ? result<void>{} : broken_;
+    return retire(0) ? result<void>{} : broken_;
   }
   /// Mean loss of one batch by the plan named `evaluation`; NaN without one, for a batch of another size, and where the device failed.
   template <Batch B> double evaluate(const B& b) {
@@ -153,18 +153,19 @@ template <Queue Q> class session : public session_memory<Q> {
     for (const B& b : batches)
       if (!fits(b)) return nothing();
     drain();  // submitted runs are counted first
-    std::array<pending_step, Q::frames> flying{};
+    std::array<pending_step, Q::frames> in_flight{};
     for (std::size_t i = 0; i < batches.size(); ++i) {
       step_scalars x = given;
       x.gradient_scale = given.gradient_scale / float(batches.size());
       x.counter = given.counter + i;
       const std::size_t turn = i % Q::frames;
-      collect(flying[turn]);
+      collect(in_flight[turn]);
       static_cast<void>(put(batches[i]));
-      flying[turn] = start(turn, x, std::uint8_t((i == 0 ? phase_first : phase_later) | (i + 1 == batches.size() ? phase_last : 0)));
+      in_flight[turn] = start(turn, x, std::uint8_t((i == 0 ? phase_first : phase_later) | (i + 1 == batches.size() ? phase_last : 0)));
     }
     step_report r;
-    for (std::size_t k = 0; k < Q::frames; ++k) r = collect(flying[(batches.size() + k) % Q::frames]);  // the last micro-batch comes last
+    for (std::size_t k = 0; k < Q::frames; ++k)
+      r = collect(in_flight[(batches.size() + k) % Q::frames]);  // the last micro-batch comes last
     r.loss /= double(batches.size());
     return r;
   }
@@ -189,7 +190,7 @@ template <Queue Q> class session : public session_memory<Q> {
   step_report collect(const pending_step& p) {
     if (p.value == 0) return nothing();
     if (p.asynchronous) {
-      if (uncollected_[p.frame].value == p.value) settle(p.frame);
+      if (uncollected_[p.frame].value == p.value) retire(p.frame);
       for (const auto& f : finished_)
         if (f.value == p.value) return f.report;
       return nothing();
@@ -271,7 +272,7 @@ template <Queue Q> class session : public session_memory<Q> {
     return r.ok();
   }
   /// Waits until a frame is free. The report of a submitted step is read at once, since the next step overwrites it.
-  bool settle(std::size_t k) {
+  bool retire(std::size_t k) {
     const auto value = std::exchange(frames_[k].pending, 0);
     const bool well = value == 0 || keep(queue_.wait(value));
     if (const auto p = std::exchange(uncollected_[k], {}); p.value != 0) {
@@ -283,12 +284,12 @@ template <Queue Q> class session : public session_memory<Q> {
   }
   /// Nothing of this session runs afterwards.
   void drain() {
-    for (std::size_t k = 0; k < frames_.size(); ++k) settle(k);
+    for (std::size_t k = 0; k < frames_.size(); ++k) retire(k);
   }
   static step_report nothing() { return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN(), true}; }
   template <Batch B> bool fits(const B& b) const {
     bool all = true;
-    b.each_input([&](std::string_view label, auto from) { all = all && misfit(plans_[0].inputs, label, from) == nullptr; });
+    b.each_input([&](std::string_view label, auto from) { all = all && mismatched_port(plans_[0].inputs, label, from) == nullptr; });
     return all;
   }
 
@@ -298,7 +299,7 @@ template <Queue Q> class session : public session_memory<Q> {
     ++counters_.submits;
   }
   pending_step start(std::size_t k, const step_scalars& x, std::uint8_t active) {
-    if (!broken_.what.empty() || !settle(k)) return {};
+    if (!broken_.what.empty() || !retire(k)) return {};
     if (auto r = queue_.prepare(frames_[k].plans[0], active, x.sizes); !r) return keep(r.error()), pending_step{};
     put_host_data(k, 0, x);
     auto s = queue_.submit(frames_[k].plans[0], active, x.sizes);

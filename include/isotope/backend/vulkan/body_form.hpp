@@ -9,10 +9,10 @@
 namespace isotope::vulkan {
 
 /// How the four elements of one invocation lie in an operand.
-enum class quad : std::uint8_t { apart, together, same };
+enum class quad : std::uint8_t { strided, contiguous, broadcast };
 
 struct body_form {
-  std::array<micro, max_micros> body{};
+  std::array<micro_op, max_micro_ops> body{};
   int instructions = 0, inputs = 0, outputs = 0;
   std::uint32_t reads = 0;  // bit k: some instruction reads operand k
   std::array<dtype, max_inputs> in{};
@@ -43,7 +43,7 @@ template <class View> constexpr std::int64_t stride_along(const View& x, int i, 
 /// The form of a body over tensors with members at (bytes), dims, strides, type: views of a launch, operands of a plan. The outputs are dense,
 /// of the same dims; the body's operands broadcast to them. The first `own` operands belong to the body's host.
 template <class View>
-constexpr body_form form_of(std::span<const View> in, std::span<const View> out, std::span<const micro> body, std::uint8_t accumulate,
+constexpr body_form form_of(std::span<const View> in, std::span<const View> out, std::span<const micro_op> body, std::uint8_t accumulate,
                             int own = 0) {
   body_form f;
   f.instructions = int(body.size());
@@ -84,11 +84,11 @@ constexpr body_form form_of(std::span<const View> in, std::span<const View> out,
   for (int k = 0; k < f.inputs; ++k) {
     const View& x = in[std::size_t(k)];
     const auto& strides = f.strides[std::size_t(k)];
-    if (strides[0] == 0) f.quads[std::size_t(k)] = quad::same;
+    if (strides[0] == 0) f.quads[std::size_t(k)] = quad::broadcast;
     if (strides[0] != 1 || x.type == dtype::boolean) continue;
-    bool together = aligned(x);
-    for (int i = 1; i < f.rank; ++i) together = together && strides[std::size_t(i)] % 4 == 0;
-    if (together) f.quads[std::size_t(k)] = quad::together;
+    bool contiguous = aligned(x);
+    for (int i = 1; i < f.rank; ++i) contiguous = contiguous && strides[std::size_t(i)] % 4 == 0;
+    if (contiguous) f.quads[std::size_t(k)] = quad::contiguous;
   }
   return f;
 }

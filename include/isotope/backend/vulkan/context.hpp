@@ -14,7 +14,7 @@
 
 namespace isotope::vulkan {
 
-/// Objects of an application that isotope is to use: created with Vulkan 1.3 and the features that device_facts::features asks for or finds, alive
+/// Objects of an application that isotope is to use: created with Vulkan 1.3 and the features that device_query::features asks for or finds, alive
 /// longer than every object made from them. `queue` must not be used by another thread while a session runs.
 struct native_handles {
   PFN_vkGetInstanceProcAddr get_instance_proc_addr = nullptr;
@@ -65,7 +65,7 @@ class context {
     auto c = std::make_shared<context>();
     c->instance_ = *i;
     c->options = o;
-    c->what_ = (*i)->devices()[*chosen];
+    c->physical_ = (*i)->devices()[*chosen];
     c->index_ = int(*chosen);
     if (auto r = c->create(); !r) return r.error();
     if (auto r = c->prepare(); !r) return r.error();
@@ -83,14 +83,14 @@ class context {
     if (!h.matrix_units) c->options.diagnose.no_matrix_units = true;
     const auto& all = (*i)->devices();
     for (std::size_t k = 0; k < all.size(); ++k)
-      if (all[k].handle == h.physical_device) c->what_ = all[k], c->index_ = int(k);
-    if (c->what_.handle == nullptr)
+      if (all[k].handle == h.physical_device) c->physical_ = all[k], c->index_ = int(k);
+    if (c->physical_.handle == nullptr)
       return fail(errc::no_device, "the adopted physical device is not one of the instance's", "vulkan",
                   "adopt a physical device that the adopted instance enumerates");
-    if (!c->what_.missing.empty()) return lacks(c->what_);
+    if (!c->physical_.missing.empty()) return lacks(c->physical_);
     c->device_ = h.device;
     c->queue_ = h.queue;
-    c->what_.family = h.queue_family;
+    c->physical_.family = h.queue_family;
     c->f().take_device(h.device);
     if (auto r = c->prepare(); !r) return r.error();
     return c;
@@ -100,15 +100,16 @@ class context {
   functions& f() { return instance_->table(); }
   VkDevice handle() const { return device_; }
   VkPipelineLayout layout() const { return layout_; }
-  const physical& what() const { return what_; }
+  const physical_device& physical() const { return physical_; }
   const message_log& messages() const { return instance_->log; }
   native_handles handles() const {
-    return {f().GetInstanceProcAddr, instance_->handle(), what_.handle, device_, queue_, what_.family, !options.diagnose.no_matrix_units};
+    return {f().GetInstanceProcAddr,          instance_->handle(), physical_.handle, device_, queue_, physical_.family,
+            !options.diagnose.no_matrix_units};
   }
-  device_info info() const { return describe(what_, index_); }
+  device_info info() const { return describe(physical_, index_); }
   bool lost() const { return lost_; }
   /// Matrix units are not used from here on: `why` goes into reports. For whoever opens the device, before kernels are recorded.
-  void distrust(std::string why) { what_.what.distrusted = std::move(why); }
+  void distrust(std::string why) { physical_.limits.distrusted = std::move(why); }
 
   /// Submits recorded commands; returns the value of the timeline that says they are done. @error device_lost, out_of_memory
   result<std::uint64_t> submit(VkCommandBuffer commands) {
@@ -172,7 +173,7 @@ class context {
 
  private:
   std::shared_ptr<instance> instance_;
-  physical what_;
+  physical_device physical_;
   int index_ = 0;
   VkDevice device_ = nullptr;
   VkQueue queue_ = nullptr;
@@ -185,7 +186,7 @@ class context {
 
   failure dead(VkResult s, std::string asked) {
     if (s == VK_ERROR_DEVICE_LOST || s == VK_TIMEOUT) lost_ = true;
-    return failed(s, std::move(asked), what_.name);
+    return failed(s, std::move(asked), physical_.name);
   }
   /// An injected fault: the device itself is well and may be at work still, on what is freed once the fault is known.
   failure struck(VkResult s, std::string asked) {
@@ -195,10 +196,10 @@ class context {
 
   result<void> create() {
     const float priority = 1;
-    VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, nullptr, 0, what_.family, 1, &priority};
+    VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, nullptr, 0, physical_.family, 1, &priority};
     VkPhysicalDeviceFeatures2 base{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, nullptr, {}};
     base.features.shaderInt64 = 1;
-    base.features.sparseBinding = what_.sparse ? 1 : 0;
+    base.features.sparseBinding = physical_.sparse ? 1 : 0;
     VkPhysicalDeviceVulkan11Features v11{};
     v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES;
     v11.storageBuffer16BitAccess = 1;
@@ -206,7 +207,7 @@ class context {
     v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES;
     v12.storageBuffer8BitAccess = v12.bufferDeviceAddress = v12.scalarBlockLayout = v12.timelineSemaphore = v12.vulkanMemoryModel =
         v12.vulkanMemoryModelDeviceScope = 1;
-    v12.shaderFloat16 = what_.what.float16 ? 1 : 0;
+    v12.shaderFloat16 = physical_.limits.float16 ? 1 : 0;
     VkPhysicalDeviceVulkan13Features v13{};
     v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
     v13.synchronization2 = v13.subgroupSizeControl = v13.computeFullSubgroups = v13.maintenance4 = 1;
@@ -222,15 +223,15 @@ class context {
     };
     cooperative_matrix_features matrix;
     matrix.cooperative_matrix = 1;
-    if (what_.has_matrix) append(matrix, "VK_KHR_cooperative_matrix");
+    if (physical_.has_matrix) append(matrix, "VK_KHR_cooperative_matrix");
     bfloat16_features bfloat;
     bfloat.bfloat16 = bfloat.cooperative_matrix = 1;
-    if (what_.has_bfloat16) append(bfloat, "VK_KHR_shader_bfloat16");
+    if (physical_.has_bfloat16) append(bfloat, "VK_KHR_shader_bfloat16");
     cooperative_matrix2_features matrix2;
     matrix2.workgroup_scope = matrix2.flexible_dimensions = matrix2.reductions = matrix2.conversions = matrix2.per_element =
         matrix2.tensor_addressing = 1;
-    if (what_.has_matrix2) append(matrix2, "VK_NV_cooperative_matrix2");
-    for (const auto& name : device_facts::extensions(f(), what_.handle))
+    if (physical_.has_matrix2) append(matrix2, "VK_NV_cooperative_matrix2");
+    for (const auto& name : device_query::extensions(f(), physical_.handle))
       if (name == "VK_KHR_portability_subset") extensions.push_back("VK_KHR_portability_subset");
     const VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
                                   &base,
@@ -242,16 +243,16 @@ class context {
                                   std::uint32_t(extensions.size()),
                                   extensions.data(),
                                   nullptr};
-    if (const auto s = f().CreateDevice(what_.handle, &info, nullptr, &device_); s != VK_SUCCESS) {
+    if (const auto s = f().CreateDevice(physical_.handle, &info, nullptr, &device_); s != VK_SUCCESS) {
       device_ = nullptr;
-      return failed(s, "opening " + what_.name);
+      return failed(s, "opening " + physical_.name);
     }
     f().take_device(device_);
-    f().GetDeviceQueue(device_, what_.family, 0, &queue_);
+    f().GetDeviceQueue(device_, physical_.family, 0, &queue_);
     return {};
   }
   result<void> prepare() {
-    auto& switches = what_.what.switches;
+    auto& switches = physical_.limits.switches;
     switches.no_matrix_units = options.diagnose.no_matrix_units;
     switches.no_f16_matrices = options.diagnose.no_f16_matrices;
     switches.split_k = options.diagnose.split_k;
@@ -259,11 +260,11 @@ class context {
     switches.no_auto_wide = options.diagnose.no_auto_wide;
     switches.force_wide = options.diagnose.force_wide;
     switches.launch_size = options.diagnose.launch_size;
-    if (const auto n = switches.launch_size; n != -1 && (n < 1 || n > std::int32_t(what_.what.invocations)))
+    if (const auto n = switches.launch_size; n != -1 && (n < 1 || n > std::int32_t(physical_.limits.invocations)))
       return fail(errc::invalid_argument, "workgroups of " + std::to_string(n) + " invocations", "vulkan",
-                  what_.name + " takes 1 to " + std::to_string(what_.what.invocations));
+                  physical_.name + " takes 1 to " + std::to_string(physical_.limits.invocations));
     switches.no_workgroup_matrices = options.diagnose.no_workgroup_matrices;
-    if (switches.no_workgroup_matrices || switches.no_matrix_units) what_.what.matrix2 = false;
+    if (switches.no_workgroup_matrices || switches.no_matrix_units) physical_.limits.matrix2 = false;
     VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr, VK_SEMAPHORE_TYPE_TIMELINE, 0};
     const VkSemaphoreCreateInfo semaphore{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type, 0};
     if (const auto s = f().CreateSemaphore(device_, &semaphore, nullptr, &timeline_); s != VK_SUCCESS)

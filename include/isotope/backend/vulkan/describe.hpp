@@ -8,7 +8,7 @@
 
 namespace isotope::vulkan {
 
-namespace device_facts {
+namespace device_query {
 inline std::string version(std::uint32_t v) {
   return std::to_string(VK_API_VERSION_MAJOR(v)) + "." + std::to_string(VK_API_VERSION_MINOR(v)) + "." +
          std::to_string(VK_API_VERSION_PATCH(v));
@@ -16,7 +16,7 @@ inline std::string version(std::uint32_t v) {
 inline std::string mebibytes(std::int64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; }
 
 /// "bf16 16x16x16, f16 16x8x16": M x N x K of the matrices with f32 sums.
-inline std::string matrices_of(const facts& f) {
+inline std::string matrices_of(const device_limits& f) {
   std::string r;
   for (const auto& m : f.matrices)
     r += (r.empty() ? "" : ", ") + std::string(name_of(m.type)) + " " + std::to_string(m.m) + "x" + std::to_string(m.n) + "x" +
@@ -40,25 +40,25 @@ inline std::string heaps(const VkPhysicalDeviceMemoryProperties& m) {
          ((m.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0 ? " on the device" : "");
   return r;
 }
-}  // namespace device_facts
+}  // namespace device_query
 
-inline device_info describe(const physical& p, int index) {
-  device_info d{.name = p.name, .backend = "vulkan", .kind = p.kind, .index = index, .units = int(p.what.units)};
+inline device_info describe(const physical_device& p, int index) {
+  device_info d{.name = p.name, .backend = "vulkan", .kind = p.kind, .index = index, .units = int(p.limits.multiprocessors)};
   d.driver = p.driver;
   if (!p.missing.empty()) d.problem = "lacks " + p.missing + ": update its driver";
   const auto add = [&](std::string name, std::string value) { d.facts.push_back({std::move(name), std::move(value)}); };
-  const facts& f = p.what;
-  add("Vulkan", device_facts::version(p.properties.apiVersion));
+  const device_limits& f = p.limits;
+  add("Vulkan", device_query::version(p.properties.apiVersion));
   add("vendor, device", std::to_string(p.properties.vendorID) + ", " + std::to_string(p.properties.deviceID));
-  add("memory", device_facts::heaps(p.memory));
-  add("one allocation", device_facts::mebibytes(p.allocation_limit));
-  add("one buffer", device_facts::mebibytes(p.buffer_limit) + (p.sparse ? ", sparse" : ""));
+  add("memory", device_query::heaps(p.memory));
+  add("one allocation", device_query::mebibytes(p.allocation_limit));
+  add("one buffer", device_query::mebibytes(p.buffer_limit) + (p.sparse ? ", sparse" : ""));
   add("subgroups", std::to_string(f.subgroup) + ", sizes " + std::to_string(f.least_subgroup) + " to " + std::to_string(f.most_subgroup));
   add("workgroups", std::to_string(f.invocations) + " invocations, " + std::to_string(f.shared_bytes) + " bytes shared");
   add("clock", p.timestamp_bits == 0 ? "none" : std::to_string(p.timestamp_bits) + " bits");
-  add("f32 modes", device_facts::modes_of(p.modes));
+  add("f32 modes", device_query::modes_of(p.modes));
   add("f16 arithmetic", f.float16 ? "yes" : "no");
-  const std::string matrices = device_facts::matrices_of(f);
+  const std::string matrices = device_query::matrices_of(f);
   add("matrix units", !p.has_matrix ? "none" : matrices.empty() ? "none with f32 sums of f16 or bf16" : matrices);
   if (!f.distrusted.empty()) add("matrix units distrusted", f.distrusted);
   add("matrices of a workgroup", p.has_matrix2 ? "yes" : "no");

@@ -27,11 +27,11 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
 
   result<vulkan::queue<T>> open_queue() const { return vulkan::queue<T>::create(context_, pipelines_); }
   device_info info() const { return context_->info(); }
-  const facts& what() const { return context_->what().what; }
+  const device_limits& limits() const { return context_->physical().limits; }
   native_handles handles() const { return context_->handles(); }
   static constexpr bool on_host = false;
   std::vector<device_options> variations(const device_options&) const { return {}; }
-  std::vector<std::int32_t> launch_sizes() const { return swept_sizes(what()); }
+  std::vector<std::int32_t> launch_sizes() const { return swept_sizes(limits()); }
   /// Threads do not apply; programs that print them print one.
   int threads() const { return 1; }
   const std::shared_ptr<vulkan::context>& shared() const { return context_; }
@@ -47,7 +47,7 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
     d.context_ = std::move(*c);
     d.pipelines_ = std::make_shared<vulkan::pipelines>(d.context_);
     if constexpr (std::is_same_v<typename T::precision, precision::bf16> && T::kernel_set::rank == kernels::native::rank) {
-      const bool tried = !o.diagnose.no_self_test && d.what().matrix(dtype::bf16) != nullptr;
+      const bool tried = !o.diagnose.no_self_test && d.limits().matrix(dtype::bf16) != nullptr;
       using units = matrix_self_test<kernel<op::matmul, precision::bf16, kernels::native>>;
       if (tried)
         if (auto why = units(d.context_, *d.pipelines_).run(dtype::bf16); !why.empty()) d.context_->distrust(std::move(why));

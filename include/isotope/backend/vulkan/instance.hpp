@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "extension_structs.hpp"
-#include "physical.hpp"
+#include "physical_device.hpp"
 #include "status.hpp"
 #include "subgroups.hpp"
 
@@ -38,7 +38,7 @@ class message_log {
   std::vector<std::string> texts_;
 };
 
-namespace device_facts {
+namespace device_query {
 inline device_kind kind_of(VkPhysicalDeviceType t) {
   if (t == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU || t == VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU) return device_kind::discrete;
   return t == VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU ? device_kind::integrated : device_kind::cpu;
@@ -54,13 +54,13 @@ inline std::vector<std::string> extensions(const functions& f, VkPhysicalDevice 
   return names;
 }
 
-inline void matrices(const functions& f, physical& p) {
+inline void matrices(const functions& f, physical_device& p) {
   const auto get = reinterpret_cast<get_cooperative_matrices>(f.GetPhysicalDeviceCooperativeMatrixPropertiesKHR);
   std::uint32_t n = 0;
   if (get == nullptr || get(p.handle, &n, nullptr) != VK_SUCCESS) return;
   std::vector<cooperative_matrix_properties> all(n);
   if (get(p.handle, &n, all.data()) != VK_SUCCESS) return;
-  std::vector<matrix_shape>& found = p.what.matrices;  // the largest first, else in the driver's order
+  std::vector<matrix_shape>& found = p.limits.matrices;  // the largest first, else in the driver's order
   const auto larger = [](const matrix_shape& a, const matrix_shape& b) { return a.m * a.n * a.k > b.m * b.n * b.k; };
   const auto add = [&](const matrix_shape& x) { found.insert(std::upper_bound(found.begin(), found.end(), x, larger), x); };
   for (const auto& m : all) {
@@ -70,7 +70,7 @@ inline void matrices(const functions& f, physical& p) {
   }
 }
 
-inline void features(const functions& f, physical& p) {
+inline void features(const functions& f, physical_device& p) {
   const auto names = extensions(f, p.handle);
   const auto has = [&](std::string_view e) { return std::find(names.begin(), names.end(), e) != names.end(); };
   VkPhysicalDeviceFeatures2 base{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, nullptr, {}};
@@ -111,18 +111,18 @@ inline void features(const functions& f, physical& p) {
   need(v13.subgroupSizeControl, "subgroupSizeControl");
   need(v13.computeFullSubgroups, "computeFullSubgroups");
   need(v13.maintenance4, "maintenance4");
-  p.what.float16 = v12.shaderFloat16 != 0;
+  p.limits.float16 = v12.shaderFloat16 != 0;
   p.sparse = base.features.sparseBinding != 0;
   p.memory_budget = has("VK_EXT_memory_budget");
   p.has_bfloat16 = bfloat.bfloat16 != 0 && bfloat.cooperative_matrix != 0;
   p.has_matrix = matrix.cooperative_matrix != 0;
   p.has_matrix2 = p.has_matrix && matrix2.workgroup_scope != 0 && matrix2.flexible_dimensions != 0 && matrix2.tensor_addressing != 0 &&
                   matrix2.per_element != 0 && matrix2.conversions != 0 && matrix2.reductions != 0;
-  p.what.matrix2 = p.has_matrix2;
+  p.limits.matrix2 = p.has_matrix2;
   if (p.has_matrix) matrices(f, p);
 }
 
-inline void limits(const functions& f, physical& p) {
+inline void limits(const functions& f, physical_device& p) {
   const auto names = extensions(f, p.handle);
   VkPhysicalDeviceProperties2 base{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, nullptr, {}};
   VkPhysicalDeviceVulkan11Properties v11{};
@@ -143,10 +143,10 @@ inline void limits(const functions& f, physical& p) {
   p.kind = kind_of(base.properties.deviceType);
   p.modes = {v12.shaderDenormPreserveFloat32 != 0, v12.shaderDenormFlushToZeroFloat32 != 0, v12.shaderSignedZeroInfNanPreserveFloat32 != 0,
              v12.shaderRoundingModeRTEFloat32 != 0, v12.shaderRoundingModeRTZFloat32 != 0};
-  p.what.shared_bytes = base.properties.limits.maxComputeSharedMemorySize;
-  p.what.invocations = std::min(base.properties.limits.maxComputeWorkGroupInvocations, base.properties.limits.maxComputeWorkGroupSize[0]);
-  if (units.count != 0) p.what.units = units.count;
-  else if (p.kind == device_kind::cpu) p.what.units = 2;
+  p.limits.shared_bytes = base.properties.limits.maxComputeSharedMemorySize;
+  p.limits.invocations = std::min(base.properties.limits.maxComputeWorkGroupInvocations, base.properties.limits.maxComputeWorkGroupSize[0]);
+  if (units.count != 0) p.limits.multiprocessors = units.count;
+  else if (p.kind == device_kind::cpu) p.limits.multiprocessors = 2;
   p.allocation_limit = std::int64_t(std::min<VkDeviceSize>(v11.maxMemoryAllocationSize, VkDeviceSize(1) << 62));
   p.buffer_limit = std::int64_t(std::min<VkDeviceSize>(v13.maxBufferSize, VkDeviceSize(1) << 62));
   std::memcpy(p.cache_uuid, base.properties.pipelineCacheUUID, VK_UUID_SIZE);
@@ -156,10 +156,10 @@ inline void limits(const functions& f, physical& p) {
   else  // an older device says nothing of sizes
     p.missing = take_subgroups({v11.subgroupSize, v13.minSubgroupSize, v13.maxSubgroupSize, v13.maxComputeWorkgroupSubgroups,
                                 v11.subgroupSupportedStages, v13.requiredSubgroupSizeStages, v11.subgroupSupportedOperations},
-                               p.what);
+                               p.limits);
 }
 
-inline void queues(const functions& f, physical& p) {
+inline void queues(const functions& f, physical_device& p) {
   std::uint32_t n = 0;
   f.GetPhysicalDeviceQueueFamilyProperties(p.handle, &n, nullptr);
   std::vector<VkQueueFamilyProperties> all(n);
@@ -178,7 +178,7 @@ inline void queues(const functions& f, physical& p) {
   p.timestamp_bits = all[std::size_t(best)].timestampValidBits;
   p.sparse = p.sparse && (all[std::size_t(best)].queueFlags & VK_QUEUE_SPARSE_BINDING_BIT) != 0;
 }
-}  // namespace device_facts
+}  // namespace device_query
 
 /// An instance with its devices. Shared by every device opened from it.
 class instance {
@@ -261,7 +261,7 @@ class instance {
   functions& table() { return owned_ ? library_->table : adopted_; }
   VkInstance handle() const { return handle_; }
   /// Every device, the best first: discrete, integrated, processor; in the driver's order among equals.
-  const std::vector<physical>& devices() const { return devices_; }
+  const std::vector<physical_device>& devices() const { return devices_; }
 
   message_log log;
 
@@ -270,7 +270,7 @@ class instance {
   functions adopted_;
   VkInstance handle_ = nullptr;
   VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
-  std::vector<physical> devices_;
+  std::vector<physical_device> devices_;
   bool owned_ = true;
 
   bool has_layer(std::string_view name) {
@@ -293,11 +293,11 @@ class instance {
     std::vector<VkPhysicalDevice> all(n);
     if (n == 0 || table().EnumeratePhysicalDevices(handle_, &n, all.data()) < 0) return;
     for (auto h : all) {
-      physical p;
+      physical_device p;
       p.handle = h;
-      device_facts::limits(table(), p);
-      device_facts::features(table(), p);
-      device_facts::queues(table(), p);
+      device_query::limits(table(), p);
+      device_query::features(table(), p);
+      device_query::queues(table(), p);
       VkPhysicalDeviceMemoryProperties2 m{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, nullptr, {}};
       table().GetPhysicalDeviceMemoryProperties2(h, &m);
       p.memory = m.memoryProperties;

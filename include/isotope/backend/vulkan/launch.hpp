@@ -19,8 +19,8 @@
 #include "../../core/target.hpp"
 #include "../../plan/report/launch_row.hpp"
 #include "../queue/hazards.hpp"
-#include "facts.hpp"
 #include "launch_size.hpp"
+#include "limits.hpp"
 
 namespace isotope::vulkan {
 
@@ -82,9 +82,9 @@ struct dispatch {
   std::array<std::byte, push_limit> push{};
   std::uint32_t push_bytes = 0;
   groups count;
-  std::uint32_t usual = 0;  // invocations of a workgroup that the kernel chose; constant 0 is what it got
+  std::uint32_t default_invocations = 0;  // invocations of a workgroup that the kernel chose; constant 0 is what it got
   std::vector<range> reads, writes;
-  std::string_view tier;      // kernel set that runs
+  std::string_view set;       // kernel set that runs
   std::string_view reason{};  // why not a better one; empty: it is the best
   std::int32_t step = -1;     // of the plan
   float oscillation = -1;     // of the step's weight; -1: it has no score
@@ -92,7 +92,7 @@ struct dispatch {
   std::uint32_t invocations() const { return specialization.words().empty() ? 0 : specialization.words()[0]; }
   /// Invocations of its workgroups in a sweep that asks for `swept` beside the kernel's own choice, in rising order, each once.
   std::vector<std::int32_t> launch_sizes(std::span<const std::int32_t> swept) const {
-    std::vector<std::int32_t> all{std::int32_t(usual)};
+    std::vector<std::int32_t> all{std::int32_t(default_invocations)};
     if (count.unit != 0)
       for (const std::int32_t n : swept) all.push_back(std::int32_t(count.fit(std::uint32_t(n))));
     std::sort(all.begin(), all.end());
@@ -106,13 +106,13 @@ inline std::string_view matrices_of(const dispatch& d) {
   return d.code->needs == "coopmat_bf16" ? "bf16xbf16->f32" : d.code->needs == "coopmat" ? "f16xf16->f32" : "";
 }
 /// Invocations of workgroups that a sweep asks for beside what kernels choose: one, a small number, the largest.
-inline std::vector<std::int32_t> swept_sizes(const facts& f) { return {1, 64, std::int32_t(f.invocations)}; }
+inline std::vector<std::int32_t> swept_sizes(const device_limits& f) { return {1, 64, std::int32_t(f.invocations)}; }
 /// Dispatches as reports see them; `swept`: sizes of workgroups of a sweep.
 inline std::vector<launch_row> launch_rows(std::span<const dispatch> all, std::span<const std::int32_t> swept = {}) {
   std::vector<launch_row> rows;
   for (const dispatch& d : all)
     rows.push_back({.step = d.step,
-                    .set = d.tier,
+                    .set = d.set,
                     .reason = d.reason,
                     .code = d.code->name,
                     .groups = {d.count.x, d.count.y, d.count.z},
@@ -127,9 +127,9 @@ inline std::vector<launch_row> launch_rows(std::span<const dispatch> all, std::s
 }
 
 /// Words that the host computes once and shaders read: tables of addresses, twiddle factors, cosines.
-class word_store {
+class constant_store {
  public:
-  virtual ~word_store() = default;
+  virtual ~constant_store() = default;
   /// The device address of a copy of `words`; equal contents may share one.
   virtual std::uint64_t keep(std::span<const std::uint32_t> words) = 0;
 };
@@ -143,7 +143,7 @@ class shader_store {
 /// Collects the dispatches of a program.
 class recording {
  public:
-  recording(word_store& words, shader_store& shaders) : words_(words), shaders_(shaders) {}
+  recording(constant_store& const_pool, shader_store& shaders) : const_pool_(const_pool), shaders_(shaders) {}
 
   /// A dispatch of `code`. `push` is a struct laid out as the shader's push constants (scalar layout), at most 128 bytes.
   template <class Push>
@@ -156,14 +156,14 @@ class recording {
     std::memcpy(d.push.data(), &push, sizeof push);
     d.push_bytes = std::uint32_t((sizeof push + 3) / 4 * 4);
     d.count = count;
-    d.usual = d.invocations();
+    d.default_invocations = d.invocations();
     if (launch_size > 0 && count.unit != 0) {
       d.specialization.set_invocations(count.fit(std::uint32_t(launch_size)));
       d.count = resized(count, d.invocations());
     }
     d.reads = std::move(reads);
     d.writes = std::move(writes);
-    d.tier = tier;
+    d.set = set;
     d.reason = reason;
     d.step = step;
     d.oscillation = oscillation;
@@ -171,34 +171,34 @@ class recording {
     return dispatches.back();
   }
 
-  std::uint64_t keep(std::span<const std::uint32_t> words) { return words_.keep(words); }
+  std::uint64_t keep(std::span<const std::uint32_t> words) { return const_pool_.keep(words); }
   std::uint64_t keep(std::span<const float> numbers) {
     std::vector<std::uint32_t> w(numbers.size());
     if (!w.empty()) std::memcpy(w.data(), numbers.data(), numbers.size_bytes());
-    return words_.keep(w);
+    return const_pool_.keep(w);
   }
   std::uint64_t keep(std::span<const std::uint64_t> addresses) {
     std::vector<std::uint32_t> w(2 * addresses.size());
     if (!w.empty()) std::memcpy(w.data(), addresses.data(), addresses.size_bytes());
-    return words_.keep(w);
+    return const_pool_.keep(w);
   }
   const shader* keep_module(std::string_view name, std::vector<std::uint32_t> words) { return shaders_.keep(name, std::move(words)); }
 
   std::vector<dispatch> dispatches;
-  std::string_view tier, reason;  // of what is added next
+  std::string_view set, reason;  // of what is added next
   std::int32_t step = -1;
   float oscillation = -1;
   std::int32_t launch_size = -1;  // invocations of workgroups that leave it open; -1: what the kernels choose
 
  private:
-  word_store& words_;
+  constant_store& const_pool_;
   shader_store& shaders_;
 };
 
 namespace spirv {
 struct number;
 /// An element-wise op from outside the library: its result from up to three operands and its constant, written like those in formulas.glsl.
-struct own_instruction {
+struct custom_instruction {
   const op_info* op = nullptr;
   number (*result)(const number& a, const number& b, const number& c, const number& k) = nullptr;
 };
@@ -208,21 +208,22 @@ struct own_instruction {
 /// `static constexpr spirv::number formula(const spirv::number& a, const spirv::number& b, const spirv::number& c, const spirv::number& k)`:
 /// the result from up to three operands and the op's constant, in the arithmetic of spirv/numbers.hpp and emitted_formulas.hpp.
 struct emitted_instruction {
-  static constexpr bool apart = true;  // epilogues that stay inside a product's kernel are interpreted, and its shader does not know the op
+  /// Epilogues that stay inside a gemm's kernel are interpreted, and its shader does not know the op.
+  static constexpr bool outside_epilogues = true;
 };
 
 struct launch {
   std::span<const view> in, out;
   const attributes* attr = nullptr;
-  std::span<const micro> body;  // operands of elementwise steps have the output's dims, strides 0 where repeated
-  std::uint64_t scratch = 0;    // device address
+  std::span<const micro_op> body;  // operands of elementwise steps have the output's dims, strides 0 where repeated
+  std::uint64_t scratch = 0;       // device address
   std::int64_t scratch_bytes = 0;
   std::uint64_t scalars = 0;    // device address of device_scalars
   std::uint32_t ordinal = 0;    // stream of random numbers
   std::uint8_t accumulate = 0;  // bit k: add to output k (already decided for the running phase)
-  float oscillation = -1;       // of a product's weight, for those stored in f16; -1: unknown
-  const facts* device = nullptr;
-  std::span<const spirv::own_instruction> own;  // what bodies may hold beside the library's
+  float oscillation = -1;       // of a gemm's weight, for those stored in f16; -1: unknown
+  const device_limits* device = nullptr;
+  std::span<const spirv::custom_instruction> custom;  // what bodies may hold beside the library's
 
   /// The constants of Op, whose attributes these are.
   template <class Op> auto constants() const { return Op::constants::of(*attr); }
@@ -253,9 +254,9 @@ static_assert(sizeof(step_scalars) == 136 && sizeof(device_scalars) == 160);
 /// as in kernel_info; a native kernel that may fall through at run time states bounds that hold for the kernels below it too.
 template <class Op, class P, class Set> struct kernel;
 
-/// What specialization a set inherits: the fields `tier` and `reason` of a recording while a kernel of that set records.
-inline void tier_of(recording& r, std::string_view set, std::string_view why = {}) {
-  r.tier = set;
+/// What specialization a set inherits: the fields `set` and `reason` of a recording while a kernel of that set records.
+inline void enter_set(recording& r, std::string_view set, std::string_view why = {}) {
+  r.set = set;
   r.reason = why;
 }
 

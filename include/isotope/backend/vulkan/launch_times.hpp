@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "../queue/launch_times.hpp"
-#include "commands.hpp"
+#include "command_buffers.hpp"
 
 namespace isotope::vulkan {
 
@@ -12,8 +12,8 @@ namespace isotope::vulkan {
 inline result<std::vector<launch_time>> time_launches(const command_pool& pool, const pipelines& made, std::span<const dispatch> all,
                                                       std::span<const std::uint8_t> before) {
   context& c = *pool.owner();
-  if (c.what().timestamp_bits == 0)
-    return fail(errc::missing_feature, c.what().name + " has no timestamps", "vulkan", "time whole steps instead");
+  if (c.physical().timestamp_bits == 0)
+    return fail(errc::missing_feature, c.physical().name + " has no timestamps", "vulkan", "time whole steps instead");
   const VkQueryPoolCreateInfo info{
       VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0, VK_QUERY_TYPE_TIMESTAMP, std::uint32_t(2 * all.size()), 0};
   VkQueryPool queries = VK_NULL_HANDLE;
@@ -30,11 +30,11 @@ inline result<std::vector<launch_time>> time_launches(const command_pool& pool, 
     const auto s = c.f().GetQueryPoolResults(c.handle(), queries, 0, std::uint32_t(ticks.size()), ticks.size() * 8, ticks.data(), 8,
                                              VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
     if (s != VK_SUCCESS) return failed(s, "reading timestamps");
-    const double period = double(c.what().properties.limits.timestampPeriod) * 1e-3;
+    const double period = double(c.physical().properties.limits.timestampPeriod) * 1e-3;
     std::vector<launch_time> times;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const dispatch& d = all[i];
-      times.push_back({d.step, d.code->name, d.tier, d.reason, double(ticks[2 * i + 1] - ticks[2 * i]) * period, bytes_of(d)});
+      times.push_back({d.step, d.code->name, d.set, d.reason, double(ticks[2 * i + 1] - ticks[2 * i]) * period, bytes_of(d)});
     }
     return times;
   };

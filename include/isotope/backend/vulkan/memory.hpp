@@ -37,12 +37,12 @@ inline int type_for(const VkPhysicalDeviceMemoryProperties& device, memory_use u
 }
 
 /// Bytes of the heap that memory of one type comes from.
-inline std::int64_t heap_bytes(const physical& p, int type) {
+inline std::int64_t heap_bytes(const physical_device& p, int type) {
   return std::int64_t(p.memory.memoryHeaps[p.memory.memoryTypes[type].heapIndex].size);
 }
 /// Bytes that this process has of all heaps of a device, as its driver counts them. @error missing_feature where it does not (VK_EXT_memory_budget)
 inline result<std::int64_t> memory_in_use(const context& c) {
-  const physical& p = c.what();
+  const physical_device& p = c.physical();
   if (!p.memory_budget)
     return fail(errc::missing_feature, p.name + " does not say what a process has of its memory", "vulkan",
                 "a driver with VK_EXT_memory_budget");
@@ -76,7 +76,7 @@ class memory {
     memory m;
     m.context_ = std::move(c);
     m.bytes_ = std::max<std::int64_t>(bytes, 256);
-    const physical& p = m.context_->what();
+    const physical_device& p = m.context_->physical();
     if (m.bytes_ > p.buffer_limit) return too_large(m.bytes_, p, "a buffer of at most " + std::to_string(p.buffer_limit));
     const std::int64_t limit = chunk > 0 ? std::min(chunk, p.allocation_limit) : p.allocation_limit;
     const bool sparse = m.bytes_ > limit;
@@ -108,7 +108,7 @@ class memory {
     std::swap(bytes_, o.bytes_);
     std::swap(mapped_, o.mapped_);
   }
-  static failure too_large(std::int64_t bytes, const physical& p, const std::string& allowed) {
+  static failure too_large(std::int64_t bytes, const physical_device& p, const std::string& allowed) {
     return fail(errc::out_of_memory, std::to_string(bytes) + " bytes were asked for, " + p.name + " has " + allowed, "vulkan",
                 "use a smaller batch or model, or recompute blocks");
   }
@@ -130,10 +130,10 @@ class memory {
     context_->name(VK_OBJECT_TYPE_BUFFER, buffer_, label);
     VkMemoryRequirements need{};
     f.GetBufferMemoryRequirements(d, buffer_, &need);
-    const int type = type_for(context_->what().memory, use, need.memoryTypeBits);
+    const int type = type_for(context_->physical().memory, use, need.memoryTypeBits);
     if (type < 0) return fail(errc::out_of_memory, "no memory type for " + what, "vulkan", "another device");
-    if (const auto heap = heap_bytes(context_->what(), type); std::int64_t(need.size) > heap)
-      return too_large(bytes_, context_->what(), std::to_string(heap) + " in that memory");
+    if (const auto heap = heap_bytes(context_->physical(), type); std::int64_t(need.size) > heap)
+      return too_large(bytes_, context_->physical(), std::to_string(heap) + " in that memory");
     const VkDeviceSize piece = sparse ? VkDeviceSize(limit) / need.alignment * need.alignment : need.size;
     if (piece == 0)
       return fail(errc::invalid_argument,
@@ -147,7 +147,7 @@ class memory {
       const VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, &address, size, std::uint32_t(type)};
       VkDeviceMemory m = VK_NULL_HANDLE;
       if (const auto s = f.AllocateMemory(d, &allocate, nullptr, &m); s != VK_SUCCESS)
-        return failed(s, "memory for " + what + " (" + std::to_string(at) + " bytes were given)", context_->what().name);
+        return failed(s, "memory for " + what + " (" + std::to_string(at) + " bytes were given)", context_->physical().name);
       ++context_->counters.allocations;
       pieces_.push_back(m);
       context_->name(VK_OBJECT_TYPE_DEVICE_MEMORY, m, label + " memory");

@@ -34,7 +34,7 @@ inline std::uint64_t hash_of(const char* data, std::size_t n) {
   }
   return h;
 }
-inline pipeline_file_header header_for(const physical& p, const std::vector<char>& blob) {
+inline pipeline_file_header header_for(const physical_device& p, const std::vector<char>& blob) {
   pipeline_file_header h;
   h.vendor = p.properties.vendorID;
   h.device = p.properties.deviceID;
@@ -47,7 +47,7 @@ inline pipeline_file_header header_for(const physical& p, const std::vector<char
 }
 
 /// The blob of a file that fits this device; empty for anything else: no file, another device or driver, a file that was cut or changed.
-inline std::vector<char> read(const std::string& path, const physical& p) {
+inline std::vector<char> read(const std::string& path, const physical_device& p) {
   std::ifstream in(path, std::ios::binary);
   pipeline_file_header h;
   if (!in.read(reinterpret_cast<char*>(&h), sizeof h) || h.bytes > (std::uint64_t(1) << 32)) return {};
@@ -61,7 +61,7 @@ inline std::vector<char> read(const std::string& path, const physical& p) {
 
 /// Writes beside the file and renames: whoever reads meanwhile, and whoever is killed meanwhile, leaves an old file, a new one, or none.
 /// False where the folder cannot be written; nothing else depends on it.
-inline bool write(const std::string& path, const physical& p, const std::vector<char>& blob) {
+inline bool write(const std::string& path, const physical_device& p, const std::vector<char>& blob) {
   const auto h = header_for(p, blob);
   const std::string beside = path + "." + std::to_string(getpid()) + ".tmp";
   std::error_code none;

@@ -27,7 +27,7 @@ class pipelines : public shader_store {
  public:
   explicit pipelines(std::shared_ptr<context> c) : context_(std::move(c)) {
     std::vector<char> blob;
-    if (!context_->options.cache.empty()) blob = pipeline_file::read(context_->options.cache, context_->what());
+    if (!context_->options.cache.empty()) blob = pipeline_file::read(context_->options.cache, context_->physical());
     warm_ = !blob.empty();
     const VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO, nullptr, 0, blob.size(), blob.data()};
     if (context_->f().CreatePipelineCache(context_->handle(), &info, nullptr, &cache_) != VK_SUCCESS) cache_ = VK_NULL_HANDLE;
@@ -92,7 +92,7 @@ class pipelines : public shader_store {
     std::vector<char> blob(n);
     if (context_->f().GetPipelineCacheData(context_->handle(), cache_, &n, blob.data()) != VK_SUCCESS) return false;
     blob.resize(n);
-    return pipeline_file::write(context_->options.cache, context_->what(), blob);
+    return pipeline_file::write(context_->options.cache, context_->physical(), blob);
   }
   std::size_t count() const {
     const std::lock_guard lock(mutex_);
@@ -156,9 +156,9 @@ class pipelines : public shader_store {
     VkPipelineShaderStageCreateInfo stage{
         VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO, nullptr, 0, VK_SHADER_STAGE_COMPUTE_BIT, module, "main", &specialization};
     if (d.subgroup != 0) {
-      const auto& facts = context_->what().what;
+      const auto& limits = context_->physical().limits;
       stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
-      if (facts.least_subgroup != facts.most_subgroup) stage.pNext = &size;
+      if (limits.least_subgroup != limits.most_subgroup) stage.pNext = &size;
     }
     VkPipelineCreationFeedback whole{}, of_stage{};
     const VkPipelineCreationFeedbackCreateInfo feedback{VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO, nullptr, &whole, 1,

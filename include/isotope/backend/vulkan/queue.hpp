@@ -9,7 +9,7 @@
 
 #include "../queue/queue.hpp"
 #include "launch_times.hpp"
-#include "recorder.hpp"
+#include "plan_recorder.hpp"
 #include "transfer.hpp"
 
 namespace isotope::vulkan {
@@ -27,7 +27,7 @@ template <Target T> class queue {
   /// @error out_of_memory
   static result<queue> create(std::shared_ptr<context> device, std::shared_ptr<pipelines> made) {
     queue q;
-    auto r = plan_recorder::create(std::move(device), std::move(made), {kernel_table<T>, code_of<T>(), own_instructions_of<T>()});
+    auto r = plan_recorder::create(std::move(device), std::move(made), {kernel_table<T>, code_of<T>(), custom_instructions_of<T>()});
     if (!r) return r.error();
     q.recorder_ = *std::move(r);
     auto t = transfer::create(q.recorder_->command_buffers);
@@ -93,15 +93,15 @@ template <Target T> class queue {
   }
   /// Products of f16 weights choose their kernel by how much the weight oscillates.
   bool stored(const slot& s, const region_addresses&, std::span<const float> x) {
-    return recorder_->scores.put(s, x, recorder_->device->what().what.switches.oscillation_threshold);
+    return recorder_->scores.put(s, x, recorder_->device->physical().limits.switches.oscillation_threshold);
   }
   std::vector<launch_row> rows(const plan& p, std::uint8_t active) const {
-    return launch_rows(p.dispatches(active), swept_sizes(recorder_->device->what().what));
+    return launch_rows(p.dispatches(active), swept_sizes(recorder_->device->physical().limits));
   }
   const diagnostics& diagnose() const { return recorder_->device->options.diagnose; }
   const owner& device() const { return recorder_->device; }
-  std::int64_t planned_bytes() const { return transfer_.bytes() + word_memory::chunk; }
-  std::int64_t bytes() const { return transfer_.bytes() + recorder_->words->bytes(); }
+  std::int64_t planned_bytes() const { return transfer_.bytes() + constant_pool::chunk; }
+  std::int64_t bytes() const { return transfer_.bytes() + recorder_->shared_pool->bytes(); }
 
   /// Allocations and objects that were made on the device since it was opened.
   std::int64_t objects() const { return recorder_->device->counters.allocations + recorder_->device->counters.objects; }

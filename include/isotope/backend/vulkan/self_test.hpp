@@ -1,5 +1,5 @@
 #pragma once
-/// What a driver's matrix units are tried on before they are trusted: products in three memory orders against f64, rounding to nearest, the same bits
+/// What a driver's matrix units are tried on before they are trusted: gemms in three memory orders against f64, rounding to nearest, the same bits
 /// twice. Drivers are known that fail each of these; a list of their versions would be out of date.
 #include <cmath>
 #include <cstring>
@@ -9,8 +9,8 @@
 
 #include "../../core/philox.hpp"
 #include "../../op/matmul.hpp"
-#include "commands.hpp"
-#include "word_memory.hpp"
+#include "command_buffers.hpp"
+#include "constant_pool.hpp"
 
 namespace isotope::vulkan {
 
@@ -21,7 +21,7 @@ template <class Kernel> class matrix_self_test {
 
   std::string run(dtype t) {
     for (const order o : {order{"NN", false, true}, order{"NT", false, false}, order{"TN", true, true}})
-      if (auto why = product(t, o); !why.empty()) return "self-test, " + std::string(o.name) + ": " + why;
+      if (auto why = matmul(t, o); !why.empty()) return "self-test, " + std::string(o.name) + ": " + why;
     return {};
   }
 
@@ -47,7 +47,7 @@ template <class Kernel> class matrix_self_test {
     return r;
   }
 
-  std::string product(dtype t, const order& o) {
+  std::string matmul(dtype t, const order& o) {
     const auto a = numbers(t, M * K, 1), b = numbers(t, K * N, 2);
     constexpr std::int64_t a_bytes = 2 * M * K, b_bytes = 2 * K * N, y_bytes = 2 * M * N;
     const attributes attr = op::matmul::constants{.format = t, .operands = 2, .alpha = 1};
@@ -69,9 +69,9 @@ template <class Kernel> class matrix_self_test {
     l.scratch = at + std::uint64_t(a_bytes + b_bytes + y_bytes);
     l.scratch_bytes = scratch;
     l.scalars = m->address();
-    l.device = &context_->what().what;
-    word_memory words(context_);
-    recording r(words, made_);
+    l.device = &context_->physical().limits;
+    constant_pool const_pool(context_);
+    recording r(const_pool, made_);
     Kernel::record(l, r);
     std::vector<std::uint16_t> first, y(std::size_t(M * N));
     auto pool = command_pool::create(context_);

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "facts.hpp"
 #include "functions.hpp"
+#include "limits.hpp"
 
 namespace isotope::vulkan {
 
@@ -23,8 +23,8 @@ inline constexpr std::uint32_t least_subgroup_of_kernels = 4, most_subgroup_of_k
 /// Invocations that every device must take in one workgroup: kernels of fixed size have 256 of them, or 8 subgroups (matmul_skinny.comp).
 constexpr std::uint32_t least_workgroup(std::uint32_t subgroup) { return std::max(256u, 8 * subgroup); }
 
-/// Takes the subgroups of a device into its facts, whose `invocations` are set. Returns what it lacks, by name, or nothing.
-inline std::string take_subgroups(const subgroup_properties& p, facts& to) {
+/// Takes the subgroups of a device into its limits, whose `invocations` are set. Returns what it lacks, by name, or nothing.
+inline std::string take_subgroups(const subgroup_properties& p, device_limits& to) {
   std::string missing;
   const auto lacks = [&](const std::string& what) { missing += (missing.empty() ? "" : ", ") + what; };
   const auto need = [&](VkSubgroupFeatureFlags bit, const char* name) {

@@ -11,25 +11,26 @@
 
 namespace isotope::vulkan {
 
-using recorder = void (*)(const launch&, recording&);  // null: an instruction of fused bodies
+using record_function = void (*)(const launch&, recording&);  // null: an instruction of fused bodies
 
-template <class K> constexpr recorder recorder_of() {
+template <class K> constexpr record_function record_function_of() {
   if constexpr (requires(const launch& l, recording& r) { K::record(l, r); }) return &K::record;
   else return nullptr;
 }
 /// Indexed as kernel_table<T>. Never inlined: where the build has compiled it once (compiled.hpp), every other translation unit calls that one.
-template <Target T> ISOTOPE_NOINLINE std::span<const recorder> code_of() {
+template <Target T> ISOTOPE_NOINLINE std::span<const record_function> code_of() {
   static constexpr auto entries = []<class... K>(boost::mp11::mp_list<K...>) {
-    return std::array<recorder, sizeof...(K)>{recorder_of<K>()...};
+    return std::array<record_function, sizeof...(K)>{record_function_of<K>()...};
   }(target_kernels<T>{});
   return entries;
 }
 
 template <class K> using is_emitted = std::is_base_of<emitted_instruction, K>;
 /// The instructions that a target adds to those of the library.
-template <Target T> std::span<const spirv::own_instruction> own_instructions_of() {
+template <Target T> std::span<const spirv::custom_instruction> custom_instructions_of() {
   static constexpr auto all = []<class... K>(boost::mp11::mp_list<K...>) {
-    return std::array<spirv::own_instruction, sizeof...(K)>{spirv::own_instruction{&info<typename kernel_parts<K>::op>, &K::formula}...};
+    return std::array<spirv::custom_instruction, sizeof...(K)>{
+        spirv::custom_instruction{&info<typename kernel_traits<K>::op>, &K::formula}...};
   }(boost::mp11::mp_copy_if<typename T::extra_kernels, is_emitted>{});
   return all;
 }

@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "commands.hpp"
+#include "command_buffers.hpp"
 
 namespace isotope::vulkan {
 
 class transfer {
  public:
-  static constexpr std::int64_t half = 4 << 20;  // a copy of so much takes 80 us over PCIe, its submission 12
+  static constexpr std::int64_t half_bytes = 4 << 20;  // a copy of so much takes 80 us over PCIe, its submission 12
 
   transfer() = default;
   static result<transfer> create(const command_pool& pool) {
@@ -25,7 +25,7 @@ class transfer {
       auto b = pool.buffer();
       if (!b) return b.error();
       s.commands = *b;
-      auto m = memory::allocate(t.context_, half, memory_use::readback, "isotope staging");
+      auto m = memory::allocate(t.context_, half_bytes, memory_use::readback, "isotope staging");
       if (!m) return m.error();
       s.store = std::move(*m);
     }
@@ -35,7 +35,7 @@ class transfer {
   result<void> upload(const memory& to, std::int64_t at, std::span<const std::byte> from) {
     std::size_t turn = 0;
     for (std::int64_t done = 0; done < std::int64_t(from.size()); turn ^= 1) {
-      const std::int64_t n = std::min(half, std::int64_t(from.size()) - done);
+      const std::int64_t n = std::min(half_bytes, std::int64_t(from.size()) - done);
       auto& s = stages_[turn];
       if (auto r = ready(s); !r) return r;
       std::memcpy(s.store.mapped(), from.data() + done, std::size_t(n));
@@ -47,15 +47,15 @@ class transfer {
   }
   /// Pieces share the staging halves: many small ones are one copy, which is waited for once.
   result<void> download(const memory& from, std::span<const memory_piece> all) {
-    struct flight {
+    struct staged_copies {
       std::vector<VkBufferCopy> regions;
       std::vector<std::span<std::byte>> to;  // of each region
     };
-    std::array<flight, 2> flying;
+    std::array<staged_copies, 2> in_flight;
     std::size_t turn = 0;
     std::int64_t used = 0;  // bytes of the half in turn
     const auto collect = [&](std::size_t k) -> result<void> {
-      auto& f = flying[k];
+      auto& f = in_flight[k];
       if (f.to.empty()) return {};
       if (auto r = ready(stages_[k]); !r) return r;
       for (std::size_t i = 0; i < f.to.size(); ++i)
@@ -64,7 +64,7 @@ class transfer {
       return {};
     };
     const auto send = [&]() -> result<void> {
-      const auto& f = flying[turn];
+      const auto& f = in_flight[turn];
       if (f.to.empty()) return {};
       auto& s = stages_[turn];
       if (auto r = ready(s); !r) return r;
@@ -78,11 +78,11 @@ class transfer {
     };
     for (const memory_piece& p : all)
       for (std::int64_t done = 0, n = 0; done < std::int64_t(p.to.size()); done += n) {
-        n = std::min(half - used, std::int64_t(p.to.size()) - done);
-        flying[turn].regions.push_back({VkDeviceSize(p.at + done), VkDeviceSize(used), VkDeviceSize(n)});
-        flying[turn].to.push_back(p.to.subspan(std::size_t(done), std::size_t(n)));
+        n = std::min(half_bytes - used, std::int64_t(p.to.size()) - done);
+        in_flight[turn].regions.push_back({VkDeviceSize(p.at + done), VkDeviceSize(used), VkDeviceSize(n)});
+        in_flight[turn].to.push_back(p.to.subspan(std::size_t(done), std::size_t(n)));
         used += n;
-        if (used == half)
+        if (used == half_bytes)
           if (auto r = send(); !r) return r;
       }
     if (auto r = send(); !r) return r;

@@ -1,5 +1,5 @@
 #pragma once
-/// The oscillation of the weights that a program stores in f16, computed once when a weight is written: products choose their kernel by it.
+/// The oscillation of the weights that a program stores in f16, computed once when a weight is written: gemms choose their kernel by it.
 /// It is computed on the host: a weight is written from there, so its numbers are at hand, and the choice is made there, so a score of the device
 /// would have to be waited for.
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace isotope::vulkan {
 
 class weight_scores {
  public:
-  /// Takes note of every weight that a product of the plan reads in f16 beside activations of f32.
+  /// Takes note of every weight that a gemm of the plan reads in f16 beside activations of f32.
   void add(const plan_view& p) {
     for (const auto& s : p.steps) {
       if (s.op != &info<op::matmul> || !op::matmul::constants::of(s.attr).half_weight) continue;
@@ -23,7 +23,7 @@ class weight_scores {
       all_.push_back({w.at, w.strides[0], {w.dims[1], w.dims[0], w.strides[1], w.strides[0]}, -1});
     }
   }
-  /// Scores a weight as it is written. Whether some product now belongs on the other side of the threshold.
+  /// Scores a weight as it is written. Whether some gemm belongs on the other side of the threshold.
   bool put(const slot& s, std::span<const float> x, double threshold) {
     bool changed = false;
     for (auto& e : all_) {
@@ -34,7 +34,7 @@ class weight_scores {
     }
     return changed;
   }
-  /// The score of the right operand of a product; -1: it has none.
+  /// The score of the right operand of a gemm; -1: it has none.
   float of(const operand& w) const {
     const entry* e = w.region == value_kind::param && w.dims.rank == 2 ? find(w.at, w.strides[0]) : nullptr;
     return e == nullptr ? -1.0f : float(e->score);

@@ -139,14 +139,14 @@ template <> struct op_spec<op::matmul> : spec_basis {
     const op::matmul::constants plain;
     // Sizes of tiles of 4 to 128 and one past them, vectors, nothing. Fast runs take order k if bit k of `few` is set: drivers on the processor
     // compile a kernel for each memory order, divisibility and length of the operands.
-    struct product {
+    struct gemm_size {
       std::int64_t M, K, N;
       int few;
     };
-    constexpr product sizes[] = {{1, 1, 1, 1},      {2, 3, 5, 2},    {7, 1, 4, 4},    {1, 13, 1, 8},   {17, 33, 9, 15}, {16, 16, 16, 1},
-                                 {32, 32, 32, 2},   {33, 5, 33, 4},  {64, 64, 64, 9}, {65, 31, 67, 1}, {5, 129, 3, 2},  {128, 64, 128, 1},
-                                 {129, 127, 65, 1}, {1, 768, 64, 4}, {96, 1, 96, 1},  {3, 1024, 2, 0}, {1024, 3, 2, 1}, {13, 5, 29, 0},
-                                 {3, 4000, 5, 1},   {4, 777, 33, 9}, {2, 0, 3, 15},   {0, 4, 3, 15},   {4, 3, 0, 15}};
+    constexpr gemm_size sizes[] = {{1, 1, 1, 1},      {2, 3, 5, 2},    {7, 1, 4, 4},    {1, 13, 1, 8},   {17, 33, 9, 15}, {16, 16, 16, 1},
+                                   {32, 32, 32, 2},   {33, 5, 33, 4},  {64, 64, 64, 9}, {65, 31, 67, 1}, {5, 129, 3, 2},  {128, 64, 128, 1},
+                                   {129, 127, 65, 1}, {1, 768, 64, 4}, {96, 1, 96, 1},  {3, 1024, 2, 0}, {1024, 3, 2, 1}, {13, 5, 29, 0},
+                                   {3, 4000, 5, 1},   {4, 777, 33, 9}, {2, 0, 3, 15},   {0, 4, 3, 15},   {4, 3, 0, 15}};
     const bool fast = s.how() == strength::fast;
     for (const auto& [M, K, N, few] : sizes)
       for (int order = 0; order < 4; ++order) {

@@ -19,7 +19,7 @@ template <> struct op_spec<op::prod> : reduction_spec {
     for_each_index(r.x, [&](std::int64_t i, const extents& at) { y[0].value[std::size_t(r.position(at))] *= c.in[0][i]; });
     for (std::int64_t k = 0; k < r.y.count(); ++k) {
       const double v = y[0].value[std::size_t(k)];
-      y[0].set(k, v, bound(c, double(r.terms()), v));
+      y[0].set(k, v, bound(c, double(r.length()), v));
     }
   }
   /// dy times the product of the other elements.
@@ -37,7 +37,7 @@ template <> struct op_spec<op::prod> : reduction_spec {
       product = 1;
       for (auto i = terms[k].rbegin(); i != terms[k].rend(); product *= c.in[0][*i++]) {
         const double v = dx[0].value[std::size_t(*i)] * product;
-        dx[0].set(*i, v, bound(c, double(r.terms()), v));
+        dx[0].set(*i, v, bound(c, double(r.length()), v));
       }
     }
   }

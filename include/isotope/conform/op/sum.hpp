@@ -42,7 +42,7 @@ template <> struct op_spec<op::sum> : reduction_spec {
     const reduced_shape r(c.in[0].dims, c.constants<op::reduction>().axes);
     y[0].resize(r.y.count());
     for_each_index(r.x, [&](std::int64_t i, const extents& at) { y[0].add(r.position(at), c.in[0][i], std::fabs(c.in[0][i])); });
-    y[0].scale_slack(sum_roundings(double(r.terms())) * c.on.u());
+    y[0].scale_slack(sum_roundings(double(r.length())) * c.on.u());
   }
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
     const reduced_shape r(c.in[0].dims, c.constants<op::reduction>().axes);
@@ -73,13 +73,13 @@ template <> struct op_spec<op::mean> : reduction_spec {
   static constexpr std::array outputs{result_role{"y"}};
   static void reference(const call& c, std::span<answer> y) {
     op_spec<op::sum>::reference(c, y);
-    const double n = double(reduced_shape(c.in[0].dims, c.constants<op::reduction>().axes).terms());
+    const double n = double(reduced_shape(c.in[0].dims, c.constants<op::reduction>().axes).length());
     for (std::size_t i = 0; i < y[0].value.size(); ++i)
       y[0].set(std::int64_t(i), y[0].value[i] / n, y[0].slack[i] / n + 2 * c.on.u() * std::fabs(y[0].value[i] / n));
   }
   static void gradient(const call& c, std::span<const array> dy, std::span<answer> dx) {
     op_spec<op::sum>::gradient(c, dy, dx);
-    const double n = double(reduced_shape(c.in[0].dims, c.constants<op::reduction>().axes).terms());
+    const double n = double(reduced_shape(c.in[0].dims, c.constants<op::reduction>().axes).length());
     for (std::size_t i = 0; i < dx[0].value.size(); ++i)
       dx[0].set(std::int64_t(i), dx[0].value[i] / n, 3 * c.on.u() * std::fabs(dx[0].value[i] / n));
     dx[0].nmse = -1;  // one rounding, broadcast: a mean over it is meaningless

@@ -53,7 +53,7 @@ inline std::string dispatch_report(const plan_view& p, std::span<const launch_ro
   const auto number = [&](std::int64_t n) { cell(std::to_string(n)); };
   std::vector<std::pair<std::string_view, int>> counts;
   std::vector<bool> launched(p.steps.size());
-  int common = 0;
+  int decomposed = 0;
   for (const launch_row& l : all) {
     if (l.step < 0) {
       r += "-\tcopy";
@@ -63,11 +63,11 @@ inline std::string dispatch_report(const plan_view& p, std::span<const launch_ro
       const step& s = p.steps[std::size_t(l.step)];
       const auto known = std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == l.set; });
       known == counts.end() ? void(counts.push_back({l.set, 1})) : void(++known->second);
-      common += s.common ? 1 : 0;
+      decomposed += s.decomposed ? 1 : 0;
       launched[std::size_t(l.step)] = true;
       const operand& o = p.operands[std::size_t(s.operands + s.inputs)];
       number(l.step), cell(s.op->name), cell(body_to_text(p, s)), cell(l.set), cell(reason_of(l, wanted, native_reason));
-      cell(s.common ? "common" : "-"), cell(to_text(o.dims)), cell(name_of(o.type));
+      cell(s.decomposed ? "common" : "-"), cell(to_text(o.dims)), cell(name_of(o.type));
       cell(to_text(o.region)), number(o.at), number(o.bytes), number(s.scratch_bytes), number(flops_of(p, s));
     }
     const auto [x, y, z] = l.groups;
@@ -79,7 +79,7 @@ inline std::string dispatch_report(const plan_view& p, std::span<const launch_ro
   r += "# launches";
   for (const auto& [set, n] : counts) r += '\t' + std::string(set) + ' ' + std::to_string(n);
   const auto host = std::count(launched.begin(), launched.end(), false);
-  return r + "\tcommon " + std::to_string(common) + "\thost " + std::to_string(host) + '\n' + totals_to_text(p);
+  return r + "\tcommon " + std::to_string(decomposed) + "\thost " + std::to_string(host) + '\n' + totals_to_text(p);
 }
 
 }  // namespace isotope

@@ -31,7 +31,7 @@ template <class Micros> std::string body_to_text(const Micros& all, std::int64_t
   for (std::int64_t k = 0; k < size; ++k) r += (k == 0 ? "" : "+") + std::string(all[std::size_t(body + k)].op->name);
   return r.empty() ? "-" : r;
 }
-inline std::string body_to_text(const plan_view& p, const step& s) { return body_to_text(p.micros, s.body, s.body_size); }
+inline std::string body_to_text(const plan_view& p, const step& s) { return body_to_text(p.micro_ops, s.body, s.body_size); }
 
 /// "matmul", or "elementwise add+gelu".
 inline std::string step_to_text(const plan_view& p, std::size_t i) {

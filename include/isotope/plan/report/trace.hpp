@@ -17,11 +17,11 @@ inline std::string typed(const trace& g, std::int32_t v) {
 inline std::string expressions(const trace& g, const node& n) {
   std::string r;
   for (std::int32_t k = 0; k < n.body_size; ++k) {
-    const micro& m = g.micros[std::size_t(n.body + k)];
+    const micro_op& m = g.micro_ops[std::size_t(n.body + k)];
     r += (k == 0 ? "{ $" : "; $") + std::to_string(k) + " = " + std::string(m.op->name) + '(';
     for (std::size_t a = 0; a < m.arg.size() && m.arg[a] != -1; ++a) {
       const int arg = m.arg[a];
-      r += (a == 0 ? "" : ", ") + (arg == product      ? "*"
+      r += (a == 0 ? "" : ", ") + (arg == gemm_result  ? "*"
                                    : arg >= max_inputs ? "$" + std::to_string(arg - max_inputs)
                                                        : number_of(n.in[std::size_t(arg)]));
     }
@@ -61,7 +61,7 @@ inline std::string trace_text(const trace& g) {
     if (n.block >= 0) r += ", block " + std::to_string(n.block);
     if (n.phases != phase_always) r += ", phases " + std::string(phases_to_text(n.phases));
     if (n.accumulate != 0) r += ", accumulates";
-    if (n.common) r += ", common";
+    if (n.decomposed) r += ", common";
     if (n.op->draws(n.attr)) r += ", stream " + std::to_string(n.ordinal);
     r += '\n';
   }

@@ -15,7 +15,7 @@ inline constexpr std::int64_t body_chunk = 64;
 /// holds the host's results. All operands are loaded before the first result is stored, so outputs may overwrite operands.
 template <class P> void run_body(const launch& l, const index& at, std::int64_t n, std::size_t skip, const typename P::accum* hosted) {
   using A = typename P::accum;
-  A operands[max_inputs][body_chunk], results[max_micros][body_chunk];
+  A operands[max_inputs][body_chunk], results[max_micro_ops][body_chunk];
   const int rank = l.out[0].dims.rank;
   for (std::size_t k = skip; k < l.in.size(); ++k) {
     const extents strides = repeated(l.in[k], rank);
@@ -27,7 +27,7 @@ template <class P> void run_body(const launch& l, const index& at, std::int64_t 
     const void* in[3]{};
     for (int k = 0; k < m.args; ++k) {
       const auto a = m.arg[k];
-      in[k] = a == product ? hosted : a < max_inputs ? operands[a] : results[a - max_inputs];
+      in[k] = a == gemm_result ? hosted : a < max_inputs ? operands[a] : results[a - max_inputs];
     }
     m.run(in, results[j], n, m.scalar);
     for (std::int64_t e = 0; e < n; ++e) results[j][e] = A(rounded(m.type, double(results[j][e])));

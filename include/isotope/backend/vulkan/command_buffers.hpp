@@ -28,7 +28,7 @@ class command_pool {
   static result<command_pool> create(std::shared_ptr<context> c) {
     command_pool p;
     const VkCommandPoolCreateInfo info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, nullptr, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-                                       c->what().family};
+                                       c->physical().family};
     if (const auto s = c->f().CreateCommandPool(c->handle(), &info, nullptr, &p.pool_); s != VK_SUCCESS) return failed(s, "a command pool");
     p.context_ = std::move(c);
     p.context_->name(VK_OBJECT_TYPE_COMMAND_POOL, p.pool_, "isotope commands");

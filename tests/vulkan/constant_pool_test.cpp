@@ -5,7 +5,7 @@
 
 using namespace plan_test;
 
-namespace word_memory_test {
+namespace constant_pool_test {
 
 constexpr int limit = 1000;
 
@@ -17,10 +17,10 @@ struct rotated {
   }
 };
 
-template <class T> struct word_memory : testing::Test {};
-TYPED_TEST_SUITE(word_memory, every_target, target_name);
+template <class T> struct constant_pool : testing::Test {};
+TYPED_TEST_SUITE(constant_pool, every_target, target_name);
 
-TYPED_TEST(word_memory, does_not_grow_with_the_sizes_that_a_plan_was_run_with) {
+TYPED_TEST(constant_pool, does_not_grow_with_the_sizes_that_a_plan_was_run_with) {
   using E = typename TypeParam::precision::storage;
   const auto planned = [](isotope::dim n) { return *isotope::plan_inference<TypeParam>(rotated{n}); };
   auto s = loaded<TypeParam>(planned(isotope::scalar_dim{limit, 0}));
@@ -44,7 +44,7 @@ TYPED_TEST(word_memory, does_not_grow_with_the_sizes_that_a_plan_was_run_with) {
     EXPECT_TRUE(std::memcmp(got.data(), want.data(), want.size_bytes()) == 0) << n;
   }
 }
-TYPED_TEST(word_memory, two_steps_in_flight_keep_the_tables_of_their_sizes) {
+TYPED_TEST(constant_pool, two_steps_in_flight_keep_the_tables_of_their_sizes) {
   using E = typename TypeParam::precision::storage;
   auto s = loaded<TypeParam>(*isotope::plan_inference<TypeParam>(rotated{isotope::scalar_dim{limit, 0}}));
   auto x = scalars();
@@ -67,10 +67,10 @@ TYPED_TEST(word_memory, two_steps_in_flight_keep_the_tables_of_their_sizes) {
   }
 }
 
-TEST(word_memory_chunks, one_chunk_holds_what_was_held_before) {
+TEST(constant_pool_chunks, one_chunk_holds_what_was_held_before) {
   auto& d = isotope::vulkan_test::test_device();
-  isotope::vulkan::word_memory m(d.context);
-  const std::int64_t words = isotope::vulkan::word_memory::chunk / 4;
+  isotope::vulkan::constant_pool m(d.context);
+  const std::int64_t words = isotope::vulkan::constant_pool::chunk / 4;
   const auto fill = [&](std::int64_t tables, std::int64_t length) {
     for (std::int64_t k = 0; k < tables; ++k) {
       const std::vector<std::uint32_t> table(static_cast<std::size_t>(length), static_cast<std::uint32_t>(k));
@@ -93,4 +93,4 @@ TEST(word_memory_chunks, one_chunk_holds_what_was_held_before) {
   EXPECT_EQ(m.error().what, "");
 }
 
-}  // namespace word_memory_test
+}  // namespace constant_pool_test

@@ -27,14 +27,14 @@ struct kernel_switches {
   std::int32_t launch_size = -1;        // invocations of workgroups that leave it open; -1: what the kernels choose
 };
 
-struct facts {
+struct device_limits {
   std::uint32_t subgroup = 32, least_subgroup = 32, most_subgroup = 32;  // sizes that pipelines may require lie between the last two
   std::uint32_t workgroup_subgroups = 32;                                // in a workgroup whose pipeline requires a size, at most
   std::uint32_t shared_bytes = 32768;
-  std::uint32_t invocations = 1024;  // of a workgroup
-  std::uint32_t units = 64;          // multiprocessors, where the device tells
-  bool float16 = false;              // f16 arithmetic
-  bool matrix2 = false;              // VK_NV_cooperative_matrix2 at workgroup scope
+  std::uint32_t invocations = 1024;    // of a workgroup
+  std::uint32_t multiprocessors = 64;  // where the device tells
+  bool float16 = false;                // f16 arithmetic
+  bool matrix2 = false;                // VK_NV_cooperative_matrix2 at workgroup scope
   std::vector<matrix_shape> matrices;
   kernel_switches switches;
   std::string distrusted;  // why matrix units are not used though they are there: what the self-test found

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "../queue/loaded_plan.hpp"
-#include "commands.hpp"
-#include "record.hpp"
-#include "word_memory.hpp"
+#include "command_buffers.hpp"
+#include "constant_pool.hpp"
+#include "plan_dispatches.hpp"
 
 #include <isotope/shaders/readback.hpp>
 
@@ -17,11 +17,11 @@ namespace isotope::vulkan {
 struct plan_recorder {
   using dispatch = vulkan::dispatch;
   using commands = VkCommandBuffer;
-  using constant_pool = word_memory;
+  using constant_pool = vulkan::constant_pool;
 
   std::shared_ptr<context> device;
   std::shared_ptr<pipelines> made;
-  std::unique_ptr<word_memory> words;
+  std::unique_ptr<constant_pool> shared_pool;
   command_pool command_buffers;
   weight_scores scores;
   kernel_set kernels;
@@ -29,7 +29,7 @@ struct plan_recorder {
   static result<std::unique_ptr<plan_recorder>> create(std::shared_ptr<context> device, std::shared_ptr<pipelines> made,
                                                        const kernel_set& kernels) {
     auto r = std::make_unique<plan_recorder>();
-    r->words = std::make_unique<word_memory>(device);
+    r->shared_pool = std::make_unique<constant_pool>(device);
     auto pool = command_pool::create(device);
     if (!pool) return pool.error();
     r->command_buffers = std::move(*pool);
@@ -40,9 +40,9 @@ struct plan_recorder {
   }
 
   /// The dispatches of a run; the last one brings the outputs to memory that the host reads.
-  std::vector<dispatch> list(const bound_plan& p, std::uint8_t active, word_memory& pool) {
-    const facts& what = device->what().what;
-    auto all = vulkan::record(p.plan, kernels, p.base, p.sizes, what, active, pool, *made, &scores);
+  std::vector<dispatch> list(const bound_plan& p, std::uint8_t active, constant_pool& pool) {
+    const device_limits& limits = device->physical().limits;
+    auto all = vulkan::record(p.plan, kernels, p.base, p.sizes, limits, active, pool, *made, &scores);
     const auto bytes = p.plan.totals.region[std::size_t(value_kind::output)];
     if (p.readback == 0 || bytes == 0 || device->options.diagnose.no_readback) return all;
     const std::uint64_t from = p.base[value_kind::output];
@@ -51,9 +51,9 @@ struct plan_recorder {
       std::uint32_t blocks;
     } push{from, p.readback, std::uint32_t(bytes / 16)};
     recording r(pool, *made);
-    tier_of(r, isotope::kernels::portable::name);
-    r.launch_size = what.switches.launch_size;
-    r.add(shaders::readback, constants{64u, what.subgroup}, push, per_invocation(bytes / 16, 64), {range(from, bytes)},
+    enter_set(r, isotope::kernels::portable::name);
+    r.launch_size = limits.switches.launch_size;
+    r.add(shaders::readback, constants{64u, limits.subgroup}, push, per_invocation(bytes / 16, 64), {range(from, bytes)},
           {range(p.readback, bytes)});
     all.push_back(std::move(r.dispatches.back()));
     return all;
@@ -63,8 +63,8 @@ struct plan_recorder {
     if (auto r = made->make(all); !r) return r;
     return record_commands(*device, *made, to, all, before);
   }
-  std::unique_ptr<word_memory> new_pool() const { return std::make_unique<word_memory>(device); }
-  word_memory& pool() const { return *words; }
+  std::unique_ptr<constant_pool> new_pool() const { return std::make_unique<constant_pool>(device); }
+  constant_pool& pool() const { return *shared_pool; }
   std::int32_t dropped_barrier() const { return device->options.diagnose.drop_barrier; }
 
   /// Runs dispatches, those of one plan step in a submission of their own, with after(step) when each is done. Returns the last submission.

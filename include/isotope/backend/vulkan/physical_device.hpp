@@ -8,8 +8,8 @@
 #include "../../core/device.hpp"
 #include "../../core/error.hpp"
 #include "../../core/text_case.hpp"
-#include "facts.hpp"
 #include "functions.hpp"
+#include "limits.hpp"
 
 namespace isotope::vulkan {
 
@@ -20,13 +20,13 @@ struct float_modes {
 };
 
 /// A physical device as Vulkan describes it.
-struct physical {
+struct physical_device {
   VkPhysicalDevice handle = nullptr;
   std::string name, driver;
   VkPhysicalDeviceProperties properties{};
   VkPhysicalDeviceMemoryProperties memory{};
   device_kind kind = device_kind::cpu;
-  facts what;
+  device_limits limits;
   std::uint32_t family = 0;  // queue family with compute
   std::uint32_t timestamp_bits = 0;
   std::int64_t allocation_limit = 0;  // bytes of one allocation
@@ -39,12 +39,12 @@ struct physical {
 };
 
 /// Keeps `all` in order, the best first: discrete, integrated, processor; in the order of arrival among equals.
-inline void add_by_kind(std::vector<physical>& all, physical p) {
+inline void add_by_kind(std::vector<physical_device>& all, physical_device p) {
   const auto place = std::upper_bound(all.begin(), all.end(), p, [](const auto& a, const auto& b) { return int(a.kind) > int(b.kind); });
   all.insert(place, std::move(p));
 }
 
-inline failure lacks(const physical& p) {
+inline failure lacks(const physical_device& p) {
   return fail(errc::missing_feature, p.name + " lacks " + p.missing, "vulkan",
               "update its driver, choose another device, or rebuild with -DBACKEND=cpu");
 }
@@ -52,7 +52,7 @@ inline failure lacks(const physical& p) {
 /// The index of the first usable device that `asked` names: its index, its kind or a part of its name; empty: the first usable one.
 ///
 /// @error no_device: there are none; unknown_device with those there are; missing_feature: what was asked for is there and not usable
-inline result<std::size_t> choose(const std::vector<physical>& all, const std::string& asked) {
+inline result<std::size_t> choose(const std::vector<physical_device>& all, const std::string& asked) {
   std::string seen;
   for (std::size_t i = 0; i < all.size(); ++i) seen += (i == 0 ? "" : ", ") + std::to_string(i) + " " + all[i].name;
   if (all.empty())
@@ -63,7 +63,7 @@ inline result<std::size_t> choose(const std::vector<physical>& all, const std::s
     if (index) return asked == std::to_string(i);
     return asked.empty() || asked == name_of(all[i].kind) || contains_ignoring_case(all[i].name, asked);
   };
-  const physical* unfit = nullptr;
+  const physical_device* unfit = nullptr;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (matches(i)) {
       if (all[i].missing.empty()) return i;

@@ -1,5 +1,5 @@
 #pragma once
-/// Words that the host gives to shaders once, in mapped memory.
+/// The constant pool: words that the host computes once and shaders read, in mapped memory.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -12,18 +12,18 @@
 
 namespace isotope::vulkan {
 
-class word_memory : public word_store {
+class constant_pool : public constant_store {
  public:
   static constexpr std::int64_t chunk = 256 << 10;  // bytes of one allocation, at least
 
-  explicit word_memory(std::shared_ptr<context> c) : context_(std::move(c)) {}
+  explicit constant_pool(std::shared_ptr<context> c) : context_(std::move(c)) {}
 
   std::uint64_t keep(std::span<const std::uint32_t> words) override {
     std::vector<std::uint32_t> copy(words.begin(), words.end());
     if (const auto at = known_.find(copy); at != known_.end()) return at->second;
     const auto bytes = std::int64_t((words.size_bytes() + 63) / 64 * 64);
     if (chunks_.empty() || used_ + bytes > chunks_.back().bytes()) {
-      auto m = memory::allocate(context_, std::max({bytes, chunk, next_}), memory_use::upload, "isotope words");
+      auto m = memory::allocate(context_, std::max({bytes, chunk, next_}), memory_use::upload, "isotope constants");
       if (!m) {
         if (error_.what.empty()) error_ = m.error();
         return 0;

@@ -15,8 +15,8 @@ namespace isotope::vulkan {
 /// The kernels of a target: what the planner saw, and what records.
 struct kernel_set {
   std::span<const kernel_info> table;
-  std::span<const recorder> code;
-  std::span<const spirv::own_instruction> own = {};
+  std::span<const record_function> code;
+  std::span<const spirv::custom_instruction> custom = {};
 };
 
 /// An operand at its address.
@@ -26,9 +26,9 @@ inline view bind(const operand& o, const region_addresses& base) {
 
 /// The dispatches of the steps whose phases meet `active`, in order.
 inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernels, const region_addresses& base,
-                                    const std::array<std::int32_t, 16>& sizes, const facts& device, std::uint8_t active, word_store& words,
-                                    shader_store& shaders, const weight_scores* scores = nullptr) {
-  recording r(words, shaders);
+                                    const std::array<std::int32_t, 16>& sizes, const device_limits& device, std::uint8_t active,
+                                    constant_store& const_pool, shader_store& shaders, const weight_scores* scores = nullptr) {
+  recording r(const_pool, shaders);
   r.launch_size = device.switches.launch_size;
   late_resolver late(p);
   late.set(sizes);
@@ -42,18 +42,18 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
     l.in = std::span<const view>(views.data(), s.inputs);
     l.out = std::span<const view>(views.data() + s.inputs, s.outputs);
     l.attr = &s.attr;
-    l.body = p.micros.subspan(std::size_t(s.body), s.body_size);
+    l.body = p.micro_ops.subspan(std::size_t(s.body), s.body_size);
     l.scratch = s.scratch < 0 ? 0 : base.at[std::size_t(value_kind::temp)] + std::uint64_t(s.scratch);
     l.scratch_bytes = s.scratch < 0 ? 0 : s.scratch_bytes;
     l.scalars = base.scalars;
     l.ordinal = s.ordinal;
     l.accumulate = (active & phase_first) != 0 ? std::uint8_t(0) : s.accumulate;
     l.device = &device;
-    l.own = kernels.own;
+    l.custom = kernels.custom;
     l.oscillation = scores == nullptr || s.inputs < 2 ? -1.0f : scores->of(p.operands[std::size_t(s.operands + 1)]);
     r.oscillation = l.oscillation;
     r.step = std::int32_t(i);
-    tier_of(r, kernels.table[std::size_t(s.kernel)].set);
+    enter_set(r, kernels.table[std::size_t(s.kernel)].set);
     kernels.code[std::size_t(s.kernel)](l, r);
   }
   return std::move(r.dispatches);
