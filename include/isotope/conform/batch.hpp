@@ -100,11 +100,15 @@ class batch_planner {
   std::vector<std::int32_t> append(const trace& one) {
     std::vector<std::int32_t> id(one.values.size());
     const auto first_node = std::int32_t(g_.nodes.size()), first_micro = std::int32_t(g_.micro_ops.size());
+    const auto first_late = std::int32_t(g_.late.size());
+    g_.late.insert(g_.late.end(), one.late.begin(), one.late.end());
+    g_.any_late = g_.any_late || one.any_late;
     const auto moved = [&](std::int32_t v) { return v < 0 ? v : id[std::size_t(v)]; };
     for (std::size_t k = 0; k < one.values.size(); ++k) {
       value v = one.values[k];
       v.base = moved(v.base);  // a view comes after what it views
       if (v.producer >= 0) v.producer += first_node;
+      if (v.late >= 0) v.late += first_late;
       id[k] = std::int32_t(g_.values.size());
       g_.values.push_back(v);
       if (v.base < 0 && (v.kind == value_kind::input || v.kind == value_kind::output)) guard(v.kind);

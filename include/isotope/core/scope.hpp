@@ -31,11 +31,12 @@ template <Machine M> struct scope {
   constexpr tensor<M> param(std::string_view leaf, const shape& s, initializer i, place at = place::current()) const {
     return param(leaf, s, param_options{.init = i}, at);
   }
-  /// An input that the caller fills before each step.
+  /// An input that the caller fills before each step. Axes may be late (`scalar_dim`): the elements that there are come first, dense.
   constexpr tensor<M> input(std::string_view label, const shape& s, dtype t, place at = place::current()) const {
     return {machine, machine->input(name(label), s, t, at)};
   }
   /// A state, which the model keeps from run to run, such as a KV cache. It is zero until it is assigned to. No gradient passes through it.
+  /// Axes may be late: elements stay in place when sizes change, and those beyond the actual size keep their values.
   constexpr tensor<M> state(std::string_view leaf, const shape& s, dtype t, place at = place::current()) const requires HoldsState<M> {
     return {machine, machine->state((*this / leaf).path, s, t, at)};
   }

@@ -22,8 +22,15 @@ constexpr std::int64_t saturated_product(std::int64_t a, std::int64_t b) {
   return __builtin_mul_overflow(a, b, &r) ? std::numeric_limits<std::int64_t>::max() : r;
 }
 
-/// A scalar dimension, whose size is known only when a step runs: `limit` is the maximum that memory is planned for, `slot` the index of the step scalar that
-/// holds the actual size.
+/// The number of late sizes that a program may have.
+inline constexpr int late_slots = 16;
+/// A late dimension, whose size is known only when a step runs: `limit` is the maximum that memory is planned for, `slot` the index of the step scalar that
+/// holds the actual size, below `late_slots`. A size above the limit counts as the limit, one below zero as zero. Any axis of inputs and states may be late, and of what is computed from them;
+/// all dimensions of one slot have one limit.
+///
+/// Tensors of a step are dense for its actual sizes: the host gives an input as the elements that there are, at the front of its span, and reads an
+/// output so. A state keeps the strides of the limits, so that an element stays where it is while sizes change; ops
+/// that need rows without gaps read a copy of it.
 struct scalar_dim {
   std::int64_t limit = 0;
   int slot = 0;
@@ -34,7 +41,8 @@ struct dim {
   std::int64_t size = 0;
   std::int8_t slot = -1;
   constexpr dim(std::integral auto n) : size(std::int64_t(n)) {}
-  constexpr dim(scalar_dim d) : size(d.limit), slot(std::int8_t(d.slot)) {}
+  constexpr dim(scalar_dim d) : size(d.limit), slot(d.slot >= 0 && d.slot < late_slots ? std::int8_t(d.slot) : std::int8_t(late_slots)) {}
+  friend constexpr bool operator==(const dim&, const dim&) = default;
 };
 
 /// (d0, d1, ...), outermost first. Sizes are 64-bit; a scalar dimension counts with its maximum.
@@ -66,6 +74,7 @@ struct shape {
     r.slot = slots[std::size_t(k)];
     return r;
   }
+  constexpr bool late(int i) const { return axis(i).slot >= 0; }
   /// Replaces axis i, which must exist.
   constexpr void set(int i, dim x) {
     d[std::size_t(i < 0 ? i + rank : i)] = x.size;
@@ -132,7 +141,8 @@ constexpr bool is_dense(const shape& s, const extents& strides) {
   return true;
 }
 
-/// The NumPy broadcast of two shapes: aligned at the last axis, sizes equal or 1. `ok` is false if the shapes do not broadcast.
+/// The NumPy broadcast of two shapes: aligned at the last axis, sizes equal or 1. `ok` is false if the shapes do not broadcast. A late size broadcasts
+/// with itself and with a constant 1.
 struct broadcast_result {
   shape s;
   bool ok = true;
@@ -143,8 +153,9 @@ constexpr broadcast_result broadcast(const shape& a, const shape& b) {
   for (int i = 0; i < rank; ++i) {
     const int ia = i - (rank - a.rank), ib = i - (rank - b.rank);
     const dim x = ia < 0 ? dim(1) : a.axis(ia), y = ib < 0 ? dim(1) : b.axis(ib);
-    if (x.size != y.size && x.size != 1 && y.size != 1) r.ok = false;
-    r.s.push(x.size == 1 ? y : x);
+    const bool repeats = x.size == 1 && x.slot < 0;
+    if ((x.size != y.size || x.slot != y.slot) && !repeats && !(y.size == 1 && y.slot < 0)) r.ok = false;
+    r.s.push(repeats ? y : x);
   }
   return r;
 }

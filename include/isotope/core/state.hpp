@@ -1,5 +1,6 @@
 #pragma once
-/// States, which a model keeps from run to run. A state has one place in memory, and each assignment makes the value that later ops read.
+/// States, which a model keeps from run to run. A state has one place in memory, and each assignment makes the value that later ops read. A state of late
+/// size keeps the strides of its limit: an assignment overwrites the elements within the actual size and leaves the others.
 #include <cstdint>
 
 #include "pullback.hpp"

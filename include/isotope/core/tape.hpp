@@ -64,6 +64,10 @@ class tape {
       return -1;
     }
     if (!good_shape(s, path, at)) return -1;
+    if (s.has_scalar()) {
+      fail(m << "parameter '" << path << "' has a late dimension: " << s << ": give parameters constant sizes", at);
+      return -1;
+    }
     if (!good_rate(path, o.rate_scale, at)) return -1;
     const bool decay = o.decay < 0 ? s.rank >= 2 : o.decay != 0;
     for (const auto& p : g.params)
@@ -133,11 +137,15 @@ class tape {
         message m;
         r.require(false, (m << "the result " << r.out(k).dims << ' ' << fault).view());
       }
+    const bool late = may_be_late(r);
+    if (late) r.check_views();
     if (r.failed()) {
       message m;
       fail(m << op.name << ": " << r.error(), at);
       return {};
     }
+    for (int k = 0; k < r.outputs() && late; ++k)
+      if (!one_limit(r.out(k).dims, at)) return {};
     if (op.decompose != nullptr && (decompose_all || !has_kernel(op))) return decomposed(op, ins, r.attr, at);
     node n;
     n.op = &op;
@@ -153,7 +161,7 @@ class tape {
     const auto id = std::int32_t(g.nodes.size());
     for (int k = 0; k < r.outputs(); ++k) {
       const auto& o = r.out(k);
-      const auto v = g.add_value(o.dims, o.type, value_kind::temp);
+      const auto v = g.add_value(o.dims, o.type, value_kind::temp, late);
       value& y = g.values[std::size_t(v)];
       y.producer = id;
       y.block = block;
@@ -162,9 +170,11 @@ class tape {
         y.base = in[0];
         y.offset = o.offset;
         y.strides = o.strides;
+        if (late) g.values[std::size_t(v)].late = g.add_late(r.late_view(k, g.layout_of(in[0])));
       } else if (assigned_state_ >= 0 || ((op.inout >> k) & 1) != 0) {
         y.base = assigned_state_ >= 0 ? assigned_state_ : in[std::size_t(k)];
         y.strides = describe(y.base).strides;
+        y.late = describe(y.base).late;
       }
       n.out[std::size_t(k)] = v;
       result.out[std::size_t(k)] = v;
@@ -197,6 +207,13 @@ class tape {
   std::uint32_t ordinal_ = 0;
   bool in_decomposition_ = false;     // whether a decomposition is being recorded
   std::int32_t assigned_state_ = -1;  // the state that the op being recorded overwrites
+  late_sizes limits_ = unlimited();   // of the slots met so far; -1: none
+
+  static constexpr late_sizes unlimited() {
+    late_sizes r{};
+    for (auto& x : r) x = -1;
+    return r;
+  }
 
   /// Declares a value with a name. A name that was declared before gives the same value.
   constexpr std::int32_t declared(std::vector<named_value>& all, value_kind kind, std::string_view what, const name& label, const shape& s,
@@ -207,7 +224,7 @@ class tape {
       fail(m << what << " name longer than 96 characters: '" << label << "...': shorten it", at);
       return -1;
     }
-    if (!good_shape(s, label, at)) return -1;
+    if (!good_shape(s, label, at) || !one_limit(s, at)) return -1;
     for (const auto& i : all)
       if (i.label == label) {
         const value& v = describe(i.value);
@@ -235,6 +252,33 @@ class tape {
     message m;
     fail(m << '\'' << what << "' " << fault << ": " << s, at);
     return false;
+  }
+  /// Whether operands or results may have late sizes.
+  constexpr bool may_be_late(const shape_rule& r) const {
+    bool late = g.any_late;
+    for (int k = 0; k < r.outputs() && !late; ++k) late = r.out(k).dims.has_scalar();
+    return late;
+  }
+  /// Fails if a slot that has a limit gets another one, or if there is no such slot.
+  constexpr bool one_limit(const shape& s, place at) {
+    for (int i = 0; i < s.rank; ++i) {
+      const dim x = s.axis(i);
+      if (x.slot < 0) continue;
+      if (x.slot >= late_slots) {
+        message m;
+        fail(m << s << " has a late dimension whose slot is not 0 to 15: a step has 16 sizes", at);
+        return false;
+      }
+      auto& limit = limits_[std::size_t(x.slot)];
+      if (limit < 0) limit = x.size;
+      if (limit == x.size) continue;
+      message m;
+      fail(m << "the late size of slot " << std::int64_t(x.slot) << " has two limits, " << limit << " and " << x.size
+             << ": give a slot one limit, and another size another slot",
+           at);
+      return false;
+    }
+    return true;
   }
   /// v, or a dense copy of it if an op with this layout cannot read v's strides.
   constexpr std::int32_t legal(operand_layout layout, std::int32_t v, place at);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fixed_string.hpp"
+#include "late.hpp"
 #include "op_info.hpp"
 #include "precision.hpp"
 #include "shape.hpp"
@@ -38,6 +39,7 @@ struct value {
   extents strides{};  // elements
   std::int64_t offset = 0;
   std::int32_t base = -1, producer = -1, block = -1;
+  std::int32_t late = -1;  // trace::late: its strides and offset where they depend on late sizes; -1: they do not
   dtype type = dtype::f32;
   value_kind kind = value_kind::temp;
   bool wants_gradient = false;
@@ -99,7 +101,9 @@ struct trace {
   std::vector<micro_op> micro_ops;
   std::vector<parameter> params;
   std::vector<named_value> inputs, outputs, states;
-  message error;  // the first one; empty: none
+  std::vector<late_layout> late;
+  bool any_late = false;  // some value has a late dimension
+  message error;          // the first one; empty: none
   dtype program = dtype::f32;
   std::int32_t blocks = 0;
 
@@ -114,16 +118,42 @@ struct trace {
     for (; values[std::size_t(v)].base >= 0; v = values[std::size_t(v)].base) n += values[std::size_t(v)].offset;
     return n;
   }
-  constexpr std::int32_t add_value(const shape& s, dtype t, value_kind k) {
+  constexpr std::int32_t add_value(const shape& s, dtype t, value_kind k, bool may_be_late = true) {
     value v;
     v.dims = s;
     v.strides = dense_strides(s);
     v.type = t;
     v.kind = k;
+    if (may_be_late && s.has_scalar()) {
+      any_late = true;
+      if (k != value_kind::state) v.late = add_late(late_dense(s));  // a state keeps the strides of the limits
+    }
     values.push_back(v);
     return std::int32_t(values.size() - 1);
   }
-  constexpr bool dense(std::int32_t v) const { return is_dense(values[std::size_t(v)].dims, values[std::size_t(v)].strides); }
+  constexpr std::int32_t add_late(const late_layout& l) {
+    if (!l.late()) return -1;
+    late.push_back(l);
+    return std::int32_t(late.size() - 1);
+  }
+  /// Strides of v and its offset in its base.
+  constexpr late_layout layout_of(std::int32_t v) const {
+    const value& x = values[std::size_t(v)];
+    if (x.late >= 0) return late[std::size_t(x.late)];
+    late_layout r;
+    for (std::size_t i = 0; i < std::size_t(max_rank); ++i) r.strides[i].factor = x.strides[i];
+    r.move({x.offset, 0});
+    return r;
+  }
+  /// Whether a and b have the same strides, whatever the actual sizes are.
+  constexpr bool same_strides(std::int32_t a, std::int32_t b) const {
+    const value &x = values[std::size_t(a)], &y = values[std::size_t(b)];
+    return x.strides == y.strides && ((x.late < 0 && y.late < 0) || layout_of(a).strides == layout_of(b).strides);
+  }
+  constexpr bool dense(std::int32_t v) const {
+    const value& x = values[std::size_t(v)];
+    return is_dense(x.dims, x.strides) && (!x.dims.has_scalar() || is_late_dense(x.dims, layout_of(v)));
+  }
 };
 
 /// The last part of a path, for `file:line`.

@@ -62,6 +62,7 @@ struct attention : attention_shape {
       r.fail(m << "width of " << q << " is not a multiple of " << parts << (packed ? " (heads + 2 x key-value heads)" : " heads"));
       return;
     }
+    if (!r.require(!q.late(2), "the width has a late size: heads need a constant one")) return;
     const auto D = q[2] / parts;
     const dim T = packed ? q.axis(1) : r.dims(1).axis(1);
     if (!packed &&
@@ -69,6 +70,9 @@ struct attention : attention_shape {
       return;
     if (c.masked && !r.require(r.dims(packed ? 1 : 3) == shape{q.axis(0), T}, "mask must be [B,T]")) return;
     if (c.causal && !r.require(q[1] <= T.size, "causal attention has more queries than keys")) return;
+    if (c.causal && !r.require(q.axis(1) == T || q.axis(1) == dim(1) || (!q.late(1) && T.slot < 0),
+                               "causal attention of late sizes might have more queries than keys: give both one size, or one query"))
+      return;
     if (!r.require(c.window >= 0, "the window is negative")) return;
     if (c.window != 0 && !r.require(c.causal, "a window needs causal attention")) return;
     if (!(c.dropout >= 0 && c.dropout < 1)) {

@@ -14,11 +14,16 @@ constexpr bool promote(dtype a, dtype b, dtype& r) {
   return b == dtype::f32 && half(a);
 }
 
+/// The error of shapes that do not broadcast.
+constexpr std::string_view misfit(const shape& a, const shape& b) {
+  return a.has_scalar() || b.has_scalar() ? "shapes do not broadcast; a late size fits the same scalar_dim or 1"
+                                          : "shapes do not broadcast";
+}
 /// Whether two operands broadcast, to s, and their formats mix, to t.
 constexpr bool mix(shape_rule& r, shape& s, dtype& t) {
   const auto b = broadcast(r.dims(0), r.dims(1));
   s = b.s;
-  return r.require(b.ok, "shapes do not broadcast") &&
+  return r.require(b.ok, misfit(r.dims(0), r.dims(1))) &&
          r.require(promote(r.type(0), r.type(1), t) && is_floating(t), "operands have different formats; cast one");
 }
 

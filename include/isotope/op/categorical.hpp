@@ -15,6 +15,7 @@ struct categorical {
   static constexpr void infer(shape_rule& r) {
     const shape& x = r.dims(0);
     if (!r.require(x.rank >= 1 && x[-1] > 0, "needs at least one class") ||
+        !r.require(!x.late(-1), "the number of classes is a late size: give a constant one") ||
         !r.require(constants::of(r.attr).temperature > 0, "the temperature must be positive"))
       return;
     shape y;

@@ -20,6 +20,7 @@ struct concat {
     for (int k = 0; k < r.inputs(); ++k) {
       shape s = r.dims(k);
       if (!r.require(s.rank == y.rank && r.type(k) == r.type(0), "tensors differ in rank or format")) return;
+      if (!r.require(!s.late(axis), "the axis has a late size: join along an axis of constant size")) return;
       n += s[axis];
       s.set(axis, y.axis(axis));
       if (!r.require(s == y, "tensors differ outside the axis")) return;
@@ -55,10 +56,11 @@ struct split {
       r.fail(m << "axis " << axis << " of " << x.dims << " does not divide into " << parts << " parts (at most " << max_outputs << ')');
       return;
     }
+    if (!r.require(!x.dims.late(int(axis)), "the axis has a late size: parts need a constant one")) return;
     shape y = x.dims;
     const auto n = x.dims[int(axis)] / parts;
     y.set(int(axis), n);
-    for (std::int64_t k = 0; k < parts; ++k) r.yield_view(y, k * n * x.strides[std::size_t(axis)], x.strides);
+    for (std::int64_t k = 0; k < parts; ++k) r.yield_view(y, own_axes, k * n, int(axis));
   }
   static constexpr void gradient(pullback& g) {
     const auto [axis, parts] = constants::of(g.attr);

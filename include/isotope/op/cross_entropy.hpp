@@ -17,6 +17,7 @@ struct cross_entropy_grad {
     if (count_classes(r)) r.yield(r.dims(0), r.type(0));
   }
   static constexpr bool count_classes(shape_rule& r) {
+    if (!r.require(!r.dims(0).late(-1), "the number of classes is a late size: give a constant one")) return false;
     const std::int64_t N = r.dims(0)[-1];
     auto [classes] = constants::of(r.attr);
     if (classes == 0) classes = N;

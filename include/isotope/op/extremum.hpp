@@ -9,6 +9,8 @@ namespace op {
 struct extremum : reduction {
   static constexpr void infer(shape_rule& r) {
     const std::int64_t axes = constants::of(r.attr).axes;
+    for (int i = 0; i < r.dims(0).rank; ++i)
+      if (((axes >> i) & 1) != 0 && !r.require(!r.dims(0).late(i), "a late axis may have no elements to choose from")) return;
     if (r.require(length(r.dims(0), axes) > 0 || axes < 0, "no elements to choose from")) reduction::infer(r);
   }
   /// dx[i] = dy / (number of elements equal to the extremum) if x[i] equals it, else 0.
@@ -36,7 +38,8 @@ struct argmax {
     const shape& x = r.dims(0);
     const auto [axis] = constants::of(r.attr);
     if (!r.require(axis >= 0 && axis < x.rank, "the axis is outside the tensor") ||
-        !r.require(x[int(axis)] > 0, "no elements to choose from"))
+        !r.require(x[int(axis)] > 0, "no elements to choose from") ||
+        !r.require(!x.late(int(axis)), "a late axis may have no elements to choose from"))
       return;
     shape y;
     for (int i = 0; i < x.rank; ++i)

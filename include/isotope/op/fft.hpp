@@ -76,6 +76,7 @@ struct irfft {
     const std::int64_t N = constants::of(r.attr).points;
     if (!fourier::floating(r) || !fourier::pairs(r)) return;
     const shape& x = r.dims(0);
+    if (!fourier::sized(r, 2)) return;
     if (N < 1 || x[-2] != N / 2 + 1) {
       message m;
       r.fail(m << N << " points have " << (N < 1 ? 0 : N / 2 + 1) << " bins: " << x);

@@ -6,19 +6,26 @@ namespace op {
 /// An op without operands.
 struct fill {
   struct constants {
-    shape dims{};            // of the result; no scalar dimensions
+    shape dims{};            // of the result: its sizes, its rank, and beside the rank the slots of scalar dimensions in five bits each
     format_number format{};  // of the result
     double x = 0;            // value of every element
     static constexpr constants of(const attributes& a) {
       constants c{.format = format_number(a.i[7]), .x = a.scalar()};
-      c.dims.too_deep = a.i[6] < 0 || a.i[6] > max_rank;
-      for (int k = 0; k < a.i[6] && k < max_rank; ++k) c.dims.push(a.i[std::size_t(k)]);
+      const std::int64_t rank = a.i[6] < 0 ? -1 : a.i[6] & 255;
+      c.dims.too_deep = rank < 0 || rank > max_rank;
+      for (int k = 0; k < rank && k < max_rank; ++k) {
+        const int slot = int((a.i[6] >> (8 + 5 * k)) & 31) - 1;
+        c.dims.push(slot < 0 ? dim(a.i[std::size_t(k)]) : dim(scalar_dim{a.i[std::size_t(k)], slot}));
+      }
       return c;
     }
     constexpr operator attributes() const {
       attributes a = attributes::of_scalar(x);
-      for (int k = 0; k < dims.rank; ++k) a.i[std::size_t(k)] = dims[k];
       a.i[6] = dims.too_deep ? max_rank + 1 : dims.rank;
+      for (int k = 0; k < dims.rank; ++k) {
+        a.i[std::size_t(k)] = dims[k];
+        a.i[6] |= std::int64_t(dims.slots[std::size_t(k)] + 1) << (8 + 5 * k);
+      }
       a.i[7] = format.number;
       return a;
     }

@@ -38,7 +38,8 @@ struct matmul {
   static constexpr void infer(shape_rule& r) {
     const shape &a = r.dims(0), &b = r.dims(1);
     dtype t{};
-    if (!r.require(a.rank >= 2 && b.rank >= 2, "operands need two axes") || !r.require(a[-1] == b[-2], "inner dimensions differ") ||
+    if (!r.require(a.rank >= 2 && b.rank >= 2, "operands need two axes") ||
+        !r.require(a.axis(-1) == b.axis(-2), "inner dimensions differ") ||
         !r.require(promote(r.type(0), r.type(1), t) && is_floating(t), "operands have different formats; cast one"))
       return;
     shape batch_a, batch_b;

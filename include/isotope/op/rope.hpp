@@ -19,7 +19,9 @@ struct rope {
     if (direction != 1 && direction != -1) r.fail(m << "direction " << direction << " is neither 1 nor -1");
     else if (!(base > 0)) r.fail(m << "base " << base << " is not positive");
     else if (first < -max_elements || first > max_elements) r.fail(m << "first position " << first << " is beyond 2^40");
-    else if (r.require(x.rank == 4 && x[3] % 2 == 0, "x must be [B,S,heads,head size] with an even head size")) r.yield(x, r.type(0));
+    else if (r.require(x.rank == 4 && x[3] % 2 == 0, "x must be [B,S,heads,head size] with an even head size") &&
+             r.require(!x.late(3), "the head size is a late size: give a constant one"))
+      r.yield(x, r.type(0));
   }
   static constexpr void gradient(pullback& g) {
     auto c = constants::of(g.attr);

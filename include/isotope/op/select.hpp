@@ -28,7 +28,7 @@ struct select {
     const auto all = broadcast(r.dims(0), ab.s);
     dtype t{};
     if (r.require(r.type(0) == dtype::boolean, "the condition is not boolean; compare first") &&
-        r.require(ab.ok && all.ok, "shapes do not broadcast") &&
+        r.require(ab.ok && all.ok, misfit(r.dims(0), ab.s)) &&
         r.require(promote(r.type(1), r.type(2), t) && is_floating(t), "operands have different formats; cast one"))
       r.yield(all.s, t);
   }

@@ -54,6 +54,14 @@ struct sum : reduction {
 struct mean : reduction {
   static constexpr std::string_view name = "mean";
   static constexpr void decompose(decomposition& d) {
+    const shape x = d.x(0).dims();
+    for (int i = 0; i < x.rank; ++i)
+      if (x.late(i) && ((constants::of(d.attr).axes >> i) & 1) != 0) {
+        message m;
+        d.machine().fail(m << "mean: axis " << i << " of " << x << " has a late size, and this target divides by constants: divide a sum",
+                         d.at);
+        return;
+      }
     const double n = double(length(d.x(0).dims(), constants::of(d.attr).axes));
     d.give(0, isotope::scale(apply<sum>(d.at, d.attr, d.x(0)), 1.0 / n, d.at));
   }

@@ -19,6 +19,7 @@ struct top_k {
     const auto [k] = constants::of(r.attr);
     if (!r.require(is_floating(r.type(0)), "needs a floating-point tensor; cast it first") ||
         !r.require(x.rank >= 1, "needs rows of elements") ||
+        !r.require(!x.late(-1), "a row has a late size: k of its elements need a constant one") ||
         !r.require(k >= 1 && k <= x[-1], "k is from 1 to the number of elements in a row"))
       return;
     shape y;

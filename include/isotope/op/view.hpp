@@ -26,7 +26,7 @@ struct permute {
     const value& x = r.in(0);
     const auto [order] = constants::of(r.attr);
     shape y;
-    extents strides{};
+    axis_map axes{};
     std::int64_t seen = 0;
     for (std::size_t k = std::size_t(x.dims.rank); k < order.size(); ++k)
       if (!r.require(order[k] == 0, "not a permutation of the axes")) return;
@@ -35,9 +35,9 @@ struct permute {
       if (!r.require(from >= 0 && from < x.dims.rank && ((seen >> from) & 1) == 0, "not a permutation of the axes")) return;
       seen |= std::int64_t(1) << from;
       y.push(x.dims.axis(int(from)));
-      strides[std::size_t(k)] = x.strides[std::size_t(from)];
+      axes[std::size_t(k)] = std::int8_t(from);
     }
-    r.yield_view(y, 0, strides);
+    r.yield_view(y, axes);
   }
   static constexpr void gradient(pullback& g) {
     const auto [order] = constants::of(g.attr);
@@ -78,7 +78,9 @@ struct reshape {
     message m;
     if (y.fault().empty() && y.count() != r.dims(0).count())
       r.fail(m << "element counts differ: " << r.dims(0) << " has " << r.dims(0).count() << ", " << y << " has " << y.count());
-    r.yield_view(y, 0, dense_strides(y));
+    else if (late_count(y) != late_count(r.dims(0)))
+      r.fail(m << "a late axis neither merges nor splits: " << r.dims(0) << " to " << y << ": name it in both with the same scalar_dim");
+    r.yield_reshaped(y);
   }
   static constexpr void gradient(pullback& g) { g.give(0, apply<reshape>(place::current(), constants{g.x(0).dims()}, g.dy())); }
 };
@@ -102,9 +104,10 @@ struct narrow {
       r.fail(m << "a range of " << length << " from " << first << " of axis " << axis << " is outside " << x.dims);
       return;
     }
+    if (!r.require(!x.dims.late(int(axis)), "the axis has a late size: a range needs a constant one")) return;
     shape y = x.dims;
     y.set(int(axis), length);
-    r.yield_view(y, first * x.strides[std::size_t(axis)], x.strides);
+    r.yield_view(y, own_axes, first, int(axis));
   }
   static constexpr void gradient(pullback& g);
 };
@@ -125,7 +128,8 @@ struct pad {
     shape y = r.dims(0);
     const auto [axis, first, size] = constants::of(r.attr);
     if (!r.require(axis >= 0 && axis < y.rank && first >= 0 && size >= 0 && y[int(axis)] <= size - first,
-                   "range is outside the padded axis"))
+                   "range is outside the padded axis") ||
+        !r.require(!y.late(int(axis)), "the axis has a late size: padding needs a constant one"))
       return;
     y.set(int(axis), size);
     r.yield(y, r.type(0));
@@ -155,12 +159,12 @@ struct expand {
       r.fail(m << "cannot repeat " << x.dims << " to " << y << ": only axes of size 1 repeat");
       return;
     }
-    extents strides{};
+    axis_map axes{};
     for (int i = 0; i < y.rank; ++i) {
       const int k = i - (y.rank - x.dims.rank);
-      strides[std::size_t(i)] = k < 0 || (x.dims[k] == 1 && y[i] != 1) ? 0 : x.strides[std::size_t(k)];
+      axes[std::size_t(i)] = std::int8_t(k < 0 || (x.dims[k] == 1 && y[i] != 1) ? -1 : k);
     }
-    r.yield_view(y, 0, strides);
+    r.yield_view(y, axes);
   }
   static constexpr void gradient(pullback& g);
 };

@@ -117,7 +117,7 @@ class backward {
 }  // namespace plan_detail
 
 /// Records the gradients of `loss`, a tensor of one element, with respect to every trainable parameter, in parameter::grad. A loss of more elements
-/// is an error in the trace; so is an input with a scalar dimension.
+/// is an error in the trace; so is a tensor with a scalar dimension.
 constexpr void differentiate(tape& t, std::int32_t loss, recompute_policy policy = {}) {
   if (!t.ok()) return;
   if (loss < 0) {
@@ -142,6 +142,11 @@ constexpr void differentiate(tape& t, std::int32_t loss, recompute_policy policy
              place::current());
       return;
     }
+  if (t.g.any_late) {
+    message m;
+    t.fail(m << "differentiate: a state or a constant has a size known late: train with constant sizes", place::current());
+    return;
+  }
   t.block = -1;
   plan_detail::backward(t, policy).run(loss);
 }

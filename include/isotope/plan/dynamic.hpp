@@ -17,10 +17,12 @@ struct dynamic_plan {
   std::vector<micro_op> micro_ops;
   std::vector<slot> slots;
   std::vector<port> inputs, outputs, states;
+  std::vector<late_operand> late;
   plan_totals totals;
   message error;
   operator plan_view() const {
-    return {table(steps), table(operands), table(micro_ops), table(slots), table(inputs), table(outputs), table(states), totals, error};
+    return {table(steps),   table(operands), table(micro_ops), table(slots), table(inputs),
+            table(outputs), table(states),   totals,           error,        table(late)};
   }
 
  private:  // span's constructor from a vector checks a dozen concepts per element type: 0.1 s in every translation unit
@@ -38,6 +40,7 @@ inline dynamic_plan freeze(const trace& g, const memory_layout& l) {
   p.inputs.resize(s.inputs);
   p.outputs.resize(s.outputs);
   p.states.resize(s.states);
+  p.late.resize(s.late);
   freeze_into(p, g, l);
   return p;
 }

@@ -10,13 +10,20 @@
 
 namespace isotope {
 
-/// A tensor of a step: it starts `at` bytes into its region and has `bytes` from the first element to the last.
+/// A tensor of a step: it starts `at` bytes into its region and has `bytes` from the first element to the last. Late sizes count with their limits, and
+/// `late` says where it lies for other sizes: late_operand::at.
 struct operand {
   std::int64_t at = 0, bytes = 0;
   shape dims;
   extents strides{};
   dtype type = dtype::f32;
   value_kind region = value_kind::temp;
+  std::int32_t late = -1;  // entry of plan_view::late; -1: it lies at the same place for all sizes
+};
+/// The place of an operand as a function of late sizes: its root starts `at` bytes into the region.
+struct late_operand {
+  std::int64_t at = 0;
+  late_layout layout;
 };
 
 /// One launch. Its operands start at `operands` in plan_view::operands: inputs, then outputs.
@@ -59,7 +66,7 @@ struct port {
 };
 
 struct plan_sizes {
-  std::size_t steps = 0, operands = 0, micro_ops = 0, slots = 0, inputs = 0, outputs = 0, states = 0;
+  std::size_t steps = 0, operands = 0, micro_ops = 0, slots = 0, inputs = 0, outputs = 0, states = 0, late = 0;
 };
 
 /// Facts about a plan that are not in its tables.
@@ -82,6 +89,7 @@ struct plan_view {
   std::span<const port> inputs, outputs, states;
   plan_totals totals;
   message error;
+  std::span<const late_operand> late;
 };
 
 /// A plan as a constant: its sizes are fixed, and it has no pointers except to op descriptions.
@@ -93,9 +101,10 @@ template <plan_sizes S> struct plan {
   std::array<port, S.inputs> inputs{};
   std::array<port, S.outputs> outputs{};
   std::array<port, S.states> states{};
+  std::array<late_operand, S.late> late{};
   plan_totals totals;
   message error;
-  constexpr operator plan_view() const { return {steps, operands, micro_ops, slots, inputs, outputs, states, totals, error}; }
+  constexpr operator plan_view() const { return {steps, operands, micro_ops, slots, inputs, outputs, states, totals, error, late}; }
 };
 
 namespace plan_detail {
@@ -126,8 +135,31 @@ constexpr void repeat_to(operand& x, const shape& y) {
   x.strides = strides;
 }
 
+/// The layout of v in its root.
+constexpr late_layout layout_in_root(const trace& g, std::int32_t v) {
+  late_layout r = g.layout_of(v);
+  while ((v = g.values[std::size_t(v)].base) >= 0)
+    for (const auto& x : g.layout_of(v).offset) r.move(x);
+  return r;
+}
+/// As the other one.
+constexpr void repeat_to(late_layout& l, const shape& x, const shape& y) {
+  const auto from = l.strides;
+  l.strides = {};
+  for (int i = 0; i < y.rank; ++i)
+    if (const int k = i - (y.rank - x.rank); k >= 0 && (x[k] != 1 || y[i] == 1)) l.strides[std::size_t(i)] = from[std::size_t(k)];
+}
+
 template <class Plan> constexpr void fill_tables(const trace& g, const memory_layout& l, Plan& p) {
-  std::size_t s = 0, o = 0, m = 0;
+  std::size_t s = 0, o = 0, m = 0, late = 0;
+  const auto look = [&](std::int32_t v, bool repeats, const shape& y) {
+    if (g.late.empty()) return;
+    late_operand x{l.at[std::size_t(g.root(v))], layout_in_root(g, v)};
+    if (!x.layout.late()) return;
+    if (repeats) repeat_to(x.layout, g.values[std::size_t(v)].dims, y);
+    p.operands[o].late = std::int32_t(late);
+    p.late[late++] = x;
+  };
   for (std::size_t i = 0; i < g.nodes.size(); ++i) {
     const node& n = g.nodes[i];
     if (n.dead || n.op->kind == op_kind::view) continue;
@@ -149,11 +181,17 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
     t.decomposed = n.decomposed;
     const int own = n.body_size == 0 ? n.inputs() : n.op->host_operands(n.attr);
     for (int k = 0; k < n.inputs(); ++k) {
+      const shape& y = g.values[std::size_t(n.out[0])].dims;
       p.operands[o] = operand_of(g, l, n.in[std::size_t(k)]);
-      if (k >= own) repeat_to(p.operands[o], g.values[std::size_t(n.out[0])].dims);
+      look(n.in[std::size_t(k)], k >= own, y);
+      if (k >= own) repeat_to(p.operands[o], y);
       ++o;
     }
-    for (int k = 0; k < n.outputs(); ++k) p.operands[o++] = operand_of(g, l, n.out[std::size_t(k)]);
+    for (int k = 0; k < n.outputs(); ++k) {
+      p.operands[o] = operand_of(g, l, n.out[std::size_t(k)]);
+      look(n.out[std::size_t(k)], false, {});
+      ++o;
+    }
     for (std::int32_t k = 0; k < n.body_size; ++k) p.micro_ops[m++] = g.micro_ops[std::size_t(n.body + k)];
   }
   std::int64_t seconds = 0;  // bytes before the second moments
@@ -206,12 +244,15 @@ constexpr plan_sizes measure(const trace& g) {
       ++s.steps;
       s.operands += std::size_t(n.inputs() + n.outputs());
       s.micro_ops += std::size_t(n.body_size);
+      if (g.late.empty()) continue;
+      for (int k = 0; k < n.inputs(); ++k) s.late += std::size_t(plan_detail::layout_in_root(g, n.in[std::size_t(k)]).late());
+      for (int k = 0; k < n.outputs(); ++k) s.late += std::size_t(plan_detail::layout_in_root(g, n.out[std::size_t(k)]).late());
     }
   return s;
 }
 constexpr bool fits(const plan_sizes& s, const plan_sizes& room) {
   return s.steps <= room.steps && s.operands <= room.operands && s.micro_ops <= room.micro_ops && s.slots <= room.slots &&
-         s.inputs <= room.inputs && s.outputs <= room.outputs && s.states <= room.states;
+         s.inputs <= room.inputs && s.outputs <= room.outputs && s.states <= room.states && s.late <= room.late;
 }
 /// Fills the tables of a plan that has room for them, and its facts.
 template <class Plan> constexpr void freeze_into(Plan& p, const trace& g, const memory_layout& l) {
@@ -235,6 +276,7 @@ template <plan_sizes S, plan_sizes Room> constexpr plan<S> cut(const plan<Room>&
   copy(from.inputs, p.inputs);
   copy(from.outputs, p.outputs);
   copy(from.states, p.states);
+  copy(from.late, p.late);
   return p;
 }
 

@@ -73,7 +73,7 @@ class simplifier {
     const std::int32_t same = neutral.right && right ? x : neutral.left && is(x, neutral.number) ? y : -1;
     if (same < 0) return -1;
     const value &from = at(same), &to = at(n.out[0]);
-    return from.dims == to.dims && from.type == to.type && from.strides == to.strides ? same : -1;
+    return from.dims == to.dims && from.type == to.type && g_.same_strides(same, n.out[0]) ? same : -1;
   }
   /// Turns a sum, difference, product or quotient of constants into a constant: the number that a kernel would compute, rounded as a kernel rounds
   /// it.
@@ -115,7 +115,8 @@ class simplifier {
     if (m.outputs() != n.outputs()) return false;
     for (int k = 0; k < n.outputs(); ++k) {
       const value &a = at(m.out[std::size_t(k)]), &b = at(n.out[std::size_t(k)]);
-      if (a.dims != b.dims || a.type != b.type || a.strides != b.strides || a.offset != b.offset || (a.base < 0) != (b.base < 0))
+      if (a.dims != b.dims || a.type != b.type || !g_.same_strides(m.out[std::size_t(k)], n.out[std::size_t(k)]) || a.offset != b.offset ||
+          (a.base < 0) != (b.base < 0))
         return false;
     }
     return true;

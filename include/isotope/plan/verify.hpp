@@ -129,7 +129,7 @@ class trace_check {
       }
     if (at(v).base < 0) return;
     const value &x = at(v), &base = at(x.base);
-    const bool in = x.offset >= 0 && x.offset + span_of(x) <= span_of(base);
+    const bool in = x.offset >= 0 && (span_of(x) == 0 || x.offset + span_of(x) <= span_of(base));
     if (in && x.type == base.type) return;
     begin();
     tell(v) << " from element " << x.offset << (in ? " has another format than " : " lies outside ");

@@ -33,11 +33,31 @@ struct copy {
   static void run(const launch& l) {
     const view &x = l.in[0], &y = l.out[0];
     const std::int64_t n = y.dims.count(), bytes = size_of(x.type);
+    if (!is_dense(y.dims, y.strides)) return into_strides(l);
     const merged_axes axes(y.dims, {&x, 1});
     for_tasks(l, divide_up(n, task), double(n) * 0.15, [&](std::int64_t t, int) {
       const std::int64_t first = t * task;
       axes.runs(0, first, smaller(task, n - first), [&](std::int64_t offset, std::int64_t stride, std::int64_t at, std::int64_t length) {
         copy_run(x.data, offset, stride, y.data, first + at, length, bytes);
+      });
+    });
+  }
+
+ private:
+  /// A state of late size keeps the strides of its limit.
+  static void into_strides(const launch& l) {
+    const view &x = l.in[0], &y = l.out[0];
+    const std::int64_t n = y.dims.count(), bytes = size_of(x.type);
+    const std::array<view, 2> both{x, y};
+    const merged_axes axes(y.dims, both);
+    for_tasks(l, divide_up(n, task), double(n) * 0.15, [&](std::int64_t t, int) {
+      const std::int64_t first = t * task;
+      axes.runs(1, first, smaller(task, n - first), [&](std::int64_t to, std::int64_t step, std::int64_t at, std::int64_t length) {
+        axes.runs(0, first + at, length, [&](std::int64_t offset, std::int64_t stride, std::int64_t, std::int64_t) {
+          if (step == 1) copy_run(x.data, offset, stride, y.data, to, length, bytes);
+          else
+            for (std::int64_t i = 0; i < length; ++i) copy_run(x.data, offset + i * stride, 1, y.data, to + i * step, 1, bytes);
+        });
       });
     });
   }

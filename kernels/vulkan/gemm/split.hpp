@@ -16,9 +16,12 @@ class matmul_split {
     if (elements == 0) return 1;
     return std::clamp<std::int64_t>(std::min(room / elements, K / least_depth), 1, most);
   }
-  /// Returns the bytes of partial sums for any number of parts.
+  /// Returns the bytes of partial sums for any number of parts. Where sizes are known late, a smaller product may take more parts than the largest.
   static constexpr std::int64_t scratch(const step_shapes& s) {
-    const std::int64_t elements = s.out[0].count(), parts = limit(elements, s.in[0][-1]);
+    const std::int64_t elements = s.out[0].count(), K = s.in[0][-1];
+    const bool late = s.in[0].has_scalar() || s.in[1].has_scalar();
+    if (late) return K < 2 * least_depth ? 0 : 4 * std::min(room, elements * std::min(most, K / least_depth));
+    const std::int64_t parts = limit(elements, K);
     return parts == 1 ? 0 : 4 * elements * parts;
   }
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "../../plan/plan.hpp"
+#include "../../plan/late.hpp"
 #include "table.hpp"
 #include "thread_pool.hpp"
 
@@ -18,12 +18,9 @@ class program {
   program() = default;
   program(const plan_view& p, const region_bases& base, std::span<const kernel_info> table, std::span<const entry> code, thread_pool* pool,
           const step_scalars* scalars)
-      : plan_(p), scalars_(scalars), denormals_(pool == nullptr ? subnormals::keep : pool->denormals()) {
+      : plan_(p), late_(p), base_(base), scalars_(scalars), denormals_(pool == nullptr ? subnormals::keep : pool->denormals()) {
     views_.reserve(p.operands.size());
-    for (const auto& o : p.operands) {
-      views_.push_back({base[std::size_t(o.region)] + o.at, o.dims, o.strides, o.type});
-      dynamic_ = dynamic_ || o.dims.has_scalar();
-    }
+    for (const auto& o : p.operands) views_.push_back(view_of(o));
     body_.reserve(p.micro_ops.size());
     for (const auto& m : p.micro_ops) body_.push_back(resolve(m, table, code, p.totals.program));
     launches_.reserve(p.steps.size());
@@ -49,7 +46,7 @@ class program {
   }
   /// Runs the steps of the active phases and calls after(step) after each.
   template <class After> std::int64_t run(std::uint8_t active, const After& after) {
-    if (dynamic_) resolve_sizes();
+    if (dynamic()) resolve_sizes();
     const float_environment mode(denormals_);  // kernels run small jobs on the calling thread, which may be in another mode
     std::int64_t started = 0;
     for (std::size_t i = 0; i < launches_.size(); ++i) {
@@ -65,7 +62,7 @@ class program {
   }
   const plan_view& plan() const { return plan_; }
   const view& operand(std::size_t k) const { return views_[k]; }
-  bool dynamic() const { return dynamic_; }
+  bool dynamic() const { return late_.any(); }
   /// Does nothing: kernels are chosen once, when a plan is bound.
   void forget() {}
   /// Bytes of the tables, which lie outside the arena.
@@ -79,21 +76,20 @@ class program {
     void (*code)(const launch&);
   };
   plan_view plan_;
+  late_resolver late_;
+  region_bases base_{};
   const step_scalars* scalars_ = nullptr;
   subnormals denormals_ = subnormals::keep;
   std::vector<view> views_;
   std::vector<instruction> body_;
   std::vector<bound> launches_;
-  bool dynamic_ = false;
 
-  /// Scalar dimensions take the sizes of this step; strides stay those of the maximum.
+  view view_of(const isotope::operand& o) const { return {base_[std::size_t(o.region)] + o.at, o.dims, o.strides, o.type}; }
+  /// Late dimensions take the sizes of this step.
   void resolve_sizes() {
+    if (!late_.set(scalars_->sizes)) return;
     for (std::size_t k = 0; k < views_.size(); ++k)
-      for (int i = 0; i < views_[k].dims.rank; ++i)
-        if (const auto slot = plan_.operands[k].dims.slots[std::size_t(i)]; slot >= 0) {
-          const std::int64_t limit = plan_.operands[k].dims[i], size = scalars_->sizes[std::size_t(slot)];
-          views_[k].dims.d[std::size_t(i)] = size < 0 ? 0 : size < limit ? size : limit;
-        }
+      if (const auto& o = plan_.operands[k]; o.late >= 0 || o.dims.has_scalar()) views_[k] = view_of(late_.at(o));
   }
 };
 

@@ -44,12 +44,13 @@ class inputs {
     (*found)->held = true;
     return elements<E>(**found);
   }
-  /// Copies numbers into an input, unless it holds the same ones already. Spans from `open` are not read after this call. @error as `open`;
-  /// invalid_argument for another length
+  /// Copies numbers into an input, unless it holds the same ones already. Spans from `open` are not read after this call. An input of late sizes takes as many
+  /// as there are at the actual sizes. @error as `open`; invalid_argument for another length
   template <class E> result<void> set(std::size_t plan, std::string_view label, std::span<const E> from) {
     auto found = find<E>(plan, label);
     if (!found) return found.error();
-    const std::span<E> to = elements<E>(**found);
+    std::span<E> to = elements<E>(**found);
+    if ((*found)->late && from.size() < to.size()) to = to.first(from.size());
     if (to.size() != from.size())
       return fail(errc::invalid_argument, std::to_string(from.size()) + " elements for an input of " + std::to_string(to.size()),
                   std::string(label), "give as many as the input has");
@@ -108,6 +109,7 @@ class inputs {
     std::size_t number = 0;  // index of that plan's port, whose `version` and `held` apply
     std::uint64_t version = 0;
     bool held = false;  // the caller has a span of it
+    bool late = false;  // its actual size is known when a run starts
   };
   std::vector<plan_inputs> plans_;
   std::vector<value_at> home_;                    // one for every port of every plan
@@ -125,7 +127,7 @@ class inputs {
     for (std::size_t k = 0; k < plan; ++k)
       if (const port* same = same_port(plans_[k].ports, p); same != nullptr)
         return home_[plans_[k].first_port + std::size_t(same - plans_[k].ports.data())];
-    return {plans_[plan].bytes_at + p.where.at, p.where.dims.count(), home_.size(), 0, false};
+    return {plans_[plan].bytes_at + p.where.at, p.where.dims.count(), home_.size(), 0, false, p.where.dims.has_scalar()};
   }
 };
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "../../plan/plan.hpp"
+#include "../../plan/late.hpp"
 #include "../queue/arena_layout.hpp"
 #include "launch.hpp"
 #include "table.hpp"
@@ -19,15 +19,9 @@ struct kernel_set {
   std::span<const spirv::custom_instruction> custom = {};
 };
 
-/// An operand of a plan at its address. Scalar dimensions get their sizes from `sizes`; strides stay those of the maximum sizes.
-inline view bind(const operand& o, const region_addresses& base, const std::array<std::int32_t, 16>& sizes) {
-  view v{base.at[std::size_t(o.region)] + std::uint64_t(o.at), o.bytes, o.dims, o.strides, o.type};
-  for (int i = 0; i < o.dims.rank; ++i)
-    if (const auto slot = o.dims.slots[std::size_t(i)]; slot >= 0) {
-      const std::int64_t size = sizes[std::size_t(slot)];
-      v.dims.d[std::size_t(i)] = size < 0 ? 0 : size < o.dims[i] ? size : o.dims[i];
-    }
-  return v;
+/// An operand of a plan at its address.
+inline view bind(const operand& o, const region_addresses& base) {
+  return {base.at[std::size_t(o.region)] + std::uint64_t(o.at), o.bytes, o.dims, o.strides, o.type};
 }
 
 /// The dispatches of all steps that belong to an active phase, in order.
@@ -36,12 +30,14 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
                                     constant_store& const_pool, shader_store& shaders, const weight_scores* scores = nullptr) {
   recording r(const_pool, shaders);
   r.launch_size = device.switches.launch_size;
+  late_resolver late(p);
+  late.set(sizes);
   std::vector<view> views;
   for (std::size_t i = 0; i < p.steps.size(); ++i) {
     const step& s = p.steps[i];
     if ((s.phases & active) == 0) continue;
     views.clear();
-    for (int k = 0; k < s.inputs + s.outputs; ++k) views.push_back(bind(p.operands[std::size_t(s.operands + k)], base, sizes));
+    for (int k = 0; k < s.inputs + s.outputs; ++k) views.push_back(bind(late.at(p.operands[std::size_t(s.operands + k)]), base));
     launch l;
     l.in = std::span<const view>(views.data(), s.inputs);
     l.out = std::span<const view>(views.data() + s.inputs, s.outputs);
