@@ -1,4 +1,4 @@
-// expect: error<.*"small has no f32 kernel for".*"relu: use another -DBACKEND".*"or add kernels/small/relu.hpp"
+// expect: error<.*"small has no f32 kernel for".*"relu: use another -DBACKEND".*"or add relu.hpp to".*"kernels/small/reference"
 // A missing element-wise op inside a fused step is reported like any other missing kernel. No precision of this backend has it.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>

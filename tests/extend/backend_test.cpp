@@ -43,7 +43,7 @@ TEST(toy_backend, refuses_a_model_whose_kernels_it_lacks) {
   const auto plan = iso::plan_training<toy_target>(relu_loss{});
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, iso::errc::invalid_model);
-  EXPECT_EQ(plan.error().line(), "toy has no f32 kernel for relu: use another -DBACKEND or add kernels/toy/relu.hpp");
+  EXPECT_EQ(plan.error().line(), "toy has no f32 kernel for relu: use another -DBACKEND or add relu.hpp to kernels/toy/reference");
 }
 }  // namespace backend_test
 namespace isotope_test {

@@ -19,7 +19,7 @@ constexpr message missing_kernel(const plan_view& p, std::string_view backend, s
     m << backend << " has no " << name_of(p.totals.program) << " kernel for " << op->name << ": ";
     for (const dtype other : {dtype::f32, dtype::bf16})
       if (find_kernel(all, op, other) >= 0) return m << "use -DPRECISION=" << name_of(other);
-    return m << "use another -DBACKEND or add kernels/" << backend << '/' << op->name << ".hpp";
+    return m << "use another -DBACKEND or add " << op->name << ".hpp to kernels/" << backend << "/reference";
   };
   for (const auto& s : p.steps) {
     if (auto m = lacks(s.op); !m.empty()) return m;
