@@ -78,7 +78,7 @@ struct reshape {
     message m;
     if (y.fault().empty() && y.count() != r.dims(0).count())
       r.fail(m << "element counts differ: " << r.dims(0) << " has " << r.dims(0).count() << ", " << y << " has " << y.count());
-    else if (late_count(y) != late_count(r.dims(0)))
+    else if ((y.has_scalar() || r.dims(0).has_scalar()) && late_count(y) != late_count(r.dims(0)))
       r.fail(m << "a late axis neither merges nor splits: " << r.dims(0) << " to " << y << ": name it in both with the same scalar_dim");
     r.yield_reshaped(y);
   }
