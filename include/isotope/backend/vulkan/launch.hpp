@@ -209,7 +209,7 @@ struct custom_instruction {
 /// the result from up to three operands and the op's constant, in the arithmetic of spirv/numbers.hpp and emitted_formulas.hpp.
 struct emitted_instruction {
   /// The op cannot be fused into a matmul epilogue: matmul shaders interpret epilogues and do not know the op.
-  static constexpr bool apart = true;
+  static constexpr bool outside_epilogues = true;
 };
 
 struct launch {
