@@ -1,6 +1,6 @@
 #!/bin/sh
 # cmake/backend/vulkan/get-glslang.sh PREFIX [SUITE]: fetches a current glslang and SPIRV-Tools from a newer Debian suite (forky) as PREFIX/bin/glslang,
-# spirv-val, spirv-opt, spirv-as and spirv-dis. PREFIX is a private folder that may be moved; the build looks in build/glslang. Downloads about 20 MB in 10 s.
+# spirv-val, spirv-opt, spirv-as and spirv-dis. PREFIX is a private folder that may be moved; the build looks in build/glslang. About 20 MB are downloaded, in 10 s.
 set -u
 [ $# -ge 1 ] && [ $# -le 2 ] && [ -n "$1" ] && [ "${1#-}" = "$1" ] || {
   sed -n '2,3s/^# //p' "$0" >&2

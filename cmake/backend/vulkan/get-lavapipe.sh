@@ -1,10 +1,10 @@
 #!/bin/sh
 # cmake/backend/vulkan/get-lavapipe.sh ROOT [SUITE]: fetches lavapipe, Mesa's Vulkan driver for processors, from a newer Debian suite (forky), with loader,
-# validation layer and vulkaninfo, into a private root that may be moved. cmake/backend/vulkan/run-in-root.sh runs programs in it. Downloads about 80 MB, which
-# take 350 MB unpacked.
+# validation layer and vulkaninfo, into a private root that may be moved. cmake/backend/vulkan/run-in-root.sh runs programs in it.
+# About 80 MB are downloaded, which take 350 MB unpacked.
 set -u
 [ $# -ge 1 ] && [ $# -le 2 ] && [ -n "$1" ] && [ "${1#-}" = "$1" ] || {
-  sed -n '2,3s/^# //p' "$0" >&2
+  sed -n '2,4s/^# //p' "$0" >&2
   exit 2
 }
 # shellcheck disable=SC2034
