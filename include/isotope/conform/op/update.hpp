@@ -19,7 +19,7 @@ struct update_spec : spec_basis {
   /// Puts cases of one gradient with the scalars of c: of each size, of special numbers if asked for, and of random sizes.
   static void gradients(case_sink& s, test_case c, std::initializer_list<std::int64_t> sizes, bool specials, int random) {
     const auto put = [&](operand_recipe g) {
-      c.in = {std::move(g)};
+      c.in = {g};
       s.put(c);
     };
     for (const std::int64_t n : sizes) put(s.wide({n}));
@@ -65,7 +65,7 @@ template <> struct op_spec<op::global_norm> : update_spec {
       test_case c;
       c.scalars.gradient_scale = scale;
       const auto put = [&](operand_recipe g) {
-        c.in = {std::move(g)};
+        c.in = {g};
         s.put(c);
       };
       const generator* const exponents = &generator_of<generators::exponents>;
