@@ -3,7 +3,7 @@
 #include <isotope/selected.hpp>
 
 namespace {
-/// Ops of library_ops that are no gradient kernels do not compile without a specification.
+/// An op of specified_ops without a specification does not compile. A backend with a list of kernels of its own may only have ops of library_ops.
 template <class K> using is_specified = boost::mp11::mp_contains<isotope::library_ops, typename isotope::kernel_traits<K>::op>;
 static_assert(boost::mp11::mp_all_of<isotope::selected_backend::kernels, is_specified>::value,
               "a kernel's op has no specification: add include/isotope/conform/op/<op>.hpp and name the op in op/all.hpp");

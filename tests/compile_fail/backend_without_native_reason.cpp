@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*HasReports
 // never: satisf.*(HasBackendName|HasPreference|HasLimits|HasOptions|HasDevice|HasKernels)
-// A backend without `native_reason`: that part of the concept is pointed at, and no other.
+// For a backend without `native_reason`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/target.hpp>
 
 struct toy {

@@ -1,7 +1,7 @@
 // expect: static.assert
 // note: satisf.*HasOptions
 // never: satisf.*(HasBackendName|HasPreference|HasLimits|HasReports|HasDevice|HasKernels)
-// A backend without `options`: that part of the concept is pointed at, and no other.
+// For a backend without `options`, the diagnostic names that part of the concept and no other.
 #include <isotope/core/target.hpp>
 
 struct toy {

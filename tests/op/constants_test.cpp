@@ -27,7 +27,7 @@ template <class Op> constexpr bool has(std::size_t integers, std::size_t numbers
   }
   return right && there_and_back<Op>(all) == all;
 }
-/// An op whose constants are the first entries i and f, so many of each.
+/// An op whose constants are the first `Integers` entries of i and the first `Numbers` entries of f.
 template <class Op, std::size_t Integers, std::size_t Numbers> struct keeps {
   using op = Op;
   static_assert(has<Op>(Integers, Numbers));

@@ -65,7 +65,7 @@ inwards include/isotope/model "backend|kernels|$outer"
 inwards include/isotope/conform "nn|optim|model|backend|kernels|train"  # specifications share no code with the kernels that they judge
 inwards include/isotope/backend "nn|optim|model|$outer"
 inwards kernels "nn|optim|model|$outer"
-inwards include/isotope/eager "nn|optim|model|$outer"
+inwards include/isotope/eager "nn|optim|model|io|train|config|conform|calibrate|worker"
 
 # The following searches include comments.
 for folder in include kernels examples tests bench cmake; do [ -d $folder ] && find $folder -type f ! -path 'tests/repo/*'; done | sort >"$found.files"

@@ -62,6 +62,8 @@ caught include/isotope/model/a.hpp '#include <isotope/backend/cpu.hpp>' inwards
 caught include/isotope/op/a.hpp '#include "../plan/layout.hpp"' inwards
 caught include/isotope/conform/op/a.hpp '#include <isotope/kernels/cpu/portable/matmul.hpp>' inwards
 caught kernels/cpu/a.hpp '#include "isotope/nn/linear.hpp"' inwards
+caught include/isotope/backend/a.hpp '#include <isotope/eager/eager.hpp>' inwards
+caught include/isotope/eager/a.hpp '#include <isotope/model/gpt.hpp>' inwards
 caught include/isotope/core/a.hpp '// TODO: more' 'open end'
 caught include/isotope/core/a.hpp "$(seq 1 401)" '400 lines'
 caught kernels/gpu/a.comp "$(seq 1 401)" '400 lines'
@@ -70,6 +72,7 @@ passes include/isotope/core/a.hpp 'int exit_code; // never call exit() or printf
 passes include/isotope/core/a.hpp 'std::snprintf(buffer, n, "x"); auto y = at_exit(z);'
 passes include/isotope/core/compiler.hpp '#if defined(__GNUC__)'
 passes include/isotope/backend/a.hpp '#if defined(__linux__)'
+passes include/isotope/eager/a.hpp '#include <isotope/eager/element.hpp>'
 passes examples/a/main.cpp 'print("ISOTOPE_GPU_X backend::metal"); use(target::backend::name);  // backend::cpu'
 passes examples/parity/main.cpp 'using oracle = iso::backend::cpu;'
 passes include/isotope/selected.hpp 'using b = backend::ISOTOPE_BACKEND;'

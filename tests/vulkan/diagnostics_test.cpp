@@ -138,7 +138,7 @@ TEST(vulkan_diagnostics, f16_matrices_are_switched_off_apart_from_bf16_ones) {
   EXPECT_EQ(f.matrix(dtype::bf16), nullptr);
 }
 
-/// A word store for dispatches that do not run.
+/// A constant store for dispatches that do not run.
 struct no_constants : constant_store {
   std::uint64_t keep(std::span<const std::uint32_t>) override { return 4096; }
 };

@@ -261,7 +261,7 @@ TEST(static_modules, have_the_words_that_are_emitted_at_run_time) {
 struct softplus : op::unary_elementwise {
   static constexpr std::string_view name = "softplus";
 };
-TEST(own_instructions, join_a_body_by_a_formula_of_numbers) {
+TEST(custom_instructions, join_a_body_by_a_formula_of_numbers) {
   using namespace vulkan::spirv;
   constexpr custom_instruction custom{&info<softplus>, [](const number& x, const number&, const number&, const number&) {
                                         const number rest = formulas::log_accurate(1.0f + formulas::exp_accurate(-formulas::magnitude(x)));

@@ -14,7 +14,7 @@ concept GradientKernel = requires { typename Op::gradient_of; };
 
 namespace op_list_detail {
 template <class Op> using is_gradient_kernel = std::bool_constant<GradientKernel<Op>>;
-template <class Op> using has_no_cases = std::bool_constant<GradientKernel<Op> || info<Op>.body == body_role::alone>;
+template <class Op> using has_no_cases = std::bool_constant<GradientKernel<Op> || std::is_same_v<Op, op::elementwise>>;
 }  // namespace op_list_detail
 
 using gradient_kernels = boost::mp11::mp_copy_if<library_ops, op_list_detail::is_gradient_kernel>;

@@ -20,7 +20,8 @@
 namespace isotope {
 
 /// A Machine that records as `graph<T>` does and runs every node at once, views and gradients included: after `differentiate(machine, loss.id)` the values
-/// named by parameter::grad hold the gradients. The kernels are those of the target, so that every value has the bits of a plan of that target.
+/// named by parameter::grad hold the gradients. The kernels are those of the target, so that every value has the bits of a plan of that target,
+/// unless the plan pads rows of logits (plan/pad_rows.hpp), which adds the gradient of a tied table in another order.
 /// Parameters, states and inputs take the data given by `set`; a parameter without data starts from its initializer, a state from zeros.
 /// A failure of the device becomes the error of the trace, as a failure of the model does.
 template <Queue Q> class eager_machine : public tape, private node_observer {

@@ -8,14 +8,14 @@
 
 namespace isotope::vulkan::reference {
 
-/// Mirrors optimizer_operands in optimizer.glsl, and what muon.comp takes behind it.
+/// Mirrors optimizer_operands in optimizer.glsl, and the further factor of muon.comp.
 struct optimizer_push {
   std::uint64_t w = 0, m = 0, v = 0, shadow = 0, g = 0, norm = 0, loss = 0, scalars = 0;
   std::uint32_t count = 0, decaying = 0;
   float rate = 0, size = 0;
 };
 
-/// The operands of an update: w, `moments` tensors, [shadow,] g, norm, loss. Muon's g is the direction.
+/// The operands of an update: w, then `moments` moments, [shadow,] g, norm, loss. Muon's g is the direction.
 struct update_operands {
   const launch& l;
   std::size_t moments;

@@ -1,6 +1,6 @@
 #pragma once
-/// The error bound of bf16 matmuls against sums in f64: one unit in the last place of a bf16 result, plus 16 u sum |a b| with u = 2^-24, plus 2^-150 for
-/// each term below 2^-126. Instructions for pairs of bf16 flush subnormals to zero, but the results of kernels must not show it.
+/// The error bound of bf16 matmuls against sums in f64: one unit in the last place of a bf16 result, plus 16 u sum |a b| with u = 2^-24, plus 2^-149 for
+/// each of the K terms, for results below 2^-126. Instructions for pairs of bf16 flush subnormals to zero, but the results of kernels must not show it.
 #include <sstream>
 #include <string>
 
