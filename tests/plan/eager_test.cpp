@@ -45,6 +45,10 @@ TEST(eager_errors, a_size_that_is_known_late_is_refused) {
   const auto x = isotope::scope<isotope::eager<reference_f32>>{&machine, {}}.input("x", {isotope::scalar_dim{4, 0}, 2});
   EXPECT_FALSE(x.valid());
   EXPECT_NE(machine.g.error.view().find("'x' [<=4,2] has a size known late"), std::string_view::npos) << machine.g.error.view();
+  isotope::eager<reference_f32> other(*isotope_test::there(opened<reference_f32>(1)));
+  const auto h = isotope::scope<isotope::eager<reference_f32>>{&other, {}}.state("h", {isotope::scalar_dim{4, 0}, 2});
+  EXPECT_FALSE(h.valid());
+  EXPECT_NE(other.g.error.view().find("'h' [<=4,2] has a size known late"), std::string_view::npos) << other.g.error.view();
 }
 
 }  // namespace eager_test

@@ -193,4 +193,30 @@ TYPED_TEST(padded_head, may_be_tied_to_the_table_of_tokens) {
   EXPECT_NEAR(got.loss, want.loss, rounding * want.loss);
   EXPECT_NEAR(got.norm, want.norm, rounding * want.norm);
 }
+
+/// Rows of a late axis: the padded logits lie as dense rows of the padded length for every size.
+struct late_head {
+  template <isotope::Machine M> constexpr tensor<M> operator()(isotope::scope<M> s) const {
+    const isotope::scalar_dim S{5, 0};
+    return isotope::nn::classify(s.input("x", {2, S, 8}), s.param("w", {1003, 8}, isotope::init::normal(1)),
+                                 s.input("targets", {2, S}, dtype::i32));
+  }
+};
+TEST(padded_rows, of_a_late_axis_are_dense_for_every_size) {
+  const auto p = isotope::plan_inference<padding<f32>>(late_head{});
+  ASSERT_TRUE(p.ok()) << p.error().line();
+  int padded = 0;
+  for (const auto& o : p->operands) {
+    if (o.dims[-1] != 1024 || !o.dims.has_scalar()) continue;
+    ++padded;
+    ASSERT_GE(o.late, 0);
+    EXPECT_TRUE(p->late[std::size_t(o.late)].layout.strides == isotope::late_dense(o.dims).strides);
+  }
+  EXPECT_GE(padded, 2);  // the result of the matmul, and what cross_entropy reads
+}
+TEST(padded_rows, stay_as_they_are_where_weights_are_stored_in_f16) {
+  const auto p = isotope::plan_inference<padding<f32>>(head{}, 0, true, false, isotope::weights::f16);
+  ASSERT_TRUE(p.ok()) << p.error().line();
+  for (const auto& w : p->slots) EXPECT_EQ(w.type, dtype::f16) << w.path.view();
+}
 }  // namespace pad_rows_test

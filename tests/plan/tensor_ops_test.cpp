@@ -108,6 +108,23 @@ TYPED_TEST(tensor_ops, clip_gradients_scales_all_by_their_common_norm) {
   EXPECT_FLOAT_EQ(good(o.template download<float>(b))[1], 0.8f);
 }
 
+/// More tensors than the first allocation holds, with ops that need scratch; and tensors that another tensor_ops of the device made.
+TYPED_TEST(tensor_ops, work_beyond_one_allocation_and_on_tensors_of_others) {
+  auto device = isotope_test::there(opened<TypeParam>(1));
+  auto o = good(isotope::ops_on(*device)), other = good(isotope::ops_on(*device));
+  const std::vector<float> x(300'000, 0.5f);
+  std::vector<isotope::device_tensor<typename isotope::device<TypeParam>::queue_type>> kept;
+  for (int i = 0; i < 4; ++i) {
+    kept.push_back(good(o.upload({300'000}, x)));
+    EXPECT_FLOAT_EQ(good(o.template download<float>(good(o.global_norm(kept.back()))))[0], std::sqrt(75'000.0f));
+  }
+  const auto state = good(o.adamw(kept[0]));
+  const auto norm = good(o.global_norm(kept[1])), loss = good(o.zeros({}, isotope::dtype::f32));
+  other.scalars.learning_rate = 0.25f;
+  ASSERT_TRUE(other.adamw_step(state, kept[1], {.decay = false}, norm, loss).ok());  // allocates nothing of its own
+  EXPECT_NEAR(good(o.template download<float>(state.weights))[7], 0.25f, 1e-5);
+}
+
 TEST(tensor_ops_errors, say_what_was_wrong) {
   auto o = ops<reference_f32>();
   const auto refused = [](const auto& r, isotope::errc code, std::string_view text) {
@@ -125,6 +142,10 @@ TEST(tensor_ops_errors, say_what_was_wrong) {
   refused(o.zeros({isotope::scalar_dim{3, 0}}), isotope::errc::invalid_argument, "is known late");
   refused(o.download<std::int32_t>(x), isotope::errc::invalid_argument, "the tensor holds f32");
   refused(x.part(4, {3}), isotope::errc::invalid_argument, "elements 4 to 7 of 6");
+  refused(o.global_norm(good(o.zeros({3}, isotope::dtype::i32))), isotope::errc::invalid_argument, "the norm of i32 numbers");
+  const auto narrow = good(o.zeros({2, 3}, isotope::dtype::bf16));
+  refused(o.adamw(narrow), isotope::errc::invalid_argument, "weights in bf16");
+  refused(o.adamw_step(good(o.adamw(x)), narrow), isotope::errc::invalid_argument, "a gradient in bf16");
 }
 TEST(tensor_ops_errors, a_tensor_of_another_device_is_refused) {
   auto one = isotope::device<on_cpu<isotope::precision::f32, isotope::kernels::reference>>::open({.threads = 1});
@@ -134,6 +155,7 @@ TEST(tensor_ops_errors, a_tensor_of_another_device_is_refused) {
   EXPECT_EQ(good(same.download<float>(good(same.matmul(x, x)))), (std::vector<float>{7, 10, 15, 22}));
   const auto r = b.matmul(x, x);
   ASSERT_FALSE(r.ok());
+  EXPECT_EQ(r.error().code, isotope::errc::wrong_device);
   EXPECT_NE(r.error().line().find("another device"), std::string::npos) << r.error().line();
 }
 

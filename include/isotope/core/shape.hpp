@@ -24,13 +24,13 @@ constexpr std::int64_t saturated_product(std::int64_t a, std::int64_t b) {
 
 /// The number of late sizes that a program may have.
 inline constexpr int late_slots = 16;
-/// A late dimension, whose size is known only when a step runs: `limit` is the maximum that memory is planned for, `slot` the index of the step scalar that
-/// holds the actual size, below `late_slots`. A size above the limit counts as the limit, one below zero as zero. Any axis of inputs and states may be late, and of what is computed from them;
-/// all dimensions of one slot have one limit.
+/// A late dimension: its size is known only when a step runs. `limit` is the maximum that memory is planned for; `slot`, below `late_slots`, is the index
+/// of the step scalar that holds the size, which is clamped to [0, limit]. Any axis of an input or a state may be late, and results inherit late axes. All
+/// dimensions of one slot have one limit.
 ///
-/// Tensors of a step are dense for its actual sizes: the host gives an input as the elements that there are, at the front of its span, and reads an
-/// output so. A state keeps the strides of the limits, so that an element stays where it is while sizes change; ops
-/// that need rows without gaps read a copy of it.
+/// Inputs, outputs and temporaries are dense for the actual sizes: the host writes an input's elements without gaps to the front of its span, and reads an
+/// output in the same way. A state keeps the strides of the limits, so that its elements stay in place while sizes change; ops that need dense operands
+/// read a copy.
 struct scalar_dim {
   std::int64_t limit = 0;
   int slot = 0;

@@ -174,7 +174,11 @@ class tape {
       } else if (assigned_state_ >= 0 || ((op.inout >> k) & 1) != 0) {
         y.base = assigned_state_ >= 0 ? assigned_state_ : in[std::size_t(k)];
         y.strides = describe(y.base).strides;
-        y.late = describe(y.base).late;
+        if (const auto of_base = describe(y.base).late; of_base >= 0) {
+          late_layout same = g.late[std::size_t(of_base)];
+          same.offset = {};  // it starts where its base starts
+          y.late = g.add_late(same);
+        }
       }
       n.out[std::size_t(k)] = v;
       result.out[std::size_t(k)] = v;

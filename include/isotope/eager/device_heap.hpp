@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <string>
 #include <utility>
@@ -38,6 +39,7 @@ template <Queue Q> class device_heap {
       bytes_ += std::max(n, grown);
       best = free_.emplace(place_of{allocations_.size(), 0}, std::max(n, grown)).first;
       allocations_.push_back(*std::move(m));
+      lowest_ = std::min(lowest_, allocations_.back().address());
     }
     const auto [at, room] = *best;
     free_.erase(best);
@@ -59,8 +61,8 @@ template <Queue Q> class device_heap {
 
   typename Q::memory& memory_of(const block& b) { return allocations_[b.allocation]; }
   std::uint64_t address(const block& b) const { return allocations_[b.allocation].address() + std::uint64_t(b.at); }
-  /// An address to count from; there is one once a block was taken.
-  std::uint64_t origin() const { return allocations_.front().address(); }
+  /// The lowest address of an allocation; the largest number while there is none.
+  std::uint64_t lowest() const { return lowest_; }
   /// Bytes taken from the device.
   std::int64_t bytes() const { return bytes_; }
 
@@ -70,6 +72,7 @@ template <Queue Q> class device_heap {
   std::vector<typename Q::memory> allocations_;
   free_map free_;
   std::int64_t bytes_ = 0;
+  std::uint64_t lowest_ = std::numeric_limits<std::uint64_t>::max();
 
   static bool touches(typename free_map::iterator a, typename free_map::iterator b) {
     return a->first.first == b->first.first && a->first.second + a->second == b->first.second;

@@ -11,7 +11,8 @@ namespace isotope {
 
 template <Queue Q> class tensor_ops;
 
-/// Cheap to copy: copies and parts share the memory, which is given back with the last of them. `tensor_ops` makes them and works on them.
+/// Cheap to copy: copies and parts share the memory, which is given back with the last of them. `tensor_ops` makes them and works on them. The tensors of one
+/// tensor_ops, their destruction included, belong to one thread at a time.
 template <Queue Q> class device_tensor {
  public:
   device_tensor() = default;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,6 +60,8 @@ template <Queue Q> class eager_machine : public tape, private node_observer {
     return id < 0 || has(id) || take(id, label, at) ? id : -1;
   }
   std::int32_t state(const isotope::name& label, const shape& s, dtype t, place at) {
+    if (message m; s.has_scalar())
+      fail(m << "state '" << label << "' " << s << " has a size known late: run op by op with constant sizes", at);
     const auto id = tape::state(label, s, t, at);
     if (id < 0 || has(g.root(id))) return id;
     if (given_.count(std::string(label.view())) != 0) return take(id, label, at) ? id : -1;
@@ -77,7 +80,7 @@ template <Queue Q> class eager_machine : public tape, private node_observer {
     return put(id, std::as_bytes(std::span(start))) ? id : -1;
   }
 
-  /// A value's elements in row-major order, widened to f64; none after an error.
+  /// A value's elements in row-major order, widened to f64; none for a value that was not made, and after an error of the device.
   std::vector<double> read(std::int32_t id) {
     if (id < 0 || !has(g.root(id))) return {};
     const value& v = describe(id);
@@ -119,6 +122,14 @@ template <Queue Q> class eager_machine : public tape, private node_observer {
     g.nodes.push_back(n);
     recorded(*this, std::int32_t(g.nodes.size()) - 1);
   }
+  /// What the device refused or could not do, where that is the error of the trace; null: it is none, or an error of the model.
+  const failure* device_failure() const { return failure_ ? &*failure_ : nullptr; }
+  /// Makes a failure the error of the trace, unless it has one.
+  void stop(const failure& f) {
+    message m;
+    if (ok()) failure_ = f;
+    fail(m << std::string_view(f.line()), place::current());
+  }
   /// The memory in which a value lies.
   std::shared_ptr<device_block<Q>> memory_of(std::int32_t id) const { return data_[std::size_t(g.root(id))]; }
 
@@ -127,6 +138,7 @@ template <Queue Q> class eager_machine : public tape, private node_observer {
   std::shared_ptr<runner> runner_;
   std::map<std::string, std::vector<std::byte>> given_;
   std::vector<std::shared_ptr<device_block<Q>>> data_;  // by value; roots only
+  std::optional<failure> failure_;
 
   static result<std::shared_ptr<runner>> runner_on(const device<target>& d) {
     auto q = d.open_queue();
@@ -139,10 +151,6 @@ template <Queue Q> class eager_machine : public tape, private node_observer {
     return runner_on(*d);
   }
 
-  void stop(const failure& f) {
-    message m;
-    fail(m << std::string_view(f.line()), place::current());
-  }
   bool keep(const result<void>& r) {
     if (!r) stop(r.error());
     return r.ok();
@@ -169,6 +177,7 @@ template <Queue Q> class eager_machine : public tape, private node_observer {
 
   void recorded(tape&, std::int32_t index) override {
     const node n = g.nodes[std::size_t(index)];
+    if (message m; g.any_late) return fail(m << n.op->name << ": a size is known late: run op by op with constant sizes", place::current());
     for (int k = 0; k < n.outputs(); ++k)
       if (const auto y = n.out[std::size_t(k)]; describe(y).base < 0 && !make(y)) return;
     if (n.op->kind == op_kind::view) return;

@@ -9,7 +9,13 @@
 namespace isotope {
 
 /// The format whose elements the host holds as E.
-template <class E> inline constexpr dtype format_of = dtype::f32;
+template <class E>
+inline constexpr dtype format_of = [] {
+  static_assert(sizeof(E) == 0,
+                "no number format has elements of this type: give float, double, bfloat16, float16 or an integer of fixed width");
+  return dtype::f32;
+}();
+template <> inline constexpr dtype format_of<float> = dtype::f32;
 template <> inline constexpr dtype format_of<double> = dtype::f64;
 template <> inline constexpr dtype format_of<bfloat16> = dtype::bf16;
 template <> inline constexpr dtype format_of<float16> = dtype::f16;

@@ -1,5 +1,6 @@
 #pragma once
 /// Runs one op on device memory, with the kernel that a plan of the same target would choose.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -94,7 +95,8 @@ template <Queue Q> class op_runner : public std::enable_shared_from_this<op_runn
       if (!b) return b.error();
       scratch = *std::move(b);
     }
-    const std::uint64_t origin = heap_.origin();  // operands count from here, wherever they lie
+    // Operands count from here. It is not above any scratch, because a negative offset of scratch means that there is none.
+    const std::uint64_t origin = std::min(scalars_.address(), heap_.lowest());
     for (std::size_t k = 0; k < from.size(); ++k)
       layout.at[k] = std::int64_t(address(g.root(from[k])) - origin) + g.root_offset(from[k]) * size_of(one.values[k].type);
     if (scratch != nullptr) layout.scratch[0] = std::int64_t(scratch->address() - origin);

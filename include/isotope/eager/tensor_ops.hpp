@@ -125,11 +125,15 @@ template <Queue Q> class tensor_ops {
 
   /// sqrt(sum of squares), times scalars.gradient_scale, of one flat buffer: a tensor () in accumulation format. @error as `call`
   result<array> global_norm(const array& gradient) {
+    if (gradient.valid() && !is_floating(gradient.type_))
+      return fail(errc::invalid_argument, "the norm of " + std::string(name_of(gradient.type_)) + " numbers", "global_norm",
+                  "cast them first");
     auto flat = gradient.part(0, {gradient.count()});
     if (!flat) return flat;
     return call([](auto g) { return apply<op::global_norm>(place::current(), {}, g); }, *flat);
   }
-  /// Scales gradients in place by min(1, limit / (n + 1e-6)), where n is the norm of all of them together, which is returned.
+  /// Scales gradients in place by min(1, limit / (n + 1e-6)), where n is the norm of all of them together, which is returned;
+  /// it includes scalars.gradient_scale.
   /// Source: Pascanu et al. 2012, arXiv:1211.5063. @error as `call`
   result<double> clip_gradients(std::span<const array> gradients, double limit) {
     double norm = 0;
@@ -150,6 +154,7 @@ template <Queue Q> class tensor_ops {
 
   /// Moments of zeros, and in programs of less precision the rounded copy, for weights in accumulation format. @error as `call`
   result<adamw_tensors<Q>> adamw(const array& weights) {
+    if (auto fits = in_accumulation_format(weights, "weights"); !fits) return fits.error();
     adamw_tensors<Q> r;
     r.weights = weights;
     for (array* moment : {&r.first_moment, &r.second_moment}) {
@@ -167,6 +172,9 @@ template <Queue Q> class tensor_ops {
   /// an update by numbers that are not finite is left out; with `norm`, scalars.clip_norm clips. @error as `call`
   result<void> adamw_step(const adamw_tensors<Q>& x, const array& gradient, const adamw_options& o = {}, const array& norm = {},
                           const array& loss = {}) {
+    for (const auto& [tensor, what] : {std::pair(&x.weights, "weights"), std::pair(&x.first_moment, "a first moment"),
+                                       std::pair(&x.second_moment, "a second moment"), std::pair(&gradient, "a gradient")})
+      if (auto fits = in_accumulation_format(*tensor, what); !fits) return fits;
     machine m(runner_);
     m.scalars = scalars;
     const shape flat{x.weights.count()};
@@ -190,7 +198,15 @@ template <Queue Q> class tensor_ops {
   static constexpr dtype accum = accum_of(target::precision::type);
   std::shared_ptr<op_runner<Q>> runner_;
 
-  static failure failed(const machine& m) { return diagnosed(errc::invalid_model, std::string(m.g.error.view())); }
+  static failure failed(const machine& m) {
+    return m.device_failure() != nullptr ? *m.device_failure() : diagnosed(errc::invalid_model, std::string(m.g.error.view()));
+  }
+  /// Refuses a tensor whose elements an update could not read. `what` names it.
+  static result<void> in_accumulation_format(const array& x, const std::string& what) {
+    if (!x.valid() || x.type_ == accum) return {};
+    return fail(errc::invalid_argument, what + " in " + std::string(name_of(x.type_)), "adamw",
+                "give it in " + std::string(name_of(accum)));
+  }
   result<array> make(const shape& s, dtype t) {
     if (!s.fault().empty() || s.has_scalar())
       return fail(errc::invalid_argument, "a tensor whose shape " + std::string(s.has_scalar() ? "is known late" : s.fault()), "tensor_ops",
@@ -202,9 +218,12 @@ template <Queue Q> class tensor_ops {
   /// The machine's tensor for one of the caller's; an error of the machine for one that is empty or lies on another device.
   tensor<machine> adopt(machine& m, const array& x, value_kind kind = value_kind::input) const {
     if (x.valid() && x.memory_->on_device_of(*runner_)) return m.adopt(x.memory_, x.dims_, x.type_, x.first_, kind);
-    message why;
-    m.fail(why << (x.valid() ? "the tensor lies on another device" : "an empty tensor: make it by upload, zeros or an op"),
-           place::current());
+    if (x.valid()) {
+      m.stop(fail(errc::wrong_device, "the tensor lies on another device", "tensor_ops", "make it with ops of this device"));
+    } else {
+      message why;
+      m.fail(why << "an empty tensor: make it by upload, zeros or an op", place::current());
+    }
     return {&m, -1};
   }
   /// The caller's tensor for one of the machine's.

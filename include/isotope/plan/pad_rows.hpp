@@ -59,6 +59,7 @@ constexpr void pad_gemm(tape& t, std::size_t i, std::int64_t padded) {
   value& y = g.values[std::size_t(g.nodes[i].out[0])];
   y.dims.set(-1, padded);
   y.strides = dense_strides(y.dims);
+  if (y.late >= 0) g.late[std::size_t(y.late)] = late_dense(y.dims);
   move_before(g, first, i);
 }
 

@@ -84,7 +84,7 @@ constexpr trace trace_inference(const Model& model, bool fused, bool decompose_a
     verify_after(machine, "recording", verify);
   }
   if (machine.ok()) {
-    pad_rows(machine, T::backend::row_multiple, y.id);
+    if (stored == nullptr) pad_rows(machine, T::backend::row_multiple, y.id);  // weights stored narrower are read by matmuls alone
     verify_after(machine, "pad_rows", verify);
     simplify(machine.g, machine.g.nodes.size());
     verify_after(machine, "simplify", verify);
