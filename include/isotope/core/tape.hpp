@@ -174,6 +174,7 @@ class tape {
       } else if (assigned_state_ >= 0 || ((op.inout >> k) & 1) != 0) {
         y.base = assigned_state_ >= 0 ? assigned_state_ : in[std::size_t(k)];
         y.strides = describe(y.base).strides;
+        y.late = -1;
         if (const auto of_base = describe(y.base).late; of_base >= 0) {
           late_layout same = g.late[std::size_t(of_base)];
           same.offset = {};  // it starts where its base starts
