@@ -2,7 +2,6 @@
 /// Runs model code op by op on any device, to look into a model and as the oracle of plans. Each op is waited for, and every value is kept.
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,7 +32,7 @@ template <Queue Q> class eager_machine : public tape, private node_observer {
   /// Runs on the default device, on one thread where that is the processor.
   explicit eager_machine(std::uint64_t seed = 0) : eager_machine(open(), seed) {}
   /// Runs on an opened device, which may have sessions, too.
-  explicit eager_machine(const device<target>& on, std::uint64_t seed = 0) : eager_machine(runner_on(on), seed) {}
+  explicit eager_machine(const device<target>& on, std::uint64_t seed = 0) : eager_machine(runner::on(on), seed) {}
   /// Runs where other machines and tensors of the same runner are.
   explicit eager_machine(result<std::shared_ptr<runner>> on, std::uint64_t seed = 0) : tape(target::precision::type), seed_(seed) {
     observer = this;
@@ -140,15 +139,10 @@ template <Queue Q> class eager_machine : public tape, private node_observer {
   std::vector<std::shared_ptr<device_block<Q>>> data_;  // by value; roots only
   std::optional<failure> failure_;
 
-  static result<std::shared_ptr<runner>> runner_on(const device<target>& d) {
-    auto q = d.open_queue();
-    if (!q) return q.error();
-    return runner::create(*std::move(q));
-  }
   static result<std::shared_ptr<runner>> open() {
     auto d = device<target>::open({.threads = 1});
     if (!d) return d.error();
-    return runner_on(*d);
+    return runner::on(*d);
   }
 
   bool keep(const result<void>& r) {

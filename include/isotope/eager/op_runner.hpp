@@ -57,6 +57,13 @@ template <Queue Q> class op_runner : public std::enable_shared_from_this<op_runn
     return std::shared_ptr<op_runner>(new op_runner(std::move(queue), *std::move(scalars)));
   }
 
+  /// Runs on a queue of its own, beside the sessions that the device has. @error out_of_memory, device_lost
+  template <class Device> static result<std::shared_ptr<op_runner>> on(const Device& d) {
+    auto queue = d.open_queue();
+    if (!queue) return queue.error();
+    return create(*std::move(queue));
+  }
+
   /// @error out_of_memory
   result<std::shared_ptr<block>> allocate(std::int64_t bytes) {
     auto b = heap_.take(queue_, bytes);

@@ -258,9 +258,7 @@ template <Queue Q> class tensor_ops {
 /// Ops on a device, beside the sessions that it has. @error out_of_memory, device_lost
 template <class Device> auto ops_on(const Device& d) -> result<tensor_ops<typename Device::queue_type>> {
   using Q = typename Device::queue_type;
-  auto q = d.open_queue();
-  if (!q) return q.error();
-  auto r = op_runner<Q>::create(*std::move(q));
+  auto r = op_runner<Q>::on(d);
   if (!r) return r.error();
   return tensor_ops<Q>(*std::move(r));
 }
