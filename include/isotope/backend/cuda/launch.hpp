@@ -1,0 +1,229 @@
+#pragma once
+/// The arguments of a CUDA kernel on the host, and the dispatches that it records. Nothing here uses a device, so dispatches can be recorded and checked
+/// anywhere.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "../../core/op_info.hpp"
+#include "../../core/step.hpp"
+#include "../../core/target.hpp"
+#include "../../plan/report/launch_row.hpp"
+#include "../queue/hazards.hpp"
+#include "limits.hpp"
+
+#include <isotope/kernels/cuda/device/axes.h>
+#include <isotope/kernels/cuda/device/scalars.h>
+
+namespace isotope::cuda {
+
+/// One file of device code: a fatbin with machine code for some architectures, or PTX text that was made at run time. `source`: its file below
+/// kernels/cuda/; `architectures`: for example "90a,80,compute_80"; `missing`: the architecture that the file needs and the build lacks.
+struct device_code {
+  std::string_view name, source;
+  std::string_view bytes;
+  std::string_view architectures{}, missing{};
+  bool there() const { return !bytes.empty(); }
+};
+/// Every file of device code of the library, ordered by source. For programs that link it: there ISOTOPE_COMPILED_FATBINS is defined.
+std::span<const device_code* const> device_code_files();
+
+/// A strided tensor in device memory: `at` is the address of its first element, `strides` count elements.
+struct view {
+  std::uint64_t at = 0;
+  std::int64_t bytes = 0;  // from the first element to the last
+  shape dims;
+  extents strides{};
+  dtype type = dtype::f32;
+  operator byte_range() const { return {at, bytes}; }
+};
+using range = byte_range;
+
+/// The blocks of a dispatch. If threads do not cooperate, the block size is free.
+struct grid {
+  std::uint32_t x = 1, y = 1, z = 1;
+  std::uint32_t threads = 1;
+  std::uint32_t cluster = 1;   // blocks of a cluster, along x
+  std::int64_t items = 0;      // threads that have work, where the block size is free; 0: the algorithm fixes it
+  std::int64_t shared_bytes = 0;  // dynamic shared memory of a block
+};
+/// Threads for n independent items, `usual` in a block: for kernels that use only item() and exchange nothing between threads.
+inline grid per_item(std::int64_t n, std::uint32_t usual = 256) {
+  grid g;
+  g.x = std::uint32_t(std::max<std::int64_t>((n + usual - 1) / usual, 1));
+  g.threads = usual;
+  g.items = std::max<std::int64_t>(n, 1);
+  return g;
+}
+/// n blocks of `threads`, which cooperate.
+inline grid per_block(std::int64_t n, std::uint32_t threads, std::int64_t shared_bytes = 0) {
+  grid g;
+  g.x = std::uint32_t(std::max<std::int64_t>(n, 1));
+  g.threads = threads;
+  g.shared_bytes = shared_bytes;
+  return g;
+}
+
+/// One node of a graph: a kernel launch. Edges are derived from `reads` and `writes`, so a range that is left out is a race.
+struct dispatch {
+  static constexpr std::size_t argument_limit = 4096;  // bytes of parameters that every device takes
+  const device_code* code = nullptr;
+  std::string_view function;         // of the code; it takes one struct
+  std::vector<std::byte> arguments;  // that struct
+  grid count;
+  std::uint32_t default_threads = 0;  // the block size that the kernel chose; count.threads is the one that is used
+  std::vector<range> reads, writes;
+  std::string_view set;       // the kernel set that runs
+  std::string_view reason{};  // why a faster set does not run; empty: there is none
+  std::string_view matrices{};  // formats that tensor cores take; empty: they are not used
+  std::int32_t step = -1;     // index of the plan's step
+
+  /// The block sizes that a sweep over `swept` tries: the kernel's own choice and what `swept` becomes here, ascending, without duplicates.
+  std::vector<std::int32_t> launch_sizes(std::span<const std::int32_t> swept) const {
+    std::vector<std::int32_t> all{std::int32_t(default_threads)};
+    if (count.items != 0) all.insert(all.end(), swept.begin(), swept.end());
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  }
+};
+
+/// The block sizes that a sweep tries beside the kernels' own choices.
+inline std::vector<std::int32_t> swept_sizes(const device_limits& d) { return {1, 64, d.threads}; }
+/// Dispatches as rows of a report; `swept` are the block sizes of a sweep.
+inline std::vector<launch_row> launch_rows(std::span<const dispatch> all, std::span<const std::int32_t> swept = {}) {
+  std::vector<launch_row> rows;
+  for (const dispatch& d : all)
+    rows.push_back({.step = d.step,
+                    .set = d.set,
+                    .reason = d.reason,
+                    .code = d.function,
+                    .groups = {d.count.x, d.count.y, d.count.z},
+                    .invocations = d.count.threads,
+                    .subgroup = 0,
+                    .bytes = bytes_of(d),
+                    .matrices = d.matrices,
+                    .launch_sizes = d.launch_sizes(swept)});
+  return rows;
+}
+
+/// Keeps bytes that the host computes once and kernels read: tables of cosines, twiddle factors.
+class constant_store {
+ public:
+  virtual ~constant_store() = default;
+  /// Copies `bytes` to the device and returns the address; equal bytes may share one copy.
+  virtual std::uint64_t keep(std::span<const std::byte> bytes) = 0;
+};
+/// Keeps device code that is generated at run time, for fused bodies. Equal text gives the same code.
+class code_store {
+ public:
+  virtual ~code_store() = default;
+  virtual const device_code* keep(std::string_view name, std::string ptx) = 0;
+};
+
+/// Collects the dispatches of a plan.
+class recording {
+ public:
+  recording(constant_store& constants, code_store& code) : constants_(constants), code_(code) {}
+
+  /// Adds a launch of a function with one argument, a struct that device code declares, too.
+  template <class Arguments>
+  dispatch& add(const device_code& code, std::string_view function, const Arguments& arguments, const grid& count,
+                std::vector<range> reads, std::vector<range> writes) {
+    static_assert(std::is_trivially_copyable_v<Arguments> && sizeof(Arguments) <= dispatch::argument_limit, "parameters hold 4,096 bytes");
+    dispatch d;
+    d.code = &code;
+    d.function = function;
+    d.arguments.resize(sizeof arguments);
+    std::memcpy(d.arguments.data(), &arguments, sizeof arguments);
+    d.count = count;
+    d.default_threads = count.threads;
+    if (launch_size > 0 && count.items != 0) d.count = per_item(count.items, std::uint32_t(launch_size));
+    d.reads = std::move(reads);
+    d.writes = std::move(writes);
+    d.set = set;
+    d.reason = reason;
+    d.step = step;
+    dispatches.push_back(std::move(d));
+    return dispatches.back();
+  }
+
+  template <class E> std::uint64_t keep(std::span<const E> table) { return constants_.keep(std::as_bytes(table)); }
+  const device_code* keep_code(std::string_view name, std::string ptx) { return code_.keep(name, std::move(ptx)); }
+
+  std::vector<dispatch> dispatches;
+  std::string_view set, reason;  // of the dispatches that are added next
+  std::int32_t step = -1;
+  std::int32_t launch_size = -1;  // threads per block where a kernel allows any number; -1: the kernel's own choice
+
+ private:
+  constant_store& constants_;
+  code_store& code_;
+};
+
+/// The arguments of a kernel that do not depend on the device's language.
+struct launch {
+  std::span<const view> in, out;
+  const attributes* attr = nullptr;
+  std::span<const micro_op> body;  // operands of elementwise steps have the output's dims, with stride 0 along broadcast axes
+  std::uint64_t scratch = 0;       // device address
+  std::int64_t scratch_bytes = 0;
+  std::uint64_t scalars = 0;    // device address of gpu::scalars
+  std::uint32_t ordinal = 0;    // which random stream an op draws from
+  std::uint8_t accumulate = 0;  // bit k: add to output k in the phase that runs
+  const device_limits* device = nullptr;
+
+  /// The attributes of the launch as the constants of Op.
+  template <class Op> auto constants() const { return Op::constants::of(*attr); }
+};
+
+/// Tensors in the form of device code.
+inline gpu::axes axes_of(const shape& s, const extents& strides) {
+  gpu::axes a{};
+  a.rank = s.rank;
+  for (int k = 0; k < max_rank; ++k) {
+    a.dims[k] = k < s.rank ? s[k] : 1;
+    a.strides[k] = k < s.rank ? strides[std::size_t(k)] : 0;
+  }
+  return a;
+}
+inline gpu::axes axes_of(const view& v) { return axes_of(v.dims, v.strides); }
+inline gpu::tensor tensor_of(const view& v) { return {v.at, std::int32_t(v.type), axes_of(v)}; }
+
+static_assert(sizeof(step_scalars) == 136 && sizeof(gpu::scalars) == 160);
+inline range scalars_of(const launch& l) { return {l.scalars, std::int64_t(sizeof(gpu::scalars))}; }
+/// The scalars of a step as kernels read them.
+inline gpu::scalars scalars_of(const step_scalars& x, std::int64_t optimizer_step) {
+  gpu::scalars s{};
+  std::memcpy(&s, &x, sizeof x);
+  s.optimizer_step = optimizer_step;
+  s.beta1 = float(x.beta1);
+  s.beta2 = float(x.beta2);
+  s.rest1 = float(1 - x.beta1);
+  s.rest2 = float(1 - x.beta2);
+  s.correction1 = float(1 - std::pow(x.beta1, double(optimizer_step)));
+  s.correction2 = float(1 - std::pow(x.beta2, double(optimizer_step)));
+  return s;
+}
+
+/// The kernel of Op in precision P of a kernel set: `static void record(const launch&, recording&)` adds its dispatches. A kernel without `record` declares
+/// that fused bodies may contain the op. Optional: `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)` as in kernel_info. If a native kernel may
+/// fall back at run time, its `scratch` must be enough for the kernel that it falls back to.
+template <class Op, class P, class Set> struct kernel;
+
+/// Sets the kernel set and the reason of the dispatches that are recorded next. A kernel that falls back calls it with the name of the other set.
+inline void enter_set(recording& r, std::string_view set, std::string_view why = {}) {
+  r.set = set;
+  r.reason = why;
+}
+
+}  // namespace isotope::cuda
