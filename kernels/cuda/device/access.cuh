@@ -16,6 +16,14 @@ template <class T> __device__ inline T* pointer(std::uint64_t address) { return 
 /// The number of the thread in the grid.
 __device__ inline std::int64_t item() { return std::int64_t(blockIdx.x) * blockDim.x + threadIdx.x; }
 
+#if !defined(ISOTOPE_EMULATED_DEVICE)
+/// The dynamic shared memory of the block, aligned to 1,024 bytes.
+__device__ inline unsigned char* dynamic_shared() {
+  extern __shared__ __align__(1024) unsigned char isotope_dynamic_shared[];
+  return isotope_dynamic_shared;
+}
+#endif
+
 /// Rounds to nearest, ties to even; NaN stays NaN.
 __device__ inline float bf16_value(std::uint16_t bits) { return __uint_as_float(std::uint32_t(bits) << 16); }
 __device__ inline std::uint16_t bf16_bits(float x) {
