@@ -36,7 +36,7 @@ using graph_handle = handle::graph_object*;
 using node_handle = handle::node_object*;
 using executable_handle = handle::executable_object*;
 using device_handle = int;
-using address = std::uint64_t;
+using device_address = std::uint64_t;
 
 /// The results of the driver that the backend tells apart.
 enum class status : int {
@@ -93,14 +93,14 @@ struct copy_node {
   std::size_t from_x = 0, from_y = 0, from_z = 0, from_level = 0;
   memory_kind from_kind = memory_kind::device;
   const void* from_host = nullptr;
-  address from_device = 0;
+  device_address from_device = 0;
   void* from_array = nullptr;
   void* reserved_from = nullptr;
   std::size_t from_pitch = 0, from_height = 0;
   std::size_t to_x = 0, to_y = 0, to_z = 0, to_level = 0;
   memory_kind to_kind = memory_kind::device;
   void* to_host = nullptr;
-  address to_device = 0;
+  device_address to_device = 0;
   void* to_array = nullptr;
   void* reserved_to = nullptr;
   std::size_t to_pitch = 0, to_height = 0;
@@ -142,13 +142,13 @@ struct driver_table {
   call<context_handle*> pop_context = nullptr;
   call<device_handle*> context_device = nullptr;
   call<std::size_t*, std::size_t*> memory_info = nullptr;
-  call<address*, std::size_t> allocate = nullptr;
-  call<address> free = nullptr;
+  call<device_address*, std::size_t> allocate = nullptr;
+  call<device_address> free = nullptr;
   call<void**, std::size_t, unsigned> allocate_host = nullptr;
   call<void*> free_host = nullptr;
-  call<address, const void*, std::size_t, stream_handle> copy_to_device = nullptr;
-  call<void*, address, std::size_t, stream_handle> copy_to_host = nullptr;
-  call<address, unsigned, std::size_t, stream_handle> fill_words = nullptr;
+  call<device_address, const void*, std::size_t, stream_handle> copy_to_device = nullptr;
+  call<void*, device_address, std::size_t, stream_handle> copy_to_host = nullptr;
+  call<device_address, unsigned, std::size_t, stream_handle> fill_words = nullptr;
   call<stream_handle*, unsigned> create_stream = nullptr;
   call<stream_handle> destroy_stream = nullptr;
   call<stream_handle> synchronize_stream = nullptr;
@@ -259,8 +259,9 @@ class driver {
       const char* text = nullptr;
       d->table_.error_name(s, &text);
       const std::string why = text == nullptr ? std::to_string(int(s)) : text;
-      return fail(errc::no_device, s == status::no_device ? "the NVIDIA driver finds no device" : "the NVIDIA driver does not start: " + why,
-                  "cuda", "check with nvidia-smi, or build with -DBACKEND=vulkan or cpu");
+      return fail(errc::no_device,
+                  s == status::no_device ? "the NVIDIA driver finds no device" : "the NVIDIA driver does not start: " + why, "cuda",
+                  "check with nvidia-smi, or build with -DBACKEND=vulkan or cpu");
     }
     return std::shared_ptr<const driver>(std::move(d));
   }
