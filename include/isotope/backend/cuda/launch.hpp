@@ -73,12 +73,33 @@ inline grid per_block(std::int64_t n, std::uint32_t threads, std::int64_t shared
   return g;
 }
 
-/// One node of a graph: a kernel launch. Edges are derived from `reads` and `writes`, so a range that is left out is a race.
+/// A tensor that the tensor memory accelerator reads or writes by boxes (PTX ISA, tensor maps). Its descriptor of 128 bytes lies in the arguments and is encoded
+/// by the driver when the graph is made. Axes are innermost first; the innermost one is contiguous, so `strides` starts with axis 1.
+struct tensor_map {
+  std::uint32_t argument_offset = 0;  // of the descriptor, a multiple of 64
+  std::uint64_t address = 0;
+  dtype type = dtype::bf16;
+  int rank = 2;
+  std::array<std::uint64_t, 5> dims{}, strides_bytes{};  // strides_bytes[k] is that of axis k + 1
+  std::array<std::uint32_t, 5> box{};
+  std::uint8_t swizzle_bytes = 128;  // 0, 32, 64 or 128
+};
+/// A copy between host and device memory, which is a node of the graph like a kernel.
+struct host_copy {
+  std::byte* host = nullptr;  // page-locked; null: the dispatch is a kernel
+  std::uint64_t device = 0;
+  std::int64_t bytes = 0;
+  bool to_device = true;
+};
+
+/// One node of a graph: a kernel launch, or a copy. Edges are derived from `reads` and `writes`, so a range that is left out is a race.
 struct dispatch {
   static constexpr std::size_t argument_limit = 4096;  // bytes of parameters that every device takes
   const device_code* code = nullptr;
   std::string_view function;         // of the code; it takes one struct
   std::vector<std::byte> arguments;  // that struct
+  std::vector<tensor_map> maps;      // descriptors to be encoded into it
+  host_copy copy;
   grid count;
   std::uint32_t default_threads = 0;  // the block size that the kernel chose; count.threads is the one that is used
   std::vector<range> reads, writes;
