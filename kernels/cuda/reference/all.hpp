@@ -16,6 +16,7 @@
 #include <isotope/kernels/cuda/reference/layer_norm.hpp>
 #include <isotope/kernels/cuda/reference/matmul.hpp>
 #include <isotope/kernels/cuda/reference/momentum.hpp>
+#include <isotope/kernels/cuda/reference/muon.hpp>
 #include <isotope/kernels/cuda/reference/prod.hpp>
 #include <isotope/kernels/cuda/reference/rms_norm.hpp>
 #include <isotope/kernels/cuda/reference/rope.hpp>
