@@ -256,6 +256,7 @@ inline constexpr std::string_view architectures = \"${names}\";
 " @ONLY)
   add_custom_target(isotope_fatbins DEPENDS ${headers})
   add_dependencies(isotope_device_code isotope_fatbins)
+  set_target_properties(isotope_device_code PROPERTIES ISOTOPE_CODE ${out})
   add_dependencies(isotope isotope_fatbins)
   target_include_directories(isotope INTERFACE $<BUILD_INTERFACE:${folder}>)
   target_link_libraries(isotope INTERFACE ${CMAKE_DL_LIBS})
