@@ -1,6 +1,6 @@
 # The emulated driver: <build>/tests/cuda/emulator/libcuda.so.1, which runs the kernels on the processor, with one library modules/NAME.so for each file of
 # kernels/cuda that is not written for a single architecture. Tests name it as the driver's library where there is no GPU.
-isotope_find_boost_context()
+isotope_find(boost-context boost/context/fiber.hpp boost_context)
 add_custom_target(tests_cuda_emulator)
 set(emulator ${CMAKE_CURRENT_BINARY_DIR}/cuda/emulator)
 set(emulator_sources ${CMAKE_CURRENT_LIST_DIR}/emulator)
@@ -16,7 +16,7 @@ endfunction()
 
 add_library(isotope_emulated_device SHARED ${emulator_sources}/runtime.cpp)
 isotope_emulator_settings(isotope_emulated_device)
-target_link_libraries(isotope_emulated_device PRIVATE isotope_boost_context ${CMAKE_DL_LIBS})
+target_link_libraries(isotope_emulated_device PRIVATE isotope_dep_boost-context ${CMAKE_DL_LIBS})
 
 add_library(isotope_emulated_driver SHARED ${emulator_sources}/driver.cpp ${emulator_sources}/driver_memory.cpp ${emulator_sources}/driver_work.cpp)
 isotope_emulator_settings(isotope_emulated_driver)
