@@ -18,21 +18,15 @@ struct number {
   __device__ explicit number(word x) : value(float(x)) {}
 };
 
-#if defined(ISOTOPE_EMULATED_DEVICE)
-__device__ inline number operator+(number a, number b) { return a.value + b.value; }
-__device__ inline number operator-(number a, number b) { return a.value - b.value; }
-__device__ inline number operator*(number a, number b) { return a.value * b.value; }
-__device__ inline number operator/(number a, number b) { return a.value / b.value; }
-__device__ inline number fma(number a, number b, number c) { return fmaf(a.value, b.value, c.value); }
-__device__ inline number sqrt(number x) { return sqrtf(x.value); }
-__device__ inline number exp2(number x) { return exp2f(x.value); }
-#else
 __device__ inline number operator+(number a, number b) { return __fadd_rn(a.value, b.value); }
 __device__ inline number operator-(number a, number b) { return __fsub_rn(a.value, b.value); }
 __device__ inline number operator*(number a, number b) { return __fmul_rn(a.value, b.value); }
 __device__ inline number operator/(number a, number b) { return __fdiv_rn(a.value, b.value); }
 __device__ inline number fma(number a, number b, number c) { return __fmaf_rn(a.value, b.value, c.value); }
 __device__ inline number sqrt(number x) { return __fsqrt_rn(x.value); }
+#if defined(ISOTOPE_EMULATED_DEVICE)
+__device__ inline number exp2(number x) { return exp2f(x.value); }
+#else
 // Within 2 ULP; results below 2^-126 are zero.
 __device__ inline number exp2(number x) {
   float y;

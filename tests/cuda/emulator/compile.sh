@@ -13,4 +13,4 @@ contract=
 if grep -qE '^// flags:.*-fmad=false' "$file" || expr "$(realpath "$file")" : '.*/reference/' > /dev/null; then contract=-ffp-contract=off; fi
 case $(uname -m) in x86_64) machine="-mfma -mf16c" ;; *) machine= ;; esac
 ${CXX:-g++} -std=c++20 -O2 -g -Wall -Wextra -Wno-unknown-pragmas -Wno-unused-parameter $machine $contract -fsanitize=alignment,bounds -fno-sanitize-recover=all \
-  -I "$root/kernels/cuda" -I "$root/include" -I "$emulator" -include "$emulator/device_language.h" "$@" -c "$wrapped" -o "$object"
+  "$@" -I "$root/kernels/cuda" -I "$root/include" -I "$emulator" -include "$emulator/device_language.h" -c "$wrapped" -o "$object"
