@@ -19,14 +19,22 @@ struct emitted_arguments {
   std::int64_t threads = 0;                                  // that have work
 };
 
+/// A generated kernel and the elements that a thread of it computes.
+struct emitted_body {
+  std::string ptx;
+  int width = 1;
+};
+
 namespace ptx {
 
 class body_emitter {
  public:
   constexpr body_emitter(const body_form& f, std::span<const custom_instruction> custom) : f_(f), custom_(custom) {}
 
-  constexpr std::string code() {
+  constexpr emitted_body code() {
     calculate();
+    // The driver needs a second for 8,000 instructions, and many values at a time do not fit into 64 registers.
+    while (f_.width > 1 && order_.size() * width() > most_instructions) f_.width = f_.width == 8 ? 4 : 1;
     thread_index();
     for (int k = 0; k < f_.inputs; ++k)
       if (f_.read(k)) load_operand(k);
@@ -40,11 +48,12 @@ class body_emitter {
       for (const node_index n : order_) append(n, e);
     for (int k = 0; k < f_.outputs; ++k)
       if (stored(k)) store(k);
-    return whole();
+    return {whole(), f_.width};
   }
 
  private:
-  const body_form& f_;
+  static constexpr std::size_t most_instructions = 1500;
+  body_form f_;
   std::span<const custom_instruction> custom_;
   graph g_;
   std::array<number, max_inputs + max_micro_ops> values_{};
@@ -381,8 +390,8 @@ class body_emitter {
   }
 };
 
-/// Returns the PTX of a body.
-constexpr std::string emit_body(const body_form& f, std::span<const custom_instruction> custom = {}) {
+/// Returns the kernel of a body.
+constexpr emitted_body emit_body(const body_form& f, std::span<const custom_instruction> custom = {}) {
   return body_emitter(f, custom).code();
 }
 

@@ -19,7 +19,6 @@ enum class operation : std::uint8_t {
   add,
   subtract,
   multiply,
-  divide,
   inverse,
   negate,
   fma,
@@ -53,11 +52,10 @@ constexpr spelling spelling_of(operation o) {
     case operation::add: return {"add.rn.f32", "nn"};
     case operation::subtract: return {"sub.rn.f32", "nn"};
     case operation::multiply: return {"mul.rn.f32", "nn"};
-    case operation::divide: return {"div.rn.f32", "nn"};
-    case operation::inverse: return {"rcp.rn.f32", "n"};
+    case operation::inverse: return {"rcp.approx.ftz.f32", "n"};
     case operation::negate: return {"neg.f32", "n"};
     case operation::fma: return {"fma.rn.f32", "nnn"};
-    case operation::square_root: return {"sqrt.rn.f32", "n"};
+    case operation::square_root: return {"sqrt.approx.ftz.f32", "n"};
     case operation::exp2: return {"ex2.approx.ftz.f32", "n"};
     case operation::converted: return {"cvt.rn.f32.u32", "w"};
     case operation::add_words: return {"add.u32", "ww"};

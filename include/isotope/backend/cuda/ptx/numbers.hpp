@@ -48,9 +48,10 @@ constexpr number operator+(const number& a, const number& b) {
 }
 constexpr number operator-(const number& a, const number& b) { return operate<number>(operation::subtract, a, b); }
 constexpr number operator*(const number& a, const number& b) { return operate<number>(operation::multiply, a, b); }
+/// Within 2 ULP where 1 / b and the result are normal numbers; formulas::divide divides any numbers.
 constexpr number operator/(const number& a, const number& b) {
-  if (a.in == nullptr && a.bits == 0x3f800000u) return operate<number>(operation::inverse, b);  // the same bits as 1 / b
-  return operate<number>(operation::divide, a, b);
+  const number inverse = operate<number>(operation::inverse, b);
+  return a.in == nullptr && a.bits == 0x3f800000u ? inverse : a * inverse;
 }
 constexpr number operator-(const number& a) { return operate<number>(operation::negate, a); }
 constexpr word operator+(const word& a, const word& b) { return operate<word>(operation::add_words, a, b); }
@@ -98,12 +99,5 @@ constexpr number rounded(const number& x, dtype t) {
     default: return x;
   }
 }
-
-/// The formula of an element-wise op from outside the library: its result from up to three operands and its constant, like those in
-/// formulas.glsl.
-struct custom_instruction {
-  const op_info* op = nullptr;
-  number (*result)(const number& a, const number& b, const number& c, const number& k) = nullptr;
-};
 
 }  // namespace isotope::cuda::ptx
