@@ -15,12 +15,13 @@ __device__ inline void barrier_init_fence() { asm volatile("fence.mbarrier_init.
 __device__ inline void barrier_arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(barrier) : "memory");
 }
-/// Arrives at the barrier of the same offset in block `rank` of the cluster.
+/// Arrives at the barrier of the same offset in block `rank` of the cluster. This orders no writes of other blocks: a fence for that costs more than a slab's
+/// products.
 __device__ inline void barrier_arrive(std::uint32_t barrier, std::uint32_t rank) {
   asm volatile(
       "{\n.reg .b32 there;\n"
       "mapa.shared::cluster.u32 there, %0, %1;\n"
-      "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}\n" ::"r"(barrier),
+      "mbarrier.arrive.shared::cluster.b64 _, [there];\n}\n" ::"r"(barrier),
       "r"(rank)
       : "memory");
 }
@@ -34,18 +35,6 @@ __device__ inline void barrier_wait(std::uint32_t barrier, std::uint32_t parity)
       "{\n.reg .pred ended;\n"
       "again:\n"
       "mbarrier.try_wait.parity.shared::cta.b64 ended, [%0], %1;\n"
-      "@ended bra done;\n"
-      "bra again;\n"
-      "done:\n}\n" ::"r"(barrier),
-      "r"(parity)
-      : "memory");
-}
-/// The same, where threads of other blocks of the cluster arrive.
-__device__ inline void barrier_wait_cluster(std::uint32_t barrier, std::uint32_t parity) {
-  asm volatile(
-      "{\n.reg .pred ended;\n"
-      "again:\n"
-      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 ended, [%0], %1;\n"
       "@ended bra done;\n"
       "bra again;\n"
       "done:\n}\n" ::"r"(barrier),

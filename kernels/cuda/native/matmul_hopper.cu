@@ -30,12 +30,12 @@ class walker {
  public:
   template <int BN> __device__ __forceinline__ static walker of(const matmul_hopper& a) {
     walker w;
-    w.clusters_ = gridDim.x / unsigned(a.cluster);
-    w.index_ = blockIdx.x / unsigned(a.cluster);
+    w.clusters_ = int(gridDim.x / unsigned(a.cluster));
+    w.index_ = int(blockIdx.x / unsigned(a.cluster));
     w.rank_ = int(blockIdx.x % unsigned(a.cluster));
-    const std::int64_t all = std::int64_t(a.row_tiles) * a.column_tiles * a.slabs;
-    w.at_ = a.per == 0 ? std::int64_t(w.index_) : min(all, w.index_ * a.per);
-    w.end_ = a.per == 0 ? std::int64_t(a.row_tiles) * a.column_tiles : min(all, w.at_ + a.per);
+    const int items = a.row_tiles * a.column_tiles, all = items * a.slabs;
+    w.at_ = a.per == 0 ? w.index_ : min(all, w.index_ * a.per);
+    w.end_ = a.per == 0 ? items : min(all, w.at_ + a.per);
     w.start_ = w.at_;
     return w;
   }
@@ -43,15 +43,15 @@ class walker {
     if (at_ >= end_) return false;
     int item;
     if (a.per == 0) {
-      item = int(at_);
+      item = at_;
       p.first = 0;
       p.end = a.slabs;
       p.slot = 0;
       at_ += clusters_;
     } else {
-      item = int(at_ / a.slabs);
-      p.first = int(at_ - std::int64_t(item) * a.slabs);
-      p.end = int(min(std::int64_t(a.slabs), p.first + end_ - at_));
+      item = at_ / a.slabs;
+      p.first = at_ - item * a.slabs;
+      p.end = min(a.slabs, p.first + end_ - at_);
       p.slot = at_ == start_ ? 0 : 1;
       at_ += p.end - p.first;
     }
@@ -68,9 +68,7 @@ class walker {
   }
 
  private:
-  std::int64_t at_, end_, start_;
-  unsigned clusters_, index_;
-  int rank_;
+  int at_, end_, start_, clusters_, index_, rank_;
 };
 
 /// Addresses in shared memory: stages with the tiles of a and b, then sums in bf16 for both warpgroups, then barriers.
@@ -114,7 +112,7 @@ template <int BN, bool CrossA, bool CrossB> __device__ __forceinline__ void prod
   tensor_prefetch(a.b);
   while (w.next<BN>(a, p)) {
     for (int slab = p.first; slab < p.end; ++slab) {
-      barrier_wait_cluster(l.emptied(r.stage), r.parity ^ 1);
+      barrier_wait(l.emptied(r.stage), r.parity ^ 1);
       const std::uint32_t filled = l.filled(r.stage), to_a = l.a(r.stage), to_b = l.b(r.stage);
       barrier_expect(filled, layout<BN>::stage_bytes);
       const int k = slab * BK;
@@ -141,38 +139,26 @@ template <int BN, bool CrossA, bool CrossB> __device__ __forceinline__ void prod
   }
 }
 
-/// Adds products to, or stores, two adjacent elements of y.
-__device__ __forceinline__ float round_product(const matmul_hopper& a, float sum) {
-  const float x = __fmul_rn(a.alpha, sum);
-  return a.round_bf16 != 0 ? rounded(x, bf16) : x;
-}
-__device__ __forceinline__ float2 load_pair(const matmul_hopper& a, std::int64_t at) {
-  if (a.y_bf16 == 0) return *pointer<const float2>(a.y + 4 * at);
-  const std::uint32_t u = *pointer<const std::uint32_t>(a.y + 2 * at);
-  return {__uint_as_float(u << 16), __uint_as_float(u & 0xffff0000u)};
-}
-__device__ __forceinline__ void store_pair(const matmul_hopper& a, std::int64_t at, float2 x) {
-  if (a.y_bf16 == 0) *pointer<float2>(a.y + 4 * at) = x;
-  else *pointer<std::uint32_t>(a.y + 2 * at) = bf16_pair(x.x, x.y);
-}
-/// Writes sums d of a warpgroup whose thread has row `row` and column `column` of y first.
-template <int Width> __device__ __forceinline__ void write_sums(const matmul_hopper& a, float (&d)[Width / 2], int row, int column) {
+/// Writes sums d of a warpgroup whose thread has row `row` and column `column` of y, in f32, first.
+template <int Width, bool Accumulate> __device__ __forceinline__ void write_sums(const matmul_hopper& a, const float (&d)[Width / 2], int row, int column) {
   constexpr int batch = 4;  // column pairs of two rows that are read at once
+  const bool inside[2] = {row < a.M, row + 8 < a.M};
+  float2* const line[2] = {pointer<float2>(a.y + 4 * (std::uint64_t(row) * std::uint64_t(a.N) + std::uint64_t(column))),
+                           pointer<float2>(a.y + 4 * (std::uint64_t(row + 8) * std::uint64_t(a.N) + std::uint64_t(column)))};
 #pragma unroll
   for (int first = 0; first < Width / 8; first += batch) {
     float2 old[2 * batch];
+    if constexpr (Accumulate) {
 #pragma unroll
-    for (int i = 0; i < 2 * batch; ++i) {
-      const int m = row + i % 2 * 8, n = column + 8 * (first + i / 2);
-      old[i] = {0.0f, 0.0f};
-      if (a.accumulate != 0 && m < a.M && n < a.N) old[i] = load_pair(a, std::int64_t(m) * a.N + n);
+      for (int i = 0; i < 2 * batch; ++i)
+        if (inside[i % 2] && column + 8 * (first + i / 2) < a.N) old[i] = line[i % 2][4 * (first + i / 2)];
     }
 #pragma unroll
     for (int i = 0; i < 2 * batch; ++i) {
-      const int m = row + i % 2 * 8, n = column + 8 * (first + i / 2), at = 4 * (first + i / 2) + i % 2 * 2;
-      float2 x = {round_product(a, d[at]), round_product(a, d[at + 1])};
-      if (a.accumulate != 0) x = {__fadd_rn(old[i].x, x.x), __fadd_rn(old[i].y, x.y)};
-      if (m < a.M && n < a.N) store_pair(a, std::int64_t(m) * a.N + n, x);
+      const int at = 4 * (first + i / 2) + i % 2 * 2;
+      float2 x = {__fmul_rn(a.alpha, d[at]), __fmul_rn(a.alpha, d[at + 1])};
+      if constexpr (Accumulate) x = {__fadd_rn(old[i].x, x.x), __fadd_rn(old[i].y, x.y)};
+      if (inside[i % 2] && column + 8 * (first + i / 2) < a.N) line[i % 2][4 * (first + i / 2)] = x;
     }
   }
 }
@@ -196,7 +182,7 @@ __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN
   while (w.next<BN>(a, p)) {
     int before = 0;
     for (int slab = p.first; slab < p.end; ++slab) {
-      barrier_wait_cluster(l.filled(r.stage), r.parity);
+      barrier_wait(l.filled(r.stage), r.parity);
       const std::uint64_t from_a = matrix_descriptor<CrossA>(l.a(r.stage) + std::uint32_t(group * line_group), line_group);
       const std::uint64_t from_b = matrix_descriptor<CrossB>(l.b(r.stage), line_group);
       wgmma_fence();
@@ -227,8 +213,11 @@ __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN
       }
     } else if (a.direct != 0) {
 #pragma unroll
-      for (int i = 0; i < BN / Width; ++i)
-        write_sums<Width>(a, d[i], p.row + 64 * group + 16 * warp + lane / 4, p.column + i * Width + lane % 4 * 2);
+      for (int i = 0; i < BN / Width; ++i) {
+        const int row = p.row + 64 * group + 16 * warp + lane / 4, column = p.column + i * Width + lane % 4 * 2;
+        if (a.accumulate != 0) write_sums<Width, true>(a, d[i], row, column);
+        else write_sums<Width, false>(a, d[i], row, column);
+      }
     } else {
       if (a.alpha != 1.0f)
 #pragma unroll
@@ -271,11 +260,10 @@ template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x, uint
 /// Finishes the tiles whose sums are in shared memory, as warp `warp` of `Warps`. A lane has 8 adjacent columns.
 template <int BN, int Warps, hopper_epilogue E> __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>& l, int warp) {
   constexpr bool has_bias = E == hopper_epilogue::bias || E == hopper_epilogue::bias_gelu || E == hopper_epilogue::bias_residual;
-  constexpr bool has_other = E == hopper_epilogue::accumulate || E == hopper_epilogue::bias_residual || E == hopper_epilogue::gelu_grad;
+  constexpr bool has_other = E == hopper_epilogue::add || E == hopper_epilogue::bias_residual || E == hopper_epilogue::gelu_grad;
   constexpr int lanes = BN / 8, rows = 32 / lanes, stride = rows * Warps;  // lanes of a row, rows of a warp and of all warps
   constexpr int batch = 8, steps = (64 + stride - 1) / stride;                // rows of a lane that are read at once, and in all
   const int lane = int(threadIdx.x % 32), piece = lane % lanes, row0 = warp * rows + lane / lanes;
-  const std::uint64_t from = E == hopper_epilogue::accumulate ? a.y : a.other;
   walker w = walker::of<BN>(a);
   part p;
   std::uint32_t parity = 0;
@@ -294,7 +282,7 @@ template <int BN, int Warps, hopper_epilogue E> __device__ __forceinline__ void 
 #pragma unroll
           for (int i = 0; i < batch; ++i) {
             const int row = row0 + (first + i) * stride, m = top + row;
-            if (inside && row < 64 && m < a.M) other[i] = *pointer<const uint4>(from + 2 * (std::uint64_t(m) * std::uint64_t(a.N) + std::uint64_t(n)));
+            if (inside && row < 64 && m < a.M) other[i] = *pointer<const uint4>(a.other + 2 * (std::uint64_t(m) * std::uint64_t(a.N) + std::uint64_t(n)));
           }
         }
         if (first == 0) barrier_wait(l.written(group), parity);
@@ -306,11 +294,11 @@ template <int BN, int Warps, hopper_epilogue E> __device__ __forceinline__ void 
           const std::uint64_t at = 2 * (std::uint64_t(m) * std::uint64_t(a.N) + std::uint64_t(n));
           if constexpr (has_bias) x = each_pair(add_pairs, x, bias);
           if constexpr (E == hopper_epilogue::bias_gelu) {
-            *pointer<uint4>(a.before + at) = x;
+            if (a.before != 0) *pointer<uint4>(a.before + at) = x;
             x = each_pair(gelu_pair, x);
           }
           if constexpr (E == hopper_epilogue::bias_residual) x = each_pair(add_pairs, x, other[i]);
-          if constexpr (E == hopper_epilogue::accumulate) x = each_pair(add_pairs, other[i], x);
+          if constexpr (E == hopper_epilogue::add) x = each_pair(add_pairs, other[i], x);
           if constexpr (E == hopper_epilogue::gelu_grad) x = each_pair(gelu_grad_pair, x, other[i]);
           *pointer<uint4>(a.y + at) = x;
         }
@@ -324,7 +312,7 @@ template <int BN, int Warps, hopper_epilogue E> __device__ __forceinline__ void 
 template <int BN, int Warps> __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>& l, int warp) {
   switch (a.epilogue) {
     case hopper_epilogue::plain: return finish<BN, Warps, hopper_epilogue::plain>(a, l, warp);
-    case hopper_epilogue::accumulate: return finish<BN, Warps, hopper_epilogue::accumulate>(a, l, warp);
+    case hopper_epilogue::add: return finish<BN, Warps, hopper_epilogue::add>(a, l, warp);
     case hopper_epilogue::bias: return finish<BN, Warps, hopper_epilogue::bias>(a, l, warp);
     case hopper_epilogue::bias_gelu: return finish<BN, Warps, hopper_epilogue::bias_gelu>(a, l, warp);
     case hopper_epilogue::bias_residual: return finish<BN, Warps, hopper_epilogue::bias_residual>(a, l, warp);
@@ -373,8 +361,7 @@ template <int BN, int Width, int Warps, bool CrossA, bool CrossB> __device__ __f
 template <int BN> __device__ __forceinline__ void reduce(const matmul_hopper& a) {
   const int group = int(blockIdx.x % 2), rank = int(blockIdx.x / 2) % a.cluster, item = int(blockIdx.x / 2) / a.cluster;
   const int t = int(threadIdx.x), quad = int(blockIdx.y);
-  const std::int64_t start = std::int64_t(item) * a.slabs;
-  const int first = int(start / a.per), last = int((start + a.slabs - 1) / a.per);
+  const int start = item * a.slabs, first = start / a.per, last = (start + a.slabs - 1) / a.per;
   if (first == last) return;  // the work item was whole
   float4 sum{};
 #pragma unroll 4
@@ -392,13 +379,17 @@ template <int BN> __device__ __forceinline__ void reduce(const matmul_hopper& a)
   for (int i = 0; i < 2; ++i) {
     const int m = row + 8 * i;
     if (m >= a.M) continue;
-    float2 x = {round_product(a, i == 0 ? sum.x : sum.z), round_product(a, i == 0 ? sum.y : sum.w)};
-    const std::int64_t at = std::int64_t(m) * a.N + n;
-    if (a.accumulate != 0) {
-      const float2 old = load_pair(a, at);
-      x = {__fadd_rn(old.x, x.x), __fadd_rn(old.y, x.y)};
+    float2 x = {__fmul_rn(a.alpha, i == 0 ? sum.x : sum.z), __fmul_rn(a.alpha, i == 0 ? sum.y : sum.w)};
+    const std::uint64_t at = std::uint64_t(m) * std::uint64_t(a.N) + std::uint64_t(n);
+    if (a.direct != 0) {
+      float2& y = *pointer<float2>(a.y + 4 * at);
+      if (a.accumulate != 0) x = {__fadd_rn(y.x, x.x), __fadd_rn(y.y, x.y)};
+      y = x;
+    } else {
+      std::uint32_t& y = *pointer<std::uint32_t>(a.y + 2 * at);
+      const std::uint32_t product = bf16_pair(x.x, x.y);
+      y = a.accumulate != 0 ? add_pairs(y, product) : product;
     }
-    store_pair(a, at, x);
   }
 }
 

@@ -9,9 +9,9 @@ namespace isotope::cuda::gpu {
 /// What follows the product, which is rounded to bf16 first. Every result is rounded to bf16 before it is used; `other` has the result's sizes.
 enum class hopper_epilogue : std::int32_t {
   plain,          // y = product
-  accumulate,     // y += product
+  add,            // y = other + product; other may be y
   bias,           // y = product + bias
-  bias_gelu,      // before = product + bias, y = gelu(before)
+  bias_gelu,      // before = product + bias, y = gelu(before); `before` may be null
   bias_residual,  // y = (product + bias) + other
   gelu_grad       // y = product gelu'(other)
 };
@@ -22,12 +22,12 @@ enum class hopper_epilogue : std::int32_t {
 struct matmul_hopper {
   tensor_map_bytes a, b;
   std::uint64_t y, before, bias, other, partial;
-  std::int64_t per;  // slabs of a cluster where work items are divided, or 0
+  std::int32_t per;  // slabs of a cluster where work items are divided, or 0
   std::int32_t M, N, slabs;
   std::int32_t row_tiles, column_tiles;  // row tiles of clusters
   std::int32_t cluster, group, stages;
-  std::int32_t direct;                // y is written from registers: f32, or bf16 partial sums that are reduced later
-  std::int32_t accumulate, y_bf16, round_bf16;  // where direct or divided: y += product; the formats of y and of the product
+  std::int32_t direct;      // y is f32 and written from registers; otherwise bf16
+  std::int32_t accumulate;  // where direct or divided: y += product
   hopper_epilogue epilogue;
   float alpha;
 };

@@ -61,7 +61,7 @@ struct matmul_hopper_choice {
     per = 0;
     if (p.room < partial_bytes(all * cluster, columns)) return;
     const std::int64_t share = (n * k + all - 1) / all;
-    if (share < 8) return;
+    if (share < 8 || n * k > (std::int64_t(1) << 30)) return;
     const double sums = 2.0 * double(partial_bytes(std::min(all * cluster, n * cluster * 2), columns)) / 1500;
     const double divided = double(share) * of_slab + 2 * of_tile + once + 6000 + sums;
     if (divided < cost) {
