@@ -166,6 +166,8 @@ class context {
       std::this_thread::sleep_for(std::chrono::duration<double>(std::min(std::max(elapsed.count() / 8, 2e-6), 1e-3)));
     }
   }
+  /// Called once after the device is opened and before kernels are recorded, where cuBLASLt was found.
+  void use_blas() { physical_.limits.blas = true; }
   /// The free bytes of the device's memory.
   std::int64_t free_bytes() const {
     std::size_t free = 0, total = 0;
@@ -240,7 +242,6 @@ class context {
     if (!physical_.missing.empty()) return lacks(physical_, "cuda");
     auto& switches = physical_.limits.switches;
     switches.no_matrix_units = o.diagnose.no_matrix_units;
-    switches.no_library = o.diagnose.no_library;
     switches.split_k = o.diagnose.split_k;
     switches.launch_size = o.diagnose.launch_size;
     if (const auto n = switches.launch_size; n != -1 && (n < 1 || n > physical_.limits.threads))

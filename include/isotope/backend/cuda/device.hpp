@@ -21,14 +21,14 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
   /// Uses objects of the application; see native_handles. @error no_device, missing_feature, invalid_argument
   static result<device> adopt(const native_handles& h, const options& o = {}) { return with(context::adopt(h, o, fatbins::architectures)); }
   /// A device of another target on a context that is open already, so that programs of several precisions share loaded code.
-  static device over(std::shared_ptr<cuda::context> c, std::shared_ptr<loaded_code> code) {
+  static device over(std::shared_ptr<cuda::context> c, std::shared_ptr<loaded_functions> functions) {
     device d;
     d.context_ = std::move(c);
-    d.code_ = std::move(code);
+    d.functions_ = std::move(functions);
     return d;
   }
 
-  result<cuda::queue<T>> open_queue() const { return cuda::queue<T>::create(context_, code_); }
+  result<cuda::queue<T>> open_queue() const { return cuda::queue<T>::create(context_, functions_); }
   device_info info() const { return context_->info(); }
   const device_limits& limits() const { return context_->physical().limits; }
   native_handles handles() const { return context_->handles(); }
@@ -43,16 +43,16 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
   /// Always 1: host threads do not matter here, but programs print their number for every backend.
   int threads() const { return 1; }
   const std::shared_ptr<cuda::context>& shared() const { return context_; }
-  const std::shared_ptr<loaded_code>& shared_code() const { return code_; }
+  const std::shared_ptr<loaded_functions>& shared_functions() const { return functions_; }
 
  private:
   std::shared_ptr<cuda::context> context_;
-  std::shared_ptr<loaded_code> code_;
+  std::shared_ptr<loaded_functions> functions_;
 
   static result<device> with(result<std::shared_ptr<cuda::context>> c) {
     if (!c) return c.error();
     device d;
-    d.code_ = std::make_shared<loaded_code>(*c);
+    d.functions_ = std::make_shared<loaded_functions>(*c);
     d.context_ = *std::move(c);
     return d;
   }

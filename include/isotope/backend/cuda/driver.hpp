@@ -168,6 +168,9 @@ struct driver_table {
   call<node_handle*, graph_handle, const node_handle*, std::size_t, const kernel_node*> add_kernel_node = nullptr;
   call<node_handle, int, const void*> set_node_attribute = nullptr;
   call<node_handle*, graph_handle, const node_handle*, std::size_t, const copy_node*, context_handle> add_copy_node = nullptr;
+  call<stream_handle, int> begin_capture = nullptr;
+  call<stream_handle, graph_handle*> end_capture = nullptr;
+  call<node_handle*, graph_handle, const node_handle*, std::size_t, graph_handle> add_graph_node = nullptr;
   call<executable_handle*, graph_handle, unsigned long long> instantiate = nullptr;
   call<executable_handle> destroy_executable = nullptr;
   call<executable_handle, stream_handle> upload_graph = nullptr;
@@ -219,6 +222,9 @@ struct driver_table {
     each(add_kernel_node, "cuGraphAddKernelNode", true);
     each(set_node_attribute, "cuGraphKernelNodeSetAttribute", true);
     each(add_copy_node, "cuGraphAddMemcpyNode", true);
+    each(begin_capture, "cuStreamBeginCapture", true);
+    each(end_capture, "cuStreamEndCapture", true);
+    each(add_graph_node, "cuGraphAddChildGraphNode", true);
     each(instantiate, "cuGraphInstantiateWithFlags", true);
     each(destroy_executable, "cuGraphExecDestroy", true);
     each(upload_graph, "cuGraphUpload", true);

@@ -19,13 +19,13 @@ struct plan_recorder {
   using constant_pool = cuda::constant_pool;
 
   std::shared_ptr<context> device;
-  std::shared_ptr<loaded_code> code;
+  std::shared_ptr<loaded_functions> functions;
   std::unique_ptr<constant_pool> shared_pool;
   kernel_set kernels;
   std::deque<step_graph> graphs;
 
-  plan_recorder(std::shared_ptr<context> c, std::shared_ptr<loaded_code> loaded, const kernel_set& all)
-      : device(std::move(c)), code(std::move(loaded)), shared_pool(std::make_unique<constant_pool>(device)), kernels(all) {}
+  plan_recorder(std::shared_ptr<context> c, std::shared_ptr<loaded_functions> loaded, const kernel_set& all)
+      : device(std::move(c)), functions(std::move(loaded)), shared_pool(std::make_unique<constant_pool>(device)), kernels(all) {}
 
   /// Upload memory whose host part every graph copies to the device. Memory that was freed is forgotten when its addresses are used again.
   void mirror(const memory& m) {
@@ -46,7 +46,7 @@ struct plan_recorder {
       add_copy(all, scalars);
       add_copy(all, inputs);
     }
-    auto steps = cuda::record(p.plan, kernels, p.base, p.sizes, device->physical().limits, active, pool, *code);
+    auto steps = cuda::record(p.plan, kernels, p.base, p.sizes, device->physical().limits, active, pool, functions->code);
     all.insert(all.end(), std::make_move_iterator(steps.begin()), std::make_move_iterator(steps.end()));
     const auto bytes = p.plan.totals.region[std::size_t(value_kind::output)];
     if (p.readback == 0 || bytes == 0 || device->options.diagnose.no_readback) return all;
@@ -61,7 +61,7 @@ struct plan_recorder {
   result<void> record(step_graph* to, const std::vector<dispatch>& all, std::span<const std::uint8_t>) {
     auto waits = plan_edges(all);
     drop_edge(waits, device->options.diagnose.drop_barrier);
-    return to->build(*code, all, waits);
+    return to->build(*functions, all, waits);
   }
   std::unique_ptr<constant_pool> new_pool() const { return std::make_unique<constant_pool>(device); }
   constant_pool& pool() const { return *shared_pool; }
@@ -86,20 +86,27 @@ struct plan_recorder {
   }
   /// Starts dispatches one after the other on the stream. @error device_lost, out_of_memory, missing_feature
   result<std::uint64_t> run(std::span<const dispatch> all) {
-    std::vector<function_handle> functions(all.size());
+    std::vector<function_handle> kernels_of(all.size());
     std::vector<std::vector<std::byte>> arguments(all.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (all[i].copy.host != nullptr) continue;
-      auto f = code->of(all[i]);
+      if (all[i].product.batches > 0) {
+        if (auto r = functions->products->choose(all[i].product); !r) return r.error();
+        continue;
+      }
+      auto f = functions->code.of(all[i]);
       if (!f) return f.error();
-      functions[i] = *f;
+      kernels_of[i] = *f;
       auto a = arguments_of(*device, all[i]);
       if (!a) return a.error();
       arguments[i] = *std::move(a);
     }
     return device->submitted("launching kernels", [&] {
-      for (std::size_t i = 0; i < all.size(); ++i)
-        if (const auto s = launch_on_stream(*device, all[i], functions[i], arguments[i]); s != status::success) return s;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto s = all[i].product.batches > 0 ? functions->products->started(all[i].product, device->stream())
+                                                  : launch_on_stream(*device, all[i], kernels_of[i], arguments[i]);
+        if (s != status::success) return s;
+      }
       return status::success;
     });
   }

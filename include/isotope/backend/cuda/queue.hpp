@@ -25,12 +25,12 @@ template <Target T> class queue {
   static constexpr std::int64_t scalar_bytes = sizeof(gpu::scalars);
 
   /// @error out_of_memory
-  static result<queue> create(std::shared_ptr<context> device, std::shared_ptr<loaded_code> code) {
+  static result<queue> create(std::shared_ptr<context> device, std::shared_ptr<loaded_functions> functions) {
     queue q;
     auto t = transfer::create(device);
     if (!t) return t.error();
     q.transfer_ = *std::move(t);
-    q.recorder_ = std::make_unique<plan_recorder>(std::move(device), std::move(code), kernel_set{kernel_table<T>, code_of<T>()});
+    q.recorder_ = std::make_unique<plan_recorder>(std::move(device), std::move(functions), kernel_set{kernel_table<T>, code_of<T>()});
     return q;
   }
 
@@ -56,7 +56,11 @@ template <Target T> class queue {
     if (auto v = p.prepare(active, sizes); !v) return v.error();
     return {};
   }
-  result<void> loaded() { return {}; }
+  /// Saves the choices of algorithms to disk.
+  result<void> loaded() {
+    if (auto& products = recorder_->functions->products; products != nullptr) products->save();
+    return {};
+  }
   result<submission> submit(plan& p, std::uint8_t active, const std::array<std::int32_t, 16>& sizes) {
     auto v = p.prepare(active, sizes);
     if (!v) return v.error();

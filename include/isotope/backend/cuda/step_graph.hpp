@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "blas_products.hpp"
 #include "loaded_code.hpp"
 
 namespace isotope::cuda {
@@ -49,6 +50,14 @@ inline status launch_on_stream(const context& c, const dispatch& d, function_han
   return c.f()->launch_kernel(&how, function, parameters, nullptr);
 }
 
+/// What dispatches run: device code and, where it is there, cuBLASLt.
+struct loaded_functions {
+  loaded_code code;
+  std::shared_ptr<blas_products> products;  // null without cuBLASLt
+
+  explicit loaded_functions(const std::shared_ptr<context>& c) : code(c), products(blas_products::open(c)) {}
+};
+
 /// A graph that can be launched any number of times.
 class step_graph {
  public:
@@ -60,13 +69,13 @@ class step_graph {
   executable_handle handle() const { return executable_; }
 
   /// Replaces the graph: dispatch i waits for those in waits[i]. @error missing_feature, out_of_memory, with the kernel's name
-  result<void> build(loaded_code& code, const std::vector<dispatch>& all, const dispatch_edges& waits) {
+  result<void> build(loaded_functions& functions, const std::vector<dispatch>& all, const dispatch_edges& waits) {
     clear();
     const auto here = context_->current();
     const driver& f = context_->f();
     graph_handle graph = nullptr;
     if (const auto s = f->create_graph(&graph, 0); s != status::success) return context_->failed(s, "making a graph");
-    auto r = fill(graph, code, all, waits);
+    auto r = fill(graph, functions, all, waits);
     if (r) {
       const auto s = f->instantiate(&executable_, graph, 0);
       if (s != status::success) {
@@ -91,7 +100,26 @@ class step_graph {
     context_->f()->destroy_executable(executable_);
     executable_ = nullptr;
   }
-  result<void> fill(graph_handle graph, loaded_code& code, const std::vector<dispatch>& all, const dispatch_edges& waits) {
+  /// A product as a graph of its own: what the library starts on a stream is captured. The caller destroys the graph.
+  result<graph_handle> capture(loaded_functions& functions, const library_product& p) {
+    const driver& f = context_->f();
+    constexpr int thread_local_mode = 1;
+    if (auto r = functions.products->choose(p); !r) return r.error();  // may time algorithms, which a capture does not allow
+    stream_handle stream = nullptr;
+    if (const auto s = f->create_stream(&stream, 1); s != status::success) return context_->failed(s, "a stream to capture a product");
+    graph_handle captured = nullptr;
+    auto s = f->begin_capture(stream, thread_local_mode);
+    result<void> started;
+    if (s == status::success) {
+      started = functions.products->start(p, stream);
+      s = f->end_capture(stream, &captured);
+    }
+    f->destroy_stream(stream);
+    if (!started) return started.error();
+    if (s != status::success) return context_->failed(s, "capturing a product of cuBLASLt");
+    return captured;
+  }
+  result<void> fill(graph_handle graph, loaded_functions& functions, const std::vector<dispatch>& all, const dispatch_edges& waits) {
     const driver& f = context_->f();
     std::vector<node_handle> nodes(all.size());
     std::vector<node_handle> before;
@@ -109,7 +137,15 @@ class step_graph {
         if (s != status::success) return context_->failed(s, "adding a copy of " + std::to_string(d.copy.bytes) + " bytes to a graph");
         continue;
       }
-      auto function = code.of(d);
+      if (d.product.batches > 0) {
+        auto captured = capture(functions, d.product);
+        if (!captured) return captured.error();
+        const auto s = f->add_graph_node(&nodes[i], graph, before.data(), before.size(), *captured);
+        f->destroy_graph(*captured);
+        if (s != status::success) return context_->failed(s, "adding a product of cuBLASLt to a graph");
+        continue;
+      }
+      auto function = functions.code.of(d);
       if (!function) return function.error();
       auto arguments = arguments_of(*context_, d);
       if (!arguments) return arguments.error();
