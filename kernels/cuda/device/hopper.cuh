@@ -1,6 +1,7 @@
 #pragma once
-// Instructions of sm_90a beside wgmma: barriers in shared memory that count arrivals and bytes, tensor copies into the shared memory of one block or of
-// all blocks of a cluster, and the division of registers between warpgroups. Addresses of shared memory are 32-bit, as shared_address() returns them.
+// Instructions of sm_90a beside wgmma: barriers in shared memory that count arrivals and bytes, tensor copies into the shared memory of
+// one block or of all blocks of a cluster, and the division of registers between warpgroups. Addresses of shared memory are 32-bit, as
+// shared_address() returns them.
 #include "hopper.h"
 #include "mma.cuh"
 
@@ -15,8 +16,8 @@ __device__ inline void barrier_init_fence() { asm volatile("fence.mbarrier_init.
 __device__ inline void barrier_arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(barrier) : "memory");
 }
-/// Arrives at the barrier of the same offset in block `rank` of the cluster. This orders no writes of other blocks: a fence for that costs more than a slab's
-/// products.
+/// Arrives at the barrier of the same offset in block `rank` of the cluster. This orders no writes of other blocks: a fence for that
+/// costs more than a slab's products.
 __device__ inline void barrier_arrive(std::uint32_t barrier, std::uint32_t rank) {
   asm volatile(
       "{\n.reg .b32 there;\n"
@@ -43,20 +44,19 @@ __device__ inline void barrier_wait(std::uint32_t barrier, std::uint32_t parity)
 }
 
 /// All threads of all blocks of the cluster meet; writes to shared memory before it are visible behind it.
-__device__ inline void cluster_sync() {
-  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;\n" ::: "memory");
-}
+__device__ inline void cluster_sync() { asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;\n" ::: "memory"); }
 
 __device__ inline std::uint64_t generic_address(const tensor_map_bytes& map) { return reinterpret_cast<std::uint64_t>(&map); }
 __device__ inline void tensor_prefetch(const tensor_map_bytes& map) {
   asm volatile("prefetch.tensormap [%0];\n" ::"l"(generic_address(map)) : "memory");
 }
-/// Starts the copy of the box at element (column, row) into shared memory; its bytes count at `barrier`. Elements outside of the tensor are zeros.
-__device__ inline void tensor_load(std::uint32_t to, const tensor_map_bytes& map, std::int32_t column, std::int32_t row, std::uint32_t barrier) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];\n" ::"r"(to),
-      "l"(generic_address(map)), "r"(column), "r"(row), "r"(barrier)
-      : "memory");
+/// Starts the copy of the box at element (column, row) into shared memory; its bytes count at `barrier`. Elements outside of the tensor
+/// are zeros.
+__device__ inline void tensor_load(std::uint32_t to, const tensor_map_bytes& map, std::int32_t column, std::int32_t row,
+                                   std::uint32_t barrier) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];\n" ::"r"(to),
+               "l"(generic_address(map)), "r"(column), "r"(row), "r"(barrier)
+               : "memory");
 }
 /// The same into every block of the cluster whose bit of `ranks` is set, at the same offsets of data and barrier.
 __device__ inline void tensor_load_all(std::uint32_t to, const tensor_map_bytes& map, std::int32_t column, std::int32_t row,

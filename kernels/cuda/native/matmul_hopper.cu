@@ -1,106 +1,15 @@
 // architectures: 90a
 // flags: -fmad=false
-// A gemm of bf16 operands in any memory order. One block runs on each multiprocessor and walks over tiles of 128 rows and BN columns: one thread starts tensor
-// copies into a ring of stages of 64 along K, two warpgroups multiply 64 rows each (wgmma), and a fourth warpgroup finishes the tile before: sums
-// are rounded to bf16 into shared memory, so bias, activation, reads and writes of global memory overlap with the next tile's products. Bound by tensor
-// cores where K > 600 or so, by memory below. Two blocks of a cluster share the columns of b, which halves the larger part of the reads from the L2 cache.
-#include "matmul_hopper.h"
-
-#include "../device/access.cuh"
-#include "../device/formulas.cuh"
-#include "../device/hopper.cuh"
+// A gemm of bf16 operands in any memory order. One block runs on each multiprocessor and walks over tiles of 128 rows and BN columns: one
+// thread starts tensor copies into a ring of stages of 64 along K, two warpgroups multiply 64 rows each (wgmma), and a fourth warpgroup
+// finishes the tile before: sums are rounded to bf16 into shared memory, so bias, activation, reads and writes of global memory overlap
+// with the next tile's products. Bound by tensor cores where K > 600 or so, by memory below. Two blocks of a cluster share the columns of
+// b, which halves the larger part of the reads from the L2 cache.
 #include "../device/wgmma.cuh"
+#include "matmul_hopper_epilogue.cuh"
 
 namespace isotope::cuda::gpu {
 namespace hopper {
-
-constexpr int BM = 128, BK = 64, line_group = 8192;  // line_group: bytes of 64 lines of 128 bytes
-constexpr int max_stages = 8;
-
-/// A part of a work item: the tile of this block and its slabs.
-struct part {
-  int row, column;  // of the tile's first element
-  int first, end;   // slabs
-  bool whole;
-  int slot;  // of partial sums
-};
-
-/// Visits the parts of a block's cluster in order. All warps of all blocks of the cluster visit the same slabs.
-class walker {
- public:
-  template <int BN> __device__ __forceinline__ static walker of(const matmul_hopper& a) {
-    walker w;
-    w.clusters_ = int(gridDim.x / unsigned(a.cluster));
-    w.index_ = int(blockIdx.x / unsigned(a.cluster));
-    w.rank_ = int(blockIdx.x % unsigned(a.cluster));
-    const int items = a.row_tiles * a.column_tiles, all = items * a.slabs;
-    w.at_ = a.per == 0 ? w.index_ : min(all, w.index_ * a.per);
-    w.end_ = a.per == 0 ? items : min(all, w.at_ + a.per);
-    w.start_ = w.at_;
-    return w;
-  }
-  template <int BN> __device__ __forceinline__ bool next(const matmul_hopper& a, part& p) {
-    if (at_ >= end_) return false;
-    int item;
-    if (a.per == 0) {
-      item = at_;
-      p.first = 0;
-      p.end = a.slabs;
-      p.slot = 0;
-      at_ += clusters_;
-    } else {
-      item = at_ / a.slabs;
-      p.first = at_ - item * a.slabs;
-      p.end = min(a.slabs, p.first + end_ - at_);
-      p.slot = at_ == start_ ? 0 : 1;
-      at_ += p.end - p.first;
-    }
-    p.whole = p.end - p.first == a.slabs;
-    place<BN>(a, item, rank_, p.row, p.column);
-    return true;
-  }
-  /// The first element of the tile of block `rank` for a work item.
-  template <int BN> __device__ __forceinline__ static void place(const matmul_hopper& a, int item, int rank, int& row, int& column) {
-    const int per_group = a.group * a.column_tiles, g = item / per_group, rest = item - g * per_group;
-    const int rows = min(a.group, a.row_tiles - g * a.group);
-    row = ((g * a.group + rest % rows) * a.cluster + rank) * BM;
-    column = rest / rows * BN;
-  }
-
- private:
-  int at_, end_, start_, clusters_, index_, rank_;
-};
-
-/// Addresses in shared memory: stages with the tiles of a and b, then sums in bf16 for both warpgroups, then barriers.
-template <int BN> struct layout {
-  static constexpr int a_bytes = BM * BK * 2, b_bytes = BN * BK * 2, stage_bytes = a_bytes + b_bytes;
-  static constexpr int sums_bytes = BN / 64 * line_group;  // of one warpgroup
-  std::uint32_t stages, sums, barriers;
-
-  __device__ __forceinline__ layout(std::uint32_t shared, const matmul_hopper& a) {
-    stages = shared;
-    sums = shared + std::uint32_t(a.stages * stage_bytes);
-    barriers = sums + (a.direct != 0 ? 0u : 2u * sums_bytes);
-  }
-  __device__ __forceinline__ std::uint32_t a(int stage) const { return stages + std::uint32_t(stage * stage_bytes); }
-  __device__ __forceinline__ std::uint32_t b(int stage) const { return a(stage) + a_bytes; }
-  __device__ __forceinline__ std::uint32_t filled(int stage) const { return barriers + std::uint32_t(8 * stage); }
-  __device__ __forceinline__ std::uint32_t emptied(int stage) const { return barriers + std::uint32_t(8 * (max_stages + stage)); }
-  __device__ __forceinline__ std::uint32_t written(int group) const { return barriers + std::uint32_t(8 * (2 * max_stages + group)); }
-  __device__ __forceinline__ std::uint32_t read(int group) const { return barriers + std::uint32_t(8 * (2 * max_stages + 2 + group)); }
-};
-
-/// A position in the ring of stages.
-struct ring {
-  int stage = 0;
-  std::uint32_t parity = 0;
-  __device__ __forceinline__ void advance(int stages) {
-    if (++stage == stages) {
-      stage = 0;
-      parity ^= 1;
-    }
-  }
-};
 
 /// Copies the tiles of all slabs into the ring. In a cluster each block copies half of b for both.
 template <int BN, bool CrossA, bool CrossB> __device__ __forceinline__ void produce(const matmul_hopper& a, const layout<BN>& l) {
@@ -139,34 +48,6 @@ template <int BN, bool CrossA, bool CrossB> __device__ __forceinline__ void prod
   }
 }
 
-/// Writes sums d of a warpgroup whose thread has row `row` and column `column` of y, in f32, first.
-template <int Width, bool Accumulate> __device__ __forceinline__ void write_sums(const matmul_hopper& a, const float (&d)[Width / 2], int row, int column) {
-  constexpr int batch = 4;  // column pairs of two rows that are read at once
-  const bool inside[2] = {row < a.M, row + 8 < a.M};
-  float2* const line[2] = {pointer<float2>(a.y + 4 * (std::uint64_t(row) * std::uint64_t(a.N) + std::uint64_t(column))),
-                           pointer<float2>(a.y + 4 * (std::uint64_t(row + 8) * std::uint64_t(a.N) + std::uint64_t(column)))};
-#pragma unroll
-  for (int first = 0; first < Width / 8; first += batch) {
-    float2 old[2 * batch];
-    if constexpr (Accumulate) {
-#pragma unroll
-      for (int i = 0; i < 2 * batch; ++i)
-        if (inside[i % 2] && column + 8 * (first + i / 2) < a.N) old[i] = line[i % 2][4 * (first + i / 2)];
-    }
-#pragma unroll
-    for (int i = 0; i < 2 * batch; ++i) {
-      const int at = 4 * (first + i / 2) + i % 2 * 2;
-      float2 x = {__fmul_rn(a.alpha, d[at]), __fmul_rn(a.alpha, d[at + 1])};
-      if constexpr (Accumulate) x = {__fadd_rn(old[i].x, x.x), __fadd_rn(old[i].y, x.y)};
-      if (inside[i % 2] && column + 8 * (first + i / 2) < a.N) line[i % 2][4 * (first + i / 2)] = x;
-    }
-  }
-}
-/// The partial sums of a block's slot, in the order of registers: quad i of thread t of warpgroup g is element (g BN / 8 + i) 128 + t.
-template <int BN> __device__ __forceinline__ float4* slot_of(const matmul_hopper& a, std::int64_t block, int slot) {
-  return pointer<float4>(a.partial) + (2 * block + slot) * (BM * BN / 4);
-}
-
 /// Multiplies rows 64 group to 64 group + 63 of each tile, `Width` columns with an instruction.
 template <int BN, int Width, bool CrossA, bool CrossB>
 __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN>& l, int group) {
@@ -177,10 +58,15 @@ __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN
   walker w = walker::of<BN>(a);
   part p;
   ring r;
-  std::uint32_t parity = 0;  // of the sums in shared memory
+  std::uint32_t parity = 0, turn = 0;  // of the sums in shared memory, and of the parts where the second warpgroup starts late
   float d[BN / Width][Width / 2];
   while (w.next<BN>(a, p)) {
     int before = 0;
+    const bool late = a.stagger != 0 && p.end - p.first > max_stages;
+    if (late && group == 1) {
+      barrier_wait(l.started(), turn);
+      turn ^= 1;
+    }
     for (int slab = p.first; slab < p.end; ++slab) {
       barrier_wait(l.filled(r.stage), r.parity);
       const std::uint64_t from_a = matrix_descriptor<CrossA>(l.a(r.stage) + std::uint32_t(group * line_group), line_group);
@@ -196,6 +82,7 @@ __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN
       if (slab != p.first) {
         wgmma_wait<1>();
         if (lane < a.cluster) barrier_arrive(l.emptied(before), std::uint32_t(lane));
+        if (late && group == 0 && slab == p.first + 1 && lane == 0) barrier_arrive(l.started());
       }
       before = r.stage;
       r.advance(a.stages);
@@ -239,89 +126,8 @@ __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN
   }
 }
 
-__device__ __forceinline__ float low(std::uint32_t u) { return __uint_as_float(u << 16); }
-__device__ __forceinline__ float high(std::uint32_t u) { return __uint_as_float(u & 0xffff0000u); }
-__device__ __forceinline__ std::uint32_t add_pairs(std::uint32_t x, std::uint32_t y) {
-  return bf16_pair(__fadd_rn(low(x), low(y)), __fadd_rn(high(x), high(y)));
-}
-__device__ __forceinline__ std::uint32_t gelu_pair(std::uint32_t x) {
-  return bf16_pair(formulas::gelu_tanh_short(low(x)).value, formulas::gelu_tanh_short(high(x)).value);
-}
-/// The products x times the derivative of gelu at `at`.
-__device__ __forceinline__ std::uint32_t gelu_grad_pair(std::uint32_t x, std::uint32_t at) {
-  return bf16_pair(__fmul_rn(low(x), formulas::gelu_tanh_derivative_short(low(at)).value),
-                   __fmul_rn(high(x), formulas::gelu_tanh_derivative_short(high(at)).value));
-}
-template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x) { return {f(x.x), f(x.y), f(x.z), f(x.w)}; }
-template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x, uint4 y) {
-  return {f(x.x, y.x), f(x.y, y.y), f(x.z, y.z), f(x.w, y.w)};
-}
-
-/// Finishes the tiles whose sums are in shared memory, as warp `warp` of `Warps`. A lane has 8 adjacent columns.
-template <int BN, int Warps, hopper_epilogue E> __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>& l, int warp) {
-  constexpr bool has_bias = E == hopper_epilogue::bias || E == hopper_epilogue::bias_gelu || E == hopper_epilogue::bias_residual;
-  constexpr bool has_other = E == hopper_epilogue::add || E == hopper_epilogue::bias_residual || E == hopper_epilogue::gelu_grad;
-  constexpr int lanes = BN / 8, rows = 32 / lanes, stride = rows * Warps;  // lanes of a row, rows of a warp and of all warps
-  constexpr int batch = 8, steps = (64 + stride - 1) / stride;                // rows of a lane that are read at once, and in all
-  const int lane = int(threadIdx.x % 32), piece = lane % lanes, row0 = warp * rows + lane / lanes;
-  walker w = walker::of<BN>(a);
-  part p;
-  std::uint32_t parity = 0;
-  while (w.next<BN>(a, p)) {
-    if (!p.whole) continue;
-    const int n = p.column + 8 * piece;
-    const bool inside = n < a.N && lane < lanes * rows;
-    uint4 bias{};
-    if (has_bias && inside) bias = *pointer<const uint4>(a.bias + 2 * std::uint64_t(n));
-    for (int group = 0; group < 2; ++group) {
-      const int top = p.row + 64 * group;
-      const std::uint32_t sums = l.sums + std::uint32_t(group * layout<BN>::sums_bytes + piece / 8 * line_group);
-      for (int first = 0; first < steps; first += batch) {
-        uint4 other[has_other ? batch : 1];
-        if constexpr (has_other) {
-#pragma unroll
-          for (int i = 0; i < batch; ++i) {
-            const int row = row0 + (first + i) * stride, m = top + row;
-            if (inside && row < 64 && m < a.M) other[i] = *pointer<const uint4>(a.other + 2 * (std::uint64_t(m) * std::uint64_t(a.N) + std::uint64_t(n)));
-          }
-        }
-        if (first == 0) barrier_wait(l.written(group), parity);
-#pragma unroll
-        for (int i = 0; i < batch; ++i) {
-          const int row = row0 + (first + i) * stride, m = top + row;
-          if (!inside || row >= 64 || m >= a.M) continue;
-          uint4 x = load_shared_16(sums + std::uint32_t(row * 128 + ((piece % 8) ^ (row % 8)) * 16));
-          const std::uint64_t at = 2 * (std::uint64_t(m) * std::uint64_t(a.N) + std::uint64_t(n));
-          if constexpr (has_bias) x = each_pair(add_pairs, x, bias);
-          if constexpr (E == hopper_epilogue::bias_gelu) {
-            if (a.before != 0) *pointer<uint4>(a.before + at) = x;
-            x = each_pair(gelu_pair, x);
-          }
-          if constexpr (E == hopper_epilogue::bias_residual) x = each_pair(add_pairs, x, other[i]);
-          if constexpr (E == hopper_epilogue::add) x = each_pair(add_pairs, other[i], x);
-          if constexpr (E == hopper_epilogue::gelu_grad) x = each_pair(gelu_grad_pair, x, other[i]);
-          *pointer<uint4>(a.y + at) = x;
-        }
-      }
-      __syncwarp();
-      if (lane == 0) barrier_arrive(l.read(group));
-    }
-    parity ^= 1;
-  }
-}
-template <int BN, int Warps> __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>& l, int warp) {
-  switch (a.epilogue) {
-    case hopper_epilogue::plain: return finish<BN, Warps, hopper_epilogue::plain>(a, l, warp);
-    case hopper_epilogue::add: return finish<BN, Warps, hopper_epilogue::add>(a, l, warp);
-    case hopper_epilogue::bias: return finish<BN, Warps, hopper_epilogue::bias>(a, l, warp);
-    case hopper_epilogue::bias_gelu: return finish<BN, Warps, hopper_epilogue::bias_gelu>(a, l, warp);
-    case hopper_epilogue::bias_residual: return finish<BN, Warps, hopper_epilogue::bias_residual>(a, l, warp);
-    case hopper_epilogue::gelu_grad: return finish<BN, Warps, hopper_epilogue::gelu_grad>(a, l, warp);
-  }
-}
-
-/// `Warps` warps finish tiles. Four of them and the copying warp belong to two warpgroups of the four; three share its warpgroup, so that a thread can have 168
-/// registers from the start: the compiler insists on that for an instruction that multiplies 256 columns.
+/// `Warps` warps finish tiles. Four of them and the copying warp belong to two warpgroups of the four; three share its warpgroup, so that
+/// a thread can have 168 registers from the start: the compiler insists on that for an instruction that multiplies 256 columns.
 template <int BN, int Width, int Warps, bool CrossA, bool CrossB> __device__ __forceinline__ void run(const matmul_hopper& a) {
   const layout<BN> l(shared_address(dynamic_shared()), a);
   if (threadIdx.x == 0) {
@@ -333,6 +139,7 @@ template <int BN, int Width, int Warps, bool CrossA, bool CrossB> __device__ __f
       barrier_init(l.written(i), 4);
       barrier_init(l.read(i), Warps);
     }
+    barrier_init(l.started(), 4);
     barrier_init_fence();
   }
   __syncthreads();
@@ -357,60 +164,50 @@ template <int BN, int Width, int Warps, bool CrossA, bool CrossB> __device__ __f
   cluster_sync();  // a block's shared memory must live until the other has stopped writing to it
 }
 
-/// Adds the partial sums of divided work items in the order of K. Block x has a tile's half of 64 rows, block y the quads of registers.
-template <int BN> __device__ __forceinline__ void reduce(const matmul_hopper& a) {
-  const int group = int(blockIdx.x % 2), rank = int(blockIdx.x / 2) % a.cluster, item = int(blockIdx.x / 2) / a.cluster;
-  const int t = int(threadIdx.x), quad = int(blockIdx.y);
-  const int start = item * a.slabs, first = start / a.per, last = (start + a.slabs - 1) / a.per;
-  if (first == last) return;  // the work item was whole
-  float4 sum{};
-#pragma unroll 4
-  for (int c = first; c <= last; ++c) {
-    const int slot = c * a.per >= start ? 0 : 1;
-    const float4 x = slot_of<BN>(a, std::int64_t(c) * a.cluster + rank, slot)[(group * (BN / 8) + quad) * 128 + t];
-    sum = make_float4(__fadd_rn(sum.x, x.x), __fadd_rn(sum.y, x.y), __fadd_rn(sum.z, x.z), __fadd_rn(sum.w, x.w));
-  }
-  int row, column;
-  walker::place<BN>(a, item, rank, row, column);
-  const int lane = t % 32, n = column + 8 * quad + lane % 4 * 2;
-  row += 64 * group + 16 * (t / 32) + lane / 4;
-  if (n >= a.N) return;
-#pragma unroll
-  for (int i = 0; i < 2; ++i) {
-    const int m = row + 8 * i;
-    if (m >= a.M) continue;
-    float2 x = {__fmul_rn(a.alpha, i == 0 ? sum.x : sum.z), __fmul_rn(a.alpha, i == 0 ? sum.y : sum.w)};
-    const std::uint64_t at = std::uint64_t(m) * std::uint64_t(a.N) + std::uint64_t(n);
-    if (a.direct != 0) {
-      float2& y = *pointer<float2>(a.y + 4 * at);
-      if (a.accumulate != 0) x = {__fadd_rn(y.x, x.x), __fadd_rn(y.y, x.y)};
-      y = x;
-    } else {
-      std::uint32_t& y = *pointer<std::uint32_t>(a.y + 2 * at);
-      const std::uint32_t product = bf16_pair(x.x, x.y);
-      y = a.accumulate != 0 ? add_pairs(y, product) : product;
-    }
-  }
-}
-
 }  // namespace hopper
 
-// Memory order of the operands: n, lines along K; t, lines along M or N. The name has a's letter as if lines were rows of a, and b's as if they were its columns:
-// nt is a (M, K) times b (N, K) transposed, nn a (M, K) times b (K, N), tn a (K, M) transposed times b (K, N).
-extern "C" __global__ void __launch_bounds__(384) matmul_hopper_nt_256(const __grid_constant__ matmul_hopper a) { hopper::run<256, 256, 3, false, false>(a); }
-extern "C" __global__ void __launch_bounds__(384) matmul_hopper_nn_256(const __grid_constant__ matmul_hopper a) { hopper::run<256, 256, 3, false, true>(a); }
-extern "C" __global__ void __launch_bounds__(384) matmul_hopper_tn_256(const __grid_constant__ matmul_hopper a) { hopper::run<256, 256, 3, true, true>(a); }
-extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nt_192(const __grid_constant__ matmul_hopper a) { hopper::run<192, 192, 4, false, false>(a); }
-extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nn_192(const __grid_constant__ matmul_hopper a) { hopper::run<192, 192, 4, false, true>(a); }
-extern "C" __global__ void __launch_bounds__(512) matmul_hopper_tn_192(const __grid_constant__ matmul_hopper a) { hopper::run<192, 192, 4, true, true>(a); }
-extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nt_128(const __grid_constant__ matmul_hopper a) { hopper::run<128, 128, 4, false, false>(a); }
-extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nn_128(const __grid_constant__ matmul_hopper a) { hopper::run<128, 128, 4, false, true>(a); }
-extern "C" __global__ void __launch_bounds__(512) matmul_hopper_tn_128(const __grid_constant__ matmul_hopper a) { hopper::run<128, 128, 4, true, true>(a); }
+// Memory order of the operands: n, lines along K; t, lines along M or N. The name has a's letter as if lines were rows of a, and b's as
+// if they were its columns: nt is a (M, K) times b (N, K) transposed, nn a (M, K) times b (K, N), tn a (K, M) transposed times b (K, N).
+extern "C" __global__ void __launch_bounds__(384) matmul_hopper_nt_256(const __grid_constant__ matmul_hopper a) {
+  hopper::run<256, 256, 3, false, false>(a);
+}
+extern "C" __global__ void __launch_bounds__(384) matmul_hopper_nn_256(const __grid_constant__ matmul_hopper a) {
+  hopper::run<256, 256, 3, false, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(384) matmul_hopper_tn_256(const __grid_constant__ matmul_hopper a) {
+  hopper::run<256, 256, 3, true, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nt_192(const __grid_constant__ matmul_hopper a) {
+  hopper::run<192, 192, 4, false, false>(a);
+}
+extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nn_192(const __grid_constant__ matmul_hopper a) {
+  hopper::run<192, 192, 4, false, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(512) matmul_hopper_tn_192(const __grid_constant__ matmul_hopper a) {
+  hopper::run<192, 192, 4, true, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nt_128(const __grid_constant__ matmul_hopper a) {
+  hopper::run<128, 128, 4, false, false>(a);
+}
+extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nn_128(const __grid_constant__ matmul_hopper a) {
+  hopper::run<128, 128, 4, false, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(512) matmul_hopper_tn_128(const __grid_constant__ matmul_hopper a) {
+  hopper::run<128, 128, 4, true, true>(a);
+}
 #if defined(ISOTOPE_TRIAL)
-extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nt_256w(const __grid_constant__ matmul_hopper a) { hopper::run<256, 128, 4, false, false>(a); }
+extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nt_256w(const __grid_constant__ matmul_hopper a) {
+  hopper::run<256, 128, 4, false, false>(a);
+}
 #endif
-extern "C" __global__ void __launch_bounds__(128) matmul_hopper_reduce_256(const __grid_constant__ matmul_hopper a) { hopper::reduce<256>(a); }
-extern "C" __global__ void __launch_bounds__(128) matmul_hopper_reduce_192(const __grid_constant__ matmul_hopper a) { hopper::reduce<192>(a); }
-extern "C" __global__ void __launch_bounds__(128) matmul_hopper_reduce_128(const __grid_constant__ matmul_hopper a) { hopper::reduce<128>(a); }
+extern "C" __global__ void __launch_bounds__(128) matmul_hopper_reduce_256(const __grid_constant__ matmul_hopper a) {
+  hopper::reduce<256>(a);
+}
+extern "C" __global__ void __launch_bounds__(128) matmul_hopper_reduce_192(const __grid_constant__ matmul_hopper a) {
+  hopper::reduce<192>(a);
+}
+extern "C" __global__ void __launch_bounds__(128) matmul_hopper_reduce_128(const __grid_constant__ matmul_hopper a) {
+  hopper::reduce<128>(a);
+}
 
 }  // namespace isotope::cuda::gpu

@@ -6,7 +6,8 @@
 
 namespace isotope::cuda::gpu {
 
-/// What follows the product, which is rounded to bf16 first. Every result is rounded to bf16 before it is used; `other` has the result's sizes.
+/// What follows the product, which is rounded to bf16 first. Every result is rounded to bf16 before it is used; `other` has the result's
+/// sizes.
 enum class hopper_epilogue : std::int32_t {
   plain,          // y = product
   add,            // y = other + product; other may be y
@@ -16,9 +17,10 @@ enum class hopper_epilogue : std::int32_t {
   gelu_grad       // y = product gelu'(other)
 };
 
-/// y (M, N) = alpha a b, by tiles of 128 rows and BN columns. `cluster` blocks with adjacent row tiles form a cluster and share the columns of b; together they have
-/// a work item of `slabs` slabs of 64 along K. Work items run down groups of `group` row tiles of clusters. `items` of `per` slabs (0: whole work items)
-/// are dealt to the clusters: partial sums of work items that several clusters share go to `partial`, two slots for each block.
+/// y (M, N) = alpha a b, by tiles of 128 rows and BN columns. `cluster` blocks with adjacent row tiles form a cluster and share the
+/// columns of b; together they have a work item of `slabs` slabs of 64 along K. Work items run down groups of `group` row tiles of
+/// clusters. `items` of `per` slabs (0: whole work items) are dealt to the clusters: partial sums of work items that several clusters
+/// share go to `partial`, two slots for each block.
 struct matmul_hopper {
   tensor_map_bytes a, b;
   std::uint64_t y, before, bias, other, partial;
@@ -28,6 +30,8 @@ struct matmul_hopper {
   std::int32_t cluster, group, stages;
   std::int32_t direct;      // y is f32 and written from registers; otherwise bf16
   std::int32_t accumulate;  // where direct or divided: y += product
+  std::int32_t
+      stagger;  // the second warpgroup starts a tile one slab after the first, so that one multiplies while the other rounds its sums
   hopper_epilogue epilogue;
   float alpha;
 };

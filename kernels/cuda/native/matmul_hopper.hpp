@@ -3,9 +3,9 @@
 ///
 ///   const matmul_hopper h(l, s);   // s: the sizes of the matmul l
 ///   if (h.obstacle().empty()) h.record(r);
+#include <isotope/kernels/cuda/native/matmul_hopper.h>
 #include <isotope/fatbins/matmul_hopper.hpp>
 #include <isotope/kernels/cuda/gemm/shape.hpp>
-#include <isotope/kernels/cuda/native/matmul_hopper.h>
 #include <isotope/kernels/cuda/native/matmul_hopper_choice.hpp>
 #include <isotope/op/add.hpp>
 #include <isotope/op/gelu.hpp>
@@ -70,10 +70,12 @@ class matmul_hopper {
   }
 
  private:
-  static constexpr std::array<std::array<std::string_view, 3>, 3> functions{{{"matmul_hopper_nt_256", "matmul_hopper_nt_192", "matmul_hopper_nt_128"},
-                                                                            {"matmul_hopper_nn_256", "matmul_hopper_nn_192", "matmul_hopper_nn_128"},
-                                                                            {"matmul_hopper_tn_256", "matmul_hopper_tn_192", "matmul_hopper_tn_128"}}};
-  static constexpr std::array<std::string_view, 3> reducers{"matmul_hopper_reduce_256", "matmul_hopper_reduce_192", "matmul_hopper_reduce_128"};
+  static constexpr std::array<std::array<std::string_view, 3>, 3> functions{
+      {{"matmul_hopper_nt_256", "matmul_hopper_nt_192", "matmul_hopper_nt_128"},
+       {"matmul_hopper_nn_256", "matmul_hopper_nn_192", "matmul_hopper_nn_128"},
+       {"matmul_hopper_tn_256", "matmul_hopper_tn_192", "matmul_hopper_tn_128"}}};
+  static constexpr std::array<std::string_view, 3> reducers{"matmul_hopper_reduce_256", "matmul_hopper_reduce_192",
+                                                            "matmul_hopper_reduce_128"};
 
   const launch& l_;
   const matmul_shape& s_;
@@ -84,9 +86,15 @@ class matmul_hopper {
 
   bool divisible() const { return arguments_.epilogue == gpu::hopper_epilogue::plain || arguments_.accumulate != 0; }
   matmul_hopper_choice::problem problem() const {
-    return {s_.M, s_.N, s_.K, l_.device->multiprocessors, divisible() && l_.scratch % 16 == 0 ? l_.scratch_bytes : 0, results_[0]->type == dtype::f32};
+    return {s_.M,
+            s_.N,
+            s_.K,
+            l_.device->multiprocessors,
+            divisible() && l_.scratch % 16 == 0 ? l_.scratch_bytes : 0,
+            results_[0]->type == dtype::f32};
   }
-  /// The axes of an operand along its lines, and across; `across` and `along` are the sides of a box where lines run along K and where they do not.
+  /// The axes of an operand along its lines, and across; `across` and `along` are the sides of a box where lines run along K and where
+  /// they do not.
   tensor_map map_of(const matmul_operand& x, std::int64_t outer, std::size_t offset, std::uint32_t across, std::uint32_t along) const {
     tensor_map m;
     m.argument_offset = std::uint32_t(offset);
@@ -157,7 +165,9 @@ class matmul_hopper {
     for (const view& y : l_.out)
       if (y.type != dtype::bf16) return false;
     const micro_op &first = l_.body.front(), &last = l_.body.back();
-    const auto before = [](std::int8_t k, const micro_op& m) { return m.arg[0] == k ? m.arg[1] : m.arg[0]; };  // the operand of an addition that is not k
+    const auto before = [](std::int8_t k, const micro_op& m) {
+      return m.arg[0] == k ? m.arg[1] : m.arg[0];
+    };  // the operand of an addition that is not k
     const auto adds = [](std::int8_t k, const micro_op& m) { return m.op == &info<op::add> && (m.arg[0] == k) != (m.arg[1] == k); };
     if (last.store < 0) return false;
     results_[0] = &l_.out[std::size_t(last.store)];

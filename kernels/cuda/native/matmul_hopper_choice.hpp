@@ -35,7 +35,9 @@ struct matmul_hopper_choice {
     const std::int32_t stage = 128 * (128 + columns), sums = direct ? 0 : 256 * columns;
     return std::min((232448 - 256 - sums) / stage, 8);
   }
-  std::int64_t shared_bytes(bool direct) const { return std::int64_t(stages(direct)) * 128 * (128 + columns) + (direct ? 0 : 256 * columns) + 256; }
+  std::int64_t shared_bytes(bool direct) const {
+    return std::int64_t(stages(direct)) * 128 * (128 + columns) + (direct ? 0 : 256 * columns) + 256;
+  }
   std::int64_t threads() const { return columns == 256 ? 384 : 512; }
   static std::int64_t partial_bytes(std::int64_t blocks, std::int32_t columns) { return blocks * 2 * rows * columns * 4; }
 
