@@ -21,6 +21,7 @@ struct attention_arguments {
   std::int32_t B, H, G, S, T, D;
   std::int32_t causal, masked, dropped, window;  // window 0: none
   float scale;
+  std::int32_t wide;   // every row starts at a multiple of four elements
   float factor;        // scales kept probabilities: 1 / (1 - p), or 1
   std::uint32_t last;  // a random word up to this one drops its probability
   std::uint32_t stream;

@@ -69,9 +69,9 @@ template <int D, int N> __device__ inline void add_rows(float (&sums)[D / 8][4],
 }
 
 /// dq and delta.
-template <int D, int WARPS, int COLUMNS, bool DROPPED> struct attention_backward_queries {
+template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attention_backward_queries {
   using tile = row_tile<D>;
-  static constexpr int threads = 32 * WARPS, rows = 16 * WARPS, part = 32, N = part / 8;
+  static constexpr int threads = 32 * WARPS, rows = 16 * WARPS, part = PART, N = part / 8;
   static constexpr int stage_elements = 2 * COLUMNS * tile::pitch;
 
   __device__ static void run(const attention_arguments& a) {
@@ -181,9 +181,9 @@ template <int D, int WARPS, int COLUMNS, bool DROPPED> struct attention_backward
 };
 
 /// dk and dv. Reads delta.
-template <int D, int WARPS, int COLUMNS, bool DROPPED> struct attention_backward_keys {
+template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attention_backward_keys {
   using tile = row_tile<D>;
-  static constexpr int threads = 32 * WARPS, rows = 16 * WARPS, part = 32, N = part / 8;
+  static constexpr int threads = 32 * WARPS, rows = 16 * WARPS, part = PART, N = part / 8;
   static constexpr int stage_elements = 2 * COLUMNS * tile::pitch;
   static_assert(COLUMNS <= threads, "one thread holds the statistics of a query");
 

@@ -6,7 +6,7 @@ namespace isotope::cuda::gpu {
 /// Head size D; DROPPED: some probabilities are dropped.
 template <int D, bool DROPPED> __device__ inline void attention_grad_queries_mma(const attention_arguments& a) {
   constexpr attention_tile t = queries_tile<D>::value;
-  attention_backward_queries<D, t.warps, t.columns, DROPPED>::run(a);
+  attention_backward_queries<D, t.warps, t.columns, t.part, DROPPED>::run(a);
 }
 
 extern "C" __global__ void __launch_bounds__(128) attention_grad_queries_mma_32(const __grid_constant__ gpu::attention_arguments a) { attention_grad_queries_mma<32, false>(a); }
