@@ -4,8 +4,8 @@
 
 namespace isotope::cuda::gpu {
 
-/// Queries, keys, values, outputs or their gradients: the first row of head 0, and the strides between batches and rows in elements. A row holds the
-/// elements of all heads, `D` for each.
+/// Queries, keys, values, outputs or their gradients: the first row of head 0, and the strides between batches and rows in elements. A row
+/// holds the elements of all heads, `D` for each.
 struct head_rows {
   std::uint64_t at;
   std::int64_t batch, row;

@@ -1,6 +1,6 @@
 #pragma once
-/// The gradient of attention on tensor cores: attention_grad_queries_mma.cu, which also computes delta, then attention_grad_keys_mma.cu, or the portable kernels
-/// where these cannot run.
+/// The gradient of attention on tensor cores: attention_grad_queries_mma.cu, which also computes delta, then attention_grad_keys_mma.cu, or
+/// the portable kernels where these cannot run.
 #include <isotope/fatbins/attention_grad_keys_mma.hpp>
 #include <isotope/fatbins/attention_grad_queries_mma.hpp>
 #include <isotope/kernels/cuda/portable/attention_grad.hpp>
@@ -22,14 +22,15 @@ template <class P> struct kernel<op::attention_grad, P, kernels::native> {
       return kernel<op::attention_grad, P, kernels::portable>::record(l, r);
     }
     auto reads = h.gradient_reads(l);
-    auto& first = r.add(fatbins::attention_grad_queries_mma, queries.function(h), h.arguments,
-                        per_block(h.query_blocks(queries.tile.rows()), std::uint32_t(queries.tile.threads()), queries.tile.gradient_bytes()),
-                        reads, {l.out[0], h.delta()});
+    auto& first =
+        r.add(fatbins::attention_grad_queries_mma, queries.function(h), h.arguments,
+              per_block(h.query_blocks(queries.tile.rows()), std::uint32_t(queries.tile.threads()), queries.tile.gradient_bytes()), reads,
+              {l.out[0], h.delta()});
     first.matrices = "bf16";
     reads.push_back(h.delta());
     auto& second = r.add(fatbins::attention_grad_keys_mma, keys.function(h), h.arguments,
-                         per_block(h.key_blocks(keys.tile.rows()), std::uint32_t(keys.tile.threads()), keys.tile.gradient_bytes()),
-                         reads, h.keys_written(l));
+                         per_block(h.key_blocks(keys.tile.rows()), std::uint32_t(keys.tile.threads()), keys.tile.gradient_bytes()), reads,
+                         h.keys_written(l));
     second.matrices = "bf16";
   }
 

@@ -1,5 +1,6 @@
-// y = dropout(softmax(scale q k^T + mask)) v in f32, for any head size up to 256 and any format. Bound by f32 multiply-adds. Online softmax: each tile of keys
-// gives new maxima, by which sums are scaled down. Tiles above the diagonal and before the window are skipped. Source: Dao 2023, arXiv:2307.08691.
+// y = dropout(softmax(scale q k^T + mask)) v in f32, for any head size up to 256 and any format. Bound by f32 multiply-adds. Online
+// softmax: each tile of keys gives new maxima, by which sums are scaled down. Tiles above the diagonal and before the window are skipped.
+// Source: Dao 2023, arXiv:2307.08691.
 #include "attention_rows.cuh"
 
 namespace isotope::cuda::gpu {
@@ -11,9 +12,9 @@ template <int D> __device__ inline void attention(const attention_arguments& a) 
   const int blocks = (a.S + t.own - 1) / t.own;
   const block_place at = place_of(blockIdx.x, unsigned(blocks), unsigned(a.B * a.H));
   const int q0 = (blocks - 1 - at.block) * t.own, b = at.head / a.H, h = at.head % a.H, g = h / (a.H / a.G);
-  float4* queries = reinterpret_cast<float4*>(dynamic_shared());  // (own, D)
-  float4* keys = queries + t.own * x.pitch;                       // (other, D)
-  float4* values = keys + t.other * x.pitch;                      // (other, D)
+  float4* queries = reinterpret_cast<float4*>(dynamic_shared());          // (own, D)
+  float4* keys = queries + t.own * x.pitch;                               // (other, D)
+  float4* values = keys + t.other * x.pitch;                              // (other, D)
   float* weights = reinterpret_cast<float*>(values + t.other * x.pitch);  // (own, other)
   const attention_dropout dropout(a);
 
@@ -75,9 +76,9 @@ template <int D> __device__ inline void attention(const attention_arguments& a) 
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256) attention_32(const __grid_constant__ gpu::attention_arguments a) { attention<32>(a); }
-extern "C" __global__ void __launch_bounds__(256) attention_64(const __grid_constant__ gpu::attention_arguments a) { attention<64>(a); }
-extern "C" __global__ void __launch_bounds__(256) attention_128(const __grid_constant__ gpu::attention_arguments a) { attention<128>(a); }
-extern "C" __global__ void __launch_bounds__(256) attention_256(const __grid_constant__ gpu::attention_arguments a) { attention<256>(a); }
+extern "C" __global__ void __launch_bounds__(256) attention_32(const __grid_constant__ attention_arguments a) { attention<32>(a); }
+extern "C" __global__ void __launch_bounds__(256) attention_64(const __grid_constant__ attention_arguments a) { attention<64>(a); }
+extern "C" __global__ void __launch_bounds__(256) attention_128(const __grid_constant__ attention_arguments a) { attention<128>(a); }
+extern "C" __global__ void __launch_bounds__(256) attention_256(const __grid_constant__ attention_arguments a) { attention<256>(a); }
 
 }  // namespace isotope::cuda::gpu

@@ -17,8 +17,8 @@ template <class P> struct kernel<op::attention, P, kernels::portable> {
       enter_set(r, kernels::reference::name, why);
       return kernel<op::attention, P, kernels::reference>::record(l, r);
     }
-    r.add(fatbins::attention, k.function, h.arguments, per_block(h.query_blocks(k.tile.own), k.tile.threads, k.tile.forward_bytes()), h.reads(l),
-          {l.out[0], l.out[1]});
+    r.add(fatbins::attention, k.function, h.arguments, per_block(h.query_blocks(k.tile.own), k.tile.threads, k.tile.forward_bytes()),
+          h.reads(l), {l.out[0], l.out[1]});
   }
 
  private:

@@ -1,6 +1,6 @@
 #pragma once
-/// The gradient of attention in f32 on any device: attention_grad_queries.cu, which also computes delta, then attention_grad_keys.cu. Both evaluate each score,
-/// but need no atomics.
+/// The gradient of attention in f32 on any device: attention_grad_queries.cu, which also computes delta, then attention_grad_keys.cu. Both
+/// evaluate each score, but need no atomics.
 #include <isotope/fatbins/attention_grad_keys.hpp>
 #include <isotope/fatbins/attention_grad_queries.hpp>
 #include <isotope/kernels/cuda/reference/attention.hpp>

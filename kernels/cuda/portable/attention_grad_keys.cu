@@ -1,5 +1,6 @@
-// dv = P^T dy and dk = scale dS^T q with P and dS as in attention_grad_queries.cu, in f32, for any head size up to 256 and any format. Bound by f32 multiply-adds:
-// four products. A block owns keys and values and walks the queries of all heads that they serve, in order: no atomics, the same sums in every run.
+// dv = P^T dy and dk = scale dS^T q with P and dS as in attention_grad_queries.cu, in f32, for any head size up to 256 and any format.
+// Bound by f32 multiply-adds: four products. A block owns keys and values and walks the queries of all heads that they serve, in order: no
+// atomics, the same sums in every run.
 #include "attention_rows.cuh"
 
 namespace isotope::cuda::gpu {
@@ -10,11 +11,11 @@ template <int D> __device__ inline void attention_grad_keys(const attention_argu
   constexpr int R = decltype(x)::R, X = decltype(x)::X, C = decltype(x)::C;
   const int blocks = (a.T + t.own - 1) / t.own, group = a.H / a.G;
   const block_place at = place_of(blockIdx.x, unsigned(blocks), unsigned(a.B * a.G));
-  const int k0 = at.block * t.own, b = at.head / a.G, g = at.head % a.G;  // the first keys have the most queries, so they come first
-  float4* keys = reinterpret_cast<float4*>(dynamic_shared());  // (own, D)
-  float4* values = keys + t.own * x.pitch;                     // (own, D)
-  float4* queries = values + t.own * x.pitch;                  // (other, D)
-  float4* gradients = queries + t.other * x.pitch;             // (other, D)
+  const int k0 = at.block * t.own, b = at.head / a.G, g = at.head % a.G;     // the first keys have the most queries, so they come first
+  float4* keys = reinterpret_cast<float4*>(dynamic_shared());                // (own, D)
+  float4* values = keys + t.own * x.pitch;                                   // (own, D)
+  float4* queries = values + t.own * x.pitch;                                // (other, D)
+  float4* gradients = queries + t.other * x.pitch;                           // (other, D)
   float* weights = reinterpret_cast<float*>(gradients + t.other * x.pitch);  // (own, other)
   const attention_dropout dropout(a);
 
@@ -47,7 +48,8 @@ template <int D> __device__ inline void attention_grad_keys(const attention_argu
         const float lse = s < a.S ? pointer<const float>(a.lse)[first + x.other(j)] : -INFINITY;
         const float mean = s < a.S ? pointer<const float>(a.delta)[first + x.other(j)] : 0.0f;
         const int key = k0 + x.own(0);  // own keys of a thread share a group of four neighbours
-        const std::uint32_t kept = a.dropped ? dropout.kept(std::uint32_t(first) + std::uint32_t(x.other(j)), std::uint32_t(key / 4)) >> key % 4 : 0xfu;
+        const std::uint32_t kept =
+            a.dropped ? dropout.kept(std::uint32_t(first) + std::uint32_t(x.other(j)), std::uint32_t(key / 4)) >> key % 4 : 0xfu;
 #pragma unroll
         for (int i = 0; i < R; ++i) {
           const bool none = lse == -INFINITY || hides(a, s, k0 + x.own(i)), keep = (kept >> i & 1u) != 0;
@@ -72,9 +74,17 @@ template <int D> __device__ inline void attention_grad_keys(const attention_argu
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256) attention_grad_keys_32(const __grid_constant__ gpu::attention_arguments a) { attention_grad_keys<32>(a); }
-extern "C" __global__ void __launch_bounds__(256) attention_grad_keys_64(const __grid_constant__ gpu::attention_arguments a) { attention_grad_keys<64>(a); }
-extern "C" __global__ void __launch_bounds__(256) attention_grad_keys_128(const __grid_constant__ gpu::attention_arguments a) { attention_grad_keys<128>(a); }
-extern "C" __global__ void __launch_bounds__(256) attention_grad_keys_256(const __grid_constant__ gpu::attention_arguments a) { attention_grad_keys<256>(a); }
+extern "C" __global__ void __launch_bounds__(256) attention_grad_keys_32(const __grid_constant__ attention_arguments a) {
+  attention_grad_keys<32>(a);
+}
+extern "C" __global__ void __launch_bounds__(256) attention_grad_keys_64(const __grid_constant__ attention_arguments a) {
+  attention_grad_keys<64>(a);
+}
+extern "C" __global__ void __launch_bounds__(256) attention_grad_keys_128(const __grid_constant__ attention_arguments a) {
+  attention_grad_keys<128>(a);
+}
+extern "C" __global__ void __launch_bounds__(256) attention_grad_keys_256(const __grid_constant__ attention_arguments a) {
+  attention_grad_keys<256>(a);
+}
 
 }  // namespace isotope::cuda::gpu

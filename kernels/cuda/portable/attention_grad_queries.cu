@@ -1,5 +1,5 @@
-// dq = scale dS k with P = exp(scale q k^T + mask - lse), dS = P (dy v^T - delta) and delta = rowsum(dy y), in f32, for any head size up to 256 and any format.
-// Bound by f32 multiply-adds: three products. Writes delta for the derivatives of keys and values.
+// dq = scale dS k with P = exp(scale q k^T + mask - lse), dS = P (dy v^T - delta) and delta = rowsum(dy y), in f32, for any head size up to
+// 256 and any format. Bound by f32 multiply-adds: three products. Writes delta for the derivatives of keys and values.
 #include "attention_rows.cuh"
 
 namespace isotope::cuda::gpu {
@@ -11,10 +11,10 @@ template <int D> __device__ inline void attention_grad_queries(const attention_a
   const int blocks = (a.S + t.own - 1) / t.own;
   const block_place at = place_of(blockIdx.x, unsigned(blocks), unsigned(a.B * a.H));
   const int q0 = (blocks - 1 - at.block) * t.own, b = at.head / a.H, h = at.head % a.H, g = h / (a.H / a.G);
-  float4* queries = reinterpret_cast<float4*>(dynamic_shared());  // (own, D)
-  float4* gradients = queries + t.own * x.pitch;                  // (own, D)
-  float4* keys = gradients + t.own * x.pitch;                     // (other, D)
-  float4* values = keys + t.other * x.pitch;                      // (other, D)
+  float4* queries = reinterpret_cast<float4*>(dynamic_shared());          // (own, D)
+  float4* gradients = queries + t.own * x.pitch;                          // (own, D)
+  float4* keys = gradients + t.own * x.pitch;                             // (other, D)
+  float4* values = keys + t.other * x.pitch;                              // (other, D)
   float* weights = reinterpret_cast<float*>(values + t.other * x.pitch);  // (own, other)
   const attention_dropout dropout(a);
 
@@ -69,9 +69,17 @@ template <int D> __device__ inline void attention_grad_queries(const attention_a
   for (int i = 0; i < R; ++i) x.store_rows(a, a.dq, head_of(a, a.dq, b, h), q0, a.S, i, sums[i], 1.0f);
 }
 
-extern "C" __global__ void __launch_bounds__(256) attention_grad_queries_32(const __grid_constant__ gpu::attention_arguments a) { attention_grad_queries<32>(a); }
-extern "C" __global__ void __launch_bounds__(256) attention_grad_queries_64(const __grid_constant__ gpu::attention_arguments a) { attention_grad_queries<64>(a); }
-extern "C" __global__ void __launch_bounds__(256) attention_grad_queries_128(const __grid_constant__ gpu::attention_arguments a) { attention_grad_queries<128>(a); }
-extern "C" __global__ void __launch_bounds__(256) attention_grad_queries_256(const __grid_constant__ gpu::attention_arguments a) { attention_grad_queries<256>(a); }
+extern "C" __global__ void __launch_bounds__(256) attention_grad_queries_32(const __grid_constant__ attention_arguments a) {
+  attention_grad_queries<32>(a);
+}
+extern "C" __global__ void __launch_bounds__(256) attention_grad_queries_64(const __grid_constant__ attention_arguments a) {
+  attention_grad_queries<64>(a);
+}
+extern "C" __global__ void __launch_bounds__(256) attention_grad_queries_128(const __grid_constant__ attention_arguments a) {
+  attention_grad_queries<128>(a);
+}
+extern "C" __global__ void __launch_bounds__(256) attention_grad_queries_256(const __grid_constant__ attention_arguments a) {
+  attention_grad_queries<256>(a);
+}
 
 }  // namespace isotope::cuda::gpu

@@ -1,7 +1,7 @@
 #pragma once
-// The two products of attention in f32, between rows in shared memory. 16 x 16 threads: thread (across, down) owns the rows down * OWN / 16 and following, the
-// rows across + 16 j of the other side, and the columns 4 (across + 16 j) of results. The weights between the products pass through shared memory, but only
-// within half a warp. One vector of padding lets eight adjacent rows start in different banks.
+// The two products of attention in f32, between rows in shared memory. 16 x 16 threads: thread (across, down) owns the rows down * OWN / 16
+// and following, the rows across + 16 j of the other side, and the columns 4 (across + 16 j) of results. The weights between the products
+// pass through shared memory, but only within half a warp. One vector of padding lets eight adjacent rows start in different banks.
 #include "../attention/operands.cuh"
 #include "attention_rows.h"
 
@@ -22,7 +22,8 @@ __device__ inline float4 piece(const attention_arguments& a, const head_rows& r,
   if (column + 3 < a.D) x.w = load(r.at, i + 3, r.type);
   return x;
 }
-__device__ inline void store_piece(const attention_arguments& a, const head_rows& r, std::int64_t base, int row, int rows, int column, float4 x) {
+__device__ inline void store_piece(const attention_arguments& a, const head_rows& r, std::int64_t base, int row, int rows, int column,
+                                   float4 x) {
   if (row >= rows || column >= a.D) return;
   const std::int64_t i = base + row * r.row + column;
   if (a.wide && r.type == f32) {
@@ -31,7 +32,7 @@ __device__ inline void store_piece(const attention_arguments& a, const head_rows
   }
   if (a.wide && r.type == bf16) {
     *reinterpret_cast<uint2*>(pointer<std::uint16_t>(r.at) + i) = {std::uint32_t(bf16_bits(x.x)) | std::uint32_t(bf16_bits(x.y)) << 16,
-                                                                    std::uint32_t(bf16_bits(x.z)) | std::uint32_t(bf16_bits(x.w)) << 16};
+                                                                   std::uint32_t(bf16_bits(x.z)) | std::uint32_t(bf16_bits(x.w)) << 16};
     return;
   }
   store(r.at, i, r.type, x.x);
@@ -57,7 +58,7 @@ __device__ inline float half_warp_largest(float x) {
 }
 
 template <int D, int OWN, int OTHER> struct row_products {
-  static constexpr int vectors = D / 4, pitch = vectors + 1;                // of a row, in units of four floats
+  static constexpr int vectors = D / 4, pitch = vectors + 1;                   // of a row, in units of four floats
   static constexpr int R = OWN / 16, X = OTHER / 16, C = (vectors + 15) / 16;  // rows of both sides and vectors of columns of a thread
   static constexpr int weight_pitch = OTHER + 4;
   static_assert(R <= 4 && X <= 4);
@@ -67,7 +68,8 @@ template <int D, int OWN, int OTHER> struct row_products {
   __device__ int other(int j) const { return across + 16 * j; }
 
   /// Copies rows `first` on of a head to shared memory.
-  template <int ROWS> __device__ static void fetch(float4* tile, const attention_arguments& a, const head_rows& r, std::int64_t base, int first, int rows) {
+  template <int ROWS>
+  __device__ static void fetch(float4* tile, const attention_arguments& a, const head_rows& r, std::int64_t base, int first, int rows) {
     for (int n = int(threadIdx.x); n < ROWS * vectors; n += attention_rows_tile::threads)
       tile[n / vectors * pitch + n % vectors] = piece(a, r, base, first + n / vectors, rows, 4 * (n % vectors));
   }
@@ -139,7 +141,8 @@ template <int D, int OWN, int OTHER> struct row_products {
       for (int j = 0; j < C; ++j) sums[i][j] = {0, 0, 0, 0};
   }
 
-  /// Which probabilities of own queries are kept. Four neighbouring keys share random words and belong to four threads: each draws a quarter of the words.
+  /// Which probabilities of own queries are kept. Four neighbouring keys share random words and belong to four threads: each draws a
+  /// quarter of the words.
   struct marks {
     std::uint32_t words[4];
     int lane;

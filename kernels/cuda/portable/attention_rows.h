@@ -4,8 +4,9 @@
 
 namespace isotope::cuda::gpu {
 
-/// The work of one block of 256 threads: it owns `own` rows, queries or keys, and walks tiles of `other` rows of the other side. All rows have D elements in f32.
-/// More rows mean more multiply-adds per read of shared memory, fewer let wide heads fit the 99 KB of the smallest devices.
+/// The work of one block of 256 threads: it owns `own` rows, queries or keys, and walks tiles of `other` rows of the other side. All rows
+/// have D elements in f32. More rows mean more multiply-adds per read of shared memory, fewer let wide heads fit the 99 KB of the smallest
+/// devices.
 struct attention_rows_tile {
   int D, own, other;
 
