@@ -22,9 +22,6 @@ open_root() {
   if [ -e "$root" ] && [ ! -f "$root/$mark" ] && [ -n "$(ls -A -- "$root" 2>/dev/null || echo file)" ]; then
     fail "'$root' is there and was not made by $me" "name another folder, or remove it"
   fi
-  for tool in apt-get dpkg dpkg-deb; do
-    command -v $tool >/dev/null 2>&1 || fail "$tool is not here, this takes Debian packages" "$instead"
-  done
   trap 'rm -rf "$work" "$new"' EXIT
   trap 'exit 1' HUP INT TERM
   work=$(mktemp -d) || exit 1
@@ -76,6 +73,9 @@ check_versions() {
 unpack() {
   suite=$1
   shift
+  for tool in apt-get dpkg dpkg-deb; do
+    command -v $tool >/dev/null 2>&1 || fail "$tool is not here, this takes Debian packages" "$instead"
+  done
   entry=$(debian_entry)
   mirror=${ISOTOPE_DEBIAN_MIRROR:-${entry%% *}}
   [ -n "$mirror" ] || fail "apt knows no Debian archive here" "$instead"

@@ -30,7 +30,7 @@ class tree:
     def __init__(self, root):
         self.root = pathlib.Path(root)
         self.shaders = {}
-        for file in sorted(self.root.glob("kernels/**/*.comp")):
+        for file in sorted([*self.root.glob("kernels/**/*.comp"), *self.root.glob("kernels/**/*.cu")]):
             self.shaders.setdefault(file.stem if file.parent.name != "reference" else "reference_" + file.stem, file)
 
     @functools.lru_cache(None)
@@ -45,7 +45,7 @@ class tree:
     def included(self, file):
         """The sources below kernels/ that a file includes."""
         for kind, name in INCLUDE.findall(self.read(file)):
-            module = re.match(r"isotope/shaders/(\w+)\.hpp$", name)
+            module = re.match(r"isotope/(?:shaders|fatbins)/(\w+)\.hpp$", name)
             if module:
                 found = self.shader(module[1])
                 if found is None:
@@ -64,7 +64,7 @@ class tree:
     @functools.lru_cache(None)
     def bare(self, file):
         """The digest of one file's text."""
-        text = COMMENT.sub(lambda m: m[0] if m[0].startswith(('"', "// variant ")) else " ", self.read(file))  # `// variant` comments count, since they are compiler flags
+        text = COMMENT.sub(lambda m: m[0] if m[0].startswith(('"', "// variant ", "// flags:")) else " ", self.read(file))  # these comments count, since they are compiler flags
         lines = [" ".join(line.split()) for line in text.splitlines() if not re.match(r"\s*#\s*(include|pragma once)", line)]
         return hashlib.sha256(" ".join(line for line in lines if line).encode()).hexdigest()
 

@@ -18,6 +18,9 @@ FILES = {
     "kernels/gpu/portable/fft.comp": "void main() {}\n",
     "kernels/gpu/portable/fft_bins.comp": '// variant wide: -DWIDE\n#include "bins.glsl"\nvoid main() { bins(); }\n',
     "kernels/gpu/bins.glsl": "void bins() {}\n",
+    "kernels/tpu/reference/sort.hpp": "#pragma once\n#include <isotope/fatbins/reference_sort.hpp>\ntemplate <class P> struct kernel<op::sort, P, kernels::reference> {};\n",
+    "kernels/tpu/reference/sort.cu": '// flags: -O1\n#include "../keys.cuh"\nvoid sort() { keys(); }\n',
+    "kernels/tpu/keys.cuh": "void keys() {}\n",
 }
 
 
@@ -91,11 +94,13 @@ def judged():
             assert "run it again" in str(why), why
 
 
-assert set(digests()) == {"cpu portable softmax", "cpu portable exp", "gpu portable fft"}
+assert set(digests()) == {"cpu portable softmax", "cpu portable exp", "gpu portable fft", "tpu reference sort"}
 assert changed("kernels/cpu/rows/rows.hpp", "int rows", "long rows") == {"softmax"}, "an included file"
 assert changed("kernels/cpu/rows/rows.hpp", "int rows();", "/// Rows.\nint  rows(); // all\n/* of\nthem */") == set(), "comments and blanks"
 assert changed("kernels/gpu/bins.glsl", "{}", "{ barrier(); }") == {"fft"}, "a file that a shader includes"
 assert changed("kernels/gpu/portable/fft_bins.comp", "-DWIDE", "-DWIDE=2") == {"fft"}, "the flags of a variant"
+assert changed("kernels/tpu/keys.cuh", "{}", "{ ; }") == {"sort"}, "a file that a source of a fatbin includes"
+assert changed("kernels/tpu/reference/sort.cu", "-O1", "-O2") == {"sort"}, "the flags of a fatbin"
 assert changed("kernels/gpu/portable/fft.comp", "{}", "{ ; }") == set(), "another module"
 moved = {"kernels/cpu/lines/lines.hpp": FILES["kernels/cpu/rows/rows.hpp"], "kernels/cpu/portable/softmax.hpp": FILES["kernels/cpu/portable/softmax.hpp"].replace("rows", "lines")}
 assert digests(moved, ["kernels/cpu/rows/rows.hpp"]) == digests(), "a move"

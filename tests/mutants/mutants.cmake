@@ -17,7 +17,8 @@ function(isotope_mutated_tree name list)
   set(outputs ${tree}/include/isotope/mutants/chosen.hpp)
   foreach(top include/isotope kernels)
     file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/${top} ${PROJECT_SOURCE_DIR}/${top}/*.hpp ${PROJECT_SOURCE_DIR}/${top}/*.cpp
-         ${PROJECT_SOURCE_DIR}/${top}/*.comp ${PROJECT_SOURCE_DIR}/${top}/*.glsl)
+         ${PROJECT_SOURCE_DIR}/${top}/*.comp ${PROJECT_SOURCE_DIR}/${top}/*.glsl ${PROJECT_SOURCE_DIR}/${top}/*.h ${PROJECT_SOURCE_DIR}/${top}/*.cuh
+         ${PROJECT_SOURCE_DIR}/${top}/*.cu)
     string(REGEX REPLACE "^kernels$" "include/isotope/kernels" to ${top})
     foreach(file IN LISTS files)
       list(APPEND inputs ${PROJECT_SOURCE_DIR}/${top}/${file})

@@ -13,7 +13,7 @@ MEMBERS = {"name", "breaks", "file", "find", "mutated", "kind", "ops", "flags", 
 REQUIRED = {"name", "breaks", "file", "find", "mutated", "ops"}
 KINDS = ("expression", "statement", "text")
 GLSL = (".comp", ".glsl")
-SUFFIXES = (".hpp", ".cpp", *GLSL)
+SUFFIXES = (".hpp", ".cpp", ".h", ".cuh", ".cu", *GLSL)
 GLSL_CHOICE = """#ifndef MUTANT_GLSL
 #define MUTANT_GLSL
 #ifdef __cplusplus

@@ -38,6 +38,7 @@ printf 'stripes 1 1 zebra zebra-tools\ngrass 1 1 zebra-tests zebra-checks\n' >cm
 cat >cmake/backend/zebra/quickstart.sh <<'EOF'
 get_tools() { echo "zebra gets its tools"; }
 more_programs() { echo isotope-info; }
+can_train() { [ ! -f "$1/lame" ] || echo "the zebra is lame"; }
 training_options() { [ ! -f "$1/short" ] || echo "--size short"; }
 EOF
 says libboost1.81-dev ./quickstart deps --list
@@ -77,4 +78,7 @@ says 'trains --size char-gpt-cpu --steps 2000 ' ./quickstart --backend zebra
 says 'building isotope-train isotope-generate isotope-info' ./quickstart --backend zebra
 : >build/zebra-f32/short
 says 'trains --size short ' ./quickstart --backend zebra
+: >build/zebra-f32/lame
+says 'nothing is trained: the zebra is lame' ./quickstart --backend zebra
+silent_on 'trains ' ./quickstart --backend zebra
 exit $failed

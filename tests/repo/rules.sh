@@ -8,7 +8,7 @@ trap 'rm -f "$found" "$found.files"' EXIT
 
 # code FOLDER...: prints every line of the C++ files below the folders as file:line:text, without comments.
 code() {
-  for folder in "$@"; do [ -d "$folder" ] && find "$folder" -type f \( -name '*.hpp' -o -name '*.cpp' \); done | sort |
+  for folder in "$@"; do [ -d "$folder" ] && find "$folder" -type f \( -name '*.hpp' -o -name '*.cpp' -o -name '*.h' -o -name '*.cuh' -o -name '*.cu' \); done | sort |
     xargs -r grep -nH '' /dev/null | sed 's|//.*||'
 }
 # breach RULE REGEX: records the lines from stdin whose text matches, with the name of the rule.
@@ -70,7 +70,7 @@ inwards include/isotope/eager "nn|optim|model|io|train|config|conform|calibrate|
 # The following searches include comments.
 for folder in include kernels examples tests bench cmake; do [ -d $folder ] && find $folder -type f ! -path 'tests/repo/*'; done | sort >"$found.files"
 xargs -r grep -nHE '\<(TODO|FIXME|XXX)\>' /dev/null <"$found.files" | sed 's|\(:[0-9]*\):|\1: an open end belongs in the issue list:|' >>"$found"
-grep -E '\.(hpp|cpp|comp|glsl)$' "$found.files" | xargs -r awk 'FNR == 401 { print FILENAME ":401: a file has at most 400 lines: split it" }' >>"$found"
+grep -E '\.(hpp|cpp|h|cuh|cu|comp|glsl)$' "$found.files" | xargs -r awk 'FNR == 401 { print FILENAME ":401: a file has at most 400 lines: split it" }' >>"$found"
 
 if [ -s "$found" ]; then
   cat "$found"

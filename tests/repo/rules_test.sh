@@ -66,7 +66,8 @@ caught include/isotope/backend/a.hpp '#include <isotope/eager/eager.hpp>' inward
 caught include/isotope/eager/a.hpp '#include <isotope/model/gpt.hpp>' inwards
 caught include/isotope/core/a.hpp '// TODO: more' 'open end'
 caught include/isotope/core/a.hpp "$(seq 1 401)" '400 lines'
-caught kernels/gpu/a.comp "$(seq 1 401)" '400 lines'
+for kind in comp glsl cu cuh h; do caught kernels/gpu/a.$kind "$(seq 1 401)" '400 lines'; done
+for kind in cu cuh h; do caught kernels/gpu/a.$kind '  printf("x");' prints; done
 
 passes include/isotope/core/a.hpp 'int exit_code; // never call exit() or printf("x") here'
 passes include/isotope/core/a.hpp 'std::snprintf(buffer, n, "x"); auto y = at_exit(z);'

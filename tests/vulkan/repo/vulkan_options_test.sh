@@ -1,5 +1,6 @@
 #!/bin/sh
-# Building for vulkan needs a shader compiler and headers; without either, BACKEND=auto is cpu. An empty path means that something was not found.
+# Building for vulkan needs a shader compiler and headers; without either, BACKEND=auto is cpu. An empty path means that something was not found, such as the
+# compiler of cuda, which BACKEND=auto prefers.
 set -u
 . "$1/tests/repo/configure.sh"
 
@@ -10,9 +11,9 @@ printf '#!/bin/sh\nfor word; do case $word in *coopmat*) exit 1 ;; esac; done\n'
 printf '#!/bin/sh\n' >"$work/current"
 chmod +x "$work/useless" "$work/plain" "$work/current"
 headers=-DISOTOPE_VULKAN_HEADERS=$work/headers
-picks 'cpu: ' -DISOTOPE_GLSLANG= "$headers"
-picks 'cpu: ' -DISOTOPE_GLSLANG="$work/plain" -DISOTOPE_VULKAN_HEADERS=
-picks 'vulkan: ' -DISOTOPE_GLSLANG="$work/plain" "$headers"
+picks 'cpu: ' -DISOTOPE_NVCC= -DISOTOPE_GLSLANG= "$headers"
+picks 'cpu: ' -DISOTOPE_NVCC= -DISOTOPE_GLSLANG="$work/plain" -DISOTOPE_VULKAN_HEADERS=
+picks 'vulkan: ' -DISOTOPE_NVCC= -DISOTOPE_GLSLANG="$work/plain" "$headers"
 refuses "needs a GLSL compiler, and neither glslang nor glslangValidator was found. fix: sudo apt-get install glslang-tools, or cmake/backend/vulkan/get-glslang.sh" \
   -DBACKEND=vulkan -DISOTOPE_GLSLANG= "$headers"
 refuses "vulkan/vulkan_core.h was not found. fix: sudo apt-get install libvulkan-dev" -DBACKEND=vulkan -DISOTOPE_GLSLANG="$work/plain" -DISOTOPE_VULKAN_HEADERS=

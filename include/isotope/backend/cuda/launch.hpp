@@ -52,8 +52,8 @@ using range = byte_range;
 struct grid {
   std::uint32_t x = 1, y = 1, z = 1;
   std::uint32_t threads = 1;
-  std::uint32_t cluster = 1;   // blocks of a cluster, along x
-  std::int64_t items = 0;      // threads that have work, where the block size is free; 0: the algorithm fixes it
+  std::uint32_t cluster = 1;      // blocks of a cluster, along x
+  std::int64_t items = 0;         // threads that have work, where the block size is free; 0: the algorithm fixes it
   std::int64_t shared_bytes = 0;  // dynamic shared memory of a block
 };
 /// Threads for n independent items, `usual` in a block: for kernels that use only item() and exchange nothing between threads.
@@ -73,19 +73,56 @@ inline grid per_block(std::int64_t n, std::uint32_t threads, std::int64_t shared
   return g;
 }
 
-/// One node of a graph: a kernel launch. Edges are derived from `reads` and `writes`, so a range that is left out is a race.
+/// A tensor that the tensor memory accelerator reads or writes by boxes (PTX ISA, tensor maps). Its descriptor of 128 bytes lies in the arguments and is encoded
+/// by the driver when the graph is made. Axes are innermost first; the innermost one is contiguous, so `strides` starts with axis 1.
+struct tensor_map {
+  std::uint32_t argument_offset = 0;  // of the descriptor, a multiple of 64
+  std::uint64_t address = 0;
+  dtype type = dtype::bf16;
+  int rank = 2;
+  std::array<std::uint64_t, 5> dims{}, strides_bytes{};  // strides_bytes[k] is that of axis k + 1
+  std::array<std::uint32_t, 5> box{};
+  std::uint8_t swizzle_bytes = 128;  // 0, 32, 64 or 128
+};
+/// A copy between host and device memory, which is a node of the graph like a kernel.
+struct host_copy {
+  std::byte* host = nullptr;  // page-locked; null: the dispatch is a kernel
+  std::uint64_t device = 0;
+  std::int64_t bytes = 0;
+  bool to_device = true;
+};
+
+/// A matrix product that cuBLASLt computes: d (m, n) = alpha a (m, k) b (k, n) + beta c, for each of a number of batches. One of the two strides of every matrix
+/// is 1. Strides count elements.
+struct library_product {
+  struct matrix {
+    std::uint64_t at = 0;
+    dtype type = dtype::bf16;
+    std::int64_t row_stride = 0, column_stride = 1, batch_stride = 0;
+  };
+  std::int64_t m = 0, n = 0, k = 0, batches = 0;  // 0 batches: the dispatch is something else
+  matrix a, b, c, d;                              // c and d have rows with a column stride of 1; c is not read if beta is 0
+  float alpha = 1, beta = 0;
+  std::uint64_t workspace = 0;
+  std::int64_t workspace_bytes = 0;
+};
+
+/// One node of a graph: a kernel launch, a product of cuBLASLt, or a copy. Edges are derived from `reads` and `writes`, so a range that is left out is a race.
 struct dispatch {
   static constexpr std::size_t argument_limit = 4096;  // bytes of parameters that every device takes
   const device_code* code = nullptr;
   std::string_view function;         // of the code; it takes one struct
   std::vector<std::byte> arguments;  // that struct
+  std::vector<tensor_map> maps;      // descriptors to be encoded into it
+  host_copy copy;
+  library_product product;
   grid count;
   std::uint32_t default_threads = 0;  // the block size that the kernel chose; count.threads is the one that is used
   std::vector<range> reads, writes;
-  std::string_view set;       // the kernel set that runs
-  std::string_view reason{};  // why a faster set does not run; empty: there is none
+  std::string_view set;         // the kernel set that runs
+  std::string_view reason{};    // why a faster set does not run; empty: there is none
   std::string_view matrices{};  // formats that tensor cores take; empty: they are not used
-  std::int32_t step = -1;     // index of the plan's step
+  std::int32_t step = -1;       // index of the plan's step
 
   /// The block sizes that a sweep over `swept` tries: the kernel's own choice and what `swept` becomes here, ascending, without duplicates.
   std::vector<std::int32_t> launch_sizes(std::span<const std::int32_t> swept) const {
@@ -137,8 +174,8 @@ class recording {
 
   /// Adds a launch of a function with one argument, a struct that device code declares, too.
   template <class Arguments>
-  dispatch& add(const device_code& code, std::string_view function, const Arguments& arguments, const grid& count,
-                std::vector<range> reads, std::vector<range> writes) {
+  dispatch& add(const device_code& code, std::string_view function, const Arguments& arguments, const grid& count, std::vector<range> reads,
+                std::vector<range> writes) {
     static_assert(std::is_trivially_copyable_v<Arguments> && sizeof(Arguments) <= dispatch::argument_limit, "parameters hold 4,096 bytes");
     dispatch d;
     d.code = &code;
@@ -153,6 +190,21 @@ class recording {
     d.set = set;
     d.reason = reason;
     d.step = step;
+    dispatches.push_back(std::move(d));
+    return dispatches.back();
+  }
+
+  /// Adds a product of cuBLASLt.
+  dispatch& add(const library_product& p, std::vector<range> reads, std::vector<range> writes) {
+    dispatch d;
+    d.product = p;
+    d.function = "cublasLtMatmul";
+    d.reads = std::move(reads);
+    d.writes = std::move(writes);
+    d.set = set;
+    d.reason = reason;
+    d.step = step;
+    d.matrices = p.a.type == dtype::bf16 ? "bf16xbf16->f32" : p.a.type == dtype::f16 ? "f16xf16->f32" : "";
     dispatches.push_back(std::move(d));
     return dispatches.back();
   }

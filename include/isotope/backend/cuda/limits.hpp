@@ -6,19 +6,19 @@ namespace isotope::cuda {
 
 /// Switches that change which kernels run. Programs set them from flags and ISOTOPE_* variables.
 struct kernel_switches {
-  bool no_matrix_units = false;    // never use tensor cores
-  bool no_library = false;         // never call cuBLASLt
-  std::uint32_t split_k = 0;       // into how many parts matmuls split K; 0: chosen by size
-  std::int32_t launch_size = -1;   // threads per block where a kernel allows any number; -1: the kernel's own choice
+  bool no_matrix_units = false;   // never use tensor cores
+  std::uint32_t split_k = 0;      // into how many parts matmuls split K; 0: chosen by size
+  std::int32_t launch_size = -1;  // threads per block where a kernel allows any number; -1: the kernel's own choice
 };
 
 struct device_limits {
-  int compute = 80;                         // compute capability: 10 * major + minor
-  std::int32_t multiprocessors = 108;       // streaming multiprocessors
-  std::int32_t threads = 1024;              // most threads of a block
-  std::int64_t shared_bytes = 48 << 10;     // most shared memory of a block, with opt-in
+  int compute = 80;                      // compute capability: 10 * major + minor
+  std::int32_t multiprocessors = 108;    // streaming multiprocessors
+  std::int32_t threads = 1024;           // most threads of a block
+  std::int64_t shared_bytes = 48 << 10;  // most shared memory of a block, with opt-in
   std::int64_t shared_per_multiprocessor = 100 << 10;
   std::int64_t l2_bytes = 40 << 20;
+  bool blas = false;  // cuBLASLt is there and may be used
   kernel_switches switches;
 
   /// Whether the device has the Hopper instructions of code for sm_90a: wgmma and the tensor memory accelerator.

@@ -1,5 +1,5 @@
 #pragma once
-/// Where barriers are needed between dispatches, and an independent check that none is missing.
+/// Where barriers or edges are needed between dispatches, and an independent check that none is missing.
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -79,6 +79,59 @@ template <Dispatch D> std::vector<hazard> find_hazards(const std::vector<D>& all
       else if (meet(all[i].writes, all[j].writes)) found.push_back({i, j, "write after write"});
       else if (meet(all[i].reads, all[j].writes)) found.push_back({i, j, "write after read"});
     }
+  return found;
+}
+
+/// Element i lists the earlier dispatches that dispatch i waits for, where each waits for its own list instead of a barrier. What follows from other entries is
+/// left out: if 2 waits for 1 and 1 for 0, then 2 waits for 0 without naming it.
+using dispatch_edges = std::vector<std::vector<std::uint32_t>>;
+
+/// Whether the order of two dispatches matters: both touch the same bytes, and one of them writes.
+template <Dispatch D> bool conflict(const D& a, const D& b) {
+  const auto meet = [](const std::vector<byte_range>& x, const std::vector<byte_range>& y) {
+    for (const auto& p : x)
+      for (const auto& q : y)
+        if (p.overlaps(q)) return true;
+    return false;
+  };
+  return meet(a.writes, b.reads) || meet(a.writes, b.writes) || meet(a.reads, b.writes);
+}
+/// The fewest edges under which every two dispatches in conflict run in their order.
+template <Dispatch D> dispatch_edges plan_edges(const std::vector<D>& all) {
+  dispatch_edges waits(all.size());
+  std::vector<std::vector<bool>> before(all.size());  // before[i][k]: i runs after k
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    before[i].assign(i, false);
+    for (std::size_t k = i; k-- > 0;) {
+      if (before[i][k] || !conflict(all[k], all[i])) continue;
+      waits[i].push_back(std::uint32_t(k));
+      before[i][k] = true;
+      for (std::size_t j = 0; j < k; ++j)
+        if (before[k][j]) before[i][j] = true;
+    }
+  }
+  return waits;
+}
+/// Compares every pair of dispatches: if their order matters, the later one must wait for the earlier one, through any number of others.
+template <Dispatch D> std::vector<hazard> find_hazards(const std::vector<D>& all, const dispatch_edges& waits) {
+  std::vector<hazard> found;
+  std::vector<std::uint8_t> reached;
+  std::vector<std::uint32_t> open;
+  for (std::size_t j = 0; j < all.size(); ++j) {
+    reached.assign(j + 1, 0);
+    open.assign(1, std::uint32_t(j));
+    while (!open.empty()) {
+      const auto at = open.back();
+      open.pop_back();
+      for (const auto k : waits[at])
+        if (reached[k] == 0) {
+          reached[k] = 1;
+          open.push_back(k);
+        }
+    }
+    for (std::size_t i = 0; i < j; ++i)
+      if (reached[i] == 0 && conflict(all[i], all[j])) found.push_back({i, j, "no path between two dispatches that touch the same bytes"});
+  }
   return found;
 }
 

@@ -7,7 +7,7 @@
 
 #include "../../core/device.hpp"
 #include "../../core/error.hpp"
-#include "../../core/text_case.hpp"
+#include "../queue/choose_device.hpp"
 #include "functions.hpp"
 #include "limits.hpp"
 
@@ -44,34 +44,13 @@ inline void add_by_kind(std::vector<physical_device>& all, physical_device p) {
   all.insert(place, std::move(p));
 }
 
-inline failure lacks(const physical_device& p) {
-  return fail(errc::missing_feature, p.name + " lacks " + p.missing, "vulkan",
-              "update its driver, choose another device, or rebuild with -DBACKEND=cpu");
-}
+inline failure lacks(const physical_device& p) { return isotope::lacks(p, "vulkan"); }
 
-/// The index of the first usable device that matches `asked`, which is an index, a kind, a part of a name, or empty for any device.
-///
-/// @error no_device: there is no device; unknown_device, with the names of all devices; missing_feature: the matching device is not usable
+/// The index of the first usable device that matches `asked`. @error as choose_device
 inline result<std::size_t> choose(const std::vector<physical_device>& all, const std::string& asked) {
-  std::string seen;
-  for (std::size_t i = 0; i < all.size(); ++i) seen += (i == 0 ? "" : ", ") + std::to_string(i) + " " + all[i].name;
-  if (all.empty())
-    return fail(errc::no_device, "the Vulkan loader found no device", "vulkan",
-                "install the driver of the GPU, or apt-get install mesa-vulkan-drivers for the processor");
-  // Digits alone are an index, even if they are part of a name.
-  const bool index = !asked.empty() && asked.find_first_not_of("0123456789") == asked.npos;
-  const auto matches = [&](std::size_t i) {
-    if (index) return asked == std::to_string(i);
-    return asked.empty() || asked == name_of(all[i].kind) || contains_ignoring_case(all[i].name, asked);
-  };
-  const physical_device* unfit = nullptr;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (matches(i)) {
-      if (all[i].missing.empty()) return i;
-      if (unfit == nullptr) unfit = &all[i];
-    }
-  if (unfit != nullptr) return lacks(*unfit);
-  return fail(errc::unknown_device, "no device '" + asked + "'", "vulkan", "there are: " + seen);
+  return choose_device(all, asked,
+                       {"vulkan", "the Vulkan loader found no device",
+                        "install the driver of the GPU, or apt-get install mesa-vulkan-drivers for the processor"});
 }
 
 }  // namespace isotope::vulkan

@@ -1,0 +1,17 @@
+#pragma once
+/// Recorders that are compiled once. Where ISOTOPE_COMPILED_CUDA_F32 or _BF16 is defined, programs link them from a library built from
+/// kernels/cuda/compiled/.
+#include "table.hpp"
+
+namespace isotope::cuda {
+#if defined(ISOTOPE_COMPILED_CUDA_F32)
+extern template std::span<const record_function> code_of<target<backend::cuda, precision::f32, kernels::native>>();
+extern template std::span<const record_function> code_of<target<backend::cuda, precision::f32, kernels::portable>>();
+extern template std::span<const record_function> code_of<target<backend::cuda, precision::f32, kernels::reference>>();
+#endif
+#if defined(ISOTOPE_COMPILED_CUDA_BF16)
+extern template std::span<const record_function> code_of<target<backend::cuda, precision::bf16, kernels::native>>();
+extern template std::span<const record_function> code_of<target<backend::cuda, precision::bf16, kernels::portable>>();
+extern template std::span<const record_function> code_of<target<backend::cuda, precision::bf16, kernels::reference>>();
+#endif
+}  // namespace isotope::cuda

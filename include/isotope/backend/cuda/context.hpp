@@ -1,0 +1,264 @@
+#pragma once
+/// One opened device and its stream. All work is submitted and waited for here, and the loss of the device is noticed here.
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "devices.hpp"
+#include "options.hpp"
+
+namespace isotope::cuda {
+
+/// Objects of an application that isotope is to use: a context of the device and, if not null, a stream of it. The application keeps them alive longer than
+/// every object made from them.
+struct native_handles {
+  context_handle context = nullptr;
+  stream_handle stream = nullptr;
+};
+
+/// Counts of what was done on a device since it was opened.
+struct context_counters {
+  std::atomic<std::int64_t> submits = 0, allocations = 0, objects = 0, bytes_in = 0, bytes_out = 0;
+};
+
+/// Makes a context the calling thread's current one as long as it lives.
+class current_context {
+ public:
+  current_context(const driver& d, context_handle c) : driver_(d) { pushed_ = d->push_context(c) == status::success; }
+  current_context(const current_context&) = delete;
+  current_context& operator=(const current_context&) = delete;
+  ~current_context() {
+    context_handle ignored = nullptr;
+    if (pushed_) driver_->pop_context(&ignored);
+  }
+
+ private:
+  const driver& driver_;
+  bool pushed_ = false;
+};
+
+class context {
+ public:
+  context() = default;
+  context(const context&) = delete;
+  context& operator=(const context&) = delete;
+  ~context() {
+    if (context_ == nullptr) return;
+    {
+      const auto here = current();
+      if (!lost_) f()->synchronize_stream(stream_);
+      for (const auto& e : pending_) f()->destroy_event(e.event);
+      for (const auto e : spare_) f()->destroy_event(e);
+      if (owns_stream_ && stream_ != nullptr) f()->destroy_stream(stream_);
+    }
+    if (retained_) f()->release_primary_context(physical_.handle);
+  }
+
+  /// Opens the primary context of a device, which cuBLASLt and NCCL share. `architectures`: see devices_of.
+  /// @error no_device, unknown_device with the devices seen, missing_feature, invalid_argument for a negative timeout
+  static result<std::shared_ptr<context>> open(const cuda::options& o, std::string_view architectures) {
+    auto c = std::make_shared<context>();
+    if (auto r = c->find(o, architectures, -1); !r) return r.error();
+    if (const auto s = c->f()->retain_primary_context(&c->context_, c->physical_.handle); s != status::success) {
+      c->context_ = nullptr;
+      return c->failed(s, "opening " + c->physical_.name);
+    }
+    c->retained_ = true;
+    if (auto r = c->prepare(nullptr); !r) return r.error();
+    return c;
+  }
+  /// Uses objects of an application. @error no_device, missing_feature, invalid_argument
+  static result<std::shared_ptr<context>> adopt(const native_handles& h, const cuda::options& o, std::string_view architectures) {
+    if (h.context == nullptr)
+      return fail(errc::invalid_argument, "the adopted context is null", "cuda", "give a context, or open the device without one");
+    auto d = driver::open(o.diagnose.driver_library);
+    if (!d) return d.error();
+    device_handle device = 0;
+    {
+      const current_context here(**d, h.context);
+      if (const auto s = (**d)->context_device(&device); s != status::success)
+        return cuda::failed(**d, s, "asking the adopted context for its device");
+    }
+    auto c = std::make_shared<context>();
+    if (auto r = c->find(o, architectures, device); !r) return r.error();
+    c->context_ = h.context;
+    if (auto r = c->prepare(h.stream); !r) return r.error();
+    return c;
+  }
+
+  const driver& f() const { return *driver_; }
+  const std::shared_ptr<const driver>& library() const { return driver_; }
+  context_handle handle() const { return context_; }
+  stream_handle stream() const { return stream_; }
+  native_handles handles() const { return {context_, stream_}; }
+  const physical_device& physical() const { return physical_; }
+  device_info info() const { return describe(physical_, index_, driver_->version()); }
+  bool lost() const { return lost_; }
+  current_context current() const { return {*driver_, context_}; }
+
+  /// Launches a graph; returns the value that the timeline has when it is complete. @error device_lost, out_of_memory
+  result<std::uint64_t> submit(executable_handle graph) {
+    return submitted("launching a graph", [&] { return f()->launch_graph(graph, stream_); });
+  }
+  /// Puts other work on the stream by calling `work`, which returns a status; returns the value that the timeline has when it is complete.
+  template <class Work> result<std::uint64_t> submitted(const char* what, const Work& work) {
+    const std::lock_guard lock(mutex_);
+    if (lost_) return gone("submitting to a lost device");
+    const auto fault = options.diagnose.fault;
+    if (fault != injected_fault::none && counters.submits >= options.diagnose.fault_after) {
+      if (fault == injected_fault::out_of_memory) return failed(status::out_of_memory, std::string(what) + " (injected)");
+      if (fault == injected_fault::device_lost) return struck(std::string(what) + " (injected)");
+    }
+    const auto here = current();
+    if (const auto s = work(); s != status::success) return dead(s, what);
+    event_handle e = nullptr;
+    if (!spare_.empty()) {
+      e = spare_.back();
+      spare_.pop_back();
+    } else {
+      constexpr unsigned no_timing = 2;
+      if (const auto s = f()->create_event(&e, no_timing); s != status::success) return dead(s, "creating an event");
+      ++counters.objects;
+    }
+    if (const auto s = f()->record_event(e, stream_); s != status::success) {
+      spare_.push_back(e);
+      return dead(s, what);
+    }
+    ++counters.submits;
+    pending_.push_back({++submitted_, e});
+    return submitted_;
+  }
+  /// Waits until the timeline has reached `value`. @error device_lost, timeout (after either, the device counts as lost)
+  result<void> wait(std::uint64_t value) {
+    if (lost_) return gone("waiting for a lost device");
+    if (options.diagnose.fault == injected_fault::hung && counters.submits > options.diagnose.fault_after) {
+      settle();
+      lost_ = true;
+      return late("waiting for work (injected)");
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    for (;;) {
+      {
+        const std::lock_guard lock(mutex_);
+        const auto here = current();
+        while (!pending_.empty() && pending_.front().value <= value) {
+          const auto s = f()->query_event(pending_.front().event);
+          if (s == status::not_ready) break;
+          if (s != status::success) return dead(s, "waiting for work");
+          spare_.push_back(pending_.front().event);
+          pending_.pop_front();
+        }
+        if (pending_.empty() || pending_.front().value > value) return {};
+      }
+      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+      if (elapsed.count() > options.timeout_seconds) {
+        lost_ = true;
+        return late("work did not finish within " + std::to_string(options.timeout_seconds) + " s");
+      }
+      // A share of the time that has passed already: short waits end soon, and long ones cost the processor little.
+      std::this_thread::sleep_for(std::chrono::duration<double>(std::min(std::max(elapsed.count() / 8, 2e-6), 1e-3)));
+    }
+  }
+  /// Called once after the device is opened and before kernels are recorded, where cuBLASLt was found.
+  void use_blas() { physical_.limits.blas = true; }
+  /// The free bytes of the device's memory.
+  std::int64_t free_bytes() const {
+    std::size_t free = 0, total = 0;
+    const auto here = current();
+    return f()->memory_info(&free, &total) == status::success ? std::int64_t(free) : 0;
+  }
+  failure failed(status s, std::string asked) const { return cuda::failed(*driver_, s, std::move(asked), physical_.name); }
+
+  context_counters counters;
+  cuda::options options;
+
+ private:
+  struct submission_event {
+    std::uint64_t value = 0;
+    event_handle event = nullptr;
+  };
+  std::shared_ptr<const driver> driver_;
+  physical_device physical_;
+  int index_ = 0;
+  context_handle context_ = nullptr;
+  stream_handle stream_ = nullptr;
+  bool retained_ = false, owns_stream_ = false;
+  std::uint64_t submitted_ = 0;
+  std::deque<submission_event> pending_;
+  std::vector<event_handle> spare_;
+  std::mutex mutex_;
+  std::atomic<bool> lost_ = false;
+
+  failure dead(status s, std::string asked) {
+    if (breaks_context(s)) lost_ = true;
+    return failed(s, std::move(asked));
+  }
+  failure gone(std::string asked) const {
+    return fail(errc::device_lost, std::move(asked), physical_.name, "open the device again, or another one, and load the last checkpoint");
+  }
+  failure late(std::string asked) const {
+    return fail(errc::timeout, std::move(asked), physical_.name, "another device, a smaller batch, or a longer timeout");
+  }
+  /// Waits for the device, which works although a fault is reported and may still use memory that callers free after the error.
+  void settle() {
+    const auto here = current();
+    f()->synchronize_stream(stream_);
+  }
+  failure struck(std::string asked) {
+    settle();
+    lost_ = true;
+    return gone(std::move(asked));
+  }
+
+  /// Finds the device: the one with this handle, or the one that the options name if it is negative.
+  result<void> find(const cuda::options& o, std::string_view architectures, device_handle wanted) {
+    if (!(o.timeout_seconds >= 0))
+      return fail(errc::invalid_argument, "timeout_seconds is " + std::to_string(o.timeout_seconds) + ", not a number of seconds from 0 on",
+                  "device options", "leave it at 60, or give infinity for no limit");
+    options = o;
+    auto d = driver::open(o.diagnose.driver_library);
+    if (!d) return d.error();
+    driver_ = *std::move(d);
+    const auto all = devices_of(*driver_, architectures);
+    std::size_t at = all.size();
+    for (std::size_t k = 0; k < all.size(); ++k)
+      if (all[k].handle == wanted) at = k;
+    if (wanted < 0) {
+      auto chosen = choose(all, o.name);
+      if (!chosen) return chosen.error();
+      at = *chosen;
+    }
+    if (at == all.size())
+      return fail(errc::no_device, "the adopted context is of a device that the driver does not list", "cuda", "adopt another context");
+    physical_ = all[at];
+    index_ = int(at);
+    if (!physical_.missing.empty()) return lacks(physical_, "cuda");
+    auto& switches = physical_.limits.switches;
+    switches.no_matrix_units = o.diagnose.no_matrix_units;
+    switches.split_k = o.diagnose.split_k;
+    switches.launch_size = o.diagnose.launch_size;
+    if (const auto n = switches.launch_size; n != -1 && (n < 1 || n > physical_.limits.threads))
+      return fail(errc::invalid_argument, "blocks of " + std::to_string(n) + " threads", "cuda",
+                  physical_.name + " takes 1 to " + std::to_string(physical_.limits.threads));
+    return {};
+  }
+  result<void> prepare(stream_handle given) {
+    stream_ = given;
+    if (given != nullptr) return {};
+    const auto here = current();
+    constexpr unsigned non_blocking = 1;
+    if (const auto s = f()->create_stream(&stream_, non_blocking); s != status::success) return failed(s, "creating a stream");
+    owns_stream_ = true;
+    ++counters.objects;
+    return {};
+  }
+};
+
+}  // namespace isotope::cuda

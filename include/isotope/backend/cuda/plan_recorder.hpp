@@ -1,0 +1,150 @@
+#pragma once
+/// Records the plans of a session as graphs, and owns what these plans share on a CUDA device.
+#include <deque>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "../queue/loaded_plan.hpp"
+#include "constant_pool.hpp"
+#include "plan_dispatches.hpp"
+#include "step_graph.hpp"
+
+namespace isotope::cuda {
+
+struct plan_recorder {
+  using dispatch = cuda::dispatch;
+  using commands = step_graph*;
+  using constant_pool = cuda::constant_pool;
+
+  std::shared_ptr<context> device;
+  std::shared_ptr<loaded_functions> functions;
+  std::unique_ptr<constant_pool> shared_pool;
+  kernel_set kernels;
+  std::deque<step_graph> graphs;
+
+  plan_recorder(std::shared_ptr<context> c, std::shared_ptr<loaded_functions> loaded, const kernel_set& all)
+      : device(std::move(c)), functions(std::move(loaded)), shared_pool(std::make_unique<constant_pool>(device)), kernels(all) {}
+
+  /// Upload memory whose host part every graph copies to the device. Memory that was freed is forgotten when its addresses are used again.
+  void mirror(const memory& m) {
+    const range now(m.address(), m.bytes());
+    std::erase_if(mirrors_, [&](const mirrored& x) { return x.device.overlaps(now); });
+    mirrors_.push_back({now, m.mapped()});
+  }
+
+  /// The dispatches of a run: the scalars and the inputs are copied to the device first, and the outputs to readback memory last.
+  std::vector<dispatch> list(const bound_plan& p, std::uint8_t active, constant_pool& pool) {
+    std::vector<dispatch> all;
+    const range scalars(p.base.scalars, std::int64_t(sizeof(gpu::scalars)));
+    const range inputs(p.base[value_kind::input], p.plan.totals.region[std::size_t(value_kind::input)]);
+    constexpr std::uint64_t near = 4096;  // one copy is cheaper than two if so few bytes lie between
+    if (inputs.bytes() > 0 && inputs.first >= scalars.end && inputs.first - scalars.end < near && source_of(scalars) != nullptr) {
+      add_copy(all, {scalars.first, std::int64_t(inputs.end - scalars.first)});
+    } else {
+      add_copy(all, scalars);
+      add_copy(all, inputs);
+    }
+    auto steps = cuda::record(p.plan, kernels, p.base, p.sizes, device->physical().limits, active, pool, functions->code);
+    all.insert(all.end(), std::make_move_iterator(steps.begin()), std::make_move_iterator(steps.end()));
+    const auto bytes = p.plan.totals.region[std::size_t(value_kind::output)];
+    if (p.readback == 0 || bytes == 0 || device->options.diagnose.no_readback) return all;
+    dispatch d = copy_of(reinterpret_cast<std::byte*>(p.readback), p.base[value_kind::output], bytes, false);
+    d.reads.push_back({p.base[value_kind::output], bytes});
+    d.writes.push_back({p.readback, bytes});
+    all.push_back(std::move(d));
+    return all;
+  }
+  result<step_graph*> new_commands() { return &graphs.emplace_back(device); }
+  /// A graph needs no barriers: its edges are computed from the dispatches.
+  result<void> record(step_graph* to, const std::vector<dispatch>& all, std::span<const std::uint8_t>) {
+    auto waits = plan_edges(all);
+    drop_edge(waits, device->options.diagnose.drop_barrier);
+    return to->build(*functions, all, waits);
+  }
+  std::unique_ptr<constant_pool> new_pool() const { return std::make_unique<constant_pool>(device); }
+  constant_pool& pool() const { return *shared_pool; }
+  std::int32_t dropped_barrier() const { return -1; }  // record leaves out an edge instead
+
+  /// Runs the dispatches of each plan step separately, waits, and calls after(step). Returns the timeline value of the last one.
+  /// @error device_lost, out_of_memory, timeout
+  template <class After> result<std::uint64_t> run_one_by_one(std::span<const dispatch> all, const After& after) {
+    if (!shared_pool->error().what.empty()) return shared_pool->error();
+    std::uint64_t done = 0;
+    for (std::size_t i = 0; i < all.size();) {
+      std::size_t end = i + 1;
+      while (end < all.size() && all[end].step == all[i].step) ++end;
+      auto value = run(all.subspan(i, end - i));
+      if (!value) return value;
+      if (auto r = device->wait(*value); !r) return r.error();
+      done = *value;
+      if (all[i].step >= 0) after(std::size_t(all[i].step));
+      i = end;
+    }
+    return done;
+  }
+  /// Starts dispatches one after the other on the stream. @error device_lost, out_of_memory, missing_feature
+  result<std::uint64_t> run(std::span<const dispatch> all) {
+    std::vector<function_handle> kernels_of(all.size());
+    std::vector<std::vector<std::byte>> arguments(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (all[i].copy.host != nullptr) continue;
+      if (all[i].product.batches > 0) {
+        if (auto r = functions->products->choose(all[i].product); !r) return r.error();
+        continue;
+      }
+      auto f = functions->code.of(all[i]);
+      if (!f) return f.error();
+      kernels_of[i] = *f;
+      auto a = arguments_of(*device, all[i]);
+      if (!a) return a.error();
+      arguments[i] = *std::move(a);
+    }
+    return device->submitted("launching kernels", [&] {
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto s = all[i].product.batches > 0 ? functions->products->started(all[i].product, device->stream())
+                                                  : launch_on_stream(*device, all[i], kernels_of[i], arguments[i]);
+        if (s != status::success) return s;
+      }
+      return status::success;
+    });
+  }
+
+ private:
+  struct mirrored {
+    range device;
+    std::byte* host = nullptr;
+  };
+  std::vector<mirrored> mirrors_;
+
+  std::byte* source_of(const range& to) const {
+    for (const mirrored& m : mirrors_)
+      if (to.first >= m.device.first && to.end <= m.device.end) return m.host + (to.first - m.device.first);
+    return nullptr;
+  }
+  static dispatch copy_of(std::byte* host, std::uint64_t at, std::int64_t bytes, bool to_device) {
+    dispatch d;
+    d.copy = {host, at, bytes, to_device};
+    d.function = to_device ? "copy to the device" : "copy to the host";
+    d.set = isotope::kernels::portable::name;
+    return d;
+  }
+  void add_copy(std::vector<dispatch>& all, const range& to) const {
+    std::byte* const from = to.bytes() > 0 ? source_of(to) : nullptr;
+    if (from == nullptr) return;
+    all.push_back(copy_of(from, to.first, to.bytes(), true));
+    all.back().writes.push_back(to);
+  }
+  static void drop_edge(dispatch_edges& waits, std::int32_t index) {
+    if (index < 0) return;
+    for (auto& of : waits)
+      for (std::size_t k = 0; k < of.size(); ++k)
+        if (index-- == 0) {
+          of.erase(of.begin() + std::ptrdiff_t(k));
+          return;
+        }
+  }
+};
+
+}  // namespace isotope::cuda

@@ -1,0 +1,171 @@
+#pragma once
+/// Dispatches as one CUDA graph, which is launched as a whole, or one after the other on the stream.
+#include <array>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "blas_products.hpp"
+#include "loaded_code.hpp"
+
+namespace isotope::cuda {
+
+/// The arguments of a dispatch with its tensor maps encoded. @error missing_feature where the driver cannot encode them
+inline result<std::vector<std::byte>> arguments_of(const context& c, const dispatch& d) {
+  std::vector<std::byte> all = d.arguments;
+  for (const tensor_map& m : d.maps) {
+    if (c.f()->encode_tensor_map == nullptr)
+      return fail(errc::missing_feature, "the driver cannot encode tensor maps for " + std::string(d.function), "cuda",
+                  "update the driver");
+    alignas(64) std::array<std::byte, 128> descriptor{};
+    constexpr int bf16 = 9, f16 = 6, f32 = 7;  // CUtensorMapDataType
+    const int type = m.type == dtype::bf16 ? bf16 : m.type == dtype::f16 ? f16 : f32;
+    const int swizzle = m.swizzle_bytes == 128 ? 3 : m.swizzle_bytes == 64 ? 2 : m.swizzle_bytes == 32 ? 1 : 0;
+    constexpr std::array<std::uint32_t, 5> dense{1, 1, 1, 1, 1};
+    constexpr int promote_to_256_bytes = 3;
+    const auto s =
+        c.f()->encode_tensor_map(descriptor.data(), type, std::uint32_t(m.rank), reinterpret_cast<void*>(m.address), m.dims.data(),
+                                 m.strides_bytes.data(), m.box.data(), dense.data(), 0, swizzle, promote_to_256_bytes, 0);
+    if (s != status::success) return c.failed(s, "a tensor map of " + std::string(d.function));
+    std::memcpy(all.data() + m.argument_offset, descriptor.data(), descriptor.size());
+  }
+  return all;
+}
+
+/// Starts one dispatch on the stream. @error missing_feature, out_of_memory
+inline status launch_on_stream(const context& c, const dispatch& d, function_handle function, std::vector<std::byte>& arguments) {
+  if (d.copy.host != nullptr)
+    return d.copy.to_device ? c.f()->copy_to_device(d.copy.device, d.copy.host, std::size_t(d.copy.bytes), c.stream())
+                            : c.f()->copy_to_host(d.copy.host, d.copy.device, std::size_t(d.copy.bytes), c.stream());
+  launch_attribute cluster;
+  cluster.value = {d.count.cluster, 1, 1};
+  launch_config how{.grid_x = d.count.x, .grid_y = d.count.y, .grid_z = d.count.z, .block_x = d.count.threads};
+  how.shared_bytes = unsigned(d.count.shared_bytes);
+  how.stream = c.stream();
+  how.attributes = &cluster;
+  how.attribute_count = d.count.cluster > 1 ? 1 : 0;
+  void* parameters[] = {arguments.data()};
+  return c.f()->launch_kernel(&how, function, parameters, nullptr);
+}
+
+/// What dispatches run: device code and, where it is there, cuBLASLt.
+struct loaded_functions {
+  loaded_code code;
+  std::shared_ptr<blas_products> products;  // null without cuBLASLt
+
+  explicit loaded_functions(const std::shared_ptr<context>& c) : code(c), products(blas_products::open(c)) {}
+};
+
+/// A graph that can be launched any number of times.
+class step_graph {
+ public:
+  explicit step_graph(std::shared_ptr<context> c) : context_(std::move(c)) {}
+  step_graph(const step_graph&) = delete;
+  step_graph& operator=(const step_graph&) = delete;
+  ~step_graph() { clear(); }
+
+  executable_handle handle() const { return executable_; }
+
+  /// Replaces the graph: dispatch i waits for those in waits[i]. @error missing_feature, out_of_memory, with the kernel's name
+  result<void> build(loaded_functions& functions, const std::vector<dispatch>& all, const dispatch_edges& waits) {
+    clear();
+    const auto here = context_->current();
+    const driver& f = context_->f();
+    graph_handle graph = nullptr;
+    if (const auto s = f->create_graph(&graph, 0); s != status::success) return context_->failed(s, "making a graph");
+    auto r = fill(graph, functions, all, waits);
+    if (r) {
+      const auto s = f->instantiate(&executable_, graph, 0);
+      if (s != status::success) {
+        executable_ = nullptr;
+        r = context_->failed(s, "instantiating a graph of " + std::to_string(all.size()) + " nodes");
+      } else {
+        f->upload_graph(executable_, context_->stream());
+        ++context_->counters.objects;
+      }
+    }
+    f->destroy_graph(graph);
+    return r;
+  }
+
+ private:
+  std::shared_ptr<context> context_;
+  executable_handle executable_ = nullptr;
+
+  void clear() {
+    if (executable_ == nullptr || context_->lost()) return;
+    const auto here = context_->current();
+    context_->f()->destroy_executable(executable_);
+    executable_ = nullptr;
+  }
+  /// A product as a graph of its own: what the library starts on a stream is captured. The caller destroys the graph.
+  result<graph_handle> capture(loaded_functions& functions, const library_product& p) {
+    const driver& f = context_->f();
+    constexpr int thread_local_mode = 1;
+    if (auto r = functions.products->choose(p); !r) return r.error();  // may time algorithms, which a capture does not allow
+    stream_handle stream = nullptr;
+    if (const auto s = f->create_stream(&stream, 1); s != status::success) return context_->failed(s, "a stream to capture a product");
+    graph_handle captured = nullptr;
+    auto s = f->begin_capture(stream, thread_local_mode);
+    result<void> started;
+    if (s == status::success) {
+      started = functions.products->start(p, stream);
+      s = f->end_capture(stream, &captured);
+    }
+    f->destroy_stream(stream);
+    if (!started) return started.error();
+    if (s != status::success) return context_->failed(s, "capturing a product of cuBLASLt");
+    return captured;
+  }
+  result<void> fill(graph_handle graph, loaded_functions& functions, const std::vector<dispatch>& all, const dispatch_edges& waits) {
+    const driver& f = context_->f();
+    std::vector<node_handle> nodes(all.size());
+    std::vector<node_handle> before;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const dispatch& d = all[i];
+      before.clear();
+      for (const auto k : waits[i]) before.push_back(nodes[k]);
+      if (d.copy.host != nullptr) {
+        copy_node n;
+        n.width = std::size_t(d.copy.bytes);
+        (d.copy.to_device ? n.from_kind : n.to_kind) = memory_kind::host;
+        if (d.copy.to_device) n.from_host = d.copy.host, n.to_device = d.copy.device;
+        else n.to_host = d.copy.host, n.from_device = d.copy.device;
+        const auto s = f->add_copy_node(&nodes[i], graph, before.data(), before.size(), &n, context_->handle());
+        if (s != status::success) return context_->failed(s, "adding a copy of " + std::to_string(d.copy.bytes) + " bytes to a graph");
+        continue;
+      }
+      if (d.product.batches > 0) {
+        auto captured = capture(functions, d.product);
+        if (!captured) return captured.error();
+        const auto s = f->add_graph_node(&nodes[i], graph, before.data(), before.size(), *captured);
+        f->destroy_graph(*captured);
+        if (s != status::success) return context_->failed(s, "adding a product of cuBLASLt to a graph");
+        continue;
+      }
+      auto function = functions.code.of(d);
+      if (!function) return function.error();
+      auto arguments = arguments_of(*context_, d);
+      if (!arguments) return arguments.error();
+      void* parameters[] = {arguments->data()};
+      kernel_node n;
+      n.function = *function;
+      n.grid_x = d.count.x, n.grid_y = d.count.y, n.grid_z = d.count.z;
+      n.block_x = d.count.threads;
+      n.shared_bytes = unsigned(d.count.shared_bytes);
+      n.parameters = parameters;
+      auto s = f->add_kernel_node(&nodes[i], graph, before.data(), before.size(), &n);
+      if (s == status::success && d.count.cluster > 1) {
+        launch_attribute cluster;
+        cluster.value = {d.count.cluster, 1, 1};
+        s = f->set_node_attribute(nodes[i], cluster.id, cluster.value.data());
+      }
+      if (s != status::success) return context_->failed(s, "adding " + std::string(d.function) + " to a graph");
+    }
+    return {};
+  }
+};
+
+}  // namespace isotope::cuda

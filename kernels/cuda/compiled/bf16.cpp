@@ -1,0 +1,8 @@
+/// The cuda kernels of every bf16 target, compiled once: see backend/cuda/compiled.hpp.
+#include <isotope/backend/cuda.hpp>
+
+namespace isotope::cuda {
+template std::span<const record_function> code_of<target<backend::cuda, precision::bf16, kernels::native>>();
+template std::span<const record_function> code_of<target<backend::cuda, precision::bf16, kernels::portable>>();
+template std::span<const record_function> code_of<target<backend::cuda, precision::bf16, kernels::reference>>();
+}  // namespace isotope::cuda

@@ -1,0 +1,23 @@
+#pragma once
+/// Layer normalisation and its gradient.
+#include <isotope/op/layer_norm.hpp>
+
+#include "norm.hpp"
+
+namespace isotope::cuda {
+
+template <class P> struct kernel<op::layer_norm, P, kernels::reference> {
+  static constexpr std::uint32_t inplace = 1;
+  static void record(const launch& l, recording& r) {
+    reference::norm(r, {l.in[0], l.in[1], &l.in[2], l.out[0], &l.out[1], l.out[2], l.constants<op::layer_norm>().epsilon});
+  }
+};
+
+template <class P> struct kernel<op::layer_norm_grad, P, kernels::reference> {
+  static constexpr std::uint32_t inplace = 0b100001;  // dweight and dbias are complete before dx overwrites x or dy
+  static void record(const launch& l, recording& r) {
+    reference::norm_grad(r, {l.in[0], l.in[1], &l.in[3], l.in[4], l.in[5], l.out[0], l.out[1], &l.out[2]});
+  }
+};
+
+}  // namespace isotope::cuda

@@ -1,0 +1,20 @@
+// Rotary position embedding, one pair of elements per thread; both are read before either is written. Bound by bytes.
+#include "rope.h"
+
+#include "f64.cuh"
+
+namespace isotope::cuda::gpu {
+
+extern "C" __global__ void reference_rope(const __grid_constant__ reference_rope_arguments g) {
+  const std::int64_t i = item();
+  if (i >= g.count) return;
+  const std::int64_t d = i % g.pairs, head = i / g.pairs, s = head / g.H % g.S;
+  const double* const rotation = pointer<const double>(g.table) + 2 * (s * g.pairs + d);
+  const double cosine = rotation[0], sine = rotation[1];
+  const std::int64_t at = head * 2 * g.pairs + d;
+  const double a = load_f64(g.x, at, g.x_type), b = load_f64(g.x, at + g.pairs, g.x_type);
+  store_f64(g.y, at, g.y_type, a * cosine - b * sine);
+  store_f64(g.y, at + g.pairs, g.y_type, b * cosine + a * sine);
+}
+
+}  // namespace isotope::cuda::gpu

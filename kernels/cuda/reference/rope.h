@@ -1,0 +1,15 @@
+#pragma once
+// Arguments of reference/rope.cu.
+#include <cstdint>
+
+namespace isotope::cuda::gpu {
+
+struct reference_rope_arguments {
+  std::uint64_t x, y;   // (B, S, H, 2, pairs)
+  std::uint64_t table;  // (S, pairs, 2) f64: cosines and sines
+  std::int64_t count;   // pairs in all
+  std::int64_t S, H, pairs;
+  std::int32_t x_type, y_type;
+};
+
+}  // namespace isotope::cuda::gpu
