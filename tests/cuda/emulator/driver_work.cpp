@@ -193,9 +193,9 @@ status upload(executable_handle e, stream_handle stream) {
                [&](driver_state& s) { return s.executables.contains(e) && s.streams.contains(stream) ? status::success : status::invalid_value; });
 }
 
-/// Runs the nodes of a graph. In adverse order, a missing edge from node i to a later node shows at the launch for which i is the one that runs late: the later
-/// node runs first, unless other edges make it wait for i.
-status run_graph(const handle::graph_object& g, node_order order, std::uint64_t launch) {
+/// Runs the nodes of a graph. In adverse order, node `late` modulo their number runs as late as it may: a missing edge from it to a later node shows, since the
+/// later node runs first, unless other edges make it wait.
+status run_graph(const handle::graph_object& g, node_order order, std::uint64_t late_number) {
   const std::size_t n = g.nodes.size();
   std::vector<std::size_t> waits(n);
   std::vector<std::vector<std::size_t>> before(n);
@@ -206,7 +206,7 @@ status run_graph(const handle::graph_object& g, node_order order, std::uint64_t 
   std::set<std::size_t> ready;
   for (std::size_t i = 0; i < n; ++i)
     if (waits[i] == 0) ready.insert(i);
-  const std::size_t late = n == 0 ? 0 : std::size_t(launch % n);
+  const std::size_t late = n == 0 ? 0 : std::size_t(late_number % n);
   while (!ready.empty()) {
     std::size_t next = *ready.begin();
     if (order == node_order::adverse) {
@@ -224,7 +224,8 @@ status run_graph(const handle::graph_object& g, node_order order, std::uint64_t 
 status launch_graph(executable_handle e, stream_handle stream) {
   return enter("cuGraphLaunch", [&](driver_state& s) {
     if (!s.executables.contains(e) || !s.streams.contains(stream)) return status::invalid_value;
-    return submit(stream, [graph = e->graph, order = s.order, launch = s.graph_launches++] { return run_graph(*graph, order, launch); });
+    ++s.graph_launches;
+    return submit(stream, [graph = e->graph, order = s.order, late = s.late < 0 ? s.graph_launches : std::uint64_t(s.late)] { return run_graph(*graph, order, late); });
   });
 }
 
