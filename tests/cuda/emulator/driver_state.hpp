@@ -42,6 +42,7 @@ struct stream_object {
   std::deque<std::function<status()>> work;
   std::uint64_t submitted = 0, done = 0;
   context_object* context = nullptr;
+  graph_object* captured = nullptr;  // takes the work instead while the stream is captured
 };
 struct node_object {
   std::function<status()> run;
