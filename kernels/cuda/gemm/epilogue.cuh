@@ -61,7 +61,7 @@ __device__ inline void scale_sums(const gemm& g, std::int32_t batch, std::int64_
 }
 
 /// The long formulas, whose code should exist once.
-__device__ __noinline__ float called_result_of(std::uint32_t code, float a, float b) {
+__device__ inline __attribute__((noinline)) float called_result_of(std::uint32_t code, float a, float b) {
   return code == 22u ? result_of(22u, a, b, 0.0f, 0.0f) : result_of(23u, a, b, 0.0f, 0.0f);
 }
 
@@ -139,7 +139,7 @@ __device__ inline void run_chain(const gemm& g, std::int64_t n, std::int64_t at,
 }
 
 /// Finishes one sum. Its code exists once in a module, because it contains the interpreter.
-__device__ __noinline__ void finish_one(const gemm& g, std::int32_t batch, std::int32_t part, std::int64_t m, std::int64_t n, float sum) {
+__device__ inline __attribute__((noinline)) void finish_one(const gemm& g, std::int32_t batch, std::int32_t part, std::int64_t m, std::int64_t n, float sum) {
   const std::int64_t row = g.swapped != 0 ? n : m, column = g.swapped != 0 ? m : n;
   const std::int64_t rows = g.swapped != 0 ? g.columns : g.rows, columns = g.swapped != 0 ? g.rows : g.columns;
   const std::int64_t at = ((g.before + batch) * rows + row) * columns + column;
