@@ -1,8 +1,9 @@
 #pragma once
-// The gradient of attention on tensor cores, in two kernels without atomics: with P = exp(scale q k^T + mask - lse) and dS = P (dy v^T - delta), one kernel owns
-// queries, computes delta = rowsum(dy y) and dq = scale dS k; the other owns keys and computes dv = P^T dy and dk = scale dS^T q, everything transposed, over the
-// queries of all heads that the keys serve, in order. Each evaluates the scores of 32 rows of the other side at a time, so that P and dS pass from product to
-// product in registers. Bound by shared memory, which every right operand passes through, at seven products in all.
+// The gradient of attention on tensor cores, in two kernels without atomics: with P = exp(scale q k^T + mask - lse) and dS = P (dy v^T -
+// delta), one kernel owns queries, computes delta = rowsum(dy y) and dq = scale dS k; the other owns keys and computes dv = P^T dy and dk =
+// scale dS^T q, everything transposed, over the queries of all heads that the keys serve, in order. Each evaluates the scores of 32 rows of
+// the other side at a time, so that P and dS pass from product to product in registers. Bound by shared memory, which every right operand
+// passes through, at seven products in all.
 #include "../attention/fragments.cuh"
 #include "attention_tiles.h"
 
@@ -38,7 +39,8 @@ template <int D, bool KEPT> struct left_strip {
   }
 };
 /// x += left times rows of the tile, for N x 8 rows from `rows` on.
-template <int D, int N, bool KEPT> __device__ inline void add_scores(float (&x)[N][4], const left_strip<D, KEPT>& left, const bits16* rows, int lane) {
+template <int D, int N, bool KEPT>
+__device__ inline void add_scores(float (&x)[N][4], const left_strip<D, KEPT>& left, const bits16* rows, int lane) {
   using tile = row_tile<D>;
 #pragma unroll
   for (int d = 0; d < D / 16; ++d) {
@@ -53,7 +55,8 @@ template <int D, int N, bool KEPT> __device__ inline void add_scores(float (&x)[
   }
 }
 /// sums += weights times the tile, for N x 8 of its rows from `rows` on.
-template <int D, int N> __device__ inline void add_rows(float (&sums)[D / 8][4], const float (&weights)[N][4], const bits16* rows, int lane) {
+template <int D, int N>
+__device__ inline void add_rows(float (&sums)[D / 8][4], const float (&weights)[N][4], const bits16* rows, int lane) {
   using tile = row_tile<D>;
 #pragma unroll
   for (int k = 0; k < N / 2; ++k) {
@@ -69,9 +72,9 @@ template <int D, int N> __device__ inline void add_rows(float (&sums)[D / 8][4],
 }
 
 /// dq and delta.
-template <int D, int WARPS, int COLUMNS, bool DROPPED> struct attention_backward_queries {
+template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attention_backward_queries {
   using tile = row_tile<D>;
-  static constexpr int threads = 32 * WARPS, rows = 16 * WARPS, part = 32, N = part / 8;
+  static constexpr int threads = 32 * WARPS, rows = 16 * WARPS, part = PART, N = part / 8;
   static constexpr int stage_elements = 2 * COLUMNS * tile::pitch;
 
   __device__ static void run(const attention_arguments& a) {
@@ -81,10 +84,10 @@ template <int D, int WARPS, int COLUMNS, bool DROPPED> struct attention_backward
     const int b = at.head / a.H, h = at.head % a.H, g = h / (a.H / a.G);
     const int q0 = (blocks - 1 - at.block) * rows, row0 = q0 + warp * 16;
     const bits16 *key = rows_of<const bits16>(a.k, b, g, a.D), *value = rows_of<const bits16>(a.v, b, g, a.D);
-    bits16* queries = reinterpret_cast<bits16*>(dynamic_shared());           // (rows, D)
-    bits16* gradients = queries + rows * tile::pitch;                        // (rows, D)
-    bits16* stages = gradients + rows * tile::pitch;                         // 2 x (keys, values) of (COLUMNS, D)
-    float* bias = reinterpret_cast<float*>(stages + 2 * stage_elements);     // of the tile's keys
+    bits16* queries = reinterpret_cast<bits16*>(dynamic_shared());        // (rows, D)
+    bits16* gradients = queries + rows * tile::pitch;                     // (rows, D)
+    bits16* stages = gradients + rows * tile::pitch;                      // 2 x (keys, values) of (COLUMNS, D)
+    float* bias = reinterpret_cast<float*>(stages + 2 * stage_elements);  // of the tile's keys
     const float two = a.scale * log2_e;
     const attention_dropout dropout(a);
 
@@ -181,9 +184,9 @@ template <int D, int WARPS, int COLUMNS, bool DROPPED> struct attention_backward
 };
 
 /// dk and dv. Reads delta.
-template <int D, int WARPS, int COLUMNS, bool DROPPED> struct attention_backward_keys {
+template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attention_backward_keys {
   using tile = row_tile<D>;
-  static constexpr int threads = 32 * WARPS, rows = 16 * WARPS, part = 32, N = part / 8;
+  static constexpr int threads = 32 * WARPS, rows = 16 * WARPS, part = PART, N = part / 8;
   static constexpr int stage_elements = 2 * COLUMNS * tile::pitch;
   static_assert(COLUMNS <= threads, "one thread holds the statistics of a query");
 
@@ -192,11 +195,11 @@ template <int D, int WARPS, int COLUMNS, bool DROPPED> struct attention_backward
     const int blocks = (a.T + rows - 1) / rows, group = a.H / a.G;
     const block_place at = place_of(blockIdx.x, unsigned(blocks), unsigned(a.B * a.G));
     const int b = at.head / a.G, g = at.head % a.G;
-    const int k0 = at.block * rows, row0 = k0 + warp * 16;  // the first keys have the most queries, so they come first
-    bits16* keys = reinterpret_cast<bits16*>(dynamic_shared());                     // (rows, D)
-    bits16* values = keys + rows * tile::pitch;                                     // (rows, D)
-    bits16* stages = values + rows * tile::pitch;                                   // 2 x (queries, dy) of (COLUMNS, D)
-    float* statistics = reinterpret_cast<float*>(stages + 2 * stage_elements);      // 2 x (-lse, delta) of the tile's queries
+    const int k0 = at.block * rows, row0 = k0 + warp * 16;                      // the first keys have the most queries, so they come first
+    bits16* keys = reinterpret_cast<bits16*>(dynamic_shared());                 // (rows, D)
+    bits16* values = keys + rows * tile::pitch;                                 // (rows, D)
+    bits16* stages = values + rows * tile::pitch;                               // 2 x (queries, dy) of (COLUMNS, D)
+    float* statistics = reinterpret_cast<float*>(stages + 2 * stage_elements);  // 2 x (-lse, delta) of the tile's queries
     const float two = a.scale * log2_e;
     const attention_dropout dropout(a);
 
@@ -258,7 +261,8 @@ template <int D, int WARPS, int COLUMNS, bool DROPPED> struct attention_backward
 #pragma unroll
         for (int i = 0; i < N; ++i) {
           const int column = c + 8 * i + 2 * (lane % 4);
-          const float2 lse = *reinterpret_cast<const float2*>(less + column), mean = *reinterpret_cast<const float2*>(less + COLUMNS + column);
+          const float2 lse = *reinterpret_cast<const float2*>(less + column),
+                       mean = *reinterpret_cast<const float2*>(less + COLUMNS + column);
 #pragma unroll
           for (int e = 0; e < 4; ++e) {
             float x = fmaf(p[i][e], two, e % 2 ? lse.y : lse.x);
@@ -295,7 +299,8 @@ template <int D, int WARPS, int COLUMNS, bool DROPPED> struct attention_backward
  private:
   __device__ static void fetch_stage(const attention_arguments& a, bits16* stage, int b, int head, int q0) {
     tile::template fetch<COLUMNS, threads>(stage, rows_of<const bits16>(a.q, b, head, a.D), a.q.row, q0, a.S, a.D);
-    tile::template fetch<COLUMNS, threads>(stage + COLUMNS * tile::pitch, rows_of<const bits16>(a.dy, b, head, a.D), a.dy.row, q0, a.S, a.D);
+    tile::template fetch<COLUMNS, threads>(stage + COLUMNS * tile::pitch, rows_of<const bits16>(a.dy, b, head, a.D), a.dy.row, q0, a.S,
+                                           a.D);
     copy_async_commit();
   }
   /// The statistics of a query of a tile, on their way to shared memory.

@@ -1,9 +1,9 @@
 #pragma once
-// y = dropout(softmax(scale q k^T + mask)) v on tensor cores. A warp owns strips of 16 queries, whose fragments stay in registers; the weights of a tile become
-// the left operand of the second product in their registers. Scores are relative to a reference for each row, the largest score when the reference was last set:
-// only where a score exceeds it by more than `slack`, usually once or twice per row, are maxima exchanged and sums scaled down. The next tile of keys and values
-// is copied while a tile is processed. Bound by shared memory, which every right operand passes through, and by exp2.
-// Source: Dao 2023, arXiv:2307.08691.
+// y = dropout(softmax(scale q k^T + mask)) v on tensor cores. A warp owns strips of 16 queries, whose fragments stay in registers; the
+// weights of a tile become the left operand of the second product in their registers. Scores are relative to a reference for each row, the
+// largest score when the reference was last set: only where a score exceeds it by more than `slack`, usually once or twice per row, are
+// maxima exchanged and sums scaled down. The next tile of keys and values is copied while a tile is processed. Bound by shared memory,
+// which every right operand passes through, and by exp2. Source: Dao 2023, arXiv:2307.08691.
 #include "../attention/fragments.cuh"
 #include "attention_tiles.h"
 
@@ -22,8 +22,8 @@ template <int D, int WARPS, int STRIPS, int COLUMNS, bool DROPPED> struct attent
     const int q0 = (blocks - 1 - at.block) * rows, row0 = q0 + warp * 16 * STRIPS;
     const bits16 *query = rows_of<const bits16>(a.q, b, h, a.D), *key = rows_of<const bits16>(a.k, b, g, a.D),
                  *value = rows_of<const bits16>(a.v, b, g, a.D);
-    bits16* own = reinterpret_cast<bits16*>(dynamic_shared());              // (rows, D)
-    bits16* stages = own + rows * tile::pitch;                              // 2 x (keys, values) of (COLUMNS, D)
+    bits16* own = reinterpret_cast<bits16*>(dynamic_shared());                   // (rows, D)
+    bits16* stages = own + rows * tile::pitch;                                   // 2 x (keys, values) of (COLUMNS, D)
     float* bias = reinterpret_cast<float*>(stages + 4 * COLUMNS * tile::pitch);  // in units of raw scores
     const float two = a.scale * log2_e, limit = slack / two;
     const attention_dropout dropout(a);
@@ -107,7 +107,8 @@ template <int D, int WARPS, int STRIPS, int COLUMNS, bool DROPPED> struct attent
       if constexpr (DROPPED)
 #pragma unroll
         for (int s = 0; s < STRIPS; ++s)
-          draw_by_query<tiles>(dropout, std::uint32_t(at.head) * std::uint32_t(a.S) + std::uint32_t(row0 + 16 * s), k0, lane, low[s], high[s]);
+          draw_by_query<tiles>(dropout, std::uint32_t(at.head) * std::uint32_t(a.S) + std::uint32_t(row0 + 16 * s), k0, lane, low[s],
+                               high[s]);
 #pragma unroll
       for (int k = 0; k < COLUMNS / 16; ++k) {
         std::uint32_t weights[STRIPS][4];
