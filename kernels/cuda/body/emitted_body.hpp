@@ -4,7 +4,7 @@
 /// It has the arithmetic of the interpreter in device/body.cuh, so that results agree bit for bit. It works in constant expressions and at
 /// run time, with equal text. The kernel is `elementwise` and takes emitted_arguments. A thread reads all operands before it stores, so
 /// outputs may overwrite operands.
-#include <string>
+#include <vector>
 
 #include <isotope/backend/cuda/body_form.hpp>
 #include <isotope/backend/cuda/ptx/text.hpp>
@@ -21,7 +21,7 @@ struct emitted_arguments {
 
 /// A generated kernel and the elements that a thread of it computes.
 struct emitted_body {
-  std::string ptx;
+  std::vector<char> ptx;
   int width = 1;
 };
 
@@ -369,7 +369,7 @@ class body_emitter {
   }
 
   /// The module: registers are declared when their numbers are known. All blocks of up to 1,024 threads can be launched.
-  constexpr std::string whole() {
+  constexpr std::vector<char> whole() {
     text t;
     t.line(".version 7.0").line(".target sm_80").line(".address_size 64");
     t.line(".visible .entry elementwise(.param .align 8 .b8 arguments[", sizeof(emitted_arguments), "])").line(".maxntid 1024, 1, 1");
