@@ -90,17 +90,17 @@ class body_emitter {
       values_[std::size_t(max_inputs + j)] = y;
       if (m.store >= 0) results_[std::size_t(m.store)] = y;
     }
-    std::vector<char> placed;
+    std::vector<std::uint32_t> placed;
     for (int k = 0; k < f_.outputs; ++k) {
       number& y = results_[std::size_t(k)];
       if (y.in == nullptr) continue;
       if (f_.adds(k)) y = y + number(g_, g_.given(std::uint32_t(max_inputs + k)));
       y = rounded(y, f_.out[std::size_t(k)]);
     }
-    placed.resize(g_.size());
+    while (placed.size() < g_.size()) placed.push_back(0);
     for (int k = 0; k < f_.outputs; ++k)
       if (stored(k)) g_.place(results_[std::size_t(k)].bits, placed, order_);
-    register_.resize(g_.size());
+    while (register_.size() < g_.size()) register_.push_back(0);
     for (const node_index n : order_) {
       const operation o = g_.at(n).how;
       register_[n] = spelling_of(o).predicate ? predicates_per_element_++ : values_per_element_++;
