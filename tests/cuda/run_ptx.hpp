@@ -26,10 +26,12 @@ class ptx_program {
 
   void run(const void* arguments, std::uint32_t blocks, std::uint32_t threads) {
     for (std::uint32_t b = 0; b < blocks && error_.empty(); ++b)
-      for (std::uint32_t t = 0; t < threads; ++t) {
-        special_ = {b, threads, t};
-        thread(static_cast<const unsigned char*>(arguments));
-      }
+      for (std::uint32_t t = 0; t < threads; ++t) run_thread(arguments, b, threads, t);
+  }
+  /// Runs one thread of a block of `threads`.
+  void run_thread(const void* arguments, std::uint32_t block, std::uint32_t threads, std::uint32_t t) {
+    special_ = {block, threads, t};
+    thread(static_cast<const unsigned char*>(arguments));
   }
 
  private:
