@@ -1,6 +1,6 @@
 #pragma once
-/// A matmul of bf16 operands on tensor cores (matmul_mma.cu). Whatever it does not take runs as in portable/matmul.hpp, with the reason recorded. Products of f32
-/// operands are portable: their sums have the rounding of f32, which tensor cores do not offer.
+/// A matmul of bf16 operands on tensor cores (matmul_mma.cu). Whatever it does not take runs as in portable/matmul.hpp, with the reason
+/// recorded. Products of f32 operands are portable: their sums have the rounding of f32, which tensor cores do not offer.
 #include <isotope/fatbins/matmul_mma.hpp>
 #include <isotope/kernels/cuda/portable/matmul.hpp>
 
@@ -39,6 +39,7 @@ template <GpuPrecision P> requires(P::type == dtype::bf16) struct kernel<op::mat
     const device_limits& d = *j.given->device;
     if (s.a.type != s.b.type) return "operands have different formats";
     if (s.b.type != dtype::bf16) return "tensor cores take operands in bf16 alone";
+    if (!j.fits()) return "a size is too large for 32 bits";
     if (below::is_skinny(j)) return "few rows or columns are bound by bytes";
     if (d.switches.no_matrix_units) return "tensor cores are switched off";
     if (!d.tensor_cores()) return "the device has no tensor cores for bf16";
