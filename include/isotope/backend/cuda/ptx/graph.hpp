@@ -24,8 +24,9 @@ enum class operation : std::uint8_t {
   fma,
   square_root,
   exp2,
-  converted,    // a word as a number
-  through_f16,  // a number rounded to f16
+  converted,     // a word as a number
+  through_bf16,  // a number rounded to bf16
+  through_f16,
   add_words,
   subtract_words,
   both,
