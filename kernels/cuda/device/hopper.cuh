@@ -68,6 +68,11 @@ __device__ inline void tensor_load_all(std::uint32_t to, const tensor_map_bytes&
       : "memory");
 }
 
+/// Starts reading `bytes` of global memory into the L2 cache; both are multiples of 16.
+__device__ inline void prefetch_l2(std::uint64_t at, std::uint32_t bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;\n" ::"l"(at), "r"(bytes) : "memory");
+}
+
 /// Sets the registers of each thread of the warpgroup; all its warps execute it.
 template <int Count> __device__ inline void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;\n" ::"n"(Count)); }
 template <int Count> __device__ inline void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;\n" ::"n"(Count)); }
