@@ -246,8 +246,18 @@ std::span<const device_code* const> device_code_files() {
 }
 }
 " @ONLY)
+  isotope_code_options(generate names "" ${architectures})
+  file(CONFIGURE OUTPUT ${out}/build.hpp CONTENT "#pragma once
+#include <string_view>
+namespace isotope::cuda::fatbins {
+/// The architectures that general device code of this build runs on, as device_code::architectures lists them.
+inline constexpr std::string_view architectures = \"${names}\";
+}
+" @ONLY)
   add_custom_target(isotope_fatbins DEPENDS ${headers})
   add_dependencies(isotope_device_code isotope_fatbins)
+  list(GET architectures 0 first)
+  set_target_properties(isotope_device_code PROPERTIES ISOTOPE_CODE ${out} ISOTOPE_QUICK_OPTIONS -DISOTOPE_CUDA_ARCHS=${first})
   add_dependencies(isotope isotope_fatbins)
   target_include_directories(isotope INTERFACE $<BUILD_INTERFACE:${folder}>)
   target_link_libraries(isotope INTERFACE ${CMAKE_DL_LIBS})

@@ -1,0 +1,64 @@
+#pragma once
+/// A matmul of bf16 operands on tensor cores (matmul_mma.cu). Whatever it does not take runs as in portable/matmul.hpp, with the reason
+/// recorded. Products of f32 operands are portable: their sums have the rounding of f32, which tensor cores do not offer.
+#include <isotope/fatbins/matmul_mma.hpp>
+#include <isotope/kernels/cuda/portable/matmul.hpp>
+
+namespace isotope::cuda {
+
+template <GpuPrecision P> requires(P::type == dtype::bf16) struct kernel<op::matmul, P, kernels::native> {
+  using below = kernel<op::matmul, P, kernels::portable>;
+  static constexpr std::uint32_t inplace = below::inplace;
+  static constexpr bool epilogue = true;
+  /// Returns the longest serial sum: tensor cores add the terms of a step in an order of their own, each rounded at most once.
+  static constexpr std::int64_t chain(std::int64_t K) { return K; }
+  static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_split::scratch(s); }
+
+  static void record(const launch& l, recording& r) {
+    if (l.out[0].dims.count() == 0) return;
+    const matmul_job j(l);
+    if (const auto why = obstacle(j); !why.empty()) {
+      enter_set(r, kernels::portable::name, why);
+      return below::record(l, r);
+    }
+    const matmul_size size{j.s.M, j.s.N, j.s.K, j.s.batches()};
+    const auto c = matmul_tile_choice::of(mma_tiles, size, *l.device, mma_flops_per_byte);
+    record_tile(j, r, *c.tile, c.split);
+  }
+  /// Records a matmul with the caller's tile, in `parts` parts of K (0: by cost). Returns false if tensor cores do not take it.
+  static bool record_as(const launch& l, recording& r, const matmul_tile& t, std::int64_t parts) {
+    const matmul_job j(l);
+    if (!obstacle(j).empty() || t.shared_bytes > l.device->shared_bytes) return false;
+    const matmul_size size{j.s.M, j.s.N, j.s.K, j.s.batches()};
+    record_tile(j, r, t, matmul_tile_choice::split_of(t, size, *l.device, mma_flops_per_byte, parts));
+    return true;
+  }
+  /// Returns why tensor cores cannot take this matmul; empty if they can.
+  static std::string_view obstacle(const matmul_job& j) {
+    const matmul_shape& s = j.s;
+    const device_limits& d = *j.given->device;
+    if (s.a.type != s.b.type) return "operands have different formats";
+    if (s.b.type != dtype::bf16) return "tensor cores take operands in bf16 alone";
+    if (!j.fits()) return "a size is too large for 32 bits";
+    if (below::is_skinny(j)) return "few rows or columns are bound by bytes";
+    if (d.switches.no_matrix_units) return "tensor cores are switched off";
+    if (!d.tensor_cores()) return "the device has no tensor cores for bf16";
+    if (!fatbins::matmul_mma.there()) return "this build has no code for tensor cores";
+    if (mma_tiles.back().shared_bytes > d.shared_bytes) return "the device's shared memory fits no tile";
+    return {};
+  }
+
+ private:
+  static void record_tile(const matmul_job& j, recording& r, const matmul_tile& t, const matmul_split::choice& split) {
+    matmul_job::form f;
+    f.code = &fatbins::matmul_mma;
+    f.function = t.bf16[j.order()];
+    f.tiles = t.count(j.s.M, j.s.N);
+    f.threads = t.threads;
+    f.shared_bytes = t.shared_bytes;
+    f.matrices = "bf16";
+    j.add(r, f, split);
+  }
+};
+
+}  // namespace isotope::cuda

@@ -1,0 +1,218 @@
+// flags: -fmad=false
+//
+// A matmul of bf16 operands with f32 sums on tensor cores, for every device from sm_80 on. Bound by the rate of mma.sync. A block computes
+// a tile of y; each warp has 64 x 64 sums (32 x 32 in the small tile) in registers. Slabs of 64 along K arrive by asynchronous copies in
+// three or four stages of shared memory, in the memory order of the operands; ldmatrix transposes on the way to registers where lines run
+// across K. Chunks of 16 bytes are permuted by xor with the line's number, so that ldmatrix reads 8 lines from all 32 banks. Sums pass
+// through shared memory to be finished eight columns at a time.
+#include "device/mma.cuh"
+#include "gemm/epilogue.cuh"
+
+namespace isotope::cuda::gpu {
+
+/// m, n: of a block; slab: along K; warps along M and along N.
+template <int M, int N, int Slab, int WarpsM, int WarpsN, int Stages> struct mma_tile {
+  static constexpr int m = M, n = N, slab = Slab, warps_m = WarpsM, warps_n = WarpsN, stages = Stages;
+  static constexpr int threads = 32 * WarpsM * WarpsN;
+  static constexpr int warp_m = M / WarpsM, warp_n = N / WarpsN;          // of a warp
+  static constexpr int units_m = warp_m / 16, units_n = warp_n / 16;      // of 16 x 16 sums
+  static constexpr int chunks_a = M * Slab / 8, chunks_b = N * Slab / 8;  // of a stage, 16 bytes each
+  static constexpr int stage = chunks_a + chunks_b;
+  static constexpr int sums_line =
+      N + 8;  // floats of a row of sums in shared memory: the padding spreads the rows of a fragment over all banks
+};
+
+/// One operand of a block: lines of Outer elements across K if Cross, of Slab elements along K if not.
+template <bool Cross, int Outer, class S> struct mma_mover {
+  static constexpr int row = (Cross ? Outer : S::slab) / 8;  // chunks of a line
+  static constexpr int moves = Outer * S::slab / 8 / S::threads, lines_apart = S::threads / row;
+  static_assert(S::threads % row == 0 && moves * S::threads * 8 == Outer * S::slab && lines_apart % 8 == 0);
+  const gemm_operand& x;
+  const std::int32_t& outer;  // M or N
+  int origin;                 // the first row or column of the tile
+  const std::uint16_t* at;    // of the thread's first chunk in the next slab
+  bool inside;                // all lines of the tile exist, and start at multiples of 16 bytes
+
+  /// The chunk of shared memory with chunk c of line l.
+  __device__ static int place(int l, int c) { return l * row + (c ^ (l & 7)); }
+
+  __device__ mma_mover(const gemm_operand& operand, std::int64_t offset, int first, const std::int32_t& size, int k)
+      : x(operand), outer(size), origin(first), inside(operand.aligned != 0 && first + Outer <= size) {
+    const int l = int(threadIdx.x) / row, c = int(threadIdx.x) % row;
+    at = pointer<const std::uint16_t>(x.at) + offset + (Cross ? k + l : origin + l) * x.line + (Cross ? origin : k) + 8 * c;
+  }
+  /// Starts the copies of the slab at k.
+  __device__ void take(uint4* to, int k, int end) {
+    const int l = int(threadIdx.x) / row, c = int(threadIdx.x) % row, first = place(l, c);
+    if (inside && k + S::slab <= end) {
+#pragma unroll
+      for (int i = 0; i < moves; ++i) copy_async_16(to + first + i * lines_apart * row, at + i * lines_apart * x.line);
+    } else {
+#pragma unroll 1
+      for (int i = 0; i < moves; ++i) {
+        const int line = l + i * lines_apart;
+        uint4* chunk = to + first + i * lines_apart * row;
+        const int behind = Cross ? outer - origin - 8 * c : end - k - 8 * c;  // elements from the chunk's first one to the end of the line
+        const bool there = Cross ? k + line < end : origin + line < outer;
+        const std::uint16_t* from = at + i * lines_apart * x.line;
+        if (there && behind >= 8 && x.aligned != 0) {
+          copy_async_16(chunk, from);
+        } else {
+          std::uint32_t w[4] = {0, 0, 0, 0};
+#pragma unroll
+          for (int q = 0; q < 8; ++q)
+            if (there && q < behind) w[q / 2] |= std::uint32_t(from[q]) << (16 * (q % 2));
+          *chunk = uint4{w[0], w[1], w[2], w[3]};
+        }
+      }
+    }
+    at += Cross ? S::slab * x.line : S::slab;
+  }
+};
+
+template <bool ACross, bool BCross, class S> struct mma_sums {
+  using mover_a = mma_mover<ACross, S::m, S>;
+  using mover_b = mma_mover<BCross, S::n, S>;
+  float of[S::units_m][2 * S::units_n][4];
+
+  /// Loads the fragments of step `k` (16 along K) of a stage. m, n: the first row and column of the warp in the tile.
+  __device__ static void load_fragments(const uint4* a, const uint4* b, int k, int m, int n, std::uint32_t (&left)[S::units_m][4],
+                                        std::uint32_t (&right)[S::units_n][4]) {
+    const int lane = int(threadIdx.x) % 32, low = lane % 16, high = lane / 16, eighth = lane % 8, odd = lane / 8 % 2;
+#pragma unroll
+    for (int i = 0; i < S::units_m; ++i) {
+      if constexpr (ACross) load_matrix_x4_transposed(left[i], a + mover_a::place(16 * k + 8 * high + eighth, m / 8 + 2 * i + odd));
+      else load_matrix_x4(left[i], a + mover_a::place(m + 16 * i + low, 2 * k + high));
+    }
+#pragma unroll
+    for (int j = 0; j < S::units_n; ++j) {
+      if constexpr (BCross) load_matrix_x4_transposed(right[j], b + mover_b::place(16 * k + low, n / 8 + 2 * j + high));
+      else load_matrix_x4(right[j], b + mover_b::place(n + 16 * j + 8 * high + eighth, 2 * k + odd));
+    }
+  }
+  __device__ void multiply(const std::uint32_t (&left)[S::units_m][4], const std::uint32_t (&right)[S::units_n][4]) {
+#pragma unroll
+    for (int i = 0; i < S::units_m; ++i)
+#pragma unroll
+      for (int j = 0; j < 2 * S::units_n; ++j) {
+        const std::uint32_t pair[2] = {right[j / 2][2 * (j % 2)], right[j / 2][2 * (j % 2) + 1]};
+        mma_16x8x16_bf16(of[i][j], left[i], pair);
+      }
+  }
+  __device__ void clear() {
+#pragma unroll
+    for (int i = 0; i < S::units_m; ++i)
+#pragma unroll
+      for (int j = 0; j < 2 * S::units_n; ++j)
+#pragma unroll
+        for (int q = 0; q < 4; ++q) of[i][j][q] = 0.0f;
+  }
+  /// Stores the sums to shared memory, (m, sums_line).
+  __device__ void store(float* to, int m, int n) const {
+    const int lane = int(threadIdx.x) % 32;
+#pragma unroll
+    for (int i = 0; i < S::units_m; ++i)
+#pragma unroll
+      for (int j = 0; j < 2 * S::units_n; ++j) {
+        float* p = to + (m + 16 * i + lane / 4) * S::sums_line + n + 8 * j + 2 * (lane % 4);
+        *reinterpret_cast<float2*>(p) = float2{of[i][j][0], of[i][j][1]};
+        *reinterpret_cast<float2*>(p + 8 * S::sums_line) = float2{of[i][j][2], of[i][j][3]};
+      }
+  }
+};
+
+template <bool ACross, bool BCross, class S> __device__ inline void mma(const gemm& g) {
+  uint4* memory = reinterpret_cast<uint4*>(dynamic_shared());  // (stages, A then B), then the sums
+  const int down = (g.rows + S::m - 1) / S::m, across = (g.columns + S::n - 1) / S::n;
+  int tile_row, tile_column;
+  tile_at(int(blockIdx.x), down, across, tile_row, tile_column);
+  const int m0 = tile_row * S::m, n0 = tile_column * S::n;
+  const int batch = g.first + int(blockIdx.z) / g.parts, part = int(blockIdx.z) % g.parts;
+  const std::int64_t begin64 = std::int64_t(part) * g.part_depth;
+  const int begin = int(begin64 < g.depth ? begin64 : g.depth),
+            end = int(begin64 + g.part_depth < g.depth ? begin64 + g.part_depth : g.depth);
+  const int warp = int(threadIdx.x) / 32, m = warp / S::warps_n * S::warp_m, n = warp % S::warps_n * S::warp_n;
+
+  mma_mover<ACross, S::m, S> a(g.a, batch_offset(batch, g.inner, g.a.outer, g.a.inner), m0, g.rows, begin);
+  mma_mover<BCross, S::n, S> b(g.b, batch_offset(batch, g.inner, g.b.outer, g.b.inner), n0, g.columns, begin);
+  mma_sums<ACross, BCross, S> sums;
+  sums.clear();
+
+  const int slabs = (end - begin + S::slab - 1) / S::slab;
+#pragma unroll
+  for (int i = 0; i < S::stages - 1; ++i) {
+    if (i < slabs) {
+      a.take(memory + i * S::stage, begin + i * S::slab, end);
+      b.take(memory + i * S::stage + S::chunks_a, begin + i * S::slab, end);
+    }
+    copy_async_commit();
+  }
+  int read = 0, write = S::stages - 1;
+#pragma unroll 1
+  for (int i = 0; i < slabs; ++i) {
+    copy_async_wait<S::stages - 2>();
+    __syncthreads();  // the slab is there for all threads, and all have read the stage that is written next
+    const uint4 *from_a = memory + read * S::stage, *from_b = from_a + S::chunks_a;
+    std::uint32_t left[2][S::units_m][4], right[2][S::units_n][4];
+    sums.load_fragments(from_a, from_b, 0, m, n, left[0], right[0]);
+    if (i + S::stages - 1 < slabs) {
+      const int k = begin + (i + S::stages - 1) * S::slab;
+      a.take(memory + write * S::stage, k, end);
+      b.take(memory + write * S::stage + S::chunks_a, k, end);
+    }
+    copy_async_commit();
+#pragma unroll
+    for (int k = 0; k < S::slab / 16; ++k) {
+      if (k + 1 < S::slab / 16) sums.load_fragments(from_a, from_b, k + 1, m, n, left[(k + 1) % 2], right[(k + 1) % 2]);
+      sums.multiply(left[k % 2], right[k % 2]);
+    }
+    read = read + 1 == S::stages ? 0 : read + 1;
+    write = write + 1 == S::stages ? 0 : write + 1;
+  }
+
+  copy_async_wait<0>();
+  __syncthreads();
+  float* finished = reinterpret_cast<float*>(memory);
+  sums.store(finished, m, n);
+  __syncthreads();
+#pragma unroll 1
+  for (int e = int(threadIdx.x); e < S::m * S::n / 8; e += S::threads) {
+    const int r = e / (S::n / 8), c = e % (S::n / 8);
+    if (m0 + r >= g.rows || n0 + 8 * c >= g.columns) continue;
+    const float4 *p = reinterpret_cast<const float4*>(finished + r * S::sums_line + 8 * c), u = p[0], v = p[1];
+    float z[8] = {u.x, u.y, u.z, u.w, v.x, v.y, v.z, v.w};
+    finish_eight(g, batch, part, m0 + r, n0 + 8 * c, z, g.columns - n0 - 8 * c < 8 ? g.columns - n0 - 8 * c : 8);
+  }
+}
+
+// The host's list of tiles is in gemm/mma_tile.hpp.
+using wide_tile = mma_tile<128, 256, 64, 2, 4, 3>;
+using large_tile = mma_tile<128, 128, 64, 2, 2, 3>;
+using small_tile = mma_tile<64, 64, 64, 2, 2, 4>;
+
+extern "C" __global__ void __launch_bounds__(256, 1) matmul_mma_wide_nn(const __grid_constant__ gemm g) { mma<false, true, wide_tile>(g); }
+extern "C" __global__ void __launch_bounds__(256, 1) matmul_mma_wide_nt(const __grid_constant__ gemm g) { mma<false, false, wide_tile>(g); }
+extern "C" __global__ void __launch_bounds__(256, 1) matmul_mma_wide_tn(const __grid_constant__ gemm g) { mma<true, true, wide_tile>(g); }
+extern "C" __global__ void __launch_bounds__(256, 1) matmul_mma_wide_tt(const __grid_constant__ gemm g) { mma<true, false, wide_tile>(g); }
+extern "C" __global__ void __launch_bounds__(128, 2) matmul_mma_large_nn(const __grid_constant__ gemm g) {
+  mma<false, true, large_tile>(g);
+}
+extern "C" __global__ void __launch_bounds__(128, 2) matmul_mma_large_nt(const __grid_constant__ gemm g) {
+  mma<false, false, large_tile>(g);
+}
+extern "C" __global__ void __launch_bounds__(128, 2) matmul_mma_large_tn(const __grid_constant__ gemm g) { mma<true, true, large_tile>(g); }
+extern "C" __global__ void __launch_bounds__(128, 2) matmul_mma_large_tt(const __grid_constant__ gemm g) {
+  mma<true, false, large_tile>(g);
+}
+extern "C" __global__ void __launch_bounds__(128, 3) matmul_mma_small_nn(const __grid_constant__ gemm g) {
+  mma<false, true, small_tile>(g);
+}
+extern "C" __global__ void __launch_bounds__(128, 3) matmul_mma_small_nt(const __grid_constant__ gemm g) {
+  mma<false, false, small_tile>(g);
+}
+extern "C" __global__ void __launch_bounds__(128, 3) matmul_mma_small_tn(const __grid_constant__ gemm g) { mma<true, true, small_tile>(g); }
+extern "C" __global__ void __launch_bounds__(128, 3) matmul_mma_small_tt(const __grid_constant__ gemm g) {
+  mma<true, false, small_tile>(g);
+}
+
+}  // namespace isotope::cuda::gpu

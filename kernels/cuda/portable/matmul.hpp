@@ -1,0 +1,114 @@
+#pragma once
+/// A matmul without tensor cores: tiles in f32 (matmul.cu), and few rows or columns at the speed of memory (matmul_skinny.cu).
+#include <isotope/fatbins/matmul.hpp>
+#include <isotope/fatbins/matmul_skinny.hpp>
+#include <isotope/kernels/cuda/gemm/job.hpp>
+#include <isotope/kernels/cuda/gemm/tile.hpp>
+#include <isotope/kernels/cuda/reference/matmul.hpp>
+
+namespace isotope::cuda {
+
+template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
+  /// A residual may be updated in place: the same thread reads element i of an epilogue operand before it writes element i of the output.
+  static constexpr std::uint32_t inplace = 0xfc;
+  static constexpr bool epilogue = true;
+  /// Returns the longest serial sum. Split K and the lanes of a skinny product may shorten it, depending on the device, but never lengthen
+  /// it.
+  static constexpr std::int64_t chain(std::int64_t K) { return K; }
+  static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_split::scratch(s); }
+
+  static constexpr std::int64_t skinny_rows = 16;  // a warp keeps the sums of 16 rows and 4 columns in registers
+
+  static void record(const launch& l, recording& r) {
+    if (l.out[0].dims.count() == 0) return;
+    const matmul_job j(l);
+    if (!j.fits()) {
+      enter_set(r, kernels::reference::name, "a size is too large for 32 bits");
+      return kernel<op::matmul, P, kernels::reference>::record(l, r);
+    }
+    if (is_skinny(j)) return record_skinny(j, r);
+    record_tiles(j, r);
+  }
+  /// Records the tiles of simt_tiles[tile] in `parts` parts of K (0: by cost). Returns false if there is no such kernel for the operands'
+  /// formats.
+  static bool record_as(const launch& l, recording& r, std::size_t tile, std::int64_t parts) {
+    const matmul_job j(l);
+    const matmul_tile& t = simt_tiles[tile];
+    if (names(j, t)[0].empty()) return false;
+    record_tile(j, r, t, matmul_tile_choice::split_of(t, size_of_job(j), *l.device, simt_flops_per_byte, parts));
+    return true;
+  }
+  /// Whether there are so few rows or columns that bytes bound the product.
+  static bool is_skinny(const matmul_job& j) { return j.s.M <= skinny_rows || j.s.N <= skinny_rows; }
+
+ private:
+  static const std::array<std::string_view, 4>& names(const matmul_job& j, const matmul_tile& t) {
+    if (j.s.a.type == dtype::f32 && j.s.b.type == dtype::f32) return t.f32;
+    if (j.s.a.type == dtype::bf16 && j.s.b.type == dtype::bf16) return t.bf16;
+    return t.mixed;
+  }
+  static matmul_size size_of_job(const matmul_job& j) { return {j.s.M, j.s.N, j.s.K, j.s.batches()}; }
+  static void record_tiles(const matmul_job& j, recording& r) {
+    const device_limits& d = *j.given->device;
+    matmul_tile_choice c;
+    for (const auto& t : simt_tiles) {
+      if (names(j, t)[0].empty()) continue;
+      const auto split = matmul_tile_choice::split_of(t, size_of_job(j), d, simt_flops_per_byte, d.switches.split_k);
+      if (c.tile == nullptr || split.cost < c.split.cost) c = {&t, split};
+    }
+    record_tile(j, r, *c.tile, c.split);
+  }
+  static void record_tile(const matmul_job& j, recording& r, const matmul_tile& t, const matmul_split::choice& split) {
+    matmul_job::form f;
+    f.code = &fatbins::matmul;
+    f.function = names(j, t)[j.order()];
+    f.tiles = t.count(j.s.M, j.s.N);
+    f.threads = t.threads;
+    j.add(r, f, split);
+  }
+
+  static constexpr std::array<std::string_view, 5> skinny_f32_k{"matmul_skinny_f32_k_1", "matmul_skinny_f32_k_2", "matmul_skinny_f32_k_4",
+                                                                "matmul_skinny_f32_k_8", "matmul_skinny_f32_k_16"};
+  static constexpr std::array<std::string_view, 5> skinny_f32_n{"matmul_skinny_f32_n_1", "matmul_skinny_f32_n_2", "matmul_skinny_f32_n_4",
+                                                                "matmul_skinny_f32_n_8", "matmul_skinny_f32_n_16"};
+  static constexpr std::array<std::string_view, 5> skinny_bf16_k{
+      "matmul_skinny_bf16_k_1", "matmul_skinny_bf16_k_2", "matmul_skinny_bf16_k_4", "matmul_skinny_bf16_k_8", "matmul_skinny_bf16_k_16"};
+  static constexpr std::array<std::string_view, 5> skinny_bf16_n{
+      "matmul_skinny_bf16_n_1", "matmul_skinny_bf16_n_2", "matmul_skinny_bf16_n_4", "matmul_skinny_bf16_n_8", "matmul_skinny_bf16_n_16"};
+  static constexpr std::array<std::string_view, 5> skinny_any_k{"matmul_skinny_any_k_1", "matmul_skinny_any_k_2", "matmul_skinny_any_k_4",
+                                                                "matmul_skinny_any_k_8", "matmul_skinny_any_k_16"};
+  static constexpr std::array<std::string_view, 5> skinny_any_n{"matmul_skinny_any_n_1", "matmul_skinny_any_n_2", "matmul_skinny_any_n_4",
+                                                                "matmul_skinny_any_n_8", "matmul_skinny_any_n_16"};
+
+  static void record_skinny(const matmul_job& j, recording& r) {
+    const matmul_shape& s = j.s;
+    const bool swapped = s.M > skinny_rows || (s.N <= skinny_rows && s.N < s.M);
+    const std::int64_t few = swapped ? s.N : s.M, many = swapped ? s.M : s.N;
+    const bool along_n = swapped ? s.a.cross : s.b.cross;
+    const auto index = std::size_t(few <= 1 ? 0 : few <= 2 ? 1 : few <= 4 ? 2 : few <= 8 ? 3 : 4);
+    const bool same = s.a.type == s.b.type, all_f32 = same && s.a.type == dtype::f32, all_bf16 = same && s.a.type == dtype::bf16;
+    constexpr std::int64_t columns_along_n = 32, warps = 8;
+    const std::int64_t columns = along_n ? columns_along_n : warps * (few <= 1 ? 1 : few <= 4 ? 2 : 4);
+    matmul_job::form f;
+    f.code = &fatbins::matmul_skinny;
+    f.function = (along_n    ? all_f32    ? skinny_f32_n
+                               : all_bf16 ? skinny_bf16_n
+                                          : skinny_any_n
+                  : all_f32  ? skinny_f32_k
+                  : all_bf16 ? skinny_bf16_k
+                             : skinny_any_k)[index];
+    f.tiles = (many + columns - 1) / columns;
+    f.eights = false;
+    f.swapped = swapped;
+    matmul_split::choice split{1, s.K, 0};
+    if (!swapped && 2 * f.tiles * s.batches() < j.given->device->multiprocessors) {  // blocks that fill the device, with some depth each
+      const std::int64_t parts =
+          std::min(matmul_split::limit(s.batches() * s.M * s.N, s.K), 2 * j.given->device->multiprocessors / (f.tiles * s.batches()));
+      const std::int64_t depth = (s.K + parts * 64 - 1) / (parts * 64) * 64;
+      if (parts > 1) split = {(s.K + depth - 1) / depth, depth, 0};
+    }
+    j.add(r, f, split);
+  }
+};
+
+}  // namespace isotope::cuda
