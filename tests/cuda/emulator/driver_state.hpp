@@ -74,7 +74,7 @@ struct device_memory {
 struct driver_state {
   std::recursive_mutex mutex;
   std::vector<std::string> names{"emulated device"};
-  std::vector<device_description> devices{device_description{}};
+  std::vector<device_description> devices{device_description{.compute = ISOTOPE_EMULATED_COMPUTE}};
   int version = 13000;
   std::string fault_entry;
   status fault_status = status::success;
