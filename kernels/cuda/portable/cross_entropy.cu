@@ -1,5 +1,6 @@
-// Cross-entropy of rows of logits and its gradient. Bound by bytes: one read of the logits forward, with a running maximum and a sum scaled to it; a read and
-// a write backward, where probabilities are computed again from the stored maxima and sums. A block takes a row, or a piece of it in the gradient.
+// Cross-entropy of rows of logits and its gradient. Bound by bytes: one read of the logits forward, with a running maximum and a sum
+// scaled to it; a read and a write backward, where probabilities are computed again from the stored maxima and sums. A block takes a row,
+// or a piece of it in the gradient.
 #include "cross_entropy.h"
 
 #include "../rows/exponential.cuh"
@@ -7,7 +8,7 @@
 
 namespace isotope::cuda::gpu {
 
-template <int T, bool WIDE> __device__ inline void cross_entropy(const cross_entropy_arguments& a) {
+template <int T, bool WIDE> __device__ inline void cross_entropy(const cross_entropy_operands& a) {
   constexpr int run = vector_elems<T>, hold = 32 / run;
   const team t(int(blockDim.x));
   const std::int64_t begin = t.row * a.N;
@@ -37,15 +38,21 @@ template <int T, bool WIDE> __device__ inline void cross_entropy(const cross_ent
   const bool counts = target >= 0 && target < a.V;
   pointer<float>(a.losses)[t.row] = !counts ? 0.0f : defined ? (all - get<T>(a.logits, begin + target)) + logf(total) : nan;
 }
-template <int T> __device__ inline void cross_entropy(const cross_entropy_arguments& a) {
+template <int T> __device__ inline void cross_entropy(const cross_entropy_operands& a) {
   if (a.wide) cross_entropy<T, true>(a);
   else cross_entropy<T, false>(a);
 }
-extern "C" __global__ void __launch_bounds__(512, 2) cross_entropy_f32(const __grid_constant__ gpu::cross_entropy_arguments a) { cross_entropy<f32>(a); }
-extern "C" __global__ void __launch_bounds__(512, 2) cross_entropy_bf16(const __grid_constant__ gpu::cross_entropy_arguments a) { cross_entropy<bf16>(a); }
-extern "C" __global__ void __launch_bounds__(512, 2) cross_entropy_f16(const __grid_constant__ gpu::cross_entropy_arguments a) { cross_entropy<f16>(a); }
+extern "C" __global__ void __launch_bounds__(512, 2) cross_entropy_f32(const __grid_constant__ cross_entropy_operands a) {
+  cross_entropy<f32>(a);
+}
+extern "C" __global__ void __launch_bounds__(512, 2) cross_entropy_bf16(const __grid_constant__ cross_entropy_operands a) {
+  cross_entropy<bf16>(a);
+}
+extern "C" __global__ void __launch_bounds__(512, 2) cross_entropy_f16(const __grid_constant__ cross_entropy_operands a) {
+  cross_entropy<f16>(a);
+}
 
-template <int T, bool WIDE> __device__ inline void cross_entropy_grad(const cross_entropy_arguments& a) {
+template <int T, bool WIDE> __device__ inline void cross_entropy_grad(const cross_entropy_operands& a) {
   constexpr int run = vector_elems<T>, hold = 32 / run;
   team t(int(blockDim.x));
   const std::int64_t row = t.row / a.pieces;
@@ -67,17 +74,23 @@ template <int T, bool WIDE> __device__ inline void cross_entropy_grad(const cros
     part.store(a.dlogits, begin, v);
   }
 }
-template <int T> __device__ inline void cross_entropy_grad(const cross_entropy_arguments& a) {
+template <int T> __device__ inline void cross_entropy_grad(const cross_entropy_operands& a) {
   if (a.wide) cross_entropy_grad<T, true>(a);
   else cross_entropy_grad<T, false>(a);
 }
-extern "C" __global__ void __launch_bounds__(256, 4) cross_entropy_grad_f32(const __grid_constant__ gpu::cross_entropy_arguments a) { cross_entropy_grad<f32>(a); }
-extern "C" __global__ void __launch_bounds__(256, 4) cross_entropy_grad_bf16(const __grid_constant__ gpu::cross_entropy_arguments a) { cross_entropy_grad<bf16>(a); }
-extern "C" __global__ void __launch_bounds__(256, 4) cross_entropy_grad_f16(const __grid_constant__ gpu::cross_entropy_arguments a) { cross_entropy_grad<f16>(a); }
+extern "C" __global__ void __launch_bounds__(256, 4) cross_entropy_grad_f32(const __grid_constant__ cross_entropy_operands a) {
+  cross_entropy_grad<f32>(a);
+}
+extern "C" __global__ void __launch_bounds__(256, 4) cross_entropy_grad_bf16(const __grid_constant__ cross_entropy_operands a) {
+  cross_entropy_grad<bf16>(a);
+}
+extern "C" __global__ void __launch_bounds__(256, 4) cross_entropy_grad_f16(const __grid_constant__ cross_entropy_operands a) {
+  cross_entropy_grad<f16>(a);
+}
 
-/// One block goes over the rows whose target is a class, in a fixed order: the mean of their losses, or dloss divided by their number. Counts are exact up to
-/// 2^24 rows.
-extern "C" __global__ void __launch_bounds__(1024) cross_entropy_rows(const __grid_constant__ gpu::counted_rows_arguments a) {
+/// One block goes over the rows whose target is a class, in a fixed order: the mean of their losses, or dloss divided by their number.
+/// Counts are exact up to 2^24 rows.
+extern "C" __global__ void __launch_bounds__(1024) cross_entropy_rows(const __grid_constant__ counted_rows_operands a) {
   float sums[2] = {};
   for (std::int64_t row = threadIdx.x; row < a.rows; row += blockDim.x) {
     const std::int32_t target = pointer<const std::int32_t>(a.targets)[row];

@@ -1,7 +1,8 @@
 #pragma once
-/// Mean negative log-likelihood of the targets and its gradient. Bound by bytes: one read of the logits forward, a read and a write backward.
-#include <isotope/fatbins/cross_entropy.hpp>
+/// Mean negative log-likelihood of the targets and its gradient. Bound by bytes: one read of the logits forward, a read and a write
+/// backward.
 #include <isotope/kernels/cuda/portable/cross_entropy.h>
+#include <isotope/fatbins/cross_entropy.hpp>
 #include <isotope/kernels/cuda/reference/cross_entropy.hpp>
 #include <isotope/op/cross_entropy.hpp>
 
@@ -12,7 +13,7 @@ namespace portable {
 
 /// Records one block over the targets: y = mean of x over the rows that count or, for the gradient, x divided by their number.
 inline void record_counted_rows(recording& r, const view& targets, std::int64_t V, const view& x, const view& y, bool gradient) {
-  const gpu::counted_rows_arguments a{targets.at, x.at, y.at, targets.dims.count(), std::int32_t(V), gradient};
+  const gpu::counted_rows_operands a{targets.at, x.at, y.at, targets.dims.count(), std::int32_t(V), gradient};
   r.add(fatbins::cross_entropy, "cross_entropy_rows", a, per_block(1, 1024), {targets, x}, {y});
 }
 inline bool logits_are_wide(std::int64_t N, const view& x, const view& y) { return N % vector_elems(x.type) == 0 && all_aligned(x, y); }
@@ -27,13 +28,15 @@ template <GpuPrecision P> struct kernel<op::cross_entropy, P, kernels::portable>
     constexpr portable::by_format functions{"cross_entropy_f32", "cross_entropy_bf16", "cross_entropy_f16"};
     const view &logits = l.in[0], &targets = l.in[1], &loss = l.out[0], &tops = l.out[1], &sums = l.out[2];
     const std::int64_t N = logits.dims.cols(), V = l.constants<op::cross_entropy>().classes, rows = targets.dims.count();
-    if (V == 0 || N > portable::longest_row) return portable::fall_through<op::cross_entropy, P>(l, r, "cross_entropy: no classes, or too many");
+    if (V == 0 || N > portable::longest_row)
+      return portable::fall_through<op::cross_entropy, P>(l, r, "cross_entropy: no classes, or too many");
     view losses;
     losses.at = l.scratch;
     losses.bytes = 4 * rows;
     if (rows > 0) {
-      const gpu::cross_entropy_arguments a{logits.at, targets.at,      tops.at,         sums.at, losses.at, 0, 0, rows, std::int32_t(N),
-                                           std::int32_t(V), 1, portable::logits_are_wide(N, logits, logits)};
+      const gpu::cross_entropy_operands a{
+          logits.at, targets.at, tops.at,         sums.at,         losses.at, 0,
+          0,         rows,       std::int32_t(N), std::int32_t(V), 1,         portable::logits_are_wide(N, logits, logits)};
       const std::int64_t threads = std::clamp<std::int64_t>(portable::round_up(portable::divide_up(V, 32), 32), 32, 256);
       r.add(fatbins::cross_entropy, functions.of(logits.type), a, per_block(rows, std::uint32_t(threads)), {logits, targets},
             {tops, sums, losses});
@@ -61,9 +64,18 @@ template <GpuPrecision P> struct kernel<op::cross_entropy_grad, P, kernels::port
     portable::record_counted_rows(r, targets, V, dloss, factor, true);
     const std::int64_t threads = std::clamp<std::int64_t>(portable::round_up(portable::divide_up(N, 32), 32), 32, 256);
     const std::int64_t pieces = std::min(portable::divide_up(N, 32 * threads), portable::divide_up(fewest_blocks, rows));
-    const gpu::cross_entropy_arguments a{logits.at,       targets.at,      tops.at,         sums.at,
-                                         0,               factor.at,       dlogits.at,      rows,
-                                         std::int32_t(N), std::int32_t(V), std::int32_t(pieces), portable::logits_are_wide(N, logits, dlogits)};
+    const gpu::cross_entropy_operands a{logits.at,
+                                        targets.at,
+                                        tops.at,
+                                        sums.at,
+                                        0,
+                                        factor.at,
+                                        dlogits.at,
+                                        rows,
+                                        std::int32_t(N),
+                                        std::int32_t(V),
+                                        std::int32_t(pieces),
+                                        portable::logits_are_wide(N, logits, dlogits)};
     r.add(fatbins::cross_entropy, functions.of(logits.type), a, per_block(rows * pieces, std::uint32_t(threads)),
           {logits, targets, tops, sums, factor}, {dlogits});
   }

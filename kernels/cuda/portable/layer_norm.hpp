@@ -18,9 +18,8 @@ template <GpuPrecision P> struct kernel<op::layer_norm_grad, P, kernels::portabl
   static constexpr bool takes_addend = true;
   static constexpr std::int64_t scratch(const step_shapes& s) { return portable::norm_parts::scratch(s.in[4].count(), s.in[1].count(), 2); }
   static void record(const launch& l, recording& r) {
-    portable::record_norm_grad(l, r,
-                               {&l.in[0], &l.in[1], &l.in[3], &l.in[4], &l.in[5], l.in.size() > 6 ? &l.in[6] : nullptr, &l.out[0], &l.out[1],
-                                &l.out[2]});
+    portable::record_norm_grad(
+        l, r, {&l.in[0], &l.in[1], &l.in[3], &l.in[4], &l.in[5], l.in.size() > 6 ? &l.in[6] : nullptr, &l.out[0], &l.out[1], &l.out[2]});
   }
 };
 

@@ -11,7 +11,7 @@ template <GpuPrecision P> struct kernel<op::momentum, P, kernels::portable> {
     const view &m = l.out[0], &u = l.out[1], &g = l.in[1], &norm = l.in[2], &loss = l.in[3];
     const std::int64_t count = m.dims.count();
     if (count == 0) return;
-    gpu::update_arguments a{};
+    gpu::update_operands a{};
     a.w = u.at;
     a.w_type = std::int32_t(u.type);
     a.m = m.at;

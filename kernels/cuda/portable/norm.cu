@@ -1,12 +1,13 @@
-// Layer normalisation (centered) and root-mean-square normalisation. Bound by bytes: a team reads its row once and keeps it in registers, so that the
-// variance, a second pass over deviations, needs no second read; rows that are too long are read three times. Weight and bias come from the caches.
+// Layer normalisation (centered) and root-mean-square normalisation. Bound by bytes: a team reads its row once and keeps it in registers,
+// so that the variance, a second pass over deviations, needs no second read; rows that are too long are read three times. Weight and bias
+// come from the caches.
 #include "norm.h"
 
 #include "../rows/teams.cuh"
 
 namespace isotope::cuda::gpu {
 
-template <int T, bool WIDE, bool HELD> __device__ inline void normalise(const norm_arguments& a, const team& t, std::int64_t row) {
+template <int T, bool WIDE, bool HELD> __device__ inline void normalise(const norm_operands& a, const team& t, std::int64_t row) {
   constexpr int run = vector_elems<T>, hold = norm_elems / run;
   const std::int64_t begin = row * a.C;
   row_part<T, WIDE, hold> part(a.C, t);
@@ -50,7 +51,7 @@ template <int T, bool WIDE, bool HELD> __device__ inline void normalise(const no
   if (a.centered) pointer<float>(a.means)[row] = mean;
   pointer<float>(a.rstds)[row] = rstd;
 }
-template <int T> __device__ inline void normalise(const norm_arguments& a) {
+template <int T> __device__ inline void normalise(const norm_operands& a) {
   const team t(a.team);
   for (std::int64_t row = t.row; row < a.rows; row += t.teams)
     if (a.wide && a.held) normalise<T, true, true>(a, t, row);
@@ -59,8 +60,8 @@ template <int T> __device__ inline void normalise(const norm_arguments& a) {
     else normalise<T, false, false>(a, t, row);
 }
 
-extern "C" __global__ void __launch_bounds__(512, 2) norm_f32(const __grid_constant__ gpu::norm_arguments a) { normalise<f32>(a); }
-extern "C" __global__ void __launch_bounds__(512, 2) norm_bf16(const __grid_constant__ gpu::norm_arguments a) { normalise<bf16>(a); }
-extern "C" __global__ void __launch_bounds__(512, 2) norm_f16(const __grid_constant__ gpu::norm_arguments a) { normalise<f16>(a); }
+extern "C" __global__ void __launch_bounds__(512, 2) norm_f32(const __grid_constant__ norm_operands a) { normalise<f32>(a); }
+extern "C" __global__ void __launch_bounds__(512, 2) norm_bf16(const __grid_constant__ norm_operands a) { normalise<bf16>(a); }
+extern "C" __global__ void __launch_bounds__(512, 2) norm_f16(const __grid_constant__ norm_operands a) { normalise<f16>(a); }
 
 }  // namespace isotope::cuda::gpu

@@ -1,7 +1,7 @@
-// Gradients of layer normalisation (centered) and root-mean-square normalisation. Bound by bytes: one read of x and dy, one write of dx. A block walks a
-// range of rows, `flight` of them at a time; each thread holds one vector of a row, and its column sums of dy h and dy stay in registers until the end,
-// when they become a row of `partial`, which column_sum.cu adds in order. Rows that are too long for a block are read twice: norm_grad_weights takes
-// column sums, norm_grad_rows then computes dx, which may overwrite x or dy.
+// Gradients of layer normalisation (centered) and root-mean-square normalisation. Bound by bytes: one read of x and dy, one write of dx.
+// A block walks a range of rows, `flight` of them at a time; each thread holds one vector of a row, and its column sums of dy h and dy
+// stay in registers until the end, when they become a row of `partial`, which column_sum.cu adds in order. Rows that are too long for a
+// block are read twice: norm_grad_weights takes column sums, norm_grad_rows then computes dx, which may overwrite x or dy.
 #include "norm.h"
 
 #include "../rows/teams.cuh"
@@ -10,7 +10,7 @@ namespace isotope::cuda::gpu {
 
 /// Adds the addend to dx, which has been rounded to its format.
 template <int T, bool WIDE, int HOLD>
-__device__ inline void store_sum(const norm_grad_arguments& a, const row_part<T, WIDE, HOLD>& part, std::int64_t begin,
+__device__ inline void store_sum(const norm_grad_operands& a, const row_part<T, WIDE, HOLD>& part, std::int64_t begin,
                                  float (&v)[HOLD][vector_elems<T>]) {
   if (a.addend != 0) {
     float more[HOLD][vector_elems<T>];
@@ -20,7 +20,7 @@ __device__ inline void store_sum(const norm_grad_arguments& a, const row_part<T,
   part.store(a.dx, begin, v);
 }
 
-template <int T, bool WIDE, int FLIGHT> __device__ inline void norm_grad(const norm_grad_arguments& a) {
+template <int T, bool WIDE, int FLIGHT> __device__ inline void norm_grad(const norm_grad_operands& a) {
   constexpr int run = vector_elems<T>;
   const team t(int(blockDim.x));
   const row_part<T, WIDE, 1> part(a.C, t);
@@ -67,19 +67,25 @@ template <int T, bool WIDE, int FLIGHT> __device__ inline void norm_grad(const n
       if (a.centered) pointer<float>(to)[a.C + part.column(0, j)] = dbias[j];
     }
 }
-template <int T, int FLIGHT> __device__ inline void norm_grad(const norm_grad_arguments& a) {
+template <int T, int FLIGHT> __device__ inline void norm_grad(const norm_grad_operands& a) {
   if (a.wide) norm_grad<T, true, FLIGHT>(a);
   else norm_grad<T, false, FLIGHT>(a);
 }
-extern "C" __global__ void __launch_bounds__(256) norm_grad_f32(const __grid_constant__ gpu::norm_grad_arguments a) { norm_grad<f32, 4>(a); }
-extern "C" __global__ void __launch_bounds__(256) norm_grad_bf16(const __grid_constant__ gpu::norm_grad_arguments a) { norm_grad<bf16, 4>(a); }
-extern "C" __global__ void __launch_bounds__(256) norm_grad_f16(const __grid_constant__ gpu::norm_grad_arguments a) { norm_grad<f16, 4>(a); }
-extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_f32(const __grid_constant__ gpu::norm_grad_arguments a) { norm_grad<f32, 1>(a); }
-extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_bf16(const __grid_constant__ gpu::norm_grad_arguments a) { norm_grad<bf16, 1>(a); }
-extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_f16(const __grid_constant__ gpu::norm_grad_arguments a) { norm_grad<f16, 1>(a); }
+extern "C" __global__ void __launch_bounds__(256) norm_grad_f32(const __grid_constant__ norm_grad_operands a) { norm_grad<f32, 4>(a); }
+extern "C" __global__ void __launch_bounds__(256) norm_grad_bf16(const __grid_constant__ norm_grad_operands a) { norm_grad<bf16, 4>(a); }
+extern "C" __global__ void __launch_bounds__(256) norm_grad_f16(const __grid_constant__ norm_grad_operands a) { norm_grad<f16, 4>(a); }
+extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_f32(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<f32, 1>(a);
+}
+extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_bf16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<bf16, 1>(a);
+}
+extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_f16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<f16, 1>(a);
+}
 
 /// A thread adds one column over a range of rows.
-template <int T> __device__ inline void norm_grad_weights(const norm_grad_arguments& a) {
+template <int T> __device__ inline void norm_grad_weights(const norm_grad_operands& a) {
   const std::int64_t c = item();
   if (c >= a.C) return;
   float dweight = 0.0f, dbias = 0.0f;
@@ -94,11 +100,17 @@ template <int T> __device__ inline void norm_grad_weights(const norm_grad_argume
   pointer<float>(to)[c] = dweight;
   if (a.centered) pointer<float>(to)[a.C + c] = dbias;
 }
-extern "C" __global__ void __launch_bounds__(256) norm_grad_weights_f32(const __grid_constant__ gpu::norm_grad_arguments a) { norm_grad_weights<f32>(a); }
-extern "C" __global__ void __launch_bounds__(256) norm_grad_weights_bf16(const __grid_constant__ gpu::norm_grad_arguments a) { norm_grad_weights<bf16>(a); }
-extern "C" __global__ void __launch_bounds__(256) norm_grad_weights_f16(const __grid_constant__ gpu::norm_grad_arguments a) { norm_grad_weights<f16>(a); }
+extern "C" __global__ void __launch_bounds__(256) norm_grad_weights_f32(const __grid_constant__ norm_grad_operands a) {
+  norm_grad_weights<f32>(a);
+}
+extern "C" __global__ void __launch_bounds__(256) norm_grad_weights_bf16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad_weights<bf16>(a);
+}
+extern "C" __global__ void __launch_bounds__(256) norm_grad_weights_f16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad_weights<f16>(a);
+}
 
-template <int T, bool WIDE> __device__ inline void norm_grad_rows(const norm_grad_arguments& a) {
+template <int T, bool WIDE> __device__ inline void norm_grad_rows(const norm_grad_operands& a) {
   constexpr int run = vector_elems<T>;
   const team t(int(blockDim.x));
   row_part<T, WIDE, 1> part(a.C, t);
@@ -129,12 +141,18 @@ template <int T, bool WIDE> __device__ inline void norm_grad_rows(const norm_gra
     store_sum(a, part, begin, g);
   }
 }
-template <int T> __device__ inline void norm_grad_rows(const norm_grad_arguments& a) {
+template <int T> __device__ inline void norm_grad_rows(const norm_grad_operands& a) {
   if (a.wide) norm_grad_rows<T, true>(a);
   else norm_grad_rows<T, false>(a);
 }
-extern "C" __global__ void __launch_bounds__(1024) norm_grad_rows_f32(const __grid_constant__ gpu::norm_grad_arguments a) { norm_grad_rows<f32>(a); }
-extern "C" __global__ void __launch_bounds__(1024) norm_grad_rows_bf16(const __grid_constant__ gpu::norm_grad_arguments a) { norm_grad_rows<bf16>(a); }
-extern "C" __global__ void __launch_bounds__(1024) norm_grad_rows_f16(const __grid_constant__ gpu::norm_grad_arguments a) { norm_grad_rows<f16>(a); }
+extern "C" __global__ void __launch_bounds__(1024) norm_grad_rows_f32(const __grid_constant__ norm_grad_operands a) {
+  norm_grad_rows<f32>(a);
+}
+extern "C" __global__ void __launch_bounds__(1024) norm_grad_rows_bf16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad_rows<bf16>(a);
+}
+extern "C" __global__ void __launch_bounds__(1024) norm_grad_rows_f16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad_rows<f16>(a);
+}
 
 }  // namespace isotope::cuda::gpu

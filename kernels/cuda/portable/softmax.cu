@@ -1,12 +1,12 @@
-// Softmax, its logarithm (logs) and their gradients along one axis: dx = y (dy - sum y dy), or dx = dy - e^y sum dy. Bound by bytes: rows that fit stay in the
-// registers of a team; longer ones are read twice. Along an axis that is not the last, a thread takes a column.
+// Softmax, its logarithm (logs) and their gradients along one axis: dx = y (dy - sum y dy), or dx = dy - e^y sum dy. Bound by bytes: rows
+// that fit stay in the registers of a team; longer ones are read twice. Along an axis that is not the last, a thread takes a column.
 #include "softmax.h"
 
 #include "../rows/teams.cuh"
 
 namespace isotope::cuda::gpu {
 
-template <int T, bool WIDE, bool HELD> __device__ inline void softmax_row(const softmax_arguments& a, const team& t, std::int64_t row) {
+template <int T, bool WIDE, bool HELD> __device__ inline void softmax_row(const softmax_operands& a, const team& t, std::int64_t row) {
   constexpr int run = vector_elems<T>, hold = softmax_elems / run;
   const int n = int(a.n);
   const std::int64_t begin = row * n;
@@ -42,7 +42,7 @@ template <int T, bool WIDE, bool HELD> __device__ inline void softmax_row(const 
     part.store(a.y, begin, v);
   }
 }
-template <int T> __device__ inline void softmax_row(const softmax_arguments& a) {
+template <int T> __device__ inline void softmax_row(const softmax_operands& a) {
   const team t(a.team);
   for (std::int64_t row = t.row; row < a.rows; row += t.teams)
     if (a.wide && a.held) softmax_row<T, true, true>(a, t, row);
@@ -50,11 +50,11 @@ template <int T> __device__ inline void softmax_row(const softmax_arguments& a) 
     else if (a.wide) softmax_row<T, true, false>(a, t, row);
     else softmax_row<T, false, false>(a, t, row);
 }
-extern "C" __global__ void __launch_bounds__(512, 2) softmax_f32(const __grid_constant__ gpu::softmax_arguments a) { softmax_row<f32>(a); }
-extern "C" __global__ void __launch_bounds__(512, 2) softmax_bf16(const __grid_constant__ gpu::softmax_arguments a) { softmax_row<bf16>(a); }
-extern "C" __global__ void __launch_bounds__(512, 2) softmax_f16(const __grid_constant__ gpu::softmax_arguments a) { softmax_row<f16>(a); }
+extern "C" __global__ void __launch_bounds__(512, 2) softmax_f32(const __grid_constant__ softmax_operands a) { softmax_row<f32>(a); }
+extern "C" __global__ void __launch_bounds__(512, 2) softmax_bf16(const __grid_constant__ softmax_operands a) { softmax_row<bf16>(a); }
+extern "C" __global__ void __launch_bounds__(512, 2) softmax_f16(const __grid_constant__ softmax_operands a) { softmax_row<f16>(a); }
 
-template <int T, bool WIDE, bool HELD> __device__ inline void softmax_grad_row(const softmax_arguments& a, const team& t, std::int64_t row) {
+template <int T, bool WIDE, bool HELD> __device__ inline void softmax_grad_row(const softmax_operands& a, const team& t, std::int64_t row) {
   constexpr int run = vector_elems<T>, hold = softmax_elems / run;
   const int n = int(a.n);
   const std::int64_t begin = row * n;
@@ -75,7 +75,7 @@ template <int T, bool WIDE, bool HELD> __device__ inline void softmax_grad_row(c
     part.store(a.y, begin, g);
   }
 }
-template <int T> __device__ inline void softmax_grad_row(const softmax_arguments& a) {
+template <int T> __device__ inline void softmax_grad_row(const softmax_operands& a) {
   const team t(a.team);
   for (std::int64_t row = t.row; row < a.rows; row += t.teams)
     if (a.wide && a.held) softmax_grad_row<T, true, true>(a, t, row);
@@ -83,11 +83,17 @@ template <int T> __device__ inline void softmax_grad_row(const softmax_arguments
     else if (a.wide) softmax_grad_row<T, true, false>(a, t, row);
     else softmax_grad_row<T, false, false>(a, t, row);
 }
-extern "C" __global__ void __launch_bounds__(512, 2) softmax_grad_f32(const __grid_constant__ gpu::softmax_arguments a) { softmax_grad_row<f32>(a); }
-extern "C" __global__ void __launch_bounds__(512, 2) softmax_grad_bf16(const __grid_constant__ gpu::softmax_arguments a) { softmax_grad_row<bf16>(a); }
-extern "C" __global__ void __launch_bounds__(512, 2) softmax_grad_f16(const __grid_constant__ gpu::softmax_arguments a) { softmax_grad_row<f16>(a); }
+extern "C" __global__ void __launch_bounds__(512, 2) softmax_grad_f32(const __grid_constant__ softmax_operands a) {
+  softmax_grad_row<f32>(a);
+}
+extern "C" __global__ void __launch_bounds__(512, 2) softmax_grad_bf16(const __grid_constant__ softmax_operands a) {
+  softmax_grad_row<bf16>(a);
+}
+extern "C" __global__ void __launch_bounds__(512, 2) softmax_grad_f16(const __grid_constant__ softmax_operands a) {
+  softmax_grad_row<f16>(a);
+}
 
-template <int T, bool GRADIENT> __device__ inline void softmax_column(const softmax_arguments& a) {
+template <int T, bool GRADIENT> __device__ inline void softmax_column(const softmax_operands& a) {
   const std::int64_t column = item();
   if (column >= a.rows * a.inner) return;
   const std::int64_t begin = column / a.inner * a.n * a.inner + column % a.inner;
@@ -117,11 +123,11 @@ template <int T, bool GRADIENT> __device__ inline void softmax_column(const soft
     put<T>(a.y, i, r);
   }
 }
-extern "C" __global__ void softmax_columns_f32(const __grid_constant__ gpu::softmax_arguments a) { softmax_column<f32, false>(a); }
-extern "C" __global__ void softmax_columns_bf16(const __grid_constant__ gpu::softmax_arguments a) { softmax_column<bf16, false>(a); }
-extern "C" __global__ void softmax_columns_f16(const __grid_constant__ gpu::softmax_arguments a) { softmax_column<f16, false>(a); }
-extern "C" __global__ void softmax_grad_columns_f32(const __grid_constant__ gpu::softmax_arguments a) { softmax_column<f32, true>(a); }
-extern "C" __global__ void softmax_grad_columns_bf16(const __grid_constant__ gpu::softmax_arguments a) { softmax_column<bf16, true>(a); }
-extern "C" __global__ void softmax_grad_columns_f16(const __grid_constant__ gpu::softmax_arguments a) { softmax_column<f16, true>(a); }
+extern "C" __global__ void softmax_columns_f32(const __grid_constant__ softmax_operands a) { softmax_column<f32, false>(a); }
+extern "C" __global__ void softmax_columns_bf16(const __grid_constant__ softmax_operands a) { softmax_column<bf16, false>(a); }
+extern "C" __global__ void softmax_columns_f16(const __grid_constant__ softmax_operands a) { softmax_column<f16, false>(a); }
+extern "C" __global__ void softmax_grad_columns_f32(const __grid_constant__ softmax_operands a) { softmax_column<f32, true>(a); }
+extern "C" __global__ void softmax_grad_columns_bf16(const __grid_constant__ softmax_operands a) { softmax_column<bf16, true>(a); }
+extern "C" __global__ void softmax_grad_columns_f16(const __grid_constant__ softmax_operands a) { softmax_column<f16, true>(a); }
 
 }  // namespace isotope::cuda::gpu

@@ -1,7 +1,7 @@
 #pragma once
 /// Softmax and its logarithm along one axis, and their gradients.
-#include <isotope/fatbins/softmax.hpp>
 #include <isotope/kernels/cuda/portable/softmax.h>
+#include <isotope/fatbins/softmax.hpp>
 #include <isotope/kernels/cuda/reference/softmax.hpp>
 #include <isotope/op/softmax.hpp>
 
@@ -25,8 +25,9 @@ template <class Op, class P, bool Logs, bool Gradient> struct along_axis {
       if (k != axis) (k < axis ? outer : inner) *= x.dims[k];
     const std::int64_t n = x.dims[axis];
     if (outer * inner * n == 0) return;
-    if (x.type != y.type || dy.type != y.type || n > longest_row) return fall_through<Op, P>(l, r, "softmax: rows too long, or two formats");
-    gpu::softmax_arguments a{x.at, dy.at, y.at, outer, n, inner, 0, Logs, 0, 0};
+    if (x.type != y.type || dy.type != y.type || n > longest_row)
+      return fall_through<Op, P>(l, r, "softmax: rows too long, or two formats");
+    gpu::softmax_operands a{x.at, dy.at, y.at, outer, n, inner, 0, Logs, 0, 0};
     std::vector<range> reads{x};
     if (Gradient) reads.push_back(dy);
     if (inner > 1) {
@@ -52,7 +53,8 @@ template <GpuPrecision P> struct kernel<op::log_softmax, P, kernels::portable> :
 template <GpuPrecision P> struct kernel<op::softmax_grad, P, kernels::portable> : portable::along_axis<op::softmax_grad, P, false, true> {
   static constexpr std::uint32_t inplace = 0b11;
 };
-template <GpuPrecision P> struct kernel<op::log_softmax_grad, P, kernels::portable> : portable::along_axis<op::log_softmax_grad, P, true, true> {
+template <GpuPrecision P>
+struct kernel<op::log_softmax_grad, P, kernels::portable> : portable::along_axis<op::log_softmax_grad, P, true, true> {
   static constexpr std::uint32_t inplace = 0b11;
 };
 

@@ -1,5 +1,5 @@
-// The updates of AdamW, SGD and Muon, and clipping: in place over flat regions, four elements per thread. Bound by bytes: 28 per element of AdamW, 20 of SGD,
-// 16 of momentum, 12 of Muon, and those of the shadow copy.
+// The updates of AdamW, SGD and Muon, and clipping: in place over flat regions, four elements per thread. Bound by bytes: 28 per element
+// of AdamW, 20 of SGD, 16 of momentum, 12 of Muon, and those of the shadow copy.
 #include "update.h"
 
 #include "../device/scalars.h"
@@ -8,10 +8,10 @@
 namespace isotope::cuda::gpu {
 
 __device__ inline bool is_finite(float x) { return (__float_as_uint(x) & 0x7f800000u) != 0x7f800000u; }
-__device__ inline bool skipped(const update_arguments& a) {
+__device__ inline bool skipped(const update_operands& a) {
   return !is_finite(pointer<const float>(a.norm)[0]) || !is_finite(pointer<const float>(a.loss)[0]);
 }
-__device__ inline float gradient_factor(const update_arguments& a, const scalars& s) {
+__device__ inline float gradient_factor(const update_operands& a, const scalars& s) {
   if (!a.clips || !(s.clip_norm > 0.0f)) return s.gradient_scale;
   const float ratio = s.clip_norm / (pointer<const float>(a.norm)[0] + 1e-6f);
   return ratio < 1.0f ? s.gradient_scale * ratio : s.gradient_scale;
@@ -19,18 +19,18 @@ __device__ inline float gradient_factor(const update_arguments& a, const scalars
 __device__ inline const scalars& scalars_at(std::uint64_t address) { return *pointer<const scalars>(address); }
 
 using four = float[flat_elems];
-__device__ inline void take(const update_arguments& a, std::uint64_t base, std::int64_t i, int type, four& v) {
+__device__ inline void take(const update_operands& a, std::uint64_t base, std::int64_t i, int type, four& v) {
   load_flat<flat_elems>(base, i, a.count, type, a.wide != 0, v);
 }
-__device__ inline void keep(const update_arguments& a, std::uint64_t base, std::int64_t i, int type, const four& v) {
+__device__ inline void keep(const update_operands& a, std::uint64_t base, std::int64_t i, int type, const four& v) {
   store_flat<flat_elems>(base, i, a.count, type, a.wide != 0, v);
 }
-__device__ inline void keep_weights(const update_arguments& a, std::int64_t i, const four& w) {
+__device__ inline void keep_weights(const update_operands& a, std::int64_t i, const four& w) {
   keep(a, a.w, i, a.w_type, w);
   if (a.shadow != 0) keep(a, a.shadow, i, a.shadow_type, w);
 }
 
-extern "C" __global__ void __launch_bounds__(256) adamw(const __grid_constant__ gpu::update_arguments a) {
+extern "C" __global__ void __launch_bounds__(256) adamw(const __grid_constant__ update_operands a) {
   const std::int64_t i = item();
   if (flat_elems * i >= a.count || skipped(a)) return;
   const scalars& s = scalars_at(a.scalars);
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(256) adamw(const __grid_constant__ 
   keep_weights(a, i, w);
 }
 
-extern "C" __global__ void __launch_bounds__(256) sgd(const __grid_constant__ gpu::update_arguments a) {
+extern "C" __global__ void __launch_bounds__(256) sgd(const __grid_constant__ update_operands a) {
   const std::int64_t i = item();
   if (flat_elems * i >= a.count || skipped(a)) return;
   const scalars& s = scalars_at(a.scalars);
@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(256) sgd(const __grid_constant__ gp
 }
 
 /// w receives the direction; 0 in a step that is skipped.
-extern "C" __global__ void __launch_bounds__(256) momentum(const __grid_constant__ gpu::update_arguments a) {
+extern "C" __global__ void __launch_bounds__(256) momentum(const __grid_constant__ update_operands a) {
   const std::int64_t i = item();
   if (flat_elems * i >= a.count) return;
   four m = {}, g;
@@ -93,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(256) momentum(const __grid_constant
 }
 
 /// g holds the direction.
-extern "C" __global__ void __launch_bounds__(256) muon(const __grid_constant__ gpu::update_arguments a) {
+extern "C" __global__ void __launch_bounds__(256) muon(const __grid_constant__ update_operands a) {
   const std::int64_t i = item();
   if (flat_elems * i >= a.count || skipped(a)) return;
   const scalars& s = scalars_at(a.scalars);
@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(256) muon(const __grid_constant__ g
 }
 
 /// g[i] = g[i] min(1, c / (norm + 1e-6)); reads nothing if nothing is clipped.
-extern "C" __global__ void __launch_bounds__(256) clip_norm(const __grid_constant__ gpu::clip_arguments a) {
+extern "C" __global__ void __launch_bounds__(256) clip_norm(const __grid_constant__ clip_operands a) {
   const std::int64_t i = item();
   const float clip = scalars_at(a.scalars).clip_norm, norm = pointer<const float>(a.norm)[0];
   if (flat_elems * i >= a.count || !(clip > 0.0f) || norm != norm) return;
@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(256) clip_norm(const __grid_constan
 }
 
 /// g[i] = min(max(g[i], -c), c), NaN kept; reads nothing if nothing is clipped.
-extern "C" __global__ void __launch_bounds__(256) clip_value(const __grid_constant__ gpu::clip_arguments a) {
+extern "C" __global__ void __launch_bounds__(256) clip_value(const __grid_constant__ clip_operands a) {
   const std::int64_t i = item();
   const float given = scalars_at(a.scalars).clip_value;
   if (flat_elems * i >= a.count || !(given > 0.0f)) return;

@@ -17,22 +17,24 @@ namespace portable {
 /// Sums the squares of a tensor in at most `most_parts` ranges and takes the norm.
 struct square_sums {
   static constexpr std::int64_t most_parts = 4096, least_elems = 8192;
-  static constexpr std::int64_t elems_of_part(std::int64_t count) { return std::max(least_elems, round_up(divide_up(count, most_parts), 1024)); }
+  static constexpr std::int64_t elems_of_part(std::int64_t count) {
+    return std::max(least_elems, round_up(divide_up(count, most_parts), 1024));
+  }
   static constexpr std::int64_t parts(std::int64_t count) { return divide_up(count, elems_of_part(count)); }
   static constexpr std::int64_t scratch(std::int64_t count) { return 8 * std::max<std::int64_t>(1, parts(count)); }
 
   static void record(const launch& l, recording& r, const view& x, const view& norm) {
     constexpr by_format functions{"squares_f32", "squares_bf16", "squares_f16"};
     const std::int64_t count = x.dims.count(), blocks = parts(count);
-    const gpu::squares_arguments a{x.at,  l.scratch, norm.at, l.scalars, count, elems_of_part(count), std::int32_t(x.type), all_aligned(x),
-                                   std::int32_t(blocks)};
+    const gpu::squares_operands a{
+        x.at, l.scratch, norm.at, l.scalars, count, elems_of_part(count), std::int32_t(x.type), all_aligned(x), std::int32_t(blocks)};
     const range sums(l.scratch, 8 * blocks);
     if (blocks > 0) r.add(fatbins::squares, functions.of(x.type), a, per_block(blocks, 256), {x}, {sums});
     r.add(fatbins::squares, "norm_of_squares", a, per_block(1, 1024), {sums, scalars_of(l)}, {norm});
   }
 };
 
-inline gpu::clip_arguments clip_of(const launch& l, const view& g, std::uint64_t norm) {
+inline gpu::clip_operands clip_of(const launch& l, const view& g, std::uint64_t norm) {
   return {g.at, norm, l.scalars, g.dims.count(), std::int32_t(g.type), all_aligned(g)};
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 /// Sums columns: leading axes, and the partial sums of other kernels.
-#include <isotope/fatbins/column_sum.hpp>
 #include <isotope/kernels/cuda/portable/column_sum.h>
+#include <isotope/fatbins/column_sum.hpp>
 
 #include "rows.hpp"
 
@@ -35,8 +35,20 @@ inline void pass(recording& r, const columns& c, const view& x, const view& y, s
   while (across > 1 && across / 2 >= vectors) across /= 2;
   while (across > 2 && divide_up(vectors, across) * chunks * c.batch < 256) across /= 2;
   while (across < gpu::column_threads && gpu::column_threads / across > each && across < vectors) across *= 2;
-  gpu::column_sum_arguments a{x.at,      y.at,    c.second == nullptr ? 0 : c.second->at, c.rows,        c.cols, c.pitch, each, c.x_batch, c.y_batch,
-                              c.split, std::int32_t(across), wide, std::int32_t(y.type), terms};
+  gpu::column_sum_operands a{x.at,
+                             y.at,
+                             c.second == nullptr ? 0 : c.second->at,
+                             c.rows,
+                             c.cols,
+                             c.pitch,
+                             each,
+                             c.x_batch,
+                             c.y_batch,
+                             c.split,
+                             std::int32_t(across),
+                             wide,
+                             std::int32_t(y.type),
+                             terms};
   grid blocks = per_block(divide_up(vectors, across), gpu::column_threads);
   blocks.y = std::uint32_t(chunks);
   blocks.z = std::uint32_t(c.batch);

@@ -1,7 +1,7 @@
 #pragma once
 /// Dense tensors and flat regions, several elements per thread.
-#include <isotope/fatbins/flat.hpp>
 #include <isotope/kernels/cuda/portable/update.h>
+#include <isotope/fatbins/flat.hpp>
 
 #include "rows.hpp"
 
@@ -11,7 +11,7 @@ namespace isotope::cuda::portable {
 inline void record_flat(recording& r, const view& x, const view& y, bool add) {
   const std::int64_t count = y.dims.count();
   if (count == 0) return;
-  const gpu::flat_arguments a{x.at, y.at, count, std::int32_t(x.type), std::int32_t(y.type), add, all_aligned(x, y)};
+  const gpu::flat_operands a{x.at, y.at, count, std::int32_t(x.type), std::int32_t(y.type), add, all_aligned(x, y)};
   std::vector<range> reads{x};
   if (add) reads.push_back(y);
   r.add(fatbins::flat, "flat_move", a, per_item(divide_up(count, 8)), std::move(reads), {y});

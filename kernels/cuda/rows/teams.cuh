@@ -1,5 +1,6 @@
 #pragma once
-// Rows of a tensor are distributed to teams: a team is a warp, or a whole block for long rows. The order of a team's sums depends on its size alone.
+// Rows of a tensor are distributed to teams: a team is a warp, or a whole block for long rows. The order of a team's sums depends on its
+// size alone.
 #include "vectors.cuh"
 
 namespace isotope::cuda::gpu {
@@ -63,8 +64,8 @@ template <class F> __device__ inline float over_team(float x, int size, F f) {
   return one[0];
 }
 
-/// The elements of a row that a thread holds: HOLD runs of a part of the row that begins at column `start`. WIDE: rows are whole vectors of 16 bytes, and all
-/// addresses are aligned; otherwise adjacent threads take adjacent elements.
+/// The elements of a row that a thread holds: HOLD runs of a part of the row that begins at column `start`. WIDE: rows are whole vectors
+/// of 16 bytes, and all addresses are aligned; otherwise adjacent threads take adjacent elements.
 template <int T, bool WIDE, int HOLD> struct row_part {
   static constexpr int run = vector_elems<T>;
   int n, size, lane, start = 0;  // n: columns of the row, at most 2^30
@@ -107,9 +108,7 @@ template <int T, bool WIDE, int HOLD> struct row_part {
       load_some<F>(base + std::uint64_t(begin * element_bytes<F>), k, v[k]);
     }
   }
-  __device__ void load(std::uint64_t base, std::int64_t begin, float (&v)[HOLD][run], float other) const {
-    load<T>(base, begin, v, other);
-  }
+  __device__ void load(std::uint64_t base, std::int64_t begin, float (&v)[HOLD][run], float other) const { load<T>(base, begin, v, other); }
   /// The same in a format that is known at run time.
   __device__ void load_as(int type, std::uint64_t base, std::int64_t begin, float (&v)[HOLD][run], float other) const {
     if (type == f32) load<f32>(base, begin, v, other);

@@ -14,7 +14,7 @@ inline void record_update(const launch& l, recording& r, std::string_view functi
   const std::int64_t count = w.dims.count();
   if (count == 0) return;
   const view* shadow = c.shadow ? &l.out[1 + moments] : nullptr;
-  gpu::update_arguments a{};
+  gpu::update_operands a{};
   a.w = w.at;
   a.w_type = std::int32_t(w.type);
   if (moments > 0) a.m = l.out[1].at;

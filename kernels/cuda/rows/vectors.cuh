@@ -53,8 +53,7 @@ template <int T> __device__ inline void unpack(uint4 u, float (&v)[vector_elems<
     }
 }
 template <int T> __device__ inline uint4 packed(const float (&v)[vector_elems<T>]) {
-  if constexpr (T == f32)
-    return make_uint4(__float_as_uint(v[0]), __float_as_uint(v[1]), __float_as_uint(v[2]), __float_as_uint(v[3]));
+  if constexpr (T == f32) return make_uint4(__float_as_uint(v[0]), __float_as_uint(v[1]), __float_as_uint(v[2]), __float_as_uint(v[3]));
   else return make_uint4(pair_bits<T>(v[0], v[1]), pair_bits<T>(v[2], v[3]), pair_bits<T>(v[4], v[5]), pair_bits<T>(v[6], v[7]));
 }
 
@@ -108,7 +107,8 @@ template <int N> __device__ inline void store_run(std::uint64_t base, std::int64
 }
 
 /// The items of a flat region that a thread takes: N elements from N i on; the last run may be shorter. Tensors are aligned if `wide`.
-template <int N> __device__ inline void load_flat(std::uint64_t base, std::int64_t i, std::int64_t count, int type, bool wide, float (&v)[N]) {
+template <int N>
+__device__ inline void load_flat(std::uint64_t base, std::int64_t i, std::int64_t count, int type, bool wide, float (&v)[N]) {
   if (wide && N * i + N <= count) return load_run<N>(base, N * i, type, v);
 #pragma unroll
   for (int k = 0; k < N; ++k) v[k] = N * i + k < count ? load(base, N * i + k, type) : 0.0f;
