@@ -4,7 +4,7 @@
 #include <string>
 
 #include "body_samples.hpp"
-#include "run_ptx.hpp"
+#include "emulator/run_ptx.hpp"
 
 namespace isotope::cuda_test {
 namespace emitted_body_test {
