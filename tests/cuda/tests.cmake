@@ -117,3 +117,8 @@ foreach(program IN LISTS programs)
     target_include_directories(${program} SYSTEM PRIVATE ${toolkit})
   endif()
 endforeach()
+
+# The assembler of the toolkit, for the test of generated code.
+get_filename_component(toolkit "${ISOTOPE_NVCC}" REALPATH)
+get_filename_component(toolkit "${toolkit}/../ptxas" ABSOLUTE)
+target_compile_definitions(cuda_ptx_assembler_test PRIVATE ISOTOPE_PTXAS="${toolkit}")
