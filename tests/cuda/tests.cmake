@@ -36,7 +36,7 @@ if(compute EQUAL 90)
   set(compute 91)
 endif()
 target_compile_definitions(isotope_emulated_driver PRIVATE ISOTOPE_EMULATED_COMPUTE=${compute} ISOTOPE_FATBIN_FOLDER="${PROJECT_BINARY_DIR}/fatbins/isotope/fatbins")
-target_link_libraries(isotope_emulated_driver PRIVATE isotope_emulated_device ${CMAKE_DL_LIBS})
+target_link_libraries(isotope_emulated_driver PRIVATE isotope_emulated_device Boost::headers ${CMAKE_DL_LIBS})
 
 set(flags -w)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "control.hpp"
+#include "run_ptx.hpp"
 #include "runtime.hpp"
 
 namespace isotope::cuda::handle {
@@ -25,12 +26,18 @@ struct context_object {
   status broken = status::success;  // every call in the context returns it
 };
 struct library_object {
-  void* library = nullptr;  // of dlopen
+  void* library = nullptr;  // of dlopen; null: the code is the text of one kernel
+  std::shared_ptr<cuda_test::ptx_program> text;
+  std::size_t argument_bytes = 0;  // of that kernel
   std::string module;
   std::map<std::string, std::unique_ptr<kernel_object>> kernels;
 };
 struct kernel_object {
-  const isotope_emulated::kernel* code = nullptr;
+  const isotope_emulated::kernel* code = nullptr;   // null: the text is run
+  std::shared_ptr<cuda_test::ptx_program> text;
+  std::string name;
+  std::size_t argument_bytes = 0;
+  int most_threads = 0;  // 0: no limit but the device's
   std::size_t shared_opt_in = std::size_t(48) << 10;
 };
 struct event_object {

@@ -89,16 +89,18 @@ status prepare(std::function<status()>& work, function_handle function, index3 g
   if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > most_along_yz || grid.z > most_along_yz)
     return status::invalid_value;
   if (shared_bytes > k->shared_opt_in) return status::invalid_value;
-  if (k->code->most_threads != 0 && threads > std::size_t(k->code->most_threads)) return status::launch_out_of_resources;
+  if (k->most_threads != 0 && threads > std::size_t(k->most_threads)) return status::launch_out_of_resources;
   const auto* const from = static_cast<const std::byte*>(parameters[0]);
-  work = [=, code = k->code, arguments = std::vector<std::byte>(from, from + k->code->argument_bytes)] {
+  work = [=, code = k->code, text = k->text, name = "kernel " + k->name, arguments = std::vector<std::byte>(from, from + k->argument_bytes)] {
     driver_state& s = state();
-    s.count(std::string("kernel ") + code->name);
+    s.count(name);
     if (s.strikes("kernel")) return s.fault_status;
     alignas(64) std::byte aligned[4096];
     std::memcpy(aligned, arguments.data(), arguments.size());
-    isotope_emulated_launch(code, grid, block, shared_bytes, aligned);
-    check_red_zones(std::string("kernel ") + code->name);
+    if (code != nullptr) isotope_emulated_launch(code, grid, block, shared_bytes, aligned);
+    else text->run(aligned, grid.x, block.x);
+    if (text != nullptr && !text->error().empty()) misused(name + ": " + text->error());
+    check_red_zones(name);
     return status::success;
   };
   return status::success;
