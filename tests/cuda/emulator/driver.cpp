@@ -40,15 +40,30 @@ status init(unsigned) {
   });
 }
 status error_name(status s, const char** name) {
-  static const std::map<int, const char*> all = {
-      {0, "CUDA_SUCCESS"}, {1, "CUDA_ERROR_INVALID_VALUE"}, {2, "CUDA_ERROR_OUT_OF_MEMORY"}, {3, "CUDA_ERROR_NOT_INITIALIZED"},
-      {100, "CUDA_ERROR_NO_DEVICE"}, {101, "CUDA_ERROR_INVALID_DEVICE"}, {200, "CUDA_ERROR_INVALID_IMAGE"},
-      {201, "CUDA_ERROR_INVALID_CONTEXT"}, {209, "CUDA_ERROR_NO_BINARY_FOR_GPU"}, {214, "CUDA_ERROR_ECC_UNCORRECTABLE"},
-      {218, "CUDA_ERROR_INVALID_PTX"}, {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"}, {500, "CUDA_ERROR_NOT_FOUND"},
-      {600, "CUDA_ERROR_NOT_READY"}, {700, "CUDA_ERROR_ILLEGAL_ADDRESS"}, {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"},
-      {702, "CUDA_ERROR_LAUNCH_TIMEOUT"}, {715, "CUDA_ERROR_ILLEGAL_INSTRUCTION"}, {716, "CUDA_ERROR_MISALIGNED_ADDRESS"},
-      {719, "CUDA_ERROR_LAUNCH_FAILED"}, {801, "CUDA_ERROR_NOT_SUPPORTED"}, {802, "CUDA_ERROR_SYSTEM_NOT_READY"},
-      {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"}, {999, "CUDA_ERROR_UNKNOWN"}};
+  static const std::map<int, const char*> all = {{0, "CUDA_SUCCESS"},
+                                                 {1, "CUDA_ERROR_INVALID_VALUE"},
+                                                 {2, "CUDA_ERROR_OUT_OF_MEMORY"},
+                                                 {3, "CUDA_ERROR_NOT_INITIALIZED"},
+                                                 {100, "CUDA_ERROR_NO_DEVICE"},
+                                                 {101, "CUDA_ERROR_INVALID_DEVICE"},
+                                                 {200, "CUDA_ERROR_INVALID_IMAGE"},
+                                                 {201, "CUDA_ERROR_INVALID_CONTEXT"},
+                                                 {209, "CUDA_ERROR_NO_BINARY_FOR_GPU"},
+                                                 {214, "CUDA_ERROR_ECC_UNCORRECTABLE"},
+                                                 {218, "CUDA_ERROR_INVALID_PTX"},
+                                                 {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
+                                                 {500, "CUDA_ERROR_NOT_FOUND"},
+                                                 {600, "CUDA_ERROR_NOT_READY"},
+                                                 {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+                                                 {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"},
+                                                 {702, "CUDA_ERROR_LAUNCH_TIMEOUT"},
+                                                 {715, "CUDA_ERROR_ILLEGAL_INSTRUCTION"},
+                                                 {716, "CUDA_ERROR_MISALIGNED_ADDRESS"},
+                                                 {719, "CUDA_ERROR_LAUNCH_FAILED"},
+                                                 {801, "CUDA_ERROR_NOT_SUPPORTED"},
+                                                 {802, "CUDA_ERROR_SYSTEM_NOT_READY"},
+                                                 {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"},
+                                                 {999, "CUDA_ERROR_UNKNOWN"}};
   const auto at = all.find(int(s));
   *name = at == all.end() ? nullptr : at->second;
   return at == all.end() ? status::invalid_value : status::success;
@@ -201,8 +216,11 @@ status load_library(library_handle* made, const void* image, void*, void**, unsi
         return status::invalid_ptx;
       }
       const std::string_view from_name = all.substr(name + 7);
-      *made = new handle::library_object{nullptr, std::move(program), std::stoul(std::string(all.substr(bytes + 10, 8))),
-                                         std::string(from_name.substr(0, from_name.find('('))), {}};
+      *made = new handle::library_object{nullptr,
+                                         std::move(program),
+                                         std::stoul(std::string(all.substr(bytes + 10, 8))),
+                                         std::string(from_name.substr(0, from_name.find('('))),
+                                         {}};
       s.libraries.insert(*made);
       return status::success;
     }

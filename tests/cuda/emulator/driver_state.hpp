@@ -33,7 +33,7 @@ struct library_object {
   std::map<std::string, std::unique_ptr<kernel_object>> kernels;
 };
 struct kernel_object {
-  const isotope_emulated::kernel* code = nullptr;   // null: the text is run
+  const isotope_emulated::kernel* code = nullptr;  // null: the text is run
   std::shared_ptr<cuda_test::ptx_program> text;
   std::string name;
   std::size_t argument_bytes = 0;
@@ -95,8 +95,8 @@ struct driver_state {
 
   bool initialized = false;
   std::map<int, std::unique_ptr<handle::context_object>> primary;
-  std::map<std::uintptr_t, device_memory> memory;       // by address
-  std::map<std::uintptr_t, std::size_t> host_memory;    // page-locked
+  std::map<std::uintptr_t, device_memory> memory;     // by address
+  std::map<std::uintptr_t, std::size_t> host_memory;  // page-locked
   std::set<handle::stream_object*> streams;
   std::set<handle::event_object*> events;
   std::set<handle::library_object*> libraries;
@@ -170,6 +170,8 @@ struct entry_point {
   void* function;
 };
 std::vector<entry_point> memory_entries(), work_entries(), device_entries();
-template <class... A> entry_point entry(const char* name, int since, status (*f)(A...)) { return {name, since, reinterpret_cast<void*>(f)}; }
+template <class... A> entry_point entry(const char* name, int since, status (*f)(A...)) {
+  return {name, since, reinterpret_cast<void*>(f)};
+}
 
 }  // namespace isotope_emulated
