@@ -193,7 +193,17 @@ std::string module_of(const char* image) {
 status load_library(library_handle* made, const void* image, void*, void**, unsigned, void*, void**, unsigned) {
   return enter("cuLibraryLoadData", [&](driver_state& s) {
     const auto* const text = static_cast<const char*>(image);
-    if (std::strncmp(text, "//", 2) == 0 || std::strncmp(text, ".version", 8) == 0) return status::unsupported_ptx_version;
+    if (std::strncmp(text, "//", 2) == 0) return status::unsupported_ptx_version;
+    if (std::strncmp(text, ".version", 8) == 0) {
+      auto program = std::make_shared<isotope::cuda_test::ptx_program>(text);
+      if (!program->error().empty()) {
+        std::fprintf(stderr, "emulated driver: %s\n", program->error().c_str());
+        return status::unsupported_ptx_version;
+      }
+      *made = new handle::library_object{nullptr, "generated", {}, std::move(program)};
+      s.libraries.insert(*made);
+      return status::success;
+    }
     const std::string module = module_of(text);
     if (module.empty()) return status::invalid_image;
     void* const library = dlopen((own_folder() + "/modules/" + module + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -217,7 +227,11 @@ status library_kernel(kernel_handle* found, library_handle l, const char* name) 
   return enter("cuLibraryGetKernel", [&](driver_state& s) {
     if (!s.libraries.contains(l)) return status::invalid_value;
     auto& k = l->kernels[name];
-    if (k == nullptr) {
+    if (k == nullptr && l->program != nullptr) {
+      if (std::strcmp(name, "elementwise") != 0) return status::not_found;
+      k = std::make_unique<handle::kernel_object>();
+      k->program = l->program;
+    } else if (k == nullptr) {
       const auto* const code = static_cast<const kernel*>(dlsym(l->library, ("isotope_emulated_" + std::string(name)).c_str()));
       if (code == nullptr) return status::not_found;
       k = std::make_unique<handle::kernel_object>();

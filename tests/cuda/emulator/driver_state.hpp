@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "control.hpp"
+#include "run_ptx.hpp"
 #include "runtime.hpp"
 
 namespace isotope::cuda::handle {
@@ -28,9 +29,11 @@ struct library_object {
   void* library = nullptr;  // of dlopen
   std::string module;
   std::map<std::string, std::unique_ptr<kernel_object>> kernels;
+  std::shared_ptr<cuda_test::ptx_program> program{};  // of generated code, which has no library
 };
 struct kernel_object {
   const isotope_emulated::kernel* code = nullptr;
+  std::shared_ptr<cuda_test::ptx_program> program{};  // instead of `code`
   std::size_t shared_opt_in = std::size_t(48) << 10;
 };
 struct event_object {

@@ -89,6 +89,19 @@ status prepare(std::function<status()>& work, function_handle function, index3 g
   if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > most_along_yz || grid.z > most_along_yz)
     return status::invalid_value;
   if (shared_bytes > k->shared_opt_in) return status::invalid_value;
+  if (k->program != nullptr) {
+    const auto* const from = static_cast<const std::byte*>(parameters[0]);
+    work = [=, program = k->program, arguments = std::vector<std::byte>(from, from + k->program->argument_bytes())] {
+      driver_state& s = state();
+      s.count("kernel elementwise");
+      if (s.strikes("kernel")) return s.fault_status;
+      program->run(arguments.data(), grid.x, block.x);
+      if (!program->error().empty()) std::fprintf(stderr, "emulated driver: %s\n", program->error().c_str());
+      check_red_zones("kernel elementwise");
+      return program->error().empty() ? status::success : status::misaligned_address;
+    };
+    return status::success;
+  }
   if (k->code->most_threads != 0 && threads > std::size_t(k->code->most_threads)) return status::launch_out_of_resources;
   const auto* const from = static_cast<const std::byte*>(parameters[0]);
   work = [=, code = k->code, arguments = std::vector<std::byte>(from, from + k->code->argument_bytes)] {
