@@ -25,6 +25,7 @@ class ptx_program {
   }
   /// Empty unless a line was not understood or an access was not aligned.
   const std::string& error() const { return error_; }
+  std::size_t argument_bytes() const { return argument_bytes_; }
 
   void run(const void* arguments, std::uint32_t blocks, std::uint32_t threads) {
     for (std::uint32_t b = 0; b < blocks && error_.empty(); ++b)
@@ -158,6 +159,7 @@ class ptx_program {
   std::map<std::string, std::uint64_t*, std::less<>> names_;
   std::uint64_t *block_ = named("%ctaid.x"), *size_ = named("%ntid.x"), *thread_ = named("%tid.x");
   std::string error_;
+  std::size_t argument_bytes_ = 0;
 
   /// A register, or a constant in memory of its own.
   std::uint64_t* named(std::string_view s) {
@@ -170,6 +172,9 @@ class ptx_program {
     return at->second = &numbers_.back();
   }
   void parse(std::string_view text) {
+    constexpr std::string_view declared = "arguments[";
+    if (const auto at = text.find(declared); text.starts_with(".visible") && at != std::string_view::npos)
+      argument_bytes_ = std::stoull(std::string(text.substr(at + declared.size())));
     if (text.empty() || text[0] == '.' || text == "{" || text == "}" || text == "done:") return;
     line i;
     i.text = text;
