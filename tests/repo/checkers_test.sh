@@ -48,6 +48,14 @@ printf 'int main() {}' >"$work/a.cpp"
 claim 'a small program' 0 "$(size 1000 "$work/a")"
 claim 'a large program' 1 "$(size 1 "$work/a")"
 claim 'no program' 77 "$(size 1 "$work/none")"
+mkdir "$work/code"
+head -c 3000000 /dev/zero | tr '\0' 'x' >"$work/code/a.fatbin"
+printf 'asm(".section .rodata\\n.incbin \\"%s\\"\\n.text"); int main() {}' "$work/code/a.fatbin" >"$work/a.cpp"
+"$compiler" "$work/a.cpp" -o "$work/a"
+claim 'a program with much device code' 0 "$(size 1000 --code "$work/code" "$work/a")"
+claim 'the same without a word of it' 1 "$(size 1000 "$work/a")"
+echo other >"$work/code/a.fatbin"
+claim 'the same with other device code' 1 "$(size 1000 --code "$work/code" "$work/a")"
 
 links() {
   sh "$source/tests/repo/links.sh" "$@" >/dev/null 2>&1

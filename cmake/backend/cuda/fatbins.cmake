@@ -256,6 +256,8 @@ inline constexpr std::string_view architectures = \"${names}\";
 " @ONLY)
   add_custom_target(isotope_fatbins DEPENDS ${headers})
   add_dependencies(isotope_device_code isotope_fatbins)
+  list(GET architectures 0 first)
+  set_target_properties(isotope_device_code PROPERTIES ISOTOPE_CODE ${out} ISOTOPE_QUICK_OPTIONS -DISOTOPE_CUDA_ARCHS=${first})
   add_dependencies(isotope isotope_fatbins)
   target_include_directories(isotope INTERFACE $<BUILD_INTERFACE:${folder}>)
   target_link_libraries(isotope INTERFACE ${CMAKE_DL_LIBS})

@@ -1,7 +1,7 @@
 #pragma once
-// The tiles of attention on tensor cores. Rows of D bf16 elements are in shared memory with 16 bytes of padding, so that the eight rows that ldmatrix reads at
-// a time are in different banks. A fragment of 16 rows is a left operand; the results of one product become the left operand of the next without leaving
-// their registers.
+// The tiles of attention on tensor cores. Rows of D bf16 elements are in shared memory with 16 bytes of padding, so that the eight rows
+// that ldmatrix reads at a time are in different banks. A fragment of 16 rows is a left operand; the results of one product become the left
+// operand of the next without leaving their registers.
 #include "../device/access.cuh"
 #include "../device/mma.cuh"
 #include "operands.cuh"
@@ -20,42 +20,47 @@ __device__ inline float exp2_fast(float x) {
   return y;
 #endif
 }
-/// Two values as bf16, rounded to nearest even, the first in the low half.
-__device__ inline std::uint32_t bf16_pair(float low, float high) {
-#if defined(ISOTOPE_EMULATED_DEVICE)
-  return std::uint32_t(bf16_bits(low)) | std::uint32_t(bf16_bits(high)) << 16;
-#else
-  std::uint32_t y;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(y) : "f"(high), "f"(low));
-  return y;
-#endif
-}
-
 /// Rows of D elements in shared memory.
 template <int D> struct row_tile {
   static constexpr int pitch = D + 8, vectors = D / 8;
   static constexpr int bytes(int rows) { return 2 * rows * pitch; }
 
-  /// Starts the copy of `ROWS` rows from row `first` of a tensor on, by all threads of the block. Rows behind the last one and columns from `width` on are zeros.
-  template <int ROWS, int THREADS> __device__ static void fetch(bits16* tile, const bits16* base, std::int64_t stride, int first, int rows, int width) {
+  /// Starts the copy of `ROWS` rows from row `first` of a tensor on, by all threads of the block. Rows behind the last one and columns from
+  /// `width` on are zeros.
+  template <int ROWS, int THREADS>
+  __device__ static void fetch(bits16* tile, const bits16* base, std::int64_t stride, int first, int rows, int width) {
+    if constexpr (THREADS % vectors == 0 && ROWS % (THREADS / vectors) == 0) {
+      constexpr int step = THREADS / vectors;
+      const int r = int(threadIdx.x) / vectors, c = int(threadIdx.x) % vectors;
+      const bits16* from = base + (first + r) * stride + 8 * c;
+      bits16* to = tile + r * pitch + 8 * c;
 #pragma unroll
-    for (int i = 0; i < (ROWS * vectors + THREADS - 1) / THREADS; ++i) {
-      const int n = int(threadIdx.x) + i * THREADS, r = n / vectors, c = n % vectors;
-      if (ROWS * vectors % THREADS == 0 || n < ROWS * vectors) {
-        const bool valid = first + r < rows && 8 * c < width;
-        copy_async_16(tile + r * pitch + 8 * c, valid ? base + (first + r) * stride + 8 * c : base, valid);
+      for (int i = 0; i < ROWS / step; ++i, from += step * stride) {
+        const bool valid = first + r + i * step < rows && 8 * c < width;
+        copy_async_16(to + i * step * pitch, valid ? from : base, valid);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < (ROWS * vectors + THREADS - 1) / THREADS; ++i) {
+        const int n = int(threadIdx.x) + i * THREADS, r = n / vectors, c = n % vectors;
+        if (ROWS * vectors % THREADS == 0 || n < ROWS * vectors) {
+          const bool valid = first + r < rows && 8 * c < width;
+          copy_async_16(tile + r * pitch + 8 * c, valid ? base + (first + r) * stride + 8 * c : base, valid);
+        }
       }
     }
   }
   /// Stores a warp's `ROWS` rows of the tile as rows `first` on of a tensor, 16 bytes at a time.
-  template <int ROWS> __device__ static void store(const bits16* tile, bits16* base, std::int64_t stride, int first, int rows, int width, int lane) {
+  template <int ROWS>
+  __device__ static void store(const bits16* tile, bits16* base, std::int64_t stride, int first, int rows, int width, int lane) {
     for (int n = lane; n < ROWS * vectors; n += 32) {
       const int r = n / vectors, c = n % vectors;
       if (first + r < rows && 8 * c < width)
         *reinterpret_cast<uint4*>(base + (first + r) * stride + 8 * c) = *reinterpret_cast<const uint4*>(tile + r * pitch + 8 * c);
     }
   }
-  /// Where a lane reads: left operands and right operands whose inner axis runs down the tile; right operands whose inner axis runs along its rows.
+  /// Where a lane reads: left operands and right operands whose inner axis runs down the tile; right operands whose inner axis runs along
+  /// its rows.
   __device__ static int along(int lane) { return (lane & 15) * pitch + (lane >> 4) * 8; }
   __device__ static int across(int lane) { return ((lane >> 4) * 8 + (lane & 7)) * pitch + (lane >> 3 & 1) * 8; }
   /// Writes 16 rows of sums times the factors of a lane's two rows to the tile as bf16.
@@ -83,9 +88,11 @@ __device__ inline void add_products(float (&low)[4], float (&high)[4], const std
   mma_16x8x16_bf16(high, a, b1);
 }
 
-/// The marks of N x 8 keys from key k0 on for the 16 queries from row `row` on: bit 4 n + i of `low`, `high`: the lane's row keeps key 4 (2 n + (lane / 2) % 2) + i.
-/// Each lane draws for one of its two rows and gets the other row from its neighbour.
-template <int N> __device__ inline void draw_by_query(const attention_dropout& d, std::uint32_t row, int k0, int lane, std::uint32_t& low, std::uint32_t& high) {
+/// The marks of N x 8 keys from key k0 on for the 16 queries from row `row` on: bit 4 n + i of `low`, `high`: the lane's row keeps key 4 (2
+/// n + (lane / 2) % 2) + i. Each lane draws for one of its two rows and gets the other row from its neighbour.
+template <int N>
+__device__ inline void draw_by_query(const attention_dropout& d, std::uint32_t row, int k0, int lane, std::uint32_t& low,
+                                     std::uint32_t& high) {
   static_assert(N <= 8);
   const std::uint32_t own_row = row + std::uint32_t(lane >> 2) + (lane & 1 ? 8u : 0u);
   std::uint32_t own = 0;
@@ -97,11 +104,14 @@ template <int N> __device__ inline void draw_by_query(const attention_dropout& d
   high = (lane & 1 ? own : other) >> shift;
 }
 /// Whether element e of tile n of a lane is kept, with the marks of its two rows.
-__device__ inline bool keeps(std::uint32_t low, std::uint32_t high, int n, int e) { return ((e < 2 ? low : high) >> (4 * n + (e & 1)) & 1u) != 0; }
+__device__ inline bool keeps(std::uint32_t low, std::uint32_t high, int n, int e) {
+  return ((e < 2 ? low : high) >> (4 * n + (e & 1)) & 1u) != 0;
+}
 
-/// The same with keys as rows: marks of 16 keys from key k0 on for the N x 8 queries from row `row` on. Bit 4 n of marks[e]: element e of tile n is kept.
-/// Each lane draws four keys of one query and gets three such groups from others.
-template <int N> __device__ inline void draw_by_key(const attention_dropout& d, std::uint32_t row, int k0, int lane, std::uint32_t (&marks)[4]) {
+/// The same with keys as rows: marks of 16 keys from key k0 on for the N x 8 queries from row `row` on. Bit 4 n of marks[e]: element e of
+/// tile n is kept. Each lane draws four keys of one query and gets three such groups from others.
+template <int N>
+__device__ inline void draw_by_key(const attention_dropout& d, std::uint32_t row, int k0, int lane, std::uint32_t (&marks)[4]) {
   static_assert(N <= 8);
   const int g = lane >> 2, i = g & 3;
   const std::uint32_t query = row + std::uint32_t((lane & 3) * 2 + (i & 1)), group = std::uint32_t(k0 / 4 + (g >> 2) + (i >> 1) * 2);

@@ -4,8 +4,8 @@
 
 namespace isotope::cuda::gpu {
 
-/// Queries, keys, values, outputs or their gradients: the first row of head 0, and the strides between batches and rows in elements. A row holds the
-/// elements of all heads, `D` for each.
+/// Queries, keys, values, outputs or their gradients: the first row of head 0, and the strides between batches and rows in elements. A row
+/// holds the elements of all heads, `D` for each.
 struct head_rows {
   std::uint64_t at;
   std::int64_t batch, row;
@@ -21,6 +21,7 @@ struct attention_arguments {
   std::int32_t B, H, G, S, T, D;
   std::int32_t causal, masked, dropped, window;  // window 0: none
   float scale;
+  std::int32_t wide;   // every row starts at a multiple of four elements
   float factor;        // scales kept probabilities: 1 / (1 - p), or 1
   std::uint32_t last;  // a random word up to this one drops its probability
   std::uint32_t stream;

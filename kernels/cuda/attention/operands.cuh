@@ -36,16 +36,16 @@ __device__ inline int end_query(const attention_arguments& a, int t) {
 struct block_place {
   int block, head;
 };
-/// Orders blocks so that neighbouring heads share caches and blocks with the most work come first: bands of 32 heads, each with all heads of one block of rows
-/// after another.
+/// Orders blocks so that neighbouring heads share caches and blocks with the most work come first: bands of 32 heads, each with all heads
+/// of one block of rows after another.
 __device__ inline block_place place_of(unsigned index, unsigned blocks, unsigned heads) {
   const unsigned band = index / (32 * blocks), first = band * 32, wide = heads - first < 32 ? heads - first : 32;
   const unsigned rest = index - band * 32 * blocks;
   return {int(rest / wide), int(first + rest % wide)};
 }
 
-/// Decides which probabilities are dropped: a pure function of seed, step, stream, query and key, as in op::attention_shape::words. Bound by the
-/// multiplications of Philox 4x32-10, some 60 instructions for four keys.
+/// Decides which probabilities are dropped: a pure function of seed, step, stream, query and key, as in op::attention_shape::words. Bound
+/// by the multiplications of Philox 4x32-10, some 60 instructions for four keys.
 struct attention_dropout {
   std::uint32_t key0 = 0, key1 = 0, step = 0, stream = 0, last = 0;
 

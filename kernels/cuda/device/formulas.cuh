@@ -21,19 +21,30 @@ struct number {
 __device__ inline number operator+(number a, number b) { return __fadd_rn(a.value, b.value); }
 __device__ inline number operator-(number a, number b) { return __fsub_rn(a.value, b.value); }
 __device__ inline number operator*(number a, number b) { return __fmul_rn(a.value, b.value); }
-__device__ inline number operator/(number a, number b) { return __fdiv_rn(a.value, b.value); }
 __device__ inline number fma(number a, number b, number c) { return __fmaf_rn(a.value, b.value, c.value); }
-__device__ inline number sqrt(number x) { return __fsqrt_rn(x.value); }
+// Within 1, 1 and 2 ULP where operands and results are normal numbers; smaller results may be zero. The formulas need no more.
 #if defined(ISOTOPE_EMULATED_DEVICE)
+__device__ inline number inverse(number x) { return 1.0f / x.value; }
+__device__ inline number sqrt(number x) { return __fsqrt_rn(x.value); }
 __device__ inline number exp2(number x) { return exp2f(x.value); }
 #else
-// Within 2 ULP; results below 2^-126 are zero.
+__device__ inline number inverse(number x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x.value));
+  return y;
+}
+__device__ inline number sqrt(number x) {
+  float y;
+  asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x.value));
+  return y;
+}
 __device__ inline number exp2(number x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x.value));
   return y;
 }
 #endif
+__device__ inline number operator/(number a, number b) { return a * inverse(b); }
 __device__ inline number operator-(number a) { return -a.value; }
 __device__ inline flag operator<(number a, number b) { return a.value < b.value; }
 __device__ inline flag operator>(number a, number b) { return a.value > b.value; }

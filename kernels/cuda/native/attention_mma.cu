@@ -9,15 +9,35 @@ template <int D, bool DROPPED> __device__ inline void attention_mma(const attent
   attention_forward<D, t.warps, t.strips, t.columns, DROPPED>::run(a);
 }
 
-extern "C" __global__ void __launch_bounds__(128) attention_mma_32(const __grid_constant__ gpu::attention_arguments a) { attention_mma<32, false>(a); }
-extern "C" __global__ void __launch_bounds__(128) attention_mma_32_dropout(const __grid_constant__ gpu::attention_arguments a) { attention_mma<32, true>(a); }
-extern "C" __global__ void __launch_bounds__(128) attention_mma_64(const __grid_constant__ gpu::attention_arguments a) { attention_mma<64, false>(a); }
-extern "C" __global__ void __launch_bounds__(128) attention_mma_64_dropout(const __grid_constant__ gpu::attention_arguments a) { attention_mma<64, true>(a); }
-extern "C" __global__ void __launch_bounds__(128) attention_mma_80(const __grid_constant__ gpu::attention_arguments a) { attention_mma<80, false>(a); }
-extern "C" __global__ void __launch_bounds__(128) attention_mma_80_dropout(const __grid_constant__ gpu::attention_arguments a) { attention_mma<80, true>(a); }
-extern "C" __global__ void __launch_bounds__(128) attention_mma_96(const __grid_constant__ gpu::attention_arguments a) { attention_mma<96, false>(a); }
-extern "C" __global__ void __launch_bounds__(128) attention_mma_96_dropout(const __grid_constant__ gpu::attention_arguments a) { attention_mma<96, true>(a); }
-extern "C" __global__ void __launch_bounds__(128) attention_mma_128(const __grid_constant__ gpu::attention_arguments a) { attention_mma<128, false>(a); }
-extern "C" __global__ void __launch_bounds__(128) attention_mma_128_dropout(const __grid_constant__ gpu::attention_arguments a) { attention_mma<128, true>(a); }
+extern "C" __global__ void __launch_bounds__(128) attention_mma_32(const __grid_constant__ attention_arguments a) {
+  attention_mma<32, false>(a);
+}
+extern "C" __global__ void __launch_bounds__(128) attention_mma_32_dropout(const __grid_constant__ attention_arguments a) {
+  attention_mma<32, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(128) attention_mma_64(const __grid_constant__ attention_arguments a) {
+  attention_mma<64, false>(a);
+}
+extern "C" __global__ void __launch_bounds__(128) attention_mma_64_dropout(const __grid_constant__ attention_arguments a) {
+  attention_mma<64, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(128) attention_mma_80(const __grid_constant__ attention_arguments a) {
+  attention_mma<80, false>(a);
+}
+extern "C" __global__ void __launch_bounds__(128) attention_mma_80_dropout(const __grid_constant__ attention_arguments a) {
+  attention_mma<80, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(128) attention_mma_96(const __grid_constant__ attention_arguments a) {
+  attention_mma<96, false>(a);
+}
+extern "C" __global__ void __launch_bounds__(128) attention_mma_96_dropout(const __grid_constant__ attention_arguments a) {
+  attention_mma<96, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(128) attention_mma_128(const __grid_constant__ attention_arguments a) {
+  attention_mma<128, false>(a);
+}
+extern "C" __global__ void __launch_bounds__(128) attention_mma_128_dropout(const __grid_constant__ attention_arguments a) {
+  attention_mma<128, true>(a);
+}
 
 }  // namespace isotope::cuda::gpu

@@ -6,9 +6,11 @@
 
 namespace isotope::cuda::gpu {
 
-/// The work of one block: each warp owns `strips` strips of 16 rows, and the block walks tiles of `columns` rows of the other side, two in shared memory at a time.
+/// The work of one block: each warp owns `strips` strips of 16 rows, and the block walks tiles of `columns` rows of the other side, two in
+/// shared memory at a time.
 struct attention_tile {
   int D, warps, strips, columns;
+  int part = 32;  // rows of a tile whose scores a warp of a gradient kernel has in registers at a time
 
   constexpr int threads() const { return 32 * warps; }
   constexpr int rows() const { return 16 * strips * warps; }

@@ -2,6 +2,7 @@
 /// A step that is only a fused body, interpreted.
 #include <isotope/fatbins/reference_elementwise.hpp>
 #include <isotope/kernels/cuda/body/body.hpp>
+#include <isotope/kernels/cuda/portable/elementwise.hpp>
 #include <isotope/op/elementwise.hpp>
 
 #include "elementwise.h"
@@ -14,6 +15,10 @@ template <GpuPrecision P> struct kernel<op::elementwise, P, kernels::reference> 
     const std::int64_t n = l.out[0].dims.count();
     if (n == 0) return;
     const fused_body body(l);
+    if (!body.known()) {
+      enter_set(r, kernels::portable::name, "the interpreter does not know an op from outside the library");
+      return kernel<op::elementwise, P, kernels::portable>::record(l, r);
+    }
     std::vector<range> reads, writes;
     body.add_ranges(reads, writes);
     r.add(fatbins::reference_elementwise, "reference_elementwise", gpu::elementwise_arguments{body.arguments(), n}, per_item(n),

@@ -53,8 +53,8 @@ extern "C" __global__ void reference_norm_weight_grad(const __grid_constant__ re
   if (a.centered != 0) store_f64(a.dbias, c, a.dbias_type, dbias);
 }
 
-// dx, one row per thread. Each element is read before it is written, so dx may overwrite x or dy. With h = (x - mean) rstd and e = dy
-// weight: dx = rstd (e - avg(e) - h avg(e h)), without avg(e) if no mean was subtracted.
+// dx, one row per thread. Each element is read before it is written, so dx may overwrite x, dy or the addend, which is added to the rounded
+// dx. With h = (x - mean) rstd and e = dy weight: dx = rstd (e - avg(e) - h avg(e h)), without avg(e) if no mean was subtracted.
 extern "C" __global__ void reference_norm_grad(const __grid_constant__ reference_norm_grad_arguments a) {
   const std::int64_t row = item();
   if (row >= a.rows) return;
@@ -70,7 +70,8 @@ extern "C" __global__ void reference_norm_grad(const __grid_constant__ reference
   const double rstd = double(pointer<const float>(a.rstds)[row]);
   for (std::int64_t c = 0; c < a.C; ++c) {
     const double e = load_f64(a.dy, from + c, a.dy_type) * load_f64(a.weight, c, a.weight_type);
-    store_f64(a.dx, from + c, a.dx_type, rstd * (e - avg_e - normal(a, row, c) * avg_eh));
+    const float dx = rounded(float(rstd * (e - avg_e - normal(a, row, c) * avg_eh)), a.dx_type);
+    store(a.dx, from + c, a.dx_type, a.addend != 0 ? load(a.addend, from + c, a.dx_type) + dx : dx);
   }
 }
 

@@ -18,6 +18,7 @@ struct reference_norm_grad_arguments {
   std::uint64_t x, dy;           // (rows, C)
   std::uint64_t weight;          // (C)
   std::uint64_t means, rstds;    // (rows) f32
+  std::uint64_t addend;          // (rows, C), of the format of dx; 0: there is none
   std::uint64_t dx;              // (rows, C)
   std::uint64_t dweight, dbias;  // (C)
   std::int64_t rows, C;

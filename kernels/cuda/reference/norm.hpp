@@ -47,6 +47,7 @@ struct norm_grad_operands {
   const view* means = nullptr;
   const view &rstds, &dy, &dx, &dweight;
   const view* dbias = nullptr;
+  const view* addend = nullptr;
 };
 inline void norm_grad(recording& r, const norm_grad_operands& o) {
   const auto rows = o.rstds.dims.count(), C = o.x.dims[-1];
@@ -78,6 +79,10 @@ inline void norm_grad(recording& r, const norm_grad_operands& o) {
   r.add(fatbins::reference_norm, "reference_norm_weight_grad", g, per_item(C), reads, std::move(sums));
   if (rows == 0) return;
   reads.push_back(o.weight);
+  if (o.addend != nullptr) {
+    g.addend = o.addend->at;
+    reads.push_back(*o.addend);
+  }
   r.add(fatbins::reference_norm, "reference_norm_grad", g, per_item(rows), std::move(reads), {o.dx});
 }
 

@@ -46,14 +46,12 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned s) {
   return r;
 }
 
-// Rounded once to nearest: never contracted, whatever the flags of the file.
-#define ISOTOPE_EMULATED_ROUNDED __attribute__((noinline, optimize("-ffp-contract=off")))
-inline float ISOTOPE_EMULATED_ROUNDED __fadd_rn(float a, float b) { return a + b; }
-inline float ISOTOPE_EMULATED_ROUNDED __fsub_rn(float a, float b) { return a - b; }
-inline float ISOTOPE_EMULATED_ROUNDED __fmul_rn(float a, float b) { return a * b; }
-inline double ISOTOPE_EMULATED_ROUNDED __dadd_rn(double a, double b) { return a + b; }
-inline double ISOTOPE_EMULATED_ROUNDED __dmul_rn(double a, double b) { return a * b; }
-#undef ISOTOPE_EMULATED_ROUNDED
+// Rounded once to nearest: never contracted, whatever the flags of the file are.
+inline float __fadd_rn(float a, float b) { volatile float r = a + b; return r; }
+inline float __fsub_rn(float a, float b) { volatile float r = a - b; return r; }
+inline float __fmul_rn(float a, float b) { volatile float r = a * b; return r; }
+inline double __dadd_rn(double a, double b) { volatile double r = a + b; return r; }
+inline double __dmul_rn(double a, double b) { volatile double r = a * b; return r; }
 inline float __fdiv_rn(float a, float b) { return a / b; }
 inline float __frcp_rn(float a) { return 1.0f / a; }
 inline float __fsqrt_rn(float a) { return std::sqrt(a); }

@@ -222,6 +222,24 @@ class recording {
   code_store& code_;
 };
 
+namespace ptx {
+struct number;
+/// The formula of an element-wise op from outside the library: its result from up to three operands and its constant, like those in
+/// formulas.glsl.
+struct custom_instruction {
+  const op_info* op = nullptr;
+  number (*result)(const number& a, const number& b, const number& c, const number& k) = nullptr;
+};
+}  // namespace ptx
+
+/// The base class of the kernel of an element-wise op from outside the library. The kernel has
+/// `static constexpr ptx::number formula(const ptx::number& a, const ptx::number& b, const ptx::number& c, const ptx::number& k)`:
+/// the result from up to three operands and the op's constant, in the arithmetic of ptx/numbers.hpp and emitted_formulas.hpp.
+struct emitted_instruction {
+  /// The op cannot be fused into a matmul epilogue: matmul kernels interpret epilogues and do not know the op.
+  static constexpr bool outside_epilogues = true;
+};
+
 /// The arguments of a kernel that do not depend on the device's language.
 struct launch {
   std::span<const view> in, out;
@@ -233,6 +251,7 @@ struct launch {
   std::uint32_t ordinal = 0;    // which random stream an op draws from
   std::uint8_t accumulate = 0;  // bit k: add to output k in the phase that runs
   const device_limits* device = nullptr;
+  std::span<const ptx::custom_instruction> custom;  // formulas of ops from outside the library, which bodies may contain
 
   /// The attributes of the launch as the constants of Op.
   template <class Op> auto constants() const { return Op::constants::of(*attr); }

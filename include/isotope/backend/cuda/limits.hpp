@@ -6,9 +6,10 @@ namespace isotope::cuda {
 
 /// Switches that change which kernels run. Programs set them from flags and ISOTOPE_* variables.
 struct kernel_switches {
-  bool no_matrix_units = false;   // never use tensor cores
-  std::uint32_t split_k = 0;      // into how many parts matmuls split K; 0: chosen by size
-  std::int32_t launch_size = -1;  // threads per block where a kernel allows any number; -1: the kernel's own choice
+  bool no_matrix_units = false;    // never use tensor cores
+  bool no_generated_code = false;  // never generate PTX: fused bodies are interpreted
+  std::uint32_t split_k = 0;       // into how many parts matmuls split K; 0: chosen by size
+  std::int32_t launch_size = -1;   // threads per block where a kernel allows any number; -1: the kernel's own choice
 };
 
 struct device_limits {

@@ -15,6 +15,7 @@ namespace isotope::cuda {
 struct kernel_set {
   std::span<const kernel_info> table;
   std::span<const record_function> code;
+  std::span<const ptx::custom_instruction> custom = {};
 };
 
 /// An operand of a plan at its address.
@@ -47,6 +48,7 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
     l.ordinal = s.ordinal;
     l.accumulate = (active & phase_first) != 0 ? std::uint8_t(0) : s.accumulate;
     l.device = &device;
+    l.custom = kernels.custom;
     r.step = std::int32_t(i);
     enter_set(r, kernels.table[std::size_t(s.kernel)].set);
     kernels.code[std::size_t(s.kernel)](l, r);

@@ -30,7 +30,8 @@ template <Target T> class queue {
     auto t = transfer::create(device);
     if (!t) return t.error();
     q.transfer_ = *std::move(t);
-    q.recorder_ = std::make_unique<plan_recorder>(std::move(device), std::move(functions), kernel_set{kernel_table<T>, code_of<T>()});
+    q.recorder_ = std::make_unique<plan_recorder>(std::move(device), std::move(functions),
+                                                  kernel_set{kernel_table<T>, code_of<T>(), custom_instructions_of<T>()});
     return q;
   }
 

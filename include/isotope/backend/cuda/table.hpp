@@ -26,4 +26,13 @@ template <Target T> ISOTOPE_NOINLINE std::span<const record_function> code_of() 
   return entries;
 }
 
+template <class K> using is_emitted = std::is_base_of<emitted_instruction, K>;
+/// The element-wise ops that a target adds to those of the library.
+template <Target T> std::span<const ptx::custom_instruction> custom_instructions_of() {
+  static constexpr auto all = []<class... K>(boost::mp11::mp_list<K...>) {
+    return std::array<ptx::custom_instruction, sizeof...(K)>{ptx::custom_instruction{&info<typename kernel_traits<K>::op>, &K::formula}...};
+  }(boost::mp11::mp_copy_if<typename T::extra_kernels, is_emitted>{});
+  return all;
+}
+
 }  // namespace isotope::cuda

@@ -1,0 +1,91 @@
+#pragma once
+// Instructions of sm_90a beside wgmma: barriers in shared memory that count arrivals and bytes, tensor copies into the shared memory of
+// one block or of all blocks of a cluster, and the division of registers between warpgroups. Addresses of shared memory are 32-bit, as
+// shared_address() returns them.
+#include "access.cuh"
+#include "hopper.h"
+#include "mma.cuh"
+
+namespace isotope::cuda::gpu {
+
+/// Barriers are 8 bytes in shared memory. A phase ends when `arrivals` threads have arrived and all expected bytes have come.
+__device__ inline void barrier_init(std::uint32_t barrier, std::uint32_t arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;\n" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+/// Makes initialised barriers visible to the other blocks of the cluster and to tensor copies.
+__device__ inline void barrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;\n" ::: "memory"); }
+__device__ inline void barrier_arrive(std::uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];\n" ::"r"(barrier) : "memory");
+}
+/// Arrives at the barrier of the same offset in block `rank` of the cluster. This orders no writes of other blocks: a fence for that
+/// costs more than a slab's products.
+__device__ inline void barrier_arrive(std::uint32_t barrier, std::uint32_t rank) {
+  asm volatile(
+      "{\n.reg .b32 there;\n"
+      "mapa.shared::cluster.u32 there, %0, %1;\n"
+      "mbarrier.arrive.shared::cluster.b64 _, [there];\n}\n" ::"r"(barrier),
+      "r"(rank)
+      : "memory");
+}
+/// Arrives, and expects `bytes` of tensor copies in this phase.
+__device__ inline void barrier_expect(std::uint32_t barrier, std::uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\n" ::"r"(barrier), "r"(bytes) : "memory");
+}
+/// Waits until the phase of this parity has ended. A new barrier counts as if a phase of parity 1 had ended.
+__device__ inline void barrier_wait(std::uint32_t barrier, std::uint32_t parity) {
+  asm volatile(
+      "{\n.reg .pred ended;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 ended, [%0], %1;\n"
+      "@ended bra done;\n"
+      "bra again;\n"
+      "done:\n}\n" ::"r"(barrier),
+      "r"(parity)
+      : "memory");
+}
+
+/// All threads of all blocks of the cluster meet; writes to shared memory before it are visible behind it.
+__device__ inline void cluster_sync() { asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;\n" ::: "memory"); }
+
+__device__ inline std::uint64_t generic_address(const tensor_map_bytes& map) { return reinterpret_cast<std::uint64_t>(&map); }
+__device__ inline void tensor_prefetch(const tensor_map_bytes& map) {
+  asm volatile("prefetch.tensormap [%0];\n" ::"l"(generic_address(map)) : "memory");
+}
+/// Starts the copy of the box at element (column, row) into shared memory; its bytes count at `barrier`. Elements outside of the tensor
+/// are zeros.
+__device__ inline void tensor_load(std::uint32_t to, const tensor_map_bytes& map, std::int32_t column, std::int32_t row,
+                                   std::uint32_t barrier) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];\n" ::"r"(to),
+               "l"(generic_address(map)), "r"(column), "r"(row), "r"(barrier)
+               : "memory");
+}
+/// The same into every block of the cluster whose bit of `ranks` is set, at the same offsets of data and barrier.
+__device__ inline void tensor_load_all(std::uint32_t to, const tensor_map_bytes& map, std::int32_t column, std::int32_t row,
+                                       std::uint32_t barrier, std::uint16_t ranks) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;\n" ::
+          "r"(to),
+      "l"(generic_address(map)), "r"(column), "r"(row), "r"(barrier), "h"(ranks)
+      : "memory");
+}
+
+/// Starts reading `bytes` of global memory into the L2 cache; both are multiples of 16.
+__device__ inline void prefetch_l2(std::uint64_t at, std::uint32_t bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;\n" ::"l"(at), "r"(bytes) : "memory");
+}
+
+/// Sets the registers of each thread of the warpgroup; all its warps execute it.
+template <int Count> __device__ inline void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;\n" ::"n"(Count)); }
+template <int Count> __device__ inline void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;\n" ::"n"(Count)); }
+
+/// Stores four 8x8 matrices of 16-bit elements, the inverse of load_matrix_x4: lane i gives the address of row i % 8 of matrix i / 8.
+__device__ inline void store_matrix_x4(std::uint32_t row, std::uint32_t r0, std::uint32_t r1, std::uint32_t r2, std::uint32_t r3) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};\n" ::"r"(row), "r"(r0), "r"(r1), "r"(r2), "r"(r3) : "memory");
+}
+__device__ inline uint4 load_shared_16(std::uint32_t at) {
+  uint4 x;
+  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];\n" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "r"(at) : "memory");
+  return x;
+}
+
+}  // namespace isotope::cuda::gpu

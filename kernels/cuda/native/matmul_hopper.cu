@@ -1,0 +1,208 @@
+// architectures: 90a
+// flags: -fmad=false
+// A gemm of bf16 operands in any memory order. One block runs on each multiprocessor and walks over tiles of 128 rows and BN columns: one
+// thread starts tensor copies into a ring of stages of 64 along K, two warpgroups multiply 64 rows each (wgmma), and a fourth warpgroup
+// finishes the tile before: sums are rounded to bf16 into shared memory, so bias, activation, reads and writes of global memory overlap
+// with the next tile's products. Bound by tensor cores where K > 600 or so, by memory below. Two blocks of a cluster share the columns of
+// b, which halves the larger part of the reads from the L2 cache.
+#include "../device/wgmma.cuh"
+#include "matmul_hopper_epilogue.cuh"
+
+namespace isotope::cuda::gpu {
+namespace hopper {
+
+/// Copies the tiles of all slabs into the ring. In a cluster each block copies half of b for both.
+template <int BN, bool CrossA, bool CrossB> __device__ __forceinline__ void produce(const matmul_hopper& a, const layout<BN>& l) {
+  walker w(a);
+  part p;
+  ring r;
+  const int rank = int(blockIdx.x % unsigned(a.cluster));
+  tensor_prefetch(a.a);
+  tensor_prefetch(a.b);
+  while (w.next<BN>(a, p)) {
+    for (int slab = p.first; slab < p.end; ++slab) {
+      barrier_wait(l.emptied(r.stage), r.parity ^ 1);
+      const std::uint32_t filled = l.filled(r.stage), to_a = l.a(r.stage), to_b = l.b(r.stage);
+      barrier_expect(filled, layout<BN>::stage_bytes);
+      const int k = slab * BK;
+      if constexpr (CrossA) {
+        tensor_load(to_a, a.a, p.row, k, filled);
+        tensor_load(to_a + line_group, a.a, p.row + 64, k, filled);
+      } else {
+        tensor_load(to_a, a.a, k, p.row, filled);
+      }
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        if (a.cluster == 2 && half != rank) continue;
+        constexpr int boxes = CrossB ? BN / 64 : 1;
+#pragma unroll
+        for (int i = 0; i < boxes; ++i) {
+          const std::uint32_t to = to_b + std::uint32_t(CrossB ? i * line_group + half * line_group / 2 : half * BN / 2 * 128);
+          const int x = CrossB ? p.column + 64 * i : k, y = CrossB ? k + 32 * half : p.column + half * BN / 2;
+          if (a.cluster == 2) tensor_load_all(to, a.b, x, y, filled, 3);
+          else tensor_load(to, a.b, x, y, filled);
+        }
+      }
+      r.advance(a.stages);
+    }
+  }
+}
+
+/// Multiplies rows 64 group to 64 group + 63 of each tile, `Width` columns with an instruction.
+template <int BN, int Width, bool CrossA, bool CrossB>
+__device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN>& l, int group) {
+  constexpr std::uint32_t step_a = CrossA ? 128 : 2, step_b = CrossB ? 128 : 2;  // 16 further along K, in units of 16 bytes
+  constexpr std::uint32_t next_b = Width / 64 * line_group / 16;
+  constexpr int quads = Width / 8;  // four sums each, of an instruction
+  const int t = int(threadIdx.x % 128), lane = t % 32, warp = t / 32;
+  walker w(a);
+  part p;
+  ring r;
+  std::uint32_t parity = 0;  // of the sums in shared memory
+  float d[BN / Width][Width / 2];
+  while (w.next<BN>(a, p)) {
+    int before = 0;
+    for (int slab = p.first; slab < p.end; ++slab) {
+      barrier_wait(l.filled(r.stage), r.parity);
+      const std::uint64_t from_a = matrix_descriptor<CrossA>(l.a(r.stage) + std::uint32_t(group * line_group), line_group);
+      const std::uint64_t from_b = matrix_descriptor<CrossB>(l.b(r.stage), line_group);
+      wgmma_fence();
+#pragma unroll
+      for (int k = 0; k < BK / 16; ++k) {
+#pragma unroll
+        for (int i = 0; i < BN / Width; ++i)
+          wgmma_bf16<CrossA, CrossB>(d[i], from_a + k * step_a, from_b + i * next_b + k * step_b, slab != p.first || k != 0);
+      }
+      wgmma_commit();
+      if (slab != p.first) {
+        wgmma_wait<1>();
+        if (lane < a.cluster) barrier_arrive(l.emptied(before), std::uint32_t(lane));
+      }
+      before = r.stage;
+      r.advance(a.stages);
+    }
+    wgmma_wait<0>();
+#pragma unroll
+    for (int i = 0; i < BN / Width; ++i) hold(d[i]);
+    if (lane < a.cluster) barrier_arrive(l.emptied(before), std::uint32_t(lane));
+    if (a.parts > 1) {
+      float4* to = partial_sums<BN>(a, p.slot) + group * (BN / 8) * 128 + t;
+#pragma unroll
+      for (int i = 0; i < BN / 8; ++i) {
+        const float* x = &d[i / quads][i % quads * 4];
+        to[i * 128] = make_float4(x[0], x[1], x[2], x[3]);
+      }
+    } else if (a.direct != 0) {
+#pragma unroll
+      for (int i = 0; i < BN / Width; ++i) {
+        const int row = p.row + 64 * group + 16 * warp + lane / 4, column = p.column + i * Width + lane % 4 * 2;
+        if (a.accumulate != 0) write_sums<Width, true>(a, d[i], row, column);
+        else write_sums<Width, false>(a, d[i], row, column);
+      }
+    } else {
+      if (a.alpha != 1.0f)
+#pragma unroll
+        for (int i = 0; i < BN / 2; ++i) d[i / (Width / 2)][i % (Width / 2)] = __fmul_rn(a.alpha, d[i / (Width / 2)][i % (Width / 2)]);
+      // A buffer of one warpgroup was last read for this warpgroup's tile before; a shared one, for the other warpgroup.
+      if (a.sums == 2) barrier_wait(l.read(group), parity ^ 1);
+      else barrier_wait(l.read(group ^ 1), group == 0 ? parity ^ 1 : parity);
+      parity ^= 1;
+      const int row = 16 * warp + lane % 16;
+      const std::uint32_t to = l.sums_of(group) + std::uint32_t(row * 128);
+#pragma unroll
+      for (int i = 0; i < BN / 8; i += 2) {
+        const std::uint32_t piece = std::uint32_t(i % 8 + lane / 16) ^ std::uint32_t(row % 8);
+        const float* x = &d[i / quads][i % quads * 4];
+        store_matrix_x4(to + std::uint32_t(i / 8 * line_group) + piece * 16, bf16_pair(x[0], x[1]), bf16_pair(x[2], x[3]),
+                        bf16_pair(x[4], x[5]), bf16_pair(x[6], x[7]));
+      }
+      __syncwarp();
+      if (lane == 0) barrier_arrive(l.written(group));
+    }
+  }
+}
+
+/// `Warps` warps finish tiles. Four of them and the copying warp belong to two warpgroups of the four; three share its warpgroup, so that
+/// a thread can have 168 registers from the start: the compiler insists on that for an instruction that multiplies 256 columns.
+template <int BN, int Width, int Warps, bool CrossA, bool CrossB> __device__ __forceinline__ void run(const matmul_hopper& a) {
+  const layout<BN> l(shared_address(dynamic_shared()), a);
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < a.stages; ++i) {
+      barrier_init(l.filled(i), 1);
+      barrier_init(l.emptied(i), std::uint32_t(8 * a.cluster));  // the multiplying warps of the cluster
+    }
+    for (int i = 0; i < 2; ++i) {
+      barrier_init(l.written(i), 4);
+      barrier_init(l.read(i), Warps);
+    }
+    barrier_init_fence();
+  }
+  __syncthreads();
+  cluster_sync();
+  const int warpgroup = int(threadIdx.x / 128), warp = int(threadIdx.x / 32);
+  constexpr int multiplying = Warps == 4 ? 2 : 1;  // the first warpgroup that multiplies
+  if (warpgroup >= multiplying) {
+    take_registers<Warps == 4 ? 192 : 200>();
+    multiply<BN, Width, CrossA, CrossB>(a, l, warpgroup - multiplying);
+  } else if (Warps == 4 && warpgroup == 0) {
+    give_registers<24>();
+    if (threadIdx.x == 0) produce<BN, CrossA, CrossB>(a, l);
+  } else {
+    give_registers<104>();
+    if (warp == 0) {
+      if (threadIdx.x == 0) produce<BN, CrossA, CrossB>(a, l);
+    } else if (a.sums != 0) {
+      finish<BN, Warps>(a, l, Warps == 4 ? warp - 4 : warp - 1);
+    }
+  }
+  __syncwarp();
+  cluster_sync();  // a block's shared memory must live until the other has stopped writing to it
+}
+
+}  // namespace hopper
+
+// Memory order of the operands: n, lines along K; t, lines along M or N. The name has a's letter as if lines were rows of a, and b's as
+// if they were its columns: nt is a (M, K) times b (N, K) transposed, nn a (M, K) times b (K, N), tn a (K, M) transposed times b (K, N).
+extern "C" __global__ void __launch_bounds__(384) matmul_hopper_nt_256(const __grid_constant__ matmul_hopper a) {
+  hopper::run<256, 256, 3, false, false>(a);
+}
+extern "C" __global__ void __launch_bounds__(384) matmul_hopper_nn_256(const __grid_constant__ matmul_hopper a) {
+  hopper::run<256, 256, 3, false, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(384) matmul_hopper_tn_256(const __grid_constant__ matmul_hopper a) {
+  hopper::run<256, 256, 3, true, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nt_192(const __grid_constant__ matmul_hopper a) {
+  hopper::run<192, 192, 4, false, false>(a);
+}
+extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nn_192(const __grid_constant__ matmul_hopper a) {
+  hopper::run<192, 192, 4, false, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(512) matmul_hopper_tn_192(const __grid_constant__ matmul_hopper a) {
+  hopper::run<192, 192, 4, true, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nt_128(const __grid_constant__ matmul_hopper a) {
+  hopper::run<128, 128, 4, false, false>(a);
+}
+extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nn_128(const __grid_constant__ matmul_hopper a) {
+  hopper::run<128, 128, 4, false, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(512) matmul_hopper_tn_128(const __grid_constant__ matmul_hopper a) {
+  hopper::run<128, 128, 4, true, true>(a);
+}
+#if defined(ISOTOPE_TRIAL)
+extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nt_256w(const __grid_constant__ matmul_hopper a) {
+  hopper::run<256, 128, 4, false, false>(a);
+}
+#endif
+extern "C" __global__ void __launch_bounds__(128) matmul_hopper_reduce_256(const __grid_constant__ matmul_hopper a) {
+  hopper::reduce<256>(a);
+}
+extern "C" __global__ void __launch_bounds__(128) matmul_hopper_reduce_192(const __grid_constant__ matmul_hopper a) {
+  hopper::reduce<192>(a);
+}
+extern "C" __global__ void __launch_bounds__(128) matmul_hopper_reduce_128(const __grid_constant__ matmul_hopper a) {
+  hopper::reduce<128>(a);
+}
+
+}  // namespace isotope::cuda::gpu

@@ -1,0 +1,163 @@
+#pragma once
+// What matmul_hopper.cu does with finished sums. A fused result has the bits of separate steps: each value is rounded to bf16 before it
+// is used.
+#include "../device/formulas.cuh"
+#include "matmul_hopper_parts.cuh"
+
+namespace isotope::cuda::gpu::hopper {
+
+/// Writes sums d of a warpgroup whose thread has row `row` and column `column` of y, in f32, first.
+template <int Width, bool Accumulate>
+__device__ __forceinline__ void write_sums(const matmul_hopper& a, const float (&d)[Width / 2], int row, int column) {
+  constexpr int batch = 4;  // column pairs of two rows that are read at once
+  const bool inside[2] = {row < a.M, row + 8 < a.M};
+  float2* const line[2] = {pointer<float2>(a.y + 4 * (std::uint64_t(row) * std::uint64_t(a.N) + std::uint64_t(column))),
+                           pointer<float2>(a.y + 4 * (std::uint64_t(row + 8) * std::uint64_t(a.N) + std::uint64_t(column)))};
+#pragma unroll
+  for (int first = 0; first < Width / 8; first += batch) {
+    float2 old[2 * batch];
+    if constexpr (Accumulate) {
+#pragma unroll
+      for (int i = 0; i < 2 * batch; ++i)
+        if (inside[i % 2] && column + 8 * (first + i / 2) < a.N) old[i] = line[i % 2][4 * (first + i / 2)];
+    }
+#pragma unroll
+    for (int i = 0; i < 2 * batch; ++i) {
+      const int at = 4 * (first + i / 2) + i % 2 * 2;
+      float2 x = {__fmul_rn(a.alpha, d[at]), __fmul_rn(a.alpha, d[at + 1])};
+      if constexpr (Accumulate) x = {__fadd_rn(old[i].x, x.x), __fadd_rn(old[i].y, x.y)};
+      if (inside[i % 2] && column + 8 * (first + i / 2) < a.N) line[i % 2][4 * (first + i / 2)] = x;
+    }
+  }
+}
+__device__ __forceinline__ float low(std::uint32_t u) { return __uint_as_float(u << 16); }
+__device__ __forceinline__ float high(std::uint32_t u) { return __uint_as_float(u & 0xffff0000u); }
+__device__ __forceinline__ std::uint32_t add_pairs(std::uint32_t x, std::uint32_t y) {
+  return bf16_pair(__fadd_rn(low(x), low(y)), __fadd_rn(high(x), high(y)));
+}
+__device__ __forceinline__ std::uint32_t gelu_pair(std::uint32_t x) {
+  return bf16_pair(formulas::gelu_tanh_short(low(x)).value, formulas::gelu_tanh_short(high(x)).value);
+}
+/// The products x times the derivative of gelu at `at`.
+__device__ __forceinline__ std::uint32_t gelu_grad_pair(std::uint32_t x, std::uint32_t at) {
+  return bf16_pair(__fmul_rn(low(x), formulas::gelu_tanh_derivative_short(low(at)).value),
+                   __fmul_rn(high(x), formulas::gelu_tanh_derivative_short(high(at)).value));
+}
+template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x) { return {f(x.x), f(x.y), f(x.z), f(x.w)}; }
+template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x, uint4 y) {
+  return {f(x.x, y.x), f(x.y, y.y), f(x.z, y.z), f(x.w, y.w)};
+}
+
+/// Finishes the tiles whose sums are in shared memory, as warp `warp` of `Warps`. A lane has 8 adjacent columns.
+template <int BN, int Warps, hopper_epilogue E>
+__device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>& l, int warp) {
+  constexpr bool has_bias = E == hopper_epilogue::bias || E == hopper_epilogue::bias_gelu || E == hopper_epilogue::bias_residual;
+  constexpr bool has_other = E == hopper_epilogue::add || E == hopper_epilogue::bias_residual || E == hopper_epilogue::gelu_grad;
+  constexpr int lanes = BN / 8, rows = 32 / lanes, stride = rows * Warps;  // lanes of a row, rows of a warp and of all warps
+  constexpr int batch = 4, steps = (64 + batch * stride - 1) / (batch * stride) * batch;  // rows of a lane that are read at once, and in all of a half
+  const int lane = int(threadIdx.x % 32), piece = lane % lanes, row0 = warp * rows + lane / lanes;
+  walker w(a);
+  part p;
+  std::uint32_t parity = 0;
+  while (w.next<BN>(a, p)) {
+    const int n = p.column + 8 * piece;
+    const bool inside = n < a.N && lane < lanes * rows;
+    const auto row_of = [&](int step) { return row0 + step % steps * stride; };  // within 64 rows; steps run over both halves of the tile
+    const auto exists = [&](int step) { return inside && row_of(step) < 64 && p.row + step / steps * 64 + row_of(step) < a.M; };
+    const auto offset = [&](int step) {
+      return 2 * (std::uint64_t(p.row + step / steps * 64 + row_of(step)) * std::uint64_t(a.N) + std::uint64_t(n));
+    };
+    uint4 bias{}, other[has_other ? 2 : 1][has_other ? batch : 1];
+    if (has_bias && inside) bias = *pointer<const uint4>(a.bias + 2 * std::uint64_t(n));
+    const auto read_other = [&](int first, uint4(&to)[has_other ? batch : 1]) {
+#pragma unroll
+      for (int i = 0; i < batch; ++i)
+        if (exists(first + i)) to[has_other ? i : 0] = *pointer<const uint4>(a.other + offset(first + i));
+    };
+    if constexpr (has_other) {
+      for (int row = warp * 32 + lane; row < BM; row += Warps * 32)
+        if (p.row + row < a.M)
+          prefetch_l2(a.other + 2 * (std::uint64_t(p.row + row) * std::uint64_t(a.N) + std::uint64_t(p.column)),
+                      std::uint32_t(2 * min(BN, a.N - p.column)));
+      read_other(0, other[0]);
+    }
+#pragma unroll 1
+    for (int first = 0; first < 2 * steps; first += 2 * batch) {
+#pragma unroll
+      for (int turn = 0; turn < 2; ++turn) {
+        const int now = first + turn * batch, group = now / steps;
+        if constexpr (has_other)
+          if (now + batch < 2 * steps) read_other(now + batch, other[turn ^ 1]);
+        if (now % steps == 0) barrier_wait(l.written(group), parity);
+#pragma unroll
+        for (int i = 0; i < batch; ++i) {
+          if (!exists(now + i)) continue;
+          const int row = row_of(now + i);
+          uint4 x = load_shared_16(l.sums_of(group) +
+                                   std::uint32_t(piece / 8 * line_group + row * 128 + ((piece % 8) ^ (row % 8)) * 16));
+          const std::uint64_t at = offset(now + i);
+          if constexpr (has_bias) x = each_pair(add_pairs, x, bias);
+          if constexpr (E == hopper_epilogue::bias_gelu) {
+            if (a.before != 0) *pointer<uint4>(a.before + at) = x;
+            x = each_pair(gelu_pair, x);
+          }
+          if constexpr (E == hopper_epilogue::bias_residual) x = each_pair(add_pairs, x, other[turn][i]);
+          if constexpr (E == hopper_epilogue::add) x = each_pair(add_pairs, other[turn][i], x);
+          if constexpr (E == hopper_epilogue::gelu_grad) x = each_pair(gelu_grad_pair, x, other[turn][i]);
+          *pointer<uint4>(a.y + at) = x;
+        }
+        if ((now + batch) % steps == 0) {
+          __syncwarp();
+          if (lane == 0) barrier_arrive(l.read(group));
+        }
+      }
+    }
+    parity ^= 1;
+  }
+}
+template <int BN, int Warps> __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>& l, int warp) {
+  switch (a.epilogue) {
+    case hopper_epilogue::plain: return finish<BN, Warps, hopper_epilogue::plain>(a, l, warp);
+    case hopper_epilogue::add: return finish<BN, Warps, hopper_epilogue::add>(a, l, warp);
+    case hopper_epilogue::bias: return finish<BN, Warps, hopper_epilogue::bias>(a, l, warp);
+    case hopper_epilogue::bias_gelu: return finish<BN, Warps, hopper_epilogue::bias_gelu>(a, l, warp);
+    case hopper_epilogue::bias_residual: return finish<BN, Warps, hopper_epilogue::bias_residual>(a, l, warp);
+    case hopper_epilogue::gelu_grad: return finish<BN, Warps, hopper_epilogue::gelu_grad>(a, l, warp);
+  }
+}
+
+/// Adds the partial sums of divided work items in the order of K. Block x has a tile's half of 64 rows, block y the quads of registers.
+template <int BN> __device__ __forceinline__ void reduce(const matmul_hopper& a) {
+  const int group = int(blockIdx.x % 2), rank = int(blockIdx.x / 2) % a.cluster, item = int(blockIdx.x / 2) / a.cluster;
+  const int t = int(threadIdx.x), quad = int(blockIdx.y);
+  const int items = a.row_tiles * a.column_tiles;
+  float4 sum{};
+#pragma unroll 4
+  for (int k = 0; k < a.parts; ++k) {
+    const float4 x = partial_sums<BN>(a, std::int64_t(k * items + item) * a.cluster + rank)[(group * (BN / 8) + quad) * 128 + t];
+    sum = make_float4(__fadd_rn(sum.x, x.x), __fadd_rn(sum.y, x.y), __fadd_rn(sum.z, x.z), __fadd_rn(sum.w, x.w));
+  }
+  int row, column;
+  walker::place<BN>(a, item, rank, row, column);
+  const int lane = t % 32, n = column + 8 * quad + lane % 4 * 2;
+  row += 64 * group + 16 * (t / 32) + lane / 4;
+  if (n >= a.N) return;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int m = row + 8 * i;
+    if (m >= a.M) continue;
+    float2 x = {__fmul_rn(a.alpha, i == 0 ? sum.x : sum.z), __fmul_rn(a.alpha, i == 0 ? sum.y : sum.w)};
+    const std::uint64_t at = std::uint64_t(m) * std::uint64_t(a.N) + std::uint64_t(n);
+    if (a.direct != 0) {
+      float2& y = *pointer<float2>(a.y + 4 * at);
+      if (a.accumulate != 0) x = {__fadd_rn(y.x, x.x), __fadd_rn(y.y, x.y)};
+      y = x;
+    } else {
+      std::uint32_t& y = *pointer<std::uint32_t>(a.y + 2 * at);
+      const std::uint32_t product = bf16_pair(x.x, x.y);
+      y = a.accumulate != 0 ? add_pairs(y, product) : product;
+    }
+  }
+}
+
+}  // namespace isotope::cuda::gpu::hopper

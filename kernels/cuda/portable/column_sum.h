@@ -1,0 +1,23 @@
+#pragma once
+// The arguments of column_sum.cu.
+#include <cstdint>
+
+namespace isotope::cuda::gpu {
+
+/// Threads of a block; vectors of 16 bytes that it takes across.
+inline constexpr int column_threads = 256;
+
+struct column_sum_operands {
+  std::uint64_t x, y;
+  std::uint64_t second;            // receives the columns from `split` on, or 0
+  std::int64_t rows, cols, pitch;  // of x; pitch: elements from one row to the next
+  std::int64_t each;               // rows of a chunk
+  std::int64_t x_batch, y_batch;   // elements from one z to the next
+  std::int64_t split;
+  std::int32_t across;  // vectors that a block takes across, a power of two
+  std::int32_t wide;    // whether all columns are in whole, aligned vectors
+  std::int32_t y_type;
+  float terms;  // divides the sums if it is not 0
+};
+
+}  // namespace isotope::cuda::gpu

@@ -1,0 +1,158 @@
+// Gradients of layer normalisation (centered) and root-mean-square normalisation. Bound by bytes: one read of x and dy, one write of dx.
+// A block walks a range of rows, `flight` of them at a time; each thread holds one vector of a row, and its column sums of dy h and dy
+// stay in registers until the end, when they become a row of `partial`, which column_sum.cu adds in order. Rows that are too long for a
+// block are read twice: norm_grad_weights takes column sums, norm_grad_rows then computes dx, which may overwrite x or dy.
+#include "norm.h"
+
+#include "../rows/teams.cuh"
+
+namespace isotope::cuda::gpu {
+
+/// Adds the addend to dx, which has been rounded to its format.
+template <int T, bool WIDE, int HOLD>
+__device__ inline void store_sum(const norm_grad_operands& a, const row_part<T, WIDE, HOLD>& part, std::int64_t begin,
+                                 float (&v)[HOLD][vector_elems<T>]) {
+  if (a.addend != 0) {
+    float more[HOLD][vector_elems<T>];
+    part.load(a.addend, begin, more, 0.0f);
+    for_part<HOLD, vector_elems<T>>([&](int k, int j) { v[k][j] = rounded(v[k][j], T) + more[k][j]; });
+  }
+  part.store(a.dx, begin, v);
+}
+
+template <int T, bool WIDE, int FLIGHT> __device__ inline void norm_grad(const norm_grad_operands& a) {
+  constexpr int run = vector_elems<T>;
+  const team t(int(blockDim.x));
+  const row_part<T, WIDE, 1> part(a.C, t);
+  float w[1][run], dweight[run] = {}, dbias[run] = {};
+  part.load_as(a.weight_type, a.weight, 0, w, 0.0f);
+  const std::int64_t first = a.rows * blockIdx.x / a.parts, end = a.rows * (blockIdx.x + 1) / a.parts;
+  for (std::int64_t row = first; row < end; row += FLIGHT) {
+    float h[FLIGHT][1][run], g[FLIGHT][1][run], mean[FLIGHT], rstd[FLIGHT], sums[2 * FLIGHT] = {};
+#pragma unroll
+    for (int f = 0; f < FLIGHT; ++f) {
+      const bool there = row + f < end;
+      mean[f] = a.centered && there ? pointer<const float>(a.means)[row + f] : 0.0f;
+      rstd[f] = there ? pointer<const float>(a.rstds)[row + f] : 0.0f;
+      for_part<1, run>([&](int k, int j) { h[f][k][j] = g[f][k][j] = 0.0f; });
+      if (!there) continue;
+      part.load(a.x, (row + f) * a.C, h[f], 0.0f);
+      part.load(a.dy, (row + f) * a.C, g[f], 0.0f);
+    }
+#pragma unroll
+    for (int f = 0; f < FLIGHT; ++f)
+      for_part<1, run>([&](int k, int j) {
+        const float n = (h[f][k][j] - mean[f]) * rstd[f], d = g[f][k][j], e = d * w[k][j];
+        dweight[j] = fmaf(d, n, dweight[j]);
+        dbias[j] += d;
+        sums[2 * f] += e;
+        sums[2 * f + 1] = fmaf(e, n, sums[2 * f + 1]);
+        h[f][k][j] = n;
+        g[f][k][j] = e;
+      });
+    over_team(sums, t.size, sum_of_two{});
+#pragma unroll
+    for (int f = 0; f < FLIGHT; ++f) {
+      if (row + f >= end) continue;
+      const float avg_e = a.centered ? sums[2 * f] / float(a.C) : 0.0f, avg_eh = sums[2 * f + 1] / float(a.C);
+      for_part<1, run>([&](int k, int j) { g[f][k][j] = rstd[f] * (g[f][k][j] - avg_e - h[f][k][j] * avg_eh); });
+      store_sum(a, part, (row + f) * a.C, g[f]);
+    }
+  }
+  const std::uint64_t to = a.partial + 4 * std::uint64_t(blockIdx.x) * (a.centered ? 2 : 1) * a.C;
+#pragma unroll
+  for (int j = 0; j < run; ++j)
+    if (part.inside(0, j)) {
+      pointer<float>(to)[part.column(0, j)] = dweight[j];
+      if (a.centered) pointer<float>(to)[a.C + part.column(0, j)] = dbias[j];
+    }
+}
+template <int T, int FLIGHT> __device__ inline void norm_grad(const norm_grad_operands& a) {
+  if (a.wide) norm_grad<T, true, FLIGHT>(a);
+  else norm_grad<T, false, FLIGHT>(a);
+}
+extern "C" __global__ void __launch_bounds__(256) norm_grad_f32(const __grid_constant__ norm_grad_operands a) { norm_grad<f32, 4>(a); }
+extern "C" __global__ void __launch_bounds__(256) norm_grad_bf16(const __grid_constant__ norm_grad_operands a) { norm_grad<bf16, 4>(a); }
+extern "C" __global__ void __launch_bounds__(256) norm_grad_f16(const __grid_constant__ norm_grad_operands a) { norm_grad<f16, 4>(a); }
+extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_f32(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<f32, 1>(a);
+}
+extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_bf16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<bf16, 1>(a);
+}
+extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_f16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<f16, 1>(a);
+}
+
+/// A thread adds one column over a range of rows.
+template <int T> __device__ inline void norm_grad_weights(const norm_grad_operands& a) {
+  const std::int64_t c = item();
+  if (c >= a.C) return;
+  float dweight = 0.0f, dbias = 0.0f;
+  const std::int64_t first = a.rows * blockIdx.y / a.parts, end = a.rows * (blockIdx.y + 1) / a.parts;
+#pragma unroll 4
+  for (std::int64_t row = first; row < end; ++row) {
+    const float mean = a.centered ? pointer<const float>(a.means)[row] : 0.0f, d = get<T>(a.dy, row * a.C + c);
+    dweight = fmaf(d, (get<T>(a.x, row * a.C + c) - mean) * pointer<const float>(a.rstds)[row], dweight);
+    dbias += d;
+  }
+  const std::uint64_t to = a.partial + 4 * std::uint64_t(blockIdx.y) * (a.centered ? 2 : 1) * a.C;
+  pointer<float>(to)[c] = dweight;
+  if (a.centered) pointer<float>(to)[a.C + c] = dbias;
+}
+extern "C" __global__ void __launch_bounds__(256) norm_grad_weights_f32(const __grid_constant__ norm_grad_operands a) {
+  norm_grad_weights<f32>(a);
+}
+extern "C" __global__ void __launch_bounds__(256) norm_grad_weights_bf16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad_weights<bf16>(a);
+}
+extern "C" __global__ void __launch_bounds__(256) norm_grad_weights_f16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad_weights<f16>(a);
+}
+
+template <int T, bool WIDE> __device__ inline void norm_grad_rows(const norm_grad_operands& a) {
+  constexpr int run = vector_elems<T>;
+  const team t(int(blockDim.x));
+  row_part<T, WIDE, 1> part(a.C, t);
+  const std::int64_t row = blockIdx.x, begin = row * a.C;
+  const float mean = a.centered ? pointer<const float>(a.means)[row] : 0.0f, rstd = pointer<const float>(a.rstds)[row];
+  float h[1][run], g[1][run], w[1][run], sums[2] = {};
+  const auto take = [&] {
+    part.load(a.x, begin, h, 0.0f);
+    part.load(a.dy, begin, g, 0.0f);
+    part.load_as(a.weight_type, a.weight, 0, w, 0.0f);
+    for_part<1, run>([&](int k, int j) {
+      h[k][j] = (h[k][j] - mean) * rstd;
+      g[k][j] *= w[k][j];
+    });
+  };
+  for (part.start = 0; part.start < a.C; part.start += part.columns()) {
+    take();
+    for_part<1, run>([&](int k, int j) {
+      sums[0] += g[k][j];
+      sums[1] = fmaf(g[k][j], h[k][j], sums[1]);
+    });
+  }
+  over_team(sums, t.size, sum_of_two{});
+  const float avg_e = a.centered ? sums[0] / float(a.C) : 0.0f, avg_eh = sums[1] / float(a.C);
+  for (part.start = 0; part.start < a.C; part.start += part.columns()) {
+    take();
+    for_part<1, run>([&](int k, int j) { g[k][j] = rstd * (g[k][j] - avg_e - h[k][j] * avg_eh); });
+    store_sum(a, part, begin, g);
+  }
+}
+template <int T> __device__ inline void norm_grad_rows(const norm_grad_operands& a) {
+  if (a.wide) norm_grad_rows<T, true>(a);
+  else norm_grad_rows<T, false>(a);
+}
+extern "C" __global__ void __launch_bounds__(1024) norm_grad_rows_f32(const __grid_constant__ norm_grad_operands a) {
+  norm_grad_rows<f32>(a);
+}
+extern "C" __global__ void __launch_bounds__(1024) norm_grad_rows_bf16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad_rows<bf16>(a);
+}
+extern "C" __global__ void __launch_bounds__(1024) norm_grad_rows_f16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad_rows<f16>(a);
+}
+
+}  // namespace isotope::cuda::gpu

@@ -1,0 +1,103 @@
+#pragma once
+/// What layer_norm and rms_norm share.
+#include <isotope/kernels/cuda/portable/norm.h>
+#include <isotope/fatbins/norm.hpp>
+#include <isotope/fatbins/norm_grad.hpp>
+
+#include "column_sum.hpp"
+
+namespace isotope::cuda::portable {
+
+struct norm_operands {
+  const view *x, *weight, *bias, *y, *means, *rstds;  // bias and means are null for root mean square
+  double epsilon;
+};
+inline void record_norm(const launch& l, recording& r, const norm_operands& o) {
+  constexpr by_format functions{"norm_f32", "norm_bf16", "norm_f16"};
+  const std::int64_t C = o.x->dims.cols(), rows = o.rstds->dims.count();
+  if (rows == 0) return;
+  const bool centered = o.bias != nullptr;
+  const bool wide = C % vector_elems(o.x->type) == 0 && all_aligned(*o.x, *o.weight, *o.y) && (!centered || all_aligned(*o.bias));
+  const row_team t = row_team::of(*l.device, rows, C, gpu::norm_elems, 512);
+  const gpu::norm_operands a{o.x->at,
+                             o.weight->at,
+                             centered ? o.bias->at : 0,
+                             o.y->at,
+                             centered ? o.means->at : 0,
+                             o.rstds->at,
+                             rows,
+                             std::int32_t(C),
+                             t.size,
+                             std::int32_t(o.weight->type),
+                             centered ? std::int32_t(o.bias->type) : 0,
+                             centered,
+                             wide,
+                             t.held,
+                             float(o.epsilon)};
+  std::vector<range> reads{*o.x, *o.weight}, writes{*o.y, *o.rstds};
+  if (centered) {
+    reads.push_back(*o.bias);
+    writes.push_back(*o.means);
+  }
+  r.add(fatbins::norm, functions.of(o.x->type), a, t.blocks, std::move(reads), std::move(writes));
+}
+
+/// Partial sums of weight gradients: each of at most `most` blocks, six per multiprocessor of a large device, gives one row of them.
+struct norm_parts {
+  static constexpr std::int64_t most = 792, least_rows = 4;
+  static constexpr std::int64_t of(std::int64_t rows) { return std::min(most, divide_up(rows, least_rows)); }
+  static constexpr std::int64_t scratch(std::int64_t rows, std::int64_t C, int kinds) { return 4 * kinds * C * of(rows); }
+};
+
+struct norm_grad_operands {
+  const view *x, *weight, *means, *rstds, *dy, *addend, *dx, *dweight,
+      *dbias;  // means and dbias are null for root mean square; addend may be null
+};
+inline void record_norm_grad(const launch& l, recording& r, const norm_grad_operands& o) {
+  const std::int64_t C = o.x->dims.cols(), rows = o.rstds->dims.count();
+  if (C == 0) return;
+  const bool centered = o.dbias != nullptr;
+  const bool wide =
+      C % vector_elems(o.x->type) == 0 && all_aligned(*o.x, *o.weight, *o.dy, *o.dx) && (o.addend == nullptr || all_aligned(*o.addend));
+  const std::int64_t kinds = centered ? 2 : 1, parts = norm_parts::of(rows), threads = round_up(divide_up(C, vector_elems(o.x->type)), 32);
+  view partial;
+  partial.at = l.scratch;
+  partial.bytes = 4 * kinds * C * parts;
+  const gpu::norm_grad_operands a{o.x->at,
+                                  o.weight->at,
+                                  centered ? o.means->at : 0,
+                                  o.rstds->at,
+                                  o.dy->at,
+                                  o.dx->at,
+                                  o.addend == nullptr ? 0 : o.addend->at,
+                                  partial.at,
+                                  rows,
+                                  parts,
+                                  std::int32_t(C),
+                                  std::int32_t(o.weight->type),
+                                  centered,
+                                  wide};
+  std::vector<range> inputs{*o.x, *o.rstds, *o.dy};
+  if (centered) inputs.push_back(*o.means);
+  std::vector<range> weighted = inputs;
+  weighted.push_back(*o.weight);
+  if (o.addend != nullptr) weighted.push_back(*o.addend);
+  if (rows > 0 && threads <= 1024) {
+    constexpr by_format small{"norm_grad_f32", "norm_grad_bf16", "norm_grad_f16"},
+        large{"norm_grad_large_f32", "norm_grad_large_bf16", "norm_grad_large_f16"};
+    r.add(fatbins::norm_grad, (threads <= 256 ? small : large).of(o.x->type), a, per_block(parts, std::uint32_t(threads)),
+          std::move(weighted), {*o.dx, partial});
+  } else if (rows > 0) {
+    constexpr by_format weights{"norm_grad_weights_f32", "norm_grad_weights_bf16", "norm_grad_weights_f16"},
+        each_row{"norm_grad_rows_f32", "norm_grad_rows_bf16", "norm_grad_rows_f16"};
+    grid blocks = per_block(divide_up(C, 256), 256);
+    blocks.y = std::uint32_t(parts);
+    r.add(fatbins::norm_grad, weights.of(o.x->type), a, blocks, std::move(inputs), {partial});
+    r.add(fatbins::norm_grad, each_row.of(o.x->type), a, per_block(rows, 1024), std::move(weighted), {*o.dx});
+  }
+  columns c{.rows = parts, .cols = kinds * C, .pitch = kinds * C};
+  if (centered) c.second = o.dbias, c.split = C;
+  record_column_sum(r, c, partial, *o.dweight, 0);
+}
+
+}  // namespace isotope::cuda::portable

@@ -1,0 +1,108 @@
+include(${CMAKE_CURRENT_LIST_DIR}/device_code.cmake)
+
+# The emulated driver: <build>/tests/cuda/emulator/libcuda.so.1, which runs the kernels on the processor, with one library modules/NAME.so for each file of
+# kernels/cuda that is not written for a single architecture. Tests name it as the driver's library where there is no GPU.
+isotope_find(boost-context boost/context/fiber.hpp boost_context)
+add_custom_target(tests_cuda_emulator)
+set(emulator ${CMAKE_CURRENT_BINARY_DIR}/cuda/emulator)
+set(emulator_sources ${CMAKE_CURRENT_LIST_DIR}/emulator)
+
+# Everything that they need of the C++ library is inside them, so that tests that count allocations do not count those of the emulator.
+function(isotope_emulator_settings target)
+  set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF
+                        BUILD_RPATH "\$ORIGIN;\$ORIGIN/.." LIBRARY_OUTPUT_DIRECTORY ${emulator})
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  target_compile_options(${target} PRIVATE -O2)
+  target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc LINKER:-Bsymbolic LINKER:--exclude-libs,ALL LINKER:-z,defs)
+endfunction()
+
+add_library(isotope_emulated_device SHARED ${emulator_sources}/runtime.cpp)
+isotope_emulator_settings(isotope_emulated_device)
+target_link_libraries(isotope_emulated_device PRIVATE isotope_dep_boost-context ${CMAKE_DL_LIBS})
+
+add_library(isotope_emulated_driver SHARED ${emulator_sources}/driver.cpp ${emulator_sources}/driver_memory.cpp ${emulator_sources}/driver_work.cpp)
+isotope_emulator_settings(isotope_emulated_driver)
+set_target_properties(isotope_emulated_driver PROPERTIES OUTPUT_NAME cuda VERSION 1 SOVERSION 1)
+target_include_directories(isotope_emulated_driver PRIVATE ${PROJECT_SOURCE_DIR}/include)
+target_compile_definitions(isotope_emulated_driver PRIVATE ISOTOPE_FATBIN_FOLDER="${PROJECT_BINARY_DIR}/fatbins/isotope/fatbins")
+target_link_libraries(isotope_emulated_driver PRIVATE isotope_emulated_device ${CMAKE_DL_LIBS})
+
+set(flags -w)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  list(APPEND flags -mfma -mf16c)
+endif()
+set(checks "")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(checks -fsanitize=alignment,bounds -fno-sanitize-recover=all)
+endif()
+file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/cuda/*.cu)
+foreach(source IN LISTS sources)
+  file(STRINGS ${source} own REGEX "^// architectures: ")
+  if(own)
+    continue()
+  endif()
+  file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR}/kernels/cuda ${source})
+  string(REGEX REPLACE "\\.cu$" "" module ${name})
+  string(REGEX REPLACE "^(portable|native)/" "" module ${module})
+  string(REPLACE "/" "_" module ${module})
+  set(wrapped ${CMAKE_CURRENT_BINARY_DIR}/cuda/wrapped/${module}.cpp)
+  add_custom_command(
+    OUTPUT ${wrapped}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/cuda/wrapped
+    COMMAND sh ${emulator_sources}/wrap_kernels.sh ${source} module > ${wrapped}
+    DEPENDS ${source} ${emulator_sources}/wrap_kernels.sh
+    VERBATIM)
+  add_library(emulated_${module} MODULE ${wrapped})
+  isotope_emulator_settings(emulated_${module})
+  set_target_properties(emulated_${module} PROPERTIES PREFIX "" OUTPUT_NAME ${module} LIBRARY_OUTPUT_DIRECTORY ${emulator}/modules)
+  file(STRINGS ${source} exact REGEX "^// flags:.*-fmad=false")
+  set(contract "")
+  if(exact OR name MATCHES "^reference/")
+    set(contract -ffp-contract=off)
+  endif()
+  target_compile_options(emulated_${module} PRIVATE ${flags} ${contract} ${checks} -include ${emulator_sources}/device_language.h)
+  target_include_directories(emulated_${module} PRIVATE ${PROJECT_SOURCE_DIR}/kernels/cuda ${PROJECT_SOURCE_DIR}/include ${emulator_sources})
+  target_link_options(emulated_${module} PRIVATE ${checks})
+  target_link_libraries(emulated_${module} PRIVATE isotope_emulated_device)
+  add_dependencies(tests_cuda_emulator emulated_${module})
+endforeach()
+add_dependencies(tests_cuda_emulator isotope_emulated_device isotope_emulated_driver)
+
+# Where the emulated driver is, and that it is built before what may use it.
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/cuda/include/cuda_emulated_driver.hpp CONTENT "#pragma once
+namespace isotope::cuda_test {
+inline constexpr char emulated_driver[] = \"@emulator@/libcuda.so.1\";
+}
+" @ONLY)
+foreach(program IN LISTS programs)
+  target_include_directories(${program} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/cuda/include)
+  add_dependencies(${program} tests_cuda_emulator)
+endforeach()
+
+# Kernels with mistakes, for the test of the emulated device.
+set(wrapped ${CMAKE_CURRENT_BINARY_DIR}/cuda/wrapped/emulator_checks.cpp)
+add_custom_command(
+  OUTPUT ${wrapped}
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/cuda/wrapped
+  COMMAND sh ${emulator_sources}/wrap_kernels.sh ${emulator_sources}/checks.cu > ${wrapped}
+  DEPENDS ${emulator_sources}/checks.cu ${emulator_sources}/wrap_kernels.sh
+  VERBATIM)
+add_library(isotope_emulator_checks OBJECT ${wrapped})
+target_compile_features(isotope_emulator_checks PRIVATE cxx_std_20)
+target_compile_options(isotope_emulator_checks PRIVATE -O2 ${flags} ${checks} -include ${emulator_sources}/device_language.h)
+target_include_directories(isotope_emulator_checks PRIVATE ${PROJECT_SOURCE_DIR}/kernels/cuda ${PROJECT_SOURCE_DIR}/include ${emulator_sources})
+add_library(isotope_emulator_runtime OBJECT ${emulator_sources}/runtime.cpp)
+target_compile_features(isotope_emulator_runtime PRIVATE cxx_std_20)
+target_link_libraries(isotope_emulator_runtime PRIVATE isotope_dep_boost-context)
+set_target_properties(isotope_emulator_checks isotope_emulator_runtime PROPERTIES UNITY_BUILD OFF)
+target_link_libraries(cuda_emulator_test PRIVATE isotope_emulator_checks isotope_emulator_runtime isotope_dep_boost-context ${CMAKE_DL_LIBS})
+target_link_options(cuda_emulator_test PRIVATE ${checks})
+
+# NVIDIA's header, against which the declarations of the driver's entry points are compared.
+get_filename_component(toolkit "${ISOTOPE_NVCC}" REALPATH)
+get_filename_component(toolkit "${toolkit}/../../include" ABSOLUTE)
+foreach(program IN LISTS programs)
+  if(program MATCHES "^cuda_" AND EXISTS ${toolkit}/cuda.h)
+    target_include_directories(${program} SYSTEM PRIVATE ${toolkit})
+  endif()
+endforeach()
