@@ -1,3 +1,5 @@
+include(${CMAKE_CURRENT_LIST_DIR}/device_code.cmake)
+
 # The emulated driver: <build>/tests/cuda/emulator/libcuda.so.1, which runs the kernels on the processor, with one library modules/NAME.so for each file of
 # kernels/cuda that is not written for a single architecture. Tests name it as the driver's library where there is no GPU.
 isotope_find(boost-context boost/context/fiber.hpp boost_context)

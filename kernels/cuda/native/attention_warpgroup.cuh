@@ -4,7 +4,7 @@
 // wrote there needs publish() and a barrier first.
 #include <cstdint>
 
-#include "../device/mma.cuh"
+#include "../attention/fragments.cuh"
 
 namespace isotope::cuda::gpu {
 
@@ -45,6 +45,60 @@ __device__ inline void multiply_columns(float (&d)[8][4], const std::uint32_t (&
         "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]), "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
         "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]), "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+
+/// Rows of 64 elements in shared memory, as the descriptors above take them.
+struct swizzled_tile {
+  static constexpr int row_bytes = 128;
+
+  /// Starts the copy of ROWS rows from row `first` of a tensor on, by all threads of the block. Rows behind the last one are zeros.
+  template <int ROWS, int THREADS>
+  __device__ static void fetch(unsigned char* tile, const bits16* base, std::int64_t stride, int first, int rows) {
+    constexpr int step = THREADS / 8;
+    static_assert(step % 8 == 0);
+    const int r = int(threadIdx.x) / 8, c = int(threadIdx.x) % 8;
+    const bits16* from = base + (first + r) * stride + 8 * c;
+    unsigned char* to = tile + swizzled(r, c);
+#pragma unroll
+    for (int i = 0; i < (ROWS + step - 1) / step; ++i, from += step * stride) {
+      if (ROWS % step != 0 && r + i * step >= ROWS) break;
+      const bool valid = first + r + i * step < rows;
+      copy_async_16(to + i * step * row_bytes, valid ? from : base, valid);
+    }
+  }
+  /// Writes 16 rows of sums times the factors of a lane's two rows to a warp's place, then stores them as rows `first` on of a tensor, 16
+  /// bytes at a time.
+  __device__ static void store(unsigned char* strip, const float (&sums)[8][4], float low, float high, bits16* base, std::int64_t stride,
+                               int first, int rows, int lane) {
+#pragma unroll
+    for (int n = 0; n < 8; ++n) {
+      const int place = swizzled(lane / 4, n) + lane % 4 * 4;
+      *reinterpret_cast<std::uint32_t*>(strip + place) = bf16_pair(sums[n][0] * low, sums[n][1] * low);
+      *reinterpret_cast<std::uint32_t*>(strip + 8 * row_bytes + place) = bf16_pair(sums[n][2] * high, sums[n][3] * high);
+    }
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int r = lane / 8 + 4 * i, c = lane % 8;
+      if (first + r < rows)
+        *reinterpret_cast<uint4*>(base + (first + r) * stride + 8 * c) = *reinterpret_cast<const uint4*>(strip + swizzled(r, c));
+    }
+  }
+};
+/// d = rows of 64 elements at `a` times those at `b`, 64 of each, in a group that this call does not end.
+__device__ inline void multiply_tiles(float (&d)[8][4], std::uint64_t a, std::uint64_t b) {
+#pragma unroll
+  for (int k = 0; k < 4; ++k) multiply_rows(d, a + 2 * k, b + 2 * k, k > 0);
+}
+/// d += weights, 64 rows by 64, times 64 rows of 64 elements at `b`.
+__device__ inline void multiply_weights(float (&d)[8][4], const std::uint32_t (&weights)[4][4], std::uint64_t b) {
+#pragma unroll
+  for (int k = 0; k < 4; ++k) multiply_columns(d, weights[k], b + 128 * k);
+}
+/// The weights of 64 columns as left operands.
+__device__ inline void weights_of(std::uint32_t (&weights)[4][4], const float (&x)[8][4]) {
+#pragma unroll
+  for (int k = 0; k < 4; ++k) left_of(weights[k], x, k);
 }
 
 }  // namespace isotope::cuda::gpu
