@@ -42,10 +42,10 @@ template <int GROUPS, bool AHEAD, bool DROPPED> struct attention_hopper_forward 
       __syncthreads();
       if (begin + columns < end) fetch_stage(a, first_stage + 2 * tile_bytes, key, value, begin + columns);
       if (sees(begin)) {
-        products_begin();
+        wgmma_fence();
         multiply_tiles(scores[0], queries, first_keys);
-        products_commit();
-        products_wait<0>();
+        wgmma_commit();
+        wgmma_wait<0>();
       }
     }
 
@@ -66,11 +66,11 @@ template <int GROUPS, bool AHEAD, bool DROPPED> struct attention_hopper_forward 
       const bool now = sees(k0), later = AHEAD && k0 + columns < end && sees(k0 + columns);
       const std::uint64_t keys = first_keys + stage * 2 * tile_bytes / 16, values = keys + tile_bytes / 16;
       if (AHEAD ? later : now) {
-        products_begin();
+        wgmma_fence();
         if constexpr (AHEAD) multiply_tiles(following[0], queries, first_keys + next * 2 * tile_bytes / 16);
         else multiply_tiles(scores[0], queries, keys);
-        products_commit();
-        if constexpr (!AHEAD) products_wait<0>();
+        wgmma_commit();
+        if constexpr (!AHEAD) wgmma_wait<0>();
       }
       if (now) {
         if (a.masked)
@@ -91,13 +91,13 @@ template <int GROUPS, bool AHEAD, bool DROPPED> struct attention_hopper_forward 
         }
         std::uint32_t weights[4][4];
         weights_of(weights, scores[0]);
-        products_begin();
+        wgmma_fence();
         multiply_weights(s.sums[0], weights, values);
-        products_commit();
-        products_wait<0>();
+        wgmma_commit();
+        wgmma_wait<0>();
       }
       if constexpr (AHEAD) {
-        products_wait<0>();
+        wgmma_wait<0>();
 #pragma unroll
         for (int n = 0; n < columns / 8; ++n)
 #pragma unroll
