@@ -63,20 +63,20 @@ struct swizzled_tile {
     }
   }
 };
-/// d = rows of 64 elements at `a` times those at `b`, 64 of each, in a group that this call does not end.
-__device__ inline void multiply_tiles(float (&d)[8][4], std::uint64_t a, std::uint64_t b) {
+/// d = 64 rows of 64 elements at `a` times 64 or 128 rows at `b`, in a group that this call does not end.
+template <int N> __device__ inline void multiply_tiles(float (&d)[N][4], std::uint64_t a, std::uint64_t b) {
 #pragma unroll
-  for (int k = 0; k < 4; ++k) wgmma_bf16<false, false>(reinterpret_cast<float(&)[32]>(d), a + 2 * k, b + 2 * k, k > 0);
+  for (int k = 0; k < 4; ++k) wgmma_bf16<false, false>(reinterpret_cast<float(&)[4 * N]>(d), a + 2 * k, b + 2 * k, k > 0);
 }
-/// d += weights, 64 rows by 64, times 64 rows of 64 elements at `b`.
-__device__ inline void multiply_weights(float (&d)[8][4], const std::uint32_t (&weights)[4][4], std::uint64_t b) {
+/// d += weights, 64 rows by 16 K, times 16 K rows of 64 elements at `b`.
+template <int K> __device__ inline void multiply_weights(float (&d)[8][4], const std::uint32_t (&weights)[K][4], std::uint64_t b) {
 #pragma unroll
-  for (int k = 0; k < 4; ++k) multiply_columns(d, weights[k], b + 128 * k);
+  for (int k = 0; k < K; ++k) multiply_columns(d, weights[k], b + 128 * k);
 }
-/// The weights of 64 columns as left operands.
-__device__ inline void weights_of(std::uint32_t (&weights)[4][4], const float (&x)[8][4]) {
+/// The weights of 8 N columns as left operands.
+template <int N> __device__ inline void weights_of(std::uint32_t (&weights)[N / 2][4], const float (&x)[N][4]) {
 #pragma unroll
-  for (int k = 0; k < 4; ++k) left_of(weights[k], x, k);
+  for (int k = 0; k < N / 2; ++k) left_of(weights[k], x, k);
 }
 
 }  // namespace isotope::cuda::gpu
