@@ -1,4 +1,4 @@
-// A program that uses the installed library: a perceptron learns exclusive or. Exits with 1 if it does not.
+// A program that uses the installed library: a perceptron learns exclusive or. Exits with 1 if it does not, and with 77 if there is no device.
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
 
@@ -13,7 +13,7 @@ using step = iso::training<iso::model::mlp_loss<size, 4>, iso::selected>;
 
 int main() {
   auto device = iso::device<iso::selected>::open();
-  if (!device) return std::puts(device.error().line().c_str()), 1;
+  if (!device) return std::puts(device.error().line().c_str()), device.error().code == iso::errc::no_device ? 77 : 1;
   auto session = device->load<step>();
   if (!session) return std::puts(session.error().line().c_str()), 1;
   using number = iso::selected::precision::storage;

@@ -1,5 +1,6 @@
 # Builds and runs the consumer's program. WAY is find_package, add_subdirectory, fetch_content or plain.
-# cmake -DWAY= -DSOURCE= -DBUILD= -DCXX= -DWORK= -DBACKEND= -DPRECISION= -P run.cmake
+# cmake -DWAY= -DSOURCE= -DBUILD= -DCXX= -DWORK= -DBACKEND= -DPRECISION= -DOPTIONS= -P run.cmake
+# OPTIONS are further ones of the library. If the program finds no device, that is skipped, unless ISOTOPE_REQUIRE_GPU=1.
 # Nothing is optimised, which would take five times as long: these tests are only about finding the library and building with it.
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE rc OUTPUT_VARIABLE out ERROR_VARIABLE out)
@@ -22,7 +23,7 @@ else()
     run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix --component headers)
     list(APPEND arguments -DCMAKE_PREFIX_PATH=${WORK}/prefix -DFORBIDDEN=${SOURCE} -DIO=${SOURCE}/tests/consumer/io.cpp)
   else()
-    list(APPEND arguments -DISOTOPE_SOURCE=${SOURCE} -DISOTOPE_BACKEND=${BACKEND} -DISOTOPE_PRECISION=${PRECISION})
+    list(APPEND arguments -DISOTOPE_SOURCE=${SOURCE} -DISOTOPE_BACKEND=${BACKEND} -DISOTOPE_PRECISION=${PRECISION} ${OPTIONS})
   endif()
   run(${CMAKE_COMMAND} -S ${SOURCE}/tests/consumer/${WAY} -B ${WORK}/build ${arguments})
   run(${CMAKE_COMMAND} --build ${WORK}/build)
@@ -31,5 +32,11 @@ else()
     run(${WORK}/build/io)
   endif()
 endif()
-run(${program})
-message(STATUS "${WAY}: ${output}")
+execute_process(COMMAND ${program} RESULT_VARIABLE rc OUTPUT_VARIABLE output)
+if(rc EQUAL 77 AND NOT "$ENV{ISOTOPE_REQUIRE_GPU}" STREQUAL "1")
+  message("skipped: ${output}")
+elseif(NOT rc EQUAL 0)
+  message(FATAL_ERROR "${program}\nexit code ${rc}\n${output}")
+else()
+  message(STATUS "${WAY}: ${output}")
+endif()

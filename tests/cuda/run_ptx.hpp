@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include <isotope/core/precision.hpp>
+
 namespace isotope::cuda_test {
 
 class ptx_program {
@@ -26,10 +28,12 @@ class ptx_program {
 
   void run(const void* arguments, std::uint32_t blocks, std::uint32_t threads) {
     for (std::uint32_t b = 0; b < blocks && error_.empty(); ++b)
-      for (std::uint32_t t = 0; t < threads; ++t) {
-        special_ = {b, threads, t};
-        thread(static_cast<const unsigned char*>(arguments));
-      }
+      for (std::uint32_t t = 0; t < threads; ++t) run_thread(arguments, b, threads, t);
+  }
+  /// Runs one thread of a block of `threads`.
+  void run_thread(const void* arguments, std::uint32_t block, std::uint32_t threads, std::uint32_t t) {
+    special_ = {block, threads, t};
+    thread(static_cast<const unsigned char*>(arguments));
   }
 
  private:
@@ -129,6 +133,8 @@ class ptx_program {
     else if (n == "sqrt.approx.ftz.f32") set(bits(std::sqrt(f(1))));
     else if (n == "ex2.approx.ftz.f32") set(bits(std::exp2(f(1))));
     else if (n == "cvt.rn.f32.u32") set(bits(float(w(1))));
+    else if (n == "cvt.rn.f16x2.f32") set(f16(f(1)) << 16 | f16(f(2)));
+    else if (n == "cvt.rn.bf16x2.f32") set(std::uint64_t(bfloat16(f(1)).bits) << 16 | bfloat16(f(2)).bits);
     else if (n == "cvt.rn.f16.f32") set(f16(f(1)));
     else if (n == "cvt.f32.f16") set(bits(float(std::bit_cast<_Float16>(std::uint16_t(x(1))))));
     else if (n == "add.u32") set(w(1) + w(2));
@@ -156,7 +162,6 @@ class ptx_program {
     else if (n == "selp.b32") set(x(3) != 0 ? w(1) : w(2));
     else if (n == "mov.u32") set(w(1));
     else if (n == "cvt.u64.u32" || n == "cvt.u32.u64" || n == "cvt.u32.u16") set(n == "cvt.u32.u16" ? x(1) & 0xffffu : w(1));
-    else if (n == "prmt.b32") set(x(3) == 0x7632 ? (w(1) >> 16) | (w(2) & 0xffff0000u) : 0xdeadbeefu);
     else if (n == "mov.b32" && i.list.empty()) set(w(1));
     else if (n == "mov.b32" && i.text.starts_with("mov.b32 {")) {
       registers_[i.list[0].value] = w(0) & 0xffffu;

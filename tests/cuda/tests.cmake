@@ -1,3 +1,5 @@
+include(${CMAKE_CURRENT_LIST_DIR}/device_code.cmake)
+
 # The emulated driver: <build>/tests/cuda/emulator/libcuda.so.1, which runs the kernels on the processor, with one library modules/NAME.so for each file of
 # kernels/cuda that is not written for a single architecture. Tests name it as the driver's library where there is no GPU.
 isotope_find(boost-context boost/context/fiber.hpp boost_context)
@@ -65,3 +67,42 @@ foreach(source IN LISTS sources)
   add_dependencies(tests_cuda_emulator emulated_${module})
 endforeach()
 add_dependencies(tests_cuda_emulator isotope_emulated_device isotope_emulated_driver)
+
+# Where the emulated driver is, and that it is built before what may use it.
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/cuda/include/cuda_emulated_driver.hpp CONTENT "#pragma once
+namespace isotope::cuda_test {
+inline constexpr char emulated_driver[] = \"@emulator@/libcuda.so.1\";
+}
+" @ONLY)
+foreach(program IN LISTS programs)
+  target_include_directories(${program} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/cuda/include)
+  add_dependencies(${program} tests_cuda_emulator)
+endforeach()
+
+# Kernels with mistakes, for the test of the emulated device.
+set(wrapped ${CMAKE_CURRENT_BINARY_DIR}/cuda/wrapped/emulator_checks.cpp)
+add_custom_command(
+  OUTPUT ${wrapped}
+  COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/cuda/wrapped
+  COMMAND sh ${emulator_sources}/wrap_kernels.sh ${emulator_sources}/checks.cu > ${wrapped}
+  DEPENDS ${emulator_sources}/checks.cu ${emulator_sources}/wrap_kernels.sh
+  VERBATIM)
+add_library(isotope_emulator_checks OBJECT ${wrapped})
+target_compile_features(isotope_emulator_checks PRIVATE cxx_std_20)
+target_compile_options(isotope_emulator_checks PRIVATE -O2 ${flags} ${checks} -include ${emulator_sources}/device_language.h)
+target_include_directories(isotope_emulator_checks PRIVATE ${PROJECT_SOURCE_DIR}/kernels/cuda ${PROJECT_SOURCE_DIR}/include ${emulator_sources})
+add_library(isotope_emulator_runtime OBJECT ${emulator_sources}/runtime.cpp)
+target_compile_features(isotope_emulator_runtime PRIVATE cxx_std_20)
+target_link_libraries(isotope_emulator_runtime PRIVATE isotope_dep_boost-context)
+set_target_properties(isotope_emulator_checks isotope_emulator_runtime PROPERTIES UNITY_BUILD OFF)
+target_link_libraries(cuda_emulator_test PRIVATE isotope_emulator_checks isotope_emulator_runtime isotope_dep_boost-context ${CMAKE_DL_LIBS})
+target_link_options(cuda_emulator_test PRIVATE ${checks})
+
+# NVIDIA's header, against which the declarations of the driver's entry points are compared.
+get_filename_component(toolkit "${ISOTOPE_NVCC}" REALPATH)
+get_filename_component(toolkit "${toolkit}/../../include" ABSOLUTE)
+foreach(program IN LISTS programs)
+  if(program MATCHES "^cuda_" AND EXISTS ${toolkit}/cuda.h)
+    target_include_directories(${program} SYSTEM PRIVATE ${toolkit})
+  endif()
+endforeach()

@@ -20,17 +20,6 @@ __device__ inline float exp2_fast(float x) {
   return y;
 #endif
 }
-/// Two values as bf16, rounded to nearest even, the first in the low half.
-__device__ inline std::uint32_t bf16_pair(float low, float high) {
-#if defined(ISOTOPE_EMULATED_DEVICE)
-  return std::uint32_t(bf16_bits(low)) | std::uint32_t(bf16_bits(high)) << 16;
-#else
-  std::uint32_t y;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(y) : "f"(high), "f"(low));
-  return y;
-#endif
-}
-
 /// Rows of D elements in shared memory.
 template <int D> struct row_tile {
   static constexpr int pitch = D + 8, vectors = D / 8;
@@ -40,12 +29,24 @@ template <int D> struct row_tile {
   /// `width` on are zeros.
   template <int ROWS, int THREADS>
   __device__ static void fetch(bits16* tile, const bits16* base, std::int64_t stride, int first, int rows, int width) {
+    if constexpr (THREADS % vectors == 0 && ROWS % (THREADS / vectors) == 0) {
+      constexpr int step = THREADS / vectors;
+      const int r = int(threadIdx.x) / vectors, c = int(threadIdx.x) % vectors;
+      const bits16* from = base + (first + r) * stride + 8 * c;
+      bits16* to = tile + r * pitch + 8 * c;
 #pragma unroll
-    for (int i = 0; i < (ROWS * vectors + THREADS - 1) / THREADS; ++i) {
-      const int n = int(threadIdx.x) + i * THREADS, r = n / vectors, c = n % vectors;
-      if (ROWS * vectors % THREADS == 0 || n < ROWS * vectors) {
-        const bool valid = first + r < rows && 8 * c < width;
-        copy_async_16(tile + r * pitch + 8 * c, valid ? base + (first + r) * stride + 8 * c : base, valid);
+      for (int i = 0; i < ROWS / step; ++i, from += step * stride) {
+        const bool valid = first + r + i * step < rows && 8 * c < width;
+        copy_async_16(to + i * step * pitch, valid ? from : base, valid);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < (ROWS * vectors + THREADS - 1) / THREADS; ++i) {
+        const int n = int(threadIdx.x) + i * THREADS, r = n / vectors, c = n % vectors;
+        if (ROWS * vectors % THREADS == 0 || n < ROWS * vectors) {
+          const bool valid = first + r < rows && 8 * c < width;
+          copy_async_16(tile + r * pitch + 8 * c, valid ? base + (first + r) * stride + 8 * c : base, valid);
+        }
       }
     }
   }

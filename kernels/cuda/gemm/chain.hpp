@@ -1,12 +1,13 @@
 #pragma once
-/// Recognises fused bodies that are chains: each instruction works on the previous result and at most one operand. Epilogues run them on eight elements in
-/// registers; GPT-2's are bias, bias and residual, bias and GELU (both results stored), and the gradient of GELU.
+/// Recognises fused bodies that are chains: each instruction works on the previous result and at most one operand. Epilogues run them on
+/// eight elements in registers; GPT-2's are bias, bias and residual, bias and GELU (both results stored), and the gradient of GELU.
 #include <isotope/kernels/cuda/gemm/gemm.h>
 #include <isotope/kernels/cuda/body/body.hpp>
 
 namespace isotope::cuda {
 
-/// Fills in the chain of `g` if the body of l is one that chain_eight (gemm/epilogue.cuh) runs and rows are whole and aligned for it. N: the length of rows.
+/// Fills in the chain of `g` if the body of l is one that chain_eight (gemm/epilogue.cuh) runs and rows are whole and aligned for it. N:
+/// the length of rows.
 inline bool chain_of(const launch& l, const fused_body& body, gpu::gemm& g) {
   constexpr std::array<std::uint8_t, 9> codes{0, 2, 4, 18, 19, 22, 23, 54, 55};
   const auto in_list = [&](std::uint32_t code) { return std::find(codes.begin(), codes.end(), code) != codes.end(); };

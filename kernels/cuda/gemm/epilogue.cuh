@@ -1,7 +1,8 @@
 #pragma once
-// Finishes the sums of a matmul: scales and rounds them, and stores them or runs the fused body. Bodies that are chains (bias, bias and residual, bias and GELU,
-// the gradient of GELU) work on eight columns in registers with 16-byte accesses; other bodies go through the interpreter, element by element.
-// Fused results are the bits of separate ops: every instruction rounds to its format, and nothing is contracted.
+// Finishes the sums of a matmul: scales and rounds them, and stores them or runs the fused body. Bodies that are chains (bias, bias and
+// residual, bias and GELU, the gradient of GELU) work on eight columns in registers with 16-byte accesses; other bodies go through the
+// interpreter, element by element. Fused results are the bits of separate ops: every instruction rounds to its format, and nothing is
+// contracted.
 #include "device/body.cuh"
 #include "gemm/gemm.h"
 
@@ -61,7 +62,7 @@ __device__ inline void scale_sums(const gemm& g, std::int32_t batch, std::int64_
 }
 
 /// The long formulas, whose code should exist once.
-__device__ __noinline__ float called_result_of(std::uint32_t code, float a, float b) {
+__device__ inline __attribute__((noinline)) float called_result_of(std::uint32_t code, float a, float b) {
   return code == 22u ? result_of(22u, a, b, 0.0f, 0.0f) : result_of(23u, a, b, 0.0f, 0.0f);
 }
 
@@ -109,8 +110,8 @@ __device__ inline void chain_eight(const chain_step& s, float (&x)[8], const flo
   }
 }
 
-/// Runs a chain on eight rounded products; `at` is the index of the first one in y. An operand is read before an output is written, because it may be the same
-/// tensor: chains with several outputs write all but the last one to memory of their own.
+/// Runs a chain on eight rounded products; `at` is the index of the first one in y. An operand is read before an output is written, because
+/// it may be the same tensor: chains with several outputs write all but the last one to memory of their own.
 __device__ inline void run_chain(const gemm& g, std::int64_t n, std::int64_t at, float (&x)[8]) {
   float o[chain_operands][8];
 #pragma unroll
@@ -139,7 +140,8 @@ __device__ inline void run_chain(const gemm& g, std::int64_t n, std::int64_t at,
 }
 
 /// Finishes one sum. Its code exists once in a module, because it contains the interpreter.
-__device__ __noinline__ void finish_one(const gemm& g, std::int32_t batch, std::int32_t part, std::int64_t m, std::int64_t n, float sum) {
+__device__ inline __attribute__((noinline)) void finish_one(const gemm& g, std::int32_t batch, std::int32_t part, std::int64_t m,
+                                                            std::int64_t n, float sum) {
   const std::int64_t row = g.swapped != 0 ? n : m, column = g.swapped != 0 ? m : n;
   const std::int64_t rows = g.swapped != 0 ? g.columns : g.rows, columns = g.swapped != 0 ? g.rows : g.columns;
   const std::int64_t at = ((g.before + batch) * rows + row) * columns + column;

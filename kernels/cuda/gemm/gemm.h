@@ -4,7 +4,8 @@
 
 namespace isotope::cuda::gpu {
 
-/// Lines of adjacent elements, `line` elements apart. They run across K (along M or N) if the kernel's memory order says so, otherwise along K.
+/// Lines of adjacent elements, `line` elements apart. They run across K (along M or N) if the kernel's memory order says so, otherwise
+/// along K.
 struct gemm_operand {
   std::uint64_t at;  // of the first batch
   std::int64_t line;

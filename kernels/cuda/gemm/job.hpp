@@ -1,5 +1,6 @@
 #pragma once
-/// A matmul while it is recorded: the arguments that all its kernels share, how its sums are finished, and the launches of its batches and parts of K.
+/// A matmul while it is recorded: the arguments that all its kernels share, how its sums are finished, and the launches of its batches and
+/// parts of K.
 #include <isotope/kernels/cuda/gemm/gemm.h>
 #include <isotope/fatbins/matmul_reduce.hpp>
 #include <isotope/kernels/cuda/body/body.hpp>
@@ -28,8 +29,8 @@ class matmul_job {
     const std::int64_t elems = 16 / size_of(x.type);
     return x.line % elems == 0 && x.at % 16 == 0 && batches_whole(k, elems);
   }
-  /// The index of the memory order in the lists of kernels: nn, nt, tn, tt. The first letter is t if lines of A run along M, the second if those of B run
-  /// along K.
+  /// The index of the memory order in the lists of kernels: nn, nt, tn, tt. The first letter is t if lines of A run along M, the second if
+  /// those of B run along K.
   std::size_t order() const { return (s.a.cross ? 2u : 0u) + (s.b.cross ? 0u : 1u); }
   /// Whether sizes fit the arguments of kernels.
   bool fits() const {

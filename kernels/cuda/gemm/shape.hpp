@@ -18,8 +18,8 @@ struct matmul_operand {
   }
 };
 
-/// y[b, m, n] = alpha sum_k a[b, m, k] b[b, k, n] + beta c[b, m, n]. A batch axis that continues A's rows or another batch axis is merged with it;
-/// what remains beyond two axes takes one dispatch for each index: `pieces()`.
+/// y[b, m, n] = alpha sum_k a[b, m, k] b[b, k, n] + beta c[b, m, n]. A batch axis that continues A's rows or another batch axis is merged
+/// with it; what remains beyond two axes takes one dispatch for each index: `pieces()`.
 class matmul_shape {
  public:
   static constexpr int operands = 3;  // operands with batch strides: a, b, c

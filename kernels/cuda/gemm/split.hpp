@@ -16,7 +16,8 @@ class matmul_split {
     if (elements == 0) return 1;
     return std::clamp<std::int64_t>(std::min(room / elements, K / least_depth), 1, most);
   }
-  /// Returns the bytes of partial sums for any number of parts. Where sizes are known late, a smaller product may take more parts than the largest.
+  /// Returns the bytes of partial sums for any number of parts. Where sizes are known late, a smaller product may take more parts than the
+  /// largest.
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const std::int64_t elements = s.out[0].count(), K = s.in[0][-1];
     const bool late = s.in[0].has_scalar() || s.in[1].has_scalar();
@@ -25,8 +26,9 @@ class matmul_split {
     return parts == 1 ? 0 : 4 * elements * parts;
   }
 
-  /// A device's speed for one kind of tile: `filling` blocks keep one of its `multiprocessors` busy, and fewer take as long; `rate` is how many flops the
-  /// fastest tile does in the time of one byte of memory traffic, `efficiency` the fraction of that speed that this tile reaches.
+  /// A device's speed for one kind of tile: `filling` blocks keep one of its `multiprocessors` busy, and fewer take as long; `rate` is how
+  /// many flops the fastest tile does in the time of one byte of memory traffic, `efficiency` the fraction of that speed that this tile
+  /// reaches.
   struct machine {
     std::int64_t multiprocessors = 1;
     double filling = 1, rate = 10, efficiency = 1;

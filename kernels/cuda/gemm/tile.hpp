@@ -27,7 +27,8 @@ struct matmul_tile_choice {
   const matmul_tile* tile = nullptr;
   matmul_split::choice split;
 
-  /// Returns the split of K of a tile. `parts`: so many if they fit; 0: by cost. `flops_per_byte`: the fastest tile's speed by that of memory.
+  /// Returns the split of K of a tile. `parts`: so many if they fit; 0: by cost. `flops_per_byte`: the fastest tile's speed by that of
+  /// memory.
   static constexpr matmul_split::choice split_of(const matmul_tile& t, const matmul_size& s, const device_limits& d, double flops_per_byte,
                                                  std::int64_t parts) {
     return matmul_split::choose(t.count(s.M, s.N) * s.batches, t.m * t.n, s.batches * s.M * s.N, s.K, t.slab,

@@ -4,23 +4,11 @@
 // scale dS^T q, everything transposed, over the queries of all heads that the keys serve, in order. Each evaluates the scores of 32 rows of
 // the other side at a time, so that P and dS pass from product to product in registers. Bound by shared memory, which every right operand
 // passes through, at seven products in all.
-#include "../attention/fragments.cuh"
+#include "attention_slopes.cuh"
 #include "attention_tiles.h"
 
 namespace isotope::cuda::gpu {
 
-/// -lse in base-2 units; a query that sees no key has weights of 0.
-__device__ inline float less_lse(float lse) { return lse == -INFINITY ? hidden_score : -lse * log2_e; }
-/// The mask of a key in base-2 units.
-__device__ inline float mask_of(const attention_arguments& a, int b, int t) {
-  if (t >= a.T) return hidden_score;
-  const float x = load(a.mask, b * a.mask_batch + t * a.mask_key, a.mask_type) * log2_e;
-  return x < hidden_score ? hidden_score : x;
-}
-template <int N> __device__ inline void clear(float (&x)[N][4]) {
-#pragma unroll
-  for (int n = 0; n < N; ++n) x[n][0] = x[n][1] = x[n][2] = x[n][3] = 0;
-}
 /// Left operands of a strip of 16 rows: in registers if KEPT, read again for each use otherwise.
 template <int D, bool KEPT> struct left_strip {
   const bits16* at;
@@ -88,7 +76,6 @@ template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attentio
     bits16* gradients = queries + rows * tile::pitch;                     // (rows, D)
     bits16* stages = gradients + rows * tile::pitch;                      // 2 x (keys, values) of (COLUMNS, D)
     float* bias = reinterpret_cast<float*>(stages + 2 * stage_elements);  // of the tile's keys
-    const float two = a.scale * log2_e;
     const attention_dropout dropout(a);
 
     const int begin = first_key(a, q0) / COLUMNS * COLUMNS, end = end_key(a, q0 + rows - 1);
@@ -100,14 +87,7 @@ template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attentio
     __syncthreads();
     bits16 *strip = queries + warp * 16 * tile::pitch, *gradient_strip = gradients + warp * 16 * tile::pitch;
     const left_strip<D, (D <= 96)> left(strip, lane), gradient(gradient_strip, lane);
-    float less[2], mean[2];
-    const float own_mean = mean_of(a, b, h, gradient_strip, row0, std::int64_t(at.head) * a.S, lane);
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      const int row = row0 + 8 * r + lane / 4;
-      mean[r] = __shfl_sync(0xffffffffu, own_mean, 2 * (8 * r + lane / 4));
-      less[r] = row < a.S ? less_lse(pointer<const float>(a.lse)[std::int64_t(at.head) * a.S + row]) : hidden_score;
-    }
+    const query_slopes<DROPPED> slopes(a, dropout, b, h, row0, lane);
     float sums[D / 8][4];
     clear(sums);
 
@@ -130,24 +110,7 @@ template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attentio
         clear(ds);
         add_scores<D, N>(p, left, keys, lane);
         add_scores<D, N>(ds, gradient, values, lane);
-        std::uint32_t low = 0, high = 0;
-        if constexpr (DROPPED)
-          draw_by_query<N>(dropout, std::uint32_t(at.head) * std::uint32_t(a.S) + std::uint32_t(row0), k0 + c, lane, low, high);
-        const bool crosses = k0 + c + part > end_key(a, row0) || k0 + c < first_key(a, row0 + 15);
-#pragma unroll
-        for (int n = 0; n < N; ++n)
-#pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            float x = fmaf(p[n][e], two, less[e / 2]);
-            if (a.masked) x += bias[c + 8 * n + 2 * (lane % 4) + e % 2];
-            if (crosses) {
-              const int row = row0 + 8 * (e / 2) + lane / 4, column = k0 + c + 8 * n + 2 * (lane % 4) + e % 2;
-              if (column >= end_key(a, row) || column < first_key(a, row)) x = hidden_score;
-            }
-            float slope = ds[n][e];
-            if constexpr (DROPPED) slope = keeps(low, high, n, e) ? slope * a.factor : 0.0f;
-            ds[n][e] = exp2_fast(x) * (slope - mean[e / 2]);
-          }
+        slopes.apply(p, ds, bias + c, k0 + c);
         add_rows<D, N>(sums, ds, keys, lane);
       }
     }
@@ -164,23 +127,6 @@ template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attentio
     tile::template fetch<COLUMNS, threads>(stage + COLUMNS * tile::pitch, value, a.v.row, k0, a.T, a.D);
     copy_async_commit();
   }
-  /// The sum of dy y of row lane / 2 of the warp; writes it to delta, too.
-  __device__ static float mean_of(const attention_arguments& a, int b, int h, const bits16* dy, int row0, std::int64_t first, int lane) {
-    const int row = row0 + lane / 2;
-    const bits16* y = rows_of<const bits16>(a.y, b, h, a.D) + row * a.y.row;
-    float sum = 0;
-    if (row < a.S)
-      for (int c = lane % 2 * 8; c < a.D; c += 16) {
-        const uint4 x = *reinterpret_cast<const uint4*>(y + c), z = *reinterpret_cast<const uint4*>(dy + lane / 2 * tile::pitch + c);
-        sum += (product(x.x, z.x) + product(x.y, z.y)) + (product(x.z, z.z) + product(x.w, z.w));
-      }
-    sum += __shfl_xor_sync(0xffffffffu, sum, 1);
-    if (row < a.S && lane % 2 == 0) pointer<float>(a.delta)[first + row] = sum;
-    return sum;
-  }
-  __device__ static float product(std::uint32_t x, std::uint32_t y) {
-    return fmaf(__uint_as_float(x << 16), __uint_as_float(y << 16), __uint_as_float(x & 0xffff0000u) * __uint_as_float(y & 0xffff0000u));
-  }
 };
 
 /// dk and dv. Reads delta.
@@ -192,7 +138,7 @@ template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attentio
 
   __device__ static void run(const attention_arguments& a) {
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
-    const int blocks = (a.T + rows - 1) / rows, group = a.H / a.G;
+    const int blocks = (a.T + rows - 1) / rows;
     const block_place at = place_of(blockIdx.x, unsigned(blocks), unsigned(a.B * a.G));
     const int b = at.head / a.G, g = at.head % a.G;
     const int k0 = at.block * rows, row0 = k0 + warp * 16;                      // the first keys have the most queries, so they come first
@@ -200,51 +146,40 @@ template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attentio
     bits16* values = keys + rows * tile::pitch;                                 // (rows, D)
     bits16* stages = values + rows * tile::pitch;                               // 2 x (queries, dy) of (COLUMNS, D)
     float* statistics = reinterpret_cast<float*>(stages + 2 * stage_elements);  // 2 x (-lse, delta) of the tile's queries
-    const float two = a.scale * log2_e;
     const attention_dropout dropout(a);
 
-    const int begin = first_query(a, k0) / COLUMNS * COLUMNS, end = end_query(a, k0 + rows - 1);
-    const int tiles = begin < end ? (end - begin + COLUMNS - 1) / COLUMNS : 0, all = tiles * group;
+    query_walk next(a, g, k0, rows, COLUMNS);
     tile::template fetch<rows, threads>(keys, rows_of<const bits16>(a.k, b, g, a.D), a.k.row, k0, a.T, a.D);
     tile::template fetch<rows, threads>(values, rows_of<const bits16>(a.v, b, g, a.D), a.v.row, k0, a.T, a.D);
     copy_async_commit();
-    float held_less = hidden_score, held_mean = 0;
-    int next_head = g * group, next_q = begin;
-    if (all > 0) {
-      fetch_stage(a, stages, b, next_head, next_q);
-      hold(a, b, next_head, next_q, held_less, held_mean);
-      put(statistics, held_less, held_mean);
+    query_statistics<COLUMNS> held;
+    if (next.all > 0) {
+      fetch_stage(a, stages, b, next);
+      held.fetch(a, b, next);
+      held.put(statistics);
     }
     copy_async_wait<0>();
     __syncthreads();
     bits16 *strip = keys + warp * 16 * tile::pitch, *value_strip = values + warp * 16 * tile::pitch;
     const left_strip<D, (D <= 80)> left(strip, lane), value(value_strip, lane);
-    float bias[2] = {0, 0};
-    if (a.masked) {
-      bias[0] = mask_of(a, b, row0 + lane / 4);
-      bias[1] = mask_of(a, b, row0 + lane / 4 + 8);
-    }
+    const key_slopes<DROPPED> slopes(a, dropout, b, row0, lane);
     float dk[D / 8][4], dv[D / 8][4];
     clear(dk);
     clear(dv);
 
-    const int own_begin = first_query(a, row0), own_end = end_query(a, row0 + 15), full_begin = first_query(a, row0 + 15),
-              full_end = end_query(a, row0);
+    const int own_begin = first_query(a, row0), own_end = end_query(a, row0 + 15);
     int stage = 0;
-    for (int n = 0; n < all; ++n, stage ^= 1) {
-      const int head = next_head, q0 = next_q;
+    for (int n = 0; n < next.all; ++n, stage ^= 1) {
+      const int head = next.head, q0 = next.q0;
       copy_async_wait<0>();
       __syncthreads();  // the tile is there, and everybody has read the one before it
-      next_q += COLUMNS;
-      if (next_q >= end) {
-        next_q = begin;
-        ++next_head;
-      }
-      if (n + 1 < all) {
-        fetch_stage(a, stages + (stage ^ 1) * stage_elements, b, next_head, next_q);
-        hold(a, b, next_head, next_q, held_less, held_mean);
+      next.next();
+      if (n + 1 < next.all) {
+        fetch_stage(a, stages + (stage ^ 1) * stage_elements, b, next);
+        held.fetch(a, b, next);
       }
       const float* less = statistics + stage * 2 * COLUMNS;
+      const std::uint32_t first = std::uint32_t(b * a.H + head) * std::uint32_t(a.S);
 #pragma unroll 1
       for (int c = 0; c < COLUMNS; c += part) {
         if (q0 + c >= own_end || q0 + c + part <= own_begin) continue;
@@ -254,38 +189,11 @@ template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attentio
         clear(ds);
         add_scores<D, N>(p, left, queries, lane);
         add_scores<D, N>(ds, value, gradients, lane);
-        std::uint32_t marks[4] = {0, 0, 0, 0};
-        if constexpr (DROPPED)
-          draw_by_key<N>(dropout, std::uint32_t(b * a.H + head) * std::uint32_t(a.S) + std::uint32_t(q0 + c), row0, lane, marks);
-        const bool crosses = q0 + c < full_begin || q0 + c + part > full_end;
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-          const int column = c + 8 * i + 2 * (lane % 4);
-          const float2 lse = *reinterpret_cast<const float2*>(less + column),
-                       mean = *reinterpret_cast<const float2*>(less + COLUMNS + column);
-#pragma unroll
-          for (int e = 0; e < 4; ++e) {
-            float x = fmaf(p[i][e], two, e % 2 ? lse.y : lse.x);
-            if (a.masked) x += bias[e / 2];
-            if (crosses) {
-              const int key = row0 + 8 * (e / 2) + lane / 4, query = q0 + column + e % 2;
-              if (query < first_query(a, key) || query >= end_query(a, key)) x = hidden_score;
-            }
-            const float weight = exp2_fast(x), less_mean = e % 2 ? mean.y : mean.x;
-            float slope = ds[i][e], share = weight;
-            if constexpr (DROPPED) {
-              const bool keep = (marks[e] >> (4 * i) & 1u) != 0;
-              slope = keep ? slope * a.factor : 0.0f;
-              share = keep ? weight * a.factor : 0.0f;
-            }
-            p[i][e] = share;
-            ds[i][e] = weight * (slope - less_mean);
-          }
-        }
+        slopes.apply(p, ds, less + c, less + COLUMNS + c, q0 + c, first + std::uint32_t(q0 + c));
         add_rows<D, N>(dv, p, gradients, lane);
         add_rows<D, N>(dk, ds, queries, lane);
       }
-      if (n + 1 < all) put(statistics + (stage ^ 1) * 2 * COLUMNS, held_less, held_mean);
+      if (n + 1 < next.all) held.put(statistics + (stage ^ 1) * 2 * COLUMNS);
     }
     // Every warp has read its own keys and values, so their places take its results.
     __syncwarp();
@@ -297,24 +205,11 @@ template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attentio
   }
 
  private:
-  __device__ static void fetch_stage(const attention_arguments& a, bits16* stage, int b, int head, int q0) {
-    tile::template fetch<COLUMNS, threads>(stage, rows_of<const bits16>(a.q, b, head, a.D), a.q.row, q0, a.S, a.D);
-    tile::template fetch<COLUMNS, threads>(stage + COLUMNS * tile::pitch, rows_of<const bits16>(a.dy, b, head, a.D), a.dy.row, q0, a.S,
+  __device__ static void fetch_stage(const attention_arguments& a, bits16* stage, int b, const query_walk& w) {
+    tile::template fetch<COLUMNS, threads>(stage, rows_of<const bits16>(a.q, b, w.head, a.D), a.q.row, w.q0, a.S, a.D);
+    tile::template fetch<COLUMNS, threads>(stage + COLUMNS * tile::pitch, rows_of<const bits16>(a.dy, b, w.head, a.D), a.dy.row, w.q0, a.S,
                                            a.D);
     copy_async_commit();
-  }
-  /// The statistics of a query of a tile, on their way to shared memory.
-  __device__ static void hold(const attention_arguments& a, int b, int head, int q0, float& less, float& mean) {
-    const int row = q0 + int(threadIdx.x);
-    if (int(threadIdx.x) >= COLUMNS) return;
-    const std::int64_t i = (std::int64_t(b) * a.H + head) * a.S + row;
-    less = row < a.S ? pointer<const float>(a.lse)[i] : -INFINITY;
-    mean = row < a.S ? pointer<const float>(a.delta)[i] : 0.0f;
-  }
-  __device__ static void put(float* statistics, float less, float mean) {
-    if (int(threadIdx.x) >= COLUMNS) return;
-    statistics[threadIdx.x] = less_lse(less);
-    statistics[COLUMNS + threadIdx.x] = mean;
   }
 };
 

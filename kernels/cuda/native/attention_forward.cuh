@@ -1,10 +1,8 @@
 #pragma once
 // y = dropout(softmax(scale q k^T + mask)) v on tensor cores. A warp owns strips of 16 queries, whose fragments stay in registers; the
-// weights of a tile become the left operand of the second product in their registers. Scores are relative to a reference for each row, the
-// largest score when the reference was last set: only where a score exceeds it by more than `slack`, usually once or twice per row, are
-// maxima exchanged and sums scaled down. The next tile of keys and values is copied while a tile is processed. Bound by shared memory,
-// which every right operand passes through, and by exp2. Source: Dao 2023, arXiv:2307.08691.
-#include "../attention/fragments.cuh"
+// weights of a tile become the left operand of the second product in their registers. The next tile of keys and values is copied while a
+// tile is processed. Bound by shared memory, which every right operand passes through, and by exp2. Source: Dao 2023, arXiv:2307.08691.
+#include "attention_softmax.cuh"
 #include "attention_tiles.h"
 
 namespace isotope::cuda::gpu {
@@ -12,7 +10,6 @@ namespace isotope::cuda::gpu {
 template <int D, int WARPS, int STRIPS, int COLUMNS, bool DROPPED> struct attention_forward {
   using tile = row_tile<D>;
   static constexpr int threads = 32 * WARPS, rows = 16 * STRIPS * WARPS, tiles = COLUMNS / 8;
-  static constexpr float slack = 8;  // in base-2 scores: weights stay below 2^8
 
   __device__ static void run(const attention_arguments& a) {
     const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
@@ -25,7 +22,7 @@ template <int D, int WARPS, int STRIPS, int COLUMNS, bool DROPPED> struct attent
     bits16* own = reinterpret_cast<bits16*>(dynamic_shared());                   // (rows, D)
     bits16* stages = own + rows * tile::pitch;                                   // 2 x (keys, values) of (COLUMNS, D)
     float* bias = reinterpret_cast<float*>(stages + 4 * COLUMNS * tile::pitch);  // in units of raw scores
-    const float two = a.scale * log2_e, limit = slack / two;
+    const float two = a.scale * log2_e;
     const attention_dropout dropout(a);
 
     const int begin = first_key(a, q0) / COLUMNS * COLUMNS, end = end_key(a, q0 + rows - 1);
@@ -42,15 +39,7 @@ template <int D, int WARPS, int STRIPS, int COLUMNS, bool DROPPED> struct attent
 #pragma unroll
       for (int d = 0; d < D / 16; ++d) load_matrix_x4(left[s][d], strip + 16 * s * tile::pitch + tile::along(lane) + 16 * d);
 
-    float sums[STRIPS][D / 8][4], total[STRIPS][2], top[STRIPS][2];
-#pragma unroll
-    for (int s = 0; s < STRIPS; ++s) {
-      total[s][0] = total[s][1] = 0;
-      top[s][0] = top[s][1] = hidden_score;
-#pragma unroll
-      for (int n = 0; n < D / 8; ++n) sums[s][n][0] = sums[s][n][1] = sums[s][n][2] = sums[s][n][3] = 0;
-    }
-
+    row_softmax<D, STRIPS, tiles> softmax;
     int stage = 0;
     for (int k0 = begin; k0 < end; k0 += COLUMNS, stage ^= 1) {
       copy_async_wait<0>();
@@ -87,21 +76,8 @@ template <int D, int WARPS, int STRIPS, int COLUMNS, bool DROPPED> struct attent
           for (int n = 0; n < tiles; ++n)
 #pragma unroll
             for (int e = 0; e < 4; ++e) scores[s][n][e] += bias[8 * n + 2 * (lane % 4) + e % 2];
-      if (k0 + COLUMNS > end_key(a, row0) || k0 < first_key(a, row0 + 16 * STRIPS - 1)) {
-#pragma unroll
-        for (int s = 0; s < STRIPS; ++s)
-#pragma unroll
-          for (int r = 0; r < 2; ++r) {
-            const int row = row0 + 16 * s + 8 * r + lane / 4, column = k0 + 2 * (lane % 4);
-            const int first = first_key(a, row) - column, last = end_key(a, row) - column;
-#pragma unroll
-            for (int n = 0; n < tiles; ++n)
-#pragma unroll
-              for (int e = 0; e < 2; ++e)
-                if (8 * n + e >= last || 8 * n + e < first) scores[s][n][2 * r + e] = hidden_score;
-          }
-      }
-      soften(scores, sums, total, top, two, limit);
+      if (k0 + COLUMNS > end_key(a, row0) || k0 < first_key(a, row0 + 16 * STRIPS - 1)) softmax.hide(a, scores, row0, k0, lane);
+      softmax.soften(scores, two);
 
       std::uint32_t low[STRIPS], high[STRIPS];
       if constexpr (DROPPED)
@@ -127,7 +103,7 @@ template <int D, int WARPS, int STRIPS, int COLUMNS, bool DROPPED> struct attent
           std::uint32_t right[4];
           load_matrix_x4_transposed(right, values + tile::along(lane) + 16 * k * tile::pitch + 16 * d);
 #pragma unroll
-          for (int s = 0; s < STRIPS; ++s) add_products(sums[s][2 * d], sums[s][2 * d + 1], weights[s], right);
+          for (int s = 0; s < STRIPS; ++s) add_products(softmax.sums[s][2 * d], softmax.sums[s][2 * d + 1], weights[s], right);
         }
       }
     }
@@ -135,19 +111,8 @@ template <int D, int WARPS, int STRIPS, int COLUMNS, bool DROPPED> struct attent
     // Every warp has read its own queries, so their place takes its results.
 #pragma unroll
     for (int s = 0; s < STRIPS; ++s) {
-      float inverse[2];
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        float all = total[s][r];
-        all += __shfl_xor_sync(0xffffffffu, all, 1);
-        all += __shfl_xor_sync(0xffffffffu, all, 2);
-        const bool blind = top[s][r] < 0.1f * hidden_score && all == 0;
-        const int row = row0 + 16 * s + 8 * r + lane / 4;
-        inverse[r] = blind ? 0 : a.factor / all;
-        if (lane % 4 == 0 && row < a.S)
-          pointer<float>(a.lse)[std::int64_t(at.head) * a.S + row] = blind ? -INFINITY : top[s][r] * a.scale + logf(all);
-      }
-      tile::put(strip + 16 * s * tile::pitch, sums[s], inverse[0], inverse[1], lane);
+      const float2 inverse = softmax.finish(a, s, row0 + 16 * s, std::int64_t(at.head) * a.S, lane);
+      tile::put(strip + 16 * s * tile::pitch, softmax.sums[s], inverse.x, inverse.y, lane);
     }
     __syncwarp();
     tile::template store<16 * STRIPS>(strip, rows_of<bits16>(a.y, b, h, a.D), a.y.row, row0, a.S, a.D, lane);
@@ -158,53 +123,6 @@ template <int D, int WARPS, int STRIPS, int COLUMNS, bool DROPPED> struct attent
     tile::template fetch<COLUMNS, threads>(stage, key, a.k.row, k0, a.T, a.D);
     tile::template fetch<COLUMNS, threads>(stage + COLUMNS * tile::pitch, value, a.v.row, k0, a.T, a.D);
     copy_async_commit();
-  }
-  /// scores = 2^(two (scores - top)), with new references where a score is far above the old one.
-  __device__ static void soften(float (&scores)[STRIPS][tiles][4], float (&sums)[STRIPS][D / 8][4], float (&total)[STRIPS][2],
-                                float (&top)[STRIPS][2], float two, float limit) {
-    float highest[STRIPS][2];
-    bool passed = false;
-#pragma unroll
-    for (int s = 0; s < STRIPS; ++s)
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        float x = fmaxf(scores[s][0][2 * r], scores[s][0][2 * r + 1]);
-#pragma unroll
-        for (int n = 1; n < tiles; ++n) x = fmaxf(x, fmaxf(scores[s][n][2 * r], scores[s][n][2 * r + 1]));
-        highest[s][r] = x;
-        passed = passed || x > top[s][r] + limit;
-      }
-    if (__ballot_sync(0xffffffffu, passed) != 0) {
-#pragma unroll
-      for (int s = 0; s < STRIPS; ++s)
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          float x = highest[s][r];
-          x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-          x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-          const float next = fmaxf(top[s][r], x), shrink = exp2_fast((top[s][r] - next) * two);
-          top[s][r] = next;
-          total[s][r] *= shrink;
-#pragma unroll
-          for (int n = 0; n < D / 8; ++n) {
-            sums[s][n][2 * r] *= shrink;
-            sums[s][n][2 * r + 1] *= shrink;
-          }
-        }
-    }
-#pragma unroll
-    for (int s = 0; s < STRIPS; ++s)
-#pragma unroll
-      for (int r = 0; r < 2; ++r) {
-        const float less = top[s][r] < 0.1f * hidden_score ? 0.0f : -top[s][r] * two;
-#pragma unroll
-        for (int n = 0; n < tiles; ++n)
-#pragma unroll
-          for (int e = 2 * r; e < 2 * r + 2; ++e) {
-            scores[s][n][e] = exp2_fast(fmaf(scores[s][n][e], two, less));
-            total[s][r] += scores[s][n][e];
-          }
-      }
   }
 };
 

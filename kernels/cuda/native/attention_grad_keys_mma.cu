@@ -15,7 +15,7 @@ extern "C" __global__ void __launch_bounds__(128) attention_grad_keys_mma_32(con
 extern "C" __global__ void __launch_bounds__(128) attention_grad_keys_mma_32_dropout(const __grid_constant__ attention_arguments a) {
   attention_grad_keys_mma<32, true>(a);
 }
-extern "C" __global__ void __launch_bounds__(128) attention_grad_keys_mma_64(const __grid_constant__ attention_arguments a) {
+extern "C" __global__ void __launch_bounds__(128, 3) attention_grad_keys_mma_64(const __grid_constant__ attention_arguments a) {
   attention_grad_keys_mma<64, false>(a);
 }
 extern "C" __global__ void __launch_bounds__(128) attention_grad_keys_mma_64_dropout(const __grid_constant__ attention_arguments a) {

@@ -13,7 +13,7 @@ namespace hopper {
 
 /// Copies the tiles of all slabs into the ring. In a cluster each block copies half of b for both.
 template <int BN, bool CrossA, bool CrossB> __device__ __forceinline__ void produce(const matmul_hopper& a, const layout<BN>& l) {
-  walker w = walker::of<BN>(a);
+  walker w(a);
   part p;
   ring r;
   const int rank = int(blockIdx.x % unsigned(a.cluster));
@@ -55,18 +55,13 @@ __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN
   constexpr std::uint32_t next_b = Width / 64 * line_group / 16;
   constexpr int quads = Width / 8;  // four sums each, of an instruction
   const int t = int(threadIdx.x % 128), lane = t % 32, warp = t / 32;
-  walker w = walker::of<BN>(a);
+  walker w(a);
   part p;
   ring r;
-  std::uint32_t parity = 0, turn = 0;  // of the sums in shared memory, and of the parts where the second warpgroup starts late
+  std::uint32_t parity = 0;  // of the sums in shared memory
   float d[BN / Width][Width / 2];
   while (w.next<BN>(a, p)) {
     int before = 0;
-    const bool late = a.stagger != 0 && p.end - p.first > max_stages;
-    if (late && group == 1) {
-      barrier_wait(l.started(), turn);
-      turn ^= 1;
-    }
     for (int slab = p.first; slab < p.end; ++slab) {
       barrier_wait(l.filled(r.stage), r.parity);
       const std::uint64_t from_a = matrix_descriptor<CrossA>(l.a(r.stage) + std::uint32_t(group * line_group), line_group);
@@ -82,7 +77,6 @@ __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN
       if (slab != p.first) {
         wgmma_wait<1>();
         if (lane < a.cluster) barrier_arrive(l.emptied(before), std::uint32_t(lane));
-        if (late && group == 0 && slab == p.first + 1 && lane == 0) barrier_arrive(l.started());
       }
       before = r.stage;
       r.advance(a.stages);
@@ -91,8 +85,8 @@ __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN
 #pragma unroll
     for (int i = 0; i < BN / Width; ++i) hold(d[i]);
     if (lane < a.cluster) barrier_arrive(l.emptied(before), std::uint32_t(lane));
-    if (!p.whole) {
-      float4* to = slot_of<BN>(a, blockIdx.x, p.slot) + group * (BN / 8) * 128 + t;
+    if (a.parts > 1) {
+      float4* to = partial_sums<BN>(a, p.slot) + group * (BN / 8) * 128 + t;
 #pragma unroll
       for (int i = 0; i < BN / 8; ++i) {
         const float* x = &d[i / quads][i % quads * 4];
@@ -109,10 +103,12 @@ __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN
       if (a.alpha != 1.0f)
 #pragma unroll
         for (int i = 0; i < BN / 2; ++i) d[i / (Width / 2)][i % (Width / 2)] = __fmul_rn(a.alpha, d[i / (Width / 2)][i % (Width / 2)]);
-      barrier_wait(l.read(group), parity ^ 1);
+      // A buffer of one warpgroup was last read for this warpgroup's tile before; a shared one, for the other warpgroup.
+      if (a.sums == 2) barrier_wait(l.read(group), parity ^ 1);
+      else barrier_wait(l.read(group ^ 1), group == 0 ? parity ^ 1 : parity);
       parity ^= 1;
       const int row = 16 * warp + lane % 16;
-      const std::uint32_t to = l.sums + std::uint32_t(group * layout<BN>::sums_bytes + row * 128);
+      const std::uint32_t to = l.sums_of(group) + std::uint32_t(row * 128);
 #pragma unroll
       for (int i = 0; i < BN / 8; i += 2) {
         const std::uint32_t piece = std::uint32_t(i % 8 + lane / 16) ^ std::uint32_t(row % 8);
@@ -139,7 +135,6 @@ template <int BN, int Width, int Warps, bool CrossA, bool CrossB> __device__ __f
       barrier_init(l.written(i), 4);
       barrier_init(l.read(i), Warps);
     }
-    barrier_init(l.started(), 4);
     barrier_init_fence();
   }
   __syncthreads();
@@ -156,7 +151,7 @@ template <int BN, int Width, int Warps, bool CrossA, bool CrossB> __device__ __f
     give_registers<104>();
     if (warp == 0) {
       if (threadIdx.x == 0) produce<BN, CrossA, CrossB>(a, l);
-    } else if (a.direct == 0) {
+    } else if (a.sums != 0) {
       finish<BN, Warps>(a, l, Warps == 4 ? warp - 4 : warp - 1);
     }
   }

@@ -54,50 +54,63 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
   constexpr bool has_bias = E == hopper_epilogue::bias || E == hopper_epilogue::bias_gelu || E == hopper_epilogue::bias_residual;
   constexpr bool has_other = E == hopper_epilogue::add || E == hopper_epilogue::bias_residual || E == hopper_epilogue::gelu_grad;
   constexpr int lanes = BN / 8, rows = 32 / lanes, stride = rows * Warps;  // lanes of a row, rows of a warp and of all warps
-  constexpr int batch = 8, steps = (64 + stride - 1) / stride;             // rows of a lane that are read at once, and in all
+  constexpr int batch = 4, steps = (64 + batch * stride - 1) / (batch * stride) * batch;  // rows of a lane that are read at once, and in all of a half
   const int lane = int(threadIdx.x % 32), piece = lane % lanes, row0 = warp * rows + lane / lanes;
-  walker w = walker::of<BN>(a);
+  walker w(a);
   part p;
   std::uint32_t parity = 0;
   while (w.next<BN>(a, p)) {
-    if (!p.whole) continue;
     const int n = p.column + 8 * piece;
     const bool inside = n < a.N && lane < lanes * rows;
-    uint4 bias{};
+    const auto row_of = [&](int step) { return row0 + step % steps * stride; };  // within 64 rows; steps run over both halves of the tile
+    const auto exists = [&](int step) { return inside && row_of(step) < 64 && p.row + step / steps * 64 + row_of(step) < a.M; };
+    const auto offset = [&](int step) {
+      return 2 * (std::uint64_t(p.row + step / steps * 64 + row_of(step)) * std::uint64_t(a.N) + std::uint64_t(n));
+    };
+    uint4 bias{}, other[has_other ? 2 : 1][has_other ? batch : 1];
     if (has_bias && inside) bias = *pointer<const uint4>(a.bias + 2 * std::uint64_t(n));
-    for (int group = 0; group < 2; ++group) {
-      const int top = p.row + 64 * group;
-      const std::uint32_t sums = l.sums + std::uint32_t(group * layout<BN>::sums_bytes + piece / 8 * line_group);
-      for (int first = 0; first < steps; first += batch) {
-        uint4 other[has_other ? batch : 1];
-        if constexpr (has_other) {
+    const auto read_other = [&](int first, uint4(&to)[has_other ? batch : 1]) {
 #pragma unroll
-          for (int i = 0; i < batch; ++i) {
-            const int row = row0 + (first + i) * stride, m = top + row;
-            if (inside && row < 64 && m < a.M)
-              other[i] = *pointer<const uint4>(a.other + 2 * (std::uint64_t(m) * std::uint64_t(a.N) + std::uint64_t(n)));
-          }
-        }
-        if (first == 0) barrier_wait(l.written(group), parity);
+      for (int i = 0; i < batch; ++i)
+        if (exists(first + i)) to[has_other ? i : 0] = *pointer<const uint4>(a.other + offset(first + i));
+    };
+    if constexpr (has_other) {
+      for (int row = warp * 32 + lane; row < BM; row += Warps * 32)
+        if (p.row + row < a.M)
+          prefetch_l2(a.other + 2 * (std::uint64_t(p.row + row) * std::uint64_t(a.N) + std::uint64_t(p.column)),
+                      std::uint32_t(2 * min(BN, a.N - p.column)));
+      read_other(0, other[0]);
+    }
+#pragma unroll 1
+    for (int first = 0; first < 2 * steps; first += 2 * batch) {
+#pragma unroll
+      for (int turn = 0; turn < 2; ++turn) {
+        const int now = first + turn * batch, group = now / steps;
+        if constexpr (has_other)
+          if (now + batch < 2 * steps) read_other(now + batch, other[turn ^ 1]);
+        if (now % steps == 0) barrier_wait(l.written(group), parity);
 #pragma unroll
         for (int i = 0; i < batch; ++i) {
-          const int row = row0 + (first + i) * stride, m = top + row;
-          if (!inside || row >= 64 || m >= a.M) continue;
-          uint4 x = load_shared_16(sums + std::uint32_t(row * 128 + ((piece % 8) ^ (row % 8)) * 16));
-          const std::uint64_t at = 2 * (std::uint64_t(m) * std::uint64_t(a.N) + std::uint64_t(n));
+          if (!exists(now + i)) continue;
+          const int row = row_of(now + i);
+          uint4 x = load_shared_16(l.sums_of(group) +
+                                   std::uint32_t(piece / 8 * line_group + row * 128 + ((piece % 8) ^ (row % 8)) * 16));
+          const std::uint64_t at = offset(now + i);
           if constexpr (has_bias) x = each_pair(add_pairs, x, bias);
           if constexpr (E == hopper_epilogue::bias_gelu) {
             if (a.before != 0) *pointer<uint4>(a.before + at) = x;
             x = each_pair(gelu_pair, x);
           }
-          if constexpr (E == hopper_epilogue::bias_residual) x = each_pair(add_pairs, x, other[i]);
-          if constexpr (E == hopper_epilogue::add) x = each_pair(add_pairs, other[i], x);
-          if constexpr (E == hopper_epilogue::gelu_grad) x = each_pair(gelu_grad_pair, x, other[i]);
+          if constexpr (E == hopper_epilogue::bias_residual) x = each_pair(add_pairs, x, other[turn][i]);
+          if constexpr (E == hopper_epilogue::add) x = each_pair(add_pairs, other[turn][i], x);
+          if constexpr (E == hopper_epilogue::gelu_grad) x = each_pair(gelu_grad_pair, x, other[turn][i]);
           *pointer<uint4>(a.y + at) = x;
         }
+        if ((now + batch) % steps == 0) {
+          __syncwarp();
+          if (lane == 0) barrier_arrive(l.read(group));
+        }
       }
-      __syncwarp();
-      if (lane == 0) barrier_arrive(l.read(group));
     }
     parity ^= 1;
   }
@@ -117,13 +130,11 @@ template <int BN, int Warps> __device__ __forceinline__ void finish(const matmul
 template <int BN> __device__ __forceinline__ void reduce(const matmul_hopper& a) {
   const int group = int(blockIdx.x % 2), rank = int(blockIdx.x / 2) % a.cluster, item = int(blockIdx.x / 2) / a.cluster;
   const int t = int(threadIdx.x), quad = int(blockIdx.y);
-  const int start = item * a.slabs, first = start / a.per, last = (start + a.slabs - 1) / a.per;
-  if (first == last) return;  // the work item was whole
+  const int items = a.row_tiles * a.column_tiles;
   float4 sum{};
 #pragma unroll 4
-  for (int c = first; c <= last; ++c) {
-    const int slot = c * a.per >= start ? 0 : 1;
-    const float4 x = slot_of<BN>(a, std::int64_t(c) * a.cluster + rank, slot)[(group * (BN / 8) + quad) * 128 + t];
+  for (int k = 0; k < a.parts; ++k) {
+    const float4 x = partial_sums<BN>(a, std::int64_t(k * items + item) * a.cluster + rank)[(group * (BN / 8) + quad) * 128 + t];
     sum = make_float4(__fadd_rn(sum.x, x.x), __fadd_rn(sum.y, x.y), __fadd_rn(sum.z, x.z), __fadd_rn(sum.w, x.w));
   }
   int row, column;

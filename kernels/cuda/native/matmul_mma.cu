@@ -1,9 +1,10 @@
 // flags: -fmad=false
 //
-// A matmul of bf16 operands with f32 sums on tensor cores, for every device from sm_80 on. Bound by the rate of mma.sync. A block computes a tile of y; each
-// warp has 64 x 64 sums (32 x 32 in the small tile) in registers. Slabs of 64 along K arrive by asynchronous copies in three or four stages of shared memory, in the
-// memory order of the operands; ldmatrix transposes on the way to registers where lines run across K. Chunks of 16 bytes are permuted by xor with the
-// line's number, so that ldmatrix reads 8 lines from all 32 banks. Sums pass through shared memory to be finished eight columns at a time.
+// A matmul of bf16 operands with f32 sums on tensor cores, for every device from sm_80 on. Bound by the rate of mma.sync. A block computes
+// a tile of y; each warp has 64 x 64 sums (32 x 32 in the small tile) in registers. Slabs of 64 along K arrive by asynchronous copies in
+// three or four stages of shared memory, in the memory order of the operands; ldmatrix transposes on the way to registers where lines run
+// across K. Chunks of 16 bytes are permuted by xor with the line's number, so that ldmatrix reads 8 lines from all 32 banks. Sums pass
+// through shared memory to be finished eight columns at a time.
 #include "device/mma.cuh"
 #include "gemm/epilogue.cuh"
 

@@ -25,7 +25,8 @@ template <GpuPrecision P> struct kernel<op::elementwise, P, kernels::portable> {
     for (std::size_t k = 0; k < l.in.size(); ++k) a.at[k] = l.in[k].at;
     for (std::size_t k = 0; k < l.out.size(); ++k) a.at[max_inputs + k] = l.out[k].at;
     a.threads = n / code.width;
-    r.add(*r.keep_code(name_of(body.form()), code.ptx), "elementwise", a, per_item(a.threads), std::move(reads), std::move(writes));
+    r.add(*r.keep_code(name_of(body.form()), std::string(code.ptx.begin(), code.ptx.end())), "elementwise", a, per_item(a.threads),
+          std::move(reads), std::move(writes));
   }
 
  private:

@@ -1,13 +1,15 @@
 // flags: -fmad=false
 //
-// A matmul without tensor cores. Bound by flops: fused multiply-adds in f32, whatever the operands' format. 256 threads compute a tile of 128 x 128, 8 x 8 sums
-// each as four blocks of 4 x 4; where tiles are few, a tile has 64 x 64 with one block each. Slabs of 16 along K are in two stages of shared memory (32 KiB),
-// both operands K-major; the next slab is in registers while one is multiplied. Each sum adds its terms in the order of K: the same bits in every run.
+// A matmul without tensor cores. Bound by flops: fused multiply-adds in f32, whatever the operands' format. 256 threads compute a tile of
+// 128 x 128, 8 x 8 sums each as four blocks of 4 x 4; where tiles are few, a tile has 64 x 64 with one block each. Slabs of 16 along K are
+// in two stages of shared memory (32 KiB), both operands K-major; the next slab is in registers while one is multiplied. Each sum adds its
+// terms in the order of K: the same bits in every run.
 //
-// Where even those tiles are few, the time of a single tile counts: then tiles have 32 x 32 in slabs of 64, and each of four teams of 64 threads multiplies
-// a quarter of a slab. The teams' sums are added in order.
+// Where even those tiles are few, the time of a single tile counts: then tiles have 32 x 32 in slabs of 64, and each of four teams of 64
+// threads multiplies a quarter of a slab. The teams' sums are added in order.
 //
-// Quads are permuted by xor with 2 (k / 4): the transposing store of 8 lines by 4 quads then touches all 32 banks, and rows need no padding.
+// Quads are permuted by xor with 2 (k / 4): the transposing store of 8 lines by 4 quads then touches all 32 banks, and rows need no
+// padding.
 #include "gemm/epilogue.cuh"
 
 namespace isotope::cuda::gpu {
@@ -110,7 +112,8 @@ template <class T, bool Cross, class S> struct simt_mover {
 template <class S> struct simt_sums {
   float4 of[4 * S::blocks][S::blocks];
 
-  /// Multiplies `slab / teams` steps of K from step `first` on, a multiple of 4. The permutation changes every four steps, so four steps share their addresses.
+  /// Multiplies `slab / teams` steps of K from step `first` on, a multiple of 4. The permutation changes every four steps, so four steps
+  /// share their addresses.
   __device__ void multiply(const float4* left, const float4* right, int x, int y, int first) {
 #pragma unroll
     for (int group = 0; group < S::slab / S::teams; group += 4) {
@@ -191,7 +194,8 @@ template <class A, class B, bool ACross, bool BCross, class S> __device__ inline
     }
   }
 
-  // The sums of 4 side rows at a time pass through shared memory, (teams, 4 side, tile), so that each thread finishes eight adjacent columns.
+  // The sums of 4 side rows at a time pass through shared memory, (teams, 4 side, tile), so that each thread finishes eight adjacent
+  // columns.
   constexpr int band = 4 * S::side, eights = band * S::tile / 8;
 #pragma unroll
   for (int block = 0; block < S::blocks; ++block) {

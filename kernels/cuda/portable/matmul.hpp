@@ -4,6 +4,7 @@
 #include <isotope/fatbins/matmul_skinny.hpp>
 #include <isotope/kernels/cuda/gemm/job.hpp>
 #include <isotope/kernels/cuda/gemm/tile.hpp>
+#include <isotope/kernels/cuda/reference/matmul.hpp>
 
 namespace isotope::cuda {
 
@@ -11,7 +12,8 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
   /// A residual may be updated in place: the same thread reads element i of an epilogue operand before it writes element i of the output.
   static constexpr std::uint32_t inplace = 0xfc;
   static constexpr bool epilogue = true;
-  /// Returns the longest serial sum. Split K and the lanes of a skinny product may shorten it, depending on the device, but never lengthen it.
+  /// Returns the longest serial sum. Split K and the lanes of a skinny product may shorten it, depending on the device, but never lengthen
+  /// it.
   static constexpr std::int64_t chain(std::int64_t K) { return K; }
   static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_split::scratch(s); }
 
@@ -20,10 +22,15 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
     if (l.out[0].dims.count() == 0) return;
     const matmul_job j(l);
+    if (!j.fits()) {
+      enter_set(r, kernels::reference::name, "a size is too large for 32 bits");
+      return kernel<op::matmul, P, kernels::reference>::record(l, r);
+    }
     if (is_skinny(j)) return record_skinny(j, r);
     record_tiles(j, r);
   }
-  /// Records the tiles of simt_tiles[tile] in `parts` parts of K (0: by cost). Returns false if there is no such kernel for the operands' formats.
+  /// Records the tiles of simt_tiles[tile] in `parts` parts of K (0: by cost). Returns false if there is no such kernel for the operands'
+  /// formats.
   static bool record_as(const launch& l, recording& r, std::size_t tile, std::int64_t parts) {
     const matmul_job j(l);
     const matmul_tile& t = simt_tiles[tile];

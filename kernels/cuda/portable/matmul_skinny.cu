@@ -1,9 +1,9 @@
 // flags: -fmad=false
 //
-// A matmul with at most 16 rows, as in decoding: bound by the bytes of B, which are read once. Where B's lines run along K, a warp has some columns: its lanes
-// read adjacent chunks of 16 bytes of a line, and their sums are added across lanes. Where they run along N, a block has 32 columns, 8 threads beside one
-// another with four columns each, and its 32 teams of such threads interleave along K; shared memory adds their sums. The order of additions depends only on the
-// shape. A matmul with few columns runs as the transposed product.
+// A matmul with at most 16 rows, as in decoding: bound by the bytes of B, which are read once. Where B's lines run along K, a warp has some
+// columns: its lanes read adjacent chunks of 16 bytes of a line, and their sums are added across lanes. Where they run along N, a block has
+// 32 columns, 8 threads beside one another with four columns each, and its 32 teams of such threads interleave along K; shared memory adds
+// their sums. The order of additions depends only on the shape. A matmul with few columns runs as the transposed product.
 #include <type_traits>
 
 #include "gemm/epilogue.cuh"

@@ -44,12 +44,13 @@ class emulator {
   void set_devices(const std::vector<device_description>& all) const { devices_(all.data(), all.size()); }
   /// Of the driver API: 1000 * major + 10 * minor.
   void set_version(int v) const { version_(v); }
-  /// The call of `entry` (such as "cuMemAlloc") that follows `after` others returns `status`. "kernel" is the execution of a kernel, whose failure the driver
-  /// reports at the next wait. Null: no fault.
-  void set_fault(const char* entry, int status, std::int64_t after = 0) const { fault_(entry, status, after); }
+  /// The `times` calls of `entry` (such as "cuMemAlloc") that follow `after` others return `status`. "kernel" is the execution of a kernel, whose failure the
+  /// driver reports at the next wait. Null: no fault.
+  void set_fault(const char* entry, int status, std::int64_t after = 0, std::int64_t times = 1) const { fault_(entry, status, after, times); }
   /// Whether work runs when it is submitted, rather than when it is waited for.
   void set_eager(bool on) const { eager_(on); }
-  void set_order(node_order o) const { order_(int(o)); }
+  /// `late`: the number of the node that runs as late as it may, in adverse order; -1: another one at each launch.
+  void set_order(node_order o, std::int64_t late = -1) const { order_(int(o), late); }
   /// One device, a current driver, no fault, work that runs when it is waited for, adverse order.
   void reset() const {
     set_devices({device_description{}});
@@ -68,9 +69,9 @@ class emulator {
   void* library_ = nullptr;
   void (*devices_)(const device_description*, std::size_t) = nullptr;
   void (*version_)(int) = nullptr;
-  void (*fault_)(const char*, int, std::int64_t) = nullptr;
+  void (*fault_)(const char*, int, std::int64_t, std::int64_t) = nullptr;
   void (*eager_)(bool) = nullptr;
-  void (*order_)(int) = nullptr;
+  void (*order_)(int, std::int64_t) = nullptr;
   std::int64_t (*calls_)(const char*) = nullptr;
   const char* (*listing_)() = nullptr;
   live_objects (*live_)() = nullptr;

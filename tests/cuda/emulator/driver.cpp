@@ -298,15 +298,19 @@ ISOTOPE_EMULATOR_EXPORT void isotope_emulator_devices(const device_description* 
   for (const auto& d : s.devices) s.names.emplace_back(d.name);
 }
 ISOTOPE_EMULATOR_EXPORT void isotope_emulator_version(int v) { state().version = v; }
-ISOTOPE_EMULATOR_EXPORT void isotope_emulator_fault(const char* entry, int what, std::int64_t after) {
+ISOTOPE_EMULATOR_EXPORT void isotope_emulator_fault(const char* entry, int what, std::int64_t after, std::int64_t times) {
   driver_state& s = state();
   const std::lock_guard lock(s.mutex);
   s.fault_entry = entry == nullptr ? "" : entry;
   s.fault_status = status(what);
   s.fault_after = after;
+  s.fault_times = times;
 }
 ISOTOPE_EMULATOR_EXPORT void isotope_emulator_eager(bool on) { state().eager = on; }
-ISOTOPE_EMULATOR_EXPORT void isotope_emulator_order(int o) { state().order = node_order(o); }
+ISOTOPE_EMULATOR_EXPORT void isotope_emulator_order(int o, std::int64_t late) {
+  state().order = node_order(o);
+  state().late = late;
+}
 ISOTOPE_EMULATOR_EXPORT std::int64_t isotope_emulator_calls(const char* entry) {
   driver_state& s = state();
   const std::lock_guard lock(s.mutex);

@@ -42,6 +42,7 @@ struct stream_object {
   std::deque<std::function<status()>> work;
   std::uint64_t submitted = 0, done = 0;
   context_object* context = nullptr;
+  graph_object* captured = nullptr;  // takes the work instead while the stream is captured
 };
 struct node_object {
   std::function<status()> run;
@@ -77,9 +78,10 @@ struct driver_state {
   int version = 13000;
   std::string fault_entry;
   status fault_status = status::success;
-  std::int64_t fault_after = 0;
+  std::int64_t fault_after = 0, fault_times = 0;
   bool eager = false;
   node_order order = node_order::adverse;
+  std::int64_t late = -1;
   std::map<std::string, std::int64_t, std::less<>> calls;
   bool lists = false;
   std::string listing, listed;
@@ -101,12 +103,12 @@ struct driver_state {
     else calls.emplace(what, 1);
     if (lists) listing.append(what) += '\n';
   }
-  /// Counts an event; true if it is the one that a test wants to fail.
+  /// Counts a call; true if it is one that a test wants to fail.
   bool strikes(const char* entry) {
     count(entry);
     if (fault_entry != entry) return false;
-    if (fault_after-- != 0) return false;
-    fault_entry.clear();
+    if (fault_after-- > 0) return false;
+    if (--fault_times == 0) fault_entry.clear();
     return true;
   }
   std::size_t used(int device) const {

@@ -2,6 +2,7 @@
 // until it waits. A graph runs in an order that its edges allow and that is as far from the order of creation as possible.
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "driver_state.hpp"
 
@@ -171,12 +172,15 @@ status add_copy_node(node_handle* made, graph_handle graph, const node_handle* a
     });
   });
 }
+std::shared_ptr<handle::graph_object> copy_of(const handle::graph_object& graph) {
+  auto copy = std::make_shared<handle::graph_object>();
+  for (const auto& n : graph.nodes) copy->nodes.push_back(std::make_unique<handle::node_object>(*n));
+  return copy;
+}
 status instantiate(executable_handle* made, graph_handle graph, unsigned long long) {
   return enter("cuGraphInstantiateWithFlags", [&](driver_state& s) {
     if (!s.graphs.contains(graph)) return status::invalid_value;
-    auto copy = std::make_shared<handle::graph_object>();
-    for (const auto& n : graph->nodes) copy->nodes.push_back(std::make_unique<handle::node_object>(*n));
-    *made = new handle::executable_object{std::move(copy)};
+    *made = new handle::executable_object{copy_of(*graph)};
     s.executables.insert(*made);
     return status::success;
   });
@@ -193,9 +197,9 @@ status upload(executable_handle e, stream_handle stream) {
                [&](driver_state& s) { return s.executables.contains(e) && s.streams.contains(stream) ? status::success : status::invalid_value; });
 }
 
-/// Runs the nodes of a graph. In adverse order, a missing edge from node i to a later node shows at the launch for which i is the one that runs late: the later
-/// node runs first, unless other edges make it wait for i.
-status run_graph(const handle::graph_object& g, node_order order, std::uint64_t launch) {
+/// Runs the nodes of a graph. In adverse order, node `late` modulo their number runs as late as it may: a missing edge from it to a later node shows, since the
+/// later node runs first, unless other edges make it wait.
+status run_graph(const handle::graph_object& g, node_order order, std::uint64_t late_number) {
   const std::size_t n = g.nodes.size();
   std::vector<std::size_t> waits(n);
   std::vector<std::vector<std::size_t>> before(n);
@@ -206,7 +210,7 @@ status run_graph(const handle::graph_object& g, node_order order, std::uint64_t 
   std::set<std::size_t> ready;
   for (std::size_t i = 0; i < n; ++i)
     if (waits[i] == 0) ready.insert(i);
-  const std::size_t late = n == 0 ? 0 : std::size_t(launch % n);
+  const std::size_t late = n == 0 ? 0 : std::size_t(late_number % n);
   while (!ready.empty()) {
     std::size_t next = *ready.begin();
     if (order == node_order::adverse) {
@@ -221,10 +225,32 @@ status run_graph(const handle::graph_object& g, node_order order, std::uint64_t 
   }
   return status::success;
 }
+status add_graph_node(node_handle* made, graph_handle graph, const node_handle* after, std::size_t count, graph_handle child) {
+  return enter("cuGraphAddChildGraphNode", [&](driver_state& s) {
+    if (!s.graphs.contains(graph) || !s.graphs.contains(child)) return status::invalid_value;
+    return add_node(made, graph, after, count, [copy = copy_of(*child), order = s.order] { return run_graph(*copy, order, 0); });
+  });
+}
+status begin_capture(stream_handle stream, int) {
+  return enter("cuStreamBeginCapture", [&](driver_state& s) {
+    if (!s.streams.contains(stream) || stream->captured != nullptr) return status::invalid_value;
+    stream->captured = new handle::graph_object;
+    return status::success;
+  });
+}
+status end_capture(stream_handle stream, graph_handle* made) {
+  return enter("cuStreamEndCapture", [&](driver_state& s) {
+    if (!s.streams.contains(stream) || stream->captured == nullptr) return status::invalid_value;
+    *made = std::exchange(stream->captured, nullptr);
+    s.graphs.insert(*made);
+    return status::success;
+  });
+}
 status launch_graph(executable_handle e, stream_handle stream) {
   return enter("cuGraphLaunch", [&](driver_state& s) {
     if (!s.executables.contains(e) || !s.streams.contains(stream)) return status::invalid_value;
-    return submit(stream, [graph = e->graph, order = s.order, launch = s.graph_launches++] { return run_graph(*graph, order, launch); });
+    ++s.graph_launches;
+    return submit(stream, [graph = e->graph, order = s.order, late = s.late < 0 ? s.graph_launches : std::uint64_t(s.late)] { return run_graph(*graph, order, late); });
   });
 }
 
@@ -233,6 +259,12 @@ status launch_graph(executable_handle e, stream_handle stream) {
 status submit(handle::stream_object* stream, std::function<status()> work) {
   driver_state& s = state();
   if (!s.streams.contains(stream)) return status::invalid_value;
+  if (stream->captured != nullptr) {
+    auto& nodes = stream->captured->nodes;
+    node_handle ignored = nullptr;
+    const node_handle last = nodes.empty() ? nullptr : nodes.back().get();
+    return add_node(&ignored, stream->captured, &last, last == nullptr ? 0 : 1, std::move(work));
+  }
   stream->work.push_back(std::move(work));
   ++stream->submitted;
   return s.eager ? run_until(stream, stream->submitted) : status::success;
@@ -289,6 +321,9 @@ std::vector<entry_point> work_entries() {
       entry("cuGraphExecDestroy", 10000, destroy_executable),
       entry("cuGraphUpload", 11010, upload),
       entry("cuGraphLaunch", 10000, launch_graph),
+      entry("cuGraphAddChildGraphNode", 10000, add_graph_node),
+      entry("cuStreamBeginCapture", 10010, begin_capture),
+      entry("cuStreamEndCapture", 10000, end_capture),
   };
 }
 

@@ -17,6 +17,13 @@ struct lane_value {
   std::uint32_t bits = 0;
   constexpr node_index of(graph& g) const { return in != nullptr ? bits : g.literal(bits); }
 };
+/// The graph of the first operand that has one.
+constexpr graph& owner_of(const auto&... v) {
+  graph* g = nullptr;
+  ((g = g == nullptr ? v.in : g), ...);
+  if (g == nullptr) __builtin_unreachable();  // operators of literals alone are evaluated without a graph
+  return *g;
+}
 struct word : lane_value {
   constexpr word() = default;
   constexpr word(graph& g, node_index n) : lane_value{&g, n} {}
@@ -26,17 +33,12 @@ struct number : lane_value {
   constexpr number() = default;
   constexpr number(graph& g, node_index n) : lane_value{&g, n} {}
   template <std::same_as<float> X> constexpr number(X x) : lane_value{nullptr, std::bit_cast<std::uint32_t>(x)} {}
-  constexpr explicit number(const word& w) : lane_value{w.in, w.in->apply(operation::converted, w.bits)} {}
+  constexpr explicit number(const word& w) : lane_value{&owner_of(w), owner_of(w).apply(operation::converted, w.bits)} {}
 };
 struct flag : lane_value {
   constexpr flag(graph& g, node_index n) : lane_value{&g, n} {}
 };
 
-constexpr graph& owner_of(const auto&... v) {
-  graph* g = nullptr;
-  ((g = g == nullptr ? v.in : g), ...);
-  return *g;
-}
 template <class Result, class... T> constexpr Result operate(operation o, const T&... v) {
   graph& g = owner_of(v...);
   return {g, g.apply(o, v.of(g)...)};
@@ -88,14 +90,10 @@ constexpr number uintBitsToFloat(const word& x) {
 
 /// x rounded to format t, as in device/access.cuh.
 constexpr number rounded(const number& x, dtype t) {
-  const word u = floatBitsToUint(x);
   switch (t) {
-    case dtype::bf16: {
-      const word nearest = (u + 0x7fffu + ((u >> 16) & 1u)) & 0xffff0000u;
-      return uintBitsToFloat(choose((u & 0x7fffffffu) > 0x7f800000u, (u & 0xffff0000u) | 0x400000u, nearest));
-    }
+    case dtype::bf16: return operate<number>(operation::through_bf16, x);
     case dtype::f16: return operate<number>(operation::through_f16, x);
-    case dtype::boolean: return choose((u & 0x7fffffffu) == 0u, number(0.0f), number(1.0f));
+    case dtype::boolean: return choose((floatBitsToUint(x) & 0x7fffffffu) == 0u, number(0.0f), number(1.0f));
     default: return x;
   }
 }

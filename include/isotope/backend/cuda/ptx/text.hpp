@@ -2,8 +2,8 @@
 /// Lines of PTX.
 #include <concepts>
 #include <cstdint>
-#include <string>
 #include <string_view>
+#include <vector>
 
 namespace isotope::cuda::ptx {
 
@@ -22,32 +22,34 @@ class text {
   /// Appends the parts and ends the line.
   template <class... Part> constexpr text& line(const Part&... parts) {
     (put(parts), ...);
-    all_ += '\n';
+    put('\n');
     return *this;
   }
-  constexpr void put(std::string_view s) { all_.append(s); }
-  constexpr void put(const char* s) { all_.append(std::string_view(s)); }
+  constexpr void put(std::string_view s) {
+    for (const char c : s) all_.push_back(c);
+  }
+  constexpr void put(const char* s) { put(std::string_view(s)); }
   constexpr void put(const reg& r) {
-    all_ += '%';
-    all_ += r.kind;
+    put('%');
+    put(r.kind);
     put(r.number);
   }
   template <std::integral I> requires(!std::same_as<I, char>) constexpr void put(I n) {
     char digits[20]{};
     int count = 0;
     for (auto rest = std::uint64_t(n); rest > 0 || count == 0; rest /= 10) digits[count++] = char('0' + rest % 10);
-    while (count > 0) all_ += digits[--count];
+    while (count > 0) put(digits[--count]);
   }
-  constexpr void put(char c) { all_ += c; }
+  constexpr void put(char c) { all_.push_back(c); }
   constexpr void put(const float_bits& f) {
-    all_.append(std::string_view("0f"));
-    for (int shift = 28; shift >= 0; shift -= 4) all_ += "0123456789ABCDEF"[(f.bits >> shift) & 15u];
+    put("0f");
+    for (int shift = 28; shift >= 0; shift -= 4) put("0123456789ABCDEF"[(f.bits >> shift) & 15u]);
   }
-  constexpr void append(const text& other) { all_.append(other.all_); }
-  constexpr std::string take() { return std::move(all_); }
+  constexpr void append(const text& other) { put(std::string_view(other.all_.data(), other.all_.size())); }
+  constexpr std::vector<char> take() { return std::move(all_); }
 
  private:
-  std::string all_;
+  std::vector<char> all_;
 };
 
 }  // namespace isotope::cuda::ptx

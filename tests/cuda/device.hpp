@@ -1,0 +1,100 @@
+#pragma once
+/// The device that tests share: a GPU if there is one, otherwise the emulated device of tests/cuda/emulator. Objects are released before the program ends.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <isotope/backend/cuda/device.hpp>
+#include <isotope/backend/session/session.hpp>
+#include <memory>
+#include <string>
+
+#include "../device_there.hpp"
+#include "emulator/control.hpp"
+
+#include <cuda_emulated_driver.hpp>  // isotope::cuda_test::emulated_driver, the file, written by the build
+
+namespace isotope::cuda {
+template <Target T> using session = isotope::session<queue<T>>;
+}
+
+namespace isotope::cuda_test {
+
+/// A device that the code of this build runs on. Code for 90a alone cannot be emulated, so the device is never one of compute capability 9.0.
+inline int emulated_compute() {
+  for (const int compute : {80, 86, 87, 89, 91, 100, 103, 110, 120, 121})
+    if (cuda::runs_on(cuda::fatbins::architectures, compute)) return compute;
+  return 80;
+}
+/// The emulated driver, whether or not there is a GPU. It stays loaded: after that, `libcuda.so.1` names it, too, if there is no other.
+inline const isotope_emulated::emulator& emulator() {
+  static const isotope_emulated::emulator e = [] {
+    isotope_emulated::emulator opened(emulated_driver);
+    if (opened.there()) opened.set_devices({{.compute = emulated_compute()}});
+    return opened;
+  }();
+  return e;
+}
+/// Restores the emulated driver's settings at the end of a test that changes them.
+struct emulator_settings {
+  emulator_settings() { restore(); }
+  emulator_settings(const emulator_settings&) = delete;
+  emulator_settings& operator=(const emulator_settings&) = delete;
+  ~emulator_settings() { restore(); }
+  static void restore() {
+    emulator().reset();
+    emulator().set_devices({{.compute = emulated_compute()}});
+  }
+};
+
+/// Whether tests run on the emulated device, since the machine has no GPU.
+inline bool emulated() {
+  static const bool e = [] {
+    if (auto real = cuda::driver::open({})) return false;
+    return emulator().there();
+  }();
+  return e;
+}
+/// Devices that are opened without options are emulated, too, if there is no GPU.
+inline const bool chosen_before_tests = emulated();
+
+inline cuda::options test_options() {
+  cuda::options o;
+  if (emulated()) o.diagnose.driver_library = emulated_driver;
+  o.timeout_seconds = 600;
+  return o;
+}
+/// Options of a device of the emulated driver, whether or not there is a GPU.
+inline cuda::options emulated_options() {
+  cuda::options o;
+  o.diagnose.driver_library = emulated_driver;
+  o.timeout_seconds = 600;
+  return o;
+}
+
+struct shared_device {
+  std::shared_ptr<cuda::context> context;
+  std::shared_ptr<cuda::loaded_code> code;
+  cuda::transfer moving;
+};
+inline shared_device& instance_of_tests() {
+  static shared_device d;
+  return d;
+}
+class releaser : public ::testing::EmptyTestEventListener {
+ public:
+  void OnTestProgramEnd(const ::testing::UnitTest&) override { instance_of_tests() = {}; }
+};
+
+/// The device with its code. Skips the test, with a reason, if there is none.
+inline shared_device& test_device() {
+  auto& d = instance_of_tests();
+  if (d.context == nullptr) {
+    d.context = *isotope_test::there(cuda::context::open(test_options(), cuda::fatbins::architectures));
+    d.code = std::make_shared<cuda::loaded_code>(d.context);
+    d.moving = *isotope_test::there(cuda::transfer::create(d.context));
+    ::testing::UnitTest::GetInstance()->listeners().Append(new releaser);
+  }
+  return d;
+}
+
+}  // namespace isotope::cuda_test
