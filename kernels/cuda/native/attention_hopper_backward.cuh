@@ -46,18 +46,18 @@ template <int GROUPS, bool DROPPED> struct attention_hopper_queries {
       if (k0 >= own_end || k0 + columns <= own_begin) continue;
       const std::uint64_t keys = swizzled_rows(stages + stage * 2 * tile_bytes), values = keys + tile_bytes / 16;
       float p[8][4], ds[8][4];
-      products_begin();
+      wgmma_fence();
       multiply_tiles(p, queries, keys);
       multiply_tiles(ds, gradients, values);
-      products_commit();
-      products_wait<0>();
+      wgmma_commit();
+      wgmma_wait<0>();
       slopes.apply(p, ds, bias, k0);
       std::uint32_t weights[4][4];
       weights_of(weights, ds);
-      products_begin();
+      wgmma_fence();
       multiply_weights(sums, weights, keys);
-      products_commit();
-      products_wait<0>();
+      wgmma_commit();
+      wgmma_wait<0>();
     }
     __syncthreads();  // nobody reads queries any more: their place takes the results
     swizzled_tile::store(own + warp * 16 * 128, sums, a.scale, a.scale, rows_of<bits16>(a.dq, b, h, D), a.dq.row, row0, a.S, lane);
@@ -118,20 +118,20 @@ template <int GROUPS, bool DROPPED> struct attention_hopper_keys {
         const std::uint64_t queries = swizzled_rows(stages + stage * 2 * tile_bytes), gradients = queries + tile_bytes / 16;
         const float* less = statistics + stage * 2 * columns;
         float p[8][4], ds[8][4];
-        products_begin();
+        wgmma_fence();
         multiply_tiles(p, keys, queries);
         multiply_tiles(ds, values, gradients);
-        products_commit();
-        products_wait<0>();
+        wgmma_commit();
+        wgmma_wait<0>();
         slopes.apply(p, ds, less, less + columns, q0, std::uint32_t(b * a.H + head) * std::uint32_t(a.S) + std::uint32_t(q0));
         std::uint32_t weights[4][4], derivatives[4][4];
         weights_of(weights, p);
         weights_of(derivatives, ds);
-        products_begin();
+        wgmma_fence();
         multiply_weights(dv, weights, gradients);
         multiply_weights(dk, derivatives, queries);
-        products_commit();
-        products_wait<0>();
+        wgmma_commit();
+        wgmma_wait<0>();
       }
       if (n + 1 < next.all) held.put(statistics + (stage ^ 1) * 2 * columns);
     }

@@ -45,7 +45,7 @@ template <GpuPrecision P> requires(P::type == dtype::bf16) struct kernel<op::mat
     if (s.a.type != s.b.type) return "operands have different formats";
     if (s.b.type != dtype::bf16) return "tensor cores take operands in bf16 alone";
     if (!j.fits()) return "a size is too large for 32 bits";
-    if (below::is_skinny(j)) return "few rows or columns are bound by bytes";
+    if (const typename below::skinny k(j); k.few <= (k.across ? 2 : 4)) return "few rows or columns are bound by bytes";
     if (d.switches.no_matrix_units) return "tensor cores are switched off";
     if (!d.tensor_cores()) return "the device has no tensor cores for bf16";
     if (!fatbins::matmul_mma.there()) return "this build has no code for tensor cores";

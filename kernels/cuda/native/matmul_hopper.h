@@ -17,9 +17,9 @@ enum class hopper_epilogue : std::int32_t {
   gelu_grad       // y = product gelu'(other)
 };
 
-/// y (M, N) = alpha a b, by tiles of 128 rows and BN columns. `cluster` blocks with adjacent row tiles form a cluster and share the columns
-/// of b; together they have a work item. K has `slabs` slabs of 64, of which each of `parts` parts has `per`; the sums of several parts go to
-/// `partial` and are added by a second kernel. Work items run down groups of `group` row tiles of clusters.
+/// y (M, N) = alpha a b, by tiles of 128 rows and BN columns. `cluster` blocks with adjacent row tiles form a cluster and share the
+/// columns of b; together they have a work item. K has `slabs` slabs of 64, of which each of `parts` parts has `per`; the sums of several
+/// parts go to `partial` and are added by a second kernel. Work items run down groups of `group` row tiles of clusters.
 struct matmul_hopper {
   tensor_map_bytes a, b;
   std::uint64_t y, before, bias, other, partial;

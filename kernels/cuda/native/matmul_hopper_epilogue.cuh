@@ -7,14 +7,14 @@
 namespace isotope::cuda::gpu::hopper {
 
 /// Writes sums d of a warpgroup whose thread has row `row` and column `column` of y, in f32, first.
-template <int Width, bool Accumulate>
-__device__ __forceinline__ void write_sums(const matmul_hopper& a, const float (&d)[Width / 2], int row, int column) {
+template <int BN, bool Accumulate>
+__device__ __forceinline__ void write_sums(const matmul_hopper& a, const float (&d)[BN / 2], int row, int column) {
   constexpr int batch = 4;  // column pairs of two rows that are read at once
   const bool inside[2] = {row < a.M, row + 8 < a.M};
   float2* const line[2] = {pointer<float2>(a.y + 4 * (std::uint64_t(row) * std::uint64_t(a.N) + std::uint64_t(column))),
                            pointer<float2>(a.y + 4 * (std::uint64_t(row + 8) * std::uint64_t(a.N) + std::uint64_t(column)))};
 #pragma unroll
-  for (int first = 0; first < Width / 8; first += batch) {
+  for (int first = 0; first < BN / 8; first += batch) {
     float2 old[2 * batch];
     if constexpr (Accumulate) {
 #pragma unroll
@@ -54,7 +54,8 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
   constexpr bool has_bias = E == hopper_epilogue::bias || E == hopper_epilogue::bias_gelu || E == hopper_epilogue::bias_residual;
   constexpr bool has_other = E == hopper_epilogue::add || E == hopper_epilogue::bias_residual || E == hopper_epilogue::gelu_grad;
   constexpr int lanes = BN / 8, rows = 32 / lanes, stride = rows * Warps;  // lanes of a row, rows of a warp and of all warps
-  constexpr int batch = 4, steps = (64 + batch * stride - 1) / (batch * stride) * batch;  // rows of a lane that are read at once, and in all of a half
+  constexpr int batch = 4,
+                steps = (64 + batch * stride - 1) / (batch * stride) * batch;  // rows of a lane that are read at once, and in all of a half
   const int lane = int(threadIdx.x % 32), piece = lane % lanes, row0 = warp * rows + lane / lanes;
   walker w(a);
   part p;
@@ -93,8 +94,7 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
         for (int i = 0; i < batch; ++i) {
           if (!exists(now + i)) continue;
           const int row = row_of(now + i);
-          uint4 x = load_shared_16(l.sums_of(group) +
-                                   std::uint32_t(piece / 8 * line_group + row * 128 + ((piece % 8) ^ (row % 8)) * 16));
+          uint4 x = load_shared_16(l.sums_of(group) + std::uint32_t(piece / 8 * line_group + row * 128 + ((piece % 8) ^ (row % 8)) * 16));
           const std::uint64_t at = offset(now + i);
           if constexpr (has_bias) x = each_pair(add_pairs, x, bias);
           if constexpr (E == hopper_epilogue::bias_gelu) {

@@ -16,8 +16,8 @@ struct part {
   int slot;
 };
 
-/// Visits the parts of a block's cluster: the first parts of all work items, then the second ones, so that blocks that run at the same time read the
-/// same slabs. All warps of all blocks of the cluster visit the same slabs.
+/// Visits the parts of a block's cluster: the first parts of all work items, then the second ones, so that blocks that run at the same
+/// time read the same slabs. All warps of all blocks of the cluster visit the same slabs.
 class walker {
  public:
   __device__ __forceinline__ explicit walker(const matmul_hopper& a) {
