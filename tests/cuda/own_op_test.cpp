@@ -51,9 +51,8 @@ TYPED_TEST(own_op, is_planned_beside_products_and_inside_bodies) {
 TYPED_TEST(own_op, trains_as_its_formula_says) {
   auto plan = plan_training<TypeParam>(rises{});
   ASSERT_TRUE(bool(plan)) << plan.error().line();
-  auto& shared = cuda_test::test_device();
-  auto device = isotope::device<TypeParam>::over(shared.context, shared.code);
-  auto s = device.load(std::move(*plan));
+  auto device = isotope_test::there(isotope::device<TypeParam>::open(cuda_test::test_options()));
+  auto s = device->load(std::move(*plan));
   ASSERT_TRUE(bool(s)) << s.error().line();
   std::vector<float> w(12 * 16), x(8 * 12), goal(8 * 16);
   for (std::size_t i = 0; i < w.size(); ++i) w[i] = float(int(i * 37 % 64) - 32) / 32;  // exact in bf16
