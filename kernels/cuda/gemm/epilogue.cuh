@@ -11,20 +11,13 @@ namespace isotope::cuda::gpu {
 __device__ inline float times(float a, float b) { return (formulas::number(a) * formulas::number(b)).value; }
 __device__ inline float plus(float a, float b) { return (formulas::number(a) + formulas::number(b)).value; }
 
-/// Two values rounded to bf16, the first one in the lower half; one instruction rounds both.
-__device__ inline std::uint32_t pair_bits(float first, float second) {
-  const __nv_bfloat162 pair = __floats2bfloat162_rn(first, second);
-  std::uint32_t w;
-  memcpy(&w, &pair, sizeof w);
-  return w;
-}
 /// Rounds x as format t stores it.
 __device__ inline void round_eight(float (&x)[8], int t) {
   if (t == f32) return;
   if (t == bf16) {
 #pragma unroll
     for (int q = 0; q < 8; q += 2) {
-      const std::uint32_t w = pair_bits(x[q], x[q + 1]);
+      const std::uint32_t w = bf16_pair(x[q], x[q + 1]);
       x[q] = __uint_as_float(w << 16);
       x[q + 1] = __uint_as_float(w & 0xffff0000u);
     }
@@ -58,7 +51,7 @@ __device__ inline void store_eight(std::uint64_t base, std::int64_t i, int type,
     p[1] = float4{x[4], x[5], x[6], x[7]};
   } else if (type == bf16) {
     std::uint32_t w[4];
-    for (int q = 0; q < 4; ++q) w[q] = pair_bits(x[2 * q], x[2 * q + 1]);
+    for (int q = 0; q < 4; ++q) w[q] = bf16_pair(x[2 * q], x[2 * q + 1]);
     pointer<uint4>(base)[i / 8] = uint4{w[0], w[1], w[2], w[3]};
   } else {
     for (int q = 0; q < 8; ++q) store(base, i + q, type, x[q]);
