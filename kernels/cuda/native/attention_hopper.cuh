@@ -18,7 +18,7 @@ template <int GROUPS, int COLUMNS, bool DROPPED> struct attention_hopper_forward
     const int blocks = (a.S + rows - 1) / rows;
     const block_place at = place_of(blockIdx.x, unsigned(blocks), unsigned(a.B * a.H));
     const int b = at.head / a.H, h = at.head % a.H, g = h / (a.H / a.G);
-    const int q0 = (blocks - 1 - at.block) * rows, group0 = q0 + warp / 4 * 64, row0 = q0 + warp * 16;
+    const int q0 = (blocks - 1 - at.block) * rows, group = GROUPS == 1 ? 0 : warp / 4, group0 = q0 + group * 64, row0 = q0 + warp * 16;
     const bits16 *key = rows_of<const bits16>(a.k, b, g, D), *value = rows_of<const bits16>(a.v, b, g, D);
     unsigned char* own = dynamic_shared();                            // (rows, D)
     unsigned char* stages = own + 128 * rows;                         // 2 x (keys, values) of (COLUMNS, D)
@@ -31,24 +31,24 @@ template <int GROUPS, int COLUMNS, bool DROPPED> struct attention_hopper_forward
     const int full_begin = first_key(a, group0 + 63), full_end = end_key(a, group0);
     swizzled_tile::fetch<rows, threads>(own, rows_of<const bits16>(a.q, b, h, D), a.q.row, q0, a.S);
     fetch_stage(a, stages, key, value, begin);
-    const std::uint64_t queries = swizzled_rows(own + warp / 4 * 64 * 128);
+    const std::uint64_t queries = swizzled_rows(own + group * 64 * 128);
     softmax s;
 
-    int stage = 0;
-    for (int k0 = begin; k0 < end; k0 += COLUMNS, stage ^= 1) {
+    const auto step = [&](auto stage, int k0) {
       copy_async_wait<0>();
       publish();
       __syncthreads();  // the tile is there, and everybody has read the one before it
-      if (k0 + COLUMNS < end) fetch_stage(a, stages + (stage ^ 1) * 2 * tile_bytes, key, value, k0 + COLUMNS);
+      if (k0 + COLUMNS < end) fetch_stage(a, stages + (1 - stage.value) * 2 * tile_bytes, key, value, k0 + COLUMNS);
       if (a.masked) {
+#pragma unroll 1
         for (int c = int(threadIdx.x); c < COLUMNS; c += threads) {
           const float x = k0 + c < a.T ? load(a.mask, b * a.mask_batch + (k0 + c) * a.mask_key, a.mask_type) / a.scale : hidden_score;
           bias[c] = x < hidden_score ? hidden_score : x;
         }
         __syncthreads();
       }
-      if (k0 >= own_end || k0 + COLUMNS <= own_begin) continue;
-      const std::uint64_t keys = swizzled_rows(stages + stage * 2 * tile_bytes), values = keys + tile_bytes / 16;
+      if (k0 >= own_end || k0 + COLUMNS <= own_begin) return;
+      const std::uint64_t keys = swizzled_rows(stages + stage.value * 2 * tile_bytes), values = keys + tile_bytes / 16;
       typename softmax::scores scores;
       wgmma_fence();
       multiply_tiles(scores[0], queries, keys);
@@ -76,6 +76,10 @@ template <int GROUPS, int COLUMNS, bool DROPPED> struct attention_hopper_forward
       multiply_weights(s.sums[0], weights, values);
       wgmma_commit();
       wgmma_wait<0>();
+    };
+    for (int k0 = begin; k0 < end; k0 += 2 * COLUMNS) {  // addresses of stages are constants
+      step(number<0>{}, k0);
+      if (k0 + COLUMNS < end) step(number<1>{}, k0 + COLUMNS);
     }
     __syncthreads();  // nobody reads queries any more: their place takes the results
     const float2 inverse = s.finish(a, 0, row0, std::int64_t(at.head) * a.S, lane);

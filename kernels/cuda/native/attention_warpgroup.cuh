@@ -7,6 +7,10 @@
 
 namespace isotope::cuda::gpu {
 
+/// A number that is known when code is compiled, as an argument.
+template <int N> struct number {
+  static constexpr int value = N;
+};
 /// The byte offset of vector c in row r.
 __device__ inline int swizzled(int r, int c) { return r * 128 + ((c ^ (r & 7)) << 4); }
 /// The descriptor of 64 rows at an address.
