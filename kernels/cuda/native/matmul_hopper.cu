@@ -91,9 +91,7 @@ __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN
 #pragma unroll
         for (int i = 0; i < BN / 2; ++i) d[i] = __fmul_rn(a.alpha, d[i]);
       }
-      // A buffer of one warpgroup was last read for this warpgroup's tile before; a shared one, for the other warpgroup.
-      if (a.sums == 2) barrier_wait(l.read(group), parity ^ 1);
-      else barrier_wait(l.read(group ^ 1), group == 0 ? parity ^ 1 : parity);
+      barrier_wait(l.read(group), parity ^ 1);
       parity ^= 1;
       const int row = 16 * warp + lane % 16;
       const std::uint32_t to = l.sums_of(group) + std::uint32_t(row * 128);
