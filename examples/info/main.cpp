@@ -76,10 +76,10 @@ table all_kernel_rows() {
 table variant_rows() {
   const auto variants = target::backend::variants();
   if (variants.empty()) return {};
-  table rows = {{"shader", "source", "compiled with", "needs", "bytes"}};
+  table rows = {{"code", "source", "compiled with", "needs", "bytes"}};
   for (const isotope::code_variant& v : variants)
     rows.push_back({std::string(v.name), std::string(v.source), std::string(v.flags), std::string(v.needs),
-                    v.missing.empty() ? std::to_string(v.bytes) : "the compiler of shaders lacks " + std::string(v.missing)});
+                    v.missing.empty() ? std::to_string(v.bytes) : "the build lacks " + std::string(v.missing)});
   return rows;
 }
 

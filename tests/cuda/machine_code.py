@@ -10,18 +10,22 @@ import subprocess
 import sys
 
 
+INSTRUCTION = re.compile("[A-Z][A-Z0-9_]*")
+
+
 class Kernel:
-    def __init__(self):
+    def __init__(self, file):
+        self.file = file  # its fatbin
         self.registers = self.stack = self.spilled = 0
         self.instructions = set()
 
 
-def usage_of(text):
+def usage_of(file):
     """The kernels in a report of ptxas, by name and architecture."""
     kernels, current = {}, None
-    for line in text.splitlines():
+    for line in file.read_text().splitlines():
         if entry := re.search(r"Compiling entry function '(\w+)' for 'sm_(\w+)'", line):
-            current = kernels.setdefault((entry[1], entry[2]), Kernel())
+            current = kernels.setdefault((entry[1], entry[2]), Kernel(file.with_suffix(".fatbin")))
         elif current is None:
             continue
         elif frame := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
@@ -52,7 +56,7 @@ def breaches(words, kernel, with_instructions):
         elif limit := re.fullmatch(r"registers<=(\d+)", word):
             if kernel.registers > int(limit[1]):
                 yield f"{kernel.registers} registers, at most {limit[1]} are allowed"
-        elif re.fullmatch("[A-Z][A-Z0-9_]*", word):
+        elif INSTRUCTION.fullmatch(word):
             if with_instructions and word not in kernel.instructions:
                 yield f"no {word}"
         else:
@@ -62,13 +66,11 @@ def breaches(words, kernel, with_instructions):
 def main(listed, folder, cuobjdump=None):
     kernels = {}
     for file in sorted(pathlib.Path(folder).glob("*.usage")):
-        kernels.update(usage_of(file.read_text()))
+        kernels.update(usage_of(file))
     if not kernels:
         sys.exit(f"machine_code: {folder} has no *.usage; build the target isotope_fatbins")
-    if cuobjdump:
-        for file in sorted(pathlib.Path(folder).glob("*.fatbin")):
-            add_instructions(kernels, subprocess.run([cuobjdump, "-sass", str(file)], capture_output=True, text=True, check=True).stdout)
     failed = checked = unread = 0
+    read = set()
     for line in pathlib.Path(listed).read_text().splitlines():
         words = line.split("#")[0].split()
         if not words:
@@ -81,12 +83,16 @@ def main(listed, folder, cuobjdump=None):
         if not named:
             print(f"{pattern}: no kernel has this name")
             failed += 1
+        instructions = any(INSTRUCTION.fullmatch(word) for word in words)
+        for file in {kernels[key].file for key in named} - read if instructions and cuobjdump else ():
+            add_instructions(kernels, subprocess.run([cuobjdump, "-sass", str(file)], capture_output=True, text=True, check=True).stdout)
+            read.add(file)
         for name, architecture in named:
             checked += 1
             for text in breaches(words, kernels[name, architecture], cuobjdump):
                 print(f"{name}, sm_{architecture}: {text}")
                 failed += 1
-        unread += any(re.fullmatch("[A-Z][A-Z0-9_]*", word) for word in words)
+        unread += instructions
     print(f"{checked} kernels checked, {failed} problems")
     if failed:
         return 1

@@ -1,3 +1,5 @@
+include(${CMAKE_CURRENT_LIST_DIR}/device_code.cmake)
+
 # The emulated driver: <build>/tests/cuda/emulator/libcuda.so.1, which runs the kernels on the processor, with one library modules/NAME.so for each file of
 # kernels/cuda that is not written for a single architecture. Tests name it as the driver's library where there is no GPU.
 isotope_find(boost-context boost/context/fiber.hpp boost_context)
@@ -22,8 +24,19 @@ add_library(isotope_emulated_driver SHARED ${emulator_sources}/driver.cpp ${emul
 isotope_emulator_settings(isotope_emulated_driver)
 set_target_properties(isotope_emulated_driver PROPERTIES OUTPUT_NAME cuda VERSION 1 SOVERSION 1)
 target_include_directories(isotope_emulated_driver PRIVATE ${PROJECT_SOURCE_DIR}/include)
-target_compile_definitions(isotope_emulated_driver PRIVATE ISOTOPE_FATBIN_FOLDER="${PROJECT_BINARY_DIR}/fatbins/isotope/fatbins")
-target_link_libraries(isotope_emulated_driver PRIVATE isotope_emulated_device ${CMAKE_DL_LIBS})
+# Its device is one that the build has general code for, and not of architecture 9.0, whose own instructions are not emulated.
+set(compute "")
+foreach(architecture IN LISTS isotope_option_CUDA_ARCHS)
+  string(REGEX REPLACE "[af]$" "" number "${architecture}")
+  if(compute STREQUAL "" OR number LESS compute)
+    set(compute ${number})
+  endif()
+endforeach()
+if(compute EQUAL 90)
+  set(compute 91)
+endif()
+target_compile_definitions(isotope_emulated_driver PRIVATE ISOTOPE_EMULATED_COMPUTE=${compute} ISOTOPE_FATBIN_FOLDER="${PROJECT_BINARY_DIR}/fatbins/isotope/fatbins")
+target_link_libraries(isotope_emulated_driver PRIVATE isotope_emulated_device Boost::headers ${CMAKE_DL_LIBS})
 
 set(flags -w)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -104,3 +117,8 @@ foreach(program IN LISTS programs)
     target_include_directories(${program} SYSTEM PRIVATE ${toolkit})
   endif()
 endforeach()
+
+# The assembler of the toolkit, for the test of generated code.
+get_filename_component(toolkit "${ISOTOPE_NVCC}" REALPATH)
+get_filename_component(toolkit "${toolkit}/../ptxas" ABSOLUTE)
+target_compile_definitions(cuda_ptx_assembler_test PRIVATE ISOTOPE_PTXAS="${toolkit}")

@@ -22,7 +22,7 @@ done
 rows=$(cat $lists | grep -v '^#')
 twice=$(echo "$rows" | awk '{ print $1 }' | sort | uniq -d)
 [ -z "$twice" ] || say "$list: named twice: $twice"
-for name in $(grep -rhoE 'isotope_find\([A-Za-z0-9]+' CMakeLists.txt cmake examples tests bench | sed 's/.*(//' | grep -v '^name$' | sort -u); do
+for name in $(grep -rhoE 'isotope_find\([A-Za-z0-9-]+' CMakeLists.txt cmake examples tests bench | sed 's/.*(//' | grep -v '^name$' | sort -u); do
   echo "$rows" | grep -q "^$name " || say "$list has no row for '$name', which CMake looks for"
 done
 pinned=$(grep -nE 'find_package\((Boost|Eigen3|GTest|benchmark|CLI11|tomlplusplus|rapidcheck) [0-9]' CMakeLists.txt cmake/*.cmake */CMakeLists.txt)

@@ -20,17 +20,6 @@ __device__ inline float exp2_fast(float x) {
   return y;
 #endif
 }
-/// Two values as bf16, rounded to nearest even, the first in the low half.
-__device__ inline std::uint32_t bf16_pair(float low, float high) {
-#if defined(ISOTOPE_EMULATED_DEVICE)
-  return std::uint32_t(bf16_bits(low)) | std::uint32_t(bf16_bits(high)) << 16;
-#else
-  std::uint32_t y;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(y) : "f"(high), "f"(low));
-  return y;
-#endif
-}
-
 /// Rows of D elements in shared memory.
 template <int D> struct row_tile {
   static constexpr int pitch = D + 8, vectors = D / 8;

@@ -90,17 +90,19 @@ class body_emitter {
       values_[std::size_t(max_inputs + j)] = y;
       if (m.store >= 0) results_[std::size_t(m.store)] = y;
     }
-    std::vector<char> placed;
+    std::vector<std::uint32_t> placed;
     for (int k = 0; k < f_.outputs; ++k) {
       number& y = results_[std::size_t(k)];
       if (y.in == nullptr) continue;
       if (f_.adds(k)) y = y + number(g_, g_.given(std::uint32_t(max_inputs + k)));
-      y = rounded(y, f_.out[std::size_t(k)]);
+      const dtype t = f_.out[std::size_t(k)];
+      y = rounded(y, t);
+      if (size_of(t) == 2) y = number(g_, g_.at(y.bits).of[0]);  // the store rounds
     }
-    placed.resize(g_.size());
+    while (placed.size() < g_.size()) placed.push_back(0);
     for (int k = 0; k < f_.outputs; ++k)
       if (stored(k)) g_.place(results_[std::size_t(k)].bits, placed, order_);
-    register_.resize(g_.size());
+    while (register_.size() < g_.size()) register_.push_back(0);
     for (const node_index n : order_) {
       const operation o = g_.at(n).how;
       register_[n] = spelling_of(o).predicate ? predicates_per_element_++ : values_per_element_++;
@@ -278,14 +280,22 @@ class body_emitter {
   }
   constexpr void append(node_index n, std::uint32_t e) {
     const node& x = g_.at(n);
+    const reg to{'v', e * values_per_element_ + register_[n]};
     if (x.how == operation::through_f16) {
       const reg half = new_half();
       body_.put("cvt.rn.f16.f32 ");
       body_.put(half);
       body_.put(", ");
       operand(x.of[0], e, 'n');
-      body_.line(";");
-      body_.line("cvt.f32.f16 ", reg{'v', e * values_per_element_ + register_[n]}, ", ", half, ";");
+      body_.line(";").line("cvt.f32.f16 ", to, ", ", half, ";");
+      return;
+    }
+    if (x.how == operation::through_bf16) {  // as the upper half of a pair whose other number is 0
+      body_.put("cvt.rn.bf16x2.f32 ");
+      body_.put(to);
+      body_.put(", ");
+      operand(x.of[0], e, 'n');
+      body_.line(", 0f00000000;");
       return;
     }
     const spelling s = spelling_of(x.how);
@@ -308,18 +318,12 @@ class body_emitter {
     body_.line("mov.b32 ", r, ", ", x.of[0], ";");
     return r;
   }
-  /// The bits of a result, rounded already, in the low bits of a register.
+  /// The bits of a result in the low bits of a register.
   constexpr reg narrow(int k, std::uint32_t e, dtype t) {
     const reg from = result(k, e), to = new_word();
     if (t == dtype::f32) return from;
-    if (t == dtype::bf16) {
-      body_.line("shr.u32 ", to, ", ", from, ", 16;");
-    } else if (t == dtype::f16) {
-      const reg half = new_half();
-      body_.line("cvt.rn.f16.f32 ", half, ", ", from, ";").line("cvt.u32.u16 ", to, ", ", half, ";");
-    } else {
-      body_.line("shr.u32 ", to, ", ", from, ", 29;");  // 1.0 is 0x3f800000
-    }
+    if (t == dtype::boolean) body_.line("shr.u32 ", to, ", ", from, ", 29;");  // 1.0 is 0x3f800000
+    else body_.line(t == dtype::bf16 ? "cvt.rn.bf16x2.f32 " : "cvt.rn.f16x2.f32 ", to, ", 0f00000000, ", from, ";");
     return to;
   }
   constexpr void store(int k) {
@@ -348,15 +352,9 @@ class body_emitter {
   /// The elements from e on that one 32-bit register holds.
   constexpr reg packed(int k, std::uint32_t e, dtype t) {
     if (t == dtype::f32) return result(k, e);
-    if (t == dtype::bf16) {
+    if (t != dtype::boolean) {
       const reg low = result(k, e), high = result(k, e + 1), both = new_word();
-      body_.line("prmt.b32 ", both, ", ", low, ", ", high, ", 30258;");  // 0x7632: the upper halves
-      return both;
-    }
-    if (t == dtype::f16) {
-      const reg first = result(k, e), second = result(k, e + 1), low = new_half(), high = new_half(), both = new_word();
-      body_.line("cvt.rn.f16.f32 ", low, ", ", first, ";").line("cvt.rn.f16.f32 ", high, ", ", second, ";");
-      body_.line("mov.b32 ", both, ", {", low, ", ", high, "};");
+      body_.line(t == dtype::bf16 ? "cvt.rn.bf16x2.f32 " : "cvt.rn.f16x2.f32 ", both, ", ", high, ", ", low, ";");
       return both;
     }
     reg all = narrow(k, e, t);

@@ -2,6 +2,7 @@
 // Instructions of sm_90a beside wgmma: barriers in shared memory that count arrivals and bytes, tensor copies into the shared memory of
 // one block or of all blocks of a cluster, and the division of registers between warpgroups. Addresses of shared memory are 32-bit, as
 // shared_address() returns them.
+#include "access.cuh"
 #include "hopper.h"
 #include "mma.cuh"
 
@@ -68,6 +69,11 @@ __device__ inline void tensor_load_all(std::uint32_t to, const tensor_map_bytes&
       : "memory");
 }
 
+/// Starts reading `bytes` of global memory into the L2 cache; both are multiples of 16.
+__device__ inline void prefetch_l2(std::uint64_t at, std::uint32_t bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;\n" ::"l"(at), "r"(bytes) : "memory");
+}
+
 /// Sets the registers of each thread of the warpgroup; all its warps execute it.
 template <int Count> __device__ inline void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;\n" ::"n"(Count)); }
 template <int Count> __device__ inline void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;\n" ::"n"(Count)); }
@@ -76,15 +82,29 @@ template <int Count> __device__ inline void give_registers() { asm volatile("set
 __device__ inline void store_matrix_x4(std::uint32_t row, std::uint32_t r0, std::uint32_t r1, std::uint32_t r2, std::uint32_t r3) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};\n" ::"r"(row), "r"(r0), "r"(r1), "r"(r2), "r"(r3) : "memory");
 }
+/// Reads and writes 16 bytes of global memory where `valid`; zeros otherwise.
+__device__ inline uint4 load_global_16(std::uint64_t at, bool valid) {
+  uint4 x{};
+  asm volatile(
+      "{\n.reg .pred valid;\n"
+      "setp.ne.b32 valid, %5, 0;\n"
+      "@valid ld.global.v4.u32 {%0,%1,%2,%3}, [%4];\n}\n"
+      : "+r"(x.x), "+r"(x.y), "+r"(x.z), "+r"(x.w)
+      : "l"(at), "r"(int(valid))
+      : "memory");
+  return x;
+}
+__device__ inline void store_global_16(std::uint64_t at, uint4 x, bool valid) {
+  asm volatile(
+      "{\n.reg .pred valid;\n"
+      "setp.ne.b32 valid, %5, 0;\n"
+      "@valid st.global.v4.u32 [%4], {%0,%1,%2,%3};\n}\n" ::"r"(x.x),
+      "r"(x.y), "r"(x.z), "r"(x.w), "l"(at), "r"(int(valid))
+      : "memory");
+}
 __device__ inline uint4 load_shared_16(std::uint32_t at) {
   uint4 x;
   asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];\n" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "r"(at) : "memory");
-  return x;
-}
-/// Rounds two numbers to bf16; `low` is the element at the lower address.
-__device__ inline std::uint32_t bf16_pair(float low, float high) {
-  std::uint32_t x;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;\n" : "=r"(x) : "f"(high), "f"(low));
   return x;
 }
 

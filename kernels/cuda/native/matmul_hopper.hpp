@@ -33,18 +33,20 @@ class matmul_hopper {
     g.M = std::int32_t(s_.M);
     g.N = std::int32_t(s_.N);
     g.slabs = std::int32_t(c.slabs(p));
-    g.row_tiles = std::int32_t(c.row_tiles(s_.M));
-    g.column_tiles = std::int32_t(c.column_tiles(s_.N));
-    g.per = std::int32_t(c.per);
+    g.parts = std::int32_t(c.parts);
+    g.per = std::int32_t(c.per(p));
+    g.row_tiles = std::int32_t(c.row_tiles(p));
+    g.column_tiles = std::int32_t(c.column_tiles(p));
     g.cluster = c.cluster;
     g.group = 8;
-    g.stages = c.stages(p.direct);
-    g.direct = p.direct;
+    g.stages = c.stages(p);
+    g.sums = c.sums(p);
+    g.direct = p.f32;
     g.alpha = s_.alpha;
     g.partial = l_.scratch;
 
     const std::int64_t blocks = c.clusters(p) * c.cluster;
-    const range partial{l_.scratch, matmul_hopper_choice::partial_bytes(blocks, c.columns)};
+    const range partial{l_.scratch, c.partial_bytes(p)};
     std::vector<range> reads{l_.in[0], l_.in[1]}, writes;
     for (const view* x : operands_)
       if (x != nullptr) reads.push_back(*x);
@@ -53,14 +55,14 @@ class matmul_hopper {
     const std::size_t width = c.columns == 256 ? 0 : c.columns == 192 ? 1 : 2;
     const std::size_t order = s_.a.cross ? 2 : s_.b.cross ? 1 : 0;
     const std::vector<range> result = writes;
-    if (c.per != 0) writes.push_back(partial);
-    grid count = per_block(blocks, std::uint32_t(c.threads()), c.shared_bytes(p.direct));
+    if (c.parts > 1) writes.push_back(partial);
+    grid count = per_block(blocks, std::uint32_t(c.threads()), c.shared_bytes(p));
     count.cluster = std::uint32_t(c.cluster);
     dispatch& d = r.add(fatbins::matmul_hopper, functions[order][width], g, count, reads, writes);
     d.matrices = "bf16";
     d.maps.push_back(map_of(s_.a, s_.M, offsetof(gpu::matmul_hopper, a), s_.a.cross ? 64 : 128, 64));
     d.maps.push_back(map_of(s_.b, s_.N, offsetof(gpu::matmul_hopper, b), std::uint32_t(c.columns / 2), 32));
-    if (c.per == 0) return;
+    if (c.parts == 1) return;
     grid sums = per_block(c.items(p) * c.cluster * 2, 128);
     sums.y = std::uint32_t(c.columns / 8);
     std::vector<range> parts{partial};

@@ -9,46 +9,31 @@ namespace isotope::cuda::gpu::hopper {
 constexpr int BM = 128, BK = 64, line_group = 8192;  // line_group: bytes of 64 lines of 128 bytes
 constexpr int max_stages = 8;
 
-/// A part of a work item: the tile of this block and its slabs.
+/// A part of a work item: the tile of this block, its slabs, and where its sums go if the work item has several parts.
 struct part {
   int row, column;  // of the tile's first element
   int first, end;   // slabs
-  bool whole;
-  int slot;  // of partial sums
+  int slot;
 };
 
-/// Visits the parts of a block's cluster in order. All warps of all blocks of the cluster visit the same slabs.
+/// Visits the parts of a block's cluster: the first parts of all work items, then the second ones, so that blocks that run at the same
+/// time read the same slabs. All warps of all blocks of the cluster visit the same slabs.
 class walker {
  public:
-  template <int BN> __device__ __forceinline__ static walker of(const matmul_hopper& a) {
-    walker w;
-    w.clusters_ = int(gridDim.x / unsigned(a.cluster));
-    w.index_ = int(blockIdx.x / unsigned(a.cluster));
-    w.rank_ = int(blockIdx.x % unsigned(a.cluster));
-    const int items = a.row_tiles * a.column_tiles, all = items * a.slabs;
-    w.at_ = a.per == 0 ? w.index_ : min(all, w.index_ * a.per);
-    w.end_ = a.per == 0 ? items : min(all, w.at_ + a.per);
-    w.start_ = w.at_;
-    return w;
+  __device__ __forceinline__ explicit walker(const matmul_hopper& a) {
+    items_ = a.row_tiles * a.column_tiles;
+    at_ = int(blockIdx.x / unsigned(a.cluster));
+    rank_ = int(blockIdx.x % unsigned(a.cluster));
+    step_ = int(gridDim.x / unsigned(a.cluster));
   }
   template <int BN> __device__ __forceinline__ bool next(const matmul_hopper& a, part& p) {
-    if (at_ >= end_) return false;
-    int item;
-    if (a.per == 0) {
-      item = at_;
-      p.first = 0;
-      p.end = a.slabs;
-      p.slot = 0;
-      at_ += clusters_;
-    } else {
-      item = at_ / a.slabs;
-      p.first = at_ - item * a.slabs;
-      p.end = min(a.slabs, p.first + end_ - at_);
-      p.slot = at_ == start_ ? 0 : 1;
-      at_ += p.end - p.first;
-    }
-    p.whole = p.end - p.first == a.slabs;
-    place<BN>(a, item, rank_, p.row, p.column);
+    if (at_ >= items_ * a.parts) return false;
+    const int k = at_ / items_;
+    p.first = k * a.per;
+    p.end = min(a.slabs, p.first + a.per);
+    p.slot = at_ * a.cluster + rank_;
+    place<BN>(a, at_ - k * items_, rank_, p.row, p.column);
+    at_ += step_;
     return true;
   }
   /// The first element of the tile of block `rank` for a work item.
@@ -60,26 +45,27 @@ class walker {
   }
 
  private:
-  int at_, end_, start_, clusters_, index_, rank_;
+  int items_, at_, step_, rank_;
 };
 
-/// Addresses in shared memory: stages with the tiles of a and b, then sums in bf16 for both warpgroups, then barriers.
+/// Addresses in shared memory: stages with the tiles of a and b, then sums in bf16 for one or both warpgroups, then barriers.
 template <int BN> struct layout {
   static constexpr int a_bytes = BM * BK * 2, b_bytes = BN * BK * 2, stage_bytes = a_bytes + b_bytes;
   static constexpr int sums_bytes = BN / 64 * line_group;  // of one warpgroup
-  std::uint32_t stages, sums, barriers;
+  std::uint32_t stages, sums, next_sums, barriers;
 
   __device__ __forceinline__ layout(std::uint32_t shared, const matmul_hopper& a) {
     stages = shared;
     sums = shared + std::uint32_t(a.stages * stage_bytes);
-    barriers = sums + (a.direct != 0 ? 0u : 2u * sums_bytes);
+    barriers = sums + std::uint32_t(a.sums * sums_bytes);
+    next_sums = a.sums == 2 ? sums_bytes : 0;
   }
+  __device__ __forceinline__ std::uint32_t sums_of(int group) const { return sums + std::uint32_t(group) * next_sums; }
   __device__ __forceinline__ std::uint32_t a(int stage) const { return stages + std::uint32_t(stage * stage_bytes); }
   __device__ __forceinline__ std::uint32_t b(int stage) const { return a(stage) + a_bytes; }
   __device__ __forceinline__ std::uint32_t filled(int stage) const { return barriers + std::uint32_t(8 * stage); }
   __device__ __forceinline__ std::uint32_t emptied(int stage) const { return barriers + std::uint32_t(8 * (max_stages + stage)); }
   __device__ __forceinline__ std::uint32_t written(int group) const { return barriers + std::uint32_t(8 * (2 * max_stages + group)); }
-  __device__ __forceinline__ std::uint32_t started() const { return barriers + std::uint32_t(8 * (2 * max_stages + 4)); }
   __device__ __forceinline__ std::uint32_t read(int group) const { return barriers + std::uint32_t(8 * (2 * max_stages + 2 + group)); }
 };
 
@@ -95,9 +81,9 @@ struct ring {
   }
 };
 
-/// The partial sums of a block's slot, in the order of registers: quad i of thread t of warpgroup g is element (g BN / 8 + i) 128 + t.
-template <int BN> __device__ __forceinline__ float4* slot_of(const matmul_hopper& a, std::int64_t block, int slot) {
-  return pointer<float4>(a.partial) + (2 * block + slot) * (BM * BN / 4);
+/// Partial sums of a tile in the order of registers: quad i of thread t of warpgroup g is element (g BN / 8 + i) 128 + t.
+template <int BN> __device__ __forceinline__ float4* partial_sums(const matmul_hopper& a, std::int64_t slot) {
+  return pointer<float4>(a.partial) + slot * (BM * BN / 4);
 }
 
 }  // namespace isotope::cuda::gpu::hopper

@@ -39,7 +39,9 @@ template <int Tile, int Slab, int Side, int Teams> struct simt_tile {
   static constexpr int team = side * side, threads = team * teams;
   static constexpr int blocks = tile / (4 * side);                   // of 4 x 4 sums, along each axis
   static constexpr int row = tile / 4, run = slab / 4;               // quads of a line across K, along K
+  static constexpr int turn = run == 2 ? 4 : 2;         // the permutation's step from one quad along K to the next
   static constexpr int stage = slab * row, moves = stage / threads;  // in quads; quads of an operand that a thread moves
+  static constexpr int sums = 4 * side * row * teams, memory = sums > 4 * stage ? sums : 4 * stage;  // quads of shared memory
 };
 using tile_128 = simt_tile<128, 16, 16, 1>;
 using tile_64 = simt_tile<64, 16, 16, 1>;
@@ -96,10 +98,10 @@ template <class T, bool Cross, class S> struct simt_mover {
     for (int i = 0; i < S::moves; ++i) {
       const int e = int(threadIdx.x) + i * S::threads;
       if constexpr (Cross) {
-        to[e / S::row * S::row + ((e % S::row) ^ (2 * (e / S::row / 4 % 4)))] = next[i];
+        to[e / S::row * S::row + ((e % S::row) ^ (S::turn * (e / S::row / 4 % 4)))] = next[i];
       } else {
         float* element =
-            reinterpret_cast<float*>(to + 4 * (e % S::run) * S::row + ((e / S::run / 4) ^ (2 * (e % S::run % 4)))) + e / S::run % 4;
+            reinterpret_cast<float*>(to + 4 * (e % S::run) * S::row + ((e / S::run / 4) ^ (S::turn * (e % S::run % 4)))) + e / S::run % 4;
         element[0] = next[i].x;
         element[4 * S::row] = next[i].y;
         element[8 * S::row] = next[i].z;
@@ -117,7 +119,7 @@ template <class S> struct simt_sums {
   __device__ void multiply(const float4* left, const float4* right, int x, int y, int first) {
 #pragma unroll
     for (int group = 0; group < S::slab / S::teams; group += 4) {
-      const float4 *a = left + first * S::row + (x ^ (2 * (group / 4 % 4))), *b = right + first * S::row + (y ^ (2 * (group / 4 % 4)));
+      const float4 *a = left + first * S::row + (x ^ (S::turn * (group / 4 % 4))), *b = right + first * S::row + (y ^ (S::turn * (group / 4 % 4)));
 #pragma unroll
       for (int k = group; k < group + 4; ++k) {
         float4 rows[S::blocks], columns[S::blocks];
@@ -147,7 +149,7 @@ template <class S> struct simt_sums {
 };
 
 template <class A, class B, bool ACross, bool BCross, class S> __device__ inline void simt(const gemm& g) {
-  __shared__ float4 memory[4 * S::stage];  // two stages of each operand, then the sums of a block of rows
+  __shared__ float4 memory[S::memory];  // two stages of each operand, then the sums of a block of rows
   float4 *left = memory, *right = memory + 2 * S::stage;
   const int down = (g.rows + S::tile - 1) / S::tile, across = (g.columns + S::tile - 1) / S::tile;
   int tile_row, tile_column;

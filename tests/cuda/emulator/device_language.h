@@ -18,6 +18,7 @@
 #define __shared__ static  // blocks run one after the other
 #define __forceinline__ inline __attribute__((always_inline))
 #define __grid_constant__
+#define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #define __builtin_assume(x)

@@ -33,6 +33,8 @@ template <isotope::Target T> auto opened(int threads) {
 }
 
 /// Opens a device of its own.
-template <isotope::Target T> auto opened_bare(int) { return isotope_test::there(isotope::device<T>::open(isotope::cuda_test::test_options())); }
+template <isotope::Target T> auto opened_bare(int) {
+  return isotope_test::there(isotope::device<T>::open(isotope::cuda_test::test_options()));
+}
 
 }  // namespace plan_test

@@ -27,6 +27,18 @@ done
 nvcc build/cuda/bin/nvcc 13.0
 silent_on fetching ./quickstart deps --backend cuda
 
+# Kernels are compiled for the GPUs that are here.
+program "$work/bin/cmake" 'echo "cmake $*"; [ "$1" != --preset ]'
+program "$work/bin/nvidia-smi" 'printf "8.6\n9.0\n9.0\n"'
+shows() {  # shows WORDS: what quickstart prints, where configuring fails, has the words
+  ./quickstart --backend cuda 2>&1 </dev/null | grep -qF -e "$1" && return
+  echo "quickstart does not configure with $1"
+  failed=1
+}
+shows ' -DCUDA_ARCHS=86,90a '
+program "$work/bin/nvidia-smi" 'echo "NVIDIA-SMI has failed"; exit 9'
+shows ' -DCUDA_ARCHS=80 '
+
 program "$work/bin/cmake" 'exit 0'
 program build/cuda-bf16/examples/isotope-train 'echo "trains $*"'
 program build/cuda-bf16/examples/isotope-generate 'exit 0'

@@ -24,8 +24,9 @@ enum class operation : std::uint8_t {
   fma,
   square_root,
   exp2,
-  converted,    // a word as a number
-  through_f16,  // a number rounded to f16
+  converted,     // a word as a number
+  through_bf16,  // a number rounded to bf16
+  through_f16,
   add_words,
   subtract_words,
   both,
@@ -83,7 +84,7 @@ struct node {
 
 class graph {
  public:
-  constexpr graph() : first_(buckets, no_node) {}
+  constexpr graph() { first_.fill(no_node); }
 
   constexpr node_index literal(std::uint32_t bits) { return add({operation::literal, {bits, no_node, no_node}}); }
   constexpr node_index given(std::uint32_t number) { return add({operation::given, {number, no_node, no_node}}); }
@@ -94,7 +95,7 @@ class graph {
   constexpr bool computed(node_index n) const { return nodes_[n].how != operation::literal && nodes_[n].how != operation::given; }
 
   /// Appends to `order` the nodes that n needs and that are not `placed`, operands first.
-  constexpr void place(node_index n, std::vector<char>& placed, std::vector<node_index>& order) const {
+  constexpr void place(node_index n, std::vector<std::uint32_t>& placed, std::vector<node_index>& order) const {
     std::vector<node_index> waiting{n};
     while (!waiting.empty()) {
       const node_index top = waiting.back();
@@ -116,7 +117,8 @@ class graph {
  private:
   static constexpr std::size_t buckets = 512;
   std::vector<node> nodes_;
-  std::vector<node_index> next_, first_;  // chains of nodes with the same hash
+  std::array<node_index, buckets> first_{};  // chains of nodes with the same hash
+  std::vector<node_index> next_;
 
   constexpr node_index add(const node& x) {
     std::uint32_t hash = std::uint32_t(x.how);

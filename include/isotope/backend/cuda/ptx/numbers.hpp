@@ -90,14 +90,10 @@ constexpr number uintBitsToFloat(const word& x) {
 
 /// x rounded to format t, as in device/access.cuh.
 constexpr number rounded(const number& x, dtype t) {
-  const word u = floatBitsToUint(x);
   switch (t) {
-    case dtype::bf16: {
-      const word nearest = (u + 0x7fffu + ((u >> 16) & 1u)) & 0xffff0000u;
-      return uintBitsToFloat(choose((u & 0x7fffffffu) > 0x7f800000u, (u & 0xffff0000u) | 0x400000u, nearest));
-    }
+    case dtype::bf16: return operate<number>(operation::through_bf16, x);
     case dtype::f16: return operate<number>(operation::through_f16, x);
-    case dtype::boolean: return choose((u & 0x7fffffffu) == 0u, number(0.0f), number(1.0f));
+    case dtype::boolean: return choose((floatBitsToUint(x) & 0x7fffffffu) == 0u, number(0.0f), number(1.0f));
     default: return x;
   }
 }

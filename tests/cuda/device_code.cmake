@@ -1,3 +1,6 @@
+# Tests of the compiled device code.
+isotope_label_targets(isotope_fatbins cuda)
+
 # The machine code of kernels, see machine_code.txt. cuobjdump is beside nvcc or on PATH.
 get_filename_component(beside "${ISOTOPE_NVCC}" DIRECTORY)
 find_program(ISOTOPE_CUOBJDUMP cuobjdump HINTS ${beside} ${PROJECT_SOURCE_DIR}/build/cuda/bin)
@@ -10,4 +13,8 @@ add_test(NAME cuda.machine_code COMMAND ${ISOTOPE_PYTHON} -B ${CMAKE_CURRENT_LIS
                                         ${PROJECT_BINARY_DIR}/fatbins/isotope/fatbins ${cuobjdump})
 add_test(NAME cuda.machine_code_is_checked COMMAND ${ISOTOPE_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/machine_code_test.py)
 set_tests_properties(cuda.machine_code cuda.machine_code_is_checked PROPERTIES LABELS "cuda;machine_code" TIMEOUT 120 SKIP_RETURN_CODE 77)
-isotope_label_targets(isotope_fatbins cuda)
+
+# The headers include compiled device code.
+if(TEST headers.together)
+  set_tests_properties(headers.together PROPERTIES LABELS "headers;cuda")
+endif()
