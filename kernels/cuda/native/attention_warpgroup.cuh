@@ -41,6 +41,11 @@ struct swizzled_tile {
     const int r = int(threadIdx.x) / 8, c = int(threadIdx.x) % 8;
     const bits16* from = base + (first + r) * stride + 8 * c;
     unsigned char* to = tile + swizzled(r, c);
+    if (ROWS % step == 0 && first + ROWS <= rows) {
+#pragma unroll
+      for (int i = 0; i < ROWS / step; ++i, from += step * stride) copy_async_16(to + i * step * row_bytes, from);
+      return;
+    }
 #pragma unroll
     for (int i = 0; i < (ROWS + step - 1) / step; ++i, from += step * stride) {
       if (ROWS % step != 0 && r + i * step >= ROWS) break;
