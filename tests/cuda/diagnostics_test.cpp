@@ -115,7 +115,7 @@ TEST(cuda_diagnostics, switches_reach_the_kernels) {
   o.diagnose.launch_size = 64;
   const auto d = isotope_test::there(device<f32>::open(o));
   EXPECT_EQ(d->limits().switches.split_k, 3u);
-  EXPECT_TRUE(d->limits().switches.no_library);
+  EXPECT_FALSE(d->limits().blas);
   EXPECT_FALSE(d->limits().tensor_cores());
   EXPECT_FALSE(d->limits().hopper());
   EXPECT_EQ(d->launch_size(), 64);
