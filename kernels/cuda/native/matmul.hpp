@@ -20,7 +20,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
   static void record(const launch& l, recording& r) {
     if (l.out[0].dims.count() == 0) return;
     const matmul_job j(l);
-    const bool few = !j.fits() || below::skinny(j).runs();  // bound by bytes
+    const bool few = !j.fits() || typename below::skinny(j).runs();  // bound by bytes
     const matmul_library<P> library(j);
     if (!few && l.body.empty() && library.obstacle().empty()) return library.record(r);
     if (const matmul_hopper hopper(l, j.s); !few && hopper.obstacle().empty()) return hopper.record(r);
