@@ -134,8 +134,12 @@ TEST(cuda_diagnostics, blocks_of_any_size_give_the_same_bits) {
     int changed = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
       EXPECT_EQ(all[i].count.items, usual[i].count.items);
-      if (all[i].count.items == 0) EXPECT_EQ(all[i].count.threads, usual[i].count.threads) << "a block that cooperates keeps its size";
-      else EXPECT_EQ(all[i].count.threads, std::uint32_t(size)), ++changed;
+      if (all[i].count.items == 0) {
+        EXPECT_EQ(all[i].count.threads, usual[i].count.threads) << "a block that cooperates keeps its size";
+      } else {
+        EXPECT_EQ(all[i].count.threads, std::uint32_t(size)) << all[i].function;
+        ++changed;
+      }
     }
     EXPECT_GT(changed, 3);
   }
