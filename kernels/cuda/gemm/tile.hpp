@@ -51,7 +51,7 @@ struct matmul_tile_choice {
 inline constexpr std::array<matmul_tile, 3> simt_tiles{{
     {128,
      128,
-     16,
+     8,
      256,
      0,
      1.13,

@@ -91,9 +91,7 @@ __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN
 #pragma unroll
         for (int i = 0; i < BN / 2; ++i) d[i] = __fmul_rn(a.alpha, d[i]);
       }
-      // A buffer of one warpgroup was last read for this warpgroup's tile before; a shared one, for the other warpgroup.
-      if (a.sums == 2) barrier_wait(l.read(group), parity ^ 1);
-      else barrier_wait(l.read(group ^ 1), group == 0 ? parity ^ 1 : parity);
+      barrier_wait(l.read(group), parity ^ 1);
       parity ^= 1;
       const int row = 16 * warp + lane % 16;
       const std::uint32_t to = l.sums_of(group) + std::uint32_t(row * 128);
@@ -110,8 +108,8 @@ __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN
   }
 }
 
-/// `Warps` warps finish tiles. Four of them and the copying warp belong to two warpgroups of the four; three share its warpgroup, so that
-/// a thread can have 168 registers from the start: the compiler insists on that for an instruction that multiplies 256 columns.
+/// `Warps` warps finish tiles: all that are left of the copying warp's warpgroup and, if there are 512 threads, of the next one. The
+/// compiler insists on 154 registers from the start for an instruction that multiplies 256 columns, so those kernels have 384 threads.
 template <int BN, int Warps, bool CrossA, bool CrossB> __device__ __forceinline__ void run(const matmul_hopper& a) {
   const layout<BN> l(shared_address(dynamic_shared()), a);
   if (threadIdx.x == 0) {
@@ -127,21 +125,15 @@ template <int BN, int Warps, bool CrossA, bool CrossB> __device__ __forceinline_
   }
   __syncthreads();
   cluster_sync();
+  constexpr int others = (Warps + 1) / 4;  // warpgroups that do not multiply
   const int warpgroup = int(threadIdx.x / 128), warp = int(threadIdx.x / 32);
-  constexpr int multiplying = Warps == 4 ? 2 : 1;  // the first warpgroup that multiplies
-  if (warpgroup >= multiplying) {
-    take_registers<Warps == 4 ? 192 : 200>();
-    multiply<BN, CrossA, CrossB>(a, l, warpgroup - multiplying);
-  } else if (Warps == 4 && warpgroup == 0) {
-    give_registers<24>();
-    if (threadIdx.x == 0) produce<BN, CrossA, CrossB>(a, l);
+  if (warpgroup >= others) {
+    take_registers<others == 1 ? 200 : 168>();
+    multiply<BN, CrossA, CrossB>(a, l, warpgroup - others);
   } else {
-    give_registers<104>();
-    if (warp == 0) {
-      if (threadIdx.x == 0) produce<BN, CrossA, CrossB>(a, l);
-    } else if (a.sums != 0) {
-      finish<BN, Warps>(a, l, Warps == 4 ? warp - 4 : warp - 1);
-    }
+    give_registers<others == 1 ? 104 : 88>();
+    if (threadIdx.x == 0) produce<BN, CrossA, CrossB>(a, l);
+    if (warp != 0 && a.sums != 0) finish<BN, Warps>(a, l, warp - 1);
   }
   __syncwarp();
   cluster_sync();  // a block's shared memory must live until the other has stopped writing to it
@@ -161,22 +153,22 @@ extern "C" __global__ void __launch_bounds__(384) matmul_hopper_tn_256(const __g
   hopper::run<256, 3, true, true>(a);
 }
 extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nt_192(const __grid_constant__ matmul_hopper a) {
-  hopper::run<192, 4, false, false>(a);
+  hopper::run<192, 7, false, false>(a);
 }
 extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nn_192(const __grid_constant__ matmul_hopper a) {
-  hopper::run<192, 4, false, true>(a);
+  hopper::run<192, 7, false, true>(a);
 }
 extern "C" __global__ void __launch_bounds__(512) matmul_hopper_tn_192(const __grid_constant__ matmul_hopper a) {
-  hopper::run<192, 4, true, true>(a);
+  hopper::run<192, 7, true, true>(a);
 }
 extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nt_128(const __grid_constant__ matmul_hopper a) {
-  hopper::run<128, 4, false, false>(a);
+  hopper::run<128, 7, false, false>(a);
 }
 extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nn_128(const __grid_constant__ matmul_hopper a) {
-  hopper::run<128, 4, false, true>(a);
+  hopper::run<128, 7, false, true>(a);
 }
 extern "C" __global__ void __launch_bounds__(512) matmul_hopper_tn_128(const __grid_constant__ matmul_hopper a) {
-  hopper::run<128, 4, true, true>(a);
+  hopper::run<128, 7, true, true>(a);
 }
 extern "C" __global__ void __launch_bounds__(128) matmul_hopper_reduce_256(const __grid_constant__ matmul_hopper a) {
   hopper::reduce<256>(a);

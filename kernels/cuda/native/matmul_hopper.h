@@ -26,7 +26,7 @@ struct matmul_hopper {
   std::int32_t M, N, slabs, parts, per;
   std::int32_t row_tiles, column_tiles;  // row tiles of clusters
   std::int32_t cluster, group, stages;
-  std::int32_t sums;        // buffers for sums in bf16 of a warpgroup: 2, or 1 that both use; 0 where y is f32
+  std::int32_t sums;        // buffers for sums in bf16: 2, or 0 where they leave from registers
   std::int32_t direct;      // y is f32 and written from registers; otherwise bf16
   std::int32_t accumulate;  // where y is f32 or there are several parts: y += product
   hopper_epilogue epilogue;

@@ -50,14 +50,16 @@ template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x, uint
   return {f(x.x, y.x), f(x.y, y.y), f(x.z, y.z), f(x.w, y.w)};
 }
 
-/// Finishes the tiles whose sums are in shared memory, as warp `warp` of `Warps`. A lane has 8 adjacent columns, and all rows of a batch are
-/// read before the first is written.
+/// Finishes the tiles whose sums are in shared memory, as warp `warp` of `Warps`. A lane has 8 adjacent columns, and all rows of a batch
+/// are read before the first is written.
 template <int BN, int Warps, hopper_epilogue E>
 __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>& l, int warp) {
   constexpr bool has_bias = E == hopper_epilogue::bias || E == hopper_epilogue::bias_gelu || E == hopper_epilogue::bias_residual;
   constexpr bool has_other = E == hopper_epilogue::add || E == hopper_epilogue::bias_residual || E == hopper_epilogue::gelu_grad;
   constexpr int lanes = BN / 8, rows = 32 / lanes, stride = rows * Warps;  // lanes of a row, rows of a warp and of all warps at once
-  constexpr int steps = 64 / stride, batch = steps % 7 == 0 ? 7 : 8;       // rows of every lane, of which a batch is in registers
+  constexpr int steps = 64 / stride, batch = steps % 7 == 0   ? 7
+                                             : steps % 3 == 0 ? 3
+                                                              : 4;  // rows of every lane, of which a batch is in registers
   static_assert(steps % batch == 0);
   const int lane = int(threadIdx.x % 32), piece = lane % lanes;
   const bool idle = lane >= lanes * rows;
