@@ -1,7 +1,7 @@
 #pragma once
-/// A matmul of bf16 operands on tensor cores: by cuBLASLt where it is here and nothing is fused into the product, by matmul_hopper.cu on Hopper, else by
-/// matmul_mma.cu. Whatever none of them takes runs as in portable/matmul.hpp, with the reason recorded. Products of f32 operands are portable: their sums have
-/// the rounding of f32, which tensor cores do not offer.
+/// A matmul of bf16 operands on tensor cores: by cuBLASLt where it is here and nothing is fused into the product, by matmul_hopper.cu on
+/// Hopper, else by matmul_mma.cu. Whatever none of them takes runs as in portable/matmul.hpp, with the reason recorded. Products of f32
+/// operands are portable: their sums have the rounding of f32, which tensor cores do not offer.
 #include <isotope/fatbins/matmul_mma.hpp>
 #include <isotope/kernels/cuda/native/matmul_hopper.hpp>
 #include <isotope/kernels/cuda/native/matmul_library.hpp>
@@ -45,7 +45,7 @@ template <GpuPrecision P> requires(P::type == dtype::bf16) struct kernel<op::mat
     if (s.a.type != s.b.type) return "operands have different formats";
     if (s.b.type != dtype::bf16) return "tensor cores take operands in bf16 alone";
     if (!j.fits()) return "a size is too large for 32 bits";
-    if (const typename below::skinny k(j); k.few <= (k.across ? 2 : 4)) return "few rows or columns are bound by bytes";
+    if (const typename below::skinny k(j); k.few <= 1) return "one row or column is bound by bytes";
     if (d.switches.no_matrix_units) return "tensor cores are switched off";
     if (!d.tensor_cores()) return "the device has no tensor cores for bf16";
     if (!fatbins::matmul_mma.there()) return "this build has no code for tensor cores";
