@@ -48,7 +48,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
     if (s.a.type != s.b.type) return "operands have different formats";
     if (s.b.type != dtype::bf16) return "tensor cores take operands in bf16 alone";
     if (!j.fits()) return "a size is too large for 32 bits";
-    if (const typename below::skinny k(j); k.few <= (k.across ? 2 : 4)) return "few rows or columns are bound by bytes";
+    if (const typename below::skinny k(j); k.few <= 1) return "one row or column is bound by bytes";
     if (d.switches.no_matrix_units) return "tensor cores are switched off";
     if (!d.tensor_cores()) return "the device has no tensor cores for bf16";
     if (!fatbins::matmul_mma.there()) return "this build has no code for tensor cores";
