@@ -79,4 +79,35 @@ inline bool chain_of(const launch& l, const fused_body& body, gpu::gemm& g) {
   return true;
 }
 
+/// Returns the case of finish_tile.cuh that finishes the sums of g.
+inline std::int32_t case_of(const gpu::gemm& g) {
+  constexpr auto f32 = std::int32_t(dtype::f32), bf16 = std::int32_t(dtype::bf16);
+  if (g.eights == 0 || g.swapped != 0) return gpu::case_other;
+  if (g.finish == gpu::finish_partial) return gpu::case_partial;
+  if (g.beta != 0) return gpu::case_other;
+  if (g.finish == gpu::finish_store) {
+    if (g.product_type == f32 && g.y_type == f32) return g.accumulate != 0 ? gpu::case_add_f32 : gpu::case_store_f32;
+    return g.product_type == bf16 && g.y_type == bf16 && g.accumulate == 0 ? gpu::case_store_bf16 : gpu::case_other;
+  }
+  if (g.finish != gpu::finish_chain || g.product_type != bf16 || g.steps > 2) return gpu::case_other;
+  constexpr std::uint32_t add = std::uint32_t(instruction_number(&info<op::add>));
+  constexpr std::uint32_t gelu = instruction_code(&info<op::gelu_tanh>, dtype::bf16),
+                          gelu_grad = instruction_code(&info<op::gelu_tanh_grad>, dtype::bf16);
+  for (int j = 0; j < g.steps; ++j) {
+    const gpu::chain_step& s = g.chain[j];
+    if (s.type != bf16 || s.both != 0 || (s.store >= 0 && g.out_type[s.store] != bf16)) return gpu::case_other;
+    if (s.operand >= 0 && (s.operand != j || g.operands[j].type != bf16 || g.operands[j].column == 0)) return gpu::case_other;
+  }
+  const gpu::chain_step &first = g.chain[0], &last = g.chain[g.steps - 1];
+  if (first.operand < 0 || last.store < 0) return gpu::case_other;
+  const bool dense = g.operands[0].row != 0;
+  if (g.steps == 1) {
+    if (first.code == add) return dense ? gpu::case_residual : gpu::case_bias;
+    return first.code == gelu_grad && dense && first.operand_first != 0 ? gpu::case_gelu_grad : gpu::case_other;
+  }
+  if (first.code != add || dense) return gpu::case_other;
+  if (last.code == gelu) return gpu::case_bias_gelu;
+  return last.code == add && last.operand == 1 && g.operands[1].row != 0 && first.store < 0 ? gpu::case_bias_residual : gpu::case_other;
+}
+
 }  // namespace isotope::cuda

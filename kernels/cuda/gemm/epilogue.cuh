@@ -11,6 +11,22 @@ namespace isotope::cuda::gpu {
 __device__ inline float times(float a, float b) { return (formulas::number(a) * formulas::number(b)).value; }
 __device__ inline float plus(float a, float b) { return (formulas::number(a) + formulas::number(b)).value; }
 
+/// Rounds x as format t stores it.
+__device__ inline void round_eight(float (&x)[8], int t) {
+  if (t == f32) return;
+  if (t == bf16) {
+#pragma unroll
+    for (int q = 0; q < 8; q += 2) {
+      const std::uint32_t w = bf16_pair(x[q], x[q + 1]);
+      x[q] = __uint_as_float(w << 16);
+      x[q + 1] = __uint_as_float(w & 0xffff0000u);
+    }
+    return;
+  }
+#pragma unroll
+  for (int q = 0; q < 8; ++q) x[q] = rounded(x[q], t);
+}
+
 /// Eight adjacent elements from element i on, which is a multiple of eight from an aligned address.
 __device__ inline void load_eight(std::uint64_t base, std::int64_t i, int type, float (&x)[8]) {
   if (type == f32) {
@@ -35,7 +51,7 @@ __device__ inline void store_eight(std::uint64_t base, std::int64_t i, int type,
     p[1] = float4{x[4], x[5], x[6], x[7]};
   } else if (type == bf16) {
     std::uint32_t w[4];
-    for (int q = 0; q < 4; ++q) w[q] = std::uint32_t(bf16_bits(x[2 * q])) | std::uint32_t(bf16_bits(x[2 * q + 1])) << 16;
+    for (int q = 0; q < 4; ++q) w[q] = bf16_pair(x[2 * q], x[2 * q + 1]);
     pointer<uint4>(base)[i / 8] = uint4{w[0], w[1], w[2], w[3]};
   } else {
     for (int q = 0; q < 8; ++q) store(base, i + q, type, x[q]);
@@ -46,7 +62,7 @@ __device__ inline std::int64_t batch_offset(std::int32_t batch, std::int32_t inn
   return batch / inner * outer_stride + batch % inner * inner_stride;
 }
 
-/// x = alpha sum + beta c, rounded to the product's format.
+/// x = alpha sum + beta c, not yet rounded to the product's format.
 template <int Count>
 __device__ inline void scale_sums(const gemm& g, std::int32_t batch, std::int64_t m, std::int64_t n, float (&x)[Count], int valid) {
 #pragma unroll
@@ -57,8 +73,6 @@ __device__ inline void scale_sums(const gemm& g, std::int32_t batch, std::int64_
     for (int q = 0; q < Count; ++q)
       if (q < valid) x[q] = plus(x[q], times(g.beta, load(g.c, at + q * g.c_column, g.c_type)));
   }
-#pragma unroll
-  for (int q = 0; q < Count; ++q) x[q] = rounded(x[q], g.product_type);
 }
 
 /// The long formulas, whose code should exist once.
@@ -133,8 +147,7 @@ __device__ inline void run_chain(const gemm& g, std::int64_t n, std::int64_t at,
 #pragma unroll
     for (int q = 0; q < 8; ++q) other[q] = s.both != 0 ? x[q] : s.operand == 0 ? o[0][q] : o[1][q];
     chain_eight(s, x, other);
-#pragma unroll
-    for (int q = 0; q < 8; ++q) x[q] = rounded(x[q], s.type);
+    round_eight(x, s.type);
     if (s.store >= 0) store_eight(g.out[s.store], at, g.out_type[s.store], x);
   }
 }
@@ -151,6 +164,7 @@ __device__ inline __attribute__((noinline)) void finish_one(const gemm& g, std::
   }
   float x[1] = {sum};
   scale_sums(g, batch, row, column, x, 1);
+  x[0] = rounded(x[0], g.product_type);
   if (g.finish == finish_store) store(g.y, at, g.y_type, g.accumulate != 0 ? plus(x[0], load(g.y, at, g.y_type)) : x[0]);
   else body_run(g.body, at, x[0]);
 }
@@ -173,6 +187,7 @@ __device__ inline void finish_eight(const gemm& g, std::int32_t batch, std::int3
     return;
   }
   scale_sums(g, batch, m, n, x, 8);
+  round_eight(x, g.product_type);
   if (g.finish == finish_chain) {
     run_chain(g, n, at, x);
     return;

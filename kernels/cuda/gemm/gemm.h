@@ -38,6 +38,11 @@ inline constexpr int finish_store = 1;    // rounds it to `product_type`, and wr
 inline constexpr int finish_chain = 2;    // runs the chain on it
 inline constexpr int finish_body = 3;     // runs the interpreter on it
 
+/// The cases that have code of their own (gemm/finish_tile.cuh); all formats are those that the name says, and c is not read.
+inline constexpr int case_other = 0, case_partial = 1, case_store_bf16 = 2, case_store_f32 = 3, case_add_f32 = 4;
+/// Bodies of bf16: operand 0 is the bias or the dense operand, operand 1 the residual behind a bias.
+inline constexpr int case_bias = 5, case_residual = 6, case_bias_residual = 7, case_bias_gelu = 8, case_gelu_grad = 9;
+
 /// y[b, m, n] = alpha sum_k a[b, m, k] b[b, k, n] + beta c[b, m, n]. y is dense.
 struct gemm {
   gemm_operand a, b;
@@ -52,6 +57,7 @@ struct gemm {
   std::int32_t parts, part_depth;     // of K; the depth of a part
   std::int32_t y_type, product_type, c_type;
   std::int32_t finish, accumulate;
+  std::int32_t fast;     // the case, if it has code of its own
   std::int32_t eights;   // columns are finished eight at a time: rows of y and of operands of the chain are aligned to 16 bytes
   std::int32_t a_cross;  // lines of A run along M, for kernels without a fixed memory order
   std::int32_t swapped;  // the kernel works on the transposed product: y[b, n, m]

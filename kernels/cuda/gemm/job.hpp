@@ -60,6 +60,7 @@ class matmul_job {
         g.finish = gpu::finish_partial;
         g.y = given->scratch;
       }
+      g.fast = case_of(g);
       const std::int64_t some = most_z / split.parts;  // batches that one launch has along z
       for (std::int64_t first = 0; first < g.batches; first += some) {
         g.first = std::int32_t(first);

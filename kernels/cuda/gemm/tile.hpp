@@ -51,7 +51,7 @@ struct matmul_tile_choice {
 inline constexpr std::array<matmul_tile, 3> simt_tiles{{
     {128,
      128,
-     16,
+     8,
      256,
      0,
      1.13,
@@ -82,18 +82,9 @@ inline constexpr std::array<matmul_tile, 3> simt_tiles{{
 }};
 inline constexpr double simt_flops_per_byte = 11;  // 46 TFLOP/s against 4.2 TB/s
 
-/// Tiles of mma.sync. The sizes in shared memory are those of the stages, which are larger than the sums.
-inline constexpr std::array<matmul_tile, 3> mma_tiles{{
-    {128,
-     256,
-     64,
-     256,
-     3 * 48 << 10,
-     1,
-     1.0,
-     {},
-     {"matmul_mma_wide_nn", "matmul_mma_wide_nt", "matmul_mma_wide_tn", "matmul_mma_wide_tt"},
-     {}},
+/// Tiles of mma.sync. The sizes in shared memory are those of the stages, which are larger than the sums. On an H100, tiles of 128 x 256 were
+/// slower than those of 128 x 128, two of which share a multiprocessor.
+inline constexpr std::array<matmul_tile, 2> mma_tiles{{
     {128,
      128,
      64,
@@ -110,11 +101,11 @@ inline constexpr std::array<matmul_tile, 3> mma_tiles{{
      128,
      4 * 16 << 10,
      2,
-     0.6,
+     0.75,
      {},
      {"matmul_mma_small_nn", "matmul_mma_small_nt", "matmul_mma_small_tn", "matmul_mma_small_tt"},
      {}},
 }};
-inline constexpr double mma_flops_per_byte = 120;  // 500 TFLOP/s against 4.2 TB/s
+inline constexpr double mma_flops_per_byte = 95;  // 400 TFLOP/s against 4.2 TB/s
 
 }  // namespace isotope::cuda

@@ -6,7 +6,7 @@
 // across K. Chunks of 16 bytes are permuted by xor with the line's number, so that ldmatrix reads 8 lines from all 32 banks. Sums pass
 // through shared memory to be finished eight columns at a time.
 #include "device/mma.cuh"
-#include "gemm/epilogue.cuh"
+#include "gemm/finish_tile.cuh"
 
 namespace isotope::cuda::gpu {
 
@@ -175,25 +175,13 @@ template <bool ACross, bool BCross, class S> __device__ inline void mma(const ge
   float* finished = reinterpret_cast<float*>(memory);
   sums.store(finished, m, n);
   __syncthreads();
-#pragma unroll 1
-  for (int e = int(threadIdx.x); e < S::m * S::n / 8; e += S::threads) {
-    const int r = e / (S::n / 8), c = e % (S::n / 8);
-    if (m0 + r >= g.rows || n0 + 8 * c >= g.columns) continue;
-    const float4 *p = reinterpret_cast<const float4*>(finished + r * S::sums_line + 8 * c), u = p[0], v = p[1];
-    float z[8] = {u.x, u.y, u.z, u.w, v.x, v.y, v.z, v.w};
-    finish_eight(g, batch, part, m0 + r, n0 + 8 * c, z, g.columns - n0 - 8 * c < 8 ? g.columns - n0 - 8 * c : 8);
-  }
+  finish_tile<S::threads, S::m, S::n, S::sums_line>(g, batch, part, m0, n0, finished);
 }
 
 // The host's list of tiles is in gemm/mma_tile.hpp.
-using wide_tile = mma_tile<128, 256, 64, 2, 4, 3>;
 using large_tile = mma_tile<128, 128, 64, 2, 2, 3>;
 using small_tile = mma_tile<64, 64, 64, 2, 2, 4>;
 
-extern "C" __global__ void __launch_bounds__(256, 1) matmul_mma_wide_nn(const __grid_constant__ gemm g) { mma<false, true, wide_tile>(g); }
-extern "C" __global__ void __launch_bounds__(256, 1) matmul_mma_wide_nt(const __grid_constant__ gemm g) { mma<false, false, wide_tile>(g); }
-extern "C" __global__ void __launch_bounds__(256, 1) matmul_mma_wide_tn(const __grid_constant__ gemm g) { mma<true, true, wide_tile>(g); }
-extern "C" __global__ void __launch_bounds__(256, 1) matmul_mma_wide_tt(const __grid_constant__ gemm g) { mma<true, false, wide_tile>(g); }
 extern "C" __global__ void __launch_bounds__(128, 2) matmul_mma_large_nn(const __grid_constant__ gemm g) {
   mma<false, true, large_tile>(g);
 }

@@ -1,15 +1,17 @@
 // flags: -fmad=false
 //
 // A matmul without tensor cores. Bound by flops: fused multiply-adds in f32, whatever the operands' format. 256 threads compute a tile of
-// 128 x 128, 8 x 8 sums each as four blocks of 4 x 4; where tiles are few, a tile has 64 x 64 with one block each. Slabs of 16 along K are
-// in two stages of shared memory (32 KiB), both operands K-major; the next slab is in registers while one is multiplied. Each sum adds its
-// terms in the order of K: the same bits in every run.
+// 128 x 128, 8 x 8 sums each as four blocks of 4 x 4; where tiles are few, a tile has 64 x 64 with one block each. Slabs of 8 or 16 along K
+// are in two stages of shared memory, both operands K-major: 8 for the large tile, whose loop then has no spilled registers. The next
+// slab comes by asynchronous copies if its lines run across K and are f32; otherwise it is in registers while one is multiplied, and is
+// converted and transposed on the way. Each sum adds its terms in the order of K: the same bits in every run.
 //
 // Where even those tiles are few, the time of a single tile counts: then tiles have 32 x 32 in slabs of 64, and each of four teams of 64
 // threads multiplies a quarter of a slab. The teams' sums are added in order.
 //
-// Quads are permuted by xor with 2 (k / 4): the transposing store of 8 lines by 4 quads then touches all 32 banks, and rows need no
-// padding.
+// Quads are permuted by xor with a multiple of k / 4, so that rows need no padding: the transposing store of adjacent lines then touches
+// all 32 banks.
+#include "device/mma.cuh"
 #include "gemm/epilogue.cuh"
 
 namespace isotope::cuda::gpu {
@@ -39,9 +41,11 @@ template <int Tile, int Slab, int Side, int Teams> struct simt_tile {
   static constexpr int team = side * side, threads = team * teams;
   static constexpr int blocks = tile / (4 * side);                   // of 4 x 4 sums, along each axis
   static constexpr int row = tile / 4, run = slab / 4;               // quads of a line across K, along K
+  static constexpr int turn = run == 2 ? 4 : 2;                      // the permutation's step from one quad along K to the next
   static constexpr int stage = slab * row, moves = stage / threads;  // in quads; quads of an operand that a thread moves
+  static constexpr int sums = 4 * side * row * teams, memory = sums > 4 * stage ? sums : 4 * stage;  // quads of shared memory
 };
-using tile_128 = simt_tile<128, 16, 16, 1>;
+using tile_128 = simt_tile<128, 8, 16, 1>;
 using tile_64 = simt_tile<64, 16, 16, 1>;
 using tile_32 = simt_tile<32, 64, 8, 4>;
 
@@ -49,10 +53,11 @@ using tile_32 = simt_tile<32, 64, 8, 4>;
 template <class T, bool Cross, class S> struct simt_mover {
   static constexpr int lines_apart = S::threads / (Cross ? S::row : S::run);  // lines between the quads of a thread
   const gemm_operand& x;
-  const std::int32_t& outer;  // M or N
-  int origin;                 // the first row or column of the tile
-  std::uint64_t at;           // of the thread's first quad in the next slab
-  float4 next[S::moves];
+  const std::int32_t& outer;                               // M or N
+  int origin;                                              // the first row or column of the tile
+  std::uint64_t at;                                        // of the thread's first quad in the next slab
+  static constexpr bool direct = Cross && sizeof(T) == 4;  // no conversion and no transposition on the way
+  float4 next[direct ? 1 : S::moves];
 
   __device__ int bytes() const { return sizeof(T) == 4 ? 4 : sizeof(T) == 2 ? 2 : x.type == f32 ? 4 : 2; }
   /// The line and the first element of quad e of the slab at k.
@@ -66,8 +71,17 @@ template <class T, bool Cross, class S> struct simt_mover {
     at = x.at + std::uint64_t((offset + line_of(k, e) * x.line + place_of(k, e)) * bytes());
   }
 
-  __device__ void take(int k, int end) {
-    if (x.aligned != 0 && origin + S::tile <= outer && k + S::slab <= end) {
+  /// Starts to move the slab at k to `to`: a slab whose lines run across K, by asynchronous copies; another, into registers.
+  __device__ void take(float4* to, int k, int end) {
+    const bool whole = x.aligned != 0 && origin + S::tile <= outer && k + S::slab <= end;
+    if constexpr (direct) {
+#pragma unroll
+      for (int i = 0; i < S::moves; ++i) {
+        const int e = int(threadIdx.x) + i * S::threads;
+        if (whole) copy_async_16(to + place_across(e), pointer<const float4>(move(i)));
+        else to[place_across(e)] = checked(move(i), line_of(k, e), place_of(k, e), end, outer);
+      }
+    } else if (whole) {
 #pragma unroll
       for (int i = 0; i < S::moves; ++i) next[i] = quad<T>(move(i), 0, x.type);
     } else {
@@ -90,16 +104,21 @@ template <class T, bool Cross, class S> struct simt_mover {
     if (p + 3 < length) y.w = element<T>(from, 3, x.type);
     return y;
   }
+  /// The place of quad e of a slab whose lines run across K.
+  __device__ static int place_across(int e) { return e / S::row * S::row + ((e % S::row) ^ (S::turn * (e / S::row / 4 % 4))); }
   /// Stores the slab K-major: (slab, tile).
   __device__ void put(float4* to) const {
+    if constexpr (!direct) put_registers(to);
+  }
+  __device__ void put_registers(float4* to) const {
 #pragma unroll
     for (int i = 0; i < S::moves; ++i) {
       const int e = int(threadIdx.x) + i * S::threads;
       if constexpr (Cross) {
-        to[e / S::row * S::row + ((e % S::row) ^ (2 * (e / S::row / 4 % 4)))] = next[i];
+        to[place_across(e)] = next[i];
       } else {
         float* element =
-            reinterpret_cast<float*>(to + 4 * (e % S::run) * S::row + ((e / S::run / 4) ^ (2 * (e % S::run % 4)))) + e / S::run % 4;
+            reinterpret_cast<float*>(to + 4 * (e % S::run) * S::row + ((e / S::run / 4) ^ (S::turn * (e % S::run % 4)))) + e / S::run % 4;
         element[0] = next[i].x;
         element[4 * S::row] = next[i].y;
         element[8 * S::row] = next[i].z;
@@ -117,7 +136,8 @@ template <class S> struct simt_sums {
   __device__ void multiply(const float4* left, const float4* right, int x, int y, int first) {
 #pragma unroll
     for (int group = 0; group < S::slab / S::teams; group += 4) {
-      const float4 *a = left + first * S::row + (x ^ (2 * (group / 4 % 4))), *b = right + first * S::row + (y ^ (2 * (group / 4 % 4)));
+      const float4 *a = left + first * S::row + (x ^ (S::turn * (group / 4 % 4))),
+                   *b = right + first * S::row + (y ^ (S::turn * (group / 4 % 4)));
 #pragma unroll
       for (int k = group; k < group + 4; ++k) {
         float4 rows[S::blocks], columns[S::blocks];
@@ -147,7 +167,7 @@ template <class S> struct simt_sums {
 };
 
 template <class A, class B, bool ACross, bool BCross, class S> __device__ inline void simt(const gemm& g) {
-  __shared__ float4 memory[4 * S::stage];  // two stages of each operand, then the sums of a block of rows
+  __shared__ float4 memory[S::memory];  // two stages of each operand, then the sums of a block of rows
   float4 *left = memory, *right = memory + 2 * S::stage;
   const int down = (g.rows + S::tile - 1) / S::tile, across = (g.columns + S::tile - 1) / S::tile;
   int tile_row, tile_column;
@@ -171,25 +191,30 @@ template <class A, class B, bool ACross, bool BCross, class S> __device__ inline
     for (int j = 0; j < S::blocks; ++j) sums.of[i][j] = float4{0.0f, 0.0f, 0.0f, 0.0f};
 
   if (begin < end) {
-    a.take(begin, end);
-    b.take(begin, end);
+    a.take(left, begin, end);
+    b.take(right, begin, end);
     a.put(left);
     b.put(right);
+    copy_async_commit();
+    copy_async_wait<0>();
     __syncthreads();
     int stage = 0;
 #pragma unroll 1
     for (int k = begin; k < end; k += S::slab) {
       const bool more = k + S::slab < end;
+      const int other = stage ^ S::stage;
       if (more) {
-        a.take(k + S::slab, end);
-        b.take(k + S::slab, end);
+        a.take(left + other, k + S::slab, end);
+        b.take(right + other, k + S::slab, end);
+        copy_async_commit();
       }
       sums.multiply(left + stage, right + stage, x, y, first);
-      stage ^= S::stage;
       if (more) {
-        a.put(left + stage);
-        b.put(right + stage);
+        a.put(left + other);
+        b.put(right + other);
       }
+      stage = other;
+      copy_async_wait<0>();
       __syncthreads();
     }
   }

@@ -17,7 +17,8 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
   static constexpr std::int64_t chain(std::int64_t K) { return K; }
   static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_split::scratch(s); }
 
-  static constexpr std::int64_t skinny_rows = 16;  // a warp keeps the sums of 16 rows and 4 columns in registers
+  /// Up to so many rows, a skinny kernel is faster than tiles: where lines of the wide operand run along K, and where they run across it.
+  static constexpr std::int64_t skinny_along_k = 8, skinny_across = 4;
 
   static void record(const launch& l, recording& r) {
     if (l.out[0].dims.count() == 0) return;
@@ -26,7 +27,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
       enter_set(r, kernels::reference::name, "a size is too large for 32 bits");
       return kernel<op::matmul, P, kernels::reference>::record(l, r);
     }
-    if (is_skinny(j)) return record_skinny(j, r);
+    if (skinny(j).runs()) return record_skinny(j, r);
     record_tiles(j, r);
   }
   /// Records the tiles of simt_tiles[tile] in `parts` parts of K (0: by cost). Returns false if there is no such kernel for the operands'
@@ -38,8 +39,14 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
     record_tile(j, r, t, matmul_tile_choice::split_of(t, size_of_job(j), *l.device, simt_flops_per_byte, parts));
     return true;
   }
-  /// Whether there are so few rows or columns that bytes bound the product.
-  static bool is_skinny(const matmul_job& j) { return j.s.M <= skinny_rows || j.s.N <= skinny_rows; }
+  /// The few rows and many columns of a skinny product; `swapped`: those of the transposed one.
+  struct skinny {
+    bool swapped, across;  // across: lines of the wide operand run along its columns
+    std::int64_t few, many;
+    explicit skinny(const matmul_job& j)
+        : swapped(j.s.N < j.s.M), across(swapped ? j.s.a.cross : j.s.b.cross), few(std::min(j.s.M, j.s.N)), many(std::max(j.s.M, j.s.N)) {}
+    bool runs() const { return few <= (across ? skinny_across : skinny_along_k); }
+  };
 
  private:
   static const std::array<std::string_view, 4>& names(const matmul_job& j, const matmul_tile& t) {
@@ -67,41 +74,33 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
     j.add(r, f, split);
   }
 
-  static constexpr std::array<std::string_view, 5> skinny_f32_k{"matmul_skinny_f32_k_1", "matmul_skinny_f32_k_2", "matmul_skinny_f32_k_4",
-                                                                "matmul_skinny_f32_k_8", "matmul_skinny_f32_k_16"};
-  static constexpr std::array<std::string_view, 5> skinny_f32_n{"matmul_skinny_f32_n_1", "matmul_skinny_f32_n_2", "matmul_skinny_f32_n_4",
-                                                                "matmul_skinny_f32_n_8", "matmul_skinny_f32_n_16"};
-  static constexpr std::array<std::string_view, 5> skinny_bf16_k{
-      "matmul_skinny_bf16_k_1", "matmul_skinny_bf16_k_2", "matmul_skinny_bf16_k_4", "matmul_skinny_bf16_k_8", "matmul_skinny_bf16_k_16"};
-  static constexpr std::array<std::string_view, 5> skinny_bf16_n{
-      "matmul_skinny_bf16_n_1", "matmul_skinny_bf16_n_2", "matmul_skinny_bf16_n_4", "matmul_skinny_bf16_n_8", "matmul_skinny_bf16_n_16"};
-  static constexpr std::array<std::string_view, 5> skinny_any_k{"matmul_skinny_any_k_1", "matmul_skinny_any_k_2", "matmul_skinny_any_k_4",
-                                                                "matmul_skinny_any_k_8", "matmul_skinny_any_k_16"};
-  static constexpr std::array<std::string_view, 5> skinny_any_n{"matmul_skinny_any_n_1", "matmul_skinny_any_n_2", "matmul_skinny_any_n_4",
-                                                                "matmul_skinny_any_n_8", "matmul_skinny_any_n_16"};
+  static constexpr std::array<std::string_view, 4> skinny_f32_k{"matmul_skinny_f32_k_1", "matmul_skinny_f32_k_2", "matmul_skinny_f32_k_4",
+                                                                "matmul_skinny_f32_k_8"};
+  static constexpr std::array<std::string_view, 3> skinny_f32_n{"matmul_skinny_f32_n_1", "matmul_skinny_f32_n_2", "matmul_skinny_f32_n_4"};
+  static constexpr std::array<std::string_view, 4> skinny_bf16_k{"matmul_skinny_bf16_k_1", "matmul_skinny_bf16_k_2",
+                                                                 "matmul_skinny_bf16_k_4", "matmul_skinny_bf16_k_8"};
+  static constexpr std::array<std::string_view, 3> skinny_bf16_n{"matmul_skinny_bf16_n_1", "matmul_skinny_bf16_n_2",
+                                                                 "matmul_skinny_bf16_n_4"};
+  static constexpr std::array<std::string_view, 4> skinny_any_k{"matmul_skinny_any_k_1", "matmul_skinny_any_k_2", "matmul_skinny_any_k_4",
+                                                                "matmul_skinny_any_k_8"};
+  static constexpr std::array<std::string_view, 3> skinny_any_n{"matmul_skinny_any_n_1", "matmul_skinny_any_n_2", "matmul_skinny_any_n_4"};
 
   static void record_skinny(const matmul_job& j, recording& r) {
     const matmul_shape& s = j.s;
-    const bool swapped = s.M > skinny_rows || (s.N <= skinny_rows && s.N < s.M);
-    const std::int64_t few = swapped ? s.N : s.M, many = swapped ? s.M : s.N;
-    const bool along_n = swapped ? s.a.cross : s.b.cross;
-    const auto index = std::size_t(few <= 1 ? 0 : few <= 2 ? 1 : few <= 4 ? 2 : few <= 8 ? 3 : 4);
+    const skinny k(j);
+    const auto index = std::size_t(k.few <= 1 ? 0 : k.few <= 2 ? 1 : k.few <= 4 ? 2 : 3);
     const bool same = s.a.type == s.b.type, all_f32 = same && s.a.type == dtype::f32, all_bf16 = same && s.a.type == dtype::bf16;
-    constexpr std::int64_t columns_along_n = 32, warps = 8;
-    const std::int64_t columns = along_n ? columns_along_n : warps * (few <= 1 ? 1 : few <= 4 ? 2 : 4);
+    constexpr std::int64_t warps = 8, threads_across = 8;
+    const std::int64_t columns = k.across ? threads_across * (all_bf16 ? 8 : 4) : warps * (k.few <= 4 ? 2 : 4);  // of a block
     matmul_job::form f;
     f.code = &fatbins::matmul_skinny;
-    f.function = (along_n    ? all_f32    ? skinny_f32_n
-                               : all_bf16 ? skinny_bf16_n
-                                          : skinny_any_n
-                  : all_f32  ? skinny_f32_k
-                  : all_bf16 ? skinny_bf16_k
-                             : skinny_any_k)[index];
-    f.tiles = (many + columns - 1) / columns;
+    if (k.across) f.function = (all_f32 ? skinny_f32_n : all_bf16 ? skinny_bf16_n : skinny_any_n)[index];
+    else f.function = (all_f32 ? skinny_f32_k : all_bf16 ? skinny_bf16_k : skinny_any_k)[index];
+    f.tiles = (k.many + columns - 1) / columns;
     f.eights = false;
-    f.swapped = swapped;
+    f.swapped = k.swapped;
     matmul_split::choice split{1, s.K, 0};
-    if (!swapped && 2 * f.tiles * s.batches() < j.given->device->multiprocessors) {  // blocks that fill the device, with some depth each
+    if (!k.swapped && 2 * f.tiles * s.batches() < j.given->device->multiprocessors) {  // blocks that fill the device, with some depth each
       const std::int64_t parts =
           std::min(matmul_split::limit(s.batches() * s.M * s.N, s.K), 2 * j.given->device->multiprocessors / (f.tiles * s.batches()));
       const std::int64_t depth = (s.K + parts * 64 - 1) / (parts * 64) * 64;

@@ -1,6 +1,6 @@
 // flags: -fmad=false
 //
-// A matmul with at most 16 rows, as in decoding: bound by the bytes of B, which are read once. Where B's lines run along K, a warp has some
+// A matmul with at most 8 rows (4 where lines of B run along N), as in decoding: bound by the bytes of B, which are read once. Where B's lines run along K, a warp has some
 // columns: its lanes read adjacent chunks of 16 bytes of a line, and their sums are added across lanes. Where they run along N, a block has
 // 32 columns, 8 threads beside one another with four columns each, and its 32 teams of such threads interleave along K; shared memory adds
 // their sums. The order of additions depends only on the shape. A matmul with few columns runs as the transposed product.
@@ -62,7 +62,7 @@ struct skinny_place {
 
 /// `a_cross`: lines of A run along M.
 template <class T, int Rows> __device__ inline void skinny_along_k(const gemm& g) {
-  constexpr int columns = Rows == 1 ? 1 : Rows <= 4 ? 2 : 4, ahead = 4 / columns, chunk = T::chunk;
+  constexpr int columns = Rows <= 4 ? 2 : 4, ahead = 4 / columns, chunk = T::chunk;
   const skinny_place p(g);
   const bool a_cross = g.a_cross != 0;
   const int lane = int(threadIdx.x) % 32, n = (int(blockIdx.x) * (int(blockDim.x) / 32) + int(threadIdx.x) / 32) * columns;
@@ -90,13 +90,13 @@ template <class T, int Rows> __device__ inline void skinny_along_k(const gemm& g
       const int k = k0 + chunk * (32 * d + lane);
 #pragma unroll
       for (int m = 0; m < Rows; ++m) {
-        if (m >= g.rows) break;
+        const int row = m < g.rows ? m : g.rows - 1;  // sums of rows that do not exist are not used
         float left[chunk];
         if (a_cross) {
 #pragma unroll
-          for (int q = 0; q < chunk; ++q) left[q] = k + q < p.end ? T::load_one(p.a, (k + q) * g.a.line + m, g.a.type) : 0.0f;
+          for (int q = 0; q < chunk; ++q) left[q] = k + q < p.end ? T::load_one(p.a, (k + q) * g.a.line + row, g.a.type) : 0.0f;
         } else {
-          load_chunk<T>(p.a, m * g.a.line + k, g.a.type, a_whole, p.end - k, left);
+          load_chunk<T>(p.a, row * g.a.line + k, g.a.type, a_whole, p.end - k, left);
         }
 #pragma unroll
         for (int j = 0; j < columns; ++j)
@@ -125,26 +125,26 @@ template <class T, int Rows> __device__ inline void skinny_along_k(const gemm& g
 }
 
 template <class T, int Rows> __device__ inline void skinny_along_n(const gemm& g) {
-  constexpr int teams = 32, beside = 8;
-  __shared__ float team_sums[teams][4 * beside];
+  constexpr int teams = 32, beside = 8, wide = T::chunk;  // wide: adjacent columns of a thread
+  __shared__ float team_sums[teams][wide * beside];
   const skinny_place p(g);
   const bool a_cross = g.a_cross != 0;
-  const int team = int(threadIdx.x) / beside, place = int(threadIdx.x) % beside, n = (int(blockIdx.x) * beside + place) * 4;
-  float sums[Rows][4];
+  const int team = int(threadIdx.x) / beside, place = int(threadIdx.x) % beside, n = (int(blockIdx.x) * beside + place) * wide;
+  float sums[Rows][wide];
 #pragma unroll
   for (int m = 0; m < Rows; ++m)
 #pragma unroll
-    for (int q = 0; q < 4; ++q) sums[m][q] = 0.0f;
+    for (int q = 0; q < wide; ++q) sums[m][q] = 0.0f;
 #pragma unroll 4
   for (int k = p.begin + team; k < p.end; k += teams) {
-    float right[4];
+    float right[wide];
     load_chunk<T>(p.b, k * g.b.line + n, g.b.type, g.b.aligned != 0, g.columns - n, right);
 #pragma unroll
     for (int m = 0; m < Rows; ++m) {
-      if (m >= g.rows) break;
-      const float left = T::load_one(p.a, a_cross ? k * g.a.line + m : m * g.a.line + k, g.a.type);
+      const int row = m < g.rows ? m : g.rows - 1;  // sums of rows that do not exist are not used
+      const float left = T::load_one(p.a, a_cross ? k * g.a.line + row : row * g.a.line + k, g.a.type);
 #pragma unroll
-      for (int q = 0; q < 4; ++q) sums[m][q] = fmaf(left, right[q], sums[m][q]);
+      for (int q = 0; q < wide; ++q) sums[m][q] = fmaf(left, right[q], sums[m][q]);
     }
   }
 #pragma unroll
@@ -152,10 +152,10 @@ template <class T, int Rows> __device__ inline void skinny_along_n(const gemm& g
     if (m >= g.rows) break;
     __syncthreads();
 #pragma unroll
-    for (int q = 0; q < 4; ++q) team_sums[team][4 * place + q] = sums[m][q];
+    for (int q = 0; q < wide; ++q) team_sums[team][wide * place + q] = sums[m][q];
     __syncthreads();
-    const int column = int(blockIdx.x) * 4 * beside + int(threadIdx.x);
-    if (threadIdx.x < 4 * beside && column < g.columns) {
+    const int column = int(blockIdx.x) * wide * beside + int(threadIdx.x);
+    if (threadIdx.x < wide * beside && column < g.columns) {
       float total = team_sums[0][threadIdx.x];
       for (int t = 1; t < teams; ++t) total = plus(total, team_sums[t][threadIdx.x]);
       finish_one(g, p.batch, p.part, m, column, total);
@@ -175,9 +175,6 @@ extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_k_4(const __
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_k_8(const __grid_constant__ gemm g) {
   skinny_along_k<skinny_f32, 8>(g);
 }
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_k_16(const __grid_constant__ gemm g) {
-  skinny_along_k<skinny_f32, 16>(g);
-}
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_n_1(const __grid_constant__ gemm g) {
   skinny_along_n<skinny_f32, 1>(g);
 }
@@ -186,12 +183,6 @@ extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_n_2(const __
 }
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_n_4(const __grid_constant__ gemm g) {
   skinny_along_n<skinny_f32, 4>(g);
-}
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_n_8(const __grid_constant__ gemm g) {
-  skinny_along_n<skinny_f32, 8>(g);
-}
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_n_16(const __grid_constant__ gemm g) {
-  skinny_along_n<skinny_f32, 16>(g);
 }
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_k_1(const __grid_constant__ gemm g) {
   skinny_along_k<skinny_bf16, 1>(g);
@@ -205,9 +196,6 @@ extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_k_4(const _
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_k_8(const __grid_constant__ gemm g) {
   skinny_along_k<skinny_bf16, 8>(g);
 }
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_k_16(const __grid_constant__ gemm g) {
-  skinny_along_k<skinny_bf16, 16>(g);
-}
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_n_1(const __grid_constant__ gemm g) {
   skinny_along_n<skinny_bf16, 1>(g);
 }
@@ -216,12 +204,6 @@ extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_n_2(const _
 }
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_n_4(const __grid_constant__ gemm g) {
   skinny_along_n<skinny_bf16, 4>(g);
-}
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_n_8(const __grid_constant__ gemm g) {
-  skinny_along_n<skinny_bf16, 8>(g);
-}
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_n_16(const __grid_constant__ gemm g) {
-  skinny_along_n<skinny_bf16, 16>(g);
 }
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_k_1(const __grid_constant__ gemm g) {
   skinny_along_k<skinny_any, 1>(g);
@@ -235,9 +217,6 @@ extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_k_4(const __
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_k_8(const __grid_constant__ gemm g) {
   skinny_along_k<skinny_any, 8>(g);
 }
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_k_16(const __grid_constant__ gemm g) {
-  skinny_along_k<skinny_any, 16>(g);
-}
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_n_1(const __grid_constant__ gemm g) {
   skinny_along_n<skinny_any, 1>(g);
 }
@@ -246,12 +225,6 @@ extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_n_2(const __
 }
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_n_4(const __grid_constant__ gemm g) {
   skinny_along_n<skinny_any, 4>(g);
-}
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_n_8(const __grid_constant__ gemm g) {
-  skinny_along_n<skinny_any, 8>(g);
-}
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_n_16(const __grid_constant__ gemm g) {
-  skinny_along_n<skinny_any, 16>(g);
 }
 
 }  // namespace isotope::cuda::gpu
