@@ -24,6 +24,7 @@ template <GpuPrecision P> class matmul_library {
     if (to_ < 0) return "no result of the fused body has room for the product";
     const dtype y = l.out[std::size_t(to_)].type;
     if (s.a.type != s.b.type || (y != dtype::f32 && y != s.a.type)) return "operands have different formats";
+    if (s.overlapping()) return "lines of an operand share elements";
     if (s.a.at % 16 != 0 || s.b.at % 16 != 0 || l.out[std::size_t(to_)].at % 16 != 0) return "a matrix is not aligned to 16 bytes";
     return {};
   }
