@@ -40,7 +40,8 @@ template <int T, bool WIDE, int FLIGHT> __device__ inline void norm_grad(const n
   part.load_as(a.weight_type, a.weight, 0, w, 0.0f);
   const float share = 1.0f / float(a.C);
   const std::int64_t first = a.rows * blockIdx.x / a.parts, end = a.rows * (blockIdx.x + 1) / a.parts;
-  for (std::int64_t row = first; row < end; row += FLIGHT) {
+  int turn = 0;
+  for (std::int64_t row = first; row < end; row += FLIGHT, turn ^= 1) {
     uint4 x[FLIGHT], dy[FLIGHT];  // packed, as registers are scarce: what is computed from them is computed twice
     float mean[FLIGHT], rstd[FLIGHT], sums[2 * FLIGHT] = {};
 #pragma unroll
@@ -67,7 +68,7 @@ template <int T, bool WIDE, int FLIGHT> __device__ inline void norm_grad(const n
         sums[2 * f + 1] = fmaf(e, n, sums[2 * f + 1]);
       }
     }
-    over_team(sums, t.size, sum_of_two{});
+    over_block(sums, turn, sum_of_two{});
 #pragma unroll
     for (int f = 0; f < FLIGHT; ++f) {
       if (row + f >= end) continue;
@@ -92,9 +93,9 @@ template <int T, int FLIGHT> __device__ inline void norm_grad(const norm_grad_op
   if (a.wide) norm_grad<T, true, FLIGHT>(a);
   else norm_grad<T, false, FLIGHT>(a);
 }
-extern "C" __global__ void __launch_bounds__(256) norm_grad_f32(const __grid_constant__ norm_grad_operands a) { norm_grad<f32, 4>(a); }
-extern "C" __global__ void __launch_bounds__(256, 3) norm_grad_bf16(const __grid_constant__ norm_grad_operands a) { norm_grad<bf16, 2>(a); }
-extern "C" __global__ void __launch_bounds__(256, 3) norm_grad_f16(const __grid_constant__ norm_grad_operands a) { norm_grad<f16, 2>(a); }
+extern "C" __global__ void __launch_bounds__(256, 2) norm_grad_f32(const __grid_constant__ norm_grad_operands a) { norm_grad<f32, 4>(a); }
+extern "C" __global__ void __launch_bounds__(256, 2) norm_grad_bf16(const __grid_constant__ norm_grad_operands a) { norm_grad<bf16, 4>(a); }
+extern "C" __global__ void __launch_bounds__(256, 2) norm_grad_f16(const __grid_constant__ norm_grad_operands a) { norm_grad<f16, 4>(a); }
 extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_f32(const __grid_constant__ norm_grad_operands a) {
   norm_grad<f32, 1>(a);
 }

@@ -42,11 +42,20 @@ inline void record_norm(const launch& l, recording& r, const norm_operands& o) {
   r.add(fatbins::norm, functions.of(o.x->type), a, t.blocks, std::move(reads), std::move(writes));
 }
 
-/// Partial sums of weight gradients: each of at most `most` blocks, six per multiprocessor of a large device, gives one row of them.
+/// Partial sums of weight gradients: each block gives one row of them. There are as many blocks as run at a time, 512 threads of 128
+/// registers or, in blocks of more than 256 threads, 1,024 of 64 on a multiprocessor: more blocks write more sums.
 struct norm_parts {
-  static constexpr std::int64_t most = 792, least_rows = 4;
-  static constexpr std::int64_t of(std::int64_t rows) { return std::min(most, divide_up(rows, least_rows)); }
-  static constexpr std::int64_t scratch(std::int64_t rows, std::int64_t C, int kinds) { return 4 * kinds * C * of(rows); }
+  static constexpr std::int64_t most_multiprocessors = 160, least_rows = 4, most_threads = 1024;
+  static constexpr std::int64_t threads(std::int64_t C, std::int64_t vector) { return round_up(divide_up(C, vector), 32); }
+  static constexpr std::int64_t of(std::int64_t rows, std::int64_t threads, std::int64_t multiprocessors) {
+    const std::int64_t together = std::clamp<std::int64_t>((threads <= 256 ? 512 : 1024) / std::max<std::int64_t>(1, threads), 1, 16);
+    return std::min(
+        {together * std::clamp<std::int64_t>(multiprocessors, 1, most_multiprocessors), divide_up(rows, least_rows), columns::one_pass});
+  }
+  static constexpr std::int64_t scratch(std::int64_t rows, std::int64_t C, int kinds) {
+    const std::int64_t parts = std::max(of(rows, threads(C, 4), most_multiprocessors), of(rows, threads(C, 8), most_multiprocessors));
+    return 4 * kinds * C * parts;
+  }
 };
 
 struct norm_grad_operands {
@@ -59,7 +68,8 @@ inline void record_norm_grad(const launch& l, recording& r, const norm_grad_oper
   const bool centered = o.dbias != nullptr;
   const bool wide =
       C % vector_elems(o.x->type) == 0 && all_aligned(*o.x, *o.weight, *o.dy, *o.dx) && (o.addend == nullptr || all_aligned(*o.addend));
-  const std::int64_t kinds = centered ? 2 : 1, parts = norm_parts::of(rows), threads = round_up(divide_up(C, vector_elems(o.x->type)), 32);
+  const std::int64_t kinds = centered ? 2 : 1, threads = norm_parts::threads(C, vector_elems(o.x->type));
+  const std::int64_t parts = norm_parts::of(rows, threads, l.device->multiprocessors);
   view partial;
   partial.at = l.scratch;
   partial.bytes = 4 * kinds * C * parts;
@@ -82,7 +92,7 @@ inline void record_norm_grad(const launch& l, recording& r, const norm_grad_oper
   std::vector<range> weighted = inputs;
   weighted.push_back(*o.weight);
   if (o.addend != nullptr) weighted.push_back(*o.addend);
-  if (rows > 0 && threads <= 1024) {
+  if (rows > 0 && threads <= norm_parts::most_threads) {
     constexpr by_format small{"norm_grad_f32", "norm_grad_bf16", "norm_grad_f16"},
         large{"norm_grad_large_f32", "norm_grad_large_bf16", "norm_grad_large_f16"};
     r.add(fatbins::norm_grad, (threads <= 256 ? small : large).of(o.x->type), a, per_block(parts, std::uint32_t(threads)),
