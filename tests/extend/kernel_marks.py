@@ -29,27 +29,30 @@ class tree:
 
     def __init__(self, root):
         self.root = pathlib.Path(root)
-        self.shaders = {}
-        for file in sorted([*self.root.glob("kernels/**/*.comp"), *self.root.glob("kernels/**/*.cu")]):
-            self.shaders.setdefault(file.stem if file.parent.name != "reference" else "reference_" + file.stem, file)
+        self.sources = {"shaders": self.modules("*.comp"), "fatbins": self.modules("*.cu")}
+
+    def modules(self, pattern):
+        """The device code whose files match a pattern, by the names of its modules."""
+        files = sorted(self.root.glob("kernels/**/" + pattern))
+        return {file.stem if file.parent.name != "reference" else "reference_" + file.stem: file for file in reversed(files)}
 
     @functools.lru_cache(None)
     def read(self, file):
         return file.read_text()
 
-    def shader(self, module):
-        """The source of a module. One source may make several modules, whose names begin with its name."""
-        names = [name for name in self.shaders if module == name or module.startswith(name + "_")]
-        return self.shaders[max(names, key=len)] if names else None
+    def source(self, kind, module):
+        """The source of a module. One source may make several modules, whose names begin with its name; None: there is none."""
+        names = [name for name in self.sources[kind] if module == name or module.startswith(name + "_")]
+        return self.sources[kind][max(names, key=len)] if names else None
 
     def included(self, file):
         """The sources below kernels/ that a file includes."""
         for kind, name in INCLUDE.findall(self.read(file)):
-            module = re.match(r"isotope/(?:shaders|fatbins)/(\w+)\.hpp$", name)
+            module = re.match(r"isotope/(shaders|fatbins)/(\w+)\.hpp$", name)
             if module:
-                found = self.shader(module[1])
+                found = self.source(module[1], module[2])
                 if found is None:
-                    sys.exit(f"kernel_marks: {file.relative_to(self.root)} includes the shader {module[1]}, which has no source")
+                    sys.exit(f"kernel_marks: {file.relative_to(self.root)} includes the module {module[2]}, which has no source")
             elif name.startswith("isotope/kernels/"):
                 found = self.root / name.removeprefix("isotope/")
             elif kind == '"':
