@@ -26,7 +26,7 @@ inline const std::map<std::string, std::string, std::less<>>& machine_meanings()
       {"machine.threads", "0: as many as the machine has; gpu backends take none"},
       {"machine.memory_mib", "most memory that the plan may need; 0: what the machine has"},
       {"machine.device", "part of a device's name, its index, or cpu, integrated, discrete; default: the fastest"},
-      {"machine.cache", "file that keeps compiled gpu pipelines; default: none"},
+      {"machine.cache", "file that keeps compiled gpu pipelines, or algorithms chosen by timing; default: none"},
       {"machine.cache_dir", "folder for that file, made where it is missing, where --cache names none"},
   };
   return meanings;

@@ -57,7 +57,8 @@ TEST(cuda_device, architectures_run_on_what_their_code_is_made_for) {
   for (const auto& [list, compute, runs] :
        {std::tuple("80", 80, true), std::tuple("80", 86, true), std::tuple("86", 80, false), std::tuple("80", 90, false),
         std::tuple("90a", 90, true), std::tuple("90a", 100, false), std::tuple("90a", 91, false), std::tuple("compute_80", 120, true),
-        std::tuple("compute_80", 75, false), std::tuple("80,90a,120", 120, true), std::tuple("80,90a", 120, false), std::tuple("", 80, false)})
+        std::tuple("compute_80", 75, false), std::tuple("80,90a,120", 120, true), std::tuple("80,90a", 120, false),
+        std::tuple("", 80, false)})
     EXPECT_EQ(runs_on(list, compute), runs) << list << " on " << compute;
 }
 TEST(cuda_device, memory_that_the_device_cannot_give_is_refused_with_the_bytes_asked_for_and_those_that_are_free) {
@@ -145,7 +146,8 @@ TEST_F(cuda_refusals, an_architecture_that_the_build_has_no_code_for_is_told_wit
   const auto d = device<f32>::open(o);
   ASSERT_FALSE(d.ok());
   EXPECT_EQ(d.error().code, errc::missing_feature);
-  for (const std::string_view text : {std::string_view("old card"), std::string_view("70"), fatbins::architectures, std::string_view("CUDA_ARCHS")})
+  for (const std::string_view text :
+       {std::string_view("old card"), std::string_view("70"), fatbins::architectures, std::string_view("CUDA_ARCHS")})
     EXPECT_TRUE(says(d.error(), text)) << text << ": " << d.error().line();
 }
 TEST_F(cuda_refusals, a_device_without_code_is_passed_over_unless_it_is_asked_for) {
@@ -171,7 +173,10 @@ TEST_F(cuda_refusals, a_plan_that_does_not_fit_is_refused_with_planned_and_free_
   const auto s = d->load(*std::move(plan));
   ASSERT_FALSE(s.ok());
   EXPECT_EQ(s.error().code, errc::out_of_memory);
-  EXPECT_TRUE(says(s.error(), std::to_string(6 << 20))) << s.error().line();
+  const auto free = d->shared()->free_bytes();
+  EXPECT_EQ(free, 6 << 20) << "what was allocated before is given back";
+  EXPECT_TRUE(says(s.error(), "bytes do not fit")) << s.error().line();
+  EXPECT_TRUE(says(s.error(), "bytes are free")) << s.error().line();
 }
 TEST_F(cuda_refusals, what_the_driver_refuses_while_a_plan_is_loaded_has_its_own_code_and_leaves_nothing_behind) {
   const auto d = device<f32>::open(o);

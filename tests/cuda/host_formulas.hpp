@@ -1,5 +1,6 @@
 #pragma once
-// The interpreter of device/body.cuh on the host, with the arithmetic of device/formulas.cuh where the device's approximations round correctly.
+// The interpreter of device/body.cuh on the host, with the arithmetic of device/formulas.cuh where the device's approximations round
+// correctly.
 #include <bit>
 #include <cmath>
 #include <cstdint>

@@ -14,8 +14,9 @@ inline bool operator==(const live_objects& a, const live_objects& b) {
          a.events == b.events && a.libraries == b.libraries && a.graphs == b.graphs && a.executables == b.executables;
 }
 inline void PrintTo(const live_objects& o, std::ostream* to) {
-  *to << o.contexts << " contexts, " << o.allocations << " allocations, " << o.host_allocations << " on the host, " << o.streams << " streams, "
-      << o.events << " events, " << o.libraries << " libraries, " << o.graphs << " graphs, " << o.executables << " executables";
+  *to << o.contexts << " contexts, " << o.allocations << " allocations, " << o.host_allocations << " on the host, " << o.streams
+      << " streams, " << o.events << " events, " << o.libraries << " libraries, " << o.graphs << " graphs, " << o.executables
+      << " executables";
 }
 }  // namespace isotope_emulated
 

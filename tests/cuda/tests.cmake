@@ -24,8 +24,14 @@ add_library(isotope_emulated_driver SHARED ${emulator_sources}/driver.cpp ${emul
 isotope_emulator_settings(isotope_emulated_driver)
 set_target_properties(isotope_emulated_driver PROPERTIES OUTPUT_NAME cuda VERSION 1 SOVERSION 1)
 target_include_directories(isotope_emulated_driver PRIVATE ${PROJECT_SOURCE_DIR}/include)
-target_compile_definitions(isotope_emulated_driver PRIVATE ISOTOPE_FATBIN_FOLDER="${PROJECT_BINARY_DIR}/fatbins/isotope/fatbins")
-target_link_libraries(isotope_emulated_driver PRIVATE isotope_emulated_device ${CMAKE_DL_LIBS})
+# Its device is one that the build has general code for, and not of architecture 9.0, whose own instructions are not emulated.
+file(STRINGS ${PROJECT_BINARY_DIR}/fatbins/isotope/fatbins/build.hpp compute REGEX "architectures = ")
+string(REGEX REPLACE "^[^\"]*\"(compute_)?([0-9]+).*$" "\\2" compute "${compute}")
+if(compute EQUAL 90)
+  set(compute 91)
+endif()
+target_compile_definitions(isotope_emulated_driver PRIVATE ISOTOPE_EMULATED_COMPUTE=${compute} ISOTOPE_FATBIN_FOLDER="${PROJECT_BINARY_DIR}/fatbins/isotope/fatbins")
+target_link_libraries(isotope_emulated_driver PRIVATE isotope_emulated_device Boost::headers ${CMAKE_DL_LIBS})
 
 set(flags -w)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -106,3 +112,8 @@ foreach(program IN LISTS programs)
     target_include_directories(${program} SYSTEM PRIVATE ${toolkit})
   endif()
 endforeach()
+
+# The assembler of the toolkit, for the test of generated code.
+get_filename_component(toolkit "${ISOTOPE_NVCC}" REALPATH)
+get_filename_component(toolkit "${toolkit}/../ptxas" ABSOLUTE)
+target_compile_definitions(cuda_ptx_assembler_test PRIVATE ISOTOPE_PTXAS="${toolkit}")

@@ -17,8 +17,9 @@ endif()
 
 # The rule in the depfile is for the header.
 file(READ ${OUT}/${MODULE}.d rule)
-string(REGEX REPLACE "^[^:]*:" "${OUT}/${MODULE}.bytes.hpp:" rule "${rule}")
-file(WRITE ${OUT}/${MODULE}.d "${rule}")
+string(REPLACE " " "\\ " target "${OUT}/${MODULE}.bytes.hpp")
+string(REGEX REPLACE "^[^:]*:" "" rule "${rule}")
+file(WRITE ${OUT}/${MODULE}.d "${target}:${rule}")
 
 # A string literal compiles much faster than an array of numbers.
 file(READ ${fatbin} bytes HEX)

@@ -38,7 +38,7 @@ struct device_info {
 template <std::derived_from<diagnostics> D> struct basic_device_options {
   int threads = 0;              // cpu: 0 is one per processor that this process may use
   std::string name = {};        // part of a device's name, its index, or a kind (cpu, integrated, discrete); empty: the fastest
-  std::string cache = {};       // gpu: file that keeps compiled pipelines between runs; empty: none
+  std::string cache = {};       // gpu: file that keeps compiled pipelines or chosen algorithms between runs; empty: none
   double timeout_seconds = 60;  // gpu: a submission that takes longer fails; at least 0, infinity: no limit
   D diagnose = {};
 };

@@ -82,6 +82,26 @@ template <int Count> __device__ inline void give_registers() { asm volatile("set
 __device__ inline void store_matrix_x4(std::uint32_t row, std::uint32_t r0, std::uint32_t r1, std::uint32_t r2, std::uint32_t r3) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};\n" ::"r"(row), "r"(r0), "r"(r1), "r"(r2), "r"(r3) : "memory");
 }
+/// Reads and writes 16 bytes of global memory where `valid`; zeros otherwise.
+__device__ inline uint4 load_global_16(std::uint64_t at, bool valid) {
+  uint4 x{};
+  asm volatile(
+      "{\n.reg .pred valid;\n"
+      "setp.ne.b32 valid, %5, 0;\n"
+      "@valid ld.global.v4.u32 {%0,%1,%2,%3}, [%4];\n}\n"
+      : "+r"(x.x), "+r"(x.y), "+r"(x.z), "+r"(x.w)
+      : "l"(at), "r"(int(valid))
+      : "memory");
+  return x;
+}
+__device__ inline void store_global_16(std::uint64_t at, uint4 x, bool valid) {
+  asm volatile(
+      "{\n.reg .pred valid;\n"
+      "setp.ne.b32 valid, %5, 0;\n"
+      "@valid st.global.v4.u32 [%4], {%0,%1,%2,%3};\n}\n" ::"r"(x.x),
+      "r"(x.y), "r"(x.z), "r"(x.w), "l"(at), "r"(int(valid))
+      : "memory");
+}
 __device__ inline uint4 load_shared_16(std::uint32_t at) {
   uint4 x;
   asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];\n" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "r"(at) : "memory");

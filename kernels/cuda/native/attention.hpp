@@ -1,8 +1,9 @@
 #pragma once
-/// Attention on tensor cores: attention_mma.cu, or the portable kernel where that cannot run.
+/// Attention on tensor cores: attention_hopper.cu or attention_mma.cu, or the portable kernel where neither can run.
 #include <isotope/fatbins/attention_mma.hpp>
 #include <isotope/kernels/cuda/portable/attention.hpp>
 
+#include "attention_hopper.hpp"
 #include "attention_mma.hpp"
 
 namespace isotope::cuda {
@@ -12,14 +13,17 @@ template <class P> struct kernel<op::attention, P, kernels::native> {
     const auto h = attention_heads::forward(l);
     if (h.empty()) return;
     const auto& k = fitting_kernel(functions, h);
-    const auto why = tensor_core_refusal(h, l, k.tile.forward_bytes());
+    auto why = tensor_core_refusal(h, l, k.tile.forward_bytes());
+    if (why.empty() && !fatbins::attention_mma.there()) why = "this build has no code for tensor cores";
     if (!why.empty()) {
       enter_set(r, kernels::portable::name, why);
       return kernel<op::attention, P, kernels::portable>::record(l, r);
     }
-    auto& d = r.add(fatbins::attention_mma, k.function(h), h.arguments,
-                    per_block(h.query_blocks(k.tile.rows()), std::uint32_t(k.tile.threads()), k.tile.forward_bytes()), h.reads(l),
-                    {l.out[0], l.out[1]});
+    auto& d = attention_hopper::takes(h, l)
+                  ? attention_hopper::record_forward(h, l, r)
+                  : r.add(fatbins::attention_mma, k.function(h), h.arguments,
+                          per_block(h.query_blocks(k.tile.rows()), std::uint32_t(k.tile.threads()), k.tile.forward_bytes()), h.reads(l),
+                          {l.out[0], l.out[1]});
     d.matrices = "bf16";
   }
 

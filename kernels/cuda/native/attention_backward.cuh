@@ -98,6 +98,7 @@ template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attentio
       __syncthreads();  // the tile is there, and everybody has read the one before it
       if (k0 + COLUMNS < end) fetch_stage(a, stages + (stage ^ 1) * stage_elements, key, value, k0 + COLUMNS);
       if (a.masked) {
+#pragma unroll 1
         for (int c = int(threadIdx.x); c < COLUMNS; c += threads) bias[c] = mask_of(a, b, k0 + c);
         __syncthreads();
       }

@@ -46,6 +46,7 @@ template <int D, int WARPS, int STRIPS, int COLUMNS, bool DROPPED> struct attent
       __syncthreads();  // the tile is there, and everybody has read the one before it
       if (k0 + COLUMNS < end) fetch_stage(a, stages + (stage ^ 1) * 2 * COLUMNS * tile::pitch, key, value, k0 + COLUMNS);
       if (a.masked) {
+#pragma unroll 1
         for (int c = int(threadIdx.x); c < COLUMNS; c += threads) {
           const float x = k0 + c < a.T ? load(a.mask, b * a.mask_batch + (k0 + c) * a.mask_key, a.mask_type) / a.scale : hidden_score;
           bias[c] = x < hidden_score ? hidden_score : x;

@@ -16,7 +16,7 @@ template <int GROUPS, bool DROPPED> struct attention_hopper_queries {
     const int blocks = (a.S + rows - 1) / rows;
     const block_place at = place_of(blockIdx.x, unsigned(blocks), unsigned(a.B * a.H));
     const int b = at.head / a.H, h = at.head % a.H, g = h / (a.H / a.G);
-    const int q0 = (blocks - 1 - at.block) * rows, group0 = q0 + warp / 4 * 64, row0 = q0 + warp * 16;
+    const int q0 = (blocks - 1 - at.block) * rows, group = GROUPS == 1 ? 0 : warp / 4, group0 = q0 + group * 64, row0 = q0 + warp * 16;
     const bits16 *key = rows_of<const bits16>(a.k, b, g, D), *value = rows_of<const bits16>(a.v, b, g, D);
     unsigned char* own = dynamic_shared();                            // (rows, D): queries, then dy
     unsigned char* stages = own + 2 * 128 * rows;                     // 2 x (keys, values) of (columns, D)
@@ -29,35 +29,39 @@ template <int GROUPS, bool DROPPED> struct attention_hopper_queries {
     swizzled_tile::fetch<rows, threads>(own + 128 * rows, rows_of<const bits16>(a.dy, b, h, D), a.dy.row, q0, a.S);
     fetch_stage(a, stages, key, value, begin);
     const query_slopes<DROPPED> slopes(a, dropout, b, h, row0, lane);
-    const std::uint64_t queries = swizzled_rows(own + warp / 4 * 64 * 128), gradients = queries + 128 * rows / 16;
+    const std::uint64_t queries = swizzled_rows(own + group * 64 * 128), gradients = queries + 128 * rows / 16;
     float sums[8][4];
     clear(sums);
 
-    int stage = 0;
-    for (int k0 = begin; k0 < end; k0 += columns, stage ^= 1) {
+    const auto step = [&](auto stage, int k0) {
       copy_async_wait<0>();
       publish();
       __syncthreads();  // the tile is there, and everybody has read the one before it
-      if (k0 + columns < end) fetch_stage(a, stages + (stage ^ 1) * 2 * tile_bytes, key, value, k0 + columns);
+      if (k0 + columns < end) fetch_stage(a, stages + (1 - stage.value) * 2 * tile_bytes, key, value, k0 + columns);
       if (a.masked) {
+#pragma unroll 1
         for (int c = int(threadIdx.x); c < columns; c += threads) bias[c] = mask_of(a, b, k0 + c);
         __syncthreads();
       }
-      if (k0 >= own_end || k0 + columns <= own_begin) continue;
-      const std::uint64_t keys = swizzled_rows(stages + stage * 2 * tile_bytes), values = keys + tile_bytes / 16;
+      if (k0 >= own_end || k0 + columns <= own_begin) return;
+      const std::uint64_t keys = swizzled_rows(stages + stage.value * 2 * tile_bytes), values = keys + tile_bytes / 16;
       float p[8][4], ds[8][4];
-      products_begin();
+      wgmma_fence();
       multiply_tiles(p, queries, keys);
       multiply_tiles(ds, gradients, values);
-      products_commit();
-      products_wait<0>();
+      wgmma_commit();
+      wgmma_wait<0>();
       slopes.apply(p, ds, bias, k0);
       std::uint32_t weights[4][4];
       weights_of(weights, ds);
-      products_begin();
+      wgmma_fence();
       multiply_weights(sums, weights, keys);
-      products_commit();
-      products_wait<0>();
+      wgmma_commit();
+      wgmma_wait<0>();
+    };
+    for (int k0 = begin; k0 < end; k0 += 2 * columns) {  // addresses of stages are constants
+      step(number<0>{}, k0);
+      if (k0 + columns < end) step(number<1>{}, k0 + columns);
     }
     __syncthreads();  // nobody reads queries any more: their place takes the results
     swizzled_tile::store(own + warp * 16 * 128, sums, a.scale, a.scale, rows_of<bits16>(a.dq, b, h, D), a.dq.row, row0, a.S, lane);
@@ -80,10 +84,11 @@ template <int GROUPS, bool DROPPED> struct attention_hopper_keys {
     const int blocks = (a.T + rows - 1) / rows;
     const block_place at = place_of(blockIdx.x, unsigned(blocks), unsigned(a.B * a.G));
     const int b = at.head / a.G, g = at.head % a.G;
-    const int k0 = at.block * rows, group0 = k0 + warp / 4 * 64, row0 = k0 + warp * 16;  // the first keys have the most queries
-    unsigned char* own = dynamic_shared();                                               // (rows, D): keys, then values
-    unsigned char* stages = own + 2 * 128 * rows;                                        // 2 x (queries, dy) of (columns, D)
-    float* statistics = reinterpret_cast<float*>(stages + 4 * tile_bytes);               // 2 x (-lse, delta) of the tile's queries
+    const int k0 = at.block * rows, group = GROUPS == 1 ? 0 : warp / 4, group0 = k0 + group * 64,
+              row0 = k0 + warp * 16;                                        // the first keys have the most queries
+    unsigned char* own = dynamic_shared();                                  // (rows, D): keys, then values
+    unsigned char* stages = own + 2 * 128 * rows;                           // 2 x (queries, dy) of (columns, D)
+    float* statistics = reinterpret_cast<float*>(stages + 4 * tile_bytes);  // 2 x (-lse, delta) of the tile's queries
     const attention_dropout dropout(a);
 
     query_walk next(a, g, k0, rows, columns);
@@ -97,43 +102,46 @@ template <int GROUPS, bool DROPPED> struct attention_hopper_keys {
       held.put(statistics);
     }
     const key_slopes<DROPPED> slopes(a, dropout, b, row0, lane);
-    const std::uint64_t keys = swizzled_rows(own + warp / 4 * 64 * 128), values = keys + 128 * rows / 16;
+    const std::uint64_t keys = swizzled_rows(own + group * 64 * 128), values = keys + 128 * rows / 16;
     float dk[8][4], dv[8][4];
     clear(dk);
     clear(dv);
 
     const int own_begin = first_query(a, group0), own_end = end_query(a, group0 + 63);
-    int stage = 0;
-    for (int n = 0; n < next.all; ++n, stage ^= 1) {
+    const auto step = [&](auto stage, int n) {
       const int head = next.head, q0 = next.q0;
       copy_async_wait<0>();
       publish();
       __syncthreads();  // the tile is there, and everybody has read the one before it
       next.next();
       if (n + 1 < next.all) {
-        fetch_stage(a, stages + (stage ^ 1) * 2 * tile_bytes, b, next);
+        fetch_stage(a, stages + (1 - stage.value) * 2 * tile_bytes, b, next);
         held.fetch(a, b, next);
       }
       if (q0 < own_end && q0 + columns > own_begin) {
-        const std::uint64_t queries = swizzled_rows(stages + stage * 2 * tile_bytes), gradients = queries + tile_bytes / 16;
-        const float* less = statistics + stage * 2 * columns;
+        const std::uint64_t queries = swizzled_rows(stages + stage.value * 2 * tile_bytes), gradients = queries + tile_bytes / 16;
+        const float* less = statistics + stage.value * 2 * columns;
         float p[8][4], ds[8][4];
-        products_begin();
+        wgmma_fence();
         multiply_tiles(p, keys, queries);
         multiply_tiles(ds, values, gradients);
-        products_commit();
-        products_wait<0>();
+        wgmma_commit();
+        wgmma_wait<0>();
         slopes.apply(p, ds, less, less + columns, q0, std::uint32_t(b * a.H + head) * std::uint32_t(a.S) + std::uint32_t(q0));
         std::uint32_t weights[4][4], derivatives[4][4];
         weights_of(weights, p);
         weights_of(derivatives, ds);
-        products_begin();
+        wgmma_fence();
         multiply_weights(dv, weights, gradients);
         multiply_weights(dk, derivatives, queries);
-        products_commit();
-        products_wait<0>();
+        wgmma_commit();
+        wgmma_wait<0>();
       }
-      if (n + 1 < next.all) held.put(statistics + (stage ^ 1) * 2 * columns);
+      if (n + 1 < next.all) held.put(statistics + (1 - stage.value) * 2 * columns);
+    };
+    for (int n = 0; n < next.all; n += 2) {  // addresses of stages are constants
+      step(number<0>{}, n);
+      if (n + 1 < next.all) step(number<1>{}, n + 1);
     }
     copy_async_wait<0>();
     __syncthreads();  // nobody reads keys and values any more: their places take the results

@@ -34,4 +34,17 @@ template <int D> struct queries_tile {
   static constexpr attention_tile value{D, 4, 1, D > 96 ? 32 : 64};
 };
 
+/// The work of one block of the kernels for sm_90a, whose heads have 64 elements: each warpgroup owns 64 rows, and the block walks tiles of
+/// `columns` rows of the other side, two in shared memory at a time.
+struct attention_hopper_tile {
+  int groups, columns;
+
+  static constexpr int D = 64, row_bytes = 2 * D;
+  constexpr int threads() const { return 128 * groups; }
+  constexpr int rows() const { return 64 * groups; }
+  constexpr int forward_bytes() const { return row_bytes * (rows() + 4 * columns) + 4 * columns; }
+  constexpr int gradient_bytes() const { return row_bytes * (2 * rows() + 4 * columns) + 16 * columns; }
+};
+inline constexpr attention_hopper_tile hopper_forward_tile{1, 64}, hopper_queries_tile{1, 64}, hopper_keys_tile{1, 64};
+
 }  // namespace isotope::cuda::gpu

@@ -2,39 +2,21 @@
 // Products of a warpgroup, for sm_90a alone: 64 rows by 64 columns by 16. Operands in shared memory are rows of 128 bytes, of which eight
 // make an atom of 1,024 bytes; in row r, vector c of 16 bytes is at place c ^ (r % 8). The asynchronous proxy reads them: what threads
 // wrote there needs publish() and a barrier first.
-#include <cstdint>
-
 #include "../attention/fragments.cuh"
+#include "../device/wgmma.cuh"
 
 namespace isotope::cuda::gpu {
 
+/// A number that is known when code is compiled, as an argument.
+template <int N> struct number {
+  static constexpr int value = N;
+};
 /// The byte offset of vector c in row r.
 __device__ inline int swizzled(int r, int c) { return r * 128 + ((c ^ (r & 7)) << 4); }
-/// The descriptor of rows of 128 bytes at an address; atoms follow each other.
-__device__ inline std::uint64_t swizzled_rows(const void* at) {
-  return std::uint64_t(1) << 62 | std::uint64_t(1024 >> 4) << 32 | std::uint64_t(1) << 16 | (shared_address(at) & 0x3ffffu) >> 4;
-}
+/// The descriptor of 64 rows at an address.
+__device__ inline std::uint64_t swizzled_rows(const void* at) { return matrix_descriptor<false>(shared_address(at), 0); }
 /// Makes what this thread wrote to shared memory visible to the asynchronous proxy.
-__device__ inline void publish() { asm volatile("fence.proxy.async;\n" ::: "memory"); }
-/// Begins a series of products; registers that they use are complete.
-__device__ inline void products_begin() { asm volatile("wgmma.fence.sync.aligned;\n" ::: "memory"); }
-/// Ends a group of products.
-__device__ inline void products_commit() { asm volatile("wgmma.commit_group.sync.aligned;\n" ::: "memory"); }
-/// Waits until at most N groups are unfinished.
-template <int N> __device__ inline void products_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;\n" ::"n"(N) : "memory"); }
-
-/// d = a b^T, or d += a b^T if `add`; rows of a and of b are 16 elements of rows in shared memory.
-__device__ inline void multiply_rows(float (&d)[8][4], std::uint64_t a, std::uint64_t b, bool add) {
-  asm volatile(
-      "{\n.reg .pred p;\nsetp.ne.b32 p, %34, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, "
-      "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, %32, %33, p, 1, 1, 0, 0;\n}\n"
-      : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]), "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
-        "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]), "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
-        "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]), "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
-        "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]), "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3])
-      : "l"(a), "l"(b), "r"(int(add)));
-}
+__device__ inline void publish() { asm volatile("fence.proxy.async.shared::cta;\n" ::: "memory"); }
 /// d += a b for a in registers, as the left operand of mma_16x8x16_bf16 in each warp, and 16 rows b of 64 elements in shared memory.
 __device__ inline void multiply_columns(float (&d)[8][4], const std::uint32_t (&a)[4], std::uint64_t b) {
   asm volatile(
@@ -59,6 +41,11 @@ struct swizzled_tile {
     const int r = int(threadIdx.x) / 8, c = int(threadIdx.x) % 8;
     const bits16* from = base + (first + r) * stride + 8 * c;
     unsigned char* to = tile + swizzled(r, c);
+    if (ROWS % step == 0 && first + ROWS <= rows) {
+#pragma unroll
+      for (int i = 0; i < ROWS / step; ++i, from += step * stride) copy_async_16(to + i * step * row_bytes, from);
+      return;
+    }
 #pragma unroll
     for (int i = 0; i < (ROWS + step - 1) / step; ++i, from += step * stride) {
       if (ROWS % step != 0 && r + i * step >= ROWS) break;
@@ -85,20 +72,20 @@ struct swizzled_tile {
     }
   }
 };
-/// d = rows of 64 elements at `a` times those at `b`, 64 of each, in a group that this call does not end.
-__device__ inline void multiply_tiles(float (&d)[8][4], std::uint64_t a, std::uint64_t b) {
+/// d = 64 rows of 64 elements at `a` times 64 or 128 rows at `b`, in a group that this call does not end.
+template <int N> __device__ inline void multiply_tiles(float (&d)[N][4], std::uint64_t a, std::uint64_t b) {
 #pragma unroll
-  for (int k = 0; k < 4; ++k) multiply_rows(d, a + 2 * k, b + 2 * k, k > 0);
+  for (int k = 0; k < 4; ++k) wgmma_bf16<false, false>(reinterpret_cast<float(&)[4 * N]>(d), a + 2 * k, b + 2 * k, k > 0);
 }
-/// d += weights, 64 rows by 64, times 64 rows of 64 elements at `b`.
-__device__ inline void multiply_weights(float (&d)[8][4], const std::uint32_t (&weights)[4][4], std::uint64_t b) {
+/// d += weights, 64 rows by 16 K, times 16 K rows of 64 elements at `b`.
+template <int K> __device__ inline void multiply_weights(float (&d)[8][4], const std::uint32_t (&weights)[K][4], std::uint64_t b) {
 #pragma unroll
-  for (int k = 0; k < 4; ++k) multiply_columns(d, weights[k], b + 128 * k);
+  for (int k = 0; k < K; ++k) multiply_columns(d, weights[k], b + 128 * k);
 }
-/// The weights of 64 columns as left operands.
-__device__ inline void weights_of(std::uint32_t (&weights)[4][4], const float (&x)[8][4]) {
+/// The weights of 8 N columns as left operands.
+template <int N> __device__ inline void weights_of(std::uint32_t (&weights)[N / 2][4], const float (&x)[N][4]) {
 #pragma unroll
-  for (int k = 0; k < 4; ++k) left_of(weights[k], x, k);
+  for (int k = 0; k < N / 2; ++k) left_of(weights[k], x, k);
 }
 
 }  // namespace isotope::cuda::gpu

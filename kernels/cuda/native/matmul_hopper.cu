@@ -48,18 +48,16 @@ template <int BN, bool CrossA, bool CrossB> __device__ __forceinline__ void prod
   }
 }
 
-/// Multiplies rows 64 group to 64 group + 63 of each tile, `Width` columns with an instruction.
-template <int BN, int Width, bool CrossA, bool CrossB>
+/// Multiplies rows 64 group to 64 group + 63 of each tile.
+template <int BN, bool CrossA, bool CrossB>
 __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN>& l, int group) {
   constexpr std::uint32_t step_a = CrossA ? 128 : 2, step_b = CrossB ? 128 : 2;  // 16 further along K, in units of 16 bytes
-  constexpr std::uint32_t next_b = Width / 64 * line_group / 16;
-  constexpr int quads = Width / 8;  // four sums each, of an instruction
   const int t = int(threadIdx.x % 128), lane = t % 32, warp = t / 32;
   walker w(a);
   part p;
   ring r;
   std::uint32_t parity = 0;  // of the sums in shared memory
-  float d[BN / Width][Width / 2];
+  float d[BN / 2];
   while (w.next<BN>(a, p)) {
     int before = 0;
     for (int slab = p.first; slab < p.end; ++slab) {
@@ -68,11 +66,7 @@ __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN
       const std::uint64_t from_b = matrix_descriptor<CrossB>(l.b(r.stage), line_group);
       wgmma_fence();
 #pragma unroll
-      for (int k = 0; k < BK / 16; ++k) {
-#pragma unroll
-        for (int i = 0; i < BN / Width; ++i)
-          wgmma_bf16<CrossA, CrossB>(d[i], from_a + k * step_a, from_b + i * next_b + k * step_b, slab != p.first || k != 0);
-      }
+      for (int k = 0; k < BK / 16; ++k) wgmma_bf16<CrossA, CrossB>(d, from_a + k * step_a, from_b + k * step_b, slab != p.first || k != 0);
       wgmma_commit();
       if (slab != p.first) {
         wgmma_wait<1>();
@@ -82,37 +76,29 @@ __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN
       r.advance(a.stages);
     }
     wgmma_wait<0>();
-#pragma unroll
-    for (int i = 0; i < BN / Width; ++i) hold(d[i]);
+    hold(d);
     if (lane < a.cluster) barrier_arrive(l.emptied(before), std::uint32_t(lane));
     if (a.parts > 1) {
       float4* to = partial_sums<BN>(a, p.slot) + group * (BN / 8) * 128 + t;
 #pragma unroll
-      for (int i = 0; i < BN / 8; ++i) {
-        const float* x = &d[i / quads][i % quads * 4];
-        to[i * 128] = make_float4(x[0], x[1], x[2], x[3]);
-      }
+      for (int i = 0; i < BN / 8; ++i) to[i * 128] = make_float4(d[4 * i], d[4 * i + 1], d[4 * i + 2], d[4 * i + 3]);
     } else if (a.direct != 0) {
-#pragma unroll
-      for (int i = 0; i < BN / Width; ++i) {
-        const int row = p.row + 64 * group + 16 * warp + lane / 4, column = p.column + i * Width + lane % 4 * 2;
-        if (a.accumulate != 0) write_sums<Width, true>(a, d[i], row, column);
-        else write_sums<Width, false>(a, d[i], row, column);
-      }
+      const int row = p.row + 64 * group + 16 * warp + lane / 4, column = p.column + lane % 4 * 2;
+      if (a.accumulate != 0) write_sums<BN, true>(a, d, row, column);
+      else write_sums<BN, false>(a, d, row, column);
     } else {
-      if (a.alpha != 1.0f)
+      if (a.alpha != 1.0f) {
 #pragma unroll
-        for (int i = 0; i < BN / 2; ++i) d[i / (Width / 2)][i % (Width / 2)] = __fmul_rn(a.alpha, d[i / (Width / 2)][i % (Width / 2)]);
-      // A buffer of one warpgroup was last read for this warpgroup's tile before; a shared one, for the other warpgroup.
-      if (a.sums == 2) barrier_wait(l.read(group), parity ^ 1);
-      else barrier_wait(l.read(group ^ 1), group == 0 ? parity ^ 1 : parity);
+        for (int i = 0; i < BN / 2; ++i) d[i] = __fmul_rn(a.alpha, d[i]);
+      }
+      barrier_wait(l.read(group), parity ^ 1);
       parity ^= 1;
       const int row = 16 * warp + lane % 16;
       const std::uint32_t to = l.sums_of(group) + std::uint32_t(row * 128);
 #pragma unroll
       for (int i = 0; i < BN / 8; i += 2) {
         const std::uint32_t piece = std::uint32_t(i % 8 + lane / 16) ^ std::uint32_t(row % 8);
-        const float* x = &d[i / quads][i % quads * 4];
+        const float* x = d + 4 * i;
         store_matrix_x4(to + std::uint32_t(i / 8 * line_group) + piece * 16, bf16_pair(x[0], x[1]), bf16_pair(x[2], x[3]),
                         bf16_pair(x[4], x[5]), bf16_pair(x[6], x[7]));
       }
@@ -122,9 +108,9 @@ __device__ __forceinline__ void multiply(const matmul_hopper& a, const layout<BN
   }
 }
 
-/// `Warps` warps finish tiles. Four of them and the copying warp belong to two warpgroups of the four; three share its warpgroup, so that
-/// a thread can have 168 registers from the start: the compiler insists on that for an instruction that multiplies 256 columns.
-template <int BN, int Width, int Warps, bool CrossA, bool CrossB> __device__ __forceinline__ void run(const matmul_hopper& a) {
+/// `Warps` warps finish tiles: all that are left of the copying warp's warpgroup and, if there are 512 threads, of the next one. The
+/// compiler insists on 154 registers from the start for an instruction that multiplies 256 columns, so those kernels have 384 threads.
+template <int BN, int Warps, bool CrossA, bool CrossB> __device__ __forceinline__ void run(const matmul_hopper& a) {
   const layout<BN> l(shared_address(dynamic_shared()), a);
   if (threadIdx.x == 0) {
     for (int i = 0; i < a.stages; ++i) {
@@ -139,21 +125,15 @@ template <int BN, int Width, int Warps, bool CrossA, bool CrossB> __device__ __f
   }
   __syncthreads();
   cluster_sync();
+  constexpr int others = (Warps + 1) / 4;  // warpgroups that do not multiply
   const int warpgroup = int(threadIdx.x / 128), warp = int(threadIdx.x / 32);
-  constexpr int multiplying = Warps == 4 ? 2 : 1;  // the first warpgroup that multiplies
-  if (warpgroup >= multiplying) {
-    take_registers<Warps == 4 ? 192 : 200>();
-    multiply<BN, Width, CrossA, CrossB>(a, l, warpgroup - multiplying);
-  } else if (Warps == 4 && warpgroup == 0) {
-    give_registers<24>();
-    if (threadIdx.x == 0) produce<BN, CrossA, CrossB>(a, l);
+  if (warpgroup >= others) {
+    take_registers<others == 1 ? 200 : 168>();
+    multiply<BN, CrossA, CrossB>(a, l, warpgroup - others);
   } else {
-    give_registers<104>();
-    if (warp == 0) {
-      if (threadIdx.x == 0) produce<BN, CrossA, CrossB>(a, l);
-    } else if (a.sums != 0) {
-      finish<BN, Warps>(a, l, Warps == 4 ? warp - 4 : warp - 1);
-    }
+    give_registers<others == 1 ? 104 : 88>();
+    if (threadIdx.x == 0) produce<BN, CrossA, CrossB>(a, l);
+    if (warp != 0 && a.sums != 0) finish<BN, Warps>(a, l, warp - 1);
   }
   __syncwarp();
   cluster_sync();  // a block's shared memory must live until the other has stopped writing to it
@@ -164,37 +144,32 @@ template <int BN, int Width, int Warps, bool CrossA, bool CrossB> __device__ __f
 // Memory order of the operands: n, lines along K; t, lines along M or N. The name has a's letter as if lines were rows of a, and b's as
 // if they were its columns: nt is a (M, K) times b (N, K) transposed, nn a (M, K) times b (K, N), tn a (K, M) transposed times b (K, N).
 extern "C" __global__ void __launch_bounds__(384) matmul_hopper_nt_256(const __grid_constant__ matmul_hopper a) {
-  hopper::run<256, 256, 3, false, false>(a);
+  hopper::run<256, 3, false, false>(a);
 }
 extern "C" __global__ void __launch_bounds__(384) matmul_hopper_nn_256(const __grid_constant__ matmul_hopper a) {
-  hopper::run<256, 256, 3, false, true>(a);
+  hopper::run<256, 3, false, true>(a);
 }
 extern "C" __global__ void __launch_bounds__(384) matmul_hopper_tn_256(const __grid_constant__ matmul_hopper a) {
-  hopper::run<256, 256, 3, true, true>(a);
+  hopper::run<256, 3, true, true>(a);
 }
 extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nt_192(const __grid_constant__ matmul_hopper a) {
-  hopper::run<192, 192, 4, false, false>(a);
+  hopper::run<192, 7, false, false>(a);
 }
 extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nn_192(const __grid_constant__ matmul_hopper a) {
-  hopper::run<192, 192, 4, false, true>(a);
+  hopper::run<192, 7, false, true>(a);
 }
 extern "C" __global__ void __launch_bounds__(512) matmul_hopper_tn_192(const __grid_constant__ matmul_hopper a) {
-  hopper::run<192, 192, 4, true, true>(a);
+  hopper::run<192, 7, true, true>(a);
 }
 extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nt_128(const __grid_constant__ matmul_hopper a) {
-  hopper::run<128, 128, 4, false, false>(a);
+  hopper::run<128, 7, false, false>(a);
 }
 extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nn_128(const __grid_constant__ matmul_hopper a) {
-  hopper::run<128, 128, 4, false, true>(a);
+  hopper::run<128, 7, false, true>(a);
 }
 extern "C" __global__ void __launch_bounds__(512) matmul_hopper_tn_128(const __grid_constant__ matmul_hopper a) {
-  hopper::run<128, 128, 4, true, true>(a);
+  hopper::run<128, 7, true, true>(a);
 }
-#if defined(ISOTOPE_TRIAL)
-extern "C" __global__ void __launch_bounds__(512) matmul_hopper_nt_256w(const __grid_constant__ matmul_hopper a) {
-  hopper::run<256, 128, 4, false, false>(a);
-}
-#endif
 extern "C" __global__ void __launch_bounds__(128) matmul_hopper_reduce_256(const __grid_constant__ matmul_hopper a) {
   hopper::reduce<256>(a);
 }

@@ -17,16 +17,16 @@ enum class hopper_epilogue : std::int32_t {
   gelu_grad       // y = product gelu'(other)
 };
 
-/// y (M, N) = alpha a b, by tiles of 128 rows and BN columns. `cluster` blocks with adjacent row tiles form a cluster and share the columns
-/// of b; together they have a work item. K has `slabs` slabs of 64, of which each of `parts` parts has `per`; the sums of several parts go to
-/// `partial` and are added by a second kernel. Work items run down groups of `group` row tiles of clusters.
+/// y (M, N) = alpha a b, by tiles of 128 rows and BN columns. `cluster` blocks with adjacent row tiles form a cluster and share the
+/// columns of b; together they have a work item. K has `slabs` slabs of 64, of which each of `parts` parts has `per`; the sums of several
+/// parts go to `partial` and are added by a second kernel. Work items run down groups of `group` row tiles of clusters.
 struct matmul_hopper {
   tensor_map_bytes a, b;
   std::uint64_t y, before, bias, other, partial;
   std::int32_t M, N, slabs, parts, per;
   std::int32_t row_tiles, column_tiles;  // row tiles of clusters
   std::int32_t cluster, group, stages;
-  std::int32_t sums;        // buffers for sums in bf16 of a warpgroup: 2, or 1 that both use; 0 where y is f32
+  std::int32_t sums;        // buffers for sums in bf16: 2, or 0 where they leave from registers
   std::int32_t direct;      // y is f32 and written from registers; otherwise bf16
   std::int32_t accumulate;  // where y is f32 or there are several parts: y += product
   hopper_epilogue epilogue;

@@ -1,20 +1,22 @@
 #pragma once
 // What matmul_hopper.cu does with finished sums. A fused result has the bits of separate steps: each value is rounded to bf16 before it
 // is used.
+#include <type_traits>
+
 #include "../device/formulas.cuh"
 #include "matmul_hopper_parts.cuh"
 
 namespace isotope::cuda::gpu::hopper {
 
 /// Writes sums d of a warpgroup whose thread has row `row` and column `column` of y, in f32, first.
-template <int Width, bool Accumulate>
-__device__ __forceinline__ void write_sums(const matmul_hopper& a, const float (&d)[Width / 2], int row, int column) {
+template <int BN, bool Accumulate>
+__device__ __forceinline__ void write_sums(const matmul_hopper& a, const float (&d)[BN / 2], int row, int column) {
   constexpr int batch = 4;  // column pairs of two rows that are read at once
   const bool inside[2] = {row < a.M, row + 8 < a.M};
   float2* const line[2] = {pointer<float2>(a.y + 4 * (std::uint64_t(row) * std::uint64_t(a.N) + std::uint64_t(column))),
                            pointer<float2>(a.y + 4 * (std::uint64_t(row + 8) * std::uint64_t(a.N) + std::uint64_t(column)))};
 #pragma unroll
-  for (int first = 0; first < Width / 8; first += batch) {
+  for (int first = 0; first < BN / 8; first += batch) {
     float2 old[2 * batch];
     if constexpr (Accumulate) {
 #pragma unroll
@@ -48,69 +50,77 @@ template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x, uint
   return {f(x.x, y.x), f(x.y, y.y), f(x.z, y.z), f(x.w, y.w)};
 }
 
-/// Finishes the tiles whose sums are in shared memory, as warp `warp` of `Warps`. A lane has 8 adjacent columns.
+/// Finishes the tiles whose sums are in shared memory, as warp `warp` of `Warps`. A lane has 8 adjacent columns, and all rows of a batch
+/// are read before the first is written.
 template <int BN, int Warps, hopper_epilogue E>
 __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>& l, int warp) {
   constexpr bool has_bias = E == hopper_epilogue::bias || E == hopper_epilogue::bias_gelu || E == hopper_epilogue::bias_residual;
   constexpr bool has_other = E == hopper_epilogue::add || E == hopper_epilogue::bias_residual || E == hopper_epilogue::gelu_grad;
-  constexpr int lanes = BN / 8, rows = 32 / lanes, stride = rows * Warps;  // lanes of a row, rows of a warp and of all warps
-  constexpr int batch = 4, steps = (64 + batch * stride - 1) / (batch * stride) * batch;  // rows of a lane that are read at once, and in all of a half
-  const int lane = int(threadIdx.x % 32), piece = lane % lanes, row0 = warp * rows + lane / lanes;
+  constexpr int lanes = BN / 8, rows = 32 / lanes, stride = rows * Warps;  // lanes of a row, rows of a warp and of all warps at once
+  constexpr int steps = 64 / stride, batch = steps % 7 == 0   ? 7
+                                             : steps % 3 == 0 ? 3
+                                                              : 4;  // rows of every lane, of which a batch is in registers
+  static_assert(steps % batch == 0);
+  const int lane = int(threadIdx.x % 32), piece = lane % lanes;
+  const bool idle = lane >= lanes * rows;
+  const int row0 = warp * rows + (idle ? 0 : lane / lanes);
+  const std::uint64_t pitch = 2 * std::uint64_t(stride) * std::uint64_t(a.N);
   walker w(a);
   part p;
   std::uint32_t parity = 0;
   while (w.next<BN>(a, p)) {
     const int n = p.column + 8 * piece;
-    const bool inside = n < a.N && lane < lanes * rows;
-    const auto row_of = [&](int step) { return row0 + step % steps * stride; };  // within 64 rows; steps run over both halves of the tile
-    const auto exists = [&](int step) { return inside && row_of(step) < 64 && p.row + step / steps * 64 + row_of(step) < a.M; };
-    const auto offset = [&](int step) {
-      return 2 * (std::uint64_t(p.row + step / steps * 64 + row_of(step)) * std::uint64_t(a.N) + std::uint64_t(n));
-    };
-    uint4 bias{}, other[has_other ? 2 : 1][has_other ? batch : 1];
+    const bool inside = n < a.N && !idle;
+    uint4 bias{};
     if (has_bias && inside) bias = *pointer<const uint4>(a.bias + 2 * std::uint64_t(n));
-    const auto read_other = [&](int first, uint4(&to)[has_other ? batch : 1]) {
-#pragma unroll
-      for (int i = 0; i < batch; ++i)
-        if (exists(first + i)) to[has_other ? i : 0] = *pointer<const uint4>(a.other + offset(first + i));
-    };
     if constexpr (has_other) {
       for (int row = warp * 32 + lane; row < BM; row += Warps * 32)
         if (p.row + row < a.M)
           prefetch_l2(a.other + 2 * (std::uint64_t(p.row + row) * std::uint64_t(a.N) + std::uint64_t(p.column)),
                       std::uint32_t(2 * min(BN, a.N - p.column)));
-      read_other(0, other[0]);
     }
-#pragma unroll 1
-    for (int first = 0; first < 2 * steps; first += 2 * batch) {
+    for (int group = 0; group < 2; ++group) {
+      const int top = p.row + 64 * group + row0,
+                last = inside ? a.M - top : 0;  // a row exists if its distance from `top` is less than `last`
+      const std::uint64_t start = 2 * (std::uint64_t(top) * std::uint64_t(a.N) + std::uint64_t(n));
+      const std::uint32_t sums = l.sums_of(group) + std::uint32_t(piece / 8 * line_group);
+      const auto finish_rows = [&]<int Count>(std::integral_constant<int, Count>, int first) {
+        const std::uint64_t at = start + std::uint64_t(first) * pitch;
+        uint4 x[Count], other[has_other ? Count : 1];
+        if constexpr (has_other) {
 #pragma unroll
-      for (int turn = 0; turn < 2; ++turn) {
-        const int now = first + turn * batch, group = now / steps;
-        if constexpr (has_other)
-          if (now + batch < 2 * steps) read_other(now + batch, other[turn ^ 1]);
-        if (now % steps == 0) barrier_wait(l.written(group), parity);
+          for (int i = 0; i < Count; ++i) other[i] = load_global_16(a.other + at + std::uint64_t(i) * pitch, (first + i) * stride < last);
+        }
+        if (first == 0) barrier_wait(l.written(group), parity);
 #pragma unroll
-        for (int i = 0; i < batch; ++i) {
-          if (!exists(now + i)) continue;
-          const int row = row_of(now + i);
-          uint4 x = load_shared_16(l.sums_of(group) +
-                                   std::uint32_t(piece / 8 * line_group + row * 128 + ((piece % 8) ^ (row % 8)) * 16));
-          const std::uint64_t at = offset(now + i);
-          if constexpr (has_bias) x = each_pair(add_pairs, x, bias);
-          if constexpr (E == hopper_epilogue::bias_gelu) {
-            if (a.before != 0) *pointer<uint4>(a.before + at) = x;
-            x = each_pair(gelu_pair, x);
+        for (int i = 0; i < Count; ++i) {
+          const int row = row0 + (first + i) * stride;
+          x[i] = load_shared_16(sums + std::uint32_t(row * 128 + ((piece % 8) ^ (row % 8)) * 16));
+        }
+        if constexpr (has_bias) {
+#pragma unroll
+          for (int i = 0; i < Count; ++i) x[i] = each_pair(add_pairs, x[i], bias);
+        }
+        if constexpr (E == hopper_epilogue::bias_gelu) {
+          if (a.before != 0) {
+#pragma unroll
+            for (int i = 0; i < Count; ++i) store_global_16(a.before + at + std::uint64_t(i) * pitch, x[i], (first + i) * stride < last);
           }
-          if constexpr (E == hopper_epilogue::bias_residual) x = each_pair(add_pairs, x, other[turn][i]);
-          if constexpr (E == hopper_epilogue::add) x = each_pair(add_pairs, other[turn][i], x);
-          if constexpr (E == hopper_epilogue::gelu_grad) x = each_pair(gelu_grad_pair, x, other[turn][i]);
-          *pointer<uint4>(a.y + at) = x;
         }
-        if ((now + batch) % steps == 0) {
-          __syncwarp();
-          if (lane == 0) barrier_arrive(l.read(group));
+#pragma unroll
+        for (int i = 0; i < Count; ++i) {
+          if constexpr (E == hopper_epilogue::bias_gelu) x[i] = each_pair(gelu_pair, x[i]);
+          if constexpr (E == hopper_epilogue::bias_residual) x[i] = each_pair(add_pairs, x[i], other[i]);
+          if constexpr (E == hopper_epilogue::add) x[i] = each_pair(add_pairs, other[i], x[i]);
+          if constexpr (E == hopper_epilogue::gelu_grad) x[i] = each_pair(gelu_grad_pair, x[i], other[i]);
+          store_global_16(a.y + at + std::uint64_t(i) * pitch, x[i], (first + i) * stride < last);
         }
-      }
+      };
+#pragma unroll 1
+      for (int first = 0; first < steps; first += batch) finish_rows(std::integral_constant<int, batch>{}, first);
+      if (64 % stride != 0 && row0 + steps * stride < 64) finish_rows(std::integral_constant<int, 1>{}, steps);
+      __syncwarp();
+      if (lane == 0) barrier_arrive(l.read(group));
     }
     parity ^= 1;
   }

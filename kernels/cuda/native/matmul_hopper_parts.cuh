@@ -16,8 +16,8 @@ struct part {
   int slot;
 };
 
-/// Visits the parts of a block's cluster: the first parts of all work items, then the second ones, so that blocks that run at the same time read the
-/// same slabs. All warps of all blocks of the cluster visit the same slabs.
+/// Visits the parts of a block's cluster: the first parts of all work items, then the second ones, so that blocks that run at the same
+/// time read the same slabs. All warps of all blocks of the cluster visit the same slabs.
 class walker {
  public:
   __device__ __forceinline__ explicit walker(const matmul_hopper& a) {
@@ -48,19 +48,18 @@ class walker {
   int items_, at_, step_, rank_;
 };
 
-/// Addresses in shared memory: stages with the tiles of a and b, then sums in bf16 for one or both warpgroups, then barriers.
+/// Addresses in shared memory: stages with the tiles of a and b, then sums in bf16 of both warpgroups, then barriers.
 template <int BN> struct layout {
   static constexpr int a_bytes = BM * BK * 2, b_bytes = BN * BK * 2, stage_bytes = a_bytes + b_bytes;
   static constexpr int sums_bytes = BN / 64 * line_group;  // of one warpgroup
-  std::uint32_t stages, sums, next_sums, barriers;
+  std::uint32_t stages, sums, barriers;
 
   __device__ __forceinline__ layout(std::uint32_t shared, const matmul_hopper& a) {
     stages = shared;
     sums = shared + std::uint32_t(a.stages * stage_bytes);
     barriers = sums + std::uint32_t(a.sums * sums_bytes);
-    next_sums = a.sums == 2 ? sums_bytes : 0;
   }
-  __device__ __forceinline__ std::uint32_t sums_of(int group) const { return sums + std::uint32_t(group) * next_sums; }
+  __device__ __forceinline__ std::uint32_t sums_of(int group) const { return sums + std::uint32_t(group * sums_bytes); }
   __device__ __forceinline__ std::uint32_t a(int stage) const { return stages + std::uint32_t(stage * stage_bytes); }
   __device__ __forceinline__ std::uint32_t b(int stage) const { return a(stage) + a_bytes; }
   __device__ __forceinline__ std::uint32_t filled(int stage) const { return barriers + std::uint32_t(8 * stage); }

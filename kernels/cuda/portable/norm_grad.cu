@@ -20,43 +20,64 @@ __device__ inline void store_sum(const norm_grad_operands& a, const row_part<T, 
   part.store(a.dx, begin, v);
 }
 
+/// The 16 bytes of a row that a thread holds; 0 outside the row.
+template <int T, bool WIDE> __device__ inline uint4 packed_run(const row_part<T, WIDE, 1>& part, std::uint64_t base, std::int64_t begin) {
+  const std::uint64_t row = base + std::uint64_t(begin * element_bytes<T>);
+  if constexpr (WIDE) {
+    return part.inside(0, 0) ? *pointer<const uint4>(row + std::uint64_t(part.column(0, 0)) * element_bytes<T>) : make_uint4(0, 0, 0, 0);
+  } else {
+    float v[vector_elems<T>] = {};
+    part.template load_some<T>(row, 0, v);
+    return packed<T>(v);
+  }
+}
+
 template <int T, bool WIDE, int FLIGHT> __device__ inline void norm_grad(const norm_grad_operands& a) {
   constexpr int run = vector_elems<T>;
   const team t(int(blockDim.x));
   const row_part<T, WIDE, 1> part(a.C, t);
   float w[1][run], dweight[run] = {}, dbias[run] = {};
   part.load_as(a.weight_type, a.weight, 0, w, 0.0f);
+  const float share = 1.0f / float(a.C);
   const std::int64_t first = a.rows * blockIdx.x / a.parts, end = a.rows * (blockIdx.x + 1) / a.parts;
   for (std::int64_t row = first; row < end; row += FLIGHT) {
-    float h[FLIGHT][1][run], g[FLIGHT][1][run], mean[FLIGHT], rstd[FLIGHT], sums[2 * FLIGHT] = {};
+    uint4 x[FLIGHT], dy[FLIGHT];  // packed, as registers are scarce: what is computed from them is computed twice
+    float mean[FLIGHT], rstd[FLIGHT], sums[2 * FLIGHT] = {};
 #pragma unroll
     for (int f = 0; f < FLIGHT; ++f) {
       const bool there = row + f < end;
       mean[f] = a.centered && there ? pointer<const float>(a.means)[row + f] : 0.0f;
       rstd[f] = there ? pointer<const float>(a.rstds)[row + f] : 0.0f;
-      for_part<1, run>([&](int k, int j) { h[f][k][j] = g[f][k][j] = 0.0f; });
+      x[f] = dy[f] = make_uint4(0, 0, 0, 0);
       if (!there) continue;
-      part.load(a.x, (row + f) * a.C, h[f], 0.0f);
-      part.load(a.dy, (row + f) * a.C, g[f], 0.0f);
+      x[f] = packed_run(part, a.x, (row + f) * a.C);
+      dy[f] = packed_run(part, a.dy, (row + f) * a.C);
     }
 #pragma unroll
-    for (int f = 0; f < FLIGHT; ++f)
-      for_part<1, run>([&](int k, int j) {
-        const float n = (h[f][k][j] - mean[f]) * rstd[f], d = g[f][k][j], e = d * w[k][j];
-        dweight[j] = fmaf(d, n, dweight[j]);
-        dbias[j] += d;
+    for (int f = 0; f < FLIGHT; ++f) {
+      float h[run], d[run];
+      unpack<T>(x[f], h);
+      unpack<T>(dy[f], d);
+#pragma unroll
+      for (int j = 0; j < run; ++j) {
+        const float n = (h[j] - mean[f]) * rstd[f], e = d[j] * w[0][j];
+        dweight[j] = fmaf(d[j], n, dweight[j]);
+        dbias[j] += d[j];
         sums[2 * f] += e;
         sums[2 * f + 1] = fmaf(e, n, sums[2 * f + 1]);
-        h[f][k][j] = n;
-        g[f][k][j] = e;
-      });
+      }
+    }
     over_team(sums, t.size, sum_of_two{});
 #pragma unroll
     for (int f = 0; f < FLIGHT; ++f) {
       if (row + f >= end) continue;
-      const float avg_e = a.centered ? sums[2 * f] / float(a.C) : 0.0f, avg_eh = sums[2 * f + 1] / float(a.C);
-      for_part<1, run>([&](int k, int j) { g[f][k][j] = rstd[f] * (g[f][k][j] - avg_e - h[f][k][j] * avg_eh); });
-      store_sum(a, part, (row + f) * a.C, g[f]);
+      const float avg_e = a.centered ? sums[2 * f] * share : 0.0f, avg_eh = sums[2 * f + 1] * share;
+      float h[run], v[1][run];
+      unpack<T>(x[f], h);
+      unpack<T>(dy[f], v[0]);
+#pragma unroll
+      for (int j = 0; j < run; ++j) v[0][j] = rstd[f] * (v[0][j] * w[0][j] - avg_e - (h[j] - mean[f]) * rstd[f] * avg_eh);
+      store_sum(a, part, (row + f) * a.C, v);
     }
   }
   const std::uint64_t to = a.partial + 4 * std::uint64_t(blockIdx.x) * (a.centered ? 2 : 1) * a.C;
@@ -72,8 +93,8 @@ template <int T, int FLIGHT> __device__ inline void norm_grad(const norm_grad_op
   else norm_grad<T, false, FLIGHT>(a);
 }
 extern "C" __global__ void __launch_bounds__(256) norm_grad_f32(const __grid_constant__ norm_grad_operands a) { norm_grad<f32, 4>(a); }
-extern "C" __global__ void __launch_bounds__(256) norm_grad_bf16(const __grid_constant__ norm_grad_operands a) { norm_grad<bf16, 4>(a); }
-extern "C" __global__ void __launch_bounds__(256) norm_grad_f16(const __grid_constant__ norm_grad_operands a) { norm_grad<f16, 4>(a); }
+extern "C" __global__ void __launch_bounds__(256, 3) norm_grad_bf16(const __grid_constant__ norm_grad_operands a) { norm_grad<bf16, 2>(a); }
+extern "C" __global__ void __launch_bounds__(256, 3) norm_grad_f16(const __grid_constant__ norm_grad_operands a) { norm_grad<f16, 2>(a); }
 extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_f32(const __grid_constant__ norm_grad_operands a) {
   norm_grad<f32, 1>(a);
 }

@@ -46,7 +46,9 @@ class emulator {
   void set_version(int v) const { version_(v); }
   /// The `times` calls of `entry` (such as "cuMemAlloc") that follow `after` others return `status`. "kernel" is the execution of a kernel, whose failure the
   /// driver reports at the next wait. Null: no fault.
-  void set_fault(const char* entry, int status, std::int64_t after = 0, std::int64_t times = 1) const { fault_(entry, status, after, times); }
+  void set_fault(const char* entry, int status, std::int64_t after = 0, std::int64_t times = 1) const {
+    fault_(entry, status, after, times);
+  }
   /// Whether work runs when it is submitted, rather than when it is waited for.
   void set_eager(bool on) const { eager_(on); }
   /// `late`: the number of the node that runs as late as it may, in adverse order; -1: another one at each launch.

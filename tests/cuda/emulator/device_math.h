@@ -36,8 +36,12 @@ inline unsigned __brev(unsigned x) {
 }
 inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned(std::uint64_t(a) * b >> 32); }
 inline int __mulhi(int a, int b) { return int(std::int64_t(a) * b >> 32); }
-inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) { return (unsigned long long)((unsigned __int128)a * b >> 64); }
-inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned n) { return unsigned(((std::uint64_t(high) << 32 | low) << (n & 31)) >> 32); }
+inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  return (unsigned long long)((unsigned __int128)a * b >> 64);
+}
+inline unsigned __funnelshift_l(unsigned low, unsigned high, unsigned n) {
+  return unsigned(((std::uint64_t(high) << 32 | low) << (n & 31)) >> 32);
+}
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned n) { return unsigned((std::uint64_t(high) << 32 | low) >> (n & 31)); }
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned s) {
   const std::uint64_t both = std::uint64_t(y) << 32 | x;
@@ -47,11 +51,26 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned s) {
 }
 
 // Rounded once to nearest: never contracted, whatever the flags of the file are.
-inline float __fadd_rn(float a, float b) { volatile float r = a + b; return r; }
-inline float __fsub_rn(float a, float b) { volatile float r = a - b; return r; }
-inline float __fmul_rn(float a, float b) { volatile float r = a * b; return r; }
-inline double __dadd_rn(double a, double b) { volatile double r = a + b; return r; }
-inline double __dmul_rn(double a, double b) { volatile double r = a * b; return r; }
+inline float __fadd_rn(float a, float b) {
+  volatile float r = a + b;
+  return r;
+}
+inline float __fsub_rn(float a, float b) {
+  volatile float r = a - b;
+  return r;
+}
+inline float __fmul_rn(float a, float b) {
+  volatile float r = a * b;
+  return r;
+}
+inline double __dadd_rn(double a, double b) {
+  volatile double r = a + b;
+  return r;
+}
+inline double __dmul_rn(double a, double b) {
+  volatile double r = a * b;
+  return r;
+}
 inline float __fdiv_rn(float a, float b) { return a / b; }
 inline float __frcp_rn(float a) { return 1.0f / a; }
 inline float __fsqrt_rn(float a) { return std::sqrt(a); }
@@ -94,8 +113,8 @@ inline int __float2int_rd(float x) { return int(std::floor(x)); }
 inline unsigned __float2uint_rn(float x) { return unsigned(std::nearbyint(x)); }
 inline unsigned __float2uint_rz(float x) { return unsigned(x); }
 
-#define ISOTOPE_EMULATED_ORDER(T)                        \
-  inline T min(T a, T b) { return b < a ? b : a; }       \
+#define ISOTOPE_EMULATED_ORDER(T)                  \
+  inline T min(T a, T b) { return b < a ? b : a; } \
   inline T max(T a, T b) { return a < b ? b : a; }
 ISOTOPE_EMULATED_ORDER(int)
 ISOTOPE_EMULATED_ORDER(unsigned)

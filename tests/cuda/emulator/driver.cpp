@@ -40,15 +40,30 @@ status init(unsigned) {
   });
 }
 status error_name(status s, const char** name) {
-  static const std::map<int, const char*> all = {
-      {0, "CUDA_SUCCESS"}, {1, "CUDA_ERROR_INVALID_VALUE"}, {2, "CUDA_ERROR_OUT_OF_MEMORY"}, {3, "CUDA_ERROR_NOT_INITIALIZED"},
-      {100, "CUDA_ERROR_NO_DEVICE"}, {101, "CUDA_ERROR_INVALID_DEVICE"}, {200, "CUDA_ERROR_INVALID_IMAGE"},
-      {201, "CUDA_ERROR_INVALID_CONTEXT"}, {209, "CUDA_ERROR_NO_BINARY_FOR_GPU"}, {214, "CUDA_ERROR_ECC_UNCORRECTABLE"},
-      {218, "CUDA_ERROR_INVALID_PTX"}, {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"}, {500, "CUDA_ERROR_NOT_FOUND"},
-      {600, "CUDA_ERROR_NOT_READY"}, {700, "CUDA_ERROR_ILLEGAL_ADDRESS"}, {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"},
-      {702, "CUDA_ERROR_LAUNCH_TIMEOUT"}, {715, "CUDA_ERROR_ILLEGAL_INSTRUCTION"}, {716, "CUDA_ERROR_MISALIGNED_ADDRESS"},
-      {719, "CUDA_ERROR_LAUNCH_FAILED"}, {801, "CUDA_ERROR_NOT_SUPPORTED"}, {802, "CUDA_ERROR_SYSTEM_NOT_READY"},
-      {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"}, {999, "CUDA_ERROR_UNKNOWN"}};
+  static const std::map<int, const char*> all = {{0, "CUDA_SUCCESS"},
+                                                 {1, "CUDA_ERROR_INVALID_VALUE"},
+                                                 {2, "CUDA_ERROR_OUT_OF_MEMORY"},
+                                                 {3, "CUDA_ERROR_NOT_INITIALIZED"},
+                                                 {100, "CUDA_ERROR_NO_DEVICE"},
+                                                 {101, "CUDA_ERROR_INVALID_DEVICE"},
+                                                 {200, "CUDA_ERROR_INVALID_IMAGE"},
+                                                 {201, "CUDA_ERROR_INVALID_CONTEXT"},
+                                                 {209, "CUDA_ERROR_NO_BINARY_FOR_GPU"},
+                                                 {214, "CUDA_ERROR_ECC_UNCORRECTABLE"},
+                                                 {218, "CUDA_ERROR_INVALID_PTX"},
+                                                 {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
+                                                 {500, "CUDA_ERROR_NOT_FOUND"},
+                                                 {600, "CUDA_ERROR_NOT_READY"},
+                                                 {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+                                                 {701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"},
+                                                 {702, "CUDA_ERROR_LAUNCH_TIMEOUT"},
+                                                 {715, "CUDA_ERROR_ILLEGAL_INSTRUCTION"},
+                                                 {716, "CUDA_ERROR_MISALIGNED_ADDRESS"},
+                                                 {719, "CUDA_ERROR_LAUNCH_FAILED"},
+                                                 {801, "CUDA_ERROR_NOT_SUPPORTED"},
+                                                 {802, "CUDA_ERROR_SYSTEM_NOT_READY"},
+                                                 {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"},
+                                                 {999, "CUDA_ERROR_UNKNOWN"}};
   const auto at = all.find(int(s));
   *name = at == all.end() ? nullptr : at->second;
   return at == all.end() ? status::invalid_value : status::success;
@@ -193,7 +208,22 @@ std::string module_of(const char* image) {
 status load_library(library_handle* made, const void* image, void*, void**, unsigned, void*, void**, unsigned) {
   return enter("cuLibraryLoadData", [&](driver_state& s) {
     const auto* const text = static_cast<const char*>(image);
-    if (std::strncmp(text, "//", 2) == 0 || std::strncmp(text, ".version", 8) == 0) return status::unsupported_ptx_version;
+    if (const std::string_view all(text); all.starts_with(".version")) {
+      const auto name = all.find(".entry "), bytes = all.find("arguments[");
+      auto program = std::make_shared<isotope::cuda_test::ptx_program>(all);
+      if (name == all.npos || bytes == all.npos || !program->error().empty()) {
+        std::fprintf(stderr, "emulated driver: %s\n", program->error().c_str());
+        return status::invalid_ptx;
+      }
+      const std::string_view from_name = all.substr(name + 7);
+      *made = new handle::library_object{nullptr,
+                                         std::move(program),
+                                         std::stoul(std::string(all.substr(bytes + 10, 8))),
+                                         std::string(from_name.substr(0, from_name.find('('))),
+                                         {}};
+      s.libraries.insert(*made);
+      return status::success;
+    }
     const std::string module = module_of(text);
     if (module.empty()) return status::invalid_image;
     void* const library = dlopen((own_folder() + "/modules/" + module + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -201,7 +231,7 @@ status load_library(library_handle* made, const void* image, void*, void**, unsi
       std::fprintf(stderr, "emulated driver: %s\n", dlerror());
       return status::no_binary_for_device;
     }
-    *made = new handle::library_object{library, module, {}};
+    *made = new handle::library_object{library, nullptr, 0, module, {}};
     s.libraries.insert(*made);
     return status::success;
   });
@@ -217,11 +247,20 @@ status library_kernel(kernel_handle* found, library_handle l, const char* name) 
   return enter("cuLibraryGetKernel", [&](driver_state& s) {
     if (!s.libraries.contains(l)) return status::invalid_value;
     auto& k = l->kernels[name];
-    if (k == nullptr) {
+    if (k == nullptr && l->text != nullptr) {
+      if (l->module != name) return status::not_found;
+      k = std::make_unique<handle::kernel_object>();
+      k->text = l->text;
+      k->name = name;
+      k->argument_bytes = l->argument_bytes;
+    } else if (k == nullptr) {
       const auto* const code = static_cast<const kernel*>(dlsym(l->library, ("isotope_emulated_" + std::string(name)).c_str()));
       if (code == nullptr) return status::not_found;
       k = std::make_unique<handle::kernel_object>();
       k->code = code;
+      k->name = name;
+      k->argument_bytes = code->argument_bytes;
+      k->most_threads = code->most_threads;
     }
     *found = k.get();
     return status::success;

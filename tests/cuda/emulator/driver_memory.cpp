@@ -154,7 +154,8 @@ void free_all(int device) {
 }
 void check_red_zones(const std::string& after) {
   for (const auto& [at, m] : state().memory) {
-    if (!intact(m.data - zone, m.data)) misused(after + ": bytes before an allocation of " + std::to_string(m.bytes) + " bytes were written");
+    if (!intact(m.data - zone, m.data))
+      misused(after + ": bytes before an allocation of " + std::to_string(m.bytes) + " bytes were written");
     if (!intact(m.data + m.bytes, usable_end(m)))
       misused(after + ": bytes behind an allocation of " + std::to_string(m.bytes) + " bytes were written");
   }

@@ -1,6 +1,5 @@
 #pragma once
 // The objects of the emulated driver.
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "control.hpp"
+#include "run_ptx.hpp"
 #include "runtime.hpp"
 
 namespace isotope::cuda::handle {
@@ -25,18 +25,24 @@ struct context_object {
   status broken = status::success;  // every call in the context returns it
 };
 struct library_object {
-  void* library = nullptr;  // of dlopen
+  void* library = nullptr;  // of dlopen; null: the code is the text of one kernel
+  std::shared_ptr<cuda_test::ptx_program> text;
+  std::size_t argument_bytes = 0;  // of that kernel
   std::string module;
   std::map<std::string, std::unique_ptr<kernel_object>> kernels;
 };
 struct kernel_object {
-  const isotope_emulated::kernel* code = nullptr;
+  const isotope_emulated::kernel* code = nullptr;  // null: the text is run
+  std::shared_ptr<cuda_test::ptx_program> text;
+  std::string name;
+  std::size_t argument_bytes = 0;
+  int most_threads = 0;  // 0: no limit but the device's
   std::size_t shared_opt_in = std::size_t(48) << 10;
 };
 struct event_object {
   stream_object* stream = nullptr;
   std::uint64_t position = 0;  // in the stream's work
-  std::chrono::steady_clock::time_point at;
+  std::uint64_t at = 0;        // driver_state::ticks when the stream reached it
 };
 struct stream_object {
   std::deque<std::function<status()>> work;
@@ -72,9 +78,10 @@ struct device_memory {
 };
 
 struct driver_state {
+  std::uint64_t ticks = 0;  // events that streams have reached; there is no clock, so each counts as a millisecond
   std::recursive_mutex mutex;
   std::vector<std::string> names{"emulated device"};
-  std::vector<device_description> devices{device_description{}};
+  std::vector<device_description> devices{device_description{.compute = ISOTOPE_EMULATED_COMPUTE}};
   int version = 13000;
   std::string fault_entry;
   status fault_status = status::success;
@@ -88,8 +95,8 @@ struct driver_state {
 
   bool initialized = false;
   std::map<int, std::unique_ptr<handle::context_object>> primary;
-  std::map<std::uintptr_t, device_memory> memory;       // by address
-  std::map<std::uintptr_t, std::size_t> host_memory;    // page-locked
+  std::map<std::uintptr_t, device_memory> memory;     // by address
+  std::map<std::uintptr_t, std::size_t> host_memory;  // page-locked
   std::set<handle::stream_object*> streams;
   std::set<handle::event_object*> events;
   std::set<handle::library_object*> libraries;
@@ -163,6 +170,8 @@ struct entry_point {
   void* function;
 };
 std::vector<entry_point> memory_entries(), work_entries(), device_entries();
-template <class... A> entry_point entry(const char* name, int since, status (*f)(A...)) { return {name, since, reinterpret_cast<void*>(f)}; }
+template <class... A> entry_point entry(const char* name, int since, status (*f)(A...)) {
+  return {name, since, reinterpret_cast<void*>(f)};
+}
 
 }  // namespace isotope_emulated

@@ -57,7 +57,7 @@ status record_event(event_handle event, stream_handle stream) {
     if (!s.events.contains(event) || !s.streams.contains(stream)) return status::invalid_value;
     event->stream = stream;
     const status result = submit(stream, [event, &s] {
-      if (s.events.contains(event)) event->at = std::chrono::steady_clock::now();
+      if (s.events.contains(event)) event->at = ++s.ticks;
       return status::success;
     });
     event->position = stream->submitted;
@@ -75,30 +75,35 @@ status elapsed(float* milliseconds, event_handle first, event_handle last) {
     if (!s.events.contains(first) || !s.events.contains(last)) return status::invalid_value;
     for (auto* const e : {first, last})
       if (e->stream != nullptr && e->stream->done < e->position) return status::not_ready;
-    *milliseconds = std::chrono::duration<float, std::milli>(last->at - first->at).count();
+    *milliseconds = float(last->at - first->at);
     return status::success;
   });
 }
 
 /// A launch with its arguments copied. @error invalid_value where a device would refuse it
-status prepare(std::function<status()>& work, function_handle function, index3 grid, index3 block, std::size_t shared_bytes, void** parameters) {
+status prepare(std::function<status()>& work, function_handle function, index3 grid, index3 block, std::size_t shared_bytes,
+               void** parameters) {
   auto* const k = reinterpret_cast<kernel_handle>(function);
   if (k == nullptr || parameters == nullptr || parameters[0] == nullptr) return status::invalid_value;
   constexpr std::size_t most_along_yz = 65535;
   const std::size_t threads = std::size_t(block.x) * block.y * block.z;
-  if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > most_along_yz || grid.z > most_along_yz)
+  if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 0x7fffffffu || grid.y > most_along_yz ||
+      grid.z > most_along_yz)
     return status::invalid_value;
   if (shared_bytes > k->shared_opt_in) return status::invalid_value;
-  if (k->code->most_threads != 0 && threads > std::size_t(k->code->most_threads)) return status::launch_out_of_resources;
+  if (k->most_threads != 0 && threads > std::size_t(k->most_threads)) return status::launch_out_of_resources;
   const auto* const from = static_cast<const std::byte*>(parameters[0]);
-  work = [=, code = k->code, arguments = std::vector<std::byte>(from, from + k->code->argument_bytes)] {
+  work = [=, code = k->code, text = k->text, name = "kernel " + k->name,
+          arguments = std::vector<std::byte>(from, from + k->argument_bytes)] {
     driver_state& s = state();
-    s.count(std::string("kernel ") + code->name);
+    s.count(name);
     if (s.strikes("kernel")) return s.fault_status;
     alignas(64) std::byte aligned[4096];
     std::memcpy(aligned, arguments.data(), arguments.size());
-    isotope_emulated_launch(code, grid, block, shared_bytes, aligned);
-    check_red_zones(std::string("kernel ") + code->name);
+    if (code != nullptr) isotope_emulated_launch(code, grid, block, shared_bytes, aligned);
+    else text->run(aligned, grid.x, block.x);
+    if (text != nullptr && !text->error().empty()) misused(name + ": " + text->error());
+    check_red_zones(name);
     return status::success;
   };
   return status::success;
@@ -147,8 +152,8 @@ status add_kernel_node(node_handle* made, graph_handle graph, const node_handle*
   return enter("cuGraphAddKernelNode", [&](driver_state& s) {
     if (!s.graphs.contains(graph) || what == nullptr) return status::invalid_value;
     std::function<status()> work;
-    const status ready = prepare(work, what->function, {what->grid_x, what->grid_y, what->grid_z}, {what->block_x, what->block_y, what->block_z},
-                                 what->shared_bytes, what->parameters);
+    const status ready = prepare(work, what->function, {what->grid_x, what->grid_y, what->grid_z},
+                                 {what->block_x, what->block_y, what->block_z}, what->shared_bytes, what->parameters);
     return ready == status::success ? add_node(made, graph, after, count, std::move(work)) : ready;
   });
 }
@@ -158,7 +163,8 @@ status set_node_attribute(node_handle, int id, const void* value) {
     return *static_cast<const unsigned*>(value) > 1 ? not_supported : status::success;
   });
 }
-status add_copy_node(node_handle* made, graph_handle graph, const node_handle* after, std::size_t count, const copy_node* c, context_handle) {
+status add_copy_node(node_handle* made, graph_handle graph, const node_handle* after, std::size_t count, const copy_node* c,
+                     context_handle) {
   return enter("cuGraphAddMemcpyNode", [&](driver_state& s) {
     if (!s.graphs.contains(graph) || c == nullptr || c->width == 0 || c->height != 1 || c->depth != 1) return status::invalid_value;
     const bool from_host = c->from_kind == memory_kind::host, to_host = c->to_kind == memory_kind::host;
@@ -193,8 +199,9 @@ status destroy_executable(executable_handle e) {
   });
 }
 status upload(executable_handle e, stream_handle stream) {
-  return enter("cuGraphUpload",
-               [&](driver_state& s) { return s.executables.contains(e) && s.streams.contains(stream) ? status::success : status::invalid_value; });
+  return enter("cuGraphUpload", [&](driver_state& s) {
+    return s.executables.contains(e) && s.streams.contains(stream) ? status::success : status::invalid_value;
+  });
 }
 
 /// Runs the nodes of a graph. In adverse order, node `late` modulo their number runs as late as it may: a missing edge from it to a later node shows, since the
@@ -250,7 +257,9 @@ status launch_graph(executable_handle e, stream_handle stream) {
   return enter("cuGraphLaunch", [&](driver_state& s) {
     if (!s.executables.contains(e) || !s.streams.contains(stream)) return status::invalid_value;
     ++s.graph_launches;
-    return submit(stream, [graph = e->graph, order = s.order, late = s.late < 0 ? s.graph_launches : std::uint64_t(s.late)] { return run_graph(*graph, order, late); });
+    return submit(stream, [graph = e->graph, order = s.order, late = s.late < 0 ? s.graph_launches : std::uint64_t(s.late)] {
+      return run_graph(*graph, order, late);
+    });
   });
 }
 

@@ -55,7 +55,8 @@ template <bool Transposed> void load_matrices(void* const* operands) {
     std::uint16_t m[8][8];
     for (int row = 0; row < 8; ++row) {
       const unsigned char* const from = static_cast<const matrix_load*>(operands[8 * matrix + row])->row;
-      if (reinterpret_cast<std::uintptr_t>(from) % 16 != 0) isotope_emulated_fail("load_matrix_x4 reads a row that is not aligned to 16 bytes");
+      if (reinterpret_cast<std::uintptr_t>(from) % 16 != 0)
+        isotope_emulated_fail("load_matrix_x4 reads a row that is not aligned to 16 bytes");
       std::memcpy(m[row], from, 16);
     }
     for (int lane = 0; lane < 32; ++lane) {
@@ -66,8 +67,10 @@ template <bool Transposed> void load_matrices(void* const* operands) {
   }
 }
 inline void check_copy(const void* shared, const void* global) {
-  if (reinterpret_cast<std::uintptr_t>(shared) % 16 != 0) isotope_emulated_fail("copy_async_16 writes to an address that is not aligned to 16 bytes");
-  if (reinterpret_cast<std::uintptr_t>(global) % 16 != 0) isotope_emulated_fail("copy_async_16 reads from an address that is not aligned to 16 bytes");
+  if (reinterpret_cast<std::uintptr_t>(shared) % 16 != 0)
+    isotope_emulated_fail("copy_async_16 writes to an address that is not aligned to 16 bytes");
+  if (reinterpret_cast<std::uintptr_t>(global) % 16 != 0)
+    isotope_emulated_fail("copy_async_16 reads from an address that is not aligned to 16 bytes");
 }
 
 }  // namespace isotope_emulated

@@ -53,16 +53,14 @@ struct warp {
   std::uint32_t there = 0, waiting = 0;  // lanes that have not returned; those that wait for other lanes
 };
 
-std::string text(const index3& i) {
-  return "(" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")";
-}
+std::string text(const index3& i) { return "(" + std::to_string(i.x) + "," + std::to_string(i.y) + "," + std::to_string(i.z) + ")"; }
 
 class device {
  public:
   void launch(const kernel& k, index3 grid, index3 block, std::size_t shared_bytes, const void* arguments);
   void fail(const std::string& message) const {
-    std::fprintf(stderr, "emulated device: kernel %s, block %s, thread %s: %s\n", kernel_ ? kernel_->name : "(none)", text(place().block).c_str(),
-                 running_ ? text(running_->index).c_str() : "(none)", message.c_str());
+    std::fprintf(stderr, "emulated device: kernel %s, block %s, thread %s: %s\n", kernel_ ? kernel_->name : "(none)",
+                 text(place().block).c_str(), running_ ? text(running_->index).c_str() : "(none)", message.c_str());
     std::fflush(stderr);
     std::abort();
   }
@@ -185,7 +183,8 @@ void device::release(thread& t) {
 
 void device::meet(combine how, std::uint32_t mask, void* operand, const char* name, int line) {
   thread& t = *running_;
-  if ((mask >> place().lane & 1) == 0) fail(std::string(name) + " at line " + std::to_string(line) + " is called by a lane that its mask leaves out");
+  if ((mask >> place().lane & 1) == 0)
+    fail(std::string(name) + " at line " + std::to_string(line) + " is called by a lane that its mask leaves out");
   t.now = state::in_warp;
   t.how = how;
   t.mask = mask;
@@ -209,7 +208,8 @@ int device::barrier(bool predicate, int line) {
   }
   for (const thread& other : threads_)
     if (other.line != line)
-      fail("__syncthreads at line " + std::to_string(line) + ", but thread " + text(other.index) + " has reached the one at line " + std::to_string(other.line));
+      fail("__syncthreads at line " + std::to_string(line) + ", but thread " + text(other.index) + " has reached the one at line " +
+           std::to_string(other.line));
   counted_ = accumulated_;
   accumulated_ = 0;
   at_barrier_ = 0;
@@ -247,8 +247,8 @@ void device::report() const {
       break;
     }
   }
-  std::fprintf(stderr, "emulated device: kernel %s, block %s, thread %s: %s\n", kernel_->name, text(place().block).c_str(), text(waits->index).c_str(),
-               message.c_str());
+  std::fprintf(stderr, "emulated device: kernel %s, block %s, thread %s: %s\n", kernel_->name, text(place().block).c_str(),
+               text(waits->index).c_str(), message.c_str());
   std::fflush(stderr);
   std::abort();
 }
@@ -286,7 +286,8 @@ void device::launch(const kernel& k, index3 grid, index3 block, std::size_t shar
   running_ = nullptr;
   place().block = {0, 0, 0};
   const std::size_t threads = std::size_t(block.x) * block.y * block.z;
-  if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0) fail("launched with " + std::to_string(threads) + " threads in blocks " + text(grid));
+  if (threads == 0 || threads > 1024 || grid.x == 0 || grid.y == 0 || grid.z == 0)
+    fail("launched with " + std::to_string(threads) + " threads in blocks " + text(grid));
   if (k.most_threads != 0 && threads > std::size_t(k.most_threads))
     fail("launched with " + std::to_string(threads) + " threads, its __launch_bounds__ allows " + std::to_string(k.most_threads));
   threads_.resize(threads);
@@ -317,7 +318,8 @@ void device::launch(const kernel& k, index3 grid, index3 block, std::size_t shar
         run_block();
         ++blocks_;
         for (std::size_t b = 0; b < 1024; ++b)
-          if (aligned[shared_bytes + b] != guard) fail("writes behind its " + std::to_string(shared_bytes) + " bytes of dynamic shared memory");
+          if (aligned[shared_bytes + b] != guard)
+            fail("writes behind its " + std::to_string(shared_bytes) + " bytes of dynamic shared memory");
       }
   kernel_ = nullptr;
 }
@@ -337,7 +339,8 @@ void isotope_emulated_launch(const kernel* which, index3 grid, index3 block, std
   const std::lock_guard lock(one_launch());
   the_device().launch(*which, grid, block, shared_bytes, arguments);
 }
-void isotope_emulated_launch_name(const char* name, index3 grid, index3 block, std::size_t shared_bytes, const void* arguments, std::size_t argument_bytes) {
+void isotope_emulated_launch_name(const char* name, index3 grid, index3 block, std::size_t shared_bytes, const void* arguments,
+                                  std::size_t argument_bytes) {
   const auto* const k = static_cast<const kernel*>(dlsym(RTLD_DEFAULT, ("isotope_emulated_" + std::string(name)).c_str()));
   if (k == nullptr) {
     std::fprintf(stderr, "emulated device: no kernel %s (link with -rdynamic)\n", name);

@@ -36,8 +36,7 @@ extern "C" ISOTOPE_EMULATOR_EXPORT void isotope_emulated_launch(const kernel* wh
 /// Finds a kernel of this program, which was linked with -rdynamic, and runs it. Aborts if there is none or its argument has another size.
 extern "C" ISOTOPE_EMULATOR_EXPORT void isotope_emulated_launch_name(const char* name, index3 grid, index3 block, std::size_t shared_bytes,
                                                                      const void* arguments, std::size_t argument_bytes);
-template <class Arguments>
-void launch(const char* name, index3 grid, index3 block, std::size_t shared_bytes, const Arguments& arguments) {
+template <class Arguments> void launch(const char* name, index3 grid, index3 block, std::size_t shared_bytes, const Arguments& arguments) {
   isotope_emulated_launch_name(name, grid, block, shared_bytes, &arguments, sizeof arguments);
 }
 

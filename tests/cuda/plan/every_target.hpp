@@ -26,13 +26,15 @@ inline constexpr int steps_of_a_night = 100;
 template <isotope::Target T> auto opened(int threads) {
   if constexpr (std::is_same_v<typename T::backend, isotope::backend::cuda>) {
     auto& d = isotope::cuda_test::test_device();
-    return isotope::result<isotope::device<T>>(isotope::device<T>::over(d.context, d.code));
+    return isotope::result<isotope::device<T>>(isotope::device<T>::over(d.context, d.functions));
   } else {
     return isotope::device<T>::open({.threads = threads});
   }
 }
 
 /// Opens a device of its own.
-template <isotope::Target T> auto opened_bare(int) { return isotope_test::there(isotope::device<T>::open(isotope::cuda_test::test_options())); }
+template <isotope::Target T> auto opened_bare(int) {
+  return isotope_test::there(isotope::device<T>::open(isotope::cuda_test::test_options()));
+}
 
 }  // namespace plan_test

@@ -171,6 +171,11 @@ struct driver_table {
   call<stream_handle, int> begin_capture = nullptr;
   call<stream_handle, graph_handle*> end_capture = nullptr;
   call<node_handle*, graph_handle, const node_handle*, std::size_t, graph_handle> add_graph_node = nullptr;
+  call<graph_handle, node_handle*, std::size_t*> graph_nodes = nullptr;
+  call<graph_handle, node_handle*, node_handle*, std::size_t*> graph_edges = nullptr;
+  call<node_handle, int*> node_type = nullptr;
+  call<node_handle, kernel_node*> kernel_node_of = nullptr;
+  call<node_handle, node_handle> copy_node_attributes = nullptr;
   call<executable_handle*, graph_handle, unsigned long long> instantiate = nullptr;
   call<executable_handle> destroy_executable = nullptr;
   call<executable_handle, stream_handle> upload_graph = nullptr;
@@ -179,7 +184,7 @@ struct driver_table {
        int, int>
       encode_tensor_map = nullptr;
 
-  /// Calls each(entry point, name, whether it is needed on every device).
+  /// Calls each(entry point, name, whether it is needed on every device). The others are for cuBLASLt and for tensor maps.
   template <class Each> void for_each(const Each& each) {
     each(init, "cuInit", true);
     each(driver_version, "cuDriverGetVersion", true);
@@ -222,9 +227,14 @@ struct driver_table {
     each(add_kernel_node, "cuGraphAddKernelNode", true);
     each(set_node_attribute, "cuGraphKernelNodeSetAttribute", true);
     each(add_copy_node, "cuGraphAddMemcpyNode", true);
-    each(begin_capture, "cuStreamBeginCapture", true);
-    each(end_capture, "cuStreamEndCapture", true);
-    each(add_graph_node, "cuGraphAddChildGraphNode", true);
+    each(begin_capture, "cuStreamBeginCapture", false);
+    each(end_capture, "cuStreamEndCapture", false);
+    each(add_graph_node, "cuGraphAddChildGraphNode", false);
+    each(graph_nodes, "cuGraphGetNodes", false);
+    each(graph_edges, "cuGraphGetEdges", false);
+    each(node_type, "cuGraphNodeGetType", false);
+    each(kernel_node_of, "cuGraphKernelNodeGetParams", false);
+    each(copy_node_attributes, "cuGraphKernelNodeCopyAttributes", false);
     each(instantiate, "cuGraphInstantiateWithFlags", true);
     each(destroy_executable, "cuGraphExecDestroy", true);
     each(upload_graph, "cuGraphUpload", true);

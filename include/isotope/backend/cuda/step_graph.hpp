@@ -1,5 +1,6 @@
 #pragma once
 /// Dispatches as one CUDA graph, which is launched as a whole, or one after the other on the stream.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -119,6 +120,43 @@ class step_graph {
     if (s != status::success) return context_->failed(s, "capturing a product of cuBLASLt");
     return captured;
   }
+  /// The kernels of a captured graph in the order in which they run; empty if it is anything but a chain of kernels.
+  std::vector<node_handle> chain_of(graph_handle captured) const {
+    const driver& f = context_->f();
+    std::size_t count = 0, edges = 0;
+    if (f->graph_nodes(captured, nullptr, &count) != status::success ||
+        f->graph_edges(captured, nullptr, nullptr, &edges) != status::success || edges + 1 != count)
+      return {};
+    std::vector<node_handle> all(count), from(edges), to(edges), chain;
+    if (f->graph_nodes(captured, all.data(), &count) != status::success) return {};
+    if (edges > 0 && f->graph_edges(captured, from.data(), to.data(), &edges) != status::success) return {};
+    for (const node_handle n : all) {
+      int type = -1;
+      if (f->node_type(n, &type) != status::success || type != 0) return {};
+      if (std::find(to.begin(), to.end(), n) == to.end()) chain.push_back(n);
+    }
+    while (chain.size() < count) {
+      const auto next = std::find(from.begin(), from.end(), chain.back());
+      if (next == from.end()) return {};
+      chain.push_back(to[std::size_t(next - from.begin())]);
+    }
+    return chain;
+  }
+  /// Adds what was captured behind the nodes `before`; `last` is the node that others wait for. Kernels become nodes of the graph itself, which start sooner
+  /// than a graph inside it.
+  status add_captured(graph_handle graph, graph_handle captured, std::vector<node_handle>& before, node_handle& last) const {
+    const driver& f = context_->f();
+    const auto chain = chain_of(captured);
+    if (chain.empty()) return f->add_graph_node(&last, graph, before.data(), before.size(), captured);
+    for (const node_handle n : chain) {
+      kernel_node what;
+      if (const auto s = f->kernel_node_of(n, &what); s != status::success) return s;
+      if (const auto s = f->add_kernel_node(&last, graph, before.data(), before.size(), &what); s != status::success) return s;
+      if (const auto s = f->copy_node_attributes(last, n); s != status::success) return s;
+      before.assign(1, last);
+    }
+    return status::success;
+  }
   result<void> fill(graph_handle graph, loaded_functions& functions, const std::vector<dispatch>& all, const dispatch_edges& waits) {
     const driver& f = context_->f();
     std::vector<node_handle> nodes(all.size());
@@ -140,7 +178,7 @@ class step_graph {
       if (d.product.batches > 0) {
         auto captured = capture(functions, d.product);
         if (!captured) return captured.error();
-        const auto s = f->add_graph_node(&nodes[i], graph, before.data(), before.size(), *captured);
+        const auto s = add_captured(graph, *captured, before, nodes[i]);
         f->destroy_graph(*captured);
         if (s != status::success) return context_->failed(s, "adding a product of cuBLASLt to a graph");
         continue;

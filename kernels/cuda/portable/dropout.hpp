@@ -1,0 +1,36 @@
+#pragma once
+/// Counter-based dropout, four elements per Philox call.
+#include <cmath>
+
+#include <isotope/kernels/cuda/portable/dropout.h>
+#include <isotope/fatbins/dropout.hpp>
+#include <isotope/op/dropout.hpp>
+
+#include <isotope/kernels/cuda/rows/rows.hpp>
+
+namespace isotope::cuda {
+
+template <GpuPrecision P> struct kernel<op::dropout, P, kernels::portable> {
+  static constexpr std::uint32_t inplace = 1;
+  static void record(const launch& l, recording& r) {
+    const view &x = l.in[0], &y = l.out[0];
+    const std::int64_t n = y.dims.count();
+    if (n == 0) return;
+    const double p = l.constants<op::dropout>().p;
+    const auto least = std::uint64_t(std::ceil(p * 0x1p32));  // the smallest word that keeps its element, at most 2^32
+    const gpu::dropout_operands a{x.at,
+                                  y.at,
+                                  l.scalars,
+                                  n,
+                                  l.ordinal,
+                                  std::uint32_t(least - 1),
+                                  std::int32_t(x.type),
+                                  std::int32_t(y.type),
+                                  least == 0,
+                                  portable::all_aligned(x, y),
+                                  float(1 / (1 - p))};
+    r.add(fatbins::dropout, "dropout", a, per_item(portable::divide_up(n, 4)), {x, scalars_of(l)}, {y});
+  }
+};
+
+}  // namespace isotope::cuda

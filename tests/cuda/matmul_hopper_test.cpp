@@ -1,0 +1,165 @@
+/// Which products and epilogues the matmul for Hopper takes, and what it launches. No device is needed: its arithmetic is checked where there is one.
+#include <isotope/backend/cuda.hpp>
+#include <isotope/isotope.hpp>
+#include <isotope/kernels/cuda/native/matmul_hopper.hpp>
+
+#include <gtest/gtest.h>
+
+namespace isotope::cuda {
+namespace matmul_hopper_test {
+
+struct no_store final : constant_store, code_store {
+  std::uint64_t keep(std::span<const std::byte>) override { return 0; }
+  const device_code* keep(std::string_view, std::string) override { return nullptr; }
+};
+
+/// A product of bf16, y (M, N) = a (M, K) w (N, K) transposed, with addresses that no memory has.
+struct product {
+  static constexpr std::int64_t M = 4096, N = 768, K = 3072;
+  std::vector<view> in, out;
+  std::vector<micro_op> body;
+  attributes attr = op::matmul::constants{.format = dtype::bf16, .operands = 2};
+  device_limits limits;
+  std::uint8_t accumulate = 0;
+  std::int64_t scratch = 0;
+
+  product() {
+    limits.compute = 90;
+    limits.multiprocessors = 132;
+    limits.shared_bytes = 232448;
+    in = {matrix(M, K, {K, 1}), matrix(K, N, {1, K})};
+    out = {matrix(M, N, {N, 1})};
+  }
+  view matrix(std::int64_t rows, std::int64_t columns, std::array<std::int64_t, 2> strides, dtype type = dtype::bf16) {
+    view v{at_, rows * columns * size_of(type), {rows, columns}, {}, type};
+    v.strides[0] = strides[0];
+    v.strides[1] = strides[1];
+    at_ += std::uint64_t(1) << 32;
+    return v;
+  }
+  void add_bias() {
+    in.push_back(matrix(M, N, {0, 1}));
+    body.push_back({&info<op::add>, {gemm_result, std::int8_t(in.size() - 1), -1}, 0, dtype::bf16});
+  }
+  std::string obstacle() const {
+    const launch l = given();
+    const matmul_shape s(l);
+    return std::string(matmul_hopper(l, s).obstacle());
+  }
+  std::vector<dispatch> recorded() const {
+    no_store store;
+    recording r(store, store);
+    const launch l = given();
+    const matmul_shape s(l);
+    matmul_hopper(l, s).record(r);
+    return r.dispatches;
+  }
+  gpu::hopper_epilogue epilogue() const {
+    gpu::matmul_hopper g;
+    std::memcpy(&g, recorded().at(0).arguments.data(), sizeof g);
+    return g.epilogue;
+  }
+
+ private:
+  std::uint64_t at_ = std::uint64_t(1) << 40;
+  launch given() const {
+    launch l;
+    l.in = in;
+    l.out = out;
+    l.attr = &attr;
+    l.body = body;
+    l.accumulate = accumulate;
+    l.scratch = std::uint64_t(1) << 50;
+    l.scratch_bytes = scratch;
+    l.device = &limits;
+    return l;
+  }
+};
+
+class MatmulHopper : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!fatbins::matmul_hopper.there()) GTEST_SKIP() << "this build has no code for Hopper";
+  }
+};
+
+TEST_F(MatmulHopper, DescribesItsOperandsInTheirMemoryOrder) {
+  product p;
+  const auto d = p.recorded();
+  ASSERT_EQ(d.size(), 1u);
+  EXPECT_TRUE(d[0].function.starts_with("matmul_hopper_nt_"));
+  ASSERT_EQ(d[0].maps.size(), 2u);
+  EXPECT_EQ(d[0].maps[0].dims[0], std::uint64_t(p.K));
+  EXPECT_EQ(d[0].maps[0].dims[1], std::uint64_t(p.M));
+  EXPECT_EQ(d[0].maps[0].strides_bytes[0], std::uint64_t(2 * p.K));
+  EXPECT_EQ(d[0].maps[1].dims[1], std::uint64_t(p.N));
+  p.in[1] = p.matrix(p.K, p.N, {p.N, 1});
+  EXPECT_TRUE(p.recorded()[0].function.starts_with("matmul_hopper_nn_"));
+  p.in[0] = p.matrix(p.M, p.K, {1, p.M});
+  EXPECT_TRUE(p.recorded()[0].function.starts_with("matmul_hopper_tn_"));
+  p.in[1] = p.matrix(p.K, p.N, {1, p.K});
+  EXPECT_NE(p.obstacle(), "");
+}
+
+TEST_F(MatmulHopper, TakesTheBodiesOfTransformers) {
+  product p;
+  EXPECT_EQ(p.epilogue(), gpu::hopper_epilogue::plain);
+  p.accumulate = 1;
+  EXPECT_EQ(p.epilogue(), gpu::hopper_epilogue::add);
+  p.accumulate = 0;
+  p.add_bias();
+  EXPECT_EQ(p.epilogue(), gpu::hopper_epilogue::bias);
+  p.out.push_back(p.matrix(p.M, p.N, {p.N, 1}));
+  p.body.push_back({&info<op::gelu_tanh>, {max_inputs, -1, -1}, 1, dtype::bf16});
+  EXPECT_EQ(p.epilogue(), gpu::hopper_epilogue::bias_gelu);
+  EXPECT_EQ(p.recorded()[0].writes.size(), 2u);
+
+  product residual;
+  residual.add_bias();
+  residual.body[0].store = -1;
+  residual.in.push_back(residual.matrix(p.M, p.N, {p.N, 1}));
+  residual.body.push_back({&info<op::add>, {3, max_inputs, -1}, 0, dtype::bf16});
+  EXPECT_EQ(residual.epilogue(), gpu::hopper_epilogue::bias_residual);
+  EXPECT_EQ(residual.recorded()[0].reads.size(), 4u);
+
+  product grad;
+  grad.in.push_back(grad.matrix(p.M, p.N, {p.N, 1}));
+  grad.body = {{&info<op::gelu_tanh_grad>, {2, gemm_result, -1}, 0, dtype::bf16}};
+  EXPECT_EQ(grad.epilogue(), gpu::hopper_epilogue::gelu_grad);
+  grad.body = {{&info<op::gelu_tanh_grad>, {gemm_result, 2, -1}, 0, dtype::bf16}};
+  EXPECT_NE(grad.obstacle(), "");
+}
+
+TEST_F(MatmulHopper, LeavesOtherMatmulsToOtherKernels) {
+  const auto refused = [](auto change) {
+    product p;
+    change(p);
+    return !p.obstacle().empty();
+  };
+  EXPECT_FALSE(refused([](product&) {}));
+  EXPECT_TRUE(refused([](product& p) { p.limits.compute = 80; }));
+  EXPECT_TRUE(refused([](product& p) { p.limits.switches.no_matrix_units = true; }));
+  EXPECT_TRUE(refused([](product& p) { p.in[0].at += 2; }));
+  EXPECT_TRUE(refused([](product& p) { p.in[0].strides[0] += 1; }));
+  EXPECT_TRUE(refused([](product& p) { p.in[0].type = dtype::f16; }));
+  EXPECT_TRUE(refused([](product& p) {
+    p.add_bias();
+    p.body[0].type = dtype::f32;
+  }));
+}
+
+TEST_F(MatmulHopper, DividesALongSumOnlyWhereItHasScratch) {
+  product p;
+  p.in = {p.matrix(768, 32768, {1, 768}), p.matrix(32768, 768, {768, 1})};
+  p.out = {p.matrix(768, 768, {768, 1}, dtype::f32)};
+  p.attr = op::matmul::constants{.format = dtype::f32, .operands = 2};
+  EXPECT_EQ(p.recorded().size(), 1u);
+  p.scratch = 64 << 20;
+  const auto d = p.recorded();
+  ASSERT_EQ(d.size(), 2u);
+  EXPECT_TRUE(d[0].writes.back().overlaps(d[1].reads.front()));
+  EXPECT_LE(d[1].reads.front().bytes(), p.scratch);
+}
+
+}  // namespace matmul_hopper_test
+}  // namespace isotope::cuda
