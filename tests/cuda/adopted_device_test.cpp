@@ -17,23 +17,24 @@ class application {
  public:
   application() {
     auto opened = driver::open(cuda_test::test_options().diagnose.driver_library);
-    if (!opened) return;
-    driver_ = *opened;
-    if (d()->retain_primary_context(&context_, 0) != status::success) return;
-    context_handle ignored = nullptr;
-    d()->push_context(context_);
-    d()->create_stream(&stream_, 1);
-    d()->pop_context(&ignored);
+    if (opened) driver_ = *opened;
+    if (opened && d()->retain_primary_context(&context_, 0) == status::success) {
+      context_handle ignored = nullptr;
+      d()->push_context(context_);
+      d()->create_stream(&stream_, 1);
+      d()->pop_context(&ignored);
+    }
   }
   application(const application&) = delete;
   application& operator=(const application&) = delete;
   ~application() {
-    if (stream_ == nullptr) return;
-    context_handle ignored = nullptr;
-    d()->push_context(context_);
-    d()->destroy_stream(stream_);
-    d()->pop_context(&ignored);
-    d()->release_primary_context(0);
+    if (stream_ != nullptr) {
+      context_handle ignored = nullptr;
+      d()->push_context(context_);
+      d()->destroy_stream(stream_);
+      d()->pop_context(&ignored);
+      d()->release_primary_context(0);
+    }
   }
   native_handles handles() const { return {context_, stream_}; }
   native_handles without_stream() const { return {context_, nullptr}; }

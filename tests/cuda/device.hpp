@@ -57,23 +57,24 @@ inline bool emulated() {
 /// Devices that are opened without options are emulated, too, if there is no GPU.
 inline const bool chosen_before_tests = emulated();
 
-inline cuda::options test_options() {
-  cuda::options o;
-  if (emulated()) o.diagnose.driver_library = emulated_driver;
-  o.timeout_seconds = 600;
-  return o;
-}
 /// Options of a device of the emulated driver, whether or not there is a GPU.
 inline cuda::options emulated_options() {
   cuda::options o;
   o.diagnose.driver_library = emulated_driver;
+  o.diagnose.no_library = true;  // cuBLASLt needs a GPU
   o.timeout_seconds = 600;
   return o;
 }
 
+inline cuda::options test_options() {
+  cuda::options o;
+  if (emulated()) return emulated_options();
+  o.timeout_seconds = 600;
+  return o;
+}
 struct shared_device {
   std::shared_ptr<cuda::context> context;
-  std::shared_ptr<cuda::loaded_code> code;
+  std::shared_ptr<cuda::loaded_functions> functions;
   cuda::transfer moving;
 };
 inline shared_device& instance_of_tests() {
@@ -90,7 +91,7 @@ inline shared_device& test_device() {
   auto& d = instance_of_tests();
   if (d.context == nullptr) {
     d.context = *isotope_test::there(cuda::context::open(test_options(), cuda::fatbins::architectures));
-    d.code = std::make_shared<cuda::loaded_code>(d.context);
+    d.functions = std::make_shared<cuda::loaded_functions>(d.context);
     d.moving = *isotope_test::there(cuda::transfer::create(d.context));
     ::testing::UnitTest::GetInstance()->listeners().Append(new releaser);
   }

@@ -115,7 +115,7 @@ TEST(cuda_diagnostics, switches_reach_the_kernels) {
   o.diagnose.launch_size = 64;
   const auto d = isotope_test::there(device<f32>::open(o));
   EXPECT_EQ(d->limits().switches.split_k, 3u);
-  EXPECT_TRUE(d->limits().switches.no_library);
+  EXPECT_FALSE(d->limits().blas);
   EXPECT_FALSE(d->limits().tensor_cores());
   EXPECT_FALSE(d->limits().hopper());
   EXPECT_EQ(d->launch_size(), 64);
@@ -134,8 +134,12 @@ TEST(cuda_diagnostics, blocks_of_any_size_give_the_same_bits) {
     int changed = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
       EXPECT_EQ(all[i].count.items, usual[i].count.items);
-      if (all[i].count.items == 0) EXPECT_EQ(all[i].count.threads, usual[i].count.threads) << "a block that cooperates keeps its size";
-      else EXPECT_EQ(all[i].count.threads, std::uint32_t(size)), ++changed;
+      if (all[i].count.items == 0) {
+        EXPECT_EQ(all[i].count.threads, usual[i].count.threads) << "a block that cooperates keeps its size";
+      } else {
+        EXPECT_EQ(all[i].count.threads, std::uint32_t(size)) << all[i].function;
+        ++changed;
+      }
     }
     EXPECT_GT(changed, 3);
   }

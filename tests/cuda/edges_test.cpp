@@ -52,7 +52,7 @@ class step {
     auto& parts = session_->queue().recorder();
     EXPECT_TRUE(session_->queue().staging().upload(session_->arena(), 0, first_).ok());
     step_graph graph(parts.device);
-    auto built = graph.build(*parts.code, dispatches, waits);
+    auto built = graph.build(*parts.functions, dispatches, waits);
     EXPECT_TRUE(built.ok()) << (built ? std::string() : built.error().line());
     auto value = parts.device->submit(graph.handle());
     EXPECT_TRUE(value.ok() && parts.device->wait(*value).ok());

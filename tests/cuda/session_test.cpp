@@ -19,7 +19,7 @@ constexpr model::gpt tiny{2, 2, 16, 20, 8, 0.1};
 
 device<f32> shared() {
   auto& d = cuda_test::test_device();
-  return device<f32>::over(d.context, d.code);
+  return device<f32>::over(d.context, d.functions);
 }
 dynamic_plan training_plan(bool accumulate = false) {
   auto p = plan_training<f32>(model::gpt_loss_of{tiny, 2, 8}, {.accumulate = accumulate});

@@ -92,7 +92,7 @@ inline std::int32_t case_of(const gpu::gemm& g) {
   if (g.finish != gpu::finish_chain || g.product_type != bf16 || g.steps > 2) return gpu::case_other;
   constexpr std::uint32_t add = std::uint32_t(instruction_number(&info<op::add>));
   constexpr std::uint32_t gelu = instruction_code(&info<op::gelu_tanh>, dtype::bf16),
-                         gelu_grad = instruction_code(&info<op::gelu_tanh_grad>, dtype::bf16);
+                          gelu_grad = instruction_code(&info<op::gelu_tanh_grad>, dtype::bf16);
   for (int j = 0; j < g.steps; ++j) {
     const gpu::chain_step& s = g.chain[j];
     if (s.type != bf16 || s.both != 0 || (s.store >= 0 && g.out_type[s.store] != bf16)) return gpu::case_other;

@@ -1,11 +1,11 @@
 #pragma once
-// Finishes a tile whose sums are in shared memory. The cases of training in bf16 have code of their own, which loads the operands of several rows before it needs them;
-// every other case goes row by row through finish_eight.
+// Finishes a tile whose sums are in shared memory. The cases of training in bf16 have code of their own, which loads the operands of
+// several rows before it needs them; every other case goes row by row through finish_eight.
 #include "gemm/epilogue.cuh"
 
 namespace isotope::cuda::gpu {
 
-/// Eight rounded sums as eight values of bf16 that `Case` makes of them. `row`: the bias; `dense`: an operand that is dense like y.
+/// Applies the last instruction of a body to eight rounded values. `dense`: eight values of bf16 of an operand that is dense like y.
 template <int Case> __device__ inline void finish_case(float (&x)[8], const float (&bias)[8], const uint4& dense) {
   const std::uint32_t w[4] = {dense.x, dense.y, dense.z, dense.w};
 #pragma unroll

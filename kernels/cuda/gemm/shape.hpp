@@ -52,6 +52,11 @@ class matmul_shape {
     join();
   }
 
+  /// Whether lines of an operand share elements, as those of a broadcast operand do.
+  bool overlapping() const {
+    const auto shares = [this](const matmul_operand& x, std::int64_t outer) { return (x.cross ? K : outer) > 1 && x.line < x.length; };
+    return shares(a, M) || shares(b, N);
+  }
   std::int64_t batches() const {
     std::int64_t n = 1;
     for (int i = 0; i < rank_; ++i) n *= axes_[std::size_t(i)].size;

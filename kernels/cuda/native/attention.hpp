@@ -13,7 +13,8 @@ template <class P> struct kernel<op::attention, P, kernels::native> {
     const auto h = attention_heads::forward(l);
     if (h.empty()) return;
     const auto& k = fitting_kernel(functions, h);
-    const auto why = tensor_core_refusal(h, l, k.tile.forward_bytes());
+    auto why = tensor_core_refusal(h, l, k.tile.forward_bytes());
+    if (why.empty() && !fatbins::attention_mma.there()) why = "this build has no code for tensor cores";
     if (!why.empty()) {
       enter_set(r, kernels::portable::name, why);
       return kernel<op::attention, P, kernels::portable>::record(l, r);

@@ -79,8 +79,8 @@ template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attentio
     const attention_dropout dropout(a);
 
     const int begin = first_key(a, q0) / COLUMNS * COLUMNS, end = end_key(a, q0 + rows - 1);
-    tile::template fetch<rows, threads>(queries, rows_of<const bits16>(a.q, b, h, a.D), a.q.row, q0, a.S, a.D);
-    tile::template fetch<rows, threads>(gradients, rows_of<const bits16>(a.dy, b, h, a.D), a.dy.row, q0, a.S, a.D);
+    tile::template fetch_running<rows, threads>(queries, rows_of<const bits16>(a.q, b, h, a.D), a.q.row, q0, a.S, a.D);
+    tile::template fetch_running<rows, threads>(gradients, rows_of<const bits16>(a.dy, b, h, a.D), a.dy.row, q0, a.S, a.D);
     copy_async_commit();
     fetch_stage(a, stages, key, value, begin);
     copy_async_wait<1>();
@@ -124,8 +124,8 @@ template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attentio
 
  private:
   __device__ static void fetch_stage(const attention_arguments& a, bits16* stage, const bits16* key, const bits16* value, int k0) {
-    tile::template fetch<COLUMNS, threads>(stage, key, a.k.row, k0, a.T, a.D);
-    tile::template fetch<COLUMNS, threads>(stage + COLUMNS * tile::pitch, value, a.v.row, k0, a.T, a.D);
+    tile::template fetch_running<COLUMNS, threads>(stage, key, a.k.row, k0, a.T, a.D);
+    tile::template fetch_running<COLUMNS, threads>(stage + COLUMNS * tile::pitch, value, a.v.row, k0, a.T, a.D);
     copy_async_commit();
   }
 };
@@ -150,8 +150,8 @@ template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attentio
     const attention_dropout dropout(a);
 
     query_walk next(a, g, k0, rows, COLUMNS);
-    tile::template fetch<rows, threads>(keys, rows_of<const bits16>(a.k, b, g, a.D), a.k.row, k0, a.T, a.D);
-    tile::template fetch<rows, threads>(values, rows_of<const bits16>(a.v, b, g, a.D), a.v.row, k0, a.T, a.D);
+    tile::template fetch_running<rows, threads>(keys, rows_of<const bits16>(a.k, b, g, a.D), a.k.row, k0, a.T, a.D);
+    tile::template fetch_running<rows, threads>(values, rows_of<const bits16>(a.v, b, g, a.D), a.v.row, k0, a.T, a.D);
     copy_async_commit();
     query_statistics<COLUMNS> held;
     if (next.all > 0) {
@@ -207,9 +207,9 @@ template <int D, int WARPS, int COLUMNS, int PART, bool DROPPED> struct attentio
 
  private:
   __device__ static void fetch_stage(const attention_arguments& a, bits16* stage, int b, const query_walk& w) {
-    tile::template fetch<COLUMNS, threads>(stage, rows_of<const bits16>(a.q, b, w.head, a.D), a.q.row, w.q0, a.S, a.D);
-    tile::template fetch<COLUMNS, threads>(stage + COLUMNS * tile::pitch, rows_of<const bits16>(a.dy, b, w.head, a.D), a.dy.row, w.q0, a.S,
-                                           a.D);
+    tile::template fetch_running<COLUMNS, threads>(stage, rows_of<const bits16>(a.q, b, w.head, a.D), a.q.row, w.q0, a.S, a.D);
+    tile::template fetch_running<COLUMNS, threads>(stage + COLUMNS * tile::pitch, rows_of<const bits16>(a.dy, b, w.head, a.D), a.dy.row,
+                                                   w.q0, a.S, a.D);
     copy_async_commit();
   }
 };

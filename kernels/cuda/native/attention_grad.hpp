@@ -17,6 +17,8 @@ template <class P> struct kernel<op::attention_grad, P, kernels::native> {
     const auto h = attention_heads::gradient(l);
     const auto &queries = fitting_kernel(query_functions, h), &keys = fitting_kernel(key_functions, h);
     auto why = tensor_core_refusal(h, l, std::max(queries.tile.gradient_bytes(), keys.tile.gradient_bytes()));
+    if (why.empty() && !(fatbins::attention_grad_queries_mma.there() && fatbins::attention_grad_keys_mma.there()))
+      why = "this build has no code for tensor cores";
     if (why.empty() && h.empty()) why = "there are no queries";
     if (!why.empty()) {
       enter_set(r, kernels::portable::name, why);

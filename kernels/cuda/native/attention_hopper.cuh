@@ -1,7 +1,7 @@
 #pragma once
 // y = dropout(softmax(scale q k^T + mask)) v for heads of 64 elements by products of warpgroups, for sm_90a alone. Each warpgroup owns 64
 // queries and walks tiles of keys. Queries, keys and values stay in shared memory; scores, weights and sums are in registers. Blocks of one
-// warpgroup, four of them on a multiprocessor, hide each other's latencies best: an H100 takes 1.1 times as long with two warpgroups per
+// warpgroup, five of them on a multiprocessor, hide each other's latencies best: an H100 takes 1.1 times as long with two warpgroups per
 // block, and 1.2 times if a warpgroup multiplies the scores of the next tile while it evaluates exp2, because it needs more registers.
 // Source: Shah et al. 2024, arXiv:2407.08608.
 #include "attention_softmax.cuh"

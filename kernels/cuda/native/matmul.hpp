@@ -1,7 +1,7 @@
 #pragma once
-/// A matmul of bf16 operands on tensor cores: by cuBLASLt where it is here and nothing is fused into the product, by matmul_hopper.cu on Hopper, else by
-/// matmul_mma.cu. Whatever none of them takes runs as in portable/matmul.hpp, with the reason recorded. Products of f32 operands are portable: their sums have
-/// the rounding of f32, which tensor cores do not offer.
+/// A matmul by cuBLASLt where it is here, or of bf16 operands on tensor cores: by matmul_hopper.cu on Hopper, else by matmul_mma.cu. On Hopper a fused body is
+/// part of our own kernel where it knows the body. Whatever none of them takes runs as in portable/matmul.hpp, with the reason recorded. Products of f32
+/// operands keep the rounding of f32, which tensor cores do not offer.
 #include <isotope/fatbins/matmul_mma.hpp>
 #include <isotope/kernels/cuda/native/matmul_hopper.hpp>
 #include <isotope/kernels/cuda/native/matmul_library.hpp>
@@ -9,7 +9,7 @@
 
 namespace isotope::cuda {
 
-template <GpuPrecision P> requires(P::type == dtype::bf16) struct kernel<op::matmul, P, kernels::native> {
+template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
   using below = kernel<op::matmul, P, kernels::portable>;
   static constexpr std::uint32_t inplace = below::inplace;
   static constexpr bool epilogue = true;
@@ -20,12 +20,15 @@ template <GpuPrecision P> requires(P::type == dtype::bf16) struct kernel<op::mat
   static void record(const launch& l, recording& r) {
     if (l.out[0].dims.count() == 0) return;
     const matmul_job j(l);
+    const bool few = !j.fits() || typename below::skinny(j).runs();  // bound by bytes
+    const matmul_library<P> library(j);
+    if (!few && l.body.empty() && library.obstacle().empty()) return library.record(r);
+    if (const matmul_hopper hopper(l, j.s); !few && hopper.obstacle().empty()) return hopper.record(r);
+    if (!few && library.obstacle().empty()) return library.record(r);
     if (const auto why = obstacle(j); !why.empty()) {
       enter_set(r, kernels::portable::name, why);
       return below::record(l, r);
     }
-    if (const matmul_library library(j); library.obstacle().empty()) return library.record(r);
-    if (const matmul_hopper hopper(l, j.s); hopper.obstacle().empty()) return hopper.record(r);
     const matmul_size size{j.s.M, j.s.N, j.s.K, j.s.batches()};
     const auto c = matmul_tile_choice::of(mma_tiles, size, *l.device, mma_flops_per_byte);
     record_tile(j, r, *c.tile, c.split);
@@ -45,7 +48,7 @@ template <GpuPrecision P> requires(P::type == dtype::bf16) struct kernel<op::mat
     if (s.a.type != s.b.type) return "operands have different formats";
     if (s.b.type != dtype::bf16) return "tensor cores take operands in bf16 alone";
     if (!j.fits()) return "a size is too large for 32 bits";
-    if (const typename below::skinny k(j); k.few <= (k.across ? 2 : 4)) return "few rows or columns are bound by bytes";
+    if (const typename below::skinny k(j); k.few <= 1) return "one row or column is bound by bytes";
     if (d.switches.no_matrix_units) return "tensor cores are switched off";
     if (!d.tensor_cores()) return "the device has no tensor cores for bf16";
     if (!fatbins::matmul_mma.there()) return "this build has no code for tensor cores";

@@ -128,10 +128,10 @@ template <int BN, int Warps, bool CrossA, bool CrossB> __device__ __forceinline_
   constexpr int others = (Warps + 1) / 4;  // warpgroups that do not multiply
   const int warpgroup = int(threadIdx.x / 128), warp = int(threadIdx.x / 32);
   if (warpgroup >= others) {
-    take_registers<others == 1 ? 200 : 168>();
+    take_registers<others == 1 ? 192 : 168>();
     multiply<BN, CrossA, CrossB>(a, l, warpgroup - others);
   } else {
-    give_registers<others == 1 ? 104 : 88>();
+    give_registers<others == 1 ? 120 : 88>();
     if (threadIdx.x == 0) produce<BN, CrossA, CrossB>(a, l);
     if (warp != 0 && a.sums != 0) finish<BN, Warps>(a, l, warp - 1);
   }

@@ -120,6 +120,7 @@ class matmul_hopper {
     if (s_.beta != 0) return "the kernel for Hopper adds no matrix with a factor";
     if (s_.M < 64 || s_.N < 64 || s_.K < 64) return "the product is too small for the tiles of Hopper";
     if (s_.N % 8 != 0 || s_.M >= 1 << 30 || s_.N >= 1 << 30 || s_.K >= 1 << 30) return "rows are not whole groups of eight columns";
+    if (s_.overlapping()) return "lines of an operand share elements";
     for (const matmul_operand* x : {&s_.a, &s_.b})
       if (x->at % 16 != 0 || x->line % 8 != 0) return "lines of an operand are not aligned to 16 bytes";
     for (const view& y : l_.out)

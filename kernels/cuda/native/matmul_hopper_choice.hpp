@@ -62,9 +62,9 @@ struct matmul_hopper_choice {
 
   /// Sets the cost. Power limits a busy device: where a sixth of it is idle, the rest runs as much faster.
   void estimate(const problem& p) {
-    constexpr double boost = 1.2, bytes_of_clock = 1500, launch = 6000;
+    constexpr double boost = 1.1, bytes_of_clock = 1100, launch = 6000;
     const std::int64_t all = p.multiprocessors / cluster, n = items(p) * parts;
-    const double width = columns == 256 ? 1.0 : columns == 192 ? 1.05 : 1.09;
+    const double width = columns == 256 ? 1.0 : columns == 192 ? 1.02 : 1.06;
     const double alone = cluster == 2 ? 1.0 : columns == 256 ? 1.06 : columns == 192 ? 1.18 : 1.3;  // more reads from the L2 cache
     const double unit = double(per(p)) * 4 * columns * width * alone + (sums(p) == 0 ? 2000 : 800);
     cost = std::max(unit * double(n) / double(all), double(ceiling(n, all)) * unit / boost) + 4000;

@@ -57,9 +57,9 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
   constexpr bool has_bias = E == hopper_epilogue::bias || E == hopper_epilogue::bias_gelu || E == hopper_epilogue::bias_residual;
   constexpr bool has_other = E == hopper_epilogue::add || E == hopper_epilogue::bias_residual || E == hopper_epilogue::gelu_grad;
   constexpr int lanes = BN / 8, rows = 32 / lanes, stride = rows * Warps;  // lanes of a row, rows of a warp and of all warps at once
-  constexpr int steps = 64 / stride, batch = steps % 7 == 0   ? 7
-                                             : steps % 3 == 0 ? 3
-                                                              : 4;  // rows of every lane, of which a batch is in registers
+  // Steps over 64 rows, the last ones partly behind them if there are operands to read: few long batches of reads hide their latency.
+  constexpr int steps = has_other ? (64 + stride - 1) / stride : 64 / stride;
+  constexpr int batch = has_other ? (steps > 5 ? steps / 2 : steps) : steps % 7 == 0 ? 7 : steps % 3 == 0 ? 3 : 4;
   static_assert(steps % batch == 0);
   const int lane = int(threadIdx.x % 32), piece = lane % lanes;
   const bool idle = lane >= lanes * rows;
@@ -81,44 +81,53 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
     }
     for (int group = 0; group < 2; ++group) {
       const int top = p.row + 64 * group + row0,
-                last = inside ? a.M - top : 0;  // a row exists if its distance from `top` is less than `last`
+                last = inside ? min(a.M - top, 64 - row0) : 0;  // a row exists if its distance from `top` is less than `last`
       const std::uint64_t start = 2 * (std::uint64_t(top) * std::uint64_t(a.N) + std::uint64_t(n));
       const std::uint32_t sums = l.sums_of(group) + std::uint32_t(piece / 8 * line_group);
       const auto finish_rows = [&]<int Count>(std::integral_constant<int, Count>, int first) {
         const std::uint64_t at = start + std::uint64_t(first) * pitch;
-        uint4 x[Count], other[has_other ? Count : 1];
+        uint4 other[has_other ? Count : 1];
         if constexpr (has_other) {
 #pragma unroll
           for (int i = 0; i < Count; ++i) other[i] = load_global_16(a.other + at + std::uint64_t(i) * pitch, (first + i) * stride < last);
         }
         if (first == 0) barrier_wait(l.written(group), parity);
+        const auto sums_at = [&](int i) {
+          const int row = min(row0 + (first + i) * stride, 63);
+          return load_shared_16(sums + std::uint32_t(row * 128 + ((piece % 8) ^ (row % 8)) * 16));
+        };
+        if constexpr (has_other) {
 #pragma unroll
-        for (int i = 0; i < Count; ++i) {
-          const int row = row0 + (first + i) * stride;
-          x[i] = load_shared_16(sums + std::uint32_t(row * 128 + ((piece % 8) ^ (row % 8)) * 16));
-        }
-        if constexpr (has_bias) {
-#pragma unroll
-          for (int i = 0; i < Count; ++i) x[i] = each_pair(add_pairs, x[i], bias);
-        }
-        if constexpr (E == hopper_epilogue::bias_gelu) {
-          if (a.before != 0) {
-#pragma unroll
-            for (int i = 0; i < Count; ++i) store_global_16(a.before + at + std::uint64_t(i) * pitch, x[i], (first + i) * stride < last);
+          for (int i = 0; i < Count; ++i) {
+            uint4 y = sums_at(i);
+            if constexpr (has_bias) y = each_pair(add_pairs, y, bias);
+            if constexpr (E == hopper_epilogue::gelu_grad) y = each_pair(gelu_grad_pair, y, other[i]);
+            else y = each_pair(add_pairs, other[i], y);
+            store_global_16(a.y + at + std::uint64_t(i) * pitch, y, (first + i) * stride < last);
           }
-        }
+        } else {
+          uint4 x[Count];
 #pragma unroll
-        for (int i = 0; i < Count; ++i) {
-          if constexpr (E == hopper_epilogue::bias_gelu) x[i] = each_pair(gelu_pair, x[i]);
-          if constexpr (E == hopper_epilogue::bias_residual) x[i] = each_pair(add_pairs, x[i], other[i]);
-          if constexpr (E == hopper_epilogue::add) x[i] = each_pair(add_pairs, other[i], x[i]);
-          if constexpr (E == hopper_epilogue::gelu_grad) x[i] = each_pair(gelu_grad_pair, x[i], other[i]);
-          store_global_16(a.y + at + std::uint64_t(i) * pitch, x[i], (first + i) * stride < last);
+          for (int i = 0; i < Count; ++i) {
+            x[i] = sums_at(i);
+            if constexpr (has_bias) x[i] = each_pair(add_pairs, x[i], bias);
+          }
+          if constexpr (E == hopper_epilogue::bias_gelu) {
+            if (a.before != 0) {
+#pragma unroll
+              for (int i = 0; i < Count; ++i) store_global_16(a.before + at + std::uint64_t(i) * pitch, x[i], (first + i) * stride < last);
+            }
+          }
+#pragma unroll
+          for (int i = 0; i < Count; ++i) {
+            if constexpr (E == hopper_epilogue::bias_gelu) x[i] = each_pair(gelu_pair, x[i]);
+            store_global_16(a.y + at + std::uint64_t(i) * pitch, x[i], (first + i) * stride < last);
+          }
         }
       };
 #pragma unroll 1
       for (int first = 0; first < steps; first += batch) finish_rows(std::integral_constant<int, batch>{}, first);
-      if (64 % stride != 0 && row0 + steps * stride < 64) finish_rows(std::integral_constant<int, 1>{}, steps);
+      if (!has_other && 64 % stride != 0 && row0 + steps * stride < 64) finish_rows(std::integral_constant<int, 1>{}, steps);
       __syncwarp();
       if (lane == 0) barrier_arrive(l.read(group));
     }

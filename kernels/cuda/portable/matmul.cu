@@ -1,10 +1,10 @@
 // flags: -fmad=false
 //
 // A matmul without tensor cores. Bound by flops: fused multiply-adds in f32, whatever the operands' format. 256 threads compute a tile of
-// 128 x 128, 8 x 8 sums each as four blocks of 4 x 4; where tiles are few, a tile has 64 x 64 with one block each. Slabs of 8 or 16 along K
-// are in two stages of shared memory, both operands K-major: 8 for the large tile, whose loop then has no spilled registers. The next
-// slab comes by asynchronous copies if its lines run across K and are f32; otherwise it is in registers while one is multiplied, and is
-// converted and transposed on the way. Each sum adds its terms in the order of K: the same bits in every run.
+// 128 x 128, 8 x 8 sums each as four blocks of 4 x 4; where tiles are few, a tile has 64 x 64 with one block each. Slabs of 16 along K are
+// in two stages of shared memory, both operands K-major. The next slab comes by asynchronous copies if its lines run across K and are f32;
+// otherwise it is in registers while one is multiplied, and is converted and transposed on the way. On an H100, one block on a
+// multiprocessor without spilled registers was as fast as two with some, or faster; slabs of 8 were slower. Each sum adds its terms in the order of K: the same bits in every run.
 //
 // Where even those tiles are few, the time of a single tile counts: then tiles have 32 x 32 in slabs of 64, and each of four teams of 64
 // threads multiplies a quarter of a slab. The teams' sums are added in order.
@@ -45,7 +45,7 @@ template <int Tile, int Slab, int Side, int Teams> struct simt_tile {
   static constexpr int stage = slab * row, moves = stage / threads;  // in quads; quads of an operand that a thread moves
   static constexpr int sums = 4 * side * row * teams, memory = sums > 4 * stage ? sums : 4 * stage;  // quads of shared memory
 };
-using tile_128 = simt_tile<128, 8, 16, 1>;
+using tile_128 = simt_tile<128, 16, 16, 1>;
 using tile_64 = simt_tile<64, 16, 16, 1>;
 using tile_32 = simt_tile<32, 64, 8, 4>;
 
@@ -254,16 +254,16 @@ template <class A, class B, bool ACross, bool BCross, class S> __device__ inline
 
 using half_format = std::uint16_t;  // bf16
 
-extern "C" __global__ void __launch_bounds__(256, 2) matmul_f32_128_nn(const __grid_constant__ gemm g) {
+extern "C" __global__ void __launch_bounds__(256) matmul_f32_128_nn(const __grid_constant__ gemm g) {
   simt<float, float, false, true, tile_128>(g);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) matmul_f32_128_nt(const __grid_constant__ gemm g) {
+extern "C" __global__ void __launch_bounds__(256) matmul_f32_128_nt(const __grid_constant__ gemm g) {
   simt<float, float, false, false, tile_128>(g);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) matmul_f32_128_tn(const __grid_constant__ gemm g) {
+extern "C" __global__ void __launch_bounds__(256) matmul_f32_128_tn(const __grid_constant__ gemm g) {
   simt<float, float, true, true, tile_128>(g);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) matmul_f32_128_tt(const __grid_constant__ gemm g) {
+extern "C" __global__ void __launch_bounds__(256) matmul_f32_128_tt(const __grid_constant__ gemm g) {
   simt<float, float, true, false, tile_128>(g);
 }
 extern "C" __global__ void __launch_bounds__(256) matmul_f32_64_nn(const __grid_constant__ gemm g) {

@@ -18,7 +18,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
   static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_split::scratch(s); }
 
   /// Up to so many rows, a skinny kernel is faster than tiles: where lines of the wide operand run along K, and where they run across it.
-  static constexpr std::int64_t skinny_along_k = 8, skinny_across = 4;
+  static constexpr std::int64_t skinny_along_k = 4, skinny_across = 4;
 
   static void record(const launch& l, recording& r) {
     if (l.out[0].dims.count() == 0) return;
@@ -74,24 +74,22 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
     j.add(r, f, split);
   }
 
-  static constexpr std::array<std::string_view, 4> skinny_f32_k{"matmul_skinny_f32_k_1", "matmul_skinny_f32_k_2", "matmul_skinny_f32_k_4",
-                                                                "matmul_skinny_f32_k_8"};
+  static constexpr std::array<std::string_view, 3> skinny_f32_k{"matmul_skinny_f32_k_1", "matmul_skinny_f32_k_2", "matmul_skinny_f32_k_4"};
   static constexpr std::array<std::string_view, 3> skinny_f32_n{"matmul_skinny_f32_n_1", "matmul_skinny_f32_n_2", "matmul_skinny_f32_n_4"};
-  static constexpr std::array<std::string_view, 4> skinny_bf16_k{"matmul_skinny_bf16_k_1", "matmul_skinny_bf16_k_2",
-                                                                 "matmul_skinny_bf16_k_4", "matmul_skinny_bf16_k_8"};
+  static constexpr std::array<std::string_view, 3> skinny_bf16_k{"matmul_skinny_bf16_k_1", "matmul_skinny_bf16_k_2",
+                                                                 "matmul_skinny_bf16_k_4"};
   static constexpr std::array<std::string_view, 3> skinny_bf16_n{"matmul_skinny_bf16_n_1", "matmul_skinny_bf16_n_2",
                                                                  "matmul_skinny_bf16_n_4"};
-  static constexpr std::array<std::string_view, 4> skinny_any_k{"matmul_skinny_any_k_1", "matmul_skinny_any_k_2", "matmul_skinny_any_k_4",
-                                                                "matmul_skinny_any_k_8"};
+  static constexpr std::array<std::string_view, 3> skinny_any_k{"matmul_skinny_any_k_1", "matmul_skinny_any_k_2", "matmul_skinny_any_k_4"};
   static constexpr std::array<std::string_view, 3> skinny_any_n{"matmul_skinny_any_n_1", "matmul_skinny_any_n_2", "matmul_skinny_any_n_4"};
 
   static void record_skinny(const matmul_job& j, recording& r) {
     const matmul_shape& s = j.s;
     const skinny k(j);
-    const auto index = std::size_t(k.few <= 1 ? 0 : k.few <= 2 ? 1 : k.few <= 4 ? 2 : 3);
+    const auto index = std::size_t(k.few <= 1 ? 0 : k.few <= 2 ? 1 : 2);
     const bool same = s.a.type == s.b.type, all_f32 = same && s.a.type == dtype::f32, all_bf16 = same && s.a.type == dtype::bf16;
     constexpr std::int64_t warps = 8, threads_across = 8;
-    const std::int64_t columns = k.across ? threads_across * (all_bf16 ? 8 : 4) : warps * (k.few <= 4 ? 2 : 4);  // of a block
+    const std::int64_t columns = k.across ? threads_across * (all_bf16 ? 8 : 4) : warps * 2;  // of a block
     matmul_job::form f;
     f.code = &fatbins::matmul_skinny;
     if (k.across) f.function = (all_f32 ? skinny_f32_n : all_bf16 ? skinny_bf16_n : skinny_any_n)[index];

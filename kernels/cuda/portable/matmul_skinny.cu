@@ -1,8 +1,8 @@
 // flags: -fmad=false
 //
-// A matmul with at most 8 rows (4 where lines of B run along N), as in decoding: bound by the bytes of B, which are read once. Where B's lines run along K, a warp has some
-// columns: its lanes read adjacent chunks of 16 bytes of a line, and their sums are added across lanes. Where they run along N, a block has
-// 32 columns, 8 threads beside one another with four columns each, and its 32 teams of such threads interleave along K; shared memory adds
+// A matmul with at most 4 rows, as in decoding: bound by the bytes of B, which are read once. Where B's lines run along K, a warp has some
+// columns: its lanes read adjacent chunks of 16 bytes of a line, and their sums are added across lanes. Where they run along N, 8 threads
+// have adjacent chunks of a line, and the 32 teams of such threads of a block interleave along K; shared memory adds
 // their sums. The order of additions depends only on the shape. A matmul with few columns runs as the transposed product.
 #include <type_traits>
 
@@ -62,7 +62,7 @@ struct skinny_place {
 
 /// `a_cross`: lines of A run along M.
 template <class T, int Rows> __device__ inline void skinny_along_k(const gemm& g) {
-  constexpr int columns = Rows <= 4 ? 2 : 4, ahead = 4 / columns, chunk = T::chunk;
+  constexpr int columns = 2, ahead = 2, chunk = T::chunk;
   const skinny_place p(g);
   const bool a_cross = g.a_cross != 0;
   const int lane = int(threadIdx.x) % 32, n = (int(blockIdx.x) * (int(blockDim.x) / 32) + int(threadIdx.x) / 32) * columns;
@@ -172,9 +172,6 @@ extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_k_2(const __
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_k_4(const __grid_constant__ gemm g) {
   skinny_along_k<skinny_f32, 4>(g);
 }
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_k_8(const __grid_constant__ gemm g) {
-  skinny_along_k<skinny_f32, 8>(g);
-}
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_n_1(const __grid_constant__ gemm g) {
   skinny_along_n<skinny_f32, 1>(g);
 }
@@ -193,9 +190,6 @@ extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_k_2(const _
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_k_4(const __grid_constant__ gemm g) {
   skinny_along_k<skinny_bf16, 4>(g);
 }
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_k_8(const __grid_constant__ gemm g) {
-  skinny_along_k<skinny_bf16, 8>(g);
-}
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_n_1(const __grid_constant__ gemm g) {
   skinny_along_n<skinny_bf16, 1>(g);
 }
@@ -213,9 +207,6 @@ extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_k_2(const __
 }
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_k_4(const __grid_constant__ gemm g) {
   skinny_along_k<skinny_any, 4>(g);
-}
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_k_8(const __grid_constant__ gemm g) {
-  skinny_along_k<skinny_any, 8>(g);
 }
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_n_1(const __grid_constant__ gemm g) {
   skinny_along_n<skinny_any, 1>(g);

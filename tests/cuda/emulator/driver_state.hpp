@@ -1,6 +1,5 @@
 #pragma once
 // The objects of the emulated driver.
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -43,7 +42,7 @@ struct kernel_object {
 struct event_object {
   stream_object* stream = nullptr;
   std::uint64_t position = 0;  // in the stream's work
-  std::chrono::steady_clock::time_point at;
+  std::uint64_t at = 0;        // driver_state::ticks when the stream reached it
 };
 struct stream_object {
   std::deque<std::function<status()>> work;
@@ -79,6 +78,7 @@ struct device_memory {
 };
 
 struct driver_state {
+  std::uint64_t ticks = 0;  // events that streams have reached; there is no clock, so each counts as a millisecond
   std::recursive_mutex mutex;
   std::vector<std::string> names{"emulated device"};
   std::vector<device_description> devices{device_description{.compute = ISOTOPE_EMULATED_COMPUTE}};

@@ -32,7 +32,7 @@ inline void execute(cuda_test::shared_device& d, const std::vector<cuda::dispatc
   const auto waits = isotope::plan_edges(all);
   EXPECT_TRUE(isotope::find_hazards(all, waits).empty());
   cuda::step_graph graph(d.context);
-  auto built = graph.build(*d.code, all, waits);
+  auto built = graph.build(*d.functions, all, waits);
   ASSERT_TRUE(bool(built)) << built.error().line();
   auto value = d.context->submit(graph.handle());
   ASSERT_TRUE(bool(value)) << value.error().line();
@@ -109,7 +109,7 @@ inline std::vector<host> launch(const kernel_under_test<cuda::launch, cuda::reco
   std::vector<micro_op> body;
   for (const body_step& b : s.body) body.push_back(b.what);
   cuda::constant_pool const_pool(device.context);
-  cuda::recording r(const_pool, *device.code);
+  cuda::recording r(const_pool, device.functions->code);
   cuda::launch l;
   l.in = in_views;
   l.out = out_views;

@@ -26,7 +26,7 @@ inline constexpr int steps_of_a_night = 100;
 template <isotope::Target T> auto opened(int threads) {
   if constexpr (std::is_same_v<typename T::backend, isotope::backend::cuda>) {
     auto& d = isotope::cuda_test::test_device();
-    return isotope::result<isotope::device<T>>(isotope::device<T>::over(d.context, d.code));
+    return isotope::result<isotope::device<T>>(isotope::device<T>::over(d.context, d.functions));
   } else {
     return isotope::device<T>::open({.threads = threads});
   }
