@@ -59,8 +59,8 @@ struct norm_parts {
 };
 
 struct norm_grad_operands {
-  const view *x, *weight, *means, *rstds, *dy, *addend, *dx, *dweight,
-      *dbias;  // means and dbias are null for root mean square; addend may be null
+  // means and dbias are null for root mean square; addend may be null
+  const view *x, *weight, *means, *rstds, *dy, *addend, *dx, *dweight, *dbias;
 };
 inline void record_norm_grad(const launch& l, recording& r, const norm_grad_operands& o) {
   const std::int64_t C = o.x->dims.cols(), rows = o.rstds->dims.count();
