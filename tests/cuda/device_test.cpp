@@ -175,8 +175,8 @@ TEST_F(cuda_refusals, a_plan_that_does_not_fit_is_refused_with_planned_and_free_
   EXPECT_EQ(s.error().code, errc::out_of_memory);
   const auto free = d->shared()->free_bytes();
   EXPECT_EQ(free, 6 << 20) << "what was allocated before is given back";
-  EXPECT_TRUE(says(s.error(), "bytes do not fit")) << s.error().line();
-  EXPECT_TRUE(says(s.error(), "bytes are free")) << s.error().line();
+  EXPECT_TRUE(says(s.error(), " bytes were asked for, ")) << s.error().line();
+  EXPECT_TRUE(says(s.error(), " are free")) << s.error().line();
 }
 TEST_F(cuda_refusals, what_the_driver_refuses_while_a_plan_is_loaded_has_its_own_code_and_leaves_nothing_behind) {
   const auto d = device<f32>::open(o);

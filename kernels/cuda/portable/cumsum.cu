@@ -31,9 +31,9 @@ template <int T> __device__ inline void cumsum(const cumsum_operands& a) {
   else if (a.reverse) cumsum<T, false, true>(a);
   else cumsum<T, false, false>(a);
 }
-extern "C" __global__ void __launch_bounds__(256) cumsum_f32(const __grid_constant__ cumsum_operands a) { cumsum<f32>(a); }
-extern "C" __global__ void __launch_bounds__(256) cumsum_bf16(const __grid_constant__ cumsum_operands a) { cumsum<bf16>(a); }
-extern "C" __global__ void __launch_bounds__(256) cumsum_f16(const __grid_constant__ cumsum_operands a) { cumsum<f16>(a); }
+extern "C" __global__ void __launch_bounds__(1024) cumsum_f32(const __grid_constant__ cumsum_operands a) { cumsum<f32>(a); }
+extern "C" __global__ void __launch_bounds__(1024) cumsum_bf16(const __grid_constant__ cumsum_operands a) { cumsum<bf16>(a); }
+extern "C" __global__ void __launch_bounds__(1024) cumsum_f16(const __grid_constant__ cumsum_operands a) { cumsum<f16>(a); }
 
 template <int T> __device__ inline void cumsum_column(const cumsum_operands& a) {
   const std::int64_t column = item();

@@ -6,7 +6,7 @@
 
 namespace isotope::cuda::gpu {
 
-extern "C" __global__ void __launch_bounds__(256) dropout(const __grid_constant__ dropout_operands a) {
+extern "C" __global__ void __launch_bounds__(1024) dropout(const __grid_constant__ dropout_operands a) {
   const std::int64_t i = item();
   if (4 * i >= a.count) return;
   float v[4];

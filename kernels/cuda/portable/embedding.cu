@@ -19,7 +19,7 @@ template <class U> __device__ inline void look_up(const embedding_operands& a) {
   const std::uint32_t id = pointer<const std::uint32_t>(a.ids)[row];
   pointer<U>(a.y)[i] = id < a.V ? pointer<const U>(a.table)[id * std::int64_t(a.per_row) + (i - row * a.per_row)] : repeated<U>(a.no_row);
 }
-extern "C" __global__ void __launch_bounds__(256) embedding(const __grid_constant__ embedding_operands a) {
+extern "C" __global__ void __launch_bounds__(1024) embedding(const __grid_constant__ embedding_operands a) {
   if (a.unit == 16) look_up<uint4>(a);
   else if (a.unit == 8) look_up<uint2>(a);
   else if (a.unit == 4) look_up<std::uint32_t>(a);

@@ -5,7 +5,7 @@
 
 namespace isotope::cuda::gpu {
 
-extern "C" __global__ void __launch_bounds__(256) flat_move(const __grid_constant__ flat_operands a) {
+extern "C" __global__ void __launch_bounds__(1024) flat_move(const __grid_constant__ flat_operands a) {
   constexpr int n = 8;
   const std::int64_t i = item();
   if (n * i >= a.count) return;

@@ -30,7 +30,7 @@ template <class U> __device__ inline void move_unit(const move_operands& a) {
   if (a.count >> 31 == 0) move_unit<U, std::uint32_t>(a, i);
   else move_unit<U, std::uint64_t>(a, i);
 }
-extern "C" __global__ void __launch_bounds__(256) move_units(const __grid_constant__ move_operands a) {
+extern "C" __global__ void __launch_bounds__(1024) move_units(const __grid_constant__ move_operands a) {
   if (a.unit == 16) move_unit<uint4>(a);
   else if (a.unit == 8) move_unit<std::uint64_t>(a);
   else if (a.unit == 4) move_unit<std::uint32_t>(a);

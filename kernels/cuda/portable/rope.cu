@@ -6,7 +6,7 @@
 
 namespace isotope::cuda::gpu {
 
-extern "C" __global__ void __launch_bounds__(256) rope(const __grid_constant__ rope_operands a) {
+extern "C" __global__ void __launch_bounds__(1024) rope(const __grid_constant__ rope_operands a) {
   const std::int64_t i = item();
   if (i >= a.count) return;
   const std::int64_t head = i / a.groups, d = i % a.groups, s = head / a.H % a.S;

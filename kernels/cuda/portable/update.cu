@@ -30,7 +30,7 @@ __device__ inline void keep_weights(const update_operands& a, std::int64_t i, co
   if (a.shadow != 0) keep(a, a.shadow, i, a.shadow_type, w);
 }
 
-extern "C" __global__ void __launch_bounds__(256) adamw(const __grid_constant__ update_operands a) {
+extern "C" __global__ void __launch_bounds__(1024) adamw(const __grid_constant__ update_operands a) {
   const std::int64_t i = item();
   if (flat_elems * i >= a.count || skipped(a)) return;
   const scalars& s = scalars_at(a.scalars);
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(256) adamw(const __grid_constant__ 
   keep_weights(a, i, w);
 }
 
-extern "C" __global__ void __launch_bounds__(256) sgd(const __grid_constant__ update_operands a) {
+extern "C" __global__ void __launch_bounds__(1024) sgd(const __grid_constant__ update_operands a) {
   const std::int64_t i = item();
   if (flat_elems * i >= a.count || skipped(a)) return;
   const scalars& s = scalars_at(a.scalars);
@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(256) sgd(const __grid_constant__ up
 }
 
 /// w receives the direction; 0 in a step that is skipped.
-extern "C" __global__ void __launch_bounds__(256) momentum(const __grid_constant__ update_operands a) {
+extern "C" __global__ void __launch_bounds__(1024) momentum(const __grid_constant__ update_operands a) {
   const std::int64_t i = item();
   if (flat_elems * i >= a.count) return;
   four m = {}, g;
@@ -93,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(256) momentum(const __grid_constant
 }
 
 /// g holds the direction.
-extern "C" __global__ void __launch_bounds__(256) muon(const __grid_constant__ update_operands a) {
+extern "C" __global__ void __launch_bounds__(1024) muon(const __grid_constant__ update_operands a) {
   const std::int64_t i = item();
   if (flat_elems * i >= a.count || skipped(a)) return;
   const scalars& s = scalars_at(a.scalars);
@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(256) muon(const __grid_constant__ u
 }
 
 /// g[i] = g[i] min(1, c / (norm + 1e-6)); reads nothing if nothing is clipped.
-extern "C" __global__ void __launch_bounds__(256) clip_norm(const __grid_constant__ clip_operands a) {
+extern "C" __global__ void __launch_bounds__(1024) clip_norm(const __grid_constant__ clip_operands a) {
   const std::int64_t i = item();
   const float clip = scalars_at(a.scalars).clip_norm, norm = pointer<const float>(a.norm)[0];
   if (flat_elems * i >= a.count || !(clip > 0.0f) || norm != norm) return;
@@ -124,7 +124,7 @@ extern "C" __global__ void __launch_bounds__(256) clip_norm(const __grid_constan
 }
 
 /// g[i] = min(max(g[i], -c), c), NaN kept; reads nothing if nothing is clipped.
-extern "C" __global__ void __launch_bounds__(256) clip_value(const __grid_constant__ clip_operands a) {
+extern "C" __global__ void __launch_bounds__(1024) clip_value(const __grid_constant__ clip_operands a) {
   const std::int64_t i = item();
   const float given = scalars_at(a.scalars).clip_value;
   if (flat_elems * i >= a.count || !(given > 0.0f)) return;

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -153,7 +152,7 @@ class context {
           if (s == status::not_ready) break;
           if (s != status::success) return dead(s, "waiting for work");
           spare_.push_back(pending_.front().event);
-          pending_.pop_front();
+          pending_.erase(pending_.begin());
         }
         if (pending_.empty() || pending_.front().value > value) return {};
       }
@@ -191,7 +190,7 @@ class context {
   stream_handle stream_ = nullptr;
   bool retained_ = false, owns_stream_ = false;
   std::uint64_t submitted_ = 0;
-  std::deque<submission_event> pending_;
+  std::vector<submission_event> pending_;  // in the order of submission; few at a time
   std::vector<event_handle> spare_;
   std::mutex mutex_;
   std::atomic<bool> lost_ = false;
@@ -251,6 +250,9 @@ class context {
   }
   result<void> prepare(stream_handle given) {
     stream_ = given;
+    constexpr std::size_t in_flight = 64;  // reserved, so that a steady step allocates nothing
+    pending_.reserve(in_flight);
+    spare_.reserve(in_flight);
     if (given != nullptr) return {};
     const auto here = current();
     constexpr unsigned non_blocking = 1;

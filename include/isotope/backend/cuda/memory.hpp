@@ -39,7 +39,8 @@ class memory {
     if (use != memory_use::readback) {
       const std::string what = label + " of " + std::to_string(m.bytes_) + " bytes";
       if (const auto free = on.free_bytes(); m.bytes_ > free)
-        return fail(errc::out_of_memory, what + " do not fit: " + std::to_string(free) + " bytes are free", on.physical().name,
+        return fail(errc::out_of_memory,
+                    std::to_string(m.bytes_) + " bytes were asked for, " + std::to_string(free) + " are free: " + label, on.physical().name,
                     "use a smaller batch or model, recompute blocks, or another device");
       if (const auto s = on.f()->allocate(&m.device_, std::size_t(m.bytes_)); s != status::success) {
         m.device_ = 0;
