@@ -1,5 +1,6 @@
 #include "outcome.hpp"
 
+#include <algorithm>
 #include <isotope/model/all.hpp>
 #include <isotope/op/all.hpp>
 
@@ -48,10 +49,11 @@ TYPED_TEST(gradient_sums, have_the_bits_of_separate_steps) {
     }
 }
 TYPED_TEST(gradient_sums, are_made_by_the_gradient_of_the_norm_where_its_kernel_can) {
-  const bool takes =
-      std::any_of(isotope::kernel_table<TypeParam>.begin(), isotope::kernel_table<TypeParam>.end(),
-                  [](const isotope::kernel_info& k) { return k.op == &isotope::info<isotope::op::layer_norm_grad> && k.takes_addend; });
-  const int joined = takes ? 1 : 0;
+  const auto& all = isotope::kernel_table<TypeParam>;
+  const auto runs = std::find_if(all.begin(), all.end(),
+                                 [](const isotope::kernel_info& k) { return k.op == &isotope::info<isotope::op::layer_norm_grad>; });
+  ASSERT_NE(runs, all.end());
+  const int joined = runs->takes_addend ? 1 : 0;
   for (const bool root_mean_square : {false, true}) {
     EXPECT_EQ(addends(planned<TypeParam>(normalised{kind::residual, root_mean_square})), joined);
     EXPECT_EQ(addends(planned<TypeParam>(normalised{kind::of_one_gradient, root_mean_square})), joined);
