@@ -19,8 +19,9 @@ template <GpuPrecision P> class matmul_library {
     if (!l.device->blas) return "cuBLASLt is not here";
     if (s.batches() != 1 || s.pieces() != 1) return "own kernels take batches";
     if (s.beta != 0 || s.M < 1 || s.N < 1 || s.K < 1) return "own kernels take what is left";
-    if (!l.body.empty() && 2.0 * double(s.M) * double(s.N) * double(s.K) < flops_of_a_launch)
-      return "own kernels apply the fused body without another launch";
+    const bool small = 2.0 * double(s.M) * double(s.N) * double(s.K) < flops_of_a_launch;
+    if (!l.body.empty() && small) return "own kernels apply the fused body without another launch";
+    if (s.a.type == dtype::f32 && small) return "small products have the same bits in every memory order";
     if (to_ < 0) return "no result of the fused body has room for the product";
     const dtype y = l.out[std::size_t(to_)].type;
     if (s.a.type != s.b.type || (y != dtype::f32 && y != s.a.type)) return "operands have different formats";
