@@ -97,7 +97,12 @@ template <Target T> class queue {
     const context_counters& c = recorder_->device->counters;
     return std::to_string(c.submits.load()) + " submissions, " + std::to_string(c.allocations.load()) + " allocations";
   }
-  std::vector<std::string> messages() const { return {}; }
+  /// Why the file of chosen algorithms was ignored, if it was.
+  std::vector<std::string> messages() const {
+    const auto& products = recorder_->functions->products;
+    if (products == nullptr || products->ignored().empty()) return {};
+    return {products->ignored()};
+  }
 
   plan_recorder& recorder() { return *recorder_; }
   transfer& staging() { return transfer_; }
