@@ -6,6 +6,8 @@ namespace isotope::cuda::gpu {
 
 /// Columns of a row that a thread holds in norm.cu.
 inline constexpr int norm_elems = 16;
+/// Columns of rows that a warp takes whole, and how many of these rows it takes at a time, or one of more than 16 columns of f32 per lane.
+inline constexpr int norm_short_columns = 1024, norm_short_rows = 2;
 
 struct norm_operands {
   std::uint64_t x, weight, bias;  // (rows, C), (C), (C); no bias if not centered

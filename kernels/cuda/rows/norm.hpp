@@ -12,12 +12,21 @@ struct norm_operands {
   const view *x, *weight, *bias, *y, *means, *rstds;  // bias and means are null for root mean square
   double epsilon;
 };
+/// Small blocks spread few rows over the multiprocessors.
+inline grid norm_short_blocks(const device_limits& d, std::int64_t rows) {
+  std::int64_t warps = 8;
+  while (warps > 2 && divide_up(rows, warps * gpu::norm_short_rows) < 2 * d.multiprocessors) warps /= 2;
+  const std::int64_t together = std::max<std::int64_t>(1, d.multiprocessors) * 16 / warps;
+  return per_block(std::min(divide_up(rows, warps * gpu::norm_short_rows), together), std::uint32_t(32 * warps));
+}
 inline void record_norm(const launch& l, recording& r, const norm_operands& o) {
-  constexpr by_format functions{"norm_f32", "norm_bf16", "norm_f16"};
+  constexpr by_format functions{"norm_f32", "norm_bf16", "norm_f16"},
+      functions_of_short{"norm_short_f32", "norm_short_bf16", "norm_short_f16"};
   const std::int64_t C = o.x->dims.cols(), rows = o.rstds->dims.count();
   if (rows == 0) return;
   const bool centered = o.bias != nullptr;
   const bool wide = C % vector_elems(o.x->type) == 0 && all_aligned(*o.x, *o.weight, *o.y) && (!centered || all_aligned(*o.bias));
+  const bool is_short = wide && C <= gpu::norm_short_columns;
   const row_team t = row_team::of(*l.device, rows, C, gpu::norm_elems, 512);
   const gpu::norm_operands a{o.x->at,
                              o.weight->at,
@@ -39,18 +48,19 @@ inline void record_norm(const launch& l, recording& r, const norm_operands& o) {
     reads.push_back(*o.bias);
     writes.push_back(*o.means);
   }
-  r.add(fatbins::norm, functions.of(o.x->type), a, t.blocks, std::move(reads), std::move(writes));
+  r.add(fatbins::norm, (is_short ? functions_of_short : functions).of(o.x->type), a,
+        is_short ? norm_short_blocks(*l.device, rows) : t.blocks, std::move(reads), std::move(writes));
 }
 
 /// Partial sums of weight gradients: each block gives one row of them. There are as many blocks as run at a time, 512 threads of 128
 /// registers or, in blocks of more than 256 threads, 1,024 of 64 on a multiprocessor: more blocks write more sums.
 struct norm_parts {
-  static constexpr std::int64_t most_multiprocessors = 160, least_rows = 4, most_threads = 1024;
+  static constexpr std::int64_t most_multiprocessors = 160, least_rows = 4, most_threads = 1024, most_parts = 1024;
   static constexpr std::int64_t threads(std::int64_t C, std::int64_t vector) { return round_up(divide_up(C, vector), 32); }
   static constexpr std::int64_t of(std::int64_t rows, std::int64_t threads, std::int64_t multiprocessors) {
     const std::int64_t together = std::clamp<std::int64_t>((threads <= 256 ? 512 : 1024) / std::max<std::int64_t>(1, threads), 1, 16);
     return std::min(
-        {together * std::clamp<std::int64_t>(multiprocessors, 1, most_multiprocessors), divide_up(rows, least_rows), columns::one_pass});
+        {together * std::clamp<std::int64_t>(multiprocessors, 1, most_multiprocessors), divide_up(rows, least_rows), most_parts});
   }
   static constexpr std::int64_t scratch(std::int64_t rows, std::int64_t C, int kinds) {
     const std::int64_t parts = std::max(of(rows, threads(C, 4), most_multiprocessors), of(rows, threads(C, 8), most_multiprocessors));
