@@ -1,6 +1,6 @@
 // Layer normalisation (centered) and root-mean-square normalisation. Bound by bytes: a team reads its row once and keeps it in registers,
 // so that the variance, a second pass over deviations, needs no second read; rows that are too long are read three times. Weight and bias
-// come from the caches.
+// come from the caches. Short rows have kernels of their own, in which a warp takes several rows at a time.
 #include "norm.h"
 
 #include "../rows/teams.cuh"
@@ -63,5 +63,113 @@ template <int T> __device__ inline void normalise(const norm_operands& a) {
 extern "C" __global__ void __launch_bounds__(512, 2) norm_f32(const __grid_constant__ norm_operands a) { normalise<f32>(a); }
 extern "C" __global__ void __launch_bounds__(512, 2) norm_bf16(const __grid_constant__ norm_operands a) { normalise<bf16>(a); }
 extern "C" __global__ void __launch_bounds__(512, 2) norm_f16(const __grid_constant__ norm_operands a) { normalise<f16>(a); }
+
+/// A warp takes ROWS rows at a time. A lane holds HOLD vectors of each, packed. SAME: weight and bias have the format of x, and all rows
+/// use one copy of them in registers.
+template <int T, int HOLD, int ROWS, bool SAME> __device__ inline void normalise_short(const norm_operands& a) {
+  constexpr int run = vector_elems<T>;
+  const int lane = int(threadIdx.x % 32), warps = int(blockDim.x / 32);
+  const auto column = [&](int k) { return (k * 32 + lane) * run; };
+  uint4 weight[HOLD], bias[HOLD];
+#pragma unroll
+  for (int k = 0; k < HOLD; ++k) {
+    weight[k] = bias[k] = make_uint4(0, 0, 0, 0);
+    if (!SAME || column(k) >= a.C) continue;
+    weight[k] = *pointer<const uint4>(a.weight + column(k) * element_bytes<T>);
+    if (a.centered) bias[k] = *pointer<const uint4>(a.bias + column(k) * element_bytes<T>);
+  }
+  const std::int64_t step = std::int64_t(gridDim.x) * warps * ROWS;
+  for (std::int64_t row = (std::int64_t(blockIdx.x) * warps + threadIdx.x / 32) * ROWS; row < a.rows; row += step) {
+    uint4 x[ROWS][HOLD];
+    float mean[ROWS] = {}, rstd[ROWS] = {};
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+      for (int k = 0; k < HOLD; ++k) {
+        x[r][k] = make_uint4(0, 0, 0, 0);
+        if (column(k) < a.C && row + r < a.rows)
+          x[r][k] = *pointer<const uint4>(a.x + std::uint64_t((row + r) * a.C + column(k)) * element_bytes<T>);
+      }
+    const auto over_rows = [&](float(&sum)[ROWS]) {
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r) sum[r] = over_warp(sum[r], sum_of_two{}) / float(a.C);
+    };
+    if (a.centered) {
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+        for (int k = 0; k < HOLD; ++k) {
+          float v[run];
+          unpack<T>(x[r][k], v);
+#pragma unroll
+          for (int j = 0; j < run; ++j) mean[r] += v[j];
+        }
+      over_rows(mean);
+    }
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
+#pragma unroll
+      for (int k = 0; k < HOLD; ++k) {
+        if (column(k) >= a.C) continue;
+        float v[run];
+        unpack<T>(x[r][k], v);
+#pragma unroll
+        for (int j = 0; j < run; ++j) rstd[r] = fmaf(v[j] - mean[r], v[j] - mean[r], rstd[r]);
+      }
+    over_rows(rstd);
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) rstd[r] = 1.0f / sqrtf(rstd[r] + a.epsilon);
+#pragma unroll
+    for (int k = 0; k < HOLD; ++k) {
+      if (column(k) >= a.C) continue;
+      float w[run], b[run] = {};
+      if constexpr (SAME) {
+        unpack<T>(weight[k], w);
+        unpack<T>(bias[k], b);
+      } else {
+        load_run<run>(a.weight, column(k), a.weight_type, w);
+        if (a.centered) load_run<run>(a.bias, column(k), a.bias_type, b);
+      }
+#pragma unroll
+      for (int r = 0; r < ROWS; ++r) {
+        if (row + r >= a.rows) continue;
+        float v[run];
+        unpack<T>(x[r][k], v);
+#pragma unroll
+        for (int j = 0; j < run; ++j) v[j] = (v[j] - mean[r]) * rstd[r] * w[j] + b[j];
+        *pointer<uint4>(a.y + std::uint64_t((row + r) * a.C + column(k)) * element_bytes<T>) = packed<T>(v);
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r)
+      if (lane == 0 && row + r < a.rows) {
+        if (a.centered) pointer<float>(a.means)[row + r] = mean[r];
+        pointer<float>(a.rstds)[row + r] = rstd[r];
+      }
+  }
+}
+template <int T, int HOLD> __device__ inline void normalise_short(const norm_operands& a) {
+  constexpr int rows = HOLD > 4 ? 1 : norm_short_rows;
+  if (HOLD <= 4 && a.weight_type == T && (!a.centered || a.bias_type == T)) normalise_short<T, HOLD, rows, HOLD <= 4>(a);
+  else normalise_short<T, HOLD, rows, false>(a);
+}
+template <int T> __device__ inline void normalise_short(const norm_operands& a) {
+  constexpr int run = vector_elems<T>;
+  const int hold = (a.C + 32 * run - 1) / (32 * run);
+  if constexpr (T == f32) {
+    if (hold <= 2) normalise_short<T, 2>(a);
+    else if (hold <= 4) normalise_short<T, 4>(a);
+    else if (hold <= 6) normalise_short<T, 6>(a);
+    else normalise_short<T, 8>(a);
+  } else {
+    if (hold <= 1) normalise_short<T, 1>(a);
+    else if (hold <= 2) normalise_short<T, 2>(a);
+    else if (hold <= 3) normalise_short<T, 3>(a);
+    else normalise_short<T, 4>(a);
+  }
+}
+extern "C" __global__ void __launch_bounds__(256, 2) norm_short_f32(const __grid_constant__ norm_operands a) { normalise_short<f32>(a); }
+extern "C" __global__ void __launch_bounds__(256, 2) norm_short_bf16(const __grid_constant__ norm_operands a) { normalise_short<bf16>(a); }
+extern "C" __global__ void __launch_bounds__(256, 2) norm_short_f16(const __grid_constant__ norm_operands a) { normalise_short<f16>(a); }
 
 }  // namespace isotope::cuda::gpu

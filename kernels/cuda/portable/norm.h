@@ -6,6 +6,11 @@ namespace isotope::cuda::gpu {
 
 /// Columns of a row that a thread holds in norm.cu.
 inline constexpr int norm_elems = 16;
+/// Columns of rows that a warp takes whole, and how many of these rows it takes at a time, or one of more than 16 columns of f32 per lane.
+inline constexpr int norm_short_columns = 1024, norm_short_rows = 2;
+
+/// Threads of the largest block of norm_grad.cu that holds several teams, and rows that each of them takes at a time.
+inline constexpr int norm_grad_threads = 256, norm_grad_rows_at_once = 4;
 
 struct norm_operands {
   std::uint64_t x, weight, bias;  // (rows, C), (C), (C); no bias if not centered
@@ -24,6 +29,7 @@ struct norm_grad_operands {
   std::uint64_t partial;                          // (parts, centered ? 2 : 1, C) f32: dweight, dbias
   std::int64_t rows, parts;
   std::int32_t C, weight_type, centered, wide;
+  std::int32_t team;  // threads of a row
 };
 
 }  // namespace isotope::cuda::gpu

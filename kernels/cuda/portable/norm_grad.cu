@@ -1,7 +1,8 @@
 // Gradients of layer normalisation (centered) and root-mean-square normalisation. Bound by bytes: one read of x and dy, one write of dx.
-// A block walks a range of rows, `flight` of them at a time; each thread holds one vector of a row, and its column sums of dy h and dy
-// stay in registers until the end, when they become a row of `partial`, which column_sum.cu adds in order. Rows that are too long for a
-// block are read twice: norm_grad_weights takes column sums, norm_grad_rows then computes dx, which may overwrite x or dy.
+// A block walks a range of rows in teams, each of which takes `flight` rows at a time; each thread holds one vector of a row, and its column
+// sums of dy h and dy stay in registers until the end, when the block adds its teams to a row of `partial`; column_sum.cu adds these rows in
+// order. Rows that are too long for a block are read twice: norm_grad_weights takes column sums, norm_grad_rows then computes dx, which may
+// overwrite x or dy.
 #include "norm.h"
 
 #include "../rows/teams.cuh"
@@ -34,25 +35,31 @@ template <int T, bool WIDE> __device__ inline uint4 packed_run(const row_part<T,
 
 template <int T, bool WIDE, int FLIGHT> __device__ inline void norm_grad(const norm_grad_operands& a) {
   constexpr int run = vector_elems<T>;
-  const team t(int(blockDim.x));
+  team t(a.team);
+  t.lane = int(threadIdx.x) % a.team;
+  const int own = int(threadIdx.x) / a.team, teams = int(blockDim.x) / a.team;
   const row_part<T, WIDE, 1> part(a.C, t);
   float w[1][run], dweight[run] = {}, dbias[run] = {};
   part.load_as(a.weight_type, a.weight, 0, w, 0.0f);
   const float share = 1.0f / float(a.C);
   const std::int64_t first = a.rows * blockIdx.x / a.parts, end = a.rows * (blockIdx.x + 1) / a.parts;
   int turn = 0;
-  for (std::int64_t row = first; row < end; row += FLIGHT, turn ^= 1) {
-    uint4 x[FLIGHT], dy[FLIGHT];  // packed, as registers are scarce: what is computed from them is computed twice
+  const int count = int(end - first);
+  for (int next = 0; next < count; next += teams * FLIGHT, turn ^= 1) {
+    const std::int64_t row = first + next + own * FLIGHT;
+    const int left = count - next - own * FLIGHT;
+    uint4 x[FLIGHT], dy[FLIGHT], more[FLIGHT];  // packed, as registers are scarce: what is computed from them is computed twice
     float mean[FLIGHT], rstd[FLIGHT], sums[2 * FLIGHT] = {};
 #pragma unroll
     for (int f = 0; f < FLIGHT; ++f) {
-      const bool there = row + f < end;
+      const bool there = f < left;
       mean[f] = a.centered && there ? pointer<const float>(a.means)[row + f] : 0.0f;
       rstd[f] = there ? pointer<const float>(a.rstds)[row + f] : 0.0f;
-      x[f] = dy[f] = make_uint4(0, 0, 0, 0);
+      x[f] = dy[f] = more[f] = make_uint4(0, 0, 0, 0);
       if (!there) continue;
       x[f] = packed_run(part, a.x, (row + f) * a.C);
       dy[f] = packed_run(part, a.dy, (row + f) * a.C);
+      if (WIDE && FLIGHT <= 2 && a.addend != 0) more[f] = packed_run(part, a.addend, (row + f) * a.C);
     }
 #pragma unroll
     for (int f = 0; f < FLIGHT; ++f) {
@@ -68,17 +75,44 @@ template <int T, bool WIDE, int FLIGHT> __device__ inline void norm_grad(const n
         sums[2 * f + 1] = fmaf(e, n, sums[2 * f + 1]);
       }
     }
-    over_block(sums, turn, sum_of_two{});
+    over_team_in_turn(sums, a.team, turn, sum_of_two{});
 #pragma unroll
     for (int f = 0; f < FLIGHT; ++f) {
-      if (row + f >= end) continue;
+      if (f >= left) continue;
       const float avg_e = a.centered ? sums[2 * f] * share : 0.0f, avg_eh = sums[2 * f + 1] * share;
       float h[run], v[1][run];
       unpack<T>(x[f], h);
       unpack<T>(dy[f], v[0]);
 #pragma unroll
       for (int j = 0; j < run; ++j) v[0][j] = rstd[f] * (v[0][j] * w[0][j] - avg_e - (h[j] - mean[f]) * rstd[f] * avg_eh);
-      store_sum(a, part, (row + f) * a.C, v);
+      if (WIDE && FLIGHT <= 2) {
+        if (a.addend != 0) {
+          unpack<T>(more[f], h);
+#pragma unroll
+          for (int j = 0; j < run; ++j) v[0][j] = rounded(v[0][j], T) + h[j];
+        }
+        part.store(a.dx, (row + f) * a.C, v);
+      } else {
+        store_sum(a, part, (row + f) * a.C, v);
+      }
+    }
+  }
+  if constexpr (FLIGHT > 1) {
+    __shared__ float others[2 * run][FLIGHT <= 2 ? 288 : norm_grad_threads];
+    if (teams > 1) {
+#pragma unroll
+      for (int j = 0; j < run; ++j) {
+        others[j][threadIdx.x] = dweight[j];
+        others[run + j][threadIdx.x] = dbias[j];
+      }
+      __syncthreads();
+      if (own > 0) return;
+      for (int other = 1; other < teams; ++other)
+#pragma unroll
+        for (int j = 0; j < run; ++j) {
+          dweight[j] += others[j][other * a.team + t.lane];
+          dbias[j] += others[run + j][other * a.team + t.lane];
+        }
     }
   }
   const std::uint64_t to = a.partial + 4 * std::uint64_t(blockIdx.x) * (a.centered ? 2 : 1) * a.C;
@@ -91,11 +125,17 @@ template <int T, bool WIDE, int FLIGHT> __device__ inline void norm_grad(const n
 }
 template <int T, int FLIGHT> __device__ inline void norm_grad(const norm_grad_operands& a) {
   if (a.wide) norm_grad<T, true, FLIGHT>(a);
-  else norm_grad<T, false, FLIGHT>(a);
+  else norm_grad<T, false, (FLIGHT + 1) / 2>(a);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) norm_grad_f32(const __grid_constant__ norm_grad_operands a) { norm_grad<f32, 4>(a); }
-extern "C" __global__ void __launch_bounds__(256, 2) norm_grad_bf16(const __grid_constant__ norm_grad_operands a) { norm_grad<bf16, 4>(a); }
-extern "C" __global__ void __launch_bounds__(256, 2) norm_grad_f16(const __grid_constant__ norm_grad_operands a) { norm_grad<f16, 4>(a); }
+extern "C" __global__ void __launch_bounds__(256, 2) norm_grad_f32(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<f32, norm_grad_rows_at_once>(a);
+}
+extern "C" __global__ void __launch_bounds__(256, 2) norm_grad_bf16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<bf16, norm_grad_rows_at_once>(a);
+}
+extern "C" __global__ void __launch_bounds__(256, 2) norm_grad_f16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<f16, norm_grad_rows_at_once>(a);
+}
 extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_f32(const __grid_constant__ norm_grad_operands a) {
   norm_grad<f32, 1>(a);
 }

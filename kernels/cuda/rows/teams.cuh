@@ -58,27 +58,27 @@ template <class F, int N> __device__ inline void over_team(float (&x)[N], int si
   }
   __syncthreads();
 }
-/// The same for a team that is the block and calls it again and again, with `turn` 0 and 1 alternating: one barrier is enough, since the
-/// numbers of one turn are overwritten only after the barrier of the next.
-template <class F, int N> __device__ inline void over_block(float (&x)[N], int turn, F f) {
+/// The same for teams of `size` threads that divide a block and all call it again and again, with `turn` 0 and 1 alternating: one barrier
+/// is enough, since the numbers of one turn are overwritten only after the barrier of the next.
+template <class F, int N> __device__ inline void over_team_in_turn(float (&x)[N], int size, int turn, F f) {
   __shared__ float parts[2][32 * N];
 #pragma unroll
   for (int k = 0; k < N; ++k) x[k] = over_warp(x[k], f);
-  const int warps = int(blockDim.x / 32), lane = int(threadIdx.x % 32), warp = int(threadIdx.x / 32);
-  if (warps == 1) return;
+  if (size == 32) return;
+  const int warps = size / 32, lane = int(threadIdx.x % 32), warp = int(threadIdx.x / 32), from = warp / warps * warps;
   if (lane == 0)
 #pragma unroll
     for (int k = 0; k < N; ++k) parts[turn][warp * N + k] = x[k];
   __syncthreads();
   if (warps <= 8) {
 #pragma unroll
-    for (int k = 0; k < N; ++k) x[k] = parts[turn][k];
+    for (int k = 0; k < N; ++k) x[k] = parts[turn][from * N + k];
     for (int w = 1; w < warps; ++w)
 #pragma unroll
-      for (int k = 0; k < N; ++k) x[k] = f(x[k], parts[turn][w * N + k]);
+      for (int k = 0; k < N; ++k) x[k] = f(x[k], parts[turn][(from + w) * N + k]);
   } else {
 #pragma unroll
-    for (int k = 0; k < N; ++k) x[k] = over_warp(lane < warps ? parts[turn][lane * N + k] : F::neutral, f);
+    for (int k = 0; k < N; ++k) x[k] = over_warp(lane < warps ? parts[turn][(from + lane) * N + k] : F::neutral, f);
   }
 }
 template <class F> __device__ inline float over_team(float x, int size, F f) {
