@@ -14,9 +14,9 @@ template <class PRODUCTS> __device__ inline void attention_f32(const attention_a
   const block_place at = place_of(blockIdx.x, unsigned(blocks), unsigned(a.B * a.H));
   const int q0 = (blocks - 1 - at.block) * own, b = at.head / a.H, h = at.head % a.H, g = h / (a.H / a.G);
   float4* queries = reinterpret_cast<float4*>(dynamic_shared());  // (own, D)
-  float4* keys = queries + own * x.pitch;                     // (other, D)
-  float4* values = keys + other * x.pitch;                    // (other, D)
-  float4* weights = values + other * x.pitch;                 // (own, part)
+  float4* keys = queries + own * x.pitch;                         // (other, D)
+  float4* values = keys + other * x.pitch;                        // (other, D)
+  float4* weights = values + other * x.pitch;                     // (own, part)
   const float *key_rows = rows_of<const float>(a.k, b, g, a.D), *value_rows = rows_of<const float>(a.v, b, g, a.D);
   const attention_dropout dropout(a);
 
@@ -111,9 +111,15 @@ template <class PRODUCTS> __device__ inline void attention_f32(const attention_a
   }
 }
 
-extern "C" __global__ void __launch_bounds__(128, 2) attention_f32_32(const __grid_constant__ attention_arguments a) { attention_f32<f32_forward<32>>(a); }
-extern "C" __global__ void __launch_bounds__(128, 2) attention_f32_64(const __grid_constant__ attention_arguments a) { attention_f32<f32_forward<64>>(a); }
-extern "C" __global__ void __launch_bounds__(128, 2) attention_f32_96(const __grid_constant__ attention_arguments a) { attention_f32<f32_forward<96>>(a); }
+extern "C" __global__ void __launch_bounds__(128, 2) attention_f32_32(const __grid_constant__ attention_arguments a) {
+  attention_f32<f32_forward<32>>(a);
+}
+extern "C" __global__ void __launch_bounds__(128, 2) attention_f32_64(const __grid_constant__ attention_arguments a) {
+  attention_f32<f32_forward<64>>(a);
+}
+extern "C" __global__ void __launch_bounds__(128, 2) attention_f32_96(const __grid_constant__ attention_arguments a) {
+  attention_f32<f32_forward<96>>(a);
+}
 extern "C" __global__ void __launch_bounds__(128, 2) attention_f32_128(const __grid_constant__ attention_arguments a) {
   attention_f32<f32_forward<128>>(a);
 }

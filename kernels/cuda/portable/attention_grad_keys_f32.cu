@@ -1,6 +1,6 @@
-// dv = P^T dy and dk = scale dS^T q with P and dS as in attention_grad_queries_f32.cu, for the operands that attention_f32.cu takes. Bound by
-// f32 multiply-adds: four products. A block owns keys and values and walks the queries of all heads that they serve, in order: no atomics,
-// the same sums in every run. The copies of dy run beside the last product, those of queries beside the first.
+// dv = P^T dy and dk = scale dS^T q with P and dS as in attention_grad_queries_f32.cu, for the operands that attention_f32.cu takes. Bound
+// by f32 multiply-adds: four products. A block owns keys and values and walks the queries of all heads that they serve, in order: no
+// atomics, the same sums in every run. The copies of dy run beside the last product, those of queries beside the first.
 #include "attention_f32.cuh"
 
 namespace isotope::cuda::gpu {
@@ -12,7 +12,7 @@ template <class PRODUCTS> __device__ inline void attention_grad_keys_f32(const a
   const int blocks = (a.T + own - 1) / own, group = a.H / a.G;
   const block_place at = place_of(blockIdx.x, unsigned(blocks), unsigned(a.B * a.G));
   const int k0 = at.block * own, b = at.head / a.G, g = at.head % a.G;  // the first keys have the most queries, so they come first
-  float4* keys = reinterpret_cast<float4*>(dynamic_shared());               // (own, D)
+  float4* keys = reinterpret_cast<float4*>(dynamic_shared());           // (own, D)
   float4* values = keys + own * x.pitch;                                // (own, D)
   float4* queries = values + own * x.pitch;                             // (other, D)
   float4* gradients = queries + other * x.pitch;                        // (other, D)
@@ -109,16 +109,16 @@ template <class PRODUCTS> __device__ inline void attention_grad_keys_f32(const a
 }
 
 extern "C" __global__ void __launch_bounds__(128, 2) attention_grad_keys_f32_32(const __grid_constant__ attention_arguments a) {
-  attention_grad_keys_f32<f32_gradient<32>>(a);
+  attention_grad_keys_f32<f32_keys<32>>(a);
 }
 extern "C" __global__ void __launch_bounds__(128, 2) attention_grad_keys_f32_64(const __grid_constant__ attention_arguments a) {
-  attention_grad_keys_f32<f32_gradient<64>>(a);
+  attention_grad_keys_f32<f32_keys<64>>(a);
 }
 extern "C" __global__ void __launch_bounds__(128, 2) attention_grad_keys_f32_96(const __grid_constant__ attention_arguments a) {
-  attention_grad_keys_f32<f32_gradient<96>>(a);
+  attention_grad_keys_f32<f32_keys<96>>(a);
 }
 extern "C" __global__ void __launch_bounds__(128, 2) attention_grad_keys_f32_128(const __grid_constant__ attention_arguments a) {
-  attention_grad_keys_f32<f32_gradient<128>>(a);
+  attention_grad_keys_f32<f32_keys<128>>(a);
 }
 
 }  // namespace isotope::cuda::gpu
