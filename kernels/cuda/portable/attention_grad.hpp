@@ -20,7 +20,7 @@ template <class P> struct kernel<op::attention_grad, P, kernels::portable> {
     const auto h = attention_heads::gradient(l);
     if (h.B * h.G * h.D * (h.S + h.T) == 0) return;
     if (const auto& k = fitting_kernel(f32_query_functions, h); fits_f32_tiles(h, l, k.tile.gradient_bytes())) {
-      record(k, fitting_kernel(f32_key_functions, h), h, l, r);
+      record_f32_tiles(k, fitting_kernel(f32_key_functions, h), h, l, r);
       return;
     }
     const auto &queries = fitting_kernel(query_functions, h), &keys = fitting_kernel(key_functions, h);
@@ -40,8 +40,8 @@ template <class P> struct kernel<op::attention_grad, P, kernels::portable> {
   }
 
  private:
-  static void record(const attention_f32_kernel& queries, const attention_f32_kernel& keys, const attention_heads& h, const launch& l,
-                     recording& r) {
+  static void record_f32_tiles(const attention_f32_kernel& queries, const attention_f32_kernel& keys, const attention_heads& h,
+                               const launch& l, recording& r) {
     auto reads = h.gradient_reads(l);
     r.add(fatbins::attention_grad_queries_f32, queries.function, h.arguments,
           per_block(h.query_blocks(queries.tile.own()), std::uint32_t(queries.tile.threads()), queries.tile.gradient_bytes()), reads,
