@@ -1,0 +1,35 @@
+#pragma once
+// The tiles of attention in f32 with large register tiles; included by host and device code.
+#include "../attention/heads.h"
+
+namespace isotope::cuda::gpu {
+
+/// The work of one block: each warp owns 4 `rows` rows, queries or keys, and the block walks tiles of 8 `columns` rows of the other side. A
+/// thread computes rows x columns scores and rows x D / 8 results.
+struct attention_f32_tile {
+  int D, warps, rows, columns;
+
+  static constexpr int part = 32;  // weights of an own row that are in shared memory at a time
+  constexpr int threads() const { return 32 * warps; }
+  constexpr int own() const { return 4 * rows * warps; }
+  constexpr int other() const { return 8 * columns; }
+  constexpr int row_bytes() const { return 4 * (D + 4); }
+  constexpr int weight_bytes() const { return 4 * own() * (part + 8); }
+  /// Own queries, keys and values, and weights.
+  constexpr int forward_bytes() const { return row_bytes() * (own() + 2 * other()) + weight_bytes(); }
+  /// Two operands of both sides, weights, and two values beside each row of the other side.
+  constexpr int gradient_bytes() const { return row_bytes() * 2 * (own() + other()) + weight_bytes() + 8 * other(); }
+};
+
+/// The head sizes that kernels are compiled for; other multiples of four run in the next larger one.
+inline constexpr int attention_f32_sizes[] = {32, 64, 96, 128};
+
+// Two blocks fit a multiprocessor with 227 KB of shared memory, with up to 255 registers per thread.
+template <int D> struct f32_forward_tile {
+  static constexpr attention_f32_tile value{D, 4, D > 64 ? 4 : 8, 8};
+};
+template <int D> struct f32_gradient_tile {
+  static constexpr attention_f32_tile value{D, 4, D > 64 ? 4 : 8, 4};
+};
+
+}  // namespace isotope::cuda::gpu
