@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""mutants_test.py LIST PROGRAM [--whole] [--also NEED] [--has NEED,...] [NAME...] [--behind WORD...]: isotope-conform must find
+"""mutants_test.py LIST PROGRAM [--whole] [--also NEED,...] [--has NEED,...] [NAME...] [--behind WORD...]: isotope-conform must find
 every mutant of the list, and no fault without one. For planner.json, each check of mutants_planner that a mutant names must find it. The list of a backend is
 tests/<backend>/mutants.json.
 
@@ -75,8 +75,8 @@ def main():
     whole = words[:1] == ["--whole"]
     words = words[whole:]
     strength = "standard" if whole else "fast"
-    also = [words[1]] if words[:1] == ["--also"] else []
-    words = words[2 * len(also):]
+    also = words[1].split(",") if words[:1] == ["--also"] else []
+    words = words[2:] if also else words
     has = words[1].split(",") if words[:1] == ["--has"] else ["", *also]
     names = words[2:] if words[:1] == ["--has"] else words
     if "" not in has and not behind:

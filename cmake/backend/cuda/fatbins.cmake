@@ -247,11 +247,20 @@ std::span<const device_code* const> device_code_files() {
 }
 " @ONLY)
   isotope_code_options(generate names "" ${architectures})
+  isotope_nvcc_version(nvcc ${ISOTOPE_NVCC})
+  string(REGEX REPLACE "\\..*" "" driver "${nvcc}")
+  if(driver GREATER_EQUAL 13)
+    set(driver ${driver}000)
+  else()
+    set(driver 12040)
+  endif()
   file(CONFIGURE OUTPUT ${out}/build.hpp CONTENT "#pragma once
-#include <string_view>
+#include <isotope/backend/cuda/devices.hpp>
 namespace isotope::cuda::fatbins {
 /// The architectures that general device code of this build runs on, as device_code::architectures lists them.
 inline constexpr std::string_view architectures = \"${names}\";
+/// Code of nvcc ${nvcc} needs a driver of the same major version; compressed code needs one of 12.4.
+inline constexpr code_needs needs{architectures, ${driver}};
 }
 " @ONLY)
   add_custom_target(isotope_fatbins DEPENDS ${headers})

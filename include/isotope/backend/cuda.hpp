@@ -33,7 +33,7 @@ struct cuda {
     std::vector<device_info> all;
     auto d = isotope::cuda::driver::open({});
     if (!d) return all;
-    for (const auto& p : isotope::cuda::devices_of(**d, isotope::cuda::fatbins::architectures))
+    for (const auto& p : isotope::cuda::devices_of(**d, isotope::cuda::fatbins::needs))
       all.push_back(isotope::cuda::describe(p, int(all.size()), (*d)->version()));
     return all;
   }

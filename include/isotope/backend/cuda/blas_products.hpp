@@ -5,6 +5,7 @@
 #include <charconv>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,15 +52,18 @@ class blas_products {
     if (const int s = call(p, **made, (*made)->chosen, pointers_of(p), stream); s != 0) return refused(p, s);
     return {};
   }
-  /// The same as a status of the driver.
-  status started(const library_product& p, stream_handle stream) { return start(p, stream) ? status::success : status::launch_failed; }
+  /// The same as a status of the driver, which does not mean that the device is lost.
+  status started(const library_product& p, stream_handle stream) { return start(p, stream) ? status::success : status::invalid_value; }
   /// Chooses the algorithm of a product, if that has not been done. @error missing_feature where cuBLASLt has none
   result<void> choose(const library_product& p) {
     if (auto made = prepare(p); !made) return made.error();
     return {};
   }
   /// Writes the choices to their file.
-  bool save() { return choices_.save(); }
+  bool save() {
+    const std::lock_guard lock(mutex_);
+    return choices_.save();
+  }
   /// Why the file of choices was ignored; empty: it was not.
   const std::string& ignored() const { return choices_.ignored(); }
 
@@ -78,6 +82,7 @@ class blas_products {
   blas::handle handle_ = nullptr;
   std::map<std::string, prepared> prepared_;
   choice_file choices_;
+  std::mutex mutex_;  // of prepared_ and choices_; what is prepared stays in place
 
   blas_products() = default;
 
@@ -97,6 +102,10 @@ class blas_products {
            (p.beta != 0 ? ", adds " + of(p.c) : std::string()) + ", workspace " + std::to_string(p.workspace_bytes);
   }
   failure refused(const library_product& p, int s) const {
+    constexpr int allocation_failed = 3;
+    if (s == allocation_failed)
+      return fail(errc::out_of_memory, "cuBLASLt has no memory for " + signature_of(p), context_->physical().name,
+                  "use a smaller batch or model, recompute blocks, or another device");
     return fail(errc::missing_feature, "cuBLASLt does not compute " + signature_of(p) + ": status " + std::to_string(s),
                 context_->physical().name, "forbid the library, so that own kernels run");
   }
@@ -137,6 +146,7 @@ class blas_products {
     return s;
   }
   result<const prepared*> prepare(const library_product& p) {
+    const std::lock_guard lock(mutex_);
     const std::string signature = signature_of(p);
     if (const auto at = prepared_.find(signature); at != prepared_.end()) return &at->second;
     const auto here = context_->current();
@@ -151,10 +161,9 @@ class blas_products {
         release(m);
         return refused(p, 15);
       }
-      std::size_t best = 0;
-      if (choices_.kept() && candidates.size() > 1) best = fastest(p, m, candidates);
-      m.chosen = candidates[best].algorithm;
-      if (choices_.kept()) choices_.choose(signature, text_of(m.chosen));
+      const int best = choices_.kept() ? fastest(p, m, candidates) : -1;
+      m.chosen = candidates[std::size_t(std::max(best, 0))].algorithm;
+      if (best >= 0) choices_.choose(signature, text_of(m.chosen));
     }
     return &prepared_.emplace(signature, m).first->second;
   }
@@ -175,15 +184,16 @@ class blas_products {
     std::erase_if(all, [](const blas::candidate& c) { return c.status != 0; });
     return all;
   }
-  /// Times each candidate on memory of its own, so that no tensor changes: the median of three runs after one to warm up. 0 where memory is short.
-  std::size_t fastest(const library_product& p, const prepared& m, const std::vector<blas::candidate>& all) {
+  /// Times each candidate on memory of its own, so that no tensor changes: the median of three runs after one to warm up. -1 where memory is
+  /// short or none ran.
+  int fastest(const library_product& p, const prepared& m, const std::vector<blas::candidate>& all) {
     const auto bytes = [&](const library_product::matrix& x, std::int64_t rows, std::int64_t columns) {
       return size_of(x.type) * ((p.batches - 1) * x.batch_stride + (rows - 1) * x.row_stride + (columns - 1) * x.column_stride + 1);
     };
     auto a = memory::allocate(context_, bytes(p.a, p.m, p.k), memory_use::device, "operand of a timed product");
     auto b = memory::allocate(context_, bytes(p.b, p.k, p.n), memory_use::device, "operand of a timed product");
     auto d = memory::allocate(context_, bytes(p.d, p.m, p.n), memory_use::device, "result of a timed product");
-    if (!a || !b || !d) return 0;
+    if (!a || !b || !d) return -1;
     const auto& f = context_->f();
     const stream_handle stream = context_->stream();
     for (auto* x : {&*a, &*b}) fill_with_noise(*x);
@@ -192,7 +202,7 @@ class blas_products {
     const pointers x{at(a->address()), at(b->address()), at(d->address()), at(d->address()), at(p.workspace)};
     std::array<event_handle, 2> events{};
     for (auto& e : events) f->create_event(&e, 0);
-    std::size_t best = 0;
+    int best = -1;
     float least = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
       std::array<float, 3> times{};
@@ -206,7 +216,7 @@ class blas_products {
       }
       if (!runs) continue;
       std::sort(times.begin(), times.end());
-      if (least == 0 || times[1] < least) least = times[1], best = i;
+      if (best < 0 || times[1] < least) least = times[1], best = int(i);
     }
     for (auto e : events) f->destroy_event(e);
     return best;

@@ -31,6 +31,8 @@ struct context_counters {
 class current_context {
  public:
   current_context(const driver& d, context_handle c) : driver_(d) { pushed_ = d->push_context(c) == status::success; }
+  /// Whether the driver took the context.
+  explicit operator bool() const { return pushed_; }
   current_context(const current_context&) = delete;
   current_context& operator=(const current_context&) = delete;
   ~current_context() {
@@ -60,11 +62,11 @@ class context {
     if (retained_) f()->release_primary_context(physical_.handle);
   }
 
-  /// Opens the primary context of a device, which cuBLASLt and NCCL share. `architectures`: see devices_of.
+  /// Opens the primary context of a device, which cuBLASLt and NCCL share. `needs`: of the code that will run.
   /// @error no_device, unknown_device with the devices seen, missing_feature, invalid_argument for a negative timeout
-  static result<std::shared_ptr<context>> open(const cuda::options& o, std::string_view architectures) {
+  static result<std::shared_ptr<context>> open(const cuda::options& o, const code_needs& needs) {
     auto c = std::make_shared<context>();
-    if (auto r = c->find(o, architectures, -1); !r) return r.error();
+    if (auto r = c->find(o, needs, -1); !r) return r.error();
     if (const auto s = c->f()->retain_primary_context(&c->context_, c->physical_.handle); s != status::success) {
       c->context_ = nullptr;
       return c->failed(s, "opening " + c->physical_.name);
@@ -74,7 +76,7 @@ class context {
     return c;
   }
   /// Uses objects of an application. @error no_device, missing_feature, invalid_argument
-  static result<std::shared_ptr<context>> adopt(const native_handles& h, const cuda::options& o, std::string_view architectures) {
+  static result<std::shared_ptr<context>> adopt(const native_handles& h, const cuda::options& o, const code_needs& needs) {
     if (h.context == nullptr)
       return fail(errc::invalid_argument, "the adopted context is null", "cuda", "give a context, or open the device without one");
     auto d = driver::open(o.diagnose.driver_library);
@@ -82,11 +84,13 @@ class context {
     device_handle device = 0;
     {
       const current_context here(**d, h.context);
+      if (!here)
+        return fail(errc::invalid_argument, "the adopted context cannot be made current", "cuda", "adopt a context that was not destroyed");
       if (const auto s = (**d)->context_device(&device); s != status::success)
         return cuda::failed(**d, s, "asking the adopted context for its device");
     }
     auto c = std::make_shared<context>();
-    if (auto r = c->find(o, architectures, device); !r) return r.error();
+    if (auto r = c->find(o, needs, device); !r) return r.error();
     c->context_ = h.context;
     if (auto r = c->prepare(h.stream); !r) return r.error();
     return c;
@@ -217,7 +221,7 @@ class context {
   }
 
   /// Finds the device: the one with this handle, or the one that the options name if it is negative.
-  result<void> find(const cuda::options& o, std::string_view architectures, device_handle wanted) {
+  result<void> find(const cuda::options& o, const code_needs& needs, device_handle wanted) {
     if (!(o.timeout_seconds >= 0))
       return fail(errc::invalid_argument, "timeout_seconds is " + std::to_string(o.timeout_seconds) + ", not a number of seconds from 0 on",
                   "device options", "leave it at 60, or give infinity for no limit");
@@ -225,7 +229,7 @@ class context {
     auto d = driver::open(o.diagnose.driver_library);
     if (!d) return d.error();
     driver_ = *std::move(d);
-    const auto all = devices_of(*driver_, architectures);
+    const auto all = devices_of(*driver_, needs);
     std::size_t at = all.size();
     for (std::size_t k = 0; k < all.size(); ++k)
       if (all[k].handle == wanted) at = k;

@@ -17,9 +17,9 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
   using options = cuda::options;
 
   /// @error no_device (no driver or device), unknown_device with the devices seen, missing_feature: an old driver, or no code for the device in this build
-  static result<device> open(const options& o = {}) { return with(context::open(o, fatbins::architectures)); }
+  static result<device> open(const options& o = {}) { return with(context::open(o, fatbins::needs)); }
   /// Uses objects of the application; see native_handles. @error no_device, missing_feature, invalid_argument
-  static result<device> adopt(const native_handles& h, const options& o = {}) { return with(context::adopt(h, o, fatbins::architectures)); }
+  static result<device> adopt(const native_handles& h, const options& o = {}) { return with(context::adopt(h, o, fatbins::needs)); }
   /// A device of another target on a context that is open already, so that programs of several precisions share loaded code.
   static device over(std::shared_ptr<cuda::context> c, std::shared_ptr<loaded_functions> functions) {
     device d;

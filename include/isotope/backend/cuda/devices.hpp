@@ -44,8 +44,14 @@ inline bool runs_on(std::string_view architectures, int compute) {
   return false;
 }
 
-/// All devices of a driver, in its order (the fastest first). `architectures`: those that the build has code for; empty: they are not compared.
-inline std::vector<physical_device> devices_of(const driver& d, std::string_view architectures) {
+/// What a build's device code needs: the architectures that it has code for, and the least version of the driver that loads it.
+struct code_needs {
+  std::string_view architectures;
+  int driver_version = driver::api_version;
+};
+
+/// All devices of a driver, in its order (the fastest first).
+inline std::vector<physical_device> devices_of(const driver& d, const code_needs& needs) {
   std::vector<physical_device> all;
   int n = 0;
   if (d->device_count(&n) != status::success) return all;
@@ -74,9 +80,15 @@ inline std::vector<physical_device> devices_of(const driver& d, std::string_view
     l.shared_per_multiprocessor = get(device_attribute::shared_of_multiprocessor);
     l.l2_bytes = get(device_attribute::l2_bytes);
     p.kind = get(device_attribute::integrated) != 0 ? device_kind::integrated : device_kind::discrete;
-    if (!architectures.empty() && !runs_on(architectures, l.compute))
+    constexpr int least_compute = 80;  // bf16 instructions
+    if (l.compute < least_compute)
+      p.missing = "compute capability 8.0: it has " + std::to_string(l.compute / 10) + "." + std::to_string(l.compute % 10);
+    else if (d.version() < needs.driver_version)
+      p.missing = "a driver for CUDA " + driver::version_text(needs.driver_version) +
+                  ", with whose compiler the kernels were built: it offers " + driver::version_text(d.version());
+    else if (!runs_on(needs.architectures, l.compute))
       p.missing = "code in this build: it is of architecture " + std::to_string(l.compute) + ", and the build has " +
-                  std::string(architectures) + " (configure with -DCUDA_ARCHS=" + std::to_string(l.compute) + ")";
+                  std::string(needs.architectures) + " (configure with -DCUDA_ARCHS=" + std::to_string(l.compute) + ")";
     all.push_back(std::move(p));
   }
   return all;

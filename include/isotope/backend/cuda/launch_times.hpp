@@ -16,7 +16,7 @@ inline result<std::vector<launch_time>> time_launches(plan_recorder& recorder, s
   const auto measure = [&]() -> result<std::vector<launch_time>> {
     for (auto& e : events)
       if (const auto s = c.f()->create_event(&e, 0); s != status::success) return c.failed(s, "an event");
-    if (auto warm = recorder.run(all.first(0)); !warm) return warm.error();
+    if (auto r = recorder.load(all); !r) return r.error();
     std::uint64_t last = 0;
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (const auto s = c.f()->record_event(events[i], c.stream()); s != status::success) return c.failed(s, "timing a kernel");

@@ -1,5 +1,6 @@
 #pragma once
 /// Records the plans of a session as graphs, and owns what these plans share on a CUDA device.
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <span>
@@ -60,6 +61,7 @@ struct plan_recorder {
   /// A graph needs no barriers: its edges are computed from the dispatches.
   result<void> record(step_graph* to, const std::vector<dispatch>& all, std::span<const std::uint8_t>) {
     auto waits = plan_edges(all);
+    order_large(all, waits);
     drop_edge(waits, device->options.diagnose.drop_barrier);
     return to->build(*functions, all, waits);
   }
@@ -83,6 +85,18 @@ struct plan_recorder {
       i = end;
     }
     return done;
+  }
+  /// Loads what dispatches need, so that starting them takes no more time than later. @error missing_feature, out_of_memory
+  result<void> load(std::span<const dispatch> all) {
+    for (const dispatch& d : all) {
+      if (d.copy.host != nullptr) continue;
+      if (d.product.batches > 0) {
+        if (auto r = functions->products->choose(d.product); !r) return r.error();
+      } else if (auto f = functions->code.of(d); !f) {
+        return f.error();
+      }
+    }
+    return {};
   }
   /// Starts dispatches one after the other on the stream. @error device_lost, out_of_memory, missing_feature
   result<std::uint64_t> run(std::span<const dispatch> all) {
@@ -135,6 +149,20 @@ struct plan_recorder {
     if (from == nullptr) return;
     all.push_back(copy_of(from, to.first, to.bytes(), true));
     all.back().writes.push_back(to);
+  }
+  /// Where f32 products of cuBLASLt run, orders the launches that fill the device by themselves: at the same time they would share it and evict each other's
+  /// data from its cache. A step of char-gpt took 39.6 ms with this order and 53.0 without; in bf16 it made no difference.
+  static void order_large(const std::vector<dispatch>& all, dispatch_edges& waits) {
+    constexpr std::int64_t large = 30'000'000;  // bytes
+    const bool ordered =
+        std::any_of(all.begin(), all.end(), [](const dispatch& d) { return d.product.batches > 0 && d.product.a.type == dtype::f32; });
+    std::size_t last = all.size();
+    for (std::size_t i = 0; ordered && i < all.size(); ++i) {
+      if (bytes_of(all[i]) < large) continue;
+      auto& before = waits[i];
+      if (last < i && std::find(before.begin(), before.end(), last) == before.end()) before.push_back(std::uint32_t(last));
+      last = i;
+    }
   }
   static void drop_edge(dispatch_edges& waits, std::int32_t index) {
     if (index < 0) return;

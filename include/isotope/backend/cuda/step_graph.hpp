@@ -116,6 +116,7 @@ class step_graph {
       s = f->end_capture(stream, &captured);
     }
     f->destroy_stream(stream);
+    if (!started && captured != nullptr) f->destroy_graph(captured);
     if (!started) return started.error();
     if (s != status::success) return context_->failed(s, "capturing a product of cuBLASLt");
     return captured;
