@@ -22,7 +22,7 @@ namespace isotope::cuda_test {
 /// A device that the code of this build runs on. Code for 90a alone cannot be emulated, so the device is never one of compute capability 9.0.
 inline int emulated_compute() {
   for (const int compute : {80, 86, 87, 89, 91, 100, 103, 110, 120, 121})
-    if (cuda::runs_on(cuda::fatbins::needs, compute)) return compute;
+    if (cuda::runs_on(cuda::fatbins::architectures, compute)) return compute;
   return 80;
 }
 /// The emulated driver, whether or not there is a GPU. It stays loaded: after that, `libcuda.so.1` names it, too, if there is no other.
