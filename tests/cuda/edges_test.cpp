@@ -45,7 +45,7 @@ class step {
           t = 1;
         }
     };
-    for (const auto& x : dispatches) touch(x.reads, false), touch(x.writes, true);
+    for (const dispatch& d : dispatches) touch(d.reads, false), touch(d.writes, true);
   }
   /// The arena after the step in a graph with these edges.
   std::vector<std::byte> after(const dispatch_edges& waits) {
