@@ -16,7 +16,7 @@ def test_info_lists_every_variant_of_every_shader(f):
         stem = re.sub("^(portable|native)/", "", str(source.relative_to(kernels).with_suffix(""))).replace("/", "_")
         wanted += [(f"{stem}_{v}" if v else stem, str(source.relative_to(kernels))) for v in variants or [""]]
     out = f.run("info", "--kernels").succeeded().out
-    listed = [tuple(line.split()[:2]) for line in out[out.index("\nshader ") :].splitlines()[2:] if ".comp" in line]
+    listed = [tuple(line.split()[:2]) for line in out[out.index("\ncode ") :].splitlines()[2:] if ".comp" in line]
     assert sorted(listed) == sorted(wanted), set(listed) ^ set(wanted)
 
 
