@@ -24,8 +24,8 @@ __device__ inline unsigned char* dynamic_shared() {
 }
 #endif
 
-/// Rounds to nearest, ties to even; NaN becomes 0x7fff.
 __device__ inline float bf16_value(std::uint16_t bits) { return __uint_as_float(std::uint32_t(bits) << 16); }
+/// Rounds to nearest, ties to even; NaN becomes 0x7fff.
 __device__ inline std::uint16_t bf16_bits(float x) { return __bfloat16_as_ushort(__float2bfloat16_rn(x)); }
 /// Two numbers in a word, rounded by one instruction.
 __device__ inline std::uint32_t bf16_pair(float low, float high) {

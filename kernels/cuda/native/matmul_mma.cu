@@ -178,7 +178,7 @@ template <bool ACross, bool BCross, class S> __device__ inline void mma(const ge
   finish_tile<S::threads, S::m, S::n, S::sums_line>(g, batch, part, m0, n0, finished);
 }
 
-// The host's list of tiles is in gemm/mma_tile.hpp.
+// The host's list of tiles is in gemm/tile.hpp.
 using large_tile = mma_tile<128, 128, 64, 2, 2, 3>;
 using small_tile = mma_tile<64, 64, 64, 2, 2, 4>;
 

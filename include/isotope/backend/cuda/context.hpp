@@ -24,7 +24,7 @@ struct native_handles {
 
 /// Counts of what was done on a device since it was opened.
 struct context_counters {
-  std::atomic<std::int64_t> submits = 0, allocations = 0, objects = 0, bytes_in = 0, bytes_out = 0;
+  std::atomic<std::int64_t> submits = 0, allocations = 0, objects = 0;
 };
 
 /// Makes a context the calling thread's current one as long as it lives.
