@@ -1,5 +1,19 @@
-# The planted bugs of cpu kernels, and of the planner, which is the same for all backends, are tested in cpu builds.
-if(NOT isotope_has_mutants OR NOT isotope_backend STREQUAL cpu)
+# The planted bugs of cpu kernels, and of the planner, which is the same for all backends, are tested in cpu builds: those of the planner in the gate, too.
+if(NOT isotope_has_planner_mutants OR NOT isotope_backend STREQUAL cpu)
+  return()
+endif()
+
+isotope_mutated_tree(planner ${CMAKE_CURRENT_SOURCE_DIR}/mutants/planner.json)
+add_executable(mutants_planner mutants/planner.cpp mutants/choose.cpp)
+add_dependencies(mutants_planner mutants_tree_planner)
+target_include_directories(mutants_planner BEFORE PRIVATE ${mutants_tree}/include)
+isotope_test_settings(mutants_planner)
+target_compile_options(mutants_planner PRIVATE -w)
+isotope_mutants_test(planner ${CMAKE_CURRENT_SOURCE_DIR}/mutants/planner.json mutants_planner)
+set_tests_properties(mutants.planner PROPERTIES LABELS mutants TIMEOUT 120)
+isotope_label_targets(mutants_planner mutants)
+
+if(NOT isotope_has_mutants)
   return()
 endif()
 
@@ -22,12 +36,3 @@ endif()
 isotope_mutated_tree(cpu ${CMAKE_CURRENT_LIST_DIR}/mutants.json)
 isotope_mutated_kernels(cpu ${mutants_tree} f32 bf16)
 isotope_mutant_program(cpu ${mutants_tree} WORDS --whole --also ${needs})
-
-isotope_mutated_tree(planner ${CMAKE_CURRENT_SOURCE_DIR}/mutants/planner.json)
-add_executable(mutants_planner mutants/planner.cpp mutants/choose.cpp)
-add_dependencies(mutants_planner mutants_tree_planner)
-target_include_directories(mutants_planner BEFORE PRIVATE ${mutants_tree}/include)
-isotope_test_settings(mutants_planner)
-target_compile_options(mutants_planner PRIVATE -w)
-isotope_mutants_test(planner ${CMAKE_CURRENT_SOURCE_DIR}/mutants/planner.json mutants_planner)
-set_tests_properties(mutants.planner PROPERTIES LABELS mutants TIMEOUT 120)

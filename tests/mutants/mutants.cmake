@@ -1,11 +1,15 @@
-# Planted bugs that isotope-conform must find, see README.md. There is one program per backend, which its tests.cmake makes if isotope_has_mutants is true: in
-# the build that the gate runs first, since the results do not depend on compiler and precision.
+# Planted bugs, see README.md. There is one program per backend, which its tests.cmake makes if isotope_has_mutants is true: in one build, since the results do
+# not depend on compiler and precision, and with -DNIGHTLY=ON, since the kernels compile for minutes. The gate has the planner's bugs and applies all lists.
 set(isotope_has_mutants FALSE)
+set(isotope_has_planner_mutants FALSE)
 if(TARGET isotope-conform AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_BUILD_TYPE STREQUAL Release AND NOT isotope_option_SANITIZE
    AND isotope_precision STREQUAL f32)
-  set(isotope_has_mutants TRUE)
+  set(isotope_has_mutants ${isotope_option_NIGHTLY})
+  set(isotope_has_planner_mutants TRUE)
   add_test(NAME mutants.list COMMAND ${ISOTOPE_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/mutate_test.py)
   set_tests_properties(mutants.list PROPERTIES LABELS mutants TIMEOUT 60)
+  add_test(NAME mutants.lists_fit_the_sources COMMAND ${ISOTOPE_PYTHON} -B ${CMAKE_CURRENT_LIST_DIR}/mutate_test.py ${PROJECT_SOURCE_DIR})
+  set_tests_properties(mutants.lists_fit_the_sources PROPERTIES LABELS mutants TIMEOUT 60)
 endif()
 
 # isotope_mutated_tree(<name> <list>): adds the target mutants_tree_<name>, and sets mutants_tree to the folder with the mutated sources of the list.
@@ -73,6 +77,7 @@ function(isotope_mutant_program backend tree)
   target_link_libraries(${program} PRIVATE isotope_own isotope_dep_Eigen3 isotope_io)
   isotope_mutants_test(${backend} ${CMAKE_CURRENT_SOURCE_DIR}/${backend}/mutants.json ${program} ${arg_WORDS})
   set_tests_properties(mutants.${backend} PROPERTIES LABELS "mutants;slow")
+  isotope_label_targets(${program} mutants)
 endfunction()
 
 # isotope_mutants_test(<name> <list> <program> [<word>...]): adds the test mutants.<name>.

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""The output of mutate.py, and the lists that it refuses."""
+"""mutate_test.py: tests the output of mutate.py, and the lists that it refuses. mutate_test.py SOURCE: applies every list of the repository SOURCE to it, which
+fails if a file or text that a list names has changed; the programs with these mutants are built by night alone."""
 
 import pathlib
+import sys
 import tempfile
 
 import mutate
@@ -41,6 +43,22 @@ def refused(members, *parts):
     raise AssertionError(f"not refused: {members}")
 
 
+def lists_fit(source):
+    lists = sorted(source.glob("tests/*/mutants.json")) + [source / "tests/mutants/planner.json"]
+    assert len(lists) > 2, f"{source} has few lists: {lists}"
+    bad = False
+    for path in lists:
+        with tempfile.TemporaryDirectory() as out:
+            try:
+                mutants = mutate.read_list(path)
+                mutate.write_tree(mutants, source, pathlib.Path(out))
+                print(f"{path.relative_to(source)}: {len(mutants)} mutants")
+            except mutate.Refused as error:
+                bad = True
+                print(f"error: {path.relative_to(source)}: {error}")
+    sys.exit(bad)
+
+
 def main():
     chosen = "isotope::mutants::chosen"
     assert f"return ({chosen}(1) ? (a + 2) : (a + 1));" in written([mutant("one", "a + 1", "a + 2")])
@@ -70,4 +88,6 @@ def main():
     refused([mutant("one", "a + 1", "a", kind="text")], "one", "CHOSEN")
 
 
+if len(sys.argv) > 1:
+    lists_fit(pathlib.Path(sys.argv[1]))
 main()
