@@ -12,6 +12,7 @@
 
 #include "devices.hpp"
 #include "options.hpp"
+#include "usual_times.hpp"
 
 namespace isotope::cuda {
 
@@ -108,10 +109,11 @@ class context {
 
   /// Launches a graph; returns the value that the timeline has when it is complete. @error device_lost, out_of_memory
   result<std::uint64_t> submit(executable_handle graph) {
-    return submitted("launching a graph", [&] { return f()->launch_graph(graph, stream_); });
+    return submitted("launching a graph", [&] { return f()->launch_graph(graph, stream_); }, graph);
   }
-  /// Puts other work on the stream by calling `work`, which returns a status; returns the value that the timeline has when it is complete.
-  template <class Work> result<std::uint64_t> submitted(const char* what, const Work& work) {
+  /// Puts other work on the stream by calling `work`, which returns a status; returns the value that the timeline has when it is complete. `which` tells work
+  /// that comes again and again from other work.
+  template <class Work> result<std::uint64_t> submitted(const char* what, const Work& work, const void* which = nullptr) {
     const std::lock_guard lock(mutex_);
     if (lost_) return gone("submitting to a lost device");
     const auto fault = options.diagnose.fault;
@@ -135,7 +137,7 @@ class context {
       return dead(s, what);
     }
     ++counters.submits;
-    pending_.push_back({++submitted_, e});
+    pending_.push_back({++submitted_, e, which, now()});
     return submitted_;
   }
   /// Waits until the timeline has reached `value`. @error device_lost, timeout (after either, the device counts as lost)
@@ -146,27 +148,37 @@ class context {
       lost_ = true;
       return late("waiting for work (injected)");
     }
-    const auto begin = std::chrono::steady_clock::now();
+    const short_sleeps precise;
+    const double begin = now();
+    double seen = 0;  // how long the work had run when it was last found unfinished
     for (;;) {
+      double pause = 0;
       {
         const std::lock_guard lock(mutex_);
         const auto here = current();
         while (!pending_.empty() && pending_.front().value <= value) {
-          const auto s = f()->query_event(pending_.front().event);
-          if (s == status::not_ready) break;
+          const submission_event& first = pending_.front();
+          const auto s = f()->query_event(first.event);
+          const double ran = now() - std::max(first.submitted, ended_);
+          if (s == status::not_ready) {
+            pause = usual_.pause(first.work, ran);
+            seen = ran;
+            break;
+          }
           if (s != status::success) return dead(s, "waiting for work");
-          spare_.push_back(pending_.front().event);
+          if (first.work != nullptr) usual_.add(first.work, seen, ran);
+          seen = 0;
+          ended_ = now();
+          spare_.push_back(first.event);
           pending_.erase(pending_.begin());
         }
         if (pending_.empty() || pending_.front().value > value) return {};
       }
-      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-      if (elapsed.count() > options.timeout_seconds) {
+      if (now() - begin > options.timeout_seconds) {
         lost_ = true;
         return late("work did not finish within " + std::to_string(options.timeout_seconds) + " s");
       }
-      // A share of the time that has passed already: short waits end soon, and long ones cost the processor little.
-      std::this_thread::sleep_for(std::chrono::duration<double>(std::min(std::max(elapsed.count() / 8, 2e-6), 1e-3)));
+      std::this_thread::sleep_for(std::chrono::duration<double>(pause));
     }
   }
   /// Called once after the device is opened and before kernels are recorded, where cuBLASLt was found.
@@ -186,6 +198,8 @@ class context {
   struct submission_event {
     std::uint64_t value = 0;
     event_handle event = nullptr;
+    const void* work = nullptr;
+    double submitted = 0;  // seconds, as of now()
   };
   std::shared_ptr<const driver> driver_;
   physical_device physical_;
@@ -196,9 +210,12 @@ class context {
   std::uint64_t submitted_ = 0;
   std::vector<submission_event> pending_;  // in the order of submission; few at a time
   std::vector<event_handle> spare_;
+  usual_times usual_;
+  double ended_ = 0;  // when the end of the latest work was noticed
   std::mutex mutex_;
   std::atomic<bool> lost_ = false;
 
+  static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
   failure dead(status s, std::string asked) {
     if (breaks_context(s)) lost_ = true;
     return failed(s, std::move(asked));

@@ -1,0 +1,74 @@
+#pragma once
+/// When a thread that waits for a device looks again: seldom while work cannot have ended yet, often when it is about to end.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
+
+namespace isotope::cuda {
+
+/// How long pieces of work took when they last ran. A piece of work is known by an address, and the latest few are remembered.
+class usual_times {
+ public:
+  /// How long to sleep before the next look at work that has run for `elapsed` seconds and has not ended. A step of 10 ms costs about ten looks, and its end
+  /// is noticed within 40 us; work that was never seen is looked at after a share of the time that has passed.
+  double pause(const void* work, double elapsed) const {
+    const double usual = find(work);
+    if (usual == 0) return std::clamp(elapsed / 8, shortest, longest);
+    const double soon = usual * (1 - margin), often = std::max(usual / 256, shortest);
+    if (elapsed < soon) return std::clamp(soon - elapsed, shortest, 20 * longest);
+    return std::clamp((elapsed - usual * (1 + margin)) / 8, often, std::max(often, longest));
+  }
+  /// Remembers that work ended between `before` and `after` seconds. `before` is 0 if nobody looked before it ended.
+  void add(const void* work, double before, double after) {
+    const double seconds = std::max(before, after * 7 / 8);  // less than the truth, so that the end of the next run is not slept through
+    for (entry& e : entries_)
+      if (e.work == work) {
+        e.seconds = seconds;
+        return;
+      }
+    entries_[next_] = {work, seconds};
+    next_ = (next_ + 1) % entries_.size();
+  }
+
+ private:
+  static constexpr double shortest = 2e-6, longest = 1e-3, margin = 1.0 / 32;
+  struct entry {
+    const void* work = nullptr;
+    double seconds = 0;
+  };
+  std::array<entry, 8> entries_{};
+  std::size_t next_ = 0;
+
+  double find(const void* work) const {
+    if (work == nullptr) return 0;
+    for (const entry& e : entries_)
+      if (e.work == work) return e.seconds;
+    return 0;
+  }
+};
+
+/// Makes sleeps of the calling thread end on time as long as it lives: the system otherwise adds up to 50 us to each.
+class short_sleeps {
+ public:
+  short_sleeps() {
+#if defined(__linux__)
+    before_ = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+    if (before_ > 0) prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+#endif
+  }
+  short_sleeps(const short_sleeps&) = delete;
+  short_sleeps& operator=(const short_sleeps&) = delete;
+  ~short_sleeps() {
+#if defined(__linux__)
+    if (before_ > 0) prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(before_), 0, 0, 0);
+#endif
+  }
+
+ private:
+  int before_ = 0;
+};
+
+}  // namespace isotope::cuda
