@@ -33,6 +33,12 @@ TEST(edges, independent_dispatches_have_none_and_what_follows_from_others_is_lef
   const std::vector<touching> all = {{{}, {a}}, {{}, {b}}, {{a}, {c}}, {{a, c}, {d}}, {{b, d}, {}}};
   EXPECT_EQ(plan_edges(all), (lists{{}, {}, {0}, {2}, {3, 1}}));
 }
+TEST(edges, others_keep_the_order_that_the_caller_asks_for) {
+  const byte_range a(0, 256), b(256, 256), c(512, 256);
+  const std::vector<touching> all = {{{}, {a}}, {{}, {b}}, {{a}, {}}, {{}, {c}}};
+  const auto writes = [](const touching& x, const touching& y) { return !x.writes.empty() && !y.writes.empty(); };
+  EXPECT_EQ(plan_edges(all, writes), (lists{{}, {0}, {0}, {1}}));
+}
 TEST(edges, ranges_that_only_touch_at_their_ends_need_none) {
   EXPECT_EQ(plan_edges(std::vector<touching>{{{}, {byte_range(0, 100)}}, {{byte_range(100, 4)}, {}}}), (lists{{}, {}}));
   EXPECT_EQ(plan_edges(std::vector<touching>{{{}, {byte_range(0, 100)}}, {{byte_range(99, 4)}, {}}}), (lists{{}, {0}}));

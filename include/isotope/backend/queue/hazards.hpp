@@ -96,14 +96,15 @@ template <Dispatch D> bool conflict(const D& a, const D& b) {
   };
   return meet(a.writes, b.reads) || meet(a.writes, b.writes) || meet(a.reads, b.writes);
 }
-/// The fewest edges under which every two dispatches in conflict run in their order.
-template <Dispatch D> dispatch_edges plan_edges(const std::vector<D>& all) {
+/// The fewest edges under which every two dispatches in conflict run in their order, and with them those for which also(earlier, later) is true.
+template <Dispatch D, class Also> requires std::predicate<const Also&, const D&, const D&>
+dispatch_edges plan_edges(const std::vector<D>& all, const Also& also) {
   dispatch_edges waits(all.size());
   std::vector<std::vector<bool>> before(all.size());  // before[i][k]: i runs after k
   for (std::size_t i = 0; i < all.size(); ++i) {
     before[i].assign(i, false);
     for (std::size_t k = i; k-- > 0;) {
-      if (before[i][k] || !conflict(all[k], all[i])) continue;
+      if (before[i][k] || (!also(all[k], all[i]) && !conflict(all[k], all[i]))) continue;
       waits[i].push_back(std::uint32_t(k));
       before[i][k] = true;
       for (std::size_t j = 0; j < k; ++j)
@@ -111,6 +112,9 @@ template <Dispatch D> dispatch_edges plan_edges(const std::vector<D>& all) {
     }
   }
   return waits;
+}
+template <Dispatch D> dispatch_edges plan_edges(const std::vector<D>& all) {
+  return plan_edges(all, [](const D&, const D&) { return false; });
 }
 /// Compares every pair of dispatches: if their order matters, the later one must wait for the earlier one, through any number of others.
 template <Dispatch D> std::vector<hazard> find_hazards(const std::vector<D>& all, const dispatch_edges& waits) {
