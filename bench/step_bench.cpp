@@ -1,8 +1,10 @@
-/// bench_step SIZE BATCH LENGTH [STEPS] [--update after_backward|within_backward] [--pack always|never] [--accumulate N] [--profile]: one training
-/// step of a GPT on the backend of this build, on random tokens: median milliseconds, tokens per second, processor time of all threads, time to the
-/// first finished step, memory, and with --profile the time of each kernel, by the device's clock where it has one. With --update the step does not
-/// clip, so that policies compare; --pack says which weights have packed copies; --accumulate makes a step of N micro-batches. A device that works
-/// beside the processor has a second line: the processor time that a recorded step takes of the thread that submits it.
+/// bench_step SIZE BATCH LENGTH [STEPS] [--update after_backward|within_backward] [--pack always|never] [--accumulate N]
+/// [--recompute none|cheap|keep_matmuls|all] [--head-chunks N] [--budget MIB] [--profile]: one training step of a GPT on the backend of this
+/// build, on random tokens: median milliseconds, tokens per second, processor time of all threads, time to the first finished step, memory, and
+/// with --profile the time of each kernel, by the device's clock where it has one. With --update the step does not clip, so that policies compare;
+/// --pack says which weights have packed copies; --accumulate makes a step of N micro-batches; --recompute says what the backward pass computes
+/// again; --head-chunks computes logits in N chunks of rows, --budget in as few as the plan needs to fit. A device that works beside the processor
+/// has a second line: the processor time that a recorded step takes of the thread that submits it.
 #include <isotope/isotope.hpp>
 #include <isotope/plan/report/to_text.hpp>
 #include <isotope/selected.hpp>
@@ -121,7 +123,7 @@ int main(int argc, char** argv) {
   const auto usage = [] {
     return std::fprintf(stderr,
                         "usage: bench_step SIZE BATCH LENGTH [STEPS] [--update after_backward|within_backward] [--pack always|never] "
-                        "[--accumulate N] [--profile]\n"),
+                        "[--accumulate N] [--recompute none|cheap|keep_matmuls|all] [--head-chunks N] [--budget MIB] [--profile]\n"),
            2;
   };
   if (argc < 4) return usage();
@@ -137,6 +139,14 @@ int main(int argc, char** argv) {
   for (int i = 4; i + 1 < argc; ++i) {
     const std::string_view flag = argv[i], policy = argv[i + 1];
     if (flag == "--accumulate") micro_batches = std::max(1, std::atoi(argv[i + 1]));
+    if (flag == "--head-chunks") options.head = iso::head::in_chunks(std::atoll(argv[i + 1]));
+    if (flag == "--budget") options.head = iso::head::within(std::atoll(argv[i + 1]) << 20);
+    if (flag == "--recompute") {
+      if (policy == "all") options.recompute = iso::recompute::all;
+      else if (policy == "keep_matmuls") options.recompute = iso::recompute::keep_matmuls;
+      else if (policy == "cheap") options.recompute = iso::recompute::cheap;
+      else if (policy != "none") return usage();
+    }
     if (flag == "--pack") {
       if (policy != "always" && policy != "never") return usage();
       options.pack = policy == "always" ? iso::packing::always : iso::packing::never;
@@ -193,6 +203,9 @@ int main(int argc, char** argv) {
       std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], batch, length, ms, 1000 * times[0],
       1000 * cpu / double(times.size()), double(tokens.size()) * double(micro_batches) / ms * 1000, loss,
       double(session->planned_bytes()) / (1 << 30), first - start, opened - start, loaded - opened, ready - loaded);
+  const iso::plan_totals& totals = session->plan().totals;
+  if (totals.head_chunks > 1) std::printf("head in %d chunks of rows\n", totals.head_chunks);
+  if (const auto why = text_of(totals.obstacle); !why.empty()) std::printf("head in one piece: %s\n", std::string(why).c_str());
   print_host_time(*session, data[0], x, times.size());
   if (profiled) profile(*session, x);
 }

@@ -24,6 +24,8 @@ struct training_shape {
   std::int64_t batch = 1, length = 1;
   bool accumulate = false;                                                 // several micro-batches per step
   isotope::update_policy update = isotope::update_policy::after_backward;  // within the backward pass nothing is clipped
+  isotope::recompute_policy recompute{};
+  isotope::head_policy head{};
 };
 
 /// Plans first, so that a model that does not fit is refused before anything is allocated or opened. Reports are on the training plan.
@@ -35,6 +37,8 @@ inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const 
   const isotope::training_options options{.clip = within ? isotope::clipping::none : isotope::clipping::global_norm,
                                           .update = shape.update,
                                           .accumulate = shape.accumulate,
+                                          .recompute = shape.recompute,
+                                          .head = shape.head,
                                           .decompose_all = run.diagnose.decompose_all()};
   auto plan = isotope::plan_training<target>(loss, options, run.budget());
   if (!plan) return std::move(plan).error();

@@ -89,6 +89,8 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
   at_least("training.patience", t.patience, 0);
   one_of("training.non_finite", t.non_finite, {"stop", "skip"});
   one_of("training.update", t.update, {"after_backward", "within_backward"});
+  one_of("training.recompute", t.recompute, {"none", "cheap", "keep_matmuls", "all"});
+  at_least("training.head_chunks", t.head_chunks, 0);
   if (ok && t.update == "within_backward" && t.clip > 0)
     refuse("training.update", "is 'within_backward', where no norm of all gradients is known to clip by",
            "give --clip 0, or --update after_backward");

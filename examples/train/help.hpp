@@ -44,6 +44,8 @@ inline isotope::config::help_words words_of_help() {
       {"training.patience", "validations without a better loss before stopping; 0: never"},
       {"training.non_finite", "a NaN or infinite loss: stop, or skip the step"},
       {"training.update", "of weights: after_backward, or within_backward, which keeps no gradients and needs --clip 0"},
+      {"training.recompute", "in the backward pass, instead of keeping it: none, cheap (norms and activations), keep_matmuls or all"},
+      {"training.head_chunks", "chunks of rows in which logits and their gradients are computed; 0: as few as fit the memory"},
       {"input.text", "file to train on; default: this library's headers"},
       {"input.data", "char, byte or tokens (16-bit numbers)"},
       {"input.vocab", "size of the vocabulary of a token file"},

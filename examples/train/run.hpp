@@ -104,6 +104,14 @@ isotope::result<isotope::train::done_event> train_and_draw(Session& session, con
   return done;
 }
 
+inline isotope::recompute_policy recompute_of(const training_settings& t) {
+  using namespace isotope;
+  return t.recompute == "cheap"          ? recompute::cheap
+         : t.recompute == "keep_matmuls" ? recompute::keep_matmuls
+         : t.recompute == "all"          ? recompute::all
+                                         : recompute::none;
+}
+
 /// Trains as configured; returns the process's exit code.
 inline int run(configuration c) {
   int code = support::success;
@@ -116,7 +124,10 @@ inline int run(configuration c) {
   const support::run_options options{program, s.machine, s.diagnose, s.watch.bench_dispatch_only};
   const auto update =
       s.training.update == "within_backward" ? isotope::update_policy::within_backward : isotope::update_policy::after_backward;
-  auto session = support::open_gpt(model, {s.training.batch, s.training.length, s.training.accumulate > 1, update}, options);
+  const auto head = s.training.head_chunks > 0 ? isotope::head::in_chunks(s.training.head_chunks) : isotope::head::within(options.budget());
+  const support::training_shape shape{s.training.batch, s.training.length,        s.training.accumulate > 1,
+                                      update,           recompute_of(s.training), head};
+  auto session = support::open_gpt(model, shape, options);
   if (support::failed(program, session, code)) return code;
 
   isotope::train::run_identity identity;

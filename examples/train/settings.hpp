@@ -28,7 +28,8 @@ struct training_settings {
   std::int64_t warmup = 100;
   double beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8, weight_decay = 0.1, clip = 1;
   std::int64_t eval_every = 250, patience = 0;
-  std::string non_finite = "stop", update = "after_backward";
+  std::string non_finite = "stop", update = "after_backward", recompute = "none";
+  std::int64_t head_chunks = 1;
 };
 
 struct input_settings {
@@ -89,7 +90,8 @@ struct kept_settings {
 }  // namespace train_program
 
 BOOST_HANA_ADAPT_STRUCT(train_program::training_settings, steps, seed, batch, length, accumulate, schedule, learning_rate,
-                        min_learning_rate, warmup, beta1, beta2, epsilon, weight_decay, clip, eval_every, patience, non_finite, update);
+                        min_learning_rate, warmup, beta1, beta2, epsilon, weight_decay, clip, eval_every, patience, non_finite, update,
+                        recompute, head_chunks);
 BOOST_HANA_ADAPT_STRUCT(train_program::input_settings, text, data, vocab);
 BOOST_HANA_ADAPT_STRUCT(train_program::checkpoint_settings, dir, keep, every, resume, stop_after);
 BOOST_HANA_ADAPT_STRUCT(train_program::output_settings, json, plot);

@@ -194,8 +194,17 @@ class memory_check {
       const auto& y = operands[s.inputs + k];
       const auto who = owner(n.out[std::size_t(k)]);
       shadow_[std::size_t(y.region)].write(y.at, y.bytes, who);
-      if (y.region == isotope::value_kind::temp && y.bytes > 0) tenants_.emplace(who, tenancy{y.at, y.bytes, i, i}).first->second.last = i;
+      if (y.region == isotope::value_kind::temp && y.bytes > 0)
+        tenants_.emplace(who, tenancy_of(y, who, n.out[std::size_t(k)], i)).first->second.last = i;
     }
+  }
+
+  /// A tensor that steps write in parts is there as a whole from the first part on.
+  tenancy tenancy_of(const isotope::operand& y, std::int32_t who, std::int32_t v, std::size_t i) const {
+    const auto& whole = g_.values[std::size_t(who)];
+    if (whole.producer >= 0 || who == v) return {y.at, y.bytes, i, i};
+    const auto size = isotope::size_of(whole.type);
+    return {y.at - g_.root_offset(v) * size, whole.dims.count() * size, i, i};
   }
 
   /// Computes the most bytes in use at one step, as a union of ranges, since an output may reuse the memory of an operand of the same step.

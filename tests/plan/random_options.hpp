@@ -14,8 +14,8 @@ struct random_variant {
   int recompute = 0, pack = 0;
   isotope::training_options options(isotope::clipping clip) const {
     using namespace isotope;
-    constexpr recompute_policy policies[] = {recompute::none, recompute::all, recompute::keep_matmuls, recompute::every(1),
-                                             recompute::every(2)};
+    constexpr recompute_policy policies[] = {recompute::none,     recompute::all,      recompute::keep_matmuls,
+                                             recompute::every(1), recompute::every(2), recompute::cheap};
     constexpr packing packs[] = {packing::amortized, packing::always, packing::never};
     training_options o;
     o.fuse = fuse;
@@ -35,7 +35,7 @@ inline rc::Gen<random_variant> random_variants() {
   using v = random_variant;
   const auto number = [](int limit) { return rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, limit)); };
   return rc::gen::build<v>(rc::gen::set(&v::fuse, rc::gen::arbitrary<bool>()), rc::gen::set(&v::accumulate, rc::gen::arbitrary<bool>()),
-                           rc::gen::set(&v::within_backward, rc::gen::arbitrary<bool>()), rc::gen::set(&v::recompute, number(5)),
+                           rc::gen::set(&v::within_backward, rc::gen::arbitrary<bool>()), rc::gen::set(&v::recompute, number(6)),
                            rc::gen::set(&v::pack, number(3)));
 }
 

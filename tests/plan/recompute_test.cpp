@@ -7,7 +7,8 @@ namespace recompute = isotope::recompute;
 
 namespace recompute_test {
 
-constexpr isotope::recompute_policy policies[] = {recompute::all, recompute::every(2), recompute::every(3), recompute::keep_matmuls};
+constexpr isotope::recompute_policy policies[] = {recompute::all, recompute::every(2), recompute::every(3), recompute::keep_matmuls,
+                                                  recompute::cheap};
 
 template <class T> struct recomputation : testing::Test {};
 TYPED_TEST_SUITE(recomputation, every_target, target_name);
@@ -45,6 +46,26 @@ TEST(recompute_memory, falls_with_the_policy) {
   EXPECT_LT(half, none);
   EXPECT_LT(all, matmuls);
   EXPECT_LT(matmuls, none);
+}
+// Of a token, a block keeps the results of two norms and of a GELU of width 4 C less; while a block's gradients are computed, one of them is there again.
+TEST(recompute_memory, falls_by_the_results_of_norms_and_activations_that_are_cheap) {
+  const auto none = temporaries(recompute::none), cheap = temporaries(recompute::cheap);
+  const std::int64_t C = 4 * 64 * 64 * 4;  // bytes of a tensor of width 64
+  EXPECT_LE(cheap, none - (8 - 1) * 6 * C);
+  EXPECT_GE(cheap, none - 8 * 6 * C);
+}
+TEST(recompute_cheap, repeats_no_product) {
+  const auto count = [](const isotope::recompute_policy& policy, auto&& wanted) {
+    const auto plan = planned<reference_f32>(isotope::model::gpt_loss_of{{3, 2, 16, 11, 6}, 2, 5}, {.recompute = policy, .fuse = false});
+    int n = 0;
+    for (const auto& s : plan.steps) n += wanted(s) ? 1 : 0;
+    return n;
+  };
+  const auto products = [](const isotope::step& s) { return s.op->runs_gemms; };
+  const auto norms = [](const isotope::step& s) { return s.op == &isotope::info<isotope::op::layer_norm>; };
+  EXPECT_EQ(count(recompute::cheap, products), count(recompute::none, products));
+  EXPECT_EQ(count(recompute::none, norms), 7);
+  EXPECT_EQ(count(recompute::cheap, norms), 7 + 6) << "the last norm lies in no block";
 }
 
 TEST(recompute_memory, of_other_regions_stays) {

@@ -42,6 +42,8 @@ def test_fields_that_do_not_fit_together_are_refused(f):
     f.train("--update", "within").refused(2, "within", "within_backward")
     f.train("--update", "within_backward").refused(2, "training.update", "--clip 0")
     f.train("--update", "within_backward", "--clip", "0", "--accumulate", "2").refused(2, "training.update", "--accumulate 1")
+    f.train("--recompute", "some").refused(2, "training.recompute", "some", "cheap")
+    f.train("--head-chunks", "-1").refused(2, "training.head_chunks", "at least 0")
     f.train("--vocab", "300").refused(2, "input.vocab", "300", "--data tokens")
     f.train("--resume").refused(2, "--checkpoint-dir")
     f.train("--checkpoint-every", "2").refused(2, "--checkpoint-dir")

@@ -79,6 +79,7 @@ struct op_info {
   int (*host_operands)(const attributes&) = nullptr;  // how many operands come before those of a fused body
   int gemm_operands = 0;                              // the result is one matmul of this many first operands; 0: it is none
   bool runs_gemms = false;                            // most of its time goes into matmuls, so recomputation policies may keep its results
+  bool cheap = false;  // its first result takes one pass over operands that its gradient reads, too: recompute::cheap computes it again
   bool counts_columns = false;          // a constant counts the columns of operand 0 that it reads: longer rows change no result
   int weight = -1;                      // the operand that may be a weight stored in another format than the other operands; -1: none
   void (*pack)(attributes&) = nullptr;  // marks operand `weight` as a pre-packed copy; null: no kernel of the op reads one
@@ -121,6 +122,7 @@ template <IsOp Op> constexpr op_info describe() {
   if constexpr (requires { &Op::host_operands; }) r.host_operands = &Op::host_operands;
   if constexpr (requires { Op::gemm_operands; }) r.gemm_operands = Op::gemm_operands;
   if constexpr (requires { Op::runs_gemms; }) r.runs_gemms = Op::runs_gemms;
+  if constexpr (requires { Op::cheap; }) r.cheap = Op::cheap;
   if constexpr (requires { Op::counts_columns; }) r.counts_columns = Op::counts_columns;
   if constexpr (requires { Op::weight; }) r.weight = Op::weight;
   if constexpr (requires { &Op::pack; }) r.pack = &Op::pack;

@@ -69,6 +69,7 @@ struct node {
   std::uint32_t ordinal = 0;  // number of a random op in trace order: its random stream, which recomputed copies share
   std::uint8_t phases = phase_always;
   std::uint8_t accumulate = 0;  // bit k: output k is added to in later phases
+  std::uint8_t adds = 0;        // bit k: output k is added to in every phase: it is the result of an earlier node, its base
   bool dead = false;
   bool decomposed = false;  // part of the decomposition of another op
   bool effect = false;      // kept even if no op reads its outputs
@@ -80,6 +81,9 @@ struct node {
     return n;
   }
 };
+
+/// Why the head of a model is not divided into chunks of rows (plan/head_policy.hpp).
+enum class head_obstacle : std::uint8_t { none, no_cross_entropy, loss_is_read, no_product, columns, recomputed, one_row };
 
 struct parameter {
   name path;
@@ -106,6 +110,8 @@ struct trace {
   message error;          // the first one; empty: none
   dtype program = dtype::f32;
   std::int32_t blocks = 0;
+  std::int32_t head_chunks = 1;  // in which the head is computed
+  head_obstacle obstacle = head_obstacle::none;
 
   /// The value that owns the memory of v: v itself, or the value that it is a view of.
   constexpr std::int32_t root(std::int32_t v) const {

@@ -3,8 +3,9 @@
 
 namespace isotope {
 namespace op {
-/// Operands logits, targets, top, sum, dloss; output dlogits = dloss (e^(logits - top) / sum - onehot(target)) / counted rows. It is 0 in rows that do
-/// not count and in columns that are not classes.
+/// Operands logits, targets, top, sum, dloss, and optionally the targets of all rows, of which the others are a part; output
+/// dlogits = dloss (e^(logits - top) / sum - onehot(target)) / counted rows, of all rows. It is 0 in rows that do not count and in columns that are not
+/// classes.
 struct cross_entropy_grad {
   struct constants {
     std::int64_t classes = 0;  // V <= N: only the first V columns are classes, the others are not read; 0: the shape rule fills in N
@@ -14,6 +15,7 @@ struct cross_entropy_grad {
   static constexpr std::string_view name = "cross_entropy_grad";
   using gradient_of = struct cross_entropy;
   static constexpr void infer(shape_rule& r) {
+    if (r.inputs() > 5 && !r.require(r.type(5) == dtype::i32, "the targets of all rows must be i32")) return;
     if (count_classes(r)) r.yield(r.dims(0), r.type(0));
   }
   static constexpr bool count_classes(shape_rule& r) {

@@ -15,6 +15,7 @@ struct gelu_tanh_grad : binary_elementwise {
 };
 struct gelu_tanh : unary_elementwise {
   static constexpr std::string_view name = "gelu_tanh";
+  static constexpr bool cheap = true;
   static constexpr void decompose(decomposition& d) {
     const auto x = d.x(0), cube = isotope::mul(isotope::mul(x, x, d.at), x, d.at);
     const auto inner = isotope::scale(isotope::add(x, isotope::scale(cube, 0.044715, d.at), d.at), 0.79788456080286535588, d.at);
@@ -29,6 +30,7 @@ struct gelu_erf_grad : binary_elementwise {
 };
 struct gelu_erf : unary_elementwise {
   static constexpr std::string_view name = "gelu_erf";
+  static constexpr bool cheap = true;
   static constexpr void gradient(pullback& g) { g.give(0, apply<gelu_erf_grad>(place::current(), {}, g.x(0), g.dy())); }
 };
 }  // namespace op

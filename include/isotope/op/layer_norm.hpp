@@ -31,6 +31,7 @@ struct layer_norm {
     constexpr operator attributes() const { return {.f = {epsilon}}; }
   };
   static constexpr std::string_view name = "layer_norm";
+  static constexpr bool cheap = true;
   static constexpr void decompose(decomposition& d) {
     const auto x = d.x(0);
     const auto mean = isotope::mean(x, {-1}, true, d.at), h = isotope::sub(x, mean, d.at);

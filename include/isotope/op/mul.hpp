@@ -5,6 +5,7 @@ namespace isotope {
 namespace op {
 struct mul : binary_elementwise {
   static constexpr std::string_view name = "mul";
+  static constexpr bool cheap = true;
   static constexpr neutral_operand neutral{.number = 1, .left = true, .right = true};
   static constexpr bool calculate(double x, double y, double& result) { return result = x * y, true; }
   static constexpr void gradient(pullback& g) {

@@ -11,6 +11,7 @@ struct relu_grad : binary_elementwise {
 };
 struct relu : unary_elementwise {
   static constexpr std::string_view name = "relu";
+  static constexpr bool cheap = true;
   static constexpr void gradient(pullback& g) { g.give(0, apply<relu_grad>(place::current(), {}, g.x(0), g.dy())); }
 };
 }  // namespace op

@@ -27,6 +27,7 @@ struct rms_norm {
     constexpr operator attributes() const { return {.f = {epsilon}}; }
   };
   static constexpr std::string_view name = "rms_norm";
+  static constexpr bool cheap = true;
   static constexpr void decompose(decomposition& d) {
     const auto x = d.x(0), power = isotope::mean(isotope::mul(x, x, d.at), {-1}, true, d.at);
     const auto root = isotope::sqrt(isotope::shift(power, constants::of(d.attr).epsilon, d.at), d.at);

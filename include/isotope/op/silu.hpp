@@ -14,6 +14,7 @@ struct silu_grad : binary_elementwise {
 };
 struct silu : unary_elementwise {
   static constexpr std::string_view name = "silu";
+  static constexpr bool cheap = true;
   static constexpr void decompose(decomposition& d) {
     d.give(0, isotope::div(d.x(0), isotope::shift(isotope::exp(isotope::scale(d.x(0), -1.0, d.at), d.at), 1.0, d.at), d.at));
   }

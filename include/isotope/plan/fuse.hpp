@@ -113,6 +113,7 @@ class fusion {
         note(g_.root(n.in[std::size_t(k)]), std::int32_t(i));
         if ((n.op->inout >> k) & 1) writes_.push_back({i, g_.root(n.in[std::size_t(k)])});
       }
+      if (n.adds != 0) writes_.push_back({i, g_.root(n.out[0])});
       if (n.inputs() > 0 && n.effect && n.op->inout == 0 && g_.values[std::size_t(g_.root(n.out[0]))].kind == value_kind::state)
         writes_.push_back({i, g_.root(n.out[0])});
     }
@@ -134,7 +135,9 @@ class fusion {
     if (last_[std::size_t(root)] < reader) last_[std::size_t(root)] = reader;
   }
 
-  constexpr bool is_host(const node& a) const { return a.op->body == body_role::host && epilogues_.bodies && a.accumulate == 0; }
+  constexpr bool is_host(const node& a) const {
+    return a.op->body == body_role::host && epilogues_.bodies && a.accumulate == 0 && a.adds == 0;
+  }
 
   /// Returns why the producer of v cannot join node i, before the limits of a step are checked.
   constexpr fusion_blocker blocker(std::size_t i, std::int32_t v) const {

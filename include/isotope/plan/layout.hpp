@@ -147,6 +147,12 @@ constexpr memory_layout lay_out(const trace& g, std::span<const kernel_info> tab
     for (int o = 0; o < n.outputs(); ++o) {
       const auto y = n.out[std::size_t(o)];
       const value& v = g.values[std::size_t(y)];
+      if (const auto root = std::size_t(roots[std::size_t(y)]); v.base >= 0 && placed[root] == 0)
+        if (const value& whole = g.values[root]; whole.kind == value_kind::temp && whole.producer < 0) {  // written in parts
+          placed[root] = 1;
+          r.at[root] = free.take(value_blocks(whole)) * block_bytes;
+          live += value_blocks(whole);
+        }
       if (v.base >= 0 || v.kind != value_kind::temp || placed[std::size_t(y)] != 0) continue;
       placed[std::size_t(y)] = 1;
       int donor = -1;

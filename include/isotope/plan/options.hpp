@@ -5,6 +5,7 @@
 
 #include "../core/shape.hpp"
 #include "differentiate.hpp"
+#include "head_policy.hpp"
 
 namespace isotope {
 
@@ -56,6 +57,7 @@ struct training_options {
   grouping group = nullptr;  // null: as the model says
   bool accumulate = false;   // several micro-batches per step
   recompute_policy recompute{};
+  head_policy head{};
   bool fuse = true;
   packing pack = packing::amortized;
   bool decompose_all = false;  // decomposes every op that can be decomposed

@@ -35,8 +35,10 @@ struct step {
   std::int32_t operands = 0, body = 0, block = -1;
   std::uint32_t ordinal = 0;
   std::uint8_t inputs = 0, outputs = 0, body_size = 0;
-  std::uint8_t phases = phase_always, accumulate = 0;
+  std::uint8_t phases = phase_always, accumulate = 0, adds = 0;
   bool decomposed = false;  // stands for part of a decomposed op
+  /// Bit k: output k is added to where these phases are active.
+  constexpr std::uint8_t added(std::uint8_t active) const { return std::uint8_t(adds | ((active & phase_first) != 0 ? 0 : accumulate)); }
 };
 
 /// How a slot is distributed over devices: `parts` pieces along `axis`. A single device holds all of it.
@@ -78,6 +80,8 @@ struct plan_totals {
   std::int64_t trained = 0;                        // elements of the gradient region
   std::uint8_t moments = 0;                        // most moments that a parameter has
   dtype program = dtype::f32;
+  std::int32_t head_chunks = 1;  // chunks of rows in which the head is computed (plan/head_policy.hpp)
+  head_obstacle obstacle = head_obstacle::none;
 };
 
 /// Spans over a plan, whether static or made at run time.
@@ -178,6 +182,7 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
     t.body_size = std::uint8_t(n.body_size);
     t.phases = n.phases;
     t.accumulate = n.accumulate;
+    t.adds = n.adds;
     t.decomposed = n.decomposed;
     const int own = n.body_size == 0 ? n.inputs() : n.op->host_operands(n.attr);
     for (int k = 0; k < n.inputs(); ++k) {
@@ -222,6 +227,8 @@ constexpr plan_totals totals_of(const trace& g, const memory_layout& l) {
   for (auto b : l.bytes) t.bytes += b;
   t.lower_bound = l.lower_bound;
   t.program = g.program;
+  t.head_chunks = g.head_chunks;
+  t.obstacle = g.obstacle;
   for (const auto& p : g.params) t.parameters += g.values[std::size_t(p.value)].dims.count();
   for (const auto& v : g.values) {
     if (v.base < 0 && v.kind == value_kind::grad) t.trained = v.dims.count();

@@ -26,9 +26,9 @@ template <Target T> constexpr void lower(tape& t, bool fused) {
   if (!t.ok()) return;
   fuse(t.g, fused, epilogues_of(kernel_table<T>, t.program()));
 }
-/// Differentiates a loss model, adds its optimiser and fuses it. `verify`: the result of each pass is checked.
+/// Differentiates a loss model, adds its optimiser and fuses it. `chunks`: in which the head is computed.
 template <Target T, class Model>
-constexpr trace trace_training(const Model& model, const training_options& o, bool verify = verifies_traces) {
+constexpr trace trace_with_chunks(const Model& model, const training_options& o, std::int64_t chunks, bool verify) {
   graph<T> machine;
   machine.kernels = kernel_table<T>;
   machine.decompose_all = o.decompose_all;
@@ -44,9 +44,9 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
   pad_rows(machine, T::backend::row_multiple, loss.id);
   verify_after(machine, "pad_rows", verify);
   const std::size_t forward = machine.g.nodes.size();
-  differentiate(machine, loss.id, o.recompute);
+  std::int32_t total = differentiate(machine, loss.id, o.recompute, chunks);
   verify_after(machine, "differentiate", verify);
-  const std::int32_t total = machine.ok() ? simplify(machine.g, forward, loss.id) : loss.id;
+  if (machine.ok()) total = simplify(machine.g, forward, total);
   verify_after(machine, "simplify", verify);
   distribute(machine);
   if (o.update == update_policy::within_backward) {
@@ -63,6 +63,32 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
     verify_after(machine, "fuse", verify);
   }
   return static_cast<trace&&>(machine.g);
+}
+template <Target T> constexpr memory_layout lay_out_for(const trace& g) {
+  if (!g.error.empty()) return {};  // not `?:`, whose operand g++ 12 destroys twice in constant expressions
+  return lay_out(g, kernel_table<T>, T::backend::chunk_bytes);
+}
+template <Target T> constexpr std::int64_t planned_bytes(const trace& g) {
+  std::int64_t bytes = 0;
+  for (auto region : lay_out_for<T>(g).bytes) bytes += region;
+  return bytes;
+}
+/// As trace_with_chunks, with the chunks that head_policy chooses. `verify`: the result of each pass is checked.
+template <Target T, class Model>
+constexpr trace trace_training(const Model& model, const training_options& o, bool verify = verifies_traces) {
+  if (o.head.budget <= 0) return trace_with_chunks<T>(model, o, o.head.chunks, verify);
+  trace best = trace_with_chunks<T>(model, o, 1, verify);
+  std::int64_t bytes = planned_bytes<T>(best);
+  for (const std::int64_t chunks : {2, 3, 4, 6, 8, 12, 16, 24, 32}) {
+    if (!best.error.empty() || bytes <= o.head.budget) break;
+    trace next = trace_with_chunks<T>(model, o, chunks, verify);
+    if (next.obstacle != head_obstacle::none) return next;
+    const std::int64_t smaller = planned_bytes<T>(next);
+    if (smaller >= bytes) continue;
+    best = static_cast<trace&&>(next);
+    bytes = smaller;
+  }
+  return best;
 }
 /// Plans a forward model: no gradient, no optimiser state, nothing kept for a backward pass. `verify`: the result of each pass is checked.
 template <Target T, class Model>
@@ -97,10 +123,6 @@ constexpr trace trace_inference(const Model& model, bool fused, bool decompose_a
   lower<T>(machine, fused);
   verify_after(machine, "fuse", verify);
   return static_cast<trace&&>(machine.g);
-}
-template <Target T> constexpr memory_layout lay_out_for(const trace& g) {
-  if (!g.error.empty()) return {};  // not `?:`, whose operand g++ 12 destroys twice in constant expressions
-  return lay_out(g, kernel_table<T>, T::backend::chunk_bytes);
 }
 
 /// Table sizes that hold most models. A constant cannot keep a vector, so tables need a size before their contents are known: with spare room, one

@@ -172,6 +172,8 @@ class trace_check {
     else if (n.body_size > max_micro_ops) begin() << " has a body of " << n.body_size << " instructions, more than " << max_micro_ops;
     else if (n.accumulate != 0 && (!n.op->accumulates || n.accumulate >> n.outputs() != 0))
       begin() << " accumulates outputs that its kernel overwrites";
+    else if (n.adds != 0 && (!n.op->accumulates || n.adds >> n.outputs() != 0 || n.body_size > 0))
+      begin() << " adds to outputs that its kernel overwrites";
     else if (n.phases == 0) begin() << " runs in no phase";
   }
 
@@ -233,9 +235,14 @@ class trace_check {
       const auto y = n.out[std::size_t(k)];
       const auto root = g_.root(y);
       auto written = touch_of(y);
-      const bool inout = (n.op->inout >> k & 1) != 0;
-      if (inout && k < n.inputs()) {
-        const auto x = n.in[std::size_t(k)];
+      const bool adds = (n.adds >> k & 1) != 0, inout = adds || (n.op->inout >> k & 1) != 0;
+      if (adds || (inout && k < n.inputs())) {
+        const auto x = adds ? at(y).base : n.in[std::size_t(k)];
+        if (adds && (x < 0 || at(x).producer < 0 || at(x).producer >= node_)) {
+          begin() << " adds to ";
+          tell(y) << ", which no earlier node has made";
+          return;
+        }
         if (at(y).base != x) {
           begin() << " works in place on ";
           tell(x) << ", and its result ";
@@ -243,14 +250,14 @@ class trace_check {
           return;
         }
         for (int j = 0; j < n.inputs(); ++j)
-          if (j != k && g_.root(n.in[std::size_t(j)]) == root && overlap(touch_of(n.in[std::size_t(j)]), written)) {
+          if ((adds || j != k) && g_.root(n.in[std::size_t(j)]) == root && overlap(touch_of(n.in[std::size_t(j)]), written)) {
             begin() << " overwrites ";
             tell(x) << " and reads it as ";
             tell(n.in[std::size_t(j)]);
             return;
           }
       }
-      const bool on_place = inout && place_of(n.in[std::size_t(k)]);
+      const bool on_place = inout && !adds && place_of(n.in[std::size_t(k)]);
       for (auto t = last_look_[std::size_t(root)]; t >= 0 && !on_place; t = touches_[std::size_t(t)].before)
         if (const touch r = touches_[std::size_t(t)]; overlap(r, written)) {
           begin() << " makes ";

@@ -55,7 +55,7 @@ constexpr std::int32_t tensor_of(const trace& g, std::int32_t v) {
     const auto base = g.values[std::size_t(v)].base;
     if (base < 0) return v;
     const value& b = g.values[std::size_t(base)];
-    if (b.base < 0 && b.producer < 0 && b.kind != value_kind::input && b.kind != value_kind::packed) return v;
+    if (b.base < 0 && b.producer < 0 && b.kind != value_kind::input && b.kind != value_kind::packed && b.kind != value_kind::temp) return v;
     v = base;
   }
 }

@@ -55,6 +55,12 @@ inline std::int64_t count_of(const std::int32_t* targets, std::int64_t rows, std
   for (std::int64_t r = 0; r < rows; ++r) counted += counts(targets[r], V) ? 1 : 0;
   return counted;
 }
+/// Returns the factor of a gradient: dloss / rows that count, of the rows of all targets if they are given.
+inline float share_of_row(const launch& l, std::int64_t V) {
+  const view& all = l.in[l.in.size() > 5 ? 5 : 1];
+  const std::int64_t counted = count_of(all.as<const std::int32_t>(), all.dims.count(), V);
+  return scalar(l.in[4]) / float(larger_of(1, counted));
+}
 /// Returns the mean loss of the rows that count, in row order; 0 if none does.
 inline float mean_of_counted(const float* losses, const std::int32_t* targets, std::int64_t rows, std::int64_t V) {
   double total = 0;
@@ -92,7 +98,7 @@ struct cross_entropy_grad {
     const std::int64_t N = l.in[0].dims.cols(), V = l.constants<op::cross_entropy>().classes, rows = l.in[1].dims.count();
     const auto* targets = l.in[1].as<const std::int32_t>();
     const view& y = l.out[0];
-    const float k = scalar(l.in[4]) / float(larger_of(1, count_of(targets, rows, V)));
+    const float k = share_of_row(l, V);
     for_rows(l, rows, double(rows * V) * 0.35, [&](std::int64_t r, int) {
       const bool in = counts(targets[r], V);
       if (in) {

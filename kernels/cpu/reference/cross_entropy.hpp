@@ -42,11 +42,13 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::reference> 
   static void run(const launch& l) {
     const view &logits = l.in[0], &targets = l.in[1], &tops = l.in[2], &sums = l.in[3], &dx = l.out[0];
     const std::int64_t V = l.constants<op::cross_entropy>().classes, N = logits.dims[-1];
+    const view& all = l.in.size() > 5 ? l.in[5] : targets;
     const auto target = [&](const reference::index& row) -> std::int64_t {
       return targets.as<const std::int32_t>()[row.in(targets.strides)];
     };
     std::int64_t rows = 0;
-    for (reference::index row(targets.dims); row.valid(); row.next()) rows += reference::counts(target(row), V) ? 1 : 0;
+    for (reference::index row(all.dims); row.valid(); row.next())
+      rows += reference::counts(all.as<const std::int32_t>()[row.in(all.strides)], V) ? 1 : 0;
     const double dloss = reference::load(l.in[4], 0);
     for (reference::index row(targets.dims); row.valid(); row.next()) {
       const bool counted = reference::counts(target(row), V);

@@ -61,7 +61,7 @@ template <GpuPrecision P> struct kernel<op::cross_entropy_grad, P, kernels::port
     view factor;
     factor.at = l.scratch;
     factor.bytes = 4;
-    portable::record_counted_rows(r, targets, V, dloss, factor, true);
+    portable::record_counted_rows(r, l.in[l.in.size() > 5 ? 5 : 1], V, dloss, factor, true);
     const std::int64_t threads = std::clamp<std::int64_t>(portable::round_up(portable::divide_up(N, 32), 32), 32, 256);
     const std::int64_t pieces = std::min(portable::divide_up(N, 32 * threads), portable::divide_up(fewest_blocks, rows));
     const gpu::cross_entropy_operands a{logits.at,

@@ -54,7 +54,11 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::reference> 
     g.dloss_type = std::int32_t(dloss.type);
     if (g.rows * g.N == 0) return;
     const range counted(l.scratch, 8);
-    r.add(fatbins::reference_cross_entropy, "reference_cross_entropy_counted", g, per_block(1, 256), {targets}, {counted});
+    const view& all = l.in[l.in.size() > 5 ? 5 : 1];
+    auto count = g;
+    count.targets = all.at;
+    count.rows = all.dims.count();
+    r.add(fatbins::reference_cross_entropy, "reference_cross_entropy_counted", count, per_block(1, 256), {all}, {counted});
     r.add(fatbins::reference_cross_entropy, "reference_cross_entropy_grad", g, per_item(g.rows * g.N),
           {logits, targets, tops, sums, dloss, counted}, {dx});
   }

@@ -69,7 +69,7 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::portable> {
     view k;
     k.at = l.scratch;
     k.bytes = 4;
-    portable::record_counted_rows(l, r, targets, V, dloss, k, true);
+    portable::record_counted_rows(l, r, l.in[l.in.size() > 5 ? 5 : 1], V, dloss, k, true);
     const bool wide = N % 4 == 0;
     auto t = portable::team::streaming(*l.device, portable::blocks_of_row(N, wide), 0);
     t.hold = 4;

@@ -60,19 +60,22 @@ template <class P> struct kernel<op::cross_entropy, P, kernels::reference> {
 
 template <class P> struct kernel<op::cross_entropy_grad, P, kernels::reference> {
   static constexpr std::uint32_t inplace = 1;
-  static constexpr std::int64_t scratch(const step_shapes& s) { return reference::row_numbers{1, s.in[1].count()}.bytes(); }
+  static constexpr std::int64_t scratch(const step_shapes& s) {
+    return reference::row_numbers{1, s.in[s.in.size() > 5 ? 5 : 1].count()}.bytes();
+  }
   static void record(const launch& l, recording& r) {
     using reference::word;
     const view &logits = l.in[0], &targets = l.in[1], &tops = l.in[2], &sums = l.in[3], &dloss = l.in[4], &dx = l.out[0];
     const auto rows = targets.dims.count(), N = logits.dims[-1], V = l.constants<op::cross_entropy>().classes;
     if (rows * N == 0) return;
-    const reference::row_numbers flags{1, rows};
+    const view& all = l.in[l.in.size() > 5 ? 5 : 1];
+    const reference::row_numbers flags{1, all.dims.count()};
     const view each = flags.at(l.scratch), counted = flags.totals(l.scratch);
     const struct {
       std::uint64_t targets, counted;
       std::uint32_t rows, V;
-    } count{targets.at, each.at, word(rows), word(V)};
-    r.add(shaders::reference_cross_entropy_counted, reference::plain(l), count, reference::per_item(rows), {targets}, {each});
+    } count{all.at, each.at, word(all.dims.count()), word(V)};
+    r.add(shaders::reference_cross_entropy_counted, reference::plain(l), count, reference::per_item(all.dims.count()), {all}, {each});
     flags.add_up(l, r);
     const struct {
       std::uint64_t logits, targets, tops, sums, dloss, counted, dx;

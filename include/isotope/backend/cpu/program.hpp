@@ -53,7 +53,7 @@ class program {
       const step& s = plan_.steps[i];
       if ((s.phases & active) == 0) continue;
       auto& [l, code] = launches_[i];
-      l.accumulate = (active & phase_first) != 0 ? std::uint8_t(0) : s.accumulate;
+      l.accumulate = s.added(active);
       code(l);
       ++started;
       after(i);

@@ -46,7 +46,7 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
     l.scratch_bytes = s.scratch < 0 ? 0 : s.scratch_bytes;
     l.scalars = base.scalars;
     l.ordinal = s.ordinal;
-    l.accumulate = (active & phase_first) != 0 ? std::uint8_t(0) : s.accumulate;
+    l.accumulate = s.added(active);
     l.device = &device;
     l.custom = kernels.custom;
     r.step = std::int32_t(i);

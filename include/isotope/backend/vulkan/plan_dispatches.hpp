@@ -47,7 +47,7 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
     l.scratch_bytes = s.scratch < 0 ? 0 : s.scratch_bytes;
     l.scalars = base.scalars;
     l.ordinal = s.ordinal;
-    l.accumulate = (active & phase_first) != 0 ? std::uint8_t(0) : s.accumulate;
+    l.accumulate = s.added(active);
     l.device = &device;
     l.custom = kernels.custom;
     l.oscillation = scores == nullptr || s.inputs < 2 ? -1.0f : scores->of(p.operands[std::size_t(s.operands + 1)]);
