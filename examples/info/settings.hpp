@@ -17,7 +17,7 @@ inline isotope::config::help_words words_of_help() {
   words.opening =
       "Prints what the program was built from, every device of its backend and what it can do, the machine, and the kernels of its target.";
   words.closing =
-      "isotope-info inspect FILE lists the tensors and notes of a safetensors file, a checkpoint's among them. "
+      "isotope-info inspect FILE lists the tensors and notes of a safetensors file, a checkpoint's among them.\n"
       "isotope-info plan SIZE BATCH LENGTH gives the memory that training a GPT takes, without a device.";
   words.meanings = {{"flags", "every flag and variable of every program, as in docs/FLAGS.md"},
                     {"kernels", "every kernel: op, precision, set; where kernels are shaders, also the variants of each"},

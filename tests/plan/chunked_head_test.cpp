@@ -180,6 +180,37 @@ TYPED_TEST(chunked_head, updates_within_the_backward_pass_to_the_same_bits) {
   EXPECT_EQ(want.parameters, got.parameters);
 }
 
+// The check of traces knows products that are added to others.
+
+isotope::trace chunked_trace() {
+  return isotope::traced_training<reference_f32>(classifier{.by_features = true}, {.head = head::in_chunks(2), .fuse = false});
+}
+/// The last node that adds to what another made.
+isotope::node& adding_node(isotope::trace& g) {
+  std::size_t i = g.nodes.size() - 1;
+  while (i > 0 && g.nodes[i].adds == 0) --i;
+  return g.nodes[i];
+}
+std::string fault_of(const isotope::trace& g) { return std::string(isotope::trace_fault(g, "a pass").view()); }
+
+TEST(trace_of_chunks, is_sound) { EXPECT_EQ(fault_of(chunked_trace()), ""); }
+TEST(trace_of_chunks, with_a_sum_that_overwrites_is_refused) {
+  auto g = chunked_trace();
+  adding_node(g).adds = 0;
+  EXPECT_NE(fault_of(g).find(" over %"), std::string::npos) << fault_of(g);
+}
+TEST(trace_of_chunks, with_a_sum_of_nothing_is_refused) {
+  auto g = chunked_trace();
+  g.values[std::size_t(adding_node(g).out[0])].base = -1;
+  EXPECT_NE(fault_of(g).find("which no earlier node has made"), std::string::npos) << fault_of(g);
+}
+TEST(trace_of_chunks, with_a_sum_by_an_op_that_overwrites_is_refused) {
+  auto g = chunked_trace();
+  for (auto& n : g.nodes)
+    if (!n.dead && n.op == &isotope::info<isotope::op::cross_entropy>) n.adds = 1;
+  EXPECT_NE(fault_of(g).find("adds to outputs that its kernel overwrites"), std::string::npos) << fault_of(g);
+}
+
 // On a backend that pads rows of logits.
 struct long_rows : isotope::backend::cpu {
   static constexpr std::string_view name = "long_rows";
