@@ -69,7 +69,7 @@ void describe_load(std::string_view program, const diagnose_settings& s, const D
   if (const auto why = text_of(p.totals.obstacle); !why.empty()) remark(program, "head in one piece: " + std::string(why));
 }
 
-/// What a session did, and what the validation layer said, at the end of a program.
+/// What a session did, and what its queue has to say, at the end of a program.
 template <class Session> void describe_end(std::string_view program, const diagnose_settings& s, Session& session) {
   if (s.verbose) {
     const auto& c = session.counters();
@@ -80,7 +80,7 @@ template <class Session> void describe_end(std::string_view program, const diagn
     remark(program, line);
     if (const std::string device = session.queue().totals(); !device.empty()) remark(program, "device: " + device);
   }
-  for (const std::string& text : session.queue().messages()) remark(program, "validation: " + one_line(text));
+  for (const std::string& text : session.queue().messages()) remark(program, one_line(text));
 }
 
 }  // namespace support

@@ -146,6 +146,8 @@ inline int run(configuration c) {
     if (support::failed(program, restored, code)) return code;
     state = *restored;
     if (!c.changes.empty()) support::print("resumed otherwise than the run that wrote " + c.from->path + ": " + c.changes + "\n");
+    if (const auto other = isotope::train::other_algorithms(*session, c.from->contents); !other.empty())
+      support::print("resumed otherwise than the run that wrote " + c.from->path + ": " + other + "\n");
     c.from.reset();  // its tensors are in the session
   } else {
     session->initialize(s.training.seed);

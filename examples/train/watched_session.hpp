@@ -65,6 +65,7 @@ template <isotope::train::ObservableSession Session> class watched_session {
   isotope::result<void> write(isotope::tensor_kind kind, std::size_t slot, std::span<const float> in) {
     return session_.write(kind, slot, in);
   }
+  std::string algorithms() const { return isotope::train::algorithms_of(session_); }
   std::int64_t planned_bytes() const { return session_.planned_bytes(); }
   std::int64_t measured_bytes() const { return session_.measured_bytes(); }
 

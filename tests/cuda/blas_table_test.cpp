@@ -25,6 +25,10 @@ TEST(cuda_blas_table, numbers_are_those_of_the_header) {
   same(blas::layout_attribute::batch_stride, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
   same(blas::preference_attribute::workspace_bytes, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
   same(blas::preference_attribute::reduction_schemes, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK);
+  same(blas::preference_attribute::alignment_a, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
+  same(blas::preference_attribute::alignment_b, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES);
+  same(blas::preference_attribute::alignment_c, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES);
+  same(blas::preference_attribute::alignment_d, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
   same(0, CUDA_R_32F);
   same(2, CUDA_R_16F);
   same(14, CUDA_R_16BF);

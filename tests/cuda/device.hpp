@@ -9,9 +9,10 @@
 #include <string>
 
 #include "../device_there.hpp"
+#include "emulator/blas_control.hpp"
 #include "emulator/control.hpp"
 
-#include <cuda_emulated_driver.hpp>  // isotope::cuda_test::emulated_driver, the file, written by the build
+#include <cuda_emulated_driver.hpp>  // isotope::cuda_test::emulated_driver and folders of libraries, written by the build
 
 namespace isotope::cuda {
 template <Target T> using session = isotope::session<queue<T>>;
@@ -61,8 +62,15 @@ inline const bool chosen_before_tests = emulated();
 inline cuda::options emulated_options() {
   cuda::options o;
   o.diagnose.driver_library = emulated_driver;
-  o.diagnose.no_library = true;  // cuBLASLt needs a GPU
+  o.diagnose.no_library = true;  // a real cuBLASLt needs a GPU
   o.timeout_seconds = 600;
+  return o;
+}
+/// Those with the emulated cuBLASLt of a folder.
+inline cuda::options library_options(const std::string& folder = emulated_blas) {
+  cuda::options o = emulated_options();
+  o.diagnose.no_library = false;
+  o.diagnose.library_folder = folder;
   return o;
 }
 

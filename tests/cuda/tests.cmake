@@ -20,7 +20,8 @@ add_library(isotope_emulated_device SHARED ${emulator_sources}/runtime.cpp)
 isotope_emulator_settings(isotope_emulated_device)
 target_link_libraries(isotope_emulated_device PRIVATE isotope_dep_boost-context ${CMAKE_DL_LIBS})
 
-add_library(isotope_emulated_driver SHARED ${emulator_sources}/driver.cpp ${emulator_sources}/driver_memory.cpp ${emulator_sources}/driver_work.cpp)
+add_library(isotope_emulated_driver SHARED ${emulator_sources}/driver.cpp ${emulator_sources}/driver_capture.cpp ${emulator_sources}/driver_memory.cpp
+                                            ${emulator_sources}/driver_work.cpp)
 isotope_emulator_settings(isotope_emulated_driver)
 set_target_properties(isotope_emulated_driver PROPERTIES OUTPUT_NAME cuda VERSION 1 SOVERSION 1)
 target_include_directories(isotope_emulated_driver PRIVATE ${PROJECT_SOURCE_DIR}/include)
@@ -32,6 +33,22 @@ if(compute EQUAL 90)
 endif()
 target_compile_definitions(isotope_emulated_driver PRIVATE ISOTOPE_EMULATED_COMPUTE=${compute} ISOTOPE_FATBIN_FOLDER="${PROJECT_BINARY_DIR}/fatbins/isotope/fatbins")
 target_link_libraries(isotope_emulated_driver PRIVATE isotope_emulated_device Boost::headers ${CMAKE_DL_LIBS})
+
+# The emulated cuBLASLt is in a folder of its own, which tests name: the loader does not find it there. Another folder has a libcublasLt.so.13 that lacks an entry
+# point, and a libcublasLt.so.12 that is whole.
+function(isotope_emulated_blas folder version)
+  add_library(isotope_emulated_${folder}_${version} SHARED ${emulator_sources}/blas.cpp)
+  isotope_emulator_settings(isotope_emulated_${folder}_${version})
+  set_target_properties(isotope_emulated_${folder}_${version} PROPERTIES OUTPUT_NAME cublasLt SUFFIX .so.${version} NO_SONAME TRUE
+                                                                         LIBRARY_OUTPUT_DIRECTORY ${emulator}/${folder})
+  target_include_directories(isotope_emulated_${folder}_${version} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+  target_compile_definitions(isotope_emulated_${folder}_${version} PRIVATE ${ARGN})
+  target_link_libraries(isotope_emulated_${folder}_${version} PRIVATE Boost::headers ${CMAKE_DL_LIBS})
+  add_dependencies(tests_cuda_emulator isotope_emulated_${folder}_${version})
+endfunction()
+isotope_emulated_blas(blas 13)
+isotope_emulated_blas(blas_partial 13 ISOTOPE_EMULATED_BLAS_PARTIAL)
+isotope_emulated_blas(blas_partial 12)
 
 set(flags -w)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
@@ -74,10 +91,10 @@ foreach(source IN LISTS sources)
 endforeach()
 add_dependencies(tests_cuda_emulator isotope_emulated_device isotope_emulated_driver)
 
-# Where the emulated driver is, and that it is built before what may use it.
+# Where the emulated libraries are, and that they are built before what may use them.
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/cuda/include/cuda_emulated_driver.hpp CONTENT "#pragma once
 namespace isotope::cuda_test {
-inline constexpr char emulated_driver[] = \"@emulator@/libcuda.so.1\";
+inline constexpr char emulated_driver[] = \"@emulator@/libcuda.so.1\", emulated_blas[] = \"@emulator@/blas\", partial_blas[] = \"@emulator@/blas_partial\";
 }
 " @ONLY)
 foreach(program IN LISTS programs)

@@ -120,6 +120,36 @@ TEST(checkpointing, run_state_survives_saving_with_and_without_a_validation_loss
   }
 }
 
+/// A session whose products a library computes by algorithms of this digest.
+struct choosing_session : fake::session {
+  std::string digest;
+  std::string algorithms() const { return digest; }
+};
+static_assert(train::ChoosesAlgorithms<choosing_session> && !train::ChoosesAlgorithms<fake::session>);
+
+TEST(checkpointing, a_checkpoint_records_the_digest_of_algorithms_and_a_run_with_others_is_told_both) {
+  const temporary_folder t;
+  const auto folder = io::checkpoint_writer::open(t.path);
+  train::folder_store store(*folder, identity());
+  choosing_session chosen, others;
+  chosen.digest = "1234abcd";
+  others.digest = "77";
+  fake::session none;
+  const auto difference = [&](auto& writer, const auto& reader) {
+    EXPECT_TRUE(store.save(writer, at_step(3), false));
+    const auto saved = io::load_checkpoint(folder->path_of(3));
+    EXPECT_TRUE(saved);
+    EXPECT_TRUE(train::restore(others, *saved, identity(), "x")) << "other algorithms are no reason to refuse";
+    return train::other_algorithms(reader, *saved);
+  };
+  EXPECT_EQ(difference(chosen, chosen), "");
+  EXPECT_EQ(difference(none, none), "");
+  const std::string told = difference(chosen, others);
+  EXPECT_NE(told.find("were 1234abcd and are 77,"), std::string::npos) << told;
+  EXPECT_NE(difference(chosen, none).find("were 1234abcd and are none,"), std::string::npos);
+  EXPECT_NE(difference(none, chosen).find("were none and are 1234abcd,"), std::string::npos);
+}
+
 TEST(checkpointing, another_model_vocabulary_or_accumulation_is_refused_with_both_values) {
   const temporary_folder t;
   const auto folder = io::checkpoint_writer::open(t.path);

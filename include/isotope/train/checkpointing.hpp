@@ -48,6 +48,8 @@ inline io::training_state state_to_save(const run_identity& id, const run_state&
   return s;
 }
 
+inline constexpr std::string_view algorithms_key = "algorithms";
+
 template <class T> bool parse_extra(const io::training_state& s, std::string_view key, T& out) {
   for (const auto& [name, text] : s.extra) {
     if (name != key) continue;
@@ -86,7 +88,8 @@ class folder_store {
     std::vector<io::tensor_entry> entries;
     for (const detail::saved_tensor& t : *tensors) entries.push_back({t.name, io::f32_elements, t.dims, 0, t.elems * sizeof(float)});
     const auto give = [&](const auto& put) { return detail::give_tensors(session, *tensors, state.step, put); };
-    const io::training_state kept = detail::state_to_save(identity_, state);
+    io::training_state kept = detail::state_to_save(identity_, state);
+    if (auto chosen = algorithms_of(session); !chosen.empty()) kept.extra.emplace_back(detail::algorithms_key, std::move(chosen));
     auto saved = best ? folder_.save_best(kept, entries, give) : folder_.save(kept, entries, give);
     if (!saved) return std::move(saved).error();
     return best ? folder_.best_path() : folder_.path_of(state.step);
@@ -140,6 +143,17 @@ result<run_state> restore(S& session, const io::checkpoint& from, const run_iden
   if (!tensors) return tensors.error();
   if (auto r = detail::take_tensors(session, *tensors, from); !r) return std::move(r).error();
   return state;
+}
+
+/// How the algorithms that a library runs for a session differ from those of the run that wrote a checkpoint; empty: they do not differ.
+template <class S> std::string other_algorithms(const S& session, const io::checkpoint& from) {
+  std::string then;
+  const std::string now = algorithms_of(session);
+  for (const auto& [key, text] : from.state.extra)
+    if (key == detail::algorithms_key) then = text;
+  if (then == now) return {};
+  const auto named = [](const std::string& digest) { return digest.empty() ? std::string("none") : digest; };
+  return "the algorithms of library products were " + named(then) + " and are " + named(now) + ", so the last bits of results may differ";
 }
 
 }  // namespace isotope::train

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace isotope::train {
 
@@ -57,6 +58,17 @@ concept KnowsTensors = requires(S& s) {
 /// `states()` is what the model keeps from run to run, by label; `read` and `write` take them as tensor_kind::state.
 template <class S>
 concept HasStates = requires(const S& s) { s.states().size(); };
+
+/// `algorithms()` is a digest of the algorithms that a library runs for the session, which decide the last bits of results; empty: it runs none. Sessions
+/// without such libraries have no such member.
+template <class S>
+concept ChoosesAlgorithms = requires(const S& s) {
+  { s.algorithms() } -> std::convertible_to<std::string>;
+};
+template <class S> std::string algorithms_of(const S& session) {
+  if constexpr (ChoosesAlgorithms<S>) return session.algorithms();
+  else return {};
+}
 
 /// Bytes that the plan promised, and the arena with the library's counted allocations.
 template <class S>

@@ -14,7 +14,11 @@ struct device_description {
   const char* name = "emulated device";
   int compute = 80;
   std::size_t memory = std::size_t(8) << 30;
+  bool integrated = false;
 };
+/// A kernel that an emulated library runs on the processor. It returns how many milliseconds it takes by the emulated clock.
+using host_kernel = std::uint64_t (*)(const void* arguments);
+
 /// Objects that are alive.
 struct live_objects {
   std::int64_t contexts, allocations, host_allocations, streams, events, libraries, graphs, executables;
@@ -34,6 +38,7 @@ class emulator {
     find(version_, "isotope_emulator_version");
     find(fault_, "isotope_emulator_fault");
     find(eager_, "isotope_emulator_eager");
+    find(hung_, "isotope_emulator_hung");
     find(order_, "isotope_emulator_order");
     find(calls_, "isotope_emulator_calls");
     find(listing_, "isotope_emulator_listing");
@@ -51,6 +56,8 @@ class emulator {
   }
   /// Whether work runs when it is submitted, rather than when it is waited for.
   void set_eager(bool on) const { eager_(on); }
+  /// Whether work that was submitted never ends. The program is aborted where it calls what waits for the device.
+  void set_hung(bool on) const { hung_(on); }
   /// `late`: the number of the node that runs as late as it may, in adverse order; -1: another one at each launch.
   void set_order(node_order o, std::int64_t late = -1) const { order_(int(o), late); }
   /// One device, a current driver, no fault, work that runs when it is waited for, adverse order.
@@ -59,6 +66,7 @@ class emulator {
     set_version(13000);
     set_fault(nullptr, 0);
     set_eager(false);
+    set_hung(false);
     set_order(node_order::adverse);
   }
   /// How often an entry point was called.
@@ -73,6 +81,7 @@ class emulator {
   void (*version_)(int) = nullptr;
   void (*fault_)(const char*, int, std::int64_t, std::int64_t) = nullptr;
   void (*eager_)(bool) = nullptr;
+  void (*hung_)(bool) = nullptr;
   void (*order_)(int, std::int64_t) = nullptr;
   std::int64_t (*calls_)(const char*) = nullptr;
   const char* (*listing_)() = nullptr;

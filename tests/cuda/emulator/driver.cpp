@@ -112,7 +112,7 @@ status device_attribute_of(int* value, device_attribute a, device_handle d) {
     switch (a) {
       case device_attribute::threads_of_block: *value = 1024; break;
       case device_attribute::multiprocessors: *value = 4; break;
-      case device_attribute::integrated: *value = 0; break;
+      case device_attribute::integrated: *value = s.devices[std::size_t(d)].integrated ? 1 : 0; break;
       case device_attribute::l2_bytes: *value = 4 << 20; break;
       case device_attribute::compute_major: *value = compute / 10; break;
       case device_attribute::compute_minor: *value = compute % 10; break;
@@ -141,6 +141,7 @@ status release_primary_context(device_handle d) {
     const auto& c = s.primary[d];
     if (c == nullptr || c->retained == 0) return invalid_context;
     if (--c->retained > 0) return status::success;
+    waits("cuDevicePrimaryCtxRelease");
     // The context keeps its address; what was broken in it is gone with it.
     run_everything();
     if (c->broken != status::success) reclaim(*c);
@@ -319,7 +320,7 @@ extern "C" {
 ISOTOPE_EMULATOR_EXPORT status cuGetProcAddress_v2(const char* name, void** found, int version, std::uint64_t, int* how) {
   static const std::vector<entry_point> all = [] {
     std::vector<entry_point> made = device_entries();
-    for (const auto& more : {memory_entries(), work_entries()}) made.insert(made.end(), more.begin(), more.end());
+    for (const auto& more : {memory_entries(), work_entries(), capture_entries()}) made.insert(made.end(), more.begin(), more.end());
     return made;
   }();
   *found = nullptr;
@@ -346,6 +347,17 @@ ISOTOPE_EMULATOR_EXPORT void isotope_emulator_fault(const char* entry, int what,
   s.fault_times = times;
 }
 ISOTOPE_EMULATOR_EXPORT void isotope_emulator_eager(bool on) { state().eager = on; }
+ISOTOPE_EMULATOR_EXPORT void isotope_emulator_hung(bool on) { state().hung = on; }
+ISOTOPE_EMULATOR_EXPORT function_handle isotope_emulator_host_kernel(const char* name, host_kernel run, std::size_t argument_bytes) {
+  driver_state& s = state();
+  const std::lock_guard lock(s.mutex);
+  auto& k = s.host_kernels[name];
+  if (k == nullptr) k = std::make_unique<handle::kernel_object>();
+  k->host = run;
+  k->name = name;
+  k->argument_bytes = argument_bytes;
+  return reinterpret_cast<function_handle>(k.get());
+}
 ISOTOPE_EMULATOR_EXPORT void isotope_emulator_order(int o, std::int64_t late) {
   state().order = node_order(o);
   state().late = late;

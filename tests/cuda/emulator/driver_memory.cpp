@@ -53,6 +53,7 @@ status release(device_address at) {
     if (at == 0) return status::success;
     const auto found = s.memory.find(at);
     if (found == s.memory.end()) return status::invalid_value;
+    waits("cuMemFree");
     run_everything();  // freeing waits for the work that may use the memory
     check_red_zones("cuMemFree");
     munmap(found->second.first, found->second.mapped);
@@ -74,6 +75,7 @@ status release_host(void* at) {
   return enter("cuMemFreeHost", [&](driver_state& s) {
     if (at == nullptr) return status::success;
     if (s.host_memory.erase(reinterpret_cast<std::uintptr_t>(at)) == 0) return status::invalid_value;
+    waits("cuMemFreeHost");
     run_everything();
     std::free(at);
     return status::success;
@@ -84,6 +86,7 @@ status memory_info(std::size_t* free, std::size_t* total) {
     const int device = current()->device;
     *total = s.devices[std::size_t(device)].memory;
     *free = *total - std::min(*total, s.used(device));
+    if (s.devices[std::size_t(device)].integrated) *free /= 4;  // the rest holds files, which the system drops when memory is needed
     return status::success;
   });
 }

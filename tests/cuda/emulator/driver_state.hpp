@@ -33,6 +33,7 @@ struct library_object {
 };
 struct kernel_object {
   const isotope_emulated::kernel* code = nullptr;  // null: the text is run
+  isotope_emulated::host_kernel host = nullptr;    // a kernel of an emulated library, which runs instead of either
   std::shared_ptr<cuda_test::ptx_program> text;
   std::string name;
   std::size_t argument_bytes = 0;
@@ -50,10 +51,18 @@ struct stream_object {
   context_object* context = nullptr;
   graph_object* captured = nullptr;  // takes the work instead while the stream is captured
 };
+/// A launch with its own copy of the arguments.
+struct launched {
+  kernel_node what;
+  std::vector<std::byte> arguments;
+  void* parameters[1] = {nullptr};
+};
 struct node_object {
   std::function<status()> run;
   std::vector<std::size_t> after;
   std::size_t index = 0;
+  int type = 0;  // as cuGraphNodeGetType numbers them
+  std::shared_ptr<launched> launch;
 };
 struct graph_object {
   std::vector<std::unique_ptr<node_object>> nodes;
@@ -71,6 +80,8 @@ namespace handle = isotope::cuda::handle;
 /// A result of the real driver that the backend does not name.
 inline constexpr status invalid_context{201}, not_supported{801};
 
+inline constexpr int kernel_node_type = 0, copy_node_type = 1, graph_node_type = 4;
+
 struct device_memory {
   std::byte *first = nullptr, *data = nullptr;  // of the mapping; what the program gets
   std::size_t mapped = 0, bytes = 0;
@@ -86,7 +97,7 @@ struct driver_state {
   std::string fault_entry;
   status fault_status = status::success;
   std::int64_t fault_after = 0, fault_times = 0;
-  bool eager = false;
+  bool eager = false, hung = false;
   node_order order = node_order::adverse;
   std::int64_t late = -1;
   std::map<std::string, std::int64_t, std::less<>> calls;
@@ -102,6 +113,7 @@ struct driver_state {
   std::set<handle::library_object*> libraries;
   std::set<handle::graph_object*> graphs;
   std::set<handle::executable_object*> executables;
+  std::map<std::string, std::unique_ptr<handle::kernel_object>> host_kernels;  // of emulated libraries
   std::uint64_t graph_launches = 0;
 
   void count(std::string_view what) {
@@ -147,8 +159,8 @@ template <class Body> status enter(const char* name, const Body& body) {
   });
 }
 
-/// Puts work on a stream.
-status submit(handle::stream_object* stream, std::function<status()> work);
+/// Puts work on a stream; `launch` describes it if it is a kernel.
+status submit(handle::stream_object* stream, std::function<status()> work, std::shared_ptr<handle::launched> launch = nullptr);
 /// Runs what was submitted to a stream, up to a position.
 status run_until(handle::stream_object* stream, std::uint64_t position);
 void run_everything();
@@ -157,6 +169,10 @@ void reclaim(handle::context_object& c);
 void free_all(int device);
 /// Prints the message and aborts: the program would have undefined behavior on a device.
 [[noreturn]] void misused(const std::string& message);
+/// Aborts if the device hangs, since the caller would wait for ever.
+inline void waits(const char* entry) {
+  if (state().hung) misused(std::string(entry) + " waits for work that does not end");
+}
 /// Whether the bytes lie in one allocation of the current device.
 bool on_device(std::uint64_t at, std::size_t bytes);
 bool page_locked(const void* at, std::size_t bytes);
@@ -169,7 +185,7 @@ struct entry_point {
   int since;  // version of the driver API
   void* function;
 };
-std::vector<entry_point> memory_entries(), work_entries(), device_entries();
+std::vector<entry_point> memory_entries(), work_entries(), device_entries(), capture_entries();
 template <class... A> entry_point entry(const char* name, int since, status (*f)(A...)) {
   return {name, since, reinterpret_cast<void*>(f)};
 }

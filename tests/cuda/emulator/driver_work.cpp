@@ -24,6 +24,7 @@ status create_stream(stream_handle* made, unsigned) {
 status destroy_stream(stream_handle stream) {
   return enter("cuStreamDestroy", [&](driver_state& s) {
     if (s.streams.erase(stream) == 0) return status::invalid_value;
+    waits("cuStreamDestroy");
     const status done = run_until(stream, stream->submitted);
     for (auto* const e : s.events)
       if (e->stream == stream) e->stream = nullptr;
@@ -34,6 +35,7 @@ status destroy_stream(stream_handle stream) {
 status synchronize_stream(stream_handle stream) {
   return enter("cuStreamSynchronize", [&](driver_state& s) {
     if (!s.streams.contains(stream)) return status::invalid_value;
+    waits("cuStreamSynchronize");
     return run_until(stream, stream->submitted);
   });
 }
@@ -67,6 +69,7 @@ status record_event(event_handle event, stream_handle stream) {
 status query_event(event_handle event) {
   return enter("cuEventQuery", [&](driver_state& s) {
     if (!s.events.contains(event)) return status::invalid_value;
+    if (s.hung && event->stream != nullptr && event->stream->done < event->position) return status::not_ready;
     return event->stream == nullptr ? status::success : run_until(event->stream, event->position);
   });
 }
@@ -81,8 +84,8 @@ status elapsed(float* milliseconds, event_handle first, event_handle last) {
 }
 
 /// A launch with its arguments copied. @error invalid_value where a device would refuse it
-status prepare(std::function<status()>& work, function_handle function, index3 grid, index3 block, std::size_t shared_bytes,
-               void** parameters) {
+status prepare(std::function<status()>& work, std::shared_ptr<handle::launched>& launch, function_handle function, index3 grid,
+               index3 block, std::size_t shared_bytes, void** parameters) {
   auto* const k = reinterpret_cast<kernel_handle>(function);
   if (k == nullptr || parameters == nullptr || parameters[0] == nullptr) return status::invalid_value;
   constexpr std::size_t most_along_yz = 65535;
@@ -93,14 +96,18 @@ status prepare(std::function<status()>& work, function_handle function, index3 g
   if (shared_bytes > k->shared_opt_in) return status::invalid_value;
   if (k->most_threads != 0 && threads > std::size_t(k->most_threads)) return status::launch_out_of_resources;
   const auto* const from = static_cast<const std::byte*>(parameters[0]);
-  work = [=, code = k->code, text = k->text, name = "kernel " + k->name,
-          arguments = std::vector<std::byte>(from, from + k->argument_bytes)] {
+  launch = std::make_shared<handle::launched>();
+  launch->what = {function, grid.x, grid.y, grid.z, block.x, block.y, block.z, unsigned(shared_bytes), launch->parameters};
+  launch->arguments.assign(from, from + k->argument_bytes);
+  launch->parameters[0] = launch->arguments.data();
+  work = [=, code = k->code, text = k->text, host = k->host, name = "kernel " + k->name] {
     driver_state& s = state();
     s.count(name);
     if (s.strikes("kernel")) return s.fault_status;
     alignas(64) std::byte aligned[4096];
-    std::memcpy(aligned, arguments.data(), arguments.size());
-    if (code != nullptr) isotope_emulated_launch(code, grid, block, shared_bytes, aligned);
+    std::memcpy(aligned, launch->arguments.data(), launch->arguments.size());
+    if (host != nullptr) s.ticks += host(aligned);
+    else if (code != nullptr) isotope_emulated_launch(code, grid, block, shared_bytes, aligned);
     else text->run(aligned, grid.x, block.x);
     if (text != nullptr && !text->error().empty()) misused(name + ": " + text->error());
     check_red_zones(name);
@@ -114,9 +121,10 @@ status launch_kernel(const launch_config* how, function_handle function, void** 
     for (unsigned k = 0; k < how->attribute_count; ++k)
       if (how->attributes[k].id != 4 || how->attributes[k].value[0] > 1) return not_supported;  // clusters are not emulated
     std::function<status()> work;
-    const status ready = prepare(work, function, {how->grid_x, how->grid_y, how->grid_z}, {how->block_x, how->block_y, how->block_z},
-                                 how->shared_bytes, parameters);
-    return ready == status::success ? submit(how->stream, std::move(work)) : ready;
+    std::shared_ptr<handle::launched> launch;
+    const status ready = prepare(work, launch, function, {how->grid_x, how->grid_y, how->grid_z},
+                                 {how->block_x, how->block_y, how->block_z}, how->shared_bytes, parameters);
+    return ready == status::success ? submit(how->stream, std::move(work), launch) : ready;
   });
 }
 
@@ -134,9 +142,12 @@ status destroy_graph(graph_handle graph) {
     return status::success;
   });
 }
-status add_node(node_handle* made, graph_handle graph, const node_handle* after, std::size_t count, std::function<status()> run) {
+status add_node(node_handle* made, graph_handle graph, const node_handle* after, std::size_t count, std::function<status()> run, int type,
+                std::shared_ptr<handle::launched> launch = nullptr) {
   auto node = std::make_unique<handle::node_object>();
   node->run = std::move(run);
+  node->type = type;
+  node->launch = std::move(launch);
   node->index = graph->nodes.size();
   for (std::size_t k = 0; k < count; ++k) {
     const node_handle n = after[k];
@@ -152,9 +163,10 @@ status add_kernel_node(node_handle* made, graph_handle graph, const node_handle*
   return enter("cuGraphAddKernelNode", [&](driver_state& s) {
     if (!s.graphs.contains(graph) || what == nullptr) return status::invalid_value;
     std::function<status()> work;
-    const status ready = prepare(work, what->function, {what->grid_x, what->grid_y, what->grid_z},
+    std::shared_ptr<handle::launched> launch;
+    const status ready = prepare(work, launch, what->function, {what->grid_x, what->grid_y, what->grid_z},
                                  {what->block_x, what->block_y, what->block_z}, what->shared_bytes, what->parameters);
-    return ready == status::success ? add_node(made, graph, after, count, std::move(work)) : ready;
+    return ready == status::success ? add_node(made, graph, after, count, std::move(work), kernel_node_type, launch) : ready;
   });
 }
 status set_node_attribute(node_handle, int id, const void* value) {
@@ -172,10 +184,11 @@ status add_copy_node(node_handle* made, graph_handle graph, const node_handle* a
     if (!to_host && !on_device(c->to_device, c->width)) return status::invalid_value;
     const void* const from = from_host ? c->from_host : reinterpret_cast<const void*>(c->from_device);
     void* const to = to_host ? c->to_host : reinterpret_cast<void*>(c->to_device);
-    return add_node(made, graph, after, count, [from, to, bytes = c->width] {
+    const auto copy = [from, to, bytes = c->width] {
       std::memcpy(to, from, bytes);
       return status::success;
-    });
+    };
+    return add_node(made, graph, after, count, copy, copy_node_type);
   });
 }
 std::shared_ptr<handle::graph_object> copy_of(const handle::graph_object& graph) {
@@ -235,7 +248,8 @@ status run_graph(const handle::graph_object& g, node_order order, std::uint64_t 
 status add_graph_node(node_handle* made, graph_handle graph, const node_handle* after, std::size_t count, graph_handle child) {
   return enter("cuGraphAddChildGraphNode", [&](driver_state& s) {
     if (!s.graphs.contains(graph) || !s.graphs.contains(child)) return status::invalid_value;
-    return add_node(made, graph, after, count, [copy = copy_of(*child), order = s.order] { return run_graph(*copy, order, 0); });
+    const auto run = [copy = copy_of(*child), order = s.order] { return run_graph(*copy, order, 0); };
+    return add_node(made, graph, after, count, run, graph_node_type);
   });
 }
 status begin_capture(stream_handle stream, int) {
@@ -265,20 +279,22 @@ status launch_graph(executable_handle e, stream_handle stream) {
 
 }  // namespace
 
-status submit(handle::stream_object* stream, std::function<status()> work) {
+status submit(handle::stream_object* stream, std::function<status()> work, std::shared_ptr<handle::launched> launch) {
   driver_state& s = state();
   if (!s.streams.contains(stream)) return status::invalid_value;
   if (stream->captured != nullptr) {
     auto& nodes = stream->captured->nodes;
     node_handle ignored = nullptr;
     const node_handle last = nodes.empty() ? nullptr : nodes.back().get();
-    return add_node(&ignored, stream->captured, &last, last == nullptr ? 0 : 1, std::move(work));
+    const int type = launch != nullptr ? kernel_node_type : copy_node_type;
+    return add_node(&ignored, stream->captured, &last, last == nullptr ? 0 : 1, std::move(work), type, std::move(launch));
   }
   stream->work.push_back(std::move(work));
   ++stream->submitted;
   return s.eager ? run_until(stream, stream->submitted) : status::success;
 }
 status run_until(handle::stream_object* stream, std::uint64_t position) {
+  if (state().hung) return stream->context->broken;
   while (stream->done < position) {
     if (stream->context->broken != status::success) return stream->context->broken;
     const auto work = std::move(stream->work.front());

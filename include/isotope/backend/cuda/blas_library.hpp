@@ -33,7 +33,14 @@ struct candidate {
 enum class compute : int { f32 = 68 };  // never a mode that rounds operands of f32
 enum class description_attribute : int { transpose_a = 3, transpose_b = 4 };
 enum class layout_attribute : int { batches = 5, batch_stride = 6 };
-enum class preference_attribute : int { workspace_bytes = 1, reduction_schemes = 3 };
+enum class preference_attribute : int {
+  workspace_bytes = 1,
+  reduction_schemes = 3,
+  alignment_a = 5,
+  alignment_b = 6,
+  alignment_c = 7,
+  alignment_d = 8,
+};
 
 struct table {
   template <class... A> using call = int (*)(A...);  // 0: success
@@ -77,29 +84,35 @@ struct table {
 /// The opened library. It is never closed, since it registers functions that run when the process ends.
 class blas_library {
  public:
-  /// Opens the library where the loader finds it, then in `folder` unless that is empty; null: it is in neither place, or lacks an entry point.
-  static std::shared_ptr<const blas_library> open(const std::string& folder) {
-    std::shared_ptr<blas_library> b(new blas_library);
-    void* library = nullptr;
+  static constexpr std::size_t oldest = 120000;  // 10000 * major + 100 * minor: the first whose numbers are those above
+
+  /// Opens the first library that serves, of version 13, then 12, in `folder`, or where the loader finds it if that is empty. One that is too old, that lacks an
+  /// entry point, or that is not `usable`, is passed over. Null: there is none.
+  template <class Usable> static std::shared_ptr<const blas_library> open(const std::string& folder, const Usable& usable) {
     for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12"}) {
-      if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-      if (library == nullptr && !folder.empty()) library = dlopen((folder + "/" + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+      void* const library = dlopen((folder.empty() ? name : folder + "/" + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (library == nullptr) continue;
+      std::shared_ptr<blas_library> b(new blas_library);
+      if (b->find(library) && b->table_.version() >= oldest && usable(*b)) return b;
     }
-    if (library == nullptr) return nullptr;
-    bool whole = true;
-    b->table_.for_each([&](auto& entry, const char* symbol) {
-      void* const found = dlsym(library, symbol);
-      entry = reinterpret_cast<std::remove_reference_t<decltype(entry)>>(found);
-      whole = whole && found != nullptr;
-    });
-    if (!whole) return nullptr;
-    return b;
+    return nullptr;
   }
   const blas::table* operator->() const { return &table_; }
 
  private:
   blas::table table_;
   blas_library() = default;
+
+  /// Whether the library has every entry point.
+  bool find(void* library) {
+    bool whole = true;
+    table_.for_each([&](auto& entry, const char* symbol) {
+      void* const found = dlsym(library, symbol);
+      entry = reinterpret_cast<std::remove_reference_t<decltype(entry)>>(found);
+      whole = whole && found != nullptr;
+    });
+    return whole;
+  }
 };
 
 }  // namespace isotope::cuda

@@ -1,11 +1,14 @@
 #pragma once
 /// Products that cuBLASLt computes. The algorithm of each product is chosen once: by timing, where a file keeps the choices, else the library's own first
 /// choice, so that results have the same bits in every run.
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,19 +22,21 @@ namespace isotope::cuda {
 
 class blas_products {
  public:
-  /// Null without cuBLASLt, or if the options forbid it.
+  /// Null without a cuBLASLt that serves, or if the options forbid it.
   static std::shared_ptr<blas_products> open(const std::shared_ptr<context>& c) {
-    if (c->options.diagnose.no_library || c->options.diagnose.no_matrix_units) return nullptr;
-    auto library = blas_library::open(c->options.diagnose.library_folder);
-    if (library == nullptr) return nullptr;
+    if (c->options.diagnose.no_library || c->options.diagnose.no_matrix_units || !c->f()->captures()) return nullptr;
     std::shared_ptr<blas_products> b(new blas_products);
-    b->context_ = c;
-    b->library_ = std::move(library);
     const auto here = c->current();
-    if ((*b->library_)->create(&b->handle_) != 0) return nullptr;
-    const std::string key = c->physical().name + ", " + std::to_string(c->physical().limits.multiprocessors) + " multiprocessors, driver " +
-                            driver::version_text(c->f().version()) + ", cublasLt " + std::to_string((*b->library_)->version());
-    b->choices_ = choice_file(c->options.cache, key);
+    b->library_ = blas_library::open(c->options.diagnose.library_folder, [&](const blas_library& l) {
+      if (l->create(&b->handle_) == 0) return true;
+      b->handle_ = nullptr;
+      return false;
+    });
+    if (b->library_ == nullptr) return nullptr;
+    b->context_ = c;
+    b->where_ = c->physical().name + ", " + std::to_string(c->physical().limits.multiprocessors) + " multiprocessors, cublasLt " +
+                std::to_string((*b->library_)->version());
+    b->choices_ = choice_file(c->options.cache, b->where_ + ", driver " + driver::version_text(c->f().version()));
     c->use_blas();
     return b;
   }
@@ -52,20 +57,40 @@ class blas_products {
     if (const int s = call(p, **made, (*made)->chosen, pointers_of(p), stream); s != 0) return refused(p, s);
     return {};
   }
-  /// The same as a status of the driver, which does not mean that the device is lost.
-  status started(const library_product& p, stream_handle stream) { return start(p, stream) ? status::success : status::invalid_value; }
   /// Chooses the algorithm of a product, if that has not been done. @error missing_feature where cuBLASLt has none
   result<void> choose(const library_product& p) {
     if (auto made = prepare(p); !made) return made.error();
     return {};
   }
   /// Writes the choices to their file.
-  bool save() {
+  void save() {
     const std::lock_guard lock(mutex_);
-    return choices_.save();
+    unsaved_ = !choices_.save();
   }
-  /// Why the file of choices was ignored; empty: it was not.
-  const std::string& ignored() const { return choices_.ignored(); }
+  /// Why the file of choices was ignored, and that it cannot be written, where that is so.
+  std::vector<std::string> messages() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> all;
+    if (!choices_.ignored().empty()) all.push_back(choices_.ignored());
+    if (unsaved_)
+      all.push_back(context_->options.cache +
+                    " cannot be written: the next run times the algorithms of cuBLASLt again, and may choose others");
+    return all;
+  }
+  /// A digest of the device, the library and the algorithms of products that were chosen. Runs of the same digest compute them with the same bits.
+  std::string digest_of(const std::vector<library_product>& all) const {
+    const std::lock_guard lock(mutex_);
+    std::set<std::string> lines;
+    for (const library_product& p : all) {
+      const std::string signature = signature_of(p);
+      if (const auto at = prepared_.find(signature); at != prepared_.end())
+        lines.insert(signature + "\t" + text_of(at->second.chosen) + "\n");
+    }
+    if (lines.empty()) return {};
+    std::string text = where_ + "\n";
+    for (const std::string& line : lines) text += line;
+    return words_text(std::array{choice_file::hash_of(text)});
+  }
 
  private:
   struct prepared {
@@ -79,10 +104,12 @@ class blas_products {
   };
   std::shared_ptr<context> context_;
   std::shared_ptr<const blas_library> library_;
+  std::string where_;  // the device and the library
   blas::handle handle_ = nullptr;
   std::map<std::string, prepared> prepared_;
   choice_file choices_;
-  std::mutex mutex_;  // of prepared_ and choices_; what is prepared stays in place
+  bool unsaved_ = false;
+  mutable std::mutex mutex_;  // of the three above; what is prepared stays in place
 
   blas_products() = default;
 
@@ -91,9 +118,13 @@ class blas_products {
     const auto at = [](std::uint64_t a) { return reinterpret_cast<void*>(a); };
     return {at(p.a.at), at(p.b.at), at(p.beta != 0 ? p.c.at : p.d.at), at(p.d.at), at(p.workspace)};
   }
+  /// The largest power of two, up to what the library takes for granted, that divides an address.
+  static std::uint32_t alignment_of(std::uint64_t at) { return std::uint32_t(std::min<std::uint64_t>(at & (~at + 1), granted_alignment)); }
+  static constexpr std::uint32_t granted_alignment = 256;
   static std::string signature_of(const library_product& p) {
     const auto of = [](const library_product::matrix& x) {
-      return std::string(name_of(x.type)) +
+      const auto aligned = alignment_of(x.at);
+      return std::string(name_of(x.type)) + (aligned < granted_alignment ? " at multiples of " + std::to_string(aligned) : std::string()) +
              (x.column_stride == 1 ? " rows " + std::to_string(x.row_stride) : " columns " + std::to_string(x.column_stride)) +
              (x.batch_stride != 0 ? " batch " + std::to_string(x.batch_stride) : std::string());
     };
@@ -107,7 +138,9 @@ class blas_products {
       return fail(errc::out_of_memory, "cuBLASLt has no memory for " + signature_of(p), context_->physical().name,
                   "use a smaller batch or model, recompute blocks, or another device");
     return fail(errc::missing_feature, "cuBLASLt does not compute " + signature_of(p) + ": status " + std::to_string(s),
-                context_->physical().name, "forbid the library, so that own kernels run");
+                context_->physical().name,
+                (choices_.kept() ? "remove " + context_->options.cache + ", which keeps the algorithms, or " : std::string()) +
+                    "forbid the library, so that own kernels run");
   }
 
   int call(const library_product& p, const prepared& made, const blas::algorithm& how, const pointers& x, stream_handle stream) const {
@@ -163,7 +196,10 @@ class blas_products {
       }
       const int best = choices_.kept() ? fastest(p, m, candidates) : -1;
       m.chosen = candidates[std::size_t(std::max(best, 0))].algorithm;
-      if (best >= 0) choices_.choose(signature, text_of(m.chosen));
+      if (best >= 0) {
+        choices_.choose(signature, text_of(m.chosen));
+        unsaved_ = !choices_.save();  // at once: steps of other phases are recorded while a program runs, which may be killed
+      }
     }
     return &prepared_.emplace(signature, m).first->second;
   }
@@ -177,6 +213,15 @@ class blas_products {
     lt->set_preference(wish, blas::preference_attribute::workspace_bytes, &workspace, sizeof workspace);
     const std::uint32_t sums_in_f32 = 2;  // split K keeps partial sums in the format of the computation
     lt->set_preference(wish, blas::preference_attribute::reduction_schemes, &sums_in_f32, sizeof sums_in_f32);
+    const std::pair<blas::preference_attribute, std::uint64_t> places[] = {
+        {blas::preference_attribute::alignment_a, p.b.at},
+        {blas::preference_attribute::alignment_b, p.a.at},
+        {blas::preference_attribute::alignment_c, p.beta != 0 ? p.c.at : p.d.at},
+        {blas::preference_attribute::alignment_d, p.d.at}};
+    for (const auto& [which, at] : places) {
+      const std::uint32_t bytes = alignment_of(at);
+      if (bytes < granted_alignment) lt->set_preference(wish, which, &bytes, sizeof bytes);
+    }
     int found = 0;
     if (lt->heuristic(handle_, m.description, m.b, m.a, m.c, m.d, wish, most, all.data(), &found) != 0) found = 0;
     lt->destroy_preference(wish);
@@ -235,9 +280,10 @@ class blas_products {
                                     context_->stream());
   }
 
-  static std::string text_of(const blas::algorithm& a) {
+  static std::string text_of(const blas::algorithm& a) { return words_text(a.words); }
+  static std::string words_text(std::span<const std::uint64_t> words) {
     std::string s;
-    for (const auto w : a.words) {
+    for (const auto w : words) {
       std::array<char, 20> digits{};
       const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), w, 16).ptr;
       s += (s.empty() ? "" : " ") + std::string(digits.data(), end);

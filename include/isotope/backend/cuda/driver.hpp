@@ -45,6 +45,8 @@ enum class status : int {
   out_of_memory = 2,
   not_initialized = 3,
   deinitialized = 4,
+  stub_library = 34,
+  device_unavailable = 46,
   no_device = 100,
   invalid_device = 101,
   invalid_image = 200,
@@ -56,9 +58,12 @@ enum class status : int {
   illegal_address = 700,
   launch_out_of_resources = 701,
   launch_timeout = 702,
+  context_destroyed = 709,
+  assertion = 710,
   illegal_instruction = 715,
   misaligned_address = 716,
   launch_failed = 719,
+  not_permitted = 800,
   system_not_ready = 802,
   driver_mismatch = 803,
   unknown = 999,
@@ -184,6 +189,11 @@ struct driver_table {
        int, int>
       encode_tensor_map = nullptr;
 
+  /// Whether work on a stream can be captured, as products of cuBLASLt are.
+  bool captures() const {
+    return begin_capture != nullptr && end_capture != nullptr && add_graph_node != nullptr && graph_nodes != nullptr &&
+           graph_edges != nullptr && node_type != nullptr && kernel_node_of != nullptr && copy_node_attributes != nullptr;
+  }
   /// Calls each(entry point, name, whether it is needed on every device). The others are for cuBLASLt and for tensor maps.
   template <class Each> void for_each(const Each& each) {
     each(init, "cuInit", true);

@@ -9,9 +9,8 @@ namespace isotope::cuda {
 /// Libraries of NVIDIA are opened when the device is. `no_matrix_units` turns off tensor cores; `drop_barrier` leaves out an edge of the graph.
 struct diagnostics : gpu_diagnostics {
   std::string driver_library = {};  // file of the driver's library; empty: libcuda.so.1 where the loader finds it
-  std::string library_folder =
-      {};                   // where cuBLASLt is looked for if the loader does not find it, e.g. in Python's wheels; empty: nowhere else
-  bool no_library = false;  // never call cuBLASLt
+  std::string library_folder = {};  // of cuBLASLt, e.g. in Python's wheels; empty: the loader finds it
+  bool no_library = false;          // never call cuBLASLt
 };
 using options = basic_device_options<diagnostics>;
 

@@ -24,6 +24,8 @@ struct plan_recorder {
   std::unique_ptr<constant_pool> shared_pool;
   kernel_set kernels;
   std::deque<step_graph> graphs;
+  std::vector<library_product> products;  // of the graphs that were recorded before `whole`
+  bool whole = false;                     // whether all plans of the session are
 
   plan_recorder(std::shared_ptr<context> c, std::shared_ptr<loaded_functions> loaded, const kernel_set& all)
       : device(std::move(c)), functions(std::move(loaded)), shared_pool(std::make_unique<constant_pool>(device)), kernels(all) {}
@@ -60,6 +62,8 @@ struct plan_recorder {
   result<step_graph*> new_commands() { return &graphs.emplace_back(device); }
   /// A graph needs no barriers: its edges are computed from the dispatches.
   result<void> record(step_graph* to, const std::vector<dispatch>& all, std::span<const std::uint8_t>) {
+    for (const dispatch& d : all)
+      if (!whole && d.product.batches > 0) products.push_back(d.product);
     auto waits = plan_edges(all, [](const dispatch& a, const dispatch& b) { return fills_device(a) && fills_device(b); });
     drop_edge(waits, device->options.diagnose.drop_barrier);
     return to->build(*functions, all, waits);
@@ -114,14 +118,19 @@ struct plan_recorder {
       if (!a) return a.error();
       arguments[i] = *std::move(a);
     }
-    return device->submitted("launching kernels", [&] {
-      for (std::size_t i = 0; i < all.size(); ++i) {
-        const auto s = all[i].product.batches > 0 ? functions->products->started(all[i].product, device->stream())
-                                                  : launch_on_stream(*device, all[i], kernels_of[i], arguments[i]);
-        if (s != status::success) return s;
+    result<void> product;  // says more than a status
+    auto value = device->submitted("launching kernels", [&] {
+      for (std::size_t i = 0; i < all.size() && product; ++i) {
+        if (all[i].product.batches > 0) {
+          product = functions->products->start(all[i].product, device->stream());
+        } else if (const auto s = launch_on_stream(*device, all[i], kernels_of[i], arguments[i]); s != status::success) {
+          return s;
+        }
       }
       return status::success;
     });
+    if (!product) return product.error();
+    return value;
   }
 
  private:

@@ -59,9 +59,15 @@ template <Target T> class queue {
   }
   /// Saves the choices of algorithms to disk.
   result<void> loaded() {
-    if (auto& products = recorder_->functions->products; products != nullptr) products->save();
+    recorder_->whole = true;
+    if (auto& products = recorder_->functions->products; products != nullptr) {
+      products->save();
+      algorithms_ = products->digest_of(recorder_->products);
+    }
     return {};
   }
+  /// A digest of the algorithms of cuBLASLt that the plans run, as they were when they were loaded; empty: they run none.
+  const std::string& algorithms() const { return algorithms_; }
   result<submission> submit(plan& p, std::uint8_t active, const std::array<std::int32_t, 16>& sizes) {
     auto v = p.prepare(active, sizes);
     if (!v) return v.error();
@@ -72,11 +78,16 @@ template <Target T> class queue {
   result<void> wait(std::uint64_t value) const { return recorder_->device->wait(value); }
   template <class After> result<submission> observe(plan& p, std::uint8_t active, const After& after) {
     const auto all = p.dispatches(active);
+    if (auto r = p.tables(); !r) return r.error();
     auto value = recorder_->run_one_by_one(all, after);
     if (!value) return value.error();
     return submission{*value, std::int64_t(all.size()), 0};
   }
-  result<std::vector<launch_time>> time(plan& p, std::uint8_t active) { return time_launches(*recorder_, p.dispatches(active)); }
+  result<std::vector<launch_time>> time(plan& p, std::uint8_t active) {
+    const auto all = p.dispatches(active);
+    if (auto r = p.tables(); !r) return r.error();
+    return time_launches(*recorder_, all);
+  }
 
   void put_scalars(std::byte* to, const step_scalars& x, std::int64_t optimizer_step) const {
     const auto s = scalars_of(x, optimizer_step);
@@ -97,11 +108,10 @@ template <Target T> class queue {
     const context_counters& c = recorder_->device->counters;
     return std::to_string(c.submits.load()) + " submissions, " + std::to_string(c.allocations.load()) + " allocations";
   }
-  /// Why the file of chosen algorithms was ignored, if it was.
+  /// What is to be said of the file of chosen algorithms.
   std::vector<std::string> messages() const {
     const auto& products = recorder_->functions->products;
-    if (products == nullptr || products->ignored().empty()) return {};
-    return {products->ignored()};
+    return products == nullptr ? std::vector<std::string>{} : products->messages();
   }
 
   plan_recorder& recorder() { return *recorder_; }
@@ -109,6 +119,7 @@ template <Target T> class queue {
 
  private:
   std::unique_ptr<plan_recorder> recorder_;
+  std::string algorithms_;
   mutable transfer transfer_;  // a download changes only the staging memory, which callers do not see
 };
 

@@ -35,7 +35,7 @@ inline result<std::vector<std::byte>> arguments_of(const context& c, const dispa
   return all;
 }
 
-/// Starts one dispatch on the stream. @error missing_feature, out_of_memory
+/// Starts one kernel or copy on the stream.
 inline status launch_on_stream(const context& c, const dispatch& d, function_handle function, std::vector<std::byte>& arguments) {
   if (d.copy.host != nullptr)
     return d.copy.to_device ? c.f()->copy_to_device(d.copy.device, d.copy.host, std::size_t(d.copy.bytes), c.stream())
@@ -116,7 +116,7 @@ class step_graph {
       s = f->end_capture(stream, &captured);
     }
     f->destroy_stream(stream);
-    if (!started && captured != nullptr) f->destroy_graph(captured);
+    if ((!started || s != status::success) && captured != nullptr) f->destroy_graph(captured);
     if (!started) return started.error();
     if (s != status::success) return context_->failed(s, "capturing a product of cuBLASLt");
     return captured;

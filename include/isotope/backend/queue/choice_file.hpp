@@ -67,6 +67,13 @@ class choice_file {
     return true;
   }
 
+  /// FNV-1a (Fowler, Noll & Vo 1991). It detects files that were cut or changed.
+  static std::uint64_t hash_of(const std::string& text) {
+    std::uint64_t h = 0xcbf29ce484222325u;
+    for (const char c : text) h = (h ^ std::uint8_t(c)) * 0x100000001b3u;
+    return h;
+  }
+
  private:
   std::string path_, key_, ignored_;
   std::map<std::string, std::string> choices_;
@@ -77,12 +84,6 @@ class choice_file {
     std::string all = header() + "\n";
     for (const auto& [signature, variant] : choices_) all += signature + "\t" + variant + "\n";
     return all;
-  }
-  /// FNV-1a (Fowler, Noll & Vo 1991). It detects files that were cut or changed.
-  static std::uint64_t hash_of(const std::string& text) {
-    std::uint64_t h = 0xcbf29ce484222325u;
-    for (const char c : text) h = (h ^ std::uint8_t(c)) * 0x100000001b3u;
-    return h;
   }
   /// Returns why the file cannot be used; empty: it can, or there is none.
   std::string read() {

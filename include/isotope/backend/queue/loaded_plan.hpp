@@ -73,7 +73,7 @@ template <class R> class loaded_plan {
       v = &variants_.back();
     }
     v->dispatches = dispatches(active);
-    if (!pool().error().what.empty()) return pool().error();
+    if (auto r = tables(); !r) return r.error();
     auto before = plan_barriers(v->dispatches);
     drop(before);
     v->barriers = 0;
@@ -87,6 +87,11 @@ template <class R> class loaded_plan {
   }
   /// The dispatches that `prepare` records, for checkers and reports.
   std::vector<dispatch> dispatches(std::uint8_t active) const { return recorder_->list(bound_, active, pool()); }
+  /// Whether the tables that these dispatches read are in the constant pool: if not, they must not run. @error out_of_memory, device_lost
+  result<void> tables() const {
+    if (!pool().error().what.empty()) return pool().error();
+    return {};
+  }
   /// Bytes of the plan's own constant pool.
   std::int64_t bytes() const { return own_pool_ == nullptr ? 0 : own_pool_->bytes(); }
 

@@ -88,7 +88,7 @@ concept ServesSessions = requires(Q& q, const Q& c, std::byte* to, const step_sc
   { c.bytes() } -> std::same_as<std::int64_t>;
   { c.objects() } -> std::same_as<std::int64_t>;               // allocations and objects made on the device since it was opened
   { c.totals() } -> std::same_as<std::string>;                 // what the device did since it was opened, as text for logs; may be empty
-  { c.messages() } -> std::same_as<std::vector<std::string>>;  // messages of a validation layer
+  { c.messages() } -> std::same_as<std::vector<std::string>>;  // for the user: of a validation layer, or of files
 };
 
 /// With Q::host_memory, `parallel` runs tasks 0 to n - 1 on the queue's threads.
@@ -104,6 +104,12 @@ concept TimesLaunches = requires(Q& q, typename Q::plan& p) { q.time(p, std::uin
 /// A queue whose plans list their dispatches, for hazard checks and reports.
 template <class Q>
 concept RecordsDispatches = requires(const typename Q::plan& p) { p.dispatches(std::uint8_t{}); };
+
+/// A queue that runs products of a library: `algorithms` is a digest of the algorithms that were chosen when plans were loaded; empty: there are none.
+template <class Q>
+concept ChoosesAlgorithms = requires(const Q& q) {
+  { q.algorithms() } -> std::convertible_to<std::string>;
+};
 
 static_assert(!Queue<int>);
 

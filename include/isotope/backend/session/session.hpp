@@ -204,6 +204,7 @@ template <Queue Q> class session : public session_memory<Q> {
   template <class After> step_report observe(const step_scalars& x, const After& after, std::uint8_t active = whole_step) {
     drain();
     if (!broken_.what.empty()) return nothing();
+    if (auto r = queue_.prepare(frames_[0].plans[0], active, x.sizes); !r) return keep(r.error()), nothing();
     put_host_data(0, 0, x);
     auto done = queue_.observe(frames_[0].plans[0], active, after);
     if (!done) return keep(done.error()), nothing();
@@ -214,6 +215,8 @@ template <Queue Q> class session : public session_memory<Q> {
   /// other runs are not measured. @error missing_feature where the queue has no clock
   result<timed_step> profile(const step_scalars& x, std::uint8_t active = whole_step) requires TimesLaunches<Q> {
     drain();
+    if (!broken_.what.empty()) return broken_;
+    if (auto r = queue_.prepare(frames_[0].plans[0], active, x.sizes); !r) return keep(r.error()), broken_;
     put_host_data(0, 0, x);
     auto r = queue_.time(frames_[0].plans[0], active);
     if (!r && r.error().code != errc::missing_feature) keep(r.error());
@@ -240,6 +243,9 @@ template <Queue Q> class session : public session_memory<Q> {
     if (broken_.what.empty()) return {};
     return broken_;
   }
+
+  /// A digest of the algorithms that the queue chose for the loaded plans; empty: it chose none.
+  std::string algorithms() const requires ChoosesAlgorithms<Q> { return std::string(queue_.algorithms()); }
 
   /// The launches of a run of the first plan, for reports.
   std::vector<launch_row> launches(std::uint8_t active = whole_step) const { return queue_.rows(frames_[0].plans[0], active); }

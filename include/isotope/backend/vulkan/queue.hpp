@@ -76,6 +76,7 @@ template <Target T> class queue {
   result<void> wait(std::uint64_t value) const { return recorder_->device->wait(value); }
   template <class After> result<submission> observe(plan& p, std::uint8_t active, const After& after) {
     const auto all = p.dispatches(active);
+    if (auto r = p.tables(); !r) return r.error();
     auto value = recorder_->run_one_by_one(all, after);
     if (!value) return value.error();
     return submission{*value, std::int64_t(all.size()), 0};
@@ -83,6 +84,7 @@ template <Target T> class queue {
   /// @error missing_feature where the queue has no clock
   result<std::vector<launch_time>> time(plan& p, std::uint8_t active) {
     const auto all = p.dispatches(active);
+    if (auto r = p.tables(); !r) return r.error();
     if (auto r = recorder_->made->make(all); !r) return r.error();
     return time_launches(recorder_->command_buffers, *recorder_->made, all, plan_barriers(all));
   }
@@ -109,7 +111,11 @@ template <Target T> class queue {
     const context_counters& c = recorder_->device->counters;
     return std::to_string(c.submits.load()) + " submissions, " + std::to_string(c.allocations.load()) + " allocations";
   }
-  std::vector<std::string> messages() const { return recorder_->device->messages().texts(); }
+  std::vector<std::string> messages() const {
+    auto all = recorder_->device->messages().texts();
+    for (std::string& text : all) text.insert(0, "validation: ");
+    return all;
+  }
 
   plan_recorder& recorder() { return *recorder_; }
   transfer& staging() { return transfer_; }
