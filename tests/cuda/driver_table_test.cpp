@@ -54,6 +54,8 @@ TEST(cuda_driver_table, numbers_are_those_of_the_header) {
   same(status::out_of_memory, CUDA_ERROR_OUT_OF_MEMORY);
   same(status::not_initialized, CUDA_ERROR_NOT_INITIALIZED);
   same(status::deinitialized, CUDA_ERROR_DEINITIALIZED);
+  same(status::stub_library, CUDA_ERROR_STUB_LIBRARY);
+  same(status::device_unavailable, CUDA_ERROR_DEVICE_UNAVAILABLE);
   same(status::no_device, CUDA_ERROR_NO_DEVICE);
   same(status::invalid_device, CUDA_ERROR_INVALID_DEVICE);
   same(status::invalid_image, CUDA_ERROR_INVALID_IMAGE);
@@ -65,9 +67,12 @@ TEST(cuda_driver_table, numbers_are_those_of_the_header) {
   same(status::illegal_address, CUDA_ERROR_ILLEGAL_ADDRESS);
   same(status::launch_out_of_resources, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
   same(status::launch_timeout, CUDA_ERROR_LAUNCH_TIMEOUT);
+  same(status::context_destroyed, CUDA_ERROR_CONTEXT_IS_DESTROYED);
+  same(status::assertion, CUDA_ERROR_ASSERT);
   same(status::illegal_instruction, CUDA_ERROR_ILLEGAL_INSTRUCTION);
   same(status::misaligned_address, CUDA_ERROR_MISALIGNED_ADDRESS);
   same(status::launch_failed, CUDA_ERROR_LAUNCH_FAILED);
+  same(status::not_permitted, CUDA_ERROR_NOT_PERMITTED);
   same(status::system_not_ready, CUDA_ERROR_SYSTEM_NOT_READY);
   same(status::driver_mismatch, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH);
   same(status::unknown, CUDA_ERROR_UNKNOWN);

@@ -52,7 +52,7 @@ class context {
   context(const context&) = delete;
   context& operator=(const context&) = delete;
   ~context() {
-    if (context_ == nullptr) return;
+    if (context_ == nullptr || hung_) return;  // closing would wait
     {
       const auto here = current();
       if (!lost_) f()->synchronize_stream(stream_);
@@ -104,7 +104,10 @@ class context {
   native_handles handles() const { return {context_, stream_}; }
   const physical_device& physical() const { return physical_; }
   device_info info() const { return describe(physical_, index_, driver_->version()); }
+  /// Whether nothing more is submitted, since the device failed or hangs.
   bool lost() const { return lost_; }
+  /// Whether work did not end in time. It may go on for ever, so nothing may be called that waits for it: what it uses stays allocated.
+  bool hung() const { return hung_; }
   current_context current() const { return {*driver_, context_}; }
 
   /// Launches a graph; returns the value that the timeline has when it is complete. @error device_lost, out_of_memory
@@ -175,7 +178,7 @@ class context {
         if (pending_.empty() || pending_.front().value > value) return {};
       }
       if (now() - begin > options.timeout_seconds) {
-        lost_ = true;
+        lost_ = hung_ = true;
         return late("work did not finish within " + std::to_string(options.timeout_seconds) + " s");
       }
       std::this_thread::sleep_for(std::chrono::duration<double>(pause));
@@ -183,11 +186,11 @@ class context {
   }
   /// Called once after the device is opened and before kernels are recorded, where cuBLASLt was found.
   void use_blas() { physical_.limits.blas = true; }
-  /// The free bytes of the device's memory.
+  /// The free bytes of the device's memory; all of it if the driver does not say.
   std::int64_t free_bytes() const {
     std::size_t free = 0, total = 0;
     const auto here = current();
-    return f()->memory_info(&free, &total) == status::success ? std::int64_t(free) : 0;
+    return f()->memory_info(&free, &total) == status::success ? std::int64_t(free) : physical_.memory;
   }
   failure failed(status s, std::string asked) const { return cuda::failed(*driver_, s, std::move(asked), physical_.name); }
 
@@ -213,7 +216,7 @@ class context {
   usual_times usual_;
   double ended_ = 0;  // when the end of the latest work was noticed
   std::mutex mutex_;
-  std::atomic<bool> lost_ = false;
+  std::atomic<bool> lost_ = false, hung_ = false;
 
   static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
   failure dead(status s, std::string asked) {

@@ -13,7 +13,8 @@
 namespace isotope::cuda {
 
 /// Device memory. For `upload` it has a page-locked copy on the host, which a node at the start of each graph copies to the device; `readback` memory is
-/// page-locked host memory only, which a node at the end of the graph copies to and kernels can reach, too, over the bus.
+/// page-locked host memory only, which a node at the end of the graph copies to and kernels can reach, too, over the bus. It is not freed if the device hangs:
+/// that would wait for kernels that use it.
 class memory {
  public:
   memory() = default;
@@ -23,7 +24,7 @@ class memory {
     return *this;
   }
   ~memory() {
-    if (context_ == nullptr) return;
+    if (context_ == nullptr || context_->hung()) return;
     const auto here = context_->current();
     if (device_ != 0) context_->f()->free(device_);
     if (host_ != nullptr) context_->f()->free_host(host_);
@@ -38,7 +39,9 @@ class memory {
     const auto here = on.current();
     if (use != memory_use::readback) {
       const std::string what = label + " of " + std::to_string(m.bytes_) + " bytes";
-      if (const auto free = on.free_bytes(); m.bytes_ > free)
+      // A device that shares the host's memory gives more than is free, since the system drops files that it has read.
+      const bool own_memory = on.physical().kind == device_kind::discrete;
+      if (const auto free = on.free_bytes(); own_memory && m.bytes_ > free)
         return fail(errc::out_of_memory,
                     std::to_string(m.bytes_) + " bytes were asked for, " + std::to_string(free) + " are free: " + label, on.physical().name,
                     "use a smaller batch or model, recompute blocks, or another device");

@@ -18,12 +18,27 @@ constexpr bool breaks_context(status s) {
   switch (s) {
     case status::illegal_address:
     case status::launch_timeout:
+    case status::context_destroyed:
+    case status::assertion:
     case status::illegal_instruction:
     case status::misaligned_address:
     case status::launch_failed:
     case status::unknown:
     case status::deinitialized: return true;
-    default: return int(s) == 214 || int(s) == 220 || (int(s) > 713 && int(s) < 720);
+    // Errors of memory and links that cannot be corrected, errors of the hardware, and the end of the server that processes share the device by.
+    default: return int(s) == 214 || int(s) == 220 || int(s) == 226 || (int(s) > 713 && int(s) < 720) || int(s) == 810;
+  }
+}
+/// Whether the result says that there is no device to use, or no driver that works.
+constexpr bool says_no_device(status s) {
+  switch (s) {
+    case status::not_initialized:
+    case status::stub_library:
+    case status::device_unavailable:
+    case status::no_device:
+    case status::invalid_device:
+    case status::not_permitted: return true;
+    default: return int(s) >= int(status::system_not_ready) && int(s) < 810;  // the driver does not match, or its server refuses
   }
 }
 
@@ -46,7 +61,10 @@ inline failure failed(const driver& d, status s, std::string asked, std::string 
     default:
       if (breaks_context(s))
         return fail(errc::device_lost, what, std::move(where), "open the device again, or another one, and load the last checkpoint");
-      return fail(errc::no_device, what, std::move(where), "check the driver with nvidia-smi, or use another device");
+      if (says_no_device(s))
+        return fail(errc::no_device, what, std::move(where), "check the driver with nvidia-smi, or use another device");
+      return fail(errc::missing_feature, what, std::move(where),
+                  "the driver refuses it: update the driver, use another device, and report this with the dispatch report");
   }
 }
 
