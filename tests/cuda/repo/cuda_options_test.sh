@@ -43,6 +43,19 @@ grep -qF "$work/earlier does not know the architectures 86, 89, 100, 120: they a
   failed=1
 }
 
+# A GPU that is newer than the compiler runs PTX of the lowest architecture.
+for archs in 100 121a,103; do
+  accepts -DBACKEND=cuda "-DISOTOPE_NVCC=$work/earlier" -DCUDA_ARCHS=$archs
+  grep -qF "$work/earlier does not know the architectures $(echo $archs | sed 's/,/, /'): kernels are compiled for 80, whose PTX the driver" "$work/log" || {
+    echo "no word of PTX for $archs"
+    failed=1
+  }
+done
+grep -q '"80,compute_80"' "$work/build/fatbins/isotope/fatbins/build.hpp" || {
+  echo 'the kernels are not compiled for 80'
+  failed=1
+}
+
 # A compiler on PATH that is too old is passed over.
 mkdir "$work/bin"
 fake bin/nvcc 11.8 sm_80

@@ -36,6 +36,10 @@ shows() {  # shows WORDS: what quickstart prints, where configuring fails, has t
   failed=1
 }
 shows ' -DCUDA_ARCHS=86,90a '
+program "$work/bin/nvidia-smi" 'printf "7.5\n12.0\n6.1\n"'
+shows ' -DCUDA_ARCHS=120 '
+program "$work/bin/nvidia-smi" 'printf "7.5\n"'
+shows ' -DCUDA_ARCHS=80 '
 program "$work/bin/nvidia-smi" 'echo "NVIDIA-SMI has failed"; exit 9'
 shows ' -DCUDA_ARCHS=80 '
 
