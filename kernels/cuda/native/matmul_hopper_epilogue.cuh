@@ -34,16 +34,44 @@ __device__ __forceinline__ void write_sums(const matmul_hopper& a, const float (
 }
 __device__ __forceinline__ float low(std::uint32_t u) { return __uint_as_float(u << 16); }
 __device__ __forceinline__ float high(std::uint32_t u) { return __uint_as_float(u & 0xffff0000u); }
+/// The sums of two pairs, rounded once. A sum in f32 that is rounded to bf16 has the same bits: it is exact unless one operand is less than
+/// 2^-16 of the other, and then both round to the larger one.
 __device__ __forceinline__ std::uint32_t add_pairs(std::uint32_t x, std::uint32_t y) {
-  return bf16_pair(__fadd_rn(low(x), low(y)), __fadd_rn(high(x), high(y)));
+  std::uint32_t sum;
+  asm("add.rn.bf16x2 %0, %1, %2;" : "=r"(sum) : "r"(x), "r"(y));
+  return sum;
+}
+__device__ __forceinline__ std::uint32_t pair_at_least(std::uint32_t x, std::uint32_t bound) {
+  std::uint32_t y;
+  asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(x), "r"(bound));
+  return y;
+}
+__device__ __forceinline__ std::uint32_t pair_at_most(std::uint32_t x, std::uint32_t bound) {
+  std::uint32_t y;
+  asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(x), "r"(bound));
+  return y;
+}
+
+// formulas::gelu_tanh_short and gelu_tanh_derivative_short for operands in bf16, with the same bits in fewer instructions: both operands of
+// a pair are limited by one instruction, which keeps NaN, and factors that are powers of two are placed where nothing overflows.
+constexpr std::uint32_t pair_of_11 = 0x41304130u, pair_of_minus_11 = 0xc130c130u;
+__device__ __forceinline__ float gelu_of(float x) {  // x >= -11
+  const formulas::number v = x;
+  const formulas::number gate = formulas::inverse(5.42101086e-20f + formulas::gelu_tanh_odds(v)) * 8.67361738e-19f;  // 16 times the gate
+  return (v * 0.0625f * gate).value;
+}
+__device__ __forceinline__ float gelu_derivative_of(float x) {  // |x| <= 11
+  const formulas::number v = x, e = formulas::gelu_tanh_odds(v), inverse = formulas::inverse(5.42101086e-20f + e);
+  return (5.42101086e-20f * inverse * formulas::fma(v * formulas::fma(v * v, 0.214063906f, 1.59576912f), e * inverse, 1.0f)).value;
 }
 __device__ __forceinline__ std::uint32_t gelu_pair(std::uint32_t x) {
-  return bf16_pair(formulas::gelu_tanh_short(low(x)).value, formulas::gelu_tanh_short(high(x)).value);
+  const std::uint32_t v = pair_at_least(x, pair_of_minus_11);
+  return bf16_pair(gelu_of(low(v)), gelu_of(high(v)));
 }
 /// The products x times the derivative of gelu at `at`.
 __device__ __forceinline__ std::uint32_t gelu_grad_pair(std::uint32_t x, std::uint32_t at) {
-  return bf16_pair(__fmul_rn(low(x), formulas::gelu_tanh_derivative_short(low(at)).value),
-                   __fmul_rn(high(x), formulas::gelu_tanh_derivative_short(high(at)).value));
+  const std::uint32_t v = pair_at_least(pair_at_most(at, pair_of_11), pair_of_minus_11);
+  return bf16_pair(__fmul_rn(low(x), gelu_derivative_of(low(v))), __fmul_rn(high(x), gelu_derivative_of(high(v))));
 }
 template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x) { return {f(x.x), f(x.y), f(x.z), f(x.w)}; }
 template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x, uint4 y) {
