@@ -157,6 +157,7 @@ TEST_F(MatmulHopper, DividesALongSumOnlyWhereItHasScratch) {
   p.scratch = 64 << 20;
   const auto d = p.recorded();
   ASSERT_EQ(d.size(), 2u);
+  EXPECT_TRUE(d[0].function.starts_with("matmul_hopper_direct_tn_"));
   EXPECT_TRUE(d[0].writes.back().overlaps(d[1].reads.front()));
   EXPECT_LE(d[1].reads.front().bytes(), p.scratch);
 }

@@ -58,7 +58,7 @@ class matmul_hopper {
     if (c.parts > 1) writes.push_back(partial);
     grid count = per_block(blocks, std::uint32_t(c.threads()), c.shared_bytes(p));
     count.cluster = std::uint32_t(c.cluster);
-    dispatch& d = r.add(fatbins::matmul_hopper, functions[order][width], g, count, reads, writes);
+    dispatch& d = r.add(fatbins::matmul_hopper, (g.sums == 0 ? direct_functions : functions)[order][width], g, count, reads, writes);
     d.matrices = "bf16";
     d.maps.push_back(map_of(s_.a, s_.M, offsetof(gpu::matmul_hopper, a), s_.a.cross ? 64 : 128, 64));
     d.maps.push_back(map_of(s_.b, s_.N, offsetof(gpu::matmul_hopper, b), std::uint32_t(c.columns / 2), 32));
@@ -72,10 +72,14 @@ class matmul_hopper {
   }
 
  private:
-  static constexpr std::array<std::array<std::string_view, 3>, 3> functions{
-      {{"matmul_hopper_nt_256", "matmul_hopper_nt_192", "matmul_hopper_nt_128"},
-       {"matmul_hopper_nn_256", "matmul_hopper_nn_192", "matmul_hopper_nn_128"},
-       {"matmul_hopper_tn_256", "matmul_hopper_tn_192", "matmul_hopper_tn_128"}}};
+  using names = std::array<std::array<std::string_view, 3>, 3>;
+  static constexpr names functions{{{"matmul_hopper_nt_256", "matmul_hopper_nt_192", "matmul_hopper_nt_128"},
+                                    {"matmul_hopper_nn_256", "matmul_hopper_nn_192", "matmul_hopper_nn_128"},
+                                    {"matmul_hopper_tn_256", "matmul_hopper_tn_192", "matmul_hopper_tn_128"}}};
+  static constexpr names direct_functions{
+      {{"matmul_hopper_direct_nt_256", "matmul_hopper_direct_nt_192", "matmul_hopper_direct_nt_128"},
+       {"matmul_hopper_direct_nn_256", "matmul_hopper_direct_nn_192", "matmul_hopper_direct_nn_128"},
+       {"matmul_hopper_direct_tn_256", "matmul_hopper_direct_tn_192", "matmul_hopper_direct_tn_128"}}};  // sums leave from registers
   static constexpr std::array<std::string_view, 3> reducers{"matmul_hopper_reduce_256", "matmul_hopper_reduce_192",
                                                             "matmul_hopper_reduce_128"};
 
@@ -93,7 +97,8 @@ class matmul_hopper {
             s_.K,
             l_.device->multiprocessors,
             divisible() && l_.scratch % 16 == 0 ? l_.scratch_bytes : 0,
-            results_[0]->type == dtype::f32};
+            results_[0]->type == dtype::f32,
+            arguments_.epilogue == gpu::hopper_epilogue::bias_gelu || arguments_.epilogue == gpu::hopper_epilogue::gelu_grad};
   }
   /// The axes of an operand along its lines, and across; `across` and `along` are the sides of a box where lines run along K and where
   /// they do not.

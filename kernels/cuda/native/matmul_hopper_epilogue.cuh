@@ -46,9 +46,10 @@ __device__ __forceinline__ std::uint32_t pair_at_least(std::uint32_t x, std::uin
   asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(x), "r"(bound));
   return y;
 }
-__device__ __forceinline__ std::uint32_t pair_at_most(std::uint32_t x, std::uint32_t bound) {
+/// Limits the magnitudes of a pair; bounds are positive.
+__device__ __forceinline__ std::uint32_t pair_within(std::uint32_t x, std::uint32_t bound) {
   std::uint32_t y;
-  asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(x), "r"(bound));
+  asm("min.NaN.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(x), "r"(bound));
   return y;
 }
 
@@ -70,7 +71,7 @@ __device__ __forceinline__ std::uint32_t gelu_pair(std::uint32_t x) {
 }
 /// The products x times the derivative of gelu at `at`.
 __device__ __forceinline__ std::uint32_t gelu_grad_pair(std::uint32_t x, std::uint32_t at) {
-  const std::uint32_t v = pair_at_least(pair_at_most(at, pair_of_11), pair_of_minus_11);
+  const std::uint32_t v = pair_within(at, pair_of_11);
   return bf16_pair(__fmul_rn(low(x), gelu_derivative_of(low(v))), __fmul_rn(high(x), gelu_derivative_of(high(v))));
 }
 template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x) { return {f(x.x), f(x.y), f(x.z), f(x.w)}; }
