@@ -21,12 +21,14 @@ __device__ inline void add_chunks(const column_sum_operands& a, std::int64_t fir
   __shared__ bool last;
   const int thread = int(threadIdx.x), chunks = int(gridDim.y);
   std::uint32_t* counter = pointer<std::uint32_t>(a.counters) + std::int64_t(blockIdx.z) * gridDim.x + blockIdx.x;
-  __threadfence();  // the sums of this block are visible before it counts as finished
   __syncthreads();
-  if (thread == 0) last = atomicAdd(counter, 1u) + 1 == gridDim.y;
+  if (thread == 0) {
+    __threadfence();  // the sums of this block, which the barrier has ordered before, are visible before it counts as finished
+    last = atomicAdd(counter, 1u) + 1 == gridDim.y;
+    __threadfence();
+  }
   __syncthreads();
   if (!last) return;
-  __threadfence();
   const int lines = column_threads / width, line = thread / width, k = thread % width;
   // Volatile: other blocks wrote them in this launch.
   const volatile float* sums = pointer<const volatile float>(a.partial) + std::int64_t(blockIdx.z) * chunks * a.cols + first + k;

@@ -46,8 +46,10 @@ template <int T> __device__ inline void cumsum_column(const cumsum_operands& a) 
     put<T>(a.y, i, float(sum));
   }
 }
-extern "C" __global__ void cumsum_columns_f32(const __grid_constant__ cumsum_operands a) { cumsum_column<f32>(a); }
-extern "C" __global__ void cumsum_columns_bf16(const __grid_constant__ cumsum_operands a) { cumsum_column<bf16>(a); }
-extern "C" __global__ void cumsum_columns_f16(const __grid_constant__ cumsum_operands a) { cumsum_column<f16>(a); }
+extern "C" __global__ void __launch_bounds__(1024) cumsum_columns_f32(const __grid_constant__ cumsum_operands a) { cumsum_column<f32>(a); }
+extern "C" __global__ void __launch_bounds__(1024) cumsum_columns_bf16(const __grid_constant__ cumsum_operands a) {
+  cumsum_column<bf16>(a);
+}
+extern "C" __global__ void __launch_bounds__(1024) cumsum_columns_f16(const __grid_constant__ cumsum_operands a) { cumsum_column<f16>(a); }
 
 }  // namespace isotope::cuda::gpu

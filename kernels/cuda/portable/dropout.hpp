@@ -13,6 +13,7 @@ namespace isotope::cuda {
 template <GpuPrecision P> struct kernel<op::dropout, P, kernels::portable> {
   static constexpr std::uint32_t inplace = 1;
   static void record(const launch& l, recording& r) {
+    constexpr portable::by_format vectors{"dropout_f32", "dropout_bf16", "dropout_f16"};
     const view &x = l.in[0], &y = l.out[0];
     const std::int64_t n = y.dims.count();
     if (n == 0) return;
@@ -27,9 +28,11 @@ template <GpuPrecision P> struct kernel<op::dropout, P, kernels::portable> {
                                   std::int32_t(x.type),
                                   std::int32_t(y.type),
                                   least == 0,
-                                  portable::all_aligned(x, y),
                                   float(1 / (1 - p))};
-    r.add(fatbins::dropout, "dropout", a, per_item(portable::divide_up(n, 4)), {x, scalars_of(l)}, {y});
+    const std::int64_t run = portable::vector_elems(x.type);
+    const bool wide = least > 0 && x.type == y.type && portable::loads_as_f32(x.type) && n % run == 0 && portable::all_aligned(x, y);
+    r.add(fatbins::dropout, wide ? vectors.of(x.type) : "dropout", a,
+          per_item(portable::divide_up(n, wide ? run * gpu::dropout_vectors : 4)), {x, scalars_of(l)}, {y});
   }
 };
 

@@ -44,7 +44,7 @@ __device__ inline void store_block(const embedding_grad_operands& a, std::int64_
 }
 
 template <int T> __device__ inline void short_runs(const embedding_grad_operands& a, std::int64_t window, std::int64_t b) {
-  constexpr int flight = 8, near_pairs = id_window + id_long_run + 2;
+  constexpr int flight = 8, flight_behind = 16, near_pairs = id_window + id_long_run + 2;
   __shared__ uint2 near[near_pairs];  // from the pair before the window to the one behind the longest short run that starts in it
   const std::int64_t start = window * id_window;
   const bool there = 4 * b < a.C;
@@ -53,14 +53,14 @@ template <int T> __device__ inline void short_runs(const embedding_grad_operands
   __syncthreads();
   float sum[4] = {};
   bool mine = false;  // whether the last run is short and started in this window: it may continue behind it
-  for (int k = 0; k < id_window || (k < id_window + id_long_run && mine); k += flight) {
+  for (int k = 0; k < id_window; k += flight) {
     float g[flight][4], old[flight][4];
     bool taken[flight];
 #pragma unroll
     for (int j = 0; j < flight; ++j) {
       const uint2 pair = near[k + j + 1];
       const bool begins = near[k + j].x != pair.x;
-      if (begins) mine = k < id_window && pair.x < a.V && near[k + j + id_long_run + 1].x != pair.x;
+      if (begins) mine = pair.x < a.V && near[k + j + id_long_run + 1].x != pair.x;
       taken[j] = mine && there;
       if (taken[j]) row_block<T>(a, a.dy, pair.y, b, g[j]);
       if (taken[j] && begins) row_block<f32>(a, a.into, pair.x, b, old[j]);
@@ -75,62 +75,101 @@ template <int T> __device__ inline void short_runs(const embedding_grad_operands
       if (near[k + j + 2].x != id) store_block(a, id, b, sum);
     }
   }
+  for (int k = id_window; k < id_window + id_long_run && mine; k += flight_behind) {
+    const std::uint32_t id = near[k].x;
+    float g[flight_behind][4];
+    bool taken[flight_behind];
+#pragma unroll
+    for (int j = 0; j < flight_behind; ++j) {
+      mine = mine && near[k + j + 1].x == id;
+      taken[j] = mine && there;
+      if (taken[j]) row_block<T>(a, a.dy, near[k + j + 1].y, b, g[j]);
+    }
+#pragma unroll
+    for (int j = 0; j < flight_behind; ++j) {
+      if (!taken[j]) continue;
+#pragma unroll
+      for (int e = 0; e < 4; ++e) sum[e] += g[j][e];
+      if (near[k + j + 2].x != id) store_block(a, id, b, sum);
+    }
+  }
 }
 
 inline constexpr int tile_threads = 256, tile_down = tile_threads / 8, tile_air = 4, tile_rows = tile_air * tile_down;
+using strip_tile = float[tile_rows * id_strip];
 
+/// Adds the rows of a tile to a column, one after another; those of the next batch come from shared memory meanwhile.
+__device__ inline float add_column(const float* column, float sum) {
+  constexpr int batch = 16;
+  float now[batch], ahead[batch];
+#pragma unroll
+  for (int k = 0; k < batch; ++k) now[k] = column[k * id_strip];
+#pragma unroll
+  for (int row = batch; row <= tile_rows; row += batch) {
+#pragma unroll
+    for (int k = 0; k < batch; ++k) ahead[k] = row < tile_rows ? column[(row + k) * id_strip] : 0.0f;
+#pragma unroll
+    for (int k = 0; k < batch; ++k) sum += now[k];
+#pragma unroll
+    for (int k = 0; k < batch; ++k) now[k] = ahead[k];
+  }
+  return sum;
+}
+
+/// Two tiles in turn, so that one barrier for each is enough: a tile is overwritten after the barrier of the other one. Rows behind the run
+/// are -0, which changes no sum. over[turn]: whether the run ends in the tile.
 template <int T>
-__device__ inline void add_long_run(const embedding_grad_operands& a, std::int64_t first, std::int64_t strip, float* tile,
-                                    std::uint32_t& run_end) {
+__device__ inline void add_long_run(const embedding_grad_operands& a, std::int64_t first, std::int64_t strip, strip_tile (&tiles)[2],
+                                    bool (&over)[2]) {
   const int lane = int(threadIdx.x), across = lane % 8, down = lane / 8;
   const std::int64_t b = strip * 8 + across, c = strip * id_strip + lane;
   const std::uint32_t id = pair_at(a, first).x;
-  float g[tile_air][4] = {};
+  float g[tile_air][4];
   uint2 pair[tile_air], next[tile_air];
+  const auto fetch = [&](uint2 from, float(&row)[4]) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) row[j] = -0.0f;
+    if (from.x == id && 4 * b < a.C) row_block<T>(a, a.dy, from.y, b, row);
+  };
 #pragma unroll
   for (int q = 0; q < tile_air; ++q) {
     pair[q] = pair_at(a, first + q * tile_down + down);
     next[q] = pair_at(a, first + tile_rows + q * tile_down + down);
-    if (pair[q].x == id && 4 * b < a.C) row_block<T>(a, a.dy, pair[q].y, b, g[q]);
+    fetch(pair[q], g[q]);
   }
   const bool adds = lane < id_strip && c < a.C;
   float sum = adds ? pointer<const float>(a.into)[id * a.C + c] : 0.0f;
-  if (lane == 0) run_end = no_id;  // counted from `first`
+  if (lane < 2) over[lane] = false;
   __syncthreads();
-  for (std::uint32_t from = 0;; from += tile_rows) {
+  int turn = 0;
+  for (std::int64_t from = first;; from += tile_rows, turn ^= 1) {
 #pragma unroll
     for (int q = 0; q < tile_air; ++q) {
-      const int row = q * tile_down + down;
-      if (pair[q].x != id) atomicMin(&run_end, from + std::uint32_t(row));
+      if (pair[q].x != id) over[turn] = true;
 #pragma unroll
-      for (int j = 0; j < 4; ++j) tile[row * id_strip + 4 * across + j] = g[q][j];
+      for (int j = 0; j < 4; ++j) tiles[turn][(q * tile_down + down) * id_strip + 4 * across + j] = g[q][j];
     }
     __syncthreads();
-    const std::uint32_t end = run_end, rows = end - from < tile_rows ? end - from : tile_rows;
-    const bool goes_on = end > from + tile_rows;
-    if (goes_on) {
+    const bool ends = over[turn];
+    if (!ends) {
 #pragma unroll
       for (int q = 0; q < tile_air; ++q) {
         pair[q] = next[q];
-        if (pair[q].x == id && 4 * b < a.C) row_block<T>(a, a.dy, pair[q].y, b, g[q]);
-        next[q] = pair_at(a, first + from + 2 * tile_rows + q * tile_down + down);
+        fetch(pair[q], g[q]);
+        next[q] = pair_at(a, from + 2 * tile_rows + q * tile_down + down);
       }
     }
-    if (lane < id_strip)
-#pragma unroll 8
-      for (std::uint32_t row = 0; row < tile_rows; ++row) {
-        const float v = tile[row * id_strip + std::uint32_t(lane)];
-        sum = row < rows ? sum + v : sum;
-      }
-    __syncthreads();
-    if (!goes_on) break;
+    if (lane < id_strip) sum = add_column(tiles[turn] + lane, sum);
+    if (ends) break;
   }
   if (adds) pointer<float>(a.into)[id * a.C + c] = sum;
+  __syncthreads();
 }
 
 template <int T> __device__ inline void long_runs(const embedding_grad_operands& a, std::int64_t search, std::int64_t strip) {
-  __shared__ float tile[tile_rows * id_strip];
-  __shared__ std::uint32_t runs[id_search / id_long_run], found, run_end;
+  __shared__ __align__(16) strip_tile tiles[2];
+  __shared__ std::uint32_t runs[id_search / id_long_run], found;
+  __shared__ bool over[2];
   const int lane = int(threadIdx.x);
   if (lane == 0) found = 0;
   __syncthreads();
@@ -144,7 +183,7 @@ template <int T> __device__ inline void long_runs(const embedding_grad_operands&
   __syncthreads();
   const std::uint32_t all = found;
   for (std::uint32_t r = 0; r < all; ++r)
-    add_long_run<T>(a, search * id_search + runs[r], strip, tile, run_end);  // runs of different ids may come in any order
+    add_long_run<T>(a, search * id_search + runs[r], strip, tiles, over);  // runs of different ids may come in any order
 }
 
 template <int T> __device__ inline void embedding_grad(const embedding_grad_operands& a) {

@@ -14,16 +14,21 @@ namespace portable {
 
 /// Sorts ids (n) into pairs (id, position), least significant digit first: two launches per digit, blocks of pairs in parallel.
 struct id_sort {
-  static constexpr std::int64_t pair_bytes = 8, most_blocks = 4096, most_ids = std::int64_t(1) << 31;
+  static constexpr std::int64_t pair_bytes = 8, few_blocks = 128, most_blocks = 4096, most_ids = std::int64_t(1) << 31;
   /// Pairs of a thread: more of them if there would be many blocks, each of which reads the counts of all.
   static constexpr std::int64_t items(std::int64_t n) {
     std::int64_t k = 1;
-    while (k < gpu::sort_items && divide_up(n, k * gpu::sort_threads) > 128) k *= 2;
+    while (k < gpu::sort_items && divide_up(n, k * gpu::sort_threads) > few_blocks) k *= 2;
     while (divide_up(n, k * gpu::sort_threads) > most_blocks) k *= 2;
     return k;
   }
   static constexpr std::int64_t blocks(std::int64_t n) { return divide_up(n, items(n) * gpu::sort_threads); }
-  static constexpr std::int64_t scratch(std::int64_t n) { return 2 * pair_bytes * n + 4 * gpu::sort_digits * blocks(n); }
+  /// Enough for fewer ids, too, which may need more blocks.
+  static constexpr std::int64_t scratch(std::int64_t n) {
+    constexpr std::int64_t all_items = gpu::sort_items * gpu::sort_threads;
+    const std::int64_t more = std::max(few_blocks, std::min(most_blocks, divide_up(n, all_items)));
+    return 2 * pair_bytes * n + 4 * gpu::sort_digits * std::min(divide_up(n, gpu::sort_threads), more);
+  }
 
   /// Returns the sorted pairs; ids outside [0, V) become V. Uses scratch(n) bytes at `scratch`.
   static range record(recording& r, const view& ids, std::int64_t V, std::uint64_t scratch) {

@@ -6,7 +6,7 @@
 namespace isotope::cuda::gpu {
 
 /// The partial sums are in f32 at g.a.at, (parts, elements).
-extern "C" __global__ void matmul_reduce(const __grid_constant__ gemm g) {
+extern "C" __global__ void __launch_bounds__(1024) matmul_reduce(const __grid_constant__ gemm g) {
   const std::int64_t eights = (std::int64_t(g.columns) + 7) / 8, i = item(), row = i / eights, n = i % eights * 8;
   if (row >= std::int64_t(g.batches) * g.rows) return;
   const int batch = int(row / g.rows), valid = int(g.columns - n < 8 ? g.columns - n : 8);

@@ -124,6 +124,8 @@ template <int T, int HOLD, int ROWS, bool SAME> __device__ inline void normalise
       if (column(k) >= a.C) continue;
       float w[run], b[run] = {};
       if constexpr (SAME) {
+        keep_packed(weight[k]);
+        keep_packed(bias[k]);
         unpack<T>(weight[k], w);
         unpack<T>(bias[k], b);
       } else {
@@ -148,28 +150,47 @@ template <int T, int HOLD, int ROWS, bool SAME> __device__ inline void normalise
       }
   }
 }
-template <int T, int HOLD> __device__ inline void normalise_short(const norm_operands& a) {
-  constexpr int rows = HOLD > 4 ? 1 : norm_short_rows;
-  if (HOLD <= 4 && a.weight_type == T && (!a.centered || a.bias_type == T)) normalise_short<T, HOLD, rows, HOLD <= 4>(a);
-  else normalise_short<T, HOLD, rows, false>(a);
+template <int T, int COLUMNS> __device__ inline void normalise_short(const norm_operands& a) {
+  constexpr int hold = COLUMNS / (32 * vector_elems<T>), k = COLUMNS / norm_short_step - 1;
+  constexpr int rows = (T == f32 ? norm_short_of_f32 : norm_short_of_16_bits)[k].rows;
+  if (hold <= 4 && a.weight_type == T && (!a.centered || a.bias_type == T)) normalise_short<T, hold, rows, hold <= 4>(a);
+  else normalise_short<T, hold, rows, false>(a);
 }
-template <int T> __device__ inline void normalise_short(const norm_operands& a) {
-  constexpr int run = vector_elems<T>;
-  const int hold = (a.C + 32 * run - 1) / (32 * run);
-  if constexpr (T == f32) {
-    if (hold <= 2) normalise_short<T, 2>(a);
-    else if (hold <= 4) normalise_short<T, 4>(a);
-    else if (hold <= 6) normalise_short<T, 6>(a);
-    else normalise_short<T, 8>(a);
-  } else {
-    if (hold <= 1) normalise_short<T, 1>(a);
-    else if (hold <= 2) normalise_short<T, 2>(a);
-    else if (hold <= 3) normalise_short<T, 3>(a);
-    else normalise_short<T, 4>(a);
-  }
+extern "C" __global__ void __launch_bounds__(256, 4) norm_up_to_256_f32(const __grid_constant__ norm_operands a) {
+  normalise_short<f32, 256>(a);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) norm_short_f32(const __grid_constant__ norm_operands a) { normalise_short<f32>(a); }
-extern "C" __global__ void __launch_bounds__(256, 2) norm_short_bf16(const __grid_constant__ norm_operands a) { normalise_short<bf16>(a); }
-extern "C" __global__ void __launch_bounds__(256, 2) norm_short_f16(const __grid_constant__ norm_operands a) { normalise_short<f16>(a); }
+extern "C" __global__ void __launch_bounds__(256, 6) norm_up_to_256_bf16(const __grid_constant__ norm_operands a) {
+  normalise_short<bf16, 256>(a);
+}
+extern "C" __global__ void __launch_bounds__(256, 4) norm_up_to_256_f16(const __grid_constant__ norm_operands a) {
+  normalise_short<f16, 256>(a);
+}
+extern "C" __global__ void __launch_bounds__(256, 2) norm_up_to_512_f32(const __grid_constant__ norm_operands a) {
+  normalise_short<f32, 512>(a);
+}
+extern "C" __global__ void __launch_bounds__(256, 4) norm_up_to_512_bf16(const __grid_constant__ norm_operands a) {
+  normalise_short<bf16, 512>(a);
+}
+extern "C" __global__ void __launch_bounds__(256, 3) norm_up_to_512_f16(const __grid_constant__ norm_operands a) {
+  normalise_short<f16, 512>(a);
+}
+extern "C" __global__ void __launch_bounds__(256, 2) norm_up_to_768_f32(const __grid_constant__ norm_operands a) {
+  normalise_short<f32, 768>(a);
+}
+extern "C" __global__ void __launch_bounds__(256, 4) norm_up_to_768_bf16(const __grid_constant__ norm_operands a) {
+  normalise_short<bf16, 768>(a);
+}
+extern "C" __global__ void __launch_bounds__(256, 3) norm_up_to_768_f16(const __grid_constant__ norm_operands a) {
+  normalise_short<f16, 768>(a);
+}
+extern "C" __global__ void __launch_bounds__(256, 2) norm_up_to_1024_f32(const __grid_constant__ norm_operands a) {
+  normalise_short<f32, 1024>(a);
+}
+extern "C" __global__ void __launch_bounds__(256, 3) norm_up_to_1024_bf16(const __grid_constant__ norm_operands a) {
+  normalise_short<bf16, 1024>(a);
+}
+extern "C" __global__ void __launch_bounds__(256, 2) norm_up_to_1024_f16(const __grid_constant__ norm_operands a) {
+  normalise_short<f16, 1024>(a);
+}
 
 }  // namespace isotope::cuda::gpu

@@ -6,11 +6,20 @@ namespace isotope::cuda::gpu {
 
 /// Columns of a row that a thread holds in norm.cu.
 inline constexpr int norm_elems = 16;
-/// Columns of rows that a warp takes whole, and how many of these rows it takes at a time, or one of more than 16 columns of f32 per lane.
-inline constexpr int norm_short_columns = 1024, norm_short_rows = 2;
+/// A warp takes whole rows of up to 256, 512, 768 and 1,024 columns, a kernel for each: `rows` at a time. `blocks`: how many of 256 threads a
+/// multiprocessor has, which go on with further rows; 0: as many as there are rows.
+struct norm_short_size {
+  int rows, blocks;
+};
+inline constexpr int norm_short_columns = 1024, norm_short_step = 256;
+inline constexpr norm_short_size norm_short_of_f32[] = {{2, 4}, {2, 2}, {1, 0}, {1, 0}},
+                                 norm_short_of_16_bits[] = {{2, 6}, {2, 4}, {1, 0}, {1, 0}};
 
 /// Threads of the largest block of norm_grad.cu that holds several teams, and rows that each of them takes at a time.
-inline constexpr int norm_grad_threads = 256, norm_grad_rows_at_once = 4;
+struct norm_grad_size {
+  int threads, rows_at_once;
+};
+inline constexpr norm_grad_size norm_grad_of_f32{256, 4}, norm_grad_of_16_bits{288, 2};
 
 struct norm_operands {
   std::uint64_t x, weight, bias;  // (rows, C), (C), (C); no bias if not centered

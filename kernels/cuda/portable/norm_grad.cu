@@ -1,8 +1,8 @@
-// Gradients of layer normalisation (centered) and root-mean-square normalisation. Bound by bytes: one read of x and dy, one write of dx.
-// A block walks a range of rows in teams, each of which takes `flight` rows at a time; each thread holds one vector of a row, and its column
-// sums of dy h and dy stay in registers until the end, when the block adds its teams to a row of `partial`; column_sum.cu adds these rows in
-// order. Rows that are too long for a block are read twice: norm_grad_weights takes column sums, norm_grad_rows then computes dx, which may
-// overwrite x or dy.
+// Gradients of layer normalisation (centered) and root-mean-square normalisation. Bound by bytes: one read of x and dy, one write of dx. A
+// block walks a range of rows in teams, each of which takes `flight` rows at a time; each thread holds one vector of a row, and its column
+// sums of dy h and dy stay in registers until the end, when the block adds its teams to a row of `partial`; column_sum.cu adds these rows
+// in order, beside the next kernel, which needs only dx: where the last block added them, that kernel waited 3 us longer. Rows that are
+// too long for a block are read twice: norm_grad_weights takes column sums, norm_grad_rows then computes dx, which may overwrite x or dy.
 #include "norm.h"
 
 #include "../rows/teams.cuh"
@@ -33,7 +33,13 @@ template <int T, bool WIDE> __device__ inline uint4 packed_run(const row_part<T,
   }
 }
 
-template <int T, bool WIDE, int FLIGHT> __device__ inline void norm_grad(const norm_grad_operands& a) {
+/// N numbers of the block, the same ones in every call.
+template <int N> __device__ inline float* shared_floats() {
+  __shared__ __align__(16) float all[N];
+  return all;
+}
+
+template <int T, bool WIDE, int FLIGHT, int THREADS> __device__ inline void norm_grad(const norm_grad_operands& a) {
   constexpr int run = vector_elems<T>;
   team t(a.team);
   t.lane = int(threadIdx.x) % a.team;
@@ -97,21 +103,21 @@ template <int T, bool WIDE, int FLIGHT> __device__ inline void norm_grad(const n
       }
     }
   }
-  if constexpr (FLIGHT > 1) {
-    __shared__ float others[2 * run][FLIGHT <= 2 ? 288 : norm_grad_threads];
+  if constexpr (THREADS > 0) {
     if (teams > 1) {
+      float* const others = shared_floats<2 * run * THREADS>();
 #pragma unroll
       for (int j = 0; j < run; ++j) {
-        others[j][threadIdx.x] = dweight[j];
-        others[run + j][threadIdx.x] = dbias[j];
+        others[j * THREADS + threadIdx.x] = dweight[j];
+        others[(run + j) * THREADS + threadIdx.x] = dbias[j];
       }
       __syncthreads();
       if (own > 0) return;
       for (int other = 1; other < teams; ++other)
 #pragma unroll
         for (int j = 0; j < run; ++j) {
-          dweight[j] += others[j][other * a.team + t.lane];
-          dbias[j] += others[run + j][other * a.team + t.lane];
+          dweight[j] += others[j * THREADS + other * a.team + t.lane];
+          dbias[j] += others[(run + j) * THREADS + other * a.team + t.lane];
         }
     }
   }
@@ -123,27 +129,28 @@ template <int T, bool WIDE, int FLIGHT> __device__ inline void norm_grad(const n
       if (a.centered) pointer<float>(to)[a.C + part.column(0, j)] = dbias[j];
     }
 }
-template <int T, int FLIGHT> __device__ inline void norm_grad(const norm_grad_operands& a) {
-  if (a.wide) norm_grad<T, true, FLIGHT>(a);
-  else norm_grad<T, false, (FLIGHT + 1) / 2>(a);
+/// THREADS: those of the largest block of several teams, or 0 if a block is one team.
+template <int T, int FLIGHT, int THREADS> __device__ inline void norm_grad(const norm_grad_operands& a) {
+  if (a.wide) norm_grad<T, true, FLIGHT, THREADS>(a);
+  else norm_grad<T, false, (FLIGHT + 1) / 2, THREADS>(a);
 }
 extern "C" __global__ void __launch_bounds__(256, 2) norm_grad_f32(const __grid_constant__ norm_grad_operands a) {
-  norm_grad<f32, norm_grad_rows_at_once>(a);
+  norm_grad<f32, norm_grad_of_f32.rows_at_once, norm_grad_of_f32.threads>(a);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) norm_grad_bf16(const __grid_constant__ norm_grad_operands a) {
-  norm_grad<bf16, norm_grad_rows_at_once>(a);
+extern "C" __global__ void __launch_bounds__(288, 2) norm_grad_bf16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<bf16, norm_grad_of_16_bits.rows_at_once, norm_grad_of_16_bits.threads>(a);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) norm_grad_f16(const __grid_constant__ norm_grad_operands a) {
-  norm_grad<f16, norm_grad_rows_at_once>(a);
+extern "C" __global__ void __launch_bounds__(288, 2) norm_grad_f16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<f16, norm_grad_of_16_bits.rows_at_once, norm_grad_of_16_bits.threads>(a);
 }
 extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_f32(const __grid_constant__ norm_grad_operands a) {
-  norm_grad<f32, 1>(a);
+  norm_grad<f32, 1, 0>(a);
 }
 extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_bf16(const __grid_constant__ norm_grad_operands a) {
-  norm_grad<bf16, 1>(a);
+  norm_grad<bf16, 1, 0>(a);
 }
 extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_f16(const __grid_constant__ norm_grad_operands a) {
-  norm_grad<f16, 1>(a);
+  norm_grad<f16, 1, 0>(a);
 }
 
 /// A thread adds one column over a range of rows.

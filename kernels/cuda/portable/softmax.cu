@@ -123,11 +123,23 @@ template <int T, bool GRADIENT> __device__ inline void softmax_column(const soft
     put<T>(a.y, i, r);
   }
 }
-extern "C" __global__ void softmax_columns_f32(const __grid_constant__ softmax_operands a) { softmax_column<f32, false>(a); }
-extern "C" __global__ void softmax_columns_bf16(const __grid_constant__ softmax_operands a) { softmax_column<bf16, false>(a); }
-extern "C" __global__ void softmax_columns_f16(const __grid_constant__ softmax_operands a) { softmax_column<f16, false>(a); }
-extern "C" __global__ void softmax_grad_columns_f32(const __grid_constant__ softmax_operands a) { softmax_column<f32, true>(a); }
-extern "C" __global__ void softmax_grad_columns_bf16(const __grid_constant__ softmax_operands a) { softmax_column<bf16, true>(a); }
-extern "C" __global__ void softmax_grad_columns_f16(const __grid_constant__ softmax_operands a) { softmax_column<f16, true>(a); }
+extern "C" __global__ void __launch_bounds__(1024) softmax_columns_f32(const __grid_constant__ softmax_operands a) {
+  softmax_column<f32, false>(a);
+}
+extern "C" __global__ void __launch_bounds__(1024) softmax_columns_bf16(const __grid_constant__ softmax_operands a) {
+  softmax_column<bf16, false>(a);
+}
+extern "C" __global__ void __launch_bounds__(1024) softmax_columns_f16(const __grid_constant__ softmax_operands a) {
+  softmax_column<f16, false>(a);
+}
+extern "C" __global__ void __launch_bounds__(1024) softmax_grad_columns_f32(const __grid_constant__ softmax_operands a) {
+  softmax_column<f32, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(1024) softmax_grad_columns_bf16(const __grid_constant__ softmax_operands a) {
+  softmax_column<bf16, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(1024) softmax_grad_columns_f16(const __grid_constant__ softmax_operands a) {
+  softmax_column<f16, true>(a);
+}
 
 }  // namespace isotope::cuda::gpu

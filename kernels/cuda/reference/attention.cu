@@ -82,7 +82,7 @@ extern "C" __global__ void __launch_bounds__(1024) reference_attention(const __g
 }
 
 // The mean of dp under each query's probabilities, sum_d y dy, one query of a head per thread. Bound by bytes.
-extern "C" __global__ void reference_attention_mean(const __grid_constant__ reference_attention_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_attention_mean(const __grid_constant__ reference_attention_arguments a) {
   const std::int64_t i = item();
   if (i >= a.B * a.H * a.S) return;
   const std::int64_t s = i % a.S, h = i / a.S % a.H, b = i / (a.S * a.H);

@@ -84,7 +84,7 @@ __device__ inline void write_number(std::uint64_t base, std::int64_t i, int t, c
   }
 }
 
-extern "C" __global__ void reference_cast(const __grid_constant__ cast_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_cast(const __grid_constant__ cast_arguments a) {
   const std::int64_t i = item();
   if (i < a.count) write_number(a.y, i, a.y_type, read_number(a.x.at, offset_of(i, a.x.axes), a.x.type));
 }

@@ -6,7 +6,7 @@
 
 namespace isotope::cuda::gpu {
 
-extern "C" __global__ void reference_categorical(const __grid_constant__ reference_categorical_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_categorical(const __grid_constant__ reference_categorical_arguments a) {
   const std::int64_t row = item();
   if (row >= a.rows) return;
   const std::int64_t from = row * a.V;

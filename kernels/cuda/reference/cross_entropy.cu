@@ -14,7 +14,7 @@ __device__ inline bool counts(std::int32_t target, std::int64_t V) { return targ
 }  // namespace
 
 // Maxima, sums of exponentials and losses of rows of logits, one row per thread.
-extern "C" __global__ void reference_cross_entropy(const __grid_constant__ reference_cross_entropy_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_cross_entropy(const __grid_constant__ cross_entropy_arguments a) {
   const std::int64_t row = item();
   if (row >= a.rows) return;
   const std::int64_t from = row * a.N;
@@ -31,7 +31,7 @@ extern "C" __global__ void reference_cross_entropy(const __grid_constant__ refer
 }
 
 // The mean of the losses of the rows that count, 0 if there is none; one block.
-extern "C" __global__ void reference_cross_entropy_mean(const __grid_constant__ reference_cross_entropy_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_cross_entropy_mean(const __grid_constant__ cross_entropy_arguments a) {
   double loss = 0, rows = 0;
   for (std::int64_t row = threadIdx.x; row < a.rows; row += block_sum_threads)
     if (counts(pointer<const std::int32_t>(a.targets)[row], a.V)) {
@@ -44,7 +44,7 @@ extern "C" __global__ void reference_cross_entropy_mean(const __grid_constant__ 
 }
 
 // The number of rows that count; one block.
-extern "C" __global__ void reference_cross_entropy_counted(const __grid_constant__ reference_cross_entropy_grad_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_cross_entropy_counted(const __grid_constant__ cross_entropy_grad_arguments a) {
   double rows = 0;
   for (std::int64_t row = threadIdx.x; row < a.rows; row += block_sum_threads)
     if (counts(pointer<const std::int32_t>(a.targets)[row], a.V)) rows += 1;
@@ -54,7 +54,7 @@ extern "C" __global__ void reference_cross_entropy_counted(const __grid_constant
 
 // dx = dloss (exp(x - top) / sum - onehot(target)) / rows that count, 0 in rows that do not; one element per thread. dx may overwrite
 // the logits.
-extern "C" __global__ void reference_cross_entropy_grad(const __grid_constant__ reference_cross_entropy_grad_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_cross_entropy_grad(const __grid_constant__ cross_entropy_grad_arguments a) {
   const std::int64_t i = item();
   if (i >= a.rows * a.N) return;
   const std::int64_t row = i / a.N, column = i % a.N;

@@ -4,7 +4,7 @@
 
 namespace isotope::cuda::gpu {
 
-struct reference_cross_entropy_arguments {
+struct cross_entropy_arguments {
   std::uint64_t logits;   // (rows, N); the first V of each row are classes
   std::uint64_t targets;  // (rows) i32; a row counts if its target is a class
   std::uint64_t tops;     // (rows) f32: the largest logit
@@ -14,7 +14,7 @@ struct reference_cross_entropy_arguments {
   std::int64_t rows, N, V;
   std::int32_t type, loss_type;
 };
-struct reference_cross_entropy_grad_arguments {
+struct cross_entropy_grad_arguments {
   std::uint64_t logits, targets, tops, sums;
   std::uint64_t dloss;    // () f32
   std::uint64_t counted;  // () f64, scratch: the number of rows that count

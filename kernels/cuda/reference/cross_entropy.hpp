@@ -13,7 +13,7 @@ template <class P> struct kernel<op::cross_entropy, P, kernels::reference> {
   static constexpr std::int64_t scratch(const step_shapes& s) { return 8 * s.in[1].count(); }
   static void record(const launch& l, recording& r) {
     const view &logits = l.in[0], &targets = l.in[1], &loss = l.out[0], &tops = l.out[1], &sums = l.out[2];
-    gpu::reference_cross_entropy_arguments g{};
+    gpu::cross_entropy_arguments g{};
     g.logits = logits.at;
     g.targets = targets.at;
     g.tops = tops.at;
@@ -38,7 +38,7 @@ template <class P> struct kernel<op::cross_entropy_grad, P, kernels::reference> 
   static constexpr std::int64_t scratch(const step_shapes&) { return 8; }
   static void record(const launch& l, recording& r) {
     const view &logits = l.in[0], &targets = l.in[1], &tops = l.in[2], &sums = l.in[3], &dloss = l.in[4], &dx = l.out[0];
-    gpu::reference_cross_entropy_grad_arguments g{};
+    gpu::cross_entropy_grad_arguments g{};
     g.logits = logits.at;
     g.targets = targets.at;
     g.tops = tops.at;

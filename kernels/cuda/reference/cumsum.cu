@@ -5,7 +5,7 @@
 
 namespace isotope::cuda::gpu {
 
-extern "C" __global__ void reference_cumsum(const __grid_constant__ cumsum_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_cumsum(const __grid_constant__ cumsum_arguments a) {
   const std::int64_t row = item();
   if (row >= a.rows) return;
   const std::int64_t from = row / a.inner * a.n * a.inner + row % a.inner;

@@ -6,7 +6,7 @@
 
 namespace isotope::cuda::gpu {
 
-extern "C" __global__ void reference_dropout(const __grid_constant__ reference_dropout_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_dropout(const __grid_constant__ reference_dropout_arguments a) {
   const std::int64_t i = item();
   if (i >= a.count) return;
   const std::uint64_t word = random_word(*pointer<const scalars>(a.scalars), std::uint64_t(i), a.stream);

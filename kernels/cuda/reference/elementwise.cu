@@ -5,7 +5,7 @@
 
 namespace isotope::cuda::gpu {
 
-extern "C" __global__ void reference_elementwise(const __grid_constant__ elementwise_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_elementwise(const __grid_constant__ elementwise_arguments a) {
   const std::int64_t i = item();
   if (i < a.elements) body_run(a.body, i, 0.0f);
 }

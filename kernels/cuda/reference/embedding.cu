@@ -6,7 +6,7 @@
 namespace isotope::cuda::gpu {
 
 // One element of the result per thread; an id that is not a row of the table gives NaN. Bound by bytes.
-extern "C" __global__ void reference_embedding(const __grid_constant__ reference_embedding_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_embedding(const __grid_constant__ reference_embedding_arguments a) {
   const std::int64_t i = item();
   if (i >= a.rows * a.C) return;
   const std::int64_t id = pointer<const std::int32_t>(a.ids)[i / a.C];
@@ -16,7 +16,7 @@ extern "C" __global__ void reference_embedding(const __grid_constant__ reference
 
 // into[ids[i]] += dy[i] in ascending i: a thread has one row of dy and one column; the first row of an id adds all rows of that id,
 // and each sum is rounded as `into` stores it. Bound by reading the ids, rows^2 C / 2 times.
-extern "C" __global__ void reference_embedding_grad(const __grid_constant__ reference_embedding_grad_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_embedding_grad(const __grid_constant__ reference_embedding_grad_arguments a) {
   const std::int64_t i = item();
   if (i >= a.rows * a.C) return;
   const std::int32_t* const ids = pointer<const std::int32_t>(a.ids);

@@ -30,7 +30,7 @@ __device__ inline std::uint64_t order_of(std::uint64_t base, std::int64_t i, int
   }
 }
 
-extern "C" __global__ void reference_extremum(const __grid_constant__ reduce_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_extremum(const __grid_constant__ reduce_arguments a) {
   const std::int64_t i = item();
   if (i >= a.results * a.parts) return;
   const std::int64_t from = offset_of(i % a.results, a.axes, 0, a.outer), first = i / a.results;

@@ -5,7 +5,7 @@
 
 namespace isotope::cuda::gpu {
 
-extern "C" __global__ void reference_fft(const __grid_constant__ reference_fft_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_fft(const __grid_constant__ reference_fft_arguments a) {
   const std::int64_t i = item(), row = i / a.out_row, k = i % a.out_row;
   if (row >= a.rows) return;
   double re = 0, im = 0;

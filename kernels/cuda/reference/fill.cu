@@ -5,7 +5,7 @@
 
 namespace isotope::cuda::gpu {
 
-extern "C" __global__ void reference_fill(const __grid_constant__ fill_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_fill(const __grid_constant__ fill_arguments a) {
   const std::int64_t i = item();
   if (i >= a.count) return;
   if (a.bytes == 8) pointer<std::uint64_t>(a.y)[i] = a.bits;

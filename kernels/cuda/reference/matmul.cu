@@ -6,7 +6,7 @@
 
 namespace isotope::cuda::gpu {
 
-extern "C" __global__ void reference_matmul(const __grid_constant__ reference_matmul_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_matmul(const __grid_constant__ reference_matmul_arguments a) {
   const std::int64_t i = item();
   if (i >= a.count) return;
   const std::int64_t ia = offset_of(i, a.a_at), ib = offset_of(i, a.b_at);

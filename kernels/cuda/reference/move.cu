@@ -9,7 +9,7 @@ template <class E> __device__ inline void move_element(const move_arguments& a, 
   pointer<E>(a.y)[to] = inside ? pointer<const E>(a.x)[from] : E(0);
 }
 
-extern "C" __global__ void reference_move(const __grid_constant__ move_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_move(const __grid_constant__ move_arguments a) {
   const std::int64_t i = item();
   if (i >= a.count) return;
   std::int64_t from = 0, to = 0, rest = i;

@@ -4,7 +4,7 @@
 namespace isotope::cuda::gpu {
 
 // g holds the direction.
-extern "C" __global__ void reference_muon(const __grid_constant__ optimizer_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_muon(const __grid_constant__ optimizer_arguments a) {
   const std::int64_t i = item();
   if (i >= a.count || skipped(a)) return;
   const float rate = scalars_of(a).learning_rate * a.rate;

@@ -6,7 +6,7 @@
 namespace isotope::cuda::gpu {
 
 // One row per thread: the mean, then deviations from it, then the result. A row is read before it is written, so in place is safe.
-extern "C" __global__ void reference_norm(const __grid_constant__ reference_norm_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_norm(const __grid_constant__ reference_norm_arguments a) {
   const std::int64_t row = item();
   if (row >= a.rows) return;
   const std::int64_t from = row * a.C;
@@ -40,7 +40,7 @@ __device__ inline double normal(const reference_norm_grad_arguments& a, std::int
 }  // namespace
 
 // dweight = sum_rows dy h and dbias = sum_rows dy, one column per thread.
-extern "C" __global__ void reference_norm_weight_grad(const __grid_constant__ reference_norm_grad_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_norm_weight_grad(const __grid_constant__ reference_norm_grad_arguments a) {
   const std::int64_t c = item();
   if (c >= a.C) return;
   double dweight = 0, dbias = 0;
@@ -55,7 +55,7 @@ extern "C" __global__ void reference_norm_weight_grad(const __grid_constant__ re
 
 // dx, one row per thread. Each element is read before it is written, so dx may overwrite x, dy or the addend, which is added to the rounded
 // dx. With h = (x - mean) rstd and e = dy weight: dx = rstd (e - avg(e) - h avg(e h)), without avg(e) if no mean was subtracted.
-extern "C" __global__ void reference_norm_grad(const __grid_constant__ reference_norm_grad_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_norm_grad(const __grid_constant__ reference_norm_grad_arguments a) {
   const std::int64_t row = item();
   if (row >= a.rows) return;
   const std::int64_t from = row * a.C;

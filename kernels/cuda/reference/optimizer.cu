@@ -3,7 +3,7 @@
 
 namespace isotope::cuda::gpu {
 
-extern "C" __global__ void reference_adamw(const __grid_constant__ optimizer_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_adamw(const __grid_constant__ optimizer_arguments a) {
   const std::int64_t i = item();
   if (i >= a.count || skipped(a)) return;
   const scalars& s = scalars_of(a);
@@ -18,7 +18,7 @@ extern "C" __global__ void reference_adamw(const __grid_constant__ optimizer_arg
   store_weight(a, i, moved);
 }
 
-extern "C" __global__ void reference_sgd(const __grid_constant__ optimizer_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_sgd(const __grid_constant__ optimizer_arguments a) {
   const std::int64_t i = item();
   if (i >= a.count || skipped(a)) return;
   const scalars& s = scalars_of(a);
@@ -31,7 +31,7 @@ extern "C" __global__ void reference_sgd(const __grid_constant__ optimizer_argum
 }
 
 /// w holds u.
-extern "C" __global__ void reference_momentum(const __grid_constant__ optimizer_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_momentum(const __grid_constant__ optimizer_arguments a) {
   const std::int64_t i = item();
   if (i >= a.count) return;
   if (skipped(a)) return store(a.w, i, a.w_type, 0.0f);

@@ -5,7 +5,7 @@
 namespace isotope::cuda::gpu {
 
 /// A thread has one part of a result and takes every `parts`-th term.
-extern "C" __global__ void reference_prod(const __grid_constant__ reduce_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_prod(const __grid_constant__ reduce_arguments a) {
   const std::int64_t i = item();
   if (i >= a.results * a.parts) return;
   const std::int64_t from = offset_of(i % a.results, a.axes, 0, a.outer);
@@ -16,7 +16,7 @@ extern "C" __global__ void reference_prod(const __grid_constant__ reduce_argumen
 }
 
 /// dy times the product of the elements before an element and of those behind it, one row per thread.
-extern "C" __global__ void reference_prod_grad(const __grid_constant__ prod_grad_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_prod_grad(const __grid_constant__ prod_grad_arguments a) {
   const std::int64_t row = item();
   if (row >= a.rows) return;
   const std::int64_t from = row * a.n;

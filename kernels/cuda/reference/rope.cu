@@ -5,7 +5,7 @@
 
 namespace isotope::cuda::gpu {
 
-extern "C" __global__ void reference_rope(const __grid_constant__ reference_rope_arguments g) {
+extern "C" __global__ void __launch_bounds__(1024) reference_rope(const __grid_constant__ reference_rope_arguments g) {
   const std::int64_t i = item();
   if (i >= g.count) return;
   const std::int64_t d = i % g.pairs, head = i / g.pairs, s = head / g.H % g.S;

@@ -6,7 +6,7 @@
 
 namespace isotope::cuda::gpu {
 
-extern "C" __global__ void reference_softmax(const __grid_constant__ reference_softmax_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_softmax(const __grid_constant__ reference_softmax_arguments a) {
   const std::int64_t row = item();
   if (row >= a.rows) return;
   const std::int64_t from = row / a.inner * a.n * a.inner + row % a.inner;
@@ -23,7 +23,7 @@ extern "C" __global__ void reference_softmax(const __grid_constant__ reference_s
   }
 }
 
-extern "C" __global__ void reference_softmax_grad(const __grid_constant__ reference_softmax_grad_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_softmax_grad(const __grid_constant__ reference_softmax_grad_arguments a) {
   const std::int64_t row = item();
   if (row >= a.rows) return;
   const std::int64_t from = row / a.inner * a.n * a.inner + row % a.inner;

@@ -6,7 +6,7 @@
 
 namespace isotope::cuda::gpu {
 
-extern "C" __global__ void reference_sum(const __grid_constant__ sum_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_sum(const __grid_constant__ sum_arguments a) {
   const std::int64_t i = item();
   if (i >= a.results * a.parts) return;
   const std::int64_t from = offset_of(i % a.results, a.axes, 0, a.outer);

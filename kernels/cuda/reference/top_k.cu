@@ -13,7 +13,7 @@ __device__ inline bool above(float a, float b) { return b == b && (a != a || a >
 
 }  // namespace
 
-extern "C" __global__ void reference_top_k(const __grid_constant__ reference_top_k_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_top_k(const __grid_constant__ reference_top_k_arguments a) {
   const std::int64_t row = item();
   if (row >= a.rows) return;
   const std::int64_t from = row * a.n;

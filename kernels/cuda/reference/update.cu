@@ -6,7 +6,7 @@
 
 namespace isotope::cuda::gpu {
 
-extern "C" __global__ void reference_accumulate(const __grid_constant__ accumulate_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_accumulate(const __grid_constant__ accumulate_arguments a) {
   const std::int64_t i = item();
   if (i >= a.count) return;
   const std::int64_t to = offset_of(i, a.y.axes);
@@ -14,7 +14,7 @@ extern "C" __global__ void reference_accumulate(const __grid_constant__ accumula
   store(a.y.at, to, a.y.type, a.add != 0 ? load(a.y.at, to, a.y.type) + more : more);
 }
 
-extern "C" __global__ void reference_squares(const __grid_constant__ squares_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_squares(const __grid_constant__ squares_arguments a) {
   const std::int64_t part = item();
   if (part >= a.parts) return;
   double sum = 0;
@@ -34,12 +34,12 @@ __device__ inline float norm_of(std::uint64_t squares, std::uint64_t step) {
   return float(sqrt(*pointer<const double>(squares)) * double(pointer<const scalars>(step)->gradient_scale));
 }
 
-extern "C" __global__ void reference_global_norm(const __grid_constant__ norm_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_global_norm(const __grid_constant__ norm_arguments a) {
   if (item() == 0) *pointer<float>(a.norm) = norm_of(a.squares, a.scalars);
 }
 
 /// g[i] = g[i] min(1, c / (norm + 1e-6)) in place.
-extern "C" __global__ void reference_clip_norm(const __grid_constant__ clip_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_clip_norm(const __grid_constant__ clip_arguments a) {
   const std::int64_t i = item();
   const float clip = pointer<const scalars>(a.scalars)->clip_norm;
   if (i >= a.count || !(clip > 0.0f)) return;
@@ -48,7 +48,7 @@ extern "C" __global__ void reference_clip_norm(const __grid_constant__ clip_argu
 }
 
 /// g[i] = min(max(g[i], -c), c) in place, NaN kept.
-extern "C" __global__ void reference_clip_value(const __grid_constant__ clip_arguments a) {
+extern "C" __global__ void __launch_bounds__(1024) reference_clip_value(const __grid_constant__ clip_arguments a) {
   const std::int64_t i = item();
   const scalars& s = *pointer<const scalars>(a.scalars);
   if (i >= a.count || !(s.clip_value > 0.0f)) return;

@@ -10,7 +10,7 @@ namespace isotope::cuda::portable {
 /// How rows and columns are divided. A block takes a strip of `across` vectors of columns and a chunk of `each` rows. It depends on the
 /// shape alone, so that sums have the same bits on every device: `blocks` is what a large device runs at a time.
 struct column_division {
-  static constexpr std::int64_t least_rows = 128, blocks = 264, rows_at_once = 8, most_rows_of_one_pass = 8192;
+  static constexpr std::int64_t least_rows = 128, blocks = 264, least_blocks = 64, rows_at_once = 8, most_rows_of_one_pass = 4096;
   std::int64_t vectors = 0, across = 1, chunks = 1, each = 1;
 
   std::int64_t strips() const { return divide_up(vectors, across); }
@@ -25,7 +25,7 @@ struct column_division {
     while (d.across < gpu::column_threads && gpu::column_threads / d.across > rows && d.across < d.vectors) d.across *= 2;
     const auto strip_rows = [&](std::int64_t across) { return divide_up(rows, gpu::column_threads / across * rows_at_once); };
     if (rows <= most_rows_of_one_pass) {
-      while (d.across > least && d.strips() * batch < blocks / 2 && strip_rows(d.across) > 1) d.across /= 2;
+      while (d.across > least && d.strips() * batch < least_blocks && strip_rows(d.across) > 1) d.across /= 2;
     } else {
       d.chunks = std::clamp<std::int64_t>(blocks / (d.strips() * batch), 1, divide_up(rows, least_rows));
     }
@@ -45,8 +45,8 @@ struct columns {
   static constexpr std::int64_t least_rows = column_division::least_rows;  // of a chunk
 };
 
-/// y = sums of the columns of x, or their means; `scratch` holds an f32 for each column of each chunk, of at least 128 rows, where there are
-/// more than 8192 rows.
+/// y = sums of the columns of x, or their means; `scratch` holds an f32 for each column of each chunk, of at least 128 rows, where there
+/// are more than 4096 rows.
 inline void record_column_sum(recording& r, const columns& c, const view& x, const view& y, std::uint64_t scratch, bool mean = false) {
   constexpr by_format functions{"column_sum_f32", "column_sum_bf16", "column_sum_f16"};
   if (c.cols == 0 || c.batch == 0) return;
@@ -76,9 +76,9 @@ inline void record_column_sum(recording& r, const columns& c, const view& x, con
   if (d.chunks > 1) {
     a.partial = scratch;
     writes.push_back({scratch, 4 * c.batch * d.chunks * c.cols});
-    // Counters that no other launch uses: the first number is the launch's own, as equal bytes share memory.
+    // Counters that no other launch uses: equal bytes share memory, so the first number is the launch's own, and not one of a table.
     std::vector<std::uint32_t> counters(std::size_t(1 + d.strips() * c.batch));
-    counters[0] = std::uint32_t(r.dispatches.size() + 1);
+    counters[0] = 0xc0000000u + std::uint32_t(r.dispatches.size());
     a.counters = r.keep<std::uint32_t>(counters) + 4;
     writes.push_back({a.counters, 4 * d.strips() * c.batch});
   }

@@ -12,21 +12,32 @@ struct norm_operands {
   const view *x, *weight, *bias, *y, *means, *rstds;  // bias and means are null for root mean square
   double epsilon;
 };
-/// Small blocks spread few rows over the multiprocessors.
-inline grid norm_short_blocks(const device_limits& d, std::int64_t rows) {
-  std::int64_t warps = 8;
-  while (warps > 2 && divide_up(rows, warps * gpu::norm_short_rows) < 2 * d.multiprocessors) warps /= 2;
-  const std::int64_t together = std::max<std::int64_t>(1, d.multiprocessors) * 16 / warps;
-  return per_block(std::min(divide_up(rows, warps * gpu::norm_short_rows), together), std::uint32_t(32 * warps));
-}
+/// The kernel of rows that a warp takes whole, and its blocks. Small blocks spread few rows over the multiprocessors.
+struct norm_short {
+  static constexpr std::int64_t most_blocks = 1 << 24;
+  std::string_view function;
+  grid blocks;
+
+  static norm_short of(const device_limits& d, std::int64_t rows, std::int64_t C, dtype t) {
+    constexpr by_format functions[] = {{"norm_up_to_256_f32", "norm_up_to_256_bf16", "norm_up_to_256_f16"},
+                                       {"norm_up_to_512_f32", "norm_up_to_512_bf16", "norm_up_to_512_f16"},
+                                       {"norm_up_to_768_f32", "norm_up_to_768_bf16", "norm_up_to_768_f16"},
+                                       {"norm_up_to_1024_f32", "norm_up_to_1024_bf16", "norm_up_to_1024_f16"}};
+    const std::size_t k = std::size_t(divide_up(C, gpu::norm_short_step) - 1);
+    const gpu::norm_short_size size = (t == dtype::f32 ? gpu::norm_short_of_f32 : gpu::norm_short_of_16_bits)[k];
+    std::int64_t warps = 4;
+    while (warps > 2 && divide_up(rows, warps * size.rows) < 2 * d.multiprocessors) warps /= 2;
+    const std::int64_t most = size.blocks == 0 ? most_blocks : std::max<std::int64_t>(1, d.multiprocessors) * size.blocks * 8 / warps;
+    const std::int64_t blocks = std::min(divide_up(rows, warps * size.rows), most);
+    return {functions[k].of(t), per_block(blocks, std::uint32_t(32 * warps))};
+  }
+};
 inline void record_norm(const launch& l, recording& r, const norm_operands& o) {
-  constexpr by_format functions{"norm_f32", "norm_bf16", "norm_f16"},
-      functions_of_short{"norm_short_f32", "norm_short_bf16", "norm_short_f16"};
+  constexpr by_format functions{"norm_f32", "norm_bf16", "norm_f16"};
   const std::int64_t C = o.x->dims.cols(), rows = o.rstds->dims.count();
   if (rows == 0) return;
   const bool centered = o.bias != nullptr;
   const bool wide = C % vector_elems(o.x->type) == 0 && all_aligned(*o.x, *o.weight, *o.y) && (!centered || all_aligned(*o.bias));
-  const bool is_short = wide && C <= gpu::norm_short_columns;
   const row_team t = row_team::of(*l.device, rows, C, gpu::norm_elems, 512);
   const gpu::norm_operands a{o.x->at,
                              o.weight->at,
@@ -48,29 +59,38 @@ inline void record_norm(const launch& l, recording& r, const norm_operands& o) {
     reads.push_back(*o.bias);
     writes.push_back(*o.means);
   }
-  r.add(fatbins::norm, (is_short ? functions_of_short : functions).of(o.x->type), a,
-        is_short ? norm_short_blocks(*l.device, rows) : t.blocks, std::move(reads), std::move(writes));
+  if (wide && C > 0 && C <= gpu::norm_short_columns) {
+    const norm_short n = norm_short::of(*l.device, rows, C, o.x->type);
+    r.add(fatbins::norm, n.function, a, n.blocks, std::move(reads), std::move(writes));
+  } else {
+    r.add(fatbins::norm, functions.of(o.x->type), a, t.blocks, std::move(reads), std::move(writes));
+  }
 }
 
-/// Partial sums of weight gradients: each block gives one row of them. A block has as many teams as norm_grad_threads allow. There are as
+/// Partial sums of weight gradients: each block gives one row of them. A block has as many teams as norm_grad_size allows. There are as
 /// many blocks as run at a time, 2 on a multiprocessor or, in blocks of one large team, 1,024 threads: more blocks write more sums. Fewer
 /// suffice if they take as many turns.
 struct norm_parts {
   static constexpr std::int64_t most_multiprocessors = 160, most_threads = 1024;
   static constexpr std::int64_t team(std::int64_t C, std::int64_t vector) { return round_up(divide_up(C, vector), 32); }
-  static constexpr std::int64_t teams(std::int64_t team) {
-    return std::max<std::int64_t>(1, gpu::norm_grad_threads / std::max<std::int64_t>(1, team));
+  /// `vector`: elements of a row that a thread takes, 4 of f32 or 8 of 16 bits.
+  static constexpr gpu::norm_grad_size size(std::int64_t vector) { return vector == 4 ? gpu::norm_grad_of_f32 : gpu::norm_grad_of_16_bits; }
+  static constexpr bool large(std::int64_t C, std::int64_t vector) { return team(C, vector) > size(vector).threads; }
+  static constexpr std::int64_t teams(std::int64_t C, std::int64_t vector) {
+    return std::max<std::int64_t>(1, size(vector).threads / std::max<std::int64_t>(1, team(C, vector)));
   }
-  static constexpr bool large(std::int64_t team) { return team > gpu::norm_grad_threads; }
-  static constexpr std::int64_t of(std::int64_t rows, std::int64_t team, std::int64_t multiprocessors) {
-    const std::int64_t each = large(team) ? std::clamp<std::int64_t>(1024 / team, 1, 2) : 2;
+  static constexpr std::int64_t of(std::int64_t rows, std::int64_t C, std::int64_t vector, std::int64_t multiprocessors) {
+    const std::int64_t each = large(C, vector) ? std::clamp<std::int64_t>(1024 / team(C, vector), 1, 2) : 2;
     const std::int64_t together = each * std::clamp<std::int64_t>(multiprocessors, 1, most_multiprocessors);
-    const std::int64_t turn = gpu::norm_grad_rows_at_once * teams(team);  // rows
+    const std::int64_t turn = size(vector).rows_at_once * teams(C, vector);  // rows
     return divide_up(rows, turn * std::max<std::int64_t>(1, divide_up(rows, turn * together)));
   }
+  /// Enough for any smaller number of rows, too, which may have more parts.
   static constexpr std::int64_t scratch(std::int64_t rows, std::int64_t C, int kinds) {
-    const std::int64_t parts = std::max(of(rows, team(C, 4), most_multiprocessors), of(rows, team(C, 8), most_multiprocessors));
-    return 4 * kinds * C * parts;
+    const auto most = [&](std::int64_t vector) {
+      return std::min(2 * most_multiprocessors, divide_up(rows, size(vector).rows_at_once * teams(C, vector)));
+    };
+    return 4 * kinds * C * std::max(most(4), most(8));
   }
 };
 
@@ -84,8 +104,8 @@ inline void record_norm_grad(const launch& l, recording& r, const norm_grad_oper
   const bool centered = o.dbias != nullptr;
   const bool wide =
       C % vector_elems(o.x->type) == 0 && all_aligned(*o.x, *o.weight, *o.dy, *o.dx) && (o.addend == nullptr || all_aligned(*o.addend));
-  const std::int64_t kinds = centered ? 2 : 1, team = norm_parts::team(C, vector_elems(o.x->type));
-  const std::int64_t parts = norm_parts::of(rows, team, l.device->multiprocessors);
+  const std::int64_t kinds = centered ? 2 : 1, vector = vector_elems(o.x->type), team = norm_parts::team(C, vector);
+  const std::int64_t parts = norm_parts::of(rows, C, vector, l.device->multiprocessors);
   view partial;
   partial.at = l.scratch;
   partial.bytes = 4 * kinds * C * parts;
@@ -112,8 +132,8 @@ inline void record_norm_grad(const launch& l, recording& r, const norm_grad_oper
   if (rows > 0 && team <= norm_parts::most_threads) {
     constexpr by_format small{"norm_grad_f32", "norm_grad_bf16", "norm_grad_f16"},
         large{"norm_grad_large_f32", "norm_grad_large_bf16", "norm_grad_large_f16"};
-    r.add(fatbins::norm_grad, (norm_parts::large(team) ? large : small).of(o.x->type), a,
-          per_block(parts, std::uint32_t(team * norm_parts::teams(team))), std::move(weighted), {*o.dx, partial});
+    r.add(fatbins::norm_grad, (norm_parts::large(C, vector) ? large : small).of(o.x->type), a,
+          per_block(parts, std::uint32_t(team * norm_parts::teams(C, vector))), std::move(weighted), {*o.dx, partial});
   } else if (rows > 0) {
     constexpr by_format weights{"norm_grad_weights_f32", "norm_grad_weights_bf16", "norm_grad_weights_f16"},
         each_row{"norm_grad_rows_f32", "norm_grad_rows_bf16", "norm_grad_rows_f16"};

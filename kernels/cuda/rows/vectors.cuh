@@ -57,6 +57,13 @@ template <int T> __device__ inline uint4 packed(const float (&v)[vector_elems<T>
   else return make_uint4(pair_bits<T>(v[0], v[1]), pair_bits<T>(v[2], v[3]), pair_bits<T>(v[4], v[5]), pair_bits<T>(v[6], v[7]));
 }
 
+/// Computes anew in each turn of a loop what follows from u, so that registers hold u alone.
+__device__ inline void keep_packed(uint4& u) {
+#if !defined(ISOTOPE_EMULATED_DEVICE)
+  asm volatile("" : "+r"(u.x), "+r"(u.y), "+r"(u.z), "+r"(u.w));
+#endif
+}
+
 /// Elements i to i + N - 1 of a tensor in format T; they are aligned to their size, or to 16 bytes if they are more.
 template <int T, int N> __device__ inline void load_run(std::uint64_t base, std::int64_t i, float (&v)[N]) {
   const std::uint64_t at = base + std::uint64_t(i) * element_bytes<T>;
