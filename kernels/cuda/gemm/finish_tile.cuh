@@ -17,10 +17,21 @@ template <int Case> __device__ inline void finish_case(float (&x)[8], const floa
   }
 }
 
-/// The rows of a tile, (Rows, Line) in shared memory, of which a thread has eight columns.
-template <int Case, int Threads, int Rows, int Columns, int Line>
+/// Eight adjacent sums of a tile: the sum over `Shares` copies of the tile, (Shares, Rows, Line), in their order.
+template <int Shares, int Rows, int Line> __device__ inline void eight_sums(const float* from, float (&x)[8]) {
+#pragma unroll
+  for (int k = 0; k < Shares; ++k) {
+    const float4 *p = reinterpret_cast<const float4*>(from + k * Rows * Line), u = p[0], v = p[1];
+    const float y[8] = {u.x, u.y, u.z, u.w, v.x, v.y, v.z, v.w};
+#pragma unroll
+    for (int q = 0; q < 8; ++q) x[q] = k == 0 ? y[q] : plus(x[q], y[q]);
+  }
+}
+
+/// The rows of a tile, (Shares, Rows, Line) in shared memory, of which a thread has eight columns.
+template <int Case, int Threads, int Rows, int Columns, int Line, int Shares>
 __device__ inline void finish_rows(const gemm& g, int batch, int part, int m0, int n0, const float* sums) {
-  constexpr int eights = Columns / 8, step = Threads / eights, ahead = 4;
+  constexpr int eights = Columns / 8, step = Threads / eights, ahead = Rows / step < 4 ? Rows / step : 4;
   constexpr bool reads_dense = Case == case_residual || Case == case_bias_residual || Case == case_gelu_grad;
   constexpr bool reads_bias = Case == case_bias || Case == case_bias_residual || Case == case_bias_gelu;
   static_assert(Threads % eights == 0 && Rows % (step * ahead) == 0);
@@ -46,8 +57,8 @@ __device__ inline void finish_rows(const gemm& g, int batch, int part, int m0, i
     for (int i = 0; i < ahead; ++i) {
       if (m0 + r + i * step >= g.rows) continue;
       const std::int64_t at = at0 + std::int64_t(r + i * step) * g.columns;
-      const float4 *p = reinterpret_cast<const float4*>(sums + (r + i * step) * Line + column), u = p[0], v = p[1];
-      float x[8] = {u.x, u.y, u.z, u.w, v.x, v.y, v.z, v.w};
+      float x[8];
+      eight_sums<Shares, Rows, Line>(sums + (r + i * step) * Line + column, x);
       if constexpr (Case != case_partial) {
 #pragma unroll
         for (int q = 0; q < 8; ++q) x[q] = times(g.alpha, x[q]);
@@ -80,21 +91,30 @@ __device__ inline void finish_rows(const gemm& g, int batch, int part, int m0, i
   }
 }
 
+/// Finishes all sums of a tile, of which `Shares` groups of warps have computed one share each, if the case has code of its own. Returns
+/// false otherwise.
+template <int Threads, int Rows, int Columns, int Line, int Shares = 1>
+__device__ inline bool finish_known(const gemm& g, int batch, int part, int m0, int n0, const float* sums) {
+  switch (g.fast) {
+    case case_partial: finish_rows<case_partial, Threads, Rows, Columns, Line, Shares>(g, batch, part, m0, n0, sums); return true;
+    case case_store_bf16: finish_rows<case_store_bf16, Threads, Rows, Columns, Line, Shares>(g, batch, part, m0, n0, sums); return true;
+    case case_store_f32: finish_rows<case_store_f32, Threads, Rows, Columns, Line, Shares>(g, batch, part, m0, n0, sums); return true;
+    case case_add_f32: finish_rows<case_add_f32, Threads, Rows, Columns, Line, Shares>(g, batch, part, m0, n0, sums); return true;
+    case case_bias: finish_rows<case_bias, Threads, Rows, Columns, Line, Shares>(g, batch, part, m0, n0, sums); return true;
+    case case_residual: finish_rows<case_residual, Threads, Rows, Columns, Line, Shares>(g, batch, part, m0, n0, sums); return true;
+    case case_bias_residual:
+      finish_rows<case_bias_residual, Threads, Rows, Columns, Line, Shares>(g, batch, part, m0, n0, sums);
+      return true;
+    case case_bias_gelu: finish_rows<case_bias_gelu, Threads, Rows, Columns, Line, Shares>(g, batch, part, m0, n0, sums); return true;
+    case case_gelu_grad: finish_rows<case_gelu_grad, Threads, Rows, Columns, Line, Shares>(g, batch, part, m0, n0, sums); return true;
+    default: return false;
+  }
+}
+
 /// Finishes all sums of a tile.
 template <int Threads, int Rows, int Columns, int Line>
 __device__ inline void finish_tile(const gemm& g, int batch, int part, int m0, int n0, const float* sums) {
-  switch (g.fast) {
-    case case_partial: return finish_rows<case_partial, Threads, Rows, Columns, Line>(g, batch, part, m0, n0, sums);
-    case case_store_bf16: return finish_rows<case_store_bf16, Threads, Rows, Columns, Line>(g, batch, part, m0, n0, sums);
-    case case_store_f32: return finish_rows<case_store_f32, Threads, Rows, Columns, Line>(g, batch, part, m0, n0, sums);
-    case case_add_f32: return finish_rows<case_add_f32, Threads, Rows, Columns, Line>(g, batch, part, m0, n0, sums);
-    case case_bias: return finish_rows<case_bias, Threads, Rows, Columns, Line>(g, batch, part, m0, n0, sums);
-    case case_residual: return finish_rows<case_residual, Threads, Rows, Columns, Line>(g, batch, part, m0, n0, sums);
-    case case_bias_residual: return finish_rows<case_bias_residual, Threads, Rows, Columns, Line>(g, batch, part, m0, n0, sums);
-    case case_bias_gelu: return finish_rows<case_bias_gelu, Threads, Rows, Columns, Line>(g, batch, part, m0, n0, sums);
-    case case_gelu_grad: return finish_rows<case_gelu_grad, Threads, Rows, Columns, Line>(g, batch, part, m0, n0, sums);
-    default: break;
-  }
+  if (finish_known<Threads, Rows, Columns, Line>(g, batch, part, m0, n0, sums)) return;
 #pragma unroll 1
   for (int e = int(threadIdx.x); e < Rows * Columns / 8; e += Threads) {
     const int r = e / (Columns / 8), c = e % (Columns / 8);

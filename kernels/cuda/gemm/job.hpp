@@ -38,6 +38,9 @@ class matmul_job {
     return s.M < most && s.N < most && s.K < most && s.batches() < most;
   }
 
+  /// Whether sums of the whole K are finished by a case of finish_tile.cuh that has code of its own.
+  bool has_case() const { return case_of(arguments(0, {}, false)) != gpu::case_other; }
+
   /// A kernel of a gemm and its blocks.
   struct form {
     const device_code* code = nullptr;
