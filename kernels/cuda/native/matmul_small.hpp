@@ -10,7 +10,8 @@ struct matmul_small_tile {
   std::int64_t m, n, slab, stages, shares;    // shares: groups of warps that share K
   std::array<std::string_view, 4> functions;  // by matmul_job::order
 
-  constexpr std::int64_t count(const matmul_shape& s) const { return ((s.M + m - 1) / m) * ((s.N + n - 1) / n); }
+  constexpr std::int64_t down(const matmul_shape& s) const { return (s.M + m - 1) / m; }
+  constexpr std::int64_t across(const matmul_shape& s) const { return (s.N + n - 1) / n; }
   constexpr std::int64_t shared_bytes(std::int64_t K) const {
     return std::max(std::min((K + slab - 1) / slab, stages) * (m + n) * slab * 2, shares * m * (n + 8) * 4);
   }
@@ -37,7 +38,7 @@ class matmul_small {
     const device_limits& d = *j_.given->device;
     if (s.a.type != dtype::bf16 || s.b.type != dtype::bf16) return "operands are not bf16";
     if (!d.tensor_cores() || !fatbins::matmul_small.there()) return "there is no code for tensor cores";
-    if (!j_.fits() || s.K < 1) return "a size does not fit";
+    if (!j_.fits() || s.K < 1 || s.N > most_columns) return "a size does not fit";
     if (!j_.has_case()) return "the kernel for small products has no such epilogue";
     if (largest_shared_bytes > d.shared_bytes) return "the device's shared memory is too small";
     return {};
@@ -47,7 +48,8 @@ class matmul_small {
     matmul_job::form f;
     f.code = &fatbins::matmul_small;
     f.function = t.functions[j_.order()];
-    f.tiles = t.count(j_.s);
+    f.across = t.across(j_.s);
+    f.tiles = t.down(j_.s) * f.across;
     f.threads = 256;
     f.shared_bytes = t.shared_bytes(j_.s.K);
     f.matrices = "bf16";
@@ -55,6 +57,7 @@ class matmul_small {
   }
 
  private:
+  static constexpr std::int64_t most_columns = 65535 * 32;  // blocks of a grid along y
   static constexpr double most_flops = 1.2e8;
   static constexpr std::int64_t largest_shared_bytes = 6 * 16 << 10;
   const matmul_job& j_;
