@@ -76,9 +76,9 @@ TEST_F(MatmulSmall, TakesTheProductsOfASmallModelInOneLaunchEach) {
       const product p(768, 384, 128, a_cross, b_cross);
       const auto all = p.recorded();
       ASSERT_EQ(all.size(), 1u);
-      EXPECT_EQ(all[0].function, std::string("matmul_small_32_") + (a_cross ? 't' : 'n') + (b_cross ? 'n' : 't'));
-      EXPECT_EQ(all[0].count.x, 24u);
-      EXPECT_EQ(all[0].count.y, 12u);
+      EXPECT_EQ(all[0].function, std::string("matmul_small_64_") + (a_cross ? 't' : 'n') + (b_cross ? 'n' : 't'));
+      EXPECT_EQ(all[0].count.x, 12u);
+      EXPECT_EQ(all[0].count.y, 6u);
       EXPECT_EQ(all[0].matrices, "bf16");
     }
   product gradient(128, 512, 768, true, true);

@@ -22,9 +22,9 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
     if (l.out[0].dims.count() == 0) return;
     const matmul_job j(l);
     const bool few = !j.fits() || typename below::skinny(j).runs();  // bound by bytes
-    if (const matmul_small small(j); !few && small.obstacle().empty()) return small.record(r);
     const matmul_library<P> library(j);
     if (!few && l.body.empty() && library.obstacle().empty()) return library.record(r);
+    if (const matmul_small small(j); !few && small.obstacle().empty()) return small.record(r);
     if (const matmul_hopper hopper(l, j.s); !few && hopper.obstacle().empty()) return hopper.record(r);
     if (!few && library.obstacle().empty()) return library.record(r);
     if (const auto why = obstacle(j); !why.empty()) {

@@ -129,16 +129,16 @@ template <bool ACross, bool BCross, class S> __device__ inline void small(const 
 }
 
 // The host's list of tiles is in native/matmul_small.hpp.
-using tile_32 = mma_tile<32, 32, 128, 2, 1, 6, 4>;
-using tile_64 = mma_tile<64, 64, 64, 2, 2, 6, 2>;
+using tile_32 = mma_tile<32, 32, 128, 1, 1, 6, 4>;
+using tile_64 = mma_tile<64, 64, 64, 2, 2, 6>;
 
-extern "C" __global__ void __launch_bounds__(256) matmul_small_32_nn(const __grid_constant__ gemm g) { small<false, true, tile_32>(g); }
-extern "C" __global__ void __launch_bounds__(256) matmul_small_32_nt(const __grid_constant__ gemm g) { small<false, false, tile_32>(g); }
-extern "C" __global__ void __launch_bounds__(256) matmul_small_32_tn(const __grid_constant__ gemm g) { small<true, true, tile_32>(g); }
-extern "C" __global__ void __launch_bounds__(256) matmul_small_32_tt(const __grid_constant__ gemm g) { small<true, false, tile_32>(g); }
-extern "C" __global__ void __launch_bounds__(256) matmul_small_64_nn(const __grid_constant__ gemm g) { small<false, true, tile_64>(g); }
-extern "C" __global__ void __launch_bounds__(256) matmul_small_64_nt(const __grid_constant__ gemm g) { small<false, false, tile_64>(g); }
-extern "C" __global__ void __launch_bounds__(256) matmul_small_64_tn(const __grid_constant__ gemm g) { small<true, true, tile_64>(g); }
-extern "C" __global__ void __launch_bounds__(256) matmul_small_64_tt(const __grid_constant__ gemm g) { small<true, false, tile_64>(g); }
+extern "C" __global__ void __launch_bounds__(128) matmul_small_32_nn(const __grid_constant__ gemm g) { small<false, true, tile_32>(g); }
+extern "C" __global__ void __launch_bounds__(128) matmul_small_32_nt(const __grid_constant__ gemm g) { small<false, false, tile_32>(g); }
+extern "C" __global__ void __launch_bounds__(128) matmul_small_32_tn(const __grid_constant__ gemm g) { small<true, true, tile_32>(g); }
+extern "C" __global__ void __launch_bounds__(128) matmul_small_32_tt(const __grid_constant__ gemm g) { small<true, false, tile_32>(g); }
+extern "C" __global__ void __launch_bounds__(128) matmul_small_64_nn(const __grid_constant__ gemm g) { small<false, true, tile_64>(g); }
+extern "C" __global__ void __launch_bounds__(128) matmul_small_64_nt(const __grid_constant__ gemm g) { small<false, false, tile_64>(g); }
+extern "C" __global__ void __launch_bounds__(128) matmul_small_64_tn(const __grid_constant__ gemm g) { small<true, true, tile_64>(g); }
+extern "C" __global__ void __launch_bounds__(128) matmul_small_64_tt(const __grid_constant__ gemm g) { small<true, false, tile_64>(g); }
 
 }  // namespace isotope::cuda::gpu

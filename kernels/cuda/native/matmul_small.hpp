@@ -5,7 +5,7 @@
 
 namespace isotope::cuda {
 
-/// A tile of matmul_small.cu: m x n sums by 256 threads, which request up to `stages` slabs of K at once.
+/// A tile of matmul_small.cu: m x n sums by 128 threads, which request up to `stages` slabs of K at once.
 struct matmul_small_tile {
   std::int64_t m, n, slab, stages, shares;    // shares: groups of warps that share K
   std::array<std::string_view, 4> functions;  // by matmul_job::order
@@ -18,7 +18,7 @@ struct matmul_small_tile {
 };
 inline constexpr std::array<matmul_small_tile, 2> small_tiles{{
     {32, 32, 128, 6, 4, {"matmul_small_32_nn", "matmul_small_32_nt", "matmul_small_32_tn", "matmul_small_32_tt"}},
-    {64, 64, 64, 6, 2, {"matmul_small_64_nn", "matmul_small_64_nt", "matmul_small_64_tn", "matmul_small_64_tt"}},
+    {64, 64, 64, 6, 1, {"matmul_small_64_nn", "matmul_small_64_nt", "matmul_small_64_tn", "matmul_small_64_tt"}},
 }};
 
 class matmul_small {
@@ -43,14 +43,18 @@ class matmul_small {
     if (largest_shared_bytes > d.shared_bytes) return "the device's shared memory is too small";
     return {};
   }
-  void record(recording& r) const { record_as(r, small_tiles[0]); }
+  void record(recording& r) const {
+    const matmul_small_tile& large = small_tiles[1];
+    const bool fills = 2 * large.down(j_.s) * large.across(j_.s) * j_.s.batches() > j_.given->device->multiprocessors;
+    record_as(r, small_tiles[fills ? 1 : 0]);
+  }
   void record_as(recording& r, const matmul_small_tile& t) const {
     matmul_job::form f;
     f.code = &fatbins::matmul_small;
     f.function = t.functions[j_.order()];
     f.across = t.across(j_.s);
     f.tiles = t.down(j_.s) * f.across;
-    f.threads = 256;
+    f.threads = 128;
     f.shared_bytes = t.shared_bytes(j_.s.K);
     f.matrices = "bf16";
     j_.add(r, f, {1, j_.s.K, 0});
