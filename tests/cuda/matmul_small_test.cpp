@@ -22,7 +22,9 @@ struct product {
   std::uint8_t accumulate = 0;
 
   product(std::int64_t M, std::int64_t N, std::int64_t K, bool a_cross = false, bool b_cross = true) {
+    limits.multiprocessors = 132;
     limits.shared_bytes = 99 << 10;
+    limits.shared_per_multiprocessor = 228 << 10;
     in = {matrix(M, K, a_cross), matrix(K, N, !b_cross)};
     out = {matrix(M, N, false)};
   }
@@ -76,9 +78,9 @@ TEST_F(MatmulSmall, TakesTheProductsOfASmallModelInOneLaunchEach) {
       const product p(768, 384, 128, a_cross, b_cross);
       const auto all = p.recorded();
       ASSERT_EQ(all.size(), 1u);
-      EXPECT_EQ(all[0].function, std::string("matmul_small_64_") + (a_cross ? 't' : 'n') + (b_cross ? 'n' : 't'));
-      EXPECT_EQ(all[0].count.x, 12u);
-      EXPECT_EQ(all[0].count.y, 6u);
+      EXPECT_EQ(all[0].function, std::string("matmul_small_") + (a_cross ? 't' : 'n') + (b_cross ? 'n' : 't'));
+      EXPECT_EQ(all[0].count.x, 24u);
+      EXPECT_EQ(all[0].count.y, 12u);
       EXPECT_EQ(all[0].matrices, "bf16");
     }
   product gradient(128, 512, 768, true, true);
@@ -90,7 +92,7 @@ TEST_F(MatmulSmall, TakesTheProductsOfASmallModelInOneLaunchEach) {
 TEST_F(MatmulSmall, RequestsAsManySlabsAsThereAreAndFit) {
   EXPECT_EQ(product(64, 64, 128).recorded()[0].count.shared_bytes, 4 * 32 * 40 * 4);  // the shares of the sums
   EXPECT_EQ(product(64, 64, 512).recorded()[0].count.shared_bytes, 4 * 16 << 10);
-  EXPECT_EQ(product(64, 64, 4096).recorded()[0].count.shared_bytes, 6 * 16 << 10);
+  EXPECT_EQ(product(64, 64, 2048).recorded()[0].count.shared_bytes, 6 * 16 << 10);
 }
 TEST_F(MatmulSmall, LeavesOtherMatmulsToOtherKernels) {
   const auto refused = [](auto change) {
@@ -105,8 +107,15 @@ TEST_F(MatmulSmall, LeavesOtherMatmulsToOtherKernels) {
   EXPECT_TRUE(refused([](product& p) { p.in[0].type = dtype::f32; }));
   EXPECT_TRUE(refused([](product& p) { p.out[0].at += 2; }));
   EXPECT_TRUE(refused([](product& p) { p.body = {{&info<op::silu>, {gemm_result, -1, -1}, 0, dtype::bf16}}; }));
-  EXPECT_NE(product(4096, 4096, 4096).obstacle(), "");
+  EXPECT_NE(product(64, 64, 16384).obstacle(), "");
   EXPECT_NE(product(64, 63, 64).obstacle(), "");  // rows of the result are not aligned
+}
+
+TEST_F(MatmulSmall, TakesProductsWhoseBlocksAllRunAtOnce) {
+  EXPECT_EQ(product(1024, 512, 128).obstacle(), "");  // 512 blocks, of which 4 run on each of 132 multiprocessors
+  EXPECT_NE(product(1024, 576, 128).obstacle(), "");
+  EXPECT_EQ(product(1024, 256, 768).obstacle(), "");  // 256 blocks, 2 on each because of their shared memory
+  EXPECT_NE(product(1024, 288, 768).obstacle(), "");
 }
 
 }  // namespace matmul_small_test

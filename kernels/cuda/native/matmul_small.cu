@@ -3,7 +3,8 @@
 // A matmul of bf16 operands for products that a device finishes in a few microseconds, for every device from sm_80 on. Bound by latency: the
 // start of a block, one trip to memory, the end. So tiles are small, to occupy all multiprocessors; slabs of K are requested at once as far as
 // shared memory goes; and the warps of a block share the steps of a slab, so that little is left to do when the last slab arrives. The
-// shares are added in a fixed order while sums are finished. Only the cases of finish_tile.cuh that have code of their own are here.
+// shares are added in a fixed order while sums are finished. Only the cases of finish_tile.cuh that have code of their own are here. Tried on
+// an H100 and slower: tiles of 64 x 64 and 64 x 32, 8 warps to a block.
 #include "native/matmul_mma.cuh"
 
 namespace isotope::cuda::gpu {
@@ -128,17 +129,12 @@ template <bool ACross, bool BCross, class S> __device__ inline void small(const 
   end.finish(finished);
 }
 
-// The host's list of tiles is in native/matmul_small.hpp.
-using tile_32 = mma_tile<32, 32, 128, 1, 1, 6, 4>;
-using tile_64 = mma_tile<64, 64, 64, 2, 2, 6>;
+// The host's copy of these numbers is in native/matmul_small.hpp.
+using small_tile = mma_tile<32, 32, 128, 1, 1, 6, 4>;
 
-extern "C" __global__ void __launch_bounds__(128) matmul_small_32_nn(const __grid_constant__ gemm g) { small<false, true, tile_32>(g); }
-extern "C" __global__ void __launch_bounds__(128) matmul_small_32_nt(const __grid_constant__ gemm g) { small<false, false, tile_32>(g); }
-extern "C" __global__ void __launch_bounds__(128) matmul_small_32_tn(const __grid_constant__ gemm g) { small<true, true, tile_32>(g); }
-extern "C" __global__ void __launch_bounds__(128) matmul_small_32_tt(const __grid_constant__ gemm g) { small<true, false, tile_32>(g); }
-extern "C" __global__ void __launch_bounds__(128) matmul_small_64_nn(const __grid_constant__ gemm g) { small<false, true, tile_64>(g); }
-extern "C" __global__ void __launch_bounds__(128) matmul_small_64_nt(const __grid_constant__ gemm g) { small<false, false, tile_64>(g); }
-extern "C" __global__ void __launch_bounds__(128) matmul_small_64_tn(const __grid_constant__ gemm g) { small<true, true, tile_64>(g); }
-extern "C" __global__ void __launch_bounds__(128) matmul_small_64_tt(const __grid_constant__ gemm g) { small<true, false, tile_64>(g); }
+extern "C" __global__ void __launch_bounds__(128, 4) matmul_small_nn(const __grid_constant__ gemm g) { small<false, true, small_tile>(g); }
+extern "C" __global__ void __launch_bounds__(128, 4) matmul_small_nt(const __grid_constant__ gemm g) { small<false, false, small_tile>(g); }
+extern "C" __global__ void __launch_bounds__(128, 4) matmul_small_tn(const __grid_constant__ gemm g) { small<true, true, small_tile>(g); }
+extern "C" __global__ void __launch_bounds__(128, 4) matmul_small_tt(const __grid_constant__ gemm g) { small<true, false, small_tile>(g); }
 
 }  // namespace isotope::cuda::gpu
