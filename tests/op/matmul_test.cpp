@@ -32,7 +32,7 @@ std::vector<double> expected(const host& a, const host& b, double alpha = 1, dou
 
 TEST_P(matmul, every_memory_order_matches_the_definition_at_awkward_sizes) {
   const auto& here = *this;
-  const std::int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 5}, {7, 1, 4}, {1, 13, 1}, {17, 33, 9}, {65, 31, 67}, {5, 129, 3}};
+  const std::int64_t sizes[][3] = {{1, 1, 1}, {2, 3, 5}, {7, 1, 4}, {1, 13, 1}, {17, 33, 9}, {65, 31, 67}, {5, 129, 3}, {40, 904, 40}};
   for (const auto& [M, K, N] : sizes)
     for (int order = 0; order < 4; ++order) {
       host a = random({M, K}, here.type, 1), b = random({K, N}, here.type, 2);
@@ -128,15 +128,20 @@ TEST_P(matmul, alpha_and_beta_scale_and_beta_zero_ignores_nan) {
 }
 TEST_P(matmul, the_product_may_have_the_accumulation_format_and_adds_to_its_output) {
   const auto& here = *this;
-  const host a = random({5, 11}, here.type, 1), b = random({11, 6}, here.type, 2), into = random({5, 6}, here.accum, 3);
-  settings s;
-  s.accumulate = 1;
-  s.into = {into};
-  auto y = expected(a, b);
-  for (std::size_t i = 0; i < y.size(); ++i) y[i] += into.at[i];
-  const auto r = here.run<op::matmul>({a, b}, times(1, 0, here.accum), s);
-  ASSERT_EQ(r.at(0).type, here.accum);
-  EXPECT_TRUE(near(r[0], y, here.roundings(12) * 46 + 46 * roundoff(here.accum)));  // the result is rounded before it is added
+  const std::int64_t sizes[][3] = {{5, 11, 6}, {40, 136, 72}};
+  for (const auto& [M, K, N] : sizes) {
+    const host a = random({M, K}, here.type, 1), b = random({K, N}, here.type, 2), into = random({M, N}, here.accum, 3);
+    settings s;
+    s.accumulate = 1;
+    s.into = {into};
+    auto y = expected(a, b);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] += into.at[i];
+    const auto r = here.run<op::matmul>({a, b}, times(1, 0, here.accum), s);
+    ASSERT_EQ(r.at(0).type, here.accum);
+    const double most = 4 * double(K) + 2;
+    EXPECT_TRUE(
+        near(r[0], y, here.roundings(double(K) + 1) * most + most * roundoff(here.accum)));  // the result is rounded before it is added
+  }
 }
 TEST_P(matmul, an_epilogue_gives_the_bits_of_the_ops_it_replaces) {
   const auto& here = *this;
@@ -154,6 +159,31 @@ TEST_P(matmul, an_epilogue_gives_the_bits_of_the_ops_it_replaces) {
   ASSERT_EQ(y.size(), 2u);
   EXPECT_TRUE(same(y[0], last[0].at));
   EXPECT_TRUE(same(y[1], gate[0].at));
+}
+TEST_P(matmul, the_epilogues_of_transformers_give_the_bits_of_the_ops_they_replace) {
+  const auto& here = *this;
+  const dtype t = here.type;
+  const host x = random({40, 136}, t, 1), w = random({136, 24}, t, 2), bias = random({24}, t, 3), other = random({40, 24}, t, 4);
+  const auto product = here.run<op::matmul>({x, w}, times()).at(0), sum = here.run<op::add>({product, bias}).at(0);
+  auto a = times();
+  a.operands = 2;
+  const auto fused = [&](std::vector<host> operands, auto body, std::vector<dtype> outputs) {
+    settings s;
+    s.body = body;
+    s.body_outputs = outputs;
+    operands.insert(operands.begin(), {x, w});
+    return here.run<op::matmul>(operands, a, s);
+  };
+  using steps = decltype(settings::body);
+  const auto gemm = isotope::gemm_result;
+  EXPECT_TRUE(same(fused({bias}, steps{here.step<op::add>({gemm, 2}, t, 0)}, {t}).at(0), sum.at));
+  const auto both = fused({bias}, steps{here.step<op::add>({gemm, 2}, t, 0), here.step<op::gelu_tanh>({8}, t, 1)}, {t, t});
+  EXPECT_TRUE(same(both.at(0), sum.at));
+  EXPECT_TRUE(same(both.at(1), here.run<op::gelu_tanh>({sum}).at(0).at));
+  EXPECT_TRUE(same(fused({bias, other}, steps{here.step<op::add>({gemm, 2}, t), here.step<op::add>({8, 3}, t, 0)}, {t}).at(0),
+                   here.run<op::add>({sum, other}).at(0).at));
+  EXPECT_TRUE(same(fused({other}, steps{here.step<op::gelu_tanh_grad>({2, gemm}, t, 0)}, {t}).at(0),
+                   here.run<op::gelu_tanh_grad>({other, product}).at(0).at));
 }
 TEST_P(matmul, infinities_nan_and_subnormals_follow_the_arithmetic) {
   const auto& here = *this;

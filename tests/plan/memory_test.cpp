@@ -85,6 +85,36 @@ TEST(memory_chunks, are_not_straddled_by_any_temporary) {
   EXPECT_GT(count(isotope::freeze(g, isotope::lay_out(g, isotope::kernel_table<reference_f32>, 0))), 0);
 }
 
+// Where nodes run at the same time, a node should not wait until its predecessor has read what its own output replaces.
+TEST(memory_delay, keeps_outputs_off_the_bytes_of_the_node_before_for_little_memory) {
+  using T = reference_f32;
+  const auto g = isotope::plan_detail::trace_training<T>(isotope::model::gpt_loss_of{{2, 2, 32, 65, 32}, 4, 32}, {});
+  const auto planned_with = [&](std::int64_t delay) { return isotope::freeze(g, isotope::lay_out(g, isotope::kernel_table<T>, 0, delay)); };
+  // The outputs that replace an operand of the step before, which is none of the step's own.
+  const auto replacements = [](const isotope::dynamic_plan& p) {
+    int n = 0;
+    const auto overlap = [&](std::int32_t a, std::int32_t b) {
+      const auto &x = p.operands[std::size_t(a)], &y = p.operands[std::size_t(b)];
+      return x.region == value_kind::temp && y.region == value_kind::temp && x.at < y.at + y.bytes && y.at < x.at + x.bytes;
+    };
+    for (std::size_t i = 1; i < p.steps.size(); ++i) {
+      const auto &before = p.steps[i - 1], &s = p.steps[i];
+      for (int o = 0; o < s.outputs; ++o) {
+        const auto y = s.operands + s.inputs + o;
+        bool replaces = false, in_place = false;
+        for (int k = 0; k < before.inputs; ++k) replaces = replaces || overlap(y, before.operands + k);
+        for (int k = 0; k < s.inputs; ++k) in_place = in_place || overlap(y, s.operands + k);
+        n += replaces && !in_place;
+      }
+    }
+    return n;
+  };
+  const auto at_once = planned_with(0), delayed = planned_with(4);
+  EXPECT_EQ(check_memory(g, delayed, isotope::kernel_table<T>).fault, "");
+  EXPECT_LE(double(temporaries(delayed)), 1.05 * double(temporaries(at_once)));
+  EXPECT_LT(2 * replacements(delayed), replacements(at_once));
+}
+
 // The checker must find the faults that it is made for.
 
 struct memory_checker : testing::Test {

@@ -95,7 +95,9 @@ concept HasDevice = requires { typename B::template device<target<B, precision::
 /// A backend, on which programs run. `preference` ranks backends (higher wins), `kernels` is the mp_list of its kernels, `device<Target>` opens and loads, `options`
 /// is what opening takes (basic_device_options of core/device.hpp). Limits: `chunk_bytes` of one allocation and `tensor_bytes` of one tensor, 0: no limit;
 /// `row_multiple`, the number of elements that the row length of a matrix should be a multiple of for fast kernels, 1: any length. Reports: `native_reason` says why
-/// an op has no native kernel, `variants` lists code that was compiled separately.
+/// an op has no native kernel, `variants` lists code that was compiled separately. Optional: `reuse_delay`, the number of nodes for which the planner leaves freed
+/// memory alone where that costs none, so that nodes which may run at the same time do not wait for each other's memory, in plans of at most `reuse_delay_limit` bytes
+/// of temporaries.
 template <class B>
 concept Backend = HasBackendName<B> && HasPreference<B> && HasLimits<B> && HasReports<B> && HasOptions<B> && HasKernels<B> && HasDevice<B>;
 

@@ -39,6 +39,12 @@ class free_list {
   constexpr explicit free_list(std::int64_t chunk) : chunk_(chunk) {}
   constexpr std::int64_t peak() const { return peak_; }
 
+  /// Whether n blocks fit into a hole.
+  constexpr bool has(std::int64_t n) const {
+    for (int k = 0; k < count_; ++k)
+      if (f_[std::size_t(k)].n >= n && fits(f_[std::size_t(k)].at, n)) return true;
+    return false;
+  }
   constexpr std::int64_t take(std::int64_t n) {
     int best = -1;
     for (int k = 0; k < count_; ++k)
@@ -99,6 +105,39 @@ class free_list {
   }
 };
 
+/// A free list whose blocks are used again only after `delay` more nodes, unless the region would grow otherwise. Devices that run nodes
+/// at the same time wait for the last reader of the bytes that a node's output takes, so the last reader should be long done.
+class delayed_free_list {
+ public:
+  constexpr delayed_free_list(std::int64_t chunk, std::int64_t delay) : free_(chunk), delay_(delay) {}
+  constexpr std::int64_t peak() const { return free_.peak(); }
+  constexpr void next_node() {
+    ++node_;
+    while (!waiting_.empty() && waiting_.front().node + delay_ < node_) release_oldest();
+  }
+  constexpr std::int64_t take(std::int64_t n) {
+    while (!waiting_.empty() && !free_.has(n)) release_oldest();
+    return free_.take(n);
+  }
+  constexpr void give(std::int64_t at, std::int64_t n) {
+    if (delay_ == 0) free_.give(at, n);
+    else waiting_.push_back({at, n, node_});
+  }
+
+ private:
+  struct given {
+    std::int64_t at, n, node;
+  };
+  free_list free_;
+  std::int64_t delay_, node_ = 0;
+  std::vector<given> waiting_;  // by age
+
+  constexpr void release_oldest() {
+    free_.give(waiting_.front().at, waiting_.front().n);
+    waiting_.erase(waiting_.begin());
+  }
+};
+
 constexpr std::int64_t value_blocks(const value& v) { return blocks(v.dims.count() * size_of(v.type)); }
 
 /// Whether output `y` may take the bytes of input `x` of a node.
@@ -109,8 +148,9 @@ constexpr bool may_replace(const trace& g, std::int32_t x, std::int32_t y) {
 }
 }  // namespace plan_detail
 
-/// Lays out a pruned, fused graph. Values that outlive a node keep their bytes until their last reader, through any view, is done.
-constexpr memory_layout lay_out(const trace& g, std::span<const kernel_info> table, std::int64_t chunk_bytes) {
+/// Lays out a pruned, fused graph. Values that outlive a node keep their bytes until their last reader, through any view, is done, and then
+/// for `delay` more nodes where that costs no memory.
+constexpr memory_layout lay_out(const trace& g, std::span<const kernel_info> table, std::int64_t chunk_bytes, std::int64_t delay = 0) {
   using namespace plan_detail;
   memory_layout r;
   const std::size_t values = g.values.size(), nodes = g.nodes.size();
@@ -136,13 +176,14 @@ constexpr memory_layout lay_out(const trace& g, std::span<const kernel_info> tab
     r.at[v] = end;
     end += value_blocks(x) * block_bytes;
   }
-  free_list free(chunk_bytes / block_bytes);
+  delayed_free_list free(chunk_bytes / block_bytes, delay);
   std::vector<std::uint8_t> placed(values, 0);
   std::int64_t live = 0;
   for (std::size_t i = 0; i < nodes; ++i) {
     const node& n = g.nodes[i];
     if (n.dead || n.op->kind == op_kind::view) continue;
     const kernel_info* kernel = r.kernel[i] < 0 ? nullptr : &table[std::size_t(r.kernel[i])];
+    free.next_node();
     std::uint32_t taken = 0;
     for (int o = 0; o < n.outputs(); ++o) {
       const auto y = n.out[std::size_t(o)];

@@ -66,7 +66,11 @@ constexpr trace trace_with_chunks(const Model& model, const training_options& o,
 }
 template <Target T> constexpr memory_layout lay_out_for(const trace& g) {
   if (!g.error.empty()) return {};  // not `?:`, whose operand g++ 12 destroys twice in constant expressions
-  return lay_out(g, kernel_table<T>, T::backend::chunk_bytes);
+  memory_layout l = lay_out(g, kernel_table<T>, T::backend::chunk_bytes);
+  if constexpr (requires { T::backend::reuse_delay; })
+    if (l.bytes[std::size_t(value_kind::temp)] <= T::backend::reuse_delay_limit)
+      l = lay_out(g, kernel_table<T>, T::backend::chunk_bytes, T::backend::reuse_delay);
+  return l;
 }
 template <Target T> constexpr std::int64_t planned_bytes(const trace& g) {
   std::int64_t bytes = 0;

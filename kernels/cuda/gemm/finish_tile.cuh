@@ -17,19 +17,58 @@ template <int Case> __device__ inline void finish_case(float (&x)[8], const floa
   }
 }
 
+template <int Case> inline constexpr bool reads_dense = Case == case_residual || Case == case_bias_residual || Case == case_gelu_grad;
+template <int Case> inline constexpr bool reads_bias = Case == case_bias || Case == case_bias_residual || Case == case_bias_gelu;
+
+/// Loads what depends on the row; `at`: the index of the first of the eight elements in y.
+template <int Case> __device__ inline void load_end_operands(const gemm& g, std::int64_t at, uint4& dense, float (&old)[8]) {
+  if constexpr (reads_dense<Case>) dense = pointer<const uint4>(g.operands[Case == case_bias_residual ? 1 : 0].at)[at / 8];
+  if constexpr (Case == case_add_f32) load_eight(g.y, at, f32, old);
+}
+/// Finishes eight sums and stores the result.
+template <int Case>
+__device__ inline void finish_sums(const gemm& g, std::int64_t at, float (&x)[8], const float (&bias)[8], const uint4& dense,
+                                   const float (&old)[8]) {
+  if constexpr (Case != case_partial) {
+#pragma unroll
+    for (int q = 0; q < 8; ++q) x[q] = times(g.alpha, x[q]);
+  }
+  if constexpr (Case == case_partial || Case == case_store_f32) {
+    store_eight(g.y, at, f32, x);
+  } else if constexpr (Case == case_add_f32) {
+#pragma unroll
+    for (int q = 0; q < 8; ++q) x[q] = plus(x[q], old[q]);
+    store_eight(g.y, at, f32, x);
+  } else if constexpr (Case == case_store_bf16) {
+    store_eight(g.y, at, bf16, x);
+  } else {
+    round_eight(x, bf16);
+    if constexpr (Case == case_bias_residual) {
+      const uint4 none{0, 0, 0, 0};
+      finish_case<case_bias>(x, bias, none);
+      round_eight(x, bf16);
+    }
+    finish_case<Case>(x, bias, dense);
+    if constexpr (Case == case_bias_gelu) {
+      round_eight(x, bf16);
+      if (g.chain[0].store >= 0) store_eight(g.out[g.chain[0].store], at, bf16, x);
+#pragma unroll
+      for (int q = 0; q < 8; ++q) x[q] = result_of(54u, x[q], 0.0f, 0.0f, 0.0f);
+    }
+    store_eight(g.out[g.chain[g.steps - 1].store], at, bf16, x);
+  }
+}
+
 /// The rows of a tile, (Rows, Line) in shared memory, of which a thread has eight columns.
 template <int Case, int Threads, int Rows, int Columns, int Line>
 __device__ inline void finish_rows(const gemm& g, int batch, int part, int m0, int n0, const float* sums) {
   constexpr int eights = Columns / 8, step = Threads / eights, ahead = 4;
-  constexpr bool reads_dense = Case == case_residual || Case == case_bias_residual || Case == case_gelu_grad;
-  constexpr bool reads_bias = Case == case_bias || Case == case_bias_residual || Case == case_bias_gelu;
   static_assert(Threads % eights == 0 && Rows % (step * ahead) == 0);
   const int column = int(threadIdx.x) % eights * 8, first = int(threadIdx.x) / eights;
   if (n0 + column >= g.columns) return;
   const std::int64_t at0 = ((g.before + batch) * g.rows + m0) * g.columns + n0 + column + (Case == case_partial ? part * g.elements : 0);
   float bias[8] = {};
-  if constexpr (reads_bias) load_eight(g.operands[0].at, n0 + column, bf16, bias);
-  const std::uint64_t dense_at = g.operands[Case == case_bias_residual ? 1 : 0].at;
+  if constexpr (reads_bias<Case>) load_eight(g.operands[0].at, n0 + column, bf16, bias);
 #pragma unroll 1
   for (int r = first; r < Rows && m0 + r < g.rows; r += step * ahead) {
     uint4 dense[ahead];
@@ -37,45 +76,14 @@ __device__ inline void finish_rows(const gemm& g, int batch, int part, int m0, i
 #pragma unroll
     for (int i = 0; i < ahead; ++i) {
       dense[i] = uint4{0, 0, 0, 0};
-      if (m0 + r + i * step >= g.rows) continue;
-      const std::int64_t at = at0 + std::int64_t(r + i * step) * g.columns;
-      if constexpr (reads_dense) dense[i] = pointer<const uint4>(dense_at)[at / 8];
-      if constexpr (Case == case_add_f32) load_eight(g.y, at, f32, old[i]);
+      if (m0 + r + i * step < g.rows) load_end_operands<Case>(g, at0 + std::int64_t(r + i * step) * g.columns, dense[i], old[i]);
     }
 #pragma unroll
     for (int i = 0; i < ahead; ++i) {
       if (m0 + r + i * step >= g.rows) continue;
-      const std::int64_t at = at0 + std::int64_t(r + i * step) * g.columns;
       const float4 *p = reinterpret_cast<const float4*>(sums + (r + i * step) * Line + column), u = p[0], v = p[1];
       float x[8] = {u.x, u.y, u.z, u.w, v.x, v.y, v.z, v.w};
-      if constexpr (Case != case_partial) {
-#pragma unroll
-        for (int q = 0; q < 8; ++q) x[q] = times(g.alpha, x[q]);
-      }
-      if constexpr (Case == case_partial || Case == case_store_f32) {
-        store_eight(g.y, at, f32, x);
-      } else if constexpr (Case == case_add_f32) {
-#pragma unroll
-        for (int q = 0; q < 8; ++q) x[q] = plus(x[q], old[i][q]);
-        store_eight(g.y, at, f32, x);
-      } else if constexpr (Case == case_store_bf16) {
-        store_eight(g.y, at, bf16, x);
-      } else {
-        round_eight(x, bf16);
-        if constexpr (Case == case_bias_residual) {
-          const uint4 none{0, 0, 0, 0};
-          finish_case<case_bias>(x, bias, none);
-          round_eight(x, bf16);
-        }
-        finish_case<Case>(x, bias, dense[i]);
-        if constexpr (Case == case_bias_gelu) {
-          round_eight(x, bf16);
-          if (g.chain[0].store >= 0) store_eight(g.out[g.chain[0].store], at, bf16, x);
-#pragma unroll
-          for (int q = 0; q < 8; ++q) x[q] = result_of(54u, x[q], 0.0f, 0.0f, 0.0f);
-        }
-        store_eight(g.out[g.chain[g.steps - 1].store], at, bf16, x);
-      }
+      finish_sums<Case>(g, at0 + std::int64_t(r + i * step) * g.columns, x, bias, dense[i], old[i]);
     }
   }
 }

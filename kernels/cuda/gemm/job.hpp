@@ -38,11 +38,15 @@ class matmul_job {
     return s.M < most && s.N < most && s.K < most && s.batches() < most;
   }
 
+  /// Whether sums of the whole K are finished by a case of finish_tile.cuh that has code of its own.
+  bool has_case() const { return case_of(arguments(0, {}, false)) != gpu::case_other; }
+
   /// A kernel of a gemm and its blocks.
   struct form {
     const device_code* code = nullptr;
     std::string_view function;
-    std::int64_t tiles = 1;  // blocks of a batch and a part of K
+    std::int64_t tiles = 1;   // blocks of a batch and a part of K
+    std::int64_t across = 1;  // of them along y
     std::uint32_t threads = 256;
     std::int64_t shared_bytes = 0;
     bool eights = true;           // the kernel finishes eight columns at a time
@@ -67,7 +71,8 @@ class matmul_job {
         std::vector<range> reads{given->in[0], given->in[1]}, writes;
         if (partial) writes.push_back(partial_sums(split));
         else add_result_ranges(reads, writes);
-        grid count = per_block(f.tiles, f.threads, f.shared_bytes);
+        grid count = per_block(f.tiles / f.across, f.threads, f.shared_bytes);
+        count.y = std::uint32_t(f.across);
         count.z = std::uint32_t(std::min(some, g.batches - first) * split.parts);
         auto& d = r.add(*f.code, f.function, g, count, std::move(reads), std::move(writes));
         d.matrices = f.matrices;
