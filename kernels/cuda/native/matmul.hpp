@@ -5,6 +5,7 @@
 #include <isotope/fatbins/matmul_mma.hpp>
 #include <isotope/kernels/cuda/native/matmul_hopper.hpp>
 #include <isotope/kernels/cuda/native/matmul_library.hpp>
+#include <isotope/kernels/cuda/native/matmul_rows_mma.hpp>
 #include <isotope/kernels/cuda/portable/matmul.hpp>
 
 namespace isotope::cuda {
@@ -20,7 +21,8 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
   static void record(const launch& l, recording& r) {
     if (l.out[0].dims.count() == 0) return;
     const matmul_job j(l);
-    const bool few = !j.fits() || typename below::skinny(j).runs();  // bound by bytes
+    if (const matmul_rows_mma rows(j); j.fits() && rows.takes()) return rows.record(r);
+    const bool few = !j.fits() || matmul_rows(j).takes() || typename below::skinny(j).runs();  // bound by bytes
     const matmul_library<P> library(j);
     if (!few && l.body.empty() && library.obstacle().empty()) return library.record(r);
     if (const matmul_hopper hopper(l, j.s); !few && hopper.obstacle().empty()) return hopper.record(r);

@@ -4,6 +4,7 @@
 #include <isotope/fatbins/matmul_skinny.hpp>
 #include <isotope/kernels/cuda/gemm/job.hpp>
 #include <isotope/kernels/cuda/gemm/tile.hpp>
+#include <isotope/kernels/cuda/portable/matmul_rows.hpp>
 #include <isotope/kernels/cuda/reference/matmul.hpp>
 
 namespace isotope::cuda {
@@ -27,6 +28,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
       enter_set(r, kernels::reference::name, "a size is too large for 32 bits");
       return kernel<op::matmul, P, kernels::reference>::record(l, r);
     }
+    if (const matmul_rows rows(j); rows.takes()) return rows.record(r);
     if (skinny(j).runs()) return record_skinny(j, r);
     record_tiles(j, r);
   }
