@@ -9,13 +9,14 @@ struct few_rows_place {
   std::uint64_t a, b;
   int batch, part, begin, end;
   __device__ explicit few_rows_place(const gemm& g) {
-    batch = g.first + int(blockIdx.z) / g.parts;
-    part = int(blockIdx.z) % g.parts;
+    // Divisions take longer than the first load of a small product.
+    batch = g.first + (g.parts == 1 ? int(blockIdx.z) : int(blockIdx.z) / g.parts);
+    part = g.parts == 1 ? 0 : int(blockIdx.z) % g.parts;
     const std::int64_t first = std::int64_t(part) * g.part_depth;
     begin = int(first < g.depth ? first : g.depth);
     end = int(first + g.part_depth < g.depth ? first + g.part_depth : g.depth);
-    a = g.a.at + std::uint64_t(batch_offset(batch, g.inner, g.a.outer, g.a.inner) * (g.a.type == f32 ? 4 : 2));
-    b = g.b.at + std::uint64_t(batch_offset(batch, g.inner, g.b.outer, g.b.inner) * (g.b.type == f32 ? 4 : 2));
+    a = g.a.at + (batch == 0 ? 0 : std::uint64_t(batch_offset(batch, g.inner, g.a.outer, g.a.inner) * (g.a.type == f32 ? 4 : 2)));
+    b = g.b.at + (batch == 0 ? 0 : std::uint64_t(batch_offset(batch, g.inner, g.b.outer, g.b.inner) * (g.b.type == f32 ? 4 : 2)));
   }
 };
 
@@ -79,6 +80,12 @@ __device__ inline void finish_few(const gemm& g, const few_rows_place& p, int m,
   float x = rounded(times(g.alpha, sum), g.product_type);
   if (g.finish == finish_store) {
     store(g.y, at, g.y_type, g.accumulate != 0 ? plus(x, load(g.y, at, g.y_type)) : x);
+    return;
+  }
+  if (g.fast == case_bias || g.fast == case_residual || g.fast == case_bias_residual) {
+    x = rounded(plus(x, o.x[0]), bf16);
+    if (g.fast == case_bias_residual) x = rounded(plus(x, o.x[1]), bf16);
+    store(g.out[g.chain[g.steps - 1].store], at, bf16, x);
     return;
   }
 #pragma unroll 1

@@ -15,19 +15,25 @@ template <int Halves, int Groups, int Ahead> struct rows_mma {
   float sums[Groups][4];
   const std::uint16_t *left[Halves], *right[Groups];
 
-  template <bool Every> __device__ void steps(int s, int stop) {
-    uint4 x[Ahead][Halves], w[Ahead][Groups];
+  /// The products of Count steps from s on, all of whose loads are in flight together.
+  template <int Count> __device__ void steps(int s) {
+    uint4 x[Count][Halves], w[Count][Groups];
 #pragma unroll
-    for (int i = 0; i < Ahead; ++i) {
-      if (!Every && s + i >= stop) continue;
+    for (int i = 0; i < Count; ++i) {
 #pragma unroll
       for (int j = 0; j < Groups; ++j) w[i][j] = load_once(right[j] + std::int64_t(32) * (s + i));
 #pragma unroll
       for (int h = 0; h < Halves; ++h) x[i][h] = *reinterpret_cast<const uint4*>(left[h] + std::int64_t(32) * (s + i));
     }
 #pragma unroll
-    for (int i = 0; i < Ahead; ++i)
-      if (Every || s + i < stop) multiply(x[i], w[i]);
+    for (int i = 0; i < Count; ++i) multiply(x[i], w[i]);
+  }
+  /// The same for `count` steps, at most Count.
+  template <int Count> __device__ void last_steps(int s, int count) {
+    if constexpr (Count > 0) {
+      if (count == Count) return steps<Count>(s);
+      last_steps<Count - 1>(s, count);
+    }
   }
   /// A step whose chunks are not aligned, or end behind K, in products of two elements for each thread; `valid`: elements from the thread's
   /// first one to the end.
@@ -87,9 +93,9 @@ template <int Halves, int Groups, int Ahead, int Warps> __device__ inline void m
   const int stop = end < whole ? end : whole;
   int s = begin;
 #pragma unroll 1
-  for (; s + Ahead <= stop; s += Ahead) my.template steps<true>(s, stop);
+  for (; s + Ahead <= stop; s += Ahead) my.template steps<Ahead>(s);
   if (s < stop) {
-    my.template steps<false>(s, stop);
+    my.template last_steps<Ahead - 1>(s, stop - s);
     s = stop;
   }
 #pragma unroll 1
@@ -112,24 +118,98 @@ template <int Halves, int Groups, int Ahead, int Warps> __device__ inline void m
   }
 }
 
+/// The same for K of at most 32 Steps Warps, whole steps and aligned lines: a thread keeps its elements of A, and a block walks over groups
+/// of 16 columns, so that the loads of the next group are in flight while sums are finished.
+template <int Halves, int Steps, int Warps> __device__ inline void multiply_short_rows(const gemm& g) {
+  constexpr int groups = 2, columns = 8 * groups, rows = 8 * Halves;
+  __shared__ float warp_sums[2][Warps][groups][rows][8];
+  const few_rows_place p(g);
+  const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, group = lane / 4, quad = lane % 4;
+  const int all = (p.end - p.begin) / 32, begin = all * warp / Warps, count = all * (warp + 1) / Warps - begin;
+  const int tiles = (g.columns + columns - 1) / columns;
+  const std::int64_t offset = p.begin + 32 * std::int64_t(begin) + 8 * quad;
+
+  uint4 x[Steps][Halves], w[Steps][groups];
+  const auto load_right = [&](int tile) {
+#pragma unroll
+    for (int j = 0; j < groups; ++j) {  // sums of rows and columns that do not exist are not used
+      const int n = columns * tile + 8 * j + group;
+      const std::uint16_t* from = pointer<const std::uint16_t>(p.b) + std::int64_t(n < g.columns ? n : g.columns - 1) * g.b.line + offset;
+#pragma unroll
+      for (int i = 0; i < Steps; ++i)
+        if (i < count) w[i][j] = load_once(from + 32 * i);
+    }
+  };
+  load_right(int(blockIdx.x));
+#pragma unroll
+  for (int h = 0; h < Halves; ++h) {
+    const std::int64_t m = 8 * h + group < g.rows ? 8 * h + group : g.rows - 1;
+    const std::uint16_t* from = pointer<const std::uint16_t>(p.a) + m * g.a.line + offset;
+#pragma unroll
+    for (int i = 0; i < Steps; ++i)
+      if (i < count) x[i][h] = *reinterpret_cast<const uint4*>(from + 32 * i);
+  }
+  int buffer = 0;
+#pragma unroll 1
+  for (int tile = int(blockIdx.x); tile < tiles; tile += int(gridDim.x), buffer ^= 1) {
+    rows_mma<Halves, groups, Steps> my;
+#pragma unroll
+    for (int j = 0; j < groups; ++j)
+#pragma unroll
+      for (int q = 0; q < 4; ++q) my.sums[j][q] = 0.0f;
+#pragma unroll
+    for (int i = 0; i < Steps; ++i)
+      if (i < count) my.multiply(x[i], w[i]);
+    if (tile + int(gridDim.x) < tiles) load_right(tile + int(gridDim.x));
+#pragma unroll
+    for (int j = 0; j < groups; ++j)
+#pragma unroll
+      for (int h = 0; h < Halves; ++h)
+        *reinterpret_cast<float2*>(&warp_sums[buffer][warp][j][8 * h + group][2 * quad]) = float2{my.sums[j][2 * h], my.sums[j][2 * h + 1]};
+    __syncthreads();  // with two buffers, sums that are still read are not overwritten
+#pragma unroll 1
+    for (int e = int(threadIdx.x); e < rows * columns; e += 32 * Warps) {
+      const int m = e / columns, c = e % columns, n = columns * tile + c;
+      if (m >= g.rows || n >= g.columns) continue;
+      const few_rows_operands o(g, p.batch, m, n);
+      float total = warp_sums[buffer][0][c / 8][m][c % 8];
+#pragma unroll
+      for (int i = 1; i < Warps; ++i) total = plus(total, warp_sums[buffer][i][c / 8][m][c % 8]);
+      finish_few(g, p, m, n, total, o);
+    }
+  }
+}
+
 // The first number is that of the columns of a block, the second one that of the rows.
-extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_mma_8_8(const __grid_constant__ gemm g) {
-  multiply_few_rows<1, 1, 8, 8>(g);
+extern "C" __global__ void __launch_bounds__(256, 4) matmul_rows_mma_8_8(const __grid_constant__ gemm g) {
+  multiply_few_rows<1, 1, 4, 8>(g);
 }
 extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_mma_8_16(const __grid_constant__ gemm g) {
   multiply_few_rows<2, 1, 4, 8>(g);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_mma_16_8(const __grid_constant__ gemm g) {
+extern "C" __global__ void __launch_bounds__(512, 2) matmul_rows_mma_8_8_deep(const __grid_constant__ gemm g) {
+  multiply_few_rows<1, 1, 6, 16>(g);
+}
+extern "C" __global__ void __launch_bounds__(512, 1) matmul_rows_mma_8_16_deep(const __grid_constant__ gemm g) {
+  multiply_few_rows<2, 1, 6, 16>(g);
+}
+extern "C" __global__ void __launch_bounds__(256, 3) matmul_rows_mma_16_8(const __grid_constant__ gemm g) {
   multiply_few_rows<1, 2, 4, 8>(g);
 }
 extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_mma_16_16(const __grid_constant__ gemm g) {
   multiply_few_rows<2, 2, 4, 8>(g);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_mma_32_8(const __grid_constant__ gemm g) {
-  multiply_few_rows<1, 4, 2, 8>(g);
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_mma_short_8(const __grid_constant__ gemm g) {
+  multiply_short_rows<1, 3, 8>(g);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_mma_32_16(const __grid_constant__ gemm g) {
-  multiply_few_rows<2, 4, 2, 8>(g);
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_mma_short_16(const __grid_constant__ gemm g) {
+  multiply_short_rows<2, 3, 8>(g);
+}
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_mma_long_8(const __grid_constant__ gemm g) {
+  multiply_short_rows<1, 4, 8>(g);
+}
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_mma_long_16(const __grid_constant__ gemm g) {
+  multiply_short_rows<2, 4, 8>(g);
 }
 
 }  // namespace isotope::cuda::gpu

@@ -21,10 +21,19 @@ __device__ inline void decode_four(const float*, const uint4& u, int, float (&x)
 __device__ inline void decode_four(const std::uint16_t*, const uint4& u, int i, float (&x)[4]) {
   decode(i == 0 ? uint2{u.x, u.y} : uint2{u.z, u.w}, x);
 }
+struct f16_element {
+  std::uint16_t bits;
+};
+__device__ inline void decode_four(const f16_element*, const uint4& u, int i, float (&x)[4]) {
+  const std::uint32_t low = i == 0 ? u.x : u.z, high = i == 0 ? u.y : u.w;
+  x[0] = f16_value(std::uint16_t(low)), x[1] = f16_value(std::uint16_t(low >> 16));
+  x[2] = f16_value(std::uint16_t(high)), x[3] = f16_value(std::uint16_t(high >> 16));
+}
 __device__ inline void load_four(const float* at, float (&x)[4]) { decode(*reinterpret_cast<const uint4*>(at), x); }
 __device__ inline void load_four(const std::uint16_t* at, float (&x)[4]) { decode(*reinterpret_cast<const uint2*>(at), x); }
 __device__ inline float load_element(const float* at) { return *at; }
 __device__ inline float load_element(const std::uint16_t* at) { return bf16_value(*at); }
+__device__ inline float load_element(const f16_element* at) { return f16_value(at->bits); }
 
 /// The formats of A and B. A chunk of B has 16 bytes.
 struct rows_f32 {
@@ -35,9 +44,13 @@ struct rows_bf16 {
   using left = std::uint16_t;
   using right = std::uint16_t;
 };
-struct rows_mixed {
+struct rows_f32_bf16 {
   using left = float;
   using right = std::uint16_t;
+};
+struct rows_f32_f16 {
+  using left = float;
+  using right = f16_element;
 };
 
 /// Adds the values of all lanes, of which each keeps Count / 32, or one if there are fewer: those from (Count lane / 32) on.
@@ -56,7 +69,7 @@ template <int Count, int Apart, int All> __device__ inline void exchange_sums(fl
   if constexpr (Apart > 1) exchange_sums<(Count > 1 ? half : 1), Apart / 2>(v, lane);
 }
 
-/// Ahead: steps of 32 chunks along K whose loads are in flight.
+/// Ahead: steps of 32 chunks along K whose loads are in flight together.
 template <class T, int Rows, int Ahead> __device__ inline void multiply_rows(const gemm& g) {
   using left_elem = typename T::left;
   using right_elem = typename T::right;
@@ -150,9 +163,9 @@ template <class T, int Rows, int Ahead> __device__ inline void multiply_rows(con
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256, 4) matmul_rows_f32_1(const __grid_constant__ gemm g) { multiply_rows<rows_f32, 1, 2>(g); }
+extern "C" __global__ void __launch_bounds__(256, 3) matmul_rows_f32_1(const __grid_constant__ gemm g) { multiply_rows<rows_f32, 1, 2>(g); }
 extern "C" __global__ void __launch_bounds__(256, 4) matmul_rows_f32_2(const __grid_constant__ gemm g) { multiply_rows<rows_f32, 2, 2>(g); }
-extern "C" __global__ void __launch_bounds__(256, 3) matmul_rows_f32_4(const __grid_constant__ gemm g) { multiply_rows<rows_f32, 4, 2>(g); }
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_f32_4(const __grid_constant__ gemm g) { multiply_rows<rows_f32, 4, 2>(g); }
 extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_f32_8(const __grid_constant__ gemm g) { multiply_rows<rows_f32, 8, 2>(g); }
 extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_f32_16(const __grid_constant__ gemm g) {
   multiply_rows<rows_f32, 16, 1>(g);
@@ -172,20 +185,36 @@ extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_bf16_8(const __
 extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_bf16_16(const __grid_constant__ gemm g) {
   multiply_rows<rows_bf16, 16, 1>(g);
 }
-extern "C" __global__ void __launch_bounds__(256, 4) matmul_rows_mixed_1(const __grid_constant__ gemm g) {
-  multiply_rows<rows_mixed, 1, 2>(g);
+extern "C" __global__ void __launch_bounds__(256, 3) matmul_rows_f32_bf16_1(const __grid_constant__ gemm g) {
+  multiply_rows<rows_f32_bf16, 1, 2>(g);
 }
-extern "C" __global__ void __launch_bounds__(256, 3) matmul_rows_mixed_2(const __grid_constant__ gemm g) {
-  multiply_rows<rows_mixed, 2, 2>(g);
+extern "C" __global__ void __launch_bounds__(256, 3) matmul_rows_f32_bf16_2(const __grid_constant__ gemm g) {
+  multiply_rows<rows_f32_bf16, 2, 2>(g);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_mixed_4(const __grid_constant__ gemm g) {
-  multiply_rows<rows_mixed, 4, 2>(g);
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_f32_bf16_4(const __grid_constant__ gemm g) {
+  multiply_rows<rows_f32_bf16, 4, 2>(g);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_mixed_8(const __grid_constant__ gemm g) {
-  multiply_rows<rows_mixed, 8, 1>(g);
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_f32_bf16_8(const __grid_constant__ gemm g) {
+  multiply_rows<rows_f32_bf16, 8, 1>(g);
 }
-extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_mixed_16(const __grid_constant__ gemm g) {
-  multiply_rows<rows_mixed, 16, 1>(g);
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_f32_bf16_16(const __grid_constant__ gemm g) {
+  multiply_rows<rows_f32_bf16, 16, 1>(g);
+}
+
+extern "C" __global__ void __launch_bounds__(256, 3) matmul_rows_f32_f16_1(const __grid_constant__ gemm g) {
+  multiply_rows<rows_f32_f16, 1, 2>(g);
+}
+extern "C" __global__ void __launch_bounds__(256, 3) matmul_rows_f32_f16_2(const __grid_constant__ gemm g) {
+  multiply_rows<rows_f32_f16, 2, 2>(g);
+}
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_f32_f16_4(const __grid_constant__ gemm g) {
+  multiply_rows<rows_f32_f16, 4, 2>(g);
+}
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_f32_f16_8(const __grid_constant__ gemm g) {
+  multiply_rows<rows_f32_f16, 8, 1>(g);
+}
+extern "C" __global__ void __launch_bounds__(256, 2) matmul_rows_f32_f16_16(const __grid_constant__ gemm g) {
+  multiply_rows<rows_f32_f16, 16, 1>(g);
 }
 
 }  // namespace isotope::cuda::gpu

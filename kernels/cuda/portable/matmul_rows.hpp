@@ -1,5 +1,6 @@
 #pragma once
-/// The host side of matmul_rows.cu: products with at most 16 rows in f32 arithmetic, whose operands have lines along K.
+/// The host side of matmul_rows.cu: products with at most 16 rows in f32 arithmetic, whose operands have lines along K. Weights of 16 bits
+/// meet activations of f32, too.
 #include <isotope/fatbins/matmul_rows.hpp>
 #include <isotope/kernels/cuda/gemm/few_rows.hpp>
 
@@ -23,8 +24,10 @@ class matmul_rows {
   using list = std::array<std::string_view, 5>;
   static constexpr list f32{"matmul_rows_f32_1", "matmul_rows_f32_2", "matmul_rows_f32_4", "matmul_rows_f32_8", "matmul_rows_f32_16"};
   static constexpr list bf16{"matmul_rows_bf16_1", "matmul_rows_bf16_2", "matmul_rows_bf16_4", "matmul_rows_bf16_8", "matmul_rows_bf16_16"};
-  static constexpr list mixed{"matmul_rows_mixed_1", "matmul_rows_mixed_2", "matmul_rows_mixed_4", "matmul_rows_mixed_8",
-                              "matmul_rows_mixed_16"};
+  static constexpr list f32_bf16{"matmul_rows_f32_bf16_1", "matmul_rows_f32_bf16_2", "matmul_rows_f32_bf16_4", "matmul_rows_f32_bf16_8",
+                                 "matmul_rows_f32_bf16_16"};
+  static constexpr list f32_f16{"matmul_rows_f32_f16_1", "matmul_rows_f32_f16_2", "matmul_rows_f32_f16_4", "matmul_rows_f32_f16_8",
+                                "matmul_rows_f32_f16_16"};
 
   const matmul_job& j_;
   few_rows k_;
@@ -32,16 +35,19 @@ class matmul_rows {
   std::span<const std::string_view> names() const {
     if (k_.formats(dtype::f32, dtype::f32)) return f32;
     if (k_.formats(dtype::bf16, dtype::bf16)) return bf16;
-    if (k_.formats(dtype::f32, dtype::bf16)) return mixed;
+    if (k_.formats(dtype::f32, dtype::bf16)) return f32_bf16;
+    if (k_.formats(dtype::f32, dtype::f16)) return f32_f16;
     return {};
   }
-  /// Warps share columns until blocks fill the device twice, as long as each has a step of 512 bytes of each line.
+  /// Warps share columns until there is a block for each multiprocessor, as long as they have a step of 512 bytes of each line.
   std::int64_t count_teams() const {
-    const std::int64_t step = 512 / size_of(k_.right.type), blocks = 2 * j_.given->device->multiprocessors;
+    const std::int64_t step = 512 / size_of(k_.right.type), units = j_.given->device->multiprocessors;
+    const auto blocks = [&](std::int64_t teams) {
+      const std::int64_t across = warps / teams * columns;
+      return (k_.many + across - 1) / across * j_.s.batches();
+    };
     std::int64_t teams = 1;
-    while (teams < warps && (k_.many + warps / teams * columns - 1) / (warps / teams * columns) * j_.s.batches() < blocks &&
-           j_.s.K >= 2 * teams * step)
-      teams *= 2;
+    while (teams < warps && blocks(teams) < units && j_.s.K >= teams * step) teams *= 2;
     return teams;
   }
 };
