@@ -1,5 +1,5 @@
-/// Products with few rows, whose weights are wide enough for the kernels that read them once: every number of rows, aligned lines and others,
-/// every way to finish sums. Which kernel runs is checked, too.
+/// Products with few rows, whose weights are wide enough for the kernels that read them once: every number of rows, aligned lines and
+/// others, every way to finish sums. Which kernel runs is checked, too.
 #include <isotope/kernels/cuda/native/matmul_rows_mma.hpp>
 #include <isotope/kernels/cuda/portable/matmul_rows.hpp>
 
@@ -28,7 +28,8 @@ std::vector<double> expected(const host& x, const host& w, double alpha = 1, dou
 
 TEST_P(matmul_rows, every_number_of_rows_matches_the_definition) {
   const auto& here = *this;
-  // K and N: whole chunks and steps, a last chunk that is not whole, odd numbers, many columns, few columns, so few that blocks have parts of K
+  // K and N: whole chunks and steps, a last chunk that is not whole, odd numbers, many columns, few columns, and so few that blocks have
+  // parts of K
   const std::int64_t sizes[][2] = {{768, 96}, {300, 224}, {263, 257}, {256, 700}, {1024, 300}, {4096, 24}, {8192, 8}, {16392, 4}};
   for (const auto& [K, N] : sizes) {
     const host w = weights(K, N, here.type);

@@ -1,6 +1,6 @@
 #pragma once
-/// A product with few rows (or columns: then the transposed product) and lines of both operands along K: which of them are bound by the bytes
-/// of the wide operand, and how many blocks and parts of K read it.
+/// A product with few rows (or columns: then the transposed product) and lines of both operands along K: which of them are bound by
+/// the bytes of the wide operand, and how many blocks and parts of K read it.
 #include <isotope/kernels/cuda/gemm/job.hpp>
 
 namespace isotope::cuda {

@@ -1,6 +1,7 @@
 #pragma once
-/// A matmul by cuBLASLt where it is here, or of bf16 operands on tensor cores: by matmul_hopper.cu on Hopper, else by matmul_mma.cu. On
-/// Hopper a fused body is part of our own kernel where it knows the body. Whatever none of them takes runs as in portable/matmul.hpp, with
+/// A matmul by cuBLASLt where it is here, or of bf16 operands on tensor cores: by matmul_hopper.cu on Hopper, else by matmul_mma.cu. With at
+/// most 16 rows and wide weights memory bounds it, and it runs in matmul_rows_mma.cu or, of f32, in portable/matmul_rows.cu. On Hopper a fused
+/// body is part of our own kernel where it knows the body. Whatever none of them takes runs as in portable/matmul.hpp, with
 /// the reason recorded. Products of f32 operands keep the rounding of f32, which tensor cores do not offer.
 #include <isotope/fatbins/matmul_mma.hpp>
 #include <isotope/kernels/cuda/native/matmul_hopper.hpp>

@@ -1,7 +1,7 @@
 // flags: -fmad=false
 //
 // A matmul of bf16 operands with at most 16 rows whose B has lines along K, as in decoding of several sequences: bound by the bytes of B,
-// which are read once. The warps of a block share 8 to 32 columns, and each has a part of K. A thread reads chunks of 16 bytes of B and of
+// which are read once. The warps of a block share 8 or 16 columns, and each has a part of K. A thread reads chunks of 16 bytes of B and of
 // A, and passes them to mma.sync as they are: the tile's order of K is free as long as both operands have the same, so the eight elements
 // of a chunk count as the pairs that the thread holds in two products of 16 along K. Nothing but the sums goes through shared memory,
 // which adds those of the warps in their order.

@@ -1,5 +1,6 @@
 #pragma once
-/// A matmul without tensor cores: tiles in f32 (matmul.cu), and few rows or columns at the speed of memory (matmul_rows.cu, matmul_skinny.cu).
+/// A matmul without tensor cores: tiles in f32 (matmul.cu), and few rows or columns at the speed of memory (matmul_rows.cu where lines of
+/// both operands run along K, else matmul_skinny.cu).
 #include <isotope/fatbins/matmul.hpp>
 #include <isotope/fatbins/matmul_skinny.hpp>
 #include <isotope/kernels/cuda/gemm/job.hpp>

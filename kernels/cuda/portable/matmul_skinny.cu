@@ -1,10 +1,10 @@
 // flags: -fmad=false
 //
-// A matmul with at most 4 rows that matmul_rows.cu does not take, because lines of an operand run across K, or formats are others: bound by
-// the bytes of B, which are read once. Where B's lines run along K, a warp has some columns: its lanes read adjacent elements of a line, and
-// their sums are added across lanes. Where they run along N, 8 threads
-// have adjacent chunks of a line, and the 32 teams of such threads of a block interleave along K; shared memory adds
-// their sums. The order of additions depends only on the shape. A matmul with few columns runs as the transposed product.
+// A matmul with at most 4 rows that matmul_rows.cu does not take, because lines of an operand run across K or formats are others. It is
+// bound by the bytes of B, which are read once. Where B's lines run along K, a warp has some columns: its lanes read adjacent elements of a
+// line, and their sums are added across lanes. Where they run along N, 8 threads have adjacent chunks of a line, and the 32 teams of such
+// threads of a block interleave along K; shared memory adds their sums. The order of additions depends only on the shape. A matmul with
+// few columns runs as the transposed product.
 #include <type_traits>
 
 #include "gemm/few_rows.cuh"
