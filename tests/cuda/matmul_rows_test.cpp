@@ -30,7 +30,8 @@ TEST_P(matmul_rows, every_number_of_rows_matches_the_definition) {
   const auto& here = *this;
   // K and N: whole chunks and steps, a last chunk that is not whole, odd numbers, many columns, few columns, and so few that blocks have
   // parts of K
-  const std::int64_t sizes[][2] = {{768, 96}, {300, 224}, {263, 257}, {256, 700}, {1024, 300}, {4096, 24}, {8192, 8}, {16392, 4}};
+  const std::int64_t sizes[][2] = {{768, 96},  {300, 224}, {263, 257}, {256, 700}, {1024, 300},
+                                   {1600, 48}, {4096, 24}, {8192, 8},  {16392, 4}};
   for (const auto& [K, N] : sizes) {
     const host w = weights(K, N, here.type);
     for (std::int64_t M = 1; M <= 17; M += K < 1000 ? 1 : 5) {
@@ -140,12 +141,13 @@ std::string kernel_of(std::int64_t M, std::int64_t N, std::int64_t K, dtype left
 }
 TEST(matmul_rows_choice, follows_rows_formats_and_units) {
   constexpr auto f32 = dtype::f32, bf16 = dtype::bf16, f16 = dtype::f16;
-  EXPECT_EQ((kernel_of<kernels::native>(1, 768, 768, bf16, bf16)), "matmul_rows_mma_8_8");
+  EXPECT_EQ((kernel_of<kernels::native>(1, 768, 768, bf16, bf16)), "matmul_rows_mma_short_8");
   EXPECT_EQ((kernel_of<kernels::native>(9, 768, 3072, bf16, bf16)), "matmul_rows_mma_8_16_deep");
-  EXPECT_EQ((kernel_of<kernels::native>(16, 3072, 768, bf16, bf16)), "matmul_rows_mma_16_16");
   EXPECT_EQ((kernel_of<kernels::native>(16, 50304, 768, bf16, bf16)), "matmul_rows_mma_short_16");
-  EXPECT_EQ((kernel_of<kernels::native>(8, 50304, 1024, bf16, bf16)), "matmul_rows_mma_long_8");
-  EXPECT_EQ((kernel_of<kernels::native>(8, 50304, 1280, bf16, bf16)), "matmul_rows_mma_16_8");
+  EXPECT_EQ((kernel_of<kernels::native>(16, 50304, 1024, bf16, bf16)), "matmul_rows_mma_long_16");
+  EXPECT_EQ((kernel_of<kernels::native>(8, 50304, 768, bf16, bf16)), "matmul_rows_mma_16_8");
+  EXPECT_EQ((kernel_of<kernels::native>(16, 3072, 4096, bf16, bf16)), "matmul_rows_mma_16_16");
+  EXPECT_EQ((kernel_of<kernels::native>(4, 1600, 1600, bf16, bf16)), "matmul_rows_mma_8_8");
   EXPECT_EQ((kernel_of<kernels::native>(1, 40, 50, bf16, bf16)), "matmul_rows_bf16_1") << "few weights";
   EXPECT_EQ((kernel_of<kernels::native>(16, 768, 768, bf16, bf16, false)), "matmul_rows_bf16_16");
   EXPECT_EQ((kernel_of<kernels::native>(6, 768, 768, f32, bf16)), "matmul_rows_f32_bf16_8");

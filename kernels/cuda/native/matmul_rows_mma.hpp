@@ -44,12 +44,9 @@ class matmul_rows_mma {
   choice choose() const {
     const std::int64_t K = j_.s.K;
     if (blocks(8) < units() && K >= deep_from) return deep;
+    const bool whole = K % 32 == 0 && j_.aligned(k_.left, 0) && j_.aligned(k_.right, 1) && j_.s.batches() == 1;
+    if (whole && K <= 4 * steps && (k_.few > 8 || blocks(16) <= walking_blocks())) return K <= 3 * steps ? three_steps : four_steps;
     if (k_.few > 8 ? blocks(16) < units() : blocks(8) <= blocks_of_multiprocessor * units()) return narrow;
-    const bool whole = K % 32 == 0 && j_.aligned(k_.left, k_.swapped ? 1 : 0) && j_.aligned(k_.right, k_.swapped ? 0 : 1);
-    if (whole && j_.s.batches() == 1 && blocks(16) > 2 * walking_blocks()) {
-      if (K <= 3 * steps) return three_steps;
-      if (K <= 4 * steps) return four_steps;
-    }
     return usual;
   }
   const matmul_job& j_;
