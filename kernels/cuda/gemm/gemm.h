@@ -60,6 +60,7 @@ struct gemm {
   std::int32_t fast;     // the case, if it has code of its own
   std::int32_t eights;   // columns are finished eight at a time: rows of y and of operands of the chain are aligned to 16 bytes
   std::int32_t a_cross;  // lines of A run along M, for kernels without a fixed memory order
+  std::int32_t teams;    // warps of a block that share columns, each with a part of K: 1, 2, 4 or 8 (matmul_rows.cu)
   std::int32_t swapped;  // the kernel works on the transposed product: y[b, n, m]
   float alpha, beta;     // beta = 0: c is not read
   std::int32_t steps;

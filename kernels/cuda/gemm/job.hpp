@@ -51,6 +51,7 @@ class matmul_job {
     std::int64_t shared_bytes = 0;
     bool eights = true;           // the kernel finishes eight columns at a time
     bool swapped = false;         // it works on the transposed product
+    std::int32_t teams = 1;       // warps of a block that share columns, each with a part of K
     std::string_view matrices{};  // the format that tensor cores take
   };
   /// Adds the launches of all batches, then that of the sum of the parts.
@@ -145,6 +146,7 @@ class matmul_job {
     g.alpha = s.alpha;
     g.beta = s.beta;
     g.a_cross = f.swapped ? s.b.cross : s.a.cross;
+    g.teams = f.teams;
     g.swapped = f.swapped;
     bool whole = f.eights && s.N % 8 == 0;
     if (partial) {

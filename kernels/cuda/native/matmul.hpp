@@ -1,10 +1,12 @@
 #pragma once
-/// A matmul by cuBLASLt where it is here, or of bf16 operands on tensor cores: by matmul_hopper.cu on Hopper, else by matmul_mma.cu. On
-/// Hopper a fused body is part of our own kernel where it knows the body. Whatever none of them takes runs as in portable/matmul.hpp, with
+/// A matmul by cuBLASLt where it is here, or of bf16 operands on tensor cores: by matmul_hopper.cu on Hopper, else by matmul_mma.cu. With at
+/// most 16 rows and wide weights memory bounds it, and it runs in matmul_rows_mma.cu or, of f32, in portable/matmul_rows.cu. On Hopper a fused
+/// body is part of our own kernel where it knows the body. Whatever none of them takes runs as in portable/matmul.hpp, with
 /// the reason recorded. Products of f32 operands keep the rounding of f32, which tensor cores do not offer.
 #include <isotope/fatbins/matmul_mma.hpp>
 #include <isotope/kernels/cuda/native/matmul_hopper.hpp>
 #include <isotope/kernels/cuda/native/matmul_library.hpp>
+#include <isotope/kernels/cuda/native/matmul_rows_mma.hpp>
 #include <isotope/kernels/cuda/native/matmul_small.hpp>
 #include <isotope/kernels/cuda/portable/matmul.hpp>
 
@@ -21,7 +23,8 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
   static void record(const launch& l, recording& r) {
     if (l.out[0].dims.count() == 0) return;
     const matmul_job j(l);
-    const bool few = !j.fits() || typename below::skinny(j).runs();  // bound by bytes
+    if (const matmul_rows_mma rows(j); j.fits() && rows.takes()) return rows.record(r);
+    const bool few = !j.fits() || matmul_rows(j).takes() || typename below::skinny(j).runs();  // bound by bytes
     const matmul_library<P> library(j);
     if (!few && l.body.empty() && library.obstacle().empty()) return library.record(r);
     if (const matmul_small small(j); !few && small.obstacle().empty()) return small.record(r);

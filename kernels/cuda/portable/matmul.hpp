@@ -1,9 +1,11 @@
 #pragma once
-/// A matmul without tensor cores: tiles in f32 (matmul.cu), and few rows or columns at the speed of memory (matmul_skinny.cu).
+/// A matmul without tensor cores: tiles in f32 (matmul.cu), and few rows or columns at the speed of memory (matmul_rows.cu where lines of
+/// both operands run along K, else matmul_skinny.cu).
 #include <isotope/fatbins/matmul.hpp>
 #include <isotope/fatbins/matmul_skinny.hpp>
 #include <isotope/kernels/cuda/gemm/job.hpp>
 #include <isotope/kernels/cuda/gemm/tile.hpp>
+#include <isotope/kernels/cuda/portable/matmul_rows.hpp>
 #include <isotope/kernels/cuda/reference/matmul.hpp>
 
 namespace isotope::cuda {
@@ -27,6 +29,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
       enter_set(r, kernels::reference::name, "a size is too large for 32 bits");
       return kernel<op::matmul, P, kernels::reference>::record(l, r);
     }
+    if (const matmul_rows rows(j); rows.takes()) return rows.record(r);
     if (skinny(j).runs()) return record_skinny(j, r);
     record_tiles(j, r);
   }
@@ -74,10 +77,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
     j.add(r, f, split);
   }
 
-  static constexpr std::array<std::string_view, 3> skinny_f32_k{"matmul_skinny_f32_k_1", "matmul_skinny_f32_k_2", "matmul_skinny_f32_k_4"};
   static constexpr std::array<std::string_view, 3> skinny_f32_n{"matmul_skinny_f32_n_1", "matmul_skinny_f32_n_2", "matmul_skinny_f32_n_4"};
-  static constexpr std::array<std::string_view, 3> skinny_bf16_k{"matmul_skinny_bf16_k_1", "matmul_skinny_bf16_k_2",
-                                                                 "matmul_skinny_bf16_k_4"};
   static constexpr std::array<std::string_view, 3> skinny_bf16_n{"matmul_skinny_bf16_n_1", "matmul_skinny_bf16_n_2",
                                                                  "matmul_skinny_bf16_n_4"};
   static constexpr std::array<std::string_view, 3> skinny_any_k{"matmul_skinny_any_k_1", "matmul_skinny_any_k_2", "matmul_skinny_any_k_4"};
@@ -90,21 +90,11 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
     const bool same = s.a.type == s.b.type, all_f32 = same && s.a.type == dtype::f32, all_bf16 = same && s.a.type == dtype::bf16;
     constexpr std::int64_t warps = 8, threads_across = 8;
     const std::int64_t columns = k.across ? threads_across * (all_bf16 ? 8 : 4) : warps * 2;  // of a block
-    matmul_job::form f;
-    f.code = &fatbins::matmul_skinny;
-    if (k.across) f.function = (all_f32 ? skinny_f32_n : all_bf16 ? skinny_bf16_n : skinny_any_n)[index];
-    else f.function = (all_f32 ? skinny_f32_k : all_bf16 ? skinny_bf16_k : skinny_any_k)[index];
-    f.tiles = (k.many + columns - 1) / columns;
+    const auto function = !k.across ? skinny_any_k[index] : (all_f32 ? skinny_f32_n : all_bf16 ? skinny_bf16_n : skinny_any_n)[index];
+    const few_rows rows(j);
+    matmul_job::form f = rows.form(fatbins::matmul_skinny, function, columns);
     f.eights = false;
-    f.swapped = k.swapped;
-    matmul_split::choice split{1, s.K, 0};
-    if (!k.swapped && 2 * f.tiles * s.batches() < j.given->device->multiprocessors) {  // blocks that fill the device, with some depth each
-      const std::int64_t parts =
-          std::min(matmul_split::limit(s.batches() * s.M * s.N, s.K), 2 * j.given->device->multiprocessors / (f.tiles * s.batches()));
-      const std::int64_t depth = (s.K + parts * 64 - 1) / (parts * 64) * 64;
-      if (parts > 1) split = {(s.K + depth - 1) / depth, depth, 0};
-    }
-    j.add(r, f, split);
+    j.add(r, f, rows.split(j, f));
   }
 };
 

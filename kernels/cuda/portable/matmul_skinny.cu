@@ -1,12 +1,13 @@
 // flags: -fmad=false
 //
-// A matmul with at most 4 rows, as in decoding: bound by the bytes of B, which are read once. Where B's lines run along K, a warp has some
-// columns: its lanes read adjacent chunks of 16 bytes of a line, and their sums are added across lanes. Where they run along N, 8 threads
-// have adjacent chunks of a line, and the 32 teams of such threads of a block interleave along K; shared memory adds
-// their sums. The order of additions depends only on the shape. A matmul with few columns runs as the transposed product.
+// A matmul with at most 4 rows that matmul_rows.cu does not take, because lines of an operand run across K or formats are others. It is
+// bound by the bytes of B, which are read once. Where B's lines run along K, a warp has some columns: its lanes read adjacent elements of a
+// line, and their sums are added across lanes. Where they run along N, 8 threads have adjacent chunks of a line, and the 32 teams of such
+// threads of a block interleave along K; shared memory adds their sums. The order of additions depends only on the shape. A matmul with
+// few columns runs as the transposed product.
 #include <type_traits>
 
-#include "gemm/epilogue.cuh"
+#include "gemm/few_rows.cuh"
 
 namespace isotope::cuda::gpu {
 
@@ -28,13 +29,6 @@ template <class T, int Count>
 __device__ inline void load_chunk(std::uint64_t base, std::int64_t at, int type, bool whole, std::int64_t valid, float (&x)[Count]) {
   if constexpr (T::chunk == 8 && Count == 8) {
     if (whole && valid >= 8) return load_eight(base, at, bf16, x);
-  } else if constexpr (T::chunk == 8 && Count == 4) {
-    if (whole && valid >= 4) {
-      const uint2 u = *reinterpret_cast<const uint2*>(pointer<const std::uint16_t>(base) + at);
-      x[0] = __uint_as_float(u.x << 16), x[1] = __uint_as_float(u.x & 0xffff0000u);
-      x[2] = __uint_as_float(u.y << 16), x[3] = __uint_as_float(u.y & 0xffff0000u);
-      return;
-    }
   } else if constexpr (std::is_same_v<T, skinny_f32>) {
     if (whole && valid >= 4) {
       const float4 u = *reinterpret_cast<const float4*>(pointer<const float>(base) + at);
@@ -46,24 +40,11 @@ __device__ inline void load_chunk(std::uint64_t base, std::int64_t at, int type,
   for (int q = 0; q < Count; ++q) x[q] = q < valid ? T::load_one(base, at + q, type) : 0.0f;
 }
 
-struct skinny_place {
-  std::uint64_t a, b;
-  int batch, part, begin, end;
-  __device__ explicit skinny_place(const gemm& g) {
-    batch = g.first + int(blockIdx.z) / g.parts;
-    part = int(blockIdx.z) % g.parts;
-    const std::int64_t first = std::int64_t(part) * g.part_depth;
-    begin = int(first < g.depth ? first : g.depth);
-    end = int(first + g.part_depth < g.depth ? first + g.part_depth : g.depth);
-    a = g.a.at + std::uint64_t(batch_offset(batch, g.inner, g.a.outer, g.a.inner) * (g.a.type == f32 ? 4 : 2));
-    b = g.b.at + std::uint64_t(batch_offset(batch, g.inner, g.b.outer, g.b.inner) * (g.b.type == f32 ? 4 : 2));
-  }
-};
-
 /// `a_cross`: lines of A run along M.
-template <class T, int Rows> __device__ inline void skinny_along_k(const gemm& g) {
+template <int Rows> __device__ inline void skinny_along_k(const gemm& g) {
+  using T = skinny_any;
   constexpr int columns = 2, ahead = 2, chunk = T::chunk;
-  const skinny_place p(g);
+  const few_rows_place p(g);
   const bool a_cross = g.a_cross != 0;
   const int lane = int(threadIdx.x) % 32, n = (int(blockIdx.x) * (int(blockDim.x) / 32) + int(threadIdx.x) / 32) * columns;
   if (n >= g.columns) return;
@@ -127,7 +108,7 @@ template <class T, int Rows> __device__ inline void skinny_along_k(const gemm& g
 template <class T, int Rows> __device__ inline void skinny_along_n(const gemm& g) {
   constexpr int teams = 32, beside = 8, wide = T::chunk;  // wide: adjacent columns of a thread
   __shared__ float team_sums[teams][wide * beside];
-  const skinny_place p(g);
+  const few_rows_place p(g);
   const bool a_cross = g.a_cross != 0;
   const int team = int(threadIdx.x) / beside, place = int(threadIdx.x) % beside, n = (int(blockIdx.x) * beside + place) * wide;
   float sums[Rows][wide];
@@ -163,15 +144,6 @@ template <class T, int Rows> __device__ inline void skinny_along_n(const gemm& g
   }
 }
 
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_k_1(const __grid_constant__ gemm g) {
-  skinny_along_k<skinny_f32, 1>(g);
-}
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_k_2(const __grid_constant__ gemm g) {
-  skinny_along_k<skinny_f32, 2>(g);
-}
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_k_4(const __grid_constant__ gemm g) {
-  skinny_along_k<skinny_f32, 4>(g);
-}
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_n_1(const __grid_constant__ gemm g) {
   skinny_along_n<skinny_f32, 1>(g);
 }
@@ -180,15 +152,6 @@ extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_n_2(const __
 }
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_f32_n_4(const __grid_constant__ gemm g) {
   skinny_along_n<skinny_f32, 4>(g);
-}
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_k_1(const __grid_constant__ gemm g) {
-  skinny_along_k<skinny_bf16, 1>(g);
-}
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_k_2(const __grid_constant__ gemm g) {
-  skinny_along_k<skinny_bf16, 2>(g);
-}
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_k_4(const __grid_constant__ gemm g) {
-  skinny_along_k<skinny_bf16, 4>(g);
 }
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_n_1(const __grid_constant__ gemm g) {
   skinny_along_n<skinny_bf16, 1>(g);
@@ -199,15 +162,9 @@ extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_n_2(const _
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_bf16_n_4(const __grid_constant__ gemm g) {
   skinny_along_n<skinny_bf16, 4>(g);
 }
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_k_1(const __grid_constant__ gemm g) {
-  skinny_along_k<skinny_any, 1>(g);
-}
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_k_2(const __grid_constant__ gemm g) {
-  skinny_along_k<skinny_any, 2>(g);
-}
-extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_k_4(const __grid_constant__ gemm g) {
-  skinny_along_k<skinny_any, 4>(g);
-}
+extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_k_1(const __grid_constant__ gemm g) { skinny_along_k<1>(g); }
+extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_k_2(const __grid_constant__ gemm g) { skinny_along_k<2>(g); }
+extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_k_4(const __grid_constant__ gemm g) { skinny_along_k<4>(g); }
 extern "C" __global__ void __launch_bounds__(256) matmul_skinny_any_n_1(const __grid_constant__ gemm g) {
   skinny_along_n<skinny_any, 1>(g);
 }
