@@ -11,9 +11,10 @@ INSTANTIATE_TEST_SUITE_P(, attention, everywhere_with_native(), target_name);
 
 using sizes = attention_problem::sizes;
 attention_problem make(const op_test& here, const sizes& z, double scale = 0) { return {z, here.type, here.accum, scale}; }
-constexpr sizes cases[] = {{1, 1, 1, 1, 1, 1, true, false},  {2, 7, 7, 3, 3, 5, true, false},   {2, 5, 5, 4, 2, 3, false, false},
-                           {1, 3, 8, 4, 1, 2, true, false},  {2, 4, 9, 2, 2, 8, false, true},   {1, 65, 65, 2, 1, 16, true, false},
-                           {3, 33, 33, 2, 2, 7, true, true}, {1, 1, 130, 2, 2, 4, true, false}, {1, 9, 11, 2, 1, 67, true, false}};
+constexpr sizes cases[] = {{1, 1, 1, 1, 1, 1, true, false},   {2, 7, 7, 3, 3, 5, true, false},   {2, 5, 5, 4, 2, 3, false, false},
+                           {1, 3, 8, 4, 1, 2, true, false},   {2, 4, 9, 2, 2, 8, false, true},   {1, 65, 65, 2, 1, 16, true, false},
+                           {3, 33, 33, 2, 2, 7, true, true},  {1, 1, 130, 2, 2, 4, true, false}, {1, 9, 11, 2, 1, 67, true, false},
+                           {1, 70, 140, 2, 1, 72, true, true}};
 
 // Windows of one key, of less than a tile, of a tile, of other sizes, of several tiles, and of all keys and more. With many past keys, no query attends to
 // the first ones.
@@ -22,10 +23,10 @@ constexpr sizes window_cases[] = {
     {2, 33, 33, 2, 2, 7, true, true, 16},   {1, 150, 150, 2, 1, 20, true, false, 70}, {1, 3, 8, 4, 1, 2, true, false, 2},
     {1, 70, 300, 2, 1, 16, true, true, 40}, {1, 5, 5, 2, 2, 3, true, false, 5},       {1, 9, 11, 2, 1, 67, true, false, 12}};
 
-constexpr sizes dropping_cases[] = {{2, 7, 7, 3, 3, 5, true, false},       {2, 5, 5, 4, 2, 3, false, false},
-                                    {2, 4, 9, 2, 2, 8, false, true},       {1, 65, 65, 2, 1, 16, true, false},
-                                    {3, 33, 33, 2, 2, 7, true, true},      {1, 9, 11, 2, 1, 67, true, false},
-                                    {1, 97, 130, 2, 1, 8, true, false, 37}};
+constexpr sizes dropping_cases[] = {{2, 7, 7, 3, 3, 5, true, false},        {2, 5, 5, 4, 2, 3, false, false},
+                                    {2, 4, 9, 2, 2, 8, false, true},        {1, 65, 65, 2, 1, 16, true, false},
+                                    {3, 33, 33, 2, 2, 7, true, true},       {1, 9, 11, 2, 1, 67, true, false},
+                                    {1, 97, 130, 2, 1, 8, true, false, 37}, {1, 40, 70, 2, 2, 40, false, false}};
 
 /// A score is a sum of D products of at most 4. Its error becomes a relative error of the weights through exp, and values are at most 2.
 /// In addition, matrix units and bf16 pair instructions need weights rounded to 16 bits. Weights sum to 1.

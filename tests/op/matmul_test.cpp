@@ -185,6 +185,35 @@ TEST_P(matmul, the_epilogues_of_transformers_give_the_bits_of_the_ops_they_repla
   EXPECT_TRUE(same(fused({other}, steps{here.step<op::gelu_tanh_grad>({2, gemm}, t, 0)}, {t}).at(0),
                    here.run<op::gelu_tanh_grad>({other, product}).at(0).at));
 }
+TEST_P(matmul, many_tiles_match_the_definition_in_every_memory_order_and_with_epilogues) {
+  const auto& here = *this;
+  const dtype t = here.type;
+  // Aligned sizes with and without a remainder of tiles of 64 and 128, so many that large tiles are the best.
+  const std::int64_t sizes[][3] = {{252, 32, 504}, {196, 16, 520}};
+  for (const auto& [M, K, N] : sizes) {
+    const host a = random({M, K}, t, 1), b = random({K, N}, t, 2), bias = random({N}, t, 3), residual = random({M, N}, t, 4);
+    const auto wanted = expected(a, b);
+    std::vector<double> plain;
+    for (int order = 0; order < 4; ++order) {
+      const host x = order & 1 ? laid_out(a, {1, 0}) : a, w = order & 2 ? laid_out(b, {1, 0}) : b;
+      const auto y = here.run<op::matmul>({x, w}, times()).at(0);
+      EXPECT_TRUE(near(y, wanted, here.roundings(double(K)) * 4 * double(K))) << M << ' ' << K << ' ' << N << " order " << order;
+      if (order == 2) plain = y.at;
+    }
+    if (t != dtype::f32) continue;  // a library may compute a product of 16 bits without an epilogue
+    settings fused;
+    fused.body = {here.step<op::add>({isotope::gemm_result, 2}, t, 1), here.step<op::gelu_tanh>({8}, t), here.step<op::add>({9, 3}, t, 0)};
+    fused.body_outputs = {t, t};
+    auto two = times();
+    two.operands = 2;
+    const auto y = here.run<op::matmul>({a, laid_out(b, {1, 0}), bias, residual}, two, fused);
+    const auto sum = here.run<op::add>({host({M, N}, t, plain), bias}), gate = here.run<op::gelu_tanh>({sum[0]}),
+               last = here.run<op::add>({gate[0], residual});
+    ASSERT_EQ(y.size(), 2u);
+    EXPECT_TRUE(same(y[0], last[0].at));
+    EXPECT_TRUE(same(y[1], sum[0].at));
+  }
+}
 TEST_P(matmul, infinities_nan_and_subnormals_follow_the_arithmetic) {
   const auto& here = *this;
   const dtype t = here.type;

@@ -32,6 +32,12 @@ __device__ inline void load_matrix_x4_transposed(std::uint32_t (&r)[4], const vo
                : "r"(shared_address(row)));
 }
 
+/// Loads 16 bytes, aligned to 16, from global memory here: the compiler does not move the load towards the first use of its result.
+__device__ inline float4 load_here(const float4* p) {
+  float4 x;
+  asm volatile("ld.global.v4.f32 {%0,%1,%2,%3}, [%4];\n" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "l"(p));
+  return x;
+}
 /// Starts a copy of 16 bytes from global to shared memory, both aligned to 16 bytes.
 __device__ inline void copy_async_16(void* shared, const void* global) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;\n" ::"r"(shared_address(shared)), "l"(global) : "memory");

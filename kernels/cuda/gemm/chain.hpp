@@ -79,6 +79,17 @@ inline bool chain_of(const launch& l, const fused_body& body, gpu::gemm& g) {
   return true;
 }
 
+/// Whether the product and all operands and results of its chain are f32.
+inline bool all_f32(const gpu::gemm& g) {
+  constexpr auto f32 = std::int32_t(dtype::f32);
+  bool all = g.product_type == f32;
+  for (int j = 0; j < g.steps; ++j) {
+    const gpu::chain_step& s = g.chain[j];
+    all = all && s.type == f32 && (s.store < 0 || g.out_type[s.store] == f32) && (s.operand < 0 || g.operands[s.operand].type == f32);
+  }
+  return all;
+}
+
 /// Returns the case of finish_tile.cuh that finishes the sums of g.
 inline std::int32_t case_of(const gpu::gemm& g) {
   constexpr auto f32 = std::int32_t(dtype::f32), bf16 = std::int32_t(dtype::bf16);
@@ -89,7 +100,9 @@ inline std::int32_t case_of(const gpu::gemm& g) {
     if (g.product_type == f32 && g.y_type == f32) return g.accumulate != 0 ? gpu::case_add_f32 : gpu::case_store_f32;
     return g.product_type == bf16 && g.y_type == bf16 && g.accumulate == 0 ? gpu::case_store_bf16 : gpu::case_other;
   }
-  if (g.finish != gpu::finish_chain || g.product_type != bf16 || g.steps > 2) return gpu::case_other;
+  if (g.finish != gpu::finish_chain) return gpu::case_other;
+  if (all_f32(g)) return gpu::case_chain_f32;
+  if (g.product_type != bf16 || g.steps > 2) return gpu::case_other;
   constexpr std::uint32_t add = std::uint32_t(instruction_number(&info<op::add>));
   constexpr std::uint32_t gelu = instruction_code(&info<op::gelu_tanh>, dtype::bf16),
                           gelu_grad = instruction_code(&info<op::gelu_tanh_grad>, dtype::bf16);

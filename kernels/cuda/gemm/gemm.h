@@ -42,6 +42,8 @@ inline constexpr int finish_body = 3;     // runs the interpreter on it
 inline constexpr int case_other = 0, case_partial = 1, case_store_bf16 = 2, case_store_f32 = 3, case_add_f32 = 4;
 /// Bodies of bf16: operand 0 is the bias or the dense operand, operand 1 the residual behind a bias.
 inline constexpr int case_bias = 5, case_residual = 6, case_bias_residual = 7, case_bias_gelu = 8, case_gelu_grad = 9;
+/// A chain whose formats are all f32 (portable/matmul_whole.cuh).
+inline constexpr int case_chain_f32 = 10;
 
 /// y[b, m, n] = alpha sum_k a[b, m, k] b[b, k, n] + beta c[b, m, n]. y is dense.
 struct gemm {

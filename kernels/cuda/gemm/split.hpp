@@ -28,10 +28,11 @@ class matmul_split {
 
   /// A device's speed for one kind of tile: `filling` blocks keep one of its `multiprocessors` busy, and fewer take as long; `rate` is how
   /// many flops the fastest tile does in the time of one byte of memory traffic, `efficiency` the fraction of that speed that this tile
-  /// reaches.
+  /// reaches. `together` blocks start and end at the same time on a multiprocessor, and fewer take as long.
   struct machine {
     std::int64_t multiprocessors = 1;
     double filling = 1, rate = 10, efficiency = 1;
+    std::int64_t together = 1;
   };
   struct choice {
     std::int64_t parts = 1, depth = 0;  // depth: K of a part, a multiple of `slab`
@@ -46,7 +47,7 @@ class matmul_split {
       if (wanted != 0 && s != std::min(wanted, top)) continue;
       const std::int64_t depth = std::max<std::int64_t>(1, (K + s * slab - 1) / (s * slab)) * slab;
       if (s > 1 && (s - 1) * depth >= K) continue;  // the last part would be empty
-      const std::int64_t of_unit = (tiles * s + d.multiprocessors - 1) / d.multiprocessors;
+      const std::int64_t wave = d.multiprocessors * d.together, of_unit = (tiles * s + wave - 1) / wave * d.together;
       const double work =
           std::max(double(of_unit), d.filling) * 2 * double(area) * double(depth) * double(d.multiprocessors) / d.efficiency;
       const double reduction = s == 1 ? 0 : (8 * double(s) * double(elements) + bytes_of_unit * double(d.multiprocessors)) * d.rate;

@@ -17,6 +17,7 @@ struct matmul_tile {
   double filling;                                    // blocks that keep a multiprocessor busy: its full speed divided by that of one alone
   double efficiency;                                 // fraction of the speed of the fastest tile, with many tiles on a full device
   std::array<std::string_view, 4> f32, bf16, mixed;  // kernels by matmul_job::order: nn, nt, tn, tt
+  std::int64_t together = 1;                         // blocks that share a multiprocessor from their start to their end
 
   constexpr std::int64_t count(std::int64_t M, std::int64_t N) const { return ((M + m - 1) / m) * ((N + n - 1) / n); }
 };
@@ -32,7 +33,7 @@ struct matmul_tile_choice {
   static constexpr matmul_split::choice split_of(const matmul_tile& t, const matmul_size& s, const device_limits& d, double flops_per_byte,
                                                  std::int64_t parts) {
     return matmul_split::choose(t.count(s.M, s.N) * s.batches, t.m * t.n, s.batches * s.M * s.N, s.K, t.slab,
-                                {d.multiprocessors, t.filling, flops_per_byte, t.efficiency}, parts);
+                                {d.multiprocessors, t.filling, flops_per_byte, t.efficiency, t.together}, parts);
   }
   /// Returns the cheapest of the tiles that fit into shared memory, with its split of K; none may fit.
   static constexpr matmul_tile_choice of(std::span<const matmul_tile> tiles, const matmul_size& s, const device_limits& d,
@@ -81,6 +82,33 @@ inline constexpr std::array<matmul_tile, 3> simt_tiles{{
      {}},
 }};
 inline constexpr double simt_flops_per_byte = 12;  // 40 TFLOP/s against 3.3 TB/s
+
+/// Tiles of portable/matmul_whole.cu, for f32 operands without a remainder. Their efficiency is relative to that of the first of
+/// simt_tiles.
+inline constexpr std::array<matmul_tile, 2> whole_tiles{{
+    {128,
+     128,
+     16,
+     128,
+     32 << 10,
+     2,
+     1.235,
+     {"matmul_whole_16x8_nn", "matmul_whole_16x8_nt", "matmul_whole_16x8_tn", "matmul_whole_16x8_tt"},
+     {},
+     {},
+     2},
+    {128,
+     128,
+     16,
+     256,
+     64 << 10,
+     1,
+     1.23,
+     {"matmul_whole_8x8_nn", "matmul_whole_8x8_nt", "matmul_whole_8x8_tn", "matmul_whole_8x8_tt"},
+     {},
+     {},
+     1},
+}};
 
 /// Tiles of mma.sync. The sizes in shared memory are those of the stages, which are larger than the sums. On an H100, tiles of 128 x 256 were
 /// slower than those of 128 x 128, two of which share a multiprocessor.

@@ -1,8 +1,9 @@
 #pragma once
-/// A matmul by cuBLASLt where it is here, or of bf16 operands on tensor cores: by matmul_hopper.cu on Hopper, else by matmul_mma.cu. With at
-/// most 16 rows and wide weights memory bounds it, and it runs in matmul_rows_mma.cu or, of f32, in portable/matmul_rows.cu. On Hopper a fused
-/// body is part of our own kernel where it knows the body. Whatever none of them takes runs as in portable/matmul.hpp, with
-/// the reason recorded. Products of f32 operands keep the rounding of f32, which tensor cores do not offer.
+/// A matmul by cuBLASLt where it is here, or of bf16 operands on tensor cores: by matmul_small.cu where latency bounds it, by matmul_hopper.cu
+/// on Hopper, else by matmul_mma.cu. With at most 16 rows and wide weights memory bounds it, and it runs in matmul_rows_mma.cu or, of f32, in
+/// portable/matmul_rows.cu. On Hopper a fused body is part of our own kernel where it knows the body. Whatever none of them takes runs as in
+/// portable/matmul.hpp, with the reason recorded, and so do weight gradients of f32 with few tiles. Products of f32 operands keep the rounding
+/// of f32, which tensor cores do not offer.
 #include <isotope/fatbins/matmul_mma.hpp>
 #include <isotope/kernels/cuda/native/matmul_hopper.hpp>
 #include <isotope/kernels/cuda/native/matmul_library.hpp>
@@ -25,6 +26,10 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
     const matmul_job j(l);
     if (const matmul_rows_mma rows(j); j.fits() && rows.takes()) return rows.record(r);
     const bool few = !j.fits() || matmul_rows(j).takes() || typename below::skinny(j).runs();  // bound by bytes
+    if (!few && few_tiles(j) && below::runs_whole(j)) {
+      enter_set(r, kernels::portable::name, "cuBLASLt needs more memory to divide K");
+      return below::record(l, r);
+    }
     const matmul_library<P> library(j);
     if (!few && l.body.empty() && library.obstacle().empty()) return library.record(r);
     if (const matmul_small small(j); !few && small.obstacle().empty()) return small.record(r);
@@ -72,6 +77,13 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
     constexpr std::int64_t blocks_of_multiprocessor = 3, depth_of_multiprocessor = 1150, most_depth = 1024;
     const std::int64_t blocks = mma_tiles[1].count(j.s.M, j.s.N), all = j.given->device->multiprocessors;
     return j.s.K <= most_depth && blocks <= blocks_of_multiprocessor * all && blocks * j.s.K <= depth_of_multiprocessor * all;
+  }
+  /// Whether this is a weight gradient of f32, dW = dY^T X, with few tiles. cuBLASLt divides K into more parts than there is memory for, else
+  /// it is slow: on an H100, 384 x 1152 and 384 x 384 with K = 16384 ran at 15 and 8 TFLOP/s, by matmul_whole.cu at 47 and 46. Where both
+  /// fill the device, they differ by 6 % at most.
+  static bool few_tiles(const matmul_job& j) {
+    const bool gradient = j.s.a.type == dtype::f32 && j.s.a.cross && j.s.b.cross;
+    return gradient && 4 * whole_tiles.front().count(j.s.M, j.s.N) <= j.given->device->multiprocessors;
   }
   static void record_tile(const matmul_job& j, recording& r, const matmul_tile& t, const matmul_split::choice& split) {
     matmul_job::form f;

@@ -111,10 +111,10 @@ template <class PRODUCTS> __device__ inline void attention_f32(const attention_a
   }
 }
 
-extern "C" __global__ void __launch_bounds__(128, 2) attention_f32_32(const __grid_constant__ attention_arguments a) {
+extern "C" __global__ void __launch_bounds__(128, 3) attention_f32_32(const __grid_constant__ attention_arguments a) {
   attention_f32<f32_forward<32>>(a);
 }
-extern "C" __global__ void __launch_bounds__(128, 2) attention_f32_64(const __grid_constant__ attention_arguments a) {
+extern "C" __global__ void __launch_bounds__(128, 3) attention_f32_64(const __grid_constant__ attention_arguments a) {
   attention_f32<f32_forward<64>>(a);
 }
 extern "C" __global__ void __launch_bounds__(128, 2) attention_f32_96(const __grid_constant__ attention_arguments a) {

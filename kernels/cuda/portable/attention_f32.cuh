@@ -1,5 +1,5 @@
 #pragma once
-// The two products of attention in f32 between rows in shared memory, with tiles of up to 8 x 8 in registers: 16 reads of 16 bytes for 256
+// The two products of attention in f32 between rows in shared memory, with tiles of up to 4 x 8 in registers: 12 reads of 16 bytes for 128
 // multiply-adds. A warp is 4 threads down its own rows and 8 across the other side. Lanes that differ in bit 0 share rows of the other
 // side, lanes that differ in bits 1 to 3 share own rows, so that half a warp requests at most 128 different bytes. The rows of a thread are
 // groups of four neighbours. Row j of a thread is in slot across + 8 j of a tile, its own row i in slot down + 4 i of the warp's rows, so
@@ -172,8 +172,8 @@ template <int D, int W, int ROWS, int COLUMNS, int STEPS = 2, int STEPS2 = 2> st
       }
     return m;
   }
-  /// The same if own rows are keys: bit j R + i of the result is that of own key i and query j. row: the number of the tile's first query in
-  /// (B,H,S); k0: the block's first own key.
+  /// The same if own rows are keys: bit j R + i of the result is that of own key i and query j. row: the number of the tile's first query
+  /// in (B,H,S); k0: the block's first own key.
   __device__ std::uint32_t draw_by_key(const attention_dropout& d, std::uint32_t row, int k0) const {
     static_assert(R * X <= 32);
     std::uint32_t marks = 0;
@@ -189,8 +189,8 @@ template <int D, int W, int ROWS, int COLUMNS, int STEPS = 2, int STEPS2 = 2> st
 template <int D, class TILE, int STEPS = 2>
 using f32_products_of = f32_products<D, TILE::value.warps, TILE::value.rows, TILE::value.columns, STEPS>;
 template <int D> using f32_forward = f32_products_of<D, f32_forward_tile<D>>;
-template <int D> using f32_queries = f32_products_of<D, f32_gradient_tile<D>>;
-template <int D> using f32_keys = f32_products_of<D, f32_gradient_tile<D>, 1>;  // two steps need more than 255 registers
+template <int D> using f32_queries = f32_products_of<D, f32_queries_tile<D>>;
+template <int D> using f32_keys = f32_products_of<D, f32_keys_tile<D>, 1>;  // two steps need more registers than there are
 
 /// How much of a tile of scores of queries q0 to q1 and keys k0 to k1 is seen: nothing, something or everything.
 enum class visible { nothing, something, everything };

@@ -19,10 +19,9 @@ template <class P> struct kernel<op::attention_grad, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
     const auto h = attention_heads::gradient(l);
     if (h.B * h.G * h.D * (h.S + h.T) == 0) return;
-    if (const auto& k = fitting_kernel(f32_query_functions, h); fits_f32_tiles(h, l, k.tile.gradient_bytes())) {
-      record_f32_tiles(k, fitting_kernel(f32_key_functions, h), h, l, r);
-      return;
-    }
+    const auto &f32_queries = fitting_kernel(f32_query_functions, h), &f32_keys = fitting_kernel(f32_key_functions, h);
+    if (fits_f32_tiles(h, l, std::max(f32_queries.tile.gradient_bytes(), f32_keys.tile.gradient_bytes())))
+      return record_f32_tiles(f32_queries, f32_keys, h, l, r);
     const auto &queries = fitting_kernel(query_functions, h), &keys = fitting_kernel(key_functions, h);
     const auto why = rows_refusal(h, l, std::max(queries.tile.gradient_bytes(), keys.tile.gradient_bytes()));
     if (!why.empty()) {
@@ -52,16 +51,16 @@ template <class P> struct kernel<op::attention_grad, P, kernels::portable> {
           h.keys_written(l));
   }
   static constexpr attention_f32_kernels f32_query_functions{{
-      {"attention_grad_queries_f32_32", gpu::f32_gradient_tile<32>::value},
-      {"attention_grad_queries_f32_64", gpu::f32_gradient_tile<64>::value},
-      {"attention_grad_queries_f32_96", gpu::f32_gradient_tile<96>::value},
-      {"attention_grad_queries_f32_128", gpu::f32_gradient_tile<128>::value},
+      {"attention_grad_queries_f32_32", gpu::f32_queries_tile<32>::value},
+      {"attention_grad_queries_f32_64", gpu::f32_queries_tile<64>::value},
+      {"attention_grad_queries_f32_96", gpu::f32_queries_tile<96>::value},
+      {"attention_grad_queries_f32_128", gpu::f32_queries_tile<128>::value},
   }};
   static constexpr attention_f32_kernels f32_key_functions{{
-      {"attention_grad_keys_f32_32", gpu::f32_gradient_tile<32>::value},
-      {"attention_grad_keys_f32_64", gpu::f32_gradient_tile<64>::value},
-      {"attention_grad_keys_f32_96", gpu::f32_gradient_tile<96>::value},
-      {"attention_grad_keys_f32_128", gpu::f32_gradient_tile<128>::value},
+      {"attention_grad_keys_f32_32", gpu::f32_keys_tile<32>::value},
+      {"attention_grad_keys_f32_64", gpu::f32_keys_tile<64>::value},
+      {"attention_grad_keys_f32_96", gpu::f32_keys_tile<96>::value},
+      {"attention_grad_keys_f32_128", gpu::f32_keys_tile<128>::value},
   }};
   static constexpr attention_rows_kernels query_functions{{
       {"attention_grad_queries_32", gpu::gradient_rows<32>::value},

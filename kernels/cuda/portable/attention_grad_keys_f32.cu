@@ -61,6 +61,11 @@ template <class PRODUCTS> __device__ inline void attention_grad_keys_f32(const a
     if (view != visible::nothing) {
       const std::uint32_t row = (std::uint32_t(b) * std::uint32_t(a.H) + std::uint32_t(h)) * std::uint32_t(a.S) + std::uint32_t(q0);
       const std::uint32_t kept = a.dropped ? x.draw_by_key(dropout, row, k0) : 0xffffffffu;
+      if (a.dropped)
+#pragma unroll
+        for (int i = 0; i < R; ++i)
+#pragma unroll
+          for (int j = 0; j < X; ++j) ds[i][j] = (kept >> (j * R + i) & 1u) != 0 ? ds[i][j] * a.factor : 0.0f;
       x.multiply(p, keys, queries);
 #pragma unroll
       for (int i = 0; i < R; ++i) {
@@ -83,12 +88,15 @@ template <class PRODUCTS> __device__ inline void attention_grad_keys_f32(const a
         const float lse = of_queries[x.other(j)], mean = of_queries[other + x.other(j)];
 #pragma unroll
         for (int i = 0; i < R; ++i) {
-          const bool keep = (kept >> (j * R + i) & 1u) != 0;
-          const float w = exp_of(p[i][j] - lse), slope = keep ? ds[i][j] * a.factor : 0.0f;
-          ds[i][j] = w * (slope - mean) * a.scale;
-          p[i][j] = keep ? w * a.factor : 0.0f;
+          p[i][j] = exp_of(p[i][j] - lse);
+          ds[i][j] = p[i][j] * (ds[i][j] - mean);
         }
       }
+      if (a.dropped)
+#pragma unroll
+        for (int i = 0; i < R; ++i)
+#pragma unroll
+          for (int j = 0; j < X; ++j) p[i][j] = (kept >> (j * R + i) & 1u) != 0 ? p[i][j] : 0.0f;
       x.add_rows(dv, p, weights, gradients);
     }
     __syncthreads();  // everybody has read the gradients
@@ -103,15 +111,15 @@ template <class PRODUCTS> __device__ inline void attention_grad_keys_f32(const a
   float *dk_rows = rows_of<float>(a.dk, b, g, a.D), *dv_rows = rows_of<float>(a.dv, b, g, a.D);
 #pragma unroll
   for (int i = 0; i < R; ++i) {
-    x.store(dk_rows, a.dk.row, k0, a.T, a.D, i, dk[i], 1.0f);
-    x.store(dv_rows, a.dv.row, k0, a.T, a.D, i, dv[i], 1.0f);
+    x.store(dk_rows, a.dk.row, k0, a.T, a.D, i, dk[i], a.scale);
+    x.store(dv_rows, a.dv.row, k0, a.T, a.D, i, dv[i], a.factor);
   }
 }
 
-extern "C" __global__ void __launch_bounds__(128, 2) attention_grad_keys_f32_32(const __grid_constant__ attention_arguments a) {
+extern "C" __global__ void __launch_bounds__(128, 3) attention_grad_keys_f32_32(const __grid_constant__ attention_arguments a) {
   attention_grad_keys_f32<f32_keys<32>>(a);
 }
-extern "C" __global__ void __launch_bounds__(128, 2) attention_grad_keys_f32_64(const __grid_constant__ attention_arguments a) {
+extern "C" __global__ void __launch_bounds__(128, 3) attention_grad_keys_f32_64(const __grid_constant__ attention_arguments a) {
   attention_grad_keys_f32<f32_keys<64>>(a);
 }
 extern "C" __global__ void __launch_bounds__(128, 2) attention_grad_keys_f32_96(const __grid_constant__ attention_arguments a) {

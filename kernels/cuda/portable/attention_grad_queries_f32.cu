@@ -88,7 +88,7 @@ template <class PRODUCTS> __device__ inline void attention_grad_queries_f32(cons
 #pragma unroll
       for (int i = 0; i < R; ++i)
 #pragma unroll
-        for (int j = 0; j < X; ++j) ds[i][j] = exp_of(p[i][j] - lse[i]) * (ds[i][j] - mean[i]) * a.scale;
+        for (int j = 0; j < X; ++j) ds[i][j] = exp_of(p[i][j] - lse[i]) * (ds[i][j] - mean[i]);
       x.add_rows(sums, ds, weights, keys);
     }
     copy_async_wait<0>();
@@ -98,7 +98,7 @@ template <class PRODUCTS> __device__ inline void attention_grad_queries_f32(cons
   }
   float* dq = rows_of<float>(a.dq, b, h, a.D);
 #pragma unroll
-  for (int i = 0; i < R; ++i) x.store(dq, a.dq.row, q0, a.S, a.D, i, sums[i], 1.0f);
+  for (int i = 0; i < R; ++i) x.store(dq, a.dq.row, q0, a.S, a.D, i, sums[i], a.scale);
 }
 
 extern "C" __global__ void __launch_bounds__(128, 2) attention_grad_queries_f32_32(const __grid_constant__ attention_arguments a) {

@@ -1,8 +1,9 @@
 #pragma once
-/// A matmul without tensor cores: tiles in f32 (matmul.cu), and few rows or columns at the speed of memory (matmul_rows.cu where lines of
-/// both operands run along K, else matmul_skinny.cu).
+/// A matmul without tensor cores: tiles in f32 (matmul.cu, and matmul_whole.cu for large sizes without a remainder), and few rows or columns at
+/// the speed of memory (matmul_rows.cu where lines of both operands run along K, else matmul_skinny.cu).
 #include <isotope/fatbins/matmul.hpp>
 #include <isotope/fatbins/matmul_skinny.hpp>
+#include <isotope/fatbins/matmul_whole.hpp>
 #include <isotope/kernels/cuda/gemm/job.hpp>
 #include <isotope/kernels/cuda/gemm/tile.hpp>
 #include <isotope/kernels/cuda/portable/matmul_rows.hpp>
@@ -33,6 +34,11 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
     if (skinny(j).runs()) return record_skinny(j, r);
     record_tiles(j, r);
   }
+  /// Whether matmul_whole.cu computes this matmul.
+  static bool runs_whole(const matmul_job& j) {
+    if (!j.fits() || skinny(j).runs()) return false;
+    return is_whole(*choose(j).tile);
+  }
   /// Records the tiles of simt_tiles[tile] in `parts` parts of K (0: by cost). Returns false if there is no such kernel for the operands'
   /// formats.
   static bool record_as(const launch& l, recording& r, std::size_t tile, std::int64_t parts) {
@@ -41,6 +47,14 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
     if (names(j, t)[0].empty()) return false;
     record_tile(j, r, t, matmul_tile_choice::split_of(t, size_of_job(j), *l.device, simt_flops_per_byte, parts));
     return true;
+  }
+  /// Whether matmul_whole.cu takes a matmul with tile t: its loads have no conditions. Dense operands meet this in every memory order or in
+  /// none.
+  static bool whole(const matmul_job& j, const matmul_tile& t) {
+    const matmul_shape& s = j.s;
+    const bool f32 = s.a.type == dtype::f32 && s.b.type == dtype::f32;
+    return f32 && t.shared_bytes <= j.given->device->shared_bytes && s.M >= t.m && s.N >= t.n && s.M % 4 == 0 && s.N % 8 == 0 && s.K > 0 &&
+           s.K % 16 == 0 && j.aligned(s.a, 0) && j.aligned(s.b, 1);
   }
   /// The few rows and many columns of a skinny product; `swapped`: those of the transposed one.
   struct skinny {
@@ -57,23 +71,35 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
     if (j.s.a.type == dtype::bf16 && j.s.b.type == dtype::bf16) return t.bf16;
     return t.mixed;
   }
-  static matmul_size size_of_job(const matmul_job& j) { return {j.s.M, j.s.N, j.s.K, j.s.batches()}; }
-  static void record_tiles(const matmul_job& j, recording& r) {
+  /// Returns the cheapest tile. Those of matmul_whole.cu must fill the device, so that small products keep the bits of small tiles.
+  static matmul_tile_choice choose(const matmul_job& j) {
+    const matmul_size size = size_of_job(j);
     const device_limits& d = *j.given->device;
     matmul_tile_choice c;
-    for (const auto& t : simt_tiles) {
-      if (names(j, t)[0].empty()) continue;
-      const auto split = matmul_tile_choice::split_of(t, size_of_job(j), d, simt_flops_per_byte, d.switches.split_k);
-      if (c.tile == nullptr || split.cost < c.split.cost) c = {&t, split};
-    }
+    const auto consider = [&](const matmul_tile& t, std::int64_t least_blocks) {
+      const auto split = matmul_tile_choice::split_of(t, size, d, simt_flops_per_byte, d.switches.split_k);
+      const bool enough = t.count(size.M, size.N) * size.batches * split.parts >= least_blocks;
+      if (enough && (c.tile == nullptr || split.cost < c.split.cost)) c = {&t, split};
+    };
+    for (const auto& t : simt_tiles)
+      if (!names(j, t)[0].empty()) consider(t, 0);
+    for (const auto& t : whole_tiles)
+      if (whole(j, t)) consider(t, d.multiprocessors);
+    return c;
+  }
+  static bool is_whole(const matmul_tile& t) { return &t == &whole_tiles[0] || &t == &whole_tiles[1]; }
+  static matmul_size size_of_job(const matmul_job& j) { return {j.s.M, j.s.N, j.s.K, j.s.batches()}; }
+  static void record_tiles(const matmul_job& j, recording& r) {
+    const auto c = choose(j);
     record_tile(j, r, *c.tile, c.split);
   }
   static void record_tile(const matmul_job& j, recording& r, const matmul_tile& t, const matmul_split::choice& split) {
     matmul_job::form f;
-    f.code = &fatbins::matmul;
+    f.code = is_whole(t) ? &fatbins::matmul_whole : &fatbins::matmul;
     f.function = names(j, t)[j.order()];
     f.tiles = t.count(j.s.M, j.s.N);
     f.threads = t.threads;
+    f.shared_bytes = t.shared_bytes;
     j.add(r, f, split);
   }
 

@@ -90,6 +90,7 @@ inline void load_matrix_x4_transposed(std::uint32_t (&r)[4], const void* row, in
   isotope_emulated::isotope_emulated_meet(isotope_emulated::load_matrices<true>, 0xffffffffu, &m, "load_matrix_x4_transposed", line);
 }
 
+inline float4 load_here(const float4* p) { return *p; }
 inline void copy_async_16(void* shared, const void* global) {
   isotope_emulated::check_copy(shared, global);
   isotope_emulated::isotope_emulated_copy(shared, global, 16);
