@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""mutants_test.py LIST PROGRAM [--whole] [--also NEED,...] [--has NEED,...] [NAME...] [--behind WORD...]: isotope-conform must find
+"""mutants_test.py LIST PROGRAM [--whole] [--also NEED,...] [--has NEED,...] [--at-once N] [NAME...] [--behind WORD...]: isotope-conform must find
 every mutant of the list, and no fault without one. For planner.json, each check of mutants_planner that a mutant names must find it. The list of a backend is
 tests/<backend>/mutants.json.
 
 --whole: isotope-conform runs its standard cases, and the list must have a mutant of every op; otherwise it runs the fast ones, which share compilations. NAMEs
-select mutants. A mutant whose need is not named by --also is left out; with --has, only mutants with one of these needs run. The words after --behind start
-the program, on a machine that meets these needs; with --has and without such words the test is skipped (exit code 77).
+select mutants. A mutant whose need is not named by --also is left out; with --has, only mutants with one of these needs run. --at-once: how many
+programs run beside each other (2). The words after --behind start the program, on a machine that meets these needs; with --has and without such words the
+test is skipped (exit code 77).
 The last line is the score. A mutant is caught if cases fail (exit code 1); a signal or the time limit count if the mutant allows it."""
 
 import concurrent.futures
@@ -78,7 +79,9 @@ def main():
     also = words[1].split(",") if words[:1] == ["--also"] else []
     words = words[2:] if also else words
     has = words[1].split(",") if words[:1] == ["--has"] else ["", *also]
-    names = words[2:] if words[:1] == ["--has"] else words
+    words = words[2:] if words[:1] == ["--has"] else words
+    at_once = int(words[1]) if words[:1] == ["--at-once"] else AT_ONCE
+    names = words[2:] if words[:1] == ["--at-once"] else words
     if "" not in has and not behind:
         print("skipped: nothing starts the program on a driver that shows these")
         sys.exit(77)
@@ -90,7 +93,7 @@ def main():
     for m in mutants:
         sound.setdefault(tuple(m.flags), set()).update(m.ops)
     bad = False
-    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         checks = [(flags, pool.submit(run, command(program, backend, sorted(ops), list(flags), strength, behind), 0)) for flags, ops in sound.items()]
         runs = [(m, pool.submit(run_until_caught, commands[m.number], m)) for m in mutants]
         for flags, check in checks:

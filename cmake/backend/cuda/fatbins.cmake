@@ -17,6 +17,10 @@ endfunction()
 # compiler that was found and is too old.
 function(isotope_find_nvcc)
   if(DEFINED CACHE{ISOTOPE_NVCC} AND NOT (DEFINED CACHE{ISOTOPE_NVCC_FOUND} AND "$CACHE{ISOTOPE_NVCC}" STREQUAL "$CACHE{ISOTOPE_NVCC_FOUND}"))
+    if(NOT "$CACHE{ISOTOPE_NVCC}" STREQUAL "")  # commands of the build run in other folders
+      get_filename_component(nvcc "$CACHE{ISOTOPE_NVCC}" ABSOLUTE)
+      set(ISOTOPE_NVCC "${nvcc}" CACHE FILEPATH "compiler of the cuda kernels" FORCE)
+    endif()
     return()
   endif()
   set(found "")

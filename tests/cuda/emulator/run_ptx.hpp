@@ -91,6 +91,7 @@ class ptx_program {
     word_equal,
     word_unequal,
     long_not_less,
+    long_greater,
     select,
     word,
     halves,
@@ -143,6 +144,7 @@ class ptx_program {
                                                       {"setp.eq.u32", code::word_equal},
                                                       {"setp.ne.u32", code::word_unequal},
                                                       {"setp.ge.u64", code::long_not_less},
+                                                      {"setp.gt.u64", code::long_greater},
                                                       {"selp.b32", code::select},
                                                       {"mov.u32", code::word},
                                                       {"cvt.u64.u32", code::word},
@@ -263,6 +265,7 @@ class ptx_program {
       case code::word_equal: return w(0) == w(1);
       case code::word_unequal: return w(0) != w(1);
       case code::long_not_less: return x(0) >= x(1);
+      case code::long_greater: return x(0) > x(1);
       case code::select: return x(2) != 0 ? w(0) : w(1);
       default: return w(0);
     }
