@@ -1,9 +1,10 @@
 /// bench_step SIZE BATCH LENGTH [STEPS] [--update after_backward|within_backward] [--pack always|never] [--accumulate N]
-/// [--recompute none|cheap|keep_matmuls|all] [--head-chunks N] [--budget MIB] [--profile]: one training step of a GPT on the backend of this
-/// build, on random tokens: median milliseconds, tokens per second, processor time of all threads, time to the first finished step, memory, and
+/// [--recompute none|cheap|keep_matmuls|all] [--head-chunks N] [--budget MIB] [--dropout P] [--profile]: one training step of a GPT on the
+/// backend of this build, on random tokens: median milliseconds, tokens per second, processor time of all threads, time to the first finished step, memory, and
 /// with --profile the time of each kernel, by the device's clock where it has one. With --update the step does not clip, so that policies compare;
 /// --pack says which weights have packed copies; --accumulate makes a step of N micro-batches; --recompute says what the backward pass computes
-/// again; --head-chunks computes logits in N chunks of rows, --budget in as few as the plan needs to fit. A device that works beside the processor
+/// again; --head-chunks computes logits in N chunks of rows, --budget in as few as the plan needs to fit; --dropout replaces the probability of the
+/// size. A device that works beside the processor
 /// has a second line: the processor time that a recorded step takes of the thread that submits it.
 #include <isotope/isotope.hpp>
 #include <isotope/plan/report/to_text.hpp>
@@ -123,7 +124,8 @@ int main(int argc, char** argv) {
   const auto usage = [] {
     return std::fprintf(stderr,
                         "usage: bench_step SIZE BATCH LENGTH [STEPS] [--update after_backward|within_backward] [--pack always|never] "
-                        "[--accumulate N] [--recompute none|cheap|keep_matmuls|all] [--head-chunks N] [--budget MIB] [--profile]\n"),
+                        "[--accumulate N] [--recompute none|cheap|keep_matmuls|all] [--head-chunks N] [--budget MIB] [--dropout P] "
+                        "[--profile]\n"),
            2;
   };
   if (argc < 4) return usage();
@@ -139,6 +141,7 @@ int main(int argc, char** argv) {
   for (int i = 4; i + 1 < argc; ++i) {
     const std::string_view flag = argv[i], policy = argv[i + 1];
     if (flag == "--accumulate") micro_batches = std::max(1, std::atoi(argv[i + 1]));
+    if (flag == "--dropout") size.dropout = std::atof(argv[i + 1]);
     if (flag == "--head-chunks") options.head = iso::head::in_chunks(std::atoll(argv[i + 1]));
     if (flag == "--budget") options.head = iso::head::within(std::atoll(argv[i + 1]) << 20);
     if (flag == "--recompute") {
