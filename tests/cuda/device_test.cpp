@@ -245,6 +245,7 @@ TEST_F(cuda_refusals, code_that_the_device_cannot_run_is_a_missing_feature_with_
   }
 }
 TEST_F(cuda_refusals, a_kernel_that_fails_loses_the_device_and_a_device_opened_again_goes_on) {
+  if (!cuda_test::runs_alone()) return;
   for (const int status : {700, 715, 716, 719}) {
     {
       const auto d = device<f32>::open(o);
@@ -268,6 +269,7 @@ TEST_F(cuda_refusals, a_kernel_that_fails_loses_the_device_and_a_device_opened_a
   }
 }
 TEST_F(cuda_refusals, work_that_does_not_end_is_a_timeout) {
+  if (!cuda_test::runs_alone()) return;
   o.timeout_seconds = 0.05;
   const auto d = device<f32>::open(o);
   ASSERT_TRUE(d.ok()) << d.error().line();

@@ -43,6 +43,7 @@ struct hanging {
 };
 /// The emulated driver aborts the program where it calls what would wait for a device that hangs.
 TEST_F(cuda_failures, after_a_timeout_nothing_waits_for_the_device_to_the_end_of_the_program) {
+  if (!cuda_test::runs_alone()) return;
   o = cuda_test::library_options();
   o.timeout_seconds = 0.05;
   enum class way { run, observe, profile, read, two_in_flight };

@@ -2,6 +2,7 @@
 /// Controls of the emulated cuBLASLt for tests: its version, the algorithms that it offers, which calls fail, and counts.
 #include <dlfcn.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -37,16 +38,17 @@ class emulated_blas {
   void set_version(std::size_t v) const { version_(v); }
   /// Every further call of `entry` (such as "cublasLtCreate") returns `status`. Null: none.
   void set_fault(const char* entry, int status) const { fault_(entry, status); }
-  /// Three algorithms, of which the second is the fastest; version 13.0.0; no fault.
-  void reset() const {
+  /// Three algorithms, of which the second is the fastest; version 13.0.0; no fault; `started` counts from here on.
+  void reset() {
     set_algorithms({{1, 5}, {2, 2}, {3, 4}});
     set_version(130000);
     set_fault(nullptr, 0);
+    for (std::size_t n = 0; n < before_.size(); ++n) before_[n] = started_(int(n));
   }
   /// How often an entry point was called.
   std::int64_t calls(const char* entry) const { return calls_(entry); }
-  /// How often an algorithm was started.
-  std::int64_t started(int number) const { return started_(number); }
+  /// How often an algorithm was started, of numbers below 8.
+  std::int64_t started(int number) const { return started_(number) - before_[std::size_t(number)]; }
 
  private:
   void* library_ = nullptr;
@@ -55,6 +57,7 @@ class emulated_blas {
   void (*fault_)(const char*, int) = nullptr;
   std::int64_t (*calls_)(const char*) = nullptr;
   std::int64_t (*started_)(int) = nullptr;
+  std::array<std::int64_t, 8> before_{};
 
   template <class F> void find(F& f, const char* name) { f = reinterpret_cast<F>(dlsym(library_, name)); }
 };
