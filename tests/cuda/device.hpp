@@ -83,20 +83,19 @@ inline cuda::options test_options() {
   o.timeout_seconds = 600;
   return o;
 }
-/// Whether the running test is the only one of its process. If it is not, it runs in a process of its own, which must succeed. For tests after which the
-/// device is of no use to other tests: it is broken as long as anybody holds it, or hangs to the end of the program.
-inline bool runs_alone() {
+/// Runs the body of a test, if the test is the only one of its process. If it is not, the test runs in a process of its own, which must succeed. For tests
+/// after which the device is of no use to other tests: it is broken as long as anybody holds it, or hangs to the end of the program.
+template <class Body> void run_alone(const Body& body) {
   const auto& all = *testing::UnitTest::GetInstance();
-  if (all.test_to_run_count() == 1) return true;
+  if (all.test_to_run_count() == 1) return body();
   std::string filter = std::string("--gtest_filter=") + all.current_test_info()->test_suite_name() + "." + all.current_test_info()->name();
   std::string program = "/proc/self/exe";
   char* const words[] = {program.data(), filter.data(), nullptr};
   pid_t child = 0;
-  EXPECT_EQ(posix_spawn(&child, program.c_str(), nullptr, nullptr, words, environ), 0);
+  ASSERT_EQ(posix_spawn(&child, program.c_str(), nullptr, nullptr, words, environ), 0);
   int status = 0;
-  EXPECT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "it failed in a process of its own, as is printed above";
-  return false;
 }
 
 struct shared_device {

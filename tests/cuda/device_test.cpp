@@ -245,41 +245,43 @@ TEST_F(cuda_refusals, code_that_the_device_cannot_run_is_a_missing_feature_with_
   }
 }
 TEST_F(cuda_refusals, a_kernel_that_fails_loses_the_device_and_a_device_opened_again_goes_on) {
-  if (!cuda_test::runs_alone()) return;
-  for (const int status : {700, 715, 716, 719}) {
-    {
-      const auto d = device<f32>::open(o);
-      ASSERT_TRUE(d.ok()) << d.error().line();
-      auto s = d->load(*plan_inference<f32>(square_of_input{}));
+  cuda_test::run_alone([&] {
+    for (const int status : {700, 715, 716, 719}) {
+      {
+        const auto d = device<f32>::open(o);
+        ASSERT_TRUE(d.ok()) << d.error().line();
+        auto s = d->load(*plan_inference<f32>(square_of_input{}));
+        ASSERT_TRUE(s.ok()) << s.error().line();
+        s->run({});
+        ASSERT_TRUE(s->status().ok());
+        emulator().set_fault("kernel", status);
+        s->run({});
+        ASSERT_FALSE(s->status().ok());
+        EXPECT_EQ(s->status().error().code, errc::device_lost) << s->status().error().line();
+        EXPECT_TRUE(d->shared()->lost());
+      }
+      const auto again = device<f32>::open(o);
+      ASSERT_TRUE(again.ok()) << again.error().line();
+      auto s = again->load(*plan_inference<f32>(square_of_input{}));
       ASSERT_TRUE(s.ok()) << s.error().line();
       s->run({});
-      ASSERT_TRUE(s->status().ok());
-      emulator().set_fault("kernel", status);
-      s->run({});
-      ASSERT_FALSE(s->status().ok());
-      EXPECT_EQ(s->status().error().code, errc::device_lost) << s->status().error().line();
-      EXPECT_TRUE(d->shared()->lost());
+      EXPECT_TRUE(s->status().ok()) << s->status().error().line();
     }
-    const auto again = device<f32>::open(o);
-    ASSERT_TRUE(again.ok()) << again.error().line();
-    auto s = again->load(*plan_inference<f32>(square_of_input{}));
-    ASSERT_TRUE(s.ok()) << s.error().line();
-    s->run({});
-    EXPECT_TRUE(s->status().ok()) << s->status().error().line();
-  }
+  });
 }
 TEST_F(cuda_refusals, work_that_does_not_end_is_a_timeout) {
-  if (!cuda_test::runs_alone()) return;
-  o.timeout_seconds = 0.05;
-  const auto d = device<f32>::open(o);
-  ASSERT_TRUE(d.ok()) << d.error().line();
-  auto s = d->load(*plan_inference<f32>(square_of_input{}));
-  ASSERT_TRUE(s.ok()) << s.error().line();
-  emulator().set_fault("cuEventQuery", 600, 0, -1);
-  s->run({});
-  ASSERT_FALSE(s->status().ok());
-  EXPECT_EQ(s->status().error().code, errc::timeout) << s->status().error().line();
-  EXPECT_TRUE(says(s->status().error(), "0.05")) << s->status().error().line();
+  cuda_test::run_alone([&] {
+    o.timeout_seconds = 0.05;
+    const auto d = device<f32>::open(o);
+    ASSERT_TRUE(d.ok()) << d.error().line();
+    auto s = d->load(*plan_inference<f32>(square_of_input{}));
+    ASSERT_TRUE(s.ok()) << s.error().line();
+    emulator().set_fault("cuEventQuery", 600, 0, -1);
+    s->run({});
+    ASSERT_FALSE(s->status().ok());
+    EXPECT_EQ(s->status().error().code, errc::timeout) << s->status().error().line();
+    EXPECT_TRUE(says(s->status().error(), "0.05")) << s->status().error().line();
+  });
 }
 
 }  // namespace device_test

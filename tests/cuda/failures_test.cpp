@@ -43,43 +43,44 @@ struct hanging {
 };
 /// The emulated driver aborts the program where it calls what would wait for a device that hangs.
 TEST_F(cuda_failures, after_a_timeout_nothing_waits_for_the_device_to_the_end_of_the_program) {
-  if (!cuda_test::runs_alone()) return;
-  o = cuda_test::library_options();
-  o.timeout_seconds = 0.05;
-  enum class way { run, observe, profile, read, two_in_flight };
-  for (const way how : {way::run, way::observe, way::profile, way::read, way::two_in_flight}) {
-    const hanging until_all_have_ended(emulator);
-    const auto opened = device<f32>::open(o);
-    ASSERT_TRUE(opened.ok()) << opened.error().line();
-    const auto& d = *opened;
-    auto s = d.load(*plan_inference<f32>(square_of_input{}));
-    ASSERT_TRUE(s.ok()) << s.error().line();
-    auto other = d.load(*plan_inference<f32>(square_of_input{}));
-    ASSERT_TRUE(other.ok());
-    const auto buffer = d.allocate<float>(100);
-    ASSERT_TRUE(buffer.ok());
-    s->run({});
-    ASSERT_TRUE(s->status().ok());
-    emulator.set_hung(true);
-    if (how == way::run) s->run({});
-    if (how == way::observe) s->observe({}, [](std::size_t) {});
-    if (how == way::profile) { EXPECT_FALSE(s->profile({}).ok()); }
-    if (how == way::read) { EXPECT_EQ(s->numbers(s->plan().operands[1]).error().code, errc::timeout); }
-    if (how == way::two_in_flight) {
-      other->run({});
+  cuda_test::run_alone([&] {
+    o = cuda_test::library_options();
+    o.timeout_seconds = 0.05;
+    enum class way { run, observe, profile, read, two_in_flight };
+    for (const way how : {way::run, way::observe, way::profile, way::read, way::two_in_flight}) {
+      const hanging until_all_have_ended(emulator);
+      const auto opened = device<f32>::open(o);
+      ASSERT_TRUE(opened.ok()) << opened.error().line();
+      const auto& d = *opened;
+      auto s = d.load(*plan_inference<f32>(square_of_input{}));
+      ASSERT_TRUE(s.ok()) << s.error().line();
+      auto other = d.load(*plan_inference<f32>(square_of_input{}));
+      ASSERT_TRUE(other.ok());
+      const auto buffer = d.allocate<float>(100);
+      ASSERT_TRUE(buffer.ok());
       s->run({});
+      ASSERT_TRUE(s->status().ok());
+      emulator.set_hung(true);
+      if (how == way::run) s->run({});
+      if (how == way::observe) s->observe({}, [](std::size_t) {});
+      if (how == way::profile) { EXPECT_FALSE(s->profile({}).ok()); }
+      if (how == way::read) { EXPECT_EQ(s->numbers(s->plan().operands[1]).error().code, errc::timeout); }
+      if (how == way::two_in_flight) {
+        other->run({});
+        s->run({});
+      }
+      if (how != way::read) {
+        ASSERT_FALSE(s->status().ok());
+        EXPECT_TRUE(how == way::two_in_flight || s->status().error().code == errc::timeout) << s->status().error().line();
+      }
+      EXPECT_TRUE(d.shared()->hung());
+      EXPECT_TRUE(d.shared()->lost());
+      const auto late = d.load(*plan_inference<f32>(square_of_input{}));
+      EXPECT_FALSE(late.ok());
+      // The sessions, the buffer and the device end here, while the device hangs.
+      *s = *std::move(other);  // one ends before
     }
-    if (how != way::read) {
-      ASSERT_FALSE(s->status().ok());
-      EXPECT_TRUE(how == way::two_in_flight || s->status().error().code == errc::timeout) << s->status().error().line();
-    }
-    EXPECT_TRUE(d.shared()->hung());
-    EXPECT_TRUE(d.shared()->lost());
-    const auto late = d.load(*plan_inference<f32>(square_of_input{}));
-    EXPECT_FALSE(late.ok());
-    // The sessions, the buffer and the device end here, while the device hangs.
-    *s = *std::move(other);  // one ends before
-  }
+  });
 }
 
 TEST_F(cuda_failures, a_table_that_has_no_memory_is_an_error_before_a_kernel_reads_it) {
