@@ -103,6 +103,7 @@ TEST_F(MatmulSmall, LeavesOtherMatmulsToOtherKernels) {
   EXPECT_FALSE(refused([](product&) {}));
   EXPECT_TRUE(refused([](product& p) { p.limits.compute = 75; }));
   EXPECT_TRUE(refused([](product& p) { p.limits.switches.no_matrix_units = true; }));
+  EXPECT_TRUE(refused([](product& p) { p.limits.switches.large_kernels = true; }));
   EXPECT_TRUE(refused([](product& p) { p.limits.shared_bytes = 48 << 10; }));
   EXPECT_TRUE(refused([](product& p) { p.in[0].type = dtype::f32; }));
   EXPECT_TRUE(refused([](product& p) { p.out[0].at += 2; }));

@@ -1,5 +1,7 @@
-/// The cuda targets of isotope-conform without cuBLASLt, so that the matmuls that it would take run on own kernels, which have planted bugs.
+/// The cuda targets of isotope-conform without cuBLASLt, so that the matmuls that it would take run on own kernels, which have planted bugs. On a GPU, where
+/// device code comes from files, the kernels with bugs are those of sm_90a, and small matmuls run on them, too.
 #include "../../examples/conform/open_f16.hpp"
+#include "../../examples/support/environment.hpp"
 
 #include <isotope/backend/cuda.hpp>
 
@@ -9,6 +11,7 @@ namespace {
 iso::cuda::options without_library(const iso::gpu_options& given) {
   auto o = iso::options_for<iso::backend::cuda>(given);
   o.diagnose.no_library = true;
+  o.diagnose.large_kernels = support::captured_environment().contains("ISOTOPE_MUTANT_MODULES");
   return o;
 }
 

@@ -76,7 +76,8 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
   static bool starts_sooner(const matmul_job& j) {
     constexpr std::int64_t blocks_of_multiprocessor = 3, depth_of_multiprocessor = 1150, most_depth = 1024;
     const std::int64_t blocks = mma_tiles[1].count(j.s.M, j.s.N), all = j.given->device->multiprocessors;
-    return j.s.K <= most_depth && blocks <= blocks_of_multiprocessor * all && blocks * j.s.K <= depth_of_multiprocessor * all;
+    return !j.given->device->switches.large_kernels && j.s.K <= most_depth && blocks <= blocks_of_multiprocessor * all &&
+           blocks * j.s.K <= depth_of_multiprocessor * all;
   }
   /// Whether this is a weight gradient of f32, dW = dY^T X, with few tiles. cuBLASLt divides K into more parts than there is memory for, else
   /// it is slow: on an H100, 384 x 1152 and 384 x 384 with K = 16384 ran at 15 and 8 TFLOP/s, by matmul_whole.cu at 47 and 46. Where both

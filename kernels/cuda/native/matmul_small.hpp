@@ -13,6 +13,7 @@ class matmul_small {
   std::string_view obstacle() const {
     const matmul_shape& s = j_.s;
     const device_limits& d = *j_.given->device;
+    if (d.switches.large_kernels) return "kernels of small matmuls are switched off";
     if (s.a.type != dtype::bf16 || s.b.type != dtype::bf16) return "operands are not bf16";
     if (!d.tensor_cores() || !fatbins::matmul_small.there()) return "there is no code for tensor cores";
     if (!j_.fits() || s.K < 1 || s.K > most_depth || across() > most_y) return "a size does not fit";

@@ -265,6 +265,7 @@ class context {
     if (!physical_.missing.empty()) return lacks(physical_, "cuda");
     auto& switches = physical_.limits.switches;
     switches.no_matrix_units = o.diagnose.no_matrix_units;
+    switches.large_kernels = o.diagnose.large_kernels;
     switches.split_k = o.diagnose.split_k;
     switches.launch_size = o.diagnose.launch_size;
     if (const auto n = switches.launch_size; n != -1 && (n < 1 || n > physical_.limits.threads))

@@ -8,6 +8,7 @@ namespace isotope::cuda {
 struct kernel_switches {
   bool no_matrix_units = false;    // never use tensor cores
   bool no_generated_code = false;  // never generate PTX: fused bodies are interpreted
+  bool large_kernels = false;      // never use kernels that only small matmuls have
   std::uint32_t split_k = 0;       // into how many parts matmuls split K; 0: chosen by size
   std::int32_t launch_size = -1;   // threads per block where a kernel allows any number; -1: the kernel's own choice
 };

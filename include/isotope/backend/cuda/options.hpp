@@ -11,6 +11,7 @@ struct diagnostics : gpu_diagnostics {
   std::string driver_library = {};  // file of the driver's library; empty: libcuda.so.1 where the loader finds it
   std::string library_folder = {};  // of cuBLASLt, e.g. in Python's wheels; empty: the loader finds it
   bool no_library = false;          // never call cuBLASLt
+  bool large_kernels = false;       // small matmuls run as large ones do, so that tests of small sizes reach their kernels
 };
 using options = basic_device_options<diagnostics>;
 
