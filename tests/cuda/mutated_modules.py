@@ -4,7 +4,7 @@ code. TREE is what mutate.py wrote. The modules that contain the bug are compile
 mutated_modules.py NVCC TREE FOLDER --compile JOBS NUMBER...: only compiles the modules of these bugs, JOBS at a time.
 
 The emulated device needs no such step, as its modules contain all bugs, but it has no modules for a single architecture. By hand, on a machine with the GPU:
-    mutants_test.py tests/cuda/mutants.json <build>/tests/mutants_cuda --has hopper --behind mutated_modules.py nvcc <build>/tests/mutants/cuda /tmp/modules"""
+    mutants_test.py tests/cuda/mutants.json <build>/tests/mutants_cuda --has hopper --behind mutated_modules.py nvcc <build>/tests/mutants/cuda modules"""
 
 import concurrent.futures
 import os

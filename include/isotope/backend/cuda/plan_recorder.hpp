@@ -24,8 +24,8 @@ struct plan_recorder {
   std::unique_ptr<constant_pool> shared_pool;
   kernel_set kernels;
   std::deque<step_graph> graphs;
-  std::vector<library_product> products;  // of the graphs that were recorded before `whole`
-  bool whole = false;                     // whether all plans of the session are
+  std::vector<library_product> products;  // of the graphs that were recorded while plans were loaded
+  bool whole = false;                     // whether all plans of the session are loaded
 
   plan_recorder(std::shared_ptr<context> c, std::shared_ptr<loaded_functions> loaded, const kernel_set& all)
       : device(std::move(c)), functions(std::move(loaded)), shared_pool(std::make_unique<constant_pool>(device)), kernels(all) {}

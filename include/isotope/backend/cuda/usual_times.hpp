@@ -12,7 +12,7 @@ namespace isotope::cuda {
 /// How long pieces of work took when they last ran. A piece of work is known by an address, and the latest few are remembered.
 class usual_times {
  public:
-  /// How long to sleep before the next look at work that has run for `elapsed` seconds and has not ended. A step of 10 ms costs about ten looks, and its end
+  /// The seconds to sleep before the next look at work that has run for `elapsed` seconds and has not ended. A step of 10 ms costs about ten looks, and its end
   /// is noticed within 40 us; work that was never seen is looked at after a share of the time that has passed.
   double pause(const void* work, double elapsed) const {
     const double usual = find(work);
