@@ -74,7 +74,17 @@ class Mutant:
             if "CHOSEN" not in self.mutated:
                 raise Refused(f"{self.where}: a text names CHOSEN where the choice is made")
             return self.mutated.replace("ORIGINAL", original).replace("CHOSEN", f"({chosen})")
+        if not expression(self.find) or not expression(self.mutated):
+            raise Refused(f"{self.where}: a text with a comma outside of brackets, or that begins with if, is no expression: choose kind text or statement")
         return f"({chosen} ? ({self.mutated}) : ({original}))"
+
+
+def expression(text):
+    """Whether the text may be an operand of ?: in the place where it stands: neither several arguments nor a statement."""
+    outside = re.sub(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])+'", "0", text)
+    while (shorter := re.sub(r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}|<[\w:, ]*>", "", outside)) != outside:
+        outside = shorter
+    return "," not in outside and not re.match(r"\s*(if|for|while|return)\b", text)
 
 
 def read_list(path):

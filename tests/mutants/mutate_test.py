@@ -86,6 +86,8 @@ def main():
     refused([mutant("one", "a + 1", "a", wrong=1)], "one", "wrong")
     refused([mutant("one", "a + 1", "a + 1")], "one", "changes nothing")
     refused([mutant("one", "a + 1", "a", kind="text")], "one", "CHOSEN")
+    refused([mutant("one", "a + 1", "a, 1")], "one", "a comma outside of brackets")
+    refused([mutant("one", "return a + 1", "return a")], "one", "is no expression")
 
 
 if len(sys.argv) > 1:
