@@ -1,6 +1,13 @@
 // Emitted bodies must be understood, give the same numbers as the interpreter, and leave everything else in memory alone.
 #include <isotope/kernels/cuda/body/body.hpp>
 #include <isotope/kernels/cuda/body/emitted_body.hpp>
+#include <isotope/kernels/cuda/reference/erf.hpp>
+#include <isotope/kernels/cuda/reference/floor.hpp>
+#include <isotope/kernels/cuda/reference/maximum.hpp>
+#include <isotope/kernels/cuda/reference/pow.hpp>
+#include <isotope/kernels/cuda/reference/rsqrt.hpp>
+#include <isotope/kernels/cuda/reference/sign.hpp>
+#include <isotope/kernels/cuda/reference/sine.hpp>
 #include <string>
 
 #include "body_samples.hpp"
@@ -83,6 +90,43 @@ TEST(emitted_body, gives_the_numbers_of_the_interpreter_for_each_op_and_format) 
       s.body = {m};
       EXPECT_EQ(compare(std::move(s), std::string(op->name)), size_of(t) == 2 ? 8 : 4);
     }
+}
+
+template <class Op> using formula_of = cuda::kernel<Op, precision::f32, kernels::reference>;
+/// Compares the emitted code of an op that no interpreter knows with its formula on the host.
+template <class Op, int Operands, class F> void compare_formula(F of) {
+  const cuda::ptx::custom_instruction own{&info<Op>, &formula_of<Op>::formula};
+  random_numbers r(4);
+  for (const dtype t : {dtype::f32, dtype::bf16}) {
+    sample s;
+    micro_op m{&info<Op>, {-1, -1, -1}, 0, t};
+    for (int k = 0; k < Operands; ++k) {
+      s.in.emplace_back(shape{2048}, t).fill(r);
+      m.arg[std::size_t(k)] = std::int8_t(k);
+    }
+    s.out.emplace_back(shape{2048}, t).fill(r);
+    s.body = {m};
+    run_emitted(s, 32, std::span(&own, 1));
+    for (std::int64_t i = 0; i < 2048; ++i) {
+      const float a = load(s.in[0].address(), i, t), b = load(s.in[Operands - 1].address(), i, t), y = load(s.out[0].address(), i, t);
+      const float formula = of(on_host::number(a), on_host::number(b)).value,
+                  expected = t == dtype::f32 ? formula : float(bfloat16(formula));
+      ASSERT_TRUE((y == expected && std::signbit(y) == std::signbit(expected)) || (std::isnan(y) && std::isnan(expected)))
+          << info<Op>.name << ' ' << a << ' ' << b << " is " << y << ", not " << expected;
+    }
+  }
+}
+TEST(emitted_body, gives_the_numbers_of_formulas_that_no_interpreter_knows) {
+  using on_host::number;
+  compare_formula<op::erf, 1>([](number a, number) { return on_host::erf_accurate(a); });
+  compare_formula<op::rsqrt, 1>([](number a, number) { return on_host::inverse_root(a); });
+  compare_formula<op::sin, 1>([](number a, number) { return on_host::sin_accurate(a); });
+  compare_formula<op::cos, 1>([](number a, number) { return on_host::cos_accurate(a); });
+  compare_formula<op::sign, 1>([](number a, number) { return on_host::sign_or_itself(a); });
+  compare_formula<op::floor, 1>([](number a, number) { return on_host::largest_whole(a); });
+  compare_formula<op::maximum, 2>([](number a, number b) { return on_host::larger_of(a, b); });
+  compare_formula<op::minimum, 2>([](number a, number b) { return on_host::smaller_of(a, b); });
+  compare_formula<op::pow, 2>([](number a, number b) { return on_host::pow_accurate(a, b); });
 }
 
 TEST(emitted_body, reads_operands_before_it_overwrites_them) {

@@ -40,6 +40,14 @@ inline number choose(flag condition, float yes, number no) { return condition ? 
 inline number choose(flag condition, number yes, float no) { return condition ? yes : number(no); }
 #define FORMULA inline
 #include <isotope/kernels/vulkan/body/formulas.glsl>
+// These formulas are only in emitted bodies.
+#include <isotope/kernels/vulkan/body/erf.glsl>
+#include <isotope/kernels/vulkan/body/floor.glsl>
+#include <isotope/kernels/vulkan/body/maximum.glsl>
+#include <isotope/kernels/vulkan/body/pow.glsl>
+#include <isotope/kernels/vulkan/body/rsqrt.glsl>
+#include <isotope/kernels/vulkan/body/sign.glsl>
+#include <isotope/kernels/vulkan/body/sine.glsl>
 #undef FORMULA
 
 }  // namespace on_host

@@ -84,6 +84,16 @@ TEST_P(elementwise, both_forms_of_gelu_match_the_formula_on_every_bf16) {
   check<op::gelu_tanh>([](real x) { return gated(x, logistic(2 * root2pi * (x + 0.044715L * x * x * x))); });
   check<op::gelu_erf>([](real x) { return gated(x, std::erfc(-x / root2) / 2); });
 }
+TEST_P(elementwise, erf_rsqrt_sine_and_cosine_match_the_formula_on_every_bf16) {
+  check<op::erf>([](real x) { return std::erf(x); });
+  check<op::rsqrt>([](real x) { return 1 / std::sqrt(x); });
+  check<op::sin>([](real x) { return std::sin(x); });  // also far beyond the numbers that pi of f64 can reduce
+  check<op::cos>([](real x) { return std::cos(x); });
+}
+TEST_P(elementwise, sign_and_floor_are_exact_on_every_bf16) {
+  check<op::sign>([](real x) { return x > 0 ? 1 : x < 0 ? -1 : x; });
+  check<op::floor>([](real x) { return std::floor(x); });
+}
 TEST_P(elementwise, scale_and_shift_round_their_constant_first) {
   const real k = real(rounded(accum, 0.1));
   check<op::scale>([=](real x) { return k * x; }, 0.1);
@@ -94,6 +104,14 @@ TEST_P(elementwise, arithmetic_matches_on_pairs_of_awkward_numbers) {
   check_pairs<op::sub>([](real a, real b) { return a - b; });
   check_pairs<op::mul>([](real a, real b) { return a * b; });
   check_pairs<op::div>([](real a, real b) { return a / b; });
+}
+TEST_P(elementwise, maximum_and_minimum_keep_nan_and_order_zeros) {
+  const auto below = [](real a, real b) { return a < b || (a == b && std::signbit(a)); };
+  check_pairs<op::maximum>([=](real a, real b) { return std::isnan(a) || std::isnan(b) ? real(nan) : below(a, b) ? b : a; });
+  check_pairs<op::minimum>([=](real a, real b) { return std::isnan(a) || std::isnan(b) ? real(nan) : below(a, b) ? a : b; });
+}
+TEST_P(elementwise, powers_match_on_pairs_and_at_zero_one_and_infinity) {
+  check_pairs<op::pow>([](real a, real b) { return std::pow(a, b); });
 }
 TEST_P(elementwise, comparisons_are_false_on_nan) {
   check_pairs<op::less>([](real a, real b) { return a < b ? 1 : 0; });

@@ -41,6 +41,16 @@ const differentiable functions[] = {
     {"silu", [](source& in) { return silu(in("a", {11})); }, -4, 4},
     {"gelu_tanh", [](source& in) { return gelu<op::gelu_tanh>(in("a", {11})); }, -4, 4},
     {"gelu_erf", [](source& in) { return gelu<op::gelu_erf>(in("a", {11})); }, -4, 4},
+    {"erf", [](source& in) { return erf(in("a", {7})); }, -2, 2},
+    {"rsqrt", [](source& in) { return rsqrt(in("a", {7})); }, 0.3, 3},
+    {"sin", [](source& in) { return sin(in("a", {7})); }, -4, 4},
+    {"cos", [](source& in) { return cos(in("a", {7})); }, -4, 4},
+    {"neg_and_abs", [](source& in) { return square(abs(in("a", {7})) + neg(in("b", {7}))); }},
+    {"maximum", [](source& in) { return square(maximum(in("a", {3, 1}), in("b", {4}))); }},
+    {"minimum", [](source& in) { return square(minimum(in("a", {3, 1}), in("b", {4}))); }},
+    {"clamp", [](source& in) { return square(clamp(in("a", {11}), -0.5, 0.25)); }},
+    {"pow", [](source& in) { return pow(in("a", {3, 1}), in("b", {4})); }, 0.5, 2},
+    {"pow_of_constants", [](source& in) { return pow(in("a", {5}), 3) + pow(in("a", {5}), -1.5); }, 0.5, 2},
     // reductions
     {"sum_middle", [](source& in) { return sum(in("a", {2, 3, 4}), {1}); }},
     {"sum_kept", [](source& in) { return square(sum(in("a", {2, 3, 4}), {0, 2}, true)); }},
@@ -225,6 +235,23 @@ template <class P, class F> derivative of(const std::vector<double>& x, const sh
   differentiate(m, loss.id);
   EXPECT_TRUE(m.ok()) << std::string(m.g.error.view());
   return {m.read(p), m.ok() ? m.read(m.g.params[0].grad) : std::vector<double>{}};
+}
+TEST(gradient_of_ties, is_shared_by_the_operands_of_maximum_and_minimum) {
+  const auto halves = [](auto x, auto f) { return sum(f(narrow(x, 0, 0, 3), narrow(x, 0, 3, 3)) * 2.0); };
+  const std::vector<double> x = {1, 2, 3, 2, 2, 2};
+  EXPECT_EQ(of<precision::f64>(x, {6}, [&](auto x) { return halves(x, [](auto a, auto b) { return maximum(a, b); }); }).dx,
+            (std::vector<double>{0, 1, 2, 2, 1, 0}));
+  EXPECT_EQ(of<precision::f64>(x, {6}, [&](auto x) { return halves(x, [](auto a, auto b) { return minimum(a, b); }); }).dx,
+            (std::vector<double>{2, 1, 0, 0, 1, 2}));
+}
+TEST(gradient_at_a_bend, is_0_for_abs_at_0_and_dy_for_clamp_at_its_bounds) {
+  EXPECT_EQ(of<precision::f64>({-2, 0, 3}, {3}, [](auto x) { return sum(abs(x)); }).dx, (std::vector<double>{-1, 0, 1}));
+  EXPECT_EQ(of<precision::f64>({-2, -1, 0, 2, 3}, {5}, [](auto x) { return sum(clamp(x, -1, 2)); }).dx,
+            (std::vector<double>{0, 1, 1, 1, 0}));
+}
+TEST(gradient_of_a_power, is_0_where_the_exponent_or_the_base_is_0) {
+  EXPECT_EQ(of<precision::f64>({0, 3, 2}, {3}, [](auto x) { return sum(pow(x, x * 0.0)); }).dx, (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(of<precision::f64>({0, 2}, {2}, [](auto x) { return sum(pow(x * 0.0, x + 1.0)); }).dx, (std::vector<double>{0, 0}));
 }
 TEST(gradient_of_ties, is_shared_by_the_elements_that_attain_the_extremum) {
   EXPECT_EQ(of<precision::f64>({3, 1, 3, 3}, {4}, [](auto x) { return max(x); }).dx, (std::vector<double>{1. / 3, 0, 1. / 3, 1. / 3}));

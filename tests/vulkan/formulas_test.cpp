@@ -20,6 +20,11 @@ using std::fma;
 using std::sqrt;
 #define FORMULA inline
 #include <isotope/kernels/vulkan/body/formulas.glsl>
+// These formulas are only in generated bodies.
+#include <isotope/kernels/vulkan/body/erf.glsl>
+#include <isotope/kernels/vulkan/body/pow.glsl>
+#include <isotope/kernels/vulkan/body/rsqrt.glsl>
+#include <isotope/kernels/vulkan/body/sine.glsl>
 #undef FORMULA
 }  // namespace on_host
 
@@ -130,6 +135,43 @@ TEST_P(element_functions, keep_their_stated_error_over_every_4099th_float_where_
 }
 INSTANTIATE_TEST_SUITE_P(formulas, element_functions, testing::ValuesIn(functions),
                          [](const auto& p) { return std::string(p.param.op->name); });
+
+// The formulas that are only in generated bodies; op_test runs these on the device.
+struct formula {
+  const char* name;
+  float (*of)(float);
+  double (*truth)(double);
+  double ulp;  // the error bound that the formula states
+};
+void PrintTo(const formula& f, std::ostream* out) { *out << f.name; }
+const formula formulas[] = {
+    {"erf", on_host::erf_accurate, [](double x) { return std::erf(x); }, 2},
+    {"rsqrt", on_host::inverse_root, [](double x) { return 1 / std::sqrt(x); }, 2},
+    {"sin", on_host::sin_accurate, [](double x) { return std::sin(x); }, 3},
+    {"cos", on_host::cos_accurate, [](double x) { return std::cos(x); }, 3},
+    {"square_by_pow", [](float x) { return on_host::pow_accurate(x, 2); }, [](double x) { return x * x; }, 3},
+    {"fifth_root_by_pow", [](float x) { return on_host::pow_accurate(x, 0.2f); }, [](double x) { return std::pow(x, double(0.2f)); }, 3},
+    {"power_of_two_by_pow", [](float x) { return on_host::pow_accurate(2, x); }, [](double x) { return std::exp2(x); }, 3},
+};
+class formulas_of_generated_bodies : public testing::TestWithParam<formula> {
+ protected:
+  static void check(float x) {
+    const double truth = GetParam().truth(double(x));
+    const float y = GetParam().of(x);
+    const bool flushed = std::fabs(truth) < 0x1p-125 && std::fabs(double(y) - truth) <= 0x1p-126;  // results below 2^-126 may be zero
+    ASSERT_TRUE(flushed || isotope_test::ulp_error(y, truth) <= GetParam().ulp)
+        << GetParam().name << "(" << x << ") = " << y << ", not " << truth;
+  }
+};
+TEST_P(formulas_of_generated_bodies, keep_their_stated_error_over_every_4099th_float) {
+  for (std::uint64_t p = 0; p < (std::uint64_t(1) << 32); p += 4099) check(std::bit_cast<float>(std::uint32_t(p)));
+}
+TEST_P(formulas_of_generated_bodies, keep_their_stated_error_beside_multiples_of_a_right_angle) {
+  for (int k = 1; k < 100'000; ++k)
+    for (std::uint32_t i = 0; i < 3; ++i) check(std::bit_cast<float>(std::bit_cast<std::uint32_t>(float(k * M_PI_2)) + i - 1));
+}
+INSTANTIATE_TEST_SUITE_P(, formulas_of_generated_bodies, testing::ValuesIn(formulas),
+                         [](const auto& p) { return std::string(p.param.name); });
 
 TEST(shorter_forms, are_the_exact_value_rounded_to_bf16_or_nearly) {
   std::vector<float> x;

@@ -9,6 +9,7 @@
 #include "attention.hpp"
 #include "cast.hpp"
 #include "categorical.hpp"
+#include "clamp.hpp"
 #include "clip_norm.hpp"
 #include "clip_value.hpp"
 #include "concat.hpp"
@@ -19,26 +20,34 @@
 #include "dropout.hpp"
 #include "elementwise.hpp"
 #include "embedding.hpp"
+#include "erf.hpp"
 #include "exp.hpp"
 #include "extremum.hpp"
 #include "fft.hpp"
 #include "fill.hpp"
+#include "floor.hpp"
 #include "gelu.hpp"
 #include "global_norm.hpp"
 #include "layer_norm.hpp"
 #include "log.hpp"
+#include "logic.hpp"
 #include "matmul.hpp"
+#include "maximum.hpp"
 #include "mul.hpp"
 #include "muon.hpp"
+#include "pow.hpp"
 #include "prod.hpp"
 #include "relu.hpp"
 #include "rms_norm.hpp"
 #include "rope.hpp"
+#include "rsqrt.hpp"
 #include "scale.hpp"
 #include "select.hpp"
 #include "sgd.hpp"
 #include "sigmoid.hpp"
+#include "sign.hpp"
 #include "silu.hpp"
+#include "sine.hpp"
 #include "softmax.hpp"
 #include "sqrt.hpp"
 #include "square.hpp"
@@ -55,13 +64,14 @@ namespace isotope {
 // clang-format off
 using library_ops = boost::mp11::mp_list<
     op::accumulate, op::adamw, op::add, op::argmax, op::attention, op::attention_grad, op::cast, op::categorical, op::clip_norm,
-    op::clip_value, op::concat, op::copy, op::cross_entropy, op::cross_entropy_grad, op::cumsum, op::div, op::div_grad, op::dropout,
-    op::elementwise, op::embedding, op::embedding_grad, op::equal, op::exp, op::expand, op::fft, op::fill, op::gelu_erf,
-    op::gelu_erf_grad, op::gelu_tanh, op::gelu_tanh_grad, op::global_norm, op::irfft, op::layer_norm, op::layer_norm_grad, op::less,
-    op::log, op::log_softmax, op::log_softmax_grad, op::matmul, op::max, op::mean, op::min, op::momentum, op::mul, op::muon, op::narrow,
-    op::pad, op::permute, op::prod, op::prod_grad, op::relu, op::relu_grad, op::reshape, op::rfft, op::rms_norm, op::rms_norm_grad,
-    op::rope, op::scale, op::select, op::sgd, op::shift, op::sigmoid, op::sigmoid_grad, op::silu, op::silu_grad, op::softmax,
-    op::softmax_grad, op::split, op::sqrt, op::sqrt_grad, op::square, op::sub, op::sum, op::tanh, op::tanh_grad, op::top_k>;
+    op::clip_value, op::concat, op::copy, op::cos, op::cross_entropy, op::cross_entropy_grad, op::cumsum, op::div, op::div_grad,
+    op::dropout, op::elementwise, op::embedding, op::embedding_grad, op::equal, op::erf, op::exp, op::expand, op::fft, op::fill,
+    op::floor, op::gelu_erf, op::gelu_erf_grad, op::gelu_tanh, op::gelu_tanh_grad, op::global_norm, op::irfft, op::layer_norm,
+    op::layer_norm_grad, op::less, op::log, op::log_softmax, op::log_softmax_grad, op::matmul, op::max, op::maximum, op::mean, op::min,
+    op::minimum, op::momentum, op::mul, op::muon, op::narrow, op::pad, op::permute, op::pow, op::prod, op::prod_grad, op::relu,
+    op::relu_grad, op::reshape, op::rfft, op::rms_norm, op::rms_norm_grad, op::rope, op::rsqrt, op::scale, op::select, op::sgd,
+    op::shift, op::sigmoid, op::sigmoid_grad, op::sign, op::silu, op::silu_grad, op::sin, op::softmax, op::softmax_grad, op::split,
+    op::sqrt, op::sqrt_grad, op::square, op::sub, op::sum, op::tanh, op::tanh_grad, op::top_k>;
 // clang-format on
 
 }  // namespace isotope

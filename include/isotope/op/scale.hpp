@@ -30,6 +30,8 @@ struct shift : unary_elementwise {
 template <Machine M> constexpr tensor<M> scale(tensor<M> x, double k, place at = place::current()) {
   return apply<op::scale>(at, op::scale::constants{.k = k}, x);
 }
+/// y[i] = -x[i], for zeros, infinities and NaN, too. Any shape.
+template <Machine M> constexpr tensor<M> neg(tensor<M> x, place at = place::current()) { return scale(x, -1.0, at); }
 /// y[i] = x[i] + k, k rounded to the accumulation format; x itself if k is 0. Any shape.
 template <Machine M> constexpr tensor<M> shift(tensor<M> x, double k, place at = place::current()) {
   return k == 0 ? x : apply<op::shift>(at, op::shift::constants{.k = k}, x);

@@ -20,7 +20,7 @@ class fused_body {
 
   bool empty() const { return form_.instructions == 0; }
   const body_form& form() const { return form_; }
-  /// Whether the interpreter knows every instruction: it does not know ops from outside the library.
+  /// Whether the interpreter knows every instruction: it does not know ops that are not in instruction_ops.
   bool known() const {
     for (int j = 0; j < form_.instructions; ++j)
       if (instruction_number(form_.body[std::size_t(j)].op) < 0) return false;

@@ -1,7 +1,7 @@
 #pragma once
 /// The element-wise ops as instructions of fused bodies. formulas.glsl has their formulas, for the interpreter and the SPIR-V emitter alike; an
-/// instruction's number is its index in this list. An op from outside the library has no number: it takes part in emitted bodies by an
-/// emitted_instruction (launch.hpp), and in no interpreted ones.
+/// instruction's number is its index in this list. An op from outside the library has no number, and neither
+/// have erf, sin and others of it: they take part in emitted bodies by an emitted_instruction (launch.hpp), and in no interpreted ones.
 #include <boost/mp11/algorithm.hpp>
 #include <boost/mp11/list.hpp>
 #include <concepts>

@@ -121,6 +121,7 @@ inline std::vector<host> launch(const kernel_under_test<cuda::launch, cuda::reco
   l.ordinal = s.ordinal;
   l.accumulate = s.accumulate;
   l.device = &device.context->physical().limits;
+  l.custom = cuda::custom_instructions_of<target<backend::cuda, precision::f32, kernels::reference>>();  // the same in every target
   kernel.run(l, r);
 
   std::vector<std::byte> result(first.size());

@@ -128,6 +128,7 @@ inline std::vector<host> launch(const kernel_under_test<vulkan::launch, vulkan::
   l.ordinal = s.ordinal;
   l.accumulate = s.accumulate;
   l.device = &device.context->physical().limits;
+  l.custom = vulkan::custom_instructions_of<target<backend::vulkan, precision::f32, kernels::reference>>();  // the same in every target
   kernel.run(l, r);
 
   std::vector<std::byte> result;

@@ -224,7 +224,7 @@ class recording {
 
 namespace ptx {
 struct number;
-/// The formula of an element-wise op from outside the library: its result from up to three operands and its constant, like those in
+/// The formula of an element-wise op that interpreters do not know: its result from up to three operands and its constant, like those in
 /// formulas.glsl.
 struct custom_instruction {
   const op_info* op = nullptr;
@@ -232,7 +232,8 @@ struct custom_instruction {
 };
 }  // namespace ptx
 
-/// The base class of the kernel of an element-wise op from outside the library. The kernel has
+/// The base class of the kernel of an element-wise op that only generated bodies contain: one from outside the library, or one of it that
+/// is not in instruction_ops. The kernel has
 /// `static constexpr ptx::number formula(const ptx::number& a, const ptx::number& b, const ptx::number& c, const ptx::number& k)`:
 /// the result from up to three operands and the op's constant, in the arithmetic of ptx/numbers.hpp and emitted_formulas.hpp.
 struct emitted_instruction {
@@ -251,7 +252,7 @@ struct launch {
   std::uint32_t ordinal = 0;    // which random stream an op draws from
   std::uint8_t accumulate = 0;  // bit k: add to output k in the phase that runs
   const device_limits* device = nullptr;
-  std::span<const ptx::custom_instruction> custom;  // formulas of ops from outside the library, which bodies may contain
+  std::span<const ptx::custom_instruction> custom;  // formulas of ops that interpreters do not know, which bodies may contain
 
   /// The attributes of the launch as the constants of Op.
   template <class Op> auto constants() const { return Op::constants::of(*attr); }

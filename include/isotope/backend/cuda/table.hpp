@@ -27,11 +27,11 @@ template <Target T> ISOTOPE_NOINLINE std::span<const record_function> code_of() 
 }
 
 template <class K> using is_emitted = std::is_base_of<emitted_instruction, K>;
-/// The element-wise ops that a target adds to those of the library.
+/// The element-wise ops of a target that have a formula of their own: some of the library, and those that the target adds.
 template <Target T> std::span<const ptx::custom_instruction> custom_instructions_of() {
   static constexpr auto all = []<class... K>(boost::mp11::mp_list<K...>) {
     return std::array<ptx::custom_instruction, sizeof...(K)>{ptx::custom_instruction{&info<typename kernel_traits<K>::op>, &K::formula}...};
-  }(boost::mp11::mp_copy_if<typename T::extra_kernels, is_emitted>{});
+  }(boost::mp11::mp_copy_if<target_kernels<T>, is_emitted>{});
   return all;
 }
 

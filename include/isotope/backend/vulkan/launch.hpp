@@ -197,14 +197,15 @@ class recording {
 
 namespace spirv {
 struct number;
-/// The formula of an element-wise op from outside the library: its result from up to three operands and its constant, like those in formulas.glsl.
+/// The formula of an element-wise op that interpreters do not know: its result from up to three operands and its constant, like those in formulas.glsl.
 struct custom_instruction {
   const op_info* op = nullptr;
   number (*result)(const number& a, const number& b, const number& c, const number& k) = nullptr;
 };
 }  // namespace spirv
 
-/// The base class of the kernel of an element-wise op from outside the library. The kernel has
+/// The base class of the kernel of an element-wise op that only generated bodies contain: one from outside the library, or one of it that
+/// is not in instruction_ops. The kernel has
 /// `static constexpr spirv::number formula(const spirv::number& a, const spirv::number& b, const spirv::number& c, const spirv::number& k)`:
 /// the result from up to three operands and the op's constant, in the arithmetic of spirv/numbers.hpp and emitted_formulas.hpp.
 struct emitted_instruction {
@@ -223,7 +224,7 @@ struct launch {
   std::uint8_t accumulate = 0;  // bit k: add to output k in the phase that runs
   float oscillation = -1;       // of a matmul's weight that is stored in f16; -1: not known
   const device_limits* device = nullptr;
-  std::span<const spirv::custom_instruction> custom;  // formulas of ops from outside the library, which bodies may contain
+  std::span<const spirv::custom_instruction> custom;  // formulas of ops that interpreters do not know, which bodies may contain
 
   /// The attributes of the launch as the constants of Op.
   template <class Op> auto constants() const { return Op::constants::of(*attr); }

@@ -29,6 +29,7 @@ enum class operation : std::uint8_t {
   through_f16,
   add_words,
   subtract_words,
+  multiply_words,
   both,
   either,
   differing,
@@ -61,6 +62,7 @@ constexpr spelling spelling_of(operation o) {
     case operation::converted: return {"cvt.rn.f32.u32", "w"};
     case operation::add_words: return {"add.u32", "ww"};
     case operation::subtract_words: return {"sub.u32", "ww"};
+    case operation::multiply_words: return {"mul.lo.u32", "ww"};
     case operation::both: return {"and.b32", "ww"};
     case operation::either: return {"or.b32", "ww"};
     case operation::differing: return {"xor.b32", "ww"};

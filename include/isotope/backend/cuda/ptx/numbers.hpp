@@ -58,6 +58,7 @@ constexpr number operator/(const number& a, const number& b) {
 constexpr number operator-(const number& a) { return operate<number>(operation::negate, a); }
 constexpr word operator+(const word& a, const word& b) { return operate<word>(operation::add_words, a, b); }
 constexpr word operator-(const word& a, const word& b) { return operate<word>(operation::subtract_words, a, b); }
+constexpr word operator*(const word& a, const word& b) { return operate<word>(operation::multiply_words, a, b); }
 constexpr word operator&(const word& a, const word& b) { return operate<word>(operation::both, a, b); }
 constexpr word operator|(const word& a, const word& b) { return operate<word>(operation::either, a, b); }
 constexpr word operator^(const word& a, const word& b) { return operate<word>(operation::differing, a, b); }

@@ -58,6 +58,7 @@ constexpr number operator/(const number& a, const number& b) { return operate(13
 constexpr number operator-(const number& a) { return {*a.in, a.in->arithmetic(127, a.bits)}; }
 constexpr word operator+(const word& a, const word& b) { return operate(128, a, b); }
 constexpr word operator-(const word& a, const word& b) { return operate(130, a, b); }
+constexpr word operator*(const word& a, const word& b) { return operate(132, a, b); }
 constexpr word operator&(const word& a, const word& b) { return operate(199, a, b); }
 constexpr word operator|(const word& a, const word& b) { return operate(197, a, b); }
 constexpr word operator^(const word& a, const word& b) { return operate(198, a, b); }

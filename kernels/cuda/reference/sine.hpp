@@ -1,0 +1,26 @@
+#pragma once
+/// Sine and cosine as instructions of fused bodies. Bodies that hold it are generated, not interpreted.
+#include <isotope/kernels/cuda/body/emitted_formulas.hpp>
+#include <isotope/kernels/cuda/body/instructions.hpp>
+#include <isotope/op/sine.hpp>
+
+namespace isotope::cuda::ptx::formulas {
+#define FORMULA constexpr
+#include <isotope/kernels/vulkan/body/sine.glsl>
+#undef FORMULA
+}  // namespace isotope::cuda::ptx::formulas
+
+namespace isotope::cuda {
+
+template <GpuPrecision P> struct kernel<op::sin, P, kernels::reference> : emitted_instruction {
+  static constexpr ptx::number formula(const ptx::number& x, const ptx::number&, const ptx::number&, const ptx::number&) {
+    return ptx::formulas::sin_accurate(x);
+  }
+};
+template <GpuPrecision P> struct kernel<op::cos, P, kernels::reference> : emitted_instruction {
+  static constexpr ptx::number formula(const ptx::number& x, const ptx::number&, const ptx::number&, const ptx::number&) {
+    return ptx::formulas::cos_accurate(x);
+  }
+};
+
+}  // namespace isotope::cuda
