@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -97,15 +98,16 @@ template <class Session> void profile(Session& s, const iso::step_scalars& x) {
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return 1e6 * double(t.tv_sec) + 1e-3 * double(t.tv_nsec);
 }
-/// Prints medians of what a step of one batch takes of the calling thread: to submit it, and with waiting for it and reading its report. Trains on.
-template <class Session> void print_host_time(Session& s, const iso::batch& b, iso::step_scalars x, std::size_t steps) {
+/// Prints medians of what a step of one batch takes of the calling thread: to submit it, and with waiting for it and reading its report. Trains on, with another
+/// of these batches each time.
+template <class Session> void print_host_time(Session& s, std::span<const iso::batch> batches, iso::step_scalars x, std::size_t steps) {
   constexpr std::size_t recorded = 2;  // before that each frame records its commands
   std::vector<double> submit, whole;
   std::int64_t kernels = 0;
   for (std::size_t i = 0; i < steps + recorded; ++i, ++x.counter, ++x.optimizer_step) {
     const std::int64_t launches = s.counters().launches;
     const double before = thread_usec();
-    const auto pending = s.submit(b, x);
+    const auto pending = s.submit(batches[i % batches.size()], x);
     const double submitted = thread_usec();
     static_cast<void>(s.collect(pending));
     if (i < recorded) continue;
@@ -173,12 +175,17 @@ int main(int argc, char** argv) {
   session->initialize(1);
   const double ready = seconds();
 
-  std::vector<std::int32_t> tokens(std::size_t(batch * length)), targets(tokens.size());
+  constexpr std::size_t turns = 5, apart = 16;  // batches of other ids for print_host_time, which begin so many ids apart
+  const std::size_t count = std::size_t(batch * length);
+  std::vector<std::int32_t> tokens(count + turns * apart), targets(tokens.size());
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     tokens[i] = std::int32_t(iso::philox(1, i, 0, 0)[0] % std::uint32_t(size.vocab));
     targets[i] = std::int32_t(iso::philox(2, i, 0, 0)[0] % std::uint32_t(size.vocab));
   }
-  const std::vector<iso::batch> data(std::size_t(micro_batches), iso::batch{tokens, targets});
+  const auto batch_at = [&](std::size_t turn) {
+    return iso::batch{std::span(tokens).subspan(turn * apart, count), std::span(targets).subspan(turn * apart, count)};
+  };
+  const std::vector<iso::batch> data(std::size_t(micro_batches), batch_at(0));
   iso::step_scalars x;
   x.learning_rate = 1e-4f, x.weight_decay = 0.1f, x.clip_norm = options.clip == iso::clipping::none ? 0.0f : 1.0f;
   std::vector<double> times;
@@ -204,11 +211,13 @@ int main(int argc, char** argv) {
       "(open %.2f, "
       "load %.2f, weights %.2f)\n",
       std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], batch, length, ms, 1000 * times[0],
-      1000 * cpu / double(times.size()), double(tokens.size()) * double(micro_batches) / ms * 1000, loss,
+      1000 * cpu / double(times.size()), double(count) * double(micro_batches) / ms * 1000, loss,
       double(session->planned_bytes()) / (1 << 30), first - start, opened - start, loaded - opened, ready - loaded);
   const iso::plan_totals& totals = session->plan().totals;
   if (totals.head_chunks > 1) std::printf("head in %d chunks of rows\n", totals.head_chunks);
   if (const auto why = text_of(totals.obstacle); !why.empty()) std::printf("head in one piece: %s\n", std::string(why).c_str());
-  print_host_time(*session, data[0], x, times.size());
+  std::vector<iso::batch> batches;
+  for (std::size_t turn = 0; turn < turns; ++turn) batches.push_back(batch_at(turn));
+  print_host_time(*session, batches, x, times.size());
   if (profiled) profile(*session, x);
 }

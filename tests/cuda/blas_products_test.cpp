@@ -217,6 +217,30 @@ TEST_F(cuda_blas, an_algorithm_that_fails_when_it_runs_is_an_error_of_its_own_an
   }
   EXPECT_EQ(cuda_test::emulator().live().graphs, 0);
 }
+/// The emulated driver aborts the program where it calls what would wait for a device that hangs.
+TEST_F(cuda_blas, an_algorithm_that_does_not_end_while_it_is_timed_is_a_timeout_and_nothing_waits_for_it) {
+  cuda_test::run_alone([&] {
+    const folder f;
+    o.cache = f.file();
+    o.timeout_seconds = 0.05;
+    {
+      const opened on(o);
+      small_product x(on);
+      cuda_test::emulator().set_hung(true);
+      dispatch d;
+      d.product = x.p;
+      step_graph g(on.c);
+      const auto r = g.build(*on.functions, {d}, {{}});
+      ASSERT_FALSE(r.ok());
+      EXPECT_EQ(r.error().code, errc::timeout) << r.error().line();
+      EXPECT_TRUE(says(r.error().line(), "timing an algorithm of cuBLASLt for m=2 n=3 k=4")) << r.error().line();
+      EXPECT_TRUE(on.c->hung() && on.c->lost());
+      EXPECT_EQ(timed(), 2) << "one run to warm up and one that is timed, of the first algorithm alone";
+      EXPECT_FALSE(fs::exists(f.file())) << "nothing was chosen";
+    }
+    cuda_test::emulator().set_hung(false);
+  });
+}
 
 }  // namespace blas_products_test
 }  // namespace isotope::cuda

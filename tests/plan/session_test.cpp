@@ -105,6 +105,31 @@ TYPED_TEST(sessions, a_batch_takes_the_place_of_ids_that_were_written_by_hand) {
   EXPECT_EQ(s.evaluate(other), evaluated);
 }
 
+TYPED_TEST(sessions, a_run_without_a_batch_reads_the_latest_one_whichever_run_it_was_given_to) {
+  using F = TestFixture;
+  auto s = F::open(classes{}, F::still(true));
+  const double first = F::loss(s, one), second = F::loss(s, other);
+  ASSERT_NE(first, second);
+  for (int runs = 1; runs <= 3; ++runs) {
+    for (int k = 1; k <= runs; ++k) s.collect(s.submit(k == runs ? other : one, scalars()));
+    EXPECT_EQ(s.run(scalars()).loss, second) << runs;
+    const auto tokens = s.template input<std::int32_t>("tokens");
+    ASSERT_TRUE(tokens.ok());
+    EXPECT_TRUE(std::equal(tokens->begin(), tokens->end(), next.begin())) << runs;
+    EXPECT_EQ(s.run(scalars()).loss, second) << runs;
+    EXPECT_TRUE(s.put(one).ok());
+    EXPECT_EQ(s.run(scalars()).loss, first) << runs;
+    static_cast<void>(s.evaluate(other));
+    EXPECT_EQ(s.run(scalars()).loss, second) << runs;
+    static_cast<void>(F::loss(s, one));
+    EXPECT_TRUE(s.put(other).ok()) << "whose numbers were put before";
+    EXPECT_EQ(s.run(scalars()).loss, second) << runs;
+    const std::array<isotope::batch, 2> both{other, one};
+    s.step(both, scalars());
+    EXPECT_EQ(s.run(scalars()).loss, first) << runs;
+  }
+}
+
 TYPED_TEST(sessions, a_batch_of_another_size_is_refused_before_any_micro_batch_runs) {
   using F = TestFixture;
   auto s = F::open(classes{}, {.optimizer = isotope::optimizer_kind::sgd, .accumulate = true});

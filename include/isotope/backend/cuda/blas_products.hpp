@@ -194,9 +194,13 @@ class blas_products {
         release(m);
         return refused(p, 15);
       }
-      const int best = choices_.kept() ? fastest(p, m, candidates) : -1;
-      m.chosen = candidates[std::size_t(std::max(best, 0))].algorithm;
-      if (best >= 0) {
+      const auto best = choices_.kept() ? fastest(p, m, candidates) : result<int>(-1);
+      if (!best) {
+        release(m);
+        return best.error();
+      }
+      m.chosen = candidates[std::size_t(std::max(*best, 0))].algorithm;
+      if (*best >= 0) {
         choices_.choose(signature, text_of(m.chosen));
         unsaved_ = !choices_.save();  // at once: steps of other phases are recorded while a program runs, which may be killed
       }
@@ -230,8 +234,8 @@ class blas_products {
     return all;
   }
   /// Times each candidate on memory of its own, so that no tensor changes: the median of three runs after one to warm up. -1 where memory is
-  /// short or none ran.
-  int fastest(const library_product& p, const prepared& m, const std::vector<blas::candidate>& all) {
+  /// short or none ran. @error timeout, device_lost
+  result<int> fastest(const library_product& p, const prepared& m, const std::vector<blas::candidate>& all) {
     const auto bytes = [&](const library_product::matrix& x, std::int64_t rows, std::int64_t columns) {
       return size_of(x.type) * ((p.batches - 1) * x.batch_stride + (rows - 1) * x.row_stride + (columns - 1) * x.column_stride + 1);
     };
@@ -246,24 +250,30 @@ class blas_products {
     const auto at = [](std::uint64_t x) { return reinterpret_cast<void*>(x); };
     const pointers x{at(a->address()), at(b->address()), at(d->address()), at(d->address()), at(p.workspace)};
     std::array<event_handle, 2> events{};
-    for (auto& e : events) f->create_event(&e, 0);
+    for (auto& e : events)
+      if (f->create_event(&e, 0) != status::success) e = nullptr;
     int best = -1;
     float least = 0;
-    for (std::size_t i = 0; i < all.size(); ++i) {
+    result<void> alive;
+    for (std::size_t i = 0; i < all.size() && alive; ++i) {
       std::array<float, 3> times{};
       bool runs = call(p, m, all[i].algorithm, x, stream) == 0;
       for (float& t : times) {
         f->record_event(events[0], stream);
         runs = runs && call(p, m, all[i].algorithm, x, stream) == 0;
         f->record_event(events[1], stream);
-        runs = runs && f->synchronize_stream(stream) == status::success &&
-               f->elapsed_milliseconds(&t, events[0], events[1]) == status::success;
+        const auto ended = context_->wait_for(events[1], "timing an algorithm of cuBLASLt for " + signature_of(p));
+        if (!ended && context_->lost()) alive = ended;
+        runs = runs && ended && f->elapsed_milliseconds(&t, events[0], events[1]) == status::success;
+        if (!alive) break;
       }
       if (!runs) continue;
       std::sort(times.begin(), times.end());
       if (best < 0 || times[1] < least) least = times[1], best = int(i);
     }
-    for (auto e : events) f->destroy_event(e);
+    if (!alive) return alive.error();
+    for (auto e : events)
+      if (e != nullptr) f->destroy_event(e);
     return best;
   }
   /// Numbers of magnitude 0.5 to 2 in every format: zeros would draw less power and time too fast.

@@ -177,11 +177,25 @@ class context {
         }
         if (pending_.empty() || pending_.front().value > value) return {};
       }
-      if (now() - begin > options.timeout_seconds) {
-        lost_ = hung_ = true;
-        return late("work did not finish within " + std::to_string(options.timeout_seconds) + " s");
-      }
+      if (now() - begin > options.timeout_seconds) return hangs("work");
       std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+    }
+  }
+  /// Waits until the device has passed an event that was recorded on the stream after `what`, which is no submission. @error as `wait`
+  result<void> wait_for(event_handle e, const std::string& what) {
+    const short_sleeps precise;
+    for (const double begin = now();;) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (lost_) return gone("waiting for " + what);
+        const auto here = current();
+        const auto s = f()->query_event(e);
+        if (s == status::success) return {};
+        if (s != status::not_ready) return dead(s, "waiting for " + what);
+      }
+      const double elapsed = now() - begin;
+      if (elapsed > options.timeout_seconds) return hangs(what);
+      std::this_thread::sleep_for(std::chrono::duration<double>(usual_.pause(nullptr, elapsed)));
     }
   }
   /// Called once after the device is opened and before kernels are recorded, where cuBLASLt was found.
@@ -225,6 +239,10 @@ class context {
   }
   failure gone(std::string asked) const {
     return fail(errc::device_lost, std::move(asked), physical_.name, "open the device again, or another one, and load the last checkpoint");
+  }
+  failure hangs(const std::string& what) {
+    lost_ = hung_ = true;
+    return late(what + " did not finish within " + std::to_string(options.timeout_seconds) + " s");
   }
   failure late(std::string asked) const {
     return fail(errc::timeout, std::move(asked), physical_.name, "another device, a smaller batch, or a longer timeout");

@@ -21,6 +21,7 @@ template <Target T> class queue {
   using plan = loaded_plan<plan_recorder>;
   using owner = std::shared_ptr<context>;
   static constexpr bool host_memory = false;
+  static constexpr bool cached_uploads = true;
   static constexpr std::size_t frames = 2;
   static constexpr std::int64_t scalar_bytes = sizeof(gpu::scalars);
 

@@ -42,6 +42,9 @@ concept HasQueueConstants = requires {
   requires std::same_as<decltype(Q::frames), const std::size_t>;
   requires std::same_as<decltype(Q::scalar_bytes), const std::int64_t>;
 };
+/// The host reads upload memory as fast as its other memory.
+template <class Q>
+concept HasCachedUploads = requires { requires Q::cached_uploads; };
 /// `allocate` returns zeroed memory. `allocate_mapped` needs no queue and returns zeroed memory of a device that the host can access. @error out_of_memory
 template <class Q>
 concept Allocates = requires(Q& q, const typename Q::owner& device, std::int64_t bytes, const std::string& label) {

@@ -1,6 +1,7 @@
 #pragma once
 /// The inputs of a session's plans by name. Plans whose inputs have the same name, format and size share them. Each input has a version number, so a frame
-/// whose copy is current is not written again. An input whose span the caller holds is copied before every run, since it may have changed.
+/// whose copy is current is not written again. An input whose span the caller holds is copied before every run, since it may have changed. The numbers of a
+/// batch may be written to the memory of one frame alone; other frames copy them from there when they need them.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -41,6 +42,7 @@ class inputs {
   template <class E> result<std::span<E>> open(std::size_t plan, std::string_view label) {
     auto found = find<E>(plan, label);
     if (!found) return found.error();
+    bring_home(**found, std::int64_t(sizeof(E)));
     (*found)->held = true;
     return elements<E>(**found);
   }
@@ -54,16 +56,35 @@ class inputs {
     if (to.size() != from.size())
       return fail(errc::invalid_argument, std::to_string(from.size()) + " elements for an input of " + std::to_string(to.size()),
                   std::string(label), "give as many as the input has");
+    value_at& v = **found;
     const bool same = to.empty() || std::memcmp(to.data(), from.data(), to.size_bytes()) == 0;
-    if (same && !(*found)->held) return {};
-    (*found)->held = false;
-    (*found)->version = ++clock_;
+    if (same && !v.held && v.newest == v.at) return {};
+    v.held = false;
+    v.version = ++clock_;
+    v.newest = v.at;
     if (!same) std::memcpy(to.data(), from.data(), to.size_bytes());
     return {};
+  }
+  /// As `set`, for numbers that fit the input, but writes only to the upload memory of one frame, which must be free and which the host must read as fast as
+  /// other memory.
+  template <class E> void set_in(std::size_t frame, std::byte* upload, std::size_t plan, std::string_view label, std::span<const E> from) {
+    const plan_inputs& of = plans_[plan];
+    const port* p = find_port(of.ports, label);
+    if (p == nullptr || from.empty()) return;
+    put_region(frame, plan, upload);
+    const std::size_t index = of.first_port + std::size_t(p - of.ports.data());
+    value_at& v = home_[home_[index].number];
+    std::byte* const to = upload + of.first + p->where.at;
+    v.held = false;
+    v.version = ++clock_;
+    v.newest = to;
+    if (std::memcmp(to, from.data(), from.size_bytes()) == 0) seen_[frame][index] = v.version;
+    else std::memcpy(to, from.data(), from.size_bytes());
   }
   /// The whole input region of a plan, which is copied to every frame before its next run.
   std::span<std::byte> write_all(std::size_t plan) {
     plan_inputs& p = plans_[plan];
+    for (std::size_t i = 0; i < p.ports.size(); ++i) bring_home(home_[home_[p.first_port + i].number], size_of(p.ports[i].where.type));
     p.version = ++clock_;
     return {p.bytes_at, std::size_t(p.bytes)};
   }
@@ -72,19 +93,11 @@ class inputs {
   std::int64_t put(std::size_t frame, std::size_t plan, std::byte* upload, bool always) {
     const plan_inputs& of = plans_[plan];
     std::vector<std::uint64_t>& seen = seen_[frame];
-    std::int64_t written = 0;
-    const auto copy = [&](std::uint64_t& before, std::uint64_t version, bool held, std::int64_t at, const std::byte* from,
-                          std::int64_t bytes) {
-      if (before == version && !held && !always) return;
-      before = version;
-      written += bytes;
-      if (upload + at != from) std::memcpy(upload + at, from, std::size_t(bytes));
-    };
-    if (of.version != 0) copy(seen[home_.size() + plan], of.version, false, of.first, of.bytes_at, of.bytes);
+    std::int64_t written = put_region(frame, plan, upload);
     for (std::size_t i = 0; i < of.ports.size(); ++i) {
-      const value_at& home = home_[of.first_port + i];
-      const value_at& shared = home_[home.number];
-      copy(seen[of.first_port + i], shared.version, shared.held, of.first + of.ports[i].where.at, home.at, of.ports[i].where.bytes);
+      const value_at& v = home_[home_[of.first_port + i].number];
+      const operand& where = of.ports[i].where;
+      written += copy(seen[of.first_port + i], v.version, v.held || always, upload + of.first + where.at, v.newest, where.bytes);
     }
     return written;
   }
@@ -105,6 +118,7 @@ class inputs {
   /// Where the values of a port are stored: with the first plan that has this input.
   struct value_at {
     std::byte* at = nullptr;
+    std::byte* newest = nullptr;  // the numbers of the latest version: `at`, or an address in a frame's upload memory
     std::int64_t elems = 0;
     std::size_t number = 0;  // index of that plan's port, whose `version` and `held` apply
     std::uint64_t version = 0;
@@ -122,12 +136,31 @@ class inputs {
     if (!p) return p.error();
     return &home_[home_[plans_[plan].first_port + std::size_t(*p - plans_[plan].ports.data())].number];
   }
+  /// Copies to one place unless it holds this version already. Returns the number of bytes.
+  static std::int64_t copy(std::uint64_t& before, std::uint64_t version, bool always, std::byte* to, const std::byte* from,
+                           std::int64_t bytes) {
+    if (before == version && !always) return 0;
+    before = version;
+    if (to != from) std::memcpy(to, from, std::size_t(bytes));
+    return bytes;
+  }
+  /// Copies a region that was written as a whole.
+  std::int64_t put_region(std::size_t frame, std::size_t plan, std::byte* upload) {
+    const plan_inputs& of = plans_[plan];
+    if (of.version == 0) return 0;
+    return copy(seen_[frame][home_.size() + plan], of.version, false, upload + of.first, of.bytes_at, of.bytes);
+  }
+  static void bring_home(value_at& v, std::int64_t element_bytes) {
+    if (v.newest != v.at) std::memcpy(v.at, v.newest, std::size_t(v.elems * element_bytes));
+    v.newest = v.at;
+  }
   template <class E> static std::span<E> elements(const value_at& v) { return {reinterpret_cast<E*>(v.at), std::size_t(v.elems)}; }
   value_at home_of(const port& p, std::size_t plan) const {
     for (std::size_t k = 0; k < plan; ++k)
       if (const port* same = same_port(plans_[k].ports, p); same != nullptr)
         return home_[plans_[k].first_port + std::size_t(same - plans_[k].ports.data())];
-    return {plans_[plan].bytes_at + p.where.at, p.where.dims.count(), home_.size(), 0, false, p.where.dims.has_scalar()};
+    std::byte* const at = plans_[plan].bytes_at + p.where.at;
+    return {at, at, p.where.dims.count(), home_.size(), 0, false, p.where.dims.has_scalar()};
   }
 };
 

@@ -142,7 +142,8 @@ template <Queue Q> class session : public session_memory<Q> {
   /// The mean loss of one batch by the plan named `evaluation`; NaN if there is no such plan, the batch has another size, or the device failed.
   template <Batch B> double evaluate(const B& b) {
     const auto which = find(evaluation_name);
-    if (!which || plans_[*which].steps.empty() || !put(b, *which) || !run_plan(*which) || queue_.diagnose().no_readback)
+    if (!which || plans_[*which].steps.empty() || !fits(b, *which) || !give(b, *which, 0) || !run_plan(*which) ||
+        queue_.diagnose().no_readback)
       return nothing().loss;
     counters_.bytes_out += size_of(accum);
     return number("output", *which, 0);
@@ -161,7 +162,7 @@ template <Queue Q> class session : public session_memory<Q> {
       x.counter = given.counter + i;
       const std::size_t turn = i % Q::frames;
       collect(in_flight[turn]);
-      static_cast<void>(put(batches[i]));
+      give(batches[i], 0, turn);
       in_flight[turn] = start(turn, x, std::uint8_t((i == 0 ? phase_first : phase_later) | (i + 1 == batches.size() ? phase_last : 0)));
     }
     step_report r;
@@ -178,8 +179,9 @@ template <Queue Q> class session : public session_memory<Q> {
   /// Submits a step over one batch and returns at once. As many steps may be in flight as the queue has frames; a further call waits for the oldest. `collect`
   /// returns the report; those of the last two steps that ended are kept. A batch of another size is not submitted, and its report is marked skipped.
   template <Batch B> pending_step submit(const B& b, const step_scalars& x) {
-    if (!put(b)) return {};
+    if (!fits(b)) return {};
     next_frame_ = (next_frame_ + 1) % frames_.size();
+    if (!give(b, 0, next_frame_)) return {};
     auto p = start(next_frame_, x, whole_step);
     if (p.value == 0) return {};
     p.asynchronous = true;
@@ -294,10 +296,21 @@ template <Queue Q> class session : public session_memory<Q> {
     for (std::size_t k = 0; k < frames_.size(); ++k) retire(k);
   }
   static step_report nothing() { return {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN(), true}; }
-  template <Batch B> bool fits(const B& b) const {
+  template <Batch B> bool fits(const B& b, std::size_t which = 0) const {
     bool all = true;
-    b.each_input([&](std::string_view label, auto from) { all = all && mismatched_port(plans_[0].inputs, label, from) == nullptr; });
+    b.each_input([&](std::string_view label, auto from) { all = all && mismatched_port(plans_[which].inputs, label, from) == nullptr; });
     return all;
+  }
+  /// Gives a batch that fits to the inputs of a plan, whose next run is in frame k: copied once, to the frame, where the host reads that memory fast.
+  template <Batch B> bool give(const B& b, std::size_t which, std::size_t k) {
+    if constexpr (HasCachedUploads<Q>) {
+      if (!broken_.what.empty() || !retire(k)) return false;
+      std::byte* const upload = frames_[k].upload.mapped();
+      b.each_input([&](std::string_view label, auto from) { inputs_.set_in(k, upload, which, label, from); });
+      return true;
+    } else {
+      return put(b, which).ok();
+    }
   }
 
   void note(const submission& s) {
