@@ -105,6 +105,7 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
   else if (s.input.vocab != 0)
     refuse("input.vocab", "is " + std::to_string(s.input.vocab) + ", and the text decides the vocabulary",
            "leave it out, or give --data tokens");
+  if (ok && s.folder.partial && s.folder.from.empty()) refuse("folder.partial", "has no folder to load from", "give --from");
   at_least("checkpoint.keep", s.checkpoint.keep, 1);
   at_least("checkpoint.every", s.checkpoint.every, 0);
   at_least("checkpoint.stop_after", s.checkpoint.stop_after, 0);
@@ -120,8 +121,8 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
            "leave it out, or give --update after_backward");
   if (ok && s.watch.bench_dispatch_only && (s.watch.steps() || !s.watch.profile.empty()))
     refuse("watch.bench_dispatch_only", "reads nothing back, and other reports on steps are asked for", "ask for one of them");
-  if (ok && s.watch.bench_dispatch_only && (!s.checkpoint.dir.empty() || !s.output.json.empty()))
-    refuse("watch.bench_dispatch_only", "trains for the clock alone, and checkpoints or a log are asked for", "leave them out");
+  if (ok && s.watch.bench_dispatch_only && (!s.checkpoint.dir.empty() || !s.output.json.empty() || !s.folder.save_hf.empty()))
+    refuse("watch.bench_dispatch_only", "trains for the clock alone, and checkpoints, a log or a folder are asked for", "leave them out");
   // The tokens of one step are held in memory before any plan exists.
   if (ok && t.batch * t.length > (std::int64_t(1) << 31) / t.accumulate)
     refuse("training.batch",

@@ -2,6 +2,7 @@
 /// Reads the settings of this process from all layers; a resumed run starts from those of its checkpoint.
 #include "../support/command_line.hpp"
 #include "check.hpp"
+#include "model_source.hpp"
 #include "replay.hpp"
 #include "settings.hpp"
 #include "sizes.hpp"
@@ -19,9 +20,10 @@
 
 namespace train_program {
 
-/// The checkpoint that a resumed run continues from.
+/// The settings of a run, and what it begins from.
 struct configuration {
   isotope::config::loaded<settings> loaded;
+  std::optional<model_source> source;  // the folder of --from
   std::optional<isotope::io::checkpoint_writer> folder;
   std::optional<isotope::io::checkpoint_folder::found> from;
   std::string changes;  // how a resumed run differs from the run that wrote the checkpoint; empty: not at all
@@ -68,9 +70,11 @@ inline isotope::result<void> read_newest(configuration& c, const checkpoint_sett
   return {};
 }
 
-/// Reads every layer and checks the result. --help, --version and --print-config open nothing except a checkpoint to resume from.
+/// Reads every layer and checks the result. --help, --version and --print-config open nothing except a checkpoint to resume from and the
+/// folder of --from.
 ///
-/// @error as config::load, check, check_replay, open_folder and read_newest; model_mismatch: another size than the checkpoint's
+/// @error as config::load, open_source, check_source, check, check_replay, open_folder and read_newest; model_mismatch: another size than
+/// the checkpoint's
 inline isotope::result<configuration> configure(isotope::config::sources given) {
   const auto sizes = named_sizes();
   configuration c;
@@ -88,7 +92,17 @@ inline isotope::result<configuration> configure(isotope::config::sources given) 
     c.loaded = *std::move(first);
     return c;
   }
+  if (const std::string& from = first->value.folder.from; !from.empty()) {
+    if (!first->size.empty())
+      return isotope::fail(isotope::errc::invalid_argument, "contradicts --from, whose folder has the sizes", "--size " + first->size,
+                           "leave it out");
+    auto source = open_source(from);
+    if (!source) return std::move(source).error();
+    c.source = *std::move(source);
+    given.base = layer_of(*c.source, *first);
+  }
   const checkpoint_settings& checkpoint = first->value.checkpoint;
+  isotope::config::layer kept;
   const bool resumes = checkpoint.resume && !checkpoint.dir.empty();
   if (resumes) {
     if (checkpoint.keep < 1)
@@ -103,11 +117,15 @@ inline isotope::result<configuration> configure(isotope::config::sources given) 
                              "leave --size out, or resume from another folder");
       entry.where = "checkpoint " + c.from->path;
     }
-    given.base = *std::move(base);
+    kept = *std::move(base);
+    given.base.insert(given.base.end(), kept.begin(), kept.end());
   }
-  const isotope::config::layer kept = given.base;
   auto loaded = isotope::config::load<settings>(given, sizes, support::rules_for(switches, std::string(default_size)));
   if (!loaded) return std::move(loaded).error();
+  if (c.source) {
+    if (auto r = check_source(*c.source, *loaded); !r) return std::move(r).error();
+    loaded->size.clear();
+  }
   if (auto r = check(*loaded); !r) return std::move(r).error();
   c.loaded = *std::move(loaded);
   for (const isotope::config::entry& was : kept)

@@ -112,13 +112,31 @@ inline isotope::recompute_policy recompute_of(const training_settings& t) {
                                          : recompute::none;
 }
 
+/// Checks that the text has the vocabulary of the folder's model. @error model_mismatch
+inline isotope::result<void> check_vocabulary(const configuration& c, std::int64_t vocab) {
+  if (!c.source || vocab == c.source->config.size.vocab) return {};
+  return isotope::fail(isotope::errc::model_mismatch,
+                       "its vocabulary has " + std::to_string(vocab) + " entries, that of " + c.source->folder.path + " has " +
+                           std::to_string(c.source->config.size.vocab),
+                       "the text", "give token ids that the model's tokenizer made: --data tokens --text FILE");
+}
+
+/// What a run trains, for its first line and its plot.
+inline std::string title_of(const configuration& c) {
+  if (!c.loaded.size.empty()) return "size " + c.loaded.size;
+  return c.loaded.value.folder.from.empty() ? "model of a folder" : "model of " + c.loaded.value.folder.from;
+}
+
 /// Trains as configured; returns the process's exit code.
 inline int run(configuration c) {
   int code = support::success;
   const settings& s = c.loaded.value;
   if (auto r = check_folders(s); support::failed(program, r, code)) return code;
+  if (!s.folder.save_hf.empty())
+    if (auto r = isotope::interop::make_model_folder(s.folder.save_hf); support::failed(program, r, code)) return code;
   auto data = open_data(s.input, s.training.length);
   if (support::failed(program, data, code)) return code;
+  if (auto r = check_vocabulary(c, data->vocab().size()); support::failed(program, r, code)) return code;
 
   const isotope::model::gpt model{s.model.layers, s.model.heads, s.model.width, data->vocab().size(), s.model.context, s.model.dropout};
   const support::run_options options{program, s.machine, s.diagnose, s.watch.bench_dispatch_only};
@@ -151,7 +169,13 @@ inline int run(configuration c) {
     c.from.reset();  // its tensors are in the session
   } else {
     session->initialize(s.training.seed);
+    if (c.source) {
+      auto line = load_source(*session, *c.source, s.folder.partial);
+      if (support::failed(program, line, code)) return code;
+      support::print(*line + "\n");
+    }
   }
+  c.source.reset();
 
   if (s.watch.bench_dispatch_only) {
     support::install_interrupt_handler();
@@ -177,8 +201,8 @@ inline int run(configuration c) {
 
   console sink(support::terminal_width(), json ? &*json : nullptr);
   sink.curves = std::move(earlier);
-  sink.curves.title = "isotope-train, size " + c.loaded.size;
-  sink.print("size " + c.loaded.size + ": " + isotope::train::scaled(double(parameter_count(model))) + " parameters, " +
+  sink.curves.title = "isotope-train, " + title_of(c);
+  sink.print(title_of(c) + ": " + isotope::train::scaled(double(parameter_count(model))) + " parameters, " +
              std::to_string(data->tokens().size()) + " " + std::string(isotope::io::name_of(data->vocab().unit())) + ", vocabulary " +
              std::to_string(data->vocab().size()) + ", " + isotope::train::fixed(double(session->planned_bytes()) / (1 << 20), 1) +
              " MiB planned");
@@ -199,6 +223,10 @@ inline int run(configuration c) {
     if (done && support::failed(program, closed, code)) return code;
   }
   if (support::failed(program, done, code)) return code;
+  if (!s.folder.save_hf.empty()) {
+    if (auto r = isotope::interop::save_gpt2(s.folder.save_hf, *session, model); support::failed(program, r, code)) return code;
+    support::print("saved " + s.folder.save_hf + " for transformers\n");
+  }
   return done->why == isotope::train::ending::interrupted ? support::interrupted : support::success;
 }
 

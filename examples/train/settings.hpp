@@ -38,6 +38,13 @@ struct input_settings {
   std::int32_t vocab = 0;     // of a token file
 };
 
+/// Folders of Hugging Face.
+struct folder_settings {
+  std::string from;  // the run begins with the weights there
+  bool partial = false;
+  std::string save_hf;  // the last weights are saved there
+};
+
 struct checkpoint_settings {
   std::string dir;
   std::int32_t keep = 3;
@@ -72,6 +79,7 @@ struct settings {
   model_settings model;
   training_settings training;
   input_settings input;
+  folder_settings folder;
   checkpoint_settings checkpoint;
   output_settings output;
   watch_settings watch;
@@ -93,10 +101,11 @@ BOOST_HANA_ADAPT_STRUCT(train_program::training_settings, steps, seed, batch, le
                         min_learning_rate, warmup, beta1, beta2, epsilon, weight_decay, clip, eval_every, patience, non_finite, update,
                         recompute, head_chunks);
 BOOST_HANA_ADAPT_STRUCT(train_program::input_settings, text, data, vocab);
+BOOST_HANA_ADAPT_STRUCT(train_program::folder_settings, from, partial, save_hf);
 BOOST_HANA_ADAPT_STRUCT(train_program::checkpoint_settings, dir, keep, every, resume, stop_after);
 BOOST_HANA_ADAPT_STRUCT(train_program::output_settings, json, plot);
 BOOST_HANA_ADAPT_STRUCT(train_program::watch_settings, dump_nodes, trace, profile, gradients, gradients_every, nan_trace,
                         bench_dispatch_only);
 BOOST_HANA_ADAPT_STRUCT(train_program::trace_settings, in, out);
-BOOST_HANA_ADAPT_STRUCT(train_program::settings, model, training, input, checkpoint, output, watch, trace, machine, diagnose);
+BOOST_HANA_ADAPT_STRUCT(train_program::settings, model, training, input, folder, checkpoint, output, watch, trace, machine, diagnose);
 BOOST_HANA_ADAPT_STRUCT(train_program::kept_settings, size, model, training);

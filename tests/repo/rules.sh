@@ -55,7 +55,7 @@ directive 'a heavy header in the core costs every user compile time' \
 
 # Includes point inwards: core <- op <- plan <- nn, optim <- model, and core, op, plan <- backend <- kernels.
 inwards() { directive "$1 may not include that: includes point inwards" "include[[:space:]]*[<\"](isotope/|(\.\./)+)($2)/" "$1"; }
-outer='io|train|config|conform|eager|calibrate|worker'
+outer='io|train|interop|config|conform|eager|calibrate|worker'
 inwards include/isotope/core "op|plan|nn|optim|model|backend|kernels|$outer"
 inwards include/isotope/op "plan|nn|optim|model|backend|kernels|$outer"
 inwards include/isotope/plan "nn|optim|model|backend|kernels|$outer"

@@ -54,6 +54,26 @@ struct safetensors_file : safetensors_index {
   result<void> read_f32(const tensor_entry& t, std::span<float> out) const {
     return read_f32(t, out, [](std::span<const std::byte>) {});
   }
+  /// out[i] = t[first + i] as f32. @error as for the whole tensor; invalid_argument: elements past its end
+  result<void> read_f32(const tensor_entry& t, std::int64_t first, std::span<float> out) const {
+    if (auto r = detail::reads_as_f32(t.name, t.type, t.elems(), static_cast<std::size_t>(t.elems())); !r) return r;
+    const auto elem = static_cast<std::size_t>(t.type.bytes), size = out.size();
+    if (first < 0 || first > t.elems() || static_cast<std::int64_t>(size) > t.elems() - first)
+      return fail(errc::invalid_argument,
+                  "has " + std::to_string(t.elems()) + " elements, " + std::to_string(size) + " from element " + std::to_string(first) +
+                      " on are asked for",
+                  "tensor '" + t.name + "'", "ask for elements of the tensor");
+    const std::uint64_t at = data_at + t.begin + static_cast<std::uint64_t>(first) * elem;
+    if (t.type == f32_elements) return named(t, source.read(at, std::as_writable_bytes(out)));
+    std::vector<std::byte> piece(std::min<std::size_t>(detail::piece_bytes, size * elem));
+    for (std::size_t done = 0, n = 0; done < size; done += n) {
+      n = std::min(piece.size() / elem, size - done);
+      const auto bytes = std::span(piece).first(n * elem);
+      if (auto r = named(t, source.read(at + done * elem, bytes)); !r) return r;
+      detail::to_f32(t.type, bytes, out.subspan(done, n));
+    }
+    return {};
+  }
 
  private:
   static result<void> named(const tensor_entry& t, result<void> r) {

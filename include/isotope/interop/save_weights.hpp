@@ -1,0 +1,82 @@
+#pragma once
+/// Writes the weights of a session as a model.safetensors that another program reads, by a table of names.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <isotope/core/error.hpp>
+#include <isotope/interop/stored_weights.hpp>
+#include <isotope/io/file_writer.hpp>
+#include <isotope/io/safetensors_index.hpp>
+
+namespace isotope::interop {
+
+/// Writes a file of F32 tensors, whole or not at all. Host memory holds one parameter and its transpose.
+///
+/// @param prefix  stands before every name
+/// @error invalid_model: a parameter has no name in the table; non_finite: a weight is NaN or infinite; write_failed; out_of_memory; as
+/// the session's read
+template <class Session> requires train::CanRead<Session> && train::HasParameters<Session>
+result<void> save_weights(const std::string& path, Session& session, const model::stored_names& names, std::string_view prefix,
+                          const io::file_calls& calls = {}) {
+  struct target {
+    std::size_t slot;
+    const model::stored_name* name;
+  };
+  const auto slots = session.parameters();
+  std::vector<target> targets;
+  std::vector<io::tensor_entry> entries;
+  std::uint64_t bytes = 0;
+  std::int64_t most = 0;
+  for (std::size_t k = 0; k < slots.size(); ++k) {
+    const std::string_view ours = slots[k].path.view();
+    const std::size_t before = targets.size();
+    for (const model::stored_name& n : names.weights) {
+      const std::int64_t block = model::block_of(n.ours, ours);
+      if (block < 0) continue;
+      io::tensor_entry e{std::string(prefix) + model::in_block(n.theirs, block), io::f32_elements, detail::stored_dims(slots[k], n)};
+      e.bytes = sizeof(float);
+      for (const std::int64_t d : e.dims) e.bytes *= std::uint64_t(d);
+      bytes += e.bytes;
+      targets.push_back({k, &n});
+      entries.push_back(std::move(e));
+    }
+    if (targets.size() == before)
+      return fail(errc::invalid_model, "has no name in the format of the folder", "parameter '" + std::string(ours) + "'",
+                  "add it to the model's table of names");
+    most = std::max(most, slots[k].dims.count());
+  }
+  auto header = io::safetensors_header(entries, {{"format", "pt"}});
+  if (!header) return std::move(header).error();
+  auto room = detail::room_for(most, path), other = detail::room_for(most, path);
+  if (!room) return std::move(room).error();
+  if (!other) return std::move(other).error();
+
+  auto file = io::file_writer::open(path, header->size() + bytes, calls);
+  if (!file) return std::move(file).error();
+  if (auto r = file->write(std::as_bytes(std::span(*header))); !r) return r;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const slot& s = slots[targets[i].slot];
+    const std::span values(room->get(), std::size_t(s.dims.count()));
+    if (i == 0 || targets[i - 1].slot != targets[i].slot) {
+      if (auto r = session.read(tensor_kind::parameter, targets[i].slot, values); !r) return r;
+      if (auto r = detail::all_finite(values, "parameter '" + std::string(s.path.view()) + "'"); !r) return r;
+    }
+    const model::stored_name& n = *targets[i].name;
+    const auto [all, cols] = detail::rows_and_cols(s.dims);
+    const std::int64_t rows = all / n.whole * n.count;
+    auto part = values.subspan(std::size_t(all / n.whole * n.first * cols), std::size_t(rows * cols));
+    if (n.transposed) {
+      for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t c = 0; c < cols; ++c) (*other)[std::size_t(c * rows + r)] = part[std::size_t(r * cols + c)];
+      part = std::span(other->get(), part.size());
+    }
+    if (auto r = file->write(std::as_bytes(part)); !r) return r;
+  }
+  return file->commit();
+}
+
+}  // namespace isotope::interop

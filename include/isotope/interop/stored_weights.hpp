@@ -1,0 +1,235 @@
+#pragma once
+/// Moves weights between a folder of another program and a session, by a table of names (model/stored_names.hpp). All names and shapes
+/// are compared before the first weight is written.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <isotope/core/error.hpp>
+#include <isotope/io/model_folder.hpp>
+#include <isotope/model/stored_names.hpp>
+#include <isotope/plan/plan.hpp>
+#include <isotope/train/session.hpp>
+
+namespace isotope::interop {
+
+/// A stored tensor and the rows of a parameter that it holds.
+struct weight_source {
+  std::size_t slot = 0, tensor = 0;  // of the session, of the folder
+  std::int64_t first = 0, rows = 0, cols = 1;
+  bool transposed = false;
+};
+
+/// How the tensors of a folder and the parameters of a model match.
+struct weight_match {
+  std::vector<weight_source> sources;  // in the order of slots
+  std::size_t complete = 0;            // slots that the folder holds whole
+  // Sentences by name: a tensor that a parameter needs and the folder lacks; a tensor that belongs to nothing; one of another shape or
+  // type.
+  std::vector<std::string> missing, unused, misshapen;
+  bool whole() const { return missing.empty() && unused.empty() && misshapen.empty(); }
+};
+
+namespace detail {
+
+/// The rows and columns of a parameter: a vector is one column, further axes count as columns.
+inline std::pair<std::int64_t, std::int64_t> rows_and_cols(const shape& dims) {
+  const std::int64_t rows = dims.rank > 0 ? dims[0] : 1;
+  return {rows, rows > 0 ? dims.count() / rows : 1};
+}
+/// The shape in which a part of a parameter is stored.
+inline std::vector<std::int64_t> stored_dims(const slot& s, const model::stored_name& n) {
+  std::vector<std::int64_t> dims;
+  for (int d = 0; d < s.dims.rank; ++d) dims.push_back(s.dims[d]);
+  if (!dims.empty()) dims[0] = dims[0] / n.whole * n.count;
+  if (n.transposed && dims.size() == 2) std::swap(dims[0], dims[1]);
+  return dims;
+}
+inline std::string_view without_prefix(std::string_view name, std::string_view prefix) {
+  return !prefix.empty() && name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+}
+/// Finds a tensor by its name with or without the prefix. @error bad_format: the folder has both
+inline result<std::size_t> find_either(const io::model_folder& folder, const std::string& name, std::string_view prefix) {
+  const std::size_t bare = folder.find(name), long_one = prefix.empty() ? folder.size() : folder.find(std::string(prefix) + name);
+  if (bare < folder.size() && long_one < folder.size())
+    return fail(errc::bad_format, "has both '" + name + "' and '" + std::string(prefix) + name + "'", folder.path,
+                "remove one of the two from the folder's files");
+  return std::min(bare, long_one);
+}
+
+/// Whether two tensors hold the same bytes. @error as byte_source::read
+inline result<bool> same_bytes(const io::model_folder& folder, std::size_t a, std::size_t b) {
+  const io::tensor_entry &x = folder.tensor(a), &y = folder.tensor(b);
+  if (x.type != y.type || x.dims != y.dims) return false;
+  std::vector<std::byte> p(std::min<std::size_t>(io::detail::piece_bytes, x.bytes)), q(p.size());
+  for (std::uint64_t done = 0; done < x.bytes; done += p.size()) {
+    const auto n = std::min<std::size_t>(p.size(), x.bytes - done);
+    if (auto r = folder.file_of(a).source.read(folder.file_of(a).data_at + x.begin + done, std::span(p).first(n)); !r) return r.error();
+    if (auto r = folder.file_of(b).source.read(folder.file_of(b).data_at + y.begin + done, std::span(q).first(n)); !r) return r.error();
+    if (std::memcmp(p.data(), q.data(), n) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace detail
+
+/// Compares the tensors of a folder with the parameters of a model, by name and shape.
+///
+/// @error bad_format: a tensor is there with and without the prefix; invalid_model: a stored copy differs from its original, such as an
+/// output layer that is not tied to the token table; as byte_source::read
+inline result<weight_match> match_weights(const io::model_folder& folder, const model::stored_names& names, std::span<const slot> slots) {
+  weight_match out;
+  std::vector<bool> known(folder.size(), false);
+  for (std::size_t k = 0; k < slots.size(); ++k) {
+    const auto [rows, cols] = detail::rows_and_cols(slots[k].dims);
+    bool named = false, complete = true;
+    for (const model::stored_name& n : names.weights) {
+      const std::int64_t block = model::block_of(n.ours, slots[k].path.view());
+      if (block < 0) continue;
+      named = true;
+      const std::string theirs = model::in_block(n.theirs, block);
+      const auto dims = detail::stored_dims(slots[k], n);
+      const auto found = detail::find_either(folder, theirs, names.prefix);
+      if (!found) return found.error();
+      if (*found == folder.size()) {
+        out.missing.push_back(theirs + " " + io::dims_text(dims));
+        complete = false;
+        continue;
+      }
+      known[*found] = true;
+      const io::tensor_entry& t = folder.tensor(*found);
+      const bool divides = rows % n.whole == 0;
+      if (t.dims != dims || !divides || !io::detail::to_f32(t.type, {}, {})) {
+        out.misshapen.push_back(t.name + " is " + io::dims_text(t.dims) + " of " + std::string(t.type.name) + ", the model needs " +
+                                io::dims_text(dims) + " of F32, F16 or BF16");
+        complete = false;
+        continue;
+      }
+      out.sources.push_back({k, *found, rows / n.whole * n.first, rows / n.whole * n.count, cols, n.transposed});
+    }
+    if (!named) out.missing.push_back("a name for the parameter " + std::string(slots[k].path.view()));
+    out.complete += named && complete ? 1 : 0;
+  }
+  for (std::size_t k = 0; k < folder.size(); ++k) {
+    const std::string_view name = detail::without_prefix(folder.tensor(k).name, names.prefix);
+    if (known[k] || std::any_of(names.ignored.begin(), names.ignored.end(), [&](auto p) { return model::block_of(p, name) >= 0; }))
+      continue;
+    const auto copy = std::find_if(names.copies.begin(), names.copies.end(), [&](const auto& c) { return c.copy == name; });
+    if (copy == names.copies.end()) {
+      out.unused.push_back(folder.tensor(k).name + " " + io::dims_text(folder.tensor(k).dims));
+      continue;
+    }
+    const auto original = detail::find_either(folder, std::string(copy->original), names.prefix);
+    if (!original) return original.error();
+    if (*original == folder.size()) continue;  // its absence is reported above
+    const auto same = detail::same_bytes(folder, k, *original);
+    if (!same) return same.error();
+    if (!*same)
+      return fail(errc::invalid_model, "differs from '" + folder.tensor(*original).name + "', and isotope ties the two",
+                  folder.file_of(k).source.where() + ": tensor '" + folder.tensor(k).name + "'", "give a model whose two tables are tied");
+  }
+  return out;
+}
+
+/// What differs, in one line: every name, or the first 20 of a kind and the number of the others.
+inline std::string text_of(const weight_match& m) {
+  std::string line;
+  const auto add = [&](std::string_view what, const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    constexpr std::size_t most = 20;
+    line += (line.empty() ? "" : "; ") + std::to_string(names.size()) + " " + std::string(what) + ": ";
+    for (std::size_t i = 0; i < std::min(names.size(), most); ++i) line += (i == 0 ? "" : ", ") + names[i];
+    if (names.size() > most) line += " and " + std::to_string(names.size() - most) + " more";
+  };
+  add("missing", m.missing);
+  add("misshapen", m.misshapen);
+  add("unused", m.unused);
+  return line;
+}
+
+/// Whether the weights of a folder may be loaded.
+/// @param partial  parameters that the folder lacks keep their values, and tensors of no parameter are left alone; another shape is
+/// always refused
+/// @error model_mismatch, with all names
+inline result<void> accept(const io::model_folder& folder, const weight_match& m, bool partial) {
+  if (m.whole() || (partial && m.misshapen.empty() && !m.sources.empty())) return {};
+  return fail(errc::model_mismatch, text_of(m), folder.path,
+              m.misshapen.empty() && !m.sources.empty() ? "give the folder of the whole model, or load what is there with --partial"
+                                                        : "give the folder of a model of these sizes");
+}
+
+namespace detail {
+
+/// to[r cols + c] = element (r, c) of a stored part, which is at [c, r] in the file if it is transposed. Reads some of the file's rows at
+/// a time.
+/// @error as read_f32
+inline result<void> read_part(const io::safetensors_file& file, const io::tensor_entry& t, const weight_source& s, std::span<float> to) {
+  if (!s.transposed) return file.read_f32(t, 0, to);
+  const std::int64_t some = std::clamp<std::int64_t>(std::int64_t(io::detail::piece_bytes / sizeof(float)) / s.rows, 1, s.cols);
+  std::vector<float> piece(std::size_t(some * s.rows));
+  for (std::int64_t at = 0; at < s.cols; at += some) {
+    const std::int64_t n = std::min(some, s.cols - at);
+    if (auto r = file.read_f32(t, at * s.rows, std::span(piece).first(std::size_t(n * s.rows))); !r) return r;
+    for (std::int64_t r = 0; r < s.rows; ++r)
+      for (std::int64_t c = 0; c < n; ++c) to[std::size_t(r * s.cols + at + c)] = piece[std::size_t(c * s.rows + r)];
+  }
+  return {};
+}
+/// @error non_finite, with the element
+inline result<void> all_finite(std::span<const float> values, const std::string& where) {
+  const auto bad = std::find_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); });
+  if (bad == values.end()) return {};
+  return fail(errc::non_finite, "element " + std::to_string(bad - values.begin()) + " is not finite", where, "give finite weights");
+}
+inline result<std::unique_ptr<float[]>> room_for(std::int64_t elems, const std::string& where) {
+  std::unique_ptr<float[]> room(new (std::nothrow) float[std::size_t(elems)]);
+  if (room != nullptr) return room;
+  return fail(errc::out_of_memory, "no memory for the " + std::to_string(std::size_t(elems) * sizeof(float)) + " bytes of a tensor", where,
+              "free memory, or take a smaller model");
+}
+
+}  // namespace detail
+
+/// Copies the matched weights into a session, one parameter at a time, converted and transposed on the way. Only whole parameters are
+/// written. Host memory holds one parameter in f32.
+///
+/// @error non_finite: a weight is NaN or infinite; out_of_memory; as read_f32 and the session's write; each with the tensor's name
+template <class Session> requires train::CanWrite<Session> && train::HasParameters<Session>
+result<void> load_weights(Session& session, const io::model_folder& folder, const weight_match& m) {
+  std::int64_t most = 0;
+  const auto slots = session.parameters();
+  for (const weight_source& s : m.sources) most = std::max(most, slots[s.slot].dims.count());
+  auto room = detail::room_for(most, folder.path);
+  if (!room) return std::move(room).error();
+  for (std::size_t i = 0, next = 0; i < m.sources.size(); i = next) {
+    const std::size_t slot = m.sources[i].slot;
+    const std::span values(room->get(), std::size_t(slots[slot].dims.count()));
+    std::int64_t filled = 0;
+    for (next = i; next < m.sources.size() && m.sources[next].slot == slot; ++next) filled += m.sources[next].rows * m.sources[next].cols;
+    if (filled != slots[slot].dims.count()) continue;
+    for (std::size_t k = i; k < next; ++k) {
+      const weight_source& s = m.sources[k];
+      const io::tensor_entry& t = folder.tensor(s.tensor);
+      const auto part = values.subspan(std::size_t(s.first * s.cols), std::size_t(s.rows * s.cols));
+      if (auto r = detail::read_part(folder.file_of(s.tensor), t, s, part); !r) return r;
+      if (auto r = detail::all_finite(part, folder.file_of(s.tensor).source.where() + ": tensor '" + t.name + "'"); !r) return r;
+    }
+    if (auto r = session.write(tensor_kind::parameter, slot, values); !r) {
+      failure f = std::move(r).error();
+      f.where = folder.path + ": " + f.where;
+      return f;
+    }
+  }
+  return {};
+}
+
+}  // namespace isotope::interop
