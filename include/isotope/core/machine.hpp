@@ -45,9 +45,10 @@ concept DescribesValues = requires(const M& m, std::int32_t id) {
 };
 /// A Machine that also has states: tensors that keep their contents from run to run, and can be assigned to.
 template <class M>
-concept HoldsState = requires(M& m, const name& n, const shape& s, dtype t, place at, std::int32_t id) {
+concept HoldsState = requires(M& m, const name& n, const shape& s, dtype t, place at, std::int32_t id, const op_info& op) {
   { m.state(n, s, t, at) } -> std::same_as<std::int32_t>;
   { m.assign(id, id, at) } -> std::same_as<std::int32_t>;
+  { m.keeps(id, op, at) } -> std::same_as<bool>;
 };
 template <class M>
 concept Machine = HasTarget<M> && AppliesOps<M> && DeclaresParams<M> && DeclaresInputs<M> && DescribesValues<M>;

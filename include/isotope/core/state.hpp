@@ -31,6 +31,20 @@ constexpr bool tape::current(std::int32_t v, place at) {
   return false;
 }
 
+constexpr bool tape::keeps(std::int32_t v, const op_info& op, place at) {
+  if (!ok() || v < 0) return false;
+  if (describe(g.root(v)).kind == value_kind::state && is_contents(g, v)) return true;
+  message m;
+  fail(m << op.name << ": " << describe(v).dims << " is no state: give what scope.state or an update of it gave, not a view of it", at);
+  return false;
+}
+/// Whether the op, applied to these operands, updates a state in place. Such a node is kept even if no op reads its result.
+constexpr bool tape::updates_state(const op_info& op, std::span<const std::int32_t> in) const {
+  for (std::size_t k = 0; k < in.size(); ++k)
+    if (((op.inout >> k) & 1) != 0 && describe(g.root(in[k])).kind == value_kind::state) return true;
+  return false;
+}
+
 constexpr std::int32_t tape::assign(std::int32_t state, std::int32_t x, place at) {
   if (!ok() || state < 0 || x < 0) return -1;
   const value &to = describe(state), &from = describe(x);

@@ -54,6 +54,8 @@ class tape {
   }
   /// Overwrites a state with x in every run. Ops that read the state after this read the returned value.
   constexpr std::int32_t assign(std::int32_t state, std::int32_t x, place at);
+  /// Whether v is a state or the result of an update of one, which `op` may update in place; fails if not.
+  constexpr bool keeps(std::int32_t v, const op_info& op, place at);
 
   constexpr std::int32_t param(const name& path, const shape& s, const param_options& o, place at) {
     if (!ok()) return -1;
@@ -130,6 +132,7 @@ class tape {
     const std::span<const std::int32_t> ins(in.data(), given.size());
     for (auto v : ins)
       if (!current(v, at)) return {};
+    const bool effect = assigned_state_ >= 0 || updates_state(op, ins);
     shape_rule r(g, ins, a);
     op.infer(r);
     for (int k = 0; k < r.outputs() && !r.failed(); ++k)
@@ -154,7 +157,7 @@ class tape {
     n.attr = r.attr;
     n.block = block;
     n.ordinal = ordinal;
-    n.effect = assigned_state_ >= 0;
+    n.effect = effect;
     bool wants = false;
     for (auto v : ins) wants = wants || describe(v).wants_gradient;
     applied result;
@@ -243,6 +246,7 @@ class tape {
   }
   constexpr std::int32_t latest(std::int32_t root) const;
   constexpr bool current(std::int32_t v, place at);
+  constexpr bool updates_state(const op_info& op, std::span<const std::int32_t> in) const;
 
   constexpr bool has_kernel(const op_info& op) const {
     for (const auto& k : kernels)

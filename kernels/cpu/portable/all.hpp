@@ -2,7 +2,9 @@
 /// The portable kernel set of the cpu backend: vector loops, its own gemm and threads, without any special instruction. There is none for f64.
 #include <isotope/kernels/cpu/portable/add.hpp>
 #include <isotope/kernels/cpu/portable/attention.hpp>
+#include <isotope/kernels/cpu/portable/attention_cached.hpp>
 #include <isotope/kernels/cpu/portable/attention_grad.hpp>
+#include <isotope/kernels/cpu/portable/cache_append.hpp>
 #include <isotope/kernels/cpu/portable/cast.hpp>
 #include <isotope/kernels/cpu/portable/copy.hpp>
 #include <isotope/kernels/cpu/portable/cross_entropy.hpp>

@@ -2,6 +2,8 @@
 /// The reference kernels: plain loops over the definitions, the oracle of every other kernel set.
 #include <isotope/kernels/cpu/reference/add.hpp>
 #include <isotope/kernels/cpu/reference/attention.hpp>
+#include <isotope/kernels/cpu/reference/attention_cached.hpp>
+#include <isotope/kernels/cpu/reference/cache_append.hpp>
 #include <isotope/kernels/cpu/reference/cast.hpp>
 #include <isotope/kernels/cpu/reference/categorical.hpp>
 #include <isotope/kernels/cpu/reference/concat.hpp>

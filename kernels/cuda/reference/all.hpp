@@ -2,6 +2,8 @@
 /// The reference kernels of the cuda backend: plain code, one element or row per thread. The other sets are compared with them on a device.
 #include <isotope/kernels/cuda/body/instructions.hpp>
 #include <isotope/kernels/cuda/reference/attention.hpp>
+#include <isotope/kernels/cuda/reference/attention_cached.hpp>
+#include <isotope/kernels/cuda/reference/cache_append.hpp>
 #include <isotope/kernels/cuda/reference/cast.hpp>
 #include <isotope/kernels/cuda/reference/categorical.hpp>
 #include <isotope/kernels/cuda/reference/copy.hpp>

@@ -2,6 +2,8 @@
 /// The reference kernels of the vulkan backend: plain code, one element or row per invocation. The other sets are compared with them on a device.
 #include <isotope/kernels/vulkan/body/instructions.hpp>
 #include <isotope/kernels/vulkan/reference/attention.hpp>
+#include <isotope/kernels/vulkan/reference/attention_cached.hpp>
+#include <isotope/kernels/vulkan/reference/cache_append.hpp>
 #include <isotope/kernels/vulkan/reference/cast.hpp>
 #include <isotope/kernels/vulkan/reference/categorical.hpp>
 #include <isotope/kernels/vulkan/reference/copy.hpp>

@@ -2,6 +2,8 @@
 /// Every specification, in the order of the alphabet.
 #include "add.hpp"
 #include "attention.hpp"
+#include "attention_cached.hpp"
+#include "cache_append.hpp"
 #include "cast.hpp"
 #include "categorical.hpp"
 #include "concat.hpp"

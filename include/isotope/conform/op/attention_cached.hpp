@@ -1,0 +1,117 @@
+#pragma once
+#include "../../op/attention_cached.hpp"
+#include "../spec.hpp"
+
+namespace isotope::conform {
+
+template <> struct op_spec<op::attention_cached> : spec_basis {
+  static constexpr std::array inputs{operand_role{.name = "q", .differentiable = false},
+                                     operand_role{.name = "keys", .differentiable = false},
+                                     operand_role{.name = "values", .differentiable = false},
+                                     operand_role{"sequence", holds::integers, false}, operand_role{"position", holds::integers, false}};
+  static constexpr std::array outputs{result_role{"y"}};
+  static constexpr std::array fields{attribute_field{.name = "heads", .slot = 0, .required = true},
+                                     attribute_field{"window", attribute_kind::integer, 1, 0},
+                                     attribute_field{"scale", attribute_kind::number, 0, 0}};
+  static constexpr numeric_policy policy{.sums = "fixed by the position, in f32 or wider",
+                                         .contracts = true,
+                                         .flushes_pairs = true,
+                                         .nan = "in, then the queries that see it",
+                                         .cpu_ulps = usual_cpu_ulps,
+                                         .gpu_ulps = usual_gpu_ulps};
+  static constexpr std::array boundary{0.0, -infinity, 80.0, -80.0};
+
+  /// Bounds as those of attention: of each score, of its exponential, and of the sums.
+  static void reference(const call& c, std::span<answer> y) {
+    const auto is = c.constants<op::attention_cached>();
+    const op::cache_sizes size(c.in[1].dims);
+    const std::int64_t N = c.in[0].dims[0], H = is.heads, D = size.D;
+    const double scale = is.scale == 0 ? 1 / std::sqrt(double(D)) : is.scale, least = 2 * facts_of(c.on.accum()).least_normal();
+    y[0].resize(N * H * D);
+    std::vector<double> p, off;
+    for (std::int64_t n = 0; n < N; ++n) {
+      const double slot = c.in[3][n], own = c.in[4][n];
+      if (!(slot >= 0 && slot < double(size.B) && own >= 0 && own < double(size.T))) continue;
+      const auto end = std::int64_t(own) + 1, first = is.window != 0 && is.window < end ? end - is.window : 0, keys = end - first;
+      for (std::int64_t h = 0; h < H; ++h) {
+        const auto row = [&](std::int64_t t) { return ((std::int64_t(slot) * size.G + h / (H / size.G)) * size.T + t) * D; };
+        p.assign(std::size_t(keys), 0);
+        off.assign(std::size_t(keys), 0);
+        double top = -infinity, total = 0, mean_off = 0;
+        for (std::int64_t t = 0; t < keys; ++t) {
+          double dot = 0, magnitude = 0;
+          for (std::int64_t d = 0; d < D; ++d) {
+            const double x = c.in[0][(n * H + h) * D + d] * c.in[1][row(first + t) + d];
+            dot += x, magnitude += std::fabs(x);
+          }
+          p[std::size_t(t)] = scale * dot;
+          off[std::size_t(t)] = c.on.u() * ((8 + double(D)) * std::fabs(scale) * magnitude + 4 * std::fabs(scale * dot));
+          top = std::isnan(scale * dot) || scale * dot > top ? scale * dot : top;
+        }
+        if (top == -infinity) continue;
+        for (const double x : p) total += std::exp(x - top);
+        const double lse = top + std::log(total);
+        for (std::int64_t t = 0; t < keys; ++t) {
+          double& x = p[std::size_t(t)];
+          const double z = x - top;
+          if (std::isfinite(z)) off[std::size_t(t)] += c.on.u() * (std::fabs(z) + std::fabs(x) + std::fabs(lse) + 3 * c.on.ulps());
+          x = std::exp(x - lse);
+          mean_off += x * off[std::size_t(t)];
+        }
+        const double of_sum = mean_off + c.on.u() * (double(keys) + 16 + std::fabs(lse) + 3 * c.on.ulps());
+        for (std::int64_t t = 0; t < keys; ++t)
+          for (std::int64_t d = 0; d < D; ++d) {
+            const double v = c.in[2][row(first + t) + d], weight = p[std::size_t(t)];
+            if (weight == 0) continue;
+            y[0].add((n * H + h) * D + d, weight * v,
+                     std::fabs(v) * (weight * (off[std::size_t(t)] + of_sum + (double(keys) + 8) * c.on.u() + c.on.stored()) + least));
+          }
+      }
+    }
+    y[0].nmse = c.on.stored() > 0 ? 1.5e-5 : 1e-9;
+  }
+
+  struct form {
+    std::int64_t N, B, H, G, T, D;
+  };
+  static void cases(case_sink& s) {
+    const auto add = [&](const form& f, std::int64_t window = 0, double scale = 0) {
+      const shape cache{f.B, f.G, f.T, f.D};
+      const generator* const places = &generator_of<generators::stray_ids>;
+      s.add({s.x({f.N, f.H * f.D}), s.x(cache), s.x(cache), s.integers({f.N}, 0, double(f.B), places),
+             s.integers({f.N}, 0, double(f.T), places)},
+            op::attention_cached::constants{.heads = f.H, .window = window, .scale = scale});
+    };
+    // drivers on the processor compile kernels for every head size and window, so fast runs have few
+    const bool fast = s.how() == strength::fast;
+    add({5, 2, 4, 2, 9, 8});
+    add({5, 2, 4, 2, 9, 8}, 0, 20);  // scores beyond the range of exp
+    add({1, 1, 1, 1, 1, 8});
+    add({0, 2, 2, 2, 5, 8});
+    add({12, 3, 2, 2, 70, 8});
+    add({3, 2, 6, 1, 40, 20});
+    add({9, 2, 2, 2, 33, 20}, 4);
+    add({17, 2, 12, 12, 130, fast ? 20 : 64});
+    if (!fast) {
+      add({7, 1, 4, 4, 257, 64});
+      add({6, 2, 3, 1, 20, 5});
+      add({6, 2, 2, 1, 50, 128});
+      for (const std::int64_t window : {1, 16, 64, 200}) add({9, 2, 2, 1, 100, 16}, window);
+    }
+    for (int k = 0; k < s.repeats(); ++k) {
+      const std::int64_t G = s.size(k, 0, 1, 3);
+      add({s.size(k, 1, 1, 20), s.size(k, 2, 1, 3), G * s.size(k, 3, 1, 3), G, s.size(k, 4, 1, 90), fast ? 20 : 4 * s.size(k, 5, 1, 12)});
+    }
+    const auto refuse = [&](const shape& q, const shape& cache, std::int64_t heads, std::int64_t window) {
+      const generator* const whole = &generator_of<generators::whole>;
+      s.put({.kind = case_kind::refusal,
+             .attr = op::attention_cached::constants{.heads = heads, .window = window},
+             .in = {s.x(q), s.x(cache), s.x(cache), s.integers({q[0]}, 0, 2, whole), s.integers({q[0]}, 0, 2, whole)}});
+    };
+    refuse({5, 24}, {2, 2, 6, 8}, 3, 0);
+    refuse({5, 32}, {2, 2, 6, 8}, 2, 0);
+    refuse({5, 32}, {2, 2, 6, 8}, 4, -1);
+  }
+};
+
+}  // namespace isotope::conform
