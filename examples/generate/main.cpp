@@ -14,12 +14,10 @@
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
 #include <isotope/train/checkpointing.hpp>
-#include <isotope/train/sample.hpp>
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,30 +68,29 @@ int run(const settings& s) {
   if (support::failed(program, model, code)) return code;
   auto prompt = s.prompt.empty() ? isotope::result<std::vector<std::int32_t>>(opening(vocab)) : vocab.encode(s.prompt, "prompt");
   if (support::failed(program, prompt, code)) return code;
-  std::vector<std::int32_t> tokens = *std::move(prompt);
+  const std::vector<std::int32_t> tokens = *std::move(prompt);
 
   const support::run_options options{program, s.machine, s.diagnose};
-  auto session = support::gpt_reader::open({model->layers, model->heads, model->width, vocab.size(), model->context, 0}, options);
-  if (support::failed(program, session, code)) return code;
-  if (auto r = isotope::train::restore_parameters(*session, *checkpoint); support::failed(program, r, code)) return code;
-  if (auto r = session->write_reports(options); support::failed(program, r, code)) return code;
+  auto generator = support::open_generator({model->layers, model->heads, model->width, vocab.size(), model->context, 0}, options);
+  if (support::failed(program, generator, code)) return code;
+  if (auto r = isotope::train::restore_parameters(*generator, *checkpoint); support::failed(program, r, code)) return code;
+  // Kernels may depend on the parameters.
+  if (auto r = support::write_plan_reports(program, s.diagnose, generator->loaded()); support::failed(program, r, code)) return code;
 
   support::install_interrupt_handler();
   std::string text;
   for (const std::int32_t t : tokens) vocab.decode(t, text);
   support::print(text);
-  const isotope::train::sample_options draw{s.temperature, s.top_k, s.top_p, s.seed};
-  for (std::int64_t i = 0; i < s.tokens && !support::interrupt_requested; ++i) {
-    const std::size_t window = std::min(tokens.size(), std::size_t(model->context));
-    auto logits = session->logits(std::span<const std::int32_t>(tokens).last(window));
-    if (support::failed(program, logits, code)) return code;
-    tokens.push_back(isotope::train::sample(*logits, draw, std::uint64_t(i)));
+  const isotope::generation_request request{tokens, s.tokens, {s.temperature, s.top_k, s.top_p, s.seed}};
+  const auto show = [&](std::size_t, std::int32_t token) {
     text.clear();
-    vocab.decode(tokens.back(), text);
+    vocab.decode(token, text);
     support::print(text);
-  }
+    return !support::interrupt_requested;
+  };
+  if (auto r = generator->generate({&request, 1}, show); support::failed(program, r, code)) return code;
   support::print("\n");
-  session->describe_end(options);
+  support::describe_end(program, s.diagnose, generator->loaded());
   return support::interrupt_requested ? support::interrupted : support::success;
 }
 

@@ -3,16 +3,12 @@
 #include "plan_reports.hpp"
 #include "run_options.hpp"
 
+#include <isotope/generate/generator.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
-#include <isotope/train/session.hpp>
 
-#include <algorithm>
 #include <cstdint>
-#include <span>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace support {
 
@@ -55,54 +51,25 @@ inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const 
   return loaded;
 }
 
-/// Next-token logits of one window at a time.
-class gpt_reader {
- public:
-  /// @error as open_gpt
-  static isotope::result<gpt_reader> open(const isotope::model::gpt& size, const run_options& run) {
-    const isotope::model::gpt_logits_of logits{size, 1, size.context};
-    const bool decompose_all = run.diagnose.decompose_all();
-    const isotope::weight_storage stored = run.diagnose.f16_weights ? isotope::weights::f16 : nullptr;
-    auto plan = isotope::plan_inference<target>(logits, run.budget(), true, decompose_all, stored);
-    if (!plan) return std::move(plan).error();
-    const auto trace = [&] { return isotope::traced_inference<target>(logits, true, decompose_all, stored); };
-    if (auto r = write_trace_reports<target>(run.diagnose, trace); !r) return r.error();
-    auto device = isotope::device<target>::open(run.device<target::backend>());
-    if (!device) return std::move(device).error();
-    auto loaded = device->load(*std::move(plan));
-    if (!loaded) return std::move(loaded).error();
-    describe_load(run.program, run.diagnose, *device, *loaded);
-    return gpt_reader(*std::move(loaded), size);
-  }
-
-  auto parameters() const { return session_.parameters(); }
-  isotope::result<void> write(isotope::tensor_kind kind, std::size_t slot, std::span<const float> in) {
-    return session_.write(kind, slot, in);
-  }
-
-  /// The reports on the plan, once it has its parameters: kernels may depend on them. @error as write_report
-  isotope::result<void> write_reports(const run_options& run) { return write_plan_reports(run.program, run.diagnose, session_); }
-  void describe_end(const run_options& run) { support::describe_end(run.program, run.diagnose, session_); }
-
-  /// Logits (V) after the last of 1 to `context` tokens. The tail of the window is filled up; a causal model's earlier rows do not see it.
-  isotope::result<std::span<const float>> logits(std::span<const std::int32_t> tokens) {
-    auto window = session_.input<std::int32_t>("tokens");
-    if (!window) return std::move(window).error();
-    std::fill(std::copy(tokens.begin(), tokens.end(), window->begin()), window->end(), 0);
-    session_.run({}, isotope::phase_always);
-    if (auto r = isotope::train::status_of(session_); !r) return r.error();
-    auto rows = session_.output<target::precision::storage>("output");  // (1,S,V)
-    if (!rows) return std::move(rows).error();
-    const auto row = rows->subspan((tokens.size() - 1) * logits_.size(), logits_.size());
-    std::transform(row.begin(), row.end(), logits_.begin(), [](auto x) { return float(x); });
-    return std::span<const float>(logits_);
-  }
-
- private:
-  gpt_reader(session loaded, const isotope::model::gpt& size) : session_(std::move(loaded)), logits_(std::size_t(size.vocab)) {}
-
-  session session_;
-  std::vector<float> logits_;
-};
+/// Plans first, as open_gpt does. Reports on traces are on the plan that decodes.
+///
+/// @error as open_gpt
+inline isotope::result<isotope::generator<target>> open_generator(const isotope::model::gpt& size, const run_options& run) {
+  const isotope::generator_options options{.budget = run.budget(),
+                                           .decompose_all = run.diagnose.decompose_all(),
+                                           .stored = run.diagnose.f16_weights ? isotope::weights::f16 : nullptr};
+  auto plans = isotope::generator<target>::plans(size, options);
+  if (!plans) return std::move(plans).error();
+  const auto trace = [&] {
+    const auto model = isotope::generator<target>::decoding(size, options);
+    return isotope::traced_inference<target>(model, true, options.decompose_all, options.stored);
+  };
+  if (auto r = write_trace_reports<target>(run.diagnose, trace); !r) return r.error();
+  auto device = isotope::device<target>::open(run.device<target::backend>());
+  if (!device) return std::move(device).error();
+  auto opened = isotope::generator<target>::open(*device, size, options, *std::move(plans));
+  if (opened) describe_load(run.program, run.diagnose, *device, opened->loaded());
+  return opened;
+}
 
 }  // namespace support

@@ -7,6 +7,7 @@
 #include "../core/square_root.hpp"
 #include "../nn/nn.hpp"
 #include "../op/attention.hpp"
+#include "../op/attention_cached.hpp"
 #include "../op/dropout.hpp"
 #include "../op/embedding.hpp"
 
@@ -61,31 +62,57 @@ struct gpt_deviations {
       : linear(0.02 * square_root(768.0 / g.width)), residual(linear / square_root(2.0 * g.layers)) {}
 };
 
-/// x = x + c_proj(attention(c_attn(ln_1(x)))), then x = x + mlp(ln_2(x)).  x (B, S, C). Dropout applies to attention probabilities and to both branches.
-template <Machine M> constexpr tensor<M> gpt_block(scope<M> s, const gpt& g, tensor<M> x) {
+/// Causal attention within whole sequences. qkv (B, S, 3 C) gives (B, S, C). Dropout applies to probabilities.
+struct gpt_sequences {
+  template <Machine M> constexpr tensor<M> attend(scope<M>, const gpt& g, tensor<M> qkv) const {
+    return attention(qkv, g.heads, {.dropout = g.dropout});
+  }
+  /// The rows of the table (context, C) that are added to the words of tokens (B, S): one for each of the S positions.
+  template <Machine M> constexpr tensor<M> positions(tensor<M> table, tensor<M> tokens) const { return narrow(table, 0, 0, tokens[-1]); }
+};
+/// Attention of packed tokens of several sequences, whose earlier keys and values are in caches, which it extends: states `keys` and `values` of the scope,
+/// (slots, heads, context, head size). qkv (N, 3 C) gives (N, C). Rows of a sequence that is not a slot are idle.
+template <Machine M> struct gpt_cache {
+  tensor<M> sequence, position;  // (N) i32
+  int slots = 1;
+
+  constexpr tensor<M> attend(scope<M> s, const gpt& g, tensor<M> qkv) const requires HoldsState<M> {
+    const auto [q, k, v] = split<3>(qkv, -1);
+    const shape dims{slots, g.heads, g.context, g.width / g.heads};
+    const auto [keys, values] = cache_append(s.state("keys", dims), s.state("values", dims), k, v, sequence, position);
+    return attention_cached(q, keys, values, sequence, position, g.heads);
+  }
+  constexpr tensor<M> positions(tensor<M> table, tensor<M>) const { return embedding(table, position); }
+};
+
+/// x = x + c_proj(attention(c_attn(ln_1(x)))), then x = x + mlp(ln_2(x)).  x (..., C). Dropout applies to both branches.
+template <Machine M, class Tokens> constexpr tensor<M> gpt_block(scope<M> s, const gpt& g, tensor<M> x, const Tokens& of) {
   const gpt_deviations d(g);
   const auto qkv = nn::linear(s / "attn.c_attn", nn::layer_norm(s / "ln_1", x), 3 * g.width, d.linear);
-  const auto a = nn::linear(s / "attn.c_proj", attention(qkv, g.heads, {.dropout = g.dropout}), g.width, d.residual);
+  const auto a = nn::linear(s / "attn.c_proj", of.attend(s / "attn", g, qkv), g.width, d.residual);
   x = x + dropout(a, g.dropout);
   return x + dropout(nn::mlp(s / "mlp", nn::layer_norm(s / "ln_2", x), 4 * g.width, d.linear, d.residual), g.dropout);
 }
 
-/// The operands of the head: features (B, S, C) of token ids (B, S), S <= context, and the token table (V, C) whose weights it shares.
+/// The operands of the head: features (..., C) of token ids (...), and the token table (V, C) whose weights it shares.
 template <Machine M> struct gpt_features {
   tensor<M> x, wte;
 };
-template <Machine M> constexpr gpt_features<M> gpt_body(scope<M> s, const gpt& g, tensor<M> tokens, place at = place::current()) {
+/// The features of tokens: whole sequences (B, S) by gpt_sequences, S <= context, or packed ones (N) by gpt_cache. `of` gives their positions and attention,
+/// so that training, prefill and decoding are one model.
+template <Machine M, class Tokens = gpt_sequences>
+constexpr gpt_features<M> gpt_body(scope<M> s, const gpt& g, tensor<M> tokens, const Tokens& of = {}, place at = place::current()) {
   if (const auto wrong = validate(g); !wrong.empty() && s.machine != nullptr) s.machine->fail(wrong, at);
   const auto wte = s.param("wte.weight", {g.vocab, g.width}, init::normal(0.02));
   const auto wpe = s.param("wpe.weight", {g.context, g.width}, init::normal(0.02));
-  const auto words = embedding(wte, tokens), positions = narrow(wpe, 0, 0, tokens[-1]);
+  const auto words = embedding(wte, tokens), positions = of.positions(wpe, tokens);
   auto x = dropout(words + positions, g.dropout);
-  for (int l = 0; l < g.layers; ++l) x = nn::block(s / "h" / l, x, [&](scope<M> h, tensor<M> y) { return gpt_block(h, g, y); });
+  for (int l = 0; l < g.layers; ++l) x = nn::block(s / "h" / l, x, [&](scope<M> h, tensor<M> y) { return gpt_block(h, g, y, of); });
   return {nn::layer_norm(s / "ln_f", x), wte};
 }
 /// Logits (B, S, V) of token ids (B, S), S <= context.
 template <Machine M> constexpr tensor<M> gpt_logits(scope<M> s, const gpt& g, tensor<M> tokens, place at = place::current()) {
-  const auto f = gpt_body(s, g, tokens, at);
+  const auto f = gpt_body(s, g, tokens, gpt_sequences{}, at);
   return matmul(f.x, transpose(f.wte));
 }
 
@@ -105,6 +132,20 @@ struct gpt_logits_of {
   int batch = 1, length = 1;
   template <Machine M> constexpr tensor<M> operator()(scope<M> s) const {
     return gpt_logits(s, size, s.input("tokens", {batch, length}, dtype::i32));
+  }
+};
+/// Next-token logits of packed tokens whose sequences have caches, with sizes known at run time: the plan that fills the caches of a prompt (prefill), or decodes
+/// one token of each sequence. Inputs: `tokens`, `sequence` and `position` (N) i32. Plans with the same `size` and `slots` share their parameters and caches.
+struct gpt_cached_logits_of {
+  gpt size;
+  int slots = 1;   // sequences with a cache
+  int tokens = 1;  // N, tokens of a run
+  int rows = 0;    // rows of logits (rows, V): those of the tokens that the input `rows` (rows) i32 numbers; 0: of all tokens
+  template <Machine M> constexpr tensor<M> operator()(scope<M> s) const {
+    const auto input = [&](std::string_view label, int n) { return s.input(label, {n}, dtype::i32); };
+    const gpt_cache<M> of{input("sequence", tokens), input("position", tokens), slots};
+    const auto f = gpt_body(s, size, input("tokens", tokens), of);
+    return matmul(rows == 0 ? f.x : embedding(f.x, input("rows", rows)), transpose(f.wte));
   }
 };
 /// The training loss with sizes in the type, for programs that the compiler plans: `training<gpt_loss<gpt{}, 4, 1024>, target>`.

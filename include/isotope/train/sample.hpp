@@ -22,6 +22,55 @@ struct sample_options {
 /// The Philox stream of sampling; it is far from the streams of a plan's ops, which count up from 0.
 inline constexpr std::uint32_t sampling_stream = 0xFFFFFFF0u;
 
+/// Draws tokens, and keeps its memory from call to call.
+class sampler {
+ public:
+  /// As `sample` below.
+  std::int32_t operator()(std::span<const float> logits, const sample_options& options, std::uint64_t position) {
+    kept_.clear();
+    kept_.reserve(logits.size());
+    for (std::size_t i = 0; i < logits.size(); ++i)
+      if (logits[i] > -std::numeric_limits<float>::infinity()) kept_.push_back({double(logits[i]), std::int32_t(i)});
+    if (kept_.empty()) return 0;
+    if (!(options.temperature > 0)) return std::min_element(kept_.begin(), kept_.end(), likelier)->token;
+
+    if (options.top_k > 0 && std::size_t(options.top_k) < kept_.size()) {
+      std::nth_element(kept_.begin(), kept_.begin() + (options.top_k - 1), kept_.end(), likelier);
+      kept_.resize(std::size_t(options.top_k));
+    }
+    std::sort(kept_.begin(), kept_.end(), likelier);
+
+    const double top = kept_.front().weight;
+    double total = 0;
+    for (candidate& c : kept_) {
+      // An infinite top logit takes all, because inf - inf would be NaN.
+      c.weight = c.weight == top ? 1.0 : std::exp((c.weight - top) / options.temperature);
+      total += c.weight;
+    }
+    if (options.top_p < 1) {
+      double reached = 0;
+      std::size_t n = 0;
+      while (n < kept_.size() && (n == 0 || reached < options.top_p * total)) reached += kept_[n++].weight;
+      kept_.resize(n);
+      total = reached;
+    }
+
+    const double u = double(unit_interval(philox(options.seed, position, 0, sampling_stream)[0])) * total;
+    double sum = 0;
+    for (const candidate& c : kept_)
+      if ((sum += c.weight) > u) return c.token;
+    return kept_.back().token;
+  }
+
+ private:
+  struct candidate {
+    double weight = 0;
+    std::int32_t token = 0;
+  };
+  static bool likelier(const candidate& a, const candidate& b) { return a.weight != b.weight ? a.weight > b.weight : a.token < b.token; }
+  std::vector<candidate> kept_;
+};
+
 /// p[i] = exp(logits[i] / T - max) / sum over the kept tokens;  the result is the smallest i (most likely first) with p[0] + ... + p[i] > u, where u
 /// = unit_interval(philox(seed, position, 0, sampling_stream)[0]).
 ///
@@ -32,46 +81,7 @@ inline constexpr std::uint32_t sampling_stream = 0xFFFFFFF0u;
 /// @return         a token in [0, V); 0 if every logit is NaN or -inf
 /// Source: Fan et al. 2018, arXiv:1805.04833 (top-k); Holtzman et al. 2020, arXiv:1904.09751 (top-p).
 inline std::int32_t sample(std::span<const float> logits, const sample_options& options, std::uint64_t position) {
-  struct candidate {
-    double weight;
-    std::int32_t token;
-  };
-  const auto likelier = [](const candidate& a, const candidate& b) {
-    return a.weight != b.weight ? a.weight > b.weight : a.token < b.token;
-  };
-  std::vector<candidate> kept;
-  kept.reserve(logits.size());
-  for (std::size_t i = 0; i < logits.size(); ++i)
-    if (logits[i] > -std::numeric_limits<float>::infinity()) kept.push_back({double(logits[i]), std::int32_t(i)});
-  if (kept.empty()) return 0;
-  if (!(options.temperature > 0)) return std::min_element(kept.begin(), kept.end(), likelier)->token;
-
-  if (options.top_k > 0 && std::size_t(options.top_k) < kept.size()) {
-    std::nth_element(kept.begin(), kept.begin() + (options.top_k - 1), kept.end(), likelier);
-    kept.resize(std::size_t(options.top_k));
-  }
-  std::sort(kept.begin(), kept.end(), likelier);
-
-  const double top = kept.front().weight;
-  double total = 0;
-  for (candidate& c : kept) {
-    // An infinite top logit takes all, because inf - inf would be NaN.
-    c.weight = c.weight == top ? 1.0 : std::exp((c.weight - top) / options.temperature);
-    total += c.weight;
-  }
-  if (options.top_p < 1) {
-    double reached = 0;
-    std::size_t n = 0;
-    while (n < kept.size() && (n == 0 || reached < options.top_p * total)) reached += kept[n++].weight;
-    kept.resize(n);
-    total = reached;
-  }
-
-  const double u = double(unit_interval(philox(options.seed, position, 0, sampling_stream)[0])) * total;
-  double sum = 0;
-  for (const candidate& c : kept)
-    if ((sum += c.weight) > u) return c.token;
-  return kept.back().token;
+  return sampler()(logits, options, position);
 }
 
 }  // namespace isotope::train

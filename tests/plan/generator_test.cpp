@@ -1,0 +1,152 @@
+// labels: alone
+/// Decoding with caches: it gives the logits of the whole sequence at every position, and a text does not depend on what is decoded beside it.
+#include "../allocation_counter.hpp"
+#include "outcome.hpp"
+
+#include <isotope/generate/generator.hpp>
+
+#include <cmath>
+
+using namespace plan_test;
+
+namespace generator_test {
+
+constexpr isotope::model::gpt size{.layers = 2, .heads = 2, .width = 32, .vocab = 29, .context = 24};
+
+inline std::vector<std::int32_t> text(int n) {
+  std::vector<std::int32_t> t;
+  for (int i = 0; i < n; ++i) t.push_back(std::int32_t(isotope::philox(5, std::uint64_t(i), 0, 0)[0] % unsigned(size.vocab)));
+  return t;
+}
+template <class T> isotope::generator<T> opened_generator(int slots, std::vector<int> buckets, bool bare = false) {
+  auto device = bare ? opened_bare<T>(1) : opened<T>(1);
+  if (!device) throw std::runtime_error(device.error().line());
+  auto g = isotope::generator<T>::open(*device, size, {.slots = slots, .prefill_tokens = std::move(buckets)});
+  if (!g) throw std::runtime_error(g.error().line());
+  g->initialize(3);
+  return *std::move(g);
+}
+/// Logits (context, V) of the whole text, without caches.
+template <class T> std::vector<float> whole(const std::vector<std::int32_t>& tokens) {
+  auto s = loaded<T>(*isotope::plan_inference<T>(isotope::model::gpt_logits_of{size, 1, size.context}));
+  EXPECT_TRUE(s.set("tokens", std::span<const std::int32_t>(tokens)).ok());
+  s.run({}, isotope::phase_always);
+  std::vector<float> y;
+  for (const auto x : *s.template output<typename T::precision::storage>("output")) y.push_back(float(x));
+  return y;
+}
+/// |a - b| / |b|, where b is row `row` of (rows, V).
+inline double distance(std::span<const float> a, const std::vector<float>& b, std::size_t row) {
+  double off = 0, norm = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double want = double(b[row * a.size() + i]), d = double(a[i]) - want;
+    off += d * d, norm += want * want;
+  }
+  return std::sqrt(off / norm);
+}
+/// Products and attention may sum in another order: for f32 a few roundings of 2^-24 in each of some ten layers, for bf16 of 2^-8.
+template <class T> constexpr double tolerance = sizeof(typename T::precision::storage) == 4 ? 1e-5 : 0.06;
+
+template <class T> struct generators : testing::Test {};
+TYPED_TEST_SUITE(generators, every_target, target_name);
+
+TYPED_TEST(generators, give_the_logits_of_the_whole_sequence_at_every_position_and_bucket) {
+  const auto tokens = text(size.context);
+  const auto want = whole<TypeParam>(tokens);
+  auto g = opened_generator<TypeParam>(3, {5, 16});
+  for (int n = 1; n <= size.context; ++n) {  // one part or several, with and without idle rows
+    ASSERT_TRUE(g.begin(n % 3, std::span(tokens).first(std::size_t(n))).ok());
+    EXPECT_TRUE(distance(g.logits(n % 3), want, std::size_t(n - 1)) <= tolerance<TypeParam>) << "prefill of " << n;
+  }
+  ASSERT_TRUE(g.begin(1, std::span(tokens).first(1)).ok());
+  ASSERT_TRUE(g.begin(2, std::span(tokens).first(4)).ok());
+  for (int n = 1; n < size.context; ++n) {
+    const std::int32_t other = n + 3 < size.context ? tokens[std::size_t(n + 3)] : -1;
+    ASSERT_TRUE(g.append(std::array<std::int32_t, 3>{-1, tokens[std::size_t(n)], other}).ok());
+    EXPECT_TRUE(distance(g.logits(1), want, std::size_t(n)) <= tolerance<TypeParam>) << "decoding of " << n;
+    if (other >= 0) { EXPECT_TRUE(distance(g.logits(2), want, std::size_t(n + 3)) <= tolerance<TypeParam>) << "beside it, of " << n + 3; }
+  }
+}
+TYPED_TEST(generators, give_other_logits_for_a_stale_cache_or_a_shifted_position) {
+  const auto tokens = text(size.context);
+  const auto want = whole<TypeParam>(tokens);
+  auto g = opened_generator<TypeParam>(1, {16});
+  auto& s = g.loaded();
+  ASSERT_EQ(s.states().size(), std::size_t(2 * size.layers));
+  std::vector<float> cache(std::size_t(s.states()[0].where.dims.count()));
+  for (const bool shifted : {true, false}) {
+    ASSERT_TRUE(g.begin(0, std::span(tokens).first(8)).ok());
+    if (!shifted) {
+      ASSERT_TRUE(s.read(isotope::tensor_kind::state, 0, cache).ok());
+      for (int h = 0, D = size.width / size.heads; h < size.heads; ++h)  // position 5 has what position 4 has
+        for (int d = 0; d < D; ++d) cache[std::size_t((h * size.context + 5) * D + d)] = cache[std::size_t((h * size.context + 4) * D + d)];
+      ASSERT_TRUE(s.write(isotope::tensor_kind::state, 0, cache).ok());
+    }
+    (*s.template input<std::int32_t>("tokens"))[0] = tokens[8];
+    (*s.template input<std::int32_t>("sequence"))[0] = 0;
+    (*s.template input<std::int32_t>("position"))[0] = shifted ? 9 : 8;
+    ASSERT_TRUE(s.run_plan(0).ok());
+    std::vector<float> y;
+    for (const auto x : *s.template output<typename TypeParam::precision::storage>("output")) y.push_back(float(x));
+    EXPECT_GT(distance(y, want, 8), 2 * tolerance<TypeParam>) << (shifted ? "shifted" : "stale");
+  }
+}
+/// Five texts beyond the context, in as many slots as given.
+template <class T> std::vector<std::vector<std::int32_t>> texts(int slots) {
+  const auto tokens = text(12);
+  auto g = opened_generator<T>(slots, {5, 16});
+  std::vector<isotope::generation_request> requests;
+  for (std::size_t k = 0; k < 5; ++k)
+    requests.push_back(
+        {std::span(tokens).first(2 * k + 1), k == 2 ? 0 : std::int64_t(40 - 7 * k), {.temperature = k == 1 ? 0 : 1.0, .seed = k}});
+  std::vector<std::vector<std::int32_t>> r(5);
+  const auto take = [&](std::size_t k, std::int32_t token) { return r[k].push_back(token), k != 4 || r[k].size() < 3; };
+  EXPECT_TRUE(g.generate(requests, take).ok());
+  return r;
+}
+TYPED_TEST(generators, continue_a_text_alike_in_any_number_of_slots) {
+  const auto one = texts<TypeParam>(1);
+  const std::size_t sizes[] = {40, 33, 0, 19, 3};  // the last one is ended by what takes the tokens
+  for (std::size_t k = 0; k < 5; ++k) EXPECT_EQ(one[k].size(), sizes[k]);
+  for (const int slots : {2, 5}) EXPECT_EQ(texts<TypeParam>(slots), one) << slots;
+}
+TYPED_TEST(generators, submit_once_and_allocate_nothing_per_token) {
+  const auto tokens = text(size.context);
+  auto g = opened_generator<TypeParam>(2, {16}, true);
+  ASSERT_TRUE(g.begin(0, std::span(tokens).first(3)).ok() && g.begin(1, std::span(tokens).first(7)).ok());
+  const std::array<std::int32_t, 2> next{tokens[0], tokens[1]};
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(g.append(next).ok());
+  const auto submits = g.loaded().counters().submits;
+  const auto before = allocations.load();
+  bool good = true;
+  for (int i = 0; i < 10; ++i) good = good && g.append(next).ok();
+  const auto after = allocations.load();
+  EXPECT_TRUE(good);
+  EXPECT_EQ(g.loaded().counters().submits - submits, 10);
+#if COUNTS_ALLOCATIONS
+  EXPECT_EQ(after - before, 0);
+#endif
+}
+TEST(generator, refuses_what_it_cannot_do_and_says_why) {
+  using made = isotope::generator<reference_f32>;
+  auto device = opened<reference_f32>(1);
+  EXPECT_NE(made::open(*device, size, {.slots = 0}).error().line().find("generator_options::slots: is not positive"), std::string::npos);
+  EXPECT_NE(made::open(*device, size, {.prefill_tokens = {0}}).error().line().find("prefill_tokens: is not positive"), std::string::npos);
+  auto g = opened_generator<reference_f32>(2, {});
+  const auto tokens = text(3);
+  EXPECT_FALSE(g.begin(2, tokens).ok());
+  EXPECT_FALSE(g.begin(0, {}).ok());
+  EXPECT_FALSE(g.append(std::span(tokens).first(1)).ok());
+  EXPECT_FALSE(g.append(std::span(tokens).first(2)).ok()) << "no slot has begun";
+}
+TEST(sampler, draws_as_the_function_does) {
+  isotope::train::sampler draw;
+  std::vector<float> logits;
+  for (int i = 0; i < 50; ++i) logits.push_back(float(isotope::philox(1, std::uint64_t(i), 0, 0)[0] % 100) / 20);
+  for (std::uint64_t k = 0; k < 20; ++k) {
+    const isotope::train::sample_options o{.temperature = 0.7, .top_k = k % 3 == 0 ? 5 : 0, .top_p = k % 2 == 0 ? 0.8 : 1, .seed = k};
+    EXPECT_EQ(draw(logits, o, k), isotope::train::sample(logits, o, k));
+  }
+}
+
+}  // namespace generator_test
