@@ -228,6 +228,17 @@ struct no_state {
     return assign(s.input("x", {3}), s.input("x", {3}));
   }
 };
+/// Attends to caches as they were before a row was added, or adds one to what is no state.
+struct misused_cache {
+  bool stale = false;
+  template <isotope::Machine M> constexpr isotope::tensor<M> operator()(isotope::scope<M> s) const {
+    const isotope::shape dims{1, 1, 4, 8};
+    const auto keys = stale ? s.state("keys", dims) : s.input("keys", dims), values = s.state("values", dims);
+    const auto x = s.input("x", {2, 8}), at = s.input("at", {2}, isotope::dtype::i32);
+    static_cast<void>(isotope::cache_append(keys, values, x, x, at, at));
+    return isotope::attention_cached(x, keys, values, at, at, 1);
+  }
+};
 TEST(state_plans, that_cannot_mean_what_they_say_are_refused_with_the_reason) {
   const auto line = [](const auto& model) {
     const auto p = isotope::plan_inference<reference_f32>(model);
@@ -238,6 +249,11 @@ TEST(state_plans, that_cannot_mean_what_they_say_are_refused_with_the_reason) {
   EXPECT_NE(line(misshapen{}).find("assign: the state is [2] f32, the value [3] f32: they must agree"), std::string::npos)
       << line(misshapen{});
   EXPECT_NE(line(no_state{}).find("is no state: give what scope.state or assign gave"), std::string::npos) << line(no_state{});
+  EXPECT_NE(line(misused_cache{.stale = true}).find("state 'keys' is read as it was before it was assigned to"), std::string::npos)
+      << line(misused_cache{.stale = true});
+  EXPECT_NE(line(misused_cache{}).find("cache_append: [1,1,4,8] is no state: give what scope.state or an update of it gave"),
+            std::string::npos)
+      << line(misused_cache{});
   const auto recomputed = isotope::plan_training<reference_f32>(counted_loss{}, {.recompute = isotope::recompute::all});
   ASSERT_FALSE(recomputed.ok());
   EXPECT_NE(recomputed.error().line().find("a model with state cannot be recomputed"), std::string::npos) << recomputed.error().line();
