@@ -125,7 +125,7 @@ inline result<weight_match> match_weights(const io::model_folder& folder, const 
       continue;
     const auto copy = std::find_if(names.copies.begin(), names.copies.end(), [&](const auto& c) { return c.copy == name; });
     if (copy == names.copies.end()) {
-      out.unused.push_back(folder.tensor(k).name + " " + io::dims_text(folder.tensor(k).dims));
+      out.unused.push_back(io::detail::shown(folder.tensor(k).name) + " " + io::dims_text(folder.tensor(k).dims));
       continue;
     }
     const auto original = detail::find_either(folder, std::string(copy->original), names.prefix);
