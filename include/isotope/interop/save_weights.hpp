@@ -70,8 +70,7 @@ result<void> save_weights(const std::string& path, Session& session, const model
     const std::int64_t rows = all / n.whole * n.count;
     auto part = values.subspan(std::size_t(all / n.whole * n.first * cols), std::size_t(rows * cols));
     if (n.transposed) {
-      for (std::int64_t r = 0; r < rows; ++r)
-        for (std::int64_t c = 0; c < cols; ++c) (*other)[std::size_t(c * rows + r)] = part[std::size_t(r * cols + c)];
+      detail::transpose(part.data(), rows, cols, other->get(), rows);
       part = std::span(other->get(), part.size());
     }
     if (auto r = file->write(std::as_bytes(part)); !r) return r;

@@ -125,7 +125,7 @@ inline result<weight_match> match_weights(const io::model_folder& folder, const 
       continue;
     const auto copy = std::find_if(names.copies.begin(), names.copies.end(), [&](const auto& c) { return c.copy == name; });
     if (copy == names.copies.end()) {
-      out.unused.push_back(folder.tensor(k).name + " " + io::dims_text(folder.tensor(k).dims));
+      out.unused.push_back(io::detail::shown(folder.tensor(k).name) + " " + io::dims_text(folder.tensor(k).dims));
       continue;
     }
     const auto original = detail::find_either(folder, std::string(copy->original), names.prefix);
@@ -169,6 +169,14 @@ inline result<void> accept(const io::model_folder& folder, const weight_match& m
 
 namespace detail {
 
+/// to[j pitch + i] = from[i cols + j] for i < rows and j < cols, in tiles of 16 x 16: a cache line of each row on both sides.
+inline void transpose(const float* from, std::int64_t rows, std::int64_t cols, float* to, std::int64_t pitch) {
+  constexpr std::int64_t tile = 16;
+  for (std::int64_t i = 0; i < rows; i += tile)
+    for (std::int64_t j = 0; j < cols; j += tile)
+      for (std::int64_t y = j; y < std::min(j + tile, cols); ++y)
+        for (std::int64_t x = i; x < std::min(i + tile, rows); ++x) to[y * pitch + x] = from[x * cols + y];
+}
 /// to[r cols + c] = element (r, c) of a stored part, which is at [c, r] in the file if it is transposed. Reads some of the file's rows at
 /// a time.
 /// @error as read_f32
@@ -179,8 +187,7 @@ inline result<void> read_part(const io::safetensors_file& file, const io::tensor
   for (std::int64_t at = 0; at < s.cols; at += some) {
     const std::int64_t n = std::min(some, s.cols - at);
     if (auto r = file.read_f32(t, at * s.rows, std::span(piece).first(std::size_t(n * s.rows))); !r) return r;
-    for (std::int64_t r = 0; r < s.rows; ++r)
-      for (std::int64_t c = 0; c < n; ++c) to[std::size_t(r * s.cols + at + c)] = piece[std::size_t(c * s.rows + r)];
+    transpose(piece.data(), n, s.rows, to.data() + at, s.cols);
   }
   return {};
 }

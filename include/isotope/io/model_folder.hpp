@@ -63,7 +63,8 @@ class model_folder {
     const auto twice =
         std::adjacent_find(places_.begin(), places_.end(), [&](const place& a, const place& b) { return name(a) == name(b); });
     if (twice == places_.end()) return {};
-    return fail(errc::bad_format, "the tensor '" + name(*twice) + "' is in '" + files_[twice->file].source.where() + "', too",
+    return fail(errc::bad_format,
+                "the tensor '" + name(*twice).substr(0, 120) + "' is in '" + files_[twice->file].source.where() + "', too",
                 files_[(twice + 1)->file].source.where(), "fetch the folder again");
   }
 
@@ -78,8 +79,11 @@ class model_folder {
 namespace detail {
 
 inline constexpr std::string_view weights_name = "model.safetensors", index_name = "model.safetensors.index.json";
-inline constexpr std::uint64_t most_config_bytes = 1 << 20, most_index_bytes = 64 << 20;
+inline constexpr std::uint64_t most_config_bytes = 1 << 20, most_index_bytes = 16 << 20;
 inline constexpr std::size_t most_shards = 1000;  // each is kept open
+
+/// A name out of a file for a message: of a hostile one, the beginning.
+inline std::string shown(std::string_view name) { return std::string(name.substr(0, 120)) + (name.size() > 120 ? "..." : ""); }
 
 enum class file_kind : std::uint8_t { none, regular, folder, other };
 inline file_kind kind_of_file(const std::string& path) {
@@ -132,7 +136,7 @@ inline result<std::vector<safetensors_file>> open_shards(const std::string& fold
     const std::string where = path + ":" + std::to_string(m.value.line);
     if (m.value.is != json::kind::string || !plain_name(m.value.text))
       return fail(errc::bad_format,
-                  json_fields::text_of(m.value) + " of '" + m.key + "' is not the name of a safetensors file in this folder", where,
+                  json_fields::text_of(m.value) + " of '" + shown(m.key) + "' is not the name of a safetensors file in this folder", where,
                   "fetch the folder again");
     const auto at = std::lower_bound(names.begin(), names.end(), m.value.text);
     if (at == names.end() || *at != m.value.text) names.insert(at, m.value.text);
@@ -160,15 +164,15 @@ inline result<std::vector<safetensors_file>> open_shards(const std::string& fold
       const auto at = std::lower_bound(all.begin(), all.end(), t.name, before);
       const bool named = at != all.end() && at->tensor == t.name;
       if (!named || at->shard != names[f])
-        return fail(
-            errc::bad_format,
-            "has the tensor '" + t.name + "', which the index " + (named ? "expects in '" + std::string(at->shard) + "'" : "does not name"),
-            files[f].source.where(), "fetch the folder again");
+        return fail(errc::bad_format,
+                    "has the tensor '" + shown(t.name) + "', which the index " +
+                        (named ? "expects in '" + std::string(at->shard) + "'" : "does not name"),
+                    files[f].source.where(), "fetch the folder again");
       at->found = true;
     }
   for (const expected& e : all)
     if (!e.found)
-      return fail(errc::bad_format, "lacks the tensor '" + std::string(e.tensor) + "', which the index expects there",
+      return fail(errc::bad_format, "lacks the tensor '" + shown(e.tensor) + "', which the index expects there",
                   folder + "/" + std::string(e.shard), "fetch the folder again");
   return files;
 }
