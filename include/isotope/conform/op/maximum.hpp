@@ -5,6 +5,7 @@
 namespace isotope::conform {
 template <class S> struct larger_or_smaller_spec : binary_spec<S> {
   static constexpr track on = track::strict;
+  static constexpr std::array outputs{result_role{"y", holds::floating, comparison::exact}};
   static constexpr std::array boundary{0.0, -0.0, 1.0, -infinity, nan};
   static constexpr bool bends = true;
   /// The part of the gradient that the first operand has, if `larger` is chosen of the two.

@@ -28,5 +28,18 @@ template <> struct op_spec<op::pow> : binary_spec<op_spec<op::pow>> {
       dx[k].scale_slack((sum_roundings(n) + 2 * c.on.ulps() + 4) * c.on.u() + c.on.stored());
     }
   }
+  /// A fast run has few shapes: each is code of its own, long in the gradient, which drivers on the processor must compile.
+  static void cases(case_sink& s) {
+    if (s.how() != strength::fast) return binary_spec<op_spec<op::pow>>::cases(s);
+    const auto any = [&](const shape& n) { return s.x(n, 0, 0, &generator_of<generators::specials>); };
+    const auto a = [&](const shape& n) { return s.x(n, range.low, range.high); };
+    const auto b = [&](const shape& n) { return s.x(n, range_b.low, range_b.high); };
+    s.add({any({24, 24}), any({24, 24})});
+    s.add({s.x({511}, -20, 20, &generator_of<generators::exponents>), s.x({511}, -20, 20, &generator_of<generators::exponents>)});
+    s.add({s.x({65536}, 0, 0, &generator_of<generators::all_of_16_bits>), s.x({1}, 3, 3, &generator_of<generators::constant>)});
+    for (const shape& n : {shape{0}, shape{1}, shape{257}}) s.add({a(n), b(n)}, {}, true);
+    s.add({a({7, 5}), b({5})}, {}, true);
+    s.put({.kind = case_kind::refusal, .in = {a({2, 3}), b({2, 4})}});
+  }
 };
 }  // namespace isotope::conform
