@@ -1,10 +1,11 @@
 // Fourier transforms of 2^log_r points in 2^log_c columns at once in shared memory: whole rows of at most 4096 points, or one pass over
 // the columns of longer rows. Bound by bytes: each pass reads and writes a row once.
 //
-// Stockham passes of radix 8 (the last one 4 or 2) with 8 points per thread in registers and one buffer: all read, barrier, all write. The
-// buffer is permuted so that at most two lanes of the strided writes in early passes meet in a bank. Rows whose length is not a power of two
-// are convolved with a chirp (Bluestein), in one block if the convolution has at most 4096 points. In a pass over columns, `s` points of the
-// result are already combined: column q + s p has x[q + s (p + m r)], r < R, and makes y[q + s (R p + k)], times e^(-2 pi i p k / (R m)).
+// Stockham passes of radix 8 (the last one 4 or 2) with 8 points per thread in registers and one buffer: all read, barrier, all write.
+// The buffer is permuted so that at most two lanes of the strided writes in early passes meet in a bank. Rows whose length is not a power
+// of two are convolved with a chirp (Bluestein), in one block if the convolution has at most 4096 points. In a pass over columns, `s`
+// points of the result are already combined: column q + s p has x[q + s (p + m r)], r < R, and makes y[q + s (R p + k)], times
+// e^(-2 pi i p k / (R m)).
 #include "../fourier/complex.cuh"
 
 namespace isotope::cuda::gpu {

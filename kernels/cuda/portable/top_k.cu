@@ -1,6 +1,6 @@
-// The k largest elements of each row and their indices: a team per row. Each thread knows the largest of its own elements that was not found
-// yet, each warp that of its threads, and the largest of these is found k times. Then the warp that had it looks through the elements of one
-// thread again. Bound by bytes for small k, else by the time of a search: a microsecond in a block of 1024 threads.
+// The k largest elements of each row and their indices: a team per row. Each thread knows the largest of its own elements that was not
+// found yet, each warp that of its threads, and the largest of these is found k times. Then the warp that had it looks through the
+// elements of one thread again. Bound by bytes for small k, else by the time of a search in a block.
 #include "scan.h"
 
 #include "../rows/order.cuh"
