@@ -18,7 +18,7 @@ settings stream(std::uint64_t counter) {
 
 TEST_P(categorical, draws_by_the_running_sum_of_the_documented_number) {
   const auto& here = *this;
-  for (std::int64_t V : {1, 2, 7, 65}) {
+  for (std::int64_t V : {1, 2, 7, 65, 1000}) {
     const host x = random({23, V}, here.type, 1, -3, 3);
     const auto y = here.run<op::categorical>({x}, temperature(0.8), stream(3));
     ASSERT_EQ(y.at(0).dims, shape{23});

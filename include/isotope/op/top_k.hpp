@@ -32,7 +32,7 @@ struct top_k {
 }  // namespace op
 
 /// The k largest elements along the last axis in descending order, and their indices. Equal elements, 0 and -0 among them, keep their order, and NaN is
-/// larger than all numbers. Time grows with k, on GPUs with one pass over x per element, so k should be much smaller than N.
+/// larger than all numbers. Time grows with k, on some devices with one pass over x per element, so k should be much smaller than N.
 ///
 /// @param x  (..., N)
 /// @return   values (..., k) in the format of x, indices (..., k) i32; neither is differentiable

@@ -4,6 +4,7 @@
 #include <isotope/kernels/cuda/portable/attention.hpp>
 #include <isotope/kernels/cuda/portable/attention_grad.hpp>
 #include <isotope/kernels/cuda/portable/cast.hpp>
+#include <isotope/kernels/cuda/portable/categorical.hpp>
 #include <isotope/kernels/cuda/portable/copy.hpp>
 #include <isotope/kernels/cuda/portable/cross_entropy.hpp>
 #include <isotope/kernels/cuda/portable/cumsum.hpp>
@@ -11,6 +12,7 @@
 #include <isotope/kernels/cuda/portable/elementwise.hpp>
 #include <isotope/kernels/cuda/portable/embedding.hpp>
 #include <isotope/kernels/cuda/portable/extremum.hpp>
+#include <isotope/kernels/cuda/portable/fft.hpp>
 #include <isotope/kernels/cuda/portable/layer_norm.hpp>
 #include <isotope/kernels/cuda/portable/matmul.hpp>
 #include <isotope/kernels/cuda/portable/muon.hpp>

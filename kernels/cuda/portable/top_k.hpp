@@ -18,7 +18,7 @@ template <GpuPrecision P> struct kernel<op::top_k, P, kernels::portable> {
     if (rows == 0) return;
     if (n > portable::longest_row || values.type != x.type || !portable::loads_as_f32(x.type))
       return portable::fall_through<op::top_k, P>(l, r, "top_k: rows too long, or two formats");
-    const portable::row_team t = portable::row_team::of(*l.device, rows, n, 8, 256);
+    const portable::row_team t = portable::row_team::of(*l.device, rows, n, 8, rows < l.device->multiprocessors ? 1024 : 256);
     const gpu::top_k_operands a{x.at, values.at, places.at, rows, std::int32_t(n), std::int32_t(l.constants<op::top_k>().k), t.size};
     r.add(fatbins::top_k, functions.of(x.type), a, t.blocks, {x}, {values, places});
   }
