@@ -4,6 +4,7 @@
 
 #include "../core/graph.hpp"
 #include "../core/scope.hpp"
+#include "column_sums.hpp"
 #include "diagnose.hpp"
 #include "differentiate.hpp"
 #include "distribute.hpp"
@@ -25,6 +26,7 @@ namespace plan_detail {
 template <Target T> constexpr void lower(tape& t, bool fused) {
   if (!t.ok()) return;
   fuse(t.g, fused, epilogues_of(kernel_table<T>, t.program()));
+  if (fused) join_column_sums(t.g, kernel_table<T>);
 }
 /// Differentiates a loss model, adds its optimiser and fuses it. `chunks`: in which the head is computed.
 template <Target T, class Model>

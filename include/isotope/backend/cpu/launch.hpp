@@ -69,8 +69,10 @@ struct launch {
   void* scratch = nullptr;
   thread_pool* pool = nullptr;
   const step_scalars* scalars = nullptr;
-  std::uint32_t ordinal = 0;    // which random stream an op draws from
-  std::uint8_t accumulate = 0;  // bit k: add to output k in the phase that runs
+  std::uint32_t ordinal = 0;          // which random stream an op draws from
+  std::uint8_t accumulate = 0;        // bit k: add to output k in the phase that runs
+  int summed = -1;                    // the output whose column sums are asked for (kernel_info::column_sums); -1: none are
+  const view* column_sums = nullptr;  // where they go; `out` is without them
 
   /// The attributes of the launch as the constants of Op.
   template <class Op> auto constants() const { return Op::constants::of(*attr); }
