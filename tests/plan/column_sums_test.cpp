@@ -81,4 +81,77 @@ TEST(column_sums, stay_steps_in_plans_that_fuse_nothing) {
   EXPECT_EQ(count(planned<target<f32>>(gpt, {.fuse = false})), count(planned<apart<f32>>(gpt, {.fuse = false})));
 }
 
+/// The gradient of a norm of x as an output, with sums of it.
+enum class kind { columns, reshaped, kept, twice, rows, all, narrow, of_y, bf16_sums, changed };
+struct summed_gradient {
+  kind what;
+  template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
+    using namespace isotope;
+    const std::int64_t C = what == kind::narrow ? 2 : 6;
+    const auto x = s.input("x", {4, 3, C}), dy = s.input("dy", {4, 3, C});
+    const auto w = s.param("w", {C}, init::ones), b = s.param("b", {C}, init::zeros);
+    const auto norm = s.machine->apply(info<op::layer_norm>, std::array{x.id, w.id, b.id}, {}, place::current());
+    const auto g =
+        s.machine->apply(info<layer_norm_grad>, std::array{x.id, w.id, b.id, norm.out[1], norm.out[2], dy.id}, {}, place::current());
+    const tensor<M> dx{s.machine, g.out[0]}, made = what == kind::of_y ? tensor<M>{s.machine, norm.out[0]} : dx;
+    const auto of = [&](tensor<M> v, std::int64_t axes, bool keep = false, dtype t = dtype::f32) {
+      const auto y = apply<sum>(place::current(), sum::constants{.axes = axes, .keep = keep, .format = t}, v);
+      return reshape(y, {y.dims().count()});
+    };
+    switch (what) {
+      case kind::reshaped: return of(reshape(dx, {12, C}), 1) * 2;
+      case kind::kept: return of(dx, 3, true) * 2;
+      case kind::twice: return of(dx, 3) + of(reshape(dx, {12, C}), 1);
+      case kind::rows: return of(dx, 4) * 2;
+      case kind::all: return of(dx, 7) * 2;
+      case kind::bf16_sums: return of(dx, 3, false, dtype::bf16) * 2;
+      case kind::changed: return of(transpose(reshape(dx, {12, C})), 1) * 2;
+      default: return of(made, 3) * 2;
+    }
+  }
+};
+TEST(column_sums, join_where_they_are_over_all_axes_but_the_last) {
+  const auto joined = [](kind k) {
+    const auto g = isotope::traced_inference<target<f32>>(summed_gradient{k});
+    EXPECT_EQ(g.error.view(), "");
+    EXPECT_EQ(isotope::trace_fault(g, "column_sums").view(), "");
+    int n = 0;
+    for (const auto& x : g.nodes) n += !x.dead && x.summed >= 0;
+    return n;
+  };
+  EXPECT_EQ(joined(kind::columns), 1);
+  EXPECT_EQ(joined(kind::reshaped), 1);
+  EXPECT_EQ(joined(kind::kept), 1);
+  EXPECT_EQ(joined(kind::twice), 1) << "a step has one such output";
+  EXPECT_EQ(joined(kind::rows), 0) << "over the last axis";
+  EXPECT_EQ(joined(kind::all), 0) << "over every axis";
+  EXPECT_EQ(joined(kind::changed), 0) << "of the transposed tensor";
+  EXPECT_EQ(joined(kind::narrow), 0) << "the kernel cannot";
+  EXPECT_EQ(joined(kind::of_y), 0) << "the kernel of layer_norm never can";
+  EXPECT_EQ(joined(kind::bf16_sums), 0) << "the result is rounded";
+}
+TEST(column_sums, are_named_in_the_text_of_a_trace_and_have_the_values_of_separate_sums) {
+  const summed_gradient model{kind::columns};
+  EXPECT_NE(isotope::trace_text(isotope::traced_inference<target<f32>>(model)).find(", sums the columns of %"), std::string::npos);
+  const auto y = [&]<class T>(T) {
+    auto s = loaded<T>(*isotope::plan_inference<T>(model));
+    s.run(scalars());
+    const auto out = *s.template output<float>("output");
+    return std::vector<float>(out.begin(), out.end());
+  };
+  EXPECT_TRUE(same_bits(y(target<f32>{}), y(apart<f32>{})));
+}
+TEST(column_sums, are_checked_by_the_verifier) {
+  auto g = isotope::traced_inference<target<f32>>(summed_gradient{kind::columns});
+  for (auto& n : g.nodes) {
+    if (n.summed < 0) continue;
+    for (const int wrong : {1, 3, 4}) {
+      n.summed = std::int8_t(wrong);
+      EXPECT_NE(isotope::trace_fault(g, "a mistake").view().find("sums the columns of output"), std::string::npos) << wrong;
+    }
+    n.summed = -1;
+    EXPECT_NE(isotope::trace_fault(g, "a mistake").view().find("makes 4 tensors where its shape rule gives 3"), std::string::npos);
+  }
+}
+
 }  // namespace column_sums_test

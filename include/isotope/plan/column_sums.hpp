@@ -76,6 +76,7 @@ class column_sums {
     a.summed = std::int8_t(k);
     a.effect = a.effect || n.effect;
     g_.values[std::size_t(n.out[0])].producer = j;
+    g_.nodes[std::size_t(i)].out.fill(-1);
     g_.nodes[std::size_t(i)].dead = true;
   }
 };

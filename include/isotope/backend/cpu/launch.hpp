@@ -80,8 +80,8 @@ struct launch {
 
 /// The kernel of Op in precision P of a kernel set. A kernel op's specialisation has `static void run(const launch&)`; an element-wise
 /// op's has `static void block(const void* const* in, void* out, std::int64_t n, double scalar)`. Optional: `tile`, a tile_function with
-/// the same results, bit for bit, as `block`; `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)` as in kernel_info. The template is declared per
-/// -march, so that objects compiled for different -march have different symbols for its specialisations.
+/// the same results, bit for bit, as `block`; `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)` and `column_sums` as in kernel_info. The template is
+/// declared per -march, so that objects compiled for different -march have different symbols for its specialisations.
 ISOTOPE_CPU_NAMESPACE {
 template <class Op, class P, class Set> struct kernel;
 }

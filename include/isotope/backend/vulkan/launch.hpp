@@ -253,8 +253,8 @@ struct device_scalars {
 static_assert(sizeof(step_scalars) == 136 && sizeof(device_scalars) == 160);
 
 /// The kernel of Op in precision P of a kernel set: `static void record(const launch&, recording&)` adds its dispatches. A kernel without `record` declares
-/// that fused bodies may contain the op (see emitted_instruction). Optional: `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)` as in
-/// kernel_info. If a native kernel may fall back at run time, its `scratch` must be enough for the kernel that it falls back to.
+/// that fused bodies may contain the op (see emitted_instruction). Optional: `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)` and
+/// `column_sums` as in kernel_info. If a native kernel may fall back at run time, its `scratch` must be enough for the kernel that it falls back to.
 template <class Op, class P, class Set> struct kernel;
 
 /// Sets the kernel set and the reason of the dispatches that are recorded next. A kernel that falls back calls it with the name of the other set.
