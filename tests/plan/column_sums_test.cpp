@@ -77,8 +77,9 @@ TEST(column_sums, of_a_gpt_are_given_by_norms_with_the_bits_of_separate_steps) {
   check(bf16{}, {.clip = isotope::clipping::none, .update = isotope::update_policy::within_backward});
   check(f32{}, {.recompute = isotope::recompute::all});
 }
-TEST(column_sums, stay_steps_in_plans_that_fuse_nothing) {
+TEST(column_sums, stay_steps_where_nothing_is_fused_or_they_are_not_wanted) {
   EXPECT_EQ(count(planned<target<f32>>(gpt, {.fuse = false})), count(planned<apart<f32>>(gpt, {.fuse = false})));
+  EXPECT_EQ(count(planned<target<f32>>(gpt, {.join_sums = false})), count(planned<apart<f32>>(gpt)));
 }
 
 /// The gradient of a norm of x as an output, with sums of it.
