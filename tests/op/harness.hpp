@@ -22,6 +22,7 @@ struct settings {
   std::vector<host> into;  // contents of the outputs before the run; empty: NaN
   std::vector<body_step> body;
   std::vector<dtype> body_outputs;  // formats of the outputs that the body stores
+  int summed = -1;                  // the output whose column sums are asked for, which become the last output; -1: none are
 };
 
 /// The properties of a kernel that the harness needs. Functions are called by address, so that the harness is not compiled again for each kernel.
@@ -32,6 +33,9 @@ template <class Launch, class... More> struct kernel_under_test {
   std::int64_t (*scratch)(const step_shapes&);
   void (*run)(const Launch&, More...);
   bool takes_addend = false;
+  bool (*column_sums)(const step_shapes&, std::span<const micro_op>, int) = nullptr;
+  /// Whether the kernel also gives the column sums of output 0, of these outputs.
+  bool sums_columns(const std::vector<shape>& out) const { return column_sums != nullptr && column_sums({{}, out, nullptr}, {}, 0); }
 };
 /// Describes a kernel class that has the function `run` or `record`.
 template <class Op, class Kernel, class Launch, class... More>
@@ -41,6 +45,7 @@ constexpr kernel_under_test<Launch, More...> under_test(void (*run)(const Launch
   if constexpr (requires { Kernel::inplace; }) k.inplace = Kernel::inplace;
   if constexpr (requires { Kernel::scratch(step_shapes{}); }) k.scratch = &Kernel::scratch;
   if constexpr (requires { Kernel::takes_addend; }) k.takes_addend = Kernel::takes_addend;
+  if constexpr (requires { Kernel::column_sums(step_shapes{}, {}, 0); }) k.column_sums = &Kernel::column_sums;
   return k;
 }
 
@@ -101,6 +106,7 @@ std::vector<host> run_own(const Kernel& kernel, dtype type, const std::vector<ho
     if (k < out.size()) out[k] = y;
     else out.push_back(y);
   }
+  if (s.summed >= 0) out.push_back(full({out[std::size_t(s.summed)].dims.cols()}, accum_of(type), nan));
   return launch_twice(kernel, in, out, a, s);
 }
 /// Runs an element-wise op as the only instruction of a body.

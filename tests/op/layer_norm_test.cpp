@@ -20,7 +20,7 @@ statistics of_row(const host& x, std::int64_t row, double eps) {
   return {double(mean), double(1 / std::sqrt(variance / static_cast<long double>(C) + eps))};
 }
 constexpr std::int64_t sizes[][2] = {{1, 1}, {2, 3}, {5, 16}, {3, 17}, {7, 64}, {2, 131}, {33, 5}, {2100, 3}, {0, 8}};
-constexpr std::int64_t widths_of_sums[][2] = {{37, 7}, {5, 64}, {6, 131}, {2, 5003}};
+constexpr std::int64_t widths_of_sums[][2] = {{37, 7}, {5, 64}, {6, 131}, {3, 1544}, {2, 5003}, {0, 8}};
 
 TEST_P(layer_norm, forward_matches_the_definition_at_awkward_sizes) {
   const auto& here = *this;
@@ -100,6 +100,29 @@ TEST_P(layer_norm, gradient_with_an_addend_has_the_bits_of_a_sum_behind_it) {
     EXPECT_TRUE(same(sum[0], here.run<op::add>({addend, d.at(0)}).at(0).at)) << C;
     EXPECT_TRUE(same(sum[1], d.at(1).at)) << C;
     EXPECT_TRUE(same(sum[2], d.at(2).at)) << C;
+  }
+}
+TEST_P(layer_norm, gradient_gives_the_column_sums_of_dx_as_it_is_stored) {
+  const auto& here = *this;
+  const auto& kernel = here.kernel<op::layer_norm_grad>();
+  if (!kernel.sums_columns({{6, 131}})) GTEST_SKIP() << "this kernel gives no column sums";
+  settings summing;
+  summing.summed = 0;
+  for (const auto& [rows, C] : widths_of_sums) {
+    if (!kernel.sums_columns({{rows, C}})) continue;
+    const host x = random({rows, C}, here.type, 1), w = random({C}, here.type, 2), b = random({C}, here.type, 3),
+               dy = random({rows, C}, here.type, 4), addend = random({rows, C}, here.type, 5);
+    const auto y = here.run<op::layer_norm>({x, w, b}, epsilon(1e-2));
+    for (const bool adds : {false, true}) {
+      std::vector<host> in{x, w, b, y.at(1), y.at(2), dy};
+      if (adds) in.push_back(addend);
+      const auto d = here.run<op::layer_norm_grad>(in, epsilon(1e-2)), sum = here.run<op::layer_norm_grad>(in, epsilon(1e-2), summing);
+      ASSERT_EQ(sum.size(), d.size() + 1);
+      EXPECT_TRUE(same(sum[0], d[0].at)) << C;
+      for (std::size_t k = 1; k < d.size(); ++k)  // blocks are added in another order; the bounds are those of the definition, twice
+        EXPECT_TRUE(near(sum[k], d[k].at, here.roundings(double(rows + 4)) * 160 * double(rows))) << C << ", output " << k;
+      EXPECT_TRUE(sums_columns(sum.back(), sum[0], here.roundings(double(rows)))) << C;
+    }
   }
 }
 

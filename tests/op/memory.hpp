@@ -154,6 +154,16 @@ template <class Error>::testing::AssertionResult near(const host& y, const std::
 inline ::testing::AssertionResult near(const host& y, const std::vector<double>& expected, double error) {
   return near(y, expected, [=](std::size_t) { return error; });
 }
+/// Whether y holds the sums of the columns of x, up to `error` relative to the sums of the magnitudes.
+inline ::testing::AssertionResult sums_columns(const host& y, const host& x, double error) {
+  const auto C = x.dims.cols();
+  std::vector<double> sums(std::size_t(C), 0), magnitudes(std::size_t(C), 0);
+  for (std::size_t i = 0; i < x.at.size(); ++i) {
+    sums[i % std::size_t(C)] += x.at[i];
+    magnitudes[i % std::size_t(C)] += std::fabs(x.at[i]);
+  }
+  return near(y, sums, [&](std::size_t c) { return error * magnitudes[c]; });
+}
 /// Whether the numbers are equal; NaN equals NaN.
 inline ::testing::AssertionResult same(const host& y, const std::vector<double>& expected) {
   if (y.at.size() != expected.size()) return ::testing::AssertionFailure() << y.at.size() << " elements, expected " << expected.size();

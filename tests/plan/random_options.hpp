@@ -19,6 +19,7 @@ struct random_variant {
     constexpr packing packs[] = {packing::amortized, packing::always, packing::never};
     training_options o;
     o.fuse = fuse;
+    o.join_sums = false;
     o.clip = clip;
     o.recompute = policies[recompute];
     o.pack = packs[pack];

@@ -1,25 +1,56 @@
 #pragma once
 /// What the specifications of normalisations share.
 #include "../op/layer_norm.hpp"
+#include "../plan/column_sums.hpp"
 #include "reduction_axes.hpp"
 #include "spec.hpp"
 
 namespace isotope::conform {
 
-/// The law of a gradient with an addend, on the operands of Op, the first of which is x: its dx has the bits of x / 2 + dx, where dx is that of the
-/// gradient without addend. dy is the result of Op.
-template <class Op, class Grad> constexpr law::sides sums_of_gradients(std::span<const tensor<tape>> x, const attributes& a) {
-  tape& t = *x[0].machine;
+/// The operands of Grad on those of Op, the first of which is x; dy is the result of Op.
+template <class Op> constexpr std::vector<std::int32_t> operands_of_gradient(std::span<const tensor<tape>> x, const attributes& a) {
   std::vector<std::int32_t> in;
   for (const auto& v : x) in.push_back(v.id);
-  const auto y = t.apply(info<Op>, in, a, place::current());
+  const auto y = x[0].machine->apply(info<Op>, in, a, place::current());
   for (std::size_t k = 1; k < x.size(); ++k) in.push_back(y.out[k]);
   in.push_back(y.out[0]);
+  return in;
+}
+/// The law of a gradient with an addend: its dx has the bits of x / 2 + dx, where dx is that of the gradient without addend.
+template <class Op, class Grad> constexpr law::sides sums_of_gradients(std::span<const tensor<tape>> x, const attributes& a) {
+  tape& t = *x[0].machine;
+  auto in = operands_of_gradient<Op>(x, a);
   const auto dx = [&] { return tensor<tape>{&t, t.apply(info<Grad>, in, a, place::current()).out[0]}; };
   const auto addend = scale(x[0], 0.5), apart = addend + dx();
   if (!t.takes_addend(info<Grad>)) return {apart, apart};
   in.push_back(addend.id);
   return {dx(), apart};
+}
+/// The law of column sums: those that the kernel of the gradient gives, where it can, agree with a separate sum of dx. Its dx includes the addend x / 2
+/// where the kernel takes one.
+template <class Op, class Grad> constexpr law::sides column_sums_of_gradients(std::span<const tensor<tape>> x, const attributes& a) {
+  tape& t = *x[0].machine;
+  auto in = operands_of_gradient<Op>(x, a);
+  if (t.takes_addend(info<Grad>)) in.push_back(scale(x[0], 0.5).id);
+  const auto sums = [&] {
+    const tensor<tape> dx{&t, t.apply(info<Grad>, in, a, place::current()).out[0]};
+    return apply<op::sum>(place::current(), op::sum::constants{.axes = 1, .format = accum_of(t.program())}, dx);
+  };
+  const auto joined = sums();
+  if (t.ok()) join_column_sums(t.g, t.kernels);
+  return {joined, sums()};
+}
+/// How far the sides of that law may be apart: both round sums of the same numbers. Spec is that of Op.
+template <class Spec, std::size_t Inputs> void column_sums_slack(const call& c, answer& right) {
+  std::array<answer, Inputs> y, dx;
+  Spec::reference(c, y);
+  array dy(c.in[0].dims, c.in[0].type);
+  dy.at = y[0].value;
+  Spec::gradient(c, {&dy, 1}, dx);
+  const double off = 2 * (sum_roundings(double(c.in[0].dims.rows())) + 8) * c.on.u();
+  const std::size_t C = right.slack.size();
+  for (std::size_t i = 0; i < dx[0].value.size(); ++i)  // an element is rounded twice, and computed from a rounded dy
+    right.slack[i % C] += off * ((1 + 8 * c.on.stored()) * std::fabs(dx[0].value[i]) + dx[0].slack[i] + std::fabs(c.in[0].at[i]));
 }
 
 struct norm_basis : spec_basis {
@@ -48,7 +79,7 @@ struct norm_basis : spec_basis {
     wrong[1].dims = {7};
     s.put({.kind = case_kind::refusal, .attr = with(1e-5), .in = wrong});
   }
-  /// Adds cases of sums_of_gradients, the law number `number`: rows of whole blocks, and others.
+  /// Adds cases of the law number `number`, that of an addend or of column sums: rows of whole blocks, and others.
   template <class More> static void sum_cases(case_sink& s, std::int32_t number, More&& more) {
     for (const std::int64_t n : {24, 33, 257}) s.put({.kind = case_kind::law, .law = number, .attr = with(1e-5), .in = more(s.x({19, n}))});
   }

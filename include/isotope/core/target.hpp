@@ -30,6 +30,7 @@ struct native {  // may use special instructions of the hardware
 struct step_shapes {
   std::span<const shape> in, out;
   const attributes* attr = nullptr;
+  int summed = -1;  // the result whose column sums are the last one of `out`; -1: none is
 
   /// The attributes of the step as the constants of Op.
   template <class Op> constexpr auto constants() const { return Op::constants::of(*attr); }
@@ -48,6 +49,9 @@ struct kernel_info {
   std::int64_t (*packed)(const step_shapes&) = nullptr;
   bool packs = false;         // of an optimiser update: also updates packed copies of weights
   bool takes_addend = false;  // of a gradient: accepts one more operand, which is added to its first result after that is rounded
+  /// Whether the kernel, in a step of these shapes with this fused body, can also give the column sums of result `summed`: the sums of its elements
+  /// as they are stored, over all axes but the last, in the accumulation format. Null: it cannot.
+  bool (*column_sums)(const step_shapes&, std::span<const micro_op> body, int summed) = nullptr;
 };
 
 /// What a program is compiled for. `Extra` kernels, of ops defined outside the library, are found first.

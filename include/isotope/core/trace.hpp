@@ -70,6 +70,7 @@ struct node {
   std::uint8_t phases = phase_always;
   std::uint8_t accumulate = 0;  // bit k: output k is added to in later phases
   std::uint8_t adds = 0;        // bit k: output k is added to in every phase: it is the result of an earlier node, its base
+  std::int8_t summed = -1;      // the output whose column sums are the last output (plan/column_sums.hpp); -1: none is
   bool dead = false;
   bool decomposed = false;  // part of the decomposition of another op
   bool effect = false;      // kept even if no op reads its outputs

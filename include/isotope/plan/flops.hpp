@@ -30,7 +30,7 @@ constexpr std::int64_t flops_of(const plan_view& p, const step& s) {
   const std::int64_t elements = dims[s.inputs].count(), body = s.body_size * elements;
   if (s.op->kind == op_kind::elementwise || s.op->body == body_role::alone) return std::max(body, elements);
   if (s.op->flops == nullptr) return largest;
-  return s.op->flops({{dims.data(), s.inputs}, {dims.data() + s.inputs, s.outputs}, &s.attr}) + body;
+  return s.op->flops({{dims.data(), s.inputs}, {dims.data() + s.inputs, s.outputs}, &s.attr, s.summed}) + body;
 }
 
 /// Returns the operations of a step of training or of a run, with so many micro-batches each.

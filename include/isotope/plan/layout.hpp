@@ -197,7 +197,7 @@ constexpr memory_layout lay_out(const trace& g, std::span<const kernel_info> tab
       if (v.base >= 0 || v.kind != value_kind::temp || placed[std::size_t(y)] != 0) continue;
       placed[std::size_t(y)] = 1;
       int donor = -1;
-      if (kernel != nullptr && (o == 0 || n.body_size > 0))
+      if (kernel != nullptr && (o == 0 || (n.body_size > 0 && (n.summed < 0 || o + 1 < n.outputs()))))
         for (int k = 0; k < n.inputs() && donor < 0; ++k) {
           const auto x = n.in[std::size_t(k)];
           if (((kernel->inplace >> k) & 1) == 0 || ((taken >> k) & 1) != 0 || last[std::size_t(x)] != std::int32_t(i)) continue;
@@ -222,7 +222,8 @@ constexpr memory_layout lay_out(const trace& g, std::span<const kernel_info> tab
       std::array<shape, max_outputs> out{};
       for (int k = 0; k < n.inputs(); ++k) in[std::size_t(k)] = g.values[std::size_t(n.in[std::size_t(k)])].dims;
       for (int k = 0; k < n.outputs(); ++k) out[std::size_t(k)] = g.values[std::size_t(n.out[std::size_t(k)])].dims;
-      r.scratch_bytes[i] = kernel->scratch({{in.data(), std::size_t(n.inputs())}, {out.data(), std::size_t(n.outputs())}, &n.attr});
+      r.scratch_bytes[i] =
+          kernel->scratch({{in.data(), std::size_t(n.inputs())}, {out.data(), std::size_t(n.outputs())}, &n.attr, n.summed});
       workspace = blocks(r.scratch_bytes[i]);
     }
     const std::int64_t scratch_at = workspace > 0 ? free.take(workspace) : -1;

@@ -36,7 +36,10 @@ struct step {
   std::uint32_t ordinal = 0;
   std::uint8_t inputs = 0, outputs = 0, body_size = 0;
   std::uint8_t phases = phase_always, accumulate = 0, adds = 0;
+  std::int8_t summed = -1;  // the output whose column sums are the last output; -1: none is
   bool decomposed = false;  // stands for part of a decomposed op
+  /// The outputs without the column sums.
+  constexpr std::uint8_t results() const { return std::uint8_t(outputs - (summed < 0 ? 0 : 1)); }
   /// Bit k: output k is added to where these phases are active.
   constexpr std::uint8_t added(std::uint8_t active) const { return std::uint8_t(adds | ((active & phase_first) != 0 ? 0 : accumulate)); }
 };
@@ -183,6 +186,7 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
     t.phases = n.phases;
     t.accumulate = n.accumulate;
     t.adds = n.adds;
+    t.summed = n.summed;
     t.decomposed = n.decomposed;
     const int own = n.body_size == 0 ? n.inputs() : n.op->host_operands(n.attr);
     for (int k = 0; k < n.inputs(); ++k) {

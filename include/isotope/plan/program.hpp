@@ -4,6 +4,7 @@
 
 #include "../core/graph.hpp"
 #include "../core/scope.hpp"
+#include "column_sums.hpp"
 #include "diagnose.hpp"
 #include "differentiate.hpp"
 #include "distribute.hpp"
@@ -22,9 +23,10 @@ namespace isotope {
 
 namespace plan_detail {
 
-template <Target T> constexpr void lower(tape& t, bool fused) {
+template <Target T> constexpr void lower(tape& t, bool fused, bool join_sums) {
   if (!t.ok()) return;
   fuse(t.g, fused, epilogues_of(kernel_table<T>, t.program()));
+  if (fused && join_sums) join_column_sums(t.g, kernel_table<T>);
 }
 /// Differentiates a loss model, adds its optimiser and fuses it. `chunks`: in which the head is computed.
 template <Target T, class Model>
@@ -52,14 +54,14 @@ constexpr trace trace_with_chunks(const Model& model, const training_options& o,
   if (o.update == update_policy::within_backward) {
     const auto first = append_updates(machine, total, o);
     verify_after(machine, "append_updates", verify);
-    lower<T>(machine, o.fuse);
+    lower<T>(machine, o.fuse, o.join_sums);
     verify_after(machine, "fuse", verify);
     hoist_updates(machine, first);
     verify_after(machine, "hoist_updates", verify);
   } else {
     append_optimizer(machine, total, o);
     verify_after(machine, "append_optimizer", verify);
-    lower<T>(machine, o.fuse);
+    lower<T>(machine, o.fuse, o.join_sums);
     verify_after(machine, "fuse", verify);
   }
   return static_cast<trace&&>(machine.g);
@@ -124,7 +126,7 @@ constexpr trace trace_inference(const Model& model, bool fused, bool decompose_a
     gather_params(machine);
     verify_after(machine, "gather_params", verify);
   }
-  lower<T>(machine, fused);
+  lower<T>(machine, fused, true);
   verify_after(machine, "fuse", verify);
   return static_cast<trace&&>(machine.g);
 }

@@ -175,6 +175,17 @@ class trace_check {
     else if (n.adds != 0 && (!n.op->accumulates || n.adds >> n.outputs() != 0 || n.body_size > 0))
       begin() << " adds to outputs that its kernel overwrites";
     else if (n.phases == 0) begin() << " runs in no phase";
+    else if (n.summed >= 0) check_column_sums(n);
+  }
+  constexpr static int results(const node& n) { return n.outputs() - (n.summed < 0 ? 0 : 1); }  // outputs without the column sums
+  /// Checks that the last output of n can hold the sums of another output over all axes but the last.
+  constexpr void check_column_sums(const node& n) {
+    if (n.summed < results(n) && (n.accumulate | n.adds) == 0) {
+      const auto x = n.out[std::size_t(n.summed)], y = n.out[std::size_t(results(n))];
+      if (at(x).dims.rank > 1 && at(y).dims.count() == at(x).dims.cols() && at(y).type == accum_of(g_.program) && g_.dense(y)) return;
+    }
+    begin() << " sums the columns of output " << int(n.summed)
+            << ", which it adds to, does not make, or whose sums its last output cannot hold";
   }
 
   /// Checks that v and what it views exist when the node runs. `first`: the node's first run overwrites it unread.
@@ -306,8 +317,8 @@ class trace_check {
     n.op->infer(r);
     if (r.failed()) return refused(r.error());
     if (body) return check_body(n, &r.out(0));
-    if (r.outputs() != n.outputs()) {
-      begin() << " makes " << n.outputs() << " tensors where its shape rule gives " << r.outputs();
+    if (r.outputs() != results(n)) {
+      begin() << " makes " << results(n) << " tensors where its shape rule gives " << r.outputs();
       return;
     }
     for (int k = 0; k < r.outputs() && sound(); ++k) {
@@ -356,14 +367,14 @@ class trace_check {
         return;
       }
       if (m.store < 0) continue;
-      if (m.store >= n.outputs() || (stored >> m.store & 1) != 0) {
+      if (m.store >= results(n) || (stored >> m.store & 1) != 0) {
         begin() << ": instruction " << k << " of its body stores output " << int(m.store) << ", which another stores or which is not there";
         return;
       }
       stored |= std::uint32_t(1) << m.store;
       if (!fits(n.out[std::size_t(m.store)], dims, m.type)) return;
     }
-    for (int k = 0; k < n.outputs(); ++k)
+    for (int k = 0; k < results(n); ++k)
       if ((stored >> k & 1) == 0) {
         begin() << " stores nothing in ";
         tell(n.out[std::size_t(k)]);

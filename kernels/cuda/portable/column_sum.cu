@@ -11,7 +11,8 @@ namespace isotope::cuda::gpu {
 __device__ inline void store_column(const column_sum_operands& a, std::int64_t c, float total) {
   if (c >= a.cols) return;
   if (a.terms != 0.0f) total /= a.terms;
-  if (a.second != 0 && c >= a.split) store(a.second, c - a.split, a.y_type, total);
+  if (a.third != 0 && c >= 2 * a.split) store(a.third, c - 2 * a.split, a.y_type, total);
+  else if (a.second != 0 && c >= a.split) store(a.second, c - a.split, a.y_type, total);
   else store(a.y, std::int64_t(blockIdx.z) * a.y_batch + c, a.y_type, total);
 }
 

@@ -10,6 +10,7 @@ inline constexpr int column_threads = 512;
 struct column_sum_operands {
   std::uint64_t x, y;
   std::uint64_t second;            // receives the columns from `split` on, or 0
+  std::uint64_t third;             // receives the columns from 2 `split` on, or 0
   std::uint64_t partial;           // (batch, chunks, cols) f32; not used if there is one chunk
   std::uint64_t counters;          // (batch, strips) u32: finished chunks of a strip, 0 before and after a launch
   std::int64_t rows, cols, pitch;  // of x; pitch: elements from one row to the next

@@ -20,6 +20,8 @@ struct norm_grad_size {
   int threads, rows_at_once;
 };
 inline constexpr norm_grad_size norm_grad_of_f32{256, 4}, norm_grad_of_16_bits{288, 2};
+/// Columns of the longest rows whose dx norm_grad_sums adds up: of 16 bits, 384 threads hold them, and more threads would have too few registers.
+inline constexpr int norm_grad_sums_columns = 3072;
 
 struct norm_operands {
   std::uint64_t x, weight, bias;  // (rows, C), (C), (C); no bias if not centered
@@ -35,7 +37,7 @@ struct norm_operands {
 struct norm_grad_operands {
   std::uint64_t x, weight, means, rstds, dy, dx;  // (rows, C), (C), (rows) f32, (rows) f32, (rows, C), (rows, C)
   std::uint64_t addend;                           // (rows, C) in the format of x, or 0
-  std::uint64_t partial;                          // (parts, centered ? 2 : 1, C) f32: dweight, dbias
+  std::uint64_t partial;  // (parts, centered ? 2 : 1, C) f32: dweight, dbias; one more, the sums of dx, of norm_grad_sums
   std::int64_t rows, parts;
   std::int32_t C, weight_type, centered, wide;
   std::int32_t team;  // threads of a row

@@ -3,6 +3,7 @@
 // sums of dy h and dy stay in registers until the end, when the block adds its teams to a row of `partial`; column_sum.cu adds these rows
 // in order, beside the next kernel, which needs only dx: where the last block added them, that kernel waited 3 us longer. Rows that are
 // too long for a block are read twice: norm_grad_weights takes column sums, norm_grad_rows then computes dx, which may overwrite x or dy.
+// norm_grad_sums also adds up the columns of dx: the gradient of the bias of the linear layer before the norm.
 #include "norm.h"
 
 #include "../rows/teams.cuh"
@@ -33,19 +34,27 @@ template <int T, bool WIDE> __device__ inline uint4 packed_run(const row_part<T,
   }
 }
 
+/// Adds the numbers that format T stores for v.
+template <int T> __device__ inline void add_stored(const float (&v)[vector_elems<T>], float (&sum)[vector_elems<T>]) {
+  float stored[vector_elems<T>];
+  unpack<T>(packed<T>(v), stored);
+#pragma unroll
+  for (int j = 0; j < vector_elems<T>; ++j) sum[j] += stored[j];
+}
+
 /// N numbers of the block, the same ones in every call.
 template <int N> __device__ inline float* shared_floats() {
   __shared__ __align__(16) float all[N];
   return all;
 }
 
-template <int T, bool WIDE, int FLIGHT, int THREADS> __device__ inline void norm_grad(const norm_grad_operands& a) {
+template <int T, bool WIDE, int FLIGHT, int THREADS, bool SUMS> __device__ inline void norm_grad(const norm_grad_operands& a) {
   constexpr int run = vector_elems<T>;
   team t(a.team);
   t.lane = int(threadIdx.x) % a.team;
   const int own = int(threadIdx.x) / a.team, teams = int(blockDim.x) / a.team;
   const row_part<T, WIDE, 1> part(a.C, t);
-  float w[1][run], dweight[run] = {}, dbias[run] = {};
+  float w[1][run], dweight[run] = {}, dbias[run] = {}, dx_sum[run] = {};  // dx_sum: of SUMS alone
   part.load_as(a.weight_type, a.weight, 0, w, 0.0f);
   const float share = 1.0f / float(a.C);
   const std::int64_t first = a.rows * blockIdx.x / a.parts, end = a.rows * (blockIdx.x + 1) / a.parts;
@@ -101,15 +110,17 @@ template <int T, bool WIDE, int FLIGHT, int THREADS> __device__ inline void norm
       } else {
         store_sum(a, part, (row + f) * a.C, v);
       }
+      if constexpr (SUMS) add_stored<T>(v[0], dx_sum);
     }
   }
   if constexpr (THREADS > 0) {
     if (teams > 1) {
-      float* const others = shared_floats<2 * run * THREADS>();
+      float* const others = shared_floats<(SUMS ? 3 : 2) * run * THREADS>();
 #pragma unroll
       for (int j = 0; j < run; ++j) {
         others[j * THREADS + threadIdx.x] = dweight[j];
         others[(run + j) * THREADS + threadIdx.x] = dbias[j];
+        if constexpr (SUMS) others[(2 * run + j) * THREADS + threadIdx.x] = dx_sum[j];
       }
       __syncthreads();
       if (own > 0) return;
@@ -118,21 +129,29 @@ template <int T, bool WIDE, int FLIGHT, int THREADS> __device__ inline void norm
         for (int j = 0; j < run; ++j) {
           dweight[j] += others[j * THREADS + other * a.team + t.lane];
           dbias[j] += others[(run + j) * THREADS + other * a.team + t.lane];
+          if constexpr (SUMS) dx_sum[j] += others[(2 * run + j) * THREADS + other * a.team + t.lane];
         }
     }
   }
-  const std::uint64_t to = a.partial + 4 * std::uint64_t(blockIdx.x) * (a.centered ? 2 : 1) * a.C;
+  const int kinds = (a.centered ? 2 : 1) + (SUMS ? 1 : 0);
+  const auto give = [&](int kind, const float(&sum)[run]) {  // whole vectors, since the block's last stores are waited for
+    const std::uint64_t to = a.partial + 4 * (std::uint64_t(blockIdx.x) * kinds + kind) * a.C;
+    if constexpr (WIDE) {
+      if (part.inside(0, 0)) store_run<f32, run>(to, part.column(0, 0), sum);
+    } else {
 #pragma unroll
-  for (int j = 0; j < run; ++j)
-    if (part.inside(0, j)) {
-      pointer<float>(to)[part.column(0, j)] = dweight[j];
-      if (a.centered) pointer<float>(to)[a.C + part.column(0, j)] = dbias[j];
+      for (int j = 0; j < run; ++j)
+        if (part.inside(0, j)) pointer<float>(to)[part.column(0, j)] = sum[j];
     }
+  };
+  give(0, dweight);
+  if (a.centered) give(1, dbias);
+  if constexpr (SUMS) give(kinds - 1, dx_sum);
 }
 /// THREADS: those of the largest block of several teams, or 0 if a block is one team.
-template <int T, int FLIGHT, int THREADS> __device__ inline void norm_grad(const norm_grad_operands& a) {
-  if (a.wide) norm_grad<T, true, FLIGHT, THREADS>(a);
-  else norm_grad<T, false, (FLIGHT + 1) / 2, THREADS>(a);
+template <int T, int FLIGHT, int THREADS, bool SUMS = false> __device__ inline void norm_grad(const norm_grad_operands& a) {
+  if (a.wide) norm_grad<T, true, FLIGHT, THREADS, SUMS>(a);
+  else norm_grad<T, false, (FLIGHT + 1) / 2, THREADS, SUMS>(a);
 }
 extern "C" __global__ void __launch_bounds__(256, 2) norm_grad_f32(const __grid_constant__ norm_grad_operands a) {
   norm_grad<f32, norm_grad_of_f32.rows_at_once, norm_grad_of_f32.threads>(a);
@@ -151,6 +170,24 @@ extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_bf16(const __
 }
 extern "C" __global__ void __launch_bounds__(1024) norm_grad_large_f16(const __grid_constant__ norm_grad_operands a) {
   norm_grad<f16, 1, 0>(a);
+}
+extern "C" __global__ void __launch_bounds__(256, 2) norm_grad_sums_f32(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<f32, norm_grad_of_f32.rows_at_once, norm_grad_of_f32.threads, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(288, 2) norm_grad_sums_bf16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<bf16, norm_grad_of_16_bits.rows_at_once, norm_grad_of_16_bits.threads, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(288, 2) norm_grad_sums_f16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<f16, norm_grad_of_16_bits.rows_at_once, norm_grad_of_16_bits.threads, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(1024) norm_grad_sums_large_f32(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<f32, 1, 0, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(384, 2) norm_grad_sums_large_bf16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<bf16, 1, 0, true>(a);
+}
+extern "C" __global__ void __launch_bounds__(384, 2) norm_grad_sums_large_f16(const __grid_constant__ norm_grad_operands a) {
+  norm_grad<f16, 1, 0, true>(a);
 }
 
 /// A thread adds one column over a range of rows.

@@ -39,6 +39,7 @@ struct column_division {
 struct columns {
   std::int64_t rows = 0, cols = 0, pitch = 0, batch = 1, x_batch = 0, y_batch = 0;
   const view* second = nullptr;  // receives the columns from `split` on
+  const view* third = nullptr;   // receives the columns from 2 `split` on
   std::int64_t split = 0;
 
   static constexpr std::int64_t most_batch = 65535;                        // of one launch
@@ -57,6 +58,7 @@ inline void record_column_sum(recording& r, const columns& c, const view& x, con
   a.x = x.at;
   a.y = y.at;
   a.second = c.second == nullptr ? 0 : c.second->at;
+  a.third = c.third == nullptr ? 0 : c.third->at;
   a.rows = c.rows;
   a.cols = c.cols;
   a.pitch = c.pitch;
@@ -73,6 +75,7 @@ inline void record_column_sum(recording& r, const columns& c, const view& x, con
   blocks.z = std::uint32_t(c.batch);
   std::vector<range> writes{y};
   if (c.second != nullptr) writes.push_back(*c.second);
+  if (c.third != nullptr) writes.push_back(*c.third);
   if (d.chunks > 1) {
     a.partial = scratch;
     writes.push_back({scratch, 4 * c.batch * d.chunks * c.cols});

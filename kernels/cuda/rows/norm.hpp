@@ -94,9 +94,12 @@ struct norm_parts {
   }
 };
 
+/// Whether the column sums of dx can be taken on the way, in any format.
+constexpr bool norm_grad_sums(const step_shapes& s) { return s.out[0].cols() <= gpu::norm_grad_sums_columns; }
+
 struct norm_grad_operands {
-  // means and dbias are null for root mean square; addend may be null
-  const view *x, *weight, *means, *rstds, *dy, *addend, *dx, *dweight, *dbias;
+  // means and dbias are null for root mean square; addend and sums, the column sums of dx, may be null
+  const view *x, *weight, *means, *rstds, *dy, *addend, *dx, *dweight, *dbias, *sums;
 };
 inline void record_norm_grad(const launch& l, recording& r, const norm_grad_operands& o) {
   const std::int64_t C = o.x->dims.cols(), rows = o.rstds->dims.count();
@@ -104,7 +107,8 @@ inline void record_norm_grad(const launch& l, recording& r, const norm_grad_oper
   const bool centered = o.dbias != nullptr;
   const bool wide =
       C % vector_elems(o.x->type) == 0 && all_aligned(*o.x, *o.weight, *o.dy, *o.dx) && (o.addend == nullptr || all_aligned(*o.addend));
-  const std::int64_t kinds = centered ? 2 : 1, vector = vector_elems(o.x->type), team = norm_parts::team(C, vector);
+  const std::int64_t kinds = (centered ? 2 : 1) + (o.sums != nullptr ? 1 : 0), vector = vector_elems(o.x->type),
+                     team = norm_parts::team(C, vector);
   const std::int64_t parts = norm_parts::of(rows, C, vector, l.device->multiprocessors);
   view partial;
   partial.at = l.scratch;
@@ -131,9 +135,13 @@ inline void record_norm_grad(const launch& l, recording& r, const norm_grad_oper
   if (o.addend != nullptr) weighted.push_back(*o.addend);
   if (rows > 0 && team <= norm_parts::most_threads) {
     constexpr by_format small{"norm_grad_f32", "norm_grad_bf16", "norm_grad_f16"},
-        large{"norm_grad_large_f32", "norm_grad_large_bf16", "norm_grad_large_f16"};
-    r.add(fatbins::norm_grad, (norm_parts::large(C, vector) ? large : small).of(o.x->type), a,
-          per_block(parts, std::uint32_t(team * norm_parts::teams(C, vector))), std::move(weighted), {*o.dx, partial});
+        large{"norm_grad_large_f32", "norm_grad_large_bf16", "norm_grad_large_f16"},
+        small_sums{"norm_grad_sums_f32", "norm_grad_sums_bf16", "norm_grad_sums_f16"},
+        large_sums{"norm_grad_sums_large_f32", "norm_grad_sums_large_bf16", "norm_grad_sums_large_f16"};
+    const bool is_large = norm_parts::large(C, vector);
+    const by_format& functions = o.sums == nullptr ? (is_large ? large : small) : (is_large ? large_sums : small_sums);
+    r.add(fatbins::norm_grad, functions.of(o.x->type), a, per_block(parts, std::uint32_t(team * norm_parts::teams(C, vector))),
+          std::move(weighted), {*o.dx, partial});
   } else if (rows > 0) {
     constexpr by_format weights{"norm_grad_weights_f32", "norm_grad_weights_bf16", "norm_grad_weights_f16"},
         each_row{"norm_grad_rows_f32", "norm_grad_rows_bf16", "norm_grad_rows_f16"};
@@ -143,7 +151,9 @@ inline void record_norm_grad(const launch& l, recording& r, const norm_grad_oper
     r.add(fatbins::norm_grad, each_row.of(o.x->type), a, per_block(rows, 1024), std::move(weighted), {*o.dx});
   }
   columns c{.rows = parts, .cols = kinds * C, .pitch = kinds * C};
-  if (centered) c.second = o.dbias, c.split = C;
+  c.split = C;
+  if (centered) c.second = o.dbias, c.third = o.sums;
+  else c.second = o.sums;
   record_column_sum(r, c, partial, *o.dweight, 0);
 }
 

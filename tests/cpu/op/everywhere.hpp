@@ -59,12 +59,15 @@ inline std::vector<host> launch(const kernel_under_test<cpu::launch>& kernel, co
   std::vector<std::vector<std::byte>> before;
   for (memory& m : ins) before.push_back(m.bytes());
 
-  const auto scratch_bytes = std::size_t(kernel.scratch(step_shapes{in_dims, out_dims, &a}));
+  const auto scratch_bytes = std::size_t(kernel.scratch(step_shapes{in_dims, out_dims, &a, s.summed}));
   memory scratch(scratch_bytes);
   std::vector<cpu::instruction> body;
   for (const body_step& b : s.body) body.push_back(instruction_of(b));
   static cpu::thread_pool pool(3);
   cpu::launch l{in_views, out_views, &a, body, scratch.data(), &pool, &s.scalars, s.ordinal, s.accumulate};
+  l.out = l.out.first(out_views.size() - (s.summed < 0 ? 0 : 1));
+  l.summed = s.summed;
+  l.column_sums = s.summed < 0 ? nullptr : &out_views.back();
   kernel.run(l);
 
   EXPECT_TRUE(scratch.guarded()) << op.name << " writes beyond its scratch of " << scratch_bytes << " bytes";

@@ -71,7 +71,7 @@ inline std::vector<host> launch(const kernel_under_test<cuda::launch, cuda::reco
   std::vector<shape> in_dims, out_dims;
   for (const host& x : in) in_dims.push_back(x.dims);
   for (const host& x : out) out_dims.push_back(x.dims);
-  const std::int64_t scratch_bytes = kernel.scratch(step_shapes{in_dims, out_dims, &a});
+  const std::int64_t scratch_bytes = kernel.scratch(step_shapes{in_dims, out_dims, &a, s.summed});
 
   // One allocation holds scalars, operands and scratch, with bytes of 0xff around each.
   std::int64_t at = 512;
@@ -112,7 +112,9 @@ inline std::vector<host> launch(const kernel_under_test<cuda::launch, cuda::reco
   cuda::recording r(const_pool, device.functions->code);
   cuda::launch l;
   l.in = in_views;
-  l.out = out_views;
+  l.out = std::span<const cuda::view>(out_views).first(out_views.size() - (s.summed < 0 ? 0 : 1));
+  l.summed = s.summed;
+  l.column_sums = s.summed < 0 ? nullptr : &out_views.back();
   l.attr = &a;
   l.body = body;
   l.scratch = scratch_bytes > 0 ? all.address() + std::uint64_t(scratch_at) : 0;

@@ -69,8 +69,10 @@ struct launch {
   void* scratch = nullptr;
   thread_pool* pool = nullptr;
   const step_scalars* scalars = nullptr;
-  std::uint32_t ordinal = 0;    // which random stream an op draws from
-  std::uint8_t accumulate = 0;  // bit k: add to output k in the phase that runs
+  std::uint32_t ordinal = 0;          // which random stream an op draws from
+  std::uint8_t accumulate = 0;        // bit k: add to output k in the phase that runs
+  int summed = -1;                    // the output whose column sums are asked for (kernel_info::column_sums); -1: none are
+  const view* column_sums = nullptr;  // where they go; `out` is without them
 
   /// The attributes of the launch as the constants of Op.
   template <class Op> auto constants() const { return Op::constants::of(*attr); }
@@ -78,8 +80,8 @@ struct launch {
 
 /// The kernel of Op in precision P of a kernel set. A kernel op's specialisation has `static void run(const launch&)`; an element-wise
 /// op's has `static void block(const void* const* in, void* out, std::int64_t n, double scalar)`. Optional: `tile`, a tile_function with
-/// the same results, bit for bit, as `block`; `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)` as in kernel_info. The template is declared per
-/// -march, so that objects compiled for different -march have different symbols for its specialisations.
+/// the same results, bit for bit, as `block`; `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)` and `column_sums` as in kernel_info. The template is
+/// declared per -march, so that objects compiled for different -march have different symbols for its specialisations.
 ISOTOPE_CPU_NAMESPACE {
 template <class Op, class P, class Set> struct kernel;
 }

@@ -28,7 +28,9 @@ class program {
       launch l;
       const auto* first = views_.data() + s.operands;
       l.in = {first, s.inputs};
-      l.out = {first + s.inputs, s.outputs};
+      l.out = {first + s.inputs, s.results()};
+      l.summed = s.summed;
+      l.column_sums = s.summed < 0 ? nullptr : first + s.inputs + s.results();
       l.attr = &s.attr;
       l.body = {body_.data() + s.body, s.body_size};
       l.scratch = s.scratch < 0 ? nullptr : base[std::size_t(value_kind::temp)] + s.scratch;

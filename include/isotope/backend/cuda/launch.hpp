@@ -248,9 +248,11 @@ struct launch {
   std::span<const micro_op> body;  // operands of elementwise steps have the output's dims, with stride 0 along broadcast axes
   std::uint64_t scratch = 0;       // device address
   std::int64_t scratch_bytes = 0;
-  std::uint64_t scalars = 0;    // device address of gpu::scalars
-  std::uint32_t ordinal = 0;    // which random stream an op draws from
-  std::uint8_t accumulate = 0;  // bit k: add to output k in the phase that runs
+  std::uint64_t scalars = 0;          // device address of gpu::scalars
+  std::uint32_t ordinal = 0;          // which random stream an op draws from
+  std::uint8_t accumulate = 0;        // bit k: add to output k in the phase that runs
+  int summed = -1;                    // the output whose column sums are asked for (kernel_info::column_sums); -1: none are
+  const view* column_sums = nullptr;  // where they go; `out` is without them
   const device_limits* device = nullptr;
   std::span<const ptx::custom_instruction> custom;  // formulas of ops that interpreters do not know, which bodies may contain
 
@@ -288,8 +290,8 @@ inline gpu::scalars scalars_of(const step_scalars& x, std::int64_t optimizer_ste
 }
 
 /// The kernel of Op in precision P of a kernel set: `static void record(const launch&, recording&)` adds its dispatches. A kernel without `record` declares
-/// that fused bodies may contain the op. Optional: `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)` as in kernel_info. If a native kernel may
-/// fall back at run time, its `scratch` must be enough for the kernel that it falls back to.
+/// that fused bodies may contain the op. Optional: `inplace`, `epilogue`, constexpr `scratch(const step_shapes&)` and `column_sums` as in kernel_info. If a
+/// native kernel may fall back at run time, its `scratch` must be enough for the kernel that it falls back to, and column sums are recorded then, too.
 template <class Op, class P, class Set> struct kernel;
 
 /// Sets the kernel set and the reason of the dispatches that are recorded next. A kernel that falls back calls it with the name of the other set.

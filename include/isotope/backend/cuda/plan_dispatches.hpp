@@ -39,7 +39,9 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
     for (int k = 0; k < s.inputs + s.outputs; ++k) views.push_back(bind(late.at(p.operands[std::size_t(s.operands + k)]), base));
     launch l;
     l.in = std::span<const view>(views.data(), s.inputs);
-    l.out = std::span<const view>(views.data() + s.inputs, s.outputs);
+    l.out = std::span<const view>(views.data() + s.inputs, s.results());
+    l.summed = s.summed;
+    l.column_sums = s.summed < 0 ? nullptr : &views.back();
     l.attr = &s.attr;
     l.body = p.micro_ops.subspan(std::size_t(s.body), s.body_size);
     l.scratch = s.scratch < 0 ? 0 : base.at[std::size_t(value_kind::temp)] + std::uint64_t(s.scratch);

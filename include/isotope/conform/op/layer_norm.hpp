@@ -86,7 +86,9 @@ template <> struct op_spec<op::layer_norm> : norm_basis {
               right.slack[i] = 2 * y[0].slack[i] + (4 * c.on.stored() + 8 * c.on.u()) * (std::fabs(right.value[i]) + 2 * b);
             }
           }},
-      law{"sums of gradients", &sums_of_gradients<op::layer_norm, op::layer_norm_grad>}};
+      law{"sums of gradients", &sums_of_gradients<op::layer_norm, op::layer_norm_grad>},
+      law{"column sums of gradients", &column_sums_of_gradients<op::layer_norm, op::layer_norm_grad>,
+          [](const call& c, answer& right) { column_sums_slack<op_spec, 3>(c, right); }}};
   static void cases(case_sink& s) {
     const auto more = [&](const operand_recipe& x) {
       const dim C = x.dims.axis(-1);
@@ -95,6 +97,7 @@ template <> struct op_spec<op::layer_norm> : norm_basis {
     shapes(s, more);
     s.put({.kind = case_kind::law, .law = 0, .attr = with(1e-5), .in = more(s.x({9, 257}))});
     sum_cases(s, 1, more);
+    sum_cases(s, 2, more);
   }
 };
 

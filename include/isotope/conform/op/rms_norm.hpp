@@ -49,7 +49,9 @@ template <> struct op_spec<op::rms_norm> : norm_basis {
       }
     }
   }
-  static constexpr std::array laws{law{"sums of gradients", &sums_of_gradients<op::rms_norm, op::rms_norm_grad>}};
+  static constexpr std::array laws{law{"sums of gradients", &sums_of_gradients<op::rms_norm, op::rms_norm_grad>},
+                                   law{"column sums of gradients", &column_sums_of_gradients<op::rms_norm, op::rms_norm_grad>,
+                                       [](const call& c, answer& right) { column_sums_slack<op_spec, 2>(c, right); }}};
   static void cases(case_sink& s) {
     const auto more = [&](const operand_recipe& x) {
       const dim C = x.dims.axis(-1);
@@ -57,6 +59,7 @@ template <> struct op_spec<op::rms_norm> : norm_basis {
     };
     shapes(s, more);
     sum_cases(s, 0, more);
+    sum_cases(s, 1, more);
   }
 };
 

@@ -62,6 +62,7 @@ inline std::string trace_text(const trace& g) {
     if (n.phases != phase_always) r += ", phases " + std::string(phases_to_text(n.phases));
     if (n.accumulate != 0) r += ", accumulates";
     if (n.adds != 0) r += ", adds";
+    if (n.summed >= 0) r += ", sums the columns of " + number_of(n.out[std::size_t(n.summed)]);
     if (n.decomposed) r += ", common";
     if (n.op->draws(n.attr)) r += ", stream " + std::to_string(n.ordinal);
     r += '\n';
