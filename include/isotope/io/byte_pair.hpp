@@ -70,17 +70,14 @@ struct merge {
 /// A vocabulary and its merges. Encoding allocates nothing but ids for pieces of up to 64 bytes, takes time n log n in those of n bytes, and is safe on many threads.
 class byte_pair {
  public:
-  /// @param tokens  bytes and id of every token; ids need not be dense
   /// @param merges  in the order of their ranks
   /// @param whole   a piece that is a token is never split (`ignore_merges`)
   /// @error bad_format naming the token or the merge: a byte without a token, a merge of or into an unknown token, a merge that stands twice
-  static result<byte_pair> make(const std::vector<named_token>& tokens, const std::vector<merge>& merges, split_rule rule, bool whole,
+  static result<byte_pair> make(token_table tokens, const std::vector<merge>& merges, split_rule rule, bool whole,
                                 const std::string& where) {
     byte_pair m;
     m.rule_ = rule;
-    auto table = token_table::make(tokens, where);
-    if (!table) return std::move(table).error();
-    m.tokens_ = *std::move(table);
+    m.tokens_ = std::move(tokens);
     for (int b = 0; b < 256; ++b) {
       const char byte = static_cast<char>(b);
       m.bytes_[static_cast<std::size_t>(b)] = m.tokens_.find({&byte, 1});

@@ -3,12 +3,11 @@
 /// refused by name.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -59,18 +58,17 @@ inline result<tokenizer> tokenizer_of_merges(std::string_view vocab, const std::
   constexpr std::string_view end_of_text = "<|endoftext|>";
   auto words = detail::vocabulary_reader::read(*root, {}, vocab_where);
   if (!words) return std::move(words).error();
-  if (const auto at = words->ids.find(std::string(end_of_text)); at != words->ids.end())
-    added.push_back({std::string(end_of_text), at->second});
+  if (const std::int32_t id = words->tokens.find(end_of_text); id >= 0) added.push_back({std::string(end_of_text), id});
   std::vector<merge> pairs;
   int number = 0;
   for (const std::string_view line : detail::lines_of(merges)) {
     ++number;
     if (line.empty() || (number == 1 && line.starts_with("#version"))) continue;
-    auto pair = words->merge_of(line, merges_where + ":" + std::to_string(number));
+    auto pair = words->merge_of(line, merges_where, number);
     if (!pair) return std::move(pair).error();
     pairs.push_back(*pair);
   }
-  auto model = byte_pair::make(words->tokens, pairs, split_rule::gpt2, false, merges_where);
+  auto model = byte_pair::make(std::move(words->tokens), pairs, split_rule::gpt2, false, merges_where);
   if (!model) return std::move(model).error();
   return tokenizer::make(*std::move(model), std::move(added), {}, false, vocab_where);
 }

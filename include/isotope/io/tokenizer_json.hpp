@@ -1,6 +1,7 @@
 #pragma once
 /// Reads tokenizer.json, strictly: an unknown field, component or pattern is an error that names it. The fields `truncation` and `padding` may be there and
 /// have no effect, as whoever encodes chooses the limit.
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +9,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -38,43 +38,45 @@ inline std::optional<std::int32_t> id_in(const json& value) {
 
 /// A byte-level vocabulary as files write it: tokens in the byte alphabet, and merges of them.
 struct vocabulary_reader {
-  std::vector<named_token> tokens;
-  std::unordered_map<std::string, std::int32_t> ids;  // by what the file writes
+  token_table tokens;
 
   /// @param added  may be in the vocabulary without being in the byte alphabet
   static result<vocabulary_reader> read(const json& vocab, const std::vector<added_token>& added, const std::string& where) {
-    vocabulary_reader r;
+    std::vector<named_token> tokens;
     const auto refuse = [&](const json& at, const std::string& what) {
       return fail(errc::bad_format, what, where + ":" + std::to_string(at.line), "give the vocabulary as its trainer wrote it");
     };
     if (vocab.is != json::kind::object) return refuse(vocab, "the vocabulary is " + std::string(name_of(vocab.is)) + ", not an object");
-    r.tokens.reserve(vocab.members.size());
-    r.ids.reserve(vocab.members.size());
+    tokens.reserve(vocab.members.size());
     for (const json_member& m : vocab.members) {
       const auto id = id_in(m.value);
       if (!id) return refuse(m.value, "the id of the token " + json_string(m.key) + " is not a whole number from 0 on");
-      r.ids.emplace(m.key, *id);
-      if (auto bytes = byte_characters.bytes_of(m.key)) r.tokens.push_back({*std::move(bytes), *id});
+      if (auto bytes = byte_characters.bytes_of(m.key)) tokens.push_back({*std::move(bytes), *id});
       else if (!std::any_of(added.begin(), added.end(), [&](const added_token& a) { return a.content == m.key; }))
         return refuse(m.value, "the token " + json_string(m.key) + " has a character that stands for no byte");
     }
-    return r;
+    auto table = token_table::make(tokens, where);
+    if (!table) return std::move(table).error();
+    return vocabulary_reader{*std::move(table)};
   }
 
-  /// @param line  two tokens with a blank between them
-  result<merge> merge_of(std::string_view line, const std::string& where) const {
-    const std::size_t blank = line.find(' ');
-    if (blank == line.npos || line.find(' ', blank + 1) != line.npos)
-      return fail(errc::bad_format, "the merge " + json_string(line) + " is not two tokens with a blank between them", where,
-                  "give the merges as the trainer wrote them");
-    return merge_of(line.substr(0, blank), line.substr(blank + 1), where);
+  /// @param written  two tokens with a blank between them
+  result<merge> merge_of(std::string_view written, const std::string& where, int line) const {
+    const std::size_t blank = written.find(' ');
+    if (blank == written.npos || written.find(' ', blank + 1) != written.npos)
+      return fail(errc::bad_format, "the merge " + json_string(written) + " is not two tokens with a blank between them",
+                  where + ":" + std::to_string(line), "give the merges as the trainer wrote them");
+    return merge_of(written.substr(0, blank), written.substr(blank + 1), where, line);
   }
-  result<merge> merge_of(std::string_view left, std::string_view right, const std::string& where) const {
-    for (const std::string_view side : {left, right})
-      if (!ids.contains(std::string(side)))
-        return fail(errc::bad_format, "a merge names the token " + json_string(side) + ", which the vocabulary lacks", where,
-                    "give merges and vocabulary of one tokenizer");
-    return merge{ids.at(std::string(left)), ids.at(std::string(right))};
+  result<merge> merge_of(std::string_view left, std::string_view right, const std::string& where, int line) const {
+    const auto id_of = [&](std::string_view side) {
+      const auto bytes = byte_characters.bytes_of(side);
+      return bytes ? tokens.find(*bytes) : -1;
+    };
+    const merge m{id_of(left), id_of(right)};
+    if (m.left >= 0 && m.right >= 0) return m;
+    return fail(errc::bad_format, "a merge names the token " + json_string(m.left < 0 ? left : right) + ", which the vocabulary lacks",
+                where + ":" + std::to_string(line), "give merges and vocabulary of one tokenizer");
   }
 };
 
@@ -304,16 +306,15 @@ class tokenizer_reader {
     std::vector<merge> pairs;
     pairs.reserve(merges->items.size());
     for (const json& m : merges->items) {
-      const std::string where = where_ + ":" + std::to_string(m.line);
       const bool two = m.items.size() == 2 && m.items[0].is == json::kind::string && m.items[1].is == json::kind::string;
       if (!two && m.is != json::kind::string) return refuse(m, "a merge is neither a string nor two");
-      auto pair = two ? words->merge_of(m.items[0].text, m.items[1].text, where) : words->merge_of(m.text, where);
+      auto pair = two ? words->merge_of(m.items[0].text, m.items[1].text, where_, m.line) : words->merge_of(m.text, where_, m.line);
       if (!pair) return std::move(pair).error();
       pairs.push_back(*pair);
     }
     const auto whole = flag(model, "ignore_merges", false);
     if (!whole) return whole.error();
-    auto made = byte_pair::make(words->tokens, pairs, *rule, *whole, where_);
+    auto made = byte_pair::make(std::move(words->tokens), pairs, *rule, *whole, where_);
     if (!made) return std::move(made).error();
     return tokenizer::make(*std::move(made), std::move(added_), std::move(frame_), !normal->empty(), where_);
   }
