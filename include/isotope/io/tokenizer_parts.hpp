@@ -133,12 +133,16 @@ inline normal_text nfc(std::string_view text, bool spans) {
 inline void take_characters(std::string& bytes, std::string& out, bool ends) {
   std::size_t at = 0;
   while (at < bytes.size()) {
-    const char *const here = bytes.data() + at, *const end = bytes.data() + bytes.size();
-    if (const unicode::point p = unicode::decode(here, end); p.bytes != 0) {
-      out.append(here, p.bytes);
-      at += p.bytes;
-      continue;
+    const std::size_t start = at;
+    const char* const end = bytes.data() + bytes.size();
+    while (at < bytes.size()) {
+      const std::uint32_t size = static_cast<unsigned char>(bytes[at]) < 0x80 ? 1 : unicode::decode(bytes.data() + at, end).bytes;
+      if (size == 0) break;
+      at += size;
     }
+    out.append(bytes, start, at - start);
+    if (at == bytes.size()) break;
+    const char* const here = bytes.data() + at;
     // The longest start of a character: its first byte, and following ones while some completion is a character.
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(here[i]); };
     const std::size_t wanted = byte(0) < 0xc2 || byte(0) > 0xf4 ? 1 : byte(0) < 0xe0 ? 2 : byte(0) < 0xf0 ? 3 : 4;
