@@ -159,6 +159,7 @@ endif()
 # The tables of Unicode are those of utf8proc. The program says that it is skipped where utf8proc has another version of Unicode.
 add_executable(unicode_tables extend/unicode_tables.cpp)
 target_link_libraries(unicode_tables PRIVATE isotope_own isotope_dep_utf8proc)
+isotope_label_targets(unicode_tables extend)
 foreach(table IN ITEMS classes:unicode_tables decompositions:unicode_decompositions)
   string(REPLACE ":" ";" table ${table})
   list(GET table 0 what)
