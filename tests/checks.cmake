@@ -156,6 +156,20 @@ if(NOT isotope_backend STREQUAL isotope_host)  # this build also has the kernels
   set_tests_properties(${isotope_backend}.kernel_table PROPERTIES LABELS ${isotope_backend} TIMEOUT 60)
 endif()
 
+# The tables of Unicode are those of utf8proc. The program says that it is skipped where utf8proc has another version of Unicode.
+add_executable(unicode_tables extend/unicode_tables.cpp)
+target_link_libraries(unicode_tables PRIVATE isotope_own isotope_dep_utf8proc)
+isotope_label_targets(unicode_tables extend)
+foreach(table IN ITEMS classes:unicode_tables decompositions:unicode_decompositions)
+  string(REPLACE ":" ";" table ${table})
+  list(GET table 0 what)
+  list(GET table 1 file)
+  add_test(NAME extend.unicode_${what}
+           COMMAND sh -c "'$<TARGET_FILE:unicode_tables>' ${what} >'${CMAKE_CURRENT_BINARY_DIR}/${file}.txt' || exit $?; diff -u include/isotope/io/${file}.hpp '${CMAKE_CURRENT_BINARY_DIR}/${file}.txt'"
+           WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+  set_tests_properties(extend.unicode_${what} PROPERTIES LABELS extend TIMEOUT 60 SKIP_RETURN_CODE 77)
+endforeach()
+
 # Limits on the size of programs without symbols. Programs that the compiler planned contain only the kernels that they run: at most 3 MB. Those that plan
 # at run time contain all kernels (isotope-train has 5.7 MB with clang, which unrolls more, and 4.8 MB with g++), and isotope-train a text of 1.1 MB. Device code
 # that a backend compiles for many devices is not counted: the property ISOTOPE_CODE of isotope_device_code is its folder.

@@ -75,6 +75,22 @@ TEST(json, a_repeated_key_is_refused_with_its_line) {
   EXPECT_EQ(got.error().line(), "file:2: not JSON: the key 'a' stands twice (fix: correct the file there)");
 }
 
+TEST(json, the_first_repeated_key_of_many_is_refused_with_its_line) {
+  std::string text = "{";
+  for (int i = 0; i < 1000; ++i) text += "\"a common start " + std::to_string(i) + "\":0,\n";
+  EXPECT_TRUE(parse_json(text + "\"a common start\":0}", "t").ok());
+  const auto got = parse_json(text + "\"a common start 7\":0,\n\"a common start 3\":0}", "t");
+  ASSERT_FALSE(got.ok());
+  EXPECT_EQ(got.error().line(), "t:1001: not JSON: the key 'a common start 7' stands twice (fix: correct the file there)");
+}
+
+TEST(json, the_number_of_values_is_bounded_if_wanted) {
+  EXPECT_TRUE(parse_json("[1,{\"a\":2},3]", "t", 4).ok());
+  const auto got = parse_json("[1,{\"a\":2},3]", "t", 3);
+  ASSERT_FALSE(got.ok());
+  EXPECT_EQ(got.error().line(), "t:1: not JSON: the document holds too many values (fix: correct the file there)");
+}
+
 TEST(json, depth_is_bounded) {
   EXPECT_TRUE(parse_json(std::string(32, '[') + std::string(32, ']'), "t").ok());
   EXPECT_FALSE(parse_json(std::string(100'000, '['), "t").ok());

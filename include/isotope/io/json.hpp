@@ -74,19 +74,25 @@ class json_builder {
   std::string problem;  // why a callback refused; empty if none did
   /// If set, it receives each complete member of the outermost object, and the root keeps none.
   std::function<result<void>(json_member)> take;
-  std::optional<failure> refused;  // by `take`
+  std::optional<failure> refused;      // by `take`
+  std::size_t values_left = SIZE_MAX;  // of a document that is kept whole
 
   bool on_document_begin(error_code&) { return true; }
   bool on_document_end(error_code&) { return true; }
   bool on_object_begin(error_code&) { return open(json::kind::object); }
-  bool on_object_end(std::size_t, error_code& ec) { return close(ec); }
+  bool on_object_end(std::size_t, error_code& ec) {
+    const json_member* twice = repeated(levels_.back().value.members);
+    if (twice == nullptr) return close(ec);
+    line = twice->value.line;
+    return refuse("the key '" + twice->key + "' stands twice", ec);
+  }
   bool on_array_begin(error_code&) { return open(json::kind::array); }
   bool on_array_end(std::size_t, error_code& ec) { return close(ec); }
   bool on_key_part(part s, std::size_t, error_code&) { return keep(s); }
   bool on_key(part s, std::size_t, error_code& ec) {
     keep(s);
     level& in = levels_.back();
-    if (!in.keys.insert(text_).second) return refuse("the key '" + text_ + "' stands twice", ec);
+    if (take && levels_.size() == 1 && !taken_.insert(text_).second) return refuse("the key '" + text_ + "' stands twice", ec);
     in.key = std::exchange(text_, {});
     return true;
   }
@@ -106,7 +112,6 @@ class json_builder {
   struct level {
     json value;
     std::string key;  // of the member that is being read
-    std::set<std::string> keys;
   };
 
   bool keep(part s) {
@@ -118,6 +123,31 @@ class json_builder {
     in.value.is = kind;
     in.value.line = line;
     return true;
+  }
+  /// The first member whose key an earlier one has, or null. Sorts by the first bytes, so that an object of any size takes time n log n.
+  static const json_member* repeated(const std::vector<json_member>& members) {
+    struct entry {
+      std::uint64_t head;
+      const json_member* member;
+    };
+    std::vector<entry> order;
+    order.reserve(members.size());
+    for (const json_member& m : members) {
+      std::uint64_t head = 0;
+      for (std::size_t i = 0; i < 8; ++i) head = head << 8 | (i < m.key.size() ? static_cast<unsigned char>(m.key[i]) : 0u);
+      order.push_back({head, &m});
+    }
+    std::sort(order.begin(), order.end(), [](const entry& a, const entry& b) {
+      if (a.head != b.head) return a.head < b.head;
+      const int before = a.member->key.compare(b.member->key);
+      return before != 0 ? before < 0 : a.member < b.member;
+    });
+    const json_member* first = nullptr;
+    for (std::size_t i = 1; i < order.size(); ++i)
+      if (order[i].head == order[i - 1].head && order[i].member->key == order[i - 1].member->key &&
+          (first == nullptr || order[i].member < first))
+        first = order[i].member;
+    return first;
   }
   bool close(error_code& ec) {
     json done = std::move(levels_.back().value);
@@ -133,6 +163,7 @@ class json_builder {
       return true;
     }
     level& in = levels_.back();
+    if (values_left-- == 0) return refuse("the document holds too many values", ec);
     if (take && levels_.size() > 1 && ++values_ > most_values)
       return refuse("the member '" + levels_.front().key + "' holds more than " + std::to_string(most_values) + " values", ec);
     if (in.value.is == json::kind::array) in.value.items.push_back(std::move(value));
@@ -154,17 +185,20 @@ class json_builder {
   }
 
   std::vector<level> levels_;
-  std::string text_;        // of the key, string or number being read
-  std::size_t values_ = 0;  // of the member of the outermost object being read
+  std::set<std::string> taken_;  // the keys handed to `take`
+  std::string text_;             // of the key, string or number being read
+  std::size_t values_ = 0;       // of the member of the outermost object being read
 };
 
 /// Parses one document as parse_json says or, if `take` is set, parse_json_members.
-inline result<json> parse_json(std::string_view text, std::string_view where, std::function<result<void>(json_member)> take) {
+inline result<json> parse_json(std::string_view text, std::string_view where, std::function<result<void>(json_member)> take,
+                               std::size_t most_values = SIZE_MAX) {
   boost::json::parse_options options;
   options.max_depth = 32;
   boost::json::basic_parser<json_builder> parser(options);
   json_builder& built = parser.handler();
   built.take = std::move(take);
+  built.values_left = most_values;
   boost::system::error_code ec;
   // Parses line by line: no token spans a line end, so the builder always knows its line.
   for (std::size_t at = 0;;) {
@@ -185,8 +219,11 @@ inline result<json> parse_json(std::string_view text, std::string_view where, st
 
 /// Parses one JSON document. `where` names it in failures.
 ///
-/// @error bad_format with the line: a syntax error, a repeated key, invalid UTF-8, more than 32 levels
-inline result<json> parse_json(std::string_view text, std::string_view where) { return detail::parse_json(text, where, {}); }
+/// @param most_values  in objects and arrays: bounds the memory that a document can take, about 120 bytes for each and its text
+/// @error bad_format with the line: a syntax error, a repeated key, invalid UTF-8, more than 32 levels or `most_values`
+inline result<json> parse_json(std::string_view text, std::string_view where, std::size_t most_values = SIZE_MAX) {
+  return detail::parse_json(text, where, {}, most_values);
+}
 
 /// Parses a JSON object and passes its members on one by one, in the order of the text, so that memory never holds a long document as values.
 ///
