@@ -22,6 +22,7 @@ struct product {
   device_limits limits;
   std::uint8_t accumulate = 0;
   std::int64_t scratch = 0;
+  std::vector<view> sums;  // where column sums go, if any are asked for
 
   product() {
     limits.compute = 90;
@@ -54,6 +55,27 @@ struct product {
     matmul_hopper(l, s).record(r);
     return r.dispatches;
   }
+  /// What the native kernel of matmul records.
+  std::vector<dispatch> recorded_by_kernel() const {
+    no_store store;
+    recording r(store, store);
+    kernel<op::matmul, precision::bf16, kernels::native>::record(given(), r);
+    return r.dispatches;
+  }
+  /// Whether that kernel gives the column sums of its result, and the scratch that it needs for them.
+  bool sums_columns() const {
+    const std::array<shape, 2> sizes{in[0].dims, in[1].dims};
+    const shape y = out[0].dims;
+    return kernel<op::matmul, precision::bf16, kernels::native>::column_sums({sizes, {&y, 1}, &attr}, body, 0);
+  }
+  std::int64_t scratch_for_sums() const {
+    const std::array<shape, 2> sizes{in[0].dims, in[1].dims}, results{out[0].dims, sums[0].dims};
+    return kernel<op::matmul, precision::bf16, kernels::native>::scratch({sizes, results, &attr, 0});
+  }
+  void multiply_by_gelu_grad() {
+    in.push_back(matrix(out[0].dims[0], out[0].dims[1], {out[0].dims[1], 1}));
+    body = {{&info<op::gelu_tanh_grad>, {2, gemm_result, -1}, 0, dtype::bf16}};
+  }
   gpu::hopper_epilogue epilogue() const {
     gpu::matmul_hopper g;
     std::memcpy(&g, recorded().at(0).arguments.data(), sizeof g);
@@ -72,6 +94,10 @@ struct product {
     l.scratch = std::uint64_t(1) << 50;
     l.scratch_bytes = scratch;
     l.device = &limits;
+    if (!sums.empty()) {
+      l.summed = 0;
+      l.column_sums = &sums[0];
+    }
     return l;
   }
 };
@@ -123,8 +149,7 @@ TEST_F(MatmulHopper, TakesTheBodiesOfTransformers) {
   EXPECT_EQ(residual.recorded()[0].reads.size(), 4u);
 
   product grad;
-  grad.in.push_back(grad.matrix(p.M, p.N, {p.N, 1}));
-  grad.body = {{&info<op::gelu_tanh_grad>, {2, gemm_result, -1}, 0, dtype::bf16}};
+  grad.multiply_by_gelu_grad();
   EXPECT_EQ(grad.epilogue(), gpu::hopper_epilogue::gelu_grad);
   grad.body = {{&info<op::gelu_tanh_grad>, {gemm_result, 2, -1}, 0, dtype::bf16}};
   EXPECT_NE(grad.obstacle(), "");
@@ -160,6 +185,39 @@ TEST_F(MatmulHopper, DividesALongSumOnlyWhereItHasScratch) {
   EXPECT_TRUE(d[0].function.starts_with("matmul_hopper_direct_tn_"));
   EXPECT_TRUE(d[0].writes.back().overlaps(d[1].reads.front()));
   EXPECT_LE(d[1].reads.front().bytes(), p.scratch);
+}
+
+TEST_F(MatmulHopper, SumsColumnsOfProductsTimesTheGradientOfGelu) {
+  product p;
+  p.in = {p.matrix(5000, 384, {384, 1}), p.matrix(384, 1536, {1, 384})};
+  p.out = {p.matrix(5000, 1536, {1536, 1})};
+  EXPECT_FALSE(p.sums_columns());
+  p.multiply_by_gelu_grad();
+  EXPECT_TRUE(p.sums_columns());
+  EXPECT_EQ(p.recorded_by_kernel().size(), 1u);
+  p.sums = {p.matrix(1, 1536, {1536, 1}, dtype::f32)};
+  p.scratch = p.scratch_for_sums();
+  EXPECT_GE(p.scratch, 40 * 1536 * 4);  // a row of sums for each tile of 128 rows
+  const auto d = p.recorded_by_kernel();
+  ASSERT_EQ(d.size(), 2u);
+  EXPECT_EQ(d[0].function, "matmul_hopper_nt_128");
+  EXPECT_TRUE(d[0].writes.back().overlaps(d[1].reads.front()));
+  EXPECT_EQ(d[1].function, "column_sum_f32");
+  EXPECT_TRUE(d[1].writes.front().overlaps(p.sums[0]));
+  p.limits.compute = 80;
+  const auto elsewhere = p.recorded_by_kernel();
+  EXPECT_EQ(elsewhere.back().function, "column_sum_bf16");
+  EXPECT_TRUE(elsewhere.back().reads.front().overlaps(p.out[0]));
+}
+
+TEST_F(MatmulHopper, LeavesColumnSumsWithoutScratchToAKernelThatReadsTheResult) {
+  product p;
+  p.multiply_by_gelu_grad();
+  p.sums = {p.matrix(1, p.N, {p.N, 1}, dtype::f32)};
+  const auto d = p.recorded_by_kernel();
+  ASSERT_EQ(d.size(), 2u);
+  EXPECT_TRUE(d[0].function.starts_with("matmul_hopper_nt_"));
+  EXPECT_EQ(d[1].function, "column_sum_bf16");
 }
 
 }  // namespace matmul_hopper_test

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "../device/formulas.cuh"
-#include "matmul_hopper_parts.cuh"
+#include "matmul_hopper_columns.cuh"
 
 namespace isotope::cuda::gpu::hopper {
 
@@ -80,8 +80,8 @@ template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x, uint
 }
 
 /// Finishes the tiles whose sums are in shared memory, as warp `warp` of `Warps`. A lane has 8 adjacent columns, and all rows of a batch
-/// are read before the first is written.
-template <int BN, int Warps, hopper_epilogue E>
+/// are read before the first is written. `Summed`: what is written is summed along columns.
+template <int BN, int Warps, hopper_epilogue E, bool Summed = false>
 __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>& l, int warp) {
   constexpr bool has_bias = E == hopper_epilogue::bias || E == hopper_epilogue::bias_gelu || E == hopper_epilogue::bias_residual;
   constexpr bool has_other = E == hopper_epilogue::add || E == hopper_epilogue::bias_residual || E == hopper_epilogue::gelu_grad;
@@ -97,7 +97,9 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
   walker w(a);
   part p;
   std::uint32_t parity = 0;
+  column_sums<BN, Warps> columns;
   while (w.next<BN>(a, p)) {
+    if constexpr (Summed) columns.clear();
     const int n = p.column + 8 * piece;
     const bool inside = n < a.N && !idle;
     uint4 bias{};
@@ -132,6 +134,9 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
             if constexpr (has_bias) y = each_pair(add_pairs, y, bias);
             if constexpr (E == hopper_epilogue::gelu_grad) y = each_pair(gelu_grad_pair, y, other[i]);
             else y = each_pair(add_pairs, other[i], y);
+            if constexpr (Summed) {
+              if ((first + i) * stride < last) columns.add(y);
+            }
             store_global_16(a.y + at + std::uint64_t(i) * pitch, y, (first + i) * stride < last);
           }
         } else {
@@ -160,6 +165,7 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
       __syncwarp();
       if (lane == 0) barrier_arrive(l.read(group));
     }
+    if constexpr (Summed) columns.write(a, l.column_sums(), p, warp, parity);
     parity ^= 1;
   }
 }
@@ -170,7 +176,11 @@ template <int BN, int Warps> __device__ __forceinline__ void finish(const matmul
     case hopper_epilogue::bias: return finish<BN, Warps, hopper_epilogue::bias>(a, l, warp);
     case hopper_epilogue::bias_gelu: return finish<BN, Warps, hopper_epilogue::bias_gelu>(a, l, warp);
     case hopper_epilogue::bias_residual: return finish<BN, Warps, hopper_epilogue::bias_residual>(a, l, warp);
-    case hopper_epilogue::gelu_grad: return finish<BN, Warps, hopper_epilogue::gelu_grad>(a, l, warp);
+    case hopper_epilogue::gelu_grad:
+      if constexpr (BN == 128) {
+        if (a.column_sums != 0) return finish<BN, Warps, hopper_epilogue::gelu_grad, true>(a, l, warp);
+      }
+      return finish<BN, Warps, hopper_epilogue::gelu_grad>(a, l, warp);
   }
 }
 
