@@ -1,9 +1,14 @@
 /// Which products and epilogues the matmul for Hopper takes, and what it launches. No device is needed: its arithmetic is checked where there is one.
+#include "device.hpp"
+
 #include <isotope/backend/cuda.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/kernels/cuda/native/matmul_hopper.hpp>
+#include <isotope/plan/dynamic.hpp>
 
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 namespace isotope::cuda {
 namespace matmul_hopper_test {
@@ -218,6 +223,59 @@ TEST_F(MatmulHopper, LeavesColumnSumsWithoutScratchToAKernelThatReadsTheResult) 
   ASSERT_EQ(d.size(), 2u);
   EXPECT_TRUE(d[0].function.starts_with("matmul_hopper_nt_"));
   EXPECT_EQ(d[1].function, "column_sum_bf16");
+}
+
+using on_gpu = target<backend::cuda, precision::bf16, kernels::native>;
+constexpr std::int64_t R = 4136, C = 520, K = 72;  // the last tiles have 40 rows and 8 columns
+
+/// The sums of columns of (dy w) gelu'(x).
+struct summed_gradient {
+  template <Machine M> constexpr tensor<M> operator()(scope<M> s) const {
+    const auto dy = matmul(s.input("dy", {R, K}), s.input("w", {K, C}));                                              // (R,C)
+    const auto dx = apply<op::gelu_tanh_grad>(place::current(), {}, s.input("x", {R, C}), dy);                        // (R,C)
+    return apply<op::sum>(place::current(), op::sum::constants{.axes = 1, .format = format_number(dtype::f32)}, dx);  // (C)
+  }
+};
+
+TEST_F(MatmulHopper, GivesTheColumnSumsOfWhatItStores) {
+  const auto planned = plan_inference<on_gpu>(summed_gradient{});
+  ASSERT_TRUE(planned.ok()) << planned.error().line();
+  ASSERT_EQ(plan_view(*planned).steps.size(), 1u);
+  EXPECT_EQ(plan_view(*planned).steps[0].summed, 0);
+  if (cuda_test::emulated()) GTEST_SKIP() << "there is no GPU: column sums of the matmul for Hopper are not checked";
+  auto& d = cuda_test::test_device();
+  auto s = device<on_gpu>::over(d.context, d.functions).load(*planned);
+  ASSERT_TRUE(s.ok()) << s.error().line();
+  std::uint32_t state = 1;
+  for (const char* name : {"dy", "w", "x"}) {
+    const auto x = s->input<bfloat16>(name);
+    ASSERT_TRUE(x.ok());
+    for (bfloat16& e : *x) {
+      state = state * 1664525u + 1013904223u;
+      e = bfloat16(float(state >> 8) / float(1 << 22) - 2.0f);
+    }
+  }
+  std::vector<float> sums, before;
+  const auto check = [&](std::size_t k) {
+    const step& at = s->plan().steps[k];
+    const operand* results = &s->plan().operands[std::size_t(at.operands + at.inputs)];
+    const auto dx = s->numbers(results[0]), of_columns = s->numbers(results[1]);
+    ASSERT_TRUE(dx.ok() && of_columns.ok());
+    sums = *of_columns;
+    for (std::int64_t c = 0; c < C; ++c) {
+      double sum = 0, sizes = 0;
+      for (std::int64_t r = 0; r < R; ++r) sum += (*dx)[std::size_t(r * C + c)], sizes += std::fabs((*dx)[std::size_t(r * C + c)]);
+      // A term takes part in at most 10 additions of a lane, 7 in a tile and 33 of tiles.
+      EXPECT_LE(std::fabs(sums[std::size_t(c)] - sum), 50 * std::ldexp(sizes, -24)) << "column " << c;
+    }
+  };
+  for (int run = 0; run < 2; ++run) {
+    before = std::exchange(sums, {});
+    s->observe({}, check, phase_always);
+    ASSERT_TRUE(s->status().ok()) << s->status().error().line();
+    ASSERT_EQ(sums.size(), std::size_t(C));
+  }
+  EXPECT_EQ(before, sums);
 }
 
 }  // namespace matmul_hopper_test
