@@ -189,6 +189,7 @@ template <int BN, int Warps, bool CrossA, bool CrossB, bool Shared> __device__ _
       barrier_init(l.written(i), 4);
       barrier_init(l.read(i), Warps);
     }
+    barrier_init(l.summed(), Warps);
     barrier_init_fence();
   }
   __syncthreads();
@@ -196,11 +197,11 @@ template <int BN, int Warps, bool CrossA, bool CrossB, bool Shared> __device__ _
   constexpr int others = (Warps + 1) / 4;  // warpgroups that do not multiply
   const int warpgroup = int(threadIdx.x / 128), warp = int(threadIdx.x / 32);
   if (warpgroup >= others) {
-    take_registers<others == 1 ? 192 : 168>();
+    take_registers<others == 1 ? 192 : BN == 128 ? 136 : 168>();
     if constexpr (Shared) multiply_and_share<BN, CrossA, CrossB>(a, l, warpgroup - others);
     else multiply<BN, CrossA, CrossB>(a, l, warpgroup - others);
   } else {
-    give_registers<others == 1 ? 120 : 88>();
+    give_registers<others == 1 || BN == 128 ? 120 : 88>();
     if (threadIdx.x == 0) produce<BN, CrossA, CrossB>(a, l);
     if constexpr (Shared) {
       if (warp != 0) finish<BN, Warps>(a, l, warp - 1);
