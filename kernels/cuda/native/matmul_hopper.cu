@@ -178,6 +178,7 @@ __device__ __forceinline__ void multiply_and_share(const matmul_hopper& a, const
 
 /// `Warps` warps finish tiles: all that are left of the copying warp's warpgroup and, if there are 512 threads, of the next one. The
 /// compiler insists on 154 registers from the start for an instruction that multiplies 256 columns, so those kernels have 384 threads.
+/// Sums of 128 columns leave registers to the finishing warps, which then have more elements of a formula in flight.
 template <int BN, int Warps, bool CrossA, bool CrossB, bool Shared> __device__ __forceinline__ void run(const matmul_hopper& a) {
   const layout<BN> l(shared_address(dynamic_shared()), a);
   if (threadIdx.x == 0) {

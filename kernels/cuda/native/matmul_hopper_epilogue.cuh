@@ -150,6 +150,7 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
 #pragma unroll
           for (int i = 0; i < Count; ++i) other[i] = load_global_16(a.other + at + std::uint64_t(i) * pitch, (first + i) * stride < last);
         }
+        // Derivatives need no sums, so they are ready when the sums come, where registers hold those of all rows.
         constexpr bool slopes_first = E == hopper_epilogue::gelu_grad && BN == 128;
         formulas::number slopes[slopes_first ? Count : 1][8];
         if constexpr (slopes_first) {
