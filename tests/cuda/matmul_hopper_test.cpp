@@ -1,9 +1,14 @@
 /// Which products and epilogues the matmul for Hopper takes, and what it launches. No device is needed: its arithmetic is checked where there is one.
+#include "device.hpp"
+
 #include <isotope/backend/cuda.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/kernels/cuda/native/matmul_hopper.hpp>
+#include <isotope/plan/dynamic.hpp>
 
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 namespace isotope::cuda {
 namespace matmul_hopper_test {
@@ -22,6 +27,7 @@ struct product {
   device_limits limits;
   std::uint8_t accumulate = 0;
   std::int64_t scratch = 0;
+  std::vector<view> sums;  // where column sums go, if any are asked for
 
   product() {
     limits.compute = 90;
@@ -54,6 +60,27 @@ struct product {
     matmul_hopper(l, s).record(r);
     return r.dispatches;
   }
+  /// What the native kernel of matmul records.
+  std::vector<dispatch> recorded_by_kernel() const {
+    no_store store;
+    recording r(store, store);
+    kernel<op::matmul, precision::bf16, kernels::native>::record(given(), r);
+    return r.dispatches;
+  }
+  /// Whether that kernel gives the column sums of its result, and the scratch that it needs for them.
+  bool sums_columns() const {
+    const std::array<shape, 2> sizes{in[0].dims, in[1].dims};
+    const shape y = out[0].dims;
+    return kernel<op::matmul, precision::bf16, kernels::native>::column_sums({sizes, {&y, 1}, &attr}, body, 0);
+  }
+  std::int64_t scratch_for_sums() const {
+    const std::array<shape, 2> sizes{in[0].dims, in[1].dims}, results{out[0].dims, sums[0].dims};
+    return kernel<op::matmul, precision::bf16, kernels::native>::scratch({sizes, results, &attr, 0});
+  }
+  void multiply_by_gelu_grad() {
+    in.push_back(matrix(out[0].dims[0], out[0].dims[1], {out[0].dims[1], 1}));
+    body = {{&info<op::gelu_tanh_grad>, {2, gemm_result, -1}, 0, dtype::bf16}};
+  }
   gpu::hopper_epilogue epilogue() const {
     gpu::matmul_hopper g;
     std::memcpy(&g, recorded().at(0).arguments.data(), sizeof g);
@@ -72,6 +99,10 @@ struct product {
     l.scratch = std::uint64_t(1) << 50;
     l.scratch_bytes = scratch;
     l.device = &limits;
+    if (!sums.empty()) {
+      l.summed = 0;
+      l.column_sums = &sums[0];
+    }
     return l;
   }
 };
@@ -123,8 +154,7 @@ TEST_F(MatmulHopper, TakesTheBodiesOfTransformers) {
   EXPECT_EQ(residual.recorded()[0].reads.size(), 4u);
 
   product grad;
-  grad.in.push_back(grad.matrix(p.M, p.N, {p.N, 1}));
-  grad.body = {{&info<op::gelu_tanh_grad>, {2, gemm_result, -1}, 0, dtype::bf16}};
+  grad.multiply_by_gelu_grad();
   EXPECT_EQ(grad.epilogue(), gpu::hopper_epilogue::gelu_grad);
   grad.body = {{&info<op::gelu_tanh_grad>, {gemm_result, 2, -1}, 0, dtype::bf16}};
   EXPECT_NE(grad.obstacle(), "");
@@ -160,6 +190,92 @@ TEST_F(MatmulHopper, DividesALongSumOnlyWhereItHasScratch) {
   EXPECT_TRUE(d[0].function.starts_with("matmul_hopper_direct_tn_"));
   EXPECT_TRUE(d[0].writes.back().overlaps(d[1].reads.front()));
   EXPECT_LE(d[1].reads.front().bytes(), p.scratch);
+}
+
+TEST_F(MatmulHopper, SumsColumnsOfProductsTimesTheGradientOfGelu) {
+  product p;
+  p.in = {p.matrix(5000, 384, {384, 1}), p.matrix(384, 1536, {1, 384})};
+  p.out = {p.matrix(5000, 1536, {1536, 1})};
+  EXPECT_FALSE(p.sums_columns());
+  p.multiply_by_gelu_grad();
+  EXPECT_TRUE(p.sums_columns());
+  EXPECT_EQ(p.recorded_by_kernel().size(), 1u);
+  p.sums = {p.matrix(1, 1536, {1536, 1}, dtype::f32)};
+  p.scratch = p.scratch_for_sums();
+  EXPECT_GE(p.scratch, 40 * 1536 * 4);  // a row of sums for each tile of 128 rows
+  const auto d = p.recorded_by_kernel();
+  ASSERT_EQ(d.size(), 2u);
+  EXPECT_EQ(d[0].function, "matmul_hopper_nt_128");
+  EXPECT_TRUE(d[0].writes.back().overlaps(d[1].reads.front()));
+  EXPECT_EQ(d[1].function, "column_sum_f32");
+  EXPECT_TRUE(d[1].writes.front().overlaps(p.sums[0]));
+  p.limits.compute = 80;
+  const auto elsewhere = p.recorded_by_kernel();
+  EXPECT_EQ(elsewhere.back().function, "column_sum_bf16");
+  EXPECT_TRUE(elsewhere.back().reads.front().overlaps(p.out[0]));
+}
+
+TEST_F(MatmulHopper, LeavesColumnSumsWithoutScratchToAKernelThatReadsTheResult) {
+  product p;
+  p.multiply_by_gelu_grad();
+  p.sums = {p.matrix(1, p.N, {p.N, 1}, dtype::f32)};
+  const auto d = p.recorded_by_kernel();
+  ASSERT_EQ(d.size(), 2u);
+  EXPECT_TRUE(d[0].function.starts_with("matmul_hopper_nt_"));
+  EXPECT_EQ(d[1].function, "column_sum_bf16");
+}
+
+using on_gpu = target<backend::cuda, precision::bf16, kernels::native>;
+constexpr std::int64_t R = 4136, C = 520, K = 72;  // the last tiles have 40 rows and 8 columns
+
+/// The sums of columns of (dy w) gelu'(x).
+struct summed_gradient {
+  template <Machine M> constexpr tensor<M> operator()(scope<M> s) const {
+    const auto dy = matmul(s.input("dy", {R, K}), s.input("w", {K, C}));                                              // (R,C)
+    const auto dx = apply<op::gelu_tanh_grad>(place::current(), {}, s.input("x", {R, C}), dy);                        // (R,C)
+    return apply<op::sum>(place::current(), op::sum::constants{.axes = 1, .format = format_number(dtype::f32)}, dx);  // (C)
+  }
+};
+
+TEST_F(MatmulHopper, GivesTheColumnSumsOfWhatItStores) {
+  const auto planned = plan_inference<on_gpu>(summed_gradient{});
+  ASSERT_TRUE(planned.ok()) << planned.error().line();
+  ASSERT_EQ(plan_view(*planned).steps.size(), 1u);
+  EXPECT_EQ(plan_view(*planned).steps[0].summed, 0);
+  if (cuda_test::emulated()) GTEST_SKIP() << "there is no GPU: column sums of the matmul for Hopper are not checked";
+  auto& d = cuda_test::test_device();
+  auto s = device<on_gpu>::over(d.context, d.functions).load(*planned);
+  ASSERT_TRUE(s.ok()) << s.error().line();
+  std::uint32_t state = 1;
+  for (const char* name : {"dy", "w", "x"}) {
+    const auto x = s->input<bfloat16>(name);
+    ASSERT_TRUE(x.ok());
+    for (bfloat16& e : *x) {
+      state = state * 1664525u + 1013904223u;
+      e = bfloat16(float(state >> 8) / float(1 << 22) - 2.0f);
+    }
+  }
+  std::vector<float> sums, before;
+  const auto check = [&](std::size_t k) {
+    const step& at = s->plan().steps[k];
+    const operand* results = &s->plan().operands[std::size_t(at.operands + at.inputs)];
+    const auto dx = s->numbers(results[0]), of_columns = s->numbers(results[1]);
+    ASSERT_TRUE(dx.ok() && of_columns.ok());
+    sums = *of_columns;
+    for (std::int64_t c = 0; c < C; ++c) {
+      double sum = 0, sizes = 0;
+      for (std::int64_t r = 0; r < R; ++r) sum += (*dx)[std::size_t(r * C + c)], sizes += std::fabs((*dx)[std::size_t(r * C + c)]);
+      // A term takes part in at most 10 additions of a lane, 7 in a tile and 33 of tiles.
+      EXPECT_LE(std::fabs(sums[std::size_t(c)] - sum), 50 * std::ldexp(sizes, -24)) << "column " << c;
+    }
+  };
+  for (int run = 0; run < 2; ++run) {
+    before = std::exchange(sums, {});
+    s->observe({}, check, phase_always);
+    ASSERT_TRUE(s->status().ok()) << s->status().error().line();
+    ASSERT_EQ(sums.size(), std::size_t(C));
+  }
+  EXPECT_EQ(before, sums);
 }
 
 }  // namespace matmul_hopper_test

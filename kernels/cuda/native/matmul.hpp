@@ -19,10 +19,32 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
   static constexpr bool epilogue = true;
   /// Returns the longest serial sum: tensor cores add the terms of a step in an order of their own, each rounded at most once.
   static constexpr std::int64_t chain(std::int64_t K) { return K; }
-  static constexpr std::int64_t scratch(const step_shapes& s) { return matmul_split::scratch(s); }
+  static constexpr std::int64_t scratch(const step_shapes& s) {
+    const std::int64_t parts = matmul_split::scratch(s);
+    return s.summed < 0 ? parts : std::max(parts, column_sum_bytes(s.out[std::size_t(s.summed)]));
+  }
+  /// Large products times GELU's gradient, which matmul_hopper.cu sums on the way.
+  static constexpr bool column_sums(const step_shapes& s, std::span<const micro_op> body, int summed) {
+    constexpr std::int64_t least = 1 << 21, least_side = 64;  // elements of the result; a side of the tiles
+    if (s.constants<op::matmul>().format.type() != dtype::bf16 || body.size() != 1) return false;
+    const micro_op& m = body[0];
+    const shape& y = s.out[std::size_t(summed)];
+    return m.op == &info<op::gelu_tanh_grad> && m.type == dtype::bf16 && m.arg[1] == gemm_result && m.store == summed && !y.has_scalar() &&
+           y.count() >= least && y.cols() % 8 == 0 && y.cols() >= least_side && s.in[0][-1] >= least_side;
+  }
 
   static void record(const launch& l, recording& r) {
     if (l.out[0].dims.count() == 0) return;
+    if (l.column_sums == nullptr) return record_product(l, r);
+    const matmul_shape s(l);
+    if (const matmul_hopper hopper(l, s); hopper.obstacle().empty() && hopper.sums_columns()) return hopper.record(r);
+    record_product(l, r);
+    const view& y = l.out[std::size_t(l.summed)];
+    const std::int64_t cols = y.dims.cols();
+    portable::record_column_sum(r, {.rows = y.dims.count() / cols, .cols = cols, .pitch = cols}, y, *l.column_sums, l.scratch);
+  }
+  /// Records the matmul without column sums.
+  static void record_product(const launch& l, recording& r) {
     const matmul_job j(l);
     if (const matmul_rows_mma rows(j); j.fits() && rows.takes()) return rows.record(r);
     const bool few = !j.fits() || matmul_rows(j).takes() || typename below::skinny(j).runs();  // bound by bytes
@@ -70,6 +92,11 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
   }
 
  private:
+  /// Bytes of the column sums of y's row tiles, or of the chunks of rows that column_sum.cu sums.
+  static constexpr std::int64_t column_sum_bytes(const shape& y) {
+    const std::int64_t cols = y.cols();
+    return cols == 0 ? 0 : 4 * cols * portable::divide_up(y.count() / cols, matmul_hopper_choice::rows);
+  }
   /// Whether the small tile of matmul_mma.cu, whose blocks are done sooner than those of matmul_hopper.cu begin to multiply, is faster. On an
   /// H100: with an epilogue, 1024 x 768 x 256 takes 4.5 us instead of 6.1, 1024 x 768 x 768 8.3 instead of 8.7, and 2048 x 768 x 768 10.9 instead
   /// of 9.2.

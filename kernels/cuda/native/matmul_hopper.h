@@ -31,6 +31,7 @@ struct matmul_hopper {
   std::int32_t accumulate;  // where y is f32 or there are several parts: y += product
   hopper_epilogue epilogue;
   float alpha;
+  std::uint64_t column_sums;  // (row tiles, N) f32: the sums of y's columns over the rows of each tile, or 0; only with gelu_grad
 };
 
 }  // namespace isotope::cuda::gpu

@@ -3,10 +3,13 @@
 ///
 ///   const matmul_hopper h(l, s);   // s: the sizes of the matmul l
 ///   if (h.obstacle().empty()) h.record(r);
+///
+/// Where the launch asks for column sums and sums_columns() says so, it records them, too; otherwise they are the caller's.
 #include <isotope/kernels/cuda/native/matmul_hopper.h>
 #include <isotope/fatbins/matmul_hopper.hpp>
 #include <isotope/kernels/cuda/gemm/shape.hpp>
 #include <isotope/kernels/cuda/native/matmul_hopper_choice.hpp>
+#include <isotope/kernels/cuda/rows/column_sum.hpp>
 #include <isotope/op/add.hpp>
 #include <isotope/op/gelu.hpp>
 
@@ -23,6 +26,13 @@ class matmul_hopper {
   /// Returns why the kernel cannot take this matmul; empty if it can.
   std::string_view obstacle() const { return why_; }
   const matmul_hopper_choice& choice() const { return choice_; }
+  /// Whether the epilogue gives the column sums that the launch asks for: those of a product times GELU's gradient. A second kernel adds the sums
+  /// of its row tiles, which are in scratch.
+  bool sums_columns() const {
+    return l_.column_sums != nullptr && arguments_.epilogue == gpu::hopper_epilogue::gelu_grad &&
+           &l_.out[std::size_t(l_.summed)] == results_[0] && row_tiles() <= portable::column_division::most_rows_of_one_pass &&
+           l_.scratch % 16 == 0 && l_.scratch_bytes >= tile_sums().bytes;
+  }
 
   void record(recording& r) const { record_as(r, choice_); }
   /// Records the matmul with the caller's choice.
@@ -44,6 +54,7 @@ class matmul_hopper {
     g.direct = p.f32;
     g.alpha = s_.alpha;
     g.partial = l_.scratch;
+    g.column_sums = p.summed ? l_.scratch : 0;
 
     const std::int64_t blocks = c.clusters(p) * c.cluster;
     const range partial{l_.scratch, c.partial_bytes(p)};
@@ -56,12 +67,14 @@ class matmul_hopper {
     const std::size_t order = s_.a.cross ? 2 : s_.b.cross ? 1 : 0;
     const std::vector<range> result = writes;
     if (c.parts > 1) writes.push_back(partial);
+    if (p.summed) writes.push_back(tile_sums());
     grid count = per_block(blocks, std::uint32_t(c.threads()), c.shared_bytes(p));
     count.cluster = std::uint32_t(c.cluster);
     dispatch& d = r.add(fatbins::matmul_hopper, (g.sums == 0 ? direct_functions : functions)[order][width], g, count, reads, writes);
     d.matrices = "bf16";
     d.maps.push_back(map_of(s_.a, s_.M, offsetof(gpu::matmul_hopper, a), s_.a.cross ? 64 : 128, 64));
     d.maps.push_back(map_of(s_.b, s_.N, offsetof(gpu::matmul_hopper, b), std::uint32_t(c.columns / 2), 32));
+    if (p.summed) portable::record_column_sum(r, {.rows = row_tiles(), .cols = s_.N, .pitch = s_.N}, tile_sums(), *l_.column_sums, 0);
     if (c.parts == 1) return;
     grid sums = per_block(c.items(p) * c.cluster * 2, 128);
     sums.y = std::uint32_t(c.columns / 8);
@@ -90,6 +103,14 @@ class matmul_hopper {
   std::array<const view*, 2> operands_{}, results_{};  // of the epilogue: what is read, what is written (y first)
   matmul_hopper_choice choice_;
 
+  std::int64_t row_tiles() const { return matmul_hopper_choice::ceiling(s_.M, matmul_hopper_choice::rows); }
+  /// The sums of columns of each row tile.
+  view tile_sums() const {
+    view v{l_.scratch, 4 * row_tiles() * s_.N, {row_tiles(), s_.N}, {}, dtype::f32};
+    v.strides[0] = s_.N;
+    v.strides[1] = 1;
+    return v;
+  }
   bool divisible() const { return arguments_.epilogue == gpu::hopper_epilogue::plain || arguments_.accumulate != 0; }
   matmul_hopper_choice::problem problem() const {
     return {s_.M,
@@ -98,7 +119,8 @@ class matmul_hopper {
             l_.device->multiprocessors,
             divisible() && l_.scratch % 16 == 0 ? l_.scratch_bytes : 0,
             results_[0]->type == dtype::f32,
-            arguments_.epilogue == gpu::hopper_epilogue::bias_gelu || arguments_.epilogue == gpu::hopper_epilogue::gelu_grad};
+            arguments_.epilogue == gpu::hopper_epilogue::bias_gelu || arguments_.epilogue == gpu::hopper_epilogue::gelu_grad,
+            sums_columns()};
   }
   /// The axes of an operand along its lines, and across; `across` and `along` are the sides of a box where lines run along K and where
   /// they do not.

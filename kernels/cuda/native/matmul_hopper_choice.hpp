@@ -21,6 +21,7 @@ struct matmul_hopper_choice {
     std::int64_t room = 0;  // bytes for partial sums; 0: K is never divided
     bool f32 = false;       // the result
     bool formula = false;   // whether the epilogue has GELU or its derivative
+    bool summed = false;    // whether the epilogue sums columns, which only tiles of 128 columns do
   };
 
   static std::int64_t ceiling(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
@@ -31,12 +32,17 @@ struct matmul_hopper_choice {
   std::int64_t per(const problem& p) const { return ceiling(slabs(p), parts); }
   std::int64_t clusters(const problem& p) const { return std::min(items(p) * parts, p.multiprocessors / cluster); }
   std::int64_t partial_bytes(const problem& p) const { return parts == 1 ? 0 : items(p) * parts * cluster * rows * columns * 4; }
+  static constexpr std::int32_t summing_columns = 128;
+  /// Bytes of shared memory for the sums of columns: two buffers with a float of each of seven warps.
+  static std::int32_t summing_bytes(const problem& p) { return p.summed ? 2 * 7 * 4 * summing_columns : 0; }
   /// Buffers of sums in bf16. Two leave room for three stages of 256 columns, which is enough.
   std::int32_t sums(const problem& p) const { return p.f32 || parts > 1 ? 0 : 2; }
   std::int32_t stages(const problem& p) const {
-    return std::min(std::int32_t(232448 - 256 - sums(p) * 128 * columns) / (128 * (128 + columns)), 8);
+    return std::min(std::int32_t(232448 - 256 - summing_bytes(p) - sums(p) * 128 * columns) / (128 * (128 + columns)), 8);
   }
-  std::int64_t shared_bytes(const problem& p) const { return stages(p) * 128 * (128 + columns) + sums(p) * 128 * columns + 256; }
+  std::int64_t shared_bytes(const problem& p) const {
+    return stages(p) * 128 * (128 + columns) + sums(p) * 128 * columns + 256 + summing_bytes(p);
+  }
   std::int64_t threads() const { return columns == 256 ? 384 : 512; }
 
   /// The cheapest choice.
@@ -44,6 +50,7 @@ struct matmul_hopper_choice {
     matmul_hopper_choice best;
     for (const std::int32_t columns : widths)
       for (const std::int32_t cluster : {2, 1}) {
+        if (p.summed && columns != summing_columns) continue;
         const matmul_hopper_choice c = of(p, columns, cluster);
         if (best.columns == 0 || c.cost < best.cost) best = c;
       }

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "../device/formulas.cuh"
-#include "matmul_hopper_parts.cuh"
+#include "matmul_hopper_columns.cuh"
 
 namespace isotope::cuda::gpu::hopper {
 
@@ -56,32 +56,61 @@ __device__ __forceinline__ std::uint32_t pair_within(std::uint32_t x, std::uint3
 // formulas::gelu_tanh_short and gelu_tanh_derivative_short for operands in bf16, with the same bits in fewer instructions: both operands of
 // a pair are limited by one instruction, which keeps NaN, and factors that are powers of two are placed where nothing overflows.
 constexpr std::uint32_t pair_of_11 = 0x41304130u, pair_of_minus_11 = 0xc130c130u;
-__device__ __forceinline__ float gelu_of(float x) {  // x >= -11
-  const formulas::number v = x;
-  const formulas::number gate = formulas::inverse(5.42101086e-20f + formulas::gelu_tanh_odds(v)) * 8.67361738e-19f;  // 16 times the gate
-  return (v * 0.0625f * gate).value;
-}
-__device__ __forceinline__ float gelu_derivative_of(float x) {  // |x| <= 11
-  const formulas::number v = x, e = formulas::gelu_tanh_odds(v), inverse = formulas::inverse(5.42101086e-20f + e);
-  return (5.42101086e-20f * inverse * formulas::fma(v * formulas::fma(v * v, 0.214063906f, 1.59576912f), e * inverse, 1.0f)).value;
-}
-__device__ __forceinline__ std::uint32_t gelu_pair(std::uint32_t x) {
-  const std::uint32_t v = pair_at_least(x, pair_of_minus_11);
-  return bf16_pair(gelu_of(low(v)), gelu_of(high(v)));
-}
-/// The products x times the derivative of gelu at `at`.
-__device__ __forceinline__ std::uint32_t gelu_grad_pair(std::uint32_t x, std::uint32_t at) {
-  const std::uint32_t v = pair_within(at, pair_of_11);
-  return bf16_pair(__fmul_rn(low(x), gelu_derivative_of(low(v))), __fmul_rn(high(x), gelu_derivative_of(high(v))));
-}
 template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x) { return {f(x.x), f(x.y), f(x.z), f(x.w)}; }
 template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x, uint4 y) {
   return {f(x.x, y.x), f(x.y, y.y), f(x.z, y.z), f(x.w, y.w)};
 }
 
+// Eight elements go through each step together: written one after the other, each would wait for the results of its slow instructions.
+__device__ __forceinline__ void unpack_eight(uint4 x, formulas::number (&v)[8]) {
+  const std::uint32_t w[4] = {x.x, x.y, x.z, x.w};
+#pragma unroll
+  for (int k = 0; k < 8; ++k) v[k] = k % 2 == 0 ? low(w[k / 2]) : high(w[k / 2]);
+}
+__device__ __forceinline__ uint4 pack_eight(const formulas::number (&v)[8]) {
+  return {bf16_pair(v[0].value, v[1].value), bf16_pair(v[2].value, v[3].value), bf16_pair(v[4].value, v[5].value),
+          bf16_pair(v[6].value, v[7].value)};
+}
+__device__ __forceinline__ uint4 gelu_eight(uint4 x) {
+  formulas::number v[8], y[8];
+  unpack_eight(each_pair([](std::uint32_t w) { return pair_at_least(w, pair_of_minus_11); }, x), v);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) y[k] = 5.42101086e-20f + formulas::gelu_tanh_odds(v[k]);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) y[k] = formulas::inverse(y[k]);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) y[k] = v[k] * 0.0625f * (y[k] * 8.67361738e-19f);  // the last factor is 16 times the gate
+  return pack_eight(y);
+}
+/// The derivative of gelu at eight places.
+__device__ __forceinline__ void gelu_slopes(uint4 at, formulas::number (&e)[8]) {
+  formulas::number v[8], y[8];
+  unpack_eight(each_pair([](std::uint32_t w) { return pair_within(w, pair_of_11); }, at), v);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) e[k] = formulas::gelu_tanh_odds(v[k]);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) y[k] = formulas::inverse(5.42101086e-20f + e[k]);
+#pragma unroll
+  for (int k = 0; k < 8; ++k)
+    e[k] = 5.42101086e-20f * y[k] * formulas::fma(v[k] * formulas::fma(v[k] * v[k], 0.214063906f, 1.59576912f), e[k] * y[k], 1.0f);
+}
+__device__ __forceinline__ uint4 times_eight(uint4 x, const formulas::number (&e)[8]) {
+  formulas::number v[8], y[8];
+  unpack_eight(x, v);
+#pragma unroll
+  for (int k = 0; k < 8; ++k) y[k] = v[k] * e[k];
+  return pack_eight(y);
+}
+/// The products x times the derivative of gelu at `at`.
+__device__ __forceinline__ uint4 gelu_grad_eight(uint4 x, uint4 at) {
+  formulas::number e[8];
+  gelu_slopes(at, e);
+  return times_eight(x, e);
+}
+
 /// Finishes the tiles whose sums are in shared memory, as warp `warp` of `Warps`. A lane has 8 adjacent columns, and all rows of a batch
-/// are read before the first is written.
-template <int BN, int Warps, hopper_epilogue E>
+/// are read before the first is written. `Summed`: what is written is summed along columns.
+template <int BN, int Warps, hopper_epilogue E, bool Summed = false>
 __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>& l, int warp) {
   constexpr bool has_bias = E == hopper_epilogue::bias || E == hopper_epilogue::bias_gelu || E == hopper_epilogue::bias_residual;
   constexpr bool has_other = E == hopper_epilogue::add || E == hopper_epilogue::bias_residual || E == hopper_epilogue::gelu_grad;
@@ -97,6 +126,7 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
   walker w(a);
   part p;
   std::uint32_t parity = 0;
+  column_sums<BN, Warps> columns(l, warp);
   while (w.next<BN>(a, p)) {
     const int n = p.column + 8 * piece;
     const bool inside = n < a.N && !idle;
@@ -120,6 +150,13 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
 #pragma unroll
           for (int i = 0; i < Count; ++i) other[i] = load_global_16(a.other + at + std::uint64_t(i) * pitch, (first + i) * stride < last);
         }
+        // Derivatives need no sums, so they are ready when the sums come, where registers hold those of all rows.
+        constexpr bool slopes_first = E == hopper_epilogue::gelu_grad && BN == 128;
+        formulas::number slopes[slopes_first ? Count : 1][8];
+        if constexpr (slopes_first) {
+#pragma unroll
+          for (int i = 0; i < Count; ++i) gelu_slopes(other[i], slopes[i]);
+        }
         if (first == 0) barrier_wait(l.written(group), parity);
         const auto sums_at = [&](int i) {
           const int row = min(row0 + (first + i) * stride, 63);
@@ -130,8 +167,12 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
           for (int i = 0; i < Count; ++i) {
             uint4 y = sums_at(i);
             if constexpr (has_bias) y = each_pair(add_pairs, y, bias);
-            if constexpr (E == hopper_epilogue::gelu_grad) y = each_pair(gelu_grad_pair, y, other[i]);
+            if constexpr (slopes_first) y = times_eight(y, slopes[i]);
+            else if constexpr (E == hopper_epilogue::gelu_grad) y = gelu_grad_eight(y, other[i]);
             else y = each_pair(add_pairs, other[i], y);
+            if constexpr (Summed) {
+              if ((first + i) * stride < last) columns.add(y);
+            }
             store_global_16(a.y + at + std::uint64_t(i) * pitch, y, (first + i) * stride < last);
           }
         } else {
@@ -149,7 +190,7 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
           }
 #pragma unroll
           for (int i = 0; i < Count; ++i) {
-            if constexpr (E == hopper_epilogue::bias_gelu) x[i] = each_pair(gelu_pair, x[i]);
+            if constexpr (E == hopper_epilogue::bias_gelu) x[i] = gelu_eight(x[i]);
             store_global_16(a.y + at + std::uint64_t(i) * pitch, x[i], (first + i) * stride < last);
           }
         }
@@ -160,8 +201,10 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
       __syncwarp();
       if (lane == 0) barrier_arrive(l.read(group));
     }
+    if constexpr (Summed) columns.end_tile(a, p);
     parity ^= 1;
   }
+  if constexpr (Summed) columns.write_total(a);
 }
 template <int BN, int Warps> __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>& l, int warp) {
   switch (a.epilogue) {
@@ -170,7 +213,11 @@ template <int BN, int Warps> __device__ __forceinline__ void finish(const matmul
     case hopper_epilogue::bias: return finish<BN, Warps, hopper_epilogue::bias>(a, l, warp);
     case hopper_epilogue::bias_gelu: return finish<BN, Warps, hopper_epilogue::bias_gelu>(a, l, warp);
     case hopper_epilogue::bias_residual: return finish<BN, Warps, hopper_epilogue::bias_residual>(a, l, warp);
-    case hopper_epilogue::gelu_grad: return finish<BN, Warps, hopper_epilogue::gelu_grad>(a, l, warp);
+    case hopper_epilogue::gelu_grad:
+      if constexpr (BN == 128) {
+        if (a.column_sums != 0) return finish<BN, Warps, hopper_epilogue::gelu_grad, true>(a, l, warp);
+      }
+      return finish<BN, Warps, hopper_epilogue::gelu_grad>(a, l, warp);
   }
 }
 

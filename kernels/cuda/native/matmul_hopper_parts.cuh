@@ -7,7 +7,7 @@
 namespace isotope::cuda::gpu::hopper {
 
 constexpr int BM = 128, BK = 64, line_group = 8192;  // line_group: bytes of 64 lines of 128 bytes
-constexpr int max_stages = 8;
+constexpr int max_stages = 8, barrier_bytes = 256;
 
 /// A part of a work item: the tile of this block, its slabs, and where its sums go if the work item has several parts.
 struct part {
@@ -48,7 +48,8 @@ class walker {
   int items_, at_, step_, rank_;
 };
 
-/// Addresses in shared memory: stages with the tiles of a and b, then sums in bf16 of both warpgroups, then barriers.
+/// Addresses in shared memory: stages with the tiles of a and b, then sums in bf16 of both warpgroups, then barriers, then, where columns are
+/// summed, two buffers with the sums of each finishing warp.
 template <int BN> struct layout {
   static constexpr int a_bytes = BM * BK * 2, b_bytes = BN * BK * 2, stage_bytes = a_bytes + b_bytes;
   static constexpr int sums_bytes = BN / 64 * line_group;  // of one warpgroup
@@ -66,6 +67,8 @@ template <int BN> struct layout {
   __device__ __forceinline__ std::uint32_t emptied(int stage) const { return barriers + std::uint32_t(8 * (max_stages + stage)); }
   __device__ __forceinline__ std::uint32_t written(int group) const { return barriers + std::uint32_t(8 * (2 * max_stages + group)); }
   __device__ __forceinline__ std::uint32_t read(int group) const { return barriers + std::uint32_t(8 * (2 * max_stages + 2 + group)); }
+  __device__ __forceinline__ std::uint32_t summed() const { return barriers + std::uint32_t(8 * (2 * max_stages + 4)); }
+  __device__ __forceinline__ std::uint32_t column_sums() const { return barriers + barrier_bytes; }
 };
 
 /// A position in the ring of stages.

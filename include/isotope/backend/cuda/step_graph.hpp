@@ -16,6 +16,8 @@ namespace isotope::cuda {
 /// The arguments of a dispatch with its tensor maps encoded. @error missing_feature where the driver cannot encode them
 inline result<std::vector<std::byte>> arguments_of(const context& c, const dispatch& d) {
   std::vector<std::byte> all = d.arguments;
+  if (d.maps.empty()) return all;
+  const auto here = c.current();
   for (const tensor_map& m : d.maps) {
     if (c.f()->encode_tensor_map == nullptr)
       return fail(errc::missing_feature, "the driver cannot encode tensor maps for " + std::string(d.function), "cuda",
