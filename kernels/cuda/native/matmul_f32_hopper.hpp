@@ -13,7 +13,8 @@ namespace isotope::cuda {
 class matmul_f32_hopper {
  public:
   static constexpr std::int64_t rows = 128, columns = 128, slab = 64, most_parts = 16;  // of a tile; along K
-  static constexpr double least_flops = 1e9;  // with fewer, launches take longer than the multiply-adds that are saved
+  static constexpr double least_flops = 1e9;        // with fewer, launches take longer than the multiply-adds that are saved
+  static constexpr std::int64_t least_depth = 256;  // of K
   static constexpr std::int64_t few_elements = 1 << 14;
 
   /// How a product is divided.
@@ -152,6 +153,7 @@ class matmul_f32_hopper {
     if (s.batches() != 1 || s.pieces() != 1) return "the kernel for Hopper takes no batches";
     if (s.beta != 0) return "the kernel for Hopper adds no matrix with a factor";
     if (s.M < 64 || s.N < 64 || s.K < slab) return "the product is too small for the tiles of Hopper";
+    if (s.K < least_depth && !d.switches.large_kernels) return "short sums are as accurate and fast by multiply-adds";
     const bool small = 2.0 * double(s.M) * double(s.N) * double(s.K) < least_flops;
     if (small && !d.switches.large_kernels) return "the product is too small to be split";
     if (s.M >= 1 << 30 || s.N >= 1 << 30 || s.K >= 1 << 30) return "a size is too large for 32 bits";
@@ -172,16 +174,18 @@ class matmul_f32_hopper {
       }
     return best;
   }
-  /// Costs 0 if K cannot be divided so. A slab of a tile takes 6 products of 64 steps by 128 x 128.
+  /// Costs 0 if K cannot be divided so. The clocks are those of an H100, whose power bounds them: where a part of it is idle, the rest is
+  /// faster.
   choice estimate(std::int64_t cluster, std::int64_t parts) const {
-    constexpr double of_slab = 3600, of_tile = 3000, launch = 6000, bytes_of_clock = 1100;
+    constexpr double of_slab = 3700, of_tile = 4700, launch = 9000, bytes_of_clock = 1100, boost = 1.1;
+    const double alone = N_ <= 512 ? 0.97 : 1.05;  // a block that copies all of b's columns itself
     const matmul_shape& s = j_.s;
     const std::int64_t slabs = ceiling(s.K, slab), per = ceiling(slabs, parts), sums = 4 * parts * s.M * s.N;
     if (parts > 1 && (per < 8 || (parts - 1) * per >= slabs || sums > j_.given->scratch_bytes - planes_bytes())) return {};
     const std::int64_t all = j_.given->device->multiprocessors / cluster;
     const std::int64_t n = ceiling(M_, rows * cluster) * ceiling(N_, columns) * parts;
-    const double unit = double(per) * of_slab * (cluster == 2 ? 1.0 : 1.06) + of_tile;
-    double cost = std::max(unit * double(n) / double(all), double(ceiling(n, all)) * unit / 1.1) + 4000;
+    const double unit = double(per) * of_slab * (cluster == 2 ? 1.0 : alone) + of_tile;
+    double cost = std::max(unit * double(n) / double(all), double(ceiling(n, all)) * unit / boost) + 4000;
     if (parts > 1) cost += launch + 2 * double(sums) / bytes_of_clock;
     return {cluster, parts, cost};
   }
