@@ -3,16 +3,18 @@
 // y = a b of f32 on tensor cores, at the accuracy of f32. A number x is the sum of three of bf16, which have 8 bits each: x1 = bf16(x),
 // x2 = bf16(x - x1), x3 = bf16(x - x1 - x2), each rounded to nearest even. So
 //   a b = a1 b1 + (a1 b2 + a2 b1) + (a2 b2 + a1 b3 + a3 b1) + e,   |e| <= 2^-24 |a b|, on average less than 2^-28 |a b|.
-// Tensor cores cut sums in f32 toward zero where multiply-adds round, so the six products of a slab of 64 steps of K are added to other sums
-// by rounded additions, and within a slab the small ones come first. With random operands of K = 64 to 32768 the relative L2 error is 8e-8
-// to 42e-8, that of multiply-adds one after the other 15e-8 to 324e-8; with positive ones 9e-8 to 31e-8 and 12e-8 to 239e-8. Without moving
-// sums it would reach 1.9e-4. Sums that are not finite are computed again by multiply-adds, so infinities, NaN, and numbers that bf16 would
-// round to infinity have their results in f32. Parts below 2^-133 are lost: operands below 2^-110 have fewer bits.
+// Tensor cores cut sums in f32 toward zero where multiply-adds round. So the sums of each slab of 64 steps of K are added to others by
+// rounded additions, and within a slab the small products come first. Relative L2 errors of 256 x 256 sums, K = 256 to 32768, and those of
+// multiply-adds one after the other: normal operands 9e-8 to 42e-8 (29e-8 to 324e-8), positive ones 9e-8 to 31e-8 (22e-8 to 239e-8), normal
+// ones times 2^-20 to 2^20 11e-8 to 42e-8 (13e-8 to 129e-8). On average a sum is 6e-8 to 8e-8 of itself closer to zero. Below K = 256,
+// multiply-adds may be more accurate. Slabs of 128 have up to 59e-8; nothing moved, up to 2.2e-4. Large and small products in sums of their
+// own, or moved apart, gain nothing. Sums that are not finite are computed again by multiply-adds, so infinities, NaN and numbers that
+// bf16 rounds to infinity give what f32 gives. Parts below 2^-133 are lost: operands below 2^-110 have fewer bits.
 //
 // matmul_f32_planes splits b before. Here one block runs on each multiprocessor and walks over tiles of 128 x 128: one thread starts tensor
-// copies of a in f32 and the planes of b into two stages, and two warpgroups multiply 64 rows each, whose parts of a they make in registers.
-// While one of them splits, moves or finishes sums, the other multiplies. Bound by tensor cores. Planes of a in shared memory were as fast,
-// but writing them takes longer than splitting in registers: 23 us for 16384 x 384.
+// copies of a in f32 and the planes of b into two stages, and two warpgroups multiply 64 rows each, splitting a in registers. While one of
+// them splits, moves or finishes sums, the other multiplies. Bound by tensor cores. Planes of a in shared memory were as fast, but writing
+// them takes 23 us for 16384 x 384.
 #include "matmul_f32_hopper_finish.cuh"
 
 namespace isotope::cuda::gpu {

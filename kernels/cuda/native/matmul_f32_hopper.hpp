@@ -153,7 +153,7 @@ class matmul_f32_hopper {
     if (s.batches() != 1 || s.pieces() != 1) return "the kernel for Hopper takes no batches";
     if (s.beta != 0) return "the kernel for Hopper adds no matrix with a factor";
     if (s.M < 64 || s.N < 64 || s.K < slab) return "the product is too small for the tiles of Hopper";
-    if (s.K < least_depth && !d.switches.large_kernels) return "short sums are as accurate and fast by multiply-adds";
+    if (s.K < least_depth && !d.switches.large_kernels) return "short sums may be more accurate by multiply-adds";
     const bool small = 2.0 * double(s.M) * double(s.N) * double(s.K) < least_flops;
     if (small && !d.switches.large_kernels) return "the product is too small to be split";
     if (s.M >= 1 << 30 || s.N >= 1 << 30 || s.K >= 1 << 30) return "a size is too large for 32 bits";
