@@ -3,7 +3,7 @@
 
 #include <isotope/backend/cuda.hpp>
 #include <isotope/isotope.hpp>
-#include <isotope/kernels/cuda/native/matmul_hopper.hpp>
+#include <isotope/kernels/cuda/native/matmul.hpp>
 #include <isotope/plan/dynamic.hpp>
 
 #include <gtest/gtest.h>
@@ -87,8 +87,7 @@ struct product {
     return g.epilogue;
   }
 
- private:
-  std::uint64_t at_ = std::uint64_t(1) << 40;
+ protected:
   launch given() const {
     launch l;
     l.in = in;
@@ -105,6 +104,9 @@ struct product {
     }
     return l;
   }
+
+ private:
+  std::uint64_t at_ = std::uint64_t(1) << 40;
 };
 
 class MatmulHopper : public testing::Test {
@@ -276,6 +278,110 @@ TEST_F(MatmulHopper, GivesTheColumnSumsOfWhatItStores) {
     ASSERT_EQ(sums.size(), std::size_t(C));
   }
   EXPECT_EQ(before, sums);
+}
+
+/// The same product of f32, with scratch for the planes.
+struct product_of_f32 : product {
+  product_of_f32() {
+    for (view* v : {&in[0], &in[1], &out[0]}) v->type = dtype::f32, v->bytes *= 2;
+    attr = op::matmul::constants{.format = dtype::f32, .operands = 2};
+    scratch = 6 * N * K;  // no room for partial sums
+  }
+  void gradient_of_weights() {
+    scratch = 64 << 20;
+    in = {matrix(384, 16384, {1, 384}, dtype::f32), matrix(16384, 384, {384, 1}, dtype::f32)};
+    out = {matrix(384, 384, {384, 1}, dtype::f32)};
+  }
+  std::string obstacle() const {
+    const launch l = given();
+    return std::string(matmul_f32_hopper(matmul_job(l)).obstacle());
+  }
+  std::vector<dispatch> recorded() const {
+    no_store store;
+    recording r(store, store);
+    kernel<op::matmul, precision::f32, kernels::native>::record(given(), r);
+    return r.dispatches;
+  }
+};
+class MatmulF32Hopper : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!fatbins::matmul_f32_hopper.there()) GTEST_SKIP() << "this build has no code for Hopper";
+  }
+};
+
+TEST_F(MatmulF32Hopper, SplitsTheRightOperandAndDescribesItsPlanes) {
+  product_of_f32 p;
+  for (const bool across : {false, true}) {
+    if (across) p.in[1] = p.matrix(p.K, p.N, {p.N, 1}, dtype::f32);
+    const std::int64_t lines = across ? p.K : p.N, length = across ? p.N : p.K;
+    const auto d = p.recorded();
+    ASSERT_EQ(d.size(), 2u);
+    EXPECT_EQ(d[0].function, "matmul_f32_planes");
+    EXPECT_EQ(d[1].function, across ? "matmul_f32_hopper_nn" : "matmul_f32_hopper_nt");
+    EXPECT_EQ(d[0].writes.at(0).bytes(), 6 * lines * length);
+    EXPECT_TRUE(std::any_of(d[1].reads.begin(), d[1].reads.end(), [&](const range& r) { return r.overlaps(d[0].writes[0]); }));
+    ASSERT_EQ(d[1].maps.size(), 4u);
+    EXPECT_EQ(d[1].maps[0].dims[0], std::uint64_t(2 * p.K));
+    EXPECT_EQ(d[1].maps[0].strides_bytes[0], std::uint64_t(4 * p.K));
+    for (std::size_t k = 1; k < 4; ++k) {
+      EXPECT_EQ(d[1].maps[k].address, d[0].writes[0].first + (k - 1) * std::uint64_t(2 * lines * length));
+      EXPECT_EQ(d[1].maps[k].dims[1], std::uint64_t(lines));
+    }
+  }
+}
+TEST_F(MatmulF32Hopper, SplitsTheSmallerOperandUnlessABodyFollows) {
+  product_of_f32 p;
+  p.in = {p.matrix(384, 4096, {1, 384}, dtype::f32), p.matrix(4096, 1536, {1536, 1}, dtype::f32)};
+  p.out = {p.matrix(384, 1536, {1536, 1}, dtype::f32)};
+  p.scratch = 64 << 20;
+  const auto d = p.recorded();
+  EXPECT_EQ(d.at(0).reads.at(0).first, p.in[0].at);
+  gpu::matmul_f32_hopper g;
+  std::memcpy(&g, d.at(1).arguments.data(), sizeof g);
+  EXPECT_EQ(std::tuple(g.M, g.N, g.g.a.at, g.g.b.at, g.g.swapped), std::tuple(1536, 384, p.in[1].at, p.in[0].at, 1));
+  p.in.push_back(p.matrix(384, 1536, {1536, 1}, dtype::f32));
+  p.body = {{&info<op::add>, {gemm_result, 2, -1}, 0, dtype::f32}};
+  EXPECT_EQ(p.recorded().at(0).reads.at(0).first, p.in[1].at);
+}
+TEST_F(MatmulF32Hopper, DividesALongSumBehindThePlanes) {
+  product_of_f32 p;
+  p.gradient_of_weights();
+  const auto d = p.recorded();
+  ASSERT_EQ(d.size(), 3u);
+  EXPECT_EQ(d[1].function, "matmul_f32_hopper_tn");
+  EXPECT_EQ(d[2].function, "matmul_reduce");
+  EXPECT_FALSE(d[1].writes.at(0).overlaps(d[0].writes.at(0)));
+  EXPECT_TRUE(d[1].writes[0].overlaps(d[2].reads.at(0)));
+  EXPECT_LE(d[0].writes[0].bytes() + d[1].writes[0].bytes(), p.scratch);
+}
+TEST_F(MatmulF32Hopper, HasScratchForEveryProductThatItTakes) {
+  product_of_f32 p;
+  for (const bool gradient : {false, true}) {
+    if (gradient) p.gradient_of_weights();
+    const std::array<shape, 2> in{p.in[0].dims, p.in[1].dims};
+    const std::array<shape, 1> out{p.out[0].dims};
+    p.scratch = kernel<op::matmul, precision::f32, kernels::native>::scratch({in, out, &p.attr});
+    EXPECT_EQ(p.obstacle(), "");
+  }
+}
+TEST_F(MatmulF32Hopper, LeavesOtherMatmulsToOtherKernels) {
+  const auto refused = [](auto change) {
+    product_of_f32 p;
+    change(p);
+    return !p.obstacle().empty();
+  };
+  EXPECT_FALSE(refused([](auto&) {}));
+  EXPECT_TRUE(refused([](auto& p) { p.limits.compute = 80; }));
+  EXPECT_TRUE(refused([](auto& p) { p.limits.switches.no_matrix_units = true; }));
+  EXPECT_TRUE(refused([](auto& p) { p.in[0].at += 4; }));
+  EXPECT_TRUE(refused([](auto& p) { p.in[1].strides[1] += 1; }));
+  EXPECT_TRUE(refused([](auto& p) { p.in[0].type = dtype::bf16; }));
+  EXPECT_TRUE(refused([](auto& p) { p.scratch = 1 << 20; }));
+  EXPECT_TRUE(refused([](auto& p) {
+    p.in = {p.matrix(128, 128, {128, 1}, dtype::f32), p.matrix(128, 128, {128, 1}, dtype::f32)};
+    p.out = {p.matrix(128, 128, {128, 1}, dtype::f32)};
+  }));
 }
 
 }  // namespace matmul_hopper_test

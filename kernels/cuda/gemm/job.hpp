@@ -39,7 +39,14 @@ class matmul_job {
   }
 
   /// Whether sums of the whole K are finished by a case of finish_tile.cuh that has code of its own.
-  bool has_case() const { return case_of(arguments(0, {}, false)) != gpu::case_other; }
+  bool has_case() const { return whole_arguments().fast != gpu::case_other; }
+
+  /// The arguments of a kernel that computes the whole matmul and finishes eight columns at a time.
+  gpu::gemm whole_arguments() const {
+    gpu::gemm g = arguments(0, {}, false);
+    g.fast = case_of(g);
+    return g;
+  }
 
   /// A kernel of a gemm and its blocks.
   struct form {
@@ -79,7 +86,26 @@ class matmul_job {
         d.matrices = f.matrices;
       }
     }
-    if (partial) reduce(r, split);
+    if (partial) add_sum_of_parts(r, split.parts, partial_sums(split));
+  }
+  /// Adds the launches that add the partial sums at `partial` and finish them.
+  void add_sum_of_parts(recording& r, std::int64_t parts, const range& partial) const {
+    for (std::int64_t p = 0; p < s.pieces(); ++p) {
+      gpu::gemm g = arguments(p, {}, false);
+      g.a.at = partial.first;
+      g.parts = std::int32_t(parts);
+      std::vector<range> reads{partial}, writes;
+      add_result_ranges(reads, writes);
+      r.add(fatbins::matmul_reduce, "matmul_reduce", g, per_item(std::int64_t(g.batches) * s.M * ((s.N + 7) / 8), 128), std::move(reads),
+            std::move(writes));
+    }
+  }
+  /// Adds what is read beside the operands when sums are finished (c, the body's operands, what is added to) and what is written.
+  void add_result_ranges(std::vector<range>& reads, std::vector<range>& writes) const {
+    if (s.beta != 0) reads.push_back(given->in[2]);
+    if (!body_.empty()) return body_.add_ranges(reads, writes);
+    if (accumulates()) reads.push_back(y());
+    writes.push_back(y());
   }
 
  private:
@@ -89,25 +115,6 @@ class matmul_job {
   static std::int64_t host_operands(const launch& l) { return l.constants<op::matmul>().operands == 3 ? 3 : 2; }
   bool accumulates() const { return (given->accumulate & 1u) != 0 && body_.empty(); }
   range partial_sums(const matmul_split::choice& split) const { return {given->scratch, 4 * split.parts * y().dims.count()}; }
-
-  /// Adds what is read beside the operands when sums are finished (c, the body's operands, what is added to) and what is written.
-  void add_result_ranges(std::vector<range>& reads, std::vector<range>& writes) const {
-    if (s.beta != 0) reads.push_back(given->in[2]);
-    if (!body_.empty()) return body_.add_ranges(reads, writes);
-    if (accumulates()) reads.push_back(y());
-    writes.push_back(y());
-  }
-  void reduce(recording& r, const matmul_split::choice& split) const {
-    for (std::int64_t p = 0; p < s.pieces(); ++p) {
-      gpu::gemm g = arguments(p, {}, false);
-      g.a.at = given->scratch;
-      g.parts = std::int32_t(split.parts);
-      std::vector<range> reads{partial_sums(split)}, writes;
-      add_result_ranges(reads, writes);
-      r.add(fatbins::matmul_reduce, "matmul_reduce", g, per_item(std::int64_t(g.batches) * s.M * ((s.N + 7) / 8), 128), std::move(reads),
-            std::move(writes));
-    }
-  }
 
   /// The arguments of piece p of matmul_shape::pieces, with all of K. `partial`: results are sums of parts, which are f32 in scratch.
   gpu::gemm arguments(std::int64_t p, const form& f, bool partial) const {

@@ -2,9 +2,11 @@
 /// A matmul by cuBLASLt where it is here, or of bf16 operands on tensor cores: by matmul_small.cu where latency bounds it, by matmul_hopper.cu
 /// on Hopper, else by matmul_mma.cu. With at most 16 rows and wide weights memory bounds it, and it runs in matmul_rows_mma.cu or, of f32, in
 /// portable/matmul_rows.cu. On Hopper a fused body is part of our own kernel where it knows the body. Whatever none of them takes runs as in
-/// portable/matmul.hpp, with the reason recorded, and so do weight gradients of f32 with few tiles. Products of f32 operands keep the rounding
-/// of f32, which tensor cores do not offer.
+/// portable/matmul.hpp, with the reason recorded, and so do weight gradients of f32 with few tiles. Products of f32 operands keep the accuracy
+/// of f32: on Hopper large ones run in matmul_f32_hopper.cu, on tensor cores with three numbers of bf16 for each; elsewhere, and where tensor
+/// cores are switched off, all are multiply-adds in f32.
 #include <isotope/fatbins/matmul_mma.hpp>
+#include <isotope/kernels/cuda/native/matmul_f32_hopper.hpp>
 #include <isotope/kernels/cuda/native/matmul_hopper.hpp>
 #include <isotope/kernels/cuda/native/matmul_library.hpp>
 #include <isotope/kernels/cuda/native/matmul_rows_mma.hpp>
@@ -21,6 +23,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
   static constexpr std::int64_t chain(std::int64_t K) { return K; }
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const std::int64_t parts = matmul_split::scratch(s);
+    if constexpr (std::same_as<P, precision::f32>) return parts + matmul_f32_hopper::scratch(s);
     return s.summed < 0 ? parts : std::max(parts, column_sum_bytes(s.out[std::size_t(s.summed)]));
   }
   /// Large products times GELU's gradient, which matmul_hopper.cu sums on the way.
@@ -48,6 +51,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
     const matmul_job j(l);
     if (const matmul_rows_mma rows(j); j.fits() && rows.takes()) return rows.record(r);
     const bool few = !j.fits() || matmul_rows(j).takes() || typename below::skinny(j).runs();  // bound by bytes
+    if (const matmul_f32_hopper split(j); !few && split.obstacle().empty()) return split.record(r);
     if (!few && few_tiles(j) && below::runs_whole(j)) {
       enter_set(r, kernels::portable::name, "cuBLASLt needs more memory to divide K");
       return below::record(l, r);

@@ -20,13 +20,13 @@ struct part {
 /// time read the same slabs. All warps of all blocks of the cluster visit the same slabs.
 class walker {
  public:
-  __device__ __forceinline__ explicit walker(const matmul_hopper& a) {
+  template <class Arguments> __device__ __forceinline__ explicit walker(const Arguments& a) {
     items_ = a.row_tiles * a.column_tiles;
     at_ = int(blockIdx.x / unsigned(a.cluster));
     rank_ = int(blockIdx.x % unsigned(a.cluster));
     step_ = int(gridDim.x / unsigned(a.cluster));
   }
-  template <int BN> __device__ __forceinline__ bool next(const matmul_hopper& a, part& p) {
+  template <int BN, class Arguments> __device__ __forceinline__ bool next(const Arguments& a, part& p) {
     if (at_ >= items_ * a.parts) return false;
     const int k = at_ / items_;
     p.first = k * a.per;
@@ -37,7 +37,8 @@ class walker {
     return true;
   }
   /// The first element of the tile of block `rank` for a work item.
-  template <int BN> __device__ __forceinline__ static void place(const matmul_hopper& a, int item, int rank, int& row, int& column) {
+  template <int BN, class Arguments>
+  __device__ __forceinline__ static void place(const Arguments& a, int item, int rank, int& row, int& column) {
     const int per_group = a.group * a.column_tiles, g = item / per_group, rest = item - g * per_group;
     const int rows = min(a.group, a.row_tiles - g * a.group);
     row = ((g * a.group + rest % rows) * a.cluster + rank) * BM;
