@@ -7,7 +7,7 @@
 // rounded additions, and within a slab the small products come first. Relative L2 errors of 256 x 256 sums, K = 256 to 32768, and those of
 // multiply-adds one after the other: normal operands 9e-8 to 42e-8 (29e-8 to 324e-8), positive ones 9e-8 to 31e-8 (22e-8 to 239e-8), normal
 // ones times 2^-20 to 2^20 11e-8 to 42e-8 (13e-8 to 129e-8). On average a sum is 6e-8 to 8e-8 of itself closer to zero. Below K = 256,
-// multiply-adds may be more accurate. Slabs of 128 have up to 59e-8; nothing moved, up to 2.2e-4. Large and small products in sums of their
+// multiply-adds may be more accurate. Slabs of 128 have up to 66e-8; nothing moved, up to 2.2e-4. Large and small products in sums of their
 // own, or moved apart, gain nothing. Sums that are not finite are computed again by multiply-adds, so infinities, NaN and numbers that
 // bf16 rounds to infinity give what f32 gives. Parts below 2^-133 are lost: operands below 2^-110 have fewer bits.
 //
