@@ -178,7 +178,6 @@ __device__ __forceinline__ void multiply_and_share(const matmul_hopper& a, const
 
 /// `Warps` warps finish tiles: all that are left of the copying warp's warpgroup and, if there are 512 threads, of the next one. The
 /// compiler insists on 154 registers from the start for an instruction that multiplies 256 columns, so those kernels have 384 threads.
-/// Sums of 128 columns leave registers to the finishing warps, which then have more elements of a formula in flight.
 template <int BN, int Warps, bool CrossA, bool CrossB, bool Shared> __device__ __forceinline__ void run(const matmul_hopper& a) {
   const layout<BN> l(shared_address(dynamic_shared()), a);
   if (threadIdx.x == 0) {
@@ -190,7 +189,6 @@ template <int BN, int Warps, bool CrossA, bool CrossB, bool Shared> __device__ _
       barrier_init(l.written(i), 4);
       barrier_init(l.read(i), Warps);
     }
-    barrier_init(l.summed(), Warps);
     barrier_init_fence();
   }
   __syncthreads();
@@ -198,11 +196,11 @@ template <int BN, int Warps, bool CrossA, bool CrossB, bool Shared> __device__ _
   constexpr int others = (Warps + 1) / 4;  // warpgroups that do not multiply
   const int warpgroup = int(threadIdx.x / 128), warp = int(threadIdx.x / 32);
   if (warpgroup >= others) {
-    take_registers<others == 1 ? 192 : BN == 128 ? 136 : 168>();
+    take_registers<others == 1 ? 192 : 168>();
     if constexpr (Shared) multiply_and_share<BN, CrossA, CrossB>(a, l, warpgroup - others);
     else multiply<BN, CrossA, CrossB>(a, l, warpgroup - others);
   } else {
-    give_registers<others == 1 || BN == 128 ? 120 : 88>();
+    give_registers<others == 1 ? 120 : 88>();
     if (threadIdx.x == 0) produce<BN, CrossA, CrossB>(a, l);
     if constexpr (Shared) {
       if (warp != 0) finish<BN, Warps>(a, l, warp - 1);

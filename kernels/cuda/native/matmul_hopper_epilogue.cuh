@@ -56,12 +56,20 @@ __device__ __forceinline__ std::uint32_t pair_within(std::uint32_t x, std::uint3
 // formulas::gelu_tanh_short and gelu_tanh_derivative_short for operands in bf16, with the same bits in fewer instructions: both operands of
 // a pair are limited by one instruction, which keeps NaN, and factors that are powers of two are placed where nothing overflows.
 constexpr std::uint32_t pair_of_11 = 0x41304130u, pair_of_minus_11 = 0xc130c130u;
+__device__ __forceinline__ float gelu_of(float x) {  // x >= -11
+  const formulas::number v = x;
+  const formulas::number gate = formulas::inverse(5.42101086e-20f + formulas::gelu_tanh_odds(v)) * 8.67361738e-19f;  // 16 times the gate
+  return (v * 0.0625f * gate).value;
+}
+__device__ __forceinline__ std::uint32_t gelu_pair(std::uint32_t x) {
+  const std::uint32_t v = pair_at_least(x, pair_of_minus_11);
+  return bf16_pair(gelu_of(low(v)), gelu_of(high(v)));
+}
 template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x) { return {f(x.x), f(x.y), f(x.z), f(x.w)}; }
 template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x, uint4 y) {
   return {f(x.x, y.x), f(x.y, y.y), f(x.z, y.z), f(x.w, y.w)};
 }
 
-// Eight elements go through each step together: written one after the other, each would wait for the results of its slow instructions.
 __device__ __forceinline__ void unpack_eight(uint4 x, formulas::number (&v)[8]) {
   const std::uint32_t w[4] = {x.x, x.y, x.z, x.w};
 #pragma unroll
@@ -71,20 +79,10 @@ __device__ __forceinline__ uint4 pack_eight(const formulas::number (&v)[8]) {
   return {bf16_pair(v[0].value, v[1].value), bf16_pair(v[2].value, v[3].value), bf16_pair(v[4].value, v[5].value),
           bf16_pair(v[6].value, v[7].value)};
 }
-__device__ __forceinline__ uint4 gelu_eight(uint4 x) {
-  formulas::number v[8], y[8];
-  unpack_eight(each_pair([](std::uint32_t w) { return pair_at_least(w, pair_of_minus_11); }, x), v);
-#pragma unroll
-  for (int k = 0; k < 8; ++k) y[k] = 5.42101086e-20f + formulas::gelu_tanh_odds(v[k]);
-#pragma unroll
-  for (int k = 0; k < 8; ++k) y[k] = formulas::inverse(y[k]);
-#pragma unroll
-  for (int k = 0; k < 8; ++k) y[k] = v[k] * 0.0625f * (y[k] * 8.67361738e-19f);  // the last factor is 16 times the gate
-  return pack_eight(y);
-}
-/// The derivative of gelu at eight places.
-__device__ __forceinline__ void gelu_slopes(uint4 at, formulas::number (&e)[8]) {
-  formulas::number v[8], y[8];
+/// The products x times the derivative of gelu at `at`. All elements go through each step together: where one is finished before the next
+/// begins, the compiler leaves them in this order, and each waits for its slow instructions.
+__device__ __forceinline__ uint4 gelu_grad_eight(uint4 x, uint4 at) {
+  formulas::number v[8], e[8], y[8];
   unpack_eight(each_pair([](std::uint32_t w) { return pair_within(w, pair_of_11); }, at), v);
 #pragma unroll
   for (int k = 0; k < 8; ++k) e[k] = formulas::gelu_tanh_odds(v[k]);
@@ -93,19 +91,10 @@ __device__ __forceinline__ void gelu_slopes(uint4 at, formulas::number (&e)[8]) 
 #pragma unroll
   for (int k = 0; k < 8; ++k)
     e[k] = 5.42101086e-20f * y[k] * formulas::fma(v[k] * formulas::fma(v[k] * v[k], 0.214063906f, 1.59576912f), e[k] * y[k], 1.0f);
-}
-__device__ __forceinline__ uint4 times_eight(uint4 x, const formulas::number (&e)[8]) {
-  formulas::number v[8], y[8];
   unpack_eight(x, v);
 #pragma unroll
   for (int k = 0; k < 8; ++k) y[k] = v[k] * e[k];
   return pack_eight(y);
-}
-/// The products x times the derivative of gelu at `at`.
-__device__ __forceinline__ uint4 gelu_grad_eight(uint4 x, uint4 at) {
-  formulas::number e[8];
-  gelu_slopes(at, e);
-  return times_eight(x, e);
 }
 
 /// Finishes the tiles whose sums are in shared memory, as warp `warp` of `Warps`. A lane has 8 adjacent columns, and all rows of a batch
@@ -126,8 +115,9 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
   walker w(a);
   part p;
   std::uint32_t parity = 0;
-  column_sums<BN, Warps> columns(l, warp);
+  column_sums<BN, Warps> columns;
   while (w.next<BN>(a, p)) {
+    if constexpr (Summed) columns.clear();
     const int n = p.column + 8 * piece;
     const bool inside = n < a.N && !idle;
     uint4 bias{};
@@ -150,13 +140,6 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
 #pragma unroll
           for (int i = 0; i < Count; ++i) other[i] = load_global_16(a.other + at + std::uint64_t(i) * pitch, (first + i) * stride < last);
         }
-        // Derivatives need no sums, so they are ready when the sums come, where registers hold those of all rows.
-        constexpr bool slopes_first = E == hopper_epilogue::gelu_grad && BN == 128;
-        formulas::number slopes[slopes_first ? Count : 1][8];
-        if constexpr (slopes_first) {
-#pragma unroll
-          for (int i = 0; i < Count; ++i) gelu_slopes(other[i], slopes[i]);
-        }
         if (first == 0) barrier_wait(l.written(group), parity);
         const auto sums_at = [&](int i) {
           const int row = min(row0 + (first + i) * stride, 63);
@@ -167,8 +150,7 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
           for (int i = 0; i < Count; ++i) {
             uint4 y = sums_at(i);
             if constexpr (has_bias) y = each_pair(add_pairs, y, bias);
-            if constexpr (slopes_first) y = times_eight(y, slopes[i]);
-            else if constexpr (E == hopper_epilogue::gelu_grad) y = gelu_grad_eight(y, other[i]);
+            if constexpr (E == hopper_epilogue::gelu_grad) y = gelu_grad_eight(y, other[i]);
             else y = each_pair(add_pairs, other[i], y);
             if constexpr (Summed) {
               if ((first + i) * stride < last) columns.add(y);
@@ -190,7 +172,7 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
           }
 #pragma unroll
           for (int i = 0; i < Count; ++i) {
-            if constexpr (E == hopper_epilogue::bias_gelu) x[i] = gelu_eight(x[i]);
+            if constexpr (E == hopper_epilogue::bias_gelu) x[i] = each_pair(gelu_pair, x[i]);
             store_global_16(a.y + at + std::uint64_t(i) * pitch, x[i], (first + i) * stride < last);
           }
         }
@@ -201,10 +183,9 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
       __syncwarp();
       if (lane == 0) barrier_arrive(l.read(group));
     }
-    if constexpr (Summed) columns.end_tile(a, p);
+    if constexpr (Summed) columns.write(a, l.column_sums(), p, warp, parity);
     parity ^= 1;
   }
-  if constexpr (Summed) columns.write_total(a);
 }
 template <int BN, int Warps> __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>& l, int warp) {
   switch (a.epilogue) {

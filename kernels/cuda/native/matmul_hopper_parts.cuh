@@ -68,7 +68,6 @@ template <int BN> struct layout {
   __device__ __forceinline__ std::uint32_t emptied(int stage) const { return barriers + std::uint32_t(8 * (max_stages + stage)); }
   __device__ __forceinline__ std::uint32_t written(int group) const { return barriers + std::uint32_t(8 * (2 * max_stages + group)); }
   __device__ __forceinline__ std::uint32_t read(int group) const { return barriers + std::uint32_t(8 * (2 * max_stages + 2 + group)); }
-  __device__ __forceinline__ std::uint32_t summed() const { return barriers + std::uint32_t(8 * (2 * max_stages + 4)); }
   __device__ __forceinline__ std::uint32_t column_sums() const { return barriers + barrier_bytes; }
 };
 
