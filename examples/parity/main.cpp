@@ -47,7 +47,8 @@ struct comparison {
 /// @param watched  the session that [diagnose] reports on
 template <class T> iso::result<typename iso::device<T>::session> open(const iso::model::gpt& size, const settings& s, bool watched) {
   const support::run_options run{program, s.machine, s.diagnose};
-  const iso::training_options options{.decompose_all = s.diagnose.decompose_all()};
+  // The plans are compared step by step, so sums have steps of their own in both.
+  const iso::training_options options{.join_sums = false, .decompose_all = s.diagnose.decompose_all()};
   const iso::model::gpt_loss_of loss{size, int(s.batch), int(s.length)};
   auto plan = iso::plan_training<T>(loss, options, run.budget());
   if (!plan) return plan.error();

@@ -239,9 +239,9 @@ template <class P, class F> derivative of(const std::vector<double>& x, const sh
 TEST(gradient_of_ties, is_shared_by_the_operands_of_maximum_and_minimum) {
   const auto halves = [](auto x, auto f) { return sum(f(narrow(x, 0, 0, 3), narrow(x, 0, 3, 3)) * 2.0); };
   const std::vector<double> x = {1, 2, 3, 2, 2, 2};
-  EXPECT_EQ(of<precision::f64>(x, {6}, [&](auto x) { return halves(x, [](auto a, auto b) { return maximum(a, b); }); }).dx,
+  EXPECT_EQ(of<precision::f64>(x, {6}, [&](auto v) { return halves(v, [](auto a, auto b) { return maximum(a, b); }); }).dx,
             (std::vector<double>{0, 1, 2, 2, 1, 0}));
-  EXPECT_EQ(of<precision::f64>(x, {6}, [&](auto x) { return halves(x, [](auto a, auto b) { return minimum(a, b); }); }).dx,
+  EXPECT_EQ(of<precision::f64>(x, {6}, [&](auto v) { return halves(v, [](auto a, auto b) { return minimum(a, b); }); }).dx,
             (std::vector<double>{2, 1, 0, 0, 1, 2}));
 }
 TEST(gradient_at_a_bend, is_0_for_abs_at_0_and_dy_for_clamp_at_its_bounds) {
