@@ -58,8 +58,9 @@ struct training_options {
   bool accumulate = false;   // several micro-batches per step
   recompute_policy recompute{};
   head_policy head{};
-  bool fuse = true;       // changes no bit of a result, but where join_sums does
-  bool join_sums = true;  // if steps are fused, kernels that can add up the rows they write do so, in their own order (plan/column_sums.hpp)
+  bool fuse = true;  // changes no bit of a result, but where join_sums does
+  bool join_sums =
+      true;  // if steps are fused, kernels that can add up the rows they write do so, in their own order (plan/column_sums.hpp)
   packing pack = packing::amortized;
   bool decompose_all = false;  // decomposes every op that can be decomposed
 };
