@@ -16,7 +16,7 @@ template <GpuPrecision P> struct kernel<op::elementwise, P, kernels::reference> 
     if (n == 0) return;
     const fused_body body(l);
     if (!body.known()) {
-      enter_set(r, kernels::portable::name, "the interpreter does not know an op from outside the library");
+      enter_set(r, kernels::portable::name, "the interpreter does not know an op of the body");
       return kernel<op::elementwise, P, kernels::portable>::record(l, r);
     }
     std::vector<range> reads, writes;

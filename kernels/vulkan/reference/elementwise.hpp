@@ -16,7 +16,7 @@ template <ShaderPrecision P> struct kernel<op::elementwise, P, kernels::referenc
     if (n == 0) return;
     for (const micro_op& m : l.body)
       if (instruction_number(m.op) < 0) {
-        enter_set(r, kernels::portable::name, "the interpreter does not know an op from outside the library");
+        enter_set(r, kernels::portable::name, "the interpreter does not know an op of the body");
         return kernel<op::elementwise, P, kernels::portable>::record(l, r);
       }
     const fused_body body(l);
