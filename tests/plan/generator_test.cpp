@@ -32,7 +32,8 @@ template <class T> std::vector<float> whole(const std::vector<std::int32_t>& tok
   EXPECT_TRUE(s.set("tokens", std::span<const std::int32_t>(tokens)).ok());
   s.run({}, isotope::phase_always);
   std::vector<float> y;
-  for (const auto x : *s.template output<typename T::precision::storage>("output")) y.push_back(float(x));
+  const auto logits = s.template output<typename T::precision::storage>("output");
+  for (const auto x : *logits) y.push_back(float(x));
   return y;
 }
 /// |a - b| / |b|, where b is row `row` of (rows, V).
