@@ -88,7 +88,8 @@ TYPED_TEST(generators, give_other_logits_for_a_stale_cache_or_a_shifted_position
     (*s.template input<std::int32_t>("position"))[0] = shifted ? 9 : 8;
     ASSERT_TRUE(s.run_plan(0).ok());
     std::vector<float> y;
-    for (const auto x : *s.template output<typename TypeParam::precision::storage>("output")) y.push_back(float(x));
+    const auto logits = s.template output<typename TypeParam::precision::storage>("output");
+    for (const auto x : *logits) y.push_back(float(x));
     EXPECT_GT(distance(y, want, 8), 2 * tolerance<TypeParam>) << (shifted ? "shifted" : "stale");
   }
 }
