@@ -211,7 +211,7 @@ def test_generate_stores_weights_in_f16_on_request_and_nothing_else_does(f):
     size = lambda name: int(re.search(r"^region\tparam\t\d+\t(\d+)$", f.read(name).decode(), re.M).group(1))
     formats = lambda name: re.findall(r"^in\t.*\tparam\t.*$", f.read(name).decode(), re.M)
     assert size("narrow") < 0.75 * size("wide"), (size("narrow"), size("wide"))
-    assert sum("\tf16\t" in line for line in formats("narrow")) == 6, formats("narrow")  # four products per block, the head, the embedding
+    assert sum("\tf16\t" in line for line in formats("narrow")) == 7, formats("narrow")  # four products per block, the head, two embeddings
     assert not any("\tf16\t" in line for line in formats("wide"))
     for name in ("train", "parity", "mlp"):
         f.run(name, "--f16-weights").refused(2, "flag --f16-weights", "isotope-generate")

@@ -10,6 +10,11 @@ template <class S> struct larger_or_smaller_spec : binary_spec<S> {
   static constexpr bool bends = true;
   /// The part of the gradient that the first operand has, if `larger` is chosen of the two.
   static double share(double larger, double smaller) { return larger > smaller ? 1 : larger == smaller ? 0.5 : 0; }
+  static void cases(case_sink& s) {
+    // Multiples of 1/16 and numbers halfway between them, so that no pair ties.
+    s.add({s.x({7, 20}, 0, 181, &generator_of<generators::distinct>), s.x({7, 20}, 0, 182, &generator_of<generators::distinct>)}, {}, true);
+    binary_spec<S>::cases(s);
+  }
 };
 template <> struct op_spec<op::maximum> : larger_or_smaller_spec<op_spec<op::maximum>> {
   static double f(double a, double b) {
