@@ -1,11 +1,10 @@
 #pragma once
 /// The words that isotope-conform accepts.
-#include <isotope/config/suggest.hpp>
-#include <isotope/core/error.hpp>
+#include "../support/command_words.hpp"
 
-#include <charconv>
-#include <cstdint>
-#include <map>
+#include <algorithm>
+#include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,36 +13,9 @@ namespace conform_program {
 
 inline constexpr std::string_view program = "isotope-conform";
 
-/// A command, its flags with their values, and its files.
-struct command {
-  std::string name;
-  std::map<std::string, std::string, std::less<>> values;
-  std::vector<std::string> files;
+struct command : support::command_words {};
 
-  bool has(std::string_view flag) const { return values.contains(flag); }
-  std::string get(std::string_view flag, std::string_view otherwise = {}) const {
-    const auto found = values.find(flag);
-    return found == values.end() ? std::string(otherwise) : found->second;
-  }
-  /// @error invalid_argument for anything but an integer in [least, most]
-  isotope::result<std::int64_t> whole(std::string_view flag, std::int64_t otherwise, std::int64_t least, std::int64_t most) const {
-    const auto found = values.find(flag);
-    if (found == values.end()) return otherwise;
-    std::int64_t x = 0;
-    const char *first = found->second.data(), *last = first + found->second.size();
-    const auto [end, error] = std::from_chars(first, last, x);
-    if (error != std::errc() || end != last || x < least || x > most)
-      return isotope::fail(isotope::errc::invalid_argument,
-                           "'" + found->second + "' is not a whole number from " + std::to_string(least) + " to " + std::to_string(most),
-                           std::string(flag), "give one");
-    return x;
-  }
-};
-
-struct flag_meaning {
-  std::string_view flag, value, meaning;  // without a value it is a switch
-};
-inline constexpr flag_meaning flag_meanings[] = {
+inline constexpr support::flag_meaning flag_meanings[] = {
     {"--ops", "NAMES", "all, or ops parted by commas; default all"},
     {"--backend", "NAME", "cpu, or the backend that the program was built for, the default"},
     {"--precision", "NAME", "f32 or bf16, and f16 with native kernels of a gpu, to run those of f16 matrices; default: of the build"},
@@ -88,15 +60,11 @@ inline std::string help_text() {
       "  replay FILES     runs failures again that a run left behind\n"
       "  run-file         runs cases made elsewhere: --manifest, --tensors, --out\n"
       "  golden FOLDER    compares the references with what they gave when their versions were made\n\n";
-  for (const flag_meaning& f : flag_meanings) {
-    std::string left = "  " + std::string(f.flag) + (f.value.empty() ? "" : " " + std::string(f.value));
-    left.resize(std::max<std::size_t>(left.size() + 1, 26), ' ');
-    s += left + std::string(f.meaning) + "\n";
-  }
+  s += support::list_of_flags(flag_meanings, 26);
   return s + "\nexit codes: 0 all passed (what is skipped or unsupported is counted), 1 failures or too little coverage, 2 bad usage\n";
 }
 
-/// @error unknown_key with a suggestion, missing_value
+/// @error missing_value without a command, unknown_key with a suggestion; as support::read_flags
 inline isotope::result<command> read_command(const std::vector<std::string>& words) {
   using isotope::errc, isotope::fail;
   command c;
@@ -110,33 +78,7 @@ inline isotope::result<command> read_command(const std::vector<std::string>& wor
       return fail(errc::unknown_key, "no command '" + c.name + "'", "command line",
                   isotope::config::did_you_mean(c.name, known, "run, plan, merge, verify, replay, run-file or golden"));
   }
-  for (; at < words.size(); ++at) {
-    std::string word = words[at];
-    if (!word.starts_with("--")) {
-      c.files.push_back(word);
-      continue;
-    }
-    std::string value;
-    const auto equals = word.find('=');
-    const bool joined = equals != word.npos;
-    if (joined) value = word.substr(equals + 1), word.resize(equals);
-    const auto found =
-        std::find_if(std::begin(flag_meanings), std::end(flag_meanings), [&](const flag_meaning& f) { return f.flag == word; });
-    if (found == std::end(flag_meanings)) {
-      std::vector<std::string> flags;
-      for (const flag_meaning& f : flag_meanings) flags.emplace_back(f.flag);
-      return fail(errc::unknown_key, "no flag '" + word + "'", "command line",
-                  isotope::config::did_you_mean(word, flags, "--help lists them"));
-    }
-    if (c.has(word)) return fail(errc::invalid_argument, word + " stands twice", "command line", "give it once");
-    if (!found->value.empty() && !joined) {
-      if (at + 1 == words.size()) return fail(errc::missing_value, "needs a value: " + std::string(found->value), word, "add one");
-      value = words[++at];
-    }
-    if (found->value.empty() && joined)
-      return fail(errc::invalid_argument, "is a switch and takes no value", word, "leave out '" + value + "'");
-    c.values[word] = value;
-  }
+  if (auto r = support::read_flags(std::span(words).subspan(at), flag_meanings, c); !r) return r.error();
   return c;
 }
 

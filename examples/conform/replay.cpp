@@ -11,7 +11,7 @@ namespace {
 command with_target_of(const iso::io::json& record, command c) {
   for (const auto& [key, flag] :
        {std::pair("backend", "--backend"), std::pair("precision", "--precision"), std::pair("kernels", "--kernels")})
-    if (const iso::io::json* x = record.find(key); x != nullptr && !c.has(flag)) c.values[flag] = x->text;
+    if (const iso::io::json* x = record.find(key); x != nullptr && !c.has(flag)) c.values.emplace(flag, x->text);
   return c;
 }
 
