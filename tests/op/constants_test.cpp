@@ -44,6 +44,7 @@ using entries_in_order = boost::mp11::mp_list<
     keeps<op::permute, 8, 0>,  // order
     keeps<op::sum, 3, 0>, keeps<op::mean, 3, 0>, keeps<op::prod, 3, 0>, keeps<op::max, 3, 0>, keeps<op::min, 3, 0>,
     keeps<op::cross_entropy, 1, 0>, keeps<op::cross_entropy_grad, 1, 0>,  // classes
+    keeps<op::take_along, 1, 0>,  // zeros
     keeps<op::top_k, 1, 0>,  // k
     keeps<op::scale, 0, 1>, keeps<op::shift, 0, 1>,  // k
     keeps<op::dropout, 0, 1>,  // p

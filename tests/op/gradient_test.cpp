@@ -1,11 +1,16 @@
 #include "gradient.hpp"
 
+#include <isotope/nn/nn.hpp>
+
 #include <boost/mp11/algorithm.hpp>
 
 namespace isotope::op_test {
 namespace gradient_test {
 
 using T = real_tensor;
+
+/// x, and 0 where it is NaN.
+T where_known(T x) { return where(equal(x, x), x, fill(*x.machine, {}, x.type())); }
 
 const differentiable functions[] = {
     // element-wise ops with broadcasting at the front, in the middle and from scalars
@@ -63,6 +68,34 @@ const differentiable functions[] = {
     {"prod_of_the_middle", [](source& in) { return square(prod(in("a", {2, 3, 4}), {1})); }, 0.5, 2},
     {"cumsum", [](source& in) { return square(cumsum(in("a", {2, 3, 4}), 1)); }},
     {"cumsum_reversed", [](source& in) { return square(cumsum(in("a", {5}), 0, true)); }},
+    {"logsumexp", [](source& in) { return square(logsumexp(in("a", {3, 4}), {1})); }},
+    {"logsumexp_kept", [](source& in) { return logsumexp(in("a", {2, 3, 4}), {0, 2}, true); }},
+    {"norm", [](source& in) { return norm(in("a", {3, 4}), {0}); }},
+    {"var", [](source& in) { return var(in("a", {3, 4}), {-1}) + std_dev(in("b", {3, 5}), {-1}, 0); }},
+    {"take_along", [](source& in) { return square(where_known(take_along(in("a", {3, 4}), in.ids({3, 2}, 4), -1))); }},
+    {"take_along_the_first_axis", [](source& in) { return square(where_known(take_along(in("a", {4, 3}), in.ids({5, 3}, 4), 0))); }},
+    {"scatter_add", [](source& in) { return square(scatter_add(in("a", {3, 4}), in("b", {3, 7}), in.ids({3, 7}, 4))); }},
+    {"scatter_add_along_the_middle", [](source& in) { return square(scatter_add(in("a", {2, 4, 3}), in("b", {2, 5, 3}), in.ids({2, 5, 3}, 4), 1)); }},
+    {"index_select", [](source& in) { return square(where_known(index_select(in("a", {2, 4, 3}), in.ids({6}, 4), 1))); }},
+    {"flip_and_roll", [](source& in) { return flip(in("a", {3, 4}), 0) * roll(in("b", {3, 4}), -1, 1) * roll(in("c", {3, 4}), 2, 0); }},
+    {"triangles", [](source& in) { return square(tril(in("a", {3, 4}))) + triu(in("b", {2, 3, 4}), 1); }},
+    {"parts_stack_repeat_tile",
+     [](source& in) {
+       const auto [a, b, c] = parts(in("a", {6, 2}), std::array<std::int64_t, 3>{1, 3, 2}, 0);
+       return stack({repeat(a, 3, 0), b, narrow(tile(c, 2, 0), 0, 1, 3) * 2.0}, 1);
+     }},
+    {"squared_differences", [](source& in) { return nn::mse(in("a", {3, 4}), in("b", {4})) + nn::huber(in("c", {7}), in("d", {7}), 0.5); }},
+    {"binary_cross_entropies",
+     [](source& in) {
+       return nn::binary_cross_entropy(in("a", {7}), in("b", {7})) + nn::binary_cross_entropy_with_logits(in("c", {7}), in("d", {7}));
+     },
+     0.05, 0.95},
+    {"kl_divergence", [](source& in) { return nn::kl_divergence(in("a", {7}), in("b", {7}), nn::reduction::none); }, 0.05, 0.95},
+    {"class_loss",
+     [](source& in) {
+       return nn::class_loss(in("a", {6, 4}), in.ids({6}, 4), {.smoothing = 0.2, .z = 0.1}, in("w", {4}, false));
+     }},
+    {"class_loss_of_rows", [](source& in) { return nn::class_loss(in("a", {2, 3, 4}), in.ids({2, 3}, 4), {.how = nn::reduction::none}); }},
     // views, views of views, several views of one tensor
     {"transpose", [](source& in) { return transpose(in("a", {2, 3, 4})) * in("b", {3}); }},
     {"permute_narrow_reshape",

@@ -3,5 +3,6 @@
 #include "block.hpp"
 #include "classify.hpp"
 #include "linear.hpp"
+#include "losses.hpp"
 #include "mlp.hpp"
 #include "norm.hpp"

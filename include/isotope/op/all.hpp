@@ -5,6 +5,7 @@
 #include "accumulate.hpp"
 #include "adamw.hpp"
 #include "add.hpp"
+#include "arrange.hpp"
 #include "assign.hpp"
 #include "attention.hpp"
 #include "attention_cached.hpp"
@@ -53,8 +54,10 @@
 #include "softmax.hpp"
 #include "sqrt.hpp"
 #include "square.hpp"
+#include "statistics.hpp"
 #include "sub.hpp"
 #include "sum.hpp"
+#include "take_along.hpp"
 #include "tanh.hpp"
 #include "top_k.hpp"
 #include "view.hpp"
@@ -71,9 +74,9 @@ using library_ops = boost::mp11::mp_list<
     op::fft, op::fill, op::floor, op::gelu_erf, op::gelu_erf_grad, op::gelu_tanh, op::gelu_tanh_grad, op::global_norm, op::irfft,
     op::layer_norm, op::layer_norm_grad, op::less, op::log, op::log_softmax, op::log_softmax_grad, op::matmul, op::max, op::maximum,
     op::mean, op::min, op::minimum, op::momentum, op::mul, op::muon, op::narrow, op::pad, op::permute, op::pow, op::prod, op::prod_grad,
-    op::relu, op::relu_grad, op::reshape, op::rfft, op::rms_norm, op::rms_norm_grad, op::rope, op::rsqrt, op::scale, op::select, op::sgd,
+    op::relu, op::relu_grad, op::reshape, op::rfft, op::rms_norm, op::rms_norm_grad, op::rope, op::rsqrt, op::scale, op::scatter_add, op::select, op::sgd,
     op::shift, op::sigmoid, op::sigmoid_grad, op::sign, op::silu, op::silu_grad, op::sin, op::softmax, op::softmax_grad, op::split,
-    op::sqrt, op::sqrt_grad, op::square, op::sub, op::sum, op::tanh, op::tanh_grad, op::top_k>;
+    op::sqrt, op::sqrt_grad, op::square, op::sub, op::sum, op::take_along, op::tanh, op::tanh_grad, op::top_k>;
 // clang-format on
 
 }  // namespace isotope

@@ -41,6 +41,7 @@
 #include <isotope/kernels/cpu/portable/square.hpp>
 #include <isotope/kernels/cpu/portable/sub.hpp>
 #include <isotope/kernels/cpu/portable/sum.hpp>
+#include <isotope/kernels/cpu/portable/take_along.hpp>
 #include <isotope/kernels/cpu/portable/tanh.hpp>
 #include <isotope/kernels/cpu/portable/top_k.hpp>
 #include <isotope/kernels/cpu/portable/update.hpp>

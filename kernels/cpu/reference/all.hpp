@@ -43,6 +43,7 @@
 #include <isotope/kernels/cpu/reference/square.hpp>
 #include <isotope/kernels/cpu/reference/sub.hpp>
 #include <isotope/kernels/cpu/reference/sum.hpp>
+#include <isotope/kernels/cpu/reference/take_along.hpp>
 #include <isotope/kernels/cpu/reference/tanh.hpp>
 #include <isotope/kernels/cpu/reference/top_k.hpp>
 #include <isotope/kernels/cpu/reference/update.hpp>

@@ -31,5 +31,6 @@
 #include <isotope/kernels/cuda/reference/sine.hpp>
 #include <isotope/kernels/cuda/reference/softmax.hpp>
 #include <isotope/kernels/cuda/reference/sum.hpp>
+#include <isotope/kernels/cuda/reference/take_along.hpp>
 #include <isotope/kernels/cuda/reference/top_k.hpp>
 #include <isotope/kernels/cuda/reference/update.hpp>

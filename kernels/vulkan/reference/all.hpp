@@ -30,5 +30,6 @@
 #include <isotope/kernels/vulkan/reference/sine.hpp>
 #include <isotope/kernels/vulkan/reference/softmax.hpp>
 #include <isotope/kernels/vulkan/reference/sum.hpp>
+#include <isotope/kernels/vulkan/reference/take_along.hpp>
 #include <isotope/kernels/vulkan/reference/top_k.hpp>
 #include <isotope/kernels/vulkan/reference/update.hpp>

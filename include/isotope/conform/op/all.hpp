@@ -43,6 +43,7 @@
 #include "square.hpp"
 #include "sub.hpp"
 #include "sum.hpp"
+#include "take_along.hpp"
 #include "tanh.hpp"
 #include "top_k.hpp"
 #include "update.hpp"
