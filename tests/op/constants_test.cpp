@@ -53,9 +53,11 @@ using entries_in_order = boost::mp11::mp_list<
     keeps<op::fft, 1, 1>,  // direction; factor
     keeps<op::rfft, 1, 2>, keeps<op::irfft, 1, 2>,  // points; factor, inner
     keeps<op::rope, 2, 1>,  // first, direction; base
-    keeps<op::matmul, 4, 2>,  // format, operands, half_weight, packed; alpha, beta
+    keeps<op::matmul, 5, 2>,  // format, operands, half_weight, packed, batch_invariant; alpha, beta
     keeps<op::attention, 6, 2>, keeps<op::attention_grad, 6, 2>,  // heads, kv_heads, causal, packed, masked, window; scale, dropout
     keeps<op::attention_cached, 2, 1>,  // heads, window; scale
+    keeps<op::attention_packed, 2, 1>,  // heads, causal; scale
+    keeps<op::pool, 2, 0>,  // how, normalise
     keeps<op::adamw, 5, 2>, keeps<op::sgd, 5, 2>, keeps<op::momentum, 5, 2>, keeps<op::muon, 5, 2>>;  // decaying, shadow, clips, columns, written; rate_scale, direction_scale
 // clang-format on
 

@@ -2,6 +2,7 @@
 /// The sources of a case's numbers. A generator is a function of seed and index, so that a tensor of any size is a stream and nothing is stored.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <span>
@@ -191,6 +192,15 @@ struct stray_ids {
   static bool handles(dtype t) { return !is_floating(t); }
   static double number(const drawing& d, std::uint64_t i) { return i % 8 == 5 ? (i % 16 == 5 ? -1 : d.high) : whole::number(d, i); }
 };
+/// Ascending integers from `low` to `high`, some of them equal: where sequences start that are packed one after another.
+struct ascending {
+  static constexpr std::string_view name = "ascending";
+  static bool handles(dtype t) { return !is_floating(t) && t != dtype::boolean; }
+  static double number(const drawing& d, std::uint64_t i) {
+    return std::floor(
+        std::fmin(d.high, d.low + (d.high - d.low) * (double(i % std::uint64_t(d.cols)) + 0.9 * d.unit(i)) / (double(d.cols) - 0.5)));
+  }
+};
 /// 1 on the diagonal of each matrix of `cols` columns, else 0.
 struct identity {
   static constexpr std::string_view name = "identity";
@@ -235,7 +245,8 @@ inline constexpr std::array every_generator{
     generator_of<generators::normal>,         generator_of<generators::distinct>,     generator_of<generators::constant>,
     generator_of<generators::whole>,          generator_of<generators::stray_ids>,    generator_of<generators::truth>,
     generator_of<generators::identity>,       generator_of<generators::key_mask>,     generator_of<generators::near_ties>,
-    generator_of<generators::subnormals>,     generator_of<generators::signed_zeros>, generator_of<generators::some_subnormals>};
+    generator_of<generators::subnormals>,     generator_of<generators::signed_zeros>, generator_of<generators::some_subnormals>,
+    generator_of<generators::ascending>};
 
 inline const generator* find_generator(std::string_view name) {
   for (const generator& g : every_generator)

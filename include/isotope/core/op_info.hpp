@@ -83,7 +83,9 @@ struct op_info {
   bool counts_columns = false;          // a constant counts the columns of operand 0 that it reads: longer rows change no result
   int weight = -1;                      // the operand that may be a weight stored in another format than the other operands; -1: none
   void (*pack)(attributes&) = nullptr;  // marks operand `weight` as a pre-packed copy; null: no kernel of the op reads one
-  bool constant = false;                // every element of the result is attributes::scalar
+  /// Marks a node whose rows are to have the same bits for any number of rows; null: kernels of the op add up rows in one way anyhow.
+  void (*set_batch_invariant)(attributes&) = nullptr;
+  bool constant = false;  // every element of the result is attributes::scalar
   neutral_operand neutral{};
   /// Computes an element-wise op of two numbers, or of one and its constant, for constant folding. Returns false if the result is undefined.
   bool (*calculate)(double x, double y, double& result) = nullptr;
@@ -126,6 +128,7 @@ template <IsOp Op> constexpr op_info describe() {
   if constexpr (requires { Op::counts_columns; }) r.counts_columns = Op::counts_columns;
   if constexpr (requires { Op::weight; }) r.weight = Op::weight;
   if constexpr (requires { &Op::pack; }) r.pack = &Op::pack;
+  if constexpr (requires { &Op::set_batch_invariant; }) r.set_batch_invariant = &Op::set_batch_invariant;
   if constexpr (requires { Op::constant; }) r.constant = Op::constant;
   if constexpr (requires { Op::neutral; }) r.neutral = Op::neutral;
   if constexpr (requires { &Op::calculate; }) r.calculate = &Op::calculate;

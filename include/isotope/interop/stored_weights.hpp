@@ -36,6 +36,7 @@ struct weight_match {
   // Sentences by name: a tensor that a parameter needs and the folder lacks; a tensor that belongs to nothing; one of another shape or
   // type.
   std::vector<std::string> missing, unused, misshapen;
+  std::vector<std::string> left_out;  // tensors of heads that the model does not have: no reason to refuse the folder
   bool whole() const { return missing.empty() && unused.empty() && misshapen.empty(); }
 };
 
@@ -64,6 +65,14 @@ inline result<std::size_t> find_either(const io::model_folder& folder, const std
     return fail(errc::bad_format, "has both '" + name + "' and '" + std::string(prefix) + name + "'", folder.path,
                 "remove one of the two from the folder's files");
   return std::min(bare, long_one);
+}
+/// As find_either, also by the ending that the name has in older files. @error as find_either
+inline result<std::size_t> find_stored(const io::model_folder& folder, const std::string& name, const model::stored_names& names) {
+  auto found = find_either(folder, name, names.prefix);
+  for (const model::stored_ending& e : names.endings)
+    if (found && *found == folder.size() && name.ends_with(e.usual))
+      found = find_either(folder, name.substr(0, name.size() - e.usual.size()) + std::string(e.older), names.prefix);
+  return found;
 }
 
 /// Whether two tensors hold the same bytes. @error as byte_source::read
@@ -98,7 +107,7 @@ inline result<weight_match> match_weights(const io::model_folder& folder, const 
       named = true;
       const std::string theirs = model::in_block(n.theirs, block);
       const auto dims = detail::stored_dims(slots[k], n);
-      const auto found = detail::find_either(folder, theirs, names.prefix);
+      const auto found = detail::find_stored(folder, theirs, names);
       if (!found) return found.error();
       if (*found == folder.size()) {
         out.missing.push_back(theirs + " " + io::dims_text(dims));
@@ -125,7 +134,9 @@ inline result<weight_match> match_weights(const io::model_folder& folder, const 
       continue;
     const auto copy = std::find_if(names.copies.begin(), names.copies.end(), [&](const auto& c) { return c.copy == name; });
     if (copy == names.copies.end()) {
-      out.unused.push_back(io::detail::shown(folder.tensor(k).name) + " " + io::dims_text(folder.tensor(k).dims));
+      const bool of_a_head = std::any_of(names.heads.begin(), names.heads.end(), [&](auto p) { return name.starts_with(p); });
+      (of_a_head ? out.left_out : out.unused)
+          .push_back(io::detail::shown(folder.tensor(k).name) + " " + io::dims_text(folder.tensor(k).dims));
       continue;
     }
     const auto original = detail::find_either(folder, std::string(copy->original), names.prefix);

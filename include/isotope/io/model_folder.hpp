@@ -92,9 +92,9 @@ inline file_kind kind_of_file(const std::string& path) {
   return S_ISREG(status.st_mode) ? file_kind::regular : S_ISDIR(status.st_mode) ? file_kind::folder : file_kind::other;
 }
 
-/// Reads a JSON object from a file. Anything but a regular file is refused before it is opened, since opening a pipe may wait for ever.
-/// @error not_found, unreadable; bad_format: too long, not JSON, not an object
-inline result<json> read_object(const std::string& path, std::uint64_t most_bytes) {
+/// Reads a JSON object or array from a file. Anything but a regular file is refused before it is opened, since opening a pipe may wait for ever.
+/// @error not_found, unreadable; bad_format: too long, not JSON, of another kind
+inline result<json> read_json(const std::string& path, std::uint64_t most_bytes, json::kind wanted) {
   const file_kind kind = kind_of_file(path);
   if (kind != file_kind::regular && kind != file_kind::none)
     return fail(errc::unreadable, "is not a regular file", path, "fetch the folder again");
@@ -106,9 +106,13 @@ inline result<json> read_object(const std::string& path, std::uint64_t most_byte
   std::string text(source->size(), '\0');
   if (auto r = source->read(0, std::as_writable_bytes(std::span(text))); !r) return std::move(r).error();
   auto root = io::parse_json(text, path);
-  if (root && root->is != json::kind::object)
-    return fail(errc::bad_format, "is " + std::string(name_of(root->is)) + ", not an object", path, "fetch the folder again");
+  if (root && root->is != wanted)
+    return fail(errc::bad_format, "is " + std::string(name_of(root->is)) + ", not " + std::string(name_of(wanted)), path,
+                "fetch the folder again");
   return root;
+}
+inline result<json> read_object(const std::string& path, std::uint64_t most_bytes) {
+  return read_json(path, most_bytes, json::kind::object);
 }
 
 inline result<safetensors_file> open_shard(const std::string& path) {

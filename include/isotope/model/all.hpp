@@ -1,3 +1,4 @@
 #pragma once
+#include "bert.hpp"
 #include "gpt.hpp"
 #include "mlp.hpp"

@@ -21,11 +21,18 @@ struct stored_copy {
   std::string_view copy, original;
 };
 
+/// The end of a stored name, and what older files have in its place.
+struct stored_ending {
+  std::string_view usual, older;
+};
+
 struct stored_names {
   std::string_view prefix;                    // may stand before a name
   std::span<const stored_name> weights;       // all parameters
   std::span<const std::string_view> ignored;  // tensors that hold nothing a model learns
   std::span<const stored_copy> copies;
+  std::span<const std::string_view> heads{};  // how the names of tensors begin that a model without some head does not need
+  std::span<const stored_ending> endings{};
 };
 
 /// Matches a name with a pattern and returns the number of the block; -1 if they differ, 0 where the pattern has no `#`.

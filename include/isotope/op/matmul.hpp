@@ -20,16 +20,24 @@ struct matmul {
     std::int64_t operands = 0;  // 2, or 3 with c, without those of the epilogue; the shape rule fills it in
     bool half_weight = false;   // a is f32 and b is f16, so kernels may need scratch for a in f16; the shape rule fills it in
     bool packed = false;  // b is a pre-packed copy: it has the dims and strides of the weight, and the memory order that the kernel chose
-    double alpha = 1, beta = 0;  // factors on a b and c
+    double alpha = 1, beta = 0;    // factors on a b and c
+    bool batch_invariant = false;  // kernels add up a row in the same order however many rows there are: plan_inference's batch_invariant
     static constexpr constants of(const attributes& a) {
-      return {format_number(a.i[0] - 1), a.i[1], a.i[2] != 0, a.i[3] != 0, a.f[0], a.f[1]};
+      return {format_number(a.i[0] - 1), a.i[1], a.i[2] != 0, a.i[3] != 0, a.f[0], a.f[1], a.i[4] != 0};
     }
-    constexpr operator attributes() const { return {.i = {1 + format.number, operands, half_weight, packed}, .f = {alpha, beta}}; }
+    constexpr operator attributes() const {
+      return {.i = {1 + format.number, operands, half_weight, packed, batch_invariant}, .f = {alpha, beta}};
+    }
   };
   static constexpr int host_operands(const attributes& a) { return int(constants::of(a).operands); }
   static constexpr void pack(attributes& a) {
     auto c = constants::of(a);
     c.packed = true;
+    a = c;
+  }
+  static constexpr void set_batch_invariant(attributes& a) {
+    auto c = constants::of(a);
+    c.batch_invariant = true;
     a = c;
   }
   /// 2 M N K for each matrix of a batch.

@@ -70,12 +70,15 @@ result<dynamic_plan> plan_training(const Model& model, const training_options& o
   return plan_detail::make_dynamic<T>(plan_detail::trace_training<T>(model, o), budget);
 }
 /// As `inference`, for a model whose sizes are known at run time.
-/// @param group  that of the training plan beside which it evaluates; it orders the parameters
+/// @param group            that of the training plan beside which it evaluates; it orders the parameters
+/// @param batch_invariant  a row of a result has the same bits in plans for any number of rows, where its operands have: kernels for few rows that add up in
+///                         another order are not taken. Kernels of cpu heed it, those of GPUs do not yet.
 /// @error what would have been a compile error, as one line
 template <Target T, class Model>
 result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true, bool decompose_all = false,
-                                    weight_storage stored = nullptr, grouping group = nullptr) {
-  return plan_detail::make_dynamic<T>(plan_detail::trace_inference<T>(model, fused, decompose_all, stored, group), budget);
+                                    weight_storage stored = nullptr, grouping group = nullptr, bool batch_invariant = false) {
+  return plan_detail::make_dynamic<T>(
+      plan_detail::trace_inference<T>(model, fused, decompose_all, stored, group, verifies_traces, batch_invariant), budget);
 }
 
 /// Returns the trace that plan_training lays out, for reports: plan/report/trace.hpp, plan/report/fusion.hpp.

@@ -23,6 +23,11 @@ namespace isotope {
 
 namespace plan_detail {
 
+/// Marks the nodes whose kernels might add up a row in another way where there are more or fewer rows.
+constexpr void set_batch_invariant(trace& g) {
+  for (node& n : g.nodes)
+    if (!n.dead && n.op->set_batch_invariant != nullptr) n.op->set_batch_invariant(n.attr);
+}
 template <Target T> constexpr void lower(tape& t, bool fused, bool join_sums) {
   if (!t.ok()) return;
   fuse(t.g, fused, epilogues_of(kernel_table<T>, t.program()));
@@ -96,10 +101,11 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
   }
   return best;
 }
-/// Plans a forward model: no gradient, no optimiser state, nothing kept for a backward pass. `verify`: the result of each pass is checked.
+/// Plans a forward model: no gradient, no optimiser state, nothing kept for a backward pass. `verify`: the result of each pass is checked. `batch_invariant`:
+/// as in plan_inference.
 template <Target T, class Model>
 constexpr trace trace_inference(const Model& model, bool fused, bool decompose_all = false, weight_storage stored = nullptr,
-                                grouping group = nullptr, bool verify = verifies_traces) {
+                                grouping group = nullptr, bool verify = verifies_traces, bool batch_invariant = false) {
   graph<T> machine;
   machine.kernels = kernel_table<T>;
   machine.decompose_all = decompose_all;
@@ -125,6 +131,7 @@ constexpr trace trace_inference(const Model& model, bool fused, bool decompose_a
     verify_after(machine, "store_weights", verify);
     gather_params(machine);
     verify_after(machine, "gather_params", verify);
+    if (batch_invariant) set_batch_invariant(machine.g);
   }
   lower<T>(machine, fused, true);
   verify_after(machine, "fuse", verify);

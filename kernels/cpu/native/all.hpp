@@ -5,6 +5,7 @@
 #include <isotope/kernels/cpu/native/add.hpp>
 #include <isotope/kernels/cpu/native/attention.hpp>
 #include <isotope/kernels/cpu/native/attention_grad.hpp>
+#include <isotope/kernels/cpu/native/attention_packed.hpp>
 #include <isotope/kernels/cpu/native/cross_entropy.hpp>
 #include <isotope/kernels/cpu/native/div.hpp>
 #include <isotope/kernels/cpu/native/exp.hpp>

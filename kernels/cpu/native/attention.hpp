@@ -25,17 +25,21 @@ template <class Scores> class attention {
     portable::for_uneven_tasks(
         l, blocks * heads, h.pairs() * (double(h.D) / 50.0 + 0.4 + h.dropout_cost()), [&](std::int64_t t, int slice) {
           const std::int64_t i = blocks - 1 - t / heads, b = t % heads / h.H, head = t % h.H;  // the longest rows come first
-          attention(l, h, b, head, i * block, static_cast<float*>(l.scratch) + slice * slice_floats(h.D)).all();
+          block_of(l, h, b, head, i * block, static_cast<float*>(l.scratch) + slice * slice_floats(h.D));
         });
+  }
+  /// Returns the size of scores, queries, results, keys and values of a block.
+  static constexpr std::int64_t slice_floats(std::int64_t D) { return block * (block + 4 * whole(D, lanes)); }
+  /// Computes the block of queries of one head from q0 on, and the logs of their denominators if those are an output.
+  static void block_of(const launch& l, const portable::attention_heads& h, std::int64_t b, std::int64_t head, std::int64_t q0,
+                       float* slice) {
+    attention(l, h, b, head, q0, slice).all();
   }
 
  private:
   static constexpr std::int64_t block = score_tile::block;
   static_assert(block == portable::attention_heads::block);
   static constexpr float infinity = std::numeric_limits<float>::infinity();
-  /// Returns the size of scores, queries, results, keys and values of a block.
-  static constexpr std::int64_t slice_floats(std::int64_t D) { return block * (block + 4 * whole(D, lanes)); }
-
   /// Attention of the queries of one head from q0 on.
   attention(const launch& l, const portable::attention_heads& h, std::int64_t b, std::int64_t head, std::int64_t q0, float* slice)
       : l_(l),
@@ -155,10 +159,10 @@ template <class Scores> class attention {
     math::log(sum_, logs, block);
     for (std::int64_t q = 0; q < block; ++q) factor[q] = sum_[q] == 0 ? 0.0f : h_.dropout.factor / sum_[q];
     const auto y = h_.rows(l_.out[0], b_, head_).from_row(q0_);
-    float* lse = l_.out[1].as<float>() + (b_ * h_.H + head_) * h_.S + q0_;
+    float* lse = l_.out.size() > 1 ? l_.out[1].as<float>() + (b_ * h_.H + head_) * h_.S + q0_ : nullptr;
     for (std::int64_t q = 0; q < n_; ++q) {
       store_row<Scores>(y, q, result_ + q * width_, h_.D, factor[q]);
-      lse[q] = sum_[q] == 0 ? -infinity : top_[q] + logs[q];
+      if (lse != nullptr) lse[q] = sum_[q] == 0 ? -infinity : top_[q] + logs[q];
     }
   }
 

@@ -76,7 +76,7 @@ template <class P, class Unit = matrix_unit> struct matmul {
     float* waiting = packed + blocking::copies * gemm_partition::packed_floats(s.M, s.N, s.K, s.batches);
     if (Operands::keeps && l.constants<op::matmul>().packed) {
       gemm_by_columns<Operands>(l, s, finish, packed, waiting).run();
-    } else if (gemv::takes(s)) {
+    } else if (gemv::takes(s) && !l.constants<op::matmul>().batch_invariant) {  // it adds up in another order than the others
       gemv(l, s, finish, packed).run();
     } else if (s.b_k == 1 && s.b_col != 1) {
       // Packing an element of B and reading it back costs about three times as much as packing one of A or transposing one of C.

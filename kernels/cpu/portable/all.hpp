@@ -4,6 +4,7 @@
 #include <isotope/kernels/cpu/portable/attention.hpp>
 #include <isotope/kernels/cpu/portable/attention_cached.hpp>
 #include <isotope/kernels/cpu/portable/attention_grad.hpp>
+#include <isotope/kernels/cpu/portable/attention_packed.hpp>
 #include <isotope/kernels/cpu/portable/cache_append.hpp>
 #include <isotope/kernels/cpu/portable/cast.hpp>
 #include <isotope/kernels/cpu/portable/copy.hpp>
@@ -25,6 +26,7 @@
 #include <isotope/kernels/cpu/portable/maximum.hpp>
 #include <isotope/kernels/cpu/portable/mul.hpp>
 #include <isotope/kernels/cpu/portable/muon.hpp>
+#include <isotope/kernels/cpu/portable/pool.hpp>
 #include <isotope/kernels/cpu/portable/prod.hpp>
 #include <isotope/kernels/cpu/portable/relu.hpp>
 #include <isotope/kernels/cpu/portable/rms_norm.hpp>

@@ -33,16 +33,14 @@ class attention {
     const std::int64_t blocks = divide_up(h.S, block), heads = h.B * h.H;
     for_uneven_tasks(l, blocks * heads, h.pairs() * (double(h.D) / 25.0 + 0.8 + h.dropout_cost()), [&](std::int64_t t, int slice) {
       const std::int64_t i = blocks - 1 - t / heads, b = t % heads / h.H, head = t % h.H;  // the longest rows come first
-      queries(l, h, b, head, i * block, static_cast<float*>(l.scratch) + slice * slice_floats(h.D));
+      block_of(l, h, b, head, i * block, static_cast<float*>(l.scratch) + slice * slice_floats(h.D));
     });
   }
 
- private:
-  static constexpr std::int64_t block = attention_heads::block;
   /// Returns the size of transposed queries, scores, results, and buffers for keys and values.
   static constexpr std::int64_t slice_floats(std::int64_t D) { return block * (block + 4 * whole_vectors(D)); }
-
-  static void queries(const launch& l, const attention_heads& h, std::int64_t b, std::int64_t head, std::int64_t q0, float* slice) {
+  /// Computes the block of queries of one head from q0 on, and the logs of their denominators if those are an output.
+  static void block_of(const launch& l, const attention_heads& h, std::int64_t b, std::int64_t head, std::int64_t q0, float* slice) {
     const std::int64_t width = h.padded_width(), n = smaller(block, h.S - q0), group = head / (h.H / h.G);
     float* scores = slice;                     // (keys, queries)
     float* query = scores + block * block;     // (D, queries)
@@ -68,15 +66,18 @@ class attention {
       block_gemm({scores, 1, block}, n, value.data, value.row_stride, h.D, result, width, keys, true);
     }
     const auto y = h.rows(l.out[0], b, head).from_row(q0);
-    float* lse = l.out[1].as<float>() + (b * h.H + head) * h.S + q0;
+    float* lse = l.out.size() > 1 ? l.out[1].as<float>() + (b * h.H + head) * h.S + q0 : nullptr;
     for (std::int64_t q = 0; q < n; ++q) {
       float* row = result + q * width;
       const float k = sum[q] == 0 ? 0.0f : h.dropout.factor / sum[q];
       for (std::int64_t d = 0; d < h.D; ++d) row[d] *= k;
       y.store(q, row, h.D);
-      lse[q] = sum[q] == 0 ? -std::numeric_limits<float>::infinity() : top[q] + std::log(sum[q]);
+      if (lse != nullptr) lse[q] = sum[q] == 0 ? -std::numeric_limits<float>::infinity() : top[q] + std::log(sum[q]);
     }
   }
+
+ private:
+  static constexpr std::int64_t block = attention_heads::block;
 
   /// Zeros the dropped weights of a tile; the kept ones are scaled with the result.
   static void drop(const launch& l, const attention_heads& h, std::int64_t row, std::int64_t k0, std::int64_t keys, float* scores) {

@@ -3,6 +3,7 @@
 #include <isotope/kernels/cpu/reference/add.hpp>
 #include <isotope/kernels/cpu/reference/attention.hpp>
 #include <isotope/kernels/cpu/reference/attention_cached.hpp>
+#include <isotope/kernels/cpu/reference/attention_packed.hpp>
 #include <isotope/kernels/cpu/reference/cache_append.hpp>
 #include <isotope/kernels/cpu/reference/cast.hpp>
 #include <isotope/kernels/cpu/reference/categorical.hpp>
@@ -26,6 +27,7 @@
 #include <isotope/kernels/cpu/reference/maximum.hpp>
 #include <isotope/kernels/cpu/reference/mul.hpp>
 #include <isotope/kernels/cpu/reference/muon.hpp>
+#include <isotope/kernels/cpu/reference/pool.hpp>
 #include <isotope/kernels/cpu/reference/pow.hpp>
 #include <isotope/kernels/cpu/reference/prod.hpp>
 #include <isotope/kernels/cpu/reference/relu.hpp>

@@ -3,6 +3,7 @@
 #include <isotope/kernels/cuda/body/instructions.hpp>
 #include <isotope/kernels/cuda/reference/attention.hpp>
 #include <isotope/kernels/cuda/reference/attention_cached.hpp>
+#include <isotope/kernels/cuda/reference/attention_packed.hpp>
 #include <isotope/kernels/cuda/reference/cache_append.hpp>
 #include <isotope/kernels/cuda/reference/cast.hpp>
 #include <isotope/kernels/cuda/reference/categorical.hpp>
@@ -22,6 +23,7 @@
 #include <isotope/kernels/cuda/reference/maximum.hpp>
 #include <isotope/kernels/cuda/reference/momentum.hpp>
 #include <isotope/kernels/cuda/reference/muon.hpp>
+#include <isotope/kernels/cuda/reference/pool.hpp>
 #include <isotope/kernels/cuda/reference/pow.hpp>
 #include <isotope/kernels/cuda/reference/prod.hpp>
 #include <isotope/kernels/cuda/reference/rms_norm.hpp>

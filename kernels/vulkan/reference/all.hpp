@@ -3,6 +3,7 @@
 #include <isotope/kernels/vulkan/body/instructions.hpp>
 #include <isotope/kernels/vulkan/reference/attention.hpp>
 #include <isotope/kernels/vulkan/reference/attention_cached.hpp>
+#include <isotope/kernels/vulkan/reference/attention_packed.hpp>
 #include <isotope/kernels/vulkan/reference/cache_append.hpp>
 #include <isotope/kernels/vulkan/reference/cast.hpp>
 #include <isotope/kernels/vulkan/reference/categorical.hpp>
@@ -21,6 +22,7 @@
 #include <isotope/kernels/vulkan/reference/matmul.hpp>
 #include <isotope/kernels/vulkan/reference/maximum.hpp>
 #include <isotope/kernels/vulkan/reference/muon.hpp>
+#include <isotope/kernels/vulkan/reference/pool.hpp>
 #include <isotope/kernels/vulkan/reference/pow.hpp>
 #include <isotope/kernels/vulkan/reference/prod.hpp>
 #include <isotope/kernels/vulkan/reference/rms_norm.hpp>

@@ -1,0 +1,91 @@
+// A sentence has the same embedding, bit for bit, alone and in any batch, at any place of it, in plans for any number of tokens, and for any number of threads.
+#include <isotope/backend/cpu.hpp>
+#include <isotope/model/bert.hpp>
+#include <isotope/plan/dynamic.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <vector>
+
+namespace iso = isotope;
+
+namespace batch_invariant_test {
+
+// Products have sums of one and of two blocks of K, and of fewer and of more terms than rows.
+constexpr iso::model::bert size{2, 4, 64, 400, 50, 40};
+using sentence = std::vector<std::int32_t>;
+const std::vector<sentence> sentences = [] {
+  std::vector<sentence> all;
+  for (const int length : {5, 1, 40, 3, 17}) {
+    sentence s;
+    for (int i = 0; i < length; ++i) s.push_back((7 * i + 11 * length) % size.vocab);
+    all.push_back(s);
+  }
+  return all;
+}();
+
+template <class T> T must(iso::result<T> r) {
+  if (!r) throw std::runtime_error(r.error().line());
+  return *std::move(r);
+}
+template <class Target> std::vector<float> embedded(const std::vector<int>& which, int tokens, int idle_before, int threads) {
+  const int most = int(which.size()) + 2;
+  auto device = must(iso::device<Target>::open({.threads = threads}));
+  auto plan = must(iso::plan_inference<Target>(iso::model::bert_embeddings_of{size, tokens, most}, 0, true, false, nullptr, nullptr, true));
+  auto session = must(device.load(std::move(plan)));
+  session.initialize(7);
+  std::vector<std::int32_t> ids(std::size_t(tokens), 0), position(std::size_t(tokens), 0), starts;
+  auto at = std::size_t(idle_before);
+  for (const int k : which) {
+    starts.push_back(std::int32_t(at));
+    for (std::size_t i = 0; i < sentences[std::size_t(k)].size(); ++i, ++at) {
+      ids.at(at) = sentences[std::size_t(k)][i];
+      position.at(at) = std::int32_t(i);
+    }
+  }
+  while (starts.size() < std::size_t(most) + 1) starts.push_back(std::int32_t(at));
+  EXPECT_TRUE(session.template set<std::int32_t>("tokens", ids).ok() && session.template set<std::int32_t>("position", position).ok() &&
+              session.template set<std::int32_t>("starts", starts).ok());
+  session.run({}, iso::phase_always);
+  std::vector<float> all(std::size_t(most * size.width));
+  if constexpr (Target::precision::type == iso::dtype::bf16) {
+    const auto y = must(session.template output<iso::bfloat16>("output"));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = float(y[i]);
+  } else {
+    const auto y = must(session.template output<float>("output"));
+    all.assign(y.begin(), y.end());
+  }
+  return all;
+}
+template <class Target> void check() {
+  std::vector<std::vector<float>> alone;
+  for (int k = 0; k < int(sentences.size()); ++k) {
+    alone.push_back(embedded<Target>({k}, int(sentences[std::size_t(k)].size()), 0, 1));
+    alone.back().resize(size.width);
+    double squares = 0;
+    for (const float x : alone.back()) squares += double(x) * double(x);
+    EXPECT_NEAR(squares, 1, 0.02);
+  }
+  struct batch {
+    std::vector<int> which;
+    int tokens, idle_before, threads;
+  };
+  for (const batch& b : {batch{{3}, 4, 1, 2}, batch{{0, 3, 1}, 16, 2, 2}, batch{{4, 2, 1}, 64, 0, 1},
+                         batch{{2, 0, 4, 1, 3, 2, 3}, 300, 5, 2}, batch{{1, 1, 3, 4, 2, 0}, 600, 0, 3}}) {
+    const auto y = embedded<Target>(b.which, b.tokens, b.idle_before, b.threads);
+    for (std::size_t i = 0; i < b.which.size(); ++i)
+      EXPECT_EQ(std::memcmp(y.data() + i * size.width, alone[std::size_t(b.which[i])].data(), sizeof(float) * size.width), 0)
+          << "sentence " << b.which[i] << " at place " << i << " of " << b.tokens << " tokens";
+  }
+}
+template <class P, class K> using on_cpu = iso::target<iso::backend::cpu, P, K>;
+
+TEST(batch_invariant, embeddings_have_the_same_bits_in_every_batch_f32) { check<on_cpu<iso::precision::f32, iso::kernels::native>>(); }
+TEST(batch_invariant, embeddings_have_the_same_bits_in_every_batch_bf16) { check<on_cpu<iso::precision::bf16, iso::kernels::native>>(); }
+TEST(batch_invariant, embeddings_have_the_same_bits_in_every_batch_portable) {
+  check<on_cpu<iso::precision::f32, iso::kernels::portable>>();
+}
+
+}  // namespace batch_invariant_test
