@@ -1,6 +1,7 @@
 #pragma once
 /// Writes docs/FLAGS.md from the settings themselves.
 #include "../conform/command.hpp"
+#include "../embed/command.hpp"
 #include "../support/registry.hpp"
 #include "../tokenize/command.hpp"
 
@@ -92,11 +93,15 @@ inline std::string flag_table() {
   for (const auto& f : conform_program::flag_meanings)
     r += "| " + quoted(std::string(f.flag)) + " | " + (f.flag == "--require-device" ? "`ISOTOPE_REQUIRE_GPU`" : "") + " | " +
          std::string(f.value.empty() ? "switch" : f.value) + " |  | conform | " + detail::in_cell(std::string(f.meaning)) + " |\n";
-  r += "\n## Flags of isotope-tokenize\n\nIts commands are in its --help and in [TOKENIZERS.md](TOKENIZERS.md); it has no variables.\n\n"
-       "| flag | variable | type | default | programs | meaning |\n|---|---|---|---|---|---|\n";
-  for (const auto& f : tokenize_program::flag_meanings)
-    r += "| " + quoted(std::string(f.flag)) + " |  | " + std::string(f.value.empty() ? "switch" : f.value) + " |  | tokenize | " +
-         detail::in_cell(std::string(f.meaning)) + " |\n";
+  const auto section = [&](const std::string& name, const std::string& more, const auto& flags) {
+    r += "\n## Flags of isotope-" + name + "\n\n" + more + "; it has no variables.\n\n" +
+         "| flag | variable | type | default | programs | meaning |\n|---|---|---|---|---|---|\n";
+    for (const auto& f : flags)
+      r += "| " + quoted(std::string(f.flag)) + " |  | " + std::string(f.value.empty() ? "switch" : f.value) + " |  | " + name + " | " +
+           detail::in_cell(std::string(f.meaning)) + " |\n";
+  };
+  section("embed", "[EMBEDDINGS.md](EMBEDDINGS.md) has examples", embed_program::flag_meanings);
+  section("tokenize", "Its commands are in its --help and in [TOKENIZERS.md](TOKENIZERS.md)", tokenize_program::flag_meanings);
   r += "\n## Variables without a meaning\n\nOther transformer programs have these; here they are refused, with the reason.\n\n| variable | "
        "why |\n|---|---|\n";
   for (const auto& [name, why] : support::meaningless_variables()) r += "| `" + name + "` | " + why + " |\n";

@@ -32,7 +32,7 @@ done
 # program as an argument are skipped.
 for file in README.md CONTRIBUTING.md bench/README.md docs/*.md; do
   [ "$file" = docs/FLAGS.md ] && continue
-  sed 's/ #.*//;/python3/d' "$file" | grep -oE 'isotope-(train|generate|info|conform|parity|mlp)[^`|]*' | while read -r program rest; do
+  sed 's/ #.*//;/python3/d' "$file" | grep -oE 'isotope-(train|generate|info|conform|parity|mlp|embed)[^`|]*' | while read -r program rest; do
     for flag in $(echo "$rest" | grep -oE -e '(^| )--[a-z][a-z0-9-]*'); do
       grep -E "^\| \`$flag\` \|" docs/FLAGS.md | cut -d'|' -f6 | grep -qw "${program#isotope-}" || echo "$file: $program has no flag '$flag'"
     done
@@ -44,4 +44,10 @@ grep -qE '^[a-z0-9-]+ +[a-z-]+ +\./quickstart test$' .ci/jobs && grep -q '^\./qu
 # The program in README.md must be the one that is built.
 shown=$(sed -n '/^```cpp$/,/^```$/p' README.md | sed '1d;$d')
 [ "$shown" = "$(sed 1d examples/quickstart/main.cpp)" ] || say "README.md: its program differs from examples/quickstart/main.cpp"
+# So must its example of embeddings, and that of the document on them.
+compiled=$(sed -n '/README begins/,/README ends/p' tests/plan/embedder_test.cpp | sed '1d;$d;s/^  //')
+for file in README.md docs/EMBEDDINGS.md; do
+  shown=$(sed -n '/^```c++$/,/^```$/p' $file | sed '1,3d;$d')
+  [ -n "$compiled" ] && [ "$shown" = "$compiled" ] || say "$file: its example differs from the one in tests/plan/embedder_test.cpp"
+done
 exit $failed

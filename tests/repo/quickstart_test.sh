@@ -21,6 +21,9 @@ refuses "backend 'metal' is not available in this version; available: ${backends
 refuses "backend '../../x' is not available" --backend ../../x
 refuses "precision 'f64' is not legal for backend cpu: it has f32 bf16." --precision f64
 refuses "belong to './quickstart deps'" --all
+refuses "no model 'maxilm'; available: minilm." --model maxilm
+refuses "no model '../../x'" --model=../../x
+refuses "--model does not belong to './quickstart test'" test --model minilm
 "$quickstart" --help | grep -q '^usage: ./quickstart' || {
   echo 'no usage'
   failed=1
@@ -81,4 +84,13 @@ says 'trains --size short ' ./quickstart --backend zebra
 : >build/zebra-f32/lame
 says 'nothing is trained: the zebra is lame' ./quickstart --backend zebra
 silent_on 'trains ' ./quickstart --backend zebra
+
+# A model: fetched unless it is there, and used by isotope-embed, which alone is built besides the backend's programs.
+program build/cpu-f32/examples/isotope-embed 'echo "embeds $*"'
+program cmake/model/get-minilm.sh 'echo "fetching into $*"; mkdir -p "$1"; : >"$1/config.json"'
+says 'fetching into build/minilm' ./quickstart --model minilm
+silent_on 'fetching into' ./quickstart --model minilm
+says 'embeds --model build/minilm --similarities examples/embed/example.txt' ./quickstart --model=minilm
+says 'building isotope-embed' ./quickstart --model minilm
+silent_on 'trains ' ./quickstart --model minilm
 exit $failed

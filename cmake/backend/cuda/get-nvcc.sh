@@ -19,7 +19,7 @@ x86_64) targets=x86_64-linux ;;
 aarch64) targets=sbsa-linux ;;
 *) fail "NVIDIA has no nvcc for $(uname -m)" "$instead" ;;
 esac
-python3 -B "$beside/fetch_wheels.py" "$beside/wheels.txt" "$work" "$new" >"$work/log" 2>&1 || {
+python3 -B "$beside/../../fetch_wheels.py" "$beside/wheels.txt" 'nvidia/cu[0-9]+' "$work" "$new" >"$work/log" 2>&1 || {
   tail -n 5 "$work/log" >&2
   fail "NVIDIA's packages cannot be fetched from PyPI" "see whether the network is there, or $instead"
 }
