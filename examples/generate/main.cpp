@@ -1,4 +1,4 @@
-/// isotope-generate: generates text from a trained checkpoint. See --help.
+/// isotope-generate: generates text from a trained checkpoint, or from a folder of Hugging Face. See --help.
 #include "../support/command_line.hpp"
 #include "../support/exit_code.hpp"
 #include "../support/gpt_session.hpp"
@@ -6,6 +6,7 @@
 #include "../support/model_settings.hpp"
 #include "../support/output.hpp"
 #include "../support/version.hpp"
+#include "folder.hpp"
 #include "settings.hpp"
 
 #include <isotope/config/canonical.hpp>
@@ -18,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,8 +33,25 @@ isotope::result<void> check(const settings& s) {
   const auto refuse = [](std::string flag, std::string fix) {
     return isotope::fail(isotope::errc::invalid_argument, "is out of range", "flag --" + std::move(flag), std::move(fix));
   };
-  if (s.checkpoint.empty())
-    return isotope::fail(isotope::errc::missing_value, "is missing", "flag --checkpoint", "name a folder or file that isotope-train wrote");
+  const auto fail = [](isotope::errc code, std::string what, std::string flag, std::string fix) {
+    return isotope::fail(code, std::move(what), "flag --" + std::move(flag), std::move(fix));
+  };
+  if (s.checkpoint.empty() && s.model.empty())
+    return fail(isotope::errc::missing_value, "is missing", "checkpoint",
+                "name a folder or file that isotope-train wrote, or a folder of Hugging Face with --model");
+  if (!s.checkpoint.empty() && !s.model.empty())
+    return fail(isotope::errc::invalid_argument, "does not go with --checkpoint", "model", "give one of them");
+  const std::pair<const char*, bool> of_folders[] = {{"prompts", !s.prompts.empty()},
+                                                     {"min-p", s.min_p != 0},
+                                                     {"repetition-penalty", s.repetition_penalty != 1},
+                                                     {"stop", !s.stop.empty()},
+                                                     {"truncate", s.truncate}};
+  for (const auto& [flag, given] : of_folders)
+    if (given && s.model.empty()) return fail(isotope::errc::invalid_argument, "is for --model", flag, "leave it out");
+  if (!(s.min_p >= 0 && s.min_p <= 1)) return refuse("min-p", "give a number in [0, 1]");
+  if (!(s.repetition_penalty > 0)) return refuse("repetition-penalty", "give a number above 0, 1 for none");
+  if (s.slots < 1 || s.slots > 4096) return refuse("slots", "give 1 to 4096");
+  if (s.top_k > std::numeric_limits<std::int32_t>::max()) return refuse("top-k", "give at most 2147483647");
   if (s.tokens < 0) return refuse("tokens", "give 0 or more");
   if (!(s.temperature >= 0)) return refuse("temperature", "give 0 or more");
   if (s.top_k < 0) return refuse("top-k", "give 0 or more");
@@ -104,6 +123,10 @@ int guarded_main(int argc, char** argv) {
   if (loaded->has_switch("version"))
     return support::print(support::version_text(program, isotope::build_info<isotope::selected>)), support::success;
   if (auto r = support::check_run(*loaded, true); support::failed(program, r, code)) return code;
+  if (!loaded->value.model.empty()) {
+    if (auto r = check(loaded->value); support::failed(program, r, code)) return code;
+    return run_folder(loaded->value, prompts_among(given.arguments));
+  }
   return run(loaded->value);
 }
 

@@ -18,12 +18,19 @@ inline const std::vector<std::string> switches = {"version", "help"};
 
 struct settings {
   std::string checkpoint;
+  std::string model;
   std::string prompt;
+  std::string prompts;
   std::int64_t tokens = 500;
   double temperature = 0.8;
   std::int64_t top_k = 0;
   double top_p = 1;
+  double min_p = 0;
+  double repetition_penalty = 1;
   std::uint64_t seed = 1;
+  std::string stop;
+  bool truncate = false;
+  std::int64_t slots = 8;
   support::machine_settings machine;
   support::diagnose_settings diagnose;
 };
@@ -31,17 +38,25 @@ struct settings {
 inline isotope::config::help_words words_of_help() {
   isotope::config::help_words words;
   words.program = program;
-  words.opening = "Continues a prompt with a model that isotope-train has trained.";
-  words.closing = "exit codes: 0 done, 1 failed while running, 2 bad usage or checkpoint, 130 interrupted";
-  words.meanings = {{"checkpoint", "a folder (its newest checkpoint is taken) or one file, such as DIR/best.safetensors"},
-                    {"prompt", "what to continue; without: a line end"},
-                    {"tokens", "how many tokens to add"},
-                    {"temperature", "below 1 sharper, above 1 flatter, 0 always the likeliest"},
-                    {"top_k", "draw among the K likeliest; 0: all"},
-                    {"top_p", "draw among the fewest that reach probability P"},
-                    {"seed", "the same seed gives the same text"},
-                    {"version", "what the program was built from"},
-                    {"help", "this text"}};
+  words.opening = "Continues prompts with a model that isotope-train has trained, or with one of Hugging Face.";
+  words.closing = "exit codes: 0 done, 1 failed while running, 2 bad usage, checkpoint or folder, 130 interrupted";
+  words.meanings = {
+      {"checkpoint", "a folder (its newest checkpoint is taken) or one file, such as DIR/best.safetensors"},
+      {"model", "a folder of Hugging Face with config.json, model.safetensors and a tokenizer, instead of a checkpoint"},
+      {"prompt", "what to continue; without: a line end, or with --model an end-of-text token. With --model it may be given several times"},
+      {"prompts", "with --model: a file whose lines are prompts"},
+      {"tokens", "how many tokens to add"},
+      {"temperature", "below 1 sharper, above 1 flatter, 0 always the likeliest"},
+      {"top_k", "draw among the K likeliest; 0: all"},
+      {"top_p", "draw among the fewest that reach probability P"},
+      {"min_p", "with --model: draw among tokens with at least P times the probability of the likeliest"},
+      {"repetition_penalty", "with --model: divides positive logits of tokens that the text has, and multiplies negative ones"},
+      {"stop", "with --model: a text ends before this string"},
+      {"truncate", "with --model: cut a prompt that is longer than the context to its last tokens; without: refuse it"},
+      {"slots", "with --model: how many prompts are continued at once"},
+      {"seed", "the same seed gives the same text"},
+      {"version", "what the program was built from"},
+      {"help", "this text"}};
   words.meanings.insert(support::machine_meanings().begin(), support::machine_meanings().end());
   words.meanings.insert(support::diagnose_meanings().begin(), support::diagnose_meanings().end());
   return words;
@@ -49,4 +64,5 @@ inline isotope::config::help_words words_of_help() {
 
 }  // namespace generate_program
 
-BOOST_HANA_ADAPT_STRUCT(generate_program::settings, checkpoint, prompt, tokens, temperature, top_k, top_p, seed, machine, diagnose);
+BOOST_HANA_ADAPT_STRUCT(generate_program::settings, checkpoint, model, prompt, prompts, tokens, temperature, top_k, top_p, min_p,
+                        repetition_penalty, seed, stop, truncate, slots, machine, diagnose);

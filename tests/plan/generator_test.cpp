@@ -3,8 +3,11 @@
 #include "../allocation_counter.hpp"
 #include "outcome.hpp"
 
+#include <isotope/generate/batcher.hpp>
 #include <isotope/generate/generator.hpp>
+#include <isotope/model/gpt.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 using namespace plan_test;
@@ -128,6 +131,116 @@ TYPED_TEST(generators, submit_once_and_allocate_nothing_per_token) {
 #if COUNTS_ALLOCATIONS
   EXPECT_EQ(after - before, 0);
 #endif
+}
+template <class T> isotope::batcher<T> opened_batcher(int slots, int tokens_per_submit, std::vector<int> buckets, bool bare = false) {
+  auto device = bare ? opened_bare<T>(1) : opened<T>(1);
+  if (!device) throw std::runtime_error(device.error().line());
+  auto b = isotope::batcher<T>::open(*device, size,
+                                     {.slots = slots, .tokens_per_submit = tokens_per_submit, .prefill_tokens = std::move(buckets)});
+  if (!b) throw std::runtime_error(b.error().line());
+  b->initialize(3);
+  return *std::move(b);
+}
+/// How the texts are drawn. The fourth is ended by what takes the tokens, the last one by an end token.
+inline std::vector<isotope::batch_request> requests_of(std::span<const std::int32_t> tokens, std::span<const std::int32_t> ends) {
+  return {{tokens.first(1), 40, {.seed = 5}},
+          {tokens.first(7), 33, {.temperature = 0, .repetition_penalty = 1.3f}},
+          {tokens.first(3), 0, {}},
+          {tokens.first(12), 9, {.temperature = 0.8f, .top_k = 9, .top_p = 0.9f, .seed = 6}},
+          {tokens.first(9), 20, {.min_p = 0.1f, .seed = 7}, ends}};
+}
+template <class T>
+std::vector<std::vector<std::int32_t>> drawn_texts(int slots, int tokens_per_submit, std::vector<int> buckets,
+                                                   std::span<const std::int32_t> ends = {}) {
+  const auto tokens = text(12);
+  auto b = opened_batcher<T>(slots, tokens_per_submit, std::move(buckets));
+  std::vector<std::vector<std::int32_t>> r(5);
+  const auto take = [&](std::size_t k, std::int32_t token) { return r[k].push_back(token), k != 3 || r[k].size() < 3; };
+  EXPECT_TRUE(b.generate(requests_of(tokens, ends), take).ok());
+  return r;
+}
+/// The same texts, drawn on the host from the logits of a generator, one after another.
+template <class T> std::vector<std::vector<std::int32_t>> host_texts(std::span<const std::int32_t> ends) {
+  const auto tokens = text(12);
+  auto g = opened_generator<T>(1, {16});
+  std::vector<std::vector<std::int32_t>> r;
+  for (const isotope::batch_request& request : requests_of(tokens, ends)) {
+    std::vector<std::int32_t>& drawn = r.emplace_back();
+    isotope::token_history seen(std::size_t(size.context));
+    seen.assign(request.prompt);
+    for (auto at = std::uint32_t(request.prompt.size()); std::int64_t(drawn.size()) < request.tokens && (r.size() != 4 || drawn.size() < 3);
+         ++at) {
+      EXPECT_TRUE(drawn.empty() ? g.begin(0, request.prompt).ok() : g.append(std::span(drawn).last(1)).ok());
+      drawn.push_back(isotope::drawn_token(g.logits(0), seen.tokens(), request.draw, at));
+      seen.append(drawn.back());
+      if (std::find(request.ends.begin(), request.ends.end(), drawn.back()) != request.ends.end()) break;
+    }
+  }
+  return r;
+}
+TYPED_TEST(generators, draw_on_the_device_what_the_host_draws_for_any_slots_and_tokens_of_a_submission) {
+  const std::vector<std::int32_t> none, ends{host_texts<TypeParam>(none)[4][6]};
+  const auto want = host_texts<TypeParam>(ends);
+  EXPECT_EQ(want[0].size(), 40u) << "beyond the context";
+  EXPECT_LE(want[4].size(), 7u);
+  for (const auto& [slots, together] : {std::pair(1, 1), std::pair(2, 8), std::pair(5, 3)})
+    EXPECT_EQ(drawn_texts<TypeParam>(slots, together, {5, 16}, ends), want) << slots << " slots, " << together << " tokens";
+}
+TYPED_TEST(generators, draw_other_tokens_after_a_stale_cache_or_a_shifted_position) {
+  const auto tokens = text(12);
+  const isotope::batch_request request{tokens, 12, {.temperature = 0.02f, .seed = 8}};  // logits of this model are within 0.2
+  std::vector<std::vector<std::int32_t>> texts;
+  for (const int change : {0, 1, 2}) {
+    auto b = opened_batcher<TypeParam>(1, 1, {16});
+    auto& s = b.loaded();
+    auto& drawn = texts.emplace_back();
+    const auto take = [&](std::size_t, std::int32_t token) {
+      drawn.push_back(token);
+      for (std::size_t k = 0; drawn.size() == 4 && k < s.states().size(); ++k) {
+        const bool position = s.states()[k].label == isotope::name("drawn.position"),
+                   drawing = s.states()[k].where.type == isotope::dtype::i32;
+        if (change == 0 || (change == 1 ? !position : drawing)) continue;
+        std::vector<float> x(std::size_t(s.states()[k].where.dims.count()));
+        EXPECT_TRUE(s.read(isotope::tensor_kind::state, k, x).ok());
+        if (change == 1) x[0] += 1;
+        else std::transform(x.begin(), x.end(), x.begin(), [](float v) { return -8 * v; });  // keys and values of other tokens
+        EXPECT_TRUE(s.write(isotope::tensor_kind::state, k, x).ok());
+      }
+      return true;
+    };
+    ASSERT_TRUE(b.generate({&request, 1}, take).ok());
+  }
+  for (const std::size_t change : {1u, 2u}) {
+    EXPECT_TRUE(std::equal(texts[0].begin(), texts[0].begin() + 4, texts[change].begin()));
+    EXPECT_NE(texts[change], texts[0]) << (change == 1 ? "shifted" : "stale");
+  }
+}
+TYPED_TEST(generators, draw_several_tokens_of_all_slots_in_one_submission_without_allocating) {
+  const auto tokens = text(3);
+  auto b = opened_batcher<TypeParam>(2, 4, {16}, true);
+  const isotope::batch_request requests[] = {{tokens, 21, {.seed = 1}}, {std::span(tokens).first(2), 21, {.top_k = 5, .seed = 2}}};
+  std::int64_t submits = 0, allocated = 0, count = 0;
+  const auto take = [&](std::size_t, std::int32_t) {
+    if (++count == 10) submits = b.loaded().counters().submits, allocated = allocations.load();  // each has 1 + 4
+    if (count == 42) submits = b.loaded().counters().submits - submits, allocated = allocations.load() - allocated;
+    return true;
+  };
+  ASSERT_TRUE(b.generate(requests, take).ok());
+  EXPECT_EQ(count, 42);
+  EXPECT_EQ(submits, 4) << "for 16 tokens of each";
+#if COUNTS_ALLOCATIONS
+  EXPECT_EQ(allocated, 0);
+#endif
+}
+TEST(batcher, refuses_what_it_cannot_do_and_says_why) {
+  using made = isotope::batcher<reference_f32>;
+  auto device = opened<reference_f32>(1);
+  EXPECT_NE(made::open(*device, size, {.slots = 0}).error().line().find("batcher_options::slots: is not positive"), std::string::npos);
+  EXPECT_NE(made::open(*device, size, {.tokens_per_submit = 0}).error().line().find("tokens_per_submit: is not"), std::string::npos);
+  EXPECT_NE(made::open(*device, size, {.prefill_tokens = {0}}).error().line().find("prefill_tokens: is not positive"), std::string::npos);
+  auto b = opened_batcher<reference_f32>(1, 1, {});
+  const isotope::batch_request empty{{}, 1};
+  EXPECT_FALSE(b.generate({&empty, 1}, [](std::size_t, std::int32_t) { return true; }).ok());
 }
 TEST(generator, refuses_what_it_cannot_do_and_says_why) {
   using made = isotope::generator<reference_f32>;

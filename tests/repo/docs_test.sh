@@ -50,4 +50,8 @@ for file in README.md docs/EMBEDDINGS.md; do
   shown=$(sed -n '/^```c++$/,/^```$/p' $file | sed '1,3d;$d')
   [ -n "$compiled" ] && [ "$shown" = "$compiled" ] || say "$file: its example differs from the one in tests/plan/embedder_test.cpp"
 done
+# So must that in docs/GENERATION.md, in a test.
+shown=$(sed -n '/^```cpp$/,/^```$/p' docs/GENERATION.md | sed '1d;$d')
+tested=$(sed -n '/^  \/\/ docs\/GENERATION.md:$/,/^}$/p' tests/interop/decoder_folder_test.cpp | sed '1d;$d;s/^  //')
+[ "$shown" = "$tested" ] || say "docs/GENERATION.md: its program differs from that in tests/interop/decoder_folder_test.cpp"
 exit $failed

@@ -1,9 +1,10 @@
 #pragma once
-/// Generates text with a GPT: each token is computed once, and its keys and values are kept in caches for the tokens after it.
+/// Generates text with a decoder: each token is computed once, and its keys and values are kept in caches for the tokens after it.
 #include <isotope/backend/session/session_memory.hpp>
+#include <isotope/core/device.hpp>
 #include <isotope/core/tensor_kind.hpp>
+#include <isotope/generate/decoder_model.hpp>
 #include <isotope/generate/token_history.hpp>
-#include <isotope/model/gpt.hpp>
 #include <isotope/plan/dynamic.hpp>
 #include <isotope/train/sample.hpp>
 
@@ -34,7 +35,7 @@ struct generation_request {
   train::sample_options draw{};
 };
 
-/// A loaded GPT with `slots` sequences. One run of one plan computes the next logits of all of them.
+/// A loaded decoder, such as a GPT, with `slots` sequences. One run of one plan computes the next logits of all of them.
 ///
 /// A sequence that has filled the context loses its oldest quarter when a token is appended, and what is left is read again, since positions are part of what
 /// caches hold: with n tokens of context, that costs 3 n / 4 tokens of prefill in n / 4 tokens.
@@ -44,35 +45,38 @@ template <Target T> class generator {
   using storage = typename T::precision::storage;
 
   /// The model that decodes one token of each slot: the first plan.
-  static model::gpt_cached_logits_of decoding(const model::gpt& size, const generator_options& o) { return {size, o.slots, o.slots, 0}; }
+  template <DecoderSizes S> static typename S::cached_logits decoding(const S& size, const generator_options& o) {
+    return {size, o.slots, o.slots, 0};
+  }
   /// Makes the plans of a generator. They share parameters and caches. @error as plan_inference; invalid_argument for slots or a size below 1
-  static result<std::vector<owned_plan>> plans(const model::gpt& size, const generator_options& o) {
+  template <DecoderSizes S> static result<std::vector<owned_plan>> plans(const S& size, const generator_options& o) {
     if (o.slots < 1) return fail(errc::invalid_argument, "is not positive", "generator_options::slots", "give 1 or more");
     std::vector<owned_plan> all;
-    const auto add = [&](std::string plan, const model::gpt_cached_logits_of& of) -> result<void> {
+    const auto add = [&](std::string plan, const typename S::cached_logits& of) -> result<void> {
       auto p = plan_inference<T>(of, o.budget, true, o.decompose_all, o.stored);
       if (!p) return std::move(p).error();
       all.push_back({std::move(plan), *std::move(p)});
       return {};
     };
     if (auto r = add("decode", decoding(size, o)); !r) return r.error();
-    for (const int tokens : buckets(size, o)) {
+    for (const int tokens : buckets(size.context, o)) {
       if (tokens < 1) return fail(errc::invalid_argument, "is not positive", "generator_options::prefill_tokens", "give 1 or more");
       if (auto r = add("prefill " + std::to_string(tokens), {size, o.slots, tokens, 1}); !r) return r.error();
     }
     return all;
   }
   /// @error as `plans`, and as the device reports
-  static result<generator> open(const device<T>& on, const model::gpt& size, const generator_options& o = {}) {
+  template <DecoderSizes S> static result<generator> open(const device<T>& on, const S& size, const generator_options& o = {}) {
     auto made = plans(size, o);
     if (!made) return std::move(made).error();
     return open(on, size, o, *std::move(made));
   }
   /// Loads plans that `plans` made for the same size and options.
-  static result<generator> open(const device<T>& on, const model::gpt& size, const generator_options& o, std::vector<owned_plan> made) {
+  template <DecoderSizes S>
+  static result<generator> open(const device<T>& on, const S& size, const generator_options& o, std::vector<owned_plan> made) {
     auto loaded = on.load(std::move(made));
     if (!loaded) return std::move(loaded).error();
-    return generator(*std::move(loaded), size, o);
+    return generator(*std::move(loaded), size.vocab, size.context, o);
   }
 
   int slots() const { return int(slots_.size()); }
@@ -166,18 +170,18 @@ template <Target T> class generator {
   std::vector<float> logits_;  // (slots, V)
   train::sampler draw_;
 
-  generator(session loaded, const model::gpt& size, const generator_options& o)
+  generator(session loaded, int vocab, int context, const generator_options& o)
       : session_(std::move(loaded)),
-        vocab_(std::size_t(size.vocab)),
-        buckets_(buckets(size, o)),
-        slots_(std::size_t(o.slots), token_history(std::size_t(size.context))),
+        vocab_(std::size_t(vocab)),
+        buckets_(buckets(context, o)),
+        slots_(std::size_t(o.slots), token_history(std::size_t(context))),
         logits_(std::size_t(o.slots) * vocab_) {}
 
   /// Sizes of prefill plans in ascending order, none beyond the context.
-  static std::vector<int> buckets(const model::gpt& size, const generator_options& o) {
+  static std::vector<int> buckets(int context, const generator_options& o) {
     std::vector<int> all = o.prefill_tokens;
     if (all.empty()) all.push_back(16);
-    for (int& n : all) n = std::min(n, size.context);
+    for (int& n : all) n = std::min(n, context);
     std::sort(all.begin(), all.end());
     all.erase(std::unique(all.begin(), all.end()), all.end());
     return all;

@@ -10,11 +10,16 @@
 #include "../op/attention_cached.hpp"
 #include "../op/dropout.hpp"
 #include "../op/embedding.hpp"
+#include "packed_tokens.hpp"
 
 namespace isotope::model {
 
+struct gpt_cached_logits_of;
+
 /// Sizes of a GPT. The type is structural, so sizes can be a template argument.
 struct gpt {
+  using cached_logits = gpt_cached_logits_of;  // what generate/generator.hpp plans from these sizes
+
   int layers = 12, heads = 12, width = 768, vocab = 50257, context = 1024;
   double dropout = 0;
   friend constexpr bool operator==(const gpt&, const gpt&) = default;
@@ -135,17 +140,17 @@ struct gpt_logits_of {
   }
 };
 /// Next-token logits of packed tokens whose sequences have caches, with sizes known at run time: the plan that fills the caches of a prompt (prefill), or decodes
-/// one token of each sequence. Inputs: `tokens`, `sequence` and `position` (N) i32. Plans with the same `size` and `slots` share their parameters and caches.
+/// one token of each sequence. Inputs: those of packed_tokens. Plans with the same `size` and `slots` share their parameters and caches.
 struct gpt_cached_logits_of {
   gpt size;
   int slots = 1;   // sequences with a cache
   int tokens = 1;  // N, tokens of a run
   int rows = 0;    // rows of logits (rows, V): those of the tokens that the input `rows` (rows) i32 numbers; 0: of all tokens
-  template <Machine M> constexpr tensor<M> operator()(scope<M> s) const {
-    const auto input = [&](std::string_view label, int n) { return s.input(label, {n}, dtype::i32); };
-    const gpt_cache<M> of{input("sequence", tokens), input("position", tokens), slots};
-    const auto f = gpt_body(s, size, input("tokens", tokens), of);
-    return matmul(rows == 0 ? f.x : embedding(f.x, input("rows", rows)), transpose(f.wte));
+  template <Machine M> constexpr tensor<M> operator()(scope<M> s) const { return logits(s, packed_tokens<M>::inputs(s, tokens, rows)); }
+  /// The same of tokens that other ops give.
+  template <Machine M> constexpr tensor<M> logits(scope<M> s, const packed_tokens<M>& t) const {
+    const auto f = gpt_body(s, size, t.tokens, gpt_cache<M>{t.sequence, t.position, slots});
+    return matmul(t.of_rows(f.x), transpose(f.wte));
   }
 };
 /// The training loss with sizes in the type, for programs that the compiler plans: `training<gpt_loss<gpt{}, 4, 1024>, target>`.

@@ -46,6 +46,7 @@
 #include "rms_norm.hpp"
 #include "rope.hpp"
 #include "rsqrt.hpp"
+#include "sample.hpp"
 #include "scale.hpp"
 #include "select.hpp"
 #include "sgd.hpp"
@@ -77,9 +78,9 @@ using library_ops = boost::mp11::mp_list<
     op::global_norm, op::irfft, op::layer_norm, op::layer_norm_grad, op::less, op::log, op::log_softmax, op::log_softmax_grad, op::matmul,
     op::max, op::maximum, op::mean, op::min, op::minimum, op::momentum, op::mul, op::muon, op::narrow, op::pad, op::permute, op::pool,
     op::pow, op::prod, op::prod_grad, op::relu, op::relu_grad, op::reshape, op::rfft, op::rms_norm, op::rms_norm_grad, op::rope, op::rsqrt,
-    op::scale, op::scatter_add, op::select, op::sgd, op::shift, op::sigmoid, op::sigmoid_grad, op::sign, op::silu, op::silu_grad, op::sin,
-    op::softmax, op::softmax_grad, op::split, op::sqrt, op::sqrt_grad, op::square, op::sub, op::sum, op::take_along, op::tanh,
-    op::tanh_grad, op::top_k>;
+    op::sample, op::scale, op::scatter_add, op::select, op::sgd, op::shift, op::sigmoid, op::sigmoid_grad, op::sign, op::silu,
+    op::silu_grad, op::sin, op::softmax, op::softmax_grad, op::split, op::sqrt, op::sqrt_grad, op::square, op::sub, op::sum,
+    op::take_along, op::tanh, op::tanh_grad, op::top_k>;
 // clang-format on
 
 }  // namespace isotope

@@ -32,6 +32,7 @@
 #include <isotope/kernels/cpu/portable/rms_norm.hpp>
 #include <isotope/kernels/cpu/portable/rope.hpp>
 #include <isotope/kernels/cpu/portable/rsqrt.hpp>
+#include <isotope/kernels/cpu/portable/sample.hpp>
 #include <isotope/kernels/cpu/portable/scale.hpp>
 #include <isotope/kernels/cpu/portable/select.hpp>
 #include <isotope/kernels/cpu/portable/sigmoid.hpp>

@@ -34,6 +34,7 @@
 #include <isotope/kernels/cpu/reference/rms_norm.hpp>
 #include <isotope/kernels/cpu/reference/rope.hpp>
 #include <isotope/kernels/cpu/reference/rsqrt.hpp>
+#include <isotope/kernels/cpu/reference/sample.hpp>
 #include <isotope/kernels/cpu/reference/scale.hpp>
 #include <isotope/kernels/cpu/reference/select.hpp>
 #include <isotope/kernels/cpu/reference/sigmoid.hpp>

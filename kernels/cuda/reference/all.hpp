@@ -29,6 +29,7 @@
 #include <isotope/kernels/cuda/reference/rms_norm.hpp>
 #include <isotope/kernels/cuda/reference/rope.hpp>
 #include <isotope/kernels/cuda/reference/rsqrt.hpp>
+#include <isotope/kernels/cuda/reference/sample.hpp>
 #include <isotope/kernels/cuda/reference/sign.hpp>
 #include <isotope/kernels/cuda/reference/sine.hpp>
 #include <isotope/kernels/cuda/reference/softmax.hpp>

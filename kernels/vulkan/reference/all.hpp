@@ -28,6 +28,7 @@
 #include <isotope/kernels/vulkan/reference/rms_norm.hpp>
 #include <isotope/kernels/vulkan/reference/rope.hpp>
 #include <isotope/kernels/vulkan/reference/rsqrt.hpp>
+#include <isotope/kernels/vulkan/reference/sample.hpp>
 #include <isotope/kernels/vulkan/reference/sign.hpp>
 #include <isotope/kernels/vulkan/reference/sine.hpp>
 #include <isotope/kernels/vulkan/reference/softmax.hpp>

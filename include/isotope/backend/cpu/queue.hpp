@@ -53,8 +53,9 @@ template <Target T> class queue {
   }
   result<void> prepare(plan&, std::uint8_t, const std::array<std::int32_t, 16>&) { return {}; }
   result<void> loaded() { return {}; }
-  result<submission> submit(plan& p, std::uint8_t active, const std::array<std::int32_t, 16>&) {
-    const std::int64_t launches = p.run(active);
+  result<submission> submit(plan& p, std::uint8_t active, const std::array<std::int32_t, 16>&, int times = 1) {
+    std::int64_t launches = 0;
+    for (int k = 0; k < times; ++k) launches += p.run(active);
     return submission{++submitted_, launches, 0};
   }
   result<void> wait(std::uint64_t) const { return {}; }

@@ -69,12 +69,12 @@ template <Target T> class queue {
   }
   /// A digest of the algorithms of cuBLASLt that the plans run, as they were when they were loaded; empty: they run none.
   const std::string& algorithms() const { return algorithms_; }
-  result<submission> submit(plan& p, std::uint8_t active, const std::array<std::int32_t, 16>& sizes) {
+  result<submission> submit(plan& p, std::uint8_t active, const std::array<std::int32_t, 16>& sizes, int times = 1) {
     auto v = p.prepare(active, sizes);
     if (!v) return v.error();
-    auto value = recorder_->device->submit((*v)->commands->handle());
+    auto value = recorder_->device->submit((*v)->commands->handle(), times);
     if (!value) return value.error();
-    return submission{*value, std::int64_t((*v)->dispatches.size()), (*v)->barriers};
+    return submission{*value, times * std::int64_t((*v)->dispatches.size()), times * (*v)->barriers};
   }
   result<void> wait(std::uint64_t value) const { return recorder_->device->wait(value); }
   template <class After> result<submission> observe(plan& p, std::uint8_t active, const After& after) {

@@ -104,6 +104,11 @@ concept Queue = HasQueueTypes<Q> && HasQueueConstants<Q> && Allocates<Q> && Copi
 /// A queue whose device has its own clock: `time` runs a plan once and measures each launch. @error missing_feature
 template <class Q>
 concept TimesLaunches = requires(Q& q, typename Q::plan& p) { q.time(p, std::uint8_t{}); };
+/// A queue that runs a plan several times, one after another, in one submission.
+template <class Q>
+concept RepeatsRuns = requires(Q& q, typename Q::plan& p, const std::array<std::int32_t, 16>& sizes) {
+  { q.submit(p, std::uint8_t{}, sizes, int{}) } -> std::same_as<result<submission>>;
+};
 /// A queue whose plans list their dispatches, for hazard checks and reports.
 template <class Q>
 concept RecordsDispatches = requires(const typename Q::plan& p) { p.dispatches(std::uint8_t{}); };

@@ -139,6 +139,29 @@ template <Queue Q> class session : public session_memory<Q> {
     frames_[0].pending = v->value;
     return retire(0) ? result<void>{} : broken_;
   }
+  /// Runs a plan several times, one after another: a plan that gives itself its next inputs, by states. Waits for the end of the last run, whose outputs stay.
+  /// It is one submission where the queue can repeat runs, else one for each run. @error as `status`
+  result<void> run_plan_times(std::size_t which, int times, const step_scalars& x = {}) {
+    drain();
+    if (!broken_.what.empty()) return broken_;
+    const std::uint8_t active = which == 0 ? whole_step : phase_always;
+    put_host_data(0, which, x);
+    const auto started = [&](const result<submission>& s) {
+      if (!s) return keep(result<void>(s.error()));
+      note(*s);
+      frames_[0].pending = s->value;
+      return true;
+    };
+    if constexpr (RepeatsRuns<Q>) {
+      if (times > 0 && !started(queue_.submit(frames_[0].plans[which], active, x.sizes, times))) return broken_;
+    } else {
+      for (int k = 0; k < times; ++k)
+        if (!started(queue_.submit(frames_[0].plans[which], active, x.sizes))) return broken_;
+    }
+    counters_.evaluations += times;
+    last_frame_[which] = 0;
+    return retire(0) ? result<void>{} : broken_;
+  }
   /// The mean loss of one batch by the plan named `evaluation`; NaN if there is no such plan, the batch has another size, or the device failed.
   template <Batch B> double evaluate(const B& b) {
     const auto which = find(evaluation_name);

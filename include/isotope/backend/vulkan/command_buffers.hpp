@@ -72,7 +72,8 @@ inline result<void> record_commands(context& c, const pipelines& made, VkCommand
   const auto& f = c.f();
   constexpr auto compute = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT;
   constexpr auto reads = VK_ACCESS_2_SHADER_STORAGE_READ_BIT, writes = VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT;
-  const VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, 0, nullptr};
+  const VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT,
+                                       nullptr};  // a submission may have it several times
   if (const auto s = f.BeginCommandBuffer(b, &begin); s != VK_SUCCESS) return failed(s, "recording commands");
   if (times.pool != VK_NULL_HANDLE) f.CmdResetQueryPool(b, times.pool, 0, std::uint32_t(2 * all.size()));
   barrier(c, b, working_stages, VK_ACCESS_2_MEMORY_WRITE_BIT, compute, reads | writes);

@@ -112,7 +112,7 @@ class context {
   void distrust(std::string why) { physical_.limits.distrusted = std::move(why); }
 
   /// Submits recorded commands; returns the timeline value that is reached when they are complete. @error device_lost, out_of_memory
-  result<std::uint64_t> submit(VkCommandBuffer commands) {
+  result<std::uint64_t> submit(VkCommandBuffer commands, int times = 1) {
     const std::lock_guard lock(mutex_);
     if (lost_) return failed(VK_ERROR_DEVICE_LOST, "submitting to a lost device");
     const auto fault = options.diagnose.fault;
@@ -120,10 +120,11 @@ class context {
       if (fault == injected_fault::out_of_memory) return failed(VK_ERROR_OUT_OF_DEVICE_MEMORY, "submitting work (injected)");
       if (fault == injected_fault::device_lost) return struck(VK_ERROR_DEVICE_LOST, "submitting work (injected)");
     }
-    VkCommandBufferSubmitInfo buffer{VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO, nullptr, commands, 0};
+    const VkCommandBufferSubmitInfo buffer{VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO, nullptr, commands, 0};
+    repeated_.assign(std::size_t(times), buffer);
     VkSemaphoreSubmitInfo signal{VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO, nullptr, timeline_, ++submitted_,
                                  VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,    0};
-    const VkSubmitInfo2 info{VK_STRUCTURE_TYPE_SUBMIT_INFO_2, nullptr, 0, 0, nullptr, 1, &buffer, 1, &signal};
+    const VkSubmitInfo2 info{VK_STRUCTURE_TYPE_SUBMIT_INFO_2, nullptr, 0, 0, nullptr, std::uint32_t(times), repeated_.data(), 1, &signal};
     if (const auto s = f().QueueSubmit2(queue_, 1, &info, VK_NULL_HANDLE); s != VK_SUCCESS) return dead(s, "submitting work");
     ++counters.submits;
     return submitted_;
@@ -180,6 +181,7 @@ class context {
   VkSemaphore timeline_ = VK_NULL_HANDLE;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   std::uint64_t submitted_ = 0;
+  std::vector<VkCommandBufferSubmitInfo> repeated_;  // of one submission
   std::mutex mutex_;
   bool owned_ = true;
   std::atomic<bool> lost_ = false;

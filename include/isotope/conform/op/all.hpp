@@ -34,6 +34,7 @@
 #include "rms_norm.hpp"
 #include "rope.hpp"
 #include "rsqrt.hpp"
+#include "sample.hpp"
 #include "scale.hpp"
 #include "select.hpp"
 #include "sigmoid.hpp"

@@ -1,0 +1,264 @@
+#pragma once
+/// Continues many token sequences at once on a device that draws the tokens itself: several of them in one submission, without any data from the host.
+#include <isotope/backend/session/session_memory.hpp>
+#include <isotope/core/device.hpp>
+#include <isotope/core/tensor_kind.hpp>
+#include <isotope/generate/decoder_model.hpp>
+#include <isotope/generate/drawing_model.hpp>
+#include <isotope/generate/sampling.hpp>
+#include <isotope/generate/token_history.hpp>
+#include <isotope/plan/dynamic.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace isotope {
+
+struct batcher_options {
+  int slots = 1;                                    // sequences that are continued at once, each with a cache
+  int tokens_per_submit = 8;                        // drawn in one submission; the host sees them at its end
+  std::vector<int> prefill_tokens = {16, 64, 256};  // sizes of the plans that read prompts: a run takes tokens of any number of prompts
+  std::int64_t budget = 0;                          // bytes; 0: no limit
+  bool decompose_all = false;                       // as the parameter of plan_inference
+  weight_storage stored = nullptr;                  // likewise
+};
+
+/// A text to continue: its tokens, how many to add, how they are drawn, and the tokens that end it, which are drawn, too. The continuation depends on these
+/// alone, not on other requests or its slot.
+struct batch_request {
+  std::span<const std::int32_t> prompt;
+  std::int64_t tokens = 0;
+  sampling_options draw{};
+  std::span<const std::int32_t> ends{};
+};
+
+/// A loaded decoder with `slots` sequences, and what the host knows of them: the tokens that came back.
+///
+/// A sequence that has filled the context loses its oldest quarter when a token is appended, and what is left is read again, as in `generator`.
+template <Target T> class batcher {
+ public:
+  using session = typename device<T>::session;
+
+  /// The model of the plan that decodes.
+  template <DecoderSizes S> static auto decoding(const S& size, const batcher_options& o) { return model_of(size, o, o.slots, false); }
+  /// Makes the plans of a batcher, first the one that decodes. @error as plan_inference; invalid_argument for a number below 1
+  template <DecoderSizes S> static result<std::vector<owned_plan>> plans(const S& size, const batcher_options& o) {
+    for (const auto& [n, field] : {std::pair{o.slots, "slots"}, std::pair{o.tokens_per_submit, "tokens_per_submit"},
+                                   std::pair{buckets(size.context, o).front(), "prefill_tokens"}})
+      if (n < 1) return fail(errc::invalid_argument, "is not positive", std::string("batcher_options::") + field, "give 1 or more");
+    std::vector<owned_plan> all;
+    const auto add = [&](std::string plan, int tokens, bool reads) -> result<void> {
+      auto p = plan_inference<T>(model_of(size, o, tokens, reads), o.budget, true, o.decompose_all, o.stored);
+      if (!p) return std::move(p).error();
+      all.push_back({std::move(plan), *std::move(p)});
+      return {};
+    };
+    if (auto r = add("decode", o.slots, false); !r) return r.error();
+    for (const int n : buckets(size.context, o))
+      if (auto r = add("prefill " + std::to_string(n), n, true); !r) return r.error();
+    return all;
+  }
+  /// @error as `plans`, and as the device reports
+  template <DecoderSizes S> static result<batcher> open(const device<T>& on, const S& size, const batcher_options& o = {}) {
+    auto made = plans(size, o);
+    if (!made) return std::move(made).error();
+    return open(on, size, o, *std::move(made));
+  }
+  /// Loads plans that `plans` made for the same size and options.
+  template <DecoderSizes S>
+  static result<batcher> open(const device<T>& on, const S& size, const batcher_options& o, std::vector<owned_plan> made) {
+    auto loaded = on.load(std::move(made));
+    if (!loaded) return std::move(loaded).error();
+    return batcher(*std::move(loaded), size.vocab, size.context, o);
+  }
+
+  int slots() const { return int(slots_.size()); }
+  int vocab() const { return vocab_; }
+  int context() const { return context_; }
+  session& loaded() { return session_; }
+  const session& loaded() const { return session_; }
+  /// The state dict and access to it, as training sessions have it (train/session.hpp), so that weights can be loaded.
+  auto parameters() const { return session_.parameters(); }
+  result<void> write(tensor_kind kind, std::size_t parameter, std::span<const float> in) { return session_.write(kind, parameter, in); }
+  void initialize(std::uint64_t seed) { session_.initialize(seed); }
+
+  /// Continues all texts, as many at once as there are slots; a slot takes the next one as soon as its own has ended. Calls each(request, token) -> bool for
+  /// every drawn token, those of a request in order; false ends that request. Of a prompt, the last `context` tokens are read.
+  /// @error invalid_argument for a prompt without tokens; as the device reports
+  template <class Each> result<void> generate(std::span<const batch_request> requests, Each&& each) {
+    for (sequence& s : slots_) s.request = nullptr;
+    for (const batch_request& r : requests)
+      if (r.tokens > 0 && r.prompt.empty())
+        return fail(errc::invalid_argument, "has no tokens", "prompt " + std::to_string(&r - requests.data()), "give at least one");
+    for (std::size_t next = 0;;) {
+      for (std::size_t k = 0; k < slots_.size(); ++k) {
+        while (slots_[k].request == nullptr && next < requests.size()) {
+          if (requests[next].tokens > 0) begin(k, requests[next], next);
+          ++next;
+        }
+      }
+      const auto deliver = [&](std::size_t k, std::int32_t token) { take(slots_[k], token, each); };
+      const bool reads = std::any_of(slots_.begin(), slots_.end(), [](const sequence& s) { return s.reads(); });
+      const bool draws = std::any_of(slots_.begin(), slots_.end(), [](const sequence& s) { return s.draws(); });
+      if (!reads && !draws) return {};
+      if (draws)  // before prompts, so that a long one does not hold others up for more than a run
+        if (auto r = decode(reads ? 1 : steps(), deliver); !r) return r;
+      if (reads)
+        if (auto r = read(deliver); !r) return r;
+    }
+  }
+
+ private:
+  struct sequence {
+    explicit sequence(std::size_t context) : text(context) {}
+    const batch_request* request = nullptr;  // null: the slot is idle
+    std::size_t number = 0;                  // of the request
+    token_history text;
+    std::size_t read = 0;  // tokens of the text whose keys and values are in the cache; all but the newest one while the slot draws
+    std::int64_t drawn = 0;
+    bool ready = false;  // the newest token was drawn from the logits of those before
+    bool reads() const { return request != nullptr && !ready; }
+    bool draws() const { return request != nullptr && ready; }
+  };
+
+  session session_;
+  int vocab_, context_, most_steps_;
+  std::vector<int> buckets_;
+  std::vector<sequence> slots_;
+  // What runs take from the host, by name of the input.
+  std::vector<float> sampling_;
+  std::vector<std::int32_t> key_, live_, history_, newest_, rows_, draw_, tokens_, sequence_, position_;
+
+  batcher(session loaded, int vocab, int context, const batcher_options& o)
+      : session_(std::move(loaded)), vocab_(vocab), context_(context), most_steps_(o.tokens_per_submit), buckets_(buckets(context, o)) {
+    const auto n = std::size_t(o.slots);
+    for (std::size_t k = 0; k < n; ++k) slots_.emplace_back(std::size_t(context));
+    sampling_.assign(n * std::size_t(op::sample::numbers), 1.0f);
+    key_.assign(n * std::size_t(op::sample::keys), 0);
+    for (auto* v : {&live_, &newest_, &rows_, &draw_}) v->assign(n, -1);
+    history_.assign(n * std::size_t(context), 0);
+    for (auto* v : {&tokens_, &sequence_, &position_}) v->reserve(std::size_t(buckets_.back()));
+  }
+
+  template <class S> static auto model_of(const S& size, const batcher_options& o, int tokens, bool reads) {
+    using logits = typename S::cached_logits;
+    return drawing_model<logits>{logits{size, o.slots, tokens, reads ? o.slots : 0}, o.tokens_per_submit, reads};
+  }
+  /// Sizes of prefill plans in ascending order, none beyond the context.
+  static std::vector<int> buckets(int context, const batcher_options& o) {
+    std::vector<int> all = o.prefill_tokens;
+    if (all.empty()) all.push_back(16);
+    for (int& n : all) n = std::min(n, context);
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  }
+
+  void begin(std::size_t k, const batch_request& request, std::size_t number) {
+    sequence& s = slots_[k];
+    s.request = &request;
+    s.number = number;
+    s.text.assign(request.prompt);
+    s.read = 0;
+    s.drawn = 0;
+    s.ready = false;
+    write_options(request.draw, std::int32_t(request.prompt.size() - s.text.tokens().size()),
+                  std::span(sampling_).subspan(k * 4).template first<op::sample::numbers>(),
+                  std::span(key_).subspan(k * 4).template first<op::sample::keys>());
+  }
+  /// Appends a drawn token to its text, and ends the request where it was the last one.
+  template <class Each> void take(sequence& s, std::int32_t token, Each& each) {
+    const auto& ends = s.request->ends;
+    if (const std::size_t before = s.text.tokens().size(); s.text.full()) {
+      s.text.append(token);
+      s.read = 0;
+      s.ready = false;  // positions have changed: all is read again
+      key_[std::size_t(&s - slots_.data()) * 4 + op::sample::offset] += std::int32_t(before + 1 - s.text.tokens().size());
+    } else {
+      s.text.append(token);
+      s.read = s.text.tokens().size() - 1;
+      s.ready = true;
+    }
+    const bool goes_on = each(s.number, token);
+    if (!goes_on || ++s.drawn >= s.request->tokens || std::find(ends.begin(), ends.end(), token) != ends.end()) s.request = nullptr;
+  }
+  /// How many tokens a submission may draw: no text may outgrow the context in it, and none is drawn that no request wants.
+  int steps() const {
+    std::int64_t most = most_steps_, wanted = 1;
+    for (const sequence& s : slots_)
+      if (s.draws()) {
+        most = std::min(most, std::int64_t(context_) - std::int64_t(s.text.tokens().size()) + 1);
+        wanted = std::max(wanted, s.request->tokens - s.drawn);
+      }
+    return int(std::min(most, wanted));
+  }
+  template <class E> result<void> set(std::string_view label, std::size_t plan, const std::vector<E>& x) {
+    return session_.set(label, std::span<const E>(x), plan);
+  }
+  result<void> set_draws(std::size_t plan) {
+    auto r = set("sampling", plan, sampling_);
+    return r ? set("key", plan, key_) : std::move(r);
+  }
+  /// Draws tokens for all slots that do not read, in one submission.
+  template <class Deliver> result<void> decode(int times, const Deliver& deliver) {
+    for (std::size_t k = 0; k < slots_.size(); ++k) live_[k] = slots_[k].draws() ? std::int32_t(k) : -1;
+    if (auto r = set("live", 0, live_); !r) return r;
+    if (auto r = set_draws(0); !r) return r;
+    if (auto r = session_.run_plan_times(0, times); !r) return r;
+    auto drawn = session_.template output<std::int32_t>("output", 0);  // (recent, slots), the newest first
+    if (!drawn) return std::move(drawn).error();
+    for (std::size_t k = 0; k < slots_.size(); ++k)
+      for (int i = times; live_[k] >= 0 && i-- > 0 && slots_[k].draws();) deliver(k, (*drawn)[std::size_t(i) * slots_.size() + k]);
+    return {};
+  }
+  /// Reads tokens of all prompts that are not whole in the caches, as many as the largest plan takes, and draws the first token of those that end.
+  template <class Deliver> result<void> read(const Deliver& deliver) {
+    std::size_t waiting = 0, bucket = 0;
+    for (const sequence& s : slots_) waiting += s.reads() ? s.text.tokens().size() - s.read : 0;
+    while (bucket + 1 < buckets_.size() && std::size_t(buckets_[bucket]) < waiting) ++bucket;
+    const auto room = std::size_t(buckets_[bucket]);
+    for (auto* v : {&tokens_, &sequence_, &position_}) v->clear();
+    for (std::size_t k = 0; k < slots_.size(); ++k) {
+      sequence& s = slots_[k];
+      const auto text = s.text.tokens();
+      draw_[k] = -1;
+      rows_[k] = 0;
+      newest_[k] = s.request == nullptr ? -1 : std::int32_t(text.size()) - 1;
+      if (s.request != nullptr) std::copy(text.begin(), text.end(), history_.begin() + std::ptrdiff_t(k * std::size_t(context_)));
+      for (; s.reads() && s.read < text.size() && tokens_.size() < room; ++s.read) {
+        if (s.read + 1 == text.size()) draw_[k] = std::int32_t(k), rows_[k] = std::int32_t(tokens_.size());
+        tokens_.push_back(text[s.read]);
+        sequence_.push_back(std::int32_t(k));
+        position_.push_back(std::int32_t(s.read));
+      }
+    }
+    tokens_.resize(room, 0);
+    sequence_.resize(room, -1);
+    position_.resize(room, 0);
+    const std::size_t plan = 1 + bucket;
+    const std::array<std::pair<std::string_view, const std::vector<std::int32_t>*>, 7> all{{{"tokens", &tokens_},
+                                                                                            {"sequence", &sequence_},
+                                                                                            {"position", &position_},
+                                                                                            {"rows", &rows_},
+                                                                                            {"draw", &draw_},
+                                                                                            {"history", &history_},
+                                                                                            {"newest", &newest_}}};
+    for (const auto& [label, x] : all)
+      if (auto r = set(label, plan, *x); !r) return r;
+    if (auto r = set_draws(plan); !r) return r;
+    if (auto r = session_.run_plan(plan); !r) return r;
+    auto drawn = session_.template output<std::int32_t>("output", plan);
+    if (!drawn) return std::move(drawn).error();
+    for (std::size_t k = 0; k < slots_.size(); ++k)
+      if (draw_[k] >= 0) deliver(k, (*drawn)[k]);
+    return {};
+  }
+};
+
+}  // namespace isotope
