@@ -8,8 +8,7 @@
 
 #include "../device_there.hpp"
 #include "../io/scratch_folder.hpp"
-
-#include <fixtures_folder.hpp>
+#include "recorded_fixture.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +16,6 @@
 #include <cmath>
 #include <filesystem>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,32 +25,11 @@ namespace io = isotope::io;
 namespace interop = isotope::interop;
 
 namespace gpt2_folder_test {
+using namespace isotope_test;
 
 /// The backend of the build in f32: the fixtures are, and bf16 would leave no bound that finds a wrong layout.
 using target = iso::target<iso::selected_backend, iso::precision::f32, iso::selected::kernel_set>;
 constexpr int prompt = 4, continued = 16, rows = 2, length = 12, window = prompt + continued;
-
-std::string fixture(std::string_view kind) { return fixtures_folder + std::string(kind); }
-template <class T> T must(iso::result<T> r) {
-  if (!r) throw std::runtime_error(r.error().line());
-  return *std::move(r);
-}
-void must(const iso::result<void>& r) { ASSERT_TRUE(r.ok()) << r.error().line(); }
-
-struct recorded {
-  io::safetensors_file file;
-  explicit recorded(std::string_view kind) : file(must(io::open_safetensors(fixture(kind) + "/expected.safetensors"))) {}
-  std::vector<float> floats(std::string_view name) const {
-    std::vector<float> x(std::size_t(file.find(name)->elems()));
-    must(file.read_f32(*file.find(name), x));
-    return x;
-  }
-  std::vector<std::int32_t> ids(std::string_view name) const {
-    std::vector<std::int32_t> x(std::size_t(file.find(name)->elems()));
-    must(file.read(*file.find(name), std::as_writable_bytes(std::span(x))));
-    return x;
-  }
-};
 
 /// Next-token logits of one window at a time, of the weights in a folder.
 struct reader {
@@ -79,14 +56,6 @@ struct reader {
     return {y.begin(), y.end()};
   }
 };
-
-/// max |a - b|; NaN counts as infinitely far.
-double apart(std::span<const float> a, std::span<const float> b) {
-  double worst = a.size() == b.size() ? 0 : INFINITY;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-    if (const double d = std::fabs(double(a[i]) - double(b[i])); !(d <= worst)) worst = std::isnan(d) ? INFINITY : d;
-  return worst;
-}
 
 TEST(gpt2_folder, has_the_logits_and_the_greedy_text_of_transformers) {
   reader gpt = reader::open(fixture("gpt2"));

@@ -322,7 +322,7 @@ TEST(gpt2_config, of_other_families_is_known_and_refused_by_name) {
     const auto r = config_with(config_of(kind));
     ASSERT_FALSE(r.ok());
     EXPECT_EQ(r.error().code, errc::invalid_model);
-    EXPECT_EQ(r.error().what, name + " (model_type '" + kind + "') is not built into isotope");
+    EXPECT_EQ(r.error().what, name + " (model_type '" + kind + "') is not a GPT-2");
   }
 }
 

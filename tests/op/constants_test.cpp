@@ -52,7 +52,7 @@ using entries_in_order = boost::mp11::mp_list<
     keeps<op::layer_norm, 0, 1>, keeps<op::rms_norm, 0, 1>,  // epsilon
     keeps<op::fft, 1, 1>,  // direction; factor
     keeps<op::rfft, 1, 2>, keeps<op::irfft, 1, 2>,  // points; factor, inner
-    keeps<op::rope, 2, 1>,  // first, direction; base
+    keeps<op::rope, 5, 3>,  // first, direction, heads, context, bits of the factor; base, low, high
     keeps<op::matmul, 5, 2>,  // format, operands, half_weight, packed, batch_invariant; alpha, beta
     keeps<op::attention, 6, 2>, keeps<op::attention_grad, 6, 2>,  // heads, kv_heads, causal, packed, masked, window; scale, dropout
     keeps<op::attention_cached, 2, 1>,  // heads, window; scale

@@ -154,6 +154,8 @@ const differentiable functions[] = {
      [](source& in) { return square(layer_norm(transpose(in("x", {5, 3})), in("w", {5}), in("b", {5}), 0.1)); }},
     {"rms_norm", [](source& in) { return rms_norm(in("x", {2, 3, 5}), in("w", {5})); }},
     {"rope", [](source& in) { return rope(in("x", {2, 3, 2, 4}), 100, 2); }},
+    {"rope_of_packed_tokens",
+     [](source& in) { return square(rope(in("x", {2, 3, 3, 4}), in.ids({3}, 50), {.base = 100, .scaling = {16, 4, 1, 4}, .heads = 2})); }},
     // Fourier transforms: even and odd lengths, with and without a middle bin, along another axis, there and back
     {"fft", [](source& in) { return fft(in("x", {2, 6, 2})); }},
     {"fft_of_a_prime_length", [](source& in) { return square(fft(in("x", {5, 2}), fft_norm::ortho)); }},

@@ -38,6 +38,29 @@ TEST_P(rope, position_zero_is_the_identity_and_nan_stays_in_its_pair) {
   const host x({1, 1, 1, 4}, here.type, {nan, 1, 2, -3});
   EXPECT_TRUE(same(here.run<op::rope>({x}, from(0)).at(0), {nan, 1, nan, -3}));
 }
+TEST_P(rope, rows_with_positions_are_those_of_a_sequence_there_and_other_heads_are_copied) {
+  const auto& here = *this;
+  constexpr std::int64_t S = 1500, H = 3;
+  for (const std::int64_t D : {6, 32}) {
+    host x = random({1, S, H, D}, here.type, 1);
+    for (std::int64_t d = 0; d < D; d += 3) x.at[std::size_t((7 * H + 2) * D + d)] = nan;  // in a head that is copied
+    const rope_scaling scaling{.context = 64, .factor = 8, .low = 1, .high = 4};
+    const auto sequence = here.run<op::rope>({x}, op::rope::constants{.heads = 2, .base = 500, .scaling = scaling}).at(0);
+    const std::vector<double> at{1499, 0, 7, 64, 7, 1024};
+    host rows = full({1, std::int64_t(at.size()), H, D}, here.type, 0);
+    std::vector<double> expected(rows.at.size());
+    for (std::size_t k = 0; k < expected.size(); ++k) {
+      const std::size_t from = std::size_t(at[k / std::size_t(H * D)]) * std::size_t(H * D) + k % std::size_t(H * D);
+      rows.at[k] = x.at[from];
+      expected[k] = sequence[std::int64_t(from)];
+    }
+    const host positions{{std::int64_t(at.size())}, dtype::i32, at};
+    const auto y = here.run<op::rope>({rows, positions}, op::rope::constants{.heads = 2, .base = 500, .scaling = scaling}).at(0);
+    EXPECT_TRUE(near(y, expected, here.roundings(3) * 4 + 8 * roundoff(here.type)));  // either may be off by four roundings of a pair
+    for (std::int64_t k = 0; k < std::int64_t(expected.size()); ++k)
+      if (k / D % H == 2) { EXPECT_TRUE(y[k] == rows[k] || (std::isnan(y[k]) && std::isnan(rows[k]))) << k; }
+  }
+}
 
 }  // namespace rope_test
 }  // namespace isotope::op_test

@@ -47,12 +47,25 @@ def rms_norm(x, weight, epsilon):
     return x * rstd * weight, rstd[..., 0]
 
 
-def rope(x, base, first, direction):
+def llama_frequencies(f, context, factor, low, high):
+    """The frequencies f scaled to a longer context as in transformers' modeling_rope_utils.py, type llama3."""
+    wavelength = 2 * math.pi / f
+    t = ((context / wavelength - low) / (high - low)).clamp(0, 1)
+    return (1 - t) * f / factor + t * f
+
+
+def rope(x, base, first, direction, positions=None, heads=0, scaling=None):
     """Elements d and d + D/2 of x (B,S,H,D) are a complex number, rotated by an angle that is proportional to the position."""
     half = x.shape[3] // 2
-    angles = torch.arange(first, first + x.shape[1]).double()[:, None] * base ** (-torch.arange(half).double() / half)
+    frequencies = base ** (-torch.arange(half).double() / half)
+    if scaling:
+        frequencies = llama_frequencies(frequencies, **scaling)
+    if positions is None:
+        positions = torch.arange(first, first + x.shape[1])
+    angles = positions.double()[:, None] * frequencies
     turned = torch.complex(x[..., :half], x[..., half:]) * torch.polar(torch.ones_like(angles), direction * angles)[:, None, :]
-    return torch.cat([turned.real, turned.imag], 3)
+    rotated = torch.cat([turned.real, turned.imag], 3)
+    return torch.cat([rotated[:, :, :heads], x[:, :, heads:]], 2) if heads else rotated
 
 
 def complex_rows(x, direction, factor):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """`torch_ops.py FOLDER`: writes FOLDER/pytorch_*.json, known answers (known_answers.py) for every op with results and gradients from PyTorch.
 
-The files in tests/conform/known were made with PyTorch 1.13.1 (python3-torch of Debian 12, which calls itself 1.13.0a0). Results come from its
-functions and optimizers, or from definitions made of its operations (torch_definitions.py); gradients come from autograd. Everything is computed in
-f64, from operands that are exact in f32: multiples of 2^-10, except the norms of gradients, which are rounded. Files have no tolerance, so the bound of
-the op applies.
+The files in tests/conform/known were made with PyTorch 1.13.1 (python3-torch of Debian 12, which calls itself 1.13.0a0), that of rotations with
+2.15.0. Results come from its functions and optimizers, or from definitions made of its operations (torch_definitions.py); gradients come from
+autograd. Everything is computed in f64, from operands that are exact in f32: multiples of 2^-10, except the norms of gradients, which are rounded.
+Files have no tolerance, so the bound of the op applies.
 """
 
 import json
@@ -209,6 +209,13 @@ def attentions():
                {"heads": 1, "dropout": 0.7})
 
 
+def rotations():
+    at = torch.tensor([7, 0, 1021])
+    yield case("rope", lambda x: (x(1, 3, 2, 4), at), lambda x, at: rope(x, 10000.0, 0, 1, at), {"base": 10000.0})
+    scaling = {"context": 16, "factor": 4.0, "low": 1.0, "high": 4.0}
+    yield case("rope", lambda x: (x(2, 3, 3, 8), at), lambda x, at: rope(x, 100.0, 0, 1, at, 2, scaling), {"base": 100.0, "heads": 2} | scaling)
+
+
 def transforms():
     for dims, direction, factor in (((5, 2), -1, 1.0), ((3, 4, 2), 1, 0.25), ((2, 7, 2), 1, 1.0), ((1, 2), -1, 1.0)):
         yield case("fft", lambda x: x(*dims), lambda x: complex_rows(x, direction, factor), {"direction": direction, "factor": factor})
@@ -288,6 +295,7 @@ FILES = {
                  "rope as products of complex numbers"),
     "attention": (attentions, "softmax(scale q k^T + mask) v by torch.matmul, softmax and masked_fill; dropout by the words that Random123's "
                   "kat_vectors give for counter and key 0"),
+    "rotations": (rotations, "rope of given positions as products of complex numbers, frequencies scaled as in transformers' type llama3"),
     "transforms": (transforms, "torch.fft's fft, ifft, rfft, irfft"),
     "updates": (updates, "torch.optim's AdamW and SGD, with Nesterov's momentum for the ends of Muon, and torch.nn.utils' "
                 "clip_grad_norm_ and clip_grad_value_"),

@@ -1,5 +1,6 @@
 #pragma once
 /// Attributes by name, as files and people write them.
+#include <bit>
 #include <string>
 
 #include "../op/view.hpp"
@@ -51,6 +52,7 @@ inline void set_standard(const attribute_field& f, int rank, test_case& c) {
     case attribute_kind::axis: i = axis_of(std::int64_t(f.standard), rank); break;
     case attribute_kind::axes: i = (std::int64_t(1) << rank) - 1; break;
     case attribute_kind::number: c.attr.f[f.slot] = f.standard; break;
+    case attribute_kind::number_bits: i = std::bit_cast<std::int64_t>(f.standard); break;
     case attribute_kind::scalar: set_scalar(c.scalars, f.slot, f.standard); break;
     default: break;
   }
@@ -60,7 +62,8 @@ constexpr std::string_view form_of(attribute_kind k) {
   switch (k) {
     case attribute_kind::integer:
     case attribute_kind::axis: return "a whole number of 64 bits";
-    case attribute_kind::number: return "a number, or \"inf\", \"-inf\", \"nan\"";
+    case attribute_kind::number:
+    case attribute_kind::number_bits: return "a number, or \"inf\", \"-inf\", \"nan\"";
     case attribute_kind::flag: return "true or false";
     case attribute_kind::axes: return "at most 6 axes, or null for all of them";
     case attribute_kind::extents: return "at most 6 sizes from 0 to 2^31; one of them may be -1, for what remains";
@@ -89,6 +92,10 @@ inline bool set_given(const attribute_field& f, const io::json& j, test_case& c)
     case attribute_kind::integer: return read_whole(&j, i);
     case attribute_kind::flag: i = j.boolean ? 1 : 0; return j.is == io::json::kind::boolean;
     case attribute_kind::number: return read_number(&j, c.attr.f[f.slot]);
+    case attribute_kind::number_bits:
+      if (!read_number(&j, x)) return false;
+      i = std::bit_cast<std::int64_t>(x);
+      return true;
     case attribute_kind::axis:
       if (!read_whole(&j, i)) return false;
       i = axis_of(i, rank);

@@ -51,9 +51,22 @@ struct result_role {
 constexpr bool pairs(holds h, comparison c) { return c == comparison::exact || (h != holds::integers && h != holds::truth); }
 
 /// How an attribute is written in files and printed.
-enum class attribute_kind : std::uint8_t { integer, number, flag, axis, axes, extents, order, format, format_or_none, scalar };
+enum class attribute_kind : std::uint8_t {
+  integer,
+  number,
+  flag,
+  axis,
+  axes,
+  extents,
+  order,
+  format,
+  format_or_none,
+  scalar,
+  number_bits,  // a number whose bits stand in an integer entry
+};
 constexpr std::string_view name_of(attribute_kind k) {
-  constexpr std::string_view names[] = {"integer", "number", "flag", "axis", "axes", "shape", "order", "format", "format", "number"};
+  constexpr std::string_view names[] = {"integer", "number", "flag",   "axis",   "axes",  "shape",
+                                        "order",   "format", "format", "number", "number"};
   return names[std::size_t(k)];
 }
 struct attribute_field {

@@ -11,12 +11,13 @@
 #include <vector>
 
 #include <isotope/interop/gpt2_folder.hpp>
+#include <isotope/interop/llama_folder.hpp>
 
 namespace isotope::interop {
 
 /// The configuration of a decoder. For each there are `inference_size`, the sizes of its model as generators run it, and `match_decoder`, which matches its
 /// tensors.
-using decoder_config = std::variant<gpt2_config>;
+using decoder_config = std::variant<gpt2_config, llama_config>;
 
 inline model::gpt inference_size(const gpt2_config& config) {
   model::gpt size = config.size;
@@ -26,6 +27,10 @@ inline model::gpt inference_size(const gpt2_config& config) {
 inline result<weight_match> match_decoder(const io::model_folder& folder, const gpt2_config& config, std::span<const slot> slots) {
   return match_gpt2(folder, config, slots);
 }
+inline model::llama inference_size(const llama_config& config) { return config.size; }
+inline result<weight_match> match_decoder(const io::model_folder& folder, const llama_config& config, std::span<const slot> slots) {
+  return match_llama(folder, config, slots);
+}
 
 /// Reads the configuration of a folder.
 /// @error invalid_model: the family is no decoder that isotope computes; as the family's own reader
@@ -34,11 +39,13 @@ inline result<decoder_config> read_decoder_config(const io::model_folder& folder
     if (!read) return std::move(read).error();
     return decoder_config(*std::move(read));
   };
-  if (folder.family.type == "gpt2") return any(read_gpt2_config(folder));
+  const std::string_view type = folder.family.type;
+  if (type == "gpt2") return any(read_gpt2_config(folder));
+  if (type == "llama" || type == "qwen2" || type == "qwen3") return any(read_llama_config(folder));
   return fail(
       errc::invalid_model,
       std::string(folder.family.name) + " (model_type '" + std::string(folder.family.type) + "') is no decoder that isotope computes",
-      folder.config_path(), "give the folder of a GPT-2");
+      folder.config_path(), "give the folder of a GPT-2, a Llama or a Qwen");
 }
 
 /// The ids that end a text: `eos_token_id` of generation_config.json, else of config.json, a number or a list; none where neither has it.

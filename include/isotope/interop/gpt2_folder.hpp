@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 #include <isotope/core/error.hpp>
 #include <isotope/interop/save_weights.hpp>
@@ -35,7 +33,7 @@ struct gpt2_config {
 inline result<gpt2_config> read_gpt2_config(const io::model_folder& folder) {
   if (folder.family.type != "gpt2")
     return fail(errc::invalid_model,
-                std::string(folder.family.name) + " (model_type '" + std::string(folder.family.type) + "') is not built into isotope",
+                std::string(folder.family.name) + " (model_type '" + std::string(folder.family.type) + "') is not a GPT-2",
                 folder.config_path(), "give the folder of a GPT-2");
   io::json_fields f(folder.config, folder.config_path());
   gpt2_config c;
@@ -110,20 +108,6 @@ inline std::string gpt2_config_text(const model::gpt& g) {
   add("torch_dtype", "\"float32\"");
   add("vocab_size", std::to_string(g.vocab));
   return out + "\n}\n";
-}
-
-/// Makes the folder in which a model is to be saved. A folder that holds shards is refused, since readers would find two models in it.
-/// @error write_failed: it cannot be made; invalid_argument: it holds a model in shards
-inline result<void> make_model_folder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error || !std::filesystem::is_directory(path, error))
-    return fail(errc::write_failed, "cannot make the folder: " + (error ? error.message() : "a file has its name"), path,
-                "check the path and its permissions");
-  if (io::detail::kind_of_file(path + "/" + std::string(io::detail::index_name)) != io::detail::file_kind::none)
-    return fail(errc::invalid_argument, "holds a model in shards (" + std::string(io::detail::index_name) + ")", path,
-                "name another folder");
-  return {};
 }
 
 /// Saves a GPT-2 as transformers does: model.safetensors, then config.json. Each file is replaced whole or not at all; other files of the

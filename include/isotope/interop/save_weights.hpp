@@ -1,15 +1,18 @@
 #pragma once
-/// Writes the weights of a session as a model.safetensors that another program reads, by a table of names.
+/// Writes the weights of a session as a model.safetensors that another program reads, by a table of names, and makes the folder for it.
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <isotope/core/error.hpp>
 #include <isotope/interop/stored_weights.hpp>
 #include <isotope/io/file_writer.hpp>
+#include <isotope/io/model_folder.hpp>
 #include <isotope/io/safetensors_index.hpp>
 
 namespace isotope::interop {
@@ -76,6 +79,20 @@ result<void> save_weights(const std::string& path, Session& session, const model
     if (auto r = file->write(std::as_bytes(part)); !r) return r;
   }
   return file->commit();
+}
+
+/// Makes the folder in which a model is to be saved. A folder that holds shards is refused, since readers would find two models in it.
+/// @error write_failed: it cannot be made; invalid_argument: it holds a model in shards
+inline result<void> make_model_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error || !std::filesystem::is_directory(path, error))
+    return fail(errc::write_failed, "cannot make the folder: " + (error ? error.message() : "a file has its name"), path,
+                "check the path and its permissions");
+  if (io::detail::kind_of_file(path + "/" + std::string(io::detail::index_name)) != io::detail::file_kind::none)
+    return fail(errc::invalid_argument, "holds a model in shards (" + std::string(io::detail::index_name) + ")", path,
+                "name another folder");
+  return {};
 }
 
 }  // namespace isotope::interop

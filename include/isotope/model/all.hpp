@@ -1,4 +1,5 @@
 #pragma once
 #include "bert.hpp"
 #include "gpt.hpp"
+#include "llama.hpp"
 #include "mlp.hpp"

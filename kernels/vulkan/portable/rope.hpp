@@ -16,14 +16,17 @@ template <class P> struct kernel<op::rope, P, kernels::portable> {
     if (x.dims.count() == 0) return;
     if (D % 8 != 0 || !portable::all_aligned(x, y))
       return portable::fall_through<op::rope, P>(l, r, "rope: half heads are no whole vectors");
-    const std::vector<float> rotations = reference::rotations(l.constants<op::rope>(), S, D);
-    const std::uint64_t table = r.keep(std::span<const float>(rotations));
+    const auto c = l.constants<op::rope>();
+    reference::rope_tables t(l, r);
+    using portable::word;
     const struct {
-      std::uint64_t x, y, table;
+      std::uint64_t x, y, table, positions;
       std::uint32_t count, S, H, blocks;
-    } push{x.at, y.at, table, portable::word(count), portable::word(S), portable::word(H), portable::word(D / 8)};
-    r.add(shaders::rope, portable::flat(l).add(x.type), push, per_invocation(count, portable::flat_group), {x, range(table, 4 * S * D)},
-          {y});
+      float direction;
+      std::uint32_t rotated;
+    } push{x.at, y.at, t.table, t.positions, word(count), word(S), word(H), word(D / 8), float(c.direction), word(c.rotated(H))};
+    r.add(shaders::rope, portable::flat(l).add(x.type).add(l.in.size() > 1), push, per_invocation(count, portable::flat_group),
+          std::move(t.reads), {y});
   }
 };
 

@@ -1,8 +1,9 @@
 #pragma once
-/// Rotary position embedding: the host computes angles and their sines and cosines in f64.
+/// Rotary position embedding: the host computes angles and their sines and cosines in f64, or where positions are on the device, the angle of one
+/// position in integer parts of a turn.
 #include <cmath>
 
-#include <isotope/op/rope.hpp>
+#include <isotope/op/rope_frequency.hpp>
 #include <isotope/shaders/reference_rope.hpp>
 
 #include "items.hpp"
@@ -10,18 +11,35 @@
 namespace isotope::vulkan {
 namespace reference {
 
-/// Returns (S, D / 2, 2): cosines and sines of (first + s) base^(-2 d / D), the sines times the direction.
-inline std::vector<float> rotations(const op::rope::constants& c, std::int64_t S, std::int64_t D) {
-  std::vector<float> table;
-  table.reserve(std::size_t(S * D));
-  for (std::int64_t s = 0; s < S; ++s)
-    for (std::int64_t d = 0; d < D / 2; ++d) {
-      const double t = double(c.first + s) * std::pow(c.base, -2.0 * double(d) / double(D));
-      table.push_back(float(std::cos(t)));
-      table.push_back(float(double(c.direction) * std::sin(t)));
+/// The addresses and the number of bytes that rope reads besides x.
+struct rope_tables {
+  std::uint64_t table = 0, positions = 0;
+  std::vector<range> reads;
+
+  /// (S, D / 2, 2) f32: cosines and sines of first + s times the frequency of a pair, the sines times the direction; with positions (D / 2) u64.
+  rope_tables(const launch& l, recording& r) {
+    const auto c = l.constants<op::rope>();
+    const std::int64_t S = l.in[0].dims[1], D = l.in[0].dims[3];
+    if (l.in.size() > 1) {
+      std::vector<std::uint64_t> turns;
+      for (std::int64_t d = 0; d < D / 2; ++d) turns.push_back(op::rope_turn(c, d, D));
+      table = r.keep(std::span<const std::uint64_t>(turns));
+      positions = l.in[1].at;
+      reads = {l.in[0], range(table, 4 * D), l.in[1]};
+      return;
     }
-  return table;
-}
+    std::vector<float> rotations;
+    rotations.reserve(std::size_t(S * D));
+    for (std::int64_t s = 0; s < S; ++s)
+      for (std::int64_t d = 0; d < D / 2; ++d) {
+        const double t = double(c.first + s) * op::rope_frequency(c, d, D);
+        rotations.push_back(float(std::cos(t)));
+        rotations.push_back(float(double(c.direction) * std::sin(t)));
+      }
+    table = r.keep(std::span<const float>(rotations));
+    reads = {l.in[0], range(table, 4 * S * D)};
+  }
+};
 
 }  // namespace reference
 
@@ -32,14 +50,16 @@ template <class P> struct kernel<op::rope, P, kernels::reference> {
     const view &x = l.in[0], &y = l.out[0];
     const std::int64_t S = x.dims[1], H = x.dims[2], D = x.dims[3], count = x.dims.count() / 2;
     if (count == 0) return;
-    const std::vector<float> rotations = reference::rotations(l.constants<op::rope>(), S, D);
-    const std::uint64_t table = r.keep(std::span<const float>(rotations));
+    const auto c = l.constants<op::rope>();
+    reference::rope_tables t(l, r);
     const struct {
-      std::uint64_t x, y, table;
+      std::uint64_t x, y, table, positions;
       std::uint32_t count, S, H, pairs;
-    } push{x.at, y.at, table, word(count), word(S), word(H), word(D / 2)};
-    r.add(shaders::reference_rope, reference::plain(l).add(x.type).add(y.type), push, reference::per_item(count),
-          {x, range(table, 4 * S * D)}, {y});
+      float direction;
+      std::uint32_t rotated;
+    } push{x.at, y.at, t.table, t.positions, word(count), word(S), word(H), word(D / 2), float(c.direction), word(c.rotated(H))};
+    r.add(shaders::reference_rope, reference::plain(l).add(x.type).add(y.type).add(l.in.size() > 1), push, reference::per_item(count),
+          std::move(t.reads), {y});
   }
 };
 

@@ -270,8 +270,10 @@ TEST(rope, matches_the_reference) {
   const auto check = [&]<class P>(P) {
     for (std::int64_t direction : {1, -1}) {
       const array x = make({3, 50, 2, 24}, P::type, 1);
-      const attributes a = op::rope::constants{.first = 5, .direction = direction};
-      expect_matches<op::rope, P>({{x.v}, outputs(array({3, 50, 2, 24}, P::type)), a}, {step<P>});
+      for (std::int64_t heads : {0, 1}) {
+        const attributes a = op::rope::constants{.first = 5, .direction = direction, .heads = heads};
+        expect_matches<op::rope, P>({{x.v}, outputs(array({3, 50, 2, 24}, P::type)), a}, {step<P>});
+      }
     }
   };
   check(f32{});
