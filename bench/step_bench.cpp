@@ -4,11 +4,12 @@
 /// with --profile the time of each kernel, by the device's clock where it has one. With --update the step does not clip, so that policies compare;
 /// --pack says which weights have packed copies; --accumulate makes a step of N micro-batches; --recompute says what the backward pass computes
 /// again; --head-chunks computes logits in N chunks of rows, --budget in as few as the plan needs to fit; --dropout replaces the probability of the
-/// size. A device that works beside the processor
-/// has a second line: the processor time that a recorded step takes of the thread that submits it.
+/// size. Two further lines are the processor time that a recorded step takes of the thread that submits it: where it waits for each step, and where it submits
+/// steps ahead.
 #include <isotope/isotope.hpp>
 #include <isotope/plan/report/to_text.hpp>
 #include <isotope/selected.hpp>
+#include <isotope/train/run_ahead.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -19,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -118,6 +120,45 @@ template <class Session> void print_host_time(Session& s, std::span<const iso::b
   for (auto* times : {&submit, &whole}) std::nth_element(times->begin(), times->begin() + std::ptrdiff_t(steps / 2), times->end());
   std::printf("calling thread: %.1f us/step to submit, %.1f us with waiting; %lld kernels\n", submit[steps / 2], whole[steps / 2],
               static_cast<long long>(kernels));
+}
+/// Prints the means of what a step takes of the calling thread where it submits steps ahead, as a training loop does: with waiting, and apart from that to write
+/// its ids. Trains on.
+template <class Session>
+void print_host_time_ahead(Session& s, std::span<const iso::batch> batches, iso::step_scalars x, std::size_t steps) {
+  iso::train::run_ahead ahead(Session::frames);
+  std::vector<iso::pending_step> flying;
+  double writing = 0, ended_at = seconds();
+  /// Submits as many steps as there is room for, and waits for half of them. Returns how many ended.
+  const auto turn = [&]() -> std::size_t {
+    while (flying.size() < ahead.room()) {
+      const iso::batch& b = batches[x.counter % batches.size()];
+      const auto tokens = s.template next_input<std::int32_t>(iso::batch::tokens_label);
+      const auto targets = s.template next_input<std::int32_t>(iso::batch::targets_label);
+      if (!tokens || !targets) return steps;  // the device failed
+      const double before = thread_usec();
+      std::copy(b.tokens.begin(), b.tokens.end(), tokens->begin());
+      std::copy(b.targets.begin(), b.targets.end(), targets->begin());
+      writing += thread_usec() - before;
+      flying.push_back(s.submit(x));
+      ++x.counter, ++x.optimizer_step;
+    }
+    const std::size_t count = ahead.half();
+    static_cast<void>(s.collect(flying[count - 1]));
+    for (std::size_t i = 0; i + 1 < count; ++i) static_cast<void>(s.collect(flying[i]));
+    flying.erase(flying.begin(), flying.begin() + std::ptrdiff_t(count));
+    const double now = seconds();
+    ahead.ended(count, now - std::exchange(ended_at, now));
+    return count;
+  };
+  for (std::size_t ended = 0; ended < 4 * Session::frames;) ended += turn();  // until the room is known and taken
+  writing = 0;
+  const double began = seconds(), thread_began = thread_usec();
+  std::size_t timed = 0;
+  while (timed < steps) timed += turn();
+  const double whole = thread_usec() - thread_began, n = double(timed);
+  std::printf("with up to %zu steps in flight: %.1f us/step of the calling thread, and %.1f to write ids; %.3f ms/step\n", ahead.room(),
+              (whole - writing) / n, writing / n, 1e3 * (seconds() - began) / n);
+  for (const auto& p : flying) static_cast<void>(s.collect(p));
 }
 }  // namespace
 
@@ -219,5 +260,7 @@ int main(int argc, char** argv) {
   std::vector<iso::batch> batches;
   for (std::size_t turn = 0; turn < turns; ++turn) batches.push_back(batch_at(turn));
   print_host_time(*session, batches, x, times.size());
+  x.counter += times.size() + 2, x.optimizer_step += std::int64_t(times.size()) + 2;
+  print_host_time_ahead(*session, batches, x, std::max<std::size_t>(times.size(), 32));
   if (profiled) profile(*session, x);
 }

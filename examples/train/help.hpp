@@ -78,7 +78,8 @@ inline isotope::config::help_words words_of_help() {
                   "A size is weakest, then the file, variables, flags.\n\nsizes:\n";
   for (const auto& s : named_sizes()) words.closing += "  " + s.name + (s.name == default_size ? " (default)\n" : "\n");
   words.closing +=
-      "\nexit codes: 0 done, 1 failed while running, 2 bad usage, configuration or data, 130 interrupted (the step is finished and saved)";
+      "\nexit codes: 0 done, 1 failed while running, 2 bad usage, configuration or data, 130 interrupted (steps in flight are finished and "
+      "saved)";
   return words;
 }
 

@@ -1,4 +1,5 @@
-/// A step whose graph is made takes the calling thread one launch, one event and the questions whether it is done, for any number of kernels.
+/// A step whose graph is made takes the calling thread one launch, a copy before and one after it, one event and the questions whether it is done, for any number
+/// of kernels; a wait for several steps takes one question.
 #include "device.hpp"
 
 #include <isotope/backend/cuda.hpp>
@@ -58,7 +59,14 @@ struct cuda_host_work : testing::Test {
   cuda_host_work() : d(*isotope_test::there(device<f32>::open(cuda_test::emulated_options()))) {}
 };
 
-TEST_F(cuda_host_work, of_a_recorded_step_is_a_launch_an_event_and_a_question_for_50_kernels_as_for_500) {
+/// The calls of `n` runs.
+counts calls_of(int n) {
+  counts all;
+  for (const char* entry : {"cuMemcpyHtoDAsync", "cuGraphLaunch", "cuMemcpyDtoHAsync", "cuEventRecord", "cuEventQuery"}) all[entry] = n;
+  return all;
+}
+
+TEST_F(cuda_host_work, of_a_recorded_step_is_a_launch_two_copies_an_event_and_a_question_for_50_kernels_as_for_500) {
   for (const int products : {51, 502}) {
     auto s = loaded(d, products);
     ASSERT_GE(s.dispatches().size(), std::size_t(products));
@@ -67,7 +75,7 @@ TEST_F(cuda_host_work, of_a_recorded_step_is_a_launch_an_event_and_a_question_fo
     const auto launches = s.counters().launches;
     for (int i = 0; i < 8; ++i) EXPECT_FALSE(s.run({}).skipped);
     EXPECT_EQ(s.counters().launches - launches, 8 * std::int64_t(s.dispatches().size()));
-    EXPECT_EQ(calls(), (counts{{"cuGraphLaunch", 8}, {"cuEventRecord", 8}, {"cuEventQuery", 8}}));
+    EXPECT_EQ(calls(), calls_of(8));
     const auto y = *s.output<float>("output");
     EXPECT_EQ(std::vector<float>(y.begin(), y.end()), power(products));
   }
@@ -85,7 +93,19 @@ TEST_F(cuda_host_work, of_training_and_evaluation_is_a_launch_each) {
     EXPECT_FALSE(s->step(b, {}).skipped);
     EXPECT_GT(s->evaluate(b), 0);
   }
-  EXPECT_EQ(calls(), (counts{{"cuGraphLaunch", 8}, {"cuEventRecord", 8}, {"cuEventQuery", 8}}));
+  EXPECT_EQ(calls(), calls_of(8));
+}
+TEST_F(cuda_host_work, of_waiting_for_one_of_the_steps_in_flight_is_one_question_for_all_before_it) {
+  auto s = loaded(d, 3);
+  s.run({});
+  std::vector<pending_step> flying;
+  for (std::size_t k = 0; k < decltype(s)::frames; ++k) flying.push_back(s.submit(step_scalars{}));
+  calls();
+  EXPECT_FALSE(s.collect(flying[3]).skipped);
+  EXPECT_EQ(calls(), (counts{{"cuEventQuery", 1}}));
+  for (int k = 0; k < 3; ++k) EXPECT_FALSE(s.collect(flying[std::size_t(k)]).skipped);
+  EXPECT_EQ(calls(), counts{});
+  for (auto k = flying.begin() + 4; k != flying.end(); ++k) EXPECT_FALSE(s.collect(*k).skipped);
 }
 TEST_F(cuda_host_work, of_waiting_sleeps_between_questions) {
   auto s = loaded(d, 3);

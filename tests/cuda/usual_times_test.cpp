@@ -44,6 +44,25 @@ TEST(usual_times, work_that_comes_again_is_found_in_time_after_few_looks) {
     }
   }
 }
+TEST(usual_times, work_with_more_behind_it_is_found_after_few_looks_and_its_end_is_noticed_within_a_tenth_of_its_time) {
+  for (const double seconds : {1e-3, 20e-3, 200e-3}) {
+    isotope::cuda::usual_times times;
+    int looks = 0;
+    for (int run = 0; run < 60; ++run) {
+      const double takes = seconds * (1 + 0.01 * std::sin(run));
+      double at = 0, before = 0;
+      for (;;) {
+        looks += run >= 10;
+        if (at >= takes) break;
+        before = at;
+        at += isotope::cuda::usual_times::long_pause(times.of(&a), at);
+      }
+      if (run >= 10) { EXPECT_LE(at - takes, seconds / 10) << seconds << ", run " << run; }
+      times.add_after_long_pause(&a, before, at);
+    }
+    EXPECT_LE(looks, 50 * 5 / 2) << seconds << ", with the look as soon as the wait begins";
+  }
+}
 TEST(usual_times, other_work_does_not_disturb) {
   isotope::cuda::usual_times times;
   for (int run = 0; run < 8; ++run) {

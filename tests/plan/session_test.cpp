@@ -1,6 +1,7 @@
 /// The behaviour of sessions on every backend: which inputs a run reads and a batch replaces, what is refused before anything runs, how steps are counted.
 #include <isotope/train/session.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -179,6 +180,35 @@ TYPED_TEST(sessions, steps_are_counted_whether_or_not_their_reports_are_collecte
   EXPECT_EQ(s.step_count(), 6);
   s.run(x);
   EXPECT_EQ(s.step_count(), 7);
+}
+
+TYPED_TEST(sessions, as_many_steps_in_flight_as_there_can_be_give_the_bits_of_one_after_the_other) {
+  using F = TestFixture;
+  auto alone = F::open(classes{}, {}), ahead = F::open(classes{}, {});
+  constexpr std::size_t steps = 3 * decltype(ahead)::frames + 2;
+  std::vector<double> want, got;
+  std::vector<isotope::pending_step> flying;
+  for (std::size_t k = 0; k < steps; ++k) {
+    const isotope::batch& b = k % 3 == 0 ? one : other;
+    want.push_back(F::loss(alone, b));
+    const auto tokens = ahead.template next_input<std::int32_t>("tokens"), targets = ahead.template next_input<std::int32_t>("targets");
+    ASSERT_TRUE(tokens.ok() && targets.ok());
+    std::copy(b.tokens.begin(), b.tokens.end(), tokens->begin());
+    std::copy(b.targets.begin(), b.targets.end(), targets->begin());
+    flying.push_back(ahead.submit(scalars()));
+    if (flying.size() < decltype(ahead)::frames) continue;
+    const std::size_t half = (flying.size() + 1) / 2;
+    static_cast<void>(ahead.collect(flying[half - 1]));  // waits for all before it
+    for (std::size_t i = 0; i < half; ++i) got.push_back(ahead.collect(flying[i]).loss);
+    flying.erase(flying.begin(), flying.begin() + std::ptrdiff_t(half));
+  }
+  for (const auto& p : flying) got.push_back(ahead.collect(p).loss);
+  EXPECT_EQ(got, want);
+  EXPECT_EQ(read_all(ahead, isotope::tensor_kind::parameter), read_all(alone, isotope::tensor_kind::parameter));
+  EXPECT_EQ(ahead.step_count(), alone.step_count());
+  EXPECT_EQ(ahead.run(scalars()).loss, F::loss(alone, other)) << "a run without a batch reads the latest one";
+  EXPECT_FALSE(ahead.template next_input<double>("tokens").ok());
+  EXPECT_FALSE(ahead.template next_input<std::int32_t>("no such input").ok());
 }
 
 TYPED_TEST(sessions, an_output_is_that_of_the_last_step_also_while_it_is_in_flight) {

@@ -9,6 +9,8 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace fake {
@@ -94,6 +96,42 @@ struct mortal_session : session {
 };
 
 static_assert(isotope::train::TrainingSession<mortal_session> && isotope::train::HasStatus<mortal_session>);
+
+/// A session whose steps are submitted. It notes how many were in flight at most, and whether an evaluation met one.
+template <class Base> struct submitting : Base {
+  static constexpr std::size_t frames = 4, elems = 4;  // of a batch
+  struct pending {
+    std::size_t number = 0;  // counts from 1; 0: nothing was submitted
+  };
+  std::vector<std::int32_t> tokens = std::vector<std::int32_t>(elems), targets = tokens;
+  std::vector<isotope::step_report> reports;
+  std::vector<bool> collected;
+  std::size_t flying = 0, most = 0;
+  bool disturbed = false;
+
+  template <class E> isotope::result<std::span<E>> next_input(std::string_view label) {
+    if (auto r = isotope::train::status_of(static_cast<const Base&>(*this)); !r) return std::move(r).error();
+    return std::span<E>(label == "tokens" ? tokens : targets);
+  }
+  pending submit(const isotope::step_scalars& x) {
+    const isotope::batch b{tokens, targets};
+    reports.push_back(Base::step({&b, 1}, x));
+    collected.push_back(false);
+    most = std::max(most, ++flying);
+    return {reports.size()};
+  }
+  isotope::step_report collect(const pending& p) {
+    if (!collected[p.number - 1]) --flying;
+    collected[p.number - 1] = true;
+    return reports[p.number - 1];
+  }
+  double evaluate(const isotope::batch& b) {
+    disturbed = disturbed || flying > 0;
+    return Base::evaluate(b);
+  }
+};
+
+static_assert(isotope::train::SubmitsSteps<submitting<session>> && !isotope::train::SubmitsSteps<session>);
 
 /// Tokens 0, 1, 2, ..., so that each micro-batch is different; nine validation tokens by default.
 struct data {

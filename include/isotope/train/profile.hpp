@@ -10,12 +10,13 @@
 
 namespace isotope::train {
 
-/// The phases are data: filling micro-batches; step: session::step; evaluate: the validation split; save: checkpoints.
-enum class loop_phase : std::uint8_t { data, step, evaluate, save };
-inline constexpr std::size_t loop_phases = 4;
+/// The phases are data: filling micro-batches; step: session::step, or submitting a step ahead of the device; wait: for steps that were submitted; evaluate: the
+/// validation split; save: checkpoints.
+enum class loop_phase : std::uint8_t { data, step, wait, evaluate, save };
+inline constexpr std::size_t loop_phases = 5;
 
 constexpr std::string_view name_of(loop_phase p) {
-  constexpr std::string_view names[loop_phases] = {"data", "step", "evaluate", "save"};
+  constexpr std::string_view names[loop_phases] = {"data", "step", "wait", "evaluate", "save"};
   return names[std::size_t(p)];
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace isotope::train {
 
@@ -26,6 +27,22 @@ concept CanInitialize = requires(S& s, std::uint64_t seed) { s.initialize(seed);
 template <class S>
 concept CanStep = requires(S& s, std::span<const batch> b, const step_scalars& x) {
   { s.step(b, x) } -> std::convertible_to<step_report>;
+};
+
+/// Optional members, with which the loop submits steps ahead of the device. `next_input(label)` is memory for an input of the step that `submit(scalars)` starts
+/// next; `collect(what submit returned)` waits for the step and returns its report, in the order of submission. `frames` steps can be in flight.
+template <class S>
+concept SubmitsSteps = requires(S& s, const step_scalars& x) {
+  { s.template next_input<std::int32_t>(batch::tokens_label) } -> std::same_as<result<std::span<std::int32_t>>>;
+  { s.collect(s.submit(x)) } -> std::convertible_to<step_report>;
+  { S::frames } -> std::convertible_to<std::size_t>;
+};
+/// What `submit` returns; nothing where there is no such member.
+template <class S> struct submitted_by {
+  struct type {};
+};
+template <SubmitsSteps S> struct submitted_by<S> {
+  using type = decltype(std::declval<S&>().submit(std::declval<const step_scalars&>()));
 };
 
 /// `evaluate(batch)` returns the mean loss over the non-negative targets of one batch: forward only, without dropout; nothing changes.

@@ -5,6 +5,7 @@
 #include <isotope/train/decimal.hpp>
 #include <isotope/train/event.hpp>
 #include <isotope/train/profile.hpp>
+#include <isotope/train/run_ahead.hpp>
 #include <isotope/train/session.hpp>
 #include <isotope/train/state.hpp>
 #include <isotope/train/validation.hpp>
@@ -71,6 +72,8 @@ concept RateFunction = requires(const F& f, std::int64_t t) {
   { f(t) } -> std::convertible_to<double>;
 };
 
+/// A session that submits steps is kept busy: steps up to the next evaluation or checkpoint are submitted before earlier ones have ended, with the same numbers
+/// at the same steps. Not where a skipped step changes what the next one computes, nor with several micro-batches a step.
 /// `Profile` is `unprofiled`, which costs nothing, or a loop_profile that outlives the trainer.
 template <TrainingSession Session, TrainingData Data, class Store, EventSink Sink, RateFunction Rate, Clock Now,
           class Profile = const unprofiled>
@@ -88,7 +91,8 @@ requires CheckpointStore<Store, Session> class trainer {
         options_(options),
         state_(state),
         profile_(profile),
-        saved_at_(state.step > 0 ? state.step : -1) {
+        saved_at_(state.step > 0 ? state.step : -1),
+        ahead_(frames) {
     const auto elems = std::size_t(options.batch * options.length);
     tokens_.resize(elems * std::size_t(options.accumulate));
     targets_.resize(tokens_.size());
@@ -105,7 +109,7 @@ requires CheckpointStore<Store, Session> class trainer {
     const double start = now_();
     const std::int64_t last = options_.stop_after > 0 && options_.stop_after < options_.steps ? options_.stop_after : options_.steps;
     while (state_.step < last && !interrupted_.load(std::memory_order_relaxed) && !state_.best.exhausted(options_.patience)) {
-      if (auto r = one_step(); !r) return std::move(r).error();
+      if (auto r = steps(last); !r) return std::move(r).error();
       const bool at_end = state_.step == options_.steps;
       if (at_end || due(options_.eval_every))
         if (auto r = evaluate(); !r) return std::move(r).error();
@@ -145,11 +149,27 @@ requires CheckpointStore<Store, Session> class trainer {
   }
   bool due(std::int64_t every) const { return every > 0 && state_.step % every == 0; }
 
+  /// Runs one step, or steps ahead.
+  result<void> steps(std::int64_t last) {
+    if constexpr (submits)
+      if (options_.accumulate == 1 && options_.on_non_finite == non_finite::stop) return steps_ahead(last);
+    return one_step();
+  }
+  /// The scalars of the step after `finished` ones.
+  step_scalars scalars_after(std::int64_t finished) const {
+    step_scalars scalars = options_.scalars;
+    scalars.counter = std::uint64_t(finished) * std::uint64_t(options_.accumulate);
+    scalars.optimizer_step =
+        finished - state_.skipped + 1;  // counts updates, not attempted steps, because the bias correction counts moments
+    scalars.learning_rate = float(rate_(finished));
+    return scalars;
+  }
+
   result<void> one_step() {
     const double before = now_();
-    step_scalars scalars = options_.scalars;
+    const step_scalars scalars = scalars_after(state_.step);
     const auto micro = std::uint64_t(options_.accumulate);
-    const std::uint64_t first = std::uint64_t(state_.step) * micro;
+    const std::uint64_t first = scalars.counter;
     const std::size_t elems = std::size_t(options_.batch * options_.length);
     timed(loop_phase::data, [&] {
       for (std::size_t i = 0; i < micro; ++i)
@@ -157,24 +177,64 @@ requires CheckpointStore<Store, Session> class trainer {
                              std::span(targets_).subspan(i * elems, elems));
       return true;
     });
-
-    scalars.counter = first;
-    scalars.optimizer_step =
-        state_.step - state_.skipped + 1;  // counts updates, not attempted steps, because the bias correction counts moments
-    scalars.learning_rate = float(rate_(state_.step));
     const step_report report = timed(loop_phase::step, [&] { return session_.step(micro_batches_, scalars); });
     if (auto r = alive(state_.step + 1); !r) return r;
-
+    return ended(report, double(scalars.learning_rate), now_() - before);
+  }
+  /// Counts a step that ended, and reports it.
+  result<void> ended(const step_report& report, double learning_rate, double seconds) {
     ++state_.step;
     const bool bad = report.skipped || !std::isfinite(report.loss) || !std::isfinite(report.grad_norm);
     state_.skipped += bad;
     state_.skipped_in_a_row = bad ? state_.skipped_in_a_row + 1 : 0;
-    const double seconds = now_() - before;
-    const double tokens = double(tokens_.size());
-    sink_(step_event{state_.step, options_.steps, report.loss, report.grad_norm, double(scalars.learning_rate), seconds * 1000,
+    const double tokens = double(options_.batch * options_.length * options_.accumulate);
+    sink_(step_event{state_.step, options_.steps, report.loss, report.grad_norm, learning_rate, seconds * 1000,
                      seconds > 0 ? tokens / seconds : 0.0, bad});
     if (bad && (options_.on_non_finite == non_finite::stop || state_.skipped_in_a_row > options_.skip_limit)) return not_finite(report);
     return {};
+  }
+
+  /// Submits steps up to one after which the run ends, evaluates or saves, and waits for them. An interruption lets those in flight end. A step's time is the mean
+  /// of those whose end was waited for together.
+  result<void> steps_ahead(std::int64_t last) {
+    std::int64_t stop = last;
+    for (const std::int64_t every : {options_.eval_every, options_.checkpoint_every})
+      if (every > 0) stop = std::min(stop, (state_.step / every + 1) * every);
+    std::int64_t begun = state_.step;
+    flying_.clear();
+    for (double before = now_(); state_.step < stop;) {
+      while (begun < stop && flying_.size() < ahead_.room() && !interrupted_.load(std::memory_order_relaxed)) {
+        const step_scalars scalars = scalars_after(begun);
+        if (!fill_next(scalars)) break;
+        flying_.push_back({timed(loop_phase::step, [&] { return session_.submit(scalars); }), double(scalars.learning_rate)});
+        ++begun;
+      }
+      if (flying_.empty()) return interrupted_.load(std::memory_order_relaxed) ? result<void>() : one_step();
+      const std::size_t count =
+          begun < stop && !interrupted_.load(std::memory_order_relaxed) ? std::min(ahead_.half(), flying_.size()) : flying_.size();
+      timed(loop_phase::wait, [&] { return session_.collect(flying_[count - 1].pending); });  // then those before it have ended, too
+      const double now = now_(), seconds = (now - std::exchange(before, now)) / double(count);
+      ahead_.ended(1, seconds);
+      for (std::size_t i = 0; i < count; ++i) {
+        const step_report report = session_.collect(flying_[i].pending);
+        if (report.skipped)
+          if (auto r = alive(state_.step + 1); !r) return r;
+        if (auto r = ended(report, flying_[i].learning_rate, seconds); !r) return r;
+      }
+      flying_.erase(flying_.begin(), flying_.begin() + std::ptrdiff_t(count));
+    }
+    return {};
+  }
+  /// Writes the batch of a step that is about to be submitted. False if it cannot be: the session's device failed, or its plan has other inputs.
+  bool fill_next(const step_scalars& scalars) {
+    const auto elems = std::size_t(options_.batch * options_.length);
+    auto tokens = session_.template next_input<std::int32_t>(batch::tokens_label);
+    auto targets = session_.template next_input<std::int32_t>(batch::targets_label);
+    if (!tokens || !targets || tokens->size() != elems || targets->size() != elems) return false;
+    return timed(loop_phase::data, [&] {
+      data_.training_batch(scalars.seed, std::int64_t(scalars.counter), options_.length, *tokens, *targets);
+      return true;
+    });
   }
 
   /// Returns the session's failure, if any, with the step at which it occurred.
@@ -215,6 +275,11 @@ requires CheckpointStore<Store, Session> class trainer {
     return {};
   }
 
+  static constexpr std::size_t frames = [] {
+    if constexpr (SubmitsSteps<Session>) return std::size_t(Session::frames);
+    else return std::size_t(1);
+  }();
+  static constexpr bool submits = frames > 1;
   Session& session_;
   const Data& data_;
   Store& store_;
@@ -228,6 +293,12 @@ requires CheckpointStore<Store, Session> class trainer {
   std::int64_t saved_at_;                       // step of the run's latest checkpoint; -1: none
   std::vector<std::int32_t> tokens_, targets_;  // (micro-batches,B,S)
   std::vector<batch> micro_batches_;
+  struct flying_step {
+    typename submitted_by<Session>::type pending;
+    double learning_rate = 0;
+  };
+  std::vector<flying_step> flying_;  // submitted, in this order
+  run_ahead ahead_;
 };
 
 }  // namespace isotope::train

@@ -89,19 +89,29 @@ class blas_library {
   /// Opens the first library that serves, of version 13, then 12, in `folder`, or where the loader finds it if that is empty. One that is too old, that lacks an
   /// entry point, or that is not `usable`, is passed over. Null: there is none.
   template <class Usable> static std::shared_ptr<const blas_library> open(const std::string& folder, const Usable& usable) {
-    for (const char* name : {"libcublasLt.so.13", "libcublasLt.so.12"}) {
-      void* const library = dlopen((folder.empty() ? name : folder + "/" + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+    for (const char* name : names) {
+      void* const library = load(folder, name);
       if (library == nullptr) continue;
       std::shared_ptr<blas_library> b(new blas_library);
       if (b->find(library) && b->table_.version() >= oldest && usable(*b)) return b;
     }
     return nullptr;
   }
+  /// Loads what `open` will probably take. It may be called from another thread while the device is opened: the library has hundreds of megabytes.
+  static void preload(const std::string& folder) {
+    for (const char* name : names)
+      if (load(folder, name) != nullptr) return;
+  }
   const blas::table* operator->() const { return &table_; }
 
  private:
+  static constexpr std::array<const char*, 2> names{"libcublasLt.so.13", "libcublasLt.so.12"};
   blas::table table_;
   blas_library() = default;
+
+  static void* load(const std::string& folder, const char* name) {
+    return dlopen((folder.empty() ? name : folder + "/" + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
 
   /// Whether the library has every entry point.
   bool find(void* library) {

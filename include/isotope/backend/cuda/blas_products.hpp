@@ -22,9 +22,11 @@ namespace isotope::cuda {
 
 class blas_products {
  public:
+  /// Whether the options allow the library.
+  static bool allowed(const cuda::options& o) { return !o.diagnose.no_library && !o.diagnose.no_matrix_units; }
   /// Null without a cuBLASLt that serves, or if the options forbid it.
   static std::shared_ptr<blas_products> open(const std::shared_ptr<context>& c) {
-    if (c->options.diagnose.no_library || c->options.diagnose.no_matrix_units || !c->f()->captures()) return nullptr;
+    if (!allowed(c->options) || !c->f()->captures()) return nullptr;
     std::shared_ptr<blas_products> b(new blas_products);
     const auto here = c->current();
     b->library_ = blas_library::open(c->options.diagnose.library_folder, [&](const blas_library& l) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -111,13 +112,8 @@ class context {
   current_context current() const { return {*driver_, context_}; }
 
   /// Launches a graph; returns the value that the timeline has when it is complete. @error device_lost, out_of_memory
-  result<std::uint64_t> submit(executable_handle graph, int times = 1) {
-    const auto launch = [&] {
-      status s = status::success;
-      for (int k = 0; k < times && s == status::success; ++k) s = f()->launch_graph(graph, stream_);
-      return s;
-    };
-    return submitted("launching a graph", launch, times == 1 ? graph : nullptr);
+  result<std::uint64_t> submit(executable_handle graph) {
+    return submitted("launching a graph", [&] { return f()->launch_graph(graph, stream_); }, graph);
   }
   /// Puts other work on the stream by calling `work`, which returns a status; returns the value that the timeline has when it is complete. `which` tells work
   /// that comes again and again from other work.
@@ -148,7 +144,8 @@ class context {
     pending_.push_back({++submitted_, e, which, now()});
     return submitted_;
   }
-  /// Waits until the timeline has reached `value`. @error device_lost, timeout (after either, the device counts as lost)
+  /// Waits until the timeline has reached `value`. If more work is queued behind it, the end is noticed late, up to some percent of the time that the work
+  /// takes, and the wait costs the thread one or two looks. @error device_lost, timeout (after either, the device counts as lost)
   result<void> wait(std::uint64_t value) {
     if (lost_) return gone("waiting for a lost device");
     if (options.diagnose.fault == injected_fault::hung && counters.submits > options.diagnose.fault_after) {
@@ -156,34 +153,37 @@ class context {
       lost_ = true;
       return late("waiting for work (injected)");
     }
-    const short_sleeps precise;
-    const double begin = now();
-    double seen = 0;  // how long the work had run when it was last found unfinished
+    std::optional<short_sleeps> precise;
+    double begin = now(), seen = 0;  // seen: how long the work had run when it was last found unfinished
     for (;;) {
       double pause = 0;
       {
         const std::lock_guard lock(mutex_);
+        const std::size_t count = pending_up_to(value);
+        if (count == 0) return {};
         const auto here = current();
-        while (!pending_.empty() && pending_.front().value <= value) {
-          const submission_event& first = pending_.front();
-          const auto s = f()->query_event(first.event);
-          const double ran = now() - std::max(first.submitted, ended_);
-          if (s == status::not_ready) {
-            pause = usual_.pause(first.work, ran);
-            seen = ran;
-            break;
-          }
-          if (s != status::success) return dead(s, "waiting for work");
-          if (first.work != nullptr) usual_.add(first.work, seen, ran);
-          seen = 0;
-          ended_ = now();
-          spare_.push_back(first.event);
-          pending_.erase(pending_.begin());
+        const bool more = count < pending_.size();
+        const auto s = f()->query_event(pending_[count - 1].event);  // if it has ended, so have those before it
+        const double ran = now() - std::max(pending_.front().submitted, ended_);
+        if (s == status::success) {
+          learn(count, seen, ran, more);
+          retire(count);
+          return {};
         }
-        if (pending_.empty() || pending_.front().value > value) return {};
+        if (s != status::not_ready) return dead(s, "waiting for work");
+        seen = ran;
+        if (now() - begin > options.timeout_seconds) {  // which is the time of one piece of work
+          const auto first = count == 1 ? s : f()->query_event(pending_.front().event);
+          if (first == status::not_ready) return hangs("work");
+          if (first != status::success) return dead(first, "waiting for work");
+          retire(1);
+          begin = now(), seen = 0;
+          continue;
+        }
+        if (!more && !precise) precise.emplace();
+        pause = more ? usual_times::long_pause(usual_of(count), ran) : usual_times::pause_of(usual_of(count), ran);
       }
-      if (now() - begin > options.timeout_seconds) return hangs("work");
-      std::this_thread::sleep_for(std::chrono::duration<double>(pause));
+      std::this_thread::sleep_for(std::chrono::duration<double>(std::min(pause, options.timeout_seconds)));
     }
   }
   /// Waits until the device has passed an event that was recorded on the stream after `what`, which is no submission. @error as `wait`
@@ -237,6 +237,37 @@ class context {
   std::mutex mutex_;
   std::atomic<bool> lost_ = false, hung_ = false;
 
+  /// How many pieces of work have a value up to this one.
+  std::size_t pending_up_to(std::uint64_t value) const {
+    std::size_t n = 0;
+    while (n < pending_.size() && pending_[n].value <= value) ++n;
+    return n;
+  }
+  /// The seconds that the first `count` pieces of work usually take together; 0: unknown.
+  double usual_of(std::size_t count) const {
+    double all = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const double one = usual_.of(pending_[i].work);
+      if (one == 0) return 0;
+      all += one;
+    }
+    return all;
+  }
+  /// Remembers the time of the first `count` pieces of work, which ended between `before` and `after` seconds, if they are all the same.
+  void learn(std::size_t count, double before, double after, bool long_pauses) {
+    const void* const work = pending_.front().work;
+    for (std::size_t i = 0; i < count; ++i)
+      if (work == nullptr || pending_[i].work != work) return;
+    const double n = double(count);
+    if (long_pauses) usual_.add_after_long_pause(work, before / n, after / n);
+    else usual_.add(work, before / n, after / n);
+  }
+  /// Forgets the first `count` pieces of work, which have ended.
+  void retire(std::size_t count) {
+    ended_ = now();
+    for (std::size_t i = 0; i < count; ++i) spare_.push_back(pending_[i].event);
+    pending_.erase(pending_.begin(), pending_.begin() + std::ptrdiff_t(count));
+  }
   static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
   failure dead(status s, std::string asked) {
     if (breaks_context(s)) lost_ = true;

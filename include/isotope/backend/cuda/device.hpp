@@ -1,6 +1,7 @@
 #pragma once
 /// A CUDA device for programs of one target.
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,7 +18,13 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
   using options = cuda::options;
 
   /// @error no_device (no driver or device), unknown_device with the devices seen, missing_feature: an old driver, or no code for the device in this build
-  static result<device> open(const options& o = {}) { return with(context::open(o, fatbins::needs)); }
+  static result<device> open(const options& o = {}) {
+    std::thread loading;
+    if (blas_products::allowed(o)) loading = std::thread(blas_library::preload, o.diagnose.library_folder);
+    auto c = context::open(o, fatbins::needs);
+    if (loading.joinable()) loading.join();
+    return with(std::move(c));
+  }
   /// Uses objects of the application; see native_handles. @error no_device, missing_feature, invalid_argument
   static result<device> adopt(const native_handles& h, const options& o = {}) { return with(context::adopt(h, o, fatbins::needs)); }
   /// A device of another target on a context that is open already, so that programs of several precisions share loaded code.

@@ -60,13 +60,35 @@ struct plan_recorder {
     return all;
   }
   result<step_graph*> new_commands() { return &graphs.emplace_back(device); }
-  /// A graph needs no barriers: its edges are computed from the dispatches.
+  /// A graph needs no barriers: its edges are computed from the dispatches. The copies before and after the kernels are not in it: `submit` puts them on the
+  /// stream, with other host memory each time, so that one graph serves every frame and the driver's data of it stay in the processor's caches.
   result<void> record(step_graph* to, const std::vector<dispatch>& all, std::span<const std::uint8_t>) {
-    for (const dispatch& d : all)
+    const std::vector<dispatch> inner(all.begin() + std::ptrdiff_t(copies_in(all)), all.end() - std::ptrdiff_t(copies_out(all)));
+    for (const dispatch& d : inner)
       if (!whole && d.product.batches > 0) products.push_back(d.product);
-    auto waits = plan_edges(all, [](const dispatch& a, const dispatch& b) { return fills_device(a) && fills_device(b); });
+    auto waits = plan_edges(inner, [](const dispatch& a, const dispatch& b) { return fills_device(a) && fills_device(b); });
     drop_edge(waits, device->options.diagnose.drop_barrier);
-    return to->build(*functions, all, waits);
+    return to->build(*functions, inner, waits);
+  }
+  /// Starts recorded dispatches, `times` runs of them, with the inputs of `upload`, whose first byte belongs at the device's address `inputs`; outputs are copied to
+  /// `readback` after the last run. Returns
+  /// the timeline's value at the end. @error device_lost, out_of_memory
+  result<std::uint64_t> submit(executable_handle graph, const std::vector<dispatch>& all, std::uint64_t inputs, const std::byte* upload,
+                               std::byte* readback, int times = 1) {
+    const driver& f = device->f();
+    const stream_handle stream = device->stream();
+    const auto run = [&] {
+      status s = status::success;
+      for (std::size_t i = 0, n = copies_in(all); i < n && s == status::success; ++i) {
+        const auto& c = all[i].copy;
+        s = f->copy_to_device(c.device, upload + (c.device - inputs), std::size_t(c.bytes), stream);
+      }
+      for (int k = 0; k < times && s == status::success; ++k) s = f->launch_graph(graph, stream);
+      if (s == status::success && copies_out(all) > 0)
+        s = f->copy_to_host(readback, all.back().copy.device, std::size_t(all.back().copy.bytes), stream);
+      return s;
+    };
+    return device->submitted("launching a graph", run, times == 1 ? graph : nullptr);
   }
   std::unique_ptr<constant_pool> new_pool() const { return std::make_unique<constant_pool>(device); }
   constant_pool& pool() const { return *shared_pool; }
@@ -161,6 +183,15 @@ struct plan_recorder {
   /// Whether a launch fills the device by itself. Two of these at the same time would share it and evict each other's data from its cache, so they are kept in
   /// order.
   static bool fills_device(const dispatch& d) { return bytes_of(d) >= 30'000'000; }
+  /// How many copies to the device come first, and how many to the host come last.
+  static std::size_t copies_in(const std::vector<dispatch>& all) {
+    std::size_t n = 0;
+    while (n < all.size() && all[n].copy.host != nullptr && all[n].copy.to_device) ++n;
+    return n;
+  }
+  static std::size_t copies_out(const std::vector<dispatch>& all) {
+    return !all.empty() && all.back().copy.host != nullptr && !all.back().copy.to_device ? 1 : 0;
+  }
   static void drop_edge(dispatch_edges& waits, std::int32_t index) {
     if (index < 0) return;
     for (auto& of : waits)

@@ -22,7 +22,8 @@ template <Target T> class queue {
   using owner = std::shared_ptr<context>;
   static constexpr bool host_memory = false;
   static constexpr bool cached_uploads = true;
-  static constexpr std::size_t frames = 2;
+  static constexpr bool shared_commands = true;
+  static constexpr std::size_t frames = 8;
   static constexpr std::int64_t scalar_bytes = sizeof(gpu::scalars);
 
   /// @error out_of_memory
@@ -53,6 +54,11 @@ template <Target T> class queue {
   result<void> download(const memory& from, std::span<const memory_piece> all) const { return transfer_.download(from, all); }
   result<void> clear(memory& what, std::int64_t at, std::int64_t bytes) { return transfer_.clear(what, at, bytes); }
 
+  static constexpr std::int64_t staging_bytes = transfer::half_bytes;
+  result<std::byte*> staging(std::size_t k) { return transfer_.staging(k); }
+  result<void> send(std::size_t k, const memory& to, std::int64_t at, std::int64_t bytes) { return transfer_.send(k, to, at, bytes); }
+  result<void> finish() { return transfer_.finish(); }
+
   plan bind(const plan_view& p, const region_addresses& base, std::uint64_t readback) { return plan({p, base, readback, {}}, *recorder_); }
   result<void> prepare(plan& p, std::uint8_t active, const std::array<std::int32_t, 16>& sizes) {
     if (auto v = p.prepare(active, sizes); !v) return v.error();
@@ -69,10 +75,11 @@ template <Target T> class queue {
   }
   /// A digest of the algorithms of cuBLASLt that the plans run, as they were when they were loaded; empty: they run none.
   const std::string& algorithms() const { return algorithms_; }
-  result<submission> submit(plan& p, std::uint8_t active, const std::array<std::int32_t, 16>& sizes, int times = 1) {
+  result<submission> submit(plan& p, std::uint8_t active, const std::array<std::int32_t, 16>& sizes, const std::byte* upload,
+                            std::byte* readback, int times = 1) {
     auto v = p.prepare(active, sizes);
     if (!v) return v.error();
-    auto value = recorder_->device->submit((*v)->commands->handle(), times);
+    auto value = recorder_->submit((*v)->commands->handle(), (*v)->dispatches, p.addresses().scalars, upload, readback, times);
     if (!value) return value.error();
     return submission{*value, times * std::int64_t((*v)->dispatches.size()), times * (*v)->barriers};
   }

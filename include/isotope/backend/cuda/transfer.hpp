@@ -36,13 +36,29 @@ class transfer {
       auto& s = stages_[turn];
       if (auto r = ready(s); !r) return r;
       std::memcpy(s.store.mapped(), from.data() + done, std::size_t(n));
-      uploaded_ += n;
-      const auto to_address = to.address() + std::uint64_t(at + done);
-      const auto copy = [&] { return context_->f()->copy_to_device(to_address, s.store.mapped(), std::size_t(n), context_->stream()); };
-      if (auto r = run(s, copy); !r) return r;
+      if (auto r = send(turn, to, at + done, n); !r) return r;
       done += n;
     }
     return finish();
+  }
+  /// The address of a staging buffer, 0 or 1, when the device has copied what was in it.
+  result<std::byte*> staging(std::size_t k) {
+    if (auto r = ready(stages_[k]); !r) return r.error();
+    return stages_[k].store.mapped();
+  }
+  /// Starts a copy of the first bytes of a staging buffer to the device.
+  result<void> send(std::size_t k, const memory& to, std::int64_t at, std::int64_t bytes) {
+    uploaded_ += bytes;
+    return run(stages_[k], [&] {
+      return context_->f()->copy_to_device(to.address() + std::uint64_t(at), stages_[k].store.mapped(), std::size_t(bytes),
+                                           context_->stream());
+    });
+  }
+  /// Waits for all copies from staging buffers.
+  result<void> finish() {
+    for (auto& s : stages_)
+      if (auto r = ready(s); !r) return r;
+    return {};
   }
   /// Many small pieces share a staging buffer, and are copied and waited for together.
   result<void> download(const memory& from, std::span<const memory_piece> all) {
@@ -122,11 +138,6 @@ class transfer {
     const auto value = std::exchange(s.pending, 0);
     if (value == 0) return {};
     return context_->wait(value);
-  }
-  result<void> finish() {
-    for (auto& s : stages_)
-      if (auto r = ready(s); !r) return r;
-    return {};
   }
   template <class Work> result<void> run(stage& s, const Work& work) {
     auto value = context_->submitted("copying between host and device", work);

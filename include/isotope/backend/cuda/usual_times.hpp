@@ -14,23 +14,34 @@ class usual_times {
  public:
   /// The seconds to sleep before the next look at work that has run for `elapsed` seconds and has not ended. A step of 10 ms costs about ten looks, and its end
   /// is noticed within 40 us; work that was never seen is looked at after a share of the time that has passed.
-  double pause(const void* work, double elapsed) const {
-    const double usual = find(work);
+  double pause(const void* work, double elapsed) const { return pause_of(of(work), elapsed); }
+  /// The same for work that usually takes `usual` seconds; 0: unknown.
+  static double pause_of(double usual, double elapsed) {
     if (usual == 0) return std::clamp(elapsed / 8, shortest, longest);
     const double soon = usual * (1 - margin), often = std::max(usual / 256, shortest);
     if (elapsed < soon) return std::clamp(soon - elapsed, shortest, 20 * longest);
     return std::clamp((elapsed - usual * (1 + margin)) / 8, often, std::max(often, longest));
   }
+  /// The same for work behind which more is queued, so that its end need not be noticed at once. A wait costs one look or two.
+  static double long_pause(double usual, double elapsed) {
+    if (usual == 0) return std::clamp(elapsed / 8, shortest, longest);
+    return std::clamp(usual * (1 + margin) - elapsed, std::max(usual / 16, shortest), 250 * longest);
+  }
+  /// The seconds that a piece of work took; 0: it was not seen.
+  double of(const void* work) const {
+    if (work == nullptr) return 0;
+    for (const entry& e : entries_)
+      if (e.work == work) return e.seconds;
+    return 0;
+  }
   /// Remembers that work ended between `before` and `after` seconds. `before` is 0 if nobody looked before it ended.
   void add(const void* work, double before, double after) {
-    const double seconds = std::max(before, after * 7 / 8);  // less than the truth, so that the end of the next run is not slept through
-    for (entry& e : entries_)
-      if (e.work == work) {
-        e.seconds = seconds;
-        return;
-      }
-    entries_[next_] = {work, seconds};
-    next_ = (next_ + 1) % entries_.size();
+    put(work, std::max(before, after * 7 / 8));  // less than the truth, so that the end of the next run is not slept through
+  }
+  /// As `add`, after long pauses, which sleep through the end: if nobody looked shortly before it, the work is taken to be a little shorter than was believed.
+  void add_after_long_pause(const void* work, double before, double after) {
+    const double known = of(work);
+    put(work, known == 0 || before > known / 2 ? std::max(before, after * 7 / 8) : std::min(known * (1 - margin / 4), after));
   }
 
  private:
@@ -42,11 +53,14 @@ class usual_times {
   std::array<entry, 8> entries_{};
   std::size_t next_ = 0;
 
-  double find(const void* work) const {
-    if (work == nullptr) return 0;
-    for (const entry& e : entries_)
-      if (e.work == work) return e.seconds;
-    return 0;
+  void put(const void* work, double seconds) {
+    for (entry& e : entries_)
+      if (e.work == work) {
+        e.seconds = seconds;
+        return;
+      }
+    entries_[next_] = {work, seconds};
+    next_ = (next_ + 1) % entries_.size();
   }
 };
 

@@ -22,9 +22,9 @@ template <Queue Q> struct frame {
   std::vector<typename Q::plan> plans;
   std::uint64_t pending = 0;  // the frame is free when the queue's timeline has reached this value
 
-  /// @error out_of_memory
-  static result<frame> allocate(Q& queue, std::int64_t upload_bytes, std::int64_t readback_bytes) {
-    auto up = queue.allocate(upload_bytes, memory_use::upload, "isotope inputs");
+  /// `commands`: whether runs of this frame have commands of their own, which read the device's part of its upload memory. @error out_of_memory
+  static result<frame> allocate(Q& queue, std::int64_t upload_bytes, std::int64_t readback_bytes, bool commands) {
+    auto up = queue.allocate(upload_bytes, commands ? memory_use::upload : memory_use::readback, "isotope inputs");
     if (!up) return up.error();
     auto down = queue.allocate(readback_bytes, memory_use::readback, "isotope outputs");
     if (!down) return down.error();

@@ -53,6 +53,7 @@ template <class R> class loaded_plan {
   }
 
   const plan_view& plan() const { return bound_.plan; }
+  const region_addresses& addresses() const { return bound_.base; }
   bool dynamic() const { return dynamic_; }
 
   /// The commands of a set of phases. They are recorded at the first call, and again when the sizes of scalar dimensions change; after that, commands from

@@ -42,6 +42,10 @@ concept HasQueueConstants = requires {
   requires std::same_as<decltype(Q::frames), const std::size_t>;
   requires std::same_as<decltype(Q::scalar_bytes), const std::int64_t>;
 };
+/// Every frame has the same commands, made for the addresses of the first. `submit` also gets the upload memory and the readback memory of the run's frame on
+/// the host; it copies inputs from there before the run, and outputs to there after it.
+template <class Q>
+concept SharesCommands = requires { requires Q::shared_commands; };
 /// The host reads upload memory as fast as its other memory.
 template <class Q>
 concept HasCachedUploads = requires { requires Q::cached_uploads; };
@@ -59,6 +63,15 @@ concept Copies =
       { q.download(m, pieces) } -> std::same_as<result<void>>;
       { q.clear(m, at, at) } -> std::same_as<result<void>>;
     };
+/// Uploads from staging memory, of which there are two pieces of `staging_bytes`: `staging(k)` waits until piece k is free and returns its address, `send(k, ...)`
+/// starts a copy from it, and `finish` waits for all copies. @error device_lost, timeout
+template <class Q>
+concept StagesUploads = requires(Q& q, typename Q::memory& m, std::int64_t at) {
+  { Q::staging_bytes } -> std::convertible_to<std::int64_t>;
+  { q.staging(0) } -> std::same_as<result<std::byte*>>;
+  { q.send(0, m, at, at) } -> std::same_as<result<void>>;
+  { q.finish() } -> std::same_as<result<void>>;
+};
 /// `bind` gives a plan its addresses; the last argument is the address that its outputs are copied to at the end of a run, or 0 if they are not copied.
 /// `prepare` makes everything that a run with these phases needs. `loaded` is called when all plans of a session are bound and prepared. `submit` starts a
 /// run and may return before it ends. `observe` runs to the end and calls after(index of the step) after each step. `wait` returns when a submission is
@@ -68,14 +81,19 @@ concept Runs = requires(Q& q, typename Q::plan& p, const plan_view& v, const reg
                         const std::array<std::int32_t, 16>& sizes, void (*after)(std::size_t)) {
   { q.bind(v, base, std::uint64_t{}) } -> std::same_as<typename Q::plan>;
   { q.prepare(p, active, sizes) } -> std::same_as<result<void>>;
-  { q.submit(p, active, sizes) } -> std::same_as<result<submission>>;
   { q.observe(p, active, after) } -> std::same_as<result<submission>>;
   { q.wait(std::uint64_t{}) } -> std::same_as<result<void>>;
   { q.loaded() } -> std::same_as<result<void>>;
   { p.dynamic() } -> std::same_as<bool>;  // whether the plan has scalar dimensions, whose sizes are known only when it runs
 };
+template <class Q>
+concept Submits = requires(Q& q, typename Q::plan& p, std::uint8_t active, const std::array<std::int32_t, 16>& sizes) {
+  { q.submit(p, active, sizes) } -> std::same_as<result<submission>>;
+} || (SharesCommands<Q> && requires(Q& q, typename Q::plan& p, std::array<std::int32_t, 16>& sizes, std::byte* host) {
+                    { q.submit(p, std::uint8_t{}, sizes, host, host) } -> std::same_as<result<submission>>;
+                  });
 /// `put_scalars` writes the scalars of optimizer step t as kernels read them. `stored` is called when a parameter's values have changed, with those values
-/// unless Q::host_memory; it returns true if the choice of kernels depends on them, so that plans must be prepared again. `rows` describes the launches of a
+/// unless Q::host_memory or they were staged; it returns true if the choice of kernels depends on them, so that plans must be prepared again. `rows` describes the launches of a
 /// run for reports.
 template <class Q>
 concept ServesSessions = requires(Q& q, const Q& c, std::byte* to, const step_scalars& x, const slot& s, const region_addresses& base,
@@ -99,7 +117,8 @@ template <class Q>
 concept WorksInPlace = !Q::host_memory || requires(Q& q, void (*task)(std::int64_t)) { q.parallel(std::int64_t{}, task); };
 
 template <class Q>
-concept Queue = HasQueueTypes<Q> && HasQueueConstants<Q> && Allocates<Q> && Copies<Q> && Runs<Q> && ServesSessions<Q> && WorksInPlace<Q>;
+concept Queue =
+    HasQueueTypes<Q> && HasQueueConstants<Q> && Allocates<Q> && Copies<Q> && Runs<Q> && Submits<Q> && ServesSessions<Q> && WorksInPlace<Q>;
 
 /// A queue whose device has its own clock: `time` runs a plan once and measures each launch. @error missing_feature
 template <class Q>
@@ -108,7 +127,9 @@ concept TimesLaunches = requires(Q& q, typename Q::plan& p) { q.time(p, std::uin
 template <class Q>
 concept RepeatsRuns = requires(Q& q, typename Q::plan& p, const std::array<std::int32_t, 16>& sizes) {
   { q.submit(p, std::uint8_t{}, sizes, int{}) } -> std::same_as<result<submission>>;
-};
+} || (SharesCommands<Q> && requires(Q& q, typename Q::plan& p, const std::array<std::int32_t, 16>& sizes, std::byte* host) {
+                        { q.submit(p, std::uint8_t{}, sizes, host, host, int{}) } -> std::same_as<result<submission>>;
+                      });
 /// A queue whose plans list their dispatches, for hazard checks and reports.
 template <class Q>
 concept RecordsDispatches = requires(const typename Q::plan& p) { p.dispatches(std::uint8_t{}); };

@@ -81,6 +81,20 @@ class inputs {
     if (std::memcmp(to, from.data(), from.size_bytes()) == 0) seen_[frame][index] = v.version;
     else std::memcpy(to, from.data(), from.size_bytes());
   }
+  /// Memory for new numbers of an input, which the caller writes whole before the next run. With `upload`, which must be as for `set_in`, it is that of a frame;
+  /// otherwise they are copied to the frame of the run. @error as `open`
+  template <class E> result<std::span<E>> renew(std::size_t frame, std::byte* upload, std::size_t plan, std::string_view label) {
+    auto found = find<E>(plan, label);
+    if (!found) return found.error();
+    value_at& v = **found;
+    v.held = false;
+    v.version = ++clock_;
+    v.newest = v.at;
+    if (upload == nullptr) return elements<E>(v);
+    put_region(frame, plan, upload);
+    v.newest = upload + plans_[plan].first + find_port(plans_[plan].ports, label)->where.at;
+    return std::span<E>(reinterpret_cast<E*>(v.newest), std::size_t(v.elems));
+  }
   /// The whole input region of a plan, which is copied to every frame before its next run.
   std::span<std::byte> write_all(std::size_t plan) {
     plan_inputs& p = plans_[plan];

@@ -33,6 +33,7 @@ template <Queue Q> class session : public session_memory<Q> {
   using target = typename Q::target;
   static constexpr std::string_view evaluation_name = "evaluation";
   static constexpr std::uint8_t whole_step = phase_first | phase_last;
+  static constexpr std::size_t frames = Q::frames;                  // how many steps can be in flight
   static constexpr bool records_dispatches = RecordsDispatches<Q>;  // whether launches() describes recorded dispatches, not only the plan
 
   /// @error model_mismatch where a plan has other parameters than the first, out_of_memory, missing_feature, device_lost
@@ -131,7 +132,7 @@ template <Queue Q> class session : public session_memory<Q> {
     if (which == 0) return run(x, active), status();
     if (!broken_.what.empty() || !retire(0)) return broken_;
     put_host_data(0, which, x);
-    auto v = queue_.submit(frames_[0].plans[which], active, x.sizes);
+    auto v = memory::submit_in(0, which, active, x.sizes);
     if (!v) return keep(v.error()), broken_;
     note(*v);
     ++counters_.evaluations;
@@ -153,10 +154,10 @@ template <Queue Q> class session : public session_memory<Q> {
       return true;
     };
     if constexpr (RepeatsRuns<Q>) {
-      if (times > 0 && !started(queue_.submit(frames_[0].plans[which], active, x.sizes, times))) return broken_;
+      if (times > 0 && !started(memory::submit_in(0, which, active, x.sizes, times))) return broken_;
     } else {
       for (int k = 0; k < times; ++k)
-        if (!started(queue_.submit(frames_[0].plans[which], active, x.sizes))) return broken_;
+        if (!started(memory::submit_in(0, which, active, x.sizes))) return broken_;
     }
     counters_.evaluations += times;
     last_frame_[which] = 0;
@@ -178,19 +179,18 @@ template <Queue Q> class session : public session_memory<Q> {
     for (const B& b : batches)
       if (!fits(b)) return nothing();
     drain();  // so that step_count() includes the steps submitted before
-    std::array<pending_step, Q::frames> in_flight{};
+    std::array<pending_step, frames> in_flight{};
     for (std::size_t i = 0; i < batches.size(); ++i) {
       step_scalars x = given;
       x.gradient_scale = given.gradient_scale / float(batches.size());
       x.counter = given.counter + i;
-      const std::size_t turn = i % Q::frames;
+      const std::size_t turn = i % frames;
       collect(in_flight[turn]);
       give(batches[i], 0, turn);
       in_flight[turn] = start(turn, x, std::uint8_t((i == 0 ? phase_first : phase_later) | (i + 1 == batches.size() ? phase_last : 0)));
     }
     step_report r;
-    for (std::size_t k = 0; k < Q::frames; ++k)
-      r = collect(in_flight[(batches.size() + k) % Q::frames]);  // the last micro-batch comes last
+    for (std::size_t k = 0; k < frames; ++k) r = collect(in_flight[(batches.size() + k) % frames]);  // the last micro-batch comes last
     r.loss /= double(batches.size());
     return r;
   }
@@ -200,17 +200,27 @@ template <Queue Q> class session : public session_memory<Q> {
   template <Batch B> step_report step(const B& b, const step_scalars& x) { return step(std::span<const B>(&b, 1), x); }
 
   /// Submits a step over one batch and returns at once. As many steps may be in flight as the queue has frames; a further call waits for the oldest. `collect`
-  /// returns the report; those of the last two steps that ended are kept. A batch of another size is not submitted, and its report is marked skipped.
+  /// returns the report; those of the last `frames` + 1 steps that ended are kept. A batch of another size is not submitted, and its report is marked skipped.
   template <Batch B> pending_step submit(const B& b, const step_scalars& x) {
-    if (!fits(b)) return {};
-    next_frame_ = (next_frame_ + 1) % frames_.size();
-    if (!give(b, 0, next_frame_)) return {};
+    if (!fits(b) || !give(b, 0, frame_after(next_frame_))) return {};
+    return submit(x);
+  }
+  /// As above, on the values that the inputs hold: those of `next_input` where it was called.
+  pending_step submit(const step_scalars& x) {
+    next_frame_ = frame_after(next_frame_);
     auto p = start(next_frame_, x, whole_step);
     if (p.value == 0) return {};
     p.asynchronous = true;
     ++in_flight_;
     uncollected_[next_frame_] = p;
     return p;
+  }
+  /// Memory for an input of the step that the next call of `submit` starts. The caller writes all of it; it is not copied where the host reads the device's upload
+  /// memory fast. Waits if as many steps are in flight as can be. @error as `input`, `status`
+  template <class E> result<std::span<E>> next_input(std::string_view label) {
+    const std::size_t k = frame_after(next_frame_);
+    if (!broken_.what.empty() || !retire(k)) return broken_;
+    return inputs_.template renew<E>(k, HasCachedUploads<Q> ? frames_[k].upload.mapped() : nullptr, 0, label);
   }
   /// Waits for a step and reads its loss and norm.
   step_report collect(const pending_step& p) {
@@ -290,8 +300,8 @@ template <Queue Q> class session : public session_memory<Q> {
 
   std::unique_ptr<std::vector<owned_plan>> owned_;
   std::vector<std::size_t> last_frame_;  // the frame of each plan's last run
-  std::array<pending_step, Q::frames> uncollected_{};
-  std::array<finished, 2> finished_{};  // reports of submitted steps that ended before `collect`
+  std::array<pending_step, frames> uncollected_{};
+  std::array<finished, frames + 1> finished_{};  // reports of submitted steps that ended before `collect`
   std::size_t next_frame_ = 0, next_finished_ = 0;
   int in_flight_ = 0;
   std::int64_t step_count_ = 0, last_step_ = 0;
@@ -299,6 +309,7 @@ template <Queue Q> class session : public session_memory<Q> {
   failure broken_;
 
   explicit session(Q queue) : memory(std::move(queue)) {}
+  static std::size_t frame_after(std::size_t k) { return (k + 1) % frames; }
   bool keep(const result<void>& r) {
     if (!r && broken_.what.empty()) broken_ = r.error();
     return r.ok();
@@ -310,7 +321,7 @@ template <Queue Q> class session : public session_memory<Q> {
     if (const auto p = std::exchange(uncollected_[k], {}); p.value != 0) {
       --in_flight_;
       finished_[next_finished_] = {p.value, well ? read_report(p) : nothing()};
-      next_finished_ ^= 1;
+      next_finished_ = (next_finished_ + 1) % finished_.size();
     }
     return well;
   }
@@ -343,9 +354,9 @@ template <Queue Q> class session : public session_memory<Q> {
   }
   pending_step start(std::size_t k, const step_scalars& x, std::uint8_t active) {
     if (!broken_.what.empty() || !retire(k)) return {};
-    if (auto r = queue_.prepare(frames_[k].plans[0], active, x.sizes); !r) return keep(r.error()), pending_step{};
+    if (auto r = queue_.prepare(memory::plan_in(k, 0), active, x.sizes); !r) return keep(r.error()), pending_step{};
     put_host_data(k, 0, x);
-    auto s = queue_.submit(frames_[k].plans[0], active, x.sizes);
+    auto s = memory::submit_in(k, 0, active, x.sizes);
     if (!s) return keep(s.error()), pending_step{};
     frames_[k].pending = s->value;
     note(*s);

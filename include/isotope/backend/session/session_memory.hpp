@@ -84,6 +84,18 @@ template <Queue Q> class session_memory {
 
   explicit session_memory(Q queue) : queue_(std::move(queue)) {}
 
+  /// Whether runs in frame k have commands of their own.
+  static constexpr bool has_commands(std::size_t k) { return k == 0 || !SharesCommands<Q>; }
+  typename Q::plan& plan_in(std::size_t frame, std::size_t which) { return frames_[has_commands(frame) ? frame : 0].plans[which]; }
+  /// `times`: how many runs, of a queue that repeats them.
+  result<submission> submit_in(std::size_t frame, std::size_t which, std::uint8_t active, const std::array<std::int32_t, 16>& sizes,
+                               auto... times) {
+    isotope::frame<Q>& f = frames_[frame];
+    if constexpr (SharesCommands<Q>)
+      return queue_.submit(plan_in(frame, which), active, sizes, f.upload.mapped(), f.readback.mapped() + readback_[which], times...);
+    else return queue_.submit(f.plans[which], active, sizes, times...);
+  }
+
   /// @error model_mismatch where a plan has other parameters than the first, out_of_memory, missing_feature
   result<void> load(std::span<const named_plan> plans) {
     for (const named_plan& p : plans) {
@@ -106,12 +118,18 @@ template <Queue Q> class session_memory {
     } else {
       for (const auto k : {value_kind::param, value_kind::master})
         if (auto r = clear(k); !r) return r;
+      worker_team team(worker_team::threads_for(plan().totals.region[std::size_t(value_kind::param)], 1 << 20));
       std::vector<float> x;
       for (const slot& s : parameters()) {
+        if (StagesUploads<Q> && s.type != dtype::f16) {  // whose range is checked
+          if (auto r = stage_initial(s, seed, team); !r) return r;
+          continue;
+        }
         x.resize(std::size_t(s.dims.count()));
         fill_initial(s.init, seed, stream_of(s.path.view()), x);
         if (auto r = put_parameter(s, x, s.init.how == initializer::kind::zeros); !r) return r;
       }
+      if constexpr (StagesUploads<Q>) return queue_.finish();
     }
     return {};
   }
@@ -194,7 +212,7 @@ template <Queue Q> class session_memory {
       up += p.totals.region[std::size_t(value_kind::input)];
     }
     for (std::size_t k = 0; k < Q::frames; ++k) {
-      auto f = frame<Q>::allocate(queue_, up, readback_bytes_);
+      auto f = frame<Q>::allocate(queue_, up, readback_bytes_, has_commands(k));
       if (!f) return f.error();
       frames_.push_back(*std::move(f));
       planned_ += Q::host_memory ? up + readback_bytes_ : frames_.back().upload.bytes() + frames_.back().readback.bytes();
@@ -206,7 +224,7 @@ template <Queue Q> class session_memory {
   region_addresses addresses(std::size_t frame, std::size_t plan) const {
     region_addresses r;
     for (std::size_t k = 0; k < r.at.size(); ++k) r.at[k] = arena_.address() + std::uint64_t(layout_.at[k]);
-    r.scalars = frames_[frame].upload.address();
+    r.scalars = frames_[has_commands(frame) ? frame : 0].upload.address();
     r.at[std::size_t(value_kind::input)] = r.scalars + std::uint64_t(inputs_.first(plan));
     r.at[std::size_t(value_kind::output)] = Q::host_memory ? frames_[frame].readback.address() + std::uint64_t(readback_[plan])
                                                            : arena_.address() + std::uint64_t(layout_.outputs[plan]);
@@ -214,7 +232,7 @@ template <Queue Q> class session_memory {
   }
   /// Binds all plans and prepares whole runs in the first frame, which every caller needs. Other frames and phases are prepared at first use.
   result<void> bind() {
-    for (std::size_t k = 0; k < frames_.size(); ++k)
+    for (std::size_t k = 0; k < frames_.size() && has_commands(k); ++k)
       for (std::size_t p = 0; p < plans_.size(); ++p)
         frames_[k].plans.push_back(queue_.bind(plans_[p], addresses(k, p), frames_[k].readback.address() + std::uint64_t(readback_[p])));
     for (std::size_t p = 0; p < plans_.size(); ++p)
@@ -260,6 +278,33 @@ template <Queue Q> class session_memory {
                        });
     });
     queue_.stored(s, addresses(0, 0), {});
+  }
+  /// Computes a parameter whose memory is zeroed in staging memory: the device copies one piece while threads compute the next.
+  result<void> stage_initial(const slot& s, std::uint64_t seed, worker_team& team) {
+    if constexpr (StagesUploads<Q>) {
+      const bool wide = s.type == accum || wants_master(s), narrow = s.type != accum;
+      const std::int64_t n = s.init.how == initializer::kind::zeros ? 0 : s.dims.count(), piece = Q::staging_bytes / size_of(accum);
+      const std::int64_t width = size_of(s.type),
+                         master_at = layout_[narrow ? value_kind::master : value_kind::param] + s.at * size_of(accum);
+      std::size_t turn = 0;
+      for (std::int64_t at = 0; at < n; at += piece, turn ^= narrow ? 0 : 1) {
+        const std::int64_t some = std::min(piece, n - at);
+        auto floats = queue_.staging(turn), others = narrow ? queue_.staging(1) : floats;
+        if (!floats || !others) return (floats ? others : floats).error();
+        compute_initial(team, s.init, seed, stream_of(s.path.view()), n, at, at + some,
+                        [&](std::int64_t i, const double* x, std::int64_t run) {
+                          if (wide) store(accum, x, run, *floats + (i - at) * size_of(accum));
+                          if (narrow) store(s.type, x, run, *others + (i - at) * width);
+                        });
+        if (wide)
+          if (auto r = queue_.send(turn, arena_, master_at + at * size_of(accum), some * size_of(accum)); !r) return r;
+        if (narrow)
+          if (auto r = queue_.send(1, arena_, layout_[value_kind::param] + (s.at + at) * width, some * width); !r) return r;
+      }
+      if (queue_.stored(s, addresses(0, 0), {}))
+        for (auto& f : frames_) f.forget();
+    }
+    return {};
   }
   /// Converts numbers to a format and stores them in the arena.
   result<void> store_at(dtype type, std::span<const float> x, std::int64_t at) {
