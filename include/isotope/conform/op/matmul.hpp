@@ -82,7 +82,8 @@ template <> struct op_spec<op::matmul> : spec_basis {
   /// |e| <= (8 + chain) u sum |a b|, NMSE <= 1e-15 (K + 8); in 16 bits 6e-6.
   static void reference(const call& c, std::span<answer> y) {
     const product_shape s(c.in[0].dims, c.in[1].dims);
-    const auto [format, operands, half_weight, packed, alpha, beta] = c.constants<op::matmul>();
+    const auto is = c.constants<op::matmul>();
+    const double alpha = is.alpha, beta = is.beta;
     y[0].resize(s.y.count());
     s.for_each([&](std::int64_t a, std::int64_t b, std::int64_t at) {
       for (std::int64_t m = 0; m < s.M; ++m)
@@ -100,7 +101,7 @@ template <> struct op_spec<op::matmul> : spec_basis {
       y[0].set(i, alpha * y[0].value[std::size_t(i)] + extra,
                (std::fabs(alpha) * y[0].slack[std::size_t(i)] + std::fabs(extra)) * roundings);
     }
-    const dtype type = format.given() ? format.type() : c.in[0].type == c.in[1].type ? c.in[0].type : c.on.accum();
+    const dtype type = is.format.given() ? is.format.type() : c.in[0].type == c.in[1].type ? c.in[0].type : c.on.accum();
     if (type == c.on.accum()) y[0].nmse = 1e-15 * double(s.K + 8);
   }
   /// da = alpha dy b^T and db = alpha a^T dy are gemms, too: their chains are N and the rows. Broadcast batches are summed afterwards.
