@@ -104,7 +104,10 @@ TEST(embedder, counts_the_tokens_that_it_takes_and_cuts) {
   const auto made = e.embed(std::vector<std::string>{"", "a b", "a b c d e f g h i j k l m n", "a b c d e f g h i j k l m n o p q"});
   ASSERT_TRUE(made.ok());
   const int used[] = {2, 4, 16, 16}, cut[] = {0, 0, 0, 3};
-  for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ(made->texts[k].used, used[k]), EXPECT_EQ(made->texts[k].cut, cut[k]);
+  for (std::size_t k = 0; k < 4; ++k) {
+    EXPECT_EQ(made->texts[k].used, used[k]);
+    EXPECT_EQ(made->texts[k].cut, cut[k]);
+  }
   EXPECT_NEAR(isotope::similarity(made->row(2), made->row(3)), 1, 1e-5);
   EXPECT_EQ(e.embed(std::vector<std::string>{})->size(), 0u);
   auto strict = opened_embedder<host>({.longer = isotope::long_texts::refuse});
