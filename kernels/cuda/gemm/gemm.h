@@ -45,6 +45,13 @@ inline constexpr int case_bias = 5, case_residual = 6, case_bias_residual = 7, c
 /// A chain whose formats are all f32 (portable/matmul_whole.cuh).
 inline constexpr int case_chain_f32 = 10;
 
+/// A normalisation of the rows of A before the product, as norm.cu computes it: A is then x. Weight and bias are bf16 (depth).
+struct gemm_norm {
+  std::uint64_t weight, bias;
+  std::int32_t on, centered;
+  float epsilon;
+};
+
 /// y[b, m, n] = alpha sum_k a[b, m, k] b[b, k, n] + beta c[b, m, n]. y is dense.
 struct gemm {
   gemm_operand a, b;
@@ -63,6 +70,7 @@ struct gemm {
   std::int32_t eights;   // columns are finished eight at a time: rows of y and of operands of the chain are aligned to 16 bytes
   std::int32_t a_cross;  // lines of A run along M, for kernels without a fixed memory order
   std::int32_t teams;    // warps of a block that share columns, each with a part of K: 1, 2, 4 or 8 (matmul_rows.cu)
+  std::int32_t early;    // the kernel may start before those that it depends on have ended
   std::int32_t swapped;  // the kernel works on the transposed product: y[b, n, m]
   float alpha, beta;     // beta = 0: c is not read
   std::int32_t steps;
@@ -71,6 +79,7 @@ struct gemm {
   std::uint64_t out[body_outputs];
   std::int32_t out_type[body_outputs];
   gpu::body body;
+  gemm_norm norm;  // only of matmul_rows_mma_short_* and _long_*
 };
 
 }  // namespace isotope::cuda::gpu

@@ -59,6 +59,7 @@ class matmul_job {
     bool eights = true;           // the kernel finishes eight columns at a time
     bool swapped = false;         // it works on the transposed product
     std::int32_t teams = 1;       // warps of a block that share columns, each with a part of K
+    bool starts_early = false;    // the kernel reads B before it waits for others: see dispatch::starts_early
     std::string_view matrices{};  // the format that tensor cores take
   };
   /// Adds the launches of all batches, then that of the sum of the parts.
@@ -73,6 +74,7 @@ class matmul_job {
         g.y = given->scratch;
       }
       g.fast = case_of(g);
+      g.early = f.starts_early;
       const std::int64_t some = most_z / split.parts;  // batches that one launch has along z
       for (std::int64_t first = 0; first < g.batches; first += some) {
         g.first = std::int32_t(first);
@@ -84,6 +86,8 @@ class matmul_job {
         count.z = std::uint32_t(std::min(some, g.batches - first) * split.parts);
         auto& d = r.add(*f.code, f.function, g, count, std::move(reads), std::move(writes));
         d.matrices = f.matrices;
+        d.starts_early = f.starts_early;
+        if (f.starts_early) d.early = {given->in[1]};
       }
     }
     if (partial) add_sum_of_parts(r, split.parts, partial_sums(split));

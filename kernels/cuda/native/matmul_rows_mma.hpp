@@ -19,6 +19,7 @@ class matmul_rows_mma {
     if (c.walks) f.tiles = std::min(f.tiles, walking_blocks());
     f.threads = c.threads;
     f.matrices = "bf16";
+    f.starts_early = true;
     j_.add(r, f, c.walks ? matmul_split::choice{1, j_.s.K, 0} : k_.split(j_, f));
   }
 

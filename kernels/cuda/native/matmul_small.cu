@@ -5,6 +5,7 @@
 // shared memory goes; and the warps of a block share the steps of a slab, so that little is left to do when the last slab arrives. The
 // shares are added in a fixed order while sums are finished. Only the cases of finish_tile.cuh that have code of their own are here. Tried on
 // an H100 and slower: tiles of 64 x 64 and 64 x 32, 8 warps to a block.
+#include "device/early.cuh"
 #include "native/matmul_mma.cuh"
 
 namespace isotope::cuda::gpu {
@@ -92,11 +93,19 @@ template <bool ACross, bool BCross, class S> __device__ inline void small(const 
   sums.clear();
 
   const int slabs = (g.depth + S::slab - 1) / S::slab;
+  const bool early = g.early != 0;  // B is requested before the kernels that this one depends on have ended
+  if (early) {
+    start_dependents();
+#pragma unroll
+    for (int i = 0; i < S::stages; ++i)
+      if (i < slabs) b.take(memory + i * S::stage + S::chunks_a, i * S::slab, g.depth);
+    wait_for_dependencies();
+  }
 #pragma unroll
   for (int i = 0; i < S::stages; ++i) {
     if (i < slabs) {
       a.take(memory + i * S::stage, i * S::slab, g.depth);
-      b.take(memory + i * S::stage + S::chunks_a, i * S::slab, g.depth);
+      if (!early) b.take(memory + i * S::stage + S::chunks_a, i * S::slab, g.depth);
     }
     copy_async_commit();
   }

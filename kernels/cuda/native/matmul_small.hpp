@@ -32,6 +32,7 @@ class matmul_small {
     f.threads = 128;
     f.shared_bytes = shared_bytes(j_.s.K);
     f.matrices = "bf16";
+    f.starts_early = j_.s.M <= most_early_rows;
     j_.add(r, f, {1, j_.s.K, 0});
   }
 
@@ -41,6 +42,8 @@ class matmul_small {
   static constexpr std::int64_t most_y = 65535;
   /// With more, a block takes longer than several blocks with a part of K each and the launch that adds the parts.
   static constexpr std::int64_t most_depth = 3072;
+  /// Products of decoding start early. In training steps, with more rows, most kernels wait for two others, and none may start early.
+  static constexpr std::int64_t most_early_rows = 128;
   const matmul_job& j_;
 
   std::int64_t down() const { return (j_.s.M + side - 1) / side; }

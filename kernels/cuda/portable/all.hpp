@@ -2,7 +2,9 @@
 /// The portable kernels of the cuda backend. An op that is missing here has only its reference kernel.
 #include <isotope/kernels/cuda/body/instructions.hpp>
 #include <isotope/kernels/cuda/portable/attention.hpp>
+#include <isotope/kernels/cuda/portable/attention_cached.hpp>
 #include <isotope/kernels/cuda/portable/attention_grad.hpp>
+#include <isotope/kernels/cuda/portable/cache_append.hpp>
 #include <isotope/kernels/cuda/portable/cast.hpp>
 #include <isotope/kernels/cuda/portable/categorical.hpp>
 #include <isotope/kernels/cuda/portable/copy.hpp>

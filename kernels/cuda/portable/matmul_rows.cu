@@ -4,6 +4,7 @@
 // four columns and all rows: its lanes read adjacent chunks of 16 bytes of B's lines, multiply each with the chunks of all rows, which come
 // from L1, and exchange sums so that each lane finishes some. `g.teams` warps share their columns, and each has a part of K; shared memory
 // adds their sums in the order of K. The order of additions depends on the shape and the number of blocks that fill the device.
+#include "device/early.cuh"
 #include "gemm/few_rows.cuh"
 
 namespace isotope::cuda::gpu {
@@ -75,6 +76,7 @@ template <class T, int Rows, int Ahead> __device__ inline void multiply_rows(con
   using right_elem = typename T::right;
   constexpr int chunk = 16 / int(sizeof(right_elem)), step = 32 * chunk, columns = 4, count = Rows * columns, warps = 8;
   __shared__ float warp_sums[warps][count];
+  start_dependents();
   const few_rows_place p(g);
   const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32, team = warp % g.teams, across = columns * (warps / g.teams);
   const int n0 = int(blockIdx.x) * across, n = n0 + columns * (warp / g.teams);
@@ -109,10 +111,17 @@ template <class T, int Rows, int Ahead> __device__ inline void multiply_rows(con
     }
   };
 
-  const few_rows_operands first(g, p.batch, int(threadIdx.x) / across, n0 + int(threadIdx.x) % across);
   const int depth = p.end - p.begin, all = (depth + step - 1) / step, whole = g.a.aligned != 0 && g.b.aligned != 0 ? depth / step : 0;
   const int begin = int(std::int64_t(all) * team / g.teams), end = int(std::int64_t(all) * (team + 1) / g.teams);
   const int stop = end < whole ? end : whole;
+  constexpr int most_early = 8, sharers = 8;  // steps that are read before others have ended; lanes that share a line of the cache
+#pragma unroll 1
+  for (int s = begin; s < stop && s < begin + most_early; ++s)
+#pragma unroll
+    for (int j = 0; j < columns; ++j)
+      if (lane % sharers == 0) prefetch_line(right[j] + std::int64_t(step) * s);
+  wait_for_dependencies();
+  const few_rows_operands first(g, p.batch, int(threadIdx.x) / across, n0 + int(threadIdx.x) % across);
 #pragma unroll 1
   for (int s = begin; s < stop; s += Ahead) {
     uint4 w[Ahead][columns];

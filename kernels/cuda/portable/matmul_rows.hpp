@@ -16,6 +16,7 @@ class matmul_rows {
     const std::int64_t teams = count_teams();
     matmul_job::form f = k_.form(fatbins::matmul_rows, names()[std::size_t(index)], warps / teams * columns);
     f.teams = std::int32_t(teams);
+    f.starts_early = !k_.swapped;
     j_.add(r, f, k_.split(j_, f));
   }
 

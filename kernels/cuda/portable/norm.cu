@@ -3,6 +3,7 @@
 // come from the caches. Short rows have kernels of their own, in which a warp takes several rows at a time.
 #include "norm.h"
 
+#include "../device/early.cuh"
 #include "../rows/teams.cuh"
 
 namespace isotope::cuda::gpu {
@@ -52,6 +53,8 @@ template <int T, bool WIDE, bool HELD> __device__ inline void normalise(const no
   pointer<float>(a.rstds)[row] = rstd;
 }
 template <int T> __device__ inline void normalise(const norm_operands& a) {
+  start_dependents();
+  wait_for_dependencies();
   const team t(a.team);
   for (std::int64_t row = t.row; row < a.rows; row += t.teams)
     if (a.wide && a.held) normalise<T, true, true>(a, t, row);
@@ -151,6 +154,8 @@ template <int T, int HOLD, int ROWS, bool SAME> __device__ inline void normalise
   }
 }
 template <int T, int COLUMNS> __device__ inline void normalise_short(const norm_operands& a) {
+  start_dependents();
+  wait_for_dependencies();
   constexpr int hold = COLUMNS / (32 * vector_elems<T>), k = COLUMNS / norm_short_step - 1;
   constexpr int rows = (T == f32 ? norm_short_of_f32 : norm_short_of_16_bits)[k].rows;
   if (hold <= 4 && a.weight_type == T && (!a.centered || a.bias_type == T)) normalise_short<T, hold, rows, hold <= 4>(a);

@@ -61,9 +61,9 @@ inline void record_norm(const launch& l, recording& r, const norm_operands& o) {
   }
   if (wide && C > 0 && C <= gpu::norm_short_columns) {
     const norm_short n = norm_short::of(*l.device, rows, C, o.x->type);
-    r.add(fatbins::norm, n.function, a, n.blocks, std::move(reads), std::move(writes));
+    r.add(fatbins::norm, n.function, a, n.blocks, std::move(reads), std::move(writes)).starts_early = true;
   } else {
-    r.add(fatbins::norm, functions.of(o.x->type), a, t.blocks, std::move(reads), std::move(writes));
+    r.add(fatbins::norm, functions.of(o.x->type), a, t.blocks, std::move(reads), std::move(writes)).starts_early = true;
   }
 }
 

@@ -117,6 +117,12 @@ struct launch_attribute {
   int padding = 0;
   std::array<unsigned, 16> value{};
 };
+/// How a node waits for another one (CUgraphEdgeData): `programmatic` lets a kernel start when all blocks of the other kernel have said that it may.
+struct edge_data {
+  std::uint8_t from_port = 0, to_port = 0, type = 0;
+  std::array<std::uint8_t, 5> reserved{};
+  static constexpr edge_data programmatic() { return {1, 0, 1, {}}; }
+};
 /// A launch outside of a graph (CUlaunchConfig).
 struct launch_config {
   unsigned grid_x = 1, grid_y = 1, grid_z = 1, block_x = 1, block_y = 1, block_z = 1;
@@ -171,6 +177,7 @@ struct driver_table {
   call<graph_handle*, unsigned> create_graph = nullptr;
   call<graph_handle> destroy_graph = nullptr;
   call<node_handle*, graph_handle, const node_handle*, std::size_t, const kernel_node*> add_kernel_node = nullptr;
+  call<graph_handle, const node_handle*, const node_handle*, const edge_data*, std::size_t> add_edges = nullptr;  // from 12.3 on
   call<node_handle, int, const void*> set_node_attribute = nullptr;
   call<node_handle*, graph_handle, const node_handle*, std::size_t, const copy_node*, context_handle> add_copy_node = nullptr;
   call<stream_handle, int> begin_capture = nullptr;
@@ -281,6 +288,13 @@ class driver {
       if (found == nullptr && needed && absent.empty()) absent = symbol;
     });
     if (!absent.empty()) return d->too_old();
+    constexpr int edges_version = 12030;
+    if (d->version_ >= edges_version) {
+      void* found = nullptr;
+      int how = 0;
+      get("cuGraphAddDependencies", &found, edges_version, 0, &how);
+      d->table_.add_edges = reinterpret_cast<decltype(d->table_.add_edges)>(found);
+    }
     if (const status s = d->table_.init(0); s != status::success) {
       const char* text = nullptr;
       d->table_.error_name(s, &text);

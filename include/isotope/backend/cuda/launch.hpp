@@ -119,6 +119,10 @@ struct dispatch {
   grid count;
   std::uint32_t default_threads = 0;  // the block size that the kernel chose; count.threads is the one that is used
   std::vector<range> reads, writes;
+  /// The kernel may start before those that it waits for have ended: it calls wait_for_dependencies of device/early.cuh before it reads or writes anything but
+  /// the ranges `early`, which it reads before.
+  bool starts_early = false;
+  std::vector<range> early;
   std::string_view set;         // the kernel set that runs
   std::string_view reason{};    // why a faster set does not run; empty: there is none
   std::string_view matrices{};  // formats that tensor cores take; empty: they are not used

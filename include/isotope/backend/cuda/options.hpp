@@ -12,6 +12,8 @@ struct diagnostics : gpu_diagnostics {
   std::string library_folder = {};  // of cuBLASLt, e.g. in Python's wheels; empty: the loader finds it
   bool no_library = false;          // never call cuBLASLt
   bool large_kernels = false;       // small matmuls run as large ones do, so that tests of small sizes reach their kernels
+  bool no_early_start = false;      // kernels start only when those that they wait for have ended
+  bool no_joins = false;            // every step has launches of its own
 };
 using options = basic_device_options<diagnostics>;
 

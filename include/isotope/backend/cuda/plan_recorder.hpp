@@ -9,8 +9,11 @@
 
 #include "../queue/loaded_plan.hpp"
 #include "constant_pool.hpp"
+#include "early_starts.hpp"
 #include "plan_dispatches.hpp"
 #include "step_graph.hpp"
+
+#include <isotope/kernels/cuda/joined/joined.hpp>
 
 namespace isotope::cuda {
 
@@ -50,8 +53,12 @@ struct plan_recorder {
       add_copy(all, inputs);
     }
     auto steps = cuda::record(p.plan, kernels, p.base, p.sizes, device->physical().limits, active, pool, functions->code);
-    all.insert(all.end(), std::make_move_iterator(steps.begin()), std::make_move_iterator(steps.end()));
     const auto bytes = p.plan.totals.region[std::size_t(value_kind::output)];
+    if (!device->options.diagnose.no_joins) {
+      join_appends(steps);
+      join_norms(steps, {p.base[value_kind::output], bytes});
+    }
+    all.insert(all.end(), std::make_move_iterator(steps.begin()), std::make_move_iterator(steps.end()));
     if (p.readback == 0 || bytes == 0 || device->options.diagnose.no_readback) return all;
     dispatch d = copy_of(reinterpret_cast<std::byte*>(p.readback), p.base[value_kind::output], bytes, false);
     d.reads.push_back({p.base[value_kind::output], bytes});
@@ -68,11 +75,12 @@ struct plan_recorder {
       if (!whole && d.product.batches > 0) products.push_back(d.product);
     auto waits = plan_edges(inner, [](const dispatch& a, const dispatch& b) { return fills_device(a) && fills_device(b); });
     drop_edge(waits, device->options.diagnose.drop_barrier);
-    return to->build(*functions, inner, waits);
+    const auto early = device->options.diagnose.no_early_start ? std::vector<std::uint8_t>(inner.size(), 0)
+                                                               : early_starts(inner, waits, device->physical().limits);
+    return to->build(*functions, inner, waits, early);
   }
   /// Starts recorded dispatches, `times` runs of them, with the inputs of `upload`, whose first byte belongs at the device's address `inputs`; outputs are copied to
-  /// `readback` after the last run. Returns
-  /// the timeline's value at the end. @error device_lost, out_of_memory
+  /// `readback` after the last run. Returns the timeline's value at the end. @error device_lost, out_of_memory
   result<std::uint64_t> submit(executable_handle graph, const std::vector<dispatch>& all, std::uint64_t inputs, const std::byte* upload,
                                std::byte* readback, int times = 1) {
     const driver& f = device->f();

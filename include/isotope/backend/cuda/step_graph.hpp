@@ -71,14 +71,15 @@ class step_graph {
 
   executable_handle handle() const { return executable_; }
 
-  /// Replaces the graph: dispatch i waits for those in waits[i]. @error missing_feature, out_of_memory, with the kernel's name
-  result<void> build(loaded_functions& functions, const std::vector<dispatch>& all, const dispatch_edges& waits) {
+  /// Replaces the graph: dispatch i waits for those in waits[i], and if early[i] is 1, it starts before its only one has ended. @error missing_feature, out_of_memory, with the kernel's name
+  result<void> build(loaded_functions& functions, const std::vector<dispatch>& all, const dispatch_edges& waits,
+                     const std::vector<std::uint8_t>& early = {}) {
     clear();
     const auto here = context_->current();
     const driver& f = context_->f();
     graph_handle graph = nullptr;
     if (const auto s = f->create_graph(&graph, 0); s != status::success) return context_->failed(s, "making a graph");
-    auto r = fill(graph, functions, all, waits);
+    auto r = fill(graph, functions, all, waits, early);
     if (r) {
       const auto s = f->instantiate(&executable_, graph, 0);
       if (s != status::success) {
@@ -160,7 +161,8 @@ class step_graph {
     }
     return status::success;
   }
-  result<void> fill(graph_handle graph, loaded_functions& functions, const std::vector<dispatch>& all, const dispatch_edges& waits) {
+  result<void> fill(graph_handle graph, loaded_functions& functions, const std::vector<dispatch>& all, const dispatch_edges& waits,
+                    const std::vector<std::uint8_t>& early) {
     const driver& f = context_->f();
     std::vector<node_handle> nodes(all.size());
     std::vector<node_handle> before;
@@ -197,7 +199,12 @@ class step_graph {
       n.block_x = d.count.threads;
       n.shared_bytes = unsigned(d.count.shared_bytes);
       n.parameters = parameters;
-      auto s = f->add_kernel_node(&nodes[i], graph, before.data(), before.size(), &n);
+      const bool starts_early = i < early.size() && early[i] != 0 && f->add_edges != nullptr;
+      auto s = f->add_kernel_node(&nodes[i], graph, before.data(), starts_early ? 0 : before.size(), &n);
+      if (s == status::success && starts_early) {
+        constexpr edge_data how = edge_data::programmatic();
+        s = f->add_edges(graph, before.data(), &nodes[i], &how, 1);
+      }
       if (s == status::success && d.count.cluster > 1) {
         launch_attribute cluster;
         cluster.value = {d.count.cluster, 1, 1};
