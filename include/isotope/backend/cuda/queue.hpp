@@ -23,7 +23,7 @@ template <Target T> class queue {
   static constexpr bool host_memory = false;
   static constexpr bool cached_uploads = true;
   static constexpr bool shared_commands = true;
-  static constexpr std::size_t frames = 8;
+  static constexpr std::size_t frames = 16;
   static constexpr std::int64_t scalar_bytes = sizeof(gpu::scalars);
 
   /// @error out_of_memory

@@ -25,7 +25,7 @@ class usual_times {
   /// The same for work behind which more is queued, so that its end need not be noticed at once. A wait costs one look or two.
   static double long_pause(double usual, double elapsed) {
     if (usual == 0) return std::clamp(elapsed / 8, shortest, longest);
-    return std::clamp(usual * (1 + margin) - elapsed, std::max(usual / 16, shortest), 250 * longest);
+    return std::clamp(usual * (1 + margin) - elapsed, std::max(usual / 16, shortest), 1000 * longest);
   }
   /// The seconds that a piece of work took; 0: it was not seen.
   double of(const void* work) const {
