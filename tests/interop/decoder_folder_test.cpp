@@ -62,6 +62,12 @@ void continues_as_transformers(const std::string& kind) {
   EXPECT_EQ(text, want);
 }
 TEST(decoder_folder, gpt2_continues_as_transformers) { continues_as_transformers("gpt2"); }
+TEST(decoder_folder, llama_and_qwen_continue_as_transformers) {
+  for (const char* kind : {"llama", "qwen2", "qwen3"}) {
+    SCOPED_TRACE(kind);
+    continues_as_transformers(kind);
+  }
+}
 
 TEST(decoder_folder, says_which_families_are_no_decoders) {
   io::model_folder folder;
@@ -103,6 +109,18 @@ std::string text_of(iso::text_generator<target>& g, std::string_view prompt, con
   return all;
 }
 
+TEST(text_generator, continues_texts_with_a_llama) {
+  const text_folder f;
+  const iso::model::llama size{
+      .layers = 1, .heads = 2, .kv_heads = 1, .width = 16, .head_size = 8, .hidden = 24, .vocab = 263, .context = 24};
+  auto session = must(opened().load(must(iso::plan_training<target>(iso::model::llama_loss_of{size, 1, 4}))));
+  session.initialize(3);
+  ASSERT_TRUE(interop::save_llama(f.path, session, size).ok());  // in the place of the GPT
+  auto g = f.open();
+  EXPECT_EQ(g.batch().context(), 24);
+  text_of(g, "to be", {.tokens = 30, .temperature = 1.2f, .seed = 7});
+  EXPECT_EQ(g.drawn(), 30);
+}
 TEST(text_generator, continues_texts_by_their_own_tokenizer_up_to_a_stop_string) {
   const text_folder f;
   auto g = f.open();

@@ -1,12 +1,10 @@
 // Llama, Qwen 2 and Qwen 3 as transformers saved them compute here what they compute there, with caches and without, learn, and are saved
 // with the same weights; tests/fixtures/make_fixtures.py made the folders.
-#include <isotope/interop/decoder_folder.hpp>
+#include <isotope/interop/llama_folder.hpp>
 
 #include <isotope/isotope.hpp>
 #include <isotope/plan/dynamic.hpp>
 #include <isotope/selected.hpp>
-
-#include <isotope/generate/generator.hpp>
 
 #include "../device_there.hpp"
 #include "../io/scratch_folder.hpp"
@@ -21,7 +19,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 namespace iso = isotope;
@@ -34,7 +31,7 @@ using namespace isotope_test;
 /// The backend of the build in f32, in which the fixtures were computed.
 using target = iso::target<iso::selected_backend, iso::precision::f32, iso::selected::kernel_set>;
 using session = iso::device<target>::session;
-constexpr int prompt = 4, length = 12, vocab = 96;
+constexpr int length = 12, vocab = 96;
 constexpr std::size_t elems = std::size_t(length) * vocab;  // of the logits of a sequence
 
 class llama_folder : public testing::TestWithParam<std::string> {
@@ -112,18 +109,6 @@ TEST_P(llama_folder, has_the_logits_of_transformers_with_caches_and_without) {
     }
   }
 }
-TEST_P(llama_folder, continues_a_text_as_transformers_does) {
-  const auto ids = there.ids("ids"), expected = there.ids("generated");
-  const auto decoder = must(interop::read_decoder_config(folder));
-  auto device = isotope_test::there(iso::device<target>::open());
-  auto g = must(iso::generator<target>::open(*device, std::get<interop::llama_config>(decoder).size, {.prefill_tokens = {16}}));
-  must(interop::load_decoder(g, folder, decoder));
-  std::vector<std::int32_t> text;
-  const iso::generation_request request{std::span(ids).first(prompt), std::int64_t(expected.size()), {.temperature = 0}};
-  must(g.generate(std::span(&request, 1), [&](std::size_t, std::int32_t token) { return text.push_back(token), true; }));
-  EXPECT_EQ(text, expected);
-}
-
 TEST_P(llama_folder, learns_and_is_saved_with_the_weights_that_transformers_wrote) {
   const auto ids = there.ids("ids");
   auto device = isotope_test::there(iso::device<iso::selected>::open());

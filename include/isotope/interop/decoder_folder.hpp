@@ -24,6 +24,7 @@ inline model::gpt inference_size(const gpt2_config& config) {
   size.dropout = 0;
   return size;
 }
+inline model::llama inference_size(const llama_config& config) { return config.size; }
 inline result<weight_match> match_decoder(const io::model_folder& folder, const gpt2_config& config, std::span<const slot> slots) {
   return match_gpt2(folder, config, slots);
 }

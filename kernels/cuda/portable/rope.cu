@@ -32,6 +32,7 @@ extern "C" __global__ void __launch_bounds__(1024) rope(const __grid_constant__ 
   const std::int64_t head = i / a.groups, d = i % a.groups, s = head / a.H % a.S;
   const std::int64_t low = 2 * head * a.groups + d, turn = s * a.groups + d;
   const bool rotates = head % a.H < a.rotated, given = a.positions != 0;
+  if (!rotates && a.x == a.y) return;
   const std::int64_t position = given ? pointer<const std::int32_t>(a.positions)[s] : 0;
   if (!a.wide) {
     float t[2] = {1.0f, 0.0f};

@@ -21,8 +21,10 @@ void main() {
   const uint i = item_index();
   if (i >= count) return;
   const uint d = i % blocks, head = i / blocks, s = head / H % S, at = head * 2 * blocks + d, t = 2 * (s * blocks + d);
+  const bool copied = head % H >= rotated;
+  if (copied && x == y) return;
   const vec4 a = load4(x, at, X), b = load4(x, at + blocks, X);
-  if (head % H >= rotated) {
+  if (copied) {
     store4(y, at, X, a);
     store4(y, at + blocks, X, b);
     return;
