@@ -1,6 +1,6 @@
 /// bench_decode SIZE SLOTS CACHED [RUNS] [--profile] [--no-early-start] [--no-joins] [--readback]: one token of each of SLOTS sequences of a GPT, behind CACHED
-/// tokens, on the backend of this build: microseconds of a run of the decode plan, tokens per second, and with --profile the time of each kernel alone. Two runs
-/// are in flight, so that the device always has the next one. Logits stay on the device unless --readback is given, which prints a digest of them, too.
+/// tokens, on the backend of this build: microseconds of a run of the decode plan, tokens per second, and with --profile the time of each kernel alone. Several
+/// runs are in flight, so that the device always has the next one; `alone`: a run that is waited for. Logits stay on the device unless --readback is given, which prints a digest of them, too.
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
 
@@ -105,11 +105,18 @@ int main(int argc, char** argv) {
     if (piece > 0) times.push_back((seconds() - began) / runs);
     if (auto r = session->status(); !r) return fail(r.error());
   }
+  std::vector<double> alone;  // from the start of a run to its end
+  for (int i = 0; i < runs; ++i) {
+    const double began = seconds();
+    static_cast<void>(session->collect(session->submit(batch, {})));
+    alone.push_back(seconds() - began);
+  }
   std::sort(times.begin(), times.end());
+  std::sort(alone.begin(), alone.end());
   const double usec = 1e6 * times[pieces / 2];
-  std::printf("%s %s %s B=%d, %d cached: %.1f us/run (least %.1f), %.0f tokens/s, %zu launches\n",
+  std::printf("%s %s %s B=%d, %d cached: %.1f us/run (least %.1f; alone %.1f), %.0f tokens/s, %zu launches\n",
               std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], slots, cached, usec,
-              1e6 * times[0], 1e6 * slots / usec, session->launches().size());
+              1e6 * times[0], 1e6 * alone[alone.size() / 2], 1e6 * slots / usec, session->launches().size());
   if (readback) {
     using storage = typename target::precision::storage;
     auto logits = session->template output<storage>("output");

@@ -140,7 +140,7 @@ TEST(vulkan_weight_scores, products_of_few_rows_read_half_the_bytes) {
     const auto plan = *plan_inference<f32>(decoding{}, 0, true, false, how);
     const recorded made(plan, {}, {});
     EXPECT_EQ(made.all.size(), 1u);
-    EXPECT_TRUE(made.all.at(0).code->name.starts_with("matmul_skinny"));
+    EXPECT_TRUE(made.all.at(0).code->name.starts_with("matmul_rows"));
     std::int64_t n = 0;
     for (const range& x : made.all[0].reads) n += std::int64_t(x.end - x.first);
     return n - 768 * 4;

@@ -28,7 +28,6 @@ inline model::llama inference_size(const llama_config& config) { return config.s
 inline result<weight_match> match_decoder(const io::model_folder& folder, const gpt2_config& config, std::span<const slot> slots) {
   return match_gpt2(folder, config, slots);
 }
-inline model::llama inference_size(const llama_config& config) { return config.size; }
 inline result<weight_match> match_decoder(const io::model_folder& folder, const llama_config& config, std::span<const slot> slots) {
   return match_llama(folder, config, slots);
 }

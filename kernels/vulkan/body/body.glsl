@@ -111,12 +111,15 @@ uint body_in_type(uint k) { return (BODY_IN_TYPES >> (4u * k)) & 15u; }
 uint body_out_type(uint k) { return (BODY_OUT_TYPES >> (4u * k)) & 15u; }
 bool body_adds(uint k) { return ((BODY_OUTPUTS >> (8u + k)) & 1u) != 0u; }
 
-void body_run(uint64_t table, uint element, float product) {
+// body_run in two parts, so that a kernel can read the operands before it has the product.
+void body_fetch(uint64_t table, uint element, out float x[8]) {
   uint at[8];
   body_offsets(element, at);
-  float x[8], y[6];
   [[unroll]] for (uint k = 0u; k < 8u; ++k)
     if (((BODY_READS >> k) & 1u) != 0u) x[k] = load(u64_ref(table).at[k], at[k], body_in_type(k));
+}
+void body_finish(uint64_t table, uint element, float x[8], float product) {
+  float y[6];
   body_evaluate(x, product, y);
   [[unroll]] for (uint k = 0u; k < 6u; ++k)
     if (k < (BODY_OUTPUTS & 255u)) {
@@ -125,6 +128,11 @@ void body_run(uint64_t table, uint element, float product) {
       if (body_adds(k)) sum += load(to, element, body_out_type(k));
       store(to, element, body_out_type(k), sum);
     }
+}
+void body_run(uint64_t table, uint element, float product) {
+  float x[8];
+  body_fetch(table, element, x);
+  body_finish(table, element, x, product);
 }
 
 void body_run4(uint64_t table, uint element, vec4 product) {

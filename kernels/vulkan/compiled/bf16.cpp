@@ -3,6 +3,9 @@
 
 namespace isotope::vulkan {
 template std::span<const record_function> code_of<target<backend::vulkan, precision::bf16, kernels::native>>();
+template std::span<const pair_function> pairs_of<target<backend::vulkan, precision::bf16, kernels::native>>();
 template std::span<const record_function> code_of<target<backend::vulkan, precision::bf16, kernels::portable>>();
+template std::span<const pair_function> pairs_of<target<backend::vulkan, precision::bf16, kernels::portable>>();
 template std::span<const record_function> code_of<target<backend::vulkan, precision::bf16, kernels::reference>>();
+template std::span<const pair_function> pairs_of<target<backend::vulkan, precision::bf16, kernels::reference>>();
 }  // namespace isotope::vulkan

@@ -43,3 +43,25 @@ void finish(uint batch, uint m, uint n, vec4 sum, uint valid) {
   }
 #endif
 }
+
+// The operands of the fused body for one element, read before its sum is there.
+struct element_operands {
+  float x[8];
+};
+element_operands operands_of(uint batch, uint m, uint n) {
+  element_operands r;
+#ifdef BODY
+  body_fetch(body, element_index(batch, m, n), r.x);
+#endif
+  return r;
+}
+// Finishes the sum of one element.
+void finish_element(uint batch, uint m, uint n, element_operands from, float sum) {
+  const uint at = element_index(batch, m, n);
+  const float x = scaled_sum(batch, m, n, vec4(sum, 0.0, 0.0, 0.0), 1u).x;
+#ifdef BODY
+  body_finish(body, at, from.x, x);
+#else
+  store(y, at, Y_TYPE, ACCUMULATE ? load(y, at, Y_TYPE) + x : x);
+#endif
+}

@@ -14,6 +14,7 @@ namespace isotope::vulkan {
 
 template <class P> struct kernel<op::matmul, P, kernels::native> {
   using below = kernel<op::matmul, P, kernels::portable>;
+  static constexpr std::string_view few = "few rows are bound by bytes";
   static constexpr std::uint32_t inplace = 0;  // the result needs an output of its own while the body runs
   static constexpr bool epilogue = true;
   /// Returns the longest serial sum: matrix units add the terms of a step in an order of their own, each rounded at most once.
@@ -34,6 +35,8 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
       record_tiles(j, r);
     }
   }
+
+  static bool record_after(const earlier_step& norm, const launch& l, recording& r) { return gemm_after_norm::record<P>(norm, l, r, few); }
 
   /// Returns the fastest tile for a gemm of a format that the device has matrices for.
   static matmul_khr_choice best(const matmul_job& j) {
@@ -61,7 +64,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     const bool narrowed = matmul_narrowed<P>::needed(j);
     if (s.a.type != s.b.type && !narrowed) return "operands have different formats";
     if (s.b.type != dtype::bf16 && s.b.type != dtype::f16) return "no matrix type for f32 operands";
-    if (s.M <= below::gemv_rows) return "few rows are bound by bytes";
+    if (s.M <= below::gemv_rows) return few;
     if (d.switches.no_matrix_units) return "matrix units are switched off";
     if (d.switches.no_f16_matrices && s.b.type == dtype::f16) return "matrix units are switched off for f16";
     if (!d.distrusted.empty()) return d.distrusted;

@@ -2,7 +2,9 @@
 /// The portable kernels of the vulkan backend. An op that is missing here has only its reference kernel.
 #include <isotope/kernels/vulkan/body/instructions.hpp>
 #include <isotope/kernels/vulkan/portable/attention.hpp>
+#include <isotope/kernels/vulkan/portable/attention_cached.hpp>
 #include <isotope/kernels/vulkan/portable/attention_grad.hpp>
+#include <isotope/kernels/vulkan/portable/cache_append.hpp>
 #include <isotope/kernels/vulkan/portable/cast.hpp>
 #include <isotope/kernels/vulkan/portable/copy.hpp>
 #include <isotope/kernels/vulkan/portable/cross_entropy.hpp>

@@ -1,5 +1,6 @@
 #pragma once
-/// A gemm without matrix units: tiles in f32 (matmul.comp), and the gemv (matmul_skinny.comp).
+/// A gemm without matrix units: tiles in f32 (matmul.comp), and the gemv: of rows of weights in whole pieces (matmul_rows.comp), and any (matmul_skinny.comp).
+#include <isotope/kernels/vulkan/gemm/after_norm.hpp>
 #include <isotope/kernels/vulkan/gemm/dispatches.hpp>
 #include <isotope/kernels/vulkan/gemm/epilogue.hpp>
 #include <isotope/kernels/vulkan/gemm/tile.hpp>
@@ -29,6 +30,9 @@ template <class P> struct kernel<op::matmul, P, kernels::portable> {
     if (const matmul_epilogue<P> apart(l); apart.possible()) return apart.record(r, record);
     record_tiles(j, r);
   }
+
+  /// Records a norm and the gemm of few rows that reads it.
+  static bool record_after(const earlier_step& norm, const launch& l, recording& r) { return gemm_after_norm::record<P>(norm, l, r); }
 
   /// Records the gemm with the caller's tile, in `parts` parts of K (0: by cost). Returns false if it is a gemv.
   static bool record_as(const launch& l, recording& r, const matmul_tile& t, std::int64_t parts) {
@@ -63,6 +67,7 @@ template <class P> struct kernel<op::matmul, P, kernels::portable> {
     matmul_dispatches(j, r).add(f, split);
   }
   static void record_gemv(const matmul_job& j, recording& r) {
+    if (few_rows::possible(j)) return few_rows::record(j, r);
     const matmul_shape& s = j.s;
     // With more rows, a subgroup takes more columns, which share the reads of A. Along N, the subgroups of a workgroup share the sums of a row.
     const std::int64_t lanes = j.given->device->subgroup, cols = s.M == 1 ? 1 : s.M <= 4 ? 2 : 4, teams = s.b.cross ? gemv_rows : 4;

@@ -27,7 +27,8 @@ template <Target T> class queue {
   /// @error out_of_memory
   static result<queue> create(std::shared_ptr<context> device, std::shared_ptr<pipelines> made) {
     queue q;
-    auto r = plan_recorder::create(std::move(device), std::move(made), {kernel_table<T>, code_of<T>(), custom_instructions_of<T>()});
+    auto r = plan_recorder::create(std::move(device), std::move(made),
+                                   {kernel_table<T>, code_of<T>(), custom_instructions_of<T>(), pairs_of<T>()});
     if (!r) return r.error();
     q.recorder_ = *std::move(r);
     auto t = transfer::create(q.recorder_->command_buffers);

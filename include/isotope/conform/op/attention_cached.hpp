@@ -91,6 +91,8 @@ template <> struct op_spec<op::attention_cached> : spec_basis {
     add({12, 3, 2, 2, 70, 8});
     add({3, 2, 6, 1, 40, 20});
     add({9, 2, 2, 2, 33, 20}, 4);
+    add({2, 1, 2, 1, 72, 128});  // more keys than a workgroup reads at once
+    add({3, 1, 2, 1, 1100, 8});  // more keys than one workgroup takes
     add({17, 2, 12, 12, 130, fast ? 20 : 64});
     if (!fast) {
       add({7, 1, 4, 4, 257, 64});

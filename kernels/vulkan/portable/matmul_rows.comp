@@ -1,0 +1,171 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// variant plain:
+// variant few: -DBODY -DBODY_MICROS=4
+// variant many: -DBODY
+// variant norm_plain: -DNORM
+// variant norm_few: -DNORM -DBODY -DBODY_MICROS=4
+// variant norm_many: -DNORM -DBODY
+//
+// A gemm of few rows whose operands' lines run along K, as in decoding: bound by the bytes of B, which are read once. A subgroup has COLS lines of B, whose pieces
+// of 16 bytes its lanes read in turn, DEEP of each line ahead. A comes from the caches: a subgroup of 32 has read its lines of B before it has waited for
+// anything else. A lane adds the products of a piece, then these sums in ascending order, then the lanes are added: an element has the same bits with any ROWS,
+// COLS and DEEP. Operands of the epilogue are read first, too.
+// NORM: A is normalised on the way (layer_norm, rms_norm), by each subgroup for itself; the first one stores what else reads of the norm's results.
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#include "access.glsl"
+#include "gemm/launch.glsl"
+
+layout(constant_id = 19) const uint ROWS = 1;  // M
+layout(constant_id = 20) const uint COLS = 1;
+layout(constant_id = 21) const uint DEEP = 4;
+layout(constant_id = 22) const uint WEIGHT_TYPE = F32;  // of a norm's weight and bias
+layout(constant_id = 23) const bool CENTERED = true;    // the norm is layer_norm
+layout(constant_id = 24) const uint HOLD = 1;           // blocks of four elements of a row that a lane keeps while it computes the norm's statistics
+layout(constant_id = 25) const float EPSILON = 0.0;
+layout(constant_id = 26) const uint STORED = 0;  // bit k: result k of the norm is stored (y, means, rstds)
+#define BODY_FIRST_ID 27
+#include "gemm/epilogue.glsl"
+
+const uint PIECE = B_TYPE == F32 ? 4 : 8;                       // elements
+const uint FINISHED = (ROWS * COLS + SUBGROUP - 1) / SUBGROUP;  // results that a lane finishes
+
+struct eight {
+  vec4 lo, hi;  // hi is not used if a piece has four elements
+};
+eight numbers(uvec4 bits) {
+  if (B_TYPE == F32) return eight(uintBitsToFloat(bits), vec4(0.0));
+  if (B_TYPE == BF16)
+    return eight(uintBitsToFloat(uvec4(bits.x << 16, bits.x & 0xffff0000u, bits.y << 16, bits.y & 0xffff0000u)),
+                 uintBitsToFloat(uvec4(bits.z << 16, bits.z & 0xffff0000u, bits.w << 16, bits.w & 0xffff0000u)));
+  return eight(vec4(unpackHalf2x16(bits.x), unpackHalf2x16(bits.y)), vec4(unpackHalf2x16(bits.z), unpackHalf2x16(bits.w)));
+}
+// Returns the piece at element i of a tensor.
+eight piece_of(uint64_t base, uint i, uint t) {
+  if (t == B_TYPE) return numbers(u32x4_ref(base).at[i / PIECE]);
+  return eight(load4(base, i / 4, t), PIECE == 8 ? load4(base, i / 4 + 1, t) : vec4(0.0));
+}
+float product_of(eight x, eight w) {
+  float sum = x.lo.x * w.lo.x;
+  [[unroll]] for (uint q = 1; q < 4; ++q) sum = fma(x.lo[q], w.lo[q], sum);
+  if (PIECE == 8)
+    [[unroll]] for (uint q = 0; q < 4; ++q) sum = fma(x.hi[q], w.hi[q], sum);
+  return sum;
+}
+
+#ifdef NORM
+// A norm has no batches and no c, so their arguments are free: c is the norm's weight, a_outer and a_inner are the halves of the address of its bias, and b_outer
+// and b_inner of a table of what it writes: y (M, K) and the statistics of each row, f32.
+uint64_t address_of(uint low, uint high) { return uint64_t(low) | (uint64_t(high) << 32); }
+float means[ROWS], rstds[ROWS];
+
+// As norm.comp computes them, in the same order.
+void compute_statistics() {
+  const uint lane = gl_SubgroupInvocationID, blocks = K / 4;
+  [[unroll]] for (uint m = 0; m < ROWS; ++m) {
+    vec4 held[HOLD];
+    [[unroll]] for (uint h = 0; h < HOLD; ++h) {
+      const uint b = h * SUBGROUP + lane;
+      held[h] = b < blocks ? load4(a, m * a_line / 4 + b, A_TYPE) : vec4(0.0);
+    }
+    means[m] = 0.0;
+    if (CENTERED) {
+      float sum = 0.0;
+      [[unroll]] for (uint h = 0; h < HOLD; ++h) sum += (held[h].x + held[h].y) + (held[h].z + held[h].w);
+      means[m] = subgroupAdd(sum) / float(K);
+    }
+    float squares = 0.0;
+    [[unroll]] for (uint h = 0; h < HOLD; ++h) {
+      const vec4 d = held[h] - means[m];
+      if (h * SUBGROUP + lane < blocks) squares += (d.x * d.x + d.y * d.y) + (d.z * d.z + d.w * d.w);
+    }
+    rstds[m] = 1.0 / sqrt(subgroupAdd(squares) / float(K) + EPSILON);
+  }
+}
+vec4 normalised(vec4 x, uint m, vec4 weight, vec4 bias) {
+  vec4 r = (x - means[m]) * rstds[m] * weight;
+  if (CENTERED) r += bias;
+  return vec4(rounded(r.x, A_TYPE), rounded(r.y, A_TYPE), rounded(r.z, A_TYPE), rounded(r.w, A_TYPE));
+}
+#endif
+
+void main() {
+  const uint lane = gl_SubgroupInvocationID, n = (group_index() * (WG / SUBGROUP) + gl_SubgroupID) * COLS, batch = batch_index();
+  if (n >= N) return;
+#ifdef NORM
+  const uint64_t at_a = a, at_b = b, bias = address_of(a_outer, a_inner);
+  eight gains[DEEP], shifts[DEEP];
+#define FETCH_NORM(d, k)                                                                             \
+  gains[d] = k < K ? piece_of(c, k, WEIGHT_TYPE) : eight(vec4(0.0), vec4(0.0));                      \
+  shifts[d] = CENTERED && k < K ? piece_of(bias, k, WEIGHT_TYPE) : eight(vec4(0.0), vec4(0.0));
+#else
+  const uint64_t at_a = a + uint64_t(batch_offset(batch, a_outer, a_inner)) * (A_TYPE == F32 ? 4 : 2);
+  const uint64_t at_b = b + uint64_t(batch_offset(batch, b_outer, b_inner)) * (B_TYPE == F32 ? 4 : 2);
+#define FETCH_NORM(d, k)
+#endif
+  uint lines[COLS];  // the first piece of each
+  [[unroll]] for (uint j = 0; j < COLS; ++j) lines[j] = min(n + j, N - 1) * (b_line / PIECE);
+  uvec4 held[DEEP][COLS];
+#define FETCH(k0)                                                                                                            \
+  [[unroll]] for (uint d = 0; d < DEEP; ++d) {                                                                               \
+    const uint k = (k0) + PIECE * (d * SUBGROUP + lane);                                                                     \
+    [[unroll]] for (uint j = 0; j < COLS; ++j) held[d][j] = k < K ? u32x4_ref(at_b).at[lines[j] + k / PIECE] : uvec4(0u);    \
+    FETCH_NORM(d, k)                                                                                                         \
+  }
+  FETCH(0u)
+  element_operands from[FINISHED];
+  [[unroll]] for (uint f = 0; f < FINISHED; ++f) {
+    const uint e = f * SUBGROUP + lane;
+    if (e < ROWS * COLS && n + e % COLS < N) from[f] = operands_of(batch, e / COLS, n + e % COLS);
+  }
+#ifdef NORM
+  compute_statistics();
+#endif
+
+  float sums[ROWS][COLS];
+  [[unroll]] for (uint m = 0; m < ROWS; ++m)
+    [[unroll]] for (uint j = 0; j < COLS; ++j) sums[m][j] = 0.0;
+  for (uint k0 = 0; k0 < K; k0 += PIECE * SUBGROUP * DEEP) {
+    if (k0 > 0) {
+      FETCH(k0)
+    }
+    [[unroll]] for (uint d = 0; d < DEEP; ++d) {
+      const uint k = k0 + PIECE * (d * SUBGROUP + lane);
+      if (k < K) {
+        [[unroll]] for (uint m = 0; m < ROWS; ++m) {
+          eight x = piece_of(at_a, m * a_line + k, A_TYPE);
+#ifdef NORM
+          x.lo = normalised(x.lo, m, gains[d].lo, shifts[d].lo);
+          if (PIECE == 8) x.hi = normalised(x.hi, m, gains[d].hi, shifts[d].hi);
+          if ((STORED & 1u) != 0 && n == 0) {
+            const uint64_t to = u64_ref(address_of(b_outer, b_inner)).at[0];
+            store4(to, (m * K + k) / 4, A_TYPE, x.lo);
+            if (PIECE == 8) store4(to, (m * K + k) / 4 + 1, A_TYPE, x.hi);
+          }
+#endif
+          [[unroll]] for (uint j = 0; j < COLS; ++j) sums[m][j] += product_of(x, numbers(held[d][j]));
+        }
+      }
+    }
+  }
+
+  float totals[FINISHED];
+  [[unroll]] for (uint m = 0; m < ROWS; ++m)
+    [[unroll]] for (uint j = 0; j < COLS; ++j) {
+      const uint e = m * COLS + j;
+      const float total = subgroupAdd(sums[m][j]);
+      if (lane == e % SUBGROUP) totals[e / SUBGROUP] = total;
+    }
+  [[unroll]] for (uint f = 0; f < FINISHED; ++f) {
+    const uint e = f * SUBGROUP + lane;
+    if (e < ROWS * COLS && n + e % COLS < N) finish_element(batch, e / COLS, n + e % COLS, from[f], totals[f]);
+  }
+#ifdef NORM
+  if ((STORED & 6u) != 0 && n == 0 && lane == 0)
+    [[unroll]] for (uint m = 0; m < ROWS; ++m) {
+      const uint64_t table = address_of(b_outer, b_inner);
+      if ((STORED & 2u) != 0) f32_ref(u64_ref(table).at[1]).at[m] = means[m];
+      if ((STORED & 4u) != 0) f32_ref(u64_ref(table).at[2]).at[m] = rstds[m];
+    }
+#endif
+}
