@@ -5,9 +5,11 @@
 #include <isotope/config/reflect.hpp>
 #include <isotope/core/gpu_options.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,6 +25,7 @@ struct diagnose_settings {
   // What runs.
   std::string kernel_dispatch = "kernels";
   bool f16_weights = false;
+  std::string weights = "f32";
   bool no_coop = false, no_coop_f16 = false, no_workgroup_coop = false;
   double coop_osc_thresh = 0.35;
   bool coop_no_auto_wide = false, coop_force_wide = false;
@@ -35,6 +38,8 @@ struct diagnose_settings {
   std::int32_t drop_barrier = -1;
   std::string inject_fault;
 
+  /// The name of the format of weights.
+  std::string_view stored_weights() const { return f16_weights ? "f16" : std::string_view(weights); }
   bool decompose_all() const { return kernel_dispatch == "common"; }
 };
 
@@ -58,6 +63,8 @@ inline const std::map<std::string, std::string, std::less<>>& diagnose_meanings(
       {"diagnose.kernel_dispatch", "kernels, or common: every op that can be is decomposed into simpler ones"},
       {"diagnose.f16_weights",
        "f32 builds, to generate alone: weights of products are stored in f16, half the bytes; activations stay f32"},
+      {"diagnose.weights",
+       "f32 builds, to generate alone: the format of weights of products: f32, f16, bf16, q8_0 or q4_0; the last two are for cpu"},
       {"diagnose.no_coop", "gpu: no matrix units"},
       {"diagnose.no_coop_f16", "gpu: no matrix units for f16 operands; bf16 keeps them"},
       {"diagnose.no_workgroup_coop", "gpu: no VK_NV_cooperative_matrix2"},
@@ -106,6 +113,10 @@ struct objection {
 };
 inline std::optional<objection> objection_to(const diagnose_settings& s, bool generates = false) {
   if (s.f16_weights && !generates) return objection{"diagnose.f16_weights", "is for isotope-generate", "train in f32 or bf16"};
+  constexpr std::string_view formats[] = {"f32", "f16", "bf16", "q8_0", "q4_0"};
+  if (std::find(std::begin(formats), std::end(formats), s.weights) == std::end(formats))
+    return objection{"diagnose.weights", "is '" + s.weights + "'", "give f32, f16, bf16, q8_0 or q4_0"};
+  if (s.weights != "f32" && !generates) return objection{"diagnose.weights", "is for isotope-generate", "train in f32 or bf16"};
   if (s.kernel_dispatch != "kernels" && s.kernel_dispatch != "common")
     return objection{"diagnose.kernel_dispatch", "is '" + s.kernel_dispatch + "'", "give kernels or common"};
   if (!parse_fault(s.inject_fault))
@@ -138,6 +149,6 @@ inline isotope::gpu_diagnostics diagnostics_of(const diagnose_settings& s) {
 }  // namespace support
 
 BOOST_HANA_ADAPT_STRUCT(support::diagnose_settings, dispatch_report, step_list, ir_dump, fusion_report, verbose, log_fallback,
-                        kernel_dispatch, f16_weights, no_coop, no_coop_f16, no_workgroup_coop, coop_osc_thresh, coop_no_auto_wide,
+                        kernel_dispatch, f16_weights, weights, no_coop, no_coop_f16, no_workgroup_coop, coop_osc_thresh, coop_no_auto_wide,
                         coop_force_wide, split_k, force_input_upload, validate, names, no_self_test, distrust_coop, chunk_bytes,
                         drop_barrier, inject_fault);

@@ -57,7 +57,7 @@ inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const 
 inline isotope::result<isotope::generator<target>> open_generator(const isotope::model::gpt& size, const run_options& run) {
   const isotope::generator_options options{.budget = run.budget(),
                                            .decompose_all = run.diagnose.decompose_all(),
-                                           .stored = run.diagnose.f16_weights ? isotope::weights::f16 : nullptr};
+                                           .stored = isotope::weights::named(run.diagnose.stored_weights())};
   auto plans = isotope::generator<target>::plans(size, options);
   if (!plans) return std::move(plans).error();
   const auto trace = [&] {

@@ -63,6 +63,8 @@ inline void encode(dtype t, std::byte* to, double x) {
     case dtype::u16: return put(std::uint16_t(x));
     case dtype::u32: return put(std::uint32_t(x));
     case dtype::boolean: return put(std::uint8_t(x != 0));
+    case dtype::q8_0:
+    case dtype::q4_0: return;  // formats of weights alone
   }
 }
 inline double decode(dtype t, const std::byte* from) {
@@ -81,6 +83,8 @@ inline double decode(dtype t, const std::byte* from) {
     case dtype::u16: return double(get(std::uint16_t{}));
     case dtype::u32: return double(get(std::uint32_t{}));
     case dtype::boolean: return double(get(std::uint8_t{}));
+    case dtype::q8_0:
+    case dtype::q4_0: break;  // formats of weights alone
   }
   return 0;
 }

@@ -36,6 +36,18 @@ template <class T> bool rounds_activations() {
     return T::kernel_set::rank == iso::kernels::native::rank && device->what().matrix(iso::dtype::f16) != nullptr;
   else return false;
 }
+/// Whether the target has kernels that read weights in blocks.
+template <class T> constexpr bool reads_blocks() {
+  const auto k = iso::find_kernel(iso::kernel_table<T>, &iso::info<iso::op::matmul>, T::precision::type);
+  return k >= 0 && iso::kernel_table<T>[std::size_t(k)].reads_blocks;
+}
+/// Rounds rows of a multiple of 32 numbers as blocks do.
+void round_to_blocks(iso::dtype type, std::vector<float>& x) {
+  for (std::size_t i = 0; i < x.size(); i += 32) {
+    const auto block = iso::quantized::quantize(type, x.data() + i);
+    for (std::size_t j = 0; j < 32; ++j) x[i + j] = block[std::int64_t(j)];
+  }
+}
 /// The bytes of parameters that matmuls read.
 std::int64_t weight_bytes(const iso::plan_view& p) {
   std::int64_t n = 0;
@@ -60,17 +72,67 @@ TYPED_TEST(weight_storage, halves_the_bytes_of_products_and_of_the_weights_they_
   EXPECT_EQ(narrow.totals.parameters, wide.totals.parameters);
 }
 
-// 16-bit numbers are exact in f32, so an f32 program with the rounded weights computes the same sums in the same order. Matrix units also round activations,
+TYPED_TEST(weight_storage, in_blocks_takes_34_or_18_bytes_for_32_weights_or_is_refused) {
+  for (const auto how : {iso::weights::q8_0, iso::weights::q4_0}) {
+    const iso::dtype type = how({}, {});
+    const auto p = iso::plan_inference<TypeParam>(logits, 0, true, false, how);
+    if (!reads_blocks<TypeParam>()) {
+      ASSERT_FALSE(p.ok());
+      EXPECT_NE(p.error().line().find("does not read them; store f16 or bf16, or use the cpu backend"), std::string::npos)
+          << p.error().line();
+      continue;
+    }
+    ASSERT_TRUE(p.ok()) << p.error().line();
+    std::int64_t expected = 0;
+    for (const auto& s : iso::plan_view(*p).slots) {
+      const bool product = s.dims.rank == 2 && s.path.view() != "wpe.weight";
+      EXPECT_EQ(s.type, product ? type : iso::dtype::f32) << s.path.view();
+      if (product) expected += (s.dims[0] + 15) / 16 * 16 * s.dims[1] / 32 * (type == iso::dtype::q8_0 ? 34 : 18);
+    }
+    EXPECT_EQ(weight_bytes(*p), expected);
+  }
+}
+
+/// x w^T of `rows` rows; w (37, 800) has a panel that is not full, and on cpu blocks of K that end within a block of 32.
+struct product {
+  int rows = 1;
+  template <iso::Machine M> iso::tensor<M> operator()(iso::scope<M> s) const {
+    return matmul(s.input("x", {rows, 800}, iso::dtype::f32), transpose(s.param("w", {37, 800}, iso::init::normal(1))));
+  }
+};
+// Products of a few rows read the weight in another way than those of many, but sum in the same order.
+TYPED_TEST(weight_storage, in_blocks_gives_a_row_the_same_bits_whatever_the_number_of_rows) {
+  if (!reads_blocks<TypeParam>()) GTEST_SKIP() << "this backend has no kernels that read weights in blocks";
+  for (const auto how : {iso::weights::q8_0, iso::weights::q4_0}) {
+    std::vector<float> all;
+    for (const int rows : {11, 1, 2, 3, 4, 5, 8, 9}) {
+      auto s = loaded<TypeParam>(must(iso::plan_inference<TypeParam>(product{rows}, 0, true, false, how)));
+      s.initialize(3);
+      const auto x = s.template input<float>("x");
+      ASSERT_TRUE(x.ok());
+      const auto values = input_values<float>("x", 11 * 800);
+      std::copy_n(values.begin(), x->size(), x->begin());
+      const auto y = output_of(s);
+      if (all.empty()) all = y;
+      EXPECT_TRUE(same_bits(y, std::vector<float>(all.begin(), all.begin() + std::ptrdiff_t(y.size())))) << rows;
+    }
+  }
+}
+
+// 16-bit numbers are exact in f32, and so are those in blocks, so an f32 program with the rounded weights computes the same sums in the same order. Matrix units also round activations,
 // and other tests check their error.
 TYPED_TEST(weight_storage, gives_the_bits_of_f32_weights_that_were_rounded_before) {
   if (rounds_activations<TypeParam>()) GTEST_SKIP() << "this device rounds activations in matmuls of f16 weights";
-  for (const auto how : {iso::weights::f16, iso::weights::bf16}) {
+  for (const auto how : {iso::weights::f16, iso::weights::bf16, iso::weights::q8_0, iso::weights::q4_0}) {
+    if (iso::in_blocks(how({}, {})) && !reads_blocks<TypeParam>()) continue;
     auto wide = loaded<TypeParam>(stored<TypeParam>(nullptr)), narrow = loaded<TypeParam>(stored<TypeParam>(how));
     for (std::size_t k = 0; k < wide.parameters().size(); ++k) {
       const auto type = narrow.parameters()[k].type;
       std::vector<float> x(std::size_t(wide.parameters()[k].dims.count()));
       ASSERT_TRUE(wide.read(iso::tensor_kind::parameter, k, x).ok());
-      for (float& v : x) v = type == iso::dtype::f16 ? float(iso::float16(v)) : type == iso::dtype::bf16 ? float(iso::bfloat16(v)) : v;
+      if (iso::in_blocks(type)) round_to_blocks(type, x);
+      else
+        for (float& v : x) v = type == iso::dtype::f16 ? float(iso::float16(v)) : type == iso::dtype::bf16 ? float(iso::bfloat16(v)) : v;
       ASSERT_TRUE(wide.write(iso::tensor_kind::parameter, k, x).ok());
     }
     EXPECT_TRUE(same_bits(output_of(wide), output_of(narrow)));
@@ -89,6 +151,22 @@ TYPED_TEST(weight_storage, changes_logits_but_only_slightly) {
   }
   EXPECT_TRUE(apart <= 0.04 * largest) << apart << " of " << largest;
   EXPECT_GT(apart, 0);
+}
+
+TYPED_TEST(weight_storage, in_blocks_refuses_what_is_not_finite_or_beyond_the_range_of_scales) {
+  if (!reads_blocks<TypeParam>()) GTEST_SKIP() << "this backend has no kernels that read weights in blocks";
+  auto s = loaded<TypeParam>(stored<TypeParam>(iso::weights::q4_0));
+  std::size_t k = 0;
+  while (s.parameters()[k].type != iso::dtype::q4_0) ++k;
+  std::vector<float> x(std::size_t(s.parameters()[k].dims.count()), 0.5f);
+  for (const float wrong : {6e5f, -std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    x[7] = wrong;
+    const auto refused = s.write(iso::tensor_kind::parameter, k, x);
+    ASSERT_FALSE(refused.ok()) << wrong;
+    EXPECT_NE(refused.error().line().find("beyond the range of q4_0"), std::string::npos) << refused.error().line();
+  }
+  x[7] = 5e5f;
+  EXPECT_TRUE(s.write(iso::tensor_kind::parameter, k, x).ok());
 }
 
 TYPED_TEST(weight_storage, refuses_numbers_beyond_its_range_and_keeps_infinities) {
@@ -129,10 +207,28 @@ TEST(weight_storage, refuses_other_formats_and_programs_of_16_bits) {
   const auto integers = [](std::string_view, const iso::shape&) { return iso::dtype::i32; };
   const auto p = iso::plan_inference<reference_f32>(logits, 0, true, false, integers);
   ASSERT_FALSE(p.ok());
-  EXPECT_NE(p.error().line().find("cannot be stored in i32: choose f32, f16 or bf16"), std::string::npos) << p.error().line();
+  EXPECT_NE(p.error().line().find("cannot be stored in i32: choose f32, f16, bf16, q8_0 or q4_0"), std::string::npos) << p.error().line();
   const auto q = iso::plan_inference<reference_bf16>(logits, 0, true, false, iso::weights::f16);
   ASSERT_FALSE(q.ok());
   EXPECT_NE(q.error().line().find("weights of a bf16 program are stored in bf16"), std::string::npos) << q.error().line();
+}
+
+TEST(weight_storage, in_blocks_refuses_rows_of_no_multiple_of_32_and_weights_that_are_not_summed_along_their_rows) {
+  if (!reads_blocks<reference_f32>()) GTEST_SKIP() << "this backend has no kernels that read weights in blocks";
+  const iso::model::gpt_logits_of narrow{{1, 2, 40, 40, 16}, 1, 16};
+  const auto p = iso::plan_inference<reference_f32>(narrow, 0, true, false, iso::weights::q8_0);
+  ASSERT_FALSE(p.ok());
+  EXPECT_NE(p.error().line().find("cannot be stored in q8_0: its rows have 40 elements, not a multiple of 32"), std::string::npos)
+      << p.error().line();
+  const auto q = iso::plan_inference<reference_f32>(other_readers{}, 0, true, false, iso::weights::q8_0);
+  ASSERT_FALSE(q.ok());
+  EXPECT_NE(q.error().line().find("'u' [4,4] cannot be stored in q8_0: a matmul does not sum along its last axis"), std::string::npos)
+      << q.error().line();
+}
+TEST(weight_storage, policies_are_found_by_name) {
+  EXPECT_EQ(iso::weights::named("q4_0"), &iso::weights::q4_0);
+  EXPECT_EQ(iso::weights::named("f16"), &iso::weights::f16);
+  EXPECT_EQ(iso::weights::named("f32"), nullptr);
 }
 
 }  // namespace weight_storage_test

@@ -57,6 +57,8 @@ template <class F> void with_format(dtype t, F&& f) {
     case dtype::u16: return f(std::uint16_t(0));
     case dtype::u32: return f(std::uint32_t(0));
     case dtype::boolean: return f(truth_byte());
+    case dtype::q8_0:
+    case dtype::q4_0: return f(std::uint8_t(0));  // formats of weights alone
   }
 }
 }  // namespace array_detail

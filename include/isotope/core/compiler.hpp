@@ -80,10 +80,17 @@ inline constexpr bool has_lane_masks = false;
 #endif
 
 /// Whether one instruction widens 16-bit numbers to a whole vector of 32-bit numbers.
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
 inline constexpr bool has_wide_halves = true;
 #else
 inline constexpr bool has_wide_halves = false;
+#endif
+
+/// Whether one instruction converts f16 to a whole vector of f32.
+#if defined(__AVX512F__) || defined(__F16C__)
+inline constexpr bool has_half_conversion = true;
+#else
+inline constexpr bool has_half_conversion = false;
 #endif
 
 /// Whether one instruction computes a < b ? a : b, for which compilers generate two.

@@ -58,16 +58,19 @@ struct float16 {
   friend constexpr bool operator==(float16 a, float16 b) { return float(a) == float(b); }
 };
 
-/// The format of one tensor's elements.
-enum class dtype : std::uint8_t { f32, bf16, f16, f64, i32, i64, u8, u16, u32, boolean };
-inline constexpr int dtype_count = 10;
+/// The format of one tensor's elements. q8_0 and q4_0 are for weights of inference programs alone: core/quantized.hpp.
+enum class dtype : std::uint8_t { f32, bf16, f16, f64, i32, i64, u8, u16, u32, boolean, q8_0, q4_0 };
+inline constexpr int dtype_count = 12;
 
+/// Whether elements are stored in blocks that share a scale.
+constexpr bool in_blocks(dtype t) { return t == dtype::q8_0 || t == dtype::q4_0; }
+/// The bytes of an element. Where elements are in blocks, it is 1: such tensors are allocated and addressed in bytes.
 constexpr std::int64_t size_of(dtype t) {
-  constexpr std::int8_t bytes[dtype_count] = {4, 2, 2, 8, 4, 8, 1, 2, 4, 1};
+  constexpr std::int8_t bytes[dtype_count] = {4, 2, 2, 8, 4, 8, 1, 2, 4, 1, 1, 1};
   return bytes[int(t)];
 }
 constexpr std::string_view name_of(dtype t) {
-  constexpr std::string_view names[dtype_count] = {"f32", "bf16", "f16", "f64", "i32", "i64", "u8", "u16", "u32", "bool"};
+  constexpr std::string_view names[dtype_count] = {"f32", "bf16", "f16", "f64", "i32", "i64", "u8", "u16", "u32", "bool", "q8_0", "q4_0"};
   return names[int(t)];
 }
 constexpr bool is_floating(dtype t) { return t == dtype::f32 || t == dtype::bf16 || t == dtype::f16 || t == dtype::f64; }

@@ -39,9 +39,10 @@ class shape_rule {
 
   /// The format that a constant names; fails if the number is invalid.
   constexpr dtype format(format_number f) {
-    if (f.number >= 0 && f.number < dtype_count) return f.type();
     message m;
-    fail(m << "no format has the number " << f.number);
+    if (f.number < 0 || f.number >= dtype_count) fail(m << "no format has the number " << f.number);
+    else if (in_blocks(f.type())) fail(m << name_of(f.type()) << " is a format of weights, not of results");
+    else return f.type();
     return {};
   }
   constexpr void yield(const shape& s, dtype t) {

@@ -10,6 +10,7 @@
 #include "late.hpp"
 #include "op_info.hpp"
 #include "precision.hpp"
+#include "quantized.hpp"
 #include "shape.hpp"
 
 namespace isotope {

@@ -42,6 +42,8 @@ inline double element_at(const std::byte* at, dtype t) {
     case dtype::u32: return double(as(std::uint32_t()));
     case dtype::u8: return double(as(std::uint8_t()));
     case dtype::boolean: return as(std::uint8_t()) != 0;
+    case dtype::q8_0:
+    case dtype::q4_0: break;  // formats of weights alone
   }
   return 0;
 }

@@ -5,6 +5,7 @@
 namespace isotope {
 namespace op {
 /// Operands a (..., M, K), b (..., K, N) [, c (..., M, N)]. The last two axes may be in either memory order: NN, NT, TN and TT need no copy.
+/// Where a is in f32, b may be the transpose of a weight in blocks (core/quantized.hpp); products are as those with its elements in f32.
 /// A fused epilogue (the node's body) works on the result, rounded to its format. Other operands of the epilogue follow those of the matmul.
 struct matmul {
   static constexpr std::string_view name = "matmul";
@@ -48,7 +49,8 @@ struct matmul {
     dtype t{};
     if (!r.require(a.rank >= 2 && b.rank >= 2, "operands need two axes") ||
         !r.require(a.axis(-1) == b.axis(-2), "inner dimensions differ") ||
-        !r.require(promote(r.type(0), r.type(1), t) && is_floating(t), "operands have different formats; cast one"))
+        !r.require(promote(r.type(0), in_blocks(r.type(1)) ? dtype::f32 : r.type(1), t) && is_floating(t),
+                   "operands have different formats; cast one"))
       return;
     shape batch_a, batch_b;
     for (int i = 0; i + 2 < a.rank; ++i) batch_a.push(a.axis(i));

@@ -93,10 +93,14 @@ constexpr void rebase(trace& g, std::int32_t v, std::int32_t region, std::int64_
   x.base = region;
   x.offset = offset;
 }
+/// Elements that a parameter takes in its region; bytes, where they are in blocks.
+constexpr std::int64_t room_of(const value& v) {
+  return aligned(in_blocks(v.type) ? (quantized::bytes_of(v.type, v.dims, v.strides) + 255) / 256 * 256 : v.dims.count());
+}
 /// Puts the parameters of one format into a region of their own.
 constexpr void gather_stored(trace& g, dtype type) {
   std::int64_t total = 0;
-  const auto end_of = [&](const parameter& p) { return aligned(g.values[std::size_t(p.value)].dims.count()); };
+  const auto end_of = [&](const parameter& p) { return room_of(g.values[std::size_t(p.value)]); };
   for (const auto& p : g.params)
     if (g.values[std::size_t(p.value)].type == type) total += end_of(p);
   if (total == 0) return;
@@ -143,7 +147,7 @@ constexpr void regroup(tape& t, grouping group) {
 /// become parts of one region per format.
 constexpr plan_detail::param_order gather_params(tape& t) {
   plan_detail::sort_params(t.g);
-  for (const dtype type : {dtype::f16, dtype::bf16})
+  for (const dtype type : {dtype::f16, dtype::bf16, dtype::q8_0, dtype::q4_0})
     if (type != t.program()) plan_detail::gather_stored(t.g, type);
   const auto order = plan_detail::arrange(t.g);
   if (order.total == 0) return order;

@@ -128,7 +128,7 @@ constexpr operand operand_of(const trace& g, const memory_layout& l, std::int32_
   r.at = l.at[std::size_t(root)] + g.root_offset(v) * size;
   std::int64_t span = x.dims.count() == 0 ? 0 : 1;
   for (int i = 0; i < x.dims.rank && span > 0; ++i) span += (x.dims[i] - 1) * x.strides[std::size_t(i)];
-  r.bytes = span * size;
+  r.bytes = in_blocks(x.type) ? quantized::bytes_of(x.type, x.dims, x.strides) : span * size;
   return r;
 }
 /// An operand of a fused body: it has the dimensions of the output, with strides 0 along axes that broadcast.

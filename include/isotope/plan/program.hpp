@@ -127,7 +127,7 @@ constexpr trace trace_inference(const Model& model, bool fused, bool decompose_a
     simplify(machine.g, machine.g.nodes.size());
     verify_after(machine, "simplify", verify);
     prune(machine.g);
-    store_weights(machine, stored);
+    store_weights(machine, stored, kernel_table<T>, T::backend::name);
     verify_after(machine, "store_weights", verify);
     gather_params(machine);
     verify_after(machine, "gather_params", verify);

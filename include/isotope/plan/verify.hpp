@@ -95,11 +95,11 @@ class trace_check {
 
   // Elements.
 
-  /// Returns the elements from the first element of v to behind the last; 0 if it has none.
+  /// Returns the elements from the first element of v to behind the last; 0 if it has none. Weights in blocks are counted in bytes.
   constexpr std::int64_t span_of(const value& v) const {
     std::int64_t n = v.dims.count() == 0 ? 0 : 1;
     for (int i = 0; i < v.dims.rank && n > 0; ++i) n += (v.dims[i] - 1) * v.strides[std::size_t(i)];
-    return n;
+    return in_blocks(v.type) && v.dims.rank == 2 ? quantized::bytes_of(v.type, v.dims, v.strides) : n;
   }
   constexpr touch touch_of(std::int32_t v) const {
     const auto first = g_.root_offset(v);

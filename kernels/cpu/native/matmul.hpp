@@ -4,6 +4,7 @@
 /// Register tiles, panels, blocks that stay in L2 and cells follow Goto & van de Geijn 2008. The cost in bytes and shuffles decides which operand is
 /// packed for all threads and which one is streamed. A fused body works on a finished cell while it is in L2.
 #include <isotope/kernels/cpu/native/body/programs.hpp>
+#include <isotope/kernels/cpu/native/gemm/block_gemv.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_columns.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_rows.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemv.hpp>
@@ -21,6 +22,7 @@ template <class P, class Unit = matrix_unit> struct matmul {
   /// A residual may be updated in place: element i of an epilogue operand is read before element i of the output is written.
   static constexpr std::uint32_t inplace = 0xfc;
   static constexpr bool epilogue = true;
+  static constexpr bool reads_blocks = true;
   /// Returns the longest serial sum: the terms of a block of K, then the other blocks. A gemv has shorter sums; so do tiles, which add 16 terms, two
   /// sums and one sum for each tile of K.
   static constexpr std::int64_t chain(std::int64_t K) {
@@ -74,7 +76,12 @@ template <class P, class Unit = matrix_unit> struct matmul {
     const portable::gemm_epilogue finish(l, s);
     auto* packed = static_cast<float*>(l.scratch);
     float* waiting = packed + blocking::copies * gemm_partition::packed_floats(s.M, s.N, s.K, s.batches);
-    if (Operands::keeps && l.constants<op::matmul>().packed) {
+    if (in_blocks(l.in[1].type)) {
+      if constexpr (Operands::unpacks) {
+        if (block_gemv::takes(s)) block_gemv(l, s, finish, packed).run();
+        else gemm_by_rows<Operands>(l, s, finish, false, packed, waiting).run();
+      }
+    } else if (Operands::keeps && l.constants<op::matmul>().packed) {
       gemm_by_columns<Operands>(l, s, finish, packed, waiting).run();
     } else if (gemv::takes(s) && !l.constants<op::matmul>().batch_invariant) {  // it adds up in another order than the others
       gemv(l, s, finish, packed).run();

@@ -52,6 +52,8 @@ template <class Number> void convert_exactly(Number x, void* y, dtype t, std::in
     case dtype::u16: static_cast<std::uint16_t*>(y)[i] = clamped<std::uint16_t>(x); break;
     case dtype::u32: static_cast<std::uint32_t*>(y)[i] = clamped<std::uint32_t>(x); break;
     case dtype::boolean: static_cast<std::uint8_t*>(y)[i] = x != 0; break;
+    case dtype::q8_0:
+    case dtype::q4_0: break;  // formats of weights alone
   }
 }
 
@@ -100,6 +102,8 @@ struct cast {
       case dtype::u32: from(x.as<const std::uint32_t>()); break;
       case dtype::u8:
       case dtype::boolean: from(x.as<const std::uint8_t>()); break;
+      case dtype::q8_0:
+      case dtype::q4_0: break;  // formats of weights alone
     }
   }
 };

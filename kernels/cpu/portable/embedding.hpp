@@ -3,6 +3,7 @@
 /// ids add in the same order for any number of threads.
 #include <limits>
 
+#include <isotope/core/quantized.hpp>
 #include <isotope/kernels/cpu/body/programs.hpp>
 #include <isotope/kernels/cpu/rows/rows.hpp>
 #include <isotope/op/embedding.hpp>
@@ -10,6 +11,7 @@
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
 
 struct embedding {
+  static constexpr bool reads_blocks = true;
   static constexpr std::int64_t columns = 64;  // converted at a time, where the table has another format
 
   static void run(const launch& l) {
@@ -21,7 +23,8 @@ struct embedding {
         alignas(64) float buffer[columns];
         for (std::int64_t c = 0; c < C; c += columns) {
           const std::int64_t n = smaller(columns, C - c);
-          widen_run(table.data, table.type, ids[r] * C + c, 1, buffer, n);
+          if (in_blocks(table.type)) quantized::read_row(table.type, table.as<const std::byte>(), C, ids[r], c, n, buffer);
+          else widen_run(table.data, table.type, ids[r] * C + c, 1, buffer, n);
           narrow_run(buffer, y.data, y.type, r * C + c, n);
         }
       } else if (ids[r] >= 0 && ids[r] < V) {

@@ -7,6 +7,7 @@
 /// gemm was tried: it allocates, repacks both operands in every task and takes no epilogue.
 #include <isotope/kernels/cpu/body/programs.hpp>
 #include <isotope/kernels/cpu/gemm/block_gemm.hpp>
+#include <isotope/kernels/cpu/gemm/blocks.hpp>
 #include <isotope/kernels/cpu/gemm/epilogue.hpp>
 #include <isotope/kernels/cpu/gemm/pack.hpp>
 #include <isotope/op/matmul.hpp>
@@ -18,6 +19,7 @@ class matmul {
   /// A residual may be updated in place: element i of an epilogue operand is read before element i of the output is written.
   static constexpr std::uint32_t inplace = 0xfc;
   static constexpr bool epilogue = true;
+  static constexpr bool reads_blocks = true;
   /// Returns the longest serial sum: the terms of a block of K, then the other blocks.
   static constexpr std::int64_t chain(std::int64_t K) {
     const std::int64_t blocks = larger_of(1, divide_up(K, matmul_grid::depth));
@@ -60,6 +62,7 @@ class matmul {
     auto* packed = static_cast<float*>(l_.scratch);
     for_tasks(l_, batches * panels, double(batches * panels * panel) * 0.15, [&](std::int64_t t, int) {
       const std::int64_t n = n0 + t % panels * micro_tile::cols, cols = smaller(micro_tile::cols, n1 - n);
+      if (in_blocks(l_.in[1].type)) return unpack_panel(block_weight(l_.in[1]), n, cols, 0, s_.K, micro_tile::cols, packed + t * panel);
       const std::int64_t at = s_.offset_b(batch + t / panels) + n * s_.b_col;
       with_type(l_.in[1], [&](const auto* b) {
         pack_panel(b + at, s_.b_k, s_.b_col, s_.K, cols, micro_tile::cols, packed + t * panel, micro_tile::cols);

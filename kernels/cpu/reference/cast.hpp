@@ -49,6 +49,8 @@ template <class Number> void store_cast(const view& v, std::int64_t i, Number x)
     case dtype::u16: v.as<std::uint16_t>()[i] = to_integer<std::uint16_t>(x); break;
     case dtype::u32: v.as<std::uint32_t>()[i] = to_integer<std::uint32_t>(x); break;
     case dtype::boolean: v.as<std::uint8_t>()[i] = x != 0 ? 1 : 0; break;
+    case dtype::q8_0:
+    case dtype::q4_0: break;  // formats of weights alone
   }
 }
 

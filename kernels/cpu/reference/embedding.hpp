@@ -9,6 +9,7 @@
 namespace isotope::cpu {
 
 template <class P> struct kernel<op::embedding, P, kernels::reference> {
+  static constexpr bool reads_blocks = true;
   static void run(const launch& l) {
     const view &table = l.in[0], &ids = l.in[1], &y = l.out[0];
     for (reference::index row(ids.dims); row.valid(); row.next()) {

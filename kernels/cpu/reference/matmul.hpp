@@ -8,6 +8,7 @@ namespace isotope::cpu {
 
 template <class P> struct kernel<op::matmul, P, kernels::reference> {
   static constexpr bool epilogue = true;
+  static constexpr bool reads_blocks = true;
   static constexpr std::int64_t chain(std::int64_t) { return 1; }  // longest serial sum in roundings of f32: the sum is in f64
   static void run(const launch& l) {
     const view &a = l.in[0], &b = l.in[1], &y = l.out[0];

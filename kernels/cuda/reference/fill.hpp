@@ -40,6 +40,8 @@ inline std::uint64_t bits_of(dtype t, double x) {
     case dtype::u16: return integer_bits<std::uint16_t>(x);
     case dtype::u32: return integer_bits<std::uint32_t>(x);
     case dtype::boolean: return x != 0 ? 1 : 0;
+    case dtype::q8_0:
+    case dtype::q4_0: break;  // formats of weights alone
   }
   return 0;
 }

@@ -132,8 +132,21 @@ ISOTOPE_INLINE void store_lanes([[maybe_unused]] T* y, [[maybe_unused]] const V&
 
 /// y[i] = x[i], 16-bit integers zero-extended to 32 bits. Needs config::has_wide_halves. x is half a vector. From plain code, g++ 12 widens it in two parts.
 template <class Y, class H> ISOTOPE_INLINE void widen_halves([[maybe_unused]] Y& y, [[maybe_unused]] const H& x) {
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
   asm("vpmovzxwd %1, %0" : "=v"(y) : "vm"(x));
+#endif
+}
+/// y[i] = x[i], f16 numbers converted to f32, subnormal ones exactly in every mode of the thread. Needs config::has_half_conversion. x is half a vector.
+template <class Y, class H> ISOTOPE_INLINE void convert_halves([[maybe_unused]] Y& y, [[maybe_unused]] const H& x) {
+#if defined(__AVX512F__) || defined(__F16C__)
+  asm("vcvtph2ps %1, %0" : "=v"(y) : "vm"(x));
+#endif
+}
+/// y[i] = x[i], signed bytes extended to 32-bit integers. Needs config::has_lane_tables. x is the address of as many bytes as y has elements.
+template <class Y> ISOTOPE_INLINE void widen_bytes([[maybe_unused]] Y& y, [[maybe_unused]] const void* x) {
+#if defined(__AVX2__)
+  if constexpr (sizeof(y) == 64) asm("vpmovsxbd %1, %0" : "=v"(y) : "m"(*static_cast<const char(*)[16]>(x)));
+  else asm("vpmovsxbd %1, %0" : "=v"(y) : "m"(*static_cast<const char(*)[8]>(x)));
 #endif
 }
 /// y = 2^k y for integral k, vectors of f32, rounded once. Needs config::has_scaled_lanes.

@@ -273,6 +273,7 @@ template <Queue Q> class session_memory {
     queue_.parallel((all + runs - 1) / runs, [&](std::int64_t task) {
       for_initial_runs(s.init, seed, stream_of(s.path.view()), n, task * runs, (task + 1) * runs,
                        [&](std::int64_t i, const double* x, std::int64_t some) {
+                         if (in_blocks(s.type)) return quantized::store(s.type, x, i, some, s.dims[1], region(value_kind::param) + s.at);
                          store(s.type, x, some, region(value_kind::param) + (s.at + i) * size_of(s.type));
                          if (wants_master(s)) store(accum, x, some, region(value_kind::master) + (s.at + i) * size_of(accum));
                        });
@@ -318,11 +319,28 @@ template <Queue Q> class session_memory {
       return queue_.upload(arena_, at, bytes);
     }
   }
+  /// Quantises a weight and stores it in the arena.
+  result<void> store_blocks(const slot& s, std::span<const float> x) {
+    const std::int64_t K = s.dims[1], at = layout_[value_kind::param] + s.at;
+    if constexpr (Q::host_memory) {
+      constexpr std::int64_t rows = quantized::panel_rows;  // in one task
+      queue_.parallel((s.dims[0] + rows - 1) / rows, [&](std::int64_t task) {
+        const std::int64_t first = task * rows * K;
+        quantized::store(s.type, x.data() + first, first, std::min(rows * K, std::int64_t(x.size()) - first), K, arena_.mapped() + at);
+      });
+      return {};
+    } else {
+      std::vector<std::byte> bytes(std::size_t(quantized::bytes_of(s.type, s.dims[0], K)));
+      quantized::store(s.type, x.data(), 0, std::int64_t(x.size()), K, bytes.data());
+      return queue_.upload(arena_, at, bytes);
+    }
+  }
   /// `cleared`: x is all zeros and the parameter's memory is zeroed already.
   result<void> put_parameter(const slot& s, std::span<const float> x, bool cleared = false) {
     if (auto r = within_range(s, x); !r) return r;
     if (!cleared) {
-      if (auto r = store_at(s.type, x, layout_[value_kind::param] + s.at * size_of(s.type)); !r) return r;
+      if (auto r = in_blocks(s.type) ? store_blocks(s, x) : store_at(s.type, x, layout_[value_kind::param] + s.at * size_of(s.type)); !r)
+        return r;
       if (wants_master(s))
         if (auto r = store_at(accum, x, layout_[value_kind::master] + s.at * size_of(accum)); !r) return r;
     }

@@ -1,5 +1,6 @@
 #pragma once
 /// The state dict of a plan, for sessions of every backend: where a tensor is stored, in which format, and checks of its length and range.
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -48,6 +49,13 @@ inline result<void> has_slot(const plan_view& p, std::size_t k, std::int64_t len
 }
 /// Checks that no finite number would become infinite in the format that a slot is stored in. @error invalid_argument
 inline result<void> within_range(const slot& s, std::span<const float> x) {
+  if (in_blocks(s.type)) {
+    for (const float v : x)
+      if (!(std::fabs(v) <= quantized::largest(s.type)))
+        return fail(errc::invalid_argument, "holds " + std::to_string(v) + ", beyond the range of " + std::string(name_of(s.type)),
+                    std::string(s.path.view()), "store it in bf16 or f32");
+    return {};
+  }
   if (s.type != dtype::f16) return {};
   for (const float v : x)
     if (const float size = v < 0 ? -v : v; size >= 65520 && size <= std::numeric_limits<float>::max())

@@ -49,6 +49,7 @@ class gemv {
 
  private:
   static constexpr std::int64_t tile_cols = 512;
+  static constexpr int streams = 4;  // runs of columns that are read at once
   // Length of a part of K. Each element's sum is made of `lanes` sums of at most `depth / 2` terms, added as a tree, plus one sum for each further
   // part.
   static constexpr std::int64_t part_of_k = lanes * blocking::depth / 2;
@@ -58,8 +59,8 @@ class gemv {
   const portable::gemm_epilogue& epilogue_;
   float* rows_;
 
-  /// Rows of B are read in runs of at least 1 KB, columns one vector of them at a time.
-  std::int64_t least_cols() const { return s_.b_k == 1 ? lanes : 256; }
+  /// Rows of B are read in runs of at least 1 KB, columns `streams` vectors of them at a time.
+  std::int64_t least_cols() const { return s_.b_k == 1 ? streams * lanes : 256; }
 
   const float* take_rows(std::int64_t batch) const {
     portable::with_type(l_.in[0], [&](const auto* x) {
@@ -75,7 +76,9 @@ class gemv {
   void part(const float* a, std::int64_t a_row, const T* b, std::int64_t n0, std::int64_t n1, float* tile) const {
     const std::int64_t ld = n1 - n0;
     if (s_.b_k == 1 && s_.b_col != 1) {
-      for (std::int64_t n = n0; n < n1; n += lanes) {
+      std::int64_t n = n0;
+      for (; n + streams * lanes <= n1; n += streams * lanes) dot_streams<Rows>(a, a_row, b + n * s_.b_col, tile + n - n0, ld);
+      for (; n < n1; n += lanes) {
         const std::int64_t some = smaller(lanes, n1 - n);
         vector sum[Rows] = {};
         for (std::int64_t k = 0; k < s_.K; k += part_of_k)
@@ -101,6 +104,41 @@ class gemv {
     }
   }
 
+  /// s[r][c] = the sums of a[r, 0:k] column[c][0:k], each as one vector.
+  template <int Rows, int Count, class T>
+  static ISOTOPE_INLINE void dot(const float* a, std::int64_t lda, const T* const (&column)[Count], std::int64_t k,
+                                 vector (&s)[Rows][Count]) {
+    std::int64_t i = 0;
+    for (; i + lanes <= k; i += lanes) {
+      vector x[Rows];
+#pragma GCC unroll 4
+      for (int r = 0; r < Rows; ++r) __builtin_memcpy(&x[r], a + r * lda + i, sizeof x[r]);
+#pragma GCC unroll 8
+      for (int c = 0; c < Count; ++c) {
+        const vector y = load_vector(column[c] + i);
+#pragma GCC unroll 4
+        for (int r = 0; r < Rows; ++r) s[r][c] += x[r] * y;
+      }
+    }
+    if (i < k) {
+#pragma GCC unroll 8
+      for (int c = 0; c < Count; ++c) {
+        const vector y = load_some(column[c] + i, k - i);
+#pragma GCC unroll 4
+        for (int r = 0; r < Rows; ++r) s[r][c] += load_some(a + r * lda + i, k - i) * y;
+      }
+    }
+  }
+  /// Returns the sum of each of these vectors.
+  static ISOTOPE_INLINE vector totals(vector (&all)[lanes]) {
+    transpose(all);
+#pragma GCC unroll 4
+    for (int half = int(lanes) / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+      for (int c = 0; c < half; ++c) all[c] += all[c + half];
+    return all[0];
+  }
+
   /// sum[r][j] += a[r, 0:k] b[j, 0:k] for j < cols <= lanes; columns of B lie `ldb` apart.
   template <int Rows, class T>
   ISOTOPE_NOINLINE ISOTOPE_CONTRACT static void dot_columns(const float* a, std::int64_t lda, const T* b, std::int64_t ldb,
@@ -114,37 +152,39 @@ class gemv {
       for (int c = 0; c < at_once; ++c)
         column[c] = b + smaller(j + c, cols - 1) * ldb;  // repeats the last column; the extra sums are not used
       vector s[Rows][at_once] = {};
-      std::int64_t i = 0;
-      for (; i + lanes <= k; i += lanes) {
-        vector x[Rows];
-#pragma GCC unroll 4
-        for (int r = 0; r < Rows; ++r) __builtin_memcpy(&x[r], a + r * lda + i, sizeof x[r]);
-#pragma GCC unroll 8
-        for (int c = 0; c < at_once; ++c) {
-          const vector y = load_vector(column[c] + i);
-#pragma GCC unroll 4
-          for (int r = 0; r < Rows; ++r) s[r][c] += x[r] * y;
-        }
-      }
-      if (i < k) {
-#pragma GCC unroll 8
-        for (int c = 0; c < at_once; ++c) {
-          const vector y = load_some(column[c] + i, k - i);
-#pragma GCC unroll 4
-          for (int r = 0; r < Rows; ++r) s[r][c] += load_some(a + r * lda + i, k - i) * y;
-        }
-      }
+      dot(a, lda, column, k, s);
       for (int r = 0; r < Rows; ++r)
         for (int c = 0; c < at_once && j + c < lanes; ++c) all[r][j + c] = s[r][c];
     }
-    for (int r = 0; r < Rows; ++r) {
-      transpose(all[r]);
-#pragma GCC unroll 4
-      for (int half = int(lanes) / 2; half > 0; half /= 2)
+    for (int r = 0; r < Rows; ++r) sum[r] += totals(all[r]);
+  }
+
+  /// c[r, j] = a[r, 0:K] b[j, 0:K] for j < streams lanes, with the sums of dot_columns. Each of `streams` runs of adjacent columns is read from its first to
+  /// its last byte: several long runs reach the bandwidth of memory, while one run, or a short one of each column, does not (bench/README.md).
+  template <int Rows, class T>
+  ISOTOPE_NOINLINE ISOTOPE_CONTRACT void dot_streams(const float* a, std::int64_t lda, const T* b, float* c, std::int64_t ldc) const {
+    ISOTOPE_CONTRACT_HERE
+    constexpr std::int64_t parts = larger_of(1, 4096 / part_of_k);  // whose sums wait for their totals
+    vector all[parts][Rows][streams][lanes];
+    vector sum[Rows][streams] = {};
+    for (std::int64_t first = 0; first < s_.K; first += parts * part_of_k) {
+      const std::int64_t count = smaller(parts, divide_up(s_.K - first, part_of_k));
+      for (int j = 0; j < int(lanes); ++j)
+        for (std::int64_t p = 0; p < count; ++p) {
+          const std::int64_t k = first + p * part_of_k;
+          const T* column[streams];
 #pragma GCC unroll 8
-        for (int c = 0; c < half; ++c) all[r][c] += all[r][c + half];
-      sum[r] += all[r][0];
+          for (int i = 0; i < streams; ++i) column[i] = b + (i * lanes + j) * s_.b_col + k;
+          vector s[Rows][streams] = {};
+          dot(a + k, lda, column, smaller(part_of_k, s_.K - k), s);
+          for (int r = 0; r < Rows; ++r)
+            for (int i = 0; i < streams; ++i) all[p][r][i][j] = s[r][i];
+        }
+      for (std::int64_t p = 0; p < count; ++p)
+        for (int r = 0; r < Rows; ++r)
+          for (int i = 0; i < streams; ++i) sum[r][i] += totals(all[p][r][i]);
     }
+    for (int r = 0; r < Rows; ++r) __builtin_memcpy(c + r * ldc, sum[r], sizeof sum[r]);
   }
 
   /// c[r, 0:lanes Vectors] = sum_k a[r, k] b[k, 0:lanes Vectors], in blocks of K.

@@ -9,7 +9,8 @@ namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
 
 using portable::put_tile;
 
-/// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < Rows, j < lanes Vectors. k ascends, so the tile size does not change an element's bits.
+/// C[i, j] (+)= sum_k A[i, k] B[k, j] for i < Rows, j < lanes Vectors. k ascends, so the tile size does not change an element's bits: every product is fused,
+/// which g++ would not do by itself for a single sum, where it takes a chain of multiply-adds for slow.
 ///
 /// @param a    A[i, k] at a[i row_stride + k k_stride]
 /// @param b    B[k, j] at b[k ldb + j]
@@ -33,7 +34,7 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT void microkernel(const float* a, std::int64_t 
       for (int i = 0; i < (Rows - 4 * g < 4 ? Rows - 4 * g : 4); ++i) {
         const vector x = base[g][i * row_stride] - vector{};
 #pragma GCC unroll 4
-        for (int v = 0; v < Vectors; ++v) sum[4 * g + i][v] += x * bk[v];
+        for (int v = 0; v < Vectors; ++v) sum[4 * g + i][v] = isa::fma_lanes(vector(x), bk[v], sum[4 * g + i][v]);
       }
       base[g] += k_stride;
     }

@@ -1,6 +1,7 @@
 #pragma once
 /// The operand formats of the native gemm: f32 numbers (converted from any format) or pairs of bf16. Both take 32 bits, so blocks and panels have the
 /// same sizes in memory. Lengths along k count terms in the gemm and steps in a packed operand. unit_operands.hpp has the format of a matrix unit.
+#include <isotope/kernels/cpu/gemm/blocks.hpp>
 #include <isotope/kernels/cpu/gemm/epilogue.hpp>
 #include <isotope/kernels/cpu/native/gemm/packed_weight.hpp>
 #include <isotope/kernels/cpu/native/gemm/pair_microkernel.hpp>
@@ -20,6 +21,7 @@ struct f32_operands : vector_operands {
   static constexpr std::int64_t per_step = 1, k_unit = 1, head = 0;  // head: floats before a packed panel
   static constexpr bool rounds = false;                              // whether the microkernel can round, where nothing else is left to do
   static constexpr bool keeps = false;                               // whether it multiplies panels of a packed_weight
+  static constexpr bool unpacks = true;                              // whether B may be a weight in blocks
   using rows = row_block;
   using copy = row_copy;
   using panel = native::panel;
@@ -64,7 +66,7 @@ struct f32_operands : vector_operands {
 
 struct pair_operands : vector_operands {
   static constexpr std::int64_t per_step = 2, k_unit = 2, head = 16;
-  static constexpr bool rounds = true, keeps = true;
+  static constexpr bool rounds = true, keeps = true, unpacks = false;
   using rows = pair_rows;
   using copy = pair_copy;
   using panel = pair_panel;

@@ -16,6 +16,11 @@ template <class T> ISOTOPE_INLINE vector load_vector(const T* x) {
   } else if constexpr (std::is_same_v<T, bfloat16>) {
     const auto wide = math::bf16_lanes::widened(x);
     __builtin_memcpy(&v, &wide, sizeof v);
+  } else if constexpr (std::is_same_v<T, float16> && config::has_half_conversion && lanes >= 8) {
+    using halves __attribute__((vector_size(2 * lanes))) = std::uint16_t;
+    halves h;
+    __builtin_memcpy(&h, x, sizeof h);
+    isa::convert_halves(v, h);
   } else {
     portable::sixteen wide;
     if constexpr (lanes == 16) {

@@ -21,12 +21,16 @@ struct gemm_partition {
   /// @param v_unit    v is padded to a multiple of so many elements, or to whole panels if they are larger
   constexpr gemm_partition(std::int64_t V, std::int64_t R, std::int64_t K, std::int64_t per_step, std::int64_t k_unit, std::int64_t v_unit)
       : waits(K > per_step * blocking::longest) {
-    depth = larger_of(k_unit, even_part(K, per_step * blocking::depth, k_unit));
+    depth = depth_of(K, per_step, k_unit);
     k_chunk = waits ? per_step * blocking::longest / depth * depth : larger_of(1, K);
     const std::int64_t fit = most_packed / packed_by_k(divide_up(k_chunk, per_step)) / v_unit * v_unit;
     v_chunk = smaller(whole(V, v_unit), waits ? blocking::chunk_rows : fit);
     r_chunk = whole(waits ? smaller(R, blocking::longest) : R, lanes);
     group = v_chunk >= V && !waits ? larger_of(1, fit / larger_of(1, v_chunk)) : 1;
+  }
+  /// Returns the length of a block of K.
+  static constexpr std::int64_t depth_of(std::int64_t K, std::int64_t per_step, std::int64_t k_unit) {
+    return larger_of(k_unit, even_part(K, per_step * blocking::depth, k_unit));
   }
   /// Calls make(chunk) for all chunks; the chunks along K of one place come in order.
   template <class F> void chunks(std::int64_t batches, std::int64_t V, std::int64_t R, std::int64_t K, const F& make) const {

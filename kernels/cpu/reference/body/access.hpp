@@ -9,6 +9,7 @@
 
 #include <isotope/backend/cpu/launch.hpp>
 #include <isotope/core/compiler.hpp>
+#include <isotope/core/quantized.hpp>
 
 namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::reference {
 
@@ -25,6 +26,11 @@ inline double load(const view& v, std::int64_t i) {
     case dtype::u16: return double(v.as<const std::uint16_t>()[i]);
     case dtype::u32: return double(v.as<const std::uint32_t>()[i]);
     case dtype::boolean: return v.as<const std::uint8_t>()[i] != 0 ? 1.0 : 0.0;
+    case dtype::q8_0:
+    case dtype::q4_0: {  // a weight (N, K), or its transpose
+      const std::int64_t K = v.strides[0] == 1 ? v.dims[0] : v.dims[1];
+      return double(quantized::element(v.type, v.as<const std::byte>(), K, i / K, i % K));
+    }
   }
   return 0;
 }
@@ -53,6 +59,8 @@ inline void store(const view& v, std::int64_t i, double x) {
     case dtype::u16: v.as<std::uint16_t>()[i] = std::uint16_t(x); break;
     case dtype::u32: v.as<std::uint32_t>()[i] = std::uint32_t(x); break;
     case dtype::boolean: v.as<std::uint8_t>()[i] = x != 0 ? 1 : 0; break;
+    case dtype::q8_0:
+    case dtype::q4_0: break;  // formats of weights alone
   }
 }
 

@@ -1,0 +1,69 @@
+#pragma once
+/// Unpacks weights in blocks (core/quantized.hpp) into panels of f32, for gemms of many rows. Bound by conversions; a column of 16 rows is contiguous.
+#include <cstring>
+
+#include <isotope/backend/cpu/launch.hpp>
+#include <isotope/core/quantized.hpp>
+#include <isotope/kernels/cpu/gemm/pack.hpp>
+
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable {
+
+/// A weight (N, K) in blocks.
+struct block_weight {
+  dtype type;
+  const std::byte* data;
+  std::int64_t N, K;
+
+  explicit block_weight(const view& transposed)
+      : type(transposed.type), data(transposed.as<const std::byte>()), N(transposed.dims[1]), K(transposed.dims[0]) {}
+  const std::byte* record(std::int64_t n, std::int64_t k) const { return data + quantized::record_at(type, K, n, k); }
+};
+
+/// v[r] = the code of element j in row r of a record.
+ISOTOPE_INLINE void load_codes(dtype t, const std::byte* record, std::int64_t j, sixteen& v) {
+  using words __attribute__((vector_size(64))) = std::int32_t;
+  using bytes __attribute__((vector_size(16))) = std::int8_t;
+  record += 2 * quantized::panel_rows;
+  if (t == dtype::q8_0) {
+    bytes b;
+    std::memcpy(&b, record + quantized::panel_rows * j, sizeof b);
+    v = __builtin_convertvector(b, sixteen);
+    return;
+  }
+  words w;
+  std::memcpy(&w, record + 64 * (j % 4), sizeof w);
+  w = w << std::int32_t(28 - j / 4 * 4) >> 28;  // as a code of two's complement
+  v = __builtin_convertvector(j < 28 ? (w & 15) - 8 : w, sixteen);
+}
+
+/// y[j width + c] = element (n + c, k0 + j) of the weight, for j < k and c < cols; 0 for cols <= c < width.
+///
+/// @param n      a multiple of 16, or of the width
+/// @param width  at most 16, or a multiple of 16
+inline void unpack_panel(const block_weight& w, std::int64_t n, std::int64_t cols, std::int64_t k0, std::int64_t k, std::int64_t width,
+                         float* y) {
+  constexpr std::int64_t rows = quantized::panel_rows;
+  const std::int64_t piece = width < rows ? width : rows;
+  for (std::int64_t c = 0; c < width; c += piece) {
+    const std::int64_t some = cols - c < piece ? (cols > c ? cols - c : 0) : piece, skip = (n + c) % rows;
+    sixteen scale{};
+    const std::byte* record = nullptr;
+    for (std::int64_t j = 0; j < k; ++j) {
+      float values[rows] = {};
+      if (some > 0) {
+        if (record == nullptr || (k0 + j) % quantized::block == 0) {
+          record = w.record(n + c, k0 + j);
+          load_sixteen(reinterpret_cast<const float16*>(record), scale);
+        }
+        sixteen v;
+        load_codes(w.type, record, (k0 + j) % quantized::block, v);
+        v *= scale;
+        std::memcpy(values, &v, sizeof v);
+      }
+      float* to = y + j * width + c;
+      for (std::int64_t i = 0; i < piece; ++i) to[i] = i < some ? values[skip + i] : 0.0f;
+    }
+  }
+}
+
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::portable
