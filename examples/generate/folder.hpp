@@ -55,7 +55,7 @@ inline isotope::result<isotope::text_generator<support::target>> open_folder(con
   const isotope::batcher_options options{.slots = int(std::min(s.slots, std::int64_t(prompts))),
                                          .budget = run.budget(),
                                          .decompose_all = run.diagnose.decompose_all(),
-                                         .stored = run.diagnose.f16_weights ? isotope::weights::f16 : nullptr};
+                                         .stored = isotope::weights::named(run.diagnose.stored_weights())};
   auto plans =
       std::visit([&](const auto& c) { return isotope::batcher<target>::plans(isotope::interop::inference_size(c), options); }, *config);
   if (!plans) return std::move(plans).error();
