@@ -33,6 +33,14 @@ struct decode_batch {
   }
 };
 
+/// Sets an option that only devices of cuda have.
+template <class Diagnostics> void cuda_option(std::string_view word, Diagnostics& d) {
+  if constexpr (requires { d.no_early_start; }) {
+    if (word == "--no-early-start") d.no_early_start = true;
+    if (word == "--no-joins") d.no_joins = true;
+  }
+}
+
 template <class Session> int profile(Session& s) {
   if constexpr (requires { s.profile(iso::step_scalars{}); }) {
     static_cast<void>(s.profile({}));
@@ -74,10 +82,7 @@ int main(int argc, char** argv) {
     if (word == "--profile") profiled = true;
     else if (word == "--readback") readback = true;
     else if (word[0] != '-') runs = std::max(1, std::atoi(argv[i]));
-    if constexpr (requires { options.diagnose.no_early_start; }) {
-      if (word == "--no-early-start") options.diagnose.no_early_start = true;
-      if (word == "--no-joins") options.diagnose.no_joins = true;
-    }
+    cuda_option(word, options.diagnose);
   }
   options.diagnose.no_readback = !readback;
 
