@@ -50,7 +50,7 @@ def test_what_contradicts_the_folder_is_refused_in_one_line(f):
     (f.path / "llama").mkdir()
     f.write("llama/config.json", (FIXTURES / "llama/config.json").read_bytes())
     f.write("llama/model.safetensors", (gpt2 / "model.safetensors").read_bytes())
-    train(f, "--from", "llama").refused(2, "llama/config.json", "Llama (model_type 'llama') is not built")
+    train(f, "--from", "llama").refused(2, "llama/config.json", "Llama (model_type 'llama') is not a GPT-2")
     config = json.loads((gpt2 / "config.json").read_text())
     f.write("llama/config.json", json.dumps(config | {"n_layer": 3}))
     train(f, "--from", "llama").refused(2, "12 missing", "h.2.ln_1.weight [24]", "--partial")

@@ -14,6 +14,7 @@ DRAWN = "of the pairs of counter and key for which Random123 publishes words an 
 SHADOW = "a copy of 16 bits beside weights of f32 is in programs of 16 bits alone; answers are written for f32"
 FORMAT = "it chooses between a program's format and that of its sums, which in f32 are one"
 NO_GRADIENT = "a mask has none"
+RULES = "its rules are compared with a host reference in tests/op/sample_test.cpp, and its words are those of categorical"
 # What known answers do not cover, and why. Everything else of every op is compared with numbers that are independent of this library.
 WITHOUT_REFERENCE = {
     **{f"{op}: attribute {name}": DRAWN for op in ("attention", "categorical", "dropout") for name in ("seed", "counter")},
@@ -21,6 +22,7 @@ WITHOUT_REFERENCE = {
     **{f"{op}: result shadow": SHADOW for op in ("adamw", "muon", "sgd")},
     **{f"{op}: attribute format": FORMAT for op in ("embedding", "matmul", "max", "mean", "min", "prod", "sum")},
     "attention: gradient of mask": NO_GRADIENT,
+    "sample": RULES,
 }
 
 # References and PyTorch both compute in f64, with errors of about ten roundings, 1e-15, of the largest number of a tensor, and torch_ops.py makes

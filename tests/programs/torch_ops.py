@@ -167,6 +167,16 @@ def moves():
         yield case("embedding", lambda x: (x(7, 3), x.whole(*rows, low=0, high=7)), lambda table, ids: functional.embedding(ids, table))
 
 
+def indexing():
+    for dims, k in (((3, 5), 4), ((7,), 9)):
+        at = dims[:-1] + (k,)
+        yield case("take_along", lambda x: (x(*dims), x.whole(*at, low=0, high=dims[-1])), lambda x, index: torch.gather(x, -1, index))
+        yield case("scatter_add", lambda x: (x(*dims), x(*at), x.whole(*at, low=0, high=dims[-1])),
+                   lambda x, updates, index: torch.scatter_add(x, -1, index, updates))
+    padded = lambda x, index: torch.gather(functional.pad(x, (0, 1)), -1, index)  # behind the end stands 0
+    yield case("take_along", lambda x: (x(2, 6), x.whole(2, 5, low=0, high=7)), padded, {"zeros": True})
+
+
 def products():
     yield case("matmul", lambda x: (x(5, 7), x(7, 3)), torch.matmul)
     yield case("matmul", lambda x: (x(1, 17), x(17, 2)), lambda a, b: 0.375 * (a @ b), {"alpha": 0.375})
@@ -291,6 +301,7 @@ FILES = {
     "elementwise": (elementwise, "torch's element-wise functions and torch.nn.functional's relu, silu and gelu, broadcasting as they do"),
     "reductions": (reductions, "torch's sum, mean, amax, amin, prod, argmax, topk, cumsum, softmax, log_softmax"),
     "moves": (moves, "torch's narrow, permute, reshape, expand, cat, chunk, clone, full, Tensor.to, and torch.nn.functional's pad and embedding"),
+    "indexing": (indexing, "torch.gather and torch.scatter_add"),
     "products": (products, "torch.matmul and addmm, native_layer_norm with its statistics, functional.cross_entropy; rms_norm by its definition, "
                  "rope as products of complex numbers"),
     "attention": (attentions, "softmax(scale q k^T + mask) v by torch.matmul, softmax and masked_fill; dropout by the words that Random123's "

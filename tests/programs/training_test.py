@@ -213,7 +213,7 @@ def test_generate_stores_weights_in_f16_on_request_and_nothing_else_does(f):
     assert size("narrow") < 0.75 * size("wide"), (size("narrow"), size("wide"))
     assert sum("\tf16\t" in line for line in formats("narrow")) == 7, formats("narrow")  # four products per block, the head, two embeddings
     assert not any("\tf16\t" in line for line in formats("wide"))
-    make("--weights", "int3").refused(2, "weights is 'int3'", "give f32, f16, bf16, q8_0 or q4_0")
+    make("--weights", "int3").refused(2, "flag --weights", "is 'int3'", "give f32, f16, bf16, q8_0 or q4_0")
     for name in ("train", "parity", "mlp"):
         f.run(name, "--weights", "q8_0").refused(2, "flag --weights", "isotope-generate")
         f.run(name, "--f16-weights").refused(2, "flag --f16-weights", "isotope-generate")

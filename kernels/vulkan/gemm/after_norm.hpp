@@ -32,14 +32,14 @@ class gemm_after_norm {
  private:
   normalised_rows of_;
 
-  static constexpr std::int64_t most_rows = 8, most_held = 8;  // norm.comp, too, holds eight blocks, before it gives a row to a workgroup
+  static constexpr std::int64_t most_held = 8;  // norm.comp, too, holds eight blocks, before it gives a row to a workgroup
 
   static std::int64_t blocks(const matmul_job& j) { return portable::divide_up(j.s.K / 4, j.given->device->subgroup); }
   bool takes(const launch& norm, const matmul_job& j) const {
     const matmul_shape& s = j.s;
     const auto piece = std::uint64_t(few_rows::piece(j));
     const auto aligned = [&](const view& v) { return v.at % (piece * std::uint64_t(size_of(v.type))) == 0; };
-    if (s.M > most_rows || s.batches() != 1 || s.beta != 0 || !few_rows::possible(j)) return false;
+    if (s.batches() != 1 || s.beta != 0 || !few_rows::possible(j)) return false;
     if (s.a.at != of_.y.at || s.a.type != of_.y.type || s.a.type != of_.x.type || s.M * s.K != of_.y.dims.count() ||
         of_.y.dims.cols() != s.K)
       return false;
