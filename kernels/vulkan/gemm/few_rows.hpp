@@ -21,7 +21,7 @@ struct normalised_rows {
 
 struct few_rows {
   static constexpr std::int64_t teams = 4;      // subgroups of a workgroup
-  static constexpr std::int64_t most = 2;       // rows; from four on, an H200 takes less time for the gemm that reads lines of B once for all rows
+  static constexpr std::int64_t most = 2;       // rows; from four on, an H200 takes less time for the gemm that reads B once for all rows
   static constexpr std::int64_t few_units = 8;  // drivers that run on processors compile straight code slowly and gain nothing from it
 
   static std::int64_t piece(const matmul_job& j) { return 16 / size_of(j.s.b.type); }
