@@ -7,7 +7,7 @@ import shutil
 import string
 import struct
 
-from program import main
+from program import main, skip
 
 BERT = pathlib.Path(__file__).resolve().parent.parent / "fixtures" / "bert"
 LINES = ["a cat sleeps", "the kitten naps", "", "Zebras are not cats.", "\u00e9t\u00e9", "the kitten naps"]
@@ -45,7 +45,8 @@ def test_lines_become_vectors_in_json_and_in_a_matrix(f):
     done = ran(f, "lines", "-o", "out.npy")
     assert "6 texts of" in done.err and "texts/s; opened in" in done.err, done.err
     rows = matrix(f.read("out.npy"))
-    assert len(rows) == 6 and all(len(r) == 24 and abs(sum(x * x for x in r) - 1) < 1e-4 for r in rows), rows[0]
+    most = 1e-4 if "PRECISION=f32" in f.run("info", "--version").out else 2e-2
+    assert len(rows) == 6 and all(len(r) == 24 and abs(sum(x * x for x in r) - 1) < most for r in rows), rows[0]
     assert rows[1] == rows[5] and len(set(rows)) == 5
     objects = [json.loads(line) for line in ran(f, "lines").out.splitlines()]
     assert [o["index"] for o in objects] == list(range(6)) and objects[2]["tokens"] == 2, objects[2]
@@ -53,6 +54,8 @@ def test_lines_become_vectors_in_json_and_in_a_matrix(f):
 
 
 def test_a_line_has_the_same_bits_in_any_batch_and_order(f):
+    if "BACKEND=cpu" not in f.run("info", "--version").out:
+        skip("kernels of a GPU depend on the number of rows")
     model(f)
     ran(f, "lines", "-o", "out.npy")
     rows = matrix(f.read("out.npy"))

@@ -32,6 +32,8 @@ inline bool allowed(const std::string& text) {
                            "PushConstants",
                            // Single command buffers are recorded again when the sizes of a plan change.
                            "command-buffer-reset",
+                           // A submission may have the commands of a step several times: those that decode some tokens at once.
+                           "simultaneous-use",
                            // Validation needs the debug extension.
                            "specialuse-extension-debugging"})
     if (text.find(hint) != text.npos) return true;

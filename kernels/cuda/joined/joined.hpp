@@ -48,6 +48,7 @@ inline void join_appends(std::vector<dispatch>& all) {
       std::memcpy(all[j].arguments.data(), &*to, sizeof *to);
       all[j].reads.insert(all[j].reads.end(), all[i].reads.begin(), all[i].reads.end());
       all[j].writes.insert(all[j].writes.end(), all[i].writes.begin(), all[i].writes.end());
+      all[j].joined = all[i].step;
       all.erase(all.begin() + std::ptrdiff_t(i));
       --j;
       break;
@@ -116,6 +117,7 @@ inline void join_norms(std::vector<dispatch>& all, const range& kept) {
       auto& reads = all[j].reads;
       std::erase_if(reads, [&](const range& r) { return r.first == y.first && r.end == y.end; });
       reads.insert(reads.end(), all[i].reads.begin(), all[i].reads.end());
+      all[j].joined = all[i].step;
       all.erase(all.begin() + std::ptrdiff_t(i));
       --i;
       break;

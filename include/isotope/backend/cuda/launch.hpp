@@ -127,6 +127,7 @@ struct dispatch {
   std::string_view reason{};    // why a faster set does not run; empty: there is none
   std::string_view matrices{};  // formats that tensor cores take; empty: they are not used
   std::int32_t step = -1;       // index of the plan's step
+  std::int32_t joined = -1;     // another step that it does, too; -1: none
 
   /// The block sizes that a sweep over `swept` tries: the kernel's own choice and what `swept` becomes here, ascending, without duplicates.
   std::vector<std::int32_t> launch_sizes(std::span<const std::int32_t> swept) const {
@@ -145,6 +146,7 @@ inline std::vector<launch_row> launch_rows(std::span<const dispatch> all, std::s
   std::vector<launch_row> rows;
   for (const dispatch& d : all)
     rows.push_back({.step = d.step,
+                    .joined = d.joined,
                     .set = d.set,
                     .reason = d.reason,
                     .code = d.function,

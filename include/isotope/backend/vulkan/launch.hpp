@@ -87,6 +87,7 @@ struct dispatch {
   std::string_view set;       // the kernel set that runs
   std::string_view reason{};  // why a faster set does not run; empty: there is none
   std::int32_t step = -1;     // index of the plan's step
+  std::int32_t joined = -1;   // another step that it does, too; -1: none
   float oscillation = -1;     // of the step's weight; -1: not known
 
   std::uint32_t invocations() const { return specialization.words().empty() ? 0 : specialization.words()[0]; }
@@ -112,6 +113,7 @@ inline std::vector<launch_row> launch_rows(std::span<const dispatch> all, std::s
   std::vector<launch_row> rows;
   for (const dispatch& d : all)
     rows.push_back({.step = d.step,
+                    .joined = d.joined,
                     .set = d.set,
                     .reason = d.reason,
                     .code = d.code->name,
@@ -166,6 +168,7 @@ class recording {
     d.set = set;
     d.reason = reason;
     d.step = step;
+    d.joined = joined;
     d.oscillation = oscillation;
     dispatches.push_back(std::move(d));
     return dispatches.back();
@@ -187,6 +190,7 @@ class recording {
   std::vector<dispatch> dispatches;
   std::string_view set, reason;  // of the dispatches that are added next
   std::int32_t step = -1;
+  std::int32_t joined = -1;  // the step that is recorded together with it
   float oscillation = -1;
   std::int32_t launch_size = -1;  // invocations per workgroup where a kernel allows any number; -1: the kernel's own choice
 

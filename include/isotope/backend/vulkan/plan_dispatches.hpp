@@ -98,14 +98,14 @@ inline std::vector<dispatch> record(const plan_view& p, const kernel_set& kernel
             next == p.steps.size() || kernels.pairs.empty() ? nullptr : kernels.pairs[std::size_t(p.steps[next].kernel)]) {
       const bound_step then = bound(next);
       r.oscillation = then.given.oscillation;
-      r.step = std::int32_t(next);
+      r.step = std::int32_t(next), r.joined = std::int32_t(i);
       if (together({*p.steps[i].op, kernels.code[std::size_t(p.steps[i].kernel)], now.given, read_after(p, i, next)}, then.given, r)) {
         i = next;
         continue;
       }
     }
     r.oscillation = now.given.oscillation;
-    r.step = std::int32_t(i);
+    r.step = std::int32_t(i), r.joined = -1;
     enter_set(r, kernels.table[std::size_t(p.steps[i].kernel)].set);
     kernels.code[std::size_t(p.steps[i].kernel)](now.given, r);
   }

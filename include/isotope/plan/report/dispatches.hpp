@@ -40,7 +40,8 @@ inline std::string totals_to_text(const plan_view& p) {
 /// Columns: step of the plan (-: the copy of the outputs to the host), op, fused body, kernel set, why not the wanted one (-: it is), common or -,
 /// shape and format of the first output, its region, offset and bytes, scratch bytes, floating-point operations (flops_of); shader, workgroups,
 /// invocations of each, required subgroup size (-: any), bytes in the ranges read and written, formats of operands and sums on matrix units (-: not used),
-/// oscillation of the weight (-: no score). Lines that start with # hold totals; `host` counts the steps of the plan without a launch.
+/// oscillation of the weight (-: no score). Lines that start with # hold totals; `host` counts the steps of the plan that no launch
+/// does.
 ///
 /// @param wanted         the target's kernel set
 /// @param native_reason  the backend's word on why it has no native kernel of an op
@@ -65,6 +66,7 @@ inline std::string dispatch_report(const plan_view& p, std::span<const launch_ro
       known == counts.end() ? void(counts.push_back({l.set, 1})) : void(++known->second);
       decomposed += s.decomposed ? 1 : 0;
       launched[std::size_t(l.step)] = true;
+      if (l.joined >= 0) launched[std::size_t(l.joined)] = true;
       const operand& o = p.operands[std::size_t(s.operands + s.inputs)];
       number(l.step), cell(s.op->name), cell(body_to_text(p, s)), cell(l.set), cell(reason_of(l, wanted, native_reason));
       cell(s.decomposed ? "common" : "-"), cell(to_text(o.dims)), cell(name_of(o.type));
