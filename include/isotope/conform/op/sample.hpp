@@ -55,7 +55,10 @@ template <> struct op_spec<op::sample> : spec_basis {
       if (v > -infinity) order.push_back(t);
     }
     if (order.empty()) return 0;
-    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return x[std::size_t(a)] > x[std::size_t(b)]; });
+    std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+      const double of_a = x[std::size_t(a)], of_b = x[std::size_t(b)];
+      return of_a != of_b ? of_a > of_b : a < b;
+    });
     const double temperature = number(is::temperature), top = x[std::size_t(order[0])];
     if (!(temperature > 0)) return order[0];
     if (const std::int64_t k = key(is::top_k); k > 0 && k < std::int64_t(order.size())) order.resize(std::size_t(k));
