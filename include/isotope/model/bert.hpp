@@ -110,7 +110,7 @@ constexpr tensor<M> bert_body(scope<M> s, const bert& b, tensor<M> tokens, tenso
 }
 
 /// As isotope::pool, for whole sequences: x (B, S, C) and mask (B, S), 1 for tokens and 0 for padding, give (B, C). Differentiable in x.
-template <Machine M> constexpr tensor<M> bert_pooled(tensor<M> x, tensor<M> mask, pool_options o) {
+template <Machine M> constexpr tensor<M> bert_pooled(tensor<M> x, tensor<M> mask, pooling_options o) {
   constexpr double any = std::numeric_limits<double>::infinity();
   const std::int64_t B = mask[0], S = mask[1], C = x[-1];
   auto y = reshape(o.how == pooling_kind::first ? narrow(x, 1, 0, 1) : matmul(reshape(mask, {B, 1, S}), x), {B, C});

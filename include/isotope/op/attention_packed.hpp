@@ -36,7 +36,8 @@ struct attention_packed {
         !r.require(r.type(1) == r.type(0) && r.type(2) == r.type(0) && is_floating(r.type(0)),
                    "queries, keys and values must have one floating-point format"))
       return;
-    if (c.scale == 0) c.scale = 1.0 / square_root(double(q[1] / c.heads));
+    const std::int64_t head = q[1] / c.heads;
+    if (c.scale == 0) c.scale = 1.0 / square_root(double(head));
     r.attr = c;
     r.yield(q, r.type(0));
   }

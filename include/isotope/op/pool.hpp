@@ -33,7 +33,7 @@ struct pool {
 };
 }  // namespace op
 
-struct pool_options {
+struct pooling_options {
   pooling_kind how = pooling_kind::mean;
   bool normalise = false;  // y[b] / max(|y[b]|, 1e-12), the Euclidean norm
 };
@@ -46,7 +46,7 @@ struct pool_options {
 /// @return        (B, C)       0 for empty sequences; not differentiable: model::bert_pooled does the same to whole sequences with differentiable ops
 /// @error         rows of another rank, starts of another format
 /// Source: Reimers & Gurevych 2019, arXiv:1908.10084, section 3; sentence-transformers, models/Pooling.py and models/Normalize.py.
-template <Machine M> constexpr tensor<M> pool(tensor<M> x, tensor<M> starts, pool_options o = {}, place at = place::current()) {
+template <Machine M> constexpr tensor<M> pool(tensor<M> x, tensor<M> starts, pooling_options o = {}, place at = place::current()) {
   return apply<op::pool>(at, op::pool::constants{o.how, o.normalise}, x, starts);
 }
 }  // namespace isotope

@@ -134,7 +134,7 @@ template <> struct op_spec<op::sample> : spec_basis {
     fill(4, [&](std::int64_t i, std::uint32_t) { return i % 11 == 10 ? -1.0 : double(i); });
     fill(5, [&](std::int64_t i, std::uint32_t) { return rules(i / 4)[std::size_t(i % 4)]; });
     fill(6, [&](std::int64_t i, std::uint32_t w) {
-      return i % 4 == 2 ? rules(i / 4)[4] : i % 4 == 3 ? below(w, 5) - 2 : double(std::int32_t(w) / 128);
+      return i % 4 == 2 ? rules(i / 4)[4] : i % 4 == 3 ? below(w, 5) - 2 : std::floor(double(std::int32_t(w)) / 128);
     });
     c.given = std::move(numbers);
     return c;
