@@ -38,8 +38,8 @@ struct few_rows {
   /// Pieces of a line that a lane reads ahead: all that registers have room for.
   static std::int64_t depth(const matmul_job& j, std::int64_t cols) {
     const device_limits& d = *j.given->device;
-    const std::int64_t most = d.multiprocessors < few_units ? 2 : 12 / cols;  // NOLINT(clang-diagnostic-shadow)
-    return std::clamp<std::int64_t>(portable::divide_up(j.s.K, piece(j) * d.subgroup), 1, std::max<std::int64_t>(1, most));
+    const std::int64_t deepest = d.multiprocessors < few_units ? 2 : 12 / cols;
+    return std::clamp<std::int64_t>(portable::divide_up(j.s.K, piece(j) * d.subgroup), 1, std::max<std::int64_t>(1, deepest));
   }
   static matmul_dispatches::form form_of(const matmul_job& j) {
     const device_limits& d = *j.given->device;
