@@ -6,8 +6,8 @@
 #include <string>
 
 TEST(npy, has_a_header_of_a_multiple_of_64_bytes_that_says_the_shape) {
-  for (const std::size_t rows : {0, 1, 10, 123456789})
-    for (const std::size_t cols : {1, 384, 99999}) {
+  for (const std::size_t rows : {0u, 1u, 10u, 123456789u})
+    for (const std::size_t cols : {1u, 384u, 99999u}) {
       const std::string h = isotope::io::npy_header(rows, cols);
       EXPECT_EQ(h.size() % 64, 0u);
       EXPECT_EQ(h.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
