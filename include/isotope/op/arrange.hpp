@@ -2,7 +2,6 @@
 /// Rearrangements that are made of views, concat and embedding: parts of any sizes, stack, repeat, tile, roll, flip, index_select; and tensors of numbers and
 /// masks by position: iota, one_hot, tril, triu.
 #include <array>
-#include <numeric>
 #include <span>
 #include <vector>
 
@@ -26,7 +25,8 @@ template <Machine M> constexpr tensor<M> joined(std::span<const tensor<M>> parts
   if (parts.size() == 1) return parts[0];
   std::vector<tensor<M>> groups;
   for (std::size_t first = 0; first < parts.size(); first += std::size_t(max_inputs)) {
-    const auto group = parts.subspan(first, std::min(std::size_t(max_inputs), parts.size() - first));
+    const std::size_t rest = parts.size() - first, most = std::size_t(max_inputs);
+    const auto group = parts.subspan(first, rest < most ? rest : most);
     std::array<std::int32_t, std::size_t(max_inputs)> in{};
     for (std::size_t k = 0; k < group.size(); ++k) in[k] = group[k].id;
     M* const machine = parts[0].machine;
@@ -48,7 +48,8 @@ template <std::size_t N, Machine M>
 constexpr std::array<tensor<M>, N> parts(tensor<M> x, const std::array<std::int64_t, N>& sizes, int axis = -1,
                                          place at = place::current()) {
   const int k = op::axis_of(x, axis);
-  const std::int64_t total = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(0));
+  std::int64_t total = 0;
+  for (const std::int64_t size : sizes) total += size;
   std::array<tensor<M>, N> all{};
   message m;
   if (k >= 0 && k < x.rank() && total != x[k]) {
