@@ -1,5 +1,6 @@
 /// The cuda targets of isotope-conform without cuBLASLt, so that the matmuls that it would take run on own kernels, which have planted bugs. On a GPU, where
-/// device code comes from files, the kernels with bugs are those of sm_90a, and small matmuls run on them, too.
+/// device code comes from files, the kernels with bugs are those of sm_90a, and small matmuls run on them, too. ISOTOPE_LARGE_KERNELS has small matmuls run on the
+/// kernels of large ones elsewhere.
 #include "../../examples/conform/open_f16.hpp"
 #include "../../examples/support/environment.hpp"
 
@@ -11,7 +12,8 @@ namespace {
 iso::cuda::options without_library(const iso::gpu_options& given) {
   auto o = iso::options_for<iso::backend::cuda>(given);
   o.diagnose.no_library = true;
-  o.diagnose.large_kernels = support::captured_environment().contains("ISOTOPE_MUTANT_MODULES");
+  const auto environment = support::captured_environment();
+  o.diagnose.large_kernels = environment.contains("ISOTOPE_MUTANT_MODULES") || environment.contains("ISOTOPE_LARGE_KERNELS");
   return o;
 }
 

@@ -37,10 +37,10 @@ def command(program, backend, ops, flags, strength, behind=()):
     return [*behind, program, "run", "--ops", ",".join(ops)] + [word for pair in values.items() for word in pair]
 
 
-def run(words, number):
+def run(words, number, environment):
     """The exit status, the counts and the first failure."""
     try:
-        done = subprocess.run(words, env=ENVIRONMENT | {"ISOTOPE_MUTANT": str(number)}, capture_output=True, text=True, errors="replace", timeout=SECONDS,
+        done = subprocess.run(words, env=ENVIRONMENT | dict(environment) | {"ISOTOPE_MUTANT": str(number)}, capture_output=True, text=True, errors="replace", timeout=SECONDS,
                               stdin=subprocess.DEVNULL, check=False)
     except subprocess.TimeoutExpired:
         return "time", "", ""
@@ -58,7 +58,7 @@ def run(words, number):
 
 def run_until_caught(words, mutant):
     for _ in range(mutant.runs):
-        seen = run(words, mutant.number)
+        seen = run(words, mutant.number, mutant.environment)
         if seen[0] != "passed":
             break
     return seen
@@ -89,12 +89,13 @@ def main():
     listed = mutate.read_list(path)
     mutants = [m for m in listed if m.name in names or (not names and m.needs in has)]
     commands = {m.number: command(program, backend, m.ops, m.flags, strength, behind) for m in mutants}
-    sound = {}  # without a mutant, one run for all ops with the same flags
+    sound = {}  # without a mutant, one run for all ops with the same flags and environment
     for m in mutants:
-        sound.setdefault(tuple(m.flags), set()).update(m.ops)
+        sound.setdefault((tuple(m.flags), tuple(sorted(m.environment.items()))), set()).update(m.ops)
     bad = False
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-        checks = [(flags, pool.submit(run, command(program, backend, sorted(ops), list(flags), strength, behind), 0)) for flags, ops in sound.items()]
+        checks = [(flags, pool.submit(run, command(program, backend, sorted(ops), list(flags), strength, behind), 0, environment))
+                  for (flags, environment), ops in sound.items()]
         runs = [(m, pool.submit(run_until_caught, commands[m.number], m)) for m in mutants]
         for flags, check in checks:
             outcome, counts, first = check.result()

@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-MEMBERS = {"name", "breaks", "file", "find", "mutated", "kind", "ops", "flags", "may", "needs", "runs"}
+MEMBERS = {"name", "breaks", "file", "find", "mutated", "kind", "ops", "flags", "may", "needs", "runs", "environment"}
 REQUIRED = {"name", "breaks", "file", "find", "mutated", "ops"}
 KINDS = ("expression", "statement", "text")
 GLSL = (".comp", ".glsl")
@@ -48,13 +48,15 @@ class Mutant:
         self.kind = members.get("kind", "expression")
         self.ops, self.flags = members["ops"], members.get("flags", [])
         self.may, self.needs, self.runs = members.get("may", []), members.get("needs", ""), members.get("runs", 1)
-        self.breaks = members["breaks"]
+        self.breaks, self.environment = members["breaks"], members.get("environment", {})
         if self.kind not in KINDS:
             raise Refused(f"{self.where}: kind '{self.kind}' is not one of {', '.join(KINDS)}")
         if not self.find or self.find == self.mutated:
             raise Refused(f"{self.where}: it changes nothing")
         if not isinstance(self.ops, list) or not self.ops or not isinstance(self.flags, list) or not set(self.may) <= {"signal", "time"}:
             raise Refused(f"{self.where}: ops is a list of names, flags a list, may a list of signal, time")
+        if not isinstance(self.environment, dict) or not all(isinstance(value, str) for value in self.environment.values()):
+            raise Refused(f"{self.where}: environment is an object with texts")
         if not self.file.startswith(("kernels/", "include/isotope/")) or self.file.startswith("include/isotope/kernels"):
             raise Refused(f"{self.where}: files are those of kernels/ and include/isotope/")
 
