@@ -2,6 +2,7 @@
 /// Checks the specifications of the library for consistency: every gradient is the derivative of its formula, and every reference obeys its numeric
 /// policy.
 #include <isotope/conform/adjoint.hpp>
+#include <isotope/conform/batch.hpp>
 #include <isotope/conform/compare.hpp>
 #include <isotope/conform/enumerate.hpp>
 #include <isotope/conform/library_specs.hpp>
@@ -22,7 +23,9 @@ namespace laws_test {
 class chosen_cases final : public case_visitor {
  public:
   template <class F> chosen_cases(const spec& s, F&& wanted) : wanted_(wanted) {
-    for_each_case({{&s}, dtype::f32, strength::fast, 1, 1}, *this);
+    selection all{{&s}, dtype::f32, strength::fast, 1, 1};
+    all.blocks = true;
+    for_each_case(all, *this);
   }
   bool visit(test_case&& c) override {
     if (wanted_(c)) found.push_back(std::move(c));
@@ -195,6 +198,38 @@ TEST(conform_specifications, products_and_attention_in_tf32_are_refused_and_atte
   EXPECT_GT(r.asked, 10);
   EXPECT_EQ(r.passed, 0) << "of " << r.asked;
 }
+TEST(conform_specifications, weights_in_blocks_have_whole_blocks_and_run_where_kernels_read_them) {
+  const chosen_cases products(
+      *find_spec("matmul"), [](const test_case& c) { return c.kind == case_kind::forward && c.in.size() == 2 && in_blocks(c.in[1].type); });
+  ASSERT_FALSE(products.found.empty());
+  test_case c = products.found[0];
+  const std::vector<array> numbers = numbers_of(c);
+  array again = numbers[1];
+  round_in_blocks(again, c.in[1].order);
+  EXPECT_EQ(again.at, numbers[1].at);
+  EXPECT_NE(again.at[0], again.at[1]);
+  std::array table{kernel_info{.op = &info<op::matmul>, .precision = dtype::f32, .set = "reference"}};
+  const auto plan = [&] {
+    const traced_case t = case_tracer::trace_of(c, dtype::f32, table);
+    EXPECT_TRUE(t.g.error.empty()) << t.g.error.view();
+    target_facts toy;
+    toy.backend = "toy";
+    toy.kernels = table;
+    return batch_planner(toy, {}).plan({&t, 1});
+  };
+  const auto unread = plan();
+  ASSERT_FALSE(unread.ok());
+  EXPECT_EQ(unread.error().code, errc::missing_feature);
+  EXPECT_NE(unread.error().what.find("the kernel of matmul on toy does not read weights in q8_0"), std::string::npos)
+      << unread.error().what;
+  table[0].reads_blocks = true;
+  EXPECT_TRUE(plan().ok());
+  c.in[1].dims.set(0, 40), c.in[0].dims.set(1, 40);
+  const traced_case odd = case_tracer::trace_of(c, dtype::f32, table);
+  EXPECT_TRUE(odd.refused);
+  EXPECT_NE(odd.g.error.view().find("[40,16] in q8_0 needs two axes, and rows of whole blocks"), std::string_view::npos)
+      << odd.g.error.view();
+}
 TEST(conform_specifications, the_laws_that_there_are) {
   const auto laws = [](std::string_view op) {
     std::vector<std::string_view> names;
@@ -202,7 +237,7 @@ TEST(conform_specifications, the_laws_that_there_are) {
     return names;
   };
   using names = std::vector<std::string_view>;
-  EXPECT_EQ(laws("matmul"), (names{"identity", "sum", "transpose", "factor", "adjoint"}));
+  EXPECT_EQ(laws("matmul"), (names{"identity", "sum", "transpose", "factor", "blocks", "adjoint"}));
   EXPECT_EQ(laws("softmax"), (names{"shift", "adjoint"}));
   EXPECT_EQ(laws("cross_entropy"), (names{"shift", "adjoint"}));
   EXPECT_EQ(laws("log_softmax"), (names{"shift", "adjoint"}));

@@ -69,6 +69,7 @@ class batch_planner {
     if (auto m = missing_kernel(b.plan, on_.backend, on_.kernels, on_.all_kernels); !m.empty())
       return diagnosed(errc::missing_feature, text(m));
     if (auto m = over_tensor_limit(b.plan, on_.backend, on_.tensor_bytes); !m.empty()) return diagnosed(errc::over_budget, text(m));
+    if (auto m = unread_blocks(b.plan); !m.empty()) return diagnosed(errc::missing_feature, text(m));
     const auto place = [&](std::int32_t v) {
       const value& x = g_.values[std::size_t(v)];
       return tensor_place{l.at[std::size_t(v)], x.dims.count() * size_of(x.type), x.dims, x.type};
@@ -91,6 +92,17 @@ class batch_planner {
   trace g_;
   std::vector<std::int32_t> out_guards_;
 
+  /// Returns which kernel does not read a weight in blocks; empty if all do.
+  message unread_blocks(const plan_view& p) const {
+    message m;
+    for (const step& s : p.steps)
+      for (int k = 0; k < s.inputs; ++k)
+        if (const dtype type = p.operands[std::size_t(s.operands + k)].type;
+            in_blocks(type) && (s.kernel < 0 || !on_.kernels[std::size_t(s.kernel)].reads_blocks))
+          return m << "the kernel of " << s.op->name << " on " << on_.backend << " does not read weights in " << name_of(type)
+                   << ": use the cpu backend";
+    return m;
+  }
   std::int32_t guard(value_kind k) {
     const auto v = g_.add_value({guard_elems}, dtype::f32, k);
     if (k == value_kind::output) out_guards_.push_back(v);

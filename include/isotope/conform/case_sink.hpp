@@ -32,12 +32,23 @@ class case_visitor {
 class case_sink {
  public:
   case_sink(const spec* of, std::string_view op, std::uint32_t version, dtype program, strength how, int multiple, std::uint64_t run_seed,
-            std::uint64_t first_id, case_visitor& to)
-      : of_(of), op_(op), version_(version), program_(program), how_(how), multiple_(multiple), run_(run_seed), next_(first_id), to_(to) {}
+            std::uint64_t first_id, case_visitor& to, bool blocks = false)
+      : of_(of),
+        op_(op),
+        version_(version),
+        program_(program),
+        how_(how),
+        multiple_(multiple),
+        run_(run_seed),
+        next_(first_id),
+        to_(to),
+        blocks_(blocks) {}
 
   dtype program() const { return program_; }
   dtype accum() const { return accum_of(program_); }
   strength how() const { return how_; }
+  /// Whether the target reads weights in blocks.
+  bool blocks() const { return blocks_; }
   /// How often random cases are repeated with other numbers and sizes.
   int repeats() const {
     const int once = how_ == strength::fast ? 2 : how_ == strength::standard ? 12 : 200;
@@ -115,7 +126,7 @@ class case_sink {
   int multiple_;
   std::uint64_t run_, next_, number_ = 0;
   case_visitor& to_;
-  bool done_ = false;
+  bool blocks_, done_ = false;
 
   std::vector<test_case> adjoints_;
   test_case pattern_;  // for cases with boundary values

@@ -19,6 +19,7 @@ struct selection {
   int multiple = 1;  // repetitions of the random cases
   std::uint64_t seed = 1;
   std::span<const case_generator> generators = every_case_generator;
+  bool blocks = false;  // the target reads weights in blocks (core/quantized.hpp)
 };
 /// Part `index` of `count`.
 struct shard_of {
@@ -57,7 +58,7 @@ inline result<std::vector<const spec*>> choose_ops(std::string_view names) {
 inline std::uint64_t for_each_case(const selection& s, case_visitor& to) {
   std::uint64_t next = 0;
   for (const spec* op : s.ops) {
-    case_sink sink(op, op->name, op->version, s.program, s.how, s.multiple, s.seed, next, to);
+    case_sink sink(op, op->name, op->version, s.program, s.how, s.multiple, s.seed, next, to, s.blocks);
     op->cases(sink);
     cross(s.generators, strength::fast, *op, sink);
     if (op->adjoint() >= 0) sink.add_adjoints(op->adjoint(), op->bends);
@@ -86,7 +87,7 @@ inline std::vector<crossed_pair> crossed_pairs(const selection& s) {
   } seen;
   std::vector<crossed_pair> all;
   for (const spec* op : s.ops) {
-    case_sink sink(op, op->name, op->version, s.program, s.how, s.multiple, s.seed, 0, seen);
+    case_sink sink(op, op->name, op->version, s.program, s.how, s.multiple, s.seed, 0, seen, s.blocks);
     op->cases(sink);
     const signature of_op(*op, sink);
     seen.made.clear();

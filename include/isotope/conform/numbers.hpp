@@ -4,16 +4,21 @@
 #include <vector>
 
 #include "batch.hpp"
+#include "block_numbers.hpp"
 
 namespace isotope::conform {
 
 /// Returns operand k as the op sees it, in the shape's own axis order.
 inline array operand_numbers(const test_case& c, std::size_t k) {
-  if (c.given != nullptr) return (*c.given)[k];
   const operand_recipe& x = c.in[k];
-  array a(x.dims, x.type);
   const drawing d{c.seed, x.type, int(k), x.dims.cols(), x.low, x.high};
-  fill_all(*x.from, d, a.at);
+  array a = c.given != nullptr ? (*c.given)[k] : array(x.dims, x.type);
+  if (in_blocks(x.type)) {
+    if (c.given == nullptr) x.from->fill(d, 0, a.at);
+    round_in_blocks(a, x.order);
+  } else if (c.given == nullptr) {
+    fill_all(*x.from, d, a.at);
+  }
   return a;
 }
 /// Returns cotangent k: uniform over [-1, 1), with a few zeros.
@@ -27,6 +32,7 @@ inline array cotangent_numbers(const test_case& c, const traced_case& t, std::si
 }
 /// Writes x to memory with its axes in the order of the recipe.
 inline void write_numbers(const array& x, const memory_order& order, std::byte* to) {
+  if (in_blocks(x.type)) return write_in_blocks(x, order, to);
   if (order == row_major) return encode(x.type, to, x.at);
   const auto size = size_of(x.type);
   extents strides{};  // strides of the shape's axes in memory

@@ -10,6 +10,7 @@
 #include "../op/sum.hpp"
 #include "../op/view.hpp"
 #include "../plan/differentiate.hpp"
+#include "block_numbers.hpp"
 #include "spec.hpp"
 
 namespace isotope::conform {
@@ -58,6 +59,7 @@ class case_tracer {
   /// Returns operand k as the op sees it.
   std::int32_t operand(const test_case& c, std::size_t k) {
     const operand_recipe& x = c.in[k];
+    if (in_blocks(x.type)) return block_operand(x);
     const auto id = host_value(stored_dims(x), x.type);
     if (differentiates(c)) {
       const operand_role& role = c.of->inputs[std::min(k, c.of->inputs.size() - 1)];
@@ -66,6 +68,21 @@ class case_tracer {
       if (v.wants_gradient && role.parameter) v.kind = value_kind::param;
     }
     return in_order_of(x, id);
+  }
+  /// Returns a weight in blocks as the op sees it: as in plans, it lies in a region of bytes.
+  std::int32_t block_operand(const operand_recipe& x) {
+    if (!fits_blocks(x)) {
+      message m;
+      t_.fail(m << "an operand " << x.dims << " in " << name_of(x.type) << " needs two axes, and rows of whole blocks", place::current());
+      return -1;
+    }
+    const extents strides = block_rows(x.dims, x.order).strides();
+    const auto region = host_value({quantized::bytes_of(x.type, x.dims, strides)}, x.type);
+    const auto id = t_.g.add_value(x.dims, x.type, value_kind::input);
+    value& v = t_.g.values[std::size_t(id)];
+    v.base = region;
+    v.strides = strides;
+    return id;
   }
   std::int32_t copy_of(std::int32_t v) { return t_.apply(info<op::copy>, std::span(&v, 1), {}, place::current()).out[0]; }
 
@@ -84,7 +101,8 @@ class case_tracer {
   void record(const test_case& c) {
     std::vector<std::int32_t> x;
     for (std::size_t k = 0; k < c.in.size(); ++k) x.push_back(operand(c, k));
-    if (differentiates(c)) record_gradient(c, x);
+    if (!t_.ok()) r_.refused = true;
+    else if (differentiates(c)) record_gradient(c, x);
     else if (c.kind == case_kind::law) record_law(c, x);
     else record_forward(c, x);
     for (const auto v : r_.in) t_.g.values[std::size_t(v)].kind = value_kind::input;

@@ -1,5 +1,6 @@
 #pragma once
 #include "../../op/add.hpp"
+#include "../../op/arrange.hpp"
 #include "../../op/matmul.hpp"
 #include "../../op/view.hpp"
 #include "../reduction_axes.hpp"
@@ -53,6 +54,13 @@ inline law::sides factor_law(std::span<const tensor<tape>> x, const attributes& 
   const auto four = [](tensor<tape> t) { return t + t; };
   return {apply<op::matmul>(at, a, four(four(x[0])), x[1]), four(four(apply<op::matmul>(at, a, x[0], x[1])))};
 }
+/// A product with a weight in blocks has the bits of one with its elements in f32, which an embedding of all its rows gives.
+inline law::sides blocks_law(std::span<const tensor<tape>> x, const attributes& a) {
+  const auto at = place::current();
+  const auto ids = cast(iota(*x[1].machine, x[1].cols()), dtype::i32);
+  const auto rows = apply<op::embedding>(at, op::embedding::constants{.format = dtype::f32}, transpose(x[1]), ids);
+  return {apply<op::matmul>(at, a, x[0], x[1]), apply<op::matmul>(at, a, x[0], transpose(rows))};
+}
 /// The sums of both sides, and four roundings to the storage format: of b + c, of each product, of their sum.
 inline void product_law_slack(const call& c, answer& right) {
   const product_shape s(c.in[0].dims, c.in[1].dims);
@@ -69,7 +77,8 @@ inline void product_law_slack(const call& c, answer& right) {
 
 template <> struct op_spec<op::matmul> : spec_basis {
   static constexpr std::array laws{law{"identity", &identity_law, nullptr}, law{"sum", &sum_law, &product_law_slack},
-                                   law{"transpose", &transpose_law, &product_law_slack}, law{"factor", &factor_law, nullptr}};
+                                   law{"transpose", &transpose_law, &product_law_slack}, law{"factor", &factor_law, nullptr},
+                                   law{"blocks", &blocks_law, nullptr}};
   static constexpr std::array inputs{operand_role{"a"}, operand_role{"b"}, operand_role{.name = "c", .optional = true}};
   static constexpr std::array outputs{result_role{"y"}};
   static constexpr std::array fields{attribute_field{"alpha", attribute_kind::number, 0, 1},
@@ -205,6 +214,29 @@ template <> struct op_spec<op::matmul> : spec_basis {
     s.put({.kind = case_kind::refusal, .attr = plain, .in = {s.x({2, 3}), s.x({4, 5})}});
     s.put({.kind = case_kind::refusal, .attr = plain, .in = {s.x({3}), s.x({3, 5})}});
     s.put({.kind = case_kind::refusal, .attr = plain, .in = {s.x({2, 2, 3}), s.x({3, 3, 4})}});
+    if (s.blocks())
+      for (const dtype type : {dtype::q8_0, dtype::q4_0}) cases_in_blocks(s, type);
+  }
+  /// Weights in blocks, for activations in f32.
+  static void cases_in_blocks(case_sink& s, dtype type) {
+    const op::matmul::constants plain, invariant{.batch_invariant = true};
+    const auto weight = [&](std::int64_t K, std::int64_t N, const generator* from = &generator_of<generators::uniform>, double low = -2,
+                            double high = 2) { return ordered({{K, N}, type, from, low, high, row_major}, {1, 0}); };
+    // Few rows, which kernels multiply in place, and many, for which they unpack the weight; panels of 16 columns that are not full, and odd numbers of them;
+    // sums that kernels divide into parts that end within a block.
+    constexpr std::int64_t sizes[][3] = {{1, 32, 16},  {1, 64, 37},   {2, 800, 37}, {3, 96, 16},  {4, 288, 50},
+                                         {5, 1056, 3}, {8, 320, 130}, {9, 800, 37}, {33, 64, 70}, {70, 544, 33}};
+    for (const auto& [M, K, N] : sizes) {
+      s.add({s.x({M, K}), weight(K, N)}, plain);
+      s.put({.kind = case_kind::law, .law = 4, .attr = invariant, .in = {s.x({M, K}), weight(K, N)}});
+    }
+    s.add({s.x({2, 3, 64}), weight(64, 21)}, plain);
+    s.add({ordered(s.x({20, 64}), {1, 0}), weight(64, 21)}, plain);
+    for (const std::int64_t M : {3, 20})
+      s.add({s.x({M, 64}), weight(64, 21), s.x({M, 21})}, op::matmul::constants{.alpha = 0.5, .beta = -2});
+    s.add({s.x({4, 64}), weight(64, 21, &generator_of<generators::constant>, 0, 0)}, plain);  // scales of 0
+    s.add({s.x({4, 96}), weight(96, 21, &generator_of<generators::exponents>, -16, 2)}, plain);
+    s.add({s.x({64, 64}, 0, 1, &generator_of<generators::identity>), weight(64, 21)}, plain);
   }
 };
 
