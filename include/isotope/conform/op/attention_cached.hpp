@@ -1,5 +1,6 @@
 #pragma once
 #include "../../op/attention_cached.hpp"
+#include "../attended_query.hpp"
 #include "../spec.hpp"
 
 namespace isotope::conform {
@@ -21,51 +22,19 @@ template <> struct op_spec<op::attention_cached> : spec_basis {
                                          .gpu_ulps = usual_gpu_ulps};
   static constexpr std::array boundary{0.0, -infinity, 80.0, -80.0};
 
-  /// Bounds as those of attention: of each score, of its exponential, and of the sums.
   static void reference(const call& c, std::span<answer> y) {
     const auto is = c.constants<op::attention_cached>();
     const op::cache_sizes size(c.in[1].dims);
     const std::int64_t N = c.in[0].dims[0], H = is.heads, D = size.D;
-    const double scale = is.scale == 0 ? 1 / std::sqrt(double(D)) : is.scale, least = 2 * facts_of(c.on.accum()).least_normal();
+    const double scale = is.scale == 0 ? 1 / std::sqrt(double(D)) : is.scale;
     y[0].resize(N * H * D);
-    std::vector<double> p, off;
     for (std::int64_t n = 0; n < N; ++n) {
       const double slot = c.in[3][n], own = c.in[4][n];
       if (!(slot >= 0 && slot < double(size.B) && own >= 0 && own < double(size.T))) continue;
-      const auto end = std::int64_t(own) + 1, first = is.window != 0 && is.window < end ? end - is.window : 0, keys = end - first;
+      const auto end = std::int64_t(own) + 1, first = is.window != 0 && is.window < end ? end - is.window : 0;
       for (std::int64_t h = 0; h < H; ++h) {
-        const auto row = [&](std::int64_t t) { return ((std::int64_t(slot) * size.G + h / (H / size.G)) * size.T + t) * D; };
-        p.assign(std::size_t(keys), 0);
-        off.assign(std::size_t(keys), 0);
-        double top = -infinity, total = 0, mean_off = 0;
-        for (std::int64_t t = 0; t < keys; ++t) {
-          double dot = 0, magnitude = 0;
-          for (std::int64_t d = 0; d < D; ++d) {
-            const double x = c.in[0][(n * H + h) * D + d] * c.in[1][row(first + t) + d];
-            dot += x, magnitude += std::fabs(x);
-          }
-          p[std::size_t(t)] = scale * dot;
-          off[std::size_t(t)] = c.on.u() * ((8 + double(D)) * std::fabs(scale) * magnitude + 4 * std::fabs(scale * dot));
-          top = std::isnan(scale * dot) || scale * dot > top ? scale * dot : top;
-        }
-        if (top == -infinity) continue;
-        for (const double x : p) total += std::exp(x - top);
-        const double lse = top + std::log(total);
-        for (std::int64_t t = 0; t < keys; ++t) {
-          double& x = p[std::size_t(t)];
-          const double z = x - top;
-          if (std::isfinite(z)) off[std::size_t(t)] += c.on.u() * (std::fabs(z) + std::fabs(x) + std::fabs(lse) + 3 * c.on.ulps());
-          x = std::exp(x - lse);
-          mean_off += x * off[std::size_t(t)];
-        }
-        const double of_sum = mean_off + c.on.u() * (double(keys) + 16 + std::fabs(lse) + 3 * c.on.ulps());
-        for (std::int64_t t = 0; t < keys; ++t)
-          for (std::int64_t d = 0; d < D; ++d) {
-            const double v = c.in[2][row(first + t) + d], weight = p[std::size_t(t)];
-            if (weight == 0) continue;
-            y[0].add((n * H + h) * D + d, weight * v,
-                     std::fabs(v) * (weight * (off[std::size_t(t)] + of_sum + (double(keys) + 8) * c.on.u() + c.on.stored()) + least));
-          }
+        const std::int64_t head = (std::int64_t(slot) * size.G + h / (H / size.G)) * size.T;
+        attend(c, scale, (n * H + h) * D, D, end - first, [&](std::int64_t t) { return (head + first + t) * D; }, y[0]);
       }
     }
     y[0].nmse = c.on.stored() > 0 ? 1.5e-5 : 1e-9;

@@ -1,5 +1,6 @@
 #pragma once
 #include "../../op/attention_packed.hpp"
+#include "../attended_query.hpp"
 #include "../spec.hpp"
 
 namespace isotope::conform {
@@ -19,7 +20,6 @@ template <> struct op_spec<op::attention_packed> : spec_basis {
                                          .gpu_ulps = usual_gpu_ulps};
   static constexpr std::array boundary{0.0, -infinity, 80.0, -80.0};
 
-  /// Bounds as those of attention: of each score, of its exponential, and of the sums.
   static void reference(const call& c, std::span<answer> y) {
     const auto is = c.constants<op::attention_packed>();
     const std::int64_t N = c.in[0].dims[0], C = c.in[0].dims[1], H = is.heads, D = C / H;
@@ -27,46 +27,13 @@ template <> struct op_spec<op::attention_packed> : spec_basis {
     y[0].resize(N * C);
     for (std::int64_t b = 0; b + 1 < c.in[3].dims[0]; ++b) {
       const auto start = [&](std::int64_t k) { return std::int64_t(std::fmin(std::fmax(c.in[3][k], 0), double(N))); };
-      for (std::int64_t n = start(b); n < start(b + 1); ++n)
-        for (std::int64_t h = 0; h < H; ++h) one(c, scale, n, start(b), is.causal ? n + 1 : start(b + 1), h * D, D, y[0]);
+      const std::int64_t first = start(b), end = start(b + 1);
+      for (std::int64_t n = first; n < end; ++n)
+        for (std::int64_t h = 0; h < H; ++h)
+          attend(
+              c, scale, n * C + h * D, D, (is.causal ? n + 1 : end) - first, [&](std::int64_t t) { return (first + t) * C + h * D; }, y[0]);
     }
     y[0].nmse = c.on.stored() > 0 ? 1.5e-5 : 1e-9;
-  }
-  /// Query n, of the keys from `first` to `end` - 1 and D columns from `col` on.
-  static void one(const call& c, double scale, std::int64_t n, std::int64_t first, std::int64_t end, std::int64_t col, std::int64_t D,
-                  answer& y) {
-    const std::int64_t C = c.in[0].dims[1], keys = end - first;
-    const double least = 2 * facts_of(c.on.accum()).least_normal();
-    std::vector<double> p(std::size_t(keys), 0), off(std::size_t(keys), 0);
-    double top = -infinity, total = 0, mean_off = 0;
-    for (std::int64_t t = 0; t < keys; ++t) {
-      double dot = 0, magnitude = 0;
-      for (std::int64_t d = 0; d < D; ++d) {
-        const double x = c.in[0][n * C + col + d] * c.in[1][(first + t) * C + col + d];
-        dot += x, magnitude += std::fabs(x);
-      }
-      p[std::size_t(t)] = scale * dot;
-      off[std::size_t(t)] = c.on.u() * ((8 + double(D)) * std::fabs(scale) * magnitude + 4 * std::fabs(scale * dot));
-      top = std::isnan(scale * dot) || scale * dot > top ? scale * dot : top;
-    }
-    if (top == -infinity) return;
-    for (const double x : p) total += std::exp(x - top);
-    const double lse = top + std::log(total);
-    for (std::int64_t t = 0; t < keys; ++t) {
-      double& x = p[std::size_t(t)];
-      const double z = x - top;
-      if (std::isfinite(z)) off[std::size_t(t)] += c.on.u() * (std::fabs(z) + std::fabs(x) + std::fabs(lse) + 3 * c.on.ulps());
-      x = std::exp(x - lse);
-      mean_off += x * off[std::size_t(t)];
-    }
-    const double of_sum = mean_off + c.on.u() * (double(keys) + 16 + std::fabs(lse) + 3 * c.on.ulps());
-    for (std::int64_t t = 0; t < keys; ++t)
-      for (std::int64_t d = 0; d < D; ++d) {
-        const double v = c.in[2][(first + t) * C + col + d], weight = p[std::size_t(t)];
-        if (weight == 0) continue;
-        y.add(n * C + col + d, weight * v,
-              std::fabs(v) * (weight * (off[std::size_t(t)] + of_sum + (double(keys) + 8) * c.on.u() + c.on.stored()) + least));
-      }
   }
 
   static void cases(case_sink& s) {
