@@ -14,7 +14,9 @@ struct index_range {
 };
 
 /// The index nearest to i from `first` to `last`. Every program includes this file, and <algorithm> would take a tenth of the time of that.
-constexpr std::int64_t clamp_index(std::int64_t i, std::int64_t first, std::int64_t last) { return i < first ? first : i > last ? last : i; }
+constexpr std::int64_t clamp_index(std::int64_t i, std::int64_t first, std::int64_t last) {
+  return i < first ? first : i > last ? last : i;
+}
 
 struct attention_constants {
   std::int64_t heads = 0, kv_heads = 0;  // H query heads; G key-value heads
