@@ -6,23 +6,19 @@
 #include <array>
 #include <string_view>
 
-#include "../core/square_root.hpp"
 #include "../nn/nn.hpp"
 #include "../op/attention.hpp"
-#include "../op/attention_cached.hpp"
 #include "../op/concat.hpp"
 #include "../op/embedding.hpp"
 #include "../op/rope.hpp"
 #include "../op/silu.hpp"
-#include "packed_tokens.hpp"
+#include "decoder.hpp"
 
 namespace isotope::model {
 
-struct llama_cached_logits_of;
-
 /// Sizes of a Llama or Qwen. The type is structural, so sizes can be a template argument.
 struct llama {
-  using cached_logits = llama_cached_logits_of;  // what generate/generator.hpp plans from these sizes
+  using cached_logits = decoder_cached_logits<llama>;  // what generate/generator.hpp plans from these sizes
 
   int layers = 16, heads = 32, kv_heads = 8, width = 2048, head_size = 64;  // heads x head_size need not be the width
   int hidden = 8192;                                                        // of the feed-forward layer
@@ -78,14 +74,6 @@ constexpr std::int64_t parameter_count(const llama& g) {
   return (g.tied ? 1 : 2) * V * C + g.layers * (attention + 3 * C * g.hidden + 2 * C) + C;
 }
 
-/// Standard deviations of the initial linear weights, as those of gpt_deviations: 0.02 at width 768 and the same magnitude of outputs at other widths; the last
-/// linear layer of each branch is divided by sqrt(2 layers).
-struct llama_deviations {
-  double linear, residual;
-  constexpr explicit llama_deviations(const llama& g)
-      : linear(0.02 * square_root(768.0 / g.width)), residual(linear / square_root(2.0 * g.layers)) {}
-};
-
 /// Queries, keys and values (B, S, H + 2 G, D), with the norms of Qwen 3. The scope is that of the attention.
 template <Machine M> constexpr tensor<M> llama_heads(scope<M> s, const llama& g, tensor<M> x) {
   if (!g.qk_norm) return x;
@@ -96,50 +84,36 @@ template <Machine M> constexpr tensor<M> llama_heads(scope<M> s, const llama& g,
 /// Queries and keys rotate, values stay.
 constexpr rope_options llama_rope(const llama& g) { return {.base = g.theta, .scaling = g.scaling, .heads = g.heads + g.kv_heads}; }
 
-/// Causal attention within whole sequences. qkv (B, S, (H + 2 G) D) gives (B, S, H D).
-struct llama_sequences {
-  template <Machine M> constexpr tensor<M> attend(scope<M> s, const llama& g, tensor<M> qkv) const {
-    const shape dims = qkv.dims();
-    const auto x = llama_heads(s, g, reshape(qkv, {dims.axis(0), dims.axis(1), g.all_heads(), g.head_size}));
-    return attention(reshape(rope(x, llama_rope(g)), dims), g.heads, {.kv_heads = g.kv_heads});
-  }
-};
-/// Attention of packed tokens of several sequences, whose earlier keys and values are in caches, which it extends: states `keys` and `values` of the scope,
-/// (slots, G, context, D). qkv (N, (H + 2 G) D) gives (N, H D). Rows of a sequence that is not a slot are idle.
-template <Machine M> struct llama_cache {
-  tensor<M> sequence, position;  // (N) i32
-  int slots = 1;
-
-  constexpr tensor<M> attend(scope<M> s, const llama& g, tensor<M> qkv) const requires HoldsState<M> {
-    const int D = g.head_size, G = g.kv_heads;
-    const shape dims = qkv.dims(), cache{slots, G, g.context, D};
-    const auto heads = llama_heads(s, g, reshape(qkv, {1, dims.axis(0), g.all_heads(), D}));
-    const auto x = reshape(rope(heads, position, llama_rope(g)), dims);
-    const auto q = narrow(x, 1, 0, g.heads * D), k = narrow(x, 1, g.heads * D, G * D), v = narrow(x, 1, (g.heads + G) * D, G * D);
-    const auto [keys, values] = cache_append(s.state("keys", cache), s.state("values", cache), k, v, sequence, position);
-    return attention_cached(q, keys, values, sequence, position, g.heads);
-  }
-};
+/// Causal attention. qkv (B, S, (H + 2 G) D) gives (B, S, H D), or (N, (H + 2 G) D) gives (N, H D).
+template <Machine M> constexpr tensor<M> attend(whole_sequences, scope<M> s, const llama& g, tensor<M> qkv) {
+  const shape dims = qkv.dims();
+  const auto x = llama_heads(s, g, reshape(qkv, {dims.axis(0), dims.axis(1), g.all_heads(), g.head_size}));
+  return attention(reshape(rope(x, llama_rope(g)), dims), g.heads, {.kv_heads = g.kv_heads});
+}
+template <Machine M> constexpr tensor<M> attend(const cached_sequences<M>& of, scope<M> s, const llama& g, tensor<M> qkv) {
+  const int D = g.head_size, G = g.kv_heads;
+  const shape dims = qkv.dims();
+  const auto heads = llama_heads(s, g, reshape(qkv, {1, dims.axis(0), g.all_heads(), D}));
+  const auto x = reshape(rope(heads, of.position, llama_rope(g)), dims);
+  const auto q = narrow(x, 1, 0, g.heads * D), k = narrow(x, 1, g.heads * D, G * D), v = narrow(x, 1, (g.heads + G) * D, G * D);
+  return of.attend(s, q, k, v, g.heads, {of.slots, G, g.context, D});
+}
 
 /// x = x + o_proj(attention(qkv_proj(norm(x)))), then x = x + down_proj(silu(gate) up) with gate, up = gate_up_proj(norm(x)).  x (..., C)
 template <Machine M, class Tokens> constexpr tensor<M> llama_block(scope<M> s, const llama& g, tensor<M> x, const Tokens& of) {
-  const llama_deviations d(g);
+  const linear_deviations d(g.width, g.layers);
   const auto attn = s / "self_attn";
   const auto qkv =
       nn::linear(attn / "qkv_proj", nn::rms_norm(s / "input_layernorm", x, g.epsilon), g.all_heads() * g.head_size, d.linear, g.qkv_bias);
-  x = x + nn::linear(attn / "o_proj", of.attend(attn, g, qkv), g.width, d.residual, false);
+  x = x + nn::linear(attn / "o_proj", attend(of, attn, g, qkv), g.width, d.residual, false);
   const auto y = nn::rms_norm(s / "post_attention_layernorm", x, g.epsilon);
   const auto [gate, up] = split<2>(nn::linear(s / "mlp.gate_up_proj", y, 2 * g.hidden, d.linear, false));
   return x + nn::linear(s / "mlp.down_proj", silu(gate) * up, g.width, d.residual, false);
 }
 
-/// The operands of the head: features (..., C) of token ids (...), and its weight (V, C), which may be the token table.
-template <Machine M> struct llama_features {
-  tensor<M> x, head;
-};
-/// The features of tokens: whole sequences (B, S) by llama_sequences, S <= context, or packed ones (N) by llama_cache.
-template <Machine M, class Tokens = llama_sequences>
-constexpr llama_features<M> llama_body(scope<M> s, const llama& g, tensor<M> tokens, const Tokens& of = {}, place at = place::current()) {
+/// Features and the weight of the head (V, C), of whole sequences, S <= context, or cached ones.
+template <Machine M, class Tokens>
+constexpr decoder_features<M> decoder_body(scope<M> s, const llama& g, tensor<M> tokens, const Tokens& of, place at = place::current()) {
   if (const auto wrong = validate(g); !wrong.empty() && s.machine != nullptr) s.machine->fail(wrong, at);
   const auto table = s.param("embed_tokens.weight", {g.vocab, g.width}, init::normal(0.02));
   auto x = embedding(table, tokens);
@@ -148,38 +122,9 @@ constexpr llama_features<M> llama_body(scope<M> s, const llama& g, tensor<M> tok
   return {x, g.tied ? table : s.param("lm_head.weight", {g.vocab, g.width}, init::normal(0.02))};
 }
 
-/// The training loss, with sizes known at run time: cross-entropy in nats of inputs `tokens` and `targets` (batch, length), i32.
-struct llama_loss_of {
-  llama size;
-  int batch = 1, length = 1;
-  template <Machine M> constexpr tensor<M> operator()(scope<M> s) const {
-    const auto tokens = s.input("tokens", {batch, length}, dtype::i32), targets = s.input("targets", {batch, length}, dtype::i32);
-    const auto f = llama_body(s, size, tokens);
-    return nn::classify(f.x, f.head, targets);
-  }
-};
-/// Next-token logits (batch, length, V), with sizes known at run time, of the input `tokens`.
-struct llama_logits_of {
-  llama size;
-  int batch = 1, length = 1;
-  template <Machine M> constexpr tensor<M> operator()(scope<M> s) const {
-    const auto f = llama_body(s, size, s.input("tokens", {batch, length}, dtype::i32));
-    return matmul(f.x, transpose(f.head));
-  }
-};
-/// Next-token logits of packed tokens whose sequences have caches, with sizes known at run time; inputs and plans as those of gpt_cached_logits_of.
-struct llama_cached_logits_of {
-  llama size;
-  int slots = 1;   // sequences with a cache
-  int tokens = 1;  // N, tokens of a run
-  int rows = 0;    // rows of logits (rows, V): those of the tokens that the input `rows` (rows) i32 numbers; 0: of all tokens
-  template <Machine M> constexpr tensor<M> operator()(scope<M> s) const { return logits(s, packed_tokens<M>::inputs(s, tokens, rows)); }
-  /// The same of tokens that other ops give.
-  template <Machine M> constexpr tensor<M> logits(scope<M> s, const packed_tokens<M>& t) const {
-    const auto f = llama_body(s, size, t.tokens, llama_cache<M>{t.sequence, t.position, slots});
-    return matmul(t.of_rows(f.x), transpose(f.head));
-  }
-};
+using llama_loss_of = decoder_loss<llama>;
+using llama_logits_of = decoder_logits<llama>;
+using llama_cached_logits_of = decoder_cached_logits<llama>;
 /// The training loss with sizes in the type, for programs that the compiler plans.
 template <llama Size, int Batch, int Length> struct llama_loss : llama_loss_of {
   constexpr llama_loss() : llama_loss_of{Size, Batch, Length} {}
