@@ -1,13 +1,9 @@
 #pragma once
 /// Continues many token sequences at once on a device that draws the tokens itself: several of them in one submission, without any data from the host.
-#include <isotope/backend/session/session_memory.hpp>
-#include <isotope/core/device.hpp>
-#include <isotope/core/tensor_kind.hpp>
-#include <isotope/generate/decoder_model.hpp>
 #include <isotope/generate/drawing_model.hpp>
+#include <isotope/generate/loaded_decoder.hpp>
 #include <isotope/generate/sampling.hpp>
 #include <isotope/generate/token_history.hpp>
-#include <isotope/plan/dynamic.hpp>
 
 #include <algorithm>
 #include <array>
@@ -41,52 +37,14 @@ struct batch_request {
 /// A loaded decoder with `slots` sequences, and what the host knows of them: the tokens that came back.
 ///
 /// A sequence that has filled the context loses its oldest quarter when a token is appended, and what is left is read again, as in `generator`.
-template <Target T> class batcher {
- public:
-  using session = typename device<T>::session;
+template <Target T> class batcher : public loaded_decoder<T, batcher<T>, batcher_options> {
+  using base = loaded_decoder<T, batcher, batcher_options>;
+  friend base;
 
-  /// The model of the plan that decodes.
-  template <DecoderSizes S> static auto decoding(const S& size, const batcher_options& o) { return model_of(size, o, o.slots, false); }
-  /// Makes the plans of a batcher, first the one that decodes. @error as plan_inference; invalid_argument for a number below 1
-  template <DecoderSizes S> static result<std::vector<owned_plan>> plans(const S& size, const batcher_options& o) {
-    for (const auto& [n, field] : {std::pair{o.slots, "slots"}, std::pair{o.tokens_per_submit, "tokens_per_submit"},
-                                   std::pair{buckets(size.context, o).front(), "prefill_tokens"}})
-      if (n < 1) return fail(errc::invalid_argument, "is not positive", std::string("batcher_options::") + field, "give 1 or more");
-    std::vector<owned_plan> all;
-    const auto add = [&](std::string plan, int tokens, bool reads) -> result<void> {
-      auto p = plan_inference<T>(model_of(size, o, tokens, reads), o.budget, true, o.decompose_all, o.stored);
-      if (!p) return std::move(p).error();
-      all.push_back({std::move(plan), *std::move(p)});
-      return {};
-    };
-    if (auto r = add("decode", o.slots, false); !r) return r.error();
-    for (const int n : buckets(size.context, o))
-      if (auto r = add("prefill " + std::to_string(n), n, true); !r) return r.error();
-    return all;
-  }
-  /// @error as `plans`, and as the device reports
-  template <DecoderSizes S> static result<batcher> open(const device<T>& on, const S& size, const batcher_options& o = {}) {
-    auto made = plans(size, o);
-    if (!made) return std::move(made).error();
-    return open(on, size, o, *std::move(made));
-  }
-  /// Loads plans that `plans` made for the same size and options.
-  template <DecoderSizes S>
-  static result<batcher> open(const device<T>& on, const S& size, const batcher_options& o, std::vector<owned_plan> made) {
-    auto loaded = on.load(std::move(made));
-    if (!loaded) return std::move(loaded).error();
-    return batcher(*std::move(loaded), size.vocab, size.context, o);
-  }
+ public:
+  using typename base::session;
 
   int slots() const { return int(slots_.size()); }
-  int vocab() const { return vocab_; }
-  int context() const { return context_; }
-  session& loaded() { return session_; }
-  const session& loaded() const { return session_; }
-  /// The state dict and access to it, as training sessions have it (train/session.hpp), so that weights can be loaded.
-  auto parameters() const { return session_.parameters(); }
-  result<void> write(tensor_kind kind, std::size_t parameter, std::span<const float> in) { return session_.write(kind, parameter, in); }
-  void initialize(std::uint64_t seed) { session_.initialize(seed); }
 
   /// Continues all texts, as many at once as there are slots; a slot takes the next one as soon as its own has ended. Calls each(request, token) -> bool for
   /// every drawn token, those of a request in order; false ends that request. Of a prompt, the last `context` tokens are read.
@@ -127,37 +85,29 @@ template <Target T> class batcher {
     bool draws() const { return request != nullptr && ready; }
   };
 
-  session session_;
-  int vocab_, context_, most_steps_;
-  std::vector<int> buckets_;
+  static constexpr std::string_view options_name = "batcher_options";
+  using base::context_, base::prefill_, base::session_;
+
+  int most_steps_;
   std::vector<sequence> slots_;
   // What runs take from the host, by name of the input.
   std::vector<float> sampling_;
   std::vector<std::int32_t> key_, live_, history_, newest_, rows_, draw_, tokens_, sequence_, position_;
 
   batcher(session loaded, int vocab, int context, const batcher_options& o)
-      : session_(std::move(loaded)), vocab_(vocab), context_(context), most_steps_(o.tokens_per_submit), buckets_(buckets(context, o)) {
+      : base(std::move(loaded), vocab, context, o), most_steps_(o.tokens_per_submit) {
     const auto n = std::size_t(o.slots);
     for (std::size_t k = 0; k < n; ++k) slots_.emplace_back(std::size_t(context));
     sampling_.assign(n * std::size_t(op::sample::numbers), 1.0f);
     key_.assign(n * std::size_t(op::sample::keys), 0);
     for (auto* v : {&live_, &newest_, &rows_, &draw_}) v->assign(n, -1);
     history_.assign(n * std::size_t(context), 0);
-    for (auto* v : {&tokens_, &sequence_, &position_}) v->reserve(std::size_t(buckets_.back()));
+    for (auto* v : {&tokens_, &sequence_, &position_}) v->reserve(std::size_t(prefill_.back()));
   }
 
   template <class S> static auto model_of(const S& size, const batcher_options& o, int tokens, bool reads) {
     using logits = typename S::cached_logits;
     return drawing_model<logits>{logits{size, o.slots, tokens, reads ? o.slots : 0}, o.tokens_per_submit, reads};
-  }
-  /// Sizes of prefill plans in ascending order, none beyond the context.
-  static std::vector<int> buckets(int context, const batcher_options& o) {
-    std::vector<int> all = o.prefill_tokens;
-    if (all.empty()) all.push_back(16);
-    for (int& n : all) n = std::min(n, context);
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    return all;
   }
 
   void begin(std::size_t k, const batch_request& request, std::size_t number) {
@@ -219,10 +169,9 @@ template <Target T> class batcher {
   }
   /// Reads tokens of all prompts that are not whole in the caches, as many as the largest plan takes, and draws the first token of those that end.
   template <class Deliver> result<void> read(const Deliver& deliver) {
-    std::size_t waiting = 0, bucket = 0;
+    std::size_t waiting = 0;
     for (const sequence& s : slots_) waiting += s.reads() ? s.text.tokens().size() - s.read : 0;
-    while (bucket + 1 < buckets_.size() && std::size_t(buckets_[bucket]) < waiting) ++bucket;
-    const auto room = std::size_t(buckets_[bucket]);
+    const std::size_t size = this->prefill_of(waiting), plan = 1 + size, room = std::size_t(prefill_[size]);
     for (auto* v : {&tokens_, &sequence_, &position_}) v->clear();
     for (std::size_t k = 0; k < slots_.size(); ++k) {
       sequence& s = slots_[k];
@@ -241,7 +190,6 @@ template <Target T> class batcher {
     tokens_.resize(room, 0);
     sequence_.resize(room, -1);
     position_.resize(room, 0);
-    const std::size_t plan = 1 + bucket;
     const std::array<std::pair<std::string_view, const std::vector<std::int32_t>*>, 7> all{{{"tokens", &tokens_},
                                                                                             {"sequence", &sequence_},
                                                                                             {"position", &position_},

@@ -1,11 +1,7 @@
 #pragma once
 /// Generates text with a decoder: each token is computed once, and its keys and values are kept in caches for the tokens after it.
-#include <isotope/backend/session/session_memory.hpp>
-#include <isotope/core/device.hpp>
-#include <isotope/core/tensor_kind.hpp>
-#include <isotope/generate/decoder_model.hpp>
+#include <isotope/generate/loaded_decoder.hpp>
 #include <isotope/generate/token_history.hpp>
-#include <isotope/plan/dynamic.hpp>
 #include <isotope/train/sample.hpp>
 
 #include <algorithm>
@@ -39,53 +35,15 @@ struct generation_request {
 ///
 /// A sequence that has filled the context loses its oldest quarter when a token is appended, and what is left is read again, since positions are part of what
 /// caches hold: with n tokens of context, that costs 3 n / 4 tokens of prefill in n / 4 tokens.
-template <Target T> class generator {
+template <Target T> class generator : public loaded_decoder<T, generator<T>, generator_options> {
+  using base = loaded_decoder<T, generator, generator_options>;
+  friend base;
+
  public:
-  using session = typename device<T>::session;
+  using typename base::session;
   using storage = typename T::precision::storage;
 
-  /// The model that decodes one token of each slot: the first plan.
-  template <DecoderSizes S> static typename S::cached_logits decoding(const S& size, const generator_options& o) {
-    return {size, o.slots, o.slots, 0};
-  }
-  /// Makes the plans of a generator. They share parameters and caches. @error as plan_inference; invalid_argument for slots or a size below 1
-  template <DecoderSizes S> static result<std::vector<owned_plan>> plans(const S& size, const generator_options& o) {
-    if (o.slots < 1) return fail(errc::invalid_argument, "is not positive", "generator_options::slots", "give 1 or more");
-    std::vector<owned_plan> all;
-    const auto add = [&](std::string plan, const typename S::cached_logits& of) -> result<void> {
-      auto p = plan_inference<T>(of, o.budget, true, o.decompose_all, o.stored);
-      if (!p) return std::move(p).error();
-      all.push_back({std::move(plan), *std::move(p)});
-      return {};
-    };
-    if (auto r = add("decode", decoding(size, o)); !r) return r.error();
-    for (const int tokens : buckets(size.context, o)) {
-      if (tokens < 1) return fail(errc::invalid_argument, "is not positive", "generator_options::prefill_tokens", "give 1 or more");
-      if (auto r = add("prefill " + std::to_string(tokens), {size, o.slots, tokens, 1}); !r) return r.error();
-    }
-    return all;
-  }
-  /// @error as `plans`, and as the device reports
-  template <DecoderSizes S> static result<generator> open(const device<T>& on, const S& size, const generator_options& o = {}) {
-    auto made = plans(size, o);
-    if (!made) return std::move(made).error();
-    return open(on, size, o, *std::move(made));
-  }
-  /// Loads plans that `plans` made for the same size and options.
-  template <DecoderSizes S>
-  static result<generator> open(const device<T>& on, const S& size, const generator_options& o, std::vector<owned_plan> made) {
-    auto loaded = on.load(std::move(made));
-    if (!loaded) return std::move(loaded).error();
-    return generator(*std::move(loaded), size.vocab, size.context, o);
-  }
-
   int slots() const { return int(slots_.size()); }
-  session& loaded() { return session_; }
-  const session& loaded() const { return session_; }
-  /// The state dict and access to it, as training sessions have it (train/session.hpp), so that checkpoints can be restored.
-  auto parameters() const { return session_.parameters(); }
-  result<void> write(tensor_kind kind, std::size_t slot, std::span<const float> in) { return session_.write(kind, slot, in); }
-  void initialize(std::uint64_t seed) { session_.initialize(seed); }
 
   /// Gives a slot a new sequence, of which the last `context` tokens are read. @error invalid_argument for no tokens or no such slot; as the device reports
   result<void> begin(int slot, std::span<const std::int32_t> tokens) {
@@ -117,8 +75,9 @@ template <Target T> class generator {
       if (auto r = session_.run_plan(0); !r) return r;
       auto rows = session_.template output<storage>("output", 0);  // (slots, V)
       if (!rows) return std::move(rows).error();
+      const std::size_t V = rows->size() / slots_.size();
       for (std::size_t k = 0; k < next.size(); ++k)
-        if (next[k] >= 0 && !slots_[k].full()) keep_logits(int(k), rows->subspan(k * vocab_, vocab_));
+        if (next[k] >= 0 && !slots_[k].full()) keep_logits(int(k), rows->subspan(k * V, V));
     }
     for (std::size_t k = 0; k < next.size(); ++k) {
       if (next[k] < 0) continue;
@@ -130,7 +89,10 @@ template <Target T> class generator {
     return {};
   }
   /// The logits (V) after the last token of a slot, valid until the slot's next token.
-  std::span<const float> logits(int slot) const { return std::span(logits_).subspan(std::size_t(slot) * vocab_, vocab_); }
+  std::span<const float> logits(int slot) const {
+    const std::size_t V = logits_.size() / slots_.size();
+    return std::span(logits_).subspan(std::size_t(slot) * V, V);
+  }
 
   /// Continues all texts, as many at once as there are slots; a slot takes the next one as soon as its own has ended. Calls each(request, token) -> bool in the
   /// order in which tokens are drawn; false ends that text. @error as begin and append
@@ -163,28 +125,20 @@ template <Target T> class generator {
   }
 
  private:
-  session session_;
-  std::size_t vocab_;
-  std::vector<int> buckets_;
+  static constexpr std::string_view options_name = "generator_options";
+  using base::prefill_, base::session_;
+
   std::vector<token_history> slots_;
   std::vector<float> logits_;  // (slots, V)
   train::sampler draw_;
 
   generator(session loaded, int vocab, int context, const generator_options& o)
-      : session_(std::move(loaded)),
-        vocab_(std::size_t(vocab)),
-        buckets_(buckets(context, o)),
+      : base(std::move(loaded), vocab, context, o),
         slots_(std::size_t(o.slots), token_history(std::size_t(context))),
-        logits_(std::size_t(o.slots) * vocab_) {}
+        logits_(std::size_t(o.slots) * std::size_t(vocab)) {}
 
-  /// Sizes of prefill plans in ascending order, none beyond the context.
-  static std::vector<int> buckets(int context, const generator_options& o) {
-    std::vector<int> all = o.prefill_tokens;
-    if (all.empty()) all.push_back(16);
-    for (int& n : all) n = std::min(n, context);
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    return all;
+  template <class S> static auto model_of(const S& size, const generator_options& o, int tokens, bool reads) {
+    return typename S::cached_logits{size, o.slots, tokens, reads ? 1 : 0};
   }
 
   struct places {
@@ -202,27 +156,26 @@ template <Target T> class generator {
     return places{*tokens, *sequence, *position};
   }
   void keep_logits(int slot, std::span<const storage> row) {
-    std::transform(row.begin(), row.end(), logits_.begin() + std::ptrdiff_t(std::size_t(slot) * vocab_),
+    std::transform(row.begin(), row.end(), logits_.begin() + std::ptrdiff_t(std::size_t(slot) * row.size()),
                    [](storage x) { return float(x); });
   }
   /// Fills the cache of a slot with all its tokens, part by part.
   result<void> read(int slot) {
     const std::span<const std::int32_t> all = slots_[std::size_t(slot)].tokens();
     for (std::size_t first = 0; first < all.size();) {
-      std::size_t bucket = 0;
-      while (bucket + 1 < buckets_.size() && std::size_t(buckets_[bucket]) < all.size() - first) ++bucket;
-      const auto rows = std::size_t(buckets_[bucket]), n = std::min(rows, all.size() - first);
-      auto in = inputs(1 + bucket);
+      const std::size_t size = this->prefill_of(all.size() - first), plan = 1 + size;
+      const auto rows = std::size_t(prefill_[size]), n = std::min(rows, all.size() - first);
+      auto in = inputs(plan);
       if (!in) return std::move(in).error();
       for (std::size_t k = 0; k < rows; ++k)
         in->put(k, k < n ? all[first + k] : 0, k < n ? std::int32_t(slot) : -1, k < n ? std::int32_t(first + k) : 0);
-      auto last = session_.template input<std::int32_t>("rows", 1 + bucket);
+      auto last = session_.template input<std::int32_t>("rows", plan);
       if (!last) return std::move(last).error();
       (*last)[0] = std::int32_t(n - 1);
-      if (auto r = session_.run_plan(1 + bucket); !r) return r;
+      if (auto r = session_.run_plan(plan); !r) return r;
       first += n;
       if (first < all.size()) continue;
-      auto row = session_.template output<storage>("output", 1 + bucket);  // (1, V)
+      auto row = session_.template output<storage>("output", plan);  // (1, V)
       if (!row) return std::move(row).error();
       keep_logits(slot, *row);
     }
