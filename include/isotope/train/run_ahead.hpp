@@ -20,8 +20,8 @@ class run_ahead {
   }
   /// How many steps to wait for where all of the room is taken.
   std::size_t half() const { return (room() + 1) / 2; }
-  /// `steps` steps ended within this time.
-  void ended(std::size_t steps, double seconds) { seconds_ = seconds / double(steps); }
+  /// A step took this time.
+  void took(double seconds) { seconds_ = seconds; }
 
  private:
   std::size_t frames_;

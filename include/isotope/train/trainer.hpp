@@ -214,7 +214,7 @@ requires CheckpointStore<Store, Session> class trainer {
           begun < stop && !interrupted_.load(std::memory_order_relaxed) ? std::min(ahead_.half(), flying_.size()) : flying_.size();
       timed(loop_phase::wait, [&] { return session_.collect(flying_[count - 1].pending); });  // then those before it have ended, too
       const double now = now_(), seconds = (now - std::exchange(before, now)) / double(count);
-      ahead_.ended(1, seconds);
+      ahead_.took(seconds);
       for (std::size_t i = 0; i < count; ++i) {
         const step_report report = session_.collect(flying_[i].pending);
         if (report.skipped)
