@@ -3,14 +3,7 @@
 set -u
 source=$1
 compiler=$3
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failed=0
-claim() {  # claim TEXT EXPECTED ACTUAL
-  [ "$2" = "$3" ] && return
-  echo "$1: expected '$2', got '$3'"
-  failed=1
-}
+. "$1/tests/repo/claims.sh"
 
 compile_fail() {
   printf '%b\n' "$1" >"$work/a.cpp"

@@ -3,14 +3,7 @@
 # packages made here and a fake apt, that the unpacked tools run from any folder.
 set -u
 scripts=$1/cmake/backend/vulkan
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failed=0
-claim() {  # claim TEXT EXPECTED ACTUAL
-  [ "$2" = "$3" ] && return
-  echo "$1: expected '$2', got '$3'"
-  failed=1
-}
+. "$1/tests/repo/claims.sh"
 # refuses STATUS WORDS COMMAND...: the command must exit with this status, and its last line must contain the words.
 refuses() {
   expected=$1 words=$2
