@@ -7,6 +7,7 @@
 
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
+#include <isotope/nn/lora.hpp>
 #include <isotope/plan/report/dispatches.hpp>
 
 namespace iso = isotope;
@@ -107,6 +108,39 @@ TEST(TrainingOptions, AFrozenParameterHasNoGradientAndNoState) {
       ASSERT_FALSE(gradient.ok());
       EXPECT_EQ(gradient.error().code, iso::errc::not_found);
     }
+}
+
+TEST(TrainingOptions, AdaptersAreTrainedAloneAndBeginAsTheModel) {
+  static constexpr std::string_view layers[] = {"attn.c_attn", "c_proj"};
+  const iso::nn::adapted model{loss, iso::nn::lora{2, 4, layers}};
+  auto device = iso::device<target>::open({.threads = 1, .name = {}});
+  for (const auto update : {iso::update_policy::after_backward, iso::update_policy::within_backward}) {
+    const auto clip = update == iso::update_policy::after_backward ? iso::clipping::global_norm : iso::clipping::none;
+    auto plan = iso::plan_training<target>(model, {.clip = clip, .update = update, .group = &iso::nn::adapters_alone});
+    ASSERT_TRUE(plan.ok()) << plan.error().line();
+    auto s = device->load(std::move(*plan));
+    ASSERT_TRUE(s.ok());
+    s->initialize(3);
+    const data d;
+    const auto before = load({});
+    const iso::step_report first = s->step(d.batch(), {.learning_rate = 1e-2f});
+    EXPECT_EQ(first.loss, load({}).step(d.batch(), {}).loss) << "B is 0, so the product adds 0";
+    const iso::step_report second = s->step(d.batch(), {.learning_rate = 1e-2f});
+    EXPECT_LT(second.loss, first.loss);
+    std::size_t adapters = 0, next = 0;
+    for (std::size_t k = 0; k < s->parameters().size(); ++k) {
+      const iso::slot& x = s->parameters()[k];
+      const bool adapter = iso::nn::is_adapter(x.path.view());
+      adapters += adapter ? 1 : 0;
+      EXPECT_EQ(x.trained, adapter) << x.path.view();
+      EXPECT_EQ(s->keeps(tensor_kind::moment1, k), adapter) << x.path.view();
+      EXPECT_EQ(s->keeps(tensor_kind::gradient, k), adapter && update == iso::update_policy::after_backward) << x.path.view();
+      if (adapter) continue;
+      EXPECT_EQ(read(*s, tensor_kind::parameter, k), read(before, tensor_kind::parameter, next++)) << x.path.view();
+    }
+    EXPECT_EQ(adapters, 12u) << "three layers in each of two blocks have an A and a B";
+    EXPECT_EQ(next, before.parameters().size());
+  }
 }
 
 TEST(TrainingOptions, ClippingByValueBoundsEveryGradient) {

@@ -7,10 +7,15 @@
 
 namespace isotope {
 
+namespace nn {
+struct lora;
+}
+
 /// A path in the model and the machine that evaluates it. `s / "h" / 3` names parameters such as `h.3.attn.c_attn.weight`.
 template <Machine M> struct scope {
   M* machine = nullptr;
   name path;
+  const nn::lora* adapters = nullptr;  // beside the linear layers below this path: nn/lora.hpp
 
   constexpr scope operator/(std::string_view part) const {
     scope r = *this;

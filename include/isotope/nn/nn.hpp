@@ -3,6 +3,7 @@
 #include "block.hpp"
 #include "classify.hpp"
 #include "linear.hpp"
+#include "lora.hpp"
 #include "losses.hpp"
 #include "mlp.hpp"
 #include "norm.hpp"
