@@ -88,6 +88,29 @@ TEST(dataset, the_last_tenth_validates) {
   EXPECT_EQ(counting(100).validation()[0], 90);
 }
 
+TEST(dataset, ids_of_a_large_vocabulary_give_the_windows_of_small_ones) {
+  const dataset small = counting(100);
+  ids numbers(100);
+  for (std::int32_t i = 0; i < 100; ++i) numbers[std::size_t(i)] = i;
+  const dataset same(io::vocabulary::of_tokens(65536), numbers);
+  EXPECT_TRUE(std::ranges::equal(same.tokens(), small.tokens()));
+  EXPECT_EQ(same.hash(), small.hash());
+  for (std::int32_t& i : numbers) i += 100000;
+  const dataset large(io::vocabulary::of_tokens(128256), numbers);
+  EXPECT_EQ(large.size(), 100u);
+  EXPECT_NE(large.hash(), small.hash());
+  EXPECT_TRUE(large.check(9).ok());
+  EXPECT_FALSE(large.check(10).ok());
+  EXPECT_EQ(large.validation_windows(4), small.validation_windows(4));
+  ids a(12), b(12), c(12), d(12);
+  small.training_batch(5, 2, 4, a, b);
+  large.training_batch(5, 2, 4, c, d);
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(c[i] == a[i] + 100000 && d[i] == b[i] + 100000);
+  EXPECT_EQ(large.validation_batch(1, 4, c, d), small.validation_batch(1, 4, a, b));
+  EXPECT_EQ(c[0], 100094);
+  EXPECT_EQ(d[3], 100098);
+}
+
 TEST(dataset, too_short_a_text_says_what_there_is_and_what_is_needed) {
   EXPECT_TRUE(counting(100).check(9).ok());
   const auto status = counting(100).check(10);

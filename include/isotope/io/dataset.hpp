@@ -25,26 +25,33 @@ class dataset {
  public:
   dataset() = default;
   dataset(vocabulary vocab, std::vector<std::uint16_t> tokens) : vocab_(std::move(vocab)), tokens_(std::move(tokens)) {}
+  /// Ids of a vocabulary of any size: two bytes each where it has at most 65536, else four. Each is in [0, vocab.size()).
+  dataset(vocabulary vocab, std::vector<std::int32_t> ids) : vocab_(std::move(vocab)) {
+    if (vocab_.size() > 65536) wide_ = std::move(ids);
+    else tokens_.assign(ids.begin(), ids.end());
+  }
 
   const vocabulary& vocab() const { return vocab_; }
+  std::size_t size() const { return tokens_.size() + wide_.size(); }
+  /// The tokens of a vocabulary of at most 65536.
   std::span<const std::uint16_t> tokens() const { return tokens_; }
   /// A hash over every token: tells apart two texts of one vocabulary.
   std::uint64_t hash() const {
     hasher h;
     h.add(std::as_bytes(tokens()));
+    h.add(std::as_bytes(std::span(wide_)));
     return h.value();
   }
   /// train = floor(0.9 n) tokens; validation = the rest.
-  std::span<const std::uint16_t> training() const {
-    return tokens().first(tokens_.size() - tokens_.size() / 10 - (tokens_.size() % 10 != 0));
-  }
+  std::size_t training_size() const { return size() - size() / 10 - (size() % 10 != 0); }
+  std::span<const std::uint16_t> training() const { return tokens().first(std::min(tokens_.size(), training_size())); }
   std::span<const std::uint16_t> validation() const { return tokens().subspan(training().size()); }
 
   /// Checks that each split has the length + 1 tokens that a window of `length` tokens with its targets takes.
   ///
   /// @error invalid_argument, with both splits' tokens and how many are needed
   result<void> check(std::int64_t length) const {
-    const auto train = static_cast<std::int64_t>(training().size()), valid = static_cast<std::int64_t>(validation().size());
+    const auto train = static_cast<std::int64_t>(training_size()), valid = static_cast<std::int64_t>(size() - training_size());
     if (length >= 1 && train > length && valid > length) return {};
     return fail(errc::invalid_argument,
                 "windows of " + std::to_string(length) + " tokens need " + std::to_string(length + 1) + " in each split; training has " +
@@ -61,34 +68,32 @@ class dataset {
   /// Precondition: check(length) passed; both spans hold rows * length.
   void training_batch(std::uint64_t seed, std::int64_t cursor, std::int64_t length, std::span<std::int32_t> tokens,
                       std::span<std::int32_t> targets) const {
-    const auto data = training();
-    const std::uint64_t starts = data.size() - static_cast<std::uint64_t>(length);
+    const std::uint64_t starts = training_size() - static_cast<std::uint64_t>(length);
     const auto row = static_cast<std::size_t>(length);
     for (std::size_t r = 0; r < tokens.size() / row; ++r) {
       // The row takes the element's low half; a cursor past 2^32 carries into the upper one.
       const std::uint64_t element = (std::uint64_t(cursor) >> 32 << 32) | r;
       const auto words = philox(seed, element, static_cast<std::uint32_t>(cursor), data_stream);
       const std::uint64_t start = scaled((std::uint64_t(words[0]) << 32) | words[1], starts);
-      copy(data.subspan(start, row), tokens.subspan(r * row, row));
-      copy(data.subspan(start + 1, row), targets.subspan(r * row, row));
+      copy(start, tokens.subspan(r * row, row));
+      copy(start + 1, targets.subspan(r * row, row));
     }
   }
 
   /// Returns how many consecutive, non-overlapping windows the validation split has: floor((tokens - 1) / length).
-  std::int64_t validation_windows(std::int64_t length) const { return (static_cast<std::int64_t>(validation().size()) - 1) / length; }
+  std::int64_t validation_windows(std::int64_t length) const { return (static_cast<std::int64_t>(size() - training_size()) - 1) / length; }
 
   /// Fills the batch's rows with the validation windows first, first + 1, ...; rows past the last window get token 0 and target -1.
   ///
   /// @return  how many rows hold a window, which is the weight of the batch's mean loss
   std::int64_t validation_batch(std::int64_t first, std::int64_t length, std::span<std::int32_t> tokens,
                                 std::span<std::int32_t> targets) const {
-    const auto data = validation();
     const auto row = static_cast<std::size_t>(length), rows = tokens.size() / row;
     const std::int64_t windows = std::clamp(validation_windows(length) - first, std::int64_t(0), static_cast<std::int64_t>(rows));
-    const auto used = static_cast<std::size_t>(windows) * row, start = static_cast<std::size_t>(first) * row;
+    const auto used = static_cast<std::size_t>(windows) * row, start = training_size() + static_cast<std::size_t>(first) * row;
     if (used > 0) {
-      copy(data.subspan(start, used), tokens.first(used));
-      copy(data.subspan(start + 1, used), targets.first(used));
+      copy(start, tokens.first(used));
+      copy(start + 1, targets.first(used));
     }
     std::fill(tokens.begin() + static_cast<std::ptrdiff_t>(used), tokens.end(), 0);
     std::fill(targets.begin() + static_cast<std::ptrdiff_t>(used), targets.end(), -1);
@@ -96,7 +101,11 @@ class dataset {
   }
 
  private:
-  static void copy(std::span<const std::uint16_t> from, std::span<std::int32_t> to) { std::copy(from.begin(), from.end(), to.begin()); }
+  /// Copies the tokens from the first-th on.
+  void copy(std::size_t first, std::span<std::int32_t> to) const {
+    if (wide_.empty()) std::copy_n(tokens_.begin() + static_cast<std::ptrdiff_t>(first), to.size(), to.begin());
+    else std::copy_n(wide_.begin() + static_cast<std::ptrdiff_t>(first), to.size(), to.begin());
+  }
 
   /// floor(u n / 2^64), computed in halves.
   static constexpr std::uint64_t scaled(std::uint64_t u, std::uint64_t n) {
@@ -107,6 +116,7 @@ class dataset {
 
   vocabulary vocab_;
   std::vector<std::uint16_t> tokens_;
+  std::vector<std::int32_t> wide_;  // of a vocabulary of more than 65536; then `tokens_` is empty
 };
 
 /// Makes a dataset of a text's own characters (the vocabulary is the sorted set of its code points) or of its bytes.
