@@ -101,10 +101,10 @@ function(isotope_embed target symbol)
   target_sources(${target} PRIVATE ${source})
 endfunction()
 
-# The default corpus of programs that train: the headers of this library in sorted order, embedded once.
+# The default corpus of programs that train: the headers of this library without its kernels, in sorted order, embedded once.
 function(isotope_embed_corpus target)
   if(NOT TARGET isotope_corpus)
-    file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include/*.hpp ${PROJECT_SOURCE_DIR}/kernels/*.hpp)
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include/*.hpp)
     list(SORT headers)
     list(TRANSFORM headers PREPEND ${PROJECT_SOURCE_DIR}/)
     add_library(isotope_corpus STATIC EXCLUDE_FROM_ALL)

@@ -1,5 +1,5 @@
 #pragma once
-/// The text that is built into a program: this library's own headers, one after another.
+/// The text that is built into a program: this library's own headers but its kernels, one after another.
 #include <cstddef>
 #include <string_view>
 
