@@ -83,6 +83,13 @@ int run(const settings& s) {
   auto checkpoint = load(s.checkpoint);
   if (support::failed(program, checkpoint, code)) return code;
   const isotope::io::vocabulary vocab = checkpoint->state.vocab;
+  if (const std::string& of = checkpoint->state.model; of.starts_with("{\"lora\"") || of.starts_with("{\"decoder\"")) {
+    const isotope::result<void> refused =
+        isotope::fail(isotope::errc::model_mismatch,
+                      "holds " + std::string(of.starts_with("{\"lora\"") ? "adapters beside the weights" : "a Llama or Qwen"), s.checkpoint,
+                      "save it with isotope-train --resume --save-hf DIR, and give --model DIR");
+    return support::failed(program, refused, code), code;
+  }
   auto model = isotope::config::from_json<support::model_settings>(checkpoint->state.model, s.checkpoint);
   if (support::failed(program, model, code)) return code;
   auto prompt = s.prompt.empty() ? isotope::result<std::vector<std::int32_t>>(opening(vocab)) : vocab.encode(s.prompt, "prompt");

@@ -1,7 +1,8 @@
 #pragma once
-/// A GPT of any size on the device that the program was compiled for, planned when the program runs: a text's vocabulary is known then.
+/// A decoder of any size on the device that the program was compiled for, planned when the program runs: a text's vocabulary is known then.
 #include "plan_reports.hpp"
 #include "run_options.hpp"
+#include "trained_model.hpp"
 
 #include <isotope/generate/generator.hpp>
 #include <isotope/isotope.hpp>
@@ -15,7 +16,7 @@ namespace support {
 using target = isotope::selected;
 using session = isotope::device<target>::session;
 
-/// How a GPT is to be trained, as far as the plan depends on it.
+/// How a model is to be trained, as far as the plan depends on it.
 struct training_shape {
   std::int64_t batch = 1, length = 1;
   bool accumulate = false;                                                 // several micro-batches per step
@@ -27,11 +28,12 @@ struct training_shape {
 /// Plans first, so that a model that does not fit is refused before anything is allocated or opened. Reports are on the training plan.
 ///
 /// @error over_budget, invalid_model, write_failed for a report, and as the device reports
-inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const training_shape& shape, const run_options& run) {
-  const isotope::model::gpt_loss_of loss{size, int(shape.batch), int(shape.length)};
+inline isotope::result<session> open_training(const trained_model& model, const training_shape& shape, const run_options& run) {
+  const trained_loss loss{model, int(shape.batch), int(shape.length)};
   const bool within = shape.update == isotope::update_policy::within_backward;
   const isotope::training_options options{.clip = within ? isotope::clipping::none : isotope::clipping::global_norm,
                                           .update = shape.update,
+                                          .group = model.adapted() ? isotope::grouping(isotope::nn::adapters_alone) : nullptr,
                                           .accumulate = shape.accumulate,
                                           .recompute = shape.recompute,
                                           .head = shape.head,
@@ -51,9 +53,9 @@ inline isotope::result<session> open_gpt(const isotope::model::gpt& size, const 
   return loaded;
 }
 
-/// Plans first, as open_gpt does. Reports on traces are on the plan that decodes.
+/// Plans first, as open_training does. Reports on traces are on the plan that decodes.
 ///
-/// @error as open_gpt
+/// @error as open_training
 inline isotope::result<isotope::generator<target>> open_generator(const isotope::model::gpt& size, const run_options& run) {
   const isotope::generator_options options{.budget = run.budget(),
                                            .decompose_all = run.diagnose.decompose_all(),

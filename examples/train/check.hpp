@@ -57,7 +57,7 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
   at_least("model.width", m.width, 1, 1000000);
   at_least("model.context", m.context, 1, 1000000);
   within("model.dropout", m.dropout, 0, 1, "[0, 1)");
-  if (ok && m.width % m.heads != 0)
+  if (ok && s.folder.from.empty() && m.width % m.heads != 0)
     refuse("model.heads", "is " + std::to_string(m.heads) + ", which does not divide the width " + std::to_string(m.width),
            "change one of them");
 
@@ -91,6 +91,12 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
   one_of("training.update", t.update, {"after_backward", "within_backward"});
   one_of("training.recompute", t.recompute, {"none", "cheap", "keep_matmuls", "all"});
   at_least("training.head_chunks", t.head_chunks, 0);
+  at_least("training.lora", t.lora, 0, 65536);
+  within("training.lora_alpha", t.lora_alpha, 0, 1e30, "(0, 1e30)");
+  if (ok && !(t.lora_alpha > 0)) refuse("training.lora_alpha", "is 0, with which adapters change nothing", "give a positive number");
+  if (ok && t.lora > 0 && s.folder.from.empty() && !s.checkpoint.resume)
+    refuse("training.lora", "is " + std::to_string(t.lora) + ", and there is no model to adapt", "give --from");
+  one_of("training.lora_targets", t.lora_targets, {"attention", "all"});
   if (ok && t.update == "within_backward" && t.clip > 0)
     refuse("training.update", "is 'within_backward', where no norm of all gradients is known to clip by",
            "give --clip 0, or --update after_backward");
@@ -98,14 +104,19 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
     refuse("training.update", "is 'within_backward', which keeps no gradient for later micro-batches",
            "give --accumulate 1, or --update after_backward");
 
-  one_of("input.data", s.input.data, {"char", "byte", "tokens"});
+  one_of("input.data", s.input.data, {"char", "byte", "tokens", "text"});
   if (ok && s.input.data == "tokens" && s.input.text.empty())
     refuse("input.data", "is 'tokens', the built-in text is not", "give a token file with --text");
+  if (ok && s.input.data == "text" && s.folder.from.empty())
+    refuse("input.data", "is 'text', and there is no folder with a tokenizer", "give --from, or one of char and byte");
   if (s.input.data == "tokens") at_least("input.vocab", s.input.vocab, 1, 65536);
   else if (s.input.vocab != 0)
     refuse("input.vocab", "is " + std::to_string(s.input.vocab) + ", and the text decides the vocabulary",
            "leave it out, or give --data tokens");
   if (ok && s.folder.partial && s.folder.from.empty()) refuse("folder.partial", "has no folder to load from", "give --from");
+  if (ok && !s.folder.save_adapters.empty() && t.lora == 0) refuse("folder.save_adapters", "has no adapters to save", "give --lora");
+  if (ok && !s.folder.save_adapters.empty() && s.folder.from.empty())
+    refuse("folder.save_adapters", "are for a model that begins at random and is not saved in a folder", "give --from");
   at_least("checkpoint.keep", s.checkpoint.keep, 1);
   at_least("checkpoint.every", s.checkpoint.every, 0);
   at_least("checkpoint.stop_after", s.checkpoint.stop_after, 0);
@@ -121,7 +132,8 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
            "leave it out, or give --update after_backward");
   if (ok && s.watch.bench_dispatch_only && (s.watch.steps() || !s.watch.profile.empty()))
     refuse("watch.bench_dispatch_only", "reads nothing back, and other reports on steps are asked for", "ask for one of them");
-  if (ok && s.watch.bench_dispatch_only && (!s.checkpoint.dir.empty() || !s.output.json.empty() || !s.folder.save_hf.empty()))
+  if (ok && s.watch.bench_dispatch_only &&
+      (!s.checkpoint.dir.empty() || !s.output.json.empty() || !s.folder.save_hf.empty() || !s.folder.save_adapters.empty()))
     refuse("watch.bench_dispatch_only", "trains for the clock alone, and checkpoints, a log or a folder are asked for", "leave them out");
   // The tokens of one step are held in memory before any plan exists.
   if (ok && t.batch * t.length > (std::int64_t(1) << 31) / t.accumulate)

@@ -1,94 +1,196 @@
 #pragma once
-/// --from and --save-hf: the model begins as one in a folder of Hugging Face, and ends in one.
+/// --from, --save-hf and --save-adapters: the model begins as one in a folder of Hugging Face, and ends in one.
+#include "../support/trained_model.hpp"
 #include "settings.hpp"
 
+#include <isotope/config/canonical.hpp>
 #include <isotope/config/load.hpp>
 #include <isotope/core/error.hpp>
+#include <isotope/interop/adapters.hpp>
+#include <isotope/interop/decoder_folder.hpp>
 #include <isotope/interop/gpt2_folder.hpp>
+#include <isotope/interop/tuned_folder.hpp>
 #include <isotope/io/json_text.hpp>
+#include <isotope/io/tokenizer_file.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 namespace train_program {
 
 /// The folder that a run begins from.
 struct model_source {
   isotope::io::model_folder folder;
-  isotope::interop::gpt2_config config;
+  isotope::interop::decoder_config config;
+
+  /// Null: the model is no GPT-2.
+  const isotope::interop::gpt2_config* gpt2() const { return std::get_if<isotope::interop::gpt2_config>(&config); }
+  std::int64_t vocab() const {
+    return std::visit([](const auto& c) { return std::int64_t(c.size.vocab); }, config);
+  }
+  bool has_tokenizer() const {
+    return std::any_of(names_of_tokenizers.begin(), names_of_tokenizers.end(),
+                       [&](std::string_view name) { return isotope::io::detail::is_there(folder.path + "/" + std::string(name)); });
+  }
+
+ private:
+  static constexpr std::array<std::string_view, 2> names_of_tokenizers = {"tokenizer.json", "merges.txt"};  // a decoder's is byte-level BPE
 };
 
-/// @error as io::open_model and interop::read_gpt2_config
+/// @error as io::open_model and interop::read_decoder_config
 inline isotope::result<model_source> open_source(const std::string& path) {
   auto folder = isotope::io::open_model(path);
   if (!folder) return std::move(folder).error();
-  auto config = isotope::interop::read_gpt2_config(*folder);
+  auto config = isotope::interop::read_decoder_config(*folder);
   if (!config) return std::move(config).error();
-  return model_source{*std::move(folder), *config};
+  return model_source{*std::move(folder), *std::move(config)};
 }
 
-/// The settings that follow from a folder: sizes, and a rate for weights that are trained already. Text is token ids of the model's
-/// tokenizer unless another unit was asked for.
+/// The settings that follow from a folder: sizes, and a rate for weights that are trained already, or for adapters (as Hu et al. 2021,
+/// table 11). A text is encoded by the folder's tokenizer, or is token ids where it has none, unless another unit was asked for.
 inline isotope::config::layer layer_of(const model_source& from, const isotope::config::loaded<settings>& asked) {
   isotope::config::layer out;
   const auto add = [&](std::string_view key, std::string value) {
     out.push_back({std::string(key), std::move(value), isotope::config::written_as::raw, "folder " + from.folder.path});
   };
-  const isotope::model::gpt& g = from.config.size;
-  add("model.layers", std::to_string(g.layers));
-  add("model.heads", std::to_string(g.heads));
-  add("model.width", std::to_string(g.width));
-  add("model.context", std::to_string(g.context));
-  if (from.config.one_dropout) add("model.dropout", isotope::io::number_text(g.dropout));
+  std::visit(
+      [&](const auto& c) {
+        add("model.layers", std::to_string(c.size.layers));
+        add("model.heads", std::to_string(c.size.heads));
+        add("model.width", std::to_string(c.size.width));
+        add("model.context", std::to_string(c.size.context));
+        add("training.length", std::to_string(std::min(c.size.context, 1024)));
+      },
+      from.config);
+  if (const auto* c = from.gpt2(); c != nullptr && c->one_dropout) add("model.dropout", isotope::io::number_text(c->size.dropout));
   add("training.batch", "4");
-  add("training.length", std::to_string(g.context));
-  add("training.learning_rate", "5e-5");
-  add("training.min_learning_rate", "5e-6");
+  const bool adapts = asked.value.training.lora > 0;
+  add("training.learning_rate", adapts ? "2e-4" : "5e-5");
+  add("training.min_learning_rate", adapts ? "2e-5" : "5e-6");
   for (const isotope::config::setting& s : asked.settings) {
-    const bool tokens = s.key == "input.data" && (s.origin == "default" || s.value == "\"tokens\"");
-    if (tokens && s.origin == "default") add("input.data", "tokens");
-    if (tokens) add("input.vocab", std::to_string(g.vocab));
+    if (s.key != "input.data") continue;
+    const bool free = s.origin == "default", text = free && from.has_tokenizer();
+    if (free) add("input.data", text ? "text" : "tokens");
+    if (!text && (free || s.value == "\"tokens\"")) add("input.vocab", std::to_string(from.vocab()));
   }
   return out;
 }
 
 /// Refuses settings that contradict the folder. @error invalid_argument, with the layer that set the value
 inline isotope::result<void> check_source(const model_source& from, const isotope::config::loaded<settings>& loaded) {
-  const isotope::model::gpt& g = from.config.size;
   const support::model_settings& m = loaded.value.model;
   isotope::failure f;
-  const auto same = [&](std::string_view key, std::int64_t is, std::int64_t wanted) {
-    if (is == wanted || !f.what.empty()) return;
-    f = isotope::fail(isotope::errc::invalid_argument,
-                      "is " + std::to_string(is) + ", the model in " + from.folder.path + " has " + std::to_string(wanted),
-                      std::string(key), "leave it out, or leave --from out");
+  const auto refuse = [&](std::string_view key, std::string what, std::string fix) {
+    if (!f.what.empty()) return;
+    f = isotope::fail(isotope::errc::invalid_argument, std::move(what), std::string(key), std::move(fix));
     for (const isotope::config::setting& s : loaded.settings)
       if (s.key == key) f.where = s.origin + ": " + s.key;
   };
-  same("model.layers", m.layers, g.layers);
-  same("model.heads", m.heads, g.heads);
-  same("model.width", m.width, g.width);
-  same("model.context", m.context, g.context);
+  const auto same = [&](std::string_view key, std::int64_t is, std::int64_t wanted) {
+    if (is != wanted)
+      refuse(key, "is " + std::to_string(is) + ", the model in " + from.folder.path + " has " + std::to_string(wanted),
+             "leave it out, or leave --from out");
+  };
+  std::visit(
+      [&](const auto& c) {
+        same("model.layers", m.layers, c.size.layers);
+        same("model.heads", m.heads, c.size.heads);
+        same("model.width", m.width, c.size.width);
+        same("model.context", m.context, c.size.context);
+      },
+      from.config);
+  if (from.gpt2() == nullptr && m.dropout != 0)
+    refuse("model.dropout",
+           "is " + isotope::io::number_text(m.dropout) + ", and a " + std::string(from.folder.family.name) + " drops nothing",
+           "leave it out");
   if (!f.what.empty()) return f;
   for (const isotope::config::setting& s : loaded.settings)
-    if (s.key == "model.dropout" && !from.config.one_dropout && (s.origin == "default" || s.origin.starts_with("size ")))
+    if (s.key == "model.dropout" && from.gpt2() != nullptr && !from.gpt2()->one_dropout &&
+        (s.origin == "default" || s.origin.starts_with("size ")))
       return isotope::fail(isotope::errc::invalid_argument, "embd_pdrop, attn_pdrop and resid_pdrop differ, isotope has one probability",
                            from.folder.config_path(), "give --dropout");
   return {};
 }
 
+/// The model of a run: of the folder it begins from, else a GPT of the settings.
+inline support::trained_model model_of(const model_source* from, const settings& s, std::int64_t vocab) {
+  const training_settings& t = s.training;
+  const auto targets = t.lora_targets == "all" ? isotope::interop::lora_all : isotope::interop::lora_attention;
+  support::trained_model model{
+      isotope::model::gpt{s.model.layers, s.model.heads, s.model.width, int(vocab), s.model.context, s.model.dropout},
+      {int(t.lora), t.lora_alpha, targets}};
+  if (from != nullptr)
+    if (const auto* c = std::get_if<isotope::interop::llama_config>(&from->config)) model.size = c->size;
+  return model;
+}
+
+/// Says of what model a checkpoint holds the weights: the settings of a GPT, which isotope-generate reads; of others, which it refuses, all
+/// that the plan depends on.
+inline std::string identity_of(const support::trained_model& model, const settings& s) {
+  std::string text = isotope::config::to_json(s.model);
+  if (const auto* g = std::get_if<isotope::model::llama>(&model.size)) {
+    text = "{\"decoder\":\"llama\"";
+    const auto add = [&](std::string_view key, auto value) { text += ",\"" + std::string(key) + "\":" + isotope::io::number_text(value); };
+    add("layers", g->layers), add("heads", g->heads), add("kv_heads", g->kv_heads), add("width", g->width), add("head_size", g->head_size);
+    add("hidden", g->hidden), add("vocab", g->vocab), add("context", g->context), add("epsilon", g->epsilon), add("theta", g->theta);
+    add("rope_context", g->scaling.context), add("rope_factor", g->scaling.factor), add("rope_low", g->scaling.low);
+    add("rope_high", g->scaling.high), add("qkv_bias", int(g->qkv_bias)), add("qk_norm", int(g->qk_norm)), add("tied", int(g->tied));
+    text += '}';
+  }
+  if (!model.adapted()) return text;
+  return "{\"lora\":{\"rank\":" + std::to_string(model.adapters.rank) + ",\"alpha\":" + isotope::io::number_text(model.adapters.alpha) +
+         ",\"targets\":" + isotope::io::json_string(s.training.lora_targets) + "},\"of\":" + text + "}";
+}
+
 /// Loads the weights into a session that was initialised. Returns a line that says what was loaded.
-/// @error as interop::match_gpt2, accept and load_weights
-template <class Session> isotope::result<std::string> load_source(Session& session, const model_source& from, bool partial) {
-  auto match = isotope::interop::match_gpt2(from.folder, from.config, session.parameters());
-  if (!match) return std::move(match).error();
+/// @error as interop::match_decoder, accept and load_weights
+template <class Session>
+isotope::result<std::string> load_source(Session& session, const model_source& from, const support::trained_model& model, bool partial) {
+  isotope::interop::without_adapters to(session, model.adapters);
+  const auto match =
+      std::visit([&](const auto& c) { return isotope::interop::match_decoder(from.folder, c, to.parameters()); }, from.config);
+  if (!match) return match.error();
   if (auto r = isotope::interop::accept(from.folder, *match, partial); !r) return std::move(r).error();
-  if (auto r = isotope::interop::load_weights(session, from.folder, *match); !r) return std::move(r).error();
+  if (auto r = isotope::interop::load_weights(to, from.folder, *match); !r) return std::move(r).error();
   const std::string rest = text_of(*match);
-  return "loaded " + std::to_string(match->complete) + " of " + std::to_string(session.parameters().size()) + " parameters from " +
+  return "loaded " + std::to_string(match->complete) + " of " + std::to_string(to.parameters().size()) + " parameters from " +
          from.folder.path + (rest.empty() ? "" : "; " + rest);
+}
+
+/// Checks at the start that the folders for the model and its adapters can be made, and that nothing is lost there.
+/// @error as interop::make_folder_for
+inline isotope::result<void> make_model_folders(const folder_settings& s) {
+  using namespace isotope::interop;
+  if (!s.save_hf.empty())
+    if (auto r = make_new_model_folder(s.save_hf); !r) return r;
+  constexpr std::array<std::string_view, 2> names = {adapter_weights_name, adapter_config_name};
+  return s.save_adapters.empty() ? isotope::result<void>() : make_folder_for(s.save_adapters, names);
+}
+
+/// Saves the last weights, with the adapters applied, and the adapters alone. Returns a line that says so.
+/// @error as interop::save_tuned, save_gpt2 and save_adapters
+template <class Session>
+isotope::result<std::string> save_model(Session& session, const model_source* from, const support::trained_model& model,
+                                        const folder_settings& s) {
+  using namespace isotope;
+  std::string line;
+  if (!s.save_hf.empty()) {
+    interop::without_adapters merged(session, model.adapters);
+    auto r = from != nullptr ? interop::save_tuned(s.save_hf, merged, model.size, from->folder)
+                             : interop::save_gpt2(s.save_hf, merged, *std::get_if<isotope::model::gpt>(&model.size));
+    if (!r) return std::move(r).error();
+    line = "saved " + s.save_hf + " for transformers\n";
+  }
+  if (!s.save_adapters.empty()) {
+    if (auto r = interop::save_adapters(s.save_adapters, session, model.adapters, model.size, s.from); !r) return std::move(r).error();
+    line += "saved " + s.save_adapters + " for peft\n";
+  }
+  return line;
 }
 
 }  // namespace train_program

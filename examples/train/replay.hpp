@@ -53,7 +53,7 @@ inline int replay(const settings& s) {
   if (auto r = train::check_weights(*recorded, *model); support::failed(program, r, code)) return code;
 
   const support::run_options options{program, s.machine, s.diagnose};
-  auto session = support::open_gpt(recorded->size, {recorded->batch, recorded->length, false}, options);
+  auto session = support::open_training({recorded->size, {}}, {recorded->batch, recorded->length, false}, options);
   if (support::failed(program, session, code)) return code;
   auto replayed = train::replay(*session, *recorded);
   support::describe_end(program, s.diagnose, *session);

@@ -17,6 +17,7 @@
 #include "earlier_log.hpp"
 #include "rate.hpp"
 #include "settings.hpp"
+#include "training_text.hpp"
 #include "watched_session.hpp"
 
 #include <isotope/io/dataset.hpp>
@@ -31,11 +32,12 @@
 
 namespace train_program {
 
-inline isotope::result<isotope::io::dataset> open_data(const input_settings& s, std::int64_t length) {
+inline isotope::result<isotope::io::dataset> open_data(const input_settings& s, std::int64_t length, const model_source* from) {
   using isotope::io::text_unit;
   const text_unit unit = s.data == "byte" ? text_unit::bytes : s.data == "tokens" ? text_unit::tokens : text_unit::characters;
-  auto data = s.text.empty() ? isotope::io::text_dataset(support::embedded_corpus(), unit, "the built-in text")
-                             : isotope::io::load_dataset(s.text, unit, s.vocab);
+  auto data = s.data == "text" && from != nullptr ? tokenized_text(*from, s.text)
+              : s.text.empty()                    ? isotope::io::text_dataset(support::embedded_corpus(), unit, "the built-in text")
+                                                  : isotope::io::load_dataset(s.text, unit, s.vocab);
   if (!data) return data;
   if (auto r = data->check(length); !r) {
     isotope::failure f = std::move(r).error();
@@ -114,10 +116,10 @@ inline isotope::recompute_policy recompute_of(const training_settings& t) {
 
 /// Checks that the text has the vocabulary of the folder's model. @error model_mismatch
 inline isotope::result<void> check_vocabulary(const configuration& c, std::int64_t vocab) {
-  if (!c.source || vocab == c.source->config.size.vocab) return {};
+  if (!c.source || vocab == c.source->vocab()) return {};
   return isotope::fail(isotope::errc::model_mismatch,
                        "its vocabulary has " + std::to_string(vocab) + " entries, that of " + c.source->folder.path + " has " +
-                           std::to_string(c.source->config.size.vocab),
+                           std::to_string(c.source->vocab()),
                        "the text", "give token ids that the model's tokenizer made: --data tokens --text FILE");
 }
 
@@ -127,29 +129,37 @@ inline std::string title_of(const configuration& c) {
   return c.loaded.value.folder.from.empty() ? "model of a folder" : "model of " + c.loaded.value.folder.from;
 }
 
+/// How many numbers the adapters have, where they alone are trained.
+template <class Session> std::string trained_of(const Session& session, const support::trained_model& model) {
+  if (!model.adapted()) return {};
+  std::int64_t numbers = 0;
+  for (const isotope::slot& x : session.parameters()) numbers += isotope::nn::is_adapter(x.path.view()) ? x.dims.count() : 0;
+  return isotope::train::scaled(double(numbers)) + " in adapters of rank " + std::to_string(model.adapters.rank) + ", ";
+}
+
 /// Trains as configured; returns the process's exit code.
 inline int run(configuration c) {
   int code = support::success;
   const settings& s = c.loaded.value;
   if (auto r = check_folders(s); support::failed(program, r, code)) return code;
-  if (!s.folder.save_hf.empty())
-    if (auto r = isotope::interop::make_model_folder(s.folder.save_hf); support::failed(program, r, code)) return code;
-  auto data = open_data(s.input, s.training.length);
+  if (auto r = make_model_folders(s.folder); support::failed(program, r, code)) return code;
+  const model_source* const from = c.source ? &*c.source : nullptr;
+  auto data = open_data(s.input, s.training.length, from);
   if (support::failed(program, data, code)) return code;
   if (auto r = check_vocabulary(c, data->vocab().size()); support::failed(program, r, code)) return code;
 
-  const isotope::model::gpt model{s.model.layers, s.model.heads, s.model.width, data->vocab().size(), s.model.context, s.model.dropout};
+  const support::trained_model model = model_of(from, s, data->vocab().size());
   const support::run_options options{program, s.machine, s.diagnose, s.watch.bench_dispatch_only};
   const auto update =
       s.training.update == "within_backward" ? isotope::update_policy::within_backward : isotope::update_policy::after_backward;
   const auto head = s.training.head_chunks > 0 ? isotope::head::in_chunks(s.training.head_chunks) : isotope::head::within(options.budget());
   const support::training_shape shape{s.training.batch, s.training.length,        s.training.accumulate > 1,
                                       update,           recompute_of(s.training), head};
-  auto session = support::open_gpt(model, shape, options);
+  auto session = support::open_training(model, shape, options);
   if (support::failed(program, session, code)) return code;
 
   isotope::train::run_identity identity;
-  identity.model = isotope::config::to_json(s.model);
+  identity.model = identity_of(model, s);
   identity.run = kept_text(c.loaded);
   identity.seed = s.training.seed;
   identity.micro_batches = s.training.accumulate;
@@ -169,13 +179,12 @@ inline int run(configuration c) {
     c.from.reset();  // its tensors are in the session
   } else {
     session->initialize(s.training.seed);
-    if (c.source) {
-      auto line = load_source(*session, *c.source, s.folder.partial);
+    if (from != nullptr) {
+      auto line = load_source(*session, *from, model, s.folder.partial);
       if (support::failed(program, line, code)) return code;
       support::print(*line + "\n");
     }
   }
-  c.source.reset();
 
   if (s.watch.bench_dispatch_only) {
     support::install_interrupt_handler();
@@ -202,8 +211,8 @@ inline int run(configuration c) {
   console sink(support::terminal_width(), json ? &*json : nullptr);
   sink.curves = std::move(earlier);
   sink.curves.title = "isotope-train, " + title_of(c);
-  sink.print(title_of(c) + ": " + isotope::train::scaled(double(parameter_count(model))) + " parameters, " +
-             std::to_string(data->tokens().size()) + " " + std::string(isotope::io::name_of(data->vocab().unit())) + ", vocabulary " +
+  sink.print(title_of(c) + ": " + isotope::train::scaled(double(model.parameters())) + " parameters, " + trained_of(*session, model) +
+             std::to_string(data->size()) + " " + std::string(isotope::io::name_of(data->vocab().unit())) + ", vocabulary " +
              std::to_string(data->vocab().size()) + ", " + isotope::train::fixed(double(session->planned_bytes()) / (1 << 20), 1) +
              " MiB planned");
   if (state.step > 0) sink.print("resumed after step " + std::to_string(state.step));
@@ -223,10 +232,9 @@ inline int run(configuration c) {
     if (done && support::failed(program, closed, code)) return code;
   }
   if (support::failed(program, done, code)) return code;
-  if (!s.folder.save_hf.empty()) {
-    if (auto r = isotope::interop::save_gpt2(s.folder.save_hf, *session, model); support::failed(program, r, code)) return code;
-    support::print("saved " + s.folder.save_hf + " for transformers\n");
-  }
+  auto saved = save_model(*session, from, model, s.folder);
+  if (support::failed(program, saved, code)) return code;
+  support::print(*saved);
   return done->why == isotope::train::ending::interrupted ? support::interrupted : support::success;
 }
 

@@ -30,11 +30,14 @@ struct training_settings {
   std::int64_t eval_every = 250, patience = 0;
   std::string non_finite = "stop", update = "after_backward", recompute = "none";
   std::int64_t head_chunks = 1;
+  std::int64_t lora = 0;  // rank of the adapters; 0: all weights are trained
+  double lora_alpha = 16;
+  std::string lora_targets = "attention";
 };
 
 struct input_settings {
   std::string text;           // a path; empty: the embedded corpus
-  std::string data = "char";  // char, byte or tokens
+  std::string data = "char";  // char, byte, tokens or text
   std::int32_t vocab = 0;     // of a token file
 };
 
@@ -42,7 +45,8 @@ struct input_settings {
 struct folder_settings {
   std::string from;  // the run begins with the weights there
   bool partial = false;
-  std::string save_hf;  // the last weights are saved there
+  std::string save_hf;        // the last weights are saved there
+  std::string save_adapters;  // and the last adapters here
 };
 
 struct checkpoint_settings {
@@ -99,9 +103,9 @@ struct kept_settings {
 
 BOOST_HANA_ADAPT_STRUCT(train_program::training_settings, steps, seed, batch, length, accumulate, schedule, learning_rate,
                         min_learning_rate, warmup, beta1, beta2, epsilon, weight_decay, clip, eval_every, patience, non_finite, update,
-                        recompute, head_chunks);
+                        recompute, head_chunks, lora, lora_alpha, lora_targets);
 BOOST_HANA_ADAPT_STRUCT(train_program::input_settings, text, data, vocab);
-BOOST_HANA_ADAPT_STRUCT(train_program::folder_settings, from, partial, save_hf);
+BOOST_HANA_ADAPT_STRUCT(train_program::folder_settings, from, partial, save_hf, save_adapters);
 BOOST_HANA_ADAPT_STRUCT(train_program::checkpoint_settings, dir, keep, every, resume, stop_after);
 BOOST_HANA_ADAPT_STRUCT(train_program::output_settings, json, plot);
 BOOST_HANA_ADAPT_STRUCT(train_program::watch_settings, dump_nodes, trace, profile, gradients, gradients_every, nan_trace,

@@ -1,4 +1,4 @@
-"""A GPT-2 in a folder of Hugging Face is where training begins, and what it is saved as."""
+"""A decoder in a folder of Hugging Face is where training begins, of all weights or of adapters, and what it is saved as."""
 
 import json
 import pathlib
@@ -30,6 +30,123 @@ def test_weights_that_are_not_trained_are_saved_as_they_were(f):
         assert f.read(f"again/{name}") == f.read(f"new/saved/{name}"), name
 
 
+FAMILIES = ("gpt2", "llama", "qwen2", "qwen3")
+LORA = ["--lora", "2", "--lora-targets", "all", "--learning-rate", "5e-3", "--steps", "6"]
+
+
+STILL = ["--learning-rate", "0", "--min-learning-rate", "0", "--steps", "1", "--json", "still.log"]
+
+
+def validation(f, log):
+    """The loss of the last validation of a log."""
+    return [x["val_loss"] for x in map(json.loads, f.read(log).splitlines()) if "val_loss" in x][-1]
+
+
+def loss_of(f, folder, *arguments):
+    """The validation loss of the weights in a folder."""
+    train(f, "--from", folder, *STILL, *arguments).succeeded()
+    return validation(f, "still.log")
+
+
+def tensors(data):
+    """The tensors of a safetensors file in F32: {name: (shape, numbers)}."""
+    size = struct.unpack("<Q", data[:8])[0]
+    found = {}
+    for name, x in json.loads(data[8:8 + size]).items():
+        if name != "__metadata__":
+            begin, end = x["data_offsets"]
+            found[name] = (x["shape"], struct.unpack(f"<{(end - begin) // 4}f", data[8 + size + begin:8 + size + end]))
+    return found
+
+
+def test_all_families_are_trained_whole_and_saved_with_the_losses_of_the_last_weights(f):
+    for kind in FAMILIES:
+        train(f, "--from", FIXTURES / kind, "--learning-rate", "1e-2", "--steps", "6", "--dropout", "0", "--save-hf", kind, "--json",
+              f"{kind}.log").succeeded()
+        last = validation(f, f"{kind}.log")
+        assert last < loss_of(f, FIXTURES / kind, "--dropout", "0") - 0.1, kind
+        assert loss_of(f, kind) == last, kind
+        ours, theirs = json.loads(f.read(f"{kind}/config.json")), json.loads((FIXTURES / kind / "config.json").read_text())
+        assert ours == theirs | {"dtype": "float32"}, kind
+
+
+def test_adapters_are_trained_alone_saved_apart_and_applied_to_the_weights(f):
+    for kind in FAMILIES:
+        source = FIXTURES / kind
+        train(f, "--from", source, *LORA, "--dropout", "0", "--save-hf", kind, "--save-adapters", f"{kind}-lora", "--json",
+              f"{kind}.log").succeeded()
+        adapted = validation(f, f"{kind}.log")
+        assert adapted < loss_of(f, source, "--save-hf", f"{kind}-base") - 0.05, kind
+        # The loss is some 5; a product that is added to the weight and not to its result is rounded otherwise, in f32.
+        assert abs(loss_of(f, kind) - adapted) < 5e-6, kind
+        config = json.loads(f.read(f"{kind}-lora/adapter_config.json"))
+        assert config["r"] == 2 and config["lora_alpha"] == 16 and config["fan_in_fan_out"] == (kind == "gpt2"), config
+        adapters, merged = tensors(f.read(f"{kind}-lora/adapter_model.safetensors")), tensors(f.read(f"{kind}/model.safetensors"))
+        assert len(adapters) == (16 if kind == "gpt2" else 28), sorted(adapters)
+        # W0 + alpha/r B A = W, with the numbers of the files alone.
+        base = tensors(f.read(f"{kind}-base/model.safetensors"))
+        changed = set()
+        for name in adapters:
+            if not name.endswith("lora_A.weight"):
+                continue
+            weight = name.removeprefix("base_model.model.").replace("lora_A.weight", "weight")
+            changed.add(weight)
+            (rank, cols), a = adapters[name]
+            (rows, _), b = adapters[name.replace("lora_A", "lora_B")]
+            at = (lambda o, i: i * rows + o) if kind == "gpt2" else (lambda o, i: o * cols + i)  # Conv1D is stored (in, out)
+            for o in range(rows):
+                for i in range(cols):
+                    want = base[weight][1][at(o, i)] + 8 * sum(b[o * rank + j] * a[j * cols + i] for j in range(rank))
+                    assert abs(merged[weight][1][at(o, i)] - want) < 1e-5, (weight, o, i)
+        assert changed == {name for name in base if base[name] != merged[name]}, changed
+
+
+def test_a_resumed_run_with_adapters_goes_on_with_the_same_bits(f):
+    for kind in ("gpt2", "llama"):
+        source = ["--from", FIXTURES / kind, *LORA, "--accumulate", "2"]
+        train(f, *source, "--checkpoint-dir", kind, "--stop-after", "3").succeeded()
+        train(f, *source[:2], "--steps", "6", "--checkpoint-dir", kind, "--resume", "--save-hf", f"{kind}-resumed", "--save-adapters",
+              f"{kind}-resumed-lora").succeeded()
+        train(f, *source, "--save-hf", f"{kind}-whole", "--save-adapters", f"{kind}-whole-lora").succeeded()
+        assert f.read(f"{kind}-resumed/model.safetensors") == f.read(f"{kind}-whole/model.safetensors")
+        assert f.read(f"{kind}-resumed-lora/adapter_model.safetensors") == f.read(f"{kind}-whole-lora/adapter_model.safetensors")
+        train(f, *source[:2], "--checkpoint-dir", kind, "--resume", "--lora", "3").refused(2, kind, '"rank":2', '"rank":3')
+        what = "adapters beside the weights"
+        f.run("generate", "--checkpoint", kind).refused(2, kind, what, "--save-hf")
+    train(f, "--from", FIXTURES / "llama", "--checkpoint-dir", "whole").succeeded()
+    train(f, "--checkpoint-dir", "whole", "--resume", "--data", "tokens", "--vocab", "96").refused(2, "llama", "resume with the options")
+    f.run("generate", "--checkpoint", "whole").refused(2, "whole", "a Llama or Qwen", "--model DIR")
+
+
+def test_a_text_is_encoded_by_the_tokenizer_of_the_folder_which_the_saved_model_keeps(f):
+    train(f, "--size", "debug-tiny", "--layers", "1", "--width", "16", "--data", "tokens", "--vocab", "300", *STILL, "--save-hf",
+          "base").succeeded()
+    train(f, "--from", "base", "--data", "text", "--text", "text").refused(2, "base", "no tokenizer")
+    f.run("tokenize", "train", "text", "--size", "290", "--out", "base/tokenizer.json").succeeded()
+    ids = [int(x) for x in f.run("tokenize", "encode", "base", "text").succeeded().out.split()]
+    f.write("ids", struct.pack(f"<{len(ids)}H", *ids))
+    by_text = train(f, "--from", "base", "--text", "text", "--json", "text.log", "--save-hf", "tuned").succeeded()
+    assert f"{len(ids)} tokens, vocabulary 300" in by_text.out, by_text.out
+    train(f, "--from", "base", "--text", "ids", "--data", "tokens", "--json", "ids.log").succeeded()
+    assert validation(f, "text.log") == validation(f, "ids.log")
+    assert f.names("tuned") == ["config.json", "model.safetensors", "tokenizer.json"]
+    assert f.read("tuned/tokenizer.json") == f.read("base/tokenizer.json")
+    train(f, "--from", "base", "--text", "ids").refused(2, "ids", "not UTF-8 at byte", "--data tokens")
+    f.run("tokenize", "train", "text", "--size", "310", "--out", "base/tokenizer.json").succeeded()
+    train(f, "--from", "base", "--text", "text").refused(2, "base", "the tokenizer has 311 ids, the model 300")
+
+
+def test_nothing_that_a_folder_has_is_replaced(f):
+    for kind in ("config.json", "model.safetensors", "tokenizer.json"):
+        (f.path / kind.split(".")[0]).mkdir()
+        f.write(f"{kind.split('.')[0]}/{kind}", "mine")
+        train(f, "--from", FIXTURES / "gpt2", "--save-hf", kind.split(".")[0]).refused(2, f"has a file '{kind}'", "name another folder")
+        assert f.read(f"{kind.split('.')[0]}/{kind}") == b"mine"
+    lora = ["--from", FIXTURES / "gpt2", "--lora", "1", "--save-adapters", "lora"]
+    train(f, *lora).succeeded()
+    train(f, *lora).refused(2, "lora", "has a file 'adapter_model.safetensors'")
+
+
 def test_training_changes_the_weights_and_a_resumed_run_goes_on_from_its_checkpoint(f):
     source = ["--from", FIXTURES / "gpt2_sharded", "--checkpoint-dir", "run"]
     train(f, *source, "--checkpoint-every", "1", "--stop-after", "1").succeeded()
@@ -50,7 +167,15 @@ def test_what_contradicts_the_folder_is_refused_in_one_line(f):
     (f.path / "llama").mkdir()
     f.write("llama/config.json", (FIXTURES / "llama/config.json").read_bytes())
     f.write("llama/model.safetensors", (gpt2 / "model.safetensors").read_bytes())
-    train(f, "--from", "llama").refused(2, "llama/config.json", "Llama (model_type 'llama') is not a GPT-2")
+    train(f, "--from", "llama").refused(2, "llama/config.json", "no 'lm_head.weight'")
+    train(f, "--from", FIXTURES / "llama", "--dropout", "0.1").refused(2, "--dropout", "a Llama drops nothing")
+    train(f, "--from", FIXTURES / "bert").refused(2, "bert/config.json", "BERT (model_type 'bert') is no decoder")
+    train(f, "--lora", "2").refused(2, "--lora", "no model to adapt", "--from")
+    train(f, "--from", gpt2, "--lora", "-1").refused(2, "--lora", "is -1")
+    train(f, "--from", gpt2, "--lora", "2", "--lora-alpha", "0").refused(2, "--lora-alpha", "change nothing")
+    train(f, "--from", gpt2, "--lora", "2", "--lora-targets", "mlp").refused(2, "--lora-targets", "'mlp'", "attention, all")
+    train(f, "--from", gpt2, "--save-adapters", "lora").refused(2, "--save-adapters", "give --lora")
+    train(f, "--data", "text").refused(2, "--data", "no folder with a tokenizer", "--from")
     config = json.loads((gpt2 / "config.json").read_text())
     f.write("llama/config.json", json.dumps(config | {"n_layer": 3}))
     train(f, "--from", "llama").refused(2, "12 missing", "h.2.ln_1.weight [24]", "--partial")

@@ -19,6 +19,17 @@ namespace isotope::interop {
 /// tensors.
 using decoder_config = std::variant<gpt2_config, llama_config>;
 
+/// The sizes of a decoder.
+using decoder_size = std::variant<model::gpt, model::llama>;
+/// Calls f(names, prefix) with the names under which transformers stores the tensors of a decoder.
+template <class F> auto with_stored_names(const decoder_size& size, F&& f) {
+  if (const auto* g = std::get_if<model::llama>(&size)) {
+    const model::llama_names names(*g);
+    return f(names.to_write(), std::string_view());
+  }
+  return f(model::gpt2_names, model::gpt2_names.prefix);
+}
+
 inline model::gpt inference_size(const gpt2_config& config) {
   model::gpt size = config.size;
   size.dropout = 0;
