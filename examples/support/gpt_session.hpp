@@ -33,7 +33,6 @@ inline isotope::result<session> open_training(const trained_model& model, const 
   const bool within = shape.update == isotope::update_policy::within_backward;
   const isotope::training_options options{.clip = within ? isotope::clipping::none : isotope::clipping::global_norm,
                                           .update = shape.update,
-                                          .group = model.adapted() ? isotope::grouping(isotope::nn::adapters_alone) : nullptr,
                                           .accumulate = shape.accumulate,
                                           .recompute = shape.recompute,
                                           .head = shape.head,

@@ -28,7 +28,7 @@ struct trained_loss {
   int batch = 1, length = 1;
   template <isotope::Machine M> isotope::tensor<M> operator()(isotope::scope<M> s) const {
     using isotope::model::gpt, isotope::model::gpt_loss_of, isotope::model::llama, isotope::model::llama_loss_of;
-    s.adapters = model.adapted() ? &model.adapters : nullptr;
+    s = model.adapters.within(s);
     if (const auto* g = std::get_if<gpt>(&model.size)) return gpt_loss_of{*g, batch, length}(s);
     return llama_loss_of{*std::get_if<llama>(&model.size), batch, length}(s);
   }

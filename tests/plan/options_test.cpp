@@ -116,7 +116,7 @@ TEST(TrainingOptions, AdaptersAreTrainedAloneAndBeginAsTheModel) {
   auto device = iso::device<target>::open({.threads = 1, .name = {}});
   for (const auto update : {iso::update_policy::after_backward, iso::update_policy::within_backward}) {
     const auto clip = update == iso::update_policy::after_backward ? iso::clipping::global_norm : iso::clipping::none;
-    auto plan = iso::plan_training<target>(model, {.clip = clip, .update = update, .group = &iso::nn::adapters_alone});
+    auto plan = iso::plan_training<target>(model, {.clip = clip, .update = update});
     ASSERT_TRUE(plan.ok()) << plan.error().line();
     auto s = device->load(std::move(*plan));
     ASSERT_TRUE(s.ok());

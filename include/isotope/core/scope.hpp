@@ -16,6 +16,7 @@ template <Machine M> struct scope {
   M* machine = nullptr;
   name path;
   const nn::lora* adapters = nullptr;  // beside the linear layers below this path: nn/lora.hpp
+  bool frozen = false;                 // parameters below this path are not trained, whatever their options say
 
   constexpr scope operator/(std::string_view part) const {
     scope r = *this;
@@ -31,6 +32,7 @@ template <Machine M> struct scope {
   }
   /// A parameter of the program's precision. A path that was used before gives the same tensor, so tied parameters are stored once.
   constexpr tensor<M> param(std::string_view leaf, const shape& s, param_options o = {}, place at = place::current()) const {
+    if (frozen) o.trainable = false;
     return {machine, machine->param((*this / leaf).path, s, o, at)};
   }
   constexpr tensor<M> param(std::string_view leaf, const shape& s, initializer i, place at = place::current()) const {

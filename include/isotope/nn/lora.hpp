@@ -19,6 +19,11 @@ struct lora {
   std::span<const std::string_view> targets;  // how the paths of the layers end, after a dot
 
   constexpr double factor() const { return alpha / rank; }
+  /// The scope with these adapters and, but for them, with frozen parameters.
+  template <Machine M> constexpr scope<M> within(scope<M> s) const {
+    if (rank > 0) s.adapters = this, s.frozen = true;
+    return s;
+  }
   constexpr bool adapts(std::string_view path) const {
     for (const std::string_view t : targets)
       if (path == t || (path.ends_with(t) && path[path.size() - t.size() - 1] == '.')) return rank > 0;
@@ -30,29 +35,21 @@ inline constexpr std::string_view lora_a = "lora_A.weight", lora_b = "lora_B.wei
 /// Whether a parameter belongs to an adapter.
 constexpr bool is_adapter(std::string_view path) { return path.ends_with(lora_a) || path.ends_with(lora_b); }
 
-/// The grouping (training_options::group) that trains adapters alone: all other parameters have neither gradients nor optimiser state.
-/// Group: param_group, which models do not know.
-template <class Group> constexpr Group adapters_alone(std::string_view path, const shape&, Group given) {
-  given.trainable = is_adapter(path);
-  return given;
-}
-
 /// y + alpha/r x A^T B^T.  x (..., in), y (..., out), A lora_A.weight (r, in) ~ N(0, 1/in), B lora_B.weight (out, r) = 0, so that training
 /// begins with y.
 template <Machine M> constexpr tensor<M> adapt(scope<M> s, tensor<M> x, tensor<M> y, const lora& how, place at = place::current()) {
+  s.frozen = false;
   const auto a = s.param(lora_a, {how.rank, x.cols()}, init::normal(square_root(1.0 / double(x.cols()))), at);
   const auto b = s.param(lora_b, {y.cols(), how.rank}, init::zeros, at);
   return add(y, matmul(matmul(x, transpose(a), 1, at), transpose(b), how.factor(), at), at);
 }
 
-/// A model whose linear layers are adapted. Its parameters are those of the model and the adapters beside them.
+/// A model whose linear layers are adapted. Its parameters are those of the model, which are frozen, and the adapters beside them, which
+/// alone are trained. Rank 0: the model as it is.
 template <class Model> struct adapted {
   Model model;
   lora how;
-  template <Machine M> constexpr auto operator()(scope<M> s) const {
-    s.adapters = how.rank > 0 ? &how : nullptr;
-    return model(s);
-  }
+  template <Machine M> constexpr auto operator()(scope<M> s) const { return model(how.within(s)); }
 };
 template <class Model> adapted(Model, lora) -> adapted<Model>;
 
