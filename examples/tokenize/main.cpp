@@ -1,7 +1,8 @@
-/// isotope-tokenize: texts to token ids and back, and tokenizers of texts. See --help.
+/// isotope-tokenize: texts to token ids and back, tokenizers of texts, and token shards to train on. See --help.
 #include "../support/exit_code.hpp"
 #include "../support/output.hpp"
 #include "command.hpp"
+#include "shards.hpp"
 
 #include <isotope/io/byte_pair_train.hpp>
 #include <isotope/io/file.hpp>
@@ -148,9 +149,11 @@ result<std::string> run(const command& c) {
     if (c.files.empty()) return fail(errc::missing_value, "train needs a text", "command line", "name at least one file");
     return train(c);
   }
+  if (c.name == "shards") return make_shards(c);
+  if (c.name == "check") return check_shards(c);
   if (!encodes && !decodes)
     return fail(errc::unknown_key, c.name.empty() ? "no command" : "no command '" + c.name + "'", "command line",
-                "encode, decode or train; --help explains");
+                "encode, decode, train, shards or check; --help explains");
   if (c.files.empty() || c.files.size() > 2)
     return fail(errc::missing_value, c.name + " takes a tokenizer and at most one file", "command line",
                 "isotope-tokenize " + c.name + " TOKENIZER [FILE]");

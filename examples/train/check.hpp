@@ -4,6 +4,7 @@
 
 #include <isotope/config/load.hpp>
 #include <isotope/core/error.hpp>
+#include <isotope/io/shard_manifest.hpp>
 
 #include <cmath>
 #include <initializer_list>
@@ -104,13 +105,23 @@ inline isotope::result<void> check(const isotope::config::loaded<settings>& load
     refuse("training.update", "is 'within_backward', which keeps no gradient for later micro-batches",
            "give --accumulate 1, or --update after_backward");
 
-  one_of("input.data", s.input.data, {"char", "byte", "tokens", "text"});
+  const auto origin_of = [&](std::string_view key) {
+    for (const isotope::config::setting& set : loaded.settings)
+      if (set.key == key) return set.origin;
+    return std::string();
+  };
+  at_least("training.shuffle_window", t.shuffle_window, 1, std::int64_t(1) << 40);
+  const bool shards = s.input.shards();
+  if (ok && shards && !isotope::io::has_manifest(s.input.data))
+    refuse("input.data", "is '" + s.input.data + "'",
+           "give one of char, byte, tokens, text, or a folder with the manifest.json that isotope-tokenize shards writes last");
+  if (ok && shards && !s.input.text.empty()) refuse("input.text", "does not go with --data " + s.input.data, "leave one of them out");
   if (ok && s.input.data == "tokens" && s.input.text.empty())
     refuse("input.data", "is 'tokens', the built-in text is not", "give a token file with --text");
   if (ok && s.input.data == "text" && s.folder.from.empty())
     refuse("input.data", "is 'text', and there is no folder with a tokenizer", "give --from, or one of char and byte");
   if (s.input.data == "tokens") at_least("input.vocab", s.input.vocab, 1, 65536);
-  else if (s.input.vocab != 0)
+  else if (s.input.vocab != 0 && !(shards && origin_of("input.vocab").starts_with("size ")))
     refuse("input.vocab", "is " + std::to_string(s.input.vocab) + ", and the text decides the vocabulary",
            "leave it out, or give --data tokens");
   if (ok && s.folder.partial && s.folder.from.empty()) refuse("folder.partial", "has no folder to load from", "give --from");

@@ -2,9 +2,9 @@
 /// Runs only steps: no loss is read back, nothing is validated or saved.
 #include "../support/clock.hpp"
 #include "../support/interrupt.hpp"
+#include "data_source.hpp"
 
 #include <isotope/core/error.hpp>
-#include <isotope/io/dataset.hpp>
 #include <isotope/train/batch.hpp>
 #include <isotope/train/decimal.hpp>
 #include <isotope/train/session.hpp>
@@ -21,8 +21,7 @@ namespace train_program {
 /// Runs `o.steps` steps on one set of batches, the first separately, and reports their time and the bytes moved. The session must have been opened
 /// without readback. @error as the session reports
 template <class Session>
-isotope::result<std::string> bench_dispatches(Session& session, const isotope::io::dataset& data,
-                                              const isotope::train::trainer_options& o) {
+isotope::result<std::string> bench_dispatches(Session& session, const data_source& data, const isotope::train::trainer_options& o) {
   const std::size_t elems = std::size_t(o.batch * o.length), micro = std::size_t(o.accumulate);
   std::vector<std::int32_t> tokens(elems * micro), targets(tokens.size());
   std::vector<isotope::batch> batches;

@@ -49,8 +49,11 @@ inline isotope::config::help_words words_of_help() {
       {"training.lora", "rank of adapters, which alone are trained; 0: none, and all weights are. docs/FINE_TUNING.md"},
       {"training.lora_alpha", "the product of an adapter's matrices is multiplied by alpha / rank"},
       {"training.lora_targets", "linear layers that have adapters: attention, or all in each block"},
+      {"training.shuffle_window", "of token shards: among how many windows that lie together the order is random"},
       {"input.text", "file to train on; default: this library's headers"},
-      {"input.data", "char, byte, tokens (16-bit numbers), or text, encoded by the tokenizer of --from"},
+      {"input.data",
+       "char, byte, tokens (16-bit numbers), text, encoded by the tokenizer of --from, or a folder of isotope-tokenize shards, without "
+       "--text"},
       {"input.vocab", "size of the vocabulary of a token file"},
       {"folder.from",
        "folder of a GPT-2, Llama or Qwen that transformers saved, whose sizes and weights the run begins with; docs/FINE_TUNING.md"},

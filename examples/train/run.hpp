@@ -1,7 +1,6 @@
 #pragma once
 /// One training run: combines data, session, checkpoints and the loop.
 #include "../support/clock.hpp"
-#include "../support/corpus.hpp"
 #include "../support/exit_code.hpp"
 #include "../support/gpt_session.hpp"
 #include "../support/interrupt.hpp"
@@ -13,14 +12,13 @@
 #include "../support/terminal.hpp"
 #include "configuration.hpp"
 #include "console.hpp"
+#include "data_source.hpp"
 #include "dispatch_bench.hpp"
 #include "earlier_log.hpp"
 #include "rate.hpp"
 #include "settings.hpp"
-#include "training_text.hpp"
 #include "watched_session.hpp"
 
-#include <isotope/io/dataset.hpp>
 #include <isotope/train/checkpointing.hpp>
 #include <isotope/train/profile.hpp>
 #include <isotope/train/trainer.hpp>
@@ -31,21 +29,6 @@
 #include <utility>
 
 namespace train_program {
-
-inline isotope::result<isotope::io::dataset> open_data(const input_settings& s, std::int64_t length, const model_source* from) {
-  using isotope::io::text_unit;
-  const text_unit unit = s.data == "byte" ? text_unit::bytes : s.data == "tokens" ? text_unit::tokens : text_unit::characters;
-  auto data = s.data == "text" && from != nullptr ? tokenized_text(*from, s.text)
-              : s.text.empty()                    ? isotope::io::text_dataset(support::embedded_corpus(), unit, "the built-in text")
-                                                  : isotope::io::load_dataset(s.text, unit, s.vocab);
-  if (!data) return data;
-  if (auto r = data->check(length); !r) {
-    isotope::failure f = std::move(r).error();
-    if (!s.text.empty()) f.where = s.text;
-    return f;
-  }
-  return data;
-}
 
 inline isotope::train::trainer_options trainer_options_of(const settings& s) {
   const training_settings& t = s.training;
@@ -75,8 +58,8 @@ inline isotope::result<void> check_folders(const settings& s) {
 
 /// Trains, with a profile of the loop if one is requested. @error as trainer::run, write_failed
 template <class Session, class Store>
-isotope::result<isotope::train::done_event> train(Session& session, const isotope::io::dataset& data, Store& store, console& sink,
-                                                  const settings& s, isotope::train::run_state state) {
+isotope::result<isotope::train::done_event> train(Session& session, const data_source& data, Store& store, console& sink, const settings& s,
+                                                  isotope::train::run_state state) {
   const auto run = [&](auto& profile) {
     isotope::train::trainer loop(session, data, store, sink, rate_of(s.training), support::seconds_now, support::interrupt_requested,
                                  trainer_options_of(s), state, profile);
@@ -92,7 +75,7 @@ isotope::result<isotope::train::done_event> train(Session& session, const isotop
 }
 
 template <class Session, class Store>
-isotope::result<isotope::train::done_event> train_and_draw(Session& session, const isotope::io::dataset& data, Store& store, console& sink,
+isotope::result<isotope::train::done_event> train_and_draw(Session& session, const data_source& data, Store& store, console& sink,
                                                            const settings& s, isotope::train::run_state state) {
   const std::int64_t steps = trainer_options_of(s).steps - state.step;
   watched_session<Session> watched(session, s.watch, steps);
@@ -144,7 +127,7 @@ inline int run(configuration c) {
   if (auto r = check_folders(s); support::failed(program, r, code)) return code;
   if (auto r = make_model_folders(s.folder); support::failed(program, r, code)) return code;
   const model_source* const from = c.source ? &*c.source : nullptr;
-  auto data = open_data(s.input, s.training.length, from);
+  auto data = open_data(s, from);
   if (support::failed(program, data, code)) return code;
   if (auto r = check_vocabulary(c, data->vocab().size()); support::failed(program, r, code)) return code;
 
@@ -212,7 +195,7 @@ inline int run(configuration c) {
   sink.curves = std::move(earlier);
   sink.curves.title = "isotope-train, " + title_of(c);
   sink.print(title_of(c) + ": " + isotope::train::scaled(double(model.parameters())) + " parameters, " + trained_of(*session, model) +
-             std::to_string(data->size()) + " " + std::string(isotope::io::name_of(data->vocab().unit())) + ", vocabulary " +
+             std::to_string(data->token_count()) + " " + std::string(isotope::io::name_of(data->vocab().unit())) + ", vocabulary " +
              std::to_string(data->vocab().size()) + ", " + isotope::train::fixed(double(session->planned_bytes()) / (1 << 20), 1) +
              " MiB planned");
   if (state.step > 0) sink.print("resumed after step " + std::to_string(state.step));
@@ -234,6 +217,7 @@ inline int run(configuration c) {
   if (support::failed(program, done, code)) return code;
   auto saved = save_model(*session, from, model, s.folder);
   if (support::failed(program, saved, code)) return code;
+  if (auto r = save_tokenizer(s, *data); support::failed(program, r, code)) return code;
   support::print(*saved);
   return done->why == isotope::train::ending::interrupted ? support::interrupted : support::success;
 }

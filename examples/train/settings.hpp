@@ -33,12 +33,14 @@ struct training_settings {
   std::int64_t lora = 0;  // rank of the adapters; 0: all weights are trained
   double lora_alpha = 16;
   std::string lora_targets = "attention";
+  std::int64_t shuffle_window = 65536;  // of token shards
 };
 
 struct input_settings {
   std::string text;           // a path; empty: the embedded corpus
-  std::string data = "char";  // char, byte, tokens or text
+  std::string data = "char";  // char, byte, tokens, text, or a folder of token shards
   std::int32_t vocab = 0;     // of a token file
+  bool shards() const { return data != "char" && data != "byte" && data != "tokens" && data != "text"; }
 };
 
 /// Folders of Hugging Face.
@@ -103,7 +105,7 @@ struct kept_settings {
 
 BOOST_HANA_ADAPT_STRUCT(train_program::training_settings, steps, seed, batch, length, accumulate, schedule, learning_rate,
                         min_learning_rate, warmup, beta1, beta2, epsilon, weight_decay, clip, eval_every, patience, non_finite, update,
-                        recompute, head_chunks, lora, lora_alpha, lora_targets);
+                        recompute, head_chunks, lora, lora_alpha, lora_targets, shuffle_window);
 BOOST_HANA_ADAPT_STRUCT(train_program::input_settings, text, data, vocab);
 BOOST_HANA_ADAPT_STRUCT(train_program::folder_settings, from, partial, save_hf, save_adapters);
 BOOST_HANA_ADAPT_STRUCT(train_program::checkpoint_settings, dir, keep, every, resume, stop_after);

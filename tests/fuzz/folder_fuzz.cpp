@@ -1,5 +1,6 @@
-// Reads arbitrary bytes as a file of a model's folder, by the first byte: config.json, the index of shards, or a file of sentence-transformers. Beside it are the
-// files of a tiny BERT. The result is a failure that names the folder, or a configuration within its bounds.
+// Reads arbitrary bytes as a file of a folder, by the first byte: config.json, the index of shards, a file of sentence-transformers, or
+// the manifest of token shards. Beside it are the files of a tiny BERT and two token shards. The result is a failure that names the folder,
+// or a configuration within its bounds.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -8,9 +9,11 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <isotope/interop/bert_folder.hpp>
 #include <isotope/interop/gpt2_folder.hpp>
+#include <isotope/io/shard_dataset.hpp>
 
 namespace {
 
@@ -47,13 +50,26 @@ const folder& shared() {
   return f;
 }
 
+/// Reads token shards: ids within the vocabulary, or a failure that names the folder.
+void read_shards(const std::string& path) {
+  const auto data = isotope::io::shard_dataset::open(path, 4);
+  if (!data) return expect(data.error().line().find(path) != std::string::npos);
+  std::vector<std::int32_t> tokens(2 * 3), targets(2 * 3);
+  if (data->check(3, 2)) data->training_batch(1, 5, 3, tokens, targets);
+  data->validation_batch(0, 3, tokens, targets);
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    expect(tokens[i] >= 0 && tokens[i] < data->vocab().size() && targets[i] < data->vocab().size());
+  const auto verified = data->verify();
+  expect(verified.ok() || verified.error().line().find(path) != std::string::npos);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  constexpr std::string_view files[] = {"config.json", "modules.json", "1_Pooling/config.json", "sentence_bert_config.json",
-                                        "model.safetensors.index.json"};
+  constexpr std::string_view files[] = {
+      "config.json", "modules.json", "1_Pooling/config.json", "sentence_bert_config.json", "model.safetensors.index.json", "manifest.json"};
   const std::string_view changed = files[data[0] % std::size(files)];
   const folder& f = shared();
   f.put("config.json", config);
@@ -62,7 +78,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   f.put("sentence_bert_config.json", R"({"max_seq_length":10})");
   f.put("a.safetensors", std::string("\x02\0\0\0\0\0\0\0{}", 10));
   f.put("model.safetensors.index.json", R"({"weight_map":{}})");
+  f.put("shard-00000.bin", std::string(24, '\0'));
+  f.put("shard-00001.bin", std::string(24, '\1'));
   f.put(changed, text);
+  if (changed == "manifest.json") return read_shards(f.path.string()), 0;
   const auto opened = isotope::io::open_model(f.path.string());
   if (!opened) {
     expect(opened.error().line().find(f.path.string()) != std::string::npos);

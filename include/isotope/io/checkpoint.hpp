@@ -102,13 +102,6 @@ inline constexpr std::size_t hash_at = 8 + checkpoint_opening.size();
 inline constexpr std::string_view checkpoint_format = "isotope training checkpoint";
 inline constexpr int checkpoint_version = 1;
 
-inline std::string hash_digits(std::uint64_t hash) {
-  constexpr std::string_view hex = "0123456789abcdef";
-  std::string out;
-  for (int shift = 60; shift >= 0; shift -= 4) out += hex[(hash >> shift) & 15];
-  return out;
-}
-
 /// The size of the shortest file that holds a hash.
 inline constexpr std::size_t hashed_from = hash_at + blank_hash.size();
 

@@ -39,6 +39,16 @@ class file_bytes {
 
 namespace detail {
 
+inline bool is_there(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0;
+}
+
+inline bool is_folder(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 /// A file open for reading, and what the system says of it.
 struct open_file {
   descriptor file;

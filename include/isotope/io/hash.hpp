@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 
 namespace isotope::io {
 
@@ -23,5 +25,17 @@ class hasher {
  private:
   XXH3_state_t state_;
 };
+
+namespace detail {
+
+/// A hash as 16 hexadecimal digits.
+inline std::string hash_digits(std::uint64_t hash) {
+  constexpr std::string_view hex = "0123456789abcdef";
+  std::string out;
+  for (int shift = 60; shift >= 0; shift -= 4) out += hex[(hash >> shift) & 15];
+  return out;
+}
+
+}  // namespace detail
 
 }  // namespace isotope::io

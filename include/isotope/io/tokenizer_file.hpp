@@ -1,8 +1,6 @@
 #pragma once
 /// Opens tokenizers from the files that they are published in: tokenizer.json; vocab.json and merges.txt; vocab.txt. What a file asks for is done exactly or
 /// refused by name.
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -31,16 +29,6 @@ inline std::vector<std::string_view> lines_of(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return lines;
-}
-
-inline bool is_there(const std::string& path) {
-  struct stat status{};
-  return ::stat(path.c_str(), &status) == 0;
-}
-
-inline bool is_folder(const std::string& path) {
-  struct stat status{};
-  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 }  // namespace detail

@@ -42,7 +42,8 @@ struct trainer_options {
 };
 
 /// `data.training_batch(seed, k, length, tokens, targets)` writes micro-batch k: a pure function of seed and k, so that the step count alone is the
-/// position in the data.
+/// position in the data. Data that is read from files has a member `status()`, like sessions: its first failure, after which batches are
+/// blank and the run ends.
 template <class D>
 concept HasTrainingBatches =
     requires(const D& d, std::uint64_t seed, std::int64_t k, std::span<std::int32_t> out) { d.training_batch(seed, k, k, out, out); };
@@ -104,7 +105,7 @@ requires CheckpointStore<Store, Session> class trainer {
   /// Trains until the last step, `stop_after`, an interruption or exhausted patience. The end is evaluated only where an uninterrupted run would be,
   /// so that a stopped and resumed run makes the same decisions. If the session's device fails, the run ends before the step counts, and the
   /// checkpoints written so far remain.
-  /// @error non_finite (the step and what to do), device_lost, timeout, or whatever else the store or session reports
+  /// @error non_finite (the step and what to do), device_lost, timeout, or whatever else the store, session or data report
   result<done_event> run() {
     const double start = now_();
     const std::int64_t last = options_.stop_after > 0 && options_.stop_after < options_.steps ? options_.stop_after : options_.steps;
@@ -177,6 +178,7 @@ requires CheckpointStore<Store, Session> class trainer {
                              std::span(targets_).subspan(i * elems, elems));
       return true;
     });
+    if (auto r = status_of(data_); !r) return r;
     const step_report report = timed(loop_phase::step, [&] { return session_.step(micro_batches_, scalars); });
     if (auto r = alive(state_.step + 1); !r) return r;
     return ended(report, double(scalars.learning_rate), now_() - before);
@@ -225,7 +227,8 @@ requires CheckpointStore<Store, Session> class trainer {
     }
     return {};
   }
-  /// Writes the batch of a step that is about to be submitted. False if it cannot be: the session's device failed, or its plan has other inputs.
+  /// Writes the batch of a step that is about to be submitted. False if it cannot be: the session's device or the data failed, or the plan
+  /// has other inputs.
   bool fill_next(const step_scalars& scalars) {
     const auto elems = std::size_t(options_.batch * options_.length);
     auto tokens = session_.template next_input<std::int32_t>(batch::tokens_label);
@@ -233,7 +236,7 @@ requires CheckpointStore<Store, Session> class trainer {
     if (!tokens || !targets || tokens->size() != elems || targets->size() != elems) return false;
     return timed(loop_phase::data, [&] {
       data_.training_batch(scalars.seed, std::int64_t(scalars.counter), options_.length, *tokens, *targets);
-      return true;
+      return status_of(data_).ok();
     });
   }
 
@@ -260,6 +263,7 @@ requires CheckpointStore<Store, Session> class trainer {
     const auto loss = timed(loop_phase::evaluate, [&] { return validation_loss(session_, data_, options_.batch, options_.length); });
     if (!loss) return {};
     if (auto r = alive(state_.step); !r) return r;
+    if (auto r = status_of(data_); !r) return r;
     state_.val_loss = loss;
     state_.evaluated_at = state_.step;
     const bool best = state_.best.take(*loss, state_.step);
