@@ -156,4 +156,26 @@ struct data {
   }
 };
 
+/// `data` of which micro-batches from `lost` on, and validation if `lost_validation`, cannot be read.
+struct mortal_data : data {
+  std::int64_t lost = 5;
+  bool lost_validation = false;
+  mutable bool failed = false;
+
+  void training_batch(std::uint64_t seed, std::int64_t k, std::int64_t length, std::span<std::int32_t> tokens,
+                      std::span<std::int32_t> targets) const {
+    failed = failed || k >= lost;
+    data::training_batch(seed, k, length, tokens, targets);
+  }
+  std::int64_t validation_batch(std::int64_t first, std::int64_t length, std::span<std::int32_t> tokens,
+                                std::span<std::int32_t> targets) const {
+    failed = failed || lost_validation;
+    return data::validation_batch(first, length, tokens, targets);
+  }
+  isotope::result<void> status() const {
+    if (failed) return isotope::fail(isotope::errc::unreadable, "read failed", "shard", "check the disk");
+    return {};
+  }
+};
+
 }  // namespace fake

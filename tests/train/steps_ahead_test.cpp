@@ -91,5 +91,23 @@ TEST(steps_ahead, a_loss_that_is_not_finite_stops_a_run_with_steps_in_flight_at_
   EXPECT_EQ(r.sink.steps.size(), 8U);
   EXPECT_EQ(r.store.saves, (std::vector<kept>{{6, false}}));
 }
+TEST(steps_ahead, data_that_cannot_be_read_ends_the_run_before_the_step_and_keeps_the_checkpoints) {
+  const auto lose = [](auto& r, auto& validates) {
+    r.options.checkpoint_every = 2;
+    const auto done = r.run();
+    ASSERT_FALSE(done.ok());
+    EXPECT_EQ(done.error().line(), "shard: read failed (fix: check the disk)");
+    EXPECT_EQ(r.session.steps, 5);
+    EXPECT_EQ(r.sink.steps.size(), 5U);
+    EXPECT_EQ(r.store.saves, (std::vector<kept>{{2, false}, {4, false}}));
+    validates.data.lost = 100, validates.data.lost_validation = true;
+    EXPECT_FALSE(validates.run().ok());
+    EXPECT_TRUE(validates.store.saves.empty() && validates.sink.evals.empty());
+  };
+  rig_of<fake::session, fake::mortal_data> waits, waits_to_validate;
+  rig_of<fake::submitting<fake::session>, fake::mortal_data> ahead, ahead_to_validate;
+  lose(waits, waits_to_validate);
+  lose(ahead, ahead_to_validate);
+}
 
 }  // namespace trainer_test

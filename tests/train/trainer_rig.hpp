@@ -60,9 +60,9 @@ struct recorder {
   void operator()(const train::done_event& e) { ends.push_back(e); }
 };
 
-template <class Session> struct rig_of {
+template <class Session, class Data = fake::data> struct rig_of {
   Session session;
-  fake::data data;
+  Data data;
   memory_store store;
   recorder sink;
   std::atomic<bool> interrupted{false};
