@@ -11,16 +11,14 @@
 
 namespace isotope::io {
 
-/// Whether a text may be divided before byte `at` without a change of its ids: before a blank that stands between a visible character of
-/// ASCII and a letter of ASCII, and after a line end that stands alone between characters that are no white space. No pattern of split_rule
-/// has a piece that contains such a place and none looks beyond it, WordPiece drops the white space there, and NFC composes nothing with
-/// it.
+/// Whether a text may be divided before byte `at` without a change of its ids: before a blank that a letter of ASCII follows, and after a
+/// line end that stands alone between characters that are no white space. No pattern of split_rule has a piece that contains such a place
+/// or that changes with what stands behind it, WordPiece drops the white space there, and NFC composes nothing with it.
 inline bool divisible_at(std::string_view text, std::size_t at) {
   if (at == 0 || at + 1 >= text.size()) return false;
-  const auto visible = [](char c) { return c > ' ' && c < 0x7f; };
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const char before = text[at - 1];
-  if (text[at] == ' ') return visible(before) && is_letter(text[at + 1]);
+  if (text[at] == ' ') return is_letter(text[at + 1]);
   if (before != '\n' || at < 2) return false;
   const auto is_text = [&](std::size_t first, std::size_t last) {
     const unicode::point p = unicode::decode(text.data() + first, text.data() + last);
