@@ -2,6 +2,7 @@
 /// What a run trains on: a text, token ids in one file, or a folder of token shards.
 #include "../support/corpus.hpp"
 #include "settings.hpp"
+#include "training_text.hpp"
 
 #include <isotope/core/error.hpp>
 #include <isotope/io/dataset.hpp>
@@ -31,7 +32,7 @@ class data_source {
     return std::visit([](const auto& d) { return d.hash(); }, data_);
   }
   std::int64_t token_count() const {
-    if (const auto* d = std::get_if<isotope::io::dataset>(&data_)) return std::ssize(d->tokens());
+    if (const auto* d = std::get_if<isotope::io::dataset>(&data_)) return static_cast<std::int64_t>(d->size());
     return shards()->token_count();
   }
   void training_batch(std::uint64_t seed, std::int64_t k, std::int64_t length, std::span<std::int32_t> tokens,
@@ -56,20 +57,26 @@ class data_source {
   std::variant<isotope::io::dataset, isotope::io::shard_dataset> data_;
 };
 
-/// Opens what the settings name, and checks that it has windows. @error as load_dataset, dataset::check, shard_dataset::open and check
-inline isotope::result<data_source> open_data(const settings& s) {
+/// Opens what the settings name, and checks that it has windows.
+///
+/// @param from  the folder of --from, or null
+/// @error as load_dataset, dataset::check, tokenized_text, shard_dataset::open and check
+inline isotope::result<data_source> open_data(const settings& s, const model_source* from) {
   using isotope::io::text_unit;
   const std::int64_t length = s.training.length;
   if (s.input.shards()) {
     auto shards = isotope::io::shard_dataset::open(s.input.data, s.training.shuffle_window);
     if (!shards) return std::move(shards).error();
+    if (from != nullptr)
+      if (auto r = shards->take_vocabulary(from->vocab()); !r) return std::move(r).error();
     if (auto r = shards->check(length, s.training.batch); !r) return std::move(r).error();
     return data_source(*std::move(shards));
   }
   const std::string& path = s.input.text;
   const text_unit unit = s.input.data == "byte" ? text_unit::bytes : s.input.data == "tokens" ? text_unit::tokens : text_unit::characters;
-  auto data = path.empty() ? isotope::io::text_dataset(support::embedded_corpus(), unit, "the built-in text")
-                           : isotope::io::load_dataset(path, unit, s.input.vocab);
+  auto data = s.input.data == "text" && from != nullptr ? tokenized_text(*from, path)
+              : path.empty()                            ? isotope::io::text_dataset(support::embedded_corpus(), unit, "the built-in text")
+                                                        : isotope::io::load_dataset(path, unit, s.input.vocab);
   if (!data) return std::move(data).error();
   if (auto r = data->check(length); !r) {
     isotope::failure f = std::move(r).error();

@@ -329,6 +329,17 @@ TEST(shards, too_few_windows_are_refused_with_their_number) {
   EXPECT_FALSE(d.check(0, 1).ok());
 }
 
+TEST(shards, a_model_may_have_more_ids_than_the_tokenizer_but_not_fewer) {
+  const scratch_folder folder;
+  write_counting(folder.at("s"), 2, 9, {.vocabulary = 300, .end_of_text = 0, .shard_tokens = 20, .validation = 0, .seed = 1});
+  auto d = *shard_dataset::open(folder.at("s"), 8);
+  EXPECT_TRUE(d.take_vocabulary(70000).ok());
+  EXPECT_EQ(d.vocab().size(), 70000);
+  EXPECT_EQ(d.take_vocabulary(299).error().code, errc::model_mismatch);
+  training(d, 1, 0, 1, 9);
+  EXPECT_TRUE(d.status().ok()) << "ids are compared with the vocabulary of the shards";
+}
+
 TEST(shards, damaged_shards_are_refused_at_opening_by_the_hash_or_when_they_are_read) {
   const scratch_folder folder;
   const shard_options o{.vocabulary = 300, .end_of_text = 0, .shard_tokens = 100, .validation = 0, .seed = 1};

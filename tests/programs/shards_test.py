@@ -59,6 +59,7 @@ def test_a_learned_vocabulary_goes_from_text_to_generated_text(f):
     assert f.names("model") == ["config.json", "generation_config.json", "model.safetensors", "tokenizer.json"]
     assert json.loads(f.read("model/generation_config.json")) == {"eos_token_id": 300}
     done = f.run("generate", "--model", "model", "--prompt", "7 bottles", "--tokens", "5")
+    f.run("train", "--from", "model", "--data", "shards", "--steps", "2", "--batch", "2", "--threads", "1").succeeded()
     assert done.code == 0 and done.out.startswith("7 bottles") and len(done.out) > len("7 bottles") + 1, (done.out, done.err)
 
 
@@ -79,7 +80,7 @@ def test_bad_shards_are_refused_in_one_line(f):
     shards("--tokenizer", "t.json", "text", "--out", "x").refused(2, "a run may have been cut off")
     f.run("tokenize", "check").refused(2, "check takes one folder")
 
-    f.run("train", *MODEL, "--data", "words").refused(2, "flag --data", "is 'words'", "char, byte, tokens, or a folder")
+    f.run("train", *MODEL, "--data", "words").refused(2, "flag --data", "is 'words'", "tokens, text, or a folder")
     f.run("train", *MODEL, "--data", "x").refused(2, "is 'x'", "manifest.json")
     train(f, "--text", "text").refused(2, "flag --text", "does not go with --data shards")
     train(f, "--vocab", "301").refused(2, "flag --vocab")

@@ -55,6 +55,16 @@ class shard_dataset {
     return d;
   }
 
+  /// Takes the vocabulary of a model that has more ids than the tokenizer. @error model_mismatch: it has fewer
+  result<void> take_vocabulary(std::int64_t size) {
+    if (size < manifest_.vocabulary)
+      return fail(errc::model_mismatch,
+                  "the shards have a vocabulary of " + std::to_string(manifest_.vocabulary) + ", the model has " + std::to_string(size),
+                  folder_, "make the shards with the tokenizer of the model");
+    vocab_ = vocabulary::of_tokens(static_cast<std::int32_t>(size));
+    return {};
+  }
+
   const shard_manifest& manifest() const { return manifest_; }
   const vocabulary& vocab() const { return vocab_; }
   /// A hash of the manifest, which has the hashes of all shards.
