@@ -94,9 +94,11 @@ TEST(embedder, gives_runs_of_any_size_the_same_bits_on_the_host) {
     auto e = opened_embedder<host>({.tokens = n, .buckets = {}});
     EXPECT_TRUE(same_bits(vectors(e, all), want)) << n;
   }
-  auto several = opened_embedder<host>({.tokens = 64, .buckets = {16, 32, 16, 4096}});
-  EXPECT_EQ(several.packing().buckets().size(), 3u);
-  EXPECT_TRUE(same_bits(vectors(several, all), want));
+  for (const bool finer : {false, true}) {
+    auto several = opened_embedder<host>({.tokens = 64, .buckets = {16, 32, 16, 4096}, .finer = finer});
+    EXPECT_EQ(several.packing().buckets().size(), finer ? 8u : 3u);
+    EXPECT_TRUE(same_bits(vectors(several, all), want));
+  }
 }
 TEST(embedder, counts_the_tokens_that_it_takes_and_cuts) {
   auto e = opened_embedder<host>({});

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -50,6 +51,18 @@ TEST(token_packing, takes_the_bucket_that_costs_least) {
   EXPECT_EQ(buckets(std::vector<std::int32_t>(10, 30)), (sizes{256, 64}));  // not 1024
   EXPECT_EQ(buckets({4, 4, 4}), (sizes{16, 16}));                           // 2 (16 + 16) tokens, not 64 + 16
   EXPECT_EQ(buckets({12, 12, 12}), sizes{64});                              // not 3 (16 + 16)
+}
+TEST(token_packing, leaves_a_fifth_empty_at_most_in_a_run_of_a_fine_size) {
+  const auto sizes = isotope::fine_sizes(4096);
+  EXPECT_EQ(sizes.front(), 8);
+  EXPECT_EQ(sizes.size(), 31u);
+  for (std::size_t k = 0; k < sizes.size(); ++k) {
+    const int next = k + 1 < sizes.size() ? sizes[k + 1] : 4096, n = sizes[k];
+    EXPECT_EQ(n % (n < 64 ? 8 : n < 128 ? 16 : 32), 0);
+    EXPECT_LE(next - n - 1, std::max(8, next / 5)) << "for a text of " << n + 1 << " tokens";
+  }
+  EXPECT_EQ(isotope::fine_sizes(17), (std::vector<int>{8, 16}));
+  EXPECT_TRUE(isotope::fine_sizes(8).empty());
 }
 TEST(token_packing, leaves_little_empty) {
   token_packing p({{16, 2}, {64, 8}, {256, 32}, {1024, 128}, {4096, 512}});

@@ -27,6 +27,7 @@ enum class long_texts : std::uint8_t { truncate, refuse };
 struct embedder_options {
   int tokens = 4096;                               // of the largest run; at least the model's limit
   std::vector<int> buckets = {16, 64, 256, 1024};  // tokens of smaller runs; a last or short run takes the smallest one that it fits
+  bool finer = true;                               // if there are buckets: fine_sizes, too, where kernels work in host memory
   long_texts longer = long_texts::truncate;
   io::specials special = io::specials::parse;  // whether [SEP] in a text is the special token
   std::int64_t budget = 0;                     // bytes; 0: no limit
@@ -111,6 +112,10 @@ template <Target T> class embedder {
                   "embedder_options::tokens", "give " + std::to_string(config.sentence.most_tokens) + " or more");
     sized_plans all;
     std::vector<int> sizes = o.buckets;
+    if (session::host_memory && o.finer && !sizes.empty()) {
+      const auto fine = fine_sizes(o.tokens);
+      sizes.insert(sizes.end(), fine.begin(), fine.end());
+    }
     sizes.push_back(o.tokens);
     std::sort(sizes.begin(), sizes.end());
     sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());

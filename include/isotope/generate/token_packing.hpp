@@ -1,6 +1,7 @@
 #pragma once
 /// Packs sequences of different lengths into runs of few sizes, so that little of a run is left empty.
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -14,6 +15,14 @@ namespace isotope {
 struct token_bucket {
   int tokens = 0, sequences = 0;
 };
+
+/// Sizes below `most`, from 8 tokens on: each is 8 tokens larger than the one before, or up to a quarter, so that a run which takes the smallest
+/// size that it fits has few empty rows. They are multiples of 8, of 16 from 64 on, and of 32 from 128 on: whole vectors of a processor.
+inline std::vector<int> fine_sizes(int most) {
+  std::vector<int> sizes;
+  for (int n = 8; n < most; n += std::max(8, int(std::bit_floor(unsigned(n)) / 4))) sizes.push_back(n);
+  return sizes;
+}
 
 /// A run: the sequences order[first, last) of a packing, in a bucket.
 struct packed_run {

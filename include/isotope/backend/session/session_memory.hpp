@@ -36,6 +36,8 @@ struct owned_plan {
 /// The base class of `session`, which adds runs. Nothing here waits for runs in flight; callers do.
 template <Queue Q> class session_memory {
  public:
+  static constexpr bool host_memory = Q::host_memory;  // whether kernels work in host memory
+
   /// The state dict, in the order that `read` and `write` count.
   std::span<const slot> parameters() const { return plan().slots; }
   /// The model's states, which persist from run to run, in the order that `read` and `write` count.
