@@ -1,3 +1,4 @@
+// labels: slow
 #include <isotope/kernels/cpu/native/all.hpp>
 #include <isotope/kernels/cpu/portable/update.hpp>
 
