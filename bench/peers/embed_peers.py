@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""embed_peers.py MODEL [THREADS [FILE.onnx]]: sentences per second of PyTorch and onnxruntime, by the clock and by processor time, for the shapes of bench_embed. MODEL is the
-folder of a BERT. The last hidden state is computed; ids are random, lengths equal, nothing is padded. The exported
-model is written to FILE.onnx and removed."""
+"""embed_peers.py MODEL [THREADS [FILE.onnx]]: sentences per second of PyTorch, onnxruntime, OpenVINO and CTranslate2, of those that are installed, by the clock and by processor
+time, for the shapes of bench_embed. MODEL is the folder of a BERT. The last hidden state is computed in f32; ids are random, lengths equal, nothing is padded. The exported model is
+written to FILE.onnx, that of CTranslate2 to the folder FILE.onnx.ct2, and both are removed."""
+import importlib
 import os
+import shutil
 import sys
 import time
 
@@ -36,10 +38,14 @@ for b, s in SHAPES:
     ids = inputs(b, s)
     with torch.inference_mode():
         print(f"PyTorch {torch.__version__} {b} x {s}: {rate(lambda: model(ids).last_hidden_state, b)}", flush=True)
-try:
-    import onnxruntime
-except ImportError:
-    sys.exit("onnxruntime is not installed")
+
+
+def installed(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        print(f"{name} is not installed")
+        return None
 
 
 class Plain(torch.nn.Module):
@@ -64,12 +70,32 @@ with torch.inference_mode():
     assert (Plain()(ids) - model(ids).last_hidden_state).abs().max() < 1e-4
 axes = {name: {0: "batch", 1: "length"} for name in ("ids", "y")}
 torch.onnx.export(Plain(), (ids,), path, input_names=["ids"], output_names=["y"], dynamic_axes=axes, opset_version=17, dynamo=False)
-options = onnxruntime.SessionOptions()
-options.intra_op_num_threads = THREADS
-start = time.perf_counter()
-session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-print(f"onnxruntime {onnxruntime.__version__}: session in {time.perf_counter() - start:.3f} s")
-for b, s in SHAPES:
-    ids = inputs(b, s).numpy()
-    print(f"onnxruntime {b} x {s}: {rate(lambda: session.run(None, {'ids': ids}), b)}", flush=True)
+if onnxruntime := installed("onnxruntime"):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = THREADS
+    start = time.perf_counter()
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    print(f"onnxruntime {onnxruntime.__version__}: session in {time.perf_counter() - start:.3f} s")
+    for b, s in SHAPES:
+        ids = inputs(b, s).numpy()
+        print(f"onnxruntime {b} x {s}: {rate(lambda: session.run(None, {'ids': ids}), b)}", flush=True)
+if openvino := installed("openvino"):
+    start = time.perf_counter()
+    exact = {"INFERENCE_NUM_THREADS": THREADS, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
+    compiled = openvino.Core().compile_model(path, "CPU", exact)
+    request = compiled.create_infer_request()
+    print(f"OpenVINO {openvino.__version__.split('-')[0]}: compiled in {time.perf_counter() - start:.3f} s")
+    for b, s in SHAPES:
+        ids = inputs(b, s).numpy()
+        print(f"OpenVINO {b} x {s}: {rate(lambda: request.infer({'ids': ids}), b)}", flush=True)
+if ctranslate2 := installed("ctranslate2"):
+    folder = path + ".ct2"
+    ctranslate2.converters.TransformersConverter(sys.argv[1]).convert(folder, quantization="float32")
+    start = time.perf_counter()
+    encoder = ctranslate2.Encoder(folder, device="cpu", compute_type="float32", intra_threads=THREADS)
+    print(f"CTranslate2 {ctranslate2.__version__}: opened in {time.perf_counter() - start:.3f} s")
+    for b, s in SHAPES:
+        ids = inputs(b, s).tolist()
+        print(f"CTranslate2 {b} x {s}: {rate(lambda: encoder.forward_batch(ids), b)}", flush=True)
+    shutil.rmtree(folder)
 os.remove(path)
