@@ -27,6 +27,11 @@ target_link_libraries(isotope_own INTERFACE isotope::isotope)
 include(${CMAKE_CURRENT_LIST_DIR}/io.cmake)
 target_link_libraries(isotope_json PRIVATE isotope_own)
 
+# The specifications of the ops, compiled once for isotope-conform, its tests and the planted bugs.
+add_library(isotope_specifications STATIC EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/examples/support/specifications.cpp)
+target_link_libraries(isotope_specifications PRIVATE isotope_own)
+target_compile_options(isotope_specifications PRIVATE $<$<CONFIG:Release>:-O2>)
+
 # The kernels of one backend and precision, compiled once for all programs and tests: include/isotope/backend/<backend>/compiled.hpp. Every build has those of
 # the host's backend.
 set(isotope_host cpu)

@@ -6,12 +6,18 @@
 #include "../support/output.hpp"
 #include "../support/version.hpp"
 
+#include <isotope/op/all.hpp>
 #include <isotope/selected.hpp>
 
 #include <string>
 #include <vector>
 
 namespace conform_program {
+
+/// An op of library_ops without a specification does not compile. A backend with a list of kernels of its own may only have ops of this list.
+template <class K> using is_specified = boost::mp11::mp_contains<iso::library_ops, typename iso::kernel_traits<K>::op>;
+static_assert(boost::mp11::mp_all_of<iso::selected_backend::kernels, is_specified>::value,
+              "a kernel's op has no specification: add include/isotope/conform/op/<op>.hpp and name the op in op/all.hpp");
 
 int guarded_main(int argc, char** argv) {
   const iso::build& b = iso::build_info<iso::selected>;

@@ -14,9 +14,6 @@
 #include <set>
 
 namespace isotope::conform {
-std::span<const spec> every_spec() { return library_specs(); }
-std::span<const gradient_kernel_names> every_gradient_kernel() { return library_gradient_kernels(); }
-
 namespace laws_test {
 
 /// Collects the cases of one op that a test needs.
