@@ -1,4 +1,4 @@
-// expect: error<.*gpt: width.*770.*is.*not a multiple of heads 12:.*choose 768"
+// expect: error<.*gpt: width.*770.*is.*not a multiple of heads.*12:.*choose 768"
 // If the sizes of a model are inconsistent, the message suggests one that fits.
 #include <isotope/backend/cpu.hpp>
 #include <isotope/isotope.hpp>
