@@ -71,14 +71,15 @@ def test_all_families_are_trained_whole_and_saved_with_the_losses_of_the_last_we
 
 
 def test_adapters_are_trained_alone_saved_apart_and_applied_to_the_weights(f):
+    rounding = 5e-6 if "PRECISION=f32" in f.run("info", "--version").out else 1e-2
     for kind in FAMILIES:
         source = FIXTURES / kind
         train(f, "--from", source, *LORA, "--dropout", "0", "--save-hf", kind, "--save-adapters", f"{kind}-lora", "--json",
               f"{kind}.log").succeeded()
         adapted = validation(f, f"{kind}.log")
         assert adapted < loss_of(f, source, "--save-hf", f"{kind}-base") - 0.05, kind
-        # The loss is some 5; a product that is added to the weight and not to its result is rounded otherwise, in f32.
-        assert abs(loss_of(f, kind) - adapted) < 5e-6, kind
+        # The loss is some 5; a product that is added to the weight and not to its result is rounded otherwise.
+        assert abs(loss_of(f, kind) - adapted) < rounding, (kind, loss_of(f, kind) - adapted)
         config = json.loads(f.read(f"{kind}-lora/adapter_config.json"))
         assert config["r"] == 2 and config["lora_alpha"] == 16 and config["fan_in_fan_out"] == (kind == "gpt2"), config
         adapters, merged = tensors(f.read(f"{kind}-lora/adapter_model.safetensors")), tensors(f.read(f"{kind}/model.safetensors"))

@@ -70,9 +70,6 @@ template <Target T, class Made, class Options> class loaded_decoder {
   int vocab_, context_;
   std::vector<int> prefill_;  // tokens of the plans that read prompts, ascending
 
-  loaded_decoder(session loaded, int vocab, int context, const Options& o)
-      : session_(std::move(loaded)), vocab_(vocab), context_(context), prefill_(prefill_sizes(context, o)) {}
-
   /// The smallest size of a plan that reads so many tokens, as an index into prefill_; the largest if none does. Its plan is the next number.
   std::size_t prefill_of(std::size_t tokens) const {
     std::size_t k = 0;
@@ -81,6 +78,11 @@ template <Target T, class Made, class Options> class loaded_decoder {
   }
 
  private:
+  friend Made;  // which alone derives from this
+
+  loaded_decoder(session loaded, int vocab, int context, const Options& o)
+      : session_(std::move(loaded)), vocab_(vocab), context_(context), prefill_(prefill_sizes(context, o)) {}
+
   /// Without repetitions, and none beyond the context.
   static std::vector<int> prefill_sizes(int context, const Options& o) {
     std::vector<int> all = o.prefill_tokens;
