@@ -22,8 +22,7 @@ namespace train_program {
 ///
 /// @param path  of the text; empty: the built-in one
 /// @error as io::open_tokenizer and io::read_file; bad_format: not UTF-8, with the byte; model_mismatch: the tokenizer has more ids than
-/// the model;
-/// invalid_argument: a vocabulary that datasets cannot hold
+/// the model; invalid_argument: a vocabulary that datasets cannot hold
 inline isotope::result<isotope::io::dataset> tokenized_text(const model_source& from, const std::string& path) {
   namespace io = isotope::io;
   using isotope::errc, isotope::fail;
