@@ -121,6 +121,30 @@ TEST(rearrangements, are_those_of_numpy) {
   EXPECT_EQ(values([](auto x, auto i) { return index_select(reshape(x, {2, 3}), ids_of(i), 1); }, six, std::vector<double>{2, 0}),
             (std::vector<double>{2, 3, 1, 0.5}));
 }
+TEST(sort, is_stable_and_puts_nan_last) {
+  const auto order = [](bool descending) { return [descending](auto x) { return cast(sort(x, -1, descending).second, dtype::f32); }; };
+  const std::vector<double> x{2, nan, -infinity, 0.0, -0.0, 2, infinity};
+  EXPECT_TRUE(same(values([](auto v) { return sort(v).first; }, x), {-infinity, 0.0, -0.0, 2, 2, infinity, nan}));
+  EXPECT_EQ(values(order(false), x), (std::vector<double>{2, 3, 4, 0, 5, 6, 1}));
+  EXPECT_TRUE(same(values([](auto v) { return sort(v, 0, true).first; }, x), {nan, infinity, 2, 2, 0.0, -0.0, -infinity}));
+  EXPECT_EQ(values(order(true), x), (std::vector<double>{1, 6, 0, 5, 3, 4, 2}));
+  EXPECT_EQ(of_matrix([](auto v) { return sort(v, 0).first; }), (std::vector<double>{0.5, -4, 1, 3, -1, 2}));
+}
+TEST(alibi, has_the_slopes_of_the_paper) {
+  const auto bias = [](int heads) { return values([&](auto x) { return nn::alibi(*x.machine, heads, 1, 3); }, std::vector<double>{}); };
+  EXPECT_TRUE(near(bias(2), {-0.125, -0.0625, 0, -0x1p-7, -0x1p-8, 0}));
+  // Three heads: the two of two heads, then the first of four.
+  EXPECT_TRUE(near(bias(3), {-0.125, -0.0625, 0, -0x1p-7, -0x1p-8, 0, -0.5, -0.25, 0}));
+}
+TEST(relative_bias, has_the_buckets_of_t5) {
+  // Bucket i of eight holds the number i. huggingface/transformers, T5Attention._relative_position_bucket, num_buckets 8, max_distance 16.
+  const std::vector<double> table{0, 1, 2, 3, 4, 5, 6, 7};
+  const auto of = [&](std::int64_t S, std::int64_t T, bool causal) {
+    return values([&](auto x) { return nn::relative_bias(reshape(x, {8, 1}), S, T, causal, 16); }, table);
+  };
+  EXPECT_EQ(of(1, 10, true), (std::vector<double>{6, 6, 5, 5, 4, 4, 3, 2, 1, 0}));
+  EXPECT_EQ(of(3, 3, false), (std::vector<double>{0, 5, 6, 1, 0, 5, 2, 1, 0}));
+}
 TEST(losses, are_those_of_their_formulas) {
   const std::vector<double> x{0.5, 3, -1}, y{0, 1, 1};
   EXPECT_TRUE(near(values([](auto a, auto b) { return nn::mse(a, b); }, x, y), {8.25 / 3}));

@@ -154,6 +154,19 @@ const differentiable functions[] = {
      [](source& in) { return square(layer_norm(transpose(in("x", {5, 3})), in("w", {5}), in("b", {5}), 0.1)); }},
     {"rms_norm", [](source& in) { return rms_norm(in("x", {2, 3, 5}), in("w", {5})); }},
     {"rope", [](source& in) { return rope(in("x", {2, 3, 2, 4}), 100, 2); }},
+    {"rope_of_pairs_of_a_part", [](source& in) { return square(rope(in("x", {2, 3, 2, 6}), {.base = 100, .width = 4, .interleaved = true})); }},
+    {"sort", [](source& in) { return square(sort(in("a", {3, 4}), 0).first) + exp(sort(in("b", {3, 4}), -1, true).first); }},
+    {"scored_attention",
+     [](source& in) {
+       const nn::scored_attention_options o{.causal = true, .before = 1, .left = 2, .soft_cap = 0.7};
+       return nn::scored_attention(in("q", {2, 4, 3, 2}), in("k", {2, 2, 4, 2}), in("v", {2, 2, 4, 3}), in("mask", {4, 1, 4}), o);
+     }},
+    {"scored_attention_without_keys",
+     [](source& in) {
+       const T mask = less(fill(in.on(), {}, dtype::f64), in("mask", {1, 1, 3, 4}, false) - fill(in.on(), {3, 1}, dtype::f64, 2));
+       return nn::scored_attention(in("q", {1, 2, 3, 2}), in("k", {1, 2, 4, 2}), in("v", {1, 2, 4, 3}), mask) + in("b", {1, 2, 3, 3});
+     }},
+    {"relative_bias", [](source& in) { return square(nn::relative_bias(in("table", {8, 2}), 3, 12)); }},
     {"rope_of_packed_tokens",
      [](source& in) { return square(rope(in("x", {2, 3, 3, 4}), in.ids({3}, 50), {.base = 100, .scaling = {16, 4, 1, 4}, .heads = 2})); }},
     // Fourier transforms: even and odd lengths, with and without a middle bin, along another axis, there and back

@@ -7,3 +7,4 @@
 #include "losses.hpp"
 #include "mlp.hpp"
 #include "norm.hpp"
+#include "scored_attention.hpp"

@@ -55,6 +55,7 @@
 #include "silu.hpp"
 #include "sine.hpp"
 #include "softmax.hpp"
+#include "sort.hpp"
 #include "sqrt.hpp"
 #include "square.hpp"
 #include "statistics.hpp"

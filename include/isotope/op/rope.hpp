@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "../core/tape.hpp"
+#include "concat.hpp"
 
 namespace isotope {
 /// Llama 3's scaling of rotation frequencies to a longer context. With the wavelength w = 2 pi / f of a frequency and L = context:
@@ -70,8 +71,35 @@ struct rope {
 struct rope_options {
   double base = 10000;
   rope_scaling scaling{};
-  int heads = 0;  // only so many heads rotate, the others are copied; 0: all rotate
+  int heads = 0;             // only so many heads rotate, the others are copied; 0: all rotate
+  std::int64_t width = 0;    // only so many first elements of each head rotate, D of the formula being this width; 0: all
+  bool interleaved = false;  // elements 2 d and 2 d + 1 are a pair instead of d and d + D/2
 };
+
+namespace op {
+/// The pairs of the last axis as halves (..., D/2 firsts, D/2 seconds), or the other way round.
+template <Machine M> constexpr tensor<M> pairs_as_halves(tensor<M> x, bool back, place at) {
+  const shape& s = x.dims();
+  shape parts;
+  for (int i = 0; i + 1 < s.rank; ++i) parts.push(s.axis(i));
+  parts.push(back ? dim(2) : dim(s[-1] / 2));
+  parts.push(back ? dim(s[-1] / 2) : dim(2));
+  return isotope::reshape(isotope::transpose(isotope::reshape(x, parts, at), at), s, at);
+}
+/// What `rotate` does to x in the form that the options name.
+template <Machine M, class F> constexpr tensor<M> rotated_as(tensor<M> x, const rope_options& o, place at, const F& rotate) {
+  if (x.rank() != 4 || (o.width == 0 && !o.interleaved)) return rotate(x);
+  message m;
+  const std::int64_t width = o.width == 0 ? x[3] : o.width;
+  if (width < 0 || width > x[3] || width % 2 != 0) {
+    x.machine->fail(m << "rope: a width of " << width << " of " << x.dims() << " must be even and at most the head size", at);
+    return x;
+  }
+  auto part = isotope::narrow(x, 3, 0, width, at);
+  part = o.interleaved ? pairs_as_halves(rotate(pairs_as_halves(part, false, at)), true, at) : rotate(part);
+  return width == x[3] ? part : isotope::concat({part, isotope::narrow(x, 3, width, x[3] - width, at)}, 3, at);
+}
+}  // namespace op
 
 /// Rotary position embedding: with t = (first + s) base^(-2 d / D), for d < D/2
 ///   y[d] = x[d] cos t - x[d + D/2] sin t,   y[d + D/2] = x[d + D/2] cos t + x[d] sin t.
@@ -84,14 +112,22 @@ struct rope_options {
 template <Machine M> constexpr tensor<M> rope(tensor<M> x, double base = 10000, std::int64_t first = 0, place at = place::current()) {
   return apply<op::rope>(at, op::rope::constants{.first = first, .base = base}, x);
 }
-/// The same of sequences that start at position 0, with scaled frequencies, or of the first heads alone: of queries and keys that stand before values.
-/// @error  as above; more heads than x has; a scaling factor that is not positive, bounds that are not ordered
+/// The same of sequences that start at position 0, with the options' frequencies, heads, width and pairs.
+/// @error  as above; more heads than x has; a scaling factor that is not positive, bounds that are not ordered; an odd width, or one beyond D
 template <Machine M> constexpr tensor<M> rope(tensor<M> x, rope_options o, place at = place::current()) {
-  return apply<op::rope>(at, op::rope::constants{.heads = o.heads, .base = o.base, .scaling = o.scaling}, x);
+  return op::rotated_as(x, o, at, [&](tensor<M> part) {
+    return apply<op::rope>(at, op::rope::constants{.heads = o.heads, .base = o.base, .scaling = o.scaling}, part);
+  });
 }
-/// The same of packed tokens, each with a position of its own: t = positions[s] base^(-2 d / D), positions (S) i32. They have no gradient.
-/// At positions up to 2^20 the angle is exact to 2^-31 of a turn.
+/// The same of packed tokens, each with a position of its own: t = positions[s] base^(-2 d / D), positions (S) i32, or (B, S) for rows of x that have different
+/// ones. They have no gradient. At positions up to 2^20 the angle is exact to 2^-31 of a turn.
 template <Machine M> constexpr tensor<M> rope(tensor<M> x, tensor<M> positions, rope_options o = {}, place at = place::current()) {
-  return apply<op::rope>(at, op::rope::constants{.heads = o.heads, .base = o.base, .scaling = o.scaling}, x, positions);
+  if (positions.rank() == 2 && x.rank() == 4) {
+    const auto rows = reshape(x, {1, x[0] * x[1], x[2], x[3]}, at);
+    return reshape(rope(rows, reshape(positions, {positions[0] * positions[1]}, at), o, at), x.dims(), at);
+  }
+  return op::rotated_as(x, o, at, [&](tensor<M> part) {
+    return apply<op::rope>(at, op::rope::constants{.heads = o.heads, .base = o.base, .scaling = o.scaling}, part, positions);
+  });
 }
 }  // namespace isotope
