@@ -11,7 +11,7 @@ set -euo pipefail
 root=$(realpath -m -- "$1")
 suite=${2:-sid}
 # OpenBLAS is named because the resolver settles for the slow reference BLAS. Its OpenMP build shares torch's own threads;
-# the pthread build brings a second pool that fights them (bench/README.md has the figures).
+# the pthread build brings a second pool that fights them (bench/CPU.md has the figures).
 packages=(python3-torch python3-numpy libopenblas0-openmp)
 stamp=$root/.isotope-peer
 wanted="$suite ${packages[*]}"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Scripts, presets, targets, flags of programs and linked files that README.md, CONTRIBUTING.md, bench/README.md and docs/ name must exist.
+# Scripts, presets, targets, flags of programs and linked files that README.md, CONTRIBUTING.md, bench/ and docs/ name must exist.
 # The gate must run the commands that README.md gives to newcomers.
 set -u
 cd "$1" || exit 1
@@ -30,7 +30,7 @@ for file in README.md CONTRIBUTING.md; do
 done
 # Flags after the name of a program, in the same line and piece of code, must be flags of that program. Lines of scripts that take a
 # program as an argument are skipped.
-for file in README.md CONTRIBUTING.md bench/README.md docs/*.md; do
+for file in README.md CONTRIBUTING.md bench/*.md docs/*.md; do
   [ "$file" = docs/FLAGS.md ] && continue
   sed 's/ #.*//;/python3/d' "$file" | grep -oE 'isotope-(train|generate|info|conform|parity|mlp|embed)[^`|]*' | while read -r program rest; do
     for flag in $(echo "$rest" | grep -oE -e '(^| )--[a-z][a-z0-9-]*'); do

@@ -1,5 +1,5 @@
 #pragma once
-/// Bound by flops: 2 M N K at the rate of the multiply-adds, for bf16 at that of the matrix unit where there is one (measured: bench/README.md).
+/// Bound by flops: 2 M N K at the rate of the multiply-adds, for bf16 at that of the matrix unit where there is one (measured: bench/CPU.md).
 ///
 /// Register tiles, panels, blocks that stay in L2 and cells follow Goto & van de Geijn 2008. The cost in bytes and shuffles decides which operand is
 /// packed for all threads and which one is streamed. A fused body works on a finished cell while it is in L2.

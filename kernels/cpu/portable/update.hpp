@@ -1,7 +1,7 @@
 #pragma once
 /// Accumulation, the gradient norm and the optimisers: one pass over the region each, bound by bytes.
 ///
-/// The norm prefetches what it reads next, which saves a third of its time on Zen 5 (bench/README.md).
+/// The norm prefetches what it reads next, which saves a third of its time on Zen 5 (bench/CPU.md).
 #include <cmath>
 #include <limits>
 

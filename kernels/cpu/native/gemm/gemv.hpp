@@ -160,7 +160,7 @@ class gemv {
   }
 
   /// c[r, j] = a[r, 0:K] b[j, 0:K] for j < streams lanes, with the sums of dot_columns. Each of `streams` runs of adjacent columns is read from its first to
-  /// its last byte: several long runs reach the bandwidth of memory, while one run, or a short one of each column, does not (bench/README.md).
+  /// its last byte: several long runs reach the bandwidth of memory, while one run, or a short one of each column, does not (bench/INFERENCE.md).
   template <int Rows, class T>
   ISOTOPE_NOINLINE ISOTOPE_CONTRACT void dot_streams(const float* a, std::int64_t lda, const T* b, float* c, std::int64_t ldc) const {
     ISOTOPE_CONTRACT_HERE
