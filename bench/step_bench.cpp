@@ -147,7 +147,7 @@ void print_host_time_ahead(Session& s, std::span<const iso::batch> batches, iso:
     for (std::size_t i = 0; i + 1 < count; ++i) static_cast<void>(s.collect(flying[i]));
     flying.erase(flying.begin(), flying.begin() + std::ptrdiff_t(count));
     const double now = seconds();
-    ahead.ended(count, now - std::exchange(ended_at, now));
+    ahead.took((now - std::exchange(ended_at, now)) / double(count));
     return count;
   };
   for (std::size_t ended = 0; ended < 4 * Session::frames;) ended += turn();  // until the room is known and taken
