@@ -83,6 +83,20 @@ TEST(cuda_edges, give_the_same_bits_in_every_order_that_they_allow) {
     ASSERT_TRUE(s.after(waits) == want) << "with " << s.dispatches[late].function << " as late as possible";
   }
 }
+TEST(cuda_edges, are_a_chain_where_launches_move_megabytes_and_only_those_that_must_be_where_they_are_small) {
+  // Launch 2 reads what 0 and 1 write, launch 3 what 2 does; 0 and 1 have nothing in common.
+  const auto launches = [](std::int64_t bytes) {
+    std::vector<cuda::dispatch> all(4);
+    const auto at = [bytes](std::uint64_t k) { return cuda::range(0x1000'0000'0000 + (k << 32), bytes); };
+    for (std::uint64_t k = 0; k < 4; ++k) all[k].writes = {at(k)};
+    all[2].reads = {at(0), at(1)};
+    all[3].reads = {at(2)};
+    return all;
+  };
+  using lists = dispatch_edges;
+  EXPECT_EQ(cuda::graph_edges(launches(1'000'000)), (lists{{}, {}, {1, 0}, {2}}));
+  EXPECT_EQ(cuda::graph_edges(launches(4'000'000)), (lists{{}, {0}, {1}, {2}}));
+}
 TEST(cuda_edges, that_are_left_out_are_found_by_the_checker_and_show_in_the_results) {
   if (!cuda_test::emulator().there()) GTEST_SKIP() << "the emulated driver is not there";
   const cuda_test::emulator_settings restored;

@@ -10,6 +10,7 @@
 #include "../queue/loaded_plan.hpp"
 #include "constant_pool.hpp"
 #include "early_starts.hpp"
+#include "graph_edges.hpp"
 #include "plan_dispatches.hpp"
 #include "step_graph.hpp"
 
@@ -73,7 +74,7 @@ struct plan_recorder {
     const std::vector<dispatch> inner(all.begin() + std::ptrdiff_t(copies_in(all)), all.end() - std::ptrdiff_t(copies_out(all)));
     for (const dispatch& d : inner)
       if (!whole && d.product.batches > 0) products.push_back(d.product);
-    auto waits = plan_edges(inner, [](const dispatch& a, const dispatch& b) { return fills_device(a) && fills_device(b); });
+    auto waits = graph_edges(inner);
     drop_edge(waits, device->options.diagnose.drop_barrier);
     const auto early = device->options.diagnose.no_early_start ? std::vector<std::uint8_t>(inner.size(), 0)
                                                                : early_starts(inner, waits, device->physical().limits);
@@ -188,9 +189,6 @@ struct plan_recorder {
     all.push_back(copy_of(from, to.first, to.bytes(), true));
     all.back().writes.push_back(to);
   }
-  /// Whether a launch fills the device by itself. Two of these at the same time would share it and evict each other's data from its cache, so they are kept in
-  /// order.
-  static bool fills_device(const dispatch& d) { return bytes_of(d) >= 30'000'000; }
   /// How many copies to the device come first, and how many to the host come last.
   static std::size_t copies_in(const std::vector<dispatch>& all) {
     std::size_t n = 0;
