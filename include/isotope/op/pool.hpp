@@ -39,7 +39,7 @@ struct pooling_options {
 };
 
 /// y[b] = sum of x[n] / max(count, 1e-9) over the `count` rows n of sequence b, or y[b] = x[starts[b]]; then, if asked, divided by max(|y[b]|, 1e-12). It
-/// makes one row of each of several sequences that are packed without padding. Sums are in accumulation format, rows ascending.
+/// makes one row of each of several sequences that are packed without padding. Sums are in accumulation format, in an order of the length alone.
 ///
 /// @param x       (N, C)
 /// @param starts  (B + 1) i32  ascending numbers, taken as in [0, N]; sequence b is rows starts[b] to starts[b + 1] - 1

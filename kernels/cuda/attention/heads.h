@@ -15,7 +15,7 @@ struct attention_arguments {
   head_rows q, k, v, y, dy, dq, dk, dv;  // (B,S,H,D), (B,T,G,D), (B,T,G,D), and the others like q or like k
   std::uint64_t mask;                    // (B,T)
   std::int64_t mask_batch, mask_key;
-  std::uint64_t lse, delta;  // (B,H,S) f32, dense; delta = rowsum(dy y)
+  std::uint64_t lse, delta;  // (B,H,S) f32, dense; lse 0: not wanted; delta = rowsum(dy y)
   std::uint64_t scalars;
   std::int32_t mask_type;
   std::int32_t B, H, G, S, T, D;

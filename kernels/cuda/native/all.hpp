@@ -3,4 +3,5 @@
 #include <isotope/kernels/cuda/native/attention.hpp>
 #include <isotope/kernels/cuda/native/attention_cached.hpp>
 #include <isotope/kernels/cuda/native/attention_grad.hpp>
+#include <isotope/kernels/cuda/native/attention_packed.hpp>
 #include <isotope/kernels/cuda/native/matmul.hpp>

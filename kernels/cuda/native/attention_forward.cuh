@@ -12,11 +12,14 @@ template <int D, int WARPS, int STRIPS, int COLUMNS, bool DROPPED> struct attent
   static constexpr int threads = 32 * WARPS, rows = 16 * STRIPS * WARPS, tiles = COLUMNS / 8;
 
   __device__ static void run(const attention_arguments& a) {
-    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
     const int blocks = (a.S + rows - 1) / rows;
     const block_place at = place_of(blockIdx.x, unsigned(blocks), unsigned(a.B * a.H));
-    const int b = at.head / a.H, h = at.head % a.H, g = h / (a.H / a.G);
-    const int q0 = (blocks - 1 - at.block) * rows, row0 = q0 + warp * 16 * STRIPS;
+    run(a, at.head, (blocks - 1 - at.block) * rows);
+  }
+  /// head: b H + h; q0: the first query of the block.
+  __device__ static void run(const attention_arguments& a, int head, int q0) {
+    const int lane = int(threadIdx.x) % 32, warp = int(threadIdx.x) / 32;
+    const int b = head / a.H, h = head % a.H, g = h / (a.H / a.G), row0 = q0 + warp * 16 * STRIPS;
     const bits16 *query = rows_of<const bits16>(a.q, b, h, a.D), *key = rows_of<const bits16>(a.k, b, g, a.D),
                  *value = rows_of<const bits16>(a.v, b, g, a.D);
     bits16* own = reinterpret_cast<bits16*>(dynamic_shared());                   // (rows, D)
@@ -84,8 +87,7 @@ template <int D, int WARPS, int STRIPS, int COLUMNS, bool DROPPED> struct attent
       if constexpr (DROPPED)
 #pragma unroll
         for (int s = 0; s < STRIPS; ++s)
-          draw_by_query<tiles>(dropout, std::uint32_t(at.head) * std::uint32_t(a.S) + std::uint32_t(row0 + 16 * s), k0, lane, low[s],
-                               high[s]);
+          draw_by_query<tiles>(dropout, std::uint32_t(head) * std::uint32_t(a.S) + std::uint32_t(row0 + 16 * s), k0, lane, low[s], high[s]);
 #pragma unroll
       for (int k = 0; k < COLUMNS / 16; ++k) {
         std::uint32_t weights[STRIPS][4];
@@ -112,7 +114,7 @@ template <int D, int WARPS, int STRIPS, int COLUMNS, bool DROPPED> struct attent
     // Every warp has read its own queries, so their place takes its results.
 #pragma unroll
     for (int s = 0; s < STRIPS; ++s) {
-      const float2 inverse = softmax.finish(a, s, row0 + 16 * s, std::int64_t(at.head) * a.S, lane);
+      const float2 inverse = softmax.finish(a, s, row0 + 16 * s, std::int64_t(head) * a.S, lane);
       tile::put(strip + 16 * s * tile::pitch, softmax.sums[s], inverse.x, inverse.y, lane);
     }
     __syncwarp();

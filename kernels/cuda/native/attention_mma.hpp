@@ -19,14 +19,14 @@ struct attention_mma_kernel {
 using attention_mma_kernels = std::array<attention_mma_kernel, std::size(gpu::attention_sizes_of_tiles)>;
 
 /// Returns the kernel for the smallest head size that is large enough. Needs D <= 128.
-inline const attention_mma_kernel& fitting_kernel(const attention_mma_kernels& all, const attention_heads& h) {
+template <class Heads> const attention_mma_kernel& fitting_kernel(const attention_mma_kernels& all, const Heads& h) {
   for (const auto& k : all)
     if (k.tile.D >= h.D) return k;
   return all.back();
 }
 
 /// Returns why a step does not run on tensor cores; empty if it does.
-inline std::string_view tensor_core_refusal(const attention_heads& h, const launch& l, std::int64_t shared_bytes) {
+template <class Heads> std::string_view tensor_core_refusal(const Heads& h, const launch& l, std::int64_t shared_bytes) {
   if (l.device->switches.no_matrix_units) return "matrix units are switched off";
   if (!l.device->tensor_cores()) return "the device has no tensor cores that multiply bf16";
   if (h.arguments.q.type != std::int32_t(dtype::bf16)) return "the kernel multiplies only bf16";

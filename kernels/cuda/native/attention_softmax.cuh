@@ -84,7 +84,8 @@ template <int D, int STRIPS, int TILES> struct row_softmax {
           }
       }
   }
-  /// Writes the logs of the denominators of strip s from row `row0` on; returns by what to multiply the sums of the lane's two rows.
+  /// Writes the logs of the denominators of strip s from row `row0` on, if they are wanted; returns by what to multiply the sums of the lane's
+  /// two rows.
   __device__ float2 finish(const attention_arguments& a, int s, int row0, std::int64_t first, int lane) const {
     float inverse[2];
 #pragma unroll
@@ -95,7 +96,8 @@ template <int D, int STRIPS, int TILES> struct row_softmax {
       const bool blind = top[s][r] < 0.1f * hidden_score && all == 0;
       const int row = row0 + 8 * r + lane / 4;
       inverse[r] = blind ? 0 : a.factor / all;
-      if (lane % 4 == 0 && row < a.S) pointer<float>(a.lse)[first + row] = blind ? -INFINITY : top[s][r] * a.scale + logf(all);
+      if (lane % 4 == 0 && row < a.S && a.lse != 0)
+        pointer<float>(a.lse)[first + row] = blind ? -INFINITY : top[s][r] * a.scale + logf(all);
     }
     return {inverse[0], inverse[1]};
   }

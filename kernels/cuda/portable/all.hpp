@@ -4,6 +4,7 @@
 #include <isotope/kernels/cuda/portable/attention.hpp>
 #include <isotope/kernels/cuda/portable/attention_cached.hpp>
 #include <isotope/kernels/cuda/portable/attention_grad.hpp>
+#include <isotope/kernels/cuda/portable/attention_packed.hpp>
 #include <isotope/kernels/cuda/portable/cache_append.hpp>
 #include <isotope/kernels/cuda/portable/cast.hpp>
 #include <isotope/kernels/cuda/portable/categorical.hpp>
@@ -18,9 +19,11 @@
 #include <isotope/kernels/cuda/portable/layer_norm.hpp>
 #include <isotope/kernels/cuda/portable/matmul.hpp>
 #include <isotope/kernels/cuda/portable/muon.hpp>
+#include <isotope/kernels/cuda/portable/pool.hpp>
 #include <isotope/kernels/cuda/portable/prod.hpp>
 #include <isotope/kernels/cuda/portable/rms_norm.hpp>
 #include <isotope/kernels/cuda/portable/rope.hpp>
+#include <isotope/kernels/cuda/portable/sample.hpp>
 #include <isotope/kernels/cuda/portable/softmax.hpp>
 #include <isotope/kernels/cuda/portable/sum.hpp>
 #include <isotope/kernels/cuda/portable/top_k.hpp>

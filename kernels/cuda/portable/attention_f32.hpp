@@ -17,17 +17,21 @@ struct attention_f32_kernel {
 using attention_f32_kernels = std::array<attention_f32_kernel, std::size(gpu::attention_f32_sizes)>;
 
 /// Returns the kernel for the smallest head size that is large enough. Needs D <= 128.
-inline const attention_f32_kernel& fitting_kernel(const attention_f32_kernels& all, const attention_heads& h) {
+template <class Heads> const attention_f32_kernel& fitting_kernel(const attention_f32_kernels& all, const Heads& h) {
   for (const auto& k : all)
     if (k.tile.D >= h.D) return k;
   return all.back();
 }
 
-/// Whether these kernels take the operands. Few rows leave most warps of a block without work: then the other kernels are faster.
+/// Whether these kernels take operands of this form.
+template <class Heads> bool takes_f32_tiles(const Heads& h, const launch& l, std::int64_t shared_bytes) {
+  return h.D <= gpu::attention_f32_sizes[std::size(gpu::attention_f32_sizes) - 1] && h.all_of(dtype::f32) && h.aligned(4) &&
+         shared_bytes <= l.device->shared_bytes;
+}
+/// Whether these kernels take a step. Few rows leave most warps of a block without work: then the other kernels are faster.
 inline bool fits_f32_tiles(const attention_heads& h, const launch& l, std::int64_t shared_bytes) {
   constexpr std::int64_t fewest_rows = 33;
-  return h.D <= gpu::attention_f32_sizes[std::size(gpu::attention_f32_sizes) - 1] && h.S >= fewest_rows && h.T >= fewest_rows &&
-         h.all_of(dtype::f32) && h.aligned(4) && shared_bytes <= l.device->shared_bytes;
+  return h.S >= fewest_rows && h.T >= fewest_rows && takes_f32_tiles(h, l, shared_bytes);
 }
 
 }  // namespace isotope::cuda

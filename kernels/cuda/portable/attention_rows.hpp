@@ -17,14 +17,14 @@ struct attention_rows_kernel {
 using attention_rows_kernels = std::array<attention_rows_kernel, std::size(gpu::attention_sizes_of_rows)>;
 
 /// Returns the kernel for the smallest head size that is large enough. Needs D <= 256.
-inline const attention_rows_kernel& fitting_kernel(const attention_rows_kernels& all, const attention_heads& h) {
+template <class Heads> const attention_rows_kernel& fitting_kernel(const attention_rows_kernels& all, const Heads& h) {
   for (const auto& k : all)
     if (k.tile.D >= h.D) return k;
   return all.back();
 }
 
 /// Returns why a step runs by the definition; empty if it does not.
-inline std::string_view rows_refusal(const attention_heads& h, const launch& l, std::int64_t shared_bytes) {
+template <class Heads> std::string_view rows_refusal(const Heads& h, const launch& l, std::int64_t shared_bytes) {
   if (h.D > gpu::attention_sizes_of_rows[std::size(gpu::attention_sizes_of_rows) - 1]) return "the heads have more than 256 elements";
   if (shared_bytes > l.device->shared_bytes) return "the device has too little shared memory";
   return {};

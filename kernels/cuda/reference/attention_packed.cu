@@ -1,8 +1,8 @@
 // Attention of packed sequences by the definition, one query of a head per thread. Bound by flops: scores are computed 2 + D / 16 times.
 #include "attention_packed.h"
 
+#include "../device/packed_rows.cuh"
 #include "f64.cuh"
-#include "packed_rows.cuh"
 
 namespace isotope::cuda::gpu {
 

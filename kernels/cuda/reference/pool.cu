@@ -1,9 +1,9 @@
 // One row of each of several packed sequences, a block per sequence. Bound by bytes; with a norm, rows are read twice.
 #include "pool.h"
 
+#include "../device/packed_rows.cuh"
 #include "block_sum.cuh"
 #include "f64.cuh"
-#include "packed_rows.cuh"
 
 namespace isotope::cuda::gpu {
 

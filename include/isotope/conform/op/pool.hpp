@@ -10,8 +10,9 @@ template <> struct op_spec<op::pool> : spec_basis {
   static constexpr std::array outputs{result_role{"y"}};
   static constexpr std::array fields{attribute_field{"first", attribute_kind::flag, 0, 0},
                                      attribute_field{"normalise", attribute_kind::flag, 1, 0}};
-  static constexpr numeric_policy policy{
-      .sums = "rows ascending, in f32 or wider", .contracts = true, .nan = "in, then its column of its sequence, or all with a norm"};
+  static constexpr numeric_policy policy{.sums = "rows in an order of the length and the width alone, in f32 or wider",
+                                         .contracts = true,
+                                         .nan = "in, then its column of its sequence, or all with a norm"};
   static constexpr std::array boundary{0.0, 1.0, -1.0, 80.0};
 
   static void reference(const call& c, std::span<answer> y) {
