@@ -59,8 +59,8 @@ inline double similarity(std::span<const float> a, std::span<const float> b) {
 
 /// A loaded model of sentences with its tokenizer. There is a plan for each size of runs; they share weights and one arena.
 ///
-/// Texts are packed one after the other, without padding, and sorted by length into runs. A text has the same bits in any batch where kernels heed
-/// `batch_invariant` (plan/dynamic.hpp), as the native ones of a processor do, and on every backend if there is one size of runs.
+/// Texts are packed one after the other, without padding, and sorted by length into runs. A text has the same bits in any batch and any run, since plans are
+/// `batch_invariant` (plan/dynamic.hpp).
 template <Target T> class embedder {
  public:
   using session = typename device<T>::session;

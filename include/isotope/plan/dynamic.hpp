@@ -72,7 +72,7 @@ result<dynamic_plan> plan_training(const Model& model, const training_options& o
 /// As `inference`, for a model whose sizes are known at run time.
 /// @param group            that of the training plan beside which it evaluates; it orders the parameters
 /// @param batch_invariant  a row of a result has the same bits in plans for any number of rows, where its operands have: kernels for few rows that add up in
-///                         another order are not taken. Kernels of cpu heed it, those of GPUs do not yet.
+///                         another order are not taken. Kernels of every backend heed it.
 /// @error what would have been a compile error, as one line
 template <Target T, class Model>
 result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true, bool decompose_all = false,

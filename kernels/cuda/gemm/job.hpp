@@ -17,6 +17,8 @@ class matmul_job {
   explicit matmul_job(const launch& l) : given(&l), s(l), body_(l, int(host_operands(l))) {}
 
   const view& y() const { return given->out[0]; }
+  /// Whether rows are to have the same bits however many there are. Then tiles that add up a row along K, undivided, take all sizes.
+  bool in_one_order() const { return given->constants<op::matmul>().batch_invariant; }
   /// Whether all batches of operand k (a, b) start at multiples of `elems` elements from its address.
   bool batches_whole(std::size_t k, std::int64_t elems) const {
     const auto w = s.walked();

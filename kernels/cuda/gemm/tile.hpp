@@ -35,13 +35,13 @@ struct matmul_tile_choice {
     return matmul_split::choose(t.count(s.M, s.N) * s.batches, t.m * t.n, s.batches * s.M * s.N, s.K, t.slab,
                                 {d.multiprocessors, t.filling, flops_per_byte, t.efficiency, t.together}, parts);
   }
-  /// Returns the cheapest of the tiles that fit into shared memory, with its split of K; none may fit.
+  /// Returns the cheapest of the tiles that fit into shared memory, with its split of K; none may fit. `parts`: as in split_of.
   static constexpr matmul_tile_choice of(std::span<const matmul_tile> tiles, const matmul_size& s, const device_limits& d,
-                                         double flops_per_byte) {
+                                         double flops_per_byte, std::int64_t parts) {
     matmul_tile_choice r;
     for (const auto& t : tiles) {
       if (t.shared_bytes > d.shared_bytes) continue;
-      const auto split = split_of(t, s, d, flops_per_byte, d.switches.split_k);
+      const auto split = split_of(t, s, d, flops_per_byte, parts);
       if (r.tile == nullptr || split.cost < r.split.cost) r = {&t, split};
     }
     return r;

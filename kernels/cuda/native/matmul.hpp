@@ -49,6 +49,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
   /// Records the matmul without column sums.
   static void record_product(const launch& l, recording& r) {
     const matmul_job j(l);
+    if (j.in_one_order()) return record_mma(j, l, r, 1);
     if (const matmul_rows_mma rows(j); j.fits() && rows.takes()) return rows.record(r);
     const bool few = !j.fits() || matmul_rows(j).takes() || typename below::skinny(j).runs();  // bound by bytes
     if (const matmul_f32_hopper split(j); !few && split.obstacle().empty()) return split.record(r);
@@ -57,9 +58,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
       return below::record(l, r);
     }
     if (!few && j.s.M <= most_decoded && j.s.N % 8 != 0 && l.body.empty() && obstacle(j).empty()) {
-      const matmul_size size{j.s.M, j.s.N, j.s.K, j.s.batches()};
-      const auto c = matmul_tile_choice::of(mma_tiles, size, *l.device, mma_flops_per_byte);
-      return record_tile(j, r, *c.tile, c.split);
+      return record_mma(j, l, r, l.device->switches.split_k);
     }
     const matmul_library<P> library(j);
     if (!few && l.body.empty() && library.obstacle().empty()) return library.record(r);
@@ -69,13 +68,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
       return hopper.record(r);
     }
     if (!few && library.obstacle().empty()) return library.record(r);
-    if (const auto why = obstacle(j); !why.empty()) {
-      enter_set(r, kernels::portable::name, why);
-      return below::record(l, r);
-    }
-    const matmul_size size{j.s.M, j.s.N, j.s.K, j.s.batches()};
-    const auto c = matmul_tile_choice::of(mma_tiles, size, *l.device, mma_flops_per_byte);
-    record_tile(j, r, *c.tile, c.split);
+    record_mma(j, l, r, l.device->switches.split_k);
   }
   /// Records a matmul with the caller's tile, in `parts` parts of K (0: by cost). Returns false if tensor cores do not take it.
   static bool record_as(const launch& l, recording& r, const matmul_tile& t, std::int64_t parts) {
@@ -92,7 +85,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
     if (s.a.type != s.b.type) return "operands have different formats";
     if (s.b.type != dtype::bf16) return "tensor cores take operands in bf16 alone";
     if (!j.fits()) return "a size is too large for 32 bits";
-    if (const typename below::skinny k(j); k.few <= 1) return "one row or column is bound by bytes";
+    if (const typename below::skinny k(j); k.few <= 1 && !j.in_one_order()) return "one row or column is bound by bytes";
     if (d.switches.no_matrix_units) return "tensor cores are switched off";
     if (!d.tensor_cores()) return "the device has no tensor cores for bf16";
     if (!fatbins::matmul_mma.there()) return "this build has no code for tensor cores";
@@ -124,6 +117,16 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
   static bool few_tiles(const matmul_job& j) {
     const bool gradient = j.s.a.type == dtype::f32 && j.s.a.cross && j.s.b.cross;
     return gradient && 4 * whole_tiles.front().count(j.s.M, j.s.N) <= j.given->device->multiprocessors;
+  }
+  /// Records the cheapest tile of matmul_mma.cu in `parts` parts of K (0: by cost), or what is below where tensor cores do not take the product.
+  static void record_mma(const matmul_job& j, const launch& l, recording& r, std::uint32_t parts) {
+    if (const auto why = obstacle(j); !why.empty()) {
+      enter_set(r, kernels::portable::name, why);
+      return below::record(l, r);
+    }
+    const matmul_size size{j.s.M, j.s.N, j.s.K, j.s.batches()};
+    const auto c = matmul_tile_choice::of(mma_tiles, size, *l.device, mma_flops_per_byte, parts);
+    record_tile(j, r, *c.tile, c.split);
   }
   static void record_tile(const matmul_job& j, recording& r, const matmul_tile& t, const matmul_split::choice& split) {
     matmul_job::form f;

@@ -30,13 +30,15 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
       enter_set(r, kernels::reference::name, "a size is too large for 32 bits");
       return kernel<op::matmul, P, kernels::reference>::record(l, r);
     }
-    if (const matmul_rows rows(j); rows.takes()) return rows.record(r);
-    if (skinny(j).runs()) return record_skinny(j, r);
+    if (!j.in_one_order()) {
+      if (const matmul_rows rows(j); rows.takes()) return rows.record(r);
+      if (skinny(j).runs()) return record_skinny(j, r);
+    }
     record_tiles(j, r);
   }
   /// Whether matmul_whole.cu computes this matmul.
   static bool runs_whole(const matmul_job& j) {
-    if (!j.fits() || skinny(j).runs()) return false;
+    if (!j.fits() || j.in_one_order() || skinny(j).runs()) return false;
     return is_whole(*choose(j).tile);
   }
   /// Records the tiles of simt_tiles[tile] in `parts` parts of K (0: by cost). Returns false if there is no such kernel for the operands'
@@ -76,6 +78,12 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::portable> {
     const matmul_size size = size_of_job(j);
     const device_limits& d = *j.given->device;
     matmul_tile_choice c;
+    if (j.in_one_order()) {  // not those of 32 x 32, whose teams share K, nor those of matmul_whole.cu
+      for (const auto& t : std::span(simt_tiles).first(2))
+        if (const auto split = matmul_tile_choice::split_of(t, size, d, simt_flops_per_byte, 1); !names(j, t)[0].empty())
+          if (c.tile == nullptr || split.cost < c.split.cost) c = {&t, split};
+      return c;
+    }
     const auto consider = [&](const matmul_tile& t, std::int64_t least_blocks) {
       const auto split = matmul_tile_choice::split_of(t, size, d, simt_flops_per_byte, d.switches.split_k);
       const bool enough = t.count(size.M, size.N) * size.batches * split.parts >= least_blocks;

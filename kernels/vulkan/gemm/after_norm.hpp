@@ -39,7 +39,7 @@ class gemm_after_norm {
     const matmul_shape& s = j.s;
     const auto piece = std::uint64_t(few_rows::piece(j));
     const auto aligned = [&](const view& v) { return v.at % (piece * std::uint64_t(size_of(v.type))) == 0; };
-    if (s.batches() != 1 || s.beta != 0 || !few_rows::possible(j)) return false;
+    if (j.in_one_order() || s.batches() != 1 || s.beta != 0 || !few_rows::possible(j)) return false;
     if (s.a.at != of_.y.at || s.a.type != of_.y.type || s.a.type != of_.x.type || s.M * s.K != of_.y.dims.count() ||
         of_.y.dims.cols() != s.K)
       return false;

@@ -88,12 +88,13 @@ struct matmul_khr_choice {
   const matmul_khr_tile* tile = nullptr;  // null if no tile fits
   matmul_split::choice split;
 
-  /// Returns the cheapest tile with its split of K.
-  static constexpr matmul_khr_choice of(const matmul_khr_problem& p, const matrix_shape& unit, const device_limits& d) {
+  /// Returns the cheapest tile with its split of K; `in_one_order`: undivided.
+  static constexpr matmul_khr_choice of(const matmul_khr_problem& p, const matrix_shape& unit, const device_limits& d,
+                                        bool in_one_order = false) {
     matmul_khr_choice r;
     for (const auto& t : matmul_khr_tile::all) {
       if (t.light != (d.multiprocessors < matmul_khr_tile::few_units) || !t.runs(unit, d)) continue;
-      const auto split = t.split(p, d, d.switches.split_k);
+      const auto split = t.split(p, d, in_one_order ? 1 : d.switches.split_k);
       if (r.tile == nullptr || split.cost < r.split.cost) r = {&t, split};
     }
     return r;

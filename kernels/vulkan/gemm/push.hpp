@@ -31,6 +31,8 @@ struct matmul_job {
   }
   /// Whether reads of `elems` adjacent elements of operand k are aligned and stay inside its lines.
   bool whole(const matmul_operand& x, std::size_t k, std::int64_t elems) const { return x.whole(elems) && batches_whole(k, elems); }
+  /// Whether rows are to have the same bits however many there are. Then tiles that add up a row along K, undivided, take all sizes.
+  bool in_one_order() const { return given->constants<op::matmul>().batch_invariant; }
   bool accumulates() const { return (given->accumulate & 1u) != 0 && given->body.empty(); }
   const view& y() const { return given->out[0]; }
   /// Whether the rows of y are whole, aligned quads.

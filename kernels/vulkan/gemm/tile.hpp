@@ -46,11 +46,13 @@ struct matmul_tile_choice {
   const matmul_tile* tile = nullptr;
   matmul_split::choice split;
 
-  /// Returns the cheapest tile with its split of K.
-  static constexpr matmul_tile_choice of(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t batches, const device_limits& d) {
+  /// Returns the cheapest tile with its split of K. `in_one_order`: that adds up each sum along K, undivided, as every other such tile does.
+  static constexpr matmul_tile_choice of(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t batches, const device_limits& d,
+                                         bool in_one_order = false) {
     matmul_tile_choice r;
     for (const auto& t : matmul_tile::all) {
-      const auto split = t.split(M, N, K, batches, d, d.switches.split_k);
+      if (in_one_order && t.teams != 1) continue;
+      const auto split = t.split(M, N, K, batches, d, in_one_order ? 1 : d.switches.split_k);
       if (r.tile == nullptr || split.cost < r.split.cost) r = {&t, split};
     }
     return r;

@@ -40,7 +40,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
 
   /// Returns the fastest tile for a gemm of a format that the device has matrices for.
   static matmul_khr_choice best(const matmul_job& j) {
-    return matmul_khr_choice::of(problem(j), *j.given->device->matrix(j.s.b.type), *j.given->device);
+    return matmul_khr_choice::of(problem(j), *j.given->device->matrix(j.s.b.type), *j.given->device, j.in_one_order());
   }
   /// Records the gemm of 16-bit operands with the caller's tile, in `parts` parts of K (0: by cost). Returns false if the device or the gemm does not
   /// take it.
@@ -64,7 +64,7 @@ template <class P> struct kernel<op::matmul, P, kernels::native> {
     const bool narrowed = matmul_narrowed<P>::needed(j);
     if (s.a.type != s.b.type && !narrowed) return "operands have different formats";
     if (s.b.type != dtype::bf16 && s.b.type != dtype::f16) return "no matrix type for f32 operands";
-    if (s.M <= below::gemv_rows) return few;
+    if (s.M <= below::gemv_rows && !j.in_one_order()) return few;
     if (d.switches.no_matrix_units) return "matrix units are switched off";
     if (d.switches.no_f16_matrices && s.b.type == dtype::f16) return "matrix units are switched off for f16";
     if (!d.distrusted.empty()) return d.distrusted;

@@ -26,7 +26,7 @@ template <class P> struct kernel<op::matmul, P, kernels::portable> {
   static void record(const launch& l, recording& r) {
     if (l.out[0].dims.count() == 0) return;
     const matmul_job j(l);
-    if (j.s.M <= gemv_rows) return record_gemv(j, r);
+    if (j.s.M <= gemv_rows && !j.in_one_order()) return record_gemv(j, r);
     if (const matmul_epilogue<P> apart(l); apart.possible()) return apart.record(r, record);
     record_tiles(j, r);
   }
@@ -46,7 +46,7 @@ template <class P> struct kernel<op::matmul, P, kernels::portable> {
   static constexpr std::int64_t few_units = 8;  // drivers that run on processors compile straight code slowly and gain nothing from it
 
   static void record_tiles(const matmul_job& j, recording& r) {
-    const auto c = matmul_tile_choice::of(j.s.M, j.s.N, j.s.K, j.s.batches(), *j.given->device);
+    const auto c = matmul_tile_choice::of(j.s.M, j.s.N, j.s.K, j.s.batches(), *j.given->device, j.in_one_order());
     record_tile(j, r, *c.tile, c.split);
   }
   static void record_tile(const matmul_job& j, recording& r, const matmul_tile& t, matmul_split::choice split) {

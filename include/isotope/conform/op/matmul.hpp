@@ -61,6 +61,12 @@ inline law::sides blocks_law(std::span<const tensor<tape>> x, const attributes& 
   const auto rows = apply<op::embedding>(at, op::embedding::constants{.format = dtype::f32}, transpose(x[1]), ids);
   return {apply<op::matmul>(at, a, x[0], x[1]), apply<op::matmul>(at, a, x[0], transpose(rows))};
 }
+/// A product has the rows of products of its first row and of the other rows, bit for bit, where it is batch invariant.
+inline law::sides rows_law(std::span<const tensor<tape>> x, const attributes& a) {
+  const auto at = place::current();
+  const auto of = [&](std::int64_t first, std::int64_t count) { return apply<op::matmul>(at, a, narrow(x[0], 0, first, count), x[1]); };
+  return {concat({of(0, 1), of(1, x[0][0] - 1)}, 0), apply<op::matmul>(at, a, x[0], x[1])};
+}
 /// The sums of both sides, and four roundings to the storage format: of b + c, of each product, of their sum.
 inline void product_law_slack(const call& c, answer& right) {
   const product_shape s(c.in[0].dims, c.in[1].dims);
@@ -76,9 +82,12 @@ inline void product_law_slack(const call& c, answer& right) {
 }
 
 template <> struct op_spec<op::matmul> : spec_basis {
-  static constexpr std::array laws{law{"identity", &identity_law, nullptr}, law{"sum", &sum_law, &product_law_slack},
-                                   law{"transpose", &transpose_law, &product_law_slack}, law{"factor", &factor_law, nullptr},
-                                   law{"blocks", &blocks_law, nullptr}};
+  static constexpr std::array laws{law{"identity", &identity_law, nullptr},
+                                   law{"sum", &sum_law, &product_law_slack},
+                                   law{"transpose", &transpose_law, &product_law_slack},
+                                   law{"factor", &factor_law, nullptr},
+                                   law{"blocks", &blocks_law, nullptr},
+                                   law{"rows", &rows_law, nullptr}};
   static constexpr std::array inputs{operand_role{"a"}, operand_role{"b"}, operand_role{.name = "c", .optional = true}};
   static constexpr std::array outputs{result_role{"y"}};
   static constexpr std::array fields{attribute_field{"alpha", attribute_kind::number, 0, 1},
@@ -211,6 +220,17 @@ template <> struct op_spec<op::matmul> : spec_basis {
       s.put({.kind = case_kind::law, .law = 2, .attr = plain, .in = {s.x({9, n}), s.x({n, 40})}});
       s.put({.kind = case_kind::law, .law = 3, .attr = plain, .in = {s.x({9, n}), s.x({n, 40})}});
     }
+    // Products of a few rows, of more rows than fit a tile, and of a device's largest tiles; sums of several parts of K.
+    const op::matmul::constants invariant{.batch_invariant = true};
+    constexpr std::int64_t rows[][4] = {{2, 24, 16, 1},     {9, 800, 40, 1},    {34, 136, 72, 1},
+                                        {130, 1300, 24, 0}, {300, 384, 392, 0}, {2050, 384, 808, 0}};
+    for (const auto& [M, K, N, quick] : rows)
+      for (const bool across : {false, true}) {
+        if (fast && (quick == 0 || across != (M == 9))) continue;
+        const operand_recipe b = across ? s.x({K, N}) : ordered(s.x({K, N}), {1, 0});
+        s.put({.kind = case_kind::law, .law = 5, .attr = invariant, .in = {s.x({M, K}), b}});
+      }
+    s.add({s.x({5, 96}), ordered(s.x({96, 40}), {1, 0})}, invariant);
     s.put({.kind = case_kind::refusal, .attr = plain, .in = {s.x({2, 3}), s.x({4, 5})}});
     s.put({.kind = case_kind::refusal, .attr = plain, .in = {s.x({3}), s.x({3, 5})}});
     s.put({.kind = case_kind::refusal, .attr = plain, .in = {s.x({2, 2, 3}), s.x({3, 3, 4})}});
