@@ -32,6 +32,30 @@ class program {
   template <class Model> void forward(const std::string& name, const Model& model) {
     if (wanted(name)) time(name, iso::plan_inference<target>(model), {}, "");
   }
+  /// Tokens that are drawn from `rows` rows of V logits, with these numbers for each row.
+  void drawn(const std::string& how, std::int64_t rows, std::int64_t V, std::array<float, 4> sampling, std::int32_t top_k) {
+    const auto name = "sample " + how + "/" + std::to_string(rows) + "x" + std::to_string(V);
+    if (!wanted(name)) return;
+    constexpr std::int64_t context = 1 << 20;  // more than all runs draw
+    const auto model = [=]<class M>(iso::scope<M> s) {
+      const auto ids = [&](std::string_view label, const shape& dims) { return s.input(label, dims, iso::dtype::i32); };
+      const auto state = [&](std::string_view label, const shape& dims) { return s.state(label, dims, iso::dtype::i32); };
+      const auto all =
+          sample(iso::sample_states<M>{state("history", {rows, context}), state("recent", {1, rows}), state("position", {rows})},
+                 s.input("x", {rows, V}), ids("draw", {rows}), s.input("sampling", {rows, 4}), ids("key", {rows, 4}));
+      return contiguous(all.recent);
+    };
+    time(name, iso::plan_inference<target>(model), {}, "sample", [&](auto& s) {
+      std::vector<float> numbers;
+      std::vector<std::int32_t> keys;
+      for (std::int64_t n = 0; n < rows; ++n) {
+        numbers.insert(numbers.end(), sampling.begin(), sampling.end());
+        keys.insert(keys.end(), {std::int32_t(n), 0, top_k, 0});
+      }
+      const bool set = s.set("sampling", std::span<const float>(numbers)).ok() && s.set("key", std::span<const std::int32_t>(keys)).ok();
+      if (!set) std::printf("%s: the numbers do not fit\n", name.c_str());
+    });
+  }
   /// The kernels of a program's backward pass whose names begin with `kernel`, or with "id_" where ids are sorted. Ids are below V.
   template <class Model>
   void backward(const std::string& name, std::int64_t V, std::int64_t ids, std::string_view kernel, const Model& model) {
@@ -47,7 +71,13 @@ class program {
   bool wanted(const std::string& name) const { return name.find(only) != name.npos; }
   static void stop(const std::string& name, const iso::failure& f) { std::printf("%-40s %s\n", name.c_str(), f.line().c_str()); }
 
-  void time(const std::string& name, iso::result<iso::dynamic_plan> plan, std::span<const std::int32_t> ids, std::string_view kernel) {
+  /// `given` sets what other inputs hold than random logits and `ids`.
+  struct nothing {
+    void operator()(const auto&) const {}
+  };
+  template <class Given = nothing>
+  void time(const std::string& name, iso::result<iso::dynamic_plan> plan, std::span<const std::int32_t> ids, std::string_view kernel,
+            const Given& given = {}) {
     if (!plan) return stop(name, plan.error());
     auto s = device_.load(*std::move(plan));
     if (!s) return stop(name, s.error());
@@ -56,9 +86,10 @@ class program {
       if (p.where.type == iso::dtype::f32) {
         const auto x = s->template input<float>(p.label.view());
         for (std::size_t i = 0; x && i < x->size(); ++i) (*x)[i] = float(iso::philox(2, i, 0, 0)[0]) * 0x1p-29f - 4;  // logits from -4 to 4
-      } else if (auto r = s->set("ids", ids); !r) {
-        return stop(name, r.error());
+      } else if (p.label.view() == "ids") {
+        if (auto r = s->set("ids", ids); !r) return stop(name, r.error());
       }
+    given(*s);
     s->run({}, iso::phase_always);
     const double second = seconds();
     s->run({}, iso::phase_always);
@@ -125,6 +156,11 @@ int main(int argc, char** argv) {
       p.forward("top_k " + std::to_string(k) + "/" + text(rows, n),
                 [=]<class M>(iso::scope<M> s) { return top_k(s.input("x", x), k).first; });
     p.forward("categorical/" + text(rows, n), [=]<class M>(iso::scope<M> s) { return categorical(s.input("x", x)); });
+    p.drawn("greedy", rows, n, {0, 1, 0, 1}, 0);
+    p.drawn("temperature", rows, n, {0.8f, 1, 0, 1}, 0);
+    p.drawn("top_k 40", rows, n, {0.8f, 1, 0, 1}, 40);
+    p.drawn("top_p 0.9", rows, n, {0.8f, 0.9f, 0, 1}, 0);
+    p.drawn("top_k 40, top_p 0.9", rows, n, {0.8f, 0.9f, 0, 1}, 40);
   }
   for (const auto& [ids, V, C] : {std::array<std::int64_t, 3>{32768, 50257, 768}, {16384, 65, 384}}) {
     const auto model = [=]<class M>(iso::scope<M> s) {

@@ -4,6 +4,8 @@
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
 
+#include "step_text.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -66,19 +68,9 @@ void profile(embedder& e) {
         {},
         [&](std::size_t k) {
           const double now = seconds();
-          const iso::step& step = plan.steps[k];
-          std::string name(step.op->name);
-          for (int m = 0; m < step.body_size; ++m)
-            name += (m == 0 ? ": " : " ") + std::string(plan.micro_ops[std::size_t(step.body + m)].op->name);
-          for (const int o : {int(step.inputs), 0, 1})
-            if (o < step.inputs + step.outputs) {
-              name += o == 0 ? " from" : "";
-              const auto& d = plan.operands[std::size_t(step.operands + o)].dims;
-              for (int a = 0; a < d.rank; ++a) name += (a == 0 ? " [" : ",") + std::to_string(d[a]);
-              name += "]";
-            }
-          rows[name].usec += 1e6 * (now - before);
-          ++rows[name].times;
+          auto& r = rows[step_text(plan, k)];
+          r.usec += 1e6 * (now - before);
+          ++r.times;
           before = seconds();
         },
         iso::phase_always));
