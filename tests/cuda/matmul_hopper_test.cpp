@@ -146,6 +146,8 @@ TEST_F(MatmulHopper, TakesTheBodiesOfTransformers) {
   p.body.push_back({&info<op::gelu_tanh>, {max_inputs, -1, -1}, 1, dtype::bf16});
   EXPECT_EQ(p.epilogue(), gpu::hopper_epilogue::bias_gelu);
   EXPECT_EQ(p.recorded()[0].writes.size(), 2u);
+  p.body.back().op = &info<op::gelu_erf>;
+  EXPECT_EQ(p.epilogue(), gpu::hopper_epilogue::bias_gelu_erf);
 
   product residual;
   residual.add_bias();

@@ -1,6 +1,6 @@
 #pragma once
 /// Recognises fused bodies that are chains: each instruction works on the previous result and at most one operand. Epilogues run them on
-/// eight elements in registers; GPT-2's are bias, bias and residual, bias and GELU (both results stored), and the gradient of GELU.
+/// eight elements in registers; those of GPT-2 and BERT are bias, bias and residual, bias and GELU (both results stored), and the gradient of GELU.
 #include <isotope/kernels/cuda/gemm/gemm.h>
 #include <isotope/kernels/cuda/body/body.hpp>
 
@@ -9,7 +9,7 @@ namespace isotope::cuda {
 /// Fills in the chain of `g` if the body of l is one that chain_eight (gemm/epilogue.cuh) runs and rows are whole and aligned for it. N:
 /// the length of rows.
 inline bool chain_of(const launch& l, const fused_body& body, gpu::gemm& g) {
-  constexpr std::array<std::uint8_t, 9> codes{0, 2, 4, 18, 19, 22, 23, 54, 55};
+  constexpr std::array<std::uint8_t, 11> codes{0, 2, 4, 18, 19, 22, 23, 24, 54, 55, 56};
   const auto in_list = [&](std::uint32_t code) { return std::find(codes.begin(), codes.end(), code) != codes.end(); };
   const body_form& f = body.form();
   if (f.instructions > gpu::chain_steps || !body.known() || l.accumulate != 0) return false;
@@ -105,7 +105,8 @@ inline std::int32_t case_of(const gpu::gemm& g) {
   if (g.product_type != bf16 || g.steps > 2) return gpu::case_other;
   constexpr std::uint32_t add = std::uint32_t(instruction_number(&info<op::add>));
   constexpr std::uint32_t gelu = instruction_code(&info<op::gelu_tanh>, dtype::bf16),
-                          gelu_grad = instruction_code(&info<op::gelu_tanh_grad>, dtype::bf16);
+                          gelu_grad = instruction_code(&info<op::gelu_tanh_grad>, dtype::bf16),
+                          gelu_erf = instruction_code(&info<op::gelu_erf>, dtype::bf16);
   for (int j = 0; j < g.steps; ++j) {
     const gpu::chain_step& s = g.chain[j];
     if (s.type != bf16 || s.both != 0 || (s.store >= 0 && g.out_type[s.store] != bf16)) return gpu::case_other;
@@ -120,6 +121,7 @@ inline std::int32_t case_of(const gpu::gemm& g) {
   }
   if (first.code != add || dense) return gpu::case_other;
   if (last.code == gelu) return gpu::case_bias_gelu;
+  if (last.code == gelu_erf) return gpu::case_bias_gelu_erf;
   return last.code == add && last.operand == 1 && g.operands[1].row != 0 && first.store < 0 ? gpu::case_bias_residual : gpu::case_other;
 }
 

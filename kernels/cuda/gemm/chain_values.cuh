@@ -20,6 +20,7 @@ template <int Rows> __device__ inline void chain_values(const chain_step& s, flo
     case 18: return each([](float v, float) { return result_of(18u, v, 0.0f, 0.0f, 0.0f); });
     case 19: return each([&](float v, float w) { return result_of(19u, first ? w : v, first ? v : w, 0.0f, 0.0f); });
     case 22: return each([](float v, float) { return result_of(22u, v, 0.0f, 0.0f, 0.0f); });
+    case 24: return each([](float v, float) { return result_of(24u, v, 0.0f, 0.0f, 0.0f); });
     case 23: return each([&](float v, float w) { return result_of(23u, first ? w : v, first ? v : w, 0.0f, 0.0f); });
     default: return;
   }

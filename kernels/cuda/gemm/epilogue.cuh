@@ -77,7 +77,7 @@ __device__ inline void scale_sums(const gemm& g, std::int32_t batch, std::int64_
 
 /// The long formulas, whose code should exist once.
 __device__ inline __attribute__((noinline)) float called_result_of(std::uint32_t code, float a, float b) {
-  return code == 22u ? result_of(22u, a, b, 0.0f, 0.0f) : result_of(23u, a, b, 0.0f, 0.0f);
+  return code == 22u ? result_of(22u, a, b, 0.0f, 0.0f) : code == 23u ? result_of(23u, a, b, 0.0f, 0.0f) : result_of(24u, a, b, 0.0f, 0.0f);
 }
 
 /// One step of a chain on eight values. `o` holds the operand's values.
@@ -103,6 +103,14 @@ __device__ inline void chain_eight(const chain_step& s, float (&x)[8], const flo
     case 55:
 #pragma unroll
       for (int q = 0; q < 8; ++q) x[q] = result_of(55u, first ? o[q] : x[q], first ? x[q] : o[q], 0.0f, 0.0f);
+      break;
+    case 56:
+#pragma unroll
+      for (int q = 0; q < 8; ++q) x[q] = result_of(56u, x[q], 0.0f, 0.0f, 0.0f);
+      break;
+    case 24:
+#pragma unroll
+      for (int q = 0; q < 8; ++q) x[q] = called_result_of(24u, x[q], 0.0f);
       break;
     case 22:
 #pragma unroll

@@ -64,9 +64,10 @@ __device__ inline float chain_one(const chain_step& s, float x, float o) {
     case 4: return times(s.constant, x);
     case 54: return result_of(54u, x, 0.0f, 0.0f, 0.0f);
     case 55: return result_of(55u, a, b, 0.0f, 0.0f);
+    case 56: return result_of(56u, x, 0.0f, 0.0f, 0.0f);
     case 18: return result_of(18u, x, 0.0f, 0.0f, 0.0f);
     case 19: return result_of(19u, a, b, 0.0f, 0.0f);
-    default: return called_result_of(s.code, s.code == 22 ? x : a, b);
+    default: return called_result_of(s.code, s.code == 23 ? a : x, b);
   }
 }
 

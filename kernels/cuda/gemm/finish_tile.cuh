@@ -5,6 +5,8 @@
 
 namespace isotope::cuda::gpu {
 
+template <int Case> inline constexpr bool ends_in_gelu = Case == case_bias_gelu || Case == case_bias_gelu_erf;
+
 /// Applies the last instruction of a body to eight rounded values. `dense`: eight values of bf16 of an operand that is dense like y.
 template <int Case> __device__ inline void finish_case(float (&x)[8], const float (&bias)[8], const uint4& dense) {
   const std::uint32_t w[4] = {dense.x, dense.y, dense.z, dense.w};
@@ -12,13 +14,13 @@ template <int Case> __device__ inline void finish_case(float (&x)[8], const floa
   for (int q = 0; q < 8; ++q) {
     const float o = q % 2 == 0 ? __uint_as_float(w[q / 2] << 16) : __uint_as_float(w[q / 2] & 0xffff0000u);
     if constexpr (Case == case_residual || Case == case_bias_residual) x[q] = plus(x[q], o);
-    if constexpr (Case == case_bias || Case == case_bias_gelu) x[q] = plus(x[q], bias[q]);
+    if constexpr (Case == case_bias || ends_in_gelu<Case>) x[q] = plus(x[q], bias[q]);
     if constexpr (Case == case_gelu_grad) x[q] = result_of(55u, o, x[q], 0.0f, 0.0f);
   }
 }
 
 template <int Case> inline constexpr bool reads_dense = Case == case_residual || Case == case_bias_residual || Case == case_gelu_grad;
-template <int Case> inline constexpr bool reads_bias = Case == case_bias || Case == case_bias_residual || Case == case_bias_gelu;
+template <int Case> inline constexpr bool reads_bias = Case == case_bias || Case == case_bias_residual || ends_in_gelu<Case>;
 
 /// Loads what depends on the row; `at`: the index of the first of the eight elements in y.
 template <int Case> __device__ inline void load_end_operands(const gemm& g, std::int64_t at, uint4& dense, float (&old)[8]) {
@@ -49,11 +51,11 @@ __device__ inline void finish_sums(const gemm& g, std::int64_t at, float (&x)[8]
       round_eight(x, bf16);
     }
     finish_case<Case>(x, bias, dense);
-    if constexpr (Case == case_bias_gelu) {
+    if constexpr (ends_in_gelu<Case>) {
       round_eight(x, bf16);
       if (g.chain[0].store >= 0) store_eight(g.out[g.chain[0].store], at, bf16, x);
 #pragma unroll
-      for (int q = 0; q < 8; ++q) x[q] = result_of(54u, x[q], 0.0f, 0.0f, 0.0f);
+      for (int q = 0; q < 8; ++q) x[q] = result_of(Case == case_bias_gelu ? 54u : 56u, x[q], 0.0f, 0.0f, 0.0f);
     }
     store_eight(g.out[g.chain[g.steps - 1].store], at, bf16, x);
   }
@@ -100,6 +102,7 @@ __device__ inline void finish_tile(const gemm& g, int batch, int part, int m0, i
     case case_residual: return finish_rows<case_residual, Threads, Rows, Columns, Line>(g, batch, part, m0, n0, sums);
     case case_bias_residual: return finish_rows<case_bias_residual, Threads, Rows, Columns, Line>(g, batch, part, m0, n0, sums);
     case case_bias_gelu: return finish_rows<case_bias_gelu, Threads, Rows, Columns, Line>(g, batch, part, m0, n0, sums);
+    case case_bias_gelu_erf: return finish_rows<case_bias_gelu_erf, Threads, Rows, Columns, Line>(g, batch, part, m0, n0, sums);
     case case_gelu_grad: return finish_rows<case_gelu_grad, Threads, Rows, Columns, Line>(g, batch, part, m0, n0, sums);
     default: break;
   }

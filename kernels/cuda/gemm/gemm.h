@@ -44,6 +44,8 @@ inline constexpr int case_other = 0, case_partial = 1, case_store_bf16 = 2, case
 inline constexpr int case_bias = 5, case_residual = 6, case_bias_residual = 7, case_bias_gelu = 8, case_gelu_grad = 9;
 /// A chain whose formats are all f32 (portable/matmul_whole.cuh).
 inline constexpr int case_chain_f32 = 10;
+/// As case_bias_gelu, for the other form of GELU.
+inline constexpr int case_bias_gelu_erf = 11;
 
 /// A normalisation of the rows of A before the product, as norm.cu computes it: A is then x. Weight and bias are bf16 (depth).
 struct gemm_norm {

@@ -14,7 +14,8 @@ enum class hopper_epilogue : std::int32_t {
   bias,           // y = product + bias
   bias_gelu,      // before = product + bias, y = gelu(before); `before` may be null
   bias_residual,  // y = (product + bias) + other
-  gelu_grad       // y = product gelu'(other)
+  gelu_grad,      // y = product gelu'(other)
+  bias_gelu_erf   // as bias_gelu, with the form of erf
 };
 
 /// y (M, N) = alpha a b, by tiles of 128 rows and BN columns. `cluster` blocks with adjacent row tiles form a cluster and share the

@@ -112,6 +112,10 @@ class matmul_hopper {
     return v;
   }
   bool divisible() const { return arguments_.epilogue == gpu::hopper_epilogue::plain || arguments_.accumulate != 0; }
+  bool has_formula() const {
+    using enum gpu::hopper_epilogue;
+    return arguments_.epilogue == bias_gelu || arguments_.epilogue == bias_gelu_erf || arguments_.epilogue == gelu_grad;
+  }
   matmul_hopper_choice::problem problem() const {
     return {s_.M,
             s_.N,
@@ -119,7 +123,7 @@ class matmul_hopper {
             l_.device->multiprocessors,
             divisible() && l_.scratch % 16 == 0 ? l_.scratch_bytes : 0,
             results_[0]->type == dtype::f32,
-            arguments_.epilogue == gpu::hopper_epilogue::bias_gelu || arguments_.epilogue == gpu::hopper_epilogue::gelu_grad,
+            has_formula(),
             sums_columns()};
   }
   /// The axes of an operand along its lines, and across; `across` and `along` are the sides of a box where lines run along K and where
@@ -227,8 +231,8 @@ class matmul_hopper {
     constexpr std::int8_t sum = max_inputs;  // the result of the first instruction
     if (!row_vector(*x)) return false;
     g.bias = x->at;
-    if (last.op == &info<op::gelu_tanh> && last.arg[0] == sum) {
-      g.epilogue = hopper_epilogue::bias_gelu;
+    if ((last.op == &info<op::gelu_tanh> || last.op == &info<op::gelu_erf>) && last.arg[0] == sum) {
+      g.epilogue = last.op == &info<op::gelu_tanh> ? hopper_epilogue::bias_gelu : hopper_epilogue::bias_gelu_erf;
       if (first.store >= 0) {
         results_[1] = &l_.out[std::size_t(first.store)];
         g.before = results_[1]->at;

@@ -65,6 +65,21 @@ __device__ __forceinline__ std::uint32_t gelu_pair(std::uint32_t x) {
   const std::uint32_t v = pair_at_least(x, pair_of_minus_11);
   return bf16_pair(gelu_of(low(v)), gelu_of(high(v)));
 }
+/// formulas::gelu_erf_short, likewise: `a` is the limited magnitude, `above` x or zero.
+__device__ __forceinline__ float gelu_erf_of(float a, float above) {
+  const formulas::number v = a, r = formulas::inverse(formulas::fma(0.3f, v, 1.0f));
+  formulas::number c = formulas::fma(r, -0.0775073662f, 0.217269421f);
+  c = formulas::fma(r, c, -0.0183562562f);
+  c = formulas::fma(r, c, 0.144955397f);
+  c = formulas::fma(r, c, 0.113550335f);
+  c = formulas::fma(r, c, 0.120092243f);
+  return formulas::fma(-(v * r * c), formulas::exp2(v * v * -0.721347520f), above).value;
+}
+constexpr std::uint32_t pair_of_13_5 = 0x41584158u;
+__device__ __forceinline__ std::uint32_t gelu_erf_pair(std::uint32_t x) {
+  const std::uint32_t a = pair_within(x & 0x7fff7fffu, pair_of_13_5), above = pair_at_least(x, 0u);
+  return bf16_pair(gelu_erf_of(low(a), low(above)), gelu_erf_of(high(a), high(above)));
+}
 template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x) { return {f(x.x), f(x.y), f(x.z), f(x.w)}; }
 template <class F> __device__ __forceinline__ uint4 each_pair(F f, uint4 x, uint4 y) {
   return {f(x.x, y.x), f(x.y, y.y), f(x.z, y.z), f(x.w, y.w)};
@@ -101,12 +116,17 @@ __device__ __forceinline__ uint4 gelu_grad_eight(uint4 x, uint4 at) {
 /// are read before the first is written. `Summed`: what is written is summed along columns.
 template <int BN, int Warps, hopper_epilogue E, bool Summed = false>
 __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>& l, int warp) {
-  constexpr bool has_bias = E == hopper_epilogue::bias || E == hopper_epilogue::bias_gelu || E == hopper_epilogue::bias_residual;
+  constexpr bool has_gelu = E == hopper_epilogue::bias_gelu || E == hopper_epilogue::bias_gelu_erf;
+  constexpr bool has_bias = E == hopper_epilogue::bias || has_gelu || E == hopper_epilogue::bias_residual;
   constexpr bool has_other = E == hopper_epilogue::add || E == hopper_epilogue::bias_residual || E == hopper_epilogue::gelu_grad;
   constexpr int lanes = BN / 8, rows = 32 / lanes, stride = rows * Warps;  // lanes of a row, rows of a warp and of all warps at once
   // Steps over 64 rows, the last ones partly behind them if there are operands to read: few long batches of reads hide their latency.
   constexpr int steps = has_other ? (64 + stride - 1) / stride : 64 / stride;
-  constexpr int batch = has_other ? (steps > 5 ? steps / 2 : steps) : steps % 7 == 0 ? 7 : steps % 3 == 0 ? 3 : 4;
+  constexpr int batch = has_other                             ? (steps > 5 ? steps / 2 : steps)
+                        : steps % 7 == 0                      ? 7
+                        : steps % 3 == 0                      ? 3
+                        : E == hopper_epilogue::bias_gelu_erf ? 2  // its formula takes more registers
+                                                              : 4;
   static_assert(steps % batch == 0);
   const int lane = int(threadIdx.x % 32), piece = lane % lanes;
   const bool idle = lane >= lanes * rows;
@@ -164,7 +184,7 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
             x[i] = sums_at(i);
             if constexpr (has_bias) x[i] = each_pair(add_pairs, x[i], bias);
           }
-          if constexpr (E == hopper_epilogue::bias_gelu) {
+          if constexpr (has_gelu) {
             if (a.before != 0) {
 #pragma unroll
               for (int i = 0; i < Count; ++i) store_global_16(a.before + at + std::uint64_t(i) * pitch, x[i], (first + i) * stride < last);
@@ -173,6 +193,7 @@ __device__ __forceinline__ void finish(const matmul_hopper& a, const layout<BN>&
 #pragma unroll
           for (int i = 0; i < Count; ++i) {
             if constexpr (E == hopper_epilogue::bias_gelu) x[i] = each_pair(gelu_pair, x[i]);
+            if constexpr (E == hopper_epilogue::bias_gelu_erf) x[i] = each_pair(gelu_erf_pair, x[i]);
             store_global_16(a.y + at + std::uint64_t(i) * pitch, x[i], (first + i) * stride < last);
           }
         }
@@ -193,6 +214,7 @@ template <int BN, int Warps> __device__ __forceinline__ void finish(const matmul
     case hopper_epilogue::add: return finish<BN, Warps, hopper_epilogue::add>(a, l, warp);
     case hopper_epilogue::bias: return finish<BN, Warps, hopper_epilogue::bias>(a, l, warp);
     case hopper_epilogue::bias_gelu: return finish<BN, Warps, hopper_epilogue::bias_gelu>(a, l, warp);
+    case hopper_epilogue::bias_gelu_erf: return finish<BN, Warps, hopper_epilogue::bias_gelu_erf>(a, l, warp);
     case hopper_epilogue::bias_residual: return finish<BN, Warps, hopper_epilogue::bias_residual>(a, l, warp);
     case hopper_epilogue::gelu_grad:
       if constexpr (BN == 128) {

@@ -37,6 +37,7 @@ template <class S> struct small_end {
       case case_residual: return load_as<case_residual>(n0);
       case case_bias_residual: return load_as<case_bias_residual>(n0);
       case case_bias_gelu: return load_as<case_bias_gelu>(n0);
+      case case_bias_gelu_erf: return load_as<case_bias_gelu_erf>(n0);
       case case_gelu_grad: return load_as<case_gelu_grad>(n0);
       default: return;
     }
@@ -57,6 +58,7 @@ template <class S> struct small_end {
       case case_residual: return finish_as<case_residual>(sums);
       case case_bias_residual: return finish_as<case_bias_residual>(sums);
       case case_bias_gelu: return finish_as<case_bias_gelu>(sums);
+      case case_bias_gelu_erf: return finish_as<case_bias_gelu_erf>(sums);
       case case_gelu_grad: return finish_as<case_gelu_grad>(sums);
       default: return;
     }

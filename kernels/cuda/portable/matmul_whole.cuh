@@ -333,6 +333,7 @@ template <class S> struct whole_chain {
         case 19: x[q] = result_of(19u, a, b, 0.0f, 0.0f); break;
         case 22: x[q] = result_of(22u, x[q], 0.0f, 0.0f, 0.0f); break;
         case 23: x[q] = result_of(23u, a, b, 0.0f, 0.0f); break;
+        case 24: x[q] = result_of(24u, x[q], 0.0f, 0.0f, 0.0f); break;
         default: break;
       }
     }

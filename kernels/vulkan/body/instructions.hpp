@@ -43,7 +43,7 @@ static_assert(instruction_number(&info<op::relu_grad>) == 19, "the numbers in fo
 
 /// Returns what result_of takes: the number, or that of the shorter form if there is one and the result has 16 bits.
 constexpr std::uint32_t instruction_code(const op_info* op, dtype result) {
-  const bool shorter = size_of(result) == 2 && (op == &info<op::gelu_tanh> || op == &info<op::gelu_tanh_grad>);
+  const bool shorter = size_of(result) == 2 && (op == &info<op::gelu_tanh> || op == &info<op::gelu_tanh_grad> || op == &info<op::gelu_erf>);
   return std::uint32_t(instruction_number(op)) + (shorter ? 32u : 0u);
 }
 static_assert(instruction_code(&info<op::gelu_tanh_grad>, dtype::bf16) == 55);
