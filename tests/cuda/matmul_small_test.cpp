@@ -119,5 +119,23 @@ TEST_F(MatmulSmall, TakesProductsWhoseBlocksAllRunAtOnce) {
   EXPECT_NE(product(1024, 288, 768).obstacle(), "");
 }
 
+TEST_F(MatmulSmall, LeavesProductsInOneOrderToKernelsThatAddUpOneTermAfterTheOther) {
+  const auto recorded = [](std::int64_t M, std::int64_t N, std::int64_t K) {
+    product p(M, N, K);
+    p.attr = op::matmul::constants{.format = dtype::bf16, .operands = 2, .batch_invariant = true};
+    const auto all = p.recorded();
+    return all.size() == 1 ? all[0] : dispatch{};  // the parts of K of a divided product are added by another launch
+  };
+  const dispatch few = recorded(16, 384, 384), more = recorded(17, 384, 512);
+  EXPECT_EQ(few.function, "matmul_serial_16_nn");
+  EXPECT_EQ(few.count.x, 1u);
+  EXPECT_EQ(few.count.y, 12u);
+  EXPECT_EQ(few.count.shared_bytes, 6 * (16 + 32) * 128);
+  EXPECT_EQ(more.function, "matmul_serial_32_nn");
+  EXPECT_EQ(recorded(1, 384, 384).function, "matmul_serial_16_nn");
+  EXPECT_TRUE(std::string_view(recorded(16, 384, 4096).function).starts_with("matmul_mma_"));  // K does not fit shared memory at once
+  EXPECT_TRUE(std::string_view(recorded(2048, 1536, 384).function).starts_with("matmul_mma_"));
+}
+
 }  // namespace matmul_small_test
 }  // namespace isotope::cuda

@@ -1,5 +1,6 @@
 #pragma once
 // Attention of packed sequences by the kernels that attend to whole ones.
+#include "../device/early.cuh"
 #include "../device/packed_rows.cuh"
 #include "operands.cuh"
 #include "packed.h"
@@ -9,6 +10,8 @@ namespace isotope::cuda::gpu {
 /// Calls attend(arguments, head, q0) with the arguments of the block's sequence, and the head and the query in it from which on the block owns
 /// OWN of them. Heads of the same rows are neighbours. Writes zeros to rows of no sequence.
 template <int OWN, class F> __device__ inline void attend_in_sequence(const packed_heads_arguments& p, const F& attend) {
+  start_dependents();
+  wait_for_dependencies();
   attention_arguments a = p.heads;
   const int head = int(blockIdx.x % unsigned(a.H));
   const packed_place at = place_of_packed<OWN>(p.starts, p.sequences, a.S, std::int64_t(blockIdx.x / unsigned(a.H)));

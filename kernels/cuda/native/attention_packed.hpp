@@ -22,6 +22,7 @@ template <class P> struct kernel<op::attention_packed, P, kernels::native> {
     auto& d = r.add(fatbins::attention_packed_mma, k.plain, h.packed,
                     per_block(h.blocks(k.tile.rows()), std::uint32_t(k.tile.threads()), k.tile.forward_bytes()), h.reads(l), {l.out[0]});
     d.matrices = "bf16";
+    d.starts_early = true;
   }
 
  private:

@@ -10,6 +10,7 @@
 #include <isotope/kernels/cuda/native/matmul_hopper.hpp>
 #include <isotope/kernels/cuda/native/matmul_library.hpp>
 #include <isotope/kernels/cuda/native/matmul_rows_mma.hpp>
+#include <isotope/kernels/cuda/native/matmul_serial.hpp>
 #include <isotope/kernels/cuda/native/matmul_small.hpp>
 #include <isotope/kernels/cuda/portable/matmul.hpp>
 
@@ -49,7 +50,7 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
   /// Records the matmul without column sums.
   static void record_product(const launch& l, recording& r) {
     const matmul_job j(l);
-    if (j.in_one_order()) return record_mma(j, l, r, 1);
+    if (j.in_one_order()) return record_in_one_order(j, l, r);
     if (const matmul_rows_mma rows(j); j.fits() && rows.takes()) return rows.record(r);
     const bool few = !j.fits() || matmul_rows(j).takes() || typename below::skinny(j).runs();  // bound by bytes
     if (const matmul_f32_hopper split(j); !few && split.obstacle().empty()) return split.record(r);
@@ -117,6 +118,14 @@ template <GpuPrecision P> struct kernel<op::matmul, P, kernels::native> {
   static bool few_tiles(const matmul_job& j) {
     const bool gradient = j.s.a.type == dtype::f32 && j.s.a.cross && j.s.b.cross;
     return gradient && 4 * whole_tiles.front().count(j.s.M, j.s.N) <= j.given->device->multiprocessors;
+  }
+  /// Records the matmul by a kernel that adds up each sum along K, 16 terms at a time. wgmma and mma.sync give the same bits.
+  static void record_in_one_order(const matmul_job& j, const launch& l, recording& r) {
+    if (obstacle(j).empty()) {
+      if (const matmul_serial serial(j); serial.obstacle().empty()) return serial.record(r);
+      if (const matmul_hopper hopper(l, j.s); hopper.obstacle().empty() && !starts_sooner(j)) return hopper.record(r);
+    }
+    record_mma(j, l, r, 1);
   }
   /// Records the cheapest tile of matmul_mma.cu in `parts` parts of K (0: by cost), or what is below where tensor cores do not take the product.
   static void record_mma(const matmul_job& j, const launch& l, recording& r, std::uint32_t parts) {

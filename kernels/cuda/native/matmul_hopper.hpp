@@ -121,7 +121,7 @@ class matmul_hopper {
             s_.N,
             s_.K,
             l_.device->multiprocessors,
-            divisible() && l_.scratch % 16 == 0 ? l_.scratch_bytes : 0,
+            divisible() && l_.scratch % 16 == 0 && !l_.constants<op::matmul>().batch_invariant ? l_.scratch_bytes : 0,
             results_[0]->type == dtype::f32,
             has_formula(),
             sums_columns()};

@@ -17,7 +17,8 @@ template <class P> struct kernel<op::attention_packed, P, kernels::portable> {
     auto why = h.obstacle();
     if (const auto& k = fitting_kernel(f32_functions, h); why.empty() && takes_f32_tiles(h, l, k.tile.forward_bytes())) {
       r.add(fatbins::attention_packed_f32, k.function, h.packed,
-            per_block(h.blocks(k.tile.own()), std::uint32_t(k.tile.threads()), k.tile.forward_bytes()), h.reads(l), {l.out[0]});
+            per_block(h.blocks(k.tile.own()), std::uint32_t(k.tile.threads()), k.tile.forward_bytes()), h.reads(l), {l.out[0]})
+          .starts_early = true;
       return;
     }
     const auto& k = fitting_kernel(functions, h);
@@ -27,7 +28,8 @@ template <class P> struct kernel<op::attention_packed, P, kernels::portable> {
       return kernel<op::attention_packed, P, kernels::reference>::record(l, r);
     }
     r.add(fatbins::attention_packed, k.function, h.packed, per_block(h.blocks(k.tile.own), k.tile.threads, k.tile.forward_bytes()),
-          h.reads(l), {l.out[0]});
+          h.reads(l), {l.out[0]})
+        .starts_early = true;
   }
 
  private:

@@ -2,6 +2,7 @@
 // order of the teams. Bound by bytes.
 #include "pool.h"
 
+#include "../device/early.cuh"
 #include "../device/packed_rows.cuh"
 #include "../rows/vectors.cuh"
 
@@ -23,6 +24,8 @@ __device__ inline double sum_of_block(double x) {
 /// T: the format; UNIT: elements of a vector, 1 or all in 16 bytes.
 template <int T, int UNIT> __device__ inline void pool(const pool_arguments& a) {
   __shared__ float sums[pool_threads * UNIT];
+  start_dependents();
+  wait_for_dependencies();
   const int vectors = int(a.C) / UNIT, teams = pool_threads / vectors, team = int(threadIdx.x) / vectors, at = int(threadIdx.x) % vectors;
   const std::int64_t b = blockIdx.x, first = start_of(a.starts, b, a.N), last = start_of(a.starts, b + 1, a.N);
   const std::int64_t count = last <= first ? 0 : a.first != 0 ? 1 : last - first;

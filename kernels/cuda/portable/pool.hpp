@@ -27,7 +27,8 @@ template <GpuPrecision P> struct kernel<op::pool, P, kernels::portable> {
           functions[x.type == dtype::f32    ? 0
                     : x.type == dtype::bf16 ? 1
                                             : 2][wide ? 1 : 0],
-          a, per_block(a.B, gpu::pool_threads), {x, l.in[1]}, {y});
+          a, per_block(a.B, gpu::pool_threads), {x, l.in[1]}, {y})
+        .starts_early = true;
   }
 };
 
