@@ -31,7 +31,7 @@ using embedder = isotope::embedder<isotope::selected>;
 constexpr std::size_t some = 16384;
 
 result<embedder> open(const support::command_words& c) {
-  const auto tokens = c.whole("--tokens", 4096, 1, 1 << 20), threads = c.whole("--threads", 0, 0, 1024);
+  const auto tokens = c.whole("--tokens", 0, 0, 1 << 20), threads = c.whole("--threads", 0, 0, 1024);
   if (!tokens) return tokens.error();
   if (!threads) return threads.error();
   if (!c.has("--model")) return fail(errc::missing_value, "is missing", "--model", "name the folder of a sentence embedding model");
