@@ -112,9 +112,9 @@ class matmul_hopper {
     return v;
   }
   bool divisible() const { return arguments_.epilogue == gpu::hopper_epilogue::plain || arguments_.accumulate != 0; }
-  bool has_formula() const {
+  int formula() const {
     using enum gpu::hopper_epilogue;
-    return arguments_.epilogue == bias_gelu || arguments_.epilogue == bias_gelu_erf || arguments_.epilogue == gelu_grad;
+    return arguments_.epilogue == bias_gelu_erf ? 2 : arguments_.epilogue == bias_gelu || arguments_.epilogue == gelu_grad ? 1 : 0;
   }
   matmul_hopper_choice::problem problem() const {
     return {s_.M,
@@ -123,7 +123,7 @@ class matmul_hopper {
             l_.device->multiprocessors,
             divisible() && l_.scratch % 16 == 0 && !l_.constants<op::matmul>().batch_invariant ? l_.scratch_bytes : 0,
             results_[0]->type == dtype::f32,
-            has_formula(),
+            formula(),
             sums_columns()};
   }
   /// The axes of an operand along its lines, and across; `across` and `along` are the sides of a box where lines run along K and where

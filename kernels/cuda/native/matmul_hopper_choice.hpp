@@ -20,7 +20,7 @@ struct matmul_hopper_choice {
     std::int64_t multiprocessors = 132;
     std::int64_t room = 0;  // bytes for partial sums; 0: K is never divided
     bool f32 = false;       // the result
-    bool formula = false;   // whether the epilogue has GELU or its derivative
+    int formula = 0;        // 1: the epilogue has GELU by tanh or its derivative, 2: GELU by erf
     bool summed = false;    // whether the epilogue sums columns, which only tiles of 128 columns do
   };
 
@@ -74,8 +74,8 @@ struct matmul_hopper_choice {
     const std::int64_t all = p.multiprocessors / cluster, n = items(p) * parts;
     // Measured on an H100: where the epilogue has a formula, it bounds the kernel, and more warps with smaller tiles are faster.
     const std::size_t k = columns == 256 ? 0 : columns == 192 ? 1 : 2;
-    constexpr std::array<double, 3> products{1.0, 1.02, 1.06}, formulas{1.12, 1.1, 1.0};
-    const double width = p.formula ? formulas[k] : products[k];
+    constexpr std::array<std::array<double, 3>, 3> widths_of{{{1.0, 1.02, 1.06}, {1.12, 1.1, 1.0}, {1.3, 1.3, 1.0}}};
+    const double width = widths_of[std::size_t(p.formula)][k];
     const double alone = cluster == 2 ? 1.0 : columns == 256 ? 1.06 : columns == 192 ? 1.18 : 1.3;  // more reads from the L2 cache
     const double unit = double(per(p)) * 4 * columns * width * alone + (sums(p) == 0 ? 2000 : 800);
     cost = std::max(unit * double(n) / double(all), double(ceiling(n, all)) * unit / boost) + 4000;
