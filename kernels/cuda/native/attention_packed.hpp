@@ -27,11 +27,11 @@ template <class P> struct kernel<op::attention_packed, P, kernels::native> {
 
  private:
   static constexpr attention_mma_kernels functions{{
-      {"attention_packed_mma_32", {}, gpu::forward_tile<32>::value},
-      {"attention_packed_mma_64", {}, gpu::forward_tile<64>::value},
-      {"attention_packed_mma_80", {}, gpu::forward_tile<80>::value},
-      {"attention_packed_mma_96", {}, gpu::forward_tile<96>::value},
-      {"attention_packed_mma_128", {}, gpu::forward_tile<128>::value},
+      {"attention_packed_mma_32", {}, gpu::packed_tile<32>::value},
+      {"attention_packed_mma_64", {}, gpu::packed_tile<64>::value},
+      {"attention_packed_mma_80", {}, gpu::packed_tile<80>::value},
+      {"attention_packed_mma_96", {}, gpu::packed_tile<96>::value},
+      {"attention_packed_mma_128", {}, gpu::packed_tile<128>::value},
   }};
 };
 

@@ -27,6 +27,10 @@ inline constexpr int attention_sizes_of_tiles[] = {32, 64, 80, 96, 128};
 template <int D> struct forward_tile {
   static constexpr attention_tile value{D, 4, 1, 64};
 };
+/// Of packed sequences, which are often short: small tiles leave registers for six blocks of a multiprocessor.
+template <int D> struct packed_tile {
+  static constexpr attention_tile value{D, 4, 1, D == 32 ? 32 : 64};
+};
 template <int D> struct keys_tile {
   static constexpr attention_tile value{D, 4, 1, D > 96 ? 32 : 64};
 };
