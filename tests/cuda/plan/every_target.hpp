@@ -33,8 +33,10 @@ template <isotope::Target T> auto opened(int threads) {
 }
 
 /// Opens a device of its own.
-template <isotope::Target T> auto opened_bare(int) {
-  return isotope_test::there(isotope::device<T>::open(isotope::cuda_test::test_options()));
+template <isotope::Target T> auto opened_bare(int threads) {
+  if constexpr (std::is_same_v<typename T::backend, isotope::backend::cuda>)
+    return isotope_test::there(isotope::device<T>::open(isotope::cuda_test::test_options()));
+  else return opened<T>(threads);
 }
 
 }  // namespace plan_test
