@@ -2,6 +2,7 @@
 /// A gemm by rows: all threads pack the smaller operand into panels once, in chunks of at most 4 MB that L3 holds. The rows of the other operand are
 /// read in place, a few at a time and once per cell. Where the packed operand is A, cells hold C^T and are transposed in registers at the end. So the
 /// weights of x W^T are neither copied nor transposed.
+#include <isotope/kernels/cpu/native/gemm/fetching_microkernel.hpp>
 #include <isotope/kernels/cpu/native/gemm/operands.hpp>
 #include <isotope/kernels/cpu/native/gemm/partition.hpp>
 #include <isotope/kernels/cpu/native/gemm/transposed_part.hpp>
@@ -137,9 +138,15 @@ template <class Operands> class gemm_by_rows {
           place strip = to.part(one_strip ? 0 : r, 0);
           if (rounded_strips && k0 + k >= c.ks) strip.round_to(small_tile, widest);
           for (std::int64_t p = at.p0; p < at.p1; ++p) {
-            if constexpr (Operands::fetches) next.fetch(p - at.p0, at.p1 - at.p0);
             auto packed = Operands::packed(block + panel_at(panels, p, k), panels.width(p), panels.elems(p));
-            panel_gemm(taken, rows, packed, strip.part(0, panels.start(p) - v0), divide_up(k, Operands::per_step), old || k0 > 0);
+            const place part = strip.part(0, panels.start(p) - v0);
+            if constexpr (read_in_place<decltype(x)>())
+              if (r_k_ == 1 && at.p1 - at.p0 <= rows_ahead::most_panels) {
+                panel_gemm(taken, rows, packed, part, k, old || k0 > 0, ahead_of(x, c, at, r, k0, p));
+                continue;
+              }
+            if constexpr (Operands::fetches) next.fetch(p - at.p0, at.p1 - at.p0);
+            panel_gemm(taken, rows, packed, part, divide_up(k, Operands::per_step), old || k0 > 0);
           }
           if (by_strips && k0 + k >= c.ks) {
             const std::int64_t v1 = smaller(V_, c.v + panels.start(at.p1));
@@ -155,6 +162,24 @@ template <class Operands> class gemm_by_rows {
     } else if (!epilogue_.direct() && !rounded()) {
       epilogue_.finish(batch, r0, r0 + at.rs, c.v + v0, smaller(V_, c.v + panels.start(at.p1)), to.at, to.ld);
     }
+  }
+
+  /// Whether f32 rows are multiplied where they are.
+  template <class Pointer> static constexpr bool read_in_place() {
+    return std::is_same_v<Operands, f32_operands> && std::is_same_v<Pointer, const float*>;
+  }
+  /// Returns the part of the next tile that is prefetched while rows [r, r + tile_rows) of block k0 meet panel p: of the next rows, of the next block of
+  /// K, or of the next cell if it is below; the rows themselves where the next tile is not whole.
+  /// @param x  row 0 of the cell
+  rows_ahead ahead_of(const float* x, const gemm_chunk& c, const cell& at, std::int64_t r, std::int64_t k0, std::int64_t p) const {
+    const std::int64_t n = at.p1 - at.p0, k = smaller(cut_.depth, c.ks - k0);
+    std::int64_t next_r = r + Operands::tile_rows, next_k = k0;
+    if (next_r >= at.rs) {
+      next_k = k0 + k < c.ks ? k0 + k : 0;
+      next_r = next_k > 0 ? 0 : at.rs;
+    }
+    if (c.r + at.r + next_r + Operands::tile_rows > R_) next_r = r, next_k = k0;
+    return {x + next_r * r_stride_ + next_k + smaller(cut_.depth, c.ks - next_k) * (p - at.p0) / n, larger_of(1, rows_ahead::line / n)};
   }
 
   bool rounded() const { return Operands::rounds && epilogue_.rounded(); }
