@@ -1,4 +1,4 @@
-/// bench_decode SIZE SLOTS CACHED [RUNS] [--profile] [--no-early-start] [--no-joins] [--readback]: one token of each of SLOTS sequences of a GPT, behind CACHED
+/// bench_decode SIZE SLOTS CACHED [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] [--no-early-start] [--no-joins] [--readback]: one token of each of SLOTS sequences of a GPT, behind CACHED
 /// tokens, on the backend of this build: microseconds of a run of the decode plan, tokens per second, and with --profile the time of each kernel alone. Several
 /// runs are in flight, so that the device always has the next one; `alone`: a run that is waited for. Logits stay on the device unless --readback is given, which prints a digest of them, too.
 #include <isotope/isotope.hpp>
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <map>
 #include <span>
 #include <string>
@@ -41,6 +42,11 @@ template <class Diagnostics> void cuda_option(std::string_view word, Diagnostics
   }
 }
 
+/// Sets the number of threads where the device has any.
+template <class Options> void use_threads([[maybe_unused]] int threads, [[maybe_unused]] Options& o) {
+  if constexpr (requires { o.threads; }) o.threads = threads;
+}
+
 template <class Session> int profile(Session& s) {
   if constexpr (requires { s.profile(iso::step_scalars{}); }) {
     static_cast<void>(s.profile({}));
@@ -64,7 +70,10 @@ template <class Session> int profile(Session& s) {
 
 int main(int argc, char** argv) {
   if (argc < 4)
-    return std::fprintf(stderr, "usage: bench_decode SIZE SLOTS CACHED [RUNS] [--profile] [--no-early-start] [--no-joins] [--readback]\n"),
+    return std::fprintf(stderr,
+                        "usage: bench_decode SIZE SLOTS CACHED [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] "
+                        "[--no-early-start] [--no-joins] "
+                        "[--readback]\n"),
            2;
   iso::model::gpt size;
   bool known = false;
@@ -75,18 +84,23 @@ int main(int argc, char** argv) {
   if (slots < 1 || cached < 0 || cached >= size.context)
     return std::fprintf(stderr, "bench_decode: %s\n", "SLOTS must be positive, and CACHED below the context"), 2;
   int runs = 200;
-  bool profiled = false, readback = false;
+  bool profiled = false, readback = false, a8 = false;
+  iso::weight_storage stored = nullptr;
   typename iso::device<target>::options options{.cache = std::getenv("ISOTOPE_CACHE") != nullptr ? std::getenv("ISOTOPE_CACHE") : ""};
   for (int i = 4; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--profile") profiled = true;
     else if (word == "--readback") readback = true;
+    else if (word == "--a8") a8 = true;
+    else if (word == "--threads" && i + 1 < argc) use_threads(std::atoi(argv[++i]), options);
+    else if (word == "--weights" && i + 1 < argc) stored = iso::weights::named(argv[++i]);
     else if (word[0] != '-') runs = std::max(1, std::atoi(argv[i]));
     cuda_option(word, options.diagnose);
   }
   options.diagnose.no_readback = !readback;
 
-  auto plan = iso::plan_inference<target>(iso::model::gpt_cached_logits_of{size, slots, slots, 0});
+  auto plan =
+      iso::plan_inference<target>(iso::model::gpt_cached_logits_of{size, slots, slots, 0}, 0, true, false, stored, nullptr, false, a8);
   if (!plan) return fail(plan.error());
   auto device = iso::device<target>::open(options);
   if (!device) return fail(device.error());
@@ -101,6 +115,7 @@ int main(int argc, char** argv) {
     batch.position.push_back(cached);
   }
   std::vector<double> times;
+  const auto processor = std::clock();
   constexpr int pieces = 5;
   for (int piece = 0; piece <= pieces; ++piece) {  // the first one warms up
     iso::pending_step last;
@@ -116,12 +131,13 @@ int main(int argc, char** argv) {
     static_cast<void>(session->collect(session->submit(batch, {})));
     alone.push_back(seconds() - began);
   }
+  const double processor_msec = 1e3 * double(std::clock() - processor) / CLOCKS_PER_SEC / (runs * (pieces + 2));
   std::sort(times.begin(), times.end());
   std::sort(alone.begin(), alone.end());
   const double usec = 1e6 * times[pieces / 2];
-  std::printf("%s %s %s B=%d, %d cached: %.1f us/run (least %.1f; alone %.1f), %.0f tokens/s, %zu launches\n",
+  std::printf("%s %s %s B=%d, %d cached: %.1f us/run (least %.1f; alone %.1f), %.0f tokens/s, %zu launches, %.3f ms of processor time\n",
               std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], slots, cached, usec,
-              1e6 * times[0], 1e6 * alone[alone.size() / 2], 1e6 * slots / usec, session->launches().size());
+              1e6 * times[0], 1e6 * alone[alone.size() / 2], 1e6 * slots / usec, session->launches().size(), processor_msec);
   if (readback) {
     using storage = typename target::precision::storage;
     auto logits = session->template output<storage>("output");

@@ -55,13 +55,14 @@ inline isotope::result<isotope::text_generator<support::target>> open_folder(con
   const isotope::batcher_options options{.slots = int(std::min(s.slots, std::int64_t(prompts))),
                                          .budget = run.budget(),
                                          .decompose_all = run.diagnose.decompose_all(),
-                                         .stored = isotope::weights::named(run.diagnose.stored_weights())};
+                                         .stored = isotope::weights::named(run.diagnose.stored_weights()),
+                                         .a8 = run.diagnose.a8};
   auto plans =
       std::visit([&](const auto& c) { return isotope::batcher<target>::plans(isotope::interop::inference_size(c), options); }, *config);
   if (!plans) return std::move(plans).error();
   const auto traced = [&](const auto& c) {
     const auto model = isotope::batcher<target>::decoding(isotope::interop::inference_size(c), options);
-    return isotope::traced_inference<target>(model, true, options.decompose_all, options.stored);
+    return isotope::traced_inference<target>(model, true, options.decompose_all, options.stored, options.a8);
   };
   if (auto r = support::write_trace_reports<target>(run.diagnose, [&] { return std::visit(traced, *config); }); !r) return r.error();
   auto device = isotope::device<target>::open(run.device<target::backend>());

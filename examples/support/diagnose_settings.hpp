@@ -26,6 +26,7 @@ struct diagnose_settings {
   std::string kernel_dispatch = "kernels";
   bool f16_weights = false;
   std::string weights = "f32";
+  bool a8 = false;
   bool no_coop = false, no_coop_f16 = false, no_workgroup_coop = false;
   double coop_osc_thresh = 0.35;
   bool coop_no_auto_wide = false, coop_force_wide = false;
@@ -65,6 +66,8 @@ inline const std::map<std::string, std::string, std::less<>>& diagnose_meanings(
        "f32 builds, to generate alone: weights of products are stored in f16, half the bytes; activations stay f32"},
       {"diagnose.weights",
        "f32 builds, to generate alone: the format of weights of products: f32, f16, bf16, q8_0 or q4_0; the last two are for cpu"},
+      {"diagnose.a8",
+       "with weights in q8_0 or q4_0: products round their activations to 8 bits, 32 at a time, and multiply integers: faster, less exact"},
       {"diagnose.no_coop", "gpu: no matrix units"},
       {"diagnose.no_coop_f16", "gpu: no matrix units for f16 operands; bf16 keeps them"},
       {"diagnose.no_workgroup_coop", "gpu: no VK_NV_cooperative_matrix2"},
@@ -117,6 +120,9 @@ inline std::optional<objection> objection_to(const diagnose_settings& s, bool ge
   if (std::find(std::begin(formats), std::end(formats), s.weights) == std::end(formats))
     return objection{"diagnose.weights", "is '" + s.weights + "'", "give f32, f16, bf16, q8_0 or q4_0"};
   if (s.weights != "f32" && !generates) return objection{"diagnose.weights", "is for isotope-generate", "train in f32 or bf16"};
+  if (s.a8 && s.weights != "q8_0" && s.weights != "q4_0")
+    return objection{"diagnose.a8", "is for weights in q8_0 or q4_0, not " + std::string(s.stored_weights()),
+                     "give --weights q8_0 or q4_0"};
   if (s.kernel_dispatch != "kernels" && s.kernel_dispatch != "common")
     return objection{"diagnose.kernel_dispatch", "is '" + s.kernel_dispatch + "'", "give kernels or common"};
   if (!parse_fault(s.inject_fault))
@@ -149,6 +155,6 @@ inline isotope::gpu_diagnostics diagnostics_of(const diagnose_settings& s) {
 }  // namespace support
 
 BOOST_HANA_ADAPT_STRUCT(support::diagnose_settings, dispatch_report, step_list, ir_dump, fusion_report, verbose, log_fallback,
-                        kernel_dispatch, f16_weights, weights, no_coop, no_coop_f16, no_workgroup_coop, coop_osc_thresh, coop_no_auto_wide,
-                        coop_force_wide, split_k, force_input_upload, validate, names, no_self_test, distrust_coop, chunk_bytes,
-                        drop_barrier, inject_fault);
+                        kernel_dispatch, f16_weights, weights, a8, no_coop, no_coop_f16, no_workgroup_coop, coop_osc_thresh,
+                        coop_no_auto_wide, coop_force_wide, split_k, force_input_upload, validate, names, no_self_test, distrust_coop,
+                        chunk_bytes, drop_barrier, inject_fault);

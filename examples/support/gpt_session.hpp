@@ -58,12 +58,13 @@ inline isotope::result<session> open_training(const trained_model& model, const 
 inline isotope::result<isotope::generator<target>> open_generator(const isotope::model::gpt& size, const run_options& run) {
   const isotope::generator_options options{.budget = run.budget(),
                                            .decompose_all = run.diagnose.decompose_all(),
-                                           .stored = isotope::weights::named(run.diagnose.stored_weights())};
+                                           .stored = isotope::weights::named(run.diagnose.stored_weights()),
+                                           .a8 = run.diagnose.a8};
   auto plans = isotope::generator<target>::plans(size, options);
   if (!plans) return std::move(plans).error();
   const auto trace = [&] {
     const auto model = isotope::generator<target>::decoding(size, options);
-    return isotope::traced_inference<target>(model, true, options.decompose_all, options.stored);
+    return isotope::traced_inference<target>(model, true, options.decompose_all, options.stored, options.a8);
   };
   if (auto r = write_trace_reports<target>(run.diagnose, trace); !r) return r.error();
   auto device = isotope::device<target>::open(run.device<target::backend>());

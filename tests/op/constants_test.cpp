@@ -53,7 +53,7 @@ using entries_in_order = boost::mp11::mp_list<
     keeps<op::fft, 1, 1>,  // direction; factor
     keeps<op::rfft, 1, 2>, keeps<op::irfft, 1, 2>,  // points; factor, inner
     keeps<op::rope, 5, 3>,  // first, direction, heads, context, bits of the factor; base, low, high
-    keeps<op::matmul, 5, 2>,  // format, operands, half_weight, packed, batch_invariant; alpha, beta
+    keeps<op::matmul, 6, 2>,  // format, operands, half_weight, packed, batch_invariant, a8; alpha, beta
     keeps<op::attention, 6, 2>, keeps<op::attention_grad, 6, 2>,  // heads, kv_heads, causal, packed, masked, window; scale, dropout
     keeps<op::attention_cached, 2, 1>,  // heads, window; scale
     keeps<op::attention_packed, 2, 1>,  // heads, causal; scale

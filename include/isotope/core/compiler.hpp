@@ -107,6 +107,13 @@ inline constexpr bool has_lane_tables = true;
 inline constexpr bool has_lane_tables = false;
 #endif
 
+/// Whether one instruction multiplies bytes, unsigned by signed, and adds two products.
+#if defined(__AVX2__) && defined(__F16C__)
+inline constexpr bool has_byte_products = true;
+#else
+inline constexpr bool has_byte_products = false;
+#endif
+
 /// Whether one instruction multiplies by 2^k.
 #if defined(__AVX512F__)
 inline constexpr bool has_scaled_lanes = true;

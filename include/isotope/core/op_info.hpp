@@ -85,7 +85,9 @@ struct op_info {
   void (*pack)(attributes&) = nullptr;  // marks operand `weight` as a pre-packed copy; null: no kernel of the op reads one
   /// Marks a node whose rows are to have the same bits for any number of rows; null: kernels of the op add up rows in one way anyhow.
   void (*set_batch_invariant)(attributes&) = nullptr;
-  bool constant = false;  // every element of the result is attributes::scalar
+  void (*set_a8)(attributes&) = nullptr;       // marks a node whose activations are rounded to 8 bits; null: kernels of the op do not
+  bool (*is_a8)(const attributes&) = nullptr;  // whether a node is marked so
+  bool constant = false;                       // every element of the result is attributes::scalar
   neutral_operand neutral{};
   /// Computes an element-wise op of two numbers, or of one and its constant, for constant folding. Returns false if the result is undefined.
   bool (*calculate)(double x, double y, double& result) = nullptr;
@@ -129,6 +131,8 @@ template <IsOp Op> constexpr op_info describe() {
   if constexpr (requires { Op::weight; }) r.weight = Op::weight;
   if constexpr (requires { &Op::pack; }) r.pack = &Op::pack;
   if constexpr (requires { &Op::set_batch_invariant; }) r.set_batch_invariant = &Op::set_batch_invariant;
+  if constexpr (requires { &Op::set_a8; }) r.set_a8 = &Op::set_a8;
+  if constexpr (requires { &Op::is_a8; }) r.is_a8 = &Op::is_a8;
   if constexpr (requires { Op::constant; }) r.constant = Op::constant;
   if constexpr (requires { Op::neutral; }) r.neutral = Op::neutral;
   if constexpr (requires { &Op::calculate; }) r.calculate = &Op::calculate;

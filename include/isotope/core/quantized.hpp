@@ -70,6 +70,33 @@ template <class E> constexpr values quantize(dtype t, const E* x) {
   return r;
 }
 
+/// a8: activations of a product with such a weight, rounded to 8 bits. Each 32 along K have a scale d = max|x| / 127 in f32 and codes round(x / d), halves to
+/// even, from -127 to 127; an element becomes d times its code. All elements of a block with a number that is not finite become NaN.
+struct rounded_block {
+  float scale = 0;
+  std::int8_t code[block] = {};
+
+  /// Element j, in f64 exactly.
+  constexpr double operator[](std::int64_t j) const { return double(scale) * code[j]; }
+};
+/// Rounds 32 numbers as a8 does.
+template <class E> constexpr rounded_block round_activations(const E* x) {
+  constexpr float whole = 0x1.8p23f;  // y + whole has no bits below 1, so the sum is rounded to an integer
+  float most = 0, poison = 0;
+  for (std::int64_t j = 0; j < block; ++j) {
+    const float v = float(x[j]), size = v < 0 ? -v : v;
+    most = size > most ? size : most;
+    poison += v * 0.0f;
+  }
+  rounded_block r;
+  r.scale = most / 127.0f + poison;
+  for (std::int64_t j = 0; j < block && r.scale > 0; ++j) {
+    const float y = float(x[j]) / r.scale, limited = y > 127 ? 127 : y < -127 ? -127 : y;
+    r.code[j] = std::int8_t((limited + whole) - whole);
+  }
+  return r;
+}
+
 /// Where the block of row n and elements k to k + 31 is: its record, and the row in that.
 constexpr std::int64_t record_at(dtype t, std::int64_t K, std::int64_t n, std::int64_t k) {
   return (n / panel_rows * (K / block) + k / block) * record_bytes(t);

@@ -23,6 +23,7 @@ struct batcher_options {
   std::int64_t budget = 0;                          // bytes; 0: no limit
   bool decompose_all = false;                       // as the parameter of plan_inference
   weight_storage stored = nullptr;                  // likewise
+  bool a8 = false;                                  // likewise
 };
 
 /// A text to continue: its tokens, how many to add, how they are drawn, and the tokens that end it, which are drawn, too. The continuation depends on these

@@ -21,6 +21,7 @@ struct generator_options {
   std::int64_t budget = 0;                  // bytes; 0: no limit
   bool decompose_all = false;               // as the parameter of plan_inference
   weight_storage stored = nullptr;          // likewise
+  bool a8 = false;                          // likewise
 };
 
 /// A text to continue: its tokens, how many to add, and how they are drawn. The seed and the number of tokens added before are the counter of a draw, so the

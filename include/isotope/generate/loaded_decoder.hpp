@@ -33,7 +33,7 @@ template <Target T, class Made, class Options> class loaded_decoder {
       if (n < 1) return fail(errc::invalid_argument, "is not positive", std::string(Made::options_name) + "::" + field, "give 1 or more");
     std::vector<owned_plan> all;
     const auto add = [&](std::string plan, int tokens, bool reads) -> result<void> {
-      auto p = plan_inference<T>(Made::model_of(size, o, tokens, reads), o.budget, true, o.decompose_all, o.stored);
+      auto p = plan_inference<T>(Made::model_of(size, o, tokens, reads), o.budget, true, o.decompose_all, o.stored, nullptr, false, o.a8);
       if (!p) return std::move(p).error();
       all.push_back({std::move(plan), *std::move(p)});
       return {};

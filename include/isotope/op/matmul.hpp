@@ -23,11 +23,12 @@ struct matmul {
     bool packed = false;  // b is a pre-packed copy: it has the dims and strides of the weight, and the memory order that the kernel chose
     double alpha = 1, beta = 0;    // factors on a b and c
     bool batch_invariant = false;  // kernels add up a row in the same order however many rows there are: plan_inference's batch_invariant
+    bool a8 = false;               // a is rounded to 8 bits first, by quantized::round_activations; b is in blocks
     static constexpr constants of(const attributes& a) {
-      return {format_number(a.i[0] - 1), a.i[1], a.i[2] != 0, a.i[3] != 0, a.f[0], a.f[1], a.i[4] != 0};
+      return {format_number(a.i[0] - 1), a.i[1], a.i[2] != 0, a.i[3] != 0, a.f[0], a.f[1], a.i[4] != 0, a.i[5] != 0};
     }
     constexpr operator attributes() const {
-      return {.i = {1 + format.number, operands, half_weight, packed, batch_invariant}, .f = {alpha, beta}};
+      return {.i = {1 + format.number, operands, half_weight, packed, batch_invariant, a8}, .f = {alpha, beta}};
     }
   };
   static constexpr int host_operands(const attributes& a) { return int(constants::of(a).operands); }
@@ -41,6 +42,12 @@ struct matmul {
     c.batch_invariant = true;
     a = c;
   }
+  static constexpr void set_a8(attributes& a) {
+    auto c = constants::of(a);
+    c.a8 = true;
+    a = c;
+  }
+  static constexpr bool is_a8(const attributes& a) { return constants::of(a).a8; }
   /// 2 M N K for each matrix of a batch.
   static constexpr std::int64_t flops(const step_shapes& s) { return 2 * s.out[0].count() * s.in[0][-1]; }
 
@@ -62,6 +69,7 @@ struct matmul {
     y.push(b.axis(-1));
     if (r.inputs() == 3 && !r.require(r.dims(2) == y, "c has another shape than the product")) return;
     auto c = constants::of(r.attr);
+    if (!r.require(!c.a8 || in_blocks(r.type(1)), "activations are rounded to 8 bits only where b is in q8_0 or q4_0")) return;
     if (!c.format.given()) c.format = t;
     c.operands = r.inputs();
     c.half_weight = r.type(0) == dtype::f32 && r.type(1) == dtype::f16;

@@ -101,11 +101,11 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
   }
   return best;
 }
-/// Plans a forward model: no gradient, no optimiser state, nothing kept for a backward pass. `verify`: the result of each pass is checked. `batch_invariant`:
-/// as in plan_inference.
+/// Plans a forward model: no gradient, no optimiser state, nothing kept for a backward pass. `verify`: the result of each pass is checked. `batch_invariant`,
+/// `a8`: as in plan_inference.
 template <Target T, class Model>
 constexpr trace trace_inference(const Model& model, bool fused, bool decompose_all = false, weight_storage stored = nullptr,
-                                grouping group = nullptr, bool verify = verifies_traces, bool batch_invariant = false) {
+                                grouping group = nullptr, bool verify = verifies_traces, bool batch_invariant = false, bool a8 = false) {
   graph<T> machine;
   machine.kernels = kernel_table<T>;
   machine.decompose_all = decompose_all;
@@ -132,6 +132,7 @@ constexpr trace trace_inference(const Model& model, bool fused, bool decompose_a
     gather_params(machine);
     verify_after(machine, "gather_params", verify);
     if (batch_invariant) set_batch_invariant(machine.g);
+    if (a8) round_activations(machine);
   }
   lower<T>(machine, fused, true);
   verify_after(machine, "fuse", verify);

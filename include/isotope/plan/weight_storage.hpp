@@ -118,4 +118,20 @@ constexpr void store_weights(tape& t, weight_storage choose, std::span<const ker
   }
 }
 
+/// Marks the products with weights in blocks, so that their kernels round activations to 8 bits (quantized::round_activations).
+constexpr void round_activations(tape& t) {
+  if (!t.ok()) return;
+  bool any = false;
+  for (node& n : t.g.nodes) {
+    if (n.dead || n.op->set_a8 == nullptr || n.op->weight < 0) continue;
+    if (!in_blocks(t.g.values[std::size_t(n.in[std::size_t(n.op->weight)])].type)) continue;
+    n.op->set_a8(n.attr);
+    any = true;
+  }
+  message m;
+  if (!any)
+    t.fail(m << "a8 rounds the activations of products with weights in q8_0 or q4_0, and there are none: store weights so",
+           place::current());
+}
+
 }  // namespace isotope

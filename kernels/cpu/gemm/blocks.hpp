@@ -19,21 +19,26 @@ struct block_weight {
   const std::byte* record(std::int64_t n, std::int64_t k) const { return data + quantized::record_at(type, K, n, k); }
 };
 
+using code_words __attribute__((vector_size(64))) = std::int32_t;
 /// v[r] = the code of element j in row r of a record.
-ISOTOPE_INLINE void load_codes(dtype t, const std::byte* record, std::int64_t j, sixteen& v) {
-  using words __attribute__((vector_size(64))) = std::int32_t;
+ISOTOPE_INLINE void load_code_words(dtype t, const std::byte* record, std::int64_t j, code_words& v) {
   using bytes __attribute__((vector_size(16))) = std::int8_t;
   record += 2 * quantized::panel_rows;
   if (t == dtype::q8_0) {
     bytes b;
     std::memcpy(&b, record + quantized::panel_rows * j, sizeof b);
-    v = __builtin_convertvector(b, sixteen);
+    v = __builtin_convertvector(b, code_words);
     return;
   }
-  words w;
+  code_words w;
   std::memcpy(&w, record + 64 * (j % 4), sizeof w);
   w = w << std::int32_t(28 - j / 4 * 4) >> 28;  // as a code of two's complement
-  v = __builtin_convertvector(j < 28 ? (w & 15) - 8 : w, sixteen);
+  v = j < 28 ? (w & 15) - 8 : w;
+}
+ISOTOPE_INLINE void load_codes(dtype t, const std::byte* record, std::int64_t j, sixteen& v) {
+  code_words w;
+  load_code_words(t, record, j, w);
+  v = __builtin_convertvector(w, sixteen);
 }
 
 /// y[j width + c] = element (n + c, k0 + j) of the weight, for j < k and c < cols; 0 for cols <= c < width.

@@ -4,6 +4,7 @@
 /// Register tiles, panels, blocks that stay in L2 and cells follow Goto & van de Geijn 2008. The cost in bytes and shuffles decides which operand is
 /// packed for all threads and which one is streamed. A fused body works on a finished cell while it is in L2.
 #include <isotope/kernels/cpu/native/body/programs.hpp>
+#include <isotope/kernels/cpu/native/gemm/a8_panel.hpp>
 #include <isotope/kernels/cpu/native/gemm/block_gemv.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_columns.hpp>
 #include <isotope/kernels/cpu/native/gemm/gemm_by_rows.hpp>
@@ -34,6 +35,7 @@ template <class P, class Unit = matrix_unit> struct matmul {
     const shape& y = s.out[0];
     const std::int64_t M = y[-2], N = y[-1], K = s.in[0][-1], batches = N == 0 || M == 0 ? 0 : y.count() / (N * M);
     // Leading axes may become rows.
+    if (s.constants<op::matmul>().a8) return portable::a8_gemm::bytes(M * batches, K);
     return 4 * (blocking::copies * gemm_partition::packed_floats(M, N, K, batches) + gemm_partition::waiting_floats(M * batches, N, K));
   }
 
@@ -71,9 +73,15 @@ template <class P, class Unit = matrix_unit> struct matmul {
   }
 
  private:
+  static constexpr const portable::a8_panels& rounded_panels() {
+    if constexpr (config::has_byte_products) return a8_panels;
+    else return portable::plain_a8_panels;
+  }
+
   template <class Operands> static void make(const launch& l) {
     const portable::matmul_shape s(l);
     const portable::gemm_epilogue finish(l, s);
+    if (l.constants<op::matmul>().a8) return portable::a8_gemm(l, s, finish, rounded_panels()).run();
     auto* packed = static_cast<float*>(l.scratch);
     float* waiting = packed + blocking::copies * gemm_partition::packed_floats(s.M, s.N, s.K, s.batches);
     if (in_blocks(l.in[1].type)) {

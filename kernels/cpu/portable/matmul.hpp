@@ -6,6 +6,7 @@
 /// into the same cache sets. The division into tasks depends on the shape alone. A fused body works on a finished task while it is in L2. Eigen's
 /// gemm was tried: it allocates, repacks both operands in every task and takes no epilogue.
 #include <isotope/kernels/cpu/body/programs.hpp>
+#include <isotope/kernels/cpu/gemm/a8.hpp>
 #include <isotope/kernels/cpu/gemm/block_gemm.hpp>
 #include <isotope/kernels/cpu/gemm/blocks.hpp>
 #include <isotope/kernels/cpu/gemm/epilogue.hpp>
@@ -29,13 +30,15 @@ class matmul {
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const shape& y = s.out[0];
     const std::int64_t N = y[-1], K = s.in[0][-1], batches = N == 0 || y[-2] == 0 ? 0 : y.count() / (N * y[-2]);
+    if (s.constants<op::matmul>().a8) return a8_gemm::bytes(y[-2] * batches, K);
     return 4 * larger_of(K * micro_tile::cols, smaller(batches * K * divide_up(N, micro_tile::cols) * micro_tile::cols, chunk_floats));
   }
 
   static void run(const launch& l) {
     if (l.out[0].dims.count() == 0) return;
     const matmul m(l);
-    m.all();
+    if (l.constants<op::matmul>().a8) a8_gemm(l, m.s_, m.epilogue_, plain_a8_panels).run();
+    else m.all();
   }
 
  private:

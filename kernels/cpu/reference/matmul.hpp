@@ -23,7 +23,11 @@ template <class P> struct kernel<op::matmul, P, kernels::reference> {
     for (reference::index i(y.dims); i.valid(); i.next()) {
       const auto ia = i.in(a_rows), ib = i.in(b_cols);
       double sum = 0;
-      for (std::int64_t k = 0; k < K; ++k) sum += reference::load(a, ia + k * a_step) * reference::load(b, ib + k * b_step);
+      for (std::int64_t k = 0; k < K && !c.a8; ++k) sum += reference::load(a, ia + k * a_step) * reference::load(b, ib + k * b_step);
+      for (std::int64_t k = 0; k < K && c.a8; k += quantized::block) {
+        const auto x = rounded_at(a, ia + k * a_step, a_step);
+        for (std::int64_t j = 0; j < quantized::block; ++j) sum += x[j] * reference::load(b, ib + (k + j) * b_step);
+      }
       sum *= alpha;
       if (c.operands == 3 && beta != 0) sum += beta * reference::load(l.in[2], i.in(l.in[2].strides));
       const double product = reference::rounded(type, sum);
@@ -35,6 +39,13 @@ template <class P> struct kernel<op::matmul, P, kernels::reference> {
         reference::run_body<P>(l, i, 1, std::size_t(c.operands), &hosted);
       }
     }
+  }
+
+ private:
+  ISOTOPE_NOINLINE static quantized::rounded_block rounded_at(const view& a, std::int64_t at, std::int64_t step) {
+    double x[quantized::block];
+    for (std::int64_t j = 0; j < quantized::block; ++j) x[j] = reference::load(a, at + j * step);
+    return quantized::round_activations(x);
   }
 };
 

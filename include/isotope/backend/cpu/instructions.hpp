@@ -149,6 +149,85 @@ template <class Y> ISOTOPE_INLINE void widen_bytes([[maybe_unused]] Y& y, [[mayb
   else asm("vpmovsxbd %1, %0" : "=v"(y) : "m"(*static_cast<const char(*)[8]>(x)));
 #endif
 }
+
+// The functions of bytes need config::has_byte_products; vectors have 32 bytes.
+/// y[i] = the 32-bit word at x.
+template <class W> ISOTOPE_INLINE void broadcast_word([[maybe_unused]] W& y, [[maybe_unused]] const void* x) {
+#if defined(__AVX2__)
+  asm("vpbroadcastd %1, %0" : "=v"(y) : "m"(*static_cast<const char(*)[4]>(x)));
+#endif
+}
+/// low and high: the bytes of a and b in turn, of the lower and the upper eight bytes of each half of 16.
+template <class Y, class X>
+ISOTOPE_INLINE void interleave_bytes([[maybe_unused]] Y& low, [[maybe_unused]] Y& high, [[maybe_unused]] const X& a,
+                                     [[maybe_unused]] const X& b) {
+#if defined(__AVX2__)
+  asm("vpunpcklbw %2, %1, %0" : "=v"(low) : "v"(a), "v"(b));
+  asm("vpunpckhbw %2, %1, %0" : "=v"(high) : "v"(a), "v"(b));
+#endif
+}
+/// The same for pairs of bytes.
+template <class Y, class X>
+ISOTOPE_INLINE void interleave_pairs([[maybe_unused]] Y& low, [[maybe_unused]] Y& high, [[maybe_unused]] const X& a,
+                                     [[maybe_unused]] const X& b) {
+#if defined(__AVX2__)
+  asm("vpunpcklwd %2, %1, %0" : "=v"(low) : "v"(a), "v"(b));
+  asm("vpunpckhwd %2, %1, %0" : "=v"(high) : "v"(a), "v"(b));
+#endif
+}
+/// y[i] = |x[i]|, unsigned bytes.
+template <class W> ISOTOPE_INLINE void magnitudes_of_bytes([[maybe_unused]] W& y, [[maybe_unused]] const W& x) {
+#if defined(__AVX2__)
+  asm("vpabsb %1, %0" : "=v"(y) : "v"(x));
+#endif
+}
+/// y[i] = x[i], -x[i] where the byte `of` is negative, 0 where it is 0.
+template <class W>
+ISOTOPE_INLINE void give_signs_of_bytes([[maybe_unused]] W& y, [[maybe_unused]] const W& x, [[maybe_unused]] const W& of) {
+#if defined(__AVX2__)
+  asm("vpsignb %2, %1, %0" : "=x"(y) : "x"(x), "x"(of));
+#endif
+}
+/// sum[i] += the products of the four bytes of the words a[i], unsigned, and b[i], signed. Without has_byte_dots, sums of two products must fit into 16 bits.
+template <class W>
+ISOTOPE_INLINE void add_products_of_bytes([[maybe_unused]] W& sum, [[maybe_unused]] const W& a, [[maybe_unused]] const W& b) {
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+#elif defined(__AVX2__)
+  using pairs __attribute__((vector_size(32))) = std::int16_t;
+  pairs two;
+  W four;
+  asm("vpmaddubsw %2, %1, %0" : "=x"(two) : "x"(a), "x"(b));
+  asm("vpmaddwd %2, %1, %0" : "=x"(four) : "x"(two), "x"(pairs{} + std::int16_t(1)));
+  sum += four;
+#endif
+}
+/// Sums of products of unsigned and signed bytes, four to a word: of so few and small ones that 16 bits hold those of each half of a word.
+template <class W, class Pairs> class byte_products {
+ public:
+  ISOTOPE_INLINE void add([[maybe_unused]] const W& a, [[maybe_unused]] const W& b) {
+#if defined(__AVX512VNNI__) && defined(__AVX512VL__)
+    add_products_of_bytes(words_, a, b);
+#elif defined(__AVX2__)
+    Pairs two;
+    asm("vpmaddubsw %2, %1, %0" : "=x"(two) : "x"(a), "x"(b));
+    pairs_ += two;
+#endif
+  }
+  ISOTOPE_INLINE W sum() const {
+#if !defined(__AVX512VNNI__) && defined(__AVX2__)
+    W r;
+    asm("vpmaddwd %2, %1, %0" : "=x"(r) : "x"(pairs_), "x"(Pairs{} + std::int16_t(1)));
+    return r;
+#else
+    return words_;
+#endif
+  }
+
+ private:
+  W words_{};
+  Pairs pairs_{};
+};
 /// y = 2^k y for integral k, vectors of f32, rounded once. Needs config::has_scaled_lanes.
 template <class V> ISOTOPE_INLINE void scale_lanes([[maybe_unused]] V& y, [[maybe_unused]] const V& k) {
 #if defined(__AVX512F__)

@@ -61,7 +61,7 @@ inline law::sides blocks_law(std::span<const tensor<tape>> x, const attributes& 
   const auto rows = apply<op::embedding>(at, op::embedding::constants{.format = dtype::f32}, transpose(x[1]), ids);
   return {apply<op::matmul>(at, a, x[0], x[1]), apply<op::matmul>(at, a, x[0], transpose(rows))};
 }
-/// A product has the rows of products of its first row and of the other rows, bit for bit, where it is batch invariant.
+/// A product has the rows of products of its first row and of the other rows, bit for bit, where it is batch invariant or rounds activations to 8 bits.
 inline law::sides rows_law(std::span<const tensor<tape>> x, const attributes& a) {
   const auto at = place::current();
   const auto of = [&](std::int64_t first, std::int64_t count) { return apply<op::matmul>(at, a, narrow(x[0], 0, first, count), x[1]); };
@@ -90,23 +90,26 @@ template <> struct op_spec<op::matmul> : spec_basis {
                                    law{"rows", &rows_law, nullptr}};
   static constexpr std::array inputs{operand_role{"a"}, operand_role{"b"}, operand_role{.name = "c", .optional = true}};
   static constexpr std::array outputs{result_role{"y"}};
-  static constexpr std::array fields{attribute_field{"alpha", attribute_kind::number, 0, 1},
-                                     attribute_field{"beta", attribute_kind::number, 1, 0},
-                                     attribute_field{"format", attribute_kind::format_or_none, 0, 0}};
+  static constexpr std::array fields{
+      attribute_field{"alpha", attribute_kind::number, 0, 1}, attribute_field{"beta", attribute_kind::number, 1, 0},
+      attribute_field{"format", attribute_kind::format_or_none, 0, 0}, attribute_field{"a8", attribute_kind::flag, 5, 0}};
   static constexpr std::array boundary{0.0, -0.0, infinity, nan, 0x1p-120};
   static constexpr numeric_policy policy{
       .sums = "K in blocks, ascending, in f32", .contracts = true, .nan = "in, then out; c counts where beta is not 0"};
 
-  /// |e| <= (8 + chain) u sum |a b|, NMSE <= 1e-15 (K + 8); in 16 bits 6e-6.
+  /// |e| <= (8 + chain) u sum |a b|, NMSE <= 1e-15 (K + 8); in 16 bits 6e-6. With a8, a are the rounded activations: rounding them costs
+  /// sum |b| d / 2 at most, d the scale of their block.
   static void reference(const call& c, std::span<answer> y) {
     const product_shape s(c.in[0].dims, c.in[1].dims);
     const auto is = c.constants<op::matmul>();
     const double alpha = is.alpha, beta = is.beta;
     y[0].resize(s.y.count());
     s.for_each([&](std::int64_t a, std::int64_t b, std::int64_t at) {
+      quantized::rounded_block rounded;
       for (std::int64_t m = 0; m < s.M; ++m)
         for (std::int64_t k = 0; k < s.K; ++k) {
-          const double x = c.in[0][a + m * s.K + k];
+          if (is.a8 && k % quantized::block == 0) rounded = quantized::round_activations(&c.in[0].at[std::size_t(a + m * s.K + k)]);
+          const double x = is.a8 ? rounded[k % quantized::block] : c.in[0][a + m * s.K + k];
           for (std::int64_t n = 0; n < s.N; ++n) {
             const double v = x * c.in[1][b + k * s.N + n];
             y[0].add(at + m * s.N + n, v, std::fabs(v));
@@ -257,6 +260,22 @@ template <> struct op_spec<op::matmul> : spec_basis {
     s.add({s.x({4, 64}), weight(64, 21, &generator_of<generators::constant>, 0, 0)}, plain);  // scales of 0
     s.add({s.x({4, 96}), weight(96, 21, &generator_of<generators::exponents>, -16, 2)}, plain);
     s.add({s.x({64, 64}, 0, 1, &generator_of<generators::identity>), weight(64, 21)}, plain);
+
+    // Activations in 8 bits: numbers of rows that kernels take at once and more, K beyond the blocks that are added before the others.
+    const op::matmul::constants a8{.a8 = true};
+    for (const auto& [M, K, N] : std::initializer_list<std::array<std::int64_t, 3>>{
+             {1, 32, 16}, {2, 64, 37}, {3, 800, 37}, {4, 96, 16}, {5, 2144, 3}, {7, 320, 300}, {33, 64, 70}, {70, 4160, 33}}) {
+      s.add({s.x({M, K}), weight(K, N)}, a8);
+      s.put({.kind = case_kind::law, .law = 3, .attr = a8, .in = {s.x({M, K}), weight(K, N)}});
+      if (M > 1 && M <= 7) s.put({.kind = case_kind::law, .law = 5, .attr = a8, .in = {s.x({M, K}), weight(K, N)}});
+    }
+    s.add({s.x({2, 3, 64}), weight(64, 21)}, a8);
+    s.add({ordered(s.x({20, 64}), {1, 0}), weight(64, 21)}, a8);
+    s.add({s.x({6, 64}), weight(64, 21), s.x({6, 21})}, op::matmul::constants{.alpha = 0.5, .beta = -2, .a8 = true});
+    s.add({s.x({4, 96}, 0, 0, &generator_of<generators::specials>), weight(96, 21)}, a8);
+    s.add({s.x({4, 96}, 0, 0, &generator_of<generators::constant>), weight(96, 21)}, a8);  // scales of 0
+    s.add({s.x({4, 96}, -16, 2, &generator_of<generators::exponents>), weight(96, 21)}, a8);
+    s.put({.kind = case_kind::refusal, .attr = a8, .in = {s.x({4, 64}), s.x({64, 21})}});
   }
 };
 

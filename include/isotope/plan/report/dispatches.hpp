@@ -40,8 +40,8 @@ inline std::string totals_to_text(const plan_view& p) {
 /// Columns: step of the plan (-: the copy of the outputs to the host), op, fused body, kernel set, why not the wanted one (-: it is), common or -,
 /// shape and format of the first output, its region, offset and bytes, scratch bytes, floating-point operations (flops_of); shader, workgroups,
 /// invocations of each, required subgroup size (-: any), bytes in the ranges read and written, formats of operands and sums on matrix units (-: not used),
-/// oscillation of the weight (-: no score). Lines that start with # hold totals; `host` counts the steps of the plan that no launch
-/// does.
+/// oscillation of the weight (-: no score). Lines that start with # hold totals; `a8` counts products whose activations are rounded to
+/// 8 bits, `host` the steps of the plan that no launch does.
 ///
 /// @param wanted         the target's kernel set
 /// @param native_reason  the backend's word on why it has no native kernel of an op
@@ -54,7 +54,7 @@ inline std::string dispatch_report(const plan_view& p, std::span<const launch_ro
   const auto number = [&](std::int64_t n) { cell(std::to_string(n)); };
   std::vector<std::pair<std::string_view, int>> counts;
   std::vector<bool> launched(p.steps.size());
-  int decomposed = 0;
+  int decomposed = 0, a8 = 0;
   for (const launch_row& l : all) {
     if (l.step < 0) {
       r += "-\tcopy";
@@ -65,6 +65,7 @@ inline std::string dispatch_report(const plan_view& p, std::span<const launch_ro
       const auto known = std::find_if(counts.begin(), counts.end(), [&](const auto& c) { return c.first == l.set; });
       known == counts.end() ? void(counts.push_back({l.set, 1})) : void(++known->second);
       decomposed += s.decomposed ? 1 : 0;
+      a8 += s.op->is_a8 != nullptr && s.op->is_a8(s.attr) ? 1 : 0;
       launched[std::size_t(l.step)] = true;
       if (l.joined >= 0) launched[std::size_t(l.joined)] = true;
       const operand& o = p.operands[std::size_t(s.operands + s.inputs)];
@@ -81,6 +82,7 @@ inline std::string dispatch_report(const plan_view& p, std::span<const launch_ro
   r += "# launches";
   for (const auto& [set, n] : counts) r += '\t' + std::string(set) + ' ' + std::to_string(n);
   const auto host = std::count(launched.begin(), launched.end(), false);
+  if (a8 > 0) r += "\ta8 " + std::to_string(a8);
   return r + "\tcommon " + std::to_string(decomposed) + "\thost " + std::to_string(host) + '\n' + totals_to_text(p);
 }
 
