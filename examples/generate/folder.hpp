@@ -5,6 +5,7 @@
 #include "../support/gpt_session.hpp"
 #include "../support/interrupt.hpp"
 #include "../support/output.hpp"
+#include "measure.hpp"
 #include "settings.hpp"
 
 #include <isotope/generate/text_generator.hpp>
@@ -55,7 +56,7 @@ inline isotope::result<isotope::text_generator<support::target>> open_folder(con
   const isotope::batcher_options options{.slots = int(std::min(s.slots, std::int64_t(prompts))),
                                          .budget = run.budget(),
                                          .decompose_all = run.diagnose.decompose_all(),
-                                         .stored = isotope::weights::named(run.diagnose.stored_weights()),
+                                         .stored = storage_for(*folder, run),
                                          .a8 = run.diagnose.a8};
   auto plans =
       std::visit([&](const auto& c) { return isotope::batcher<target>::plans(isotope::interop::inference_size(c), options); }, *config);

@@ -45,9 +45,15 @@ isotope::result<void> check(const settings& s) {
                                                      {"min-p", s.min_p != 0},
                                                      {"repetition-penalty", s.repetition_penalty != 1},
                                                      {"stop", !s.stop.empty()},
-                                                     {"truncate", s.truncate}};
+                                                     {"truncate", s.truncate},
+                                                     {"perplexity", !s.perplexity.empty()},
+                                                     {"save-quantised", !s.save_quantised.empty()}};
   for (const auto& [flag, given] : of_folders)
     if (given && s.model.empty()) return fail(isotope::errc::invalid_argument, "is for --model", flag, "leave it out");
+  if (!s.save_quantised.empty() && s.diagnose.stored_weights() != "q8_0" && s.diagnose.stored_weights() != "q4_0")
+    return fail(isotope::errc::invalid_argument, "needs a format of blocks", "save-quantised", "give --weights q8_0 or q4_0, too");
+  if (!s.save_quantised.empty() && !s.perplexity.empty())
+    return fail(isotope::errc::invalid_argument, "does not go with --save-quantised", "perplexity", "give one of them");
   if (!(s.min_p >= 0 && s.min_p <= 1)) return refuse("min-p", "give a number in [0, 1]");
   if (!(s.repetition_penalty > 0)) return refuse("repetition-penalty", "give a number above 0, 1 for none");
   if (s.slots < 1 || s.slots > 4096) return refuse("slots", "give 1 to 4096");
@@ -132,7 +138,12 @@ int guarded_main(int argc, char** argv) {
   if (auto r = support::check_run(*loaded, true); support::failed(program, r, code)) return code;
   if (!loaded->value.model.empty()) {
     if (auto r = check(loaded->value); support::failed(program, r, code)) return code;
-    return run_folder(loaded->value, prompts_among(given.arguments));
+    const settings& s = loaded->value;
+    const support::run_options options{program, s.machine, s.diagnose};
+    if (s.perplexity.empty() && s.save_quantised.empty()) return run_folder(s, prompts_among(given.arguments));
+    const auto done = s.perplexity.empty() ? save_quantised_folder(s, options) : print_perplexity(s, options);
+    support::failed(program, done, code);
+    return code;
   }
   return run(loaded->value);
 }

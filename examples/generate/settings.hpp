@@ -31,6 +31,8 @@ struct settings {
   std::string stop;
   bool truncate = false;
   std::int64_t slots = 8;
+  std::string perplexity;
+  std::string save_quantised;
   support::machine_settings machine;
   support::diagnose_settings diagnose;
 };
@@ -54,6 +56,10 @@ inline isotope::config::help_words words_of_help() {
       {"stop", "with --model: a text ends before this string"},
       {"truncate", "with --model: cut a prompt that is longer than the context to its last tokens; without: refuse it"},
       {"slots", "with --model: how many prompts are continued at once"},
+      {"perplexity",
+       "with --model: a text file, whose perplexity is printed, and what the format of --weights costs; nothing is generated"},
+      {"save_quantised",
+       "with --model and --weights q8_0 or q4_0: a folder for the model with weights in that format; nothing is generated"},
       {"seed", "the same seed gives the same text"},
       {"version", "what the program was built from"},
       {"help", "this text"}};
@@ -65,4 +71,4 @@ inline isotope::config::help_words words_of_help() {
 }  // namespace generate_program
 
 BOOST_HANA_ADAPT_STRUCT(generate_program::settings, checkpoint, model, prompt, prompts, tokens, temperature, top_k, top_p, min_p,
-                        repetition_penalty, seed, stop, truncate, slots, machine, diagnose);
+                        repetition_penalty, seed, stop, truncate, slots, perplexity, save_quantised, machine, diagnose);

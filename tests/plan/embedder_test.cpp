@@ -128,6 +128,7 @@ TEST(embedder, refuses_what_it_cannot_do_and_says_why) {
   says(made::open(device, folder.files.at("nowhere")), "no such folder");
   says(made::open(device, folder.path(), {.tokens = 15}), "embedder_options::tokens: is 15, and texts have up to 16 tokens");
   says(made::open(device, folder.path(), {.buckets = {0}}), "embedder_options::buckets: is not positive");
+  says(made::open(device, folder.path(), {.stored = isotope::weights::q4_0}), "embedder_options::stored: is q4_0");
   auto e = *made::open(device, folder.path());
   std::vector<float> rows(2 * e.width());
   const std::vector<std::int32_t> ids{2, 5, 3}, other{2, 96, 3}, many(34, 5);

@@ -4,7 +4,7 @@ import json
 import pathlib
 import struct
 
-from program import main
+from program import main, skip
 
 FIXTURES = pathlib.Path(__file__).resolve().parent.parent / "fixtures"
 RUN = ["--text", "tokens", "--length", "8", "--batch", "2", "--steps", "2", "--warmup", "0", "--eval-every", "0", "--threads", "1"]
@@ -135,6 +135,37 @@ def test_a_text_is_encoded_by_the_tokenizer_of_the_folder_which_the_saved_model_
     train(f, "--from", "base", "--text", "ids").refused(2, "ids", "not UTF-8 at byte", "--data tokens")
     f.run("tokenize", "train", "text", "--size", "310", "--out", "base/tokenizer.json").succeeded()
     train(f, "--from", "base", "--text", "text").refused(2, "base", "the tokenizer has 311 ids, the model 300")
+
+
+def test_a_folder_with_weights_in_blocks_is_computed_as_one_whose_weights_are_rounded_while_they_are_read(f):
+    if "BACKEND=cpu PRECISION=f32" not in f.run("info", "--version").out:
+        skip("weights in blocks are for builds for cpu in f32")
+    train(f, "--size", "debug-tiny", "--layers", "1", "--width", "32", "--data", "tokens", "--vocab", "300", *STILL, "--save-hf",
+          "base").succeeded()
+    f.run("tokenize", "train", "text", "--size", "290", "--out", "base/tokenizer.json").succeeded()
+    generate = lambda *more: f.run("generate", "--model", *more)
+    lines = lambda *more: generate(*more, "--perplexity", "text").succeeded().out.splitlines()
+
+    def text(*more):
+        done = generate(*more, "--prompt", "7 bottles", "--temperature", "0", "--tokens", "8")
+        assert done.code == 0, done.err
+        return done.out
+
+    for kind in ("q8_0", "q4_0"):
+        stored = ["--weights", kind]
+        generate("base", *stored, "--save-quantised", kind).succeeded()
+        assert f.names(kind) == ["config.json", "model.safetensors", "tokenizer.json"]
+        own, wide, cost = lines("base", *stored)
+        assert f"with weights in {kind}: " in own and "with weights in f32: " in wide and cost.startswith("it costs "), (own, wide, cost)
+        assert lines("base") == [wide]
+        assert lines(kind) == [own]
+        assert lines("base", *stored, "--a8")[0] not in (own, wide)
+        assert text(kind) == text("base", *stored)
+    generate("q8_0", "--weights", "q4_0", "--save-quantised", "twice").refused(2, "q8_0", "has weights in q8_0 already")
+    generate("base", "--weights", "q8_0", "--save-quantised", "q4_0").refused(2, "q4_0", "has a file 'config.json'")
+    generate("base", "--save-quantised", "new").refused(2, "flag --save-quantised", "give --weights q8_0 or q4_0")
+    generate("base", "--a8").refused(2, "flag --a8", "not f32")
+    f.run("generate", "--checkpoint", "x", "--perplexity", "text").refused(2, "flag --perplexity", "is for --model")
 
 
 def test_nothing_that_a_folder_has_is_replaced(f):

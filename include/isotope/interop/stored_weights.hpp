@@ -2,6 +2,7 @@
 /// Moves weights between a folder of another program and a session, by a table of names (model/stored_names.hpp). All names and shapes
 /// are compared before the first weight is written.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include <isotope/core/error.hpp>
+#include <isotope/core/quantized.hpp>
 #include <isotope/io/model_folder.hpp>
 #include <isotope/model/stored_names.hpp>
 #include <isotope/plan/plan.hpp>
@@ -27,6 +29,7 @@ struct weight_source {
   std::size_t slot = 0, tensor = 0;  // of the session, of the folder
   std::int64_t first = 0, rows = 0, cols = 1;
   bool transposed = false;
+  dtype blocks = dtype::f32;  // q8_0 or q4_0: the tensor is U8 with rows of blocks, as interop/quantised_folder.hpp says
 };
 
 /// How the tensors of a folder and the parameters of a model match.
@@ -54,6 +57,11 @@ inline std::vector<std::int64_t> stored_dims(const slot& s, const model::stored_
   if (!dims.empty()) dims[0] = dims[0] / n.whole * n.count;
   if (n.transposed && dims.size() == 2) std::swap(dims[0], dims[1]);
   return dims;
+}
+/// Whether a tensor holds (rows, cols) in blocks of this format.
+inline bool in_blocks_of(dtype type, const io::tensor_entry& t, std::int64_t rows, std::int64_t cols) {
+  return t.type == io::u8_elements && t.dims.size() == 3 && cols % quantized::block == 0 && t.dims[0] == rows &&
+         t.dims[1] == cols / quantized::block && t.dims[2] == quantized::block_bytes(type);
 }
 inline std::string_view without_prefix(std::string_view name, std::string_view prefix) {
   return !prefix.empty() && name.starts_with(prefix) ? name.substr(prefix.size()) : name;
@@ -117,13 +125,23 @@ inline result<weight_match> match_weights(const io::model_folder& folder, const 
       known[*found] = true;
       const io::tensor_entry& t = folder.tensor(*found);
       const bool divides = rows % n.whole == 0;
+      weight_source source{k, *found, rows / n.whole * n.first, rows / n.whole * n.count, cols, n.transposed};
+      for (const dtype type : {dtype::q8_0, dtype::q4_0})
+        if (divides && slots[k].dims.rank == 2 && detail::in_blocks_of(type, t, source.rows, cols)) source.blocks = type;
+      if (in_blocks(source.blocks)) {
+        out.sources.push_back(source);
+        continue;
+      }
       if (t.dims != dims || !divides || !io::detail::to_f32(t.type, {}, {})) {
         out.misshapen.push_back(t.name + " is " + io::dims_text(t.dims) + " of " + std::string(t.type.name) + ", the model needs " +
-                                io::dims_text(dims) + " of F32, F16 or BF16");
+                                io::dims_text(dims) + " of F32, F16 or BF16" +
+                                (t.type == io::u8_elements ? ", or U8 " + io::dims_text(std::array{source.rows, cols / 32}) +
+                                                                 " blocks of 34 (q8_0) or 18 bytes (q4_0)"
+                                                           : ""));
         complete = false;
         continue;
       }
-      out.sources.push_back({k, *found, rows / n.whole * n.first, rows / n.whole * n.count, cols, n.transposed});
+      out.sources.push_back(source);
     }
     if (!named) out.missing.push_back("a name for the parameter " + std::string(slots[k].path.view()));
     out.complete += named && complete ? 1 : 0;
@@ -188,10 +206,26 @@ inline void transpose(const float* from, std::int64_t rows, std::int64_t cols, f
       for (std::int64_t y = j; y < std::min(j + tile, cols); ++y)
         for (std::int64_t x = i; x < std::min(i + tile, rows); ++x) to[y * pitch + x] = from[x * cols + y];
 }
+/// to[r cols + c] = element (r, c) of a part in blocks. Reads some blocks at a time. @error as byte_source::read
+inline result<void> read_blocks(const io::safetensors_file& file, const io::tensor_entry& t, dtype type, std::span<float> to) {
+  const auto size = std::size_t(quantized::block_bytes(type));
+  std::vector<std::byte> piece(std::min<std::size_t>(io::detail::piece_bytes / size * size, t.bytes));
+  for (std::size_t done = 0, n = 0; done < t.bytes; done += n) {
+    n = std::min<std::size_t>(piece.size(), t.bytes - done);
+    if (auto r = file.source.read(file.data_at + t.begin + done, std::span(piece).first(n)); !r) return r;
+    for (std::size_t at = 0; at < n; at += size) {
+      const quantized::values b = quantized::get_from_file(type, piece.data() + at);
+      float* y = to.data() + (done + at) / size * std::size_t(quantized::block);
+      for (std::int64_t j = 0; j < quantized::block; ++j) y[j] = b[j];
+    }
+  }
+  return {};
+}
 /// to[r cols + c] = element (r, c) of a stored part, which is at [c, r] in the file if it is transposed. Reads some of the file's rows at
 /// a time.
 /// @error as read_f32
 inline result<void> read_part(const io::safetensors_file& file, const io::tensor_entry& t, const weight_source& s, std::span<float> to) {
+  if (in_blocks(s.blocks)) return read_blocks(file, t, s.blocks, to);
   if (!s.transposed) return file.read_f32(t, 0, to);
   const std::int64_t some = std::clamp<std::int64_t>(std::int64_t(io::detail::piece_bytes / sizeof(float)) / s.rows, 1, s.cols);
   std::vector<float> piece(std::size_t(some * s.rows));

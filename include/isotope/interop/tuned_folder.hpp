@@ -110,6 +110,18 @@ inline std::string tuned_config_text(const io::model_folder& source) {
   return out + "\n";
 }
 
+/// Writes what a saved model has beside its weights: the files of the tokenizer, then config.json. @error as io::read_file and io::write_file
+inline result<void> save_companions(const std::string& path, const io::model_folder& source, const io::file_calls& calls = {}) {
+  for (const std::string_view name : kept_files) {
+    const std::string from = source.path + "/" + std::string(name);
+    if (io::detail::kind_of_file(from) != io::detail::file_kind::regular) continue;
+    auto bytes = io::read_file(from);
+    if (!bytes) return std::move(bytes).error();
+    if (auto r = io::write_file(path + "/" + std::string(name), bytes->text(), calls); !r) return r;
+  }
+  return io::write_file(path + "/config.json", tuned_config_text(source), calls);
+}
+
 /// Saves a decoder whose sizes are those of a folder: model.safetensors, the files of the tokenizer, then config.json, so that readers find
 /// a model only when it is whole. Each file is written whole or not at all.
 /// @error as save_weights, io::read_file and io::write_file
@@ -120,14 +132,7 @@ result<void> save_tuned(const std::string& path, Session& session, const decoder
     return save_weights(path + "/" + std::string(io::detail::weights_name), session, names, prefix, calls);
   };
   if (auto r = with_stored_names(size, weights); !r) return r;
-  for (const std::string_view name : kept_files) {
-    const std::string from = source.path + "/" + std::string(name);
-    if (io::detail::kind_of_file(from) != io::detail::file_kind::regular) continue;
-    auto bytes = io::read_file(from);
-    if (!bytes) return std::move(bytes).error();
-    if (auto r = io::write_file(path + "/" + std::string(name), bytes->text(), calls); !r) return r;
-  }
-  return io::write_file(path + "/config.json", tuned_config_text(source), calls);
+  return save_companions(path, source, calls);
 }
 
 }  // namespace isotope::interop

@@ -45,7 +45,7 @@ inline constexpr std::array<element_type, 15> element_types = {{{"BOOL", 1},
                                                                 {"F64", 8},
                                                                 {"I64", 8},
                                                                 {"U64", 8}}};
-inline constexpr element_type f32_elements = {"F32", 4};
+inline constexpr element_type f32_elements = {"F32", 4}, u8_elements = {"U8", 1};
 
 using text_pairs = std::vector<std::pair<std::string, std::string>>;
 
