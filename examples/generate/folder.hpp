@@ -53,6 +53,8 @@ inline isotope::result<isotope::text_generator<support::target>> open_folder(con
   if (!folder) return std::move(folder).error();
   const auto config = isotope::interop::read_decoder_config(*folder);
   if (!config) return config.error();
+  const auto adapters = asked_adapters(s);
+  if (!adapters) return adapters.error();
   const isotope::batcher_options options{.slots = int(std::min(s.slots, std::int64_t(prompts))),
                                          .budget = run.budget(),
                                          .decompose_all = run.diagnose.decompose_all(),
@@ -68,7 +70,8 @@ inline isotope::result<isotope::text_generator<support::target>> open_folder(con
   if (auto r = support::write_trace_reports<target>(run.diagnose, [&] { return std::visit(traced, *config); }); !r) return r.error();
   auto device = isotope::device<target>::open(run.device<target::backend>());
   if (!device) return std::move(device).error();
-  auto opened = isotope::text_generator<target>::open(*device, *folder, *config, options, std::move(plans));
+  auto opened =
+      isotope::text_generator<target>::open(*device, *folder, *config, options, std::move(plans), *adapters ? &**adapters : nullptr);
   if (!opened) return opened;
   support::describe_load(run.program, run.diagnose, *device, opened->batch().loaded());
   if (auto r = support::write_plan_reports(program, s.diagnose, opened->batch().loaded()); !r) return r.error();

@@ -46,12 +46,16 @@ isotope::result<void> check(const settings& s) {
                                                      {"repetition-penalty", s.repetition_penalty != 1},
                                                      {"stop", !s.stop.empty()},
                                                      {"truncate", s.truncate},
+                                                     {"adapters", !s.adapters.empty()},
                                                      {"perplexity", !s.perplexity.empty()},
                                                      {"save-quantised", !s.save_quantised.empty()}};
   for (const auto& [flag, given] : of_folders)
     if (given && s.model.empty()) return fail(isotope::errc::invalid_argument, "is for --model", flag, "leave it out");
   if (!s.save_quantised.empty() && s.diagnose.stored_weights() != "q8_0" && s.diagnose.stored_weights() != "q4_0")
     return fail(isotope::errc::invalid_argument, "needs a format of blocks", "save-quantised", "give --weights q8_0 or q4_0, too");
+  if (!s.save_quantised.empty() && !s.adapters.empty())
+    return fail(isotope::errc::invalid_argument, "does not go with --save-quantised", "adapters",
+                "apply them first, by isotope-train --save-hf");
   if (!s.save_quantised.empty() && !s.perplexity.empty())
     return fail(isotope::errc::invalid_argument, "does not go with --save-quantised", "perplexity", "give one of them");
   if (!(s.min_p >= 0 && s.min_p <= 1)) return refuse("min-p", "give a number in [0, 1]");

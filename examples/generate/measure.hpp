@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +31,15 @@ inline isotope::weight_storage storage_for(const isotope::io::model_folder& fold
   return kernel >= 0 && isotope::kernel_table<target>[std::size_t(kernel)].reads_blocks ? isotope::interop::storage_of(folder) : nullptr;
 }
 
+/// Opens the folder of --adapters; none without it. @error as interop::open_lora
+inline isotope::result<std::optional<isotope::interop::lora_folder>> asked_adapters(const settings& s) {
+  std::optional<isotope::interop::lora_folder> none;
+  if (s.adapters.empty()) return none;
+  auto opened = isotope::interop::open_lora(s.adapters);
+  if (!opened) return std::move(opened).error();
+  return std::optional(*std::move(opened));
+}
+
 inline std::string perplexity_line(const isotope::perplexity& p, std::string_view how) {
   char text[200];
   std::snprintf(text, sizeof text, "perplexity %.4f (%.5f nats a token) with weights in %s: %lld tokens, windows of %d\n", p.value(),
@@ -44,6 +54,8 @@ inline isotope::result<void> print_perplexity(const settings& s, const support::
   if (!folder) return std::move(folder).error();
   const auto config = isotope::interop::read_decoder_config(*folder);
   if (!config) return config.error();
+  const auto adapters = asked_adapters(s);
+  if (!adapters) return adapters.error();
   const auto tokenizer = isotope::io::open_tokenizer(folder->path);
   if (!tokenizer) return tokenizer.error();
   const auto text = isotope::io::read_file(s.perplexity);
@@ -53,9 +65,12 @@ inline isotope::result<void> print_perplexity(const settings& s, const support::
   auto device = isotope::device<target>::open(run.device<target::backend>());
   if (!device) return std::move(device).error();
   const auto measured = [&](isotope::weight_storage stored, bool a8) {
-    return isotope::measure_perplexity<target>(
-        *device, *folder, *config, coded->ids,
-        {.budget = run.budget(), .decompose_all = run.diagnose.decompose_all(), .stored = stored, .a8 = a8});
+    return isotope::measure_perplexity<target>(*device, *folder, *config, coded->ids,
+                                               {.budget = run.budget(),
+                                                .decompose_all = run.diagnose.decompose_all(),
+                                                .stored = stored,
+                                                .a8 = a8,
+                                                .adapters = *adapters ? &**adapters : nullptr});
   };
   const auto stored = storage_for(*folder, run);
   const auto own = measured(stored, run.diagnose.a8);

@@ -31,6 +31,7 @@ struct settings {
   std::string stop;
   bool truncate = false;
   std::int64_t slots = 8;
+  std::string adapters;
   std::string perplexity;
   std::string save_quantised;
   support::machine_settings machine;
@@ -56,6 +57,7 @@ inline isotope::config::help_words words_of_help() {
       {"stop", "with --model: a text ends before this string"},
       {"truncate", "with --model: cut a prompt that is longer than the context to its last tokens; without: refuse it"},
       {"slots", "with --model: how many prompts are continued at once"},
+      {"adapters", "with --model: a folder of LoRA adapters, as isotope-train and peft save them, which are added to the weights"},
       {"perplexity",
        "with --model: a text file, whose perplexity is printed, and what the format of --weights costs; nothing is generated"},
       {"save_quantised",
@@ -71,4 +73,4 @@ inline isotope::config::help_words words_of_help() {
 }  // namespace generate_program
 
 BOOST_HANA_ADAPT_STRUCT(generate_program::settings, checkpoint, model, prompt, prompts, tokens, temperature, top_k, top_p, min_p,
-                        repetition_penalty, seed, stop, truncate, slots, perplexity, save_quantised, machine, diagnose);
+                        repetition_penalty, seed, stop, truncate, slots, adapters, perplexity, save_quantised, machine, diagnose);

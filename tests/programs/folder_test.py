@@ -168,6 +168,34 @@ def test_a_folder_with_weights_in_blocks_is_computed_as_one_whose_weights_are_ro
     f.run("generate", "--checkpoint", "x", "--perplexity", "text").refused(2, "flag --perplexity", "is for --model")
 
 
+def test_adapters_that_were_saved_are_added_to_the_weights_of_their_model(f):
+    if "PRECISION=f32" not in f.run("info", "--version").out:
+        skip("weights that are saved with their adapters are rounded to the format of this build")
+    train(f, "--size", "debug-tiny", "--layers", "1", "--width", "32", "--data", "tokens", "--vocab", "300", *STILL, "--save-hf",
+          "base").succeeded()
+    f.run("tokenize", "train", "text", "--size", "290", "--out", "base/tokenizer.json").succeeded()
+    train(f, "--from", "base", *LORA, "--data", "tokens", "--save-hf", "merged", "--save-adapters", "lora").succeeded()
+    measure = lambda model, *more: f.run("generate", "--model", model, "--perplexity", "text", *more)
+    own, base = measure("base", "--adapters", "lora").succeeded().out, measure("base").succeeded().out
+    assert own == measure("merged").succeeded().out and own != base, (own, base)
+    write = ["--prompt", "7 bottles", "--temperature", "0", "--tokens", "8"]
+    texts = [f.run("generate", "--model", *m, *write).out for m in (["base", "--adapters", "lora"], ["merged"])]
+    assert texts[0] == texts[1] != "", texts
+    measure("base", "--adapters", "nowhere").refused(2, "nowhere/adapter_config.json")
+    config = json.loads(f.read("lora/adapter_config.json"))
+    for field, value in (("peft_type", "IA3"), ("use_dora", True), ("bias", "all"), ("rank_pattern", {"mlp.c_fc": 4}), ("r", 0)):
+        f.write("lora/adapter_config.json", json.dumps(config | {field: value}).encode())
+        measure("base", "--adapters", "lora").refused(2, "lora/adapter_config.json", field)
+    f.write("lora/adapter_config.json", json.dumps(config | {"r": 3}).encode())
+    measure("base", "--adapters", "lora").refused(2, "lora", "[2,32] of F32, the model needs [3,32] of F32")
+    f.write("lora/adapter_config.json", json.dumps(config).encode())
+    train(f, "--size", "debug-tiny", "--layers", "2", "--width", "32", "--data", "tokens", "--vocab", "300", *STILL, "--save-hf",
+          "deep").succeeded()
+    train(f, "--from", "deep", *LORA, "--data", "tokens", "--save-adapters", "deep-lora").succeeded()
+    measure("base", "--adapters", "deep-lora").refused(2, "deep-lora", "h.1.attn.c_attn.lora_A.weight belongs to no weight of the model")
+    f.run("generate", "--checkpoint", "x", "--adapters", "lora").refused(2, "flag --adapters", "is for --model")
+
+
 def test_nothing_that_a_folder_has_is_replaced(f):
     for kind in ("config.json", "model.safetensors", "tokenizer.json"):
         (f.path / kind.split(".")[0]).mkdir()

@@ -21,11 +21,12 @@
 namespace isotope {
 
 struct perplexity_options {
-  int window = 1024;                // tokens that are read together, at most the context; windows do not overlap
-  std::int64_t budget = 0;          // bytes; 0: no limit
-  bool decompose_all = false;       // as the parameter of plan_inference
-  weight_storage stored = nullptr;  // likewise
-  bool a8 = false;                  // likewise
+  int window = 1024;                               // tokens that are read together, at most the context; windows do not overlap
+  std::int64_t budget = 0;                         // bytes; 0: no limit
+  bool decompose_all = false;                      // as the parameter of plan_inference
+  weight_storage stored = nullptr;                 // likewise
+  bool a8 = false;                                 // likewise
+  const interop::lora_folder* adapters = nullptr;  // added to the weights
 };
 
 struct perplexity {
@@ -55,7 +56,7 @@ result<perplexity> measure_perplexity(const device<T>& on, const io::model_folde
   if (!plan) return std::move(plan).error();
   auto session = on.load(*std::move(plan));
   if (!session) return std::move(session).error();
-  if (auto r = interop::load_decoder(*session, folder, config); !r) return r.error();
+  if (auto r = interop::load_decoder(*session, folder, config, o.adapters); !r) return r.error();
   const auto window = std::size_t(p.window);
   std::vector<std::int32_t> ids(window), targets(window);
   for (std::size_t at = 0; at + 1 < tokens.size(); at += window) {

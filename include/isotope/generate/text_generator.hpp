@@ -48,9 +48,10 @@ template <Target T> class text_generator {
     if (!on) return std::move(on).error();
     return open(*on, folder, o);
   }
-  /// Loads plans that batcher::plans made for the same configuration and options; a failed one is passed on.
+  /// Loads plans that batcher::plans made for the same configuration and options; a failed one is passed on. Adapters are added to the weights.
   static result<text_generator> open(const device<T>& on, const io::model_folder& folder, const interop::decoder_config& config,
-                                     const batcher_options& o, result<std::vector<owned_plan>> plans) {
+                                     const batcher_options& o, result<std::vector<owned_plan>> plans,
+                                     const interop::lora_folder* adapters = nullptr) {
     if (!plans) return std::move(plans).error();
     auto tokens = io::open_tokenizer(folder.path);
     if (!tokens) return std::move(tokens).error();
@@ -63,7 +64,7 @@ template <Target T> class text_generator {
       return fail(errc::model_mismatch,
                   "the tokenizer has " + std::to_string(tokens->size()) + " ids, the model " + std::to_string(batch->vocab()), folder.path,
                   "give the folder as it was published");
-    if (auto r = interop::load_decoder(*batch, folder, config); !r) return r.error();
+    if (auto r = interop::load_decoder(*batch, folder, config, adapters); !r) return r.error();
     return text_generator(*std::move(batch), *std::move(tokens), *std::move(ends));
   }
 

@@ -13,6 +13,7 @@
 
 #include <isotope/core/error.hpp>
 #include <isotope/interop/decoder_folder.hpp>
+#include <isotope/interop/lora_folder.hpp>
 #include <isotope/interop/stored_weights.hpp>
 #include <isotope/io/file.hpp>
 #include <isotope/io/file_writer.hpp>
@@ -111,8 +112,6 @@ inline std::string adapter_config_text(const nn::lora& how, const std::string& b
          ",\n  \"lora_dropout\": 0.0,\n  \"peft_type\": \"LORA\",\n  \"r\": " + std::to_string(how.rank) + ",\n  \"target_modules\": [" +
          all + "],\n  \"task_type\": \"CAUSAL_LM\"\n}\n";
 }
-
-inline constexpr std::string_view adapter_weights_name = "adapter_model.safetensors", adapter_config_name = "adapter_config.json";
 
 /// Saves the adapters of a decoder as PEFT does: adapter_model.safetensors in F32, then adapter_config.json. Each file is replaced whole or
 /// not at all. The parts of a packed weight have their rows of B, and A each. Host memory holds one adapter.

@@ -12,6 +12,7 @@
 
 #include <isotope/interop/gpt2_folder.hpp>
 #include <isotope/interop/llama_folder.hpp>
+#include <isotope/interop/lora_folder.hpp>
 
 namespace isotope::interop {
 
@@ -89,12 +90,19 @@ inline result<std::vector<std::int32_t>> end_tokens(const io::model_folder& fold
   return ends;
 }
 
-/// Copies the weights of a folder into a session or a generator. @error as the family's match, `accept` and `load_weights`
-template <class Session> result<void> load_decoder(Session& to, const io::model_folder& folder, const decoder_config& config) {
+/// Copies the weights of a folder into a session or a generator, with adapters added to them if there are any.
+/// @error as the family's match, `accept`, matched_lora::match and `load_weights`
+template <class Session>
+result<void> load_decoder(Session& to, const io::model_folder& folder, const decoder_config& config,
+                          const lora_folder* adapters = nullptr) {
   const auto match = std::visit([&](const auto& c) { return match_decoder(folder, c, to.parameters()); }, config);
   if (!match) return match.error();
   if (auto r = accept(folder, *match, false); !r) return r;
-  return load_weights(to, folder, *match);
+  if (adapters == nullptr) return load_weights(to, folder, *match);
+  const auto added = matched_lora::match(*adapters, folder, *match);
+  if (!added) return added.error();
+  return load_weights(to, folder, *match,
+                      [&](std::size_t k, const weight_source& s, std::span<float> values) { return added->add(k, s, values); });
 }
 
 }  // namespace isotope::interop

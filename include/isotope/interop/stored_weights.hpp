@@ -254,9 +254,10 @@ inline result<std::unique_ptr<float[]>> room_for(std::int64_t elems, const std::
 /// Copies the matched weights into a session, one parameter at a time, converted and transposed on the way. Only whole parameters are
 /// written. Host memory holds one parameter in f32.
 ///
-/// @error non_finite: a weight is NaN or infinite; out_of_memory; as read_f32 and the session's write; each with the tensor's name
-template <class Session> requires train::CanWrite<Session> && train::HasParameters<Session>
-result<void> load_weights(Session& session, const io::model_folder& folder, const weight_match& m) {
+/// @param change  change(number of the source, source, values) -> result<void> may change values on the way
+/// @error non_finite: a weight is NaN or infinite; out_of_memory; as read_f32, `change` and the session's write; each with the tensor's name
+template <class Session, class Change> requires train::CanWrite<Session> && train::HasParameters<Session>
+result<void> load_weights(Session& session, const io::model_folder& folder, const weight_match& m, const Change& change) {
   std::int64_t most = 0;
   const auto slots = session.parameters();
   for (const weight_source& s : m.sources) most = std::max(most, slots[s.slot].dims.count());
@@ -273,6 +274,7 @@ result<void> load_weights(Session& session, const io::model_folder& folder, cons
       const io::tensor_entry& t = folder.tensor(s.tensor);
       const auto part = values.subspan(std::size_t(s.first * s.cols), std::size_t(s.rows * s.cols));
       if (auto r = detail::read_part(folder.file_of(s.tensor), t, s, part); !r) return r;
+      if (auto r = change(k, s, part); !r) return r;
       if (auto r = detail::all_finite(part, folder.file_of(s.tensor).source.where() + ": tensor '" + t.name + "'"); !r) return r;
     }
     if (auto r = session.write(tensor_kind::parameter, slot, values); !r) {
@@ -282,6 +284,11 @@ result<void> load_weights(Session& session, const io::model_folder& folder, cons
     }
   }
   return {};
+}
+
+/// The same, unchanged.
+template <class Session> result<void> load_weights(Session& session, const io::model_folder& folder, const weight_match& m) {
+  return load_weights(session, folder, m, [](std::size_t, const weight_source&, std::span<float>) { return result<void>(); });
 }
 
 }  // namespace isotope::interop
