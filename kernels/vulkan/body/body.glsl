@@ -111,19 +111,27 @@ uint body_in_type(uint k) { return (BODY_IN_TYPES >> (4u * k)) & 15u; }
 uint body_out_type(uint k) { return (BODY_OUT_TYPES >> (4u * k)) & 15u; }
 bool body_adds(uint k) { return ((BODY_OUTPUTS >> (8u + k)) & 1u) != 0u; }
 
+// Where operand k and output k are. A kernel that has some of these addresses at hand defines them itself, which saves the wait for the table.
+#ifndef BODY_OPERAND
+#define BODY_OPERAND(table, k) u64_ref(table).at[k]
+#endif
+#ifndef BODY_OUTPUT
+#define BODY_OUTPUT(table, k) u64_ref(table).at[8u + k]
+#endif
+
 // body_run in two parts, so that a kernel can read the operands before it has the product.
 void body_fetch(uint64_t table, uint element, out float x[8]) {
   uint at[8];
   body_offsets(element, at);
   [[unroll]] for (uint k = 0u; k < 8u; ++k)
-    if (((BODY_READS >> k) & 1u) != 0u) x[k] = load(u64_ref(table).at[k], at[k], body_in_type(k));
+    if (((BODY_READS >> k) & 1u) != 0u) x[k] = load(BODY_OPERAND(table, k), at[k], body_in_type(k));
 }
 void body_finish(uint64_t table, uint element, float x[8], float product) {
   float y[6];
   body_evaluate(x, product, y);
   [[unroll]] for (uint k = 0u; k < 6u; ++k)
     if (k < (BODY_OUTPUTS & 255u)) {
-      const uint64_t to = u64_ref(table).at[8u + k];
+      const uint64_t to = BODY_OUTPUT(table, k);
       precise float sum = y[k];
       if (body_adds(k)) sum += load(to, element, body_out_type(k));
       store(to, element, body_out_type(k), sum);

@@ -79,6 +79,7 @@ class gemm_after_norm {
     push.b_outer = std::uint32_t(table);
     push.b_inner = std::uint32_t(table >> 32);
     std::memcpy(d.push.data(), &push, sizeof push);
+    few_rows::add_addresses(j, r, first);
     d.reads[0] = of_.x;
     for (std::size_t k = 1; k < norm.in.size(); ++k) d.reads.push_back(norm.in[k]);
     for (std::size_t k = 0; k < 3; ++k)

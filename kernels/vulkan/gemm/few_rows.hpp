@@ -56,7 +56,19 @@ struct few_rows {
   static void record(const matmul_job& j, recording& r) {
     auto f = form_of(j);
     f.own.add(dtype::f32).add(false).add(1).add(0.0f).add(0u);
+    const auto first = r.dispatches.size();
     matmul_dispatches(j, r).add(f, {1, j.s.K});
+    add_addresses(j, r, first);
+  }
+  /// Gives the dispatches from `first` on the addresses of the operands that the bodies of linear layers read, so that they need not wait for the table.
+  static void add_addresses(const matmul_job& j, recording& r, std::size_t first) {
+    std::array<std::uint64_t, 3> near{};
+    for (std::size_t k = 0; k < near.size() && k + 2 < j.given->in.size(); ++k) near[k] = j.given->in[k + 2].at;
+    for (std::size_t i = first; i < r.dispatches.size(); ++i) {
+      dispatch& d = r.dispatches[i];
+      std::memcpy(d.push.data() + sizeof(matmul_push), near.data(), sizeof near);
+      d.push_bytes = sizeof(matmul_push) + sizeof near;
+    }
   }
 };
 

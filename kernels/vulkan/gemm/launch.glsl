@@ -33,6 +33,9 @@ layout(push_constant, scalar) uniform push {
   uint depth;     // of K in a part
   uint batches;   // of this dispatch
   uint elements;  // of y
+#ifdef NEAR
+  uint64_t near[3];  // operands 2 to 4 of the body
+#endif
 };
 
 uint batch_index() { return first + gl_WorkGroupID.z / parts; }

@@ -11,9 +11,11 @@
 // of 16 bytes its lanes read in turn, DEEP of each line ahead. A comes from the caches: a subgroup of 32 has read its lines of B before it has waited for
 // anything else. A lane adds the products of a piece, then these sums in ascending order, then the lanes are added: an element has the same bits with any ROWS,
 // COLS and DEEP. Operands of the epilogue are read first, too.
-// NORM: A is normalised on the way (layer_norm, rms_norm), by each subgroup for itself; the first one stores what else reads of the norm's results.
+// NORM: A is normalised first (layer_norm, rms_norm): each subgroup computes the statistics, and all of a workgroup share the normalised rows; the first stores what
+// else reads of the norm's results. An H200 takes 1.1 times as long for a step of GPT-2 124M if each subgroup normalises for itself.
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #include "access.glsl"
+#define NEAR
 #include "gemm/launch.glsl"
 
 layout(constant_id = 19) const uint ROWS = 1;  // M
@@ -25,6 +27,9 @@ layout(constant_id = 24) const uint HOLD = 1;           // blocks of four elemen
 layout(constant_id = 25) const float EPSILON = 0.0;
 layout(constant_id = 26) const uint STORED = 0;  // bit k: result k of the norm is stored (y, means, rstds)
 #define BODY_FIRST_ID 27
+#define BODY_OPERAND(table, k) (k >= 2u && k < 5u ? near[(k + 1u) % 3u] : u64_ref(table).at[k])
+uint64_t first_output() { return y; }
+#define BODY_OUTPUT(table, k) (k == 0u ? first_output() : u64_ref(table).at[8u + k])
 #include "gemm/epilogue.glsl"
 
 const uint PIECE = B_TYPE == F32 ? 4 : 8;                       // elements
@@ -82,44 +87,60 @@ void compute_statistics() {
     rstds[m] = 1.0 / sqrt(subgroupAdd(squares) / float(K) + EPSILON);
   }
 }
+// The normalised rows, for all subgroups of the workgroup: the first and the last four elements of each piece.
+const uint PIECES = HOLD * SUBGROUP * 4 / PIECE;  // at least those of a row
+shared vec4 first_halves[ROWS * PIECES], last_halves[ROWS * PIECES];
 vec4 normalised(vec4 x, uint m, vec4 weight, vec4 bias) {
   vec4 r = (x - means[m]) * rstds[m] * weight;
   if (CENTERED) r += bias;
   return vec4(rounded(r.x, A_TYPE), rounded(r.y, A_TYPE), rounded(r.z, A_TYPE), rounded(r.w, A_TYPE));
 }
+void normalise_piece(uint64_t x, uint64_t bias, uint p) {
+  const eight weight = piece_of(c, p * PIECE, WEIGHT_TYPE), shift = CENTERED ? piece_of(bias, p * PIECE, WEIGHT_TYPE) : eight(vec4(0.0), vec4(0.0));
+  [[unroll]] for (uint m = 0; m < ROWS; ++m) {
+    const eight given = piece_of(x, m * a_line + p * PIECE, A_TYPE);
+    const vec4 lo = normalised(given.lo, m, weight.lo, shift.lo), hi = PIECE == 8 ? normalised(given.hi, m, weight.hi, shift.hi) : vec4(0.0);
+    first_halves[m * PIECES + p] = lo;
+    if (PIECE == 8) last_halves[m * PIECES + p] = hi;
+    if ((STORED & 1u) != 0 && group_index() == 0) {
+      const uint64_t to = u64_ref(address_of(b_outer, b_inner)).at[0];
+      store4(to, (m * K + p * PIECE) / 4, A_TYPE, lo);
+      if (PIECE == 8) store4(to, (m * K + p * PIECE) / 4 + 1, A_TYPE, hi);
+    }
+  }
+}
 #endif
 
 void main() {
-  const uint lane = gl_SubgroupInvocationID, n = (group_index() * (WG / SUBGROUP) + gl_SubgroupID) * COLS, batch = batch_index();
-  if (n >= N) return;
+  const uint lane = gl_SubgroupInvocationID, first = (group_index() * (WG / SUBGROUP) + gl_SubgroupID) * COLS, batch = batch_index();
 #ifdef NORM
   const uint64_t at_a = a, at_b = b, bias = address_of(a_outer, a_inner);
-  eight gains[DEEP], shifts[DEEP];
-#define FETCH_NORM(d, k)                                                                             \
-  gains[d] = k < K ? piece_of(c, k, WEIGHT_TYPE) : eight(vec4(0.0), vec4(0.0));                      \
-  shifts[d] = CENTERED && k < K ? piece_of(bias, k, WEIGHT_TYPE) : eight(vec4(0.0), vec4(0.0));
 #else
+  if (first >= N) return;
   const uint64_t at_a = a + uint64_t(batch_offset(batch, a_outer, a_inner)) * (A_TYPE == F32 ? 4 : 2);
   const uint64_t at_b = b + uint64_t(batch_offset(batch, b_outer, b_inner)) * (B_TYPE == F32 ? 4 : 2);
-#define FETCH_NORM(d, k)
 #endif
   uint lines[COLS];  // the first piece of each
-  [[unroll]] for (uint j = 0; j < COLS; ++j) lines[j] = min(n + j, N - 1) * (b_line / PIECE);
+  [[unroll]] for (uint j = 0; j < COLS; ++j) lines[j] = min(first + j, N - 1) * (b_line / PIECE);
   uvec4 held[DEEP][COLS];
 #define FETCH(k0)                                                                                                            \
   [[unroll]] for (uint d = 0; d < DEEP; ++d) {                                                                               \
     const uint k = (k0) + PIECE * (d * SUBGROUP + lane);                                                                     \
     [[unroll]] for (uint j = 0; j < COLS; ++j) held[d][j] = k < K ? u32x4_ref(at_b).at[lines[j] + k / PIECE] : uvec4(0u);    \
-    FETCH_NORM(d, k)                                                                                                         \
   }
   FETCH(0u)
   element_operands from[FINISHED];
   [[unroll]] for (uint f = 0; f < FINISHED; ++f) {
     const uint e = f * SUBGROUP + lane;
-    if (e < ROWS * COLS && n + e % COLS < N) from[f] = operands_of(batch, e / COLS, n + e % COLS);
+    if (e < ROWS * COLS && first + e % COLS < N) from[f] = operands_of(batch, e / COLS, first + e % COLS);
   }
 #ifdef NORM
   compute_statistics();
+  for (uint p0 = 0; p0 < K / PIECE; p0 += WG) {  // all invocations alike: llvmpipe loses those that leave a loop before others
+    const uint p = p0 + gl_LocalInvocationID.x;
+    if (p < K / PIECE) normalise_piece(at_a, bias, p);
+  }
+  barrier();
 #endif
 
   float sums[ROWS][COLS];
@@ -133,15 +154,11 @@ void main() {
       const uint k = k0 + PIECE * (d * SUBGROUP + lane);
       if (k < K) {
         [[unroll]] for (uint m = 0; m < ROWS; ++m) {
-          eight x = piece_of(at_a, m * a_line + k, A_TYPE);
 #ifdef NORM
-          x.lo = normalised(x.lo, m, gains[d].lo, shifts[d].lo);
-          if (PIECE == 8) x.hi = normalised(x.hi, m, gains[d].hi, shifts[d].hi);
-          if ((STORED & 1u) != 0 && n == 0) {
-            const uint64_t to = u64_ref(address_of(b_outer, b_inner)).at[0];
-            store4(to, (m * K + k) / 4, A_TYPE, x.lo);
-            if (PIECE == 8) store4(to, (m * K + k) / 4 + 1, A_TYPE, x.hi);
-          }
+          const uint p = m * PIECES + k / PIECE;
+          const eight x = eight(first_halves[p], PIECE == 8 ? last_halves[p] : vec4(0.0));
+#else
+          const eight x = piece_of(at_a, m * a_line + k, A_TYPE);
 #endif
           [[unroll]] for (uint j = 0; j < COLS; ++j) sums[m][j] += product_of(x, numbers(held[d][j]));
         }
@@ -158,10 +175,10 @@ void main() {
     }
   [[unroll]] for (uint f = 0; f < FINISHED; ++f) {
     const uint e = f * SUBGROUP + lane;
-    if (e < ROWS * COLS && n + e % COLS < N) finish_element(batch, e / COLS, n + e % COLS, from[f], totals[f]);
+    if (e < ROWS * COLS && first + e % COLS < N) finish_element(batch, e / COLS, first + e % COLS, from[f], totals[f]);
   }
 #ifdef NORM
-  if ((STORED & 6u) != 0 && n == 0 && lane == 0)
+  if ((STORED & 6u) != 0 && first == 0 && lane == 0)
     [[unroll]] for (uint m = 0; m < ROWS; ++m) {
       const uint64_t table = address_of(b_outer, b_inner);
       if ((STORED & 2u) != 0) f32_ref(u64_ref(table).at[1]).at[m] = means[m];
