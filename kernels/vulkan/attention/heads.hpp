@@ -3,6 +3,7 @@
 #include <isotope/backend/vulkan/launch.hpp>
 #include <isotope/kernels/vulkan/attention/dropout.hpp>
 #include <isotope/op/attention.hpp>
+#include <isotope/op/attention_packed.hpp>
 
 namespace isotope::vulkan {
 
@@ -62,6 +63,23 @@ class attention_heads : public op::attention_sizes {
     h.delta = l.scratch;
     return h;
   }
+  /// The operands of attention of packed sequences, as if all rows were one: shaders made with PACKED take B as the number of sequences, and their starts as a mask.
+  static attention_heads of_packed(const launch& l) {
+    const auto c = l.constants<op::attention_packed>();
+    const shape rows{1, l.in[0].dims[0], l.in[0].dims[1]};
+    attention_heads h(l, {.heads = c.heads, .kv_heads = c.heads, .causal = c.causal, .scale = c.scale}, rows, rows);
+    const auto rows_of = [](const view& v) {
+      head_rows r;
+      r.at = v.at, r.row = v.strides[0], r.type = v.type;
+      return r;
+    };
+    h.q = rows_of(l.in[0]), h.k = rows_of(l.in[1]), h.v = rows_of(l.in[2]), h.y = rows_of(l.out[0]);
+    h.B = l.in[3].dims[0] - 1;
+    h.mask.at = l.in[3].at;
+    return h;
+  }
+  /// The number of workgroups that packed sequences take at most, where each owns `owned` rows of a head: see rows/packed_rows.glsl.
+  groups packed_groups(std::int64_t owned) const { return cover(H * (S / owned + B + 2), 1); }
   bool empty() const { return B * S * H * D == 0; }
   /// Returns the number of query rows of all heads.
   std::int64_t rows() const { return B * H * S; }
@@ -99,8 +117,12 @@ class attention_heads : public op::attention_sizes {
 
  private:
   explicit attention_heads(const launch& l) : attention_heads(l, l.constants<op::attention>()) {}
-  attention_heads(const launch& l, const op::attention::constants& c)
-      : attention_sizes(c, l.in[0].dims, l.in[c.packed ? 0 : 1].dims),
+  attention_heads(const launch& l, const op::attention::constants& c) : attention_heads(l, c, l.in[0].dims, l.in[c.packed ? 0 : 1].dims) {
+    split(l.in, q, k, v);
+    if (masked) mask = l.in[packed ? 1 : 3];
+  }
+  attention_heads(const launch& l, const op::attention::constants& c, const shape& queries, const shape& keys)
+      : attention_sizes(c, queries, keys),
         causal(c.causal),
         packed(c.packed),
         masked(c.masked),
@@ -108,10 +130,7 @@ class attention_heads : public op::attention_sizes {
         scalars(l.scalars),
         stream(l.ordinal),
         dropout(c.dropout),
-        seen(c, S, T) {
-    split(l.in, q, k, v);
-    if (masked) mask = l.in[packed ? 1 : 3];
-  }
+        seen(c, S, T) {}
   void split(std::span<const view> x, head_rows& a, head_rows& b, head_rows& c) const {
     a = {x[0], 0};
     b = {x[packed ? 0 : 1], packed ? H * D : 0};

@@ -39,7 +39,7 @@ layout(push_constant, scalar) uniform push {
   uint64_t q;      // (B, S, H, D) with strides
   uint64_t k;      // (B, T, G, D)
   uint64_t v;      // (B, T, G, D)
-  uint64_t mask;   // (B, T)
+  uint64_t mask;   // (B, T); PACKED: the starts of sequences (sequences + 1) i32
   uint64_t y;      // (B, S, H, D)
   uint64_t lse;    // (B, H, S) f32, dense
   uint64_t dy;     // (B, S, H, D)
@@ -48,10 +48,17 @@ layout(push_constant, scalar) uniform push {
   uint64_t dk;
   uint64_t dv;
   uint64_t scalars;
+#ifdef PACKED
+  uint sequences, rows, same_rows;
+#else
   uint B, S, T;
+#endif
   float scale;
   uint stream, window;
 };
+#ifdef PACKED
+uint S, T;  // the rows of the sequence that a workgroup has found (attention/packed.glsl)
+#endif
 
 #include "dropout.glsl"
 // Which of keys 4 k to 4 k + 3 query row (b H + h) S + s keeps.

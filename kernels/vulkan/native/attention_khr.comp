@@ -2,6 +2,9 @@
 #extension GL_GOOGLE_include_directive : require
 // variant bf16: -DCOOPMAT=1 -DBFLOAT16=1 needs coopmat_bf16
 // variant f16: -DCOOPMAT=1 needs coopmat
+// variant packed_bf16: -DPACKED -DCOOPMAT=1 -DBFLOAT16=1 needs coopmat_bf16
+// variant packed_f16: -DPACKED -DCOOPMAT=1 needs coopmat
+//
 // Bound more by the exchange between its two gemms than by the gemms. The scores of a strip are relative to a reference for each row, the largest
 // score when the reference was last set: so exp2 can follow at once. Only where a score exceeds the reference by more than SLACK (usually once or
 // twice per row) does the maximum cross the strip, and the sums are scaled down. Row sums stay distributed over the columns of a matrix until the
@@ -10,6 +13,9 @@
 #include "math/math.glsl"
 #include "attention/operands.glsl"
 #include "attention/matrix.glsl"
+#ifdef PACKED
+#include "attention/packed.glsl"
+#endif
 #extension GL_KHR_shader_subgroup_vote : require
 
 const float SLACK = 8;  // in base-2 scores: weights stay below 2^8
@@ -24,16 +30,25 @@ shared float row_a[BR], row_b[BR];
 #define KEPT(row) (row_a[own + s * M + row] != 0.0)
 
 void main() {
+  const uint t = gl_LocalInvocationID.x, lane = gl_SubgroupInvocationID;
+  const uint own = gl_SubgroupID * STRIPS * M, strip0 = gl_SubgroupID * STRIPS * STRIP;  // this subgroup's first row and first strip in the workgroup
+#ifdef PACKED
+  const packed_queries given = own_packed_queries(BR);
+  if (!given.there) return;
+  const uvec2 at = uvec2(0);
+  const uint q0 = given.q0, row0 = q0 + own, h = given.head, from = given.first;
+  const uint64_t key = element(k, from * K_ROW + h * D, K_TYPE), value = element(v, from * V_ROW + h * D, V_TYPE),
+                 query = element(q, from * Q_ROW + h * D, Q_TYPE), result = element(y, from * Y_ROW + h * D, Y_TYPE), mask0 = mask;
+#else
   const uint blocks = (S + BR - 1) / BR, heads = B * HEADS;
   if (group_index() >= blocks * heads) return;
   const uvec2 at = block_and_head(group_index(), blocks, heads);
   const uint b = at.y / HEADS, h = at.y % HEADS, g = key_head(h);
-  const uint t = gl_LocalInvocationID.x, lane = gl_SubgroupInvocationID;
-  const uint own = gl_SubgroupID * STRIPS * M, strip0 = gl_SubgroupID * STRIPS * STRIP;  // this subgroup's first row and first strip in the workgroup
   const uint q0 = (blocks - 1 - at.x) * BR, row0 = q0 + own;
   const uint64_t key = element(k, b * K_BATCH + g * D, K_TYPE), value = element(v, b * V_BATCH + g * D, V_TYPE),
                  query = element(q, b * Q_BATCH + h * D, Q_TYPE), result = element(y, b * Y_BATCH + h * D, Y_TYPE),
                  mask0 = element(mask, b * MASK_BATCH, MASK_TYPE);
+#endif
   const float two = scale * LOG2E, limit = SLACK / two;
 
   uvec4 held[FETCHES];
@@ -178,7 +193,9 @@ void main() {
     const float all = (four.x + four.y) + (four.z + four.w);
     const bool blind = reference[own + r] == HIDDEN && !is_nan(all);
     row_a[own + r] = blind ? 0.0 : FACTOR / all;
+#ifndef PACKED
     if (row0 + r < S) f32_ref(lse).at[at.y * S + row0 + r] = blind ? -INFINITY : reference[own + r] * scale + log_accurate(all);
+#endif
   }
   subgroup_fence();
   UNROLL for (uint s = 0; s < STRIPS; ++s) {

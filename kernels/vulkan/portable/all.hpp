@@ -4,6 +4,7 @@
 #include <isotope/kernels/vulkan/portable/attention.hpp>
 #include <isotope/kernels/vulkan/portable/attention_cached.hpp>
 #include <isotope/kernels/vulkan/portable/attention_grad.hpp>
+#include <isotope/kernels/vulkan/portable/attention_packed.hpp>
 #include <isotope/kernels/vulkan/portable/cache_append.hpp>
 #include <isotope/kernels/vulkan/portable/cast.hpp>
 #include <isotope/kernels/vulkan/portable/copy.hpp>
@@ -16,9 +17,11 @@
 #include <isotope/kernels/vulkan/portable/fft.hpp>
 #include <isotope/kernels/vulkan/portable/layer_norm.hpp>
 #include <isotope/kernels/vulkan/portable/muon.hpp>
+#include <isotope/kernels/vulkan/portable/pool.hpp>
 #include <isotope/kernels/vulkan/portable/prod.hpp>
 #include <isotope/kernels/vulkan/portable/rms_norm.hpp>
 #include <isotope/kernels/vulkan/portable/rope.hpp>
+#include <isotope/kernels/vulkan/portable/sample.hpp>
 #include <isotope/kernels/vulkan/portable/softmax.hpp>
 #include <isotope/kernels/vulkan/portable/sum.hpp>
 #include <isotope/kernels/vulkan/portable/top_k.hpp>

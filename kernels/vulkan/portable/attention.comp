@@ -1,5 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
+// variant whole:
+// variant packed: -DPACKED
+//
 // Bound by f32 multiply-adds: two gemms of tiles of BQ queries by BK keys. Online softmax; the maximum of a row is shared among its ACROSS
 // invocations once per tile, its sum once in all. The weights overwrite the queries, which are fetched again for every tile. Tiles above the diagonal
 // and before the window are skipped. An H200 takes 1.1 times as long if tiles are fetched only when needed, 1.3 to 1.4 times if queries stay in
@@ -9,6 +12,9 @@
 #include "math/math.glsl"
 #include "attention/operands.glsl"
 #include "attention/tile.glsl"
+#ifdef PACKED
+#include "attention/packed.glsl"
+#endif
 
 shared vec4 partial[BQ * (ACROSS / 4)];  // of each row, one from each invocation
 
@@ -22,13 +28,22 @@ float largest(uint row) {
 }
 
 void main() {
+  const uint t = gl_LocalInvocationID.x, across = t % ACROSS, down = t / ACROSS;
+#ifdef PACKED
+  const packed_queries own = own_packed_queries(BQ);
+  if (!own.there) return;
+  const uint q0 = own.q0, h = own.head, row0 = q0;
+  const uint64_t query = element(q, own.first * Q_ROW + h * D, Q_TYPE), key = element(k, own.first * K_ROW + h * D, K_TYPE),
+                 value = element(v, own.first * V_ROW + h * D, V_TYPE), bias = mask, result = element(y, own.first * Y_ROW + h * D, Y_TYPE);
+#else
   const uint blocks = (S + BQ - 1) / BQ, heads = B * HEADS;
   if (group_index() >= blocks * heads) return;
   const uvec2 at = block_and_head(group_index(), blocks, heads);
   const uint q0 = (blocks - 1 - at.x) * BQ, b = at.y / HEADS, h = at.y % HEADS, g = key_head(h), row0 = at.y * S + q0;
-  const uint t = gl_LocalInvocationID.x, across = t % ACROSS, down = t / ACROSS;
   const uint64_t query = element(q, b * Q_BATCH + h * D, Q_TYPE), key = element(k, b * K_BATCH + g * D, K_TYPE),
-                 value = element(v, b * V_BATCH + g * D, V_TYPE), bias = element(mask, b * MASK_BATCH, MASK_TYPE);
+                 value = element(v, b * V_BATCH + g * D, V_TYPE), bias = element(mask, b * MASK_BATCH, MASK_TYPE),
+                 result = element(y, b * Y_BATCH + h * D, Y_TYPE);
+#endif
 
   vec4 sums[RQ * COLUMNS];
   float top[RQ], total[RQ];
@@ -91,7 +106,6 @@ void main() {
   barrier();
   [[unroll]] for (uint i = 0; i < RQ; ++i) partial[QUERY(i) * (ACROSS / 4) + across / 4][across % 4] = total[i];
   barrier();
-  const uint64_t result = element(y, b * Y_BATCH + h * D, Y_TYPE);
   [[unroll]] for (uint i = 0; i < RQ; ++i) {
     const uint row = q0 + QUERY(i);
     vec4 four = partial[QUERY(i) * (ACROSS / 4)];
@@ -101,6 +115,8 @@ void main() {
     const float inverse = FACTOR / all;
     [[unroll]] for (uint j = 0; j < COLUMNS; ++j)
       store_piece(result, Y_TYPE, Y_ROW, row, S, 4 * (across + j * ACROSS), blind ? vec4(0.0) : sums[i * COLUMNS + j] * inverse);
+#ifndef PACKED
     if (across == 0 && row < S) f32_ref(lse).at[row0 + QUERY(i)] = blind ? -INFINITY : top[i] + log_accurate(all);
+#endif
   }
 }

@@ -1,13 +1,13 @@
 #pragma once
 /// Attention on any device, by attention.comp.
 #include <isotope/kernels/vulkan/attention/tiles.hpp>
-#include <isotope/shaders/attention.hpp>
+#include <isotope/shaders/attention_whole.hpp>
 
 namespace isotope::vulkan {
 
 struct attention_portable {
   static void record(const attention_heads& h, const attention_tiles& t, const launch& l, recording& r) {
-    r.add(shaders::attention, t.specialization(h, l), h.push(), cover(h.B * h.H * ((h.S + t.queries - 1) / t.queries), 1), h.reads(l),
+    r.add(shaders::attention_whole, t.specialization(h, l), h.push(), cover(h.B * h.H * ((h.S + t.queries - 1) / t.queries), 1), h.reads(l),
           {l.out[0], l.out[1]});
   }
 };

@@ -5,7 +5,7 @@
 #include "access.glsl"
 #include "math/math.glsl"
 #include "math/two_float.glsl"
-#include "packed_rows.glsl"
+#include "rows/packed_rows.glsl"
 
 layout(constant_id = 2) const uint TYPE = F32;
 layout(constant_id = 3) const uint D = 64;

@@ -3,7 +3,7 @@
 // One row of each of several packed sequences, a workgroup per sequence. Bound by bytes; with a norm, rows are read twice.
 #include "access.glsl"
 #include "math/two_float.glsl"
-#include "packed_rows.glsl"
+#include "rows/packed_rows.glsl"
 
 layout(constant_id = 2) const uint TYPE = F32;
 layout(constant_id = 3) const bool FIRST = false;      // takes the first row of each sequence instead of the mean
