@@ -20,9 +20,10 @@ struct normalised_rows {
 };
 
 struct few_rows {
-  static constexpr std::int64_t teams = 4;      // subgroups of a workgroup
-  static constexpr std::int64_t most = 2;       // rows; from four on, an H200 takes less time for the gemm that reads B once for all rows
-  static constexpr std::int64_t few_units = 8;  // drivers that run on processors compile straight code slowly and gain nothing from it
+  static constexpr std::int64_t teams = 4;  // subgroups of a workgroup
+  static constexpr std::int64_t most = 2;   // rows; from four on, an H200 takes less time for the gemm that reads B once for all rows
+  static constexpr std::int64_t many_lines = 16384;  // enough for a large device however they are shared
+  static constexpr std::int64_t few_units = 8;       // drivers that run on processors compile straight code slowly and gain nothing from it
 
   static std::int64_t piece(const matmul_job& j) { return 16 / size_of(j.s.b.type); }
   static bool possible(const matmul_job& j) {
@@ -32,14 +33,20 @@ struct few_rows {
   /// Lines of a subgroup. More of them share the reads of A, fewer fill a large device: an H200 holds about 2000 subgroups.
   static std::int64_t columns(const matmul_job& j) {
     const std::int64_t M = j.s.M, N = j.s.N;
-    if (M == 1) return N >= 16384 ? 4 : 1;  // with two from 2048 on, a step of GPT-2 124M takes 1.06 times as long on an H200
+    if (M == 1) return N >= many_lines ? 4 : 1;  // with two from 2048 on, a step of GPT-2 124M takes 1.06 times as long on an H200
     return N >= 2048 ? 4 : 2;
+  }
+  /// Subgroups that share a line: all of a workgroup for long lines of products that are not large, where fewer would wait for one piece after the other. An H200
+  /// takes 1.08 times as long for a step of GPT-2 124M without it.
+  static std::int64_t split(const matmul_job& j) {
+    const bool is_long = j.s.K >= 2 * teams * piece(j) * std::int64_t(j.given->device->subgroup);
+    return is_long && j.s.N < many_lines ? teams : 1;
   }
   /// Pieces of a line that a lane reads ahead: all that registers have room for.
   static std::int64_t depth(const matmul_job& j, std::int64_t cols) {
     const device_limits& d = *j.given->device;
     const std::int64_t deepest = d.multiprocessors < few_units ? 2 : 12 / cols;
-    return std::clamp<std::int64_t>(portable::divide_up(j.s.K, piece(j) * d.subgroup), 1, std::max<std::int64_t>(1, deepest));
+    return std::clamp<std::int64_t>(portable::divide_up(j.s.K, split(j) * piece(j) * d.subgroup), 1, std::max<std::int64_t>(1, deepest));
   }
   static matmul_dispatches::form form_of(const matmul_job& j) {
     const device_limits& d = *j.given->device;
@@ -48,8 +55,8 @@ struct few_rows {
     f.code = {&shaders::matmul_rows_plain, &shaders::matmul_rows_few, &shaders::matmul_rows_many};
     f.invocations = std::uint32_t(d.subgroup * teams);
     f.subgroup = d.subgroup;
-    f.own.add(j.s.M).add(cols).add(depth(j, cols));
-    f.tiles = cover(j.s.N, cols * teams);
+    f.own.add(j.s.M).add(cols).add(depth(j, cols)).add(split(j));
+    f.tiles = cover(j.s.N, cols * teams / split(j));
     f.quads = false;
     return f;
   }
