@@ -41,6 +41,19 @@ TEST_P(matmul_rows, every_number_of_rows_matches_the_definition) {
     }
   }
 }
+TEST_P(matmul_rows, up_to_64_rows_match_the_definition) {
+  const auto& here = *this;
+  // K and N: one turn and several, parts of K that some warps do not have, columns behind the last whole tile, rows that are not aligned
+  const std::int64_t sizes[][2] = {{768, 96}, {96, 56}, {3072, 24}, {800, 32}, {64, 50}};
+  for (const auto& [K, N] : sizes) {
+    const host w = weights(K, N, here.type);
+    for (const std::int64_t M : {17, 33, 64}) {
+      const host x = random({M, K}, here.type, std::uint64_t(M));
+      EXPECT_TRUE(near(here.run<op::matmul>({x, w}, times()).at(0), expected(x, w), here.roundings(double(K)) * 4 * double(K)))
+          << M << ' ' << K << ' ' << N;
+    }
+  }
+}
 TEST_P(matmul_rows, lines_may_start_at_any_address_and_lie_apart) {
   const auto& here = *this;
   constexpr std::int64_t K = 272, N = 250;
@@ -98,6 +111,32 @@ TEST_P(matmul_rows, an_epilogue_gives_the_bits_of_the_ops_it_replaces) {
       EXPECT_TRUE(same(y[1], gate[0].at)) << M << ' ' << N;
     }
 }
+TEST_P(matmul_rows, epilogues_of_up_to_64_rows_give_the_bits_of_the_ops_they_replace) {
+  const auto& here = *this;
+  const dtype t = here.type;
+  for (const auto& [M, K, N] : {std::array<std::int64_t, 3>{17, 96, 56}, {50, 96, 88}, {33, 800, 24}}) {
+    const host x = random({M, K}, t, 1), w = weights(K, N, t), bias = random({N}, t, 3), residual = random({M, N}, t, 4);
+    const auto plain = here.run<op::matmul>({x, w}, times()), sum = here.run<op::add>({plain[0], bias});
+    auto a = times();
+    a.operands = 2;
+    const auto run = [&](const std::vector<host>& in, const std::vector<body_step>& body) {
+      settings fused;
+      fused.body = body;
+      fused.body_outputs = {t};
+      return here.run<op::matmul>(in, a, fused).at(0);
+    };
+    EXPECT_TRUE(same(run({x, w, bias}, {here.step<op::add>({isotope::gemm_result, 2}, t, 0)}), sum[0].at)) << M;
+    EXPECT_TRUE(
+        same(run({x, w, residual}, {here.step<op::add>({isotope::gemm_result, 2}, t, 0)}), here.run<op::add>({plain[0], residual})[0].at))
+        << M;
+    EXPECT_TRUE(same(run({x, w, bias, residual}, {here.step<op::add>({isotope::gemm_result, 2}, t), here.step<op::add>({8, 3}, t, 0)}),
+                     here.run<op::add>({sum[0], residual})[0].at))
+        << M;
+    EXPECT_TRUE(same(run({x, w, bias}, {here.step<op::add>({isotope::gemm_result, 2}, t), here.step<op::gelu_tanh>({8}, t, 0)}),
+                     here.run<op::gelu_tanh>({sum[0]})[0].at))
+        << M;
+  }
+}
 TEST_P(matmul_rows, batches_have_weights_of_their_own) {
   const auto& here = *this;
   constexpr std::int64_t K = 256, N = 264;
@@ -148,6 +187,12 @@ TEST(matmul_rows_choice, follows_rows_formats_and_units) {
   EXPECT_EQ((kernel_of<kernels::native>(8, 50304, 768, bf16, bf16)), "matmul_rows_mma_16_8");
   EXPECT_EQ((kernel_of<kernels::native>(16, 3072, 4096, bf16, bf16)), "matmul_rows_mma_16_16");
   EXPECT_EQ((kernel_of<kernels::native>(4, 1600, 1600, bf16, bf16)), "matmul_rows_mma_8_8");
+  EXPECT_EQ((kernel_of<kernels::native>(64, 2304, 768, bf16, bf16)), "matmul_rows_tile_32x48");
+  EXPECT_EQ((kernel_of<kernels::native>(64, 768, 768, bf16, bf16)), "matmul_rows_tile_16x48");
+  EXPECT_EQ((kernel_of<kernels::native>(64, 768, 3072, bf16, bf16)), "matmul_rows_tile_deep_32x16");
+  EXPECT_EQ((kernel_of<kernels::native>(17, 768, 3072, bf16, bf16)), "matmul_rows_tile_deep_16x16");
+  EXPECT_FALSE(kernel_of<kernels::native>(64, 50304, 768, bf16, bf16).starts_with("matmul_rows")) << "blocks that wait";
+  EXPECT_FALSE(kernel_of<kernels::native>(65, 768, 768, bf16, bf16).starts_with("matmul_rows"));
   EXPECT_EQ((kernel_of<kernels::native>(1, 40, 50, bf16, bf16)), "matmul_rows_bf16_1") << "few weights";
   EXPECT_EQ((kernel_of<kernels::native>(16, 768, 768, bf16, bf16, false)), "matmul_rows_bf16_16");
   EXPECT_EQ((kernel_of<kernels::native>(6, 768, 768, f32, bf16)), "matmul_rows_f32_bf16_8");
