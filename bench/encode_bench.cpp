@@ -88,8 +88,10 @@ int main(int argc, char** argv) {
     if (word == "--profile") profiled = true;
     else if (word == "--any-order") any_order = true;
     else if (word[0] != '-') runs = std::max(1, std::atoi(argv[i]));
-    if constexpr (requires { options.diagnose.no_early_start; })
-      if (word == "--no-early-start") options.diagnose.no_early_start = true;
+    [word](auto& o) {
+      if constexpr (requires { o.diagnose.no_early_start; })
+        if (word == "--no-early-start") o.diagnose.no_early_start = true;
+    }(options);
   }
 
   auto plan = iso::plan_inference<target>(iso::model::bert_embeddings_of{size, sequences * tokens, sequences}, 0, true, false, nullptr,
