@@ -234,7 +234,7 @@ TEST(conform_specifications, the_laws_that_there_are) {
     return names;
   };
   using names = std::vector<std::string_view>;
-  EXPECT_EQ(laws("matmul"), (names{"identity", "sum", "transpose", "factor", "blocks", "adjoint"}));
+  EXPECT_EQ(laws("matmul"), (names{"identity", "sum", "transpose", "factor", "blocks", "rows", "adjoint"}));
   EXPECT_EQ(laws("softmax"), (names{"shift", "adjoint"}));
   EXPECT_EQ(laws("cross_entropy"), (names{"shift", "adjoint"}));
   EXPECT_EQ(laws("log_softmax"), (names{"shift", "adjoint"}));
