@@ -2,6 +2,7 @@
 #include <isotope/backend/cpu.hpp>
 #include <isotope/eager/eager.hpp>
 #include <isotope/nn/nn.hpp>
+#include <isotope/nn/scored_attention.hpp>
 #include <isotope/op/all.hpp>
 
 #include "recorded_fixture.hpp"

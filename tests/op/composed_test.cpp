@@ -2,6 +2,7 @@
 #include "gradient.hpp"
 
 #include <isotope/nn/nn.hpp>
+#include <isotope/nn/scored_attention.hpp>
 
 namespace isotope::op_test {
 namespace composed_test {

@@ -1,6 +1,7 @@
 #include "gradient.hpp"
 
 #include <isotope/nn/nn.hpp>
+#include <isotope/nn/scored_attention.hpp>
 
 #include <boost/mp11/algorithm.hpp>
 

@@ -7,4 +7,3 @@
 #include "losses.hpp"
 #include "mlp.hpp"
 #include "norm.hpp"
-#include "scored_attention.hpp"

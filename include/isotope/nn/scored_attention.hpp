@@ -1,6 +1,6 @@
 #pragma once
 /// Attention whose scores are tensors of their own: masks and biases of any shape, a soft cap, windows to both sides, values of another width than keys. It is made
-/// of products and a softmax, so time and memory grow with S T; `attention` computes the usual kinds in O(S) memory.
+/// of products and a softmax, so time and memory grow with S T; `attention` computes the usual kinds in O(S) memory. Include it beside nn.hpp.
 #include <cstdint>
 #include <limits>
 
