@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <limits>
 
+#include "../core/square_root.hpp"
 #include "../op/arrange.hpp"
+#include "../op/cast.hpp"
 #include "../op/dropout.hpp"
 #include "../op/exp.hpp"
 #include "../op/matmul.hpp"
