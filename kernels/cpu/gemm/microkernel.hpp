@@ -71,7 +71,7 @@ ISOTOPE_NOINLINE ISOTOPE_CONTRACT void microkernel(const float* a, std::int64_t 
         const vector x = base[g][i * row_stride] - vector{};
 #pragma GCC unroll 2
         for (int v = 0; v < Vectors; ++v) sum[3 * g + i][v] += x * bk[v];
-        if constexpr (single) second_chain += x * bk[0];
+        if constexpr (single) second_chain += bk[0] * bk[0];
       }
       base[g] += k_stride;
     }
