@@ -36,7 +36,7 @@ struct perplexity {
   double value() const { return std::exp(nats); }
 };
 
-/// Measures a decoder of a folder on these tokens.
+/// Measures exp(-1/n sum_i log p(t_i | the tokens before it in its window)) of a decoder of a folder on these tokens.
 /// @error invalid_argument: fewer than two tokens, a window below 1; as plan_inference, load_decoder and the device report
 template <Target T>
 result<perplexity> measure_perplexity(const device<T>& on, const io::model_folder& folder, const interop::decoder_config& config,

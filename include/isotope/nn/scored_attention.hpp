@@ -45,7 +45,7 @@ constexpr tensor<M> range_mask(M& m, std::int64_t S, std::int64_t T, dtype type,
     const auto more = where(outside, never, zero, at);
     mask = mask.valid() ? minimum(mask, more, at) : more;
   };
-  const std::int64_t right = o.causal && (o.right < 0 || o.right > 0) ? 0 : o.right;
+  const std::int64_t right = o.causal ? 0 : o.right;
   if (right >= 0) exclude(less(shift(query, double(right), at), key, at));
   if (o.left >= 0) exclude(less(key, shift(query, -double(o.left), at), at));
   return mask;
@@ -78,6 +78,13 @@ constexpr tensor<M> scored_attention(tensor<M> q, tensor<M> k, tensor<M> v, tens
            at);
     return q;
   }
+  const bool ranged = o.causal || o.left >= 0 || o.right >= 0;
+  if (ranged && (q.dims().late(2) || k.dims().late(2))) {
+    m.fail(why << "scored_attention: a range of keys needs constant lengths, q is " << q.dims() << " and k " << k.dims()
+               << "; give a mask instead",
+           at);
+    return q;
+  }
   const auto S = q[2], T = k[2];
   const double factor = o.scale == 0 ? 1 / square_root(double(q[3])) : o.scale;
   auto scores = reshape(matmul(scored::shared_rows(q, k[1], at), transpose(k, at), factor, at),
@@ -89,7 +96,7 @@ constexpr tensor<M> scored_attention(tensor<M> q, tensor<M> k, tensor<M> v, tens
     scores = mask.type() == dtype::boolean ? where(mask, scores, never, at) : add(scores, mask, at);
     masked = true;
   }
-  if (o.causal || o.left >= 0 || o.right >= 0) {
+  if (ranged) {
     scores = add(scores, scored::range_mask(m, S, T, scores.type(), o, at), at);
     masked = true;
   }
