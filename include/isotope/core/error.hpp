@@ -34,7 +34,12 @@ enum class errc : std::uint8_t {
   non_finite,        // NaN or infinity where a number is needed
   interrupted,       // stopped by a signal or a limit
   device_lost,       // the driver reports the device as lost; it must be opened again
-  timeout,           // the device did not finish in the time allowed
+  timeout,           // the device, or another rank, did not finish in the time allowed
+  peer_lost,         // another rank of the group failed, ended or left
+  poisoned,          // the device worker refuses work since its device failed
+  worker_gone,       // the device worker was shut down
+  queue_full,        // the queue of a device worker has no room
+  stale_handle,      // what the handle named was dropped
 };
 
 constexpr std::string_view name_of(errc c) {
@@ -63,6 +68,11 @@ constexpr std::string_view name_of(errc c) {
     case errc::interrupted: return "interrupted";
     case errc::device_lost: return "device lost";
     case errc::timeout: return "timeout";
+    case errc::peer_lost: return "peer lost";
+    case errc::poisoned: return "poisoned";
+    case errc::worker_gone: return "worker gone";
+    case errc::queue_full: return "queue full";
+    case errc::stale_handle: return "stale handle";
   }
   return "unknown error";
 }
