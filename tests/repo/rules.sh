@@ -21,7 +21,8 @@ directive() {
   code "$@" | sed -nE 's/^([^:]*:[0-9]+:)[[:space:]]*[#][[:space:]]*/\1/p' | sed -nE "s~^([^:]*:[0-9]+):(($regex).*)\$~\1: $rule: #\2~p" >>"$found"
 }
 
-functions='\<(getenv|secure_getenv|setenv|exit|_Exit|quick_exit|abort|printf|fprintf|puts|fputs|perror|system)\>[[:space:]]*\('
+# abort() without an argument ends the process; communicator::abort(cause) ends a group of ranks.
+functions='\<(getenv|secure_getenv|setenv|exit|_Exit|quick_exit|printf|fprintf|puts|fputs|perror|system)\>[[:space:]]*\(|\<abort[[:space:]]*\([[:space:]]*\)'
 code include kernels | breach 'the library never reads the environment, prints or exits' "$functions|\<environ\>|std::(cout|cerr|clog)"
 code include kernels | breach 'the library throws nothing: return a result<T>' '\<throw\>'
 

@@ -35,6 +35,8 @@ caught include/isotope/core/a.hpp 'auto p = std::getenv("HOME");' environment
 caught kernels/cpu/a.hpp '  std::printf("x");' prints
 caught include/isotope/a.hpp 'std::cout << 1;' prints
 caught include/isotope/a.hpp 'if (bad) abort();' exits
+caught include/isotope/a.hpp 'std::abort( );' exits
+passes include/isotope/a.hpp 'group.abort(cause);'
 caught include/isotope/a.hpp 'throw 1;' throws
 caught kernels/cpu/a.hpp '#if defined(__GNUC__)' compiler
 caught examples/a/main.cpp '#ifdef __linux__' compiler
