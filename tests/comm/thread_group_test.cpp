@@ -22,6 +22,7 @@ TEST_P(thread_group, is_sane) { a_group_is_sane<threads>(GetParam()); }
 TEST(thread_group_failures, a_call_that_does_not_fit_ends_the_group) { a_call_that_does_not_fit_ends_the_group<threads>(3); }
 TEST(thread_group_failures, calls_that_differ_end_the_group) { calls_that_differ_end_the_group<threads>(3); }
 TEST(thread_group_failures, an_abort_wakes_every_rank) { an_abort_wakes_every_rank<threads>(4); }
+TEST(thread_group_failures, an_abort_ends_a_blocked_call) { an_abort_ends_a_blocked_call<threads>(3); }
 TEST(thread_group_failures, a_rank_that_left_is_named) { a_rank_that_left_is_named<threads>(4); }
 TEST(thread_group_failures, a_rank_that_hangs_is_named) { a_rank_that_hangs_is_named<threads>(4); }
 
