@@ -43,18 +43,20 @@ using entries_in_order = boost::mp11::mp_list<
     keeps<op::pad, 3, 0>,  // axis, first, size
     keeps<op::permute, 8, 0>,  // order
     keeps<op::sum, 3, 0>, keeps<op::mean, 3, 0>, keeps<op::prod, 3, 0>, keeps<op::max, 3, 0>, keeps<op::min, 3, 0>,
-    keeps<op::cross_entropy, 1, 0>, keeps<op::cross_entropy_grad, 1, 0>,  // classes
+    keeps<op::cross_entropy, 2, 0>, keeps<op::cross_entropy_grad, 2, 0>,  // classes, all
+    keeps<op::cross_entropy_part_grad, 3, 0>,  // classes, all, first
+    keeps<op::all_reduce, 2, 0>, keeps<op::all_gather, 2, 0>, keeps<op::all_gather_pieces, 2, 0>, keeps<op::reduce_scatter, 2, 0>,  // group, ranks
     keeps<op::take_along, 1, 0>,  // zeros
     keeps<op::top_k, 1, 0>,  // k
     keeps<op::scale, 0, 1>, keeps<op::shift, 0, 1>,  // k
-    keeps<op::dropout, 0, 1>,  // p
+    keeps<op::dropout, 4, 1>,  // first, run, stride, step; p
     keeps<op::categorical, 0, 1>,  // temperature
     keeps<op::layer_norm, 0, 1>, keeps<op::rms_norm, 0, 1>,  // epsilon
     keeps<op::fft, 1, 1>,  // direction; factor
     keeps<op::rfft, 1, 2>, keeps<op::irfft, 1, 2>,  // points; factor, inner
     keeps<op::rope, 5, 3>,  // first, direction, heads, context, bits of the factor; base, low, high
     keeps<op::matmul, 6, 2>,  // format, operands, half_weight, packed, batch_invariant, a8; alpha, beta
-    keeps<op::attention, 6, 2>, keeps<op::attention_grad, 6, 2>,  // heads, kv_heads, causal, packed, masked, window; scale, dropout
+    keeps<op::attention, 8, 2>, keeps<op::attention_grad, 8, 2>,  // heads, kv_heads, causal, packed, masked, window, all_heads, first_head; scale, dropout
     keeps<op::attention_cached, 2, 1>,  // heads, window; scale
     keeps<op::attention_packed, 2, 1>,  // heads, causal; scale
     keeps<op::pool, 2, 0>,  // how, normalise
@@ -66,6 +68,7 @@ static_assert(op::reshape::constants::of(op::reshape::constants{deep}).dims == d
 static_assert(op::expand::constants::of(op::expand::constants{deep}).dims.axis(1).slot == 4);
 static_assert(there_and_back<op::fill>(op::fill::constants{.dims = {3, 9}, .format = dtype::bf16, .x = -2}) ==
               attributes{.i = {3, 9, 0, 0, 0, 0, 2, std::int64_t(dtype::bf16)}, .f = {-2}});
+static_assert(op::fill::constants::of(op::fill::constants{.dims = {}, .format = dtype::f32, .x = 1, .per_rank = 3}).per_rank == 3);
 
 template <class Entry> using op_of = typename Entry::op;
 /// The ops tested above.

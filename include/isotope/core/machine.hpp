@@ -21,6 +21,7 @@ struct param_options {
   /// Whether the Muon optimiser updates the parameter with Muon (1, needs two axes) or with AdamW (0). -1: Muon for matrices that only matmuls read and whose
   /// result is multiplied by another weight later, so AdamW for embeddings, the output layer and vectors.
   int muon = -1;
+  axis_split split{};  // how the devices of a tensor group divide it (training_options::mesh)
 };
 
 /// A Machine evaluates model code: it records (`graph`) or runs (`eager`) each op. It identifies values by ids.

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "mesh.hpp"
 #include "precision.hpp"
 #include "shape.hpp"
 
@@ -38,6 +39,7 @@ struct format_number {
 class shape_rule;     // core/shape_rule.hpp: the argument of `infer`
 class decomposition;  // core/decomposition.hpp: the argument of `decompose`
 class pullback;       // core/pullback.hpp: the argument of `gradient`
+class sharding;       // core/sharding.hpp: the argument of `shard`
 struct step_shapes;   // core/target.hpp: the shapes of one step
 
 enum class op_kind : std::uint8_t {
@@ -95,6 +97,12 @@ struct op_info {
   void (*infer)(shape_rule&) = nullptr;
   void (*gradient)(pullback&) = nullptr;        // null: not differentiable
   void (*decompose)(decomposition&) = nullptr;  // expresses the op by simpler ops, for backends without a kernel; null: not possible
+  /// Says how the op works on operands that are divided between devices; null: element-wise ops take operands that are divided alike, others whole ones only.
+  void (*shard)(sharding&) = nullptr;
+  bool adds_up = false;  // if its operands are sums that are pending (distribution::partial), so is its result
+  /// Gives constants that depend on the rank their values, when a plan is loaded on that rank; null: there are none.
+  void (*localise)(attributes&, const mesh_position&) = nullptr;
+  bool collective = false;  // its kernel exchanges numbers with other devices
   constexpr bool draws(const attributes& a) const { return random != nullptr && random(a); }
 };
 
@@ -137,6 +145,10 @@ template <IsOp Op> constexpr op_info describe() {
   if constexpr (requires { Op::neutral; }) r.neutral = Op::neutral;
   if constexpr (requires { &Op::calculate; }) r.calculate = &Op::calculate;
   if constexpr (requires { &Op::flops; }) r.flops = &Op::flops;
+  if constexpr (requires { &Op::shard; }) r.shard = &Op::shard;
+  if constexpr (requires { Op::adds_up; }) r.adds_up = Op::adds_up;
+  if constexpr (requires { &Op::localise; }) r.localise = &Op::localise;
+  if constexpr (requires { Op::collective; }) r.collective = Op::collective;
   if constexpr (HasGradientRule<Op>) r.gradient = &Op::gradient;
   if constexpr (HasDecomposition<Op>) r.decompose = &Op::decompose;
   return r;

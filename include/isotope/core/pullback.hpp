@@ -85,6 +85,9 @@ struct copy {
   static constexpr std::int64_t flops(const step_shapes&) { return 0; }
   static constexpr operand_layout layout = operand_layout::any;
   static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), r.type(0)); }
+  static constexpr void shard(sharding& s) {
+    if (s.divided(0)) s.yield(0, s.at(0));
+  }
   static constexpr void gradient(pullback& g) { g.give(0, g.dy()); }
 };
 }  // namespace op

@@ -71,6 +71,14 @@ class tape {
       return -1;
     }
     if (!good_rate(path, o.rate_scale, at)) return -1;
+    axis_split split = o.split;
+    if (split.divides() && split.axis < s.rank && split.groups == 0) split.groups = 1, split.sizes[0] = s[split.axis];
+    if (split.divides() && (split.axis >= s.rank || split.size() != s[split.axis])) {
+      fail(m << "parameter '" << path << "' " << s << " is split along axis " << int(split.axis) << " in groups of " << split.size()
+             << " together: give the sizes of that axis",
+           at);
+      return -1;
+    }
     const bool decay = o.decay < 0 ? s.rank >= 2 : o.decay != 0;
     for (const auto& p : g.params)
       if (p.path == path) {
@@ -80,6 +88,7 @@ class tape {
                                        : p.trainable != o.trainable   ? "trainable"
                                        : p.rate_scale != o.rate_scale ? "rate_scale"
                                        : p.muon != o.muon             ? "muon"
+                                       : p.split != split             ? "split"
                                                                       : "";
         if (other.empty()) return p.value;
         m << "parameter '" << path << "' is tied with another " << other;
@@ -98,6 +107,7 @@ class tape {
     p.trainable = o.trainable;
     p.rate_scale = o.rate_scale;
     p.muon = o.muon;
+    p.split = split;
     g.params.push_back(p);
     return id;
   }
@@ -297,5 +307,6 @@ class tape {
 
 // These define functions that `record` calls.
 #include "decomposition.hpp"
+#include "sharding.hpp"
 #include "pullback.hpp"
 #include "state.hpp"

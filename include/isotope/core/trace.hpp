@@ -8,6 +8,7 @@
 
 #include "fixed_string.hpp"
 #include "late.hpp"
+#include "mesh.hpp"
 #include "op_info.hpp"
 #include "precision.hpp"
 #include "quantized.hpp"
@@ -39,6 +40,7 @@ struct value {
   shape dims;
   extents strides{};  // elements
   std::int64_t offset = 0;
+  std::int64_t rank_stride = 0;  // elements that the offset grows by with each data index
   std::int32_t base = -1, producer = -1, block = -1;
   std::int32_t late = -1;  // trace::late: its strides and offset where they depend on late sizes; -1: they do not
   dtype type = dtype::f32;
@@ -94,6 +96,7 @@ struct parameter {
   bool decay = true, trainable = true;
   double rate_scale = 1;     // factor on the learning rate
   int muon = -1;             // param_options::muon; 1 or 0 once choose_matrices has decided
+  axis_split split;          // how the devices of a tensor group divide it
   std::int64_t second = -1;  // offset of its second moment; -1: it has none
 };
 struct named_value {
@@ -114,6 +117,9 @@ struct trace {
   std::int32_t blocks = 0;
   std::int32_t head_chunks = 1;  // in which the head is computed
   head_obstacle obstacle = head_obstacle::none;
+  device_mesh mesh;
+  bool shards_updates = false;    // each data index updates a part of the weights alone (ZeRO-1)
+  std::int64_t bucket_bytes = 0;  // of gradients that one collective of the data group takes; 0: all
 
   /// The value that owns the memory of v: v itself, or the value that it is a view of.
   constexpr std::int32_t root(std::int32_t v) const {
@@ -124,6 +130,12 @@ struct trace {
   constexpr std::int64_t root_offset(std::int32_t v) const {
     std::int64_t n = 0;
     for (; values[std::size_t(v)].base >= 0; v = values[std::size_t(v)].base) n += values[std::size_t(v)].offset;
+    return n;
+  }
+  /// How many elements further v lies in its root for each data index.
+  constexpr std::int64_t root_rank_stride(std::int32_t v) const {
+    std::int64_t n = 0;
+    for (; values[std::size_t(v)].base >= 0; v = values[std::size_t(v)].base) n += values[std::size_t(v)].rank_stride;
     return n;
   }
   constexpr std::int32_t add_value(const shape& s, dtype t, value_kind k, bool may_be_late = true) {

@@ -74,8 +74,9 @@ template <Machine M> constexpr tensor<M> positions(const cached_sequences<M>& of
 /// x = x + c_proj(attention(c_attn(ln_1(x)))), then x = x + mlp(ln_2(x)).  x (..., C). Dropout applies to both branches.
 template <Machine M, class Tokens> constexpr tensor<M> gpt_block(scope<M> s, const gpt& g, tensor<M> x, const Tokens& of) {
   const linear_deviations d(g.width, g.layers);
-  const auto qkv = nn::linear(s / "attn.c_attn", nn::layer_norm(s / "ln_1", x), 3 * g.width, d.linear);
-  const auto a = nn::linear(s / "attn.c_proj", attend(of, s / "attn", g, qkv), g.width, d.residual);
+  const auto heads = nn::parallel::columns({g.width, g.width, g.width});
+  const auto qkv = nn::linear(s / "attn.c_attn", nn::layer_norm(s / "ln_1", x), 3 * g.width, d.linear, true, heads);
+  const auto a = nn::linear(s / "attn.c_proj", attend(of, s / "attn", g, qkv), g.width, d.residual, true, nn::parallel::rows());
   x = x + dropout(a, g.dropout);
   return x + dropout(nn::mlp(s / "mlp", nn::layer_norm(s / "ln_2", x), 4 * g.width, d.linear, d.residual), g.dropout);
 }
@@ -84,7 +85,7 @@ template <Machine M, class Tokens> constexpr tensor<M> gpt_block(scope<M> s, con
 template <Machine M, class Tokens>
 constexpr decoder_features<M> decoder_body(scope<M> s, const gpt& g, tensor<M> tokens, const Tokens& of, place at = place::current()) {
   if (const auto wrong = validate(g); !wrong.empty() && s.machine != nullptr) s.machine->fail(wrong, at);
-  const auto wte = s.param("wte.weight", {g.vocab, g.width}, init::normal(0.02));
+  const auto wte = s.param("wte.weight", {g.vocab, g.width}, {.init = init::normal(0.02), .split = axis_split::with_padding(0)});
   const auto wpe = s.param("wpe.weight", {g.context, g.width}, init::normal(0.02));
   const auto words = embedding(wte, tokens), places = positions(of, wpe, tokens);
   auto x = dropout(words + places, g.dropout);

@@ -103,23 +103,25 @@ template <Machine M> constexpr tensor<M> attend(const cached_sequences<M>& of, s
 template <Machine M, class Tokens> constexpr tensor<M> llama_block(scope<M> s, const llama& g, tensor<M> x, const Tokens& of) {
   const linear_deviations d(g.width, g.layers);
   const auto attn = s / "self_attn";
-  const auto qkv =
-      nn::linear(attn / "qkv_proj", nn::rms_norm(s / "input_layernorm", x, g.epsilon), g.all_heads() * g.head_size, d.linear, g.qkv_bias);
-  x = x + nn::linear(attn / "o_proj", attend(of, attn, g, qkv), g.width, d.residual, false);
+  const std::int64_t q = std::int64_t(g.heads) * g.head_size, kv = std::int64_t(g.kv_heads) * g.head_size;
+  const auto qkv = nn::linear(attn / "qkv_proj", nn::rms_norm(s / "input_layernorm", x, g.epsilon), q + 2 * kv, d.linear, g.qkv_bias,
+                              nn::parallel::columns({q, kv, kv}));
+  x = x + nn::linear(attn / "o_proj", attend(of, attn, g, qkv), g.width, d.residual, false, nn::parallel::rows());
   const auto y = nn::rms_norm(s / "post_attention_layernorm", x, g.epsilon);
-  const auto [gate, up] = split<2>(nn::linear(s / "mlp.gate_up_proj", y, 2 * g.hidden, d.linear, false));
-  return x + nn::linear(s / "mlp.down_proj", silu(gate) * up, g.width, d.residual, false);
+  const auto [gate, up] = split<2>(nn::linear(s / "mlp.gate_up_proj", y, 2 * g.hidden, d.linear, false, nn::parallel::columns({g.hidden, g.hidden})));
+  return x + nn::linear(s / "mlp.down_proj", silu(gate) * up, g.width, d.residual, false, nn::parallel::rows());
 }
 
 /// Features and the weight of the head (V, C), of whole sequences, S <= context, or cached ones.
 template <Machine M, class Tokens>
 constexpr decoder_features<M> decoder_body(scope<M> s, const llama& g, tensor<M> tokens, const Tokens& of, place at = place::current()) {
   if (const auto wrong = validate(g); !wrong.empty() && s.machine != nullptr) s.machine->fail(wrong, at);
-  const auto table = s.param("embed_tokens.weight", {g.vocab, g.width}, init::normal(0.02));
+  const param_options words{.init = init::normal(0.02), .split = axis_split::with_padding(0)};
+  const auto table = s.param("embed_tokens.weight", {g.vocab, g.width}, words);
   auto x = embedding(table, tokens);
   for (int l = 0; l < g.layers; ++l) x = nn::block(s / "layers" / l, x, [&](scope<M> h, tensor<M> y) { return llama_block(h, g, y, of); });
   x = nn::rms_norm(s / "norm", x, g.epsilon);
-  return {x, g.tied ? table : s.param("lm_head.weight", {g.vocab, g.width}, init::normal(0.02))};
+  return {x, g.tied ? table : s.param("lm_head.weight", {g.vocab, g.width}, words)};
 }
 
 using llama_loss_of = decoder_loss<llama>;

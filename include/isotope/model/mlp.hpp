@@ -16,10 +16,13 @@ constexpr std::int64_t parameter_count(const mlp& m) {
   return (m.inputs + 1) * H + (m.layers - 1) * (H + 1) * H + (H + 1) * m.classes;
 }
 
-/// Logits (B, classes) of features x (B, inputs): `layers` hidden layers with GELU. Weights ~ N(0, 2 / fan-in).
+/// Logits (B, classes) of features x (B, inputs): `layers` hidden layers with GELU. Weights ~ N(0, 2 / fan-in). A tensor group divides layers by columns and by rows
+/// in turn.
 template <Machine M> constexpr tensor<M> mlp_logits(scope<M> s, const mlp& m, tensor<M> x) {
-  for (int l = 0; l < m.layers; ++l) x = gelu(nn::linear(s / "hidden" / l, x, m.hidden, square_root(2.0 / double(x.cols()))));
-  return nn::linear(s / "out", x, m.classes, square_root(1.0 / m.hidden));
+  const auto how = [](int l) { return l % 2 == 0 ? nn::parallel::columns() : nn::parallel::rows(); };
+  for (int l = 0; l < m.layers; ++l)
+    x = gelu(nn::linear(s / "hidden" / l, x, m.hidden, square_root(2.0 / double(x.cols())), true, how(l)));
+  return nn::linear(s / "out", x, m.classes, square_root(1.0 / m.hidden), true, m.layers % 2 == 0 ? nn::parallel{} : nn::parallel::rows());
 }
 
 /// The training loss: cross-entropy in nats of inputs `x` (batch, inputs) in the program's precision and `targets` (batch), i32.

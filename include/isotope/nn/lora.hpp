@@ -36,11 +36,14 @@ inline constexpr std::string_view lora_a = "lora_A.weight", lora_b = "lora_B.wei
 constexpr bool is_adapter(std::string_view path) { return path.ends_with(lora_a) || path.ends_with(lora_b); }
 
 /// y + alpha/r x A^T B^T.  x (..., in), y (..., out), A lora_A.weight (r, in) ~ N(0, 1/in), B lora_B.weight (out, r) = 0, so that training
-/// begins with y.
-template <Machine M> constexpr tensor<M> adapt(scope<M> s, tensor<M> x, tensor<M> y, const lora& how, place at = place::current()) {
+/// begins with y. `in` and `out` say how the devices of a tensor group divide the columns of x, as axis 1 of A, and those of y, as axis 0 of B.
+template <Machine M>
+constexpr tensor<M> adapt(scope<M> s, tensor<M> x, tensor<M> y, const lora& how, const axis_split& in = {}, const axis_split& out = {},
+                          place at = place::current()) {
   s.frozen = false;
-  const auto a = s.param(lora_a, {how.rank, x.cols()}, init::normal(square_root(1.0 / double(x.cols()))), at);
-  const auto b = s.param(lora_b, {y.cols(), how.rank}, init::zeros, at);
+  const param_options of_a{.init = init::normal(square_root(1.0 / double(x.cols()))), .split = in}, of_b{.init = init::zeros, .split = out};
+  const auto a = s.param(lora_a, {how.rank, x.cols()}, of_a, at);
+  const auto b = s.param(lora_b, {y.cols(), how.rank}, of_b, at);
   return add(y, matmul(matmul(x, transpose(a), 1, at), transpose(b), how.factor(), at), at);
 }
 

@@ -9,8 +9,8 @@ namespace isotope::nn {
 template <class Gelu = op::gelu_tanh, Machine M>
 constexpr tensor<M> mlp(scope<M> s, tensor<M> x, std::int64_t hidden, double deviation = 0.02, double residual_deviation = 0.02,
                         place at = place::current()) {
-  const auto h = gelu<Gelu>(linear(s / "c_fc", x, hidden, deviation, true, at), at);
-  return linear(s / "c_proj", h, x.cols(), residual_deviation, true, at);
+  const auto h = gelu<Gelu>(linear(s / "c_fc", x, hidden, deviation, true, parallel::columns(), at), at);
+  return linear(s / "c_proj", h, x.cols(), residual_deviation, true, parallel::rows(), at);
 }
 
 }  // namespace isotope::nn

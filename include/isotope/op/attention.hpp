@@ -15,6 +15,37 @@ struct attention_shape {
   using constants = attention_constants;
   static constexpr int operands(const constants& c) { return (c.packed ? 1 : 3) + (c.masked ? 1 : 0); }
   static constexpr bool random(const attributes& a) { return constants::of(a).dropout > 0; }
+  /// Heads may be divided, queries, keys and values alike. With dropout, the first batch on a rank is number data index x B of all.
+  static constexpr void shard(sharding& s) {
+    auto c = constants::of(s.attr);
+    const int tensors = c.packed ? 1 : 3;
+    if (c.dropout > 0 && s.replicas() * s.parts() > 1) c.all_heads = c.heads, c.first_head = s.dims(0)[0];  // B, until `localise`
+    if (s.all_whole()) {
+      s.attr = c;
+      return;
+    }
+    message m;
+    if (c.heads % s.parts() != 0 || c.kv_heads % s.parts() != 0) {
+      m << c.heads << " heads and " << c.kv_heads << " key-value heads do not divide by tensor " << s.parts() << ": choose a divisor of both";
+      s.require(false, m.view());
+      return;
+    }
+    const std::int64_t D = s.dims(0)[2] / (c.packed ? c.heads + 2 * c.kv_heads : c.heads), all[3] = {c.heads * D, c.kv_heads * D, c.kv_heads * D};
+    for (int k = 0; k < tensors; ++k) {
+      auto want = c.packed ? axis_split::in_groups(2, {all[0], all[1], all[2]}) : axis_split::whole(2, all[k]);
+      if (!s.require(s.divided(k) && s.along(k) == want, "queries, keys and values must be divided by heads, each a group of its own")) return;
+    }
+    if (!s.require(!c.masked || !s.divided(tensors), "the mask is divided")) return;
+    c.heads /= s.parts();
+    c.kv_heads /= s.parts();
+    s.attr = c;
+  }
+  /// In a plan, first_head holds B; it becomes the number of the first head on a rank.
+  static constexpr void localise(attributes& a, const mesh_position& at) {
+    auto c = constants::of(a);
+    c.first_head = at.data * c.first_head * c.all_heads + (c.all_heads > c.heads ? at.tensor * c.heads : 0);
+    a = c;
+  }
   /// The number of pairs of a query and a key that it attends to, over all heads, times the head size.
   static constexpr std::int64_t gemm_macs(const step_shapes& s) {
     const auto n = attention_sizes::of(s);
@@ -41,6 +72,15 @@ struct attention_grad : attention_shape {
   static constexpr std::int64_t flops(const step_shapes& s) { return 10 * gemm_macs(s); }  // recomputes q k^T, then dy v^T, dv, dq, dk
   static constexpr void infer(shape_rule& r) {
     for (int k = 0; k < (constants::of(r.attr).packed ? 1 : 3); ++k) r.yield(r.dims(k), r.type(k));
+  }
+  static constexpr void shard(sharding& s) {
+    const auto c = constants::of(s.attr);
+    attention_shape::shard(s);
+    if (s.all_whole()) return;
+    const int after = operands(c);
+    if (!s.require(s.divided(after) && s.divided(after + 1) && s.divided(after + 2) && s.along(after + 2) == s.along(after), "the result is divided otherwise"))
+      return;
+    for (int k = 0; k < (c.packed ? 1 : 3); ++k) s.yield(k, s.at(k));
   }
 };
 struct attention : attention_shape {
@@ -83,6 +123,14 @@ struct attention : attention_shape {
     r.attr = c;
     r.yield({q.axis(0), q.axis(1), H * D}, r.type(0));
     r.yield({q.axis(0), H, q.axis(1)}, r.accum());
+  }
+  static constexpr void shard(sharding& s) {
+    const auto c = constants::of(s.attr);
+    attention_shape::shard(s);
+    if (s.all_whole()) return;
+    const std::int64_t D = s.dims(0)[2] / (c.packed ? c.heads + 2 * c.kv_heads : c.heads);
+    s.yield_divided(0, axis_split::whole(2, c.heads * D));
+    s.yield_divided(1, axis_split::whole(1, c.heads));
   }
   static constexpr void gradient(pullback& g) {
     std::array<std::int32_t, max_inputs> in{};
@@ -128,7 +176,7 @@ struct attention_options {
 /// Causal: query s attends to keys 0 to s + T - S.
 /// Window w: query s attends to the keys t with s + T - S - w < t <= s + T - S, in O(S w) time instead of O(S T).
 /// Dropout: the probability of key t for query s of head h is kept and scaled by 1 / (1 - dropout) if u >= dropout, otherwise it is 0; u = word t % 4 of
-/// Philox 4x32-10(key = seed, counter = (t / 4, (b H + h) S + s, step, stream)) as u32 / 2^32. The softmax denominator includes dropped probabilities.
+/// Philox 4x32-10(key = seed, counter = (t / 4, (b H + h) S + s, step, stream)) as u32 / 2^32, where b and h count on all devices. The softmax denominator includes dropped probabilities.
 /// Source: Vaswani et al. 2017, arXiv:1706.03762; Radford et al. 2018, section 4.1 (dropout); Dao 2023, arXiv:2307.08691; Beltagy et al. 2020,
 /// arXiv:2004.05150, section 3.1, and Jiang et al. 2023, arXiv:2310.06825, section 2 (window).
 template <Machine M> constexpr tensor<M> attention(tensor<M> qkv, int heads, attention_options o = {}, place at = place::current()) {

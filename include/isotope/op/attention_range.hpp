@@ -26,10 +26,16 @@ struct attention_constants {
   std::int64_t window = 0;               // a query attends to this many keys up to its own; 0: no window
   double scale = 0;                      // of the scores; 0: 1 / sqrt(head size), which the shape rule fills in
   double dropout = 0;                    // dropout rate of attention probabilities, in [0, 1)
+  std::int64_t all_heads = 0;            // of a batch on all devices, of which `heads` are here; 0: all are here
+  std::int64_t first_head = 0;           // the number of the first head here among those of all batches on all devices
   static constexpr attention_constants of(const attributes& a) {
-    return {a.i[0], a.i[1], a.i[2] != 0, a.i[3] != 0, a.i[4] != 0, a.i[5], a.f[0], a.f[1]};
+    return {a.i[0], a.i[1], a.i[2] != 0, a.i[3] != 0, a.i[4] != 0, a.i[5], a.f[0], a.f[1], a.i[6], a.i[7]};
   }
-  constexpr operator attributes() const { return {.i = {heads, kv_heads, causal, packed, masked, window}, .f = {scale, dropout}}; }
+  constexpr operator attributes() const {
+    return {.i = {heads, kv_heads, causal, packed, masked, window, all_heads, first_head}, .f = {scale, dropout}};
+  }
+  /// The number of head h of batch b among those of all devices, by which dropout draws.
+  constexpr std::int64_t head_number(std::int64_t b, std::int64_t h) const { return first_head + b * (all_heads == 0 ? heads : all_heads) + h; }
 };
 
 /// The sizes of an attention step: batches, queries, keys, heads of queries and of keys and values, and elements of a head.

@@ -1,5 +1,5 @@
 #pragma once
-#include "../core/tape.hpp"
+#include "divided_axis.hpp"
 
 namespace isotope {
 namespace op {
@@ -12,6 +12,7 @@ struct cast {
   static constexpr std::string_view name = "cast";
   static constexpr operand_layout layout = operand_layout::any;
   static constexpr void infer(shape_rule& r) { r.yield(r.dims(0), r.format(constants::of(r.attr).to)); }
+  static constexpr void shard(sharding& s) { shard_like_first(s); }
   static constexpr void gradient(pullback& g) {
     const dtype to = g.grad_type(0);
     g.give(0, g.dy().type() == to ? g.dy() : apply<cast>(place::current(), constants{.to = to}, g.dy()));

@@ -1,6 +1,7 @@
 #pragma once
 #include <array>
 
+#include "divide.hpp"
 #include "fill.hpp"
 #include "view.hpp"
 
@@ -27,6 +28,21 @@ struct concat {
     }
     y.set(axis, n);
     r.yield(y, r.type(0));
+  }
+  static constexpr void shard(sharding& s) {
+    if (s.all_whole()) return;
+    const auto axis = int(constants::of(s.attr).axis);
+    int like = 0;
+    while (!s.divided(like)) ++like;
+    axis_split all{.axis = s.along(like).axis};
+    for (int k = 0; k < s.inputs(); ++k) {
+      if (!s.divided(k) && !s.require(divide_constant(s, k, s.along(like)), "some operands are divided and others are whole")) return;
+      const axis_split& one = s.along(k);
+      const bool joins = one.axis == axis && one.axis == all.axis && !one.padded && all.groups + one.groups <= max_split_groups;
+      if (!s.require(joins || (all.axis != axis && one == s.along(like)), "operands are divided in different ways")) return;
+      for (int g = 0; joins && g < one.groups; ++g) all.sizes[std::size_t(all.groups++)] = one.sizes[std::size_t(g)];
+    }
+    s.yield_divided(0, all.axis == axis ? all : s.along(like));
   }
   static constexpr void gradient(pullback& g) {
     const auto axis = int(constants::of(g.attr).axis);
@@ -61,6 +77,20 @@ struct split {
     const auto n = x.dims[int(axis)] / parts;
     y.set(int(axis), n);
     for (std::int64_t k = 0; k < parts; ++k) r.yield_view(y, own_axes, k * n, int(axis));
+  }
+  static constexpr void shard(sharding& s) {
+    if (!s.divided(0)) return;
+    const auto [axis, parts] = constants::of(s.attr);
+    const std::int64_t n = s.dims(0)[int(axis)] / parts, local = s.local(0)[int(axis)] / parts;
+    for (std::int64_t k = 0; k < parts; ++k) {
+      if (axis != s.along(0).axis) {
+        s.yield(int(k), s.at(0));
+        continue;
+      }
+      const auto part = group_range::of(s.along(0), k * n, n, s.parts());
+      if (!s.require(part.along.divides() && part.before == k * local, "the parts are not made of whole groups of the divided axis")) return;
+      s.yield_divided(int(k), part.along);
+    }
   }
   static constexpr void gradient(pullback& g) {
     const auto [axis, parts] = constants::of(g.attr);

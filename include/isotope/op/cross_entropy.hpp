@@ -9,8 +9,15 @@ namespace op {
 struct cross_entropy_grad {
   struct constants {
     std::int64_t classes = 0;  // V <= N: only the first V columns are classes, the others are not read; 0: the shape rule fills in N
-    static constexpr constants of(const attributes& a) { return {.classes = a.i[0]}; }
-    constexpr operator attributes() const { return {.i = {classes}}; }
+    std::int64_t all = 0;      // classes that are divided between devices, `classes` being those of this one; 0: they are not divided
+    static constexpr constants of(const attributes& a) { return {.classes = a.i[0], .all = a.i[1]}; }
+    constexpr operator attributes() const { return {.i = {classes, all}}; }
+    /// The classes of one device: the last has fewer of them.
+    static constexpr void localise(attributes& a, const mesh_position& at) {
+      auto c = of(a);
+      if (c.all > 0 && c.classes * (at.tensor + 1) > c.all) c.classes = c.all - c.classes * at.tensor;
+      a = c;
+    }
   };
   static constexpr std::string_view name = "cross_entropy_grad";
   using gradient_of = struct cross_entropy;
@@ -21,13 +28,15 @@ struct cross_entropy_grad {
   static constexpr bool count_classes(shape_rule& r) {
     if (!r.require(!r.dims(0).late(-1), "the number of classes is a late size: give a constant one")) return false;
     const std::int64_t N = r.dims(0)[-1];
-    auto [classes] = constants::of(r.attr);
-    if (classes == 0) classes = N;
-    r.attr = constants{classes};
+    auto c = constants::of(r.attr);
+    if (c.classes == 0) c.classes = N;
+    r.attr = c;
+    const auto classes = c.classes;
     message m;
     if (classes < 0 || classes > N) r.fail(m << classes << " classes in rows of " << N << " logits");
     return m.empty();
   }
+  static constexpr void shard(sharding& s);  // op/cross_entropy_part.hpp
 };
 /// Operands logits (..., N), targets (...) i32; outputs in accumulation format: loss (), and of each row its largest logit, top (...), and
 /// sum (...) = sum_c e^(logits[c] - top). They are separate outputs because rounding top + ln sum would lose small differences of large logits.
@@ -47,6 +56,8 @@ struct cross_entropy {
     r.yield(rows, r.accum());
     r.yield(rows, r.accum());
   }
+  static constexpr void shard(sharding& s);  // op/cross_entropy_part.hpp
+  static constexpr void localise(attributes& a, const mesh_position& at) { constants::localise(a, at); }
   static constexpr void gradient(pullback& g) {
     g.give(0, apply<cross_entropy_grad>(place::current(), g.attr, g.x(0), g.x(1), g.y(1), g.y(2), g.dy()));
   }
@@ -65,3 +76,5 @@ constexpr tensor<M> cross_entropy(tensor<M> logits, tensor<M> targets, std::int6
   return apply<op::cross_entropy>(at, op::cross_entropy::constants{.classes = classes}, logits, targets);
 }
 }  // namespace isotope
+
+#include "cross_entropy_part.hpp"

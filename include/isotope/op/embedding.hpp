@@ -14,6 +14,7 @@ struct embedding_grad {
         r.require(r.type(2) == dtype::i32, "ids must be i32"))
       r.yield(into, r.type(0));
   }
+  static constexpr void shard(sharding& s);  // op/own_rows.hpp
 };
 /// Operands table (V, C), ids (...) i32.
 struct embedding {
@@ -34,6 +35,7 @@ struct embedding {
     r.attr = constants{format};
     r.yield(y, r.format(format));
   }
+  static constexpr void shard(sharding& s);  // op/own_rows.hpp
   static constexpr void gradient(pullback& g) {
     auto into = g.collected(0);
     if (!into.valid()) into = isotope::fill(g.machine(), g.x(0).dims(), accum_of(g.machine().program()));
@@ -52,3 +54,5 @@ template <Machine M> constexpr tensor<M> embedding(tensor<M> table, tensor<M> id
   return apply<op::embedding>(at, {}, table, ids);
 }
 }  // namespace isotope
+
+#include "own_rows.hpp"

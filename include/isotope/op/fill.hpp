@@ -9,8 +9,9 @@ struct fill {
     shape dims{};            // of the result: its sizes, its rank, and beside the rank the slots of scalar dimensions in five bits each
     format_number format{};  // of the result
     double x = 0;            // value of every element
+    double per_rank = 0;     // what x grows by with each tensor index of a rank
     static constexpr constants of(const attributes& a) {
-      constants c{.format = format_number(a.i[7]), .x = a.scalar()};
+      constants c{.format = format_number(a.i[7]), .x = a.scalar(), .per_rank = a.f[1]};
       const std::int64_t rank = a.i[6] < 0 ? -1 : a.i[6] & 255;
       c.dims.too_deep = rank < 0 || rank > max_rank;
       for (int k = 0; k < rank && k < max_rank; ++k) {
@@ -27,6 +28,7 @@ struct fill {
         a.i[6] |= std::int64_t(dims.slots[std::size_t(k)] + 1) << (8 + 5 * k);
       }
       a.i[7] = format.number;
+      a.f[1] = per_rank;
       return a;
     }
   };
@@ -36,6 +38,11 @@ struct fill {
   static constexpr void infer(shape_rule& r) {
     const auto c = constants::of(r.attr);
     r.yield(c.dims, r.format(c.format));
+  }
+  static constexpr void localise(attributes& a, const mesh_position& at) {
+    auto c = constants::of(a);
+    c.x += c.per_rank * at.tensor;
+    a = c;
   }
 };
 }  // namespace op

@@ -78,6 +78,20 @@ struct matmul {
     if (r.require(is_floating(t), "the product needs a floating-point format")) r.yield(y, t);
   }
 
+  /// Operands that are divided along M or N give a result that is, too; along K, each device's product is a part of a pending sum.
+  static constexpr void shard(sharding& s) {
+    if (s.all_whole()) return;
+    const int a = s.dims(0).rank, b = s.dims(1).rank, y = a > b ? a : b;
+    const int in_a = s.divided(0) ? s.along(0).axis - a : 0, in_b = s.divided(1) ? s.along(1).axis - b : 0;  // from the end; 0: whole
+    if (!s.require(s.inputs() == 2, "a product with an addend is divided")) return;
+    if (in_a == -1 && in_b == -2 && s.along(0).same_pieces(s.along(1))) return s.yield(0, distribution::partial());
+    if (in_a == -2 && in_b == 0) return s.yield_divided(0, s.along(0).moved_to(y - 2));
+    if (in_a == 0 && in_b == -1) return s.yield_divided(0, s.along(1).moved_to(y - 1));
+    const bool batches = in_a < -2 && (in_b == in_a ? s.along(0).same_pieces(s.along(1)) : in_b == 0 && (b < -in_a || s.dims(1)[b + in_a] == 1));
+    if (batches) return s.yield_divided(0, s.along(0).moved_to(y + in_a));
+    s.require(false, "the inner axis of one operand is divided otherwise than that of the other");
+  }
+
   static constexpr tensor<tape> gemm(tensor<tape> a, tensor<tape> b, dtype t, double alpha) {
     return apply<matmul>(place::current(), constants{.format = t, .alpha = alpha}, a, b);
   }

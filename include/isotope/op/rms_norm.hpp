@@ -18,6 +18,14 @@ struct rms_norm_grad {
     r.yield(r.dims(0), r.type(0));
     r.yield(r.dims(1), r.accum());
   }
+  /// Rows may be divided; the gradient of the weight is a pending sum then.
+  static constexpr void shard(sharding& s) {
+    if (!s.divided(0) || !divided_rows(s)) return;
+    for (int k = 2; k < s.inputs(); ++k)
+      if (!s.require(s.divided(k) && s.along(k) == s.along(0), "operands are divided in different ways")) return;
+    s.yield(0, s.at(0));
+    s.yield(1, distribution::partial());
+  }
 };
 /// Operands x (..., C), weight (C); outputs y, rstd (...) in accumulation format.
 struct rms_norm {
@@ -40,6 +48,11 @@ struct rms_norm {
     for (int i = 0; i + 1 < x.rank; ++i) rows.push(x.axis(i));
     r.yield(x, r.type(0));
     r.yield(rows, r.accum());
+  }
+  static constexpr void shard(sharding& s) {
+    if (!s.divided(0) || !divided_rows(s)) return;
+    s.yield(0, s.at(0));
+    s.yield(1, s.at(0));
   }
   static constexpr void gradient(pullback& g) {
     const auto r = g.give_first(info<rms_norm_grad>, {g.x(0).id, g.x(1).id, g.y(1).id, g.dy().id});

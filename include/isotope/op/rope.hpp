@@ -59,6 +59,19 @@ struct rope {
                                 r.require(c.first == 0, "rows with positions of their own have no first position")))
       r.yield(x, r.type(0));
   }
+  /// Heads may be divided.
+  static constexpr void shard(sharding& s) {
+    if (!s.divided(0)) return;
+    auto c = constants::of(s.attr);
+    if (!s.require(s.along(0).axis == 2, "another axis than that of the heads is divided")) return;
+    if (c.heads != 0) {
+      const auto turned = group_range::of(s.along(0), 0, c.heads, s.parts());
+      if (!s.require(turned.along.divides(), "the heads that turn are not whole groups of the divided axis")) return;
+      c.heads = turned.along.local(s.parts());
+    }
+    s.attr = c;
+    s.yield(0, s.at(0));
+  }
   static constexpr void gradient(pullback& g) {
     auto c = constants::of(g.attr);
     c.direction = -c.direction;

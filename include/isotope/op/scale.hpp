@@ -12,6 +12,7 @@ struct scale : unary_elementwise {
   static constexpr std::string_view name = "scale";
   static constexpr neutral_operand neutral{.number = 1, .right = true};
   static constexpr bool calculate(double x, double y, double& result) { return result = x * y, true; }
+  static constexpr bool adds_up = true;
   static constexpr void gradient(pullback& g) { g.give(0, apply<scale>(place::current(), g.attr, g.dy())); }
 };
 struct shift : unary_elementwise {

@@ -49,6 +49,16 @@ struct reduction {
 };
 struct sum : reduction {
   static constexpr std::string_view name = "sum";
+  /// Sums over a divided axis are pending sums.
+  static constexpr void shard(sharding& s) {
+    if (!s.divided(0)) return;
+    const auto c = constants::of(s.attr);
+    const int axis = s.along(0).axis;
+    if ((c.axes >> axis) & 1) return s.yield(0, distribution::partial());
+    int to = axis;
+    for (int i = 0; i < axis && !c.keep; ++i) to -= int((c.axes >> i) & 1);
+    s.yield_divided(0, s.along(0).moved_to(to));
+  }
   static constexpr void gradient(pullback& g) { g.give(0, repeated(g, g.dy())); }
 };
 struct mean : reduction {

@@ -2,6 +2,7 @@
 /// Views: transpose, permute, reshape, narrow, split, expand. They need no launch and no memory; only where the strides
 /// do not allow a reshape, the recorder inserts a copy.
 #include "../core/tape.hpp"
+#include "divided_axis.hpp"
 
 namespace isotope {
 namespace op {
@@ -38,6 +39,11 @@ struct permute {
       axes[std::size_t(k)] = std::int8_t(from);
     }
     r.yield_view(y, axes);
+  }
+  static constexpr void shard(sharding& s) {
+    const auto [order] = constants::of(s.attr);
+    for (int k = 0; s.divided(0) && k < s.dims(0).rank; ++k)
+      if (order[std::size_t(k)] == s.along(0).axis) s.yield_divided(0, s.along(0).moved_to(k));
   }
   static constexpr void gradient(pullback& g) {
     const auto [order] = constants::of(g.attr);
@@ -82,6 +88,15 @@ struct reshape {
       r.fail(m << "a late axis neither merges nor splits: " << r.dims(0) << " to " << y << ": name it in both with the same scalar_dim");
     r.yield_reshaped(y);
   }
+  static constexpr void shard(sharding& s) {
+    if (!s.divided(0)) return;
+    auto c = constants::of(s.attr);
+    const auto to = reshaped_split(s.along(0), reshaped_axis::of(s.dims(0), s.along(0).axis, c.dims), s.parts());
+    if (!s.require(to.divides(), "the new shape cuts through the pieces of the devices")) return;
+    c.dims.set(to.axis, to.local(s.parts()));
+    s.attr = c;
+    s.yield_divided(0, to);
+  }
   static constexpr void gradient(pullback& g) { g.give(0, apply<reshape>(place::current(), constants{g.x(0).dims()}, g.dy())); }
 };
 
@@ -109,6 +124,17 @@ struct narrow {
     y.set(int(axis), length);
     r.yield_view(y, own_axes, first, int(axis));
   }
+  static constexpr void shard(sharding& s) {
+    if (!s.divided(0)) return;
+    auto c = constants::of(s.attr);
+    if (c.axis != s.along(0).axis) return s.yield(0, s.at(0));
+    const auto part = group_range::of(s.along(0), c.first, c.length, s.parts());
+    if (!s.require(part.along.divides(), "the range is not made of whole groups of the divided axis")) return;
+    c.first = part.before;
+    c.length = part.along.local(s.parts());
+    s.attr = c;
+    s.yield_divided(0, part.along);
+  }
   static constexpr void gradient(pullback& g);
 };
 
@@ -133,6 +159,9 @@ struct pad {
       return;
     y.set(int(axis), size);
     r.yield(y, r.type(0));
+  }
+  static constexpr void shard(sharding& s) {
+    if (s.require(!s.divided(0) || s.along(0).axis != constants::of(s.attr).axis, "the padded axis is divided")) shard_like_first(s);
   }
   static constexpr void gradient(pullback& g) {
     const auto c = constants::of(g.attr);
@@ -165,6 +194,14 @@ struct expand {
       axes[std::size_t(i)] = std::int8_t(k < 0 || (x.dims[k] == 1 && y[i] != 1) ? -1 : k);
     }
     r.yield_view(y, axes);
+  }
+  static constexpr void shard(sharding& s) {
+    if (!s.divided(0)) return;
+    auto c = constants::of(s.attr);
+    const auto to = s.along(0).moved_to(s.along(0).axis + c.dims.rank - s.dims(0).rank);
+    c.dims.set(to.axis, to.local(s.parts()));
+    s.attr = c;
+    s.yield_divided(0, to);
   }
   static constexpr void gradient(pullback& g);
 };
