@@ -47,7 +47,7 @@ void expect_same(const isotope::slot& a, const isotope::slot& b) {
   EXPECT_EQ(a.at, b.at);
   EXPECT_EQ(a.grad, b.grad);
   EXPECT_TRUE(a.init == b.init);
-  EXPECT_EQ(a.pieces.axis, b.pieces.axis);
+  EXPECT_EQ(a.pieces.along, b.pieces.along);
   EXPECT_EQ(a.pieces.parts, b.pieces.parts);
   EXPECT_EQ(a.decay, b.decay);
   EXPECT_EQ(a.trained, b.trained);

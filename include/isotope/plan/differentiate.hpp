@@ -49,10 +49,10 @@ class backward {
         recomputed_(t.g.values.size(), -1) {}
 
   /// Returns the value of the loss, which is another one if the head is computed in chunks.
-  constexpr std::int32_t run(std::int32_t loss) {
+  constexpr std::int32_t run(std::int32_t loss, double share) {
     const auto nodes = std::int32_t(t_.g.nodes.size());
     std::int32_t repeated = -1;  // block whose forward pass has been recorded again
-    grad_[std::size_t(loss)] = fill(t_, t_.describe(loss).dims, t_.describe(loss).type, 1.0).id;
+    grad_[std::size_t(loss)] = fill(t_, t_.describe(loss).dims, t_.describe(loss).type, share).id;
     for (std::int32_t i = nodes - 1; i >= 0 && t_.ok(); --i) {
       const node f = t_.g.nodes[std::size_t(i)];
       if (f.op->gradient == nullptr || !wanted(f)) continue;
@@ -173,7 +173,8 @@ class backward {
 /// is an error in the trace; so is a tensor with a scalar dimension. Returns the loss: another value if the head is computed in chunks.
 ///
 /// @param chunks  of rows, of the head (head_policy)
-constexpr std::int32_t differentiate(tape& t, std::int32_t loss, recompute_policy policy = {}, std::int64_t chunks = 1) {
+/// @param share   the gradients are those of share x loss: 1 / data indices, whose gradients are added up
+constexpr std::int32_t differentiate(tape& t, std::int32_t loss, recompute_policy policy = {}, std::int64_t chunks = 1, double share = 1) {
   if (!t.ok()) return loss;
   if (loss < 0) {
     t.fail("differentiate: the loss is an invalid tensor: return one that an op, a parameter or an input gave", place::current());
@@ -214,7 +215,7 @@ constexpr std::int32_t differentiate(tape& t, std::int32_t loss, recompute_polic
     if (head.loss >= 0 && policy.applies(t.g.nodes[std::size_t(head.loss)].block)) head = {-1, -1, head_obstacle::recomputed};
     t.g.obstacle = head.obstacle;
   }
-  return plan_detail::backward(t, policy, head, chunks).run(loss);
+  return plan_detail::backward(t, policy, head, chunks).run(loss, share);
 }
 
 /// Marks nodes whose outputs nobody needs as dead.

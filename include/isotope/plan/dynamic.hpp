@@ -73,14 +73,15 @@ result<dynamic_plan> plan_training(const Model& model, const training_options& o
 /// @param group            that of the training plan beside which it evaluates; it orders the parameters
 /// @param batch_invariant  a row of a result has the same bits in plans for any number of rows, where its operands have: kernels for few rows that add up in
 ///                         another order are not taken. Kernels of every backend heed it.
+/// @param beside           the options of the training plan beside which it evaluates, for its mesh and the order of its parameters
 /// @param a8               activations of products with weights in q8_0 or q4_0 are rounded to 8 bits, 32 along K at a time (quantized::round_activations)
 /// @error what would have been a compile error, as one line
 template <Target T, class Model>
 result<dynamic_plan> plan_inference(const Model& model, std::int64_t budget = 0, bool fused = true, bool decompose_all = false,
                                     weight_storage stored = nullptr, grouping group = nullptr, bool batch_invariant = false,
-                                    bool a8 = false) {
+                                    bool a8 = false, const training_options& beside = {}) {
   return plan_detail::make_dynamic<T>(
-      plan_detail::trace_inference<T>(model, fused, decompose_all, stored, group, verifies_traces, batch_invariant, a8), budget);
+      plan_detail::trace_inference<T>(model, fused, decompose_all, stored, group, verifies_traces, batch_invariant, a8, beside), budget);
 }
 
 /// Returns the trace that plan_training lays out, for reports: plan/report/trace.hpp, plan/report/fusion.hpp.

@@ -7,6 +7,7 @@
 #include "../op/adamw.hpp"
 #include "../op/global_norm.hpp"
 #include "../op/sgd.hpp"
+#include "data_parallel.hpp"
 #include "differentiate.hpp"
 #include "gradients.hpp"
 #include "muon.hpp"
@@ -27,19 +28,26 @@ struct update_regions {
 constexpr update_regions add_update_regions(tape& t, const param_order& order, optimizer_kind kind) {
   const dtype accum = accum_of(t.program());
   update_regions r;
+  if (t.g.shards_updates) {  // each data index has those of its pieces, one behind the other
+    r.trained = order.trained / t.g.mesh.data;
+    r.moments = kind == optimizer_kind::sgd ? 1 : 2;
+    if (accum != t.program()) r.master = t.g.add_value({r.trained}, accum, value_kind::master);
+    for (int m = 0; m < r.moments; ++m) r.moment[std::size_t(m)] = t.g.add_value({r.trained}, accum, value_kind::moment);
+    return r;
+  }
   if (accum != t.program()) r.master = t.g.add_value({order.total}, accum, value_kind::master);
   r.moments = kind == optimizer_kind::sgd ? 1 : 2;
   r.trained = order.trained;
   r.moment[0] = t.g.add_value({order.trained}, accum, value_kind::moment);
   if (r.moments == 1) return r;
-  std::int64_t second = 0;
+  std::int64_t matrices = 0;  // elements of Muon's matrices so far
   for (const auto i : order.order) {
     auto& p = t.g.params[std::size_t(i)];
-    if (!p.trainable || p.muon > 0) continue;
-    p.second = second;
-    second += aligned(t.g.values[std::size_t(p.value)].dims.count());
+    if (!p.trainable) continue;
+    if (p.muon > 0) matrices += aligned(t.g.values[std::size_t(p.value)].dims.count());
+    else p.second = order.offset[std::size_t(i)] - matrices;
   }
-  r.moment[1] = t.g.add_value({second}, accum, value_kind::moment);
+  r.moment[1] = t.g.add_value({order.trained - matrices}, accum, value_kind::moment);
   return r;
 }
 
@@ -113,8 +121,25 @@ constexpr void update(tape& t, const param_order& order, std::int32_t grads, std
   }
 }
 
+/// With ZeRO-1: each data index updates its piece of each bucket and gets the others' pieces of the parameters.
+constexpr void update_pieces(tape& t, const param_order& order, std::int32_t grads, std::int32_t norm, std::int32_t loss,
+                             const training_options& o) {
+  const auto params = t.g.root(t.g.params[std::size_t(order.order[0])].value);
+  const auto regions = add_update_regions(t, order, o.optimizer);
+  std::int64_t at = 0;  // of the piece in the regions of the optimiser
+  for (const auto& b : order.buckets) {
+    const std::int64_t each = b.elements / t.g.mesh.data;
+    const auto weights = piece_of(t.g, params, b), gradients = piece_of(t.g, grads, b);
+    record_update(t, regions, {weights, gradients, -1, 0, norm, loss, at, at, b.decay ? each : 0, b.scale}, o);
+    if (!t.ok()) return;
+    exchange(t, info<op::all_gather_pieces>, part_of(t.g, params, b.first, {b.elements}), rank_group::data);
+    at += each;
+  }
+}
+
 /// Packs weights where the options say so and the optimiser's updates keep the copies.
 constexpr void pack_weights(tape& t, const training_options& o) {
+  if (t.g.shards_updates) return;  // no device updates a whole weight
   if (o.pack != packing::always && !(o.pack == packing::amortized && o.accumulate)) return;
   if (o.optimizer == optimizer_kind::adamw) isotope::pack_weights(t, {&info<op::adamw>});
   if (o.optimizer == optimizer_kind::muon) isotope::pack_weights(t, {&info<op::adamw>, &info<op::muon>});
@@ -126,6 +151,8 @@ constexpr void pack_weights(tape& t, const training_options& o) {
 constexpr void append_optimizer(tape& t, std::int32_t loss, const training_options& o) {
   if (!t.ok()) return;
   trace& g = t.g;
+  if (g.mesh.data > 1) loss = scale(tensor<tape>{&t, loss}, 1.0 / g.mesh.data).id;
+  if (!t.ok()) return;
   g.outputs.push_back({name("loss"), loss});  // added before pruning, because gradients alone need not keep the loss
   prune(g);
   plan_detail::pack_weights(t, o);
@@ -135,9 +162,9 @@ constexpr void append_optimizer(tape& t, std::int32_t loss, const training_optio
   for (auto i : order.order)
     if (g.params[std::size_t(i)].trainable && g.params[std::size_t(i)].grad >= 0)
       plan_detail::place_gradient(t, g.params[std::size_t(i)], grads, order.offset[std::size_t(i)], o.accumulate);
-  std::int32_t total = loss;
+  std::int32_t total = loss, sum = loss;
   if (o.accumulate) {
-    const auto sum = g.add_value({}, accum, value_kind::output);
+    sum = g.add_value({}, accum, value_kind::output);
     const std::int32_t in[2] = {sum, loss};
     total = t.record(info<op::accumulate>, in, {}, place::current(), 0).out[0];
     g.nodes.back().accumulate = 1;
@@ -145,15 +172,20 @@ constexpr void append_optimizer(tape& t, std::int32_t loss, const training_optio
   } else {
     g.values[std::size_t(g.root(loss))].kind = value_kind::output;
   }
+  if (g.mesh.data > 1) total = plan_detail::exchange(t, info<op::all_reduce>, sum, rank_group::data);  // the mean over all rows
   g.outputs.back().value = total;
+  plan_detail::reduce_gradients(t, order, grads);
   if (order.trained == 0 || o.optimizer == optimizer_kind::none) return;
 
   plan_detail::clip_each(t, order, grads, o.clip);
-  const auto norm = t.record(info<op::global_norm>, {&grads, 1}, {}, place::current(), 0).out[0];
+  const auto norm = g.mesh.single() ? t.record(info<op::global_norm>, {&grads, 1}, {}, place::current(), 0).out[0]
+                                    : plan_detail::norm_of_all(t, order, grads);
+  if (!t.ok()) return;
   g.nodes.back().phases = phase_last;
   g.values[std::size_t(norm)].kind = value_kind::output;
   g.outputs.push_back({name("grad_norm"), norm});
-  plan_detail::update(t, order, grads, norm, total, o);
+  if (g.shards_updates) plan_detail::update_pieces(t, order, grads, norm, total, o);
+  else plan_detail::update(t, order, grads, norm, total, o);
 }
 
 }  // namespace isotope

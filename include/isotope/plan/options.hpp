@@ -40,6 +40,12 @@ enum class update_policy : std::uint8_t { after_backward, within_backward };
 /// several micro-batches (training_options::accumulate), because AdamW loses what matmuls gain from a single use. Bits do not depend on it.
 enum class packing : std::uint8_t { amortized, always, never };
 
+/// The format in which ranks of a tensor group exchange activations whose sums are pending; gradients of weights are always in accumulation format.
+/// program: that of the program. In bf16, each rank rounds its part before the sum and all round the sum, which is taken in f32; half the bytes.
+/// accumulation: f32 in bf16 programs; the sum alone is rounded.
+enum class reduced_format : std::uint8_t { program, accumulation };
+constexpr std::string_view name_of(reduced_format f) { return f == reduced_format::program ? "program" : "accumulation"; }
+
 /// What the optimiser does with one parameter.
 struct param_group {
   bool decay = true, trainable = true;
@@ -63,6 +69,11 @@ struct training_options {
       true;  // if steps are fused, kernels that can add up the rows they write do so, in their own order (plan/column_sums.hpp)
   packing pack = packing::amortized;
   bool decompose_all = false;  // decomposes every op that can be decomposed
+  /// The devices that train together: one plan is that of each of them. The batch of the model is that of one data index; the gradient is the mean over all.
+  device_mesh mesh{};
+  int zero = 0;  // 1: each data index keeps and updates a part of the weights' masters and moments (ZeRO-1); the same bits as 0
+  reduced_format reduced = reduced_format::program;
+  std::int64_t bucket_bytes = std::int64_t(25) << 20;  // of gradients that one collective of the data group takes, at least; a bucket is sent when its last is known
 };
 
 }  // namespace isotope

@@ -50,6 +50,14 @@ constexpr void sort_params(trace& g) {
   g.params = static_cast<std::vector<parameter>&&>(sorted);
 }
 
+/// Parameters whose gradients travel between devices together: elements [first, first + elements) of the regions of parameters and gradients, of one learning rate.
+/// Each data index owns as many of them.
+struct gradient_bucket {
+  std::int64_t first = 0, elements = 0;
+  double scale = 1;  // on the learning rate
+  bool decay = false;
+  bool divided = false;  // between the devices of a tensor group
+};
 /// The parameters of one learning rate: elements [first, decayed) decay, [decayed, end) do not.
 struct rate_group {
   double scale = 1;
@@ -59,19 +67,49 @@ struct param_order {
   std::vector<std::int32_t> order;  // indices into trace::params: by learning rate, decaying before not decaying, by path; frozen ones last
   std::vector<std::int64_t> offset;  // in elements, by index into trace::params
   std::vector<rate_group> rates;
+  std::vector<gradient_bucket> buckets;  // of a mesh: all trained parameters, in ascending order
   std::int64_t trained = 0, total = 0;
 };
+/// A parameter of a mesh joins the last bucket if that is of its kind and not full. With data parallelism a bucket ends where each data index gets as many blocks.
+constexpr void put_in_bucket(const trace& g, param_order& r, const parameter& p, std::int64_t elements) {
+  const bool divided = p.split.divides(), replicated = g.mesh.data > 1;
+  const std::int64_t full = replicated && g.bucket_bytes > 0 ? g.bucket_bytes / size_of(accum_of(g.program)) : max_elements;
+  const std::int64_t unit = param_alignment * g.mesh.data;
+  const bool joins = !r.buckets.empty() && r.buckets.back().scale == p.rate_scale && r.buckets.back().decay == p.decay &&
+                     r.buckets.back().divided == divided && r.buckets.back().elements < full;
+  if (!joins) r.buckets.push_back({r.total, 0, p.rate_scale, p.decay, divided});
+  auto& last = r.buckets.back();
+  r.total += elements;
+  last.elements = r.total - last.first;
+  if (last.elements >= full && last.elements % unit != 0) r.total += unit - last.elements % unit;
+  last.elements = r.total - last.first;
+}
+/// Ends the last bucket.
+constexpr void end_bucket(const trace& g, param_order& r) {
+  const std::int64_t unit = param_alignment * g.mesh.data;
+  if (r.buckets.empty() || r.buckets.back().elements % unit == 0) return;
+  r.total += unit - r.buckets.back().elements % unit;
+  r.buckets.back().elements = r.total - r.buckets.back().first;
+}
+/// Of the parameters of a learning rate, those that decay come first; among these and among the others, those that the devices of a tensor group divide.
 constexpr param_order arrange(const trace& g) {
   param_order r;
   r.offset.resize(g.params.size(), 0);
-  const auto append = [&](auto&& chosen) {
+  const auto append_these = [&](auto&& chosen) {
     for (std::size_t i = 0; i < g.params.size(); ++i) {
       const auto& p = g.params[i];
       if (!chosen(p) || g.values[std::size_t(p.value)].base >= 0) continue;
       r.order.push_back(std::int32_t(i));
       r.offset[i] = r.total;
-      r.total += aligned(g.values[std::size_t(p.value)].dims.count());
+      const std::int64_t elements = aligned(g.values[std::size_t(p.value)].dims.count());
+      if (g.mesh.single() || !p.trainable) r.total += elements;
+      else put_in_bucket(g, r, p, elements);
     }
+    end_bucket(g, r);
+  };
+  const auto append = [&](auto&& chosen) {
+    if (g.mesh.tensor > 1) append_these([&](const parameter& q) { return chosen(q) && q.split.divides(); });
+    append_these([&](const parameter& q) { return chosen(q) && !(g.mesh.tensor > 1 && q.split.divides()); });
   };
   for (const auto& p : g.params) {
     bool known = !p.trainable;

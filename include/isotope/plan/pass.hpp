@@ -23,6 +23,7 @@ constexpr std::string_view name_of(pass p) {
 /// optimizer. Recomputed blocks count as backward. A plan without an output `loss` is all forward.
 inline std::vector<pass> passes_of(const plan_view& p) {
   const auto writes = [&](std::size_t i, const operand& o) {
+    if (p.steps[i].op->collective) return false;  // the mean over all devices is not the loss of the forward pass
     for (int k = 0; k < p.steps[i].outputs; ++k) {
       const operand& x = p.operands[std::size_t(p.steps[i].operands + p.steps[i].inputs + k)];
       if (x.region == o.region && x.at == o.at) return true;

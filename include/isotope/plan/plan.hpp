@@ -14,6 +14,7 @@ namespace isotope {
 /// `late` says where it lies for other sizes: late_operand::at.
 struct operand {
   std::int64_t at = 0, bytes = 0;
+  std::int64_t rank_stride = 0;  // bytes that `at` grows by with each data index, before the plan is that of a rank (plan/local_plan.hpp)
   shape dims;
   extents strides{};
   dtype type = dtype::f32;
@@ -44,12 +45,18 @@ struct step {
   constexpr std::uint8_t added(std::uint8_t active) const { return std::uint8_t(adds | ((active & phase_first) != 0 ? 0 : accumulate)); }
 };
 
-/// How a slot is distributed over devices: `parts` pieces along `axis`. A single device holds all of it.
+/// How the devices of a tensor group divide a slot. A slot that no axis divides is whole on each.
 struct shard {
-  std::int8_t axis = -1;
-  std::int16_t parts = 1;
+  axis_split along{};
+  std::int32_t parts = 1;
+  constexpr bool divides() const { return along.divides() && parts > 1; }
+  /// The shape of all pieces together, of a slot of which a device has `local`.
+  constexpr shape whole(shape local) const {
+    if (divides()) local.set(along.axis, along.size());
+    return local;
+  }
 };
-/// One parameter: the state dict. `at` and `grad` count elements from the start of the parameter and gradient regions; `at` also holds in the master
+/// One parameter: the state dict. `dims` are those on one device. `at` and `grad` count elements from the start of the parameter and gradient regions; `at` also holds in the master
 /// region and for the first moment. `type` is the format of the parameter region; inference programs may store weights narrower.
 struct slot {
   name path;
@@ -85,6 +92,8 @@ struct plan_totals {
   dtype program = dtype::f32;
   std::int32_t head_chunks = 1;  // chunks of rows in which the head is computed (plan/head_policy.hpp)
   head_obstacle obstacle = head_obstacle::none;
+  device_mesh mesh{};           // of the devices that run the plan together
+  bool shards_updates = false;  // masters and moments are those of one data index (ZeRO-1)
 };
 
 /// Spans over a plan, whether static or made at run time.
@@ -126,6 +135,7 @@ constexpr operand operand_of(const trace& g, const memory_layout& l, std::int32_
   r.type = x.type;
   r.region = g.values[std::size_t(root)].kind;
   r.at = l.at[std::size_t(root)] + g.root_offset(v) * size;
+  if (g.mesh.data > 1) r.rank_stride = g.root_rank_stride(v) * size;
   std::int64_t span = x.dims.count() == 0 ? 0 : 1;
   for (int i = 0; i < x.dims.rank && span > 0; ++i) span += (x.dims[i] - 1) * x.strides[std::size_t(i)];
   r.bytes = in_blocks(x.type) ? quantized::bytes_of(x.type, x.dims, x.strides) : span * size;
@@ -218,6 +228,7 @@ template <class Plan> constexpr void fill_tables(const trace& g, const memory_la
     t.trained = q.trainable && (p.totals.trained > 0 || p.totals.moments > 0);
     if (q.second >= 0) t.moment2 = seconds / size_of(accum_of(g.program)) + q.second;
     t.init = q.init;
+    if (g.mesh.tensor > 1 && q.split.divides()) t.pieces = {q.split, g.mesh.tensor};
     t.decay = q.decay;
   }
   for (std::size_t k = 0; k < g.inputs.size(); ++k) p.inputs[k] = {g.inputs[k].label, operand_of(g, l, g.inputs[k].value)};
@@ -233,6 +244,8 @@ constexpr plan_totals totals_of(const trace& g, const memory_layout& l) {
   t.program = g.program;
   t.head_chunks = g.head_chunks;
   t.obstacle = g.obstacle;
+  t.mesh = g.mesh;
+  t.shards_updates = g.shards_updates;
   for (const auto& p : g.params) t.parameters += g.values[std::size_t(p.value)].dims.count();
   for (const auto& v : g.values) {
     if (v.base < 0 && v.kind == value_kind::grad) t.trained = v.dims.count();

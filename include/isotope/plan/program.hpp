@@ -48,14 +48,15 @@ constexpr trace trace_with_chunks(const Model& model, const training_options& o,
   verify_after(machine, "recording", verify);
   regroup(machine, o.group);
   choose_matrices(machine, o.optimizer);
-  pad_rows(machine, T::backend::row_multiple, loss.id);
+  if (o.mesh.tensor <= 1) pad_rows(machine, T::backend::row_multiple, loss.id);  // otherwise distribute pads the table's rows
   verify_after(machine, "pad_rows", verify);
   const std::size_t forward = machine.g.nodes.size();
-  std::int32_t total = differentiate(machine, loss.id, o.recompute, chunks);
+  std::int32_t total = differentiate(machine, loss.id, o.recompute, chunks, o.mesh.data > 1 ? 1.0 / o.mesh.data : 1.0);
   verify_after(machine, "differentiate", verify);
   if (machine.ok()) total = simplify(machine.g, forward, total);
   verify_after(machine, "simplify", verify);
-  distribute(machine);
+  total = distribute(machine, o, total, T::backend::row_multiple);
+  verify_after(machine, "distribute", verify);
   if (o.update == update_policy::within_backward) {
     const auto first = append_updates(machine, total, o);
     verify_after(machine, "append_updates", verify);
@@ -102,10 +103,11 @@ constexpr trace trace_training(const Model& model, const training_options& o, bo
   return best;
 }
 /// Plans a forward model: no gradient, no optimiser state, nothing kept for a backward pass. `verify`: the result of each pass is checked. `batch_invariant`,
-/// `a8`: as in plan_inference.
+/// `a8`, `beside`: as in plan_inference.
 template <Target T, class Model>
 constexpr trace trace_inference(const Model& model, bool fused, bool decompose_all = false, weight_storage stored = nullptr,
-                                grouping group = nullptr, bool verify = verifies_traces, bool batch_invariant = false, bool a8 = false) {
+                                grouping group = nullptr, bool verify = verifies_traces, bool batch_invariant = false, bool a8 = false,
+                                const training_options& beside = {}) {
   graph<T> machine;
   machine.kernels = kernel_table<T>;
   machine.decompose_all = decompose_all;
@@ -122,10 +124,17 @@ constexpr trace trace_inference(const Model& model, bool fused, bool decompose_a
     verify_after(machine, "recording", verify);
   }
   if (machine.ok()) {
-    if (stored == nullptr) pad_rows(machine, T::backend::row_multiple, y.id);  // weights stored narrower are read by matmuls alone
+    if (stored == nullptr && beside.mesh.tensor <= 1) pad_rows(machine, T::backend::row_multiple, y.id);  // weights stored narrower are read by matmuls alone
     verify_after(machine, "pad_rows", verify);
     simplify(machine.g, machine.g.nodes.size());
     verify_after(machine, "simplify", verify);
+    if (const auto r = distribute(machine, beside, y.id, T::backend::row_multiple); r != y.id && machine.ok()) {
+      if (machine.g.root(r) != machine.g.root(y.id)) machine.g.values[std::size_t(y.id)].kind = value_kind::temp;
+      machine.g.values[std::size_t(machine.g.root(r))].kind = value_kind::output;
+      machine.g.outputs[0].value = r;
+    }
+    verify_after(machine, "distribute", verify);
+    if (!machine.ok()) return static_cast<trace&&>(machine.g);
     prune(machine.g);
     store_weights(machine, stored, kernel_table<T>, T::backend::name);
     verify_after(machine, "store_weights", verify);

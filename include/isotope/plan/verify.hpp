@@ -25,7 +25,7 @@ namespace plan_detail {
 ///
 /// A value that a node makes is a version of its bytes: no node may read it after another has overwritten them. A value that no node makes is a
 /// place: a parameter, a region, or a part of one. Reading a place gives what is there at that moment, so
-/// - reads of weights and of the optimiser's state come before the update;
+/// - reads of weights and of the optimiser's state come before the update, but for collectives, which pass updated weights on;
 /// - reads of gradients and outputs come after the nodes that make them; only in-place work on a place may follow.
 class trace_check {
  public:
@@ -224,7 +224,7 @@ class trace_check {
       const auto kind = at(root).kind;
       const bool place = place_of(v);
       const bool kept = kind != value_kind::temp && kind != value_kind::grad && kind != value_kind::output;
-      for (auto t = last_write_[std::size_t(root)]; t >= 0 && (kept || !place); t = touches_[std::size_t(t)].before) {
+      for (auto t = last_write_[std::size_t(root)]; t >= 0 && (kept || !place) && !n.op->collective; t = touches_[std::size_t(t)].before) {
         const touch w = touches_[std::size_t(t)];
         if (!overlap(w, read) || follows(v, w.value) || (!place && w.node <= at(definition(v)).producer)) continue;
         begin() << " reads ";

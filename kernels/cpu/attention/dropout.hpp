@@ -11,10 +11,20 @@ struct attention_dropout {
   std::uint32_t last;  // a random word up to this one drops its probability
   float factor;        // 1 / (1 - p): scales the kept probabilities
 
-  explicit attention_dropout(double p) : on(p > 0), last(on ? op::attention_shape::last_dropped(p) : 0), factor(float(1 / (1 - p))) {}
+  op::attention_constants heads;
+  std::int64_t queries;  // of a head
 
-  /// kept[n i + q] is all ones if key 4 k + i is kept for query row first + q, else 0. n is the number of queries, a multiple of 16.
-  void draw(const launch& l, std::int64_t first, std::int64_t k, int n, std::uint32_t* kept) const {
+  attention_dropout(const op::attention_constants& c, std::int64_t S)
+      : on(c.dropout > 0),
+        last(on ? op::attention_shape::last_dropped(c.dropout) : 0),
+        factor(float(1 / (1 - c.dropout))),
+        heads(c),
+        queries(S) {}
+
+  /// kept[n i + q] is all ones if key 4 k + i is kept for query row `row` + q, else 0. Rows count the queries of the heads here, first (b H + h) S + s; words are
+  /// drawn for those of all devices. n is the number of queries, a multiple of 16.
+  void draw(const launch& l, std::int64_t row, std::int64_t k, int n, std::uint32_t* kept) const {
+    const std::int64_t head = row / queries, first = heads.head_number(head / heads.heads, head % heads.heads) * queries + row % queries;
     for (int q0 = 0; q0 < n; q0 += philox_words::width) {
       philox_words w;
       for (int j = 0; j < w.width; ++j) {

@@ -45,7 +45,7 @@ struct attention_heads : op::attention_sizes {
         packed(c.packed),
         masked(c.masked),
         scale(float(c.scale)),
-        dropout(c.dropout),
+        dropout(c, S),
         range(c, S, T) {}
   /// Returns the rows of part 0 (queries; index: head), 1 (keys) or 2 (values; index: key-value head) of batch b. x holds three operands or outputs,
   /// or one packed tensor.

@@ -175,6 +175,7 @@ template <class Scores> class attention {
 };
 
 template <class P> struct attention_of {
+  static constexpr bool counts_all_elements = true;
   static constexpr std::int64_t scratch(const step_shapes& s) { return attention<f32_scores>::scratch(s); }
   static void run(const launch& l) {
     const portable::attention_heads h(l);

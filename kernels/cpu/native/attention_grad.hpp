@@ -167,6 +167,7 @@ template <class Scores> class attention_grad {
 };
 
 template <class P> struct attention_grad_of {
+  static constexpr bool counts_all_elements = true;
   static constexpr std::int64_t scratch(const step_shapes& s) { return attention_grad<f32_scores>::scratch(s); }
   static void run(const launch& l) {
     const portable::attention_heads h(l);

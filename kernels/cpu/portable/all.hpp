@@ -9,6 +9,7 @@
 #include <isotope/kernels/cpu/portable/cast.hpp>
 #include <isotope/kernels/cpu/portable/copy.hpp>
 #include <isotope/kernels/cpu/portable/cross_entropy.hpp>
+#include <isotope/kernels/cpu/portable/cross_entropy_part.hpp>
 #include <isotope/kernels/cpu/portable/cumsum.hpp>
 #include <isotope/kernels/cpu/portable/div.hpp>
 #include <isotope/kernels/cpu/portable/dropout.hpp>

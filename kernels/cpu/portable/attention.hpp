@@ -24,6 +24,7 @@ inline void pack_transposed(const head_rows& x, std::int64_t rows, std::int64_t 
 
 class attention {
  public:
+  static constexpr bool counts_all_elements = true;
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const auto n = op::attention_sizes::of(s);
     return 4 * slice_floats(n.D) * smaller(n.B * n.H * divide_up(n.S, attention_heads::block), max_workers);

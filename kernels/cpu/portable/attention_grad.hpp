@@ -21,6 +21,7 @@ inline float padded_dot(const float* a, const float* b, std::int64_t n) {
 
 class attention_grad {
  public:
+  static constexpr bool counts_all_elements = true;
   static constexpr std::int64_t scratch(const step_shapes& s) {
     const auto n = op::attention_sizes::of(s);
     return 4 * slice_floats(n.D, n.T) * smaller(n.B * n.G, max_workers);

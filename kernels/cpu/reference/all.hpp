@@ -7,9 +7,11 @@
 #include <isotope/kernels/cpu/reference/cache_append.hpp>
 #include <isotope/kernels/cpu/reference/cast.hpp>
 #include <isotope/kernels/cpu/reference/categorical.hpp>
+#include <isotope/kernels/cpu/reference/collectives.hpp>
 #include <isotope/kernels/cpu/reference/concat.hpp>
 #include <isotope/kernels/cpu/reference/copy.hpp>
 #include <isotope/kernels/cpu/reference/cross_entropy.hpp>
+#include <isotope/kernels/cpu/reference/cross_entropy_part.hpp>
 #include <isotope/kernels/cpu/reference/cumsum.hpp>
 #include <isotope/kernels/cpu/reference/div.hpp>
 #include <isotope/kernels/cpu/reference/dropout.hpp>

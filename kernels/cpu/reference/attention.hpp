@@ -24,11 +24,12 @@ struct head_columns {
 struct attention_operands {
   std::int64_t B, S, T, H, G, D;
   double scale, dropout;
+  op::attention::constants heads;
   head_columns q, k, v;
   const view* mask = nullptr;  // (B,T)
 
   attention_operands(const op::attention::constants& a, std::span<const view> x)
-      : H(a.heads), G(a.kv_heads), scale(a.scale), dropout(a.dropout) {
+      : H(a.heads), G(a.kv_heads), scale(a.scale), dropout(a.dropout), heads(a) {
     const bool packed = a.packed;
     B = x[0].dims[0], S = x[0].dims[1], T = packed ? S : x[1].dims[1];
     D = x[0].dims[2] / (packed ? H + 2 * G : H);
@@ -46,7 +47,7 @@ struct attention_operands {
   /// Returns the dropout factor of a probability: 0 or 1 / (1 - dropout).
   double share(const launch& l, std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) const {
     if (dropout == 0) return 1;
-    const auto words = op::attention_shape::words(l.scalars->seed, std::uint32_t((b * H + h) * S + s), std::uint32_t(t / 4),
+    const auto words = op::attention_shape::words(l.scalars->seed, std::uint32_t(heads.head_number(b, h) * S + s), std::uint32_t(t / 4),
                                                   std::uint32_t(l.scalars->counter), l.ordinal);
     return double(words[std::size_t(t % 4)]) * 0x1p-32 >= dropout ? 1 / (1 - dropout) : 0.0;
   }
@@ -57,6 +58,7 @@ struct attention_operands {
 namespace isotope::cpu {
 
 template <class P> struct kernel<op::attention, P, kernels::reference> {
+  static constexpr bool counts_all_elements = true;
   /// One probability per key.
   static constexpr std::int64_t scratch(const step_shapes& s) { return 8 * s.in[s.constants<op::attention>().packed ? 0 : 1][1]; }
 
@@ -92,6 +94,7 @@ template <class P> struct kernel<op::attention, P, kernels::reference> {
 };
 
 template <class P> struct kernel<op::attention_grad, P, kernels::reference> {
+  static constexpr bool counts_all_elements = true;
   /// One row of dq, or of dk and dv.
   static constexpr std::int64_t scratch(const step_shapes& s) { return 16 * s.in[0][2]; }
 

@@ -41,7 +41,9 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
   }
 
   const std::shared_ptr<cpu::thread_pool>& shared() const { return pool_; }
-  result<cpu::queue<T>> open_queue() const { return cpu::queue<T>(pool_, diagnose_); }
+  result<cpu::queue<T>> open_queue() const { return cpu::queue<T>(pool_, diagnose_, groups_); }
+  /// The groups of the plans that are loaded after this.
+  void join(const rank_groups& groups) { groups_ = groups; }
   static constexpr bool on_host = true;
   /// Options under which the same plans must give the same bits: other numbers of threads.
   std::vector<options> variations(const options& o) const {
@@ -64,6 +66,7 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
  private:
   std::shared_ptr<cpu::thread_pool> pool_;
   diagnostics diagnose_;
+  rank_groups groups_;
 };
 
 }  // namespace arch

@@ -13,6 +13,7 @@
 namespace isotope::cpu {
 
 class thread_pool;
+class collective_run;  // backend/cpu/collective_run.hpp
 
 /// A strided tensor in memory. `dims` are the actual sizes, `strides` count elements.
 struct view {
@@ -72,6 +73,7 @@ struct launch {
   std::uint32_t ordinal = 0;          // which random stream an op draws from
   std::uint8_t accumulate = 0;        // bit k: add to output k in the phase that runs
   int summed = -1;                    // the output whose column sums are asked for (kernel_info::column_sums); -1: none are
+  collective_run* ranks = nullptr;    // for collectives; null: there is one rank
   const view* column_sums = nullptr;  // where they go; `out` is without them
 
   /// The attributes of the launch as the constants of Op.

@@ -1,9 +1,11 @@
 #pragma once
 /// A plan bound to memory: the list of kernel launches that one run executes in order.
 #include <array>
+#include <memory>
 #include <vector>
 
 #include "../../plan/late.hpp"
+#include "collective_run.hpp"
 #include "table.hpp"
 #include "thread_pool.hpp"
 
@@ -17,8 +19,9 @@ class program {
  public:
   program() = default;
   program(const plan_view& p, const region_bases& base, std::span<const kernel_info> table, std::span<const entry> code, thread_pool* pool,
-          const step_scalars* scalars)
+          const step_scalars* scalars, const rank_groups& groups)
       : plan_(p), late_(p), base_(base), scalars_(scalars), denormals_(pool == nullptr ? subnormals::keep : pool->denormals()) {
+    if (!p.totals.mesh.single()) ranks_ = std::make_unique<collective_run>(groups);
     views_.reserve(p.operands.size());
     for (const auto& o : p.operands) views_.push_back(view_of(o));
     body_.reserve(p.micro_ops.size());
@@ -37,6 +40,7 @@ class program {
       l.pool = pool;
       l.scalars = scalars;
       l.ordinal = s.ordinal;
+      l.ranks = ranks_.get();
       launches_.push_back({l, code[std::size_t(s.kernel)].run});
     }
   }
@@ -58,10 +62,13 @@ class program {
       l.accumulate = s.added(active);
       code(l);
       ++started;
+      if (ranks_ != nullptr && !ranks_->ok()) break;
       after(i);
     }
     return started;
   }
+  /// The failure of a collective, which ended the run, and ends later ones; null: there is none.
+  const failure* failed() const { return ranks_ == nullptr || ranks_->ok() ? nullptr : &ranks_->first(); }
   const plan_view& plan() const { return plan_; }
   const view& operand(std::size_t k) const { return views_[k]; }
   bool dynamic() const { return late_.any(); }
@@ -82,6 +89,7 @@ class program {
   region_bases base_{};
   const step_scalars* scalars_ = nullptr;
   subnormals denormals_ = subnormals::keep;
+  std::unique_ptr<collective_run> ranks_;
   std::vector<view> views_;
   std::vector<instruction> body_;
   std::vector<bound> launches_;

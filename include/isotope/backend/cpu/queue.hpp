@@ -27,7 +27,8 @@ template <Target T> class queue {
   static constexpr std::size_t frames = 1;
   static constexpr std::int64_t scalar_bytes = sizeof(step_scalars);
 
-  queue(owner threads, const diagnostics& diagnose) : pool_(std::move(threads)), diagnose_(diagnose) {}
+  queue(owner threads, const diagnostics& diagnose, const rank_groups& groups) : pool_(std::move(threads)), diagnose_(diagnose), groups_(groups) {}
+  const rank_groups& groups() const { return groups_; }
 
   static result<memory> allocate_mapped(const owner&, std::int64_t bytes, memory_use, const std::string&) { return arena::allocate(bytes); }
   result<memory> allocate(std::int64_t bytes, memory_use, const std::string&) { return arena::allocate(bytes); }
@@ -49,18 +50,20 @@ template <Target T> class queue {
   plan bind(const plan_view& p, const region_addresses& base, std::uint64_t) {
     region_bases at{};
     for (std::size_t k = 0; k < at.size(); ++k) at[k] = pointer(base.at[k]);
-    return program(p, at, kernel_table<T>, code_of<T>(), pool_.get(), reinterpret_cast<const step_scalars*>(pointer(base.scalars)));
+    return program(p, at, kernel_table<T>, code_of<T>(), pool_.get(), reinterpret_cast<const step_scalars*>(pointer(base.scalars)), groups_);
   }
   result<void> prepare(plan&, std::uint8_t, const std::array<std::int32_t, 16>&) { return {}; }
   result<void> loaded() { return {}; }
   result<submission> submit(plan& p, std::uint8_t active, const std::array<std::int32_t, 16>&, int times = 1) {
     std::int64_t launches = 0;
     for (int k = 0; k < times; ++k) launches += p.run(active);
+    if (const failure* f = p.failed()) return *f;
     return submission{++submitted_, launches, 0};
   }
   result<void> wait(std::uint64_t) const { return {}; }
   template <class After> result<submission> observe(plan& p, std::uint8_t active, const After& after) {
     const std::int64_t launches = p.run(active, after);
+    if (const failure* f = p.failed()) return *f;
     return submission{++submitted_, launches, 0};
   }
 
@@ -92,6 +95,7 @@ template <Target T> class queue {
  private:
   owner pool_;
   diagnostics diagnose_;
+  rank_groups groups_;
   std::uint64_t submitted_ = 0;
 
   static std::byte* pointer(std::uint64_t address) { return reinterpret_cast<std::byte*>(std::uintptr_t(address)); }

@@ -2,7 +2,11 @@
 /// Initial values of a whole tensor, computed on the host by several threads.
 #include <span>
 
+#include <algorithm>
+#include <vector>
+
 #include "../../core/initialize.hpp"
+#include "../../plan/local_plan.hpp"
 #include "worker_team.hpp"
 
 namespace isotope {
@@ -25,6 +29,32 @@ inline void fill_initial(const initializer& how, std::uint64_t seed, std::uint32
   compute_initial(team, how, seed, stream, n, 0, n, [&](std::int64_t i, const double* run, std::int64_t some) {
     for (std::int64_t k = 0; k < some; ++k) x[std::size_t(i + k)] = float(run[k]);
   });
+}
+
+/// The elements of a slot that a rank holds, in runs that are short enough for one task.
+inline std::vector<piece_run> initial_pieces(const slot& s, int tensor) {
+  constexpr std::int64_t most = 256 * initial_run;
+  std::vector<piece_run> all;
+  for_piece_runs(s, tensor, [&](piece_run r) {
+    for (; r.count > 0; r.here += most, r.whole += most, r.count -= most) all.push_back({r.here, r.whole, std::min(most, r.count)});
+  });
+  return all;
+}
+/// Calls put(i, values, n) for the elements of a run, i being their index on this rank: the numbers that they have in the whole parameter.
+template <class Put> void for_initial_piece(const slot& s, std::uint64_t seed, const piece_run& r, const Put& put) {
+  const std::int64_t end = r.whole + r.count, all = s.pieces.whole(s.dims).count();
+  for_initial_runs(s.init, seed, stream_of(s.path.view()), all, r.whole / initial_run, (end + initial_run - 1) / initial_run,
+                   [&](std::int64_t i, const double* x, std::int64_t n) {
+                     const std::int64_t first = std::max(i, r.whole), last = std::min(i + n, end);
+                     put(r.here + first - r.whole, x + (first - i), last - first);
+                   });
+}
+/// x = the elements of a slot that a rank holds; 0 in rows of padding.
+inline void fill_initial(const slot& s, int tensor, std::uint64_t seed, std::span<float> x) {
+  if (!s.pieces.divides()) return fill_initial(s.init, seed, stream_of(s.path.view()), x);
+  std::fill(x.begin(), x.end(), 0.0f);
+  for (const piece_run& r : initial_pieces(s, tensor))
+    for_initial_piece(s, seed, r, [&](std::int64_t i, const double* run, std::int64_t n) { std::copy_n(run, n, x.begin() + i); });
 }
 
 }  // namespace isotope

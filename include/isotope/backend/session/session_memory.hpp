@@ -15,10 +15,12 @@
 
 #include "../../core/initialize.hpp"
 #include "../../plan/dynamic.hpp"
+#include "../../plan/local_plan.hpp"
 #include "../queue/buffer.hpp"
 #include "../queue/frame.hpp"
 #include "initial_tensor.hpp"
 #include "inputs.hpp"
+#include "rank_groups.hpp"
 #include "state_dict.hpp"
 
 namespace isotope {
@@ -81,8 +83,11 @@ template <Queue Q> class session_memory {
   std::int64_t readback_bytes_ = 0, planned_ = 0;
   std::vector<frame<Q>> frames_;
   inputs inputs_;
-  std::size_t with_states_ = 0;  // the first plan that has states, if there is one
-  bool fresh_ = true;            // whether moments, gradients and states are all zero
+  std::size_t with_states_ = 0;                     // the first plan that has states, if there is one
+  std::vector<std::unique_ptr<local_plan>> local_;  // of plans of a mesh
+  mesh_position position_;
+  std::vector<owned_piece> pieces_;  // of ZeRO-1
+  bool fresh_ = true;                // whether moments, gradients and states are all zero
 
   explicit session_memory(Q queue) : queue_(std::move(queue)) {}
 
@@ -98,15 +103,23 @@ template <Queue Q> class session_memory {
     else return queue_.submit(f.plans[which], active, sizes, times...);
   }
 
-  /// @error model_mismatch where a plan has other parameters than the first, out_of_memory, missing_feature
+  /// @error model_mismatch where a plan has other parameters than the first, invalid_argument where it is for another mesh, out_of_memory, missing_feature
   result<void> load(std::span<const named_plan> plans) {
+    device_mesh there;
+    if constexpr (JoinsRanks<Q>) there = queue_.groups().mesh(), position_ = queue_.groups().position();
     for (const named_plan& p : plans) {
       if (auto r = same_parameters(plans[0].plan, p.plan, p.name); !r) return r.error();
+      if (auto r = fits_mesh(p.plan, there, p.name); !r) return r.error();
       names_.emplace_back(p.name);
       plans_.push_back(p.plan);
+      if (!there.single()) {
+        local_.push_back(std::make_unique<local_plan>(p.plan, position_));
+        plans_.back() = local_.back()->view();
+      }
       if (auto r = same_states(states(), p.plan.states, p.name); !r) return r.error();
       if (states().empty()) with_states_ = plans_.size() - 1;
     }
+    pieces_ = owned_pieces(plans_[0], position_.data);
     if (auto r = allocate(); !r) return r;
     return bind();
   }
@@ -123,12 +136,12 @@ template <Queue Q> class session_memory {
       worker_team team(worker_team::threads_for(plan().totals.region[std::size_t(value_kind::param)], 1 << 20));
       std::vector<float> x;
       for (const slot& s : parameters()) {
-        if (StagesUploads<Q> && s.type != dtype::f16) {  // whose range is checked
+        if (StagesUploads<Q> && s.type != dtype::f16 && !s.pieces.divides() && !plan().totals.shards_updates) {  // whose range is checked
           if (auto r = stage_initial(s, seed, team); !r) return r;
           continue;
         }
         x.resize(std::size_t(s.dims.count()));
-        fill_initial(s.init, seed, stream_of(s.path.view()), x);
+        fill_initial(s, position_.tensor, seed, x);
         if (auto r = put_parameter(s, x, s.init.how == initializer::kind::zeros); !r) return r;
       }
       if constexpr (StagesUploads<Q>) return queue_.finish();
@@ -269,7 +282,16 @@ template <Queue Q> class session_memory {
   /// Whether a parameter has an f32 master copy beside the narrower values that kernels read.
   bool wants_master(const slot& s) const { return s.type == Q::target::precision::type && s.type != accum && has_master(); }
 
+  /// Writes n masters from element `first` of the parameters on, where kernels work in host memory.
+  template <class E> void store_master(std::int64_t first, const E* x, std::int64_t n) {
+    static_cast<void>(for_masters(pieces_, plan(), first, n, [&](std::int64_t at, std::int64_t before, std::int64_t some) -> result<void> {
+      store(accum, x + before, some, region(value_kind::master) + at * size_of(accum));
+      return {};
+    }));
+  }
+
   void initialize_in_place(const slot& s, std::uint64_t seed) {
+    if (s.pieces.divides()) return initialize_piece(s, seed);
     constexpr std::int64_t runs = 256;  // in one task
     const std::int64_t n = s.dims.count(), all = (n + initial_run - 1) / initial_run;
     queue_.parallel((all + runs - 1) / runs, [&](std::int64_t task) {
@@ -277,9 +299,22 @@ template <Queue Q> class session_memory {
                        [&](std::int64_t i, const double* x, std::int64_t some) {
                          if (in_blocks(s.type)) return quantized::store(s.type, x, i, some, s.dims[1], region(value_kind::param) + s.at);
                          store(s.type, x, some, region(value_kind::param) + (s.at + i) * size_of(s.type));
-                         if (wants_master(s)) store(accum, x, some, region(value_kind::master) + (s.at + i) * size_of(accum));
+                         if (wants_master(s)) store_master(s.at + i, x, some);
                        });
     });
+    queue_.stored(s, addresses(0, 0), {});
+  }
+  /// The same of a parameter of which this rank has a part.
+  void initialize_piece(const slot& s, std::uint64_t seed) {
+    const auto put = [&](std::int64_t i, const double* x, std::int64_t n) {
+      store(s.type, x, n, region(value_kind::param) + (s.at + i) * size_of(s.type));
+      if (wants_master(s)) store_master(s.at + i, x, n);
+    };
+    const double zeros[initial_run]{};
+    const std::vector<piece_run> all = initial_pieces(s, position_.tensor);
+    if (s.pieces.along.each > 0)  // rows of padding
+      for (std::int64_t i = 0; i < s.dims.count(); i += initial_run) put(i, zeros, std::min(initial_run, s.dims.count() - i));
+    queue_.parallel(std::int64_t(all.size()), [&](std::int64_t k) { for_initial_piece(s, seed, all[std::size_t(k)], put); });
     queue_.stored(s, addresses(0, 0), {});
   }
   /// Computes a parameter whose memory is zeroed in staging memory: the device copies one piece while threads compute the next.
@@ -344,7 +379,13 @@ template <Queue Q> class session_memory {
       if (auto r = in_blocks(s.type) ? store_blocks(s, x) : store_at(s.type, x, layout_[value_kind::param] + s.at * size_of(s.type)); !r)
         return r;
       if (wants_master(s))
-        if (auto r = store_at(accum, x, layout_[value_kind::master] + s.at * size_of(accum)); !r) return r;
+        if (auto r = for_masters(pieces_, plan(), s.at, std::int64_t(x.size()),
+                                 [&](std::int64_t at, std::int64_t before, std::int64_t n) {
+                                   return store_at(accum, x.subspan(std::size_t(before), std::size_t(n)),
+                                                   layout_[value_kind::master] + at * size_of(accum));
+                                 });
+            !r)
+          return r;
     }
     if (queue_.stored(s, addresses(0, 0), x))
       for (auto& f : frames_) f.forget();

@@ -93,6 +93,10 @@ inline result<stored_tensor> locate(const plan_view& p, tensor_kind what, std::s
   const slot& s = p.slots[k];
   const dtype accum = accum_of(p.totals.program);
   const auto at = s.at * size_of(accum);
+  if (p.totals.shards_updates &&
+      (what == tensor_kind::moment1 || what == tensor_kind::moment2 || (what == tensor_kind::parameter && accum != p.totals.program)))
+    return fail(errc::not_found, "its moments and masters are divided between the data indices (zero 1)", std::string(s.path.view()),
+                "read them with zero 0, or the weights by `numbers`");
   if (what == tensor_kind::parameter) {
     if (s.type != p.totals.program)
       return fail(errc::not_found, "stored in " + std::string(name_of(s.type)) + " only", std::string(s.path.view()),
