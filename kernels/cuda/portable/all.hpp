@@ -8,6 +8,7 @@
 #include <isotope/kernels/cuda/portable/cache_append.hpp>
 #include <isotope/kernels/cuda/portable/cast.hpp>
 #include <isotope/kernels/cuda/portable/categorical.hpp>
+#include <isotope/kernels/cuda/portable/collectives.hpp>
 #include <isotope/kernels/cuda/portable/copy.hpp>
 #include <isotope/kernels/cuda/portable/cross_entropy.hpp>
 #include <isotope/kernels/cuda/portable/cumsum.hpp>

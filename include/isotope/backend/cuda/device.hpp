@@ -35,7 +35,9 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
     return d;
   }
 
-  result<cuda::queue<T>> open_queue() const { return cuda::queue<T>::create(context_, functions_); }
+  result<cuda::queue<T>> open_queue() const { return cuda::queue<T>::create(context_, functions_, groups_); }
+  /// The groups of the plans that are loaded after this; their communicators derive from stream_communicator, too.
+  void join(const rank_groups& groups) { groups_ = groups; }
   device_info info() const { return context_->info(); }
   const device_limits& limits() const { return context_->physical().limits; }
   native_handles handles() const { return context_->handles(); }
@@ -55,6 +57,7 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
  private:
   std::shared_ptr<cuda::context> context_;
   std::shared_ptr<loaded_functions> functions_;
+  rank_groups groups_;
 
   static result<device> with(result<std::shared_ptr<cuda::context>> c) {
     if (!c) return c.error();

@@ -20,9 +20,14 @@ inline bool is_chain(const std::vector<dispatch>& all) {
   return bytes >= std::int64_t(all.size()) * 4'000'000;
 }
 
+/// Exchanges between ranks run beside other work, and one after the other: every rank starts them in the same order.
 inline dispatch_edges graph_edges(const std::vector<dispatch>& all) {
   const bool chain = is_chain(all);
-  return plan_edges(all, [chain](const dispatch& a, const dispatch& b) { return chain || (fills_device(a) && fills_device(b)); });
+  return plan_edges(all, [chain](const dispatch& a, const dispatch& b) {
+    const bool first = exchanges(a), second = exchanges(b);
+    if (first || second) return first && second;
+    return chain || (fills_device(a) && fills_device(b));
+  });
 }
 
 }  // namespace isotope::cuda

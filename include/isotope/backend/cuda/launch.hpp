@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../core/mesh.hpp"
 #include "../../core/op_info.hpp"
 #include "../../core/step.hpp"
 #include "../../core/target.hpp"
@@ -107,7 +108,25 @@ struct library_product {
   std::int64_t workspace_bytes = 0;
 };
 
-/// One node of a graph: a kernel launch, a product of cuBLASLt, or a copy. Edges are derived from `reads` and `writes`, so a range that is left out is a race.
+/// Numbers that the ranks of a group exchange through a library (stream_communicator.hpp). A rank's piece of `whole` has `count` elements.
+///
+/// all_reduce: whole = the sum of every rank's whole, which is one piece. all_gather: whole = part of rank 0, part of rank 1, ...
+/// reduce_scatter: own piece of whole = the sum of every rank's piece of that number; the other pieces hold anything then.
+struct library_collective {
+  enum class kind : std::uint8_t {
+    none,
+    all_reduce,
+    all_gather,
+    reduce_scatter
+  } what = kind::none;  // none: the dispatch is something else
+  rank_group group{};
+  dtype type = dtype::f32;
+  std::int64_t count = 0;
+  std::uint64_t whole = 0;  // device addresses
+  std::uint64_t part = 0;   // of all_gather; 0: it is the own piece of whole
+};
+
+/// One node of a graph: a kernel launch, a product of cuBLASLt, an exchange between ranks, or a copy. Edges are derived from `reads` and `writes`, so a range that is left out is a race.
 struct dispatch {
   static constexpr std::size_t argument_limit = 4096;  // bytes of parameters that every device takes
   const device_code* code = nullptr;
@@ -116,6 +135,7 @@ struct dispatch {
   std::vector<tensor_map> maps;      // descriptors to be encoded into it
   host_copy copy;
   library_product product;
+  library_collective collective;
   grid count;
   std::uint32_t default_threads = 0;  // the block size that the kernel chose; count.threads is the one that is used
   std::vector<range> reads, writes;
@@ -138,6 +158,9 @@ struct dispatch {
     return all;
   }
 };
+
+/// Whether a dispatch is an exchange between ranks.
+inline bool exchanges(const dispatch& d) { return d.collective.what != library_collective::kind::none; }
 
 /// The block sizes that a sweep tries beside the kernels' own choices.
 inline std::vector<std::int32_t> swept_sizes(const device_limits& d) { return {1, 64, d.threads}; }
@@ -211,6 +234,21 @@ class recording {
     d.reason = reason;
     d.step = step;
     d.matrices = p.a.type == dtype::bf16 ? "bf16xbf16->f32" : p.a.type == dtype::f16 ? "f16xf16->f32" : "";
+    dispatches.push_back(std::move(d));
+    return dispatches.back();
+  }
+
+  /// Adds an exchange between the ranks of a group.
+  dispatch& add(const library_collective& c, std::vector<range> reads, std::vector<range> writes) {
+    dispatch d;
+    d.collective = c;
+    using kind = library_collective::kind;
+    d.function = c.what == kind::all_reduce ? "all_reduce" : c.what == kind::all_gather ? "all_gather" : "reduce_scatter";
+    d.reads = std::move(reads);
+    d.writes = std::move(writes);
+    d.set = set;
+    d.reason = reason;
+    d.step = step;
     dispatches.push_back(std::move(d));
     return dispatches.back();
   }

@@ -27,12 +27,17 @@ struct plan_recorder {
   std::shared_ptr<loaded_functions> functions;
   std::unique_ptr<constant_pool> shared_pool;
   kernel_set kernels;
+  stream_groups groups;
   std::deque<step_graph> graphs;
   std::vector<library_product> products;  // of the graphs that were recorded while plans were loaded
   bool whole = false;                     // whether all plans of the session are loaded
 
-  plan_recorder(std::shared_ptr<context> c, std::shared_ptr<loaded_functions> loaded, const kernel_set& all)
-      : device(std::move(c)), functions(std::move(loaded)), shared_pool(std::make_unique<constant_pool>(device)), kernels(all) {}
+  plan_recorder(std::shared_ptr<context> c, std::shared_ptr<loaded_functions> loaded, const kernel_set& all, const rank_groups& ranks)
+      : device(std::move(c)),
+        functions(std::move(loaded)),
+        shared_pool(std::make_unique<constant_pool>(device)),
+        kernels(all),
+        groups(ranks) {}
 
   /// Upload memory whose host part every graph copies to the device. Memory that was freed is forgotten when its addresses are used again.
   void mirror(const memory& m) {
@@ -78,7 +83,7 @@ struct plan_recorder {
     drop_edge(waits, device->options.diagnose.drop_barrier);
     const auto early = device->options.diagnose.no_early_start ? std::vector<std::uint8_t>(inner.size(), 0)
                                                                : early_starts(inner, waits, device->physical().limits);
-    return to->build(*functions, inner, waits, early);
+    return to->build(*functions, groups, inner, waits, early);
   }
   /// Starts recorded dispatches, `times` runs of them, with the inputs of `upload`, whose first byte belongs at the device's address `inputs`; outputs are copied to
   /// `readback` after the last run. Returns the timeline's value at the end. @error device_lost, out_of_memory
@@ -123,7 +128,7 @@ struct plan_recorder {
   /// Loads what dispatches need, so that starting them takes no more time than later. @error missing_feature, out_of_memory
   result<void> load(std::span<const dispatch> all) {
     for (const dispatch& d : all) {
-      if (d.copy.host != nullptr) continue;
+      if (d.copy.host != nullptr || exchanges(d)) continue;
       if (d.product.batches > 0) {
         if (auto r = functions->products->choose(d.product); !r) return r.error();
       } else if (auto f = functions->code.of(d); !f) {
@@ -137,7 +142,7 @@ struct plan_recorder {
     std::vector<function_handle> kernels_of(all.size());
     std::vector<std::vector<std::byte>> arguments(all.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
-      if (all[i].copy.host != nullptr) continue;
+      if (all[i].copy.host != nullptr || exchanges(all[i])) continue;
       if (all[i].product.batches > 0) {
         if (auto r = functions->products->choose(all[i].product); !r) return r.error();
         continue;
@@ -149,18 +154,20 @@ struct plan_recorder {
       if (!a) return a.error();
       arguments[i] = *std::move(a);
     }
-    result<void> product;  // says more than a status
+    result<void> library;  // says more than a status
     auto value = device->submitted("launching kernels", [&] {
-      for (std::size_t i = 0; i < all.size() && product; ++i) {
-        if (all[i].product.batches > 0) {
-          product = functions->products->start(all[i].product, device->stream());
+      for (std::size_t i = 0; i < all.size() && library; ++i) {
+        if (exchanges(all[i])) {
+          library = groups.start(all[i].collective, device->stream());
+        } else if (all[i].product.batches > 0) {
+          library = functions->products->start(all[i].product, device->stream());
         } else if (const auto s = launch_on_stream(*device, all[i], kernels_of[i], arguments[i]); s != status::success) {
           return s;
         }
       }
       return status::success;
     });
-    if (!product) return product.error();
+    if (!library) return library.error();
     return value;
   }
 

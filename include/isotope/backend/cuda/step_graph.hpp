@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "../session/rank_groups.hpp"
 #include "blas_products.hpp"
 #include "loaded_code.hpp"
+#include "stream_communicator.hpp"
 
 namespace isotope::cuda {
 
@@ -61,6 +63,27 @@ struct loaded_functions {
   explicit loaded_functions(const std::shared_ptr<context>& c) : code(c), products(blas_products::open(c)) {}
 };
 
+/// The ends of groups that exchanges of a session's plans go through.
+class stream_groups {
+ public:
+  stream_groups() = default;
+  explicit stream_groups(const rank_groups& all) : all_(all) {}
+  const rank_groups& all() const { return all_; }
+  /// @error invalid_argument where a communicator does not work on streams; as it reports
+  result<void> start(const library_collective& what, stream_handle stream) const {
+    auto* const c = dynamic_cast<stream_communicator*>(all_.of(what.group));
+    if (c == nullptr)
+      return fail(errc::invalid_argument,
+                  "the communicator of the " + std::string(what.group == rank_group::tensor ? "tensor" : "data") +
+                      " group takes no numbers in device memory",
+                  "cuda", "join a group of NCCL (comm/nccl_communicator.hpp)");
+    return c->start(what, stream);
+  }
+
+ private:
+  rank_groups all_;
+};
+
 /// A graph that can be launched any number of times.
 class step_graph {
  public:
@@ -72,14 +95,14 @@ class step_graph {
   executable_handle handle() const { return executable_; }
 
   /// Replaces the graph: dispatch i waits for those in waits[i], and if early[i] is 1, it starts before its only one has ended. @error missing_feature, out_of_memory, with the kernel's name
-  result<void> build(loaded_functions& functions, const std::vector<dispatch>& all, const dispatch_edges& waits,
-                     const std::vector<std::uint8_t>& early = {}) {
+  result<void> build(loaded_functions& functions, const stream_groups& groups, const std::vector<dispatch>& all,
+                     const dispatch_edges& waits, const std::vector<std::uint8_t>& early = {}) {
     clear();
     const auto here = context_->current();
     const driver& f = context_->f();
     graph_handle graph = nullptr;
     if (const auto s = f->create_graph(&graph, 0); s != status::success) return context_->failed(s, "making a graph");
-    auto r = fill(graph, functions, all, waits, early);
+    auto r = fill(graph, functions, groups, all, waits, early);
     if (r) {
       const auto s = f->instantiate(&executable_, graph, 0);
       if (s != status::success) {
@@ -97,32 +120,49 @@ class step_graph {
  private:
   std::shared_ptr<context> context_;
   executable_handle executable_ = nullptr;
+  std::vector<graph_handle> exchanges_;  // captured; they own what the library needs to run them
 
   void clear() {
-    if (executable_ == nullptr || context_->lost()) return;
+    if (context_->lost()) return;
     const auto here = context_->current();
-    context_->f()->destroy_executable(executable_);
+    if (executable_ != nullptr) context_->f()->destroy_executable(executable_);
     executable_ = nullptr;
+    for (const graph_handle g : exchanges_) context_->f()->destroy_graph(g);
+    exchanges_.clear();
   }
-  /// A product as a graph of its own: what the library starts on a stream is captured. The caller destroys the graph.
-  result<graph_handle> capture(loaded_functions& functions, const library_product& p) {
+  /// A graph of what `start` puts on a stream. The caller destroys it.
+  template <class Start> result<graph_handle> capture(const std::string& what, const Start& start) {
     const driver& f = context_->f();
     constexpr int thread_local_mode = 1;
-    if (auto r = functions.products->choose(p); !r) return r.error();  // may time algorithms, which a capture does not allow
+    if (!f->captures()) return fail(errc::missing_feature, "the driver cannot capture " + what, "cuda", "update the driver");
     stream_handle stream = nullptr;
-    if (const auto s = f->create_stream(&stream, 1); s != status::success) return context_->failed(s, "a stream to capture a product");
+    if (const auto s = f->create_stream(&stream, 1); s != status::success) return context_->failed(s, "a stream to capture " + what);
     graph_handle captured = nullptr;
     auto s = f->begin_capture(stream, thread_local_mode);
     result<void> started;
     if (s == status::success) {
-      started = functions.products->start(p, stream);
+      started = start(stream);
       s = f->end_capture(stream, &captured);
     }
     f->destroy_stream(stream);
     if ((!started || s != status::success) && captured != nullptr) f->destroy_graph(captured);
     if (!started) return started.error();
-    if (s != status::success) return context_->failed(s, "capturing a product of cuBLASLt");
+    if (s != status::success) return context_->failed(s, "capturing " + what);
     return captured;
+  }
+  result<graph_handle> capture(loaded_functions& functions, const library_product& p) {
+    if (auto r = functions.products->choose(p); !r) return r.error();  // may time algorithms, which a capture does not allow
+    return capture("a product of cuBLASLt", [&](stream_handle stream) { return functions.products->start(p, stream); });
+  }
+  /// Adds an exchange between ranks as a graph inside the graph. The captured one is kept, since the library frees what it needs with it.
+  result<void> add_exchange(graph_handle graph, const stream_groups& groups, const dispatch& d, const std::vector<node_handle>& before,
+                            node_handle& last) {
+    auto captured = capture(std::string(d.function), [&](stream_handle stream) { return groups.start(d.collective, stream); });
+    if (!captured) return captured.error();
+    exchanges_.push_back(*captured);
+    const auto s = context_->f()->add_graph_node(&last, graph, before.data(), before.size(), *captured);
+    if (s != status::success) return context_->failed(s, "adding " + std::string(d.function) + " to a graph");
+    return {};
   }
   /// The kernels of a captured graph in the order in which they run; empty if it is anything but a chain of kernels.
   std::vector<node_handle> chain_of(graph_handle captured) const {
@@ -161,8 +201,8 @@ class step_graph {
     }
     return status::success;
   }
-  result<void> fill(graph_handle graph, loaded_functions& functions, const std::vector<dispatch>& all, const dispatch_edges& waits,
-                    const std::vector<std::uint8_t>& early) {
+  result<void> fill(graph_handle graph, loaded_functions& functions, const stream_groups& groups, const std::vector<dispatch>& all,
+                    const dispatch_edges& waits, const std::vector<std::uint8_t>& early) {
     const driver& f = context_->f();
     std::vector<node_handle> nodes(all.size());
     std::vector<node_handle> before;
@@ -178,6 +218,10 @@ class step_graph {
         else n.to_host = d.copy.host, n.from_device = d.copy.device;
         const auto s = f->add_copy_node(&nodes[i], graph, before.data(), before.size(), &n, context_->handle());
         if (s != status::success) return context_->failed(s, "adding a copy of " + std::to_string(d.copy.bytes) + " bytes to a graph");
+        continue;
+      }
+      if (exchanges(d)) {
+        if (auto r = add_exchange(graph, groups, d, before, nodes[i]); !r) return r;
         continue;
       }
       if (d.product.batches > 0) {
