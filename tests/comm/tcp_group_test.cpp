@@ -92,10 +92,7 @@ std::array<std::string, 2> lines_of(const isotope::tcp_group& first, const isoto
   std::array<std::string, 2> lines;
   const auto joins = [&](isotope::tcp_group g, int r) {
     auto c = g.join(r);
-    if (c.ok()) {
-      ADD_FAILURE() << "rank " << r << " joined";
-      return;
-    }
+    ASSERT_FALSE(c.ok()) << "rank " << r << " joined";
     EXPECT_EQ(c.error().code, code);
     lines[std::size_t(r)] = c.error().line();
   };

@@ -21,13 +21,7 @@ class process {
     EXPECT_EQ(pipe(ends_.data()), 0);
     id_ = fork();
     EXPECT_GE(id_, 0);
-    if (id_ != 0) return;
-    int status = 9;
-    if (auto c = group.join(rank)) {
-      status = 0;
-      if (const result<void> r = body(**c, [&] { status = write(ends_[1], "x", 1) == 1 ? status : 8; }); !r) status = 1;
-    }
-    _exit(status);
+    if (id_ == 0) _exit(run(group, rank, body));
   }
   process(const process&) = delete;
   process& operator=(const process&) = delete;
@@ -51,6 +45,13 @@ class process {
   }
 
  private:
+  template <class Body> int run(const tcp_ranks& group, int rank, const Body& body) const {
+    auto c = group.join(rank);
+    if (!c) return 9;
+    bool said = true;
+    const result<void> r = body(**c, [&] { said = write(ends_[1], "x", 1) == 1; });
+    return !said ? 8 : r ? 0 : 1;
+  }
   pid_t id_ = 0;
   std::array<int, 2> ends_{-1, -1};
 };

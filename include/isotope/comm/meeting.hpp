@@ -54,7 +54,7 @@ class meeting {
     mine.arrivals.fetch_add(1, std::memory_order_relaxed);
     std::uint64_t w = word_.load();
     for (;;) {
-      if (w & has_ended) return ended(rank);
+      if (w & over) return ended(rank);
       const std::uint64_t met = w / one_meeting;
       if (int(w % one_meeting / one_arrival) + 1 < ranks_) {
         if (!word_.compare_exchange_weak(w, w + one_arrival)) continue;
@@ -81,18 +81,19 @@ class meeting {
     {
       const std::lock_guard lock(mutex_);
       if (!why_) why_ = std::move(why);
-      word_.fetch_or(has_ended);
+      word_.fetch_or(over);
     }
     awake_.notify_all();
   }
-  /// The cause, as `rank` sees it.
+  bool has_ended() const { return (word_.load() & over) != 0; }
+  /// The cause, as `rank` sees it. Precondition: has_ended()
   failure ended(int rank) {
     const std::lock_guard lock(mutex_);
     return why_->seen_by(rank);
   }
 
  private:
-  static constexpr std::uint64_t has_ended = 1, one_arrival = 2, one_meeting = std::uint64_t(1) << 20;
+  static constexpr std::uint64_t over = 1, one_arrival = 2, one_meeting = std::uint64_t(1) << 20;
   static constexpr int most_ranks = 1 << 16;
   struct alignas(64) place {
     call asked;
@@ -110,20 +111,20 @@ class meeting {
   std::atomic<int> sleepers_{0};
   std::mutex mutex_;
   std::condition_variable awake_;
-  std::optional<cause> why_;  // written once, before has_ended
+  std::optional<cause> why_;  // written once, before `over`
 
   using clock = std::chrono::steady_clock;
 
   result<void> await(int rank, const call& c, std::uint64_t met) {
     const auto moved = [&] { return word_.load() / one_meeting != met; };
-    sleep([&] { return moved() || (word_.load() & has_ended) != 0; }, timeout_);
+    sleep([&] { return moved() || (word_.load() & over) != 0; }, timeout_);
     if (moved()) return {};
-    if ((word_.load() & has_ended) == 0) {
+    if ((word_.load() & over) == 0) {
       const std::lock_guard lock(mutex_);
       cause why{late(rank, c), -1};
-      for (std::uint64_t w = word_.load(); (w & has_ended) == 0;) {
+      for (std::uint64_t w = word_.load(); (w & over) == 0;) {
         if (w / one_meeting != met) return {};
-        if (!word_.compare_exchange_weak(w, w | has_ended)) continue;
+        if (!word_.compare_exchange_weak(w, w | over)) continue;
         if (!why_) why_ = std::move(why);
         awake_.notify_all();
         break;

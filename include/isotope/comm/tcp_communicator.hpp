@@ -86,6 +86,7 @@ class tcp_communicator final : public communicator {
     });
     return exchange(c);
   }
+  result<void> state() override { return links_->state(); }
   void abort(failure why) noexcept override { links_->abort({std::move(why), rank()}); }
 
  private:

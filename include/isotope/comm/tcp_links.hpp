@@ -108,14 +108,19 @@ class tcp_links {
     return cause_.has_value();
   }
   failure why() const { return cause_->seen_by(rank_); }
+  /// Hears what others have said, without waiting.
+  result<void> state() {
+    io_.restart();
+    io_.poll();
+    if (ended()) return why();
+    return {};
+  }
 
   /// Sends and receives all these messages at the same time, at most one in each direction for a peer. Afterwards nothing refers to the bodies.
   /// @error peer_lost, timeout: no byte moved for as long as the timeout; invalid_argument: another rank calls something else
   result<void> exchange(const call& c, std::uint64_t number, std::uint32_t step, std::span<const outgoing> out,
                         std::span<const incoming> in) {
-    io_.restart();
-    io_.poll();  // a group that has ended says so before numbers that were sent earlier are taken for an answer
-    if (ended()) return why();
+    if (auto s = state(); !s) return s;  // numbers that were sent before the group ended are no answer
     call_ = &c, number_ = number;
     progress_ = clock::now();
     for (const auto& m : in) receive(m, message_header::of(c, number, step, m.body.size()));

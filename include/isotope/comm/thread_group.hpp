@@ -63,6 +63,10 @@ class thread_communicator final : public communicator {
   result<void> barrier() override {
     return run({}, {}, [] {});
   }
+  result<void> state() override {
+    if (all_->has_ended()) return all_->ended(rank_);
+    return {};
+  }
   void abort(failure why) noexcept override { all_->end({std::move(why), rank_}); }
 
  private:
