@@ -2,7 +2,7 @@
 /// A gemm by rows: all threads pack the smaller operand into panels once, in chunks of at most 4 MB that L3 holds. The rows of the other operand are
 /// read in place, a few at a time and once per cell. Where the packed operand is A, cells hold C^T and are transposed in registers at the end. So the
 /// weights of x W^T are neither copied nor transposed.
-#include <isotope/kernels/cpu/native/gemm/fetching_microkernel.hpp>
+#include <isotope/kernels/cpu/native/gemm/microkernel.hpp>
 #include <isotope/kernels/cpu/native/gemm/operands.hpp>
 #include <isotope/kernels/cpu/native/gemm/partition.hpp>
 #include <isotope/kernels/cpu/native/gemm/transposed_part.hpp>
