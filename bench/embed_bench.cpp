@@ -1,19 +1,18 @@
-/// bench_embed MODEL [THREADS]: a sentence embedding model on the backend of this build. Milliseconds from nothing to the vector of one sentence; sentences per
-/// second by the clock and by the processor time of all threads, for batches of sentences of equal lengths with random ids; and where the time of a run goes.
+/// bench_embed MODEL [--threads N] [--weights FORMAT] [--a8] [--ask]: a sentence embedding model on the backend of this build. Milliseconds
+/// from nothing to the vector of one sentence; sentences per second by the clock and by the processor time of all threads, for batches of
+/// sentences of equal lengths with random ids; and where the time of a run goes. With --ask instead: for each line `SENTENCES TOKENS
+/// SECONDS` that it reads, one with the two rates, so that a script can measure by turns.
 #include <isotope/generate/embedder.hpp>
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
 
-#include "step_text.hpp"
+#include "measure.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,16 +22,12 @@ namespace {
 
 namespace iso = isotope;
 using embedder = iso::embedder<iso::selected>;
+using bench::seconds;
 
-double cpu_seconds() { return double(std::clock()) / CLOCKS_PER_SEC; }
-double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-int fail(const iso::failure& f) { return std::fprintf(stderr, "bench_embed: %s\n", f.line().c_str()), 1; }
+int fail(const iso::failure& f) { return bench::fail("bench_embed", f); }
 
-/// The best of the runs of about 2 seconds.
-struct rate {
-  double wall = 0, cpu = 0;  // sentences per second
-};
-rate rate_of(embedder& e, int sentences, int tokens) {
+/// Sentences per second, measured for about this many seconds.
+bench::rate rate_of(embedder& e, int sentences, int tokens, double span) {
   std::vector<std::int32_t> ids;
   std::vector<std::size_t> starts{0};
   for (int b = 0; b < sentences; ++b) {
@@ -40,78 +35,75 @@ rate rate_of(embedder& e, int sentences, int tokens) {
     starts.push_back(ids.size());
   }
   std::vector<float> rows(std::size_t(sentences) * e.width());
-  rate best;
-  for (double end = seconds() + 2; seconds() < end;) {
-    const double wall = seconds(), cpu = cpu_seconds();
-    int n = 0;
-    for (; seconds() - wall < 0.1; n += sentences)
-      if (auto r = e.embed_ids(ids, starts, rows); !r) std::exit(fail(r.error()));
-    best.wall = std::max(best.wall, n / (seconds() - wall));
-    best.cpu = std::max(best.cpu, n / (cpu_seconds() - cpu));
-  }
-  return best;
+  bench::rate r = bench::rate_of(span, [&] {
+    if (auto done = e.embed_ids(ids, starts, rows); !done) std::exit(fail(done.error()));
+  });
+  r.wall *= sentences, r.cpu *= sentences;
+  return r;
 }
 
-/// Means of the steps of a run of the first plan, by op and shapes, the slowest first.
-void profile(embedder& e) {
-  constexpr int runs = 20;
-  struct row {
-    double usec = 0;
-    int times = 0;
-  };
-  std::map<std::string, row> rows;
-  auto& s = e.loaded();
-  const auto& plan = s.plan();
-  for (int i = 0; i < runs; ++i) {
-    double before = seconds();
-    static_cast<void>(s.observe(
-        {},
-        [&](std::size_t k) {
-          const double now = seconds();
-          auto& r = rows[step_text(plan, k)];
-          r.usec += 1e6 * (now - before);
-          ++r.times;
-          before = seconds();
-        },
-        iso::phase_always));
+/// Opens the model with a plan for these sizes alone.
+iso::result<embedder> open_for(const iso::device<iso::selected>& on, const std::string& model, iso::embedder_options o, int sentences,
+                               int tokens) {
+  o.tokens = std::max(512, sentences * tokens);
+  o.buckets = {sentences * tokens};
+  o.finer = false;
+  return embedder::open(on, model, o);
+}
+
+int ask(const iso::device<iso::selected>& on, const std::string& model, const iso::embedder_options& o) {
+  std::map<std::pair<int, int>, embedder> opened;
+  int sentences = 0, tokens = 0;
+  double span = 0;
+  while (std::scanf("%d %d %lf", &sentences, &tokens, &span) == 3) {
+    auto at = opened.find({sentences, tokens});
+    if (at == opened.end()) {
+      auto e = open_for(on, model, o, sentences, tokens);
+      if (!e) return fail(e.error());
+      at = opened.emplace(std::pair(sentences, tokens), *std::move(e)).first;
+    }
+    const bench::rate r = rate_of(at->second, sentences, tokens, span);
+    std::printf("%.6g %.6g\n", r.wall, r.cpu);
+    std::fflush(stdout);
   }
-  double all = 0;
-  std::vector<std::pair<std::string, row>> sorted(rows.begin(), rows.end());
-  for (const auto& [name, r] : sorted) all += r.usec;
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.usec > b.second.usec; });
-  std::printf("steps, %.3f ms in all:\n", all / runs / 1000);
-  for (const auto& [name, r] : sorted)
-    std::printf("  %8.1f us %5.1f %%  %3d times  %s\n", r.usec / runs, 100 * r.usec / all, r.times / runs, name.c_str());
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2 || argc > 3) return std::fprintf(stderr, "usage: bench_embed MODEL [THREADS]\n"), 2;
-  const int threads = argc > 2 ? std::atoi(argv[2]) : 0;
-  iso::device_options o;
-  o.threads = threads;
-  const auto device = iso::device<iso::selected>::open(iso::options_for<iso::selected_backend>(o));
+  if (argc < 2) return std::fprintf(stderr, "usage: bench_embed MODEL [--threads N] [--weights FORMAT] [--a8] [--ask]\n"), 2;
+  iso::device_options threads;
+  iso::embedder_options o;
+  bool asks = false;
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--ask") asks = true;
+    else if (word == "--a8") o.a8 = true;
+    else if (word == "--threads" && i + 1 < argc) threads.threads = std::atoi(argv[++i]);
+    else if (word == "--weights" && i + 1 < argc) o.stored = iso::weights::named(argv[++i]);
+    else return std::fprintf(stderr, "bench_embed: no flag '%s'\n", argv[i]), 2;
+  }
+  const auto device = iso::device<iso::selected>::open(iso::options_for<iso::selected_backend>(threads));
   if (!device) return fail(device.error());
+  if (asks) return ask(*device, argv[1], o);
   const std::vector<std::string> one{"A cat sleeps on the sofa."};
   for (int i = 0; i < 3; ++i) {
-    const double begin = seconds(), cpu = cpu_seconds();
-    auto e = embedder::open(*device, argv[1]);
+    const double begin = seconds(), cpu = bench::processor_seconds();
+    auto e = embedder::open(*device, argv[1], o);
     if (!e) return fail(e.error());
-    const double opened = seconds(), opened_cpu = cpu_seconds();
+    const double opened = seconds(), opened_cpu = bench::processor_seconds();
     if (auto r = e->embed(one); !r) return fail(r.error());
     std::printf("open %.1f ms, first sentence %.1f ms; of processors %.1f, %.1f ms\n", 1e3 * (opened - begin), 1e3 * (seconds() - opened),
-                1e3 * (opened_cpu - cpu), 1e3 * (cpu_seconds() - opened_cpu));
+                1e3 * (opened_cpu - cpu), 1e3 * (bench::processor_seconds() - opened_cpu));
   }
   constexpr std::pair<int, int> shapes[] = {{1, 16}, {1, 64}, {1, 128}, {8, 64}, {32, 128}};
   for (const auto& [sentences, tokens] : shapes) {
-    iso::embedder_options exact;
-    exact.tokens = std::max(512, sentences * tokens);
-    exact.buckets = {sentences * tokens};
-    auto e = embedder::open(*device, argv[1], exact);
+    auto e = open_for(*device, argv[1], o, sentences, tokens);
     if (!e) return fail(e.error());
-    const rate r = rate_of(*e, sentences, tokens);
+    const bench::rate r = rate_of(*e, sentences, tokens, 2);
     std::printf("%d x %d: %.1f sentences/s, %.1f by processor time\n", sentences, tokens, r.wall, r.cpu);
-    if (tokens != 128) profile(*e);
+    if (tokens == 128) continue;
+    if (auto done = bench::profile(e->loaded()); !done) return fail(done.error());
   }
 }

@@ -1,17 +1,17 @@
-/// bench_encode SIZE SEQUENCES TOKENS [RUNS] [--profile] [--any-order] [--no-early-start]: a BERT with random weights embeds SEQUENCES texts of TOKENS tokens in one
-/// run, on the backend of this build. Several runs are in flight, so that the device always has the next one; `alone`: from ids in the caller's memory to vectors in
-/// the caller's memory, a run at a time. The digest of the first vector does not depend on SEQUENCES, but with --any-order: plans are not `batch_invariant`; --profile: the time of each kernel alone.
+/// bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] [--any-order] [--no-early-start]: a BERT
+/// with random weights embeds SEQUENCES texts of TOKENS tokens in one run, on the backend of this build. RUNS (20) are in flight together,
+/// fewer where they take more than a second, so that the device always has the next one; `alone`: from ids in the caller's memory to
+/// vectors in the caller's memory, a run at a time. The digest of the first vector does not depend on SEQUENCES, but with --any-order:
+/// plans are not `batch_invariant`; --profile: where the time goes.
 #include <isotope/isotope.hpp>
 #include <isotope/selected.hpp>
 
-#include "step_text.hpp"
+#include "measure.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,8 +22,9 @@ namespace {
 namespace iso = isotope;
 using target = iso::selected;
 
-double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-int fail(const iso::failure& f) { return std::fprintf(stderr, "bench_encode: %s\n", f.line().c_str()), 1; }
+using bench::seconds;
+
+int fail(const iso::failure& f) { return bench::fail("bench_encode", f); }
 
 /// Texts of equal length with random ids.
 struct texts {
@@ -35,31 +36,10 @@ struct texts {
   }
 };
 
-template <class Session> int profile(Session& s) {
-  if constexpr (requires { s.profile(iso::step_scalars{}); }) {
-    static_cast<void>(s.profile({}));
-    auto timed = s.profile({});
-    if (!timed) return fail(timed.error());
-    std::map<std::string, std::pair<double, int>> rows;
-    double total = 0;
-    for (const auto& t : timed->launches) {
-      auto& row = rows[std::string(t.code) + " (" + std::string(t.set) + (t.reason.empty() ? "" : ": " + std::string(t.reason)) + ") " +
-                       (t.step < 0 ? "copy of the outputs" : step_text(s.plan(), std::size_t(t.step)))];
-      row.first += t.usec, ++row.second, total += t.usec;
-    }
-    std::vector<std::pair<std::string, std::pair<double, int>>> sorted(rows.begin(), rows.end());
-    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
-    std::printf("kernels one after the other, %.1f us:\n", total);
-    for (const auto& [name, row] : sorted)
-      std::printf("  %8.1f us  %4d launches  %7.2f us each  %s\n", row.first, row.second, row.first / row.second, name.c_str());
-  }
-  return 0;
-}
-
-/// Calls f() until about 0.3 seconds have passed, at least 20 times, and returns the times of the calls in seconds, sorted.
+/// Calls f() until about 0.3 seconds have passed, at least 3 times, and returns the times of the calls in seconds, sorted.
 template <class F> std::vector<double> times_of(const F& f) {
   std::vector<double> all;
-  for (const double end = seconds() + 0.3; all.size() < 20 || seconds() < end;) {
+  for (const double end = seconds() + 0.3; all.size() < 3 || seconds() < end;) {
     const double began = seconds();
     f();
     all.push_back(seconds() - began);
@@ -71,7 +51,10 @@ template <class F> std::vector<double> times_of(const F& f) {
 
 int main(int argc, char** argv) {
   if (argc < 4)
-    return std::fprintf(stderr, "usage: bench_encode SIZE SEQUENCES TOKENS [RUNS] [--profile] [--any-order] [--no-early-start]\n"), 2;
+    return std::fprintf(stderr,
+                        "usage: bench_encode SIZE SEQUENCES TOKENS [RUNS] [--weights FORMAT] [--a8] [--threads N] [--profile] "
+                        "[--any-order] [--no-early-start]\n"),
+           2;
   iso::model::bert size;
   bool known = false;
   for (const auto& [name, b] : iso::model::bert_sizes)
@@ -81,12 +64,16 @@ int main(int argc, char** argv) {
   if (sequences < 1 || tokens < 1 || tokens > size.context)
     return std::fprintf(stderr, "bench_encode: %s\n", "SEQUENCES must be positive, and TOKENS from 1 to the context"), 2;
   int runs = 20;
-  bool profiled = false, any_order = false;
+  bool profiled = false, any_order = false, a8 = false;
+  iso::weight_storage stored = nullptr;
   typename iso::device<target>::options options{.cache = std::getenv("ISOTOPE_CACHE") != nullptr ? std::getenv("ISOTOPE_CACHE") : ""};
   for (int i = 4; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--profile") profiled = true;
     else if (word == "--any-order") any_order = true;
+    else if (word == "--a8") a8 = true;
+    else if (word == "--threads" && i + 1 < argc) bench::use_threads(std::atoi(argv[++i]), options);
+    else if (word == "--weights" && i + 1 < argc) stored = iso::weights::named(argv[++i]);
     else if (word[0] != '-') runs = std::max(1, std::atoi(argv[i]));
     [word](auto& o) {
       if constexpr (requires { o.diagnose.no_early_start; })
@@ -94,8 +81,8 @@ int main(int argc, char** argv) {
     }(options);
   }
 
-  auto plan = iso::plan_inference<target>(iso::model::bert_embeddings_of{size, sequences * tokens, sequences}, 0, true, false, nullptr,
-                                          nullptr, !any_order);
+  auto plan = iso::plan_inference<target>(iso::model::bert_embeddings_of{size, sequences * tokens, sequences}, 0, true, false, stored,
+                                          nullptr, !any_order, a8);
   if (!plan) return fail(plan.error());
   auto device = iso::device<target>::open(options);
   if (!device) return fail(device.error());
@@ -116,8 +103,13 @@ int main(int argc, char** argv) {
   for (int piece = 0; piece <= pieces; ++piece) {  // the first one warms up
     iso::pending_step last;
     const double began = seconds();
-    for (int i = 0; i < runs || seconds() - began < 0.1; ++i) last = session->submit(batch, {});
+    int submitted = 0;
+    for (; submitted < runs || seconds() - began < 0.1; ++submitted) {
+      last = session->submit(batch, {});
+      if (seconds() - began > 1) break;  // where runs take long, and on a processor, whose submissions are whole runs
+    }
     static_cast<void>(session->collect(last));
+    runs = std::min(runs, submitted + 1);
     if (piece == 0) continue;
     const double start = seconds();
     for (int i = 0; i < runs; ++i) last = session->submit(batch, {});
@@ -145,5 +137,7 @@ int main(int argc, char** argv) {
       std::string(target::backend::name).c_str(), std::string(target::precision::name).c_str(), argv[1], sequences, tokens,
       any_order ? " in any order" : "", usec, 1e6 * times[0], 1e6 * sequences / usec, 1e6 * alone[alone.size() / 2], 1e6 * alone[0],
       sequences / alone[alone.size() / 2], session->launches().size(), static_cast<unsigned long long>(digest));
-  return profiled ? profile(*session) : 0;
+  if (!profiled) return 0;
+  auto r = bench::profile(*session);
+  return r ? 0 : fail(r.error());
 }

@@ -1,22 +1,31 @@
-"""Decodes one sequence of a GPT-2 124M here and in llama.cpp, by turns.
+"""Decodes one sequence of a GPT-2 124M here and in llama.cpp, by turns, and reads a prompt.
 
-    decode_llama.py BENCH_DECODE LLAMA_BENCH FOLDER [ROUNDS [THREADS [FORMAT...]]]
+    decode_llama.py BENCH_DECODE LLAMA_BENCH FOLDER [--rounds 3] [--threads 1] [--formats f32 bf16 q8_0 q4_0] [--cached 64 512] [--prompt 512] [--clock]
 
 BENCH_DECODE is bench_decode of a build for cpu in f32, LLAMA_BENCH llama.cpp's llama-bench, built natively, FOLDER that of gpt2_gguf.py. For each
-format of weights, 64 and 512 cached tokens, each program runs ROUNDS times (3) with THREADS threads (1), one after the other: milliseconds of a
+format of weights and each number of cached tokens, each program runs ROUNDS times with THREADS threads, one after the other: milliseconds of a
 token by the clock and by processor time, the medians of the rounds. llama-bench reports only the clock: its processor time is that of a process
-that decodes 40 tokens less that of one that decodes 8. Before its first token each reads the cached ones.
+that decodes 40 tokens less that of one that decodes 8; --clock leaves it out. Before its first token each reads the cached ones. Then the same for a
+prompt, of which each computes the logits of the last token: milliseconds of the whole prompt.
 """
+import argparse
 import json
 import os
 import re
 import resource
 import statistics
 import subprocess
-import sys
 
-OURS = {"f32": [[]], "bf16": [["--weights", "bf16"]], "q8_0": [["--weights", "q8_0"], ["--weights", "q8_0", "--a8"]],
-        "q4_0": [["--weights", "q4_0"], ["--weights", "q4_0", "--a8"]]}
+OURS = {"exact": [], "a8": ["--a8"]}
+parser = argparse.ArgumentParser(usage=__doc__)
+for name in ("bench", "llama", "folder"):
+    parser.add_argument(name)
+for name, default in (("rounds", 3), ("threads", 1), ("prompt", 512)):
+    parser.add_argument("--" + name, type=int, default=default)
+parser.add_argument("--formats", nargs="*", default=["f32", "bf16", "q8_0", "q4_0"])
+parser.add_argument("--cached", type=int, nargs="*", default=[64, 512])
+parser.add_argument("--clock", action="store_true")
+args = parser.parse_args()
 
 
 def ran(command):
@@ -27,39 +36,50 @@ def ran(command):
     return done.stdout, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def ours(program, flags, cached, threads):
-    out, _ = ran([program, "gpt2-124m", "1", str(cached), "8", "--threads", str(threads), *flags])
+def ours(kind, flags, cached, *more):
+    weights = [] if kind == "f32" else ["--weights", kind]
+    out, _ = ran([args.bench, "gpt2-124m", "1", str(cached), *more, "--threads", str(args.threads), *weights, *flags])
     return float(re.search(r"([0-9.]+) us/run", out)[1]) / 1e3, float(re.search(r"([0-9.]+) ms of processor", out)[1])
 
 
-def theirs(program, model, cached, threads):
-    def bench(tokens):
-        out, seconds = ran([program, "-m", model, "-p", "0", "-n", str(tokens), "-d", str(cached), "-t", str(threads), "-r", "2", "-o",
-                            "json"])
-        return 1e3 / json.loads(out)[0]["avg_ts"], seconds
-
-    few, many = bench(8), bench(40)
-    return many[0], 1e3 * (many[1] - few[1]) / (3 * 32)  # a round to warm up and two that count
+def llama(kind, *more):
+    """Tokens per second, and the seconds of the process."""
+    out, seconds = ran([args.llama, "-m", os.path.join(args.folder, f"gpt2-{kind}.gguf"), "-t", str(args.threads), "-r", "2", "-o", "json",
+                        *more])
+    return json.loads(out)[0]["avg_ts"], seconds
 
 
-def main():
-    if len(sys.argv) < 4:
-        sys.exit(__doc__)
-    bench, llama, folder = sys.argv[1:4]
-    rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 3
-    threads = int(sys.argv[5]) if len(sys.argv) > 5 else 1
-    print("weights, cached, threads: ms a token by the clock (by processor time)", flush=True)
-    for kind in sys.argv[6:] or OURS:
-        for cached in (64, 512):
-            found = {}
-            for _ in range(rounds):
-                for flags in OURS[kind]:
-                    found.setdefault("a8" if "--a8" in flags else "exact", []).append(ours(bench, flags, cached, threads))
-                model = os.path.join(folder, f"gpt2-{kind}.gguf")
-                found.setdefault("llama.cpp", []).append(theirs(llama, model, cached, threads))
-            text = "; ".join(f"{name} {statistics.median(x[0] for x in all):.2f} ({statistics.median(x[1] for x in all):.2f})"
-                             for name, all in found.items())
-            print(f"{kind}, {cached}, {threads}: {text}", flush=True)
+def theirs(kind, cached):
+    many = llama(kind, "-p", "0", "-n", "40", "-d", str(cached))
+    if args.clock:
+        return 1e3 / many[0], float("nan")
+    few = llama(kind, "-p", "0", "-n", "8", "-d", str(cached))
+    return 1e3 / many[0], 1e3 * (many[1] - few[1]) / (3 * 32)  # a round to warm up and two that count
 
 
-main()
+def row(what, kind, runs):
+    found = {name: [] for name in runs}
+    for _ in range(args.rounds):
+        for name, run in runs.items():
+            found[name].append(run())
+    middle = {name: [statistics.median(x[i] for x in all) for i in (0, 1)] for name, all in found.items()}
+    text = "; ".join(f"{name} {wall:.2f} ({cpu:.2f})" for name, (wall, cpu) in middle.items())
+    best = min(x[0] for name, x in middle.items() if name != "llama.cpp")
+    print(f"{kind}, {what}, {args.threads}: {text}; llama.cpp / best {middle['llama.cpp'][0] / best:.2f}", flush=True)
+
+
+print("weights, cached, threads: ms a token, or a prompt, by the clock (by processor time)", flush=True)
+for kind in args.formats:
+    arithmetic = OURS if kind.startswith("q") else {"exact": []}
+    for cached in args.cached:
+        runs = {name: lambda flags=flags: ours(kind, flags, cached, "8") for name, flags in arithmetic.items()}
+        row(f"{cached} cached", kind, runs | {"llama.cpp": lambda: theirs(kind, cached)})
+    if args.prompt:
+        whole = ["1", "--prompt", str(args.prompt)]
+        runs = {name: lambda flags=flags: ours(kind, flags, 0, *whole) for name, flags in arithmetic.items()}
+
+        def prompt():
+            rate, _ = llama(kind, "-p", str(args.prompt), "-n", "0", "-b", str(args.prompt), "-ub", str(args.prompt))
+            return 1e3 * args.prompt / rate, float("nan")
+
+        row(f"a prompt of {args.prompt}", kind, runs | {"llama.cpp": prompt})

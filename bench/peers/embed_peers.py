@@ -1,101 +1,208 @@
 #!/usr/bin/env python3
-"""embed_peers.py MODEL [THREADS [FILE.onnx]]: sentences per second of PyTorch, onnxruntime, OpenVINO and CTranslate2, of those that are installed, by the clock and by processor
-time, for the shapes of bench_embed. MODEL is the folder of a BERT. The last hidden state is computed in f32; ids are random, lengths equal, nothing is padded. The exported model is
-written to FILE.onnx, that of CTranslate2 to the folder FILE.onnx.ct2, and both are removed."""
+"""Sentences per second here and in onnxruntime, OpenVINO, CTranslate2 and PyTorch, of those that are installed, by turns.
+
+    embed_peers.py MODEL --f32 BENCH_EMBED [--bf16 BENCH_EMBED] [--kinds f32 bf16 int8] [--threads 1] [--rounds 3] [--seconds 0.3] [--work FOLDER]
+
+MODEL is the folder of a BERT, --f32 and --bf16 name bench_embed of builds for cpu in these precisions. Ids are random, lengths equal, nothing is padded. For
+each kind of arithmetic and each batch every program runs for SECONDS, one after the other, ROUNDS times: the medians of the rounds, by the clock and by
+processor time. Programs give the last hidden state, isotope the pooled vectors. `int8`: here weights in q8_0 and activations rounded to 8 bits (--a8), in
+onnxruntime quantize_dynamic per channel, in CTranslate2 int8, in OpenVINO the model that nncf.quantize makes (MODEL/int8.xml if it is there).
+"""
+import argparse
 import importlib
 import os
-import shutil
+import pathlib
+import statistics
+import subprocess
 import sys
 import time
 
-THREADS = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-os.environ["OMP_NUM_THREADS"] = str(THREADS)
-import torch
-import transformers
-
 SHAPES = [(1, 16), (1, 64), (1, 128), (8, 64), (32, 128)]
-torch.set_num_threads(THREADS)
-model = transformers.AutoModel.from_pretrained(sys.argv[1], attn_implementation="sdpa").eval().requires_grad_(False)
+parser = argparse.ArgumentParser(usage=__doc__)
+parser.add_argument("model")
+parser.add_argument("--f32", required=True)
+parser.add_argument("--bf16")
+parser.add_argument("--kinds", nargs="*", default=["f32", "bf16", "int8"])
+parser.add_argument("--threads", type=int, default=1)
+parser.add_argument("--rounds", type=int, default=3)
+parser.add_argument("--seconds", type=float, default=0.3)
+parser.add_argument("--work", default="embed_peers.work")
+args = parser.parse_args()
+os.environ["OMP_NUM_THREADS"] = str(args.threads)
 
+import numpy
 
-def inputs(b, s):
-    return torch.tensor([[1000 + (k * 7919 + i * 104729) % 20000 for i in range(s)] for k in range(b)])
-
-
-def rate(run, sentences):
-    wall = cpu = 0
-    end = time.perf_counter() + 2
-    while time.perf_counter() < end:
-        start, used, n = time.perf_counter(), time.process_time(), 0
-        while time.perf_counter() - start < 0.1:
-            run()
-            n += sentences
-        wall, cpu = max(wall, n / (time.perf_counter() - start)), max(cpu, n / (time.process_time() - used))
-    return f"{wall:.1f} sentences/s, {cpu:.1f} by processor time"
-
-
-for b, s in SHAPES:
-    ids = inputs(b, s)
-    with torch.inference_mode():
-        print(f"PyTorch {torch.__version__} {b} x {s}: {rate(lambda: model(ids).last_hidden_state, b)}", flush=True)
+import bert_peer
 
 
 def installed(name):
     try:
         return importlib.import_module(name)
-    except ImportError:
-        print(f"{name} is not installed")
+    except ImportError as e:
+        print(f"{name} is not installed: {e}")
         return None
 
 
-class Plain(torch.nn.Module):
-    """The same encoder with its attention written out, which the exporter understands."""
-
-    def forward(self, ids):
-        e, heads = model.embeddings, model.config.num_attention_heads
-        b, s = ids.shape
-        x = e.LayerNorm(e.word_embeddings(ids) + e.token_type_embeddings.weight[0] + e.position_embeddings.weight[:s])
-        for layer in model.encoder.layer:
-            a = layer.attention
-            q, k, v = (f(x).view(b, s, heads, -1).transpose(1, 2) for f in (a.self.query, a.self.key, a.self.value))
-            p = (q @ k.transpose(2, 3) * q.shape[-1]**-0.5).softmax(-1)
-            x = a.output.LayerNorm(x + a.output.dense((p @ v).transpose(1, 2).reshape(b, s, -1)))
-            x = layer.output.LayerNorm(x + layer.output.dense(torch.nn.functional.gelu(layer.intermediate.dense(x))))
-        return x
+onnxruntime, openvino, ctranslate2, torch = (installed(n) for n in ("onnxruntime", "openvino", "ctranslate2", "torch"))
+work = pathlib.Path(args.work)
+work.mkdir(exist_ok=True)
+onnx = str(work / "f32.onnx")
+bert = bert_peer.Bert(args.model)
 
 
-path = sys.argv[3] if len(sys.argv) > 3 else "embed_peers.onnx"
-ids = inputs(2, 8)
-with torch.inference_mode():
-    assert (Plain()(ids) - model(ids).last_hidden_state).abs().max() < 1e-4
-axes = {name: {0: "batch", 1: "length"} for name in ("ids", "y")}
-torch.onnx.export(Plain(), (ids,), path, input_names=["ids"], output_names=["y"], dynamic_axes=axes, opset_version=17, dynamo=False)
-if onnxruntime := installed("onnxruntime"):
+def inputs(b, s):
+    return numpy.array([[1000 + (k * 7919 + i * 104729) % 20000 for i in range(s)] for k in range(b)])
+
+
+def timed(run, sentences, seconds):
+    wall = cpu = 0
+    end = time.perf_counter() + seconds
+    while not wall or time.perf_counter() < end:
+        start, used, n = time.perf_counter(), time.process_time(), 0
+        while not n or time.perf_counter() - start < 0.1:
+            run()
+            n += sentences
+        wall, cpu = max(wall, n / (time.perf_counter() - start)), max(cpu, n / max(time.process_time() - used, 1e-9))
+    return wall, cpu
+
+
+class Ours:
+    """bench_embed --ask in a process of its own."""
+
+    def __init__(self, program, *flags):
+        command = [program, args.model, "--threads", str(args.threads), "--ask", *flags]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __call__(self, b, s, seconds):
+        self.process.stdin.write(f"{b} {s} {seconds}\n")
+        self.process.stdin.flush()
+        return tuple(float(x) for x in self.process.stdout.readline().split())
+
+
+def in_onnxruntime(path):
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = THREADS
-    start = time.perf_counter()
+    options.intra_op_num_threads = args.threads
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-    print(f"onnxruntime {onnxruntime.__version__}: session in {time.perf_counter() - start:.3f} s")
+    return lambda ids: session.run(None, {"ids": ids})[0]
+
+
+def in_openvino(path, precision):
+    exact = {"INFERENCE_NUM_THREADS": args.threads, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": precision}
+    request = openvino.Core().compile_model(path, "CPU", exact).create_infer_request()
+    return lambda ids: request.infer({"ids": ids})[0]
+
+
+def in_ctranslate2(kind):
+    folder = work / "ctranslate2"
+    if not (folder / "model.bin").exists():
+        bert_peer.write_ctranslate2(bert, folder)
+    encoder = ctranslate2.Encoder(str(folder), device="cpu", compute_type=kind, intra_threads=args.threads)
+    return lambda ids: encoder.forward_batch(ids.tolist()).last_hidden_state
+
+
+class TorchBert:
+    """The encoder by PyTorch's own functions."""
+
+    def __init__(self, kind):
+        torch.set_num_threads(args.threads)
+        self.w = {n: torch.tensor(x).to(kind) for n, x in bert.weights.items() if x.dtype == numpy.float32}
+
+    def linear(self, x, name):
+        return torch.nn.functional.linear(x, self.w[name + ".weight"], self.w[name + ".bias"])
+
+    def norm(self, x, name):
+        return torch.nn.functional.layer_norm(x, [bert.width], self.w[name + ".weight"], self.w[name + ".bias"], bert.epsilon)
+
+    @staticmethod
+    def heads(x):
+        return x.view(*x.shape[:2], bert.heads, -1).transpose(1, 2)
+
+    def __call__(self, ids):
+        with torch.inference_mode():
+            ids, at = torch.as_tensor(ids), "embeddings."
+            x = self.w[at + "word_embeddings.weight"][ids] + self.w[at + "token_type_embeddings.weight"][0]
+            x = self.norm(x + self.w[at + "position_embeddings.weight"][: ids.shape[1]], at + "LayerNorm")
+            for k in range(bert.layers):
+                at = f"encoder.layer.{k}."
+                q, k, v = (self.heads(self.linear(x, at + "attention.self." + n)) for n in ("query", "key", "value"))
+                a = torch.nn.functional.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(x.shape)
+                x = self.norm(x + self.linear(a, at + "attention.output.dense"), at + "attention.output.LayerNorm")
+                h = torch.nn.functional.gelu(self.linear(x, at + "intermediate.dense"))
+                x = self.norm(x + self.linear(h, at + "output.dense"), at + "output.LayerNorm")
+            return x
+
+
+def quantised_onnx():
+    path = str(work / "int8.onnx")
+    if not os.path.exists(path):
+        from onnxruntime.quantization import quantize_dynamic
+        quantize_dynamic(onnx, path, per_channel=True)
+    return path
+
+
+def quantised_openvino():
+    path = pathlib.Path(args.model) / "int8.xml"
+    if path.exists():
+        return str(path)
+    import nncf
+    made = nncf.quantize(openvino.Core().read_model(onnx), nncf.Dataset([{"ids": inputs(4, 64) + 7 * k} for k in range(20)]),
+                         model_type=nncf.ModelType.TRANSFORMER)
+    openvino.save_model(made, work / "int8.xml", compress_to_fp16=False)
+    return str(work / "int8.xml")
+
+
+def programs(kind):
+    """The programs of a kind: their names, and functions of ids."""
+    found = {}
+
+    def add(name, there, make):
+        if there is None:
+            return
+        try:
+            found[name] = make()
+        except Exception as e:  # what a peer of this version, or this processor, cannot do
+            print(f"{name}, {kind}: {str(e).splitlines()[0]}")
+
+    if onnxruntime and kind != "bf16":
+        add("onnxruntime", onnxruntime, lambda: in_onnxruntime(onnx if kind == "f32" else quantised_onnx()))
+    add("OpenVINO", openvino, lambda: in_openvino(onnx if kind != "int8" else quantised_openvino(), "bf16" if kind == "bf16" else "f32"))
+    names = {"f32": "float32", "bf16": "bfloat16", "int8": "int8"}
+    add("CTranslate2", ctranslate2, lambda: in_ctranslate2(names[kind]))
+    if torch and kind != "int8":
+        add("PyTorch", torch, lambda: TorchBert(torch.bfloat16 if kind == "bf16" else torch.float32))
+    return found
+
+
+bert_peer.write_onnx(bert, onnx)
+ids = inputs(2, 8)
+wanted = None
+for kind in args.kinds:
+    peers = programs(kind)
+    for name, run in peers.items():  # they compute the same model
+        y = numpy.asarray(run(ids) if name != "PyTorch" else run(ids).float(), dtype=numpy.float32).mean(axis=1)
+        wanted = y if wanted is None else wanted
+        cosine = ((y * wanted).sum(-1) / numpy.linalg.norm(y, axis=-1) / numpy.linalg.norm(wanted, axis=-1)).min()
+        print(f"{name} in {kind}: least cosine with the first program {cosine:.6f}")
+    runs = {"isotope": None}
+    if kind == "f32":
+        runs["isotope"] = Ours(args.f32)
+    elif kind == "int8":
+        runs["isotope"] = Ours(args.f32, "--weights", "q8_0", "--a8")
+    elif args.bf16:
+        runs["isotope"] = Ours(args.bf16)
+    else:
+        del runs["isotope"]
+    for name, run in peers.items():
+        runs[name] = lambda b, s, seconds, run=run: timed(lambda ids=inputs(b, s): run(ids), b, seconds)
+    print(f"\n{kind}, {args.threads} thread(s): sentences/s by the clock (by processor time)\n| B x S | " + " | ".join(runs) + " | isotope / best peer |")
+    print("|---" * (len(runs) + 2) + "|")
     for b, s in SHAPES:
-        ids = inputs(b, s).numpy()
-        print(f"onnxruntime {b} x {s}: {rate(lambda: session.run(None, {'ids': ids}), b)}", flush=True)
-if openvino := installed("openvino"):
-    start = time.perf_counter()
-    exact = {"INFERENCE_NUM_THREADS": THREADS, "NUM_STREAMS": 1, "INFERENCE_PRECISION_HINT": "f32"}
-    compiled = openvino.Core().compile_model(path, "CPU", exact)
-    request = compiled.create_infer_request()
-    print(f"OpenVINO {openvino.__version__.split('-')[0]}: compiled in {time.perf_counter() - start:.3f} s")
-    for b, s in SHAPES:
-        ids = inputs(b, s).numpy()
-        print(f"OpenVINO {b} x {s}: {rate(lambda: request.infer({'ids': ids}), b)}", flush=True)
-if ctranslate2 := installed("ctranslate2"):
-    folder = path + ".ct2"
-    ctranslate2.converters.TransformersConverter(sys.argv[1]).convert(folder, quantization="float32")
-    start = time.perf_counter()
-    encoder = ctranslate2.Encoder(folder, device="cpu", compute_type="float32", intra_threads=THREADS)
-    print(f"CTranslate2 {ctranslate2.__version__}: opened in {time.perf_counter() - start:.3f} s")
-    for b, s in SHAPES:
-        ids = inputs(b, s).tolist()
-        print(f"CTranslate2 {b} x {s}: {rate(lambda: encoder.forward_batch(ids), b)}", flush=True)
-    shutil.rmtree(folder)
-os.remove(path)
+        rates = {name: [] for name in runs}
+        for _ in range(args.rounds):
+            for name, run in runs.items():
+                rates[name].append(run(b, s, args.seconds))
+        middle = {name: tuple(statistics.median(x[i] for x in all) for i in (0, 1)) for name, all in rates.items()}
+        best = [max(x[i] for name, x in middle.items() if name != "isotope") for i in (0, 1)]
+        own = middle.get("isotope", (0, 0))
+        print(f"| {b} x {s} | " + " | ".join(f"{w:.1f} ({c:.1f})" for w, c in middle.values()) +
+              f" | {own[0] / best[0]:.2f} ({own[1] / best[1]:.2f}) |", flush=True)

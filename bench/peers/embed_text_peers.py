@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Texts in, vectors out: the paragraphs of a text here, in tokenizers with onnxruntime, and in sentence-transformers, of those that are installed.
+
+    embed_text_peers.py MODEL TEXT ISOTOPE_EMBED [--threads 1] [--rounds 1] [--every 1] [--work FOLDER]
+
+Paragraphs are what blank lines separate; --every 10 takes each tenth one. isotope-embed is a process that opens the model and writes vectors.npy; the peers have their
+model open already. onnxruntime takes texts one at a time, and in batches of 32 in the order of the text and sorted by length, padded to the longest of a batch;
+sentence-transformers sorts, too. Seconds by the clock and by processor time, the medians of the rounds, and the least cosine with isotope's vectors.
+"""
+import argparse
+import os
+import pathlib
+import resource
+import statistics
+import subprocess
+import time
+
+parser = argparse.ArgumentParser(usage=__doc__)
+for name in ("model", "text", "program"):
+    parser.add_argument(name)
+for name, default in (("threads", 1), ("rounds", 1), ("every", 1)):
+    parser.add_argument("--" + name, type=int, default=default)
+parser.add_argument("--work", default="embed_text.work")
+args = parser.parse_args()
+os.environ["OMP_NUM_THREADS"] = str(args.threads)
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+import numpy
+
+import bert_peer
+
+work = pathlib.Path(args.work)
+work.mkdir(exist_ok=True)
+texts = [" ".join(p.split()) for p in pathlib.Path(args.text).read_text().split("\n\n")]
+texts = [t for t in texts if t][:: args.every]
+(work / "lines").write_text("\n".join(texts) + "\n")
+
+
+def isotope():
+    subprocess.run([args.program, "--model", args.model, "--threads", str(args.threads), str(work / "lines"), "-o", str(work / "vectors.npy")],
+                   check=True, stderr=subprocess.DEVNULL)
+    return numpy.load(work / "vectors.npy")
+
+
+def in_onnxruntime():
+    import onnxruntime
+    import tokenizers
+
+    path = str(work / "masked.onnx")
+    bert_peer.write_onnx(bert_peer.Bert(args.model), path, masked=True)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = args.threads
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    words = tokenizers.Tokenizer.from_file(str(pathlib.Path(args.model) / "tokenizer.json"))
+    words.no_padding()
+    words.enable_truncation(256)
+
+    def embed(batch, by_length):
+        all_ids = [e.ids for e in words.encode_batch_fast(texts)]
+        order = sorted(range(len(texts)), key=lambda k: -len(all_ids[k])) if by_length else range(len(texts))
+        out = numpy.empty((len(texts), 384), numpy.float32)
+        for first in range(0, len(texts), batch):
+            some = order[first:first + batch]
+            longest = max(len(all_ids[k]) for k in some)
+            ids, mask = numpy.zeros((len(some), longest), numpy.int64), numpy.zeros((len(some), longest), numpy.float32)
+            for row, k in enumerate(some):
+                ids[row, :len(all_ids[k])], mask[row, :len(all_ids[k])] = all_ids[k], 1
+            y = session.run(None, {"ids": ids, "mask": mask})[0]
+            mean = (y * mask[:, :, None]).sum(1) / mask.sum(1)[:, None]
+            out[list(some)] = mean / numpy.linalg.norm(mean, axis=1)[:, None]
+        return out
+
+    return {"onnxruntime, one at a time": lambda: embed(1, False), "onnxruntime, 32 sorted by length": lambda: embed(32, True),
+            "onnxruntime, 32 in order": lambda: embed(32, False)}
+
+
+def in_sentence_transformers():
+    import sentence_transformers
+    import torch
+
+    torch.set_num_threads(args.threads)
+    model = sentence_transformers.SentenceTransformer(args.model, device="cpu")
+    return {"sentence-transformers, 32": lambda: model.encode(texts, batch_size=32, show_progress_bar=False)}
+
+
+def processor_seconds():
+    return time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+
+
+runs = {"isotope": isotope}
+for make in (in_onnxruntime, in_sentence_transformers):
+    try:
+        runs |= make()
+    except Exception as e:
+        print(f"{make.__name__}: {str(e).splitlines()[0]}")
+print(f"{len(texts)} paragraphs, {args.threads} thread(s)")
+seconds, vectors = {name: [] for name in runs}, {}
+for _ in range(args.rounds):
+    for name, run in runs.items():
+        wall, cpu = time.perf_counter(), processor_seconds()
+        vectors[name] = numpy.asarray(run())
+        seconds[name].append((time.perf_counter() - wall, processor_seconds() - cpu))
+        if len(seconds[name]) == args.rounds:
+            wall, cpu = (statistics.median(x[i] for x in seconds[name]) for i in (0, 1))
+            print(f"{name}: {wall:.2f} s ({cpu:.2f}), {len(texts) / wall:.0f} texts/s, least cosine with isotope's "
+                  f"{(vectors[name] * vectors['isotope']).sum(1).min():.6f}", flush=True)
