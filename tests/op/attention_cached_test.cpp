@@ -9,7 +9,7 @@ namespace isotope::op_test {
 namespace attention_cached_test {
 
 class attention_cached : public op_test {};
-INSTANTIATE_TEST_SUITE_P(, attention_cached, everywhere(), target_name);
+INSTANTIATE_TEST_SUITE_P(, attention_cached, everywhere_with_native(), target_name);
 
 host places(std::vector<double> x) { return {{std::int64_t(x.size())}, dtype::i32, std::move(x)}; }
 
@@ -80,6 +80,29 @@ TEST_P(attention_cached, a_row_has_the_same_bits_alone_and_among_others) {
     const auto alone =
         here.run<op::attention_cached>({one, keys, values, places({sequence[std::size_t(n)]}), places({position[std::size_t(n)]})}, c);
     EXPECT_TRUE(same(alone.at(0), std::vector<double>(to, to + H * D))) << n;
+  }
+}
+TEST_P(attention_cached, tokens_of_prompts_have_the_bits_that_they_have_alone) {
+  const auto& here = *this;
+  constexpr std::int64_t slots = 3, H = 2, G = 1, T = 60;
+  for (const auto& [D, window] : {std::pair<std::int64_t, std::int64_t>{20, 0}, {64, 0}, {20, 3}, {20, 6}}) {
+    const host keys = random({slots, G, T, D}, here.type, 1), values = random({slots, G, T, D}, here.type, 2);
+    std::vector<double> sequence, position;
+    const auto prompt = [&](double slot, int from, int tokens) {
+      for (int t = from; t < from + tokens; ++t) sequence.push_back(slot), position.push_back(t);
+    };
+    prompt(1, 0, 13), prompt(0, 37, 23), prompt(2, 59, 2), prompt(2, 7, 4), prompt(-1, 0, 5), prompt(1, 20, 9);
+    const std::int64_t N = std::int64_t(sequence.size());
+    const host q = random({N, H * D}, here.type, 3);
+    const op::attention_cached::constants c{.heads = H, .window = window};
+    const auto all = here.run<op::attention_cached>({q, keys, values, places(sequence), places(position)}, c);
+    for (std::int64_t n = 0; n < N; ++n) {
+      const auto from = q.at.begin() + n * H * D, to = all.at(0).at.begin() + n * H * D;
+      const host one({1, H * D}, here.type, std::vector<double>(from, from + H * D));
+      const auto alone =
+          here.run<op::attention_cached>({one, keys, values, places({sequence[std::size_t(n)]}), places({position[std::size_t(n)]})}, c);
+      EXPECT_TRUE(same(alone.at(0), std::vector<double>(to, to + H * D))) << n << " " << D << " " << window;
+    }
   }
 }
 TEST_P(attention_cached, nan_reaches_only_the_queries_that_see_it) {

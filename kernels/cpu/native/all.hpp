@@ -4,6 +4,7 @@
 #include <isotope/kernels/cpu/native/adamw.hpp>
 #include <isotope/kernels/cpu/native/add.hpp>
 #include <isotope/kernels/cpu/native/attention.hpp>
+#include <isotope/kernels/cpu/native/attention_cached.hpp>
 #include <isotope/kernels/cpu/native/attention_grad.hpp>
 #include <isotope/kernels/cpu/native/attention_packed.hpp>
 #include <isotope/kernels/cpu/native/cross_entropy.hpp>

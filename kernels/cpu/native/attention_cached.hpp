@@ -1,0 +1,252 @@
+#pragma once
+/// Attention over cached keys and values. For few queries it is bound by reading the caches, for the tokens of a prompt by multiply-adds and by adding up the
+/// lanes of dot products: 2.4 ns for a pair of a query and a key with heads of 64 (AVX-512, one thread), where a query at a time, in plain loops, takes 24.
+///
+/// A dot product has 16 partial sums, which are then added in pairs, for four keys at once; values are added key by key. Tokens of one sequence that follow one
+/// another share the keys and values that are loaded, or widened; this changes no sum, so a token has the same bits alone, among others and in any slot.
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include <isotope/kernels/cpu/native/body/programs.hpp>
+#include <isotope/kernels/cpu/native/gemm/pack.hpp>
+#include <isotope/kernels/cpu/native/math/weight.hpp>
+#include <isotope/kernels/cpu/portable/attention_cached.hpp>
+
+namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native {
+
+/// The sums of the lanes of four vectors: lane k lanes / 4 of the result is that of x[k]. Each sum adds the upper half of its lanes to the lower half, again and
+/// again.
+ISOTOPE_INLINE vector add_lanes_of_four(const vector (&x)[4]) {
+  return [&]<int... K>(std::integer_sequence<int, K...>) ISOTOPE_INLINE_LAMBDA {
+    // Blocks of `size` lanes of a, then those of b: the sum of the halves of each.
+    const auto halved = []<int Size>(const vector& a, const vector& b, std::integral_constant<int, Size>) ISOTOPE_INLINE_LAMBDA {
+      constexpr int half = Size / 2;
+      return __builtin_shufflevector(a, b, (K / half * Size + K % half)...) +
+             __builtin_shufflevector(a, b, (K / half * Size + K % half + half)...);
+    };
+    constexpr std::integral_constant<int, sizeof...(K)> whole{};
+    constexpr std::integral_constant<int, sizeof...(K) / 2> half{};
+    vector y = halved(halved(x[0], x[1], whole), halved(x[2], x[3], whole), half);
+    if constexpr (lanes >= 16) y += __builtin_shufflevector(y, y, (K ^ 2)...);
+    if constexpr (lanes >= 8) y += __builtin_shufflevector(y, y, (K ^ 1)...);
+    return y;
+  }(std::make_integer_sequence<int, int(lanes)>{});
+}
+
+class attention_cached {
+ public:
+  static constexpr std::int64_t scratch(const step_shapes& s) {
+    const shape& cache = s.in[1];
+    const std::int64_t tasks = divide_up(s.in[0][0], each(s.in[0][0])) * s.constants<op::attention_cached>().heads;
+    return 4 * slice_floats(cache[2], cache[3]) * smaller(tasks, portable::max_workers);
+  }
+  static void run(const launch& l) {
+    const auto c = l.constants<op::attention_cached>();
+    const op::cache_sizes size(l.in[1].dims);
+    const std::int64_t rows = l.in[0].dims[0], some = each(rows);
+    const auto *sequence = l.in[3].as<const std::int32_t>(), *position = l.in[4].as<const std::int32_t>();
+    double pairs = 0;
+    for (std::int64_t n = 0; n < rows; ++n)
+      if (size.has(sequence[n], position[n])) pairs += double(position[n] + 1 - c.first(position[n]));
+    const double nsec = double(c.heads) * (pairs * (double(size.D) / 30.0 + 1.0) + 50.0 * double(rows));
+    portable::for_uneven_tasks(l, divide_up(rows, some) * c.heads, nsec, [&](std::int64_t task, int slice) {
+      float* const own = static_cast<float*>(l.scratch) + slice * slice_floats(size.T, size.D);
+      const std::int64_t h = task % c.heads, end = smaller(rows, (task / c.heads + 1) * some);
+      for (std::int64_t n = task / c.heads * some; n < end;) {
+        std::int64_t together = 1;
+        while (n + together < end && sequence[n + together] == sequence[n] && position[n + together] == position[n] + together) ++together;
+        if (!size.has(sequence[n], position[n])) {
+          std::memset(own, 0, std::size_t(size.D) * 4);
+          portable::narrow_run(own, l.out[0].data, l.out[0].type, n * l.out[0].strides[0] + h * size.D, size.D);
+          ++n;
+        } else if (together == most && size.has(sequence[n], position[n] + most - 1) && (c.window == 0 || c.window >= most)) {
+          queries<most>(l, c, size, n, h, sequence[n], position[n], own);
+          n += most;
+        } else {
+          queries<1>(l, c, size, n, h, sequence[n], position[n], own);
+          ++n;
+        }
+      }
+    });
+  }
+
+ private:
+  static constexpr int most = 4;                                       // queries that share keys and values
+  static constexpr int few = 8;                                        // rows of a cache that are read at a time
+  static constexpr std::int64_t parts = 16;                            // partial sums of a dot product
+  static constexpr int wide = config::vector_registers >= 32 ? 4 : 2;  // vectors of a result in registers
+
+  /// The tokens of a task: several where there are enough tasks.
+  static constexpr std::int64_t each(std::int64_t rows) { return rows >= 2 * most ? most : 1; }
+  static constexpr std::int64_t floats(std::int64_t n) { return divide_up(n, parts) * parts; }
+  /// Scores, results and queries, and rows of a cache that is not in f32.
+  static constexpr std::int64_t slice_floats(std::int64_t T, std::int64_t D) {
+    return most * (floats(T) + 2 * floats(D)) + few * floats(D);
+  }
+
+  /// Rows of a cache, of one head of one slot.
+  struct cache_rows {
+    const view& x;
+    std::int64_t at, D;
+    float* room;  // few rows
+    /// Rows t to t + count - 1, widened if they are not in f32.
+    ISOTOPE_INLINE void read(std::int64_t t, int count, const float* (&row)[few]) const {
+      for (int k = 0; k < count; ++k) {
+        const std::int64_t from = at + (t + k) * x.strides[2];
+        row[k] = x.type == dtype::f32 ? x.as<const float>() + from : room + k * floats(D);
+        if (x.type != dtype::f32) portable::widen_run(x.data, x.type, from, 1, room + k * floats(D), D);
+      }
+    }
+  };
+
+  /// Tokens n to n + Count - 1 of one sequence, the first at `position`. `own`: scores (Count, T), results (Count, D), queries (Count, D) and `few` rows (D).
+  template <int Count>
+  static void queries(const launch& l, const op::attention_cached::constants& c, const op::cache_sizes& size, std::int64_t n,
+                      std::int64_t h, std::int64_t slot, std::int64_t position, float* own) {
+    const std::int64_t D = size.D, g = h / (c.heads / size.G), T = floats(size.T), W = floats(D);
+    float *const p = own, *const y = p + Count * T, *const q = y + Count * W, *const room = q + Count * W;
+    const auto rows_of = [&](const view& x) { return cache_rows{x, slot * x.strides[0] + g * x.strides[1], D, room}; };
+    const cache_rows keys = rows_of(l.in[1]), values = rows_of(l.in[2]);
+    std::int64_t first[Count], end[Count];  // keys of each query; all see those from first[Count - 1] to end[0]
+    for (int i = 0; i < Count; ++i) {
+      first[i] = c.first(position + i), end[i] = position + i + 1;
+      portable::widen_run(l.in[0].data, l.in[0].type, (n + i) * l.in[0].strides[0] + h * D, 1, q + i * W, D);
+    }
+    const std::int64_t from = first[Count - 1], to = end[0];
+    const auto score = [&](std::int64_t t, int count) ISOTOPE_INLINE_LAMBDA {
+      const float* row[few];
+      keys.read(t, count, row);
+      for (int i = 0; i < Count; ++i)
+        if (t >= first[i] && t < end[i]) scores(q + i * W, row, count, D, float(c.scale), p + i * T + t - first[i]);
+    };
+    const auto add = [&](std::int64_t t, int count) ISOTOPE_INLINE_LAMBDA {
+      const float* row[few];
+      values.read(t, count, row);
+      if (t >= from && t < to) {
+        const float* w[Count];
+        for (int i = 0; i < Count; ++i) w[i] = p + i * T + t - first[i];
+        add_rows<Count>(w, row, count, y, W, D);
+        return;
+      }
+      for (int i = 0; i < Count; ++i)
+        if (t >= first[i] && t < end[i]) {
+          const float* const w[1] = {p + i * T + t - first[i]};
+          add_rows<1>(w, row, count, y + i * W, W, D);
+        }
+    };
+    const auto each_key = [&](const auto& run) ISOTOPE_INLINE_LAMBDA {
+      std::int64_t t = first[0];
+      for (; t < from; ++t) run(t, 1);
+      for (; t < to; t += few) run(t, int(smaller(few, to - t)));
+      for (t = to; t < end[Count - 1]; ++t) run(t, 1);
+    };
+    each_key(score);
+    float total[Count];
+    for (int i = 0; i < Count; ++i) total[i] = weigh(p + i * T, end[i] - first[i]);
+    std::memset(y, 0, std::size_t(Count * W) * 4);
+    each_key(add);
+    for (int i = 0; i < Count; ++i) {
+      const float factor = total[i] == 0 ? 0.0f : 1.0f / total[i];
+      for (std::int64_t d = 0; d < D; ++d) y[i * W + d] *= factor;
+      portable::narrow_run(y + i * W, l.out[0].data, l.out[0].type, (n + i) * l.out[0].strides[0] + h * D, D);
+    }
+  }
+
+  /// p[k] = scale q row[k], k < count.
+  ISOTOPE_INLINE static void scores(const float* q, const float* const* row, int count, std::int64_t D, float scale, float* p) {
+    constexpr int vectors = int(parts / lanes);
+    for (int k = 0; k < count; k += 4) {
+      const int last = count - 1;  // sums of a row that is repeated are not used
+      const float* const x[4] = {row[k], row[k + 1 < last ? k + 1 : last], row[k + 2 < last ? k + 2 : last],
+                                 row[k + 3 < last ? k + 3 : last]};
+      vector s[4][vectors] = {};
+      std::int64_t d = 0;
+      for (; d + parts <= D; d += parts)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; ++v) {
+          const vector a = load_vector(q + d + v * lanes);
+#pragma GCC unroll 4
+          for (int j = 0; j < 4; ++j) s[j][v] = isa::fma_lanes(a, load_vector(x[j] + d + v * lanes), s[j][v]);
+        }
+      for (int v = 0; d + v * lanes < D; ++v) {
+        const std::int64_t at = d + v * lanes, left = smaller(lanes, D - at);
+        for (int j = 0; j < 4; ++j) s[j][v] = isa::fma_lanes(load_some(q + at, left), load_some(x[j] + at, left), s[j][v]);
+      }
+      vector sums[4];
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) {
+#pragma GCC unroll 4
+        for (int half = vectors / 2; half > 0; half /= 2)
+          for (int v = 0; v < half; ++v) s[j][v] += s[j][v + half];
+        sums[j] = s[j][0];
+      }
+      const vector y = add_lanes_of_four(sums) * scale;
+      constexpr int apart = int(lanes) / 4;
+      const auto four = __builtin_shufflevector(y, y, 0, apart, 2 * apart, 3 * apart);
+      if (k + 4 <= count) __builtin_memcpy(p + k, &four, sizeof four);
+      else __builtin_memcpy(p + k, &four, std::size_t(count - k) * sizeof *p);
+    }
+  }
+
+  /// p = exp(p - the largest); returns the sum. Whole vectors are read and written.
+  static float weigh(float* p, std::int64_t n) {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    for (std::int64_t i = n; i % lanes != 0; ++i) p[i] = -infinity;
+    vector top = vector{} - infinity, sum{};
+    for (std::int64_t i = 0; i < n; i += lanes) {
+      const vector x = load_vector(p + i);
+      top = x > top ? x : top;  // a NaN stays in p, and makes the sum NaN
+    }
+    float most_of = -infinity;
+    for (int k = 0; k < lanes; ++k) most_of = top[k] > most_of ? top[k] : most_of;
+    const float base = most_of == -infinity ? 0.0f : most_of;  // no key has a weight if all scores are -infinity
+    for (std::int64_t i = 0; i < n; i += lanes) {
+      const vector x = lanewise::weight(load_vector(p + i) - base);
+      __builtin_memcpy(p + i, &x, sizeof x);
+      sum += x;
+    }
+    for (std::int64_t half = lanes / 2; half > 0; half /= 2)
+      for (std::int64_t k = 0; k < half; ++k) sum[k] += sum[k + half];
+    return sum[0];
+  }
+
+  /// y[i W + d] += w[i][k] row[k][d], k ascending.
+  template <int Count>
+  ISOTOPE_INLINE static void add_rows(const float* const (&w)[Count], const float* const* row, int count, float* y, std::int64_t W,
+                                      std::int64_t D) {
+    const auto chunk = [&]<int Vectors>(std::int64_t d, std::int64_t left, std::integral_constant<int, Vectors>) ISOTOPE_INLINE_LAMBDA {
+      vector s[Count][Vectors];
+#pragma GCC unroll 4
+      for (int i = 0; i < Count; ++i)
+#pragma GCC unroll 4
+        for (int v = 0; v < Vectors; ++v) s[i][v] = load_vector(y + i * W + d + v * lanes);
+      for (int k = 0; k < count; ++k) {
+        vector x[Vectors];
+#pragma GCC unroll 4
+        for (int v = 0; v < Vectors; ++v)
+          x[v] = left >= Vectors * lanes ? load_vector(row[k] + d + v * lanes) : load_some(row[k] + d, left);
+#pragma GCC unroll 4
+        for (int i = 0; i < Count; ++i) {
+          const vector f = w[i][k] - vector{};
+#pragma GCC unroll 4
+          for (int v = 0; v < Vectors; ++v) s[i][v] = isa::fma_lanes(f, x[v], s[i][v]);
+        }
+      }
+#pragma GCC unroll 4
+      for (int i = 0; i < Count; ++i)
+#pragma GCC unroll 4
+        for (int v = 0; v < Vectors; ++v) __builtin_memcpy(y + i * W + d + v * lanes, &s[i][v], sizeof(vector));
+    };
+    std::int64_t d = 0;
+    for (; d + wide * lanes <= D; d += wide * lanes) chunk(d, wide * lanes, std::integral_constant<int, wide>{});
+    for (; d + lanes <= D; d += lanes) chunk(d, lanes, std::integral_constant<int, 1>{});
+    if (d < D) chunk(d, D - d, std::integral_constant<int, 1>{});
+  }
+};
+
+}  // namespace isotope::cpu::inline ISOTOPE_CPU_ARCH_::native
+
+namespace isotope::cpu {
+template <NativeProgram P> struct kernel<op::attention_cached, P, kernels::native> : native::attention_cached {};
+}  // namespace isotope::cpu
