@@ -59,7 +59,7 @@ TEST(tcp_group, large_messages_do_not_wait_for_each_other) {
 }
 
 TEST(tcp_group, the_groups_of_a_mesh_share_a_listener) {
-  constexpr isotope::comm_mesh mesh{2, 2};
+  constexpr isotope::device_mesh mesh{2, 2};
   const tcp_ranks group(mesh.ranks());
   std::vector<std::thread> ranks;
   for (int r = 0; r < mesh.ranks(); ++r)

@@ -97,7 +97,7 @@ TEST(thread_group_failures, aborts_at_any_time_leave_no_rank_behind) {
 }
 
 TEST(mesh_group, groups_of_a_mesh_hold_the_right_ranks) {
-  constexpr isotope::comm_mesh mesh{2, 3};
+  constexpr isotope::device_mesh mesh{2, 3};
   isotope::mesh_group<isotope::thread_group> group(mesh, [](const std::string&, const std::vector<int>& members) {
     return std::make_unique<isotope::thread_group>(int(members.size()));
   });
@@ -127,7 +127,7 @@ TEST(mesh_group, a_mesh_without_ranks_is_refused) {
     return std::make_unique<isotope::thread_group>(int(members.size()));
   });
   EXPECT_EQ(group.join(0).error().line(),
-            "communication: mesh {data 2, tensor 0} has an axis of less than one rank (fix: give 1 or more for each axis)");
+            "communication: a mesh of data 2, tensor 0 has an axis of less than one rank (fix: give 1 or more for each axis)");
 }
 
 /// The sanity check must notice a group that sums wrongly.

@@ -5,23 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "../backend/session/rank_groups.hpp"
+#include "../core/mesh.hpp"
 #include "call.hpp"
 #include "transport.hpp"
 
 namespace isotope {
-
-/// How many ranks there are along each axis: rank = data index x tensor + tensor index. So the ranks of a tensor group, which communicate most, are neighbours.
-struct comm_mesh {
-  int data = 1, tensor = 1;
-
-  constexpr int ranks() const { return data * tensor; }
-  constexpr int data_index(int rank) const { return rank / tensor; }
-  constexpr int tensor_index(int rank) const { return rank % tensor; }
-  constexpr int rank_of(int data_at, int tensor_at) const { return data_at * tensor + tensor_at; }
-  /// For example "mesh {data 2, tensor 4}".
-  std::string text() const { return "mesh {data " + std::to_string(data) + ", tensor " + std::to_string(tensor) + "}"; }
-};
-static_assert(comm_mesh{2, 4}.rank_of(1, 2) == 6 && comm_mesh{2, 4}.data_index(6) == 1 && comm_mesh{2, 4}.tensor_index(6) == 2);
 
 /// One rank's ends of its three groups. A group of one rank is there, too: its operations return what they are given.
 struct mesh_communicators {
@@ -34,6 +23,11 @@ struct mesh_communicators {
     for (auto* c : {all.get(), tensor.get(), data.get()})
       if (c != nullptr) c->abort(why);
   }
+  /// What a device joins before it loads plans for this mesh.
+  rank_groups groups() const {
+    const auto of = [](const std::unique_ptr<communicator>& c) { return c == nullptr || c->ranks() == 1 ? nullptr : c.get(); };
+    return {.tensor = of(tensor), .data = of(data)};
+  }
 };
 
 /// One transport for each group of a mesh.
@@ -43,7 +37,7 @@ struct mesh_communicators {
 /// the transports of that rank's groups alone.
 template <Transport T> class mesh_group {
  public:
-  template <class Make> mesh_group(const comm_mesh& m, const Make& make, int rank = -1) : mesh_(m) {
+  template <class Make> mesh_group(const device_mesh& m, const Make& make, int rank = -1) : mesh_(m) {
     if (m.data < 1 || m.tensor < 1) return;
     std::vector<int> members(std::size_t(m.ranks()));
     for (int r = 0; r < m.ranks(); ++r) members[std::size_t(r)] = r;
@@ -51,36 +45,37 @@ template <Transport T> class mesh_group {
     tensor_.resize(std::size_t(m.data));
     data_.resize(std::size_t(m.tensor));
     for (int d = 0; d < m.data; ++d) {
-      if (rank >= 0 && m.data_index(rank) != d) continue;
+      if (rank >= 0 && m.position_of(rank).data != d) continue;
       members.clear();
-      for (int t = 0; t < m.tensor; ++t) members.push_back(m.rank_of(d, t));
+      for (int t = 0; t < m.tensor; ++t) members.push_back(m.rank_of({d, t}));
       tensor_[std::size_t(d)] = make("tensor group " + std::to_string(d), members);
     }
     for (int t = 0; t < m.tensor; ++t) {
-      if (rank >= 0 && m.tensor_index(rank) != t) continue;
+      if (rank >= 0 && m.position_of(rank).tensor != t) continue;
       members.clear();
-      for (int d = 0; d < m.data; ++d) members.push_back(m.rank_of(d, t));
+      for (int d = 0; d < m.data; ++d) members.push_back(m.rank_of({d, t}));
       data_[std::size_t(t)] = make("data group " + std::to_string(t), members);
     }
   }
 
-  const comm_mesh& mesh() const { return mesh_; }
+  const device_mesh& mesh() const { return mesh_; }
   /// The three communicators of one rank, made in the same order on all ranks, so that they can share what they connect by.
   /// @error invalid_argument: an axis without ranks, or no such rank; else as the transport's `join`
   result<mesh_communicators> join(int rank) {
     if (all_ == nullptr)
-      return fail(errc::invalid_argument, mesh_.text() + " has an axis of less than one rank", "communication",
+      return fail(errc::invalid_argument, "a mesh of " + text_of(mesh_) + " has an axis of less than one rank", "communication",
                   "give 1 or more for each axis");
-    if (auto r = comm::check::member(rank, mesh_.ranks(), mesh_.text()); !r) return r.error();
+    if (auto r = comm::check::member(rank, mesh_.ranks(), "a mesh of " + text_of(mesh_)); !r) return r.error();
+    const mesh_position at = mesh_.position_of(rank);
     mesh_communicators c;
     auto all = all_->join(rank);
     if (!all) return all.error();
     c.all = *std::move(all);
-    auto tensor = tensor_[std::size_t(mesh_.data_index(rank))]->join(mesh_.tensor_index(rank));
+    auto tensor = tensor_[std::size_t(at.data)]->join(at.tensor);
     if (!tensor) return ended(c, tensor.error());
     c.tensor = *std::move(tensor);
     if (auto r = c.all->barrier(); !r) return r.error();
-    auto data = data_[std::size_t(mesh_.tensor_index(rank))]->join(mesh_.data_index(rank));
+    auto data = data_[std::size_t(at.tensor)]->join(at.data);
     if (!data) return ended(c, data.error());
     c.data = *std::move(data);
     if (auto r = c.all->barrier(); !r) return r.error();
@@ -88,7 +83,7 @@ template <Transport T> class mesh_group {
   }
 
  private:
-  comm_mesh mesh_;
+  device_mesh mesh_;
   std::unique_ptr<T> all_;
   std::vector<std::unique_ptr<T>> tensor_, data_;  // by data index, by tensor index
 

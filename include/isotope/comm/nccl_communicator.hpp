@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "../backend/cuda/context.hpp"
+#include "../backend/cuda/stream_communicator.hpp"
 #include "call.hpp"
 #include "nccl_library.hpp"
 #include "nccl_settings.hpp"
@@ -33,7 +34,7 @@ struct nccl_device {
 ///
 /// The ranks also have a group on the host, by which they meet, exchange NCCL's id, and hear why the group ended. An abort of this one ends that one.
 /// Destroy graphs that hold operations of a communicator before it.
-class nccl_communicator final : public communicator {
+class nccl_communicator final : public communicator, public cuda::stream_communicator {
  public:
   static constexpr std::string_view name = "nccl";
 
@@ -93,6 +94,18 @@ class nccl_communicator final : public communicator {
     if (auto r = comm::check::root(root, ranks()); !r) return r;
     return put(comm::operation::broadcast,
                [&](nccl::handle h) { return nccl()->broadcast(at(x), at(x), bytes, nccl::data_type::u8, root, h, s); });
+  }
+  /// What a plan exchanges.
+  result<void> start(const cuda::library_collective& c, cuda::stream_handle s) override {
+    using kind = cuda::library_collective::kind;
+    const auto own = c.whole + std::uint64_t(c.count * size_of(c.type)) * std::uint64_t(rank());
+    switch (c.what) {
+      case kind::all_reduce: return all_reduce_on(s, c.whole, c.whole, std::size_t(c.count), c.type, reduction::sum);
+      case kind::reduce_scatter: return reduce_scatter_on(s, c.whole, own, std::size_t(c.count), c.type, reduction::sum);
+      case kind::all_gather: return all_gather_on(s, c.part == 0 ? own : c.part, c.whole, std::size_t(c.count * size_of(c.type)));
+      case kind::none: break;
+    }
+    return {};
   }
   /// What `work` puts on streams starts as one launch.
   template <class Work> result<void> together(const Work& work) {

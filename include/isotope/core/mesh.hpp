@@ -8,19 +8,23 @@
 
 namespace isotope {
 
-/// The devices that train one model. `data` replicas of the model work on different rows of a step; the `tensor` devices of a replica share the work on each
-/// row and hold pieces of its weights. Rank = data index x tensor + tensor index.
-struct device_mesh {
-  int data = 1, tensor = 1;
-  constexpr int ranks() const { return data * tensor; }
-  constexpr bool single() const { return data == 1 && tensor == 1; }
-  friend constexpr bool operator==(const device_mesh&, const device_mesh&) = default;
-};
 /// The indices of one rank along the axes of a mesh.
 struct mesh_position {
   int data = 0, tensor = 0;
   friend constexpr bool operator==(const mesh_position&, const mesh_position&) = default;
 };
+/// The devices that train one model. `data` replicas of the model work on different rows of a step; the `tensor` devices of a replica share the work on each
+/// row and hold pieces of its weights. Rank = data index x tensor + tensor index, so the ranks
+/// of a tensor group, which communicate most, are neighbours.
+struct device_mesh {
+  int data = 1, tensor = 1;
+  constexpr int ranks() const { return data * tensor; }
+  constexpr bool single() const { return data == 1 && tensor == 1; }
+  constexpr mesh_position position_of(int rank) const { return {rank / tensor, rank % tensor}; }
+  constexpr int rank_of(const mesh_position& p) const { return p.data * tensor + p.tensor; }
+  friend constexpr bool operator==(const device_mesh&, const device_mesh&) = default;
+};
+static_assert(device_mesh{2, 4}.rank_of({1, 2}) == 6 && device_mesh{2, 4}.position_of(6) == mesh_position{1, 2});
 /// Ranks that communicate: those of one replica, or those that hold the same pieces of all replicas.
 enum class rank_group : std::uint8_t { tensor, data };
 
@@ -30,10 +34,10 @@ inline constexpr int max_split_groups = 4;
 /// How an axis is divided between the devices of a tensor group. The axis consists of groups, one behind the other; each device holds its piece of every group,
 /// one behind the other. A projection to queries, keys and values has three groups, so that each device gets whole heads of all three.
 struct axis_split {
-  std::int8_t axis = -1;                                // -1: it is not divided
-  std::int8_t groups = 0;                               // 0: the axis is one group, whose size is not written here
-  std::int64_t each = 0;                                // of a padded axis: rows of each device, of which the last have some without meaning; 0: sizes divide
-  bool padded = false;                                  // the axis, of one group, need not divide: the last device has fewer rows
+  std::int8_t axis = -1;   // -1: it is not divided
+  std::int8_t groups = 0;  // 0: the axis is one group, whose size is not written here
+  std::int64_t each = 0;   // of a padded axis: rows of each device, of which the last have some without meaning; 0: sizes divide
+  bool padded = false;     // the axis, of one group, need not divide: the last device has fewer rows
   std::array<std::int64_t, max_split_groups> sizes{};  // of the groups
 
   static constexpr axis_split along(int axis) { return {.axis = std::int8_t(axis)}; }

@@ -136,7 +136,7 @@ concept RecordsDispatches = requires(const typename Q::plan& p) { p.dispatches(s
 
 /// A queue of a device that belongs to groups of ranks, whose collectives it runs: `groups()` are rank_groups.
 template <class Q>
-concept JoinsRanks = requires(const Q& q) { q.groups().mesh(); };
+concept BelongsToGroups = requires(const Q& q) { q.groups().mesh(); };
 
 /// A queue that runs products of a library: `algorithms` is a digest of the algorithms that were chosen when plans were loaded; empty: there are none.
 template <class Q>

@@ -106,7 +106,7 @@ template <Queue Q> class session_memory {
   /// @error model_mismatch where a plan has other parameters than the first, invalid_argument where it is for another mesh, out_of_memory, missing_feature
   result<void> load(std::span<const named_plan> plans) {
     device_mesh there;
-    if constexpr (JoinsRanks<Q>) there = queue_.groups().mesh(), position_ = queue_.groups().position();
+    if constexpr (BelongsToGroups<Q>) there = queue_.groups().mesh(), position_ = queue_.groups().position();
     for (const named_plan& p : plans) {
       if (auto r = same_parameters(plans[0].plan, p.plan, p.name); !r) return r.error();
       if (auto r = fits_mesh(p.plan, there, p.name); !r) return r.error();
