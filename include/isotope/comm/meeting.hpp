@@ -25,8 +25,7 @@ class meeting {
  public:
   static constexpr std::string_view name = "threads";
 
-  meeting(int ranks, double timeout_seconds, int spin_usec)
-      : ranks_(ranks), timeout_(timeout_seconds), spin_usec_(spin_usec), crowded_(unsigned(ranks) > std::thread::hardware_concurrency()) {
+  meeting(int ranks, double timeout_seconds, int spin_usec) : ranks_(ranks), timeout_(timeout_seconds), spin_usec_(spin_usec) {
     if (ranks > 0) places_.reset(new place[std::size_t(ranks)]);
   }
 
@@ -104,7 +103,6 @@ class meeting {
   const int ranks_;
   const double timeout_;
   const int spin_usec_;
-  const bool crowded_;  // a rank that spins takes the processor from one that works
   std::unique_ptr<place[]> places_;
   alignas(64) std::atomic<std::uint64_t> word_{0};
   alignas(64) std::atomic<int> working_{0};
@@ -137,20 +135,16 @@ class meeting {
   template <class Done> void sleep(const Done& done, double seconds) {
     if (done()) return;
     const auto begin = clock::now();
-    if (crowded_) {
-      for (int i = 0; i < 8; ++i) {  // a rank that has work gets the processor without a call that wakes it
-        std::this_thread::yield();
+    // Ranks may share processors, so a rank that waits offers its own to one that works, which also needs no call to wake it.
+    const auto until = begin + std::chrono::microseconds(spin_usec_);
+    do {
+      for (int i = 0; i < 32; ++i) {
+        ISOTOPE_PAUSE();
         if (done()) return;
       }
-    } else {
-      const auto until = begin + std::chrono::microseconds(spin_usec_);
-      do {
-        for (int i = 0; i < 16; ++i) {
-          ISOTOPE_PAUSE();
-          if (done()) return;
-        }
-      } while (clock::now() < until);
-    }
+      std::this_thread::yield();
+      if (done()) return;
+    } while (clock::now() < until);
     std::unique_lock lock(mutex_);
     sleepers_.fetch_add(1);
     constexpr double longest = 1e9;  // what the clock can add without an overflow

@@ -97,7 +97,7 @@ class thread_communicator final : public communicator {
 
 struct thread_group_options {
   double timeout_seconds = 600;  // how long a rank waits for the others in one operation; infinity: for ever
-  int spin_usec = 40;            // how long it spins before it sleeps, where every rank has a processor
+  int spin_usec = 40;            // how long it spins and yields before it sleeps
 };
 
 /// A group of threads. Communicators may outlive it.

@@ -1,0 +1,152 @@
+#pragma once
+/// Notices a step that hangs between ranks, ends its group, and, where even that does not help, tells the program, which may end the process.
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "call.hpp"
+
+namespace isotope {
+
+/// Where a watchdog gets the time from. `wait` returns after at most `seconds`, or earlier, when `wake` is called by another thread.
+struct watch_clock {
+  virtual ~watch_clock() = default;
+  virtual double now() = 0;
+  virtual void wait(double seconds) = 0;
+  virtual void wake() = 0;
+};
+
+/// The time since the machine started.
+class machine_clock final : public watch_clock {
+ public:
+  double now() override { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+  void wait(double seconds) override {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return woken_; });
+    woken_ = false;
+  }
+  void wake() override {
+    {
+      const std::lock_guard lock(mutex_);
+      woken_ = true;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool woken_ = false;
+};
+
+struct watchdog_options {
+  double step_seconds = 300;  // how long a step may take before its group is ended
+  double abort_seconds = 30;  // how long the step may take to end after that
+};
+
+/// A thread that watches steps. The rank's thread says when a step begins and ends; if it takes longer than step_seconds, `abort` is called once, with what
+/// hung, from the watchdog's thread; if the step still has not ended abort_seconds later, `give_up` is called once, which may end the process. The watchdog
+/// itself ends nothing.
+///
+/// For example: watchdog w(options, clock, [&](failure f) { group.abort(f); }, [](const failure& f) { print(f.line()); end_process(); });
+class watchdog {
+ public:
+  using told = std::function<void(const failure&)>;
+
+  /// The clock and what the callbacks use outlive the watchdog.
+  watchdog(const watchdog_options& o, watch_clock& clock, told abort, told give_up)
+      : options_(o), clock_(clock), abort_(std::move(abort)), give_up_(std::move(give_up)), thread_([this] { watch(); }) {}
+  watchdog(const watchdog&) = delete;
+  watchdog& operator=(const watchdog&) = delete;
+  /// Waits for a callback in progress.
+  ~watchdog() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    clock_.wake();
+    thread_.join();
+  }
+
+  /// A step begins. `what` is for people, such as "step 120 of rank 3"; at most one step runs at a time.
+  void begin(std::string what) {
+    {
+      const std::lock_guard lock(mutex_);
+      step_ = {clock_.now(), std::move(what), stage::runs};
+    }
+    clock_.wake();
+  }
+  /// The step has ended, well or not.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    step_.reset();
+  }
+  /// Watches a scope, whichever way it is left.
+  class watched {
+   public:
+    watched(watchdog& w, std::string what) : watchdog_(w) { w.begin(std::move(what)); }
+    watched(const watched&) = delete;
+    watched& operator=(const watched&) = delete;
+    ~watched() { watchdog_.end(); }
+
+   private:
+    watchdog& watchdog_;
+  };
+
+ private:
+  enum class stage : std::uint8_t { runs, aborted, given_up };
+  struct step {
+    double began = 0;
+    std::string what;
+    stage at = stage::runs;
+  };
+  const watchdog_options options_;
+  watch_clock& clock_;
+  const told abort_, give_up_;
+  std::mutex mutex_;
+  std::optional<step> step_;
+  bool stop_ = false;
+  std::thread thread_;  // last: it uses what is above
+
+  void watch() {
+    constexpr double idle = 3600;
+    for (;;) {
+      double pause = idle;
+      std::optional<failure> hung;
+      bool last = false;
+      {
+        const std::lock_guard lock(mutex_);
+        if (stop_) return;
+        if (step_ && step_->at != stage::given_up) {
+          last = step_->at == stage::aborted;
+          const double left = step_->began + options_.step_seconds + (last ? options_.abort_seconds : 0) - clock_.now();
+          if (left <= 0) {
+            step_->at = last ? stage::given_up : stage::aborted;
+            hung = last ? still_hangs() : hangs();
+          } else if (left < idle) {
+            pause = left;
+          }
+        }
+      }
+      if (!hung) clock_.wait(pause);
+      else (last ? give_up_ : abort_)(*hung);
+    }
+  }
+  failure hangs() const {
+    return fail(errc::timeout, step_->what + " took longer than " + comm::seconds_text(options_.step_seconds), "watchdog",
+                "look at the other ranks, or give steps more time (--step-timeout)");
+  }
+  failure still_hangs() const {
+    return fail(errc::timeout,
+                step_->what + " did not end within " + comm::seconds_text(options_.abort_seconds) + " after its group was ended",
+                "watchdog", "end the process, and resume from the last checkpoint");
+  }
+};
+
+}  // namespace isotope
