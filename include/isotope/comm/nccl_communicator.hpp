@@ -56,13 +56,10 @@ class nccl_communicator final : public communicator, public cuda::stream_communi
   }
   /// Waits for what is on the stream, unless the group has ended.
   ~nccl_communicator() override {
-    const nccl::handle h = handle_.exchange(nullptr);
+    const bool whole = !ended_.load() && asynchronous().ok();
     const cuda::current_context here(*device_.driver, device_.context);
-    if (h != nullptr) {
-      const bool whole = !ended_.load() && state_of(h).ok();
-      if (whole) f()->synchronize_stream(device_.stream);
-      whole ? library_->operator->()->destroy(h) : library_->operator->()->abort(h);
-    }
+    if (whole && handle_.load() != nullptr) f()->synchronize_stream(device_.stream);
+    if (const nccl::handle h = handle_.exchange(nullptr); h != nullptr) { whole ? nccl()->destroy(h) : nccl()->abort(h); }
     if (event_ != nullptr) f()->destroy_event(event_);
     if (staging_ != 0) f()->free(staging_);
   }
@@ -115,22 +112,26 @@ class nccl_communicator final : public communicator, public cuda::stream_communi
       r = library_->failed(s, "a group of operations", handle_.load());
     return r;
   }
-  /// Waits until the device has passed what is on `s`. @error timeout, which ends the group; the cause if the group ends meanwhile
+  /// Waits until the device has passed what is on `s`. After an error the device no longer uses the memory of operations, unless it hangs for good.
+  /// @error timeout, which ends the group; the cause if the group ends meanwhile
   result<void> wait(cuda::stream_handle s) {
     const cuda::current_context here(*device_.driver, device_.context);
     if (const auto e = f()->record_event(event_, s); e != cuda::status::success) return ends(failed(e, "recording an event"));
-    using clock = std::chrono::steady_clock;
-    const auto begin = clock::now();
-    auto look = begin;
+    const double begin = now();
+    double look = begin;
+    std::optional<double> heard;  // when the group on the host ended: a rank that leaves has passed the operation, and this one will, too
     for (int turn = 0;; ++turn) {
       const auto e = f()->query_event(event_);
-      if (e == cuda::status::success && !ended_.load()) return {};
-      if (e != cuda::status::success && e != cuda::status::not_ready) return ends(failed(e, "waiting for the other ranks"));
-      const auto now = clock::now();
-      if (now - look > std::chrono::milliseconds(1) || ended_.load()) {
-        look = now;
-        if (auto r = state(); !r) return ends(r.error());
-        if (std::chrono::duration<double>(now - begin).count() > timeout_)
+      if (ended_.load()) return settled();
+      if (e == cuda::status::success) return {};
+      if (e != cuda::status::not_ready) return ends(failed(e, "waiting for the other ranks"));
+      if (now() - look > look_seconds) {
+        look = now();
+        if (auto r = asynchronous(); !r) return ends(r.error());
+        auto r = host_->state();
+        if (!r && !heard) heard = look;
+        if (!r && look - *heard > leave_seconds) return ends(r.error());
+        if (look - begin > timeout_)
           return ends(
               fail(errc::timeout,
                    "operations with " + std::to_string(ranks() - 1) + " other ranks did not end within " + comm::seconds_text(timeout_),
@@ -175,8 +176,8 @@ class nccl_communicator final : public communicator, public cuda::stream_communi
   result<void> state() override {
     if (ended_.load()) return why();
     if (auto r = host_->state(); !r) return ends(r.error());
-    const nccl::handle h = handle_.load();
-    return h == nullptr ? result<void>(why()) : state_of(h);
+    if (auto r = asynchronous(); !r) return ends(r.error());
+    return {};
   }
   /// Kernels that wait for other ranks end, on this rank's device at once, on others when their ranks hear of it, within a millisecond of a `wait`.
   void abort(failure cause) noexcept override {
@@ -192,10 +193,13 @@ class nccl_communicator final : public communicator, public cuda::stream_communi
     const nccl::handle h = handle_.exchange(nullptr);
     if (h == nullptr) return;
     const cuda::current_context here(*device_.driver, device_.context);
-    library_->operator->()->abort(h);
+    nccl()->abort(h);
   }
 
  private:
+  static constexpr double look_seconds = 1e-3;  // how often a wait looks for what went wrong
+  static constexpr double leave_seconds = 0.1;  // how long after the last rank the others may pass an operation
+  static constexpr double settle_seconds = 10;  // how long aborted kernels may take to end
   std::shared_ptr<const nccl::library> library_;
   nccl_device device_;
   std::unique_ptr<communicator> host_;
@@ -225,14 +229,27 @@ class nccl_communicator final : public communicator, public cuda::stream_communi
   }
   failure ends(failure cause) {
     if (!ended_.load()) abort(std::move(cause));
-    return why();
+    return event_ == nullptr ? why() : settled();
   }
-  result<void> state_of(nccl::handle h) {
+  /// What went wrong on the device since, without waiting for a call of another thread.
+  result<void> asynchronous() {
+    const std::unique_lock lock(calling_, std::try_to_lock);
+    const nccl::handle h = handle_.load();
+    if (!lock || h == nullptr) return {};
     auto async = nccl::status::success;
     if (const auto s = nccl()->async_error(h, &async); s != nccl::status::success) return library_->failed(s, "asking for errors", nullptr);
     if (async == nccl::status::success || async == nccl::status::in_progress) return {};
     return library_->failed(async, "an operation between ranks", h);
   }
+  /// The cause, once the device has passed what was on its stream, or after a while.
+  failure settled() {
+    for (const double begin = now(); now() - begin < settle_seconds;) {
+      if (f()->query_event(event_) != cuda::status::not_ready) break;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    return why();
+  }
+  static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
   result<void> fits(comm::operation o, result<void> r) {
     if (auto here = thread_.check(o); !here) return here;
     if (ended_.load()) return why();

@@ -92,8 +92,9 @@ class tcp_communicator final : public communicator {
  private:
   /// Up to here one message to everybody is faster than two rounds of shorter ones.
   static constexpr std::size_t short_bytes = std::size_t(16) << 10;
-  /// What a rank combines at once: bounds the scratch memory to this times the other ranks, and is small enough for caches.
-  static constexpr std::size_t slice_bytes = std::size_t(1) << 20;
+  /// What a rank combines at once. It bounds the scratch memory to this times the other ranks, and fits into caches and the buffers of connections: with 2^20
+  /// and 2^22 an all_reduce of 64 MB between two ranks on one machine took a third longer.
+  static constexpr std::size_t slice_bytes = std::size_t(1) << 18;
 
   std::unique_ptr<tcp_links> links_;
   own_thread thread_;
