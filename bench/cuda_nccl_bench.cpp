@@ -12,16 +12,16 @@ using namespace isotope;
 using namespace isotope::cuda_test;
 
 /// Microseconds of one of `count` operations that put(stream) puts on the stream. All ranks call it.
-template <class Put> std::pair<double, double> microseconds(nccl_communicator& c, const gpu& g, int count, const Put& put) {
+template <class Put> result<std::pair<double, double>> microseconds(nccl_communicator& c, const gpu& g, int count, const Put& put) {
   const auto& f = g.f();
   cuda::event_handle begin = nullptr, end = nullptr;
   f->create_event(&begin, 0);
   f->create_event(&end, 0);
   float graph_ms = 0, alone_ms = 0;
-  put();
-  (void)c.barrier();
+  if (auto r = put(); !r) return r.error();
+  if (auto r = c.barrier(); !r) return r.error();
   f->begin_capture(g.stream(), 1);
-  for (int i = 0; i < count; ++i) put();
+  for (int i = 0; i < count; ++i) (void)put();
   cuda::graph_handle graph = nullptr;
   cuda::executable_handle executable = nullptr;
   f->end_capture(g.stream(), &graph);
@@ -35,16 +35,17 @@ template <class Put> std::pair<double, double> microseconds(nccl_communicator& c
   f->elapsed_milliseconds(&graph_ms, begin, end);
   (void)c.barrier();
   f->record_event(begin, g.stream());
-  for (int i = 0; i < count; ++i) put();
+  for (int i = 0; i < count; ++i) (void)put();
   f->record_event(end, g.stream());
   g.wait();
   f->elapsed_milliseconds(&alone_ms, begin, end);
-  (void)c.barrier();
+  auto whole = c.barrier();
   f->destroy_executable(executable);
   f->destroy_graph(graph);
   f->destroy_event(begin);
   f->destroy_event(end);
-  return {double(graph_ms) * 1e3 / count, double(alone_ms) * 1e3 / count};
+  if (!whole) return whole.error();
+  return std::pair{double(graph_ms) * 1e3 / count, double(alone_ms) * 1e3 / count};
 }
 
 }  // namespace
@@ -66,18 +67,20 @@ int main() {
         g.f()->fill_words(x.at, 0, most / 4, g.stream());
         const auto row = [&](const char* what, std::size_t bytes, double factor, const auto& put) {
           const int count = bytes < (4u << 20) ? 50 : bytes < (64u << 20) ? 20 : 5;
-          const auto [graph, alone] = microseconds(c, g, count, put);
-          if (c.rank() == 0)
-            std::printf("%-22s %12zu %12.1f %12.1f %12.1f\n", what, bytes, graph, alone, factor * double(bytes) / graph / 1e3);
+          const auto took = microseconds(c, g, count, put);
+          if (c.rank() == 0 && took)
+            std::printf("%-22s %12zu %12.1f %12.1f %12.1f\n", what, bytes, took->first, took->second,
+                        factor * double(bytes) / took->first / 1e3);
+          if (c.rank() == 0 && !took) std::printf("%-22s %12zu %s\n", what, bytes, took.error().line().c_str());
         };
         for (const dtype t : {dtype::f32, dtype::bf16})
-          for (std::size_t bytes = 1 << 10; bytes <= most; bytes *= bytes < (1u << 20) ? 8 : 4)
+          for (std::size_t bytes = 1 << 10; bytes <= most; bytes *= bytes < (1u << 20) ? 8 : bytes < most / 2 ? 4 : 2)
             row(t == dtype::f32 ? "all_reduce f32" : "all_reduce bf16", bytes, 1,
-                [&] { (void)c.all_reduce_on(g.stream(), x.at, x.at, bytes / std::size_t(size_of(t)), t, reduction::sum); });
+                [&] { return c.all_reduce_on(g.stream(), x.at, x.at, bytes / std::size_t(size_of(t)), t, reduction::sum); });
         for (std::size_t bytes = 64 << 10; bytes <= most; bytes *= 16) {
           row("reduce_scatter f32", bytes, 0.5,
-              [&] { (void)c.reduce_scatter_on(g.stream(), x.at, y.at, bytes / 8, dtype::f32, reduction::sum); });
-          row("all_gather", bytes, 0.5, [&] { (void)c.all_gather_on(g.stream(), y.at, x.at, bytes / 2); });
+              [&] { return c.reduce_scatter_on(g.stream(), x.at, y.at, bytes / 8, dtype::f32, reduction::sum); });
+          row("all_gather", bytes, 0.5, [&] { return c.all_gather_on(g.stream(), y.at, x.at, bytes / 2); });
         }
       },
       [&](const std::string& line) { std::puts(line.c_str()), ++wrong; });

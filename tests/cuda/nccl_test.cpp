@@ -75,7 +75,7 @@ TEST(nccl, operations_on_the_host_give_the_bits_of_a_thread_group) {
         [](nccl_communicator& c, const gpu&) {
           comm_test::expect_ok(isotope::check_group(c), "the check of the group");
           std::uint64_t seed = 0;
-          for (const std::size_t elems : {1, 7, 1000, 100003})
+          for (const std::size_t elems : {std::size_t(1), std::size_t(7), std::size_t(1000), std::size_t(100003)})
             for (const dtype t : comm_test::all_types)
               for (const reduction how : {reduction::sum, reduction::max}) {
                 ++seed;
@@ -165,7 +165,8 @@ TEST(nccl, operations_are_captured_in_a_graph_and_replayed) {
             types += " " + std::to_string(type);
           }
           EXPECT_GE(count, 3u) << "types of nodes:" << types;
-          if (c.rank() == 0) std::printf("graph of 3 operations: %zu nodes, of types%s (0: kernel, 3: host)\n", count, types.c_str());
+          if (c.rank() == 0)
+            std::printf("graph of 3 operations: %zu nodes, of types%s (0: kernel, 6: wait for an event, 7: event)\n", count, types.c_str());
           cuda::executable_handle executable = nullptr;
           ASSERT_EQ(f->instantiate(&executable, graph, 0), cuda::status::success);
           for (int run = 0; run < 10; ++run) {

@@ -7,7 +7,8 @@
 
 namespace isotope {
 
-/// The pinned choices of NCCL, for reports. Only `from` makes one, so a communicator cannot exist without them.
+/// The pinned choices of NCCL, for reports. Ring has every operation; Tree has no reduce_scatter and no all_gather, and NCCL refuses them then.
+/// Only `from` makes one, so a communicator cannot exist without them.
 class nccl_settings {
  public:
   /// @param environment  the variables of the process, captured at the start of main, before which a program may set them
