@@ -34,6 +34,11 @@ struct device_info {
   std::vector<device_fact> facts = {};  // limits and features
 };
 
+/// The memory of a device, in bytes, as its driver says; of the processor, as the operating system says. `free` can be allocated at this moment.
+struct device_memory {
+  std::int64_t free = 0, total = 0;
+};
+
 /// The options of `device<T>::open`; those of a backend are these with its own diagnostics. The application sets them; the library does not read the environment.
 template <std::derived_from<diagnostics> D> struct basic_device_options {
   int threads = 0;              // cpu: 0 is one per processor that this process may use

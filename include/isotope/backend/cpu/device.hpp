@@ -10,6 +10,7 @@
 #include "../session/loads_plans.hpp"
 #include "processor.hpp"
 #include "queue.hpp"
+#include "system_memory.hpp"
 #include "thread_pool.hpp"
 
 namespace isotope::cpu {
@@ -56,6 +57,10 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
   std::vector<options> launch_variations(const options&) const { return {}; }
   std::int32_t launch_size() const { return -1; }
   int threads() const { return pool_->size(); }
+  /// The calling thread becomes the only one that may use the device.
+  void claim_thread() const { pool_->owner().claim(); }
+  /// @error missing_feature where the system does not say
+  result<device_memory> memory() const { return cpu::memory_of_system(); }
   device_info info() const {
     device_info r{.name = "cpu", .backend = "cpu", .kind = device_kind::cpu, .index = 0, .units = pool_->size()};
     if constexpr (config::has_bf16_tiles)

@@ -31,12 +31,17 @@ template <Target T> class queue {
   const rank_groups& groups() const { return groups_; }
 
   static result<memory> allocate_mapped(const owner&, std::int64_t bytes, memory_use, const std::string&) { return arena::allocate(bytes); }
-  result<memory> allocate(std::int64_t bytes, memory_use, const std::string&) { return arena::allocate(bytes); }
+  result<memory> allocate(std::int64_t bytes, memory_use, const std::string&) {
+    here();
+    return arena::allocate(bytes);
+  }
   result<void> upload(memory& to, std::int64_t at, std::span<const std::byte> from) {
+    here();
     std::copy(from.begin(), from.end(), to.mapped() + at);
     return {};
   }
   result<void> download(const memory& from, std::span<const memory_piece> all) const {
+    here();
     for (const memory_piece& p : all) std::copy_n(from.mapped() + p.at, p.to.size(), p.to.begin());
     return {};
   }
@@ -48,6 +53,7 @@ template <Target T> class queue {
   }
 
   plan bind(const plan_view& p, const region_addresses& base, std::uint64_t) {
+    here();
     region_bases at{};
     for (std::size_t k = 0; k < at.size(); ++k) at[k] = pointer(base.at[k]);
     return program(p, at, kernel_table<T>, code_of<T>(), pool_.get(), reinterpret_cast<const step_scalars*>(pointer(base.scalars)), groups_);
@@ -55,6 +61,7 @@ template <Target T> class queue {
   result<void> prepare(plan&, std::uint8_t, const std::array<std::int32_t, 16>&) { return {}; }
   result<void> loaded() { return {}; }
   result<submission> submit(plan& p, std::uint8_t active, const std::array<std::int32_t, 16>&, int times = 1) {
+    here();
     std::int64_t launches = 0;
     for (int k = 0; k < times; ++k) launches += p.run(active);
     if (const failure* f = p.failed()) return *f;
@@ -62,6 +69,7 @@ template <Target T> class queue {
   }
   result<void> wait(std::uint64_t) const { return {}; }
   template <class After> result<submission> observe(plan& p, std::uint8_t active, const After& after) {
+    here();
     const std::int64_t launches = p.run(active, after);
     if (const failure* f = p.failed()) return *f;
     return submission{++submitted_, launches, 0};
@@ -81,6 +89,7 @@ template <Target T> class queue {
     return false;
   }
   template <class Task> void parallel(std::int64_t n, const Task& task) const {
+    here();
     pool_->parallel(n, [&](std::int64_t i, int) { task(i); });
   }
   std::vector<launch_row> rows(const plan& p, std::uint8_t active) const { return planned_rows(p.plan(), kernel_table<T>, active); }
@@ -98,6 +107,8 @@ template <Target T> class queue {
   rank_groups groups_;
   std::uint64_t submitted_ = 0;
 
+  /// Every call that reads or writes memory of a session passes here.
+  void here() const { pool_->owner().check(); }
   static std::byte* pointer(std::uint64_t address) { return reinterpret_cast<std::byte*>(std::uintptr_t(address)); }
 };
 

@@ -15,6 +15,7 @@
 #include <memory>
 
 #include <isotope/backend/cpu/float_environment.hpp>
+#include <isotope/backend/queue/thread_owner.hpp>
 #include <isotope/core/compiler.hpp>
 
 namespace isotope::cpu {
@@ -39,6 +40,8 @@ class thread_pool {
 
   /// Threads that run tasks, the caller among them: workers are numbered 0 (the caller) to size() - 1.
   int size() const { return size_; }
+  /// The thread that queues on this pool belong to.
+  const thread_owner& owner() const { return owner_; }
   /// How tasks treat subnormals.
   subnormals denormals() const { return denormals_; }
   /// Whether each worker is bound to a cpu of its own.
@@ -130,6 +133,7 @@ class thread_pool {
   void launch(std::int64_t tasks, std::int64_t grain, const void* context, runner run);
   void work(worker_state& self);
 
+  thread_owner owner_;
   int size_ = 1;
   bool pinned_ = false;
   int spin_usec_ = 0;

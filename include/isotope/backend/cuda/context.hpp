@@ -205,6 +205,13 @@ class context {
   }
   /// Called once after the device is opened and before kernels are recorded, where cuBLASLt was found.
   void use_blas() { physical_.limits.blas = true; }
+  /// The memory of the device. @error as the driver reports
+  result<device_memory> memory_left() const {
+    std::size_t free = 0, total = 0;
+    const auto here = current();
+    if (const auto s = f()->memory_info(&free, &total); s != status::success) return failed(s, "asking for free memory");
+    return device_memory{std::int64_t(free), std::int64_t(total)};
+  }
   /// The free bytes of the device's memory; all of it if the driver does not say.
   std::int64_t free_bytes() const {
     std::size_t free = 0, total = 0;

@@ -51,6 +51,10 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
   std::int32_t launch_size() const { return limits().switches.launch_size; }
   /// Always 1: host threads do not matter here, but programs print their number for every backend.
   int threads() const { return 1; }
+  /// The calling thread becomes the only one that may use the device.
+  void claim_thread() const { context_->library()->owner().claim(); }
+  /// @error device_lost, as the driver reports
+  result<device_memory> memory() const { return context_->memory_left(); }
   const std::shared_ptr<cuda::context>& shared() const { return context_; }
   const std::shared_ptr<loaded_functions>& shared_functions() const { return functions_; }
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "../../core/error.hpp"
+#include "../queue/thread_owner.hpp"
 
 namespace isotope::cuda {
 
@@ -308,7 +309,9 @@ class driver {
   driver(const driver&) = delete;
   driver& operator=(const driver&) = delete;
 
-  const driver_table* operator->() const { return &table_; }
+  /// Every call of the driver goes through this table.
+  const driver_table* operator->() const { return owner_.check(), &table_; }
+  const thread_owner& owner() const { return owner_; }
   /// Of the driver API that the installed driver offers: 1000 * major + 10 * minor.
   int version() const { return version_; }
   /// For example "13.0".
@@ -317,6 +320,7 @@ class driver {
  private:
   void* library_ = nullptr;
   driver_table table_;
+  thread_owner owner_;
   int version_ = 0;
 
   driver() = default;

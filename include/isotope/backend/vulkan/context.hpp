@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "../queue/thread_owner.hpp"
 #include "describe.hpp"
 
 namespace isotope::vulkan {
@@ -96,8 +97,10 @@ class context {
     return c;
   }
 
-  const functions& f() const { return instance_->table(); }
-  functions& f() { return instance_->table(); }
+  /// Every call of the driver goes through this table.
+  const functions& f() const { return owner_.check(), instance_->table(); }
+  functions& f() { return owner_.check(), instance_->table(); }
+  const thread_owner& owner() const { return owner_; }
   VkDevice handle() const { return device_; }
   VkPipelineLayout layout() const { return layout_; }
   const physical_device& physical() const { return physical_; }
@@ -173,6 +176,7 @@ class context {
   vulkan::options options;
 
  private:
+  thread_owner owner_;
   std::shared_ptr<instance> instance_;
   physical_device physical_;
   int index_ = 0;

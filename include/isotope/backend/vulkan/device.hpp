@@ -41,6 +41,10 @@ template <Target T> class device : public loads_plans<device<T>, queue<T>> {
   std::int32_t launch_size() const { return limits().switches.launch_size; }
   /// Always 1: host threads do not matter here, but programs print their number for every backend.
   int threads() const { return 1; }
+  /// The calling thread becomes the only one that may use the device.
+  void claim_thread() const { context_->owner().claim(); }
+  /// @error missing_feature where the driver does not say
+  result<device_memory> memory() const { return memory_left(*context_); }
   const std::shared_ptr<vulkan::context>& shared() const { return context_; }
   const std::shared_ptr<vulkan::pipelines>& shared_pipelines() const { return pipelines_; }
 

@@ -55,6 +55,25 @@ inline result<std::int64_t> memory_in_use(const context& c) {
   return sum;
 }
 
+/// The device's own memory: of the heaps that are local to it, what this process may still allocate and their sizes, as the driver says.
+/// @error missing_feature without VK_EXT_memory_budget
+inline result<device_memory> memory_left(const context& c) {
+  const physical_device& p = c.physical();
+  if (!p.memory_budget)
+    return fail(errc::missing_feature, p.name + " does not say how much of its memory is free", "vulkan", "a driver with VK_EXT_memory_budget");
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{};
+  budget.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT;
+  VkPhysicalDeviceMemoryProperties2 all{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2, &budget, {}};
+  c.f().GetPhysicalDeviceMemoryProperties2(p.handle, &all);
+  device_memory sum;
+  for (std::uint32_t k = 0; k < all.memoryProperties.memoryHeapCount; ++k) {
+    if ((all.memoryProperties.memoryHeaps[k].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == 0) continue;
+    sum.total += std::int64_t(all.memoryProperties.memoryHeaps[k].size);
+    sum.free += std::max<std::int64_t>(std::int64_t(budget.heapBudget[k]) - std::int64_t(budget.heapUsage[k]), 0);
+  }
+  return sum;
+}
+
 class memory {
  public:
   memory() = default;

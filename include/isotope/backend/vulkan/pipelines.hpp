@@ -72,7 +72,11 @@ class pipelines : public shader_store {
     };
     const std::size_t threads = std::min<std::size_t>({wanted.size(), std::max(1u, std::thread::hardware_concurrency()), 16});
     std::vector<std::thread> helpers;
-    for (std::size_t t = 1; t < threads; ++t) helpers.emplace_back(work);
+    for (std::size_t t = 1; t < threads; ++t)
+      helpers.emplace_back([&] {
+        const thread_owner::helper helping(context_->owner());
+        work();
+      });
     work();
     for (auto& t : helpers) t.join();
     if (failed_any) return broken;
